@@ -1,0 +1,43 @@
+# Every goal does its own set-up: `make demo` and `make test` work on a bare Debian machine that has
+# make and a C++ compiler.
+.DEFAULT_GOAL := help
+.PHONY: help setup build test demo bench check sanitize clean
+
+help:  ## show this list
+	@echo 'OpenRNN. Goals:'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | \
+	  while IFS='|' read -r goal text; do printf '%-16s %s\n' "$$goal" "$$text"; done
+
+setup:  ## install what build, demo and test need (apt, and pip into .venv)
+	@scripts/setup build demo test
+
+build:  ## build the library and the tool, build/release/openrnn
+	@scripts/setup build
+	@scripts/build release openrnn_tool
+
+test:  ## build everything and run all tests, C++ and Python
+	@scripts/setup build demo test
+	@scripts/build release all
+	@scripts/test
+
+demo:  ## train on a real text, save, restore, compare, sample (FRESH=1 trains again)
+	@scripts/setup build demo
+	@scripts/build release openrnn_tool
+	@FRESH=$(FRESH) scripts/demo
+
+bench:  ## measure the recurrent layers against this machine's own peak
+	@scripts/setup build
+	@scripts/build release openrnn_tool
+	@build/release/openrnn bench
+
+check:  ## clang-format and clang-tidy, warnings are errors
+	@scripts/setup build check
+	@scripts/build release configure
+	@scripts/check
+
+sanitize:  ## C++ tests and fuzz corpora under asan + ubsan, then tsan
+	@scripts/setup build demo
+	@scripts/sanitize
+
+clean:  ## remove the builds (.venv and demo/ stay)
+	@rm -rf build

@@ -1,0 +1,55 @@
+# openrnn::core is what embedders link (the C++ library alone); openrnn::openrnn is everything.
+
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(leveldb REQUIRED)
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
+
+set(core_rooms base spec params engine reference cpu cudnn_absent runtime)
+set(full_rooms formats graph ops saveables cells layers checkpoint train)
+
+foreach(room IN LISTS core_rooms)
+  openrnn_room(${room})
+endforeach()
+foreach(room IN LISTS full_rooms)
+  openrnn_room(${room} fmt::fmt nlohmann_json::nlohmann_json leveldb::leveldb)
+  if(TARGET openrnn_${room})
+    target_include_directories(openrnn_${room} SYSTEM PRIVATE ${PROTOZERO_INCLUDE_DIR})
+  endif()
+endforeach()
+
+# The instruction-set files alone are compiled for their instruction set. They include no header
+# that emits shared inline code, so no such instruction can leak into the rest (a test looks).
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/src/cpu/kernels/avx2.cc
+    PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/src/cpu/kernels/avx512.cc
+    PROPERTIES COMPILE_OPTIONS
+    "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mfma;-mf16c;-mprefer-vector-width=512")
+endif()
+
+function(openrnn_library name)
+  set(objects)
+  foreach(room IN LISTS ARGN)
+    if(TARGET openrnn_${room})
+      list(APPEND objects $<TARGET_OBJECTS:openrnn_${room}>)
+    endif()
+  endforeach()
+  add_library(${name} ${objects})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(${name} PUBLIC Threads::Threads)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+endfunction()
+
+openrnn_library(openrnn_core ${core_rooms})
+set_target_properties(openrnn_core PROPERTIES EXPORT_NAME core)
+add_library(openrnn::core ALIAS openrnn_core)
+
+openrnn_library(openrnn ${full_rooms})
+target_link_libraries(openrnn PUBLIC openrnn_core
+  PRIVATE fmt::fmt leveldb::leveldb $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+add_library(openrnn::openrnn ALIAS openrnn)

@@ -1,0 +1,132 @@
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "openrnn/base.h"
+
+namespace openrnn {
+namespace {
+
+// Philox's multipliers and Weyl increments, as in the paper.
+constexpr std::uint64_t kMultiply0 = 0xD2511F53, kMultiply1 = 0xCD9E8D57;
+constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
+
+// The finalizer of SplitMix64: spreads every bit of its input over the output.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+std::array<std::uint32_t, 2> split(std::uint64_t x) {
+  return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(x >> 32)};
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                    std::array<std::uint32_t, 2> key) noexcept {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = kMultiply0 * counter[0];
+    const std::uint64_t p1 = kMultiply1 * counter[2];
+    counter = {
+        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
+        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
+    key[0] += kWeyl0;
+    key[1] += kWeyl1;
+  }
+  return counter;
+}
+
+template <class T>
+void dropout_mask(DropoutKey key, DropoutRow at, double rate, std::span<T> mask) noexcept {
+  const auto words = split(mix(key.seed) ^ mix(mix(key.call)));
+  // A word below the threshold drops its unit; 2^32 drops all, so the comparison has 64 bits.
+  const auto threshold = static_cast<std::uint64_t>(rate * 0x1p32);
+  const T scale = rate < 1.0 ? static_cast<T>(1.0 / (1.0 - rate)) : T{0};
+  for (std::size_t unit = 0; unit < mask.size(); unit += 4) {
+    const auto random =
+        philox({static_cast<std::uint32_t>(unit / 4), at.row, at.time, at.layer}, words);
+    for (std::size_t i = 0; i < 4 && unit + i < mask.size(); ++i) {
+      mask[unit + i] = random[i] < threshold ? T{0} : scale;
+    }
+  }
+}
+template void dropout_mask<float>(DropoutKey, DropoutRow, double, std::span<float>) noexcept;
+template void dropout_mask<double>(DropoutKey, DropoutRow, double, std::span<double>) noexcept;
+
+std::uint32_t RandomStream::next_uint32() noexcept {
+  if (left_ == 0) {
+    const auto high = split(stream_);
+    const auto low = split(counter_++);
+    block_ = philox({low[0], low[1], high[0], high[1]}, split(mix(seed_)));
+    left_ = 4;
+  }
+  return block_[static_cast<std::size_t>(4 - left_--)];
+}
+
+double RandomStream::uniform() noexcept {
+  const std::uint64_t high = next_uint32();
+  const std::uint64_t low = next_uint32();
+  return static_cast<double>(((high << 32) | low) >> 11) * 0x1p-53;
+}
+
+double RandomStream::normal() noexcept {
+  while (true) {
+    const double u = uniform(-1.0, 1.0);
+    const double v = uniform(-1.0, 1.0);
+    const double s = u * u + v * v;
+    if (s > 0.0 && s < 1.0) return u * std::sqrt(-2.0 * portable_log(s) / s);
+  }
+}
+
+std::uint64_t RandomStream::below(std::uint64_t bound) noexcept {
+  // Words under 2^64 mod bound would favour small results: they are drawn again.
+  const std::uint64_t biased = (0 - bound) % bound;
+  while (true) {
+    const std::uint64_t high = next_uint32();
+    const std::uint64_t word = (high << 32) | next_uint32();
+    if (word >= biased) return word % bound;
+  }
+}
+
+double portable_exp(double x) noexcept {
+  if (std::isnan(x)) return x;
+  if (x > 709.782712893384) return HUGE_VAL;
+  if (x < -745.2) return 0.0;
+  const double n = std::nearbyint(x * 1.4426950408889634);
+  // ln 2 in two parts: the first has 32 bits, so n times it is exact.
+  const double r = (x - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33;
+  // Taylor series of degree 13: |r| <= ln2 / 2, so the rest is below 2^-58.
+  double sum = 1.0;
+  for (int k = 13; k >= 1; --k) sum = 1.0 + sum * r / k;
+  const int first = static_cast<int>(n) / 2;
+  const int second = static_cast<int>(n) - first;
+  return sum * std::ldexp(1.0, first) * std::ldexp(1.0, second);
+}
+
+double portable_log(double x) noexcept {
+  if (std::isnan(x) || x < 0.0) return std::numeric_limits<double>::quiet_NaN();
+  if (x == 0.0) return -HUGE_VAL;
+  if (std::isinf(x)) return x;
+  int exponent = 0;
+  double m = std::frexp(x, &exponent);
+  if (m < 0.70710678118654752) {
+    m *= 2.0;
+    --exponent;
+  }
+  // log m = 2 atanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716: 11 odd terms reach 2^-60.
+  const double f = m - 1.0;
+  const double s = f / (2.0 + f);
+  const double z = s * s;
+  double tail = 0.0;
+  for (int k = 23; k >= 3; k -= 2) tail = z * (1.0 / k + tail);
+  const double series = 2.0 * s * tail;
+  const double high = exponent * 0x1.62e42feep-1;
+  const double low = exponent * 0x1.a39ef35793c76p-33;
+  // log m = 2s + series, and 2s = f - s f.
+  return high + (f - (s * f - (series + low)));
+}
+
+}  // namespace openrnn
