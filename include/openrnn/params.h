@@ -1,0 +1,119 @@
+// The opaque parameter buffer: its layout, its canonical form and its initializers.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "openrnn/spec.h"
+
+namespace openrnn {
+
+/// What one region of the opaque buffer is.
+enum class ParamRole : std::uint8_t {
+  kInputWeight,      // W, [U, in_l]; empty at layer 0 under skip_input
+  kRecurrentWeight,  // R, [U, O]
+  kProjection,       // Wp, [P, U]
+  kInputBias,        // bW, [U]
+  kRecurrentBias,    // bR, [U]
+};
+
+/// One matrix (row-major) or bias inside the opaque buffer.
+struct OPENRNN_API ParamRegion {
+  ParamRole role = ParamRole::kInputWeight;
+  std::int64_t layer = 0;
+  std::int64_t direction = 0;  // 0 forward, 1 backward
+  /// cuDNN's linLayerID: input slots, then recurrent slots, then the projection.
+  std::int64_t slot = 0;
+  /// Place of the gate in gates_of(mode); 0 for the projection.
+  std::int64_t gate = 0;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;  // 1 for a bias
+  /// Elements from the start of the buffer.
+  std::int64_t offset = 0;
+  /// "l0_fwd/W_i", "l1_bwd/bR_o", "l0_fwd/Wp".
+  std::string name;
+
+  bool is_bias() const {
+    return role == ParamRole::kInputBias || role == ParamRole::kRecurrentBias;
+  }
+  std::int64_t size() const { return rows * cols; }
+  /// [U] for a bias, else [rows, cols].
+  Shape shape() const { return is_bias() ? Shape{rows} : Shape{rows, cols}; }
+};
+
+/// Where everything lies in the opaque buffer, as data: all weights, then all biases, each by
+/// layer, direction and slot, without gaps. Every reader, writer and packer walks these lists. The
+/// layout is cuDNN's in practice (versions 5 to 9).
+class OPENRNN_API ParamsLayout {
+ public:
+  /// Throws: ArgumentError as RnnSpec::validate.
+  explicit ParamsLayout(const RnnSpec& spec);
+
+  const RnnSpec& spec() const noexcept { return spec_; }
+  /// Elements of the whole buffer.
+  std::int64_t size() const noexcept { return size_; }
+  /// In buffer order. An absent input matrix (skip_input) is there with cols 0.
+  std::span<const ParamRegion> weights() const noexcept { return weights_; }
+  std::span<const ParamRegion> biases() const noexcept { return biases_; }
+
+  /// The region of one gate. Throws: ArgumentError when there is none.
+  const ParamRegion& weight(std::int64_t layer, std::int64_t direction, ParamRole role,
+                            std::int64_t gate) const;
+  const ParamRegion& bias(std::int64_t layer, std::int64_t direction, ParamRole role,
+                          std::int64_t gate) const;
+
+ private:
+  RnnSpec spec_;
+  std::vector<ParamRegion> weights_, biases_;
+  std::int64_t size_ = 0;
+};
+
+/// Elements of the opaque buffer: weights sum_l D*G*U*(in_l + O) (+ L*D*P*U), biases L*D*2*G*U.
+/// Throws: ArgumentError as RnnSpec::validate.
+OPENRNN_API std::int64_t params_size(const RnnSpec& spec);
+
+/// The buffer as lists of matrices and biases, by layer, direction and slot.
+struct CanonicalParams {
+  std::vector<Array> weights;  // [U, in_l], [U, O], [P, U]
+  std::vector<Array> biases;   // [U]
+};
+
+/// Splits a buffer of the layout's shape (parameters, gradients, optimizer slots) into its
+/// canonical form; bit-exact. A longer buffer is taken, its tail ignored. Throws: ArgumentError for
+/// a buffer that is not 1-D or is too short, naming both sizes.
+OPENRNN_API CanonicalParams params_to_canonical(const ParamsLayout& layout,
+                                                const ConstArrayView& params);
+
+/// The inverse; each tensor is consumed flat, so any shape with the right number of elements does.
+/// Throws: ArgumentError for a wrong count, size or dtype, naming the tensor, given and expected.
+OPENRNN_API Array canonical_to_params(const ParamsLayout& layout,
+                                      std::span<const ConstArrayView> weights,
+                                      std::span<const ConstArrayView> biases);
+
+/// Throws unless `params` is 1-D, of the spec's dtype and at least `expected` long.
+OPENRNN_API void check_params(std::string_view call, const RnnSpec& spec,
+                              const ConstArrayView& params, std::int64_t expected);
+
+// ---- Initializers ------------------------------------------------------------------------------
+
+/// Fills `values`, a tensor of shape [rows, cols] or [size], from random numbers of its own.
+using Initializer = std::function<void(ArrayView values, RandomStream& random)>;
+
+/// Every element `value`. Default of biases, with 0.
+OPENRNN_API Initializer constant_initializer(double value);
+/// Uniform within sqrt(6 / (rows + cols)) (Glorot and Bengio 2010). Default of matrices.
+OPENRNN_API Initializer glorot_uniform_initializer();
+/// Normal with variance 2 / (rows + cols), not truncated.
+OPENRNN_API Initializer glorot_normal_initializer();
+OPENRNN_API Initializer random_uniform_initializer(double low = -0.05, double high = 0.05);
+OPENRNN_API Initializer random_normal_initializer(double mean = 0.0, double stddev = 0.05);
+/// A random orthogonal matrix: Gram-Schmidt over rows or columns, whichever are fewer, times gain
+/// (Saxe et al. 2013).
+OPENRNN_API Initializer orthogonal_initializer(double gain = 1.0);
+
+/// A new buffer: `kernel` on each canonical matrix, `bias` on each canonical bias, every one with a
+/// random stream of its own under `seed`. An empty Initializer means the default.
+OPENRNN_API Array initialize_params(const ParamsLayout& layout, std::uint64_t seed,
+                                    const Initializer& kernel = {}, const Initializer& bias = {});
+
+}  // namespace openrnn

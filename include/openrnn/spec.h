@@ -1,0 +1,83 @@
+// What a recurrent network is: RnnSpec, its validation and its gate tables.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "openrnn/base.h"
+
+namespace openrnn {
+
+enum class RnnMode : std::uint8_t { kRnnRelu, kRnnTanh, kLstm, kGru };
+enum class InputMode : std::uint8_t { kLinearInput, kSkipInput, kAutoSelect };
+enum class Direction : std::uint8_t { kUnidirectional, kBidirectional };
+
+/// 'rnn_relu', 'rnn_tanh', 'lstm', 'gru'; 'linear_input', 'skip_input', 'auto_select';
+/// 'unidirectional', 'bidirectional'.
+OPENRNN_API std::string_view to_string(RnnMode mode);
+OPENRNN_API std::string_view to_string(InputMode mode);
+OPENRNN_API std::string_view to_string(Direction direction);
+/// The inverses. Throws: ArgumentError listing the names.
+OPENRNN_API RnnMode parse_rnn_mode(std::string_view name);
+OPENRNN_API InputMode parse_input_mode(std::string_view name);
+OPENRNN_API Direction parse_direction(std::string_view name);
+
+/// What a gate computes, in the names of the equations: i input, f forget, c new memory, o output
+/// (LSTM); r reset, z update, n new memory (GRU); h the only one of a plain network.
+enum class Gate : std::uint8_t { kI, kF, kC, kO, kR, kZ, kN, kH };
+OPENRNN_API std::string_view to_string(Gate gate);
+/// The gates in slot order: lstm i f c o; gru r z n; rnn_relu and rnn_tanh h.
+OPENRNN_API std::span<const Gate> gates_of(RnnMode mode);
+
+/// A recurrent network of cuDNN's kind. L layers, U units, I input size, P projection size,
+/// D directions, G gates; O = P when projecting, else U.
+struct OPENRNN_API RnnSpec {
+  RnnMode mode = RnnMode::kLstm;
+  std::int64_t num_layers = 1;
+  std::int64_t num_units = 0;
+  std::int64_t input_size = 0;
+  InputMode input_mode = InputMode::kLinearInput;
+  Direction direction = Direction::kUnidirectional;
+  DType dtype = DType::kFloat32;
+  /// Rate of the dropout between layers in training, in [0, 1].
+  double dropout = 0.0;
+  std::uint64_t seed = 0;
+  /// LSTM projection size P; 0 is off, and so is P == U.
+  std::int64_t num_proj = 0;
+  /// Clamp of the LSTM cell right after its update; off when empty.
+  std::optional<std::array<double, 2>> cell_clip;
+
+  std::int64_t num_dirs() const { return direction == Direction::kBidirectional ? 2 : 1; }
+  std::int64_t num_gates() const { return static_cast<std::int64_t>(gates_of(mode).size()); }
+  bool is_lstm() const { return mode == RnnMode::kLstm; }
+  bool projecting() const { return num_proj > 0 && num_proj < num_units; }
+  /// Whether layer 0 takes x itself in place of W x: skip_input, or auto_select with I == U.
+  bool skips_input() const;
+  /// O, the width of one direction's output and of h.
+  std::int64_t hidden_size() const { return projecting() ? num_proj : num_units; }
+  /// D * O, the width of the network's output.
+  std::int64_t output_size() const { return num_dirs() * hidden_size(); }
+  /// Width entering `layer`: I at layer 0, else D * O.
+  std::int64_t layer_input_size(std::int64_t layer) const {
+    return layer == 0 ? input_size : output_size();
+  }
+  /// L * D.
+  std::int64_t num_pseudo_layers() const { return num_layers * num_dirs(); }
+  /// [L*D, B, O].
+  Shape h_shape(std::int64_t batch) const { return {num_pseudo_layers(), batch, hidden_size()}; }
+  /// [L*D, B, U].
+  Shape c_shape(std::int64_t batch) const { return {num_pseudo_layers(), batch, num_units}; }
+
+  /// Throws: ArgumentError naming the field, its value and what was expected: sizes of at least 1
+  /// (and small enough that no size overflows), I == U under skip_input, 0 <= dropout <= 1,
+  /// a floating dtype, num_proj only for lstm and at most U, an ordered clip only for lstm.
+  void validate() const;
+
+  friend bool operator==(const RnnSpec&, const RnnSpec&) = default;
+};
+
+/// "lstm, 2 layers, 128 units, input size 64, bidirectional, float32".
+OPENRNN_API std::string describe(const RnnSpec& spec);
+
+}  // namespace openrnn

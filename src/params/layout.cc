@@ -1,0 +1,88 @@
+#include "base/message.h"
+#include "openrnn/params.h"
+
+namespace openrnn {
+namespace {
+
+struct PseudoLayer {
+  std::int64_t layer, direction;
+};
+
+std::string region_name(const RnnSpec& spec, PseudoLayer at, std::string_view symbol,
+                        std::int64_t gate) {
+  const std::string_view direction = at.direction == 0 ? "fwd" : "bwd";
+  const std::string place = message("l", at.layer, "_", direction, "/", symbol);
+  if (symbol == "Wp") return place;
+  return message(place, "_", to_string(gates_of(spec.mode)[static_cast<std::size_t>(gate)]));
+}
+
+void append_weights(const RnnSpec& spec, PseudoLayer at, std::vector<ParamRegion>& list) {
+  const std::int64_t gates = spec.num_gates();
+  const bool skipped = at.layer == 0 && spec.skips_input();
+  const std::int64_t input = skipped ? 0 : spec.layer_input_size(at.layer);
+  for (std::int64_t g = 0; g < gates; ++g) {
+    list.push_back({ParamRole::kInputWeight, at.layer, at.direction, g, g, spec.num_units, input, 0,
+                    region_name(spec, at, "W", g)});
+  }
+  for (std::int64_t g = 0; g < gates; ++g) {
+    list.push_back({ParamRole::kRecurrentWeight, at.layer, at.direction, gates + g, g,
+                    spec.num_units, spec.hidden_size(), 0, region_name(spec, at, "R", g)});
+  }
+  if (spec.projecting()) {
+    list.push_back({ParamRole::kProjection, at.layer, at.direction, 2 * gates, 0, spec.num_proj,
+                    spec.num_units, 0, region_name(spec, at, "Wp", 0)});
+  }
+}
+
+void append_biases(const RnnSpec& spec, PseudoLayer at, std::vector<ParamRegion>& list) {
+  const std::int64_t gates = spec.num_gates();
+  for (std::int64_t slot = 0; slot < 2 * gates; ++slot) {
+    const bool input = slot < gates;
+    list.push_back({input ? ParamRole::kInputBias : ParamRole::kRecurrentBias, at.layer,
+                    at.direction, slot, slot % gates, spec.num_units, 1, 0,
+                    region_name(spec, at, input ? "bW" : "bR", slot % gates)});
+  }
+}
+
+const ParamRegion& find(std::span<const ParamRegion> list, const ParamRegion& like) {
+  for (const ParamRegion& region : list) {
+    if (region.layer == like.layer && region.direction == like.direction &&
+        region.role == like.role && region.gate == like.gate) {
+      return region;
+    }
+  }
+  throw ArgumentError(message("[ParamsLayout] no region at layer ", like.layer, ", direction ",
+                              like.direction, ", gate ", like.gate));
+}
+
+}  // namespace
+
+ParamsLayout::ParamsLayout(const RnnSpec& spec) : spec_(spec) {
+  spec_.validate();
+  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+    for (std::int64_t direction = 0; direction < spec.num_dirs(); ++direction) {
+      append_weights(spec_, {layer, direction}, weights_);
+      append_biases(spec_, {layer, direction}, biases_);
+    }
+  }
+  for (std::vector<ParamRegion>* list : {&weights_, &biases_}) {
+    for (ParamRegion& region : *list) {
+      region.offset = size_;
+      size_ += region.size();
+    }
+  }
+}
+
+const ParamRegion& ParamsLayout::weight(std::int64_t layer, std::int64_t direction, ParamRole role,
+                                        std::int64_t gate) const {
+  return find(weights_, {role, layer, direction, 0, gate, 0, 0, 0, {}});
+}
+
+const ParamRegion& ParamsLayout::bias(std::int64_t layer, std::int64_t direction, ParamRole role,
+                                      std::int64_t gate) const {
+  return find(biases_, {role, layer, direction, 0, gate, 0, 0, 0, {}});
+}
+
+std::int64_t params_size(const RnnSpec& spec) { return ParamsLayout(spec).size(); }
+
+}  // namespace openrnn
