@@ -44,7 +44,7 @@ auto parse_in(const Table& table, std::string_view what, std::string_view name) 
 }
 
 // Far above any network, and low enough that no product of sizes overflows 63 bits.
-constexpr std::int64_t kLargestSize = std::int64_t{1} << 24;
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 22;
 constexpr std::int64_t kMostLayers = std::int64_t{1} << 10;
 
 void require_size(std::string_view field, std::int64_t value, std::int64_t most) {

@@ -1,0 +1,38 @@
+#include "base/message.h"
+#include "openrnn/engine.h"
+
+namespace openrnn {
+namespace {
+
+void require_pointer(std::string_view call, std::string_view name, const void* pointer,
+                     std::int64_t elements) {
+  if (elements > 0 && pointer == nullptr) {
+    throw ArgumentError(
+        message("[", call, "] ", name, " is null, expected ", elements, " elements"));
+  }
+}
+
+}  // namespace
+
+void check_forward(std::string_view call, const ForwardArgs& args) {
+  if (!args.params) {
+    throw ArgumentError(message("[", call, "] params is null, expected packed parameters"));
+  }
+  if (args.max_time < 0 || args.batch < 0) {
+    throw ArgumentError(message("[", call, "] max_time is ", args.max_time, " and batch ",
+                                args.batch, ", expected 0 or more"));
+  }
+  const RnnSpec& spec = args.params->spec();
+  require_pointer(call, "x", args.x, args.max_time * args.batch * spec.input_size);
+  require_pointer(call, "y", args.y, args.max_time * args.batch * spec.output_size());
+  if (!args.sequence_lengths) return;
+  for (std::int64_t row = 0; row < args.batch; ++row) {
+    const std::int32_t length = args.sequence_lengths[row];
+    if (length < 0 || length > args.max_time) {
+      throw ArgumentError(message("[", call, "] sequence_lengths[", row, "] is ", length,
+                                  ", expected 0 to ", args.max_time));
+    }
+  }
+}
+
+}  // namespace openrnn

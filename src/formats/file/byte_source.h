@@ -1,0 +1,57 @@
+// Where a reader takes bytes from: a file, or memory in tests and fuzzing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace openrnn::formats {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual const std::string& path() const noexcept = 0;
+  virtual std::uint64_t size() const noexcept = 0;
+  /// Fills `out` with `count` bytes from `offset`. Thread-safe.
+  /// Throws: FormatError if they are not all there, IoError if reading fails.
+  virtual void read_at(std::uint64_t offset, void* out, std::size_t count) const = 0;
+
+  /// read_at into a string. The range is checked before memory is taken for it.
+  std::string read_string(std::uint64_t offset, std::uint64_t count) const;
+
+ protected:
+  /// Throws: FormatError unless [offset, offset + count) lies inside.
+  void check_range(std::uint64_t offset, std::uint64_t count) const;
+};
+
+/// Bytes that the caller keeps alive.
+class MemorySource : public ByteSource {
+ public:
+  MemorySource(std::string path, std::string_view bytes) : path_(std::move(path)), bytes_(bytes) {}
+  const std::string& path() const noexcept override { return path_; }
+  std::uint64_t size() const noexcept override { return bytes_.size(); }
+  void read_at(std::uint64_t offset, void* out, std::size_t count) const override;
+
+ private:
+  std::string path_;
+  std::string_view bytes_;
+};
+
+/// A regular file, open for reading; its size is that at the time of opening.
+class FileSource : public ByteSource {
+ public:
+  /// Throws: IoError.
+  explicit FileSource(const std::string& path);
+  ~FileSource() override;
+  FileSource(const FileSource&) = delete;
+  FileSource& operator=(const FileSource&) = delete;
+  const std::string& path() const noexcept override { return path_; }
+  std::uint64_t size() const noexcept override { return size_; }
+  void read_at(std::uint64_t offset, void* out, std::size_t count) const override;
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace openrnn::formats
