@@ -226,7 +226,7 @@ def _direction_gradient(tape, pseudo, dy, dh, dc):
 
 def backward(tape, dy, dh_last=None, dc_last=None):
     """(dx, dh0, dc0, dparams); dc0 is None unless lstm, missing gradients count as zeros."""
-    spec, batch = tape.spec, tape.valid.shape[1] if len(tape.valid) else dy.shape[1]
+    spec, batch = tape.spec, tape.valid.shape[1]
     width = spec.state_width
     if dh_last is None:
         dh_last = np.zeros((spec.num_pseudo, batch, width))

@@ -1,0 +1,174 @@
+"""How far a right engine may be from the float64 model: derived by carrying a bound with each number.
+
+With u = eps / 2 of the engine's arithmetic, every value v travels with a bound on |engine's v - v|:
+
+- A sum of k products or terms in one chain has at most k roundings of partial sums; their errors are
+  independent of each other, so they add like sqrt(k): u * sqrt(k) * sum |terms|, where for a product
+  of matrices sum |terms| = |A| @ |B|, at most the product of the norms. Adding to a chain lengthens
+  it: (k, sum) add, whichever way an engine cuts or joins the sums. One product is a chain of k = 1.
+- What the factors of a product bring along: |da| |b| + |a| |db| + |da| |db|, and a sum adds up.
+- tanh is within 2 ulp <= 2 eps |v|, and carries slope * error + 0.385 error^2 (half of the largest
+  second derivative). The logistic function goes through the same rule.
+- relu carries the error unchanged; its slope is in doubt (error 1) where |a| is within the error.
+- `store` rounds to the type in memory: float16 adds eps16 / 2 |v| and half its smallest subnormal.
+
+eps is the sum of the engine's and of float64's own, since the model rounds too.
+"""
+
+import numpy as np
+
+import numpy_rnn
+
+_FLOAT64 = np.finfo(np.float64).eps
+
+
+class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array with its bound. The last sum is kept open (`terms` = k, `magnitude` = sum |terms|), so
+    that adding to it goes on with the same chain; `carried` is the error of what went into it."""
+
+    def __init__(self, value, eps, carried=0.0, terms=0, magnitude=None):
+        self.value = np.asarray(value, np.float64)
+        self.eps = eps
+        self.carried = np.broadcast_to(carried, self.value.shape)
+        self.terms = terms
+        magnitude = np.abs(self.value) if magnitude is None else magnitude
+        self.magnitude = np.broadcast_to(magnitude, self.value.shape)
+
+    @property
+    def shape(self):
+        return self.value.shape
+
+    @property
+    def error(self):
+        return self.carried + 0.5 * self.eps * np.sqrt(self.terms) * self.magnitude
+
+    def _like(self, function, *others):
+        """The same rearrangement of value, carried and magnitude."""
+        every = (self,) + others
+        return Bounded(
+            function(*[b.value for b in every]),
+            self.eps,
+            function(*[b.carried for b in every]),
+            max(b.terms for b in every),
+            function(*[b.magnitude for b in every]),
+        )
+
+    @property
+    def T(self):
+        return self._like(np.transpose)
+
+    def __getitem__(self, index):
+        return self._like(lambda part: part[index])
+
+    def __len__(self):
+        return len(self.value)
+
+    def reshape(self, shape):
+        return self._like(lambda part: part.reshape(shape))
+
+    def stored(self, eps, smallest):
+        """Rounded to memory: a new number, no longer an open sum."""
+        rounding = 0.0 if eps is None else 0.5 * (eps * np.abs(self.value) + smallest)
+        return Bounded(self.value, self.eps, self.error + rounding)
+
+    def __array_ufunc__(self, ufunc, method, *inputs):
+        if method != "__call__" or ufunc not in _UFUNCS:
+            return NotImplemented
+        return _UFUNCS[ufunc](*[_bounded(each, self.eps) for each in inputs])
+
+    def __array_function__(self, function, types, args, kwargs):
+        return _FUNCTIONS[function](self.eps, *args, **kwargs)
+
+
+def _bounded(value, eps):
+    return value if isinstance(value, Bounded) else Bounded(value, eps)
+
+
+def _sum(a, b, value):
+    terms = max(a.terms, 1) + max(b.terms, 1)
+    return Bounded(value, a.eps, a.carried + b.carried, terms, a.magnitude + b.magnitude)
+
+
+def _product(a, b, multiply, terms):
+    size_a, size_b, error_a, error_b = abs(a.value), abs(b.value), a.error, b.error
+    carried = multiply(error_a, size_b + error_b) + multiply(size_a, error_b)
+    return Bounded(multiply(a.value, b.value), a.eps, carried, terms, multiply(size_a, size_b))
+
+
+def _tanh(a):
+    value = np.tanh(a.value)
+    error = a.error
+    moved = np.minimum((1.0 - value * value) * error + 0.385 * error * error, 2.0)
+    return Bounded(value, a.eps, moved + 2.0 * a.eps * np.abs(value))
+
+
+_UFUNCS = {
+    np.add: lambda a, b: _sum(a, b, a.value + b.value),
+    np.subtract: lambda a, b: _sum(a, b, a.value - b.value),
+    np.multiply: lambda a, b: _product(a, b, np.multiply, 1),
+    np.matmul: lambda a, b: _product(a, b, np.matmul, a.shape[-1]),
+    np.tanh: _tanh,
+    np.maximum: lambda a, b: Bounded(np.maximum(a.value, b.value), a.eps, a.error),
+    np.heaviside: lambda a, b: Bounded(
+        np.heaviside(a.value, b.value), a.eps, (np.abs(a.value) <= a.error).astype(float)
+    ),
+}
+
+
+def _where(eps, condition, a, b):
+    choose = lambda *parts: np.where(condition, *parts)
+    return _bounded(a, eps)._like(choose, _bounded(b, eps))
+
+
+def _gather(function):
+    def run(eps, parts, **kwargs):
+        first, *rest = [_bounded(part, eps) for part in parts]
+        return first._like(lambda *arrays: function(arrays, **kwargs), *rest)
+
+    return run
+
+
+def _sum_axis(eps, a, axis):
+    total = a._like(lambda part: part.sum(axis=axis))
+    total.terms = max(a.terms, 1) * a.shape[axis]
+    return total
+
+
+_FUNCTIONS = {
+    np.where: _where,
+    np.stack: _gather(np.stack),
+    np.concatenate: _gather(np.concatenate),
+    np.sum: _sum_axis,
+    np.ravel: lambda eps, a: a.reshape(-1),
+}
+
+
+def arithmetic(dtype):
+    """(eps of the computation, eps of memory or None, smallest subnormal of memory)."""
+    if dtype == np.float16:
+        info = np.finfo(np.float16)
+        return float(np.finfo(np.float32).eps), float(info.eps), float(info.smallest_subnormal)
+    return float(np.finfo(dtype).eps), None, 0.0
+
+
+def bound(spec, dtype, params, x, h0, c0, lengths, masks, upstream=None):
+    """Values and bounds of one training step: dict name -> Bounded, its `.error` being the bound.
+
+    `upstream`: (dy, dh, dc), or None for forward alone. Names: y h c, dx dh0 dc0 dparams."""
+    eps, eps_memory, smallest = arithmetic(dtype)
+    eps += _FLOAT64
+    exact = lambda a: None if a is None else Bounded(a, eps)
+    store = lambda value: _bounded(value, eps).stored(eps_memory, smallest)
+    masks = None if masks is None else [exact(mask) for mask in masks]
+    y, h, c, tape = numpy_rnn.forward(
+        spec, exact(params), exact(x), exact(h0), exact(c0), lengths, masks, store
+    )
+    found = {"y": y, "h": h, "c": c}
+    if upstream is not None:
+        names = ("dx", "dh0", "dc0", "dparams")
+        found.update(zip(names, numpy_rnn.backward(tape, *[exact(each) for each in upstream])))
+    return {
+        name: _bounded(value, eps).stored(eps_memory, smallest)
+        for name, value in found.items()
+        if value is not None
+    }
