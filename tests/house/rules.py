@@ -25,7 +25,8 @@ def files_of(root):
     for name in FOLDERS:
         for path in sorted((root / name).rglob("*")):
             parts = path.relative_to(root).parts
-            if path.is_file() and not {"corpus", "golden", "data", "__pycache__"} & set(parts):
+            hidden = any(part.startswith(".") for part in parts[1:])
+            if path.is_file() and not hidden and not {"corpus", "golden", "data"} & set(parts):
                 yield path
     yield from (path for path in sorted(root.iterdir())
                 if path.is_file() and (path.suffix in (".md", ".txt") or path.name == "Makefile"))
