@@ -112,4 +112,151 @@ class OPENRNN_API Engine {
 /// outside 0..T (naming its row and value).
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
 
+// ---- Devices -----------------------------------------------------------------------------------
+
+enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare };
+enum class BinaryOp : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
+
+/// c[m, n] = start + sum over ascending k of op(a)[m, k] * op(b)[k, n], one fused chain an output.
+/// start is bias[n], or c itself when accumulating, or 0. float16 is summed in float.
+struct MatmulArgs {
+  DType dtype = DType::kFloat32;
+  std::int64_t m = 0, n = 0, k = 0;
+  const void* a = nullptr;  // [m, k], or [k, m] when transposed
+  const void* b = nullptr;  // [k, n], or [n, k] when transposed
+  const void* bias = nullptr;
+  void* c = nullptr;
+  bool transpose_a = false, transpose_b = false;
+  bool accumulate = false;
+};
+
+/// Copies `count` blocks of `bytes`; block i starts at i * stride bytes on each side.
+struct BlockCopy {
+  std::int64_t count = 0;
+  std::size_t bytes = 0;
+  const void* from = nullptr;
+  std::size_t from_stride = 0;
+  void* to = nullptr;
+  std::size_t to_stride = 0;
+};
+
+/// Rows of logits against class labels. A label below 0 leaves its row out: loss 0, gradient 0.
+struct CrossEntropyArgs {
+  DType dtype = DType::kFloat32;
+  std::int64_t rows = 0, classes = 0;
+  const void* logits = nullptr;          // [rows, classes]
+  const std::int32_t* labels = nullptr;  // [rows]
+  float* losses = nullptr;               // [rows], nats
+  void* probabilities = nullptr;         // [rows, classes], dtype; null: not wanted
+};
+
+enum class OptimizerKind : std::uint8_t {
+  kGradientDescent,
+  kMomentum,
+  kNesterov,
+  kAdagrad,
+  kRmsProp,
+  kCenteredRmsProp,
+  kAdam
+};
+
+/// One update of one variable; the formulas are those of tf.train. `dtype` is float32 or float64.
+struct OptimizerStep {
+  OptimizerKind kind = OptimizerKind::kGradientDescent;
+  DType dtype = DType::kFloat32;
+  std::int64_t size = 0;
+  void* variable = nullptr;
+  const void* gradient = nullptr;
+  std::array<void*, 3> slots{};  // in the order of the optimizer's slot names
+  double learning_rate = 0.0;    // adam: with both bias corrections in it
+  double momentum = 0.0, decay = 0.0, beta1 = 0.0, beta2 = 0.0, epsilon = 0.0;
+};
+
+/// Memory, and the few operations besides the recurrent one that training needs. Pointers are to
+/// memory of this device unless said otherwise. Every operation gives the same bits whatever the
+/// number of threads and the instruction set: sums have one order. Thread-safe.
+class OPENRNN_API Device {
+ public:
+  virtual ~Device() = default;
+  /// 'cpu', 'gpu:0'.
+  virtual std::string_view name() const = 0;
+  /// 64-byte aligned, not cleared, given back to a pool when the last owner is gone.
+  virtual std::shared_ptr<void> allocate(std::size_t bytes) const = 0;
+  virtual void zero(void* to, std::size_t bytes) const = 0;
+  virtual void copy(const BlockCopy& copy) const = 0;
+  virtual void upload(void* to, const void* host, std::size_t bytes) const = 0;
+  virtual void download(void* host, const void* from, std::size_t bytes) const = 0;
+
+  virtual void matmul(const MatmulArgs& args) const = 0;
+  virtual void unary(UnaryOp op, DType dtype, std::int64_t size, const void* x, void* y) const = 0;
+  /// dx from the op's input x, output y and dy.
+  virtual void unary_gradient(UnaryOp op, DType dtype, std::int64_t size, const void* x,
+                              const void* y, const void* dy, void* dx) const = 0;
+  virtual void binary(BinaryOp op, DType dtype, std::int64_t size, const void* a, const void* b,
+                      void* c) const = 0;
+  /// y[r, c] = x[r, c] + row[c].
+  virtual void add_row(DType dtype, std::int64_t rows, std::int64_t cols, const void* x,
+                       const void* row, void* y) const = 0;
+  /// out[c] = sum over ascending r of x[r, c].
+  virtual void column_sum(DType dtype, std::int64_t rows, std::int64_t cols, const void* x,
+                          void* out) const = 0;
+  /// y = factor * x; y may be x.
+  virtual void scale(DType dtype, std::int64_t size, double factor, const void* x,
+                     void* y) const = 0;
+  /// y += x.
+  virtual void accumulate(DType dtype, std::int64_t size, const void* x, void* y) const = 0;
+  virtual void convert(std::int64_t size, DType from_dtype, const void* from, DType to_dtype,
+                       void* to) const = 0;
+  /// In double, in an order of their own that depends on the size alone.
+  virtual double sum(DType dtype, std::int64_t size, const void* x) const = 0;
+  virtual double sum_of_squares(DType dtype, std::int64_t size, const void* x) const = 0;
+  /// out[i] = table[indices[i]]; the indices were checked before.
+  virtual void gather_rows(DType dtype, std::int64_t count, std::int64_t cols, const void* table,
+                           const std::int32_t* indices, void* out) const = 0;
+  /// table[indices[i]] += rows[i], i ascending.
+  virtual void scatter_add_rows(DType dtype, std::int64_t count, std::int64_t cols,
+                                const void* rows, const std::int32_t* indices,
+                                void* table) const = 0;
+  virtual void softmax_cross_entropy(const CrossEntropyArgs& args) const = 0;
+  /// out = x * mask, the mask being dropout_mask(key, {layer 2^32 - 1, time r / 2^20, row r %
+  /// 2^20}) over each row r of [rows, cols].
+  virtual void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key,
+                       double rate, const void* x, void* out) const = 0;
+  virtual void optimizer_step(const OptimizerStep& step) const = 0;
+};
+
+/// A dense array in the memory of a device. Copies share the memory, so whoever writes must be the
+/// only owner (see make_unique_owner).
+class OPENRNN_API DeviceArray {
+ public:
+  DeviceArray() = default;
+  /// Not cleared.
+  DeviceArray(const Device& device, DType dtype, Shape shape);
+  static DeviceArray zeros(const Device& device, DType dtype, Shape shape);
+  static DeviceArray from_host(const Device& device, const ConstArrayView& host);
+
+  bool empty() const noexcept { return device_ == nullptr; }
+  const Device& device() const { return *device_; }
+  DType dtype() const noexcept { return dtype_; }
+  const Shape& shape() const noexcept { return shape_; }
+  std::int64_t size() const { return shape_size(shape_); }
+  std::size_t size_bytes() const { return static_cast<std::size_t>(size()) * dtype_size(dtype_); }
+  const void* data() const noexcept { return memory_.get(); }
+  /// For the maker of the array, before it is shared.
+  void* mutable_data() noexcept { return memory_.get(); }
+  /// Copies the elements unless nobody else shares them.
+  void make_unique_owner();
+  /// The same memory under other dimensions. Throws: ArgumentError if the sizes differ.
+  DeviceArray reshaped(Shape shape) const;
+  Array to_host() const;
+  /// On the cpu device only: the elements where they lie. Throws: StateError on another device.
+  ConstArrayView host_view() const;
+
+ private:
+  const Device* device_ = nullptr;
+  DType dtype_ = DType::kFloat32;
+  Shape shape_;
+  std::shared_ptr<void> memory_;
+};
+
 }  // namespace openrnn
