@@ -11,7 +11,7 @@ struct PseudoLayer {
 std::string region_name(const RnnSpec& spec, PseudoLayer at, std::string_view symbol,
                         std::int64_t gate) {
   const std::string_view direction = at.direction == 0 ? "fwd" : "bwd";
-  const std::string place = message("l", at.layer, "_", direction, "/", symbol);
+  std::string place = message("l", at.layer, "_", direction, "/", symbol);
   if (symbol == "Wp") return place;
   return message(place, "_", to_string(gates_of(spec.mode)[static_cast<std::size_t>(gate)]));
 }

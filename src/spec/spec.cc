@@ -10,6 +10,9 @@ struct Name {
   Enum value;
   std::string_view name;
 };
+// clang 14 does not deduce the arguments of an aggregate by itself.
+template <class Enum>
+Name(Enum, const char*) -> Name<Enum>;
 
 // Each table is in the order of its enumerators.
 constexpr std::array kModes = {Name{RnnMode::kRnnRelu, "rnn_relu"},
