@@ -16,7 +16,7 @@ endif()
 # Sanitizers and counters hold for everything in the build, the tests included.
 if(OPENRNN_SANITIZE)
   add_compile_options(-fsanitize=${OPENRNN_SANITIZE} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer)
+    -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
   add_link_options(-fsanitize=${OPENRNN_SANITIZE})
 endif()
 if(OPENRNN_COVERAGE)

@@ -30,10 +30,8 @@ ONLY = {"reference": {"base", "spec", "engine", "reference"}}
 UMBRELLA = "openrnn.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
 THIRD_PARTY = {
-    "leveldb": {"formats", "checkpoint"}, "protozero": {"formats", "checkpoint", "train"},
-    "isa-l": {"base", "formats"}, "isa-l.h": {"base", "formats"},
-    "CLI": {"cli"}, "nlohmann": {"formats", "checkpoint", "train", "cli"},
-    "fmt": set(RANK) - CORE,
+    "leveldb": {"formats"}, "protozero": {"formats"}, "CLI": {"cli"},
+    "nlohmann": set(RANK) - CORE, "fmt": set(RANK) - CORE,
 }
 
 

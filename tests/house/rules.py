@@ -76,11 +76,13 @@ def violations(root):
         relative = path.relative_to(root)
         found.extend(check_file(path, relative))
         if path.suffix in CODE:
-            folders[relative.parent] = folders.get(relative.parent, 0) + 1
+            folders.setdefault(relative.parent, set()).add(path.stem)
             if relative.parts[0] in ("include", "src"):
                 lengths.append(path.read_text(encoding="utf-8").count("\n"))
-    found += [f"{folder}: {count} sources, at most {FOLDER_SOURCES}"
-              for folder, count in folders.items() if count > FOLDER_SOURCES]
+    # A header and its source are one. The public headers are one a room, by design.
+    folders.pop(pathlib.Path("include/openrnn"), None)
+    found += [f"{folder}: {len(stems)} sources, at most {FOLDER_SOURCES}"
+              for folder, stems in folders.items() if len(stems) > FOLDER_SOURCES]
     if lengths and statistics.median(lengths) > MEDIAN_LINES:
         found.append(f"the median file has {statistics.median(lengths)} lines, not {MEDIAN_LINES}")
     return found, lengths
