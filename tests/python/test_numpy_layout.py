@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from numpy_layout import (
+from model.numpy_layout import (
     Spec,
     canonical_to_params,
     from_tf,

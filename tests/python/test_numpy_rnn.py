@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-import numpy_rnn
-from error_bound import bound
-from numpy_layout import Spec
-from rnn_data import make_problem
+from model import numpy_rnn
+from model.error_bound import bound
+from model.numpy_layout import Spec
+from model.rnn_data import make_problem
 
 MODES = ["lstm", "gru", "rnn_tanh", "rnn_relu"]
 MODES_DIRECTIONS = list(product(MODES, ["unidirectional", "bidirectional"]))

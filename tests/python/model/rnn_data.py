@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import numpy_layout
+from model import numpy_layout
 
 
 @dataclass
@@ -31,24 +31,27 @@ class Problem:
         return self.dy, self.dh, self.dc if self.spec.mode == "lstm" else None
 
 
-def random_params(spec, rng, scale=1.0):
-    """Matrices of about the size that initializers give, biases that differ from one another."""
+def random_params(spec, rng):
+    """Matrices of row sums about 1 at most, so that worst-case bounds do not grow from step to step;
+    biases that differ from one another."""
     weights, biases = numpy_layout.regions(spec)
-    parts = [
-        rng.uniform(-1, 1, r.size) * scale / np.sqrt(max(r.shape[1], 1)) for r in weights
-    ] + [rng.uniform(-0.5, 0.5, r.size) for r in biases]
+    parts = []
+    for region in weights:
+        width = max(region.shape[1], 1)
+        parts.append(rng.uniform(-1, 1, region.size) * min(1 / np.sqrt(width), 2 / width))
+    parts += [rng.uniform(-0.5, 0.5, region.size) for region in biases]
     return np.concatenate(parts)
 
 
 def make_problem(spec, time, batch, dtype=np.float64, lengths=None, seed=0):
-    """`lengths`: None, "full", "mixed" (shortest 0 where B > 1, unsorted) or an array."""
+    """`lengths`: None, "full", "mixed" (0 to T, unsorted) or an array."""
     rng = np.random.default_rng([seed, time, batch, spec.num_units, spec.input_size])
     draw = lambda *shape: rng.uniform(-1, 1, shape).astype(dtype)
     width, rows = spec.state_width, spec.num_pseudo
     if isinstance(lengths, str):
         lengths = {
             "full": lambda: np.full(batch, time),
-            "mixed": lambda: (rng.integers(0, time + 1) + 2 * np.arange(batch)) % (time + 1),
+            "mixed": lambda: (rng.integers(1, time + 1) + 2 * np.arange(batch)) % (time + 1),
         }[lengths]()
     return Problem(
         spec,

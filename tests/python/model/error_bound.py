@@ -17,7 +17,7 @@ eps is the sum of the engine's and of float64's own, since the model rounds too.
 
 import numpy as np
 
-import numpy_rnn
+from model import numpy_rnn
 
 _FLOAT64 = np.finfo(np.float64).eps
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-import numpy_layout
+from model import numpy_layout
 
 
 def sigmoid(a):

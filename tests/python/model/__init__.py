@@ -1,0 +1,1 @@
+"""The second specification: recurrent networks in NumPy, with derived error bounds."""
