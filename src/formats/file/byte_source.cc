@@ -23,9 +23,9 @@ std::string ByteSource::read_string(std::uint64_t offset, std::uint64_t count) c
 
 void ByteSource::check_range(std::uint64_t offset, std::uint64_t count) const {
   if (offset > size() || count > size() - offset) {
-    throw FormatError(path(), offset,
-                      message("the file ends at byte ", size(), ", expected ", count,
-                              " more bytes from here"));
+    throw FormatError(
+        path(), offset,
+        message("the file ends at byte ", size(), ", expected ", count, " more bytes from here"));
   }
 }
 

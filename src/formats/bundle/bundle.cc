@@ -1,0 +1,169 @@
+#include "formats/bundle/bundle.h"
+
+#include "base/message.h"
+#include "formats/table/table.h"
+#include "formats/tf_dtype.h"
+
+namespace openrnn::formats {
+
+namespace {
+
+// TensorFlow's own limit on the rank of a tensor.
+constexpr std::size_t kMaxRank = 254;
+// Overlap is looked for pair by pair; variables are partitioned over tens of servers.
+constexpr std::size_t kMaxSlices = 4096;
+
+bool is_slice_key(std::string_view key) { return !key.empty() && key[0] == '\0'; }
+
+}  // namespace
+
+Bundle::Bundle(const ByteSource& index, const ShardOpener& open_shard, TensorBundleOptions options)
+    : path_(index.path()), options_(options) {
+  read_table(index, options.verify_checksums,
+             [this](std::string_view key, std::string_view value, std::uint64_t offset) {
+               take_entry(key, value, offset);
+             });
+  if (!has_header_) throw FormatError(path_, 0, "the table has no header, expected a checkpoint");
+  open_shards(open_shard);
+  for (const auto& [name, entry] : slices_) check_extent(name, entry);
+  for (const auto& [name, entry] : entries_) {
+    if (entry.slices.empty()) check_extent(name, entry);
+  }
+  check_total();
+  for (const auto& [name, entry] : entries_) {
+    if (!entry.slices.empty()) check_slices(name, entry);
+    std::uint64_t bytes = static_cast<std::uint64_t>(entry.size);
+    if (!entry.slices.empty()) {
+      bytes = static_cast<std::uint64_t>(shape_size(entry.shape)) * tf_dtype_size(entry.dtype);
+    }
+    tensors_.push_back(
+        {name, tf_dtype_name(entry.dtype), entry.shape, bytes, !entry.slices.empty()});
+  }
+}
+
+void Bundle::take_entry(std::string_view key, std::string_view value, std::uint64_t offset) {
+  if (key.empty()) return check_header(value, offset);
+  BundleEntry entry;
+  if (!decode_entry(value, &entry)) {
+    throw FormatError(path_, offset, message("the entry of tensor '", key, "' is damaged"));
+  }
+  (is_slice_key(key) ? slices_ : entries_).emplace(std::string(key), std::move(entry));
+}
+
+void Bundle::check_header(std::string_view value, std::uint64_t offset) {
+  has_header_ = true;
+  if (!decode_header(value, &header_) || header_.num_shards < 1) {
+    throw FormatError(path_, offset, "the header of the checkpoint is damaged");
+  }
+  if (header_.endianness != 0) {
+    throw UnsupportedError(message("[TensorBundleReader] ", path_, " is big-endian (",
+                                   header_.endianness, "), expected little-endian (0)"));
+  }
+  if (header_.min_consumer > kBundleVersion) {
+    throw UnsupportedError(message("[TensorBundleReader] ", path_, " asks for a reader of version ",
+                                   header_.min_consumer, ", expected at most ", kBundleVersion));
+  }
+}
+
+void Bundle::open_shards(const ShardOpener& open_shard) {
+  const auto open_for = [&](const std::string& name, const BundleEntry& entry) {
+    if (!entry.slices.empty()) return;
+    if (entry.shard < 0 || entry.shard >= header_.num_shards) {
+      throw FormatError(path_, 0,
+                        message("tensor '", name, "' is in data file ", entry.shard,
+                                ", expected one of ", header_.num_shards));
+    }
+    auto& shard = shards_[entry.shard];
+    if (!shard) shard = open_shard(entry.shard, header_.num_shards);
+  };
+  for (const auto& [name, entry] : entries_) open_for(name, entry);
+  for (const auto& [key, entry] : slices_) open_for(key, entry);
+}
+
+void Bundle::check_extent(const std::string& name, const BundleEntry& entry) {
+  const auto fail = [&](const std::string& what) {
+    throw FormatError(path_, 0, message("tensor '", name, "' ", what));
+  };
+  if (!entry.slices.empty()) fail("is a slice of a slice");
+  if (entry.shape.size() > kMaxRank) fail(message("has rank ", entry.shape.size()));
+  std::int64_t count = 0;
+  try {
+    count = shape_size(entry.shape);
+  } catch (const ArgumentError&) {
+    fail(message("has the impossible shape ", to_string(entry.shape)));
+  }
+  std::int64_t bytes = 0;
+  const auto width = static_cast<std::int64_t>(tf_dtype_size(entry.dtype));
+  if (__builtin_mul_overflow(count, width, &bytes) || (width && bytes != entry.size)) {
+    fail(message("has ", entry.size, " bytes, expected ", count, " elements of ", width, " bytes"));
+  }
+  const ByteSource& shard = *shards_.at(entry.shard);
+  const auto file_size = static_cast<std::int64_t>(shard.size());
+  if (entry.offset < 0 || entry.size < 0 || entry.offset > file_size ||
+      entry.size > file_size - entry.offset) {
+    throw FormatError(shard.path(), shard.size(),
+                      message("the file ends here, expected ", entry.size, " bytes of tensor '",
+                              name, "' at byte ", entry.offset));
+  }
+}
+
+// No two tensors share bytes in an honest file. In another one a few bytes could stand for as much
+// memory and time as its author likes.
+void Bundle::check_total() const {
+  std::uint64_t stored = 0, claimed = 0;
+  for (const auto& [number, shard] : shards_) stored += shard->size();
+  const auto add = [&](const BundleEntry& entry) {
+    if (!entry.slices.empty()) return;
+    claimed += static_cast<std::uint64_t>(entry.size);
+    if (claimed > stored) {
+      throw FormatError(path_, 0,
+                        message("the tensors claim ", claimed, " bytes or more, expected ", stored,
+                                ", which the data files have"));
+    }
+  };
+  for (const auto& [name, entry] : entries_) add(entry);
+  for (const auto& [key, entry] : slices_) add(entry);
+}
+
+void Bundle::check_slices(const std::string& name, const BundleEntry& entry) {
+  const auto fail = [&](const std::string& what) {
+    throw FormatError(path_, 0, message("partitioned tensor '", name, "' ", what));
+  };
+  if (tf_dtype_size(entry.dtype) == 0) {
+    fail(message("has element type ", tf_dtype_name(entry.dtype), ", expected one of fixed width"));
+  }
+  if (entry.shape.size() > kMaxRank) fail(message("has rank ", entry.shape.size()));
+  if (entry.slices.size() > kMaxSlices) fail(message("has ", entry.slices.size(), " slices"));
+  try {
+    if (!slices_cover(entry.shape, entry.slices)) {
+      fail("has slices that overlap, leave gaps or lie outside");
+    }
+  } catch (const ArgumentError&) {
+    fail(message("has the impossible shape ", to_string(entry.shape)));
+  }
+  // Every slice is there with all its bytes: so the whole is no larger than the files.
+  for (const TensorSlice& slice : entry.slices) {
+    const BundleEntry& part = slice_entry(name, slice);
+    if (part.dtype != entry.dtype || part.shape != slice_shape(entry.shape, slice)) {
+      fail(message("has a slice of shape ", to_string(part.shape), " and type ",
+                   tf_dtype_name(part.dtype), ", expected ",
+                   to_string(slice_shape(entry.shape, slice)), " and ",
+                   tf_dtype_name(entry.dtype)));
+    }
+  }
+}
+
+const BundleEntry& Bundle::slice_entry(const std::string& name, const TensorSlice& slice) const {
+  const auto found = slices_.find(slice_key(name, slice));
+  if (found == slices_.end()) {
+    throw FormatError(path_, 0, message("partitioned tensor '", name, "' lacks one of its slices"));
+  }
+  return found->second;
+}
+
+const BundleEntry* Bundle::find(std::string_view name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+}  // namespace openrnn::formats

@@ -1,0 +1,33 @@
+// The sorted string table of LevelDB, which holds the index of a tensor bundle.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "formats/file/byte_source.h"
+
+namespace openrnn::formats {
+
+/// `offset` is that of the block in the file, for error messages.
+using TableVisitor =
+    std::function<void(std::string_view key, std::string_view value, std::uint64_t offset)>;
+
+/// Visits all entries in the order of their keys. Reads every block, raw or snappy; the memory it
+/// takes is bounded by a small multiple of the file's size.
+/// Throws: FormatError, IoError.
+void read_table(const ByteSource& file, bool verify_checksums, const TableVisitor& visit);
+
+struct TableOptions {
+  /// TensorFlow's; LevelDB's own is 4096.
+  std::size_t block_size = 262144;
+  bool snappy = false;
+};
+
+/// The bytes of a table, as TensorFlow writes it.
+std::string build_table(const std::map<std::string, std::string>& entries,
+                        TableOptions options = {});
+
+}  // namespace openrnn::formats
