@@ -141,13 +141,25 @@ struct BlockCopy {
 };
 
 /// Rows of logits against class labels. A label below 0 leaves its row out: loss 0, gradient 0.
+/// "wide" is float64 when dtype is, else float32.
 struct CrossEntropyArgs {
   DType dtype = DType::kFloat32;
   std::int64_t rows = 0, classes = 0;
   const void* logits = nullptr;          // [rows, classes]
-  const std::int32_t* labels = nullptr;  // [rows]
-  float* losses = nullptr;               // [rows], nats
-  void* probabilities = nullptr;         // [rows, classes], dtype; null: not wanted
+  const std::int32_t* labels = nullptr;  // [rows]; null when only probabilities are wanted
+  void* losses = nullptr;                // [rows], wide, nats; null: not wanted
+  void* probabilities = nullptr;         // [rows, classes], wide; null: not wanted
+};
+
+/// logits_gradient[r, c] = (probabilities[r, c] - (c == labels[r])) * row_gradients[r], rounded to
+/// dtype once; 0 for a label below 0.
+struct CrossEntropyGradientArgs {
+  DType dtype = DType::kFloat32;
+  std::int64_t rows = 0, classes = 0;
+  const void* probabilities = nullptr;  // [rows, classes], wide
+  const std::int32_t* labels = nullptr;
+  const void* row_gradients = nullptr;  // [rows], wide
+  void* logits_gradient = nullptr;      // [rows, classes], dtype
 };
 
 enum class OptimizerKind : std::uint8_t {
@@ -203,6 +215,9 @@ class OPENRNN_API Device {
   /// y = factor * x; y may be x.
   virtual void scale(DType dtype, std::int64_t size, double factor, const void* x,
                      void* y) const = 0;
+  /// y[i] = factor * *scalar, which is of scalar_dtype; null stands for 1.
+  virtual void fill(DType dtype, std::int64_t size, double factor, DType scalar_dtype,
+                    const void* scalar, void* y) const = 0;
   /// y += x.
   virtual void accumulate(DType dtype, std::int64_t size, const void* x, void* y) const = 0;
   virtual void convert(std::int64_t size, DType from_dtype, const void* from, DType to_dtype,
@@ -218,6 +233,10 @@ class OPENRNN_API Device {
                                 const void* rows, const std::int32_t* indices,
                                 void* table) const = 0;
   virtual void softmax_cross_entropy(const CrossEntropyArgs& args) const = 0;
+  virtual void softmax_cross_entropy_gradient(const CrossEntropyGradientArgs& args) const = 0;
+  /// dx[r, c] = y[r, c] * (dy[r, c] - sum over ascending c of y * dy), y being a softmax.
+  virtual void softmax_gradient(DType dtype, std::int64_t rows, std::int64_t cols, const void* y,
+                                const void* dy, void* dx) const = 0;
   /// out = x * mask, the mask being dropout_mask(key, {layer 2^32 - 1, time r / 2^20, row r %
   /// 2^20}) over each row r of [rows, cols].
   virtual void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key,

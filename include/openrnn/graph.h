@@ -15,24 +15,38 @@ namespace openrnn {
 class Tensor;
 class Variable;
 
-/// The cpu device; gpu devices come with the GPU engine. Set by the runtime, used by default.
+/// The cpu device, on which tensors live by default; gpu devices come with the GPU engine.
 OPENRNN_API const Device& default_device();
 
-// ---- Tensors and their history
-// -------------------------------------------------------------------
+// ---- Tensors and their history -----------------------------------------------------------------
 
 /// The gradient of one recorded operation: from the gradients of its outputs (empty: zero) to those
 /// of its inputs (empty: none).
 using BackwardFunction =
     std::function<std::vector<DeviceArray>(const std::vector<DeviceArray>& output_gradients)>;
 
+struct Node;
+
+/// Where an input came from, without its value: history keeps only the values that gradients read.
+struct Edge {
+  std::shared_ptr<const Node> node;  // null for a leaf and for what no gradient flows to
+  std::size_t output_index = 0;
+  std::uint64_t leaf_id = 0;
+};
+
 /// One recorded operation. Ids grow with time, so inputs have smaller ids than what they feed.
-struct Node {
+struct OPENRNN_API Node {
   std::uint64_t id = 0;
   std::string op;
-  std::vector<Tensor> inputs;
+  std::vector<Edge> inputs;
   std::size_t num_outputs = 0;
   BackwardFunction backward;
+
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  /// Frees a long chain of history without deep recursion.
+  ~Node();
 };
 
 /// A value, and how it was made if a GradientTape watched. Cheap to copy; the value never changes.
@@ -57,6 +71,8 @@ class OPENRNN_API Tensor {
   /// Identity of a leaf that a gradient may be asked for (a variable's read, a watched tensor); 0
   /// when it is none.
   std::uint64_t leaf_id() const noexcept { return leaf_id_; }
+  /// Of a variable's read: the variable's version then. Equal leaf id and version: equal value.
+  std::uint64_t version() const noexcept { return version_; }
   /// Whether a gradient can flow through it: recorded, or a leaf.
   bool tracked() const noexcept { return node_ != nullptr || leaf_id_ != 0; }
   /// The same value without history.
@@ -71,12 +87,14 @@ class OPENRNN_API Tensor {
   std::shared_ptr<const Node> node_;
   std::size_t output_index_ = 0;
   std::uint64_t leaf_id_ = 0;
+  std::uint64_t version_ = 0;
 };
 
 /// Whether an operation on these inputs must be recorded: a tape is open on this thread and an
 /// input is tracked. Operations ask before they keep anything for backward.
 OPENRNN_API bool recording(const std::vector<Tensor>& inputs);
-/// Wraps an operation's results; keeps history only if recording(inputs).
+/// Wraps an operation's results; keeps history only if recording(inputs). `backward` gets one
+/// gradient an output, and gives one an input or fewer; it may be called any number of times.
 OPENRNN_API std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
                                        std::vector<DeviceArray> outputs, BackwardFunction backward);
 
@@ -109,8 +127,7 @@ class OPENRNN_API GradientTape {
   bool open_ = false;
 };
 
-// ---- Variables, scopes, collections
-// --------------------------------------------------------------
+// ---- Variables, scopes, collections ------------------------------------------------------------
 
 /// A named value that training changes. Copies name the same variable.
 class OPENRNN_API Variable {
@@ -239,8 +256,7 @@ struct VariableOptions {
 OPENRNN_API Variable get_variable(const std::string& name, const Shape& shape,
                                   const VariableOptions& options = {});
 
-// ---- Layers
-// --------------------------------------------------------------------------------------
+// ---- Layers ------------------------------------------------------------------------------------
 
 /// Base of everything with variables of its own under a scope of its own.
 class OPENRNN_API Layer {

@@ -1,0 +1,137 @@
+// The op-level models CudnnLSTM, CudnnGRU, CudnnRNNTanh and CudnnRNNRelu.
+#pragma once
+
+#include "openrnn/ops_rnn.h"
+
+namespace openrnn::ops {
+
+/// Constructor arguments of the op-level models, in TensorFlow's order.
+struct CudnnRnnOptions {
+  std::int64_t num_layers = 1;
+  std::int64_t num_units = 0;
+  std::int64_t input_size = 0;
+  InputMode input_mode = InputMode::kLinearInput;
+  Direction direction = Direction::kUnidirectional;
+  DType dtype = DType::kFloat32;
+  double dropout = 0.0;
+  /// Op seed of the seed helper; the default 0 is a seed as any other.
+  std::optional<std::int64_t> seed = 0;
+  /// LSTM projection size; 0 is off.
+  std::int64_t num_proj = 0;
+};
+
+/// What a call takes besides its tensors.
+struct CudnnCallOptions {
+  std::optional<std::vector<std::int32_t>> sequence_lengths;
+  bool time_major = true;
+};
+
+/// What the four models share: sizes, conversion and the call. A call works on any time and batch,
+/// and on another input depth than input_size if params is long enough for it. Calls of one object
+/// must not overlap.
+class OPENRNN_API CudnnRnnModel {
+ public:
+  InputMode input_mode() const noexcept { return options_.input_mode; }
+  std::int64_t input_size() const noexcept { return options_.input_size; }
+  std::int64_t num_units() const noexcept { return options_.num_units; }
+  std::int64_t num_layers() const noexcept { return options_.num_layers; }
+  RnnMode rnn_mode() const noexcept { return mode_; }
+  Direction direction() const noexcept { return options_.direction; }
+  std::int64_t num_proj() const noexcept { return options_.num_proj; }
+  /// For an input of `input_size`.
+  RnnSpec spec() const { return spec_for(options_.input_size); }
+
+  /// Elements of the opaque buffer.
+  std::int64_t params_size() const;
+  /// By layer, direction and slot. Throws: as openrnn::params_to_canonical.
+  CanonicalParams params_to_canonical(const Tensor& params) const;
+  /// The inverse. Throws: as openrnn::canonical_to_params.
+  Tensor canonical_to_params(std::span<const ConstArrayView> weights,
+                             std::span<const ConstArrayView> biases) const;
+  /// Training calls with dropout so far, for checkpoints.
+  DropoutState& dropout_state() noexcept { return dropout_; }
+
+ protected:
+  /// Throws: ArgumentError as RnnSpec::validate.
+  CudnnRnnModel(std::string call, RnnMode mode, const CudnnRnnOptions& options);
+  RnnOutputs call(RnnInputs inputs, bool is_training, const CudnnCallOptions& options);
+
+ private:
+  RnnSpec spec_for(std::int64_t input_size) const;
+  std::string call_;
+  RnnMode mode_;
+  CudnnRnnOptions options_;
+  DropoutState dropout_;
+  PackedCache cache_;
+};
+
+/// Throws, from a call: ArgumentError for input_data that is not 3-D, input_h that is not
+/// [L*D, B, O], input_c that is not [L*D, B, U], params too short for this input depth (naming
+/// both), or lengths outside 0..T. A gradient through is_training=false is an ArgumentError too.
+class OPENRNN_API CudnnLSTM : public CudnnRnnModel {
+ public:
+  explicit CudnnLSTM(const CudnnRnnOptions& options)
+      : CudnnRnnModel("CudnnLSTM", RnnMode::kLstm, options) {}
+  /// (output [T, B, D*O], output_h, output_c).
+  RnnOutputs operator()(const Tensor& input_data, const Tensor& input_h, const Tensor& input_c,
+                        const Tensor& params, bool is_training = true,
+                        const CudnnCallOptions& options = {}) {
+    return call({.x = input_data, .h0 = input_h, .c0 = input_c, .params = params}, is_training,
+                options);
+  }
+};
+
+/// The models without a cell state: (output [T, B, D*U], output_h).
+template <RnnMode kMode>
+class CudnnNoCell : public CudnnRnnModel {
+ public:
+  explicit CudnnNoCell(const CudnnRnnOptions& options) : CudnnRnnModel(kName, kMode, options) {}
+  RnnOutputs operator()(const Tensor& input_data, const Tensor& input_h, const Tensor& params,
+                        bool is_training = true, const CudnnCallOptions& options = {}) {
+    return call({.x = input_data, .h0 = input_h, .params = params}, is_training, options);
+  }
+
+ private:
+  static constexpr const char* kName = kMode == RnnMode::kGru       ? "CudnnGRU"
+                                       : kMode == RnnMode::kRnnTanh ? "CudnnRNNTanh"
+                                                                    : "CudnnRNNRelu";
+};
+using CudnnGRU = CudnnNoCell<RnnMode::kGru>;
+using CudnnRNNTanh = CudnnNoCell<RnnMode::kRnnTanh>;
+using CudnnRNNRelu = CudnnNoCell<RnnMode::kRnnRelu>;
+
+// ---- Functions of the same meaning
+// ---------------------------------------------------------------
+
+/// Sizes and switches of the functions; the input size is that of `inputs`, layers and units those
+/// of `input_h`.
+struct CudnnFunctionOptions {
+  bool is_training = true;
+  InputMode input_mode = InputMode::kLinearInput;
+  Direction direction = Direction::kUnidirectional;
+  double dropout = 0.0;
+  std::optional<std::int64_t> seed = 0;
+  std::optional<std::vector<std::int32_t>> sequence_lengths;
+  bool time_major = true;
+};
+OPENRNN_API RnnOutputs cudnn_lstm(const Tensor& inputs, const Tensor& input_h,
+                                  const Tensor& input_c, const Tensor& params,
+                                  const CudnnFunctionOptions& options = {});
+OPENRNN_API RnnOutputs cudnn_gru(const Tensor& inputs, const Tensor& input_h, const Tensor& params,
+                                 const CudnnFunctionOptions& options = {});
+OPENRNN_API RnnOutputs cudnn_rnn_tanh(const Tensor& inputs, const Tensor& input_h,
+                                      const Tensor& params,
+                                      const CudnnFunctionOptions& options = {});
+OPENRNN_API RnnOutputs cudnn_rnn_relu(const Tensor& inputs, const Tensor& input_h,
+                                      const Tensor& params,
+                                      const CudnnFunctionOptions& options = {});
+OPENRNN_API std::int64_t cudnn_rnn_opaque_params_size(RnnMode mode, const CudnnRnnOptions& options);
+OPENRNN_API CanonicalParams cudnn_rnn_opaque_params_to_canonical(RnnMode mode,
+                                                                 const CudnnRnnOptions& options,
+                                                                 const Tensor& params);
+OPENRNN_API Tensor cudnn_rnn_canonical_to_opaque_params(RnnMode mode,
+                                                        const CudnnRnnOptions& options,
+                                                        std::span<const ConstArrayView> weights,
+                                                        std::span<const ConstArrayView> biases);
+
+}  // namespace openrnn::ops

@@ -1,0 +1,75 @@
+// The recurrent operation with history: one engine call on tensors.
+#pragma once
+
+#include <mutex>
+
+#include "openrnn/graph.h"
+
+namespace openrnn::ops {
+
+/// Keeps what an engine packed from a variable until the variable changes. Thread-safe; belongs to
+/// the layer or model that calls.
+class OPENRNN_API PackedCache {
+ public:
+  /// Packed for `purpose` or more. A tensor that is no leaf (a bare array) is packed each time.
+  std::shared_ptr<const PackedParams> get(const Engine& engine, const RnnSpec& spec,
+                                          const Tensor& params, PackFor purpose);
+  /// How often something was packed.
+  std::uint64_t packings() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const PackedParams> packed_;
+  const Engine* engine_ = nullptr;
+  std::uint64_t leaf_id_ = 0, version_ = 0, packings_ = 0;
+};
+
+/// T max_time, B batch, I input size, L layers, D directions, O hidden size, U units.
+struct RnnInputs {
+  Tensor x;   // [T, B, I], or [B, T, I] when batch-major
+  Tensor h0;  // [L*D, B, O], or [B, L*D, O]; empty: zeros
+  Tensor c0;  // [L*D, B, U], or [B, L*D, U]; empty: zeros; lstm only
+  /// The opaque buffer, at least params_size long: a Variable's read() or any tensor.
+  Tensor params;
+  /// [B], each 0 to T, any order; unset: all T.
+  std::optional<std::vector<std::int32_t>> sequence_lengths;
+  bool time_major = true;
+  /// Dropout between layers on.
+  bool training = true;
+  /// Gradients with training off too; without it asking for them is an error, as in TensorFlow.
+  bool save = false;
+  DropoutKey dropout;
+};
+
+struct RnnOutputs {
+  Tensor output;  // [T, B, D*O], or [B, T, D*O]
+  Tensor h;       // as h0
+  Tensor c;       // as c0; empty unless lstm
+};
+
+/// Runs the engine that choose_engine names. `cache` may be null: packs each time. Gradients flow
+/// to x, h0, c0 and params. Throws: ArgumentError for a rank, shape, dtype or length that does not
+/// fit `spec`, naming given and expected; UnsupportedError as choose_engine.
+OPENRNN_API RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& inputs, PackedCache* cache);
+
+/// Where the masks of one model come from: the same (seed, call) gives the same masks.
+/// Thread-compatible.
+class OPENRNN_API DropoutState {
+ public:
+  /// `seeds` as Graph::op_seeds gives them; the key's seed is (first << 32) | second. Reads the
+  /// environment variable TF_CUDNN_RESET_RND_GEN_STATE ('1' or 'true'): then every call gets the
+  /// same key.
+  explicit DropoutState(std::pair<std::int64_t, std::int64_t> seeds = {0, 0});
+  /// The key of this call; the next call gets another.
+  DropoutKey next();
+  std::uint64_t seed() const noexcept { return seed_; }
+  /// Training calls so far; a checkpoint keeps it.
+  std::uint64_t calls() const noexcept { return calls_; }
+  void set_calls(std::uint64_t calls) noexcept { calls_ = calls; }
+
+ private:
+  std::uint64_t seed_ = 0, calls_ = 0;
+  bool reset_each_call_ = false;
+};
+
+}  // namespace openrnn::ops
