@@ -1,0 +1,140 @@
+// Saving and restoring models: Saver, CheckpointManager, and what a checkpoint's tensors make up.
+#pragma once
+
+#include "openrnn/formats.h"
+#include "openrnn/graph.h"
+
+namespace openrnn {
+
+/// What a run wants kept besides its variables: strings and numbers under a name. In the file they
+/// stand as `openrnn/NAME`; `config` is the run's configuration as JSON.
+class OPENRNN_API Extras {
+ public:
+  /// Overwrites what has that name. Throws: ArgumentError for an empty name.
+  void set(const std::string& name, TensorValue value);
+  void set_string(const std::string& name, std::string value);
+  void set_int(const std::string& name, std::int64_t value);
+  void set_float(const std::string& name, double value);
+
+  bool contains(const std::string& name) const { return values_.count(name) != 0; }
+  /// Throws: ArgumentError naming what there is when `name` is not; TypeError for another kind.
+  const TensorValue& get(const std::string& name) const;
+  const Array& get_array(const std::string& name) const;
+  const std::string& get_string(const std::string& name) const;
+  std::int64_t get_int(const std::string& name) const;
+  double get_float(const std::string& name) const;
+  /// Sorted by name.
+  const std::map<std::string, TensorValue>& values() const noexcept { return values_; }
+
+ private:
+  std::map<std::string, TensorValue> values_;
+};
+
+struct SaverOptions {
+  /// Null: the graph that is current when the Saver is made.
+  Graph* graph = nullptr;
+  /// Empty: all variables of the graph, at each save and restore.
+  std::optional<std::vector<Variable>> variables;
+  /// Empty: all saveables of the graph.
+  std::optional<std::vector<std::shared_ptr<SaveableObject>>> saveables;
+  /// Only the canonical tensors: no raw variables. What compatible cells and such Savers exchange.
+  bool only_saveables = false;
+};
+
+struct RestoreOptions {
+  /// Whether a tensor in the file that nothing here takes is an error (extras are not).
+  bool refuse_unexpected = false;
+};
+
+/// Stores variables, raw under their own names, and the canonical tensors of saveables, in one
+/// TensorFlow V2 checkpoint; and reads such checkpoints, those of TensorFlow 1 included.
+class OPENRNN_API Saver {
+ public:
+  explicit Saver(SaverOptions options = {});
+
+  /// Writes PREFIX.index and PREFIX.data-00000-of-00001; what was there stays until the new pair is
+  /// whole. Changes nothing in the model. Throws: ArgumentError when two tensors have one name,
+  /// IoError.
+  void save(const std::string& prefix, const Extras& extras = {}) const;
+
+  /// Gives every variable its stored value. A variable with a saveable takes its raw tensor if that
+  /// one's canonical form equals the stored canonical tensors bit for bit, or if those are absent;
+  /// else the canonical tensors. A failed restore changes nothing.
+  /// Throws: ArgumentError listing missing names, or naming a tensor, its shape or dtype and the
+  /// expected one; IoError; FormatError.
+  Extras restore(const std::string& prefix, const RestoreOptions& options = {}) const;
+
+ private:
+  std::vector<Variable> variables() const;
+  std::vector<std::shared_ptr<SaveableObject>> saveables() const;
+  SaverOptions options_;
+};
+
+/// The extras alone: what a model is, before it is built. Throws: IoError, FormatError.
+OPENRNN_API Extras read_extras(const std::string& prefix);
+
+/// The prefix that FOLDER/checkpoint names as the latest, if its files are there; else the newest
+/// of those it lists that are; else nothing. Throws: FormatError for a broken state file.
+OPENRNN_API std::optional<std::string> latest_checkpoint(const std::string& folder);
+
+struct CheckpointManagerOptions {
+  /// Checkpoints to keep, at least 1; 0 keeps all.
+  int keep = 5;
+  /// Prefixes are FOLDER/BASE-STEP.
+  std::string base = "model.ckpt";
+};
+
+/// Keeps the newest checkpoints of one run in a folder. A killed process leaves at least one that
+/// can be loaded: a save goes to a prefix of its own, then the `checkpoint` file names it, and only
+/// then old ones are removed. Names BASE-NUMBER in the folder belong to it: what its state file
+/// does not list (leftovers of a killed process) goes at the next save.
+class OPENRNN_API CheckpointManager {
+ public:
+  /// Makes the folder if need be, and takes up what its state file lists.
+  /// Throws: ArgumentError for a negative `keep`, IoError, FormatError.
+  explicit CheckpointManager(std::string folder, CheckpointManagerOptions options = {});
+
+  /// Returns the new prefix, FOLDER/BASE-STEP; with a further number if one of that step is listed.
+  std::string save(const Saver& saver, std::int64_t step, const Extras& extras = {});
+  /// As latest_checkpoint.
+  std::optional<std::string> latest() const;
+  /// Oldest first.
+  const std::vector<std::string>& checkpoints() const noexcept { return prefixes_; }
+
+ private:
+  std::string new_prefix(std::int64_t step) const;
+  void remove_unlisted() const;
+  std::string folder_;
+  CheckpointManagerOptions options_;
+  std::vector<std::string> prefixes_;
+  std::vector<double> timestamps_;
+  bool owns_folder_ = false;
+};
+
+/// One recurrent network that a checkpoint's tensors make up.
+struct NetworkDescription {
+  /// What stands before the canonical names: '' or 'm1/cudnn_lstm'.
+  std::string scope;
+  /// lstm and gru by their names; tanh and relu share theirs, so both stand here unless
+  /// `openrnn/config` tells which.
+  std::vector<RnnMode> modes;
+  /// Everything else, with modes[0].
+  RnnSpec spec;
+  /// The raw variable of the same network, or ''.
+  std::string raw_variable;
+  /// "lstm, 2 layers, 128 units, input size 64, bidirectional, float32"; "rnn_tanh or rnn_relu,
+  /// ..".
+  std::string text;
+};
+
+struct CheckpointContents {
+  std::vector<NetworkDescription> networks;
+  /// One sentence for each group of tensors that looks like a network but is none, and for each
+  /// opaque buffer whose network the file does not tell.
+  std::vector<std::string> remarks;
+};
+
+/// Which recurrent networks the tensors of a checkpoint make up, from canonical names and shapes.
+OPENRNN_API CheckpointContents describe_network(const TensorBundleReader& reader);
+
+}  // namespace openrnn

@@ -1,0 +1,223 @@
+// The layers: CudnnLSTM and its sisters, Dense, Embedding, Dropout.
+#pragma once
+
+#include "openrnn/graph.h"
+
+namespace openrnn::layers {
+
+/// Constructor arguments of the four recurrent layers, with TensorFlow's names and defaults.
+struct CudnnRnnOptions {
+  std::int64_t num_layers = 1;
+  std::int64_t num_units = 0;
+  InputMode input_mode = InputMode::kLinearInput;
+  Direction direction = Direction::kUnidirectional;
+  /// Rate of the dropout between layers in training, in [0, 1].
+  double dropout = 0.0;
+  /// Of the dropout and of the default initializer; see Graph::op_seeds.
+  std::optional<std::int64_t> seed;
+  DType dtype = DType::kFloat32;
+  /// Called once for each canonical matrix; empty: glorot_uniform.
+  Initializer kernel_initializer;
+  /// Called once for each canonical bias, two to a gate; empty: zeros.
+  Initializer bias_initializer;
+  /// Empty: the class name in snake case.
+  std::string name;
+  /// LSTM projection size P; 0: none.
+  std::int64_t num_proj = 0;
+};
+
+/// What one call of a recurrent layer may be told besides inputs and initial state.
+struct RnnCallOptions {
+  /// [B], each in 0..T; empty: all are T.
+  std::optional<std::vector<std::int32_t>> sequence_lengths;
+  /// False: inputs and output are [B, T, .], states [B, L*D, .].
+  bool time_major = true;
+  /// Dropout is on, and gradients may be asked for.
+  bool training = true;
+  /// Keep what gradients need although `training` is false.
+  bool save = false;
+};
+
+struct RnnResult {
+  /// [T, B, D*O].
+  Tensor output;
+  /// lstm (h [L*D, B, O], c [L*D, B, U]); the others (h).
+  std::vector<Tensor> state;
+};
+
+/// A stack of recurrent layers over one opaque parameter buffer, `NAME/opaque_kernel`.
+/// T time, B batch, I input size, L layers, D directions, U units, O = P when projecting else U.
+class OPENRNN_API CudnnRnn : public Layer {
+ public:
+  ~CudnnRnn() override;
+
+  std::int64_t num_layers() const noexcept { return options_.num_layers; }
+  std::int64_t num_units() const noexcept { return options_.num_units; }
+  /// As given: auto_select stays auto_select.
+  InputMode input_mode() const noexcept { return options_.input_mode; }
+  Direction direction() const noexcept { return options_.direction; }
+  std::int64_t num_dirs() const noexcept {
+    return options_.direction == Direction::kBidirectional ? 2 : 1;
+  }
+  std::int64_t num_proj() const noexcept { return options_.num_proj; }
+  double dropout() const noexcept { return options_.dropout; }
+  RnnMode rnn_mode() const noexcept { return mode_; }
+  /// Throws: ArgumentError before build.
+  std::int64_t input_size() const;
+  /// The network that was built. Throws: ArgumentError before build.
+  const RnnSpec& spec() const;
+  /// The opaque variable. Throws: ArgumentError before build.
+  const Variable& kernel() const;
+  /// Null before build, and when the variable was built under a reusing scope.
+  const std::shared_ptr<SaveableObject>& saveable() const noexcept { return saveable_; }
+
+  /// lstm {[L*D, B, O], [L*D, B, U]}; the others {[L*D, B, U]}.
+  std::vector<Shape> state_shape(std::int64_t batch_size) const;
+  /// Of each canonical matrix, by layer, direction and slot; [U, 0] where skip_input has none.
+  /// Throws: StateError before build.
+  std::vector<Shape> canonical_weight_shapes() const;
+  /// [U], 2*G*D*L of them; before build too.
+  std::vector<Shape> canonical_bias_shapes() const;
+
+  /// Runs the network; builds it first if need be. `inputs` [T, B, I]; `initial_state` as
+  /// RnnResult::state, empty for zeros. Throws: ArgumentError for a rank, depth, dtype, length,
+  /// state shape or number of states that does not fit.
+  RnnResult operator()(const Tensor& inputs, const std::vector<Tensor>& initial_state = {},
+                       const RnnCallOptions& call = {});
+
+  /// Training calls with dropout so far. With the seed it names the next call's masks, so restoring
+  /// it makes a resumed run drop what the uninterrupted one would have.
+  std::uint64_t dropout_calls() const noexcept { return dropout_calls_; }
+  void set_dropout_calls(std::uint64_t calls) noexcept { dropout_calls_ = calls; }
+
+ protected:
+  CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions options);
+  void do_build(const Shape& input_shape) override;
+
+ private:
+  struct Cache;
+  RnnSpec spec_for(std::int64_t input_size) const;
+  void check_inputs(const Tensor& inputs) const;
+  void check_state(const std::vector<Tensor>& state, std::int64_t batch, bool time_major) const;
+  DropoutKey next_dropout_key(bool training);
+
+  RnnMode mode_;
+  CudnnRnnOptions options_;
+  std::optional<RnnSpec> spec_;
+  Variable kernel_;
+  std::shared_ptr<SaveableObject> saveable_;
+  std::unique_ptr<Cache> cache_;
+  std::uint64_t dropout_seed_ = 0, dropout_calls_ = 0;
+  bool resets_dropout_ = false;
+};
+
+/// Long short-term memory; state (h, c). Throws: ArgumentError for options out of range.
+class OPENRNN_API CudnnLSTM : public CudnnRnn {
+ public:
+  explicit CudnnLSTM(CudnnRnnOptions options);
+};
+/// Gated recurrent unit, the reset gate after the recurrent product; state (h).
+class OPENRNN_API CudnnGRU : public CudnnRnn {
+ public:
+  explicit CudnnGRU(CudnnRnnOptions options);
+};
+/// h = tanh(W x + R h' + bW + bR); state (h).
+class OPENRNN_API CudnnRNNTanh : public CudnnRnn {
+ public:
+  explicit CudnnRNNTanh(CudnnRnnOptions options);
+};
+/// h = max(0, W x + R h' + bW + bR); state (h).
+class OPENRNN_API CudnnRNNRelu : public CudnnRnn {
+ public:
+  explicit CudnnRNNRelu(CudnnRnnOptions options);
+};
+/// The layer of a mode that is known only at run time.
+OPENRNN_API std::unique_ptr<CudnnRnn> make_cudnn_rnn(RnnMode mode, CudnnRnnOptions options);
+
+// ---- What stands around a recurrent layer ------------------------------------------------------
+
+enum class Activation : std::uint8_t { kLinear, kRelu, kTanh, kSigmoid };
+
+struct DenseOptions {
+  std::int64_t units = 0;
+  Activation activation = Activation::kLinear;
+  bool use_bias = true;
+  Initializer kernel_initializer;  // empty: glorot_uniform
+  Initializer bias_initializer;    // empty: zeros
+  std::optional<std::int64_t> seed;
+  DType dtype = DType::kFloat32;
+  std::string name;
+};
+
+/// activation(x kernel + bias): x [.., I] -> [.., units]. Variables kernel [I, units], bias
+/// [units].
+class OPENRNN_API Dense : public Layer {
+ public:
+  /// Throws: ArgumentError unless units > 0.
+  explicit Dense(DenseOptions options);
+  /// Throws: ArgumentError for another depth or dtype than it was built for.
+  Tensor operator()(const Tensor& inputs);
+  const Variable& kernel() const noexcept { return kernel_; }
+  /// Empty without bias.
+  const Variable& bias() const noexcept { return bias_; }
+
+ protected:
+  void do_build(const Shape& input_shape) override;
+
+ private:
+  DenseOptions options_;
+  Variable kernel_, bias_;
+};
+
+struct EmbeddingOptions {
+  std::int64_t vocabulary = 0;
+  std::int64_t dim = 0;
+  Initializer initializer;  // empty: uniform in [-0.05, 0.05)
+  std::optional<std::int64_t> seed;
+  DType dtype = DType::kFloat32;
+  std::string name;
+};
+
+/// Rows of a table: indices [..] int32 -> [.., dim]. Variable embeddings [vocabulary, dim].
+class OPENRNN_API Embedding : public Layer {
+ public:
+  /// Throws: ArgumentError unless both sizes are positive.
+  explicit Embedding(EmbeddingOptions options);
+  /// Throws: ArgumentError naming the position and value of an index outside the vocabulary.
+  Tensor operator()(const ConstArrayView& indices);
+  const Variable& embeddings() const noexcept { return embeddings_; }
+
+ protected:
+  void do_build(const Shape& input_shape) override;
+
+ private:
+  EmbeddingOptions options_;
+  Variable embeddings_;
+};
+
+struct DropoutOptions {
+  double rate = 0.5;
+  std::optional<std::int64_t> seed;
+  std::string name;
+};
+
+/// Sets elements to 0 with probability `rate` in training, and scales the others by 1/(1 - rate).
+class OPENRNN_API Dropout : public Layer {
+ public:
+  /// Throws: ArgumentError unless 0 <= rate <= 1.
+  explicit Dropout(DropoutOptions options);
+  Tensor operator()(const Tensor& inputs, bool training);
+  double rate() const noexcept { return options_.rate; }
+  /// As CudnnRnn::dropout_calls.
+  std::uint64_t dropout_calls() const noexcept { return dropout_calls_; }
+  void set_dropout_calls(std::uint64_t calls) noexcept { dropout_calls_ = calls; }
+
+ protected:
+  void do_build(const Shape&) override;
+
+ private:
+  DropoutOptions options_;
+  std::uint64_t dropout_seed_ = 0, dropout_calls_ = 0;
+};
+
+}  // namespace openrnn::layers
