@@ -170,17 +170,23 @@ class OPENRNN_API SaveableObject {
   virtual const std::string& name() const = 0;
   /// The variable that it stands for.
   virtual const Variable& variable() const = 0;
+  /// The names of the tensors, in their order.
+  virtual std::vector<std::string> spec_names() const = 0;
+  /// `value`, an array as the variable's, as tensors to store. Pure: reads nothing else.
+  /// Throws: ArgumentError for an array of another shape or dtype.
+  virtual std::vector<Array> to_tensors(const ConstArrayView& value) const = 0;
+  /// The inverse, from tensors in that order.
+  /// Throws: ArgumentError naming the tensor, given and expected shape or dtype.
+  virtual Array from_tensors(const std::vector<Array>& tensors) const = 0;
+
   struct Spec {
     std::string name;
     Array tensor;
   };
-  /// The named tensors to store, computed now.
-  virtual std::vector<Spec> specs() const = 0;
-  /// Their names alone, in the same order.
-  virtual std::vector<std::string> spec_names() const = 0;
-  /// Rebuilds the variable's value from tensors in spec order.
-  /// Throws: ArgumentError naming the tensor, given and expected shape.
-  virtual void restore(const std::vector<Array>& tensors) const = 0;
+  /// The named tensors of the variable's value now.
+  std::vector<Spec> specs() const;
+  /// Assigns from_tensors(tensors) to the variable.
+  void restore(const std::vector<Array>& tensors) const;
 };
 
 /// The registry that variables, scopes and collections live in; one is current on each thread (a
