@@ -1,0 +1,23 @@
+// The one place where an instruction set is chosen.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace openrnn::cpu {
+
+struct KernelTable;
+
+/// 'scalar', 'avx2', 'avx512' or 'neon': what new calls and new packings use. The first question
+/// reads OPENRNN_ISA, else takes the widest that this processor runs.
+/// Throws: EngineError when OPENRNN_ISA names one that is unknown or that this processor lacks.
+std::string_view isa_name();
+/// Those that this processor can run, widest last.
+std::vector<std::string_view> available_isas();
+/// Chooses for all later packing and products; parameters packed before keep theirs.
+/// Throws: EngineError when `name` is unknown or this processor lacks it.
+void force_isa(std::string_view name);
+/// The kernels of isa_name(). Throws as it.
+const KernelTable& kernels();
+
+}  // namespace openrnn::cpu
