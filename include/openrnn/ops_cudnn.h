@@ -22,7 +22,7 @@ struct CudnnRnnOptions {
 
 /// What a call takes besides its tensors.
 struct CudnnCallOptions {
-  std::optional<std::vector<std::int32_t>> sequence_lengths;
+  std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   bool time_major = true;
 };
 
@@ -111,7 +111,7 @@ struct CudnnFunctionOptions {
   Direction direction = Direction::kUnidirectional;
   double dropout = 0.0;
   std::optional<std::int64_t> seed = 0;
-  std::optional<std::vector<std::int32_t>> sequence_lengths;
+  std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   bool time_major = true;
 };
 OPENRNN_API RnnOutputs cudnn_lstm(const Tensor& inputs, const Tensor& input_h,

@@ -26,25 +26,25 @@ class OPENRNN_API PackedCache {
 
 /// T max_time, B batch, I input size, L layers, D directions, O hidden size, U units.
 struct RnnInputs {
-  Tensor x;   // [T, B, I], or [B, T, I] when batch-major
-  Tensor h0;  // [L*D, B, O], or [B, L*D, O]; empty: zeros
-  Tensor c0;  // [L*D, B, U], or [B, L*D, U]; empty: zeros; lstm only
+  Tensor x = {};   // [T, B, I], or [B, T, I] when batch-major
+  Tensor h0 = {};  // [L*D, B, O], or [B, L*D, O]; empty: zeros
+  Tensor c0 = {};  // [L*D, B, U], or [B, L*D, U]; empty: zeros; lstm only
   /// The opaque buffer, at least params_size long: a Variable's read() or any tensor.
-  Tensor params;
+  Tensor params = {};
   /// [B], each 0 to T, any order; unset: all T.
-  std::optional<std::vector<std::int32_t>> sequence_lengths;
+  std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   bool time_major = true;
   /// Dropout between layers on.
   bool training = true;
   /// Gradients with training off too; without it asking for them is an error, as in TensorFlow.
   bool save = false;
-  DropoutKey dropout;
+  DropoutKey dropout = {};
 };
 
 struct RnnOutputs {
-  Tensor output;  // [T, B, D*O], or [B, T, D*O]
-  Tensor h;       // as h0
-  Tensor c;       // as c0; empty unless lstm
+  Tensor output = {};  // [T, B, D*O], or [B, T, D*O]
+  Tensor h = {};       // as h0
+  Tensor c = {};       // as c0; empty unless lstm
 };
 
 /// Runs the engine that choose_engine names. `cache` may be null: packs each time. Gradients flow
