@@ -30,6 +30,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   foreach(part core openrnn)
     add_house_test(install_${part} ${CMAKE_COMMAND} -D build=${PROJECT_BINARY_DIR} -D part=${part}
       -D source=${PROJECT_SOURCE_DIR}/tests/install/consumer
+      -D readme=${PROJECT_SOURCE_DIR}/README.md
       -D work=${PROJECT_BINARY_DIR}/install-test/${part} -D generator=${CMAKE_GENERATOR}
       -D compiler=${CMAKE_CXX_COMPILER} -P ${PROJECT_SOURCE_DIR}/tests/install/run.cmake)
   endforeach()

@@ -5,7 +5,8 @@ find_package(Threads REQUIRED)
 # -ffp-contract=off: a compiler that fuses a multiply and an add on one machine and not on another
 # would change bits. Fusion is written out where it is meant.
 add_library(openrnn_flags INTERFACE)
-target_compile_options(openrnn_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wshadow -Wno-psabi)
+target_compile_options(openrnn_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wshadow -Wno-psabi
+  -Wno-missing-field-initializers)  # designated initialisers leave fields out on purpose
 target_include_directories(openrnn_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
 target_link_libraries(openrnn_flags INTERFACE Threads::Threads)

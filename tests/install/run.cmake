@@ -1,5 +1,5 @@
 # Installs the build into a fresh prefix, then configures, builds and runs a consumer from outside.
-# -D build= part= (core or openrnn) source= work= generator= compiler=
+# -D build= part= (core or openrnn) source= readme= work= generator= compiler=
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output
@@ -18,6 +18,7 @@ if(part STREQUAL "core")
   set(extra -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON -DCMAKE_DISABLE_FIND_PACKAGE_leveldb=ON)
 endif()
 run(${CMAKE_COMMAND} -S ${source} -B ${work}/build -G ${generator} -DPART=${part} ${extra}
+  -DREADME=${readme}
   -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${work}/prefix)
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${work}/build/consumer)
