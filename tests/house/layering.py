@@ -78,6 +78,14 @@ def check_include(room, kind, target, folder, root):
     return None
 
 
+def missing_in_umbrella(path):
+    """One sentence for each public header that openrnn.h leaves out; parts (_inl.h) come with theirs."""
+    included = {target for _, target in INCLUDE.findall(path.read_text(encoding="utf-8"))}
+    for header in sorted(path.parent.glob("*.h")):
+        if header != path and "_" not in header.stem and f"openrnn/{header.name}" not in included:
+            yield f"include/openrnn/{UMBRELLA}: leaves out openrnn/{header.name}"
+
+
 def violations(root):
     """Every violation in a tree, as 'file: sentence'; and the number of files read."""
     found, files = [], 0
@@ -88,6 +96,7 @@ def violations(root):
         files += 1
         if relative.parts[0] == "include":
             if path.name == UMBRELLA:
+                found.extend(missing_in_umbrella(path))
                 continue
             room = room_of_public("/".join(relative.parts[2:]), root)
         else:
@@ -121,6 +130,8 @@ def self_test():
         "src/ops/x.cc": ('#include "openrnn/nowhere.h"', "no room"),
         "src/cpu/fmt.cc": ("#include <fmt/core.h>", "may not use that library"),
         "src/spec/rel.cc": ('#include "../params/b.h"', "not below spec"),
+        "include/openrnn/openrnn.h": ('#include "openrnn/base.h"\n#include "openrnn/spec.h"',
+                                      "leaves out openrnn/params.h"),
     }
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)

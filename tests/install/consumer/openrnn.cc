@@ -1,6 +1,5 @@
 // What a user of openrnn::openrnn sees: a checkpoint written and read back.
-#include <openrnn/formats.h>
-#include <openrnn/params.h>
+#include <openrnn/openrnn.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,0 +1,15 @@
+// Everything: the whole public surface. Embedders of openrnn::core include openrnn/runtime.h alone.
+#pragma once
+
+// IWYU pragma: begin_exports
+#include "openrnn/base.h"
+#include "openrnn/checkpoint.h"
+#include "openrnn/engine.h"
+#include "openrnn/formats.h"
+#include "openrnn/graph.h"
+#include "openrnn/layers.h"
+#include "openrnn/ops.h"
+#include "openrnn/params.h"
+#include "openrnn/runtime.h"
+#include "openrnn/spec.h"
+// IWYU pragma: end_exports
