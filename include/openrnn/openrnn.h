@@ -1,7 +1,6 @@
 // Everything: the whole public surface. Embedders of openrnn::core include openrnn/runtime.h alone.
 #pragma once
 
-// IWYU pragma: begin_exports
 #include "openrnn/base.h"
 #include "openrnn/checkpoint.h"
 #include "openrnn/engine.h"
@@ -12,4 +11,3 @@
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"
 #include "openrnn/spec.h"
-// IWYU pragma: end_exports
