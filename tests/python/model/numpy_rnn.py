@@ -52,7 +52,8 @@ class Cell:
             n = np.tanh(a[2] + r * q[2])
             return self.store((1.0 - z) * n + z * h), c, (x, h, r, z, n, q[2])
         new = np.tanh(a[0] + q[0]) if self.mode == "rnn_tanh" else np.maximum(a[0] + q[0], 0.0)
-        return self.store(new), c, (x, h, a[0] + q[0], new)
+        new = self.store(new)
+        return new, c, (x, h, a[0] + q[0], new)
 
     def _lstm_step(self, a, q, x, h, c):
         i, f, o = (sigmoid(a[k] + q[k]) for k in (0, 1, 3))
