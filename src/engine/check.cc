@@ -4,8 +4,10 @@
 namespace openrnn {
 namespace {
 
+// Shape arithmetic also refuses sizes whose product overflows.
 void require_pointer(std::string_view call, std::string_view name, const void* pointer,
-                     std::int64_t elements) {
+                     const Shape& shape) {
+  const std::int64_t elements = shape_size(shape);
   if (elements > 0 && pointer == nullptr) {
     throw ArgumentError(
         message("[", call, "] ", name, " is null, expected ", elements, " elements"));
@@ -23,8 +25,8 @@ void check_forward(std::string_view call, const ForwardArgs& args) {
                                 args.batch, ", expected 0 or more"));
   }
   const RnnSpec& spec = args.params->spec();
-  require_pointer(call, "x", args.x, args.max_time * args.batch * spec.input_size);
-  require_pointer(call, "y", args.y, args.max_time * args.batch * spec.output_size());
+  require_pointer(call, "x", args.x, {args.max_time, args.batch, spec.input_size});
+  require_pointer(call, "y", args.y, {args.max_time, args.batch, spec.output_size()});
   if (!args.sequence_lengths) return;
   for (std::int64_t row = 0; row < args.batch; ++row) {
     const std::int32_t length = args.sequence_lengths[row];

@@ -1,0 +1,155 @@
+#include "base/message.h"
+#include "reference/reference.h"
+#include "reference/sequence_gradient.h"
+
+namespace openrnn {
+namespace {
+
+using namespace reference;  // NOLINT: this file is that namespace's face
+
+class ReferencePacked : public PackedParams {
+ public:
+  ReferencePacked(const RnnSpec& spec, PackFor purpose, const ConstArrayView& params)
+      : PackedParams(spec, purpose), net(make_network(spec)), values(net.size) {
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      values[k] = element(params, static_cast<std::int64_t>(k));
+    }
+  }
+  const Network net;
+  std::vector<double> values;
+};
+
+class ReferenceSaved : public SavedForward {
+ public:
+  std::shared_ptr<const ReferencePacked> packed;
+  Call call;
+  Tape<double> tape;
+};
+
+std::shared_ptr<const ReferencePacked> own_params(
+    std::string_view call, const std::shared_ptr<const PackedParams>& params) {
+  auto own = std::dynamic_pointer_cast<const ReferencePacked>(params);
+  if (!own) {
+    throw ArgumentError(
+        message("[", call, "] params were packed by another engine, expected reference"));
+  }
+  return own;
+}
+
+Call call_of(const ForwardArgs& args) {
+  const RnnSpec& spec = args.params->spec();
+  Call call;
+  call.max_time = static_cast<std::size_t>(args.max_time);
+  call.batch = static_cast<std::size_t>(args.batch);
+  call.time_major = args.time_major;
+  call.lengths.assign(call.batch, call.max_time);
+  if (args.sequence_lengths) {
+    for (std::size_t b = 0; b < call.batch; ++b) {
+      call.lengths[b] = static_cast<std::size_t>(args.sequence_lengths[b]);
+    }
+  }
+  call.drops = args.training && spec.dropout > 0.0;
+  call.key = args.dropout;
+  return call;
+}
+
+/// The whole array of one argument, as one dimension.
+ConstArrayView flat(const Network& net, const void* data, std::size_t size) {
+  return {data, net.dtype, {static_cast<std::int64_t>(size)}};
+}
+
+void write(DType dtype, const std::vector<double>& values, void* to) {
+  if (to == nullptr) return;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (dtype == DType::kFloat16) {
+      static_cast<Half*>(to)[k] = to_half(values[k]);
+    } else if (dtype == DType::kFloat32) {
+      static_cast<float*>(to)[k] = static_cast<float>(values[k]);
+    } else {
+      static_cast<double*>(to)[k] = values[k];
+    }
+  }
+}
+
+ForwardResult<double> run_forward(const ReferencePacked& packed, const Call& call,
+                                  const ForwardArgs& args) {
+  const Network& net = packed.net;
+  const std::size_t states = net.pseudo.size() * call.batch;
+  const std::size_t steps = call.max_time * call.batch;
+  auto result = reference::forward<double>(
+      net, call,
+      {packed.values.data(), flat(net, args.x, steps * net.pseudo[0].input),
+       flat(net, args.h0, states * net.hidden), flat(net, args.c0, states * net.units)});
+  // Every input has been read, so that hn may be h0 and cn may be c0.
+  write(net.dtype, result.y, args.y);
+  write(net.dtype, result.hn, args.hn);
+  if (net.mode == RnnMode::kLstm) write(net.dtype, result.cn, args.cn);
+  return result;
+}
+
+class ReferenceEngine : public Engine {
+ public:
+  std::string_view name() const override { return "reference"; }
+  std::string description() const override {
+    return "plain loops in double, one thread: slow, for comparison";
+  }
+  std::string unsupported(const RnnSpec&) const override { return {}; }
+
+  std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
+                                           PackFor purpose) const override {
+    spec.validate();
+    check_params("pack", spec, params, static_cast<std::int64_t>(make_network(spec).size));
+    return std::make_shared<ReferencePacked>(spec, purpose, params);
+  }
+
+  std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams>, std::int64_t,
+                                            std::int64_t) const override {
+    return std::make_unique<Workspace>();
+  }
+
+  void forward(const ForwardArgs& args, Workspace*) const override {
+    check_forward("forward", args);
+    run_forward(*own_params("forward", args.params), call_of(args), args);
+  }
+
+  std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
+    check_forward("forward_saving", args);
+    if (args.params->purpose() != PackFor::kTraining) {
+      throw ArgumentError(
+          "[forward_saving] params were packed for inference, expected them packed for training");
+    }
+    auto saved = std::make_unique<ReferenceSaved>();
+    saved->packed = own_params("forward_saving", args.params);
+    saved->call = call_of(args);
+    saved->tape = run_forward(*saved->packed, saved->call, args).tape;
+    return saved;
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    const auto* saved = dynamic_cast<const ReferenceSaved*>(args.saved);
+    if (!saved) {
+      throw ArgumentError(message("[backward] saved is ", args.saved ? "of another engine" : "null",
+                                  ", expected what forward_saving of reference returned"));
+    }
+    const Network& net = saved->packed->net;
+    const std::size_t states = net.pseudo.size() * saved->call.batch;
+    const std::size_t steps = saved->call.max_time * saved->call.batch;
+    const auto result = reference::backward<double>(
+        net, saved->call, saved->tape,
+        {saved->packed->values.data(), flat(net, args.dy, steps * net.dirs * net.hidden),
+         flat(net, args.dhn, states * net.hidden), flat(net, args.dcn, states * net.units)});
+    write(net.dtype, result.dx, args.dx);
+    write(net.dtype, result.dh0, args.dh0);
+    if (net.mode == RnnMode::kLstm) write(net.dtype, result.dc0, args.dc0);
+    write(net.dtype, result.dparams, args.dparams);
+  }
+};
+
+}  // namespace
+
+const Engine& reference_engine() {
+  static const ReferenceEngine engine;
+  return engine;
+}
+
+}  // namespace openrnn

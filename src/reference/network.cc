@@ -1,0 +1,58 @@
+#include "reference/network.h"
+
+namespace openrnn::reference {
+namespace {
+
+std::size_t gate_count(RnnMode mode) {
+  if (mode == RnnMode::kLstm) return 4;
+  return mode == RnnMode::kGru ? 3 : 1;
+}
+
+bool skips(const RnnSpec& spec) {
+  const bool equal = spec.input_size == spec.num_units;
+  return spec.input_mode == InputMode::kSkipInput ||
+         (spec.input_mode == InputMode::kAutoSelect && equal);
+}
+
+}  // namespace
+
+Network make_network(const RnnSpec& spec) {
+  Network net;
+  net.mode = spec.mode;
+  net.dtype = spec.dtype;
+  net.layers = static_cast<std::size_t>(spec.num_layers);
+  net.dirs = spec.direction == Direction::kBidirectional ? 2 : 1;
+  net.gates = gate_count(spec.mode);
+  net.units = static_cast<std::size_t>(spec.num_units);
+  net.projects = spec.num_proj > 0 && spec.num_proj < spec.num_units;
+  net.hidden = net.projects ? static_cast<std::size_t>(spec.num_proj) : net.units;
+  net.clip = spec.cell_clip;
+  net.dropout = spec.dropout;
+
+  // All weights: per pseudo-layer the input matrices, the recurrent matrices, the projection.
+  for (std::size_t p = 0; p < net.layers * net.dirs; ++p) {
+    PseudoLayer at;
+    const bool first = p < net.dirs;
+    at.input = first ? static_cast<std::size_t>(spec.input_size) : net.dirs * net.hidden;
+    at.skips = first && skips(spec);
+    for (std::size_t k = 0; k < net.gates; ++k) {
+      at.w[k] = net.size;
+      net.size += at.skips ? 0 : net.units * at.input;
+    }
+    for (std::size_t k = 0; k < net.gates; ++k) {
+      at.r[k] = net.size;
+      net.size += net.units * net.hidden;
+    }
+    at.wp = net.size;
+    net.size += net.projects ? net.hidden * net.units : 0;
+    net.pseudo.push_back(at);
+  }
+  // Then all biases: per pseudo-layer those of the input side, those of the recurrent side.
+  for (PseudoLayer& at : net.pseudo) {
+    for (std::size_t k = 0; k < net.gates; ++k, net.size += net.units) at.bw[k] = net.size;
+    for (std::size_t k = 0; k < net.gates; ++k, net.size += net.units) at.br[k] = net.size;
+  }
+  return net;
+}
+
+}  // namespace openrnn::reference

@@ -1,0 +1,42 @@
+// Sizes of a network and the places of its parameters, written out by hand.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "openrnn/spec.h"
+
+namespace openrnn::reference {
+
+// Gates in slot order.
+enum LstmGate : std::size_t { kI = 0, kF = 1, kC = 2, kO = 3 };
+enum GruGate : std::size_t { kR = 0, kZ = 1, kN = 2 };
+enum PlainGate : std::size_t { kH = 0 };
+
+/// One direction of one layer: where its parameters start in the opaque buffer.
+struct PseudoLayer {
+  std::size_t input = 0;  // width of x
+  bool skips = false;     // x itself stands in place of W x
+  std::array<std::size_t, 4> w{}, r{}, bw{}, br{};
+  std::size_t wp = 0;
+};
+
+/// A network as the equations see it.
+struct Network {
+  RnnMode mode = RnnMode::kLstm;
+  DType dtype = DType::kFloat32;
+  std::size_t layers = 0, dirs = 0, gates = 0;
+  std::size_t units = 0;   // U
+  std::size_t hidden = 0;  // O: P when projecting, else U
+  bool projects = false;
+  std::optional<std::array<double, 2>> clip;
+  double dropout = 0.0;
+  std::vector<PseudoLayer> pseudo;  // l0 fwd, l0 bwd, l1 fwd, ...
+  std::size_t size = 0;             // elements of the opaque buffer
+};
+
+Network make_network(const RnnSpec& spec);
+
+}  // namespace openrnn::reference

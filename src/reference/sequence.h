@@ -1,0 +1,156 @@
+// Whole sequences, forward: layers, directions, rows and steps.
+#pragma once
+
+#include <algorithm>
+
+#include "reference/cell.h"
+
+namespace openrnn::reference {
+
+/// The sizes and layout of one call.
+struct Call {
+  std::size_t max_time = 0, batch = 0;
+  bool time_major = true;
+  std::vector<std::size_t> lengths;  // [B]
+  bool drops = false;                // dropout between the layers
+  DropoutKey key;
+
+  /// Where the vector of step t and row b starts in a sequence array of that width.
+  std::size_t step_place(std::size_t t, std::size_t b, std::size_t width) const {
+    return (time_major ? t * batch + b : b * max_time + t) * width;
+  }
+  /// Where the state of row b starts; `count` is L*D and `s` one of them.
+  std::size_t state_place(std::size_t s, std::size_t count, std::size_t b,
+                          std::size_t width) const {
+    return (time_major ? s * batch + b : b * count + s) * width;
+  }
+};
+
+/// `width` elements of an array from `place` on; zeros if there is no array.
+template <class Real>
+Vector<Real> read(const ConstArrayView& source, std::size_t place, std::size_t width) {
+  Vector<Real> values(width, Real(0.0));
+  if (source.data == nullptr) return values;
+  for (std::size_t k = 0; k < width; ++k) {
+    values[k] = Real(element(source, static_cast<std::int64_t>(place + k)));
+  }
+  return values;
+}
+
+/// The mask of one row on its way from `layer` to the next.
+inline Vector<double> mask_of(const Network& net, const Call& call, std::size_t layer,
+                              std::size_t t, std::size_t b) {
+  Vector<double> mask(net.dirs * net.hidden);
+  const DropoutRow row{static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(t),
+                       static_cast<std::uint32_t>(b)};
+  dropout_mask<double>(call.key, row, net.dropout, mask);
+  return mask;
+}
+
+/// Every step of a call: [pseudo-layer][t * B + b]; a padded step is empty.
+template <class Real>
+using Tape = std::vector<std::vector<Step<Real>>>;
+
+template <class Real>
+struct ForwardInput {
+  const Real* params;
+  ConstArrayView x, h0, c0;
+};
+
+/// In the caller's layout; padded outputs are zeros.
+template <class Real>
+struct ForwardResult {
+  Vector<Real> y, hn, cn;
+  Tape<Real> tape;
+};
+
+/// One row in one direction: writes its outputs into columns of `output` and returns the last
+/// step's state in `h` and `c`.
+template <class Real>
+void run_row(const Cell<Real>& cell, const Call& call, std::size_t direction, std::size_t b,
+             const std::vector<Vector<Real>>& input, std::vector<Vector<Real>>& output,
+             Vector<Real>& h, Vector<Real>& c, std::vector<Step<Real>>& steps) {
+  const std::size_t length = call.lengths[b];
+  for (std::size_t n = 0; n < length; ++n) {
+    const std::size_t t = direction == 0 ? n : length - 1 - n;
+    Step<Real>& step = steps[t * call.batch + b];
+    step.x = input[t * call.batch + b];
+    step.h_before = h;
+    step.c_before = c;
+    run_step(cell, step);
+    h = step.h;
+    c = step.c;
+    std::copy(h.begin(), h.end(),
+              output[t * call.batch + b].begin() +
+                  static_cast<std::ptrdiff_t>(direction * cell.net.hidden));
+  }
+}
+
+/// Both directions of one layer over all rows.
+template <class Real>
+void run_layer(const Network& net, const Call& call, std::size_t layer,
+               const ForwardInput<Real>& in, const std::vector<Vector<Real>>& input,
+               std::vector<Vector<Real>>& output, ForwardResult<Real>& result) {
+  const bool lstm = net.mode == RnnMode::kLstm;
+  const std::size_t count = net.pseudo.size();
+  for (std::size_t d = 0; d < net.dirs; ++d) {
+    const std::size_t p = layer * net.dirs + d;
+    const Cell<Real> cell{net, net.pseudo[p], in.params};
+    result.tape[p].resize(call.max_time * call.batch);
+    for (std::size_t b = 0; b < call.batch; ++b) {
+      const std::size_t h_place = call.state_place(p, count, b, net.hidden);
+      const std::size_t c_place = call.state_place(p, count, b, net.units);
+      Vector<Real> h = read<Real>(in.h0, h_place, net.hidden), c;
+      if (lstm) c = read<Real>(in.c0, c_place, net.units);
+      run_row(cell, call, d, b, input, output, h, c, result.tape[p]);
+      std::copy(h.begin(), h.end(), result.hn.begin() + static_cast<std::ptrdiff_t>(h_place));
+      std::copy(c.begin(), c.end(), result.cn.begin() + static_cast<std::ptrdiff_t>(c_place));
+    }
+  }
+}
+
+/// `visit(t, b)` for every step that is not padded.
+template <class Visit>
+void for_valid_steps(const Call& call, Visit visit) {
+  for (std::size_t b = 0; b < call.batch; ++b) {
+    for (std::size_t t = 0; t < call.lengths[b]; ++t) visit(t, b);
+  }
+}
+
+template <class Real>
+ForwardResult<Real> forward(const Network& net, const Call& call, const ForwardInput<Real>& in) {
+  const std::size_t steps = call.max_time * call.batch, width = net.dirs * net.hidden;
+  ForwardResult<Real> result;
+  result.hn.resize(net.pseudo.size() * call.batch * net.hidden, Real(0.0));
+  if (net.mode == RnnMode::kLstm) {
+    result.cn.resize(net.pseudo.size() * call.batch * net.units, Real(0.0));
+  }
+  result.y.assign(steps * width, Real(0.0));
+  result.tape.resize(net.pseudo.size());
+
+  std::vector<Vector<Real>> input(steps), output;
+  for_valid_steps(call, [&](std::size_t t, std::size_t b) {
+    const std::size_t from = net.pseudo[0].input;
+    input[t * call.batch + b] = read<Real>(in.x, call.step_place(t, b, from), from);
+  });
+  for (std::size_t layer = 0; layer < net.layers; ++layer) {
+    output.assign(steps, Vector<Real>(width, Real(0.0)));
+    run_layer(net, call, layer, in, input, output, result);
+    if (layer + 1 == net.layers) break;
+    input = std::move(output);
+    if (!call.drops) continue;
+    for_valid_steps(call, [&](std::size_t t, std::size_t b) {
+      const Vector<double> mask = mask_of(net, call, layer, t, b);
+      Vector<Real>& row = input[t * call.batch + b];
+      for (std::size_t k = 0; k < width; ++k) row[k] = times_mask(row[k], mask[k]);
+    });
+  }
+  for_valid_steps(call, [&](std::size_t t, std::size_t b) {
+    const Vector<Real>& row = output[t * call.batch + b];
+    std::copy(row.begin(), row.end(),
+              result.y.begin() + static_cast<std::ptrdiff_t>(call.step_place(t, b, width)));
+  });
+  return result;
+}
+
+}  // namespace openrnn::reference

@@ -1,0 +1,84 @@
+#include <array>
+#include <cstdlib>
+
+#include "base/message.h"
+#include "cpu/cpu_engine.h"
+#include "engine/cudnn_entry.h"
+#include "openrnn/runtime.h"
+#include "reference/reference.h"
+
+namespace openrnn {
+namespace {
+
+std::string nothing_missing() { return {}; }
+
+struct Entry {
+  std::string_view name;
+  std::string (*missing)();
+  const Engine& (*get)();
+};
+
+// Best first.
+constexpr std::array kEngines = {Entry{"cudnn", cudnn_missing, cudnn_engine},
+                                 Entry{"cpu", nothing_missing, cpu_engine},
+                                 Entry{"reference", nothing_missing, reference_engine}};
+
+// The one place that reads the variable; empty when it is not set.
+std::string_view forced_engine() {
+  const char* text = std::getenv("OPENRNN_ENGINE");
+  return text ? text : "";
+}
+
+const Entry& entry(std::string_view call, std::string_view name) {
+  std::string known;
+  for (const Entry& each : kEngines) {
+    if (each.name == name) return each;
+    known += message(known.empty() ? "'" : ", '", each.name, "'");
+  }
+  throw ArgumentError(message("[", call, "] engine is '", name, "', expected one of ", known));
+}
+
+const Engine& get(const Entry& from) {
+  if (const std::string missing = from.missing(); !missing.empty()) {
+    throw EngineError(message("[engine] '", from.name, "' cannot run on this machine: ", missing));
+  }
+  return from.get();
+}
+
+}  // namespace
+
+std::vector<EngineStatus> list_engines() {
+  std::vector<EngineStatus> list;
+  for (const Entry& each : kEngines) {
+    const std::string missing = each.missing();
+    const bool available = missing.empty();
+    list.push_back(
+        {std::string(each.name), available, available ? each.get().description() : missing});
+  }
+  return list;
+}
+
+const Engine& engine(std::string_view name) { return get(entry("engine", name)); }
+
+const Engine& choose_engine(const RnnSpec& spec) {
+  spec.validate();
+  if (const std::string_view forced = forced_engine(); !forced.empty()) {
+    const Engine& chosen = get(entry("OPENRNN_ENGINE", forced));
+    if (const std::string reason = chosen.unsupported(spec); !reason.empty()) {
+      throw UnsupportedError(message("[choose_engine] OPENRNN_ENGINE is '", forced,
+                                     "', expected an engine that can run ", describe(spec), ": ",
+                                     reason));
+    }
+    return chosen;
+  }
+  std::string reasons;
+  for (const Entry& each : kEngines) {
+    std::string reason = each.missing();
+    if (reason.empty()) reason = each.get().unsupported(spec);
+    if (reason.empty()) return each.get();
+    reasons += message("; ", each.name, ": ", reason);
+  }
+  throw UnsupportedError(message("[choose_engine] no engine can run ", describe(spec), reasons));
+}
+
+}  // namespace openrnn

@@ -1,0 +1,11 @@
+#include "cpu/isa.h"
+
+#include "openrnn/runtime.h"
+
+namespace openrnn {
+
+std::string_view cpu_isa() { return cpu::isa_name(); }
+std::vector<std::string_view> available_cpu_isas() { return cpu::available_isas(); }
+void force_cpu_isa(std::string_view isa) { cpu::force_isa(isa); }
+
+}  // namespace openrnn
