@@ -34,9 +34,9 @@ struct SaverOptions {
   /// Null: the graph that is current when the Saver is made.
   Graph* graph = nullptr;
   /// Empty: all variables of the graph, at each save and restore.
-  std::optional<std::vector<Variable>> variables;
+  std::optional<std::vector<Variable>> variables = {};
   /// Empty: all saveables of the graph.
-  std::optional<std::vector<std::shared_ptr<SaveableObject>>> saveables;
+  std::optional<std::vector<std::shared_ptr<SaveableObject>>> saveables = {};
   /// Only the canonical tensors: no raw variables. What compatible cells and such Savers exchange.
   bool only_saveables = false;
 };

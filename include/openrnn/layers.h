@@ -14,14 +14,14 @@ struct CudnnRnnOptions {
   /// Rate of the dropout between layers in training, in [0, 1].
   double dropout = 0.0;
   /// Of the dropout and of the default initializer; see Graph::op_seeds.
-  std::optional<std::int64_t> seed;
+  std::optional<std::int64_t> seed = {};
   DType dtype = DType::kFloat32;
   /// Called once for each canonical matrix; empty: glorot_uniform.
-  Initializer kernel_initializer;
+  Initializer kernel_initializer = {};
   /// Called once for each canonical bias, two to a gate; empty: zeros.
-  Initializer bias_initializer;
+  Initializer bias_initializer = {};
   /// Empty: the class name in snake case.
-  std::string name;
+  std::string name = {};
   /// LSTM projection size P; 0: none.
   std::int64_t num_proj = 0;
 };
@@ -29,7 +29,7 @@ struct CudnnRnnOptions {
 /// What one call of a recurrent layer may be told besides inputs and initial state.
 struct RnnCallOptions {
   /// [B], each in 0..T; empty: all are T.
-  std::optional<std::vector<std::int32_t>> sequence_lengths;
+  std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   /// False: inputs and output are [B, T, .], states [B, L*D, .].
   bool time_major = true;
   /// Dropout is on, and gradients may be asked for.
@@ -142,11 +142,11 @@ struct DenseOptions {
   std::int64_t units = 0;
   Activation activation = Activation::kLinear;
   bool use_bias = true;
-  Initializer kernel_initializer;  // empty: glorot_uniform
-  Initializer bias_initializer;    // empty: zeros
-  std::optional<std::int64_t> seed;
+  Initializer kernel_initializer = {};  // empty: glorot_uniform
+  Initializer bias_initializer = {};    // empty: zeros
+  std::optional<std::int64_t> seed = {};
   DType dtype = DType::kFloat32;
-  std::string name;
+  std::string name = {};
 };
 
 /// activation(x kernel + bias): x [.., I] -> [.., units]. Variables kernel [I, units], bias
@@ -172,10 +172,10 @@ class OPENRNN_API Dense : public Layer {
 struct EmbeddingOptions {
   std::int64_t vocabulary = 0;
   std::int64_t dim = 0;
-  Initializer initializer;  // empty: uniform in [-0.05, 0.05)
-  std::optional<std::int64_t> seed;
+  Initializer initializer = {};  // empty: uniform in [-0.05, 0.05)
+  std::optional<std::int64_t> seed = {};
   DType dtype = DType::kFloat32;
-  std::string name;
+  std::string name = {};
 };
 
 /// Rows of a table: indices [..] int32 -> [.., dim]. Variable embeddings [vocabulary, dim].
@@ -197,8 +197,8 @@ class OPENRNN_API Embedding : public Layer {
 
 struct DropoutOptions {
   double rate = 0.5;
-  std::optional<std::int64_t> seed;
-  std::string name;
+  std::optional<std::int64_t> seed = {};
+  std::string name = {};
 };
 
 /// Sets elements to 0 with probability `rate` in training, and scales the others by 1/(1 - rate).

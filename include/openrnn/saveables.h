@@ -1,0 +1,178 @@
+// The opaque buffer as the tensors of TensorFlow's compatible cells: Saveables and converters.
+#pragma once
+
+#include "openrnn/graph.h"
+
+namespace openrnn {
+
+// ---- The cell format as data -------------------------------------------------------------------
+
+/// One region of the opaque buffer inside one tensor of the cell format. A matrix [rows, cols] lies
+/// there transposed, its corner at (row, col); a bias lies at col, added to a second one if it has
+/// one.
+struct TfPart {
+  std::int64_t rows = 0, cols = 0;
+  std::int64_t offset = 0;
+  /// Of the recurrent bias that is stored as a sum with the input bias; -1: none.
+  std::int64_t second_offset = -1;
+  std::int64_t row = 0, col = 0;
+};
+
+enum class TfTensorKind : std::uint8_t { kWeight, kProjection, kBias };
+
+struct TfTensor {
+  /// 'rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel', without scope.
+  std::string name;
+  Shape shape;
+  TfTensorKind kind = TfTensorKind::kWeight;
+  std::vector<TfPart> parts;
+};
+
+/// The tensors that TensorFlow's platform-independent cells hold for a network: kernels [in + O,
+/// G*U] with column blocks i c f o (lstm) or r z (gru), one bias a gate but for the candidate of a
+/// gru. Weights by layer and direction, a projection after its kernel, then all biases.
+class OPENRNN_API TfCanonicalFormat {
+ public:
+  /// Throws: ArgumentError as RnnSpec::validate.
+  explicit TfCanonicalFormat(const RnnSpec& spec);
+
+  const RnnSpec& spec() const noexcept { return spec_; }
+  /// Elements of the opaque buffer.
+  std::int64_t opaque_size() const noexcept { return opaque_size_; }
+  const std::vector<TfTensor>& tensors() const noexcept { return tensors_; }
+
+  /// From a buffer of the layout's shape; weights are copied bit for bit, bW + bR rounded once. A
+  /// longer buffer is taken, its tail ignored. Throws: as check_params.
+  std::vector<Array> from_opaque(std::string_view call, const ConstArrayView& params) const;
+  /// The inverse. A bias sum goes half into each bias, so that their sum is what was given.
+  /// `prefix` stands before the names in errors. Throws: ArgumentError for a wrong count, shape or
+  /// dtype, naming the tensor, given and expected.
+  Array to_opaque(std::string_view call, std::string_view prefix,
+                  std::span<const ConstArrayView> tensors) const;
+
+ private:
+  RnnSpec spec_;
+  std::int64_t opaque_size_ = 0;
+  std::vector<TfTensor> tensors_;
+};
+
+/// 'rnn/multi_rnn_cell/cell_1' or 'stack_bidirectional_rnn/cell_1/bidirectional_rnn/bw'.
+OPENRNN_API std::string tf_cell_scope(Direction direction, std::int64_t layer, std::int64_t dir);
+/// 'cudnn_compatible_lstm_cell', 'cudnn_compatible_gru_cell', 'basic_rnn_cell'.
+OPENRNN_API std::string_view tf_cell_name(RnnMode mode);
+
+// ---- Saveables ---------------------------------------------------------------------------------
+
+/// Constructor arguments after the variable, with TensorFlow's names.
+struct CudnnSaveableOptions {
+  std::int64_t num_layers = 1;
+  std::int64_t num_units = 0;
+  std::int64_t input_size = 0;
+  InputMode input_mode = InputMode::kLinearInput;
+  Direction direction = Direction::kUnidirectional;
+  /// Stands before every tensor's name as `SCOPE/`; empty: nothing does.
+  std::string scope = {};
+  std::string name = "cudnn_rnn_saveable";
+  std::int64_t num_proj = 0;
+};
+
+/// Stores an opaque buffer as the tensors of the compatible cells, and restores it from them.
+class OPENRNN_API CudnnRnnSaveable : public SaveableObject {
+ public:
+  const std::string& name() const override { return name_; }
+  const Variable& variable() const override { return opaque_params_; }
+  std::vector<std::string> spec_names() const override;
+  std::vector<Array> to_tensors(const ConstArrayView& value) const override;
+  Array from_tensors(const std::vector<Array>& tensors) const override;
+  const RnnSpec& spec() const noexcept { return format_.spec(); }
+
+ protected:
+  /// Throws: ArgumentError for sizes out of range, or a variable whose size is not theirs.
+  CudnnRnnSaveable(std::string call, RnnMode mode, Variable opaque_params,
+                   const CudnnSaveableOptions& options);
+
+ private:
+  std::string call_, name_, prefix_;
+  Variable opaque_params_;
+  TfCanonicalFormat format_;
+};
+
+class OPENRNN_API CudnnLSTMSaveable : public CudnnRnnSaveable {
+ public:
+  CudnnLSTMSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
+};
+class OPENRNN_API CudnnGRUSaveable : public CudnnRnnSaveable {
+ public:
+  CudnnGRUSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
+};
+class OPENRNN_API CudnnRNNTanhSaveable : public CudnnRnnSaveable {
+ public:
+  CudnnRNNTanhSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
+};
+class OPENRNN_API CudnnRNNReluSaveable : public CudnnRnnSaveable {
+ public:
+  CudnnRNNReluSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
+};
+/// The saveable of a mode that is known only at run time.
+OPENRNN_API std::shared_ptr<SaveableObject> make_cudnn_saveable(
+    RnnMode mode, Variable opaque_params, const CudnnSaveableOptions& options);
+
+// ---- Converters --------------------------------------------------------------------------------
+
+/// Constructor arguments of the converters, with TensorFlow's names.
+struct CudnnConverterOptions {
+  std::int64_t num_layers = 1;
+  std::int64_t num_units = 0;
+  std::int64_t input_size = 0;
+  std::int64_t num_proj = 0;
+  InputMode input_mode = InputMode::kLinearInput;
+  Direction direction = Direction::kUnidirectional;
+};
+
+/// A buffer in the cell format; projections apart.
+struct TfCanonicalParams {
+  std::vector<Array> weights;
+  std::vector<Array> biases;
+  /// [U, P] for each layer and direction; empty without projection.
+  std::vector<Array> weights_proj;
+};
+
+/// Converts any buffer of a network's shape (parameters, gradients) to the cell format and back;
+/// the dtype is that of what is given. A converted gradient holds the sum of the two biases' equal
+/// gradients, twice that of a cell with one bias.
+class OPENRNN_API CudnnParamsFormatConverter {
+ public:
+  /// `tf_canonicals` is weights, then biases, in one list.
+  /// Throws: ArgumentError as TfCanonicalFormat::to_opaque.
+  Array tf_canonical_to_opaque(std::span<const ConstArrayView> tf_canonicals,
+                               std::span<const ConstArrayView> weights_proj = {}) const;
+  /// Throws: ArgumentError for a buffer that is not 1-D, not floating or too short.
+  TfCanonicalParams opaque_to_tf_canonical(const ConstArrayView& opaque_params) const;
+
+ protected:
+  CudnnParamsFormatConverter(std::string call, RnnMode mode, const CudnnConverterOptions& options);
+
+ private:
+  TfCanonicalFormat format_for(const ConstArrayView& values) const;
+  std::string call_;
+  RnnSpec spec_;
+};
+
+class OPENRNN_API CudnnParamsFormatConverterLSTM : public CudnnParamsFormatConverter {
+ public:
+  explicit CudnnParamsFormatConverterLSTM(const CudnnConverterOptions& options);
+};
+class OPENRNN_API CudnnParamsFormatConverterGRU : public CudnnParamsFormatConverter {
+ public:
+  explicit CudnnParamsFormatConverterGRU(const CudnnConverterOptions& options);
+};
+class OPENRNN_API CudnnParamsFormatConverterTanh : public CudnnParamsFormatConverter {
+ public:
+  explicit CudnnParamsFormatConverterTanh(const CudnnConverterOptions& options);
+};
+class OPENRNN_API CudnnParamsFormatConverterRelu : public CudnnParamsFormatConverter {
+ public:
+  explicit CudnnParamsFormatConverterRelu(const CudnnConverterOptions& options);
+};
+
+}  // namespace openrnn

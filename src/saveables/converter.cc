@@ -1,0 +1,82 @@
+#include "base/message.h"
+#include "openrnn/saveables.h"
+
+namespace openrnn {
+
+CudnnParamsFormatConverter::CudnnParamsFormatConverter(std::string call, RnnMode mode,
+                                                       const CudnnConverterOptions& options)
+    : call_(std::move(call)),
+      spec_{.mode = mode,
+            .num_layers = options.num_layers,
+            .num_units = options.num_units,
+            .input_size = options.input_size,
+            .input_mode = options.input_mode,
+            .direction = options.direction,
+            .num_proj = options.num_proj,
+            .cell_clip = {}} {
+  spec_.validate();
+}
+
+TfCanonicalFormat CudnnParamsFormatConverter::format_for(const ConstArrayView& values) const {
+  if (!is_floating(values.dtype)) {
+    throw ArgumentError(message("[", call_, "] values are ", dtype_name(values.dtype),
+                                ", expected float16, float32 or float64"));
+  }
+  RnnSpec spec = spec_;
+  spec.dtype = values.dtype;
+  return TfCanonicalFormat(spec);
+}
+
+Array CudnnParamsFormatConverter::tf_canonical_to_opaque(
+    std::span<const ConstArrayView> tf_canonicals,
+    std::span<const ConstArrayView> weights_proj) const {
+  const TfCanonicalFormat format =
+      format_for(tf_canonicals.empty() ? ConstArrayView{} : tf_canonicals[0]);
+  std::size_t projections = 0;
+  for (const TfTensor& tensor : format.tensors()) {
+    projections += tensor.kind == TfTensorKind::kProjection;
+  }
+  const std::size_t others = format.tensors().size() - projections;
+  if (tf_canonicals.size() != others || weights_proj.size() != projections) {
+    throw ArgumentError(message("[", call_, "] ", tf_canonicals.size(), " tf_canonicals and ",
+                                weights_proj.size(), " weights_proj, expected ", others, " and ",
+                                projections, " for ", describe(spec_)));
+  }
+  std::vector<ConstArrayView> tensors;
+  for (const TfTensor& tensor : format.tensors()) {
+    std::span<const ConstArrayView>& from =
+        tensor.kind == TfTensorKind::kProjection ? weights_proj : tf_canonicals;
+    tensors.push_back(from.front());
+    from = from.subspan(1);
+  }
+  return format.to_opaque(call_, "", tensors);
+}
+
+TfCanonicalParams CudnnParamsFormatConverter::opaque_to_tf_canonical(
+    const ConstArrayView& opaque_params) const {
+  const TfCanonicalFormat format = format_for(opaque_params);
+  std::vector<Array> arrays = format.from_opaque(call_, opaque_params);
+  TfCanonicalParams params;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const TfTensorKind kind = format.tensors()[i].kind;
+    (kind == TfTensorKind::kWeight       ? params.weights
+     : kind == TfTensorKind::kProjection ? params.weights_proj
+                                         : params.biases)
+        .push_back(std::move(arrays[i]));
+  }
+  return params;
+}
+
+CudnnParamsFormatConverterLSTM::CudnnParamsFormatConverterLSTM(const CudnnConverterOptions& options)
+    : CudnnParamsFormatConverter("CudnnParamsFormatConverterLSTM", RnnMode::kLstm, options) {}
+
+CudnnParamsFormatConverterGRU::CudnnParamsFormatConverterGRU(const CudnnConverterOptions& options)
+    : CudnnParamsFormatConverter("CudnnParamsFormatConverterGRU", RnnMode::kGru, options) {}
+
+CudnnParamsFormatConverterTanh::CudnnParamsFormatConverterTanh(const CudnnConverterOptions& options)
+    : CudnnParamsFormatConverter("CudnnParamsFormatConverterTanh", RnnMode::kRnnTanh, options) {}
+
+CudnnParamsFormatConverterRelu::CudnnParamsFormatConverterRelu(const CudnnConverterOptions& options)
+    : CudnnParamsFormatConverter("CudnnParamsFormatConverterRelu", RnnMode::kRnnRelu, options) {}
+
+}  // namespace openrnn

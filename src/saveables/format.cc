@@ -1,0 +1,134 @@
+// The cell format as data: which region of the opaque buffer lies where in which tensor.
+#include "base/message.h"
+#include "openrnn/saveables.h"
+
+namespace openrnn {
+namespace {
+
+// Column blocks of a joined kernel, as places in gates_of(mode). TensorFlow's lstm cells put the
+// new memory second; the candidate of a gru has tensors of its own.
+std::vector<std::int64_t> joined_gates(RnnMode mode) {
+  switch (mode) {
+    case RnnMode::kLstm:
+      return {0, 2, 1, 3};
+    case RnnMode::kGru:
+      return {0, 1};
+    default:
+      return {0};
+  }
+}
+
+struct Place {
+  const ParamsLayout* layout;
+  std::int64_t layer, direction;
+  std::string scope;
+
+  const ParamRegion& weight(ParamRole role, std::int64_t gate) const {
+    return layout->weight(layer, direction, role, gate);
+  }
+  const ParamRegion& bias(ParamRole role, std::int64_t gate) const {
+    return layout->bias(layer, direction, role, gate);
+  }
+};
+
+TfPart matrix_part(const ParamRegion& region, std::int64_t row, std::int64_t col) {
+  return {region.rows, region.cols, region.offset, -1, row, col};
+}
+
+// Rows: inputs, then hidden units; columns: the gates.
+TfTensor joined_kernel(const Place& at, const std::string& suffix) {
+  const std::vector<std::int64_t> gates = joined_gates(at.layout->spec().mode);
+  TfTensor tensor{at.scope + suffix, {}, TfTensorKind::kWeight, {}};
+  std::int64_t col = 0;
+  for (const std::int64_t gate : gates) {
+    const ParamRegion& input = at.weight(ParamRole::kInputWeight, gate);
+    const ParamRegion& hidden = at.weight(ParamRole::kRecurrentWeight, gate);
+    tensor.parts.push_back(matrix_part(input, 0, col));
+    tensor.parts.push_back(matrix_part(hidden, input.cols, col));
+    col += input.rows;
+    tensor.shape = {input.cols + hidden.cols, col};
+  }
+  return tensor;
+}
+
+TfTensor joined_bias(const Place& at, const std::string& suffix) {
+  TfTensor tensor{at.scope + suffix, {0}, TfTensorKind::kBias, {}};
+  for (const std::int64_t gate : joined_gates(at.layout->spec().mode)) {
+    const ParamRegion& input = at.bias(ParamRole::kInputBias, gate);
+    const ParamRegion& hidden = at.bias(ParamRole::kRecurrentBias, gate);
+    tensor.parts.push_back({input.rows, 1, input.offset, hidden.offset, 0, tensor.shape[0]});
+    tensor.shape[0] += input.rows;
+  }
+  return tensor;
+}
+
+TfTensor transposed(const Place& at, const std::string& suffix, const ParamRegion& region) {
+  TfTensor tensor{at.scope + suffix, {region.cols, region.rows}, TfTensorKind::kWeight, {}};
+  tensor.parts.push_back(matrix_part(region, 0, 0));
+  return tensor;
+}
+
+TfTensor single_bias(const Place& at, const std::string& suffix, const ParamRegion& region) {
+  TfTensor tensor{at.scope + suffix, {region.rows}, TfTensorKind::kBias, {}};
+  tensor.parts.push_back({region.rows, 1, region.offset, -1, 0, 0});
+  return tensor;
+}
+
+void append_gru(const Place& at, std::vector<TfTensor>& weights, std::vector<TfTensor>& biases) {
+  constexpr std::int64_t kCandidate = 2;
+  weights.push_back(joined_kernel(at, "/gates/kernel"));
+  weights.push_back(transposed(at, "/candidate/input_projection/kernel",
+                               at.weight(ParamRole::kInputWeight, kCandidate)));
+  weights.push_back(transposed(at, "/candidate/hidden_projection/kernel",
+                               at.weight(ParamRole::kRecurrentWeight, kCandidate)));
+  biases.push_back(joined_bias(at, "/gates/bias"));
+  biases.push_back(single_bias(at, "/candidate/input_projection/bias",
+                               at.bias(ParamRole::kInputBias, kCandidate)));
+  biases.push_back(single_bias(at, "/candidate/hidden_projection/bias",
+                               at.bias(ParamRole::kRecurrentBias, kCandidate)));
+}
+
+void append_plain(const Place& at, std::vector<TfTensor>& weights, std::vector<TfTensor>& biases) {
+  weights.push_back(joined_kernel(at, "/kernel"));
+  if (at.layout->spec().projecting()) {
+    weights.push_back(transposed(at, "/projection/kernel", at.weight(ParamRole::kProjection, 0)));
+    weights.back().kind = TfTensorKind::kProjection;
+  }
+  biases.push_back(joined_bias(at, "/bias"));
+}
+
+}  // namespace
+
+std::string tf_cell_scope(Direction direction, std::int64_t layer, std::int64_t dir) {
+  if (direction == Direction::kUnidirectional) return message("rnn/multi_rnn_cell/cell_", layer);
+  return message("stack_bidirectional_rnn/cell_", layer, "/bidirectional_rnn/",
+                 dir == 0 ? "fw" : "bw");
+}
+
+std::string_view tf_cell_name(RnnMode mode) {
+  switch (mode) {
+    case RnnMode::kLstm:
+      return "cudnn_compatible_lstm_cell";
+    case RnnMode::kGru:
+      return "cudnn_compatible_gru_cell";
+    default:
+      return "basic_rnn_cell";
+  }
+}
+
+TfCanonicalFormat::TfCanonicalFormat(const RnnSpec& spec) : spec_(spec) {
+  const ParamsLayout layout(spec);
+  opaque_size_ = layout.size();
+  std::vector<TfTensor> biases;
+  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+    for (std::int64_t dir = 0; dir < spec.num_dirs(); ++dir) {
+      const Place at{
+          &layout, layer, dir,
+          message(tf_cell_scope(spec.direction, layer, dir), "/", tf_cell_name(spec.mode))};
+      (spec.mode == RnnMode::kGru ? append_gru : append_plain)(at, tensors_, biases);
+    }
+  }
+  for (TfTensor& bias : biases) tensors_.push_back(std::move(bias));
+}
+
+}  // namespace openrnn
