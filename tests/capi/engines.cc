@@ -1,5 +1,6 @@
 // Specs, layouts and engines as plain C, for the tests that compare them from outside.
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct ApiSpec {
   const char *mode, *input_mode, *direction, *dtype;
   std::int64_t num_layers, num_units, input_size, num_proj;
   double dropout;
+  double clip_low, clip_high;  // no clip when both are NaN
 };
 
 /// One forward call and, when `backward_calls` > 0, that many backward calls on what it saved.
@@ -51,6 +53,7 @@ RnnSpec to_spec(const ApiSpec& api) {
   spec.input_size = api.input_size;
   spec.num_proj = api.num_proj;
   spec.dropout = api.dropout;
+  if (!std::isnan(api.clip_low)) spec.cell_clip = {api.clip_low, api.clip_high};
   return spec;
 }
 

@@ -20,7 +20,7 @@ class CallError(Exception):
 class _Spec(ctypes.Structure):
     _fields_ = [(name, c_char_p) for name in ("mode", "input_mode", "direction", "dtype")] + [
         (name, c_int64) for name in ("num_layers", "num_units", "input_size", "num_proj")
-    ] + [("dropout", c_double)]
+    ] + [(name, c_double) for name in ("dropout", "clip_low", "clip_high")]
 
 
 class _Run(ctypes.Structure):
@@ -81,7 +81,8 @@ def call(name, *arguments):
 def _spec(spec, dtype, dropout=0.0):
     names = [spec.mode, spec.input_mode, spec.direction, np.dtype(dtype).name]
     sizes = [spec.num_layers, spec.num_units, spec.input_size, spec.num_proj]
-    return _Spec(*[name.encode() for name in names], *sizes, dropout)
+    low, high = spec.cell_clip or (np.nan, np.nan)
+    return _Spec(*[name.encode() for name in names], *sizes, dropout, low, high)
 
 
 def _pointer(array):

@@ -82,6 +82,14 @@ def test_projection(engine, direction, dtype, sizes, lengths):
         check_step(engine, spec, dtype, 3, 3, lengths)
 
 
+@pytest.mark.parametrize("engine,direction,dtype", list(product(ENGINES, DIRECTIONS, DTYPES)))
+def test_cell_clip(engine, direction, dtype):
+    for proj in (0, 4):
+        clip = (-0.125, 0.25)
+        spec = Spec("lstm", 2, 7, 3, direction=direction, num_proj=proj, cell_clip=clip)
+        check_step(engine, spec, dtype, 4, 3, "mixed")
+
+
 @pytest.mark.parametrize("engine,mode,direction", list(product(ENGINES, MODES, DIRECTIONS)))
 def test_dropout_of_everything(engine, mode, direction):
     """Rate 1: upper layers see zeros, and nothing becomes NaN."""

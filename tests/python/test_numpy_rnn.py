@@ -17,7 +17,10 @@ SPECS = [
     for mode, layers, inputs, direction in product(
         MODES, [1, 2], ["linear_input", "skip_input"], ["unidirectional", "bidirectional"]
     )
-] + [Spec("lstm", 2, 4, 3, num_proj=2, direction="bidirectional")]
+] + [
+    Spec("lstm", 2, 4, 3, num_proj=2, direction="bidirectional"),
+    Spec("lstm", 2, 3, 2, cell_clip=(-0.25, 0.375)),
+]
 
 
 def dropout_masks(spec, time, batch, seed=5):
@@ -51,7 +54,8 @@ def run(problem, masks, **changed):
 
 def assert_clear_of_the_kink(tape):
     """Differences across the kink of relu would be wrong: the seeds must not come near it."""
-    nearest = min(np.abs(s[2])[v].min() for steps in tape.steps for s, v in zip(steps, tape.valid[:, :, 0]))
+    valid = tape.valid[:, :, 0]
+    nearest = min(np.abs(s[2])[v].min() for steps in tape.steps for s, v in zip(steps, valid))
     assert nearest > 3e-3, nearest
 
 
@@ -82,6 +86,15 @@ def test_gradients_are_finite_differences(spec):
         wanted = five_point(lambda value: run(problem, masks, **{name: value})[0], start)
         assert np.abs(gradient - wanted).max() <= 1e-8 * np.abs(wanted).max(), name
         assert np.abs(wanted).max() > 1e-3
+
+
+def test_the_clip_is_met():
+    spec = Spec("lstm", 2, 3, 2, cell_clip=(-0.25, 0.375))
+    problem = make_problem(spec, 4, 3)
+    tape = run(problem, None)[-1]
+    cells = np.array([[step[7] for step in steps] for steps in tape.steps])
+    assert cells.min() == -0.25 and cells.max() == 0.375
+    assert 0.2 < np.mean((cells > -0.25) & (cells < 0.375)) < 0.8
 
 
 @pytest.mark.parametrize("mode,direction", MODES_DIRECTIONS)

@@ -9,7 +9,8 @@ With u = eps / 2 of the engine's arithmetic, every value v travels with a bound 
 - What the factors of a product bring along: |da| |b| + |a| |db| + |da| |db|, and a sum adds up.
 - tanh is within 2 ulp <= 2 eps |v|, and carries slope * error + 0.385 error^2 (half of the largest
   second derivative). The logistic function goes through the same rule.
-- relu carries the error unchanged; its slope is in doubt (error 1) where |a| is within the error.
+- relu and a clamp carry the error unchanged; their slopes are in doubt (error 1) where the distance
+  to the kink is within the error.
 - `store` rounds to the type in memory: float16 adds eps16 / 2 |v| and half its smallest subnormal.
 
 eps is the sum of the engine's and of float64's own, since the model rounds too.
@@ -109,6 +110,7 @@ _UFUNCS = {
     np.matmul: lambda a, b: _product(a, b, np.matmul, a.shape[-1]),
     np.tanh: _tanh,
     np.maximum: lambda a, b: Bounded(np.maximum(a.value, b.value), a.eps, a.error),
+    np.minimum: lambda a, b: Bounded(np.minimum(a.value, b.value), a.eps, a.error),
     np.heaviside: lambda a, b: Bounded(
         np.heaviside(a.value, b.value), a.eps, (np.abs(a.value) <= a.error).astype(float)
     ),

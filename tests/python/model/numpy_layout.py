@@ -20,7 +20,7 @@ CELL_NAMES = {
 
 @dataclass(frozen=True)
 class Spec:
-    """One network; num_proj 0 means no projection."""
+    """One network; num_proj 0 means no projection, cell_clip None or (lowest, highest) of an LSTM."""
 
     mode: str
     num_layers: int
@@ -29,6 +29,7 @@ class Spec:
     input_mode: str = "linear_input"
     direction: str = "unidirectional"
     num_proj: int = 0
+    cell_clip: tuple = None
 
     @property
     def num_gates(self):

@@ -32,6 +32,7 @@ class Cell:
     input_biases: list
     recurrent_biases: list
     projection: np.ndarray = None
+    clip: tuple = None
     store: callable = field(default=lambda value: value)
 
     def parts(self, x, h):
@@ -58,10 +59,15 @@ class Cell:
     def _lstm_step(self, a, q, x, h, c):
         i, f, o = (sigmoid(a[k] + q[k]) for k in (0, 1, 3))
         g = np.tanh(a[2] + q[2])
-        new_c = self.store(f * c + i * g)
+        new_c, free = f * c + i * g, 1.0
+        if self.clip is not None:
+            low, high = self.clip
+            free = np.heaviside(new_c - low, 0.0) * np.heaviside(high - new_c, 0.0)
+            new_c = np.minimum(np.maximum(new_c, low), high)
+        new_c = self.store(new_c)
         full = o * np.tanh(new_c)
         new_h = full if self.projection is None else full @ self.projection.T
-        return self.store(new_h), new_c, (x, h, c, i, f, g, o, new_c, full)
+        return self.store(new_h), new_c, (x, h, c, i, f, g, o, new_c, free, full)
 
     # Each of these takes d(loss)/dh and d(loss)/dc of one step and gives
     # (input-side gate gradients, recurrent-side ones, direct part of dh', dc', dh before projection).
@@ -79,13 +85,14 @@ class Cell:
         return [dr, dz, dn], [dr, dz, dn * r], dh * z, dc, None
 
     def _lstm_gate_gradients(self, dh, dc, saved):
-        _, _, c, i, f, g, o, new_c, _ = saved
+        _, _, c, i, f, g, o, new_c, free, _ = saved
         emitted = dh
         if self.projection is not None:
             dh = dh @ self.projection
         tanh_c = np.tanh(new_c)
         do = dh * tanh_c * o * (1.0 - o)
-        dc = dc + dh * o * (1.0 - tanh_c * tanh_c)
+        # A cell that was clamped passes nothing back.
+        dc = (dc + dh * o * (1.0 - tanh_c * tanh_c)) * free
         di, df, dg = dc * g * i * (1.0 - i), dc * c * f * (1.0 - f), dc * i * (1.0 - g * g)
         gates = [di, df, dg, do]
         return gates, gates, None, dc * f, emitted
@@ -121,6 +128,7 @@ def make_cells(spec, params, store=lambda value: value):
                 biases[:gates],
                 biases[gates:],
                 weights[-1] if spec.num_proj else None,
+                spec.cell_clip,
                 store,
             )
         )
