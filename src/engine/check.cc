@@ -4,10 +4,14 @@
 namespace openrnn {
 namespace {
 
-// Shape arithmetic also refuses sizes whose product overflows.
+// Counts [steps, width] elements without a Shape, since a prepared call allocates nothing.
 void require_pointer(std::string_view call, std::string_view name, const void* pointer,
-                     const Shape& shape) {
-  const std::int64_t elements = shape_size(shape);
+                     std::int64_t steps, std::int64_t width) {
+  std::int64_t elements = 0;
+  if (__builtin_mul_overflow(steps, width, &elements)) {
+    throw ArgumentError(message("[", call, "] ", name, " has ", steps, " steps of ", width,
+                                ", expected fewer than 2^63 elements"));
+  }
   if (elements > 0 && pointer == nullptr) {
     throw ArgumentError(
         message("[", call, "] ", name, " is null, expected ", elements, " elements"));
@@ -25,8 +29,13 @@ void check_forward(std::string_view call, const ForwardArgs& args) {
                                 args.batch, ", expected 0 or more"));
   }
   const RnnSpec& spec = args.params->spec();
-  require_pointer(call, "x", args.x, {args.max_time, args.batch, spec.input_size});
-  require_pointer(call, "y", args.y, {args.max_time, args.batch, spec.output_size()});
+  std::int64_t steps = 0;
+  if (__builtin_mul_overflow(args.max_time, args.batch, &steps)) {
+    throw ArgumentError(message("[", call, "] max_time is ", args.max_time, " and batch ",
+                                args.batch, ", expected a product below 2^63"));
+  }
+  require_pointer(call, "x", args.x, steps, spec.input_size);
+  require_pointer(call, "y", args.y, steps, spec.output_size());
   if (!args.sequence_lengths) return;
   for (std::int64_t row = 0; row < args.batch; ++row) {
     const std::int32_t length = args.sequence_lengths[row];

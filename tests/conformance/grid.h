@@ -1,0 +1,119 @@
+// The cases: every combination at sizes that change from one to the next, and the odd ones by hand.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "conformance/case.h"
+
+namespace openrnn::conformance {
+
+namespace detail {
+
+struct Sizes {
+  const char* text;
+  const char* skip;  // the same with I == U
+  const char* reason;
+};
+
+// Sizes around one and two vectors of 16 units, and batches around a tile of rows.
+inline constexpr std::array kSizes = {
+    Sizes{"L2 U7 I3 B3 T4", "L2 U7 I7 B3 T4", "fewer_units_than_a_vector"},
+    Sizes{"L1 U17 I33 B7 T3", "L1 U17 I17 B7 T3", "one_unit_past_a_vector"},
+    Sizes{"L3 U3 I1 B2 T5", "L3 U3 I3 B2 T5", "three_small_layers"},
+    Sizes{"L1 U16 I16 B6 T4", "L1 U16 I16 B6 T4", "exactly_one_vector"},
+    Sizes{"L2 U15 I17 B1 T3", "L2 U15 I15 B1 T3", "one_row"},
+    Sizes{"L1 U1 I1 B15 T7", "L1 U1 I1 B15 T7", "one_unit_many_rows"},
+    Sizes{"L2 U33 I7 B5 T1", "L2 U33 I33 B5 T1", "one_step"},
+};
+
+// Fewer of these: they cost most.
+inline constexpr std::array kLargeCases = {
+    "lstm L1 U130 I33 B7 T3 f32",       "gru L1 U130 I17 B3 T3 bi f32 lengths",
+    "rnn_tanh L1 U130 I130 B16 T2 f64", "rnn_relu L1 U33 I130 B17 T3 f32 batch_major",
+    "lstm L1 U16 I130 B33 T2 f32",      "lstm L1 U130 I130 B2 T2 skip f16 lengths",
+    "gru L2 U17 I7 B130 T2 f32",        "rnn_tanh L1 U7 I3 B3 T33 f32 lengths",
+    "lstm L1 U3 I3 B2 T130 f32",
+};
+
+inline constexpr std::array kOddCases = {
+    std::array{"lstm L2 U7 I3 B3 T4 f32 null_states", "no_initial_states"},
+    std::array{"gru L2 U7 I3 B3 T4 bi f32 null_states lengths", "no_initial_states"},
+    std::array{"lstm L2 U7 I3 B0 T4 bi f32", "empty_batch"},
+    std::array{"gru L1 U7 I3 B0 T4 f16", "empty_batch"},
+    std::array{"lstm L2 U7 I3 B3 T0 bi f32", "no_steps_pass_states_through"},
+    std::array{"gru L1 U7 I3 B3 T0 f64 batch_major", "no_steps_pass_states_through"},
+    std::array{"rnn_relu L1 U7 I3 B0 T0 f32", "nothing_at_all"},
+    std::array{"lstm L2 U17 I3 B3 T4 P5 f32", "projection"},
+    std::array{"lstm L2 U17 I5 B7 T4 P16 bi f32 lengths", "projection"},
+    std::array{"lstm L1 U33 I33 B3 T3 P1 skip f64 batch_major", "projection_to_one"},
+    std::array{"lstm L2 U16 I3 B5 T4 P7 f16 lengths", "projection_in_half"},
+    std::array{"lstm L1 U7 I3 B2 T3 P7 f32", "projection_as_wide_as_the_units_is_off"},
+    std::array{"lstm L2 U17 I3 B5 T6 clip f32", "clamped_cells"},
+    std::array{"lstm L1 U7 I7 B5 T6 clip P3 bi f64 lengths", "clamped_cells_and_projection"},
+    std::array{"lstm L1 U16 I7 B5 T6 clip f16", "clamped_cells_in_half"},
+    std::array{"lstm L3 U17 I3 B5 T4 D0.5 f32", "dropout"},
+    std::array{"gru L2 U7 I3 B5 T4 D0.5 bi f64 lengths batch_major", "dropout"},
+    std::array{"rnn_tanh L2 U16 I3 B5 T4 D0.3 f16", "dropout_with_a_scale_that_rounds"},
+    std::array{"rnn_relu L2 U7 I3 B5 T4 D0.1 f32", "dropout_with_a_scale_that_rounds"},
+    std::array{"lstm L2 U7 I3 B5 T4 D1 f32", "everything_dropped"},
+    std::array{"gru L3 U7 I3 B5 T4 D1 bi f32 lengths", "everything_dropped"},
+    std::array{"lstm L1 U7 I3 B5 T4 D0.5 f32", "one_layer_drops_nothing"},
+};
+
+}  // namespace detail
+
+/// Every mode x direction x input mode x dtype x lengths x layout; sizes take turns.
+inline std::vector<Case> every_combination() {
+  std::vector<Case> cases;
+  std::size_t turn = 0;
+  for (const char* mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
+    for (const char* direction : {"", " bi"}) {
+      for (const char* input : {"", " skip", " auto"}) {
+        for (const char* dtype : {" f32", " f64", " f16"}) {
+          for (const char* rest : {"", " lengths", " batch_major", " lengths batch_major"}) {
+            const detail::Sizes& sizes = detail::kSizes[turn++ % detail::kSizes.size()];
+            // auto_select takes both forms in turn: with I == U it skips.
+            const bool equal = input[1] == 's' || (input[1] == 'a' && turn % 2);
+            const std::string text = std::string(mode) + " " + (equal ? sizes.skip : sizes.text);
+            if (reduced() && turn % 9 != 0) continue;
+            cases.push_back(parse_case(text + direction + input + dtype + rest, sizes.reason));
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+inline std::vector<Case> large_cases() {
+  std::vector<Case> cases;
+  for (const char* text : detail::kLargeCases) cases.push_back(parse_case(text, "large"));
+  if (reduced()) cases.resize(2);
+  return cases;
+}
+
+inline std::vector<Case> odd_cases() {
+  std::vector<Case> cases;
+  for (const auto& [text, reason] : detail::kOddCases) cases.push_back(parse_case(text, reason));
+  return cases;
+}
+
+inline std::vector<Case> all_cases() {
+  std::vector<Case> cases = every_combination();
+  for (const Case& c : large_cases()) cases.push_back(c);
+  for (const Case& c : odd_cases()) cases.push_back(c);
+  return cases;
+}
+
+/// Every `stride`-th of the combinations and all of the others: for what costs more than one run.
+inline std::vector<Case> some_cases(std::size_t stride) {
+  std::vector<Case> cases;
+  const std::vector<Case> all = every_combination();
+  for (std::size_t n = 0; n < all.size(); n += stride) cases.push_back(all[n]);
+  for (const Case& c : odd_cases()) cases.push_back(c);
+  for (const Case& c : large_cases()) cases.push_back(c);
+  return cases;
+}
+
+}  // namespace openrnn::conformance

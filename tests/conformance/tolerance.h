@@ -1,0 +1,126 @@
+// How far an engine may be from the reference: derived by carrying a bound along with each number.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "openrnn/base.h"
+
+namespace openrnn::conformance {
+
+/// What the bounds know of an engine: the arithmetic it computes in and the memory it keeps.
+struct Rounding {
+  double eps = 0.0;         // of the engine's arithmetic, plus float64's for the reference's own
+  double memory_eps = 0.0;  // of the type that states are kept in; 0 if they are not rounded
+  double memory_tiny = 0.0;
+  double border_eps = 0.0;  // of the results
+  double border_tiny = 0.0;
+
+  static Rounding of(DType dtype) {
+    constexpr double k16 = 0x1p-10, k32 = 0x1p-23, k64 = 0x1p-52;
+    if (dtype == DType::kFloat16) return {k32 + k64, k16, 0x1p-24, k16, 0x1p-24};
+    if (dtype == DType::kFloat32) return {k32 + k64, 0.0, 0.0, k32, 0x1p-120};
+    return {2 * k64, 0.0, 0.0, k64, 0x1p-1000};
+  }
+};
+
+/// A number of the reference with a bound on how far another engine's may be from it. The
+/// reference's own loops run on it, so the bound follows each product through layers and steps:
+///
+/// - A chain of k products or terms rounds k times. The errors are independent, so they add as
+///   sqrt(k): 0.5 eps sqrt(k) sum |terms|, and sum |a_i b_i| is at most the product of the norms.
+///   The last sum stays open (`terms`, `magnitude`): adding goes on with the same chain, whichever
+///   way an engine cuts or joins it.
+/// - What the factors of a product bring along is |a| eb + |b| ea + ea eb. In a sum these add up
+///   (`linear`); from 16 terms on the independent sum, 4 sqrt(sum of squares), is the smaller one.
+///   Four standard deviations, were each error as large as its bound; it is under a third of it.
+/// - Activations are within 2 ulp, at most 2 eps |value|, and carry slope * e + 0.5 max|f''| e^2.
+/// - A slope with a kink (relu, clamp) is in doubt where the kink is nearer than the error.
+/// - A state kept as float16 is rounded on both sides, which may fall to either side of a tie.
+struct Bounded {
+  static inline Rounding rounding;
+
+  double value = 0.0;
+  double linear = 0.0, squares = 0.0;
+  double terms = 0.0, magnitude = 0.0;
+
+  Bounded() = default;
+  explicit Bounded(double exact) : value(exact), magnitude(std::abs(exact)) {}
+  static Bounded closed(double value, double error) {
+    Bounded b(value);
+    b.linear = error;
+    b.squares = error * error;
+    return b;
+  }
+  double error() const {
+    const double carried = linear == 0.0 ? 0.0 : std::min(linear, 4.0 * std::sqrt(squares));
+    return carried + 0.5 * rounding.eps * std::sqrt(terms) * magnitude;
+  }
+};
+
+inline Bounded operator+(const Bounded& a, const Bounded& b) {
+  Bounded sum;
+  sum.value = a.value + b.value;
+  sum.linear = a.linear + b.linear;
+  sum.squares = a.squares + b.squares;
+  sum.terms = std::max(a.terms, 1.0) + std::max(b.terms, 1.0);
+  sum.magnitude = a.magnitude + b.magnitude;
+  return sum;
+}
+inline Bounded operator-(const Bounded& a, Bounded b) {
+  b.value = -b.value;
+  return a + b;
+}
+inline Bounded& operator+=(Bounded& a, const Bounded& b) { return a = a + b; }
+inline Bounded operator*(const Bounded& a, const Bounded& b) {
+  const double ea = a.error(), eb = b.error();
+  Bounded product =
+      Bounded::closed(a.value * b.value, std::abs(a.value) * eb + std::abs(b.value) * ea + ea * eb);
+  product.terms = 1.0;
+  return product;
+}
+
+inline Bounded sigmoid(const Bounded& a) {
+  const double s = 1.0 / (1.0 + std::exp(-a.value)), e = a.error();
+  const double moved = std::min(s * (1.0 - s) * e + 0.0482 * e * e, 1.0);
+  return Bounded::closed(s, moved + 2.0 * Bounded::rounding.eps * s);
+}
+inline Bounded tanh_of(const Bounded& a) {
+  const double t = std::tanh(a.value), e = a.error();
+  const double moved = std::min((1.0 - t * t) * e + 0.385 * e * e, 2.0);
+  return Bounded::closed(t, moved + 2.0 * Bounded::rounding.eps * std::abs(t));
+}
+inline Bounded relu(const Bounded& a) {
+  return Bounded::closed(std::max(a.value, 0.0), a.value < -a.error() ? 0.0 : a.error());
+}
+/// Of h = relu(a): h > 0 says a > 0. Near zero on either side it is in doubt.
+inline Bounded relu_slope(const Bounded& h) {
+  return Bounded::closed(h.value > 0.0 ? 1.0 : 0.0, h.error() > 0.0 && h.value <= h.error());
+}
+inline Bounded clamp_to(const Bounded& c, double low, double high) {
+  return Bounded::closed(std::clamp(c.value, low, high), c.error());
+}
+inline Bounded clamp_slope(const Bounded& c, double low, double high) {
+  const double near = std::min(std::abs(c.value - low), std::abs(c.value - high));
+  return Bounded::closed(low < c.value && c.value < high ? 1.0 : 0.0, near <= c.error());
+}
+inline Bounded kept_as(const Bounded& a, DType dtype) {
+  if (dtype != DType::kFloat16) return Bounded::closed(a.value, a.error());
+  const double kept = static_cast<double>(to_float(to_half(a.value)));
+  const Rounding& r = Bounded::rounding;
+  return Bounded::closed(kept, a.error() + r.memory_eps * std::abs(a.value) + r.memory_tiny);
+}
+/// The mask's scale is rounded to the engine's arithmetic, and so is what an engine keeps of it.
+inline Bounded times_mask(const Bounded& a, double mask) {
+  const Rounding& r = Bounded::rounding;
+  const double scaled = a.value * mask;
+  return Bounded::closed(scaled, mask * a.error() + std::abs(scaled) * (r.eps + r.memory_eps));
+}
+
+/// The bound of a result: both sides round it to its type.
+inline double border_error(const Bounded& result) {
+  const Rounding& r = Bounded::rounding;
+  return result.error() + r.border_eps * std::abs(result.value) + r.border_tiny;
+}
+
+}  // namespace openrnn::conformance
