@@ -14,7 +14,7 @@ def run_tool(name, *words, stdin=""):
     """The completed process of tool_NAME."""
     program = BUILD_DIR / f"tool_{name}"
     if not program.exists():
-        pytest.skip(f"{program} is not built; set OPENRNN_BUILD_DIR")
+        pytest.fail(f"{program} is not built; OPENRNN_BUILD_DIR names the build directory")
     return subprocess.run(
         [program, *map(str, words)], input=stdin, capture_output=True, text=True, timeout=120
     )

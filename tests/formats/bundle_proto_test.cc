@@ -1,0 +1,89 @@
+#include "formats/bundle/bundle_proto.h"
+
+#include <gtest/gtest.h>
+
+#include "formats/bundle/bundle.h"
+
+namespace openrnn::formats {
+namespace {
+
+using std::string_literals::operator""s;
+
+TEST(BundleProto, TensorFlowsBytes) {
+  EXPECT_EQ(encode_header(1), "\x08\x01\x1a\x02\x08\x01"s);
+  BundleEntry entry;
+  entry.dtype = 1;
+  entry.shape = {512};
+  entry.offset = 12;
+  entry.size = 2048;
+  entry.crc = 0x326dd3cc;
+  const std::string bytes =
+      "\x08\x01\x12\x05\x12\x03\x08\x80\x04\x20\x0c\x28\x80\x10\x35\xcc\xd3\x6d\x32"s;
+  EXPECT_EQ(encode_entry(entry), bytes);
+  BundleEntry found;
+  ASSERT_TRUE(decode_entry(bytes, &found));
+  EXPECT_EQ(found.shape, Shape({512}));
+  EXPECT_EQ(found.dtype, 1);
+  EXPECT_EQ(found.offset, 12);
+  EXPECT_EQ(found.size, 2048);
+  EXPECT_EQ(found.crc, 0x326dd3ccu);
+}
+
+TEST(BundleProto, ScalarAndEmptyDimension) {
+  BundleEntry entry;
+  entry.dtype = 3;
+  EXPECT_EQ(encode_entry(entry), "\x08\x03\x12\x00"s);
+  entry.shape = {0};
+  EXPECT_EQ(encode_entry(entry), "\x08\x03\x12\x02\x12\x00"s);
+  BundleEntry found;
+  ASSERT_TRUE(decode_entry("\x08\x03\x12\x02\x12\x00"s, &found));
+  EXPECT_EQ(found.shape, Shape({0}));
+}
+
+TEST(BundleProto, UnknownFieldsAreSkippedAndDamageIsFound) {
+  BundleEntry entry;
+  EXPECT_TRUE(decode_entry("\x08\x03\x12\x00\x78\x05\x82\x01\x02zz"s, &entry));
+  EXPECT_EQ(entry.dtype, 3);
+  EXPECT_FALSE(decode_entry("\x08"s, &entry));
+  EXPECT_FALSE(decode_entry("\x12\x7f"s, &entry));
+  EXPECT_FALSE(decode_entry("\x00"s, &entry));
+  EXPECT_FALSE(decode_entry("\x12\x02\x18\x01"s, &entry)) << "unknown rank";
+  BundleHeader header;
+  EXPECT_TRUE(decode_header("\x08\x02"s, &header)) << "version may be missing";
+  EXPECT_EQ(header.num_shards, 2);
+  EXPECT_FALSE(decode_header("\x1a\x05\x08"s, &header));
+}
+
+TEST(BundleProto, SliceKeysAsTensorFlowEncodesThem) {
+  EXPECT_EQ(slice_key("w", {{0, 2}, {0, -1}}), "\0w\0\1\1\2\x80\x82\x80\x7f"s);
+  EXPECT_EQ(slice_key("a\0\xff"s, {}), "\0a\0\xff\xff\0\0\1\0"s);
+  EXPECT_EQ(slice_key("w", {{63, 64}}), "\0w\0\1\1\1\xbf\xc0\x40"s);
+  EXPECT_EQ(slice_key("w", {{8191, 8192}}), "\0w\0\1\1\1\xdf\xff\xe0\x20\x00"s);
+}
+
+TEST(Slices, CoverMeansAllOnce) {
+  const Shape full{4, 3};
+  EXPECT_TRUE(slices_cover(full, {{{0, -1}, {0, -1}}}));
+  EXPECT_TRUE(slices_cover(full, {{{0, 1}, {0, -1}}, {{1, 3}, {0, 3}}}));
+  EXPECT_FALSE(slices_cover(full, {{{0, 1}, {0, -1}}, {{2, 2}, {0, -1}}})) << "gap";
+  EXPECT_FALSE(slices_cover(full, {{{0, 3}, {0, -1}}, {{2, 2}, {0, -1}}})) << "overlap";
+  EXPECT_FALSE(slices_cover(full, {{{0, 2}, {0, -1}}, {{0, 2}, {0, -1}}})) << "twice";
+  EXPECT_FALSE(slices_cover(full, {{{0, 5}, {0, -1}}})) << "outside";
+  EXPECT_FALSE(slices_cover(full, {{{-1, 4}, {0, -1}}}));
+  EXPECT_FALSE(slices_cover(full, {{{0, -1}}})) << "other rank";
+  EXPECT_FALSE(slices_cover(full, {{{1, -1}, {0, -1}}})) << "a whole dimension starts at 0";
+  EXPECT_FALSE(slices_cover(full, {{{1, INT64_MAX}, {0, -1}}}));
+  EXPECT_TRUE(slices_cover({}, {{}}));
+}
+
+TEST(Slices, PlacedInTheMiddleOfThreeDimensions) {
+  std::vector<int> full(2 * 4 * 3, -1);
+  const std::vector<int> part = {1, 2, 3, 4, 5, 6, 7, 8};
+  place_slice({2, 4, 3}, {{0, -1}, {1, 2}, {1, 2}}, sizeof(int), part.data(), full.data());
+  const std::vector<int> expected = {-1, -1, -1, -1, 1, 2, -1, 3, 4, -1, -1, -1,
+                                     -1, -1, -1, -1, 5, 6, -1, 7, 8, -1, -1, -1};
+  EXPECT_EQ(full, expected);
+}
+
+}  // namespace
+}  // namespace openrnn::formats

@@ -1,0 +1,154 @@
+#include "formats/table/table.h"
+
+#include <gtest/gtest.h>
+
+#include "formats/coding.h"
+#include "formats/crc32c.h"
+#include "formats/temp_folder.h"
+
+namespace openrnn::formats {
+namespace {
+
+using Entries = std::map<std::string, std::string>;
+
+Entries read_all(std::string_view bytes, bool verify = true) {
+  Entries found;
+  read_table(MemorySource("t.index", bytes), verify,
+             [&](std::string_view key, std::string_view value, std::uint64_t) {
+               EXPECT_TRUE(found.emplace(key, value).second);
+             });
+  return found;
+}
+
+Entries sample(int count) {
+  Entries entries{{"", "header"}};
+  for (int i = 0; i < count; ++i) {
+    entries["scope/" + std::to_string(i * 7919 % 1000)] =
+        std::string(static_cast<std::size_t>(i), 'v');
+  }
+  return entries;
+}
+
+std::string with_trailer(std::string block) {
+  block += '\0';
+  put_fixed(&block, mask_crc(crc32c(block)));
+  return block;
+}
+
+std::string block_of(std::string entries, std::uint32_t restarts = 1) {
+  put_fixed(&entries, std::uint32_t{0});
+  put_fixed(&entries, restarts);
+  return entries;
+}
+
+std::string entry(std::uint64_t shared, std::uint64_t non_shared, std::uint64_t value_size,
+                  const std::string& rest) {
+  std::string bytes;
+  for (const std::uint64_t field : {shared, non_shared, value_size}) put_varint64(&bytes, field);
+  return bytes + rest;
+}
+
+std::string handle(std::uint64_t offset, std::uint64_t size) {
+  std::string bytes;
+  put_varint64(&bytes, offset);
+  put_varint64(&bytes, size);
+  return bytes;
+}
+
+// A table of one data block with right checksums; `block_handle` replaces the right one.
+std::string table_of(const std::string& block, std::string block_handle = "") {
+  std::string file = with_trailer(block);
+  if (block_handle.empty()) block_handle = handle(0, block.size());
+  const std::string index = block_of(entry(0, 1, block_handle.size(), "z" + block_handle));
+  const std::uint64_t index_at = file.size();
+  file += with_trailer(index);
+  std::string footer = handle(0, 0) + handle(index_at, index.size());
+  footer.resize(40);
+  put_fixed(&footer, std::uint64_t{0xdb4775248b80fb57u});
+  return file + footer;
+}
+
+TEST(Table, RoundTripInOneAndInManyBlocksRawAndSnappy) {
+  for (const int count : {0, 1, 15, 16, 17, 200}) {
+    for (const std::size_t block_size : {std::size_t{1}, std::size_t{500}, std::size_t{262144}}) {
+      for (const bool snappy : {false, true}) {
+        const Entries entries = sample(count);
+        EXPECT_EQ(read_all(build_table(entries, {block_size, snappy})), entries);
+      }
+    }
+  }
+}
+
+TEST(Table, SnappyBlocksAreReallyCompressed) {
+  const Entries entries = sample(200);
+  EXPECT_LT(build_table(entries, {262144, true}).size(), build_table(entries).size() / 2);
+}
+
+TEST(Table, EveryCutIsFound) {
+  const std::string bytes = build_table(sample(20));
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THROW(read_all(std::string_view(bytes).substr(0, size)), FormatError) << size;
+  }
+}
+
+TEST(Table, EveryFlippedBitIsFoundOrChangesNothing) {
+  const Entries entries = sample(20);
+  std::string bytes = build_table(entries);
+  int found = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<char>(bytes[i] ^ 0x10);
+    try {
+      EXPECT_EQ(read_all(bytes), entries) << i;  // the unused metaindex and the footer's padding
+    } catch (const FormatError&) {
+      ++found;
+    }
+    try {
+      read_all(bytes, false);  // without checksums anything may come, but nothing may break
+    } catch (const FormatError&) {
+    }
+    bytes[i] = static_cast<char>(bytes[i] ^ 0x10);
+  }
+  EXPECT_GT(found, static_cast<int>(bytes.size()) - 64);
+}
+
+TEST(Table, HostileLengthsWithRightChecksums) {
+  EXPECT_EQ(read_all(table_of(block_of(entry(0, 1, 2, "kvv")))), (Entries{{"k", "vv"}}));
+  const std::uint64_t wrap = 0xffffffffu;
+  for (const std::string& bad :
+       {entry(0, wrap, 2, "ab"), entry(0, 1, wrap, "ab"), entry(1, 1, 1, "ab"),
+        entry(wrap, 1, 1, "ab"), entry(0, std::uint64_t{1} << 32, 1, "ab"), std::string("\x80")}) {
+    EXPECT_MESSAGE(FormatError, read_all(table_of(block_of(bad))), "entry of this block is cut");
+  }
+  const std::string good = block_of(entry(0, 1, 1, "kv"));
+  EXPECT_MESSAGE(FormatError, read_all(table_of(block_of("", 0x7fffffff))), "claims 2147483647");
+  EXPECT_MESSAGE(FormatError, read_all(table_of("ab")), "shorter than its restart count");
+  EXPECT_MESSAGE(FormatError, read_all(table_of(good, handle(0, ~std::uint64_t{4}))),
+                 "expected a block inside the file");
+  EXPECT_MESSAGE(FormatError, read_all(table_of(good, handle(~std::uint64_t{0}, 4))),
+                 "expected a block inside the file");
+  EXPECT_MESSAGE(FormatError, read_all(table_of(good, "\x80")), "handle is cut short");
+  EXPECT_MESSAGE(FormatError, read_all(table_of(good, handle(1, good.size()))), "has checksum");
+}
+
+TEST(Table, UnsortedKeysAreRefused) {
+  EXPECT_MESSAGE(FormatError,
+                 read_all(table_of(block_of(entry(0, 1, 1, "bv") + entry(0, 1, 1, "av")))),
+                 "keys do not ascend");
+  EXPECT_MESSAGE(FormatError,
+                 read_all(table_of(block_of(entry(0, 1, 1, "av") + entry(1, 0, 1, "v")))),
+                 "keys do not ascend");
+}
+
+TEST(Table, ShortEntriesThatMakeLongKeysAreRefused) {
+  std::string entries = entry(0, 1000, 0, std::string(1000, 'k'));
+  for (std::uint64_t i = 0; i < 3000; ++i) entries += entry(1000 + i, 1, 0, "k");
+  EXPECT_MESSAGE(FormatError, read_all(table_of(block_of(entries))), "beyond belief");
+}
+
+TEST(Table, SomethingElseAltogether) {
+  EXPECT_MESSAGE(FormatError, read_all(""), "has 0 bytes, expected a checkpoint index");
+  EXPECT_MESSAGE(FormatError, read_all(std::string(4096, 'x')), "not a checkpoint index");
+}
+
+}  // namespace
+}  // namespace openrnn::formats
