@@ -1,23 +1,14 @@
-// Specs, layouts and engines as plain C, for the tests that compare them from outside.
-
-#include <cmath>
-#include <cstring>
-#include <vector>
+// Engines as plain C, for the tests that compare them from outside.
 
 #include "call.h"
 #include "openrnn/runtime.h"
+#include "spec.h"
 
 using namespace openrnn;
 using openrnn::testapi::call;
+using openrnn::testapi::to_spec;
 
 extern "C" {
-
-struct ApiSpec {
-  const char *mode, *input_mode, *direction, *dtype;
-  std::int64_t num_layers, num_units, input_size, num_proj;
-  double dropout;
-  double clip_low, clip_high;  // no clip when both are NaN
-};
 
 /// One forward call and, when `backward_calls` > 0, that many backward calls on what it saved.
 struct ApiRun {
@@ -33,29 +24,9 @@ struct ApiRun {
   void *dx, *dh0, *dc0, *dparams;
 };
 
-/// One region of the layout.
-struct ApiRegion {
-  std::int64_t is_bias, layer, direction, slot, rows, cols, offset;
-};
-
 }  // extern "C"
 
 namespace {
-
-RnnSpec to_spec(const ApiSpec& api) {
-  RnnSpec spec;
-  spec.mode = parse_rnn_mode(api.mode);
-  spec.input_mode = parse_input_mode(api.input_mode);
-  spec.direction = parse_direction(api.direction);
-  spec.dtype = parse_dtype(api.dtype);
-  spec.num_layers = api.num_layers;
-  spec.num_units = api.num_units;
-  spec.input_size = api.input_size;
-  spec.num_proj = api.num_proj;
-  spec.dropout = api.dropout;
-  if (!std::isnan(api.clip_low)) spec.cell_clip = {api.clip_low, api.clip_high};
-  return spec;
-}
 
 ForwardArgs to_forward(const ApiRun& run, std::shared_ptr<const PackedParams> params) {
   ForwardArgs args;
@@ -102,73 +73,12 @@ void run_engine(const ApiSpec& api, const ApiRun& run) {
   backward(chosen, *saved, run);
 }
 
-void copy_out(const std::vector<Array>& arrays, void* const* out) {
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (arrays[i].size_bytes() > 0) std::memcpy(out[i], arrays[i].data(), arrays[i].size_bytes());
-  }
-}
-
-std::vector<ConstArrayView> views(const void* const* in, std::span<const ParamRegion> regions,
-                                  DType dtype) {
-  std::vector<ConstArrayView> result;
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    result.push_back({in[i], dtype, regions[i].shape()});
-  }
-  return result;
-}
-
 }  // namespace
 
 extern "C" {
 
 OPENRNN_API const char* openrnn_test_run(const ApiSpec* spec, const ApiRun* run) {
   return call([&] { run_engine(*spec, *run); });
-}
-
-OPENRNN_API const char* openrnn_test_params_size(const ApiSpec* spec, std::int64_t* size) {
-  return call([&] { *size = params_size(to_spec(*spec)); });
-}
-
-/// `count` regions at most are written; on return it is the number that there are.
-OPENRNN_API const char* openrnn_test_layout(const ApiSpec* spec, ApiRegion* out,
-                                            std::int64_t* count) {
-  return call([&] {
-    const ParamsLayout layout(to_spec(*spec));
-    std::int64_t i = 0;
-    for (const auto& part : {layout.weights(), layout.biases()}) {
-      for (const ParamRegion& r : part) {
-        if (i < *count) {
-          out[i] = {r.is_bias(), r.layer, r.direction, r.slot, r.rows, r.cols, r.offset};
-        }
-        ++i;
-      }
-    }
-    *count = i;
-  });
-}
-
-/// `weights` and `biases`: one pointer for each region, to memory of its size.
-OPENRNN_API const char* openrnn_test_to_canonical(const ApiSpec* spec, const void* params,
-                                                  std::int64_t size, void* const* weights,
-                                                  void* const* biases) {
-  return call([&] {
-    const ParamsLayout layout(to_spec(*spec));
-    const CanonicalParams parts =
-        params_to_canonical(layout, {params, layout.spec().dtype, {size}});
-    copy_out(parts.weights, weights);
-    copy_out(parts.biases, biases);
-  });
-}
-
-OPENRNN_API const char* openrnn_test_to_params(const ApiSpec* spec, const void* const* weights,
-                                               const void* const* biases, void* params) {
-  return call([&] {
-    const ParamsLayout layout(to_spec(*spec));
-    const DType dtype = layout.spec().dtype;
-    const Array buffer = canonical_to_params(layout, views(weights, layout.weights(), dtype),
-                                             views(biases, layout.biases(), dtype));
-    std::memcpy(params, buffer.data(), buffer.size_bytes());
-  });
 }
 
 /// One row of a mask, in double or in float.

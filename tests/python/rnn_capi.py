@@ -57,6 +57,9 @@ def library():
         "layout": [POINTER(_Spec), POINTER(_Region), POINTER(c_int64)],
         "to_canonical": [POINTER(_Spec), c_void_p, c_int64, c_void_p, c_void_p],
         "to_params": [POINTER(_Spec), c_void_p, c_void_p, c_void_p],
+        "tf_tensors": [POINTER(_Spec), c_char_p, c_int64],
+        "to_tf": [POINTER(_Spec), c_void_p, c_int64, c_void_p],
+        "from_tf": [POINTER(_Spec), c_void_p, c_void_p],
         "set_num_threads": [c_int32],
     }
     for name, arguments in signatures.items():
@@ -127,6 +130,30 @@ def canonical_to_params(spec, weights, biases):
         "to_params", byref(_spec(spec, dtype)), _pointers(weights), _pointers(biases),
         _pointer(params),
     )  # fmt: skip
+    return params
+
+
+def tf_tensors(spec, dtype=np.float32):
+    """[(name, shape)] of the format of TensorFlow's cells."""
+    out = ctypes.create_string_buffer(1 << 16)
+    call("tf_tensors", byref(_spec(spec, dtype)), out, len(out))
+    lines = [line.split() for line in out.value.decode().splitlines()]
+    return [(name, tuple(int(size) for size in shape)) for name, *shape in lines]
+
+
+def to_tf(spec, params):
+    """[(name, tensor)]"""
+    named = [(name, np.empty(shape, params.dtype)) for name, shape in tf_tensors(spec)]
+    arrays = _pointers([array for _, array in named])
+    call("to_tf", byref(_spec(spec, params.dtype)), _pointer(params), params.size, arrays)
+    return named
+
+
+def from_tf(spec, tensors):
+    dtype = tensors[0].dtype
+    tensors = [np.ascontiguousarray(tensor) for tensor in tensors]
+    params = np.empty(params_size(spec, dtype), dtype)
+    call("from_tf", byref(_spec(spec, dtype)), _pointers(tensors), _pointer(params))
     return params
 
 

@@ -38,11 +38,24 @@ def test_layout(spec):
 @pytest.mark.parametrize("spec", SPECS[5:], ids=str)
 def test_canonical_both_ways(spec, dtype):
     params = np.random.default_rng(3).normal(size=numpy_layout.params_size(spec)).astype(dtype)
-    found, wanted = rnn_capi.params_to_canonical(spec, params), numpy_layout.params_to_canonical(spec, params)
+    found = rnn_capi.params_to_canonical(spec, params)
+    wanted = numpy_layout.params_to_canonical(spec, params)
     for found_part, wanted_part in zip(found, wanted):
         assert [a.shape for a in found_part] == [a.shape for a in wanted_part]
         assert all(np.array_equal(a, b) for a, b in zip(found_part, wanted_part))
     assert np.array_equal(rnn_capi.canonical_to_params(spec, *found), params)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("spec", SPECS[5:], ids=str)
+def test_tf_format_both_ways(spec, dtype):
+    params = np.random.default_rng(4).normal(size=numpy_layout.params_size(spec)).astype(dtype)
+    wanted = numpy_layout.to_tf(spec, params)
+    assert rnn_capi.tf_tensors(spec) == [(name, tensor.shape) for name, tensor in wanted]
+    for (name, found), (_, tensor) in zip(rnn_capi.to_tf(spec, params), wanted):
+        assert np.array_equal(found, tensor), name
+    again = rnn_capi.from_tf(spec, [tensor for _, tensor in wanted])
+    assert np.array_equal(again, numpy_layout.from_tf(spec, dict(wanted)))
 
 
 @pytest.mark.parametrize(
