@@ -1,0 +1,221 @@
+// Recurrent cells made of plain operations, and the loops that run them over a sequence. They share
+// no code with the engines and read the same checkpoints, so they show that a checkpoint is right.
+#pragma once
+
+#include "openrnn/ops.h"
+
+namespace openrnn {
+
+/// The tensors of a cell's state, each [B, size]: lstm (c, h), gru and basic (h), a stack of cells
+/// those of its cells one after another.
+using CellState = std::vector<Tensor>;
+
+struct CellResult {
+  Tensor output;  // [B, output_size]
+  CellState state;
+};
+
+/// One step of a recurrent network. B batch, I input depth.
+class OPENRNN_API RnnCell {
+ public:
+  virtual ~RnnCell() = default;
+  /// Widths of the state's tensors.
+  virtual std::vector<std::int64_t> state_size() const = 0;
+  virtual std::int64_t output_size() const = 0;
+  /// One step on inputs [B, I]; the first call makes the variables in the current variable scope.
+  /// Throws: ArgumentError for a rank, depth or state that does not fit.
+  virtual CellResult operator()(const Tensor& inputs, const CellState& state) = 0;
+  /// Whether state tensor `index` is a memory that dropout must leave alone (c of an lstm).
+  virtual bool is_memory(std::size_t index) const { return (void)index, false; }
+  /// Those made so far.
+  virtual std::vector<Variable> variables() const = 0;
+  /// Zeros [batch_size, size]. Throws: ArgumentError for a negative batch.
+  CellState zero_state(std::int64_t batch_size, DType dtype) const;
+};
+
+struct CompatibleCellOptions {
+  std::int64_t num_units = 0;
+  DType dtype = DType::kFloat32;
+  /// Of every kernel; empty: glorot_uniform.
+  Initializer kernel_initializer = {};
+  std::optional<std::int64_t> seed = {};
+  /// Empty: the class name in snake case.
+  std::string name = {};
+  /// LSTM only: width of a projection of the output, `projection/kernel` [U, P]; 0: none.
+  std::int64_t num_proj = 0;
+};
+
+/// A cell with variables of its own.
+class OPENRNN_API VariableCell : public RnnCell, public Layer {
+ public:
+  CellResult operator()(const Tensor& inputs, const CellState& state) final;
+  std::vector<Variable> variables() const override { return weights(); }
+  std::int64_t num_units() const noexcept { return options_.num_units; }
+
+ protected:
+  /// Throws: ArgumentError unless num_units > 0 and 0 <= num_proj <= num_units.
+  VariableCell(std::string call, std::string default_name, CompatibleCellOptions options);
+  void do_build(const Shape& input_shape) final;
+  virtual void make_variables(std::int64_t input_size) = 0;
+  virtual CellResult step(const Tensor& inputs, const CellState& state) const = 0;
+  Variable add_kernel(const std::string& name, const Shape& shape);
+  Variable add_bias(const std::string& name, std::int64_t size, double value = 0.0);
+  const CompatibleCellOptions& options() const noexcept { return options_; }
+
+ private:
+  std::string call_;
+  CompatibleCellOptions options_;
+  std::int64_t input_size_ = 0;
+};
+
+/// kernel [I + U, 4U] and bias [4U], column blocks i c f o; no forget bias, no peepholes.
+class OPENRNN_API CudnnCompatibleLSTMCell : public VariableCell {
+ public:
+  explicit CudnnCompatibleLSTMCell(CompatibleCellOptions options);
+  std::vector<std::int64_t> state_size() const override;
+  std::int64_t output_size() const override;
+  bool is_memory(std::size_t index) const override { return index == 0; }
+
+ protected:
+  void make_variables(std::int64_t input_size) override;
+  CellResult step(const Tensor& inputs, const CellState& state) const override;
+
+ private:
+  bool projecting() const { return options().num_proj > 0 && options().num_proj < num_units(); }
+  Variable kernel_, bias_, projection_;
+};
+
+/// gates/{kernel [I + U, 2U], bias [2U]}, column blocks reset and update, bias 1 at first;
+/// candidate/{input_projection, hidden_projection}/{kernel, bias}: the reset gate acts after the
+/// recurrent product.
+class OPENRNN_API CudnnCompatibleGRUCell : public VariableCell {
+ public:
+  explicit CudnnCompatibleGRUCell(CompatibleCellOptions options);
+  std::vector<std::int64_t> state_size() const override { return {num_units()}; }
+  std::int64_t output_size() const override { return num_units(); }
+
+ protected:
+  void make_variables(std::int64_t input_size) override;
+  CellResult step(const Tensor& inputs, const CellState& state) const override;
+
+ private:
+  Variable gates_kernel_, gates_bias_, input_kernel_, input_bias_, hidden_kernel_, hidden_bias_;
+};
+
+/// activation([x, h] kernel + bias): kernel [I + U, U], bias [U].
+class OPENRNN_API BasicRNNCell : public VariableCell {
+ public:
+  using ActivationFunction = std::function<Tensor(const Tensor&)>;
+  /// Empty activation: tanh.
+  explicit BasicRNNCell(CompatibleCellOptions options, ActivationFunction activation = {});
+  std::vector<std::int64_t> state_size() const override { return {num_units()}; }
+  std::int64_t output_size() const override { return num_units(); }
+
+ protected:
+  void make_variables(std::int64_t input_size) override;
+  CellResult step(const Tensor& inputs, const CellState& state) const override;
+
+ private:
+  ActivationFunction activation_;
+  Variable kernel_, bias_;
+};
+
+/// The cell that reads checkpoints of a mode. Throws: ArgumentError as its constructor.
+OPENRNN_API std::shared_ptr<RnnCell> make_compatible_cell(RnnMode mode,
+                                                          CompatibleCellOptions options);
+
+/// Each cell's output is the next one's input; variables under multi_rnn_cell/cell_{i}/.
+class OPENRNN_API MultiRNNCell : public RnnCell {
+ public:
+  /// Throws: ArgumentError without cells, or with an empty one.
+  explicit MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells);
+  std::vector<std::int64_t> state_size() const override;
+  std::int64_t output_size() const override { return cells_.back()->output_size(); }
+  CellResult operator()(const Tensor& inputs, const CellState& state) override;
+  bool is_memory(std::size_t index) const override;
+  std::vector<Variable> variables() const override;
+  /// One state a cell. Throws: ArgumentError for a wrong number of tensors.
+  std::vector<CellState> split_state(const CellState& state) const;
+
+ private:
+  std::vector<std::shared_ptr<RnnCell>> cells_;
+  std::string scope_;
+};
+
+struct DropoutWrapperOptions {
+  double input_keep_prob = 1.0;
+  double output_keep_prob = 1.0;
+  /// Of the state's tensors but for memories.
+  double state_keep_prob = 1.0;
+  std::optional<std::int64_t> seed = {};
+};
+
+/// Dropout around a cell, at every call; adds no scope.
+class OPENRNN_API DropoutWrapper : public RnnCell {
+ public:
+  /// Throws: ArgumentError unless every probability lies in (0, 1] and the cell is not null.
+  DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOptions options);
+  std::vector<std::int64_t> state_size() const override { return cell_->state_size(); }
+  std::int64_t output_size() const override { return cell_->output_size(); }
+  CellResult operator()(const Tensor& inputs, const CellState& state) override;
+  bool is_memory(std::size_t index) const override { return cell_->is_memory(index); }
+  std::vector<Variable> variables() const override { return cell_->variables(); }
+  /// The calls' counter, for checkpoints.
+  ops::DropoutState& dropout_state() noexcept { return dropout_; }
+
+ private:
+  Tensor drop(const Tensor& x, double keep_prob);
+  std::shared_ptr<RnnCell> cell_;
+  DropoutWrapperOptions options_;
+  ops::DropoutState dropout_;
+};
+
+// ---- Loops over time ---------------------------------------------------------------------------
+
+struct DynamicRnnOptions {
+  /// [B], each in 0..T; past a row's length the output is 0 and the state is carried. Empty: all T.
+  std::optional<std::vector<std::int32_t>> sequence_lengths = {};
+  /// Empty: zeros, which needs dtype.
+  std::optional<CellState> initial_state = {};
+  std::optional<DType> dtype = {};
+  /// True: inputs and outputs are [T, B, .]; false: [B, T, .].
+  bool time_major = false;
+  /// Empty: 'rnn'.
+  std::string scope = {};
+};
+
+struct DynamicRnnResult {
+  Tensor outputs;
+  CellState state;
+};
+
+/// Runs a cell over a sequence. Padded inputs are never read. Throws: ArgumentError for inputs that
+/// are not 3-D, lengths outside 0..T, or neither initial_state nor dtype.
+OPENRNN_API DynamicRnnResult dynamic_rnn(RnnCell& cell, const Tensor& inputs,
+                                         const DynamicRnnOptions& options);
+
+struct StackBidirectionalOptions {
+  /// One state a layer; empty: zeros, which needs dtype.
+  std::optional<std::vector<CellState>> initial_states_fw = {};
+  std::optional<std::vector<CellState>> initial_states_bw = {};
+  std::optional<DType> dtype = {};
+  std::optional<std::vector<std::int32_t>> sequence_lengths = {};
+  bool time_major = false;
+  /// Empty: 'stack_bidirectional_rnn'.
+  std::string scope = {};
+};
+
+struct StackBidirectionalResult {
+  Tensor outputs;
+  std::vector<CellState> states_fw, states_bw;  // one a layer
+};
+
+/// Per layer a forward and a length-aware backward pass over the same input, their outputs joined,
+/// forward first; that feeds the next layer. Throws: ArgumentError for cell lists that are empty or
+/// of unequal length, a wrong number of initial states, and as dynamic_rnn.
+OPENRNN_API StackBidirectionalResult
+stack_bidirectional_dynamic_rnn(const std::vector<std::shared_ptr<RnnCell>>& cells_fw,
+                                const std::vector<std::shared_ptr<RnnCell>>& cells_bw,
+                                const Tensor& inputs, const StackBidirectionalOptions& options);
+
+}  // namespace openrnn

@@ -1,0 +1,111 @@
+// What all cells share: states, checks, the cells' variables.
+#include "base/message.h"
+#include "openrnn/cells.h"
+
+namespace openrnn {
+namespace {
+
+void check_state(const std::string& call, const RnnCell& cell, std::int64_t batch,
+                 const CellState& state) {
+  const std::vector<std::int64_t> sizes = cell.state_size();
+  if (state.size() != sizes.size()) {
+    throw ArgumentError(
+        message("[", call, "] a state of ", state.size(), " tensors, expected ", sizes.size()));
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Shape expected{batch, sizes[i]};
+    if (state[i].shape() != expected) {
+      throw ArgumentError(message("[", call, "] state[", i, "] has shape ",
+                                  to_string(state[i].shape()), ", expected ", to_string(expected)));
+    }
+  }
+}
+
+}  // namespace
+
+CellState RnnCell::zero_state(std::int64_t batch_size, DType dtype) const {
+  if (batch_size < 0) {
+    throw ArgumentError(message("[zero_state] batch_size ", batch_size, ", expected 0 or more"));
+  }
+  CellState state;
+  for (const std::int64_t size : state_size()) {
+    state.emplace_back(DeviceArray::zeros(default_device(), dtype, {batch_size, size}));
+  }
+  return state;
+}
+
+VariableCell::VariableCell(std::string call, std::string default_name,
+                           CompatibleCellOptions options)
+    : Layer(options.name, std::move(default_name), options.dtype),
+      call_(std::move(call)),
+      options_(std::move(options)) {
+  if (options_.num_units < 1) {
+    throw ArgumentError(
+        message("[", call_, "] num_units ", options_.num_units, ", expected 1 or more"));
+  }
+  if (options_.num_proj < 0 || options_.num_proj > options_.num_units) {
+    throw ArgumentError(message("[", call_, "] num_proj ", options_.num_proj,
+                                ", expected 0 to num_units ", options_.num_units));
+  }
+  if (!is_floating(options_.dtype)) {
+    throw ArgumentError(message("[", call_, "] dtype ", dtype_name(options_.dtype),
+                                ", expected float16, float32 or float64"));
+  }
+}
+
+CellResult VariableCell::operator()(const Tensor& inputs, const CellState& state) {
+  if (inputs.shape().size() != 2) {
+    throw ArgumentError(message("[", call_, "] inputs have shape ", to_string(inputs.shape()),
+                                ", expected 2 dimensions [batch, depth]"));
+  }
+  ensure_built(inputs.shape());
+  if (inputs.shape()[1] != input_size_) {
+    throw ArgumentError(message("[", call_, "] inputs have depth ", inputs.shape()[1],
+                                ", expected ", input_size_, " as the cell was built for"));
+  }
+  if (inputs.dtype() != dtype()) {
+    throw ArgumentError(message("[", call_, "] inputs are ", dtype_name(inputs.dtype()),
+                                ", expected ", dtype_name(dtype())));
+  }
+  check_state(call_, *this, inputs.shape()[0], state);
+  return step(inputs, state);
+}
+
+void VariableCell::do_build(const Shape& input_shape) {
+  if (input_shape.empty() || input_shape.back() < 1) {
+    throw ArgumentError(message("[", call_, "] an input shape of ", to_string(input_shape),
+                                ", expected its last dimension to be defined"));
+  }
+  input_size_ = input_shape.back();
+  make_variables(input_size_);
+}
+
+Variable VariableCell::add_kernel(const std::string& name, const Shape& shape) {
+  VariableOptions variable;
+  variable.dtype = dtype();
+  variable.initializer = options_.kernel_initializer;
+  if (options_.seed) variable.seed = static_cast<std::uint64_t>(*options_.seed);
+  return add_weight(name, shape, variable);
+}
+
+Variable VariableCell::add_bias(const std::string& name, std::int64_t size, double value) {
+  VariableOptions variable;
+  variable.dtype = dtype();
+  variable.initializer = constant_initializer(value);
+  return add_weight(name, {size}, variable);
+}
+
+std::shared_ptr<RnnCell> make_compatible_cell(RnnMode mode, CompatibleCellOptions options) {
+  switch (mode) {
+    case RnnMode::kLstm:
+      return std::make_shared<CudnnCompatibleLSTMCell>(std::move(options));
+    case RnnMode::kGru:
+      return std::make_shared<CudnnCompatibleGRUCell>(std::move(options));
+    case RnnMode::kRnnTanh:
+      return std::make_shared<BasicRNNCell>(std::move(options));
+    default:
+      return std::make_shared<BasicRNNCell>(std::move(options), ops::relu);
+  }
+}
+
+}  // namespace openrnn

@@ -1,0 +1,81 @@
+#include "openrnn/cells.h"
+
+namespace openrnn {
+
+CudnnCompatibleLSTMCell::CudnnCompatibleLSTMCell(CompatibleCellOptions options)
+    : VariableCell("CudnnCompatibleLSTMCell", "cudnn_compatible_lstm_cell", std::move(options)) {}
+
+std::int64_t CudnnCompatibleLSTMCell::output_size() const {
+  return projecting() ? options().num_proj : num_units();
+}
+
+std::vector<std::int64_t> CudnnCompatibleLSTMCell::state_size() const {
+  return {num_units(), output_size()};
+}
+
+void CudnnCompatibleLSTMCell::make_variables(std::int64_t input_size) {
+  kernel_ = add_kernel("kernel", {input_size + output_size(), 4 * num_units()});
+  bias_ = add_bias("bias", 4 * num_units());
+  if (projecting()) {
+    projection_ = add_kernel("projection/kernel", {num_units(), output_size()});
+  }
+}
+
+CellResult CudnnCompatibleLSTMCell::step(const Tensor& inputs, const CellState& state) const {
+  const std::int64_t units = num_units();
+  const Tensor joined = ops::concat({inputs, state[1]}, 1);
+  const std::vector<Tensor> gates =
+      ops::split(ops::dense(joined, kernel_.read(), bias_.read()), 1, {units, units, units, units});
+  const Tensor in = ops::sigmoid(gates[0]), memory = ops::tanh(gates[1]);
+  const Tensor forget = ops::sigmoid(gates[2]), out = ops::sigmoid(gates[3]);
+  const Tensor c = ops::add(ops::multiply(forget, state[0]), ops::multiply(in, memory));
+  Tensor h = ops::multiply(out, ops::tanh(c));
+  if (projecting()) h = ops::matmul(h, projection_.read());
+  return {h, {c, h}};
+}
+
+CudnnCompatibleGRUCell::CudnnCompatibleGRUCell(CompatibleCellOptions options)
+    : VariableCell("CudnnCompatibleGRUCell", "cudnn_compatible_gru_cell", std::move(options)) {}
+
+void CudnnCompatibleGRUCell::make_variables(std::int64_t input_size) {
+  const std::int64_t units = num_units();
+  gates_kernel_ = add_kernel("gates/kernel", {input_size + units, 2 * units});
+  gates_bias_ = add_bias("gates/bias", 2 * units, 1.0);
+  input_kernel_ = add_kernel("candidate/input_projection/kernel", {input_size, units});
+  input_bias_ = add_bias("candidate/input_projection/bias", units);
+  hidden_kernel_ = add_kernel("candidate/hidden_projection/kernel", {units, units});
+  hidden_bias_ = add_bias("candidate/hidden_projection/bias", units);
+}
+
+CellResult CudnnCompatibleGRUCell::step(const Tensor& inputs, const CellState& state) const {
+  const std::int64_t units = num_units();
+  const Tensor& before = state[0];
+  const Tensor joined = ops::concat({inputs, before}, 1);
+  const std::vector<Tensor> gates =
+      ops::split(ops::sigmoid(ops::dense(joined, gates_kernel_.read(), gates_bias_.read())), 1,
+                 {units, units});
+  const Tensor &reset = gates[0], &update = gates[1];
+  const Tensor from_input = ops::dense(inputs, input_kernel_.read(), input_bias_.read());
+  const Tensor from_hidden = ops::dense(before, hidden_kernel_.read(), hidden_bias_.read());
+  const Tensor fresh = ops::tanh(ops::add(from_input, ops::multiply(reset, from_hidden)));
+  const Tensor keep_fresh = ops::add_scalar(ops::negate(update), 1.0);
+  const Tensor h = ops::add(ops::multiply(keep_fresh, fresh), ops::multiply(update, before));
+  return {h, {h}};
+}
+
+BasicRNNCell::BasicRNNCell(CompatibleCellOptions options, ActivationFunction activation)
+    : VariableCell("BasicRNNCell", "basic_rnn_cell", std::move(options)),
+      activation_(activation ? std::move(activation) : ActivationFunction(ops::tanh)) {}
+
+void BasicRNNCell::make_variables(std::int64_t input_size) {
+  kernel_ = add_kernel("kernel", {input_size + num_units(), num_units()});
+  bias_ = add_bias("bias", num_units());
+}
+
+CellResult BasicRNNCell::step(const Tensor& inputs, const CellState& state) const {
+  const Tensor joined = ops::concat({inputs, state[0]}, 1);
+  const Tensor h = activation_(ops::dense(joined, kernel_.read(), bias_.read()));
+  return {h, {h}};
+}
+
+}  // namespace openrnn

@@ -1,0 +1,100 @@
+#include "base/message.h"
+#include "openrnn/cells.h"
+
+namespace openrnn {
+
+MultiRNNCell::MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells) : cells_(std::move(cells)) {
+  if (cells_.empty()) throw ArgumentError("[MultiRNNCell] no cells, expected at least 1");
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (!cells_[i]) throw ArgumentError(message("[MultiRNNCell] cells[", i, "] is null"));
+  }
+}
+
+std::vector<std::int64_t> MultiRNNCell::state_size() const {
+  std::vector<std::int64_t> sizes;
+  for (const auto& cell : cells_) {
+    for (const std::int64_t size : cell->state_size()) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+bool MultiRNNCell::is_memory(std::size_t index) const {
+  for (const auto& cell : cells_) {
+    const std::size_t count = cell->state_size().size();
+    if (index < count) return cell->is_memory(index);
+    index -= count;
+  }
+  return false;
+}
+
+std::vector<Variable> MultiRNNCell::variables() const {
+  std::vector<Variable> all;
+  for (const auto& cell : cells_) {
+    for (const Variable& variable : cell->variables()) all.push_back(variable);
+  }
+  return all;
+}
+
+std::vector<CellState> MultiRNNCell::split_state(const CellState& state) const {
+  const std::size_t expected = state_size().size();
+  if (state.size() != expected) {
+    throw ArgumentError(message("[MultiRNNCell] a state of ", state.size(), " tensors, expected ",
+                                expected, " for ", cells_.size(), " cells"));
+  }
+  std::vector<CellState> parts;
+  auto from = state.begin();
+  for (const auto& cell : cells_) {
+    const auto to = from + static_cast<std::ptrdiff_t>(cell->state_size().size());
+    parts.emplace_back(from, to);
+    from = to;
+  }
+  return parts;
+}
+
+CellResult MultiRNNCell::operator()(const Tensor& inputs, const CellState& state) {
+  const std::vector<CellState> states = split_state(state);
+  if (scope_.empty()) {
+    scope_ = VariableScope::current_reuse()
+                 ? "multi_rnn_cell"
+                 : Graph::current().unique_name(VariableScope::current_name(), "multi_rnn_cell");
+  }
+  const VariableScope scope(scope_, VariableScope::current_reuse());
+  CellResult result{inputs, {}};
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const VariableScope layer(message("cell_", i), VariableScope::current_reuse());
+    CellResult stepped = (*cells_[i])(result.output, states[i]);
+    result.output = std::move(stepped.output);
+    for (Tensor& tensor : stepped.state) result.state.push_back(std::move(tensor));
+  }
+  return result;
+}
+
+DropoutWrapper::DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOptions options)
+    : cell_(std::move(cell)), options_(options), dropout_(Graph::current().op_seeds(options.seed)) {
+  if (!cell_) throw ArgumentError("[DropoutWrapper] cell is null, expected a cell");
+  const auto check = [](const char* name, double value) {
+    if (!(value > 0.0 && value <= 1.0)) {
+      throw ArgumentError(
+          message("[DropoutWrapper] ", name, " ", value, ", expected above 0 and at most 1"));
+    }
+  };
+  check("input_keep_prob", options_.input_keep_prob);
+  check("output_keep_prob", options_.output_keep_prob);
+  check("state_keep_prob", options_.state_keep_prob);
+}
+
+Tensor DropoutWrapper::drop(const Tensor& x, double keep_prob) {
+  return keep_prob == 1.0 ? x : ops::dropout(x, 1.0 - keep_prob, dropout_.next());
+}
+
+CellResult DropoutWrapper::operator()(const Tensor& inputs, const CellState& state) {
+  CellResult result = (*cell_)(drop(inputs, options_.input_keep_prob), state);
+  for (std::size_t i = 0; i < result.state.size(); ++i) {
+    if (cell_->is_memory(i)) continue;
+    result.state[i] = drop(result.state[i], options_.state_keep_prob);
+  }
+  result.output = drop(result.output, options_.output_keep_prob);
+  return result;
+}
+
+}  // namespace openrnn
