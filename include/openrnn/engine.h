@@ -114,7 +114,7 @@ OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
 
 // ---- Devices -----------------------------------------------------------------------------------
 
-enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare };
+enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare, kAbs };
 enum class BinaryOp : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
 
 /// c[m, n] = start + sum over ascending k of op(a)[m, k] * op(b)[k, n], one fused chain an output.
@@ -186,7 +186,8 @@ struct OptimizerStep {
 
 /// Memory, and the few operations besides the recurrent one that training needs. Pointers are to
 /// memory of this device unless said otherwise. Every operation gives the same bits whatever the
-/// number of threads and the instruction set: sums have one order. Thread-safe.
+/// number of threads and the instruction set: sums have one order, and arithmetic results below the
+/// smallest normal number are 0. Thread-safe.
 class OPENRNN_API Device {
  public:
   virtual ~Device() = default;

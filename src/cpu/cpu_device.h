@@ -1,0 +1,11 @@
+// The processor as a device: plain memory, and products on the vector units.
+#pragma once
+
+#include "openrnn/engine.h"
+
+namespace openrnn {
+
+/// The device 'cpu'. Lives as long as the program; thread-safe.
+OPENRNN_API const Device& cpu_device();
+
+}  // namespace openrnn

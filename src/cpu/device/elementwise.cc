@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <array>
+
+#include "cpu/device/kernels.h"
+#include "cpu/device/parallel.h"
+#include "cpu/gemm.h"
+
+namespace openrnn::cpu::device {
+namespace {
+
+template <class T, class F>
+void map1(std::int64_t size, const void* x, void* y, const F& f) {
+  const auto* from = static_cast<const T*>(x);
+  auto* to = static_cast<T*>(y);
+  parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = narrow<T>(f(widen(from[i])));
+  });
+}
+
+template <class T, class F>
+void map2(std::int64_t size, const void* a, const void* b, void* c, const F& f) {
+  const auto* left = static_cast<const T*>(a);
+  const auto* right = static_cast<const T*>(b);
+  auto* to = static_cast<T*>(c);
+  parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      to[i] = narrow<T>(f(widen(left[i]), widen(right[i])));
+  });
+}
+
+// exp, tanh and sigmoid of the vector kernels; float16 goes through a buffer of float32.
+template <class T>
+void transcendental(Unary function, std::int64_t size, const void* x, void* y) {
+  const auto* from = static_cast<const T*>(x);
+  auto* to = static_cast<T*>(y);
+  parallel_ranges(size, 64, 8, [=](std::int64_t begin, std::int64_t end) {
+    if constexpr (std::is_same_v<T, Half>) {
+      std::array<float, 256> block;
+      for (std::int64_t at = begin; at < end; at += 256) {
+        const std::int64_t count = std::min<std::int64_t>(256, end - at);
+        for (std::int64_t i = 0; i < count; ++i) block[i] = to_float(from[at + i]);
+        apply(function, DType::kFloat32, block.data(), block.data(), count);
+        for (std::int64_t i = 0; i < count; ++i) to[at + i] = to_half(block[i]);
+      }
+    } else {
+      apply(function, kDTypeOf<T>, from + begin, to + begin, end - begin);
+    }
+  });
+}
+
+template <class T>
+void unary_as(UnaryOp op, std::int64_t size, const void* x, void* y) {
+  using C = ComputeOf<T>;
+  switch (op) {
+    case UnaryOp::kRelu:
+      // The comparison keeps NaN, as a bad value must not vanish.
+      return map1<T>(size, x, y, [](C v) { return v < C{0} ? C{0} : v; });
+    case UnaryOp::kNegate:
+      return map1<T>(size, x, y, [](C v) { return -v; });
+    case UnaryOp::kSquare:
+      return map1<T>(size, x, y, [](C v) { return v * v; });
+    case UnaryOp::kAbs:
+      return map1<T>(size, x, y, [](C v) { return v < C{0} ? -v : v; });
+    case UnaryOp::kTanh:
+      return transcendental<T>(Unary::kTanh, size, x, y);
+    case UnaryOp::kSigmoid:
+      return transcendental<T>(Unary::kSigmoid, size, x, y);
+    case UnaryOp::kExp:
+      return transcendental<T>(Unary::kExp, size, x, y);
+  }
+}
+
+template <class T>
+void unary_gradient_as(UnaryOp op, std::int64_t size, const void* x, const void* y, const void* dy,
+                       void* dx) {
+  using C = ComputeOf<T>;
+  switch (op) {
+    case UnaryOp::kRelu:
+      return map2<T>(size, y, dy, dx, [](C v, C d) { return v > C{0} ? d : C{0}; });
+    case UnaryOp::kNegate:
+      return map1<T>(size, dy, dx, [](C d) { return -d; });
+    case UnaryOp::kSquare:
+      return map2<T>(size, x, dy, dx, [](C v, C d) { return (v + v) * d; });
+    case UnaryOp::kAbs:
+      return map2<T>(size, x, dy, dx, [](C v, C d) { return v > C{0} ? d : v < C{0} ? -d : C{0}; });
+    case UnaryOp::kTanh:
+      return map2<T>(size, y, dy, dx, [](C v, C d) { return d * (C{1} - v * v); });
+    case UnaryOp::kSigmoid:
+      return map2<T>(size, y, dy, dx, [](C v, C d) { return d * (v * (C{1} - v)); });
+    case UnaryOp::kExp:
+      return map2<T>(size, y, dy, dx, [](C v, C d) { return d * v; });
+  }
+}
+
+template <class T>
+void binary_as(BinaryOp op, std::int64_t size, const void* a, const void* b, void* c) {
+  using C = ComputeOf<T>;
+  switch (op) {
+    case BinaryOp::kAdd:
+      return map2<T>(size, a, b, c, [](C v, C w) { return v + w; });
+    case BinaryOp::kSubtract:
+      return map2<T>(size, a, b, c, [](C v, C w) { return v - w; });
+    case BinaryOp::kMultiply:
+      return map2<T>(size, a, b, c, [](C v, C w) { return v * w; });
+    case BinaryOp::kDivide:
+      return map2<T>(size, a, b, c, [](C v, C w) { return v / w; });
+  }
+}
+
+template <class To, class From>
+To converted(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+  } else if constexpr (std::is_same_v<To, Half>) {
+    return to_half(widen(value));
+  } else {
+    return static_cast<To>(widen(value));
+  }
+}
+
+}  // namespace
+
+void unary(UnaryOp op, DType dtype, std::int64_t size, const void* x, void* y) {
+  with_floating("unary", dtype, [&](auto type) { unary_as<decltype(type)>(op, size, x, y); });
+}
+
+void unary_gradient(UnaryOp op, DType dtype, std::int64_t size, const void* x, const void* y,
+                    const void* dy, void* dx) {
+  with_floating("unary_gradient", dtype,
+                [&](auto type) { unary_gradient_as<decltype(type)>(op, size, x, y, dy, dx); });
+}
+
+void binary(BinaryOp op, DType dtype, std::int64_t size, const void* a, const void* b, void* c) {
+  with_floating("binary", dtype, [&](auto type) { binary_as<decltype(type)>(op, size, a, b, c); });
+}
+
+void scale(DType dtype, std::int64_t size, double factor, const void* x, void* y) {
+  with_floating("scale", dtype, [&](auto type) {
+    using T = decltype(type);
+    using C = ComputeOf<T>;
+    const C by = static_cast<C>(factor);
+    map1<T>(size, x, y, [by](C v) { return by * v; });
+  });
+}
+
+void fill(DType dtype, std::int64_t size, double factor, DType scalar_dtype, const void* scalar,
+          void* y) {
+  const double value = scalar ? factor * element({scalar, scalar_dtype, {1}}, 0) : factor;
+  with_floating("fill", dtype, [&](auto type) {
+    using T = decltype(type);
+    const T filling = converted<T>(value);
+    auto* to = static_cast<T*>(y);
+    parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
+      std::fill(to + begin, to + end, filling);
+    });
+  });
+}
+
+void accumulate(DType dtype, std::int64_t size, const void* x, void* y) {
+  binary(BinaryOp::kAdd, dtype, size, y, x, y);
+}
+
+void convert(std::int64_t size, DType from_dtype, const void* from, DType to_dtype, void* to) {
+  with_floating("convert", from_dtype, [&](auto source_type) {
+    with_floating("convert", to_dtype, [&](auto target_type) {
+      using From = decltype(source_type);
+      using To = decltype(target_type);
+      const auto* source = static_cast<const From*>(from);
+      auto* target = static_cast<To*>(to);
+      parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) target[i] = converted<To>(source[i]);
+      });
+    });
+  });
+}
+
+}  // namespace openrnn::cpu::device

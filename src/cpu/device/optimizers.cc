@@ -1,0 +1,99 @@
+#include <cmath>
+
+#include "base/message.h"
+#include "cpu/device/kernels.h"
+#include "cpu/device/parallel.h"
+
+namespace openrnn::cpu::device {
+namespace {
+
+// The arguments as the variable's type; slots a, b, c in the optimizer's order.
+template <class T>
+struct Update {
+  T* variable;
+  const T* gradient;
+  T *a, *b, *c;
+  T rate, momentum, decay, beta1, beta2, epsilon;
+
+  explicit Update(const OptimizerStep& step)
+      : variable(static_cast<T*>(step.variable)),
+        gradient(static_cast<const T*>(step.gradient)),
+        a(static_cast<T*>(step.slots[0])),
+        b(static_cast<T*>(step.slots[1])),
+        c(static_cast<T*>(step.slots[2])),
+        rate(static_cast<T>(step.learning_rate)),
+        momentum(static_cast<T>(step.momentum)),
+        decay(static_cast<T>(step.decay)),
+        beta1(static_cast<T>(step.beta1)),
+        beta2(static_cast<T>(step.beta2)),
+        epsilon(static_cast<T>(step.epsilon)) {}
+
+  void gradient_descent(std::int64_t i) const { variable[i] -= rate * gradient[i]; }
+  void momentum_step(std::int64_t i) const {
+    a[i] = momentum * a[i] + gradient[i];
+    variable[i] -= rate * a[i];
+  }
+  void nesterov(std::int64_t i) const {
+    a[i] = momentum * a[i] + gradient[i];
+    variable[i] -= rate * gradient[i] + rate * momentum * a[i];
+  }
+  void adagrad(std::int64_t i) const {
+    a[i] += gradient[i] * gradient[i];
+    variable[i] -= rate * gradient[i] / std::sqrt(a[i]);
+  }
+  void rms_prop(std::int64_t i) const {
+    a[i] = decay * a[i] + (T{1} - decay) * (gradient[i] * gradient[i]);
+    b[i] = momentum * b[i] + rate * gradient[i] / std::sqrt(a[i] + epsilon);
+    variable[i] -= b[i];
+  }
+  void centered_rms_prop(std::int64_t i) const {
+    a[i] = decay * a[i] + (T{1} - decay) * (gradient[i] * gradient[i]);
+    b[i] = decay * b[i] + (T{1} - decay) * gradient[i];
+    c[i] = momentum * c[i] + rate * gradient[i] / std::sqrt(a[i] - b[i] * b[i] + epsilon);
+    variable[i] -= c[i];
+  }
+  void adam(std::int64_t i) const {
+    a[i] = beta1 * a[i] + (T{1} - beta1) * gradient[i];
+    b[i] = beta2 * b[i] + (T{1} - beta2) * (gradient[i] * gradient[i]);
+    variable[i] -= rate * a[i] / (std::sqrt(b[i]) + epsilon);
+  }
+};
+
+template <class F>
+void each(std::int64_t size, const F& f) {
+  parallel_ranges(size, 64, 4, [&f](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) f(i);
+  });
+}
+
+template <class T>
+void step_as(const OptimizerStep& step) {
+  const Update<T> update(step);
+  switch (step.kind) {
+    case OptimizerKind::kGradientDescent:
+      return each(step.size, [update](std::int64_t i) { update.gradient_descent(i); });
+    case OptimizerKind::kMomentum:
+      return each(step.size, [update](std::int64_t i) { update.momentum_step(i); });
+    case OptimizerKind::kNesterov:
+      return each(step.size, [update](std::int64_t i) { update.nesterov(i); });
+    case OptimizerKind::kAdagrad:
+      return each(step.size, [update](std::int64_t i) { update.adagrad(i); });
+    case OptimizerKind::kRmsProp:
+      return each(step.size, [update](std::int64_t i) { update.rms_prop(i); });
+    case OptimizerKind::kCenteredRmsProp:
+      return each(step.size, [update](std::int64_t i) { update.centered_rms_prop(i); });
+    case OptimizerKind::kAdam:
+      return each(step.size, [update](std::int64_t i) { update.adam(i); });
+  }
+}
+
+}  // namespace
+
+void optimizer_step(const OptimizerStep& step) {
+  if (step.dtype == DType::kFloat32) return step_as<float>(step);
+  if (step.dtype == DType::kFloat64) return step_as<double>(step);
+  throw TypeError(message("[optimizer_step] dtype is ", dtype_name(step.dtype),
+                          ", expected float32 or float64"));
+}
+
+}  // namespace openrnn::cpu::device

@@ -1,0 +1,56 @@
+// Cuts a loop over elements among the threads, and dtypes into types.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+
+#include "openrnn/base.h"
+
+namespace openrnn::cpu {
+
+/// Below this many elements waking another thread costs more than the loop.
+inline constexpr std::int64_t kSplitElements = 1 << 15;
+
+/// Calls body(begin, end) on parts of [0, size) that begin at multiples of `grain`, on one thread
+/// when size * cost is below kSplitElements. `cost` is what one index costs, in elements.
+/// Subnormal numbers are flushed inside. The body must not throw.
+void parallel_ranges(std::int64_t size, std::int64_t grain, std::int64_t cost,
+                     const std::function<void(std::int64_t begin, std::int64_t end)>& body);
+
+/// float for Half, else T: what T is computed in.
+template <class T>
+using ComputeOf = std::conditional_t<std::is_same_v<T, Half>, float, T>;
+
+inline float widen(Half value) { return to_float(value); }
+inline float widen(float value) { return value; }
+inline double widen(double value) { return value; }
+
+template <class T>
+T narrow(ComputeOf<T> value) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return to_half(value);
+  } else {
+    return value;
+  }
+}
+
+/// Throws: TypeError naming the call.
+[[noreturn]] void refuse_dtype(const char* call, DType dtype);
+
+/// Calls f with a Half, a float or a double. Throws: TypeError for another dtype.
+template <class F>
+void with_floating(const char* call, DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return f(Half{});
+    case DType::kFloat32:
+      return f(float{});
+    case DType::kFloat64:
+      return f(double{});
+    default:
+      refuse_dtype(call, dtype);
+  }
+}
+
+}  // namespace openrnn::cpu

@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "cpu/device/kernels.h"
+#include "cpu/device/parallel.h"
+#include "cpu/device/pool.h"
+
+namespace openrnn::cpu::device {
+namespace {
+
+// Columns that one pass over the rows sums in registers or the first cache.
+constexpr std::int64_t kColumnBlock = 64;
+
+template <class T>
+void column_sum_block(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t begin,
+                      std::int64_t end, T* out) {
+  std::array<ComputeOf<T>, kColumnBlock> sums{};
+  const std::int64_t count = end - begin;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* row = x + r * cols + begin;
+    for (std::int64_t c = 0; c < count; ++c) sums[c] += widen(row[c]);
+  }
+  for (std::int64_t c = 0; c < count; ++c) out[begin + c] = narrow<T>(sums[c]);
+}
+
+template <class T>
+void scatter_add(std::int64_t count, std::int64_t cols, const T* rows, const std::int32_t* indices,
+                 T* table) {
+  // A thread owns columns, so each element sees its rows in ascending order.
+  parallel_ranges(cols, 16, count, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      T* to = table + indices[i] * cols;
+      const T* from = rows + i * cols;
+      for (std::int64_t c = begin; c < end; ++c) to[c] += from[c];
+    }
+  });
+}
+
+// Sums in float and rounds once: a table in float, made of the rows that are touched.
+void scatter_add_half(std::int64_t count, std::int64_t cols, const Half* rows,
+                      const std::int32_t* indices, Half* table) {
+  if (count == 0 || cols == 0) return;
+  const std::int64_t last = *std::max_element(indices, indices + count);
+  const auto memory =
+      MemoryPool::process().allocate(static_cast<std::size_t>((last + 1 + count) * cols) * 4);
+  auto* wide_table = static_cast<float*>(memory.get());
+  float* wide_rows = wide_table + (last + 1) * cols;
+  convert((last + 1) * cols, DType::kFloat16, table, DType::kFloat32, wide_table);
+  convert(count * cols, DType::kFloat16, rows, DType::kFloat32, wide_rows);
+  scatter_add<float>(count, cols, wide_rows, indices, wide_table);
+  convert((last + 1) * cols, DType::kFloat32, wide_table, DType::kFloat16, table);
+}
+
+DropoutRow dropout_row(std::int64_t row) {
+  return {.layer = 0xFFFFFFFFu,
+          .time = static_cast<std::uint32_t>(row >> 20),
+          .row = static_cast<std::uint32_t>(row & 0xFFFFF)};
+}
+
+}  // namespace
+
+void add_row(DType dtype, std::int64_t rows, std::int64_t cols, const void* x, const void* row,
+             void* y) {
+  with_floating("add_row", dtype, [&](auto type) {
+    using T = decltype(type);
+    const auto* from = static_cast<const T*>(x);
+    const auto* added = static_cast<const T*>(row);
+    auto* to = static_cast<T*>(y);
+    parallel_ranges(rows, 1, cols, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        for (std::int64_t c = 0; c < cols; ++c) {
+          to[r * cols + c] = narrow<T>(widen(from[r * cols + c]) + widen(added[c]));
+        }
+      }
+    });
+  });
+}
+
+void column_sum(DType dtype, std::int64_t rows, std::int64_t cols, const void* x, void* out) {
+  with_floating("column_sum", dtype, [&](auto type) {
+    using T = decltype(type);
+    const auto* from = static_cast<const T*>(x);
+    auto* to = static_cast<T*>(out);
+    parallel_ranges(cols, 16, rows, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t at = begin; at < end; at += kColumnBlock) {
+        column_sum_block<T>(rows, cols, from, at, std::min(end, at + kColumnBlock), to);
+      }
+    });
+  });
+}
+
+void gather_rows(DType dtype, std::int64_t count, std::int64_t cols, const void* table,
+                 const std::int32_t* indices, void* out) {
+  const std::size_t bytes = static_cast<std::size_t>(cols) * dtype_size(dtype);
+  const auto* from = static_cast<const std::byte*>(table);
+  auto* to = static_cast<std::byte*>(out);
+  if (bytes == 0) return;
+  parallel_ranges(count, 1, cols, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::memcpy(to + static_cast<std::size_t>(i) * bytes,
+                  from + static_cast<std::size_t>(indices[i]) * bytes, bytes);
+    }
+  });
+}
+
+void scatter_add_rows(DType dtype, std::int64_t count, std::int64_t cols, const void* rows,
+                      const std::int32_t* indices, void* table) {
+  with_floating("scatter_add_rows", dtype, [&](auto type) {
+    using T = decltype(type);
+    const auto* from = static_cast<const T*>(rows);
+    auto* to = static_cast<T*>(table);
+    if constexpr (std::is_same_v<T, Half>) {
+      scatter_add_half(count, cols, from, indices, to);
+    } else {
+      scatter_add<T>(count, cols, from, indices, to);
+    }
+  });
+}
+
+void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key, double rate,
+             const void* x, void* out) {
+  with_floating("dropout", dtype, [&](auto type) {
+    using T = decltype(type);
+    using C = ComputeOf<T>;
+    const auto* from = static_cast<const T*>(x);
+    auto* to = static_cast<T*>(out);
+    // Making the mask costs some ten elements' work each.
+    parallel_ranges(rows, 1, cols * 10, [=](std::int64_t begin, std::int64_t end) {
+      std::vector<C> mask(static_cast<std::size_t>(cols));
+      for (std::int64_t r = begin; r < end; ++r) {
+        dropout_mask<C>(key, dropout_row(r), rate, mask);
+        for (std::int64_t c = 0; c < cols; ++c) {
+          // A dropped NaN or infinity is dropped too.
+          const C kept = mask[static_cast<std::size_t>(c)];
+          to[r * cols + c] = kept == C{0} ? T{} : narrow<T>(widen(from[r * cols + c]) * kept);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace openrnn::cpu::device
