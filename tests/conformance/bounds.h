@@ -1,0 +1,86 @@
+// The reference's results for a case, each element with its bound, and the comparison.
+#pragma once
+
+#include "conformance/kinks.h"
+#include "conformance/tolerance.h"
+#include "reference/sequence_gradient.h"
+
+namespace openrnn::conformance {
+
+/// Bounds of every part of run_all.
+struct Bounds {
+  std::vector<std::pair<std::string, std::vector<Bounded>>> parts;
+};
+
+inline ConstArrayView given(const Case& c, const Array& state) {
+  ConstArrayView view = state.view();
+  if (c.null_states) view.data = nullptr;
+  return view;
+}
+
+/// Runs the reference's loops on numbers with bounds, for the rounding of the case's dtype.
+inline Bounds bounds_of(const Case& c, const Data& d) {
+  Bounded::rounding = Rounding::of(c.spec.dtype);
+  const reference::Network net = reference::make_network(c.spec);
+  std::vector<Bounded> params;
+  for (std::size_t k = 0; k < net.size; ++k) {
+    params.emplace_back(element(d.params.view(), static_cast<std::int64_t>(k)));
+  }
+  const reference::ForwardInput<Bounded> in{params.data(), d.x.view(), given(c, d.h0),
+                                            given(c, d.c0)};
+  reference::Call call = reference_call(c);
+  Bounds bounds;
+  const bool dropped = call.drops;
+  call.drops = false;
+  auto forward = reference::forward<Bounded>(net, call, in);
+  bounds.parts = {
+      {"inference y", forward.y}, {"inference hn", forward.hn}, {"inference cn", forward.cn}};
+  call.drops = dropped;
+  if (dropped) forward = reference::forward<Bounded>(net, call, in);
+  const auto backward = reference::backward<Bounded>(
+      net, call, forward.tape, {params.data(), d.dy.view(), d.dhn.view(), d.dcn.view()});
+  bounds.parts.emplace_back("y", forward.y);
+  bounds.parts.emplace_back("hn", forward.hn);
+  bounds.parts.emplace_back("cn", forward.cn);
+  bounds.parts.emplace_back("dx", backward.dx);
+  bounds.parts.emplace_back("dh0", backward.dh0);
+  bounds.parts.emplace_back("dc0", backward.dc0);
+  bounds.parts.emplace_back("dparams", backward.dparams);
+  return bounds;
+}
+
+/// The outcome of a comparison.
+struct Agreement {
+  std::string failure;   // empty: every element is inside its bound
+  double worst = 0.0;    // largest |difference| / bound
+  double loosest = 0.0;  // largest bound of any element
+};
+
+inline Agreement compare(const Bounds& bounds, const Result& result, DType dtype) {
+  Bounded::rounding = Rounding::of(dtype);
+  Agreement found;
+  for (const auto& [name, expected] : bounds.parts) {
+    const Array& values = result[name];
+    if (values.size() != static_cast<std::int64_t>(expected.size())) {
+      found.failure = name + " has the wrong size";
+      return found;
+    }
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double value = element(values.view(), static_cast<std::int64_t>(i));
+      const double bound = border_error(expected[i]);
+      const double difference = std::abs(value - expected[i].value);
+      found.loosest = std::max(found.loosest, bound);
+      if (difference <= bound) {
+        found.worst = std::max(found.worst, difference / bound);
+      } else if (found.failure.empty()) {
+        std::ostringstream out;
+        out << name << "[" << i << "] of " << expected.size() << " is " << value << ", reference "
+            << expected[i].value << ", off by " << difference << ", bound " << bound;
+        found.failure = out.str();
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace openrnn::conformance

@@ -1,0 +1,128 @@
+// The bounds themselves: plain float arithmetic stays inside them, and mistakes do not.
+#include <gtest/gtest.h>
+
+#include "conformance/bounds.h"
+#include "conformance/grid.h"
+#include "reference/reference.h"
+
+namespace openrnn::conformance {
+
+namespace {
+
+/// A number that rounds to float after every operation and knows no double.
+struct Single {
+  float value = 0.0f;
+  Single() = default;
+  explicit Single(double exact) : value(static_cast<float>(exact)) {}
+};
+Single single(float value) {
+  Single s;
+  s.value = value;
+  return s;
+}
+Single operator+(Single a, Single b) { return single(a.value + b.value); }
+Single operator-(Single a, Single b) { return single(a.value - b.value); }
+Single operator*(Single a, Single b) { return single(a.value * b.value); }
+Single& operator+=(Single& a, Single b) { return a = a + b; }
+Single sigmoid(Single a) { return single(1.0f / (1.0f + std::exp(-a.value))); }
+Single tanh_of(Single a) { return single(std::tanh(a.value)); }
+Single relu(Single a) { return single(std::max(a.value, 0.0f)); }
+Single relu_slope(Single a) { return single(a.value > 0.0f ? 1.0f : 0.0f); }
+Single clamp_to(Single c, double low, double high) {
+  return single(std::clamp(c.value, static_cast<float>(low), static_cast<float>(high)));
+}
+Single clamp_slope(Single c, double low, double high) {
+  return single(static_cast<float>(low) < c.value && c.value < static_cast<float>(high));
+}
+Single kept_as(Single a, DType dtype) {
+  return dtype == DType::kFloat16 ? single(to_float(to_half(a.value))) : a;
+}
+Single times_mask(Single a, double mask) { return single(a.value * static_cast<float>(mask)); }
+
+Array as_array(const std::vector<Single>& values, DType dtype) {
+  std::vector<float> plain;
+  for (const Single v : values) plain.push_back(v.value);
+  const Shape shape{static_cast<std::int64_t>(plain.size())};
+  return cast(Array::of<float>(shape, plain).view(), dtype);
+}
+
+/// run_all of that engine.
+Result run_single(const Case& c, const Data& d) {
+  const reference::Network net = reference::make_network(c.spec);
+  std::vector<Single> params;
+  for (std::size_t k = 0; k < net.size; ++k) {
+    params.emplace_back(element(d.params.view(), static_cast<std::int64_t>(k)));
+  }
+  const reference::ForwardInput<Single> in{params.data(), d.x.view(), given(c, d.h0),
+                                           given(c, d.c0)};
+  Result result;
+  const auto add = [&](const char* name, const std::vector<Single>& values) {
+    result.parts.emplace_back(name, as_array(values, c.spec.dtype));
+  };
+  reference::Call call = reference_call(c);
+  const bool drops = std::exchange(call.drops, false);
+  const auto inference = reference::forward<Single>(net, call, in);
+  add("inference y", inference.y);
+  add("inference hn", inference.hn);
+  add("inference cn", inference.cn);
+  call.drops = drops;
+  const auto forward = reference::forward<Single>(net, call, in);
+  add("y", forward.y);
+  add("hn", forward.hn);
+  add("cn", forward.cn);
+  const auto back = reference::backward<Single>(
+      net, call, forward.tape, {params.data(), d.dy.view(), d.dhn.view(), d.dcn.view()});
+  add("dx", back.dx);
+  add("dh0", back.dh0);
+  add("dc0", back.dc0);
+  add("dparams", back.dparams);
+  return result;
+}
+
+TEST(Tolerance, HoldsPlainFloatArithmetic) {
+  double worst = 0.0;
+  for (const Case& c : some_cases(reduced() ? 50 : 5)) {
+    if (c.spec.dtype == DType::kFloat64) continue;
+    const Data d = make_data(c);
+    const Agreement found = compare(bounds_of(c, d), run_single(c, d), c.spec.dtype);
+    EXPECT_EQ(found.failure, "") << c.text;
+    worst = std::max(worst, found.worst);
+  }
+  // Bounds that nothing comes near would prove nothing.
+  EXPECT_GT(worst, 0.05);
+}
+
+TEST(Tolerance, HoldsTheReferenceItself) {
+  for (const Case& c : odd_cases()) {
+    const Data d = make_data(c);
+    const Agreement found =
+        compare(bounds_of(c, d), run_all(reference_engine(), c, d), c.spec.dtype);
+    EXPECT_EQ(found.failure, "") << c.text;
+  }
+}
+
+TEST(Tolerance, FindsOneWrongParameter) {
+  const Case c = parse_case("lstm L2 U17 I3 B5 T4 bi f32", "a_network_of_usual_size");
+  const Data d = make_data(c);
+  const Bounds bounds = bounds_of(c, d);
+  for (const std::int64_t wrong : {std::int64_t{0}, params_size(c.spec) - 1}) {
+    Data moved = d;
+    // A ten-thousandth: far less than any mistaken formula.
+    moved.params.as<float>()[static_cast<std::size_t>(wrong)] += 1e-4f;
+    const Agreement found = compare(bounds, run_all(reference_engine(), c, moved), c.spec.dtype);
+    EXPECT_NE(found.failure, "") << "parameter " << wrong;
+  }
+}
+
+TEST(Tolerance, FindsNotANumber) {
+  const Case c = parse_case("gru L1 U3 I3 B2 T3 f32", "small");
+  const Data d = make_data(c);
+  const Bounds bounds = bounds_of(c, d);
+  Result result = run_all(reference_engine(), c, d);
+  EXPECT_EQ(compare(bounds, result, c.spec.dtype).failure, "");
+  result.parts[0].second.as<float>()[4] = std::nanf("");
+  EXPECT_NE(compare(bounds, result, c.spec.dtype).failure, "");
+}
+
+}  // namespace
+}  // namespace openrnn::conformance
