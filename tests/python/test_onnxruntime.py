@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-import onnx_models
+from model import onnx_models
 import rnn_capi
 from engine_check import assert_within
 from model.error_bound import Bounded, bound

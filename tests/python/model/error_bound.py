@@ -9,6 +9,8 @@ With u = eps / 2 of the engine's arithmetic, every value v travels with a bound 
 - What the factors of a product bring along: |da| |b| + |a| |db| + |da| |db|, and a sum adds up.
 - tanh is within 2 ulp <= 2 eps |v|, and carries slope * error + 0.385 error^2 (half of the largest
   second derivative). The logistic function goes through the same rule.
+- A quotient carries (|da| + |q| |db|) / (|b| - |db|), a root the difference to the root of the lowest
+  value; both round once.
 - relu and a clamp carry the error unchanged; their slopes are in doubt (error 1) where the distance
   to the kink is within the error.
 - `store` rounds to the type in memory: float16 adds eps16 / 2 |v| and half its smallest subnormal.
@@ -103,11 +105,26 @@ def _tanh(a):
     return Bounded(value, a.eps, moved + 2.0 * a.eps * np.abs(value))
 
 
+def _quotient(a, b):
+    value, least = a.value / b.value, np.abs(b.value) - b.error
+    if not (least > 0).all():
+        raise ZeroDivisionError("a divisor may be 0 within its bound")
+    carried = (a.error + np.abs(value) * b.error) / least
+    return Bounded(value, a.eps, carried, 1)
+
+
+def _sqrt(a):
+    value = np.sqrt(a.value)
+    return Bounded(value, a.eps, value - np.sqrt(np.maximum(a.value - a.error, 0.0)), 1)
+
+
 _UFUNCS = {
     np.add: lambda a, b: _sum(a, b, a.value + b.value),
     np.subtract: lambda a, b: _sum(a, b, a.value - b.value),
     np.multiply: lambda a, b: _product(a, b, np.multiply, 1),
     np.matmul: lambda a, b: _product(a, b, np.matmul, a.shape[-1]),
+    np.divide: _quotient,
+    np.sqrt: _sqrt,
     np.tanh: _tanh,
     np.maximum: lambda a, b: Bounded(np.maximum(a.value, b.value), a.eps, a.error),
     np.minimum: lambda a, b: Bounded(np.minimum(a.value, b.value), a.eps, a.error),
