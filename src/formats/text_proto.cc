@@ -9,7 +9,7 @@ namespace openrnn::formats {
 
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ','; }
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.' || c == '+' || c == '-';
@@ -33,11 +33,13 @@ class Parser {
       skip_space();
       if (!take(':')) fail("expected ':' after '" + name + "'");
       skip_space();
-      if (!take('[')) {
+      if (take('[')) {
+        list(name, &fields);
+      } else {
         fields.push_back(value(name));
-        continue;
       }
-      for (skip_space(); !take(']'); skip_space()) fields.push_back(value(name));
+      skip_space();
+      if (!take(',')) take(';');  // either may end a field
     }
     return fields;
   }
@@ -51,8 +53,21 @@ class Parser {
     return true;
   }
 
+  void list(const std::string& name, std::vector<TextField>* fields) {
+    skip_space();
+    while (!take(']')) {
+      fields->push_back(value(name));
+      skip_space();
+      if (take(',')) {
+        skip_space();
+      } else if (!more() || text_[at_] != ']') {
+        fail("expected ',' or ']' in a list");
+      }
+    }
+  }
+
   void skip_space() {
-    while (more() && (is_space(text_[at_]) || text_[at_] == '#' || text_[at_] == ';')) {
+    while (more() && (is_space(text_[at_]) || text_[at_] == '#')) {
       if (text_[at_] == '#') {
         while (more() && text_[at_] != '\n') ++at_;
       } else {
@@ -132,6 +147,28 @@ std::vector<TextField> parse_text_proto(const std::string& path, std::string_vie
   return Parser(path, text).parse();
 }
 
+namespace {
+
+void append_octal(std::string* text, unsigned char byte) {
+  *text += '\\';
+  for (const int shift : {6, 3, 0}) *text += static_cast<char>('0' + ((byte >> shift) & 7));
+}
+
+}  // namespace
+
+std::string printable(std::string_view value) {
+  std::string text;
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      append_octal(&text, byte);
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
 std::string quote_text(std::string_view value) {
   std::string text = "\"";
   for (const char c : value) {
@@ -146,8 +183,7 @@ std::string quote_text(std::string_view value) {
       text += '\\';
       text += c;
     } else if (byte < 0x20 || byte >= 0x7f) {
-      for (const int shift : {6, 3, 0}) text += static_cast<char>('0' + ((byte >> shift) & 7));
-      text.insert(text.size() - 3, 1, '\\');
+      append_octal(&text, byte);
     } else {
       text += c;
     }

@@ -71,8 +71,9 @@ inline bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace openrnn::formats
 
-#define EXPECT_MESSAGE(Type, call, part)                                                \
-  do {                                                                                  \
-    const std::string text = ::openrnn::formats::thrown<Type>([&] { call; });           \
-    EXPECT_TRUE(::openrnn::formats::contains(text, part)) << "the message is " << text; \
+#define EXPECT_MESSAGE(Type, call, part)                                             \
+  do {                                                                               \
+    const std::string thrown_text = ::openrnn::formats::thrown<Type>([&] { call; }); \
+    EXPECT_TRUE(::openrnn::formats::contains(thrown_text, part))                     \
+        << "the message is " << thrown_text;                                         \
   } while (false)

@@ -2,6 +2,7 @@
 
 #include "base/message.h"
 #include "formats/table/table.h"
+#include "formats/text_proto.h"
 #include "formats/tf_dtype.h"
 
 namespace openrnn::formats {
@@ -45,7 +46,8 @@ void Bundle::take_entry(std::string_view key, std::string_view value, std::uint6
   if (key.empty()) return check_header(value, offset);
   BundleEntry entry;
   if (!decode_entry(value, &entry)) {
-    throw FormatError(path_, offset, message("the entry of tensor '", key, "' is damaged"));
+    throw FormatError(path_, offset,
+                      message("the entry of tensor '", printable(key), "' is damaged"));
   }
   (is_slice_key(key) ? slices_ : entries_).emplace(std::string(key), std::move(entry));
 }
@@ -70,7 +72,7 @@ void Bundle::open_shards(const ShardOpener& open_shard) {
     if (!entry.slices.empty()) return;
     if (entry.shard < 0 || entry.shard >= header_.num_shards) {
       throw FormatError(path_, 0,
-                        message("tensor '", name, "' is in data file ", entry.shard,
+                        message("tensor '", printable(name), "' is in data file ", entry.shard,
                                 ", expected one of ", header_.num_shards));
     }
     auto& shard = shards_[entry.shard];
@@ -82,7 +84,7 @@ void Bundle::open_shards(const ShardOpener& open_shard) {
 
 void Bundle::check_extent(const std::string& name, const BundleEntry& entry) {
   const auto fail = [&](const std::string& what) {
-    throw FormatError(path_, 0, message("tensor '", name, "' ", what));
+    throw FormatError(path_, 0, message("tensor '", printable(name), "' ", what));
   };
   if (!entry.slices.empty()) fail("is a slice of a slice");
   if (entry.shape.size() > kMaxRank) fail(message("has rank ", entry.shape.size()));
@@ -103,7 +105,7 @@ void Bundle::check_extent(const std::string& name, const BundleEntry& entry) {
       entry.size > file_size - entry.offset) {
     throw FormatError(shard.path(), shard.size(),
                       message("the file ends here, expected ", entry.size, " bytes of tensor '",
-                              name, "' at byte ", entry.offset));
+                              printable(name), "' at byte ", entry.offset));
   }
 }
 
@@ -127,7 +129,7 @@ void Bundle::check_total() const {
 
 void Bundle::check_slices(const std::string& name, const BundleEntry& entry) {
   const auto fail = [&](const std::string& what) {
-    throw FormatError(path_, 0, message("partitioned tensor '", name, "' ", what));
+    throw FormatError(path_, 0, message("partitioned tensor '", printable(name), "' ", what));
   };
   if (tf_dtype_size(entry.dtype) == 0) {
     fail(message("has element type ", tf_dtype_name(entry.dtype), ", expected one of fixed width"));
@@ -156,7 +158,8 @@ void Bundle::check_slices(const std::string& name, const BundleEntry& entry) {
 const BundleEntry& Bundle::slice_entry(const std::string& name, const TensorSlice& slice) const {
   const auto found = slices_.find(slice_key(name, slice));
   if (found == slices_.end()) {
-    throw FormatError(path_, 0, message("partitioned tensor '", name, "' lacks one of its slices"));
+    throw FormatError(
+        path_, 0, message("partitioned tensor '", printable(name), "' lacks one of its slices"));
   }
   return found->second;
 }

@@ -5,6 +5,7 @@
 #include "base/message.h"
 #include "formats/bundle/bundle.h"
 #include "formats/crc32c.h"
+#include "formats/text_proto.h"
 #include "formats/tf_dtype.h"
 
 namespace openrnn::formats {
@@ -20,8 +21,9 @@ void check_bools(const ByteSource& shard, const std::string& name, std::uint64_t
   const auto* bytes = static_cast<const unsigned char*>(data);
   const auto* bad = std::find_if(bytes, bytes + size, [](unsigned char b) { return b > 1; });
   if (bad != bytes + size) {
-    throw FormatError(shard.path(), offset + static_cast<std::uint64_t>(bad - bytes),
-                      message("tensor '", name, "' holds ", int{*bad}, ", expected 0 or 1"));
+    throw FormatError(
+        shard.path(), offset + static_cast<std::uint64_t>(bad - bytes),
+        message("tensor '", printable(name), "' holds ", int{*bad}, ", expected 0 or 1"));
   }
 }
 
@@ -30,9 +32,9 @@ void check_bools(const ByteSource& shard, const std::string& name, std::uint64_t
 void Bundle::compare_crc(const std::string& name, const BundleEntry& entry,
                          std::uint32_t crc) const {
   if (!options_.verify_checksums || mask_crc(crc) == entry.crc) return;
-  throw FormatError(
-      shards_.at(entry.shard)->path(), static_cast<std::uint64_t>(entry.offset),
-      message("tensor '", name, "' has checksum ", mask_crc(crc), ", expected ", entry.crc));
+  throw FormatError(shards_.at(entry.shard)->path(), static_cast<std::uint64_t>(entry.offset),
+                    message("tensor '", printable(name), "' has checksum ", mask_crc(crc),
+                            ", expected ", entry.crc));
 }
 
 void Bundle::read_plain(const std::string& name, const BundleEntry& entry, void* out) const {
@@ -56,13 +58,14 @@ void Bundle::read_slices(const std::string& name, const BundleEntry& entry, Arra
 Array Bundle::read(const std::string& name, const BundleEntry& entry) const {
   const std::optional<DType> dtype = from_tf_dtype(entry.dtype);
   if (entry.dtype == kTfString) {
-    throw TypeError(message("[read] tensor '", name, "' holds strings, expected numbers"));
+    throw TypeError(
+        message("[read] tensor '", printable(name), "' holds strings, expected numbers"));
   }
   if (!dtype) {
-    throw UnsupportedError(
-        message("[read] tensor '", name, "' has element type ", tf_dtype_name(entry.dtype),
-                ", expected float16, float32, float64, int32, int64, uint8, bool "
-                "or string"));
+    throw UnsupportedError(message(
+        "[read] tensor '", printable(name), "' has element type ", tf_dtype_name(entry.dtype),
+        ", expected float16, float32, float64, int32, int64, uint8, bool "
+        "or string"));
   }
   Array out(*dtype, entry.shape);
   if (entry.slices.empty()) {
@@ -75,7 +78,7 @@ Array Bundle::read(const std::string& name, const BundleEntry& entry) const {
 
 StringTensor Bundle::read_strings(const std::string& name, const BundleEntry& entry) const {
   if (entry.dtype != kTfString) {
-    throw TypeError(message("[read_strings] tensor '", name, "' has element type ",
+    throw TypeError(message("[read_strings] tensor '", printable(name), "' has element type ",
                             tf_dtype_name(entry.dtype), ", expected string"));
   }
   const ByteSource& shard = *shards_.at(entry.shard);

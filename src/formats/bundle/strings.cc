@@ -4,6 +4,7 @@
 #include "formats/bundle/bundle.h"
 #include "formats/coding.h"
 #include "formats/crc32c.h"
+#include "formats/text_proto.h"
 
 namespace openrnn::formats {
 
@@ -26,7 +27,7 @@ std::vector<std::string> decode_strings(const std::string& path, const std::stri
                                         std::uint64_t offset, std::string_view bytes,
                                         std::uint64_t count, bool verify, std::uint32_t* crc) {
   const auto fail = [&](const std::string& what) {
-    throw FormatError(path, offset, message("strings of tensor '", name, "': ", what));
+    throw FormatError(path, offset, message("strings of tensor '", printable(name), "': ", what));
   };
   if (count > bytes.size()) {
     fail(message(bytes.size(), " bytes, expected the lengths of ", count, " strings"));

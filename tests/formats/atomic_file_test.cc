@@ -1,0 +1,138 @@
+#include "formats/file/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <openrnn/formats.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "formats/file/byte_source.h"
+#include "formats/temp_folder.h"
+
+namespace openrnn::formats {
+namespace {
+
+// Files larger than the limit cannot be written while this lives: a disk that is full.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit small = before_;
+    small.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    handler_ = ::signal(SIGXFSZ, SIG_IGN);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_ = {};
+  void (*handler_)(int) = nullptr;
+};
+
+TEST(AtomicFile, ReplacesAndLeavesNothingElse) {
+  const TempFolder folder;
+  write_file_atomically(folder / "f", "one");
+  EXPECT_EQ(read_file(folder / "f"), "one");
+  write_file_atomically(folder / "f", std::string(1000000, 'x') + "two");
+  EXPECT_EQ(read_file(folder / "f"), std::string(1000000, 'x') + "two");
+  write_file_atomically(folder / "f", "");
+  EXPECT_EQ(read_file(folder / "f"), "");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
+}
+
+TEST(AtomicFile, FullDiskKeepsTheOldFileAndNamesTheReason) {
+  const TempFolder folder;
+  write_file_atomically(folder / "f", "old");
+  {
+    const FullDisk full(1000);
+    EXPECT_MESSAGE(IoError, write_file_atomically(folder / "f", std::string(5000, 'x')),
+                   "[write] " + (folder / "f.new") + ": File too large");
+  }
+  EXPECT_EQ(read_file(folder / "f"), "old");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
+}
+
+TEST(AtomicFile, NoSpaceLeft) {
+  OutputFile file("/dev/full");
+  file.write("abc");
+  EXPECT_MESSAGE(IoError, file.flush(), "[write] /dev/full: No space left on device");
+  EXPECT_TRUE(file_exists("/dev/full"));
+  EXPECT_MESSAGE(StateError, file.write("more"), "/dev/full is closed");
+}
+
+TEST(AtomicFile, NoSpaceLeftForACheckpoint) {
+  const TempFolder folder;
+  const std::vector<NamedTensor> old{{"x", array_of<float>({1}, {1})}};
+  write_tensor_bundle(folder / "m", old);
+  {
+    const FullDisk full(100000);
+    TensorBundleWriter writer(folder / "m");
+    EXPECT_MESSAGE(
+        IoError,
+        {
+          writer.add("y", Array(DType::kFloat32, {100000}));
+          writer.finish();
+        },
+        "m.data-00000-of-00001.new: File too large");
+    EXPECT_MESSAGE(StateError, writer.add("z", Array(DType::kFloat32, {1})), "after finish()");
+    EXPECT_MESSAGE(StateError, writer.finish(), "or a failure");
+  }
+  EXPECT_EQ(folder.names().size(), 2u);
+  EXPECT_EQ(TensorBundleReader(folder / "m").read("x").as<float>()[0], 1.0f);
+}
+
+TEST(AtomicFile, NoSpaceLeftForTheIndexAlone) {
+  const TempFolder folder;
+  {
+    const FullDisk full(200);
+    TensorBundleWriter writer(folder / "m");
+    for (int i = 0; i < 40; ++i) writer.add(std::to_string(i), array_of<float>({1}, {1}));
+    EXPECT_MESSAGE(IoError, writer.finish(), "m.index.new: File too large");
+  }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(AtomicFile, PlacesThatCannotBeWritten) {
+  const TempFolder folder;
+  write_raw(folder / "f", "file");
+  EXPECT_MESSAGE(IoError, write_file_atomically(folder / "no/f", "x"),
+                 "[create] " + (folder / "no/f.new") + ": No such file or directory");
+  EXPECT_MESSAGE(IoError, write_file_atomically(folder / "f/g", "x"), "Not a directory");
+  std::filesystem::create_directory(folder / "d");
+  EXPECT_MESSAGE(IoError, write_file_atomically(folder / "d", "x"),
+                 "[rename] " + (folder / "d") + ": Is a directory");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"d", "f"}));
+}
+
+TEST(FileSource, ReadsInsideAndRefusesOutside) {
+  const TempFolder folder;
+  write_raw(folder / "f", "0123456789");
+  const FileSource file(folder / "f");
+  EXPECT_EQ(file.read_string(3, 4), "3456");
+  EXPECT_EQ(file.read_string(10, 0), "");
+  EXPECT_MESSAGE(FormatError, file.read_string(8, 3),
+                 "f @ 8] the file ends at byte 10, expected 3 more bytes from here");
+  EXPECT_THROW(file.read_string(11, 0), FormatError);
+  EXPECT_THROW(file.read_string(1, ~std::uint64_t{0}), FormatError);
+  std::filesystem::resize_file(folder / "f", 5);
+  EXPECT_MESSAGE(FormatError, file.read_string(3, 4), "cut while it was read");
+}
+
+TEST(FileSource, WhatIsNotThere) {
+  const TempFolder folder;
+  EXPECT_MESSAGE(IoError, read_file(folder / "f"), "[open] " + (folder / "f") + ": No such file");
+  EXPECT_MESSAGE(IoError, read_file(folder.path()), "Is a directory");
+}
+
+TEST(FolderOf, AllKinds) {
+  EXPECT_EQ(folder_of("a/b/c"), "a/b");
+  EXPECT_EQ(folder_of("c"), ".");
+  EXPECT_EQ(folder_of("/c"), "/");
+}
+
+}  // namespace
+}  // namespace openrnn::formats

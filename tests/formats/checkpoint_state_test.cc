@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+#include <openrnn/formats.h>
+
+#include "formats/temp_folder.h"
+#include "formats/text_proto.h"
+
+namespace openrnn::formats {
+namespace {
+
+TEST(CheckpointState, PathsInsideTheFolderAreRelativeInTheFile) {
+  const TempFolder folder;
+  const CheckpointState state{
+      folder / "m-2", {folder / "m-1", "/elsewhere/m", folder / "m-2"}, {}, {}};
+  write_checkpoint_state(folder.path() + "/", state);
+  EXPECT_EQ(read_file(folder / "checkpoint"),
+            "model_checkpoint_path: \"m-2\"\n"
+            "all_model_checkpoint_paths: \"m-1\"\n"
+            "all_model_checkpoint_paths: \"/elsewhere/m\"\n"
+            "all_model_checkpoint_paths: \"m-2\"\n");
+  const auto found = read_checkpoint_state(folder.path());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->latest, state.latest);
+  EXPECT_EQ(found->all, state.all);
+  EXPECT_TRUE(found->timestamps.empty());
+  EXPECT_FALSE(found->last_preserved_timestamp);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"checkpoint"});
+}
+
+TEST(CheckpointState, FolderCanBeMoved) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "old");
+  write_checkpoint_state(folder / "old", {folder / "old/m", {folder / "old/m"}, {}, {}});
+  std::filesystem::rename(folder / "old", folder / "new");
+  EXPECT_EQ(read_checkpoint_state(folder / "new")->latest, folder / "new/m");
+}
+
+TEST(CheckpointState, TimesKeepTheirBits) {
+  const TempFolder folder;
+  write_checkpoint_state(folder.path(), {"m", {"m"}, {1700000000.1234567}, 0.1});
+  const auto found = read_checkpoint_state(folder.path());
+  EXPECT_EQ(found->timestamps, std::vector<double>{1700000000.1234567});
+  EXPECT_EQ(found->last_preserved_timestamp, 0.1);
+}
+
+TEST(CheckpointState, NoFileIsNoState) {
+  const TempFolder folder;
+  EXPECT_FALSE(read_checkpoint_state(folder.path()));
+  EXPECT_FALSE(read_checkpoint_state(folder / "nowhere"));
+}
+
+TEST(CheckpointState, WhatOthersWrite) {
+  const TempFolder folder;
+  write_raw(folder / "checkpoint",
+            "# by hand\nmodel_checkpoint_path:'a' \"b\\x41\\101\\n\" all_model_checkpoint_paths: "
+            "[\"x\", 'y']\nsome_number: -1.5e3\n"
+            "last_preserved_timestamp: 5;");
+  const auto found = read_checkpoint_state(folder.path());
+  EXPECT_EQ(found->latest, folder / "abAA\n");
+  EXPECT_EQ(found->all, (std::vector<std::string>{folder / "x", folder / "y"}));
+  EXPECT_EQ(found->last_preserved_timestamp, 5.0);
+}
+
+void expect_error(const std::string& text, const std::string& part) {
+  const TempFolder folder;
+  write_raw(folder / "checkpoint", text);
+  EXPECT_MESSAGE(FormatError, read_checkpoint_state(folder.path()), part);
+}
+
+TEST(CheckpointState, Damage) {
+  expect_error("", "checkpoint @ 0] model_checkpoint_path is missing");
+  expect_error("model_checkpoint_path", "@ 21] expected ':' after 'model_checkpoint_path'");
+  expect_error("model_checkpoint_path: ", "expected a quoted string or a number");
+  expect_error("model_checkpoint_path: \"m", "a string does not end in its line");
+  expect_error("model_checkpoint_path: \"m\n\"", "a string does not end in its line");
+  expect_error("model_checkpoint_path: \"m\\", "a string ends in an escape");
+  expect_error("model_checkpoint_path: \"\\q\"", "an escape that is not known: \\q");
+  expect_error("model_checkpoint_path: \"\\xg\"", "expected digits in an escape");
+  expect_error("model_checkpoint_path: 5", "is '5', expected a quoted path");
+  expect_error("model_checkpoint_path: \"\"", "expected a quoted path");
+  expect_error("last_preserved_timestamp: \"5\"", "is '5', expected a number");
+  expect_error("all_model_checkpoint_timestamps: 5x", "is '5x', expected a number");
+  expect_error("all_model_checkpoint_paths: [\"a\"", "expected ',' or ']' in a list");
+  expect_error("\x80\x01garbage", "expected a field's name");
+}
+
+TEST(CheckpointState, WrongArguments) {
+  const TempFolder folder;
+  EXPECT_MESSAGE(ArgumentError, write_checkpoint_state(folder.path(), {}), "latest is empty");
+  EXPECT_MESSAGE(ArgumentError, write_checkpoint_state(folder.path(), {"m", {"m"}, {1, 2}, {}}),
+                 "2 timestamps, expected none or 1");
+  EXPECT_THROW(write_checkpoint_state(folder / "nowhere", {"m", {}, {}, {}}), IoError);
+}
+
+TEST(TextProto, QuotingRoundTripsEveryByte) {
+  std::string all;
+  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
+  const std::string quoted = quote_text(all + "7");
+  for (const char c : quoted) EXPECT_TRUE(c >= 0x20 && c < 0x7f);
+  EXPECT_EQ(parse_text_proto("p", "name: " + quoted).at(0).value, all + "7");
+}
+
+}  // namespace
+}  // namespace openrnn::formats

@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+#include <openrnn/formats.h>
+
+#include "formats/temp_folder.h"
+
+namespace openrnn::formats {
+namespace {
+
+std::string from_hex(const std::string& text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+// The first record with its time, which is now, taken out of the comparison by reading its tail.
+constexpr std::size_t kFirstRecordBytes = 12 + 24 + 4;
+const char* const kScalarRecord =
+    "1a00000000000000129bd82d09000000000000004010072a0d0a0b0a046c6f7373150000003fc33fc24a";
+
+TEST(EventFile, BytesAsTensorBoardExpectsThem) {
+  const TempFolder folder;
+  EventWriter writer(folder.path());
+  writer.add_scalar("loss", 7, 0.5, 2.0);
+  writer.flush();
+  const std::string bytes = read_file(writer.path());
+  ASSERT_GT(bytes.size(), kFirstRecordBytes);
+  EXPECT_EQ(bytes.substr(0, 13), from_hex("1800000000000000a37f4b2209"));
+  EXPECT_EQ(bytes.substr(21, 15),
+            "\x1a\x0d"
+            "brain.Event:2");
+  EXPECT_EQ(bytes.substr(kFirstRecordBytes), from_hex(kScalarRecord));
+  EXPECT_TRUE(contains(writer.path(), folder / "events.out.tfevents."));
+}
+
+TEST(EventFile, RoundTripAndTwoWritersInOneSecond) {
+  const TempFolder folder;
+  EventWriter one(folder.path()), two(folder.path());
+  EXPECT_NE(one.path(), two.path());
+  one.add_scalar("a", 0, -1.25, 10.5);
+  one.add_scalar("b", std::int64_t{1} << 40, 3, 11.5);
+  one.add_scalar("b", -1, 4);
+  one.flush();
+  const std::vector<ScalarEvent> found = read_scalar_events(one.path());
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].tag, "a");
+  EXPECT_EQ(found[0].step, 0);
+  EXPECT_EQ(found[0].value, -1.25);
+  EXPECT_EQ(found[0].wall_time, 10.5);
+  EXPECT_EQ(found[1].step, std::int64_t{1} << 40);
+  EXPECT_EQ(found[2].step, -1);
+  EXPECT_GT(found[2].wall_time, 1.6e9);
+  EXPECT_TRUE(read_scalar_events(two.path()).empty());
+}
+
+TEST(EventFile, DestructorFlushes) {
+  const TempFolder folder;
+  std::string path;
+  {
+    EventWriter writer(folder.path());
+    writer.add_scalar("a", 1, 2);
+    path = writer.path();
+    EXPECT_TRUE(read_scalar_events(path).empty());
+  }
+  EXPECT_EQ(read_scalar_events(path).size(), 1u);
+}
+
+TEST(EventFile, CutAtAnyByteEndsQuietlyAndFlippedBitsAreFound) {
+  const TempFolder folder;
+  const std::string record = from_hex(kScalarRecord);
+  for (std::size_t size = 0; size < record.size(); ++size) {
+    write_raw(folder / "cut", record + record.substr(0, size));
+    EXPECT_EQ(read_scalar_events(folder / "cut").size(), 1u) << size;
+  }
+  for (std::size_t bit = 0; bit < record.size() * 8; ++bit) {
+    std::string flipped = record;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    write_raw(folder / "flipped", flipped + record);
+    EXPECT_MESSAGE(FormatError, read_scalar_events(folder / "flipped"), "a record has checksum");
+  }
+}
+
+TEST(EventFile, RecordThatIsNoEvent) {
+  const TempFolder folder;
+  // "hello" in a right frame.
+  write_raw(folder / "f", from_hex("0500000000000000eab2043e68656c6c6fbb1f1c19"));
+  EXPECT_MESSAGE(FormatError, read_scalar_events(folder / "f"), "f @ 12] a record is not an event");
+}
+
+TEST(EventFile, PlacesThatAreNotThere) {
+  const TempFolder folder;
+  EXPECT_MESSAGE(IoError, EventWriter(folder / "no"), "No such file or directory");
+  EXPECT_MESSAGE(IoError, read_scalar_events(folder / "no"), "[open]");
+}
+
+}  // namespace
+}  // namespace openrnn::formats
