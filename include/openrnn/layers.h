@@ -1,7 +1,7 @@
 // The layers: CudnnLSTM and its sisters, Dense, Embedding, Dropout.
 #pragma once
 
-#include "openrnn/graph.h"
+#include "openrnn/ops.h"
 
 namespace openrnn::layers {
 
@@ -49,8 +49,6 @@ struct RnnResult {
 /// T time, B batch, I input size, L layers, D directions, U units, O = P when projecting else U.
 class OPENRNN_API CudnnRnn : public Layer {
  public:
-  ~CudnnRnn() override;
-
   std::int64_t num_layers() const noexcept { return options_.num_layers; }
   std::int64_t num_units() const noexcept { return options_.num_units; }
   /// As given: auto_select stays auto_select.
@@ -87,28 +85,25 @@ class OPENRNN_API CudnnRnn : public Layer {
 
   /// Training calls with dropout so far. With the seed it names the next call's masks, so restoring
   /// it makes a resumed run drop what the uninterrupted one would have.
-  std::uint64_t dropout_calls() const noexcept { return dropout_calls_; }
-  void set_dropout_calls(std::uint64_t calls) noexcept { dropout_calls_ = calls; }
+  std::uint64_t dropout_calls() const noexcept { return dropout_.calls(); }
+  void set_dropout_calls(std::uint64_t calls) noexcept { dropout_.set_calls(calls); }
 
  protected:
   CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions options);
   void do_build(const Shape& input_shape) override;
 
  private:
-  struct Cache;
   RnnSpec spec_for(std::int64_t input_size) const;
   void check_inputs(const Tensor& inputs) const;
   void check_state(const std::vector<Tensor>& state, std::int64_t batch, bool time_major) const;
-  DropoutKey next_dropout_key(bool training);
 
   RnnMode mode_;
   CudnnRnnOptions options_;
   std::optional<RnnSpec> spec_;
   Variable kernel_;
   std::shared_ptr<SaveableObject> saveable_;
-  std::unique_ptr<Cache> cache_;
-  std::uint64_t dropout_seed_ = 0, dropout_calls_ = 0;
-  bool resets_dropout_ = false;
+  ops::PackedCache cache_;
+  ops::DropoutState dropout_;
 };
 
 /// Long short-term memory; state (h, c). Throws: ArgumentError for options out of range.
@@ -209,15 +204,15 @@ class OPENRNN_API Dropout : public Layer {
   Tensor operator()(const Tensor& inputs, bool training);
   double rate() const noexcept { return options_.rate; }
   /// As CudnnRnn::dropout_calls.
-  std::uint64_t dropout_calls() const noexcept { return dropout_calls_; }
-  void set_dropout_calls(std::uint64_t calls) noexcept { dropout_calls_ = calls; }
+  std::uint64_t dropout_calls() const noexcept { return dropout_.calls(); }
+  void set_dropout_calls(std::uint64_t calls) noexcept { dropout_.set_calls(calls); }
 
  protected:
   void do_build(const Shape&) override;
 
  private:
   DropoutOptions options_;
-  std::uint64_t dropout_seed_ = 0, dropout_calls_ = 0;
+  ops::DropoutState dropout_;
 };
 
 }  // namespace openrnn::layers

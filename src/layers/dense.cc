@@ -1,0 +1,110 @@
+// Dense, Embedding and Dropout.
+#include "base/message.h"
+#include "openrnn/layers.h"
+
+namespace openrnn::layers {
+namespace {
+
+VariableOptions variable_options(DType dtype, const Initializer& initializer,
+                                 std::optional<std::int64_t> seed) {
+  VariableOptions options;
+  options.dtype = dtype;
+  options.initializer = initializer;
+  if (seed) options.seed = static_cast<std::uint64_t>(*seed);
+  return options;
+}
+
+void check_positive(const char* call, const char* what, std::int64_t value) {
+  if (value < 1) {
+    throw ArgumentError(message("[", call, "] ", what, " ", value, ", expected 1 or more"));
+  }
+}
+
+Tensor activate(Activation activation, const Tensor& x) {
+  switch (activation) {
+    case Activation::kRelu:
+      return ops::relu(x);
+    case Activation::kTanh:
+      return ops::tanh(x);
+    case Activation::kSigmoid:
+      return ops::sigmoid(x);
+    default:
+      return x;
+  }
+}
+
+}  // namespace
+
+Dense::Dense(DenseOptions options)
+    : Layer(options.name, "dense", options.dtype), options_(std::move(options)) {
+  check_positive("Dense", "units", options_.units);
+}
+
+void Dense::do_build(const Shape& input_shape) {
+  if (input_shape.empty() || input_shape.back() < 1) {
+    throw ArgumentError(message("[", name(), "] an input shape of ", to_string(input_shape),
+                                ", expected its last dimension to be defined"));
+  }
+  kernel_ = add_weight("kernel", {input_shape.back(), options_.units},
+                       variable_options(dtype(), options_.kernel_initializer, options_.seed));
+  if (!options_.use_bias) return;
+  const Initializer zeros = constant_initializer(0.0);
+  bias_ = add_weight(
+      "bias", {options_.units},
+      variable_options(dtype(), options_.bias_initializer ? options_.bias_initializer : zeros,
+                       options_.seed));
+}
+
+Tensor Dense::operator()(const Tensor& inputs) {
+  ensure_built(inputs.shape());
+  if (inputs.shape().empty() || inputs.shape().back() != kernel_.shape()[0]) {
+    throw ArgumentError(message("[", name(), "] incompatible layer input: axis -1 of shape ",
+                                to_string(inputs.shape()), ", expected axis -1 to have value ",
+                                kernel_.shape()[0]));
+  }
+  if (inputs.dtype() != dtype()) {
+    throw ArgumentError(message("[", name(), "] inputs are ", dtype_name(inputs.dtype()),
+                                ", expected ", dtype_name(dtype())));
+  }
+  const Tensor bias = options_.use_bias ? bias_.read() : Tensor();
+  return activate(options_.activation, ops::dense(inputs, kernel_.read(), bias));
+}
+
+Embedding::Embedding(EmbeddingOptions options)
+    : Layer(options.name, "embedding", options.dtype), options_(std::move(options)) {
+  check_positive("Embedding", "vocabulary", options_.vocabulary);
+  check_positive("Embedding", "dim", options_.dim);
+}
+
+void Embedding::do_build(const Shape&) {
+  const Initializer initializer =
+      options_.initializer ? options_.initializer : random_uniform_initializer();
+  embeddings_ = add_weight("embeddings", {options_.vocabulary, options_.dim},
+                           variable_options(dtype(), initializer, options_.seed));
+}
+
+Tensor Embedding::operator()(const ConstArrayView& indices) {
+  ensure_built(indices.shape);
+  return ops::embedding_lookup(embeddings_.read(), Tensor(indices));
+}
+
+Dropout::Dropout(DropoutOptions options)
+    : Layer(options.name, "dropout", DType::kFloat32), options_(std::move(options)) {
+  if (!(options_.rate >= 0.0 && options_.rate <= 1.0)) {
+    throw ArgumentError(message("[Dropout] rate ", options_.rate, ", expected 0 to 1"));
+  }
+}
+
+void Dropout::do_build(const Shape&) {
+  const std::uint64_t calls = dropout_.calls();
+  dropout_ = ops::DropoutState(Graph::current().op_seeds(options_.seed));
+  dropout_.set_calls(calls);
+}
+
+Tensor Dropout::operator()(const Tensor& inputs, bool training) {
+  ensure_built(inputs.shape());
+  if (!training || options_.rate == 0.0) return inputs;
+  return ops::dropout(inputs, options_.rate, dropout_.next());
+}
+
+}  // namespace openrnn::layers
