@@ -1,6 +1,7 @@
 // Tensors with history, variables, scopes and collections, gradients, and the class Layer.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -68,13 +69,13 @@ class OPENRNN_API Tensor {
   /// Null when nothing was recorded.
   const std::shared_ptr<const Node>& node() const noexcept { return node_; }
   std::size_t output_index() const noexcept { return output_index_; }
-  /// Identity of a leaf that a gradient may be asked for (a variable's read, a watched tensor); 0
-  /// when it is none.
+  /// Identity of a leaf that a gradient may be asked for (a variable's read, a watched tensor,
+  /// which may have history as well); 0 when it is none.
   std::uint64_t leaf_id() const noexcept { return leaf_id_; }
   /// Of a variable's read: the variable's version then. Equal leaf id and version: equal value.
   std::uint64_t version() const noexcept { return version_; }
-  /// Whether a gradient can flow through it: recorded, or a leaf.
-  bool tracked() const noexcept { return node_ != nullptr || leaf_id_ != 0; }
+  /// Whether a gradient flows through it: recorded, watched, or read from a trainable variable.
+  bool tracked() const noexcept { return node_ != nullptr || wants_gradient_; }
   /// The same value without history.
   Tensor detached() const { return Tensor(value_); }
 
@@ -88,6 +89,7 @@ class OPENRNN_API Tensor {
   std::size_t output_index_ = 0;
   std::uint64_t leaf_id_ = 0;
   std::uint64_t version_ = 0;
+  bool wants_gradient_ = false;
 };
 
 /// Whether an operation on these inputs must be recorded: a tape is open on this thread and an
@@ -99,7 +101,8 @@ OPENRNN_API std::vector<Tensor> record(std::string op, const std::vector<Tensor>
                                        std::vector<DeviceArray> outputs, BackwardFunction backward);
 
 /// While it lives, operations of this thread on watched tensors and trainable variables are
-/// recorded. Gradients may be asked any number of times, also after close().
+/// recorded. Gradients may be asked any number of times, also after close(). A closed tape costs
+/// nothing; history lives as long as tensors that have it.
 class OPENRNN_API GradientTape {
  public:
   GradientTape();
@@ -111,9 +114,9 @@ class OPENRNN_API GradientTape {
   /// A tensor of the same value that a gradient may be asked for.
   Tensor watch(const Tensor& tensor) const;
   /// d target / d sources, `output_gradient` (ones by default) being the gradient of the target.
-  /// A source that the target does not depend on gives an empty array. Calling twice gives the same
-  /// bits. Throws: ArgumentError for a source that is no leaf, StateError when target has no
-  /// history.
+  /// A source that the target does not depend on, or a variable that is not trainable, gives an
+  /// empty array. Calling twice gives the same bits. Throws: ArgumentError for a source that is no
+  /// leaf or an output gradient of another shape or dtype, StateError when target has no history.
   std::vector<DeviceArray> gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                     const DeviceArray& output_gradient = {}) const;
   std::vector<DeviceArray> gradient(const Tensor& target, const std::vector<Variable>& sources,
@@ -124,12 +127,13 @@ class OPENRNN_API GradientTape {
                                     const std::vector<DeviceArray>& output_gradients) const;
 
  private:
-  bool open_ = false;
+  std::shared_ptr<std::atomic<int>> open_tapes_;  // of the thread that made it; null when closed
 };
 
 // ---- Variables, scopes, collections ------------------------------------------------------------
 
-/// A named value that training changes. Copies name the same variable.
+/// A named value that training changes. Copies name the same variable. Thread-safe: a reader sees
+/// the value before or after a change.
 class OPENRNN_API Variable {
  public:
   Variable() = default;
@@ -155,7 +159,6 @@ class OPENRNN_API Variable {
   void update(const std::function<void(void* elements)>& writer) const;
   bool same_as(const Variable& other) const noexcept { return state_ == other.state_; }
 
-  /// Names of common graph collections.
   struct State;
 
  private:
@@ -190,7 +193,7 @@ class OPENRNN_API SaveableObject {
 };
 
 /// The registry that variables, scopes and collections live in; one is current on each thread (a
-/// process-wide default one at first).
+/// process-wide default one at first). One thread at a time.
 class OPENRNN_API Graph {
  public:
   Graph();
@@ -222,7 +225,9 @@ class OPENRNN_API Graph {
   void add_regularization_loss(std::function<Tensor()> loss);
   std::vector<Tensor> regularization_losses() const;
 
-  /// `base`, or `base_1`, `base_2`, ... when taken under `scope`; takes it.
+  /// `base`, or `base_1`, `base_2`, ... when taken under `scope`; takes it. What was taken inside a
+  /// VariableScope is free again when that closes, as in TensorFlow: opened again with reuse, it
+  /// leads to the same variables.
   std::string unique_name(const std::string& scope, const std::string& base);
   /// Graph seed g of the seed helper (semantics of tf.set_random_seed); empty when unset.
   std::optional<std::int64_t> seed() const;
@@ -250,15 +255,16 @@ class OPENRNN_API VariableScope {
   static bool current_reuse();
 };
 
-/// A variable of the current scope: made by `initializer` (glorot_uniform when empty), or the one
-/// that exists when the scope's reuse flag is set. Throws: ArgumentError when it exists without
-/// reuse, is missing with reuse, or has another shape or dtype.
 struct VariableOptions {
   DType dtype = DType::kFloat32;
-  Initializer initializer;
-  std::optional<std::uint64_t> seed;
+  Initializer initializer = {};  // empty: glorot_uniform
+  /// Unset: the graph's seed, 0 when that is unset too. Each name has a random stream of its own.
+  std::optional<std::uint64_t> seed = {};
   bool trainable = true;
 };
+/// A variable of the current scope: made by the initializer, or the one that exists when the
+/// scope's reuse flag is set. Throws: ArgumentError when it exists without reuse, is missing with
+/// reuse, or has another shape or dtype.
 OPENRNN_API Variable get_variable(const std::string& name, const Shape& shape,
                                   const VariableOptions& options = {});
 
@@ -273,7 +279,8 @@ class OPENRNN_API Layer {
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
-  const std::string& name() const;
+  /// As given, else the default name, from first use on with what made it unique.
+  const std::string& name() const noexcept { return name_; }
   DType dtype() const noexcept { return dtype_; }
   bool built() const noexcept { return built_; }
   bool trainable = true;
@@ -305,7 +312,8 @@ class OPENRNN_API Layer {
  private:
   void open_scope();
   void build_in(const Shape& input_shape, const std::string& saveable_scope);
-  std::string given_name_, default_name_, scope_name_, saveable_scope_;
+  std::string name_, scope_name_, saveable_scope_;
+  bool named_;
   DType dtype_;
   bool built_ = false, scope_open_ = false;
   std::vector<Variable> weights_;

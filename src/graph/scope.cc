@@ -1,0 +1,116 @@
+#include "base/message.h"
+#include "graph/graph_state.h"
+#include "graph/scope_stack.h"
+
+namespace openrnn {
+
+namespace graph {
+
+std::vector<OpenScope>& scope_stack() {
+  thread_local std::vector<OpenScope> stack;
+  return stack;
+}
+
+const OpenScope* innermost_scope() {
+  const std::vector<OpenScope>& stack = scope_stack();
+  return stack.empty() || stack.back().graph != &Graph::current() ? nullptr : &stack.back();
+}
+
+std::string join_scope(const std::string& outer, const std::string& name) {
+  if (outer.empty()) return name;
+  return name.empty() ? outer : outer + "/" + name;
+}
+
+ReopenedScope::ReopenedScope(std::string full_name, bool reuse) {
+  scope_stack().push_back({&Graph::current(), std::move(full_name), reuse});
+}
+
+ReopenedScope::~ReopenedScope() { scope_stack().pop_back(); }
+
+}  // namespace graph
+
+namespace {
+
+// A name that its file formats and prefixes can carry.
+void check_name(const char* call, const std::string& name) {
+  if (name.empty() || name.front() == '/' || name.back() == '/' ||
+      name.find('\0') != std::string::npos || name.find("//") != std::string::npos) {
+    throw ArgumentError(
+        message("[", call, "] name is '", name, "', expected words that single slashes separate"));
+  }
+}
+
+// One stream a name, so that variables under one seed differ (FNV-1a, 64 bits).
+std::uint64_t stream_of(const std::string& name) {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+  return hash;
+}
+
+void check_same(const std::string& name, const Variable& found, const Shape& shape, DType dtype) {
+  if (found.shape() == shape && found.dtype() == dtype) return;
+  throw ArgumentError(message("[get_variable] '", name, "' is asked for as ", dtype_name(dtype),
+                              " of shape ", to_string(shape), ", expected ",
+                              dtype_name(found.dtype()), " of shape ", to_string(found.shape()),
+                              " as it exists"));
+}
+
+}  // namespace
+
+VariableScope::VariableScope(const std::string& name, bool reuse) {
+  check_name("VariableScope", name);
+  std::string full = graph::join_scope(current_name(), name);
+  ++Graph::current().state().scope_counts[full];
+  graph::scope_stack().push_back({&Graph::current(), std::move(full), reuse || current_reuse()});
+}
+
+VariableScope::~VariableScope() {
+  const graph::OpenScope& closing = graph::scope_stack().back();
+  // As in TensorFlow: opened again, the scope counts the names inside it from the start.
+  auto& counts = closing.graph->state().scope_counts;
+  const std::string prefix = closing.name + "/";
+  for (auto at = counts.lower_bound(prefix);
+       at != counts.end() && at->first.compare(0, prefix.size(), prefix) == 0;) {
+    at = counts.erase(at);
+  }
+  graph::scope_stack().pop_back();
+}
+
+const std::string& VariableScope::current_name() {
+  static const std::string top;
+  const graph::OpenScope* scope = graph::innermost_scope();
+  return scope ? scope->name : top;
+}
+
+bool VariableScope::current_reuse() {
+  const graph::OpenScope* scope = graph::innermost_scope();
+  return scope && scope->reuse;
+}
+
+Variable get_variable(const std::string& name, const Shape& shape, const VariableOptions& options) {
+  check_name("get_variable", name);
+  Graph& graph = Graph::current();
+  const std::string full = graph::join_scope(VariableScope::current_name(), name);
+  const bool exists = graph.has_variable(full);
+  if (VariableScope::current_reuse()) {
+    if (!exists) {
+      throw ArgumentError(message("[get_variable] '", full,
+                                  "' does not exist, expected one as the scope's reuse is set"));
+    }
+    const Variable found = graph.variable(full);
+    check_same(full, found, shape, options.dtype);
+    return found;
+  }
+  if (exists) {
+    throw ArgumentError(message("[get_variable] '", full,
+                                "' exists already, expected a new name or a scope with reuse"));
+  }
+  Array initial(options.dtype, shape);
+  RandomStream random(options.seed.value_or(static_cast<std::uint64_t>(graph.seed().value_or(0))),
+                      stream_of(full));
+  (options.initializer ? options.initializer : glorot_uniform_initializer())(initial.view(),
+                                                                             random);
+  return Variable(name, std::move(initial), options.trainable);
+}
+
+}  // namespace openrnn

@@ -1,0 +1,36 @@
+// The variable scopes that are open on a thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace openrnn {
+class Graph;
+}
+
+namespace openrnn::graph {
+
+struct OpenScope {
+  Graph* graph;
+  std::string name;  // full
+  bool reuse;
+};
+
+std::vector<OpenScope>& scope_stack();
+
+/// The innermost scope of the current graph; null at the top.
+const OpenScope* innermost_scope();
+
+/// "outer/name", or what is not empty.
+std::string join_scope(const std::string& outer, const std::string& name);
+
+/// Opens a scope by its full name again while it lives: takes no name, closes no names.
+class ReopenedScope {
+ public:
+  ReopenedScope(std::string full_name, bool reuse);
+  ~ReopenedScope();
+  ReopenedScope(const ReopenedScope&) = delete;
+  ReopenedScope& operator=(const ReopenedScope&) = delete;
+};
+
+}  // namespace openrnn::graph

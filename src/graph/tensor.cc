@@ -1,0 +1,117 @@
+#include <atomic>
+
+#include "base/message.h"
+#include "cpu/cpu_device.h"
+#include "graph/leaf_id.h"
+#include "graph/open_tapes.h"
+#include "openrnn/graph.h"
+
+namespace openrnn {
+
+namespace graph {
+
+std::uint64_t next_id() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+const std::shared_ptr<std::atomic<int>>& open_tapes() {
+  thread_local const std::shared_ptr<std::atomic<int>> count =
+      std::make_shared<std::atomic<int>>(0);
+  return count;
+}
+
+}  // namespace graph
+
+namespace {
+
+// Where the outermost ~Node of this thread collects what it still has to let go.
+using Waiting = std::vector<std::shared_ptr<const Node>>;
+thread_local Waiting* waiting = nullptr;
+
+void move_nodes(std::vector<Edge>& edges, Waiting& to) {
+  to.reserve(to.size() + edges.size());
+  for (Edge& edge : edges) {
+    if (edge.node) to.push_back(std::move(edge.node));
+  }
+}
+
+}  // namespace
+
+const Device& default_device() { return cpu_device(); }
+
+Node::~Node() {
+  try {
+    if (waiting) {
+      move_nodes(inputs, *waiting);
+      return;
+    }
+    Waiting mine;
+    move_nodes(inputs, mine);
+    waiting = &mine;
+    while (!mine.empty()) {
+      const std::shared_ptr<const Node> last = std::move(mine.back());
+      mine.pop_back();
+    }
+    waiting = nullptr;
+  } catch (const std::bad_alloc&) {
+    // Too little memory for the list: the edges go by recursion.
+  }
+}
+
+Tensor::Tensor(const ConstArrayView& host)
+    : Tensor(DeviceArray::from_host(default_device(), host)) {}
+
+double Tensor::item() const {
+  if (empty() || value_.size() != 1) {
+    throw ArgumentError(message("[item] the tensor has shape ",
+                                empty() ? std::string("of nothing") : to_string(shape()),
+                                ", expected exactly one element"));
+  }
+  const Array host = value_.to_host();
+  switch (host.dtype()) {
+    case DType::kInt32:
+      return static_cast<double>(host.as<std::int32_t>()[0]);
+    case DType::kInt64:
+      return static_cast<double>(host.as<std::int64_t>()[0]);
+    case DType::kUInt8:
+      return static_cast<double>(host.as<std::uint8_t>()[0]);
+    case DType::kBool:
+      return host.as<bool>()[0] ? 1.0 : 0.0;
+    default:
+      return element(host.view(), 0);
+  }
+}
+
+bool recording(const std::vector<Tensor>& inputs) {
+  if (*graph::open_tapes() == 0) return false;
+  for (const Tensor& input : inputs) {
+    if (input.tracked()) return true;
+  }
+  return false;
+}
+
+std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
+                           std::vector<DeviceArray> outputs, BackwardFunction backward) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(outputs.size());
+  for (DeviceArray& output : outputs) tensors.emplace_back(std::move(output));
+  if (!recording(inputs)) return tensors;
+  auto node = std::make_shared<Node>();
+  node->id = graph::next_id();
+  node->op = std::move(op);
+  node->num_outputs = tensors.size();
+  node->backward = std::move(backward);
+  for (const Tensor& input : inputs) {
+    node->inputs.push_back({input.node_, input.output_index_,
+                            input.wants_gradient_ ? input.leaf_id_ : std::uint64_t{0}});
+  }
+  const std::shared_ptr<const Node> shared = std::move(node);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].node_ = shared;
+    tensors[i].output_index_ = i;
+  }
+  return tensors;
+}
+
+}  // namespace openrnn
