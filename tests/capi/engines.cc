@@ -100,4 +100,19 @@ OPENRNN_API const char* openrnn_test_set_num_threads(std::int32_t n) {
   return call([&] { set_num_threads(n); });
 }
 
+/// The names of available_cpu_isas, apart by blanks.
+OPENRNN_API const char* openrnn_test_cpu_isas(char* out, std::int64_t capacity) {
+  return call([&] {
+    std::string names;
+    for (const std::string_view isa : available_cpu_isas()) names += std::string(isa) + " ";
+    if (static_cast<std::int64_t>(names.size()) >= capacity) throw ArgumentError("too many names");
+    names.copy(out, names.size());
+    out[names.size()] = 0;
+  });
+}
+
+OPENRNN_API const char* openrnn_test_force_cpu_isa(const char* name) {
+  return call([&] { force_cpu_isa(name); });
+}
+
 }  // extern "C"

@@ -61,6 +61,8 @@ def library():
         "to_tf": [POINTER(_Spec), c_void_p, c_int64, c_void_p],
         "from_tf": [POINTER(_Spec), c_void_p, c_void_p],
         "set_num_threads": [c_int32],
+        "cpu_isas": [c_char_p, c_int64],
+        "force_cpu_isa": [c_char_p],
     }
     for name, arguments in signatures.items():
         function = getattr(loaded, "openrnn_test_" + name)
@@ -173,6 +175,17 @@ def dropout_mask(spec, dtype, rate, time, batch, seed=0, number=0):
 
 def set_num_threads(count):
     call("set_num_threads", count)
+
+
+def cpu_isas():
+    """Those that this processor has, widest last."""
+    out = ctypes.create_string_buffer(256)
+    call("cpu_isas", out, len(out))
+    return out.value.decode().split()
+
+
+def force_cpu_isa(name):
+    call("force_cpu_isa", name.encode())
 
 
 def run(
