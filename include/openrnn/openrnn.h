@@ -11,3 +11,4 @@
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"
 #include "openrnn/spec.h"
+#include "openrnn/train.h"

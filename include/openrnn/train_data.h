@@ -1,0 +1,171 @@
+// Data of the two tasks: text as symbols in parallel streams, series as windows of numbers.
+#pragma once
+
+#include <map>
+
+#include "openrnn/base.h"
+
+namespace openrnn::train {
+
+/// Where training stands in its data. One window is one step.
+struct DataPosition {
+  std::int64_t epoch = 0;
+  std::int64_t window = 0;
+  friend bool operator==(const DataPosition&, const DataPosition&) = default;
+};
+
+/// What one step sees. Text: x and y [T, B] int32. Series: x [T, B, C], y [B, C] or [T, B, C],
+/// float64.
+struct Window {
+  Array x, y;
+  /// The recurrent state starts from zeros here, not from where the last window left it.
+  bool fresh = false;
+};
+
+// ---- Text --------------------------------------------------------------------------------------
+
+enum class TextLevel : std::uint8_t { kByte, kChar };
+/// 'byte', 'char'.
+OPENRNN_API std::string_view to_string(TextLevel level);
+/// The inverse. Throws: ArgumentError listing the names.
+OPENRNN_API TextLevel parse_text_level(std::string_view name);
+
+/// The symbols of a model: those of its training text in ascending order, then one that stands for
+/// all others unless every byte value is there.
+class OPENRNN_API Vocabulary {
+ public:
+  Vocabulary() = default;
+  /// The symbols of `text`. Throws: ArgumentError for text that is not UTF-8 at the level kChar.
+  static Vocabulary of_text(std::string_view text, TextLevel level);
+  /// From what codes() gave. Throws: ArgumentError unless ascending and in range.
+  Vocabulary(TextLevel level, std::vector<std::int32_t> codes);
+
+  TextLevel level() const noexcept { return level_; }
+  /// Byte values or code points, ascending, without the symbol for others.
+  const std::vector<std::int32_t>& codes() const noexcept { return codes_; }
+  /// Number of classes of a model over it.
+  std::int64_t size() const noexcept;
+  /// The class of all other symbols; -1 when there are none.
+  std::int32_t unknown() const noexcept;
+  /// Bits that name one of those others, once it is known to be one: all are equally likely.
+  double bits_of_unknown() const;
+
+  /// The classes of a text. Throws: ArgumentError naming the first byte that is not UTF-8.
+  std::vector<std::int32_t> encode(std::string_view text) const;
+  /// The bytes of one class; empty for unknown(). Throws: ArgumentError for an id out of range.
+  std::string decode(std::int32_t id) const;
+
+ private:
+  TextLevel level_ = TextLevel::kByte;
+  std::vector<std::int32_t> codes_;
+  std::map<std::int32_t, std::int32_t> ids_;
+};
+
+struct TextOptions {
+  std::string path;
+  /// A text of its own to validate on; empty: the last lines of `path`.
+  std::string valid_path;
+  TextLevel level = TextLevel::kByte;
+  /// Part of the lines of `path` that is held out when there is no valid_path.
+  double valid_fraction = 0.05;
+};
+
+/// A text split in two; the vocabulary is that of the training part alone.
+struct Text {
+  Vocabulary vocabulary;
+  std::string train, valid;
+};
+
+/// Throws: IoError for a file that cannot be read; ArgumentError naming the file for an empty one,
+/// for one of a single line when part of it is to be held out, and as Vocabulary::of_text.
+OPENRNN_API Text load_text(const TextOptions& options);
+
+/// `batch` parallel streams over one text, cut into windows of `seq_len` steps; the last window of
+/// an epoch may be shorter. The state of a stream goes on from window to window.
+class OPENRNN_API TextStreams {
+ public:
+  /// Throws: ArgumentError for sizes below 1 or a text of fewer than 2 * batch symbols.
+  TextStreams(std::vector<std::int32_t> ids, std::int64_t batch, std::int64_t seq_len);
+  std::int64_t windows() const noexcept;
+  /// Predicted symbols of one window.
+  std::int64_t symbols(std::int64_t window) const;
+  Window window(std::int64_t index) const;
+
+ private:
+  std::int64_t steps_of(std::int64_t window) const;
+  std::vector<std::int32_t> ids_;
+  std::int64_t batch_, seq_len_, stream_length_;
+};
+
+// ---- Series ------------------------------------------------------------------------------------
+
+/// Numeric columns of a CSV file.
+struct SeriesTable {
+  std::vector<std::string> names;
+  /// Columns without any number, such as dates; left out.
+  std::vector<std::string> ignored;
+  Array values;  // [rows, columns] float64
+};
+
+/// Comma, semicolon or tab between cells, cells quoted or not, a header line or none. `columns`
+/// picks by name, or by number from 1; empty: all that hold numbers. Throws: ArgumentError naming
+/// file, row (of the file, from 1) and column of a missing or non-numeric cell or a row of another
+/// length, an unknown column, a file without rows or numbers; IoError.
+OPENRNN_API SeriesTable load_series(const std::string& path,
+                                    const std::vector<std::string>& columns = {});
+
+/// Mean and standard deviation of each column.
+struct Normalisation {
+  std::vector<double> mean, deviation;
+};
+
+struct SeriesOptions {
+  std::int64_t window = 32;  // steps that the network sees
+  std::int64_t horizon = 1;  // steps ahead that it forecasts
+  bool to_sequence = false;  // a forecast after every step, not only after the last
+  std::int64_t batch = 32;
+  double valid_fraction = 0.2;
+  std::uint64_t seed = 0;
+};
+
+/// Windows over a table: the first rows train, the last are held out; normalised by the training
+/// rows alone. What is forecast is the change from the last value seen to `horizon` later, each
+/// column over the standard deviation of that change in the training rows.
+class OPENRNN_API SeriesWindows {
+ public:
+  /// Throws: ArgumentError naming the rows there are and those needed.
+  SeriesWindows(const SeriesTable& table, const SeriesOptions& options);
+
+  std::int64_t columns() const noexcept { return columns_; }
+  const Normalisation& inputs() const noexcept { return inputs_; }
+  const Normalisation& changes() const noexcept { return changes_; }
+  /// Steps of an epoch; the last may have fewer rows.
+  std::int64_t windows() const noexcept;
+  /// The order of an epoch depends on the seed and the epoch alone.
+  Window window(const DataPosition& position) const;
+
+  /// One forecast after each held-out row that has one: window x [W, N, C], and the truth.
+  std::int64_t valid_count() const noexcept { return valid_count_; }
+  Array valid_inputs(std::int64_t begin, std::int64_t count) const;
+  /// The last value that a forecast sees, and the one that comes true; both in the file's units.
+  double valid_last(std::int64_t index, std::int64_t column) const;
+  double valid_truth(std::int64_t index, std::int64_t column) const;
+  /// The value one `season` before the one that comes true.
+  double valid_seasonal(std::int64_t index, std::int64_t column, std::int64_t season) const;
+  /// The season of 2 to `window` rows whose seasonal forecast is best on the training rows; 0 when
+  /// they are too few.
+  std::int64_t best_season() const;
+
+ private:
+  double value(std::int64_t row, std::int64_t column) const;
+  void normalise();
+  Array gather_inputs(const std::vector<std::int64_t>& first_rows) const;
+  Array gather_changes(const std::vector<std::int64_t>& first_rows) const;
+
+  SeriesOptions options_;
+  Array values_;
+  std::int64_t rows_ = 0, columns_ = 0, train_rows_ = 0, train_count_ = 0, valid_count_ = 0;
+  Normalisation inputs_, changes_;
+};
+
+}  // namespace openrnn::train

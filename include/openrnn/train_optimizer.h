@@ -1,0 +1,206 @@
+// Optimizers with the formulas and names of tf.train, gradient clipping, learning-rate schedules.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "openrnn/graph.h"
+
+namespace openrnn::train {
+
+// ---- Learning-rate schedules -------------------------------------------------------------------
+
+enum class ScheduleKind : std::uint8_t { kConstant, kExponential, kCosine };
+/// 'constant', 'exponential', 'cosine'.
+OPENRNN_API std::string_view to_string(ScheduleKind kind);
+/// The inverse. Throws: ArgumentError listing the names.
+OPENRNN_API ScheduleKind parse_schedule(std::string_view name);
+
+/// A learning rate for every step. Its bits are the same on every machine.
+struct OPENRNN_API Schedule {
+  ScheduleKind kind = ScheduleKind::kConstant;
+  double learning_rate = 1e-3;
+  /// The rate rises in a line over so many steps: step s of them has (s + 1) / warmup_steps of it.
+  std::int64_t warmup_steps = 0;
+  /// Exponential: the rate is multiplied by `decay_rate` every so many steps after the warm-up,
+  /// smoothly. Cosine: the step at which it arrives at `final_fraction`, the warm-up included.
+  std::int64_t decay_steps = 0;
+  double decay_rate = 0.5;
+  /// Cosine: what is left of the learning rate in the end.
+  double final_fraction = 0.0;
+
+  /// The rate of step 0, 1, 2, ...
+  double at(std::int64_t step) const;
+  /// Throws: ArgumentError naming the field: a learning rate that is not finite or below 0,
+  /// negative steps, decay_steps 0 where the kind needs them.
+  void validate() const;
+};
+
+// ---- Clipping ----------------------------------------------------------------------------------
+
+/// sqrt of the sum of all squares, summed in double; empty gradients count as zero.
+OPENRNN_API double global_norm(const std::vector<DeviceArray>& gradients);
+
+/// Every tensor times clip_norm * min(1 / norm, 1 / clip_norm), as tf.clip_by_global_norm. Empty
+/// gradients stay empty. Returns the norm before clipping.
+/// Throws: ArgumentError for a clip_norm that is not above 0, or a norm that is not finite; then
+/// nothing was changed.
+OPENRNN_API double clip_by_global_norm(std::vector<DeviceArray>& gradients, double clip_norm);
+
+// ---- Optimizers --------------------------------------------------------------------------------
+
+/// What an optimizer keeps beside each variable: `X/<optimizer name>`, then `_1`, `_2`.
+struct SlotRule {
+  double initial_value = 0.0;
+};
+
+/// What one training step did.
+struct StepResult {
+  /// False when a gradient was not finite and loss scaling skipped the step.
+  bool applied = true;
+  /// Global norm of the gradients before clipping.
+  double gradient_norm = 0.0;
+};
+
+/// Changes variables by their gradients. Slots are variables of the current Graph, so a Saver
+/// stores them: `X/Adam`, `X/Adam_1`, `beta1_power`. A float16 variable gets a float32 master copy
+/// `X/master` and float32 slots, and its losses are scaled by `loss_scale` before gradients are
+/// taken: start 2^15, halved when a gradient is not finite (that step is skipped), doubled after
+/// 2000 good steps (`loss_scale_good_steps`).
+class OPENRNN_API Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// 'GradientDescent', 'Momentum', 'Adagrad', 'RMSProp', 'Adam'.
+  const std::string& name() const noexcept { return name_; }
+  double learning_rate() const noexcept { return learning_rate_; }
+  /// Throws: ArgumentError unless finite and not negative.
+  void set_learning_rate(double learning_rate);
+
+  /// Makes the slots of these variables; apply_gradients does so by itself, but a checkpoint can
+  /// only be restored into variables that exist. No-op for variables that have theirs.
+  void prepare(const std::vector<Variable>& variables);
+  /// The slots of one variable, in order. Throws: ArgumentError when it has none.
+  std::vector<Variable> slots(const Variable& variable) const;
+  /// 1 unless a prepared variable is float16.
+  double loss_scale() const;
+
+  /// d loss / d variables without loss scale: float32 for float16 variables, else the variable's
+  /// dtype. An empty array where the loss does not depend on the variable.
+  std::vector<DeviceArray> compute_gradients(const GradientTape& tape, const Tensor& loss,
+                                             const std::vector<Variable>& variables);
+  /// One update. Gradients in the variables' order; empty ones leave their variable alone. Adds 1
+  /// to `global_step` when given. Throws: ArgumentError naming the variable and both shapes.
+  void apply_gradients(const std::vector<DeviceArray>& gradients,
+                       const std::vector<Variable>& variables, const Variable& global_step = {});
+  /// compute_gradients, clip_by_global_norm when clip_norm > 0, apply_gradients. A step that loss
+  /// scaling skips counts in `global_step` too. Throws: ArgumentError when a gradient is not finite
+  /// and there is no loss scale left to lower; then no variable has changed.
+  StepResult minimize(const GradientTape& tape, const Tensor& loss,
+                      const std::vector<Variable>& variables, const Variable& global_step = {},
+                      double clip_norm = 0.0);
+
+ protected:
+  Optimizer(std::string name, double learning_rate, std::vector<SlotRule> slots);
+  /// The kind and constants of this step; sizes and pointers are filled in by the caller.
+  virtual OptimizerStep rule() const = 0;
+  /// Before the first slot of all is made, and after each applied step.
+  virtual void make_scalars() {}
+  virtual void advance_scalars() {}
+
+ private:
+  struct Kept {
+    Variable variable, master;
+    std::vector<Variable> slots;
+    std::uint64_t written_version = 0;
+  };
+  void make_kept(const Variable& variable);
+  void make_loss_scale();
+  void update_one(Kept& kept, const DeviceArray& gradient);
+  /// Whether the step may be taken; lowers or raises the loss scale.
+  bool adjust_loss_scale(bool finite);
+
+  std::string name_;
+  double learning_rate_;
+  std::vector<SlotRule> slot_rules_;
+  std::map<std::string, Kept> kept_;
+  Variable loss_scale_, good_steps_;
+};
+
+/// var -= lr * g.
+class OPENRNN_API GradientDescentOptimizer : public Optimizer {
+ public:
+  explicit GradientDescentOptimizer(double learning_rate);
+
+ protected:
+  OptimizerStep rule() const override;
+};
+
+/// a = momentum * a + g; var -= lr * a; with nesterov var -= lr * g + lr * momentum * a.
+class OPENRNN_API MomentumOptimizer : public Optimizer {
+ public:
+  MomentumOptimizer(double learning_rate, double momentum, bool use_nesterov = false);
+
+ protected:
+  OptimizerStep rule() const override;
+
+ private:
+  double momentum_;
+  bool use_nesterov_;
+};
+
+/// a += g^2; var -= lr * g / sqrt(a).
+class OPENRNN_API AdagradOptimizer : public Optimizer {
+ public:
+  explicit AdagradOptimizer(double learning_rate, double initial_accumulator_value = 0.1);
+
+ protected:
+  OptimizerStep rule() const override;
+};
+
+/// ms = decay * ms + (1 - decay) * g^2; mom = momentum * mom + lr * g / sqrt(ms + epsilon);
+/// var -= mom. Centered: mg = decay * mg + (1 - decay) * g, and ms - mg^2 + epsilon under the root.
+class OPENRNN_API RMSPropOptimizer : public Optimizer {
+ public:
+  explicit RMSPropOptimizer(double learning_rate, double decay = 0.9, double momentum = 0.0,
+                            double epsilon = 1e-10, bool centered = false);
+
+ protected:
+  OptimizerStep rule() const override;
+
+ private:
+  double decay_, momentum_, epsilon_;
+  bool centered_;
+};
+
+/// lr_t = lr * sqrt(1 - beta2^t) / (1 - beta1^t); m = beta1 * m + (1 - beta1) * g;
+/// v = beta2 * v + (1 - beta2) * g^2; var -= lr_t * m / (sqrt(v) + epsilon). The betas are rounded
+/// to float32, because the powers `beta1_power` and `beta2_power` are kept so.
+class OPENRNN_API AdamOptimizer : public Optimizer {
+ public:
+  explicit AdamOptimizer(double learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999,
+                         double epsilon = 1e-8);
+
+ protected:
+  OptimizerStep rule() const override;
+  void make_scalars() override;
+  void advance_scalars() override;
+
+ private:
+  float beta1_, beta2_;
+  double epsilon_;
+  Variable beta1_power_, beta2_power_;
+};
+
+/// 'sgd', 'momentum', 'nesterov', 'adagrad', 'rmsprop', 'adam', with the usual constants (momentum
+/// 0.9). Throws: ArgumentError listing the names.
+OPENRNN_API std::unique_ptr<Optimizer> make_optimizer(std::string_view name, double learning_rate);
+/// The names that make_optimizer takes.
+OPENRNN_API std::span<const std::string_view> optimizer_names();
+
+/// The int64 variable `global_step` of the current Graph, made with value 0 when it is not there.
+OPENRNN_API Variable get_or_create_global_step();
+
+}  // namespace openrnn::train

@@ -1,0 +1,103 @@
+// The training loop.
+#include <cmath>
+
+#include "openrnn/train_fit.h"
+#include "train/message.h"
+
+namespace openrnn::train {
+
+Fit::Fit(Task& task, Optimizer& optimizer, FitOptions options)
+    : task_(task), optimizer_(optimizer), options_(options) {
+  const auto refuse = [](auto... parts) { throw ArgumentError(message("Fit", parts...)); };
+  options_.schedule.validate();
+  if (options_.steps < 0) refuse("steps ", options_.steps, ", expected 0 or more");
+  if (!(options_.clip_norm >= 0.0) || !std::isfinite(options_.clip_norm)) {
+    refuse("clip_norm ", options_.clip_norm, ", expected a finite number of at least 0");
+  }
+  if (options_.validate_every < 0 || options_.patience < 0) {
+    refuse("validate_every ", options_.validate_every, " and patience ", options_.patience,
+           ", expected 0 or more of each");
+  }
+  optimizer_.prepare(task_.variables());
+  global_step_ = get_or_create_global_step();
+}
+
+std::int64_t Fit::step() const { return global_step_.to_host().as<std::int64_t>()[0]; }
+
+StepReport Fit::one_step() {
+  StepReport report;
+  report.steps = options_.steps;
+  report.items = task_.items(position_);
+  report.learning_rate = options_.schedule.at(step());
+  optimizer_.set_learning_rate(report.learning_rate);
+
+  GradientTape tape;
+  const Tensor loss = task_.loss(position_);
+  tape.close();
+  const double value = loss.item();
+  if (!std::isfinite(value) && optimizer_.loss_scale() == 1.0) {
+    throw ArgumentError(message("Fit", "a loss of ", value, " at step ", step(),
+                                ", expected a finite one (a lower learning rate may help)"));
+  }
+  const StepResult result =
+      optimizer_.minimize(tape, loss, task_.variables(), global_step_, options_.clip_norm);
+  if (++position_.window == task_.windows()) position_ = {position_.epoch + 1, 0};
+
+  report.step = step();
+  report.metric = task_.metric(value);
+  report.gradient_norm = result.gradient_norm;
+  report.applied = result.applied;
+  return report;
+}
+
+void Fit::validate(StepReport& report, bool quick) {
+  report.validation = task_.validate(quick);
+  report.best = !best_ || *report.validation < *best_;
+  if (report.best) {
+    best_ = report.validation;
+    best_step_ = report.step;
+    worse_ = 0;
+  } else {
+    ++worse_;
+  }
+}
+
+StopReason Fit::run(const std::vector<Callback>& callbacks) {
+  while (step() < options_.steps) {
+    if (options_.patience > 0 && worse_ >= options_.patience) return StopReason::kPatience;
+    StepReport report = one_step();
+    const bool last = report.step == options_.steps;
+    if (last || (options_.validate_every > 0 && report.step % options_.validate_every == 0)) {
+      validate(report, !last);
+    }
+    bool go_on = true;
+    for (const Callback& callback : callbacks) go_on = callback(report) && go_on;
+    if (!go_on) return StopReason::kCallback;
+  }
+  return StopReason::kDone;
+}
+
+void Fit::save(Extras& extras) const {
+  extras.set_int("epoch", position_.epoch);
+  extras.set_int("window", position_.window);
+  extras.set_int("worse", worse_);
+  extras.set_int("best_step", best_step_);
+  if (best_) extras.set("best", Array::of<double>({}, std::span<const double>(&*best_, 1)));
+  task_.save(extras);
+}
+
+void Fit::load(const Extras& extras) {
+  position_ = {extras.get_int("epoch"), extras.get_int("window")};
+  if (position_.epoch < 0 || position_.window < 0 || position_.window >= task_.windows()) {
+    throw ArgumentError(message("Fit", "window ", position_.window,
+                                " of the saved run, expected 0 to ", task_.windows() - 1,
+                                " with this data"));
+  }
+  worse_ = extras.get_int("worse");
+  best_step_ = extras.get_int("best_step");
+  best_.reset();
+  if (extras.contains("best")) best_ = extras.get_array("best").as<double>()[0];
+  task_.load(extras);
+}
+
+}  // namespace openrnn::train

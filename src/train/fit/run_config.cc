@@ -1,0 +1,128 @@
+// The configuration of a run as JSON.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "openrnn/train_fit.h"
+#include "train/message.h"
+
+namespace openrnn::train {
+namespace {
+
+using nlohmann::json;
+
+json model_json(const ModelConfig& model) {
+  return {{"rnn_mode", std::string(openrnn::to_string(model.mode))},
+          {"num_layers", model.layers},
+          {"num_units", model.units},
+          {"vocabulary", model.vocabulary},
+          {"embedding", model.embedding},
+          {"columns", model.columns},
+          {"outputs", model.outputs},
+          {"dropout", model.dropout},
+          {"dtype", std::string(dtype_name(model.dtype))},
+          {"seed", model.seed}};
+}
+
+json fit_json(const FitOptions& fit) {
+  return {{"steps", fit.steps},
+          {"schedule", std::string(to_string(fit.schedule.kind))},
+          {"learning_rate", fit.schedule.learning_rate},
+          {"warmup_steps", fit.schedule.warmup_steps},
+          {"decay_steps", fit.schedule.decay_steps},
+          {"decay_rate", fit.schedule.decay_rate},
+          {"final_fraction", fit.schedule.final_fraction},
+          {"clip_norm", fit.clip_norm},
+          {"validate_every", fit.validate_every},
+          {"patience", fit.patience}};
+}
+
+ModelConfig model_from(const json& from) {
+  ModelConfig model;
+  model.mode = parse_rnn_mode(from.at("rnn_mode").get<std::string>());
+  model.layers = from.at("num_layers");
+  model.units = from.at("num_units");
+  model.vocabulary = from.at("vocabulary");
+  model.embedding = from.at("embedding");
+  model.columns = from.at("columns");
+  model.outputs = from.at("outputs");
+  model.dropout = from.at("dropout");
+  model.dtype = parse_dtype(from.at("dtype").get<std::string>());
+  model.seed = from.at("seed");
+  return model;
+}
+
+FitOptions fit_from(const json& from) {
+  FitOptions fit;
+  fit.steps = from.at("steps");
+  fit.schedule.kind = parse_schedule(from.at("schedule").get<std::string>());
+  fit.schedule.learning_rate = from.at("learning_rate");
+  fit.schedule.warmup_steps = from.at("warmup_steps");
+  fit.schedule.decay_steps = from.at("decay_steps");
+  fit.schedule.decay_rate = from.at("decay_rate");
+  fit.schedule.final_fraction = from.at("final_fraction");
+  fit.clip_norm = from.at("clip_norm");
+  fit.validate_every = from.at("validate_every");
+  fit.patience = from.at("patience");
+  return fit;
+}
+
+}  // namespace
+
+std::string to_json(const RunConfig& config) {
+  const json all{{"task", config.task},
+                 {"rnn_mode", std::string(openrnn::to_string(config.model.mode))},
+                 {"model", model_json(config.model)},
+                 {"fit", fit_json(config.fit)},
+                 {"optimizer", config.optimizer},
+                 {"batch", config.batch},
+                 {"seq_len", config.seq_len},
+                 {"epochs", config.epochs},
+                 {"level", std::string(to_string(config.level))},
+                 {"columns", config.columns},
+                 {"horizon", config.horizon},
+                 {"to_sequence", config.to_sequence},
+                 {"valid_fraction", config.valid_fraction},
+                 {"input", config.input},
+                 {"valid", config.valid},
+                 {"data_hash", config.data_hash}};
+  // A path need not be UTF-8; JSON must be.
+  return all.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+RunConfig run_config_from_json(std::string_view text) {
+  try {
+    const json from = json::parse(text);
+    RunConfig config;
+    config.task = from.at("task");
+    config.model = model_from(from.at("model"));
+    config.fit = fit_from(from.at("fit"));
+    config.optimizer = from.at("optimizer");
+    config.batch = from.at("batch");
+    config.seq_len = from.at("seq_len");
+    config.epochs = from.at("epochs");
+    config.level = parse_text_level(from.at("level").get<std::string>());
+    config.columns = from.at("columns").get<std::vector<std::string>>();
+    config.horizon = from.at("horizon");
+    config.to_sequence = from.at("to_sequence");
+    config.valid_fraction = from.at("valid_fraction");
+    config.input = from.at("input");
+    config.valid = from.at("valid");
+    config.data_hash = from.at("data_hash");
+    return config;
+  } catch (const json::exception& error) {
+    throw ArgumentError(message("run_config_from_json", "not the configuration of a run: ",
+                                error.what(), ", expected what to_json gives"));
+  }
+}
+
+std::string fingerprint(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a, 64 bits
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+  }
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return digits.data();
+}
+
+}  // namespace openrnn::train

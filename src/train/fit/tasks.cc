@@ -1,0 +1,96 @@
+// The two tasks: text and series.
+#include <algorithm>
+
+#include "openrnn/ops.h"
+#include "openrnn/train_fit.h"
+#include "train/message.h"
+
+namespace openrnn::train {
+
+TextTask::TextTask(SequenceModel& model, const Text& text, const Options& options)
+    : model_(model),
+      text_(text),
+      options_(options),
+      streams_(text.vocabulary.encode(text.train), options.batch, options.seq_len) {
+  const auto symbols = static_cast<double>(text.vocabulary.encode(text.train).size());
+  symbols_per_byte_ = symbols / static_cast<double>(text.train.size());
+}
+
+Tensor TextTask::loss(const DataPosition& position) {
+  const Window window = streams_.window(position.window);
+  if (window.fresh) state_.clear();
+  SequenceModel::Call call;
+  call.training = true;
+  SequenceModel::Result result = model_(window.x, state_, call);
+  state_.clear();
+  for (const Tensor& state : result.state) state_.push_back(state.detached());
+  return ops::softmax_cross_entropy(result.outputs, Tensor(window.y.view()));
+}
+
+std::int64_t TextTask::items(const DataPosition& position) const {
+  return streams_.symbols(position.window);
+}
+
+double TextTask::metric(double loss) const { return loss * symbols_per_byte_ / portable_log(2.0); }
+
+double TextTask::validate(bool quick) {
+  std::string_view text = text_.valid;
+  const auto most = static_cast<std::size_t>(options_.quick_bytes);
+  if (quick && text.size() > most) {
+    // Not in the middle of a character.
+    std::size_t end = most;
+    while (end > 1 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text = text.substr(0, end);
+  }
+  return score_text(model_, text_.vocabulary, text).bits_per_byte();
+}
+
+void TextTask::save(Extras& extras) const {
+  extras.set_int("dropout_calls", static_cast<std::int64_t>(model_.dropout_calls()));
+  extras.set_int("state_count", static_cast<std::int64_t>(state_.size()));
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    extras.set("state_" + std::to_string(i), state_[i].to_host());
+  }
+}
+
+void TextTask::load(const Extras& extras) {
+  model_.set_dropout_calls(static_cast<std::uint64_t>(extras.get_int("dropout_calls")));
+  state_.clear();
+  for (std::int64_t i = 0; i < extras.get_int("state_count"); ++i) {
+    state_.emplace_back(extras.get_array("state_" + std::to_string(i)).view());
+  }
+}
+
+SeriesTask::SeriesTask(SequenceModel& model, const SeriesWindows& data, bool to_sequence)
+    : model_(model), data_(data), to_sequence_(to_sequence) {}
+
+Tensor SeriesTask::loss(const DataPosition& position) {
+  const Window window = data_.window(position);
+  SequenceModel::Call call;
+  call.training = true;
+  Tensor outputs = model_(window.x, {}, call).outputs;
+  if (!to_sequence_) {
+    const std::int64_t steps = outputs.shape()[0];
+    outputs = ops::reshape(ops::slice(outputs, {0, steps - 1, 1}), window.y.shape());
+  }
+  // Squares of float16 overflow early.
+  const DType dtype = outputs.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  if (outputs.dtype() != dtype) outputs = ops::cast(outputs, dtype);
+  return ops::mean_squared_error(outputs, Tensor(cast(window.y.view(), dtype).view()));
+}
+
+std::int64_t SeriesTask::items(const DataPosition& position) const {
+  return data_.window(position).x.shape()[1];
+}
+
+double SeriesTask::validate(bool) { return score_series(model_, data_).model_total; }
+
+void SeriesTask::save(Extras& extras) const {
+  extras.set_int("dropout_calls", static_cast<std::int64_t>(model_.dropout_calls()));
+}
+
+void SeriesTask::load(const Extras& extras) {
+  model_.set_dropout_calls(static_cast<std::uint64_t>(extras.get_int("dropout_calls")));
+}
+
+}  // namespace openrnn::train

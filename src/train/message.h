@@ -1,0 +1,19 @@
+// Error messages of this room: "[call] what was given, what was expected".
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <string_view>
+
+namespace openrnn::train {
+
+/// "[call] " and the parts, joined.
+template <class... Parts>
+std::string message(std::string_view call, const Parts&... parts) {
+  std::ostringstream out;
+  out << '[' << call << "] ";
+  (out << ... << parts);
+  return out.str();
+}
+
+}  // namespace openrnn::train
