@@ -1,3 +1,5 @@
+#include "formats/checkpoint_state.h"
+
 #include <charconv>
 
 #include "base/message.h"
@@ -53,11 +55,10 @@ std::string without_end_slash(std::string folder) {
 
 }  // namespace
 
-std::optional<CheckpointState> read_checkpoint_state(const std::string& given) {
-  const std::string folder = without_end_slash(given), path = state_path(folder);
-  if (!formats::file_exists(path)) return std::nullopt;
+CheckpointState formats::decode_checkpoint_state(const std::string& folder, std::string_view text) {
+  const std::string path = state_path(folder);
   CheckpointState state;
-  for (const formats::TextField& field : formats::parse_text_proto(path, read_file(path))) {
+  for (const formats::TextField& field : formats::parse_text_proto(path, text)) {
     if (field.name == "model_checkpoint_path") {
       state.latest = from_stored(folder, parse_path(path, field));
     } else if (field.name == "all_model_checkpoint_paths") {
@@ -72,6 +73,12 @@ std::optional<CheckpointState> read_checkpoint_state(const std::string& given) {
     throw FormatError(path, 0, "model_checkpoint_path is missing, expected the latest checkpoint");
   }
   return state;
+}
+
+std::optional<CheckpointState> read_checkpoint_state(const std::string& given) {
+  const std::string folder = without_end_slash(given), path = state_path(folder);
+  if (!formats::file_exists(path)) return std::nullopt;
+  return formats::decode_checkpoint_state(folder, read_file(path));
 }
 
 void write_checkpoint_state(const std::string& given, const CheckpointState& state) {

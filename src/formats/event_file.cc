@@ -1,5 +1,7 @@
 // TensorBoard's files: records with masked checksums, each an Event protocol buffer.
 
+#include "formats/event_file.h"
+
 #include <unistd.h>
 
 #include <atomic>
@@ -153,8 +155,8 @@ void check(const std::string& path, std::uint64_t offset, std::string_view bytes
 
 }  // namespace
 
-std::vector<ScalarEvent> read_scalar_events(const std::string& path) {
-  const std::string bytes = read_file(path);
+std::vector<ScalarEvent> formats::decode_scalar_events(const std::string& path,
+                                                       std::string_view bytes) {
   std::vector<ScalarEvent> events;
   ByteCursor in(bytes);
   while (in.remaining() >= kHeaderBytes) {
@@ -163,7 +165,7 @@ std::vector<ScalarEvent> read_scalar_events(const std::string& path) {
     std::uint32_t size_crc = 0, data_crc = 0;
     in.fixed(&size);
     in.fixed(&size_crc);
-    check(path, offset, std::string_view(bytes).substr(offset, sizeof size), size_crc);
+    check(path, offset, bytes.substr(offset, sizeof size), size_crc);
     std::string_view data;
     if (!in.bytes(size, &data) || !in.fixed(&data_crc)) break;  // still being written
     check(path, offset + kHeaderBytes, data, data_crc);
@@ -174,6 +176,10 @@ std::vector<ScalarEvent> read_scalar_events(const std::string& path) {
     }
   }
   return events;
+}
+
+std::vector<ScalarEvent> read_scalar_events(const std::string& path) {
+  return formats::decode_scalar_events(path, read_file(path));
 }
 
 }  // namespace openrnn

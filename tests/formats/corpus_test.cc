@@ -1,0 +1,35 @@
+// Replays what the fuzzers start from: files named good_* are read, files named bad_* are refused,
+// and the rest, which a fuzzer found, must only do no harm.
+
+#include <gtest/gtest.h>
+
+#include "../../fuzz/formats_entries.h"
+#include "formats/temp_folder.h"
+
+namespace openrnn::formats {
+namespace {
+
+void replay(const std::string& corpus, bool (*entry)(std::string_view)) {
+  int good = 0, bad = 0;
+  const std::string folder = std::string(OPENRNN_SOURCE_DIR) + "/fuzz/corpus/" + corpus;
+  for (const auto& item : std::filesystem::directory_iterator(folder)) {
+    const std::string name = item.path().filename().string();
+    const bool passed = entry(read_file(item.path().string()));
+    if (name.starts_with("good_")) {
+      EXPECT_TRUE(passed) << name;
+      ++good;
+    } else if (name.starts_with("bad_")) {
+      EXPECT_FALSE(passed) << name;
+      ++bad;
+    }
+  }
+  EXPECT_GT(good, 1);
+  EXPECT_GT(bad, 1);
+}
+
+TEST(Corpus, TensorBundle) { replay("tensor_bundle", fuzz_tensor_bundle); }
+TEST(Corpus, EventFile) { replay("event_file", fuzz_event_file); }
+TEST(Corpus, CheckpointState) { replay("checkpoint_state", fuzz_checkpoint_state); }
+
+}  // namespace
+}  // namespace openrnn::formats
