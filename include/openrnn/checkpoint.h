@@ -35,7 +35,7 @@ struct SaverOptions {
   Graph* graph = nullptr;
   /// Empty: all variables of the graph, at each save and restore.
   std::optional<std::vector<Variable>> variables = {};
-  /// Empty: all saveables of the graph.
+  /// Empty: all saveables of the graph; if `variables` are given, only theirs.
   std::optional<std::vector<std::shared_ptr<SaveableObject>>> saveables = {};
   /// Only the canonical tensors: no raw variables. What compatible cells and such Savers exchange.
   bool only_saveables = false;
@@ -87,7 +87,8 @@ struct CheckpointManagerOptions {
 /// Keeps the newest checkpoints of one run in a folder. A killed process leaves at least one that
 /// can be loaded: a save goes to a prefix of its own, then the `checkpoint` file names it, and only
 /// then old ones are removed. Names BASE-NUMBER in the folder belong to it: what its state file
-/// does not list (leftovers of a killed process) goes at the next save.
+/// does not list (leftovers of a killed process) goes at the next save, unless it was not made
+/// here.
 class OPENRNN_API CheckpointManager {
  public:
   /// Makes the folder if need be, and takes up what its state file lists.
@@ -121,10 +122,10 @@ struct NetworkDescription {
   /// Everything else, with modes[0].
   RnnSpec spec;
   /// The raw variable of the same network, or ''.
-  std::string raw_variable;
+  std::string raw_variable = {};
   /// "lstm, 2 layers, 128 units, input size 64, bidirectional, float32"; "rnn_tanh or rnn_relu,
   /// ..".
-  std::string text;
+  std::string text = {};
 };
 
 struct CheckpointContents {

@@ -1,0 +1,154 @@
+// Which networks a checkpoint's tensors make up.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/message.h"
+#include "checkpoint/extras.h"
+#include "checkpoint/network_names.h"
+#include "openrnn/saveables.h"
+
+namespace openrnn {
+namespace {
+
+using checkpoint::Candidate;
+
+constexpr std::string_view kRawName = "opaque_kernel";
+
+const TensorInfo& need(const Candidate& group, const std::string& name, std::size_t rank) {
+  const TensorInfo* info = group.find(name);
+  if (!info) throw ArgumentError(name + " is missing");
+  if (info->shape.size() != rank) {
+    throw ArgumentError(
+        message(name, " has shape ", to_string(info->shape), ", expected ", rank, " dimensions"));
+  }
+  return *info;
+}
+
+// The spec that the first layer's tensors ask for; whether the others agree is looked at later.
+RnnSpec spec_of(const Candidate& group) {
+  RnnSpec spec{.mode = group.mode, .num_layers = group.num_layers, .cell_clip = {}};
+  spec.direction = group.direction;
+  if (group.num_layers > static_cast<std::int64_t>(group.tensors.size())) {
+    throw ArgumentError(message("layer ", group.num_layers - 1, " is there, but only ",
+                                group.tensors.size(), " tensors in all"));
+  }
+  const std::string first = group.cell_prefix(0);
+  const bool gru = group.mode == RnnMode::kGru;
+  const TensorInfo& kernel = need(group, first + (gru ? "gates/kernel" : "kernel"), 2);
+  spec.dtype = parse_dtype(kernel.dtype);
+  const std::int64_t gates = gru ? 2 : group.mode == RnnMode::kLstm ? 4 : 1;
+  spec.num_units = kernel.shape[1] / gates;
+  if (const TensorInfo* projection = group.find(first + "projection/kernel")) {
+    spec.num_proj = projection->shape.size() == 2 ? projection->shape[1] : 0;
+  }
+  spec.input_size = kernel.shape[0] - spec.hidden_size();
+  if (spec.input_size == 0) {
+    // Recurrent rows alone: the inputs are added to every gate, so there are U of them.
+    spec.input_mode = InputMode::kSkipInput;
+    spec.input_size = spec.num_units;
+  }
+  spec.validate();
+  return spec;
+}
+
+void check_against(const Candidate& group, const TfCanonicalFormat& format) {
+  const std::string scope = group.scope.empty() ? "" : group.scope + "/";
+  for (const TfTensor& tensor : format.tensors()) {
+    const TensorInfo& info = need(group, scope + tensor.name, tensor.shape.size());
+    if (info.shape != tensor.shape || info.dtype != dtype_name(format.spec().dtype)) {
+      throw ArgumentError(message(info.name, " is ", info.dtype, " ", to_string(info.shape),
+                                  ", expected ", dtype_name(format.spec().dtype), " ",
+                                  to_string(tensor.shape)));
+    }
+  }
+  if (group.tensors.size() != format.tensors().size()) {
+    throw ArgumentError(
+        message(group.tensors.size(), " tensors, expected ", format.tensors().size()));
+  }
+}
+
+// 'rnn_tanh' or 'rnn_relu' where the run's configuration names one cell and only that.
+std::optional<RnnMode> mode_in_config(const TensorBundleReader& reader) {
+  const std::string name = std::string(checkpoint::kExtrasPrefix) + "config";
+  if (!reader.contains(name)) return {};
+  if (reader.info(name).dtype != "string" || !reader.info(name).shape.empty()) return {};
+  constexpr int kDeepest = 64;
+  std::set<std::string> modes;
+  std::string key;
+  const auto visit = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    if (event == nlohmann::json::parse_event_t::key) key = value.get<std::string>();
+    const bool tells = key == "cell" || key == "mode" || key == "rnn_mode";
+    if (event == nlohmann::json::parse_event_t::value && tells && value.is_string()) {
+      const auto text = value.get<std::string>();
+      if (text == "rnn_tanh" || text == "rnn_relu") modes.insert(text);
+    }
+    return depth < kDeepest;
+  };
+  const auto parsed = nlohmann::json::parse(reader.read_string(name), visit, false);
+  if (parsed.is_discarded() || modes.size() != 1) return {};
+  return parse_rnn_mode(*modes.begin());
+}
+
+void name_modes(const TensorBundleReader& reader, NetworkDescription& network) {
+  network.modes = {network.spec.mode};
+  network.text = describe(network.spec);
+  if (network.spec.mode != RnnMode::kRnnTanh) return;
+  if (const std::optional<RnnMode> mode = mode_in_config(reader)) {
+    network.modes = {*mode};
+    network.spec.mode = *mode;
+    network.text = describe(network.spec);
+    return;
+  }
+  network.modes = {RnnMode::kRnnTanh, RnnMode::kRnnRelu};
+  network.text = "rnn_tanh or rnn_relu" + network.text.substr(to_string(RnnMode::kRnnTanh).size());
+}
+
+bool is_raw_buffer(const TensorInfo& info) {
+  return info.shape.size() == 1 &&
+         (info.name == kRawName || info.name.ends_with("/" + std::string(kRawName)));
+}
+
+// An implicit build puts the canonical names inside the layer's scope, an explicit one around it.
+std::string raw_variable_of(const TensorBundleReader& reader, const NetworkDescription& network,
+                            std::int64_t size) {
+  const std::string scope = network.scope.empty() ? "" : network.scope + "/";
+  std::vector<std::string> fitting;
+  for (const TensorInfo& info : reader.tensors()) {
+    if (!is_raw_buffer(info) || !info.name.starts_with(scope) || info.shape[0] != size) continue;
+    if (info.dtype != dtype_name(network.spec.dtype)) continue;
+    if (info.name == scope + std::string(kRawName)) return info.name;
+    fitting.push_back(info.name);
+  }
+  return fitting.size() == 1 ? fitting[0] : std::string();
+}
+
+}  // namespace
+
+CheckpointContents describe_network(const TensorBundleReader& reader) {
+  CheckpointContents contents;
+  std::set<std::string> claimed;
+  for (const Candidate& group : checkpoint::find_candidates(reader)) {
+    try {
+      NetworkDescription network{.scope = group.scope, .modes = {}, .spec = spec_of(group)};
+      const TfCanonicalFormat format(network.spec);
+      check_against(group, format);
+      network.raw_variable = raw_variable_of(reader, network, format.opaque_size());
+      claimed.insert(network.raw_variable);
+      name_modes(reader, network);
+      contents.networks.push_back(std::move(network));
+    } catch (const ArgumentError& error) {
+      contents.remarks.push_back(message("the tensors of ", tf_cell_name(group.mode), " under '",
+                                         group.scope, "' make up no network: ", error.what()));
+    }
+  }
+  for (const TensorInfo& info : reader.tensors()) {
+    if (!is_raw_buffer(info) || claimed.count(info.name)) continue;
+    contents.remarks.push_back(message(info.name, " is an opaque buffer of ", info.shape[0], " ",
+                                       info.dtype,
+                                       " without canonical tensors of its own: the file does not "
+                                       "tell which network it belongs to"));
+  }
+  return contents;
+}
+
+}  // namespace openrnn

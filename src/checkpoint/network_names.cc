@@ -1,0 +1,119 @@
+#include "checkpoint/network_names.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include "base/message.h"
+#include "openrnn/saveables.h"
+
+namespace openrnn::checkpoint {
+namespace {
+
+constexpr RnnMode kFamilies[] = {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh};
+
+struct Parsed {
+  std::string scope;
+  Direction direction = Direction::kUnidirectional;
+  RnnMode mode = RnnMode::kLstm;
+  std::int64_t layer = 0;
+};
+
+// Cuts `tail` off the end of `text`, together with the slash before it.
+bool cut_tail(std::string_view& text, std::string_view tail) {
+  if (text == tail) {
+    text = {};
+    return true;
+  }
+  if (!text.ends_with(tail) || text[text.size() - tail.size() - 1] != '/') return false;
+  text.remove_suffix(tail.size() + 1);
+  return true;
+}
+
+// Cuts 'cell_N' off the end.
+std::optional<std::int64_t> cut_cell(std::string_view& text) {
+  const std::size_t slash = text.rfind('/');
+  if (slash == std::string_view::npos) return {};
+  std::string_view last = text.substr(slash + 1);
+  if (!last.starts_with("cell_")) return {};
+  last.remove_prefix(5);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(last.data(), last.data() + last.size(), number);
+  constexpr std::int64_t kMost = 1 << 20;  // more is no network, and layer + 1 must not overflow
+  const bool whole = error == std::errc() && end == last.data() + last.size();
+  if (!whole || number < 0 || number > kMost) return {};
+  text = text.substr(0, slash);
+  return number;
+}
+
+std::vector<std::string_view> suffixes(RnnMode mode) {
+  if (mode == RnnMode::kGru) {
+    return {"gates/kernel",
+            "gates/bias",
+            "candidate/input_projection/kernel",
+            "candidate/input_projection/bias",
+            "candidate/hidden_projection/kernel",
+            "candidate/hidden_projection/bias"};
+  }
+  if (mode == RnnMode::kLstm) return {"projection/kernel", "kernel", "bias"};
+  return {"kernel", "bias"};
+}
+
+std::optional<Parsed> parse_head(std::string_view head, RnnMode mode) {
+  Parsed parsed;
+  parsed.mode = mode;
+  if (cut_tail(head, "bidirectional_rnn/fw") || cut_tail(head, "bidirectional_rnn/bw")) {
+    const std::optional<std::int64_t> layer = cut_cell(head);
+    if (!layer || !cut_tail(head, "stack_bidirectional_rnn")) return {};
+    parsed.direction = Direction::kBidirectional;
+    parsed.layer = *layer;
+  } else {
+    const std::optional<std::int64_t> layer = cut_cell(head);
+    if (!layer || !cut_tail(head, "rnn/multi_rnn_cell")) return {};
+    parsed.layer = *layer;
+  }
+  parsed.scope = head;
+  return parsed;
+}
+
+std::optional<Parsed> parse(const std::string& name) {
+  for (const RnnMode mode : kFamilies) {
+    for (const std::string_view suffix : suffixes(mode)) {
+      std::string_view head = name;
+      if (!cut_tail(head, suffix) || !cut_tail(head, tf_cell_name(mode))) continue;
+      return parse_head(head, mode);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Candidate::cell_prefix(std::int64_t layer) const {
+  return message(scope, scope.empty() ? "" : "/", tf_cell_scope(direction, layer, 0), "/",
+                 tf_cell_name(mode), "/");
+}
+
+const TensorInfo* Candidate::find(const std::string& name) const {
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? nullptr : found->second;
+}
+
+std::vector<Candidate> find_candidates(const TensorBundleReader& reader) {
+  std::map<std::tuple<std::string, Direction, RnnMode>, Candidate> groups;
+  for (const TensorInfo& info : reader.tensors()) {
+    const std::optional<Parsed> parsed = parse(info.name);
+    if (!parsed) continue;
+    Candidate& group = groups[{parsed->scope, parsed->direction, parsed->mode}];
+    group.scope = parsed->scope;
+    group.direction = parsed->direction;
+    group.mode = parsed->mode;
+    group.num_layers = std::max(group.num_layers, parsed->layer + 1);
+    group.tensors[info.name] = &info;
+  }
+  std::vector<Candidate> candidates;
+  for (auto& entry : groups) candidates.push_back(std::move(entry.second));
+  return candidates;
+}
+
+}  // namespace openrnn::checkpoint

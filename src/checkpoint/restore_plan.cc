@@ -1,0 +1,121 @@
+#include "checkpoint/restore_plan.h"
+
+#include <cstring>
+
+#include "base/message.h"
+#include "checkpoint/extras.h"
+
+namespace openrnn::checkpoint {
+namespace {
+
+// Long lists are cut: an error is one line.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMost; ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > kMost) text += message(" and ", names.size() - kMost, " more");
+  return text;
+}
+
+bool same_bits(const Array& a, const Array& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+bool fits(const TensorInfo& info, const Variable& variable) {
+  return info.shape == variable.shape() && info.dtype == dtype_name(variable.dtype());
+}
+
+}  // namespace
+
+void RestorePlan::take(const Variable& variable, const Array& value) {
+  const Tensor now = variable.read();
+  assignments_.push_back({variable, DeviceArray::from_host(now.value().device(), value.view())});
+}
+
+Array RestorePlan::read_checked(const Variable& variable) const {
+  const TensorInfo& info = reader_.info(variable.name());
+  if (!fits(info, variable)) {
+    throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), ": tensor ", variable.name(),
+                                " is ", info.dtype, " ", to_string(info.shape), ", expected ",
+                                dtype_name(variable.dtype()), " ", to_string(variable.shape())));
+  }
+  return reader_.read(variable.name());
+}
+
+void RestorePlan::add_variable(const Variable& variable) {
+  if (!reader_.contains(variable.name())) {
+    missing_.push_back(variable.name());
+    return;
+  }
+  taken_.insert(variable.name());
+  take(variable, read_checked(variable));
+}
+
+std::optional<Array> RestorePlan::raw_if_equal(const SaveableObject& saveable,
+                                               const std::vector<Array>& stored) const {
+  const std::string& name = saveable.variable().name();
+  if (!reader_.contains(name) || !fits(reader_.info(name), saveable.variable())) return {};
+  Array raw = reader_.read(name);
+  const std::vector<Array> of_raw = saveable.to_tensors(raw.view());
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (!same_bits(of_raw[i], stored[i])) return {};
+  }
+  return raw;
+}
+
+void RestorePlan::add_saveable(const SaveableObject& saveable, bool raw_counts) {
+  const Variable& variable = saveable.variable();
+  const bool has_raw = raw_counts && reader_.contains(variable.name());
+  if (has_raw) taken_.insert(variable.name());
+  std::vector<std::string> absent;
+  const std::vector<std::string> names = saveable.spec_names();
+  for (const std::string& name : names) {
+    (reader_.contains(name) ? (void)taken_.insert(name) : absent.push_back(name));
+  }
+  if (absent.size() == names.size() && has_raw) {
+    take(variable, read_checked(variable));
+    return;
+  }
+  if (!absent.empty()) {
+    missing_.insert(missing_.end(), absent.begin(), absent.end());
+    return;
+  }
+  std::vector<Array> stored;
+  for (const std::string& name : names) stored.push_back(reader_.read(name));
+  // Checks shapes and dtypes, also where the raw buffer will win.
+  const Array from_canonical = saveable.from_tensors(stored);
+  const std::optional<Array> raw = has_raw ? raw_if_equal(saveable, stored) : std::nullopt;
+  take(variable, raw ? *raw : from_canonical);
+}
+
+std::vector<std::string> RestorePlan::unexpected() const {
+  std::vector<std::string> names;
+  for (const TensorInfo& info : reader_.tensors()) {
+    if (!taken_.count(info.name) && !info.name.starts_with(kExtrasPrefix)) {
+      names.push_back(info.name);
+    }
+  }
+  return names;
+}
+
+void RestorePlan::check_names(bool refuse_unexpected) const {
+  const std::vector<std::string> left = unexpected();
+  if (!missing_.empty()) {
+    throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), " lacks ", missing_.size(),
+                                " of the tensors that the model expects: ", listed(missing_),
+                                left.empty() ? "" : "; not expected but there: ", listed(left)));
+  }
+  if (refuse_unexpected && !left.empty()) {
+    throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), " holds ", left.size(),
+                                " tensors that the model has no place for: ", listed(left)));
+  }
+}
+
+void RestorePlan::assign() {
+  for (Assignment& assignment : assignments_) {
+    assignment.variable.assign(std::move(assignment.value));
+  }
+}
+
+}  // namespace openrnn::checkpoint

@@ -1,0 +1,42 @@
+// A restore in two halves: everything is read and checked, and only then assigned.
+#pragma once
+
+#include <set>
+
+#include "openrnn/checkpoint.h"
+
+namespace openrnn::checkpoint {
+
+/// What a file would give to which variable.
+class RestorePlan {
+ public:
+  explicit RestorePlan(const TensorBundleReader& reader) : reader_(reader) {}
+
+  /// Takes a plain variable's tensor.
+  void add_variable(const Variable& variable);
+  /// Takes the canonical tensors, or the raw one if `raw_counts` and they say the same.
+  void add_saveable(const SaveableObject& saveable, bool raw_counts);
+  /// Throws: ArgumentError listing what the variables lack in the file; if `refuse_unexpected`,
+  /// also for tensors that nothing took.
+  void check_names(bool refuse_unexpected) const;
+  /// Gives every variable its value. Nothing here can fail but memory, and that comes first.
+  void assign();
+
+ private:
+  Array read_checked(const Variable& variable) const;
+  std::vector<std::string> unexpected() const;
+  std::optional<Array> raw_if_equal(const SaveableObject& saveable,
+                                    const std::vector<Array>& stored) const;
+  void take(const Variable& variable, const Array& value);
+
+  const TensorBundleReader& reader_;
+  struct Assignment {
+    Variable variable;
+    DeviceArray value;
+  };
+  std::vector<Assignment> assignments_;
+  std::vector<std::string> missing_;
+  std::set<std::string> taken_;
+};
+
+}  // namespace openrnn::checkpoint
