@@ -2,6 +2,7 @@
 #pragma once
 
 #include "openrnn/base.h"
+#include "openrnn/cells.h"
 #include "openrnn/checkpoint.h"
 #include "openrnn/engine.h"
 #include "openrnn/formats.h"
@@ -10,5 +11,6 @@
 #include "openrnn/ops.h"
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"
+#include "openrnn/saveables.h"
 #include "openrnn/spec.h"
 #include "openrnn/train.h"

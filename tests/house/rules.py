@@ -32,6 +32,11 @@ def files_of(root):
                 if path.is_file() and (path.suffix in (".md", ".txt") or path.name == "Makefile"))
 
 
+def is_continuation(line):
+    """True for a line that the head of a function reaches from above: parameters, initialisers."""
+    return "(" not in line or line.lstrip()[0] in ":," or line.startswith("      ")
+
+
 def long_functions(text):
     """(line, length) of every C++ function over the limit, found by the indentation of its braces."""
     lines, found, start, indent = text.split("\n"), [], None, 0
@@ -43,7 +48,7 @@ def long_functions(text):
             start = None
         elif start is None and line.endswith("{") and not OPENS_NO_FUNCTION.search(line):
             head = number
-            while head > 0 and "(" not in lines[head] and lines[head - 1].strip():
+            while head > 0 and lines[head - 1].strip() and is_continuation(lines[head]):
                 head -= 1
             if "(" in lines[head]:
                 indent = len(lines[head]) - len(lines[head].lstrip())
@@ -95,10 +100,12 @@ def self_test():
         "src/a/long.cc": ("\n" * 501, "501 lines"),
         "src/a/f.cc": ("namespace x {\nint f(int a,\n      int b) {\n" + body + "}\n}\n", "61 lines"),
         "src/a/m.cc": ("class C {\n  void f() const {\n" + body + "\n  }\n};\n", "61 lines"),
+        "src/a/c2.cc": ("C::C(int a)\n    : a_(a) {\n" + body + "\n}\n", "62 lines"),
         "docs/a.md": ("see https://" + "example.com/x\n", "names the host"),
         "scripts/s.sh": ("cd /" + "home/me\n", "folder of one machine"),
     }
-    good = {"src/a/g.cc": "namespace x {\nint f() {\n" + body + "}\n}\n", "README.md": "# x\n",
+    good = {"src/a/c.cc": "C::C(int a)\n    : a_(a) {\n  f();\n}\n\n" + "int x;\n" * 80 + "}\n",
+            "src/a/g.cc": "namespace x {\nint f() {\n" + body + "}\n}\n", "README.md": "# x\n",
             "include/a.h": "struct S {\n" + "  int a;\n" * 80 + "};\n"}
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
