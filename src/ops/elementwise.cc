@@ -1,0 +1,169 @@
+#include "openrnn/ops.h"
+#include "ops/support.h"
+
+namespace openrnn::ops {
+namespace {
+
+DeviceArray run_binary(BinaryOp op, const DeviceArray& a, const DeviceArray& b) {
+  DeviceArray c = make(a, a.dtype(), a.shape());
+  a.device().binary(op, a.dtype(), a.size(), a.data(), b.data(), c.mutable_data());
+  return c;
+}
+
+DeviceArray run_scale(double factor, const DeviceArray& x) {
+  DeviceArray y = make(x, x.dtype(), x.shape());
+  x.device().scale(x.dtype(), x.size(), factor, x.data(), y.mutable_data());
+  return y;
+}
+
+DeviceArray run_convert(const DeviceArray& x, DType dtype) {
+  DeviceArray y = make(x, dtype, x.shape());
+  x.device().convert(x.size(), x.dtype(), x.data(), dtype, y.mutable_data());
+  return y;
+}
+
+bool reads_input(UnaryOp op) { return op == UnaryOp::kSquare || op == UnaryOp::kAbs; }
+bool reads_output(UnaryOp op) { return op != UnaryOp::kNegate && !reads_input(op); }
+
+Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
+  require_floating(call, "x", x);
+  DeviceArray y = make(x, x.dtype(), x.shape());
+  const Device& device = y.device();
+  device.unary(op, x.dtype(), y.size(), x.value().data(), y.mutable_data());
+  const DeviceArray kept = reads_output(op) ? y : reads_input(op) ? x.value() : DeviceArray();
+  return record_one(call, {x}, std::move(y), [op, kept](const DeviceArray& dy) {
+    DeviceArray dx = make(dy, dy.dtype(), dy.shape());
+    dy.device().unary_gradient(op, dy.dtype(), dy.size(), reads_input(op) ? kept.data() : nullptr,
+                               reads_output(op) ? kept.data() : nullptr, dy.data(),
+                               dx.mutable_data());
+    return std::vector<DeviceArray>{dx};
+  });
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  require_same("add", a, b);
+  return record_one("add", {a, b}, run_binary(BinaryOp::kAdd, a.value(), b.value()),
+                    [](const DeviceArray& dc) {
+                      return std::vector{dc, dc};
+                    });
+}
+
+Tensor subtract(const Tensor& a, const Tensor& b) {
+  require_same("subtract", a, b);
+  const bool want_b = b.tracked();
+  return record_one("subtract", {a, b}, run_binary(BinaryOp::kSubtract, a.value(), b.value()),
+                    [want_b](const DeviceArray& dc) {
+                      return std::vector{dc, want_b ? run_scale(-1.0, dc) : DeviceArray()};
+                    });
+}
+
+Tensor multiply(const Tensor& a, const Tensor& b) {
+  require_same("multiply", a, b);
+  const bool want_a = a.tracked(), want_b = b.tracked();
+  return record_one("multiply", {a, b}, run_binary(BinaryOp::kMultiply, a.value(), b.value()),
+                    [want_a, want_b, a = a.value(), b = b.value()](const DeviceArray& dc) {
+                      std::vector<DeviceArray> gradients(2);
+                      if (want_a) gradients[0] = run_binary(BinaryOp::kMultiply, dc, b);
+                      if (want_b) gradients[1] = run_binary(BinaryOp::kMultiply, dc, a);
+                      return gradients;
+                    });
+}
+
+Tensor divide(const Tensor& a, const Tensor& b) {
+  require_same("divide", a, b);
+  const bool want_b = b.tracked();
+  DeviceArray c = run_binary(BinaryOp::kDivide, a.value(), b.value());
+  return record_one("divide", {a, b}, c, [want_b, b = b.value(), c](const DeviceArray& dc) {
+    std::vector<DeviceArray> gradients(2);
+    gradients[0] = run_binary(BinaryOp::kDivide, dc, b);
+    if (want_b) {
+      gradients[1] = run_scale(-1.0, run_binary(BinaryOp::kMultiply, gradients[0], c));
+    }
+    return gradients;
+  });
+}
+
+Tensor add_n(const std::vector<Tensor>& terms) {
+  if (terms.empty()) throw ArgumentError("[add_n] no terms, expected at least one");
+  Tensor sum = terms[0];
+  for (std::size_t i = 1; i < terms.size(); ++i) sum = add(sum, terms[i]);
+  return sum;
+}
+
+Tensor add_row(const Tensor& x, const Tensor& row) {
+  require_floating("add_row", "x", x);
+  require_same_kind("add_row", "row", x, row);
+  const Matrix size = as_rows("add_row", "x", x);
+  if (row.shape() != Shape{size.cols}) {
+    throw ArgumentError(message("[add_row] row has shape ", to_string(row.shape()), ", expected [",
+                                size.cols, "]"));
+  }
+  DeviceArray y = make(x, x.dtype(), x.shape());
+  y.device().add_row(x.dtype(), size.rows, size.cols, x.value().data(), row.value().data(),
+                     y.mutable_data());
+  const bool want_row = row.tracked();
+  return record_one("add_row", {x, row}, std::move(y), [size, want_row](const DeviceArray& dy) {
+    std::vector<DeviceArray> gradients{dy, DeviceArray()};
+    if (want_row) {
+      gradients[1] = make(dy, dy.dtype(), {size.cols});
+      dy.device().column_sum(dy.dtype(), size.rows, size.cols, dy.data(),
+                             gradients[1].mutable_data());
+    }
+    return gradients;
+  });
+}
+
+Tensor add_scalar(const Tensor& x, double term) {
+  require_floating("add_scalar", "x", x);
+  DeviceArray y = make(x, x.dtype(), x.shape());
+  const Device& device = y.device();
+  device.fill(y.dtype(), y.size(), term, y.dtype(), nullptr, y.mutable_data());
+  device.accumulate(y.dtype(), y.size(), x.value().data(), y.mutable_data());
+  return record_one("add_scalar", {x}, std::move(y),
+                    [](const DeviceArray& dy) { return std::vector{dy}; });
+}
+
+Tensor scale(const Tensor& x, double factor) {
+  require_floating("scale", "x", x);
+  return record_one("scale", {x}, run_scale(factor, x.value()),
+                    [factor](const DeviceArray& dy) { return std::vector{run_scale(factor, dy)}; });
+}
+
+Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::kRelu, x); }
+Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::kTanh, x); }
+Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::kSigmoid, x); }
+Tensor exp(const Tensor& x) { return unary("exp", UnaryOp::kExp, x); }
+Tensor negate(const Tensor& x) { return unary("negate", UnaryOp::kNegate, x); }
+Tensor square(const Tensor& x) { return unary("square", UnaryOp::kSquare, x); }
+Tensor absolute(const Tensor& x) { return unary("absolute", UnaryOp::kAbs, x); }
+
+Tensor cast(const Tensor& x, DType dtype) {
+  require_floating("cast", "x", x);
+  if (!is_floating(dtype)) {
+    throw ArgumentError(
+        message("[cast] dtype is ", dtype_name(dtype), ", expected a floating dtype"));
+  }
+  return record_one(
+      "cast", {x}, run_convert(x.value(), dtype),
+      [from = x.dtype()](const DeviceArray& dy) { return std::vector{run_convert(dy, from)}; });
+}
+
+Tensor dropout(const Tensor& x, double rate, DropoutKey key) {
+  require_floating("dropout", "x", x);
+  if (!(rate >= 0.0 && rate <= 1.0)) {
+    throw ArgumentError(message("[dropout] rate is ", rate, ", expected 0 to 1"));
+  }
+  const Matrix size = as_rows("dropout", "x", x);
+  const auto masked = [=](const DeviceArray& from) {
+    DeviceArray to = make(from, from.dtype(), from.shape());
+    from.device().dropout(from.dtype(), size.rows, size.cols, key, rate, from.data(),
+                          to.mutable_data());
+    return to;
+  };
+  return record_one("dropout", {x}, masked(x.value()),
+                    [masked](const DeviceArray& dy) { return std::vector{masked(dy)}; });
+}
+
+}  // namespace openrnn::ops

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <limits>
+
+#include "openrnn/ops.h"
+#include "ops/support.h"
+
+namespace openrnn::ops {
+namespace {
+
+Matrix checked_logits(const char* call, const Tensor& logits) {
+  require_floating(call, "logits", logits);
+  const Matrix size = as_rows(call, "logits", logits);
+  if (size.cols > 0) return size;
+  throw ArgumentError(message("[", call, "] logits has shape ", to_string(logits.shape()),
+                              ", expected at least one class"));
+}
+
+void check_labels(const Tensor& logits, const Tensor& labels, const Matrix& size) {
+  require_indices("softmax_cross_entropy", "labels", labels,
+                  std::numeric_limits<std::int32_t>::min(), size.cols);
+  const Shape rows(logits.shape().begin(), logits.shape().end() - 1);
+  if (labels.shape() != rows) {
+    throw ArgumentError(message("[softmax_cross_entropy] labels has shape ",
+                                to_string(labels.shape()), ", expected ", to_string(rows),
+                                " for logits of shape ", to_string(logits.shape())));
+  }
+}
+
+// Losses, and what their gradient reads if it will be asked for.
+struct CrossEntropy {
+  Matrix size;
+  DType dtype;
+  Shape shape;
+  DeviceArray losses, probabilities, labels;
+
+  CrossEntropy(const Tensor& logits, const Tensor& given_labels)
+      : size(checked_logits("softmax_cross_entropy", logits)),
+        dtype(logits.dtype()),
+        shape(logits.shape()) {
+    check_labels(logits, given_labels, size);
+    const DType wide = wide_dtype(dtype);
+    losses = make(logits, wide, given_labels.shape());
+    if (recording({logits})) {
+      probabilities = make(logits, wide, shape);
+      labels = given_labels.value();
+    }
+    losses.device().softmax_cross_entropy(
+        {.dtype = dtype,
+         .rows = size.rows,
+         .classes = size.cols,
+         .logits = logits.value().data(),
+         .labels = static_cast<const std::int32_t*>(given_labels.value().data()),
+         .losses = losses.mutable_data(),
+         .probabilities = probabilities.empty() ? nullptr : probabilities.mutable_data()});
+  }
+
+  DeviceArray gradient(const DeviceArray& row_gradients) const {
+    DeviceArray result = make(row_gradients, dtype, shape);
+    result.device().softmax_cross_entropy_gradient(
+        {.dtype = dtype,
+         .rows = size.rows,
+         .classes = size.cols,
+         .probabilities = probabilities.data(),
+         .labels = static_cast<const std::int32_t*>(labels.data()),
+         .row_gradients = row_gradients.data(),
+         .logits_gradient = result.mutable_data()});
+    return result;
+  }
+};
+
+}  // namespace
+
+Tensor softmax(const Tensor& logits) {
+  const Matrix size = checked_logits("softmax", logits);
+  const DType dtype = logits.dtype(), wide = wide_dtype(dtype);
+  DeviceArray y = make(logits, wide, logits.shape());
+  const Device& device = y.device();
+  device.softmax_cross_entropy({.dtype = dtype,
+                                .rows = size.rows,
+                                .classes = size.cols,
+                                .logits = logits.value().data(),
+                                .probabilities = y.mutable_data()});
+  if (wide != dtype) {
+    DeviceArray narrow = make(logits, dtype, logits.shape());
+    device.convert(y.size(), wide, y.data(), dtype, narrow.mutable_data());
+    y = std::move(narrow);
+  }
+  return record_one("softmax", {logits}, y, [size, y](const DeviceArray& dy) {
+    DeviceArray dx = make(dy, dy.dtype(), dy.shape());
+    dy.device().softmax_gradient(dy.dtype(), size.rows, size.cols, y.data(), dy.data(),
+                                 dx.mutable_data());
+    return std::vector{dx};
+  });
+}
+
+Tensor softmax_cross_entropy_rows(const Tensor& logits, const Tensor& labels) {
+  CrossEntropy result(logits, labels);
+  const DeviceArray losses = std::move(result.losses);
+  return record_one("softmax_cross_entropy_rows", {logits}, losses,
+                    [result = std::move(result)](const DeviceArray& dy) {
+                      return std::vector{result.gradient(dy)};
+                    });
+}
+
+Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels) {
+  CrossEntropy result(logits, labels);
+  const Array host = labels.to_host();
+  const std::span<const std::int32_t> values = host.as<std::int32_t>();
+  const auto counted = static_cast<double>(
+      std::count_if(values.begin(), values.end(), [](std::int32_t label) { return label >= 0; }));
+  const double share = counted > 0 ? 1.0 / counted : 0.0;
+  const DeviceArray losses = std::move(result.losses);
+  const Device& device = losses.device();
+  const double total = device.sum(losses.dtype(), losses.size(), losses.data());
+  return record_one("softmax_cross_entropy", {logits},
+                    make_scalar(device, losses.dtype(), share * total),
+                    [share, result = std::move(result)](const DeviceArray& dy) {
+                      DeviceArray rows = make(dy, dy.dtype(), {result.size.rows});
+                      dy.device().fill(rows.dtype(), rows.size(), share, dy.dtype(), dy.data(),
+                                       rows.mutable_data());
+                      return std::vector{result.gradient(rows)};
+                    });
+}
+
+Tensor mean_squared_error(const Tensor& a, const Tensor& b) {
+  require_same("mean_squared_error", a, b);
+  // In float16 the square of a modest difference would overflow.
+  const Tensor difference = subtract(a, b);
+  return reduce_mean(square(cast(difference, wide_dtype(a.dtype()))));
+}
+
+}  // namespace openrnn::ops

@@ -1,0 +1,151 @@
+#include "openrnn/ops.h"
+#include "ops/support.h"
+
+namespace openrnn::ops {
+namespace {
+
+DeviceArray run_matmul(const DeviceArray& like, Shape shape, MatmulArgs args) {
+  DeviceArray result = make(like, like.dtype(), std::move(shape));
+  args.dtype = like.dtype();
+  args.c = result.mutable_data();
+  like.device().matmul(args);
+  return result;
+}
+
+void require_matrix(std::string_view name, const Tensor& tensor) {
+  require_floating("matmul", name, tensor);
+  if (tensor.shape().size() == 2) return;
+  throw ArgumentError(message("[matmul] ", name, " has shape ", to_string(tensor.shape()),
+                              ", expected 2 dimensions"));
+}
+
+// Sizes of c[m, n] = op(a)[m, k] op(b)[k, n].
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+DeviceArray gradient_of_a(const Sizes& size, const MatmulOptions& options, const DeviceArray& b,
+                          const DeviceArray& dc) {
+  if (options.transpose_a) {
+    return run_matmul(dc, {size.k, size.m},
+                      {.m = size.k,
+                       .n = size.m,
+                       .k = size.n,
+                       .a = b.data(),
+                       .b = dc.data(),
+                       .transpose_a = options.transpose_b,
+                       .transpose_b = true});
+  }
+  return run_matmul(dc, {size.m, size.k},
+                    {.m = size.m,
+                     .n = size.k,
+                     .k = size.n,
+                     .a = dc.data(),
+                     .b = b.data(),
+                     .transpose_b = !options.transpose_b});
+}
+
+DeviceArray gradient_of_b(const Sizes& size, const MatmulOptions& options, const DeviceArray& a,
+                          const DeviceArray& dc) {
+  if (options.transpose_b) {
+    return run_matmul(dc, {size.n, size.k},
+                      {.m = size.n,
+                       .n = size.k,
+                       .k = size.m,
+                       .a = dc.data(),
+                       .b = a.data(),
+                       .transpose_a = true,
+                       .transpose_b = options.transpose_a});
+  }
+  return run_matmul(dc, {size.k, size.n},
+                    {.m = size.k,
+                     .n = size.n,
+                     .k = size.m,
+                     .a = a.data(),
+                     .b = dc.data(),
+                     .transpose_a = !options.transpose_a});
+}
+
+void check_dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
+  require_floating("dense", "x", x);
+  require_same_kind("dense", "kernel", x, kernel);
+  const Matrix rows = as_rows("dense", "x", x);
+  if (kernel.shape().size() != 2 || kernel.shape()[0] != rows.cols) {
+    throw ArgumentError(message("[dense] kernel has shape ", to_string(kernel.shape()),
+                                ", expected [", rows.cols, ", N] for x of shape ",
+                                to_string(x.shape())));
+  }
+  if (bias.empty()) return;
+  require_same_kind("dense", "bias", x, bias);
+  if (bias.shape() != Shape{kernel.shape()[1]}) {
+    throw ArgumentError(message("[dense] bias has shape ", to_string(bias.shape()), ", expected [",
+                                kernel.shape()[1], "]"));
+  }
+}
+
+DeviceArray bias_gradient(const Sizes& size, const DeviceArray& dy) {
+  DeviceArray gradient = make(dy, dy.dtype(), {size.n});
+  dy.device().column_sum(dy.dtype(), size.m, size.n, dy.data(), gradient.mutable_data());
+  return gradient;
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  require_matrix("a", a);
+  require_matrix("b", b);
+  require_same_kind("matmul", "b", a, b);
+  const std::size_t ta = options.transpose_a, tb = options.transpose_b;
+  const Sizes size{a.shape()[ta], b.shape()[1 - tb], a.shape()[1 - ta]};
+  if (b.shape()[tb] != size.k) {
+    throw ArgumentError(message("[matmul] b has shape ", to_string(b.shape()), ", expected ",
+                                size.k, " at dimension ", tb, " for a of shape ",
+                                to_string(a.shape())));
+  }
+  DeviceArray c = run_matmul(a.value(), {size.m, size.n},
+                             {.m = size.m,
+                              .n = size.n,
+                              .k = size.k,
+                              .a = a.value().data(),
+                              .b = b.value().data(),
+                              .transpose_a = options.transpose_a,
+                              .transpose_b = options.transpose_b});
+  const bool want_a = a.tracked(), want_b = b.tracked();
+  return record_one("matmul", {a, b}, std::move(c),
+                    [=, a = want_b ? a.value() : DeviceArray(),
+                     b = want_a ? b.value() : DeviceArray()](const DeviceArray& dc) {
+                      std::vector<DeviceArray> gradients(2);
+                      if (want_a) gradients[0] = gradient_of_a(size, options, b, dc);
+                      if (want_b) gradients[1] = gradient_of_b(size, options, a, dc);
+                      return gradients;
+                    });
+}
+
+Tensor dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
+  check_dense(x, kernel, bias);
+  const Matrix rows = as_rows("dense", "x", x);
+  const Sizes size{rows.rows, kernel.shape()[1], rows.cols};
+  Shape shape = x.shape();
+  shape.back() = size.n;
+  DeviceArray y = run_matmul(x.value(), shape,
+                             {.m = size.m,
+                              .n = size.n,
+                              .k = size.k,
+                              .a = x.value().data(),
+                              .b = kernel.value().data(),
+                              .bias = bias.empty() ? nullptr : bias.value().data()});
+  const bool want_x = x.tracked(), want_kernel = kernel.tracked(), want_bias = bias.tracked();
+  return record_one("dense", {x, kernel, bias}, std::move(y),
+                    [=, x_shape = x.shape(), x = want_kernel ? x.value() : DeviceArray(),
+                     kernel = want_x ? kernel.value() : DeviceArray()](const DeviceArray& dy) {
+                      std::vector<DeviceArray> gradients(3);
+                      if (want_x) {
+                        gradients[0] = gradient_of_a(size, {}, kernel, dy).reshaped(x_shape);
+                      }
+                      if (want_kernel) gradients[1] = gradient_of_b(size, {}, x, dy);
+                      if (want_bias) gradients[2] = bias_gradient(size, dy);
+                      return gradients;
+                    });
+}
+
+}  // namespace openrnn::ops

@@ -1,0 +1,183 @@
+#include <limits>
+
+#include "openrnn/ops.h"
+#include "ops/support.h"
+
+namespace openrnn::ops {
+namespace {
+
+constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
+
+// [A, B, ..] to [B, A, ..].
+DeviceArray swapped(const DeviceArray& x) {
+  Shape shape = x.shape();
+  std::swap(shape[0], shape[1]);
+  DeviceArray y = make(x, x.dtype(), std::move(shape));
+  const auto a = static_cast<std::size_t>(x.shape()[0]), b = static_cast<std::size_t>(x.shape()[1]);
+  if (y.size_bytes() == 0) return y;
+  const std::size_t inner = y.size_bytes() / (a * b);
+  for (std::size_t i = 0; i < a; ++i) {
+    x.device().copy({.count = static_cast<std::int64_t>(b),
+                     .bytes = inner,
+                     .from = static_cast<const std::byte*>(x.data()) + i * b * inner,
+                     .from_stride = inner,
+                     .to = static_cast<std::byte*>(y.mutable_data()) + i * inner,
+                     .to_stride = a * inner});
+  }
+  return y;
+}
+
+DeviceArray gathered(const DeviceArray& table, std::int64_t cols, const DeviceArray& indices,
+                     Shape shape) {
+  DeviceArray out = make(table, table.dtype(), std::move(shape));
+  table.device().gather_rows(table.dtype(), indices.size(), cols, table.data(),
+                             static_cast<const std::int32_t*>(indices.data()), out.mutable_data());
+  return out;
+}
+
+// Copies runs of rows from a where `choose` is `wanted`; the other rows of `to` stay.
+void copy_chosen(const std::vector<bool>& choose, bool wanted, const DeviceArray& from,
+                 DeviceArray& to) {
+  const std::size_t row = choose.empty() ? 0 : to.size_bytes() / choose.size();
+  for (std::size_t begin = 0, end; begin < choose.size(); begin = end) {
+    for (end = begin; end < choose.size() && choose[end] == choose[begin];) ++end;
+    if (choose[begin] != wanted) continue;
+    from.device().copy({.count = 1,
+                        .bytes = (end - begin) * row,
+                        .from = static_cast<const std::byte*>(from.data()) + begin * row,
+                        .from_stride = 0,
+                        .to = static_cast<std::byte*>(to.mutable_data()) + begin * row,
+                        .to_stride = 0});
+  }
+}
+
+DeviceArray masked_rows(const std::vector<bool>& choose, bool wanted, const DeviceArray& from) {
+  DeviceArray to = DeviceArray::zeros(from.device(), from.dtype(), from.shape());
+  copy_chosen(choose, wanted, from, to);
+  return to;
+}
+
+void check_lengths(const std::vector<std::int32_t>& lengths, std::int64_t max_time,
+                   std::int64_t batch) {
+  if (static_cast<std::int64_t>(lengths.size()) != batch) {
+    throw ArgumentError(message("[reverse_sequence] ", lengths.size(), " lengths, expected ", batch,
+                                ", one a row"));
+  }
+  for (std::size_t b = 0; b < lengths.size(); ++b) {
+    if (lengths[b] < 0 || lengths[b] > max_time) {
+      throw ArgumentError(message("[reverse_sequence] lengths[", b, "] is ", lengths[b],
+                                  ", expected 0 to ", max_time));
+    }
+  }
+}
+
+// For each row of [T * B] (or [B * T]) the row that takes its place; its own inverse.
+Array reversal(const std::vector<std::int32_t>& lengths, std::int64_t max_time, std::int64_t batch,
+               bool time_major) {
+  Array indices(DType::kInt32, {max_time * batch});
+  const std::span<std::int32_t> to = indices.as<std::int32_t>();
+  const auto place = [&](std::int64_t t, std::int64_t b) {
+    return time_major ? t * batch + b : b * max_time + t;
+  };
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const std::int64_t length = lengths.empty() ? max_time : lengths[static_cast<std::size_t>(b)];
+    for (std::int64_t t = 0; t < max_time; ++t) {
+      const std::int64_t source = t < length ? length - 1 - t : t;
+      to[static_cast<std::size_t>(place(t, b))] = static_cast<std::int32_t>(place(source, b));
+    }
+  }
+  return indices;
+}
+
+void require_two_leading(const char* call, const Tensor& x) {
+  require_floating(call, "x", x);
+  if (x.shape().size() >= 2) return;
+  throw ArgumentError(message("[", call, "] x has shape ", to_string(x.shape()),
+                              ", expected at least 2 dimensions"));
+}
+
+}  // namespace
+
+Tensor transpose_leading(const Tensor& x) {
+  require_two_leading("transpose_leading", x);
+  return record_one("transpose_leading", {x}, swapped(x.value()),
+                    [](const DeviceArray& dy) { return std::vector{swapped(dy)}; });
+}
+
+Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& lengths,
+                        bool time_major) {
+  require_two_leading("reverse_sequence", x);
+  const std::int64_t max_time = x.shape()[time_major ? 0 : 1];
+  const std::int64_t batch = x.shape()[time_major ? 1 : 0];
+  if (!lengths.empty()) check_lengths(lengths, max_time, batch);
+  if (max_time > 0 && batch > kMostRows / max_time) {
+    throw ArgumentError(message("[reverse_sequence] x has ", max_time, " times ", batch,
+                                " rows, expected at most ", kMostRows));
+  }
+  const std::int64_t cols = span_size(x.shape(), 2, x.shape().size());
+  const DeviceArray indices = DeviceArray::from_host(
+      x.value().device(), reversal(lengths, max_time, batch, time_major).view());
+  return record_one(
+      "reverse_sequence", {x}, gathered(x.value(), cols, indices, x.shape()),
+      [=](const DeviceArray& dy) { return std::vector{gathered(dy, cols, indices, dy.shape())}; });
+}
+
+Tensor select_rows(const std::vector<bool>& choose, const Tensor& a, const Tensor& b) {
+  require_same("select_rows", a, b);
+  if (a.shape().empty() || a.shape()[0] != static_cast<std::int64_t>(choose.size())) {
+    throw ArgumentError(message("[select_rows] a has shape ", to_string(a.shape()), ", expected ",
+                                choose.size(), " rows, one a choice"));
+  }
+  DeviceArray out = make(a, a.dtype(), a.shape());
+  copy_chosen(choose, true, a.value(), out);
+  copy_chosen(choose, false, b.value(), out);
+  const bool want_a = a.tracked(), want_b = b.tracked();
+  return record_one("select_rows", {a, b}, std::move(out), [=](const DeviceArray& dy) {
+    std::vector<DeviceArray> gradients(2);
+    if (want_a) gradients[0] = masked_rows(choose, true, dy);
+    if (want_b) gradients[1] = masked_rows(choose, false, dy);
+    return gradients;
+  });
+}
+
+Tensor embedding_lookup(const Tensor& table, const Tensor& indices) {
+  require_floating("embedding_lookup", "table", table);
+  if (table.shape().size() != 2) {
+    throw ArgumentError(message("[embedding_lookup] table has shape ", to_string(table.shape()),
+                                ", expected 2 dimensions"));
+  }
+  require_indices("embedding_lookup", "indices", indices, 0, table.shape()[0]);
+  const std::int64_t cols = table.shape()[1];
+  Shape shape = indices.shape();
+  shape.push_back(cols);
+  return record_one(
+      "embedding_lookup", {table}, gathered(table.value(), cols, indices.value(), std::move(shape)),
+      [=, table_shape = table.shape(), indices = indices.value()](const DeviceArray& dy) {
+        DeviceArray gradient = DeviceArray::zeros(dy.device(), dy.dtype(), table_shape);
+        dy.device().scatter_add_rows(dy.dtype(), indices.size(), cols, dy.data(),
+                                     static_cast<const std::int32_t*>(indices.data()),
+                                     gradient.mutable_data());
+        return std::vector{gradient};
+      });
+}
+
+Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) {
+  if (depth < 1 || !is_floating(dtype)) {
+    throw ArgumentError(message("[one_hot] depth is ", depth, " and dtype ", dtype_name(dtype),
+                                ", expected at least 1 and a floating dtype"));
+  }
+  require_indices("one_hot", "indices", indices, std::numeric_limits<std::int32_t>::min(), depth);
+  Shape shape = indices.shape();
+  shape.push_back(depth);
+  Array rows(DType::kFloat32, std::move(shape));
+  const Array host = indices.to_host();
+  const std::span<const std::int32_t> places = host.as<std::int32_t>();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] < 0) continue;
+    rows.as<float>()[i * static_cast<std::size_t>(depth) + static_cast<std::size_t>(places[i])] = 1;
+  }
+  return Tensor(
+      DeviceArray::from_host(indices.value().device(), openrnn::cast(rows.view(), dtype).view()));
+}
+
+}  // namespace openrnn::ops

@@ -1,0 +1,196 @@
+#include <algorithm>
+
+#include "openrnn/ops.h"
+#include "ops/support.h"
+
+namespace openrnn::ops {
+namespace {
+
+// The bytes of one array around an axis: `outer` blocks, each of `steps` times `inner` bytes.
+struct AxisBlocks {
+  std::int64_t outer = 1, steps = 1;
+  std::size_t inner = 0;
+
+  AxisBlocks(const Shape& shape, std::size_t axis, DType dtype)
+      : outer(span_size(shape, 0, axis)),
+        steps(shape[axis]),
+        inner(static_cast<std::size_t>(span_size(shape, axis + 1, shape.size())) *
+              dtype_size(dtype)) {}
+  std::size_t stride() const { return static_cast<std::size_t>(steps) * inner; }
+};
+
+std::size_t checked_axis(const char* call, std::int64_t axis, std::size_t rank) {
+  const auto dimensions = static_cast<std::int64_t>(rank);
+  const std::int64_t from_start = axis < 0 ? axis + dimensions : axis;
+  if (from_start >= 0 && from_start < dimensions) return static_cast<std::size_t>(from_start);
+  throw ArgumentError(
+      message("[", call, "] axis is ", axis, ", expected ", -dimensions, " to ", dimensions - 1));
+}
+
+const std::byte* bytes_of(const DeviceArray& array) {
+  return static_cast<const std::byte*>(array.data());
+}
+std::byte* bytes_of(DeviceArray& array) { return static_cast<std::byte*>(array.mutable_data()); }
+
+// Steps [begin, begin + size) of `from` along the axis, as an array of their own.
+DeviceArray cut(const DeviceArray& from, std::size_t axis, std::int64_t begin, std::int64_t size) {
+  Shape shape = from.shape();
+  shape[axis] = size;
+  DeviceArray part = make(from, from.dtype(), std::move(shape));
+  const AxisBlocks whole(from.shape(), axis, from.dtype());
+  const std::size_t bytes = static_cast<std::size_t>(size) * whole.inner;
+  from.device().copy({.count = whole.outer,
+                      .bytes = bytes,
+                      .from = bytes_of(from) + static_cast<std::size_t>(begin) * whole.inner,
+                      .from_stride = whole.stride(),
+                      .to = part.mutable_data(),
+                      .to_stride = bytes});
+  return part;
+}
+
+// Writes `part` at steps [begin, ..) of `to`.
+void paste(const DeviceArray& part, std::size_t axis, std::int64_t begin, DeviceArray& to) {
+  const AxisBlocks whole(to.shape(), axis, to.dtype());
+  const AxisBlocks piece(part.shape(), axis, part.dtype());
+  part.device().copy({.count = whole.outer,
+                      .bytes = piece.stride(),
+                      .from = part.data(),
+                      .from_stride = piece.stride(),
+                      .to = bytes_of(to) + static_cast<std::size_t>(begin) * whole.inner,
+                      .to_stride = whole.stride()});
+}
+
+Shape resolved(const Tensor& x, Shape shape) {
+  const auto unknown = std::find(shape.begin(), shape.end(), -1);
+  const std::int64_t size = x.value().size();
+  if (unknown != shape.end()) {
+    *unknown = 1;
+    const bool fits = std::find(shape.begin(), shape.end(), -1) == shape.end();
+    const std::int64_t known = fits ? shape_size(shape) : 0;
+    *unknown = known > 0 && size % known == 0 ? size / known : -1;
+  }
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t each) { return each < 0; }) ||
+      shape_size(shape) != size) {
+    throw ArgumentError(message("[reshape] shape is ", to_string(shape), ", expected ", size,
+                                " elements as in ", to_string(x.shape())));
+  }
+  return shape;
+}
+
+// Shapes of parts that differ along the axis alone.
+void check_parts(const std::vector<Tensor>& parts, std::size_t axis) {
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    require_same_kind("concat", message("parts[", i, "]"), parts[0], parts[i]);
+    Shape shape = parts[i].shape();
+    if (axis < shape.size()) shape[axis] = parts[0].shape()[axis];
+    if (shape != parts[0].shape()) {
+      throw ArgumentError(message("[concat] parts[", i, "] has shape ", to_string(parts[i].shape()),
+                                  ", expected ", to_string(parts[0].shape()), " but for dimension ",
+                                  axis));
+    }
+  }
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  if (x.empty()) throw ArgumentError("[reshape] x is empty, expected a tensor");
+  return record_one(
+      "reshape", {x}, x.value().reshaped(resolved(x, shape)),
+      [from = x.shape()](const DeviceArray& dy) { return std::vector{dy.reshaped(from)}; });
+}
+
+Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
+  if (parts.empty()) throw ArgumentError("[concat] no parts, expected at least one");
+  require_floating("concat", "parts[0]", parts[0]);
+  const std::size_t along = checked_axis("concat", axis, parts[0].shape().size());
+  check_parts(parts, along);
+  std::vector<std::int64_t> begins, sizes;
+  Shape shape = parts[0].shape();
+  shape[along] = 0;
+  for (const Tensor& part : parts) {
+    begins.push_back(shape[along]);
+    sizes.push_back(part.shape()[along]);
+    shape[along] += sizes.back();
+  }
+  DeviceArray whole = make(parts[0], parts[0].dtype(), std::move(shape));
+  for (std::size_t i = 0; i < parts.size(); ++i) paste(parts[i].value(), along, begins[i], whole);
+  return record_one("concat", parts, std::move(whole),
+                    [along, begins, sizes](const DeviceArray& dy) {
+                      std::vector<DeviceArray> gradients;
+                      for (std::size_t i = 0; i < begins.size(); ++i) {
+                        gradients.push_back(cut(dy, along, begins[i], sizes[i]));
+                      }
+                      return gradients;
+                    });
+}
+
+std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
+                          const std::vector<std::int64_t>& sizes) {
+  require_floating("split", "x", x);
+  const std::size_t along = checked_axis("split", axis, x.shape().size());
+  std::int64_t total = 0;
+  for (const std::int64_t size : sizes) total += size < 0 ? x.shape()[along] + 1 : size;
+  if (total != x.shape()[along]) {
+    throw ArgumentError(
+        message("[split] sizes are ", to_string(sizes), ", expected a sum of ", x.shape()[along]));
+  }
+  std::vector<DeviceArray> parts;
+  std::int64_t begin = 0;
+  for (const std::int64_t size : sizes) {
+    parts.push_back(cut(x.value(), along, begin, size));
+    begin += size;
+  }
+  return record("split", {x}, std::move(parts),
+                [along, sizes, dtype = x.dtype(),
+                 shape = x.shape()](const std::vector<DeviceArray>& gradients) {
+                  const auto first = std::find_if(gradients.begin(), gradients.end(),
+                                                  [](const auto& dy) { return !dy.empty(); });
+                  DeviceArray dx = DeviceArray::zeros(first->device(), dtype, shape);
+                  std::int64_t at = 0;
+                  for (std::size_t i = 0; i < gradients.size(); ++i) {
+                    if (!gradients[i].empty()) paste(gradients[i], along, at, dx);
+                    at += sizes[i];
+                  }
+                  return std::vector{dx};
+                });
+}
+
+Tensor slice(const Tensor& x, const SliceRange& range) {
+  require_floating("slice", "x", x);
+  const std::size_t along = checked_axis("slice", range.axis, x.shape().size());
+  const std::int64_t steps = x.shape()[along];
+  if (range.begin < 0 || range.size < 0 || range.begin > steps - range.size) {
+    throw ArgumentError(message("[slice] begin is ", range.begin, " and size ", range.size,
+                                ", expected a range within 0 to ", steps));
+  }
+  return record_one("slice", {x}, cut(x.value(), along, range.begin, range.size),
+                    [=, shape = x.shape()](const DeviceArray& dy) {
+                      DeviceArray dx = DeviceArray::zeros(dy.device(), dy.dtype(), shape);
+                      paste(dy, along, range.begin, dx);
+                      return std::vector{dx};
+                    });
+}
+
+Tensor stack(const std::vector<Tensor>& parts) {
+  if (parts.empty()) throw ArgumentError("[stack] no parts, expected at least one");
+  std::vector<Tensor> rows;
+  for (const Tensor& part : parts) {
+    Shape shape = part.shape();
+    shape.insert(shape.begin(), 1);
+    rows.push_back(reshape(part, shape));
+  }
+  return concat(rows, 0);
+}
+
+std::vector<Tensor> unstack(const Tensor& x) {
+  require_floating("unstack", "x", x);
+  checked_axis("unstack", 0, x.shape().size());
+  std::vector<Tensor> parts =
+      split(x, 0, std::vector<std::int64_t>(static_cast<std::size_t>(x.shape()[0]), 1));
+  const Shape shape(x.shape().begin() + 1, x.shape().end());
+  for (Tensor& part : parts) part = reshape(part, shape);
+  return parts;
+}
+
+}  // namespace openrnn::ops

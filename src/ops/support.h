@@ -1,0 +1,42 @@
+// What the operations share: checks, results and records.
+#pragma once
+
+#include "base/message.h"
+#include "openrnn/graph.h"
+
+namespace openrnn::ops {
+
+/// Throws: ArgumentError unless the tensor has a value of a floating dtype.
+void require_floating(std::string_view call, std::string_view name, const Tensor& tensor);
+/// Throws: ArgumentError unless both are floating, of one dtype, shape and device.
+void require_same(std::string_view call, const Tensor& a, const Tensor& b);
+/// Throws: ArgumentError unless b has the dtype and device of a.
+void require_same_kind(std::string_view call, std::string_view name, const Tensor& a,
+                       const Tensor& b);
+/// Throws: ArgumentError unless the tensor is int32 with elements in [least, end); names the
+/// position and the value of the first other one.
+void require_indices(std::string_view call, std::string_view name, const Tensor& indices,
+                     std::int32_t least, std::int64_t end);
+
+/// A new array on the device of `like`, not cleared.
+DeviceArray make(const Tensor& like, DType dtype, Shape shape);
+DeviceArray make(const DeviceArray& like, DType dtype, Shape shape);
+/// One value as a scalar.
+DeviceArray make_scalar(const Device& device, DType dtype, double value);
+/// float64 for float64, else float32: the dtype of sums and losses.
+DType wide_dtype(DType dtype);
+
+/// The product of the dimensions in [begin, end).
+std::int64_t span_size(const Shape& shape, std::size_t begin, std::size_t end);
+/// Rows and the last dimension. Throws: ArgumentError for a scalar.
+struct Matrix {
+  std::int64_t rows = 0, cols = 0;
+};
+Matrix as_rows(std::string_view call, std::string_view name, const Tensor& tensor);
+
+/// record for an operation with one output.
+using OneBackward = std::function<std::vector<DeviceArray>(const DeviceArray& gradient)>;
+Tensor record_one(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,
+                  OneBackward backward);
+
+}  // namespace openrnn::ops
