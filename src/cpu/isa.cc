@@ -1,0 +1,78 @@
+#include "cpu/isa.h"
+
+#include <atomic>
+#include <cstdlib>
+
+#include "base/message.h"
+#include "cpu/kernels/kernels.h"
+#include "openrnn/base.h"
+
+namespace openrnn::cpu {
+namespace {
+
+bool processor_runs(std::string_view name) {
+#if defined(__x86_64__)
+  if (name == "avx2") {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c");
+  }
+  if (name == "avx512") {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("f16c");
+  }
+#endif
+  return name == "scalar" || name == "neon";
+}
+
+// Widest last; those of another processor family are null.
+std::vector<const KernelTable*> usable_tables() {
+  std::vector<const KernelTable*> usable;
+  for (const KernelTable* table :
+       {scalar_kernels(), neon_kernels(), avx2_kernels(), avx512_kernels()}) {
+    if (table && processor_runs(table->name)) usable.push_back(table);
+  }
+  return usable;
+}
+
+const KernelTable& find_table(std::string_view call, std::string_view name) {
+  std::string known;
+  for (const KernelTable* table : usable_tables()) {
+    if (table->name == name) return *table;
+    known += message(known.empty() ? "" : ", ", table->name);
+  }
+  throw EngineError(message("[", call, "] instruction set is '", name,
+                            "', expected one that this processor runs: ", known));
+}
+
+const KernelTable& first_choice() {
+  const char* forced = std::getenv("OPENRNN_ISA");
+  if (forced && *forced) return find_table("OPENRNN_ISA", forced);
+  return *usable_tables().back();
+}
+
+std::atomic<const KernelTable*> chosen{nullptr};
+
+}  // namespace
+
+const KernelTable& kernels() {
+  const KernelTable* table = chosen.load(std::memory_order_acquire);
+  if (table) return *table;
+  const KernelTable& first = first_choice();
+  // A force_isa in between wins.
+  return chosen.compare_exchange_strong(table, &first) ? first : *table;
+}
+
+std::string_view isa_name() { return kernels().name; }
+
+std::vector<std::string_view> available_isas() {
+  std::vector<std::string_view> names;
+  for (const KernelTable* table : usable_tables()) names.emplace_back(table->name);
+  return names;
+}
+
+void force_isa(std::string_view name) {
+  chosen.store(&find_table("force_isa", name), std::memory_order_release);
+}
+
+}  // namespace openrnn::cpu

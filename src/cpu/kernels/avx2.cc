@@ -1,0 +1,35 @@
+// The kernels for x86-64 with AVX2, FMA and F16C.
+#include "cpu/kernels/kernels.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+
+namespace openrnn::cpu::avx2 {
+#include "cpu/kernels/vec_avx2.h"
+// The bodies build on the vector type above.
+#include "cpu/kernels/body/math_body.h"
+#include "cpu/kernels/body/product_body.h"
+// The cells build on the products.
+#include "cpu/kernels/body/backward_body.h"
+#include "cpu/kernels/body/forward_body.h"
+// The table lists them all.
+#include "cpu/kernels/body/table_body.h"
+}  // namespace openrnn::cpu::avx2
+
+namespace openrnn::cpu {
+const KernelTable* avx2_kernels() {
+  static constexpr KernelTable kTable{"avx2",
+                                      avx2::table_of<avx2::F32>(),
+                                      avx2::table_of<avx2::F64>(),
+                                      avx2::widen,
+                                      avx2::narrow,
+                                      avx2::round_all};
+  return &kTable;
+}
+}  // namespace openrnn::cpu
+
+#else
+namespace openrnn::cpu {
+const KernelTable* avx2_kernels() { return nullptr; }
+}  // namespace openrnn::cpu
+#endif

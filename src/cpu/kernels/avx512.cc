@@ -1,0 +1,41 @@
+// The kernels for x86-64 with AVX-512 F, VL, DQ and BW.
+#include "cpu/kernels/kernels.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 warns about the undefined vectors of its own intrinsics.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+
+namespace openrnn::cpu::avx512 {
+#include "cpu/kernels/vec_avx512.h"
+// The bodies build on the vector type above.
+#include "cpu/kernels/body/math_body.h"
+#include "cpu/kernels/body/product_body.h"
+// The cells build on the products.
+#include "cpu/kernels/body/backward_body.h"
+#include "cpu/kernels/body/forward_body.h"
+// The table lists them all.
+#include "cpu/kernels/body/table_body.h"
+}  // namespace openrnn::cpu::avx512
+
+namespace openrnn::cpu {
+const KernelTable* avx512_kernels() {
+  static constexpr KernelTable kTable{"avx512",
+                                      avx512::table_of<avx512::F32>(),
+                                      avx512::table_of<avx512::F64>(),
+                                      avx512::widen,
+                                      avx512::narrow,
+                                      avx512::round_all};
+  return &kTable;
+}
+}  // namespace openrnn::cpu
+
+#else
+namespace openrnn::cpu {
+const KernelTable* avx512_kernels() { return nullptr; }
+}  // namespace openrnn::cpu
+#endif

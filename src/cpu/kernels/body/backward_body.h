@@ -1,0 +1,151 @@
+// One step of backward: dh = carry + da R (+ dy), and the gate gradients of the same units while
+// dh is at hand. Included inside the namespace of an instruction set.
+#pragma once
+
+/// Units [unit, unit + count) of one row.
+struct GradPlace {
+  int64_t row, unit, count;
+};
+
+template <class V>
+struct LstmGrad {
+  using T = typename V::T;
+
+  /// Whether the clamp let the cell through: 1 or 0.
+  static V passed(const BackwardStep<T>& s, V raw) {
+    const V zero = V::broadcast(T(0)), one = V::broadcast(T(1));
+    const V low = V::broadcast(s.clip_low), high = V::broadcast(s.clip_high);
+    return select_less(raw, low, zero, select_less(high, raw, zero, one));
+  }
+  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+    const V one = V::broadcast(T(1)), zero = V::broadcast(T(0));
+    const T* gates = s.gates[at.row] + at.unit;
+    const V i = load_some<V>(gates, at.count);
+    const V f = load_some<V>(gates + s.units, at.count);
+    const V g = load_some<V>(gates + 2 * s.units, at.count);
+    const V o = load_some<V>(gates + 3 * s.units, at.count);
+    const V c_prev = load_some<V>(s.c_prev[at.row] + at.unit, at.count);
+    T* carried = s.dc[at.row] + at.unit;
+    const V tc = tanh(load_some<V>(s.c[at.row] + at.unit, at.count));
+    V dc = fma(dh * o, fma(zero - tc, tc, one), load_some<V>(carried, at.count));
+    if (s.clip) dc = dc * passed(s, fma(f, c_prev, i * g));
+    T* da = s.da[at.row] + at.unit;
+    store_some<V>((dc * g) * (i * (one - i)), da, at.count);
+    store_some<V>((dc * c_prev) * (f * (one - f)), da + s.units, at.count);
+    store_some<V>((dc * i) * fma(zero - g, g, one), da + 2 * s.units, at.count);
+    store_some<V>((dh * tc) * (o * (one - o)), da + 3 * s.units, at.count);
+    store_some<V>(dc * f, carried, at.count);
+  }
+};
+
+/// The row of gate gradients is [n, r, z, n * r]: the first three are the input's side, the last
+/// three the recurrent side.
+template <class V>
+struct GruGrad {
+  using T = typename V::T;
+
+  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+    const V one = V::broadcast(T(1)), zero = V::broadcast(T(0));
+    const T* gates = s.gates[at.row] + at.unit;
+    const V r = load_some<V>(gates, at.count);
+    const V z = load_some<V>(gates + s.units, at.count);
+    const V n = load_some<V>(gates + 2 * s.units, at.count);
+    const V hn = load_some<V>(gates + 3 * s.units, at.count);
+    const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
+    const V dn = (dh * (one - z)) * fma(zero - n, n, one);
+    const V dz = (dh * (old - n)) * (z * (one - z));
+    const V dr = (dn * hn) * (r * (one - r));
+    T* da = s.da[at.row] + at.unit;
+    store_some<V>(dn, da, at.count);
+    store_some<V>(dr, da + s.units, at.count);
+    store_some<V>(dz, da + 2 * s.units, at.count);
+    store_some<V>(dn * r, da + 3 * s.units, at.count);
+    store_some<V>(dh * z, s.carry[at.row] + at.unit, at.count);
+  }
+};
+
+template <class V>
+struct TanhGrad {
+  using T = typename V::T;
+  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+    const V h = load_some<V>(s.gates[at.row] + at.unit, at.count);
+    const V slope = fma(V::broadcast(T(0)) - h, h, V::broadcast(T(1)));
+    store_some<V>(dh * slope, s.da[at.row] + at.unit, at.count);
+  }
+};
+
+template <class V>
+struct ReluGrad {
+  using T = typename V::T;
+  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+    const V h = load_some<V>(s.gates[at.row] + at.unit, at.count);
+    const V zero = V::broadcast(T(0));
+    store_some<V>(select_less(zero, h, dh, zero), s.da[at.row] + at.unit, at.count);
+  }
+};
+
+template <class V, class Grad>
+void finish_gradients(const BackwardStep<typename V::T>& s, const Group& g, int64_t row,
+                      int64_t rows, const typename V::T* tile) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t n = 0; n < g.vectors * g.panels; ++n, tile += V::kLanes) {
+      const int64_t unit = (g.vector + n) * V::kLanes;
+      const GradPlace at{row + r, unit, s.units - unit};
+      V dh = V::load(tile);
+      if (s.dy) dh = dh + load_some<V>(s.dy[row + r] + unit, at.count);
+      Grad::finish(s, at, dh);
+    }
+  }
+}
+
+template <class V>
+void load_carry(const BackwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
+                typename V::T* tile) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t n = 0; n < g.vectors * g.panels; ++n, tile += V::kLanes) {
+      const int64_t unit = (g.vector + n) * V::kLanes;
+      load_some<V>(s.carry[row + r] + unit, s.units - unit).store(tile);
+    }
+  }
+}
+
+template <class V, class Grad>
+void backward_step(const BackwardStep<typename V::T>& s) {
+  using T = typename V::T;
+  constexpr int L = V::kLanes;
+  Scratch<T, L> scratch;
+  for (T& zero : scratch.zeros) zero = T(0);
+  Walk<T> walk(s.w, s.rows);
+  Group g;
+  while (walk.next(g)) {
+    const RowBlocks blocks(s.rows, Tiles<V>::most_rows(g.vectors));
+    const int64_t width = g.vectors * L;
+    TileCall<T> tile{};
+    tile.k = s.w.k;
+    tile.a_step = 1;
+    tile.b = walk.weights(g) + g.vector % s.w.width * L;
+    tile.b_step = s.w.b_step;
+    tile.b_panel = s.w.b_panel;
+    tile.start = scratch.zeros;
+    tile.out = scratch.tile;
+    tile.out_row = width * g.panels;
+    tile.out_panel = width;
+    if (s.start_at_carry) {
+      tile.start = scratch.tile;
+      tile.start_row = tile.out_row;
+      tile.start_panel = width;
+    }
+    int64_t row = 0;
+    for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
+      const int64_t rows = blocks.size(block);
+      tile.a = s.a + row;
+      if (s.start_at_carry) load_carry<V>(s, g, row, rows, scratch.tile);
+      if (g.panels == 2) {
+        Tiles<V>::run_pair(g.vectors, tile);
+      } else {
+        Tiles<V>::run(rows, g.vectors, tile);
+      }
+      finish_gradients<V, Grad>(s, g, row, rows, scratch.tile);
+    }
+  }
+}

@@ -1,0 +1,145 @@
+// One step forward: the recurrent product, and the cell finished while its tile is in the cache.
+// Included inside the namespace of an instruction set.
+#pragma once
+
+/// What a cell needs to finish `count` units of one row.
+template <class T>
+struct CellPlace {
+  int64_t row, unit, count;
+  const T* tile;  // [gates][lanes], the recurrent chains
+  const T* pre;   // [gates][lanes], what they started from
+};
+
+template <class V>
+struct LstmCell {
+  using T = typename V::T;
+  static constexpr int kGates = 4;
+  static constexpr bool kSplitNew = false;
+
+  static void save(const ForwardStep<T>& s, const CellPlace<T>& at, V i, V f, V g, V o) {
+    T* gates = s.gates[at.row] + at.unit;
+    store_some<V>(i, gates, at.count);
+    store_some<V>(f, gates + s.units, at.count);
+    store_some<V>(g, gates + 2 * s.units, at.count);
+    store_some<V>(o, gates + 3 * s.units, at.count);
+  }
+  static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
+    constexpr int L = V::kLanes;
+    const V i = sigmoid(V::load(at.tile));
+    const V f = sigmoid(V::load(at.tile + L));
+    const V g = tanh(V::load(at.tile + 2 * L));
+    const V o = sigmoid(V::load(at.tile + 3 * L));
+    V c = fma(f, load_some<V>(s.c_prev[at.row] + at.unit, at.count), i * g);
+    if (s.clip) {
+      const V low = V::broadcast(s.clip_low), high = V::broadcast(s.clip_high);
+      c = select_less(c, low, low, select_less(high, c, high, c));
+    }
+    if (s.round_c) c = round_half(c);
+    V h = o * tanh(c);
+    if (s.round_h) h = round_half(h);
+    if (s.gates) save(s, at, i, f, g, o);
+    store_some<V>(c, s.c[at.row] + at.unit, at.count);
+    store_some<V>(h, s.h[at.row] + at.unit, at.count);
+  }
+};
+
+template <class V>
+struct GruCell {
+  using T = typename V::T;
+  static constexpr int kGates = 3;
+  static constexpr bool kSplitNew = true;
+
+  static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
+    constexpr int L = V::kLanes;
+    const V r = sigmoid(V::load(at.tile));
+    const V z = sigmoid(V::load(at.tile + L));
+    const V hn = V::load(at.tile + 2 * L);
+    const V n = tanh(fma(r, hn, V::load(at.pre + 2 * L)));
+    const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
+    // z = 1 keeps the old state exactly.
+    V h = fma(z, old, (V::broadcast(T(1)) - z) * n);
+    if (s.round_h) h = round_half(h);
+    if (s.gates) {
+      T* gates = s.gates[at.row] + at.unit;
+      store_some<V>(r, gates, at.count);
+      store_some<V>(z, gates + s.units, at.count);
+      store_some<V>(n, gates + 2 * s.units, at.count);
+      store_some<V>(hn, gates + 3 * s.units, at.count);
+    }
+    store_some<V>(h, s.h[at.row] + at.unit, at.count);
+  }
+};
+
+template <class V>
+inline V relu(V x) {
+  const V zero = V::broadcast(0);
+  return keep_nan(x, select_less(zero, x, x, zero));
+}
+
+template <class V, V (*activation)(V)>
+struct PlainCell {
+  using T = typename V::T;
+  static constexpr int kGates = 1;
+  static constexpr bool kSplitNew = false;
+
+  static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
+    V h = activation(V::load(at.tile));
+    if (s.gates) store_some<V>(h, s.gates[at.row] + at.unit, at.count);
+    if (s.round_h) h = round_half(h);
+    store_some<V>(h, s.h[at.row] + at.unit, at.count);
+  }
+};
+
+template <class V, class Cell>
+void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
+                  const typename V::T* tile, const typename V::T* pre) {
+  constexpr int L = V::kLanes;
+  const int64_t width = g.vectors * L;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t p = 0; p < g.panels; ++p) {
+      const typename V::T* start = pre + p * s.pre_rows * width + r * width;
+      for (int64_t n = 0; n < g.vectors; n += Cell::kGates, tile += Cell::kGates * L) {
+        const int64_t unit = (g.vector + p * g.vectors + n) / Cell::kGates * L;
+        Cell::finish(s, {row + r, unit, s.units - unit, tile, start + n * L});
+      }
+    }
+  }
+}
+
+template <class V, class Cell>
+void forward_step(const ForwardStep<typename V::T>& s) {
+  using T = typename V::T;
+  constexpr int L = V::kLanes;
+  Scratch<T, L> scratch;
+  Walk<T> walk(s.w, s.rows);
+  Group g;
+  while (walk.next(g)) {
+    const RowBlocks blocks(s.rows, Tiles<V>::most_rows(g.vectors));
+    const int64_t width = g.vectors * L;
+    const T* pre = s.pre + (g.vector - s.w.first) * s.pre_rows * L + s.pre_first * width;
+    TileCall<T> tile{};
+    tile.k = s.w.k;
+    tile.a_step = 1;
+    tile.b = walk.weights(g) + g.vector % s.w.width * L;
+    tile.b_step = s.w.b_step;
+    tile.b_panel = s.w.b_panel;
+    tile.start_row = width;
+    tile.start_panel = s.pre_rows * width;
+    tile.last = Cell::kSplitNew ? s.hn_bias + g.vector / Cell::kGates * L : nullptr;
+    tile.out = scratch.tile;
+    tile.out_row = width * g.panels;
+    tile.out_panel = width;
+    int64_t row = 0;
+    for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
+      const int64_t rows = blocks.size(block);
+      tile.a = s.h_prev + row;
+      tile.start = pre + row * width;
+      if (g.panels == 2) {
+        Tiles<V>::run_pair(g.vectors, tile);
+      } else {
+        Tiles<V>::run(rows, g.vectors, tile);
+      }
+      finish_block<V, Cell>(s, g, row, rows, scratch.tile, pre + row * width);
+    }
+  }
+}

@@ -1,0 +1,290 @@
+// The register tile and the products on it. Every output is one chain of fused multiply-adds with
+// k ascending, so no tile shape changes a bit. Included inside the namespace of an instruction set.
+#pragma once
+
+/// One tile: R rows by P panels of N vectors.
+template <class T>
+struct TileCall {
+  const T* const* a;
+  int64_t a_step;
+  int64_t k;
+  const T* b;
+  int64_t b_step, b_panel;
+  const T* start;
+  int64_t start_row, start_panel;
+  const T* last;  // gru: where the last vector of each panel starts instead, [P][lanes]; or null
+  T* out;
+  int64_t out_row, out_panel;
+};
+
+template <class V, int R, int N, int P>
+void tile(const TileCall<typename V::T>& call) {
+  using T = typename V::T;
+  constexpr int L = V::kLanes;
+  V acc[R][P * N];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int n = 0; n < P * N; ++n) {
+      acc[r][n] = V::load(call.start + r * call.start_row + (n / N) * call.start_panel + n % N * L);
+      if (call.last && n % N == N - 1) acc[r][n] = V::load(call.last + n / N * L);
+    }
+  }
+  const T* a[R];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) a[r] = call.a[r];
+  const T* b = call.b;
+  const int64_t a_step = call.a_step, a_end = call.k * a_step;
+  const int64_t b_step = call.b_step, b_panel = call.b_panel;
+  for (int64_t k = 0; k < a_end; k += a_step, b += b_step) {
+    V w[P * N];
+#pragma GCC unroll 8
+    for (int n = 0; n < P * N; ++n) w[n] = V::load(b + (n / N) * b_panel + n % N * L);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const V x = V::broadcast(a[r][k]);
+#pragma GCC unroll 8
+      for (int n = 0; n < P * N; ++n) acc[r][n] = fma(x, w[n], acc[r][n]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int n = 0; n < P * N; ++n) {
+      acc[r][n].store(call.out + r * call.out_row + (n / N) * call.out_panel + n % N * L);
+    }
+  }
+}
+
+/// Rows of the largest tile with N vectors: accumulators, N weights and a broadcast fit the
+/// registers (without a broadcast of its own where it is a memory operand).
+template <class V, int N>
+constexpr int kTileRows = V::kRegisters == 32 ? (N == 4 ? 6 : 8)
+                                              : (N == 4   ? 3
+                                                 : N == 3 ? 4
+                                                 : N == 2 ? 6
+                                                          : 8);
+constexpr int kMostRows = 8, kMostVectors = 4, kMostPanels = 2;
+
+template <class V>
+struct Tiles {
+  using T = typename V::T;
+  using Function = void (*)(const TileCall<T>&);
+
+  template <int N>
+  static void run_rows(int64_t rows, const TileCall<T>& call) {
+    static constexpr Function kByRows[kMostRows] = {
+        tile<V, 1, N, 1>,
+        tile<V, 2, N, 1>,
+        tile<V, 3, N, 1>,
+        tile < V,
+        kTileRows<V, N> >= 4 ? 4 : 3,
+        N,
+        1 >,
+        tile < V,
+        kTileRows<V, N> >= 5 ? 5 : 3,
+        N,
+        1 >,
+        tile < V,
+        kTileRows<V, N> >= 6 ? 6 : 3,
+        N,
+        1 >,
+        tile < V,
+        kTileRows<V, N> >= 7 ? 7 : 3,
+        N,
+        1 >
+        , tile < V, kTileRows<V, N> >= 8 ? 8 : 3, N, 1 > };
+    kByRows[rows - 1](call);
+  }
+  static void run(int64_t rows, int64_t vectors, const TileCall<T>& call) {
+    switch (vectors) {
+      case 1:
+        return run_rows<1>(rows, call);
+      case 2:
+        return run_rows<2>(rows, call);
+      case 3:
+        return run_rows<3>(rows, call);
+      default:
+        return run_rows<4>(rows, call);
+    }
+  }
+  /// One row alone has too few chains to keep the multipliers busy: two panels at once.
+  static void run_pair(int64_t vectors, const TileCall<T>& call) {
+    static constexpr Function kByVectors[kMostVectors] = {tile<V, 1, 1, 2>, tile<V, 1, 2, 2>,
+                                                          tile<V, 1, 3, 2>, tile<V, 1, 4, 2>};
+    kByVectors[vectors - 1](call);
+  }
+  static int64_t most_rows(int64_t vectors) {
+    constexpr int kRows[kMostVectors] = {kTileRows<V, 1>, kTileRows<V, 2>, kTileRows<V, 3>,
+                                         kTileRows<V, 4>};
+    return kRows[vectors - 1];
+  }
+};
+
+/// Vectors that a tile takes at once: up to the end of a panel, or two whole panels for one row.
+struct Group {
+  int64_t vector, vectors, panels;
+};
+
+/// Walks the vectors of a call in groups, up or down.
+template <class T>
+class Walk {
+ public:
+  Walk(const Panels<T>& w, int64_t rows)
+      : w_(w), pairs_(rows == 1), at_(w.reverse ? w.last : w.first) {}
+  bool next(Group& group) {
+    if (w_.reverse ? at_ <= w_.first : at_ >= w_.last) return false;
+    if (w_.reverse) {
+      const int64_t begin = (at_ - 1) / w_.width * w_.width;
+      group = {begin < w_.first ? w_.first : begin, 0, 1};
+      group.vectors = at_ - group.vector;
+      if (pairs_ && group.vectors == w_.width && begin - w_.width >= w_.first) {
+        group.vector -= w_.width;
+        group.panels = 2;
+      }
+      at_ = group.vector;
+      return true;
+    }
+    const int64_t room = w_.width - at_ % w_.width;
+    group = {at_, room < w_.last - at_ ? room : w_.last - at_, 1};
+    if (pairs_ && group.vectors == w_.width && at_ + 2 * w_.width <= w_.last) group.panels = 2;
+    at_ += group.vectors * group.panels;
+    return true;
+  }
+  const T* weights(const Group& group) const { return w_.b + group.vector / w_.width * w_.b_panel; }
+
+ private:
+  const Panels<T>& w_;
+  bool pairs_;
+  int64_t at_;
+};
+
+/// Splits `rows` into the fewest blocks of at most `most`, as even as can be.
+struct RowBlocks {
+  int64_t count, small, large;  // the first `large` blocks have one row more than `small`
+  RowBlocks(int64_t rows, int64_t most)
+      : count((rows + most - 1) / most),
+        small(count ? rows / count : 0),
+        large(rows - small * count) {}
+  int64_t size(int64_t block) const { return small + (block < large ? 1 : 0); }
+};
+
+template <class V>
+inline V load_some(const typename V::T* p, int64_t n) {
+  return n >= V::kLanes ? V::load(p) : V::load(p, n);
+}
+template <class V>
+inline void store_some(V v, typename V::T* p, int64_t n) {
+  if (n >= V::kLanes) {
+    v.store(p);
+  } else {
+    v.store(p, n);
+  }
+}
+
+/// Room of one tile in memory, and zeros to start from.
+template <class T, int L>
+struct Scratch {
+  alignas(64) T tile[kMostRows * kMostVectors * L];
+  alignas(64) T zeros[kMostVectors * L];
+};
+
+template <class V>
+void load_columns(const ProductCall<typename V::T>& call, const Group& g, int64_t row, int64_t rows,
+                  typename V::T* tile) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t n = 0; n < g.vectors * g.panels; ++n, tile += V::kLanes) {
+      const int64_t column = (g.vector + n) * V::kLanes;
+      load_some<V>(call.c[row + r] + column, call.columns - column).store(tile);
+    }
+  }
+}
+
+template <class V>
+void store_columns(const ProductCall<typename V::T>& call, const Group& g, int64_t row,
+                   int64_t rows, const typename V::T* tile) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t n = 0; n < g.vectors * g.panels; ++n, tile += V::kLanes) {
+      const int64_t column = (g.vector + n) * V::kLanes;
+      if (column < call.columns) {
+        store_some<V>(V::load(tile), call.c[row + r] + column, call.columns - column);
+      }
+    }
+  }
+}
+
+template <class V>
+void product_block(const ProductCall<typename V::T>& call, const Group& g, int64_t row,
+                   int64_t rows, TileCall<typename V::T> tile,
+                   Scratch<typename V::T, V::kLanes>& scratch) {
+  constexpr int L = V::kLanes;
+  const int64_t width = g.vectors * L;
+  tile.a = call.a + row;
+  if (call.c) {
+    tile.out = scratch.tile;
+    tile.out_row = width * g.panels;
+    tile.out_panel = width;
+    if (call.accumulate) {
+      load_columns<V>(call, g, row, rows, scratch.tile);
+      tile.start = scratch.tile;
+      tile.start_row = tile.out_row;
+      tile.start_panel = width;
+    }
+  } else {
+    tile.out_row = width;
+    tile.out_panel = call.rows * width;
+    tile.out = call.pre + (g.vector - call.w.first) * call.rows * L + row * width;
+  }
+  if (g.panels == 2) {
+    Tiles<V>::run_pair(g.vectors, tile);
+  } else {
+    Tiles<V>::run(rows, g.vectors, tile);
+  }
+  if (call.c) store_columns<V>(call, g, row, rows, scratch.tile);
+}
+
+template <class V>
+void product(const ProductCall<typename V::T>& call) {
+  using T = typename V::T;
+  constexpr int L = V::kLanes;
+  Scratch<T, L> scratch;
+  for (T& zero : scratch.zeros) zero = T(0);
+  Walk<T> walk(call.w, call.rows);
+  Group g;
+  while (walk.next(g)) {
+    const RowBlocks blocks(call.rows, Tiles<V>::most_rows(g.vectors));
+    TileCall<T> tile{};
+    tile.k = call.w.k;
+    tile.a_step = call.a_step;
+    tile.b = walk.weights(g) + g.vector % call.w.width * L;
+    tile.b_step = call.w.b_step;
+    tile.b_panel = call.w.b_panel;
+    tile.start = call.start ? call.start + g.vector * L : scratch.zeros;
+    tile.start_panel = call.start ? g.vectors * L : 0;
+    int64_t row = 0;
+    for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
+      product_block<V>(call, g, row, blocks.size(block), tile, scratch);
+    }
+  }
+}
+
+/// bias + x in panel form, for gates and for columns.
+template <class V>
+void skip(const SkipCall<typename V::T>& call) {
+  constexpr int L = V::kLanes;
+  const Panels<typename V::T> w{nullptr, 0, 0, 0, call.width, call.first, call.last, false};
+  Walk<typename V::T> walk(w, 0);
+  Group g;
+  while (walk.next(g)) {
+    typename V::T* out = call.pre + (g.vector - call.first) * call.rows * L;
+    for (int64_t r = 0; r < call.rows; ++r) {
+      for (int64_t n = 0; n < g.vectors; ++n, out += L) {
+        const int64_t vector = g.vector + n;
+        const int64_t unit = (call.gates > 1 ? vector / call.gates : vector) * L;
+        const V x =
+            unit < call.units ? load_some<V>(call.x[r] + unit, call.units - unit) : V::broadcast(0);
+        (V::load(call.bias + vector * L) + x).store(out);
+      }
+    }
+  }
+}

@@ -1,0 +1,26 @@
+// The kernels for any processor; fma is exact, in software where it must be.
+#include "cpu/kernels/kernels.h"
+
+namespace openrnn::cpu::scalar {
+#include "cpu/kernels/vec_scalar.h"
+// The bodies build on the vector type above.
+#include "cpu/kernels/body/math_body.h"
+#include "cpu/kernels/body/product_body.h"
+// The cells build on the products.
+#include "cpu/kernels/body/backward_body.h"
+#include "cpu/kernels/body/forward_body.h"
+// The table lists them all.
+#include "cpu/kernels/body/table_body.h"
+}  // namespace openrnn::cpu::scalar
+
+namespace openrnn::cpu {
+const KernelTable* scalar_kernels() {
+  static constexpr KernelTable kTable{"scalar",
+                                      scalar::table_of<scalar::F32>(),
+                                      scalar::table_of<scalar::F64>(),
+                                      scalar::widen,
+                                      scalar::narrow,
+                                      scalar::round_all};
+  return &kTable;
+}
+}  // namespace openrnn::cpu

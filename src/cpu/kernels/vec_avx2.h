@@ -1,0 +1,97 @@
+// Vectors of 256 bits. Included inside the namespace of its file.
+#pragma once
+
+// Eight words from element 8 - n are a mask of the first n.
+alignas(64) static const int32_t kFirst[16] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                               0,  0,  0,  0,  0,  0,  0,  0};
+
+struct F32 {
+  using T = float;
+  static constexpr int kLanes = 8;
+  static constexpr int kRegisters = 16;
+  __m256 v;
+  static __m256i first(int64_t n) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kFirst + 8 - n));
+  }
+  static F32 load(const float* p) { return {_mm256_loadu_ps(p)}; }
+  static F32 load(const float* p, int64_t n) { return {_mm256_maskload_ps(p, first(n))}; }
+  static F32 broadcast(float x) { return {_mm256_set1_ps(x)}; }
+  void store(float* p) const { _mm256_storeu_ps(p, v); }
+  void store(float* p, int64_t n) const { _mm256_maskstore_ps(p, first(n), v); }
+};
+
+struct F64 {
+  using T = double;
+  static constexpr int kLanes = 4;
+  static constexpr int kRegisters = 16;
+  __m256d v;
+  static __m256i first(int64_t n) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kFirst + 8 - 2 * n));
+  }
+  static F64 load(const double* p) { return {_mm256_loadu_pd(p)}; }
+  static F64 load(const double* p, int64_t n) { return {_mm256_maskload_pd(p, first(n))}; }
+  static F64 broadcast(double x) { return {_mm256_set1_pd(x)}; }
+  void store(double* p) const { _mm256_storeu_pd(p, v); }
+  void store(double* p, int64_t n) const { _mm256_maskstore_pd(p, first(n), v); }
+};
+
+inline F32 operator+(F32 a, F32 b) { return {_mm256_add_ps(a.v, b.v)}; }
+inline F32 operator-(F32 a, F32 b) { return {_mm256_sub_ps(a.v, b.v)}; }
+inline F32 operator*(F32 a, F32 b) { return {_mm256_mul_ps(a.v, b.v)}; }
+inline F32 operator/(F32 a, F32 b) { return {_mm256_div_ps(a.v, b.v)}; }
+inline F32 fma(F32 a, F32 b, F32 c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
+inline F64 operator+(F64 a, F64 b) { return {_mm256_add_pd(a.v, b.v)}; }
+inline F64 operator-(F64 a, F64 b) { return {_mm256_sub_pd(a.v, b.v)}; }
+inline F64 operator*(F64 a, F64 b) { return {_mm256_mul_pd(a.v, b.v)}; }
+inline F64 operator/(F64 a, F64 b) { return {_mm256_div_pd(a.v, b.v)}; }
+inline F64 fma(F64 a, F64 b, F64 c) { return {_mm256_fmadd_pd(a.v, b.v, c.v)}; }
+
+/// a < b ? yes : no; a NaN compares false.
+inline F32 select_less(F32 a, F32 b, F32 yes, F32 no) {
+  return {_mm256_blendv_ps(no.v, yes.v, _mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ))};
+}
+inline F64 select_less(F64 a, F64 b, F64 yes, F64 no) {
+  return {_mm256_blendv_pd(no.v, yes.v, _mm256_cmp_pd(a.v, b.v, _CMP_LT_OQ))};
+}
+/// a == a ? yes : a.
+inline F32 keep_nan(F32 a, F32 yes) {
+  return {_mm256_blendv_ps(a.v, yes.v, _mm256_cmp_ps(a.v, a.v, _CMP_EQ_OQ))};
+}
+inline F64 keep_nan(F64 a, F64 yes) {
+  return {_mm256_blendv_pd(a.v, yes.v, _mm256_cmp_pd(a.v, a.v, _CMP_EQ_OQ))};
+}
+inline F32 abs(F32 a) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0f), a.v)}; }
+inline F64 abs(F64 a) { return {_mm256_andnot_pd(_mm256_set1_pd(-0.0), a.v)}; }
+/// The magnitude of a with the sign of s.
+inline F32 with_sign(F32 a, F32 s) {
+  return {_mm256_or_ps(abs(a).v, _mm256_and_ps(_mm256_set1_ps(-0.0f), s.v))};
+}
+inline F64 with_sign(F64 a, F64 s) {
+  return {_mm256_or_pd(abs(a).v, _mm256_and_pd(_mm256_set1_pd(-0.0), s.v))};
+}
+/// 2^n from n + 1.5 * 2^23 (2^52): n stands in the low bits.
+inline F32 power_of_two(F32 shifted) {
+  return {_mm256_castsi256_ps(_mm256_add_epi32(
+      _mm256_slli_epi32(_mm256_castps_si256(shifted.v), 23), _mm256_set1_epi32(0x3F800000)))};
+}
+inline F64 power_of_two(F64 shifted) {
+  return {
+      _mm256_castsi256_pd(_mm256_add_epi64(_mm256_slli_epi64(_mm256_castpd_si256(shifted.v), 52),
+                                           _mm256_set1_epi64x(0x3FF0000000000000ll)))};
+}
+
+inline F32 round_half(F32 a) {
+  return {_mm256_cvtph_ps(_mm256_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))};
+}
+inline F64 round_half(F64 a) { return a; }
+inline F32 load_half(const uint16_t* p, int64_t n) {
+  uint16_t part[8] = {};
+  for (int64_t i = 0; i < n; ++i) part[i] = p[i];
+  return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(part)))};
+}
+inline void store_half(F32 a, uint16_t* p, int64_t n) {
+  uint16_t part[8];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(part),
+                   _mm256_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  for (int64_t i = 0; i < n; ++i) p[i] = part[i];
+}

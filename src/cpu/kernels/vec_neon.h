@@ -1,0 +1,88 @@
+// Vectors of 128 bits. Included inside the namespace of its file.
+#pragma once
+
+struct F32 {
+  using T = float;
+  static constexpr int kLanes = 4;
+  static constexpr int kRegisters = 32;
+  float32x4_t v;
+  static F32 load(const float* p) { return {vld1q_f32(p)}; }
+  static F32 load(const float* p, int64_t n) {
+    float part[4] = {};
+    for (int64_t i = 0; i < n; ++i) part[i] = p[i];
+    return load(part);
+  }
+  static F32 broadcast(float x) { return {vdupq_n_f32(x)}; }
+  void store(float* p) const { vst1q_f32(p, v); }
+  void store(float* p, int64_t n) const {
+    float part[4];
+    store(part);
+    for (int64_t i = 0; i < n; ++i) p[i] = part[i];
+  }
+};
+
+struct F64 {
+  using T = double;
+  static constexpr int kLanes = 2;
+  static constexpr int kRegisters = 32;
+  float64x2_t v;
+  static F64 load(const double* p) { return {vld1q_f64(p)}; }
+  static F64 load(const double* p, int64_t n) { return n == 2 ? load(p) : F64{{*p, 0.0}}; }
+  static F64 broadcast(double x) { return {vdupq_n_f64(x)}; }
+  void store(double* p) const { vst1q_f64(p, v); }
+  void store(double* p, int64_t n) const {
+    if (n == 2) return store(p);
+    *p = vgetq_lane_f64(v, 0);
+  }
+};
+
+inline F32 operator+(F32 a, F32 b) { return {vaddq_f32(a.v, b.v)}; }
+inline F32 operator-(F32 a, F32 b) { return {vsubq_f32(a.v, b.v)}; }
+inline F32 operator*(F32 a, F32 b) { return {vmulq_f32(a.v, b.v)}; }
+inline F32 operator/(F32 a, F32 b) { return {vdivq_f32(a.v, b.v)}; }
+inline F32 fma(F32 a, F32 b, F32 c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
+inline F64 operator+(F64 a, F64 b) { return {vaddq_f64(a.v, b.v)}; }
+inline F64 operator-(F64 a, F64 b) { return {vsubq_f64(a.v, b.v)}; }
+inline F64 operator*(F64 a, F64 b) { return {vmulq_f64(a.v, b.v)}; }
+inline F64 operator/(F64 a, F64 b) { return {vdivq_f64(a.v, b.v)}; }
+inline F64 fma(F64 a, F64 b, F64 c) { return {vfmaq_f64(c.v, a.v, b.v)}; }
+
+/// a < b ? yes : no; a NaN compares false.
+inline F32 select_less(F32 a, F32 b, F32 yes, F32 no) {
+  return {vbslq_f32(vcltq_f32(a.v, b.v), yes.v, no.v)};
+}
+inline F64 select_less(F64 a, F64 b, F64 yes, F64 no) {
+  return {vbslq_f64(vcltq_f64(a.v, b.v), yes.v, no.v)};
+}
+/// a == a ? yes : a.
+inline F32 keep_nan(F32 a, F32 yes) { return {vbslq_f32(vceqq_f32(a.v, a.v), yes.v, a.v)}; }
+inline F64 keep_nan(F64 a, F64 yes) { return {vbslq_f64(vceqq_f64(a.v, a.v), yes.v, a.v)}; }
+inline F32 abs(F32 a) { return {vabsq_f32(a.v)}; }
+inline F64 abs(F64 a) { return {vabsq_f64(a.v)}; }
+/// The magnitude of a with the sign of s.
+inline F32 with_sign(F32 a, F32 s) { return {vbslq_f32(vdupq_n_u32(0x80000000u), s.v, a.v)}; }
+inline F64 with_sign(F64 a, F64 s) {
+  return {vbslq_f64(vdupq_n_u64(0x8000000000000000ull), s.v, a.v)};
+}
+/// 2^n from n + 1.5 * 2^23 (2^52): n stands in the low bits.
+inline F32 power_of_two(F32 shifted) {
+  return {vreinterpretq_f32_u32(
+      vaddq_u32(vshlq_n_u32(vreinterpretq_u32_f32(shifted.v), 23), vdupq_n_u32(0x3F800000u)))};
+}
+inline F64 power_of_two(F64 shifted) {
+  return {vreinterpretq_f64_u64(vaddq_u64(vshlq_n_u64(vreinterpretq_u64_f64(shifted.v), 52),
+                                          vdupq_n_u64(0x3FF0000000000000ull)))};
+}
+
+inline F32 round_half(F32 a) { return {vcvt_f32_f16(vcvt_f16_f32(a.v))}; }
+inline F64 round_half(F64 a) { return a; }
+inline F32 load_half(const uint16_t* p, int64_t n) {
+  uint16_t part[4] = {};
+  for (int64_t i = 0; i < n; ++i) part[i] = p[i];
+  return {vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(part)))};
+}
+inline void store_half(F32 a, uint16_t* p, int64_t n) {
+  uint16_t part[4];
+  vst1_u16(part, vreinterpret_u16_f16(vcvt_f16_f32(a.v)));
+  for (int64_t i = 0; i < n; ++i) p[i] = part[i];
+}

@@ -1,0 +1,114 @@
+// Vectors of one element, for any processor. Included inside the namespace of its file.
+#pragma once
+
+inline uint32_t bits_of(float x) { return __builtin_bit_cast(uint32_t, x); }
+inline uint64_t bits_of(double x) { return __builtin_bit_cast(uint64_t, x); }
+
+struct F32 {
+  using T = float;
+  static constexpr int kLanes = 1;
+  static constexpr int kRegisters = 16;
+  float v;
+  static F32 load(const float* p) { return {*p}; }
+  static F32 load(const float* p, int64_t) { return {*p}; }
+  static F32 broadcast(float x) { return {x}; }
+  void store(float* p) const { *p = v; }
+  void store(float* p, int64_t) const { *p = v; }
+};
+
+struct F64 {
+  using T = double;
+  static constexpr int kLanes = 1;
+  static constexpr int kRegisters = 16;
+  double v;
+  static F64 load(const double* p) { return {*p}; }
+  static F64 load(const double* p, int64_t) { return {*p}; }
+  static F64 broadcast(double x) { return {x}; }
+  void store(double* p) const { *p = v; }
+  void store(double* p, int64_t) const { *p = v; }
+};
+
+inline F32 fma(F32 a, F32 b, F32 c) { return {__builtin_fmaf(a.v, b.v, c.v)}; }
+inline F64 fma(F64 a, F64 b, F64 c) { return {__builtin_fma(a.v, b.v, c.v)}; }
+
+template <class V>
+V operator+(V a, V b) {
+  return {a.v + b.v};
+}
+template <class V>
+V operator-(V a, V b) {
+  return {a.v - b.v};
+}
+template <class V>
+V operator*(V a, V b) {
+  return {a.v * b.v};
+}
+template <class V>
+V operator/(V a, V b) {
+  return {a.v / b.v};
+}
+/// a < b ? yes : no; a NaN compares false.
+template <class V>
+V select_less(V a, V b, V yes, V no) {
+  return a.v < b.v ? yes : no;
+}
+/// a == a ? yes : a.
+template <class V>
+V keep_nan(V a, V yes) {
+  return a.v == a.v ? yes : a;
+}
+
+inline F32 abs(F32 a) { return {__builtin_bit_cast(float, bits_of(a.v) & 0x7FFFFFFFu)}; }
+inline F64 abs(F64 a) { return {__builtin_bit_cast(double, bits_of(a.v) & 0x7FFFFFFFFFFFFFFFull)}; }
+/// The magnitude of a with the sign of s.
+inline F32 with_sign(F32 a, F32 s) {
+  return {__builtin_bit_cast(float, bits_of(abs(a).v) | (bits_of(s.v) & 0x80000000u))};
+}
+inline F64 with_sign(F64 a, F64 s) {
+  return {__builtin_bit_cast(double, bits_of(abs(a).v) | (bits_of(s.v) & 0x8000000000000000ull))};
+}
+/// 2^n from n + 1.5 * 2^23 (2^52): n stands in the low bits.
+inline F32 power_of_two(F32 shifted) {
+  return {__builtin_bit_cast(float, (bits_of(shifted.v) << 23) + 0x3F800000u)};
+}
+inline F64 power_of_two(F64 shifted) {
+  return {__builtin_bit_cast(double, (bits_of(shifted.v) << 52) + 0x3FF0000000000000ull)};
+}
+
+inline float half_to_float(uint16_t half) {
+  const uint32_t sign = (half & 0x8000u) << 16;
+  const uint32_t exponent = (half >> 10) & 31u;
+  const uint32_t fraction = half & 0x3FFu;
+  if (exponent == 31) {
+    const uint32_t quiet = fraction ? 0x400000u : 0u;
+    return __builtin_bit_cast(float, sign | 0x7F800000u | quiet | (fraction << 13));
+  }
+  if (exponent == 0) {
+    const uint32_t magnitude = bits_of(static_cast<float>(fraction) * 0x1p-24f);
+    return __builtin_bit_cast(float, sign | magnitude);
+  }
+  return __builtin_bit_cast(float, sign | ((exponent + 112u) << 23) | (fraction << 13));
+}
+
+inline uint16_t float_to_half(float x) {
+  const uint32_t bits = bits_of(x);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  uint32_t half;
+  if (magnitude > 0x7F800000u) {
+    half = 0x7E00u | ((magnitude >> 13) & 0x3FFu);
+  } else if (magnitude >= 0x477FF000u) {  // 65520 and above round to infinity
+    half = 0x7C00u;
+  } else if (magnitude >= 0x38800000u) {  // 2^-14, the smallest normal half
+    half = (magnitude - 0x38000000u + 0xFFFu + ((magnitude >> 13) & 1u)) >> 13;
+  } else {
+    // The unit of 0.5f is 2^-24, the smallest half, so this sum rounds as a subnormal half does.
+    half = bits_of(__builtin_bit_cast(float, magnitude) + 0.5f) - 0x3F000000u;
+  }
+  return static_cast<uint16_t>(sign | half);
+}
+
+inline F32 round_half(F32 a) { return {half_to_float(float_to_half(a.v))}; }
+inline F64 round_half(F64 a) { return a; }
+inline F32 load_half(const uint16_t* p, int64_t) { return {half_to_float(*p)}; }
+inline void store_half(F32 a, uint16_t* p, int64_t) { *p = float_to_half(a.v); }

@@ -1,0 +1,52 @@
+// Packs matrices into the panels that the kernels read: [panel][k][width][lanes].
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/kernels/kernels.h"
+
+namespace openrnn::cpu {
+
+/// The kernels of one element type.
+template <class T>
+const Kernels<T>& kernels_of(const KernelTable& table) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return table.f32;
+  } else {
+    return table.f64;
+  }
+}
+
+inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Panels of `width` vectors of columns.
+constexpr std::int64_t kColumnWidth = 4;
+
+/// Elements of `columns` columns in panels of kColumnWidth vectors.
+inline std::int64_t column_panels_size(std::int64_t columns, std::int64_t k, std::int64_t lanes) {
+  return divide_up(columns, lanes * kColumnWidth) * kColumnWidth * lanes * k;
+}
+
+/// One panel from a matrix whose rows are k: out[kk][j] = rows[kk][column + j], zero beyond
+/// `columns`.
+template <class T>
+void pack_panel_of_rows(const T* const* rows, std::int64_t k, std::int64_t column,
+                        std::int64_t columns, std::int64_t panel_columns, T* out);
+
+/// One vector of a panel from a matrix whose rows are the columns: out[kk * step + lane] =
+/// rows[lane][kk] for `count` lanes, zero for the others.
+template <class T>
+void pack_vector_of_columns(const T* const* rows, std::int64_t count, std::int64_t lanes,
+                            std::int64_t k, std::int64_t step, T* out);
+
+extern template void pack_panel_of_rows<float>(const float* const*, std::int64_t, std::int64_t,
+                                               std::int64_t, std::int64_t, float*);
+extern template void pack_panel_of_rows<double>(const double* const*, std::int64_t, std::int64_t,
+                                                std::int64_t, std::int64_t, double*);
+extern template void pack_vector_of_columns<float>(const float* const*, std::int64_t, std::int64_t,
+                                                   std::int64_t, std::int64_t, float*);
+extern template void pack_vector_of_columns<double>(const double* const*, std::int64_t,
+                                                    std::int64_t, std::int64_t, std::int64_t,
+                                                    double*);
+
+}  // namespace openrnn::cpu

@@ -1,0 +1,46 @@
+// A large product in blocks of k: accumulators are stored and loaded again between blocks, which
+// changes no bit of the chain.
+#pragma once
+
+#include "cpu/run/memory.h"
+#include "cpu/run/packing.h"
+
+namespace openrnn::cpu {
+
+/// c[m][n] = start + sum over k ascending of A[m, k] B[k, n], for the rows and columns of one
+/// thread. Matrices are lists of row pointers, so rows may lie anywhere.
+template <class T>
+struct BigProduct {
+  std::int64_t m0 = 0, m1 = 0, n0 = 0, n1 = 0, k = 0;
+  const T* const* a = nullptr;
+  bool a_by_k = false;  // a[k] points at m = 0; else a[m] points at k = 0
+  const T* const* b = nullptr;
+  bool b_by_n = false;  // b[n] points at k = 0; else b[k] points at n = 0
+  T* const* c = nullptr;
+  const T* bias = nullptr;  // [n]
+  bool accumulate = false;
+  T* sums = nullptr;  // [m]: the sums of A over k, for a_by_k; null: not wanted
+};
+
+/// Scratch memory of one thread.
+template <class T>
+struct ProductScratch {
+  T* a;
+  T* b;
+  T* bias;
+  const T** a_rows;
+  static ProductScratch carve(Carver& carver);
+};
+
+template <class T>
+void big_product(const Kernels<T>& kernels, const BigProduct<T>& call,
+                 const ProductScratch<T>& scratch) noexcept;
+
+extern template struct ProductScratch<float>;
+extern template struct ProductScratch<double>;
+extern template void big_product<float>(const Kernels<float>&, const BigProduct<float>&,
+                                        const ProductScratch<float>&) noexcept;
+extern template void big_product<double>(const Kernels<double>&, const BigProduct<double>&,
+                                         const ProductScratch<double>&) noexcept;
+
+}  // namespace openrnn::cpu

@@ -1,0 +1,57 @@
+// A team of threads that lives as long as the process, and the barrier that its members meet at.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+namespace openrnn::cpu {
+
+/// A short wait inside a spinning loop; after many rounds it gives the processor away.
+void relax(unsigned round) noexcept;
+
+/// Members spin until all have come. Reusable at once.
+class alignas(64) Barrier {
+ public:
+  void wait(int members) noexcept;
+
+ private:
+  std::atomic<int> arrived_{0};
+  std::atomic<std::uint32_t> phase_{0};
+};
+
+/// The right to use the team until it goes. Who finds the team taken works alone.
+class TeamLease {
+ public:
+  /// Asks for `wanted` threads, this one included. One thread takes no lock and makes no system
+  /// call.
+  explicit TeamLease(int wanted);
+  ~TeamLease();
+  TeamLease(const TeamLease&) = delete;
+  TeamLease& operator=(const TeamLease&) = delete;
+
+  /// Threads that run() will use: what was wanted, or 1.
+  int threads() const noexcept { return threads_; }
+  /// Calls job(thread) on every thread, 0 being the caller, and returns when all are done. `job`
+  /// must not throw.
+  template <class Job>
+  void run(Job&& job) noexcept {
+    run_job([](void* context,
+               int thread) { (*static_cast<std::remove_reference_t<Job>*>(context))(thread); },
+            &job);
+  }
+
+ private:
+  using Function = void (*)(void* context, int thread);
+  void run_job(Function function, void* context) noexcept;
+  void* team_ = nullptr;
+  int threads_ = 1;
+};
+
+/// The part of [0, size) that member `index` of `count` takes, in whole units of `grain`.
+struct Share {
+  std::int64_t first, last;
+  Share(std::int64_t size, std::int64_t grain, int index, int count);
+};
+
+}  // namespace openrnn::cpu
