@@ -2,7 +2,17 @@
 
 import ctypes
 import os
-from ctypes import POINTER, byref, c_char_p, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_char_p,
+    c_double,
+    c_int32,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from functools import cache
 from pathlib import Path
 
@@ -18,9 +28,11 @@ class CallError(Exception):
 
 
 class _Spec(ctypes.Structure):
-    _fields_ = [(name, c_char_p) for name in ("mode", "input_mode", "direction", "dtype")] + [
-        (name, c_int64) for name in ("num_layers", "num_units", "input_size", "num_proj")
-    ] + [(name, c_double) for name in ("dropout", "clip_low", "clip_high")]
+    _fields_ = (
+        [(name, c_char_p) for name in ("mode", "input_mode", "direction", "dtype")]
+        + [(name, c_int64) for name in ("num_layers", "num_units", "input_size", "num_proj")]
+        + [(name, c_double) for name in ("dropout", "clip_low", "clip_high")]
+    )
 
 
 class _Run(ctypes.Structure):

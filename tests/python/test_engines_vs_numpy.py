@@ -99,7 +99,9 @@ def test_dropout_of_everything(engine, mode, direction):
 @pytest.mark.parametrize("engine,mode,direction", list(product(ENGINES, MODES, DIRECTIONS)))
 @pytest.mark.parametrize("time,batch", [(0, 2), (3, 0), (0, 0)])
 def test_no_steps_and_no_rows(engine, mode, direction, time, batch):
-    problem, _ = check_step(engine, Spec(mode, 2, 3, 2, direction=direction), np.float32, time, batch)
+    problem, _ = check_step(
+        engine, Spec(mode, 2, 3, 2, direction=direction), np.float32, time, batch
+    )
     found = rnn_capi.run(engine, problem, saving=True, backward_calls=1)
     assert not found["dparams"].any()
     assert np.array_equal(found["h"], problem.h0)

@@ -89,7 +89,9 @@ def cases():
     for mode, direction, dtype in product(MODES, DIRECTIONS, DTYPES):
         key = f"training step {mode} {direction} {dtype}"
         found[key] = lambda m=mode, d=direction, t=dtype: training_step(m, d, t)
-    for kind, dtype in product(["GradientDescent", "Momentum", "Adagrad", "RMSProp", "Adam"], DTYPES):
+    for kind, dtype in product(
+        ["GradientDescent", "Momentum", "Adagrad", "RMSProp", "Adam"], DTYPES
+    ):
         optimizer = Optimizer(kind, learning_rate=0.01, momentum=0.5, epsilon=1e-4)
         found[f"optimizer {kind} {dtype}"] = lambda o=optimizer, t=dtype: optimizer_steps(o, t)
     for kind, dtype in product(["softmax_cross_entropy", "mean_squared_error"], DTYPES):
@@ -123,4 +125,6 @@ def test_no_case_is_forgotten():
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps({name: digest(run()) for name, run in CASES.items()}, indent=1) + "\n")
+    FILE.write_text(
+        json.dumps({name: digest(run()) for name, run in CASES.items()}, indent=1) + "\n"
+    )

@@ -112,7 +112,13 @@ def test_tf_gru_keeps_candidate_biases_apart():
 
 
 def test_tf_names_in_order():
-    names = [name for name, _ in to_tf(Spec("lstm", 2, 3, 2, num_proj=2), np.zeros(params_size(Spec("lstm", 2, 3, 2, num_proj=2))))]
+    names = [
+        name
+        for name, _ in to_tf(
+            Spec("lstm", 2, 3, 2, num_proj=2),
+            np.zeros(params_size(Spec("lstm", 2, 3, 2, num_proj=2))),
+        )
+    ]
     cell = "rnn/multi_rnn_cell/cell_{}/cudnn_compatible_lstm_cell/{}"
     assert names == [
         cell.format(layer, suffix)

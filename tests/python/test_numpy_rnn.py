@@ -13,12 +13,12 @@ from model.rnn_data import make_problem
 MODES = ["lstm", "gru", "rnn_tanh", "rnn_relu"]
 MODES_DIRECTIONS = list(product(MODES, ["unidirectional", "bidirectional"]))
 SPECS = [
-    Spec(mode, layers, 3, 3 if inputs == "skip_input" else 2, inputs, direction)
+    Spec(mode, layers, 2, 2 if inputs == "skip_input" else 3, inputs, direction)
     for mode, layers, inputs, direction in product(
         MODES, [1, 2], ["linear_input", "skip_input"], ["unidirectional", "bidirectional"]
     )
 ] + [
-    Spec("lstm", 2, 4, 3, num_proj=2, direction="bidirectional"),
+    Spec("lstm", 2, 3, 2, num_proj=2, direction="bidirectional"),
     Spec("lstm", 2, 3, 2, cell_clip=(-0.25, 0.375)),
 ]
 
@@ -52,30 +52,25 @@ def run(problem, masks, **changed):
     return loss + (0.0 if c is None else np.sum(c * problem.dc)), y, h, c, tape
 
 
-def assert_clear_of_the_kink(tape):
-    """Differences across the kink of relu would be wrong: the seeds must not come near it."""
+def clear_of_the_kink(tape):
+    """Differences across the kink of relu would be wrong, and units that are all off have none."""
     valid = tape.valid[:, :, 0]
-    nearest = min(np.abs(s[2])[v].min() for steps in tape.steps for s, v in zip(steps, valid))
-    assert nearest > 3e-3, nearest
+    a = np.concatenate([s[2][v] for steps in tape.steps for s, v in zip(steps, valid)])
+    return np.abs(a).min() > 3e-3 and 0.4 < np.mean(a > 0) < 0.9
 
 
 def kink_free_problem(spec, masks):
     """For relu the first seed whose pre-activations stay clear of 0."""
     for seed in range(200):
-        problem = make_problem(spec, 4, 3, lengths=np.array([3, 4, 2]), seed=seed)
-        if spec.mode != "rnn_relu":
+        problem = make_problem(spec, 3, 2, lengths=np.array([2, 3]), seed=seed)
+        if spec.mode != "rnn_relu" or clear_of_the_kink(run(problem, masks)[-1]):
             return problem
-        try:
-            assert_clear_of_the_kink(run(problem, masks)[-1])
-            return problem
-        except AssertionError:
-            continue
     raise AssertionError("no seed stays clear of the kink")
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_gradients_are_finite_differences(spec):
-    masks = dropout_masks(spec, 4, 3)
+    masks = dropout_masks(spec, 3, 2)
     problem = kink_free_problem(spec, masks)
     tape = run(problem, masks)[-1]
     found = dict(zip(("x", "h0", "c0", "params"), numpy_rnn.backward(tape, *problem.upstream)))
@@ -119,7 +114,9 @@ def test_each_row_is_as_if_alone_and_cut_to_its_length(mode, direction):
     padded = problem.x.copy()
     for b, length in enumerate(problem.lengths):
         padded[length:, b] = np.nan
-    y, h, _, _ = numpy_rnn.forward(spec, problem.params, padded, problem.h0, problem.c0, problem.lengths)
+    y, h, _, _ = numpy_rnn.forward(
+        spec, problem.params, padded, problem.h0, problem.c0, problem.lengths
+    )
     for b, length in enumerate(problem.lengths):
         row = slice(b, b + 1)
         alone = numpy_rnn.forward(
@@ -147,7 +144,14 @@ def as_float32(problem, masks):
     spec = problem.spec
     masks = [cut(mask) for mask in masks]
     y, h, c, tape = numpy_rnn.forward(
-        spec, cut(problem.params), cut(problem.x), cut(problem.h0), cut(problem.c0), None, masks, cut
+        spec,
+        cut(problem.params),
+        cut(problem.x),
+        cut(problem.h0),
+        cut(problem.c0),
+        None,
+        masks,
+        cut,
     )
     upstream = [cut(each) for each in problem.upstream]
     return (y, h, c) + numpy_rnn.backward(tape, *upstream)
@@ -158,7 +162,14 @@ def test_bounds_hold_for_float32_and_are_not_empty(spec):
     masks = dropout_masks(spec, 4, 3)
     problem = make_problem(spec, 4, 3, np.float32)
     exact = bound(
-        spec, np.float32, problem.params, problem.x, problem.h0, problem.c0, None, masks,
+        spec,
+        np.float32,
+        problem.params,
+        problem.x,
+        problem.h0,
+        problem.c0,
+        None,
+        masks,
         problem.upstream,
     )
     found = as_float32(problem, masks)

@@ -31,9 +31,7 @@ def make_case(mode, direction, lengths, sizes):
         # For a row of length zero ONNX Runtime gives zeros in place of the initial state.
         problem.lengths = np.maximum(problem.lengths, 1)
     h0, c0 = problem.states
-    wanted = bound(
-        spec, np.float32, problem.params, problem.x, h0, c0, problem.lengths, None
-    )
+    wanted = bound(spec, np.float32, problem.params, problem.x, h0, c0, problem.lengths, None)
     return problem, wanted
 
 

@@ -43,7 +43,9 @@ def tf_optimizer(tf, o):
     train = tf.train
     return {
         "GradientDescent": lambda: train.GradientDescentOptimizer(o.learning_rate),
-        "Momentum": lambda: train.MomentumOptimizer(o.learning_rate, o.momentum, use_nesterov=o.nesterov),
+        "Momentum": lambda: train.MomentumOptimizer(
+            o.learning_rate, o.momentum, use_nesterov=o.nesterov
+        ),
         "Adagrad": lambda: train.AdagradOptimizer(o.learning_rate, o.initial_accumulator),
         "RMSProp": lambda: train.RMSPropOptimizer(
             o.learning_rate, o.decay, o.momentum, o.epsilon, centered=o.centered
@@ -63,7 +65,9 @@ def tf_run(tf, o, start, gradients):
         for each in gradients:
             session.run(update, {gradient: each})
         found = {v.op.name: session.run(v) for v in tf.global_variables()}
-    return {name: (value.dtype.name, np.ravel(value).astype(float)) for name, value in found.items()}
+    return {
+        name: (value.dtype.name, np.ravel(value).astype(float)) for name, value in found.items()
+    }
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -125,12 +129,16 @@ def test_softmax_cross_entropy(tf, dtype, rows, classes):
     labels = rng.integers(0, classes, rows).astype(np.int32)
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.constant(logits)
-        mean = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x))
+        mean = tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x)
+        )
         wanted, gradient = session.run([mean, tf.gradients(mean, x)[0]])
     # x - max rounds once, relative to the range; exp passes that on and adds 2 ulp; the sum adds
     # sqrt(classes) / 2, the logarithm and the mean a few more. Twice, for both sides.
     spread = float(np.ptp(logits))
-    tolerance = 2 * np.finfo(dtype).eps * (spread + 0.5 * np.sqrt(classes) + 0.5 * np.sqrt(rows) + 6)
+    tolerance = (
+        2 * np.finfo(dtype).eps * (spread + 0.5 * np.sqrt(classes) + 0.5 * np.sqrt(rows) + 6)
+    )
     loss, found = train_capi.loss("softmax_cross_entropy", logits, labels)
     np.testing.assert_allclose(loss, wanted, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(found, gradient, rtol=tolerance, atol=tolerance / rows)

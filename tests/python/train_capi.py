@@ -7,14 +7,13 @@ import numpy as np
 
 import rnn_capi
 
+_NUMBERS = "learning_rate momentum decay beta1 beta2 epsilon initial_accumulator"
+
 
 class _Optimizer(ctypes.Structure):
     _fields_ = (
         [(name, c_char_p) for name in ("kind", "dtype")]
-        + [
-            (name, c_double)
-            for name in "learning_rate momentum decay beta1 beta2 epsilon initial_accumulator".split()
-        ]
+        + [(name, c_double) for name in _NUMBERS.split()]
         + [(name, c_int32) for name in ("nesterov", "centered")]
     )
 
@@ -70,7 +69,9 @@ def loss(kind, x, target):
     return value.value, gradient
 
 
-def schedule(kind, step, learning_rate, decay_rate=0.5, final_fraction=0.0, warmup=0, decay_steps=0):
+def schedule(
+    kind, step, learning_rate, decay_rate=0.5, final_fraction=0.0, warmup=0, decay_steps=0
+):
     numbers = (c_double * 3)(learning_rate, decay_rate, final_fraction)
     steps, rate = (c_int64 * 2)(warmup, decay_steps), c_double()
     _call("schedule", kind.encode(), numbers, steps, c_int64(step), byref(rate))

@@ -1,16 +1,17 @@
-"""How far a right engine may be from the float64 model: derived by carrying a bound with each number.
+"""How far a right engine may be from the float64 model: a bound is carried with each number.
 
 With u = eps / 2 of the engine's arithmetic, every value v travels with a bound on |engine's v - v|:
 
-- A sum of k products or terms in one chain has at most k roundings of partial sums; their errors are
-  independent of each other, so they add like sqrt(k): u * sqrt(k) * sum |terms|, where for a product
-  of matrices sum |terms| = |A| @ |B|, at most the product of the norms. Adding to a chain lengthens
-  it: (k, sum) add, whichever way an engine cuts or joins the sums. One product is a chain of k = 1.
+- A sum of k products or terms in one chain has at most k roundings of partial sums; their errors
+  are independent of each other, so they add like sqrt(k): u * sqrt(k) * sum |terms|, where for a
+  product of matrices sum |terms| = |A| @ |B|, at most the product of the norms. Adding to a chain
+  lengthens it: (k, sum) add, whichever way an engine cuts or joins the sums. One product is a chain
+  of k = 1.
 - What the factors of a product bring along: |da| |b| + |a| |db| + |da| |db|, and a sum adds up.
 - tanh is within 2 ulp <= 2 eps |v|, and carries slope * error + 0.385 error^2 (half of the largest
   second derivative). The logistic function goes through the same rule.
-- A quotient carries (|da| + |q| |db|) / (|b| - |db|), a root the difference to the root of the lowest
-  value; both round once.
+- A quotient carries (|da| + |q| |db|) / (|b| - |db|), a root the difference to the root of the
+  lowest value; both round once.
 - relu and a clamp carry the error unchanged; their slopes are in doubt (error 1) where the distance
   to the kink is within the error.
 - `store` rounds to the type in memory: float16 adds eps16 / 2 |v| and half its smallest subnormal.
@@ -26,8 +27,9 @@ _FLOAT64 = np.finfo(np.float64).eps
 
 
 class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array with its bound. The last sum is kept open (`terms` = k, `magnitude` = sum |terms|), so
-    that adding to it goes on with the same chain; `carried` is the error of what went into it."""
+    """An array with its bound. The last sum is kept open (`terms` = k, `magnitude` = sum |terms|),
+    so that adding to it goes on with the same chain; `carried` is the error of what went into it.
+    """
 
     def __init__(self, value, eps, carried=0.0, terms=0, magnitude=None):
         self.value = np.asarray(value, np.float64)

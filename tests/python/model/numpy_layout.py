@@ -20,7 +20,7 @@ CELL_NAMES = {
 
 @dataclass(frozen=True)
 class Spec:
-    """One network; num_proj 0 means no projection, cell_clip None or (lowest, highest) of an LSTM."""
+    """One network. num_proj 0: no projection; cell_clip: None or (lowest, highest) of an LSTM."""
 
     mode: str
     num_layers: int

@@ -89,5 +89,7 @@ def run(o, var, gradients, exact=lambda value: value):
         powers = powers[0] * betas[0], powers[1] * betas[1]
     found = {"X": var, **{f"X/{o.kind}{suffix}": value for suffix, value in slots.items()}}
     if o.kind == "Adam":
-        found.update(beta1_power=exact(np.float64(powers[0])), beta2_power=exact(np.float64(powers[1])))
+        found.update(
+            beta1_power=exact(np.float64(powers[0])), beta2_power=exact(np.float64(powers[1]))
+        )
     return found

@@ -70,7 +70,7 @@ class Cell:
         return self.store(new_h), new_c, (x, h, c, i, f, g, o, new_c, free, full)
 
     # Each of these takes d(loss)/dh and d(loss)/dc of one step and gives
-    # (input-side gate gradients, recurrent-side ones, direct part of dh', dc', dh before projection).
+    # (input-side gate gradients, recurrent-side ones, direct part of dh', dc', projected dh).
 
     def _rnn_gate_gradients(self, dh, dc, saved):
         _, _, a, h = saved
@@ -256,6 +256,8 @@ def backward(tape, dy, dh_last=None, dc_last=None):
             part = np.stack(steps) if steps else np.zeros((0, batch, spec.input_width(layer)))
             dx = part if dx is None else dx + part
         dy = tape.cells[0].store(dx)
-    flat = [np.ravel(w) for s in sums for w in s.weights] + [np.ravel(b) for s in sums for b in s.biases]
+    flat = [np.ravel(w) for s in sums for w in s.weights] + [
+        np.ravel(b) for s in sums for b in s.biases
+    ]
     dparams = np.concatenate(flat)
     return dy, np.stack(dh0), np.stack(dc0) if spec.mode == "lstm" else None, dparams

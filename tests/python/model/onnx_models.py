@@ -48,7 +48,10 @@ def layer_model(spec, params, layer):
     floats = lambda name, rank: helper.make_tensor_value_info(
         name, TensorProto.FLOAT, [None] * rank
     )
-    inputs = [floats("X", 3), helper.make_tensor_value_info("sequence_lens", TensorProto.INT32, [None])]
+    inputs = [
+        floats("X", 3),
+        helper.make_tensor_value_info("sequence_lens", TensorProto.INT32, [None]),
+    ]
     graph = helper.make_graph(
         [node],
         "layer",

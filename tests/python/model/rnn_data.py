@@ -1,4 +1,4 @@
-"""Non-uniform random networks and data, shared by the tests; every number depends on the seed alone."""
+"""Non-uniform random networks and data for the tests; every number depends on the seed alone."""
 
 from dataclasses import dataclass
 
@@ -32,8 +32,8 @@ class Problem:
 
 
 def random_params(spec, rng):
-    """Matrices of row sums about 1 at most, so that worst-case bounds do not grow from step to step;
-    biases that differ from one another."""
+    """Matrices of row sums about 1 at most, so that worst-case bounds do not grow from step to
+    step; biases that differ from one another."""
     weights, biases = numpy_layout.regions(spec)
     parts = []
     for region in weights:
