@@ -103,8 +103,9 @@ using CudnnRNNRelu = CudnnNoCell<RnnMode::kRnnRelu>;
 // ---- Functions of the same meaning
 // ---------------------------------------------------------------
 
-/// Sizes and switches of the functions; the input size is that of `inputs`, layers and units those
-/// of `input_h`.
+/// Switches of the functions. Sizes are those of the tensors: input size of `inputs`, layers and
+/// units of `input_h` (with a projection `input_h` has its size and `input_c` the units). A
+/// function keeps no state, so its dropout masks are those of a model's first call.
 struct CudnnFunctionOptions {
   bool is_training = true;
   InputMode input_mode = InputMode::kLinearInput;

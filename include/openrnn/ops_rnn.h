@@ -39,6 +39,8 @@ struct RnnInputs {
   /// Gradients with training off too; without it asking for them is an error, as in TensorFlow.
   bool save = false;
   DropoutKey dropout = {};
+  /// What error messages begin with.
+  std::string call = "rnn";
 };
 
 struct RnnOutputs {

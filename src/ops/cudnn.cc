@@ -1,0 +1,156 @@
+#include "openrnn/ops_cudnn.h"
+#include "ops/support.h"
+
+namespace openrnn::ops {
+namespace {
+
+RnnSpec spec_of(RnnMode mode, const CudnnRnnOptions& options) {
+  RnnSpec spec{.mode = mode,
+               .num_layers = options.num_layers,
+               .num_units = options.num_units,
+               .input_size = options.input_size,
+               .input_mode = options.input_mode,
+               .direction = options.direction,
+               .dtype = options.dtype,
+               .dropout = options.dropout,
+               .num_proj = options.num_proj,
+               .cell_clip = {}};
+  spec.validate();
+  return spec;
+}
+
+Tensor canonical_to_tensor(const RnnSpec& spec, std::span<const ConstArrayView> weights,
+                           std::span<const ConstArrayView> biases) {
+  return Tensor(openrnn::canonical_to_params(ParamsLayout(spec), weights, biases).view());
+}
+
+// A state or an input of three dimensions.
+void require_rank3(std::string_view call, std::string_view name, const Tensor& tensor) {
+  require_floating(call, name, tensor);
+  if (tensor.shape().size() == 3) return;
+  throw ArgumentError(message("[", call, "] ", name, " has shape ", to_string(tensor.shape()),
+                              ", expected 3 dimensions"));
+}
+
+struct FunctionInputs {
+  std::string call;
+  RnnMode mode;
+  const Tensor &x, &h, &c, &params;
+};
+
+RnnOutputs run_function(const FunctionInputs& in, const CudnnFunctionOptions& options) {
+  require_rank3(in.call, "inputs", in.x);
+  require_rank3(in.call, "input_h", in.h);
+  if (in.mode == RnnMode::kLstm) require_rank3(in.call, "input_c", in.c);
+  const std::int64_t dirs = options.direction == Direction::kBidirectional ? 2 : 1;
+  const std::int64_t states = in.h.shape()[options.time_major ? 0 : 1];
+  if (states % dirs != 0 || states == 0) {
+    throw ArgumentError(message("[", in.call, "] input_h has shape ", to_string(in.h.shape()),
+                                ", expected a multiple of ", dirs, " states"));
+  }
+  const std::int64_t hidden = in.h.shape()[2];
+  const std::int64_t units = in.mode == RnnMode::kLstm ? in.c.shape()[2] : hidden;
+  RnnSpec spec = spec_of(in.mode, {.num_layers = states / dirs,
+                                   .num_units = units,
+                                   .input_size = in.x.shape()[2],
+                                   .input_mode = options.input_mode,
+                                   .direction = options.direction,
+                                   .dtype = in.x.dtype(),
+                                   .dropout = options.dropout,
+                                   .num_proj = hidden == units ? 0 : hidden});
+  DropoutState dropout(Graph::current().op_seeds(options.seed));
+  spec.seed = dropout.seed();
+  return rnn(spec,
+             {.x = in.x,
+              .h0 = in.h,
+              .c0 = in.c,
+              .params = in.params,
+              .sequence_lengths = options.sequence_lengths,
+              .time_major = options.time_major,
+              .training = options.is_training,
+              .dropout = dropout.next(),
+              .call = in.call},
+             nullptr);
+}
+
+}  // namespace
+
+CudnnRnnModel::CudnnRnnModel(std::string call, RnnMode mode, const CudnnRnnOptions& options)
+    : call_(std::move(call)),
+      mode_(mode),
+      options_(options),
+      dropout_(Graph::current().op_seeds(options.seed)) {
+  spec_of(mode, options);
+}
+
+RnnSpec CudnnRnnModel::spec_for(std::int64_t input_size) const {
+  CudnnRnnOptions options = options_;
+  options.input_size = input_size;
+  RnnSpec spec = spec_of(mode_, options);
+  spec.seed = dropout_.seed();
+  return spec;
+}
+
+std::int64_t CudnnRnnModel::params_size() const { return openrnn::params_size(spec()); }
+
+CanonicalParams CudnnRnnModel::params_to_canonical(const Tensor& params) const {
+  return openrnn::params_to_canonical(ParamsLayout(spec()), params.to_host().view());
+}
+
+Tensor CudnnRnnModel::canonical_to_params(std::span<const ConstArrayView> weights,
+                                          std::span<const ConstArrayView> biases) const {
+  return canonical_to_tensor(spec(), weights, biases);
+}
+
+RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
+                               const CudnnCallOptions& options) {
+  require_rank3(call_, "input_data", inputs.x);
+  require_rank3(call_, "input_h", inputs.h0);
+  if (mode_ == RnnMode::kLstm) require_rank3(call_, "input_c", inputs.c0);
+  inputs.sequence_lengths = options.sequence_lengths;
+  inputs.time_major = options.time_major;
+  inputs.training = is_training;
+  if (is_training) inputs.dropout = dropout_.next();
+  inputs.call = call_;
+  return rnn(spec_for(inputs.x.shape()[2]), inputs, &cache_);
+}
+
+RnnOutputs cudnn_lstm(const Tensor& inputs, const Tensor& input_h, const Tensor& input_c,
+                      const Tensor& params, const CudnnFunctionOptions& options) {
+  return run_function({"cudnn_lstm", RnnMode::kLstm, inputs, input_h, input_c, params}, options);
+}
+
+RnnOutputs cudnn_gru(const Tensor& inputs, const Tensor& input_h, const Tensor& params,
+                     const CudnnFunctionOptions& options) {
+  return run_function({"cudnn_gru", RnnMode::kGru, inputs, input_h, Tensor(), params}, options);
+}
+
+RnnOutputs cudnn_rnn_tanh(const Tensor& inputs, const Tensor& input_h, const Tensor& params,
+                          const CudnnFunctionOptions& options) {
+  return run_function({"cudnn_rnn_tanh", RnnMode::kRnnTanh, inputs, input_h, Tensor(), params},
+                      options);
+}
+
+RnnOutputs cudnn_rnn_relu(const Tensor& inputs, const Tensor& input_h, const Tensor& params,
+                          const CudnnFunctionOptions& options) {
+  return run_function({"cudnn_rnn_relu", RnnMode::kRnnRelu, inputs, input_h, Tensor(), params},
+                      options);
+}
+
+std::int64_t cudnn_rnn_opaque_params_size(RnnMode mode, const CudnnRnnOptions& options) {
+  return openrnn::params_size(spec_of(mode, options));
+}
+
+CanonicalParams cudnn_rnn_opaque_params_to_canonical(RnnMode mode, const CudnnRnnOptions& options,
+                                                     const Tensor& params) {
+  return openrnn::params_to_canonical(ParamsLayout(spec_of(mode, options)),
+                                      params.to_host().view());
+}
+
+Tensor cudnn_rnn_canonical_to_opaque_params(RnnMode mode, const CudnnRnnOptions& options,
+                                            std::span<const ConstArrayView> weights,
+                                            std::span<const ConstArrayView> biases) {
+  return canonical_to_tensor(spec_of(mode, options), weights, biases);
+}
+
+}  // namespace openrnn::ops

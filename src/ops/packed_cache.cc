@@ -1,0 +1,58 @@
+#include <cstdlib>
+
+#include "openrnn/ops_rnn.h"
+
+namespace openrnn::ops {
+namespace {
+
+bool serves(const PackedParams& packed, const RnnSpec& spec, PackFor purpose) {
+  return packed.spec() == spec && (packed.purpose() == purpose || purpose == PackFor::kInference);
+}
+
+// Read when an object is made, as TensorFlow does when it constructs a kernel.
+bool reset_each_call_wanted() {
+  const char* text = std::getenv("TF_CUDNN_RESET_RND_GEN_STATE");
+  if (!text) return false;
+  const std::string value(text);
+  return value == "1" || value == "true" || value == "True" || value == "TRUE";
+}
+
+}  // namespace
+
+std::shared_ptr<const PackedParams> PackedCache::get(const Engine& engine, const RnnSpec& spec,
+                                                     const Tensor& params, PackFor purpose) {
+  const ConstArrayView view{params.value().data(), params.dtype(), params.shape()};
+  const std::lock_guard lock(mutex_);
+  if (params.leaf_id() != 0 && packed_ && engine_ == &engine && leaf_id_ == params.leaf_id() &&
+      version_ == params.version() && serves(*packed_, spec, purpose)) {
+    return packed_;
+  }
+  // The old one first: it may be as large as the new one.
+  packed_.reset();
+  std::shared_ptr<const PackedParams> packed = engine.pack(spec, view, purpose);
+  ++packings_;
+  if (params.leaf_id() == 0) return packed;
+  packed_ = packed;
+  engine_ = &engine;
+  leaf_id_ = params.leaf_id();
+  version_ = params.version();
+  return packed;
+}
+
+std::uint64_t PackedCache::packings() const {
+  const std::lock_guard lock(mutex_);
+  return packings_;
+}
+
+DropoutState::DropoutState(std::pair<std::int64_t, std::int64_t> seeds)
+    : seed_((static_cast<std::uint64_t>(seeds.first) << 32) |
+            static_cast<std::uint64_t>(seeds.second)),
+      reset_each_call_(reset_each_call_wanted()) {}
+
+DropoutKey DropoutState::next() {
+  const DropoutKey key{.seed = seed_, .call = reset_each_call_ ? 0 : calls_};
+  ++calls_;
+  return key;
+}
+
+}  // namespace openrnn::ops

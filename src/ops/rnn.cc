@@ -1,0 +1,192 @@
+#include "openrnn/ops_rnn.h"
+#include "openrnn/runtime.h"
+#include "ops/support.h"
+
+namespace openrnn::ops {
+namespace {
+
+void require_shape(const RnnSpec& spec, const RnnInputs& in, std::string_view name,
+                   const Tensor& tensor, const Shape& expected) {
+  if (tensor.empty()) return;
+  if (tensor.shape() != expected) {
+    throw ArgumentError(message("[", in.call, "] ", name, " has shape ", to_string(tensor.shape()),
+                                ", expected ", to_string(expected), " for ", describe(spec),
+                                in.time_major ? ", time-major" : ", batch-major"));
+  }
+  require_same_kind(in.call, name, in.x, tensor);
+}
+
+void check_x(const RnnSpec& spec, const RnnInputs& in) {
+  require_floating(in.call, "input_data", in.x);
+  const Shape& shape = in.x.shape();
+  if (shape.size() != 3) {
+    throw ArgumentError(
+        message("[", in.call, "] input_data has rank ", shape.size(), " (shape ", to_string(shape),
+                "), expected rank 3: ", in.time_major ? "[time, batch, " : "[batch, time, ",
+                spec.input_size, "]"));
+  }
+  if (shape[2] != spec.input_size) {
+    throw ArgumentError(message("[", in.call, "] input_data has shape ", to_string(shape),
+                                ", expected a last dimension of ", spec.input_size));
+  }
+  if (in.x.dtype() != spec.dtype) {
+    throw ArgumentError(message("[", in.call, "] input_data is ", dtype_name(in.x.dtype()),
+                                ", expected ", dtype_name(spec.dtype)));
+  }
+}
+
+void check_lengths(const RnnInputs& in, std::int64_t max_time, std::int64_t batch) {
+  if (!in.sequence_lengths) return;
+  const std::vector<std::int32_t>& lengths = *in.sequence_lengths;
+  if (static_cast<std::int64_t>(lengths.size()) != batch) {
+    throw ArgumentError(message("[", in.call, "] sequence_lengths has ", lengths.size(),
+                                " elements, expected ", batch, ", one a row of the batch"));
+  }
+  for (std::size_t row = 0; row < lengths.size(); ++row) {
+    if (lengths[row] < 0 || lengths[row] > max_time) {
+      throw ArgumentError(message("[", in.call, "] sequence_lengths[", row, "] is ", lengths[row],
+                                  ", expected 0 to ", max_time));
+    }
+  }
+}
+
+void check_inputs(const RnnSpec& spec, const RnnInputs& in) {
+  spec.validate();
+  check_x(spec, in);
+  const std::int64_t max_time = in.x.shape()[in.time_major ? 0 : 1];
+  const std::int64_t batch = in.x.shape()[in.time_major ? 1 : 0];
+  Shape h = spec.h_shape(batch), c = spec.c_shape(batch);
+  if (!in.time_major) {
+    std::swap(h[0], h[1]);
+    std::swap(c[0], c[1]);
+  }
+  require_shape(spec, in, "input_h", in.h0, h);
+  if (spec.is_lstm()) {
+    require_shape(spec, in, "input_c", in.c0, c);
+  } else if (!in.c0.empty()) {
+    throw ArgumentError(
+        message("[", in.call, "] input_c is given, expected none for ", to_string(spec.mode)));
+  }
+  if (in.params.empty()) {
+    throw ArgumentError(
+        message("[", in.call, "] params is empty, expected ", params_size(spec), " elements"));
+  }
+  check_params(in.call, spec, {nullptr, in.params.dtype(), in.params.shape()}, params_size(spec));
+  require_same_kind(in.call, "params", in.x, in.params);
+  check_lengths(in, max_time, batch);
+}
+
+// What the gradient of one call needs; the engine's part owns its memory.
+struct Saved {
+  const Engine* engine;
+  std::shared_ptr<const SavedForward> forward;
+  RnnSpec spec;
+  Shape x_shape, h_shape, c_shape, params_shape;
+  bool want_x, want_h, want_c, want_params;
+
+  std::vector<DeviceArray> gradient(const std::vector<DeviceArray>& outputs) const;
+};
+
+std::vector<DeviceArray> Saved::gradient(const std::vector<DeviceArray>& outputs) const {
+  const DeviceArray* any = nullptr;
+  for (const DeviceArray& each : outputs) any = any || each.empty() ? any : &each;
+  std::vector<DeviceArray> result(4);
+  if (want_x) result[0] = make(*any, spec.dtype, x_shape);
+  if (want_h) result[1] = make(*any, spec.dtype, h_shape);
+  if (want_c) result[2] = make(*any, spec.dtype, c_shape);
+  if (want_params) {
+    // The tail of a longer buffer has no part in the output.
+    result[3] = params_shape[0] == params_size(spec)
+                    ? make(*any, spec.dtype, params_shape)
+                    : DeviceArray::zeros(any->device(), spec.dtype, params_shape);
+  }
+  engine->backward({.saved = forward.get(),
+                    .dy = outputs[0].data(),
+                    .dhn = outputs[1].data(),
+                    .dcn = outputs.size() > 2 ? outputs[2].data() : nullptr,
+                    .dx = result[0].mutable_data(),
+                    .dh0 = result[1].mutable_data(),
+                    .dc0 = result[2].mutable_data(),
+                    .dparams = result[3].mutable_data()});
+  return result;
+}
+
+Saved describe_call(const Engine& engine, const RnnSpec& spec, const RnnInputs& in,
+                    const DeviceArray& h, const DeviceArray& c) {
+  return {.engine = &engine,
+          .forward = nullptr,
+          .spec = spec,
+          .x_shape = in.x.shape(),
+          .h_shape = h.shape(),
+          .c_shape = c.shape(),
+          .params_shape = in.params.shape(),
+          .want_x = in.x.tracked(),
+          .want_h = in.h0.tracked(),
+          .want_c = in.c0.tracked(),
+          .want_params = in.params.tracked()};
+}
+
+const void* data_or_null(const Tensor& tensor) {
+  return tensor.empty() ? nullptr : tensor.value().data();
+}
+
+std::vector<DeviceArray> make_outputs(const RnnSpec& spec, const RnnInputs& in) {
+  const std::int64_t batch = in.x.shape()[in.time_major ? 1 : 0];
+  Shape y = in.x.shape(), h = spec.h_shape(batch), c = spec.c_shape(batch);
+  y[2] = spec.output_size();
+  if (!in.time_major) {
+    std::swap(h[0], h[1]);
+    std::swap(c[0], c[1]);
+  }
+  std::vector<DeviceArray> outputs;
+  outputs.push_back(make(in.x, spec.dtype, std::move(y)));
+  outputs.push_back(make(in.x, spec.dtype, std::move(h)));
+  if (spec.is_lstm()) outputs.push_back(make(in.x, spec.dtype, std::move(c)));
+  return outputs;
+}
+
+}  // namespace
+
+RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
+  check_inputs(spec, in);
+  const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
+  const bool may_save = in.training || in.save;
+  const bool saving = may_save && recording(inputs);
+  const Engine& engine = choose_engine(spec);
+  PackedCache own;
+  std::vector<DeviceArray> out = make_outputs(spec, in);
+  const DeviceArray no_cell;
+  const ForwardArgs args{
+      .params =
+          (cache ? cache : &own)
+              ->get(engine, spec, in.params, saving ? PackFor::kTraining : PackFor::kInference),
+      .max_time = in.x.shape()[in.time_major ? 0 : 1],
+      .batch = in.x.shape()[in.time_major ? 1 : 0],
+      .time_major = in.time_major,
+      .sequence_lengths = in.sequence_lengths ? in.sequence_lengths->data() : nullptr,
+      .x = in.x.value().data(),
+      .h0 = data_or_null(in.h0),
+      .c0 = data_or_null(in.c0),
+      .y = out[0].mutable_data(),
+      .hn = out[1].mutable_data(),
+      .cn = spec.is_lstm() ? out[2].mutable_data() : nullptr,
+      .training = in.training,
+      .dropout = in.dropout};
+  Saved saved = describe_call(engine, spec, in, out[1], spec.is_lstm() ? out[2] : no_cell);
+  if (saving) {
+    saved.forward = engine.forward_saving(args);
+  } else {
+    engine.forward(args);
+  }
+  std::vector<Tensor> tensors = record(
+      in.call, inputs, std::move(out),
+      [may_save, call = in.call, saved = std::move(saved)](const std::vector<DeviceArray>& dy) {
+        if (may_save) return saved.gradient(dy);
+        throw ArgumentError(message("[", call,
+                                    "] is_training is false, but is_training must be True for "
+                                    "the call to be used in gradients"));
+      });
+  return {.output = tensors[0], .h = tensors[1], .c = spec.is_lstm() ? tensors[2] : Tensor()};
+}
+
+}  // namespace openrnn::ops
