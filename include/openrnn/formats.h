@@ -180,7 +180,7 @@ OPENRNN_API std::vector<ScalarEvent> read_scalar_events(const std::string& path)
 /// Replaces `path` in one step: written beside as PATH.new, synced, renamed, folder synced. On any
 /// failure the old file stays and PATH.new goes. Throws: IoError with path and reason.
 OPENRNN_API void write_file_atomically(const std::string& path, std::string_view bytes);
-/// The whole file. Throws: IoError.
+/// The whole file, or a pipe to its end. Throws: IoError.
 OPENRNN_API std::string read_file(const std::string& path);
 
 }  // namespace openrnn

@@ -4,6 +4,7 @@
 #include <openrnn/formats.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "formats/file/byte_source.h"
 #include "formats/temp_folder.h"
@@ -126,6 +127,15 @@ TEST(FileSource, WhatIsNotThere) {
   const TempFolder folder;
   EXPECT_MESSAGE(IoError, read_file(folder / "f"), "[open] " + (folder / "f") + ": No such file");
   EXPECT_MESSAGE(IoError, read_file(folder.path()), "Is a directory");
+}
+
+TEST(ReadFile, PipeToItsEnd) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "through", 7), 7);
+  ::close(ends[1]);
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(ends[0])), "through");
+  ::close(ends[0]);
 }
 
 TEST(FolderOf, AllKinds) {

@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "base/message.h"
-#include "formats/file/byte_source.h"
 #include "openrnn/formats.h"
 
 namespace openrnn {
@@ -123,8 +122,24 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
 }
 
 std::string read_file(const std::string& path) {
-  const formats::FileSource file(path);
-  return file.read_string(0, file.size());
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) formats::throw_io_error("open", path, errno);
+  std::string bytes;
+  struct stat status = {};
+  // The size is a hint alone: that of a pipe is 0.
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    bytes.reserve(static_cast<std::size_t>(status.st_size) + 1);
+  }
+  std::string piece(std::size_t{1} << 16, '\0');
+  for (;;) {
+    const ::ssize_t got = ::read(fd, piece.data(), piece.size());
+    if (got > 0) bytes.append(piece.data(), static_cast<std::size_t>(got));
+    if (got > 0 || (got < 0 && errno == EINTR)) continue;
+    const int error = got < 0 ? errno : 0;
+    ::close(fd);
+    if (error) formats::throw_io_error("read", path, error);
+    return bytes;
+  }
 }
 
 }  // namespace openrnn
