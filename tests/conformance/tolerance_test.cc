@@ -1,8 +1,8 @@
 // The bounds themselves: plain float arithmetic stays inside them, and mistakes do not.
 #include <gtest/gtest.h>
 
-#include "conformance/bounds.h"
-#include "conformance/grid.h"
+#include "conformance/support/bounds.h"
+#include "conformance/support/grid.h"
 #include "reference/reference.h"
 
 namespace openrnn::conformance {

@@ -1,7 +1,7 @@
 // What a call of the reference engine takes and refuses.
 #include <gtest/gtest.h>
 
-#include "conformance/run.h"
+#include "conformance/support/run.h"
 #include "reference/reference.h"
 
 namespace openrnn::conformance {

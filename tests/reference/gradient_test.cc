@@ -1,5 +1,5 @@
-#include "conformance/difference.h"
-#include "conformance/kinks.h"
+#include "conformance/support/difference.h"
+#include "conformance/support/kinks.h"
 #include "reference/reference.h"
 
 namespace openrnn::conformance {

@@ -1,8 +1,8 @@
 // The reference's results for a case, each element with its bound, and the comparison.
 #pragma once
 
-#include "conformance/kinks.h"
-#include "conformance/tolerance.h"
+#include "conformance/support/kinks.h"
+#include "conformance/support/tolerance.h"
 #include "reference/sequence_gradient.h"
 
 namespace openrnn::conformance {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "conformance/run.h"
+#include "conformance/support/run.h"
 
 namespace openrnn::conformance {
 

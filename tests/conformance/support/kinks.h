@@ -1,7 +1,7 @@
 // How near a call comes to a kink of relu or of the clamp, where a gradient has no difference.
 #pragma once
 
-#include "conformance/run.h"
+#include "conformance/support/run.h"
 #include "reference/sequence.h"
 
 namespace openrnn::conformance {

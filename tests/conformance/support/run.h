@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "conformance/case.h"
+#include "conformance/support/case.h"
 
 namespace openrnn::conformance {
 

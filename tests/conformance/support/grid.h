@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "conformance/case.h"
+#include "conformance/support/case.h"
 
 namespace openrnn::conformance {
 
@@ -16,7 +16,8 @@ struct Sizes {
   const char* reason;
 };
 
-// Sizes around one and two vectors of 16 units, and batches around a tile of rows.
+// Sizes around one, two and eight vectors of 16 units, and batches around a tile of rows. Their
+// number is prime to that of every option, so each size meets each of them.
 inline constexpr std::array kSizes = {
     Sizes{"L2 U7 I3 B3 T4", "L2 U7 I7 B3 T4", "fewer_units_than_a_vector"},
     Sizes{"L1 U17 I33 B7 T3", "L1 U17 I17 B7 T3", "one_unit_past_a_vector"},
@@ -25,6 +26,10 @@ inline constexpr std::array kSizes = {
     Sizes{"L2 U15 I17 B1 T3", "L2 U15 I15 B1 T3", "one_row"},
     Sizes{"L1 U1 I1 B15 T7", "L1 U1 I1 B15 T7", "one_unit_many_rows"},
     Sizes{"L2 U33 I7 B5 T1", "L2 U33 I33 B5 T1", "one_step"},
+    Sizes{"L1 U33 I130 B16 T2", "L1 U33 I33 B16 T2", "wide_input"},
+    Sizes{"L1 U130 I15 B3 T2", "L1 U130 I130 B3 T2", "nine_vectors"},
+    Sizes{"L3 U16 I7 B17 T3", "L3 U16 I16 B17 T3", "one_row_past_the_tiles"},
+    Sizes{"L2 U3 I33 B33 T3", "L2 U3 I3 B33 T3", "many_rows"},
 };
 
 // Fewer of these: they cost most.
@@ -63,10 +68,9 @@ inline constexpr std::array kOddCases = {
 
 }  // namespace detail
 
-/// Every mode x direction x input mode x dtype x lengths x layout; sizes take turns.
-inline std::vector<Case> every_combination() {
+/// Every mode x direction x input mode x dtype x lengths x layout; sizes take turns from `turn` on.
+inline std::vector<Case> every_combination(std::size_t turn) {
   std::vector<Case> cases;
-  std::size_t turn = 0;
   for (const char* mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
     for (const char* direction : {"", " bi"}) {
       for (const char* input : {"", " skip", " auto"}) {
@@ -99,21 +103,18 @@ inline std::vector<Case> odd_cases() {
   return cases;
 }
 
-inline std::vector<Case> all_cases() {
-  std::vector<Case> cases = every_combination();
+/// Every `stride`-th of the combinations, each at `rounds` sizes, and all of the others.
+inline std::vector<Case> some_cases(std::size_t stride, std::size_t rounds = 1) {
+  std::vector<Case> cases = odd_cases();
   for (const Case& c : large_cases()) cases.push_back(c);
-  for (const Case& c : odd_cases()) cases.push_back(c);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const std::vector<Case> all = every_combination(5 * round);
+    for (std::size_t n = round % stride; n < all.size(); n += stride) cases.push_back(all[n]);
+  }
   return cases;
 }
 
-/// Every `stride`-th of the combinations and all of the others: for what costs more than one run.
-inline std::vector<Case> some_cases(std::size_t stride) {
-  std::vector<Case> cases;
-  const std::vector<Case> all = every_combination();
-  for (std::size_t n = 0; n < all.size(); n += stride) cases.push_back(all[n]);
-  for (const Case& c : odd_cases()) cases.push_back(c);
-  for (const Case& c : large_cases()) cases.push_back(c);
-  return cases;
-}
+/// Every combination at three sizes, and the others.
+inline std::vector<Case> all_cases() { return some_cases(1, reduced() ? 1 : 3); }
 
 }  // namespace openrnn::conformance

@@ -19,7 +19,7 @@ struct Case {
   bool time_major = true;
   bool null_states = false;           // h0 and c0 are not given
   std::vector<std::int32_t> lengths;  // empty: not given
-  std::int64_t first_layer_input() const { return spec.input_size; }
+
   std::int64_t seq_size(std::int64_t width) const { return time * batch * width; }
   std::int64_t h_size() const { return spec.num_pseudo_layers() * batch * spec.hidden_size(); }
   std::int64_t c_size() const {

@@ -1,0 +1,45 @@
+// The cpu engine against the reference, inside the derived bounds, on every instruction set.
+#include <gtest/gtest.h>
+
+#include "conformance/support/bounds.h"
+#include "conformance/support/grid.h"
+#include "conformance/support/machine.h"
+
+namespace openrnn::conformance {
+namespace {
+
+class CpuAgreement : public testing::TestWithParam<Case> {};
+
+TEST_P(CpuAgreement, WithTheReference) {
+  const Case& c = GetParam();
+  ASSERT_EQ(cpu().unsupported(c.spec), "");
+  const Data d = make_data(c);
+  const Bounds bounds = bounds_of(c, d);
+  for (const std::string_view isa : available_cpu_isas()) {
+    const ForcedIsa forced(isa);
+    EXPECT_EQ(compare(bounds, run_all(cpu(), c, d), c.spec.dtype).failure, "") << isa;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CpuAgreement, testing::ValuesIn(all_cases()), [](const auto& at) {
+  return "n" + std::to_string(at.index) + "_" + test_name(at.param);
+});
+
+class CpuIsa : public testing::TestWithParam<std::string> {};
+
+TEST_P(CpuIsa, RunsWhenForced) {
+  const auto available = available_cpu_isas();
+  if (std::find(available.begin(), available.end(), GetParam()) == available.end()) {
+    EXPECT_THROW(force_cpu_isa(GetParam()), EngineError);
+    GTEST_SKIP() << "this processor lacks " << GetParam();
+  }
+  const ForcedIsa forced(GetParam());
+  EXPECT_EQ(cpu_isa(), GetParam());
+  EXPECT_NE(cpu().description().find(GetParam()), std::string::npos) << cpu().description();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuIsa, testing::Values("scalar", "avx2", "avx512", "neon"),
+                         [](const auto& at) { return at.param; });
+
+}  // namespace
+}  // namespace openrnn::conformance

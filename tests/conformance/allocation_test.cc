@@ -1,0 +1,157 @@
+// A prepared session allocates nothing, and on one thread makes no system call.
+#include <gtest/gtest.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "conformance/support/machine.h"
+#include "conformance/support/run.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OPENRNN_COUNTS_ALLOCATIONS 0  // the sanitizer has taken malloc's place
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define OPENRNN_COUNTS_ALLOCATIONS 0
+#endif
+#endif
+#ifndef OPENRNN_COUNTS_ALLOCATIONS
+#define OPENRNN_COUNTS_ALLOCATIONS 1
+#endif
+
+namespace {
+std::atomic<bool> counting{false};
+std::atomic<long> count{0};
+
+[[maybe_unused]] void note() {
+  if (counting.load(std::memory_order_relaxed)) count.fetch_add(1, std::memory_order_relaxed);
+}
+}  // namespace
+
+#if OPENRNN_COUNTS_ALLOCATIONS
+// operator new ends in one of these too.
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+void* malloc(std::size_t size) {
+  note();
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t n, std::size_t size) {
+  note();
+  return __libc_calloc(n, size);
+}
+void* realloc(void* old, std::size_t size) {
+  note();
+  return __libc_realloc(old, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  note();
+  return __libc_memalign(alignment, size);
+}
+void* memalign(std::size_t alignment, std::size_t size) {
+  note();
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
+  note();
+  *out = __libc_memalign(alignment, size);
+  return *out ? 0 : ENOMEM;
+}
+}
+#endif
+
+namespace openrnn::conformance {
+namespace {
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  for (const char* mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
+    for (const char* rest : {" L2 U17 I3 B5 T6 f32", " L1 U33 I7 B3 T5 bi f64 lengths batch_major",
+                             " L3 U16 I16 B1 T1 f32", " L1 U130 I3 B9 T4 skip f16 lengths"}) {
+      std::string text = mode + std::string(rest);
+      if (const auto at = text.find("I3 B9"); at != std::string::npos) text.replace(at, 2, "I130");
+      list.push_back(parse_case(text, "prepared"));
+    }
+  }
+  list.push_back(parse_case("lstm L2 U17 I3 B5 T6 P5 clip f32 lengths", "projection"));
+  return list;
+}
+
+/// A session that is prepared and has run a smaller call, so that whatever starts late has started.
+struct Prepared {
+  Case c;
+  Data d;
+  ForwardBuffers out;
+  InferenceSession session;
+
+  explicit Prepared(const Case& given)
+      : c(given),
+        d(make_data(c)),
+        out(forward_buffers(c)),
+        session(std::make_shared<PackedModel>(c.spec, d.params.view())) {
+    session.prepare(c.batch, c.time);
+  }
+  void run() { session.run(forward_args(c, d, out, nullptr, false)); }
+};
+
+TEST(Allocation, ACountedCallIsCounted) {
+  if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has taken malloc's place";
+  count = 0;
+  counting = true;
+  const AlignedBuffer buffer(100);
+  const std::vector<int> values(10);
+  counting = false;
+  EXPECT_EQ(count.load(), 2);
+}
+
+TEST(Allocation, APreparedSessionMakesNone) {
+  if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has taken malloc's place";
+  for (const int threads : {1, 2}) {
+    const ForcedThreads forced(threads);
+    for (const Case& c : cases()) {
+      Prepared prepared(c);
+      // Threads start with the first call that needs them.
+      if (threads > 1) prepared.run();
+      count = 0;
+      counting = true;
+      prepared.run();
+      counting = false;
+      EXPECT_EQ(count.load(), 0) << c.text << " on " << threads << " threads";
+    }
+  }
+}
+
+/// Whether `call` ends without a system call: a child that makes one is killed.
+template <class Call>
+bool makes_no_system_call(Call call) {
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    call();
+    syscall(SYS_exit, 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(Allocation, OneThreadMakesNoSystemCall) {
+  if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "sanitizers make system calls of their own";
+  if (!makes_no_system_call([] {})) GTEST_SKIP() << "this kernel forbids seccomp";
+  ASSERT_FALSE(makes_no_system_call([] { getppid(); }));
+  const ForcedThreads forced(1);
+  for (const Case& c : cases()) {
+    Prepared prepared(c);
+    EXPECT_TRUE(makes_no_system_call([&] { prepared.run(); })) << c.text;
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::conformance

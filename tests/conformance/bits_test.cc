@@ -1,0 +1,129 @@
+// The same bits whatever the instruction set, the threads, the other rows and the cuts in time.
+#include <gtest/gtest.h>
+
+#include "conformance/support/grid.h"
+#include "conformance/support/machine.h"
+#include "conformance/support/parts.h"
+
+namespace openrnn::conformance {
+namespace {
+
+class CpuBits : public testing::TestWithParam<Case> {};
+class CpuRows : public testing::TestWithParam<Case> {};
+class CpuCuts : public testing::TestWithParam<Case> {};
+
+TEST_P(CpuBits, DependOnNeitherInstructionSetNorThreads) {
+  const Case& c = GetParam();
+  const Data d = make_data(c);
+  const auto run = [&](std::string_view isa, int threads) {
+    const ForcedIsa forced(isa);
+    const ForcedThreads on(threads);
+    return run_all(cpu(), c, d);
+  };
+  const Result expected = run("scalar", 1);
+  for (const std::string_view isa : available_cpu_isas()) {
+    for (const int threads : {1, 2, 3, 4}) {
+      EXPECT_EQ(first_difference(expected, run(isa, threads)), "")
+          << isa << " on " << threads << " threads";
+    }
+  }
+}
+
+TEST_P(CpuRows, DependOnNoOtherRow) {
+  const Case& c = GetParam();
+  const Data d = make_data(c);
+  const Result whole = run_all(cpu(), c, d);
+  const std::int64_t stride = c.batch > 20 ? 13 : 1;
+  for (std::int64_t b = 0; b < c.batch; b += stride) {
+    const Case row = row_case(c, b);
+    const Result alone = run_all(cpu(), row, row_data(c, d, b));
+    ASSERT_EQ(first_difference(row_result(c, whole, b), row_result(row, alone, 0)), "")
+        << "row " << b;
+  }
+}
+
+/// The steps [first, first + count) as one call that goes on from the states in `states`.
+void run_piece(const Case& c, const Data& d, std::int64_t first, std::int64_t count, bool training,
+               ForwardBuffers& states, Array& y) {
+  Case piece = c;
+  piece.time = count;
+  piece.null_states = false;
+  for (std::int32_t& length : piece.lengths) {
+    length = static_cast<std::int32_t>(std::clamp<std::int64_t>(length - first, 0, count));
+  }
+  Data part = d;
+  part.x = take(d.x, time_cut(c, c.spec.input_size, first, count));
+  ForwardBuffers out = forward_buffers(piece);
+  const PackFor purpose = training ? PackFor::kTraining : PackFor::kInference;
+  ForwardArgs args =
+      forward_args(piece, part, out, cpu().pack(c.spec, d.params.view(), purpose), training);
+  args.h0 = args.hn = states.hn.data();
+  if (c.spec.is_lstm()) args.c0 = args.cn = states.cn.data();
+  if (training) {
+    cpu().forward_saving(args);
+  } else {
+    cpu().forward(args);
+  }
+  y = std::move(out.y);
+}
+
+void expect_same_in_pieces(const Case& c, const Data& d, std::int64_t length, bool training) {
+  Result whole = training ? run_training(cpu(), c, d) : run_inference(cpu(), c, d);
+  const std::string prefix = training ? "" : "inference ";
+  ForwardBuffers states{Array(c.spec.dtype, {0}), d.h0, d.c0};
+  if (c.null_states) {
+    std::memset(states.hn.data(), 0, states.hn.size_bytes());
+    if (c.spec.is_lstm()) std::memset(states.cn.data(), 0, states.cn.size_bytes());
+  }
+  Result expected, found;
+  for (std::int64_t first = 0; first < c.time; first += length) {
+    const std::int64_t count = std::min(length, c.time - first);
+    Array y;
+    run_piece(c, d, first, count, training, states, y);
+    const std::string name = "y from step " + std::to_string(first);
+    const Cut cut = time_cut(c, c.spec.output_size(), first, count);
+    expected.parts.emplace_back(name, take(whole[prefix + "y"], cut));
+    found.parts.emplace_back(name, std::move(y));
+  }
+  expected.parts.emplace_back("hn", whole[prefix + "hn"]);
+  found.parts.emplace_back("hn", std::move(states.hn));
+  if (c.spec.is_lstm()) {
+    expected.parts.emplace_back("cn", whole[prefix + "cn"]);
+    found.parts.emplace_back("cn", std::move(states.cn));
+  }
+  EXPECT_EQ(first_difference(expected, found), "") << "pieces of " << length;
+}
+
+TEST_P(CpuCuts, ChangeNothing) {
+  const Case& c = GetParam();
+  const Data d = make_data(c);
+  for (const std::int64_t length : {1, 3}) {
+    expect_same_in_pieces(c, d, length, false);
+    expect_same_in_pieces(c, d, length, true);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& at) {
+  return "n" + std::to_string(at.index) + "_" + test_name(at.param);
+}
+
+/// With dropout a row's mask depends on its place and on its call.
+std::vector<Case> without_dropout() {
+  std::vector<Case> cases = some_cases(5, 5);
+  std::erase_if(cases, [](const Case& c) { return c.spec.dropout > 0.0; });
+  return cases;
+}
+
+/// A backward direction needs the whole sequence.
+std::vector<Case> that_can_be_cut() {
+  std::vector<Case> cases = without_dropout();
+  std::erase_if(cases, [](const Case& c) { return c.spec.num_dirs() == 2; });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CpuBits, testing::ValuesIn(some_cases(5, 5)), name_of);
+INSTANTIATE_TEST_SUITE_P(Cases, CpuRows, testing::ValuesIn(without_dropout()), name_of);
+INSTANTIATE_TEST_SUITE_P(Cases, CpuCuts, testing::ValuesIn(that_can_be_cut()), name_of);
+
+}  // namespace
+}  // namespace openrnn::conformance

@@ -1,0 +1,89 @@
+// Results of the cpu engine are the same bits on every machine: hashes kept from one to the next.
+// OPENRNN_REGENERATE_GOLDEN=1 writes the file anew.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "conformance/support/grid.h"
+#include "conformance/support/machine.h"
+#include "conformance/support/run.h"
+
+namespace openrnn::conformance {
+namespace {
+
+const char* const kFile = OPENRNN_SOURCE_DIR "/tests/golden/cpu_hashes.txt";
+
+/// FNV-1a, 64 bits, over the bytes of every part.
+std::string hash_of(const Result& result) {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (const auto& [name, values] : result.parts) {
+    const auto* bytes = static_cast<const unsigned char*>(values.data());
+    for (std::size_t i = 0; i < values.size_bytes(); ++i) hash = (hash ^ bytes[i]) * 0x100000001B3u;
+  }
+  std::ostringstream out;
+  out << std::hex << hash;
+  return out.str();
+}
+
+std::vector<Case> golden_cases() {
+  std::vector<Case> cases = odd_cases();
+  for (const char* mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
+    for (const char* dtype : {" f32", " f64", " f16"}) {
+      for (const char* rest : {" L2 U33 I17 B7 T5", " L1 U16 I16 B3 T4 skip lengths bi"}) {
+        cases.push_back(parse_case(mode + std::string(rest) + dtype, "kept"));
+      }
+    }
+    cases.push_back(parse_case(mode + std::string(" L1 U130 I33 B3 T5 f32"), "large"));
+  }
+  return cases;
+}
+
+std::map<std::string, std::string> computed_hashes() {
+  std::map<std::string, std::string> hashes;
+  for (const Case& c : golden_cases()) {
+    const Data d = make_data(c);
+    hashes[c.text] = hash_of(run_all(cpu(), c, d));
+  }
+  return hashes;
+}
+
+std::map<std::string, std::string> kept_hashes() {
+  std::map<std::string, std::string> hashes;
+  std::ifstream file(kFile);
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t space = line.find(' ');
+    hashes[line.substr(space + 1)] = line.substr(0, space);
+  }
+  return hashes;
+}
+
+TEST(Golden, HashesOfResultsAreThoseKept) {
+  const auto computed = computed_hashes();
+  if (const char* text = std::getenv("OPENRNN_REGENERATE_GOLDEN"); text && *text == '1') {
+    std::ofstream file(kFile);
+    file << "# FNV-1a of the cpu engine's results: inference, training and gradients of a case.\n";
+    for (const auto& [name, hash] : computed) file << hash << " " << name << "\n";
+    ASSERT_TRUE(file.good()) << "cannot write " << kFile;
+    GTEST_SKIP() << "wrote " << kFile;
+  }
+  const auto kept = kept_hashes();
+  EXPECT_EQ(kept.size(), computed.size()) << kFile;
+  for (const auto& [name, hash] : computed) {
+    const auto at = kept.find(name);
+    EXPECT_EQ(at == kept.end() ? "missing" : at->second, hash) << name;
+  }
+}
+
+TEST(Golden, HashNoticesOneBit) {
+  const Case c = golden_cases().front();
+  Result result = run_all(cpu(), c, make_data(c));
+  const std::string before = hash_of(result);
+  EXPECT_EQ(hash_of(result), before);
+  static_cast<unsigned char*>(result.parts.back().second.data())[0] ^= 1;
+  EXPECT_NE(hash_of(result), before);
+}
+
+}  // namespace
+}  // namespace openrnn::conformance

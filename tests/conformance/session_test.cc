@@ -1,0 +1,94 @@
+// Sessions on one packed model, from one thread and from several.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "conformance/support/machine.h"
+#include "conformance/support/run.h"
+
+namespace openrnn::conformance {
+namespace {
+
+std::vector<Case> cases() {
+  return {parse_case("lstm L2 U17 I3 B5 T6 f32 lengths", "layers"),
+          parse_case("gru L1 U33 I7 B3 T9 bi f32", "directions"),
+          parse_case("rnn_tanh L2 U16 I16 B8 T4 f64 skip", "skips"),
+          parse_case("lstm L1 U33 I7 B4 T5 P6 f16", "projection")};
+}
+
+Result run_session(InferenceSession& session, const Case& c, const Data& d) {
+  ForwardBuffers out = forward_buffers(c);
+  session.run(forward_args(c, d, out, nullptr, false));
+  Result result;
+  append_forward(result, "inference ", std::move(out));
+  return result;
+}
+
+TEST(Session, GivesWhatTheEngineGives) {
+  for (const Case& c : cases()) {
+    const Data d = make_data(c);
+    const auto model = std::make_shared<PackedModel>(c.spec, d.params.view());
+    InferenceSession session(model);
+    const Result expected = run_inference(model->engine(), c, d);
+    EXPECT_EQ(first_difference(expected, run_session(session, c, d)), "") << c.text;
+    // Smaller, larger and again: the workspace keeps no trace of another call.
+    for (const std::int64_t batch : {1, 9, 5}) {
+      Case other = c;
+      other.lengths.clear();
+      other.batch = batch;
+      other.time = 11 - batch;
+      const Data od = make_data(other, 3);
+      const Data with_params{d.params, od.x, od.h0, od.c0, od.dy, od.dhn, od.dcn};
+      EXPECT_EQ(first_difference(run_inference(model->engine(), other, with_params),
+                                 run_session(session, other, with_params)),
+                "")
+          << c.text << " with a batch of " << batch;
+    }
+    EXPECT_EQ(first_difference(expected, run_session(session, c, d)), "") << c.text;
+  }
+}
+
+TEST(Session, ManyThreadsShareOneModel) {
+  constexpr int kThreads = 4, kRuns = 20;
+  for (const Case& c : cases()) {
+    const Data d = make_data(c);
+    const auto model = std::make_shared<PackedModel>(c.spec, d.params.view());
+    const Result expected = run_inference(model->engine(), c, d);
+    std::vector<std::string> differences(kThreads);
+    std::vector<std::thread> threads;
+    for (std::size_t n = 0; n < kThreads; ++n) {
+      threads.emplace_back([&, n] {
+        InferenceSession session(model);
+        for (int run = 0; run < kRuns; ++run) {
+          const std::string found = first_difference(expected, run_session(session, c, d));
+          if (!found.empty()) differences[n] = found;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const std::string& found : differences) EXPECT_EQ(found, "") << c.text;
+  }
+}
+
+TEST(Session, ManyThreadsTrainAtOnce) {
+  constexpr int kThreads = 3, kRuns = 5;
+  for (const Case& c : cases()) {
+    const Data d = make_data(c);
+    const Result expected = run_training(cpu(), c, d);
+    std::vector<std::string> differences(kThreads);
+    std::vector<std::thread> threads;
+    for (std::size_t n = 0; n < kThreads; ++n) {
+      threads.emplace_back([&, n] {
+        for (int run = 0; run < kRuns; ++run) {
+          const std::string found = first_difference(expected, run_training(cpu(), c, d));
+          if (!found.empty()) differences[n] = found;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const std::string& found : differences) EXPECT_EQ(found, "") << c.text;
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::conformance
