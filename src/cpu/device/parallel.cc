@@ -3,17 +3,20 @@
 #include <algorithm>
 
 #include "base/message.h"
-#include "cpu/gemm.h"
+#include "cpu/run/team.h"
 
 namespace openrnn::cpu {
 
 void parallel_ranges(std::int64_t size, std::int64_t grain, std::int64_t cost,
                      const std::function<void(std::int64_t begin, std::int64_t end)>& body) {
   if (size <= 0) return;
-  (void)grain;
-  (void)cost;
-  const FlushSubnormals flush;
-  body(0, size);
+  // Compared by a division, as the product may overflow.
+  const bool alone = size < kSplitElements / std::max<std::int64_t>(cost, 1) + 1;
+  TeamLease lease(alone ? 1 : num_threads());
+  lease.run([&](int thread) {
+    const Share part(size, grain, thread, lease.threads());
+    if (part.first < part.last) body(part.first, part.last);
+  });
 }
 
 void refuse_dtype(const char* call, DType dtype) {

@@ -1,0 +1,86 @@
+#include "cpu/cpu_engine.h"
+
+#include "base/message.h"
+#include "cpu/isa.h"
+#include "cpu/rnn/call.h"
+
+namespace openrnn {
+namespace {
+
+using cpu::CpuPacked;
+using cpu::CpuSaved;
+using cpu::CpuWorkspace;
+
+bool is_double(const RnnSpec& spec) { return spec.dtype == DType::kFloat64; }
+
+// Parameters of another engine have another type.
+void check_packed(std::string_view call, const PackedParams& params) {
+  const bool known = is_double(params.spec())
+                         ? dynamic_cast<const CpuPacked<double>*>(&params) != nullptr
+                         : dynamic_cast<const CpuPacked<float>*>(&params) != nullptr;
+  if (!known) {
+    throw ArgumentError(
+        message("[", call, "] params are packed by another engine, expected cpu's"));
+  }
+}
+
+class CpuEngine final : public Engine {
+ public:
+  std::string_view name() const override { return "cpu"; }
+  std::string description() const override {
+    return message("cpu with ", cpu::isa_name(), " on ", num_threads(), " thread(s)");
+  }
+  std::string unsupported(const RnnSpec&) const override { return {}; }
+
+  std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
+                                           PackFor purpose) const override {
+    if (is_double(spec)) return std::make_shared<CpuPacked<double>>(spec, params, purpose);
+    return std::make_shared<CpuPacked<float>>(spec, params, purpose);
+  }
+  std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,
+                                            std::int64_t max_batch,
+                                            std::int64_t max_time) const override {
+    if (!params || max_batch < 0 || max_time < 0) {
+      throw ArgumentError(message("[make_workspace] params are ", params ? "given" : "null",
+                                  ", max_batch ", max_batch, ", max_time ", max_time,
+                                  ", expected params and sizes of 0 or more"));
+    }
+    check_packed("make_workspace", *params);
+    const cpu::Room room{max_batch, max_time, num_threads()};
+    if (is_double(params->spec())) {
+      return std::make_unique<CpuWorkspace<double>>(std::move(params), room);
+    }
+    return std::make_unique<CpuWorkspace<float>>(std::move(params), room);
+  }
+  void forward(const ForwardArgs& args, Workspace* workspace) const override {
+    check_forward("forward", args);
+    check_packed("forward", *args.params);
+    if (is_double(args.params->spec())) return cpu::forward_call<double>(args, workspace);
+    cpu::forward_call<float>(args, workspace);
+  }
+  std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
+    check_forward("forward_saving", args);
+    check_packed("forward_saving", *args.params);
+    if (is_double(args.params->spec())) return cpu::forward_saving_call<double>(args);
+    return cpu::forward_saving_call<float>(args);
+  }
+  void backward(const BackwardArgs& args) const override {
+    if (const auto* f32 = dynamic_cast<const CpuSaved<float>*>(args.saved)) {
+      return cpu::backward_call(*f32, args);
+    }
+    if (const auto* f64 = dynamic_cast<const CpuSaved<double>*>(args.saved)) {
+      return cpu::backward_call(*f64, args);
+    }
+    throw ArgumentError(message("[backward] saved is ", args.saved ? "another engine's" : "null",
+                                ", expected what cpu's forward_saving returned"));
+  }
+};
+
+}  // namespace
+
+const Engine& cpu_engine() {
+  static const CpuEngine engine;
+  return engine;
+}
+
+}  // namespace openrnn

@@ -1,0 +1,65 @@
+#include "cpu/plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace openrnn::cpu {
+namespace {
+
+// Rough figures of present processors; only their ratios matter, and only near a tie.
+constexpr double kFlopsPerSecond = 120e9;                   // one core, float
+constexpr double kSecondCache = 110e9, kThirdCache = 50e9;  // bytes read a second, one core
+constexpr double kBarrierSeconds = 0.4e-6;
+// Rows of a register tile: fewer rows use the multipliers less.
+constexpr std::int64_t kTileRows = 6;
+
+double step_seconds(const PlanQuestion& question, const Plan& plan) {
+  const RnnSpec& spec = question.spec;
+  const auto rows = (question.batch + plan.row_groups - 1) / plan.row_groups;
+  const auto blocks = (spec.num_units + question.lanes - 1) / question.lanes;
+  const auto own = (blocks + plan.panel_threads - 1) / plan.panel_threads;
+  const double weights = static_cast<double>(own * question.lanes * spec.num_gates()) *
+                         static_cast<double>(spec.hidden_size());
+  const double bytes = weights * static_cast<double>(question.element);
+  const bool fits = bytes < static_cast<double>(second_cache_bytes());
+  const double reading = bytes / (fits ? kSecondCache : kThirdCache);
+  const double scale = static_cast<double>(question.element) / sizeof(float);
+  const auto tiles = (rows + kTileRows - 1) / kTileRows;
+  // A tile of few rows takes at least the time of loading its weights.
+  const double full = static_cast<double>(std::max(rows, 2 * tiles));
+  const double computing = 2 * weights * full * scale / kFlopsPerSecond;
+  const double meeting = plan.panel_threads > 1 ? kBarrierSeconds : 0.0;
+  const double directions = static_cast<double>(spec.num_dirs()) / plan.dir_groups;
+  // Part of the reading hides behind the computing.
+  return directions * (std::max(computing, reading) + 0.2 * std::min(computing, reading) + meeting);
+}
+
+}  // namespace
+
+std::size_t second_cache_bytes() {
+  static const std::size_t bytes = [] {
+    const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return found > 0 ? static_cast<std::size_t>(found) : std::size_t{1} << 20;
+  }();
+  return bytes;
+}
+
+Plan choose_plan(const PlanQuestion& question) {
+  Plan best;
+  double least = step_seconds(question, best);
+  for (int rows = 1; rows <= question.threads && rows <= question.batch; ++rows) {
+    for (int dirs = 1; dirs <= question.spec.num_dirs() && rows * dirs <= question.threads;
+         ++dirs) {
+      const Plan plan{rows, dirs, question.threads / (rows * dirs)};
+      const double seconds = step_seconds(question, plan);
+      if (seconds < least) {
+        best = plan;
+        least = seconds;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace openrnn::cpu

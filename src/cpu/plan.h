@@ -1,0 +1,43 @@
+// How threads divide one call: by rows, directions and panels of units.
+#pragma once
+
+#include <cstddef>
+
+#include "openrnn/spec.h"
+
+namespace openrnn::cpu {
+
+/// Which part of the work a thread has.
+struct Place {
+  int row_group = 0, dir_group = 0, panel = 0;
+};
+
+/// row_groups * dir_groups * panel_threads threads. Threads of one row group and direction meet
+/// after every step; those of one row group after every layer; row groups never.
+struct Plan {
+  int row_groups = 1, dir_groups = 1, panel_threads = 1;
+
+  int threads() const { return row_groups * dir_groups * panel_threads; }
+  /// Threads that work on the same rows.
+  int row_members() const { return dir_groups * panel_threads; }
+  Place place(int thread) const {
+    return {thread / row_members(), thread / panel_threads % dir_groups, thread % panel_threads};
+  }
+  int member(const Place& place) const { return place.dir_group * panel_threads + place.panel; }
+};
+
+/// What the choice depends on.
+struct PlanQuestion {
+  const RnnSpec& spec;
+  std::int64_t batch, lanes;
+  std::size_t element;  // bytes of one number
+  int threads;
+};
+
+/// The plan with the lowest estimated time. Results do not depend on it.
+Plan choose_plan(const PlanQuestion& question);
+
+/// Bytes of this processor's second cache, of which one core may use all.
+std::size_t second_cache_bytes();
+
+}  // namespace openrnn::cpu

@@ -1,0 +1,86 @@
+#include "cpu/rnn/buffers.h"
+
+namespace openrnn::cpu {
+namespace {
+
+// Pre-activations of a chunk: half a megabyte stays in the second cache beside the weights.
+constexpr std::int64_t kPreBytes = 512 << 10;
+// More rows than this bring the projection nothing.
+constexpr std::int64_t kChunkRows = 512;
+
+}  // namespace
+
+Rows::Rows(const ForwardArgs& args, const Plan& plan, std::int32_t* order)
+    : lengths_(args.sequence_lengths),
+      order_(order),
+      max_time_(args.max_time),
+      batch_(args.batch),
+      groups_(plan.row_groups) {
+  for (std::int64_t b = 0; b < batch_; ++b) order_[b] = static_cast<std::int32_t>(b);
+  if (!lengths_) return;
+  const auto longer = [this](std::int32_t a, std::int32_t b) {
+    return lengths_[a] != lengths_[b] ? lengths_[a] > lengths_[b] : a < b;
+  };
+  std::sort(order_, order_ + batch_, longer);
+}
+
+template <class T>
+Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const Room& room,
+                             bool saving) {
+  const RnnSpec& s = packed.spec();
+  const bool half = s.dtype == DType::kFloat16;
+  const std::int64_t places = room.batch * room.max_time, dirs = s.num_dirs();
+  const std::int64_t out = places * s.output_size();
+  Scratch scratch{};
+  scratch.order = carver.take<std::int32_t>(room.batch);
+  scratch.layers = carver.take<LayerStore<T>>(s.num_layers);
+  if (!saving) {
+    scratch.x = carver.take<T>(half ? places * s.input_size : 0);
+    scratch.h0 = carver.take<T>(half ? s.num_pseudo_layers() * room.batch * s.hidden_size() : 0);
+    scratch.c0 = carver.take<T>(half ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
+    scratch.ping[0] = carver.take<T>(s.num_layers > 1 ? out : 0);
+    scratch.ping[1] = carver.take<T>(s.num_layers > 2 ? out : 0);
+    scratch.last = carver.take<T>(half ? out : 0);
+    scratch.c = carver.take<T>(s.is_lstm() ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
+    scratch.h_tilde = carver.take<T>(s.projecting() ? dirs * room.batch * s.num_units : 0);
+  }
+  const PackedLayer<T>& first = packed.layer(0, 0);
+  const std::int64_t row = first.r.vectors * first.r.lanes;
+  const std::int64_t threads = room.threads;
+  const std::int64_t least = kPreBytes / static_cast<std::int64_t>(sizeof(T));
+  // Whatever the plan, one step of all rows and units fits; shares are rounded up to rows and
+  // panels.
+  const std::int64_t panel = first.r.width * first.r.lanes;
+  scratch.pre_size = threads * std::min(least, places * row) +
+                     dirs * ((room.batch + threads) * row + room.batch * threads * panel);
+  scratch.pre = carver.take<T>(scratch.pre_size);
+  const std::int64_t pointers = std::max(kChunkRows, room.batch) + 5 * room.batch;
+  scratch.pointers = carver.take<const T*>(threads * pointers);
+  scratch.masks = carver.take<T>(threads * s.output_size());
+  return scratch;
+}
+
+template <class T>
+ThreadSpace<T> Scratch<T>::of_thread(int thread, const CpuPacked<T>& packed,
+                                     const Room& room) const {
+  const std::int64_t a_rows = std::max(kChunkRows, room.batch);
+  const T** at = pointers + thread * (a_rows + 5 * room.batch);
+  ThreadSpace<T> space{};
+  space.pre_size = pre_size / room.threads / 16 * 16;
+  space.pre = pre + thread * space.pre_size;
+  space.a = at;
+  space.a_rows = a_rows;
+  at += a_rows;
+  space.h_prev = at;
+  space.c_prev = at + room.batch;
+  space.c = const_cast<T**>(at + 2 * room.batch);
+  space.h = const_cast<T**>(at + 3 * room.batch);
+  space.gates = const_cast<T**>(at + 4 * room.batch);
+  space.mask = masks + thread * packed.spec().output_size();
+  return space;
+}
+
+template struct Scratch<float>;
+template struct Scratch<double>;
+
+}  // namespace openrnn::cpu

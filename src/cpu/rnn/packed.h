@@ -1,0 +1,73 @@
+// Parameters in the form that the kernels read.
+#pragma once
+
+#include <vector>
+
+#include "cpu/run/memory.h"
+#include "cpu/run/packing.h"
+#include "openrnn/engine.h"
+
+namespace openrnn::cpu {
+
+/// One packed matrix: `vectors` vectors in panels of `width`.
+template <class T>
+struct PackedMatrix {
+  T* data = nullptr;
+  std::int64_t k = 0, width = 1, vectors = 0, lanes = 1;
+
+  std::int64_t size() const { return divide_up(vectors, width) * width * lanes * k; }
+  Panels<T> panels(std::int64_t first, std::int64_t last, bool reverse) const {
+    return {data, k, width * lanes, width * lanes * k, width, first, last, reverse};
+  }
+};
+
+/// One direction of one layer.
+template <class T>
+struct PackedLayer {
+  PackedMatrix<T> w, r;       // gate panels; plain networks: column panels
+  T* bias = nullptr;          // in the order of the vectors of r: bW + bR; gru n: bWn alone
+  T* hn_bias = nullptr;       // gru: bRn, padded to lanes
+  PackedMatrix<T> proj;       // h~ -> h: k = U, columns P
+  PackedMatrix<T> r_back;     // gate gradients (recurrent side) -> h: k = G*U, columns O
+  PackedMatrix<T> w_back;     // gate gradients (input side) -> x: k = G*U, columns in_l
+  PackedMatrix<T> proj_back;  // h -> h~: k = P, columns U
+};
+
+/// T is float for float16, which is widened once here.
+template <class T>
+class CpuPacked final : public PackedParams {
+ public:
+  CpuPacked(const RnnSpec& spec, const ConstArrayView& params, PackFor purpose);
+
+  const PackedLayer<T>& layer(std::int64_t layer, std::int64_t direction) const {
+    return layers_[static_cast<std::size_t>(layer * spec().num_dirs() + direction)];
+  }
+  const KernelTable& table() const noexcept { return *table_; }
+  const Kernels<T>& kernels() const noexcept { return kernels_of<T>(*table_); }
+  const ParamsLayout& layout() const noexcept { return layout_; }
+  /// Rows are read as zeros from here: max(U, O, I) elements.
+  const T* zeros() const noexcept { return zeros_; }
+  /// Rows of gate gradients: gru keeps the recurrent side of n beside the input side.
+  std::int64_t gradient_gates() const { return spec().mode == RnnMode::kGru ? 4 : gates(); }
+  /// Vectors of activations that backward needs of a unit.
+  std::int64_t saved_gates() const { return gradient_gates(); }
+  std::int64_t gates() const { return spec().num_gates(); }
+  std::int64_t most_width() const noexcept { return most_width_; }
+
+ private:
+  void carve(Carver& carver);
+  void fill_layer(const T* params, std::int64_t layer, std::int64_t direction, int member,
+                  int members);
+
+  const KernelTable* table_;
+  ParamsLayout layout_;
+  std::vector<PackedLayer<T>> layers_;
+  Block memory_;
+  T* zeros_ = nullptr;
+  std::int64_t most_width_ = 0;
+};
+
+extern template class CpuPacked<float>;
+extern template class CpuPacked<double>;
+
+}  // namespace openrnn::cpu
