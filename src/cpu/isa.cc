@@ -1,5 +1,9 @@
 #include "cpu/isa.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <atomic>
 #include <cstdlib>
 
@@ -10,16 +14,22 @@
 namespace openrnn::cpu {
 namespace {
 
+#if defined(__x86_64__)
+// clang 14's __builtin_cpu_supports does not know f16c.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
 bool processor_runs(std::string_view name) {
 #if defined(__x86_64__)
   if (name == "avx2") {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   }
   if (name == "avx512") {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("f16c");
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && has_f16c();
   }
 #endif
   return name == "scalar" || name == "neon";

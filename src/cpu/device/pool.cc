@@ -14,7 +14,7 @@ namespace {
 std::size_t size_class(std::size_t bytes) {
   const std::size_t least = std::max<std::size_t>(bytes, 256);
   const std::size_t step = std::bit_floor(least) / 4;
-  return (least + step - 1) / step * step;
+  return (least + step - 1) / step * step;  // NOLINT(*DivideZero): step is at least 64
 }
 
 }  // namespace
