@@ -12,7 +12,7 @@ namespace {
 
 using checkpoint::Candidate;
 
-constexpr std::string_view kRawName = "opaque_kernel";
+constexpr std::string_view kRawName = "opaque_kernel", kRawTail = "/opaque_kernel";
 
 const TensorInfo& need(const Candidate& group, const std::string& name, std::size_t rank) {
   const TensorInfo* info = group.find(name);
@@ -104,8 +104,7 @@ void name_modes(const TensorBundleReader& reader, NetworkDescription& network) {
 }
 
 bool is_raw_buffer(const TensorInfo& info) {
-  return info.shape.size() == 1 &&
-         (info.name == kRawName || info.name.ends_with("/" + std::string(kRawName)));
+  return info.shape.size() == 1 && (info.name == kRawName || info.name.ends_with(kRawTail));
 }
 
 // An implicit build puts the canonical names inside the layer's scope, an explicit one around it.

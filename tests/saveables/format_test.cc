@@ -1,0 +1,142 @@
+// Names, shapes, order and content of the cell format, against the tables written out by hand.
+#include "saveables/support.h"
+
+namespace openrnn {
+namespace {
+
+using testing::numbered;
+using testing::rnn_spec;
+
+struct Expected {
+  const char* name;
+  Shape shape;
+};
+
+void expect_tensors(const RnnSpec& spec, const std::vector<Expected>& expected) {
+  const TfCanonicalFormat format(spec);
+  ASSERT_EQ(format.tensors().size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(format.tensors()[i].name, expected[i].name) << i;
+    EXPECT_EQ(format.tensors()[i].shape, expected[i].shape) << expected[i].name;
+  }
+}
+
+TEST(TfCanonicalFormat, LstmUnidirectional) {
+  expect_tensors(rnn_spec(RnnMode::kLstm, 2, 7, 3),
+                 {{"rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel", {10, 28}},
+                  {"rnn/multi_rnn_cell/cell_1/cudnn_compatible_lstm_cell/kernel", {14, 28}},
+                  {"rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/bias", {28}},
+                  {"rnn/multi_rnn_cell/cell_1/cudnn_compatible_lstm_cell/bias", {28}}});
+}
+
+TEST(TfCanonicalFormat, LstmProjectionFollowsItsKernel) {
+  RnnSpec spec = rnn_spec(RnnMode::kLstm, 2, 6, 5);
+  spec.num_proj = 4;
+  expect_tensors(
+      spec, {{"rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel", {9, 24}},
+             {"rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/projection/kernel", {6, 4}},
+             {"rnn/multi_rnn_cell/cell_1/cudnn_compatible_lstm_cell/kernel", {8, 24}},
+             {"rnn/multi_rnn_cell/cell_1/cudnn_compatible_lstm_cell/projection/kernel", {6, 4}},
+             {"rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/bias", {24}},
+             {"rnn/multi_rnn_cell/cell_1/cudnn_compatible_lstm_cell/bias", {24}}});
+}
+
+TEST(TfCanonicalFormat, GruBidirectional) {
+  RnnSpec spec = rnn_spec(RnnMode::kGru, 1, 4, 3);
+  spec.direction = Direction::kBidirectional;
+  const std::string at = "stack_bidirectional_rnn/cell_0/bidirectional_rnn/";
+  const TfCanonicalFormat format(spec);
+  std::vector<std::string> expected;
+  for (const char* kind : {"kernel", "bias"}) {
+    for (const char* direction : {"fw", "bw"}) {
+      for (const char* part :
+           {"gates/", "candidate/input_projection/", "candidate/hidden_projection/"}) {
+        expected.push_back(at + direction + "/cudnn_compatible_gru_cell/" + part + kind);
+      }
+    }
+  }
+  const std::vector<Shape> shapes{{7, 8}, {3, 4}, {4, 4}, {7, 8}, {3, 4}, {4, 4},
+                                  {8},    {4},    {4},    {8},    {4},    {4}};
+  ASSERT_EQ(format.tensors().size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(format.tensors()[i].name, expected[i]);
+    EXPECT_EQ(format.tensors()[i].shape, shapes[i]) << expected[i];
+  }
+}
+
+TEST(TfCanonicalFormat, DeeperBidirectionalLayersReadBothDirections) {
+  for (const RnnMode mode : {RnnMode::kRnnTanh, RnnMode::kRnnRelu}) {
+    RnnSpec spec = rnn_spec(mode, 2, 4, 3);
+    spec.direction = Direction::kBidirectional;
+    const std::string cell = "bidirectional_rnn/fw/basic_rnn_cell/";
+    const TfCanonicalFormat format(spec);
+    ASSERT_EQ(format.tensors().size(), 8u);
+    EXPECT_EQ(format.tensors()[2].name, "stack_bidirectional_rnn/cell_1/" + cell + "kernel");
+    EXPECT_EQ(format.tensors()[2].shape, (Shape{12, 4}));
+    EXPECT_EQ(format.tensors()[6].name, "stack_bidirectional_rnn/cell_1/" + cell + "bias");
+  }
+}
+
+TEST(TfCanonicalFormat, SkipInputLeavesRecurrentRowsAlone) {
+  RnnSpec spec = rnn_spec(RnnMode::kGru, 2, 4, 4);
+  spec.input_mode = InputMode::kAutoSelect;
+  const TfCanonicalFormat format(spec);
+  EXPECT_EQ(format.tensors()[0].shape, (Shape{4, 8}));
+  EXPECT_EQ(format.tensors()[1].shape, (Shape{0, 4}));
+  EXPECT_EQ(format.tensors()[2].shape, (Shape{4, 4}));
+  EXPECT_EQ(format.tensors()[3].shape, (Shape{8, 8}));
+}
+
+double at(const Array& a, std::int64_t row, std::int64_t col) {
+  return element(a.view(), row * a.shape().back() + col);
+}
+
+double region_at(const Array& params, const ParamRegion& region, std::int64_t row,
+                 std::int64_t col) {
+  return element(params.view(), region.offset + row * region.cols + col);
+}
+
+// Column blocks i, c, f, o are cuDNN's slots 0, 2, 1, 3; rows are inputs, then hidden units.
+TEST(TfCanonicalFormat, LstmBlocks) {
+  const RnnSpec spec = rnn_spec(RnnMode::kLstm, 2, 5, 3);
+  const ParamsLayout layout(spec);
+  const Array params = numbered(spec);
+  const std::vector<Array> tensors = TfCanonicalFormat(spec).from_opaque("test", params.view());
+  const std::vector<std::int64_t> slots{0, 2, 1, 3};
+  for (std::int64_t block = 0; block < 4; ++block) {
+    const std::int64_t slot = slots[static_cast<std::size_t>(block)];
+    const ParamRegion& input = layout.weights()[static_cast<std::size_t>(8 + slot)];
+    const ParamRegion& hidden = layout.weights()[static_cast<std::size_t>(8 + 4 + slot)];
+    const ParamRegion& input_bias = layout.biases()[static_cast<std::size_t>(8 + slot)];
+    const ParamRegion& hidden_bias = layout.biases()[static_cast<std::size_t>(8 + 4 + slot)];
+    for (std::int64_t unit = 0; unit < 5; ++unit) {
+      const std::int64_t col = 5 * block + unit;
+      for (std::int64_t k = 0; k < 5; ++k) {
+        EXPECT_EQ(at(tensors[1], k, col), region_at(params, input, unit, k));
+        EXPECT_EQ(at(tensors[1], 5 + k, col), region_at(params, hidden, unit, k));
+      }
+      EXPECT_EQ(at(tensors[3], 0, col),
+                region_at(params, input_bias, unit, 0) + region_at(params, hidden_bias, unit, 0));
+    }
+  }
+}
+
+// Gates reset | update are slots 0, 1; the candidate keeps its matrices and both biases apart.
+TEST(TfCanonicalFormat, GruBlocks) {
+  const RnnSpec spec = rnn_spec(RnnMode::kGru, 1, 3, 2);
+  const Array params = numbered(spec);
+  const std::vector<Array> tensors = TfCanonicalFormat(spec).from_opaque("test", params.view());
+  const auto raw = params.as<float>();
+  // W_r 0, W_z 6, W_n 12, R_r 18, R_z 27, R_n 36; bW_r 45, .. bW_n 51, bR_r 54, bR_n 60.
+  EXPECT_EQ(at(tensors[0], 1, 2), raw[0 + 2 * 2 + 1]);
+  EXPECT_EQ(at(tensors[0], 1, 3 + 2), raw[6 + 2 * 2 + 1]);
+  EXPECT_EQ(at(tensors[0], 2 + 1, 3 + 2), raw[27 + 2 * 3 + 1]);
+  EXPECT_EQ(at(tensors[1], 1, 2), raw[12 + 2 * 2 + 1]);
+  EXPECT_EQ(at(tensors[2], 1, 2), raw[36 + 2 * 3 + 1]);
+  EXPECT_EQ(at(tensors[3], 0, 3 + 1), raw[48 + 1] + raw[57 + 1]);
+  EXPECT_EQ(at(tensors[4], 0, 1), raw[51 + 1]);
+  EXPECT_EQ(at(tensors[5], 0, 1), raw[60 + 1]);
+}
+
+}  // namespace
+}  // namespace openrnn

@@ -1,0 +1,116 @@
+// The four saveables around a variable, and the converters.
+#include "saveables/support.h"
+
+namespace openrnn {
+namespace {
+
+using testing::all_specs;
+using testing::numbered;
+using testing::rnn_spec;
+using testing::same_bits;
+using testing::thrown;
+using testing::views;
+
+CudnnSaveableOptions options_of(const RnnSpec& spec) {
+  return {.num_layers = spec.num_layers,
+          .num_units = spec.num_units,
+          .input_size = spec.input_size,
+          .input_mode = spec.input_mode,
+          .direction = spec.direction,
+          .num_proj = spec.num_proj};
+}
+
+TEST(Saveable, StoresAndRestoresTheVariable) {
+  for (const RnnSpec& spec : all_specs()) {
+    SCOPED_TRACE(describe(spec));
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const Variable variable("opaque_kernel", numbered(spec));
+    CudnnSaveableOptions options = options_of(spec);
+    options.scope = "enc";
+    options.name = "enc/opaque_kernel_saveable";
+    const auto saveable = make_cudnn_saveable(spec.mode, variable, options);
+    EXPECT_EQ(saveable->name(), "enc/opaque_kernel_saveable");
+    EXPECT_TRUE(saveable->variable().same_as(variable));
+    const TfCanonicalFormat format(spec);
+    std::vector<Array> tensors;
+    for (auto& stored : saveable->specs()) {
+      EXPECT_EQ(stored.name, "enc/" + format.tensors()[tensors.size()].name);
+      tensors.push_back(std::move(stored.tensor));
+    }
+    variable.assign(Array(spec.dtype, variable.shape()).view());
+    saveable->restore(tensors);
+    EXPECT_TRUE(same_bits(variable.to_host(), format.to_opaque("test", "", views(tensors))));
+  }
+}
+
+TEST(Saveable, WithoutScopeAndWithDefaults) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const RnnSpec spec = rnn_spec(RnnMode::kRnnRelu, 1, 2, 1);
+  const Variable variable("params", numbered(spec));
+  const CudnnRNNReluSaveable saveable(variable, {.num_units = 2, .input_size = 1});
+  EXPECT_EQ(saveable.name(), "cudnn_rnn_saveable");
+  EXPECT_EQ(saveable.spec_names(),
+            (std::vector<std::string>{"rnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel",
+                                      "rnn/multi_rnn_cell/cell_0/basic_rnn_cell/bias"}));
+}
+
+TEST(Saveable, AVariableOfAnotherSizeIsRefused) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable variable("params", Array(DType::kFloat32, {7}));
+  EXPECT_EQ(
+      thrown<ArgumentError>([&] { CudnnGRUSaveable(variable, {.num_units = 2, .input_size = 1}); }),
+      "[CudnnGRUSaveable] opaque_params params has shape [7], expected [30] for gru, 1 "
+      "layer, 2 units, input size 1, unidirectional, float32");
+  EXPECT_EQ(thrown<ArgumentError>([] { CudnnLSTMSaveable({}, {.num_units = 2}); }),
+            "[CudnnLSTMSaveable] opaque_params is empty, expected a variable");
+}
+
+TEST(Converter, SplitsAndJoinsEveryNetwork) {
+  for (const RnnSpec& spec : all_specs()) {
+    SCOPED_TRACE(describe(spec));
+    const CudnnConverterOptions options{.num_layers = spec.num_layers,
+                                        .num_units = spec.num_units,
+                                        .input_size = spec.input_size,
+                                        .num_proj = spec.num_proj,
+                                        .input_mode = spec.input_mode,
+                                        .direction = spec.direction};
+    const auto check = [&](const CudnnParamsFormatConverter& converter) {
+      const Array params = numbered(spec);
+      const TfCanonicalParams split = converter.opaque_to_tf_canonical(params.view());
+      EXPECT_EQ(split.weights.size(), split.biases.size());
+      EXPECT_EQ(split.weights_proj.size(),
+                static_cast<std::size_t>(spec.projecting() ? spec.num_pseudo_layers() : 0));
+      std::vector<ConstArrayView> flat = views(split.weights);
+      for (const ConstArrayView& bias : views(split.biases)) flat.push_back(bias);
+      const Array back = converter.tf_canonical_to_opaque(flat, views(split.weights_proj));
+      const TfCanonicalFormat format(spec);
+      EXPECT_TRUE(same_bits(
+          back, format.to_opaque("test", "", views(format.from_opaque("test", params.view())))));
+    };
+    if (spec.mode == RnnMode::kLstm) check(CudnnParamsFormatConverterLSTM(options));
+    if (spec.mode == RnnMode::kGru) check(CudnnParamsFormatConverterGRU(options));
+    if (spec.mode == RnnMode::kRnnTanh) check(CudnnParamsFormatConverterTanh(options));
+    if (spec.mode == RnnMode::kRnnRelu) check(CudnnParamsFormatConverterRelu(options));
+  }
+}
+
+TEST(Converter, WrongListsAreRefused) {
+  const CudnnParamsFormatConverterLSTM converter(
+      {.num_layers = 2, .num_units = 3, .input_size = 2, .num_proj = 2});
+  const Array kernel(DType::kFloat32, {4, 12});
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              converter.tf_canonical_to_opaque(std::vector<ConstArrayView>{kernel.view()});
+            }),
+            "[CudnnParamsFormatConverterLSTM] 1 tf_canonicals and 0 weights_proj, expected 4 and 2 "
+            "for lstm, 2 layers, 3 units, input size 2, unidirectional, float32, projection to 2");
+  const Array integers(DType::kInt32, {4});
+  EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(integers.view()); }),
+            "[CudnnParamsFormatConverterLSTM] values are int32, expected float16, float32 or "
+            "float64");
+}
+
+}  // namespace
+}  // namespace openrnn
