@@ -96,11 +96,17 @@ double portable_exp(double x) noexcept {
   if (x > 709.782712893384) return HUGE_VAL;
   if (x < -745.2) return 0.0;
   const double n = std::nearbyint(x * 1.4426950408889634);
-  // ln 2 in two parts: the first has 32 bits, so n times it is exact.
-  const double r = (x - n * 0x1.62e42feep-1) - n * 0x1.a39ef35793c76p-33;
-  // Taylor series of degree 13: |r| <= ln2 / 2, so the rest is below 2^-58.
-  double sum = 1.0;
-  for (int k = 13; k >= 1; --k) sum = 1.0 + sum * r / k;
+  // ln 2 in two parts: the first has 32 bits, so n times it is exact. x - n ln 2 = r + rest.
+  const double high = x - n * 0x1.62e42feep-1;
+  const double low = n * 0x1.a39ef35793c76p-33;
+  const double r = high - low;
+  const double rest = (high - r) - low;
+  // Taylor series of degree 13: |r| <= ln2 / 2, so what is left out is below 2^-58.
+  double series = 1.0 / 13;
+  for (int k = 12; k >= 2; --k) series = (1.0 + series * r) / k;
+  // 1 + r + r^2 series, with what rounding takes from 1 + r given back.
+  const double head = 1.0 + r;
+  const double sum = head + (((1.0 - head) + r) + (rest + r * r * series));
   const int first = static_cast<int>(n) / 2;
   const int second = static_cast<int>(n) - first;
   return sum * std::ldexp(1.0, first) * std::ldexp(1.0, second);

@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "openrnn/base.h"
+#include "support/expect_error.h"
+
+namespace openrnn {
+namespace {
+
+TEST(Shape, CountsElements) {
+  EXPECT_EQ(shape_size({}), 1);
+  EXPECT_EQ(shape_size({3, 5, 7}), 105);
+  EXPECT_EQ(shape_size({3, 0}), 0);
+  EXPECT_EQ(shape_size({INT64_MAX, 2, 0}), 0);
+  expect_error<ArgumentError>(
+      [] {
+        shape_size({2, -1});
+      },
+      "[shape_size] shape is [2, -1], expected dimensions of 0 or more");
+  expect_error<ArgumentError>(
+      [] {
+        shape_size({INT64_MAX, 2});
+      },
+      "[shape_size] shape is [9223372036854775807, 2], expected fewer than 2^63 elements");
+  EXPECT_EQ(to_string(Shape{}), "[]");
+  EXPECT_EQ(to_string(Shape{2, 3}), "[2, 3]");
+}
+
+TEST(DType, HasSizesAndNames) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kInt32,
+                            DType::kInt64, DType::kUInt8, DType::kBool}) {
+    EXPECT_EQ(parse_dtype(dtype_name(dtype)), dtype);
+    EXPECT_EQ(is_floating(dtype), dtype_name(dtype).starts_with("float"));
+  }
+  EXPECT_EQ(dtype_size(DType::kFloat16), 2u);
+  EXPECT_EQ(dtype_size(DType::kFloat64), 8u);
+  EXPECT_EQ(dtype_size(DType::kInt64), 8u);
+  EXPECT_EQ(dtype_size(DType::kBool), 1u);
+  expect_error<ArgumentError>([] { parse_dtype("float8"); },
+                              "[parse_dtype] dtype is 'float8', expected one of float16, float32, "
+                              "float64, int32, int64, uint8, bool");
+}
+
+TEST(AlignedBuffer, IsAlignedZeroAndAValue) {
+  for (const std::size_t bytes : {1, 63, 64, 65, 1000}) {
+    AlignedBuffer buffer(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64, 0u);
+    auto* first = static_cast<unsigned char*>(buffer.data());
+    for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(first[i], 0);
+    first[bytes - 1] = 7;
+    AlignedBuffer copy = buffer;
+    first[bytes - 1] = 8;
+    EXPECT_EQ(static_cast<unsigned char*>(copy.data())[bytes - 1], 7);
+    const AlignedBuffer moved = std::move(copy);
+    EXPECT_EQ(static_cast<const unsigned char*>(moved.data())[bytes - 1], 7);
+    EXPECT_EQ(copy.size(), 0u);  // NOLINT: a moved-from buffer is empty, by contract
+    buffer = moved;
+    EXPECT_EQ(static_cast<unsigned char*>(buffer.data())[bytes - 1], 7);
+  }
+  EXPECT_EQ(AlignedBuffer(0).data(), nullptr);
+  EXPECT_THROW(AlignedBuffer(SIZE_MAX), std::bad_alloc);
+}
+
+TEST(Array, ViewsAndReshapes) {
+  const std::vector<float> values{1, 2, 3, 4, 5, 6};
+  Array array = Array::of<float>({2, 3}, values);
+  array.as<float>()[4] = 50;
+  const Array copy(array.view());
+  array.as<float>()[4] = 60;
+  EXPECT_EQ(copy.as<float>()[4], 50);
+  EXPECT_EQ(element(array.view(), 4), 60.0);
+  const Array tall = std::move(array).reshaped({3, 2});
+  EXPECT_EQ(tall.shape(), (Shape{3, 2}));
+  expect_error<ArgumentError>(
+      [&] {
+        Array(tall).reshaped({4, 2});
+      },
+      "[reshaped] shape is [4, 2], expected 6 elements as in [3, 2]");
+  expect_error<TypeError>([&] { tall.as<double>(); },
+                          "[as] the array holds float32, asked for float64");
+}
+
+TEST(Array, CastsRoundOnce) {
+  const std::vector<double> values{1.0 + 0x1p-11 + 0x1p-40, -1e-30, 1e9, 0.1};
+  const Array wide = Array::of<double>({4}, values);
+  const Array half = cast(wide.view(), DType::kFloat16);
+  EXPECT_EQ(half.as<Half>()[0].bits, 0x3C01);
+  EXPECT_EQ(half.as<Half>()[2].bits, 0x7C00);
+  EXPECT_EQ(element(half.view(), 0), 1.0 + 0x1p-10);
+  const Array single = cast(wide.view(), DType::kFloat32);
+  EXPECT_EQ(single.as<float>()[3], 0.1f);
+  EXPECT_EQ(cast(single.view(), DType::kFloat64).as<double>()[3], static_cast<double>(0.1f));
+  EXPECT_EQ(cast(single.view(), DType::kFloat16).as<Half>()[3], to_half(0.1f));
+  EXPECT_EQ(cast(half.view(), DType::kFloat16).as<Half>()[0].bits, 0x3C01);
+  expect_error<TypeError>([] { cast(Array(DType::kInt32, {1}).view(), DType::kFloat32); },
+                          "[cast] from int32 to float32, expected floating dtypes");
+}
+
+TEST(FormatError, KeepsPathAndOffset) {
+  const FormatError error("run.index", 17, "a bad byte");
+  EXPECT_EQ(error.path(), "run.index");
+  EXPECT_EQ(error.offset(), 17u);
+  const std::string what = error.what();
+  EXPECT_NE(what.find("run.index"), std::string::npos) << what;
+  EXPECT_NE(what.find("17"), std::string::npos) << what;
+  EXPECT_NE(what.find("a bad byte"), std::string::npos) << what;
+}
+
+}  // namespace
+}  // namespace openrnn
