@@ -4,48 +4,87 @@
 #include "cpu/device/kernels.h"
 #include "cpu/device/parallel.h"
 #include "cpu/gemm.h"
+#include "cpu/isa.h"
+#include "cpu/kernels/kernels.h"
 
 namespace openrnn::cpu::device {
 namespace {
 
+// float16 is widened, computed and narrowed by blocks that stay in the first cache.
+constexpr std::int64_t kHalfBlock = 512;
+using FloatBlock = std::array<float, kHalfBlock>;
+
+// Calls body(begin, count) for the blocks of [0, size).
+template <class Body>
+void half_blocks(std::int64_t size, std::int64_t cost, const Body& body) {
+  parallel_ranges(size, kHalfBlock, cost, [&body](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin; at < end; at += kHalfBlock) {
+      body(at, std::min(kHalfBlock, end - at));
+    }
+  });
+}
+
 template <class T, class F>
 void map1(std::int64_t size, const void* x, void* y, const F& f) {
-  const auto* from = static_cast<const T*>(x);
-  auto* to = static_cast<T*>(y);
-  parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = narrow<T>(f(widen(from[i])));
-  });
+  if constexpr (std::is_same_v<T, Half>) {
+    const KernelTable& table = kernels();
+    const auto* from = static_cast<const std::uint16_t*>(x);
+    auto* to = static_cast<std::uint16_t*>(y);
+    half_blocks(size, 1, [=, &table](std::int64_t at, std::int64_t count) {
+      FloatBlock block;
+      table.widen(from + at, block.data(), count);
+      for (std::int64_t i = 0; i < count; ++i) block[i] = f(block[i]);
+      table.narrow(block.data(), to + at, count);
+    });
+  } else {
+    const auto* from = static_cast<const T*>(x);
+    auto* to = static_cast<T*>(y);
+    parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) to[i] = f(from[i]);
+    });
+  }
 }
 
 template <class T, class F>
 void map2(std::int64_t size, const void* a, const void* b, void* c, const F& f) {
-  const auto* left = static_cast<const T*>(a);
-  const auto* right = static_cast<const T*>(b);
-  auto* to = static_cast<T*>(c);
-  parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      to[i] = narrow<T>(f(widen(left[i]), widen(right[i])));
-  });
+  if constexpr (std::is_same_v<T, Half>) {
+    const KernelTable& table = kernels();
+    const auto* left = static_cast<const std::uint16_t*>(a);
+    const auto* right = static_cast<const std::uint16_t*>(b);
+    auto* to = static_cast<std::uint16_t*>(c);
+    half_blocks(size, 1, [=, &table](std::int64_t at, std::int64_t count) {
+      FloatBlock first, second;
+      table.widen(left + at, first.data(), count);
+      table.widen(right + at, second.data(), count);
+      for (std::int64_t i = 0; i < count; ++i) first[i] = f(first[i], second[i]);
+      table.narrow(first.data(), to + at, count);
+    });
+  } else {
+    const auto* left = static_cast<const T*>(a);
+    const auto* right = static_cast<const T*>(b);
+    auto* to = static_cast<T*>(c);
+    parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) to[i] = f(left[i], right[i]);
+    });
+  }
 }
 
-// exp, tanh and sigmoid of the vector kernels; float16 goes through a buffer of float32.
+// exp, tanh and sigmoid of the vector kernels.
 template <class T>
 void transcendental(Unary function, std::int64_t size, const void* x, void* y) {
-  const auto* from = static_cast<const T*>(x);
-  auto* to = static_cast<T*>(y);
-  parallel_ranges(size, 64, 8, [=](std::int64_t begin, std::int64_t end) {
-    if constexpr (std::is_same_v<T, Half>) {
-      std::array<float, 256> block;
-      for (std::int64_t at = begin; at < end; at += 256) {
-        const std::int64_t count = std::min<std::int64_t>(256, end - at);
-        for (std::int64_t i = 0; i < count; ++i) block[i] = to_float(from[at + i]);
-        apply(function, DType::kFloat32, block.data(), block.data(), count);
-        for (std::int64_t i = 0; i < count; ++i) to[at + i] = to_half(block[i]);
-      }
-    } else {
-      apply(function, kDTypeOf<T>, from + begin, to + begin, end - begin);
-    }
-  });
+  if constexpr (std::is_same_v<T, Half>) {
+    const KernelTable& table = kernels();
+    const auto* from = static_cast<const std::uint16_t*>(x);
+    auto* to = static_cast<std::uint16_t*>(y);
+    half_blocks(size, 8, [=, &table](std::int64_t at, std::int64_t count) {
+      FloatBlock block;
+      table.widen(from + at, block.data(), count);
+      apply(function, DType::kFloat32, block.data(), block.data(), count);
+      table.narrow(block.data(), to + at, count);
+    });
+  } else {
+    apply(function, kDTypeOf<T>, x, y, size);
+  }
 }
 
 template <class T>
@@ -161,14 +200,22 @@ void accumulate(DType dtype, std::int64_t size, const void* x, void* y) {
 }
 
 void convert(std::int64_t size, DType from_dtype, const void* from, DType to_dtype, void* to) {
+  const KernelTable& table = kernels();
   with_floating("convert", from_dtype, [&](auto source_type) {
     with_floating("convert", to_dtype, [&](auto target_type) {
       using From = decltype(source_type);
       using To = decltype(target_type);
       const auto* source = static_cast<const From*>(from);
       auto* target = static_cast<To*>(to);
-      parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) target[i] = converted<To>(source[i]);
+      parallel_ranges(size, 64, 1, [=, &table](std::int64_t begin, std::int64_t end) {
+        const std::int64_t count = end - begin;
+        if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>) {
+          table.widen(static_cast<const std::uint16_t*>(from) + begin, target + begin, count);
+        } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
+          table.narrow(source + begin, static_cast<std::uint16_t*>(to) + begin, count);
+        } else {
+          for (std::int64_t i = begin; i < end; ++i) target[i] = converted<To>(source[i]);
+        }
       });
     });
   });

@@ -5,6 +5,7 @@
 #include "cpu/device/kernels.h"
 #include "cpu/device/parallel.h"
 #include "cpu/gemm.h"
+#include "cpu/isa.h"
 
 namespace openrnn::cpu::device {
 namespace {
@@ -76,6 +77,8 @@ void softmax_gradient_row(std::int64_t cols, const T* y, const T* dy, T* dx) {
 
 void softmax_cross_entropy(const CrossEntropyArgs& args) {
   if (args.classes == 0) return;
+  // An unknown instruction set is reported here, as no thread may throw below.
+  kernels();
   with_floating("softmax_cross_entropy", args.dtype, [&](auto type) {
     using T = decltype(type);
     parallel_ranges(args.rows, 1, args.classes * 8, [&](std::int64_t begin, std::int64_t end) {

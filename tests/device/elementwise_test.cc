@@ -1,0 +1,142 @@
+#include <cmath>
+
+#include "device/support.h"
+
+namespace openrnn::testing {
+namespace {
+
+DeviceArray run_unary(UnaryOp op, const DeviceArray& x) {
+  DeviceArray y(cpu_device(), x.dtype(), x.shape());
+  cpu_device().unary(op, x.dtype(), x.size(), x.data(), y.mutable_data());
+  return y;
+}
+
+DeviceArray run_binary(BinaryOp op, const DeviceArray& a, const DeviceArray& b) {
+  DeviceArray c(cpu_device(), a.dtype(), a.shape());
+  cpu_device().binary(op, a.dtype(), a.size(), a.data(), b.data(), c.mutable_data());
+  return c;
+}
+
+// Half a unit in the last place of values of about 2.
+double epsilon(DType dtype) {
+  return dtype == DType::kFloat16 ? 0x1p-11 : dtype == DType::kFloat32 ? 0x1p-24 : 0x1p-53;
+}
+
+TEST(Elementwise, ExactUnaryFunctions) {
+  for (const DType dtype : kFloating) {
+    const DeviceArray x = random_array(dtype, {1037}, 1);
+    const DeviceArray relu = run_unary(UnaryOp::kRelu, x), negated = run_unary(UnaryOp::kNegate, x),
+                      squared = run_unary(UnaryOp::kSquare, x),
+                      absolute = run_unary(UnaryOp::kAbs, x);
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const double v = at(x, i);
+      ASSERT_EQ(at(relu, i), std::max(v, 0.0));
+      ASSERT_EQ(at(negated, i), -v);
+      ASSERT_EQ(at(squared, i), rounded(dtype, v * v));
+      ASSERT_EQ(at(absolute, i), std::abs(v));
+    }
+  }
+}
+
+TEST(Elementwise, ActivationsAreWithinTwoUlp) {
+  for (const DType dtype : kFloating) {
+    const DeviceArray x = random_array(dtype, {1037}, 2);
+    const DeviceArray exp = run_unary(UnaryOp::kExp, x), tanh = run_unary(UnaryOp::kTanh, x),
+                      sigmoid = run_unary(UnaryOp::kSigmoid, x);
+    const double bound = 5 * epsilon(dtype);  // two units, and half a one of this test's own
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const double v = at(x, i);
+      ASSERT_NEAR(at(exp, i), std::exp(v), bound * std::exp(v));
+      ASSERT_NEAR(at(tanh, i), std::tanh(v), bound * std::abs(std::tanh(v)));
+      ASSERT_NEAR(at(sigmoid, i), 1 / (1 + std::exp(-v)), bound);
+    }
+  }
+}
+
+TEST(Elementwise, BinaryRoundsOnce) {
+  for (const DType dtype : kFloating) {
+    const DeviceArray a = random_array(dtype, {519}, 3), b = random_array(dtype, {519}, 4, 0.5, 3);
+    const DeviceArray sum = run_binary(BinaryOp::kAdd, a, b),
+                      difference = run_binary(BinaryOp::kSubtract, a, b),
+                      product = run_binary(BinaryOp::kMultiply, a, b),
+                      quotient = run_binary(BinaryOp::kDivide, a, b);
+    for (std::int64_t i = 0; i < a.size(); ++i) {
+      const double v = at(a, i), w = at(b, i);
+      ASSERT_EQ(at(sum, i), rounded(dtype, v + w));
+      ASSERT_EQ(at(difference, i), rounded(dtype, v - w));
+      ASSERT_EQ(at(product, i), rounded(dtype, v * w));
+      // A quotient in double is rounded twice, so the last bit may differ in a tie.
+      ASSERT_NEAR(at(quotient, i), v / w, std::abs(v / w) * epsilon(dtype) * 1.001);
+    }
+  }
+}
+
+TEST(Elementwise, NanAndInfinityPass) {
+  const float values[] = {NAN, INFINITY, -INFINITY, -0.0f};
+  const DeviceArray x =
+      DeviceArray::from_host(cpu_device(), ConstArrayView{values, DType::kFloat32, {4}});
+  const DeviceArray relu = run_unary(UnaryOp::kRelu, x), tanh = run_unary(UnaryOp::kTanh, x);
+  EXPECT_TRUE(std::isnan(at(relu, 0)));
+  EXPECT_EQ(at(relu, 1), INFINITY);
+  EXPECT_EQ(at(relu, 2), 0.0);
+  EXPECT_TRUE(std::isnan(at(tanh, 0)));
+  EXPECT_EQ(at(tanh, 1), 1.0);
+  EXPECT_EQ(at(tanh, 2), -1.0);
+}
+
+TEST(Elementwise, ScaleFillAccumulate) {
+  for (const DType dtype : kFloating) {
+    const DeviceArray x = random_array(dtype, {67}, 5);
+    DeviceArray y(cpu_device(), dtype, {67});
+    cpu_device().scale(dtype, 67, -0.75, x.data(), y.mutable_data());
+    for (std::int64_t i = 0; i < 67; ++i) ASSERT_EQ(at(y, i), rounded(dtype, -0.75 * at(x, i)));
+    cpu_device().accumulate(dtype, 67, x.data(), y.mutable_data());
+    for (std::int64_t i = 0; i < 67; ++i) {
+      ASSERT_EQ(at(y, i), rounded(dtype, rounded(dtype, -0.75 * at(x, i)) + at(x, i)));
+    }
+    const double scalar = 1.5;
+    cpu_device().fill(dtype, 67, 2.0, DType::kFloat64, &scalar, y.mutable_data());
+    for (std::int64_t i = 0; i < 67; ++i) ASSERT_EQ(at(y, i), 3.0);
+    cpu_device().fill(dtype, 66, 0.5, dtype, nullptr, y.mutable_data());
+    EXPECT_EQ(at(y, 65), 0.5);
+    EXPECT_EQ(at(y, 66), 3.0);
+  }
+}
+
+TEST(Elementwise, ConvertRoundsOnce) {
+  for (const DType from : kFloating) {
+    const DeviceArray x = random_array(from, {1031}, 6, -70000, 70000);
+    for (const DType to : kFloating) {
+      DeviceArray y(cpu_device(), to, x.shape());
+      cpu_device().convert(x.size(), from, x.data(), to, y.mutable_data());
+      for (std::int64_t i = 0; i < x.size(); ++i) ASSERT_EQ(at(y, i), rounded(to, at(x, i)));
+    }
+  }
+}
+
+TEST(Elementwise, SameBitsForAnyThreads) {
+  for (const DType dtype : kFloating) {
+    const DeviceArray x = random_array(dtype, {100003}, 7), w = random_array(dtype, {100003}, 8);
+    expect_same_for_threads([&] { return run_unary(UnaryOp::kTanh, x); });
+    expect_same_for_threads([&] { return run_unary(UnaryOp::kSquare, x); });
+    expect_same_for_threads([&] { return run_binary(BinaryOp::kDivide, x, w); });
+    expect_same_for_threads([&] {
+      DeviceArray y(cpu_device(), DType::kFloat16, x.shape());
+      cpu_device().convert(x.size(), dtype, x.data(), DType::kFloat16, y.mutable_data());
+      return y;
+    });
+  }
+}
+
+TEST(Elementwise, RefusesIntegers) {
+  std::int32_t x = 1;
+  try {
+    cpu_device().unary(UnaryOp::kRelu, DType::kInt32, 1, &x, &x);
+    FAIL() << "no error";
+  } catch (const TypeError& error) {
+    EXPECT_STREQ(error.what(), "[unary] dtype is int32, expected a floating dtype");
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::testing

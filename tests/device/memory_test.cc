@@ -1,0 +1,85 @@
+#include <thread>
+
+#include "cpu/device/pool.h"
+#include "device/support.h"
+
+namespace openrnn::testing {
+namespace {
+
+TEST(MemoryPool, GivesTheSameBlockAgain) {
+  cpu::MemoryPool pool;
+  const void* first = pool.allocate(10000).get();
+  EXPECT_GE(pool.idle_bytes(), 10000u);
+  EXPECT_EQ(pool.allocate(9990).get(), first);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 64, 0u);
+}
+
+TEST(MemoryPool, SizesOfEveryKind) {
+  cpu::MemoryPool pool;
+  for (const std::size_t bytes : {0u, 1u, 255u, 257u, 1000u, 4096u, 4097u, 1000003u}) {
+    const std::shared_ptr<void> block = pool.allocate(bytes);
+    ASSERT_NE(block, nullptr);
+    std::fill_n(static_cast<unsigned char*>(block.get()), bytes, 1);
+  }
+  EXPECT_THROW(pool.allocate(SIZE_MAX), std::bad_alloc);
+}
+
+TEST(MemoryPool, KeepsNoMoreThanWasEverUsedAndAQuarter) {
+  cpu::MemoryPool pool;
+  for (std::size_t n = 1; n <= 64; ++n) pool.allocate(n * 100000);
+  EXPECT_LE(pool.idle_bytes(), 6400000u * 25 / 16);
+  EXPECT_GT(pool.idle_bytes(), 0u);
+}
+
+TEST(MemoryPool, ServesManyThreads) {
+  cpu::MemoryPool pool;
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&pool, &wrong, t] {
+      for (std::size_t n = 0; n < 500; ++n) {
+        const std::size_t size = 64 + n * 37 % 5000;
+        const std::shared_ptr<void> block = pool.allocate(size);
+        auto* bytes = static_cast<unsigned char*>(block.get());
+        std::fill_n(bytes, size, static_cast<unsigned char>(t));
+        wrong += std::count(bytes, bytes + size, static_cast<unsigned char>(t)) !=
+                 static_cast<std::ptrdiff_t>(size);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(DeviceArray, SharesUntilItMustNot) {
+  DeviceArray a = random_array(DType::kFloat32, {2, 3}, 1);
+  DeviceArray b = a.reshaped({3, 2});
+  EXPECT_EQ(a.data(), b.data());
+  const double before = at(a, 0);
+  b.make_unique_owner();
+  EXPECT_NE(a.data(), b.data());
+  static_cast<float*>(b.mutable_data())[0] = 99;
+  EXPECT_EQ(at(a, 0), before);
+  const void* own = b.data();
+  b.make_unique_owner();
+  EXPECT_EQ(b.data(), own);
+}
+
+TEST(DeviceArray, ComesAndGoes) {
+  const Array host = Array::of<float>({2, 2}, std::vector<float>{1, 2, 3, 4});
+  const DeviceArray array = DeviceArray::from_host(cpu_device(), host.view());
+  EXPECT_EQ(array.to_host().as<float>()[3], 4.0f);
+  EXPECT_EQ(array.host_view().as<float>()[2], 3.0f);
+  EXPECT_EQ(DeviceArray::zeros(cpu_device(), DType::kFloat64, {3}).to_host().as<double>()[2], 0.0);
+  EXPECT_TRUE(DeviceArray().empty());
+  EXPECT_EQ(DeviceArray().to_host().size(), 0);
+  try {
+    array.reshaped({3});
+    FAIL() << "no error";
+  } catch (const ArgumentError& error) {
+    EXPECT_STREQ(error.what(), "[reshaped] shape is [3], expected 4 elements as in [2, 2]");
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::testing
