@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "openrnn/base.h"
 
@@ -119,6 +120,11 @@ struct Normalisation {
   std::vector<double> mean, deviation;
 };
 
+/// Of the values, and of their changes over the horizon.
+struct SeriesScaling {
+  Normalisation values, changes;
+};
+
 struct SeriesOptions {
   std::int64_t window = 32;  // steps that the network sees
   std::int64_t horizon = 1;  // steps ahead that it forecasts
@@ -133,12 +139,13 @@ struct SeriesOptions {
 /// column over the standard deviation of that change in the training rows.
 class OPENRNN_API SeriesWindows {
  public:
-  /// Throws: ArgumentError naming the rows there are and those needed.
-  SeriesWindows(const SeriesTable& table, const SeriesOptions& options);
+  /// With `scaling`, that of a trained model, every row that can be forecast is held out and none
+  /// trains. Throws: ArgumentError naming the rows there are and those needed, or the columns.
+  SeriesWindows(const SeriesTable& table, const SeriesOptions& options,
+                const std::optional<SeriesScaling>& scaling = {});
 
   std::int64_t columns() const noexcept { return columns_; }
-  const Normalisation& inputs() const noexcept { return inputs_; }
-  const Normalisation& changes() const noexcept { return changes_; }
+  const SeriesScaling& scaling() const noexcept { return scaling_; }
   /// Steps of an epoch; the last may have fewer rows.
   std::int64_t windows() const noexcept;
   /// The order of an epoch depends on the seed and the epoch alone.
@@ -153,19 +160,20 @@ class OPENRNN_API SeriesWindows {
   /// The value one `season` before the one that comes true.
   double valid_seasonal(std::int64_t index, std::int64_t column, std::int64_t season) const;
   /// The season of 2 to `window` rows whose seasonal forecast is best on the training rows; 0 when
-  /// they are too few.
+  /// they are too few or none train.
   std::int64_t best_season() const;
 
  private:
   double value(std::int64_t row, std::int64_t column) const;
   void normalise();
+  void use(const SeriesScaling& scaling);
   Array gather_inputs(const std::vector<std::int64_t>& first_rows) const;
   Array gather_changes(const std::vector<std::int64_t>& first_rows) const;
 
   SeriesOptions options_;
   Array values_;
   std::int64_t rows_ = 0, columns_ = 0, train_rows_ = 0, train_count_ = 0, valid_count_ = 0;
-  Normalisation inputs_, changes_;
+  SeriesScaling scaling_;
 };
 
 }  // namespace openrnn::train

@@ -172,6 +172,10 @@ struct RunConfig {
 OPENRNN_API std::string to_json(const RunConfig& config);
 /// Throws: ArgumentError naming what is missing or wrong.
 OPENRNN_API RunConfig run_config_from_json(std::string_view json);
+/// What a run's configuration says of its series.
+OPENRNN_API SeriesOptions series_options(const RunConfig& config);
+/// The scaling that a SeriesTask has saved. Throws: ArgumentError, TypeError.
+OPENRNN_API SeriesScaling load_scaling(const Extras& extras);
 /// 16 hexadecimal digits that differ for different bytes.
 OPENRNN_API std::string fingerprint(std::string_view bytes);
 

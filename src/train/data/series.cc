@@ -22,6 +22,11 @@ std::pair<double, double> moments(std::int64_t count, F f) {
   return {mean, deviation > 0.0 ? deviation : 1.0};
 }
 
+template <class... Parts>
+[[noreturn]] void refuse(const Parts&... parts) {
+  throw ArgumentError(message("SeriesWindows", parts...));
+}
+
 std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -34,11 +39,9 @@ std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::
 
 }  // namespace
 
-SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& options)
+SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& options,
+                             const std::optional<SeriesScaling>& scaling)
     : options_(options), values_(table.values) {
-  const auto refuse = [](auto... parts) {
-    throw ArgumentError(message("SeriesWindows", parts...));
-  };
   if (options.window < 1 || options.horizon < 1 || options.batch < 1) {
     refuse("window ", options.window, ", horizon ", options.horizon, " and batch ", options.batch,
            ", expected at least 1 of each");
@@ -48,16 +51,34 @@ SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& opti
   }
   rows_ = values_.shape()[0];
   columns_ = values_.shape()[1];
+  const std::int64_t needed = options.window + options.horizon;
+  if (rows_ < needed) {
+    refuse(rows_, " rows, expected at least ", needed, " for windows of ", options.window,
+           " and a horizon of ", options.horizon);
+  }
+  if (scaling) {
+    use(*scaling);
+    return;
+  }
   valid_count_ = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(static_cast<double>(rows_) * options.valid_fraction));
   train_rows_ = rows_ - valid_count_;
-  train_count_ = train_rows_ - options.window - options.horizon + 1;
+  train_count_ = train_rows_ - needed + 1;
   if (train_count_ < 1) {
-    refuse(rows_, " rows, of which ", train_rows_, " train, expected at least ",
-           options.window + options.horizon, " of those for windows of ", options.window,
-           " and a horizon of ", options.horizon);
+    refuse(rows_, " rows, of which ", train_rows_, " train, expected at least ", needed,
+           " of those for windows of ", options.window, " and a horizon of ", options.horizon);
   }
   normalise();
+}
+
+void SeriesWindows::use(const SeriesScaling& scaling) {
+  const auto columns = static_cast<std::size_t>(columns_);
+  if (scaling.values.mean.size() != columns) {
+    refuse(columns, " columns, expected ", scaling.values.mean.size(), " as the model has");
+  }
+  scaling_ = scaling;
+  train_rows_ = options_.window + options_.horizon - 1;
+  valid_count_ = rows_ - train_rows_;
 }
 
 double SeriesWindows::value(std::int64_t row, std::int64_t column) const {
@@ -69,13 +90,13 @@ void SeriesWindows::normalise() {
   for (std::int64_t c = 0; c < columns_; ++c) {
     const auto [mean, deviation] =
         moments(train_rows_, [&](std::int64_t row) { return value(row, c); });
-    inputs_.mean.push_back(mean);
-    inputs_.deviation.push_back(deviation);
+    scaling_.values.mean.push_back(mean);
+    scaling_.values.deviation.push_back(deviation);
     const auto change = moments(train_rows_ - horizon, [&](std::int64_t row) {
       return value(row + horizon, c) - value(row, c);
     });
-    changes_.mean.push_back(change.first);
-    changes_.deviation.push_back(change.second);
+    scaling_.changes.mean.push_back(change.first);
+    scaling_.changes.deviation.push_back(change.second);
   }
 }
 
@@ -92,7 +113,7 @@ Array SeriesWindows::gather_inputs(const std::vector<std::int64_t>& first_rows) 
     for (const std::int64_t first : first_rows) {
       for (std::int64_t c = 0; c < columns_; ++c) {
         const auto k = static_cast<std::size_t>(c);
-        out[at++] = (value(first + t, c) - inputs_.mean[k]) / inputs_.deviation[k];
+        out[at++] = (value(first + t, c) - scaling_.values.mean[k]) / scaling_.values.deviation[k];
       }
     }
   }
@@ -112,7 +133,7 @@ Array SeriesWindows::gather_changes(const std::vector<std::int64_t>& first_rows)
       for (std::int64_t c = 0; c < columns_; ++c) {
         const auto k = static_cast<std::size_t>(c);
         const double change = value(first + t + options_.horizon, c) - value(first + t, c);
-        out[at++] = (change - changes_.mean[k]) / changes_.deviation[k];
+        out[at++] = (change - scaling_.changes.mean[k]) / scaling_.changes.deviation[k];
       }
     }
   }
@@ -151,6 +172,7 @@ double SeriesWindows::valid_seasonal(std::int64_t index, std::int64_t column,
 }
 
 std::int64_t SeriesWindows::best_season() const {
+  if (train_count_ == 0) return 0;
   std::int64_t best = 0;
   double least = 0.0;
   // A season must come twice in the training rows to be more than chance, and be long enough that
@@ -160,7 +182,7 @@ std::int64_t SeriesWindows::best_season() const {
        ++season) {
     double error = 0.0;
     for (std::int64_t c = 0; c < columns_; ++c) {
-      const double unit = inputs_.deviation[static_cast<std::size_t>(c)];
+      const double unit = scaling_.values.deviation[static_cast<std::size_t>(c)];
       for (std::int64_t row = longest; row < train_rows_; ++row) {
         const double miss = (value(row, c) - value(row - season, c)) / unit;
         error += miss * miss;

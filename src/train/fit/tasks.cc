@@ -86,11 +86,39 @@ std::int64_t SeriesTask::items(const DataPosition& position) const {
 double SeriesTask::validate(bool) { return score_series(model_, data_).model_total; }
 
 void SeriesTask::save(Extras& extras) const {
+  const auto keep = [&](const std::string& name, const std::vector<double>& values) {
+    extras.set(name, Array::of<double>({static_cast<std::int64_t>(values.size())},
+                                       std::span<const double>(values)));
+  };
+  keep("series_mean", data_.scaling().values.mean);
+  keep("series_deviation", data_.scaling().values.deviation);
+  keep("series_change_mean", data_.scaling().changes.mean);
+  keep("series_change_deviation", data_.scaling().changes.deviation);
   extras.set_int("dropout_calls", static_cast<std::int64_t>(model_.dropout_calls()));
 }
 
 void SeriesTask::load(const Extras& extras) {
   model_.set_dropout_calls(static_cast<std::uint64_t>(extras.get_int("dropout_calls")));
+}
+
+SeriesScaling load_scaling(const Extras& extras) {
+  const auto values = [&](const std::string& name) {
+    const auto kept = extras.get_array(name).as<double>();
+    return std::vector<double>(kept.begin(), kept.end());
+  };
+  return {{values("series_mean"), values("series_deviation")},
+          {values("series_change_mean"), values("series_change_deviation")}};
+}
+
+SeriesOptions series_options(const RunConfig& config) {
+  SeriesOptions options;
+  options.window = config.seq_len;
+  options.horizon = config.horizon;
+  options.to_sequence = config.to_sequence;
+  options.batch = config.batch;
+  options.valid_fraction = config.valid_fraction;
+  options.seed = config.model.seed;
+  return options;
 }
 
 }  // namespace openrnn::train

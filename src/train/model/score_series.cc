@@ -24,7 +24,8 @@ void add_block(const SeriesWindows& data, const Array& outputs, std::int64_t beg
       const auto k = static_cast<std::size_t>(c);
       const double truth = data.valid_truth(begin + r, c), last = data.valid_last(begin + r, c);
       const double change = element(outputs.view(), last_step + r * columns + c);
-      const double forecast = last + change * data.changes().deviation[k] + data.changes().mean[k];
+      const double forecast =
+          last + change * data.scaling().changes.deviation[k] + data.scaling().changes.mean[k];
       errors.model[k] += square(forecast - truth);
       errors.last_value[k] += square(last - truth);
       if (season > 0) {
@@ -39,7 +40,7 @@ double finish(std::vector<double>& sums, const SeriesWindows& data) {
   double total = 0.0;
   for (std::size_t c = 0; c < sums.size(); ++c) {
     const double mean = sums[c] / static_cast<double>(data.valid_count());
-    total += mean / (data.inputs().deviation[c] * data.inputs().deviation[c]);
+    total += mean / (data.scaling().values.deviation[c] * data.scaling().values.deviation[c]);
     sums[c] = std::sqrt(mean);
   }
   return std::sqrt(total / static_cast<double>(sums.size()));

@@ -1,0 +1,61 @@
+// openrnn bench: the recurrent layers against this machine's own peak.
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/bench/measure.h"
+#include "cli/bench/meters.h"
+#include "cli/commands.h"
+#include "openrnn/formats.h"
+#include "openrnn/runtime.h"
+
+namespace openrnn::cli {
+namespace {
+
+void print_row(const BenchConfig& config, const Measurement& row) {
+  fmt::print("{:<22}  {:<16}  {:>10.3f}  {:>9.1f}  {:>9.1f}", config.name, row.pass,
+             row.milliseconds, row.gflops, row.percent_of_peak());
+  if (row.most_bandwidth > 0.0) {
+    fmt::print("   {:.0f} GB/s, {:.0f} % of the {:.0f} that a read of the weights gets",
+               row.bandwidth, 100.0 * row.bandwidth / row.most_bandwidth, row.most_bandwidth);
+  }
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int run(const BenchFlags& flags) {
+  use_threads(flags.threads);
+  const int threads = num_threads();
+  std::vector<BenchConfig> configs;
+  for (const BenchConfig& config : bench_configs()) {
+    if (config.name.find(flags.only) != std::string::npos) configs.push_back(config);
+  }
+  if (configs.empty()) {
+    throw ArgumentError("[bench] --only '" + flags.only +
+                        "' names no configuration, expected part of one such as 'LSTM L4 U1024 "
+                        "B64 T40'");
+  }
+  fmt::print("{}, {} threads, engine {}, FMA peak {:.0f} GFLOP/s (measured again with each line)\n",
+             processor_name(), threads, choose_engine(configs.front().spec).description(),
+             fma_peak(threads, 0.2));
+  fmt::print("{:<22}  {:<16}  {:>10}  {:>9}  {:>9}\n", "config", "pass", "ms", "GFLOP/s",
+             "% of peak");
+  nlohmann::json list = nlohmann::json::array();
+  for (const BenchConfig& config : configs) {
+    for (const Measurement& row : measure(config, threads, flags.seconds)) {
+      print_row(config, row);
+      list.push_back({{"config", config.name},
+                      {"pass", row.pass},
+                      {"threads", threads},
+                      {"ms", row.milliseconds},
+                      {"gflops", row.gflops},
+                      {"percent_of_peak", row.percent_of_peak()}});
+    }
+  }
+  if (!flags.json.empty()) write_file_atomically(flags.json, list.dump(2) + "\n");
+  return 0;
+}
+
+}  // namespace openrnn::cli

@@ -1,0 +1,165 @@
+#include "cli/bench/measure.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "cli/bench/meters.h"
+#include "openrnn/runtime.h"
+
+namespace openrnn::cli {
+namespace {
+
+constexpr double kPeakSeconds = 0.01;
+constexpr int kFewest = 3;
+
+struct Sizes {
+  std::int64_t layers, units, batch, time;
+};
+
+BenchConfig make_config(RnnMode mode, const Sizes& sizes) {
+  BenchConfig config;
+  config.name = fmt::format("{} L{} U{} B{} T{}", mode == RnnMode::kLstm ? "LSTM" : "GRU",
+                            sizes.layers, sizes.units, sizes.batch, sizes.time);
+  config.spec.mode = mode;
+  config.spec.num_layers = sizes.layers;
+  config.spec.num_units = config.spec.input_size = sizes.units;
+  config.batch = sizes.batch;
+  config.time = sizes.time;
+  return config;
+}
+
+Array random_array(Shape shape, double scale, std::uint64_t stream) {
+  Array array(DType::kFloat32, std::move(shape));
+  RandomStream random(1, stream);
+  for (float& x : array.as<float>()) x = static_cast<float>(random.uniform(-scale, scale));
+  return array;
+}
+
+/// A network's calls on arrays of its own.
+class Passes {
+ public:
+  explicit Passes(const BenchConfig& config)
+      : engine_(choose_engine(config.spec)),
+        params_(initialize_params(ParamsLayout(config.spec), 1)),
+        x_(random_array({config.time, config.batch, config.spec.input_size}, 1.0, 2)),
+        y_(DType::kFloat32, {config.time, config.batch, config.spec.output_size()}),
+        dy_(random_array(y_.shape(), 1.0, 3)),
+        dx_(DType::kFloat32, x_.shape()),
+        dparams_(DType::kFloat32, params_.shape()) {
+    const auto inference = engine_.pack(config.spec, params_.view(), PackFor::kInference);
+    workspace_ = engine_.make_workspace(inference, config.batch, config.time);
+    forward_.params = inference;
+    forward_.max_time = config.time;
+    forward_.batch = config.batch;
+    forward_.x = x_.data();
+    forward_.y = y_.data();
+    training_ = forward_;
+    training_.params = engine_.pack(config.spec, params_.view(), PackFor::kTraining);
+    training_.training = true;
+  }
+  void forward() { engine_.forward(forward_, workspace_.get()); }
+  void forward_training() { saved_ = engine_.forward_saving(training_); }
+  void forward_backward() {
+    forward_training();
+    BackwardArgs args;
+    args.saved = saved_.get();
+    args.dy = dy_.data();
+    args.dx = dx_.data();
+    args.dparams = dparams_.data();
+    engine_.backward(args);
+  }
+
+ private:
+  const Engine& engine_;
+  Array params_, x_, y_, dy_, dx_, dparams_;
+  std::unique_ptr<Workspace> workspace_;
+  std::unique_ptr<SavedForward> saved_;
+  ForwardArgs forward_, training_;
+};
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Best times of the work, between best measurements of the machine.
+Measurement best_of(const std::function<void()>& work, int threads, double seconds) {
+  Measurement best;
+  work();  // makes room, wakes the threads
+  double spent = 0.0, least = 0.0;
+  for (int i = 0; i < kFewest || spent < seconds; ++i) {
+    // Short work is repeated between two looks at the peak, or its caches would always be cold.
+    double burst = 0.0;
+    do {
+      const double once = seconds_of(work);
+      least = least == 0.0 ? once : std::min(least, once);
+      burst += once;
+    } while (burst < kPeakSeconds);
+    best.peak = std::max(best.peak, fma_peak(threads, kPeakSeconds));
+    spent += burst + kPeakSeconds;
+  }
+  best.milliseconds = least * 1e3;
+  return best;
+}
+
+}  // namespace
+
+double BenchConfig::flop() const {
+  const auto per_step = static_cast<double>(2 * spec.num_gates() * spec.num_units *
+                                            (spec.input_size + spec.num_units));
+  return per_step * static_cast<double>(spec.num_layers * batch * time);
+}
+
+double BenchConfig::recurrent_bytes() const {
+  return static_cast<double>(spec.num_layers * spec.num_gates() * spec.num_units * spec.num_units) *
+         4.0;
+}
+
+std::vector<BenchConfig> bench_configs() {
+  constexpr Sizes kSizes[] = {
+      {1, 64, 1, 100},  {1, 128, 1, 100}, {1, 256, 1, 100}, {1, 512, 1, 50},  {1, 1024, 1, 50},
+      {1, 256, 16, 50}, {1, 512, 32, 50}, {4, 128, 64, 20}, {4, 512, 64, 30}, {4, 1024, 64, 40}};
+  std::vector<BenchConfig> configs;
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
+    for (const Sizes& sizes : kSizes) configs.push_back(make_config(mode, sizes));
+  }
+  return configs;
+}
+
+std::vector<Measurement> measure(const BenchConfig& config, int threads, double seconds) {
+  Passes passes(config);
+  struct Pass {
+    const char* name;
+    std::function<void()> work;
+    double flop;
+  };
+  // Backward does the forward's products twice over: for the inputs and for the weights.
+  const Pass all[] = {
+      {"forward", [&] { passes.forward(); }, config.flop()},
+      {"forward_training", [&] { passes.forward_training(); }, config.flop()},
+      {"forward_backward", [&] { passes.forward_backward(); }, 3.0 * config.flop()},
+  };
+  std::vector<Measurement> results;
+  for (const Pass& pass : all) {
+    Measurement one = best_of(pass.work, threads, seconds);
+    one.pass = pass.name;
+    one.gflops = pass.flop / one.milliseconds * 1e-6;
+    if (config.batch == 1 && one.pass == "forward") {
+      const double bytes = config.recurrent_bytes();
+      one.bandwidth = bytes * static_cast<double>(config.time) / one.milliseconds * 1e-6;
+      for (int i = 0; i < kFewest; ++i) {
+        const auto size = static_cast<std::size_t>(bytes);
+        one.most_bandwidth =
+            std::max(one.most_bandwidth, read_bandwidth(threads, size, 5.0 * kPeakSeconds));
+      }
+    }
+    results.push_back(one);
+  }
+  return results;
+}
+
+}  // namespace openrnn::cli

@@ -1,0 +1,74 @@
+#include "cli/bench/meters.h"
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "cli/bench/loops.h"
+
+namespace openrnn::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Runs `body` (which returns the work of one turn) on every thread at once, again and again until
+/// the time is over, and adds up what the threads did in a second.
+double rate_of(int threads, double seconds, const std::function<double(int)>& body) {
+  std::atomic<int> ready{0};
+  std::vector<double> rates(static_cast<std::size_t>(threads));
+  const auto work = [&](int thread) {
+    (void)body(thread);  // warms caches and clocks up
+    ready.fetch_add(1);
+    while (ready.load() < threads) std::this_thread::yield();
+    const auto start = Clock::now();
+    double done = 0.0, passed = 0.0;
+    do {
+      done += body(thread);
+      passed = std::chrono::duration<double>(Clock::now() - start).count();
+    } while (passed < seconds);
+    rates[static_cast<std::size_t>(thread)] = done / passed;
+  };
+  std::vector<std::thread> others;
+  for (int thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
+  work(0);
+  for (std::thread& other : others) other.join();
+  double sum = 0.0;
+  for (const double rate : rates) sum += rate;
+  return sum;
+}
+
+}  // namespace
+
+double fma_peak(int threads, double seconds) {
+  constexpr long kTurns = 20000;
+  return rate_of(threads, seconds, [](int) { return fma_loop(kTurns); }) * 1e-9;
+}
+
+double read_bandwidth(int threads, std::size_t bytes, double seconds) {
+  constexpr std::size_t kUnit = 1024;  // floats: a whole number of turns of the loop
+  const std::size_t floats =
+      (bytes / sizeof(float) / static_cast<std::size_t>(threads) / kUnit + 1) * kUnit;
+  std::vector<std::vector<float>> parts(static_cast<std::size_t>(threads),
+                                        std::vector<float>(floats, 1.0F));
+  // Small parts are read several times in a turn, so that looking at the clock costs nothing.
+  const std::size_t again = 1 + (std::size_t{1} << 18) / floats;
+  const auto body = [&](int thread) {
+    const std::vector<float>& part = parts[static_cast<std::size_t>(thread)];
+    for (std::size_t i = 0; i < again; ++i) read_loop(part.data(), part.size());
+    return static_cast<double>(again * part.size() * sizeof(float));
+  };
+  return rate_of(threads, seconds, body) * 1e-9;
+}
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "an unknown processor";
+}
+
+}  // namespace openrnn::cli

@@ -1,0 +1,22 @@
+// The subcommands. Each returns an exit code: 0, or 130 after Ctrl-C; faults are thrown.
+#pragma once
+
+#include "cli/flags.h"
+
+namespace openrnn::cli {
+
+int run(const TrainFlags& flags);
+int run(const GenerateFlags& flags);
+int run(const EvalFlags& flags);
+int run(const InspectFlags& flags);
+int run(const CheckCellsFlags& flags);
+int run(const PlotFlags& flags);
+int run(const DoctorFlags& flags);
+int run(const BenchFlags& flags);
+
+/// 0 leaves the default.
+void use_threads(int threads);
+/// Throws: IoError when what was printed did not all arrive.
+void flush_stdout();
+
+}  // namespace openrnn::cli

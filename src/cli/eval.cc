@@ -1,0 +1,55 @@
+// openrnn eval: how well a trained model predicts a file.
+#include <fmt/core.h>
+
+#include "cli/commands.h"
+#include "cli/report/series_report.h"
+#include "openrnn/train.h"
+
+namespace openrnn::cli {
+namespace {
+
+void eval_text(train::TrainedModel& trained, const EvalFlags& flags) {
+  const std::string text = read_file(flags.input);
+  if (text.empty()) {
+    throw ArgumentError("[eval] '" + flags.input + "' is empty, expected a text");
+  }
+  std::string context;
+  if (!flags.context.empty()) {
+    context = read_file(flags.context);
+    // More than the warm-up reaches back would be read in vain; a line start is no part of a
+    // character.
+    constexpr std::size_t kEnough = 4096;
+    if (context.size() > kEnough) {
+      const std::size_t line = context.find('\n', context.size() - kEnough);
+      if (line != std::string::npos && line + 1 < context.size()) context.erase(0, line + 1);
+    }
+  }
+  const train::TextScore score =
+      train::score_text(trained.model(), trained.vocabulary(), text, context);
+  fmt::print("bits_per_byte {:.4f}\n", score.bits_per_byte());
+  fmt::print("bits {:.1f}\nbytes {}\nsymbols {}\n", score.bits, score.bytes, score.symbols);
+}
+
+void eval_series(train::TrainedModel& trained, const EvalFlags& flags) {
+  const train::RunConfig& config = trained.config();
+  const train::SeriesWindows windows(train::load_series(flags.input, config.columns),
+                                     train::series_options(config),
+                                     train::load_scaling(trained.extras()));
+  print_series_score(train::score_series(trained.model(), windows), config.columns);
+}
+
+}  // namespace
+
+int run(const EvalFlags& flags) {
+  use_threads(flags.threads);
+  train::TrainedModel trained(flags.run);
+  if (trained.config().task == "text") {
+    eval_text(trained, flags);
+  } else {
+    eval_series(trained, flags);
+  }
+  fmt::print("checkpoint {}\n", trained.prefix());
+  return 0;
+}
+
+}  // namespace openrnn::cli
