@@ -1,0 +1,130 @@
+#include "ops/check_gradient.h"
+
+namespace openrnn::testing {
+namespace {
+
+// A layer with two weights; the second cannot be trained.
+class Scale : public Layer {
+ public:
+  explicit Scale(std::string name = "") : Layer(std::move(name), "scale", DType::kFloat64) {}
+  Tensor operator()(const Tensor& x) {
+    ensure_built(x.shape());
+    return ops::add(ops::multiply(x, weight_.read()), offset_.read());
+  }
+  using Layer::saveable_scope;
+
+ protected:
+  void do_build(const Shape& input_shape) override {
+    weight_ = add_weight("weight", input_shape, {.dtype = dtype()});
+    offset_ = add_weight(
+        "offset", input_shape,
+        {.dtype = dtype(), .initializer = constant_initializer(2.0), .trainable = false});
+  }
+
+ private:
+  Variable weight_, offset_;
+};
+
+class LayerTest : public ::testing::Test {
+ protected:
+  Graph graph_;
+  Graph::AsDefault as_default_{graph_};
+};
+
+TEST_F(LayerTest, DefaultNamesAreMadeUnique) {
+  Scale first, second, named("enc");
+  EXPECT_EQ(first.name(), "scale");
+  EXPECT_EQ(message_of<ArgumentError>([&] { first.scope_name(); }),
+            "[scope_name] the layer 'scale' has no scope yet, expected a build or a call before");
+  first.build({3});
+  second.build({3});
+  named.build({3});
+  EXPECT_EQ(first.scope_name(), "scale");
+  EXPECT_EQ(second.scope_name(), "scale_1");
+  EXPECT_EQ(second.name(), "scale_1");
+  EXPECT_EQ(named.weights()[0].name(), "enc/weight");
+  Scale again("enc");
+  again.build({3});
+  EXPECT_EQ(again.scope_name(), "enc_1");
+  EXPECT_EQ(again.name(), "enc");
+}
+
+TEST_F(LayerTest, ScopesOfExplicitAndImplicitBuilds) {
+  const VariableScope scope("m1");
+  Scale explicit_build, implicit_build;
+  explicit_build.build({3});
+  implicit_build(random_tensor({3}, 1));
+  EXPECT_EQ(explicit_build.weights()[0].name(), "m1/scale/weight");
+  EXPECT_EQ(explicit_build.saveable_scope(), "m1");
+  EXPECT_EQ(implicit_build.weights()[0].name(), "m1/scale_1/weight");
+  EXPECT_EQ(implicit_build.saveable_scope(), "m1/scale_1");
+}
+
+TEST_F(LayerTest, ALaterCallReusesItsVariablesFromAnyScope) {
+  Scale layer;
+  layer(random_tensor({3}, 1));
+  const VariableScope elsewhere("elsewhere");
+  layer(random_tensor({3}, 2));
+  layer.build({3});
+  EXPECT_EQ(graph_.variables().size(), 2u);
+  EXPECT_EQ(layer.scope_name(), "scale");
+}
+
+TEST_F(LayerTest, ReuseSharesTheVariablesOfAnotherLayer) {
+  Scale first, second;
+  {
+    const VariableScope scope("m");
+    first.build({3});
+  }
+  const VariableScope scope("m", true);
+  second.build({3});
+  EXPECT_TRUE(second.weights()[0].same_as(first.weights()[0]));
+  EXPECT_EQ(graph_.variables().size(), 2u);
+}
+
+TEST_F(LayerTest, WeightsAndTheirValues) {
+  Scale layer;
+  EXPECT_EQ(message_of<ArgumentError>([&] { layer.count_params(); }),
+            "[count_params] the layer 'scale' is not built, expected a build or a call before");
+  layer.build({2, 3});
+  EXPECT_EQ(layer.count_params(), 12);
+  EXPECT_EQ(layer.trainable_weights().size(), 1u);
+  EXPECT_EQ(layer.non_trainable_weights().size(), 1u);
+  layer.trainable = false;
+  EXPECT_EQ(layer.trainable_weights().size(), 0u);
+  EXPECT_EQ(layer.weights().size(), 2u);
+  layer.trainable = true;
+  std::vector<Array> values = layer.get_weights();
+  EXPECT_EQ(values[1].as<double>()[5], 2.0);
+  values[0].as<double>()[4] = 17.0;
+  layer.set_weights(values);
+  EXPECT_EQ(layer.get_weights()[0].as<double>()[4], 17.0);
+}
+
+TEST_F(LayerTest, SetWeightsChangesNothingWhenOneIsWrong) {
+  Scale layer;
+  layer.build({3});
+  std::vector<Array> values = layer.get_weights();
+  const Array before = values[0];
+  values[0].as<double>()[0] += 1;
+  values[1] = Array(DType::kFloat64, {4});
+  EXPECT_EQ(message_of<ArgumentError>([&] { layer.set_weights(values); }),
+            "[set_weights] values[1] is float64 of shape [4], expected float64 of shape [3] as "
+            "'scale/offset'");
+  EXPECT_EQ(layer.get_weights()[0].as<double>()[0], before.as<double>()[0]);
+  EXPECT_EQ(message_of<ArgumentError>([&] { layer.set_weights({}); }),
+            "[set_weights] 0 arrays, expected 2 for the layer 'scale'");
+}
+
+TEST_F(LayerTest, GradientsReachItsVariables) {
+  Scale layer;
+  GradientTape tape;
+  const Tensor x = random_tensor({3}, 1);
+  const Tensor y = ops::reduce_sum(layer(x));
+  const auto gradients = tape.gradient(y, layer.weights());
+  EXPECT_EQ(values_of(gradients[0]), values_of(x));
+  EXPECT_TRUE(gradients[1].empty());
+}
+
+}  // namespace
+}  // namespace openrnn::testing

@@ -1,0 +1,138 @@
+#include <thread>
+
+#include "ops/check_gradient.h"
+
+namespace openrnn::testing {
+namespace {
+
+TEST(Tape, NothingIsRecordedWithoutOne) {
+  const Variable w("tape_a/w", random_tensor({3}, 1).to_host());
+  EXPECT_EQ(ops::square(w.read()).node(), nullptr);
+  GradientTape tape;
+  EXPECT_NE(ops::square(w.read()).node(), nullptr);
+  EXPECT_EQ(ops::square(random_tensor({3}, 1)).node(), nullptr) << "an input that is not watched";
+  tape.close();
+  EXPECT_EQ(ops::square(w.read()).node(), nullptr);
+  tape.close();
+  EXPECT_FALSE(recording({w.read()}));
+}
+
+TEST(Tape, OtherThreadsAreNotRecorded) {
+  const Variable w("tape_b/w", random_tensor({3}, 1).to_host());
+  const GradientTape tape;
+  bool recorded = true;
+  std::thread([&] { recorded = recording({w.read()}); }).join();
+  EXPECT_FALSE(recorded);
+  EXPECT_TRUE(recording({w.read()}));
+}
+
+TEST(Tape, NestedTapesRecordUntilTheLastIsClosed) {
+  const Variable w("tape_c/w", random_tensor({1}, 1, 2.0, 3.0).to_host());
+  Tensor y;
+  GradientTape outer;
+  { const GradientTape inner; }
+  y = ops::reduce_sum(ops::square(w.read()));
+  EXPECT_EQ(values_of(outer.gradient(y, std::vector{w})[0])[0], 2 * values_of(w.read())[0]);
+}
+
+TEST(Tape, PathsAddUpInOneOrder) {
+  GradientTape tape;
+  const Tensor x = tape.watch(random_tensor({257}, 1, -1, 1, DType::kFloat32));
+  Tensor sum = ops::tanh(x);
+  for (int i = 0; i < 20; ++i)
+    sum = ops::add(ops::multiply(sum, ops::sigmoid(x)), ops::scale(x, 0.37 * i));
+  const Tensor y = ops::reduce_sum(sum);
+  const std::vector<double> first = values_of(tape.gradient(y, std::vector{x})[0]);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(values_of(tape.gradient(y, std::vector{x})[0]), first);
+}
+
+TEST(Tape, GradientAfterCloseAndAfterAssign) {
+  const Variable w("tape_d/w", random_tensor({4}, 1).to_host());
+  const Variable v("tape_d/v", random_tensor({4}, 2).to_host());
+  GradientTape tape;
+  const Tensor y = ops::reduce_sum(ops::multiply(w.read(), v.read()));
+  tape.close();
+  const std::vector<double> v_before = values_of(v.read());
+  v.update([](void* elements) { static_cast<double*>(elements)[0] = 1e9; });
+  w.assign(random_tensor({4}, 3).to_host().view());
+  EXPECT_EQ(values_of(tape.gradient(y, std::vector{w})[0]), v_before);
+  EXPECT_EQ(values_of(v.read())[0], 1e9);
+}
+
+TEST(Tape, SourcesThatTheTargetDoesNotDependOn) {
+  const Variable used("tape_e/used", random_tensor({2}, 1).to_host());
+  const Variable unused("tape_e/unused", random_tensor({2}, 2).to_host());
+  const Variable fixed("tape_e/fixed", random_tensor({2}, 3).to_host(), false);
+  GradientTape tape;
+  const Tensor y = ops::reduce_sum(ops::multiply(used.read(), fixed.read()));
+  const auto gradients = tape.gradient(y, std::vector{used, unused, fixed});
+  EXPECT_EQ(values_of(gradients[0]), values_of(fixed.read()));
+  EXPECT_TRUE(gradients[1].empty());
+  EXPECT_TRUE(gradients[2].empty());
+}
+
+TEST(Tape, WatchingWhatHasHistoryKeepsIt) {
+  GradientTape tape;
+  const Tensor x = tape.watch(random_tensor({3}, 1));
+  const Tensor middle = tape.watch(ops::square(x));
+  const auto gradients =
+      tape.gradient(ops::reduce_sum(ops::scale(middle, 3.0)), std::vector{x, middle});
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_DOUBLE_EQ(values_of(gradients[1])[i], 3.0);
+    EXPECT_DOUBLE_EQ(values_of(gradients[0])[i], 6.0 * values_of(x)[i]);
+  }
+}
+
+TEST(Tape, SeveralTargetsAndOutputGradients) {
+  GradientTape tape;
+  const Tensor x = tape.watch(random_tensor({3}, 1));
+  const Tensor a = ops::scale(x, 2.0), b = ops::scale(x, -1.0);
+  const DeviceArray upstream = random_tensor({3}, 2).value();
+  const auto gradient = tape.gradient({a, b, x}, {x}, {upstream, DeviceArray(), DeviceArray()});
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_DOUBLE_EQ(values_of(gradient[0])[i], 2 * values_of(upstream)[i] - 1.0 + 1.0);
+  }
+}
+
+TEST(Tape, DetachedStopsTheGradient) {
+  GradientTape tape;
+  const Tensor x = tape.watch(random_tensor({3}, 1));
+  const Tensor y = ops::reduce_sum(ops::multiply(x, ops::square(x).detached()));
+  const std::vector<double> gradient = values_of(tape.gradient(y, std::vector{x})[0]);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(gradient[i], values_of(x)[i] * values_of(x)[i]);
+  }
+}
+
+TEST(Tape, ALongHistoryIsFreedWithoutDeepRecursion) {
+  GradientTape tape;
+  const Tensor x = tape.watch(random_tensor({1}, 1));
+  Tensor y = x;
+  for (int i = 0; i < 300000; ++i) y = ops::reshape(y, {1});
+  EXPECT_EQ(values_of(tape.gradient(y, std::vector{x})[0])[0], 1.0);
+  y = Tensor();
+  EXPECT_TRUE(y.empty());
+}
+
+TEST(Tape, Errors) {
+  GradientTape tape;
+  const Tensor x = tape.watch(random_tensor({2}, 1));
+  const Tensor plain = random_tensor({2}, 2);
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              tape.gradient(ops::square(x), std::vector{x, plain});
+            }),
+            "[gradient] sources[1] is no leaf, expected a tensor from watch() or a variable");
+  EXPECT_EQ(message_of<StateError>([&] { tape.gradient(plain, std::vector{x}); }),
+            "[gradient] the target has no history, expected one computed from watched tensors or "
+            "trainable variables while a GradientTape was open");
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              tape.gradient(ops::square(x), std::vector{x}, random_tensor({3}, 1).value());
+            }),
+            "[gradient] an output gradient is float64 of shape [3], expected float64 of shape [2] "
+            "as its target");
+  EXPECT_EQ(message_of<ArgumentError>([&] { plain.item(); }),
+            "[item] the tensor has shape [2], expected exactly one element");
+}
+
+}  // namespace
+}  // namespace openrnn::testing

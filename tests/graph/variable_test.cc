@@ -1,0 +1,107 @@
+#include "ops/check_gradient.h"
+
+namespace openrnn::testing {
+namespace {
+
+Array array(const Shape& shape, std::uint64_t seed, DType dtype = DType::kFloat32) {
+  return random_tensor(shape, seed, -1, 1, dtype).to_host();
+}
+
+TEST(Variable, ReadsKeepTheirValue) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable v("v", array({3}, 1));
+  const Tensor before = v.read();
+  const std::vector<double> values = values_of(before);
+  const std::uint64_t version = v.version();
+  v.update([](void* elements) { static_cast<float*>(elements)[1] = 42; });
+  EXPECT_EQ(values_of(before), values);
+  EXPECT_EQ(values_of(v.read())[1], 42.0);
+  EXPECT_GT(v.version(), version);
+  EXPECT_EQ(before.version(), version);
+  EXPECT_EQ(v.read().leaf_id(), before.leaf_id());
+}
+
+TEST(Variable, UpdatesInPlaceWhenNobodyReads) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable v("v", array({300}, 1));
+  const void* before = v.read().value().data();
+  const void* seen = nullptr;
+  v.update([&](void* elements) { seen = elements; });
+  EXPECT_EQ(seen, before);
+}
+
+TEST(Variable, AssignChecksShapeAndDtype) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable v("v", array({3}, 1));
+  const std::uint64_t version = v.version();
+  EXPECT_EQ(message_of<ArgumentError>([&] { v.assign(array({2}, 1).view()); }),
+            "[assign] the value is float32 of shape [2], expected float32 of shape [3] as 'v'");
+  EXPECT_EQ(message_of<ArgumentError>([&] { v.assign(array({3}, 1, DType::kFloat64).view()); }),
+            "[assign] the value is float64 of shape [3], expected float32 of shape [3] as 'v'");
+  EXPECT_EQ(v.version(), version);
+  v.assign(array({3}, 9).view());
+  EXPECT_EQ(values_of(v.read()), values_of(Tensor(array({3}, 9).view())));
+}
+
+TEST(Variable, NamesAndRegistry) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable a("a", array({1}, 1));
+  const VariableScope outer("outer");
+  const Variable b("b", array({2}, 1), false);
+  EXPECT_EQ(b.name(), "outer/b");
+  EXPECT_EQ(graph.variables().size(), 2u);
+  EXPECT_EQ(graph.trainable_variables().size(), 1u);
+  EXPECT_TRUE(graph.variable("outer/b").same_as(b));
+  EXPECT_TRUE(graph.has_variable("a"));
+  EXPECT_EQ(message_of<ArgumentError>([&] { Variable("b", array({2}, 1)); }),
+            "[Variable] 'outer/b' exists already, expected a new name");
+  EXPECT_EQ(message_of<ArgumentError>([&] { graph.variable("b"); }),
+            "[variable] name is 'b', expected one of the graph's 2 variables");
+  EXPECT_EQ(message_of<StateError>([] { Variable().read(); }),
+            "[Variable] the variable is empty, expected one that was made");
+}
+
+TEST(GetVariable, ReuseGivesTheSameVariable) {
+  Graph graph;
+  const Graph::AsDefault as_default(graph);
+  Variable made;
+  {
+    const VariableScope scope("m");
+    made = get_variable("w", {2, 3});
+    EXPECT_EQ(message_of<ArgumentError>([] {
+                get_variable("w", {2, 3});
+              }),
+              "[get_variable] 'm/w' exists already, expected a new name or a scope with reuse");
+  }
+  const VariableScope scope("m", true);
+  EXPECT_TRUE(get_variable("w", {2, 3}).same_as(made));
+  EXPECT_EQ(message_of<ArgumentError>([] {
+              get_variable("w", {3, 2});
+            }),
+            "[get_variable] 'm/w' is asked for as float32 of shape [3, 2], expected float32 of "
+            "shape [2, 3] as it exists");
+  EXPECT_EQ(message_of<ArgumentError>([] { get_variable("x", {1}); }),
+            "[get_variable] 'm/x' does not exist, expected one as the scope's reuse is set");
+  const VariableScope inner("n");
+  EXPECT_TRUE(VariableScope::current_reuse()) << "reuse holds for what lies inside";
+}
+
+TEST(GetVariable, EachNameHasItsRandomNumbersAndSeedsDecide) {
+  const auto values = [](std::optional<std::uint64_t> seed, const std::string& name) {
+    Graph graph;
+    const Graph::AsDefault scope(graph);
+    return values_of(get_variable(name, {3, 4}, {.seed = seed}).read());
+  };
+  EXPECT_EQ(values({}, "a"), values({}, "a"));
+  EXPECT_NE(values({}, "a"), values({}, "b"));
+  EXPECT_NE(values(1, "a"), values(2, "a"));
+  EXPECT_EQ(values(2, "a"), values(2, "a"));
+  for (const double value : values(5, "c")) EXPECT_LE(std::abs(value), std::sqrt(6.0 / 7.0));
+}
+
+}  // namespace
+}  // namespace openrnn::testing
