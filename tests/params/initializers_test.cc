@@ -1,0 +1,144 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "openrnn/params.h"
+
+namespace openrnn {
+namespace {
+
+Array filled(const Initializer& initializer, Shape shape, DType dtype = DType::kFloat64) {
+  Array values(dtype, std::move(shape));
+  RandomStream random(9, 4);
+  initializer(values.view(), random);
+  return values;
+}
+
+struct Moments {
+  double mean = 0.0, stddev = 0.0, low = HUGE_VAL, high = -HUGE_VAL;
+};
+
+Moments moments(const Array& values) {
+  Moments m;
+  const auto n = static_cast<double>(values.size());
+  double squares = 0.0;
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    const double v = element(values.view(), i);
+    m.mean += v / n;
+    squares += v * v / n;
+    m.low = std::min(m.low, v);
+    m.high = std::max(m.high, v);
+  }
+  m.stddev = std::sqrt(squares - m.mean * m.mean);
+  return m;
+}
+
+TEST(Initializers, UniformFillsItsRange) {
+  const Moments m = moments(filled(random_uniform_initializer(-0.2, 0.6), {100, 300}));
+  EXPECT_GE(m.low, -0.2);
+  EXPECT_LT(m.low, -0.199);
+  EXPECT_LT(m.high, 0.6);
+  EXPECT_GT(m.high, 0.599);
+  // Five standard deviations of a mean of 30000.
+  EXPECT_NEAR(m.mean, 0.2, 5 * 0.231 / std::sqrt(30000.0));
+  EXPECT_NEAR(m.stddev, 0.8 / std::sqrt(12.0), 0.005);
+}
+
+TEST(Initializers, NormalHasItsMoments) {
+  const Moments m = moments(filled(random_normal_initializer(1.5, 0.25), {100, 300}));
+  EXPECT_NEAR(m.mean, 1.5, 5 * 0.25 / std::sqrt(30000.0));
+  EXPECT_NEAR(m.stddev, 0.25, 0.006);
+  EXPECT_LT(m.low, 1.5 - 3.0 * 0.25);
+}
+
+TEST(Initializers, GlorotDependsOnBothSides) {
+  const double limit = std::sqrt(6.0 / (100 + 300));
+  const Moments uniform = moments(filled(glorot_uniform_initializer(), {100, 300}));
+  EXPECT_LE(uniform.high, limit);
+  EXPECT_GT(uniform.high, 0.999 * limit);
+  EXPECT_GE(uniform.low, -limit);
+  EXPECT_LT(uniform.low, -0.999 * limit);
+  const Moments normal = moments(filled(glorot_normal_initializer(), {100, 300}));
+  EXPECT_NEAR(normal.stddev, std::sqrt(2.0 / 400), 0.002);
+  EXPECT_NEAR(normal.mean, 0.0, 5 * 0.0708 / std::sqrt(30000.0));
+}
+
+TEST(Initializers, ConstantIsConstantInEveryType) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    const Moments m = moments(filled(constant_initializer(0.75), {7}, dtype));
+    EXPECT_EQ(m.low, 0.75);
+    EXPECT_EQ(m.high, 0.75);
+  }
+}
+
+/// The largest deviation of the short side's products from gain^2 times the identity.
+double orthogonality(const Array& m, std::size_t rows, std::size_t cols, double gain) {
+  const auto v = m.as<double>();
+  const bool wide = rows <= cols;
+  const std::size_t few = wide ? rows : cols, many = wide ? cols : rows;
+  double worst = 0.0;
+  for (std::size_t i = 0; i < few; ++i) {
+    for (std::size_t j = 0; j < few; ++j) {
+      double sum = 0.0;
+      for (std::size_t k = 0; k < many; ++k) {
+        sum += wide ? v[i * cols + k] * v[j * cols + k] : v[k * cols + i] * v[k * cols + j];
+      }
+      worst = std::max(worst, std::abs(sum - (i == j ? gain * gain : 0.0)));
+    }
+  }
+  return worst;
+}
+
+TEST(Initializers, OrthogonalIsOrthogonal) {
+  for (const auto& [rows, cols] : {std::pair{20, 20}, {7, 33}, {33, 7}, {1, 5}, {1, 1}}) {
+    const Array m = filled(orthogonal_initializer(1.5), {rows, cols});
+    EXPECT_LT(orthogonality(m, static_cast<std::size_t>(rows), static_cast<std::size_t>(cols), 1.5),
+              1e-13)
+        << rows << " x " << cols;
+  }
+}
+
+TEST(InitializeParams, GivesEveryTensorItsOwnNumbers) {
+  RnnSpec spec;
+  spec.mode = RnnMode::kGru;
+  spec.num_layers = 2;
+  spec.num_units = spec.input_size = 6;
+  spec.direction = Direction::kBidirectional;
+  const ParamsLayout layout(spec);
+  const Array params = initialize_params(layout, 5);
+  ASSERT_EQ(params.size(), layout.size());
+  const CanonicalParams parts = params_to_canonical(layout, params.view());
+  for (const Array& bias : parts.biases) {
+    for (const float v : bias.as<float>()) EXPECT_EQ(v, 0.0f);
+  }
+  for (std::size_t a = 0; a < parts.weights.size(); ++a) {
+    const double limit = std::sqrt(6.0 / static_cast<double>(6 + parts.weights[a].shape()[1]));
+    EXPECT_LE(moments(parts.weights[a]).high, limit);
+    EXPECT_GT(moments(parts.weights[a]).stddev, 0.3 * limit);
+    for (std::size_t b = 0; b < a; ++b) {
+      EXPECT_NE(parts.weights[a].as<float>()[0], parts.weights[b].as<float>()[0]) << a << " " << b;
+    }
+  }
+}
+
+TEST(InitializeParams, RepeatsForASeedAndTakesInitializers) {
+  RnnSpec spec;
+  spec.num_units = 5;
+  spec.input_size = 3;
+  spec.dtype = DType::kFloat64;
+  const ParamsLayout layout(spec);
+  const Array first = initialize_params(layout, 5), again = initialize_params(layout, 5);
+  EXPECT_EQ(std::memcmp(first.data(), again.data(), first.size_bytes()), 0);
+  const Array other = initialize_params(layout, 6);
+  EXPECT_NE(std::memcmp(first.data(), other.data(), first.size_bytes()), 0);
+  const Array given =
+      initialize_params(layout, 5, constant_initializer(2.0), constant_initializer(3.0));
+  const CanonicalParams parts = params_to_canonical(layout, given.view());
+  for (const Array& w : parts.weights) EXPECT_EQ(moments(w).low + moments(w).high, 4.0);
+  for (const Array& b : parts.biases) EXPECT_EQ(moments(b).low + moments(b).high, 6.0);
+}
+
+}  // namespace
+}  // namespace openrnn

@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "openrnn/runtime.h"
+#include "support/expect_error.h"
+
+namespace openrnn {
+namespace {
+
+/// A variable of the environment for the time of a scope.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    const char* old = std::getenv(name);
+    had_ = old != nullptr;
+    if (had_) old_ = old;
+    setenv(name, value, 1);
+  }
+  ~Variable() { had_ ? setenv(name_, old_.c_str(), 1) : unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  bool had_ = false;
+  std::string old_;
+};
+
+RnnSpec small() {
+  RnnSpec spec;
+  spec.num_units = 3;
+  spec.input_size = 2;
+  return spec;
+}
+
+bool can_run(std::string_view name) {
+  for (const EngineStatus& status : list_engines()) {
+    if (status.name == name) return status.available;
+  }
+  return false;
+}
+
+TEST(Engines, AreListedBestFirst) {
+  const std::vector<EngineStatus> list = list_engines();
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[0].name, "cudnn");
+  EXPECT_EQ(list[1].name, "cpu");
+  EXPECT_EQ(list[2].name, "reference");
+  EXPECT_TRUE(list[1].available);
+  EXPECT_TRUE(list[2].available);
+  for (const EngineStatus& status : list) EXPECT_FALSE(status.detail.empty()) << status.name;
+}
+
+TEST(Engines, AreFoundByName) {
+  EXPECT_EQ(engine("cpu").name(), "cpu");
+  EXPECT_EQ(engine("reference").name(), "reference");
+  expect_error<ArgumentError>(
+      [] { engine("gpu"); },
+      "[engine] engine is 'gpu', expected one of 'cudnn', 'cpu', 'reference'");
+}
+
+TEST(Engines, AMissingOneSaysWhatItNeeds) {
+  if (can_run("cudnn")) GTEST_SKIP() << "this machine has cuDNN";
+  try {
+    engine("cudnn");
+    FAIL() << "cudnn was there after all";
+  } catch (const EngineError& error) {
+    const std::string what = error.what();
+    EXPECT_EQ(what.find("[engine] 'cudnn' cannot run on this machine: "), 0u) << what;
+    EXPECT_NE(what.find(list_engines()[0].detail), std::string::npos) << what;
+  }
+}
+
+TEST(ChooseEngine, TakesTheBestOrTheForcedOne) {
+  {
+    const Variable none("OPENRNN_ENGINE", "");
+    EXPECT_EQ(choose_engine(small()).name(), can_run("cudnn") ? "cudnn" : "cpu");
+  }
+  for (const char* name : {"cpu", "reference"}) {
+    const Variable forced("OPENRNN_ENGINE", name);
+    EXPECT_EQ(choose_engine(small()).name(), name);
+  }
+  const Variable wrong("OPENRNN_ENGINE", "fast");
+  expect_error<ArgumentError>(
+      [] { choose_engine(small()); },
+      "[OPENRNN_ENGINE] engine is 'fast', expected one of 'cudnn', 'cpu', 'reference'");
+}
+
+TEST(ChooseEngine, AForcedOneThatIsMissingIsAnError) {
+  if (can_run("cudnn")) GTEST_SKIP() << "this machine has cuDNN";
+  const Variable forced("OPENRNN_ENGINE", "cudnn");
+  EXPECT_THROW(choose_engine(small()), EngineError);
+}
+
+TEST(ChooseEngine, ChecksTheSpecFirst) {
+  RnnSpec spec = small();
+  spec.num_units = 0;
+  EXPECT_THROW(choose_engine(spec), ArgumentError);
+}
+
+TEST(CpuIsa, IsOneOfThoseAvailable) {
+  const auto available = available_cpu_isas();
+  ASSERT_FALSE(available.empty());
+  EXPECT_NE(std::find(available.begin(), available.end(), "scalar"), available.end());
+  const std::string before(cpu_isa());
+  EXPECT_NE(std::find(available.begin(), available.end(), before), available.end());
+  for (const std::string_view isa : available) {
+    force_cpu_isa(isa);
+    EXPECT_EQ(cpu_isa(), isa);
+  }
+  EXPECT_THROW(force_cpu_isa("sse"), EngineError);
+  EXPECT_EQ(cpu_isa(), available.back());
+  force_cpu_isa(before);
+}
+
+}  // namespace
+}  // namespace openrnn

@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "openrnn/runtime.h"
+#include "support/expect_error.h"
+
+namespace openrnn {
+namespace {
+
+RnnSpec small() {
+  RnnSpec spec;
+  spec.mode = RnnMode::kRnnTanh;
+  spec.num_units = spec.input_size = 1;
+  return spec;
+}
+
+// W, R, bW, bR.
+const std::vector<float> kParams{0.5f, -0.6f, 0.01f, 0.2f};
+
+std::shared_ptr<PackedModel> small_model() {
+  return std::make_shared<PackedModel>(small(),
+                                       ConstArrayView{kParams.data(), DType::kFloat32, {4}});
+}
+
+TEST(PackedModel, ChecksItsParameters) {
+  EXPECT_EQ(small_model()->spec(), small());
+  EXPECT_EQ(&small_model()->engine(), &choose_engine(small()));
+  expect_error<ArgumentError>(
+      [] {
+        PackedModel(small(), {kParams.data(), DType::kFloat32, {3}});
+      },
+      "[pack] params has 3 elements, expected at least 4 for rnn_tanh, 1 layer, 1 units, input "
+      "size 1, unidirectional, float32");
+  RnnSpec wrong = small();
+  wrong.dropout = 2.0;
+  EXPECT_THROW(PackedModel(wrong, {kParams.data(), DType::kFloat32, {4}}), ArgumentError);
+}
+
+TEST(InferenceSession, KeepsAStreamsStateInOnePlace) {
+  InferenceSession session(small_model());
+  session.prepare(1, 1);
+  float h = 0.25f;
+  double expected = 0.25;
+  for (int step = 0; step < 5; ++step) {
+    const float x = 0.3f * static_cast<float>(step) - 0.5f;
+    float y = 0.0f;
+    ForwardArgs args;
+    args.max_time = args.batch = 1;
+    args.x = &x;
+    args.y = &y;
+    args.h0 = args.hn = &h;
+    session.run(args);
+    expected = std::tanh(0.5 * static_cast<double>(x) - 0.6 * expected + 0.21);
+    EXPECT_NEAR(y, expected, 1e-6);
+    EXPECT_EQ(y, h);
+  }
+}
+
+TEST(InferenceSession, RefusesWrongCalls) {
+  expect_error<ArgumentError>([] { InferenceSession session(nullptr); },
+                              "[InferenceSession] model is null, expected a PackedModel");
+  InferenceSession session(small_model());
+  expect_error<ArgumentError>([&] { session.prepare(-1, 3); },
+                              "[prepare] max_batch is -1 and max_time 3, expected 0 or more");
+  ForwardArgs args;
+  args.max_time = args.batch = 1;
+  expect_error<ArgumentError>([&] { session.run(args); }, "[run] x is null, expected 1 elements");
+  args.training = true;
+  expect_error<ArgumentError>([&] { session.run(args); },
+                              "[run] training is true, expected inference");
+  args.training = false;
+  args.batch = 0;
+  session.run(args);  // nothing to do is no error
+}
+
+}  // namespace
+}  // namespace openrnn

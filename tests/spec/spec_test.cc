@@ -1,0 +1,158 @@
+#include "openrnn/spec.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/expect_error.h"
+
+namespace openrnn {
+namespace {
+
+RnnSpec good() {
+  RnnSpec spec;
+  spec.num_layers = 2;
+  spec.num_units = 6;
+  spec.input_size = 5;
+  return spec;
+}
+
+void expect_invalid(const RnnSpec& spec, const std::string& text) {
+  expect_error<ArgumentError>([&] { spec.validate(); }, "[RnnSpec] " + text);
+}
+
+TEST(SpecNames, ComeBack) {
+  for (const char* name : {"rnn_relu", "rnn_tanh", "lstm", "gru"}) {
+    EXPECT_EQ(to_string(parse_rnn_mode(name)), name);
+  }
+  for (const char* name : {"linear_input", "skip_input", "auto_select"}) {
+    EXPECT_EQ(to_string(parse_input_mode(name)), name);
+  }
+  for (const char* name : {"unidirectional", "bidirectional"}) {
+    EXPECT_EQ(to_string(parse_direction(name)), name);
+  }
+  expect_error<ArgumentError>([] { parse_rnn_mode("LSTM"); },
+                              "[rnn_mode] rnn_mode is 'LSTM', expected one of 'rnn_relu', "
+                              "'rnn_tanh', 'lstm', 'gru'");
+  expect_error<ArgumentError>([] { parse_input_mode("skip"); },
+                              "[input_mode] input_mode is 'skip', expected one of 'linear_input', "
+                              "'skip_input', 'auto_select'");
+  expect_error<ArgumentError>([] { parse_direction(""); },
+                              "[direction] direction is '', expected one of 'unidirectional', "
+                              "'bidirectional'");
+}
+
+TEST(SpecGates, AreInSlotOrder) {
+  const auto names = [](RnnMode mode) {
+    std::string text;
+    for (const Gate gate : gates_of(mode)) text += to_string(gate);
+    return text;
+  };
+  EXPECT_EQ(names(RnnMode::kLstm), "ifco");
+  EXPECT_EQ(names(RnnMode::kGru), "rzn");
+  EXPECT_EQ(names(RnnMode::kRnnTanh), "h");
+  EXPECT_EQ(names(RnnMode::kRnnRelu), "h");
+}
+
+TEST(SpecSizes, FollowDirectionsAndProjection) {
+  RnnSpec spec = good();
+  EXPECT_EQ(spec.num_pseudo_layers(), 2);
+  EXPECT_EQ(spec.output_size(), 6);
+  EXPECT_EQ(spec.layer_input_size(0), 5);
+  EXPECT_EQ(spec.layer_input_size(1), 6);
+  spec.direction = Direction::kBidirectional;
+  spec.num_proj = 4;
+  EXPECT_EQ(spec.num_pseudo_layers(), 4);
+  EXPECT_TRUE(spec.projecting());
+  EXPECT_EQ(spec.output_size(), 8);
+  EXPECT_EQ(spec.layer_input_size(1), 8);
+  EXPECT_EQ(spec.h_shape(3), (Shape{4, 3, 4}));
+  EXPECT_EQ(spec.c_shape(3), (Shape{4, 3, 6}));
+  spec.num_proj = 6;
+  EXPECT_FALSE(spec.projecting());
+  EXPECT_EQ(spec.output_size(), 12);
+}
+
+TEST(SpecSkip, AutoSelectSkipsWhenEqual) {
+  RnnSpec spec = good();
+  EXPECT_FALSE(spec.skips_input());
+  spec.input_mode = InputMode::kAutoSelect;
+  EXPECT_FALSE(spec.skips_input());
+  spec.validate();
+  spec.input_size = 6;
+  EXPECT_TRUE(spec.skips_input());
+  spec.input_mode = InputMode::kSkipInput;
+  EXPECT_TRUE(spec.skips_input());
+  spec.validate();
+  spec.input_mode = InputMode::kLinearInput;
+  EXPECT_FALSE(spec.skips_input());
+  // It is the units that x must match, also where the output is narrower.
+  spec.input_mode = InputMode::kAutoSelect;
+  spec.num_proj = spec.input_size = 4;
+  EXPECT_FALSE(spec.skips_input());
+}
+
+TEST(SpecValidate, NamesTheSize) {
+  const auto with = [](auto change) {
+    RnnSpec spec = good();
+    change(spec);
+    return spec;
+  };
+  good().validate();
+  expect_invalid(with([](RnnSpec& s) { s.num_layers = 0; }), "num_layers is 0, expected 1 to 1024");
+  expect_invalid(with([](RnnSpec& s) { s.num_units = -3; }),
+                 "num_units is -3, expected 1 to 4194304");
+  expect_invalid(with([](RnnSpec& s) { s.num_units = INT64_MAX; }),
+                 "num_units is 9223372036854775807, expected 1 to 4194304");
+  expect_invalid(with([](RnnSpec& s) { s.input_size = 0; }),
+                 "input_size is 0, expected 1 to 4194304");
+  expect_invalid(with([](RnnSpec& s) { s.input_mode = InputMode::kSkipInput; }),
+                 "input_size is 5 under skip_input, expected num_units = 6");
+}
+
+TEST(SpecValidate, NamesTheOption) {
+  RnnSpec spec = good();
+  spec.dtype = DType::kInt32;
+  expect_invalid(spec, "dtype is int32, expected float16, float32 or float64");
+  spec = good();
+  for (const double wrong : {-0.1, 1.5}) {
+    spec.dropout = wrong;
+    EXPECT_THROW(spec.validate(), ArgumentError) << wrong;
+  }
+  spec.dropout = std::nan("");
+  expect_invalid(spec, "dropout is nan, expected 0 to 1");
+  spec.dropout = 1.0;
+  spec.validate();
+  spec.num_proj = 7;
+  expect_invalid(spec, "num_proj is 7, expected 0 (off) to num_units = 6");
+  spec.num_proj = -1;
+  expect_invalid(spec, "num_proj is -1, expected 0 (off) to num_units = 6");
+  spec.num_proj = 2;
+  spec.mode = RnnMode::kGru;
+  expect_invalid(spec, "num_proj is set for gru, expected it for lstm only");
+  spec = good();
+  spec.cell_clip = {{0.5, -0.5}};
+  expect_invalid(spec, "cell_clip is [0.5, -0.5], expected low <= high");
+  spec.cell_clip = {{std::nan(""), 1.0}};
+  EXPECT_THROW(spec.validate(), ArgumentError);
+  spec.cell_clip = {{-0.5, 0.5}};
+  spec.validate();
+  spec.mode = RnnMode::kRnnTanh;
+  expect_invalid(spec, "cell_clip is set for rnn_tanh, expected it for lstm only");
+}
+
+TEST(SpecDescribe, ReadsLikeASentence) {
+  RnnSpec spec = good();
+  EXPECT_EQ(describe(spec), "lstm, 2 layers, 6 units, input size 5, unidirectional, float32");
+  spec.num_layers = 1;
+  spec.input_size = 6;
+  spec.input_mode = InputMode::kAutoSelect;
+  spec.direction = Direction::kBidirectional;
+  spec.num_proj = 2;
+  EXPECT_EQ(describe(spec),
+            "lstm, 1 layer, 6 units, input size 6, bidirectional, float32, skip_input, projection "
+            "to 2");
+}
+
+}  // namespace
+}  // namespace openrnn
