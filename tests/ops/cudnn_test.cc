@@ -1,0 +1,160 @@
+#include "ops/check_gradient.h"
+
+namespace openrnn::testing {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+Tensor uniform(const Shape& shape, std::uint64_t seed) {
+  return random_tensor(shape, seed, 0.0, 1.0, DType::kFloat32);
+}
+
+ops::CudnnRnnOptions options(std::int64_t layers, std::int64_t units, std::int64_t input) {
+  return {.num_layers = layers, .num_units = units, .input_size = input};
+}
+
+TEST(CudnnOps, PropertiesAndSizes) {
+  const ops::CudnnLSTM lstm(
+      {.num_layers = 2, .num_units = 7, .input_size = 3, .direction = Direction::kBidirectional});
+  EXPECT_EQ(lstm.num_layers(), 2);
+  EXPECT_EQ(lstm.num_units(), 7);
+  EXPECT_EQ(lstm.input_size(), 3);
+  EXPECT_EQ(to_string(lstm.rnn_mode()), "lstm");
+  EXPECT_EQ(to_string(lstm.input_mode()), "linear_input");
+  EXPECT_EQ(to_string(lstm.direction()), "bidirectional");
+  EXPECT_EQ(lstm.num_proj(), 0);
+  EXPECT_EQ(lstm.params_size(), 1960);
+  EXPECT_EQ(ops::CudnnGRU(options(1, 100, 50)).params_size(), 45600);
+  EXPECT_EQ(ops::CudnnRNNTanh(options(2, 8, 4)).params_size(), 256);
+  EXPECT_EQ(to_string(ops::CudnnRNNRelu(options(2, 8, 4)).rnn_mode()), "rnn_relu");
+  EXPECT_EQ(ops::cudnn_rnn_opaque_params_size(
+                RnnMode::kLstm, {.num_layers = 2, .num_units = 6, .input_size = 5, .num_proj = 4}),
+            552);
+}
+
+TEST(CudnnOps, CanonicalRoundTrip) {
+  const ops::CudnnGRU gru(options(2, 6, 5));
+  const Tensor params = uniform({gru.params_size()}, 1);
+  const CanonicalParams canonical = gru.params_to_canonical(params);
+  EXPECT_EQ(canonical.weights.size(), 12u);
+  EXPECT_EQ(canonical.weights[0].shape(), (Shape{6, 5}));
+  std::vector<ConstArrayView> weights, biases;
+  for (const Array& weight : canonical.weights) weights.push_back(weight.view());
+  for (const Array& bias : canonical.biases) biases.push_back(bias.view());
+  EXPECT_EQ(values_of(gru.canonical_to_params(weights, biases)), values_of(params));
+  weights.pop_back();
+  EXPECT_EQ(message_of<ArgumentError>([&] { gru.canonical_to_params(weights, biases); }),
+            "[canonical_to_params] 11 weights, expected 12");
+}
+
+// A network of one unit by hand: T 1, B 1.
+TEST(CudnnOps, OneUnitByHand) {
+  ops::CudnnRNNRelu relu(options(1, 1, 1));
+  const auto scalar = [](float value) {
+    return Tensor(ConstArrayView{&value, DType::kFloat32, {1, 1, 1}});
+  };
+  const float buffer[] = {2.0f, 3.0f, 0.25f, 0.5f};  // W, R, bW, bR
+  const Tensor params(ConstArrayView{buffer, DType::kFloat32, {4}});
+  const ops::RnnOutputs out = relu(scalar(1.5f), scalar(-0.5f), params);
+  EXPECT_EQ(out.output.item(), 2.0 * 1.5 - 3.0 * 0.5 + 0.75);
+  EXPECT_EQ(out.h.item(), out.output.item());
+  EXPECT_TRUE(out.c.empty());
+  EXPECT_EQ(relu(scalar(-1.5f), scalar(-0.5f), params).output.item(), 0.0);
+}
+
+TEST(CudnnOps, ObjectsAndFunctionsAgree) {
+  ops::CudnnLSTM lstm(options(2, 5, 3));
+  const Tensor x = uniform({4, 2, 3}, 1), h = uniform({2, 2, 5}, 2), c = uniform({2, 2, 5}, 3);
+  const Tensor params = uniform({lstm.params_size()}, 4);
+  const ops::RnnOutputs a = lstm(x, h, c, params), b = ops::cudnn_lstm(x, h, c, params);
+  EXPECT_EQ(values_of(a.output), values_of(b.output));
+  EXPECT_EQ(values_of(a.c), values_of(b.c));
+  EXPECT_EQ(a.output.shape(), (Shape{4, 2, 5}));
+  EXPECT_EQ(a.h.shape(), h.shape());
+  const Tensor gru_params = uniform({ops::CudnnGRU(options(2, 5, 3)).params_size()}, 5);
+  EXPECT_EQ(ops::cudnn_gru(x, h, gru_params).output.shape(), (Shape{4, 2, 5}));
+  const Tensor small = uniform({ops::CudnnRNNTanh(options(2, 5, 3)).params_size()}, 6);
+  EXPECT_EQ(ops::cudnn_rnn_tanh(x, h, small).h.shape(), h.shape());
+  EXPECT_EQ(ops::cudnn_rnn_relu(x, h, small).h.shape(), h.shape());
+}
+
+TEST(CudnnOps, AnotherInputDepthIfTheBufferIsLongEnough) {
+  ops::CudnnGRU gru(options(1, 5, 9));
+  const Tensor params = uniform({gru.params_size()}, 1), h = uniform({1, 2, 5}, 2);
+  EXPECT_EQ(gru(uniform({3, 2, 4}, 3), h, params).output.shape(), (Shape{3, 2, 5}));
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              gru(uniform({3, 2, 10}, 3), h, params);
+            }),
+            "[CudnnGRU] params has 240 elements, expected at least 255 for gru, 1 layer, 5 units, "
+            "input size 10, unidirectional, float32");
+}
+
+TEST(CudnnOps, DropoutMasksAdvanceAndRepeat) {
+  ops::CudnnRnnOptions wanted = options(2, 16, 3);
+  wanted.dropout = 0.5;
+  const Tensor x = uniform({4, 2, 3}, 1), h = uniform({2, 2, 16}, 2);
+  ops::CudnnRNNTanh first(wanted), second(wanted);
+  const Tensor params = ops::scale(uniform({first.params_size()}, 3), 0.1);
+  const std::vector<double> call0 = values_of(first(x, h, params).output);
+  EXPECT_NE(values_of(first(x, h, params).output), call0);
+  EXPECT_EQ(values_of(second(x, h, params).output), call0);
+  EXPECT_EQ(first.dropout_state().calls(), 2u);
+  const std::vector<double> inference = values_of(first(x, h, params, false).output);
+  EXPECT_EQ(values_of(second(x, h, params, false).output), inference);
+  EXPECT_EQ(first.dropout_state().calls(), 2u);
+}
+
+TEST(CudnnOps, Errors) {
+  ops::CudnnLSTM lstm(options(2, 5, 3));
+  const Tensor x = uniform({4, 2, 3}, 1), h = uniform({2, 2, 5}, 2), c = uniform({2, 2, 5}, 3);
+  const Tensor params = uniform({lstm.params_size()}, 4);
+  const auto error = [&](const Tensor& in, const Tensor& in_h, const Tensor& in_c,
+                         const Tensor& buffer, const ops::CudnnCallOptions& call = {}) {
+    return message_of<ArgumentError>([&] { lstm(in, in_h, in_c, buffer, true, call); });
+  };
+  EXPECT_EQ(error(uniform({4, 3}, 1), h, c, params),
+            "[CudnnLSTM] input_data has shape [4, 3], expected 3 dimensions");
+  EXPECT_EQ(error(x, uniform({2, 3, 5}, 2), c, params),
+            "[CudnnLSTM] input_h has shape [2, 3, 5], expected [2, 2, 5] for lstm, 2 layers, 5 "
+            "units, input size 3, unidirectional, float32, time-major");
+  EXPECT_EQ(error(x, h, uniform({1, 2, 5}, 2), params),
+            "[CudnnLSTM] input_c has shape [1, 2, 5], expected [2, 2, 5] for lstm, 2 layers, 5 "
+            "units, input size 3, unidirectional, float32, time-major");
+  EXPECT_EQ(error(x, h, c, uniform({2, 3}, 1)),
+            "[CudnnLSTM] params has shape [2, 3], expected 1 dimension of 440");
+  EXPECT_EQ(error(x, h, ops::cast(c, DType::kFloat64), params),
+            "[CudnnLSTM] input_c is float64, expected float32");
+  EXPECT_EQ(error(ops::cast(x, DType::kFloat64), h, c, params),
+            "[CudnnLSTM] input_data is float64, expected float32");
+  EXPECT_EQ(error(x, h, c, params, {.sequence_lengths = {{1, 5}}}),
+            "[CudnnLSTM] sequence_lengths[1] is 5, expected 0 to 4");
+  EXPECT_EQ(error(x, h, c, params, {.sequence_lengths = {{1}}}),
+            "[CudnnLSTM] sequence_lengths has 1 elements, expected 2, one a row of the batch");
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              ops::cudnn_gru(x, uniform({0, 2, 5}, 1), params);
+            }),
+            "[cudnn_gru] input_h has shape [0, 2, 5], expected a multiple of 1 states");
+  EXPECT_THROW(ops::CudnnGRU(options(0, 5, 3)), ArgumentError);
+  GradientTape tape;
+  const Tensor watched = tape.watch(params);
+  const Tensor y = ops::reduce_sum(lstm(x, h, c, watched, false).output);
+  EXPECT_EQ(message_of<ArgumentError>([&] { tape.gradient(y, Tensors{watched}); }),
+            "[CudnnLSTM] is_training is false, but is_training must be True for the call to be "
+            "used in gradients");
+}
+
+TEST(CudnnOps, Gradient) {
+  ops::CudnnLSTM lstm({.num_layers = 2, .num_units = 3, .input_size = 4, .dtype = DType::kFloat64});
+  const Tensors sources{random_tensor({4, 3, 4}, 1, 0, 1), random_tensor({2, 3, 3}, 2, 0, 1),
+                        random_tensor({2, 3, 3}, 3, 0, 1),
+                        random_tensor({lstm.params_size()}, 4, 0, 1)};
+  check_gradient(
+      [&](const Tensors& in) {
+        const ops::RnnOutputs out = lstm(in[0], in[1], in[2], in[3]);
+        return Tensors{out.output, out.h, out.c};
+      },
+      sources, 5e-6);
+}
+
+}  // namespace
+}  // namespace openrnn::testing

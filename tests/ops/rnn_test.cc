@@ -1,0 +1,194 @@
+#include "ops/check_gradient.h"
+
+namespace openrnn::testing {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+constexpr RnnMode kModes[] = {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh, RnnMode::kRnnRelu};
+
+RnnSpec small_spec(RnnMode mode) {
+  return {.mode = mode,
+          .num_layers = 2,
+          .num_units = 3,
+          .input_size = 4,
+          .direction = Direction::kBidirectional,
+          .dtype = DType::kFloat64,
+          .dropout = 0.5,
+          .cell_clip = {}};
+}
+
+struct Call {
+  RnnSpec spec;
+  ops::RnnInputs inputs;
+
+  Tensors sources() const {
+    Tensors all{inputs.x, inputs.params};
+    if (!inputs.h0.empty()) all.push_back(inputs.h0);
+    if (!inputs.c0.empty()) all.push_back(inputs.c0);
+    return all;
+  }
+  Tensors operator()(const Tensors& sources) const {
+    ops::RnnInputs in = inputs;
+    in.x = sources[0];
+    in.params = sources[1];
+    if (!in.h0.empty()) in.h0 = sources[2];
+    if (!in.c0.empty()) in.c0 = sources[3];
+    const ops::RnnOutputs out = ops::rnn(spec, in, nullptr);
+    Tensors outputs{out.output, out.h};
+    if (spec.is_lstm()) outputs.push_back(out.c);
+    return outputs;
+  }
+};
+
+// T 4, B 3. The relu network keeps every pre-activation above 0, so no kink is near.
+Call make_call(const RnnSpec& spec, bool time_major) {
+  const bool relu = spec.mode == RnnMode::kRnnRelu;
+  const double low = relu ? 0.05 : -0.9, high = relu ? 0.3 : 0.9;
+  Shape h = spec.h_shape(3), c = spec.c_shape(3);
+  if (!time_major) {
+    std::swap(h[0], h[1]);
+    std::swap(c[0], c[1]);
+  }
+  Call call{spec, {}};
+  call.inputs.x = random_tensor(time_major ? Shape{4, 3, 4} : Shape{3, 4, 4}, 1, low, high);
+  call.inputs.h0 = random_tensor(h, 2, low, high);
+  if (spec.is_lstm()) call.inputs.c0 = random_tensor(c, 3, low, high);
+  call.inputs.params = random_tensor({params_size(spec) + 5}, 4, low, high);
+  call.inputs.time_major = time_major;
+  return call;
+}
+
+TEST(Rnn, GradientsOfEveryInput) {
+  for (const RnnMode mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Call call = make_call(small_spec(mode), true);
+    call.inputs.dropout = {.seed = 5, .call = 2};
+    check_gradient(call, call.sources(), 5e-6);
+  }
+}
+
+TEST(Rnn, GradientsWithLengthsBatchMajorAndWithoutTraining) {
+  for (const RnnMode mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Call call = make_call(small_spec(mode), false);
+    call.inputs.sequence_lengths = {{4, 0, 2}};
+    call.inputs.training = false;
+    call.inputs.save = true;
+    check_gradient(call, call.sources(), 5e-6);
+  }
+}
+
+TEST(Rnn, GradientsWithoutStates) {
+  RnnSpec spec = small_spec(RnnMode::kLstm);
+  spec.direction = Direction::kUnidirectional;
+  Call call = make_call(spec, true);
+  call.inputs.h0 = Tensor();
+  call.inputs.c0 = Tensor();
+  check_gradient(call, call.sources(), 5e-6);
+}
+
+TEST(Rnn, AProjectionHasAGradientToo) {
+  RnnSpec spec = small_spec(RnnMode::kLstm);
+  spec.num_proj = 2;
+  const Call call = make_call(spec, true);
+  check_gradient(call, call.sources(), 5e-6);
+}
+
+TEST(Rnn, GradientOfAnInferenceCallIsAnError) {
+  const Call call = make_call(small_spec(RnnMode::kGru), true);
+  GradientTape tape;
+  ops::RnnInputs in = call.inputs;
+  in.params = tape.watch(in.params);
+  in.training = false;
+  const Tensor y = ops::reduce_sum(ops::rnn(call.spec, in, nullptr).output);
+  EXPECT_EQ(message_of<ArgumentError>([&] { tape.gradient(y, Tensors{in.params}); }),
+            "[rnn] is_training is false, but is_training must be True for the call to be used in "
+            "gradients");
+  in.save = true;
+  const Tensor saved = ops::reduce_sum(ops::rnn(call.spec, in, nullptr).output);
+  EXPECT_FALSE(tape.gradient(saved, Tensors{in.params})[0].empty());
+}
+
+TEST(Rnn, TheTailOfALongerBufferHasNoGradient) {
+  const Call call = make_call(small_spec(RnnMode::kRnnTanh), true);
+  GradientTape tape;
+  ops::RnnInputs in = call.inputs;
+  in.params = tape.watch(in.params);
+  const Tensor y = ops::reduce_sum(ops::rnn(call.spec, in, nullptr).output);
+  const std::vector<double> gradient = values_of(tape.gradient(y, Tensors{in.params})[0]);
+  ASSERT_EQ(gradient.size(), static_cast<std::size_t>(params_size(call.spec)) + 5);
+  for (std::size_t i = gradient.size() - 5; i < gradient.size(); ++i) EXPECT_EQ(gradient[i], 0.0);
+}
+
+TEST(Rnn, LaterWritesDoNotReachWhatWasSaved) {
+  const Call call = make_call(small_spec(RnnMode::kLstm), true);
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable params("params", call.inputs.params.to_host());
+  const Variable x("x", call.inputs.x.to_host());
+  ops::PackedCache cache;
+  GradientTape tape;
+  ops::RnnInputs in = call.inputs;
+  in.params = params.read();
+  in.x = x.read();
+  const Tensor y = ops::reduce_sum(ops::rnn(call.spec, in, &cache).output);
+  in = {};
+  const auto before = tape.gradient(y, std::vector{params, x});
+  for (const Variable& variable : {params, x}) {
+    variable.update([&](void* elements) {
+      std::fill_n(static_cast<double*>(elements), shape_size(variable.shape()), 1e30);
+    });
+  }
+  const auto after = tape.gradient(y, std::vector{params, x});
+  EXPECT_EQ(values_of(before[0]), values_of(after[0]));
+  EXPECT_EQ(values_of(before[1]), values_of(after[1]));
+}
+
+TEST(PackedCache, PacksOnceAVersion) {
+  const Call call = make_call(small_spec(RnnMode::kGru), true);
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable params("params", call.inputs.params.to_host());
+  ops::PackedCache cache;
+  const auto run = [&](const Tensor& buffer) {
+    ops::RnnInputs in = call.inputs;
+    in.params = buffer;
+    return values_of(ops::rnn(call.spec, in, &cache).output);
+  };
+  const std::vector<double> first = run(params.read());
+  EXPECT_EQ(run(params.read()), first);
+  EXPECT_EQ(cache.packings(), 1u);
+  params.update([](void* elements) { static_cast<double*>(elements)[0] += 1; });
+  EXPECT_NE(run(params.read()), first);
+  EXPECT_EQ(cache.packings(), 2u);
+  {
+    const GradientTape tape;
+    run(params.read());
+    EXPECT_EQ(cache.packings(), 3u) << "backward reads another form";
+    run(params.read());
+  }
+  run(params.read());
+  EXPECT_EQ(cache.packings(), 3u) << "which serves forward as well";
+  run(call.inputs.params);
+  run(call.inputs.params);
+  EXPECT_EQ(cache.packings(), 5u) << "a bare array is packed each time";
+}
+
+TEST(DropoutState, AdvancesAndResets) {
+  ops::DropoutState state({3, 7});
+  EXPECT_EQ(state.seed(), (std::uint64_t{3} << 32) | 7);
+  EXPECT_EQ(state.next().call, 0u);
+  EXPECT_EQ(state.next().call, 1u);
+  EXPECT_EQ(state.calls(), 2u);
+  state.set_calls(9);
+  EXPECT_EQ(state.next().call, 9u);
+  setenv("TF_CUDNN_RESET_RND_GEN_STATE", "true", 1);
+  ops::DropoutState reset({3, 7});
+  unsetenv("TF_CUDNN_RESET_RND_GEN_STATE");
+  EXPECT_EQ(reset.next().call, 0u);
+  EXPECT_EQ(reset.next().call, 0u);
+}
+
+}  // namespace
+}  // namespace openrnn::testing
