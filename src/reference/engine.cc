@@ -115,8 +115,8 @@ class ReferenceEngine : public Engine {
   std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
     check_forward("forward_saving", args);
     if (args.params->purpose() != PackFor::kTraining) {
-      throw ArgumentError(
-          "[forward_saving] params were packed for inference, expected them packed for training");
+      throw StateError(
+          "[forward_saving] params are packed for inference, expected them packed for training");
     }
     auto saved = std::make_unique<ReferenceSaved>();
     saved->packed = own_params("forward_saving", args.params);

@@ -1,0 +1,83 @@
+// Calls with enough work that threads divide it, in every way that there is.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "conformance/support/bounds.h"
+#include "conformance/support/machine.h"
+#include "cpu/plan.h"
+
+namespace openrnn::conformance {
+namespace {
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  const auto add = [&list](const std::string& text, const std::string& reason) {
+    list.push_back(parse_case(text, reason));
+  };
+  for (const std::string mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
+    add(mode + " L2 U33 I17 B130 T3 f32", "rows");
+    add(mode + " L2 U33 I15 B33 T7 bi f64 lengths batch_major", "rows_and_directions");
+    add(mode + " L1 U130 I130 B1 T17 f32", "panels");
+    add(mode + " L2 U130 I33 B1 T7 bi f32", "panels_and_directions");
+    add(mode + " L2 U130 I3 B2 T9 bi f16 lengths", "two_rows");
+    add(mode + " L2 U130 I130 B3 T5 skip f32 D0.5", "dropout");
+    add(mode + " L3 U65 I65 B5 T7 auto f64 lengths", "three_layers");
+  }
+  add("lstm L2 U130 I33 B3 T5 P33 f32 lengths", "projection");
+  add("lstm L1 U130 I33 B1 T9 P65 bi f64 clip", "projection_and_clip");
+  add("lstm L2 U130 I130 B7 T3 P130 f16 skip", "projection_is_off");
+  return list;
+}
+
+class CpuThreads : public testing::TestWithParam<Case> {};
+
+TEST_P(CpuThreads, ChangeNoBit) {
+  const Case& c = GetParam();
+  const Data d = make_data(c);
+  Result expected;
+  {
+    const ForcedThreads one(1);
+    expected = run_all(cpu(), c, d);
+  }
+  EXPECT_EQ(compare(bounds_of(c, d), expected, c.spec.dtype).failure, "");
+  for (const int threads : {2, 3, 4, 7}) {
+    const ForcedThreads many(threads);
+    EXPECT_EQ(first_difference(expected, run_all(cpu(), c, d)), "") << threads << " threads";
+  }
+}
+
+TEST_P(CpuThreads, OfOtherInstructionSetsChangeNoBit) {
+  const Case& c = GetParam();
+  const Data d = make_data(c);
+  const Result expected = run_all(cpu(), c, d);
+  for (const std::string_view isa : available_cpu_isas()) {
+    const ForcedIsa forced(isa);
+    const ForcedThreads two(2);
+    EXPECT_EQ(first_difference(expected, run_all(cpu(), c, d)), "") << isa;
+  }
+}
+
+/// The cases above are worth nothing if the engine would run them all in one way.
+TEST(CpuPlans, AreAllMet) {
+  std::set<std::string> met;
+  for (const Case& c : cases()) {
+    for (const int threads : {2, 3, 4, 7}) {
+      const std::size_t element = c.spec.dtype == DType::kFloat64 ? 8 : 4;
+      const cpu::Plan plan = cpu::choose_plan({c.spec, c.batch, 16, element, threads});
+      const std::string kind = std::string(plan.row_groups > 1 ? "rows " : "") +
+                               (plan.dir_groups > 1 ? "directions " : "") +
+                               (plan.panel_threads > 1 ? "panels" : "");
+      met.insert(kind);
+    }
+  }
+  for (const char* kind : {"rows ", "panels", "directions ", "directions panels"}) {
+    EXPECT_TRUE(met.contains(kind)) << "no case runs by " << kind;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CpuThreads, testing::ValuesIn(cases()),
+                         [](const auto& at) { return test_name(at.param); });
+
+}  // namespace
+}  // namespace openrnn::conformance
