@@ -58,6 +58,16 @@ std::string list_variables(const Graph& graph) {
   return text;
 }
 
+// Returns where the next array's elements go.
+double* copy_doubles(const Array& array, double* out) {
+  const bool integer = array.dtype() == DType::kInt64;
+  for (std::int64_t i = 0; i < array.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    *out++ = integer ? static_cast<double>(array.as<std::int64_t>()[at]) : element(array.view(), i);
+  }
+  return out;
+}
+
 Tensor loss_of(std::string_view kind, const Tensor& x, const Tensor& target) {
   if (kind == "softmax_cross_entropy") return ops::softmax_cross_entropy(x, target);
   return ops::mean_squared_error(x, target);
@@ -67,8 +77,9 @@ Tensor loss_of(std::string_view kind, const Tensor& x, const Tensor& target) {
 
 extern "C" {
 
-/// `steps` updates of the variable 'X' by gradients[step]. Afterwards `values` holds all variables
-/// of the graph end to end as doubles, `names` their list, and `variable` the value of X.
+/// `steps` updates of the variable 'X' by gradients[step], float32 for float16. Afterwards `values`
+/// holds all variables of the graph end to end as doubles, `names` their list, and `variable` the
+/// value of X.
 OPENRNN_API const char* openrnn_test_optimize(const ApiOptimizer* api, std::int64_t size,
                                               std::int64_t steps, void* variable,
                                               const void* gradients, double* values, char* names) {
@@ -78,25 +89,18 @@ OPENRNN_API const char* openrnn_test_optimize(const ApiOptimizer* api, std::int6
     const DType dtype = parse_dtype(api->dtype);
     const Variable x("X", Array(ConstArrayView{variable, dtype, {size}}));
     const auto optimizer = make(*api);
-    const auto bytes = static_cast<std::size_t>(size) * dtype_size(dtype);
+    const DType wide = dtype == DType::kFloat16 ? DType::kFloat32 : dtype;
+    const auto bytes = static_cast<std::size_t>(size) * dtype_size(wide);
     for (std::int64_t step = 0; step < steps; ++step) {
       const char* gradient =
           static_cast<const char*>(gradients) + static_cast<std::size_t>(step) * bytes;
-      optimizer->apply_gradients({on_device(gradient, dtype, {size})}, {x},
+      optimizer->apply_gradients({on_device(gradient, wide, {size})}, {x},
                                  train::get_or_create_global_step());
     }
     copy_out(x.to_host(), variable);
     const std::string text = list_variables(graph);
     std::memcpy(names, text.c_str(), text.size() + 1);
-    for (const Variable& each : graph.variables()) {
-      const Array value = each.to_host();
-      const bool integer = value.dtype() == DType::kInt64;
-      for (std::int64_t i = 0; i < value.size(); ++i) {
-        *values++ = integer
-                        ? static_cast<double>(value.as<std::int64_t>()[static_cast<std::size_t>(i)])
-                        : element(value.view(), i);
-      }
-    }
+    for (const Variable& each : graph.variables()) values = copy_doubles(each.to_host(), values);
   });
 }
 

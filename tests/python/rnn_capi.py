@@ -57,8 +57,9 @@ class _Region(ctypes.Structure):
 
 @cache
 def library():
-    """Loaded from $OPENRNN_BUILD_DIR; a missing one is a failure, not a skip."""
-    folder = Path(os.environ.get("OPENRNN_BUILD_DIR", "build/release"))
+    """Loaded from $OPENRNN_BUILD_DIR, else build/release; a missing one is a failure, not a skip."""
+    default = Path(__file__).parents[2] / "build" / "release"
+    folder = Path(os.environ.get("OPENRNN_BUILD_DIR", default))
     path = (folder / "libopenrnn_testapi.so").resolve()
     if not path.exists():
         raise FileNotFoundError(f"{path}: build it, and name its folder in OPENRNN_BUILD_DIR")
