@@ -1,0 +1,143 @@
+// Which networks a checkpoint's tensors make up.
+#include "formats/temp_folder.h"
+#include "openrnn/checkpoint.h"
+#include "openrnn/layers.h"
+#include "saveables/support.h"
+
+namespace openrnn {
+namespace {
+
+using formats::TempFolder;
+using testing::all_specs;
+using testing::rnn_spec;
+
+std::unique_ptr<layers::CudnnRnn> layer_of(const RnnSpec& spec) {
+  return layers::make_cudnn_rnn(spec.mode, {.num_layers = spec.num_layers,
+                                            .num_units = spec.num_units,
+                                            .input_mode = spec.input_mode,
+                                            .direction = spec.direction,
+                                            .dtype = spec.dtype,
+                                            .num_proj = spec.num_proj});
+}
+
+TEST(DescribeNetwork, EveryNetworkFromItsTensors) {
+  for (const RnnSpec& spec : all_specs()) {
+    SCOPED_TRACE(describe(spec));
+    const TempFolder folder;
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const VariableScope scope("m1");
+    const auto layer = layer_of(spec);
+    layer->build({-1, -1, spec.input_size});
+    Saver().save(folder / "a");
+    const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
+    EXPECT_TRUE(contents.remarks.empty());
+    ASSERT_EQ(contents.networks.size(), 1u);
+    const NetworkDescription& found = contents.networks[0];
+    EXPECT_EQ(found.scope, "m1");
+    EXPECT_EQ(found.raw_variable, layer->kernel().name());
+    RnnSpec expected = spec;
+    const bool plain = spec.mode == RnnMode::kRnnTanh || spec.mode == RnnMode::kRnnRelu;
+    if (plain) expected.mode = RnnMode::kRnnTanh;
+    EXPECT_TRUE(found.spec == expected) << describe(found.spec);
+    EXPECT_EQ(found.modes.size(), plain ? 2u : 1u);
+    EXPECT_EQ(found.text.starts_with(plain ? "rnn_tanh or rnn_relu, 2 layers, 7 units"
+                                           : to_string(spec.mode)),
+              true)
+        << found.text;
+  }
+}
+
+// tanh and relu are told apart by the run's configuration alone.
+TEST(DescribeNetwork, TheConfigurationTellsTanhFromRelu) {
+  const auto modes = [](const std::string& config) {
+    const TempFolder folder;
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    layer_of(rnn_spec(RnnMode::kRnnRelu, 1, 2, 3))->build({1, 1, 3});
+    Extras extras;
+    extras.set_string("config", config);
+    Saver().save(folder / "a", extras);
+    return describe_network(TensorBundleReader(folder / "a")).networks.at(0).text;
+  };
+  const std::string rest = ", 1 layer, 2 units, input size 3, unidirectional, float32";
+  EXPECT_EQ(modes(R"({"model": {"cell": "rnn_relu"}})"), "rnn_relu" + rest);
+  EXPECT_EQ(modes(R"({"cell": "rnn_tanh"})"), "rnn_tanh" + rest);
+  for (const char* other : {"", "not json", "[]", R"({"name": "rnn_relu"})", R"({"cell": 3})",
+                            R"([{"cell": "rnn_relu"}, {"cell": "rnn_tanh"}])"}) {
+    EXPECT_EQ(modes(other), "rnn_tanh or rnn_relu" + rest) << other;
+  }
+  EXPECT_EQ(modes(std::string(100000, '[')), "rnn_tanh or rnn_relu" + rest);
+}
+
+TEST(DescribeNetwork, SeveralNetworksAndSlots) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const auto lstm = layer_of(rnn_spec(RnnMode::kLstm, 1, 3, 2));
+  (*lstm)(Tensor(Array(DType::kFloat32, {1, 1, 2}).view()));
+  const auto gru = layer_of(rnn_spec(RnnMode::kGru, 2, 4, 3));
+  (*gru)(Tensor(Array(DType::kFloat32, {1, 1, 3}).view()));
+  const Variable slot("cudnn_gru/opaque_kernel/Adam", gru->kernel().to_host());
+  const Variable cell_slot("rnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel/Adam",
+                           Array(DType::kFloat32, {3, 2}));
+  Saver().save(folder / "a");
+  const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
+  EXPECT_TRUE(contents.remarks.empty());
+  ASSERT_EQ(contents.networks.size(), 2u);
+  EXPECT_EQ(contents.networks[0].scope, "cudnn_gru");
+  EXPECT_EQ(contents.networks[0].raw_variable, "cudnn_gru/opaque_kernel");
+  EXPECT_EQ(contents.networks[1].text,
+            "lstm, 1 layer, 3 units, input size 2, unidirectional, float32");
+}
+
+TEST(DescribeNetwork, WhatMakesUpNoNetworkIsSaid) {
+  const auto remark = [](std::vector<NamedTensor> tensors) {
+    const TempFolder folder;
+    write_tensor_bundle(folder / "a", tensors);
+    const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
+    EXPECT_TRUE(contents.networks.empty());
+    return contents.remarks.size() == 1 ? contents.remarks[0] : "not one remark";
+  };
+  const auto named = [](const std::string& name, Shape shape) {
+    return NamedTensor{name, Array(DType::kFloat32, std::move(shape))};
+  };
+  const std::string cell = "m/rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/";
+  const std::string start =
+      "the tensors of cudnn_compatible_lstm_cell under 'm' make up no network: ";
+  EXPECT_EQ(remark({named(cell + "kernel", {5, 12})}), start + cell + "bias is missing");
+  EXPECT_EQ(remark({named(cell + "bias", {12})}), start + cell + "kernel is missing");
+  EXPECT_EQ(remark({named(cell + "kernel", {12})}),
+            start + cell + "kernel has shape [12], expected 2 dimensions");
+  EXPECT_EQ(remark({named(cell + "kernel", {5, 12}), named(cell + "bias", {13})}),
+            start + cell + "bias is float32 [13], expected float32 [12]");
+  EXPECT_EQ(remark({named("m/rnn/multi_rnn_cell/cell_9/cudnn_compatible_lstm_cell/bias", {4})}),
+            start + "layer 9 is there, but only 1 tensors in all");
+  EXPECT_EQ(remark({named("cudnn_lstm/opaque_kernel", {40})}),
+            "cudnn_lstm/opaque_kernel is an opaque buffer of 40 float32 without canonical tensors "
+            "of its own: the file does not tell which network it belongs to");
+  EXPECT_NE(remark({named(cell + "kernel", {0, 0}), named(cell + "bias", {0})}).find(start),
+            std::string::npos);
+}
+
+// Names that only look alike.
+TEST(DescribeNetwork, OtherNamesArePassedOver) {
+  const TempFolder folder;
+  std::vector<NamedTensor> tensors;
+  for (const char* name :
+       {"rnn/multi_rnn_cell/cell_x/basic_rnn_cell/kernel", "kernel", "basic_rnn_cell/kernel",
+        "xrnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_-1/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_99999999999999999999/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_9223372036854775807/basic_rnn_cell/kernel",
+        "cell_0/bidirectional_rnn/fw/basic_rnn_cell/kernel"}) {
+    tensors.push_back({name, Array(DType::kFloat32, {3, 2})});
+  }
+  write_tensor_bundle(folder / "a", tensors);
+  const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
+  EXPECT_TRUE(contents.networks.empty());
+  EXPECT_TRUE(contents.remarks.empty());
+}
+
+}  // namespace
+}  // namespace openrnn
