@@ -10,23 +10,46 @@
 namespace openrnn::cpu::device {
 namespace {
 
+constexpr std::size_t kLanes = 16;
+
 // In double over 16 lanes, lane by lane at the end: an order that the size alone decides.
 template <class T>
 double row_sum(const std::vector<T>& values) {
-  std::array<double, 16> lanes{};
-  for (std::size_t i = 0; i < values.size(); ++i) lanes[i % 16] += static_cast<double>(values[i]);
+  std::array<double, kLanes> lanes{};
+  const std::size_t whole = values.size() / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += values[i + lane];
+  }
+  for (std::size_t i = whole; i < values.size(); ++i) lanes[i - whole] += values[i];
   double total = lanes[0];
-  for (std::size_t lane = 1; lane < 16; ++lane) total += lanes[lane];
+  for (std::size_t lane = 1; lane < kLanes; ++lane) total += lanes[lane];
   return total;
+}
+
+// Order does not matter to a maximum; a NaN may be left out, as the sum will show it.
+template <class T>
+T row_max(const std::vector<T>& values) {
+  std::array<T, kLanes> lanes;
+  lanes.fill(values[0]);
+  const std::size_t whole = values.size() / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] = values[i + lane] > lanes[lane] ? values[i + lane] : lanes[lane];
+    }
+  }
+  for (std::size_t i = whole; i < values.size(); ++i) {
+    lanes[0] = values[i] > lanes[0] ? values[i] : lanes[0];
+  }
+  return *std::max_element(lanes.begin(), lanes.end());
 }
 
 // exp(logit - max) into `exps`; their sum. A NaN anywhere makes the sum NaN.
 template <class T>
 double exponentials(const T* logits, ComputeOf<T>& top, std::vector<ComputeOf<T>>& exps) {
   using C = ComputeOf<T>;
-  top = widen(logits[0]);
-  for (std::size_t c = 1; c < exps.size(); ++c) top = std::max(top, widen(logits[c]));
-  for (std::size_t c = 0; c < exps.size(); ++c) exps[c] = widen(logits[c]) - top;
+  for (std::size_t c = 0; c < exps.size(); ++c) exps[c] = widen(logits[c]);
+  top = row_max(exps);
+  for (C& value : exps) value -= top;
   apply(Unary::kExp, kDTypeOf<C>, exps.data(), exps.data(), static_cast<std::int64_t>(exps.size()));
   return row_sum(exps);
 }

@@ -10,15 +10,6 @@ Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, int threads) 
   return choose_plan({packed.spec(), args.batch, packed.kernels().lanes, sizeof(T), threads});
 }
 
-// Threads that a call may ask for: a few multiplications are not worth waking anyone.
-template <class T>
-int wanted_threads(const CpuPacked<T>& packed, const ForwardArgs& args, int most) {
-  constexpr double kAloneWork = 1 << 18;
-  const double work = static_cast<double>(packed.layout().size()) *
-                      static_cast<double>(args.batch) * static_cast<double>(args.max_time);
-  return work < kAloneWork ? 1 : most;
-}
-
 template <class T>
 ForwardRun<T> make_run(const CpuPacked<T>& packed, const ForwardArgs& args,
                        const Scratch<T>& scratch, int threads, Barrier* barriers) {

@@ -24,6 +24,15 @@ class CpuWorkspace final : public Workspace {
   std::unique_ptr<Barrier[]> barriers_;
 };
 
+/// Threads that a call asks for: a few multiplications are not worth waking anyone.
+template <class T>
+int wanted_threads(const CpuPacked<T>& packed, const ForwardArgs& args, int most) {
+  constexpr double kAloneWork = 1 << 18;
+  const double work = static_cast<double>(packed.layout().size()) *
+                      static_cast<double>(args.batch) * static_cast<double>(args.max_time);
+  return work < kAloneWork ? 1 : most;
+}
+
 template <class T>
 void forward_call(const ForwardArgs& args, Workspace* workspace);
 

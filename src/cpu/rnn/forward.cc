@@ -1,23 +1,8 @@
 #include "cpu/rnn/forward.h"
 
+#include "cpu/rnn/mode.h"
+
 namespace openrnn::cpu {
-namespace {
-
-int mode_index(RnnMode mode) {
-  switch (mode) {
-    case RnnMode::kRnnRelu:
-      return kModeRelu;
-    case RnnMode::kRnnTanh:
-      return kModeTanh;
-    case RnnMode::kLstm:
-      return kModeLstm;
-    default:
-      return kModeGru;
-  }
-}
-
-}  // namespace
-
 /// One thread: its place, its memory, its rows.
 template <class T>
 struct ForwardRun<T>::Member {

@@ -1,0 +1,92 @@
+#include "cpu/rnn/backward.h"
+#include "cpu/rnn/call.h"
+
+namespace openrnn::cpu {
+
+template <class T>
+BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& saved,
+                                             int threads) {
+  const CpuPacked<T>& packed = *saved.packed;
+  const RnnSpec& s = packed.spec();
+  const std::int64_t batch = saved.args.batch, places = batch * saved.args.max_time;
+  const bool half = s.dtype == DType::kFloat16;
+  const auto grid = [&](bool wanted, std::int64_t count, std::int64_t width, std::int64_t step) {
+    return wanted ? Grid<T>{carver.take<T>(count * width), step * width, width} : Grid<T>{};
+  };
+  BackwardScratch scratch{};
+  scratch.order = carver.take<std::int32_t>(batch);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(s.num_dirs()); ++d) {
+    scratch.da[d] = grid(true, places, packed.gradient_gates() * s.num_units, batch);
+    scratch.dh_proj[d] = grid(s.projecting(), places, s.hidden_size(), batch);
+    scratch.dc[d] = grid(s.is_lstm(), batch, s.num_units, 0);
+    scratch.carry[d] = grid(true, batch, s.hidden_size(), 0);
+  }
+  for (Grid<T>& dx : scratch.dx) dx = grid(s.num_layers > 1, places, s.output_size(), batch);
+  scratch.dy_wide = half ? carver.take<T>(places * s.output_size()) : nullptr;
+  scratch.dx_wide = half ? carver.take<T>(places * s.input_size) : nullptr;
+  scratch.params_wide = half ? carver.take<T>(packed.layout().size()) : nullptr;
+  const std::int64_t outputs = std::max<std::int64_t>(
+      {s.num_gates() * s.num_units, s.hidden_size(), std::int64_t{192}, batch});
+  const std::int64_t all = std::max<std::int64_t>(places, 192);
+  scratch.threads = carver.take<BackwardSpace<T>>(threads);
+  for (int i = 0; i < threads; ++i) {
+    BackwardSpace<T> space{};
+    for (const T*** list :
+         {&space.a, &space.dy, &space.gates, &space.c, &space.c_prev, &space.h_prev}) {
+      *list = carver.take<const T*>(batch);
+    }
+    for (T*** list : {&space.carry, &space.dc, &space.da}) *list = carver.take<T*>(batch);
+    space.rows_a = carver.take<const T*>(all);
+    space.rows_b = carver.take<const T*>(all);
+    space.rows_c = carver.take<T*>(outputs);
+    space.mask = carver.take<T>(s.output_size());
+    space.sums = carver.take<T>(outputs);
+    space.product = ProductScratch<T>::carve(carver);
+    // Null while the first pass measures.
+    if (scratch.threads) scratch.threads[i] = space;
+  }
+  return scratch;
+}
+
+template <class T>
+void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
+  const CpuPacked<T>& packed = *saved.packed;
+  const RnnSpec& spec = packed.spec();
+  TeamLease lease(wanted_threads(packed, saved.args, num_threads()));
+  const Plan plan =
+      choose_plan({spec, saved.args.batch, packed.kernels().lanes, sizeof(T), lease.threads()});
+  Carver measure;
+  BackwardScratch<T>::carve(measure, saved, plan.threads());
+  const Block memory(measure.used());
+  Carver carver(memory.data());
+  const auto scratch = BackwardScratch<T>::carve(carver, saved, plan.threads());
+  const auto barriers =
+      std::make_unique<Barrier[]>(static_cast<std::size_t>(2 * lease.threads() + 1));
+  const auto dy = sequence_rows<T>(args.dy, spec, saved.args, spec.output_size());
+  const auto dx = sequence_rows<T>(args.dx, spec, saved.args, spec.input_size);
+  const auto place = [&](const UserRows<T>& user, T* wide, std::int64_t width) {
+    if (!user.base) return Grid<T>{};
+    if (wide) return Grid<T>{wide, saved.args.batch * width, width};
+    return Grid<T>{static_cast<T*>(const_cast<void*>(user.base)), user.step, user.row};
+  };
+  T* const dparams = scratch.params_wide ? scratch.params_wide : static_cast<T*>(args.dparams);
+  BackwardRun<T> run{saved,
+                     args,
+                     plan,
+                     Rows(saved.args, plan, scratch.order),
+                     scratch,
+                     place(dy, scratch.dy_wide, spec.output_size()),
+                     place(dx, scratch.dx_wide, spec.input_size),
+                     args.dparams ? dparams : nullptr,
+                     barriers.get(),
+                     barriers.get() + lease.threads(),
+                     barriers.get() + 2 * lease.threads()};
+  lease.run([&run](int thread) { run.thread_main(thread); });
+}
+
+template struct BackwardScratch<float>;
+template struct BackwardScratch<double>;
+template void backward_call<float>(const CpuSaved<float>&, const BackwardArgs&);
+template void backward_call<double>(const CpuSaved<double>&, const BackwardArgs&);
+
+}  // namespace openrnn::cpu
