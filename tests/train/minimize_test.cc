@@ -1,0 +1,174 @@
+// Gradients, clipping and loss scaling around an optimizer; and what is refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "openrnn/ops.h"
+#include "openrnn/train_optimizer.h"
+
+namespace openrnn::train {
+namespace {
+
+template <class F>
+std::string error_of(F f) {
+  try {
+    f();
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+DeviceArray array_of(std::vector<float> values) {
+  return DeviceArray::from_host(
+      default_device(),
+      ConstArrayView{values.data(), DType::kFloat32, {static_cast<std::int64_t>(values.size())}});
+}
+
+Variable half_variable(const std::string& name, std::vector<float> values) {
+  const Array wide =
+      Array::of<float>({static_cast<std::int64_t>(values.size())}, std::span<const float>(values));
+  return Variable(name, cast(wide.view(), DType::kFloat16));
+}
+
+TEST(Clip, ScalesAllByTheGlobalNorm) {
+  std::vector<DeviceArray> gradients{array_of({3.0F, 0.0F}), DeviceArray(), array_of({-4.0F})};
+  EXPECT_DOUBLE_EQ(clip_by_global_norm(gradients, 2.5), 5.0);
+  EXPECT_FLOAT_EQ(gradients[0].to_host().as<float>()[0], 1.5F);
+  EXPECT_TRUE(gradients[1].empty());
+  EXPECT_FLOAT_EQ(gradients[2].to_host().as<float>()[0], -2.0F);
+}
+
+TEST(Clip, LeavesSmallGradientsAndSharedMemoryAlone) {
+  const DeviceArray shared = array_of({3.0F, 4.0F});
+  std::vector<DeviceArray> gradients{shared};
+  EXPECT_DOUBLE_EQ(clip_by_global_norm(gradients, 6.0), 5.0);
+  EXPECT_EQ(gradients[0].to_host().as<float>()[1], 4.0F);
+  clip_by_global_norm(gradients, 1.0);
+  EXPECT_EQ(shared.to_host().as<float>()[1], 4.0F);
+}
+
+TEST(Clip, RefusesWhatIsNotFinite) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<DeviceArray> gradients{array_of({1.0F, nan})};
+  EXPECT_EQ(error_of([&] { clip_by_global_norm(gradients, 1.0); }),
+            "[clip_by_global_norm] gradients with a global norm of nan, expected finite gradients");
+  EXPECT_EQ(error_of([&] { clip_by_global_norm(gradients, 0.0); }),
+            "[clip_by_global_norm] clip_norm 0, expected a number above 0");
+  EXPECT_EQ(gradients[0].to_host().as<float>()[0], 1.0F);
+}
+
+TEST(Minimize, FindsTheLeastSquare) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const std::vector<float> start{1.0F, -2.0F, 3.0F};
+  const Variable w("w", Array::of<float>({3}, std::span<const float>(start)));
+  GradientDescentOptimizer optimizer(0.1);
+  for (int i = 0; i < 100; ++i) {
+    const GradientTape tape;
+    const Tensor loss = ops::reduce_sum(ops::square(w.read()));
+    const StepResult result = optimizer.minimize(tape, loss, {w}, {}, 0.5);
+    EXPECT_TRUE(result.applied);
+    if (i == 0) {
+      EXPECT_NEAR(result.gradient_norm, 2.0 * std::sqrt(14.0), 1e-5);
+    }
+  }
+  const Array least = w.to_host();
+  for (const float x : least.as<float>()) EXPECT_NEAR(x, 0.0F, 1e-2);
+}
+
+TEST(Minimize, RefusesGradientsThatAreNotFinite) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const std::vector<float> start{1.0F, 200.0F};
+  const Variable w("w", Array::of<float>({2}, std::span<const float>(start)));
+  GradientDescentOptimizer optimizer(0.1);
+  const GradientTape tape;
+  const Tensor loss = ops::reduce_sum(ops::exp(w.read()));
+  EXPECT_EQ(error_of([&] { optimizer.minimize(tape, loss, {w}); }),
+            "[GradientDescentOptimizer] gradients with a global norm of inf, expected finite ones "
+            "(a lower learning rate may help)");
+  EXPECT_EQ(w.to_host().as<float>()[0], 1.0F);
+}
+
+TEST(LossScale, SkipsHalvesAndStartsCountingAgain) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  // Its gradient times 2^15 is beyond float16 and times 2^13 is not.
+  const Variable w = half_variable("w", {1.0F, 0.5F});
+  const Variable step = get_or_create_global_step();
+  GradientDescentOptimizer optimizer(0.125);
+  std::vector<bool> applied;
+  for (int i = 0; i < 4; ++i) {
+    const GradientTape tape;
+    const Tensor loss = ops::reduce_sum(ops::cast(ops::scale(w.read(), 4.0), DType::kFloat32));
+    applied.push_back(optimizer.minimize(tape, loss, {w}, step).applied);
+    EXPECT_EQ(to_float(w.to_host().as<Half>()[0]),
+              i < 2 ? 1.0F : 1.5F - 0.5F * static_cast<float>(i));
+  }
+  EXPECT_EQ(applied, (std::vector<bool>{false, false, true, true}));
+  EXPECT_EQ(optimizer.loss_scale(), 8192.0);
+  EXPECT_EQ(graph.variable("loss_scale_good_steps").to_host().as<std::int64_t>()[0], 2);
+  EXPECT_EQ(step.to_host().as<std::int64_t>()[0], 4);
+  EXPECT_EQ(to_float(w.to_host().as<Half>()[0]), 0.0F);
+}
+
+TEST(LossScale, DoublesAfterTwoThousandGoodSteps) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w = half_variable("w", {0.25F});
+  GradientDescentOptimizer optimizer(0.0);
+  EXPECT_EQ(optimizer.loss_scale(), 1.0);
+  for (int i = 0; i < 2000; ++i) {
+    EXPECT_EQ(optimizer.loss_scale(), i == 0 ? 1.0 : 32768.0);
+    const GradientTape tape;
+    const Tensor loss = ops::reduce_sum(ops::cast(w.read(), DType::kFloat32));
+    ASSERT_TRUE(optimizer.minimize(tape, loss, {w}).applied);
+  }
+  EXPECT_EQ(optimizer.loss_scale(), 65536.0);
+}
+
+TEST(LossScale, KeepsGradientsThatFloat16WouldLose) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w = half_variable("w", {1.0F});
+  GradientDescentOptimizer optimizer(1.0);
+  const GradientTape tape;
+  // d loss / d w = 2^-26, below the smallest float16.
+  const Tensor loss = ops::scale(ops::reduce_sum(ops::cast(w.read(), DType::kFloat32)), 0x1p-26);
+  const std::vector<DeviceArray> gradients = optimizer.compute_gradients(tape, loss, {w});
+  EXPECT_EQ(gradients[0].to_host().as<float>()[0], 0x1p-26F);
+}
+
+TEST(Optimizer, RefusesBadArguments) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(error_of([&] { GradientDescentOptimizer optimizer(infinity); }),
+            "[GradientDescentOptimizer] learning_rate inf, expected a finite number of at least 0");
+  EXPECT_NE(error_of([] { AdamOptimizer optimizer(0.1, 1.0); }), "");
+  EXPECT_NE(error_of([] { MomentumOptimizer optimizer(0.1, -0.5); }), "");
+  EXPECT_NE(error_of([] { AdagradOptimizer optimizer(0.1, 0.0); }), "");
+  EXPECT_NE(error_of([] { RMSPropOptimizer optimizer(0.1, 1.5); }), "");
+  EXPECT_EQ(error_of([] { make_optimizer("lion", 0.1); }),
+            "[make_optimizer] 'lion', expected one of sgd, momentum, nesterov, adagrad, rmsprop, "
+            "adam");
+  for (const std::string_view name : optimizer_names()) {
+    EXPECT_EQ(make_optimizer(name, 0.25)->learning_rate(), 0.25) << name;
+  }
+}
+
+TEST(Optimizer, RefusesGradientsThatDoNotFit) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w("w", Array(DType::kFloat32, {2}));
+  GradientDescentOptimizer optimizer(0.1);
+  EXPECT_EQ(error_of([&] {
+              optimizer.apply_gradients({array_of({1, 2, 3})}, {w});
+            }),
+            "[GradientDescentOptimizer] a gradient of float32 [3] for 'w', expected float32 [2]");
+  EXPECT_EQ(error_of([&] { optimizer.apply_gradients({}, {w}); }),
+            "[GradientDescentOptimizer] 0 gradients, expected 1, one for each variable");
+}
+
+}  // namespace
+}  // namespace openrnn::train

@@ -1,0 +1,199 @@
+// The optimizers against their formulas in plain doubles, over many steps.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "openrnn/train_optimizer.h"
+
+namespace openrnn::train {
+namespace {
+
+constexpr int kSteps = 60;
+constexpr std::int64_t kSize = 37;
+
+/// One element's plain rule: takes its gradient, changes w.
+using Rule = std::function<void(double& w, double g, std::vector<double>& slots, int t)>;
+
+double gradient_at(int step, std::int64_t i) {
+  return std::sin(0.7 * step + 0.31 * static_cast<double>(i)) *
+         (1.0 + 0.1 * static_cast<double>(i));
+}
+
+Array start_values(DType dtype) {
+  Array values(DType::kFloat64, {kSize});
+  for (std::int64_t i = 0; i < kSize; ++i) {
+    values.as<double>()[static_cast<std::size_t>(i)] = 0.5 - 0.03 * static_cast<double>(i);
+  }
+  return cast(values.view(), dtype);
+}
+
+DeviceArray gradient_array(int step, DType dtype) {
+  Array values(DType::kFloat64, {kSize});
+  for (std::int64_t i = 0; i < kSize; ++i) {
+    values.as<double>()[static_cast<std::size_t>(i)] = gradient_at(step, i);
+  }
+  return DeviceArray::from_host(default_device(), cast(values.view(), dtype).view());
+}
+
+struct Case {
+  std::string name;
+  std::function<std::unique_ptr<Optimizer>()> make;
+  std::vector<double> slots;
+  Rule rule;
+};
+
+std::vector<Case> cases() {
+  const double lr = 0.03;
+  return {
+      {"GradientDescent",
+       [=] { return std::make_unique<GradientDescentOptimizer>(lr); },
+       {},
+       [=](double& w, double g, auto&, int) { w -= lr * g; }},
+      {"Momentum",
+       [=] { return std::make_unique<MomentumOptimizer>(lr, 0.8); },
+       {0.0},
+       [=](double& w, double g, auto& s, int) {
+         s[0] = 0.8 * s[0] + g;
+         w -= lr * s[0];
+       }},
+      {"Momentum",
+       [=] { return std::make_unique<MomentumOptimizer>(lr, 0.8, true); },
+       {0.0},
+       [=](double& w, double g, auto& s, int) {
+         s[0] = 0.8 * s[0] + g;
+         w -= lr * g + lr * 0.8 * s[0];
+       }},
+      {"Adagrad",
+       [=] { return std::make_unique<AdagradOptimizer>(lr, 0.2); },
+       {0.2},
+       [=](double& w, double g, auto& s, int) {
+         s[0] += g * g;
+         w -= lr * g / std::sqrt(s[0]);
+       }},
+      {"RMSProp",
+       [=] { return std::make_unique<RMSPropOptimizer>(lr, 0.95, 0.5, 1e-4); },
+       {1.0, 0.0},
+       [=](double& w, double g, auto& s, int) {
+         s[0] = 0.95 * s[0] + 0.05 * g * g;
+         s[1] = 0.5 * s[1] + lr * g / std::sqrt(s[0] + 1e-4);
+         w -= s[1];
+       }},
+      {"RMSProp",
+       [=] { return std::make_unique<RMSPropOptimizer>(lr, 0.95, 0.5, 1e-4, true); },
+       {1.0, 0.0, 0.0},
+       [=](double& w, double g, auto& s, int) {
+         s[0] = 0.95 * s[0] + 0.05 * g * g;
+         s[1] = 0.95 * s[1] + 0.05 * g;
+         s[2] = 0.5 * s[2] + lr * g / std::sqrt(s[0] - s[1] * s[1] + 1e-4);
+         w -= s[2];
+       }},
+      {"Adam",
+       [=] { return std::make_unique<AdamOptimizer>(lr, 0.875, 0.96875, 1e-6); },
+       {0.0, 0.0},
+       [=](double& w, double g, auto& s, int t) {
+         s[0] = 0.875 * s[0] + 0.125 * g;
+         s[1] = 0.96875 * s[1] + 0.03125 * g * g;
+         const double rate =
+             lr * std::sqrt(1.0 - std::pow(0.96875, t)) / (1.0 - std::pow(0.875, t));
+         w -= rate * s[0] / (std::sqrt(s[1]) + 1e-6);
+       }},
+  };
+}
+
+void check_against_rule(const Case& one, DType dtype, double tolerance) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Array start = start_values(dtype);
+  const Variable variable("w", start);
+  const Variable global_step = get_or_create_global_step();
+  const auto optimizer = one.make();
+  const DType gradient_dtype = dtype == DType::kFloat16 ? DType::kFloat32 : dtype;
+  std::vector<double> w;
+  std::vector<std::vector<double>> slots(kSize, one.slots);
+  for (std::int64_t i = 0; i < kSize; ++i) w.push_back(element(start.view(), i));
+  for (int step = 0; step < kSteps; ++step) {
+    optimizer->apply_gradients({gradient_array(step, gradient_dtype)}, {variable}, global_step);
+    for (std::size_t i = 0; i < kSize; ++i) {
+      one.rule(w[i], gradient_at(step, static_cast<std::int64_t>(i)), slots[i], step + 1);
+    }
+  }
+  EXPECT_EQ(optimizer->name(), one.name);
+  EXPECT_EQ(global_step.to_host().as<std::int64_t>()[0], kSteps);
+  const std::vector<Variable> kept = optimizer->slots(variable);
+  ASSERT_EQ(kept.size(), one.slots.size());
+  for (std::size_t s = 0; s < kept.size(); ++s) {
+    EXPECT_EQ(kept[s].name(), "w/" + one.name + (s == 0 ? "" : "_" + std::to_string(s)));
+    EXPECT_EQ(kept[s].dtype(), gradient_dtype);
+    EXPECT_FALSE(kept[s].trainable());
+  }
+  const Array result = variable.to_host();
+  for (std::size_t i = 0; i < kSize; ++i) {
+    EXPECT_NEAR(element(result.view(), static_cast<std::int64_t>(i)), w[i],
+                tolerance * (1.0 + std::fabs(w[i])))
+        << one.name << " " << i;
+  }
+}
+
+TEST(Optimizer, FollowsItsFormulaInFloat64) {
+  // The betas of the Adam case are exact in float32, but their powers are kept in float32.
+  for (const Case& one : cases()) {
+    check_against_rule(one, DType::kFloat64, one.name == "Adam" ? 1e-5 : 1e-13);
+  }
+}
+
+TEST(Optimizer, FollowsItsFormulaInFloat32) {
+  for (const Case& one : cases()) check_against_rule(one, DType::kFloat32, 2e-5);
+}
+
+TEST(Optimizer, UpdatesFloat16ThroughItsMasterCopy) {
+  // Half an ulp of float16 at 1, and not the sum of 60 roundings.
+  for (const Case& one : cases()) check_against_rule(one, DType::kFloat16, 0x1p-11 + 2e-5);
+}
+
+TEST(Optimizer, SmallStepsAddUpInTheMasterCopy) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Half one = to_half(1.0F);
+  const Variable variable("w", Array::of<Half>({1}, std::span<const Half>(&one, 1)));
+  GradientDescentOptimizer optimizer(1e-5);
+  const float gradient = 1.0F;
+  for (int step = 0; step < 1000; ++step) {
+    optimizer.apply_gradients(
+        {DeviceArray::from_host(default_device(), ConstArrayView{&gradient, DType::kFloat32, {1}})},
+        {variable});
+  }
+  EXPECT_NEAR(to_float(variable.to_host().as<Half>()[0]), 0.99, 1e-3);
+  EXPECT_NEAR(graph.variable("w/master").to_host().as<float>()[0], 0.99, 1000 * 0x1p-25);
+}
+
+TEST(Optimizer, AMasterCopyFollowsAnAssignment) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable variable("w", Array(DType::kFloat16, {1}));
+  GradientDescentOptimizer optimizer(0.5);
+  optimizer.prepare({variable});
+  const Half three = to_half(3.0F);
+  variable.assign(ConstArrayView{&three, DType::kFloat16, {1}});
+  const float gradient = 2.0F;
+  optimizer.apply_gradients(
+      {DeviceArray::from_host(default_device(), ConstArrayView{&gradient, DType::kFloat32, {1}})},
+      {variable});
+  EXPECT_EQ(to_float(variable.to_host().as<Half>()[0]), 2.0F);
+}
+
+TEST(Optimizer, AdamKeepsItsPowers) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable variable("w", start_values(DType::kFloat32));
+  AdamOptimizer optimizer;
+  optimizer.prepare({variable});
+  EXPECT_EQ(graph.variable("beta1_power").to_host().as<float>()[0], 0.9F);
+  EXPECT_EQ(graph.variable("beta2_power").to_host().as<float>()[0], 0.999F);
+  optimizer.apply_gradients({gradient_array(0, DType::kFloat32)}, {variable});
+  EXPECT_EQ(graph.variable("beta1_power").to_host().as<float>()[0], 0.9F * 0.9F);
+  EXPECT_EQ(graph.variable("beta2_power").to_host().as<float>()[0], 0.999F * 0.999F);
+}
+
+}  // namespace
+}  // namespace openrnn::train

@@ -1,0 +1,206 @@
+// CSV files and windows over them.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "openrnn/train_data.h"
+
+namespace openrnn::train {
+namespace {
+
+class CsvFile {
+ public:
+  explicit CsvFile(const std::string& bytes)
+      : path_(testing::TempDir() + "openrnn_series_" + std::to_string(::getpid()) + ".csv") {
+    std::ofstream(path_, std::ios::binary) << bytes;
+  }
+  ~CsvFile() { std::filesystem::remove(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+SeriesTable table_of(const std::string& bytes, const std::vector<std::string>& columns = {}) {
+  return load_series(CsvFile(bytes).path(), columns);
+}
+
+std::string load_error(const std::string& bytes, const std::vector<std::string>& columns = {}) {
+  const CsvFile file(bytes);
+  try {
+    load_series(file.path(), columns);
+  } catch (const ArgumentError& error) {
+    const std::string what = error.what();
+    const std::size_t at = what.find(file.path());
+    return what.substr(0, at) + "F" + what.substr(at + file.path().size());
+  }
+  return "";
+}
+
+std::vector<double> values_of(const SeriesTable& table) {
+  const auto values = table.values.as<double>();
+  return {values.begin(), values.end()};
+}
+
+TEST(LoadSeries, HeaderDatesQuotesAndLineEnds) {
+  const SeriesTable table = table_of(
+      "\xef\xbb\xbf"
+      "date,\"a, b\",c\r\n2001-01-02,1.5,-2e1\r\n\r\n2001-01-03, +3 ,\"4\"\r\n");
+  EXPECT_EQ(table.names, (std::vector<std::string>{"a, b", "c"}));
+  EXPECT_EQ(table.ignored, (std::vector<std::string>{"date"}));
+  EXPECT_EQ(table.values.shape(), (Shape{2, 2}));
+  EXPECT_EQ(values_of(table), (std::vector<double>{1.5, -20.0, 3.0, 4.0}));
+}
+
+TEST(LoadSeries, NoHeaderAndOtherDelimiters) {
+  EXPECT_EQ(values_of(table_of("1;2\n3;4")), (std::vector<double>{1, 2, 3, 4}));
+  const SeriesTable table = table_of("1\t2\n3\t4\n", {"2"});
+  EXPECT_EQ(table.names, (std::vector<std::string>{"2"}));
+  EXPECT_EQ(values_of(table), (std::vector<double>{2, 4}));
+}
+
+TEST(LoadSeries, PicksColumnsByName) {
+  const SeriesTable table = table_of("x,y,z\n1,2,3\n4,5,6\n", {"z", "x"});
+  EXPECT_EQ(table.names, (std::vector<std::string>{"z", "x"}));
+  EXPECT_EQ(values_of(table), (std::vector<double>{3, 1, 6, 4}));
+}
+
+TEST(LoadSeries, NamesRowAndColumnOfABadCell) {
+  EXPECT_EQ(load_error("x,y\n1,2\n3,\n"),
+            "[load_series] 'F' row 3, column 'y': a missing cell, expected a number");
+  EXPECT_EQ(load_error("x,y\nabc,2\n\n3,4\n"),
+            "[load_series] 'F' row 2, column 'x': 'abc', expected a number");
+  EXPECT_EQ(load_error("1,2\n3,nan\n"),
+            "[load_series] 'F' row 2, column '2': 'nan', expected a number");
+  EXPECT_EQ(load_error("1,2\n3,1e999\n"),
+            "[load_series] 'F' row 2, column '2': '1e999', expected a number");
+  EXPECT_EQ(load_error("1,2\n3,4,5\n"),
+            "[load_series] 'F' row 2 has 3 cells, expected 2 as in the first");
+}
+
+TEST(LoadSeries, RefusesFilesWithoutNumbers) {
+  EXPECT_EQ(load_error(""), "[load_series] 'F' is empty, expected rows of numbers");
+  EXPECT_EQ(load_error("x,y\n"),
+            "[load_series] 'F' has a header and no row, expected rows of numbers");
+  EXPECT_EQ(load_error("x,y\na,b\n"),
+            "[load_series] 'F' has no column of numbers, expected at least 1");
+  EXPECT_EQ(load_error("x,y\n1,2\n", {"q"}),
+            "[load_series] 'F' has no column 'q', expected one of x, y");
+}
+
+SeriesTable ramp(std::int64_t rows) {
+  SeriesTable table;
+  table.names = {"square", "line"};
+  table.values = Array(DType::kFloat64, {rows, 2});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    table.values.as<double>()[static_cast<std::size_t>(2 * i)] = static_cast<double>(i * i);
+    table.values.as<double>()[static_cast<std::size_t>(2 * i + 1)] = static_cast<double>(-i);
+  }
+  return table;
+}
+
+SeriesOptions small_options() {
+  SeriesOptions options;
+  options.window = 3;
+  options.horizon = 2;
+  options.batch = 4;
+  options.valid_fraction = 0.25;
+  options.seed = 5;
+  return options;
+}
+
+TEST(SeriesWindows, NormalisesByTheTrainingRowsAlone) {
+  SeriesTable table = ramp(20);  // 15 rows train
+  const SeriesScaling scaling = SeriesWindows(table, small_options()).scaling();
+  EXPECT_DOUBLE_EQ(scaling.values.mean[1], -7.0);
+  EXPECT_DOUBLE_EQ(scaling.values.deviation[1], std::sqrt((15.0 * 15.0 - 1.0) / 12.0));
+  EXPECT_DOUBLE_EQ(scaling.changes.mean[1], -2.0);
+  EXPECT_EQ(scaling.changes.deviation[1], 1.0);  // a constant
+  for (std::size_t i = 30; i < 40; ++i) table.values.as<double>()[i] = 1e6;
+  const SeriesScaling other = SeriesWindows(table, small_options()).scaling();
+  EXPECT_EQ(other.values.mean, scaling.values.mean);
+  EXPECT_EQ(other.changes.deviation, scaling.changes.deviation);
+}
+
+TEST(SeriesWindows, EveryTrainingWindowOnceAnEpoch) {
+  for (const bool to_sequence : {false, true}) {
+    SeriesOptions options = small_options();
+    options.to_sequence = to_sequence;
+    const SeriesWindows windows(ramp(20), options);  // 15 - 3 - 2 + 1 = 11 windows
+    ASSERT_EQ(windows.windows(), 3);
+    std::multiset<int> first_rows;
+    for (std::int64_t i = 0; i < 3; ++i) {
+      const Window window = windows.window({2, i});
+      const std::int64_t batch = i < 2 ? 4 : 3;
+      EXPECT_EQ(window.x.shape(), (Shape{3, batch, 2}));
+      EXPECT_EQ(window.y.shape(), to_sequence ? (Shape{3, batch, 2}) : (Shape{batch, 2}));
+      const SeriesScaling& scaling = windows.scaling();
+      for (std::int64_t b = 0; b < batch; ++b) {
+        const double line = window.x.as<double>()[static_cast<std::size_t>(2 * b + 1)];
+        const double row = -(line * scaling.values.deviation[1] + scaling.values.mean[1]);
+        first_rows.insert(static_cast<int>(std::lround(row)));
+        // The last forecast: (row + 4)^2 - (row + 2)^2.
+        const std::int64_t steps_before = to_sequence ? 2 * batch : 0;
+        const double y = window.y.as<double>()[static_cast<std::size_t>((steps_before + b) * 2)];
+        EXPECT_NEAR(y * scaling.changes.deviation[0] + scaling.changes.mean[0], 4.0 * row + 12.0,
+                    1e-9);
+      }
+    }
+    EXPECT_EQ(first_rows, (std::multiset<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  }
+}
+
+TEST(SeriesWindows, TheOrderDependsOnSeedAndEpochAlone) {
+  const auto first = [](std::uint64_t seed, std::int64_t epoch) {
+    SeriesOptions options = small_options();
+    options.seed = seed;
+    const Window window = SeriesWindows(ramp(40), options).window({epoch, 0});
+    const auto values = window.x.as<double>();
+    return std::vector<double>(values.begin(), values.end());
+  };
+  EXPECT_EQ(first(1, 3), first(1, 3));
+  EXPECT_NE(first(1, 3), first(1, 4));
+  EXPECT_NE(first(1, 3), first(2, 3));
+}
+
+TEST(SeriesWindows, HeldOutRowsAndNaiveForecasts) {
+  const SeriesWindows windows(ramp(20), small_options());
+  ASSERT_EQ(windows.valid_count(), 5);
+  EXPECT_EQ(windows.valid_truth(0, 1), -15.0);
+  EXPECT_EQ(windows.valid_last(0, 1), -13.0);
+  EXPECT_EQ(windows.valid_seasonal(4, 1, 3), -16.0);
+  const Array x = windows.valid_inputs(4, 1);
+  const SeriesScaling& scaling = windows.scaling();
+  EXPECT_NEAR(x.as<double>()[5] * scaling.values.deviation[1] + scaling.values.mean[1], -17.0,
+              1e-12);
+}
+
+TEST(SeriesWindows, FindsTheSeason) {
+  SeriesTable table = ramp(200);
+  for (std::size_t i = 0; i < 200; ++i) {
+    table.values.as<double>()[2 * i] = std::sin(static_cast<double>(i) * 2.0 * M_PI / 7.0);
+    table.values.as<double>()[2 * i + 1] = static_cast<double>(i % 7 == 3);
+  }
+  SeriesOptions options = small_options();
+  options.window = 20;
+  options.horizon = 1;
+  EXPECT_EQ(SeriesWindows(table, options).best_season(), 7);
+}
+
+TEST(SeriesWindows, RefusesTooFewRows) {
+  try {
+    SeriesWindows(ramp(5), small_options());
+    ADD_FAILURE();
+  } catch (const ArgumentError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "[SeriesWindows] 5 rows, of which 4 train, expected at least 5 of those for windows "
+              "of 3 and a horizon of 2");
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::train
