@@ -13,7 +13,9 @@ std::vector<Case> cases() {
   return {parse_case("lstm L2 U17 I3 B5 T6 f32 lengths", "layers"),
           parse_case("gru L1 U33 I7 B3 T9 bi f32", "directions"),
           parse_case("rnn_tanh L2 U16 I16 B8 T4 f64 skip", "skips"),
-          parse_case("lstm L1 U33 I7 B4 T5 P6 f16", "projection")};
+          parse_case("lstm L1 U33 I7 B4 T5 P6 f16", "projection"),
+          parse_case("lstm L2 U130 I33 B7 T5 f32 lengths", "enough_for_threads"),
+          parse_case("gru L1 U130 I65 B1 T9 bi f32", "enough_for_threads")};
 }
 
 Result run_session(InferenceSession& session, const Case& c, const Data& d) {
