@@ -30,6 +30,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mfma;-mf16c;-mprefer-vector-width=512")
 endif()
 
+# A square root that may set errno is a call in the middle of a loop; its bits are the same without.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/cpu/device/optimizers.cc
+  PROPERTIES COMPILE_OPTIONS "-fno-math-errno")
+
 function(openrnn_library name)
   set(objects)
   foreach(room IN LISTS ARGN)

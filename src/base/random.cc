@@ -23,10 +23,9 @@ std::array<std::uint32_t, 2> split(std::uint64_t x) {
   return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(x >> 32)};
 }
 
-}  // namespace
-
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
-                                    std::array<std::uint32_t, 2> key) noexcept {
+// philox where the compiler may inline it: an exported function may be another's at run time.
+inline std::array<std::uint32_t, 4> philox_here(std::array<std::uint32_t, 4> counter,
+                                                std::array<std::uint32_t, 2> key) noexcept {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = kMultiply0 * counter[0];
     const std::uint64_t p1 = kMultiply1 * counter[2];
@@ -39,17 +38,26 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
   return counter;
 }
 
+}  // namespace
+
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                    std::array<std::uint32_t, 2> key) noexcept {
+  return philox_here(counter, key);
+}
+
 template <class T>
 void dropout_mask(DropoutKey key, DropoutRow at, double rate, std::span<T> mask) noexcept {
   const auto words = split(mix(key.seed) ^ mix(mix(key.call)));
   // A word below the threshold drops its unit; 2^32 drops all, so the comparison has 64 bits.
   const auto threshold = static_cast<std::uint64_t>(rate * 0x1p32);
   const T scale = rate < 1.0 ? static_cast<T>(1.0 / (1.0 - rate)) : T{0};
+  // Looked up, as a branch on a random bit is foretold wrong half the time.
+  const std::array<T, 2> choice{scale, T{0}};
   for (std::size_t unit = 0; unit < mask.size(); unit += 4) {
     const auto random =
-        philox({static_cast<std::uint32_t>(unit / 4), at.row, at.time, at.layer}, words);
+        philox_here({static_cast<std::uint32_t>(unit / 4), at.row, at.time, at.layer}, words);
     for (std::size_t i = 0; i < 4 && unit + i < mask.size(); ++i) {
-      mask[unit + i] = random[i] < threshold ? T{0} : scale;
+      mask[unit + i] = choice[random[i] < threshold];
     }
   }
 }
@@ -60,7 +68,7 @@ std::uint32_t RandomStream::next_uint32() noexcept {
   if (left_ == 0) {
     const auto high = split(stream_);
     const auto low = split(counter_++);
-    block_ = philox({low[0], low[1], high[0], high[1]}, split(mix(seed_)));
+    block_ = philox_here({low[0], low[1], high[0], high[1]}, split(mix(seed_)));
     left_ = 4;
   }
   return block_[static_cast<std::size_t>(4 - left_--)];

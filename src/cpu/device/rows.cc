@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <vector>
 
@@ -57,6 +58,15 @@ DropoutRow dropout_row(std::int64_t row) {
   return {.layer = 0xFFFFFFFFu,
           .time = static_cast<std::uint32_t>(row >> 20),
           .row = static_cast<std::uint32_t>(row & 0xFFFFF)};
+}
+
+// value * kept, and 0 where kept is 0, of NaN and infinity too. Without a branch, as a random one
+// is foretold wrong half the time.
+template <class C>
+C masked(C value, C kept) {
+  using Bits = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;
+  const Bits all = Bits{0} - static_cast<Bits>(kept != C{0});
+  return std::bit_cast<C>(std::bit_cast<Bits>(value * kept) & all);
 }
 
 }  // namespace
@@ -132,9 +142,8 @@ void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key, 
       for (std::int64_t r = begin; r < end; ++r) {
         dropout_mask<C>(key, dropout_row(r), rate, mask);
         for (std::int64_t c = 0; c < cols; ++c) {
-          // A dropped NaN or infinity is dropped too.
-          const C kept = mask[static_cast<std::size_t>(c)];
-          to[r * cols + c] = kept == C{0} ? T{} : narrow<T>(widen(from[r * cols + c]) * kept);
+          to[r * cols + c] =
+              narrow<T>(masked(widen(from[r * cols + c]), mask[static_cast<std::size_t>(c)]));
         }
       }
     });
