@@ -1,0 +1,204 @@
+// Calls of the recurrent layers: states, layouts, dropout, gradients, errors.
+#include "openrnn/layers.h"
+#include "saveables/support.h"
+
+namespace openrnn {
+namespace {
+
+using layers::CudnnGRU;
+using layers::CudnnLSTM;
+using layers::RnnCallOptions;
+using layers::RnnResult;
+using testing::same_bits;
+using testing::thrown;
+
+Tensor varied(Shape shape, std::uint64_t seed = 1, DType dtype = DType::kFloat32) {
+  Array values(dtype, std::move(shape));
+  RandomStream random(seed);
+  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
+  return Tensor(values.view());
+}
+
+struct OwnGraph {
+  Graph graph;
+  Graph::AsDefault current{graph};
+};
+
+bool same(const Tensor& a, const Tensor& b) { return same_bits(a.to_host(), b.to_host()); }
+
+TEST(CudnnLayerCall, NoStateIsZeroState) {
+  const OwnGraph own;
+  CudnnLSTM layer({.num_layers = 2, .num_units = 3, .direction = Direction::kBidirectional});
+  const Tensor x = varied({4, 2, 5});
+  const RnnResult without = layer(x);
+  EXPECT_EQ(without.output.shape(), (Shape{4, 2, 6}));
+  ASSERT_EQ(without.state.size(), 2u);
+  EXPECT_EQ(without.state[0].shape(), (Shape{4, 2, 3}));
+  const Tensor zero(Array(DType::kFloat32, {4, 2, 3}).view());
+  const RnnResult with = layer(x, {zero, zero});
+  EXPECT_TRUE(same(without.output, with.output));
+  EXPECT_TRUE(same(without.state[1], with.state[1]));
+  // h is the state that the output ends with; (h, c), not (c, h).
+  const Tensor h = ops::slice(without.state[0], {.axis = 0, .begin = 2, .size = 1});
+  const Tensor last = ops::slice(ops::slice(without.output, {.axis = 0, .begin = 3, .size = 1}),
+                                 {.axis = 2, .begin = 0, .size = 3});
+  EXPECT_TRUE(same(h, last));
+}
+
+TEST(CudnnLayerCall, BatchMajorIsTheSameTransposed) {
+  const OwnGraph own;
+  CudnnGRU layer({.num_layers = 2, .num_units = 3});
+  const Tensor x = varied({4, 2, 5}), h0 = varied({2, 2, 3}, 2);
+  RnnCallOptions call{.sequence_lengths = {{4, 1}}, .time_major = true};
+  const RnnResult a = layer(x, {h0}, call);
+  call.time_major = false;
+  const RnnResult b = layer(ops::transpose_leading(x), {ops::transpose_leading(h0)}, call);
+  EXPECT_TRUE(same(a.output, ops::transpose_leading(b.output)));
+  EXPECT_TRUE(same(a.state[0], ops::transpose_leading(b.state[0])));
+  EXPECT_EQ(a.state.size(), 1u);
+}
+
+TEST(CudnnLayerCall, EdgesOfTimeAndBatch) {
+  const OwnGraph own;
+  CudnnGRU layer({.num_units = 3});
+  const Tensor h0 = varied({1, 2, 3}, 2);
+  EXPECT_TRUE(same(layer(varied({1, 2, 4}), {h0}, {.sequence_lengths = {{0, 0}}}).state[0], h0));
+  EXPECT_TRUE(same(layer(Tensor(Array(DType::kFloat32, {0, 2, 4}).view()), {h0}).state[0], h0));
+  EXPECT_EQ(layer(Tensor(Array(DType::kFloat32, {3, 0, 4}).view())).output.shape(),
+            (Shape{3, 0, 3}));
+}
+
+// Training calls draw masks that differ from call to call and come back with the counter.
+TEST(CudnnLayerCall, DropoutAdvancesAndCanBeSetBack) {
+  const OwnGraph own;
+  const auto make = [] {
+    return CudnnLSTM({.num_layers = 2, .num_units = 8, .dropout = 0.5, .seed = 3, .name = "l"});
+  };
+  CudnnLSTM layer = make();
+  const Tensor x = varied({3, 2, 4});
+  const Tensor first = layer(x).output, second = layer(x).output;
+  EXPECT_FALSE(same(first, second));
+  EXPECT_EQ(layer.dropout_calls(), 2u);
+  const RnnCallOptions inference{.training = false};
+  EXPECT_TRUE(same(layer(x, {}, inference).output, layer(x, {}, inference).output));
+  EXPECT_EQ(layer.dropout_calls(), 2u);
+  layer.set_dropout_calls(0);
+  EXPECT_TRUE(same(layer(x).output, first));
+  // A fresh process with the same seeds and a restored counter, set before the layer is built.
+  Graph other;
+  const Graph::AsDefault current(other);
+  CudnnLSTM again = make();
+  again.set_dropout_calls(1);
+  EXPECT_TRUE(same(again(x).output, second));
+  EXPECT_EQ(again.dropout_calls(), 2u);
+}
+
+TEST(CudnnLayerCall, AssigningTheKernelTakesEffect) {
+  const OwnGraph own;
+  CudnnGRU layer({.num_units = 3});
+  const Tensor x = varied({3, 2, 4});
+  const Tensor before = layer(x).output;
+  const Array kernel = layer.kernel().to_host();
+  layer.kernel().assign(Array(DType::kFloat32, kernel.shape()).view());
+  EXPECT_FALSE(same(before, layer(x).output));
+  layer.kernel().assign(kernel.view());
+  EXPECT_TRUE(same(before, layer(x).output));
+}
+
+TEST(CudnnLayerCall, GradientsReachKernelInputsAndStates) {
+  const OwnGraph own;
+  CudnnLSTM layer({.num_layers = 2, .num_units = 3, .dtype = DType::kFloat64});
+  const Tensor x = varied({3, 2, 4}, 1, DType::kFloat64), h = varied({2, 2, 3}, 2, DType::kFloat64);
+  layer.build(x.shape());
+  const auto loss = [&](const Tensor& input) {
+    const RnnResult result = layer(input, {h, h});
+    return ops::add(ops::reduce_sum(ops::square(result.output)), ops::reduce_sum(result.state[1]));
+  };
+  const GradientTape tape;
+  const Tensor watched = tape.watch(x);
+  const Tensor y = loss(watched);
+  const auto dx = tape.gradient(y, {watched})[0].to_host();
+  const auto dw = tape.gradient(y, std::vector<Variable>{layer.kernel()})[0].to_host();
+  ASSERT_EQ(dw.shape(), layer.kernel().shape());
+  constexpr double kStep = 1e-5;
+  for (const std::int64_t i : {0, 7, 23}) {
+    const auto moved = [&](double by) {
+      Array values = x.to_host();
+      values.as<double>()[static_cast<std::size_t>(i)] += by;
+      return loss(Tensor(values.view())).item();
+    };
+    EXPECT_NEAR((moved(kStep) - moved(-kStep)) / (2 * kStep), element(dx.view(), i), 1e-8);
+  }
+  const Array kernel = layer.kernel().to_host();
+  for (const std::int64_t i : {0, 50, 200}) {
+    const auto moved = [&](double by) {
+      Array values = kernel;
+      values.as<double>()[static_cast<std::size_t>(i)] += by;
+      layer.kernel().assign(values.view());
+      return loss(x).item();
+    };
+    EXPECT_NEAR((moved(kStep) - moved(-kStep)) / (2 * kStep), element(dw.view(), i), 1e-8);
+  }
+}
+
+TEST(CudnnLayerError, InputsAndStates) {
+  const OwnGraph own;
+  CudnnLSTM layer({.num_units = 3});
+  const Tensor x = varied({2, 2, 4}), h = varied({1, 2, 3}), wrong = varied({1, 3, 2});
+  const auto refused = [&](const Tensor& input, const std::vector<Tensor>& state,
+                           const RnnCallOptions& call = {}) {
+    return thrown<ArgumentError>([&] { layer(input, state, call); });
+  };
+  layer(x);
+  EXPECT_EQ(refused(varied({2, 4}), {}),
+            "[cudnn_lstm] incompatible layer input: found ndim=2 with shape [2, 4], expected "
+            "ndim=3");
+  EXPECT_EQ(refused(varied({2, 2, 5}), {}),
+            "[cudnn_lstm] incompatible layer input: axis -1 of shape [2, 2, 5], expected axis -1 "
+            "to have value 4");
+  EXPECT_EQ(refused(varied({2, 2, 4}, 1, DType::kFloat64), {}),
+            "[cudnn_lstm] inputs are float64, expected float32");
+  EXPECT_EQ(refused(x, {h}), "[cudnn_lstm] an initial_state of 1 tensors, expected 2: (h, c)");
+  EXPECT_EQ(refused(x, {h, wrong}),
+            "[cudnn_lstm] initial_state[1] (c) has shape [1, 3, 2], expected [1, 2, 3]");
+  EXPECT_EQ(refused(x, {h, h}, {.time_major = false}),
+            "[cudnn_lstm] initial_state[0] (h) has shape [1, 2, 3], expected [2, 1, 3]");
+  EXPECT_EQ(refused(x, {varied({1, 2, 3}, 1, DType::kFloat64), h}),
+            "[cudnn_lstm] initial_state[0] (h) is float64, expected float32");
+  EXPECT_NE(refused(x, {}, {.sequence_lengths = {{2, 3}}}), "");
+  EXPECT_NE(refused(x, {}, {.sequence_lengths = {{2}}}), "");
+}
+
+TEST(CudnnLayerError, BeforeBuildAndInBuild) {
+  const OwnGraph own;
+  CudnnLSTM layer({.num_units = 3});
+  EXPECT_EQ(thrown<ArgumentError>([&] { layer.input_size(); }),
+            "[cudnn_lstm] the input size is unknown since the layer has not been built, expected a "
+            "build or a call before");
+  EXPECT_EQ(thrown<StateError>([&] { layer.canonical_weight_shapes(); }),
+            "[cudnn_lstm] canonical_weight_shapes before the input shape is known, expected a "
+            "build or a call before");
+  EXPECT_NE(thrown<ArgumentError>([&] { layer.kernel(); }), "");
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              layer.build({2, 4});
+            }),
+            "[cudnn_lstm] an input shape of 2 dimensions [2, 4], expected 3: [time, batch, depth]");
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              layer.build({-1, -1, -1});
+            }),
+            "[cudnn_lstm] the last dimension of the input shape [-1, -1, -1] is unknown, expected "
+            "it to be defined");
+  EXPECT_FALSE(layer.built());
+  EXPECT_NE(thrown<ArgumentError>([] { CudnnLSTM({.num_units = 0}); }), "");
+  EXPECT_NE(thrown<ArgumentError>([] { CudnnLSTM({.num_layers = 0, .num_units = 1}); }), "");
+  EXPECT_NE(thrown<ArgumentError>([] { CudnnLSTM({.num_units = 1, .dropout = 1.5}); }), "");
+  EXPECT_NE(thrown<ArgumentError>([] { CudnnGRU({.num_units = 4, .num_proj = 2}); }), "");
+  EXPECT_NE(thrown<ArgumentError>([] { CudnnGRU({.num_units = 4, .dtype = DType::kInt32}); }), "");
+  CudnnGRU skipping({.num_units = 4, .input_mode = InputMode::kSkipInput});
+  EXPECT_NE(thrown<ArgumentError>([&] { skipping.build({1, 1, 3}); }), "");
+  EXPECT_FALSE(skipping.built());
+  EXPECT_TRUE(own.graph.variables().empty());
+}
+
+}  // namespace
+}  // namespace openrnn
