@@ -34,11 +34,13 @@ class Pool {
  public:
   Piece take(std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
+    Piece* best = nullptr;
     for (Piece& piece : kept_) {
       // One that is much too large would be missed where it fits.
-      if (piece.bytes >= bytes && piece.bytes / 2 <= bytes) return std::exchange(piece, {});
+      if (piece.bytes < bytes || piece.bytes / 2 > bytes) continue;
+      if (!best || piece.bytes < best->bytes) best = &piece;
     }
-    return {};
+    return best ? std::exchange(*best, {}) : Piece{};
   }
   /// Keeps `piece` and returns the oldest, which has to go.
   Piece keep(Piece piece) {
