@@ -18,7 +18,6 @@
 
 namespace openrnn {
 
-using formats::ByteCursor;
 using formats::mask_crc;
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;

@@ -7,7 +7,7 @@
 namespace openrnn::formats {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 TEST(BundleProto, TensorFlowsBytes) {
   EXPECT_EQ(encode_header(1), "\x08\x01\x1a\x02\x08\x01"s);

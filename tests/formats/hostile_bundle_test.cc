@@ -8,7 +8,7 @@
 namespace openrnn::formats {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 void open_and_read(const std::string& prefix, TensorBundleOptions options = {}) {
   const TensorBundleReader reader(prefix, options);

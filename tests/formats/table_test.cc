@@ -10,7 +10,7 @@
 namespace openrnn::formats {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 using Entries = std::map<std::string, std::string>;
 
 Entries read_all(std::string_view bytes, bool verify = true) {
