@@ -5,9 +5,12 @@
 //     it on the tensors x h0 c0 lengths of the bundle TO-data, and writes output h c to TO-results
 //   tool_checkpoint describe PREFIX
 //     one line a network and a remark
+//   tool_checkpoint loop FOLDER
+//     goes on from the latest checkpoint and saves every step, saying so, until it is killed
 #include <openrnn/checkpoint.h>
 #include <openrnn/layers.h>
 
+#include <algorithm>
 #include <iostream>
 
 using namespace openrnn;
@@ -66,7 +69,33 @@ void run_layer(layers::CudnnRnn& layer, const std::string& prefix) {
   write_tensor_bundle(prefix + "-results", results);
 }
 
+// Every element is the step, so that a mixture of two saves would show.
+void loop(const std::string& folder) {
+  const Variable weights("weights", Array(DType::kInt64, {40000}));
+  const Saver saver;
+  CheckpointManager manager(folder, {.keep = 2});
+  std::int64_t step = 0;
+  if (const auto latest = manager.latest()) {
+    step = saver.restore(*latest).get_int("step");
+    const Array restored = weights.to_host();
+    for (const std::int64_t element : restored.as<std::int64_t>()) {
+      if (element != step) throw StateError("the checkpoint mixes two steps");
+    }
+  }
+  std::cout << "restored " << step << std::endl;
+  for (;;) {
+    ++step;
+    weights.update(
+        [&](void* elements) { std::fill_n(static_cast<std::int64_t*>(elements), 40000, step); });
+    Extras extras;
+    extras.set_int("step", step);
+    manager.save(saver, step, extras);
+    std::cout << "saved " << step << std::endl;
+  }
+}
+
 void run(const std::vector<std::string>& words) {
+  if (words.at(0) == "loop") return loop(words.at(1));
   if (words.at(0) == "describe") {
     const CheckpointContents contents = describe_network(TensorBundleReader(words.at(1)));
     for (const NetworkDescription& network : contents.networks) {

@@ -1,0 +1,40 @@
+"""A process that is killed at any moment of a save leaves a checkpoint that can be loaded."""
+
+import random
+import subprocess
+import time
+
+import file_tools as tools
+
+
+def run_until_killed(folder, delay):
+    """The lines of a saving loop that is killed `delay` seconds after its first save."""
+    process = subprocess.Popen(
+        [tools.BUILD_DIR / "tool_checkpoint", "loop", folder],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    lines = [process.stdout.readline(), process.stdout.readline()]
+    time.sleep(delay)
+    process.kill()
+    rest, errors = process.communicate(timeout=60)
+    assert errors == ""
+    return [line.split() for line in lines + rest.splitlines()]
+
+
+def test_every_kill_leaves_a_loadable_checkpoint(tmp_path):
+    """Each process begins where the one before was, or one save further on: the one whose line was
+    not printed any more."""
+    delays = random.Random(3)
+    last = 0
+    for _ in range(20):
+        lines = run_until_killed(tmp_path, delays.uniform(0, 0.05))
+        assert lines[0][0] == "restored"
+        assert int(lines[0][1]) - last in (0, 1)
+        steps = [int(line[1]) for line in lines]
+        assert steps == list(range(steps[0], steps[0] + len(steps)))
+        last = steps[-1]
+    assert last >= 20
+    # What was kept, what the last save was at, and its leftovers; not one pair for each kill.
+    assert len(list(tmp_path.iterdir())) <= 2 * 5 + 2
