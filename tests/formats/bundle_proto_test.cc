@@ -77,7 +77,7 @@ TEST(Slices, CoverMeansAllOnce) {
 }
 
 TEST(Slices, PlacedInTheMiddleOfThreeDimensions) {
-  std::vector<int> full(2 * 4 * 3, -1);
+  std::vector<int> full(24, -1);
   const std::vector<int> part = {1, 2, 3, 4, 5, 6, 7, 8};
   place_slice({2, 4, 3}, {{0, -1}, {1, 2}, {1, 2}}, sizeof(int), part.data(), full.data());
   const std::vector<int> expected = {-1, -1, -1, -1, 1, 2, -1, 3, 4, -1, -1, -1,

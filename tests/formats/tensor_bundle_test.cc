@@ -19,7 +19,8 @@ std::vector<NamedTensor> sample() {
   tensors.push_back({"flags", std::move(flags)});
   tensors.push_back({"empty", Array(DType::kFloat32, {3, 0})});
   tensors.push_back({"config", StringTensor{{}, {"{\"cell\": \"gru\"}"}}});
-  tensors.push_back({"words", StringTensor{{2, 2}, {"", std::string(200, 'w'), "a\0b", "\xff"}}});
+  tensors.push_back(
+      {"words", StringTensor{{2, 2}, {"", std::string(200, 'w'), std::string(3, '\0'), "\xff"}}});
   tensors.push_back({"no words", StringTensor{{0, 4}, {}}});
   return tensors;
 }
