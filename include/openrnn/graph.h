@@ -261,6 +261,8 @@ struct VariableOptions {
   /// Unset: the graph's seed, 0 when that is unset too. Each name has a random stream of its own.
   std::optional<std::uint64_t> seed = {};
   bool trainable = true;
+  /// Of a new variable: its loss goes to the graph's (and the layer's) regularization losses.
+  std::function<Tensor(const Tensor&)> regularizer = {};
 };
 /// A variable of the current scope: made by the initializer, or the one that exists when the
 /// scope's reuse flag is set. Throws: ArgumentError when it exists without reuse, is missing with
@@ -293,14 +295,28 @@ class OPENRNN_API Layer {
   std::vector<Variable> weights() const;
   std::vector<Variable> trainable_weights() const;
   std::vector<Variable> non_trainable_weights() const;
+  std::vector<Variable> variables() const { return weights(); }
+  std::vector<Variable> trainable_variables() const { return trainable_weights(); }
+  std::vector<Variable> non_trainable_variables() const { return non_trainable_weights(); }
+  /// The graph that it was built in. Throws: ArgumentError before its scope is open.
+  Graph& graph() const;
   /// Throws: ArgumentError before build.
   std::int64_t count_params() const;
   std::vector<Array> get_weights() const;
   /// Throws: ArgumentError for a wrong count or shape; then nothing is changed.
   void set_weights(const std::vector<Array>& values);
 
+  /// A loss that depends on no input; it goes to the current graph's regularization losses as well.
+  void add_loss(std::function<Tensor()> loss);
+  /// The losses, computed now: those added and those of regularizers.
+  std::vector<Tensor> losses() const;
+  /// Something to run after a training step.
+  void add_update(std::function<void()> update);
+  /// None when the layer is not trainable.
+  std::vector<std::function<void()>> updates() const;
+
  protected:
-  /// Makes variables; runs inside the layer's scope (implicit) or, see explicit_build, outside it.
+  /// Makes variables; runs inside the layer's scope. When it throws, the layer is not built.
   virtual void do_build(const Shape& input_shape) = 0;
   Variable add_weight(const std::string& name, const Shape& shape, const VariableOptions& options);
   /// Builds on first use, from a call.
@@ -315,8 +331,11 @@ class OPENRNN_API Layer {
   std::string name_, scope_name_, saveable_scope_;
   bool named_;
   DType dtype_;
-  bool built_ = false, scope_open_ = false;
+  bool built_ = false;
+  Graph* graph_ = nullptr;  // null until the scope is open
   std::vector<Variable> weights_;
+  std::vector<std::function<Tensor()>> losses_;
+  std::vector<std::function<void()>> updates_;
 };
 
 }  // namespace openrnn

@@ -14,20 +14,27 @@ Layer::Layer(std::string name, std::string default_name, DType dtype)
     : name_(name.empty() ? std::move(default_name) : name), named_(!name.empty()), dtype_(dtype) {}
 
 const std::string& Layer::scope_name() const {
-  if (!scope_open_) {
+  if (!graph_) {
     throw ArgumentError(message("[scope_name] the layer '", name_,
                                 "' has no scope yet, expected a build or a call before"));
   }
   return scope_name_;
 }
 
+Graph& Layer::graph() const {
+  if (!graph_) {
+    throw ArgumentError(message("[graph] the layer '", name_,
+                                "' has no graph yet, expected a build or a call before"));
+  }
+  return *graph_;
+}
+
 void Layer::open_scope() {
-  if (scope_open_) return;
+  if (graph_) return;
   const std::string outer = VariableScope::current_name();
-  const std::string own = Graph::current().unique_name(outer, name_);
-  scope_name_ = graph::join_scope(outer, own);
+  scope_name_ = graph::join_scope(outer, Graph::current().unique_name(outer, name_));
   if (!named_) name_ = last_part(scope_name_);
-  scope_open_ = true;
+  graph_ = &Graph::current();
 }
 
 void Layer::build_in(const Shape& input_shape, const std::string& saveable_scope) {
@@ -53,7 +60,32 @@ void Layer::ensure_built(const Shape& input_shape) {
 Variable Layer::add_weight(const std::string& name, const Shape& shape,
                            const VariableOptions& options) {
   weights_.push_back(get_variable(name, shape, options));
+  if (options.regularizer) {
+    losses_.push_back([variable = weights_.back(), regularizer = options.regularizer] {
+      return regularizer(variable.read());
+    });
+  }
   return weights_.back();
+}
+
+void Layer::add_loss(std::function<Tensor()> loss) {
+  Graph::current().add_regularization_loss(loss);
+  losses_.push_back(std::move(loss));
+}
+
+std::vector<Tensor> Layer::losses() const {
+  std::vector<Tensor> values;
+  for (const auto& loss : losses_) values.push_back(loss());
+  return values;
+}
+
+void Layer::add_update(std::function<void()> update) {
+  if (!update) throw ArgumentError("[add_update] update is empty, expected a function");
+  updates_.push_back(std::move(update));
+}
+
+std::vector<std::function<void()>> Layer::updates() const {
+  return trainable ? updates_ : std::vector<std::function<void()>>{};
 }
 
 std::vector<Variable> Layer::weights() const {

@@ -110,7 +110,12 @@ Variable get_variable(const std::string& name, const Shape& shape, const Variabl
                       stream_of(full));
   (options.initializer ? options.initializer : glorot_uniform_initializer())(initial.view(),
                                                                              random);
-  return Variable(name, std::move(initial), options.trainable);
+  const Variable made(name, std::move(initial), options.trainable);
+  if (options.regularizer) {
+    graph.add_regularization_loss(
+        [made, regularizer = options.regularizer] { return regularizer(made.read()); });
+  }
+  return made;
 }
 
 }  // namespace openrnn

@@ -15,7 +15,10 @@ class Scale : public Layer {
 
  protected:
   void do_build(const Shape& input_shape) override {
-    weight_ = add_weight("weight", input_shape, {.dtype = dtype()});
+    weight_ = add_weight("weight", input_shape,
+                         {.dtype = dtype(), .regularizer = [](const Tensor& weight) {
+                            return ops::l2_regularization(weight, 0.5);
+                          }});
     offset_ = add_weight(
         "offset", input_shape,
         {.dtype = dtype(), .initializer = constant_initializer(2.0), .trainable = false});
@@ -114,6 +117,27 @@ TEST_F(LayerTest, SetWeightsChangesNothingWhenOneIsWrong) {
   EXPECT_EQ(layer.get_weights()[0].as<double>()[0], before.as<double>()[0]);
   EXPECT_EQ(message_of<ArgumentError>([&] { layer.set_weights({}); }),
             "[set_weights] 0 arrays, expected 2 for the layer 'scale'");
+}
+
+TEST_F(LayerTest, LossesAndUpdates) {
+  Scale layer;
+  layer.build({3});
+  layer.add_loss([] { return random_tensor({}, 1); });
+  EXPECT_EQ(&layer.graph(), &graph_);
+  ASSERT_EQ(layer.losses().size(), 2u);
+  EXPECT_EQ(layer.losses()[0].item(),
+            ops::l2_regularization(layer.weights()[0].read(), 0.5).item());
+  EXPECT_EQ(graph_.regularization_losses().size(), 2u);
+  int runs = 0;
+  layer.add_update([&] { ++runs; });
+  for (const auto& update : layer.updates()) update();
+  EXPECT_EQ(runs, 1);
+  layer.trainable = false;
+  EXPECT_TRUE(layer.updates().empty());
+  EXPECT_EQ(message_of<ArgumentError>([&] { layer.add_loss({}); }),
+            "[add_regularization_loss] loss is empty, expected a function");
+  EXPECT_EQ(message_of<ArgumentError>([] { Scale().graph(); }),
+            "[graph] the layer 'scale' has no graph yet, expected a build or a call before");
 }
 
 TEST_F(LayerTest, GradientsReachItsVariables) {
