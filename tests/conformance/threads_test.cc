@@ -16,6 +16,7 @@ std::vector<Case> cases() {
     list.push_back(parse_case(text, reason));
   };
   for (const std::string mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
+    if (reduced() && mode != "lstm") continue;
     add(mode + " L2 U33 I17 B130 T3 f32", "rows");
     add(mode + " L2 U33 I15 B33 T7 bi f64 lengths batch_major", "rows_and_directions");
     add(mode + " L1 U130 I130 B1 T17 f32", "panels");
