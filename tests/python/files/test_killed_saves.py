@@ -1,6 +1,7 @@
 """A process that is killed at any moment of a save leaves a checkpoint that can be loaded."""
 
 import random
+import resource
 import subprocess
 import time
 
@@ -38,3 +39,25 @@ def test_every_kill_leaves_a_loadable_checkpoint(tmp_path):
     assert last >= 20
     # What was kept, what the last save was at, and its leftovers; not one pair for each kill.
     assert len(list(tmp_path.iterdir())) <= 2 * 5 + 2
+
+
+def test_a_full_disk_leaves_the_old_checkpoints(tmp_path):
+    run_until_killed(tmp_path, 0.02)
+    before = {path.name for path in tmp_path.iterdir() if not path.name.endswith(".new")}
+
+    def limit_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    full = subprocess.run(
+        [tools.BUILD_DIR / "tool_checkpoint", "loop", tmp_path],
+        preexec_fn=limit_files,
+        restore_signals=False,  # Python ignores SIGXFSZ, and so must the tool
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert full.returncode == 1
+    assert full.stderr.count("\n") == 1 and "File too large" in full.stderr
+    assert before <= {path.name for path in tmp_path.iterdir()}
+    restored = int(full.stdout.split()[1])
+    assert run_until_killed(tmp_path, 0)[0] == ["restored", str(restored)]
