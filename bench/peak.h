@@ -2,8 +2,9 @@
 #pragma once
 
 #include <chrono>
-#include <thread>
 #include <vector>
+
+#include "cpu/run/team.h"
 
 namespace openrnn::bench {
 
@@ -16,14 +17,17 @@ double fma_work(long rounds);
 
 /// Billions of float32 operations a second of `threads` threads that only multiply and add.
 inline double fma_peak(int threads) {
-  constexpr long kRounds = 200000;
-  std::vector<std::thread> others;
-  double work = 0;
-  const double start = seconds_now();
-  for (int i = 1; i < threads; ++i) others.emplace_back([] { fma_work(kRounds); });
-  work = fma_work(kRounds) * threads;
-  for (std::thread& other : others) other.join();
-  return work / (seconds_now() - start) / 1e9;
+  constexpr long kRounds = 100000;
+  std::vector<double> speeds(static_cast<std::size_t>(threads));
+  cpu::TeamLease lease(threads);
+  lease.run([&](int thread) {
+    const double start = seconds_now();
+    const double work = fma_work(kRounds);
+    speeds[static_cast<std::size_t>(thread)] = work / (seconds_now() - start) / 1e9;
+  });
+  double sum = 0;
+  for (const double speed : speeds) sum += speed;
+  return sum;
 }
 
 }  // namespace openrnn::bench

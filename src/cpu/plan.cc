@@ -10,7 +10,7 @@ namespace {
 // Rough figures of present processors; only their ratios matter, and only near a tie.
 constexpr double kFlopsPerSecond = 120e9;                   // one core, float
 constexpr double kSecondCache = 110e9, kThirdCache = 50e9;  // bytes read a second, one core
-constexpr double kBarrierSeconds = 0.4e-6;
+constexpr double kBarrierSeconds = 0.12e-6;
 // Rows of a register tile: fewer rows use the multipliers less.
 constexpr std::int64_t kTileRows = 6;
 

@@ -53,15 +53,19 @@ inline F32 select_less(F32 a, F32 b, F32 yes, F32 no) {
 inline F64 select_less(F64 a, F64 b, F64 yes, F64 no) {
   return {_mm256_blendv_pd(no.v, yes.v, _mm256_cmp_pd(a.v, b.v, _CMP_LT_OQ))};
 }
-/// a == a ? yes : a.
-inline F32 keep_nan(F32 a, F32 yes) {
-  return {_mm256_blendv_ps(a.v, yes.v, _mm256_cmp_ps(a.v, a.v, _CMP_EQ_OQ))};
-}
-inline F64 keep_nan(F64 a, F64 yes) {
-  return {_mm256_blendv_pd(a.v, yes.v, _mm256_cmp_pd(a.v, a.v, _CMP_EQ_OQ))};
-}
 inline F32 abs(F32 a) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0f), a.v)}; }
 inline F64 abs(F64 a) { return {_mm256_andnot_pd(_mm256_set1_pd(-0.0), a.v)}; }
+/// The smaller of both; x when either is a NaN.
+inline F32 least(F32 limit, F32 x) { return {_mm256_min_ps(limit.v, x.v)}; }
+inline F64 least(F64 limit, F64 x) { return {_mm256_min_pd(limit.v, x.v)}; }
+/// The larger of both; x when either is a NaN.
+inline F32 largest(F32 limit, F32 x) { return {_mm256_max_ps(limit.v, x.v)}; }
+inline F64 largest(F64 limit, F64 x) { return {_mm256_max_pd(limit.v, x.v)}; }
+inline F32 negate(F32 a) { return {_mm256_xor_ps(a.v, _mm256_set1_ps(-0.0f))}; }
+inline F64 negate(F64 a) { return {_mm256_xor_pd(a.v, _mm256_set1_pd(-0.0))}; }
+/// -|a|.
+inline F32 negative(F32 a) { return {_mm256_or_ps(a.v, _mm256_set1_ps(-0.0f))}; }
+inline F64 negative(F64 a) { return {_mm256_or_pd(a.v, _mm256_set1_pd(-0.0))}; }
 /// The magnitude of a with the sign of s.
 inline F32 with_sign(F32 a, F32 s) {
   return {_mm256_or_ps(abs(a).v, _mm256_and_ps(_mm256_set1_ps(-0.0f), s.v))};

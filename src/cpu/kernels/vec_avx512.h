@@ -45,15 +45,19 @@ inline F32 select_less(F32 a, F32 b, F32 yes, F32 no) {
 inline F64 select_less(F64 a, F64 b, F64 yes, F64 no) {
   return {_mm512_mask_blend_pd(_mm512_cmp_pd_mask(a.v, b.v, _CMP_LT_OQ), no.v, yes.v)};
 }
-/// a == a ? yes : a.
-inline F32 keep_nan(F32 a, F32 yes) {
-  return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, a.v, _CMP_EQ_OQ), a.v, yes.v)};
-}
-inline F64 keep_nan(F64 a, F64 yes) {
-  return {_mm512_mask_blend_pd(_mm512_cmp_pd_mask(a.v, a.v, _CMP_EQ_OQ), a.v, yes.v)};
-}
 inline F32 abs(F32 a) { return {_mm512_abs_ps(a.v)}; }
 inline F64 abs(F64 a) { return {_mm512_abs_pd(a.v)}; }
+/// The smaller of both; x when either is a NaN.
+inline F32 least(F32 limit, F32 x) { return {_mm512_min_ps(limit.v, x.v)}; }
+inline F64 least(F64 limit, F64 x) { return {_mm512_min_pd(limit.v, x.v)}; }
+/// The larger of both; x when either is a NaN.
+inline F32 largest(F32 limit, F32 x) { return {_mm512_max_ps(limit.v, x.v)}; }
+inline F64 largest(F64 limit, F64 x) { return {_mm512_max_pd(limit.v, x.v)}; }
+inline F32 negate(F32 a) { return {_mm512_xor_ps(a.v, _mm512_set1_ps(-0.0f))}; }
+inline F64 negate(F64 a) { return {_mm512_xor_pd(a.v, _mm512_set1_pd(-0.0))}; }
+/// -|a|.
+inline F32 negative(F32 a) { return {_mm512_or_ps(a.v, _mm512_set1_ps(-0.0f))}; }
+inline F64 negative(F64 a) { return {_mm512_or_pd(a.v, _mm512_set1_pd(-0.0))}; }
 /// The magnitude of a with the sign of s.
 inline F32 with_sign(F32 a, F32 s) {
   const __m512i sign = _mm512_set1_epi32(static_cast<int>(0x80000000u));

@@ -54,11 +54,19 @@ inline F32 select_less(F32 a, F32 b, F32 yes, F32 no) {
 inline F64 select_less(F64 a, F64 b, F64 yes, F64 no) {
   return {vbslq_f64(vcltq_f64(a.v, b.v), yes.v, no.v)};
 }
-/// a == a ? yes : a.
-inline F32 keep_nan(F32 a, F32 yes) { return {vbslq_f32(vceqq_f32(a.v, a.v), yes.v, a.v)}; }
-inline F64 keep_nan(F64 a, F64 yes) { return {vbslq_f64(vceqq_f64(a.v, a.v), yes.v, a.v)}; }
 inline F32 abs(F32 a) { return {vabsq_f32(a.v)}; }
 inline F64 abs(F64 a) { return {vabsq_f64(a.v)}; }
+/// The smaller of both; x when either is a NaN.
+inline F32 least(F32 limit, F32 x) { return select_less(limit, x, limit, x); }
+inline F64 least(F64 limit, F64 x) { return select_less(limit, x, limit, x); }
+/// The larger of both; x when either is a NaN.
+inline F32 largest(F32 limit, F32 x) { return select_less(x, limit, limit, x); }
+inline F64 largest(F64 limit, F64 x) { return select_less(x, limit, limit, x); }
+inline F32 negate(F32 a) { return {vnegq_f32(a.v)}; }
+inline F64 negate(F64 a) { return {vnegq_f64(a.v)}; }
+/// -|a|.
+inline F32 negative(F32 a) { return {vnegq_f32(vabsq_f32(a.v))}; }
+inline F64 negative(F64 a) { return {vnegq_f64(vabsq_f64(a.v))}; }
 /// The magnitude of a with the sign of s.
 inline F32 with_sign(F32 a, F32 s) { return {vbslq_f32(vdupq_n_u32(0x80000000u), s.v, a.v)}; }
 inline F64 with_sign(F64 a, F64 s) {

@@ -52,14 +52,28 @@ template <class V>
 V select_less(V a, V b, V yes, V no) {
   return a.v < b.v ? yes : no;
 }
-/// a == a ? yes : a.
-template <class V>
-V keep_nan(V a, V yes) {
-  return a.v == a.v ? yes : a;
-}
 
 inline F32 abs(F32 a) { return {__builtin_bit_cast(float, bits_of(a.v) & 0x7FFFFFFFu)}; }
 inline F64 abs(F64 a) { return {__builtin_bit_cast(double, bits_of(a.v) & 0x7FFFFFFFFFFFFFFFull)}; }
+/// The smaller of both; x when either is a NaN.
+template <class V>
+V least(V limit, V x) {
+  return limit.v < x.v ? limit : x;
+}
+/// The larger of both; x when either is a NaN.
+template <class V>
+V largest(V limit, V x) {
+  return limit.v > x.v ? limit : x;
+}
+template <class V>
+V negate(V a) {
+  return {-a.v};
+}
+/// -|a|.
+template <class V>
+V negative(V a) {
+  return {-abs(a).v};
+}
 /// The magnitude of a with the sign of s.
 inline F32 with_sign(F32 a, F32 s) {
   return {__builtin_bit_cast(float, bits_of(abs(a).v) | (bits_of(s.v) & 0x80000000u))};

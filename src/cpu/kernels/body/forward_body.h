@@ -72,8 +72,7 @@ struct GruCell {
 
 template <class V>
 inline V relu(V x) {
-  const V zero = V::broadcast(0);
-  return keep_nan(x, select_less(zero, x, x, zero));
+  return largest(V::broadcast(0), x);
 }
 
 template <class V, V (*activation)(V)>

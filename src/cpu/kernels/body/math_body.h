@@ -21,6 +21,10 @@ struct MathConstants<float> {
   static constexpr float kSmall = 88.0f, kBig = 0x1.62e42ep+6f, kLeast = 104.0f;
   // tanh(x) rounds to 1 from kTanhOne / 2 on.
   static constexpr float kTanhOne = 24.0f;
+  // (tanh(x) / x - 1) / x^2 in powers of x^2 up to 0.551^2, relative error below 2^-28 (2^-63).
+  static constexpr int kTanhTerms = 5;
+  static constexpr float kT[kTanhTerms] = {-0x1.b0c3e8p-8f, 0x1.5d12f8p-6f, -0x1.b99f08p-5f,
+                                           0x1.110fe6p-3f, -0x1.555554p-2f};
 };
 
 template <>
@@ -42,6 +46,11 @@ struct MathConstants<double> {
                                         0.5};
   static constexpr double kSmall = 709.0, kBig = 0x1.62e42fefa39efp+9, kLeast = 746.0;
   static constexpr double kTanhOne = 44.0;
+  static constexpr int kTanhTerms = 12;
+  static constexpr double kT[kTanhTerms] = {
+      0x1.0791c09edb524p-17, -0x1.1a9cd9ce828b6p-15, 0x1.8c7d0e9380c1ap-14, -0x1.f418af11d5a26p-13,
+      0x1.35477c63db104p-11, -0x1.7da2587af0f6cp-10, 0x1.d6d3c5bf12a18p-9,  -0x1.226e3538bb571p-7,
+      0x1.664f48822a1a2p-6,  -0x1.ba1ba1ba1a68bp-5,  0x1.1111111111109p-3,  -0x1.5555555555555p-2};
 };
 
 /// x = n ln2 + r; `shifted` holds n in its low bits, p = exp(r) - 1.
@@ -64,14 +73,11 @@ inline Reduced<V> reduce(V x) {
   return {shifted, fma(r * r, q, r)};
 }
 
-/// exp(-x) for x >= 0; NaN gives an unspecified value.
+/// exp(-|x|). A NaN stays one: limits let it through, and the polynomial keeps it.
 template <class V>
 inline V exp_negative(V x) {
-  using T = typename V::T;
-  using C = MathConstants<T>;
-  const V small = V::broadcast(C::kSmall);
-  const V magnitude = select_less(x, small, x, small);
-  const Reduced<V> e = reduce(V::broadcast(T(0)) - magnitude);
+  using C = MathConstants<typename V::T>;
+  const Reduced<V> e = reduce(largest(V::broadcast(-C::kSmall), negative(x)));
   const V scale = power_of_two(e.shifted);
   return fma(scale, e.p, scale);
 }
@@ -80,22 +86,29 @@ template <class V>
 inline V sigmoid(V x) {
   using T = typename V::T;
   const V one = V::broadcast(T(1));
-  const V e = exp_negative(abs(x));
+  const V e = exp_negative(x);
   const V top = select_less(x, V::broadcast(T(0)), e, one);
-  return keep_nan(x, top / (one + e));
+  const V quotient = top / (one + e);
+  // Below -ln 3: e / (1 + e) = e - e (e / (1 + e)), so that most of the quotient's error is lost.
+  return select_less(x, V::broadcast(T(-1.0986)), fma(negate(e), quotient, e), quotient);
 }
 
 template <class V>
 inline V tanh(V x) {
   using T = typename V::T;
   using C = MathConstants<T>;
-  const V twice = abs(x) + abs(x);
-  const V most = V::broadcast(C::kTanhOne);
-  // With y = exp(-2|x|) - 1: tanh|x| = -y / (2 + y).
-  const Reduced<V> e = reduce(V::broadcast(T(0)) - select_less(twice, most, twice, most));
-  const V scale = power_of_two(e.shifted);
-  const V y = fma(scale, e.p, scale - V::broadcast(T(1)));
-  return keep_nan(x, with_sign(y / (V::broadcast(T(2)) + y), x));
+  // From 0.55 on: 1 - 2 e / (1 + e) with e = exp(-2|x|).
+  const V one = V::broadcast(T(1)), down = negative(x);
+  const Reduced<V> r = reduce(largest(V::broadcast(-C::kTanhOne), down + down));
+  const V scale = power_of_two(r.shifted);
+  const V e = fma(scale, r.p, scale);
+  const V large = one - (e + e) / (one + e);
+  // Below: x + x^3 t(x^2).
+  const V z = x * x;
+  V t = V::broadcast(C::kT[0]);
+#pragma GCC unroll 16
+  for (int i = 1; i < C::kTanhTerms; ++i) t = fma(t, z, V::broadcast(C::kT[i]));
+  return with_sign(select_less(down, V::broadcast(T(-0.55)), large, fma(x * z, t, x)), x);
 }
 
 /// exp over the whole range.
@@ -103,8 +116,8 @@ template <class V>
 inline V exp(V x) {
   using T = typename V::T;
   using C = MathConstants<T>;
-  const V least = V::broadcast(-C::kLeast), most = V::broadcast(C::kBig);
-  const V inside = select_less(most, x, most, select_less(x, least, least, x));
+  const V most = V::broadcast(C::kBig);
+  const V inside = largest(V::broadcast(-C::kLeast), least(most, x));
   // Two halves of the exponent: 2^128 alone would overflow.
   const V half = V::broadcast(T(0.5));
   const Reduced<V> e = reduce(inside);
@@ -116,7 +129,7 @@ inline V exp(V x) {
   const V value = fma(scale, e.p, scale) * power_of_two(second);
   // Above kBig the value has overflowed, or is its limit times one more factor.
   const V infinity = V::broadcast(T(__builtin_inf()));
-  return keep_nan(x, select_less(most, x, infinity, value));
+  return select_less(most, x, infinity, value);
 }
 
 template <class V, V (*function)(V)>

@@ -15,18 +15,18 @@ void multiply(const typename V::T* x, typename V::T* y, int64_t size) {
   }
 }
 
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t fewer(int64_t a, int64_t b) { return a < b ? a : b; }
 
 inline void widen(const uint16_t* half, float* out, int64_t size) {
   for (int64_t i = 0; i < size; i += F32::kLanes) {
-    const int64_t n = least(size - i, F32::kLanes);
+    const int64_t n = fewer(size - i, F32::kLanes);
     store_some<F32>(load_half(half + i, n), out + i, n);
   }
 }
 
 inline void narrow(const float* x, uint16_t* half, int64_t size) {
   for (int64_t i = 0; i < size; i += F32::kLanes) {
-    const int64_t n = least(size - i, F32::kLanes);
+    const int64_t n = fewer(size - i, F32::kLanes);
     store_half(load_some<F32>(x + i, n), half + i, n);
   }
 }

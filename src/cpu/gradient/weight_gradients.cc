@@ -1,4 +1,4 @@
-#include "cpu/rnn/backward.h"
+#include "cpu/gradient/backward.h"
 
 namespace openrnn::cpu {
 namespace {

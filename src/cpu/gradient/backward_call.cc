@@ -1,4 +1,4 @@
-#include "cpu/rnn/backward.h"
+#include "cpu/gradient/backward.h"
 #include "cpu/rnn/call.h"
 
 namespace openrnn::cpu {

@@ -1,0 +1,132 @@
+// The team of threads, its barrier, shares, plans and memory.
+#include "cpu/run/team.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "cpu/gemm.h"
+#include "cpu/plan.h"
+#include "cpu/run/memory.h"
+
+namespace openrnn::cpu {
+namespace {
+
+TEST(Team, EveryMemberRunsOnce) {
+  for (const int wanted : {1, 2, 5, 3}) {
+    TeamLease lease(wanted);
+    std::vector<int> calls(static_cast<std::size_t>(lease.threads()));
+    lease.run([&](int thread) { ++calls[static_cast<std::size_t>(thread)]; });
+    EXPECT_EQ(calls, std::vector<int>(calls.size(), 1));
+    EXPECT_EQ(lease.threads(), wanted);
+  }
+}
+
+TEST(Team, WhoFindsItTakenWorksAlone) {
+  TeamLease first(2);
+  ASSERT_EQ(first.threads(), 2);
+  std::thread([] {
+    TeamLease second(2);
+    EXPECT_EQ(second.threads(), 1);
+    int calls = 0;
+    second.run([&](int) { ++calls; });
+    EXPECT_EQ(calls, 1);
+  }).join();
+}
+
+TEST(Team, BarrierSeparatesSteps) {
+  constexpr int kSteps = 2000;
+  for (const int members : {2, 3, 9}) {
+    TeamLease lease(members);
+    Barrier barrier;
+    std::vector<std::vector<int>> seen(static_cast<std::size_t>(members),
+                                       std::vector<int>(kSteps, -1));
+    std::atomic<int> wrong{0};
+    lease.run([&](int thread) {
+      for (int step = 0; step < kSteps / members; ++step) {
+        seen[static_cast<std::size_t>(thread)][static_cast<std::size_t>(step)] = step;
+        barrier.wait(lease.threads());
+        for (const auto& other : seen) wrong += other[static_cast<std::size_t>(step)] != step;
+      }
+    });
+    EXPECT_EQ(wrong, 0) << members;
+  }
+}
+
+TEST(Team, AForkedChildHasATeamOfItsOwn) {
+  {
+    TeamLease lease(2);
+    lease.run([](int) {});
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    TeamLease lease(2);
+    std::atomic<int> calls{0};
+    lease.run([&](int) { ++calls; });
+    _exit(calls == 2 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(Team, TheCallersFloatingPointStateComesBack) {
+  volatile float tiny = 1e-39f;
+  TeamLease lease(1);
+  float inside = 1;
+  lease.run([&](int) { inside = tiny * 0.75f; });
+  EXPECT_EQ(inside, 0.0f);
+  EXPECT_GT(tiny * 0.75f, 0.0f);
+}
+
+TEST(ShareTest, SharesCoverAllInWholeGrains) {
+  for (const std::int64_t size : {0, 1, 7, 24, 100}) {
+    for (const int count : {1, 2, 3, 8}) {
+      std::int64_t next = 0;
+      for (int i = 0; i < count; ++i) {
+        const Share share(size, 6, i, count);
+        EXPECT_EQ(share.first, next);
+        EXPECT_TRUE(share.last == size || share.last % 6 == 0);
+        next = share.last;
+      }
+      EXPECT_EQ(next, size);
+    }
+  }
+}
+
+TEST(PlanTest, PlacesAreAllDifferentAndWithinTheThreads) {
+  for (const std::int64_t batch : {1, 2, 7, 64}) {
+    for (const int threads : {1, 2, 3, 4, 7}) {
+      const RnnSpec spec{.num_units = 100, .input_size = 3, .direction = Direction::kBidirectional};
+      const Plan plan = choose_plan({spec, batch, 16, sizeof(float), threads});
+      EXPECT_LE(plan.threads(), threads);
+      EXPECT_LE(plan.row_groups, batch);
+      std::vector<int> seen(static_cast<std::size_t>(plan.threads()));
+      for (int i = 0; i < plan.threads(); ++i) {
+        const Place p = plan.place(i);
+        const int member = p.row_group * plan.row_members() + plan.member(p);
+        ++seen.at(static_cast<std::size_t>(member));
+      }
+      EXPECT_EQ(seen, std::vector<int>(seen.size(), 1));
+    }
+  }
+}
+
+TEST(BlockTest, IsAlignedAndUsedAgain) {
+  void* first = nullptr;
+  {
+    const Block block(100000);
+    first = block.data();
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 64, 0u);
+    EXPECT_GE(block.size(), 100000u);
+  }
+  const Block again(100000);
+  EXPECT_EQ(again.data(), first);
+  EXPECT_EQ(Block(0).data(), nullptr);
+}
+
+}  // namespace
+}  // namespace openrnn::cpu
