@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "reference/cell.h"
 
@@ -137,7 +138,7 @@ ForwardResult<Real> forward(const Network& net, const Call& call, const ForwardI
     output.assign(steps, Vector<Real>(width, Real(0.0)));
     run_layer(net, call, layer, in, input, output, result);
     if (layer + 1 == net.layers) break;
-    input = std::move(output);
+    std::swap(input, output);
     if (!call.drops) continue;
     for_valid_steps(call, [&](std::size_t t, std::size_t b) {
       const Vector<double> mask = mask_of(net, call, layer, t, b);
