@@ -3,6 +3,12 @@
 #include "cpu/rnn/mode.h"
 
 namespace openrnn::cpu {
+namespace {
+
+// With at most this many rows a panel is read once or twice only, and blocks bring nothing.
+constexpr std::int64_t kFewRows = 12;
+
+}  // namespace
 
 /// One thread: its place, its memory, its rows.
 template <class T>
@@ -204,15 +210,20 @@ void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::in
 
 template <class T>
 void BackwardRun<T>::step(BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept {
-  const RnnSpec& spec = saved.packed->spec();
-  const auto mode = mode_index(spec.mode);
-  if (spec.projecting()) {
+  const Kernels<T>& kernels = saved.packed->kernels();
+  const auto backward = kernels.backward[mode_index(saved.packed->spec().mode)];
+  if (saved.packed->spec().projecting()) {
     call.rows = count;
-    return saved.packed->kernels().backward[mode](call);
+    return backward(call);
   }
   call.rows = older;
-  call.start_at_carry = spec.mode == RnnMode::kGru;
-  if (older) saved.packed->kernels().backward[mode](call);
+  call.start_at_carry = saved.packed->spec().mode == RnnMode::kGru;
+  if (older) {
+    BackwardStep<T> last = call;
+    last.start_at_carry =
+        multiply_in_blocks(last.w, call.a, older, call.start_at_carry, call.carry, call.units);
+    backward(last);
+  }
   if (older == count) return;
   // The rows that end here begin with the gradient of their final state.
   const auto skip = [older](auto*& pointers) {
@@ -223,7 +234,28 @@ void BackwardRun<T>::step(BackwardStep<T> call, std::int64_t count, std::int64_t
   call.rows = count - older;
   call.start_at_carry = true;
   call.w.k = 0;
-  saved.packed->kernels().backward[mode](call);
+  backward(call);
+}
+
+// Multiplies all but the last block of a k whose panels would not stay in the second cache into c,
+// moves w and the rows of a on to that last block, and says whether c holds a beginning.
+template <class T>
+bool BackwardRun<T>::multiply_in_blocks(Panels<T>& w, const T** a, std::int64_t count,
+                                        bool accumulate, T* const* c,
+                                        std::int64_t columns) noexcept {
+  const auto panel = static_cast<std::size_t>(w.b_step) * sizeof(T);
+  const auto block = static_cast<std::int64_t>(second_cache_bytes() / 4 / panel);
+  if (w.k <= 2 * block || count <= kFewRows) return accumulate;
+  while (w.k > block) {
+    Panels<T> part = w;
+    part.k = block;
+    saved.packed->kernels().product({part, a, 1, count, nullptr, accumulate, c, columns, nullptr});
+    accumulate = true;
+    for (std::int64_t i = 0; i < count; ++i) a[i] += block;
+    w.b += block * w.b_step;
+    w.k -= block;
+  }
+  return accumulate;
 }
 
 // dh of the projected output, [P]; then it takes the place of a, so that the cell's own step
@@ -292,8 +324,9 @@ void BackwardRun<T>::input_gradient(const Member& me, std::int64_t layer) noexce
     const Share vectors(matrix.vectors, 1, me.index, me.members);
     std::int64_t count = 0;
     const auto flush = [&] {
-      saved.packed->kernels().product({matrix.panels(vectors.first, vectors.last, false), a, 1,
-                                       count, nullptr, d > 0, c, width, nullptr});
+      Panels<T> w = matrix.panels(vectors.first, vectors.last, false);
+      const bool begun = multiply_in_blocks(w, a, count, d > 0, c, width);
+      saved.packed->kernels().product({w, a, 1, count, nullptr, begun, c, width, nullptr});
       count = 0;
     };
     for (std::int64_t i = 0; i < me.rows; ++i) {

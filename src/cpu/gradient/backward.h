@@ -57,6 +57,8 @@ struct BackwardRun {
   void point(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
              std::int64_t count) noexcept;
   void step(BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept;
+  bool multiply_in_blocks(Panels<T>& w, const T** a, std::int64_t count, bool accumulate,
+                          T* const* c, std::int64_t columns) noexcept;
   void project_step(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
                     std::int64_t count, std::int64_t older) noexcept;
   void first_state(const Member& me, std::int64_t layer, std::int64_t d) noexcept;

@@ -65,8 +65,8 @@ struct ForwardStep {
 /// One step of backward: dh = carry + a b (+ dy), then the gate gradients of those units.
 template <class T>
 struct BackwardStep {
-  Panels<T> w;        // w.k = 0: no product yet, dh starts at carry
-  const T* const* a;  // gate gradients of the step after
+  Panels<T> w;  // w.k = 0: no product yet, dh starts at carry
+  const T** a;  // gate gradients of the step after
   int64_t rows;
   T* const* carry;  // in when start_at_carry; gru writes dh * z
   bool start_at_carry;

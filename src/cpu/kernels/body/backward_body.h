@@ -138,6 +138,7 @@ void backward_step(const BackwardStep<typename V::T>& s) {
     int64_t row = 0;
     for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
       const int64_t rows = blocks.size(block);
+      walk.look_ahead(g, block, blocks.count, tile);
       tile.a = s.a + row;
       if (s.start_at_carry) load_carry<V>(s, g, row, rows, scratch.tile);
       if (g.panels == 2) {

@@ -131,6 +131,7 @@ void forward_step(const ForwardStep<typename V::T>& s) {
     int64_t row = 0;
     for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
       const int64_t rows = blocks.size(block);
+      walk.look_ahead(g, block, blocks.count, tile);
       tile.a = s.h_prev + row;
       tile.start = pre + row * width;
       if (g.panels == 2) {

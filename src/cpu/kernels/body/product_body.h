@@ -15,6 +15,8 @@ struct TileCall {
   const T* last;  // gru: where the last vector of each panel starts instead, [P][lanes]; or null
   T* out;
   int64_t out_row, out_panel;
+  const T* ahead;  // what the second cache should hold next: one line a k
+  int64_t ahead_step;
 };
 
 template <class V, int R, int N, int P>
@@ -35,8 +37,10 @@ void tile(const TileCall<typename V::T>& call) {
   for (int r = 0; r < R; ++r) a[r] = call.a[r];
   const T* b = call.b;
   const int64_t a_step = call.a_step, a_end = call.k * a_step;
-  const int64_t b_step = call.b_step, b_panel = call.b_panel;
-  for (int64_t k = 0; k < a_end; k += a_step, b += b_step) {
+  const int64_t b_step = call.b_step, b_panel = call.b_panel, ahead_step = call.ahead_step;
+  const T* ahead = call.ahead;
+  for (int64_t k = 0; k < a_end; k += a_step, b += b_step, ahead += ahead_step) {
+    __builtin_prefetch(ahead, 0, 2);
     V w[P * N];
 #pragma GCC unroll 8
     for (int n = 0; n < P * N; ++n) w[n] = V::load(b + (n / N) * b_panel + n % N * L);
@@ -152,6 +156,18 @@ class Walk {
     return true;
   }
   const T* weights(const Group& group) const { return w_.b + group.vector / w_.width * w_.b_panel; }
+  /// Lets row block `block` of `blocks` fetch its part of the panel that comes after the group's.
+  void look_ahead(const Group& group, int64_t block, int64_t blocks, TileCall<T>& tile) const {
+    const bool more = w_.reverse ? at_ > w_.first : at_ < w_.last;
+    const int64_t step = w_.b_step / blocks;
+    tile.ahead = tile.b;
+    tile.ahead_step = 0;
+    // One row alone reads every panel once: there is no time to fetch in.
+    if (!more || pairs_ || step == 0) return;
+    const T* next = weights(group) + (w_.reverse ? -w_.b_panel : w_.b_panel);
+    tile.ahead = next + block * step * w_.k;
+    tile.ahead_step = step;
+  }
 
  private:
   const Panels<T>& w_;
@@ -263,6 +279,7 @@ void product(const ProductCall<typename V::T>& call) {
     tile.start_panel = call.start ? g.vectors * L : 0;
     int64_t row = 0;
     for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
+      walk.look_ahead(g, block, blocks.count, tile);
       product_block<V>(call, g, row, blocks.size(block), tile, scratch);
     }
   }

@@ -1,0 +1,94 @@
+// Networks so wide that backward multiplies in blocks of k: no bit may tell.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "cpu/cpu_engine.h"
+#include "cpu/isa.h"
+
+namespace openrnn::cpu {
+namespace {
+
+constexpr std::int64_t kBatch = 14, kTime = 2, kUnits = 600, kInputs = 37;
+
+struct Gradients {
+  Array dx, dh0, dparams;
+};
+
+Array random_array(std::int64_t size, double range, std::uint64_t stream) {
+  RandomStream random(9, stream);
+  Array values(DType::kFloat32, {size});
+  for (float& v : values.as<float>()) v = static_cast<float>(random.uniform(-range, 1.2 * range));
+  return values;
+}
+
+// The gradients of rows [first, first + rows) of one fixed batch, batch-major.
+Gradients run(RnnMode mode, std::int64_t first, std::int64_t rows) {
+  const RnnSpec spec{.mode = mode, .num_units = kUnits, .input_size = kInputs};
+  const Array params = random_array(params_size(spec), 0.05, 1);
+  const Array x = random_array(kBatch * kTime * kInputs, 1, 2);
+  const Array dy = random_array(kBatch * kTime * kUnits, 1, 3);
+  Array y(DType::kFloat32, {rows * kTime * kUnits});
+  ForwardArgs args;
+  args.params = cpu_engine().pack(spec, params.view(), PackFor::kTraining);
+  args.max_time = kTime;
+  args.batch = rows;
+  args.time_major = false;
+  args.x = x.as<float>().data() + first * kTime * kInputs;
+  args.y = y.data();
+  const auto saved = cpu_engine().forward_saving(args);
+  Gradients out{Array(DType::kFloat32, {rows * kTime * kInputs}),
+                Array(DType::kFloat32, {rows * kUnits}),
+                Array(DType::kFloat32, {params_size(spec)})};
+  BackwardArgs back;
+  back.saved = saved.get();
+  back.dy = dy.as<float>().data() + first * kTime * kUnits;
+  back.dx = out.dx.data();
+  back.dh0 = out.dh0.data();
+  back.dparams = out.dparams.data();
+  cpu_engine().backward(back);
+  return out;
+}
+
+bool same(const Array& a, const Array& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+class Wide : public testing::TestWithParam<RnnMode> {};
+
+TEST_P(Wide, RowsAloneHaveTheBitsOfTheBatch) {
+  const Gradients all = run(GetParam(), 0, kBatch);
+  for (std::int64_t b = 0; b < kBatch; b += 5) {
+    const Gradients one = run(GetParam(), b, 1);
+    const auto part = [b](const Array& whole, std::int64_t size) {
+      return Array(ConstArrayView{whole.as<float>().data() + b * size, DType::kFloat32, {size}});
+    };
+    EXPECT_TRUE(same(one.dx, part(all.dx, kTime * kInputs))) << b;
+    EXPECT_TRUE(same(one.dh0, part(all.dh0, kUnits))) << b;
+  }
+}
+
+TEST_P(Wide, VectorWidthsAndThreadsAgree) {
+  const std::string_view old = isa_name();
+  const int threads = num_threads();
+  const Gradients want = run(GetParam(), 0, kBatch);
+  for (const std::string_view isa : available_isas()) {
+    if (isa == "scalar") continue;  // a minute of software arithmetic for no other path
+    for (const int n : {1, 2, 3}) {
+      force_isa(isa);
+      set_num_threads(n);
+      const Gradients got = run(GetParam(), 0, kBatch);
+      EXPECT_TRUE(same(got.dx, want.dx)) << isa << " " << n;
+      EXPECT_TRUE(same(got.dh0, want.dh0)) << isa << " " << n;
+      EXPECT_TRUE(same(got.dparams, want.dparams)) << isa << " " << n;
+    }
+  }
+  force_isa(old);
+  set_num_threads(threads);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Wide, testing::Values(RnnMode::kLstm, RnnMode::kGru),
+                         [](const auto& at) { return std::string(to_string(at.param)); });
+
+}  // namespace
+}  // namespace openrnn::cpu
