@@ -63,9 +63,9 @@ class OPENRNN_API Vocabulary {
 };
 
 struct TextOptions {
-  std::string path;
+  std::string path = {};
   /// A text of its own to validate on; empty: the last lines of `path`.
-  std::string valid_path;
+  std::string valid_path = {};
   TextLevel level = TextLevel::kByte;
   /// Part of the lines of `path` that is held out when there is no valid_path.
   double valid_fraction = 0.05;

@@ -87,7 +87,7 @@ class OPENRNN_API SeriesTask : public Task {
 struct FitOptions {
   /// All steps of the run, those before a resume included.
   std::int64_t steps = 1000;
-  Schedule schedule;
+  Schedule schedule = {};
   /// 0: no clipping.
   double clip_norm = 1.0;
   /// Steps between validations; 0: only after the last.

@@ -40,7 +40,7 @@ class OPENRNN_API SequenceModel {
   struct Call {
     bool training = false;
     /// [B]; empty: all are T.
-    std::optional<std::vector<std::int32_t>> sequence_lengths;
+    std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   };
   /// `state` empty: zeros.
   Result operator()(const Array& x, const std::vector<Tensor>& state, const Call& call);
@@ -88,7 +88,7 @@ struct SampleOptions {
   /// Only the so many most probable symbols; 0: all.
   std::int64_t top_k = 0;
   /// What the text begins with; it is not given back. Empty: a line end.
-  std::string prime;
+  std::string prime = {};
   std::uint64_t seed = 0;
 };
 

@@ -49,8 +49,6 @@ class CellModel {
     const Tensor x = embedding_
                          ? (*embedding_)(indices.view())
                          : ops::one_hot(Tensor(indices.view()), config_.vocabulary, config_.dtype);
-    const VariableScope reusing("", variables_made_);
-    variables_made_ = true;
     DynamicRnnOptions options;
     options.initial_state = state;
     options.time_major = true;
@@ -65,7 +63,6 @@ class CellModel {
   std::unique_ptr<layers::Embedding> embedding_;
   std::unique_ptr<MultiRNNCell> cell_;
   std::unique_ptr<layers::Dense> dense_;
-  bool variables_made_ = false;
 };
 
 /// The engine's state [L, 1, U] (h, then c) as the cells take it: (c, h) or (h) of each layer.
@@ -95,6 +92,7 @@ double max_difference(const Array& a, const Array& b) {
 
 int run(const CheckCellsFlags& flags) {
   use_threads(flags.threads);
+  require_file("--input", flags.input);
   train::TrainedModel trained(flags.run);
   if (trained.config().task != "text") {
     throw ArgumentError("[check-cells] a run of the task '" + trained.config().task +
@@ -109,7 +107,7 @@ int run(const CheckCellsFlags& flags) {
   // Step by step from the same state, so that rounding is not carried on by the recurrence and a
   // bound can be derived.
   double worst = 0.0, worst_share = 0.0;
-  CellBound bound(trained.model());
+  const CellBound bound(trained.model());
   std::vector<Tensor> state;
   for (const std::int32_t id : ids) {
     const CellState from = state.empty() ? cells.zero_state() : cell_state(state);
@@ -118,7 +116,7 @@ int run(const CheckCellsFlags& flags) {
     const double difference =
         max_difference(result.outputs.to_host(), cells.run({id}, from).to_host());
     worst = std::max(worst, difference);
-    worst_share = std::max(worst_share, difference / bound.of_step(state));
+    worst_share = std::max(worst_share, difference / bound.of_step(state, result.state));
     state = std::move(result.state);
   }
   const auto length = static_cast<std::int64_t>(ids.size());
@@ -127,7 +125,7 @@ int run(const CheckCellsFlags& flags) {
                                         cells.run(ids, cells.zero_state()).to_host());
   fmt::print("compatible cells, {} symbols of {}\n", ids.size(), flags.input);
   fmt::print(
-      "  each step from the engine's state: largest difference of a logit {:.3g}, {:.1f} % "
+      "  each step from the engine's state: largest difference of a logit {:.3g}, {:.2g} % "
       "of the bound\n",
       worst, 100.0 * worst_share);
   fmt::print("  the whole text at once: {:.3g}\n", carried);

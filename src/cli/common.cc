@@ -1,5 +1,6 @@
 // What several subcommands share.
 #include <cstdio>
+#include <filesystem>
 
 #include "cli/commands.h"
 #include "openrnn/base.h"
@@ -8,6 +9,17 @@ namespace openrnn::cli {
 
 void use_threads(int threads) {
   if (threads > 0) set_num_threads(threads);
+}
+
+void require_file(const std::string& flag, const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    throw ArgumentError("[openrnn] " + flag + " '" + path + "': no such file, expected one");
+  }
+  if (std::filesystem::is_directory(status)) {
+    throw ArgumentError("[openrnn] " + flag + " '" + path + "' is a folder, expected a file");
+  }
 }
 
 void flush_stdout() {

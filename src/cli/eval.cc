@@ -42,6 +42,8 @@ void eval_series(train::TrainedModel& trained, const EvalFlags& flags) {
 
 int run(const EvalFlags& flags) {
   use_threads(flags.threads);
+  require_file("--input", flags.input);
+  if (!flags.context.empty()) require_file("--context", flags.context);
   train::TrainedModel trained(flags.run);
   if (trained.config().task == "text") {
     eval_text(trained, flags);

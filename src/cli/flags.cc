@@ -39,7 +39,7 @@ void add_data_flags(CLI::App* app, TrainFlags& flags) {
       ->delimiter(',');
   add(app, "--horizon", flags.horizon, "Rows ahead to forecast (default 1)")->check(kPositive);
   add(app, "--target", flags.target,
-      "one: a forecast after each window; sequence: after each of its rows (default one)")
+      "sequence: a forecast after each row of a window; one: after its last (default sequence)")
       ->check(CLI::IsMember({"one", "sequence"}));
 }
 

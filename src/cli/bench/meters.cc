@@ -1,5 +1,6 @@
 #include "cli/bench/meters.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
@@ -15,7 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Runs `body` (which returns the work of one turn) on every thread at once, again and again until
-/// the time is over, and adds up what the threads did in a second.
+/// the time is over, and adds up each thread's best turn: other programs take turns away.
 double rate_of(int threads, double seconds, const std::function<double(int)>& body) {
   std::atomic<int> ready{0};
   std::vector<double> rates(static_cast<std::size_t>(threads));
@@ -23,13 +24,14 @@ double rate_of(int threads, double seconds, const std::function<double(int)>& bo
     (void)body(thread);  // warms caches and clocks up
     ready.fetch_add(1);
     while (ready.load() < threads) std::this_thread::yield();
-    const auto start = Clock::now();
-    double done = 0.0, passed = 0.0;
-    do {
-      done += body(thread);
-      passed = std::chrono::duration<double>(Clock::now() - start).count();
-    } while (passed < seconds);
-    rates[static_cast<std::size_t>(thread)] = done / passed;
+    double& best = rates[static_cast<std::size_t>(thread)];
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    for (auto start = Clock::now(); start < end;) {
+      const double done = body(thread);
+      const auto now = Clock::now();
+      best = std::max(best, done / std::chrono::duration<double>(now - start).count());
+      start = now;
+    }
   };
   std::vector<std::thread> others;
   for (int thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);

@@ -72,7 +72,7 @@ train::RunConfig new_config(const TrainFlags& flags) {
   config.level = train::parse_text_level(flags.level.value_or("byte"));
   config.columns = flags.columns.value_or(std::vector<std::string>{});
   config.horizon = flags.horizon.value_or(1);
-  config.to_sequence = flags.target.value_or("one") == "sequence";
+  config.to_sequence = flags.target.value_or("sequence") == "sequence";
   config.valid_fraction = flags.valid_fraction.value_or(text ? 0.05 : 0.2);
   config.input = flags.input.value_or("");
   config.valid = flags.valid.value_or("");

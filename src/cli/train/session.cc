@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/commands.h"
 #include "cli/report/series_report.h"
 #include "cli/train/interrupt.h"
 #include "cli/train/resolve.h"
@@ -64,6 +65,8 @@ void Session::check_data_is_the_same(const std::string& hash) const {
 
 void Session::load_data() {
   std::string hash;
+  require_file("--input", config_.input);
+  if (!config_.valid.empty()) require_file("--valid", config_.valid);
   if (config_.task == "text") {
     text_ = train::load_text({config_.input, config_.valid, config_.level, config_.valid_fraction});
     hash = train::fingerprint(text_.train) + train::fingerprint(text_.valid);

@@ -41,6 +41,8 @@ SequenceModel::SequenceModel(const ModelConfig& config) : config_(config) {
     options.dim = config.embedding;
     options.seed = layer_seed(config, 0);
     options.dtype = config.dtype;
+    // As large as what the layers hand on: a small embedding is hardly heard at first.
+    options.initializer = random_normal_initializer(0.0, 0.5);
     embedding_ = std::make_unique<layers::Embedding>(options);
     embedding_->build({-1, -1});
   }
