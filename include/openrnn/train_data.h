@@ -81,21 +81,34 @@ struct Text {
 /// for one of a single line when part of it is to be held out, and as Vocabulary::of_text.
 OPENRNN_API Text load_text(const TextOptions& options);
 
-/// `batch` parallel streams over one text, cut into windows of `seq_len` steps; the last window of
-/// an epoch may be shorter. The state of a stream goes on from window to window.
+/// `batch` parallel streams of windows of `seq_len` steps. A text is cut into segments of several
+/// windows, which each epoch reads in an order of its own: streams that read on and on would bend
+/// the model towards the few places where they are. The state goes on from window to window inside
+/// a segment.
 class OPENRNN_API TextStreams {
  public:
-  /// Throws: ArgumentError for sizes below 1 or a text of fewer than 2 * batch symbols.
-  TextStreams(std::vector<std::int32_t> ids, std::int64_t batch, std::int64_t seq_len);
-  std::int64_t windows() const noexcept;
+  struct Options {
+    std::int64_t batch = 32;
+    std::int64_t seq_len = 100;
+    /// At most so many windows to a segment; fewer where the text is short.
+    std::int64_t segment_windows = 16;
+    std::uint64_t seed = 0;
+  };
+  /// A text too short for seq_len has shorter windows. Throws: ArgumentError for sizes below 1 or a
+  /// text of at most `batch` symbols.
+  TextStreams(std::vector<std::int32_t> ids, const Options& options);
+  /// Of one epoch.
+  std::int64_t windows() const noexcept { return groups_ * segment_windows_; }
   /// Predicted symbols of one window.
-  std::int64_t symbols(std::int64_t window) const;
-  Window window(std::int64_t index) const;
+  std::int64_t symbols() const noexcept { return seq_len_ * batch_; }
+  /// The order depends on the seed and the epoch alone.
+  Window window(const DataPosition& position) const;
 
  private:
-  std::int64_t steps_of(std::int64_t window) const;
+  std::vector<std::int64_t> starts(std::int64_t epoch) const;
   std::vector<std::int32_t> ids_;
-  std::int64_t batch_, seq_len_, stream_length_;
+  std::int64_t batch_, seq_len_, segment_windows_ = 0, segments_ = 0, groups_ = 0;
+  std::uint64_t seed_;
 };
 
 // ---- Series ------------------------------------------------------------------------------------

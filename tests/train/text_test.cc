@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "openrnn/train_data.h"
 
@@ -118,37 +119,70 @@ TEST(LoadText, RefusesWhatIsNoText) {
   EXPECT_THROW(load_text({"no such file"}), IoError);
 }
 
-TEST(TextStreams, CutsParallelStreamsIntoWindows) {
-  std::vector<std::int32_t> ids(24);
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i);
-  const TextStreams streams(ids, 3, 4);  // 7 inputs a stream: windows of 4 and 3
-  ASSERT_EQ(streams.windows(), 2);
-  EXPECT_EQ(streams.symbols(0), 12);
-  EXPECT_EQ(streams.symbols(1), 9);
-  const Window first = streams.window(0), second = streams.window(1);
-  EXPECT_TRUE(first.fresh);
-  EXPECT_FALSE(second.fresh);
-  EXPECT_EQ(first.x.shape(), (Shape{4, 3}));
-  EXPECT_EQ(second.x.shape(), (Shape{3, 3}));
-  for (std::size_t t = 0; t < 3; ++t) {
-    for (std::size_t b = 0; b < 3; ++b) {
-      EXPECT_EQ(second.x.as<std::int32_t>()[t * 3 + b], static_cast<int>(b * 7 + 4 + t));
-      EXPECT_EQ(second.y.as<std::int32_t>()[t * 3 + b], static_cast<int>(b * 7 + 5 + t));
+std::vector<std::int32_t> counting(std::size_t size) {
+  std::vector<std::int32_t> ids(size);
+  for (std::size_t i = 0; i < size; ++i) ids[i] = static_cast<std::int32_t>(i);
+  return ids;
+}
+
+TEST(TextStreams, ReadsSegmentsInWindows) {
+  // 58 inputs: 6 segments of 3 windows of 3, two groups of 3 streams, 4 inputs to spare.
+  const TextStreams streams(counting(59), {.batch = 3, .seq_len = 3, .segment_windows = 3});
+  ASSERT_EQ(streams.windows(), 6);
+  EXPECT_EQ(streams.symbols(), 9);
+  std::multiset<std::int32_t> seen;
+  std::vector<std::int32_t> last(3);
+  for (std::int64_t w = 0; w < 6; ++w) {
+    const Window window = streams.window({1, w});
+    EXPECT_EQ(window.fresh, w % 3 == 0);
+    ASSERT_EQ(window.x.shape(), (Shape{3, 3}));
+    for (std::size_t t = 0; t < 3; ++t) {
+      for (std::size_t b = 0; b < 3; ++b) {
+        const std::int32_t x = window.x.as<std::int32_t>()[t * 3 + b];
+        EXPECT_EQ(window.y.as<std::int32_t>()[t * 3 + b], x + 1);
+        if (t > 0 || !window.fresh) {
+          EXPECT_EQ(x, last[b] + 1);  // the stream goes on
+        }
+        last[b] = x;
+        seen.insert(x);
+      }
     }
   }
-  EXPECT_THROW(streams.window(2), ArgumentError);
+  ASSERT_EQ(seen.size(), 54U);
+  EXPECT_EQ(*seen.rbegin() - *seen.begin(), 53);  // every symbol once
+  EXPECT_THROW(streams.window({0, 6}), ArgumentError);
+}
+
+TEST(TextStreams, TheOrderDependsOnSeedAndEpochAlone) {
+  const auto first = [](std::uint64_t seed, std::int64_t epoch) {
+    const TextStreams streams(counting(5000), {.batch = 4, .seq_len = 5, .seed = seed});
+    const Window window = streams.window({epoch, 16});
+    const auto x = window.x.as<std::int32_t>();
+    return std::vector<std::int32_t>(x.begin(), x.end());
+  };
+  EXPECT_EQ(first(1, 2), first(1, 2));
+  EXPECT_NE(first(1, 2), first(1, 3));
+  EXPECT_NE(first(1, 2), first(2, 2));
+}
+
+TEST(TextStreams, ShortTextsHaveShortWindows) {
+  const TextStreams one(counting(2), {.batch = 1, .seq_len = 10});
+  EXPECT_EQ(one.windows(), 1);
+  EXPECT_EQ(one.symbols(), 1);
+  const TextStreams some(counting(100), {.batch = 7, .seq_len = 10});
+  EXPECT_EQ(some.windows(), 1);
+  EXPECT_EQ(some.window({0, 0}).x.shape(), (Shape{10, 7}));
 }
 
 TEST(TextStreams, RefusesATextThatIsTooShort) {
   try {
-    TextStreams(std::vector<std::int32_t>(5), 5, 10);
+    TextStreams(counting(5), {.batch = 5, .seq_len = 10});
     ADD_FAILURE();
   } catch (const ArgumentError& error) {
     EXPECT_EQ(std::string(error.what()),
               "[TextStreams] a text of 5 symbols, expected at least 6 for 5 parallel streams");
   }
-  EXPECT_EQ(TextStreams(std::vector<std::int32_t>(2), 1, 10).windows(), 1);
-  EXPECT_THROW(TextStreams(std::vector<std::int32_t>(9), 0, 1), ArgumentError);
+  EXPECT_THROW(TextStreams(counting(9), {.batch = 0, .seq_len = 1}), ArgumentError);
 }
 
 }  // namespace

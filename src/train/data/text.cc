@@ -54,47 +54,61 @@ Text load_text(const TextOptions& options) {
   return text;
 }
 
-TextStreams::TextStreams(std::vector<std::int32_t> ids, std::int64_t batch, std::int64_t seq_len)
-    : ids_(std::move(ids)), batch_(batch), seq_len_(seq_len), stream_length_(0) {
-  if (batch < 1 || seq_len < 1) {
-    throw ArgumentError(message("TextStreams", "batch ", batch, " and seq_len ", seq_len,
+TextStreams::TextStreams(std::vector<std::int32_t> ids, const Options& options)
+    : ids_(std::move(ids)), batch_(options.batch), seq_len_(options.seq_len), seed_(options.seed) {
+  if (batch_ < 1 || seq_len_ < 1 || options.segment_windows < 1) {
+    throw ArgumentError(message("TextStreams", "batch ", batch_, ", seq_len ", seq_len_,
+                                " and segment_windows ", options.segment_windows,
                                 ", expected at least 1 of each"));
   }
-  const auto symbols = static_cast<std::int64_t>(ids_.size());
-  if (symbols < 2 || (symbols - 1) / batch < 1) {
-    throw ArgumentError(message("TextStreams", "a text of ", symbols,
-                                " symbols, expected at least ", batch + 1, " for ", batch,
+  // The last symbol is only predicted.
+  const std::int64_t inputs = static_cast<std::int64_t>(ids_.size()) - 1;
+  if (inputs < batch_) {
+    throw ArgumentError(message("TextStreams", "a text of ", ids_.size(),
+                                " symbols, expected at least ", batch_ + 1, " for ", batch_,
                                 " parallel streams"));
   }
-  stream_length_ = (symbols - 1) / batch;
+  seq_len_ = std::min(seq_len_, inputs / batch_);
+  segment_windows_ = std::min(options.segment_windows, inputs / (batch_ * seq_len_));
+  segments_ = inputs / (segment_windows_ * seq_len_);
+  groups_ = segments_ / batch_;
 }
 
-std::int64_t TextStreams::windows() const noexcept {
-  return (stream_length_ + seq_len_ - 1) / seq_len_;
-}
-
-std::int64_t TextStreams::steps_of(std::int64_t window) const {
-  return std::min(seq_len_, stream_length_ - window * seq_len_);
-}
-
-std::int64_t TextStreams::symbols(std::int64_t window) const { return steps_of(window) * batch_; }
-
-Window TextStreams::window(std::int64_t index) const {
-  if (index < 0 || index >= windows()) {
-    throw ArgumentError(
-        message("TextStreams::window", "window ", index, ", expected 0 to ", windows() - 1));
+/// Where the segments of an epoch begin, in its order. They lie at another offset each time, so
+/// that no symbol always stands first.
+std::vector<std::int64_t> TextStreams::starts(std::int64_t epoch) const {
+  const std::int64_t length = segment_windows_ * seq_len_;
+  const std::int64_t slack = static_cast<std::int64_t>(ids_.size()) - 1 - segments_ * length;
+  RandomStream random(seed_, static_cast<std::uint64_t>(epoch));
+  const auto offset =
+      static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(slack) + 1));
+  std::vector<std::int64_t> all;
+  for (std::int64_t i = 0; i < segments_; ++i) all.push_back(offset + i * length);
+  for (std::size_t i = all.size(); i > 1; --i) {
+    std::swap(all[i - 1], all[static_cast<std::size_t>(random.below(i))]);
   }
-  const std::int64_t steps = steps_of(index);
-  Window window{Array(DType::kInt32, {steps, batch_}), Array(DType::kInt32, {steps, batch_}),
-                index == 0};
+  return all;
+}
+
+Window TextStreams::window(const DataPosition& position) const {
+  if (position.epoch < 0 || position.window < 0 || position.window >= windows()) {
+    throw ArgumentError(message("TextStreams::window", "epoch ", position.epoch, ", window ",
+                                position.window, ", expected windows 0 to ", windows() - 1));
+  }
+  const std::int64_t group = position.window / segment_windows_;
+  const std::int64_t inside = position.window % segment_windows_;
+  const std::vector<std::int64_t> order = starts(position.epoch);
+  Window window{Array(DType::kInt32, {seq_len_, batch_}), Array(DType::kInt32, {seq_len_, batch_}),
+                inside == 0};
   const auto x = window.x.as<std::int32_t>();
   const auto y = window.y.as<std::int32_t>();
-  for (std::int64_t t = 0; t < steps; ++t) {
-    for (std::int64_t b = 0; b < batch_; ++b) {
-      const auto at = static_cast<std::size_t>(b * stream_length_ + index * seq_len_ + t);
+  for (std::int64_t b = 0; b < batch_; ++b) {
+    const std::int64_t first =
+        order[static_cast<std::size_t>(group * batch_ + b)] + inside * seq_len_;
+    for (std::int64_t t = 0; t < seq_len_; ++t) {
       const auto to = static_cast<std::size_t>(t * batch_ + b);
-      x[to] = ids_[at];
-      y[to] = ids_[at + 1];
+      x[to] = ids_[static_cast<std::size_t>(first + t)];
+      y[to] = ids_[static_cast<std::size_t>(first + t + 1)];
     }
   }
   return window;

@@ -11,13 +11,14 @@ TextTask::TextTask(SequenceModel& model, const Text& text, const Options& option
     : model_(model),
       text_(text),
       options_(options),
-      streams_(text.vocabulary.encode(text.train), options.batch, options.seq_len) {
+      streams_(text.vocabulary.encode(text.train),
+               {.batch = options.batch, .seq_len = options.seq_len, .seed = model.config().seed}) {
   const auto symbols = static_cast<double>(text.vocabulary.encode(text.train).size());
   symbols_per_byte_ = symbols / static_cast<double>(text.train.size());
 }
 
 Tensor TextTask::loss(const DataPosition& position) {
-  const Window window = streams_.window(position.window);
+  const Window window = streams_.window(position);
   if (window.fresh) state_.clear();
   SequenceModel::Call call;
   call.training = true;
@@ -27,9 +28,7 @@ Tensor TextTask::loss(const DataPosition& position) {
   return ops::softmax_cross_entropy(result.outputs, Tensor(window.y.view()));
 }
 
-std::int64_t TextTask::items(const DataPosition& position) const {
-  return streams_.symbols(position.window);
-}
+std::int64_t TextTask::items(const DataPosition&) const { return streams_.symbols(); }
 
 double TextTask::metric(double loss) const { return loss * symbols_per_byte_ / portable_log(2.0); }
 
