@@ -23,6 +23,7 @@ int main(int argc, char** argv) try {
   }});
 
   std::cout << sample_text(model, text.vocabulary, {.symbols = 300, .temperature = 0.5}) << '\n';
+  return 0;
 } catch (const openrnn::Error& error) {
   std::cerr << error.what() << '\n';
   return 1;

@@ -29,4 +29,5 @@ int main() {
     session.run(args);
     std::cout << "step " << step << ": y[0] = " << y[0] << '\n';
   }
+  return 0;
 }

@@ -36,7 +36,7 @@ std::string load_error(const std::string& bytes, const std::vector<std::string>&
   } catch (const ArgumentError& error) {
     const std::string what = error.what();
     const std::size_t at = what.find(file.path());
-    return what.substr(0, at) + "F" + what.substr(at + file.path().size());
+    return std::string(what, 0, at).append("F").append(what, at + file.path().size());
   }
   return "";
 }

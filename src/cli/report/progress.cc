@@ -43,8 +43,7 @@ std::string Progress::line(const train::StepReport& report, double seconds) cons
   std::string bar;
   if (terminal_) {
     const auto full = report.steps > 0 ? report.step * kBarWidth / report.steps : kBarWidth;
-    bar = "[" + std::string(static_cast<std::size_t>(full), '#') +
-          std::string(static_cast<std::size_t>(kBarWidth - full), '.') + "] ";
+    bar = fmt::format("[{:#<{}}{:.<{}}] ", "", full, "", kBarWidth - full);
   }
   return fmt::format("{}step {}/{}  {} {}/s  {:.3f} {}{}  left {}{}", bar, report.step,
                      report.steps, rate_text(rate), item_, smoothed_, metric_name_,
