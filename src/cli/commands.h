@@ -16,8 +16,8 @@ int run(const BenchFlags& flags);
 
 /// 0 leaves the default.
 void use_threads(int threads);
-/// Throws: ArgumentError naming the flag unless `path` names something that can be a file; what only
-/// reading it tells is left to its reader.
+/// Throws: ArgumentError naming the flag unless `path` names something that can be a file; what
+/// only reading it tells is left to its reader.
 void require_file(const std::string& flag, const std::string& path);
 /// Throws: IoError when what was printed did not all arrive.
 void flush_stdout();

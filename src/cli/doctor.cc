@@ -28,7 +28,7 @@ int run(const DoctorFlags&) {
   }
   std::string isas;
   for (const std::string_view isa : available_cpu_isas()) {
-    isas += (isas.empty() ? "" : ", ") + std::string(isa);
+    isas.append(isas.empty() ? "" : ", ").append(isa);
   }
   fmt::print("instruction set: {} (this processor has {}; OPENRNN_ISA forces one)\n", cpu_isa(),
              isas);

@@ -73,6 +73,9 @@ int run(const PlotFlags& flags) {
   chart.y_label = text ? "bits per byte of the file" : "loss";
   chart.curves.push_back(smoothed("training (smoothed)", "#3b78b8", tags["train/" + unit]));
   chart.curves.push_back(plain("validation", "#d1495b", tags["valid/" + unit]));
+  // The first steps fall so far that the rest would be a flat line.
+  const std::vector<std::pair<double, double>>& training = chart.curves[0].points;
+  if (!training.empty()) chart.y_most = training[training.size() / 20].second;
   write_file_atomically(flags.output, to_svg(chart));
   fmt::print("{}\n", flags.output);
   return 0;

@@ -44,7 +44,7 @@ Frame frame_of(const Chart& chart) {
     for (const auto& point : curve.points) {
       if (!usable(point)) continue;
       xs.push_back(point.first);
-      ys.push_back(point.second);
+      ys.push_back(std::min(point.second, chart.y_most.value_or(point.second)));
     }
   }
   return {padded(xs, 0.0), padded(ys, 0.05)};
@@ -75,13 +75,16 @@ void draw_axes(const Frame& frame, Out out) {
                    kLeft, frame.py(y), right, kLeft - 8, frame.py(y) + 4, y);
   }
   fmt::format_to(out,
-                 "<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='none' "
-                 "stroke='#444'/>\n",
+                 "<rect x='{0:.1f}' y='{1:.1f}' width='{2:.1f}' height='{3:.1f}' fill='none' "
+                 "stroke='#444'/>\n<clipPath id='frame'><rect x='{0:.1f}' y='{1:.1f}' "
+                 "width='{2:.1f}' height='{3:.1f}'/></clipPath>\n",
                  kLeft, kTop, right - kLeft, bottom - kTop);
 }
 
 void draw_curve(const Frame& frame, const Curve& curve, Out out) {
-  fmt::format_to(out, "<polyline fill='none' stroke='{}' stroke-width='{}' points='",
+  fmt::format_to(out,
+                 "<polyline clip-path='url(#frame)' fill='none' stroke='{}' stroke-width='{}' "
+                 "stroke-linejoin='round' points='",
                  escaped(curve.colour), curve.width);
   const std::size_t stride = curve.points.size() / kMostPoints + 1;
   for (std::size_t i = 0; i < curve.points.size(); ++i) {

@@ -1,6 +1,7 @@
 // Line charts as SVG, for a person to look at.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@ struct Curve {
 struct Chart {
   std::string title, x_label, y_label;
   std::vector<Curve> curves;
+  /// Where the y axis ends; what lies above leaves the frame. Unset: everything is shown.
+  std::optional<double> y_most = {};
 };
 
 /// Values where ticks stand: at most `most`, multiples of 1, 2 or 5 times a power of ten, inside

@@ -22,7 +22,7 @@ std::string text_of(std::int64_t value) { return std::to_string(value); }
 std::string text_of(double value) { return fmt::format("{}", value); }
 std::string text_of(const std::vector<std::string>& values) {
   std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
+  for (const std::string& value : values) text.append(text.empty() ? "" : ",").append(value);
   return text;
 }
 

@@ -126,7 +126,7 @@ std::vector<std::size_t> chosen(const std::string& path, const std::vector<Row>&
     }
     if (found == names.end()) {
       std::string all;
-      for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+      for (const std::string& name : names) all.append(all.empty() ? "" : ", ").append(name);
       refuse(path, "has no column '" + wanted + "', expected one of " + all);
     }
     places.push_back(static_cast<std::size_t>(found - names.begin()));

@@ -139,7 +139,7 @@ std::unique_ptr<Optimizer> make_optimizer(std::string_view name, double learning
   if (name == "adam") return std::make_unique<AdamOptimizer>(learning_rate);
   std::string names;
   for (const std::string_view known : kOptimizers)
-    names += (names.empty() ? "" : ", ") + std::string(known);
+    names.append(names.empty() ? "" : ", ").append(known);
   throw ArgumentError(message("make_optimizer", "'", name, "', expected one of ", names));
 }
 
