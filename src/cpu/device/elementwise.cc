@@ -212,7 +212,8 @@ void convert(std::int64_t size, DType from_dtype, const void* from, DType to_dty
         if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>) {
           table.widen(static_cast<const std::uint16_t*>(from) + begin, target + begin, count);
         } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
-          table.narrow(source + begin, static_cast<std::uint16_t*>(to) + begin, count);
+          table.narrow(static_cast<const float*>(from) + begin,
+                       static_cast<std::uint16_t*>(to) + begin, count);
         } else {
           for (std::int64_t i = begin; i < end; ++i) target[i] = converted<To>(source[i]);
         }

@@ -60,8 +60,8 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const Block memory(measure.used());
   Carver carver(memory.data());
   const auto scratch = BackwardScratch<T>::carve(carver, saved, plan.threads());
-  const auto barriers =
-      std::make_unique<Barrier[]>(static_cast<std::size_t>(2 * lease.threads() + 1));
+  const auto threads = static_cast<std::size_t>(lease.threads());
+  const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);
   const auto dy = sequence_rows<T>(args.dy, spec, saved.args, spec.output_size());
   const auto dx = sequence_rows<T>(args.dx, spec, saved.args, spec.input_size);
   const auto place = [&](const UserRows<T>& user, T* wide, std::int64_t width) {
@@ -79,8 +79,8 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
                      place(dx, scratch.dx_wide, spec.input_size),
                      args.dparams ? dparams : nullptr,
                      barriers.get(),
-                     barriers.get() + lease.threads(),
-                     barriers.get() + 2 * lease.threads()};
+                     barriers.get() + threads,
+                     barriers.get() + 2 * threads};
   lease.run([&run](int thread) { run.thread_main(thread); });
 }
 

@@ -52,7 +52,7 @@ template <class T>
 CpuWorkspace<T>::CpuWorkspace(std::shared_ptr<const PackedParams> params, const Room& room)
     : params_(std::move(params)),
       room_(room),
-      barriers_(std::make_unique<Barrier[]>(static_cast<std::size_t>(2 * room.threads))) {
+      barriers_(std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(room.threads))) {
   const auto& packed = static_cast<const CpuPacked<T>&>(*params_);
   Carver measure;
   Scratch<T>::carve(measure, packed, room_, false);
@@ -107,7 +107,7 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   Carver carver(memory.data());
   Scratch<T> scratch = Scratch<T>::carve(carver, *packed, room, true);
   scratch.layers = saved->layers.data();
-  const auto barriers = std::make_unique<Barrier[]>(static_cast<std::size_t>(2 * most));
+  const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(most));
   TeamLease lease(wanted_threads(*packed, args, most));
   auto run = make_run<T>(*packed, args, scratch, lease.threads(), barriers.get());
   run.saving = run.gather = true;
