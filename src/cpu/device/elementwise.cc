@@ -200,20 +200,19 @@ void accumulate(DType dtype, std::int64_t size, const void* x, void* y) {
 }
 
 void convert(std::int64_t size, DType from_dtype, const void* from, DType to_dtype, void* to) {
-  const KernelTable& table = kernels();
   with_floating("convert", from_dtype, [&](auto source_type) {
     with_floating("convert", to_dtype, [&](auto target_type) {
       using From = decltype(source_type);
       using To = decltype(target_type);
       const auto* source = static_cast<const From*>(from);
       auto* target = static_cast<To*>(to);
-      parallel_ranges(size, 64, 1, [=, &table](std::int64_t begin, std::int64_t end) {
+      parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
         const std::int64_t count = end - begin;
         if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>) {
-          table.widen(static_cast<const std::uint16_t*>(from) + begin, target + begin, count);
+          kernels().widen(static_cast<const std::uint16_t*>(from) + begin, target + begin, count);
         } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
-          table.narrow(static_cast<const float*>(from) + begin,
-                       static_cast<std::uint16_t*>(to) + begin, count);
+          kernels().narrow(static_cast<const float*>(from) + begin,
+                           static_cast<std::uint16_t*>(to) + begin, count);
         } else {
           for (std::int64_t i = begin; i < end; ++i) target[i] = converted<To>(source[i]);
         }
