@@ -79,6 +79,7 @@ void check_inputs(const RnnSpec& spec, const RnnInputs& in) {
 // What the gradient of one call needs; the engine's part owns its memory.
 struct Saved {
   const Engine* engine;
+  const Device* device;
   std::shared_ptr<const SavedForward> forward;
   RnnSpec spec;
   Shape x_shape, h_shape, c_shape, params_shape;
@@ -88,17 +89,15 @@ struct Saved {
 };
 
 std::vector<DeviceArray> Saved::gradient(const std::vector<DeviceArray>& outputs) const {
-  const DeviceArray* any = nullptr;
-  for (const DeviceArray& each : outputs) any = any || each.empty() ? any : &each;
   std::vector<DeviceArray> result(4);
-  if (want_x) result[0] = make(*any, spec.dtype, x_shape);
-  if (want_h) result[1] = make(*any, spec.dtype, h_shape);
-  if (want_c) result[2] = make(*any, spec.dtype, c_shape);
+  if (want_x) result[0] = DeviceArray(*device, spec.dtype, x_shape);
+  if (want_h) result[1] = DeviceArray(*device, spec.dtype, h_shape);
+  if (want_c) result[2] = DeviceArray(*device, spec.dtype, c_shape);
   if (want_params) {
     // The tail of a longer buffer has no part in the output.
     result[3] = params_shape[0] == params_size(spec)
-                    ? make(*any, spec.dtype, params_shape)
-                    : DeviceArray::zeros(any->device(), spec.dtype, params_shape);
+                    ? DeviceArray(*device, spec.dtype, params_shape)
+                    : DeviceArray::zeros(*device, spec.dtype, params_shape);
   }
   engine->backward({.saved = forward.get(),
                     .dy = outputs[0].data(),
@@ -114,6 +113,7 @@ std::vector<DeviceArray> Saved::gradient(const std::vector<DeviceArray>& outputs
 Saved describe_call(const Engine& engine, const RnnSpec& spec, const RnnInputs& in,
                     const DeviceArray& h, const DeviceArray& c) {
   return {.engine = &engine,
+          .device = &in.x.value().device(),
           .forward = nullptr,
           .spec = spec,
           .x_shape = in.x.shape(),
