@@ -13,10 +13,10 @@ namespace openrnn::cli {
 namespace {
 
 void print_row(const BenchConfig& config, const Measurement& row) {
-  fmt::print("{:<22}  {:<16}  {:>10.3f}  {:>9.1f}  {:>9.1f}", config.name, row.pass,
-             row.milliseconds, row.gflops, row.percent_of_peak());
+  fmt::print("{:<22}  {:<16}  {:>10.3f}  {:>10.3f}  {:>9.1f}  {:>9.1f}", config.name, row.pass,
+             row.milliseconds, row.best_milliseconds, row.gflops, row.percent_of_peak());
   if (row.most_bandwidth > 0.0) {
-    fmt::print("   {:.0f} GB/s, {:.0f} % of the {:.0f} that a read of the weights gets",
+    fmt::print("   its steps read {:.0f} GB/s, {:.0f} % of the {:.0f} that reading alone gets",
                row.bandwidth, 100.0 * row.bandwidth / row.most_bandwidth, row.most_bandwidth);
   }
   fmt::print("\n");
@@ -40,8 +40,8 @@ int run(const BenchFlags& flags) {
   fmt::print("{}, {} threads, engine {}, FMA peak {:.0f} GFLOP/s (measured again with each line)\n",
              processor_name(), threads, choose_engine(configs.front().spec).description(),
              fma_peak(threads, 0.2));
-  fmt::print("{:<22}  {:<16}  {:>10}  {:>9}  {:>9}\n", "config", "pass", "ms", "GFLOP/s",
-             "% of peak");
+  fmt::print("{:<22}  {:<16}  {:>10}  {:>10}  {:>9}  {:>9}\n", "config", "pass", "median ms",
+             "best ms", "GFLOP/s", "% of peak");
   nlohmann::json list = nlohmann::json::array();
   for (const BenchConfig& config : configs) {
     for (const Measurement& row : measure(config, threads, flags.seconds)) {

@@ -13,7 +13,7 @@ namespace openrnn::cli {
 namespace {
 
 constexpr double kPeakSeconds = 0.01;
-constexpr int kFewest = 3;
+constexpr std::size_t kFewest = 5;
 
 struct Sizes {
   std::int64_t layers, units, batch, time;
@@ -86,24 +86,47 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Best times of the work, between best measurements of the machine.
-Measurement best_of(const std::function<void()>& work, int threads, double seconds) {
-  Measurement best;
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Median time of the work and median peak of the machine, measured in turn.
+Measurement time_of(const std::function<void()>& work, int threads, double seconds) {
+  std::vector<double> times, peaks;
   work();  // makes room, wakes the threads
-  double spent = 0.0, least = 0.0;
-  for (int i = 0; i < kFewest || spent < seconds; ++i) {
+  for (double spent = 0.0; peaks.size() < kFewest || spent < seconds;) {
     // Short work is repeated between two looks at the peak, or its caches would always be cold.
     double burst = 0.0;
-    do {
-      const double once = seconds_of(work);
-      least = least == 0.0 ? once : std::min(least, once);
-      burst += once;
-    } while (burst < kPeakSeconds);
-    best.peak = std::max(best.peak, fma_peak(threads, kPeakSeconds));
+    while (burst < kPeakSeconds) {
+      times.push_back(seconds_of(work));
+      burst += times.back();
+    }
+    peaks.push_back(fma_peak(threads, kPeakSeconds));
     spent += burst + kPeakSeconds;
   }
-  best.milliseconds = least * 1e3;
-  return best;
+  Measurement result;
+  result.milliseconds = median(times) * 1e3;
+  result.best_milliseconds = *std::min_element(times.begin(), times.end()) * 1e3;
+  result.peak = median(peaks);
+  return result;
+}
+
+/// What a step reads of the recurrent weights, against what the cache gives. Under skip_input the
+/// steps are all there is: no product of the input hides in their time.
+void measure_reading(const BenchConfig& config, int threads, double seconds, Measurement& result) {
+  BenchConfig alone = config;
+  alone.spec.input_mode = InputMode::kSkipInput;
+  Passes passes(alone);
+  const double milliseconds = time_of([&] { passes.forward(); }, threads, seconds).milliseconds;
+  const double bytes = config.recurrent_bytes();
+  result.bandwidth = bytes * static_cast<double>(config.time) / milliseconds * 1e-6;
+  std::vector<double> most;
+  for (std::size_t i = 0; i < kFewest; ++i) {
+    most.push_back(read_bandwidth(threads, static_cast<std::size_t>(bytes), 5.0 * kPeakSeconds));
+  }
+  result.most_bandwidth = median(most);
 }
 
 }  // namespace
@@ -145,17 +168,11 @@ std::vector<Measurement> measure(const BenchConfig& config, int threads, double 
   };
   std::vector<Measurement> results;
   for (const Pass& pass : all) {
-    Measurement one = best_of(pass.work, threads, seconds);
+    Measurement one = time_of(pass.work, threads, seconds);
     one.pass = pass.name;
     one.gflops = pass.flop / one.milliseconds * 1e-6;
     if (config.batch == 1 && one.pass == "forward") {
-      const double bytes = config.recurrent_bytes();
-      one.bandwidth = bytes * static_cast<double>(config.time) / one.milliseconds * 1e-6;
-      for (int i = 0; i < kFewest; ++i) {
-        const auto size = static_cast<std::size_t>(bytes);
-        one.most_bandwidth =
-            std::max(one.most_bandwidth, read_bandwidth(threads, size, 5.0 * kPeakSeconds));
-      }
+      measure_reading(config, threads, seconds, one);
     }
     results.push_back(one);
   }

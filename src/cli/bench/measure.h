@@ -23,13 +23,15 @@ std::vector<BenchConfig> bench_configs();
 
 struct Measurement {
   std::string pass;  // 'forward' (inference), 'forward_training', 'forward_backward'
-  double milliseconds = 0.0, gflops = 0.0, peak = 0.0;
-  /// GB/s of recurrent weights, and what the cache gives; 0 unless batch 1 and forward.
+  /// Medians; gflops is the median's.
+  double milliseconds = 0.0, best_milliseconds = 0.0, gflops = 0.0, peak = 0.0;
+  /// GB/s of recurrent weights in the steps, and what reading alone gets of them; 0 unless batch 1
+  /// and forward.
   double bandwidth = 0.0, most_bandwidth = 0.0;
   double percent_of_peak() const { return 100.0 * gflops / peak; }
 };
 
-/// Best of repetitions that fill about `seconds` a pass, at least 3.
+/// Medians of repetitions that fill about `seconds` a pass, at least 5.
 std::vector<Measurement> measure(const BenchConfig& config, int threads, double seconds);
 
 }  // namespace openrnn::cli

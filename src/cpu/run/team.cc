@@ -14,9 +14,12 @@
 namespace openrnn::cpu {
 namespace {
 
-// Rounds of `pause`: some microseconds before the processor is given away, some tens before a
-// worker without work goes to sleep.
-constexpr unsigned kSpinsBeforeYield = 4000, kSpinsBeforeSleep = 4000;
+// Rounds of `pause`, each some 10 to 50 ns. When another program takes a processor, two members may
+// share one: then whoever waits must give it away within microseconds, or every step of a call
+// costs as much. With nobody else to run, giving away returns at once.
+constexpr unsigned kSpinsBeforeYield = 128;
+// Some tens of microseconds before a worker without work goes to sleep.
+constexpr unsigned kSpinsBeforeSleep = 4000;
 
 void pause() noexcept {
 #if defined(__x86_64__)
@@ -40,7 +43,7 @@ struct Team {
     while (true) {
       for (unsigned i = 0; i < kSpinsBeforeSleep && epoch.load(std::memory_order_acquire) == seen;
            ++i) {
-        pause();
+        relax(i);
       }
       epoch.wait(seen, std::memory_order_acquire);
       seen = epoch.load(std::memory_order_acquire);
@@ -86,10 +89,10 @@ Team& team() {
 }  // namespace
 
 void relax(unsigned round) noexcept {
-  if (round < kSpinsBeforeYield) {
-    pause();
-  } else {
+  if (round % kSpinsBeforeYield == kSpinsBeforeYield - 1) {
     sched_yield();
+  } else {
+    pause();
   }
 }
 

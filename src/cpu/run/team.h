@@ -7,7 +7,7 @@
 
 namespace openrnn::cpu {
 
-/// A short wait inside a spinning loop; after many rounds it gives the processor away.
+/// A short wait inside a spinning loop; every so many rounds it gives the processor away.
 void relax(unsigned round) noexcept;
 
 /// Members spin until all have come. Reusable at once.
