@@ -105,7 +105,8 @@ TEST(RandomStream, IsUniform) {
     ++bins[static_cast<std::size_t>(u * kBins)];
   }
   double chi2 = 0.0;
-  for (const int bin : bins) chi2 += std::pow(bin - kCount / kBins, 2) / (kCount / kBins);
+  constexpr double kExpected = static_cast<double>(kCount) / kBins;
+  for (const int bin : bins) chi2 += std::pow(bin - kExpected, 2) / kExpected;
   // 49 degrees of freedom: the mean is 49, and 100 lies five standard deviations above.
   EXPECT_LT(chi2, 100.0);
   EXPECT_GT(chi2, 10.0);

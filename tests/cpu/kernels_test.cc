@@ -69,7 +69,8 @@ TEST(HalfKernels, RoundToNearestEven) {
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Half want = to_half(x[i]);
       ASSERT_EQ(halves[i], want.bits) << table->name << " " << std::hexfloat << x[i];
-      if (x[i] == x[i]) ASSERT_EQ(rounded[i], to_float(want)) << table->name << " " << x[i];
+      if (std::isnan(x[i])) continue;
+      ASSERT_EQ(rounded[i], to_float(want)) << table->name << " " << x[i];
     }
   }
 }
