@@ -136,7 +136,7 @@ class OPENRNN_API Fit {
 
  private:
   StepReport one_step();
-  void validate(StepReport& report, bool quick);
+  void validate(StepReport& report);
 
   Task& task_;
   Optimizer& optimizer_;

@@ -67,7 +67,7 @@ void add_fit_flags(CLI::App* app, TrainFlags& flags) {
   add(app, "--steps", flags.steps, "Steps, in place of --epochs")->check(kNotNegative);
   add(app, "--optimizer", flags.optimizer, "Default adam")
       ->check(CLI::IsMember({"sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam"}));
-  add(app, "--lr", flags.lr, "Learning rate (default 0.002; sgd and its kin 0.5, adagrad 0.05)");
+  add(app, "--lr", flags.lr, "Learning rate (default 0.004; sgd and its kin 0.5, adagrad 0.05)");
   add(app, "--lr-schedule", flags.lr_schedule, "Default cosine, down to 1/20 at the last step")
       ->check(CLI::IsMember({"constant", "exponential", "cosine"}));
   add(app, "--warmup", flags.warmup, "Steps in which the rate rises (default 1/20, at most 100)")

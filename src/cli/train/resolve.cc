@@ -13,7 +13,7 @@ constexpr std::int64_t kValidations = 20, kMostWarmUp = 100;
 
 double default_rate(const std::string& optimizer) {
   if (optimizer == "sgd" || optimizer == "momentum" || optimizer == "nesterov") return 0.5;
-  return optimizer == "adagrad" ? 0.05 : 0.002;
+  return optimizer == "adagrad" ? 0.05 : 0.004;
 }
 
 std::string text_of(const std::string& value) { return value; }

@@ -148,7 +148,6 @@ void Session::after_step(const train::StepReport& report, EventWriter& events) {
   events.add_scalar("train/learning_rate", report.step, report.learning_rate);
   events.add_scalar("train/gradient_norm", report.step, report.gradient_norm);
   if (report.validation) {
-    validation_ = report.validation;
     events.add_scalar("valid/" + unit, report.step, *report.validation);
     events.flush();
     if (report.best && config_.fit.patience > 0) saver_->save(best_prefix(flags_.out));
@@ -191,9 +190,7 @@ void Session::print_result() {
     print_series_score(train::score_series(*model_, *series_), config_.columns);
     return;
   }
-  // A quick validation reads a part only; the last step's is whole.
-  const double value =
-      validation_ && fit_->step() == config_.fit.steps ? *validation_ : task_->validate(false);
+  const double value = task_->validate(false);
   fmt::print("validation {:.4f} bits per byte of the file (step {})\n", value, fit_->step());
 }
 

@@ -44,7 +44,6 @@ class Session {
   std::unique_ptr<Progress> progress_;
   std::chrono::steady_clock::time_point saved_at_;
   std::int64_t saved_step_ = -1;
-  std::optional<double> validation_;
 };
 
 }  // namespace openrnn::cli

@@ -50,8 +50,9 @@ StepReport Fit::one_step() {
   return report;
 }
 
-void Fit::validate(StepReport& report, bool quick) {
-  report.validation = task_.validate(quick);
+void Fit::validate(StepReport& report) {
+  // All by the same measure: the last one too, or it could not be compared with the best.
+  report.validation = task_.validate(true);
   report.best = !best_ || *report.validation < *best_;
   if (report.best) {
     best_ = report.validation;
@@ -68,7 +69,7 @@ StopReason Fit::run(const std::vector<Callback>& callbacks) {
     StepReport report = one_step();
     const bool last = report.step == options_.steps;
     if (last || (options_.validate_every > 0 && report.step % options_.validate_every == 0)) {
-      validate(report, !last);
+      validate(report);
     }
     bool go_on = true;
     for (const Callback& callback : callbacks) go_on = callback(report) && go_on;

@@ -90,7 +90,7 @@ def test_a_folder_that_holds_a_run_is_refused(run):
 
 
 @pytest.mark.parametrize("flag, given, of_run", [
-    ("--units", "10", "9"), ("--cell", "gru", "lstm"), ("--lr", "0.5", "0.002"),
+    ("--units", "10", "9"), ("--cell", "gru", "lstm"), ("--lr", "0.5", "0.004"),
     ("--task", "series", "text"), ("--steps", "9", "3"), ("--seed", "1", "7"),
     ("--dtype", "float64", "float32"), ("--optimizer", "sgd", "adam"), ("--batch", "4", "3"),
 ])
