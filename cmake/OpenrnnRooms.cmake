@@ -10,6 +10,10 @@ target_compile_options(openrnn_flags INTERFACE -ffp-contract=off -Wall -Wextra -
 target_include_directories(openrnn_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
 target_link_libraries(openrnn_flags INTERFACE Threads::Threads)
+# g++ 12 finds faults in its own std::string and intrinsics headers.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(openrnn_flags INTERFACE -Wno-restrict -Wno-uninitialized)
+endif()
 if(OPENRNN_WERROR)
   target_compile_options(openrnn_flags INTERFACE -Werror)
 endif()
