@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace openrnn::cli {
@@ -23,7 +24,7 @@ std::string rate_text(double rate) {
 }  // namespace
 
 std::string clock_text(double seconds) {
-  const auto all = static_cast<std::int64_t>(std::min(seconds, 1e9) + 0.5);
+  const auto all = static_cast<std::int64_t>(std::lround(std::min(seconds, 1e9)));
   const std::int64_t hours = all / 3600, minutes = all / 60 % 60;
   return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, all % 60)
                    : fmt::format("{}:{:02}", minutes, all % 60);
