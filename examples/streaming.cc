@@ -17,7 +17,7 @@ int main() {
   openrnn::InferenceSession session(model);
   session.prepare(/*max_batch=*/1, /*max_time=*/1);  // from here on nothing is allocated
 
-  std::vector<float> x(8), y(64), h(2 * 64, 0.0F), c(2 * 64, 0.0F);
+  std::vector<float> x(8), y(64), h(128), c(128);  // h and c: [layers, batch, units], zeros
   for (int step = 0; step < 5; ++step) {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.1F * static_cast<float>(step) - 0.05F;
     openrnn::ForwardArgs args;

@@ -6,12 +6,15 @@
 #include <fstream>
 #include <regex>
 
+// The examples are whole programs, run as they stand.
+// NOLINTBEGIN(bugprone-suspicious-include)
 #define main char_model_main
 #include "../../examples/char_model.cc"
 #undef main
 #define main streaming_main
 #include "../../examples/streaming.cc"
 #undef main
+// NOLINTEND(bugprone-suspicious-include)
 
 namespace openrnn {
 namespace {

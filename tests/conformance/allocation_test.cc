@@ -35,10 +35,12 @@ std::atomic<long> count{0};
 #if OPENRNN_COUNTS_ALLOCATIONS
 // operator new ends in one of these too.
 extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier): the C library's own names.
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
+// NOLINTEND(bugprone-reserved-identifier)
 void* malloc(std::size_t size) {
   note();
   return __libc_malloc(size);
