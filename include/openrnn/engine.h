@@ -63,6 +63,13 @@ struct ForwardArgs {
   void* y = nullptr;
   void* hn = nullptr;  // null: not wanted
   void* cn = nullptr;  // null: not wanted; lstm only
+  /// Outputs of every layer, each laid out as y, padded positions 0: L pointers, of which null ones
+  /// are not wanted; null: none is. A layer's output is meant before dropout; the last one is y.
+  /// No two arrays that a call writes may overlap. Asking changes no other bit.
+  void* const* layer_outputs = nullptr;
+  /// Cells of every layer and step, each [T, B, D*U] or [B, T, D*U], else as layer_outputs; after
+  /// clipping. lstm only.
+  void* const* layer_cells = nullptr;
   /// Whether dropout between layers is on; its masks are those of dropout_mask with `dropout`, over
   /// all D*O units of a layer's output at original time and row.
   bool training = false;
@@ -108,8 +115,8 @@ class OPENRNN_API Engine {
   virtual void backward(const BackwardArgs& args) const = 0;
 };
 
-/// Throws: ArgumentError when sizes are negative, a needed pointer is null, or a length lies
-/// outside 0..T (naming its row and value).
+/// Throws: ArgumentError when sizes are negative, a needed pointer is null, a length lies outside
+/// 0..T (naming its row and value), or cells are asked of a mode that has none.
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
 
 // ---- Devices -----------------------------------------------------------------------------------

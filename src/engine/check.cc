@@ -36,6 +36,10 @@ void check_forward(std::string_view call, const ForwardArgs& args) {
   }
   require_pointer(call, "x", args.x, steps, spec.input_size);
   require_pointer(call, "y", args.y, steps, spec.output_size());
+  if (args.layer_cells && !spec.is_lstm()) {
+    throw ArgumentError(
+        message("[", call, "] layer_cells is given, expected null for ", to_string(spec.mode)));
+  }
   if (!args.sequence_lengths) return;
   for (std::int64_t row = 0; row < args.batch; ++row) {
     const std::int32_t length = args.sequence_lengths[row];

@@ -84,6 +84,16 @@ ForwardResult<double> run_forward(const ReferencePacked& packed, const Call& cal
   write(net.dtype, result.y, args.y);
   write(net.dtype, result.hn, args.hn);
   if (net.mode == RnnMode::kLstm) write(net.dtype, result.cn, args.cn);
+  for (std::size_t layer = 0; layer < net.layers; ++layer) {
+    if (args.layer_outputs && args.layer_outputs[layer]) {
+      write(net.dtype, every_step(net, call, result.tape, layer, &Step<double>::h, net.hidden),
+            args.layer_outputs[layer]);
+    }
+    if (args.layer_cells && args.layer_cells[layer]) {
+      write(net.dtype, every_step(net, call, result.tape, layer, &Step<double>::c, net.units),
+            args.layer_cells[layer]);
+    }
+  }
   return result;
 }
 

@@ -118,6 +118,23 @@ void for_valid_steps(const Call& call, Visit visit) {
   }
 }
 
+/// What the steps of one layer left, in the layout of y: `part` is h or c, of that width. Padded
+/// steps are zeros.
+template <class Real>
+Vector<Real> every_step(const Network& net, const Call& call, const Tape<Real>& tape,
+                        std::size_t layer, Vector<Real> Step<Real>::*part, std::size_t width) {
+  const std::size_t both = net.dirs * width;
+  Vector<Real> values(call.max_time * call.batch * both, Real(0.0));
+  for (std::size_t d = 0; d < net.dirs; ++d) {
+    for_valid_steps(call, [&](std::size_t t, std::size_t b) {
+      const Vector<Real>& from = tape[layer * net.dirs + d][t * call.batch + b].*part;
+      const std::size_t place = call.step_place(t, b, both) + d * width;
+      std::copy(from.begin(), from.end(), values.begin() + static_cast<std::ptrdiff_t>(place));
+    });
+  }
+  return values;
+}
+
 template <class Real>
 ForwardResult<Real> forward(const Network& net, const Call& call, const ForwardInput<Real>& in) {
   const std::size_t steps = call.max_time * call.batch, width = net.dirs * net.hidden;

@@ -26,6 +26,11 @@ struct UserRows {
   bool half = false;
   std::int64_t step = 0, row = 0;  // elements
 
+  /// The same rows from element `k` of each on.
+  UserRows from(std::int64_t k) const {
+    const auto bytes = static_cast<std::size_t>(k) * (half ? sizeof(std::uint16_t) : sizeof(T));
+    return {static_cast<const char*>(base) + bytes, half, step, row};
+  }
   const T* direct(std::int64_t t, std::int64_t b) const {
     return static_cast<const T*>(base) + t * step + b * row;
   }

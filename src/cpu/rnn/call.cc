@@ -118,6 +118,7 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   ForwardArgs& kept = saved->args;
   kept.x = kept.h0 = kept.c0 = nullptr;
   kept.y = kept.hn = kept.cn = nullptr;
+  kept.layer_outputs = kept.layer_cells = nullptr;
   return saved;
 }
 

@@ -30,6 +30,7 @@ void ForwardRun<T>::thread_main(int thread) noexcept {
     }
     barrier.wait(me.members);
     finish_layer(me, layer);
+    finish_every(me, layer);
     if (dropping && layer + 1 < spec.num_layers) {
       // States are read from the outputs before dropout may overwrite them.
       barrier.wait(me.members);
@@ -175,6 +176,7 @@ void ForwardRun<T>::step(const Member& me, std::int64_t layer, std::int64_t dire
   call.w.reverse = step % 2 == 1;
   packed.kernels().forward[mode_index(spec.mode)](call);
   call.pre_first += call.rows;
+  if (args.layer_cells && args.layer_cells[layer]) keep_cells(me, layer, direction, step, call);
   Barrier& barrier = step_barriers[me.place.row_group * plan.dir_groups + me.place.dir_group];
   barrier.wait(plan.panel_threads);
   if (!spec.projecting()) return;
@@ -185,6 +187,23 @@ void ForwardRun<T>::step(const Member& me, std::int64_t layer, std::int64_t dire
   }
   project_output(me, layer, direction, call.rows);
   barrier.wait(plan.panel_threads);
+}
+
+// A thread copies the units that it computed: the next step may overwrite them before others come.
+template <class T>
+void ForwardRun<T>::keep_cells(const Member& me, std::int64_t layer, std::int64_t direction,
+                               std::int64_t step, const ForwardStep<T>& call) noexcept {
+  const RnnSpec& spec = packed.spec();
+  const std::int64_t lanes = packed.layer(layer, direction).r.lanes, units = spec.num_units;
+  const std::int64_t first = call.w.first / packed.gates() * lanes;
+  const std::int64_t count = std::min(units, call.w.last / packed.gates() * lanes) - first;
+  if (count <= 0) return;
+  const auto cells = sequence_rows<T>(args.layer_cells[layer], spec, args, spec.num_dirs() * units)
+                         .from(direction * units + first);
+  for (std::int64_t i = 0; i < call.rows; ++i) {
+    const std::int64_t b = rows.row(me.place.row_group, i);
+    cells.store(packed.table(), time_of(direction, step, b), b, count, me.space.c[i] + first);
+  }
 }
 
 // h = Wp h~ for the rows of this step, whose pointers lie in the places of c and c_prev.
@@ -224,6 +243,27 @@ void ForwardRun<T>::finish_layer(const Member& me, std::int64_t layer) noexcept 
                    : c0.base  ? c0.at(p, b)
                               : nullptr;
       cn.store(packed.table(), p, b, spec.num_units, c);
+    }
+  }
+}
+
+// Outputs of this layer that the caller asked for, and the padding of its cells.
+template <class T>
+void ForwardRun<T>::finish_every(const Member& me, std::int64_t layer) noexcept {
+  const RnnSpec& spec = packed.spec();
+  void* const out = args.layer_outputs ? args.layer_outputs[layer] : nullptr;
+  void* const cells = args.layer_cells ? args.layer_cells[layer] : nullptr;
+  const std::int64_t out_width = spec.output_size(), cell_width = spec.num_dirs() * spec.num_units;
+  const auto out_rows = sequence_rows<T>(out, spec, args, out_width);
+  const auto cell_rows = sequence_rows<T>(cells, spec, args, cell_width);
+  const Grid<T>& from = scratch.layers[layer].out;
+  for (std::int64_t i = me.index; i < me.rows; i += me.members) {
+    const std::int64_t b = rows.row(me.place.row_group, i), length = rows.length(b);
+    for (std::int64_t t = 0; out && t < args.max_time; ++t) {
+      out_rows.store(packed.table(), t, b, out_width, t < length ? from.at(t, b) : nullptr);
+    }
+    for (std::int64_t t = length; cells && t < args.max_time; ++t) {
+      cell_rows.store(packed.table(), t, b, cell_width, nullptr);
     }
   }
 }

@@ -38,7 +38,10 @@ struct ForwardRun {
             ForwardStep<T>& call) noexcept;
   void project_output(const Member& me, std::int64_t layer, std::int64_t direction,
                       std::int64_t active) noexcept;
+  void keep_cells(const Member& me, std::int64_t layer, std::int64_t direction, std::int64_t step,
+                  const ForwardStep<T>& call) noexcept;
   void finish_layer(const Member& me, std::int64_t layer) noexcept;
+  void finish_every(const Member& me, std::int64_t layer) noexcept;
   void drop(const Member& me, std::int64_t layer) noexcept;
   void finish_output(const Member& me) noexcept;
 
