@@ -39,6 +39,8 @@ struct RnnInputs {
   /// Gradients with training off too; without it asking for them is an error, as in TensorFlow.
   bool save = false;
   DropoutKey dropout = {};
+  /// Outputs of every layer, and of lstm the cells of every step, as well.
+  bool every = false;
   /// What error messages begin with.
   std::string call = "rnn";
 };
@@ -47,6 +49,10 @@ struct RnnOutputs {
   Tensor output = {};  // [T, B, D*O], or [B, T, D*O]
   Tensor h = {};       // as h0
   Tensor c = {};       // as c0; empty unless lstm
+  /// With `every`: of each layer its output before dropout [T, B, D*O] (the last is `output`), and
+  /// its cells [T, B, D*U]; batch-major when x is, padded positions 0. Values without history.
+  std::vector<Tensor> layer_outputs = {};
+  std::vector<Tensor> layer_cells = {};  // empty unless lstm
 };
 
 /// Runs the engine that choose_engine names. `cache` may be null: packs each time. Gradients flow

@@ -145,6 +145,23 @@ std::vector<DeviceArray> make_outputs(const RnnSpec& spec, const RnnInputs& in) 
   return outputs;
 }
 
+// One array a layer, and the pointers that an engine takes.
+struct LayerArrays {
+  std::vector<DeviceArray> arrays;
+  std::vector<void*> pointers;
+
+  LayerArrays(const RnnSpec& spec, const RnnInputs& in, bool wanted, std::int64_t width) {
+    for (std::int64_t l = 0; wanted && l < spec.num_layers; ++l) {
+      Shape shape = in.x.shape();
+      shape[2] = width;
+      arrays.push_back(make(in.x, spec.dtype, std::move(shape)));
+      pointers.push_back(arrays.back().mutable_data());
+    }
+  }
+  void* const* data() const { return pointers.empty() ? nullptr : pointers.data(); }
+  std::vector<Tensor> tensors() const { return {arrays.begin(), arrays.end()}; }
+};
+
 }  // namespace
 
 RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
@@ -156,6 +173,9 @@ RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
   PackedCache own;
   std::vector<DeviceArray> out = make_outputs(spec, in);
   const DeviceArray no_cell;
+  const LayerArrays layer_outputs(spec, in, in.every, spec.output_size());
+  const LayerArrays layer_cells(spec, in, in.every && spec.is_lstm(),
+                                spec.num_dirs() * spec.num_units);
   const ForwardArgs args{
       .params =
           (cache ? cache : &own)
@@ -170,6 +190,8 @@ RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
       .y = out[0].mutable_data(),
       .hn = out[1].mutable_data(),
       .cn = spec.is_lstm() ? out[2].mutable_data() : nullptr,
+      .layer_outputs = layer_outputs.data(),
+      .layer_cells = layer_cells.data(),
       .training = in.training,
       .dropout = in.dropout};
   Saved saved = describe_call(engine, spec, in, out[1], spec.is_lstm() ? out[2] : no_cell);
@@ -186,7 +208,11 @@ RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
                                     "] is_training is false, but is_training must be True for "
                                     "the call to be used in gradients"));
       });
-  return {.output = tensors[0], .h = tensors[1], .c = spec.is_lstm() ? tensors[2] : Tensor()};
+  return {.output = tensors[0],
+          .h = tensors[1],
+          .c = spec.is_lstm() ? tensors[2] : Tensor(),
+          .layer_outputs = layer_outputs.tensors(),
+          .layer_cells = layer_cells.tensors()};
 }
 
 }  // namespace openrnn::ops
