@@ -1,0 +1,1 @@
+"""The compatible cells and the functions that run them."""

@@ -1,0 +1,31 @@
+"""Each test has a default graph of its own and both ways of calling a layer."""
+
+import openrnn
+import pytest
+
+from table.support import KINDS, EagerCaller, SymbolicCaller
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    """Names, collections, scopes and seeds of one test do not reach the next."""
+    openrnn.reset_default_graph()
+    yield
+    openrnn.reset_default_graph()
+
+
+@pytest.fixture(params=KINDS, ids=[kind.mode for kind in KINDS])
+def kind(request):
+    """One of the four modes."""
+    return request.param
+
+
+@pytest.fixture(params=["unidirectional", "bidirectional"])
+def direction(request):
+    return request.param
+
+
+@pytest.fixture(params=[EagerCaller, SymbolicCaller], ids=["eager", "symbolic"])
+def caller(request):
+    """Calls a layer on arrays, at once or through Input and Model; arrays come back."""
+    return request.param()

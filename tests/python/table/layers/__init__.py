@@ -1,0 +1,1 @@
+"""The layers: members, build, call, nodes, scopes, wrong arguments."""

@@ -1,0 +1,1 @@
+"""The op-level classes and functions: calls, gradients, dropout, wrong arguments."""

@@ -1,0 +1,1 @@
+"""Saveables, converters, checkpoints, optimizers."""
