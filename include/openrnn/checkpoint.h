@@ -1,10 +1,15 @@
-// Saving and restoring models: Saver, CheckpointManager, and what a checkpoint's tensors make up.
+// Saving and restoring models: Saver, CheckpointManager, object-based checkpoints, and what a
+// file's tensors make up.
 #pragma once
 
 #include "openrnn/formats.h"
-#include "openrnn/graph.h"
+#include "openrnn/saveables.h"
 
 namespace openrnn {
+
+class Layer;
+class RnnCell;
+class VariableCell;
 
 /// What a run wants kept besides its variables: strings and numbers under a name. In the file they
 /// stand as `openrnn/NAME`; `config` is the run's configuration as JSON.
@@ -111,6 +116,114 @@ class OPENRNN_API CheckpointManager {
   std::vector<double> timestamps_;
   bool owns_folder_ = false;
 };
+
+// ---- Object-based checkpoints ------------------------------------------------------------------
+// As tf.train.Checkpoint(**objects): values are found by the names of objects in one another, not
+// by the names of variables. docs/checkpoint_format.md lists the names.
+
+class Trackable;
+struct TrackedObject;
+/// Objects by name, in the order in which they are stored.
+using NamedTrackables = std::vector<std::pair<std::string, Trackable>>;
+
+/// Something that an object-based checkpoint stores. It refers to the object, which must live as
+/// long, and looks at it when saving or restoring: what is built later is stored then.
+class OPENRNN_API Trackable {
+ public:
+  Trackable(Variable variable);  // NOLINT(google-explicit-constructor): so are the others
+  /// Its variables by their names inside the layer's scope; those of a recurrent layer as the
+  /// tensors of compatible cells: `cell-0/kernel`, and for a single layer also `kernel`.
+  Trackable(const Layer& layer);  // NOLINT(google-explicit-constructor)
+  /// MultiRNNCell: `cell-0`, `cell-1`, ...; DropoutWrapper: `cell`; others: their variables.
+  Trackable(const RnnCell& cell);       // NOLINT(google-explicit-constructor)
+  Trackable(const VariableCell& cell);  // NOLINT(google-explicit-constructor)
+  /// The pieces of one opaque variable, for those who have no layer. Throws: ArgumentError if null.
+  Trackable(std::shared_ptr<const ObjectSaveable> saveable);  // NOLINT(google-explicit-constructor)
+  /// Named children: a model of several layers, a dictionary.
+  Trackable(NamedTrackables children);  // NOLINT(google-explicit-constructor)
+  /// Children '0', '1', ... as TensorFlow names those of a list.
+  static Trackable list(std::vector<Trackable> items);
+  /// Anything else. Throws: ArgumentError for an empty function.
+  static Trackable from(std::function<TrackedObject()> describe);
+
+  /// What it holds now.
+  TrackedObject now() const;
+
+ private:
+  Trackable() = default;
+  std::function<TrackedObject()> describe_;
+};
+
+/// A variable that an optimizer keeps beside another one, such as 'm' of Adam.
+struct TrackedSlot {
+  std::string name;
+  Variable variable;
+  Variable slot;
+};
+
+/// What an object holds at one moment.
+struct OPENRNN_API TrackedObject {
+  /// Equal for the same object wherever it is reached; null: a new one each time.
+  const void* identity = nullptr;
+  /// A leaf: this variable and nothing else.
+  Variable variable = {};
+  NamedTrackables children = {};
+  /// Variables that are stored as several computed pieces, which are children as well.
+  std::vector<std::shared_ptr<const ObjectSaveable>> saveables = {};
+  /// Of an optimizer.
+  std::vector<TrackedSlot> slots = {};
+  /// Of an optimizer: makes the slots of these variables, so that a restore can fill them.
+  std::function<void(const std::vector<Variable>&)> make_slots = {};
+};
+
+/// What a restore found. Values that matched are restored whatever is asked here.
+struct OPENRNN_API CheckpointStatus {
+  /// Prefix that was read.
+  std::string prefix;
+  /// Keys in the file whose values were restored.
+  std::vector<std::string> restored;
+  /// Paths of variables here that the file has no value for: 'model/cell-0/kernel'.
+  std::vector<std::string> missing;
+  /// Keys in the file that nothing here took.
+  std::vector<std::string> unused;
+
+  /// Throws: ArgumentError listing `missing` and `unused`, when there are any.
+  const CheckpointStatus& assert_consumed() const;
+  /// Throws: ArgumentError listing `missing`, when there are any.
+  const CheckpointStatus& assert_existing_objects_matched() const;
+  /// Throws: ArgumentError when nothing was restored.
+  const CheckpointStatus& assert_nontrivial_match() const;
+};
+
+/// Saves and restores objects under names, exchanging files with tf.train.Checkpoint.
+class OPENRNN_API Checkpoint {
+ public:
+  /// Throws: ArgumentError for an empty or repeated name, or 'save_counter', which is its own.
+  explicit Checkpoint(NamedTrackables objects);
+
+  /// How often save() was called, restored with the objects; 0 at first.
+  std::int64_t save_counter() const noexcept { return save_counter_.value_or(0); }
+  /// Writes to this very prefix, without counting and without a `checkpoint` file; returns it. What
+  /// was there stays until the new pair is whole. Throws: ArgumentError when two values would get
+  /// one key, IoError.
+  std::string write(const std::string& prefix) const;
+  /// Counts, writes to PREFIX-NUMBER, names it in the folder's `checkpoint` file and returns it.
+  /// A failed save does not count.
+  std::string save(const std::string& prefix);
+  /// Gives every variable that the file has a value for that value. All or nothing: a failed
+  /// restore changes no value. The pieces of one opaque variable are restored together.
+  /// Throws: ArgumentError for a file without object graph, a value of another shape or dtype, or
+  /// some but not all pieces of a variable; IoError; FormatError.
+  CheckpointStatus read(const std::string& prefix) const;
+  /// read(), and the save counter.
+  CheckpointStatus restore(const std::string& prefix);
+
+ private:
+  NamedTrackables objects_;
+  std::optional<std::int64_t> save_counter_;
+};
+
+// ---- What a file holds --------------------------------------------------------------------------
 
 /// One recurrent network that a checkpoint's tensors make up.
 struct NetworkDescription {

@@ -94,6 +94,19 @@ OPENRNN_API Array canonical_to_params(const ParamsLayout& layout,
 OPENRNN_API void check_params(std::string_view call, const RnnSpec& spec,
                               const ConstArrayView& params, std::int64_t expected);
 
+/// The canonical form of a buffer that is no set of parameters (a gradient, a moment of Adam, a
+/// momentum), in a floating dtype of its own: float32 beside float16 parameters, for one. Both
+/// biases stay apart; bit-exact. Throws: as check_slots.
+OPENRNN_API CanonicalParams slots_to_canonical(const ParamsLayout& layout,
+                                               const ConstArrayView& slots);
+/// The inverse, in the dtype of the first weight. Throws: as canonical_to_params.
+OPENRNN_API Array canonical_to_slots(const ParamsLayout& layout,
+                                     std::span<const ConstArrayView> weights,
+                                     std::span<const ConstArrayView> biases);
+/// Throws ArgumentError unless `slots` is 1-D, of a floating dtype and at least `expected` long.
+OPENRNN_API void check_slots(std::string_view call, const RnnSpec& spec,
+                             const ConstArrayView& slots, std::int64_t expected);
+
 // ---- Initializers ------------------------------------------------------------------------------
 
 /// Fills `values`, a tensor of shape [rows, cols] or [size], from random numbers of its own.

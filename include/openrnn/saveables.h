@@ -23,9 +23,15 @@ enum class TfTensorKind : std::uint8_t { kWeight, kProjection, kBias };
 struct TfTensor {
   /// 'rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel', without scope.
   std::string name;
+  std::int64_t layer = 0, direction = 0;
+  /// What the cell calls it: 'kernel', 'candidate/hidden_projection/bias'.
+  std::string suffix;
   Shape shape;
   TfTensorKind kind = TfTensorKind::kWeight;
   std::vector<TfPart> parts;
+
+  /// Whether each element is the sum of two biases.
+  bool sums_biases() const { return !parts.empty() && parts[0].second_offset >= 0; }
 };
 
 /// The tensors that TensorFlow's platform-independent cells hold for a network: kernels [in + O,
@@ -50,7 +56,19 @@ class OPENRNN_API TfCanonicalFormat {
   Array to_opaque(std::string_view call, std::string_view prefix,
                   std::span<const ConstArrayView> tensors) const;
 
+  /// A buffer that is no set of parameters (a gradient, a moment of Adam, a momentum), in a
+  /// floating dtype of its own: tensors as a cell with one bias keeps them, the input bias' part
+  /// where parameters have sums; then, for each of those, the recurrent bias' part. Bit for bit:
+  /// nothing is summed or halved. Throws: as check_slots.
+  std::vector<Array> slots_from_opaque(std::string_view call, const ConstArrayView& slots) const;
+  /// The inverse. The recurrent biases' parts may be left out: then both biases get what the cell's
+  /// one bias has. Throws: ArgumentError as to_opaque.
+  Array slots_to_opaque(std::string_view call, std::string_view prefix,
+                        std::span<const ConstArrayView> tensors) const;
+
  private:
+  void check_tensors(std::string_view call, std::string_view prefix, DType dtype,
+                     std::span<const ConstArrayView> tensors) const;
   RnnSpec spec_;
   std::int64_t opaque_size_ = 0;
   std::vector<TfTensor> tensors_;
@@ -62,6 +80,26 @@ OPENRNN_API std::string tf_cell_scope(Direction direction, std::int64_t layer, s
 OPENRNN_API std::string_view tf_cell_name(RnnMode mode);
 
 // ---- Saveables ---------------------------------------------------------------------------------
+
+/// Names of objects from one to the next: {'cell-0', 'kernel'}. A name may hold slashes.
+using ObjectPath = std::vector<std::string>;
+
+/// A saveable that object-based checkpoints can store as well.
+class OPENRNN_API ObjectSaveable : public SaveableObject {
+ public:
+  /// For each tensor, in the order of spec_names, the paths from the layer that lead to it.
+  virtual std::vector<std::vector<ObjectPath>> object_paths() const = 0;
+  /// Which of the tensors hold a sum of two biases.
+  virtual std::vector<bool> bias_sums() const = 0;
+  /// A slot of the variable, such as a moment of Adam, in its own floating dtype: what a cell with
+  /// one bias keeps beside each tensor, which is the input bias' part where the tensor holds a sum.
+  /// Then, for each such sum, the recurrent bias' part. Nothing is summed or halved.
+  /// Throws: ArgumentError for another size or dtype.
+  virtual std::vector<Array> slot_to_tensors(const ConstArrayView& slot) const = 0;
+  /// The inverse; without the recurrent parts both biases get what the tensor holds.
+  /// Throws: ArgumentError for a wrong count, shape or dtype.
+  virtual Array slot_from_tensors(const std::vector<Array>& tensors) const = 0;
+};
 
 /// Constructor arguments after the variable, with TensorFlow's names.
 struct CudnnSaveableOptions {
@@ -77,13 +115,19 @@ struct CudnnSaveableOptions {
 };
 
 /// Stores an opaque buffer as the tensors of the compatible cells, and restores it from them.
-class OPENRNN_API CudnnRnnSaveable : public SaveableObject {
+class OPENRNN_API CudnnRnnSaveable : public ObjectSaveable {
  public:
   const std::string& name() const override { return name_; }
   const Variable& variable() const override { return opaque_params_; }
   std::vector<std::string> spec_names() const override;
   std::vector<Array> to_tensors(const ConstArrayView& value) const override;
   Array from_tensors(const std::vector<Array>& tensors) const override;
+  /// `cell-{l}/NAME` as MultiRNNCell has it, and `NAME` alone when there is one layer;
+  /// bidirectional: `cells_fw-{l}/NAME` and `cells_bw-{l}/NAME`.
+  std::vector<std::vector<ObjectPath>> object_paths() const override;
+  std::vector<bool> bias_sums() const override;
+  std::vector<Array> slot_to_tensors(const ConstArrayView& slot) const override;
+  Array slot_from_tensors(const std::vector<Array>& tensors) const override;
   const RnnSpec& spec() const noexcept { return format_.spec(); }
 
  protected:

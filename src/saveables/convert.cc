@@ -21,17 +21,26 @@ bool same(T a, T b) {
   return a == b;
 }
 
+// What a tensor holds of two biases: their sum, or one of them.
+enum class BiasForm : std::uint8_t { kSum, kInput, kRecurrent };
+
 template <class T>
-void gather_part(const TfPart& part, bool is_bias, std::int64_t tensor_cols, const T* opaque,
-                 T* tensor) {
-  const T* from = opaque + part.offset;
-  if (is_bias) {
-    const T* second = part.second_offset < 0 ? nullptr : opaque + part.second_offset;
-    for (std::int64_t i = 0; i < part.rows; ++i) {
-      tensor[part.col + i] = second ? add(from[i], second[i]) : from[i];
+void gather_bias(const TfPart& part, BiasForm form, const T* opaque, T* tensor) {
+  const T* first = opaque + part.offset;
+  const T* second = part.second_offset < 0 ? nullptr : opaque + part.second_offset;
+  for (std::int64_t i = 0; i < part.rows; ++i) {
+    T& to = tensor[part.col + i];
+    if (form == BiasForm::kSum) {
+      to = second ? add(first[i], second[i]) : first[i];
+    } else {
+      to = form == BiasForm::kInput ? first[i] : second[i];
     }
-    return;
   }
+}
+
+template <class T>
+void gather_matrix(const TfPart& part, std::int64_t tensor_cols, const T* opaque, T* tensor) {
+  const T* from = opaque + part.offset;
   for (std::int64_t i = 0; i < part.rows; ++i) {
     for (std::int64_t j = 0; j < part.cols; ++j) {
       tensor[(part.row + j) * tensor_cols + part.col + i] = from[i * part.cols + j];
@@ -49,20 +58,22 @@ void split_sum(T sum, T& first, T& second) {
 }
 
 template <class T>
-void scatter_part(const TfPart& part, bool is_bias, std::int64_t tensor_cols, const T* tensor,
-                  T* opaque) {
-  T* to = opaque + part.offset;
-  if (is_bias) {
-    for (std::int64_t i = 0; i < part.rows; ++i) {
-      const T value = tensor[part.col + i];
-      if (part.second_offset < 0) {
-        to[i] = value;
-      } else {
-        split_sum(value, to[i], opaque[part.second_offset + i]);
-      }
+void scatter_bias(const TfPart& part, BiasForm form, const T* tensor, T* opaque) {
+  T* first = opaque + part.offset;
+  T* second = part.second_offset < 0 ? nullptr : opaque + part.second_offset;
+  for (std::int64_t i = 0; i < part.rows; ++i) {
+    const T value = tensor[part.col + i];
+    if (form == BiasForm::kSum && second) {
+      split_sum(value, first[i], second[i]);
+    } else {
+      (form == BiasForm::kRecurrent ? second : first)[i] = value;
     }
-    return;
   }
+}
+
+template <class T>
+void scatter_matrix(const TfPart& part, std::int64_t tensor_cols, const T* tensor, T* opaque) {
+  T* to = opaque + part.offset;
   for (std::int64_t i = 0; i < part.rows; ++i) {
     for (std::int64_t j = 0; j < part.cols; ++j) {
       to[i * part.cols + j] = tensor[(part.row + j) * tensor_cols + part.col + i];
@@ -82,9 +93,40 @@ void with_element_type(DType dtype, const Visitor& visit) {
   }
 }
 
+Array gather(const TfTensor& tensor, BiasForm form, const ConstArrayView& opaque) {
+  Array array(opaque.dtype, tensor.shape);
+  with_element_type(opaque.dtype, [&]<class T>(T) {
+    for (const TfPart& part : tensor.parts) {
+      if (tensor.kind == TfTensorKind::kBias) {
+        gather_bias(part, form, opaque.as<T>().data(), array.as<T>().data());
+      } else {
+        gather_matrix(part, tensor.shape.back(), opaque.as<T>().data(), array.as<T>().data());
+      }
+    }
+  });
+  return array;
+}
+
+void scatter(const TfTensor& tensor, BiasForm form, const ConstArrayView& given, Array& opaque) {
+  with_element_type(opaque.dtype(), [&]<class T>(T) {
+    for (const TfPart& part : tensor.parts) {
+      if (tensor.kind == TfTensorKind::kBias) {
+        scatter_bias(part, form, given.as<T>().data(), opaque.as<T>().data());
+      } else {
+        scatter_matrix(part, tensor.shape.back(), given.as<T>().data(), opaque.as<T>().data());
+      }
+    }
+  });
+}
+
+// An absent matrix (skip_input) may come as [0], as it has no elements.
+bool fits(const Shape& given, const TfTensor& tensor) {
+  return given == tensor.shape || (shape_size(tensor.shape) == 0 && given == Shape{0});
+}
+
 void check_tensor(const TfTensor& tensor, const std::string& named, DType dtype,
                   const ConstArrayView& given) {
-  if (given.shape != tensor.shape) {
+  if (!fits(given.shape, tensor)) {
     throw ArgumentError(message(named, " has shape ", to_string(given.shape), ", expected ",
                                 to_string(tensor.shape)));
   }
@@ -101,39 +143,70 @@ std::vector<Array> TfCanonicalFormat::from_opaque(std::string_view call,
   check_params(call, spec_, params, opaque_size_);
   std::vector<Array> arrays;
   arrays.reserve(tensors_.size());
-  for (const TfTensor& tensor : tensors_) {
-    Array array(spec_.dtype, tensor.shape);
-    with_element_type(spec_.dtype, [&]<class T>(T) {
-      for (const TfPart& part : tensor.parts) {
-        gather_part(part, tensor.kind == TfTensorKind::kBias, tensor.shape.back(),
-                    params.as<T>().data(), array.as<T>().data());
-      }
-    });
-    arrays.push_back(std::move(array));
-  }
+  for (const TfTensor& tensor : tensors_) arrays.push_back(gather(tensor, BiasForm::kSum, params));
   return arrays;
 }
 
-Array TfCanonicalFormat::to_opaque(std::string_view call, std::string_view prefix,
-                                   std::span<const ConstArrayView> tensors) const {
+void TfCanonicalFormat::check_tensors(std::string_view call, std::string_view prefix, DType dtype,
+                                      std::span<const ConstArrayView> tensors) const {
   if (tensors.size() != tensors_.size()) {
     throw ArgumentError(message("[", call, "] ", tensors.size(), " tensors, expected ",
                                 tensors_.size(), " for ", describe(spec_)));
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string named = message("[", call, "] tensor ", prefix, tensors_[i].name);
-    check_tensor(tensors_[i], named, spec_.dtype, tensors[i]);
+    check_tensor(tensors_[i], named, dtype, tensors[i]);
   }
+}
+
+Array TfCanonicalFormat::to_opaque(std::string_view call, std::string_view prefix,
+                                   std::span<const ConstArrayView> tensors) const {
+  check_tensors(call, prefix, spec_.dtype, tensors);
   Array params(spec_.dtype, {opaque_size_});
-  with_element_type(spec_.dtype, [&]<class T>(T) {
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      for (const TfPart& part : tensors_[i].parts) {
-        scatter_part(part, tensors_[i].kind == TfTensorKind::kBias, tensors_[i].shape.back(),
-                     tensors[i].as<T>().data(), params.as<T>().data());
-      }
-    }
-  });
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    scatter(tensors_[i], BiasForm::kSum, tensors[i], params);
+  }
   return params;
+}
+
+std::vector<Array> TfCanonicalFormat::slots_from_opaque(std::string_view call,
+                                                        const ConstArrayView& slots) const {
+  check_slots(call, spec_, slots, opaque_size_);
+  std::vector<Array> arrays;
+  for (const TfTensor& tensor : tensors_) arrays.push_back(gather(tensor, BiasForm::kInput, slots));
+  for (const TfTensor& tensor : tensors_) {
+    if (tensor.sums_biases()) arrays.push_back(gather(tensor, BiasForm::kRecurrent, slots));
+  }
+  return arrays;
+}
+
+Array TfCanonicalFormat::slots_to_opaque(std::string_view call, std::string_view prefix,
+                                         std::span<const ConstArrayView> tensors) const {
+  std::size_t whole = tensors_.size();
+  for (const TfTensor& tensor : tensors_) whole += tensor.sums_biases();
+  if (tensors.size() != tensors_.size() && tensors.size() != whole) {
+    throw ArgumentError(message("[", call, "] ", tensors.size(), " tensors of a slot, expected ",
+                                tensors_.size(), ", or ", whole,
+                                " with those of the recurrent biases, for ", describe(spec_)));
+  }
+  const DType dtype = tensors[0].dtype;
+  if (!is_floating(dtype)) {
+    throw ArgumentError(message("[", call, "] tensor ", prefix, tensors_[0].name, " is ",
+                                dtype_name(dtype), ", expected float16, float32 or float64"));
+  }
+  check_tensors(call, prefix, dtype, tensors.first(tensors_.size()));
+  Array slots(dtype, {opaque_size_});
+  std::size_t next = tensors_.size();
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    scatter(tensors_[i], BiasForm::kInput, tensors[i], slots);
+    if (!tensors_[i].sums_biases()) continue;
+    const ConstArrayView& part = tensors.size() == whole ? tensors[next++] : tensors[i];
+    check_tensor(tensors_[i],
+                 message("[", call, "] the recurrent bias' part of ", prefix, tensors_[i].name),
+                 dtype, part);
+    scatter(tensors_[i], BiasForm::kRecurrent, part, slots);
+  }
+  return slots;
 }
 
 }  // namespace openrnn

@@ -23,6 +23,10 @@ struct Place {
   std::int64_t layer, direction;
   std::string scope;
 
+  TfTensor tensor(const std::string& suffix, Shape shape, TfTensorKind kind) const {
+    return {scope + "/" + suffix, layer, direction, suffix, std::move(shape), kind, {}};
+  }
+
   const ParamRegion& weight(ParamRole role, std::int64_t gate) const {
     return layout->weight(layer, direction, role, gate);
   }
@@ -38,7 +42,7 @@ TfPart matrix_part(const ParamRegion& region, std::int64_t row, std::int64_t col
 // Rows: inputs, then hidden units; columns: the gates.
 TfTensor joined_kernel(const Place& at, const std::string& suffix) {
   const std::vector<std::int64_t> gates = joined_gates(at.layout->spec().mode);
-  TfTensor tensor{at.scope + suffix, {}, TfTensorKind::kWeight, {}};
+  TfTensor tensor = at.tensor(suffix, {}, TfTensorKind::kWeight);
   std::int64_t col = 0;
   for (const std::int64_t gate : gates) {
     const ParamRegion& input = at.weight(ParamRole::kInputWeight, gate);
@@ -52,7 +56,7 @@ TfTensor joined_kernel(const Place& at, const std::string& suffix) {
 }
 
 TfTensor joined_bias(const Place& at, const std::string& suffix) {
-  TfTensor tensor{at.scope + suffix, {0}, TfTensorKind::kBias, {}};
+  TfTensor tensor = at.tensor(suffix, {0}, TfTensorKind::kBias);
   for (const std::int64_t gate : joined_gates(at.layout->spec().mode)) {
     const ParamRegion& input = at.bias(ParamRole::kInputBias, gate);
     const ParamRegion& hidden = at.bias(ParamRole::kRecurrentBias, gate);
@@ -63,38 +67,38 @@ TfTensor joined_bias(const Place& at, const std::string& suffix) {
 }
 
 TfTensor transposed(const Place& at, const std::string& suffix, const ParamRegion& region) {
-  TfTensor tensor{at.scope + suffix, {region.cols, region.rows}, TfTensorKind::kWeight, {}};
+  TfTensor tensor = at.tensor(suffix, {region.cols, region.rows}, TfTensorKind::kWeight);
   tensor.parts.push_back(matrix_part(region, 0, 0));
   return tensor;
 }
 
 TfTensor single_bias(const Place& at, const std::string& suffix, const ParamRegion& region) {
-  TfTensor tensor{at.scope + suffix, {region.rows}, TfTensorKind::kBias, {}};
+  TfTensor tensor = at.tensor(suffix, {region.rows}, TfTensorKind::kBias);
   tensor.parts.push_back({region.rows, 1, region.offset, -1, 0, 0});
   return tensor;
 }
 
 void append_gru(const Place& at, std::vector<TfTensor>& weights, std::vector<TfTensor>& biases) {
   constexpr std::int64_t kCandidate = 2;
-  weights.push_back(joined_kernel(at, "/gates/kernel"));
-  weights.push_back(transposed(at, "/candidate/input_projection/kernel",
+  weights.push_back(joined_kernel(at, "gates/kernel"));
+  weights.push_back(transposed(at, "candidate/input_projection/kernel",
                                at.weight(ParamRole::kInputWeight, kCandidate)));
-  weights.push_back(transposed(at, "/candidate/hidden_projection/kernel",
+  weights.push_back(transposed(at, "candidate/hidden_projection/kernel",
                                at.weight(ParamRole::kRecurrentWeight, kCandidate)));
-  biases.push_back(joined_bias(at, "/gates/bias"));
-  biases.push_back(single_bias(at, "/candidate/input_projection/bias",
+  biases.push_back(joined_bias(at, "gates/bias"));
+  biases.push_back(single_bias(at, "candidate/input_projection/bias",
                                at.bias(ParamRole::kInputBias, kCandidate)));
-  biases.push_back(single_bias(at, "/candidate/hidden_projection/bias",
+  biases.push_back(single_bias(at, "candidate/hidden_projection/bias",
                                at.bias(ParamRole::kRecurrentBias, kCandidate)));
 }
 
 void append_plain(const Place& at, std::vector<TfTensor>& weights, std::vector<TfTensor>& biases) {
-  weights.push_back(joined_kernel(at, "/kernel"));
+  weights.push_back(joined_kernel(at, "kernel"));
   if (at.layout->spec().projecting()) {
-    weights.push_back(transposed(at, "/projection/kernel", at.weight(ParamRole::kProjection, 0)));
+    weights.push_back(transposed(at, "projection/kernel", at.weight(ParamRole::kProjection, 0)));
     weights.back().kind = TfTensorKind::kProjection;
   }
-  biases.push_back(joined_bias(at, "/bias"));
+  biases.push_back(joined_bias(at, "bias"));
 }
 
 }  // namespace

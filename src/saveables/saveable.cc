@@ -20,6 +20,12 @@ RnnSpec spec_of(const std::string& call, RnnMode mode, const Variable& opaque_pa
           .cell_clip = {}};
 }
 
+std::vector<ConstArrayView> views_of(const std::vector<Array>& arrays) {
+  std::vector<ConstArrayView> views;
+  for (const Array& array : arrays) views.push_back(array.view());
+  return views;
+}
+
 }  // namespace
 
 CudnnRnnSaveable::CudnnRnnSaveable(std::string call, RnnMode mode, Variable opaque_params,
@@ -47,9 +53,38 @@ std::vector<Array> CudnnRnnSaveable::to_tensors(const ConstArrayView& value) con
 }
 
 Array CudnnRnnSaveable::from_tensors(const std::vector<Array>& tensors) const {
-  std::vector<ConstArrayView> views;
-  for (const Array& tensor : tensors) views.push_back(tensor.view());
-  return format_.to_opaque(call_, prefix_, views);
+  return format_.to_opaque(call_, prefix_, views_of(tensors));
+}
+
+std::vector<std::vector<ObjectPath>> CudnnRnnSaveable::object_paths() const {
+  const RnnSpec& spec = format_.spec();
+  std::vector<std::vector<ObjectPath>> all;
+  for (const TfTensor& tensor : format_.tensors()) {
+    std::vector<ObjectPath> paths;
+    if (spec.direction == Direction::kBidirectional) {
+      const char* side = tensor.direction == 0 ? "cells_fw-" : "cells_bw-";
+      paths.push_back({message(side, tensor.layer), tensor.suffix});
+    } else {
+      paths.push_back({message("cell-", tensor.layer), tensor.suffix});
+      if (spec.num_layers == 1) paths.push_back({tensor.suffix});
+    }
+    all.push_back(std::move(paths));
+  }
+  return all;
+}
+
+std::vector<bool> CudnnRnnSaveable::bias_sums() const {
+  std::vector<bool> sums;
+  for (const TfTensor& tensor : format_.tensors()) sums.push_back(tensor.sums_biases());
+  return sums;
+}
+
+std::vector<Array> CudnnRnnSaveable::slot_to_tensors(const ConstArrayView& slot) const {
+  return format_.slots_from_opaque(call_, slot);
+}
+
+Array CudnnRnnSaveable::slot_from_tensors(const std::vector<Array>& tensors) const {
+  return format_.slots_to_opaque(call_, prefix_, views_of(tensors));
 }
 
 CudnnLSTMSaveable::CudnnLSTMSaveable(Variable opaque_params, const CudnnSaveableOptions& options)
