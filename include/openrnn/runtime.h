@@ -1,6 +1,8 @@
 // Where engines meet: list, choose, force, and say why.
 #pragma once
 
+#include <span>
+
 #include "openrnn/engine.h"
 
 namespace openrnn {
@@ -60,6 +62,74 @@ class OPENRNN_API InferenceSession {
   std::shared_ptr<const PackedModel> model_;
   std::unique_ptr<Workspace> workspace_;
   std::int64_t max_batch_ = 0, max_time_ = 0;
+};
+
+/// Names a stream of one StreamPool; never given again to another one.
+enum class StreamId : std::uint64_t {};
+
+/// The most that a StreamPool will be asked for.
+struct StreamLimits {
+  std::int64_t streams = 1;  // open at once
+  std::int64_t batch = 0;    // streams of one step; 0: all
+  std::int64_t time = 1;     // of one step
+};
+
+/// One step of some streams: T max_time, B their number, in any order.
+struct StreamStep {
+  std::span<const StreamId> ids;
+  std::int64_t max_time = 1;
+  /// True: x [T, B, I], y [T, B, D*O]. False: x [B, T, I], y [B, T, D*O].
+  bool time_major = true;
+  const std::int32_t* sequence_lengths = nullptr;  // [B], each in 0..T; null: all are T
+  const void* x = nullptr;
+  void* y = nullptr;
+};
+
+/// The states of many streams over a shared model. Streams join and leave between steps; a step
+/// gathers the states of those that it names into one batch, runs, and scatters them back. On the
+/// cpu engine a stream gets the bits that it would get alone. Everything is allocated when the pool
+/// is made: no call allocates, locks or packs after that. A call that throws has changed nothing.
+/// One thread at a time.
+class OPENRNN_API StreamPool {
+ public:
+  /// Throws: ArgumentError for a null model or a limit below 1 (batch: below 0).
+  StreamPool(std::shared_ptr<const PackedModel> model, const StreamLimits& limits);
+  const PackedModel& model() const noexcept { return *model_; }
+  const StreamLimits& limits() const noexcept { return limits_; }
+  /// Streams that are open.
+  std::int64_t size() const noexcept { return limits_.streams - free_count_; }
+  bool contains(StreamId id) const noexcept;
+
+  /// Opens a stream with a copy of h [L*D, O] and c [L*D, U] (lstm only), in the spec's dtype;
+  /// null: zeros. Throws: StateError when as many are open as there may be, ArgumentError for a c
+  /// that the mode does not have.
+  StreamId join(const void* h = nullptr, const void* c = nullptr);
+  /// Throws: ArgumentError for a stream that is not open, as all below.
+  void leave(StreamId id);
+  /// Sets the state as join does.
+  void reset(StreamId id, const void* h = nullptr, const void* c = nullptr);
+  /// Copies the state out; null: not wanted.
+  void read(StreamId id, void* h, void* c = nullptr) const;
+  /// Throws: ArgumentError for a stream named twice, more streams or time than the limits, and as
+  /// check_forward.
+  void step(const StreamStep& step);
+
+ private:
+  std::size_t slot_of(std::string_view call, StreamId id) const;
+  void check_cell(std::string_view call, const void* c) const;
+  void find_slots(const StreamStep& step);
+  void fill(std::size_t slot, const void* h, const void* c);
+
+  std::shared_ptr<const PackedModel> model_;
+  StreamLimits limits_;
+  std::unique_ptr<Workspace> workspace_;
+  Array h_, c_;              // [streams, L*D, .]
+  Array batch_h_, batch_c_;  // of one step
+  std::vector<std::uint32_t> free_;
+  std::int64_t free_count_ = 0;
+  std::vector<std::uint32_t> turns_;  // of each slot: odd while it is open
+  std::vector<std::uint32_t> slots_;  // of the ids of the last step
+  std::vector<std::uint32_t> named_;  // of each slot: where a step named it, if slots_ says so too
 };
 
 }  // namespace openrnn

@@ -1,4 +1,4 @@
-// A prepared session allocates nothing, and on one thread makes no system call.
+// A prepared session and a pool of streams allocate nothing, and on one thread make no system call.
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -102,6 +102,64 @@ struct Prepared {
   void run() { session.run(forward_args(c, d, out, nullptr, false)); }
 };
 
+/// The same, asking for what every layer leaves.
+struct PreparedLayers : Prepared {
+  Array outputs, cells;
+  std::vector<void*> output_pointers, cell_pointers;
+
+  explicit PreparedLayers(const Case& given)
+      : Prepared(given),
+        outputs(c.spec.dtype, {c.spec.num_layers, c.seq_size(c.spec.output_size())}),
+        cells(c.spec.dtype, {c.spec.num_layers, c.seq_size(c.spec.num_dirs() * c.spec.num_units)}) {
+    const auto layers = static_cast<std::size_t>(c.spec.num_layers);
+    for (std::size_t l = 0; l < layers; ++l) {
+      const auto part = [&](Array& all) {
+        return static_cast<void*>(static_cast<char*>(all.data()) + l * (all.size_bytes() / layers));
+      };
+      output_pointers.push_back(part(outputs));
+      cell_pointers.push_back(part(cells));
+    }
+  }
+  void run() {
+    ForwardArgs args = forward_args(c, d, out, nullptr, false);
+    args.layer_outputs = output_pointers.data();
+    if (c.spec.is_lstm()) args.layer_cells = cell_pointers.data();
+    session.run(args);
+  }
+};
+
+/// Streams that join, step, are read and leave, all within the limits of their pool.
+struct PreparedStreams {
+  Case c;
+  Data d;
+  Array y, h, cell;
+  StreamPool pool;
+  std::vector<StreamId> ids;
+
+  explicit PreparedStreams(const Case& given)
+      : c(given),
+        d(make_data(c)),
+        y(forward_buffers(c).y),
+        h(c.spec.dtype, {c.spec.num_pseudo_layers() * c.spec.hidden_size()}),
+        cell(c.spec.dtype, {c.spec.num_pseudo_layers() * c.spec.num_units}),
+        pool(std::make_shared<PackedModel>(c.spec, d.params.view()),
+             {.streams = c.batch + 1, .batch = c.batch, .time = c.time}),
+        ids(static_cast<std::size_t>(c.batch)) {}
+  void run() {
+    void* const cells = c.spec.is_lstm() ? cell.data() : nullptr;
+    for (StreamId& id : ids) id = pool.join(h.data(), cells);
+    pool.step({.ids = ids,
+               .max_time = c.time,
+               .time_major = c.time_major,
+               .sequence_lengths = c.lengths.empty() ? nullptr : c.lengths.data(),
+               .x = d.x.data(),
+               .y = y.data()});
+    pool.read(ids[0], h.data(), cells);
+    pool.reset(ids[0]);
+    for (const StreamId id : ids) pool.leave(id);
+  }
+};
+
 TEST(Allocation, ACountedCallIsCounted) {
   if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has taken malloc's place";
   count = 0;
@@ -112,12 +170,12 @@ TEST(Allocation, ACountedCallIsCounted) {
   EXPECT_EQ(count.load(), 2);
 }
 
-TEST(Allocation, APreparedSessionMakesNone) {
-  if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has taken malloc's place";
+template <class Subject>
+void expect_no_allocation() {
   for (const int threads : {1, 2}) {
     const ForcedThreads forced(threads);
     for (const Case& c : cases()) {
-      Prepared prepared(c);
+      Subject prepared(c);
       // Threads start with the first call that needs them.
       if (threads > 1) prepared.run();
       count = 0;
@@ -127,6 +185,21 @@ TEST(Allocation, APreparedSessionMakesNone) {
       EXPECT_EQ(count.load(), 0) << c.text << " on " << threads << " threads";
     }
   }
+}
+
+TEST(Allocation, APreparedSessionMakesNone) {
+  if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has taken malloc's place";
+  expect_no_allocation<Prepared>();
+}
+
+TEST(Allocation, OutputsOfEveryLayerMakeNone) {
+  if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has taken malloc's place";
+  expect_no_allocation<PreparedLayers>();
+}
+
+TEST(Allocation, APoolOfStreamsMakesNone) {
+  if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has taken malloc's place";
+  expect_no_allocation<PreparedStreams>();
 }
 
 /// Whether `call` ends without a system call: a child that makes one is killed.
@@ -151,6 +224,10 @@ TEST(Allocation, OneThreadMakesNoSystemCall) {
   for (const Case& c : cases()) {
     Prepared prepared(c);
     EXPECT_TRUE(makes_no_system_call([&] { prepared.run(); })) << c.text;
+    PreparedLayers layers(c);
+    EXPECT_TRUE(makes_no_system_call([&] { layers.run(); })) << c.text;
+    PreparedStreams streams(c);
+    EXPECT_TRUE(makes_no_system_call([&] { streams.run(); })) << c.text;
   }
 }
 
