@@ -109,7 +109,8 @@ class OPENRNN_API Engine {
   /// Runs without saving. With a workspace of sufficient size it allocates nothing; with null it
   /// makes its own. Throws: ArgumentError as check_forward, or for a workspace too small.
   virtual void forward(const ForwardArgs& args, Workspace* workspace = nullptr) const = 0;
-  /// Runs and keeps what backward needs; the params must be packed for training.
+  /// Runs and keeps what backward needs; the params must be packed for training. Gives what every
+  /// layer leaves as forward does.
   virtual std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const = 0;
   /// The gradient of the saved call; the same bits however often it is asked.
   virtual void backward(const BackwardArgs& args) const = 0;
@@ -261,6 +262,16 @@ class OPENRNN_API DeviceArray {
   DeviceArray(const Device& device, DType dtype, Shape shape);
   static DeviceArray zeros(const Device& device, DType dtype, Shape shape);
   static DeviceArray from_host(const Device& device, const ConstArrayView& host);
+  /// Memory of this device that is another's: `owner` keeps it alive. For calls that only read it.
+  static DeviceArray borrow(const Device& device, const ConstArrayView& memory,
+                            const std::shared_ptr<void>& owner) {
+    DeviceArray result;
+    result.device_ = &device;
+    result.dtype_ = memory.dtype;
+    result.shape_ = memory.shape;
+    result.memory_ = std::shared_ptr<void>(owner, const_cast<void*>(memory.data));
+    return result;
+  }
 
   bool empty() const noexcept { return device_ == nullptr; }
   const Device& device() const { return *device_; }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace openrnn::cpu {
 namespace {
@@ -38,10 +39,14 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
 }  // namespace
 
 std::size_t second_cache_bytes() {
-  static const std::size_t bytes = [] {
+  // Not a static local: a fork while another thread makes one leaves the child waiting for it.
+  static constinit std::atomic<std::size_t> known{0};
+  std::size_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes == 0) {
     const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return found > 0 ? static_cast<std::size_t>(found) : std::size_t{1} << 20;
-  }();
+    bytes = found > 0 ? static_cast<std::size_t>(found) : std::size_t{1} << 20;
+    known.store(bytes, std::memory_order_relaxed);
+  }
   return bytes;
 }
 

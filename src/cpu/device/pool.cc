@@ -1,5 +1,7 @@
 #include "cpu/device/pool.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -16,6 +18,10 @@ std::size_t size_class(std::size_t bytes) {
   const std::size_t step = std::bit_floor(least) / 4;
   return (least + step - 1) / step * step;  // NOLINT(*DivideZero): step is at least 64
 }
+
+[[maybe_unused]] const int at_fork =
+    pthread_atfork([] { MemoryPool::process().hold(); }, [] { MemoryPool::process().release(); },
+                   [] { MemoryPool::process().release(); });
 
 }  // namespace
 

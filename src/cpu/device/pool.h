@@ -24,6 +24,9 @@ class MemoryPool {
   std::size_t idle_bytes() const;
   /// The pool of the process; never destroyed, so that no static object outlives it.
   static MemoryPool& process();
+  /// Around a fork: a child must find the pool whole, whatever another thread was doing.
+  void hold() { mutex_.lock(); }
+  void release() { mutex_.unlock(); }
 
  private:
   struct GiveBack;

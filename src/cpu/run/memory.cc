@@ -1,11 +1,13 @@
 #include "cpu/run/memory.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <mutex>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace openrnn::cpu {
@@ -48,6 +50,8 @@ class Pool {
     std::rotate(kept_.begin(), kept_.begin() + 1, kept_.end());
     return std::exchange(kept_.back(), piece);
   }
+  void hold() { mutex_.lock(); }
+  void release() { mutex_.unlock(); }
 
  private:
   std::mutex mutex_;
@@ -55,17 +59,19 @@ class Pool {
 };
 
 // Never destroyed: blocks may outlive every other object of the program.
-Pool& pool() {
-  static Pool& shared = *new Pool;
-  return shared;
-}
+constinit Pool pool;
+static_assert(std::is_trivially_destructible_v<Pool>);
+
+// A forked child must find the pool whole, whatever another thread of the parent was doing.
+[[maybe_unused]] const int at_fork =
+    pthread_atfork([] { pool.hold(); }, [] { pool.release(); }, [] { pool.release(); });
 
 }  // namespace
 
 Block::Block(std::size_t bytes) {
   if (bytes == 0) return;
   bytes_ = rounded(bytes);
-  const Piece used = pool().take(bytes_);
+  const Piece used = pool.take(bytes_);
   data_ = used.data;
   if (data_) {
     bytes_ = used.bytes;
@@ -86,7 +92,7 @@ Block& Block::operator=(Block&& other) noexcept {
 
 Block::~Block() {
   if (!data_) return;
-  const Piece old = pool().keep({data_, bytes_});
+  const Piece old = pool.keep({data_, bytes_});
   if (old.data) release(old);
 }
 

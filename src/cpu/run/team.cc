@@ -5,9 +5,9 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <memory>
+#include <new>
 #include <thread>
-#include <vector>
+#include <type_traits>
 
 #include "cpu/gemm.h"
 
@@ -29,7 +29,7 @@ void pause() noexcept {
 #endif
 }
 
-struct Team {
+struct alignas(64) Team {
   std::atomic_flag taken = ATOMIC_FLAG_INIT;
   std::atomic<std::uint32_t> epoch{0};
   std::atomic<int> working{0};
@@ -72,19 +72,12 @@ struct Team {
 };
 
 // Never destroyed: its threads wait in it until the process ends.
-std::atomic<Team*> current_team{nullptr};
+constinit Team team;
+static_assert(std::is_trivially_destructible_v<Team>);
 
-Team& team() {
-  Team* found = current_team.load(std::memory_order_acquire);
-  if (found) return *found;
-  // The threads of a parent do not exist in a forked child, which gets a team of its own.
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { current_team.store(nullptr); });
-  static_cast<void>(registered);
-  auto made = std::make_unique<Team>();
-  if (current_team.compare_exchange_strong(found, made.get())) return *made.release();
-  return *found;
-}
+// The threads of a parent do not exist in a forked child, nor does whoever had the team there: a
+// child starts with a new one. Registered before main, so that no fork comes in between.
+[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] { new (&team) Team; });
 
 }  // namespace
 
@@ -109,29 +102,27 @@ void Barrier::wait(int members) noexcept {
 
 TeamLease::TeamLease(int wanted) {
   if (wanted <= 1) return;
-  Team& shared = team();
-  if (shared.taken.test_and_set(std::memory_order_acquire)) return;
-  shared.grow(wanted - 1);
-  threads_ = std::min(wanted, shared.workers + 1);
-  team_ = &shared;
+  if (team.taken.test_and_set(std::memory_order_acquire)) return;
+  leads_ = true;
+  team.grow(wanted - 1);
+  threads_ = std::min(wanted, team.workers + 1);
 }
 
 TeamLease::~TeamLease() {
-  if (team_) static_cast<Team*>(team_)->taken.clear(std::memory_order_release);
+  if (leads_) team.taken.clear(std::memory_order_release);
 }
 
 void TeamLease::run_job(Function function, void* context) noexcept {
   const FlushSubnormals flush;
   if (threads_ == 1) return function(context, 0);
-  Team& shared = *static_cast<Team*>(team_);
-  shared.function = function;
-  shared.context = context;
-  shared.members = threads_;
-  shared.working.store(shared.workers, std::memory_order_relaxed);
-  shared.epoch.fetch_add(1, std::memory_order_release);
-  shared.epoch.notify_all();
+  team.function = function;
+  team.context = context;
+  team.members = threads_;
+  team.working.store(team.workers, std::memory_order_relaxed);
+  team.epoch.fetch_add(1, std::memory_order_release);
+  team.epoch.notify_all();
   function(context, 0);
-  for (unsigned round = 0; shared.working.load(std::memory_order_acquire) != 0; ++round) {
+  for (unsigned round = 0; team.working.load(std::memory_order_acquire) != 0; ++round) {
     relax(round);
   }
 }

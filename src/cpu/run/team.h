@@ -44,7 +44,7 @@ class TeamLease {
  private:
   using Function = void (*)(void* context, int thread);
   void run_job(Function function, void* context) noexcept;
-  void* team_ = nullptr;
+  bool leads_ = false;
   int threads_ = 1;
 };
 
