@@ -1,0 +1,130 @@
+"""The module-level functions of the op level."""
+
+import numpy as np
+import openrnn
+import pytest
+from model import numpy_layout
+from table.ops.op_support import EAGER_SYMBOLIC, call_op, make_arguments
+from table.support import (
+    LSTM, B, I, L, T, U, array, assert_close, assert_names, draw, error_text, make_spec, oracle,
+)  # fmt: skip
+
+LINEAR = ("linear_input", "unidirectional")
+# (what, the position of the wrong word, the word, what the message names)
+WRONG_WORDS = [
+    ("rnn_mode", 0, "peephole", ["lstm", "gru", "rnn_tanh", "rnn_relu"]),
+    ("input_mode", 4, "linear", ["linear_input", "skip_input", "auto_select"]),
+    ("direction", 5, "both", ["unidirectional", "bidirectional"]),
+]
+
+
+def ops():
+    return openrnn.cudnn_rnn.ops
+
+
+def check(kind, spec, symbolic, given=None, lengths=None, swap=lambda v: v, **kw):
+    arguments = make_arguments(spec)
+    given = [*(swap(a) for a in arguments[:-1]), arguments[-1]]
+    if lengths is not None:
+        kw["sequence_lengths"] = np.asarray(lengths, "int32")
+
+    def function(*args):
+        return kind.function(*args, True, **kw)
+
+    found = call_op(function, given, symbolic)
+    output, states = oracle(spec, arguments[-1], arguments[0], arguments[1:-1], lengths)
+    assert len(found) == 1 + kind.num_states
+    for a, b in zip(found, (output, *states)):
+        assert_close(a, swap(b))
+
+
+@EAGER_SYMBOLIC
+@pytest.mark.parametrize("lengths", [None, [2, 5, 1]], ids=str)
+def test_forward(kind, direction, symbolic, lengths):
+    spec = make_spec(kind, direction)
+    check(
+        kind, spec, symbolic, lengths=lengths,
+        input_mode="linear_input", direction=direction, dropout=0.0, seed=0,
+    )  # fmt: skip
+
+
+@EAGER_SYMBOLIC
+def test_batch_major(kind, direction, symbolic):
+    swap = lambda v: np.ascontiguousarray(np.swapaxes(v, 0, 1))  # noqa: E731
+    check(
+        kind, make_spec(kind, direction), symbolic, swap=swap,
+        input_mode="linear_input", direction=direction, dropout=0.0, time_major=False,
+    )  # fmt: skip
+
+
+@EAGER_SYMBOLIC
+def test_projection(direction, symbolic):
+    spec = make_spec(LSTM, direction, num_units=5, num_proj=3)
+    check(
+        LSTM, spec, symbolic,
+        input_mode="linear_input", direction=direction, dropout=0.0, num_proj=3,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("input_mode", ["skip_input", "auto_select"])
+def test_skip_input(kind, direction, input_mode):
+    spec = make_spec(kind, direction, input_mode, input_size=U)
+    check(kind, spec, False, input_mode=input_mode, direction=direction, dropout=0.0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_params_size(kind, direction, dtype):
+    found = ops().cudnn_rnn_opaque_params_size(
+        kind.mode, L, U, I, "linear_input", direction, dtype=dtype, dropout=0.5, seed=3
+    )
+    assert found == numpy_layout.params_size(make_spec(kind, direction))
+
+
+def test_params_size_with_projection():
+    found = ops().cudnn_rnn_opaque_params_size("lstm", 2, 6, 5, *LINEAR, num_proj=4)
+    assert found == 552
+
+
+def test_canonical_and_back(kind, direction):
+    spec = make_spec(kind, direction)
+    buffer = draw(numpy_layout.params_size(spec))
+    sizes = (kind.mode, L, U, I)
+    weights, biases = ops().cudnn_rnn_opaque_params_to_canonical(
+        *sizes, buffer, "linear_input", direction
+    )
+    for found, part in zip((weights, biases), numpy_layout.params_to_canonical(spec, buffer)):
+        assert [array(tensor).tolist() for tensor in found] == [p.tolist() for p in part]
+    again = ops().cudnn_rnn_canonical_to_opaque_params(
+        *sizes, weights, biases, "linear_input", direction
+    )
+    np.testing.assert_array_equal(array(again), buffer)
+
+
+@pytest.mark.parametrize("row", WRONG_WORDS, ids=[row[0] for row in WRONG_WORDS])
+def test_wrong_word(row):
+    _, position, word, parts = row
+    given = ["lstm", L, U, I, *LINEAR]
+    given[position] = word
+    size = ops().cudnn_rnn_opaque_params_size
+    assert_names(error_text(ValueError, size, *given), word, *parts)
+    convert = ops().cudnn_rnn_opaque_params_to_canonical
+    buffer = draw(10)
+    assert_names(error_text(ValueError, convert, *given[:4], buffer, *given[4:]), word, *parts)
+    back = ops().cudnn_rnn_canonical_to_opaque_params
+    assert_names(error_text(ValueError, back, *given[:4], [], [], *given[4:]), word, *parts)
+
+
+@pytest.mark.parametrize("row", WRONG_WORDS[1:], ids=[row[0] for row in WRONG_WORDS[1:]])
+def test_wrong_word_in_a_call(kind, row):
+    what, _, word, parts = row
+    arguments = make_arguments(make_spec(kind))
+    kw = {"input_mode": "linear_input", "direction": "unidirectional", "dropout": 0.0, what: word}
+    assert_names(error_text(ValueError, kind.function, *arguments, True, **kw), word, *parts)
+
+
+def test_shapes_come_from_the_data(kind):
+    """The number of layers is that of the states' rows, the units are their width."""
+    spec = make_spec(kind, num_layers=3, num_units=4, input_size=2)
+    arguments = make_arguments(spec, time=T, batch=B)
+    output, *states = kind.function(*arguments, False, *LINEAR, 0.0)
+    assert output.shape == (T, B, 4) and states[0].shape == (3, B, 4)
