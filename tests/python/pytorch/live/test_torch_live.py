@@ -86,10 +86,11 @@ def test_random_networks(call, problem, time_major):
     assert_equal(found, torch_reference.run(problem), bound_of(problem))
 
 
-@pytest.mark.parametrize("mode,direction,proj", list(product(MODES, DIRECTIONS, [0, 3])))
-def test_batch_first(mode, direction, proj):
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("mode,proj", [*((mode, 0) for mode in MODES), ("lstm", 3)])
+def test_batch_first(mode, proj, direction):
     """Batch-major data as PyTorch takes it. Its states stay [L * D, B, .], ours turn with the data."""
-    spec = Spec(mode, 2, 7, 5, direction=direction, num_proj=proj if mode == "lstm" else 0)
+    spec = Spec(mode, 2, 7, 5, direction=direction, num_proj=proj)
     problem = make_problem(spec, 5, 3, np.float64, np.array([5, 2, 3]))
     wanted = bound_of(problem)
     module = torch_reference.make_module(spec, problem.params, batch_first=True)
@@ -104,10 +105,11 @@ def test_batch_first(mode, direction, proj):
         turn(problem.x), tuple(turn(s) for s in states), sequence_lengths=problem.lengths,
         time_major=False,
     )  # fmt: skip
+    assert len(ours) == len(last)
     assert_within(
         turn(np.array(output)), Bounded(turn(y.detach().numpy()), 0.0, 2 * wanted["y"].error), "y"
     )
-    for name, mine, theirs in zip("hc", ours, last, strict=True):
+    for name, mine, theirs in zip("hc", ours, last):
         both = Bounded(theirs.detach().numpy(), 0.0, 2 * wanted[name].error)
         assert_within(turn(np.array(mine)), both, name)
 
@@ -117,8 +119,12 @@ def test_a_trained_layer_goes_on_in_torch(mode, direction):
     """Initialised and trained a step here, then moved by name: PyTorch computes the same."""
     spec = Spec(mode, 2, 5, 3, direction=direction)
     problem = make_problem(spec, 4, 3)
-    layer = package_run.make_layer(spec, np.float64, seed=7, bias_initializer=lambda shape, dtype: (
-        np.linspace(-0.4, 0.3, shape[0]).astype(dtype)))
+    layer = package_run.make_layer(
+        spec,
+        np.float64,
+        seed=7,
+        bias_initializer=lambda shape, dtype: (np.linspace(-0.4, 0.3, shape[0]).astype(dtype)),
+    )
     optimizer = openrnn.train.GradientDescentOptimizer(0.1)
     optimizer.minimize(lambda: openrnn.reduce_sum(layer(problem.x)[0]))
     (problem.params,) = layer.get_weights()
