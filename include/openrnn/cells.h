@@ -2,6 +2,7 @@
 // no code with the engines and read the same checkpoints, so they show that a checkpoint is right.
 #pragma once
 
+#include "openrnn/graph_layer.h"
 #include "openrnn/ops.h"
 
 namespace openrnn {
@@ -16,21 +17,37 @@ struct CellResult {
 };
 
 /// One step of a recurrent network. B batch, I input depth.
-class OPENRNN_API RnnCell {
+class OPENRNN_API RnnCell : public Layer {
  public:
-  virtual ~RnnCell() = default;
   /// Widths of the state's tensors.
   virtual std::vector<std::int64_t> state_size() const = 0;
   virtual std::int64_t output_size() const = 0;
   /// One step on inputs [B, I]; the first call makes the variables in the current variable scope.
-  /// Throws: ArgumentError for a rank, depth or state that does not fit.
-  virtual CellResult operator()(const Tensor& inputs, const CellState& state) = 0;
+  /// Throws: ArgumentError for a rank, depth or state that does not fit; then nothing is changed.
+  CellResult operator()(const Tensor& inputs, const CellState& state,
+                        const std::string& scope = "");
   /// Whether state tensor `index` is a memory that dropout must leave alone (c of an lstm).
   virtual bool is_memory(std::size_t index) const { return (void)index, false; }
-  /// Those made so far.
-  virtual std::vector<Variable> variables() const = 0;
   /// Zeros [batch_size, size]. Throws: ArgumentError for a negative batch.
   CellState zero_state(std::int64_t batch_size, DType dtype) const;
+  /// For loops over time: records a whole loop on symbolic tensors as one call of the cell.
+  std::vector<Tensor> record_loop(const std::vector<Tensor>& inputs,
+                                  std::vector<TensorSpec> outputs, ReplayFunction run) {
+    return record_node(inputs, std::move(outputs), std::move(run));
+  }
+
+ protected:
+  /// `call` is what error messages begin with.
+  RnnCell(std::string call, std::string name, std::string default_name, DType dtype)
+      : Layer(std::move(name), std::move(default_name), dtype), call_(std::move(call)) {}
+  const std::string& call() const noexcept { return call_; }
+  void do_build(const Shape&) override {}
+  /// More checks of a call, before anything is built.
+  virtual void check_call(const Tensor&, const CellState&) const {}
+  virtual CellResult step(const Tensor& inputs, const CellState& state) = 0;
+
+ private:
+  std::string call_;
 };
 
 struct CompatibleCellOptions {
@@ -46,24 +63,23 @@ struct CompatibleCellOptions {
 };
 
 /// A cell with variables of its own.
-class OPENRNN_API VariableCell : public RnnCell, public Layer {
+class OPENRNN_API VariableCell : public RnnCell {
  public:
-  CellResult operator()(const Tensor& inputs, const CellState& state) final;
-  std::vector<Variable> variables() const override { return weights(); }
   std::int64_t num_units() const noexcept { return options_.num_units; }
+  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  CompatibleCellOptions get_config() const;
 
  protected:
   /// Throws: ArgumentError unless num_units > 0 and 0 <= num_proj <= num_units.
   VariableCell(std::string call, std::string default_name, CompatibleCellOptions options);
   void do_build(const Shape& input_shape) final;
+  void check_call(const Tensor& inputs, const CellState& state) const override;
   virtual void make_variables(std::int64_t input_size) = 0;
-  virtual CellResult step(const Tensor& inputs, const CellState& state) const = 0;
   Variable add_kernel(const std::string& name, const Shape& shape);
   Variable add_bias(const std::string& name, std::int64_t size, double value = 0.0);
   const CompatibleCellOptions& options() const noexcept { return options_; }
 
  private:
-  std::string call_;
   CompatibleCellOptions options_;
   std::int64_t input_size_ = 0;
 };
@@ -78,7 +94,7 @@ class OPENRNN_API CudnnCompatibleLSTMCell : public VariableCell {
 
  protected:
   void make_variables(std::int64_t input_size) override;
-  CellResult step(const Tensor& inputs, const CellState& state) const override;
+  CellResult step(const Tensor& inputs, const CellState& state) override;
 
  private:
   bool projecting() const { return options().num_proj > 0 && options().num_proj < num_units(); }
@@ -96,7 +112,7 @@ class OPENRNN_API CudnnCompatibleGRUCell : public VariableCell {
 
  protected:
   void make_variables(std::int64_t input_size) override;
-  CellResult step(const Tensor& inputs, const CellState& state) const override;
+  CellResult step(const Tensor& inputs, const CellState& state) override;
 
  private:
   Variable gates_kernel_, gates_bias_, input_kernel_, input_bias_, hidden_kernel_, hidden_bias_;
@@ -113,7 +129,7 @@ class OPENRNN_API BasicRNNCell : public VariableCell {
 
  protected:
   void make_variables(std::int64_t input_size) override;
-  CellResult step(const Tensor& inputs, const CellState& state) const override;
+  CellResult step(const Tensor& inputs, const CellState& state) override;
 
  private:
   ActivationFunction activation_;
@@ -131,15 +147,18 @@ class OPENRNN_API MultiRNNCell : public RnnCell {
   explicit MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells);
   std::vector<std::int64_t> state_size() const override;
   std::int64_t output_size() const override { return cells_.back()->output_size(); }
-  CellResult operator()(const Tensor& inputs, const CellState& state) override;
   bool is_memory(std::size_t index) const override;
-  std::vector<Variable> variables() const override;
+  const std::vector<std::shared_ptr<RnnCell>>& cells() const noexcept { return cells_; }
   /// One state a cell. Throws: ArgumentError for a wrong number of tensors.
   std::vector<CellState> split_state(const CellState& state) const;
 
+ protected:
+  void check_call(const Tensor& inputs, const CellState& state) const override;
+  CellResult step(const Tensor& inputs, const CellState& state) override;
+  std::vector<Variable> all_weights() const override;
+
  private:
   std::vector<std::shared_ptr<RnnCell>> cells_;
-  std::string scope_;
 };
 
 struct DropoutWrapperOptions {
@@ -157,11 +176,14 @@ class OPENRNN_API DropoutWrapper : public RnnCell {
   DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOptions options);
   std::vector<std::int64_t> state_size() const override { return cell_->state_size(); }
   std::int64_t output_size() const override { return cell_->output_size(); }
-  CellResult operator()(const Tensor& inputs, const CellState& state) override;
   bool is_memory(std::size_t index) const override { return cell_->is_memory(index); }
-  std::vector<Variable> variables() const override { return cell_->variables(); }
+  const std::shared_ptr<RnnCell>& cell() const noexcept { return cell_; }
   /// The calls' counter, for checkpoints.
   ops::DropoutState& dropout_state() noexcept { return dropout_; }
+
+ protected:
+  CellResult step(const Tensor& inputs, const CellState& state) override;
+  std::vector<Variable> all_weights() const override { return cell_->weights(); }
 
  private:
   Tensor drop(const Tensor& x, double keep_prob);

@@ -1,4 +1,4 @@
-// Tensors with history, variables, scopes and collections, gradients, and the class Layer.
+// Tensors with history, variables, scopes and collections, gradients.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@ namespace openrnn {
 
 class Tensor;
 class Variable;
+struct Symbol;
 
 /// The cpu device, on which tensors live by default; gpu devices come with the GPU engine.
 OPENRNN_API const Device& default_device();
@@ -51,6 +52,8 @@ struct OPENRNN_API Node {
 };
 
 /// A value, and how it was made if a GradientTape watched. Cheap to copy; the value never changes.
+/// Or a symbolic tensor (see graph_symbolic.h): dtype and shape, in which -1 is not known yet, and
+/// how its value will be made.
 class OPENRNN_API Tensor {
  public:
   Tensor() = default;
@@ -58,11 +61,21 @@ class OPENRNN_API Tensor {
   /// Copies host data to the default device.
   explicit Tensor(const ConstArrayView& host);
 
-  bool empty() const noexcept { return value_.empty(); }
-  DType dtype() const noexcept { return value_.dtype(); }
-  const Shape& shape() const noexcept { return value_.shape(); }
-  const DeviceArray& value() const noexcept { return value_; }
-  Array to_host() const { return value_.to_host(); }
+  /// The only output, or one of several, of a call on symbolic tensors.
+  explicit Tensor(std::shared_ptr<const Symbol> symbol) : symbol_(std::move(symbol)) {}
+
+  bool empty() const noexcept { return value_.empty() && !symbol_; }
+  bool is_symbolic() const noexcept { return symbol_ != nullptr; }
+  /// Null unless symbolic.
+  const std::shared_ptr<const Symbol>& symbol() const noexcept { return symbol_; }
+  DType dtype() const noexcept { return symbol_ ? symbol_dtype() : value_.dtype(); }
+  const Shape& shape() const noexcept { return symbol_ ? symbol_shape() : value_.shape(); }
+  /// Throws: StateError when symbolic.
+  const DeviceArray& value() const {
+    if (symbol_) throw_symbolic();
+    return value_;
+  }
+  Array to_host() const { return value().to_host(); }
   /// The only element as double. Throws: ArgumentError unless there is exactly one.
   double item() const;
 
@@ -77,9 +90,12 @@ class OPENRNN_API Tensor {
   /// Whether a gradient flows through it: recorded, watched, or read from a trainable variable.
   bool tracked() const noexcept { return node_ != nullptr || wants_gradient_; }
   /// The same value without history.
-  Tensor detached() const { return Tensor(value_); }
+  Tensor detached() const { return symbol_ ? Tensor(symbol_) : Tensor(value_); }
 
  private:
+  DType symbol_dtype() const noexcept;
+  const Shape& symbol_shape() const noexcept;
+  [[noreturn]] static void throw_symbolic();
   friend std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
                                     std::vector<DeviceArray> outputs, BackwardFunction backward);
   friend class GradientTape;
@@ -90,6 +106,7 @@ class OPENRNN_API Tensor {
   std::uint64_t leaf_id_ = 0;
   std::uint64_t version_ = 0;
   bool wants_gradient_ = false;
+  std::shared_ptr<const Symbol> symbol_;
 };
 
 /// Whether an operation on these inputs must be recorded: a tape is open on this thread and an
@@ -157,6 +174,9 @@ class OPENRNN_API Variable {
   void assign(DeviceArray value) const;
   /// Gives a writer the elements, alone: earlier reads keep their value. Raises the version.
   void update(const std::function<void(void* elements)>& writer) const;
+  /// What an optimizer's update is followed by; empty: nothing.
+  const std::function<Tensor(const Tensor&)>& constraint() const;
+  void set_constraint(std::function<Tensor(const Tensor&)> constraint) const;
   bool same_as(const Variable& other) const noexcept { return state_ == other.state_; }
 
   struct State;
@@ -223,7 +243,13 @@ class OPENRNN_API Graph {
   void add_saveable(std::shared_ptr<SaveableObject> saveable);
   /// The collection REGULARIZATION_LOSSES, as functions that compute them.
   void add_regularization_loss(std::function<Tensor()> loss);
+  /// Of a source that has another number of losses each time.
+  void add_regularization_losses(std::function<std::vector<Tensor>()> losses);
   std::vector<Tensor> regularization_losses() const;
+  /// The collection UPDATE_OPS: what calls of layers said is to be run after a training step, each
+  /// function once.
+  const std::vector<std::shared_ptr<const std::function<void()>>>& updates() const;
+  void add_update(std::shared_ptr<const std::function<void()>> update);
 
   /// `base`, or `base_1`, `base_2`, ... when taken under `scope`; takes it. What was taken inside a
   /// VariableScope is free again when that closes, as in TensorFlow: opened again with reuse, it
@@ -263,79 +289,13 @@ struct VariableOptions {
   bool trainable = true;
   /// Of a new variable: its loss goes to the graph's (and the layer's) regularization losses.
   std::function<Tensor(const Tensor&)> regularizer = {};
+  /// Of a new variable: projects the value after each update of an optimizer.
+  std::function<Tensor(const Tensor&)> constraint = {};
 };
 /// A variable of the current scope: made by the initializer, or the one that exists when the
 /// scope's reuse flag is set. Throws: ArgumentError when it exists without reuse, is missing with
 /// reuse, or has another shape or dtype.
 OPENRNN_API Variable get_variable(const std::string& name, const Shape& shape,
                                   const VariableOptions& options = {});
-
-// ---- Layers ------------------------------------------------------------------------------------
-
-/// Base of everything with variables of its own under a scope of its own.
-class OPENRNN_API Layer {
- public:
-  /// `name` empty: `default_name`, made unique in the current scope at first use.
-  Layer(std::string name, std::string default_name, DType dtype);
-  virtual ~Layer() = default;
-  Layer(const Layer&) = delete;
-  Layer& operator=(const Layer&) = delete;
-
-  /// As given, else the default name, from first use on with what made it unique.
-  const std::string& name() const noexcept { return name_; }
-  DType dtype() const noexcept { return dtype_; }
-  bool built() const noexcept { return built_; }
-  bool trainable = true;
-  /// Full scope name, fixed at first use. Throws: ArgumentError before it.
-  const std::string& scope_name() const;
-
-  /// Makes the variables for inputs of that shape; -1 is an unknown dimension. No-op when built.
-  void build(const Shape& input_shape);
-
-  std::vector<Variable> weights() const;
-  std::vector<Variable> trainable_weights() const;
-  std::vector<Variable> non_trainable_weights() const;
-  std::vector<Variable> variables() const { return weights(); }
-  std::vector<Variable> trainable_variables() const { return trainable_weights(); }
-  std::vector<Variable> non_trainable_variables() const { return non_trainable_weights(); }
-  /// The graph that it was built in. Throws: ArgumentError before its scope is open.
-  Graph& graph() const;
-  /// Throws: ArgumentError before build.
-  std::int64_t count_params() const;
-  std::vector<Array> get_weights() const;
-  /// Throws: ArgumentError for a wrong count or shape; then nothing is changed.
-  void set_weights(const std::vector<Array>& values);
-
-  /// A loss that depends on no input; it goes to the current graph's regularization losses as well.
-  void add_loss(std::function<Tensor()> loss);
-  /// The losses, computed now: those added and those of regularizers.
-  std::vector<Tensor> losses() const;
-  /// Something to run after a training step.
-  void add_update(std::function<void()> update);
-  /// None when the layer is not trainable.
-  std::vector<std::function<void()>> updates() const;
-
- protected:
-  /// Makes variables; runs inside the layer's scope. When it throws, the layer is not built.
-  virtual void do_build(const Shape& input_shape) = 0;
-  Variable add_weight(const std::string& name, const Shape& shape, const VariableOptions& options);
-  /// Builds on first use, from a call.
-  void ensure_built(const Shape& input_shape);
-  /// Prefix that a saveable made in do_build gets: the scope around an explicit build, the layer's
-  /// own for a build from a call.
-  const std::string& saveable_scope() const noexcept { return saveable_scope_; }
-
- private:
-  void open_scope();
-  void build_in(const Shape& input_shape, const std::string& saveable_scope);
-  std::string name_, scope_name_, saveable_scope_;
-  bool named_;
-  DType dtype_;
-  bool built_ = false;
-  Graph* graph_ = nullptr;  // null until the scope is open
-  std::vector<Variable> weights_;
-  std::vector<std::function<Tensor()>> losses_;
-  std::vector<std::function<void()>> updates_;
-};
 
 }  // namespace openrnn

@@ -1,6 +1,7 @@
 // The layers: CudnnLSTM and its sisters, Dense, Embedding, Dropout.
 #pragma once
 
+#include "openrnn/graph_layer.h"
 #include "openrnn/ops.h"
 
 namespace openrnn::layers {
@@ -24,6 +25,9 @@ struct CudnnRnnOptions {
   std::string name = {};
   /// LSTM projection size P; 0: none.
   std::int64_t num_proj = 0;
+  bool trainable = true;
+  /// Of each output of each call; see Layer::add_loss.
+  Regularizer activity_regularizer = {};
 };
 
 /// What one call of a recurrent layer may be told besides inputs and initial state.
@@ -36,6 +40,10 @@ struct RnnCallOptions {
   bool training = true;
   /// Keep what gradients need although `training` is false.
   bool save = false;
+  /// Outputs of every layer, and cells of every step, as well. Not for symbolic tensors.
+  bool every = false;
+  /// Not empty, at the first call: the scope of the variables, as it is.
+  std::string scope = {};
 };
 
 struct RnnResult {
@@ -43,6 +51,9 @@ struct RnnResult {
   Tensor output;
   /// lstm (h [L*D, B, O], c [L*D, B, U]); the others (h).
   std::vector<Tensor> state;
+  /// As ops::RnnOutputs, with RnnCallOptions::every.
+  std::vector<Tensor> layer_outputs = {};
+  std::vector<Tensor> layer_cells = {};
 };
 
 /// A stack of recurrent layers over one opaque parameter buffer, `NAME/opaque_kernel`.
@@ -77,11 +88,33 @@ class OPENRNN_API CudnnRnn : public Layer {
   /// [U], 2*G*D*L of them; before build too.
   std::vector<Shape> canonical_bias_shapes() const;
 
+  /// Of one layer. Throws: StateError before build, ArgumentError for a layer that is not there.
+  std::vector<Shape> canonical_weight_shape(std::int64_t layer) const;
+  /// The opaque buffer of canonical tensors. Throws: StateError before build, and as
+  /// canonical_to_params.
+  Array canonical_to_opaque(std::span<const ConstArrayView> weights,
+                            std::span<const ConstArrayView> biases) const;
+  /// For a layer that has none yet. Throws: StateError when there is one, or before build.
+  void create_saveable();
+  /// [T, B, I] to [T, B, D*O]; unknown dimensions stay so. Throws: ArgumentError for another rank.
+  Shape compute_output_shape(const Shape& input_shape) const override;
+
+  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  CudnnRnnOptions get_config() const;
+  /// A copy that shares the variables, the graph and the tensors, and nothing else.
+  std::shared_ptr<CudnnRnn> clone() const;
+
   /// Runs the network; builds it first if need be. `inputs` [T, B, I]; `initial_state` as
   /// RnnResult::state, empty for zeros. Throws: ArgumentError for a rank, depth, dtype, length,
-  /// state shape or number of states that does not fit.
+  /// state shape or number of states that does not fit; then
+  /// nothing is changed.
   RnnResult operator()(const Tensor& inputs, const std::vector<Tensor>& initial_state = {},
                        const RnnCallOptions& call = {});
+  /// The same.
+  RnnResult apply(const Tensor& inputs, const std::vector<Tensor>& initial_state = {},
+                  const RnnCallOptions& call = {}) {
+    return (*this)(inputs, initial_state, call);
+  }
 
   /// Training calls with dropout so far. With the seed it names the next call's masks, so restoring
   /// it makes a resumed run drop what the uninterrupted one would have.
@@ -94,8 +127,12 @@ class OPENRNN_API CudnnRnn : public Layer {
 
  private:
   RnnSpec spec_for(std::int64_t input_size) const;
+  void require_built(const char* property) const;
   void check_inputs(const Tensor& inputs) const;
   void check_state(const std::vector<Tensor>& state, std::int64_t batch, bool time_major) const;
+  void check_lengths(const Shape& inputs, const RnnCallOptions& call) const;
+  ops::RnnOutputs compute(const std::vector<Tensor>& given, const RnnCallOptions& call);
+  RnnResult record(const std::vector<Tensor>& given, const RnnCallOptions& call);
 
   RnnMode mode_;
   CudnnRnnOptions options_;
@@ -152,6 +189,7 @@ class OPENRNN_API Dense : public Layer {
   explicit Dense(DenseOptions options);
   /// Throws: ArgumentError for another depth or dtype than it was built for.
   Tensor operator()(const Tensor& inputs);
+  Shape compute_output_shape(const Shape& input_shape) const override;
   const Variable& kernel() const noexcept { return kernel_; }
   /// Empty without bias.
   const Variable& bias() const noexcept { return bias_; }
@@ -179,7 +217,9 @@ class OPENRNN_API Embedding : public Layer {
   /// Throws: ArgumentError unless both sizes are positive.
   explicit Embedding(EmbeddingOptions options);
   /// Throws: ArgumentError naming the position and value of an index outside the vocabulary.
-  Tensor operator()(const ConstArrayView& indices);
+  Tensor operator()(const Tensor& indices);
+  Tensor operator()(const ConstArrayView& indices) { return (*this)(Tensor(indices)); }
+  Shape compute_output_shape(const Shape& input_shape) const override;
   const Variable& embeddings() const noexcept { return embeddings_; }
 
  protected:
@@ -202,6 +242,7 @@ class OPENRNN_API Dropout : public Layer {
   /// Throws: ArgumentError unless 0 <= rate <= 1.
   explicit Dropout(DropoutOptions options);
   Tensor operator()(const Tensor& inputs, bool training);
+  Shape compute_output_shape(const Shape& input_shape) const override { return input_shape; }
   double rate() const noexcept { return options_.rate; }
   /// As CudnnRnn::dropout_calls.
   std::uint64_t dropout_calls() const noexcept { return dropout_.calls(); }

@@ -49,7 +49,7 @@ class OPENRNN_API CudnnRnnModel {
   Tensor canonical_to_params(std::span<const ConstArrayView> weights,
                              std::span<const ConstArrayView> biases) const;
   /// Training calls with dropout so far, for checkpoints.
-  DropoutState& dropout_state() noexcept { return dropout_; }
+  DropoutState& dropout_state() noexcept { return kept_->dropout; }
 
  protected:
   /// Throws: ArgumentError as RnnSpec::validate.
@@ -61,8 +61,12 @@ class OPENRNN_API CudnnRnnModel {
   std::string call_;
   RnnMode mode_;
   CudnnRnnOptions options_;
-  DropoutState dropout_;
-  PackedCache cache_;
+  // Shared with what was recorded of calls on symbolic tensors, which may outlive the model.
+  struct Kept {
+    DropoutState dropout;
+    PackedCache cache;
+  };
+  std::shared_ptr<Kept> kept_;
 };
 
 /// Throws, from a call: ArgumentError for input_data that is not 3-D, input_h that is not

@@ -14,7 +14,10 @@ void check_state(const std::string& call, const RnnCell& cell, std::int64_t batc
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const Shape expected{batch, sizes[i]};
-    if (state[i].shape() != expected) {
+    const Shape& given = state[i].shape();
+    const bool good = given.size() == 2 && given[1] == sizes[i] &&
+                      (given[0] < 0 || batch < 0 || given[0] == batch);
+    if (!good) {
       throw ArgumentError(message("[", call, "] state[", i, "] has shape ",
                                   to_string(state[i].shape()), ", expected ", to_string(expected)));
     }
@@ -34,49 +37,81 @@ CellState RnnCell::zero_state(std::int64_t batch_size, DType dtype) const {
   return state;
 }
 
-VariableCell::VariableCell(std::string call, std::string default_name,
-                           CompatibleCellOptions options)
-    : Layer(options.name, std::move(default_name), options.dtype),
-      call_(std::move(call)),
-      options_(std::move(options)) {
-  if (options_.num_units < 1) {
-    throw ArgumentError(
-        message("[", call_, "] num_units ", options_.num_units, ", expected 1 or more"));
-  }
-  if (options_.num_proj < 0 || options_.num_proj > options_.num_units) {
-    throw ArgumentError(message("[", call_, "] num_proj ", options_.num_proj,
-                                ", expected 0 to num_units ", options_.num_units));
-  }
-  if (!is_floating(options_.dtype)) {
-    throw ArgumentError(message("[", call_, "] dtype ", dtype_name(options_.dtype),
-                                ", expected float16, float32 or float64"));
-  }
-}
-
-CellResult VariableCell::operator()(const Tensor& inputs, const CellState& state) {
+CellResult RnnCell::operator()(const Tensor& inputs, const CellState& state,
+                               const std::string& scope) {
   if (inputs.shape().size() != 2) {
     throw ArgumentError(message("[", call_, "] inputs have shape ", to_string(inputs.shape()),
                                 ", expected 2 dimensions [batch, depth]"));
   }
-  ensure_built(inputs.shape());
-  if (inputs.shape()[1] != input_size_) {
-    throw ArgumentError(message("[", call_, "] inputs have depth ", inputs.shape()[1],
+  check_state(call_, *this, inputs.shape()[0], state);
+  check_call(inputs, state);
+  ensure_built(inputs.shape(), scope);
+  std::vector<Tensor> given{inputs};
+  given.insert(given.end(), state.begin(), state.end());
+  begin_call(given);
+  const auto flat = [](CellResult result) {
+    result.state.insert(result.state.begin(), std::move(result.output));
+    return std::move(result.state);
+  };
+  std::vector<Tensor> results = flat(step(inputs, state));
+  if (any_symbolic(given)) {
+    // That step made what the cell consists of, and says the shapes.
+    std::vector<TensorSpec> specs;
+    for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
+    results = record_node(given, std::move(specs),
+                          [this, flat](const std::vector<Tensor>& values, const Replay&) {
+                            return flat(step(values[0], {values.begin() + 1, values.end()}));
+                          });
+  }
+  end_call(given, results);
+  return {results[0], {results.begin() + 1, results.end()}};
+}
+
+VariableCell::VariableCell(std::string call, std::string default_name,
+                           CompatibleCellOptions options)
+    : RnnCell(std::move(call), options.name, std::move(default_name), options.dtype),
+      options_(std::move(options)) {
+  if (options_.num_units < 1) {
+    throw ArgumentError(
+        message("[", this->call(), "] num_units ", options_.num_units, ", expected 1 or more"));
+  }
+  if (options_.num_proj < 0 || options_.num_proj > options_.num_units) {
+    throw ArgumentError(message("[", this->call(), "] num_proj ", options_.num_proj,
+                                ", expected 0 to num_units ", options_.num_units));
+  }
+  if (!is_floating(options_.dtype)) {
+    throw ArgumentError(message("[", this->call(), "] dtype ", dtype_name(options_.dtype),
+                                ", expected float16, float32 or float64"));
+  }
+}
+
+void VariableCell::check_call(const Tensor& inputs, const CellState& state) const {
+  if (built() && inputs.shape()[1] >= 0 && inputs.shape()[1] != input_size_) {
+    throw ArgumentError(message("[", this->call(), "] inputs have depth ", inputs.shape()[1],
                                 ", expected ", input_size_, " as the cell was built for"));
   }
-  if (inputs.dtype() != dtype()) {
-    throw ArgumentError(message("[", call_, "] inputs are ", dtype_name(inputs.dtype()),
+  const auto check_dtype = [this](const Tensor& tensor, const char* what) {
+    if (tensor.dtype() == dtype()) return;
+    throw ArgumentError(message("[", this->call(), "] ", what, " ", dtype_name(tensor.dtype()),
                                 ", expected ", dtype_name(dtype())));
-  }
-  check_state(call_, *this, inputs.shape()[0], state);
-  return step(inputs, state);
+  };
+  check_dtype(inputs, "inputs are");
+  for (const Tensor& tensor : state) check_dtype(tensor, "a state is");
+}
+
+CompatibleCellOptions VariableCell::get_config() const {
+  CompatibleCellOptions config = options_;
+  config.name = name();
+  return config;
 }
 
 void VariableCell::do_build(const Shape& input_shape) {
   if (input_shape.empty() || input_shape.back() < 1) {
-    throw ArgumentError(message("[", call_, "] an input shape of ", to_string(input_shape),
+    throw ArgumentError(message("[", this->call(), "] an input shape of ", to_string(input_shape),
                                 ", expected its last dimension to be defined"));
   }
   input_size_ = input_shape.back();
+  set_input_spec({.ndim = 2, .axes = {{-1, input_size_}}});
   make_variables(input_size_);
 }
 

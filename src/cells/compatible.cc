@@ -21,7 +21,7 @@ void CudnnCompatibleLSTMCell::make_variables(std::int64_t input_size) {
   }
 }
 
-CellResult CudnnCompatibleLSTMCell::step(const Tensor& inputs, const CellState& state) const {
+CellResult CudnnCompatibleLSTMCell::step(const Tensor& inputs, const CellState& state) {
   const std::int64_t units = num_units();
   const Tensor joined = ops::concat({inputs, state[1]}, 1);
   const std::vector<Tensor> gates =
@@ -47,7 +47,7 @@ void CudnnCompatibleGRUCell::make_variables(std::int64_t input_size) {
   hidden_bias_ = add_bias("candidate/hidden_projection/bias", units);
 }
 
-CellResult CudnnCompatibleGRUCell::step(const Tensor& inputs, const CellState& state) const {
+CellResult CudnnCompatibleGRUCell::step(const Tensor& inputs, const CellState& state) {
   const std::int64_t units = num_units();
   const Tensor& before = state[0];
   const Tensor joined = ops::concat({inputs, before}, 1);
@@ -72,7 +72,7 @@ void BasicRNNCell::make_variables(std::int64_t input_size) {
   bias_ = add_bias("bias", num_units());
 }
 
-CellResult BasicRNNCell::step(const Tensor& inputs, const CellState& state) const {
+CellResult BasicRNNCell::step(const Tensor& inputs, const CellState& state) {
   const Tensor joined = ops::concat({inputs, state[0]}, 1);
   const Tensor h = activation_(ops::dense(joined, kernel_.read(), bias_.read()));
   return {h, {h}};

@@ -22,27 +22,35 @@ void check_inputs(std::string_view call, const Tensor& inputs) {
 
 void check_lengths(std::string_view call, const Lengths& lengths, const Shape& time_major) {
   if (!lengths) return;
-  if (lengths->size() != static_cast<std::size_t>(time_major[1])) {
+  const std::int64_t max_time = time_major[0], batch = time_major[1];
+  if (batch >= 0 && lengths->size() != static_cast<std::size_t>(batch)) {
     throw ArgumentError(message("[", call, "] sequence_lengths has ", lengths->size(),
-                                " values, expected ", time_major[1]));
+                                " values, expected ", batch));
   }
   for (std::size_t row = 0; row < lengths->size(); ++row) {
-    if ((*lengths)[row] < 0 || (*lengths)[row] > time_major[0]) {
+    if ((*lengths)[row] < 0 || (max_time >= 0 && (*lengths)[row] > max_time)) {
       throw ArgumentError(message("[", call, "] sequence_lengths[", row, "] is ", (*lengths)[row],
-                                  ", expected 0 to ", time_major[0]));
+                                  ", expected 0 to ",
+                                  max_time < 0 ? "max_time" : message(max_time)));
     }
   }
 }
 
-CellState start_state(std::string_view call, const RnnCell& cell,
-                      const std::optional<CellState>& given, std::optional<DType> dtype,
-                      std::int64_t batch) {
-  if (given) return *given;
-  if (!dtype) {
-    throw ArgumentError(
-        message("[", call, "] neither an initial state nor a dtype, expected one of them"));
+// Where a loop starts: the state given, or zeros of a dtype.
+struct Start {
+  std::optional<CellState> given;
+  DType dtype = DType::kFloat32;
+
+  CellState state(const RnnCell& cell, std::int64_t batch) const {
+    return given ? *given : cell.zero_state(batch, dtype);
   }
-  return cell.zero_state(batch, *dtype);
+};
+
+Start make_start(std::string_view call, const std::optional<CellState>& given,
+                 std::optional<DType> dtype) {
+  if (given || dtype) return {given, dtype.value_or(DType::kFloat32)};
+  throw ArgumentError(
+      message("[", call, "] neither an initial state nor a dtype, expected one of them"));
 }
 
 // Rows that are still running at step t.
@@ -65,7 +73,8 @@ CellResult masked_step(RnnCell& cell, const Tensor& x, const CellState& state,
 }
 
 // x [T, B, I]; the cell's variables are made in the current scope.
-DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, CellState state, const Lengths& lengths) {
+DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
+                            const Lengths& lengths) {
   const std::int64_t max_time = x.shape()[0], batch = x.shape()[1];
   if (max_time == 0) {
     cell(zeros(x.dtype(), {batch, x.shape()[2]}), state);  // makes the variables, checks the state
@@ -86,10 +95,49 @@ DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, CellState state, const
   return {ops::stack(outputs), std::move(state)};
 }
 
+DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
+                          const Lengths& lengths);
+
+// The whole loop as one call of the cell: how many steps there are is not known yet.
+DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
+                             const Lengths& lengths) {
+  const std::int64_t depth = x.shape()[2], batch = x.shape()[1];
+  if (depth < 0) {
+    throw ArgumentError(message("[dynamic_rnn] inputs have shape ", to_string(x.shape()),
+                                ", expected a last dimension that is known"));
+  }
+  // On no rows: makes the variables.
+  cell(zeros(x.dtype(), {0, depth}), cell.zero_state(0, x.dtype()));
+  std::vector<Tensor> inputs{x};
+  if (start.given) inputs.insert(inputs.end(), start.given->begin(), start.given->end());
+  std::vector<TensorSpec> specs{{x.dtype(), {x.shape()[0], batch, cell.output_size()}}};
+  for (const std::int64_t size : cell.state_size()) specs.push_back({x.dtype(), {batch, size}});
+  const ReplayFunction run = [&cell, dtype = start.dtype, lengths](
+                                 const std::vector<Tensor>& values, const Replay&) {
+    Start now{.given = {}, .dtype = dtype};
+    if (values.size() > 1) now.given.emplace(values.begin() + 1, values.end());
+    check_lengths("dynamic_rnn", lengths, values[0].shape());
+    DynamicRnnResult result = run_cell(cell, values[0], now, lengths);
+    result.state.insert(result.state.begin(), std::move(result.outputs));
+    return std::move(result.state);
+  };
+  const std::vector<Tensor> made = cell.record_loop(inputs, std::move(specs), run);
+  return {made[0], {made.begin() + 1, made.end()}};
+}
+
+DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
+                          const Lengths& lengths) {
+  if (x.is_symbolic() || (start.given && any_symbolic(*start.given))) {
+    return record_cell(cell, x, start, lengths);
+  }
+  return run_values(cell, x, start.state(cell, x.shape()[1]), lengths);
+}
+
 struct BidirectionalLayer {
   RnnCell& fw;
   RnnCell& bw;
-  CellState state_fw, state_bw;
+  Start start_fw, start_bw;
+  CellState state_fw = {}, state_bw = {};
 };
 
 // x [T, B, I] to [T, B, 2 O].
@@ -99,11 +147,11 @@ Tensor run_bidirectional(BidirectionalLayer& layer, const Tensor& x, const Lengt
   DynamicRnnResult fw, bw;
   {
     const VariableScope direction("fw", VariableScope::current_reuse());
-    fw = run_cell(layer.fw, x, std::move(layer.state_fw), lengths);
+    fw = run_cell(layer.fw, x, layer.start_fw, lengths);
   }
   {
     const VariableScope direction("bw", VariableScope::current_reuse());
-    bw = run_cell(layer.bw, ops::reverse_sequence(x, reversal), std::move(layer.state_bw), lengths);
+    bw = run_cell(layer.bw, ops::reverse_sequence(x, reversal), layer.start_bw, lengths);
   }
   layer.state_fw = std::move(fw.state);
   layer.state_bw = std::move(bw.state);
@@ -141,10 +189,10 @@ DynamicRnnResult dynamic_rnn(RnnCell& cell, const Tensor& inputs,
   check_inputs(kCall, inputs);
   const Tensor x = options.time_major ? inputs : ops::transpose_leading(inputs);
   check_lengths(kCall, options.sequence_lengths, x.shape());
-  CellState state = start_state(kCall, cell, options.initial_state, options.dtype, x.shape()[1]);
+  const Start start = make_start(kCall, options.initial_state, options.dtype);
   const VariableScope scope(options.scope.empty() ? "rnn" : options.scope,
                             VariableScope::current_reuse());
-  DynamicRnnResult result = run_cell(cell, x, std::move(state), options.sequence_lengths);
+  DynamicRnnResult result = run_cell(cell, x, start, options.sequence_lengths);
   if (!options.time_major) result.outputs = ops::transpose_leading(result.outputs);
   return result;
 }
@@ -158,7 +206,6 @@ StackBidirectionalResult stack_bidirectional_dynamic_rnn(
   check_inputs(kCall, inputs);
   Tensor x = options.time_major ? inputs : ops::transpose_leading(inputs);
   check_lengths(kCall, options.sequence_lengths, x.shape());
-  const std::int64_t batch = x.shape()[1];
   const VariableScope scope(options.scope.empty() ? "stack_bidirectional_rnn" : options.scope,
                             VariableScope::current_reuse());
   StackBidirectionalResult result;
@@ -167,10 +214,9 @@ StackBidirectionalResult stack_bidirectional_dynamic_rnn(
       return states ? std::optional<CellState>((*states)[i]) : std::nullopt;
     };
     const VariableScope cell_scope(message("cell_", i), VariableScope::current_reuse());
-    BidirectionalLayer layer{
-        *cells_fw[i], *cells_bw[i],
-        start_state(kCall, *cells_fw[i], given(options.initial_states_fw), options.dtype, batch),
-        start_state(kCall, *cells_bw[i], given(options.initial_states_bw), options.dtype, batch)};
+    BidirectionalLayer layer{*cells_fw[i], *cells_bw[i],
+                             make_start(kCall, given(options.initial_states_fw), options.dtype),
+                             make_start(kCall, given(options.initial_states_bw), options.dtype)};
     x = run_bidirectional(layer, x, options.sequence_lengths);
     result.states_fw.push_back(std::move(layer.state_fw));
     result.states_bw.push_back(std::move(layer.state_bw));

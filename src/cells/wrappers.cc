@@ -1,9 +1,11 @@
 #include "base/message.h"
+#include "graph/scope_stack.h"
 #include "openrnn/cells.h"
 
 namespace openrnn {
 
-MultiRNNCell::MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells) : cells_(std::move(cells)) {
+MultiRNNCell::MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells)
+    : RnnCell("MultiRNNCell", "", "multi_rnn_cell", DType::kFloat32), cells_(std::move(cells)) {
   if (cells_.empty()) throw ArgumentError("[MultiRNNCell] no cells, expected at least 1");
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i]) throw ArgumentError(message("[MultiRNNCell] cells[", i, "] is null"));
@@ -27,10 +29,10 @@ bool MultiRNNCell::is_memory(std::size_t index) const {
   return false;
 }
 
-std::vector<Variable> MultiRNNCell::variables() const {
+std::vector<Variable> MultiRNNCell::all_weights() const {
   std::vector<Variable> all;
   for (const auto& cell : cells_) {
-    for (const Variable& variable : cell->variables()) all.push_back(variable);
+    for (const Variable& variable : cell->weights()) all.push_back(variable);
   }
   return all;
 }
@@ -51,14 +53,11 @@ std::vector<CellState> MultiRNNCell::split_state(const CellState& state) const {
   return parts;
 }
 
-CellResult MultiRNNCell::operator()(const Tensor& inputs, const CellState& state) {
+void MultiRNNCell::check_call(const Tensor&, const CellState& state) const { split_state(state); }
+
+CellResult MultiRNNCell::step(const Tensor& inputs, const CellState& state) {
   const std::vector<CellState> states = split_state(state);
-  if (scope_.empty()) {
-    scope_ = VariableScope::current_reuse()
-                 ? "multi_rnn_cell"
-                 : Graph::current().unique_name(VariableScope::current_name(), "multi_rnn_cell");
-  }
-  const VariableScope scope(scope_, VariableScope::current_reuse());
+  const graph::ReopenedScope scope(scope_name(), VariableScope::current_reuse());
   CellResult result{inputs, {}};
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     const VariableScope layer(message("cell_", i), VariableScope::current_reuse());
@@ -70,7 +69,10 @@ CellResult MultiRNNCell::operator()(const Tensor& inputs, const CellState& state
 }
 
 DropoutWrapper::DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOptions options)
-    : cell_(std::move(cell)), options_(options), dropout_(Graph::current().op_seeds(options.seed)) {
+    : RnnCell("DropoutWrapper", "", "dropout_wrapper", DType::kFloat32),
+      cell_(std::move(cell)),
+      options_(options),
+      dropout_(Graph::current().op_seeds(options.seed)) {
   if (!cell_) throw ArgumentError("[DropoutWrapper] cell is null, expected a cell");
   const auto check = [](const char* name, double value) {
     if (!(value > 0.0 && value <= 1.0)) {
@@ -84,10 +86,12 @@ DropoutWrapper::DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOpti
 }
 
 Tensor DropoutWrapper::drop(const Tensor& x, double keep_prob) {
+  // Where only shapes are asked for, no mask is used up.
+  if (x.is_symbolic() || x.shape()[0] == 0) return x;
   return keep_prob == 1.0 ? x : ops::dropout(x, 1.0 - keep_prob, dropout_.next());
 }
 
-CellResult DropoutWrapper::operator()(const Tensor& inputs, const CellState& state) {
+CellResult DropoutWrapper::step(const Tensor& inputs, const CellState& state) {
   CellResult result = (*cell_)(drop(inputs, options_.input_keep_prob), state);
   for (std::size_t i = 0; i < result.state.size(); ++i) {
     if (cell_->is_memory(i)) continue;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/message.h"
 #include "graph/graph_state.h"
 #include "graph/scope_stack.h"
@@ -63,13 +65,30 @@ void Graph::add_saveable(std::shared_ptr<SaveableObject> saveable) {
 
 void Graph::add_regularization_loss(std::function<Tensor()> loss) {
   if (!loss) throw ArgumentError("[add_regularization_loss] loss is empty, expected a function");
-  state_->regularization_losses.push_back(std::move(loss));
+  add_regularization_losses([loss = std::move(loss)] { return std::vector<Tensor>{loss()}; });
+}
+
+void Graph::add_regularization_losses(std::function<std::vector<Tensor>()> losses) {
+  state_->regularization_losses.push_back(std::move(losses));
 }
 
 std::vector<Tensor> Graph::regularization_losses() const {
   std::vector<Tensor> losses;
-  for (const auto& loss : state_->regularization_losses) losses.push_back(loss());
+  for (const auto& source : state_->regularization_losses) {
+    for (Tensor& loss : source()) losses.push_back(std::move(loss));
+  }
   return losses;
+}
+
+const std::vector<std::shared_ptr<const std::function<void()>>>& Graph::updates() const {
+  return state_->updates;
+}
+
+void Graph::add_update(std::shared_ptr<const std::function<void()>> update) {
+  auto& updates = state_->updates;
+  if (std::find(updates.begin(), updates.end(), update) == updates.end()) {
+    updates.push_back(std::move(update));
+  }
 }
 
 std::string Graph::unique_name(const std::string& scope, const std::string& base) {
@@ -94,5 +113,32 @@ std::pair<std::int64_t, std::int64_t> Graph::op_seeds(std::optional<std::int64_t
              ? std::pair{std::int64_t{0}, kLargestSeed}
              : seeds;
 }
+
+namespace graph {
+
+Rollback::Rollback(Graph& graph)
+    : state_(&graph.state()),
+      variables_(state_->variables.size()),
+      saveables_(state_->saveables.size()),
+      losses_(state_->regularization_losses.size()),
+      scope_counts_(state_->scope_counts),
+      op_counter_(state_->op_counter) {}
+
+Rollback::~Rollback() {
+  if (kept_) return;
+  while (state_->variables.size() > variables_) {
+    state_->variable_places.erase(state_->variables.back().name());
+    state_->variables.pop_back();
+  }
+  state_->saveables.erase(state_->saveables.begin() + static_cast<std::ptrdiff_t>(saveables_),
+                          state_->saveables.end());
+  state_->regularization_losses.erase(
+      state_->regularization_losses.begin() + static_cast<std::ptrdiff_t>(losses_),
+      state_->regularization_losses.end());
+  state_->scope_counts.swap(scope_counts_);
+  state_->op_counter = op_counter_;
+}
+
+}  // namespace graph
 
 }  // namespace openrnn

@@ -111,6 +111,7 @@ Variable get_variable(const std::string& name, const Shape& shape, const Variabl
   (options.initializer ? options.initializer : glorot_uniform_initializer())(initial.view(),
                                                                              random);
   const Variable made(name, std::move(initial), options.trainable);
+  made.set_constraint(options.constraint);
   if (options.regularizer) {
     graph.add_regularization_loss(
         [made, regularizer = options.regularizer] { return regularizer(made.read()); });

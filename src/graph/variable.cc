@@ -13,6 +13,7 @@ struct Variable::State {
   Shape shape;
   bool trainable = true;
   std::uint64_t leaf_id = 0;
+  std::function<Tensor(const Tensor&)> constraint;
   std::mutex mutex;  // guards the two below
   DeviceArray value;
   std::uint64_t version = 1;
@@ -57,6 +58,14 @@ DType Variable::dtype() const { return checked(state_).dtype; }
 const Shape& Variable::shape() const { return checked(state_).shape; }
 bool Variable::trainable() const { return checked(state_).trainable; }
 std::uint64_t Variable::leaf_id() const { return checked(state_).leaf_id; }
+
+const std::function<Tensor(const Tensor&)>& Variable::constraint() const {
+  return checked(state_).constraint;
+}
+
+void Variable::set_constraint(std::function<Tensor(const Tensor&)> constraint) const {
+  checked(state_).constraint = std::move(constraint);
+}
 
 std::uint64_t Variable::version() const {
   State& state = checked(state_);

@@ -3,6 +3,7 @@
 #include "base/message.h"
 #include "openrnn/layers.h"
 #include "openrnn/saveables.h"
+#include "ops/symbolic/rnn.h"
 
 namespace openrnn::layers {
 namespace {
@@ -12,11 +13,19 @@ std::optional<std::uint64_t> stream_seed(std::optional<std::int64_t> seed) {
   return seed ? std::optional<std::uint64_t>(static_cast<std::uint64_t>(*seed)) : std::nullopt;
 }
 
+bool fits(const Shape& given, const Shape& expected) {
+  if (given.size() != expected.size()) return false;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i] >= 0 && expected[i] >= 0 && given[i] != expected[i]) return false;
+  }
+  return true;
+}
+
 void check_one_state(const Layer& layer, std::size_t index, const Tensor& given, Shape expected,
                      bool time_major) {
   if (!time_major) std::swap(expected[0], expected[1]);
   const char* const symbol = index == 0 ? "h" : "c";
-  if (given.shape() != expected) {
+  if (!fits(given.shape(), expected)) {
     throw ArgumentError(message("[", layer.name(), "] initial_state[", index, "] (", symbol,
                                 ") has shape ", to_string(given.shape()), ", expected ",
                                 to_string(expected)));
@@ -35,6 +44,8 @@ CudnnRnn::CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions optio
       mode_(mode),
       options_(std::move(options)) {
   spec_for(options_.num_units).validate();  // a depth of U suits every input mode
+  trainable = options_.trainable;
+  set_activity_regularizer(options_.activity_regularizer);
 }
 
 RnnSpec CudnnRnn::spec_for(std::int64_t input_size) const {
@@ -69,14 +80,31 @@ std::vector<Shape> CudnnRnn::state_shape(std::int64_t batch_size) const {
   return {spec.h_shape(batch_size), spec.c_shape(batch_size)};
 }
 
+void CudnnRnn::require_built(const char* property) const {
+  if (spec_) return;
+  throw StateError(message("[", name(), "] ", property, " before the input shape is known, ",
+                           "expected a build or a call before"));
+}
+
 std::vector<Shape> CudnnRnn::canonical_weight_shapes() const {
-  if (!spec_) {
-    throw StateError(message("[", name(), "] canonical_weight_shapes before the input shape is ",
-                             "known, expected a build or a call before"));
-  }
+  require_built("canonical_weight_shapes");
   const ParamsLayout layout(*spec_);
   std::vector<Shape> shapes;
   for (const ParamRegion& region : layout.weights()) shapes.push_back(region.shape());
+  return shapes;
+}
+
+std::vector<Shape> CudnnRnn::canonical_weight_shape(std::int64_t layer) const {
+  if (layer < 0 || layer >= num_layers()) {
+    throw ArgumentError(message("[", name(), "] canonical_weight_shape of layer ", layer,
+                                ", expected 0 to ", num_layers() - 1));
+  }
+  require_built("canonical_weight_shape");
+  const ParamsLayout layout(*spec_);
+  std::vector<Shape> shapes;
+  for (const ParamRegion& region : layout.weights()) {
+    if (region.layer == layer) shapes.push_back(region.shape());
+  }
   return shapes;
 }
 
@@ -85,6 +113,37 @@ std::vector<Shape> CudnnRnn::canonical_bias_shapes() const {
   return std::vector<Shape>(
       static_cast<std::size_t>(2 * spec.num_gates() * spec.num_pseudo_layers()),
       Shape{options_.num_units});
+}
+
+Array CudnnRnn::canonical_to_opaque(std::span<const ConstArrayView> weights,
+                                    std::span<const ConstArrayView> biases) const {
+  require_built("canonical_to_opaque");
+  return canonical_to_params(ParamsLayout(*spec_), weights, biases);
+}
+
+void CudnnRnn::create_saveable() {
+  require_built("create_saveable");
+  if (saveable_) {
+    throw StateError(message("[", name(), "] saveable already created, expected a layer without"));
+  }
+  saveable_ = make_cudnn_saveable(mode_, kernel_,
+                                  {.num_layers = spec_->num_layers,
+                                   .num_units = spec_->num_units,
+                                   .input_size = spec_->input_size,
+                                   .input_mode = spec_->input_mode,
+                                   .direction = spec_->direction,
+                                   .scope = saveable_scope(),
+                                   .name = kernel_.name() + "_saveable",
+                                   .num_proj = spec_->num_proj});
+  Graph::current().add_saveable(saveable_);
+}
+
+Shape CudnnRnn::compute_output_shape(const Shape& input_shape) const {
+  if (input_shape.size() != 3) {
+    throw ArgumentError(message("[", name(), "] compute_output_shape of ", to_string(input_shape),
+                                ", expected 3 dimensions: [time, batch, depth]"));
+  }
+  return {input_shape[0], input_shape[1], spec_for(options_.num_units).output_size()};
 }
 
 void CudnnRnn::do_build(const Shape& input_shape) {
@@ -112,20 +171,10 @@ void CudnnRnn::do_build(const Shape& input_shape) {
   const std::uint64_t calls = dropout_.calls();
   dropout_ = ops::DropoutState(Graph::current().op_seeds(options_.seed));
   dropout_.set_calls(calls);
-  // Under a reusing scope another layer made the variable, and has its saveable.
-  if (!VariableScope::current_reuse()) {
-    saveable_ = make_cudnn_saveable(mode_, kernel_,
-                                    {.num_layers = spec.num_layers,
-                                     .num_units = spec.num_units,
-                                     .input_size = spec.input_size,
-                                     .input_mode = spec.input_mode,
-                                     .direction = spec.direction,
-                                     .scope = saveable_scope(),
-                                     .name = kernel_.name() + "_saveable",
-                                     .num_proj = spec.num_proj});
-    Graph::current().add_saveable(saveable_);
-  }
   spec_ = spec;
+  set_input_spec({.ndim = 3, .axes = {{-1, spec.input_size}}});
+  // Under a reusing scope another layer made the variable, and has its saveable.
+  if (!VariableScope::current_reuse()) create_saveable();
 }
 
 void CudnnRnn::check_inputs(const Tensor& inputs) const {
@@ -134,7 +183,7 @@ void CudnnRnn::check_inputs(const Tensor& inputs) const {
     throw ArgumentError(message("[", name(), "] incompatible layer input: found ndim=", rank,
                                 " with shape ", to_string(inputs.shape()), ", expected ndim=3"));
   }
-  if (spec_ && inputs.shape()[2] != spec_->input_size) {
+  if (spec_ && !fits({inputs.shape()[2]}, {spec_->input_size})) {
     throw ArgumentError(message("[", name(), "] incompatible layer input: axis -1 of shape ",
                                 to_string(inputs.shape()), ", expected axis -1 to have value ",
                                 spec_->input_size));
@@ -159,23 +208,100 @@ void CudnnRnn::check_state(const std::vector<Tensor>& state, std::int64_t batch,
   }
 }
 
+void CudnnRnn::check_lengths(const Shape& inputs, const RnnCallOptions& call) const {
+  if (!call.sequence_lengths) return;
+  const std::int64_t max_time = inputs[call.time_major ? 0 : 1];
+  const std::int64_t batch = inputs[call.time_major ? 1 : 0];
+  const std::vector<std::int32_t>& lengths = *call.sequence_lengths;
+  if (batch >= 0 && static_cast<std::int64_t>(lengths.size()) != batch) {
+    throw ArgumentError(message("[", name(), "] sequence_lengths has ", lengths.size(),
+                                " elements, expected ", batch, ", one a row of the batch"));
+  }
+  for (std::size_t row = 0; row < lengths.size(); ++row) {
+    if (lengths[row] >= 0 && (max_time < 0 || lengths[row] <= max_time)) continue;
+    throw ArgumentError(message("[", name(), "] sequence_lengths[", row, "] is ", lengths[row],
+                                ", expected 0 to ", max_time < 0 ? "max_time" : message(max_time)));
+  }
+}
+
+// `given` is the input, then the initial state if there is one.
+ops::RnnOutputs CudnnRnn::compute(const std::vector<Tensor>& given, const RnnCallOptions& call) {
+  ops::RnnInputs in{.x = given[0], .params = kernel_.read(), .call = name()};
+  if (given.size() > 1) in.h0 = given[1];
+  if (given.size() > 2) in.c0 = given[2];
+  in.sequence_lengths = call.sequence_lengths;
+  in.time_major = call.time_major;
+  in.training = call.training;
+  in.save = call.save;
+  in.every = call.every;
+  if (call.training && options_.dropout > 0.0) in.dropout = dropout_.next();
+  return ops::rnn(*spec_, in, &cache_);
+}
+
+RnnResult CudnnRnn::record(const std::vector<Tensor>& given, const RnnCallOptions& call) {
+  if (call.every) {
+    throw UnsupportedError(message("[", name(), "] every layer's outputs of a symbolic call, ",
+                                   "expected values: ask when there are some"));
+  }
+  const ReplayFunction run = [this, call](const std::vector<Tensor>& values, const Replay& replay) {
+    RnnCallOptions now = call;
+    now.training = replay.training.value_or(call.training);
+    check_state(std::vector<Tensor>(values.begin() + 1, values.end()),
+                values[0].shape()[call.time_major ? 1 : 0], call.time_major);
+    ops::RnnOutputs out = compute(values, now);
+    std::vector<Tensor> results{std::move(out.output), std::move(out.h)};
+    if (mode_ == RnnMode::kLstm) results.push_back(std::move(out.c));
+    return results;
+  };
+  std::vector<Tensor> made =
+      record_node(given, ops::rnn_specs(*spec_, given[0].shape(), call.time_major), run);
+  return {made[0], std::vector<Tensor>(made.begin() + 1, made.end())};
+}
+
 RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& initial_state,
                                const RnnCallOptions& call) {
   check_inputs(inputs);
-  ensure_built(inputs.shape());
   check_state(initial_state, inputs.shape()[call.time_major ? 1 : 0], call.time_major);
-  ops::RnnInputs given{.x = inputs, .params = kernel_.read()};
-  if (!initial_state.empty()) given.h0 = initial_state[0];
-  if (initial_state.size() == 2) given.c0 = initial_state[1];
-  given.sequence_lengths = call.sequence_lengths;
-  given.time_major = call.time_major;
-  given.training = call.training;
-  given.save = call.save;
-  if (call.training && options_.dropout > 0.0) given.dropout = dropout_.next();
-  ops::RnnOutputs result = ops::rnn(*spec_, given, &cache_);
-  RnnResult out{std::move(result.output), {std::move(result.h)}};
-  if (mode_ == RnnMode::kLstm) out.state.push_back(std::move(result.c));
-  return out;
+  check_lengths(inputs.shape(), call);
+  ensure_built(inputs.shape(), call.scope);
+  std::vector<Tensor> given{inputs};
+  given.insert(given.end(), initial_state.begin(), initial_state.end());
+  begin_call(given);
+  RnnResult result;
+  if (any_symbolic(given)) {
+    result = record(given, call);
+  } else {
+    ops::RnnOutputs out = compute(given, call);
+    result = {std::move(out.output),
+              {std::move(out.h)},
+              std::move(out.layer_outputs),
+              std::move(out.layer_cells)};
+    if (mode_ == RnnMode::kLstm) result.state.push_back(std::move(out.c));
+  }
+  if (activity_regularizer()) {
+    std::vector<Tensor> outputs{result.output};
+    outputs.insert(outputs.end(), result.state.begin(), result.state.end());
+    end_call(given, outputs);
+  }
+  return result;
+}
+
+CudnnRnnOptions CudnnRnn::get_config() const {
+  CudnnRnnOptions config = options_;
+  config.name = name();
+  config.trainable = trainable;
+  config.activity_regularizer = activity_regularizer();
+  return config;
+}
+
+std::shared_ptr<CudnnRnn> CudnnRnn::clone() const {
+  std::shared_ptr<CudnnRnn> copy = make_cudnn_rnn(mode_, options_);
+  copy->copy_layer(*this);
+  copy->spec_ = spec_;
+  copy->kernel_ = kernel_;
+  copy->saveable_ = saveable_;
+  copy->dropout_ = dropout_;
+  return copy;
 }
 
 CudnnLSTM::CudnnLSTM(CudnnRnnOptions options)

@@ -47,6 +47,7 @@ void Dense::do_build(const Shape& input_shape) {
   }
   kernel_ = add_weight("kernel", {input_shape.back(), options_.units},
                        variable_options(dtype(), options_.kernel_initializer, options_.seed));
+  set_input_spec({.axes = {{-1, input_shape.back()}}});
   if (!options_.use_bias) return;
   const Initializer zeros = constant_initializer(0.0);
   bias_ = add_weight(
@@ -56,18 +57,32 @@ void Dense::do_build(const Shape& input_shape) {
 }
 
 Tensor Dense::operator()(const Tensor& inputs) {
-  ensure_built(inputs.shape());
-  if (inputs.shape().empty() || inputs.shape().back() != kernel_.shape()[0]) {
-    throw ArgumentError(message("[", name(), "] incompatible layer input: axis -1 of shape ",
-                                to_string(inputs.shape()), ", expected axis -1 to have value ",
-                                kernel_.shape()[0]));
-  }
   if (inputs.dtype() != dtype()) {
     throw ArgumentError(message("[", name(), "] inputs are ", dtype_name(inputs.dtype()),
                                 ", expected ", dtype_name(dtype())));
   }
-  const Tensor bias = options_.use_bias ? bias_.read() : Tensor();
-  return activate(options_.activation, ops::dense(inputs, kernel_.read(), bias));
+  ensure_built(inputs.shape());
+  if (inputs.shape().empty() ||
+      (inputs.shape().back() >= 0 && inputs.shape().back() != kernel_.shape()[0])) {
+    throw ArgumentError(message("[", name(), "] incompatible layer input: axis -1 of shape ",
+                                to_string(inputs.shape()), ", expected axis -1 to have value ",
+                                kernel_.shape()[0]));
+  }
+  const auto run = [this](const std::vector<Tensor>& given, const Replay&) {
+    const Tensor bias = options_.use_bias ? bias_.read() : Tensor();
+    return std::vector{activate(options_.activation, ops::dense(given[0], kernel_.read(), bias))};
+  };
+  return run_call({inputs}, {{dtype(), compute_output_shape(inputs.shape())}}, run)[0];
+}
+
+Shape Dense::compute_output_shape(const Shape& input_shape) const {
+  if (input_shape.empty()) {
+    throw ArgumentError(message("[", name(), "] compute_output_shape of a scalar, expected at ",
+                                "least 1 dimension"));
+  }
+  Shape shape = input_shape;
+  shape.back() = options_.units;
+  return shape;
 }
 
 Embedding::Embedding(EmbeddingOptions options)
@@ -83,9 +98,18 @@ void Embedding::do_build(const Shape&) {
                            variable_options(dtype(), initializer, options_.seed));
 }
 
-Tensor Embedding::operator()(const ConstArrayView& indices) {
-  ensure_built(indices.shape);
-  return ops::embedding_lookup(embeddings_.read(), Tensor(indices));
+Tensor Embedding::operator()(const Tensor& indices) {
+  ensure_built(indices.shape());
+  const auto run = [this](const std::vector<Tensor>& given, const Replay&) {
+    return std::vector{ops::embedding_lookup(embeddings_.read(), given[0])};
+  };
+  return run_call({indices}, {{dtype(), compute_output_shape(indices.shape())}}, run)[0];
+}
+
+Shape Embedding::compute_output_shape(const Shape& input_shape) const {
+  Shape shape = input_shape;
+  shape.push_back(options_.dim);
+  return shape;
 }
 
 Dropout::Dropout(DropoutOptions options)
@@ -103,8 +127,11 @@ void Dropout::do_build(const Shape&) {
 
 Tensor Dropout::operator()(const Tensor& inputs, bool training) {
   ensure_built(inputs.shape());
-  if (!training || options_.rate == 0.0) return inputs;
-  return ops::dropout(inputs, options_.rate, dropout_.next());
+  const auto run = [this, training](const std::vector<Tensor>& given, const Replay& replay) {
+    const bool active = replay.training.value_or(training) && options_.rate > 0.0;
+    return std::vector{active ? ops::dropout(given[0], options_.rate, dropout_.next()) : given[0]};
+  };
+  return run_call({inputs}, {{inputs.dtype(), inputs.shape()}}, run)[0];
 }
 
 }  // namespace openrnn::layers

@@ -1,5 +1,6 @@
 #include "openrnn/ops_cudnn.h"
 #include "ops/support.h"
+#include "ops/symbolic/rnn.h"
 
 namespace openrnn::ops {
 namespace {
@@ -76,18 +77,16 @@ RnnOutputs run_function(const FunctionInputs& in, const CudnnFunctionOptions& op
 }  // namespace
 
 CudnnRnnModel::CudnnRnnModel(std::string call, RnnMode mode, const CudnnRnnOptions& options)
-    : call_(std::move(call)),
-      mode_(mode),
-      options_(options),
-      dropout_(Graph::current().op_seeds(options.seed)) {
+    : call_(std::move(call)), mode_(mode), options_(options), kept_(std::make_shared<Kept>()) {
   spec_of(mode, options);
+  kept_->dropout = DropoutState(Graph::current().op_seeds(options.seed));
 }
 
 RnnSpec CudnnRnnModel::spec_for(std::int64_t input_size) const {
   CudnnRnnOptions options = options_;
   options.input_size = input_size;
   RnnSpec spec = spec_of(mode_, options);
-  spec.seed = dropout_.seed();
+  spec.seed = kept_->dropout.seed();
   return spec;
 }
 
@@ -110,9 +109,12 @@ RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
   inputs.sequence_lengths = options.sequence_lengths;
   inputs.time_major = options.time_major;
   inputs.training = is_training;
-  if (is_training) inputs.dropout = dropout_.next();
   inputs.call = call_;
-  return rnn(spec_for(inputs.x.shape()[2]), inputs, &cache_);
+  const auto run = [spec = spec_for(inputs.x.shape()[2]), kept = kept_](RnnInputs given) {
+    if (given.training) given.dropout = kept->dropout.next();
+    return rnn(spec, given, &kept->cache);
+  };
+  return is_symbolic(inputs) ? defer_rnn(spec_for(inputs.x.shape()[2]), inputs, run) : run(inputs);
 }
 
 RnnOutputs cudnn_lstm(const Tensor& inputs, const Tensor& input_h, const Tensor& input_c,

@@ -1,5 +1,6 @@
 #include "openrnn/ops.h"
 #include "ops/support.h"
+#include "ops/symbolic/infer.h"
 
 namespace openrnn::ops {
 namespace {
@@ -22,11 +23,21 @@ DeviceArray run_convert(const DeviceArray& x, DType dtype) {
   return y;
 }
 
+using BinaryFunction = Tensor (*)(const Tensor&, const Tensor&);
+Tensor defer_binary(const char* call, const Tensor& a, const Tensor& b, BinaryFunction function) {
+  return defer_one(call, {a, b}, infer::same(call, a, b),
+                   [function](const std::vector<Tensor>& in) { return function(in[0], in[1]); });
+}
+
 bool reads_input(UnaryOp op) { return op == UnaryOp::kSquare || op == UnaryOp::kAbs; }
 bool reads_output(UnaryOp op) { return op != UnaryOp::kNegate && !reads_input(op); }
 
 Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
   require_floating(call, "x", x);
+  if (x.is_symbolic()) {
+    return defer_one(call, {x}, infer::like(call, x),
+                     [call, op](const std::vector<Tensor>& in) { return unary(call, op, in[0]); });
+  }
   DeviceArray y = make(x, x.dtype(), x.shape());
   const Device& device = y.device();
   device.unary(op, x.dtype(), y.size(), x.value().data(), y.mutable_data());
@@ -43,6 +54,7 @@ Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
+  if (any_symbolic(a, b)) return defer_binary("add", a, b, add);
   require_same("add", a, b);
   return record_one("add", {a, b}, run_binary(BinaryOp::kAdd, a.value(), b.value()),
                     [](const DeviceArray& dc) {
@@ -51,6 +63,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 Tensor subtract(const Tensor& a, const Tensor& b) {
+  if (any_symbolic(a, b)) return defer_binary("subtract", a, b, subtract);
   require_same("subtract", a, b);
   const bool want_b = b.tracked();
   return record_one("subtract", {a, b}, run_binary(BinaryOp::kSubtract, a.value(), b.value()),
@@ -60,6 +73,7 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
+  if (any_symbolic(a, b)) return defer_binary("multiply", a, b, multiply);
   require_same("multiply", a, b);
   const bool want_a = a.tracked(), want_b = b.tracked();
   return record_one("multiply", {a, b}, run_binary(BinaryOp::kMultiply, a.value(), b.value()),
@@ -72,6 +86,7 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
 }
 
 Tensor divide(const Tensor& a, const Tensor& b) {
+  if (any_symbolic(a, b)) return defer_binary("divide", a, b, divide);
   require_same("divide", a, b);
   const bool want_b = b.tracked();
   DeviceArray c = run_binary(BinaryOp::kDivide, a.value(), b.value());
@@ -93,6 +108,10 @@ Tensor add_n(const std::vector<Tensor>& terms) {
 }
 
 Tensor add_row(const Tensor& x, const Tensor& row) {
+  if (any_symbolic(x, row)) {
+    return defer_one("add_row", {x, row}, infer::add_row(x, row),
+                     [](const std::vector<Tensor>& in) { return add_row(in[0], in[1]); });
+  }
   require_floating("add_row", "x", x);
   require_same_kind("add_row", "row", x, row);
   const Matrix size = as_rows("add_row", "x", x);
@@ -117,6 +136,10 @@ Tensor add_row(const Tensor& x, const Tensor& row) {
 
 Tensor add_scalar(const Tensor& x, double term) {
   require_floating("add_scalar", "x", x);
+  if (x.is_symbolic()) {
+    return defer_one("add_scalar", {x}, infer::like("add_scalar", x),
+                     [term](const std::vector<Tensor>& in) { return add_scalar(in[0], term); });
+  }
   DeviceArray y = make(x, x.dtype(), x.shape());
   const Device& device = y.device();
   device.fill(y.dtype(), y.size(), term, y.dtype(), nullptr, y.mutable_data());
@@ -127,6 +150,10 @@ Tensor add_scalar(const Tensor& x, double term) {
 
 Tensor scale(const Tensor& x, double factor) {
   require_floating("scale", "x", x);
+  if (x.is_symbolic()) {
+    return defer_one("scale", {x}, infer::like("scale", x),
+                     [factor](const std::vector<Tensor>& in) { return scale(in[0], factor); });
+  }
   return record_one("scale", {x}, run_scale(factor, x.value()),
                     [factor](const DeviceArray& dy) { return std::vector{run_scale(factor, dy)}; });
 }
@@ -145,6 +172,10 @@ Tensor cast(const Tensor& x, DType dtype) {
     throw ArgumentError(
         message("[cast] dtype is ", dtype_name(dtype), ", expected a floating dtype"));
   }
+  if (x.is_symbolic()) {
+    return defer_one("cast", {x}, {dtype, x.shape()},
+                     [dtype](const std::vector<Tensor>& in) { return cast(in[0], dtype); });
+  }
   return record_one(
       "cast", {x}, run_convert(x.value(), dtype),
       [from = x.dtype()](const DeviceArray& dy) { return std::vector{run_convert(dy, from)}; });
@@ -154,6 +185,10 @@ Tensor dropout(const Tensor& x, double rate, DropoutKey key) {
   require_floating("dropout", "x", x);
   if (!(rate >= 0.0 && rate <= 1.0)) {
     throw ArgumentError(message("[dropout] rate is ", rate, ", expected 0 to 1"));
+  }
+  if (x.is_symbolic()) {
+    return defer_one("dropout", {x}, infer::like("dropout", x),
+                     [=](const std::vector<Tensor>& in) { return dropout(in[0], rate, key); });
   }
   const Matrix size = as_rows("dropout", "x", x);
   const auto masked = [=](const DeviceArray& from) {

@@ -3,6 +3,7 @@
 
 #include "openrnn/ops.h"
 #include "ops/support.h"
+#include "ops/symbolic/infer.h"
 
 namespace openrnn::ops {
 namespace {
@@ -71,6 +72,10 @@ struct CrossEntropy {
 }  // namespace
 
 Tensor softmax(const Tensor& logits) {
+  if (logits.is_symbolic()) {
+    return defer_one("softmax", {logits}, infer::like("softmax", logits),
+                     [](const std::vector<Tensor>& in) { return softmax(in[0]); });
+  }
   const Matrix size = checked_logits("softmax", logits);
   const DType dtype = logits.dtype(), wide = wide_dtype(dtype);
   DeviceArray y = make(logits, wide, logits.shape());
@@ -94,6 +99,12 @@ Tensor softmax(const Tensor& logits) {
 }
 
 Tensor softmax_cross_entropy_rows(const Tensor& logits, const Tensor& labels) {
+  if (any_symbolic(logits, labels)) {
+    return defer_one(
+        "softmax_cross_entropy_rows", {logits, labels},
+        infer::losses("softmax_cross_entropy_rows", logits, labels),
+        [](const std::vector<Tensor>& in) { return softmax_cross_entropy_rows(in[0], in[1]); });
+  }
   CrossEntropy result(logits, labels);
   const DeviceArray losses = std::move(result.losses);
   return record_one("softmax_cross_entropy_rows", {logits}, losses,
@@ -103,6 +114,13 @@ Tensor softmax_cross_entropy_rows(const Tensor& logits, const Tensor& labels) {
 }
 
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels) {
+  if (any_symbolic(logits, labels)) {
+    TensorSpec spec = infer::losses("softmax_cross_entropy", logits, labels);
+    spec.shape.clear();
+    return defer_one(
+        "softmax_cross_entropy", {logits, labels}, std::move(spec),
+        [](const std::vector<Tensor>& in) { return softmax_cross_entropy(in[0], in[1]); });
+  }
   CrossEntropy result(logits, labels);
   const Array host = labels.to_host();
   const std::span<const std::int32_t> values = host.as<std::int32_t>();
@@ -123,7 +141,7 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels) {
 }
 
 Tensor mean_squared_error(const Tensor& a, const Tensor& b) {
-  require_same("mean_squared_error", a, b);
+  if (!any_symbolic(a, b)) require_same("mean_squared_error", a, b);
   // In float16 the square of a modest difference would overflow.
   const Tensor difference = subtract(a, b);
   return reduce_mean(square(cast(difference, wide_dtype(a.dtype()))));

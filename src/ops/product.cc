@@ -1,5 +1,6 @@
 #include "openrnn/ops.h"
 #include "ops/support.h"
+#include "ops/symbolic/infer.h"
 
 namespace openrnn::ops {
 namespace {
@@ -92,6 +93,11 @@ DeviceArray bias_gradient(const Sizes& size, const DeviceArray& dy) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  if (any_symbolic(a, b)) {
+    return defer_one(
+        "matmul", {a, b}, infer::matmul(a, b, options.transpose_a, options.transpose_b),
+        [options](const std::vector<Tensor>& in) { return matmul(in[0], in[1], options); });
+  }
   require_matrix("a", a);
   require_matrix("b", b);
   require_same_kind("matmul", "b", a, b);
@@ -122,6 +128,10 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
 }
 
 Tensor dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
+  if (any_symbolic(x, kernel, bias)) {
+    return defer_one("dense", {x, kernel, bias}, infer::dense(x, kernel, bias),
+                     [](const std::vector<Tensor>& in) { return dense(in[0], in[1], in[2]); });
+  }
   check_dense(x, kernel, bias);
   const Matrix rows = as_rows("dense", "x", x);
   const Sizes size{rows.rows, kernel.shape()[1], rows.cols};

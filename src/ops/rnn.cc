@@ -1,3 +1,5 @@
+#include "ops/symbolic/rnn.h"
+
 #include "openrnn/ops_rnn.h"
 #include "openrnn/runtime.h"
 #include "ops/support.h"
@@ -165,6 +167,10 @@ struct LayerArrays {
 }  // namespace
 
 RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
+  if (is_symbolic(in)) {
+    return defer_rnn(spec, in,
+                     [spec](const RnnInputs& given) { return rnn(spec, given, nullptr); });
+  }
   check_inputs(spec, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
   const bool may_save = in.training || in.save;

@@ -2,6 +2,7 @@
 
 #include "openrnn/ops.h"
 #include "ops/support.h"
+#include "ops/symbolic/infer.h"
 
 namespace openrnn::ops {
 namespace {
@@ -100,6 +101,10 @@ void require_two_leading(const char* call, const Tensor& x) {
 
 Tensor transpose_leading(const Tensor& x) {
   require_two_leading("transpose_leading", x);
+  if (x.is_symbolic()) {
+    return defer_one("transpose_leading", {x}, infer::transpose_leading(x),
+                     [](const std::vector<Tensor>& in) { return transpose_leading(in[0]); });
+  }
   return record_one("transpose_leading", {x}, swapped(x.value()),
                     [](const DeviceArray& dy) { return std::vector{swapped(dy)}; });
 }
@@ -107,6 +112,12 @@ Tensor transpose_leading(const Tensor& x) {
 Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& lengths,
                         bool time_major) {
   require_two_leading("reverse_sequence", x);
+  if (x.is_symbolic()) {
+    return defer_one("reverse_sequence", {x}, infer::like("reverse_sequence", x),
+                     [=](const std::vector<Tensor>& in) {
+                       return reverse_sequence(in[0], lengths, time_major);
+                     });
+  }
   const std::int64_t max_time = x.shape()[time_major ? 0 : 1];
   const std::int64_t batch = x.shape()[time_major ? 1 : 0];
   if (!lengths.empty()) check_lengths(lengths, max_time, batch);
@@ -123,6 +134,11 @@ Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& length
 }
 
 Tensor select_rows(const std::vector<bool>& choose, const Tensor& a, const Tensor& b) {
+  if (any_symbolic(a, b)) {
+    return defer_one(
+        "select_rows", {a, b}, infer::same("select_rows", a, b),
+        [choose](const std::vector<Tensor>& in) { return select_rows(choose, in[0], in[1]); });
+  }
   require_same("select_rows", a, b);
   if (a.shape().empty() || a.shape()[0] != static_cast<std::int64_t>(choose.size())) {
     throw ArgumentError(message("[select_rows] a has shape ", to_string(a.shape()), ", expected ",
@@ -142,6 +158,12 @@ Tensor select_rows(const std::vector<bool>& choose, const Tensor& a, const Tenso
 
 Tensor embedding_lookup(const Tensor& table, const Tensor& indices) {
   require_floating("embedding_lookup", "table", table);
+  if (any_symbolic(table, indices)) {
+    const std::int64_t width = table.shape().size() == 2 ? table.shape()[1] : -1;
+    return defer_one("embedding_lookup", {table, indices},
+                     infer::lookup("embedding_lookup", table.dtype(), indices, width),
+                     [](const std::vector<Tensor>& in) { return embedding_lookup(in[0], in[1]); });
+  }
   if (table.shape().size() != 2) {
     throw ArgumentError(message("[embedding_lookup] table has shape ", to_string(table.shape()),
                                 ", expected 2 dimensions"));
@@ -165,6 +187,10 @@ Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) {
   if (depth < 1 || !is_floating(dtype)) {
     throw ArgumentError(message("[one_hot] depth is ", depth, " and dtype ", dtype_name(dtype),
                                 ", expected at least 1 and a floating dtype"));
+  }
+  if (indices.is_symbolic()) {
+    return defer_one("one_hot", {indices}, infer::lookup("one_hot", dtype, indices, depth),
+                     [=](const std::vector<Tensor>& in) { return one_hot(in[0], depth, dtype); });
   }
   require_indices("one_hot", "indices", indices, std::numeric_limits<std::int32_t>::min(), depth);
   Shape shape = indices.shape();

@@ -2,6 +2,7 @@
 
 #include "openrnn/ops.h"
 #include "ops/support.h"
+#include "ops/symbolic/infer.h"
 
 namespace openrnn::ops {
 namespace {
@@ -95,6 +96,10 @@ void check_parts(const std::vector<Tensor>& parts, std::size_t axis) {
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
   if (x.empty()) throw ArgumentError("[reshape] x is empty, expected a tensor");
+  if (x.is_symbolic()) {
+    return defer_one("reshape", {x}, infer::reshape(x, shape),
+                     [shape](const std::vector<Tensor>& in) { return reshape(in[0], shape); });
+  }
   return record_one(
       "reshape", {x}, x.value().reshaped(resolved(x, shape)),
       [from = x.shape()](const DeviceArray& dy) { return std::vector{dy.reshaped(from)}; });
@@ -102,6 +107,10 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 
 Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
   if (parts.empty()) throw ArgumentError("[concat] no parts, expected at least one");
+  if (any_symbolic(parts)) {
+    return defer_one("concat", parts, infer::concat(parts, axis),
+                     [axis](const std::vector<Tensor>& in) { return concat(in, axis); });
+  }
   require_floating("concat", "parts[0]", parts[0]);
   const std::size_t along = checked_axis("concat", axis, parts[0].shape().size());
   check_parts(parts, along);
@@ -127,6 +136,11 @@ Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
                           const std::vector<std::int64_t>& sizes) {
+  if (x.is_symbolic()) {
+    return defer(
+        "split", {x}, infer::split(x, axis, sizes),
+        [=](const std::vector<Tensor>& in, const Replay&) { return split(in[0], axis, sizes); });
+  }
   require_floating("split", "x", x);
   const std::size_t along = checked_axis("split", axis, x.shape().size());
   std::int64_t total = 0;
@@ -157,6 +171,10 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
 }
 
 Tensor slice(const Tensor& x, const SliceRange& range) {
+  if (x.is_symbolic()) {
+    return defer_one("slice", {x}, infer::slice(x, range.axis, range.begin, range.size),
+                     [range](const std::vector<Tensor>& in) { return slice(in[0], range); });
+  }
   require_floating("slice", "x", x);
   const std::size_t along = checked_axis("slice", range.axis, x.shape().size());
   const std::int64_t steps = x.shape()[along];
@@ -174,6 +192,13 @@ Tensor slice(const Tensor& x, const SliceRange& range) {
 
 Tensor stack(const std::vector<Tensor>& parts) {
   if (parts.empty()) throw ArgumentError("[stack] no parts, expected at least one");
+  if (any_symbolic(parts)) {
+    TensorSpec spec = infer::like("stack", parts[0]);
+    for (const Tensor& part : parts) spec.shape = infer::same("stack", parts[0], part).shape;
+    spec.shape.insert(spec.shape.begin(), static_cast<std::int64_t>(parts.size()));
+    return defer_one("stack", parts, std::move(spec),
+                     [](const std::vector<Tensor>& in) { return stack(in); });
+  }
   std::vector<Tensor> rows;
   for (const Tensor& part : parts) {
     Shape shape = part.shape();
@@ -186,6 +211,10 @@ Tensor stack(const std::vector<Tensor>& parts) {
 std::vector<Tensor> unstack(const Tensor& x) {
   require_floating("unstack", "x", x);
   checked_axis("unstack", 0, x.shape().size());
+  if (x.shape()[0] < 0) {
+    throw ArgumentError(message("[unstack] x has shape ", to_string(x.shape()),
+                                ", expected a leading dimension that is known"));
+  }
   std::vector<Tensor> parts =
       split(x, 0, std::vector<std::int64_t>(static_cast<std::size_t>(x.shape()[0]), 1));
   const Shape shape(x.shape().begin() + 1, x.shape().end());

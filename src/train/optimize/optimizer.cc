@@ -172,6 +172,10 @@ void Optimizer::update_one(Kept& kept, const DeviceArray& gradient) {
     kept.variable.assign(converted(kept.master.read().value(), DType::kFloat16));
     kept.written_version = kept.variable.version();
   }
+  // A float16 variable's master follows at the next step, as after any other write.
+  if (const auto& constraint = kept.variable.constraint()) {
+    kept.variable.assign(constraint(kept.variable.read()).value());
+  }
 }
 
 void Optimizer::apply_gradients(const std::vector<DeviceArray>& gradients,

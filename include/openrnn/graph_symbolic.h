@@ -1,0 +1,94 @@
+// Symbolic tensors: what a network will compute, recorded before there are values.
+#pragma once
+
+#include "openrnn/graph.h"
+
+namespace openrnn {
+
+class Layer;
+
+/// Dtype and shape of a tensor; -1 is a dimension that is not known yet.
+struct TensorSpec {
+  DType dtype = DType::kFloat32;
+  Shape shape = {};
+};
+
+/// What a replay of recorded calls is told.
+struct Replay {
+  /// Unset: as each call was recorded.
+  std::optional<bool> training = {};
+};
+using ReplayFunction =
+    std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Replay& replay)>;
+
+/// Names a layer that may be gone.
+struct LayerHandle {
+  Layer* layer = nullptr;
+};
+
+/// One operation or layer call on symbolic tensors; of a layer, it is what TensorFlow calls a node.
+struct SymbolicCall {
+  std::string op;  // 'Input', 'ReadVariable', or the name of the operation or layer
+  std::vector<Tensor> inputs = {};
+  std::vector<TensorSpec> outputs = {};
+  /// Computes the outputs from values of the inputs; empty for an Input.
+  ReplayFunction run = {};
+  /// Null for an operation.
+  std::shared_ptr<const LayerHandle> layer = {};
+  /// Of a ReadVariable.
+  Variable variable = {};
+  Graph* graph = nullptr;
+};
+
+/// One output of a call. Equal call and index: the same tensor.
+struct Symbol {
+  std::shared_ptr<const SymbolicCall> call;
+  std::size_t index = 0;
+  /// Keeps the call's layer alive, if std::make_shared made it.
+  std::shared_ptr<const Layer> owner = {};
+};
+
+/// A tensor whose value a Model is given when it is called. Throws: ArgumentError for a dimension
+/// below -1.
+OPENRNN_API Tensor Input(Shape shape, DType dtype = DType::kFloat32, const std::string& name = "");
+
+/// Whether one of the tensors is symbolic, so that an operation on them must be.
+template <class... Tensors>
+bool any_symbolic(const Tensors&... tensors) {
+  return (tensors.is_symbolic() || ...);
+}
+OPENRNN_API bool any_symbolic(const std::vector<Tensor>& tensors);
+
+/// Whether both are the same symbolic tensor, or share one value.
+OPENRNN_API bool same_tensor(const Tensor& a, const Tensor& b);
+/// Whether `tensor` is one of `sources` or is computed from one; symbolic history only.
+OPENRNN_API bool depends_on(const Tensor& tensor, const std::vector<Tensor>& sources);
+
+/// Records an operation: its outputs as symbolic tensors. A variable's read among the inputs is
+/// read anew at each replay.
+OPENRNN_API std::vector<Tensor> defer(std::string op, const std::vector<Tensor>& inputs,
+                                      std::vector<TensorSpec> outputs, ReplayFunction run);
+
+/// Values of symbolic tensors, each recorded call run once.
+class OPENRNN_API SymbolicValues {
+ public:
+  explicit SymbolicValues(Replay replay = {}) : replay_(replay) {}
+  /// Gives a symbolic tensor its value. Throws: ArgumentError for a dtype or shape that its spec
+  /// does not allow.
+  void set(const Tensor& symbolic, const Tensor& value);
+  /// Throws: ArgumentError naming an Input that has no value.
+  Tensor get(const Tensor& tensor);
+
+ private:
+  void run(const SymbolicCall& call);
+  const Tensor* known(const Symbol& symbol) const;
+  Replay replay_;
+  std::vector<Tensor> sources_;  // those that were set
+  std::map<const SymbolicCall*, std::vector<Tensor>> values_;
+};
+
+/// The calls that lead to `targets`, inputs before what they feed; stops at `sources`.
+OPENRNN_API std::vector<std::shared_ptr<const SymbolicCall>> calls_between(
+    const std::vector<Tensor>& sources, const std::vector<Tensor>& targets);
+
+}  // namespace openrnn

@@ -1,0 +1,115 @@
+#include "base/message.h"
+#include "graph/graph_state.h"
+#include "graph/scope_stack.h"
+#include "openrnn/graph_layer.h"
+
+namespace openrnn {
+namespace {
+
+// The last word of a scope's name.
+std::string last_part(const std::string& scope) { return scope.substr(scope.rfind('/') + 1); }
+
+}  // namespace
+
+Layer::Layer(std::string name, std::string default_name, DType dtype)
+    : name_(name.empty() ? std::move(default_name) : name),
+      named_(!name.empty()),
+      dtype_(dtype),
+      handle_(std::make_shared<LayerHandle>(LayerHandle{this})) {}
+
+Layer::~Layer() { handle_->layer = nullptr; }
+
+const std::string& Layer::scope_name() const {
+  if (!graph_) {
+    throw ArgumentError(message("[scope_name] the layer '", name_,
+                                "' has no scope yet, expected a build or a call before"));
+  }
+  return scope_name_;
+}
+
+Graph& Layer::graph() const {
+  if (!graph_) {
+    throw ArgumentError(message("[graph] the layer '", name_,
+                                "' has no graph yet, expected a build or a call before"));
+  }
+  return *graph_;
+}
+
+void Layer::open_scope(const std::string& scope) {
+  if (graph_) return;
+  const std::string outer = VariableScope::current_name();
+  const std::string own = scope.empty() ? Graph::current().unique_name(outer, name_) : scope;
+  scope_name_ = graph::join_scope(outer, own);
+  if (!named_) name_ = last_part(scope_name_);
+  graph_ = &Graph::current();
+}
+
+void Layer::build_in(const Shape& input_shape, const std::string& saveable_scope) {
+  saveable_scope_ = saveable_scope;
+  const graph::ReopenedScope scope(scope_name_, VariableScope::current_reuse());
+  do_build(input_shape);
+  built_ = true;
+}
+
+void Layer::build_or_undo(const Shape& input_shape, const std::string& scope, bool explicit_build) {
+  if (built_) return;
+  graph::Rollback rollback(Graph::current());
+  const std::string name_before = name_;
+  const bool opened_before = graph_ != nullptr;
+  const std::size_t weights_before = weights_.size(), losses_before = losses_.size();
+  const std::string around = VariableScope::current_name();
+  try {
+    open_scope(scope);
+    build_in(input_shape, explicit_build ? around : scope_name_);
+  } catch (...) {
+    weights_.resize(weights_before);
+    losses_.resize(losses_before);
+    input_spec_.reset();
+    if (!opened_before) {
+      name_ = name_before;
+      scope_name_.clear();
+      graph_ = nullptr;
+    }
+    throw;
+  }
+  rollback.keep();
+}
+
+void Layer::build(const Shape& input_shape) { build_or_undo(input_shape, "", true); }
+
+void Layer::ensure_built(const Shape& input_shape, const std::string& scope) {
+  build_or_undo(input_shape, scope, false);
+}
+
+Shape Layer::compute_output_shape(const Shape& input_shape) const {
+  throw UnsupportedError(message("[compute_output_shape] the layer '", name_,
+                                 "' does not say what it makes of ", to_string(input_shape)));
+}
+
+Tensor Layer::compute_mask(const Tensor&, const Tensor& mask) const {
+  if (mask.empty()) return {};
+  throw TypeError(message("[compute_mask] the layer '", name_,
+                          "' was given a mask, expected none: it does not support masking"));
+}
+
+void Layer::copy_layer(const Layer& other) {
+  trainable = other.trainable;
+  stateful = other.stateful;
+  name_ = other.name_;
+  scope_name_ = other.scope_name_;
+  saveable_scope_ = other.saveable_scope_;
+  named_ = other.named_;
+  dtype_ = other.dtype_;
+  built_ = other.built_;
+  losses_published_ = false;
+  graph_ = other.graph_;
+  input_spec_ = other.input_spec_;
+  weights_ = other.weights_;
+  activity_regularizer_ = other.activity_regularizer_;
+  losses_ = other.losses_;
+  updates_ = other.updates_;
+  inbound_nodes_ = other.inbound_nodes_;
+  outbound_nodes_ = other.outbound_nodes_;
+}
+
+}  // namespace openrnn

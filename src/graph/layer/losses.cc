@@ -1,0 +1,113 @@
+// Losses and updates of a layer.
+#include <algorithm>
+
+#include "base/message.h"
+#include "openrnn/graph_layer.h"
+
+namespace openrnn {
+namespace {
+
+bool any_same(const Tensor& tensor, const std::vector<Tensor>& others) {
+  return std::any_of(others.begin(), others.end(),
+                     [&](const Tensor& other) { return same_tensor(tensor, other); });
+}
+
+// Whether something that was added for `inputs` depends on one of `sources`.
+bool reachable(const std::vector<Tensor>& inputs, const std::vector<Tensor>& sources) {
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) {
+    return any_same(input, sources) || depends_on(input, sources);
+  });
+}
+
+}  // namespace
+
+void Layer::set_activity_regularizer(Regularizer regularizer) {
+  activity_regularizer_ = std::move(regularizer);
+}
+
+void Layer::add_loss(std::function<Tensor()> loss) {
+  if (!loss) throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
+  Graph::current().add_regularization_loss(loss);
+  losses_.push_back({.compute = std::move(loss)});
+}
+
+void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
+  if (loss.empty())
+    throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
+  const bool of_call = !inputs.empty() && !loss.is_symbolic();
+  losses_.push_back({.value = loss, .inputs = inputs, .of_call = of_call});
+  if (!of_call) {
+    Graph::current().add_regularization_loss([loss] { return loss; });
+  } else if (!losses_published_) {
+    // One entry a layer: the losses of a call are other ones at each call.
+    Graph::current().add_regularization_losses(
+        [handle = std::shared_ptr<const LayerHandle>(handle_)] {
+          return handle->layer ? handle->layer->call_losses() : std::vector<Tensor>{};
+        });
+    losses_published_ = true;
+  }
+}
+
+std::vector<Tensor> Layer::call_losses() const {
+  std::vector<Tensor> values;
+  for (const Loss& loss : losses_) {
+    if (loss.of_call) values.push_back(loss.value);
+  }
+  return values;
+}
+
+std::vector<Tensor> Layer::losses() const {
+  std::vector<Tensor> values;
+  for (const Loss& loss : losses_) values.push_back(loss.now());
+  return values;
+}
+
+std::vector<Tensor> Layer::get_losses_for(const std::vector<Tensor>& inputs) const {
+  std::vector<Tensor> values;
+  for (const Loss& loss : losses_) {
+    const bool wanted = inputs.empty() ? loss.inputs.empty() : reachable(loss.inputs, inputs);
+    if (wanted) values.push_back(loss.now());
+  }
+  return values;
+}
+
+void Layer::add_update(UpdateFunction update, const std::vector<Tensor>& inputs) {
+  if (!update) throw ArgumentError("[add_update] update is empty, expected a function");
+  updates_.push_back({std::make_shared<const UpdateFunction>(std::move(update)), inputs});
+}
+
+std::vector<UpdateFunction> Layer::updates() const {
+  std::vector<UpdateFunction> functions;
+  if (!trainable && !stateful) return functions;
+  for (const Update& update : updates_) functions.push_back(*update.function);
+  return functions;
+}
+
+std::vector<UpdateFunction> Layer::get_updates_for(const std::vector<Tensor>& inputs) const {
+  std::vector<UpdateFunction> functions;
+  if (!trainable && !stateful) return functions;
+  for (const Update& update : updates_) {
+    const bool wanted = inputs.empty() ? update.inputs.empty() : reachable(update.inputs, inputs);
+    if (wanted) functions.push_back(*update.function);
+  }
+  return functions;
+}
+
+void Layer::begin_call(const std::vector<Tensor>& inputs) {
+  for (const Tensor& input : inputs) {
+    if (input.is_symbolic() && graph_ && input.symbol()->call->graph != graph_) {
+      throw ArgumentError(message("[", name_, "] an input belongs to another graph, expected that ",
+                                  "of the layer"));
+    }
+  }
+  std::erase_if(losses_, [](const Loss& loss) { return loss.of_call; });
+  if (!trainable && !stateful) return;
+  for (const Update& update : updates_) Graph::current().add_update(update.function);
+}
+
+void Layer::end_call(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+  if (!activity_regularizer_) return;
+  for (const Tensor& output : outputs) add_loss(activity_regularizer_(output), inputs);
+}
+
+}  // namespace openrnn

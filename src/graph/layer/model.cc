@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/message.h"
+#include "openrnn/graph_layer.h"
+
+namespace openrnn {
+namespace {
+
+void check_symbolic(const char* what, const std::vector<Tensor>& tensors) {
+  if (tensors.empty()) {
+    throw ArgumentError(message("[Model] no ", what, ", expected at least one symbolic tensor"));
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].is_symbolic()) continue;
+    throw ArgumentError(message("[Model] ", what, "[", i,
+                                "] is not symbolic, expected an Input or what descends from one"));
+  }
+}
+
+bool has_all_inputs(const std::vector<Tensor>& inputs, const Tensor& target) {
+  const auto calls = calls_between(inputs, {target});
+  return std::all_of(calls.begin(), calls.end(), [](const auto& call) { return bool(call->run); });
+}
+
+}  // namespace
+
+Model::Model(std::vector<Tensor> inputs, std::vector<Tensor> outputs, std::string name)
+    : Layer(std::move(name), "model", DType::kFloat32),
+      inputs_(std::move(inputs)),
+      outputs_(std::move(outputs)) {
+  check_symbolic("inputs", inputs_);
+  check_symbolic("outputs", outputs_);
+  calls_ = calls_between(inputs_, outputs_);
+  for (const auto& call : calls_) {
+    if (call->run) continue;
+    throw ArgumentError(message("[Model] an output depends on the Input '", call->op, "' of shape ",
+                                to_string(call->outputs[0].shape),
+                                ", expected it among the inputs"));
+  }
+  build({});
+}
+
+std::vector<Layer*> Model::layers() const {
+  std::vector<Layer*> layers;
+  for (const auto& call : calls_) {
+    Layer* const layer = call->layer ? call->layer->layer : nullptr;
+    if (layer && std::find(layers.begin(), layers.end(), layer) == layers.end()) {
+      layers.push_back(layer);
+    }
+  }
+  return layers;
+}
+
+std::vector<Variable> Model::all_weights() const {
+  std::vector<Variable> all;
+  const auto add = [&](const Variable& variable) {
+    if (std::none_of(all.begin(), all.end(),
+                     [&](const Variable& known) { return known.same_as(variable); })) {
+      all.push_back(variable);
+    }
+  };
+  for (const auto& call : calls_) {
+    if (!call->variable.empty()) add(call->variable);
+    if (!call->layer || !call->layer->layer) continue;
+    for (const Variable& variable : call->layer->layer->all_weights()) add(variable);
+  }
+  return all;
+}
+
+std::vector<Tensor> Model::symbolic_losses() const {
+  std::vector<Tensor> found;
+  for (const Layer* layer : layers()) {
+    for (const Loss& loss : layer->losses_) {
+      if (loss.value.is_symbolic() && has_all_inputs(inputs_, loss.value)) {
+        found.push_back(loss.value);
+      }
+    }
+  }
+  return found;
+}
+
+std::vector<Tensor> Model::operator()(const std::vector<Tensor>& values,
+                                      std::optional<bool> training) {
+  if (values.size() != inputs_.size()) {
+    throw ArgumentError(
+        message("[", name(), "] ", values.size(), " inputs, expected ", inputs_.size()));
+  }
+  begin_call(values);
+  SymbolicValues computed(Replay{training});
+  for (std::size_t i = 0; i < values.size(); ++i) computed.set(inputs_[i], values[i]);
+  std::vector<Tensor> results;
+  for (const Tensor& output : outputs_) results.push_back(computed.get(output));
+  std::vector<Tensor> losses;
+  for (const Tensor& loss : symbolic_losses()) losses.push_back(computed.get(loss));
+  call_losses_ = std::move(losses);
+  called_ = true;
+  end_call(values, results);
+  return results;
+}
+
+std::vector<Tensor> Model::losses() const {
+  std::vector<Tensor> all = Layer::losses();
+  for (const Layer* layer : layers()) {
+    for (const Loss& loss : layer->losses_) {
+      if (!loss.value.is_symbolic()) all.push_back(loss.now());
+    }
+  }
+  for (const Tensor& loss : called_ ? call_losses_ : symbolic_losses()) all.push_back(loss);
+  return all;
+}
+
+std::vector<UpdateFunction> Model::updates() const {
+  std::vector<UpdateFunction> all = Layer::updates();
+  for (const Layer* layer : layers()) {
+    for (UpdateFunction& update : layer->updates()) all.push_back(std::move(update));
+  }
+  return all;
+}
+
+}  // namespace openrnn

@@ -1,0 +1,161 @@
+// The calls of a layer on symbolic tensors.
+#include <algorithm>
+
+#include "base/message.h"
+#include "openrnn/graph_layer.h"
+
+namespace openrnn {
+namespace {
+
+std::vector<Tensor> outputs_of(const std::shared_ptr<const SymbolicCall>& call,
+                               const std::shared_ptr<const Layer>& owner) {
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < call->outputs.size(); ++i) {
+    outputs.emplace_back(std::make_shared<const Symbol>(Symbol{call, i, owner}));
+  }
+  return outputs;
+}
+
+std::vector<Shape> shapes_of(const std::vector<Tensor>& tensors) {
+  std::vector<Shape> shapes;
+  for (const Tensor& tensor : tensors) shapes.push_back(tensor.shape());
+  return shapes;
+}
+
+std::vector<Shape> shapes_of(const std::vector<TensorSpec>& specs) {
+  std::vector<Shape> shapes;
+  for (const TensorSpec& spec : specs) shapes.push_back(spec.shape);
+  return shapes;
+}
+
+}  // namespace
+
+std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
+                                       std::vector<TensorSpec> outputs, ReplayFunction run) {
+  const std::shared_ptr<const LayerHandle> handle = handle_;
+  const ReplayFunction guarded = [handle, name = name_, run = std::move(run)](
+                                     const std::vector<Tensor>& values, const Replay& replay) {
+    if (!handle->layer) {
+      throw StateError(message("[Model] the layer '", name,
+                               "' is gone, expected it to outlive the tensors that it made (one "
+                               "made by std::make_shared does)"));
+    }
+    std::vector<Tensor> results = run(values, replay);
+    if (!any_symbolic(values)) return results;
+    // A replay on symbolic tensors: what `run` made says the shapes, the call stays a node.
+    std::vector<TensorSpec> specs;
+    for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
+    return handle->layer->record_node(values, std::move(specs), run);
+  };
+  const std::vector<Tensor> made = defer(name_, inputs, std::move(outputs), guarded);
+  // defer knows no layers: the call gets its own here, before anybody else sees it.
+  auto call = std::make_shared<SymbolicCall>(*made.front().symbol()->call);
+  call->layer = handle;
+  inbound_nodes_.push_back(call);
+  for (const Tensor& input : call->inputs) {
+    if (!input.is_symbolic() || !input.symbol()->call->layer) continue;
+    Layer* const source = input.symbol()->call->layer->layer;
+    if (source) source->outbound_nodes_.push_back(call);
+  }
+  return outputs_of(call, weak_from_this().lock());
+}
+
+std::vector<Tensor> Layer::run_call(const std::vector<Tensor>& inputs,
+                                    const std::vector<TensorSpec>& outputs,
+                                    const ReplayFunction& run) {
+  begin_call(inputs);
+  std::vector<Tensor> results =
+      any_symbolic(inputs) ? record_node(inputs, outputs, run) : run(inputs, Replay{});
+  end_call(inputs, results);
+  return results;
+}
+
+Layer::NodeList Layer::outbound_nodes() const {
+  NodeList nodes;
+  for (const auto& weak : outbound_nodes_) {
+    const auto node = weak.lock();
+    // A call that takes two outputs of this layer is one node.
+    if (node && std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+void Layer::require_node(const char* what) const {
+  if (!inbound_nodes_.empty()) return;
+  throw NotConnectedError(message("[", what, "] the layer '", name_,
+                                  "' is not connected: it has no inbound nodes as it has never ",
+                                  "been called on a symbolic tensor, expected a call on an Input"));
+}
+
+const SymbolicCall& Layer::node_at(const char* call, std::int64_t index) const {
+  if (inbound_nodes_.empty()) {
+    throw StateError(message("[", call, "] the layer '", name_,
+                             "' has never been called on a symbolic tensor and has no node, "
+                             "expected a call on an Input before"));
+  }
+  const auto count = static_cast<std::int64_t>(inbound_nodes_.size());
+  if (index < 0 || index >= count) {
+    throw ArgumentError(message("[", call, "] node_index is ", index, ", expected 0 to ", count - 1,
+                                " as the layer '", name_, "' has ", count, " inbound nodes"));
+  }
+  return *inbound_nodes_[static_cast<std::size_t>(index)];
+}
+
+std::vector<Tensor> Layer::input() const { return require_node("input"), get_input_at(0); }
+std::vector<Tensor> Layer::output() const { return require_node("output"), get_output_at(0); }
+
+std::vector<Tensor> Layer::get_input_at(std::int64_t node_index) const {
+  return node_at("get_input_at", node_index).inputs;
+}
+
+std::vector<Tensor> Layer::get_output_at(std::int64_t node_index) const {
+  node_at("get_output_at", node_index);
+  // Nodes hold no outputs, which own the layer: that would be a circle.
+  const auto owner = std::const_pointer_cast<const Layer>(weak_from_this().lock());
+  return outputs_of(inbound_nodes_[static_cast<std::size_t>(node_index)], owner);
+}
+
+std::vector<Shape> Layer::get_input_shape_at(std::int64_t node_index) const {
+  return shapes_of(node_at("get_input_shape_at", node_index).inputs);
+}
+
+std::vector<Shape> Layer::get_output_shape_at(std::int64_t node_index) const {
+  return shapes_of(node_at("get_output_shape_at", node_index).outputs);
+}
+
+std::vector<Shape> Layer::input_shape() const {
+  require_node("input_shape");
+  std::vector<Shape> shapes = shapes_of(inbound_nodes_[0]->inputs);
+  for (const auto& node : inbound_nodes_) {
+    if (shapes_of(node->inputs) == shapes) continue;
+    throw NotConnectedError(message("[input_shape] the layer '", name_, "' has ",
+                                    inbound_nodes_.size(), " inbound nodes of different input ",
+                                    "shapes, expected one; ask get_input_shape_at(node_index)"));
+  }
+  return shapes;
+}
+
+std::vector<Shape> Layer::output_shape() const {
+  require_node("output_shape");
+  std::vector<Shape> shapes = shapes_of(inbound_nodes_[0]->outputs);
+  for (const auto& node : inbound_nodes_) {
+    if (shapes_of(node->outputs) == shapes) continue;
+    throw NotConnectedError(message("[output_shape] the layer '", name_, "' has ",
+                                    inbound_nodes_.size(), " inbound nodes of different output ",
+                                    "shapes, expected one; ask get_output_shape_at(node_index)"));
+  }
+  return shapes;
+}
+
+Tensor Layer::input_mask() const { return require_node("input_mask"), Tensor(); }
+Tensor Layer::output_mask() const { return require_node("output_mask"), Tensor(); }
+
+Tensor Layer::get_input_mask_at(std::int64_t node_index) const {
+  return node_at("get_input_mask_at", node_index), Tensor();
+}
+
+Tensor Layer::get_output_mask_at(std::int64_t node_index) const {
+  return node_at("get_output_mask_at", node_index), Tensor();
+}
+
+}  // namespace openrnn

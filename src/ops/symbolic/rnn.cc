@@ -1,0 +1,86 @@
+#include "ops/symbolic/rnn.h"
+
+#include "ops/support.h"
+
+namespace openrnn::ops {
+namespace {
+
+void require_fit(const RnnSpec& spec, const RnnInputs& in, std::string_view name,
+                 const Tensor& given, const TensorSpec& expected) {
+  if (given.empty()) return;
+  bool good = given.dtype() == expected.dtype && given.shape().size() == expected.shape.size();
+  for (std::size_t i = 0; good && i < expected.shape.size(); ++i) {
+    const std::int64_t a = given.shape()[i], b = expected.shape[i];
+    good = a < 0 || b < 0 || a == b;
+  }
+  if (good) return;
+  throw ArgumentError(message("[", in.call, "] ", name, " is ", dtype_name(given.dtype()),
+                              " of shape ", to_string(given.shape()), ", expected ",
+                              dtype_name(expected.dtype), " of shape ", to_string(expected.shape),
+                              " for ", describe(spec)));
+}
+
+void check_params_spec(const RnnSpec& spec, const RnnInputs& in) {
+  const Shape& shape = in.params.shape();
+  const std::int64_t least = params_size(spec);
+  if (in.params.dtype() == spec.dtype && shape.size() == 1 && (shape[0] < 0 || shape[0] >= least)) {
+    return;
+  }
+  throw ArgumentError(message("[", in.call, "] params is ", dtype_name(in.params.dtype()),
+                              " of shape ", to_string(shape), ", expected ", dtype_name(spec.dtype),
+                              " of 1 dimension and at least ", least, " elements for ",
+                              describe(spec)));
+}
+
+}  // namespace
+
+bool is_symbolic(const RnnInputs& in) { return any_symbolic(in.x, in.h0, in.c0, in.params); }
+
+std::vector<TensorSpec> rnn_specs(const RnnSpec& spec, const Shape& x, bool time_major) {
+  const std::int64_t batch = x[time_major ? 1 : 0];
+  Shape y{x[0], x[1], spec.output_size()};
+  Shape h = spec.h_shape(batch), c = spec.c_shape(batch);
+  if (!time_major) {
+    std::swap(h[0], h[1]);
+    std::swap(c[0], c[1]);
+  }
+  std::vector<TensorSpec> specs{{spec.dtype, std::move(y)}, {spec.dtype, std::move(h)}};
+  if (spec.is_lstm()) specs.push_back({spec.dtype, std::move(c)});
+  return specs;
+}
+
+RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in,
+                     std::function<RnnOutputs(const RnnInputs& given)> run) {
+  if (in.every) {
+    throw UnsupportedError(message("[", in.call, "] every layer's outputs of a symbolic call, ",
+                                   "expected values: ask when there are some"));
+  }
+  require_fit(spec, in, "input_data", in.x, {spec.dtype, {-1, -1, spec.input_size}});
+  std::vector<TensorSpec> specs = rnn_specs(spec, in.x.shape(), in.time_major);
+  require_fit(spec, in, "input_h", in.h0, specs[1]);
+  if (spec.is_lstm()) require_fit(spec, in, "input_c", in.c0, specs[2]);
+  check_params_spec(spec, in);
+  const std::vector<Tensor> made =
+      defer(in.call, {in.x, in.h0, in.c0, in.params}, std::move(specs),
+            [in = RnnInputs{.sequence_lengths = in.sequence_lengths,
+                            .time_major = in.time_major,
+                            .training = in.training,
+                            .save = in.save,
+                            .dropout = in.dropout,
+                            .call = in.call},
+             run = std::move(run)](const std::vector<Tensor>& values, const Replay& replay) {
+              RnnInputs given = in;
+              given.x = values[0];
+              given.h0 = values[1];
+              given.c0 = values[2];
+              given.params = values[3];
+              given.training = replay.training.value_or(in.training);
+              const RnnOutputs out = run(given);
+              std::vector<Tensor> results{out.output, out.h};
+              if (!out.c.empty()) results.push_back(out.c);
+              return results;
+            });
+  return {.output = made[0], .h = made[1], .c = spec.is_lstm() ? made[2] : Tensor()};
+}
+
+}  // namespace openrnn::ops
