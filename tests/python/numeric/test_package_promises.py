@@ -108,6 +108,28 @@ def test_layers_and_models_are_one_computation(spec, dtype):
     assert_same(found, package_run.run("op", problem, time_major=False))
 
 
+@pytest.mark.parametrize("spec", [s for s in NETWORKS if s.num_dirs == 1], ids=str)
+@calls
+@pytest.mark.parametrize("cuts", [(2, 3), (1, 1, 1, 1, 1), (5, 0)])
+def test_a_sequence_may_be_cut(spec, call, cuts):
+    """Part after part with the states handed on, whole rows and ragged ones."""
+    for lengths in (np.full(4, 5), LENGTHS):
+        problem = replace(problem_of(spec), lengths=lengths)
+        whole = package_run.run(call, problem, gradients=False)
+        begin, outputs, now = 0, [], problem
+        for count in cuts:
+            now = replace(
+                now, x=problem.x[begin : begin + count], lengths=np.clip(lengths - begin, 0, count)
+            )
+            found = package_run.run(call, now, gradients=False)
+            outputs.append(found["y"])
+            now = replace(now, h0=found["h"], c0=found.get("c", now.c0))
+            begin += count
+        assert np.array_equal(np.concatenate(outputs), whole["y"])
+        assert np.array_equal(found["h"], whole["h"])
+        assert "c" not in whole or np.array_equal(found["c"], whole["c"])
+
+
 @networks
 @calls
 def test_full_lengths_are_no_lengths(spec, call):

@@ -70,6 +70,16 @@ def test_projection(call, spec, dtype, lengths):
     check(call, spec, dtype, 3, 3, lengths, time_major=spec.num_dirs == 1)
 
 
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("mode,sizes", list(zip(MODES, [(65, 31), (64, 130), (97, 64), (131, 5)])))
+@pytest.mark.parametrize("batch", [1, 37])
+def test_larger(call, mode, sizes, batch):
+    """Several panels of units, several tiles of rows, none of them whole."""
+    (units, width), proj = sizes, 33 if mode == "lstm" else 0
+    spec = Spec(mode, 2, units, width, direction="bidirectional", num_proj=proj)
+    check(call, spec, np.float32, 3, batch, "mixed")
+
+
 @pytest.mark.parametrize("call,mode,direction", list(product(CALLS, MODES, DIRECTIONS)))
 def test_inference(call, mode, direction):
     """Without gradients and without training: the same values."""
