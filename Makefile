@@ -1,11 +1,11 @@
 # Every goal does its own set-up: `make demo` and `make test` work on a bare Debian machine that has
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench check sanitize clean
+.PHONY: help setup build test test-torch demo bench check sanitize clean
 
 help:  ## show this list
 	@echo 'OpenRNN. Goals:'
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | \
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | \
 	  while IFS='|' read -r goal text; do printf '%-16s %s\n' "$$goal" "$$text"; done
 
 setup:  ## install what build, demo and test need (apt, and pip into .venv)
@@ -19,6 +19,11 @@ test:  ## build everything and run all tests, C++ and Python
 	@scripts/setup build demo test
 	@scripts/build release all
 	@scripts/test
+
+test-torch:  ## compare with PyTorch in .venv-torch, which takes several GB; not part of test
+	@scripts/setup build test
+	@scripts/build release all
+	@scripts/test_torch
 
 demo:  ## train on a real text, save, restore, compare, sample (FRESH=1 trains again)
 	@scripts/setup build demo
@@ -39,5 +44,5 @@ sanitize:  ## C++ tests and fuzz corpora under asan + ubsan, then tsan
 	@scripts/setup build demo
 	@scripts/sanitize
 
-clean:  ## remove the builds (.venv and demo/ stay)
+clean:  ## remove the builds (.venv, .venv-torch and demo/ stay)
 	@rm -rf build
