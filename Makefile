@@ -6,7 +6,7 @@
 help:  ## show this list
 	@echo 'OpenRNN. Goals:'
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | \
-	  while IFS='|' read -r goal text; do printf '%-16s %s\n' "$$goal" "$$text"; done
+	  while IFS='|' read -r goal text; do printf '%-18s %s\n' "$$goal" "$$text"; done
 
 setup:  ## install what build, demo and test need (apt, and pip into .venv)
 	@scripts/setup build demo test
