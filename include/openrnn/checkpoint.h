@@ -8,8 +8,9 @@
 namespace openrnn {
 
 class Layer;
-class RnnCell;
-class VariableCell;
+namespace checkpoint {
+struct ObjectFile;
+}
 
 /// What a run wants kept besides its variables: strings and numbers under a name. In the file they
 /// stand as `openrnn/NAME`; `config` is the run's configuration as JSON.
@@ -131,12 +132,10 @@ using NamedTrackables = std::vector<std::pair<std::string, Trackable>>;
 class OPENRNN_API Trackable {
  public:
   Trackable(Variable variable);  // NOLINT(google-explicit-constructor): so are the others
-  /// Its variables by their names inside the layer's scope; those of a recurrent layer as the
-  /// tensors of compatible cells: `cell-0/kernel`, and for a single layer also `kernel`.
+  /// Its variables by their names inside the layer's scope. A recurrent layer: the tensors of
+  /// compatible cells, `cell-0/kernel`, and for a single layer also `kernel`. MultiRNNCell:
+  /// `cell-0`, `cell-1`, ...; DropoutWrapper: `cell`. Nothing before it is built.
   Trackable(const Layer& layer);  // NOLINT(google-explicit-constructor)
-  /// MultiRNNCell: `cell-0`, `cell-1`, ...; DropoutWrapper: `cell`; others: their variables.
-  Trackable(const RnnCell& cell);       // NOLINT(google-explicit-constructor)
-  Trackable(const VariableCell& cell);  // NOLINT(google-explicit-constructor)
   /// The pieces of one opaque variable, for those who have no layer. Throws: ArgumentError if null.
   Trackable(std::shared_ptr<const ObjectSaveable> saveable);  // NOLINT(google-explicit-constructor)
   /// Named children: a model of several layers, a dictionary.
@@ -219,6 +218,7 @@ class OPENRNN_API Checkpoint {
   CheckpointStatus restore(const std::string& prefix);
 
  private:
+  CheckpointStatus read_from(const checkpoint::ObjectFile& file) const;
   NamedTrackables objects_;
   std::optional<std::int64_t> save_counter_;
 };

@@ -1,0 +1,68 @@
+// A restore by object graph in two halves: everything is read and checked, and only then assigned.
+#pragma once
+
+#include <set>
+
+#include "checkpoint/objects/tree.h"
+#include "formats/objects/object_graph.h"
+
+namespace openrnn::checkpoint {
+
+/// An object-based checkpoint that is open.
+struct ObjectFile {
+  /// Throws: ArgumentError when there is no object graph in it, IoError, FormatError.
+  explicit ObjectFile(const std::string& prefix);
+  /// The tensor's key of an object's value; null if it has none.
+  /// Throws: FormatError for a key that is not there.
+  const std::string* value_of(std::size_t node) const;
+  /// The node of a slot; nothing if the file does not have it.
+  std::optional<std::size_t> slot_of(std::size_t optimizer, std::size_t original,
+                                     const std::string& name) const;
+  /// The value of the root's save counter. Throws: FormatError unless it is an int64 of at least 0.
+  std::optional<std::int64_t> save_counter() const;
+
+  TensorBundleReader reader;
+  formats::ObjectGraph graph;
+};
+
+/// Which values of a file go to which variables of a tree.
+class ObjectPlan {
+ public:
+  /// Throws: as Checkpoint::read.
+  ObjectPlan(const ObjectFile& file, const ObjectTree& tree);
+
+  /// The variables with slots in the file that their optimizer has not made yet, by optimizer.
+  std::map<std::size_t, std::vector<Variable>> slots_to_make() const;
+  /// Gives every variable its value. Nothing here can fail but memory, and that comes first.
+  void assign();
+  CheckpointStatus status() const;
+
+ private:
+  void match();
+  void plan_variables();
+  void plan_group(const PieceGroup& group);
+  void plan_slot(std::size_t optimizer, const TrackedSlot& slot);
+  void plan_plain_slot(std::size_t optimizer, std::size_t original, const TrackedSlot& slot);
+  void plan_piece_slot(std::size_t optimizer, const PieceGroup& group, const TrackedSlot& slot);
+  /// Reads a value whose key was found, and remembers that it was taken.
+  Array take(const std::string& key);
+  void assign_checked(const Variable& variable, const std::string& key, const std::string& path);
+  void keep(const Variable& variable, const Array& value);
+  const std::string* key_of(std::size_t node) const;
+  const std::string* slot_key(std::size_t optimizer, std::size_t node,
+                              const std::string& name) const;
+  bool has_slots(std::size_t optimizer, std::size_t node) const;
+
+  const ObjectFile& file_;
+  const ObjectTree& tree_;
+  std::vector<std::optional<std::size_t>> matches_;  // of the tree's nodes, in the file
+  struct Assignment {
+    Variable variable;
+    DeviceArray value;
+  };
+  std::vector<Assignment> assignments_;
+  std::vector<std::string> missing_;
+  std::set<std::string> taken_;
+};
+
+}  // namespace openrnn::checkpoint
