@@ -249,11 +249,11 @@ def test_cells_of_multi_rnn_cell(row):
 def test_state_of_multi_rnn_cell(cell_kind):
     cell, x = multi(cell_kind), draw(B, I)
     states, _ = states_of(cell_kind, L)
-    for wrong in (states[:-1], states + states[:1], list(states), states[0]):
-        if isinstance(wrong, tuple) and len(wrong) == L and wrong is states[0]:
-            continue  # One LSTMStateTuple has as many members as there are layers.
-        error_text(ValueError, lambda: cell(x, wrong))
-    assert cell.built is False or openrnn.global_variables() == []
+    wrong = [(states[:-1], "1"), (states + states[:1], "3"), (list(states), "list"), ((), "0")]
+    for given, part in wrong:
+        message = error_text(ValueError, lambda given=given: cell(x, given))
+        assert_names(message, part, "2|tuple")
+    assert openrnn.global_variables() == []
 
 
 # (what, keywords that replace good ones, what the message names)
