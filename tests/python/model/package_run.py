@@ -26,17 +26,17 @@ def make_layer(spec, dtype, params=None, **more):
     return layer
 
 
-def make_op(spec, dtype):
+def make_op(spec, dtype, **more):
     """An op-level model of cudnn_rnn.ops."""
     return getattr(cudnn_rnn.ops, FAMILY[spec.mode])(
         spec.num_layers, spec.num_units, spec.input_size, spec.input_mode, spec.direction,
-        np.dtype(dtype), **_proj(spec),
+        np.dtype(dtype), **_proj(spec), **more,
     )  # fmt: skip
 
 
-def _layer_step(problem, params, tape):
+def _layer_step(problem, params, tape, more):
     """(source of the parameters' gradient, call): a layer; its kernel is a variable."""
-    layer = make_layer(problem.spec, problem.x.dtype, params)
+    layer = make_layer(problem.spec, problem.x.dtype, params, **more)
     return layer.kernel, lambda x, states, training, **how: _flat(
         layer(x, tuple(states), training=training, **how)
     )
@@ -47,9 +47,9 @@ def _flat(result):
     return [output, *states]
 
 
-def _op_step(problem, params, tape):
+def _op_step(problem, params, tape, more):
     """The same of an op-level model; its parameters are a bare tensor."""
-    model = make_op(problem.spec, problem.x.dtype)
+    model = make_op(problem.spec, problem.x.dtype, **more)
     params = openrnn.Tensor(params)
     tape.watch(params)
     return params, lambda x, states, training, **how: list(
@@ -61,8 +61,11 @@ STEPS = {"layer": _layer_step, "op": _op_step}
 CALLS = list(STEPS)
 
 
-def run(call, problem, *, training=True, gradients=True, time_major=True, params=None):
-    """dict of y h (c), dx dh0 (dc0) dparams; time-major whatever the call was."""
+def run(
+    call, problem, *, training=True, gradients=True, time_major=True, params=None, before=0, **more
+):
+    """dict of y h (c), dx dh0 (dc0) dparams; time-major whatever the call was. `before`: so many
+    calls of the same object go first; `more` goes to its constructor."""
     turn = (lambda a: a) if time_major else (lambda a: np.ascontiguousarray(a.swapaxes(0, 1)))
     tensor = lambda a: openrnn.Tensor(turn(a))
     lstm = problem.spec.mode == "lstm"
@@ -71,7 +74,10 @@ def run(call, problem, *, training=True, gradients=True, time_major=True, params
     with openrnn.GradientTape() as tape:
         for each in [x, *states]:
             tape.watch(each)
-        source, step = STEPS[call](problem, problem.params if params is None else params, tape)
+        given = problem.params if params is None else params
+        source, step = STEPS[call](problem, given, tape, more)
+        for _ in range(before):
+            step(x, states, training, time_major=time_major, **how)
         results = step(x, states, training, time_major=time_major, **how)
     names = ["y", "h", "c"] if lstm else ["y", "h"]
     assert len(results) == len(names)
