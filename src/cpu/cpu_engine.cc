@@ -26,6 +26,8 @@ void check_packed(std::string_view call, const PackedParams& params) {
 
 class CpuEngine final : public Engine {
  public:
+  constexpr CpuEngine() = default;
+  constexpr ~CpuEngine() override {}  // g++ 12 does not know a defaulted one in time
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
     return message("cpu with ", cpu::isa_name(), " on ", num_threads(), " thread(s)");
@@ -76,11 +78,11 @@ class CpuEngine final : public Engine {
   }
 };
 
+// A constant: a static local that another thread makes at a fork is never finished in the child.
+constexpr CpuEngine kEngine;
+
 }  // namespace
 
-const Engine& cpu_engine() {
-  static const CpuEngine engine;
-  return engine;
-}
+const Engine& cpu_engine() { return kEngine; }
 
 }  // namespace openrnn

@@ -99,6 +99,8 @@ ForwardResult<double> run_forward(const ReferencePacked& packed, const Call& cal
 
 class ReferenceEngine : public Engine {
  public:
+  constexpr ReferenceEngine() = default;
+  constexpr ~ReferenceEngine() override {}  // g++ 12 does not know a defaulted one in time
   std::string_view name() const override { return "reference"; }
   std::string description() const override {
     return "plain loops in double, one thread: slow, for comparison";
@@ -155,11 +157,11 @@ class ReferenceEngine : public Engine {
   }
 };
 
+// A constant: a static local that another thread makes at a fork is never finished in the child.
+constexpr ReferenceEngine kEngine;
+
 }  // namespace
 
-const Engine& reference_engine() {
-  static const ReferenceEngine engine;
-  return engine;
-}
+const Engine& reference_engine() { return kEngine; }
 
 }  // namespace openrnn

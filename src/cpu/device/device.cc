@@ -10,6 +10,8 @@ namespace {
 
 class CpuDevice final : public Device {
  public:
+  constexpr CpuDevice() = default;
+  constexpr ~CpuDevice() override {}  // g++ 12 does not know a defaulted one in time
   std::string_view name() const override { return "cpu"; }
   std::shared_ptr<void> allocate(std::size_t bytes) const override {
     return cpu::MemoryPool::process().allocate(bytes);
@@ -114,12 +116,12 @@ class CpuDevice final : public Device {
   }
 };
 
+// A constant: a static local that another thread makes at a fork is never finished in the child.
+// And never destroyed: arrays of other static objects may outlive any order of destruction.
+constexpr CpuDevice kDevice;
+
 }  // namespace
 
-const Device& cpu_device() {
-  // Never destroyed: arrays of other static objects may outlive any order of destruction.
-  static const auto* const device = new CpuDevice;
-  return *device;
-}
+const Device& cpu_device() { return kDevice; }
 
 }  // namespace openrnn

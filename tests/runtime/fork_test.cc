@@ -1,0 +1,155 @@
+// A forked child computes as its parent does, with threads of its own.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "conformance/support/machine.h"
+#include "conformance/support/run.h"
+#include "cpu/cpu_device.h"
+#include "support/in_child.h"
+
+namespace openrnn {
+namespace {
+
+using conformance::Case;
+using conformance::Data;
+using conformance::ForcedThreads;
+using conformance::ForwardBuffers;
+using conformance::make_data;
+using conformance::parse_case;
+using conformance::Result;
+
+/// Bytes of results, which a failure does not print.
+struct Bytes {
+  std::string text;
+  friend bool operator==(const Bytes&, const Bytes&) = default;
+  friend void PrintTo(const Bytes& bytes, std::ostream* out) {
+    *out << bytes.text.size() << " bytes";
+  }
+};
+
+std::string bytes_of(const Result& result) {
+  std::string bytes;
+  for (const auto& [name, values] : result.parts) {
+    bytes.append(static_cast<const char*>(values.data()), values.size_bytes());
+  }
+  return bytes;
+}
+
+/// Enough work that two threads share it.
+std::vector<Case> cases() {
+  return {parse_case("lstm L2 U130 I33 B3 T5 f32", "panels"),
+          parse_case("gru L1 U65 I65 B9 T7 bi f64 lengths", "rows_and_directions"),
+          parse_case("rnn_relu L2 U130 I33 B2 T9 f16", "half")};
+}
+
+/// A session over a model of its own.
+struct Running {
+  Case c;
+  Data d;
+  InferenceSession session;
+
+  explicit Running(const Case& given)
+      : c(given),
+        d(make_data(c)),
+        session(std::make_shared<PackedModel>(c.spec, d.params.view())) {}
+  std::string run() {
+    ForwardBuffers out = conformance::forward_buffers(c);
+    session.run(forward_args(c, d, out, nullptr, false));
+    Result result;
+    append_forward(result, "", std::move(out));
+    return bytes_of(result);
+  }
+};
+
+std::string train(const Case& c, const Data& d) {
+  return bytes_of(run_training(conformance::cpu(), c, d));
+}
+
+/// What `function` returns in a child, or why there is nothing.
+template <class Function>
+Bytes in_child_or_not(Function function) {
+  return {in_child(function).value_or("the child failed")};
+}
+
+class Fork : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = no_threads_in_children(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+  const ForcedThreads two_{2};
+};
+
+TEST_F(Fork, BeforeAnyThreadWasStarted) {
+  // Other tests of this program may have started some; alone it is what it says.
+  Running running(cases()[0]);
+  const Bytes found = in_child_or_not([&] { return running.run(); });
+  EXPECT_EQ(found, Bytes{running.run()});
+}
+
+TEST_F(Fork, ASessionGoesOnInAChild) {
+  for (const Case& c : cases()) {
+    Running running(c);
+    const std::string expected = running.run();
+    EXPECT_EQ(in_child_or_not([&] { return running.run() + Running(c).run(); }),
+              Bytes{expected + expected});
+    EXPECT_EQ(Bytes{running.run()}, Bytes{expected}) << "the parent was disturbed";
+  }
+}
+
+TEST_F(Fork, AChildTrains) {
+  for (const Case& c : cases()) {
+    const Data d = make_data(c);
+    const std::string expected = train(c, d);
+    EXPECT_EQ(in_child_or_not([&] { return train(c, d); }), Bytes{expected});
+  }
+}
+
+TEST_F(Fork, AChildHasChildren) {
+  Running running(cases()[0]);
+  const std::string expected = running.run();
+  const Bytes found = in_child_or_not([&] {
+    const std::string mine = running.run();
+    return mine + in_child_or_not([&] { return running.run(); }).text + running.run();
+  });
+  EXPECT_EQ(found, Bytes{expected + expected + expected});
+}
+
+TEST_F(Fork, WhileOtherThreadsAreInsideARun) {
+  const Case c = cases()[0];
+  const Data d = make_data(c);
+  Running running(c);
+  const std::string expected = running.run(), trained = train(c, d);
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::thread runs([&] {
+    Running other(c);
+    while (!stop) wrong += other.run() != expected;
+  });
+  std::thread trains([&] {
+    while (!stop) wrong += train(c, d) != trained;
+  });
+  // Takes and gives back memory all the time.
+  std::thread allocates([&] {
+    while (!stop) cpu_device().allocate(1000);
+  });
+  for (int n = 0; n < 12; ++n) {
+    const Bytes found = in_child_or_not([&] {
+      cpu_device().allocate(5000);
+      return running.run() + train(c, d);
+    });
+    EXPECT_EQ(found, Bytes{expected + trained}) << "fork " << n;
+    if (HasFailure()) break;  // a child that hangs takes a minute
+  }
+  stop = true;
+  runs.join();
+  trains.join();
+  allocates.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+}  // namespace
+}  // namespace openrnn
