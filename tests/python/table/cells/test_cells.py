@@ -107,7 +107,7 @@ def test_one_step(cell_kind, symbolic):
     spec, params = buffer_of(cell_kind, values, **ONE)
     wanted, last = oracle(spec, params, x[None], [s[None] for s in flat_state(state)])
     assert_close(output, wanted[0])
-    for a, b in zip(flat_state(new), last):
+    for a, b in zip(flat_state(new), last, strict=True):
         assert_close(a, b[0])
     if cell_kind.mode == "lstm":
         assert isinstance(new, rnn_cell().LSTMStateTuple)
@@ -151,7 +151,7 @@ def test_inherited_members(cell_kind):
     assert cell.losses == [] and cell.updates == [] and cell.activity_regularizer is None
     values = [draw(*w.shape, seed=8) for w in cell.get_weights()]
     cell.set_weights(values)
-    assert all(np.array_equal(a, b) for a, b in zip(cell.get_weights(), values))
+    assert all(np.array_equal(a, b) for a, b in zip(cell.get_weights(), values, strict=True))
     cell.trainable = False
     assert cell.trainable_weights == [] and len(cell.non_trainable_weights) == len(values)
     assert cell.get_config()["name"] == cell_kind.name

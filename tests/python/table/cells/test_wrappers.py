@@ -23,13 +23,13 @@ def states_of(cell_kind, rows, seed=9):
     if cell_kind.mode != "lstm":
         return tuple(h), [h]
     c = draw(rows, B, U, seed=seed + 1)
-    pairs = zip(c, h)
+    pairs = zip(c, h, strict=True)
     return tuple(rnn_cell().LSTMStateTuple(c=ci, h=hi) for ci, hi in pairs), [h, c]
 
 
 def stacked(states):
     """[h, (c)] as [rows, B, U] of a list of cell states."""
-    return [np.stack(part) for part in zip(*(flat_state(s) for s in states))]
+    return [np.stack(part) for part in zip(*(flat_state(s) for s in states), strict=True)]
 
 
 def run(function, x, symbolic):
@@ -87,7 +87,7 @@ def test_multi_rnn_cell_step(cell_kind, symbolic):
     wanted, last = oracle(spec, params, x[None], arrays)
     assert_close(output, wanted[0])
     assert type(new) is tuple and len(new) == L
-    for a, b in zip(stacked(new), last):
+    for a, b in zip(stacked(new), last, strict=True):
         assert_close(a, b)
 
 
@@ -112,7 +112,7 @@ def test_dynamic_rnn(cell_kind, symbolic, lengths, time_major):
     spec, params = buffer_of(cell_kind, values)
     wanted, wanted_last = oracle(spec, params, x, arrays, lengths)
     assert_close(outputs, wanted if time_major else np.swapaxes(wanted, 0, 1))
-    for a, b in zip(stacked(last), wanted_last):
+    for a, b in zip(stacked(last), wanted_last, strict=True):
         assert_close(a, b)
 
 
@@ -165,12 +165,12 @@ def test_stack_bidirectional(cell_kind, symbolic, lengths, time_major):
     call(data)
     spec, params = buffer_of(cell_kind, fill_variables(), "bidirectional")
     outputs, last_fw, last_bw = run(call, data, symbolic)
-    pairs = zip(fw_arrays, bw_arrays)
+    pairs = zip(fw_arrays, bw_arrays, strict=True)
     given = [np.stack([a, b], axis=1).reshape(2 * L, B, U) for a, b in pairs]
     wanted, last = oracle(spec, params, x, given, lengths)
     assert_close(outputs, wanted if time_major else np.swapaxes(wanted, 0, 1))
     assert type(last_fw) is tuple and type(last_bw) is tuple and len(last_fw) == L
-    for a, b, both in zip(stacked(last_fw), stacked(last_bw), last):
+    for a, b, both in zip(stacked(last_fw), stacked(last_bw), last, strict=True):
         assert_close(a, both[0::2])
         assert_close(b, both[1::2])
 
@@ -296,9 +296,9 @@ def test_stack_bidirectional_refuses(row):
 # (what, inputs, keywords, what the message names)
 DYNAMIC = [
     ("rank 2", draw(T, I), {}, ["2", "3"]),
-    ("too few lengths", draw(T, B, I), {"sequence_length": np.ones(B - 1, "int32")}, [str(B - 1), str(B)]),
-    ("length above T", draw(T, B, I), {"sequence_length": np.array([1, 2, T + 1], "int32")}, [str(T + 1), str(T)]),
-    ("negative length", draw(T, B, I), {"sequence_length": np.array([1, -2, 1], "int32")}, ["-2"]),
+    ("too few lengths", draw(T, B, I), lengths_kw([1] * (B - 1)), [str(B - 1), str(B)]),
+    ("length above T", draw(T, B, I), lengths_kw([1, 2, T + 1]), [str(T + 1), str(T)]),
+    ("negative length", draw(T, B, I), lengths_kw([1, -2, 1]), ["-2"]),
     ("batch of states", draw(T, B, I), {"initial_state": draw(B + 1, U)}, [str(B + 1), str(B)]),
 ]  # fmt: skip
 

@@ -188,7 +188,9 @@ def test_symbolic_input_of_a_wrong_depth(kind, depth):
     layer = kind.layer(L, U) if depth is None else make_layer(kind)
     with nothing_changes(layer):
         message = error_text(ValueError, layer, openrnn.Input(batch_shape=(T, B, depth)))
-        assert_names(message, *(["defined|unknown|None"] if depth is None else [str(depth), str(I)]))
+        assert_names(
+            message, *(["defined|unknown|None"] if depth is None else [str(depth), str(I)])
+        )
 
 
 def test_symbolic_input_of_a_wrong_rank(kind):

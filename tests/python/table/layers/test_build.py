@@ -166,7 +166,7 @@ def test_initializers_see_each_canonical_tensor(kind, direction):
     assert {dtype for rows in asked.values() for _, dtype in rows} == {"float64"}
     spec = make_spec(kind, direction)
     weights, biases = numpy_layout.params_to_canonical(spec, array(layer.kernel))
-    for k, (weight, bias) in enumerate(zip(weights, biases)):
+    for k, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         wanted = k + 1 + np.arange(weight.size).reshape(weight.shape) / 64.0
         np.testing.assert_array_equal(weight, wanted)
         np.testing.assert_array_equal(bias, 101.0 + k + np.arange(U) / 64.0)

@@ -19,7 +19,12 @@ SHAPES = [
     ("one row", 3, 3, 5, 6, 1),
     ("wide", 2, 17, 9, 3, 5),
 ]
-LENGTHS = [("full", [5, 5, 5]), ("unsorted", [2, 5, 1]), ("some zero", [0, 4, 3]), ("zero", [0] * 3)]
+LENGTHS = [
+    ("full", [5, 5, 5]),
+    ("unsorted", [2, 5, 1]),
+    ("some zero", [0, 4, 3]),
+    ("zero", [0] * 3),
+]
 
 
 def transposed(value):
@@ -34,7 +39,7 @@ def check(caller, layer, spec, x, states, lengths=None, **kw):
     wanted, wanted_states = oracle(spec, array(layer.kernel), x, states, lengths)
     assert_close(found, wanted)
     assert len(found_states) == len(wanted_states)
-    for a, b in zip(found_states, wanted_states):
+    for a, b in zip(found_states, wanted_states, strict=True):
         assert_close(a, b)
     return found, found_states
 
@@ -84,7 +89,9 @@ def test_sequence_lengths(kind, direction, caller, lengths):
     for row, length in enumerate(lengths):
         assert np.all(found[length:, row] == 0.0)
         if length == 0:
-            assert all(np.array_equal(a[:, row], b[:, row]) for a, b in zip(last, states))
+            assert all(
+                np.array_equal(a[:, row], b[:, row]) for a, b in zip(last, states, strict=True)
+            )
 
 
 @pytest.mark.parametrize("lengths", [None, [2, 5, 1]], ids=["full", "lengths"])
@@ -98,7 +105,7 @@ def test_batch_major(kind, direction, caller, lengths):
     )
     wanted, wanted_last = oracle(spec, array(layer.kernel), x, states, lengths)
     assert_close(output, transposed(wanted))
-    for a, b in zip(last, wanted_last):
+    for a, b in zip(last, wanted_last, strict=True):
         assert_close(a, transposed(b))
 
 
@@ -140,7 +147,9 @@ def test_plain_values_are_converted(kind, dtype):
     for given in (x.tolist(), x.astype("float64"), x.astype(dtype)):
         found, states = layer(given)
         assert found.dtype == dtype and states[0].dtype == dtype
-        np.testing.assert_allclose(array(found), array(wanted), rtol=1e-2 if dtype == "float16" else 1e-6)
+        np.testing.assert_allclose(
+            array(found), array(wanted), rtol=1e-2 if dtype == "float16" else 1e-6
+        )
     integers, _ = layer(np.ones((T, B, I), "int64"))
     assert integers.dtype == dtype
 
@@ -181,7 +190,7 @@ def test_model_runs_on_any_time_and_batch(kind):
         found = model(data)
         wanted, wanted_states = oracle(make_spec(kind), array(layer.kernel), data)
         assert_close(found[0], wanted)
-        for a, b in zip(found[1:], wanted_states):
+        for a, b in zip(found[1:], wanted_states, strict=True):
             assert_close(a, b)
 
 
@@ -204,7 +213,7 @@ def test_states_carry_from_call_to_call(kind, caller):
     first, middle = caller(layer, x[:2])
     second, end = caller(layer, x[2:], initial_state=middle)
     np.testing.assert_array_equal(np.concatenate([first, second]), whole)
-    assert all(np.array_equal(a, b) for a, b in zip(end, last))
+    assert all(np.array_equal(a, b) for a, b in zip(end, last, strict=True))
 
 
 def test_an_assigned_weight_is_seen_by_the_next_call(kind, caller):
@@ -231,7 +240,7 @@ def test_empty_input(kind, direction, time, batch):
     states = make_states(spec, batch)
     output, last = layer(np.zeros((time, batch, I), "float32"), initial_state=states)
     assert output.shape == (time, batch, layer.num_dirs * U)
-    assert all(np.array_equal(array(a), b) for a, b in zip(last, states))
+    assert all(np.array_equal(array(a), b) for a, b in zip(last, states, strict=True))
 
 
 def test_call_itself_needs_a_built_layer(kind):
@@ -266,7 +275,7 @@ def test_save_allows_gradients_without_training(kind):
             tape.watch(x)
             loss = openrnn.reduce_sum(openrnn.square(layer(x, **kw)[0]))
         gradients.append([array(g) for g in tape.gradient(loss, [x, layer.kernel])])
-    for a, b in zip(*gradients):
+    for a, b in zip(*gradients, strict=True):
         np.testing.assert_array_equal(a, b)
     with openrnn.GradientTape() as tape:
         loss = openrnn.reduce_sum(layer(x, training=False)[0])

@@ -72,8 +72,8 @@ def test_one_node(kind, direction):
     assert len(layer.inbound_nodes) == 1 and layer.outbound_nodes == []
     assert layer.input is x and layer.get_input_at(0) is x
     assert type(layer.output) is list and type(layer.get_output_at(0)) is list
-    assert all(a is b for a, b in zip(layer.output, [output, *states]))
-    assert all(a is b for a, b in zip(layer.get_output_at(0), [output, *states]))
+    assert all(a is b for a, b in zip(layer.output, [output, *states], strict=True))
+    assert all(a is b for a, b in zip(layer.get_output_at(0), [output, *states], strict=True))
     assert len(layer.output) == 1 + kind.num_states
     wanted = [(None, B, dirs * U)] + [(L * dirs, B, U)] * kind.num_states
     assert layer.input_shape == (None, B, I) and layer.get_input_shape_at(0) == (None, B, I)
@@ -199,7 +199,7 @@ def test_model_trains_what_was_recorded(kind):
     for _ in range(5):
         losses.append(float(array(loss())))
         optimizer.minimize(loss, var_list=model.trainable_weights)
-    assert all(later < earlier for earlier, later in zip(losses, losses[1:]))
+    assert all(later < earlier for earlier, later in zip(losses, losses[1:], strict=False))
 
 
 @pytest.mark.parametrize("direct", [False, True], ids=["model", "layer"])

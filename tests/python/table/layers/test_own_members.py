@@ -57,7 +57,7 @@ def test_constructor_arguments_keep_name_order_and_default(kind):
     found = list(inspect.signature(kind.layer).parameters.values())
     positional = [p for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
     assert [p.name for p in positional] == [name for name, _ in DEFAULTS]
-    for parameter, (name, default) in zip(positional, DEFAULTS):
+    for parameter, (name, default) in zip(positional, DEFAULTS, strict=True):
         assert parameter.default == default, name
     newer = {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
     assert newer["num_proj"] is None
@@ -71,8 +71,9 @@ def test_all_arguments_by_position(kind):
         2, 3, "linear_input", "bidirectional", 0.25, 9, "float64", ones, zeros, "enc"
     )
     config = layer.get_config()
-    wanted = dict(zip((name for name, _ in DEFAULTS[:7]), (2, 3, "linear_input", "bidirectional")))
+    wanted = {"num_layers": 2, "num_units": 3, "input_mode": "linear_input"}
     assert {key: config[key] for key in wanted} == wanted
+    assert config["direction"] == "bidirectional"
     assert (config["dropout"], config["seed"], config["dtype"]) == (0.25, 9, "float64")
     assert (config["name"], layer.name, layer.dtype) == ("enc", "enc", "float64")
     layer.build((None, None, 4))

@@ -21,7 +21,11 @@ WORDS = [
     ("depth", {"input_size": -1}, ["input_size", "-1"]),
     ("dropout", {"dropout": 1.5}, ["dropout", "1.5"]),
     ("negative dropout", {"dropout": -0.5}, ["dropout", "-0.5"]),
-    ("skip of another width", {"input_mode": "skip_input", "input_size": U + 1}, [str(U + 1), str(U)]),
+    (
+        "skip of another width",
+        {"input_mode": "skip_input", "input_size": U + 1},
+        [str(U + 1), str(U)],
+    ),
 ]
 
 
@@ -68,8 +72,12 @@ def changed_arguments(kind, spec):
         ("length above T", 0, None, lengths(1, 2, T + 4), [str(T + 4), str(T)]),
     ]
     if kind is LSTM:
-        found.append(("cell width", 2, draw(rows, B, U + 1), {}, [f"{rows}, *{B}, *{U + 1}", state]))
-        found.append(("cell batch", 2, draw(rows, B + 1, U), {}, [f"{rows}, *{B + 1}, *{U}", state]))
+        found.append(
+            ("cell width", 2, draw(rows, B, U + 1), {}, [f"{rows}, *{B}, *{U + 1}", state])
+        )
+        found.append(
+            ("cell batch", 2, draw(rows, B + 1, U), {}, [f"{rows}, *{B + 1}, *{U}", state])
+        )
     return found
 
 

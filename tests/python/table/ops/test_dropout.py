@@ -69,7 +69,7 @@ def test_one_layer_has_no_dropout(kind, caller):
     plain = make_layer(kind, sizes=sizes)
     for rate in (0.5, 1.0):
         layer = make_layer(kind, sizes=sizes, dropout=rate, name=f"rate{int(10 * rate)}")
-        for a, b in zip(caller(layer, draw(T, B, I)), caller(plain, draw(T, B, I))):
+        for a, b in zip(caller(layer, draw(T, B, I)), caller(plain, draw(T, B, I)), strict=True):
             np.testing.assert_array_equal(a, b)
 
 
@@ -91,7 +91,7 @@ def test_first_layer_is_untouched(kind, direction, caller):
     layer = make_layer(kind, direction, dropout=0.5)
     output, states = caller(layer, draw(T, B, I), training=True)
     wanted, wanted_states = oracle(make_spec(kind, direction), array(layer.kernel), draw(T, B, I))
-    for a, b in zip(states, wanted_states):
+    for a, b in zip(states, wanted_states, strict=True):
         assert_close(a[: layer.num_dirs], b[: layer.num_dirs])
     assert not np.allclose(output, wanted)
     if direction == "unidirectional":

@@ -34,7 +34,7 @@ def check(kind, spec, symbolic, given=None, lengths=None, swap=lambda v: v, **kw
     found = call_op(function, given, symbolic)
     output, states = oracle(spec, arguments[-1], arguments[0], arguments[1:-1], lengths)
     assert len(found) == 1 + kind.num_states
-    for a, b in zip(found, (output, *states)):
+    for a, b in zip(found, (output, *states), strict=True):
         assert_close(a, swap(b))
 
 
@@ -92,7 +92,9 @@ def test_canonical_and_back(kind, direction):
     weights, biases = ops().cudnn_rnn_opaque_params_to_canonical(
         *sizes, buffer, "linear_input", direction
     )
-    for found, part in zip((weights, biases), numpy_layout.params_to_canonical(spec, buffer)):
+    for found, part in zip(
+        (weights, biases), numpy_layout.params_to_canonical(spec, buffer), strict=True
+    ):
         assert [array(tensor).tolist() for tensor in found] == [p.tolist() for p in part]
     again = ops().cudnn_rnn_canonical_to_opaque_params(
         *sizes, weights, biases, "linear_input", direction

@@ -32,7 +32,9 @@ def wanted_gradients(spec, arguments, slopes, lengths=None):
 def loss_of(outputs, slopes):
     """The sum of outputs times slopes, over the outputs that have one."""
     terms = [
-        openrnn.reduce_sum(o * openrnn.constant(s)) for o, s in zip(outputs, slopes) if s is not None
+        openrnn.reduce_sum(o * openrnn.constant(s))
+        for o, s in zip(outputs, slopes, strict=True)
+        if s is not None
     ]
     return openrnn.add_n(terms)
 
@@ -138,7 +140,7 @@ def test_gradients_asked_twice_are_the_same(kind, direction):
             tape.watch(source)
         loss = openrnn.reduce_sum(openrnn.square(op(*sources)[0]))
     first, second = ([array(g) for g in tape.gradient(loss, sources)] for _ in range(2))
-    assert all(np.array_equal(a, b) for a, b in zip(first, second))
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
 def test_only_what_is_watched(kind):

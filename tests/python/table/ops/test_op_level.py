@@ -53,7 +53,7 @@ def test_constructor_arguments(kind):
     found = list(inspect.signature(kind.op).parameters.values())
     positional = [p for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
     assert [p.name for p in positional][:8] == [name for name, _ in ARGUMENTS]
-    for parameter, (name, default) in zip(positional, ARGUMENTS):
+    for parameter, (name, default) in zip(positional, ARGUMENTS, strict=False):
         assert parameter.default == default, name
     names = [p.name for p in found]
     assert ("num_proj" in names) is (kind is LSTM)
@@ -91,9 +91,9 @@ def test_canonical_round_trip_is_exact(row):
     weights, biases = op.params_to_canonical(buffer)
     wanted = numpy_layout.params_to_canonical(spec, buffer)
     assert type(weights) is list and type(biases) is list
-    for found, part in zip((weights, biases), wanted):
+    for found, part in zip((weights, biases), wanted, strict=True):
         assert [array(tensor).shape for tensor in found] == [p.shape for p in part]
-        for a, b in zip(found, part):
+        for a, b in zip(found, part, strict=True):
             np.testing.assert_array_equal(array(a), b)
     again = array(op.canonical_to_params(weights, biases))
     assert again.shape == (size,)
@@ -128,7 +128,7 @@ def test_canonical_of_recorded_parameters(kind, symbolic):
     found = call_op(flat, [buffer], symbolic)
     weights, biases = numpy_layout.params_to_canonical(spec, buffer)
     assert len(found) == len(weights) + len(biases)
-    assert all(np.array_equal(a, b) for a, b in zip(found, weights + biases))
+    assert all(np.array_equal(a, b) for a, b in zip(found, weights + biases, strict=True))
 
 
 @EAGER_SYMBOLIC
@@ -139,7 +139,7 @@ def test_call(kind, direction, symbolic, is_training):
     found = call_op(op, arguments, symbolic, is_training=is_training)
     output, states = oracle(spec, arguments[-1], arguments[0], arguments[1:-1])
     assert len(found) == 1 + kind.num_states
-    for a, b in zip(found, (output, *states)):
+    for a, b in zip(found, (output, *states), strict=True):
         assert_close(a, b)
 
 
@@ -160,7 +160,7 @@ def test_lengths(kind, direction, symbolic, lengths):
     arguments = make_arguments(spec)
     found = call_op(op, arguments, symbolic, sequence_lengths=np.asarray(lengths, "int32"))
     output, states = oracle(spec, arguments[-1], arguments[0], arguments[1:-1], lengths)
-    for a, b in zip(found, (output, *states)):
+    for a, b in zip(found, (output, *states), strict=True):
         assert_close(a, b)
 
 
@@ -174,7 +174,7 @@ def test_batch_major(kind, direction, symbolic, lengths):
     given = [*map(swap, arguments[:-1]), arguments[-1]]
     found = call_op(op, given, symbolic, time_major=False, **kw)
     output, states = oracle(spec, arguments[-1], arguments[0], arguments[1:-1], lengths)
-    for a, b in zip(found, (output, *states)):
+    for a, b in zip(found, (output, *states), strict=True):
         assert_close(a, swap(b))
 
 
@@ -187,7 +187,7 @@ def test_projection(direction, symbolic, lengths):
     found = call_op(op, arguments, symbolic, **kw)
     output, states = oracle(spec, arguments[-1], arguments[0], arguments[1:-1], lengths)
     assert found[0].shape == (T, B, 3 * spec.num_dirs)
-    for a, b in zip(found, (output, *states)):
+    for a, b in zip(found, (output, *states), strict=True):
         assert_close(a, b)
 
 
@@ -197,7 +197,7 @@ def test_a_projection_as_wide_as_the_units_is_none():
     assert full.params_size() == op.params_size()
     arguments = make_arguments(spec)
     assert len(full.params_to_canonical(arguments[-1])[0]) == 8 * L
-    for a, b in zip(full(*arguments), op(*arguments)):
+    for a, b in zip(full(*arguments), op(*arguments), strict=True):
         np.testing.assert_array_equal(array(a), array(b))
 
 
@@ -208,7 +208,7 @@ def test_skip_input(kind, direction, symbolic, input_mode):
     arguments = make_arguments(spec)
     found = call_op(op, arguments, symbolic)
     output, states = oracle(spec, arguments[-1], arguments[0], arguments[1:-1])
-    for a, b in zip(found, (output, *states)):
+    for a, b in zip(found, (output, *states), strict=True):
         assert_close(a, b)
 
 

@@ -38,7 +38,9 @@ def test_equal_tensor_names_collide(tmp_path):
     """Two saveables of different names and one scope."""
     one = make_saveable(TANH, variable_name="a", name="one")[2]
     two = make_saveable(RELU, variable_name="b", name="two")[2]
-    message = error_text(ValueError, lambda: openrnn.train.Saver([one, two]).save(str(tmp_path / "m")))
+    message = error_text(
+        ValueError, lambda: openrnn.train.Saver([one, two]).save(str(tmp_path / "m"))
+    )
     assert_names(message, "rnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel")
     assert list(tmp_path.iterdir()) == []
 

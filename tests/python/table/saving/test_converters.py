@@ -20,7 +20,9 @@ ARGUMENTS = [
 
 
 def converter(kind, direction="unidirectional", **kw):
-    return kind.converter(L, kw.pop("num_units", U), kw.pop("input_size", I), direction=direction, **kw)
+    return kind.converter(
+        L, kw.pop("num_units", U), kw.pop("input_size", I), direction=direction, **kw
+    )
 
 
 def tf_lists(spec, buffer):
@@ -37,7 +39,7 @@ def tf_lists(spec, buffer):
 
 def assert_lists(found, wanted):
     assert len(found) == len(wanted)
-    for a, b in zip(found, wanted):
+    for a, b in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(array(a), b)
 
 
@@ -52,7 +54,7 @@ def test_opaque_to_tf(kind, direction, dtype):
     buffer = draw(numpy_layout.params_size(spec), dtype=dtype)
     found = converter(kind, direction).opaque_to_tf_canonical(buffer)
     assert len(found) == 2
-    for a, b in zip(found, tf_lists(spec, buffer)):
+    for a, b in zip(found, tf_lists(spec, buffer), strict=True):
         assert_lists(a, b)
         assert {array(t).dtype.name for t in a} == {dtype}
 

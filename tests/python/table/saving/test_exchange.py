@@ -9,7 +9,7 @@ from table.support import (
 )  # fmt: skip
 
 PAIRS = pytest.mark.parametrize(
-    "kind, cell_kind", list(zip(KINDS, CELLS)), ids=[kind.mode for kind in KINDS]
+    "kind, cell_kind", list(zip(KINDS, CELLS, strict=True)), ids=[kind.mode for kind in KINDS]
 )
 
 
@@ -25,7 +25,7 @@ def run_cells(cell_kind, direction, x):
 def cell_states(found):
     """[L * D, B, U] arrays: h, and c of an lstm, from what the cells returned."""
     sides = found[1:]
-    parts = zip(*sides)  # By layer: forward, backward.
+    parts = zip(*sides, strict=True)  # By layer: forward, backward.
     flat = [state for pair in parts for state in pair]
     if hasattr(flat[0], "c"):
         return [np.stack([array(s.h) for s in flat]), np.stack([array(s.c) for s in flat])]
@@ -34,7 +34,7 @@ def cell_states(found):
 
 def assert_same(found, output, states):
     assert_close(found[0], array(output))
-    for a, b in zip(cell_states(found), states):
+    for a, b in zip(cell_states(found), states, strict=True):
         assert_close(a, array(b))
 
 

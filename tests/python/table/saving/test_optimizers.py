@@ -44,7 +44,9 @@ def optimizer_of(row):
 
 
 def model_of(row):
-    given = {k: v for k, v in row[2].items() if k not in ("use_nesterov", "initial_accumulator_value")}
+    given = {
+        k: v for k, v in row[2].items() if k not in ("use_nesterov", "initial_accumulator_value")
+    }
     return numpy_optimizers.Optimizer(row[1], **{**given, **row[3]})
 
 
@@ -207,7 +209,7 @@ def test_clip_by_global_norm(clip):
     norm = np.sqrt(sum(np.sum(g.astype("f8") ** 2) for g in given))
     clipped, found = openrnn.clip_by_global_norm([openrnn.constant(g) for g in given], clip)
     np.testing.assert_allclose(float(array(found)), norm, rtol=1e-6)
-    for a, b in zip(clipped, given):
+    for a, b in zip(clipped, given, strict=True):
         np.testing.assert_allclose(array(a), b * clip * min(1 / norm, 1 / clip), rtol=1e-6)
 
 

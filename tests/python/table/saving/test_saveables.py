@@ -28,7 +28,7 @@ INPUT_MODES = pytest.mark.parametrize("input_mode", ["linear_input", "skip_input
 def assert_specs(saveable, wanted):
     """Names in order, exact values."""
     assert [s.name for s in saveable.specs] == [name for name, _ in wanted]
-    for found, (name, value) in zip(saveable.specs, wanted):
+    for found, (name, value) in zip(saveable.specs, wanted, strict=True):
         assert found.slice_spec == ""
         tensor = array(found.tensor)
         assert (tensor.shape, tensor.dtype) == (value.shape, value.dtype), name
@@ -94,7 +94,7 @@ def test_restore(kind, direction, input_mode, dtype):
     saveable.restore(saved, None)
     names = dict(numpy_layout.to_tf(spec, before))
     np.testing.assert_array_equal(array(variable), numpy_layout.from_tf(spec, names))
-    for found, value in zip(saveable.specs, saved):
+    for found, value in zip(saveable.specs, saved, strict=True):
         np.testing.assert_array_equal(array(found.tensor), value)
 
 
@@ -113,7 +113,7 @@ def test_candidate_biases_stay_apart(direction):
     before = numpy_layout.params_to_canonical(spec, array(variable).copy())[1]
     saveable.restore([array(s.tensor).copy() for s in saveable.specs])
     after = numpy_layout.params_to_canonical(spec, array(variable))[1]
-    for k, (a, b) in enumerate(zip(before, after)):
+    for k, (a, b) in enumerate(zip(before, after, strict=True)):
         if k % 6 in (2, 5):
             np.testing.assert_array_equal(a, b)
         else:
