@@ -134,7 +134,8 @@ class OPENRNN_API Trackable {
   Trackable(Variable variable);  // NOLINT(google-explicit-constructor): so are the others
   /// Its variables by their names inside the layer's scope. A recurrent layer: the tensors of
   /// compatible cells, `cell-0/kernel`, and for a single layer also `kernel`. MultiRNNCell:
-  /// `cell-0`, `cell-1`, ...; DropoutWrapper: `cell`. Nothing before it is built.
+  /// `cell-0`, `cell-1`, ...; DropoutWrapper: `cell`; Model: `layer_with_weights-0`, .... Nothing
+  /// before it is built.
   Trackable(const Layer& layer);  // NOLINT(google-explicit-constructor)
   /// The pieces of one opaque variable, for those who have no layer. Throws: ArgumentError if null.
   Trackable(std::shared_ptr<const ObjectSaveable> saveable);  // NOLINT(google-explicit-constructor)

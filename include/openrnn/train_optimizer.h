@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "openrnn/graph.h"
+#include "openrnn/checkpoint.h"
 
 namespace openrnn::train {
 
@@ -52,6 +52,8 @@ OPENRNN_API double clip_by_global_norm(std::vector<DeviceArray>& gradients, doub
 /// What an optimizer keeps beside each variable: `X/<optimizer name>`, then `_1`, `_2`.
 struct SlotRule {
   double initial_value = 0.0;
+  /// What TensorFlow calls it: 'm', 'momentum'.
+  std::string_view name = {};
 };
 
 /// What one training step did.
@@ -84,8 +86,13 @@ class OPENRNN_API Optimizer {
   void prepare(const std::vector<Variable>& variables);
   /// The slots of one variable, in order. Throws: ArgumentError when it has none.
   std::vector<Variable> slots(const Variable& variable) const;
+  /// What `slots` are called, in that order: 'm', 'v'.
+  std::vector<std::string> slot_names() const;
   /// 1 unless a prepared variable is float16.
   double loss_scale() const;
+  /// For object-based checkpoints: slots, 'master' among them, and scalars under TensorFlow's
+  /// names. A restore makes the slots that it needs. The optimizer must live as long.
+  Trackable trackable();
 
   /// d loss / d variables without loss scale: float32 for float16 variables, else the variable's
   /// dtype. An empty array where the loss does not depend on the variable.
@@ -109,8 +116,11 @@ class OPENRNN_API Optimizer {
   /// Before the first slot of all is made, and after each applied step.
   virtual void make_scalars() {}
   virtual void advance_scalars() {}
+  /// Those made so far, by TensorFlow's names.
+  virtual NamedTrackables scalars() const { return {}; }
 
  private:
+  TrackedObject tracked();
   struct Kept {
     Variable variable, master;
     std::vector<Variable> slots;
@@ -187,6 +197,7 @@ class OPENRNN_API AdamOptimizer : public Optimizer {
   OptimizerStep rule() const override;
   void make_scalars() override;
   void advance_scalars() override;
+  NamedTrackables scalars() const override;
 
  private:
   float beta1_, beta2_;

@@ -2,6 +2,7 @@
 #include "base/message.h"
 #include "openrnn/cells.h"
 #include "openrnn/checkpoint.h"
+#include "openrnn/graph_layer.h"
 
 namespace openrnn {
 namespace {
@@ -34,9 +35,17 @@ TrackedObject layer_now(const Layer& layer) {
   return object;
 }
 
-// Cells around cells have their cells as children, under TensorFlow's names.
-TrackedObject cells_now(const Layer& layer) {
+// What consists of layers has them as children, under TensorFlow's and Keras' names. Keras also
+// counts its input layers, as `layer-0`; there are none here.
+TrackedObject compound_now(const Layer& layer) {
   TrackedObject object{.identity = &layer};
+  if (const auto* model = dynamic_cast<const Model*>(&layer)) {
+    for (const Layer* inner : model->layers()) {
+      if (inner->weights().empty()) continue;
+      object.children.emplace_back(message("layer_with_weights-", object.children.size()), *inner);
+    }
+    return object;
+  }
   if (const auto* stack = dynamic_cast<const MultiRNNCell*>(&layer)) {
     for (std::size_t i = 0; i < stack->cells().size(); ++i) {
       const Layer& cell = *stack->cells()[i];
@@ -57,7 +66,7 @@ TrackedObject cells_now(const Layer& layer) {
 Trackable::Trackable(Variable variable)
     : describe_([variable = std::move(variable)] { return TrackedObject{.variable = variable}; }) {}
 
-Trackable::Trackable(const Layer& layer) : describe_([&layer] { return cells_now(layer); }) {}
+Trackable::Trackable(const Layer& layer) : describe_([&layer] { return compound_now(layer); }) {}
 
 Trackable::Trackable(std::shared_ptr<const ObjectSaveable> saveable) {
   if (!saveable) throw ArgumentError("[Trackable] saveable is null, expected an object");

@@ -36,7 +36,7 @@ OptimizerStep GradientDescentOptimizer::rule() const {
 }
 
 MomentumOptimizer::MomentumOptimizer(double learning_rate, double momentum, bool use_nesterov)
-    : Optimizer("Momentum", learning_rate, {{0.0}}),
+    : Optimizer("Momentum", learning_rate, {{0.0, "momentum"}}),
       momentum_(momentum),
       use_nesterov_(use_nesterov) {
   require(is_rate(momentum), "MomentumOptimizer", "momentum", momentum, "0 to below 1");
@@ -51,7 +51,7 @@ OptimizerStep MomentumOptimizer::rule() const {
 }
 
 AdagradOptimizer::AdagradOptimizer(double learning_rate, double initial_accumulator_value)
-    : Optimizer("Adagrad", learning_rate, {{initial_accumulator_value}}) {
+    : Optimizer("Adagrad", learning_rate, {{initial_accumulator_value, "accumulator"}}) {
   require(initial_accumulator_value > 0.0 && std::isfinite(initial_accumulator_value),
           "AdagradOptimizer", "initial_accumulator_value", initial_accumulator_value,
           "a number above 0");
@@ -67,8 +67,8 @@ OptimizerStep AdagradOptimizer::rule() const {
 RMSPropOptimizer::RMSPropOptimizer(double learning_rate, double decay, double momentum,
                                    double epsilon, bool centered)
     : Optimizer("RMSProp", learning_rate,
-                centered ? std::vector<SlotRule>{{1.0}, {0.0}, {0.0}}
-                         : std::vector<SlotRule>{{1.0}, {0.0}}),
+                centered ? std::vector<SlotRule>{{1.0, "rms"}, {0.0, "mg"}, {0.0, "momentum"}}
+                         : std::vector<SlotRule>{{1.0, "rms"}, {0.0, "momentum"}}),
       decay_(decay),
       momentum_(momentum),
       epsilon_(epsilon),
@@ -89,7 +89,7 @@ OptimizerStep RMSPropOptimizer::rule() const {
 }
 
 AdamOptimizer::AdamOptimizer(double learning_rate, double beta1, double beta2, double epsilon)
-    : Optimizer("Adam", learning_rate, {{0.0}, {0.0}}),
+    : Optimizer("Adam", learning_rate, {{0.0, "m"}, {0.0, "v"}}),
       beta1_(static_cast<float>(beta1)),
       beta2_(static_cast<float>(beta2)),
       epsilon_(epsilon) {
@@ -121,6 +121,11 @@ void AdamOptimizer::advance_scalars() {
   };
   multiply(beta1_power_, beta1_);
   multiply(beta2_power_, beta2_);
+}
+
+NamedTrackables AdamOptimizer::scalars() const {
+  if (beta1_power_.empty()) return {};
+  return {{"beta1_power", beta1_power_}, {"beta2_power", beta2_power_}};
 }
 
 namespace {
