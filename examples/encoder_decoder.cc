@@ -164,6 +164,7 @@ int main(int argc, char** argv) try {
   for (const std::string& word : words_of(argv[1])) {
     ((words.size() + held_out.size()) % 10 == 9 ? held_out : words).push_back(word);
   }
+  if (held_out.size() < 5) throw ArgumentError("[encoder_decoder] the text has too few words");
   std::cout << words.size() << " words to train on, " << held_out.size() << " held out\n";
 
   if (how == "restore") {

@@ -123,6 +123,8 @@ def main():
     every = words_of(arguments.text.read_text(encoding="utf-8"))
     held_out = every[9::10]
     words = [word for i, word in enumerate(every) if i % 10 != 9]
+    if len(held_out) < 5:
+        parser.error("the text has too few words")
     print(f"{len(words)} words to train on, {len(held_out)} held out")
     if arguments.restore:
         restore_and_report(arguments.prefix, held_out)

@@ -111,6 +111,7 @@ def test_same_bits_for_any_number_of_threads(language, digits_csv):
     (["digits", "absent.csv"], "absent.csv"),
     (["forecast", "SUNSPOTS", "MOON"], "no column 'MOON'"),
     (["encoder_decoder", "absent.txt", "model"], "absent.txt"),
+    (["encoder_decoder", "SUNSPOTS", "model"], "the text has too few words"),
 ])
 def test_wrong_arguments(words, complaint, sunspots_csv):
     words = [sunspots_csv if word == "SUNSPOTS" else word for word in words]
