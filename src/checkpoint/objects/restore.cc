@@ -82,9 +82,10 @@ void ObjectPlan::match() {
         matches_[child] = there->node;
         open.push_back(child);
       } else if (*matches_[child] != there->node) {
+        const std::string& above = tree_.nodes[here].path;
         throw ArgumentError(message("[Checkpoint::read] ", file_.reader.prefix(), ": ",
-                                    tree_.nodes[child].path, " and ", tree_.nodes[here].path, "/",
-                                    escape_name(name),
+                                    tree_.nodes[child].path, " and ", above,
+                                    above.empty() ? "" : "/", escape_name(name),
                                     " are two objects there, expected one as they are here"));
       }
     }

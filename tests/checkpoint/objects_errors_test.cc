@@ -1,0 +1,188 @@
+// What an object-based checkpoint refuses; a refused restore changes nothing.
+#include "checkpoint/networks.h"
+#include "formats/objects/object_graph.h"
+#include "formats/temp_folder.h"
+#include "openrnn/checkpoint.h"
+#include "saveables/support.h"
+
+namespace openrnn {
+namespace {
+
+using namespace testing;
+using formats::TempFolder;
+using testing::thrown;
+
+const std::string kGraph(formats::kObjectGraphKey);
+
+// A layer of two layers beside a variable, and a file of both.
+struct Model {
+  Graph graph;
+  Graph::AsDefault current{graph};
+  TempFolder folder;
+  layers::CudnnLSTM layer{{.num_layers = 2, .num_units = 2, .seed = 1}};
+  Variable x{"x", varied(DType::kFloat32, {3}, 4)};
+  Checkpoint checkpoint{{{"net", layer}, {"x", x}}};
+  std::string prefix = folder / "good";
+  std::vector<NamedTensor> tensors;
+  formats::ObjectGraph objects;
+
+  Model() {
+    layer.build({1, 1, 1});
+    checkpoint.write(prefix);
+    const TensorBundleReader reader(prefix);
+    for (const TensorInfo& info : reader.tensors()) {
+      tensors.push_back({info.name, reader.read_value(info.name)});
+    }
+    objects = formats::decode_object_graph("good", reader.read_string(kGraph));
+    x.assign(Array(DType::kFloat32, {3}).view());
+    layer.kernel().assign(Array(DType::kFloat32, layer.kernel().shape()).view());
+  }
+
+  std::size_t node(const std::vector<std::string>& path) const {
+    std::size_t at = 0;
+    for (const std::string& name : path) at = objects.nodes[at].child(name)->node;
+    return at;
+  }
+  TensorValue& value(const std::string& name) {
+    for (NamedTensor& tensor : tensors) {
+      if (tensor.name == name) return tensor.value;
+    }
+    throw ArgumentError(name);
+  }
+  // Writes what is changed here, reads it, and sees that nothing came of it.
+  template <class E>
+  std::string refused() {
+    value(kGraph) = StringTensor{{}, {formats::encode_object_graph(objects)}};
+    return refused_as_it_is<E>();
+  }
+  template <class E>
+  std::string refused_as_it_is() {
+    const std::string bad = folder / "bad";
+    write_tensor_bundle(bad, tensors);
+    const std::string text = thrown<E>([&] { checkpoint.read(bad); });
+    EXPECT_EQ(element(x.to_host().view(), 1), 0.0);
+    EXPECT_EQ(element(layer.kernel().to_host().view(), 1), 0.0);
+    const std::size_t at = text.find(bad);
+    return at == std::string::npos ? text
+                                   : text.substr(0, at) + "BAD" + text.substr(at + bad.size());
+  }
+};
+
+TEST(ObjectErrors, TheGoodFileIsTaken) {
+  Model model;
+  model.checkpoint.read(model.prefix).assert_consumed();
+  EXPECT_NE(element(model.x.to_host().view(), 1), 0.0);
+  EXPECT_NE(element(model.layer.kernel().to_host().view(), 1), 0.0);
+}
+
+TEST(ObjectErrors, APartOfALayer) {
+  Model model;
+  std::erase_if(model.objects.nodes[model.node({"net", "cell-1"})].children,
+                [](const formats::ObjectChild& child) { return child.name == "bias"; });
+  EXPECT_EQ(model.refused<ArgumentError>(),
+            "[Checkpoint::read] BAD holds 3 of the 4 pieces of cudnn_lstm/opaque_kernel and lacks "
+            "net/cell-1/bias, expected all of them");
+}
+
+TEST(ObjectErrors, AWrongShapeOrDtype) {
+  Model model;
+  model.value("x/.ATTRIBUTES/VARIABLE_VALUE") = Array(DType::kFloat64, {3});
+  EXPECT_EQ(model.refused<ArgumentError>(),
+            "[Checkpoint::read] BAD: x is float64 [3], expected float32 [3]");
+  model.value("x/.ATTRIBUTES/VARIABLE_VALUE") = Array(DType::kFloat32, {3});
+  model.value("net/cell-0/kernel/.ATTRIBUTES/VARIABLE_VALUE") = Array(DType::kFloat32, {4, 8});
+  EXPECT_EQ(model.refused<ArgumentError>(),
+            "[CudnnLSTMSaveable] tensor rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel"
+            " has shape [4, 8], expected [3, 8]");
+}
+
+TEST(ObjectErrors, NoObjectGraph) {
+  Model model;
+  std::erase_if(model.tensors, [](const NamedTensor& tensor) { return tensor.name == kGraph; });
+  EXPECT_EQ(model.refused_as_it_is<ArgumentError>(),
+            "[Checkpoint::read] BAD holds no object graph, expected an object-based checkpoint; a "
+            "Saver reads checkpoints by name");
+}
+
+TEST(ObjectErrors, ABrokenObjectGraph) {
+  Model model;
+  model.value(kGraph) = StringTensor{{}, {"\x0a\x05nope"}};
+  EXPECT_NE(model.refused_as_it_is<FormatError>().find("the object graph is broken"),
+            std::string::npos);
+  model.objects.nodes[model.node({"x"})].attributes[0].key = "elsewhere";
+  EXPECT_NE(model.refused<FormatError>().find("names the tensor elsewhere, which is not there"),
+            std::string::npos);
+}
+
+TEST(ObjectErrors, OneObjectHereAndTwoThere) {
+  Model model;
+  const Checkpoint twice({{"a", model.x}, {"x", model.x}});
+  model.objects.nodes[0].children.push_back({model.node({"net", "cell-0", "bias"}), "a"});
+  model.value(kGraph) = StringTensor{{}, {formats::encode_object_graph(model.objects)}};
+  write_tensor_bundle(model.folder / "two", model.tensors);
+  EXPECT_EQ(thrown<ArgumentError>([&] { twice.read(model.folder / "two"); }),
+            "[Checkpoint::read] " + (model.folder / "two") +
+                ": a and x are two objects there, expected one as they are here");
+}
+
+TEST(ObjectErrors, WhatDidNotMatchIsNamed) {
+  Model model;
+  const Variable y("y", varied(DType::kFloat32, {2}, 9));
+  const CheckpointStatus status = Checkpoint({{"net", model.layer}, {"y", y}}).read(model.prefix);
+  EXPECT_EQ(status.missing, std::vector<std::string>{"y"});
+  EXPECT_EQ(status.unused, std::vector<std::string>{"x/.ATTRIBUTES/VARIABLE_VALUE"});
+  EXPECT_EQ(thrown<ArgumentError>([&] { status.assert_consumed(); }),
+            "[assert_consumed] " + model.prefix +
+                " has no value for 1 variables: y; and it holds 1 values that nothing took: "
+                "x/.ATTRIBUTES/VARIABLE_VALUE");
+  EXPECT_EQ(
+      thrown<ArgumentError>([&] { status.assert_existing_objects_matched(); }),
+      "[assert_existing_objects_matched] " + model.prefix + " has no value for 1 variables: y");
+  status.assert_nontrivial_match();
+  const CheckpointStatus none = Checkpoint({{"y", y}}).read(model.prefix);
+  EXPECT_NE(thrown<ArgumentError>([&] { none.assert_nontrivial_match(); }), "");
+}
+
+TEST(ObjectErrors, Names) {
+  Model model;
+  for (const char* name : {"", "save_counter"}) {
+    EXPECT_EQ(thrown<ArgumentError>([&] {
+                Checkpoint({{name, model.x}});
+              }),
+              std::string("[Checkpoint] an object is named '") + name +
+                  "', expected different names, not empty, other than 'save_counter'");
+  }
+  EXPECT_NE(thrown<ArgumentError>([&] { Checkpoint({{"x", model.x}, {"x", model.layer}}); }), "");
+  const Variable y("y", varied(DType::kFloat32, {2}, 9));
+  const Checkpoint clash({{"a", NamedTrackables{{"b", model.x}, {"b", y}}}});
+  EXPECT_EQ(thrown<ArgumentError>([&] { clash.write(model.folder / "c"); }),
+            "[Checkpoint] two objects under 'a' are named 'b', expected different names");
+  const Checkpoint empty({{"a", NamedTrackables{{"", model.x}}}});
+  EXPECT_EQ(thrown<ArgumentError>([&] { empty.write(model.folder / "c"); }),
+            "[Checkpoint] an object under 'a' has an empty name, expected one");
+  EXPECT_EQ(thrown<ArgumentError>([&] { model.checkpoint.write(""); }),
+            "[Checkpoint::write] prefix '', expected FOLDER/NAME");
+  EXPECT_EQ(thrown<ArgumentError>([&] { Trackable::from({}); }),
+            "[Trackable] describe is empty, expected a function");
+  EXPECT_FALSE(tensor_bundle_exists(model.folder / "c"));
+}
+
+TEST(ObjectErrors, ASaveCounterThatIsNone) {
+  Model model;
+  model.checkpoint.save(model.folder / "n");
+  const TensorBundleReader reader(model.folder / "n-1");
+  std::vector<NamedTensor> tensors;
+  for (const TensorInfo& info : reader.tensors()) {
+    tensors.push_back({info.name, reader.read_value(info.name)});
+    if (info.name.starts_with("save_counter")) {
+      tensors.back().value = Array::of<std::int64_t>({}, std::vector<std::int64_t>{-1});
+    }
+  }
+  write_tensor_bundle(model.folder / "bad", tensors);
+  EXPECT_NE(thrown<FormatError>([&] { model.checkpoint.restore(model.folder / "bad"); }), "");
+  EXPECT_EQ(model.checkpoint.save_counter(), 1);
+  model.checkpoint.read(model.folder / "bad").assert_consumed();
+}
+
+}  // namespace
+}  // namespace openrnn

@@ -1,0 +1,200 @@
+// What object-based checkpoints hold, and that every kind of object comes back.
+#include "checkpoint/networks.h"
+#include "formats/temp_folder.h"
+#include "openrnn/checkpoint.h"
+#include "saveables/support.h"
+
+namespace openrnn {
+namespace {
+
+using namespace testing;
+using formats::TempFolder;
+using testing::thrown;
+
+std::vector<std::string> keys_of(const std::string& prefix) {
+  std::vector<std::string> keys;
+  const TensorBundleReader reader(prefix);
+  for (const TensorInfo& info : reader.tensors()) keys.push_back(info.name);
+  return keys;
+}
+
+Variable filled(const std::string& name, std::vector<float> values) {
+  return {name, Array::of<float>({static_cast<std::int64_t>(values.size())}, values)};
+}
+
+std::unique_ptr<layers::CudnnRnn> projected(const RnnSpec& spec, std::int64_t seed) {
+  auto layer = layers::make_cudnn_rnn(spec.mode,
+                                      {.num_layers = spec.num_layers,
+                                       .num_units = spec.num_units,
+                                       .input_mode = spec.input_mode,
+                                       .direction = spec.direction,
+                                       .seed = seed,
+                                       .dtype = spec.dtype,
+                                       .kernel_initializer = random_uniform_initializer(-0.6, 0.6),
+                                       .bias_initializer = random_uniform_initializer(-0.6, 0.6),
+                                       .num_proj = spec.num_proj});
+  layer->build({-1, -1, spec.input_size});
+  return layer;
+}
+
+TEST(Objects, EveryLayerComesBack) {
+  const TempFolder folder;
+  for (const RnnSpec& base : all_specs()) {
+    for (const std::int64_t num_layers : {1, 3}) {
+      RnnSpec spec = base;
+      spec.num_layers = num_layers;
+      SCOPED_TRACE(describe(spec));
+      Graph graph;
+      const Graph::AsDefault current(graph);
+      const auto from = projected(spec, 1), to = projected(spec, 2);
+      Checkpoint({{"model", *from}}).write(folder / "a");
+      const CheckpointStatus status = Checkpoint({{"model", *to}}).read(folder / "a");
+      status.assert_consumed();
+      const auto before = from->saveable()->specs(), after = to->saveable()->specs();
+      EXPECT_EQ(status.restored.size(), before.size());
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        EXPECT_TRUE(same_bits(before[i].tensor, after[i].tensor)) << before[i].name;
+      }
+      // Halved biases, and so another buffer than the one before.
+      const Array raw = to->kernel().to_host(), old = from->kernel().to_host();
+      EXPECT_TRUE(same_bits(raw, to->saveable()->from_tensors([&] {
+        std::vector<Array> tensors;
+        for (const auto& spec_of_tensor : before) tensors.push_back(spec_of_tensor.tensor);
+        return tensors;
+      }())));
+      EXPECT_FALSE(same_bits(raw, old));
+    }
+  }
+}
+
+TEST(Objects, KeysOfOneLayerAndOfSeveral) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  RnnSpec spec = rnn_spec(RnnMode::kLstm, 1, 5, 3);
+  const auto one = projected(spec, 1);
+  Checkpoint({{"m.x/y", *one}}).write(folder / "one");
+  EXPECT_EQ(keys_of(folder / "one"),
+            (std::vector<std::string>{"_CHECKPOINTABLE_OBJECT_GRAPH",
+                                      "m..x.Sy/bias/.ATTRIBUTES/VARIABLE_VALUE",
+                                      "m..x.Sy/kernel/.ATTRIBUTES/VARIABLE_VALUE"}));
+  spec.num_layers = 2;
+  spec.num_proj = 4;
+  const auto two = projected(spec, 1);
+  Checkpoint({{"m", *two}}).write(folder / "two");
+  EXPECT_EQ(
+      keys_of(folder / "two"),
+      (std::vector<std::string>{
+          "_CHECKPOINTABLE_OBJECT_GRAPH", "m/cell-0/bias/.ATTRIBUTES/VARIABLE_VALUE",
+          "m/cell-0/kernel/.ATTRIBUTES/VARIABLE_VALUE",
+          "m/cell-0/projection.Skernel/.ATTRIBUTES/VARIABLE_VALUE",
+          "m/cell-1/bias/.ATTRIBUTES/VARIABLE_VALUE", "m/cell-1/kernel/.ATTRIBUTES/VARIABLE_VALUE",
+          "m/cell-1/projection.Skernel/.ATTRIBUTES/VARIABLE_VALUE"}));
+  spec = rnn_spec(RnnMode::kRnnTanh, 1, 5, 3);
+  spec.direction = Direction::kBidirectional;
+  const auto both = projected(spec, 1);
+  Checkpoint({{"m", *both}}).write(folder / "both");
+  EXPECT_EQ(keys_of(folder / "both"),
+            (std::vector<std::string>{"_CHECKPOINTABLE_OBJECT_GRAPH",
+                                      "m/cells_bw-0/bias/.ATTRIBUTES/VARIABLE_VALUE",
+                                      "m/cells_bw-0/kernel/.ATTRIBUTES/VARIABLE_VALUE",
+                                      "m/cells_fw-0/bias/.ATTRIBUTES/VARIABLE_VALUE",
+                                      "m/cells_fw-0/kernel/.ATTRIBUTES/VARIABLE_VALUE"}));
+}
+
+TEST(Objects, SavesAreNumberedAndNamedInTheStateFile) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable x = filled("x", {1, 2});
+  Checkpoint checkpoint({{"x", x}});
+  EXPECT_EQ(checkpoint.save_counter(), 0);
+  EXPECT_EQ(checkpoint.save(folder / "ck"), folder / "ck-1");
+  x.assign(Array::of<float>({2}, std::vector<float>{3, 4}).view());
+  EXPECT_EQ(checkpoint.save(folder / "ck"), folder / "ck-2");
+  EXPECT_EQ(latest_checkpoint(folder.path()), folder / "ck-2");
+  EXPECT_EQ(folder.names(),
+            (std::vector<std::string>{"checkpoint", "ck-1.data-00000-of-00001", "ck-1.index",
+                                      "ck-2.data-00000-of-00001", "ck-2.index"}));
+
+  Checkpoint resumed({{"x", x}});
+  resumed.restore(folder / "ck-1").assert_consumed();
+  EXPECT_EQ(resumed.save_counter(), 1);
+  EXPECT_EQ(x.to_host().as<float>()[1], 2.0F);
+  resumed.read(folder / "ck-2").assert_consumed();
+  EXPECT_EQ(resumed.save_counter(), 1);
+  EXPECT_EQ(resumed.save(folder / "ck"), folder / "ck-2");
+  // A save that fails does not count.
+  EXPECT_THROW(resumed.save(folder / "gone/ck"), IoError);
+  EXPECT_EQ(resumed.save_counter(), 2);
+  EXPECT_EQ(resumed.write(folder / "plain"), folder / "plain");
+  EXPECT_EQ(latest_checkpoint(folder.path()), folder / "ck-2");
+}
+
+TEST(Objects, WhatIsReachedTwiceIsStoredOnce) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable x = filled("x", {1, 2}), y = filled("y", {3});
+  const auto layer = projected(rnn_spec(RnnMode::kGru, 1, 5, 3), 1);
+  const Checkpoint checkpoint({{"net", *layer},
+                               {"again", *layer},
+                               {"list", Trackable::list({x, y, x})},
+                               {"dict", NamedTrackables{{"y", y}, {"net", *layer}}}});
+  checkpoint.write(folder / "a");
+  EXPECT_EQ(keys_of(folder / "a").size(), 1U + 6U + 2U);
+  // Each path leads to it when only one of them is restored.
+  const Variable x2 = filled("x2", {0, 0});
+  const auto other = projected(rnn_spec(RnnMode::kGru, 1, 5, 3), 2);
+  const CheckpointStatus status =
+      Checkpoint({{"list", NamedTrackables{{"2", x2}}}, {"dict", NamedTrackables{{"net", *other}}}})
+          .read(folder / "a");
+  EXPECT_EQ(status.unused, std::vector<std::string>{"list/1/.ATTRIBUTES/VARIABLE_VALUE"});
+  EXPECT_EQ(status.missing, std::vector<std::string>{});
+  EXPECT_TRUE(same_bits(x2.to_host(), x.to_host()));
+  EXPECT_TRUE(
+      same_bits(other->saveable()->specs()[0].tensor, layer->saveable()->specs()[0].tensor));
+}
+
+TEST(Objects, LayersThatAreBuiltLaterAreStoredThen) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  layers::CudnnLSTM lstm({.num_units = 4});
+  layers::Dense dense({.units = 2});
+  const Checkpoint checkpoint({{"lstm", lstm}, {"dense", dense}});
+  checkpoint.write(folder / "a");
+  EXPECT_EQ(keys_of(folder / "a"), std::vector<std::string>{"_CHECKPOINTABLE_OBJECT_GRAPH"});
+  lstm.build({2, 3, 3});
+  dense.build({3, 4});
+  checkpoint.write(folder / "a");
+  EXPECT_EQ(keys_of(folder / "a"),
+            (std::vector<std::string>{
+                "_CHECKPOINTABLE_OBJECT_GRAPH", "dense/bias/.ATTRIBUTES/VARIABLE_VALUE",
+                "dense/kernel/.ATTRIBUTES/VARIABLE_VALUE", "lstm/bias/.ATTRIBUTES/VARIABLE_VALUE",
+                "lstm/kernel/.ATTRIBUTES/VARIABLE_VALUE"}));
+  checkpoint.read(folder / "a").assert_consumed().assert_nontrivial_match();
+}
+
+TEST(Objects, ASaveableAlone) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const RnnSpec spec = rnn_spec(RnnMode::kRnnRelu, 2, 3, 4);
+  const Variable raw("raw", numbered(spec));
+  const auto saveable = std::make_shared<CudnnRNNReluSaveable>(
+      raw, CudnnSaveableOptions{.num_layers = 2, .num_units = 3, .input_size = 4});
+  Checkpoint checkpoint({{"net", std::shared_ptr<const ObjectSaveable>(saveable)}});
+  checkpoint.write(folder / "a");
+  const auto before = saveable->specs();
+  raw.assign(Array(DType::kFloat32, raw.shape()).view());
+  checkpoint.read(folder / "a").assert_consumed();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_TRUE(same_bits(before[i].tensor, saveable->specs()[i].tensor));
+  }
+  EXPECT_EQ(thrown<ArgumentError>([] { Trackable(std::shared_ptr<const ObjectSaveable>()); }),
+            "[Trackable] saveable is null, expected an object");
+}
+
+}  // namespace
+}  // namespace openrnn
