@@ -74,6 +74,9 @@ struct ForwardArgs {
   /// all D*O units of a layer's output at original time and row.
   bool training = false;
   DropoutKey dropout;
+  /// Threads that this call and its backward may use, the caller's included; 0: num_threads().
+  /// With 1 a call with a workspace neither waits for another thread nor makes a system call.
+  int max_threads = 0;
 };
 
 /// One backward call. Shapes and layouts as in the forward call.
@@ -117,7 +120,8 @@ class OPENRNN_API Engine {
 };
 
 /// Throws: ArgumentError when sizes are negative, a needed pointer is null, a length lies outside
-/// 0..T (naming its row and value), or cells are asked of a mode that has none.
+/// 0..T (naming its row and value), max_threads is negative, or cells are asked of a mode that has
+/// none.
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
 
 // ---- Devices -----------------------------------------------------------------------------------

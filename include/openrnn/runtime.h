@@ -72,6 +72,7 @@ struct StreamLimits {
   std::int64_t streams = 1;  // open at once
   std::int64_t batch = 0;    // streams of one step; 0: all
   std::int64_t time = 1;     // of one step
+  int threads = 0;           // as ForwardArgs::max_threads
 };
 
 /// One step of some streams: T max_time, B their number, in any order.
@@ -92,7 +93,7 @@ struct StreamStep {
 /// One thread at a time.
 class OPENRNN_API StreamPool {
  public:
-  /// Throws: ArgumentError for a null model or a limit below 1 (batch: below 0).
+  /// Throws: ArgumentError for a null model or a limit below 1 (batch and threads: below 0).
   StreamPool(std::shared_ptr<const PackedModel> model, const StreamLimits& limits);
   const PackedModel& model() const noexcept { return *model_; }
   const StreamLimits& limits() const noexcept { return limits_; }

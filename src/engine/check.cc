@@ -28,6 +28,10 @@ void check_forward(std::string_view call, const ForwardArgs& args) {
     throw ArgumentError(message("[", call, "] max_time is ", args.max_time, " and batch ",
                                 args.batch, ", expected 0 or more"));
   }
+  if (args.max_threads < 0) {
+    throw ArgumentError(
+        message("[", call, "] max_threads is ", args.max_threads, ", expected 0 or more"));
+  }
   const RnnSpec& spec = args.params->spec();
   std::int64_t steps = 0;
   if (__builtin_mul_overflow(args.max_time, args.batch, &steps)) {

@@ -19,10 +19,14 @@ void check_limits(const StreamLimits& limits) {
   const auto fits = [](std::int64_t size, std::int64_t least) {
     return size >= least && size <= std::numeric_limits<std::int32_t>::max();
   };
-  if (fits(limits.streams, 1) && fits(limits.batch, 0) && fits(limits.time, 1)) return;
+  if (fits(limits.streams, 1) && fits(limits.batch, 0) && fits(limits.time, 1) &&
+      limits.threads >= 0) {
+    return;
+  }
   throw ArgumentError(message("[StreamPool] limits are ", limits.streams, " streams, batch ",
-                              limits.batch, " and time ", limits.time,
-                              ", expected at least 1, 0 and 1, and fewer than 2^31"));
+                              limits.batch, ", time ", limits.time, " and ", limits.threads,
+                              " threads",
+                              ", expected at least 1, 0, 1 and 0, and fewer than 2^31"));
 }
 
 /// The states of one step as the engine takes them.
@@ -200,6 +204,7 @@ void StreamPool::step(const StreamStep& step) {
   // One step in time lies the same either way, and rows are gathered as they are.
   args.time_major = step.time_major && step.max_time != 1;
   args.sequence_lengths = step.sequence_lengths;
+  args.max_threads = limits_.threads;
   args.x = step.x;
   args.y = step.y;
   args.h0 = args.hn = batch_h_.data();

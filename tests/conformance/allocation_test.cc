@@ -91,6 +91,7 @@ struct Prepared {
   Data d;
   ForwardBuffers out;
   InferenceSession session;
+  int max_threads = 0;
 
   explicit Prepared(const Case& given)
       : c(given),
@@ -99,7 +100,11 @@ struct Prepared {
         session(std::make_shared<PackedModel>(c.spec, d.params.view())) {
     session.prepare(c.batch, c.time);
   }
-  void run() { session.run(forward_args(c, d, out, nullptr, false)); }
+  void run() {
+    ForwardArgs args = forward_args(c, d, out, nullptr, false);
+    args.max_threads = max_threads;
+    session.run(args);
+  }
 };
 
 /// The same, asking for what every layer leaves.
@@ -136,14 +141,14 @@ struct PreparedStreams {
   StreamPool pool;
   std::vector<StreamId> ids;
 
-  explicit PreparedStreams(const Case& given)
+  explicit PreparedStreams(const Case& given, int threads = 0)
       : c(given),
         d(make_data(c)),
         y(forward_buffers(c).y),
         h(c.spec.dtype, {c.spec.num_pseudo_layers() * c.spec.hidden_size()}),
         cell(c.spec.dtype, {c.spec.num_pseudo_layers() * c.spec.num_units}),
         pool(std::make_shared<PackedModel>(c.spec, d.params.view()),
-             {.streams = c.batch + 1, .batch = c.batch, .time = c.time}),
+             {.streams = c.batch + 1, .batch = c.batch, .time = c.time, .threads = threads}),
         ids(static_cast<std::size_t>(c.batch)) {}
   void run() {
     void* const cells = c.spec.is_lstm() ? cell.data() : nullptr;
@@ -229,6 +234,19 @@ TEST(Allocation, OneThreadMakesNoSystemCall) {
     PreparedStreams streams(c);
     EXPECT_TRUE(makes_no_system_call([&] { streams.run(); })) << c.text;
   }
+}
+
+TEST(Allocation, ACallOnOneThreadOfSeveralMakesNoSystemCall) {
+  if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "sanitizers make system calls of their own";
+  if (!makes_no_system_call([] {})) GTEST_SKIP() << "this kernel forbids seccomp";
+  const ForcedThreads forced(2);
+  const Case large = parse_case("lstm L2 U130 I33 B9 T7 f32", "enough_for_threads");
+  Prepared prepared(large);
+  EXPECT_FALSE(makes_no_system_call([&] { prepared.run(); })) << "two threads must be woken";
+  prepared.max_threads = 1;
+  EXPECT_TRUE(makes_no_system_call([&] { prepared.run(); }));
+  PreparedStreams streams(large, 1);
+  EXPECT_TRUE(makes_no_system_call([&] { streams.run(); }));
 }
 
 }  // namespace

@@ -66,6 +66,10 @@ TEST(InferenceSession, RefusesWrongCalls) {
   ForwardArgs args;
   args.max_time = args.batch = 1;
   expect_error<ArgumentError>([&] { session.run(args); }, "[run] x is null, expected 1 elements");
+  args.max_threads = -1;
+  expect_error<ArgumentError>([&] { session.run(args); },
+                              "[run] max_threads is -1, expected 0 or more");
+  args.max_threads = 0;
   args.training = true;
   expect_error<ArgumentError>([&] { session.run(args); },
                               "[run] training is true, expected inference");

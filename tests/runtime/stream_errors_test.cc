@@ -31,12 +31,13 @@ TEST(StreamPool, ChecksItsLimits) {
                               "[StreamPool] model is null, expected a PackedModel");
   for (const StreamLimits& wrong :
        {StreamLimits{.streams = 0}, StreamLimits{.batch = -1}, StreamLimits{.time = 0},
-        StreamLimits{.streams = std::int64_t{1} << 31}}) {
-    expect_error<ArgumentError>([&] { Pool("gru L1 U3 I2 f32", wrong); },
-                                "[StreamPool] limits are " + std::to_string(wrong.streams) +
-                                    " streams, batch " + std::to_string(wrong.batch) +
-                                    " and time " + std::to_string(wrong.time) +
-                                    ", expected at least 1, 0 and 1, and fewer than 2^31");
+        StreamLimits{.threads = -1}, StreamLimits{.streams = std::int64_t{1} << 31}}) {
+    expect_error<ArgumentError>(
+        [&] { Pool("gru L1 U3 I2 f32", wrong); },
+        "[StreamPool] limits are " + std::to_string(wrong.streams) + " streams, batch " +
+            std::to_string(wrong.batch) + ", time " + std::to_string(wrong.time) + " and " +
+            std::to_string(wrong.threads) +
+            " threads, expected at least 1, 0, 1 and 0, and fewer than 2^31");
   }
   EXPECT_EQ(Pool("gru L1 U3 I2 f32", {.streams = 5}).pool.limits().batch, 5) << "0 stands for all";
   EXPECT_EQ(Pool("gru L1 U3 I2 f32", {.streams = 5, .batch = 9}).pool.limits().batch, 5);

@@ -52,7 +52,7 @@ template <class T>
 void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const CpuPacked<T>& packed = *saved.packed;
   const RnnSpec& spec = packed.spec();
-  TeamLease lease(wanted_threads(packed, saved.args, num_threads()));
+  TeamLease lease(wanted_threads(packed, saved.args, most_threads(saved.args)));
   const Plan plan =
       choose_plan({spec, saved.args.batch, packed.kernels().lanes, sizeof(T), lease.threads()});
   Carver measure;
