@@ -26,8 +26,9 @@ def make_model():
 
 def train(model, images, labels, epochs, batch=32):
     """One pass over all images an epoch, in a new order each time."""
-    optimizer = openrnn.train.AdamOptimizer(3e-3)
-    shuffle = np.random.RandomState(3)
+    optimizer = openrnn.train.AdamOptimizer()
+    steps = epochs * (len(labels) // batch)
+    shuffle, step = np.random.RandomState(3), 0
     for epoch in range(epochs):
         order = shuffle.permutation(len(labels))
         losses = []
@@ -36,9 +37,11 @@ def train(model, images, labels, epochs, batch=32):
             with openrnn.GradientTape() as tape:
                 logits = model(images[:, rows], training=True)
                 loss = openrnn.losses.sparse_softmax_cross_entropy(labels[rows], logits)
+            optimizer.learning_rate = 1e-2 * (1 - step / steps)
             gradients = tape.gradient(loss, model.trainable_weights)
             optimizer.apply_gradients(zip(gradients, model.trainable_weights))
             losses.append(float(loss))
+            step += 1
         print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}")
 
 
