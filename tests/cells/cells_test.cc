@@ -136,7 +136,7 @@ TEST(MultiRnnCell, StacksStatesAndScopes) {
   EXPECT_TRUE(same(result.state[0], first.state[0]));
   EXPECT_TRUE(same(result.state[2], second.state[0]));
   EXPECT_EQ(thrown<ArgumentError>([&] { stack(x, {zero[0]}); }),
-            "[MultiRNNCell] a state of 1 tensors, expected 3 for 2 cells");
+            "[MultiRNNCell] a state of 1 tensors, expected 3");
   EXPECT_EQ(thrown<ArgumentError>([] { MultiRNNCell({}); }),
             "[MultiRNNCell] no cells, expected at least 1");
   EXPECT_EQ(thrown<ArgumentError>([&] {

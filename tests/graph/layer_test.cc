@@ -1,3 +1,5 @@
+#include "openrnn/graph_layer.h"
+
 #include "ops/check_gradient.h"
 
 namespace openrnn::testing {
@@ -134,8 +136,8 @@ TEST_F(LayerTest, LossesAndUpdates) {
   EXPECT_EQ(runs, 1);
   layer.trainable = false;
   EXPECT_TRUE(layer.updates().empty());
-  EXPECT_EQ(message_of<ArgumentError>([&] { layer.add_loss({}); }),
-            "[add_regularization_loss] loss is empty, expected a function");
+  EXPECT_EQ(message_of<ArgumentError>([&] { layer.add_loss(std::function<Tensor()>()); }),
+            "[add_loss] loss is empty, expected a function or a tensor");
   EXPECT_EQ(message_of<ArgumentError>([] { Scale().graph(); }),
             "[graph] the layer 'scale' has no graph yet, expected a build or a call before");
 }

@@ -1,0 +1,308 @@
+// Layers on symbolic tensors: nodes, Model, losses and updates.
+#include "openrnn/cells.h"
+#include "openrnn/layers.h"
+#include "saveables/support.h"
+
+namespace openrnn {
+namespace {
+
+using layers::CudnnGRU;
+using layers::CudnnLSTM;
+using layers::Dense;
+using layers::RnnResult;
+using testing::same_bits;
+using testing::thrown;
+
+Tensor varied(Shape shape, std::uint64_t seed = 1, DType dtype = DType::kFloat32) {
+  Array values(dtype, std::move(shape));
+  RandomStream random(seed);
+  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
+  return Tensor(values.view());
+}
+
+bool same(const Tensor& a, const Tensor& b) { return same_bits(a.to_host(), b.to_host()); }
+
+class Nodes : public ::testing::Test {
+ protected:
+  Graph graph_;
+  Graph::AsDefault as_default_{graph_};
+};
+
+TEST_F(Nodes, ACallOnAnInputIsRecorded) {
+  const auto layer = std::make_shared<CudnnLSTM>(
+      layers::CudnnRnnOptions{.num_units = 4, .direction = Direction::kBidirectional});
+  const Tensor in = Input({-1, -1, 5});
+  const RnnResult made = (*layer)(in);
+  EXPECT_EQ(made.output.shape(), (Shape{-1, -1, 8}));
+  EXPECT_EQ(made.state[0].shape(), (Shape{2, -1, 4}));
+  ASSERT_EQ(layer->inbound_nodes().size(), 1u);
+  EXPECT_TRUE(same_tensor(layer->input()[0], in));
+  EXPECT_TRUE(same_tensor(layer->output()[0], made.output));
+  EXPECT_TRUE(same_tensor(layer->get_output_at(0)[2], made.state[1]));
+  EXPECT_EQ(layer->input_shape(), (std::vector<Shape>{{-1, -1, 5}}));
+  EXPECT_EQ(layer->output_shape().size(), 3u);
+  EXPECT_TRUE(layer->input_mask().empty());
+  Dense dense({.units = 2});
+  dense(made.output);
+  ASSERT_EQ(layer->outbound_nodes().size(), 1u);
+  EXPECT_EQ(layer->outbound_nodes()[0], dense.inbound_nodes()[0]);
+  (*layer)(Input({7, -1, 5}));
+  EXPECT_EQ(layer->get_input_shape_at(1)[0], (Shape{7, -1, 5}));
+  EXPECT_EQ(thrown<NotConnectedError>([&] { layer->input_shape(); }),
+            "[input_shape] the layer 'cudnn_lstm' has 2 inbound nodes of different input shapes, "
+            "expected one; ask get_input_shape_at(node_index)");
+  EXPECT_EQ(thrown<ArgumentError>([&] { layer->get_output_at(2); }),
+            "[get_output_at] node_index is 2, expected 0 to 1 as the layer 'cudnn_lstm' has 2 "
+            "inbound nodes");
+}
+
+TEST_F(Nodes, AValueRecordsNone) {
+  CudnnGRU layer({.num_units = 3});
+  layer(varied({2, 1, 4}));
+  EXPECT_TRUE(layer.inbound_nodes().empty());
+  EXPECT_EQ(thrown<NotConnectedError>([&] { layer.output(); }),
+            "[output] the layer 'cudnn_gru' is not connected: it has no inbound nodes as it has "
+            "never been called on a symbolic tensor, expected a call on an Input");
+  EXPECT_EQ(thrown<StateError>([&] { layer.get_input_at(0); }),
+            "[get_input_at] the layer 'cudnn_gru' has never been called on a symbolic tensor and "
+            "has no node, expected a call on an Input before");
+}
+
+TEST_F(Nodes, AModelRunsAndTrainsWhatWasRecorded) {
+  const auto lstm = std::make_shared<CudnnLSTM>(
+      layers::CudnnRnnOptions{.num_layers = 2, .num_units = 4, .seed = 1});
+  const auto dense = std::make_shared<Dense>(layers::DenseOptions{.units = 3});
+  const Tensor in = Input({-1, -1, 5}), h0 = Input({2, -1, 4});
+  const RnnResult made = (*lstm)(in, {h0, h0});
+  Model model({in, h0}, {(*dense)(made.output), made.state[1]});
+  EXPECT_EQ(model.name(), "model");
+  ASSERT_EQ(model.layers().size(), 2u);
+  EXPECT_EQ(model.layers()[0], lstm.get());
+  EXPECT_EQ(model.count_params(), lstm->count_params() + 4 * 3 + 3);
+  for (const std::int64_t batch : {1, 3}) {
+    const Tensor x = varied({6, batch, 5}), h = varied({2, batch, 4}, 2);
+    const RnnResult direct = (*lstm)(x, {h, h});
+    const std::vector<Tensor> out = model({x, h});
+    EXPECT_TRUE(same(out[0], (*dense)(direct.output)));
+    EXPECT_TRUE(same(out[1], direct.state[1]));
+  }
+  GradientTape tape;
+  const Tensor loss = ops::reduce_sum(model({varied({2, 1, 5}), varied({2, 1, 4})})[0]);
+  for (const DeviceArray& gradient : tape.gradient(loss, model.trainable_weights())) {
+    EXPECT_FALSE(gradient.empty());
+  }
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              model({varied({2, 1, 4}), varied({2, 1, 4})});
+            }),
+            "[Input] the value is float32 of shape [2, 1, 4], expected float32 of shape "
+            "[-1, -1, 5] (-1: any)");
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              model({varied({2, 1, 5})});
+            }),
+            "[model] 1 inputs, expected 2");
+  EXPECT_EQ(thrown<ArgumentError>([&] { Model({in}, {made.output}); }),
+            "[Model] an output depends on the Input 'Input' of shape [2, -1, 4], expected it among "
+            "the inputs");
+}
+
+TEST_F(Nodes, TrainingIsAsRecordedUnlessSaid) {
+  const auto lstm = std::make_shared<CudnnLSTM>(
+      layers::CudnnRnnOptions{.num_layers = 2, .num_units = 8, .dropout = 0.5, .seed = 3});
+  const Tensor in = Input({-1, -1, 5}), x = varied({4, 2, 5});
+  Model model({in}, {(*lstm)(in).output});
+  const Tensor still = (*lstm)(x, {}, {.training = false}).output;
+  EXPECT_FALSE(same(model({x})[0], still));
+  EXPECT_FALSE(same(model({x})[0], model({x})[0])) << "masks advance";
+  EXPECT_TRUE(same(model({x}, false)[0], still));
+  GradientTape tape;
+  const Tensor y = ops::reduce_sum(model({x}, false)[0]);
+  EXPECT_NE(thrown<ArgumentError>([&] {
+              tape.gradient(y, model.weights());
+            }).find("is_training must be True"),
+            std::string::npos);
+}
+
+TEST_F(Nodes, AModelKeepsSharedLayersAliveAndNoticesOthersGone) {
+  const Tensor in = Input({-1, 5});
+  std::unique_ptr<Model> owner, orphan;
+  {
+    const auto kept = std::make_shared<Dense>(layers::DenseOptions{.units = 2});
+    owner = std::make_unique<Model>(std::vector{in}, std::vector{(*kept)(in)});
+    Dense gone({.units = 2});
+    orphan = std::make_unique<Model>(std::vector{in}, std::vector{gone(in)});
+  }
+  EXPECT_EQ((*owner)({varied({3, 5})})[0].shape(), (Shape{3, 2}));
+  EXPECT_EQ(thrown<StateError>([&] {
+              (*orphan)({varied({3, 5})});
+            }),
+            "[Model] the layer 'dense_1' is gone, expected it to outlive the tensors that it made "
+            "(one made by std::make_shared does)");
+}
+
+TEST_F(Nodes, AModelOnAnInputIsRecordedAgain) {
+  const auto lstm = std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{.num_units = 4});
+  const auto dense = std::make_shared<Dense>(layers::DenseOptions{.units = 5});
+  const Tensor in = Input({-1, -1, 5});
+  Model inner({in}, {(*dense)((*lstm)(in).output)});
+  const Tensor other = Input({3, -1, 5});
+  Model outer({other}, inner({inner({other})[0]}));
+  EXPECT_EQ(outer.outputs()[0].shape(), (Shape{3, -1, 5}));
+  EXPECT_EQ(outer.layers().size(), 2u);
+  EXPECT_EQ(lstm->inbound_nodes().size(), 3u);
+  const Tensor x = varied({3, 2, 5});
+  EXPECT_TRUE(same(outer({x})[0], inner({inner({x})[0]})[0]));
+}
+
+TEST_F(Nodes, ActivityLossesAreCollectedInBothWays) {
+  const Regularizer regularizer = [](const Tensor& y) { return ops::l2_regularization(y, 0.1); };
+  const auto layer = std::make_shared<CudnnGRU>(
+      layers::CudnnRnnOptions{.num_units = 3, .activity_regularizer = regularizer});
+  const Tensor x = varied({2, 1, 4});
+  for (int i = 0; i < 2; ++i) {
+    const RnnResult out = (*layer)(x);
+    const std::vector<Tensor> losses = layer->losses();
+    ASSERT_EQ(losses.size(), 2u) << "one an output of the latest call";
+    EXPECT_EQ(losses[0].item(), regularizer(out.output).item());
+    EXPECT_EQ(losses[1].item(), regularizer(out.state[0]).item());
+  }
+  EXPECT_EQ(layer->get_losses_for({x}).size(), 2u);
+  EXPECT_TRUE(layer->get_losses_for({varied({2, 1, 4}, 5)}).empty());
+  EXPECT_TRUE(layer->get_losses_for({}).empty());
+  EXPECT_EQ(graph_.regularization_losses().size(), 2u);
+  const Tensor in = Input({-1, -1, 4});
+  Model model({in}, {(*layer)(in).output});
+  EXPECT_TRUE(model.losses()[0].is_symbolic());
+  EXPECT_EQ(layer->get_losses_for({in}).size(), 2u);
+  GradientTape tape;
+  const Tensor y = model({x})[0];
+  ASSERT_EQ(model.losses().size(), 2u);
+  EXPECT_EQ(model.losses()[0].item(), regularizer(y).item());
+  EXPECT_FALSE(tape.gradient(model.losses()[0], model.weights())[0].empty());
+}
+
+TEST_F(Nodes, UpdatesReachTheGraphWhenTheLayerIsCalled) {
+  CudnnGRU layer({.num_units = 3});
+  int runs = 0;
+  const Tensor x = varied({2, 1, 4});
+  layer.add_update([&] { ++runs; });
+  layer.add_update([&] { runs += 10; }, {x});
+  EXPECT_TRUE(graph_.updates().empty());
+  layer(x);
+  layer(x);
+  ASSERT_EQ(graph_.updates().size(), 2u);
+  for (const auto& update : graph_.updates()) (*update)();
+  EXPECT_EQ(runs, 11);
+  EXPECT_EQ(layer.get_updates_for({}).size(), 1u);
+  EXPECT_EQ(layer.get_updates_for({x}).size(), 1u);
+  layer.trainable = false;
+  EXPECT_TRUE(layer.updates().empty());
+  layer.stateful = true;
+  EXPECT_EQ(layer.updates().size(), 2u);
+}
+
+TEST_F(Nodes, CellsAndLoopsAreRecorded) {
+  const auto cell = [](std::int64_t units) {
+    return std::make_shared<CudnnCompatibleLSTMCell>(CompatibleCellOptions{.num_units = units});
+  };
+  const auto stack =
+      std::make_shared<MultiRNNCell>(std::vector<std::shared_ptr<RnnCell>>{cell(3), cell(4)});
+  const Tensor in = Input({-1, -1, 5});
+  const DynamicRnnOptions options{.dtype = DType::kFloat32, .time_major = true};
+  const DynamicRnnResult loop = dynamic_rnn(*stack, in, options);
+  EXPECT_EQ(loop.outputs.shape(), (Shape{-1, -1, 4}));
+  Model model({in}, {loop.outputs, loop.state[3]});
+  EXPECT_EQ(model.weights().size(), 4u);
+  EXPECT_EQ(model.weights()[0].name(),
+            "rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel");
+  const Tensor x = varied({6, 2, 5});
+  const DynamicRnnResult direct = dynamic_rnn(*stack, x, options);
+  EXPECT_TRUE(same(model({x})[0], direct.outputs));
+  EXPECT_TRUE(same(model({x})[1], direct.state[3]));
+  const auto single = cell(3);
+  const Tensor row = Input({-1, 5}), c = Input({-1, 3}), h = Input({-1, 3});
+  const CellResult step = (*single)(row, {c, h});
+  EXPECT_EQ(single->inbound_nodes().size(), 1u);
+  Model stepper({row, c, h}, {step.output, step.state[0]});
+  const Tensor a = varied({2, 5}), b = varied({2, 3}, 2), d = varied({2, 3}, 3);
+  EXPECT_TRUE(same(stepper({a, b, d})[0], (*single)(a, {b, d}).output));
+}
+
+TEST_F(Nodes, BidirectionalLoopsAreRecorded) {
+  const auto cells = [] {
+    std::vector<std::shared_ptr<RnnCell>> list;
+    for (int i = 0; i < 2; ++i) {
+      list.push_back(
+          std::make_shared<CudnnCompatibleGRUCell>(CompatibleCellOptions{.num_units = 3}));
+    }
+    return list;
+  };
+  const auto fw = cells(), bw = cells();
+  const StackBidirectionalOptions options{
+      .dtype = DType::kFloat32, .sequence_lengths = {{4, 1}}, .time_major = true};
+  const Tensor in = Input({-1, -1, 5}), x = varied({4, 2, 5});
+  const auto recorded = stack_bidirectional_dynamic_rnn(fw, bw, in, options);
+  EXPECT_EQ(recorded.outputs.shape(), (Shape{-1, -1, 6}));
+  Model model({in}, {recorded.outputs, recorded.states_bw[1][0]});
+  EXPECT_EQ(model.weights().size(), 24u);
+  const auto direct = stack_bidirectional_dynamic_rnn(fw, bw, x, options);
+  EXPECT_TRUE(same(model({x})[0], direct.outputs));
+  EXPECT_TRUE(same(model({x})[1], direct.states_bw[1][0]));
+}
+
+TEST_F(Nodes, AFailedCallChangesNothing) {
+  CudnnLSTM layer({.num_units = 3});
+  EXPECT_THROW(layer(varied({2, 1, 4}), {}, {.sequence_lengths = {{3}}}), ArgumentError);
+  EXPECT_THROW(layer(varied({2, 1, 4}), {varied({1, 1, 3})}), ArgumentError);
+  EXPECT_THROW(layer(varied({2, 4})), ArgumentError);
+  EXPECT_THROW(layer.build({-1, -1, -1}), ArgumentError);
+  CudnnLSTM failing({.num_units = 3, .kernel_initializer = [](ArrayView, RandomStream&) {
+                       throw StateError("no numbers today");
+                     }});
+  EXPECT_THROW(failing(varied({2, 1, 4})), StateError);
+  EXPECT_FALSE(layer.built());
+  EXPECT_TRUE(graph_.variables().empty());
+  EXPECT_TRUE(graph_.saveables().empty());
+  layer(varied({2, 1, 4}));
+  EXPECT_EQ(layer.scope_name(), "cudnn_lstm");
+}
+
+TEST_F(Nodes, CloneSharesTheVariablesAlone) {
+  const auto layer = std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{.num_units = 3});
+  const Tensor x = varied({2, 1, 4});
+  (*layer)(Input({-1, -1, 4}));
+  const auto copy = layer->clone();
+  EXPECT_TRUE(copy->kernel().same_as(layer->kernel()));
+  EXPECT_EQ(copy->scope_name(), layer->scope_name());
+  EXPECT_EQ(copy->inbound_nodes().size(), 1u);
+  EXPECT_TRUE(same((*copy)(x).output, (*layer)(x).output));
+  copy->trainable = false;
+  EXPECT_TRUE(layer->trainable);
+  CudnnLSTM again(layer->get_config());
+  EXPECT_EQ(again.name(), "cudnn_lstm");
+  EXPECT_EQ(again.num_units(), 3);
+}
+
+TEST_F(Nodes, LayerProtocol) {
+  CudnnLSTM layer({.num_units = 3, .direction = Direction::kBidirectional});
+  EXPECT_FALSE(layer.input_spec());
+  EXPECT_EQ(thrown<StateError>([&] { layer.canonical_weight_shape(0); }),
+            "[cudnn_lstm] canonical_weight_shape before the input shape is known, expected a "
+            "build or a call before");
+  layer.build({-1, -1, 4});
+  EXPECT_EQ(layer.input_spec()->axes.at(-1), 4);
+  EXPECT_EQ(layer.compute_output_shape({7, -1, 4}), (Shape{7, -1, 6}));
+  EXPECT_EQ(layer.canonical_weight_shape(0).size(), 16u);
+  EXPECT_EQ(thrown<ArgumentError>([&] { layer.canonical_weight_shape(1); }),
+            "[cudnn_lstm] canonical_weight_shape of layer 1, expected 0 to 0");
+  EXPECT_EQ(thrown<StateError>([&] { layer.create_saveable(); }),
+            "[cudnn_lstm] saveable already created, expected a layer without");
+  EXPECT_EQ(thrown<TypeError>([&] { layer.compute_mask(varied({2}), varied({2})); }),
+            "[compute_mask] the layer 'cudnn_lstm' was given a mask, expected none: it does not "
+            "support masking");
+  const Variable extra = layer.add_weight("extra", {2}, {.trainable = false});
+  EXPECT_EQ(extra.name(), "cudnn_lstm/extra");
+  EXPECT_EQ(layer.non_trainable_weights().size(), 1u);
+}
+
+}  // namespace
+}  // namespace openrnn

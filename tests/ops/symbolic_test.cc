@@ -1,0 +1,192 @@
+// Every operation on symbolic tensors: its recorded shape, and its replay against the direct call.
+#include "openrnn/graph_layer.h"
+#include "ops/check_gradient.h"
+#include "saveables/support.h"
+
+namespace openrnn::testing {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+struct Case {
+  const char* name;
+  Tensors inputs;
+  std::function<Tensors(const Tensors&)> run;
+};
+
+template <class Function>
+Case one(const char* name, Tensors inputs, Function function) {
+  return {name, std::move(inputs), [function](const Tensors& in) { return Tensors{function(in)}; }};
+}
+
+Tensor random(const Shape& shape, std::uint64_t seed = 1) {
+  return random_tensor(shape, seed, 0.1, 1.0, DType::kFloat32);
+}
+
+std::vector<Case> elementwise_cases() {
+  const Tensor a = random({3, 5}), b = random({3, 5}, 2);
+  return {
+      one("add", {a, b}, [](const Tensors& in) { return ops::add(in[0], in[1]); }),
+      one("subtract", {a, b}, [](const Tensors& in) { return ops::subtract(in[0], in[1]); }),
+      one("multiply", {a, b}, [](const Tensors& in) { return ops::multiply(in[0], in[1]); }),
+      one("divide", {a, b}, [](const Tensors& in) { return ops::divide(in[0], in[1]); }),
+      one("add_n", {a, b}, [](const Tensors& in) { return ops::add_n(in); }),
+      one("add_row", {a, random({5}, 3)},
+          [](const Tensors& in) { return ops::add_row(in[0], in[1]); }),
+      one("add_scalar", {a}, [](const Tensors& in) { return ops::add_scalar(in[0], 0.5); }),
+      one("scale", {a}, [](const Tensors& in) { return ops::scale(in[0], 0.5); }),
+      one("relu", {a}, [](const Tensors& in) { return ops::relu(in[0]); }),
+      one("tanh", {a}, [](const Tensors& in) { return ops::tanh(in[0]); }),
+      one("negate", {a}, [](const Tensors& in) { return ops::negate(in[0]); }),
+      one("cast", {a}, [](const Tensors& in) { return ops::cast(in[0], DType::kFloat64); }),
+      one("dropout", {a},
+          [](const Tensors& in) { return ops::dropout(in[0], 0.5, {.seed = 3, .call = 1}); }),
+      one("softmax", {a}, [](const Tensors& in) { return ops::softmax(in[0]); }),
+      one("reduce_sum", {a}, [](const Tensors& in) { return ops::reduce_sum(in[0]); }),
+      one("reduce_mean", {a}, [](const Tensors& in) { return ops::reduce_mean(in[0]); }),
+      one("l1", {a}, [](const Tensors& in) { return ops::l1_regularization(in[0], 0.3); }),
+      one("l2", {a}, [](const Tensors& in) { return ops::l2_regularization(in[0], 0.3); }),
+      one("mean_squared_error", {a, b},
+          [](const Tensors& in) { return ops::mean_squared_error(in[0], in[1]); }),
+  };
+}
+
+std::vector<Case> shape_cases() {
+  const Tensor a = random({3, 5}), b = random({3, 5}, 2), deep = random({3, 2, 4}, 4);
+  const Tensor labels = int_tensor({3}, {4, 0, 2});
+  return {
+      one("matmul", {a, random({5, 2}, 3)},
+          [](const Tensors& in) { return ops::matmul(in[0], in[1]); }),
+      one("matmul transposed", {a, random({2, 5}, 3)},
+          [](const Tensors& in) { return ops::matmul(in[0], in[1], {.transpose_b = true}); }),
+      one("dense", {deep, random({4, 6}, 5), random({6}, 6)},
+          [](const Tensors& in) { return ops::dense(in[0], in[1], in[2]); }),
+      one("reshape", {deep},
+          [](const Tensors& in) {
+            return ops::reshape(in[0], {-1, 8});
+          }),
+      one("concat", {a, b}, [](const Tensors& in) { return ops::concat(in, 1); }),
+      one("slice", {deep},
+          [](const Tensors& in) { return ops::slice(in[0], {.axis = 0, .begin = 1, .size = 2}); }),
+      one("stack", {a, b}, [](const Tensors& in) { return ops::stack(in); }),
+      one("transpose_leading", {deep},
+          [](const Tensors& in) { return ops::transpose_leading(in[0]); }),
+      one("reverse_sequence", {deep},
+          [](const Tensors& in) {
+            return ops::reverse_sequence(in[0], {2, 3});
+          }),
+      one("select_rows", {a, b},
+          [](const Tensors& in) {
+            return ops::select_rows({true, false, true}, in[0], in[1]);
+          }),
+      {"split",
+       {a},
+       [](const Tensors& in) {
+         return ops::split(in[0], 1, {2, 3});
+       }},
+      one("embedding_lookup", {random({7, 4}, 7), labels},
+          [](const Tensors& in) { return ops::embedding_lookup(in[0], in[1]); }),
+      one("one_hot", {labels},
+          [](const Tensors& in) { return ops::one_hot(in[0], 6, DType::kFloat32); }),
+      one("cross_entropy_rows", {a, labels},
+          [](const Tensors& in) { return ops::softmax_cross_entropy_rows(in[0], in[1]); }),
+      one("cross_entropy", {a, labels},
+          [](const Tensors& in) { return ops::softmax_cross_entropy(in[0], in[1]); }),
+  };
+}
+
+// Inputs of the same kind; with `open` their leading dimension is not known.
+Tensors symbolic_like(const Tensors& values, bool open) {
+  Tensors inputs;
+  for (const Tensor& value : values) {
+    Shape shape = value.shape();
+    // Only what a batch is fed with: kernels keep their sizes.
+    if (open && shape[0] == 3) shape[0] = -1;
+    inputs.push_back(Input(shape, value.dtype()));
+  }
+  return inputs;
+}
+
+void check_case(const Case& test, bool open) {
+  SCOPED_TRACE(std::string(test.name) + (open ? ", leading dimension unknown" : ""));
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Tensors expected = test.run(test.inputs);
+  const Tensors inputs = symbolic_like(test.inputs, open);
+  const Tensors outputs = test.run(inputs);
+  ASSERT_EQ(outputs.size(), expected.size());
+  Model model(inputs, outputs);
+  const Tensors computed = model(test.inputs);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(outputs[i].is_symbolic());
+    EXPECT_EQ(outputs[i].dtype(), expected[i].dtype());
+    ASSERT_EQ(outputs[i].shape().size(), expected[i].shape().size());
+    for (std::size_t d = 0; d < expected[i].shape().size(); ++d) {
+      const std::int64_t recorded = outputs[i].shape()[d];
+      EXPECT_TRUE(recorded == expected[i].shape()[d] || (open && recorded == -1)) << d;
+    }
+    EXPECT_TRUE(same_bits(computed[i].to_host(), expected[i].to_host()));
+  }
+}
+
+TEST(SymbolicOps, ReplayIsTheDirectCall) {
+  for (const auto& cases : {elementwise_cases(), shape_cases()}) {
+    for (const Case& test : cases) {
+      check_case(test, false);
+      check_case(test, true);
+    }
+  }
+}
+
+TEST(SymbolicOps, WhatIsKnownIsCheckedAtOnce) {
+  const Tensor a = Input({-1, 5}), b = Input({3, 4});
+  EXPECT_EQ(thrown<ArgumentError>([&] { ops::add(a, b); }),
+            "[add] b is float32 of shape [3, 4], expected the shape [-1, 5] of a");
+  EXPECT_EQ(thrown<ArgumentError>([&] { ops::matmul(a, b); }),
+            "[matmul] b is float32 of shape [3, 4], expected 5 at dimension 0");
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              ops::reshape(b, {5, -1});
+            }),
+            "[reshape] x is float32 of shape [3, 4], expected as many elements as [5, -1]");
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              ops::split(a, 1, {2, 2});
+            }),
+            "[split] sizes are [2, 2], expected a sum of 5");
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              ops::concat({a, Input({-1, 5}, DType::kFloat64)}, 0);
+            }),
+            "[concat] parts[1] is float64 of shape [-1, 5], expected float32");
+  EXPECT_EQ(thrown<ArgumentError>([&] { ops::unstack(a); }),
+            "[unstack] x has shape [-1, 5], expected a leading dimension that is known");
+  EXPECT_EQ(thrown<StateError>([&] { a.to_host(); }),
+            "[value] the tensor is symbolic and has no value, expected a computed one: make a "
+            "Model of its inputs and outputs and call that");
+  EXPECT_EQ(thrown<ArgumentError>([] { Input({-2}); }),
+            "[Input] shape is [-2], expected dimensions of 0 or more, or -1 for an unknown one");
+}
+
+TEST(SymbolicOps, VariablesAreReadWhenTheModelRuns) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable kernel("kernel", random({5, 2}).to_host());
+  const Tensor x = random({3, 5}, 9), in = Input({-1, 5});
+  Model model({in}, {ops::matmul(in, kernel.read())});
+  ASSERT_EQ(model.trainable_weights().size(), 1u);
+  kernel.assign(random({5, 2}, 11).to_host().view());
+  GradientTape tape;
+  const Tensor y = model({x})[0];
+  EXPECT_TRUE(same_bits(y.to_host(), ops::matmul(x, kernel.read()).to_host()));
+  EXPECT_FALSE(tape.gradient(y, std::vector{kernel})[0].empty());
+}
+
+TEST(SymbolicOps, ALongChainNeedsNoDeepStack) {
+  const Tensor in = Input({2}, DType::kFloat64);
+  Tensor out = in;
+  for (int i = 0; i < 20000; ++i) out = ops::add_scalar(out, 1.0);
+  Model model({in}, {out});
+  const Tensor x = random_tensor({2}, 1, 0.0, 0.0);
+  EXPECT_EQ(element(model({x})[0].to_host().view(), 1), 20000.0);
+}
+
+}  // namespace
+}  // namespace openrnn::testing
