@@ -1,0 +1,225 @@
+// Optimizers in object-based checkpoints: slots come back, also those that are not made yet, and
+// move between a layer and cells without a sum or a half.
+#include "formats/objects/object_graph.h"
+#include "formats/temp_folder.h"
+#include "openrnn/cells.h"
+#include "openrnn/checkpoint.h"
+#include "openrnn/layers.h"
+#include "openrnn/train_optimizer.h"
+#include "saveables/support.h"
+
+namespace openrnn::train {
+namespace {
+
+using formats::TempFolder;
+using testing::same_bits;
+using testing::thrown;
+
+Array random_array(DType dtype, const Shape& shape, std::uint64_t seed) {
+  Array values(dtype, shape);
+  RandomStream random(seed);
+  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
+  return values;
+}
+
+// A gradient whose halves are alike, as those of bW and bR are.
+Array gradient_of(const layers::CudnnRnn& layer, std::uint64_t seed) {
+  const ParamsLayout layout(layer.spec());
+  const DType dtype = layer.dtype() == DType::kFloat16 ? DType::kFloat32 : layer.dtype();
+  Array gradient = random_array(dtype, {layout.size()}, seed);
+  CanonicalParams parts = slots_to_canonical(layout, gradient.view());
+  for (const ParamRegion& region : layout.biases()) {
+    if (region.role != ParamRole::kRecurrentBias) continue;
+    if (layer.rnn_mode() == RnnMode::kGru && region.gate == 2) continue;
+    const ParamRegion& input =
+        layout.bias(region.layer, region.direction, ParamRole::kInputBias, region.gate);
+    const auto index = [&](const ParamRegion& wanted) {
+      return static_cast<std::size_t>(&wanted - layout.biases().data());
+    };
+    parts.biases[index(region)] = parts.biases[index(input)];
+  }
+  return canonical_to_slots(layout, testing::views(parts.weights), testing::views(parts.biases));
+}
+
+void step(Optimizer& optimizer, const std::vector<Variable>& variables,
+          const std::vector<Array>& gradients) {
+  std::vector<DeviceArray> on_device;
+  for (const Array& gradient : gradients) {
+    on_device.push_back(DeviceArray::from_host(default_device(), gradient.view()));
+  }
+  optimizer.apply_gradients(on_device, variables);
+}
+
+struct Trained {
+  Graph graph;
+  Graph::AsDefault current{graph};
+  std::unique_ptr<layers::CudnnRnn> layer;
+  std::unique_ptr<Optimizer> optimizer;
+
+  Trained(RnnMode mode, Direction direction, std::string_view name, std::int64_t seed,
+          DType dtype = DType::kFloat32)
+      : layer(layers::make_cudnn_rnn(mode, {.num_layers = 2,
+                                            .num_units = 3,
+                                            .direction = direction,
+                                            .seed = seed,
+                                            .dtype = dtype})),
+        optimizer(make_optimizer(name, 0.01)) {
+    layer->build({1, 1, 4});
+  }
+  void train(std::uint64_t seed) {
+    step(*optimizer, {layer->kernel()}, {gradient_of(*layer, seed)});
+  }
+  Checkpoint checkpoint() { return Checkpoint({{"net", *layer}, {"opt", optimizer->trackable()}}); }
+};
+
+TEST(Tracked, SlotsThatAreNotMadeYetComeBack) {
+  const TempFolder folder;
+  for (const std::string_view name : optimizer_names()) {
+    for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
+      for (const DType dtype : {DType::kFloat16, DType::kFloat64}) {
+        SCOPED_TRACE(name);
+        Trained from(mode, Direction::kBidirectional, name, 1, dtype);
+        from.train(3);
+        from.train(4);
+        from.checkpoint().write(folder / "a");
+        Trained to(mode, Direction::kBidirectional, name, 2, dtype);
+        to.checkpoint().read(folder / "a").assert_consumed();
+        const auto slots = from.optimizer->slots(from.layer->kernel());
+        if (!slots.empty()) {
+          const auto restored = to.optimizer->slots(to.layer->kernel());
+          ASSERT_EQ(restored.size(), slots.size());
+          for (std::size_t i = 0; i < slots.size(); ++i) {
+            EXPECT_TRUE(same_bits(slots[i].to_host(), restored[i].to_host()));
+          }
+        }
+        // The biases began at zero and moved alike, so halves are exact and the runs are one.
+        from.train(5);
+        to.train(5);
+        EXPECT_TRUE(same_bits(from.layer->kernel().to_host(), to.layer->kernel().to_host()));
+      }
+    }
+  }
+}
+
+TEST(Tracked, KeysAreThoseOfTensorFlow) {
+  const TempFolder folder;
+  Trained trained(RnnMode::kRnnTanh, Direction::kUnidirectional, "adam", 1);
+  trained.train(3);
+  trained.checkpoint().write(folder / "a");
+  std::vector<std::string> keys;
+  const TensorBundleReader reader(folder / "a");
+  for (const TensorInfo& info : reader.tensors()) keys.push_back(info.name);
+  const std::string end = "/.ATTRIBUTES/VARIABLE_VALUE";
+  std::vector<std::string> expected{"_CHECKPOINTABLE_OBJECT_GRAPH"};
+  for (const std::string cell : {"net/cell-0/", "net/cell-1/"}) {
+    for (const std::string name : {"bias", "kernel"}) {
+      expected.push_back(cell + name + end);
+      for (const std::string slot : {"m", "v"}) {
+        expected.push_back(cell + name + "/.OPTIMIZER_SLOT/opt/" + slot + end);
+      }
+    }
+  }
+  expected.push_back("opt/beta1_power" + end);
+  expected.push_back("opt/beta2_power" + end);
+  EXPECT_EQ(keys, expected);
+}
+
+// A moment of a cell's one bias is that of each of the two here, and back.
+TEST(Tracked, SlotsMoveBetweenLayerAndCells) {
+  const TempFolder folder;
+  Trained trained(RnnMode::kLstm, Direction::kUnidirectional, "momentum", 1);
+  trained.train(3);
+  trained.checkpoint().write(folder / "layer");
+  const auto saveable = std::dynamic_pointer_cast<const ObjectSaveable>(trained.layer->saveable());
+  const Array moments = trained.optimizer->slots(trained.layer->kernel())[0].to_host();
+  const std::vector<Array> parts = saveable->slot_to_tensors(moments.view());
+
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  CompatibleCellOptions options;
+  options.num_units = 3;
+  MultiRNNCell cells({make_compatible_cell(RnnMode::kLstm, options),
+                      make_compatible_cell(RnnMode::kLstm, options)});
+  dynamic_rnn(cells, Tensor(random_array(DType::kFloat32, {1, 1, 4}, 2).view()),
+              {.dtype = DType::kFloat32});
+  MomentumOptimizer optimizer(0.01, 0.9);
+  const Layer& layer = cells;
+  const Checkpoint checkpoint({{"net", layer}, {"opt", optimizer.trackable()}});
+  checkpoint.read(folder / "layer").assert_consumed();
+  const std::vector<std::string> names = saveable->spec_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Variable slot = optimizer.slots(graph.variable(names[i]))[0];
+    EXPECT_TRUE(same_bits(slot.to_host(), parts[i])) << names[i];
+  }
+  checkpoint.write(folder / "cells");
+  trained.train(4);
+  trained.checkpoint().read(folder / "cells").assert_consumed();
+  EXPECT_TRUE(same_bits(trained.optimizer->slots(trained.layer->kernel())[0].to_host(), moments));
+}
+
+// Moments that differ between the biases are kept; a cell with one bias has no place for them.
+TEST(Tracked, SlotsThatDifferBetweenTheBiases) {
+  const TempFolder folder;
+  Trained trained(RnnMode::kGru, Direction::kUnidirectional, "adagrad", 1);
+  trained.train(3);
+  const Variable slot = trained.optimizer->slots(trained.layer->kernel())[0];
+  const Array uneven = random_array(DType::kFloat32, slot.shape(), 8);
+  slot.assign(uneven.view());
+  trained.checkpoint().write(folder / "a");
+  slot.assign(Array(DType::kFloat32, slot.shape()).view());
+  trained.checkpoint().read(folder / "a").assert_consumed();
+  EXPECT_TRUE(same_bits(slot.to_host(), uneven));
+
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  CompatibleCellOptions options;
+  options.num_units = 3;
+  MultiRNNCell cells(
+      {make_compatible_cell(RnnMode::kGru, options), make_compatible_cell(RnnMode::kGru, options)});
+  dynamic_rnn(cells, Tensor(random_array(DType::kFloat32, {1, 1, 4}, 2).view()),
+              {.dtype = DType::kFloat32});
+  AdagradOptimizer optimizer(0.01);
+  const Layer& layer = cells;
+  const Checkpoint checkpoint({{"net", layer}, {"opt", optimizer.trackable()}});
+  EXPECT_NE(thrown<ArgumentError>([&] { checkpoint.read(folder / "a"); })
+                .find("net/cell-0/gates.Sbias/.OPTIMIZER_SLOT/opt/accumulator differs between the "
+                      "input and the recurrent bias"),
+            std::string::npos);
+}
+
+TEST(Tracked, APartOfTheSlots) {
+  const TempFolder folder;
+  Trained trained(RnnMode::kRnnRelu, Direction::kUnidirectional, "momentum", 1);
+  trained.train(3);
+  trained.checkpoint().write(folder / "a");
+  const TensorBundleReader reader(folder / "a");
+  std::vector<NamedTensor> tensors;
+  const std::string graph_key(formats::kObjectGraphKey);
+  for (const TensorInfo& info : reader.tensors()) {
+    tensors.push_back({info.name, reader.read_value(info.name)});
+    if (info.name != graph_key) continue;
+    formats::ObjectGraph objects = formats::decode_object_graph("a", reader.read_string(graph_key));
+    objects.nodes[objects.nodes[0].child("opt")->node].slots.pop_back();
+    tensors.back().value = StringTensor{{}, {formats::encode_object_graph(objects)}};
+  }
+  write_tensor_bundle(folder / "b", tensors);
+  const Array before = trained.layer->kernel().to_host();
+  EXPECT_NE(thrown<ArgumentError>([&] { trained.checkpoint().read(folder / "b"); })
+                .find("holds a part of the slots of cudnn_rnn_relu/opaque_kernel and lacks "
+                      "net/cell-1/bias/.OPTIMIZER_SLOT/opt/momentum"),
+            std::string::npos);
+  EXPECT_TRUE(same_bits(trained.layer->kernel().to_host(), before));
+}
+
+TEST(Tracked, SlotNames) {
+  EXPECT_EQ(AdamOptimizer().slot_names(), (std::vector<std::string>{"m", "v"}));
+  EXPECT_EQ(MomentumOptimizer(0.1, 0.9).slot_names(), std::vector<std::string>{"momentum"});
+  EXPECT_EQ(AdagradOptimizer(0.1).slot_names(), std::vector<std::string>{"accumulator"});
+  EXPECT_EQ(RMSPropOptimizer(0.1).slot_names(), (std::vector<std::string>{"rms", "momentum"}));
+  EXPECT_EQ(RMSPropOptimizer(0.1, 0.9, 0.0, 1e-10, true).slot_names(),
+            (std::vector<std::string>{"rms", "mg", "momentum"}));
+  EXPECT_EQ(GradientDescentOptimizer(0.1).slot_names(), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace openrnn::train
