@@ -13,8 +13,9 @@ std::vector<DeviceArray> results(DType dtype) {
   const DeviceArray x = random_array(dtype, {kRows, kIn}, 1),
                     w = random_array(dtype, {kIn, kOut}, 2), bias = random_array(dtype, {kOut}, 3);
   std::vector<std::int32_t> classes;
-  for (std::int32_t row = 0; row < kRows; ++row)
-    classes.push_back(row * row % kOut - (row == 5) * 99);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    classes.push_back(static_cast<std::int32_t>(row == 5 ? -99 : row * row % kOut));
+  }
   const DeviceArray labels = int_array(classes);
   const auto* places = static_cast<const std::int32_t*>(labels.data());
   DeviceArray y(device, dtype, {kRows, kOut}),

@@ -40,7 +40,7 @@ TEST(Rows, GatherAndScatter) {
     DeviceArray rows(cpu_device(), dtype, {5, 17});
     cpu_device().gather_rows(dtype, 5, 17, table.data(), places, rows.mutable_data());
     for (std::int64_t i = 0; i < rows.size(); ++i) {
-      ASSERT_EQ(at(rows, i), at(table, places[i / 17] * 17 + i % 17));
+      ASSERT_EQ(at(rows, i), at(table, std::int64_t{places[i / 17]} * 17 + i % 17));
     }
     DeviceArray sums = random_array(dtype, {6, 17}, 3);
     const DeviceArray before = DeviceArray::from_host(cpu_device(), sums.host_view());
