@@ -12,7 +12,9 @@ Variable Layer::add_weight(const std::string& name, const Shape& shape,
   if (VariableScope::current_name() != scope_name_) {
     scope.emplace(scope_name_, VariableScope::current_reuse());
   }
-  weights_.push_back(get_variable(name, shape, options));
+  VariableOptions own = options;
+  own.trainable = options.trainable && trainable;
+  weights_.push_back(get_variable(name, shape, own));
   if (options.regularizer) {
     losses_.push_back({.compute = [variable = weights_.back(), regularizer = options.regularizer] {
       return regularizer(variable.read());
