@@ -8,6 +8,7 @@
 #include "formats/checkpoint_state.h"
 #include "formats/coding.h"
 #include "formats/event_file.h"
+#include "formats/objects/object_graph.h"
 
 namespace openrnn::formats {
 
@@ -67,6 +68,17 @@ inline bool fuzz_event_file(std::string_view input) {
 inline bool fuzz_checkpoint_state(std::string_view input) {
   try {
     decode_checkpoint_state(".", input);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// What is read can be written and is read again.
+inline bool fuzz_object_graph(std::string_view input) {
+  try {
+    const ObjectGraph graph = decode_object_graph("graph", input);
+    decode_object_graph("graph", encode_object_graph(graph));
     return true;
   } catch (const Error&) {
     return false;

@@ -29,6 +29,7 @@ void replay(const std::string& corpus, bool (*entry)(std::string_view)) {
 
 TEST(Corpus, TensorBundle) { replay("tensor_bundle", fuzz_tensor_bundle); }
 TEST(Corpus, EventFile) { replay("event_file", fuzz_event_file); }
+TEST(Corpus, ObjectGraph) { replay("object_graph", fuzz_object_graph); }
 TEST(Corpus, CheckpointState) { replay("checkpoint_state", fuzz_checkpoint_state); }
 
 }  // namespace
