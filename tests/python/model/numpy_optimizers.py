@@ -76,8 +76,9 @@ def _step(o, var, slots, g, powers):
 
 
 def run(o, var, gradients, exact=lambda value: value):
-    """All variables by name after one update for each gradient. `exact` makes a number that carries
-    a bound of one that has no error. The two powers are float32 in any case."""
+    """All variables by name after one update for each gradient: an array, or a function that has it
+    of the variable. `exact` makes a number that carries a bound of one that has no error. The two
+    powers are float32 in any case."""
     number = {name: exact(v) if isinstance(v, float) else v for name, v in vars(o).items()}
     constants = Optimizer(**number)
     slots = {name: exact(np.full(np.shape(var), value)) for name, value in o.slots().items()}
@@ -85,7 +86,8 @@ def run(o, var, gradients, exact=lambda value: value):
     powers, var = betas, exact(var)
     for gradient in gradients:
         given = [exact(np.float64(power)) for power in powers]
-        var, slots = _step(constants, var, slots, exact(gradient), given)
+        now = gradient(var) if callable(gradient) else exact(gradient)
+        var, slots = _step(constants, var, slots, now, given)
         powers = powers[0] * betas[0], powers[1] * betas[1]
     found = {"X": var, **{f"X/{o.kind}{suffix}": value for suffix, value in slots.items()}}
     if o.kind == "Adam":
