@@ -197,6 +197,8 @@ class OPENRNN_API DropoutWrapper : public RnnCell {
 struct DynamicRnnOptions {
   /// [B], each in 0..T; past a row's length the output is 0 and the state is carried. Empty: all T.
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
+  /// The same as an int32 tensor [B], which may be symbolic; not both.
+  Tensor lengths = {};
   /// Empty: zeros, which needs dtype.
   std::optional<CellState> initial_state = {};
   std::optional<DType> dtype = {};

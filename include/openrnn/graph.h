@@ -283,7 +283,7 @@ class OPENRNN_API VariableScope {
 
 struct VariableOptions {
   DType dtype = DType::kFloat32;
-  Initializer initializer = {};  // empty: glorot_uniform
+  Initializer initializer = {};  // empty: glorot_uniform, 0 for integers
   /// Unset: the graph's seed, 0 when that is unset too. Each name has a random stream of its own.
   std::optional<std::uint64_t> seed = {};
   bool trainable = true;

@@ -34,6 +34,8 @@ struct CudnnRnnOptions {
 struct RnnCallOptions {
   /// [B], each in 0..T; empty: all are T.
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
+  /// The same as an int32 tensor [B], which may be symbolic; not both.
+  Tensor lengths = {};
   /// False: inputs and output are [B, T, .], states [B, L*D, .].
   bool time_major = true;
   /// Dropout is on, and gradients may be asked for.
@@ -131,7 +133,8 @@ class OPENRNN_API CudnnRnn : public Layer {
   void check_inputs(const Tensor& inputs) const;
   void check_state(const std::vector<Tensor>& state, std::int64_t batch, bool time_major) const;
   void check_lengths(const Shape& inputs, const RnnCallOptions& call) const;
-  ops::RnnOutputs compute(const std::vector<Tensor>& given, const RnnCallOptions& call);
+  ops::RnnOutputs compute(const std::vector<Tensor>& given, const RnnCallOptions& call,
+                          const Tensor& lengths);
   RnnResult record(const std::vector<Tensor>& given, const RnnCallOptions& call);
 
   RnnMode mode_;

@@ -23,6 +23,8 @@ struct CudnnRnnOptions {
 /// What a call takes besides its tensors.
 struct CudnnCallOptions {
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
+  /// As RnnInputs::lengths.
+  Tensor lengths = {};
   bool time_major = true;
 };
 
@@ -117,6 +119,7 @@ struct CudnnFunctionOptions {
   double dropout = 0.0;
   std::optional<std::int64_t> seed = 0;
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
+  Tensor lengths = {};
   bool time_major = true;
 };
 OPENRNN_API RnnOutputs cudnn_lstm(const Tensor& inputs, const Tensor& input_h,

@@ -33,6 +33,8 @@ struct RnnInputs {
   Tensor params = {};
   /// [B], each 0 to T, any order; unset: all T.
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
+  /// The same as an int32 tensor [B], which may be symbolic; not both.
+  Tensor lengths = {};
   bool time_major = true;
   /// Dropout between layers on.
   bool training = true;
@@ -54,6 +56,11 @@ struct RnnOutputs {
   std::vector<Tensor> layer_outputs = {};
   std::vector<Tensor> layer_cells = {};  // empty unless lstm
 };
+
+/// Values of an int32 tensor [B] of lengths; unset for an empty one.
+/// Throws: ArgumentError for another dtype or rank.
+OPENRNN_API std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call,
+                                                                const Tensor& lengths);
 
 /// Runs the engine that choose_engine names. `cache` may be null: packs each time. Gradients flow
 /// to x, h0, c0 and params. Throws: ArgumentError for a rank, shape, dtype or length that does not

@@ -96,11 +96,11 @@ DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
 }
 
 DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
-                          const Lengths& lengths);
+                          const Lengths& lengths, const Tensor& symbolic_lengths = {});
 
 // The whole loop as one call of the cell: how many steps there are is not known yet.
 DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
-                             const Lengths& lengths) {
+                             const Lengths& lengths, const Tensor& symbolic_lengths) {
   const std::int64_t depth = x.shape()[2], batch = x.shape()[1];
   if (depth < 0) {
     throw ArgumentError(message("[dynamic_rnn] inputs have shape ", to_string(x.shape()),
@@ -110,14 +110,19 @@ DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
   cell(zeros(x.dtype(), {0, depth}), cell.zero_state(0, x.dtype()));
   std::vector<Tensor> inputs{x};
   if (start.given) inputs.insert(inputs.end(), start.given->begin(), start.given->end());
+  const std::size_t states = inputs.size() - 1;
+  if (!symbolic_lengths.empty()) inputs.push_back(symbolic_lengths);
   std::vector<TensorSpec> specs{{x.dtype(), {x.shape()[0], batch, cell.output_size()}}};
   for (const std::int64_t size : cell.state_size()) specs.push_back({x.dtype(), {batch, size}});
-  const ReplayFunction run = [&cell, dtype = start.dtype, lengths](
+  const ReplayFunction run = [&cell, dtype = start.dtype, lengths, states](
                                  const std::vector<Tensor>& values, const Replay&) {
     Start now{.given = {}, .dtype = dtype};
-    if (values.size() > 1) now.given.emplace(values.begin() + 1, values.end());
-    check_lengths("dynamic_rnn", lengths, values[0].shape());
-    DynamicRnnResult result = run_cell(cell, values[0], now, lengths);
+    const auto end = values.begin() + 1 + static_cast<std::ptrdiff_t>(states);
+    if (states > 0) now.given.emplace(values.begin() + 1, end);
+    const Lengths known =
+        end == values.end() ? lengths : ops::lengths_of("dynamic_rnn", values.back());
+    check_lengths("dynamic_rnn", known, values[0].shape());
+    DynamicRnnResult result = run_cell(cell, values[0], now, known);
     result.state.insert(result.state.begin(), std::move(result.outputs));
     return std::move(result.state);
   };
@@ -126,9 +131,9 @@ DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
 }
 
 DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
-                          const Lengths& lengths) {
-  if (x.is_symbolic() || (start.given && any_symbolic(*start.given))) {
-    return record_cell(cell, x, start, lengths);
+                          const Lengths& lengths, const Tensor& symbolic_lengths) {
+  if (any_symbolic(x, symbolic_lengths) || (start.given && any_symbolic(*start.given))) {
+    return record_cell(cell, x, start, lengths, symbolic_lengths);
   }
   return run_values(cell, x, start.state(cell, x.shape()[1]), lengths);
 }
@@ -188,11 +193,14 @@ DynamicRnnResult dynamic_rnn(RnnCell& cell, const Tensor& inputs,
   constexpr std::string_view kCall = "dynamic_rnn";
   check_inputs(kCall, inputs);
   const Tensor x = options.time_major ? inputs : ops::transpose_leading(inputs);
-  check_lengths(kCall, options.sequence_lengths, x.shape());
+  const bool known = !options.lengths.empty() && !options.lengths.is_symbolic();
+  const Lengths lengths =
+      known ? ops::lengths_of(kCall, options.lengths) : options.sequence_lengths;
+  check_lengths(kCall, lengths, x.shape());
   const Start start = make_start(kCall, options.initial_state, options.dtype);
   const VariableScope scope(options.scope.empty() ? "rnn" : options.scope,
                             VariableScope::current_reuse());
-  DynamicRnnResult result = run_cell(cell, x, start, options.sequence_lengths);
+  DynamicRnnResult result = run_cell(cell, x, start, lengths, known ? Tensor() : options.lengths);
   if (!options.time_major) result.outputs = ops::transpose_leading(result.outputs);
   return result;
 }

@@ -106,10 +106,13 @@ Variable get_variable(const std::string& name, const Shape& shape, const Variabl
                                 "' exists already, expected a new name or a scope with reuse"));
   }
   Array initial(options.dtype, shape);
-  RandomStream random(options.seed.value_or(static_cast<std::uint64_t>(graph.seed().value_or(0))),
-                      stream_of(full));
-  (options.initializer ? options.initializer : glorot_uniform_initializer())(initial.view(),
-                                                                             random);
+  // Integers start at 0.
+  if (options.initializer || is_floating(options.dtype)) {
+    RandomStream random(options.seed.value_or(static_cast<std::uint64_t>(graph.seed().value_or(0))),
+                        stream_of(full));
+    (options.initializer ? options.initializer : glorot_uniform_initializer())(initial.view(),
+                                                                               random);
+  }
   const Variable made(name, std::move(initial), options.trainable);
   made.set_constraint(options.constraint);
   if (options.regularizer) {

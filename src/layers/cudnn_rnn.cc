@@ -209,10 +209,12 @@ void CudnnRnn::check_state(const std::vector<Tensor>& state, std::int64_t batch,
 }
 
 void CudnnRnn::check_lengths(const Shape& inputs, const RnnCallOptions& call) const {
-  if (!call.sequence_lengths) return;
+  const bool known = !call.lengths.empty() && !call.lengths.is_symbolic();
+  if (!call.sequence_lengths && !known) return;
   const std::int64_t max_time = inputs[call.time_major ? 0 : 1];
   const std::int64_t batch = inputs[call.time_major ? 1 : 0];
-  const std::vector<std::int32_t>& lengths = *call.sequence_lengths;
+  const std::vector<std::int32_t> lengths =
+      known ? *ops::lengths_of(name(), call.lengths) : *call.sequence_lengths;
   if (batch >= 0 && static_cast<std::int64_t>(lengths.size()) != batch) {
     throw ArgumentError(message("[", name(), "] sequence_lengths has ", lengths.size(),
                                 " elements, expected ", batch, ", one a row of the batch"));
@@ -225,11 +227,13 @@ void CudnnRnn::check_lengths(const Shape& inputs, const RnnCallOptions& call) co
 }
 
 // `given` is the input, then the initial state if there is one.
-ops::RnnOutputs CudnnRnn::compute(const std::vector<Tensor>& given, const RnnCallOptions& call) {
+ops::RnnOutputs CudnnRnn::compute(const std::vector<Tensor>& given, const RnnCallOptions& call,
+                                  const Tensor& lengths) {
   ops::RnnInputs in{.x = given[0], .params = kernel_.read(), .call = name()};
   if (given.size() > 1) in.h0 = given[1];
   if (given.size() > 2) in.c0 = given[2];
   in.sequence_lengths = call.sequence_lengths;
+  in.lengths = lengths;
   in.time_major = call.time_major;
   in.training = call.training;
   in.save = call.save;
@@ -243,19 +247,29 @@ RnnResult CudnnRnn::record(const std::vector<Tensor>& given, const RnnCallOption
     throw UnsupportedError(message("[", name(), "] every layer's outputs of a symbolic call, ",
                                    "expected values: ask when there are some"));
   }
-  const ReplayFunction run = [this, call](const std::vector<Tensor>& values, const Replay& replay) {
+  // The lengths go last, so that a model can be given other ones.
+  const bool has_lengths = !call.lengths.empty();
+  const ReplayFunction run = [this, call, has_lengths](std::vector<Tensor> values,
+                                                       const Replay& replay) {
     RnnCallOptions now = call;
     now.training = replay.training.value_or(call.training);
+    Tensor lengths;
+    if (has_lengths) {
+      lengths = std::move(values.back());
+      values.pop_back();
+    }
     check_state(std::vector<Tensor>(values.begin() + 1, values.end()),
                 values[0].shape()[call.time_major ? 1 : 0], call.time_major);
-    ops::RnnOutputs out = compute(values, now);
+    ops::RnnOutputs out = compute(values, now, lengths);
     std::vector<Tensor> results{std::move(out.output), std::move(out.h)};
     if (mode_ == RnnMode::kLstm) results.push_back(std::move(out.c));
     return results;
   };
+  std::vector<Tensor> inputs = given;
+  if (has_lengths) inputs.push_back(call.lengths);
   std::vector<Tensor> made =
-      record_node(given, ops::rnn_specs(*spec_, given[0].shape(), call.time_major), run);
-  return {made[0], std::vector<Tensor>(made.begin() + 1, made.end())};
+      record_node(inputs, ops::rnn_specs(*spec_, given[0].shape(), call.time_major), run);
+  return {made[0], std::vector<Tensor>(made.begin() + 1, made.end()), {}, {}};
 }
 
 RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& initial_state,
@@ -268,10 +282,10 @@ RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& 
   given.insert(given.end(), initial_state.begin(), initial_state.end());
   begin_call(given);
   RnnResult result;
-  if (any_symbolic(given)) {
+  if (any_symbolic(given) || call.lengths.is_symbolic()) {
     result = record(given, call);
   } else {
-    ops::RnnOutputs out = compute(given, call);
+    ops::RnnOutputs out = compute(given, call, call.lengths);
     result = {std::move(out.output),
               {std::move(out.h)},
               std::move(out.layer_outputs),

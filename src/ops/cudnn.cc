@@ -67,6 +67,7 @@ RnnOutputs run_function(const FunctionInputs& in, const CudnnFunctionOptions& op
               .c0 = in.c,
               .params = in.params,
               .sequence_lengths = options.sequence_lengths,
+              .lengths = options.lengths,
               .time_major = options.time_major,
               .training = options.is_training,
               .dropout = dropout.next(),
@@ -107,6 +108,7 @@ RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
   require_rank3(call_, "input_h", inputs.h0);
   if (mode_ == RnnMode::kLstm) require_rank3(call_, "input_c", inputs.c0);
   inputs.sequence_lengths = options.sequence_lengths;
+  inputs.lengths = options.lengths;
   inputs.time_major = options.time_major;
   inputs.training = is_training;
   inputs.call = call_;

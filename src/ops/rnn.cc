@@ -166,10 +166,28 @@ struct LayerArrays {
 
 }  // namespace
 
+std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call, const Tensor& lengths) {
+  if (lengths.empty()) return std::nullopt;
+  if (lengths.dtype() != DType::kInt32 || lengths.shape().size() != 1) {
+    throw ArgumentError(message("[", call, "] sequence_lengths is ", dtype_name(lengths.dtype()),
+                                " of shape ", to_string(lengths.shape()),
+                                ", expected int32 of 1 dimension: one a row of the batch"));
+  }
+  const Array host = lengths.to_host();
+  const std::span<const std::int32_t> values = host.as<std::int32_t>();
+  return std::vector<std::int32_t>(values.begin(), values.end());
+}
+
 RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
   if (is_symbolic(in)) {
     return defer_rnn(spec, in,
                      [spec](const RnnInputs& given) { return rnn(spec, given, nullptr); });
+  }
+  if (!in.lengths.empty()) {
+    RnnInputs given = in;
+    given.sequence_lengths = lengths_of(in.call, in.lengths);
+    given.lengths = {};
+    return rnn(spec, given, cache);
   }
   check_inputs(spec, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};

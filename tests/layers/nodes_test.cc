@@ -227,6 +227,32 @@ TEST_F(Nodes, CellsAndLoopsAreRecorded) {
   EXPECT_TRUE(same(stepper({a, b, d})[0], (*single)(a, {b, d}).output));
 }
 
+TEST_F(Nodes, LengthsMayBeSymbolic) {
+  const auto layer = std::make_shared<CudnnGRU>(layers::CudnnRnnOptions{.num_units = 3});
+  const auto cell = std::make_shared<CudnnCompatibleGRUCell>(CompatibleCellOptions{.num_units = 3});
+  const Tensor in = Input({-1, -1, 4}), lengths = Input({-1}, DType::kInt32);
+  const RnnResult made = (*layer)(in, {}, {.lengths = lengths});
+  const DynamicRnnResult loop =
+      dynamic_rnn(*cell, in, {.lengths = lengths, .dtype = DType::kFloat32, .time_major = true});
+  Model model({in, lengths}, {made.output, made.state[0], loop.outputs});
+  const Tensor x = varied({4, 2, 4});
+  for (const std::vector<std::int32_t>& given : {std::vector{4, 1}, std::vector{0, 3}}) {
+    const std::vector<Tensor> out =
+        model({x, Tensor(ConstArrayView{given.data(), DType::kInt32, {2}})});
+    const RnnResult direct = (*layer)(x, {}, {.sequence_lengths = given});
+    EXPECT_TRUE(same(out[0], direct.output));
+    EXPECT_TRUE(same(out[1], direct.state[0]));
+    EXPECT_TRUE(
+        same(out[2],
+             dynamic_rnn(*cell, x,
+                         {.sequence_lengths = given, .dtype = DType::kFloat32, .time_major = true})
+                 .outputs));
+  }
+  EXPECT_EQ(thrown<ArgumentError>([&] { (*layer)(x, {}, {.lengths = varied({2})}); }),
+            "[cudnn_gru] sequence_lengths is float32 of shape [2], expected int32 of 1 dimension: "
+            "one a row of the batch");
+}
+
 TEST_F(Nodes, BidirectionalLoopsAreRecorded) {
   const auto cells = [] {
     std::vector<std::shared_ptr<RnnCell>> list;

@@ -34,7 +34,9 @@ void check_params_spec(const RnnSpec& spec, const RnnInputs& in) {
 
 }  // namespace
 
-bool is_symbolic(const RnnInputs& in) { return any_symbolic(in.x, in.h0, in.c0, in.params); }
+bool is_symbolic(const RnnInputs& in) {
+  return any_symbolic(in.x, in.h0, in.c0, in.params, in.lengths);
+}
 
 std::vector<TensorSpec> rnn_specs(const RnnSpec& spec, const Shape& x, bool time_major) {
   const std::int64_t batch = x[time_major ? 1 : 0];
@@ -60,8 +62,10 @@ RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in,
   require_fit(spec, in, "input_h", in.h0, specs[1]);
   if (spec.is_lstm()) require_fit(spec, in, "input_c", in.c0, specs[2]);
   check_params_spec(spec, in);
+  require_fit(spec, in, "sequence_lengths", in.lengths,
+              {DType::kInt32, {in.x.shape()[in.time_major ? 1 : 0]}});
   const std::vector<Tensor> made =
-      defer(in.call, {in.x, in.h0, in.c0, in.params}, std::move(specs),
+      defer(in.call, {in.x, in.h0, in.c0, in.params, in.lengths}, std::move(specs),
             [in = RnnInputs{.sequence_lengths = in.sequence_lengths,
                             .time_major = in.time_major,
                             .training = in.training,
@@ -74,6 +78,7 @@ RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in,
               given.h0 = values[1];
               given.c0 = values[2];
               given.params = values[3];
+              given.lengths = values[4];
               given.training = replay.training.value_or(in.training);
               const RnnOutputs out = run(given);
               std::vector<Tensor> results{out.output, out.h};
