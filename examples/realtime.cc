@@ -20,15 +20,22 @@ static void* counted(void* memory) {
   if (!memory) throw std::bad_alloc();
   return memory;
 }
-void* operator new(std::size_t bytes) { return counted(std::malloc(bytes ? bytes : 1)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
+// Not inline: a compiler that sees malloc behind new takes the pair for a mistake.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  return counted(std::malloc(bytes ? bytes : 1));
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   const auto grain = static_cast<std::size_t>(alignment);
   return counted(std::aligned_alloc(grain, (bytes + grain - 1) / grain * grain));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace {
 
