@@ -274,3 +274,22 @@ def test_read_only_members_refuse_writing(kind):
 def test_abstract_members():
     base = openrnn.layers.Layer()
     error_text((NotImplementedError, TypeError), base, openrnn.constant(draw(T, B, I)))
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [np.array([1.5, 2.0, 3.0]), ["one", "two", "three"], 3],
+    ids=["fractions", "text", "a number"],
+)
+def test_lengths_that_are_no_vector_of_integers(kind, lengths):
+    layer = make_layer(kind)
+    with nothing_changes(layer):
+        error_text((TypeError, ValueError), layer, draw(T, B, I), sequence_lengths=lengths)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_lengths_of_either_integer_dtype(kind, dtype):
+    layer = make_layer(kind)
+    for given in (np.array([T, 1, 2], dtype), [T, 1, 2]):
+        output, _ = layer(draw(T, B, I), sequence_lengths=given)
+        assert np.all(array(output)[1:, 1] == 0.0) and np.any(array(output)[0, 1] != 0.0)
