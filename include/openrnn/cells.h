@@ -11,6 +11,7 @@ namespace openrnn {
 /// those of its cells one after another.
 using CellState = std::vector<Tensor>;
 
+/// What one step gives.
 struct CellResult {
   Tensor output;  // [B, output_size]
   CellState state;
@@ -50,6 +51,7 @@ class OPENRNN_API RnnCell : public Layer {
   std::string call_;
 };
 
+/// Constructor arguments of the cells that have variables.
 struct CompatibleCellOptions {
   std::int64_t num_units = 0;
   DType dtype = DType::kFloat32;
@@ -161,6 +163,7 @@ class OPENRNN_API MultiRNNCell : public RnnCell {
   std::vector<std::shared_ptr<RnnCell>> cells_;
 };
 
+/// Constructor arguments of DropoutWrapper after the cell.
 struct DropoutWrapperOptions {
   double input_keep_prob = 1.0;
   double output_keep_prob = 1.0;
@@ -194,6 +197,7 @@ class OPENRNN_API DropoutWrapper : public RnnCell {
 
 // ---- Loops over time ---------------------------------------------------------------------------
 
+/// What dynamic_rnn takes besides the cell and its inputs.
 struct DynamicRnnOptions {
   /// [B], each in 0..T; past a row's length the output is 0 and the state is carried. Empty: all T.
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
@@ -208,6 +212,8 @@ struct DynamicRnnOptions {
   std::string scope = {};
 };
 
+/// What dynamic_rnn gives: outputs [T, B, O] or [B, T, O], and the state after each row's last
+/// step.
 struct DynamicRnnResult {
   Tensor outputs;
   CellState state;
@@ -218,6 +224,7 @@ struct DynamicRnnResult {
 OPENRNN_API DynamicRnnResult dynamic_rnn(RnnCell& cell, const Tensor& inputs,
                                          const DynamicRnnOptions& options);
 
+/// What stack_bidirectional_dynamic_rnn takes besides cells and inputs.
 struct StackBidirectionalOptions {
   /// One state a layer; empty: zeros, which needs dtype.
   std::optional<std::vector<CellState>> initial_states_fw = {};
@@ -229,6 +236,7 @@ struct StackBidirectionalOptions {
   std::string scope = {};
 };
 
+/// What stack_bidirectional_dynamic_rnn gives: outputs [T, B, 2U] or [B, T, 2U], and final states.
 struct StackBidirectionalResult {
   Tensor outputs;
   std::vector<CellState> states_fw, states_bw;  // one a layer

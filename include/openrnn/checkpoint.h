@@ -36,6 +36,7 @@ class OPENRNN_API Extras {
   std::map<std::string, TensorValue> values_;
 };
 
+/// What a Saver stores.
 struct SaverOptions {
   /// Null: the graph that is current when the Saver is made.
   Graph* graph = nullptr;
@@ -47,6 +48,7 @@ struct SaverOptions {
   bool only_saveables = false;
 };
 
+/// How strict Saver::restore is.
 struct RestoreOptions {
   /// Whether a tensor in the file that nothing here takes is an error (extras are not).
   bool refuse_unexpected = false;
@@ -59,15 +61,16 @@ class OPENRNN_API Saver {
   explicit Saver(SaverOptions options = {});
 
   /// Writes PREFIX.index and PREFIX.data-00000-of-00001; what was there stays until the new pair is
-  /// whole. Changes nothing in the model. Throws: ArgumentError when two tensors have one name,
-  /// IoError.
+  /// whole. Changes nothing in the model. Throws: ArgumentError when two tensors or two saveables
+  /// have one name (nothing is written then), IoError.
   void save(const std::string& prefix, const Extras& extras = {}) const;
 
   /// Gives every variable its stored value. A variable with a saveable takes its raw tensor if that
   /// one's canonical form equals the stored canonical tensors bit for bit, or if those are absent;
-  /// else the canonical tensors. A failed restore changes nothing.
+  /// else the canonical tensors. A file of compatible cells has no raw tensors: only a Saver that
+  /// leaves out the variables takes it. A failed restore changes nothing.
   /// Throws: ArgumentError listing missing names, or naming a tensor, its shape or dtype and the
-  /// expected one; IoError; FormatError.
+  /// expected one, or when two saveables have one name; IoError; FormatError.
   Extras restore(const std::string& prefix, const RestoreOptions& options = {}) const;
 
  private:
@@ -83,6 +86,7 @@ OPENRNN_API Extras read_extras(const std::string& prefix);
 /// of those it lists that are; else nothing. Throws: FormatError for a broken state file.
 OPENRNN_API std::optional<std::string> latest_checkpoint(const std::string& folder);
 
+/// What a CheckpointManager keeps, and under which names.
 struct CheckpointManagerOptions {
   /// Checkpoints to keep, at least 1; 0 keeps all.
   int keep = 5;
@@ -242,6 +246,7 @@ struct NetworkDescription {
   std::string text = {};
 };
 
+/// What describe_network found.
 struct CheckpointContents {
   std::vector<NetworkDescription> networks;
   /// One sentence for each group of tensors that looks like a network but is none, and for each

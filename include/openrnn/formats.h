@@ -20,6 +20,7 @@ struct StringTensor {
 
 using TensorValue = std::variant<Array, StringTensor>;
 
+/// A value and the name that it has in a file.
 struct NamedTensor {
   std::string name;
   TensorValue value;
@@ -40,6 +41,7 @@ struct TensorInfo {
 // ---- TensorFlow V2 checkpoints -----------------------------------------------------------------
 // PREFIX names PREFIX.index and PREFIX.data-SSSSS-of-NNNNN.
 
+/// How a TensorBundleWriter lays out its files.
 struct TensorBundleOptions {
   /// Off only for tools that look at broken files.
   bool verify_checksums = true;
@@ -164,6 +166,7 @@ class OPENRNN_API EventWriter {
   std::unique_ptr<Impl> impl_;
 };
 
+/// One number of a TensorBoard event file.
 struct ScalarEvent {
   std::string tag;
   std::int64_t step = 0;

@@ -202,6 +202,7 @@ class OPENRNN_API SaveableObject {
   /// Throws: ArgumentError naming the tensor, given and expected shape or dtype.
   virtual Array from_tensors(const std::vector<Array>& tensors) const = 0;
 
+  /// One named tensor.
   struct Spec {
     std::string name;
     Array tensor;
@@ -281,6 +282,7 @@ class OPENRNN_API VariableScope {
   static bool current_reuse();
 };
 
+/// What get_variable takes besides name and shape.
 struct VariableOptions {
   DType dtype = DType::kFloat32;
   Initializer initializer = {};  // empty: glorot_uniform, 0 for integers

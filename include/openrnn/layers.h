@@ -48,6 +48,7 @@ struct RnnCallOptions {
   std::string scope = {};
 };
 
+/// What a call of a recurrent layer gives; batch-major as RnnCallOptions::time_major says.
 struct RnnResult {
   /// [T, B, D*O].
   Tensor output;
@@ -173,6 +174,7 @@ OPENRNN_API std::unique_ptr<CudnnRnn> make_cudnn_rnn(RnnMode mode, CudnnRnnOptio
 
 enum class Activation : std::uint8_t { kLinear, kRelu, kTanh, kSigmoid };
 
+/// Constructor arguments of Dense.
 struct DenseOptions {
   std::int64_t units = 0;
   Activation activation = Activation::kLinear;
@@ -205,6 +207,7 @@ class OPENRNN_API Dense : public Layer {
   Variable kernel_, bias_;
 };
 
+/// Constructor arguments of Embedding.
 struct EmbeddingOptions {
   std::int64_t vocabulary = 0;
   std::int64_t dim = 0;
@@ -233,6 +236,7 @@ class OPENRNN_API Embedding : public Layer {
   Variable embeddings_;
 };
 
+/// Constructor arguments of Dropout.
 struct DropoutOptions {
   double rate = 0.5;
   std::optional<std::int64_t> seed = {};

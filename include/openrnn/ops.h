@@ -12,6 +12,7 @@ namespace openrnn::ops {
 
 // ---- Products ----------------------------------------------------------------------------------
 
+/// Which operands of matmul are transposed first.
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;
 };
@@ -69,6 +70,7 @@ OPENRNN_API Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis);
 /// Of the given sizes along `axis`, which they add up to.
 OPENRNN_API std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
                                       const std::vector<std::int64_t>& sizes);
+/// `size` elements from `begin` along `axis`.
 struct SliceRange {
   std::int64_t axis = 0, begin = 0, size = 0;
 };

@@ -47,6 +47,7 @@ struct RnnInputs {
   std::string call = "rnn";
 };
 
+/// What rnn gives.
 struct RnnOutputs {
   Tensor output = {};  // [T, B, D*O], or [B, T, D*O]
   Tensor h = {};       // as h0

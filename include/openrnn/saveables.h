@@ -20,6 +20,7 @@ struct TfPart {
 
 enum class TfTensorKind : std::uint8_t { kWeight, kProjection, kBias };
 
+/// One tensor of the cell format, and the regions of the opaque buffer that it is made of.
 struct TfTensor {
   /// 'rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel', without scope.
   std::string name;
@@ -141,18 +142,23 @@ class OPENRNN_API CudnnRnnSaveable : public ObjectSaveable {
   TfCanonicalFormat format_;
 };
 
+/// kernel [in + O, 4U] and bias [4U] of each layer and direction, blocks i c f o; projection/kernel
+/// [U, P] when projecting.
 class OPENRNN_API CudnnLSTMSaveable : public CudnnRnnSaveable {
  public:
   CudnnLSTMSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
 };
+/// gates and candidate of each layer and direction; the biases of the candidate stay apart.
 class OPENRNN_API CudnnGRUSaveable : public CudnnRnnSaveable {
  public:
   CudnnGRUSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
 };
+/// kernel [in + U, U] and bias [U] of each layer and direction.
 class OPENRNN_API CudnnRNNTanhSaveable : public CudnnRnnSaveable {
  public:
   CudnnRNNTanhSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
 };
+/// As CudnnRNNTanhSaveable, under the same names.
 class OPENRNN_API CudnnRNNReluSaveable : public CudnnRnnSaveable {
  public:
   CudnnRNNReluSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
@@ -202,18 +208,22 @@ class OPENRNN_API CudnnParamsFormatConverter {
   RnnSpec spec_;
 };
 
+/// Of an lstm, with or without projection.
 class OPENRNN_API CudnnParamsFormatConverterLSTM : public CudnnParamsFormatConverter {
  public:
   explicit CudnnParamsFormatConverterLSTM(const CudnnConverterOptions& options);
 };
+/// Of a gru.
 class OPENRNN_API CudnnParamsFormatConverterGRU : public CudnnParamsFormatConverter {
  public:
   explicit CudnnParamsFormatConverterGRU(const CudnnConverterOptions& options);
 };
+/// Of a plain network with tanh.
 class OPENRNN_API CudnnParamsFormatConverterTanh : public CudnnParamsFormatConverter {
  public:
   explicit CudnnParamsFormatConverterTanh(const CudnnConverterOptions& options);
 };
+/// Of a plain network with relu.
 class OPENRNN_API CudnnParamsFormatConverterRelu : public CudnnParamsFormatConverter {
  public:
   explicit CudnnParamsFormatConverterRelu(const CudnnConverterOptions& options);

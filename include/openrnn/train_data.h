@@ -62,6 +62,7 @@ class OPENRNN_API Vocabulary {
   std::map<std::int32_t, std::int32_t> ids_;
 };
 
+/// Which text is loaded, and what of it is held out.
 struct TextOptions {
   std::string path = {};
   /// A text of its own to validate on; empty: the last lines of `path`.
@@ -87,6 +88,7 @@ OPENRNN_API Text load_text(const TextOptions& options);
 /// a segment.
 class OPENRNN_API TextStreams {
  public:
+  /// Sizes of the streams.
   struct Options {
     std::int64_t batch = 32;
     std::int64_t seq_len = 100;
@@ -138,6 +140,7 @@ struct SeriesScaling {
   Normalisation values, changes;
 };
 
+/// How windows are cut from a table.
 struct SeriesOptions {
   std::int64_t window = 32;  // steps that the network sees
   std::int64_t horizon = 1;  // steps ahead that it forecasts

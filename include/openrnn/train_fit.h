@@ -35,6 +35,7 @@ class OPENRNN_API Task {
 /// Next-symbol prediction over parallel streams, by stateful truncated back-propagation.
 class OPENRNN_API TextTask : public Task {
  public:
+  /// Sizes of a TextTask.
   struct Options {
     std::int64_t batch = 32;
     std::int64_t seq_len = 100;
@@ -84,6 +85,7 @@ class OPENRNN_API SeriesTask : public Task {
 
 // ---- The loop ----------------------------------------------------------------------------------
 
+/// How long, and at which rates, Fit trains.
 struct FitOptions {
   /// All steps of the run, those before a resume included.
   std::int64_t steps = 1000;

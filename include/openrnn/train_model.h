@@ -32,11 +32,13 @@ class OPENRNN_API SequenceModel {
   /// Throws: ArgumentError as the layers do.
   explicit SequenceModel(const ModelConfig& config);
 
+  /// What a call gives.
   struct Result {
     Tensor outputs;
     /// As layers::RnnResult::state.
     std::vector<Tensor> state;
   };
+  /// What a call takes besides data and state.
   struct Call {
     bool training = false;
     /// [B]; empty: all are T.
@@ -67,6 +69,7 @@ class OPENRNN_API SequenceModel {
 
 // ---- A language model at work ------------------------------------------------------------------
 
+/// What score_text found.
 struct TextScore {
   /// Of the whole text: -log2 of the probability that the model gave it.
   double bits = 0.0;
@@ -81,6 +84,7 @@ struct TextScore {
 OPENRNN_API TextScore score_text(SequenceModel& model, const Vocabulary& vocabulary,
                                  std::string_view text, std::string_view context = {});
 
+/// What sample_text writes.
 struct SampleOptions {
   std::int64_t symbols = 500;
   /// Logits are divided by it; 0 takes the most probable symbol always.
