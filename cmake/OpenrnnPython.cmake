@@ -1,0 +1,46 @@
+# The Python package: the extension openrnn._core with the whole library inside, its stub, and the
+# rules that install both with python/openrnn (component `python`).
+
+find_package(Python 3.10 COMPONENTS Interpreter Development.Module REQUIRED)
+execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+  OUTPUT_VARIABLE nanobind_dir OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind CONFIG REQUIRED PATHS ${nanobind_dir} NO_DEFAULT_PATH)
+
+file(GLOB_RECURSE python_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/python/*.cc)
+set(python_objects)
+foreach(room IN LISTS core_rooms full_rooms)
+  if(TARGET openrnn_${room})
+    list(APPEND python_objects $<TARGET_OBJECTS:openrnn_${room}>)
+  endif()
+endforeach()
+
+set(package_build_dir ${PROJECT_BINARY_DIR}/python/openrnn)
+nanobind_add_module(openrnn_python NB_STATIC NB_DOMAIN openrnn NOMINSIZE NB_SUPPRESS_WARNINGS
+  ${python_sources} ${python_objects})
+set_target_properties(openrnn_python PROPERTIES
+  OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${package_build_dir})
+target_compile_definitions(openrnn_python PRIVATE OPENRNN_VERSION="${PROJECT_VERSION}")
+
+# Static archives where there are any, so that a wheel needs nothing beside the C++ library.
+find_library(LEVELDB_ARCHIVE libleveldb.a)
+find_library(SNAPPY_ARCHIVE libsnappy.a)
+if(LEVELDB_ARCHIVE AND SNAPPY_ARCHIVE)
+  target_link_libraries(openrnn_python PRIVATE openrnn_flags ${LEVELDB_ARCHIVE} ${SNAPPY_ARCHIVE})
+else()
+  message(STATUS "no static leveldb and snappy: the Python extension needs the shared ones")
+  target_link_libraries(openrnn_python PRIVATE openrnn_flags leveldb::leveldb)
+endif()
+
+# Nothing but the entry is visible: TensorFlow has a leveldb and a snappy of its own in the process.
+set(version_script ${CMAKE_CURRENT_LIST_DIR}/python_symbols.map)
+target_link_options(openrnn_python PRIVATE
+  "-Wl,--version-script=${version_script}" -Wl,--no-undefined-version)
+set_target_properties(openrnn_python PROPERTIES LINK_DEPENDS ${version_script})
+
+nanobind_add_stub(openrnn_python_stub MODULE _core OUTPUT ${package_build_dir}/_core.pyi
+  PYTHON_PATH ${package_build_dir} DEPENDS openrnn_python)
+
+install(TARGETS openrnn_python LIBRARY DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)
+install(FILES ${package_build_dir}/_core.pyi DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/openrnn DESTINATION . COMPONENT python
+  EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)

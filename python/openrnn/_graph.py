@@ -1,0 +1,273 @@
+"""Graphs, variable scopes, collections and GradientTape."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from openrnn import _core
+from openrnn._core import Graph as _CoreGraph
+from openrnn._core import Tensor, Variable
+from openrnn._typing import DTypeLike, Initializer, Regularizer, ShapeLike, TensorLike
+
+
+class GraphKeys:
+    """Names of the collections that the library itself fills."""
+
+    GLOBAL_VARIABLES = "variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SAVEABLE_OBJECTS = "saveable_objects"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    UPDATE_OPS = "update_ops"
+
+
+class Graph(_CoreGraph):
+    """The registry that variables, scopes and collections live in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    @contextmanager
+    def as_default(self) -> Iterator["Graph"]:
+        """Makes this graph current on this thread inside a `with` statement."""
+        opened = _core.OpenedGraph()
+        opened.open(self)
+        try:
+            yield self
+        finally:
+            opened.close()
+
+    def get_collection(self, key: str) -> list[Any]:
+        """What is in that collection now, as a new list."""
+        return _collection(self, key)
+
+    def add_to_collection(self, key: str, value: Any) -> None:
+        """Adds to a collection: one of GraphKeys but for variables, or any other name."""
+        _add(self, key, value)
+
+
+# Held for ever, so that the process-wide graph is always this object.
+_process_wide = _core.adopt_default_graph(Graph)
+_reset = threading.local()
+
+
+def get_default_graph() -> Graph:
+    """The graph that is current on this thread."""
+    graph = _core.current_graph()
+    assert isinstance(graph, Graph)
+    return graph
+
+
+def reset_default_graph() -> None:
+    """Makes a new, empty graph the default of this thread. Not inside `as_default`."""
+    opened = getattr(_reset, "opened", None)
+    if opened is not None:
+        opened.close()
+    _reset.graph = Graph()
+    _reset.opened = _core.OpenedGraph()
+    _reset.opened.open(_reset.graph)
+
+
+def set_random_seed(seed: int | None) -> None:
+    """The graph's seed, from which operations and layers without one derive theirs."""
+    _core.current_graph().seed = seed
+
+
+def global_variables() -> list[Variable]:
+    """All variables of the current graph, in the order in which they were made."""
+    return _core.current_graph().variables()
+
+
+def trainable_variables() -> list[Variable]:
+    """Those that are trainable."""
+    return _core.current_graph().trainable_variables()
+
+
+def _others(graph: Any) -> dict[str, list[Any]]:
+    others: dict[str, list[Any]] = graph.__dict__.setdefault("_collections", {})
+    return others
+
+
+def _collection(graph: Any, key: str) -> list[Any]:
+    readers: dict[str, Callable[[], list[Any]]] = {
+        GraphKeys.GLOBAL_VARIABLES: graph.variables,
+        GraphKeys.TRAINABLE_VARIABLES: graph.trainable_variables,
+        GraphKeys.SAVEABLE_OBJECTS: graph.saveables,
+        GraphKeys.REGULARIZATION_LOSSES: graph.regularization_losses,
+        GraphKeys.UPDATE_OPS: graph.updates,
+    }
+    return list(readers[key]()) if key in readers else list(_others(graph).get(key, []))
+
+
+def _add(graph: Any, key: str, value: Any) -> None:
+    writers: dict[str, Callable[[Any], None]] = {
+        GraphKeys.SAVEABLE_OBJECTS: graph.add_saveable,
+        GraphKeys.REGULARIZATION_LOSSES: graph.add_regularization_loss,
+        GraphKeys.UPDATE_OPS: graph.add_update,
+    }
+    if key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES):
+        from openrnn.errors import ArgumentError
+
+        raise ArgumentError(
+            f"[add_to_collection] key is '{key}', which variables enter when they are made; "
+            "expected another one"
+        )
+    if key in writers:
+        writers[key](value)
+        return
+    _others(graph).setdefault(key, []).append(value)
+
+
+def get_collection(key: str) -> list[Any]:
+    """What is in that collection of the current graph now, as a new list."""
+    return _collection(_core.current_graph(), key)
+
+
+def add_to_collection(key: str, value: Any) -> None:
+    """Adds to a collection of the current graph."""
+    _add(_core.current_graph(), key, value)
+
+
+class VariableScope:
+    """What variable_scope yields: where variables are made, and whether existing ones are used."""
+
+    def __init__(self, name: str, reuse: bool) -> None:
+        self._name = name
+        self._reuse = reuse
+
+    @property
+    def name(self) -> str:
+        """The full name; '' at the top."""
+        return self._name
+
+    @property
+    def original_name_scope(self) -> str:
+        """The name with a slash behind it."""
+        return self._name + "/" if self._name else ""
+
+    @property
+    def reuse(self) -> bool:
+        """Whether get_variable returns what exists."""
+        return self._reuse
+
+    def __repr__(self) -> str:
+        return f"<openrnn.VariableScope '{self._name}' reuse={self._reuse}>"
+
+
+class variable_scope:  # noqa: N801 - TensorFlow's name
+    """Inside a `with` statement, names of variables get the prefix `name/`.
+
+    `reuse=True` makes get_variable, and layers of a name that was there before, use the variables
+    that exist; None inherits. Yields a VariableScope.
+    """
+
+    def __init__(self, name: "str | VariableScope", reuse: bool | None = None) -> None:
+        self._given = name
+        self._reuse = reuse
+        self._opened = _core.OpenedScope()
+
+    def __enter__(self) -> VariableScope:
+        name = self._given
+        if isinstance(name, VariableScope):
+            outer, _ = _core.current_scope()
+            inside = name.name
+            if outer and inside.startswith(outer + "/"):
+                inside = inside[len(outer) + 1 :]
+            reuse = name.reuse if self._reuse is None else self._reuse
+        else:
+            inside, reuse = name, bool(self._reuse)
+        self._opened.open(inside, bool(reuse))
+        return get_variable_scope()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._opened.close()
+
+
+def get_variable_scope() -> VariableScope:
+    """The scope that is open on this thread."""
+    name, reuse = _core.current_scope()
+    return VariableScope(name, reuse)
+
+
+def get_variable(
+    name: str,
+    shape: ShapeLike,
+    dtype: DTypeLike = "float32",
+    initializer: Initializer = None,
+    regularizer: Regularizer | None = None,
+    trainable: bool = True,
+    constraint: Callable[[Tensor], TensorLike] | None = None,
+) -> Variable:
+    """A variable of the current scope: a new one, or with reuse the one that exists.
+
+    Raises ArgumentError when it exists without reuse, is missing with reuse, or has another shape
+    or dtype. The default initializer is glorot_uniform.
+    """
+    return _core.get_variable(name, shape, dtype, initializer, regularizer, trainable, constraint)
+
+
+def _flatten(structure: Any) -> list[Any]:
+    if isinstance(structure, (list, tuple)):
+        return [leaf for part in structure for leaf in _flatten(part)]
+    return [structure]
+
+
+def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        return type(structure)(*(_pack(part, leaves) for part in structure))
+    if isinstance(structure, (list, tuple)):
+        return type(structure)(_pack(part, leaves) for part in structure)
+    return next(leaves)
+
+
+class GradientTape:
+    """Records, inside a `with` statement, what gradients need.
+
+    Operations of this thread on watched tensors and trainable variables are recorded. Gradients
+    may be asked any number of times, inside and after the statement: all tapes are persistent.
+    """
+
+    def __init__(self, persistent: bool = True) -> None:
+        self._tape = _core.Tape()
+
+    def __enter__(self) -> "GradientTape":
+        self._tape.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._tape.close()
+
+    def watch(self, tensor: Any) -> None:
+        """Makes that tensor, or those in a list, a source of gradients."""
+        for one in _flatten(tensor):
+            self._tape.watch(one)
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any | Sequence[Any] | None = None
+    ) -> Any:
+        """d target / d sources, in the structure of `sources`.
+
+        `target` and `sources` are tensors or variables, or nested lists or tuples of them; several
+        targets count as their sum. `output_gradients` are the gradients of the targets, ones by
+        default. None stands where nothing flows. Calling twice gives the same bits.
+        """
+        targets = [t.read_value() if isinstance(t, Variable) else t for t in _flatten(target)]
+        starts = [None] * len(targets) if output_gradients is None else _flatten(output_gradients)
+        if len(starts) != len(targets):
+            from openrnn.errors import ArgumentError
+
+            raise ArgumentError(
+                f"[gradient] {len(starts)} output_gradients, expected {len(targets)}, one a target"
+            )
+        return _pack(sources, iter(self._tape.gradient(targets, _flatten(sources), starts)))

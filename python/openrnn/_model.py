@@ -1,0 +1,123 @@
+"""Symbolic inputs, and the models that run what was recorded from them."""
+
+from typing import Any
+
+
+from openrnn import _core
+from openrnn._core import Tensor
+from openrnn._graph import _flatten, _pack
+from openrnn._typing import DTypeLike, ShapeLike
+from openrnn.errors import ArgumentError
+from openrnn.layers import Layer
+
+
+def Input(  # noqa: N802 - TensorFlow's name
+    shape: ShapeLike | None = None,
+    batch_size: int | None = None,
+    name: str | None = None,
+    dtype: DTypeLike = "float32",
+    batch_shape: ShapeLike | None = None,
+) -> Tensor:
+    """A symbolic tensor, whose value a Model is given when it is called.
+
+    `batch_shape` is the whole shape, None where a size is not known: (None, None, 5) is time,
+    batch and depth of a recurrent layer. Or `shape` is the shape without its first dimension,
+    which is then `batch_size`.
+    """
+    if (shape is None) == (batch_shape is None):
+        raise ArgumentError("[Input] expected one of shape and batch_shape")
+    if batch_shape is None:
+        batch_shape = (batch_size, *(shape or ()))
+    elif batch_size is not None:
+        raise ArgumentError("[Input] batch_size and batch_shape are given, expected one of them")
+    return _core.make_input(batch_shape, dtype, name or "")
+
+
+class Model(Layer):
+    """What was recorded between symbolic inputs and outputs, as one layer.
+
+    `inputs` and `outputs` are symbolic tensors, or lists or tuples of them; calls return the
+    structure of `outputs`.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
+        super().__init__(
+            "model", {"inputs": _flatten(inputs), "outputs": _flatten(outputs), "name": name}
+        )
+        self._inputs = inputs
+        self._outputs = outputs
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The symbolic inputs."""
+        return self.model_inputs()
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The symbolic outputs."""
+        return self.model_outputs()
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers that were called, in the order of their first call."""
+        return self.model_layers()
+
+    def __call__(self, inputs: Any, training: bool | None = None) -> Any:
+        """The outputs for values of the inputs, or for other symbolic ones.
+
+        `training` None: as each call was recorded.
+        """
+        return _pack(self._outputs, iter(self.model_call(self._values(inputs), training)))
+
+    def _values(self, inputs: Any) -> list[Any]:
+        if not isinstance(self._inputs, (list, tuple)):
+            return [inputs]
+        if not isinstance(inputs, (list, tuple)):
+            return [inputs]
+        return _flatten(inputs) if len(inputs) != len(self._inputs) else list(inputs)
+
+    def predict(self, x: Any) -> Any:
+        """The outputs as NumPy arrays, with training off."""
+        outputs = self(x, training=False)
+        return _pack(outputs, iter([tensor.numpy() for tensor in _flatten(outputs)]))
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
+        """The layer of that name or place. Raises ArgumentError when there is none."""
+        layers = self.layers
+        if index is not None:
+            if not -len(layers) <= index < len(layers):
+                raise ArgumentError(
+                    f"[get_layer] index is {index}, expected less than {len(layers)}"
+                )
+            return layers[index]
+        for layer in layers:
+            if layer.name == name:
+                return layer
+        raise ArgumentError(
+            f"[get_layer] name is {name!r}, expected one of {[layer.name for layer in layers]}"
+        )
+
+    def save_weights(self, prefix: str) -> str:
+        """Writes the values of the weights, and the canonical tensors, to a checkpoint."""
+        from openrnn.train import Saver
+
+        return Saver(self._saved()).save(prefix)
+
+    def load_weights(self, prefix: str) -> None:
+        """Reads what save_weights() wrote, or any checkpoint with these variables."""
+        from openrnn.train import Saver
+
+        Saver(self._saved()).restore(prefix)
+
+    def _saved(self) -> list[Any]:
+        saveables = [getattr(layer, "saveable", None) for layer in self.layers]
+        return [*self.weights, *(one for one in saveables if one is not None)]
+
+    def get_config(self) -> dict[str, Any]:
+        """Inputs, outputs and name: the structure is that of the recorded calls."""
+        return {"inputs": self._inputs, "outputs": self._outputs, "name": self.name}
+
+
+
+
+_core.set_layer_classes({"model": Model})

@@ -1,0 +1,193 @@
+"""Operations on tensors, each with a gradient, under TensorFlow's names."""
+
+from collections.abc import Sequence
+
+from openrnn import _core
+from openrnn._core import Tensor
+from openrnn._typing import DTypeLike, TensorLike
+
+float16 = "float16"
+float32 = "float32"
+float64 = "float64"
+int32 = "int32"
+int64 = "int64"
+
+_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = range(4)
+
+
+def constant(value: TensorLike, dtype: DTypeLike = None) -> Tensor:
+    """A new Tensor with a copy of the value. Python's floats are float32, its integers int32."""
+    return Tensor(value, dtype)
+
+
+def convert_to_tensor(value: TensorLike, dtype: DTypeLike = None) -> Tensor:
+    """The same as constant(); a Tensor of that dtype is returned with its history."""
+    return _core.convert(value, dtype)
+
+
+def matmul(
+    a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False
+) -> Tensor:
+    """op(a) [M, K] times op(b) [K, N]; `a` may have more leading dimensions."""
+    return _core.matmul(a, b, transpose_a, transpose_b)
+
+
+def add(x: TensorLike, y: TensorLike) -> Tensor:
+    """x + y: of one shape, or with a number, or with a row [N] of the last dimension."""
+    return _core.combine(_ADD, x, y)
+
+
+def subtract(x: TensorLike, y: TensorLike) -> Tensor:
+    """x - y, shapes as in add()."""
+    return _core.combine(_SUBTRACT, x, y)
+
+
+def multiply(x: TensorLike, y: TensorLike) -> Tensor:
+    """x * y, of one shape or with a number."""
+    return _core.combine(_MULTIPLY, x, y)
+
+
+def divide(x: TensorLike, y: TensorLike) -> Tensor:
+    """x / y, of one shape or with a number."""
+    return _core.combine(_DIVIDE, x, y)
+
+
+def add_n(inputs: Sequence[TensorLike]) -> Tensor:
+    """The sum of several tensors of one shape, from left to right."""
+    return _core.add_n(inputs)
+
+
+def square(x: TensorLike) -> Tensor:
+    """x * x."""
+    return _core.square(x)
+
+
+def abs(x: TensorLike) -> Tensor:  # noqa: A001 - TensorFlow's name
+    """The absolute value; its gradient at 0 is 0."""
+    return _core.abs(x)
+
+
+def exp(x: TensorLike) -> Tensor:
+    """e to the power x."""
+    return _core.exp(x)
+
+
+def negative(x: TensorLike) -> Tensor:
+    """-x."""
+    return _core.negative(x)
+
+
+def tanh(x: TensorLike) -> Tensor:
+    """The hyperbolic tangent."""
+    return _core.tanh(x)
+
+
+def sigmoid(x: TensorLike) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return _core.sigmoid(x)
+
+
+def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
+    """In another floating dtype; the gradient comes back in that of x."""
+    return _core.cast(x, dtype)
+
+
+def reduce_sum(input_tensor: TensorLike) -> Tensor:
+    """The sum of all elements; float32 for float16."""
+    return _core.reduce_sum(input_tensor)
+
+
+def reduce_mean(input_tensor: TensorLike) -> Tensor:
+    """The mean of all elements, 0 when there is none; float32 for float16."""
+    return _core.reduce_mean(input_tensor)
+
+
+def reshape(tensor: TensorLike, shape: Sequence[int]) -> Tensor:
+    """The same elements under other dimensions, of which one may be -1."""
+    return _core.reshape(tensor, shape)
+
+
+def concat(values: Sequence[TensorLike], axis: int) -> Tensor:
+    """Joined along an axis; a negative one counts from the end."""
+    return _core.concat(values, axis)
+
+
+def split(
+    value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int = 0
+) -> list[Tensor]:
+    """Parts along an axis: so many equal ones, or ones of these sizes."""
+    if isinstance(num_or_size_splits, int):
+        value = convert_to_tensor(value)
+        size, count = value.shape[axis], num_or_size_splits
+        if size is None or count < 1 or size % count:
+            from openrnn.errors import ArgumentError
+
+            raise ArgumentError(
+                f"[split] {count} parts of shape {value.shape} along axis {axis}, expected a "
+                "number that divides its size"
+            )
+        return _core.split(value, axis, [size // count] * count)
+    return _core.split(value, axis, list(num_or_size_splits))
+
+
+def slice(input_: TensorLike, begin: Sequence[int], size: Sequence[int]) -> Tensor:  # noqa: A001
+    """From `begin`, so many along each axis; -1 is all that is left."""
+    result = convert_to_tensor(input_)
+    if not len(begin) == len(size) == result.ndim:
+        from openrnn.errors import ArgumentError
+
+        raise ArgumentError(
+            f"[slice] begin {list(begin)} and size {list(size)} for shape {result.shape}, "
+            "expected one number for each axis"
+        )
+    for axis, (first, count) in enumerate(zip(begin, size, strict=True)):
+        whole = result.shape[axis]
+        if count == -1:
+            count = -1 if whole is None else whole - first
+        if first != 0 or (count != whole and count != -1):
+            result = _core.slice_axis(result, axis, first, count)
+    return result
+
+
+def stack(values: Sequence[TensorLike]) -> Tensor:
+    """Along a new leading axis."""
+    return _core.stack(values)
+
+
+def unstack(value: TensorLike) -> list[Tensor]:
+    """The parts along the leading axis."""
+    return _core.unstack(value)
+
+
+def transpose_leading(x: TensorLike) -> Tensor:
+    """[A, B, ..] to [B, A, ..]: between time-major and batch-major."""
+    return _core.transpose_leading(x)
+
+
+def reverse_sequence(
+    input: TensorLike,  # noqa: A002 - TensorFlow's name
+    seq_lengths: TensorLike = None,
+    time_major: bool = True,
+) -> Tensor:
+    """Each row's first steps in reverse, the rest as they are; no lengths: everything."""
+    return _core.reverse_sequence(input, seq_lengths, time_major)
+
+
+def one_hot(indices: TensorLike, depth: int, dtype: DTypeLike = float32) -> Tensor:
+    """Rows of 0 with one 1; an index below 0 gives a row of 0."""
+    return _core.one_hot(indices, depth, dtype)
+
+
+def stop_gradient(input: TensorLike) -> Tensor:  # noqa: A002 - TensorFlow's name
+    """The same value without history."""
+    return _core.stop_gradient(input)
+
+
+def clip_by_global_norm(
+    t_list: Sequence[TensorLike], clip_norm: float
+) -> tuple[list[Tensor | None], Tensor]:
+    """Every tensor times clip_norm * min(1 / norm, 1 / clip_norm), and the norm of them all.
+
+    None stays None. Raises ArgumentError for a norm that is not finite.
+    """
+    return _core.clip_by_global_norm(t_list, clip_norm)

@@ -1,0 +1,92 @@
+"""The compatible cells: plain operations that read the checkpoints of the layers."""
+
+from typing import Any
+
+from openrnn import _core, initializers
+from openrnn._typing import DTypeLike, Initializer
+from openrnn.nn.rnn_cell import _LSTM, BasicRNNCell, _Compatible
+
+
+class CudnnCompatibleLSTMCell(_LSTM):
+    """kernel [I + U, 4U] and bias [4U], column blocks i, c, f, o; no forget bias, no peepholes.
+
+    State LSTMStateTuple(c, h), each [B, U].
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        reuse: bool | None = None,
+        *,
+        name: str | None = None,
+        dtype: DTypeLike = "float32",
+        kernel_initializer: Initializer = None,
+        num_proj: int | None = None,
+    ) -> None:
+        super().__init__(
+            "lstm_cell",
+            {
+                "num_units": num_units,
+                "name": name,
+                "dtype": dtype,
+                "kernel_initializer": initializers.get(kernel_initializer),
+                "num_proj": num_proj,
+            },
+        )
+        self._reuse = reuse
+        self._config = {
+            "num_units": num_units,
+            "reuse": reuse,
+            "kernel_initializer": initializers.serialize(kernel_initializer),
+            "num_proj": num_proj,
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"name": self.name, "dtype": self.dtype, **self._config}
+
+
+class CudnnCompatibleGRUCell(_Compatible):
+    """gates/{kernel [I + U, 2U], bias [2U]}, column blocks reset and update, bias 1 at first.
+
+    candidate/{input_projection, hidden_projection}/{kernel, bias}: the reset gate acts after the
+    recurrent product. State and output are one, [B, U].
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        reuse: bool | None = None,
+        kernel_initializer: Initializer = None,
+        *,
+        name: str | None = None,
+        dtype: DTypeLike = "float32",
+    ) -> None:
+        super().__init__(
+            "gru_cell",
+            {
+                "num_units": num_units,
+                "name": name,
+                "dtype": dtype,
+                "kernel_initializer": initializers.get(kernel_initializer),
+            },
+        )
+        self._reuse = reuse
+        self._config = {
+            "num_units": num_units,
+            "reuse": reuse,
+            "kernel_initializer": initializers.serialize(kernel_initializer),
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"name": self.name, "dtype": self.dtype, **self._config}
+
+
+_core.set_layer_classes(
+    {
+        "lstm_cell": CudnnCompatibleLSTMCell,
+        "gru_cell": CudnnCompatibleGRUCell,
+        "basic_cell": BasicRNNCell,
+    }
+)

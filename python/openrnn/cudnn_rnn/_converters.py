@@ -1,0 +1,90 @@
+"""Converters between opaque buffers and the tensors of the compatible cells."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from openrnn import _core
+from openrnn._core import Tensor
+from openrnn._typing import TensorLike
+
+
+class CudnnParamsFormatConverter:
+    """Base of the converters, which say how; its own methods are abstract.
+
+    A converted gradient holds the sum of the two biases' equal gradients: twice that of a cell
+    with one bias.
+    """
+
+    _rnn_mode: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        num_layers: int,
+        num_units: int,
+        input_size: int,
+        num_proj: int | None = None,
+        input_mode: str = "linear_input",
+        direction: str = "unidirectional",
+    ) -> None:
+        self._num_layers = num_layers
+        self._num_units = num_units
+        self._input_size = input_size
+        self._num_proj = num_proj
+        self._input_mode = input_mode
+        self._direction = direction
+        self._core = (
+            _core.Converter(
+                self._rnn_mode,
+                num_layers,
+                num_units,
+                input_size,
+                num_proj or 0,
+                input_mode,
+                direction,
+            )
+            if self._rnn_mode
+            else None
+        )
+
+    def _converter(self) -> _core.Converter:
+        if self._core is None:
+            raise NotImplementedError("[CudnnParamsFormatConverter] expected one of its subclasses")
+        return self._core
+
+    def tf_canonical_to_opaque(
+        self, tf_canonicals: Sequence[TensorLike], weights_proj: Sequence[TensorLike] | None = None
+    ) -> Tensor:
+        """The opaque buffer of one list, weights and then biases, each by layer and direction.
+
+        weights_proj: [U, P] for each layer and direction.
+        """
+        return self._converter().to_opaque(tf_canonicals, weights_proj or None)
+
+    def opaque_to_tf_canonical(self, opaque_param: TensorLike) -> tuple[Any, ...]:
+        """(weights, biases), and with a projection weights_proj: lists of Tensors."""
+        weights, biases, weights_proj = self._converter().from_opaque(opaque_param)
+        return (weights, biases, weights_proj) if self._num_proj else (weights, biases)
+
+
+class CudnnParamsFormatConverterLSTM(CudnnParamsFormatConverter):
+    """Of lstm: kernels [in + O, 4U], column blocks i, c, f, o."""
+
+    _rnn_mode = "lstm"
+
+
+class CudnnParamsFormatConverterGRU(CudnnParamsFormatConverter):
+    """Of gru: gates, and the candidate's two projections with a bias each."""
+
+    _rnn_mode = "gru"
+
+
+class CudnnParamsFormatConverterTanh(CudnnParamsFormatConverter):
+    """Of rnn_tanh: kernels [in + U, U]."""
+
+    _rnn_mode = "rnn_tanh"
+
+
+class CudnnParamsFormatConverterRelu(CudnnParamsFormatConverter):
+    """Of rnn_relu: kernels [in + U, U]."""
+
+    _rnn_mode = "rnn_relu"

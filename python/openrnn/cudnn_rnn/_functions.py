@@ -1,0 +1,264 @@
+"""The functions of the same meaning as the models."""
+
+from collections.abc import Sequence
+
+from openrnn import _core
+from openrnn._core import Tensor
+from openrnn._typing import DTypeLike, TensorLike
+
+_LINEAR = "linear_input"
+_UNIDIRECTIONAL = "unidirectional"
+
+
+def cudnn_lstm(
+    inputs: TensorLike,
+    input_h: TensorLike,
+    input_c: TensorLike,
+    params: TensorLike,
+    is_training: bool = True,
+    input_mode: str = _LINEAR,
+    direction: str = _UNIDIRECTIONAL,
+    dropout: float = 0.0,
+    seed: int | None = 0,
+    *,
+    sequence_lengths: TensorLike = None,
+    time_major: bool = True,
+    num_proj: int | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(output, output_h, output_c). Sizes are those of the tensors; `name` is not used.
+
+    num_proj, when given, must be the width of input_h.
+    """
+    if num_proj:
+        given = _core.convert(input_h, None).shape[-1]
+        if given != num_proj:
+            from openrnn.errors import ArgumentError
+
+            raise ArgumentError(
+                f"[cudnn_lstm] num_proj is {num_proj}, expected {given}, the width of input_h"
+            )
+    result: tuple[Tensor, Tensor, Tensor] = _core.cudnn_rnn_function(
+        "lstm",
+        inputs,
+        input_h,
+        input_c,
+        params,
+        is_training,
+        sequence_lengths,
+        time_major,
+        input_mode,
+        direction,
+        dropout,
+        seed,
+    )
+    return result
+
+
+def cudnn_gru(
+    inputs: TensorLike,
+    input_h: TensorLike,
+    params: TensorLike,
+    is_training: bool = True,
+    input_mode: str = _LINEAR,
+    direction: str = _UNIDIRECTIONAL,
+    dropout: float = 0.0,
+    seed: int | None = 0,
+    *,
+    sequence_lengths: TensorLike = None,
+    time_major: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(output, output_h). Sizes are those of the tensors; `name` is not used."""
+    result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
+        "gru",
+        inputs,
+        input_h,
+        None,
+        params,
+        is_training,
+        sequence_lengths,
+        time_major,
+        input_mode,
+        direction,
+        dropout,
+        seed,
+    )
+    return result
+
+
+def cudnn_rnn_tanh(
+    inputs: TensorLike,
+    input_h: TensorLike,
+    params: TensorLike,
+    is_training: bool = True,
+    input_mode: str = _LINEAR,
+    direction: str = _UNIDIRECTIONAL,
+    dropout: float = 0.0,
+    seed: int | None = 0,
+    *,
+    sequence_lengths: TensorLike = None,
+    time_major: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(output, output_h). Sizes are those of the tensors; `name` is not used."""
+    result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
+        "rnn_tanh",
+        inputs,
+        input_h,
+        None,
+        params,
+        is_training,
+        sequence_lengths,
+        time_major,
+        input_mode,
+        direction,
+        dropout,
+        seed,
+    )
+    return result
+
+
+def cudnn_rnn_relu(
+    inputs: TensorLike,
+    input_h: TensorLike,
+    params: TensorLike,
+    is_training: bool = True,
+    input_mode: str = _LINEAR,
+    direction: str = _UNIDIRECTIONAL,
+    dropout: float = 0.0,
+    seed: int | None = 0,
+    *,
+    sequence_lengths: TensorLike = None,
+    time_major: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(output, output_h). Sizes are those of the tensors; `name` is not used."""
+    result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
+        "rnn_relu",
+        inputs,
+        input_h,
+        None,
+        params,
+        is_training,
+        sequence_lengths,
+        time_major,
+        input_mode,
+        direction,
+        dropout,
+        seed,
+    )
+    return result
+
+
+def _model(
+    rnn_mode: str,
+    num_layers: int,
+    num_units: int,
+    input_size: int,
+    input_mode: str,
+    direction: str,
+    dtype: DTypeLike,
+    dropout: float,
+    seed: int | None,
+    num_proj: int | None,
+) -> _core.OpModel:
+    return _core.OpModel(
+        rnn_mode,
+        num_layers,
+        num_units,
+        input_size,
+        input_mode,
+        direction,
+        dtype,
+        dropout,
+        seed,
+        num_proj or 0,
+    )
+
+
+def cudnn_rnn_opaque_params_size(
+    rnn_mode: str,
+    num_layers: int,
+    num_units: int,
+    input_size: int,
+    input_mode: str = _LINEAR,
+    direction: str = _UNIDIRECTIONAL,
+    dtype: DTypeLike = "float32",
+    dropout: float = 0.0,
+    seed: int | None = 0,
+    num_proj: int | None = None,
+    name: str | None = None,
+) -> int:
+    """Elements of the opaque buffer."""
+    return _model(
+        rnn_mode,
+        num_layers,
+        num_units,
+        input_size,
+        input_mode,
+        direction,
+        dtype,
+        dropout,
+        seed,
+        num_proj,
+    ).model_params_size()
+
+
+def cudnn_rnn_opaque_params_to_canonical(
+    rnn_mode: str,
+    num_layers: int,
+    num_units: int,
+    input_size: int,
+    params: TensorLike,
+    input_mode: str = _LINEAR,
+    direction: str = _UNIDIRECTIONAL,
+    dropout: float = 0.0,
+    seed: int | None = 0,
+    num_proj: int | None = None,
+    name: str | None = None,
+) -> tuple[list[Tensor], list[Tensor]]:
+    """(weights, biases) of a buffer, by layer, direction and slot."""
+    buffer = _core.convert(params, None)
+    return _model(
+        rnn_mode,
+        num_layers,
+        num_units,
+        input_size,
+        input_mode,
+        direction,
+        buffer.dtype,
+        dropout,
+        seed,
+        num_proj,
+    ).model_params_to_canonical(buffer)
+
+
+def cudnn_rnn_canonical_to_opaque_params(
+    rnn_mode: str,
+    num_layers: int,
+    num_units: int,
+    input_size: int,
+    weights: Sequence[TensorLike],
+    biases: Sequence[TensorLike],
+    input_mode: str = _LINEAR,
+    direction: str = _UNIDIRECTIONAL,
+    dropout: float = 0.0,
+    seed: int | None = 0,
+    num_proj: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The opaque buffer of such lists."""
+    first = _core.convert(weights[0] if len(weights) else 0.0, None)
+    return _model(
+        rnn_mode,
+        num_layers,
+        num_units,
+        input_size,
+        input_mode,
+        direction,
+        first.dtype,
+        dropout,
+        seed,
+        num_proj,
+    ).model_canonical_to_params(weights, biases)

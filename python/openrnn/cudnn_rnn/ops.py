@@ -1,0 +1,192 @@
+"""The op-level models and functions of tf.contrib.cudnn_rnn, as of r1.4 and later."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from openrnn import _core
+from openrnn._core import Tensor
+from openrnn._typing import DTypeLike, TensorLike
+
+CUDNN_LSTM = "lstm"
+CUDNN_GRU = "gru"
+CUDNN_RNN_TANH = "rnn_tanh"
+CUDNN_RNN_RELU = "rnn_relu"
+CUDNN_RNN_UNIDIRECTION = "unidirectional"
+CUDNN_RNN_BIDIRECTION = "bidirectional"
+CUDNN_INPUT_LINEAR_MODE = "linear_input"
+CUDNN_INPUT_SKIP_MODE = "skip_input"
+CUDNN_INPUT_AUTO_MODE = "auto_select"
+
+
+class _CudnnRNN(_core.OpModel):
+    """What the four models share: sizes and conversion.
+
+    T time, B batch, I input size, L layers, D directions, U units; O = P when projecting, else U.
+    """
+
+    _mode: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        num_layers: int,
+        num_units: int,
+        input_size: int,
+        input_mode: str = CUDNN_INPUT_LINEAR_MODE,
+        direction: str = CUDNN_RNN_UNIDIRECTION,
+        dtype: DTypeLike = "float32",
+        dropout: float = 0.0,
+        seed: int | None = 0,
+    ) -> None:
+        super().__init__(
+            self._mode,
+            num_layers,
+            num_units,
+            input_size,
+            input_mode,
+            direction,
+            dtype,
+            dropout,
+            seed,
+            0,
+        )
+
+    def params_size(self) -> int:
+        """Elements of the opaque buffer."""
+        return self.model_params_size()
+
+    def params_to_canonical(self, params: TensorLike) -> tuple[list[Tensor], list[Tensor]]:
+        """(weights, biases), by layer, direction and slot."""
+        return self.model_params_to_canonical(params)
+
+    def canonical_to_params(
+        self, weights: Sequence[TensorLike], biases: Sequence[TensorLike]
+    ) -> Tensor:
+        """The opaque buffer of such lists."""
+        return self.model_canonical_to_params(weights, biases)
+
+
+class CudnnLSTM(_CudnnRNN):
+    """The op-level LSTM."""
+
+    _mode = CUDNN_LSTM
+
+    def __init__(
+        self,
+        num_layers: int,
+        num_units: int,
+        input_size: int,
+        input_mode: str = CUDNN_INPUT_LINEAR_MODE,
+        direction: str = CUDNN_RNN_UNIDIRECTION,
+        dtype: DTypeLike = "float32",
+        dropout: float = 0.0,
+        seed: int | None = 0,
+        num_proj: int | None = None,
+    ) -> None:
+        _core.OpModel.__init__(
+            self,
+            self._mode,
+            num_layers,
+            num_units,
+            input_size,
+            input_mode,
+            direction,
+            dtype,
+            dropout,
+            seed,
+            num_proj or 0,
+        )
+
+    def __call__(
+        self,
+        input_data: TensorLike,
+        input_h: TensorLike,
+        input_c: TensorLike,
+        params: TensorLike,
+        is_training: bool = True,
+        *,
+        sequence_lengths: TensorLike = None,
+        time_major: bool = True,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """(output [T, B, D*O], output_h [L*D, B, O], output_c [L*D, B, U]).
+
+        A gradient through is_training=False is a ValueError.
+        """
+        result: tuple[Tensor, Tensor, Tensor] = self.model_call(
+            input_data, input_h, input_c, params, is_training, sequence_lengths, time_major
+        )
+        return result
+
+
+class _NoCell(_CudnnRNN):
+    """A model without a cell state."""
+
+    def __call__(
+        self,
+        input_data: TensorLike,
+        input_h: TensorLike,
+        params: TensorLike,
+        is_training: bool = True,
+        *,
+        sequence_lengths: TensorLike = None,
+        time_major: bool = True,
+    ) -> tuple[Tensor, Tensor]:
+        """(output [T, B, D*U], output_h [L*D, B, U]).
+
+        A gradient through is_training=False is a ValueError.
+        """
+        result: tuple[Tensor, Tensor] = self.model_call(
+            input_data, input_h, None, params, is_training, sequence_lengths, time_major
+        )
+        return result
+
+
+class CudnnGRU(_NoCell):
+    """The op-level GRU."""
+
+    _mode = CUDNN_GRU
+
+
+class CudnnRNNTanh(_NoCell):
+    """The op-level network of tanh units."""
+
+    _mode = CUDNN_RNN_TANH
+
+
+class CudnnRNNRelu(_NoCell):
+    """The op-level network of rectified linear units."""
+
+    _mode = CUDNN_RNN_RELU
+
+
+from openrnn.cudnn_rnn._functions import (  # noqa: E402 - it needs the names above
+    cudnn_gru,
+    cudnn_lstm,
+    cudnn_rnn_canonical_to_opaque_params,
+    cudnn_rnn_opaque_params_size,
+    cudnn_rnn_opaque_params_to_canonical,
+    cudnn_rnn_relu,
+    cudnn_rnn_tanh,
+)
+
+__all__ = [
+    "CUDNN_GRU",
+    "CUDNN_INPUT_AUTO_MODE",
+    "CUDNN_INPUT_LINEAR_MODE",
+    "CUDNN_INPUT_SKIP_MODE",
+    "CUDNN_LSTM",
+    "CUDNN_RNN_BIDIRECTION",
+    "CUDNN_RNN_RELU",
+    "CUDNN_RNN_TANH",
+    "CUDNN_RNN_UNIDIRECTION",
+    "CudnnGRU",
+    "CudnnLSTM",
+    "CudnnRNNRelu",
+    "CudnnRNNTanh",
+    "cudnn_gru",
+    "cudnn_lstm",
+    "cudnn_rnn_canonical_to_opaque_params",
+    "cudnn_rnn_opaque_params_size",
+    "cudnn_rnn_opaque_params_to_canonical",
+    "cudnn_rnn_relu",
+    "cudnn_rnn_tanh",
+]

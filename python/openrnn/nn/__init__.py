@@ -1,0 +1,82 @@
+"""Operations of networks, under the names of tf.nn."""
+
+import itertools
+
+from openrnn import _core
+from openrnn._core import Tensor
+from openrnn._typing import TensorLike
+from openrnn.nn import rnn_cell
+from openrnn.nn._loops import dynamic_rnn, stack_bidirectional_dynamic_rnn
+
+__all__ = [
+    "dropout",
+    "dynamic_rnn",
+    "embedding_lookup",
+    "l2_loss",
+    "relu",
+    "rnn_cell",
+    "sigmoid",
+    "softmax",
+    "sparse_softmax_cross_entropy_with_logits",
+    "stack_bidirectional_dynamic_rnn",
+    "tanh",
+]
+
+_dropout_calls = itertools.count()
+
+
+def relu(features: TensorLike) -> Tensor:
+    """max(0, x)."""
+    return _core.relu(features)
+
+
+def tanh(x: TensorLike) -> Tensor:
+    """The hyperbolic tangent."""
+    return _core.tanh(x)
+
+
+def sigmoid(x: TensorLike) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return _core.sigmoid(x)
+
+
+def softmax(logits: TensorLike) -> Tensor:
+    """Over the last dimension."""
+    return _core.softmax(logits)
+
+
+def dropout(
+    x: TensorLike,
+    keep_prob: float | None = None,
+    seed: int | None = None,
+    *,
+    rate: float | None = None,
+) -> Tensor:
+    """Elements set to 0 with probability `rate` = 1 - keep_prob, the others scaled by its inverse.
+
+    Each call has another mask; with a seed, a new process repeats them.
+    """
+    if (keep_prob is None) == (rate is None):
+        from openrnn.errors import ArgumentError
+
+        raise ArgumentError("[dropout] expected one of keep_prob and rate")
+    dropped = rate if rate is not None else 1.0 - float(keep_prob or 0.0)
+    first, second = _core.op_seeds(seed)
+    return _core.dropout(x, dropped, first << 32 | second, next(_dropout_calls))
+
+
+def embedding_lookup(params: TensorLike, ids: TensorLike) -> Tensor:
+    """Rows of params [N, D] at ids [..]: [.., D]."""
+    return _core.embedding_lookup(params, ids)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike) -> Tensor:
+    """The loss in nats of each row of logits [.., C] against labels [..]; 0 for a label below 0."""
+    return _core.cross_entropy_rows(logits, labels)
+
+
+def l2_loss(t: TensorLike) -> Tensor:
+    """sum(t^2) / 2."""
+    return _core.l2(t, 1.0)
+
+

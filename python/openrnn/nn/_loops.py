@@ -1,0 +1,87 @@
+"""The loops that run cells over a sequence."""
+
+from typing import Any
+
+from openrnn import _core
+from openrnn._core import Tensor
+from openrnn._typing import DTypeLike, TensorLike
+from openrnn.errors import ArgumentError
+from openrnn.nn.rnn_cell import RNNCell, _scope_text
+
+
+def dynamic_rnn(
+    cell: RNNCell,
+    inputs: TensorLike,
+    sequence_length: TensorLike = None,
+    initial_state: Any = None,
+    dtype: DTypeLike = None,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Tensor, Any]:
+    """Runs a cell over a sequence: (outputs, final state).
+
+    inputs [B, T, I], or [T, B, I] when time_major; so are the outputs. Past a row's length the
+    output is 0 and the state is carried. Without initial_state it starts from zeros, which needs
+    `dtype`.
+    """
+    if not isinstance(cell, RNNCell):
+        raise TypeError(f"[dynamic_rnn] cell is a {type(cell).__name__}, expected an RNN cell")
+    flat = None if initial_state is None else cell._flat(initial_state)
+    outputs, state = _core.dynamic_rnn(
+        cell, inputs, sequence_length, flat, dtype, time_major, _scope_text(scope)
+    )
+    return outputs, cell._structure(iter(state))
+
+
+def _flat_states(cells: Any, states: Any, name: str) -> Any:
+    if states is None:
+        return None
+    if not isinstance(states, list) or len(states) != len(cells):
+        given = f"of {len(states)}" if isinstance(states, (list, tuple)) else ""
+        raise ArgumentError(
+            f"[stack_bidirectional_dynamic_rnn] {name} is a {type(states).__name__} {given}, "
+            f"expected a list of {len(cells)}, one state a layer"
+        )
+    return [cell._flat(state) for cell, state in zip(cells, states, strict=True)]
+
+
+def stack_bidirectional_dynamic_rnn(
+    cells_fw: list[RNNCell],
+    cells_bw: list[RNNCell],
+    inputs: TensorLike,
+    initial_states_fw: Any = None,
+    initial_states_bw: Any = None,
+    dtype: DTypeLike = None,
+    sequence_length: TensorLike = None,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Tensor, tuple[Any, ...], tuple[Any, ...]]:
+    """Per layer a forward and a backward pass, joined, forward first; that feeds the next layer.
+
+    Returns (outputs, states_fw, states_bw), the states one a layer.
+    """
+    for name, cells in (("cells_fw", cells_fw), ("cells_bw", cells_bw)):
+        if not isinstance(cells, list) or not cells:
+            raise ArgumentError(
+                f"[stack_bidirectional_dynamic_rnn] {name} is {cells!r}, expected a list of cells "
+                "that is not empty"
+            )
+    if len(cells_fw) != len(cells_bw):
+        raise ArgumentError(
+            f"[stack_bidirectional_dynamic_rnn] {len(cells_fw)} forward and {len(cells_bw)} "
+            "backward cells, expected as many"
+        )
+    outputs, forward, backward = _core.stack_bidirectional_dynamic_rnn(
+        cells_fw,
+        cells_bw,
+        inputs,
+        _flat_states(cells_fw, initial_states_fw, "initial_states_fw"),
+        _flat_states(cells_bw, initial_states_bw, "initial_states_bw"),
+        dtype,
+        sequence_length,
+        time_major,
+        _scope_text(scope),
+    )
+    states_fw = tuple(c._structure(iter(s)) for c, s in zip(cells_fw, forward, strict=True))
+    states_bw = tuple(c._structure(iter(s)) for c, s in zip(cells_bw, backward, strict=True))
+    return outputs, states_fw, states_bw

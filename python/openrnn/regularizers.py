@@ -1,0 +1,39 @@
+"""Losses of weights. Any function of a Tensor that returns one does as well."""
+
+from typing import Any
+
+from openrnn import _core
+from openrnn._core import Tensor
+from openrnn._typing import TensorLike
+
+
+class _Scaled:
+    """A loss with a factor."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale = float(scale)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"scale": self.scale}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "_Scaled":
+        """The inverse of get_config()."""
+        return cls(**config)
+
+
+class l1(_Scaled):  # noqa: N801 - TensorFlow's name
+    """scale * sum |x|."""
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        """The loss of x."""
+        return _core.l1(x, self.scale)
+
+
+class l2(_Scaled):  # noqa: N801 - TensorFlow's name
+    """scale * sum x^2 / 2, as TensorFlow's l2_regularizer."""
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        """The loss of x."""
+        return _core.l2(x, self.scale)

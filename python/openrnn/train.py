@@ -1,0 +1,307 @@
+"""Savers, checkpoints and optimizers, under the names of tf.train."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from openrnn import _core
+from openrnn._core import CheckpointStatus, Tensor, Variable, get_or_create_global_step
+from openrnn._graph import GradientTape, trainable_variables
+from openrnn._typing import TensorLike
+from openrnn.errors import ArgumentError
+
+__all__ = [
+    "AdagradOptimizer",
+    "AdamOptimizer",
+    "Checkpoint",
+    "CheckpointState",
+    "CheckpointStatus",
+    "GradientDescentOptimizer",
+    "MomentumOptimizer",
+    "Optimizer",
+    "RMSPropOptimizer",
+    "Saver",
+    "get_checkpoint_state",
+    "get_or_create_global_step",
+    "latest_checkpoint",
+    "list_variables",
+    "load_variable",
+]
+
+
+# ---- Files ---------------------------------------------------------------------------------------
+
+
+class CheckpointState(NamedTuple):
+    """What a folder's `checkpoint` file says."""
+
+    model_checkpoint_path: str
+    all_model_checkpoint_paths: list[str]
+
+
+def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str]) -> CheckpointState | None:
+    """What the folder's `checkpoint` file says; None when there is none."""
+    state = _core.read_checkpoint_state(os.fspath(checkpoint_dir))
+    return None if state is None else CheckpointState(*state)
+
+
+def latest_checkpoint(checkpoint_dir: str | os.PathLike[str]) -> str | None:
+    """The newest prefix in the folder whose files are there; None when there is none."""
+    return _core.latest_checkpoint(os.fspath(checkpoint_dir))
+
+
+def _prefix(path: str | os.PathLike[str]) -> str:
+    folder = os.fspath(path)
+    if os.path.isdir(folder):
+        latest = latest_checkpoint(folder)
+        if latest is not None:
+            return latest
+    return folder
+
+
+def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, list[int]]]:
+    """(name, shape) of each tensor in a checkpoint, sorted by name."""
+    return _core.list_variables(_prefix(ckpt_dir_or_file))
+
+
+def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> NDArray[Any]:
+    """The value of one tensor in a checkpoint."""
+    return _core.load_variable(_prefix(ckpt_dir_or_file), name)
+
+
+class Saver(_core.SaverBase):
+    """Stores variables, and the canonical tensors of saveables, in TensorFlow's V2 checkpoints.
+
+    `var_list`: a list of variables and saveables, or a dict of them by the names that they get in
+    the file, or None: all variables, and the collection SAVEABLE_OBJECTS, at each save and restore.
+    The newest `max_to_keep` checkpoints of this Saver are kept, all of them for None or 0.
+    """
+
+    def __init__(
+        self,
+        var_list: Sequence[Any] | dict[str, Any] | None = None,
+        *,
+        max_to_keep: int | None = 5,
+    ) -> None:
+        super().__init__(var_list)
+        self._max_to_keep = max_to_keep or 0
+        self._last: list[str] = []
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The prefixes that this Saver wrote and kept, oldest first."""
+        return list(self._last)
+
+    def save(
+        self, save_path: str | os.PathLike[str], global_step: int | Variable | None = None
+    ) -> str:
+        """Writes SAVE_PATH, or SAVE_PATH-STEP, and names it in the folder's `checkpoint` file.
+
+        Returns the prefix. Changes nothing in the model.
+        """
+        prefix = os.fspath(save_path)
+        if global_step is not None:
+            prefix = f"{prefix}-{int(global_step)}"
+        self.write(prefix)
+        self._last = [kept for kept in self._last if kept != prefix] + [prefix]
+        old: list[str] = []
+        if self._max_to_keep and len(self._last) > self._max_to_keep:
+            old = self._last[: -self._max_to_keep]
+            self._last = self._last[-self._max_to_keep :]
+        _core.write_checkpoint_state(os.path.dirname(prefix) or ".", prefix, self._last)
+        for gone in old:
+            _core.remove_tensor_bundle(gone)
+        return prefix
+
+    def restore(self, save_path: str | os.PathLike[str]) -> None:
+        """Gives every variable its stored value. A failed restore changes nothing."""
+        self.read(os.fspath(save_path))
+
+
+class Checkpoint(_core.CheckpointBase):
+    """Saves and restores objects under names, exchanging files with tf.train.Checkpoint.
+
+    Objects are layers, models, cells, variables, optimizers, saveables, and lists or dicts of them.
+    """
+
+    def __init__(self, **objects: Any) -> None:
+        super().__init__(objects)
+        self.objects = objects
+
+    def __getattr__(self, name: str) -> Any:
+        objects = self.__dict__.get("objects", {})
+        if name in objects:
+            return objects[name]
+        raise AttributeError(f"[Checkpoint] it has no '{name}', expected one of {list(objects)}")
+
+    def write(self, file_prefix: str | os.PathLike[str]) -> str:
+        """Writes to this very prefix, without counting; returns it."""
+        return self.write_core(os.fspath(file_prefix))
+
+    def save(self, file_prefix: str | os.PathLike[str]) -> str:
+        """Counts, writes to FILE_PREFIX-NUMBER, names it in the `checkpoint` file; returns it."""
+        return self.save_core(os.fspath(file_prefix))
+
+    def read(self, save_path: str | os.PathLike[str]) -> CheckpointStatus:
+        """Gives every variable that the file has a value for that value; all or nothing."""
+        return self.read_core(os.fspath(save_path))
+
+    def restore(self, save_path: str | os.PathLike[str]) -> CheckpointStatus:
+        """read(), and the save counter."""
+        return self.restore_core(os.fspath(save_path))
+
+
+# ---- Optimizers ----------------------------------------------------------------------------------
+
+GradsAndVars = list[tuple[Tensor | None, Variable]]
+
+
+class Optimizer(_core.OptimizerBase):
+    """Changes variables by their gradients; slots are variables of the current graph."""
+
+    def compute_gradients(
+        self, loss: Callable[[], Tensor], var_list: Sequence[Variable] | None = None
+    ) -> GradsAndVars:
+        """(gradient, variable) of loss() for each variable; None where it does not depend on it.
+
+        `var_list` None: all trainable variables, those that loss() makes included.
+        """
+        tape, value, variables = self._record(loss, var_list)
+        gradients = self.compute_core(tape._tape, value, variables)
+        return list(zip(gradients, variables, strict=True))
+
+    def _record(
+        self, loss: Callable[[], Tensor], var_list: Sequence[Variable] | None
+    ) -> tuple[GradientTape, Tensor, list[Variable]]:
+        if not callable(loss):
+            raise TypeError(
+                f"[minimize] loss is a {type(loss).__name__}, expected a function that returns a "
+                "Tensor"
+            )
+        with GradientTape() as tape:
+            value = loss()
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"[minimize] loss() returned a {type(value).__name__}, expected a Tensor"
+            )
+        variables = list(trainable_variables() if var_list is None else var_list)
+        if not variables:
+            raise ArgumentError("[minimize] there are no variables, expected some")
+        return tape, value, variables
+
+    def apply_gradients(
+        self,
+        grads_and_vars: Sequence[tuple[TensorLike, Variable]],
+        global_step: Variable | None = None,
+    ) -> None:
+        """One update; a gradient None leaves its variable alone. Adds 1 to global_step."""
+        pairs = list(grads_and_vars)
+        if not pairs:
+            raise ArgumentError("[apply_gradients] there are no variables, expected some")
+        if all(gradient is None for gradient, _ in pairs):
+            names = [variable.name for _, variable in pairs]
+            raise ArgumentError(
+                f"[apply_gradients] no gradients for any variable of {names}, expected one"
+            )
+        self.apply_core(
+            [gradient for gradient, _ in pairs], [variable for _, variable in pairs], global_step
+        )
+
+    def minimize(
+        self,
+        loss: Callable[[], Tensor],
+        global_step: Variable | None = None,
+        var_list: Sequence[Variable] | None = None,
+    ) -> Tensor:
+        """compute_gradients(), then apply_gradients(); returns the loss before the update.
+
+        With float16 variables a step whose gradients are not finite is skipped.
+        """
+        tape, value, variables = self._record(loss, var_list)
+        if not value.is_tracked:
+            names = [variable.name for variable in variables]
+            raise ArgumentError(f"[minimize] no gradients for any variable of {names}")
+        self.minimize_core(tape._tape, value, variables, global_step)
+        return value
+
+    def variables(self) -> list[Variable]:
+        """The slots and scalars that this optimizer has made."""
+        return self.made_variables()
+
+
+class GradientDescentOptimizer(Optimizer):
+    """var -= lr * g."""
+
+    def __init__(self, learning_rate: float) -> None:
+        super().__init__("sgd", {"learning_rate": learning_rate})
+
+
+class MomentumOptimizer(Optimizer):
+    """a = momentum * a + g; var -= lr * a, with nesterov lr * g + lr * momentum * a."""
+
+    def __init__(self, learning_rate: float, momentum: float, use_nesterov: bool = False) -> None:
+        super().__init__(
+            "momentum",
+            {"learning_rate": learning_rate, "momentum": momentum, "use_nesterov": use_nesterov},
+        )
+
+
+class AdagradOptimizer(Optimizer):
+    """a += g^2; var -= lr * g / sqrt(a)."""
+
+    def __init__(self, learning_rate: float, initial_accumulator_value: float = 0.1) -> None:
+        super().__init__(
+            "adagrad",
+            {
+                "learning_rate": learning_rate,
+                "initial_accumulator_value": initial_accumulator_value,
+            },
+        )
+
+
+class RMSPropOptimizer(Optimizer):
+    """ms = decay * ms + (1 - decay) * g^2; mom = momentum * mom + lr * g / sqrt(ms + epsilon);
+    var -= mom. Centered: the variance in place of ms."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        decay: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float = 1e-10,
+        centered: bool = False,
+    ) -> None:
+        super().__init__(
+            "rmsprop",
+            {
+                "learning_rate": learning_rate,
+                "decay": decay,
+                "momentum": momentum,
+                "epsilon": epsilon,
+                "centered": centered,
+            },
+        )
+
+
+class AdamOptimizer(Optimizer):
+    """m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
+    var -= lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon)."""
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+    ) -> None:
+        super().__init__(
+            "adam",
+            {
+                "learning_rate": learning_rate,
+                "beta1": beta1,
+                "beta2": beta2,
+                "epsilon": epsilon,
+            },
+        )

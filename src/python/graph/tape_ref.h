@@ -1,0 +1,24 @@
+// The Python object of a tape.
+#pragma once
+
+#include "python/support/convert.h"
+
+namespace openrnn::python {
+
+/// A tape that a `with` statement opens; asked for gradients after it, too.
+class Tape {
+ public:
+  void open() { tape_ = std::make_unique<GradientTape>(); }
+  void close() {
+    if (tape_) tape_->close();
+  }
+  const GradientTape& get() {
+    if (!tape_) throw StateError("[GradientTape] it was never entered, expected a with statement");
+    return *tape_;
+  }
+
+ private:
+  std::unique_ptr<GradientTape> tape_;
+};
+
+}  // namespace openrnn::python

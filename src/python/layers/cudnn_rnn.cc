@@ -1,0 +1,208 @@
+// The four recurrent layers.
+#include <chrono>
+
+#include "base/message.h"
+#include "python/layers/layer_ref.h"
+
+namespace openrnn::python {
+namespace {
+
+nb::tuple states_tuple(std::vector<Tensor>& state) {
+  if (state.size() == 2) {
+    return nb::make_tuple(std::move(state[0]), std::move(state[1]));
+  }
+  return nb::make_tuple(std::move(state[0]));
+}
+
+std::vector<Tensor> as_states(const Layer& layer, nb::handle state, const AsTensor& how) {
+  if (state.is_none()) return {};
+  if (!PyTuple_Check(state.ptr())) {
+    throw TypeError(
+        message("[", layer.name(), "] initial_state is ", quoted_type(state), ", expecting tuple"));
+  }
+  std::vector<Tensor> tensors;
+  for (const nb::handle one : nb::borrow<nb::tuple>(state)) {
+    tensors.push_back(as_tensor(one, how));
+  }
+  if (tensors.empty()) {
+    throw ArgumentError(message("[", layer.name(), "] an initial_state of 0 tensors, expected ",
+                                "one tensor for each of its states"));
+  }
+  return tensors;
+}
+
+struct Options {
+  bool training = true, time_major = true, save = false, every = false;
+};
+
+nb::tuple result_tuple(layers::RnnResult& result, bool every) {
+  nb::tuple states = states_tuple(result.state);
+  if (!every) return nb::make_tuple(std::move(result.output), std::move(states));
+  return nb::make_tuple(std::move(result.output), std::move(states),
+                        std::move(result.layer_outputs), std::move(result.layer_cells));
+}
+
+nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, bool training,
+               nb::handle sequence_lengths, bool time_major, bool save, bool every,
+               nb::handle scope) {
+  layers::CudnnRnn& layer = self.rnn();
+  self.keep_graph();
+  // Memory is borrowed only where the call leaves nothing behind that could read it later.
+  const bool leaves = save || tape_is_open() || layer.activity_regularizer();
+  AsTensor how{.call = layer.name().c_str(),
+               .dtype = layer.dtype(),
+               .memory = leaves ? Memory::kCopy : Memory::kBorrow};
+  const Tensor x = as_tensor(inputs, how);
+  if (x.is_symbolic()) how.memory = Memory::kCopy;
+  const std::vector<Tensor> state = as_states(layer, initial_state, how);
+  layers::RnnCallOptions options;
+  if (!sequence_lengths.is_none()) {
+    options.sequence_lengths = as_lengths(layer.name().c_str(), sequence_lengths);
+  }
+  options.time_major = time_major;
+  options.training = training;
+  options.save = save;
+  options.every = every;
+  const auto lock = self.exclusive();
+  // Building and recording touch the graph and call Python back: one thread at a time.
+  if (!layer.built() || any_symbolic(x) || any_symbolic(state)) {
+    if (!scope.is_none()) {
+      options.scope = nb::cast<std::string>(
+          nb::hasattr(scope, "name") ? nb::object(scope.attr("name")) : nb::borrow(scope));
+    }
+    layers::RnnResult result = layer(x, state, options);
+    return result_tuple(result, every);
+  }
+  layers::RnnResult result = unlocked([&] { return layer(x, state, options); });
+  return result_tuple(result, every);
+}
+
+// Seconds of one call with the loop in C++: what the benchmark compares a Python call with.
+double seconds_per_call(LayerRef& self, nb::handle inputs, std::int64_t calls, bool training) {
+  layers::CudnnRnn& layer = self.rnn();
+  const Tensor x = as_tensor(inputs, {.call = "benchmark", .dtype = layer.dtype()});
+  layers::RnnCallOptions options;
+  options.training = training;
+  return unlocked([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::int64_t i = 0; i < calls; ++i) layer(x, {}, options);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    return seconds.count() / static_cast<double>(calls);
+  });
+}
+
+nb::list shapes_list(const std::vector<Shape>& shapes, bool as_tuples) {
+  nb::list result;
+  for (const Shape& shape : shapes) {
+    if (as_tuples) {
+      result.append(shape_tuple(shape));
+    } else {
+      result.append(shape_list(shape));
+    }
+  }
+  return result;
+}
+
+nb::dict config(const LayerRef& self) {
+  const layers::CudnnRnnOptions options = self.rnn().get_config();
+  nb::dict result;
+  result["num_layers"] = options.num_layers;
+  result["num_units"] = options.num_units;
+  result["input_mode"] = to_string(options.input_mode);
+  result["direction"] = to_string(options.direction);
+  result["dropout"] = options.dropout;
+  result["seed"] = options.seed;
+  result["dtype"] = dtype_str(options.dtype);
+  result["kernel_initializer"] = python_of(options.kernel_initializer);
+  result["bias_initializer"] = python_of(options.bias_initializer);
+  result["name"] = options.name;
+  result["num_proj"] = options.num_proj ? nb::object(nb::int_(options.num_proj)) : nb::none();
+  result["trainable"] = options.trainable;
+  result["activity_regularizer"] = python_of(options.activity_regularizer);
+  return result;
+}
+
+void bind_properties(nb::class_<LayerRef>& layer) {
+  layer.def_prop_ro("num_layers", [](const LayerRef& self) { return self.rnn().num_layers(); })
+      .def_prop_ro("num_dirs", [](const LayerRef& self) { return self.rnn().num_dirs(); })
+      .def_prop_ro("input_mode",
+                   [](const LayerRef& self) { return to_string(self.rnn().input_mode()); })
+      .def_prop_ro("direction",
+                   [](const LayerRef& self) { return to_string(self.rnn().direction()); })
+      .def_prop_ro("rnn_mode",
+                   [](const LayerRef& self) { return to_string(self.rnn().rnn_mode()); })
+      .def_prop_ro("dropout", [](const LayerRef& self) { return self.rnn().dropout(); })
+      .def_prop_ro("num_proj",
+                   [](const LayerRef& self) -> std::optional<std::int64_t> {
+                     const std::int64_t size = self.rnn().num_proj();
+                     return size ? std::optional(size) : std::nullopt;
+                   })
+      .def_prop_ro("input_size", [](const LayerRef& self) { return self.rnn().input_size(); })
+      .def_prop_ro("saveable", [](const LayerRef& self) { return self.rnn().saveable(); })
+      .def_prop_rw(
+          "dropout_calls", [](const LayerRef& self) { return self.rnn().dropout_calls(); },
+          [](LayerRef& self, std::uint64_t calls) { self.rnn().set_dropout_calls(calls); },
+          "Training calls with dropout so far; with the seed it names the next masks.")
+      .def_prop_ro(
+          "canonical_weight_shapes",
+          [](const LayerRef& self) {
+            return shapes_list(self.rnn().canonical_weight_shapes(), true);
+          },
+          nb::sig("def canonical_weight_shapes(self) -> list[tuple[int, ...]]"))
+      .def_prop_ro(
+          "canonical_bias_shapes",
+          [](const LayerRef& self) {
+            return shapes_list(self.rnn().canonical_bias_shapes(), false);
+          },
+          nb::sig("def canonical_bias_shapes(self) -> list[list[int]]"));
+}
+
+}  // namespace
+
+void bind_cudnn_rnn(nb::class_<LayerRef>& layer) {
+  bind_properties(layer);
+  layer.def("rnn_num_units", [](const LayerRef& self) { return self.rnn().num_units(); })
+      .def("rnn_kernel", [](const LayerRef& self) { return self.rnn().kernel(); })
+      .def("rnn_call", &call, "inputs"_any, "initial_state"_any, "training"_a,
+           "sequence_lengths"_any, "time_major"_a, "save"_a, "every"_a, "scope"_any,
+           nb::sig("def rnn_call(self, inputs: object, initial_state: object, training: bool, "
+                   "sequence_lengths: object, time_major: bool, save: bool, every: bool, "
+                   "scope: object) -> typing.Any"))
+      .def("rnn_seconds_per_call", &seconds_per_call, "inputs"_any, "calls"_a, "training"_a = true)
+      .def(
+          "rnn_state_shape",
+          [](const LayerRef& self, nb::handle batch_size) {
+            const std::int64_t batch =
+                batch_size.is_none() ? -1 : nb::cast<std::int64_t>(batch_size);
+            return nb::tuple(shapes_list(self.rnn().state_shape(batch), false));
+          },
+          "batch_size"_any,
+          nb::sig("def rnn_state_shape(self, batch_size: object) -> tuple[list[int], ...]"))
+      .def(
+          "rnn_canonical_weight_shape",
+          [](const LayerRef& self, std::int64_t index) {
+            return shapes_list(self.rnn().canonical_weight_shape(index), true);
+          },
+          "layer"_a,
+          nb::sig("def rnn_canonical_weight_shape(self, layer: int) -> list[tuple[int, ...]]"))
+      .def(
+          "rnn_canonical_to_opaque",
+          [](const LayerRef& self, nb::handle weights, nb::handle biases) {
+            const AsTensor how{.call = "canonical_to_opaque", .dtype = self.get().dtype()};
+            const std::vector<Array> w = as_arrays(weights, how), b = as_arrays(biases, how);
+            const std::vector<ConstArrayView> w_views = views(w), b_views = views(b);
+            return Tensor(self.rnn().canonical_to_opaque(w_views, b_views).view());
+          },
+          "weights"_any, "biases"_any)
+      .def("rnn_create_saveable", [](LayerRef& self) { self.rnn().create_saveable(); })
+      .def(
+          "rnn_clone",
+          [](nb::handle self) {
+            auto& ref = nb::cast<LayerRef&>(self);
+            return wrap_as(self.type(), LayerRef(ref.rnn().clone()));
+          },
+          nb::sig("def rnn_clone(self) -> typing.Any"))
+      .def("rnn_config", &config, nb::sig("def rnn_config(self) -> dict[str, typing.Any]"));
+}
+
+}  // namespace openrnn::python

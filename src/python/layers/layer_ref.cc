@@ -1,0 +1,165 @@
+#include "python/layers/layer_ref.h"
+
+#include "base/message.h"
+#include "graph/open_tapes.h"
+
+namespace openrnn::python {
+namespace {
+
+// The package's classes by kind, for layers whose Python object is gone. Never destroyed.
+nb::dict& classes() {
+  static auto* const by_kind = new nb::dict;
+  return *by_kind;
+}
+
+const char* kind_of(const Layer& layer) {
+  if (const auto* rnn = dynamic_cast<const layers::CudnnRnn*>(&layer)) {
+    return to_string(rnn->rnn_mode()).data();
+  }
+  if (dynamic_cast<const Model*>(&layer)) return "model";
+  if (dynamic_cast<const layers::Dense*>(&layer)) return "dense";
+  if (dynamic_cast<const layers::Embedding*>(&layer)) return "embedding";
+  if (dynamic_cast<const layers::Dropout*>(&layer)) return "dropout";
+  if (dynamic_cast<const CudnnCompatibleLSTMCell*>(&layer)) return "lstm_cell";
+  if (dynamic_cast<const CudnnCompatibleGRUCell*>(&layer)) return "gru_cell";
+  if (dynamic_cast<const BasicRNNCell*>(&layer)) return "basic_cell";
+  if (dynamic_cast<const MultiRNNCell*>(&layer)) return "multi_cell";
+  if (dynamic_cast<const DropoutWrapper*>(&layer)) return "dropout_cell";
+  return "layer";
+}
+
+void make_in_place(nb::pointer_and_handle<LayerRef> self, const std::string& kind,
+                   const nb::dict& options) {
+  if (kind.size() > 4 && kind.ends_with("cell")) {
+    new (self.p) LayerRef(make_cell(kind, options));
+  } else {
+    new (self.p) LayerRef(make_layer(kind, options));
+  }
+  remember({self.p->share().get(), 0}, self.h);
+}
+
+}  // namespace
+
+LayerRef::LayerRef(std::shared_ptr<Layer> layer)
+    : layer_(std::move(layer)),
+      rnn_(dynamic_cast<layers::CudnnRnn*>(layer_.get())),
+      cell_(std::dynamic_pointer_cast<RnnCell>(layer_)) {}
+
+Layer& LayerRef::get() const {
+  if (!layer_) {
+    throw StateError("[Layer] __init__ of the base class has not run, expected it before any use");
+  }
+  return *layer_;
+}
+
+layers::CudnnRnn& LayerRef::rnn() const {
+  if (!rnn_) throw NotConnectedError("[Layer] it is no recurrent layer, expected a CudnnLSTM");
+  return *rnn_;
+}
+
+const std::shared_ptr<RnnCell>& LayerRef::cell() const {
+  if (!cell_) throw TypeError("[Layer] it is no cell, expected an RNN cell");
+  return cell_;
+}
+
+nb::object wrap_as(nb::handle type, LayerRef ref) {
+  nb::object made = nb::inst_alloc(type);
+  auto* const place = nb::inst_ptr<LayerRef>(made);
+  new (place) LayerRef(std::move(ref));
+  nb::inst_mark_ready(made);
+  remember({place->share().get(), 0}, made);
+  return made;
+}
+
+nb::object wrap_layer(const std::shared_ptr<Layer>& layer) {
+  if (const nb::handle alive = find_alive({layer.get(), 0})) return nb::steal(alive);
+  const char* kind = kind_of(*layer);
+  const nb::object type =
+      classes().contains(kind) ? nb::object(classes()[kind]) : nb::borrow(nb::type<LayerRef>());
+  return wrap_as(type, LayerRef(layer));
+}
+
+bool tape_is_open() { return graph::open_tapes()->load(std::memory_order_relaxed) > 0; }
+
+std::vector<Tensor> as_inputs(nb::handle inputs, const AsTensor& how) {
+  if (inputs.is_none()) return {};
+  if (nb::isinstance<nb::list>(inputs) || nb::isinstance<nb::tuple>(inputs)) {
+    std::vector<Tensor> tensors;
+    for (const nb::handle input : inputs) {
+      for (Tensor& tensor : as_inputs(input, how)) tensors.push_back(std::move(tensor));
+    }
+    return tensors;
+  }
+  return {as_tensor(inputs, how)};
+}
+
+void bind_layer(nb::module_& m) {
+  nb::class_<LayerRef> layer(m, "LayerBase", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                             "What every layer, cell and model derives from.");
+  layer
+      .def("__init__", &make_in_place, "kind"_a, "options"_a,
+           nb::sig("def __init__(self, kind: str, options: dict[str, typing.Any]) -> None"))
+      .def_prop_ro(
+          "name", [](const LayerRef& self) { return self.get().name(); },
+          "As given, else the class name in snake case, made unique at first use.")
+      .def_prop_ro(
+          "dtype", [](const LayerRef& self) { return dtype_name(self.get().dtype()); },
+          "'float32' and the like.")
+      .def_prop_ro("built", [](const LayerRef& self) { return self.get().built(); })
+      .def_prop_rw(
+          "trainable", [](const LayerRef& self) { return self.get().trainable; },
+          [](LayerRef& self, bool trainable) { self.get().trainable = trainable; })
+      .def_prop_rw(
+          "stateful", [](const LayerRef& self) { return self.get().stateful; },
+          [](LayerRef& self, bool stateful) { self.get().stateful = stateful; })
+      .def_prop_ro(
+          "scope_name", [](const LayerRef& self) { return self.get().scope_name(); },
+          "The full scope name. Raises ValueError before the first use.")
+      .def_prop_ro(
+          "graph", [](const LayerRef& self) { return &self.get().graph(); },
+          nb::rv_policy::reference, "The Graph that it was built in.")
+      .def(
+          "build_core",
+          [](LayerRef& self, nb::handle input_shape) {
+            const auto lock = self.exclusive();
+            self.keep_graph();
+            self.get().build(as_shape("build", input_shape));
+          },
+          "input_shape"_any)
+      .def("input_spec_core",
+           [](const LayerRef& self)
+               -> std::optional<std::pair<std::optional<std::size_t>,
+                                          std::vector<std::pair<std::int64_t, std::int64_t>>>> {
+             const auto& spec = self.get().input_spec();
+             if (!spec) return std::nullopt;
+             return std::pair(spec->ndim, std::vector<std::pair<std::int64_t, std::int64_t>>(
+                                              spec->axes.begin(), spec->axes.end()));
+           });
+  bind_layer_weights(layer);
+  bind_layer_losses(layer);
+  bind_layer_nodes(layer, m);
+  bind_cudnn_rnn(layer);
+  bind_simple_layers(layer);
+  bind_cell_members(layer);
+  bind_model_members(layer);
+  layer.def(
+      "share_clone",
+      [](nb::handle self) {
+        nb::object made = nb::inst_alloc(self.type());
+        new (nb::inst_ptr<LayerRef>(made)) LayerRef(nb::cast<LayerRef&>(self).share());
+        nb::inst_mark_ready(made);
+        return made;
+      },
+      nb::sig("def share_clone(self) -> typing.Any"), "Another Python object for the same layer.");
+  m.def(
+      "make_input",
+      [](nb::handle shape, nb::handle dtype, const std::string& name) {
+        return Input(as_shape("Input", shape), as_dtype(dtype), name);
+      },
+      "shape"_any, "dtype"_any, "name"_a);
+  m.def(
+      "set_layer_classes", [](const nb::dict& given) { classes().update(given); }, "classes"_a,
+      nb::sig("def set_layer_classes(classes: dict[str, type[LayerBase]]) -> None"));
+}
+
+}  // namespace openrnn::python

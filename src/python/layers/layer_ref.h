@@ -1,0 +1,76 @@
+// The Python object of a layer: a share of the layer, whatever class it is.
+#pragma once
+
+#include <mutex>
+
+#include "openrnn/cells.h"
+#include "openrnn/graph_layer.h"
+#include "openrnn/layers.h"
+#include "python/support/convert.h"
+
+namespace openrnn::python {
+
+/// What every layer, cell and model in Python derives from.
+class LayerRef {
+ public:
+  LayerRef() = default;
+  explicit LayerRef(std::shared_ptr<Layer> layer);
+
+  /// Throws: StateError before the base class's __init__ has run.
+  Layer& get() const;
+  const std::shared_ptr<Layer>& share() const noexcept { return layer_; }
+  /// Throws: NotConnectedError (an AttributeError) for a layer of another class.
+  layers::CudnnRnn& rnn() const;
+  const std::shared_ptr<RnnCell>& cell() const;
+  template <class T>
+  T& as(const char* what) const {
+    if (auto* const typed = dynamic_cast<T*>(layer_.get())) return *typed;
+    throw TypeError(std::string("[") + what + "] the layer is of another class");
+  }
+
+  /// Calls of one layer must not overlap; whoever waits gives the interpreter lock away. The lock
+  /// is recursive, because what a layer calls in Python may come back to it.
+  std::unique_lock<std::recursive_mutex> exclusive() const {
+    std::unique_lock lock(*mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+      const nb::gil_scoped_release release;
+      lock.lock();
+    }
+    return lock;
+  }
+  /// Keeps the graph that is current now alive, as the layer points to it.
+  void keep_graph() {
+    if (!graph_) graph_ = Kept(nb::cast(&Graph::current(), nb::rv_policy::reference));
+  }
+
+ private:
+  std::shared_ptr<Layer> layer_;
+  layers::CudnnRnn* rnn_ = nullptr;
+  std::shared_ptr<RnnCell> cell_;
+  std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
+  Kept graph_;
+};
+
+/// The Python object of that layer: the one that is alive, else a new one of its Python class.
+nb::object wrap_layer(const std::shared_ptr<Layer>& layer);
+/// A new object of `type` for a layer that has none.
+nb::object wrap_as(nb::handle type, LayerRef ref);
+
+/// Whether a tape records on this thread: then nothing may be borrowed.
+bool tape_is_open();
+
+/// Tensors of a call: one, or a list or tuple.
+std::vector<Tensor> as_inputs(nb::handle inputs, const AsTensor& how);
+
+std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& options);
+std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& options);
+
+void bind_layer_weights(nb::class_<LayerRef>& layer);
+void bind_layer_losses(nb::class_<LayerRef>& layer);
+void bind_layer_nodes(nb::class_<LayerRef>& layer, nb::module_& m);
+void bind_cudnn_rnn(nb::class_<LayerRef>& layer);
+void bind_simple_layers(nb::class_<LayerRef>& layer);
+void bind_cell_members(nb::class_<LayerRef>& layer);
+void bind_model_members(nb::class_<LayerRef>& layer);
+
+}  // namespace openrnn::python

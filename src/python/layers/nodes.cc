@@ -1,0 +1,176 @@
+// The calls of a layer on symbolic tensors.
+#include "python/layers/layer_ref.h"
+
+namespace openrnn::python {
+namespace {
+
+/// A call of a layer on symbolic tensors, as Python sees it.
+struct NodeRef {
+  std::shared_ptr<const SymbolicCall> call;
+
+  std::vector<Tensor> outputs() const {
+    std::vector<Tensor> tensors;
+    std::shared_ptr<const Layer> owner;
+    if (call->layer && call->layer->layer) owner = call->layer->layer->weak_from_this().lock();
+    for (std::size_t i = 0; i < call->outputs.size(); ++i) {
+      tensors.emplace_back(std::make_shared<const Symbol>(Symbol{call, i, owner}));
+    }
+    return tensors;
+  }
+};
+
+// One by itself, several as a list: as TensorFlow shows them.
+nb::object one_or_list(const std::vector<Tensor>& tensors) {
+  return tensors.size() == 1 ? nb::cast(tensors[0]) : nb::cast(tensors);
+}
+
+nb::object one_or_list(const std::vector<Shape>& shapes) {
+  if (shapes.size() == 1) return shape_tuple(shapes[0]);
+  nb::list result;
+  for (const Shape& shape : shapes) result.append(shape_tuple(shape));
+  return result;
+}
+
+nb::object mask(const Tensor& tensor) { return tensor.empty() ? nb::none() : nb::cast(tensor); }
+
+nb::list node_list(const Layer::NodeList& nodes) {
+  nb::list result;
+  for (const auto& node : nodes) result.append(nb::cast(NodeRef{node}));
+  return result;
+}
+
+nb::list shapes_list(const std::vector<Tensor>& tensors) {
+  nb::list result;
+  for (const Tensor& tensor : tensors) result.append(shape_tuple(tensor.shape()));
+  return result;
+}
+
+nb::object layer_of(const SymbolicCall& call) {
+  if (!call.layer || !call.layer->layer) return nb::none();
+  const std::shared_ptr<Layer> layer = call.layer->layer->weak_from_this().lock();
+  return layer ? wrap_layer(layer) : nb::none();
+}
+
+void bind_node(nb::module_& m) {
+  nb::class_<NodeRef>(m, "Node", "One call of a layer on symbolic tensors.")
+      .def_prop_ro("input_tensors", [](const NodeRef& self) { return self.call->inputs; })
+      .def_prop_ro("output_tensors", &NodeRef::outputs)
+      .def_prop_ro(
+          "input_shapes", [](const NodeRef& self) { return shapes_list(self.call->inputs); },
+          nb::sig("def input_shapes(self) -> list[tuple[int | None, ...]]"))
+      .def_prop_ro(
+          "output_shapes", [](const NodeRef& self) { return shapes_list(self.outputs()); },
+          nb::sig("def output_shapes(self) -> list[tuple[int | None, ...]]"))
+      .def_prop_ro(
+          "outbound_layer", [](const NodeRef& self) { return layer_of(*self.call); },
+          nb::sig("def outbound_layer(self) -> typing.Any"), "The layer that was called.")
+      .def_prop_ro(
+          "inbound_layers",
+          [](const NodeRef& self) {
+            nb::list result;
+            for (const Tensor& input : self.call->inputs) {
+              if (!input.is_symbolic()) continue;
+              const nb::object layer = layer_of(*input.symbol()->call);
+              if (!layer.is_none()) result.append(layer);
+            }
+            return result;
+          },
+          nb::sig("def inbound_layers(self) -> list[typing.Any]"),
+          "The layers that its inputs came out of.")
+      .def(
+          "__eq__",
+          [](const NodeRef& self, nb::handle other) {
+            const NodeRef* node = nullptr;
+            return nb::try_cast<const NodeRef*>(other, node) && node && node->call == self.call;
+          },
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__",
+           [](const NodeRef& self) { return std::hash<const void*>()(self.call.get()); });
+}
+
+}  // namespace
+
+void bind_layer_nodes(nb::class_<LayerRef>& layer, nb::module_& m) {
+  bind_node(m);
+  layer
+      .def_prop_ro(
+          "inbound_nodes",
+          [](const LayerRef& self) { return node_list(self.get().inbound_nodes()); },
+          nb::sig("def inbound_nodes(self) -> list[Node]"))
+      .def_prop_ro(
+          "outbound_nodes",
+          [](const LayerRef& self) { return node_list(self.get().outbound_nodes()); },
+          nb::sig("def outbound_nodes(self) -> list[Node]"))
+      .def_prop_ro(
+          "input", [](const LayerRef& self) { return one_or_list(self.get().input()); },
+          nb::sig("def input(self) -> typing.Any"),
+          "Inputs of node 0. Raises AttributeError without a node.")
+      .def_prop_ro(
+          "output", [](const LayerRef& self) { return one_or_list(self.get().output()); },
+          nb::sig("def output(self) -> typing.Any"),
+          "Outputs of node 0, a list when they are several.")
+      .def_prop_ro(
+          "input_shape", [](const LayerRef& self) { return one_or_list(self.get().input_shape()); },
+          nb::sig("def input_shape(self) -> typing.Any"))
+      .def_prop_ro(
+          "output_shape",
+          [](const LayerRef& self) { return one_or_list(self.get().output_shape()); },
+          nb::sig("def output_shape(self) -> typing.Any"))
+      .def_prop_ro(
+          "input_mask", [](const LayerRef& self) { return mask(self.get().input_mask()); },
+          nb::sig("def input_mask(self) -> typing.Any"))
+      .def_prop_ro(
+          "output_mask", [](const LayerRef& self) { return mask(self.get().output_mask()); },
+          nb::sig("def output_mask(self) -> typing.Any"))
+      .def(
+          "get_input_at_core",
+          [](const LayerRef& self, std::int64_t i) {
+            return one_or_list(self.get().get_input_at(i));
+          },
+          "node_index"_a, nb::sig("def get_input_at_core(self, node_index: int) -> typing.Any"))
+      .def(
+          "get_output_at_core",
+          [](const LayerRef& self, std::int64_t i) {
+            return one_or_list(self.get().get_output_at(i));
+          },
+          "node_index"_a, nb::sig("def get_output_at_core(self, node_index: int) -> typing.Any"))
+      .def(
+          "get_input_shape_at_core",
+          [](const LayerRef& self, std::int64_t i) {
+            return one_or_list(self.get().get_input_shape_at(i));
+          },
+          "node_index"_a,
+          nb::sig("def get_input_shape_at_core(self, node_index: int) -> typing.Any"))
+      .def(
+          "get_output_shape_at_core",
+          [](const LayerRef& self, std::int64_t i) {
+            return one_or_list(self.get().get_output_shape_at(i));
+          },
+          "node_index"_a,
+          nb::sig("def get_output_shape_at_core(self, node_index: int) -> typing.Any"))
+      .def(
+          "get_input_mask_at_core",
+          [](const LayerRef& self, std::int64_t i) {
+            return mask(self.get().get_input_mask_at(i));
+          },
+          "node_index"_a,
+          nb::sig("def get_input_mask_at_core(self, node_index: int) -> typing.Any"))
+      .def(
+          "get_output_mask_at_core",
+          [](const LayerRef& self, std::int64_t i) {
+            return mask(self.get().get_output_mask_at(i));
+          },
+          "node_index"_a,
+          nb::sig("def get_output_mask_at_core(self, node_index: int) -> typing.Any"))
+      .def(
+          "compute_output_shape_core",
+          [](const LayerRef& self, nb::handle input_shape) {
+            return shape_tuple(
+                self.get().compute_output_shape(as_shape("compute_output_shape", input_shape)));
+          },
+          "input_shape"_any,
+          nb::sig("def compute_output_shape_core(self, input_shape: object) -> "
+                  "tuple[int | None, ...]"));
+}
+
+}  // namespace openrnn::python

@@ -1,0 +1,176 @@
+// Dense, Embedding, Dropout, layers written in Python, and Model.
+#include "base/message.h"
+#include "python/layers/layer_ref.h"
+
+namespace openrnn::python {
+namespace {
+
+template <class T>
+T option(const nb::dict& options, const char* name, T otherwise) {
+  if (!options.contains(name)) return otherwise;
+  const nb::object value = options[name];
+  if (value.is_none()) return otherwise;
+  try {
+    return nb::cast<T>(value);
+  } catch (const nb::cast_error&) {
+    throw TypeError(
+        message("[layer] ", name, " is ", quoted_type(value), ", expected another type"));
+  }
+}
+
+nb::object given(const nb::dict& options, const char* name) {
+  return options.contains(name) ? nb::object(options[name]) : nb::none();
+}
+
+DType dtype_option(const nb::dict& options) {
+  const nb::object dtype = given(options, "dtype");
+  return dtype.is_none() ? DType::kFloat32 : as_dtype(dtype);
+}
+
+std::shared_ptr<Layer> make_rnn(RnnMode mode, const nb::dict& given_options) {
+  layers::CudnnRnnOptions options;
+  options.num_layers = option<std::int64_t>(given_options, "num_layers", 1);
+  options.num_units = option<std::int64_t>(given_options, "num_units", 0);
+  options.input_mode = parse_input_mode(option<std::string>(given_options, "input_mode", ""));
+  options.direction = parse_direction(option<std::string>(given_options, "direction", ""));
+  options.dropout = option<double>(given_options, "dropout", 0.0);
+  options.seed = as_optional_int(given(given_options, "seed"));
+  options.dtype = dtype_option(given_options);
+  options.kernel_initializer = as_initializer(given(given_options, "kernel_initializer"));
+  options.bias_initializer = as_initializer(given(given_options, "bias_initializer"));
+  options.name = option<std::string>(given_options, "name", "");
+  options.num_proj = option<std::int64_t>(given_options, "num_proj", 0);
+  options.trainable = option<bool>(given_options, "trainable", true);
+  options.activity_regularizer =
+      as_tensor_function(given(given_options, "activity_regularizer"), "activity_regularizer");
+  return layers::make_cudnn_rnn(mode, std::move(options));
+}
+
+std::shared_ptr<Layer> make_dense(const nb::dict& options) {
+  layers::DenseOptions dense;
+  dense.units = option<std::int64_t>(options, "units", 0);
+  const auto name = option<std::string>(options, "activation", "linear");
+  if (name == "linear")
+    dense.activation = layers::Activation::kLinear;
+  else if (name == "relu")
+    dense.activation = layers::Activation::kRelu;
+  else if (name == "tanh")
+    dense.activation = layers::Activation::kTanh;
+  else if (name == "sigmoid")
+    dense.activation = layers::Activation::kSigmoid;
+  else
+    throw ArgumentError(
+        message("[Dense] activation is '", name, "', expected linear, relu, tanh or sigmoid"));
+  dense.use_bias = option<bool>(options, "use_bias", true);
+  dense.kernel_initializer = as_initializer(given(options, "kernel_initializer"));
+  dense.bias_initializer = as_initializer(given(options, "bias_initializer"));
+  dense.seed = as_optional_int(given(options, "seed"));
+  dense.dtype = dtype_option(options);
+  dense.name = option<std::string>(options, "name", "");
+  return std::make_shared<layers::Dense>(std::move(dense));
+}
+
+std::shared_ptr<Layer> make_embedding(const nb::dict& options) {
+  layers::EmbeddingOptions embedding;
+  embedding.vocabulary = option<std::int64_t>(options, "input_dim", 0);
+  embedding.dim = option<std::int64_t>(options, "output_dim", 0);
+  embedding.initializer = as_initializer(given(options, "embeddings_initializer"));
+  embedding.seed = as_optional_int(given(options, "seed"));
+  embedding.dtype = dtype_option(options);
+  embedding.name = option<std::string>(options, "name", "");
+  return std::make_shared<layers::Embedding>(std::move(embedding));
+}
+
+std::shared_ptr<Layer> make_dropout(const nb::dict& options) {
+  return std::make_shared<layers::Dropout>(
+      layers::DropoutOptions{.rate = option<double>(options, "rate", 0.5),
+                             .seed = as_optional_int(given(options, "seed")),
+                             .name = option<std::string>(options, "name", "")});
+}
+
+Tensor as_indices(nb::handle value) {
+  const Tensor tensor = as_tensor(value, {.call = "Embedding"});
+  if (tensor.dtype() == DType::kInt32) return tensor;
+  return as_tensor(value, {.call = "Embedding", .dtype = DType::kInt32});
+}
+
+Tensor call_simple(LayerRef& self, nb::handle inputs, bool training) {
+  self.keep_graph();
+  const auto lock = self.exclusive();
+  Layer& layer = self.get();
+  if (auto* embedding = dynamic_cast<layers::Embedding*>(&layer)) {
+    return (*embedding)(as_indices(inputs));
+  }
+  const Tensor x = as_tensor(inputs, {.call = layer.name().c_str(), .dtype = layer.dtype()});
+  if (auto* dropout = dynamic_cast<layers::Dropout*>(&layer)) return (*dropout)(x, training);
+  auto& dense = self.as<layers::Dense>("call");
+  if (!layer.built() || x.is_symbolic()) return dense(x);
+  return unlocked([&] { return dense(x); });
+}
+
+}  // namespace
+
+std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& options) {
+  if (kind == "dense") return make_dense(options);
+  if (kind == "embedding") return make_embedding(options);
+  if (kind == "dropout") return make_dropout(options);
+  if (kind == "model") {
+    return std::make_shared<Model>(as_inputs(options["inputs"], {.call = "Model"}),
+                                   as_inputs(options["outputs"], {.call = "Model"}),
+                                   option<std::string>(options, "name", ""));
+  }
+  return make_rnn(parse_rnn_mode(kind), options);
+}
+
+void bind_simple_layers(nb::class_<LayerRef>& layer) {
+  layer.def("simple_call", &call_simple, "inputs"_any, "training"_a)
+      .def(
+          "simple_variable",
+          [](const LayerRef& self, const std::string& which) -> std::optional<Variable> {
+            Variable variable;
+            if (const auto* dense = dynamic_cast<const layers::Dense*>(&self.get())) {
+              variable = which == "bias" ? dense->bias() : dense->kernel();
+            } else {
+              variable = self.as<layers::Embedding>("embeddings").embeddings();
+            }
+            return variable.empty() ? std::nullopt : std::optional(variable);
+          },
+          "which"_a)
+      .def_prop_ro("rate",
+                   [](const LayerRef& self) { return self.as<layers::Dropout>("rate").rate(); });
+}
+
+void bind_model_members(nb::class_<LayerRef>& layer) {
+  layer
+      .def(
+          "model_call",
+          [](LayerRef& self, nb::handle inputs, std::optional<bool> training) {
+            auto& model = self.as<Model>("Model");
+            std::vector<Tensor> values;
+            const nb::list given_inputs = nb::borrow<nb::list>(inputs);
+            for (std::size_t i = 0; i < given_inputs.size(); ++i) {
+              AsTensor how{.call = "Model"};
+              if (i < model.inputs().size()) how.dtype = model.inputs()[i].dtype();
+              values.push_back(as_tensor(given_inputs[i], how));
+            }
+            self.keep_graph();
+            const auto lock = self.exclusive();
+            if (any_symbolic(values)) return model(values, training);
+            return unlocked([&] { return model(values, training); });
+          },
+          "inputs"_any, "training"_a.none())
+      .def("model_inputs", [](const LayerRef& self) { return self.as<Model>("Model").inputs(); })
+      .def("model_outputs", [](const LayerRef& self) { return self.as<Model>("Model").outputs(); })
+      .def(
+          "model_layers",
+          [](const LayerRef& self) {
+            nb::list result;
+            for (Layer* one : self.as<Model>("Model").layers()) {
+              result.append(wrap_layer(one->weak_from_this().lock()));
+            }
+            return result;
+          },
+          nb::sig("def model_layers(self) -> list[typing.Any]"));
+}
+
+}  // namespace openrnn::python

@@ -1,0 +1,197 @@
+// The op-level models and functions.
+#include "base/message.h"
+#include "openrnn/ops.h"
+#include "python/layers/layer_ref.h"
+
+namespace openrnn::python {
+namespace {
+
+/// One of the four op-level models; the call's shape is all in which they differ.
+class OpModel {
+ public:
+  OpModel(RnnMode mode, const ops::CudnnRnnOptions& options) {
+    switch (mode) {
+      case RnnMode::kLstm:
+        model_ = lstm_ = std::make_shared<ops::CudnnLSTM>(options);
+        break;
+      case RnnMode::kGru:
+        model_ = gru_ = std::make_shared<ops::CudnnGRU>(options);
+        break;
+      case RnnMode::kRnnTanh:
+        model_ = tanh_ = std::make_shared<ops::CudnnRNNTanh>(options);
+        break;
+      default:
+        model_ = relu_ = std::make_shared<ops::CudnnRNNRelu>(options);
+    }
+  }
+  ops::CudnnRnnModel& get() const { return *model_; }
+  ops::RnnOutputs call(const std::vector<Tensor>& in, bool is_training,
+                       const ops::CudnnCallOptions& options) const {
+    if (lstm_) return (*lstm_)(in[0], in[1], in[2], in[3], is_training, options);
+    if (gru_) return (*gru_)(in[0], in[1], in[3], is_training, options);
+    if (tanh_) return (*tanh_)(in[0], in[1], in[3], is_training, options);
+    return (*relu_)(in[0], in[1], in[3], is_training, options);
+  }
+  std::recursive_mutex& mutex() const { return *mutex_; }
+
+ private:
+  std::shared_ptr<ops::CudnnRnnModel> model_;
+  std::shared_ptr<ops::CudnnLSTM> lstm_;
+  std::shared_ptr<ops::CudnnGRU> gru_;
+  std::shared_ptr<ops::CudnnRNNTanh> tanh_;
+  std::shared_ptr<ops::CudnnRNNRelu> relu_;
+  std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
+};
+
+ops::CudnnRnnOptions model_options(std::int64_t num_layers, std::int64_t num_units,
+                                   std::int64_t input_size, const std::string& input_mode,
+                                   const std::string& direction, nb::handle dtype, double dropout,
+                                   std::optional<std::int64_t> seed, std::int64_t num_proj) {
+  return {.num_layers = num_layers,
+          .num_units = num_units,
+          .input_size = input_size,
+          .input_mode = parse_input_mode(input_mode),
+          .direction = parse_direction(direction),
+          .dtype = as_dtype(dtype),
+          .dropout = dropout,
+          .seed = seed,
+          .num_proj = num_proj};
+}
+
+nb::tuple outputs_tuple(ops::RnnOutputs& out, bool is_lstm) {
+  if (is_lstm) return nb::make_tuple(std::move(out.output), std::move(out.h), std::move(out.c));
+  return nb::make_tuple(std::move(out.output), std::move(out.h));
+}
+
+nb::tuple call_model(const OpModel& self, nb::handle input_data, nb::handle input_h,
+                     nb::handle input_c, nb::handle params, bool is_training,
+                     nb::handle sequence_lengths, bool time_major) {
+  const RnnSpec spec = self.get().spec();
+  const bool is_lstm = spec.is_lstm();
+  AsTensor how{.call = "cudnn_rnn",
+               .dtype = spec.dtype,
+               .memory = tape_is_open() ? Memory::kCopy : Memory::kBorrow};
+  const Tensor x = as_tensor(input_data, how);
+  if (x.is_symbolic()) how.memory = Memory::kCopy;
+  const std::vector<Tensor> in{x, as_tensor(input_h, how),
+                               is_lstm ? as_tensor(input_c, how) : Tensor(),
+                               as_tensor(params, how)};
+  ops::CudnnCallOptions options{.sequence_lengths = as_lengths("cudnn_rnn", sequence_lengths),
+                                .time_major = time_major};
+  ops::RnnOutputs out;
+  if (any_symbolic(in)) {
+    out = self.call(in, is_training, options);
+  } else {
+    out = unlocked([&] {
+      const std::lock_guard lock(self.mutex());
+      return self.call(in, is_training, options);
+    });
+  }
+  return outputs_tuple(out, is_lstm);
+}
+
+nb::tuple canonical_tuple(const CanonicalParams& params) {
+  nb::list weights, biases;
+  for (const Array& weight : params.weights) weights.append(nb::cast(Tensor(weight.view())));
+  for (const Array& bias : params.biases) biases.append(nb::cast(Tensor(bias.view())));
+  return nb::make_tuple(weights, biases);
+}
+
+Tensor to_params(const OpModel& self, nb::handle weights, nb::handle biases) {
+  const AsTensor how{.call = "canonical_to_params", .dtype = self.get().spec().dtype};
+  const std::vector<Array> w = as_arrays(weights, how), b = as_arrays(biases, how);
+  const std::vector<ConstArrayView> w_views = views(w), b_views = views(b);
+  return self.get().canonical_to_params(w_views, b_views);
+}
+
+nb::tuple call_function(const std::string& mode, nb::handle inputs, nb::handle input_h,
+                        nb::handle input_c, nb::handle params, bool is_training,
+                        nb::handle sequence_lengths, bool time_major, const std::string& input_mode,
+                        const std::string& direction, double dropout,
+                        std::optional<std::int64_t> seed) {
+  const ops::CudnnFunctionOptions options{
+      .is_training = is_training,
+      .input_mode = parse_input_mode(input_mode),
+      .direction = parse_direction(direction),
+      .dropout = dropout,
+      .seed = seed,
+      .sequence_lengths = as_lengths("cudnn_rnn", sequence_lengths),
+      .time_major = time_major};
+  const RnnMode rnn_mode = parse_rnn_mode(mode);
+  const AsTensor first{.call = "cudnn_rnn"};
+  const Tensor x = as_tensor(inputs, first);
+  const AsTensor how{.call = "cudnn_rnn", .dtype = x.dtype()};
+  const Tensor h = as_tensor(input_h, how), p = as_tensor(params, how);
+  const bool is_lstm = rnn_mode == RnnMode::kLstm;
+  const Tensor c = is_lstm ? as_tensor(input_c, how) : Tensor();
+  const auto run = [&] {
+    switch (rnn_mode) {
+      case RnnMode::kLstm:
+        return ops::cudnn_lstm(x, h, c, p, options);
+      case RnnMode::kGru:
+        return ops::cudnn_gru(x, h, p, options);
+      case RnnMode::kRnnTanh:
+        return ops::cudnn_rnn_tanh(x, h, p, options);
+      default:
+        return ops::cudnn_rnn_relu(x, h, p, options);
+    }
+  };
+  ops::RnnOutputs out = any_symbolic(x, h, c, p) ? run() : unlocked(run);
+  return outputs_tuple(out, is_lstm);
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  m.def("cudnn_rnn_function", &call_function, "rnn_mode"_a, "inputs"_any, "input_h"_any,
+        "input_c"_any, "params"_any, "is_training"_a, "sequence_lengths"_any, "time_major"_a,
+        "input_mode"_a, "direction"_a, "dropout"_a, "seed"_a.none(),
+        nb::sig("def cudnn_rnn_function(rnn_mode: str, inputs: object, input_h: object, "
+                "input_c: object, params: object, is_training: bool, sequence_lengths: object, "
+                "time_major: bool, input_mode: str, direction: str, dropout: float, "
+                "seed: int | None) -> typing.Any"));
+  nb::class_<OpModel>(m, "OpModel", nb::dynamic_attr(), "What the four op-level models share.")
+      .def(
+          "__init__",
+          [](OpModel* self, const std::string& mode, std::int64_t num_layers,
+             std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
+             const std::string& direction, nb::handle dtype, double dropout,
+             std::optional<std::int64_t> seed, std::int64_t num_proj) {
+            new (self) OpModel(parse_rnn_mode(mode),
+                               model_options(num_layers, num_units, input_size, input_mode,
+                                             direction, dtype, dropout, seed, num_proj));
+          },
+          "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "input_mode"_a,
+          "direction"_a, "dtype"_any, "dropout"_a, "seed"_a.none(), "num_proj"_a)
+      .def_prop_ro("input_mode",
+                   [](const OpModel& self) { return to_string(self.get().input_mode()); })
+      .def_prop_ro("input_size", [](const OpModel& self) { return self.get().input_size(); })
+      .def_prop_ro("num_units", [](const OpModel& self) { return self.get().num_units(); })
+      .def_prop_ro("num_layers", [](const OpModel& self) { return self.get().num_layers(); })
+      .def_prop_ro("rnn_mode", [](const OpModel& self) { return to_string(self.get().rnn_mode()); })
+      .def_prop_ro("direction",
+                   [](const OpModel& self) { return to_string(self.get().direction()); })
+      .def_prop_ro("num_proj",
+                   [](const OpModel& self) -> std::optional<std::int64_t> {
+                     const std::int64_t size = self.get().num_proj();
+                     return size ? std::optional(size) : std::nullopt;
+                   })
+      .def("model_call", &call_model, "input_data"_any, "input_h"_any, "input_c"_any, "params"_any,
+           "is_training"_a, "sequence_lengths"_any, "time_major"_a,
+           nb::sig("def model_call(self, input_data: object, input_h: object, input_c: object, "
+                   "params: object, is_training: bool, sequence_lengths: object, "
+                   "time_major: bool) -> typing.Any"))
+      .def("model_params_size", [](const OpModel& self) { return self.get().params_size(); })
+      .def(
+          "model_params_to_canonical",
+          [](const OpModel& self, nb::handle params) {
+            const AsTensor how{.call = "params_to_canonical", .dtype = self.get().spec().dtype};
+            return canonical_tuple(self.get().params_to_canonical(as_tensor(params, how)));
+          },
+          "params"_any,
+          nb::sig("def model_params_to_canonical(self, params: object) -> "
+                  "tuple[list[Tensor], list[Tensor]]"))
+      .def("model_canonical_to_params", &to_params, "weights"_any, "biases"_any);
+}
+
+}  // namespace openrnn::python

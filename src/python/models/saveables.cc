@@ -1,0 +1,144 @@
+// Saveables and converters.
+#include "openrnn/saveables.h"
+
+#include "base/message.h"
+#include "python/support/convert.h"
+
+namespace openrnn::python {
+namespace {
+
+using Spec = SaveableObject::Spec;
+
+void restore(const SaveableObject& self, nb::handle tensors, nb::handle) {
+  self.restore(as_arrays(tensors, {.call = "restore", .dtype = self.variable().dtype()}));
+}
+
+std::string scope_text(nb::handle scope) {
+  if (scope.is_none()) return {};
+  if (nb::isinstance<nb::str>(scope)) return nb::cast<std::string>(scope);
+  if (nb::hasattr(scope, "name")) return nb::cast<std::string>(scope.attr("name"));
+  throw TypeError(message("[Saveable] scope is ", quoted_type(scope),
+                          ", expected a string or a variable scope"));
+}
+
+template <class T>
+void bind_cudnn_saveable(nb::module_& m, const char* class_name) {
+  nb::class_<T, CudnnRnnSaveable>(m, class_name,
+                                  "Stores an opaque buffer as the tensors of the compatible cells.")
+      .def(
+          "__init__",
+          [](T* self, const Variable& opaque_params, std::int64_t num_layers,
+             std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
+             const std::string& direction, nb::handle scope, const std::string& name,
+             std::optional<std::int64_t> num_proj) {
+            new (self) T(opaque_params, {.num_layers = num_layers,
+                                         .num_units = num_units,
+                                         .input_size = input_size,
+                                         .input_mode = parse_input_mode(input_mode),
+                                         .direction = parse_direction(direction),
+                                         .scope = scope_text(scope),
+                                         .name = name,
+                                         .num_proj = num_proj.value_or(0)});
+          },
+          "opaque_params"_any, "num_layers"_a, "num_units"_a, "input_size"_a,
+          "input_mode"_a = "linear_input", "direction"_a = "unidirectional",
+          "scope"_any = nb::none(), "name"_a = "cudnn_rnn_saveable", nb::kw_only(),
+          "num_proj"_a = nb::none());
+}
+
+void bind_saveable_classes(nb::module_& m) {
+  nb::class_<Spec>(m, "SaveSpec", "One named tensor of a saveable.")
+      .def_ro("name", &Spec::name)
+      .def_prop_ro("tensor", [](const Spec& self) { return Tensor(self.tensor.view()); })
+      .def_prop_ro("slice_spec", [](const Spec&) { return ""; })
+      .def_prop_ro("dtype", [](const Spec& self) { return dtype_name(self.tensor.dtype()); });
+  nb::class_<SaveableObject>(m, "SaveableObject", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                             "Something that a Saver stores as several named tensors.")
+      .def_prop_ro("name", &SaveableObject::name)
+      .def_prop_ro("op", &SaveableObject::variable, "The variable that it stands for.")
+      .def_prop_ro("specs", &SaveableObject::specs, "The named tensors of the value now.")
+      .def("restore", &restore, "tensors"_any, "shapes"_a = nb::none(),
+           nb::sig("def restore(self, tensors: typing.Sequence[object], shapes: object = None) -> "
+                   "None"),
+           "Gives the variable the value that these tensors, in the order of `specs`, make up.")
+      .def("__repr__", [](const SaveableObject& self) {
+        return "<openrnn saveable '" + self.name() + "' of '" + self.variable().name() + "'>";
+      });
+  nb::class_<CudnnRnnSaveable, SaveableObject>(m, "CudnnRNNSaveable",
+                                               "What the four Saveables share.");
+  bind_cudnn_saveable<CudnnLSTMSaveable>(m, "CudnnLSTMSaveable");
+  bind_cudnn_saveable<CudnnGRUSaveable>(m, "CudnnGRUSaveable");
+  bind_cudnn_saveable<CudnnRNNTanhSaveable>(m, "CudnnRNNTanhSaveable");
+  bind_cudnn_saveable<CudnnRNNReluSaveable>(m, "CudnnRNNReluSaveable");
+}
+
+/// A converter of any of the four modes.
+struct Converter {
+  std::shared_ptr<const CudnnParamsFormatConverter> core;
+};
+
+Converter make_converter(const std::string& mode, const CudnnConverterOptions& options) {
+  switch (parse_rnn_mode(mode)) {
+    case RnnMode::kLstm:
+      return {std::make_shared<CudnnParamsFormatConverterLSTM>(options)};
+    case RnnMode::kGru:
+      return {std::make_shared<CudnnParamsFormatConverterGRU>(options)};
+    case RnnMode::kRnnTanh:
+      return {std::make_shared<CudnnParamsFormatConverterTanh>(options)};
+    default:
+      return {std::make_shared<CudnnParamsFormatConverterRelu>(options)};
+  }
+}
+
+std::vector<Tensor> tensors_of(const std::vector<Array>& arrays) {
+  std::vector<Tensor> tensors;
+  for (const Array& array : arrays) tensors.emplace_back(array.view());
+  return tensors;
+}
+
+Tensor to_opaque(const Converter& self, nb::handle tf_canonicals, nb::handle weights_proj) {
+  const AsTensor how{.call = "tf_canonical_to_opaque"};
+  const std::vector<Array> tensors = as_arrays(tf_canonicals, how);
+  const std::vector<Array> proj =
+      weights_proj.is_none() ? std::vector<Array>{} : as_arrays(weights_proj, how);
+  const std::vector<ConstArrayView> tensor_views = views(tensors), proj_views = views(proj);
+  return Tensor(self.core->tf_canonical_to_opaque(tensor_views, proj_views).view());
+}
+
+void bind_converters(nb::module_& m) {
+  nb::class_<Converter>(m, "Converter", nb::dynamic_attr(), "What the four converters share.")
+      .def(
+          "__init__",
+          [](Converter* self, const std::string& mode, std::int64_t num_layers,
+             std::int64_t num_units, std::int64_t input_size, std::int64_t num_proj,
+             const std::string& input_mode, const std::string& direction) {
+            new (self) Converter(make_converter(mode, {.num_layers = num_layers,
+                                                       .num_units = num_units,
+                                                       .input_size = input_size,
+                                                       .num_proj = num_proj,
+                                                       .input_mode = parse_input_mode(input_mode),
+                                                       .direction = parse_direction(direction)}));
+          },
+          "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "num_proj"_a, "input_mode"_a,
+          "direction"_a)
+      .def("to_opaque", &to_opaque, "tf_canonicals"_any, "weights_proj"_any)
+      .def(
+          "from_opaque",
+          [](const Converter& self, nb::handle opaque_params) {
+            const Array params =
+                as_tensor(opaque_params, {.call = "opaque_to_tf_canonical"}).to_host();
+            const TfCanonicalParams found = self.core->opaque_to_tf_canonical(params.view());
+            return std::tuple(tensors_of(found.weights), tensors_of(found.biases),
+                              tensors_of(found.weights_proj));
+          },
+          "opaque_params"_any);
+}
+
+}  // namespace
+
+void bind_saveables(nb::module_& m) {
+  bind_saveable_classes(m);
+  bind_converters(m);
+}
+
+}  // namespace openrnn::python

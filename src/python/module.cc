@@ -1,0 +1,45 @@
+// The extension module openrnn._core. What users see is the package around it.
+#include "openrnn/runtime.h"
+#include "python/support/convert.h"
+
+namespace openrnn::python {
+
+void bind_runtime(nb::module_& m) {
+  m.attr("__version__") = OPENRNN_VERSION;
+  m.def("set_num_threads", &set_num_threads, "n"_a,
+        "Number of threads that a call may use, 1 to 1024. Results do not depend on it.");
+  m.def("get_num_threads", &num_threads, "Number of threads that a call may use.");
+  nb::class_<EngineStatus>(m, "EngineStatus", "One engine of this build.")
+      .def_ro("name", &EngineStatus::name)
+      .def_ro("available", &EngineStatus::available)
+      .def_ro("detail", &EngineStatus::detail, "What it runs on, or what is missing.")
+      .def("__repr__", [](const EngineStatus& self) {
+        return "<openrnn engine '" + self.name + "', " +
+               (self.available ? "available" : "not available") + ": " + self.detail + ">";
+      });
+  m.def("list_engines", &list_engines,
+        "Every engine of this build, best first; those that this machine lacks say so.");
+}
+
+}  // namespace openrnn::python
+
+NB_MODULE(_core, m) {
+  using namespace openrnn::python;  // NOLINT: the module's body alone
+  // The default graph lives until the process ends, and so do the objects that it holds.
+  nanobind::set_leak_warnings(false);
+  m.doc() = "The compiled part of openrnn.";
+  bind_errors(m);
+  bind_runtime(m);
+  bind_tensor(m);
+  bind_variable(m);
+  bind_graph(m);
+  bind_tape(m);
+  bind_operations(m);
+  bind_initializers(m);
+  bind_layer(m);
+  bind_cells(m);
+  bind_models(m);
+  bind_saveables(m);
+  bind_optimizers(m);
+  bind_saver(m);
+}

@@ -1,0 +1,15 @@
+// The buffer protocol, in and out.
+#pragma once
+
+#include "python/support/convert.h"
+
+namespace openrnn::python {
+
+/// A tensor of what exports the buffer protocol; nothing when `value` does not, or when its element
+/// type, layout or dtype needs a conversion.
+std::optional<Tensor> from_buffer(nb::handle value, const AsTensor& how);
+
+/// The type slots with which a Tensor exports its memory, read-only.
+extern PyType_Slot tensor_slots[];
+
+}  // namespace openrnn::python

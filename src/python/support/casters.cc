@@ -1,0 +1,36 @@
+#include "python/support/casters.h"
+
+#include <unordered_map>
+
+namespace openrnn::python {
+namespace {
+
+struct IdentityHash {
+  std::size_t operator()(const Identity& identity) const noexcept {
+    return std::hash<const void*>()(identity.object) * 31 + identity.index;
+  }
+};
+
+// Borrowed references: each leaves when its object is freed. Guarded by the interpreter lock; never
+// destroyed, because objects are freed until the very end of the process.
+auto& alive() {
+  static auto* const objects = new std::unordered_map<Identity, PyObject*, IdentityHash>;
+  return *objects;
+}
+
+}  // namespace
+
+nanobind::handle find_alive(const Identity& identity) {
+  const auto found = alive().find(identity);
+  return found == alive().end() ? nanobind::handle() : nanobind::handle(found->second).inc_ref();
+}
+
+void remember(const Identity& identity, nanobind::handle object) {
+  alive()[identity] = object.ptr();
+  nanobind::keep_alive_cb(object, new Identity(identity), [](void* payload) noexcept {
+    const std::unique_ptr<Identity> mine(static_cast<Identity*>(payload));
+    alive().erase(*mine);
+  });
+}
+
+}  // namespace openrnn::python

@@ -1,0 +1,65 @@
+// Python values as what the library takes, and back.
+#pragma once
+
+#include "python/support/common.h"
+
+namespace openrnn::python {
+
+/// Whether a tensor may be a view of the caller's memory, for the duration of one call.
+enum class Memory : std::uint8_t { kCopy, kBorrow };
+
+struct AsTensor {
+  /// What errors begin with.
+  const char* call = "tensor";
+  /// Of values that are no Tensor: converted to it. Unset: their own (Python's floats are float32,
+  /// its integers int32).
+  std::optional<DType> dtype = {};
+  Memory memory = Memory::kCopy;
+};
+
+/// A Tensor or Variable as it is; anything with the buffer protocol, DLPack or __array__, numbers
+/// and nested lists by value. Throws: TypeError for anything else.
+Tensor as_tensor(nb::handle value, const AsTensor& how);
+/// None is an empty tensor.
+Tensor as_optional_tensor(nb::handle value, const AsTensor& how);
+std::vector<Tensor> as_tensors(nb::handle values, const AsTensor& how);
+std::vector<Array> as_arrays(nb::handle values, const AsTensor& how);
+
+std::vector<ConstArrayView> views(const std::vector<Array>& arrays);
+
+/// 'float32', numpy.float32, a NumPy dtype, or a Python type. Throws: TypeError, ArgumentError.
+DType as_dtype(nb::handle dtype);
+std::optional<DType> as_optional_dtype(nb::handle dtype);
+nb::str dtype_str(DType dtype);
+
+/// Integers, None for -1; anything with `as_list()` (a TensorShape) too. Throws: TypeError.
+Shape as_shape(const char* call, nb::handle shape);
+/// (2, None, 3).
+nb::tuple shape_tuple(const Shape& shape);
+nb::list shape_list(const Shape& shape);
+
+/// [B] of whole numbers, None for unset. Throws: TypeError, ArgumentError.
+std::optional<std::vector<std::int32_t>> as_lengths(const char* call, nb::handle lengths);
+std::vector<Variable> as_variables(const char* call, nb::handle variables);
+std::optional<std::int64_t> as_optional_int(nb::handle value);
+
+/// A read-only NumPy array that shares the tensor's memory. Throws: StateError when symbolic.
+nb::object as_numpy(const Tensor& tensor);
+nb::object as_numpy(const Array& array);
+/// The NumPy module.
+nb::handle numpy();
+
+/// Calls a Python function on tensors, with the interpreter lock.
+Tensor call_on_tensor(const Kept& function, const Tensor& tensor, const char* call);
+/// A callable, or None for an empty function. Throws: TypeError.
+std::function<Tensor(const Tensor&)> as_tensor_function(nb::handle function, const char* call);
+/// A function of (shape, dtype), one of the library's own, or None for the default.
+Initializer as_initializer(nb::handle function);
+/// What as_tensor_function or as_initializer was given; None where it was something else.
+nb::object python_of(const std::function<Tensor(const Tensor&)>& function);
+nb::object python_of(const Initializer& initializer);
+
+/// "'list'", for messages.
+std::string quoted_type(nb::handle value);
+
+}  // namespace openrnn::python

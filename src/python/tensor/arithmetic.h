@@ -1,0 +1,28 @@
+// Arithmetic with what Python offers as operands: tensors, variables, arrays, numbers.
+#pragma once
+
+#include "python/support/convert.h"
+
+namespace openrnn::python {
+
+enum class Arithmetic : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
+
+/// `value` copied, in `dtype` unless that is None. A Tensor of another dtype is converted.
+Tensor make_tensor(nb::handle value, nb::handle dtype);
+
+/// Whether `value` can stand beside a tensor; if not, Python asks the other side.
+bool is_operand(nb::handle value);
+/// `value` as a tensor, in the dtype of `other` where it has none of its own.
+Tensor as_operand(nb::handle value, const Tensor& other);
+
+/// a op b; one of them a number, a row of the other's last dimension or a scalar tensor, or both of
+/// one shape. Throws: ArgumentError.
+Tensor combine(Arithmetic op, nb::handle a, nb::handle b);
+/// Of matrices; a [.., K] times b [K, N] for any rank of a.
+Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
+/// Exponents 1 and 2. Throws: UnsupportedError.
+Tensor power(const Tensor& x, double exponent);
+/// Integers and slices of step 1, along the leading axes.
+Tensor get_item(const Tensor& x, nb::handle key);
+
+}  // namespace openrnn::python

@@ -1,0 +1,179 @@
+// The differentiable operations. The package's functions give them signatures and defaults.
+#include "base/message.h"
+#include "openrnn/ops.h"
+#include "openrnn/train_optimizer.h"
+#include "python/tensor/arithmetic.h"
+
+namespace openrnn::python {
+namespace {
+
+Tensor tensor(nb::handle value, const char* call) { return as_tensor(value, {.call = call}); }
+
+// Indices and labels: whatever whole numbers are given, as int32.
+Tensor indices(nb::handle value, const char* call) {
+  const Tensor given = tensor(value, call);
+  if (given.dtype() == DType::kInt32) return given;
+  return as_tensor(value, {.call = call, .dtype = DType::kInt32});
+}
+
+using Unary = Tensor (*)(const Tensor&);
+void bind_unary(nb::module_& m, const char* name, Unary function) {
+  m.def(
+      name, [name, function](nb::handle x) { return function(tensor(x, name)); }, "x"_any);
+}
+
+void bind_elementwise(nb::module_& m) {
+  bind_unary(m, "relu", ops::relu);
+  bind_unary(m, "tanh", ops::tanh);
+  bind_unary(m, "sigmoid", ops::sigmoid);
+  bind_unary(m, "exp", ops::exp);
+  bind_unary(m, "negative", ops::negate);
+  bind_unary(m, "square", ops::square);
+  bind_unary(m, "abs", ops::absolute);
+  bind_unary(m, "softmax", ops::softmax);
+  bind_unary(m, "reduce_sum", ops::reduce_sum);
+  bind_unary(m, "reduce_mean", ops::reduce_mean);
+  bind_unary(m, "transpose_leading", ops::transpose_leading);
+  m.def(
+      "combine",
+      [](int op, nb::handle a, nb::handle b) { return combine(static_cast<Arithmetic>(op), a, b); },
+      "op"_a, "a"_any, "b"_any);
+  m.def(
+      "add_n", [](nb::handle terms) { return ops::add_n(as_tensors(terms, {.call = "add_n"})); },
+      "terms"_any);
+  m.def(
+      "cast",
+      [](nb::handle x, nb::handle dtype) {
+        const Tensor given = tensor(x, "cast");
+        const DType wanted = as_dtype(dtype);
+        return given.dtype() == wanted ? given : ops::cast(given, wanted);
+      },
+      "x"_any, "dtype"_any);
+  m.def("convert", &make_tensor, "value"_any, "dtype"_any);
+  m.def(
+      "stop_gradient", [](nb::handle x) { return tensor(x, "stop_gradient").detached(); }, "x"_any);
+  m.def(
+      "dropout",
+      [](nb::handle x, double rate, std::uint64_t seed, std::uint64_t call) {
+        return ops::dropout(tensor(x, "dropout"), rate, {.seed = seed, .call = call});
+      },
+      "x"_any, "rate"_a, "seed"_a, "call"_a);
+  m.def(
+      "l1",
+      [](nb::handle x, double factor) { return ops::l1_regularization(tensor(x, "l1"), factor); },
+      "x"_any, "factor"_a);
+  m.def(
+      "l2",
+      [](nb::handle x, double factor) { return ops::l2_regularization(tensor(x, "l2"), factor); },
+      "x"_any, "factor"_a);
+}
+
+void bind_products(nb::module_& m) {
+  m.def(
+      "matmul",
+      [](nb::handle a, nb::handle b, bool transpose_a, bool transpose_b) {
+        Tensor left = tensor(a, "matmul"), right = tensor(b, "matmul");
+        return unlocked([&] { return matmul(left, right, transpose_a, transpose_b); });
+      },
+      "a"_any, "b"_any, "transpose_a"_a, "transpose_b"_a);
+  m.def(
+      "embedding_lookup",
+      [](nb::handle table, nb::handle ids) {
+        return ops::embedding_lookup(tensor(table, "embedding_lookup"),
+                                     indices(ids, "embedding_lookup"));
+      },
+      "table"_any, "ids"_any);
+  m.def(
+      "one_hot",
+      [](nb::handle ids, std::int64_t depth, nb::handle dtype) {
+        return ops::one_hot(indices(ids, "one_hot"), depth, as_dtype(dtype));
+      },
+      "ids"_any, "depth"_a, "dtype"_any);
+  m.def(
+      "cross_entropy_rows",
+      [](nb::handle logits, nb::handle labels) {
+        return ops::softmax_cross_entropy_rows(tensor(logits, "softmax_cross_entropy"),
+                                               indices(labels, "softmax_cross_entropy"));
+      },
+      "logits"_any, "labels"_any);
+  m.def(
+      "cross_entropy",
+      [](nb::handle logits, nb::handle labels) {
+        return ops::softmax_cross_entropy(tensor(logits, "softmax_cross_entropy"),
+                                          indices(labels, "softmax_cross_entropy"));
+      },
+      "logits"_any, "labels"_any);
+  m.def(
+      "mean_squared_error",
+      [](nb::handle a, nb::handle b) {
+        const Tensor left = tensor(a, "mean_squared_error");
+        return ops::mean_squared_error(left, as_operand(b, left));
+      },
+      "a"_any, "b"_any);
+}
+
+void bind_shapes(nb::module_& m) {
+  m.def(
+      "reshape",
+      [](nb::handle x, nb::handle shape) {
+        return ops::reshape(tensor(x, "reshape"), as_shape("reshape", shape));
+      },
+      "x"_any, "shape"_any);
+  m.def(
+      "concat",
+      [](nb::handle parts, std::int64_t axis) {
+        return ops::concat(as_tensors(parts, {.call = "concat"}), axis);
+      },
+      "parts"_any, "axis"_a);
+  m.def(
+      "split",
+      [](nb::handle x, std::int64_t axis, const std::vector<std::int64_t>& sizes) {
+        return ops::split(tensor(x, "split"), axis, sizes);
+      },
+      "x"_any, "axis"_a, "sizes"_a);
+  m.def(
+      "slice_axis",
+      [](nb::handle x, std::int64_t axis, std::int64_t begin, std::int64_t size) {
+        return ops::slice(tensor(x, "slice"), {.axis = axis, .begin = begin, .size = size});
+      },
+      "x"_any, "axis"_a, "begin"_a, "size"_a);
+  m.def(
+      "stack", [](nb::handle parts) { return ops::stack(as_tensors(parts, {.call = "stack"})); },
+      "parts"_any);
+  m.def(
+      "unstack", [](nb::handle x) { return ops::unstack(tensor(x, "unstack")); }, "x"_any);
+  m.def(
+      "reverse_sequence",
+      [](nb::handle x, nb::handle lengths, bool time_major) {
+        const auto given = as_lengths("reverse_sequence", lengths);
+        return ops::reverse_sequence(tensor(x, "reverse_sequence"),
+                                     given.value_or(std::vector<std::int32_t>{}), time_major);
+      },
+      "x"_any, "lengths"_any, "time_major"_a);
+}
+
+std::pair<std::vector<std::optional<Tensor>>, Tensor> clip(nb::handle tensors, double clip_norm) {
+  std::vector<DeviceArray> arrays;
+  for (const nb::handle one : tensors) {
+    const Tensor given = as_optional_tensor(one, {.call = "clip_by_global_norm"});
+    arrays.push_back(given.empty() ? DeviceArray() : given.value());
+  }
+  const double norm = train::clip_by_global_norm(arrays, clip_norm);
+  std::vector<std::optional<Tensor>> clipped;
+  for (const DeviceArray& array : arrays) {
+    clipped.push_back(array.empty() ? std::nullopt : std::optional(Tensor(array)));
+  }
+  const float value = static_cast<float>(norm);
+  return {std::move(clipped), Tensor(ConstArrayView{&value, DType::kFloat32, {}})};
+}
+
+}  // namespace
+
+void bind_operations(nb::module_& m) {
+  bind_elementwise(m);
+  bind_products(m);
+  bind_shapes(m);
+  m.def("clip_by_global_norm", &clip, "tensors"_any, "clip_norm"_a);
+}
+
+}  // namespace openrnn::python

@@ -1,0 +1,161 @@
+#include "openrnn/ops.h"
+#include "python/support/buffer.h"
+#include "python/tensor/arithmetic.h"
+
+namespace openrnn::python {
+namespace {
+
+// NumPy's own array of a symbolic tensor would be an array of one object.
+const Tensor& with_value(const Tensor& tensor, const char* call) {
+  if (tensor.is_symbolic() || tensor.empty()) {
+    throw TypeError(std::string("[") + call +
+                    "] the tensor is symbolic, expected one with a value: call a Model");
+  }
+  return tensor;
+}
+
+nb::object array_protocol(nb::handle self, nb::handle dtype, nb::handle copy) {
+  const Tensor& tensor = with_value(nb::cast<const Tensor&>(self), "__array__");
+  const nb::object array = as_numpy(tensor);
+  if (!copy.is_none() && nb::cast<bool>(copy)) {
+    return dtype.is_none() ? array.attr("copy")() : array.attr("astype")(dtype);
+  }
+  return dtype.is_none() ? array : array.attr("astype")(dtype, "copy"_any = false);
+}
+
+nb::object dlpack(nb::handle self, const nb::kwargs& options) {
+  with_value(nb::cast<const Tensor&>(self), "__dlpack__");
+  static const nb::handle frombuffer = nb::object(numpy().attr("asarray")).release();
+  nb::object array = frombuffer(self);
+  // Those who do not ask for a version cannot be told that the memory is read-only.
+  if (!options.contains("max_version") || options["max_version"].is_none()) {
+    array = array.attr("copy")();
+  }
+  return array.attr("__dlpack__")(**options);
+}
+
+std::string repr(const Tensor& tensor) {
+  const std::string about = nb::cast<std::string>(nb::str(shape_tuple(tensor.shape()))) +
+                            ", dtype=" + std::string(dtype_name(tensor.dtype()));
+  if (tensor.is_symbolic()) return "<openrnn.Tensor symbolic, shape=" + about + ">";
+  return "<openrnn.Tensor shape=" + about + ", numpy=\n" +
+         nb::cast<std::string>(nb::repr(as_numpy(tensor))) + ">";
+}
+
+void bind_value(nb::class_<Tensor>& tensor) {
+  tensor
+      .def(
+          "__init__",
+          [](Tensor* self, nb::handle value, nb::handle dtype) {
+            new (self) Tensor(make_tensor(value, dtype));
+          },
+          "value"_any, "dtype"_any = nb::none())
+      .def_prop_ro(
+          "shape", [](const Tensor& self) { return shape_tuple(self.shape()); },
+          nb::sig("def shape(self) -> tuple[int | None, ...]"))
+      .def_prop_ro("dtype", [](const Tensor& self) { return dtype_name(self.dtype()); })
+      .def_prop_ro("ndim", [](const Tensor& self) { return self.shape().size(); })
+      .def_prop_ro("is_symbolic", &Tensor::is_symbolic,
+                   "Whether it has no value yet: an Input, or what descends from one.")
+      .def_prop_ro("is_tracked", &Tensor::tracked,
+                   "Whether a gradient flows through it: recorded, watched, or read from a "
+                   "trainable variable.")
+      .def(
+          "numpy", [](const Tensor& self) { return as_numpy(with_value(self, "numpy")); },
+          nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
+          "The value as a read-only NumPy array that shares its memory.")
+      .def(
+          "item", [](const Tensor& self) { return with_value(self, "item").item(); },
+          "The only element. Raises ArgumentError unless there is exactly one.")
+      .def("__float__", [](const Tensor& self) { return with_value(self, "float").item(); })
+      .def("__int__",
+           [](const Tensor& self) {
+             return static_cast<std::int64_t>(with_value(self, "int").item());
+           })
+      .def("__bool__", [](const Tensor& self) { return with_value(self, "bool").item() != 0; })
+      .def("__array__", &array_protocol, "dtype"_any = nb::none(), "copy"_any = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
+                   "numpy.typing.NDArray[typing.Any]"))
+      .def("__dlpack__", &dlpack,
+           nb::sig("def __dlpack__(self, **kwargs: typing.Any) -> typing.Any"))
+      .def(
+          "__dlpack_device__", [](const Tensor&) { return std::pair(1, 0); },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
+      .def("__repr__", &repr)
+      .def(
+          "__reduce__",
+          [](nb::handle self) {
+            return nb::make_tuple(
+                self.type(),
+                nb::make_tuple(as_numpy(with_value(nb::cast<const Tensor&>(self), "pickle"))));
+          },
+          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
+}
+
+nb::object arithmetic(Arithmetic op, nb::handle a, nb::handle b) {
+  if (!is_operand(a) || !is_operand(b)) return nb::borrow(Py_NotImplemented);
+  return nb::cast(combine(op, a, b));
+}
+
+template <Arithmetic op>
+void bind_operator(nb::class_<Tensor>& tensor, const char* name, const char* reflected) {
+  const std::string text = std::string("(self, other: object, /) -> Tensor");
+  tensor.def(
+      name, [](nb::handle a, nb::handle b) { return arithmetic(op, a, b); },
+      nb::sig(("def " + std::string(name) + text).c_str()));
+  tensor.def(
+      reflected, [](nb::handle a, nb::handle b) { return arithmetic(op, b, a); },
+      nb::sig(("def " + std::string(reflected) + text).c_str()));
+}
+
+void bind_operators(nb::class_<Tensor>& tensor) {
+  bind_operator<Arithmetic::kAdd>(tensor, "__add__", "__radd__");
+  bind_operator<Arithmetic::kSubtract>(tensor, "__sub__", "__rsub__");
+  bind_operator<Arithmetic::kMultiply>(tensor, "__mul__", "__rmul__");
+  bind_operator<Arithmetic::kDivide>(tensor, "__truediv__", "__rtruediv__");
+  tensor
+      .def(
+          "__matmul__", [](const Tensor& a, nb::handle b) { return matmul(a, as_operand(b, a)); },
+          nb::sig("def __matmul__(self, other: object, /) -> Tensor"))
+      .def(
+          "__rmatmul__", [](const Tensor& b, nb::handle a) { return matmul(as_operand(a, b), b); },
+          nb::sig("def __rmatmul__(self, other: object, /) -> Tensor"))
+      .def("__neg__", [](const Tensor& x) { return ops::negate(x); })
+      .def("__abs__", [](const Tensor& x) { return ops::absolute(x); })
+      .def(
+          "__pow__", [](const Tensor& x, double exponent) { return power(x, exponent); },
+          "exponent"_a)
+      .def(
+          "__getitem__", [](const Tensor& x, nb::handle key) { return get_item(x, key); },
+          nb::sig("def __getitem__(self, key: int | slice | tuple[int | slice, ...], /) -> Tensor"))
+      .def("__len__",
+           [](const Tensor& x) {
+             if (x.shape().empty() || x.shape()[0] < 0) {
+               throw TypeError("[len] the tensor has no known first dimension, expected one");
+             }
+             return x.shape()[0];
+           })
+      .def(
+          "__iter__", [](const Tensor& x) { return nb::iter(nb::cast(ops::unstack(x))); },
+          nb::sig("def __iter__(self) -> typing.Iterator[Tensor]"));
+}
+
+}  // namespace
+
+nb::object as_numpy(const Tensor& tensor) {
+  static const nb::handle asarray = nb::object(numpy().attr("asarray")).release();
+  return asarray(nb::cast(tensor));
+}
+
+nb::object as_numpy(const Array& array) { return as_numpy(Tensor(array.view())); }
+
+void bind_tensor(nb::module_& m) {
+  nb::class_<Tensor> tensor(
+      m, "Tensor", nb::type_slots(tensor_slots), nb::is_weak_referenceable(),
+      "A value that never changes, with the history that a GradientTape recorded; or a symbolic "
+      "one, which a Model will give a value. Making one copies.");
+  bind_value(tensor);
+  bind_operators(tensor);
+}
+
+}  // namespace openrnn::python

@@ -1,0 +1,172 @@
+#include "base/message.h"
+#include "openrnn/ops.h"
+#include "python/tensor/arithmetic.h"
+
+namespace openrnn::python {
+namespace {
+
+Variable make_variable(nb::handle initial_value, bool trainable,
+                       const std::optional<std::string>& name, nb::handle dtype) {
+  const nb::object value =
+      PyCallable_Check(initial_value.ptr()) && !nb::isinstance<Tensor>(initial_value)
+          ? initial_value()
+          : nb::borrow(initial_value);
+  const Tensor initial = make_tensor(value, dtype);
+  if (initial.is_symbolic()) {
+    throw TypeError("[Variable] the initial value is a symbolic tensor, expected one with a value");
+  }
+  Graph& graph = Graph::current();
+  const std::string& scope = VariableScope::current_name();
+  const std::string prefix = scope.empty() ? "" : scope + "/";
+  std::string unique;
+  do {
+    unique = graph.unique_name(scope, name.value_or("Variable"));
+  } while (graph.has_variable(prefix + unique));
+  return Variable(unique, initial.to_host(), trainable);
+}
+
+void assign(const Variable& variable, nb::handle value) {
+  const Tensor given = as_tensor(value, {.call = "assign", .dtype = variable.dtype()});
+  if (given.is_symbolic()) {
+    throw TypeError("[assign] a symbolic tensor, expected one with a value");
+  }
+  variable.assign(given.value());
+}
+
+template <Arithmetic op>
+void assign_changed(const Variable& variable, nb::handle value) {
+  const Tensor now = variable.read().detached();
+  const Tensor given = as_tensor(value, {.call = "assign", .dtype = variable.dtype()});
+  const Tensor changed = op == Arithmetic::kAdd ? ops::add(now, given.detached())
+                                                : ops::subtract(now, given.detached());
+  variable.assign(changed.value());
+}
+
+nb::object array_protocol(const Variable& variable, nb::handle dtype, nb::handle copy) {
+  const nb::object array = as_numpy(variable.read());
+  if (!copy.is_none() && nb::cast<bool>(copy)) {
+    return dtype.is_none() ? array.attr("copy")() : array.attr("astype")(dtype);
+  }
+  return dtype.is_none() ? array : array.attr("astype")(dtype, "copy"_any = false);
+}
+
+void bind_value(nb::class_<Variable>& variable) {
+  variable
+      .def(
+          "__init__",
+          [](nb::pointer_and_handle<Variable> self, nb::handle initial_value, bool trainable,
+             const std::optional<std::string>& name, nb::handle dtype) {
+            new (self.p) Variable(make_variable(initial_value, trainable, name, dtype));
+            remember(identity_of(*self.p), self.h);
+          },
+          "initial_value"_any, "trainable"_a = true, "name"_a = nb::none(),
+          "dtype"_any = nb::none())
+      .def_prop_ro("name", &Variable::name, "The full name, with the scopes that it was made in.")
+      .def_prop_ro(
+          "shape", [](const Variable& self) { return shape_tuple(self.shape()); },
+          nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("dtype", [](const Variable& self) { return dtype_name(self.dtype()); })
+      .def_prop_ro("ndim", [](const Variable& self) { return self.shape().size(); })
+      .def_prop_ro("trainable", &Variable::trainable)
+      .def_prop_ro("version", &Variable::version, "Grows with every change.")
+      .def("read_value", &Variable::read, "The value now, as a Tensor.")
+      .def(
+          "numpy", [](const Variable& self) { return as_numpy(self.read()); },
+          nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
+          "The value now, as a read-only NumPy array that later changes leave alone.")
+      .def("__array__", &array_protocol, "dtype"_any = nb::none(), "copy"_any = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
+                   "numpy.typing.NDArray[typing.Any]"))
+      .def("__float__", [](const Variable& self) { return self.read().item(); })
+      .def("__int__",
+           [](const Variable& self) { return static_cast<std::int64_t>(self.read().item()); })
+      .def(
+          "__copy__", [](nb::object self) { return self; },
+          nb::sig("def __copy__(self) -> Variable"))
+      .def(
+          "__deepcopy__", [](nb::object self, nb::handle) { return self; }, "memo"_a,
+          nb::sig("def __deepcopy__(self, memo: typing.Any) -> Variable"))
+      .def("__repr__", [](const Variable& self) {
+        return message("<openrnn.Variable '", self.name(),
+                       "' shape=", nb::cast<std::string>(nb::str(shape_tuple(self.shape()))),
+                       ", dtype=", dtype_name(self.dtype()), ", numpy=\n",
+                       nb::cast<std::string>(nb::repr(as_numpy(self.read()))), ">");
+      });
+}
+
+void bind_changes(nb::class_<Variable>& variable) {
+  variable
+      .def(
+          "assign",
+          [](nb::object self, nb::handle value) {
+            return assign(nb::cast<const Variable&>(self), value), self;
+          },
+          "value"_any, nb::sig("def assign(self, value: object) -> Variable"),
+          "Changes the value. Raises ArgumentError for another shape.")
+      .def(
+          "assign_add",
+          [](nb::object self, nb::handle value) {
+            return assign_changed<Arithmetic::kAdd>(nb::cast<const Variable&>(self), value), self;
+          },
+          "value"_any, nb::sig("def assign_add(self, value: object) -> Variable"))
+      .def(
+          "assign_sub",
+          [](nb::object self, nb::handle value) {
+            return assign_changed<Arithmetic::kSubtract>(nb::cast<const Variable&>(self), value),
+                   self;
+          },
+          "value"_any, nb::sig("def assign_sub(self, value: object) -> Variable"));
+}
+
+template <Arithmetic op>
+void bind_operator(nb::class_<Variable>& variable, const char* name, const char* reflected) {
+  const auto apply = [](nb::handle a, nb::handle b) {
+    if (!is_operand(a) || !is_operand(b)) return nb::borrow(Py_NotImplemented);
+    return nb::cast(combine(op, a, b));
+  };
+  const std::string text = "(self, other: object, /) -> Tensor";
+  variable.def(
+      name, [apply](nb::handle a, nb::handle b) { return apply(a, b); },
+      nb::sig(("def " + std::string(name) + text).c_str()));
+  variable.def(
+      reflected, [apply](nb::handle a, nb::handle b) { return apply(b, a); },
+      nb::sig(("def " + std::string(reflected) + text).c_str()));
+}
+
+void bind_operators(nb::class_<Variable>& variable) {
+  bind_operator<Arithmetic::kAdd>(variable, "__add__", "__radd__");
+  bind_operator<Arithmetic::kSubtract>(variable, "__sub__", "__rsub__");
+  bind_operator<Arithmetic::kMultiply>(variable, "__mul__", "__rmul__");
+  bind_operator<Arithmetic::kDivide>(variable, "__truediv__", "__rtruediv__");
+  variable
+      .def(
+          "__matmul__",
+          [](const Variable& a, nb::handle b) {
+            const Tensor left = a.read();
+            return matmul(left, as_operand(b, left));
+          },
+          nb::sig("def __matmul__(self, other: object, /) -> Tensor"))
+      .def("__neg__", [](const Variable& x) { return ops::negate(x.read()); })
+      .def("__abs__", [](const Variable& x) { return ops::absolute(x.read()); })
+      .def(
+          "__pow__", [](const Variable& x, double exponent) { return power(x.read(), exponent); },
+          "exponent"_a)
+      .def(
+          "__getitem__", [](const Variable& x, nb::handle key) { return get_item(x.read(), key); },
+          nb::sig(
+              "def __getitem__(self, key: int | slice | tuple[int | slice, ...], /) -> Tensor"));
+}
+
+}  // namespace
+
+void bind_variable(nb::module_& m) {
+  nb::class_<Variable> variable(
+      m, "Variable", nb::is_weak_referenceable(),
+      "A named value that training changes; it stands wherever a Tensor does. The name is made "
+      "unique in the current variable scope.");
+  bind_value(variable);
+  bind_changes(variable);
+  bind_operators(variable);
+}
+
+}  // namespace openrnn::python

@@ -1,0 +1,144 @@
+#include "base/message.h"
+#include "python/graph/tape_ref.h"
+#include "python/train/optimizer_ref.h"
+
+namespace openrnn::python {
+namespace {
+
+std::shared_ptr<train::Optimizer> make(const std::string& kind, const nb::dict& options) {
+  const auto number = [&](const char* name) { return nb::cast<double>(options[name]); };
+  const auto flag = [&](const char* name) { return nb::cast<bool>(options[name]); };
+  const double rate = number("learning_rate");
+  if (kind == "sgd") return std::make_shared<train::GradientDescentOptimizer>(rate);
+  if (kind == "momentum") {
+    return std::make_shared<train::MomentumOptimizer>(rate, number("momentum"),
+                                                      flag("use_nesterov"));
+  }
+  if (kind == "adagrad") {
+    return std::make_shared<train::AdagradOptimizer>(rate, number("initial_accumulator_value"));
+  }
+  if (kind == "rmsprop") {
+    return std::make_shared<train::RMSPropOptimizer>(rate, number("decay"), number("momentum"),
+                                                     number("epsilon"), flag("centered"));
+  }
+  return std::make_shared<train::AdamOptimizer>(rate, number("beta1"), number("beta2"),
+                                                number("epsilon"));
+}
+
+DeviceArray as_gradient(nb::handle gradient, const Variable& variable) {
+  if (gradient.is_none()) return {};
+  const DType dtype = variable.dtype() == DType::kFloat16 ? DType::kFloat32 : variable.dtype();
+  const Tensor tensor = as_tensor(gradient, {.call = "apply_gradients", .dtype = dtype});
+  return tensor.value();
+}
+
+void apply(const OptimizerRef& self, nb::handle gradients, nb::handle variables,
+           nb::handle global_step) {
+  const std::vector<Variable> to = as_variables("apply_gradients", variables);
+  std::vector<DeviceArray> arrays;
+  for (const nb::handle gradient : gradients) {
+    if (arrays.size() == to.size()) break;
+    arrays.push_back(as_gradient(gradient, to[arrays.size()]));
+  }
+  const Variable step = global_step.is_none() ? Variable() : nb::cast<Variable>(global_step);
+  self.core->prepare(to);  // makes variables: with the interpreter lock held
+  unlocked([&] { self.core->apply_gradients(arrays, to, step); });
+}
+
+std::vector<std::optional<Tensor>> compute(const OptimizerRef& self, Tape& tape, const Tensor& loss,
+                                           nb::handle var_list) {
+  const std::vector<Variable> variables = as_variables("compute_gradients", var_list);
+  std::vector<std::optional<Tensor>> result(variables.size());
+  self.core->prepare(variables);
+  if (!loss.tracked()) return result;
+  const GradientTape& recorded = tape.get();
+  const std::vector<DeviceArray> gradients =
+      unlocked([&] { return self.core->compute_gradients(recorded, loss, variables); });
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].empty()) result[i] = Tensor(gradients[i]);
+  }
+  return result;
+}
+
+bool minimize(const OptimizerRef& self, Tape& tape, const Tensor& loss, nb::handle var_list,
+              nb::handle global_step) {
+  const std::vector<Variable> variables = as_variables("minimize", var_list);
+  const Variable step = global_step.is_none() ? Variable() : nb::cast<Variable>(global_step);
+  self.core->prepare(variables);
+  const GradientTape& recorded = tape.get();
+  return unlocked([&] { return self.core->minimize(recorded, loss, variables, step).applied; });
+}
+
+// Scalars first, as TensorFlow lists them.
+std::vector<Variable> made_variables(const OptimizerRef& self) {
+  const TrackedObject tracked = self.core->trackable().now();
+  std::vector<Variable> result;
+  for (const auto& [name, child] : tracked.children) {
+    const Variable scalar = child.now().variable;
+    if (!scalar.empty()) result.push_back(scalar);
+  }
+  for (const TrackedSlot& slot : tracked.slots) result.push_back(slot.slot);
+  return result;
+}
+
+std::optional<Variable> get_slot(const OptimizerRef& self, const Variable& variable,
+                                 const std::string& name) {
+  const std::vector<std::string> names = self.core->slot_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != name) continue;
+    try {
+      return self.core->slots(variable).at(i);
+    } catch (const ArgumentError&) {
+      return std::nullopt;  // as TensorFlow: not made yet
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void bind_optimizers(nb::module_& m) {
+  nb::class_<OptimizerRef>(m, "OptimizerBase", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                           "What every optimizer derives from.")
+      .def(
+          "__init__",
+          [](OptimizerRef* self, const std::string& kind, const nb::dict& options) {
+            new (self) OptimizerRef{make(kind, options)};
+          },
+          "kind"_a, "options"_a,
+          nb::sig("def __init__(self, kind: str, options: dict[str, typing.Any]) -> None"))
+      .def_prop_ro("name", [](const OptimizerRef& self) { return self.core->name(); })
+      .def_prop_rw(
+          "learning_rate", [](const OptimizerRef& self) { return self.core->learning_rate(); },
+          [](OptimizerRef& self, double rate) { self.core->set_learning_rate(rate); })
+      .def_prop_ro(
+          "loss_scale", [](const OptimizerRef& self) { return self.core->loss_scale(); },
+          "1 unless a variable is float16.")
+      .def(
+          "prepare",
+          [](const OptimizerRef& self, nb::handle variables) {
+            self.core->prepare(as_variables("prepare", variables));
+          },
+          "variables"_any,
+          nb::sig("def prepare(self, variables: typing.Sequence[Variable]) -> None"),
+          "Makes the slots of these variables, so that a checkpoint can be restored into them.")
+      .def(
+          "slots_of",
+          [](const OptimizerRef& self, const Variable& variable) {
+            return self.core->slots(variable);
+          },
+          "variable"_a)
+      .def(
+          "get_slot_names", [](const OptimizerRef& self) { return self.core->slot_names(); },
+          "What the slots are called, such as 'm' and 'v'.")
+      .def("get_slot", &get_slot, "var"_a, "name"_a,
+           "The variable kept beside `var` under that name; None before there is one.")
+      .def("made_variables", &made_variables)
+      .def("compute_core", &compute, "tape"_a, "loss"_a, "variables"_any)
+      .def("minimize_core", &minimize, "tape"_a, "loss"_a, "variables"_any, "global_step"_any)
+      .def("apply_core", &apply, "gradients"_any, "variables"_any, "global_step"_any);
+  m.def("get_or_create_global_step", &train::get_or_create_global_step,
+        "The int64 variable `global_step` of the current graph, made with 0 when it is not there.");
+}
+
+}  // namespace openrnn::python
