@@ -46,7 +46,7 @@ std::vector<float> step_by_step(const std::shared_ptr<const openrnn::PackedModel
   // [snippet]
   openrnn::InferenceSession session(model);
   session.prepare(/*max_batch=*/1, /*max_time=*/1);
-  std::vector<float> h(2 * 24), c(2 * 24);  // [layers, batch, units], zeros
+  std::vector<float> h(48), c(48);  // [2 layers, 1 row, 24 units], zeros
   for (std::size_t step = 0; step < steps; ++step) {
     openrnn::ForwardArgs args;
     args.max_time = args.batch = 1;
@@ -88,8 +88,8 @@ TEST(Embedding, ASessionStepsAndGivesEveryLayer) {
 
 TEST(Embedding, StreamsStepTogether) {
   const auto model = make_model();
-  const std::vector<float> x = numbers(2 * 5, 3);
-  std::vector<float> y(2 * 24);
+  const std::vector<float> x = numbers(10, 3);
+  std::vector<float> y(48);
   // clang-format off
   // [snippet]
   openrnn::StreamPool pool(model, {.streams = 1000, .batch = 32});
@@ -99,8 +99,8 @@ TEST(Embedding, StreamsStepTogether) {
   const std::vector<openrnn::StreamId> ids{ben, anna};  // of this step, in any order
   pool.step({.ids = ids, .x = x.data(), .y = y.data()});  // x [1, 2, 5], y [1, 2, 24]
 
-  std::vector<float> h(2 * 24), c(2 * 24);  // [layers, units] of one stream
-  pool.read(anna, h.data(), c.data());      // to keep, or to move to another pool
+  std::vector<float> h(48), c(48);  // [2 layers, 24 units] of one stream
+  pool.read(anna, h.data(), c.data());  // to keep, or to move to another pool
   pool.leave(anna);
   // [end]
   // clang-format on
