@@ -1,7 +1,7 @@
 # Every goal does its own set-up: `make demo` and `make test` work on a bare Debian machine that has
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-torch demo bench check sanitize clean
+.PHONY: help setup build test test-torch demo bench docs check sanitize clean
 
 help:  ## show this list
 	@echo 'OpenRNN. Goals:'
@@ -34,6 +34,10 @@ bench:  ## measure the recurrent layers against this machine's own peak
 	@scripts/setup build
 	@scripts/build release openrnn_tool
 	@build/release/openrnn bench
+
+docs:  ## render the references of C++ and Python to build/docs/api
+	@scripts/setup docs
+	@scripts/docs
 
 check:  ## clang-format and clang-tidy, warnings are errors
 	@scripts/setup build check
