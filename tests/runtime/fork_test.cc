@@ -7,6 +7,7 @@
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
 #include "cpu/cpu_device.h"
+#include "cpu/run/memory.h"
 #include "support/in_child.h"
 
 namespace openrnn {
@@ -133,6 +134,9 @@ class BusyParent {
     threads_.emplace_back([this] {
       while (!stop_) cpu_device().allocate(1000);
     });
+    threads_.emplace_back([this] {
+      while (!stop_) const cpu::Block block(1000);
+    });
   }
   ~BusyParent() {
     stop_ = true;
@@ -154,7 +158,7 @@ void expect_children_of_a_busy_parent(int threads) {
   Running running(c);
   const std::string expected = running.run(), trained = train(c, d);
   const BusyParent busy(c, d, expected, trained);
-  for (int n = 0; n < 12; ++n) {
+  for (int n = 0; n < 8; ++n) {
     const Bytes found = in_child_or_not([&] {
       set_num_threads(threads);
       cpu_device().allocate(5000);
