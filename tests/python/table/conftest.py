@@ -3,7 +3,9 @@
 import openrnn
 import pytest
 
-from table.support import KINDS, EagerCaller, SymbolicCaller
+pytest.register_assert_rewrite("table.support")
+
+from table.support import KINDS, EagerCaller, SymbolicCaller  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

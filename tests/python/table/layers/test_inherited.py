@@ -149,7 +149,9 @@ def test_compute_output_shape(kind, direction, shape):
     assert layer.built is False
 
 
-@pytest.mark.parametrize("shape, parts", [((T, I), ["2", "3"]), ((1, T, B, I), ["4", "3"])])
+@pytest.mark.parametrize(
+    "shape, parts", [((T, I), [f"2|{T}, *{I}", "3"]), ((1, T, B, I), ["4", "3"])]
+)
 def test_compute_output_shape_of_another_rank(kind, shape, parts):
     layer = kind.layer(L, U)
     with nothing_changes(layer):

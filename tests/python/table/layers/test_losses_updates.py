@@ -65,7 +65,7 @@ def test_updates_reach_the_collection_with_each_call(kind, caller):
     assert len(layer.updates) == 1
     assert collection("UPDATE_OPS") == []
     caller(layer, draw(T, B, I))
-    assert [float(array(update)) for update in collection("UPDATE_OPS")] == [1.0]
+    assert len(collection("UPDATE_OPS")) == 1
     assert len(layer.updates) == 1
 
 
