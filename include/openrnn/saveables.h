@@ -185,25 +185,40 @@ struct TfCanonicalParams {
   std::vector<Array> biases;
   /// [U, P] for each layer and direction; empty without projection.
   std::vector<Array> weights_proj;
+  /// Of slots alone: the recurrent bias' part of each bias that is a sum in parameters, in order.
+  std::vector<Array> recurrent_biases = {};
 };
 
-/// Converts any buffer of a network's shape (parameters, gradients) to the cell format and back;
-/// the dtype is that of what is given. A converted gradient holds the sum of the two biases' equal
-/// gradients, twice that of a cell with one bias.
+/// Converts any buffer of a network's shape to the cell format and back; the dtype is that of what
+/// is given. Gradients, moments and other slots have calls of their own: the cell's one bias gets
+/// what each of the two has, where tf_canonical calls would give a gradient the sum, twice as much.
 class OPENRNN_API CudnnParamsFormatConverter {
  public:
   /// `tf_canonicals` is weights, then biases, in one list.
   /// Throws: ArgumentError as TfCanonicalFormat::to_opaque.
   Array tf_canonical_to_opaque(std::span<const ConstArrayView> tf_canonicals,
                                std::span<const ConstArrayView> weights_proj = {}) const;
-  /// Throws: ArgumentError for a buffer that is not 1-D, not floating or too short.
+  /// Throws: ArgumentError for a buffer that is not 1-D, not floating or of another size.
   TfCanonicalParams opaque_to_tf_canonical(const ConstArrayView& opaque_params) const;
+
+  /// A gradient, a moment of Adam or another slot: `biases` hold the input biases' part, which for
+  /// a gradient is that of the cell's one bias. Bit for bit. Throws: as opaque_to_tf_canonical.
+  TfCanonicalParams opaque_slots_to_tf(const ConstArrayView& opaque_slots) const;
+  /// The inverse. Without `recurrent_biases` both biases get what the cell's one bias has.
+  /// Throws: ArgumentError as TfCanonicalFormat::slots_to_opaque.
+  Array tf_slots_to_opaque(std::span<const ConstArrayView> tf_slots,
+                           std::span<const ConstArrayView> weights_proj = {},
+                           std::span<const ConstArrayView> recurrent_biases = {}) const;
 
  protected:
   CudnnParamsFormatConverter(std::string call, RnnMode mode, const CudnnConverterOptions& options);
 
  private:
   TfCanonicalFormat format_for(const ConstArrayView& values) const;
+  void check_size(const TfCanonicalFormat& format, const ConstArrayView& buffer) const;
+  std::vector<ConstArrayView> in_order(const TfCanonicalFormat& format,
+                                       std::span<const ConstArrayView> tf_canonicals,
+                                       std::span<const ConstArrayView> weights_proj) const;
   std::string call_;
   RnnSpec spec_;
 };

@@ -22,6 +22,10 @@ bool same_bits(const Array& a, const Array& b) {
          (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
+// What a file of compatible cells needs.
+constexpr const char* kRawHint =
+    "; a Saver over saveables alone takes a network from its canonical tensors";
+
 bool fits(const TensorInfo& info, const Variable& variable) {
   return info.shape == variable.shape() && info.dtype == dtype_name(variable.dtype());
 }
@@ -77,6 +81,10 @@ void RestorePlan::add_saveable(const SaveableObject& saveable, bool raw_counts) 
     take(variable, read_checked(variable));
     return;
   }
+  if (raw_counts && !has_raw) {
+    absent.insert(absent.begin(), variable.name());
+    raw_missing_ = true;
+  }
   if (!absent.empty()) {
     missing_.insert(missing_.end(), absent.begin(), absent.end());
     return;
@@ -104,7 +112,8 @@ void RestorePlan::check_names(bool refuse_unexpected) const {
   if (!missing_.empty()) {
     throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), " lacks ", missing_.size(),
                                 " of the tensors that the model expects: ", listed(missing_),
-                                left.empty() ? "" : "; not expected but there: ", listed(left)));
+                                left.empty() ? "" : "; not expected but there: ", listed(left),
+                                raw_missing_ ? kRawHint : ""));
   }
   if (refuse_unexpected && !left.empty()) {
     throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), " holds ", left.size(),

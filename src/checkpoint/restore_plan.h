@@ -14,7 +14,8 @@ class RestorePlan {
 
   /// Takes a plain variable's tensor.
   void add_variable(const Variable& variable);
-  /// Takes the canonical tensors, or the raw one if `raw_counts` and they say the same.
+  /// Takes the canonical tensors; if `raw_counts` the raw one where they say the same or are
+  /// absent, and then it must be there.
   void add_saveable(const SaveableObject& saveable, bool raw_counts);
   /// Throws: ArgumentError listing what the variables lack in the file; if `refuse_unexpected`,
   /// also for tensors that nothing took.
@@ -36,6 +37,7 @@ class RestorePlan {
   };
   std::vector<Assignment> assignments_;
   std::vector<std::string> missing_;
+  bool raw_missing_ = false;
   std::set<std::string> taken_;
 };
 

@@ -7,25 +7,48 @@
 namespace openrnn {
 namespace {
 
-// Adds tensors to a bundle, each name once.
-class NamedWriter {
- public:
-  explicit NamedWriter(const std::string& prefix) : writer_(prefix) {}
+using Saveables = std::vector<std::shared_ptr<SaveableObject>>;
 
-  void add(const std::string& name, const TensorValue& value) {
-    if (!names_.insert(name).second) {
-      throw ArgumentError(message("[Saver::save] two tensors have the name ", name,
-                                  ", expected each once: layers that were built explicitly in one "
-                                  "variable scope share their canonical names"));
-    }
-    writer_.add({name, value});
+// TensorFlow lets the second of two take the first one's place, and its tensors are lost.
+void check_saveables(const char* call, const Saveables& saveables) {
+  std::set<std::string> names;
+  for (const auto& saveable : saveables) {
+    if (!saveable) throw ArgumentError(message("[", call, "] a saveable is null"));
+    if (names.insert(saveable->name()).second) continue;
+    throw ArgumentError(message("[", call, "] two saveables have the name ", saveable->name(),
+                                ", expected a different one for each"));
   }
-  void finish() { writer_.finish(); }
+}
+
+// Which tensors a file will hold; throws before anything is written.
+class TensorNames {
+ public:
+  void add(const std::string& name, const std::string& owner) {
+    const auto [at, fresh] = owners_.try_emplace(name, owner);
+    if (fresh) return;
+    throw ArgumentError(message("[Saver::save] two tensors have the name ", name, ", of ",
+                                at->second, " and of ", owner,
+                                ", expected each once: layers that were built explicitly in one "
+                                "variable scope share their canonical names"));
+  }
 
  private:
-  TensorBundleWriter writer_;
-  std::set<std::string> names_;
+  std::map<std::string, std::string> owners_;
 };
+
+void check_names(const std::vector<Variable>& variables, const Saveables& saveables,
+                 const Extras& extras) {
+  TensorNames names;
+  for (const Variable& variable : variables) {
+    names.add(variable.name(), "the variable " + variable.name());
+  }
+  for (const auto& saveable : saveables) {
+    for (const std::string& name : saveable->spec_names()) names.add(name, saveable->name());
+  }
+  for (const auto& [name, value] : extras.values()) {
+    names.add(std::string(checkpoint::kExtrasPrefix) + name, "the extras");
+  }
+}
 
 const Variable* find(const std::vector<Variable>& variables, const Variable& like) {
   for (const Variable& variable : variables) {
@@ -57,15 +80,17 @@ std::vector<std::shared_ptr<SaveableObject>> Saver::saveables() const {
 }
 
 void Saver::save(const std::string& prefix, const Extras& extras) const {
-  NamedWriter writer(prefix);
-  for (const Variable& variable : variables()) writer.add(variable.name(), variable.to_host());
-  for (const auto& saveable : saveables()) {
-    for (SaveableObject::Spec& spec : saveable->specs()) {
-      writer.add(spec.name, std::move(spec.tensor));
-    }
+  const std::vector<Variable> raw = variables();
+  const Saveables all = saveables();
+  check_saveables("Saver::save", all);
+  check_names(raw, all, extras);
+  TensorBundleWriter writer(prefix);
+  for (const Variable& variable : raw) writer.add(variable.name(), variable.to_host());
+  for (const auto& saveable : all) {
+    for (const SaveableObject::Spec& spec : saveable->specs()) writer.add(spec.name, spec.tensor);
   }
   for (const auto& [name, value] : extras.values()) {
-    writer.add(std::string(checkpoint::kExtrasPrefix) + name, value);
+    writer.add({std::string(checkpoint::kExtrasPrefix) + name, value});
   }
   writer.finish();
 }
@@ -74,8 +99,10 @@ Extras Saver::restore(const std::string& prefix, const RestoreOptions& options) 
   const TensorBundleReader reader(prefix);
   checkpoint::RestorePlan plan(reader);
   const std::vector<Variable> raw = variables();
+  const Saveables all = saveables();
+  check_saveables("Saver::restore", all);
   std::vector<Variable> covered;
-  for (const auto& saveable : saveables()) {
+  for (const auto& saveable : all) {
     plan.add_saveable(*saveable, find(raw, saveable->variable()) != nullptr);
     covered.push_back(saveable->variable());
   }

@@ -28,8 +28,9 @@ void join(std::string_view call, std::span<const ParamRegion> regions, std::stri
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const ParamRegion& region = regions[i];
     if (parts[i].size() != region.size()) {
-      throw ArgumentError(message("[", call, "] ", kind, "[", i, "] (", region.name, ") has shape ",
-                                  to_string(parts[i].shape), ", expected ",
+      throw ArgumentError(message("[", call, "] ", kind, "[", i, "] (", region.name, ") has ",
+                                  parts[i].size(), " elements of shape ", to_string(parts[i].shape),
+                                  ", expected ", region.size(), " of shape ",
                                   to_string(region.shape())));
     }
     if (parts[i].dtype != params.dtype()) {

@@ -238,18 +238,6 @@ TEST(Saver, GivenVariablesAlone) {
   EXPECT_TRUE(same_bits(kernel, model.layer.kernel().to_host()));
 }
 
-TEST(Saver, TwoLayersBuiltInOneScopeCollide) {
-  const TempFolder folder;
-  const Model model;
-  layers::CudnnLSTM other({.num_units = 2});
-  other.build({1, 1, 1});
-  EXPECT_EQ(thrown<ArgumentError>([&] { Saver().save(folder / "a"); }),
-            std::string("[Saver::save] two tensors have the name ") + kKernel +
-                ", expected each once: layers that were built explicitly in one variable scope "
-                "share their canonical names");
-  EXPECT_TRUE(folder.names().empty());
-}
-
 TEST(Extras, AreNamedAndTyped) {
   Extras extras;
   extras.set_int("calls", 1);

@@ -121,8 +121,9 @@ TEST(Canonical, WrongTensorsAreNamed) {
   weights[5].shape = {6};
   convert();
   weights[5].shape = {3, 3};
-  expect_error<ArgumentError>(
-      convert, "[canonical_to_params] weights[5] (l0_fwd/R_f) has shape [3, 3], expected [3, 2]");
+  expect_error<ArgumentError>(convert,
+                              "[canonical_to_params] weights[5] (l0_fwd/R_f) has 9 elements of "
+                              "shape [3, 3], expected 6 of shape [3, 2]");
   weights[5].shape = {3, 2};
   weights[8].dtype = DType::kFloat64;
   expect_error<ArgumentError>(
@@ -145,9 +146,9 @@ TEST(Canonical, EmptyInputMatricesMayBeGivenEitherWay) {
   const Array back = canonical_to_params(layout, weights, views(parts.biases));
   EXPECT_EQ(std::memcmp(back.data(), params.data(), params.size_bytes()), 0);
   weights[0] = weights[4];
-  expect_error<ArgumentError>(
-      [&] { canonical_to_params(layout, weights, views(parts.biases)); },
-      "[canonical_to_params] weights[0] (l0_fwd/W_i) has shape [3, 3], expected [3, 0]");
+  expect_error<ArgumentError>([&] { canonical_to_params(layout, weights, views(parts.biases)); },
+                              "[canonical_to_params] weights[0] (l0_fwd/W_i) has 9 elements of "
+                              "shape [3, 3], expected 0 of shape [3, 0]");
 }
 
 }  // namespace

@@ -84,7 +84,9 @@ def test_a_layer_runs_what_tensorflow_saved(tmp_path, mode, direction, dtype):
         np.random.default_rng(7),
         scope="m1",
     )
-    ours = run_layer(spec, tmp_path / "tf", tmp_path / "ours", problem, scope="m1")
+    ours = run_layer(
+        spec, tmp_path / "tf", tmp_path / "ours", problem, scope="m1", saver="saveables"
+    )
     tensors = read_by_tensorflow(tmp_path / "tf")
     tools.assert_same(
         {n: t for n, t in read_by_tensorflow(tmp_path / "ours").items() if n in tensors}, tensors
@@ -150,11 +152,10 @@ def test_canonical_alone_and_a_wrong_shape(tmp_path):
     problem = make_problem(spec, 3, 2, np.float32, lengths="full")
     tensors = {n: np.ascontiguousarray(t) for n, t in numpy_layout.to_tf(spec, problem.params)}
     write_by_tensorflow(tmp_path / "tf", tensors)
-    for saver in ("all", "saveables"):
-        run_layer(spec, tmp_path / "tf", tmp_path / saver, problem, saver=saver)
-        found = read_by_tensorflow(tmp_path / saver)
-        tools.assert_same({n: t for n, t in found.items() if n in tensors}, tensors)
-    other = ["mode=lstm", "layers=2", "units=7", "input=4"]
+    run_layer(spec, tmp_path / "tf", tmp_path / "ours", problem, saver="saveables")
+    found = read_by_tensorflow(tmp_path / "ours")
+    tools.assert_same({n: t for n, t in found.items() if n in tensors}, tensors)
+    other = ["mode=lstm", "layers=2", "units=7", "input=4", "saver=saveables"]
     done = tools.run_tool("checkpoint", "run", tmp_path / "tf", tmp_path / "no", *other)
     name = "rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel"
     assert done.returncode == 1
