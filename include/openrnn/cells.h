@@ -22,6 +22,7 @@ class OPENRNN_API RnnCell : public Layer {
  public:
   /// Widths of the state's tensors.
   virtual std::vector<std::int64_t> state_size() const = 0;
+  /// Width of the output.
   virtual std::int64_t output_size() const = 0;
   /// One step on inputs [B, I]; the first call makes the variables in the current variable scope.
   /// Throws: ArgumentError for a rank, depth or state that does not fit; then nothing is changed.
@@ -89,6 +90,7 @@ class OPENRNN_API VariableCell : public RnnCell {
 /// kernel [I + U, 4U] and bias [4U], column blocks i c f o; no forget bias, no peepholes.
 class OPENRNN_API CudnnCompatibleLSTMCell : public VariableCell {
  public:
+  /// Throws: ArgumentError unless num_units > 0 and 0 <= num_proj <= num_units.
   explicit CudnnCompatibleLSTMCell(CompatibleCellOptions options);
   std::vector<std::int64_t> state_size() const override;
   std::int64_t output_size() const override;
@@ -108,6 +110,7 @@ class OPENRNN_API CudnnCompatibleLSTMCell : public VariableCell {
 /// recurrent product.
 class OPENRNN_API CudnnCompatibleGRUCell : public VariableCell {
  public:
+  /// Throws: ArgumentError unless num_units > 0.
   explicit CudnnCompatibleGRUCell(CompatibleCellOptions options);
   std::vector<std::int64_t> state_size() const override { return {num_units()}; }
   std::int64_t output_size() const override { return num_units(); }

@@ -22,6 +22,7 @@ class OPENRNN_API Extras {
   void set_int(const std::string& name, std::int64_t value);
   void set_float(const std::string& name, double value);
 
+  /// Whether something has that name.
   bool contains(const std::string& name) const { return values_.count(name) != 0; }
   /// Throws: ArgumentError naming what there is when `name` is not; TypeError for another kind.
   const TensorValue& get(const std::string& name) const;
@@ -58,6 +59,7 @@ struct RestoreOptions {
 /// TensorFlow V2 checkpoint; and reads such checkpoints, those of TensorFlow 1 included.
 class OPENRNN_API Saver {
  public:
+  /// Looks at the graph when it saves or restores, not before.
   explicit Saver(SaverOptions options = {});
 
   /// Writes PREFIX.index and PREFIX.data-00000-of-00001; what was there stays until the new pair is

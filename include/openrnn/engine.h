@@ -264,7 +264,9 @@ class OPENRNN_API DeviceArray {
   DeviceArray() = default;
   /// Not cleared.
   DeviceArray(const Device& device, DType dtype, Shape shape);
+  /// Every element 0.
   static DeviceArray zeros(const Device& device, DType dtype, Shape shape);
+  /// A copy on the device.
   static DeviceArray from_host(const Device& device, const ConstArrayView& host);
   /// Memory of this device that is another's: `owner` keeps it alive. For calls that only read it.
   static DeviceArray borrow(const Device& device, const ConstArrayView& memory,
@@ -290,6 +292,7 @@ class OPENRNN_API DeviceArray {
   void make_unique_owner();
   /// The same memory under other dimensions. Throws: ArgumentError if the sizes differ.
   DeviceArray reshaped(Shape shape) const;
+  /// A copy on the host.
   Array to_host() const;
   /// On the cpu device only: the elements where they lie. Throws: StateError on another device.
   ConstArrayView host_view() const;

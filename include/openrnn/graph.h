@@ -57,6 +57,7 @@ struct OPENRNN_API Node {
 class OPENRNN_API Tensor {
  public:
   Tensor() = default;
+  /// A value without history.
   explicit Tensor(DeviceArray value) : value_(std::move(value)) {}
   /// Copies host data to the default device.
   explicit Tensor(const ConstArrayView& host);
@@ -219,6 +220,7 @@ class OPENRNN_API Graph {
  public:
   Graph();
   ~Graph();
+  /// The one that is current on this thread.
   static Graph& current();
 
   /// Makes a graph current while it lives, on this thread.
@@ -238,6 +240,7 @@ class OPENRNN_API Graph {
   std::vector<Variable> trainable_variables() const;
   /// Throws: ArgumentError when there is none of that full name.
   Variable variable(const std::string& name) const;
+  /// Of that full name.
   bool has_variable(const std::string& name) const;
   /// The collection SAVEABLE_OBJECTS.
   const std::vector<std::shared_ptr<SaveableObject>>& saveables() const;
@@ -258,6 +261,7 @@ class OPENRNN_API Graph {
   std::string unique_name(const std::string& scope, const std::string& base);
   /// Graph seed g of the seed helper (semantics of tf.set_random_seed); empty when unset.
   std::optional<std::int64_t> seed() const;
+  /// Empty: unset.
   void set_seed(std::optional<std::int64_t> seed);
   /// The pair (seed, seed2) for an operation, as TensorFlow derives it.
   std::pair<std::int64_t, std::int64_t> op_seeds(std::optional<std::int64_t> op_seed);
@@ -273,12 +277,14 @@ class OPENRNN_API Graph {
 /// return what exists.
 class OPENRNN_API VariableScope {
  public:
+  /// `name` is relative to the scope around it.
   explicit VariableScope(const std::string& name, bool reuse = false);
   ~VariableScope();
   VariableScope(const VariableScope&) = delete;
   VariableScope& operator=(const VariableScope&) = delete;
   /// Full name of the innermost scope of this thread, '' at the top.
   static const std::string& current_name();
+  /// Whether this thread's innermost scope reuses what exists.
   static bool current_reuse();
 };
 

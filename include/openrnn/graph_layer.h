@@ -62,6 +62,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   }
   /// Throws: ArgumentError before build.
   std::int64_t count_params() const;
+  /// Copies of the values, in the order of weights().
   std::vector<Array> get_weights() const;
   /// Throws: ArgumentError for a wrong count or shape; then nothing is changed.
   void set_weights(const std::vector<Array>& values);
@@ -70,6 +71,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
 
   /// Applied to each output of each call; the loss depends on the call's inputs.
   const Regularizer& activity_regularizer() const noexcept { return activity_regularizer_; }
+  /// Empty: none.
   void set_activity_regularizer(Regularizer regularizer);
   /// A loss that depends on no input, computed when asked for. It goes to the graph's
   /// regularization losses as well, like those below.

@@ -150,21 +150,29 @@ class OPENRNN_API CudnnRnn : public Layer {
 /// Long short-term memory; state (h, c). Throws: ArgumentError for options out of range.
 class OPENRNN_API CudnnLSTM : public CudnnRnn {
  public:
+  /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
+  /// or num_proj where it cannot be.
   explicit CudnnLSTM(CudnnRnnOptions options);
 };
 /// Gated recurrent unit, the reset gate after the recurrent product; state (h).
 class OPENRNN_API CudnnGRU : public CudnnRnn {
  public:
+  /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
+  /// or num_proj where it cannot be.
   explicit CudnnGRU(CudnnRnnOptions options);
 };
 /// h = tanh(W x + R h' + bW + bR); state (h).
 class OPENRNN_API CudnnRNNTanh : public CudnnRnn {
  public:
+  /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
+  /// or num_proj where it cannot be.
   explicit CudnnRNNTanh(CudnnRnnOptions options);
 };
 /// h = max(0, W x + R h' + bW + bR); state (h).
 class OPENRNN_API CudnnRNNRelu : public CudnnRnn {
  public:
+  /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
+  /// or num_proj where it cannot be.
   explicit CudnnRNNRelu(CudnnRnnOptions options);
 };
 /// The layer of a mode that is known only at run time.
@@ -248,6 +256,7 @@ class OPENRNN_API Dropout : public Layer {
  public:
   /// Throws: ArgumentError unless 0 <= rate <= 1.
   explicit Dropout(DropoutOptions options);
+  /// The inputs, dropped when training.
   Tensor operator()(const Tensor& inputs, bool training);
   Shape compute_output_shape(const Shape& input_shape) const override { return input_shape; }
   double rate() const noexcept { return options_.rate; }

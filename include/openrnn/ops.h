@@ -32,12 +32,15 @@ OPENRNN_API Tensor divide(const Tensor& a, const Tensor& b);
 OPENRNN_API Tensor add_n(const std::vector<Tensor>& terms);
 /// x [.., N] plus row [N].
 OPENRNN_API Tensor add_row(const Tensor& x, const Tensor& row);
+/// x + term.
 OPENRNN_API Tensor add_scalar(const Tensor& x, double term);
 /// factor * x.
 OPENRNN_API Tensor scale(const Tensor& x, double factor);
 
+/// max(0, x); the gradient at 0 is 0.
 OPENRNN_API Tensor relu(const Tensor& x);
 OPENRNN_API Tensor tanh(const Tensor& x);
+/// 1 / (1 + exp(-x)).
 OPENRNN_API Tensor sigmoid(const Tensor& x);
 OPENRNN_API Tensor exp(const Tensor& x);
 OPENRNN_API Tensor negate(const Tensor& x);
@@ -53,6 +56,7 @@ OPENRNN_API Tensor dropout(const Tensor& x, double rate, DropoutKey key);
 // ---- Reductions: a scalar (shape []), float32 for float16, else of the dtype of x
 // ----------------
 
+/// 0 for an empty tensor.
 OPENRNN_API Tensor reduce_sum(const Tensor& x);
 /// 0 for an empty tensor.
 OPENRNN_API Tensor reduce_mean(const Tensor& x);
@@ -74,6 +78,7 @@ OPENRNN_API std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
 struct SliceRange {
   std::int64_t axis = 0, begin = 0, size = 0;
 };
+/// Throws: ArgumentError for a range outside the axis.
 OPENRNN_API Tensor slice(const Tensor& x, const SliceRange& range);
 /// Along a new leading axis.
 OPENRNN_API Tensor stack(const std::vector<Tensor>& parts);

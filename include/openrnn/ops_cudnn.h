@@ -76,6 +76,7 @@ class OPENRNN_API CudnnRnnModel {
 /// both), or lengths outside 0..T. A gradient through is_training=false is an ArgumentError too.
 class OPENRNN_API CudnnLSTM : public CudnnRnnModel {
  public:
+  /// Throws: ArgumentError as RnnSpec::validate.
   explicit CudnnLSTM(const CudnnRnnOptions& options)
       : CudnnRnnModel("CudnnLSTM", RnnMode::kLstm, options) {}
   /// (output [T, B, D*O], output_h, output_c).
@@ -91,7 +92,9 @@ class OPENRNN_API CudnnLSTM : public CudnnRnnModel {
 template <RnnMode kMode>
 class CudnnNoCell : public CudnnRnnModel {
  public:
+  /// Throws: ArgumentError as RnnSpec::validate.
   explicit CudnnNoCell(const CudnnRnnOptions& options) : CudnnRnnModel(kName, kMode, options) {}
+  /// (output [T, B, D*U], output_h).
   RnnOutputs operator()(const Tensor& input_data, const Tensor& input_h, const Tensor& params,
                         bool is_training = true, const CudnnCallOptions& options = {}) {
     return call({.x = input_data, .h0 = input_h, .params = params}, is_training, options);
@@ -122,21 +125,29 @@ struct CudnnFunctionOptions {
   Tensor lengths = {};
   bool time_major = true;
 };
+/// inputs [T, B, I], input_h [L*D, B, O], input_c [L*D, B, U], params: (output [T, B, D*O], h, c).
+/// Throws: as a call of ops::CudnnLSTM.
 OPENRNN_API RnnOutputs cudnn_lstm(const Tensor& inputs, const Tensor& input_h,
                                   const Tensor& input_c, const Tensor& params,
                                   const CudnnFunctionOptions& options = {});
+/// inputs [T, B, I], input_h [L*D, B, U], params: (output [T, B, D*U], h). Throws: as cudnn_lstm.
 OPENRNN_API RnnOutputs cudnn_gru(const Tensor& inputs, const Tensor& input_h, const Tensor& params,
                                  const CudnnFunctionOptions& options = {});
+/// As cudnn_gru.
 OPENRNN_API RnnOutputs cudnn_rnn_tanh(const Tensor& inputs, const Tensor& input_h,
                                       const Tensor& params,
                                       const CudnnFunctionOptions& options = {});
+/// As cudnn_gru.
 OPENRNN_API RnnOutputs cudnn_rnn_relu(const Tensor& inputs, const Tensor& input_h,
                                       const Tensor& params,
                                       const CudnnFunctionOptions& options = {});
+/// As CudnnRnnModel::params_size.
 OPENRNN_API std::int64_t cudnn_rnn_opaque_params_size(RnnMode mode, const CudnnRnnOptions& options);
+/// As CudnnRnnModel::params_to_canonical.
 OPENRNN_API CanonicalParams cudnn_rnn_opaque_params_to_canonical(RnnMode mode,
                                                                  const CudnnRnnOptions& options,
                                                                  const Tensor& params);
+/// As CudnnRnnModel::canonical_to_params.
 OPENRNN_API Tensor cudnn_rnn_canonical_to_opaque_params(RnnMode mode,
                                                         const CudnnRnnOptions& options,
                                                         std::span<const ConstArrayView> weights,

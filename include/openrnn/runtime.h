@@ -50,6 +50,7 @@ class OPENRNN_API PackedModel {
 /// and packs nothing. One thread at a time.
 class OPENRNN_API InferenceSession {
  public:
+  /// Throws: ArgumentError for a null model.
   explicit InferenceSession(std::shared_ptr<const PackedModel> model);
   const PackedModel& model() const noexcept { return *model_; }
   /// Makes room for calls up to that size; a larger run makes room itself.

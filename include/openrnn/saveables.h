@@ -146,21 +146,25 @@ class OPENRNN_API CudnnRnnSaveable : public ObjectSaveable {
 /// [U, P] when projecting.
 class OPENRNN_API CudnnLSTMSaveable : public CudnnRnnSaveable {
  public:
+  /// Throws: ArgumentError for sizes out of range, or a variable whose size is not theirs.
   CudnnLSTMSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
 };
 /// gates and candidate of each layer and direction; the biases of the candidate stay apart.
 class OPENRNN_API CudnnGRUSaveable : public CudnnRnnSaveable {
  public:
+  /// Throws: ArgumentError for sizes out of range, or a variable whose size is not theirs.
   CudnnGRUSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
 };
 /// kernel [in + U, U] and bias [U] of each layer and direction.
 class OPENRNN_API CudnnRNNTanhSaveable : public CudnnRnnSaveable {
  public:
+  /// Throws: ArgumentError for sizes out of range, or a variable whose size is not theirs.
   CudnnRNNTanhSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
 };
 /// As CudnnRNNTanhSaveable, under the same names.
 class OPENRNN_API CudnnRNNReluSaveable : public CudnnRnnSaveable {
  public:
+  /// Throws: ArgumentError for sizes out of range, or a variable whose size is not theirs.
   CudnnRNNReluSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
 };
 /// The saveable of a mode that is known only at run time.
@@ -226,21 +230,25 @@ class OPENRNN_API CudnnParamsFormatConverter {
 /// Of an lstm, with or without projection.
 class OPENRNN_API CudnnParamsFormatConverterLSTM : public CudnnParamsFormatConverter {
  public:
+  /// Throws: ArgumentError for sizes out of range.
   explicit CudnnParamsFormatConverterLSTM(const CudnnConverterOptions& options);
 };
 /// Of a gru.
 class OPENRNN_API CudnnParamsFormatConverterGRU : public CudnnParamsFormatConverter {
  public:
+  /// Throws: ArgumentError for sizes out of range.
   explicit CudnnParamsFormatConverterGRU(const CudnnConverterOptions& options);
 };
 /// Of a plain network with tanh.
 class OPENRNN_API CudnnParamsFormatConverterTanh : public CudnnParamsFormatConverter {
  public:
+  /// Throws: ArgumentError for sizes out of range.
   explicit CudnnParamsFormatConverterTanh(const CudnnConverterOptions& options);
 };
 /// Of a plain network with relu.
 class OPENRNN_API CudnnParamsFormatConverterRelu : public CudnnParamsFormatConverter {
  public:
+  /// Throws: ArgumentError for sizes out of range.
   explicit CudnnParamsFormatConverterRelu(const CudnnConverterOptions& options);
 };
 

@@ -142,6 +142,7 @@ class OPENRNN_API Optimizer {
 /// var -= lr * g.
 class OPENRNN_API GradientDescentOptimizer : public Optimizer {
  public:
+  /// Throws: ArgumentError unless the learning rate is finite and not negative.
   explicit GradientDescentOptimizer(double learning_rate);
 
  protected:
@@ -151,6 +152,7 @@ class OPENRNN_API GradientDescentOptimizer : public Optimizer {
 /// a = momentum * a + g; var -= lr * a; with nesterov var -= lr * g + lr * momentum * a.
 class OPENRNN_API MomentumOptimizer : public Optimizer {
  public:
+  /// Throws: ArgumentError unless the learning rate is finite and not negative.
   MomentumOptimizer(double learning_rate, double momentum, bool use_nesterov = false);
 
  protected:
@@ -164,6 +166,7 @@ class OPENRNN_API MomentumOptimizer : public Optimizer {
 /// a += g^2; var -= lr * g / sqrt(a).
 class OPENRNN_API AdagradOptimizer : public Optimizer {
  public:
+  /// Throws: ArgumentError unless the learning rate is finite and not negative.
   explicit AdagradOptimizer(double learning_rate, double initial_accumulator_value = 0.1);
 
  protected:
@@ -174,6 +177,7 @@ class OPENRNN_API AdagradOptimizer : public Optimizer {
 /// var -= mom. Centered: mg = decay * mg + (1 - decay) * g, and ms - mg^2 + epsilon under the root.
 class OPENRNN_API RMSPropOptimizer : public Optimizer {
  public:
+  /// Throws: ArgumentError unless the learning rate is finite and not negative.
   explicit RMSPropOptimizer(double learning_rate, double decay = 0.9, double momentum = 0.0,
                             double epsilon = 1e-10, bool centered = false);
 
@@ -190,6 +194,7 @@ class OPENRNN_API RMSPropOptimizer : public Optimizer {
 /// to float32, because the powers `beta1_power` and `beta2_power` are kept so.
 class OPENRNN_API AdamOptimizer : public Optimizer {
  public:
+  /// Throws: ArgumentError unless the learning rate is finite and not negative.
   explicit AdamOptimizer(double learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999,
                          double epsilon = 1e-8);
 
