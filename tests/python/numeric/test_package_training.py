@@ -29,7 +29,9 @@ OPTIMIZERS = {
     Optimizer("RMSProp", 0.0625, momentum=0.5, epsilon=0.5): lambda: train.RMSPropOptimizer(
         0.0625, momentum=0.5, epsilon=0.5
     ),
-    Optimizer("Adam", 0.03125, epsilon=0.5): lambda: train.AdamOptimizer(0.03125, epsilon=0.5),
+    Optimizer("Adam", 0.25, beta1=0.875, beta2=0.96875, epsilon=0.5): lambda: train.AdamOptimizer(
+        0.25, 0.875, 0.96875, 0.5
+    ),
 }
 STEPS = 4
 
