@@ -266,6 +266,9 @@ class OPENRNN_API Graph {
   /// The pair (seed, seed2) for an operation, as TensorFlow derives it.
   std::pair<std::int64_t, std::int64_t> op_seeds(std::optional<std::int64_t> op_seed);
 
+  /// Of no other graph, now or later.
+  std::uint64_t id() const noexcept;
+
   struct State;
   State& state() noexcept { return *state_; }
 

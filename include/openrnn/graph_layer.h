@@ -169,6 +169,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   bool built_ = false;
   bool losses_published_ = false;
   Graph* graph_ = nullptr;  // null until the scope is open
+  std::uint64_t graph_id_ = 0;
   std::optional<InputSpec> input_spec_;
   std::vector<Variable> weights_;
   Regularizer activity_regularizer_;

@@ -37,7 +37,9 @@ struct SymbolicCall {
   std::shared_ptr<const LayerHandle> layer = {};
   /// Of a ReadVariable.
   Variable variable = {};
+  /// Where it was recorded; whoever asks it keeps it alive, others compare the id.
   Graph* graph = nullptr;
+  std::uint64_t graph_id = 0;
 };
 
 /// One output of a call. Equal call and index: the same tensor.

@@ -2,6 +2,7 @@
 
 #include "base/message.h"
 #include "graph/graph_state.h"
+#include "graph/leaf_id.h"
 #include "graph/scope_stack.h"
 
 namespace openrnn {
@@ -20,7 +21,8 @@ std::int64_t truncate(std::int64_t seed) {
 
 }  // namespace
 
-Graph::Graph() : state_(std::make_unique<State>()) {}
+Graph::Graph() : state_(std::make_unique<State>()) { state_->id = graph::next_id(); }
+std::uint64_t Graph::id() const noexcept { return state_->id; }
 Graph::~Graph() = default;
 
 Graph& Graph::current() {

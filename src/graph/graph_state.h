@@ -9,6 +9,7 @@
 namespace openrnn {
 
 struct Graph::State {
+  std::uint64_t id = 0;
   std::vector<Variable> variables;
   std::map<std::string, std::size_t> variable_places;
   std::vector<std::shared_ptr<SaveableObject>> saveables;

@@ -13,6 +13,19 @@ std::optional<std::uint64_t> stream_seed(std::optional<std::int64_t> seed) {
   return seed ? std::optional<std::uint64_t>(static_cast<std::uint64_t>(*seed)) : std::nullopt;
 }
 
+const char* class_name(RnnMode mode) {
+  switch (mode) {
+    case RnnMode::kLstm:
+      return "CudnnLSTM";
+    case RnnMode::kGru:
+      return "CudnnGRU";
+    case RnnMode::kRnnTanh:
+      return "CudnnRNNTanh";
+    default:
+      return "CudnnRNNRelu";
+  }
+}
+
 bool fits(const Shape& given, const Shape& expected) {
   if (given.size() != expected.size()) return false;
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -82,8 +95,8 @@ std::vector<Shape> CudnnRnn::state_shape(std::int64_t batch_size) const {
 
 void CudnnRnn::require_built(const char* property) const {
   if (spec_) return;
-  throw StateError(message("[", name(), "] ", property, " before the input shape is known, ",
-                           "expected a build or a call before"));
+  throw StateError(message("[", class_name(mode_), "] ", property, " of '", name(),
+                           "' before the input shape is known, expected a build or a call before"));
 }
 
 std::vector<Shape> CudnnRnn::canonical_weight_shapes() const {

@@ -176,8 +176,8 @@ TEST(CudnnLayerError, BeforeBuildAndInBuild) {
             "[cudnn_lstm] the input size is unknown since the layer has not been built, expected a "
             "build or a call before");
   EXPECT_EQ(thrown<StateError>([&] { layer.canonical_weight_shapes(); }),
-            "[cudnn_lstm] canonical_weight_shapes before the input shape is known, expected a "
-            "build or a call before");
+            "[CudnnLSTM] canonical_weight_shapes of 'cudnn_lstm' before the input shape is known, "
+            "expected a build or a call before");
   EXPECT_NE(thrown<ArgumentError>([&] { layer.kernel(); }), "");
   EXPECT_EQ(thrown<ArgumentError>([&] {
               layer.build({2, 4});

@@ -312,8 +312,8 @@ TEST_F(Nodes, LayerProtocol) {
   CudnnLSTM layer({.num_units = 3, .direction = Direction::kBidirectional});
   EXPECT_FALSE(layer.input_spec());
   EXPECT_EQ(thrown<StateError>([&] { layer.canonical_weight_shape(0); }),
-            "[cudnn_lstm] canonical_weight_shape before the input shape is known, expected a "
-            "build or a call before");
+            "[CudnnLSTM] canonical_weight_shape of 'cudnn_lstm' before the input shape is known, "
+            "expected a build or a call before");
   layer.build({-1, -1, 4});
   EXPECT_EQ(layer.input_spec()->axes.at(-1), 4);
   EXPECT_EQ(layer.compute_output_shape({7, -1, 4}), (Shape{7, -1, 6}));

@@ -42,6 +42,7 @@ void Layer::open_scope(const std::string& scope) {
   scope_name_ = graph::join_scope(outer, own);
   if (!named_) name_ = last_part(scope_name_);
   graph_ = &Graph::current();
+  graph_id_ = graph_->id();
 }
 
 void Layer::build_in(const Shape& input_shape, const std::string& saveable_scope) {
@@ -103,6 +104,7 @@ void Layer::copy_layer(const Layer& other) {
   built_ = other.built_;
   losses_published_ = false;
   graph_ = other.graph_;
+  graph_id_ = other.graph_id_;
   input_spec_ = other.input_spec_;
   weights_ = other.weights_;
   activity_regularizer_ = other.activity_regularizer_;

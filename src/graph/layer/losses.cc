@@ -95,7 +95,7 @@ std::vector<UpdateFunction> Layer::get_updates_for(const std::vector<Tensor>& in
 
 void Layer::begin_call(const std::vector<Tensor>& inputs) {
   for (const Tensor& input : inputs) {
-    if (input.is_symbolic() && graph_ && input.symbol()->call->graph != graph_) {
+    if (input.is_symbolic() && graph_ && input.symbol()->call->graph_id != graph_id_) {
       throw ArgumentError(message("[", name_, "] an input belongs to another graph, expected that ",
                                   "of the layer"));
     }

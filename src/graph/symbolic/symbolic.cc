@@ -32,6 +32,7 @@ Tensor as_read(const Tensor& input) {
   };
   call.variable = *found;
   call.graph = &Graph::current();
+  call.graph_id = call.graph->id();
   return outputs_of(std::make_shared<const SymbolicCall>(std::move(call)))[0];
 }
 
@@ -56,6 +57,7 @@ Tensor Input(Shape shape, DType dtype, const std::string& name) {
   }
   SymbolicCall call{.op = name.empty() ? "Input" : name, .outputs = {{dtype, std::move(shape)}}};
   call.graph = &Graph::current();
+  call.graph_id = call.graph->id();
   return outputs_of(std::make_shared<const SymbolicCall>(std::move(call)))[0];
 }
 
@@ -76,6 +78,7 @@ std::vector<Tensor> defer(std::string op, const std::vector<Tensor>& inputs,
                           std::vector<TensorSpec> outputs, ReplayFunction run) {
   SymbolicCall call{.op = std::move(op), .outputs = std::move(outputs), .run = std::move(run)};
   call.graph = &Graph::current();
+  call.graph_id = call.graph->id();
   for (const Tensor& input : inputs) call.inputs.push_back(as_read(input));
   return outputs_of(std::make_shared<const SymbolicCall>(std::move(call)));
 }

@@ -1,4 +1,5 @@
 // What all optimizers share: slots, float32 master copies, loss scaling.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -184,6 +185,12 @@ void Optimizer::apply_gradients(const std::vector<DeviceArray>& gradients,
   if (gradients.size() != variables.size()) {
     throw ArgumentError(message(name_ + "Optimizer", gradients.size(), " gradients, expected ",
                                 variables.size(), ", one for each variable"));
+  }
+  if (!variables.empty() && std::all_of(gradients.begin(), gradients.end(),
+                                        [](const DeviceArray& each) { return each.empty(); })) {
+    throw ArgumentError(message(name_ + "Optimizer", "no gradients for any of ", variables.size(),
+                                " variables, of which the first is '", variables[0].name(),
+                                "', expected a loss that depends on one"));
   }
   prepare(variables);
   for (std::size_t i = 0; i < variables.size(); ++i) {
