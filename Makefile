@@ -9,20 +9,22 @@ help:  ## show this list
 	  while IFS='|' read -r goal text; do printf '%-18s %s\n' "$$goal" "$$text"; done
 
 setup:  ## install what build, demo and test need (apt, and pip into .venv)
-	@scripts/setup build demo test
+	@scripts/setup build python demo test
 
-build:  ## build the library and the tool, build/release/openrnn
-	@scripts/setup build
-	@scripts/build release openrnn_tool
+build:  ## build the library, the tool build/release/openrnn, and the Python package in .venv
+	@scripts/setup build python
+	@scripts/build release openrnn_tool openrnn_python_stub
+	@scripts/install_python
 
 test:  ## build everything and run all tests, C++ and Python
-	@scripts/setup build demo test
+	@scripts/setup build python demo test
 	@scripts/build release all
+	@scripts/install_python
 	@scripts/test
 
 test-torch:  ## compare with PyTorch in .venv-torch, which takes several GB; not part of test
-	@scripts/setup build test
-	@scripts/build release all
+	@scripts/setup build python test
+	@scripts/build release openrnn_testapi openrnn_python_stub
 	@scripts/test_torch
 
 demo:  ## train on a real text, save, restore, compare, sample (FRESH=1 trains again)

@@ -9,11 +9,11 @@ from openrnn._core import (
     EngineStatus,
     Tensor,
     Variable,
-    __version__,
     get_num_threads,
     list_engines,
     set_num_threads,
 )
+from openrnn._core import version as __version__
 from openrnn._graph import (
     GradientTape,
     Graph,

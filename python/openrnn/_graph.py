@@ -9,6 +9,8 @@ from typing import Any
 from openrnn import _core
 from openrnn._core import Graph as _CoreGraph
 from openrnn._core import Tensor, Variable
+from openrnn._structure import flatten as _flatten
+from openrnn._structure import pack as _pack
 from openrnn._typing import DTypeLike, Initializer, Regularizer, ShapeLike, TensorLike
 
 
@@ -169,15 +171,14 @@ class variable_scope:  # noqa: N801 - TensorFlow's name
 
     def __enter__(self) -> VariableScope:
         name = self._given
+        outer, outer_reuse = _core.current_scope()
         if isinstance(name, VariableScope):
-            outer, _ = _core.current_scope()
-            inside = name.name
-            if outer and inside.startswith(outer + "/"):
-                inside = inside[len(outer) + 1 :]
             reuse = name.reuse if self._reuse is None else self._reuse
+            self._opened.open_again(name.name, reuse or outer_reuse)
+        elif name == "":
+            self._opened.open_again(outer, bool(self._reuse) or outer_reuse)
         else:
-            inside, reuse = name, bool(self._reuse)
-        self._opened.open(inside, bool(reuse))
+            self._opened.open(name, bool(self._reuse))
         return get_variable_scope()
 
     def __exit__(
@@ -210,20 +211,6 @@ def get_variable(
     or dtype. The default initializer is glorot_uniform.
     """
     return _core.get_variable(name, shape, dtype, initializer, regularizer, trainable, constraint)
-
-
-def _flatten(structure: Any) -> list[Any]:
-    if isinstance(structure, (list, tuple)):
-        return [leaf for part in structure for leaf in _flatten(part)]
-    return [structure]
-
-
-def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
-    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
-        return type(structure)(*(_pack(part, leaves) for part in structure))
-    if isinstance(structure, (list, tuple)):
-        return type(structure)(_pack(part, leaves) for part in structure)
-    return next(leaves)
 
 
 class GradientTape:

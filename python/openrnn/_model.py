@@ -5,7 +5,8 @@ from typing import Any
 
 from openrnn import _core
 from openrnn._core import Tensor
-from openrnn._graph import _flatten, _pack
+from openrnn._structure import flatten as _flatten
+from openrnn._structure import pack as _pack
 from openrnn._typing import DTypeLike, ShapeLike
 from openrnn.errors import ArgumentError
 from openrnn.layers import Layer
@@ -41,7 +42,7 @@ class Model(Layer):
     """
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
-        super().__init__(
+        self._make(
             "model", {"inputs": _flatten(inputs), "outputs": _flatten(outputs), "name": name}
         )
         self._inputs = inputs

@@ -1,12 +1,16 @@
 """Layer, the base of everything with variables of its own, and the layers around recurrent ones."""
 
 import copy
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from openrnn import _core, initializers
 from openrnn._core import Tensor, Variable
+from openrnn._structure import flatten as _flatten
+from openrnn._structure import pack as _pack
 from openrnn._typing import DTypeLike, Initializer, Regularizer, ShapeLike, TensorLike
+from openrnn.errors import ArgumentError
 
 
 class InputSpec(NamedTuple):
@@ -16,8 +20,45 @@ class InputSpec(NamedTuple):
     axes: dict[int, int]
 
 
+def _snake_case(name: str) -> str:
+    spaced = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", spaced).lower()
+
+
 class Layer(_core.LayerBase):
-    """The members that every layer and cell has, as those of tf.layers.Layer."""
+    """The members that every layer and cell has, as those of tf.layers.Layer.
+
+    A subclass of one's own says in `call` what it computes, and may make weights in `build`.
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: DTypeLike = "float32",
+    ) -> None:
+        self._make(
+            "python",
+            {
+                "trainable": trainable,
+                "name": name or "",
+                "default_name": _snake_case(type(self).__name__),
+                "dtype": dtype or "float32",
+            },
+        )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # build() opens the layer's scope and marks it built around what the subclass does.
+        super().__init_subclass__(**kwargs)
+        if "build" in cls.__dict__:
+            cls._build_weights = cls.__dict__["build"]  # type: ignore[method-assign]
+            del cls.build
+
+    def _make(self, kind: str, options: dict[str, Any]) -> None:
+        _core.LayerBase.__init__(self, kind, options)
+
+    def _build_weights(self, input_shape: ShapeLike) -> None:
+        """What build() does inside the layer's scope."""
 
     @property
     def input_spec(self) -> InputSpec | None:
@@ -29,17 +70,29 @@ class Layer(_core.LayerBase):
         """Makes the variables for inputs of that shape; does nothing when built."""
         self.build_core(input_shape)
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as calling the layer."""
-        return self(*args, **kwargs)
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """What the layer computes; each class says what it takes."""
+        raise NotImplementedError(f"[{type(self).__name__}] it has no call(), expected one")
 
     def apply(self, *args: Any, **kwargs: Any) -> Any:
         """The same as calling the layer."""
         return self(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Each class says what it takes."""
-        raise NotImplementedError(f"[{type(self).__name__}] it has no call, expected one")
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """call(), after building at first use. `scope`: a variable scope for that."""
+        scope = kwargs.pop("scope", None)
+        found: list[Any] = []
+
+        def run(tensors: list[Tensor]) -> list[Any]:
+            output = self.call(_pack(inputs, iter(tensors)), *args, **kwargs)
+            if output is None:
+                raise ArgumentError(f"[{self.name}] call() returned None, expected a Tensor")
+            found[:] = [output]
+            return _flatten(output)
+
+        name = "" if scope is None else str(getattr(scope, "name", scope))
+        outputs = self.python_call(_flatten(inputs), name, run)
+        return _pack(found[0], iter(outputs))
 
     def add_weight(
         self,
@@ -168,6 +221,10 @@ class _Simple(Layer):
         """The output for those inputs."""
         return self.simple_call(inputs, False)
 
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
+        """The same as calling the layer."""
+        return self(inputs, *args, **kwargs)
+
 
 _ACTIVATIONS = ("linear", "relu", "tanh", "sigmoid")
 
@@ -188,7 +245,7 @@ class Dense(_Simple):
         seed: int | None = None,
         trainable: bool = True,
     ) -> None:
-        super().__init__(
+        self._make(
             "dense",
             {
                 "units": units,
@@ -253,7 +310,7 @@ class Embedding(_Simple):
         seed: int | None = None,
         trainable: bool = True,
     ) -> None:
-        super().__init__(
+        self._make(
             "embedding",
             {
                 "input_dim": input_dim,
@@ -293,7 +350,7 @@ class Dropout(_Simple):
     def __init__(
         self, rate: float = 0.5, seed: int | None = None, name: str | None = None
     ) -> None:
-        super().__init__("dropout", {"rate": rate, "seed": seed, "name": name})
+        self._make("dropout", {"rate": rate, "seed": seed, "name": name})
         self._seed = seed
 
     def __call__(self, inputs: TensorLike, training: bool = False) -> Tensor:

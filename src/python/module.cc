@@ -5,7 +5,7 @@
 namespace openrnn::python {
 
 void bind_runtime(nb::module_& m) {
-  m.attr("__version__") = OPENRNN_VERSION;
+  m.attr("version") = OPENRNN_VERSION;
   m.def("set_num_threads", &set_num_threads, "n"_a,
         "Number of threads that a call may use, 1 to 1024. Results do not depend on it.");
   m.def("get_num_threads", &num_threads, "Number of threads that a call may use.");

@@ -13,27 +13,28 @@ class CudnnCompatibleLSTMCell(_LSTM):
     State LSTMStateTuple(c, h), each [B, U].
     """
 
+    _kind = "lstm_cell"
+
     def __init__(
         self,
         num_units: int,
         reuse: bool | None = None,
         *,
         name: str | None = None,
-        dtype: DTypeLike = "float32",
+        dtype: DTypeLike = None,
         kernel_initializer: Initializer = None,
         num_proj: int | None = None,
     ) -> None:
-        super().__init__(
-            "lstm_cell",
+        self._make_cell(
             {
                 "num_units": num_units,
                 "name": name,
-                "dtype": dtype,
                 "kernel_initializer": initializers.get(kernel_initializer),
                 "num_proj": num_proj,
             },
+            dtype,
+            reuse,
         )
-        self._reuse = reuse
         self._config = {
             "num_units": num_units,
             "reuse": reuse,
@@ -53,6 +54,8 @@ class CudnnCompatibleGRUCell(_Compatible):
     recurrent product. State and output are one, [B, U].
     """
 
+    _kind = "gru_cell"
+
     def __init__(
         self,
         num_units: int,
@@ -60,18 +63,17 @@ class CudnnCompatibleGRUCell(_Compatible):
         kernel_initializer: Initializer = None,
         *,
         name: str | None = None,
-        dtype: DTypeLike = "float32",
+        dtype: DTypeLike = None,
     ) -> None:
-        super().__init__(
-            "gru_cell",
+        self._make_cell(
             {
                 "num_units": num_units,
                 "name": name,
-                "dtype": dtype,
                 "kernel_initializer": initializers.get(kernel_initializer),
             },
+            dtype,
+            reuse,
         )
-        self._reuse = reuse
         self._config = {
             "num_units": num_units,
             "reuse": reuse,

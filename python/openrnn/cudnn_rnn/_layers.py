@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from openrnn import _core, initializers
 from openrnn._core import Tensor, Variable
 from openrnn._typing import DTypeLike, Initializer, Regularizer, TensorLike
+from openrnn.errors import StateError
 from openrnn.layers import Layer
 
 _Shape = list[int]
@@ -44,7 +45,7 @@ class CudnnRNN(Layer):
         trainable: bool = True,
         activity_regularizer: Regularizer | None = None,
     ) -> None:
-        super().__init__(
+        self._make(
             self._rnn_mode,
             {
                 "num_layers": num_layers,
@@ -90,6 +91,40 @@ class CudnnRNN(Layer):
         if not return_all:
             return result
         return result[0], result[1], EveryLayer(result[2], result[3])
+
+    def call(
+        self,
+        inputs: TensorLike,
+        initial_state: tuple[TensorLike, ...] | None = None,
+        training: bool = True,
+        *,
+        sequence_lengths: TensorLike = None,
+        time_major: bool = True,
+        save: bool = False,
+        return_all: bool = False,
+    ) -> Any:
+        """The same as calling the layer, which must be built."""
+        if not self.built:
+            raise StateError(f"[{self.name}] call() of an unbuilt layer, expected build() before")
+        return self(
+            inputs,
+            initial_state,
+            training,
+            sequence_lengths=sequence_lengths,
+            time_major=time_major,
+            save=save,
+            return_all=return_all,
+        )
+
+    @property
+    def canonical_weight_shapes(self) -> list[tuple[int, ...]]:
+        """Of each canonical matrix, by layer, direction and slot; [U, 0] where there is none."""
+        if not self.built:
+            raise StateError(
+                f"[{type(self).__name__}] canonical_weight_shapes before input shape is known, "
+                "expected a build or a call before"
+            )
+        return self.rnn_canonical_weight_shapes()
 
     @property
     def num_units(self) -> int:

@@ -26,6 +26,7 @@ def dynamic_rnn(
     """
     if not isinstance(cell, RNNCell):
         raise TypeError(f"[dynamic_rnn] cell is a {type(cell).__name__}, expected an RNN cell")
+    cell._take_dtype(dtype if dtype is not None else getattr(inputs, "dtype", None))
     flat = None if initial_state is None else cell._flat(initial_state)
     outputs, state = _core.dynamic_rnn(
         cell, inputs, sequence_length, flat, dtype, time_major, _scope_text(scope)
@@ -71,6 +72,8 @@ def stack_bidirectional_dynamic_rnn(
             f"[stack_bidirectional_dynamic_rnn] {len(cells_fw)} forward and {len(cells_bw)} "
             "backward cells, expected as many"
         )
+    for cell in (*cells_fw, *cells_bw):
+        cell._take_dtype(dtype if dtype is not None else getattr(inputs, "dtype", None))
     outputs, forward, backward = _core.stack_bidirectional_dynamic_rnn(
         cells_fw,
         cells_bw,

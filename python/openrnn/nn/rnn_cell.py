@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from openrnn import _core, initializers
 from openrnn._core import Tensor
@@ -41,8 +41,23 @@ class RNNCell(Layer):
 
     def __call__(self, inputs: TensorLike, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         """One step on inputs [B, I]: (output [B, output_size], new state)."""
-        output, new_state = self.cell_step(inputs, self._flat(state), _scope_text(scope))
+        self._take_dtype(getattr(inputs, "dtype", None))
+        output, new_state = self.cell_step(
+            inputs, self._flat(state), _scope_text(scope), self._reuses
+        )
         return output, self._structure(iter(new_state))
+
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling the cell."""
+        return self(inputs, *args, **kwargs)
+
+    @property
+    def _reuses(self) -> bool:
+        return False
+
+    def _take_dtype(self, dtype: Any) -> bool:
+        """Takes the dtype of the first input where none was given; whether something changed."""
+        return False
 
     def _structure(self, flat: Any) -> Any:
         """One state out of an iterator over flat values."""
@@ -66,6 +81,30 @@ class _Compatible(RNNCell):
         """U."""
         return self.cell_num_units()
 
+    _kind: ClassVar[str] = ""
+
+    def _make_cell(
+        self, options: dict[str, Any], dtype: DTypeLike, reuse: bool | None
+    ) -> None:
+        self._options = {**options, "dtype": dtype or "float32"}
+        self._dtype_given = dtype is not None
+        self._reuse = reuse
+        self._make(self._kind, self._options)
+
+    @property
+    def _reuses(self) -> bool:
+        return bool(self._reuse)
+
+    def _take_dtype(self, dtype: Any) -> bool:
+        name = str(getattr(dtype, "name", dtype))
+        # float64 is what NumPy makes of anything: an array of it does not ask for such a cell.
+        wanted = name == "float16" or (name == "float64" and isinstance(dtype, str))
+        if self._dtype_given or self.built or not wanted or name == self.dtype:
+            return False
+        self._options["dtype"] = name
+        self.cell_remake(self._kind, self._options)
+        return True
+
     @property
     def _num_units(self) -> int:
         return self.cell_num_units()
@@ -87,6 +126,8 @@ class _LSTM(_Compatible):
 class BasicRNNCell(_Compatible):
     """activation([x, h] kernel + bias): kernel [I + U, U], bias [U]; state and output are one."""
 
+    _kind = "basic_cell"
+
     def __init__(
         self,
         num_units: int,
@@ -94,7 +135,7 @@ class BasicRNNCell(_Compatible):
         reuse: bool | None = None,
         name: str | None = None,
         *,
-        dtype: DTypeLike = "float32",
+        dtype: DTypeLike = None,
         kernel_initializer: Initializer = None,
     ) -> None:
         function = activation
@@ -105,17 +146,16 @@ class BasicRNNCell(_Compatible):
                     f"[BasicRNNCell] activation is '{activation}', expected {sorted(named)}"
                 )
             function = named[activation]
-        super().__init__(
-            "basic_cell",
+        self._make_cell(
             {
                 "num_units": num_units,
                 "activation": function,
                 "name": name,
-                "dtype": dtype,
                 "kernel_initializer": initializers.get(kernel_initializer),
             },
+            dtype,
+            reuse,
         )
-        self._reuse = reuse
         self._config = {
             "num_units": num_units,
             "activation": activation,
@@ -141,7 +181,13 @@ class MultiRNNCell(RNNCell):
         if not state_is_tuple:
             raise ArgumentError("[MultiRNNCell] state_is_tuple is False, expected True")
         self._cells = list(cells)
-        super().__init__("multi_cell", {"cells": self._cells})
+        self._make("multi_cell", {"cells": self._cells})
+
+    def _take_dtype(self, dtype: Any) -> bool:
+        changed = [cell._take_dtype(dtype) for cell in self._cells]
+        if any(changed):
+            self.cell_remake("multi_cell", {"cells": self._cells})
+        return any(changed)
 
     @property
     def cells(self) -> list[RNNCell]:
@@ -189,8 +235,14 @@ class DropoutWrapper(RNNCell):
             "state_keep_prob": float(state_keep_prob),
             "seed": seed,
         }
-        super().__init__("dropout_cell", {"cell": cell, **self._options})
+        self._make("dropout_cell", {"cell": cell, **self._options})
         self._cell = cell
+
+    def _take_dtype(self, dtype: Any) -> bool:
+        changed = self._cell._take_dtype(dtype)
+        if changed:
+            self.cell_remake("dropout_cell", {"cell": self._cell, **self._options})
+        return changed
 
     @property
     def wrapped_cell(self) -> RNNCell:

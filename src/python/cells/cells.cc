@@ -1,6 +1,7 @@
 // The compatible cells, their wrappers, and the loops over time. States are flat lists here; the
 // package gives them TensorFlow's structure.
 #include "base/message.h"
+#include "graph/scope_stack.h"
 #include "python/layers/layer_ref.h"
 
 namespace openrnn::python {
@@ -53,13 +54,15 @@ CellState as_state(nb::handle state, DType dtype, const char* call) {
 }
 
 std::pair<Tensor, CellState> step(LayerRef& self, nb::handle inputs, nb::handle state,
-                                  const std::string& scope) {
+                                  const std::string& scope, bool reuse) {
   RnnCell& cell = *self.cell();
   self.keep_graph();
   const DType dtype = cell.dtype();
   const Tensor x = as_tensor(inputs, {.call = cell.name().c_str(), .dtype = dtype});
   const CellState given_state = as_state(state, dtype, cell.name().c_str());
   const auto lock = self.exclusive();
+  std::optional<graph::ReopenedScope> reused;
+  if (reuse && !cell.built()) reused.emplace(VariableScope::current_name(), true);
   CellResult result = cell(x, given_state, scope);
   return {std::move(result.output), std::move(result.state)};
 }
@@ -78,7 +81,7 @@ std::pair<Tensor, CellState> run_dynamic(nb::handle cell, nb::handle inputs, nb:
   const DType wanted = dtype.is_none() ? core.dtype() : as_dtype(dtype);
   const Tensor x = as_tensor(inputs, {.call = "dynamic_rnn", .dtype = wanted});
   DynamicRnnOptions options;
-  options.sequence_lengths = as_lengths("dynamic_rnn", lengths);
+  set_lengths(options, "dynamic_rnn", lengths);
   options.initial_state = optional_state(state, wanted);
   options.dtype = as_optional_dtype(dtype);
   options.time_major = time_major;
@@ -139,7 +142,7 @@ std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& opti
 }
 
 void bind_cell_members(nb::class_<LayerRef>& layer) {
-  layer.def("cell_step", &step, "inputs"_any, "state"_any, "scope"_a)
+  layer.def("cell_step", &step, "inputs"_any, "state"_any, "scope"_a, "reuse"_a)
       .def("cell_state_size", [](const LayerRef& self) { return self.cell()->state_size(); })
       .def("cell_output_size", [](const LayerRef& self) { return self.cell()->output_size(); })
       .def(
@@ -148,15 +151,23 @@ void bind_cell_members(nb::class_<LayerRef>& layer) {
             return self.cell()->zero_state(batch_size, as_dtype(dtype));
           },
           "batch_size"_a, "dtype"_any)
+      .def(
+          "cell_remake",
+          [](LayerRef& self, const std::string& kind, const nb::dict& options) {
+            self.replace(make_cell(kind, options));
+          },
+          "kind"_a, "options"_a,
+          nb::sig("def cell_remake(self, kind: str, options: dict[str, typing.Any]) -> None"),
+          "Another core for a cell that was not used yet.")
       .def("cell_num_units",
            [](const LayerRef& self) { return self.as<VariableCell>("num_units").num_units(); });
 }
 
 void bind_cells(nb::module_& m) {
-  m.def("dynamic_rnn", &run_dynamic, "cell"_any, "inputs"_any, "sequence_length"_a,
-        "initial_state"_a, "dtype"_any, "time_major"_a, "scope"_a);
+  m.def("dynamic_rnn", &run_dynamic, "cell"_any, "inputs"_any, "sequence_length"_any,
+        "initial_state"_any, "dtype"_any, "time_major"_a, "scope"_a);
   m.def("stack_bidirectional_dynamic_rnn", &run_stack, "cells_fw"_any, "cells_bw"_any, "inputs"_any,
-        "initial_states_fw"_a, "initial_states_bw"_a, "dtype"_any, "sequence_length"_a,
+        "initial_states_fw"_any, "initial_states_bw"_any, "dtype"_any, "sequence_length"_any,
         "time_major"_a, "scope"_a);
 }
 

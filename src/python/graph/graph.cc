@@ -1,6 +1,6 @@
 // Graphs, variable scopes and get_variable.
-#include "openrnn/graph_layer.h"
-#include "python/support/convert.h"
+#include "graph/scope_stack.h"
+#include "python/layers/layer_ref.h"
 
 namespace openrnn::python {
 namespace {
@@ -23,7 +23,15 @@ class Opened {
  private:
   std::vector<std::unique_ptr<Guard>> guards_;
 };
-using OpenedScope = Opened<VariableScope>;
+/// A new scope inside the current one, or one of that full name again.
+struct Scope {
+  Scope(const std::string& name, bool reuse) : inner(std::in_place, name, reuse) {}
+  Scope(const std::string& full_name, bool reuse, std::nullptr_t)
+      : again(std::in_place, full_name, reuse) {}
+  std::optional<VariableScope> inner;
+  std::optional<graph::ReopenedScope> again;
+};
+using OpenedScope = Opened<Scope>;
 using OpenedGraph = Opened<Graph::AsDefault>;
 
 Variable get_variable_from_python(const std::string& name, nb::handle shape, nb::handle dtype,
@@ -64,20 +72,15 @@ void bind_graph_class(nb::module_& m) {
           "updates",
           [](const Graph& self) {
             nb::list result;
-            for (const auto& update : self.updates()) {
-              result.append(nb::cpp_function([update] { (*update)(); }));
-            }
+            for (const auto& update : self.updates()) result.append(python_of(*update));
             return result;
           },
-          nb::sig("def updates(self) -> list[typing.Callable[[], object]]"))
+          nb::sig("def updates(self) -> list[typing.Any]"))
       .def(
           "add_update",
           [](Graph& self, nb::object update) {
-            self.add_update(
-                std::make_shared<const std::function<void()>>([kept = Kept(std::move(update))] {
-                  const nb::gil_scoped_acquire lock;
-                  kept.get()();
-                }));
+            self.add_update(std::make_shared<const std::function<void()>>(
+                PythonUpdate{Kept(std::move(update))}));
           },
           "update"_any)
       .def_prop_rw("seed", &Graph::seed, &Graph::set_seed, nb::arg("seed").none());
@@ -109,6 +112,12 @@ void bind_graph(nb::module_& m) {
           "open",
           [](OpenedScope& self, const std::string& name, bool reuse) { self.open(name, reuse); },
           "name"_a, "reuse"_a)
+      .def(
+          "open_again",
+          [](OpenedScope& self, const std::string& full_name, bool reuse) {
+            self.open(full_name, reuse, nullptr);
+          },
+          "full_name"_a, "reuse"_a)
       .def("close", &OpenedScope::close);
   m.def("current_scope",
         [] { return std::pair(VariableScope::current_name(), VariableScope::current_reuse()); });

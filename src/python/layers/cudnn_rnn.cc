@@ -56,16 +56,14 @@ nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, bool
   if (x.is_symbolic()) how.memory = Memory::kCopy;
   const std::vector<Tensor> state = as_states(layer, initial_state, how);
   layers::RnnCallOptions options;
-  if (!sequence_lengths.is_none()) {
-    options.sequence_lengths = as_lengths(layer.name().c_str(), sequence_lengths);
-  }
+  set_lengths(options, layer.name().c_str(), sequence_lengths);
   options.time_major = time_major;
   options.training = training;
   options.save = save;
   options.every = every;
   const auto lock = self.exclusive();
   // Building and recording touch the graph and call Python back: one thread at a time.
-  if (!layer.built() || any_symbolic(x) || any_symbolic(state)) {
+  if (!layer.built() || any_symbolic(x, options.lengths) || any_symbolic(state)) {
     if (!scope.is_none()) {
       options.scope = nb::cast<std::string>(
           nb::hasattr(scope, "name") ? nb::object(scope.attr("name")) : nb::borrow(scope));
@@ -138,17 +136,18 @@ void bind_properties(nb::class_<LayerRef>& layer) {
                      return size ? std::optional(size) : std::nullopt;
                    })
       .def_prop_ro("input_size", [](const LayerRef& self) { return self.rnn().input_size(); })
-      .def_prop_ro("saveable", [](const LayerRef& self) { return self.rnn().saveable(); })
+      .def_prop_ro("saveable", &LayerRef::saveable,
+                   nb::sig("def saveable(self) -> SaveableObject | None"))
       .def_prop_rw(
           "dropout_calls", [](const LayerRef& self) { return self.rnn().dropout_calls(); },
           [](LayerRef& self, std::uint64_t calls) { self.rnn().set_dropout_calls(calls); },
           "Training calls with dropout so far; with the seed it names the next masks.")
-      .def_prop_ro(
-          "canonical_weight_shapes",
+      .def(
+          "rnn_canonical_weight_shapes",
           [](const LayerRef& self) {
             return shapes_list(self.rnn().canonical_weight_shapes(), true);
           },
-          nb::sig("def canonical_weight_shapes(self) -> list[tuple[int, ...]]"))
+          nb::sig("def rnn_canonical_weight_shapes(self) -> list[tuple[int, ...]]"))
       .def_prop_ro(
           "canonical_bias_shapes",
           [](const LayerRef& self) {
@@ -173,7 +172,7 @@ void bind_cudnn_rnn(nb::class_<LayerRef>& layer) {
           "rnn_state_shape",
           [](const LayerRef& self, nb::handle batch_size) {
             const std::int64_t batch =
-                batch_size.is_none() ? -1 : nb::cast<std::int64_t>(batch_size);
+                batch_size.is_none() ? -1 : as_int("state_shape", batch_size);
             return nb::tuple(shapes_list(self.rnn().state_shape(batch), false));
           },
           "batch_size"_any,

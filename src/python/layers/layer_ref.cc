@@ -52,6 +52,13 @@ Layer& LayerRef::get() const {
   return *layer_;
 }
 
+nb::object LayerRef::saveable() {
+  const auto& found = rnn().saveable();
+  if (!found) return nb::none();
+  if (!saveable_) saveable_ = Kept(nb::cast(found));
+  return nb::borrow(saveable_.get());
+}
+
 layers::CudnnRnn& LayerRef::rnn() const {
   if (!rnn_) throw NotConnectedError("[Layer] it is no recurrent layer, expected a CudnnLSTM");
   return *rnn_;
@@ -121,6 +128,7 @@ void bind_layer(nb::module_& m) {
       .def(
           "build_core",
           [](LayerRef& self, nb::handle input_shape) {
+            if (is_building(self.get())) return;  // super().build() inside build()
             const auto lock = self.exclusive();
             self.keep_graph();
             self.get().build(as_shape("build", input_shape));
@@ -139,6 +147,7 @@ void bind_layer(nb::module_& m) {
   bind_layer_losses(layer);
   bind_layer_nodes(layer, m);
   bind_cudnn_rnn(layer);
+  bind_python_layer(layer);
   bind_simple_layers(layer);
   bind_cell_members(layer);
   bind_model_members(layer);

@@ -22,6 +22,8 @@ class LayerRef {
   /// Throws: NotConnectedError (an AttributeError) for a layer of another class.
   layers::CudnnRnn& rnn() const;
   const std::shared_ptr<RnnCell>& cell() const;
+  /// Another layer under the same Python object.
+  void replace(std::shared_ptr<Layer> layer) { *this = LayerRef(std::move(layer)); }
   template <class T>
   T& as(const char* what) const {
     if (auto* const typed = dynamic_cast<T*>(layer_.get())) return *typed;
@@ -38,6 +40,8 @@ class LayerRef {
     }
     return lock;
   }
+  /// The one Python object of a recurrent layer's saveable, None without one.
+  nb::object saveable();
   /// Keeps the graph that is current now alive, as the layer points to it.
   void keep_graph() {
     if (!graph_) graph_ = Kept(nb::cast(&Graph::current(), nb::rv_policy::reference));
@@ -48,8 +52,16 @@ class LayerRef {
   layers::CudnnRnn* rnn_ = nullptr;
   std::shared_ptr<RnnCell> cell_;
   std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
-  Kept graph_;
+  Kept graph_, saveable_;
 };
+
+/// An update that Python gave, and gets back as it was.
+struct PythonUpdate {
+  Kept function;
+  void operator()() const;
+};
+/// Updates as Python has them.
+nb::object python_of(const std::function<void()>& update);
 
 /// The Python object of that layer: the one that is alive, else a new one of its Python class.
 nb::object wrap_layer(const std::shared_ptr<Layer>& layer);
@@ -62,6 +74,9 @@ bool tape_is_open();
 /// Tensors of a call: one, or a list or tuple.
 std::vector<Tensor> as_inputs(nb::handle inputs, const AsTensor& how);
 
+std::shared_ptr<Layer> make_python_layer(const nb::dict& options);
+/// Whether Python's `build` of it is running.
+bool is_building(const Layer& layer);
 std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& options);
 std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& options);
 
@@ -69,6 +84,7 @@ void bind_layer_weights(nb::class_<LayerRef>& layer);
 void bind_layer_losses(nb::class_<LayerRef>& layer);
 void bind_layer_nodes(nb::class_<LayerRef>& layer, nb::module_& m);
 void bind_cudnn_rnn(nb::class_<LayerRef>& layer);
+void bind_python_layer(nb::class_<LayerRef>& layer);
 void bind_simple_layers(nb::class_<LayerRef>& layer);
 void bind_cell_members(nb::class_<LayerRef>& layer);
 void bind_model_members(nb::class_<LayerRef>& layer);

@@ -5,24 +5,9 @@
 namespace openrnn::python {
 namespace {
 
-/// An update that Python gave, and gets back as it was.
-struct PythonUpdate {
-  Kept function;
-  void operator()() const {
-    const nb::gil_scoped_acquire lock;
-    if (PyCallable_Check(function.get().ptr())) function.get()();
-  }
-};
-
 nb::list updates_list(const std::vector<UpdateFunction>& updates) {
   nb::list result;
-  for (const UpdateFunction& update : updates) {
-    if (const auto* python = update.target<PythonUpdate>()) {
-      result.append(python->function.get());
-    } else {
-      result.append(nb::cpp_function([update] { update(); }));
-    }
-  }
+  for (const UpdateFunction& update : updates) result.append(python_of(update));
   return result;
 }
 
@@ -79,6 +64,18 @@ void add_loss(LayerRef& self, nb::handle loss, nb::handle inputs) {
 
 }  // namespace
 
+void PythonUpdate::operator()() const {
+  const nb::gil_scoped_acquire lock;
+  if (PyCallable_Check(function.get().ptr())) function.get()();
+}
+
+nb::object python_of(const std::function<void()>& update) {
+  if (const auto* python = update.target<PythonUpdate>()) {
+    return nb::borrow(python->function.get());
+  }
+  return nb::cpp_function([update] { update(); });
+}
+
 void bind_layer_weights(nb::class_<LayerRef>& layer) {
   const auto all = [](const LayerRef& self) { return self.get().weights(); };
   const auto trainable = [](const LayerRef& self) { return self.get().trainable_weights(); };
@@ -101,7 +98,8 @@ void bind_layer_weights(nb::class_<LayerRef>& layer) {
             }
             return result;
           },
-          nb::sig("def get_weights(self) -> list[numpy.typing.NDArray[typing.Any]]"),
+          nb::sig(
+              "def get_weights(self) -> list[numpy.ndarray[typing.Any, numpy.dtype[typing.Any]]]"),
           "The values of `weights`, as read-only arrays.")
       .def("set_weights", &set_weights, "weights"_any,
            nb::sig("def set_weights(self, weights: typing.Sequence[object]) -> None"),

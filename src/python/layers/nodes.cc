@@ -33,9 +33,18 @@ nb::object one_or_list(const std::vector<Shape>& shapes) {
 
 nb::object mask(const Tensor& tensor) { return tensor.empty() ? nb::none() : nb::cast(tensor); }
 
+// One Python object a node, as long as somebody holds it.
+nb::object wrap_node(const std::shared_ptr<const SymbolicCall>& call) {
+  const Identity identity{call.get(), ~std::uint64_t{0}};
+  if (const nb::handle alive = find_alive(identity)) return nb::steal(alive);
+  nb::object made = nb::cast(NodeRef{call});
+  remember(identity, made);
+  return made;
+}
+
 nb::list node_list(const Layer::NodeList& nodes) {
   nb::list result;
-  for (const auto& node : nodes) result.append(nb::cast(NodeRef{node}));
+  for (const auto& node : nodes) result.append(wrap_node(node));
   return result;
 }
 

@@ -111,6 +111,7 @@ Tensor call_simple(LayerRef& self, nb::handle inputs, bool training) {
 }  // namespace
 
 std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& options) {
+  if (kind == "python") return make_python_layer(options);
   if (kind == "dense") return make_dense(options);
   if (kind == "embedding") return make_embedding(options);
   if (kind == "dropout") return make_dropout(options);

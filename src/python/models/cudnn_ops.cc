@@ -76,10 +76,10 @@ nb::tuple call_model(const OpModel& self, nb::handle input_data, nb::handle inpu
   const std::vector<Tensor> in{x, as_tensor(input_h, how),
                                is_lstm ? as_tensor(input_c, how) : Tensor(),
                                as_tensor(params, how)};
-  ops::CudnnCallOptions options{.sequence_lengths = as_lengths("cudnn_rnn", sequence_lengths),
-                                .time_major = time_major};
+  ops::CudnnCallOptions options{.time_major = time_major};
+  set_lengths(options, "cudnn_rnn", sequence_lengths);
   ops::RnnOutputs out;
-  if (any_symbolic(in)) {
+  if (any_symbolic(in) || options.lengths.is_symbolic()) {
     out = self.call(in, is_training, options);
   } else {
     out = unlocked([&] {
@@ -88,6 +88,31 @@ nb::tuple call_model(const OpModel& self, nb::handle input_data, nb::handle inpu
     });
   }
   return outputs_tuple(out, is_lstm);
+}
+
+// Of symbolic parameters: recorded, so that a Model can compute it.
+nb::tuple record_canonical(const OpModel& self, const Tensor& params) {
+  const ParamsLayout layout(self.get().spec());
+  std::vector<TensorSpec> specs;
+  for (const auto& regions : {layout.weights(), layout.biases()}) {
+    for (const ParamRegion& region : regions) specs.push_back({params.dtype(), region.shape()});
+  }
+  const std::vector<Tensor> made = defer("params_to_canonical", {params}, specs,
+                                         [self](const std::vector<Tensor>& values, const Replay&) {
+                                           const CanonicalParams found =
+                                               self.get().params_to_canonical(values[0]);
+                                           std::vector<Tensor> tensors;
+                                           for (const Array& weight : found.weights)
+                                             tensors.emplace_back(weight.view());
+                                           for (const Array& bias : found.biases)
+                                             tensors.emplace_back(bias.view());
+                                           return tensors;
+                                         });
+  nb::list weights, biases;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    (i < layout.weights().size() ? weights : biases).append(nb::cast(made[i]));
+  }
+  return nb::make_tuple(weights, biases);
 }
 
 nb::tuple canonical_tuple(const CanonicalParams& params) {
@@ -109,14 +134,13 @@ nb::tuple call_function(const std::string& mode, nb::handle inputs, nb::handle i
                         nb::handle sequence_lengths, bool time_major, const std::string& input_mode,
                         const std::string& direction, double dropout,
                         std::optional<std::int64_t> seed) {
-  const ops::CudnnFunctionOptions options{
-      .is_training = is_training,
-      .input_mode = parse_input_mode(input_mode),
-      .direction = parse_direction(direction),
-      .dropout = dropout,
-      .seed = seed,
-      .sequence_lengths = as_lengths("cudnn_rnn", sequence_lengths),
-      .time_major = time_major};
+  ops::CudnnFunctionOptions options{.is_training = is_training,
+                                    .input_mode = parse_input_mode(input_mode),
+                                    .direction = parse_direction(direction),
+                                    .dropout = dropout,
+                                    .seed = seed,
+                                    .time_major = time_major};
+  set_lengths(options, "cudnn_rnn", sequence_lengths);
   const RnnMode rnn_mode = parse_rnn_mode(mode);
   const AsTensor first{.call = "cudnn_rnn"};
   const Tensor x = as_tensor(inputs, first);
@@ -136,7 +160,7 @@ nb::tuple call_function(const std::string& mode, nb::handle inputs, nb::handle i
         return ops::cudnn_rnn_relu(x, h, p, options);
     }
   };
-  ops::RnnOutputs out = any_symbolic(x, h, c, p) ? run() : unlocked(run);
+  ops::RnnOutputs out = any_symbolic(x, h, c, p, options.lengths) ? run() : unlocked(run);
   return outputs_tuple(out, is_lstm);
 }
 
@@ -186,7 +210,9 @@ void bind_models(nb::module_& m) {
           "model_params_to_canonical",
           [](const OpModel& self, nb::handle params) {
             const AsTensor how{.call = "params_to_canonical", .dtype = self.get().spec().dtype};
-            return canonical_tuple(self.get().params_to_canonical(as_tensor(params, how)));
+            const Tensor buffer = as_tensor(params, how);
+            if (buffer.is_symbolic()) return record_canonical(self, buffer);
+            return canonical_tuple(self.get().params_to_canonical(buffer));
           },
           "params"_any,
           nb::sig("def model_params_to_canonical(self, params: object) -> "

@@ -25,6 +25,13 @@ nanobind::handle find_alive(const Identity& identity) {
   return found == alive().end() ? nanobind::handle() : nanobind::handle(found->second).inc_ref();
 }
 
+void keep_graph_of(const Tensor& tensor, nanobind::handle object) {
+  if (!tensor.is_symbolic() || !tensor.symbol()->call->graph) return;
+  const nanobind::object graph =
+      nanobind::cast(tensor.symbol()->call->graph, nanobind::rv_policy::reference);
+  nanobind::keep_alive_obj(object, graph);
+}
+
 void remember(const Identity& identity, nanobind::handle object) {
   alive()[identity] = object.ptr();
   nanobind::keep_alive_cb(object, new Identity(identity), [](void* payload) noexcept {

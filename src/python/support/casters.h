@@ -19,6 +19,10 @@ nanobind::handle find_alive(const Identity& identity);
 /// Makes `object` the one of that identity until it is freed.
 void remember(const Identity& identity, nanobind::handle object);
 
+/// A symbolic tensor's graph lives as long as the tensor's Python object.
+void keep_graph_of(const Tensor& tensor, nanobind::handle object);
+inline void keep_graph_of(const Variable&, nanobind::handle) {}
+
 /// Empty when every conversion makes a new Python object.
 inline Identity identity_of(const Tensor& tensor) {
   return tensor.is_symbolic() ? Identity{tensor.symbol()->call.get(), tensor.symbol()->index}
@@ -38,9 +42,11 @@ struct IdentityCaster : nanobind::detail::type_caster_base<T> {
     if (identity.object) {
       if (const nanobind::handle alive = find_alive(identity)) return alive;
     }
-    const nanobind::handle made =
-        Base::from_cpp(T(std::forward<V>(value)), nanobind::rv_policy::move, cleanup);
-    if (identity.object && made) remember(identity, made);
+    const nanobind::handle made = Base::from_cpp(T(value), nanobind::rv_policy::move, cleanup);
+    if (identity.object && made) {
+      remember(identity, made);
+      keep_graph_of(value, made);
+    }
     return made;
   }
 };

@@ -10,6 +10,8 @@ nb::handle keep_forever(nb::object object) { return object.release(); }
 
 nb::handle attribute_of_numpy(const char* name) { return keep_forever(numpy().attr(name)); }
 
+std::string text_of(const nb::object& object) { return nb::cast<std::string>(nb::str(object)); }
+
 // The dtype that a value without one gets: TensorFlow's, not NumPy's.
 nb::object with_default_dtype(const nb::object& array) {
   const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
@@ -40,6 +42,11 @@ nb::object through_numpy(nb::handle value, const AsTensor& how) {
                             nb::cast<std::string>(nb::str(error.value())),
                             "), expected an array of numbers"));
   }
+  // A swapped byte order is no other dtype.
+  const nb::object dtype = array.attr("dtype");
+  if (!nb::cast<bool>(dtype.attr("isnative"))) {
+    array = array.attr("astype")(dtype.attr("newbyteorder")("="));
+  }
   // A scalar would come out as [1].
   return nb::cast<int>(array.attr("ndim")) == 0 ? array.attr("copy")() : contiguous(array);
 }
@@ -66,8 +73,7 @@ Tensor as_tensor(nb::handle value, const AsTensor& how) {
           from_buffer(array, {.call = how.call, .memory = how.memory})) {
     return *std::move(tensor_of_array);
   }
-  throw TypeError(message("[", how.call, "] an array of ",
-                          nb::cast<std::string>(nb::str(array.attr("dtype"))),
+  throw TypeError(message("[", how.call, "] an array of ", text_of(array.attr("dtype")),
                           ", expected float16, float32, float64, int32, int64, uint8 or bool"));
 }
 
@@ -124,6 +130,10 @@ nb::str dtype_str(DType dtype) {
 }
 
 Shape as_shape(const char* call, nb::handle shape) {
+  if (shape.is_none()) {
+    throw ArgumentError(message("[", call, "] the shape is None: its rank is unknown, expected a ",
+                                "tuple of sizes, None for a size that is not known"));
+  }
   const nb::object dims =
       nb::hasattr(shape, "as_list") ? nb::object(shape.attr("as_list")()) : nb::borrow(shape);
   if (nb::isinstance<nb::int_>(dims)) return {nb::cast<std::int64_t>(dims)};
@@ -136,13 +146,7 @@ Shape as_shape(const char* call, nb::handle shape) {
         nb::hasattr(dim, "value") ? nb::object(dim.attr("value")) : nb::borrow(dim);
     std::int64_t size = -1;
     if (!value.is_none()) {
-      const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
-      if (!index.is_valid()) {
-        PyErr_Clear();
-        throw TypeError(message("[", call, "] ", quoted_type(value),
-                                " as a dimension, expected an integer or None"));
-      }
-      size = nb::cast<std::int64_t>(index);
+      size = as_int(call, value);
     }
     result.push_back(size);
   }
@@ -205,6 +209,15 @@ std::vector<Variable> as_variables(const char* call, nb::handle variables) {
     result.push_back(*variable);
   }
   return result;
+}
+
+std::int64_t as_int(const char* call, nb::handle value) {
+  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
+  if (!index.is_valid()) {
+    PyErr_Clear();
+    throw TypeError(message("[", call, "] ", quoted_type(value), ", expected an integer"));
+  }
+  return nb::cast<std::int64_t>(index);
 }
 
 std::optional<std::int64_t> as_optional_int(nb::handle value) {

@@ -40,7 +40,20 @@ nb::list shape_list(const Shape& shape);
 
 /// [B] of whole numbers, None for unset. Throws: TypeError, ArgumentError.
 std::optional<std::vector<std::int32_t>> as_lengths(const char* call, nb::handle lengths);
+/// Into the options of a call: a symbolic tensor as it is, else the numbers.
+template <class Options>
+void set_lengths(Options& options, const char* call, nb::handle lengths) {
+  if (lengths.is_none()) return;
+  const Tensor* tensor = nullptr;
+  if (nb::try_cast<const Tensor*>(lengths, tensor) && tensor && tensor->is_symbolic()) {
+    options.lengths = *tensor;
+  } else {
+    options.sequence_lengths = as_lengths(call, lengths);
+  }
+}
 std::vector<Variable> as_variables(const char* call, nb::handle variables);
+/// An integer, or anything with __index__. Throws: TypeError.
+std::int64_t as_int(const char* call, nb::handle value);
 std::optional<std::int64_t> as_optional_int(nb::handle value);
 
 /// A read-only NumPy array that shares the tensor's memory. Throws: StateError when symbolic.

@@ -71,7 +71,8 @@ Tensor of_two(Arithmetic op, const Tensor& a, const Tensor& b) {
 std::optional<double> constant_number(nb::handle value, const Tensor* tensor, const Tensor& other) {
   if (is_number(value)) return nb::cast<double>(value);
   if (!tensor || tensor->is_symbolic() || tensor->tracked()) return std::nullopt;
-  if (!tensor->shape().empty() || other.shape().empty() || !is_floating(tensor->dtype())) {
+  if (tensor->value().size() != 1 || tensor->shape().size() > other.shape().size() ||
+      tensor->shape() == other.shape() || !is_floating(tensor->dtype())) {
     return std::nullopt;
   }
   return tensor->item();
@@ -158,7 +159,7 @@ Tensor get_item(const Tensor& x, nb::handle key) {
       continue;
     }
     const std::int64_t size = result.shape()[static_cast<std::size_t>(axis)];
-    const std::int64_t index = nb::cast<std::int64_t>(nb::steal(PyNumber_Index(one.ptr())));
+    const std::int64_t index = as_int("Tensor", one);
     if (size >= 0 && (index < -size || index >= size)) {
       PyErr_SetString(
           PyExc_IndexError,

@@ -1,0 +1,20 @@
+"""Nested lists and tuples as flat lists, and back."""
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def flatten(structure: Any) -> list[Any]:
+    """The leaves, in order."""
+    if isinstance(structure, (list, tuple)):
+        return [leaf for part in structure for leaf in flatten(part)]
+    return [structure]
+
+
+def pack(structure: Any, leaves: Iterator[Any]) -> Any:
+    """The leaves in that structure."""
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        return type(structure)(*(pack(part, leaves) for part in structure))
+    if isinstance(structure, (list, tuple)):
+        return type(structure)(pack(part, leaves) for part in structure)
+    return next(leaves)
