@@ -295,7 +295,7 @@ def test_stack_bidirectional_refuses(row):
 
 # (what, inputs, keywords, what the message names)
 DYNAMIC = [
-    ("rank 2", draw(T, I), {}, ["2", "3"]),
+    ("rank 2", draw(T, I), {}, [f"2|{T}, *{I}", "3"]),
     ("too few lengths", draw(T, B, I), lengths_kw([1] * (B - 1)), [str(B - 1), str(B)]),
     ("length above T", draw(T, B, I), lengths_kw([1, 2, T + 1]), [str(T + 1), str(T)]),
     ("negative length", draw(T, B, I), lengths_kw([1, -2, 1]), ["-2"]),

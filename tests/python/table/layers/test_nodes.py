@@ -232,3 +232,33 @@ def test_no_tensor_for_a_model(kind):
 
 def test_a_symbolic_tensor_has_no_value():
     error_text((TypeError, ValueError, AttributeError, RuntimeError), symbolic(T, B, I).numpy)
+
+
+def model_of_two(kind):
+    layer = make_layer(kind)
+    inputs = [symbolic(None, None, I), *(symbolic(L, None, U) for _ in range(kind.num_states))]
+    output, _ = layer(inputs[0], initial_state=tuple(inputs[1:]))
+    return layer, openrnn.Model(inputs, output)
+
+
+# (what, change of the good values of a model, what the message names)
+WRONG_VALUES = [
+    ("too few", lambda v: v[:-1], lambda v: [len(v) - 1, len(v)]),
+    ("too many", lambda v: [*v, v[0]], lambda v: [len(v) + 1, len(v)]),
+    ("depth", lambda v: [draw(T, B, I + 1), *v[1:]], lambda v: [I + 1, I]),
+    ("rank", lambda v: [draw(T, I), *v[1:]], lambda v: [f"{T}, *{I}", "3|None|-1|[?]"]),
+    ("batch", lambda v: [draw(T, B + 1, I), *v[1:]], lambda v: [B + 1, B]),
+    ("dtype", lambda v: [openrnn.constant(v[0].astype("f8")), *v[1:]],
+     lambda v: ["float64", "float32"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", WRONG_VALUES, ids=[row[0] for row in WRONG_VALUES])
+def test_model_refuses(kind, row):
+    _, change, parts = row
+    layer, model = model_of_two(kind)
+    values = [draw(T, B, I), *(draw(L, B, U, seed=k) for k in range(kind.num_states))]
+    before = array(model(values))
+    with nothing_changes(layer):
+        assert_names(error_text(ValueError, model, change(values)), *map(str, parts(values)))
+    np.testing.assert_array_equal(array(model(values)), before)

@@ -161,6 +161,16 @@ def test_inference_does_not_advance():
     np.testing.assert_array_equal(mask(first), mask(second))
 
 
+def test_a_failed_call_does_not_advance():
+    first, second = probe(0.5), probe(0.5, name="other")
+    for x in (np.zeros((20, 10, 2)), np.zeros((20, 10))):
+        with pytest.raises(ValueError):
+            first(x, training=True)
+    with pytest.raises(ValueError):
+        first(np.zeros((20, 10, 1)), sequence_lengths=[21] * 10, training=True)
+    np.testing.assert_array_equal(mask(first), mask(second))
+
+
 def masks_of(graph_seed, op_seed, count=2):
     """The first masks of a fresh layer in a fresh graph."""
     openrnn.reset_default_graph()

@@ -59,13 +59,14 @@ def test_cells_to_layer(kind, cell_kind, direction, tmp_path):
     """A Saver over the saveables alone reads what cells wrote."""
     x = draw(T, B, I)
     with openrnn.Graph().as_default():
-        run_cells(cell_kind, direction, x)
+        with openrnn.variable_scope("m1"):
+            run_cells(cell_kind, direction, x)
         for k, variable in enumerate(openrnn.global_variables()):
             variable.assign(draw(*variable.shape, seed=k))
-        with openrnn.variable_scope("", reuse=True):
+        with openrnn.variable_scope("m1", reuse=True):
             found = run_cells(cell_kind, direction, x)
         prefix = openrnn.train.Saver().save(str(tmp_path / "m"))
-    with openrnn.Graph().as_default():
+    with openrnn.Graph().as_default(), openrnn.variable_scope("m1"):
         layer = make_layer(kind, direction)
         saver = openrnn.train.Saver(openrnn.get_collection(openrnn.GraphKeys.SAVEABLE_OBJECTS))
         saver.restore(prefix)
@@ -81,6 +82,19 @@ def test_cells_have_no_opaque_kernel(kind, cell_kind, tmp_path):
     before = array(layer.kernel).tobytes()
     message = error_text((ValueError, KeyError), lambda: openrnn.train.Saver().restore(prefix))
     assert "opaque_kernel" in message and array(layer.kernel).tobytes() == before
+
+
+@PAIRS
+def test_cells_cannot_load_a_layer_that_skips(kind, cell_kind, tmp_path):
+    """Cells have no such mode, and nobody writes an identity block silently."""
+    layer = make_layer(kind, input_mode="skip_input", sizes={"input_size": U})
+    prefix = openrnn.train.Saver([layer.saveable]).save(str(tmp_path / "m"))
+    openrnn.reset_default_graph()
+    run_cells(cell_kind, "unidirectional", draw(T, B, U))
+    before = [array(v).tobytes() for v in openrnn.global_variables()]
+    message = error_text(ValueError, lambda: openrnn.train.Saver().restore(prefix))
+    assert "rnn/multi_rnn_cell/cell_0" in message
+    assert [array(v).tobytes() for v in openrnn.global_variables()] == before
 
 
 @pytest.mark.parametrize("layers", [1, 2])

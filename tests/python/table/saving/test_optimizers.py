@@ -203,6 +203,23 @@ def test_resuming_repeats_the_same_bits(tmp_path):
     np.testing.assert_array_equal(*kernels)
 
 
+def test_saving_never_changes_the_run(kind, tmp_path):
+    """A run that saves after every step ends with the same bits, dropout included."""
+    kernels = []
+    for saves in (False, True):
+        openrnn.reset_default_graph()
+        openrnn.set_random_seed(5)
+        layer = kind.layer(2, 4, dropout=0.5)
+        loss = lambda layer=layer: openrnn.reduce_sum(openrnn.square(layer(draw(T, B, I))[0]))
+        optimizer = openrnn.train.AdamOptimizer(0.01)
+        for step_number in range(3):
+            optimizer.minimize(loss)
+            if saves:
+                openrnn.train.Saver().save(str(tmp_path / "m"), global_step=step_number)
+        kernels.append(array(layer.kernel).copy())
+    np.testing.assert_array_equal(*kernels)
+
+
 @pytest.mark.parametrize("clip", [0.5, 100.0], ids=["clipped", "kept"])
 def test_clip_by_global_norm(clip):
     given = [draw(3, 2), draw(5)]
