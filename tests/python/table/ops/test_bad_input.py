@@ -50,6 +50,22 @@ def test_only_lstm_has_a_projection():
     error_text(TypeError, params_size, GRU, num_proj=1)
 
 
+@pytest.mark.parametrize("name", ["num_layers", "num_units", "input_size"])
+@pytest.mark.parametrize("size", [[2], "two", 2.5, None], ids=str)
+def test_sizes_are_integers(kind, name, size):
+    error_text((TypeError, ValueError), params_size, kind, **{name: size})
+
+
+def test_sizes_that_overflow(kind):
+    """A wrong number is no answer; the exact one is."""
+    huge = 2**33
+    try:
+        found = params_size(kind, num_layers=1, num_units=huge, input_size=huge)
+    except (ValueError, OverflowError, MemoryError, TypeError):
+        return
+    assert found == kind.gates * huge * (2 * huge + 2)
+
+
 def changed_arguments(kind, spec):
     """(what, position of the changed argument, its new value, keywords, what the message names)."""
     rows, size = spec.num_pseudo, numpy_layout.params_size(spec)

@@ -1,5 +1,7 @@
 """The module-level functions of the op level."""
 
+import inspect
+
 import numpy as np
 import openrnn
 import pytest
@@ -16,6 +18,39 @@ WRONG_WORDS = [
     ("input_mode", 4, "linear", ["linear_input", "skip_input", "auto_select"]),
     ("direction", 5, "both", ["unidirectional", "bidirectional"]),
 ]
+
+
+CALL = ["inputs", "input_h", "input_c", "params", "is_training", "input_mode", "direction",
+        "dropout", "seed", "name"]  # fmt: skip
+SIZES = ["rnn_mode", "num_layers", "num_units", "input_size"]
+SIGNATURES = [
+    ("cudnn_rnn_opaque_params_size",
+     [*SIZES, "input_mode", "direction", "dtype", "dropout", "seed", "name"]),
+    ("cudnn_rnn_opaque_params_to_canonical", [*SIZES, "params"]),
+    ("cudnn_rnn_canonical_to_opaque_params", [*SIZES, "weights", "biases"]),
+]  # fmt: skip
+
+
+def positional(function):
+    found = inspect.signature(function).parameters.values()
+    return [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+
+def test_arguments_of_a_call(kind):
+    """r1.4's arguments keep name and place, the newer ones come by name."""
+    wanted = [name for name in CALL if name != "input_c" or kind is LSTM]
+    assert positional(kind.function) == wanted
+    found = inspect.signature(kind.function).parameters
+    assert found["seed"].default == 0
+    newer = ["sequence_lengths", "time_major"] + (["num_proj"] if kind is LSTM else [])
+    assert all(found[name].kind is inspect.Parameter.KEYWORD_ONLY for name in newer)
+
+
+@pytest.mark.parametrize("name, wanted", SIGNATURES, ids=[row[0] for row in SIGNATURES])
+def test_arguments_of_a_function(name, wanted):
+    found = positional(getattr(ops(), name))
+    assert found[: len(wanted)] == wanted
+    assert {"input_mode", "direction", "dropout", "seed", "name"} <= set(found)
 
 
 def ops():
