@@ -14,7 +14,7 @@ import rnn_capi
 import torch_mapping
 import torch_vectors
 from engine_check import assert_within
-from model import numpy_layout
+from model import numpy_layout, package_run
 from model.error_bound import Bounded, bound
 
 CASES = list(product(torch_vectors.CASES, torch_vectors.DTYPES))
@@ -64,11 +64,9 @@ def test_engine(archive, engine, case, dtype):
     assert_equal_torch(found, theirs, wanted_of(case, dtype))
 
 
-@pytest.mark.parametrize("call", ["layer", "op"])
+@pytest.mark.parametrize("call", package_run.CALLS)
 @pytest.mark.parametrize("case,dtype", CASES)
 def test_package(archive, call, case, dtype):
-    from model import package_run
-
     problem = torch_vectors.stored_problem(archive, case, dtype)
     found = package_run.run(call, problem)
     theirs = torch_vectors.stored_results(archive, case, dtype)
@@ -78,8 +76,6 @@ def test_package(archive, call, case, dtype):
 @pytest.mark.parametrize("case", torch_vectors.CASES)
 def test_weights_go_to_torch_names_and_back(archive, case):
     """Through the lists of the package's own model, bit for bit, in both directions."""
-    from model import package_run
-
     spec, params = torch_vectors.CASES[case][0], archive[f"{case}/params"]
     model = package_run.make_op(spec, params.dtype)
     weights, biases = model.params_to_canonical(params)
