@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <openrnn/formats.h>
 
-#include "formats/raw_bundle.h"
+#include "support/raw_bundle.h"
 
 namespace openrnn::formats {
 namespace {
