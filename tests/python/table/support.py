@@ -60,6 +60,13 @@ KINDS = [
 LSTM, GRU, TANH, RELU = KINDS
 
 
+def per_kind(rows_of, ids_of=lambda row: row):
+    """Parametrises (kind, row) over the rows that each kind has."""
+    found = [(one, row) for one in KINDS for row in rows_of(one)]
+    names = [f"{one.mode}-{ids_of(row)}" for one, row in found]
+    return pytest.mark.parametrize("kind, row", found, ids=names)
+
+
 def draw(*shape, seed=0, dtype="float32", low=-1.0, high=1.0):
     """Non-uniform numbers that depend on seed and shape alone."""
     return np.random.default_rng([seed, *shape]).uniform(low, high, shape).astype(dtype)

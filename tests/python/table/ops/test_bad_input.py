@@ -7,6 +7,7 @@ from model import numpy_layout
 from table.ops.op_support import make_arguments, make_op
 from table.support import (
     GRU, LSTM, B, I, L, T, U, array, assert_names, draw, error_text, graph_state, make_spec,
+    per_kind,
 )  # fmt: skip
 
 DIRECTIONS = ["unidirectional", "bidirectional"]
@@ -97,22 +98,24 @@ def changed_arguments(kind, spec):
     return found
 
 
-CALLS = [row[0] for row in changed_arguments(LSTM, make_spec(LSTM))]
+def case_names(kind):
+    return [row[0] for row in changed_arguments(kind, make_spec(kind))]
 
 
-def nth_case(kind, spec, index):
-    rows = changed_arguments(kind, spec)
-    if index >= len(rows):
-        pytest.skip("only lstm has a cell state")
-    return rows[index]
+def named_case(kind, spec, name):
+    return next(row for row in changed_arguments(kind, spec) if row[0] == name)
+
+
+# Sizes come from the data in a function call, so that these describe another network there.
+OF_SIZES = ("input depth", "state rows", "state width", "cell width")
 
 
 @pytest.mark.parametrize("symbolic", [False, True], ids=["eager", "symbolic"])
-@pytest.mark.parametrize("index", range(len(CALLS)), ids=CALLS)
-def test_call(kind, direction, symbolic, index):
+@per_kind(case_names)
+def test_call(kind, direction, symbolic, row):
     op, spec = make_op(kind, direction)
     arguments = make_arguments(spec)
-    _, position, value, kw, parts = nth_case(kind, spec, index)
+    _, position, value, kw, parts = named_case(kind, spec, row)
     if value is not None:
         arguments[position] = value
 
@@ -127,13 +130,11 @@ def test_call(kind, direction, symbolic, index):
     assert graph_state() == before
 
 
-@pytest.mark.parametrize("index", range(len(CALLS)), ids=CALLS)
-def test_function(kind, index):
-    """The same through the function; the sizes come from the data there."""
+@per_kind(lambda kind: [name for name in case_names(kind) if name not in OF_SIZES])
+def test_function(kind, row):
+    """The same through the function."""
     spec = make_spec(kind)
-    what, position, value, kw, parts = nth_case(kind, spec, index)
-    if what in ("input depth", "state rows", "state width", "cell width"):
-        pytest.skip("this describes another network")
+    _, position, value, kw, parts = named_case(kind, spec, row)
     arguments = make_arguments(spec)
     if value is not None:
         arguments[position] = value
@@ -158,13 +159,11 @@ def test_function_with_odd_rows_of_a_bidirectional_state(kind):
     assert_names(error_text(ValueError, call), "3")
 
 
-@pytest.mark.parametrize("position", range(4))
-def test_tensor_of_another_dtype(kind, position):
+@per_kind(lambda kind: range(2 + kind.num_states))
+def test_tensor_of_another_dtype(kind, row):
     op, spec = make_op(kind)
     arguments = [openrnn.constant(a) for a in make_arguments(spec)]
-    if position >= len(arguments):
-        pytest.skip("only lstm has a cell state")
-    arguments[position] = openrnn.constant(array(arguments[position]).astype("float64"))
+    arguments[row] = openrnn.constant(array(arguments[row]).astype("float64"))
     message = error_text(ValueError, lambda: op(*arguments))
     assert_names(message, "float64", "float32")
 

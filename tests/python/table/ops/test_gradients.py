@@ -7,6 +7,7 @@ from model import numpy_rnn
 from table.ops.op_support import EAGER_SYMBOLIC, make_arguments, make_op
 from table.support import (
     KINDS, LSTM, B, I, T, U, array, assert_close, assert_names, draw, error_text, make_layer,
+    per_kind,
 )  # fmt: skip
 
 
@@ -87,12 +88,10 @@ def test_skip_input(kind, direction):
 
 
 @EAGER_SYMBOLIC
-@pytest.mark.parametrize("kept", range(3))
-def test_missing_upstream_gradients_are_zeros(kind, symbolic, kept):
-    if kept > kind.num_states:
-        pytest.skip("only lstm has a second state")
+@per_kind(lambda kind: range(1 + kind.num_states))
+def test_missing_upstream_gradients_are_zeros(kind, symbolic, row):
     op, spec, arguments = double(kind)
-    slopes = [s if k == kept else None for k, s in enumerate(upstream(spec))]
+    slopes = [s if k == row else None for k, s in enumerate(upstream(spec))]
     found = found_gradients(op, arguments, slopes, symbolic)
     for a, b in zip(found, wanted_gradients(spec, arguments, slopes), strict=True):
         assert_close(a, b, 1e-12)
