@@ -176,6 +176,29 @@ TEST(Objects, LayersThatAreBuiltLaterAreStoredThen) {
   checkpoint.read(folder / "a").assert_consumed().assert_nontrivial_match();
 }
 
+TEST(Objects, AModelOfLayers) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const auto lstm = std::make_shared<layers::CudnnLSTM>(layers::CudnnRnnOptions{.num_units = 4});
+  const auto dense = std::make_shared<layers::Dense>(layers::DenseOptions{.units = 2});
+  const Tensor in = Input({-1, -1, 3});
+  const Model model({in}, {(*dense)((*lstm)(in).output)});
+  const Layer& whole = model;
+  const Checkpoint checkpoint({{"model", whole}});
+  checkpoint.write(folder / "a");
+  const std::string end = "/.ATTRIBUTES/VARIABLE_VALUE", first = "model/layer_with_weights-0/";
+  const std::string second = "model/layer_with_weights-1/";
+  EXPECT_EQ(keys_of(folder / "a"),
+            (std::vector<std::string>{"_CHECKPOINTABLE_OBJECT_GRAPH", first + "bias" + end,
+                                      first + "kernel" + end, second + "bias" + end,
+                                      second + "kernel" + end}));
+  const Array before = lstm->kernel().to_host();
+  lstm->kernel().assign(Array(DType::kFloat32, lstm->kernel().shape()).view());
+  checkpoint.read(folder / "a").assert_consumed();
+  EXPECT_TRUE(same_bits(before, lstm->kernel().to_host()));
+}
+
 TEST(Objects, ASaveableAlone) {
   const TempFolder folder;
   Graph graph;
