@@ -211,6 +211,23 @@ TEST(Tracked, APartOfTheSlots) {
   EXPECT_TRUE(same_bits(trained.layer->kernel().to_host(), before));
 }
 
+// A file without the optimizer gives the weights, and says which slots kept what they had.
+TEST(Tracked, SlotsThatTheFileLacks) {
+  const TempFolder folder;
+  Trained trained(RnnMode::kRnnRelu, Direction::kUnidirectional, "momentum", 1);
+  trained.train(3);
+  Checkpoint({{"net", *trained.layer}}).write(folder / "net");
+  const Array moments = trained.optimizer->slots(trained.layer->kernel())[0].to_host();
+  const CheckpointStatus status = trained.checkpoint().read(folder / "net");
+  EXPECT_EQ(status.missing,
+            (std::vector<std::string>{"net/cell-0/kernel/.OPTIMIZER_SLOT/opt/momentum",
+                                      "net/cell-1/kernel/.OPTIMIZER_SLOT/opt/momentum",
+                                      "net/cell-0/bias/.OPTIMIZER_SLOT/opt/momentum",
+                                      "net/cell-1/bias/.OPTIMIZER_SLOT/opt/momentum"}));
+  EXPECT_EQ(status.restored.size(), 4U);
+  EXPECT_TRUE(same_bits(trained.optimizer->slots(trained.layer->kernel())[0].to_host(), moments));
+}
+
 TEST(Tracked, SlotNames) {
   EXPECT_EQ(AdamOptimizer().slot_names(), (std::vector<std::string>{"m", "v"}));
   EXPECT_EQ(MomentumOptimizer(0.1, 0.9).slot_names(), std::vector<std::string>{"momentum"});
