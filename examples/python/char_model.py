@@ -67,7 +67,7 @@ class CharModel:
 
 def train(model, ids, steps, batch=16, length=50):
     """Parallel streams through the text; the state goes on from step to step, its history not."""
-    optimizer = openrnn.train.AdamOptimizer(5e-3)
+    optimizer = openrnn.train.AdamOptimizer(1e-2)
     streams = ids[:len(ids) // batch * batch].reshape(batch, -1).T  # [time, B]
     state, at = model.zero_state(batch), 0
     for step in range(1, steps + 1):
@@ -87,7 +87,7 @@ def train(model, ids, steps, batch=16, length=50):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("text", type=pathlib.Path)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=500)
     arguments = parser.parse_args()
 
     text = np.frombuffer(arguments.text.read_bytes(), np.uint8)
