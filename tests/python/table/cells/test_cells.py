@@ -281,3 +281,9 @@ def test_unknown_activation():
     error_text(
         (ValueError, TypeError), lambda: rnn_cell().BasicRNNCell(U, activation="no such thing")
     )
+
+
+@BY_CELL
+@pytest.mark.parametrize("units", ["two", None, [3], 2.5], ids=str)
+def test_constructor_of_wrong_types(cell_kind, units):
+    error_text((TypeError, ValueError), cell_kind.make, units)

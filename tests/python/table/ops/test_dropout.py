@@ -154,6 +154,15 @@ def test_a_recorded_model_advances():
     np.testing.assert_array_equal(model.predict(data), 1.0)
 
 
+def test_a_recorded_call_keeps_its_training():
+    layer, data = probe(0.5), np.zeros((20, 10, 1), "float32")
+    x = openrnn.Input(batch_shape=(None, None, 1))
+    still = openrnn.Model(x, layer(x, training=False)[0])
+    np.testing.assert_array_equal(array(still(data)), 1.0)
+    assert np.any(array(still(data, training=True)) == 0.0)
+    np.testing.assert_array_equal(array(still(data)), 1.0)
+
+
 def test_inference_does_not_advance():
     first, second = probe(0.5), probe(0.5, name="other")
     mask(first), mask(second)

@@ -257,3 +257,11 @@ def test_float16_skips_a_step_that_is_not_finite():
     np.testing.assert_array_equal(array(variable), [1.0, 1.0])
     step(optimizer, variable, np.array([0.25, 0.5], "float16"))
     np.testing.assert_array_equal(array(variable), [0.875, 0.75])
+
+
+@pytest.mark.parametrize("name", [name for name, _ in SIGNATURES])
+@pytest.mark.parametrize("rate", ["fast", None, [0.1], {}], ids=str)
+def test_constructor_of_wrong_types(name, rate):
+    more = {"momentum": 0.9} if name == "MomentumOptimizer" else {}
+    make = getattr(openrnn.train, name)
+    error_text((TypeError, ValueError), lambda: make(learning_rate=rate, **more))
