@@ -38,7 +38,8 @@ target_link_options(openrnn_python PRIVATE
 set_target_properties(openrnn_python PROPERTIES LINK_DEPENDS ${version_script})
 
 nanobind_add_stub(openrnn_python_stub MODULE _core OUTPUT ${package_build_dir}/_core.pyi
-  PYTHON_PATH ${package_build_dir} DEPENDS openrnn_python)
+  PYTHON_PATH ${package_build_dir} DEPENDS openrnn_python
+  PATTERN_FILE ${CMAKE_CURRENT_LIST_DIR}/python_stub.pat)
 
 install(TARGETS openrnn_python LIBRARY DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES ${package_build_dir}/_core.pyi DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)

@@ -62,7 +62,7 @@ void bind_value(nb::class_<Tensor>& tensor) {
                    "trainable variable.")
       .def(
           "numpy", [](const Tensor& self) { return as_numpy(with_value(self, "numpy")); },
-          nb::sig("def numpy(self) -> numpy.ndarray[typing.Any, numpy.dtype[typing.Any]]"),
+          nb::sig("def numpy(self) -> NDArray[typing.Any]"),
           "The value as a read-only NumPy array that shares its memory.")
       .def(
           "item", [](const Tensor& self) { return with_value(self, "item").item(); },
@@ -75,7 +75,7 @@ void bind_value(nb::class_<Tensor>& tensor) {
       .def("__bool__", [](const Tensor& self) { return with_value(self, "bool").item() != 0; })
       .def("__array__", &array_protocol, "dtype"_any = nb::none(), "copy"_any = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
-                   "numpy.ndarray[typing.Any, numpy.dtype[typing.Any]]"))
+                   "NDArray[typing.Any]"))
       .def("__dlpack__", &dlpack,
            nb::sig("def __dlpack__(self, **kwargs: typing.Any) -> typing.Any"))
       .def(

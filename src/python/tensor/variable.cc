@@ -72,11 +72,11 @@ void bind_value(nb::class_<Variable>& variable) {
       .def("read_value", &Variable::read, "The value now, as a Tensor.")
       .def(
           "numpy", [](const Variable& self) { return as_numpy(self.read()); },
-          nb::sig("def numpy(self) -> numpy.ndarray[typing.Any, numpy.dtype[typing.Any]]"),
+          nb::sig("def numpy(self) -> NDArray[typing.Any]"),
           "The value now, as a read-only NumPy array that later changes leave alone.")
       .def("__array__", &array_protocol, "dtype"_any = nb::none(), "copy"_any = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
-                   "numpy.ndarray[typing.Any, numpy.dtype[typing.Any]]"))
+                   "NDArray[typing.Any]"))
       .def("__float__", [](const Variable& self) { return self.read().item(); })
       .def("__int__",
            [](const Variable& self) { return static_cast<std::int64_t>(self.read().item()); })

@@ -130,8 +130,7 @@ void bind_saver_class(nb::module_& m) {
             .attr("reshape")(shape_tuple(strings.shape));
       },
       "prefix"_a, "name"_a,
-      nb::sig("def load_variable(prefix: str, name: str) -> numpy.ndarray[typing.Any, "
-              "numpy.dtype[typing.Any]]"));
+      nb::sig("def load_variable(prefix: str, name: str) -> NDArray[typing.Any]"));
 }
 
 Trackable as_trackable(nb::handle object) {

@@ -1,0 +1,2 @@
+__prefix__:
+    from numpy.typing import NDArray
