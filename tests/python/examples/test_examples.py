@@ -94,15 +94,21 @@ def test_encoder_decoder_in_the_other_language(speller, text_file):
 
 def test_streaming():
     shown = output("c++", "streaming")
-    assert len(re.findall(r"^step \d: y\[0\] = -?0\.\d+", shown, re.MULTILINE)) == 5
+    assert len(re.findall(r"^step \d: y\[0\] = -?\d[\d.e-]+$", shown, re.MULTILINE)) == 5
 
 
 @BOTH
 def test_same_bits_for_any_number_of_threads(language, digits_csv):
-    words = [digits_csv, 2] if language == "c++" else ["--epochs", 2]
-    shown = [output(language, "digits", *words, OPENRNN_NUM_THREADS=threads, OPENRNN_ISA=isa)
-             for threads, isa in (("1", ""), ("2", ""), ("3", "scalar"))]
-    assert shown[0] == shown[1] == shown[2] and "epoch 2: loss " in shown[0]
+    words = [digits_csv, 1] if language == "c++" else ["--epochs", 1]
+    shown = [output(language, "digits", *words, OPENRNN_NUM_THREADS=threads) for threads in "123"]
+    assert shown[0] == shown[1] == shown[2] and "epoch 1: loss " in shown[0]
+
+
+def test_same_bits_without_vectors(digits_csv):
+    few = digits_csv.with_name("few.csv")  # plain C++ takes a hundred times as long
+    few.write_text("".join(digits_csv.read_text().splitlines(keepends=True)[:120]))
+    shown = [output("c++", "digits", few, 1, OPENRNN_ISA=isa) for isa in ("", "scalar")]
+    assert shown[0] == shown[1] and "epoch 1: loss " in shown[0]
 
 
 @pytest.mark.parametrize("words, complaint", [
