@@ -17,6 +17,7 @@ MODULES = {
 
 def make_module(spec, params, batch_first=False):
     """The module that computes what an opaque buffer of this network computes."""
+    params = np.array(params)  # PyTorch warns about memory that it must not write
     kind, more = MODULES[spec.mode]
     if spec.num_proj:
         more = {**more, "proj_size": spec.num_proj}
