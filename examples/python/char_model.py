@@ -32,12 +32,12 @@ class CharModel:
 
     def first_params(self, random):
         """Canonical weights, as the flat buffer holds them: small, and open forget gates."""
-        zeros = openrnn.Variable(np.zeros(self.rnn.params_size()), trainable=False, dtype="float32")
-        weights, biases = self.rnn.params_to_canonical(zeros)
-        weights = [random.uniform(-0.1, 0.1, weight.shape).astype("float32") for weight in weights]
-        biases = [np.array(bias) for bias in biases]
-        biases[1][:] = 1.0  # the input bias of the forget gate: i f c o, then the recurrent ones
-        return self.rnn.canonical_to_params(weights, biases)
+        zeros = openrnn.constant(np.zeros(self.rnn.params_size(), "float32"))
+        shapes, biases = self.rnn.params_to_canonical(zeros)
+        weights = [random.uniform(-0.1, 0.1, shape.shape).astype("float32") for shape in shapes]
+        # Input biases of i f c o, then recurrent ones.
+        open_gates = [np.full(UNITS, k == 1, "float32") for k in range(len(biases))]
+        return self.rnn.canonical_to_params(weights, open_gates)
 
     def zero_state(self, batch):
         zeros = np.zeros((1, batch, UNITS), "float32")
@@ -46,7 +46,7 @@ class CharModel:
     def __call__(self, ids, state, is_training):
         """Logits [T, B, symbols] of what follows ids [T, B], and the state after them."""
         inputs = openrnn.one_hot(ids, self.symbols)
-        output, h, c = self.rnn(inputs, *state, self.params, is_training=is_training)
+        output, h, c = self.rnn(inputs, state[0], state[1], self.params, is_training)
         return openrnn.matmul(output, self.kernel) + self.bias, (h, c)
 
     def bits(self, ids):

@@ -1,7 +1,7 @@
 """Savers, checkpoints and optimizers, under the names of tf.train."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -193,7 +193,7 @@ class Optimizer(_core.OptimizerBase):
 
     def apply_gradients(
         self,
-        grads_and_vars: Sequence[tuple[TensorLike, Variable]],
+        grads_and_vars: Iterable[tuple[TensorLike, Variable]],
         global_step: Variable | None = None,
     ) -> None:
         """One update; a gradient None leaves its variable alone. Adds 1 to global_step."""
