@@ -30,3 +30,12 @@ def figure(text, what):
     found = re.findall(rf"^{re.escape(what)}: (-?[\d.]+(?:e-?\d+)?)(?: |$)", text, re.MULTILINE)
     assert len(found) == 1, (what, text)
     return float(found[0])
+
+
+def documented(language, name, *figures):
+    """Whether the examples' page says these figures in the line of that example."""
+    begin = f"| `{name} " if language == "c++" else f"| `{name}.py "
+    page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith(begin)]
+    assert len(lines) == 1, (begin, lines)
+    return all(figure_ in lines[0] for figure_ in figures)

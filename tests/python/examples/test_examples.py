@@ -3,7 +3,7 @@ import re
 
 import numpy as np
 import pytest
-from example_runs import figure, output, run
+from example_runs import documented, figure, output, run
 
 BOTH = pytest.mark.parametrize("language", ["c++", "python"])
 
@@ -12,7 +12,9 @@ BOTH = pytest.mark.parametrize("language", ["c++", "python"])
 def test_character_model(language, short_text_file):
     shown = output(language, "char_model", short_text_file)
     network = figure(shown, "held out, by the network")
-    assert 1.5 < network < figure(shown, "held out, by byte frequencies") - 1.5
+    frequencies = figure(shown, "held out, by byte frequencies")
+    assert 1.5 < network < frequencies - 1.5
+    assert documented(language, "char_model", f"{frequencies:.2f} bits", f"| {network:.2f} |")
     # The text is English enough that a sample of 300 symbols has its commonest words.
     assert len(re.findall(r"\b(?:the|and|of|to)\b", shown.splitlines()[-1])) >= 5
     if language == "python":
@@ -26,6 +28,7 @@ def test_digits(language, digits_csv):
     network = figure(shown, "accuracy of the network")
     assert 0.93 <= network < 1.0
     assert abs(figure(shown, "accuracy of the nearest mean image") - 305 / 359) < 1e-4
+    assert documented(language, "digits", "0.850", f"| {network:.3f} |")
 
 
 def test_forecast_of_sunspots(sunspots_csv):
@@ -41,14 +44,18 @@ def test_forecast_of_sunspots(sunspots_csv):
     seasonal = figure(shown, "rmse of the seasonal naive forecast (11 rows)")
     np.testing.assert_allclose([naive, seasonal], [rmse(years[-62:-1]), rmse(years[-72:-11])],
                                rtol=1e-5)
-    assert figure(shown, "rmse of the network") < 0.65 * min(naive, seasonal)
+    network = figure(shown, "rmse of the network")
+    assert network < 0.65 * min(naive, seasonal)
+    assert documented("c++", "forecast", f"{naive:.1f}", f"{seasonal:.1f}", f"| {network:.1f} |")
 
 
 def test_forecast_of_carbon_dioxide():
     shown = output("python", "forecast")
     naive = [figure(shown, "mean absolute error of the seasonal naive forecast"),
              figure(shown, "mean absolute error of that with the last rise")]
-    assert figure(shown, "mean absolute error of the network") < 0.9 * min(naive)
+    network = figure(shown, "mean absolute error of the network")
+    assert network < 0.9 * min(naive)
+    assert documented("python", "forecast", f"{min(naive):.3f} ppm", f"| {network:.3f} |")
     difference = re.search(r"compatible cells differ by at most (\S+) standard", shown).group(1)
     # A gate sums 33 products of norm 2 at most: 0.5 * eps * sqrt(33) * 2 = 7e-7, here and in the
     # cells, and 24 steps add no more than as many of those.
@@ -69,8 +76,9 @@ def result(shown):
 
 
 def test_encoder_decoder_spells_backwards(speller):
-    _, _, shown = speller
+    language, _, shown = speller
     words, right, count = result(shown)
+    assert documented(language, "encoder_decoder", f"| {right} of {count} held-out words |")
     assert count > 600 and right >= 0.85 * count
     assert sum(spelt == word[::-1] for word, spelt in words) >= 0.75 * len(words) > 0
     assert "restored 2 saveables\n" in shown and shown.endswith("\nthe same bits\n")
