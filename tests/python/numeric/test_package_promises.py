@@ -1,4 +1,6 @@
-"""What is promised bit for bit: padding, rows of length zero, other rows, layouts, calls again."""
+"""What the cpu engine promises bit for bit: padding, rows of length zero, other rows, cuts, layouts.
+The reference engine, which keeps double sums, is held to its bounds only.
+"""
 
 from dataclasses import replace
 from itertools import product
