@@ -20,11 +20,11 @@ def cudnn_lstm(
     direction: str = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
+    name: str | None = None,
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
     num_proj: int | None = None,
-    name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(output, output_h, output_c). Sizes are those of the tensors; `name` is not used.
 
@@ -64,10 +64,10 @@ def cudnn_gru(
     direction: str = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
+    name: str | None = None,
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
-    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(output, output_h). Sizes are those of the tensors; `name` is not used."""
     result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
@@ -96,10 +96,10 @@ def cudnn_rnn_tanh(
     direction: str = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
+    name: str | None = None,
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
-    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(output, output_h). Sizes are those of the tensors; `name` is not used."""
     result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
@@ -128,10 +128,10 @@ def cudnn_rnn_relu(
     direction: str = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
+    name: str | None = None,
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
-    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(output, output_h). Sizes are those of the tensors; `name` is not used."""
     result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
@@ -187,8 +187,9 @@ def cudnn_rnn_opaque_params_size(
     dtype: DTypeLike = "float32",
     dropout: float = 0.0,
     seed: int | None = 0,
-    num_proj: int | None = None,
     name: str | None = None,
+    *,
+    num_proj: int | None = None,
 ) -> int:
     """Elements of the opaque buffer."""
     return _model(
@@ -215,8 +216,9 @@ def cudnn_rnn_opaque_params_to_canonical(
     direction: str = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
-    num_proj: int | None = None,
     name: str | None = None,
+    *,
+    num_proj: int | None = None,
 ) -> tuple[list[Tensor], list[Tensor]]:
     """(weights, biases) of a buffer, by layer, direction and slot."""
     buffer = _core.convert(params, None)
@@ -245,8 +247,9 @@ def cudnn_rnn_canonical_to_opaque_params(
     direction: str = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
-    num_proj: int | None = None,
     name: str | None = None,
+    *,
+    num_proj: int | None = None,
 ) -> Tensor:
     """The opaque buffer of such lists."""
     first = _core.convert(weights[0] if len(weights) else 0.0, None)

@@ -33,15 +33,15 @@ std::vector<std::shared_ptr<RnnCell>> shared_cells(nb::handle objects, const cha
 
 CompatibleCellOptions cell_options(const nb::dict& options) {
   CompatibleCellOptions result;
-  result.num_units = nb::cast<std::int64_t>(given(options, "num_units"));
+  result.num_units = as_value<std::int64_t>("num_units", given(options, "num_units"));
   const nb::object dtype = given(options, "dtype");
   if (!dtype.is_none()) result.dtype = as_dtype(dtype);
   result.kernel_initializer = as_initializer(given(options, "kernel_initializer"));
   result.seed = as_optional_int(given(options, "seed"));
   const nb::object name = given(options, "name");
-  if (!name.is_none()) result.name = nb::cast<std::string>(name);
+  if (!name.is_none()) result.name = as_value<std::string>("name", name);
   const nb::object num_proj = given(options, "num_proj");
-  if (!num_proj.is_none()) result.num_proj = nb::cast<std::int64_t>(num_proj);
+  if (!num_proj.is_none()) result.num_proj = as_value<std::int64_t>("num_proj", num_proj);
   return result;
 }
 
@@ -128,11 +128,13 @@ std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& opti
   if (kind == "dropout_cell") {
     return std::make_shared<DropoutWrapper>(
         shared_cell(given(options, "cell"), "DropoutWrapper"),
-        DropoutWrapperOptions{
-            .input_keep_prob = nb::cast<double>(given(options, "input_keep_prob")),
-            .output_keep_prob = nb::cast<double>(given(options, "output_keep_prob")),
-            .state_keep_prob = nb::cast<double>(given(options, "state_keep_prob")),
-            .seed = as_optional_int(given(options, "seed"))});
+        DropoutWrapperOptions{.input_keep_prob = as_value<double>(
+                                  "input_keep_prob", given(options, "input_keep_prob")),
+                              .output_keep_prob = as_value<double>(
+                                  "output_keep_prob", given(options, "output_keep_prob")),
+                              .state_keep_prob = as_value<double>(
+                                  "state_keep_prob", given(options, "state_keep_prob")),
+                              .seed = as_optional_int(given(options, "seed"))});
   }
   CompatibleCellOptions cell = cell_options(options);
   if (kind == "lstm_cell") return std::make_shared<CudnnCompatibleLSTMCell>(std::move(cell));

@@ -98,8 +98,7 @@ void bind_layer_weights(nb::class_<LayerRef>& layer) {
             }
             return result;
           },
-          nb::sig(
-              "def get_weights(self) -> list[NDArray[typing.Any]]"),
+          nb::sig("def get_weights(self) -> list[NDArray[typing.Any]]"),
           "The values of `weights`, as read-only arrays.")
       .def("set_weights", &set_weights, "weights"_any,
            nb::sig("def set_weights(self, weights: typing.Sequence[object]) -> None"),

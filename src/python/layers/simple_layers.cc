@@ -9,13 +9,12 @@ template <class T>
 T option(const nb::dict& options, const char* name, T otherwise) {
   if (!options.contains(name)) return otherwise;
   const nb::object value = options[name];
-  if (value.is_none()) return otherwise;
-  try {
-    return nb::cast<T>(value);
-  } catch (const nb::cast_error&) {
-    throw TypeError(
-        message("[layer] ", name, " is ", quoted_type(value), ", expected another type"));
-  }
+  return value.is_none() ? otherwise : as_value<T>(name, value);
+}
+
+template <class T>
+T required(const nb::dict& options, const char* name) {
+  return as_value<T>(name, nb::object(options[name]));
 }
 
 nb::object given(const nb::dict& options, const char* name) {
@@ -29,18 +28,18 @@ DType dtype_option(const nb::dict& options) {
 
 std::shared_ptr<Layer> make_rnn(RnnMode mode, const nb::dict& given_options) {
   layers::CudnnRnnOptions options;
-  options.num_layers = option<std::int64_t>(given_options, "num_layers", 1);
-  options.num_units = option<std::int64_t>(given_options, "num_units", 0);
-  options.input_mode = parse_input_mode(option<std::string>(given_options, "input_mode", ""));
-  options.direction = parse_direction(option<std::string>(given_options, "direction", ""));
-  options.dropout = option<double>(given_options, "dropout", 0.0);
+  options.num_layers = required<std::int64_t>(given_options, "num_layers");
+  options.num_units = required<std::int64_t>(given_options, "num_units");
+  options.input_mode = parse_input_mode(required<std::string>(given_options, "input_mode"));
+  options.direction = parse_direction(required<std::string>(given_options, "direction"));
+  options.dropout = required<double>(given_options, "dropout");
   options.seed = as_optional_int(given(given_options, "seed"));
   options.dtype = dtype_option(given_options);
   options.kernel_initializer = as_initializer(given(given_options, "kernel_initializer"));
   options.bias_initializer = as_initializer(given(given_options, "bias_initializer"));
   options.name = option<std::string>(given_options, "name", "");
   options.num_proj = option<std::int64_t>(given_options, "num_proj", 0);
-  options.trainable = option<bool>(given_options, "trainable", true);
+  options.trainable = required<bool>(given_options, "trainable");
   options.activity_regularizer =
       as_tensor_function(given(given_options, "activity_regularizer"), "activity_regularizer");
   return layers::make_cudnn_rnn(mode, std::move(options));
@@ -48,7 +47,7 @@ std::shared_ptr<Layer> make_rnn(RnnMode mode, const nb::dict& given_options) {
 
 std::shared_ptr<Layer> make_dense(const nb::dict& options) {
   layers::DenseOptions dense;
-  dense.units = option<std::int64_t>(options, "units", 0);
+  dense.units = required<std::int64_t>(options, "units");
   const auto name = option<std::string>(options, "activation", "linear");
   if (name == "linear")
     dense.activation = layers::Activation::kLinear;
@@ -61,7 +60,7 @@ std::shared_ptr<Layer> make_dense(const nb::dict& options) {
   else
     throw ArgumentError(
         message("[Dense] activation is '", name, "', expected linear, relu, tanh or sigmoid"));
-  dense.use_bias = option<bool>(options, "use_bias", true);
+  dense.use_bias = required<bool>(options, "use_bias");
   dense.kernel_initializer = as_initializer(given(options, "kernel_initializer"));
   dense.bias_initializer = as_initializer(given(options, "bias_initializer"));
   dense.seed = as_optional_int(given(options, "seed"));
@@ -72,8 +71,8 @@ std::shared_ptr<Layer> make_dense(const nb::dict& options) {
 
 std::shared_ptr<Layer> make_embedding(const nb::dict& options) {
   layers::EmbeddingOptions embedding;
-  embedding.vocabulary = option<std::int64_t>(options, "input_dim", 0);
-  embedding.dim = option<std::int64_t>(options, "output_dim", 0);
+  embedding.vocabulary = required<std::int64_t>(options, "input_dim");
+  embedding.dim = required<std::int64_t>(options, "output_dim");
   embedding.initializer = as_initializer(given(options, "embeddings_initializer"));
   embedding.seed = as_optional_int(given(options, "seed"));
   embedding.dtype = dtype_option(options);
@@ -83,7 +82,7 @@ std::shared_ptr<Layer> make_embedding(const nb::dict& options) {
 
 std::shared_ptr<Layer> make_dropout(const nb::dict& options) {
   return std::make_shared<layers::Dropout>(
-      layers::DropoutOptions{.rate = option<double>(options, "rate", 0.5),
+      layers::DropoutOptions{.rate = required<double>(options, "rate"),
                              .seed = as_optional_int(given(options, "seed")),
                              .name = option<std::string>(options, "name", "")});
 }

@@ -221,7 +221,7 @@ std::int64_t as_int(const char* call, nb::handle value) {
 }
 
 std::optional<std::int64_t> as_optional_int(nb::handle value) {
-  return value.is_none() ? std::nullopt : std::optional(nb::cast<std::int64_t>(value));
+  return value.is_none() ? std::nullopt : std::optional(as_value<std::int64_t>("seed", value));
 }
 
 }  // namespace openrnn::python

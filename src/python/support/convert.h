@@ -5,6 +5,9 @@
 
 namespace openrnn::python {
 
+/// "'list'", for messages.
+std::string quoted_type(nb::handle value);
+
 /// Whether a tensor may be a view of the caller's memory, for the duration of one call.
 enum class Memory : std::uint8_t { kCopy, kBorrow };
 
@@ -52,6 +55,21 @@ void set_lengths(Options& options, const char* call, nb::handle lengths) {
   }
 }
 std::vector<Variable> as_variables(const char* call, nb::handle variables);
+/// A Python value as T. Throws: TypeError naming the argument.
+template <class T>
+T as_value(const char* name, nb::handle value) {
+  T result{};
+  if (!nb::try_cast<T>(value, result)) {
+    throw TypeError(std::string("[arguments] ") + name + " is " + quoted_type(value) +
+                    ", expected " +
+                    (std::is_same_v<T, bool>       ? "True or False"
+                     : std::is_integral_v<T>       ? "an integer"
+                     : std::is_floating_point_v<T> ? "a number"
+                                                   : "a string"));
+  }
+  return result;
+}
+
 /// An integer, or anything with __index__. Throws: TypeError.
 std::int64_t as_int(const char* call, nb::handle value);
 std::optional<std::int64_t> as_optional_int(nb::handle value);
@@ -71,8 +89,5 @@ Initializer as_initializer(nb::handle function);
 /// What as_tensor_function or as_initializer was given; None where it was something else.
 nb::object python_of(const std::function<Tensor(const Tensor&)>& function);
 nb::object python_of(const Initializer& initializer);
-
-/// "'list'", for messages.
-std::string quoted_type(nb::handle value);
 
 }  // namespace openrnn::python

@@ -29,6 +29,9 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise(kEngine, PyExc_RuntimeError, error);
   } catch (const IoError& error) {
     raise(kIo, PyExc_OSError, error);
+  } catch (const std::bad_cast&) {
+    PyErr_SetString(PyExc_TypeError,
+                    "[call] an argument is of a type that it cannot take, expected another");
   } catch (const FormatError& error) {
     raise(kFormat, PyExc_ValueError, error);
   }

@@ -8,8 +8,12 @@ namespace openrnn::python {
 namespace {
 
 std::shared_ptr<train::Optimizer> make(const std::string& kind, const nb::dict& options) {
-  const auto number = [&](const char* name) { return nb::cast<double>(options[name]); };
-  const auto flag = [&](const char* name) { return nb::cast<bool>(options[name]); };
+  const auto number = [&](const char* name) {
+    return as_value<double>(name, nb::object(options[name]));
+  };
+  const auto flag = [&](const char* name) {
+    return as_value<bool>(name, nb::object(options[name]));
+  };
   const double rate = number("learning_rate");
   if (kind == "sgd") return std::make_shared<train::GradientDescentOptimizer>(rate);
   if (kind == "momentum") {
@@ -27,6 +31,16 @@ std::shared_ptr<train::Optimizer> make(const std::string& kind, const nb::dict& 
                                                 number("epsilon"));
 }
 
+Variable step_variable(nb::handle global_step) {
+  if (global_step.is_none()) return {};
+  const Variable* variable = nullptr;
+  if (!nb::try_cast<const Variable*>(global_step, variable) || !variable) {
+    throw TypeError(
+        message("[minimize] global_step is ", quoted_type(global_step), ", expected a Variable"));
+  }
+  return *variable;
+}
+
 DeviceArray as_gradient(nb::handle gradient, const Variable& variable) {
   if (gradient.is_none()) return {};
   const DType dtype = variable.dtype() == DType::kFloat16 ? DType::kFloat32 : variable.dtype();
@@ -42,7 +56,7 @@ void apply(const OptimizerRef& self, nb::handle gradients, nb::handle variables,
     if (arrays.size() == to.size()) break;
     arrays.push_back(as_gradient(gradient, to[arrays.size()]));
   }
-  const Variable step = global_step.is_none() ? Variable() : nb::cast<Variable>(global_step);
+  const Variable step = step_variable(global_step);
   self.core->prepare(to);  // makes variables: with the interpreter lock held
   unlocked([&] { self.core->apply_gradients(arrays, to, step); });
 }
@@ -65,7 +79,7 @@ std::vector<std::optional<Tensor>> compute(const OptimizerRef& self, Tape& tape,
 bool minimize(const OptimizerRef& self, Tape& tape, const Tensor& loss, nb::handle var_list,
               nb::handle global_step) {
   const std::vector<Variable> variables = as_variables("minimize", var_list);
-  const Variable step = global_step.is_none() ? Variable() : nb::cast<Variable>(global_step);
+  const Variable step = step_variable(global_step);
   self.core->prepare(variables);
   const GradientTape& recorded = tape.get();
   if (self.core->loss_scale() != 1.0) {
