@@ -12,7 +12,6 @@ using layers::CudnnGRU;
 using layers::CudnnLSTM;
 using layers::make_cudnn_rnn;
 using testing::same_bits;
-using testing::thrown;
 
 Tensor zeros(Shape shape, DType dtype = DType::kFloat32) {
   return Tensor(Array(dtype, std::move(shape)).view());
@@ -154,7 +153,7 @@ TEST(CudnnLayer, InitializersAndSeeds) {
   EXPECT_FALSE(same_bits(kernel_of(1), kernel_of(2)));
   EXPECT_FALSE(same_bits(kernel_of(1), kernel_of(std::nullopt)));
   const Array kernel = kernel_of(1);
-  for (const float b : kernel.as<float>().subspan(4 * 4 * (3 + 4))) EXPECT_EQ(b, 0.5f);
+  for (const float b : kernel.as<float>().subspan(std::size_t{4} * 4 * (3 + 4))) EXPECT_EQ(b, 0.5f);
   int calls = 0;
   CudnnGRU counted({.num_layers = 2,
                     .num_units = 2,

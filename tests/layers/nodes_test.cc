@@ -78,7 +78,7 @@ TEST_F(Nodes, AModelRunsAndTrainsWhatWasRecorded) {
   EXPECT_EQ(model.name(), "model");
   ASSERT_EQ(model.layers().size(), 2u);
   EXPECT_EQ(model.layers()[0], lstm.get());
-  EXPECT_EQ(model.count_params(), lstm->count_params() + 4 * 3 + 3);
+  EXPECT_EQ(model.count_params(), lstm->count_params() + 15);
   for (const std::int64_t batch : {1, 3}) {
     const Tensor x = varied({6, batch, 5}), h = varied({2, batch, 4}, 2);
     const RnnResult direct = (*lstm)(x, {h, h});
