@@ -100,9 +100,9 @@ std::vector<Tensor> as_inputs(nb::handle inputs, const AsTensor& how) {
   return {as_tensor(inputs, how)};
 }
 
-void bind_layer(nb::module_& m) {
-  nb::class_<LayerRef> layer(m, "LayerBase", nb::dynamic_attr(), nb::is_weak_referenceable(),
-                             "What every layer, cell and model derives from.");
+namespace {
+
+void bind_names(nb::class_<LayerRef>& layer) {
   layer
       .def("__init__", &make_in_place, "kind"_a, "options"_a,
            nb::sig("def __init__(self, kind: str, options: dict[str, typing.Any]) -> None"))
@@ -124,7 +124,11 @@ void bind_layer(nb::module_& m) {
           "The full scope name. Raises ValueError before the first use.")
       .def_prop_ro(
           "graph", [](const LayerRef& self) { return &self.get().graph(); },
-          nb::rv_policy::reference, "The Graph that it was built in.")
+          nb::rv_policy::reference, "The Graph that it was built in.");
+}
+
+void bind_building(nb::class_<LayerRef>& layer) {
+  layer
       .def(
           "build_core",
           [](LayerRef& self, nb::handle input_shape) {
@@ -143,6 +147,15 @@ void bind_layer(nb::module_& m) {
              return std::pair(spec->ndim, std::vector<std::pair<std::int64_t, std::int64_t>>(
                                               spec->axes.begin(), spec->axes.end()));
            });
+}
+
+}  // namespace
+
+void bind_layer(nb::module_& m) {
+  nb::class_<LayerRef> layer(m, "LayerBase", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                             "What every layer, cell and model derives from.");
+  bind_names(layer);
+  bind_building(layer);
   bind_layer_weights(layer);
   bind_layer_losses(layer);
   bind_layer_nodes(layer, m);

@@ -97,10 +97,7 @@ void bind_node(nb::module_& m) {
            [](const NodeRef& self) { return std::hash<const void*>()(self.call.get()); });
 }
 
-}  // namespace
-
-void bind_layer_nodes(nb::class_<LayerRef>& layer, nb::module_& m) {
-  bind_node(m);
+void bind_node_members(nb::class_<LayerRef>& layer) {
   layer
       .def_prop_ro(
           "inbound_nodes",
@@ -130,7 +127,15 @@ void bind_layer_nodes(nb::class_<LayerRef>& layer, nb::module_& m) {
           nb::sig("def input_mask(self) -> typing.Any"))
       .def_prop_ro(
           "output_mask", [](const LayerRef& self) { return mask(self.get().output_mask()); },
-          nb::sig("def output_mask(self) -> typing.Any"))
+          nb::sig("def output_mask(self) -> typing.Any"));
+}
+
+}  // namespace
+
+void bind_layer_nodes(nb::class_<LayerRef>& layer, nb::module_& m) {
+  bind_node(m);
+  bind_node_members(layer);
+  layer
       .def(
           "get_input_at_core",
           [](const LayerRef& self, std::int64_t i) {

@@ -71,7 +71,11 @@ void bind_saver_class(nb::module_& m) {
   nb::class_<Saver>(m, "SaverBase", nb::dynamic_attr())
       .def(
           "__init__",
-          [](Saver* self, nb::handle var_list) { new (self) Saver(saver_options(var_list)); },
+          [](nb::pointer_and_handle<Saver> self, nb::handle var_list) {
+            new (self.p) Saver(saver_options(var_list));
+            // The Saver points to the graph.
+            nb::keep_alive_obj(self.h, nb::cast(&Graph::current(), nb::rv_policy::reference));
+          },
           "var_list"_any)
       .def(
           "write",
@@ -105,6 +109,9 @@ void bind_saver_class(nb::module_& m) {
         write_checkpoint_state(folder, {.latest = latest, .all = all});
       },
       "folder"_a, "latest"_a, "all"_a);
+}
+
+void bind_files(nb::module_& m) {
   m.def(
       "list_variables",
       [](const std::string& prefix) {
@@ -198,6 +205,7 @@ void bind_checkpoint(nb::module_& m) {
 
 void bind_saver(nb::module_& m) {
   bind_saver_class(m);
+  bind_files(m);
   bind_checkpoint(m);
 }
 
