@@ -1,0 +1,116 @@
+"""Layers written in Python, copies and configurations, signatures."""
+
+import copy
+import inspect
+
+import numpy as np
+import openrnn
+import pytest
+
+I, U = 4, 3  # noqa: E741
+
+
+class Scaled(openrnn.layers.Layer):
+    """x w, times a factor."""
+
+    def build(self, input_shape):
+        self.w = self.add_weight("w", (input_shape[-1], 2))
+        super().build(input_shape)
+
+    def call(self, x, factor=2.0):
+        return openrnn.matmul(x, self.w) * factor
+
+
+def draw(*shape):
+    return np.random.default_rng(shape).uniform(-1, 1, shape).astype(np.float32)
+
+
+def test_a_layer_written_in_python():
+    layer = Scaled()
+    x = draw(3, I)
+    with openrnn.variable_scope("outer"), openrnn.GradientTape() as tape:
+        loss = openrnn.reduce_sum(layer(x, factor=3.0))
+    assert layer.name == "scaled" and layer.w.name == "outer/scaled/w" and layer.built
+    wanted = np.repeat(3.0 * x.sum(0)[:, None], 2, axis=1)
+    np.testing.assert_allclose(tape.gradient(loss, layer.w).numpy(), wanted, rtol=1e-5)
+    layer(x)
+    assert openrnn.global_variables() == [layer.w] == layer.weights
+
+
+def test_it_is_recorded_as_one_node():
+    layer, x = Scaled(name="mine"), openrnn.Input(batch_shape=(None, I))
+    y = layer(x)
+    model = openrnn.Model(x, y)
+    assert layer.input is x and layer.output is y and model.layers[0] is layer
+    data = draw(5, I)
+    np.testing.assert_allclose(model.predict(data), 2 * data @ layer.w.numpy(), rtol=1e-5)
+    assert len(layer.inbound_nodes) == 1
+
+
+def test_a_failed_build_leaves_nothing():
+    class Broken(openrnn.layers.Layer):
+        def build(self, input_shape):
+            raise KeyError("mine")
+
+        def call(self, x):
+            return x
+
+    layer = Broken()
+    with pytest.raises(KeyError, match="mine"):
+        layer(draw(2, I))
+    assert not layer.built and layer.weights == []
+
+
+def test_configuration_round_trip():
+    def own(shape, dtype=None):
+        return np.full(shape, 0.5, dtype)
+
+    layer = openrnn.cudnn_rnn.CudnnLSTM(
+        2, U, "linear_input", "bidirectional", 0.25, 7, "float64", own,
+        openrnn.initializers.constant(0.5), "given", num_proj=2, trainable=False,
+        activity_regularizer=openrnn.regularizers.l2(0.5),
+    )  # fmt: skip
+    config = layer.get_config()
+    assert config["kernel_initializer"] is own
+    assert config["bias_initializer"] == {"class_name": "constant", "config": {"value": 0.5}}
+    made = openrnn.cudnn_rnn.CudnnLSTM.from_config(config)
+    assert {**made.get_config(), "name": "given"} == config
+    for one in (layer, made):
+        one.build((None, None, I))
+        assert set(one.kernel.numpy()) == {0.5} and one.trainable_weights == []
+
+
+@pytest.mark.parametrize("name", ["CudnnLSTM", "CudnnGRU", "CudnnRNNTanh", "CudnnRNNRelu"])
+def test_a_deep_copy_shares_the_variables_alone(name):
+    layer = getattr(openrnn.cudnn_rnn, name)(1, U)
+    layer(draw(2, 1, I))
+    layer.mine = ["attribute"]
+    made = copy.deepcopy(layer)
+    assert type(made) is type(layer) and made.kernel is layer.kernel and made is not layer
+    assert made.mine == ["attribute"] and made.mine is not layer.mine
+    made.trainable = False
+    assert layer.trainable and layer.trainable_weights == [layer.kernel]
+    np.testing.assert_array_equal(made(draw(2, 1, I))[0], layer(draw(2, 1, I))[0])
+
+
+def test_signatures_can_be_inspected():
+    saw = inspect.signature
+    wanted = ["num_layers", "num_units", "input_mode", "direction", "dropout", "seed", "dtype",
+              "kernel_initializer", "bias_initializer", "name", "num_proj", "trainable",
+              "activity_regularizer"]  # fmt: skip
+    assert list(saw(openrnn.cudnn_rnn.CudnnGRU).parameters) == wanted
+    assert list(saw(openrnn.Variable).parameters) == [
+        "initial_value", "trainable", "name", "dtype",
+    ]  # fmt: skip
+    for public in (openrnn.Model, openrnn.Input, openrnn.train.AdamOptimizer, openrnn.Tensor,
+                   openrnn.cudnn_rnn.CudnnLSTMSaveable, openrnn.cudnn_rnn.ops.CudnnLSTM.__call__,
+                   openrnn.layers.Layer.add_weight, openrnn.nn.dynamic_rnn):  # fmt: skip
+        assert saw(public).parameters
+
+
+def test_layers_and_cells_are_layers():
+    cells = openrnn.nn.rnn_cell
+    inner = openrnn.cudnn_rnn.CudnnCompatibleGRUCell(U)
+    for layer in (openrnn.cudnn_rnn.CudnnGRU(1, U), inner, cells.MultiRNNCell([inner]),
+                  cells.DropoutWrapper(inner), openrnn.layers.Dense(1)):  # fmt: skip
+        assert isinstance(layer, openrnn.layers.Layer)
