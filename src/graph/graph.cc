@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <mutex>
+#include <unordered_set>
 
 #include "base/message.h"
 #include "graph/graph_state.h"
@@ -14,6 +16,16 @@ thread_local Graph* current_graph = nullptr;
 constexpr std::int64_t kDefaultGraphSeed = 87654321;
 constexpr std::int64_t kLargestSeed = 2147483647;
 
+// Never destroyed: graphs are freed until the very end of the process.
+struct LiveGraphs {
+  std::mutex mutex;
+  std::unordered_set<std::uint64_t> ids;
+};
+LiveGraphs& live_graphs() {
+  static auto* const live = new LiveGraphs;
+  return *live;
+}
+
 std::int64_t truncate(std::int64_t seed) {
   const std::int64_t rest = seed % kLargestSeed;
   return rest < 0 ? rest + kLargestSeed : rest;
@@ -21,9 +33,18 @@ std::int64_t truncate(std::int64_t seed) {
 
 }  // namespace
 
-Graph::Graph() : state_(std::make_unique<State>()) { state_->id = graph::next_id(); }
+Graph::Graph() : state_(std::make_unique<State>()) {
+  state_->id = graph::next_id();
+  LiveGraphs& live = live_graphs();
+  const std::lock_guard lock(live.mutex);
+  live.ids.insert(state_->id);
+}
 std::uint64_t Graph::id() const noexcept { return state_->id; }
-Graph::~Graph() = default;
+Graph::~Graph() {
+  LiveGraphs& live = live_graphs();
+  const std::lock_guard lock(live.mutex);
+  live.ids.erase(state_->id);
+}
 
 Graph& Graph::current() {
   static auto* const process_wide = new Graph;
@@ -117,6 +138,12 @@ std::pair<std::int64_t, std::int64_t> Graph::op_seeds(std::optional<std::int64_t
 }
 
 namespace graph {
+
+bool is_alive(std::uint64_t graph_id) {
+  LiveGraphs& live = live_graphs();
+  const std::lock_guard lock(live.mutex);
+  return live.ids.contains(graph_id);
+}
 
 Rollback::Rollback(Graph& graph)
     : state_(&graph.state()),

@@ -23,6 +23,9 @@ struct Graph::State {
 
 namespace graph {
 
+/// Whether the graph of that id still exists. Thread-safe.
+bool is_alive(std::uint64_t graph_id);
+
 /// Unless kept, takes back what was registered in a graph since: a build that fails leaves nothing.
 class Rollback {
  public:

@@ -1,5 +1,4 @@
 #include "openrnn/graph_layer.h"
-
 #include "ops/check_gradient.h"
 
 namespace openrnn::testing {
@@ -140,6 +139,20 @@ TEST_F(LayerTest, LossesAndUpdates) {
             "[add_loss] loss is empty, expected a function or a tensor");
   EXPECT_EQ(message_of<ArgumentError>([] { Scale().graph(); }),
             "[graph] the layer 'scale' has no graph yet, expected a build or a call before");
+}
+
+TEST_F(LayerTest, AGraphThatIsGoneIsNotHandedOut) {
+  Scale layer;
+  {
+    Graph shorter;
+    const Graph::AsDefault current(shorter);
+    layer.build({3});
+    EXPECT_EQ(&layer.graph(), &shorter);
+  }
+  const Graph another;  // may lie where the first did
+  EXPECT_EQ(message_of<StateError>([&] { layer.graph(); }),
+            "[graph] the graph of the layer 'scale' is gone, expected it to outlive the layer");
+  EXPECT_EQ(layer.weights().size(), 2u);
 }
 
 TEST_F(LayerTest, GradientsReachItsVariables) {

@@ -188,5 +188,16 @@ TEST(SymbolicOps, ALongChainNeedsNoDeepStack) {
   EXPECT_EQ(element(model({x})[0].to_host().view(), 1), 20000.0);
 }
 
+TEST(SymbolicOps, ALongChainIsFreedWithoutADeepStack) {
+  std::weak_ptr<const Symbol> kept;
+  {
+    Tensor out = Input({2}, DType::kFloat64);
+    kept = out.symbol();
+    for (int i = 0; i < 400000; ++i) out = ops::add_scalar(out, 1.0);
+    EXPECT_FALSE(kept.expired());
+  }
+  EXPECT_TRUE(kept.expired());
+}
+
 }  // namespace
 }  // namespace openrnn::testing

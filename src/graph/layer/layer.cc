@@ -32,6 +32,10 @@ Graph& Layer::graph() const {
     throw ArgumentError(message("[graph] the layer '", name_,
                                 "' has no graph yet, expected a build or a call before"));
   }
+  if (!graph::is_alive(graph_id_)) {
+    throw StateError(message("[graph] the graph of the layer '", name_,
+                             "' is gone, expected it to outlive the layer"));
+  }
   return *graph_;
 }
 

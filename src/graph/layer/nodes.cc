@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/message.h"
+#include "graph/symbolic/share.h"
 #include "openrnn/graph_layer.h"
 
 namespace openrnn {
@@ -49,8 +50,9 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
   };
   const std::vector<Tensor> made = defer(name_, inputs, std::move(outputs), guarded);
   // defer knows no layers: the call gets its own here, before anybody else sees it.
-  auto call = std::make_shared<SymbolicCall>(*made.front().symbol()->call);
-  call->layer = handle;
+  SymbolicCall own = *made.front().symbol()->call;
+  own.layer = handle;
+  const auto call = graph::share(std::move(own));
   inbound_nodes_.push_back(call);
   for (const Tensor& input : call->inputs) {
     if (!input.is_symbolic() || !input.symbol()->call->layer) continue;

@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "base/message.h"
-#include "openrnn/graph_symbolic.h"
+#include "graph/symbolic/share.h"
 
 namespace openrnn {
 namespace {
@@ -33,7 +33,7 @@ Tensor as_read(const Tensor& input) {
   call.variable = *found;
   call.graph = &Graph::current();
   call.graph_id = call.graph->id();
-  return outputs_of(std::make_shared<const SymbolicCall>(std::move(call)))[0];
+  return outputs_of(graph::share(std::move(call)))[0];
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ Tensor Input(Shape shape, DType dtype, const std::string& name) {
   SymbolicCall call{.op = name.empty() ? "Input" : name, .outputs = {{dtype, std::move(shape)}}};
   call.graph = &Graph::current();
   call.graph_id = call.graph->id();
-  return outputs_of(std::make_shared<const SymbolicCall>(std::move(call)))[0];
+  return outputs_of(graph::share(std::move(call)))[0];
 }
 
 bool any_symbolic(const std::vector<Tensor>& tensors) {
@@ -80,7 +80,7 @@ std::vector<Tensor> defer(std::string op, const std::vector<Tensor>& inputs,
   call.graph = &Graph::current();
   call.graph_id = call.graph->id();
   for (const Tensor& input : inputs) call.inputs.push_back(as_read(input));
-  return outputs_of(std::make_shared<const SymbolicCall>(std::move(call)));
+  return outputs_of(graph::share(std::move(call)));
 }
 
 std::vector<Call> calls_between(const std::vector<Tensor>& sources,
