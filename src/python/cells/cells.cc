@@ -104,6 +104,8 @@ std::tuple<Tensor, std::vector<CellState>, std::vector<CellState>> run_stack(
     const std::string& scope) {
   constexpr const char* kCall = "stack_bidirectional_dynamic_rnn";
   const auto forward = shared_cells(cells_fw, kCall), backward = shared_cells(cells_bw, kCall);
+  for (const nb::handle cell : cells_fw) nb::cast<LayerRef&>(cell).keep_graph();
+  for (const nb::handle cell : cells_bw) nb::cast<LayerRef&>(cell).keep_graph();
   const DType wanted = !dtype.is_none()  ? as_dtype(dtype)
                        : forward.empty() ? DType::kFloat32
                                          : forward[0]->dtype();

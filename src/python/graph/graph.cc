@@ -1,38 +1,85 @@
 // Graphs, variable scopes and get_variable.
+#include <thread>
+
+#include "base/message.h"
 #include "graph/scope_stack.h"
 #include "python/layers/layer_ref.h"
 
 namespace openrnn::python {
 namespace {
 
-/// What a `with` statement holds open on its thread.
+/// What a `with` statement holds open on its thread. Guards are closed by the thread that opened
+/// them, the innermost first; whatever cannot be is left open.
 template <class Guard>
 class Opened {
  public:
   Opened() = default;
+  ~Opened() {
+    while (!guards_.empty()) {
+      if (innermost()) {
+        order().pop_back();
+      } else {
+        (void)guards_.back().guard.release();
+      }
+      guards_.pop_back();
+    }
+  }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
   template <class... Args>
   void open(Args&&... args) {
-    guards_.push_back(std::make_unique<Guard>(std::forward<Args>(args)...));
+    auto guard = std::make_unique<Guard>(std::forward<Args>(args)...);
+    order().push_back(guard.get());
+    guards_.push_back({std::move(guard), std::this_thread::get_id()});
   }
   void close() {
-    if (!guards_.empty()) guards_.pop_back();
+    if (guards_.empty()) return;
+    if (!innermost()) {
+      throw StateError(message("[", Guard::kCall, "] it is closed ",
+                               here() ? "while one that was opened later is open"
+                                      : "on another thread than the one that opened it",
+                               ", expected with statements of one thread that nest"));
+    }
+    order().pop_back();
+    guards_.pop_back();
   }
 
  private:
-  std::vector<std::unique_ptr<Guard>> guards_;
+  struct Open {
+    std::unique_ptr<Guard> guard;
+    std::thread::id thread;
+  };
+  static std::vector<const Guard*>& order() {
+    thread_local std::vector<const Guard*> open;
+    return open;
+  }
+  bool here() const { return guards_.back().thread == std::this_thread::get_id(); }
+  bool innermost() const {
+    return here() && !order().empty() && order().back() == guards_.back().guard.get();
+  }
+  std::vector<Open> guards_;
 };
 /// A new scope inside the current one, or one of that full name again.
 struct Scope {
+  static constexpr const char* kCall = "variable_scope";
   Scope(const std::string& name, bool reuse) : inner(std::in_place, name, reuse) {}
   Scope(const std::string& full_name, bool reuse, std::nullptr_t)
       : again(std::in_place, full_name, reuse) {}
+  // Closing a scope writes to its graph.
+  Kept graph{nb::cast(&Graph::current(), nb::rv_policy::reference)};
   std::optional<VariableScope> inner;
   std::optional<graph::ReopenedScope> again;
 };
 using OpenedScope = Opened<Scope>;
-using OpenedGraph = Opened<Graph::AsDefault>;
+/// Keeps its graph, and those around it, for as long as it is open.
+struct DefaultGraph {
+  static constexpr const char* kCall = "as_default";
+  explicit DefaultGraph(Graph& graph)
+      : kept(nb::cast(&graph, nb::rv_policy::reference)), guard(graph) {}
+  Kept kept;
+  Graph::AsDefault guard;
+};
+using OpenedGraph = Opened<DefaultGraph>;
 
 Variable get_variable_from_python(const std::string& name, nb::handle shape, nb::handle dtype,
                                   nb::handle initializer, nb::handle regularizer, bool trainable,

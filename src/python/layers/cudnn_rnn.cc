@@ -48,12 +48,13 @@ nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, bool
   layers::CudnnRnn& layer = self.rnn();
   self.keep_graph();
   // Memory is borrowed only where the call leaves nothing behind that could read it later.
-  const bool leaves = save || tape_is_open() || layer.activity_regularizer();
+  const bool leaves = save || tape_is_open() || layer.activity_regularizer() ||
+                      is_symbolic(inputs) || is_symbolic(initial_state) ||
+                      is_symbolic(sequence_lengths);
   AsTensor how{.call = layer.name().c_str(),
                .dtype = layer.dtype(),
                .memory = leaves ? Memory::kCopy : Memory::kBorrow};
   const Tensor x = as_tensor(inputs, how);
-  if (x.is_symbolic()) how.memory = Memory::kCopy;
   const std::vector<Tensor> state = as_states(layer, initial_state, how);
   layers::RnnCallOptions options;
   set_lengths(options, layer.name().c_str(), sequence_lengths);

@@ -1,5 +1,7 @@
 #include "python/layers/layer_ref.h"
 
+#include <algorithm>
+
 #include "base/message.h"
 #include "graph/open_tapes.h"
 
@@ -43,7 +45,24 @@ void make_in_place(nb::pointer_and_handle<LayerRef> self, const std::string& kin
 LayerRef::LayerRef(std::shared_ptr<Layer> layer)
     : layer_(std::move(layer)),
       rnn_(dynamic_cast<layers::CudnnRnn*>(layer_.get())),
-      cell_(std::dynamic_pointer_cast<RnnCell>(layer_)) {}
+      cell_(std::dynamic_pointer_cast<RnnCell>(layer_)) {
+  // A model, a copy, or another Python object of a layer.
+  built_before_ = layer_ && layer_->built();
+  if (built_before_) keep(layer_->graph());
+}
+
+void LayerRef::keep(Graph& graph) {
+  const nb::object object = nb::cast(&graph, nb::rv_policy::reference);
+  const bool known = std::any_of(graphs_.begin(), graphs_.end(), [&](const Kept& kept) {
+    return kept.get().ptr() == object.ptr();
+  });
+  if (!known) graphs_.emplace_back(object);
+}
+
+void LayerRef::keep_graph_until_built() {
+  built_before_ = get().built();
+  keep(built_before_ ? get().graph() : Graph::current());
+}
 
 Layer& LayerRef::get() const {
   if (!layer_) {
@@ -112,7 +131,15 @@ void bind_names(nb::class_<LayerRef>& layer) {
       .def_prop_ro(
           "dtype", [](const LayerRef& self) { return dtype_name(self.get().dtype()); },
           "'float32' and the like.")
-      .def_prop_ro("built", [](const LayerRef& self) { return self.get().built(); })
+      .def_prop_rw(
+          "built", [](const LayerRef& self) { return self.get().built(); },
+          [](const LayerRef& self, bool built) {
+            // What build() of Keras says at its end.
+            if (built == self.get().built() || (built && is_building(self.get()))) return;
+            throw ArgumentError(message("[built] it is set to ", built ? "True" : "False",
+                                        ", expected build() or a call to change it"));
+          },
+          "True once the variables are made. In build() it may be set, as Keras asks for.")
       .def_prop_rw(
           "trainable", [](const LayerRef& self) { return self.get().trainable; },
           [](LayerRef& self, bool trainable) { self.get().trainable = trainable; })

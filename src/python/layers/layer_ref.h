@@ -42,17 +42,24 @@ class LayerRef {
   }
   /// The one Python object of a recurrent layer's saveable, None without one.
   nb::object saveable();
-  /// Keeps the graph that is current now alive, as the layer points to it.
+  /// Keeps the graph that is current now alive, as a layer that is not built may come to point to
+  /// it.
   void keep_graph() {
-    if (!graph_) graph_ = Kept(nb::cast(&Graph::current(), nb::rv_policy::reference));
+    if (!built_before_) keep_graph_until_built();
   }
 
  private:
+  void keep(Graph& graph);
+  void keep_graph_until_built();
+
   std::shared_ptr<Layer> layer_;
   layers::CudnnRnn* rnn_ = nullptr;
   std::shared_ptr<RnnCell> cell_;
   std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
-  Kept graph_, saveable_;
+  Kept saveable_;
+  /// More than one when building failed in another graph before.
+  std::vector<Kept> graphs_;
+  bool built_before_ = false;  // then the layer's graph is among `graphs_`
 };
 
 /// An update that Python gave, and gets back as it was.

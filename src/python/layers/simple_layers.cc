@@ -88,8 +88,6 @@ std::shared_ptr<Layer> make_dropout(const nb::dict& options) {
 }
 
 Tensor as_indices(nb::handle value) {
-  const Tensor tensor = as_tensor(value, {.call = "Embedding"});
-  if (tensor.dtype() == DType::kInt32) return tensor;
   return as_tensor(value, {.call = "Embedding", .dtype = DType::kInt32});
 }
 

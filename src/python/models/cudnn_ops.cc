@@ -68,11 +68,11 @@ nb::tuple call_model(const OpModel& self, nb::handle input_data, nb::handle inpu
                      nb::handle sequence_lengths, bool time_major) {
   const RnnSpec spec = self.get().spec();
   const bool is_lstm = spec.is_lstm();
-  AsTensor how{.call = "cudnn_rnn",
-               .dtype = spec.dtype,
-               .memory = tape_is_open() ? Memory::kCopy : Memory::kBorrow};
+  const bool kept = tape_is_open() || is_symbolic(input_data) || is_symbolic(input_h) ||
+                    is_symbolic(input_c) || is_symbolic(params) || is_symbolic(sequence_lengths);
+  const AsTensor how{
+      .call = "cudnn_rnn", .dtype = spec.dtype, .memory = kept ? Memory::kCopy : Memory::kBorrow};
   const Tensor x = as_tensor(input_data, how);
-  if (x.is_symbolic()) how.memory = Memory::kCopy;
   const std::vector<Tensor> in{x, as_tensor(input_h, how),
                                is_lstm ? as_tensor(input_c, how) : Tensor(),
                                as_tensor(params, how)};

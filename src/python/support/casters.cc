@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "graph/graph_state.h"
+
 namespace openrnn::python {
 namespace {
 
@@ -26,7 +28,7 @@ nanobind::handle find_alive(const Identity& identity) {
 }
 
 void keep_graph_of(const Tensor& tensor, nanobind::handle object) {
-  if (!tensor.is_symbolic() || !tensor.symbol()->call->graph) return;
+  if (!tensor.is_symbolic() || !graph::is_alive(tensor.symbol()->call->graph_id)) return;
   const nanobind::object graph =
       nanobind::cast(tensor.symbol()->call->graph, nanobind::rv_policy::reference);
   nanobind::keep_alive_obj(object, graph);

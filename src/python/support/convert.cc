@@ -1,5 +1,7 @@
 #include "python/support/convert.h"
 
+#include <algorithm>
+
 #include "base/message.h"
 #include "python/support/buffer.h"
 
@@ -12,11 +14,33 @@ nb::handle attribute_of_numpy(const char* name) { return keep_forever(numpy().at
 
 std::string text_of(const nb::object& object) { return nb::cast<std::string>(nb::str(object)); }
 
+bool all_equal(const nb::object& a, const nb::object& b) {
+  return nb::cast<bool>(nb::bool_(a.attr("__eq__")(b).attr("all")()));
+}
+
 // The dtype that a value without one gets: TensorFlow's, not NumPy's.
 nb::object with_default_dtype(const nb::object& array) {
   const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   if (kind == "f") return nb::str("float32");
-  return kind == "i" || kind == "u" ? nb::object(nb::str("int32")) : nb::none();
+  if (kind != "i" && kind != "u") return nb::none();
+  return nb::str(all_equal(array.attr("astype")("int32"), array) ? "int32" : "int64");
+}
+
+// The values as `dtype`: an integer must hold each as it is, a real number no complex one.
+nb::object converted(const nb::object& array, DType dtype, const AsTensor& how) {
+  const auto from = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  if (from == "c") {
+    throw TypeError(message("[", how.call, "] an array of ", text_of(array.attr("dtype")),
+                            ", expected ", dtype_name(dtype)));
+  }
+  nb::object made = array.attr("astype")(dtype_str(dtype), "copy"_a = false);
+  const bool whole = dtype == DType::kInt32 || dtype == DType::kInt64 || dtype == DType::kUInt8;
+  if (whole && (from == "f" || from == "i" || from == "u") && !all_equal(made, array)) {
+    throw ArgumentError(message("[", how.call, "] values of ", text_of(array.attr("dtype")),
+                                " that ", dtype_name(dtype), " does not hold, expected whole ",
+                                "numbers in its range"));
+  }
+  return made;
 }
 
 // Everything that the buffer protocol does not give at once, through NumPy.
@@ -31,7 +55,7 @@ nb::object through_numpy(nb::handle value, const AsTensor& how) {
                 ? from_dlpack(value)
                 : asarray(value);
     if (how.dtype) {
-      array = array.attr("astype")(dtype_str(*how.dtype), "copy"_a = false);
+      array = converted(array, *how.dtype, how);
     } else if (plain && !PyObject_CheckBuffer(value.ptr())) {
       const nb::object dtype = with_default_dtype(array);
       if (!dtype.is_none()) array = array.attr("astype")(dtype);
@@ -75,6 +99,16 @@ Tensor as_tensor(nb::handle value, const AsTensor& how) {
   }
   throw TypeError(message("[", how.call, "] an array of ", text_of(array.attr("dtype")),
                           ", expected float16, float32, float64, int32, int64, uint8 or bool"));
+}
+
+bool is_symbolic(nb::handle value) {
+  if (PyTuple_Check(value.ptr())) {
+    const nb::tuple items = nb::borrow<nb::tuple>(value);
+    return std::any_of(items.begin(), items.end(),
+                       [](nb::handle item) { return is_symbolic(item); });
+  }
+  const Tensor* tensor = nullptr;
+  return nb::try_cast<const Tensor*>(value, tensor) && tensor && tensor->is_symbolic();
 }
 
 Tensor as_optional_tensor(nb::handle value, const AsTensor& how) {

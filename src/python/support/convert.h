@@ -23,6 +23,8 @@ struct AsTensor {
 /// A Tensor or Variable as it is; anything with the buffer protocol, DLPack or __array__, numbers
 /// and nested lists by value. Throws: TypeError for anything else.
 Tensor as_tensor(nb::handle value, const AsTensor& how);
+/// Whether it is a symbolic tensor, or a tuple that holds one: then a call keeps its arguments.
+bool is_symbolic(nb::handle value);
 /// None is an empty tensor.
 Tensor as_optional_tensor(nb::handle value, const AsTensor& how);
 std::vector<Tensor> as_tensors(nb::handle values, const AsTensor& how);
