@@ -82,13 +82,15 @@ def test_the_package_has_types():
 def test_mypy_strict(what, tmp_path):
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed here")
+    # Beside an installed package lie others, which mypy would take for modules of ours.
+    cwd = tmp_path if "site-packages" in PACKAGE.parts else PACKAGE.parent
     target = ["-p", "openrnn"] if what == "package" else [str(ROOT / "tests/python/typed")]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), *target],
         capture_output=True,
         text=True,
         check=False,
-        cwd=PACKAGE.parent,
+        cwd=cwd,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
