@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "base/message.h"
 #include "python/graph/tape_ref.h"
 #include "python/train/optimizer_ref.h"
@@ -82,18 +80,7 @@ bool minimize(const OptimizerRef& self, Tape& tape, const Tensor& loss, nb::hand
   const Variable step = step_variable(global_step);
   self.core->prepare(variables);
   const GradientTape& recorded = tape.get();
-  if (self.core->loss_scale() != 1.0) {
-    return unlocked([&] { return self.core->minimize(recorded, loss, variables, step).applied; });
-  }
-  const auto gradients =
-      unlocked([&] { return self.core->compute_gradients(recorded, loss, variables); });
-  if (std::all_of(gradients.begin(), gradients.end(),
-                  [](const DeviceArray& gradient) { return gradient.empty(); })) {
-    throw ArgumentError(message("[minimize] no gradients for any variable, of which the first is '",
-                                variables[0].name(), "', expected a loss that depends on one"));
-  }
-  unlocked([&] { self.core->apply_gradients(gradients, variables, step); });
-  return true;
+  return unlocked([&] { return self.core->minimize(recorded, loss, variables, step).applied; });
 }
 
 // Scalars first, as TensorFlow lists them.
