@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cstdlib>
 
 #include "openrnn/ops_rnn.h"
@@ -50,9 +51,9 @@ DropoutState::DropoutState(std::pair<std::int64_t, std::int64_t> seeds)
       reset_each_call_(reset_each_call_wanted()) {}
 
 DropoutKey DropoutState::next() {
-  const DropoutKey key{.seed = seed_, .call = reset_each_call_ ? 0 : calls_};
-  ++calls_;
-  return key;
+  // Two models may run one layer at a time.
+  const std::uint64_t call = std::atomic_ref(calls_).fetch_add(1, std::memory_order_relaxed);
+  return {.seed = seed_, .call = reset_each_call_ ? 0 : call};
 }
 
 }  // namespace openrnn::ops

@@ -1,3 +1,6 @@
+#include <set>
+#include <thread>
+
 #include "ops/check_gradient.h"
 
 namespace openrnn::testing {
@@ -188,6 +191,23 @@ TEST(DropoutState, AdvancesAndResets) {
   unsetenv("TF_CUDNN_RESET_RND_GEN_STATE");
   EXPECT_EQ(reset.next().call, 0u);
   EXPECT_EQ(reset.next().call, 0u);
+}
+
+TEST(Rnn, EveryCallGetsAKeyOfItsOwnOnAnyThread) {
+  constexpr std::uint64_t kCalls = 50000;
+  ops::DropoutState state({3, 4});
+  std::vector<std::vector<std::uint64_t>> found(3);
+  std::vector<std::thread> threads;
+  for (auto& calls : found) {
+    threads.emplace_back([&state, &calls] {
+      for (std::uint64_t i = 0; i < kCalls; ++i) calls.push_back(state.next().call);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<std::uint64_t> all;
+  for (const auto& calls : found) all.insert(calls.begin(), calls.end());
+  EXPECT_EQ(all.size(), found.size() * kCalls);
+  EXPECT_EQ(state.calls(), found.size() * kCalls);
 }
 
 }  // namespace
