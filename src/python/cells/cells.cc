@@ -157,8 +157,12 @@ void bind_cell_members(nb::class_<LayerRef>& layer) {
           "batch_size"_a, "dtype"_any)
       .def(
           "cell_remake",
-          [](LayerRef& self, const std::string& kind, const nb::dict& options) {
-            self.replace(make_cell(kind, options));
+          [](nb::pointer_and_handle<LayerRef> self, const std::string& kind,
+             const nb::dict& options) {
+            std::shared_ptr<RnnCell> made = make_cell(kind, options);
+            forget({self.p->share().get(), 0}, self.h);
+            self.p->replace(std::move(made));
+            remember({self.p->share().get(), 0}, self.h);
           },
           "kind"_a, "options"_a,
           nb::sig("def cell_remake(self, kind: str, options: dict[str, typing.Any]) -> None"),

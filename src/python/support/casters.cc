@@ -36,10 +36,17 @@ void keep_graph_of(const Tensor& tensor, nanobind::handle object) {
 
 void remember(const Identity& identity, nanobind::handle object) {
   alive()[identity] = object.ptr();
-  nanobind::keep_alive_cb(object, new Identity(identity), [](void* payload) noexcept {
-    const std::unique_ptr<Identity> mine(static_cast<Identity*>(payload));
-    alive().erase(*mine);
+  using Entry = std::pair<Identity, PyObject*>;
+  nanobind::keep_alive_cb(object, new Entry(identity, object.ptr()), [](void* payload) noexcept {
+    const std::unique_ptr<Entry> mine(static_cast<Entry*>(payload));
+    forget(mine->first, mine->second);
   });
+}
+
+void forget(const Identity& identity, nanobind::handle object) {
+  const auto found = alive().find(identity);
+  // Another object may have it by now: memory is used again.
+  if (found != alive().end() && found->second == object.ptr()) alive().erase(found);
 }
 
 }  // namespace openrnn::python

@@ -145,3 +145,19 @@ def test_a_scope_outlives_the_names_of_its_graph():
     scope.__exit__(None, None, None)
     gc.collect()
     assert kept() is None
+
+
+def test_a_node_knows_its_cell_after_the_cell_took_another_dtype():
+    for _ in range(20):
+        taken = [openrnn.nn.rnn_cell.BasicRNNCell(4) for _ in range(5)]
+        for cell in taken:
+            cell(np.ones((2, 3), np.float16), np.zeros((2, 4), np.float16))
+        later = [openrnn.nn.rnn_cell.BasicRNNCell(4) for _ in range(12)]
+        del taken, cell
+        for one in later:
+            one(openrnn.Input(batch_shape=(2, 4)), openrnn.Input(batch_shape=(2, 4)))
+            assert one.inbound_nodes[0].outbound_layer is one
+    x = openrnn.Input(batch_shape=(2, 4), dtype="float16")
+    half = openrnn.nn.rnn_cell.BasicRNNCell(4)
+    half(x, x)
+    assert half.inbound_nodes[0].outbound_layer is half
