@@ -234,6 +234,8 @@ struct StackBidirectionalOptions {
   std::optional<std::vector<CellState>> initial_states_bw = {};
   std::optional<DType> dtype = {};
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
+  /// The same as an int32 tensor [B], which may be symbolic; not both.
+  Tensor lengths = {};
   bool time_major = false;
   /// Empty: 'stack_bidirectional_rnn'.
   std::string scope = {};

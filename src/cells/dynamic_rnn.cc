@@ -7,7 +7,13 @@
 namespace openrnn {
 namespace {
 
-using Lengths = std::optional<std::vector<std::int32_t>>;
+using LengthValues = std::optional<std::vector<std::int32_t>>;
+
+// Known, or a symbolic tensor.
+struct Lengths {
+  LengthValues values = {};
+  Tensor symbolic = {};
+};
 
 Tensor zeros(DType dtype, Shape shape) {
   return Tensor(DeviceArray::zeros(default_device(), dtype, std::move(shape)));
@@ -20,7 +26,7 @@ void check_inputs(std::string_view call, const Tensor& inputs) {
   }
 }
 
-void check_lengths(std::string_view call, const Lengths& lengths, const Shape& time_major) {
+void check_lengths(std::string_view call, const LengthValues& lengths, const Shape& time_major) {
   if (!lengths) return;
   const std::int64_t max_time = time_major[0], batch = time_major[1];
   if (batch >= 0 && lengths->size() != static_cast<std::size_t>(batch)) {
@@ -34,6 +40,15 @@ void check_lengths(std::string_view call, const Lengths& lengths, const Shape& t
                                   max_time < 0 ? "max_time" : message(max_time)));
     }
   }
+}
+
+template <class Options>
+Lengths lengths_in(std::string_view call, const Options& options, const Shape& time_major) {
+  if (options.lengths.is_symbolic()) return {.symbolic = options.lengths};
+  const Lengths lengths{options.lengths.empty() ? options.sequence_lengths
+                                                : ops::lengths_of(call, options.lengths)};
+  check_lengths(call, lengths.values, time_major);
+  return lengths;
 }
 
 // Where a loop starts: the state given, or zeros of a dtype.
@@ -74,7 +89,7 @@ CellResult masked_step(RnnCell& cell, const Tensor& x, const CellState& state,
 
 // x [T, B, I]; the cell's variables are made in the current scope.
 DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
-                            const Lengths& lengths) {
+                            const LengthValues& lengths) {
   const std::int64_t max_time = x.shape()[0], batch = x.shape()[1];
   if (max_time == 0) {
     cell(zeros(x.dtype(), {batch, x.shape()[2]}), state);  // makes the variables, checks the state
@@ -96,11 +111,11 @@ DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
 }
 
 DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
-                          const Lengths& lengths, const Tensor& symbolic_lengths = {});
+                          const Lengths& lengths);
 
 // The whole loop as one call of the cell: how many steps there are is not known yet.
 DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
-                             const Lengths& lengths, const Tensor& symbolic_lengths) {
+                             const Lengths& lengths) {
   const std::int64_t depth = x.shape()[2], batch = x.shape()[1];
   if (depth < 0) {
     throw ArgumentError(message("[dynamic_rnn] inputs have shape ", to_string(x.shape()),
@@ -111,17 +126,17 @@ DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
   std::vector<Tensor> inputs{x};
   if (start.given) inputs.insert(inputs.end(), start.given->begin(), start.given->end());
   const std::size_t states = inputs.size() - 1;
-  if (!symbolic_lengths.empty()) inputs.push_back(symbolic_lengths);
+  if (!lengths.symbolic.empty()) inputs.push_back(lengths.symbolic);
   std::vector<TensorSpec> specs{{x.dtype(), {x.shape()[0], batch, cell.output_size()}}};
   for (const std::int64_t size : cell.state_size()) specs.push_back({x.dtype(), {batch, size}});
-  const ReplayFunction run = [&cell, dtype = start.dtype, lengths, states](
+  const ReplayFunction run = [&cell, dtype = start.dtype, known_lengths = lengths.values, states](
                                  const std::vector<Tensor>& values, const Replay&) {
     Start now{.given = {}, .dtype = dtype};
     const auto end = values.begin() + 1 + static_cast<std::ptrdiff_t>(states);
     if (states > 0) now.given.emplace(values.begin() + 1, end);
-    const Lengths known =
-        end == values.end() ? lengths : ops::lengths_of("dynamic_rnn", values.back());
-    check_lengths("dynamic_rnn", known, values[0].shape());
+    const Lengths known{end == values.end() ? known_lengths
+                                            : ops::lengths_of("dynamic_rnn", values.back())};
+    check_lengths("dynamic_rnn", known.values, values[0].shape());
     DynamicRnnResult result = run_cell(cell, values[0], now, known);
     result.state.insert(result.state.begin(), std::move(result.outputs));
     return std::move(result.state);
@@ -131,11 +146,11 @@ DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
 }
 
 DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
-                          const Lengths& lengths, const Tensor& symbolic_lengths) {
-  if (any_symbolic(x, symbolic_lengths) || (start.given && any_symbolic(*start.given))) {
-    return record_cell(cell, x, start, lengths, symbolic_lengths);
+                          const Lengths& lengths) {
+  if (any_symbolic(x, lengths.symbolic) || (start.given && any_symbolic(*start.given))) {
+    return record_cell(cell, x, start, lengths);
   }
-  return run_values(cell, x, start.state(cell, x.shape()[1]), lengths);
+  return run_values(cell, x, start.state(cell, x.shape()[1]), lengths.values);
 }
 
 struct BidirectionalLayer {
@@ -145,9 +160,19 @@ struct BidirectionalLayer {
   CellState state_fw = {}, state_bw = {};
 };
 
+Tensor reversed(const Tensor& x, const Lengths& lengths) {
+  if (lengths.symbolic.empty()) {
+    return ops::reverse_sequence(x, lengths.values.value_or(std::vector<std::int32_t>{}));
+  }
+  const ReplayFunction run = [](const std::vector<Tensor>& values, const Replay&) {
+    return std::vector{
+        ops::reverse_sequence(values[0], *ops::lengths_of("reverse_sequence", values[1]))};
+  };
+  return defer("reverse_sequence", {x, lengths.symbolic}, {{x.dtype(), x.shape()}}, run)[0];
+}
+
 // x [T, B, I] to [T, B, 2 O].
 Tensor run_bidirectional(BidirectionalLayer& layer, const Tensor& x, const Lengths& lengths) {
-  const std::vector<std::int32_t> reversal = lengths.value_or(std::vector<std::int32_t>{});
   const VariableScope scope("bidirectional_rnn", VariableScope::current_reuse());
   DynamicRnnResult fw, bw;
   {
@@ -156,11 +181,11 @@ Tensor run_bidirectional(BidirectionalLayer& layer, const Tensor& x, const Lengt
   }
   {
     const VariableScope direction("bw", VariableScope::current_reuse());
-    bw = run_cell(layer.bw, ops::reverse_sequence(x, reversal), layer.start_bw, lengths);
+    bw = run_cell(layer.bw, reversed(x, lengths), layer.start_bw, lengths);
   }
   layer.state_fw = std::move(fw.state);
   layer.state_bw = std::move(bw.state);
-  return ops::concat({fw.outputs, ops::reverse_sequence(bw.outputs, reversal)}, 2);
+  return ops::concat({fw.outputs, reversed(bw.outputs, lengths)}, 2);
 }
 
 void check_cells(const std::vector<std::shared_ptr<RnnCell>>& fw,
@@ -193,14 +218,11 @@ DynamicRnnResult dynamic_rnn(RnnCell& cell, const Tensor& inputs,
   constexpr std::string_view kCall = "dynamic_rnn";
   check_inputs(kCall, inputs);
   const Tensor x = options.time_major ? inputs : ops::transpose_leading(inputs);
-  const bool known = !options.lengths.empty() && !options.lengths.is_symbolic();
-  const Lengths lengths =
-      known ? ops::lengths_of(kCall, options.lengths) : options.sequence_lengths;
-  check_lengths(kCall, lengths, x.shape());
+  const Lengths lengths = lengths_in(kCall, options, x.shape());
   const Start start = make_start(kCall, options.initial_state, options.dtype);
   const VariableScope scope(options.scope.empty() ? "rnn" : options.scope,
                             VariableScope::current_reuse());
-  DynamicRnnResult result = run_cell(cell, x, start, lengths, known ? Tensor() : options.lengths);
+  DynamicRnnResult result = run_cell(cell, x, start, lengths);
   if (!options.time_major) result.outputs = ops::transpose_leading(result.outputs);
   return result;
 }
@@ -213,7 +235,7 @@ StackBidirectionalResult stack_bidirectional_dynamic_rnn(
   check_cells(cells_fw, cells_bw, options);
   check_inputs(kCall, inputs);
   Tensor x = options.time_major ? inputs : ops::transpose_leading(inputs);
-  check_lengths(kCall, options.sequence_lengths, x.shape());
+  const Lengths lengths = lengths_in(kCall, options, x.shape());
   const VariableScope scope(options.scope.empty() ? "stack_bidirectional_rnn" : options.scope,
                             VariableScope::current_reuse());
   StackBidirectionalResult result;
@@ -225,7 +247,7 @@ StackBidirectionalResult stack_bidirectional_dynamic_rnn(
     BidirectionalLayer layer{*cells_fw[i], *cells_bw[i],
                              make_start(kCall, given(options.initial_states_fw), options.dtype),
                              make_start(kCall, given(options.initial_states_bw), options.dtype)};
-    x = run_bidirectional(layer, x, options.sequence_lengths);
+    x = run_bidirectional(layer, x, lengths);
     result.states_fw.push_back(std::move(layer.state_fw));
     result.states_bw.push_back(std::move(layer.state_bw));
   }

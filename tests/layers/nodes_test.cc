@@ -267,12 +267,20 @@ TEST_F(Nodes, BidirectionalLoopsAreRecorded) {
       .dtype = DType::kFloat32, .sequence_lengths = {{4, 1}}, .time_major = true};
   const Tensor in = Input({-1, -1, 5}), x = varied({4, 2, 5});
   const auto recorded = stack_bidirectional_dynamic_rnn(fw, bw, in, options);
+  const Tensor lengths = Input({-1}, DType::kInt32);
+  Model open({in, lengths},
+             {stack_bidirectional_dynamic_rnn(
+                  fw, bw, in, {.dtype = DType::kFloat32, .lengths = lengths, .time_major = true})
+                  .outputs});
   EXPECT_EQ(recorded.outputs.shape(), (Shape{-1, -1, 6}));
   Model model({in}, {recorded.outputs, recorded.states_bw[1][0]});
   EXPECT_EQ(model.weights().size(), 24u);
   const auto direct = stack_bidirectional_dynamic_rnn(fw, bw, x, options);
   EXPECT_TRUE(same(model({x})[0], direct.outputs));
   EXPECT_TRUE(same(model({x})[1], direct.states_bw[1][0]));
+  const std::vector<std::int32_t> given{4, 1};
+  EXPECT_TRUE(
+      same(open({x, Tensor(ConstArrayView{given.data(), DType::kInt32, {2}})})[0], direct.outputs));
 }
 
 TEST_F(Nodes, AFailedCallChangesNothing) {

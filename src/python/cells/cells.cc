@@ -113,7 +113,7 @@ std::tuple<Tensor, std::vector<CellState>, std::vector<CellState>> run_stack(
   options.initial_states_fw = optional_states(states_fw, wanted);
   options.initial_states_bw = optional_states(states_bw, wanted);
   options.dtype = as_optional_dtype(dtype);
-  options.sequence_lengths = as_lengths(kCall, lengths);
+  set_lengths(options, kCall, lengths);
   options.time_major = time_major;
   options.scope = scope;
   const Tensor x = as_tensor(inputs, {.call = kCall, .dtype = wanted});
