@@ -136,7 +136,12 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
   return ops::matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b});
 }
 
-Tensor power(const Tensor& x, double exponent) {
+Tensor power(const Tensor& x, nb::handle given) {
+  if (nb::isinstance<Tensor>(given) || nb::isinstance<Variable>(given)) {
+    throw TypeError(
+        message("[Tensor] the exponent is ", quoted_type(given), ", expected a number: 1 or 2"));
+  }
+  const auto exponent = as_value<double>("exponent", given);
   if (exponent == 1.0) return x;
   if (exponent == 2.0) return ops::square(x);
   throw UnsupportedError(message("[Tensor] the exponent is ", exponent, ", expected 1 or 2"));

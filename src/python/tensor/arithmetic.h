@@ -20,8 +20,9 @@ Tensor as_operand(nb::handle value, const Tensor& other);
 Tensor combine(Arithmetic op, nb::handle a, nb::handle b);
 /// Of matrices; a [.., K] times b [K, N] for any rank of a.
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
-/// Exponents 1 and 2. Throws: UnsupportedError.
-Tensor power(const Tensor& x, double exponent);
+/// Exponents 1 and 2. Throws: UnsupportedError; TypeError for a tensor, which would get no
+/// gradient.
+Tensor power(const Tensor& x, nb::handle exponent);
 /// Integers and slices of step 1, along the leading axes.
 Tensor get_item(const Tensor& x, nb::handle key);
 

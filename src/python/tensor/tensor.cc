@@ -123,8 +123,8 @@ void bind_operators(nb::class_<Tensor>& tensor) {
       .def("__neg__", [](const Tensor& x) { return ops::negate(x); })
       .def("__abs__", [](const Tensor& x) { return ops::absolute(x); })
       .def(
-          "__pow__", [](const Tensor& x, double exponent) { return power(x, exponent); },
-          "exponent"_a)
+          "__pow__", [](const Tensor& x, nb::handle exponent) { return power(x, exponent); },
+          "exponent"_a, nb::sig("def __pow__(self, exponent: float) -> Tensor"))
       .def(
           "__getitem__", [](const Tensor& x, nb::handle key) { return get_item(x, key); },
           nb::sig("def __getitem__(self, key: int | slice | tuple[int | slice, ...], /) -> Tensor"))

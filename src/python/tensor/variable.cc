@@ -149,8 +149,9 @@ void bind_operators(nb::class_<Variable>& variable) {
       .def("__neg__", [](const Variable& x) { return ops::negate(x.read()); })
       .def("__abs__", [](const Variable& x) { return ops::absolute(x.read()); })
       .def(
-          "__pow__", [](const Variable& x, double exponent) { return power(x.read(), exponent); },
-          "exponent"_a)
+          "__pow__",
+          [](const Variable& x, nb::handle exponent) { return power(x.read(), exponent); },
+          "exponent"_a, nb::sig("def __pow__(self, exponent: float) -> Tensor"))
       .def(
           "__getitem__", [](const Variable& x, nb::handle key) { return get_item(x.read(), key); },
           nb::sig(

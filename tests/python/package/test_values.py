@@ -61,3 +61,14 @@ def test_built_may_be_said_in_build():
     with pytest.raises(openrnn.ArgumentError, match=r"\[built\] it is set to False, expected"):
         layer.built = False
     assert layer.built and len(layer.weights) == 1
+
+
+def test_a_tensor_is_no_exponent():
+    base, two = openrnn.constant(3.0), openrnn.Variable(2.0)
+    for exponent in (two, openrnn.constant(2.0)):
+        for one in (base, two):
+            with pytest.raises(TypeError, match=r"\[Tensor\] the exponent is '.*', expected a num"):
+                one**exponent
+    assert float(base ** np.float32(2)) == 9.0 and float(two**1) == 2.0
+    with pytest.raises(TypeError, match="exponent is 'str', expected a number"):
+        base**"2"
