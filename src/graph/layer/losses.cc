@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/message.h"
+#include "graph/symbolic/share.h"
 #include "openrnn/graph_layer.h"
 
 namespace openrnn {
@@ -107,7 +108,10 @@ void Layer::begin_call(const std::vector<Tensor>& inputs) {
 
 void Layer::end_call(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
   if (!activity_regularizer_) return;
-  for (const Tensor& output : outputs) add_loss(activity_regularizer_(output), inputs);
+  // The layer keeps the loss: were that to own the layer, neither would ever be freed.
+  for (const Tensor& output : outputs) {
+    add_loss(activity_regularizer_(graph::without_owner(output)), inputs);
+  }
 }
 
 }  // namespace openrnn

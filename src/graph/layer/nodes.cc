@@ -52,6 +52,12 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
   // defer knows no layers: the call gets its own here, before anybody else sees it.
   SymbolicCall own = *made.front().symbol()->call;
   own.layer = handle;
+  // The layer keeps its nodes: one that takes its own output must not own it in turn.
+  for (Tensor& input : own.inputs) {
+    if (input.is_symbolic() && input.symbol()->owner.get() == this) {
+      input = graph::without_owner(input);
+    }
+  }
   const auto call = graph::share(std::move(own));
   inbound_nodes_.push_back(call);
   for (const Tensor& input : call->inputs) {

@@ -31,4 +31,10 @@ std::shared_ptr<const SymbolicCall> share(SymbolicCall call) {
   return {new SymbolicCall(std::move(call)), free_call};
 }
 
+Tensor without_owner(const Tensor& tensor) {
+  if (!tensor.is_symbolic() || !tensor.symbol()->owner) return tensor;
+  return Tensor(
+      std::make_shared<const Symbol>(Symbol{tensor.symbol()->call, tensor.symbol()->index, {}}));
+}
+
 }  // namespace openrnn::graph

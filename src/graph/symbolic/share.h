@@ -10,4 +10,7 @@ namespace openrnn::graph {
 /// Shares a call. Freeing the last of a long chain of calls does not recurse.
 std::shared_ptr<const SymbolicCall> share(SymbolicCall call);
 
+/// The same tensor, which does not keep the layer that made it alive.
+Tensor without_owner(const Tensor& tensor);
+
 }  // namespace openrnn::graph

@@ -1,0 +1,64 @@
+// Who keeps a layer alive: its tensors do, its own nodes and losses do not.
+#include <memory>
+
+#include "openrnn/layers.h"
+#include "openrnn/ops.h"
+#include "saveables/support.h"
+
+namespace openrnn {
+namespace {
+
+using layers::CudnnLSTM;
+using layers::CudnnRnnOptions;
+
+class LayerOwnership : public ::testing::Test {
+ protected:
+  Graph graph_;
+  Graph::AsDefault current_{graph_};
+  Tensor source_ = Input({-1, 2, 4});
+};
+
+TEST_F(LayerOwnership, TensorsKeepTheirLayer) {
+  auto layer = std::make_shared<CudnnLSTM>(CudnnRnnOptions{.num_layers = 1, .num_units = 4});
+  const std::weak_ptr<CudnnLSTM> kept = layer;
+  Tensor output = (*layer)(source_).output;
+  layer.reset();
+  EXPECT_FALSE(kept.expired());
+  output = Tensor();
+  EXPECT_TRUE(kept.expired());
+}
+
+TEST_F(LayerOwnership, ALayerThatTakesItsOwnOutputIsFreed) {
+  auto layer = std::make_shared<CudnnLSTM>(CudnnRnnOptions{.num_layers = 1, .num_units = 4});
+  const std::weak_ptr<CudnnLSTM> kept = layer;
+  {
+    const layers::RnnResult first = (*layer)(source_);
+    Model model({source_}, {(*layer)(first.output, first.state).output});
+    ASSERT_EQ(layer->inbound_nodes().size(), 2u);
+    EXPECT_TRUE(same_tensor(layer->get_input_at(1)[0], first.output));
+    layer.reset();
+    EXPECT_EQ(model.layers().size(), 1u);
+    EXPECT_EQ(model({Tensor(Array(DType::kFloat32, {3, 2, 4}).view())})[0].shape(),
+              (Shape{3, 2, 4}));
+  }
+  EXPECT_TRUE(kept.expired());
+}
+
+TEST_F(LayerOwnership, ALayerWithLossesOfItsOutputsIsFreed) {
+  auto layer = std::make_shared<CudnnLSTM>(CudnnRnnOptions{
+      .num_layers = 1, .num_units = 4, .activity_regularizer = [](const Tensor& output) {
+        return ops::reduce_sum(output);
+      }});
+  const std::weak_ptr<CudnnLSTM> kept = layer;
+  {
+    const Tensor output = (*layer)(source_).output;
+    ASSERT_EQ(layer->losses().size(), 3u);
+    EXPECT_EQ(layer->get_losses_for({source_}).size(), 3u);
+    EXPECT_TRUE(depends_on(layer->losses()[0], {output}));
+  }
+  layer.reset();
+  EXPECT_TRUE(kept.expired());
+}
+
+}  // namespace
+}  // namespace openrnn
