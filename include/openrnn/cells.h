@@ -78,6 +78,7 @@ class OPENRNN_API VariableCell : public RnnCell {
   void do_build(const Shape& input_shape) final;
   void check_call(const Tensor& inputs, const CellState& state) const override;
   virtual void make_variables(std::int64_t input_size) = 0;
+  void copy_cell(const VariableCell& other);
   Variable add_kernel(const std::string& name, const Shape& shape);
   Variable add_bias(const std::string& name, std::int64_t size, double value = 0.0);
   const CompatibleCellOptions& options() const noexcept { return options_; }
@@ -94,6 +95,7 @@ class OPENRNN_API CudnnCompatibleLSTMCell : public VariableCell {
   explicit CudnnCompatibleLSTMCell(CompatibleCellOptions options);
   std::vector<std::int64_t> state_size() const override;
   std::int64_t output_size() const override;
+  std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override { return index == 0; }
 
  protected:
@@ -114,6 +116,7 @@ class OPENRNN_API CudnnCompatibleGRUCell : public VariableCell {
   explicit CudnnCompatibleGRUCell(CompatibleCellOptions options);
   std::vector<std::int64_t> state_size() const override { return {num_units()}; }
   std::int64_t output_size() const override { return num_units(); }
+  std::shared_ptr<Layer> copy() const override;
 
  protected:
   void make_variables(std::int64_t input_size) override;
@@ -131,6 +134,7 @@ class OPENRNN_API BasicRNNCell : public VariableCell {
   explicit BasicRNNCell(CompatibleCellOptions options, ActivationFunction activation = {});
   std::vector<std::int64_t> state_size() const override { return {num_units()}; }
   std::int64_t output_size() const override { return num_units(); }
+  std::shared_ptr<Layer> copy() const override;
 
  protected:
   void make_variables(std::int64_t input_size) override;
@@ -152,6 +156,7 @@ class OPENRNN_API MultiRNNCell : public RnnCell {
   explicit MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells);
   std::vector<std::int64_t> state_size() const override;
   std::int64_t output_size() const override { return cells_.back()->output_size(); }
+  std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override;
   const std::vector<std::shared_ptr<RnnCell>>& cells() const noexcept { return cells_; }
   /// One state a cell. Throws: ArgumentError for a wrong number of tensors.
@@ -182,6 +187,7 @@ class OPENRNN_API DropoutWrapper : public RnnCell {
   DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOptions options);
   std::vector<std::int64_t> state_size() const override { return cell_->state_size(); }
   std::int64_t output_size() const override { return cell_->output_size(); }
+  std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override { return cell_->is_memory(index); }
   const std::shared_ptr<RnnCell>& cell() const noexcept { return cell_; }
   /// The calls' counter, for checkpoints.

@@ -115,6 +115,9 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   Tensor compute_mask(const Tensor& inputs, const Tensor& mask = {}) const;
   /// Throws: UnsupportedError where a layer does not say.
   virtual Shape compute_output_shape(const Shape& input_shape) const;
+  /// A copy that shares the variables, the graph and the tensors, and nothing else.
+  /// Throws: UnsupportedError where a class has none.
+  virtual std::shared_ptr<Layer> copy() const;
 
  protected:
   /// Makes variables; runs inside the layer's scope. When it throws, the layer is not built.
@@ -200,6 +203,8 @@ class OPENRNN_API Model : public Layer {
   /// one: symbolic).
   std::vector<Tensor> losses() const override;
   std::vector<UpdateFunction> updates() const override;
+  /// Of the same layers.
+  std::shared_ptr<Layer> copy() const override;
 
  protected:
   void do_build(const Shape&) override {}

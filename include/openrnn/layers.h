@@ -106,6 +106,7 @@ class OPENRNN_API CudnnRnn : public Layer {
   CudnnRnnOptions get_config() const;
   /// A copy that shares the variables, the graph and the tensors, and nothing else.
   std::shared_ptr<CudnnRnn> clone() const;
+  std::shared_ptr<Layer> copy() const override { return clone(); }
 
   /// Runs the network; builds it first if need be. `inputs` [T, B, I]; `initial_state` as
   /// RnnResult::state, empty for zeros. Throws: ArgumentError for a rank, depth, dtype, length,
@@ -203,6 +204,7 @@ class OPENRNN_API Dense : public Layer {
   /// Throws: ArgumentError for another depth or dtype than it was built for.
   Tensor operator()(const Tensor& inputs);
   Shape compute_output_shape(const Shape& input_shape) const override;
+  std::shared_ptr<Layer> copy() const override;
   const Variable& kernel() const noexcept { return kernel_; }
   /// Empty without bias.
   const Variable& bias() const noexcept { return bias_; }
@@ -234,6 +236,7 @@ class OPENRNN_API Embedding : public Layer {
   Tensor operator()(const Tensor& indices);
   Tensor operator()(const ConstArrayView& indices) { return (*this)(Tensor(indices)); }
   Shape compute_output_shape(const Shape& input_shape) const override;
+  std::shared_ptr<Layer> copy() const override;
   const Variable& embeddings() const noexcept { return embeddings_; }
 
  protected:
@@ -259,6 +262,7 @@ class OPENRNN_API Dropout : public Layer {
   /// The inputs, dropped when training.
   Tensor operator()(const Tensor& inputs, bool training);
   Shape compute_output_shape(const Shape& input_shape) const override { return input_shape; }
+  std::shared_ptr<Layer> copy() const override;
   double rate() const noexcept { return options_.rate; }
   /// As CudnnRnn::dropout_calls.
   std::uint64_t dropout_calls() const noexcept { return dropout_.calls(); }

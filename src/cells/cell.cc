@@ -99,6 +99,11 @@ void VariableCell::check_call(const Tensor& inputs, const CellState& state) cons
   for (const Tensor& tensor : state) check_dtype(tensor, "a state is");
 }
 
+void VariableCell::copy_cell(const VariableCell& other) {
+  copy_layer(other);
+  input_size_ = other.input_size_;
+}
+
 CompatibleCellOptions VariableCell::get_config() const {
   CompatibleCellOptions config = options_;
   config.name = name();

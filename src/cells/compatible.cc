@@ -34,6 +34,15 @@ CellResult CudnnCompatibleLSTMCell::step(const Tensor& inputs, const CellState& 
   return {h, {c, h}};
 }
 
+std::shared_ptr<Layer> CudnnCompatibleLSTMCell::copy() const {
+  auto made = std::make_shared<CudnnCompatibleLSTMCell>(options());
+  made->copy_cell(*this);
+  made->kernel_ = kernel_;
+  made->bias_ = bias_;
+  made->projection_ = projection_;
+  return made;
+}
+
 CudnnCompatibleGRUCell::CudnnCompatibleGRUCell(CompatibleCellOptions options)
     : VariableCell("CudnnCompatibleGRUCell", "cudnn_compatible_gru_cell", std::move(options)) {}
 
@@ -63,6 +72,18 @@ CellResult CudnnCompatibleGRUCell::step(const Tensor& inputs, const CellState& s
   return {h, {h}};
 }
 
+std::shared_ptr<Layer> CudnnCompatibleGRUCell::copy() const {
+  auto made = std::make_shared<CudnnCompatibleGRUCell>(options());
+  made->copy_cell(*this);
+  made->gates_kernel_ = gates_kernel_;
+  made->gates_bias_ = gates_bias_;
+  made->input_kernel_ = input_kernel_;
+  made->input_bias_ = input_bias_;
+  made->hidden_kernel_ = hidden_kernel_;
+  made->hidden_bias_ = hidden_bias_;
+  return made;
+}
+
 BasicRNNCell::BasicRNNCell(CompatibleCellOptions options, ActivationFunction activation)
     : VariableCell("BasicRNNCell", "basic_rnn_cell", std::move(options)),
       activation_(activation ? std::move(activation) : ActivationFunction(ops::tanh)) {}
@@ -76,6 +97,14 @@ CellResult BasicRNNCell::step(const Tensor& inputs, const CellState& state) {
   const Tensor joined = ops::concat({inputs, state[0]}, 1);
   const Tensor h = activation_(ops::dense(joined, kernel_.read(), bias_.read()));
   return {h, {h}};
+}
+
+std::shared_ptr<Layer> BasicRNNCell::copy() const {
+  auto made = std::make_shared<BasicRNNCell>(options(), activation_);
+  made->copy_cell(*this);
+  made->kernel_ = kernel_;
+  made->bias_ = bias_;
+  return made;
 }
 
 }  // namespace openrnn

@@ -1,8 +1,16 @@
 #include "base/message.h"
+#include "graph/graph_state.h"
 #include "graph/scope_stack.h"
 #include "openrnn/cells.h"
 
 namespace openrnn {
+namespace {
+
+std::shared_ptr<RnnCell> copy_of(const RnnCell& cell) {
+  return std::dynamic_pointer_cast<RnnCell>(cell.copy());
+}
+
+}  // namespace
 
 MultiRNNCell::MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells)
     : RnnCell("MultiRNNCell", "", "multi_rnn_cell", DType::kFloat32), cells_(std::move(cells)) {
@@ -10,6 +18,14 @@ MultiRNNCell::MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells)
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i]) throw ArgumentError(message("[MultiRNNCell] cells[", i, "] is null"));
   }
+}
+
+std::shared_ptr<Layer> MultiRNNCell::copy() const {
+  std::vector<std::shared_ptr<RnnCell>> cells;
+  for (const auto& cell : cells_) cells.push_back(copy_of(*cell));
+  auto made = std::make_shared<MultiRNNCell>(std::move(cells));
+  made->copy_layer(*this);
+  return made;
 }
 
 std::vector<std::int64_t> MultiRNNCell::state_size() const {
@@ -83,6 +99,15 @@ DropoutWrapper::DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOpti
   check("input_keep_prob", options_.input_keep_prob);
   check("output_keep_prob", options_.output_keep_prob);
   check("state_keep_prob", options_.state_keep_prob);
+}
+
+std::shared_ptr<Layer> DropoutWrapper::copy() const {
+  // A new one would take a seed of its own.
+  const graph::Rollback seeds(Graph::current());
+  auto made = std::make_shared<DropoutWrapper>(copy_of(*cell_), options_);
+  made->copy_layer(*this);
+  made->dropout_ = dropout_;
+  return made;
 }
 
 Tensor DropoutWrapper::drop(const Tensor& x, double keep_prob) {

@@ -75,6 +75,14 @@ Tensor Dense::operator()(const Tensor& inputs) {
   return run_call({inputs}, {{dtype(), compute_output_shape(inputs.shape())}}, run)[0];
 }
 
+std::shared_ptr<Layer> Dense::copy() const {
+  auto made = std::make_shared<Dense>(options_);
+  made->copy_layer(*this);
+  made->kernel_ = kernel_;
+  made->bias_ = bias_;
+  return made;
+}
+
 Shape Dense::compute_output_shape(const Shape& input_shape) const {
   if (input_shape.empty()) {
     throw ArgumentError(message("[", name(), "] compute_output_shape of a scalar, expected at ",
@@ -106,6 +114,13 @@ Tensor Embedding::operator()(const Tensor& indices) {
   return run_call({indices}, {{dtype(), compute_output_shape(indices.shape())}}, run)[0];
 }
 
+std::shared_ptr<Layer> Embedding::copy() const {
+  auto made = std::make_shared<Embedding>(options_);
+  made->copy_layer(*this);
+  made->embeddings_ = embeddings_;
+  return made;
+}
+
 Shape Embedding::compute_output_shape(const Shape& input_shape) const {
   Shape shape = input_shape;
   shape.push_back(options_.dim);
@@ -117,6 +132,13 @@ Dropout::Dropout(DropoutOptions options)
   if (!(options_.rate >= 0.0 && options_.rate <= 1.0)) {
     throw ArgumentError(message("[Dropout] rate ", options_.rate, ", expected 0 to 1"));
   }
+}
+
+std::shared_ptr<Layer> Dropout::copy() const {
+  auto made = std::make_shared<Dropout>(options_);
+  made->copy_layer(*this);
+  made->dropout_ = dropout_;
+  return made;
 }
 
 void Dropout::do_build(const Shape&) {

@@ -316,6 +316,36 @@ TEST_F(Nodes, CloneSharesTheVariablesAlone) {
   EXPECT_EQ(again.num_units(), 3);
 }
 
+TEST_F(Nodes, EveryClassCopies) {
+  const Tensor x = varied({2, 5}), in = Input({-1, 5});
+  Dense dense({.units = 3});
+  const Tensor y = dense(x);
+  const auto dense_copy = dense.copy();
+  dense_copy->trainable = false;
+  EXPECT_TRUE(dense.trainable);
+  EXPECT_TRUE(same((dynamic_cast<Dense&>(*dense_copy))(x), y));
+  const auto gru = std::make_shared<CudnnCompatibleGRUCell>(CompatibleCellOptions{.num_units = 3});
+  const auto lstm =
+      std::make_shared<CudnnCompatibleLSTMCell>(CompatibleCellOptions{.num_units = 4});
+  const auto plain = std::make_shared<BasicRNNCell>(CompatibleCellOptions{.num_units = 2});
+  MultiRNNCell stack({gru, std::make_shared<DropoutWrapper>(lstm, DropoutWrapperOptions{}), plain});
+  const CellState zero = stack.zero_state(2, DType::kFloat32);
+  const CellResult first = stack(x, zero);
+  const std::size_t variables = graph_.variables().size();
+  const auto stack_copy = stack.copy();
+  EXPECT_EQ(stack_copy->name(), stack.name());
+  const CellResult again = dynamic_cast<MultiRNNCell&>(*stack_copy)(x, zero);
+  EXPECT_TRUE(same(first.output, again.output));
+  dynamic_cast<MultiRNNCell&>(*stack_copy).cells()[0]->trainable = false;
+  EXPECT_TRUE(gru->trainable);
+  Model model({in}, {dense(in)});
+  const auto model_copy = model.copy();
+  EXPECT_EQ(model_copy->name(), "model");
+  EXPECT_TRUE(same(dynamic_cast<Model&>(*model_copy)({x})[0], y));
+  EXPECT_EQ(Model({in}, {dense(in)}).name(), "model_1");
+  EXPECT_EQ(graph_.variables().size(), variables);
+}
+
 TEST_F(Nodes, LayerProtocol) {
   CudnnLSTM layer({.num_units = 3, .direction = Direction::kBidirectional});
   EXPECT_FALSE(layer.input_spec());

@@ -97,6 +97,10 @@ Tensor Layer::compute_mask(const Tensor&, const Tensor& mask) const {
                           "' was given a mask, expected none: it does not support masking"));
 }
 
+std::shared_ptr<Layer> Layer::copy() const {
+  throw UnsupportedError(message("[copy] the layer '", name_, "' is of a class without copies"));
+}
+
 void Layer::copy_layer(const Layer& other) {
   trainable = other.trainable;
   stateful = other.stateful;

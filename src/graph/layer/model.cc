@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "base/message.h"
+#include "graph/graph_state.h"
 #include "openrnn/graph_layer.h"
 
 namespace openrnn {
@@ -108,6 +109,16 @@ std::vector<Tensor> Model::losses() const {
   }
   for (const Tensor& loss : called_ ? call_losses_ : symbolic_losses()) all.push_back(loss);
   return all;
+}
+
+std::shared_ptr<Layer> Model::copy() const {
+  // The copy has the name of this one: that which its constructor takes is given back.
+  const graph::Rollback names(Graph::current());
+  auto made = std::make_shared<Model>(inputs_, outputs_);
+  made->copy_layer(*this);
+  made->call_losses_ = call_losses_;
+  made->called_ = called_;
+  return made;
 }
 
 std::vector<UpdateFunction> Model::updates() const {

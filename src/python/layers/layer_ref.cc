@@ -194,12 +194,10 @@ void bind_layer(nb::module_& m) {
   layer.def(
       "share_clone",
       [](nb::handle self) {
-        nb::object made = nb::inst_alloc(self.type());
-        new (nb::inst_ptr<LayerRef>(made)) LayerRef(nb::cast<LayerRef&>(self).share());
-        nb::inst_mark_ready(made);
-        return made;
+        return wrap_as(self.type(), LayerRef(nb::cast<LayerRef&>(self).get().copy()));
       },
-      nb::sig("def share_clone(self) -> typing.Any"), "Another Python object for the same layer.");
+      nb::sig("def share_clone(self) -> typing.Any"),
+      "A copy that shares the variables, the graph and the tensors.");
   m.def(
       "make_input",
       [](nb::handle shape, nb::handle dtype, const std::string& name) {

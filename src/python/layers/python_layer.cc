@@ -27,6 +27,11 @@ class PythonLayer : public Layer {
     return outputs;
   }
   bool building() const noexcept { return building_; }
+  std::shared_ptr<Layer> copy() const override {
+    auto made = std::make_shared<PythonLayer>("", "layer", dtype());
+    made->copy_layer(*this);
+    return made;
+  }
 
  protected:
   void do_build(const Shape& input_shape) override {

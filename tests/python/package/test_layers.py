@@ -114,3 +114,20 @@ def test_layers_and_cells_are_layers():
     for layer in (openrnn.cudnn_rnn.CudnnGRU(1, U), inner, cells.MultiRNNCell([inner]),
                   cells.DropoutWrapper(inner), openrnn.layers.Dense(1)):  # fmt: skip
         assert isinstance(layer, openrnn.layers.Layer)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: openrnn.layers.Dense(3),
+        lambda: openrnn.layers.Dropout(0.5),
+        lambda: openrnn.cudnn_rnn.CudnnCompatibleGRUCell(3),
+        lambda: openrnn.nn.rnn_cell.BasicRNNCell(3),
+    ],
+    ids=["Dense", "Dropout", "GRUCell", "BasicRNNCell"],
+)
+def test_a_deep_copy_is_a_layer_of_its_own(make):
+    layer = make()
+    made = copy.deepcopy(layer)
+    made.trainable = False
+    assert layer.trainable and type(made) is type(layer)
