@@ -77,13 +77,14 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   /// regularization losses as well, like those below.
   void add_loss(std::function<Tensor()> loss);
   /// A loss of those inputs (none: of no input). One that is not symbolic belongs to the latest
-  /// call and is forgotten at the next one.
+  /// call and is forgotten at the next one, if it has inputs or is added during a call.
   void add_loss(const Tensor& loss, const std::vector<Tensor>& inputs = {});
   /// All of them: computed now, of the latest call, or symbolic.
   virtual std::vector<Tensor> losses() const;
   /// Those that depend on one of `inputs`; for no inputs, those that depend on none.
   std::vector<Tensor> get_losses_for(const std::vector<Tensor>& inputs) const;
-  /// Something to run after a training step; calls put it into the graph's updates.
+  /// Something to run after a training step; calls put it into the graph's updates. One that is
+  /// added during a call on values is forgotten at the next call.
   void add_update(UpdateFunction update, const std::vector<Tensor>& inputs = {});
   /// None when the layer is neither trainable nor stateful.
   virtual std::vector<UpdateFunction> updates() const;
@@ -136,6 +137,17 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   void begin_call(const std::vector<Tensor>& inputs);
   /// Ends a call: losses of the activity regularizer.
   void end_call(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
+  /// While it lives, what is added belongs to the call.
+  class OPENRNN_API DuringCall {
+   public:
+    explicit DuringCall(Layer& layer) : layer_(layer) { layer_.in_call_ = true; }
+    ~DuringCall() { layer_.in_call_ = false; }
+    DuringCall(const DuringCall&) = delete;
+    DuringCall& operator=(const DuringCall&) = delete;
+
+   private:
+    Layer& layer_;
+  };
   /// Records a call on symbolic tensors as a node. `run` may name the layer: it is not run when the
   /// layer is gone.
   std::vector<Tensor> record_node(const std::vector<Tensor>& inputs,
@@ -158,6 +170,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   struct Update {
     std::shared_ptr<const UpdateFunction> function;
     std::vector<Tensor> inputs = {};
+    bool of_call = false;
   };
   void open_scope(const std::string& scope);
   void build_in(const Shape& input_shape, const std::string& saveable_scope);
@@ -171,6 +184,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   DType dtype_;
   bool built_ = false;
   bool losses_published_ = false;
+  bool in_call_ = false;
   Graph* graph_ = nullptr;  // null until the scope is open
   std::uint64_t graph_id_ = 0;
   std::optional<InputSpec> input_spec_;

@@ -84,13 +84,16 @@ class OPENRNN_API SymbolicValues {
  private:
   void run(const SymbolicCall& call);
   const Tensor* known(const Symbol& symbol) const;
+  bool complete(const SymbolicCall& call) const;
   Replay replay_;
   std::vector<Tensor> sources_;  // those that were set
   std::map<const SymbolicCall*, std::vector<Tensor>> values_;
 };
 
-/// The calls that lead to `targets`, inputs before what they feed; stops at `sources`.
+/// The calls that lead to `targets`, inputs before what they feed; stops at `sources` and at calls
+/// that are `known`.
 OPENRNN_API std::vector<std::shared_ptr<const SymbolicCall>> calls_between(
-    const std::vector<Tensor>& sources, const std::vector<Tensor>& targets);
+    const std::vector<Tensor>& sources, const std::vector<Tensor>& targets,
+    const std::function<bool(const SymbolicCall&)>& known = {});
 
 }  // namespace openrnn

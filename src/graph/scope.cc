@@ -29,9 +29,8 @@ ReopenedScope::~ReopenedScope() { scope_stack().pop_back(); }
 
 }  // namespace graph
 
-namespace {
+namespace graph {
 
-// A name that its file formats and prefixes can carry.
 void check_name(const char* call, const std::string& name) {
   if (name.empty() || name.front() == '/' || name.back() == '/' ||
       name.find('\0') != std::string::npos || name.find("//") != std::string::npos) {
@@ -39,6 +38,10 @@ void check_name(const char* call, const std::string& name) {
         message("[", call, "] name is '", name, "', expected words that single slashes separate"));
   }
 }
+
+}  // namespace graph
+
+namespace {
 
 // One stream a name, so that variables under one seed differ (FNV-1a, 64 bits).
 std::uint64_t stream_of(const std::string& name) {
@@ -58,7 +61,7 @@ void check_same(const std::string& name, const Variable& found, const Shape& sha
 }  // namespace
 
 VariableScope::VariableScope(const std::string& name, bool reuse) {
-  check_name("VariableScope", name);
+  graph::check_name("VariableScope", name);
   std::string full = graph::join_scope(current_name(), name);
   ++Graph::current().state().scope_counts[full];
   graph::scope_stack().push_back({&Graph::current(), std::move(full), reuse || current_reuse()});
@@ -88,7 +91,7 @@ bool VariableScope::current_reuse() {
 }
 
 Variable get_variable(const std::string& name, const Shape& shape, const VariableOptions& options) {
-  check_name("get_variable", name);
+  graph::check_name("get_variable", name);
   Graph& graph = Graph::current();
   const std::string full = graph::join_scope(VariableScope::current_name(), name);
   const bool exists = graph.has_variable(full);

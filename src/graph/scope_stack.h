@@ -24,6 +24,9 @@ const OpenScope* innermost_scope();
 /// "outer/name", or what is not empty.
 std::string join_scope(const std::string& outer, const std::string& name);
 
+/// Throws: ArgumentError for a name that file formats and prefixes cannot carry.
+void check_name(const char* call, const std::string& name);
+
 /// Opens a scope by its full name again while it lives: takes no name, closes no names.
 class ReopenedScope {
  public:

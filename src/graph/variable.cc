@@ -36,6 +36,7 @@ void check_assigned(const Variable::State& state, DType dtype, const Shape& shap
 }  // namespace
 
 Variable::Variable(const std::string& name, Array initial_value, bool trainable) {
+  graph::check_name("Variable", name);
   Graph::State& graph = Graph::current().state();
   auto state = std::make_shared<State>();
   state->name = graph::join_scope(VariableScope::current_name(), name);

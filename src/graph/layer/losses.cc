@@ -35,7 +35,7 @@ void Layer::add_loss(std::function<Tensor()> loss) {
 void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
   if (loss.empty())
     throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
-  const bool of_call = !inputs.empty() && !loss.is_symbolic();
+  const bool of_call = (in_call_ || !inputs.empty()) && !loss.is_symbolic();
   losses_.push_back({.value = loss, .inputs = inputs, .of_call = of_call});
   if (!of_call) {
     Graph::current().add_regularization_loss([loss] { return loss; });
@@ -74,7 +74,7 @@ std::vector<Tensor> Layer::get_losses_for(const std::vector<Tensor>& inputs) con
 
 void Layer::add_update(UpdateFunction update, const std::vector<Tensor>& inputs) {
   if (!update) throw ArgumentError("[add_update] update is empty, expected a function");
-  updates_.push_back({std::make_shared<const UpdateFunction>(std::move(update)), inputs});
+  updates_.push_back({std::make_shared<const UpdateFunction>(std::move(update)), inputs, in_call_});
 }
 
 std::vector<UpdateFunction> Layer::updates() const {
@@ -102,6 +102,7 @@ void Layer::begin_call(const std::vector<Tensor>& inputs) {
     }
   }
   std::erase_if(losses_, [](const Loss& loss) { return loss.of_call; });
+  std::erase_if(updates_, [](const Update& update) { return update.of_call; });
   if (!trainable && !stateful) return;
   for (const Update& update : updates_) Graph::current().add_update(update.function);
 }

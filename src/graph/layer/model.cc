@@ -19,8 +19,8 @@ void check_symbolic(const char* what, const std::vector<Tensor>& tensors) {
   }
 }
 
-bool has_all_inputs(const std::vector<Tensor>& inputs, const Tensor& target) {
-  const auto calls = calls_between(inputs, {target});
+bool has_all_inputs(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets) {
+  const auto calls = calls_between(inputs, targets);
   return std::all_of(calls.begin(), calls.end(), [](const auto& call) { return bool(call->run); });
 }
 
@@ -73,10 +73,12 @@ std::vector<Tensor> Model::symbolic_losses() const {
   std::vector<Tensor> found;
   for (const Layer* layer : layers()) {
     for (const Loss& loss : layer->losses_) {
-      if (loss.value.is_symbolic() && has_all_inputs(inputs_, loss.value)) {
-        found.push_back(loss.value);
-      }
+      if (loss.value.is_symbolic()) found.push_back(loss.value);
     }
+  }
+  // As a rule all of them are of this model, which one walk tells.
+  if (!has_all_inputs(inputs_, found)) {
+    std::erase_if(found, [this](const Tensor& loss) { return !has_all_inputs(inputs_, {loss}); });
   }
   return found;
 }

@@ -84,7 +84,8 @@ std::vector<Tensor> defer(std::string op, const std::vector<Tensor>& inputs,
 }
 
 std::vector<Call> calls_between(const std::vector<Tensor>& sources,
-                                const std::vector<Tensor>& targets) {
+                                const std::vector<Tensor>& targets,
+                                const std::function<bool(const SymbolicCall&)>& known) {
   const auto is_source = [&](const Tensor& tensor) {
     return std::any_of(sources.begin(), sources.end(),
                        [&](const Tensor& source) { return same_tensor(source, tensor); });
@@ -99,6 +100,7 @@ std::vector<Call> calls_between(const std::vector<Tensor>& sources,
   std::vector<Visit> path;
   const auto enter = [&](const Tensor& tensor) {
     if (!tensor.is_symbolic() || is_source(tensor)) return;
+    if (known && known(*tensor.symbol()->call)) return;
     if (done.insert(tensor.symbol()->call.get()).second) path.push_back({tensor.symbol()->call});
   };
   for (const Tensor& target : targets) {

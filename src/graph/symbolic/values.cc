@@ -37,6 +37,13 @@ const Tensor* SymbolicValues::known(const Symbol& symbol) const {
   return &found->second[symbol.index];
 }
 
+bool SymbolicValues::complete(const SymbolicCall& call) const {
+  const auto found = values_.find(&call);
+  return found != values_.end() && !found->second.empty() &&
+         std::none_of(found->second.begin(), found->second.end(),
+                      [](const Tensor& value) { return value.empty(); });
+}
+
 void SymbolicValues::run(const SymbolicCall& call) {
   if (!call.run) {
     throw ArgumentError(
@@ -58,13 +65,8 @@ Tensor SymbolicValues::get(const Tensor& tensor) {
   const Symbol& symbol = *tensor.symbol();
   if (const Tensor* value = known(symbol)) return *value;
   // What feeds a call has run before it, so that `run` finds its inputs known.
-  for (const auto& call : calls_between(sources_, {tensor})) {
-    const auto found = values_.find(call.get());
-    const bool done = found != values_.end() && !found->second.empty() &&
-                      std::none_of(found->second.begin(), found->second.end(),
-                                   [](const Tensor& value) { return value.empty(); });
-    if (!done) run(*call);
-  }
+  const auto done = [this](const SymbolicCall& call) { return complete(call); };
+  for (const auto& call : calls_between(sources_, {tensor}, done)) run(*call);
   return *known(symbol);
 }
 

@@ -1,8 +1,6 @@
 // The Python object of a layer: a share of the layer, whatever class it is.
 #pragma once
 
-#include <mutex>
-
 #include "openrnn/cells.h"
 #include "openrnn/graph_layer.h"
 #include "openrnn/layers.h"
@@ -30,16 +28,8 @@ class LayerRef {
     throw TypeError(std::string("[") + what + "] the layer is of another class");
   }
 
-  /// Calls of one layer must not overlap; whoever waits gives the interpreter lock away. The lock
-  /// is recursive, because what a layer calls in Python may come back to it.
-  std::unique_lock<std::recursive_mutex> exclusive() const {
-    std::unique_lock lock(*mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) {
-      const nb::gil_scoped_release release;
-      lock.lock();
-    }
-    return lock;
-  }
+  /// Calls of one layer must not overlap.
+  std::unique_lock<std::recursive_mutex> exclusive() const { return calls_.take(); }
   /// The one Python object of a recurrent layer's saveable, None without one.
   nb::object saveable();
   /// Keeps the graph that is current now alive, as a layer that is not built may come to point to
@@ -55,7 +45,7 @@ class LayerRef {
   std::shared_ptr<Layer> layer_;
   layers::CudnnRnn* rnn_ = nullptr;
   std::shared_ptr<RnnCell> cell_;
-  std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
+  CallLock calls_;
   Kept saveable_;
   /// More than one when building failed in another graph before.
   std::vector<Kept> graphs_;

@@ -14,7 +14,12 @@ class PythonLayer : public Layer {
                           const Function& call) {
     ensure_built(inputs.empty() ? Shape{} : inputs[0].shape(), scope);
     begin_call(inputs);
-    std::vector<Tensor> outputs = call(inputs);
+    std::vector<Tensor> outputs = [&] {
+      const bool values = !any_symbolic(inputs);
+      std::optional<DuringCall> during;
+      if (values) during.emplace(*this);
+      return call(inputs);
+    }();
     if (any_symbolic(inputs)) {
       // The call itself is the node: what it recorded inside is only asked for shapes.
       std::vector<TensorSpec> specs;

@@ -10,6 +10,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <mutex>
+
 #include "openrnn/graph.h"
 #include "python/support/casters.h"
 
@@ -27,6 +29,23 @@ auto unlocked(F&& compute) {
   const nb::gil_scoped_release release;
   return compute();
 }
+
+/// Makes calls of one object wait for each other; whoever waits gives the interpreter lock away.
+/// The lock is recursive, because what is called in Python may come back to the object.
+class CallLock {
+ public:
+  std::unique_lock<std::recursive_mutex> take() const {
+    std::unique_lock lock(*mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+      const nb::gil_scoped_release release;
+      lock.lock();
+    }
+    return lock;
+  }
+
+ private:
+  std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
+};
 
 /// A Python object that C++ code may copy and drop without holding the interpreter lock.
 class Kept {

@@ -9,6 +9,8 @@ namespace openrnn::python {
 /// A share of an optimizer of any class.
 struct OptimizerRef {
   std::shared_ptr<train::Optimizer> core;
+  /// Steps of one optimizer must not overlap.
+  CallLock steps = {};
 };
 
 }  // namespace openrnn::python

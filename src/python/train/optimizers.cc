@@ -55,6 +55,7 @@ void apply(const OptimizerRef& self, nb::handle gradients, nb::handle variables,
     arrays.push_back(as_gradient(gradient, to[arrays.size()]));
   }
   const Variable step = step_variable(global_step);
+  const auto alone = self.steps.take();
   self.core->prepare(to);  // makes variables: with the interpreter lock held
   unlocked([&] { self.core->apply_gradients(arrays, to, step); });
 }
@@ -63,6 +64,7 @@ std::vector<std::optional<Tensor>> compute(const OptimizerRef& self, Tape& tape,
                                            nb::handle var_list) {
   const std::vector<Variable> variables = as_variables("compute_gradients", var_list);
   std::vector<std::optional<Tensor>> result(variables.size());
+  const auto alone = self.steps.take();
   self.core->prepare(variables);
   if (!loss.tracked()) return result;
   const GradientTape& recorded = tape.get();
@@ -78,6 +80,7 @@ bool minimize(const OptimizerRef& self, Tape& tape, const Tensor& loss, nb::hand
               nb::handle global_step) {
   const std::vector<Variable> variables = as_variables("minimize", var_list);
   const Variable step = step_variable(global_step);
+  const auto alone = self.steps.take();
   self.core->prepare(variables);
   const GradientTape& recorded = tape.get();
   return unlocked([&] { return self.core->minimize(recorded, loss, variables, step).applied; });

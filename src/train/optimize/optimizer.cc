@@ -173,10 +173,6 @@ void Optimizer::update_one(Kept& kept, const DeviceArray& gradient) {
     kept.variable.assign(converted(kept.master.read().value(), DType::kFloat16));
     kept.written_version = kept.variable.version();
   }
-  // A float16 variable's master follows at the next step, as after any other write.
-  if (const auto& constraint = kept.variable.constraint()) {
-    kept.variable.assign(constraint(kept.variable.read()).value());
-  }
 }
 
 void Optimizer::apply_gradients(const std::vector<DeviceArray>& gradients,
@@ -209,6 +205,14 @@ void Optimizer::apply_gradients(const std::vector<DeviceArray>& gradients,
   }
   advance_scalars();
   if (!global_step.empty()) set_scalar(global_step, scalar<std::int64_t>(global_step) + 1);
+  // Last, as these are the caller's and may throw: the step itself is whole by then. A float16
+  // variable's master follows at the next step, as after any other write.
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const auto& constraint = variables[i].constraint();
+    if (constraint && !gradients[i].empty()) {
+      variables[i].assign(constraint(variables[i].read()).value());
+    }
+  }
 }
 
 bool Optimizer::adjust_loss_scale(bool finite) {

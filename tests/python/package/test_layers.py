@@ -131,3 +131,42 @@ def test_a_deep_copy_is_a_layer_of_its_own(make):
     made = copy.deepcopy(layer)
     made.trainable = False
     assert layer.trainable and type(made) is type(layer)
+
+
+def test_what_a_call_adds_is_of_that_call():
+    class Sums(openrnn.layers.Layer):
+        def call(self, inputs):
+            self.add_loss(openrnn.reduce_sum(inputs))
+            self.add_update(lambda: None)
+            return inputs
+
+    layer = Sums()
+    for factor in (1.0, 2.0, 3.0):
+        layer(np.full((2, 3), factor, "float32"))
+        assert [float(loss) for loss in layer.losses] == [6.0 * factor]
+        assert len(layer.updates) == 1
+    assert len(openrnn.get_collection(openrnn.GraphKeys.REGULARIZATION_LOSSES)) == 1
+
+
+def test_a_constraint_that_raises_leaves_a_whole_step():
+    def refuse(value):
+        raise RuntimeError("no such value")
+
+    first = openrnn.get_variable("first", (2,), constraint=refuse)
+    second = openrnn.get_variable("second", (2,))
+    step = openrnn.train.get_or_create_global_step()
+    optimizer = openrnn.train.AdamOptimizer(0.1)
+    before = second.numpy().copy()
+    with pytest.raises(RuntimeError, match="no such value"):
+        optimizer.minimize(
+            lambda: openrnn.reduce_sum(first) + openrnn.reduce_sum(second),
+            global_step=step,
+            var_list=[first, second],
+        )
+    assert int(step.numpy()) == 1 and np.all(second.numpy() != before)
+
+
+@pytest.mark.parametrize("name", ["", "/z", "x//y", "x/"])
+def test_a_variable_has_a_name_that_files_can_carry(name):
+    with pytest.raises(ValueError, match="words that single slashes separate"):
+        openrnn.Variable([1.0], name=name)
