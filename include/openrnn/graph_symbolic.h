@@ -46,8 +46,9 @@ struct SymbolicCall {
 struct Symbol {
   std::shared_ptr<const SymbolicCall> call;
   std::size_t index = 0;
-  /// Keeps the call's layer alive, if std::make_shared made it.
-  std::shared_ptr<const Layer> owner = {};
+  /// Keeps alive the layers that the value will be computed by, those that std::make_shared made.
+  /// What a call holds of its inputs keeps none: a layer, which holds its calls, would keep itself.
+  std::shared_ptr<const void> owner = {};
 };
 
 /// A tensor whose value a Model is given when it is called. Throws: ArgumentError for a dimension

@@ -44,6 +44,32 @@ TEST_F(LayerOwnership, ALayerThatTakesItsOwnOutputIsFreed) {
   EXPECT_TRUE(kept.expired());
 }
 
+TEST_F(LayerOwnership, LayersAroundEachOtherAreFreed) {
+  const auto make = [] {
+    return std::make_shared<CudnnLSTM>(CudnnRnnOptions{.num_layers = 1, .num_units = 4});
+  };
+  std::weak_ptr<CudnnLSTM> first, second;
+  {
+    std::unique_ptr<Model> model;
+    {
+      const auto a = make(), b = make();
+      first = a;
+      second = b;
+      const Tensor once = ops::tanh((*b)((*a)(source_).output).output);
+      const Tensor twice = (*a)(once).output;
+      a->add_loss(ops::reduce_sum(twice), {once});
+      model = std::make_unique<Model>(std::vector{source_}, std::vector{ops::tanh(twice)});
+    }
+    EXPECT_FALSE(second.expired()) << "it stands between the model's ends";
+    EXPECT_EQ(model->layers().size(), 2u);
+    const Tensor x(Array(DType::kFloat32, {3, 2, 4}).view());
+    EXPECT_EQ((*model)({x})[0].shape(), (Shape{3, 2, 4}));
+    EXPECT_EQ(model->losses().size(), 1u);
+  }
+  EXPECT_TRUE(first.expired());
+  EXPECT_TRUE(second.expired());
+}
+
 TEST_F(LayerOwnership, ALayerWithLossesOfItsOutputsIsFreed) {
   auto layer = std::make_shared<CudnnLSTM>(CudnnRnnOptions{
       .num_layers = 1, .num_units = 4, .activity_regularizer = [](const Tensor& output) {

@@ -36,9 +36,11 @@ void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
   if (loss.empty())
     throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
   const bool of_call = (in_call_ || !inputs.empty()) && !loss.is_symbolic();
-  losses_.push_back({.value = loss, .inputs = inputs, .of_call = of_call});
+  // The layer keeps the loss: were that to own the layer, neither would ever be freed.
+  const Tensor kept = graph::without_owner(loss);
+  losses_.push_back({.value = kept, .inputs = graph::without_owners(inputs), .of_call = of_call});
   if (!of_call) {
-    Graph::current().add_regularization_loss([loss] { return loss; });
+    Graph::current().add_regularization_loss([kept] { return kept; });
   } else if (!losses_published_) {
     // One entry a layer: the losses of a call are other ones at each call.
     Graph::current().add_regularization_losses(
@@ -74,7 +76,8 @@ std::vector<Tensor> Layer::get_losses_for(const std::vector<Tensor>& inputs) con
 
 void Layer::add_update(UpdateFunction update, const std::vector<Tensor>& inputs) {
   if (!update) throw ArgumentError("[add_update] update is empty, expected a function");
-  updates_.push_back({std::make_shared<const UpdateFunction>(std::move(update)), inputs, in_call_});
+  updates_.push_back({std::make_shared<const UpdateFunction>(std::move(update)),
+                      graph::without_owners(inputs), in_call_});
 }
 
 std::vector<UpdateFunction> Layer::updates() const {
@@ -109,7 +112,6 @@ void Layer::begin_call(const std::vector<Tensor>& inputs) {
 
 void Layer::end_call(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
   if (!activity_regularizer_) return;
-  // The layer keeps the loss: were that to own the layer, neither would ever be freed.
   for (const Tensor& output : outputs) {
     add_loss(activity_regularizer_(graph::without_owner(output)), inputs);
   }

@@ -8,13 +8,14 @@
 namespace openrnn {
 namespace {
 
-std::vector<Tensor> outputs_of(const std::shared_ptr<const SymbolicCall>& call,
-                               const std::shared_ptr<const Layer>& owner) {
-  std::vector<Tensor> outputs;
-  for (std::size_t i = 0; i < call->outputs.size(); ++i) {
-    outputs.emplace_back(std::make_shared<const Symbol>(Symbol{call, i, owner}));
-  }
-  return outputs;
+// With the layer behind it, as far as it is there still.
+Tensor handed_out(const Tensor& tensor) {
+  if (!tensor.is_symbolic() || tensor.symbol()->owner) return tensor;
+  const std::shared_ptr<const SymbolicCall>& call = tensor.symbol()->call;
+  const Layer* const layer = call->layer ? call->layer->layer : nullptr;
+  if (!layer) return tensor;
+  return Tensor(std::make_shared<const Symbol>(
+      Symbol{call, tensor.symbol()->index, layer->weak_from_this().lock()}));
 }
 
 std::vector<Shape> shapes_of(const std::vector<Tensor>& tensors) {
@@ -52,12 +53,6 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
   // defer knows no layers: the call gets its own here, before anybody else sees it.
   SymbolicCall own = *made.front().symbol()->call;
   own.layer = handle;
-  // The layer keeps its nodes: one that takes its own output must not own it in turn.
-  for (Tensor& input : own.inputs) {
-    if (input.is_symbolic() && input.symbol()->owner.get() == this) {
-      input = graph::without_owner(input);
-    }
-  }
   const auto call = graph::share(std::move(own));
   inbound_nodes_.push_back(call);
   for (const Tensor& input : call->inputs) {
@@ -65,7 +60,7 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
     Layer* const source = input.symbol()->call->layer->layer;
     if (source) source->outbound_nodes_.push_back(call);
   }
-  return outputs_of(call, weak_from_this().lock());
+  return graph::outputs_of(call, graph::owner_of(weak_from_this().lock(), inputs));
 }
 
 std::vector<Tensor> Layer::run_call(const std::vector<Tensor>& inputs,
@@ -113,14 +108,16 @@ std::vector<Tensor> Layer::input() const { return require_node("input"), get_inp
 std::vector<Tensor> Layer::output() const { return require_node("output"), get_output_at(0); }
 
 std::vector<Tensor> Layer::get_input_at(std::int64_t node_index) const {
-  return node_at("get_input_at", node_index).inputs;
+  std::vector<Tensor> inputs = node_at("get_input_at", node_index).inputs;
+  for (Tensor& input : inputs) input = handed_out(input);
+  return inputs;
 }
 
 std::vector<Tensor> Layer::get_output_at(std::int64_t node_index) const {
   node_at("get_output_at", node_index);
   // Nodes hold no outputs, which own the layer: that would be a circle.
-  const auto owner = std::const_pointer_cast<const Layer>(weak_from_this().lock());
-  return outputs_of(inbound_nodes_[static_cast<std::size_t>(node_index)], owner);
+  const std::shared_ptr<const Layer> owner = weak_from_this().lock();
+  return graph::outputs_of(inbound_nodes_[static_cast<std::size_t>(node_index)], owner);
 }
 
 std::vector<Shape> Layer::get_input_shape_at(std::int64_t node_index) const {

@@ -1,7 +1,10 @@
 #include "graph/symbolic/share.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "openrnn/graph_layer.h"
 
 namespace openrnn::graph {
 namespace {
@@ -35,6 +38,38 @@ Tensor without_owner(const Tensor& tensor) {
   if (!tensor.is_symbolic() || !tensor.symbol()->owner) return tensor;
   return Tensor(
       std::make_shared<const Symbol>(Symbol{tensor.symbol()->call, tensor.symbol()->index, {}}));
+}
+
+std::vector<Tensor> without_owners(std::vector<Tensor> tensors) {
+  for (Tensor& tensor : tensors) tensor = without_owner(tensor);
+  return tensors;
+}
+
+std::shared_ptr<const void> owner_of(std::shared_ptr<const Layer> layer,
+                                     const std::vector<Tensor>& inputs) {
+  struct Kept {
+    std::shared_ptr<const Layer> layer;
+    std::vector<std::shared_ptr<const void>> behind;
+  };
+  std::vector<std::shared_ptr<const void>> behind;
+  for (const Tensor& input : inputs) {
+    if (!input.is_symbolic() || !input.symbol()->owner) continue;
+    const std::shared_ptr<const void>& owner = input.symbol()->owner;
+    if (std::find(behind.begin(), behind.end(), owner) == behind.end()) behind.push_back(owner);
+  }
+  if (!layer && behind.empty()) return nullptr;
+  // A chain of operations behind one layer needs no link each.
+  if (!layer && behind.size() == 1) return behind[0];
+  return std::make_shared<const Kept>(Kept{std::move(layer), std::move(behind)});
+}
+
+std::vector<Tensor> outputs_of(const std::shared_ptr<const SymbolicCall>& call,
+                               const std::shared_ptr<const void>& owner) {
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < call->outputs.size(); ++i) {
+    outputs.emplace_back(std::make_shared<const Symbol>(Symbol{call, i, owner}));
+  }
+  return outputs;
 }
 
 }  // namespace openrnn::graph

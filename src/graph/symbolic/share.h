@@ -10,7 +10,15 @@ namespace openrnn::graph {
 /// Shares a call. Freeing the last of a long chain of calls does not recurse.
 std::shared_ptr<const SymbolicCall> share(SymbolicCall call);
 
-/// The same tensor, which does not keep the layer that made it alive.
+/// The same tensor, which keeps no layer alive.
 Tensor without_owner(const Tensor& tensor);
+std::vector<Tensor> without_owners(std::vector<Tensor> tensors);
+
+/// What keeps `layer`, which may be null, and the layers behind `inputs` alive.
+std::shared_ptr<const void> owner_of(std::shared_ptr<const Layer> layer,
+                                     const std::vector<Tensor>& inputs);
+/// The outputs of a call.
+std::vector<Tensor> outputs_of(const std::shared_ptr<const SymbolicCall>& call,
+                               const std::shared_ptr<const void>& owner);
 
 }  // namespace openrnn::graph

@@ -10,14 +10,6 @@ namespace {
 
 using Call = std::shared_ptr<const SymbolicCall>;
 
-std::vector<Tensor> outputs_of(const Call& call) {
-  std::vector<Tensor> outputs;
-  for (std::size_t i = 0; i < call->outputs.size(); ++i) {
-    outputs.emplace_back(std::make_shared<const Symbol>(Symbol{call, i, {}}));
-  }
-  return outputs;
-}
-
 // A variable's read would keep the value of today.
 Tensor as_read(const Tensor& input) {
   if (input.is_symbolic() || input.leaf_id() == 0) return input;
@@ -33,7 +25,7 @@ Tensor as_read(const Tensor& input) {
   call.variable = *found;
   call.graph = &Graph::current();
   call.graph_id = call.graph->id();
-  return outputs_of(graph::share(std::move(call)))[0];
+  return graph::outputs_of(graph::share(std::move(call)), nullptr)[0];
 }
 
 }  // namespace
@@ -58,7 +50,7 @@ Tensor Input(Shape shape, DType dtype, const std::string& name) {
   SymbolicCall call{.op = name.empty() ? "Input" : name, .outputs = {{dtype, std::move(shape)}}};
   call.graph = &Graph::current();
   call.graph_id = call.graph->id();
-  return outputs_of(graph::share(std::move(call)))[0];
+  return graph::outputs_of(graph::share(std::move(call)), nullptr)[0];
 }
 
 bool any_symbolic(const std::vector<Tensor>& tensors) {
@@ -79,8 +71,8 @@ std::vector<Tensor> defer(std::string op, const std::vector<Tensor>& inputs,
   SymbolicCall call{.op = std::move(op), .outputs = std::move(outputs), .run = std::move(run)};
   call.graph = &Graph::current();
   call.graph_id = call.graph->id();
-  for (const Tensor& input : inputs) call.inputs.push_back(as_read(input));
-  return outputs_of(graph::share(std::move(call)));
+  for (const Tensor& input : inputs) call.inputs.push_back(graph::without_owner(as_read(input)));
+  return graph::outputs_of(graph::share(std::move(call)), graph::owner_of(nullptr, inputs));
 }
 
 std::vector<Call> calls_between(const std::vector<Tensor>& sources,
