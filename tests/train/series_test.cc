@@ -193,7 +193,7 @@ TEST(SeriesWindows, FindsTheSeason) {
 
 TEST(SeriesWindows, RefusesTooFewRows) {
   try {
-    SeriesWindows(ramp(5), small_options());
+    const SeriesWindows windows(ramp(5), small_options());
     ADD_FAILURE();
   } catch (const ArgumentError& error) {
     EXPECT_EQ(std::string(error.what()),

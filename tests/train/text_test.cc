@@ -176,7 +176,7 @@ TEST(TextStreams, ShortTextsHaveShortWindows) {
 
 TEST(TextStreams, RefusesATextThatIsTooShort) {
   try {
-    TextStreams(counting(5), {.batch = 5, .seq_len = 10});
+    const TextStreams streams(counting(5), {.batch = 5, .seq_len = 10});
     ADD_FAILURE();
   } catch (const ArgumentError& error) {
     EXPECT_EQ(std::string(error.what()),
