@@ -102,7 +102,13 @@ class OPENRNN_API Engine {
   virtual std::string description() const = 0;
   /// Why this engine cannot run `spec`; empty when it can.
   virtual std::string unsupported(const RnnSpec& spec) const = 0;
-  /// `params` is the opaque buffer, at least params_size(spec) long.
+  /// The function that the products of `spec` are on this machine: 'float64', 'float32', 'dot' or
+  /// 'amx' (two orders of the sums of bf16), 'bf16x3', 'int8'; the reference sums each in double.
+  /// math 'bf16x3' without AMX is 'float32'. Results of equal kinds have equal bits.
+  virtual std::string_view math_kind(const RnnSpec& spec) const = 0;
+  /// `params` is the opaque buffer, at least params_size(spec) long. Throws: ArgumentError for
+  /// params of another shape or dtype; EngineError when this engine cannot run the spec's math;
+  /// UnsupportedError for training with a weights_dtype.
   virtual std::shared_ptr<const PackedParams> pack(const RnnSpec& spec,
                                                    const ConstArrayView& params,
                                                    PackFor purpose) const = 0;
@@ -123,6 +129,11 @@ class OPENRNN_API Engine {
 /// 0..T (naming its row and value), max_threads is negative, or cells are asked of a mode that has
 /// none.
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
+/// Throws: ArgumentError as RnnSpec::validate; EngineError when `engine` does not support the spec;
+/// UnsupportedError for training with a weights_dtype.
+OPENRNN_API void check_pack(const Engine& engine, const RnnSpec& spec, PackFor purpose);
+/// Why the engines of processors cannot run the spec's math; empty when they can.
+OPENRNN_API std::string unsupported_on_cpu(const RnnSpec& spec);
 
 // ---- Devices -----------------------------------------------------------------------------------
 

@@ -13,6 +13,11 @@ struct TensorSpec {
   Shape shape = {};
 };
 
+/// Whether two sizes agree, as far as both are known.
+inline bool dims_fit(std::int64_t a, std::int64_t b) { return a < 0 || b < 0 || a == b; }
+/// Whether two shapes do: equal ranks, and sizes that fit.
+OPENRNN_API bool shapes_fit(const Shape& a, const Shape& b);
+
 /// What a replay of recorded calls is told.
 struct Replay {
   /// Unset: as each call was recorded.

@@ -21,7 +21,8 @@ OPENRNN_API std::vector<EngineStatus> list_engines();
 OPENRNN_API const Engine& engine(std::string_view name);
 
 /// The engine that OPENRNN_ENGINE names, else the best that supports `spec`.
-/// Throws: UnsupportedError with every engine's reason when none does (or the forced one does not).
+/// Throws: UnsupportedError with every engine's reason when none does (or the forced one does not);
+/// EngineError when the spec's math is why.
 OPENRNN_API const Engine& choose_engine(const RnnSpec& spec);
 
 /// 'scalar', 'avx2', 'avx512' or 'neon': what the cpu engine runs on. OPENRNN_ISA forces one.

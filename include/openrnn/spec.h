@@ -13,15 +13,28 @@ enum class RnnMode : std::uint8_t { kRnnRelu, kRnnTanh, kLstm, kGru };
 enum class InputMode : std::uint8_t { kLinearInput, kSkipInput, kAutoSelect };
 enum class Direction : std::uint8_t { kUnidirectional, kBidirectional };
 
+/// The arithmetic of the products; sums, gates and the cell state are float32 in all of them.
+/// kFloat32: exact in the spec's own dtype. kBf16: both operands rounded to bfloat16. kBf16x3: both
+/// split into two bfloat16, three products. kTf32, kFp16: GPUs alone.
+enum class Math : std::uint8_t { kFloat32, kBf16, kBf16x3, kTf32, kFp16 };
+/// What weights are stored as for inference; kNone: as the spec's dtype. kInt8 is per output
+/// channel, with activations scaled per row and time step.
+enum class WeightsDType : std::uint8_t { kNone, kFloat16, kBfloat16, kInt8 };
+
 /// 'rnn_relu', 'rnn_tanh', 'lstm', 'gru'; 'linear_input', 'skip_input', 'auto_select';
-/// 'unidirectional', 'bidirectional'.
+/// 'unidirectional', 'bidirectional'; 'float32', 'bf16', 'bf16x3', 'tf32', 'fp16'; 'none',
+/// 'float16', 'bfloat16', 'int8'.
 OPENRNN_API std::string_view to_string(RnnMode mode);
 OPENRNN_API std::string_view to_string(InputMode mode);
 OPENRNN_API std::string_view to_string(Direction direction);
+OPENRNN_API std::string_view to_string(Math math);
+OPENRNN_API std::string_view to_string(WeightsDType dtype);
 /// The inverses. Throws: ArgumentError listing the names.
 OPENRNN_API RnnMode parse_rnn_mode(std::string_view name);
 OPENRNN_API InputMode parse_input_mode(std::string_view name);
 OPENRNN_API Direction parse_direction(std::string_view name);
+OPENRNN_API Math parse_math(std::string_view name);
+OPENRNN_API WeightsDType parse_weights_dtype(std::string_view name);
 
 /// What a gate computes, in the names of the equations: i input, f forget, c new memory, o output
 /// (LSTM); r reset, z update, n new memory (GRU); h the only one of a plain network.
@@ -47,6 +60,9 @@ struct OPENRNN_API RnnSpec {
   std::int64_t num_proj = 0;
   /// Clamp of the LSTM cell right after its update; off when empty.
   std::optional<std::array<double, 2>> cell_clip;
+  Math math = Math::kFloat32;
+  /// Not kNone: for inference alone.
+  WeightsDType weights_dtype = WeightsDType::kNone;
 
   std::int64_t num_dirs() const { return direction == Direction::kBidirectional ? 2 : 1; }
   std::int64_t num_gates() const { return static_cast<std::int64_t>(gates_of(mode).size()); }
@@ -71,7 +87,8 @@ struct OPENRNN_API RnnSpec {
 
   /// Throws: ArgumentError naming the field, its value and what was expected: sizes of at least 1
   /// (and small enough that no size overflows), I == U under skip_input, 0 <= dropout <= 1,
-  /// a floating dtype, num_proj only for lstm and at most U, an ordered clip only for lstm.
+  /// a floating dtype, num_proj only for lstm and at most U, an ordered clip only for lstm, math
+  /// and weights_dtype other than the dtype's own not for float64 and not both.
   void validate() const;
 
   friend bool operator==(const RnnSpec&, const RnnSpec&) = default;

@@ -200,7 +200,7 @@ class Layer(_core.LayerBase):
         return cls(**config)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self._copy_attributes(self.share_clone(), memo)
+        return self._copy_attributes(self.copy_core(), memo)
 
     def _copy_attributes(self, made: Any, memo: dict[int, Any]) -> Any:
         memo[id(self)] = made

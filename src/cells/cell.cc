@@ -14,10 +14,7 @@ void check_state(const std::string& call, const RnnCell& cell, std::int64_t batc
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const Shape expected{batch, sizes[i]};
-    const Shape& given = state[i].shape();
-    const bool good = given.size() == 2 && given[1] == sizes[i] &&
-                      (given[0] < 0 || batch < 0 || given[0] == batch);
-    if (!good) {
+    if (!shapes_fit(state[i].shape(), expected)) {
       throw ArgumentError(message("[", call, "] state[", i, "] has shape ",
                                   to_string(state[i].shape()), ", expected ", to_string(expected)));
     }

@@ -8,15 +8,6 @@
 namespace openrnn::checkpoint {
 namespace {
 
-// Long lists are cut: an error is one line.
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 8;
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMost; ++i) text += (i ? ", " : "") + names[i];
-  if (names.size() > kMost) text += message(" and ", names.size() - kMost, " more");
-  return text;
-}
-
 bool same_bits(const Array& a, const Array& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
          (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);

@@ -2,6 +2,7 @@
 
 #include "base/message.h"
 #include "cpu/isa.h"
+#include "cpu/math.h"
 #include "cpu/rnn/call.h"
 
 namespace openrnn {
@@ -32,10 +33,12 @@ class CpuEngine final : public Engine {
   std::string description() const override {
     return message("cpu with ", cpu::isa_name(), " on ", num_threads(), " thread(s)");
   }
-  std::string unsupported(const RnnSpec&) const override { return {}; }
+  std::string unsupported(const RnnSpec& spec) const override { return unsupported_on_cpu(spec); }
+  std::string_view math_kind(const RnnSpec& spec) const override { return cpu::math_kind(spec); }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
                                            PackFor purpose) const override {
+    check_pack(*this, spec, purpose);
     if (is_double(spec)) return std::make_shared<CpuPacked<double>>(spec, params, purpose);
     return std::make_shared<CpuPacked<float>>(spec, params, purpose);
   }

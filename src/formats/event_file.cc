@@ -14,11 +14,14 @@
 #include "formats/crc32c.h"
 #include "formats/file/atomic_file.h"
 #include "formats/file/byte_source.h"
+#include "formats/proto_fields.h"
 #include "openrnn/formats.h"
 
 namespace openrnn {
 
 using formats::mask_crc;
+using formats::message_field;
+using formats::varint_field;
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 using protozero::pbf_writer;
@@ -107,7 +110,7 @@ void decode_value(pbf_reader in, std::vector<ScalarEvent>* events) {
   ScalarEvent event;
   bool has_value = false;
   while (in.next()) {
-    if (in.tag_and_type() == tag_and_type(kTag, pbf_wire_type::length_delimited)) {
+    if (in.tag_and_type() == message_field(kTag)) {
       event.tag = in.get_string();
     } else if (in.tag_and_type() == tag_and_type(kSimpleValue, pbf_wire_type::fixed32)) {
       event.value = static_cast<double>(in.get_float());
@@ -126,9 +129,9 @@ void decode_event(std::string_view bytes, std::vector<ScalarEvent>* events) {
   while (in.next()) {
     if (in.tag_and_type() == tag_and_type(kWallTime, pbf_wire_type::fixed64)) {
       common.wall_time = in.get_double();
-    } else if (in.tag_and_type() == tag_and_type(kStep, pbf_wire_type::varint)) {
+    } else if (in.tag_and_type() == varint_field(kStep)) {
       common.step = in.get_int64();
-    } else if (in.tag_and_type() == tag_and_type(kSummary, pbf_wire_type::length_delimited)) {
+    } else if (in.tag_and_type() == message_field(kSummary)) {
       pbf_reader summary = in.get_message();
       while (summary.next(kValue, pbf_wire_type::length_delimited)) {
         decode_value(summary.get_message(), events);

@@ -26,19 +26,11 @@ const char* class_name(RnnMode mode) {
   }
 }
 
-bool fits(const Shape& given, const Shape& expected) {
-  if (given.size() != expected.size()) return false;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (given[i] >= 0 && expected[i] >= 0 && given[i] != expected[i]) return false;
-  }
-  return true;
-}
-
 void check_one_state(const Layer& layer, std::size_t index, const Tensor& given, Shape expected,
                      bool time_major) {
   if (!time_major) std::swap(expected[0], expected[1]);
   const char* const symbol = index == 0 ? "h" : "c";
-  if (!fits(given.shape(), expected)) {
+  if (!shapes_fit(given.shape(), expected)) {
     throw ArgumentError(message("[", layer.name(), "] initial_state[", index, "] (", symbol,
                                 ") has shape ", to_string(given.shape()), ", expected ",
                                 to_string(expected)));
@@ -196,7 +188,7 @@ void CudnnRnn::check_inputs(const Tensor& inputs) const {
     throw ArgumentError(message("[", name(), "] incompatible layer input: found ndim=", rank,
                                 " with shape ", to_string(inputs.shape()), ", expected ndim=3"));
   }
-  if (spec_ && !fits({inputs.shape()[2]}, {spec_->input_size})) {
+  if (spec_ && !dims_fit(inputs.shape()[2], spec_->input_size)) {
     throw ArgumentError(message("[", name(), "] incompatible layer input: axis -1 of shape ",
                                 to_string(inputs.shape()), ", expected axis -1 to have value ",
                                 spec_->input_size));

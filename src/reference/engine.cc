@@ -105,11 +105,16 @@ class ReferenceEngine : public Engine {
   std::string description() const override {
     return "plain loops in double, one thread: slow, for comparison";
   }
-  std::string unsupported(const RnnSpec&) const override { return {}; }
+  std::string unsupported(const RnnSpec& spec) const override { return unsupported_on_cpu(spec); }
+  std::string_view math_kind(const RnnSpec& spec) const override {
+    if (spec.dtype == DType::kFloat64) return "float64";
+    if (spec.weights_dtype == WeightsDType::kInt8) return "int8";
+    return spec.math == Math::kBf16 ? "dot" : to_string(spec.math);
+  }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
                                            PackFor purpose) const override {
-    spec.validate();
+    check_pack(*this, spec, purpose);
     check_params("pack", spec, params, static_cast<std::int64_t>(make_network(spec).size));
     return std::make_shared<ReferencePacked>(spec, purpose, params);
   }

@@ -45,6 +45,12 @@ const Engine& get(const Entry& from) {
   return from.get();
 }
 
+// Arithmetic that is not there is the machine's lack; a network that no engine runs is ours.
+[[noreturn]] void refuse(const RnnSpec& spec, const std::string& text) {
+  if (spec.math != Math::kFloat32) throw EngineError(text);
+  throw UnsupportedError(text);
+}
+
 }  // namespace
 
 std::vector<EngineStatus> list_engines() {
@@ -65,9 +71,8 @@ const Engine& choose_engine(const RnnSpec& spec) {
   if (const std::string_view forced = forced_engine(); !forced.empty()) {
     const Engine& chosen = get(entry("OPENRNN_ENGINE", forced));
     if (const std::string reason = chosen.unsupported(spec); !reason.empty()) {
-      throw UnsupportedError(message("[choose_engine] OPENRNN_ENGINE is '", forced,
-                                     "', expected an engine that can run ", describe(spec), ": ",
-                                     reason));
+      refuse(spec, message("[choose_engine] OPENRNN_ENGINE is '", forced,
+                           "', expected an engine that can run ", describe(spec), ": ", reason));
     }
     return chosen;
   }
@@ -78,7 +83,7 @@ const Engine& choose_engine(const RnnSpec& spec) {
     if (reason.empty()) return each.get();
     reasons += message("; ", each.name, ": ", reason);
   }
-  throw UnsupportedError(message("[choose_engine] no engine can run ", describe(spec), reasons));
+  refuse(spec, message("[choose_engine] no engine can run ", describe(spec), reasons));
 }
 
 }  // namespace openrnn

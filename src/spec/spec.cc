@@ -23,6 +23,12 @@ constexpr std::array kInputModes = {Name{InputMode::kLinearInput, "linear_input"
                                     Name{InputMode::kAutoSelect, "auto_select"}};
 constexpr std::array kDirections = {Name{Direction::kUnidirectional, "unidirectional"},
                                     Name{Direction::kBidirectional, "bidirectional"}};
+constexpr std::array kMaths = {Name{Math::kFloat32, "float32"}, Name{Math::kBf16, "bf16"},
+                               Name{Math::kBf16x3, "bf16x3"}, Name{Math::kTf32, "tf32"},
+                               Name{Math::kFp16, "fp16"}};
+constexpr std::array kWeightsDTypes = {
+    Name{WeightsDType::kNone, "none"}, Name{WeightsDType::kFloat16, "float16"},
+    Name{WeightsDType::kBfloat16, "bfloat16"}, Name{WeightsDType::kInt8, "int8"}};
 constexpr std::array kGateNames = {Name{Gate::kI, "i"}, Name{Gate::kF, "f"}, Name{Gate::kC, "c"},
                                    Name{Gate::kO, "o"}, Name{Gate::kR, "r"}, Name{Gate::kZ, "z"},
                                    Name{Gate::kN, "n"}, Name{Gate::kH, "h"}};
@@ -81,11 +87,30 @@ void validate_lstm_options(const RnnSpec& spec) {
   }
 }
 
+void validate_arithmetic(const RnnSpec& spec) {
+  const bool lower = spec.math != Math::kFloat32,
+             stored = spec.weights_dtype != WeightsDType::kNone;
+  if (lower && spec.dtype == DType::kFloat64) {
+    throw ArgumentError(message("[RnnSpec] math is '", to_string(spec.math),
+                                "' with dtype float64, expected 'float32' (exact)"));
+  }
+  if (stored && spec.dtype == DType::kFloat64) {
+    throw ArgumentError(message("[RnnSpec] weights_dtype is '", to_string(spec.weights_dtype),
+                                "' with dtype float64, expected 'none'"));
+  }
+  if (lower && stored) {
+    throw ArgumentError(message("[RnnSpec] weights_dtype is '", to_string(spec.weights_dtype),
+                                "' with math '", to_string(spec.math), "', expected one of them"));
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(RnnMode mode) { return name_in(kModes, mode); }
 std::string_view to_string(InputMode mode) { return name_in(kInputModes, mode); }
 std::string_view to_string(Direction direction) { return name_in(kDirections, direction); }
+std::string_view to_string(Math math) { return name_in(kMaths, math); }
+std::string_view to_string(WeightsDType dtype) { return name_in(kWeightsDTypes, dtype); }
 std::string_view to_string(Gate gate) { return name_in(kGateNames, gate); }
 RnnMode parse_rnn_mode(std::string_view name) { return parse_in(kModes, "rnn_mode", name); }
 InputMode parse_input_mode(std::string_view name) {
@@ -93,6 +118,11 @@ InputMode parse_input_mode(std::string_view name) {
 }
 Direction parse_direction(std::string_view name) {
   return parse_in(kDirections, "direction", name);
+}
+
+Math parse_math(std::string_view name) { return parse_in(kMaths, "math", name); }
+WeightsDType parse_weights_dtype(std::string_view name) {
+  return parse_in(kWeightsDTypes, "weights_dtype", name);
 }
 
 std::span<const Gate> gates_of(RnnMode mode) {
@@ -127,6 +157,7 @@ void RnnSpec::validate() const {
     throw ArgumentError(message("[RnnSpec] dropout is ", dropout, ", expected 0 to 1"));
   }
   validate_lstm_options(*this);
+  validate_arithmetic(*this);
 }
 
 std::string describe(const RnnSpec& spec) {
@@ -136,6 +167,10 @@ std::string describe(const RnnSpec& spec) {
                              to_string(spec.direction), ", ", dtype_name(spec.dtype));
   if (spec.skips_input()) text += ", skip_input";
   if (spec.projecting()) text += message(", projection to ", spec.num_proj);
+  if (spec.math != Math::kFloat32) text += message(", math ", to_string(spec.math));
+  if (spec.weights_dtype != WeightsDType::kNone) {
+    text += message(", weights stored as ", to_string(spec.weights_dtype));
+  }
   return text;
 }
 

@@ -119,11 +119,6 @@ class CudnnRNN(Layer):
     @property
     def canonical_weight_shapes(self) -> list[tuple[int, ...]]:
         """Of each canonical matrix, by layer, direction and slot; [U, 0] where there is none."""
-        if not self.built:
-            raise StateError(
-                f"[{type(self).__name__}] canonical_weight_shapes before input shape is known, "
-                "expected a build or a call before"
-            )
         return self.rnn_canonical_weight_shapes()
 
     @property
@@ -157,9 +152,6 @@ class CudnnRNN(Layer):
         for key in ("kernel_initializer", "bias_initializer"):
             config[key] = initializers.serialize(config[key])
         return config
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self._copy_attributes(self.rnn_clone(), memo)
 
 
 class CudnnLSTM(CudnnRNN):

@@ -1,7 +1,7 @@
 """The op-level models and functions of tf.contrib.cudnn_rnn, as of r1.4 and later."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from openrnn import _core
 from openrnn._core import Tensor
@@ -37,18 +37,13 @@ class _CudnnRNN(_core.OpModel):
         dropout: float = 0.0,
         seed: int | None = 0,
     ) -> None:
-        super().__init__(
-            self._mode,
-            num_layers,
-            num_units,
-            input_size,
-            input_mode,
-            direction,
-            dtype,
-            dropout,
-            seed,
-            0,
+        self._make(
+            num_layers, num_units, input_size, input_mode, direction, dtype, dropout, seed, None
         )
+
+    def _make(self, *sizes_and_switches: Any) -> None:
+        *arguments, num_proj = sizes_and_switches
+        super().__init__(self._mode, *arguments, num_proj or 0)
 
     def params_size(self) -> int:
         """Elements of the opaque buffer."""
@@ -82,18 +77,8 @@ class CudnnLSTM(_CudnnRNN):
         seed: int | None = 0,
         num_proj: int | None = None,
     ) -> None:
-        _core.OpModel.__init__(
-            self,
-            self._mode,
-            num_layers,
-            num_units,
-            input_size,
-            input_mode,
-            direction,
-            dtype,
-            dropout,
-            seed,
-            num_proj or 0,
+        self._make(
+            num_layers, num_units, input_size, input_mode, direction, dtype, dropout, seed, num_proj
         )
 
     def __call__(

@@ -8,15 +8,6 @@
 namespace openrnn {
 namespace {
 
-// Long lists are cut: an error is one line.
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 8;
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMost; ++i) text += (i ? ", " : "") + names[i];
-  if (names.size() > kMost) text += message(" and ", names.size() - kMost, " more");
-  return text;
-}
-
 void check_prefix(const char* call, const std::string& prefix) {
   if (prefix.empty() || prefix.back() == '/') {
     throw ArgumentError(message("[", call, "] prefix '", prefix, "', expected FOLDER/NAME"));

@@ -16,7 +16,7 @@ std::string graph_bytes(const TensorBundleReader& reader) {
   return reader.read_string(formats::kObjectGraphKey);
 }
 
-std::string listed(const std::vector<std::string>& names) {
+std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
@@ -154,7 +154,7 @@ void ObjectPlan::plan_group(const PieceGroup& group) {
   if (!absent.empty()) {
     throw ArgumentError(message("[Checkpoint::read] ", file_.reader.prefix(), " holds ",
                                 tensors.size(), " of the ", group.nodes.size(), " pieces of ",
-                                group.saveable->variable().name(), " and lacks ", listed(absent),
+                                group.saveable->variable().name(), " and lacks ", joined(absent),
                                 ", expected all of them"));
   }
   keep(group.saveable->variable(), group.saveable->from_tensors(tensors));
@@ -209,7 +209,7 @@ void ObjectPlan::plan_piece_slot(std::size_t optimizer, const PieceGroup& group,
   if (!absent.empty()) {
     throw ArgumentError(message("[Checkpoint::read] ", file_.reader.prefix(),
                                 " holds a part of the slots of ", slot.variable.name(),
-                                " and lacks ", listed(absent), ", expected all of them"));
+                                " and lacks ", joined(absent), ", expected all of them"));
   }
   for (Array& part : recurrent) tensors.push_back(std::move(part));
   const Array value = group.saveable->slot_from_tensors(tensors);

@@ -3,6 +3,8 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
+#include "formats/proto_fields.h"
+
 namespace openrnn::formats {
 
 namespace {
@@ -10,13 +12,6 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 using protozero::tag_and_type;
-
-constexpr std::uint32_t varint_field(std::uint32_t tag) {
-  return tag_and_type(tag, pbf_wire_type::varint);
-}
-constexpr std::uint32_t message_field(std::uint32_t tag) {
-  return tag_and_type(tag, pbf_wire_type::length_delimited);
-}
 
 std::string_view view_of(pbf_reader* in) {
   const protozero::data_view view = in->get_view();

@@ -6,21 +6,13 @@
 #include <set>
 
 #include "base/message.h"
+#include "formats/proto_fields.h"
 #include "openrnn/formats.h"
 
 namespace openrnn::formats {
 namespace {
 
 using protozero::pbf_reader;
-using protozero::pbf_wire_type;
-using protozero::tag_and_type;
-
-constexpr std::uint32_t varint_field(std::uint32_t tag) {
-  return tag_and_type(tag, pbf_wire_type::varint);
-}
-constexpr std::uint32_t message_field(std::uint32_t tag) {
-  return tag_and_type(tag, pbf_wire_type::length_delimited);
-}
 
 class Decoder {
  public:

@@ -49,18 +49,20 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
     return handle->layer->record_node(values, std::move(specs), run);
   };
-  const std::vector<Tensor> made = defer(name_, inputs, std::move(outputs), guarded);
-  // defer knows no layers: the call gets its own here, before anybody else sees it.
-  SymbolicCall own = *made.front().symbol()->call;
-  own.layer = handle;
-  const auto call = graph::share(std::move(own));
+  std::vector<Tensor> made = graph::record_call({.op = name_,
+                                                 .inputs = inputs,
+                                                 .outputs = std::move(outputs),
+                                                 .run = guarded,
+                                                 .layer = handle},
+                                                weak_from_this().lock());
+  const std::shared_ptr<const SymbolicCall>& call = made.front().symbol()->call;
   inbound_nodes_.push_back(call);
   for (const Tensor& input : call->inputs) {
     if (!input.is_symbolic() || !input.symbol()->call->layer) continue;
     Layer* const source = input.symbol()->call->layer->layer;
     if (source) source->outbound_nodes_.push_back(call);
   }
-  return graph::outputs_of(call, graph::owner_of(weak_from_this().lock(), inputs));
+  return made;
 }
 
 std::vector<Tensor> Layer::run_call(const std::vector<Tensor>& inputs,

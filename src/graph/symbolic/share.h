@@ -7,8 +7,10 @@
 
 namespace openrnn::graph {
 
-/// Shares a call. Freeing the last of a long chain of calls does not recurse.
-std::shared_ptr<const SymbolicCall> share(SymbolicCall call);
+/// Records a call in the current graph; `layer`, which may be null, made it. Its inputs keep no
+/// layer alive, its outputs, which are returned, do. Freeing the last of a long chain of calls does
+/// not recurse.
+std::vector<Tensor> record_call(SymbolicCall call, std::shared_ptr<const Layer> layer = nullptr);
 
 /// The same tensor, which keeps no layer alive.
 Tensor without_owner(const Tensor& tensor);

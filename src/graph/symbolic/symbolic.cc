@@ -10,24 +10,6 @@ namespace {
 
 using Call = std::shared_ptr<const SymbolicCall>;
 
-// A variable's read would keep the value of today.
-Tensor as_read(const Tensor& input) {
-  if (input.is_symbolic() || input.leaf_id() == 0) return input;
-  const std::vector<Variable>& variables = Graph::current().variables();
-  const auto found = std::find_if(variables.begin(), variables.end(), [&](const Variable& each) {
-    return each.leaf_id() == input.leaf_id();
-  });
-  if (found == variables.end()) return input;
-  SymbolicCall call{.op = "ReadVariable", .outputs = {{found->dtype(), found->shape()}}};
-  call.run = [variable = *found](const std::vector<Tensor>&, const Replay&) {
-    return std::vector<Tensor>{variable.read()};
-  };
-  call.variable = *found;
-  call.graph = &Graph::current();
-  call.graph_id = call.graph->id();
-  return graph::outputs_of(graph::share(std::move(call)), nullptr)[0];
-}
-
 }  // namespace
 
 DType Tensor::symbol_dtype() const noexcept { return symbol_->call->outputs[symbol_->index].dtype; }
@@ -48,14 +30,16 @@ Tensor Input(Shape shape, DType dtype, const std::string& name) {
                                 ", expected dimensions of 0 or more, or -1 for an unknown one"));
   }
   SymbolicCall call{.op = name.empty() ? "Input" : name, .outputs = {{dtype, std::move(shape)}}};
-  call.graph = &Graph::current();
-  call.graph_id = call.graph->id();
-  return graph::outputs_of(graph::share(std::move(call)), nullptr)[0];
+  return graph::record_call(std::move(call))[0];
 }
 
 bool any_symbolic(const std::vector<Tensor>& tensors) {
   return std::any_of(tensors.begin(), tensors.end(),
                      [](const Tensor& tensor) { return tensor.is_symbolic(); });
+}
+
+bool shapes_fit(const Shape& a, const Shape& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), dims_fit);
 }
 
 bool same_tensor(const Tensor& a, const Tensor& b) {
@@ -68,11 +52,10 @@ bool same_tensor(const Tensor& a, const Tensor& b) {
 
 std::vector<Tensor> defer(std::string op, const std::vector<Tensor>& inputs,
                           std::vector<TensorSpec> outputs, ReplayFunction run) {
-  SymbolicCall call{.op = std::move(op), .outputs = std::move(outputs), .run = std::move(run)};
-  call.graph = &Graph::current();
-  call.graph_id = call.graph->id();
-  for (const Tensor& input : inputs) call.inputs.push_back(graph::without_owner(as_read(input)));
-  return graph::outputs_of(graph::share(std::move(call)), graph::owner_of(nullptr, inputs));
+  return graph::record_call({.op = std::move(op),
+                             .inputs = inputs,
+                             .outputs = std::move(outputs),
+                             .run = std::move(run)});
 }
 
 std::vector<Call> calls_between(const std::vector<Tensor>& sources,

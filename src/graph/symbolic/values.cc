@@ -5,21 +5,9 @@
 #include "openrnn/graph_symbolic.h"
 
 namespace openrnn {
-namespace {
-
-bool allows(const Shape& spec, const Shape& shape) {
-  if (spec.size() != shape.size()) return false;
-  for (std::size_t i = 0; i < spec.size(); ++i) {
-    if (spec[i] >= 0 && shape[i] >= 0 && spec[i] != shape[i]) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 void SymbolicValues::set(const Tensor& symbolic, const Tensor& value) {
   const Symbol& symbol = *symbolic.symbol();
-  if (value.dtype() != symbolic.dtype() || !allows(symbolic.shape(), value.shape())) {
+  if (value.dtype() != symbolic.dtype() || !shapes_fit(symbolic.shape(), value.shape())) {
     throw ArgumentError(message("[", symbol.call->op, "] the value is ", dtype_name(value.dtype()),
                                 " of shape ", to_string(value.shape()), ", expected ",
                                 dtype_name(symbolic.dtype()), " of shape ",

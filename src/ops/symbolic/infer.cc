@@ -28,7 +28,6 @@ void require_dtype(std::string_view call, std::string_view name, const Tensor& g
   if (given.dtype() != expected) fail(call, name, given, std::string(dtype_name(expected)));
 }
 
-bool fits(std::int64_t a, std::int64_t b) { return a < 0 || b < 0 || a == b; }
 std::int64_t known(std::int64_t a, std::int64_t b) { return a < 0 ? b : a; }
 
 std::size_t place(std::string_view call, const Tensor& x, std::int64_t axis) {
@@ -45,7 +44,7 @@ Shape merged(std::string_view call, const Tensor& a, const Tensor& b, std::size_
   bool good = shape.size() == b.shape().size();
   for (std::size_t i = 0; good && i < shape.size(); ++i) {
     if (i == apart) continue;
-    good = fits(shape[i], b.shape()[i]);
+    good = dims_fit(shape[i], b.shape()[i]);
     shape[i] = known(shape[i], b.shape()[i]);
   }
   if (!good) fail(call, "b", b, "the shape " + to_string(a.shape()) + " of a");
@@ -75,7 +74,7 @@ TensorSpec scalar(std::string_view call, const Tensor& x) {
 TensorSpec add_row(const Tensor& x, const Tensor& row) {
   require_floating("add_row", "x", x);
   require_dtype("add_row", "row", row, x.dtype());
-  if (x.shape().empty() || row.shape().size() != 1 || !fits(x.shape().back(), row.shape()[0])) {
+  if (x.shape().empty() || row.shape().size() != 1 || !dims_fit(x.shape().back(), row.shape()[0])) {
     fail("add_row", "row", row, "one dimension, the last of " + to_string(x.shape()));
   }
   return {x.dtype(), x.shape()};
@@ -87,7 +86,7 @@ TensorSpec matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool trans
   if (a.shape().size() != 2) fail("matmul", "a", a, "2 dimensions");
   if (b.shape().size() != 2) fail("matmul", "b", b, "2 dimensions");
   const std::size_t ta = transpose_a, tb = transpose_b;
-  if (!fits(a.shape()[1 - ta], b.shape()[tb])) {
+  if (!dims_fit(a.shape()[1 - ta], b.shape()[tb])) {
     fail("matmul", "b", b, message(a.shape()[1 - ta], " at dimension ", tb));
   }
   return {a.dtype(), {a.shape()[ta], b.shape()[1 - tb]}};
@@ -97,11 +96,11 @@ TensorSpec dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
   require_floating("dense", "x", x);
   require_dtype("dense", "kernel", kernel, x.dtype());
   if (x.shape().empty() || kernel.shape().size() != 2 ||
-      !fits(x.shape().back(), kernel.shape()[0])) {
+      !dims_fit(x.shape().back(), kernel.shape()[0])) {
     fail("dense", "kernel", kernel, "[I, N] for x [.., I] of shape " + to_string(x.shape()));
   }
   if (!bias.empty() && (bias.dtype() != x.dtype() || bias.shape().size() != 1 ||
-                        !fits(bias.shape()[0], kernel.shape()[1]))) {
+                        !dims_fit(bias.shape()[0], kernel.shape()[1]))) {
     fail("dense", "bias", bias, message("[", kernel.shape()[1], "]"));
   }
   Shape shape = x.shape();
@@ -156,7 +155,7 @@ std::vector<TensorSpec> split(const Tensor& x, std::int64_t axis,
     total += size;
     specs.push_back({x.dtype(), std::move(shape)});
   }
-  if (!fits(x.shape()[along], total)) {
+  if (!dims_fit(x.shape()[along], total)) {
     throw ArgumentError(
         message("[split] sizes are ", to_string(sizes), ", expected a sum of ", x.shape()[along]));
   }
@@ -197,7 +196,7 @@ TensorSpec losses(std::string_view call, const Tensor& logits, const Tensor& lab
   const Shape& shape = logits.shape();
   bool good = shape.size() == labels.shape().size() + 1;
   for (std::size_t i = 0; good && i + 1 < shape.size(); ++i) {
-    good = fits(shape[i], labels.shape()[i]);
+    good = dims_fit(shape[i], labels.shape()[i]);
   }
   if (!good) fail(call, "labels", labels, "the shape of the rows of " + to_string(shape));
   return {wide_dtype(logits.dtype()), labels.shape()};

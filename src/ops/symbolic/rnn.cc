@@ -8,12 +8,7 @@ namespace {
 void require_fit(const RnnSpec& spec, const RnnInputs& in, std::string_view name,
                  const Tensor& given, const TensorSpec& expected) {
   if (given.empty()) return;
-  bool good = given.dtype() == expected.dtype && given.shape().size() == expected.shape.size();
-  for (std::size_t i = 0; good && i < expected.shape.size(); ++i) {
-    const std::int64_t a = given.shape()[i], b = expected.shape[i];
-    good = a < 0 || b < 0 || a == b;
-  }
-  if (good) return;
+  if (given.dtype() == expected.dtype && shapes_fit(given.shape(), expected.shape)) return;
   throw ArgumentError(message("[", in.call, "] ", name, " is ", dtype_name(given.dtype()),
                               " of shape ", to_string(given.shape()), ", expected ",
                               dtype_name(expected.dtype), " of shape ", to_string(expected.shape),

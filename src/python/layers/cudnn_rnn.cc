@@ -195,13 +195,6 @@ void bind_cudnn_rnn(nb::class_<LayerRef>& layer) {
           },
           "weights"_any, "biases"_any)
       .def("rnn_create_saveable", [](LayerRef& self) { self.rnn().create_saveable(); })
-      .def(
-          "rnn_clone",
-          [](nb::handle self) {
-            auto& ref = nb::cast<LayerRef&>(self);
-            return wrap_as(self.type(), LayerRef(ref.rnn().clone()));
-          },
-          nb::sig("def rnn_clone(self) -> typing.Any"))
       .def("rnn_config", &config, nb::sig("def rnn_config(self) -> dict[str, typing.Any]"));
 }
 

@@ -192,11 +192,11 @@ void bind_layer(nb::module_& m) {
   bind_cell_members(layer);
   bind_model_members(layer);
   layer.def(
-      "share_clone",
+      "copy_core",
       [](nb::handle self) {
         return wrap_as(self.type(), LayerRef(nb::cast<LayerRef&>(self).get().copy()));
       },
-      nb::sig("def share_clone(self) -> typing.Any"),
+      nb::sig("def copy_core(self) -> typing.Any"),
       "A copy that shares the variables, the graph and the tensors.");
   m.def(
       "make_input",
