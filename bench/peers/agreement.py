@@ -21,7 +21,7 @@ TOLERANCES = {
     "int8": (8e-2, 0.0),
 }
 # Sums of many terms in another order, such as the gradient of a bias, may be near nothing.
-GRADIENTS = ("dx", "dparams")
+GRADIENTS = ("dx", "dparams", "losses")
 REFERENCES = ("PyTorch", "ONNX Runtime", "oneDNN", "Keras", "JAX")
 
 

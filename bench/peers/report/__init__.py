@@ -1,3 +1,5 @@
-"""The table, its verdicts, and the chart."""
+"""What is made of the results: ratios, goals, the table, the chart."""
+
 from peers.report.write import write
-__all__=["write"]
+
+__all__ = ["write"]

@@ -1,8 +1,26 @@
-def write(lines, results, setting, out):
-    from peers import stats
-    for r in results:
-        print(r["line"])
-        for s in r["sides"]:
-            v=[x for x in s["rounds"] if x]
-            print("   ", s["side"], s["kernel"], s["reason"], s["agrees"], s["difference"], s["differs_in"], len(v), stats.quartiles(v).median/1e6 if v else None, s["memory"])
-    return 0
+"""Prints the table and writes it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from peers.lines import Line
+from peers.report.chart import draw
+from peers.report.goals import goals_of
+from peers.report.results import LineResult
+from peers.report.table import render
+
+
+def write(
+    lines: Sequence[Line], found: Sequence[Mapping[str, Any]], setting: Mapping[str, Any], out: Path
+) -> None:
+    """peers.md and peers.svg in `out`."""
+    by_name = {line.name: line for line in lines}
+    results = [LineResult.of(by_name[each["line"]], each) for each in found]
+    page = render(results, goals_of(results, "amx_bf16" in setting["flags"]), setting)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "peers.md").write_text(page, "utf-8")
+    print(page)
+    chart = out / "peers.svg"
+    drawn = draw(results, chart)
+    print(f"written: {out / 'peers.md'}" + (f", {chart}" if drawn else " (no chart)"))

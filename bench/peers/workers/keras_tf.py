@@ -109,10 +109,19 @@ class Job:
         return found
 
 
+def make(task: server.Task) -> server.Job:
+    """The job of a task."""
+    if task.text("pass") == "model":
+        from peers.workers.keras_model import Model
+
+        return Model(task)
+    return Job(task)
+
+
 def about() -> str:
     """Versions."""
     return f"Keras {keras.__version__} on TensorFlow {tf.__version__}"
 
 
 if __name__ == "__main__":
-    server.main(Job, about)
+    server.main(make, about)

@@ -95,6 +95,10 @@ def engine_text() -> str:
 
 def make(task: server.Task) -> server.Job:
     """The job of a task."""
+    if task.text("pass") == "model":
+        from peers.workers.openrnn_model import Model
+
+        return Model(task)
     if task.lengths_kind == "packed":
         raise server.Refused("lengths are given, not packed")
     return Training(task) if task.training else Inference(task)

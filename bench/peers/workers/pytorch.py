@@ -112,6 +112,15 @@ class Job:
         return found
 
 
+def make(task: server.Task) -> server.Job:
+    """The job of a task."""
+    if task.text("pass") == "model":
+        from peers.workers.pytorch_model import Model
+
+        return Model(task)
+    return Job(task)
+
+
 def about() -> str:
     """Versions of what matters."""
     config = torch.__config__.show()
@@ -120,4 +129,4 @@ def about() -> str:
 
 
 if __name__ == "__main__":
-    server.main(Job, about)
+    server.main(make, about)
