@@ -24,10 +24,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(
     ${PROJECT_SOURCE_DIR}/src/cpu/kernels/avx2.cc
     PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
+  set(avx512_flags -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mf16c
+    -mprefer-vector-width=512)
   set_source_files_properties(
     ${PROJECT_SOURCE_DIR}/src/cpu/kernels/avx512.cc
-    PROPERTIES COMPILE_OPTIONS
-    "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mfma;-mf16c;-mprefer-vector-width=512")
+    PROPERTIES COMPILE_OPTIONS "${avx512_flags}")
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/src/cpu/kernels/avx512_dot.cc
+    PROPERTIES COMPILE_OPTIONS "${avx512_flags};-mavx512bf16;-mavx512vnni")
 endif()
 
 # A square root that may set errno is a call in the middle of a loop; its bits are the same without.

@@ -8,7 +8,6 @@
 #include <cstdlib>
 
 #include "base/message.h"
-#include "cpu/kernels/kernels.h"
 #include "openrnn/base.h"
 
 namespace openrnn::cpu {
@@ -20,6 +19,18 @@ bool has_f16c() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
+// clang 14 does not know these names either.
+unsigned leaf7(unsigned subleaf, bool in_eax) {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (!__get_cpuid_count(7, subleaf, &eax, &ebx, &ecx, &edx)) return 0;
+  return in_eax ? eax : ecx;
+}
+// Asked once: under a hypervisor each question takes microseconds.
+const bool kVnni = (leaf7(0, false) & (1u << 11)) != 0;
+// Twice the rate of float32 on AMD's processors, half of it on Intel's, which have AMX.
+const bool kDotPays = (leaf7(1, true) & (1u << 5)) != 0 && kVnni && __builtin_cpu_is("amd");
+#else
+constexpr bool kVnni = false, kDotPays = false;
 #endif
 
 bool processor_runs(std::string_view name) {
@@ -71,6 +82,21 @@ const KernelTable& kernels() {
   const KernelTable& first = first_choice();
   // A force_isa in between wins.
   return chosen.compare_exchange_strong(table, &first) ? first : *table;
+}
+
+template <>
+const Kernels<float>& kernels_for<float>(const KernelTable& table, Arithmetic arithmetic) {
+  const DotTable* instructions = avx512_dot_kernels();
+  if (instructions && std::string_view(table.name) == "avx512") {
+    if (arithmetic == kDot && kDotPays) return instructions->dot;
+    if (arithmetic == kInt8 && kVnni) return instructions->int8;
+  }
+  return table.f32[arithmetic];
+}
+
+template <>
+const Kernels<double>& kernels_for<double>(const KernelTable& table, Arithmetic) {
+  return table.f64;
 }
 
 std::string_view isa_name() { return kernels().name; }

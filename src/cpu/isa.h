@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-namespace openrnn::cpu {
+#include "cpu/kernels/kernels.h"
 
-struct KernelTable;
+namespace openrnn::cpu {
 
 /// 'scalar', 'avx2', 'avx512' or 'neon': what new calls and new packings use. The first question
 /// reads OPENRNN_ISA, else takes the widest that this processor runs.
@@ -19,5 +19,12 @@ std::vector<std::string_view> available_isas();
 void force_isa(std::string_view name);
 /// The kernels of isa_name(). Throws as it.
 const KernelTable& kernels();
+/// The fastest of this processor for one arithmetic, beside `table` and with its packing.
+template <class T>
+const Kernels<T>& kernels_for(const KernelTable& table, Arithmetic arithmetic);
+template <>
+const Kernels<float>& kernels_for<float>(const KernelTable& table, Arithmetic arithmetic);
+template <>
+const Kernels<double>& kernels_for<double>(const KernelTable& table, Arithmetic arithmetic);
 
 }  // namespace openrnn::cpu

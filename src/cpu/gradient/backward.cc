@@ -133,7 +133,7 @@ BackwardStep<T> BackwardRun<T>::step_call(const Member& me, std::int64_t layer,
   const PackedMatrix<T>& matrix = spec.projecting() ? weights.proj_back : weights.r_back;
   const Share vectors(matrix.vectors, 1, me.place.panel, plan.panel_threads);
   BackwardStep<T> call{};
-  call.w = matrix.panels(vectors.first, vectors.last, false);
+  call.w = matrix.panels(vectors.first, vectors.last, me.space.staging);
   call.a = me.space.a;
   call.carry = me.space.carry;
   call.dy = output_gradient(layer).base && !spec.projecting() ? me.space.dy : nullptr;
@@ -244,16 +244,20 @@ bool BackwardRun<T>::multiply_in_blocks(Panels<T>& w, const T** a, std::int64_t 
                                         bool accumulate, T* const* c,
                                         std::int64_t columns) noexcept {
   const auto panel = static_cast<std::size_t>(w.b_step) * sizeof(T);
-  const auto block = static_cast<std::int64_t>(second_cache_bytes() / 4 / panel);
+  // Whole blocks of the sums of every arithmetic.
+  const auto block = static_cast<std::int64_t>(second_cache_bytes() / 4 / panel) / 32 * 32;
   if (w.k <= 2 * block || count <= kFewRows) return accumulate;
+  const std::int64_t numbers = block * saved.packed->numbers_of_element();
   while (w.k > block) {
     Panels<T> part = w;
     part.k = block;
+    part.inner = numbers;
     saved.packed->kernels().product({part, a, 1, count, nullptr, accumulate, c, columns, nullptr});
     accumulate = true;
-    for (std::int64_t i = 0; i < count; ++i) a[i] += block;
+    for (std::int64_t i = 0; i < count; ++i) a[i] += numbers;
     w.b += block * w.b_step;
     w.k -= block;
+    w.inner -= numbers;
   }
   return accumulate;
 }
@@ -276,9 +280,9 @@ void BackwardRun<T>::project_step(const Member& me, std::int64_t layer, std::int
     space.rows_c[i] = dh.at(time_of(d, step, b), b);
   }
   if (first < last) {
-    saved.packed->kernels().product({matrix.panels(vectors.first, vectors.last, false), space.a, 1,
-                                     older, nullptr, false, space.rows_c, spec.hidden_size(),
-                                     nullptr});
+    saved.packed->kernels().product({matrix.panels(vectors.first, vectors.last, me.space.staging),
+                                     space.a, 1, older, nullptr, false, space.rows_c,
+                                     spec.hidden_size(), nullptr});
     for (std::int64_t i = 0; i < count; ++i) {
       if (i >= older)
         std::copy(space.carry[i] + first, space.carry[i] + last, space.rows_c[i] + first);
@@ -304,9 +308,9 @@ void BackwardRun<T>::first_state(const Member& me, std::int64_t layer, std::int6
     me.space.carry[i] = scratch.carry[i_d].at(0, b);
   }
   const RnnSpec& spec = saved.packed->spec();
-  saved.packed->kernels().product({matrix.panels(vectors.first, vectors.last, false), me.space.a, 1,
-                                   count, nullptr, spec.mode == RnnMode::kGru, me.space.carry,
-                                   spec.hidden_size(), nullptr});
+  saved.packed->kernels().product({matrix.panels(vectors.first, vectors.last, me.space.staging),
+                                   me.space.a, 1, count, nullptr, spec.mode == RnnMode::kGru,
+                                   me.space.carry, spec.hidden_size(), nullptr});
 }
 
 // dx of the rows of this group, forward's chain first; a member takes a share of the columns.
@@ -324,7 +328,7 @@ void BackwardRun<T>::input_gradient(const Member& me, std::int64_t layer) noexce
     const Share vectors(matrix.vectors, 1, me.index, me.members);
     std::int64_t count = 0;
     const auto flush = [&] {
-      Panels<T> w = matrix.panels(vectors.first, vectors.last, false);
+      Panels<T> w = matrix.panels(vectors.first, vectors.last, me.space.staging);
       const bool begun = multiply_in_blocks(w, a, count, d > 0, c, width);
       saved.packed->kernels().product({w, a, 1, count, nullptr, begun, c, width, nullptr});
       count = 0;

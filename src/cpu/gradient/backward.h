@@ -15,6 +15,7 @@ struct BackwardSpace {
   T** rows_c;
   T *mask, *sums;
   ProductScratch<T> product;
+  Staging staging;
 };
 
 /// Memory of one backward call; nothing of it outlives the call.

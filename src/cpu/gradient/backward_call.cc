@@ -42,6 +42,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     space.mask = carver.take<T>(s.output_size());
     space.sums = carver.take<T>(outputs);
     space.product = ProductScratch<T>::carve(carver);
+    space.staging = packed.stage(carver, std::max<std::int64_t>(batch, 192));
     // Null while the first pass measures.
     if (scratch.threads) scratch.threads[i] = space;
   }

@@ -9,6 +9,8 @@ namespace openrnn::cpu::avx2 {
 // The bodies build on the vector type above.
 #include "cpu/kernels/body/math_body.h"
 #include "cpu/kernels/body/product_body.h"
+// What the operations of a product do with rows and elements.
+#include "cpu/kernels/body/operand_body.h"
 // The cells build on the products.
 #include "cpu/kernels/body/backward_body.h"
 #include "cpu/kernels/body/forward_body.h"
@@ -18,12 +20,7 @@ namespace openrnn::cpu::avx2 {
 
 namespace openrnn::cpu {
 const KernelTable* avx2_kernels() {
-  static constexpr KernelTable kTable{"avx2",
-                                      avx2::table_of<avx2::F32>(),
-                                      avx2::table_of<avx2::F64>(),
-                                      avx2::widen,
-                                      avx2::narrow,
-                                      avx2::round_all};
+  static constexpr KernelTable kTable = avx2::table_named("avx2");
   return &kTable;
 }
 }  // namespace openrnn::cpu

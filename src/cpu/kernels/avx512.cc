@@ -15,6 +15,8 @@ namespace openrnn::cpu::avx512 {
 // The bodies build on the vector type above.
 #include "cpu/kernels/body/math_body.h"
 #include "cpu/kernels/body/product_body.h"
+// What the operations of a product do with rows and elements.
+#include "cpu/kernels/body/operand_body.h"
 // The cells build on the products.
 #include "cpu/kernels/body/backward_body.h"
 #include "cpu/kernels/body/forward_body.h"
@@ -24,12 +26,7 @@ namespace openrnn::cpu::avx512 {
 
 namespace openrnn::cpu {
 const KernelTable* avx512_kernels() {
-  static constexpr KernelTable kTable{"avx512",
-                                      avx512::table_of<avx512::F32>(),
-                                      avx512::table_of<avx512::F64>(),
-                                      avx512::widen,
-                                      avx512::narrow,
-                                      avx512::round_all};
+  static constexpr KernelTable kTable = avx512::table_named("avx512");
   return &kTable;
 }
 }  // namespace openrnn::cpu

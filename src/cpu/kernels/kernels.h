@@ -5,17 +5,27 @@
 
 namespace openrnn::cpu {
 
+/// Where a product keeps its rows in the form that its arithmetic reads, for `rows` rows at once.
+/// staging_bytes() says how much memory that is.
+struct Staging {
+  void* memory;
+  int64_t rows;
+};
+
 /// Packed weights, [panel][k][width][lanes], and the vectors of them that a call works on. With
-/// `width` gates a panel holds one vector of units, else `width` vectors of columns.
+/// `width` gates a panel holds one vector of units, else `width` vectors of columns. An element is
+/// a number, or as many smaller ones of one column as fit (Arithmetic).
 template <class T>
 struct Panels {
   const T* b;
-  int64_t k;
+  int64_t k;        // elements
   int64_t b_step;   // elements from one k to the next
   int64_t b_panel;  // elements from one panel to the next
   int64_t width;
   int64_t first, last;  // vectors; multiples of width when panels are gates
   bool reverse;         // walk from last to first
+  int64_t inner;        // numbers of a row that enter the product
+  Staging staging;
 };
 
 /// out[row, column] = start + sum over k of a[row][k] b[k, column].
@@ -23,7 +33,7 @@ template <class T>
 struct ProductCall {
   Panels<T> w;
   const T* const* a;  // [rows]
-  int64_t a_step;     // elements from one k to the next, mostly 1
+  int64_t a_step;     // elements from one k to the next; not 1: packed by BigKernels::pack_a
   int64_t rows;
   const T* start;   // [vectors][lanes], the same for every row; null: 0, or old c if accumulate
   bool accumulate;  // column form only
@@ -85,6 +95,61 @@ struct BackwardStep {
 enum { kModeRelu, kModeTanh, kModeLstm, kModeGru, kModes };
 enum { kMathExp, kMathTanh, kMathSigmoid, kMathFunctions };
 
+/// How a product multiplies. All sum in float32 (int8: exactly, then scaled), k ascending.
+enum Arithmetic {
+  kExact,       // one fused multiply-add a number
+  kStoredHalf,  // weights of float16, two an element: even k in the first half of a vector
+  kStoredBf16,  // weights of bfloat16, two an element: even k in the low half of each word
+  kInt8,        // four an element; below a panel's last one its scales, then 128 * their sums
+  kDot,         // bfloat16 on both sides; each pair of k its odd one first
+  kAmx,         // bfloat16 on both sides; 16 pairs give an even and an odd sum, which are added
+  kBf16x3,      // both sides high + low bfloat16; 16 pairs of high elements, then 16 of low ones
+  kArithmetics
+};
+
+/// Weights with fewer bits: how many elements hold `inner` numbers, and how many more a panel has.
+struct ElementCount {
+  int64_t elements, extra;
+};
+inline ElementCount count_elements(Arithmetic arithmetic, int64_t inner) {
+  switch (arithmetic) {
+    case kExact:
+      return {inner, 0};
+    case kInt8:
+      return {(inner + 3) / 4, 2};
+    case kAmx:
+      return {(inner + 31) / 32 * 16, 0};
+    case kBf16x3:
+      return {(inner + 31) / 32 * 32, 0};
+    default:
+      return {(inner + 1) / 2, 0};
+  }
+}
+
+/// Bytes of staging for `rows` rows of at most `inner` numbers.
+inline int64_t staging_bytes(Arithmetic arithmetic, int64_t rows, int64_t inner) {
+  if (arithmetic == kExact) return 0;
+  return (rows * 8 + 63) / 64 * 64 + rows * ((inner * 4 + 63) / 64 * 64 + 128);
+}
+
+/// Both sides of a product over many rows k, of which columns [first, first + count) are packed:
+/// [k][width], zero beyond `count`.
+template <class T>
+struct PackRows {
+  const T* const* rows;
+  int64_t k, first, count, width;
+  T* out;
+};
+
+/// The product of weight gradients, whose k are rows of both sides. Null: as kExact's.
+template <class T>
+struct BigKernels {
+  int64_t (*elements)(int64_t k);      // of a column of k rows; null: k
+  void (*pack_a)(const PackRows<T>&);  // 16 columns at a time
+  void (*pack_b)(const PackRows<T>&);
+  void (*product)(const ProductCall<T>&);
+};
+
 template <class T>
 struct Kernels {
   int64_t lanes;
@@ -96,11 +161,12 @@ struct Kernels {
   /// y += x for the first form, y *= x for the second.
   void (*add)(const T* x, T* y, int64_t size);
   void (*multiply)(const T* x, T* y, int64_t size);
+  BigKernels<T> big;
 };
 
 struct KernelTable {
   const char* name;
-  Kernels<float> f32;
+  Kernels<float> f32[kArithmetics];  // without a product: not there
   Kernels<double> f64;
   void (*widen)(const uint16_t* half, float* out, int64_t size);
   void (*narrow)(const float* x, uint16_t* half, int64_t size);
@@ -112,5 +178,12 @@ const KernelTable* scalar_kernels();
 const KernelTable* avx2_kernels();
 const KernelTable* avx512_kernels();
 const KernelTable* neon_kernels();
+
+/// What stands in for a table's own kernels where the processor has instructions for them: the same
+/// bits, mostly sooner.
+struct DotTable {
+  Kernels<float> dot, int8;
+};
+const DotTable* avx512_dot_kernels();
 
 }  // namespace openrnn::cpu

@@ -9,6 +9,8 @@ namespace openrnn::cpu::neon {
 // The bodies build on the vector type above.
 #include "cpu/kernels/body/math_body.h"
 #include "cpu/kernels/body/product_body.h"
+// What the operations of a product do with rows and elements.
+#include "cpu/kernels/body/operand_body.h"
 // The cells build on the products.
 #include "cpu/kernels/body/backward_body.h"
 #include "cpu/kernels/body/forward_body.h"
@@ -18,12 +20,7 @@ namespace openrnn::cpu::neon {
 
 namespace openrnn::cpu {
 const KernelTable* neon_kernels() {
-  static constexpr KernelTable kTable{"neon",
-                                      neon::table_of<neon::F32>(),
-                                      neon::table_of<neon::F64>(),
-                                      neon::widen,
-                                      neon::narrow,
-                                      neon::round_all};
+  static constexpr KernelTable kTable = neon::table_named("neon");
   return &kTable;
 }
 }  // namespace openrnn::cpu

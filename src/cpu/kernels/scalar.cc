@@ -6,6 +6,8 @@ namespace openrnn::cpu::scalar {
 // The bodies build on the vector type above.
 #include "cpu/kernels/body/math_body.h"
 #include "cpu/kernels/body/product_body.h"
+// What the operations of a product do with rows and elements.
+#include "cpu/kernels/body/operand_body.h"
 // The cells build on the products.
 #include "cpu/kernels/body/backward_body.h"
 #include "cpu/kernels/body/forward_body.h"
@@ -15,12 +17,7 @@ namespace openrnn::cpu::scalar {
 
 namespace openrnn::cpu {
 const KernelTable* scalar_kernels() {
-  static constexpr KernelTable kTable{"scalar",
-                                      scalar::table_of<scalar::F32>(),
-                                      scalar::table_of<scalar::F64>(),
-                                      scalar::widen,
-                                      scalar::narrow,
-                                      scalar::round_all};
+  static constexpr KernelTable kTable = scalar::table_named("scalar");
   return &kTable;
 }
 }  // namespace openrnn::cpu

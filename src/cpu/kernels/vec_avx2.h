@@ -88,6 +88,9 @@ inline F32 round_half(F32 a) {
   return {_mm256_cvtph_ps(_mm256_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))};
 }
 inline F64 round_half(F64 a) { return a; }
+inline F32 load_half(const uint16_t* p) {
+  return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
 inline F32 load_half(const uint16_t* p, int64_t n) {
   uint16_t part[8] = {};
   for (int64_t i = 0; i < n; ++i) part[i] = p[i];
@@ -98,4 +101,42 @@ inline void store_half(F32 a, uint16_t* p, int64_t n) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(part),
                    _mm256_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   for (int64_t i = 0; i < n; ++i) p[i] = part[i];
+}
+
+// ---- Numbers of fewer bits, several in an element ----
+
+inline __m256i words(F32 a) { return _mm256_castps_si256(a.v); }
+inline F32 of_words(__m256i a) { return {_mm256_castsi256_ps(a)}; }
+/// The bfloat16 in the low half of each word, and in the high half.
+inline F32 low_bf16(F32 pairs) { return of_words(_mm256_slli_epi32(words(pairs), 16)); }
+inline F32 high_bf16(F32 pairs) {
+  return of_words(_mm256_and_si256(words(pairs), _mm256_set1_epi32(static_cast<int>(0xFFFF0000u))));
+}
+/// The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
+inline F32 round_bf16(F32 a) {
+  const F32 x = a * F32::broadcast(1.0f);
+  const __m256i bits = words(x), one = _mm256_set1_epi32(1);
+  const __m256i even = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
+  const __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), even);
+  const __m256 nan = _mm256_cmp_ps(x.v, x.v, _CMP_UNORD_Q);
+  return high_bf16({_mm256_blendv_ps(of_words(up).v, x.v, nan)});
+}
+/// Words of four bytes: sum + the products of unsigned x and signed w, as integers.
+inline F32 dot_int8(F32 x, F32 w, F32 sum) {
+  const __m256i low = _mm256_set1_epi32(0x00FF00FF);
+  const __m256i even = _mm256_madd_epi16(_mm256_and_si256(words(x), low),
+                                         _mm256_srai_epi16(_mm256_slli_epi16(words(w), 8), 8));
+  const __m256i odd =
+      _mm256_madd_epi16(_mm256_srli_epi16(words(x), 8), _mm256_srai_epi16(words(w), 8));
+  return of_words(_mm256_add_epi32(words(sum), _mm256_add_epi32(even, odd)));
+}
+/// a - b of integers, as numbers.
+inline F32 integer_difference(F32 a, F32 b) {
+  return {_mm256_cvtepi32_ps(_mm256_sub_epi32(words(a), words(b)))};
+}
+/// The low byte of each word + 128.
+inline void store_bytes(F32 a, uint8_t* p) {
+  alignas(32) uint32_t part[8];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(part), words(a));
+  for (int i = 0; i < 8; ++i) p[i] = static_cast<uint8_t>(part[i] + 128);
 }

@@ -85,10 +85,78 @@ inline F32 round_half(F32 a) {
   return {_mm512_cvtph_ps(_mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))};
 }
 inline F64 round_half(F64 a) { return a; }
+inline F32 load_half(const uint16_t* p) {
+  return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
 inline F32 load_half(const uint16_t* p, int64_t n) {
   return {_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(F32::first(n), p))};
 }
 inline void store_half(F32 a, uint16_t* p, int64_t n) {
   _mm256_mask_storeu_epi16(p, F32::first(n),
                            _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+// ---- Numbers of fewer bits, several in an element ----
+
+inline __m512i words(F32 a) { return _mm512_castps_si512(a.v); }
+inline F32 of_words(__m512i a) { return {_mm512_castsi512_ps(a)}; }
+/// The bfloat16 in the low half of each word, and in the high half.
+inline F32 low_bf16(F32 pairs) { return of_words(_mm512_slli_epi32(words(pairs), 16)); }
+inline F32 high_bf16(F32 pairs) {
+  return of_words(_mm512_and_si512(words(pairs), _mm512_set1_epi32(static_cast<int>(0xFFFF0000u))));
+}
+/// The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
+inline F32 round_bf16(F32 a) {
+  const F32 x = a * F32::broadcast(1.0f);
+  const __m512i bits = words(x), one = _mm512_set1_epi32(1);
+  const __m512i even = _mm512_and_si512(_mm512_srli_epi32(bits, 16), one);
+  const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), even);
+  const __mmask16 nan = _mm512_cmp_ps_mask(x.v, x.v, _CMP_UNORD_Q);
+  return high_bf16(of_words(_mm512_mask_mov_epi32(up, nan, bits)));
+}
+/// Pairs of bfloat16: sum + odd * odd, then + even * even.
+#if defined(__AVX512BF16__)
+inline F32 dot_bf16(F32 x, F32 w, F32 sum) {
+  return {
+      _mm512_dpbf16_ps(sum.v, reinterpret_cast<__m512bh>(x.v), reinterpret_cast<__m512bh>(w.v))};
+}
+/// `inner` numbers as pairs, 0 beyond.
+inline void pack_pairs(const float* x, int64_t inner, float* out) {
+  for (int64_t k = 0; k < inner; k += 32) {
+    const int64_t left = inner - k, high = left > 16 ? left - 16 : 0;
+    const __m512 a = _mm512_maskz_loadu_ps(F32::first(left < 16 ? left : 16), x + k);
+    const __m512 b = _mm512_maskz_loadu_ps(F32::first(high < 16 ? high : 16), x + k + 16);
+    _mm512_storeu_si512(out + k / 2, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a)));
+  }
+}
+/// Columns of two rows as pairs: `even` in the low halves.
+inline F32 pair_of(F32 even, F32 odd) {
+  const auto pack = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd.v, even.v));
+  alignas(64) static constexpr uint16_t kOrder[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                      21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                      11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return of_words(_mm512_permutexvar_epi16(_mm512_load_si512(kOrder), pack));
+}
+#endif
+/// Words of four bytes: sum + the products of unsigned x and signed w, as integers.
+inline F32 dot_int8(F32 x, F32 w, F32 sum) {
+#if defined(__AVX512VNNI__)
+  return of_words(_mm512_dpbusd_epi32(words(sum), words(x), words(w)));
+#else
+  const __m512i low = _mm512_set1_epi32(0x00FF00FF);
+  const __m512i even = _mm512_madd_epi16(_mm512_and_si512(words(x), low),
+                                         _mm512_srai_epi16(_mm512_slli_epi16(words(w), 8), 8));
+  const __m512i odd =
+      _mm512_madd_epi16(_mm512_srli_epi16(words(x), 8), _mm512_srai_epi16(words(w), 8));
+  return of_words(_mm512_add_epi32(words(sum), _mm512_add_epi32(even, odd)));
+#endif
+}
+/// a - b of integers, as numbers.
+inline F32 integer_difference(F32 a, F32 b) {
+  return {_mm512_cvtepi32_ps(_mm512_sub_epi32(words(a), words(b)))};
+}
+/// The low byte of each word + 128.
+inline void store_bytes(F32 a, uint8_t* p) {
+  const __m128i bytes = _mm512_cvtepi32_epi8(words(a));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_xor_si128(bytes, _mm_set1_epi8(-128)));
 }

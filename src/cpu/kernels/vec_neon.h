@@ -84,6 +84,9 @@ inline F64 power_of_two(F64 shifted) {
 
 inline F32 round_half(F32 a) { return {vcvt_f32_f16(vcvt_f16_f32(a.v))}; }
 inline F64 round_half(F64 a) { return a; }
+inline F32 load_half(const uint16_t* p) {
+  return {vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))};
+}
 inline F32 load_half(const uint16_t* p, int64_t n) {
   uint16_t part[4] = {};
   for (int64_t i = 0; i < n; ++i) part[i] = p[i];
@@ -93,4 +96,47 @@ inline void store_half(F32 a, uint16_t* p, int64_t n) {
   uint16_t part[4];
   vst1_u16(part, vreinterpret_u16_f16(vcvt_f16_f32(a.v)));
   for (int64_t i = 0; i < n; ++i) p[i] = part[i];
+}
+
+// ---- Numbers of fewer bits, several in an element ----
+
+inline uint32x4_t words(F32 a) { return vreinterpretq_u32_f32(a.v); }
+inline F32 of_words(uint32x4_t a) { return {vreinterpretq_f32_u32(a)}; }
+/// The bfloat16 in the low half of each word, and in the high half.
+inline F32 low_bf16(F32 pairs) { return of_words(vshlq_n_u32(words(pairs), 16)); }
+inline F32 high_bf16(F32 pairs) {
+  return of_words(vandq_u32(words(pairs), vdupq_n_u32(0xFFFF0000u)));
+}
+/// The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
+inline F32 round_bf16(F32 a) {
+  const F32 x = a * F32::broadcast(1.0f);
+  const uint32x4_t bits = words(x), one = vdupq_n_u32(1);
+  const uint32x4_t even = vandq_u32(vshrq_n_u32(bits, 16), one);
+  const uint32x4_t up = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7FFF)), even);
+  return high_bf16(of_words(vbslq_u32(vceqq_f32(x.v, x.v), up, bits)));
+}
+/// Words of four bytes: sum + the products of unsigned x and signed w, as integers.
+inline F32 dot_int8(F32 x, F32 w, F32 sum) {
+  const uint8x16_t xs = vreinterpretq_u8_u32(words(x));
+  const int8x16_t ws = vreinterpretq_s8_u32(words(w));
+  // Bytes as 16 bits: the sums of two products of 8 bits each need 17, so they widen again.
+  const int16x8_t xl = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(xs)));
+  const int16x8_t xh = vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(xs)));
+  const int16x8_t wl = vmovl_s8(vget_low_s8(ws)), wh = vmovl_s8(vget_high_s8(ws));
+  const int32x4_t a = vmull_s16(vget_low_s16(xl), vget_low_s16(wl));
+  const int32x4_t b = vmull_s16(vget_high_s16(xl), vget_high_s16(wl));
+  const int32x4_t c = vmull_s16(vget_low_s16(xh), vget_low_s16(wh));
+  const int32x4_t d = vmull_s16(vget_high_s16(xh), vget_high_s16(wh));
+  const int32x4_t four = vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
+  return of_words(vaddq_u32(words(sum), vreinterpretq_u32_s32(four)));
+}
+/// a - b of integers, as numbers.
+inline F32 integer_difference(F32 a, F32 b) {
+  return {vcvtq_f32_s32(vreinterpretq_s32_u32(vsubq_u32(words(a), words(b))))};
+}
+/// The low byte of each word + 128.
+inline void store_bytes(F32 a, uint8_t* p) {
+  uint32_t part[4];
+  vst1q_u32(part, words(a));
+  for (int i = 0; i < 4; ++i) p[i] = static_cast<uint8_t>(part[i] + 128);
 }

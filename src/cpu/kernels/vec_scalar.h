@@ -124,5 +124,37 @@ inline uint16_t float_to_half(float x) {
 
 inline F32 round_half(F32 a) { return {half_to_float(float_to_half(a.v))}; }
 inline F64 round_half(F64 a) { return a; }
+inline F32 load_half(const uint16_t* p) { return {half_to_float(*p)}; }
 inline F32 load_half(const uint16_t* p, int64_t) { return {half_to_float(*p)}; }
 inline void store_half(F32 a, uint16_t* p, int64_t) { *p = float_to_half(a.v); }
+
+// ---- Numbers of fewer bits, several in an element ----
+
+/// The bfloat16 in the low half of a word, and in the high half.
+inline F32 low_bf16(F32 pair) { return {__builtin_bit_cast(float, bits_of(pair.v) << 16)}; }
+inline F32 high_bf16(F32 pair) {
+  return {__builtin_bit_cast(float, bits_of(pair.v) & 0xFFFF0000u)};
+}
+/// The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
+inline F32 round_bf16(F32 a) {
+  const uint32_t bits = bits_of(a.v), magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude < 0x00800000u) return {__builtin_bit_cast(float, bits & 0x80000000u)};
+  if (magnitude > 0x7F800000u)
+    return {__builtin_bit_cast(float, (bits | 0x00400000u) & 0xFFFF0000u)};
+  return {__builtin_bit_cast(float, (bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u)};
+}
+/// A word of four bytes: sum + the products of unsigned x and signed w, as integers.
+inline F32 dot_int8(F32 x, F32 w, F32 sum) {
+  const uint32_t xs = bits_of(x.v), ws = bits_of(w.v);
+  auto total = static_cast<int32_t>(bits_of(sum.v));
+  for (int i = 0; i < 32; i += 8) {
+    total += static_cast<uint8_t>(xs >> i) * static_cast<int8_t>(ws >> i);
+  }
+  return {__builtin_bit_cast(float, total)};
+}
+/// a - b of integers, as a number.
+inline F32 integer_difference(F32 a, F32 b) {
+  return {static_cast<float>(static_cast<int32_t>(bits_of(a.v) - bits_of(b.v)))};
+}
+/// The low byte of the word + 128.
+inline void store_bytes(F32 a, uint8_t* p) { *p = static_cast<uint8_t>(bits_of(a.v) + 128); }

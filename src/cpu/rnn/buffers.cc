@@ -7,6 +7,8 @@ namespace {
 constexpr std::int64_t kPreBytes = 512 << 10;
 // More rows than this bring the projection nothing.
 constexpr std::int64_t kChunkRows = 512;
+// Rows that are converted at once for arithmetic of fewer bits.
+constexpr std::int64_t kStagedRows = 192;
 
 }  // namespace
 
@@ -57,6 +59,11 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
   const std::int64_t pointers = std::max(kChunkRows, room.batch) + 5 * room.batch;
   scratch.pointers = carver.take<const T*>(threads * pointers);
   scratch.masks = carver.take<T>(threads * s.output_size());
+  const std::int64_t staged = std::max(room.batch, std::min(kStagedRows, places));
+  for (std::int64_t i = 0; i < threads; ++i) {
+    const Staging own = packed.stage(carver, staged);
+    if (i == 0) scratch.staging = own;
+  }
   return scratch;
 }
 
@@ -77,6 +84,7 @@ ThreadSpace<T> Scratch<T>::of_thread(int thread, const CpuPacked<T>& packed,
   space.h = const_cast<T**>(at + 3 * room.batch);
   space.gates = const_cast<T**>(at + 4 * room.batch);
   space.mask = masks + thread * packed.spec().output_size();
+  space.staging = packed.staging_of(staging, thread);
   return space;
 }
 

@@ -118,6 +118,7 @@ struct ThreadSpace {
   const T **h_prev, **c_prev;
   T **c, **h, **gates;
   T* mask;
+  Staging staging;
 };
 
 /// Sizes that scratch memory depends on.
@@ -148,6 +149,7 @@ struct Scratch {
   std::int64_t pre_size;
   const T** pointers;
   T* masks;
+  Staging staging;  // of the first thread; the others' lie behind it
 
   /// `saving` leaves out what a saved call keeps elsewhere.
   static Scratch carve(Carver& carver, const CpuPacked<T>& packed, const Room& room, bool saving);

@@ -89,7 +89,7 @@ void ForwardRun<T>::run_direction(const Member& me, std::int64_t layer,
   const std::int64_t most =
       own ? std::min(me.space.a_rows, me.space.pre_size / own) : me.space.a_rows;
   ForwardStep<T> call{};
-  call.w = weights.r.panels(vectors.first, vectors.last, false);
+  call.w = weights.r.panels(vectors.first, vectors.last, me.space.staging);
   call.pre = me.space.pre;
   call.hn_bias = weights.hn_bias;
   call.units = spec.num_units;
@@ -135,8 +135,8 @@ void ForwardRun<T>::project(const Member& me, std::int64_t layer, std::int64_t d
                            count, weights.bias, me.space.pre, packed.spec().num_units});
     return;
   }
-  packed.kernels().product({weights.w.panels(vectors.first, vectors.last, false), me.space.a, 1,
-                            count, weights.bias, false, nullptr, 0, me.space.pre});
+  packed.kernels().product({weights.w.panels(vectors.first, vectors.last, me.space.staging),
+                            me.space.a, 1, count, weights.bias, false, nullptr, 0, me.space.pre});
 }
 
 template <class T>
@@ -213,8 +213,9 @@ void ForwardRun<T>::project_output(const Member& me, std::int64_t layer, std::in
   const PackedMatrix<T>& proj = packed.layer(layer, direction).proj;
   const Share vectors(proj.vectors, 1, me.place.panel, plan.panel_threads);
   const std::int64_t columns = packed.spec().hidden_size();
-  packed.kernels().product({proj.panels(vectors.first, vectors.last, false), me.space.c_prev, 1,
-                            active_rows, nullptr, false, me.space.c, columns, nullptr});
+  packed.kernels().product({proj.panels(vectors.first, vectors.last, me.space.staging),
+                            me.space.c_prev, 1, active_rows, nullptr, false, me.space.c, columns,
+                            nullptr});
   if constexpr (sizeof(T) == sizeof(float)) {
     if (packed.spec().dtype != DType::kFloat16) return;
     const std::int64_t first = vectors.first * proj.lanes;

@@ -4,27 +4,52 @@
 #include <array>
 
 #include "cpu/isa.h"
+#include "cpu/math.h"
 #include "cpu/run/team.h"
 
 namespace openrnn::cpu {
+
+/// What one thread of a packing has to know; `plain` has room for the numbers of one panel.
+template <class T>
+struct Part {
+  int member, members;
+  Arithmetic arithmetic;
+  T* plain;
+};
+
 namespace {
 
 template <class T>
 PackedMatrix<T> columns_matrix(std::int64_t columns, std::int64_t k, std::int64_t lanes) {
-  return {nullptr, k, kColumnWidth, divide_up(columns, lanes), lanes};
+  return {nullptr, k, kColumnWidth, divide_up(columns, lanes), lanes, {}};
+}
+
+// Fills this thread's panels by fill(panel, out), straight or by way of plain numbers.
+template <class T, class Fill>
+void fill_panels(const PackedMatrix<T>& matrix, const Part<T>& part, Fill fill) {
+  const Share panels(divide_up(matrix.vectors, matrix.width), 1, part.member, part.members);
+  for (std::int64_t p = panels.first; p < panels.last; ++p) {
+    T* const out = matrix.data + p * matrix.panel_size();
+    fill(p, part.arithmetic == kExact ? out : part.plain);
+    if constexpr (sizeof(T) == sizeof(float)) {
+      if (part.arithmetic == kExact) continue;
+      narrow_panel(part.arithmetic, part.plain, matrix.k, matrix.width * matrix.lanes, matrix.lanes,
+                   out);
+    }
+  }
 }
 
 // Lane `lane` of vector `v` is row `rows(v)[lane]` of a row-major matrix with k columns.
 template <class T, class Rows>
-void pack_rows(const PackedMatrix<T>& matrix, int member, int members, Rows rows_of) {
-  const Share panels(divide_up(matrix.vectors, matrix.width), 1, member, members);
-  for (std::int64_t v = panels.first * matrix.width; v < panels.last * matrix.width; ++v) {
-    const T* rows[16] = {};
-    const std::int64_t count = rows_of(v, rows);
-    T* out = matrix.data + v / matrix.width * matrix.width * matrix.lanes * matrix.k +
-             v % matrix.width * matrix.lanes;
-    pack_vector_of_columns(rows, count, matrix.lanes, matrix.k, matrix.width * matrix.lanes, out);
-  }
+void pack_rows(const PackedMatrix<T>& matrix, const Part<T>& part, Rows rows_of) {
+  fill_panels(matrix, part, [&](std::int64_t p, T* out) {
+    for (std::int64_t v = 0; v < matrix.width; ++v) {
+      const T* rows[16] = {};
+      const std::int64_t count = rows_of(p * matrix.width + v, rows);
+      pack_vector_of_columns(rows, count, matrix.lanes, matrix.k, matrix.width * matrix.lanes,
+                             out + v * matrix.lanes);
+    }
+  });
 }
 
 // Matrices one below the other; the first null ends them.
@@ -33,13 +58,11 @@ using Stack = std::array<const T*, 4>;
 
 // The matrix has its k as rows: blocks of `rows_each` rows, one below the other.
 template <class T>
-void pack_stacked(const PackedMatrix<T>& matrix, int member, int members, const Stack<T>& blocks,
+void pack_stacked(const PackedMatrix<T>& matrix, const Part<T>& part, const Stack<T>& blocks,
                   std::int64_t rows_each, std::int64_t columns) {
   const std::int64_t panel = matrix.width * matrix.lanes;
-  const Share panels(divide_up(matrix.vectors, matrix.width), 1, member, members);
   const T* rows[64];
-  for (std::int64_t p = panels.first; p < panels.last; ++p) {
-    T* out = matrix.data + p * panel * matrix.k;
+  fill_panels(matrix, part, [&](std::int64_t p, T* out) {
     for (const T* block : blocks) {
       if (!block) break;
       for (std::int64_t row = 0; row < rows_each; row += 64) {
@@ -49,7 +72,7 @@ void pack_stacked(const PackedMatrix<T>& matrix, int member, int members, const 
         out += count * panel;
       }
     }
-  }
+  });
 }
 
 // Reads the regions of one direction of one layer out of the opaque buffer.
@@ -76,8 +99,8 @@ struct Source {
 // Vector v of gate panels is gate v % G of the units from v / G * lanes on.
 template <class T>
 void pack_gates(const PackedMatrix<T>& matrix, const Source<T>& source, ParamRole role,
-                std::int64_t gates, std::int64_t units, int member, int members) {
-  pack_rows<T>(matrix, member, members, [&](std::int64_t v, const T** rows) {
+                std::int64_t gates, std::int64_t units, const Part<T>& part) {
+  pack_rows<T>(matrix, part, [&](std::int64_t v, const T** rows) {
     const T* base = source.weight(role, v % gates);
     const std::int64_t unit = v / gates * matrix.lanes;
     const std::int64_t count = std::clamp<std::int64_t>(units - unit, 0, matrix.lanes);
@@ -110,7 +133,11 @@ void pack_bias(const PackedLayer<T>& packed, const Source<T>& source, const RnnS
 
 template <class T>
 CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params, PackFor purpose)
-    : PackedParams(spec, purpose), table_(&cpu::kernels()), layout_(spec) {
+    : PackedParams(spec, purpose),
+      table_(&cpu::kernels()),
+      arithmetic_(arithmetic_of(spec)),
+      kernels_(&kernels_for<T>(*table_, arithmetic_)),
+      layout_(spec) {
   check_params("pack", spec, params, layout_.size());
   Block wide;
   const T* values = static_cast<const T*>(params.data);
@@ -130,11 +157,14 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params, PackF
   std::fill(zeros_, zeros_ + most_width_, T{0});
   // Small networks are packed before another thread would have woken up.
   TeamLease lease(layout_.size() < 1 << 15 ? 1 : num_threads());
+  const std::int64_t panel = most_inner_ * std::max(gates(), kColumnWidth) * kernels().lanes;
+  const std::int64_t numbers = arithmetic_ == kExact ? 0 : lease.threads() * panel;
+  const Block plain(static_cast<std::size_t>(numbers) * sizeof(T));
   lease.run([&](int thread) {
+    T* const own = numbers ? static_cast<T*>(plain.data()) + thread * panel : nullptr;
+    const Part<T> part{thread, lease.threads(), arithmetic_, own};
     for (std::int64_t l = 0; l < spec.num_layers; ++l) {
-      for (std::int64_t d = 0; d < spec.num_dirs(); ++d) {
-        fill_layer(values, l, d, thread, lease.threads());
-      }
+      for (std::int64_t d = 0; d < spec.num_dirs(); ++d) fill_layer(values, l, d, part);
     }
   });
 }
@@ -152,14 +182,16 @@ void CpuPacked<T>::carve(Carver& carver) {
     const std::int64_t input = s.layer_input_size(layer);
     const bool skipped = layer == 0 && s.skips_input();
     const std::int64_t width = gates() == 1 ? kColumnWidth : gates();
-    p.w = {nullptr, skipped ? 0 : input, width, blocks * gates(), lanes};
-    p.r = {nullptr, out, width, blocks * gates(), lanes};
+    p.w = {nullptr, skipped ? 0 : input, width, blocks * gates(), lanes, {}};
+    p.r = {nullptr, out, width, blocks * gates(), lanes, {}};
     if (s.projecting()) p.proj = columns_matrix<T>(out, units, lanes);
     if (back) p.r_back = columns_matrix<T>(out, gates() * units, lanes);
     if (back && !skipped) p.w_back = columns_matrix<T>(input, gates() * units, lanes);
     if (back && s.projecting()) p.proj_back = columns_matrix<T>(units, out, lanes);
     for (PackedMatrix<T>* matrix : {&p.w, &p.r, &p.proj, &p.r_back, &p.w_back, &p.proj_back}) {
+      matrix->count = count_elements(arithmetic_, matrix->k);
       matrix->data = carver.take<T>(matrix->size());
+      most_inner_ = std::max(most_inner_, matrix->k);
     }
     p.bias = carver.take<T>(divide_up(p.r.vectors, width) * width * lanes);
     p.hn_bias = carver.take<T>(blocks * lanes);
@@ -168,18 +200,16 @@ void CpuPacked<T>::carve(Carver& carver) {
 
 template <class T>
 void CpuPacked<T>::fill_layer(const T* params, std::int64_t layer, std::int64_t direction,
-                              int member, int members) {
+                              const Part<T>& part) {
   const RnnSpec& s = spec();
   const PackedLayer<T>& p = this->layer(layer, direction);
   const Source<T> source{layout_, params, layer, direction};
   const std::int64_t units = s.num_units, out = s.hidden_size();
-  if (p.w.k > 0) {
-    pack_gates(p.w, source, ParamRole::kInputWeight, gates(), units, member, members);
-  }
-  pack_gates(p.r, source, ParamRole::kRecurrentWeight, gates(), units, member, members);
-  if (member == 0) pack_bias(p, source, s);
+  if (p.w.k > 0) pack_gates(p.w, source, ParamRole::kInputWeight, gates(), units, part);
+  pack_gates(p.r, source, ParamRole::kRecurrentWeight, gates(), units, part);
+  if (part.member == 0) pack_bias(p, source, s);
   if (s.projecting()) {
-    pack_rows<T>(p.proj, member, members, [&](std::int64_t v, const T** rows) {
+    pack_rows<T>(p.proj, part, [&](std::int64_t v, const T** rows) {
       const T* base = source.weight(ParamRole::kProjection, 0);
       const std::int64_t count = std::clamp<std::int64_t>(out - v * p.proj.lanes, 0, p.proj.lanes);
       for (std::int64_t i = 0; i < count; ++i) rows[i] = base + (v * p.proj.lanes + i) * units;
@@ -194,15 +224,24 @@ void CpuPacked<T>::fill_layer(const T* params, std::int64_t layer, std::int64_t 
     if (gru) return source.gates(role, {0, 1, 2});
     return s.is_lstm() ? source.gates(role, {0, 1, 2, 3}) : source.gates(role, {0});
   };
-  pack_stacked(p.r_back, member, members, gate_blocks(ParamRole::kRecurrentWeight), units, out);
+  pack_stacked(p.r_back, part, gate_blocks(ParamRole::kRecurrentWeight), units, out);
   if (p.w_back.k > 0) {
-    pack_stacked(p.w_back, member, members, gate_blocks(ParamRole::kInputWeight), units,
+    pack_stacked(p.w_back, part, gate_blocks(ParamRole::kInputWeight), units,
                  s.layer_input_size(layer));
   }
   if (s.projecting()) {
-    pack_stacked(p.proj_back, member, members, {source.weight(ParamRole::kProjection, 0)}, out,
-                 units);
+    pack_stacked(p.proj_back, part, {source.weight(ParamRole::kProjection, 0)}, out, units);
   }
+}
+
+Arithmetic arithmetic_of(const RnnSpec& spec) {
+  const std::string_view kind = math_kind(spec);
+  if (kind == "int8") return kInt8;
+  if (kind == "dot") return kDot;
+  if (kind == "amx") return kAmx;
+  if (kind == "bf16x3") return kBf16x3;
+  if (spec.weights_dtype == WeightsDType::kFloat16) return kStoredHalf;
+  return spec.weights_dtype == WeightsDType::kBfloat16 ? kStoredBf16 : kExact;
 }
 
 template class CpuPacked<float>;

@@ -9,15 +9,20 @@
 
 namespace openrnn::cpu {
 
-/// One packed matrix: `vectors` vectors in panels of `width`.
+/// One packed matrix: `vectors` vectors in panels of `width`. k are its numbers a column, `count`
+/// the elements that hold them.
 template <class T>
 struct PackedMatrix {
   T* data = nullptr;
   std::int64_t k = 0, width = 1, vectors = 0, lanes = 1;
+  ElementCount count{};
 
-  std::int64_t size() const { return divide_up(vectors, width) * width * lanes * k; }
-  Panels<T> panels(std::int64_t first, std::int64_t last, bool reverse) const {
-    return {data, k, width * lanes, width * lanes * k, width, first, last, reverse};
+  std::int64_t panel_size() const { return width * lanes * (count.elements + count.extra); }
+  std::int64_t size() const { return divide_up(vectors, width) * panel_size(); }
+  /// Vectors [first, last); `staging` is the calling thread's.
+  Panels<T> panels(std::int64_t first, std::int64_t last, const Staging& staging) const {
+    return {data, count.elements, width * lanes, panel_size(), width, first, last, false,
+            k,    staging};
   }
 };
 
@@ -33,6 +38,12 @@ struct PackedLayer {
   PackedMatrix<T> proj_back;  // h -> h~: k = P, columns U
 };
 
+template <class T>
+struct Part;
+
+/// What the products of a network multiply with on this machine.
+Arithmetic arithmetic_of(const RnnSpec& spec);
+
 /// T is float for float16, which is widened once here.
 template <class T>
 class CpuPacked final : public PackedParams {
@@ -43,7 +54,21 @@ class CpuPacked final : public PackedParams {
     return layers_[static_cast<std::size_t>(layer * spec().num_dirs() + direction)];
   }
   const KernelTable& table() const noexcept { return *table_; }
-  const Kernels<T>& kernels() const noexcept { return kernels_of<T>(*table_); }
+  Arithmetic arithmetic() const noexcept { return arithmetic_; }
+  const Kernels<T>& kernels() const noexcept { return *kernels_; }
+  /// Numbers of a row that one element of the weights meets, for the arithmetic of training.
+  std::int64_t numbers_of_element() const {
+    return arithmetic_ == kDot || arithmetic_ == kAmx ? 2 : 1;
+  }
+  /// Memory of one thread for products of `rows` rows; measured by a carver without memory.
+  Staging stage(Carver& carver, std::int64_t rows) const {
+    return {carver.take<char>(staging_bytes(arithmetic_, rows, most_inner_)), rows};
+  }
+  /// The memory of a thread, when those of all were carved one after another.
+  Staging staging_of(const Staging& first, int thread) const {
+    const std::int64_t bytes = (staging_bytes(arithmetic_, first.rows, most_inner_) + 63) / 64 * 64;
+    return {static_cast<char*>(first.memory) + thread * bytes, first.rows};
+  }
   const ParamsLayout& layout() const noexcept { return layout_; }
   /// Rows are read as zeros from here: max(U, O, I) elements.
   const T* zeros() const noexcept { return zeros_; }
@@ -56,15 +81,16 @@ class CpuPacked final : public PackedParams {
 
  private:
   void carve(Carver& carver);
-  void fill_layer(const T* params, std::int64_t layer, std::int64_t direction, int member,
-                  int members);
+  void fill_layer(const T* params, std::int64_t layer, std::int64_t direction, const Part<T>& part);
 
   const KernelTable* table_;
+  Arithmetic arithmetic_;
+  const Kernels<T>* kernels_;
   ParamsLayout layout_;
   std::vector<PackedLayer<T>> layers_;
   Block memory_;
   T* zeros_ = nullptr;
-  std::int64_t most_width_ = 0;
+  std::int64_t most_width_ = 0, most_inner_ = 0;
 };
 
 extern template class CpuPacked<float>;

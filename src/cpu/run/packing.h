@@ -7,11 +7,11 @@
 
 namespace openrnn::cpu {
 
-/// The kernels of one element type.
+/// The exact kernels of one element type.
 template <class T>
 const Kernels<T>& kernels_of(const KernelTable& table) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    return table.f32;
+    return table.f32[kExact];
   } else {
     return table.f64;
   }
@@ -38,6 +38,11 @@ void pack_panel_of_rows(const T* const* rows, std::int64_t k, std::int64_t colum
 template <class T>
 void pack_vector_of_columns(const T* const* rows, std::int64_t count, std::int64_t lanes,
                             std::int64_t k, std::int64_t step, T* out);
+
+/// A panel of numbers [k][columns] as one of `arithmetic`, in whose form [elements][lanes] each
+/// vector of columns stands beside the others of the panel.
+void narrow_panel(Arithmetic arithmetic, const float* panel, std::int64_t k, std::int64_t columns,
+                  std::int64_t lanes, float* out);
 
 extern template void pack_panel_of_rows<float>(const float* const*, std::int64_t, std::int64_t,
                                                std::int64_t, std::int64_t, float*);

@@ -39,6 +39,7 @@ class Blocks {
   void pack_b() {
     const std::int64_t panel = kColumnWidth * kernels_.lanes;
     T* out = scratch_.b;
+    if (kernels_.big.pack_b) return pack_b_narrow();
     for (std::int64_t column = 0; column < columns_; column += panel, out += panel * depth_) {
       if (!call_.b_by_n) {
         pack_panel_of_rows(call_.b + k_, depth_, n_ + column, n_ + columns_, panel, out);
@@ -51,6 +52,29 @@ class Blocks {
       std::fill(scratch_.bias + columns_, scratch_.bias + divide_up(columns_, panel) * panel, T{0});
     }
   }
+  void pack_b_narrow() {
+    const std::int64_t panel = kColumnWidth * kernels_.lanes;
+    T* out = scratch_.b;
+    for (std::int64_t column = 0; column < columns_; column += panel, out += panel * elements()) {
+      const std::int64_t count = std::min(panel, columns_ - column);
+      kernels_.big.pack_b({call_.b + k_, depth_, n_ + column, count, panel, out});
+    }
+  }
+  void pack_a_narrow(std::int64_t m, std::int64_t rows) {
+    T* out = scratch_.a;
+    for (std::int64_t i = 0; i < rows; i += kGroup, out += elements() * kGroup) {
+      const std::int64_t count = std::min(kGroup, rows - i);
+      kernels_.big.pack_a({call_.a + k_, depth_, m + i, count, kGroup, out});
+    }
+    if (!call_.sums || n_ != call_.n0) return;
+    for (std::int64_t kk = 0; kk < depth_; ++kk) {
+      kernels_.add(call_.a[k_ + kk] + m, call_.sums + m, rows);
+    }
+  }
+  // Of a column of this block.
+  std::int64_t elements() const {
+    return kernels_.big.elements ? kernels_.big.elements(depth_) : depth_;
+  }
   void pack_b_vector(std::int64_t column, std::int64_t v, T* out) {
     const std::int64_t lanes = kernels_.lanes, first = column + v * lanes;
     const std::int64_t count = std::clamp<std::int64_t>(columns_ - first, 0, lanes);
@@ -60,6 +84,7 @@ class Blocks {
   }
   // [group][k][kGroup]; the sums over k go along while a row is in the cache.
   void pack_a(std::int64_t m, std::int64_t rows) {
+    if (kernels_.big.pack_a) return pack_a_narrow(m, rows);
     for (std::int64_t kk = 0; kk < depth_; ++kk) {
       const T* row = call_.a[k_ + kk] + m;
       T* out = scratch_.a + kk * kGroup;
@@ -75,22 +100,31 @@ class Blocks {
   void multiply(std::int64_t m, std::int64_t rows) {
     if (call_.a_by_k) pack_a(m, rows);
     for (std::int64_t i = 0; i < rows; ++i) {
-      scratch_.a_rows[i] = call_.a_by_k ? scratch_.a + i / kGroup * kGroup * depth_ + i % kGroup
+      scratch_.a_rows[i] = call_.a_by_k ? scratch_.a + i / kGroup * kGroup * elements() + i % kGroup
                                         : call_.a[m + i] + k_;
     }
     T* c_rows[kBlockM];
     for (std::int64_t i = 0; i < rows; ++i) c_rows[i] = call_.c[m + i] + n_;
     const std::int64_t lanes = kernels_.lanes, step = kColumnWidth * lanes;
-    kernels_.product({{scratch_.b, depth_, step, step * depth_, kColumnWidth, 0,
-                       divide_up(columns_, lanes), false},
-                      scratch_.a_rows,
-                      call_.a_by_k ? kGroup : 1,
-                      rows,
-                      k_ == 0 && call_.bias ? scratch_.bias : nullptr,
-                      k_ > 0 || call_.accumulate,
-                      c_rows,
-                      columns_,
-                      nullptr});
+    const auto multiply = kernels_.big.product ? kernels_.big.product : kernels_.product;
+    multiply({{scratch_.b,
+               elements(),
+               step,
+               step * elements(),
+               kColumnWidth,
+               0,
+               divide_up(columns_, lanes),
+               false,
+               depth_,
+               {}},
+              scratch_.a_rows,
+              call_.a_by_k ? kGroup : 1,
+              rows,
+              k_ == 0 && call_.bias ? scratch_.bias : nullptr,
+              k_ > 0 || call_.accumulate,
+              c_rows,
+              columns_,
+              nullptr});
   }
 
   const Kernels<T>& kernels_;

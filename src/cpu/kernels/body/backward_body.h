@@ -109,16 +109,17 @@ void load_carry(const BackwardStep<typename V::T>& s, const Group& g, int64_t ro
   }
 }
 
-template <class V, class Grad>
+template <class V, class Grad, class Op>
 void backward_step(const BackwardStep<typename V::T>& s) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
   Scratch<T, L> scratch;
   for (T& zero : scratch.zeros) zero = T(0);
+  const T* const* a = s.w.k > 0 ? Op::stage(s.w, s.a, s.rows) : s.a;
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {
-    const RowBlocks blocks(s.rows, Tiles<V>::most_rows(g.vectors));
+    const RowBlocks blocks(s.rows, Tiles<V, Op>::most_rows(g.vectors));
     const int64_t width = g.vectors * L;
     TileCall<T> tile{};
     tile.k = s.w.k;
@@ -139,12 +140,12 @@ void backward_step(const BackwardStep<typename V::T>& s) {
     for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
       const int64_t rows = blocks.size(block);
       walk.look_ahead(g, block, blocks.count, tile);
-      tile.a = s.a + row;
+      tile.a = a + row;
       if (s.start_at_carry) load_carry<V>(s, g, row, rows, scratch.tile);
       if (g.panels == 2) {
-        Tiles<V>::run_pair(g.vectors, tile);
+        Tiles<V, Op>::run_pair(g.vectors, tile);
       } else {
-        Tiles<V>::run(rows, g.vectors, tile);
+        Tiles<V, Op>::run(rows, g.vectors, tile);
       }
       finish_gradients<V, Grad>(s, g, row, rows, scratch.tile);
     }

@@ -105,15 +105,16 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
   }
 }
 
-template <class V, class Cell>
+template <class V, class Cell, class Op>
 void forward_step(const ForwardStep<typename V::T>& s) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
   Scratch<T, L> scratch;
+  const T* const* a = Op::stage(s.w, s.h_prev, s.rows);
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {
-    const RowBlocks blocks(s.rows, Tiles<V>::most_rows(g.vectors));
+    const RowBlocks blocks(s.rows, Tiles<V, Op>::most_rows(g.vectors));
     const int64_t width = g.vectors * L;
     const T* pre = s.pre + (g.vector - s.w.first) * s.pre_rows * L + s.pre_first * width;
     TileCall<T> tile{};
@@ -132,12 +133,12 @@ void forward_step(const ForwardStep<typename V::T>& s) {
     for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
       const int64_t rows = blocks.size(block);
       walk.look_ahead(g, block, blocks.count, tile);
-      tile.a = s.h_prev + row;
+      tile.a = a + row;
       tile.start = pre + row * width;
       if (g.panels == 2) {
-        Tiles<V>::run_pair(g.vectors, tile);
+        Tiles<V, Op>::run_pair(g.vectors, tile);
       } else {
-        Tiles<V>::run(rows, g.vectors, tile);
+        Tiles<V, Op>::run(rows, g.vectors, tile);
       }
       finish_block<V, Cell>(s, g, row, rows, scratch.tile, pre + row * width);
     }

@@ -19,42 +19,50 @@ struct TileCall {
   int64_t ahead_step;
 };
 
-template <class V, int R, int N, int P>
+template <class V, class Op, int R, int N, int P>
 void tile(const TileCall<typename V::T>& call) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
+  const auto start = [&call](int r, int n) {
+    if (call.last && n % N == N - 1) return V::load(call.last + n / N * L);
+    return V::load(call.start + r * call.start_row + (n / N) * call.start_panel + n % N * L);
+  };
   V acc[R][P * N];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (int n = 0; n < P * N; ++n) {
-      acc[r][n] = V::load(call.start + r * call.start_row + (n / N) * call.start_panel + n % N * L);
-      if (call.last && n % N == N - 1) acc[r][n] = V::load(call.last + n / N * L);
-    }
+    for (int n = 0; n < P * N; ++n) acc[r][n] = Op::kScaled ? V::broadcast(0) : start(r, n);
   }
   const T* a[R];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) a[r] = call.a[r];
   const T* b = call.b;
-  const int64_t a_step = call.a_step, a_end = call.k * a_step;
+  const int64_t a_step = call.a_step * Op::kParts, a_end = call.k * a_step;
   const int64_t b_step = call.b_step, b_panel = call.b_panel, ahead_step = call.ahead_step;
   const T* ahead = call.ahead;
   for (int64_t k = 0; k < a_end; k += a_step, b += b_step, ahead += ahead_step) {
     __builtin_prefetch(ahead, 0, 2);
-    V w[P * N];
 #pragma GCC unroll 8
-    for (int n = 0; n < P * N; ++n) w[n] = V::load(b + (n / N) * b_panel + n % N * L);
+    for (int part = 0; part < Op::kParts; ++part) {
+      V w[P * N];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const V x = V::broadcast(a[r][k]);
+      for (int n = 0; n < P * N; ++n) w[n] = Op::part(b + (n / N) * b_panel + n % N * L, part);
 #pragma GCC unroll 8
-      for (int n = 0; n < P * N; ++n) acc[r][n] = fma(x, w[n], acc[r][n]);
+      for (int r = 0; r < R; ++r) {
+        const V x = V::broadcast(a[r][k + Op::number(part)]);
+#pragma GCC unroll 8
+        for (int n = 0; n < P * N; ++n) acc[r][n] = Op::add(x, w[n], acc[r][n]);
+      }
     }
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
     for (int n = 0; n < P * N; ++n) {
+      if constexpr (Op::kScaled) {
+        const T* w = b + (n / N) * b_panel + n % N * L;
+        acc[r][n] = Op::scaled(acc[r][n], a[r][a_end], w, b_step, start(r, n));
+      }
       acc[r][n].store(call.out + r * call.out_row + (n / N) * call.out_panel + n % N * L);
     }
   }
@@ -70,34 +78,19 @@ constexpr int kTileRows = V::kRegisters == 32 ? (N == 4 ? 6 : 8)
                                                           : 8);
 constexpr int kMostRows = 8, kMostVectors = 4, kMostPanels = 2;
 
-template <class V>
+template <class V, class Op>
 struct Tiles {
   using T = typename V::T;
   using Function = void (*)(const TileCall<T>&);
 
+  /// The tile of R rows, or a smaller one where there is none so large.
+  template <int R, int N>
+  static constexpr Function kOf = tile<V, Op, (kTileRows<V, N> >= R ? R : 3), N, 1>;
+
   template <int N>
   static void run_rows(int64_t rows, const TileCall<T>& call) {
-    static constexpr Function kByRows[kMostRows] = {
-        tile<V, 1, N, 1>,
-        tile<V, 2, N, 1>,
-        tile<V, 3, N, 1>,
-        tile < V,
-        kTileRows<V, N> >= 4 ? 4 : 3,
-        N,
-        1 >,
-        tile < V,
-        kTileRows<V, N> >= 5 ? 5 : 3,
-        N,
-        1 >,
-        tile < V,
-        kTileRows<V, N> >= 6 ? 6 : 3,
-        N,
-        1 >,
-        tile < V,
-        kTileRows<V, N> >= 7 ? 7 : 3,
-        N,
-        1 >
-        , tile < V, kTileRows<V, N> >= 8 ? 8 : 3, N, 1 > };
+    static constexpr Function kByRows[kMostRows] = {kOf<1, N>, kOf<2, N>, kOf<3, N>, kOf<4, N>,
+                                                    kOf<5, N>, kOf<6, N>, kOf<7, N>, kOf<8, N>};
     kByRows[rows - 1](call);
   }
   static void run(int64_t rows, int64_t vectors, const TileCall<T>& call) {
@@ -114,8 +107,8 @@ struct Tiles {
   }
   /// One row alone has too few chains to keep the multipliers busy: two panels at once.
   static void run_pair(int64_t vectors, const TileCall<T>& call) {
-    static constexpr Function kByVectors[kMostVectors] = {tile<V, 1, 1, 2>, tile<V, 1, 2, 2>,
-                                                          tile<V, 1, 3, 2>, tile<V, 1, 4, 2>};
+    static constexpr Function kByVectors[kMostVectors] = {
+        tile<V, Op, 1, 1, 2>, tile<V, Op, 1, 2, 2>, tile<V, Op, 1, 3, 2>, tile<V, Op, 1, 4, 2>};
     kByVectors[vectors - 1](call);
   }
   static int64_t most_rows(int64_t vectors) {
@@ -229,13 +222,20 @@ void store_columns(const ProductCall<typename V::T>& call, const Group& g, int64
   }
 }
 
-template <class V>
-void product_block(const ProductCall<typename V::T>& call, const Group& g, int64_t row,
-                   int64_t rows, TileCall<typename V::T> tile,
+/// Rows [row, row + rows) of a call, as staged by the operation.
+template <class T>
+struct StagedBlock {
+  const T* const* a;
+  int64_t row, rows;
+};
+
+template <class V, class Op>
+void product_block(const ProductCall<typename V::T>& call, const Group& g,
+                   const StagedBlock<typename V::T>& block, TileCall<typename V::T> tile,
                    Scratch<typename V::T, V::kLanes>& scratch) {
   constexpr int L = V::kLanes;
-  const int64_t width = g.vectors * L;
-  tile.a = call.a + row;
+  const int64_t width = g.vectors * L, row = block.row, rows = block.rows;
+  tile.a = block.a;
   if (call.c) {
     tile.out = scratch.tile;
     tile.out_row = width * g.panels;
@@ -252,23 +252,26 @@ void product_block(const ProductCall<typename V::T>& call, const Group& g, int64
     tile.out = call.pre + (g.vector - call.w.first) * call.rows * L + row * width;
   }
   if (g.panels == 2) {
-    Tiles<V>::run_pair(g.vectors, tile);
+    Tiles<V, Op>::run_pair(g.vectors, tile);
   } else {
-    Tiles<V>::run(rows, g.vectors, tile);
+    Tiles<V, Op>::run(rows, g.vectors, tile);
   }
   if (call.c) store_columns<V>(call, g, row, rows, scratch.tile);
 }
 
-template <class V>
-void product(const ProductCall<typename V::T>& call) {
+/// All vectors for rows [first, first + count).
+template <class V, class Op>
+void product_rows(const ProductCall<typename V::T>& call, int64_t first, int64_t count) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
   Scratch<T, L> scratch;
   for (T& zero : scratch.zeros) zero = T(0);
+  const bool staged = call.a_step != 1;  // by BigKernels
+  const T* const* a = staged ? call.a + first : Op::stage(call.w, call.a + first, count);
   Walk<T> walk(call.w, call.rows);
   Group g;
   while (walk.next(g)) {
-    const RowBlocks blocks(call.rows, Tiles<V>::most_rows(g.vectors));
+    const RowBlocks blocks(count, Tiles<V, Op>::most_rows(g.vectors));
     TileCall<T> tile{};
     tile.k = call.w.k;
     tile.a_step = call.a_step;
@@ -280,8 +283,16 @@ void product(const ProductCall<typename V::T>& call) {
     int64_t row = 0;
     for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
       walk.look_ahead(g, block, blocks.count, tile);
-      product_block<V>(call, g, row, blocks.size(block), tile, scratch);
+      product_block<V, Op>(call, g, {a + row, first + row, blocks.size(block)}, tile, scratch);
     }
+  }
+}
+
+template <class V, class Op>
+void product(const ProductCall<typename V::T>& call) {
+  const int64_t most = call.a_step != 1 ? call.rows : Op::most_rows(call.w, call.rows);
+  for (int64_t row = 0; row < call.rows; row += most) {
+    product_rows<V, Op>(call, row, call.rows - row < most ? call.rows - row : most);
   }
 }
 
@@ -289,7 +300,7 @@ void product(const ProductCall<typename V::T>& call) {
 template <class V>
 void skip(const SkipCall<typename V::T>& call) {
   constexpr int L = V::kLanes;
-  const Panels<typename V::T> w{nullptr, 0, 0, 0, call.width, call.first, call.last, false};
+  const Panels<typename V::T> w{nullptr, 0, 0, 0, call.width, call.first, call.last, false, 0, {}};
   Walk<typename V::T> walk(w, 0);
   Group g;
   while (walk.next(g)) {

@@ -37,16 +37,85 @@ inline void round_all(float* x, int64_t size) {
   }
 }
 
-template <class V>
-constexpr Kernels<typename V::T> table_of() {
-  return {V::kLanes,
-          product<V>,
-          skip<V>,
-          {forward_step<V, PlainCell<V, relu<V>>>, forward_step<V, PlainCell<V, tanh<V>>>,
-           forward_step<V, LstmCell<V>>, forward_step<V, GruCell<V>>},
-          {backward_step<V, ReluGrad<V>>, backward_step<V, TanhGrad<V>>,
-           backward_step<V, LstmGrad<V>>, backward_step<V, GruGrad<V>>},
-          {map<V, exp<V>>, map<V, tanh<V>>, map<V, sigmoid<V>>},
-          add<V>,
-          multiply<V>};
+/// Columns of row k as bfloat16 in floats, or their pairs with row k + 1. A pair without a second
+/// row has `pad` there, which for one side is -0: so the product changes no sum, not even -0.
+inline void pack_dot_rows(const PackRows<float>& p, float pad) {
+  float* out = p.out;
+  for (int64_t k = 0; k < p.k; k += 2) {
+    for (int64_t c = 0; c < p.width; c += F32::kLanes) {
+      const int64_t left = p.count - c;
+      const auto load = [&](int64_t row) {
+        if (left <= 0) return F32::broadcast(0);
+        return row < p.k ? load_some<F32>(p.rows[row] + p.first + c, left) : F32::broadcast(pad);
+      };
+#if defined(__AVX512BF16__)
+      pair_of(load(k), load(k + 1)).store(out + c);
+#else
+      // The odd one of a pair is first.
+      if (k + 1 < p.k) round_bf16(load(k + 1)).store(out + c);
+      round_bf16(load(k)).store(out + (k + 1 < p.k ? p.width : 0) + c);
+#endif
+    }
+#if defined(__AVX512BF16__)
+    out += p.width;
+#else
+    out += 2 * p.width;
+#endif
+  }
+}
+inline int64_t half_of(int64_t k) { return (k + 1) / 2; }
+inline void pack_dot_a(const PackRows<float>& p) { pack_dot_rows(p, 0.0f); }
+inline void pack_dot_b(const PackRows<float>& p) { pack_dot_rows(p, -0.0f); }
+
+template <class V, class Op>
+constexpr Kernels<typename V::T> forward_table() {
+  Kernels<typename V::T> table{};
+  table.lanes = V::kLanes;
+  table.product = product<V, Op>;
+  table.skip = skip<V>;
+  table.forward[kModeRelu] = forward_step<V, PlainCell<V, relu<V>>, Op>;
+  table.forward[kModeTanh] = forward_step<V, PlainCell<V, tanh<V>>, Op>;
+  table.forward[kModeLstm] = forward_step<V, LstmCell<V>, Op>;
+  table.forward[kModeGru] = forward_step<V, GruCell<V>, Op>;
+  table.math[kMathExp] = map<V, exp<V>>;
+  table.math[kMathTanh] = map<V, tanh<V>>;
+  table.math[kMathSigmoid] = map<V, sigmoid<V>>;
+  table.add = add<V>;
+  table.multiply = multiply<V>;
+  return table;
+}
+
+template <class V, class Op>
+constexpr Kernels<typename V::T> training_table() {
+  Kernels<typename V::T> table = forward_table<V, Op>();
+  table.backward[kModeRelu] = backward_step<V, ReluGrad<V>, Op>;
+  table.backward[kModeTanh] = backward_step<V, TanhGrad<V>, Op>;
+  table.backward[kModeLstm] = backward_step<V, LstmGrad<V>, Op>;
+  table.backward[kModeGru] = backward_step<V, GruGrad<V>, Op>;
+  return table;
+}
+
+constexpr Kernels<float> dot_table() {
+  Kernels<float> table = training_table<F32, Dot>();
+#if defined(__AVX512BF16__)
+  table.big = {half_of, pack_dot_a, pack_dot_b, product<F32, Dot>};
+#else
+  table.big = {nullptr, pack_dot_a, pack_dot_b, product<F32, Exact<F32>>};
+#endif
+  return table;
+}
+
+constexpr KernelTable table_named(const char* name) {
+  KernelTable table{};
+  table.name = name;
+  table.f32[kExact] = training_table<F32, Exact<F32>>();
+  table.f32[kStoredHalf] = forward_table<F32, StoredHalf>();
+  table.f32[kStoredBf16] = forward_table<F32, StoredBf16>();
+  table.f32[kInt8] = forward_table<F32, Int8>();
+  table.f32[kDot] = dot_table();
+  table.f64 = training_table<F64, Exact<F64>>();
+  table.widen = widen;
+  table.narrow = narrow;
+  table.round_half = round_all;
+  return table;
 }

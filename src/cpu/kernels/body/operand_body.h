@@ -1,0 +1,174 @@
+// How products multiply: what an element of the weights holds, and the rows in the form that meets
+// it. Included inside the namespace of an instruction set.
+#pragma once
+
+/// Rows of floats, in staging memory: first the pointers to them, then each with room at its end.
+class StagedRows {
+ public:
+  StagedRows(const Staging& staging, int64_t inner)
+      : memory_(static_cast<char*>(staging.memory)),
+        rows_((staging.rows * 8 + 63) / 64 * 64),
+        step_((inner * 4 + 63) / 64 * 64 + 128) {}
+  float* row(int64_t i) const {
+    float* const at = reinterpret_cast<float*>(memory_ + rows_ + i * step_);
+    pointers()[i] = at;
+    return at;
+  }
+  const float** pointers() const { return reinterpret_cast<const float**>(memory_); }
+
+ private:
+  char* memory_;
+  int64_t rows_, step_;
+};
+
+/// Plain numbers.
+template <class V>
+struct Exact {
+  using T = typename V::T;
+  static constexpr int kParts = 1;  // numbers of a row that one element meets, one after another
+  static constexpr bool kScaled = false;
+
+  static int64_t number(int part) { return part; }  // which of them comes first
+  static V part(const T* w, int) { return V::load(w); }
+  static V add(V x, V w, V sum) { return fma(x, w, sum); }
+  /// The rows as a tile reads them.
+  static const T* const* stage(const Panels<T>&, const T* const* rows, int64_t) { return rows; }
+  static int64_t most_rows(const Panels<T>&, int64_t rows) { return rows; }
+};
+
+/// Weights of two bytes against rows of float.
+struct Stored {
+  static constexpr int kParts = 2;
+  static constexpr bool kScaled = false;
+  static int64_t number(int part) { return part; }
+  static F32 add(F32 x, F32 w, F32 sum) { return fma(x, w, sum); }
+  static const float* const* stage(const Panels<float>& w, const float* const* rows,
+                                   int64_t count) {
+    if (w.inner % 2 == 0) return rows;
+    // The last weight of a pair is there, the number that would meet it is not.
+    const StagedRows staged(w.staging, w.inner);
+    for (int64_t i = 0; i < count; ++i) {
+      float* const row = staged.row(i);
+      for (int64_t k = 0; k < w.inner; ++k) row[k] = rows[i][k];
+      row[w.inner] = 0;
+    }
+    return staged.pointers();
+  }
+  static int64_t most_rows(const Panels<float>& w, int64_t rows) {
+    return w.inner % 2 == 0 ? rows : w.staging.rows;
+  }
+};
+
+struct StoredHalf : Stored {
+  static F32 part(const float* w, int part) {
+    return load_half(reinterpret_cast<const uint16_t*>(w) + part * F32::kLanes);
+  }
+};
+
+struct StoredBf16 : Stored {
+  static F32 part(const float* w, int part) {
+    return part == 0 ? low_bf16(F32::load(w)) : high_bf16(F32::load(w));
+  }
+};
+
+#if defined(__AVX512BF16__)
+/// bfloat16 on both sides, where the processor multiplies pairs.
+struct Dot {
+  static constexpr int kParts = 1;
+  static constexpr bool kScaled = false;
+  static int64_t number(int part) { return part; }
+  static F32 part(const float* w, int) { return F32::load(w); }
+  static F32 add(F32 x, F32 w, F32 sum) { return dot_bf16(x, w, sum); }
+  static const float* const* stage(const Panels<float>& w, const float* const* rows,
+                                   int64_t count) {
+    const StagedRows staged(w.staging, w.inner);
+    for (int64_t i = 0; i < count; ++i) pack_pairs(rows[i], w.inner, staged.row(i));
+    return staged.pointers();
+  }
+  static int64_t most_rows(const Panels<float>& w, int64_t) { return w.staging.rows; }
+};
+
+#else
+/// The same function by multiply-adds of rounded numbers: of each pair the odd one first.
+struct Dot {
+  static constexpr int kParts = 2;
+  static constexpr bool kScaled = false;
+  static int64_t number(int part) { return 1 - part; }
+  static F32 part(const float* w, int part) {
+    return part == 0 ? high_bf16(F32::load(w)) : low_bf16(F32::load(w));
+  }
+  static F32 add(F32 x, F32 w, F32 sum) { return fma(x, w, sum); }
+  static const float* const* stage(const Panels<float>& w, const float* const* rows,
+                                   int64_t count) {
+    const StagedRows staged(w.staging, w.inner);
+    for (int64_t i = 0; i < count; ++i) {
+      float* const row = staged.row(i);
+      for (int64_t k = 0; k < w.inner; k += F32::kLanes) {
+        round_bf16(load_some<F32>(rows[i] + k, w.inner - k)).store(row + k);
+      }
+      if (w.inner % 2) row[w.inner] = 0;
+    }
+    return staged.pointers();
+  }
+  static int64_t most_rows(const Panels<float>& w, int64_t) { return w.staging.rows; }
+};
+#endif
+
+/// Bytes on both sides. A row is numbers + 128 as unsigned bytes, then its scale.
+struct Int8 {
+  static constexpr int kParts = 1;
+  static constexpr bool kScaled = true;
+  static int64_t number(int part) { return part; }
+  static F32 part(const float* w, int) { return F32::load(w); }
+  static F32 add(F32 x, F32 w, F32 sum) { return dot_int8(x, w, sum); }
+  /// start + (sum - 128 sum of weights) * (scale of the row * scale of the weights).
+  static F32 scaled(F32 sum, float row_scale, const float* w, int64_t w_step, F32 start) {
+    const F32 scale = F32::broadcast(row_scale) * F32::load(w);
+    return fma(integer_difference(sum, F32::load(w + w_step)), scale, start);
+  }
+  static const float* const* stage(const Panels<float>& w, const float* const* rows,
+                                   int64_t count) {
+    const StagedRows staged(w.staging, w.inner);
+    for (int64_t i = 0; i < count; ++i) quantize(rows[i], w.inner, w.k, staged.row(i));
+    return staged.pointers();
+  }
+  static int64_t most_rows(const Panels<float>& w, int64_t) { return w.staging.rows; }
+
+ private:
+  static float horizontal_largest(F32 v) {
+    float lanes[F32::kLanes];
+    v.store(lanes);
+    float most = lanes[0];
+    for (const float lane : lanes) most = lane > most ? lane : most;
+    return most;
+  }
+  static bool any_nan(F32 v) {
+    float lanes[F32::kLanes];
+    v.store(lanes);
+    bool found = false;
+    for (const float lane : lanes) found = found || lane != lane;
+    return found;
+  }
+  static void quantize(const float* x, int64_t inner, int64_t elements, float* row) {
+    F32 most = F32::broadcast(0), strange = F32::broadcast(0);
+    for (int64_t k = 0; k < inner; k += F32::kLanes) {
+      const F32 v = load_some<F32>(x + k, inner - k);
+      most = largest(abs(v), most);
+      // 0 but for NaN and infinity.
+      strange = strange + (v - v);
+    }
+    const float limit = horizontal_largest(most);
+    const bool finite = !any_nan(strange);
+    // Below, the factor would overflow.
+    const bool zero = !finite || limit < 0x1p-100f;
+    const F32 factor = F32::broadcast(zero ? 0.0f : 127.0f / limit);
+    auto* bytes = reinterpret_cast<uint8_t*>(row);
+    for (int64_t k = 0; k < inner; k += F32::kLanes) {
+      const F32 v = zero ? F32::broadcast(0) : load_some<F32>(x + k, inner - k);
+      // The nearest integer stands in the low bits, ties to even.
+      store_bytes(fma(v, factor, F32::broadcast(0x1.8p23f)), bytes + k);
+    }
+    for (int64_t k = inner; k < 4 * elements; ++k) bytes[k] = 128;
+    row[elements] = !finite ? __builtin_nanf("") : zero ? 0.0f : limit / 127.0f;
+  }
+};

@@ -1,0 +1,110 @@
+// Arithmetic by choice: the same bits on every instruction set, and what each is equal to.
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "conformance/support/grid.h"
+#include "conformance/support/machine.h"
+#include "conformance/support/parts.h"
+
+namespace openrnn::conformance {
+namespace {
+
+constexpr std::array kTexts = {
+    "lstm L2 U17 I33 B7 T4 f32 lengths", "gru L2 U33 I7 B1 T3 bi f32",
+    "rnn_tanh L1 U3 I130 B16 T3 f32",    "rnn_relu L2 U130 I1 B3 T2 f32 lengths",
+    "lstm L2 U17 I5 B7 T4 P16 bi f32",   "gru L1 U16 I16 B33 T3 skip f32",
+    "lstm L1 U66 I15 B2 T5 f16",         "gru L1 U1 I1 B15 T7 f16 lengths",
+    "lstm L1 U1 I1 B1 T1 f32",           "lstm L1 U130 I300 B200 T2 f32"};
+
+Case case_of(const char* text, Math math, WeightsDType stored) {
+  Case c = parse_case(text, "");
+  c.spec.math = math;
+  c.spec.weights_dtype = stored;
+  return c;
+}
+
+Result run(const Case& c, const Data& d, std::string_view isa, int threads) {
+  const ForcedIsa forced(isa);
+  const ForcedThreads on(threads);
+  return c.spec.weights_dtype == WeightsDType::kNone ? run_all(cpu(), c, d)
+                                                     : run_inference(cpu(), c, d);
+}
+
+void expect_equal_everywhere(const Case& c) {
+  const Data d = make_data(c);
+  const Result expected = run(c, d, "scalar", 1);
+  for (const std::string_view isa : available_cpu_isas()) {
+    const ForcedIsa forced(isa);
+    // bfloat16 is another function there.
+    if (cpu().math_kind(c.spec) == "amx" || cpu().math_kind(c.spec) == "bf16x3") continue;
+    for (const int threads : {1, 2, 3}) {
+      EXPECT_EQ(first_difference(expected, run(c, d, isa, threads)), "")
+          << c.text << " " << to_string(c.spec.math) << " " << to_string(c.spec.weights_dtype)
+          << " on " << isa << " with " << threads << " threads";
+    }
+  }
+}
+
+TEST(Arithmetic, HasTheSameBitsOnEveryInstructionSet) {
+  for (const char* text : kTexts) {
+    expect_equal_everywhere(case_of(text, Math::kBf16, WeightsDType::kNone));
+    for (const auto stored :
+         {WeightsDType::kFloat16, WeightsDType::kBfloat16, WeightsDType::kInt8}) {
+      expect_equal_everywhere(case_of(text, Math::kFloat32, stored));
+    }
+  }
+}
+
+float as_bf16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return std::bit_cast<float>((bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u);
+}
+
+/// The same call with every weight (not the biases) rounded.
+Data with_rounded_weights(const Case& c, const Data& d, WeightsDType stored) {
+  Data rounded = d;
+  auto* params = static_cast<float*>(rounded.params.data());
+  const ParamsLayout layout(c.spec);
+  for (const ParamRegion& region : layout.weights()) {
+    for (std::int64_t i = 0; i < region.rows * region.cols; ++i) {
+      float& weight = params[region.offset + i];
+      weight = stored == WeightsDType::kFloat16 ? to_float(to_half(weight)) : as_bf16(weight);
+    }
+  }
+  return rounded;
+}
+
+TEST(Arithmetic, StoredWeightsAreFloat32OfRoundedWeights) {
+  for (const char* text : kTexts) {
+    for (const auto stored : {WeightsDType::kFloat16, WeightsDType::kBfloat16}) {
+      const Case c = case_of(text, Math::kFloat32, stored);
+      if (c.spec.dtype != DType::kFloat32) continue;
+      const Data d = make_data(c);
+      Case plain = c;
+      plain.spec.weights_dtype = WeightsDType::kNone;
+      const Data rounded = with_rounded_weights(c, d, stored);
+      EXPECT_EQ(first_difference(run_inference(cpu(), plain, rounded), run_inference(cpu(), c, d)),
+                "")
+          << text << " " << to_string(stored);
+    }
+  }
+}
+
+TEST(Arithmetic, OthersAreNotFloat32) {
+  for (const char* text : {"lstm L2 U17 I33 B7 T4 f32", "gru L1 U33 I7 B1 T3 f32"}) {
+    const Case plain = case_of(text, Math::kFloat32, WeightsDType::kNone);
+    const Data d = make_data(plain);
+    const Result expected = run_inference(cpu(), plain, d);
+    for (const auto stored :
+         {WeightsDType::kFloat16, WeightsDType::kBfloat16, WeightsDType::kInt8}) {
+      const Case c = case_of(text, Math::kFloat32, stored);
+      EXPECT_NE(first_difference(expected, run_inference(cpu(), c, d)), "") << to_string(stored);
+    }
+    const Case c = case_of(text, Math::kBf16, WeightsDType::kNone);
+    EXPECT_NE(first_difference(expected, run_inference(cpu(), c, d)), "") << "bf16";
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::conformance
