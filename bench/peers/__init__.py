@@ -1,1 +1,1 @@
-"""`make bench-peers`: the recurrent layers against those of other libraries, in one interleaved run."""
+"""`make bench-peers`: the recurrent layers and those of other libraries, measured in turn."""

@@ -119,7 +119,7 @@ def plain_line(group: str, network: Network, work: str, threads: int) -> Line:
 
 
 def padded_line(network: Network, work: str, threads: int) -> Line:
-    """Half of the batch's steps are padding: ours and some peers are told, the others compute it."""
+    """Half of the steps are padding: ours and some peers are told, the others compute it."""
     given, packed = (("lengths", "given"),), (("lengths", "packed"),)
     ours = tuple(Side(side.key, side.worker, "ours", given) for side in OURS)
     ort = (ORT, Side("ONNX Runtime lengths", "ort", options=given)) if work == "forward" else ()

@@ -15,6 +15,7 @@ from peers.protocol import Pool, Refusal, Worker, WorkerError
 TURN_NS, WARM_NS = 15e6, 3e6  # of calls in one turn, of untimed ones before them
 MOST_CALLS, MOST_ROUNDS, FEWEST_ROUNDS = 1000, 60, 3
 HOPELESS = 3.0  # so many times slower than the best after FEWEST_ROUNDS: no more turns
+Tell = Callable[[str], None]
 SLOW_NS = 1e9  # and a call as long as this of Keras or JAX
 
 
@@ -48,9 +49,9 @@ class Entry:
 
 def worker_name(side: Side) -> str:
     """Keras under XLA is a process of its own; so are two sides of one library in one line."""
-    options = "-".join(f"{k}{v}" for k, v in side.options if k in ("jit", "math", "weights", "what"))
-    extra = [options] if options else []
-    extra += [side.key.split()[-1]] if side.key.split()[-1] in ("lengths", "packed", "alone") else []
+    own_process = ("jit", "math", "weights", "what")
+    extra = [f"{key}{value}" for key, value in side.options if key in own_process]
+    extra += [word for word in side.key.split() if word in ("lengths", "packed", "alone")]
     return "#".join([side.worker, "-".join(extra)]) if extra else side.worker
 
 
@@ -71,12 +72,10 @@ class LineRun:
     """The measurement of one line."""
 
     def __init__(
-        self, line: Line, pool: Pool, folder: Path, seconds: float,
-        tell: Callable[[str], None] = lambda _: None,
-    ) -> None:  # fmt: skip
-        self.line, self.pool, self.folder, self.seconds, self.tell = (
-            line, pool, folder, seconds, tell,
-        )  # fmt: skip
+        self, line: Line, pool: Pool, folder: Path, seconds: float, tell: Tell = lambda _: None
+    ) -> None:
+        self.line, self.pool, self.folder = line, pool, folder
+        self.seconds, self.tell = seconds, tell
         self.entries = [Entry(side) for side in line.sides]
         self.workers: dict[str, Worker] = {}
 
@@ -162,19 +161,19 @@ class LineRun:
         self._rounds()
         for worker in self.workers.values():
             if worker.alive:
-                self.pool_release(worker)
+                release(worker)
         return self.entries
 
-    @staticmethod
-    def pool_release(worker: Worker) -> None:
-        """Frees a job; a worker that cannot is started again when next asked for."""
-        try:
-            worker.ask("release")
-        except WorkerError:
-            worker.kill()
+
+def release(worker: Worker) -> None:
+    """Frees a job; a worker that cannot is started again when next asked for."""
+    try:
+        worker.ask("release")
+    except WorkerError:
+        worker.kill()
 
 
-def measure_memory(line: Line, pool: Pool, folder: Path, tell: Callable[[str], None]) -> list[Entry]:
+def measure_memory(line: Line, pool: Pool, folder: Path, tell: Tell) -> list[Entry]:
     """Peak memory of a training step, every side in a fresh process that has run a small one."""
     small = Line("", type(line.network)(line.network.cell, 1, 16, 2, 3), "training", 2, ())
     problem.write(small, folder / "small")
@@ -189,7 +188,7 @@ def measure_memory(line: Line, pool: Pool, folder: Path, tell: Callable[[str], N
             worker.ask("release")
             worker.ask("mark")
             entry.kernel = worker.ask(
-                setup_command(line, entry.side, folder / "large", "training")
+                setup_command(line, entry.side, folder / "large", "training") + " single=1"
             )
             worker.times(1, 0)  # compilers have done their work
             worker.ask("reset")

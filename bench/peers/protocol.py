@@ -50,6 +50,8 @@ class Worker:
         """Takes it off the processor."""
         if self.alive:
             os.killpg(self._process.pid, signal.SIGSTOP)
+            # Until all of its threads have stopped, or it has ended (which is left for poll).
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Lets it go on."""

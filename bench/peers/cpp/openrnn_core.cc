@@ -65,7 +65,8 @@ class Network : public peers::Job {
   }
 
   std::string kernel() const override {
-    return "engine " + openrnn::choose_engine(spec_).description();
+    const openrnn::Engine& engine = openrnn::choose_engine(spec_);
+    return "engine " + engine.description() + ", " + std::string(engine.math_kind(spec_));
   }
 
  protected:

@@ -151,7 +151,7 @@ def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
     def by(*groups: str, work: str = "") -> list[LineResult]:
         return [r for r in results if r.line.group in groups and work in ("", r.line.work)]
 
-    gate = [r for r in results if r.line.group not in ("math", "weights", "memory", "full")]
+    gate = [r for r in results if r.line.group not in ("memory", "full")]
     verdicts = [best[1].verdict for r in gate if (best := r.best()) is not None]
     lost = Goal(
         "lines lost", 0, float(verdicts.count("lost")) if verdicts else None, len(verdicts), True

@@ -9,6 +9,8 @@ import numpy as np
 from peers.lines import Line
 from peers.stats import Quartiles, Ratio, quartiles, ratio_of
 
+# The end of the names of our sides that peers are compared with, where it is not float32.
+ARITHMETIC = {"math": " bf16", "weights": " int8"}
 Rounds = Sequence[float | None]
 
 
@@ -69,9 +71,18 @@ class LineResult:
         mine = [side for side in self.sides if side.role == "ours" and side.counts]
         return next((s for s in mine if s.native == native), mine[0] if mine else None)
 
+    def challenger(self, peer: SideResult) -> SideResult | None:
+        """Ours that stands against a peer: of its language if we have one, in its arithmetic."""
+        suffix = ARITHMETIC.get(self.line.group)
+        if suffix is None:
+            return self.ours(peer.native)
+        names = [f"OpenRNN{suffix}", f"OpenRNN C++{suffix}"]
+        found = [side for name in names if (side := self.side(name)) is not None]
+        return next((s for s in found if s.native == peer.native), found[0] if found else None)
+
     def ratio(self, peer: SideResult) -> Ratio | None:
         """Ours, called from the same language, against a peer."""
-        ours = self.ours(peer.native)
+        ours = self.challenger(peer)
         return ratio_of(ours.rounds, peer.rounds) if ours and peer.counts else None
 
     def peers(self) -> list[tuple[SideResult, Ratio]]:

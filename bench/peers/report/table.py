@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from peers.report.goals import Goal
-from peers.report.results import LineResult, SideResult, roofline_percent
+from peers.report.results import ARITHMETIC, LineResult, SideResult, roofline_percent
 from peers.stats import Ratio
 
 GROUPS = {
@@ -52,8 +52,7 @@ def best_row(result: LineResult) -> str:
     """A line of the group's table: ours, the best peer, the ratio."""
     best, roof = result.best(), roofline_percent(result)
     roof_cell = f"{roof:.0f} %" if roof is not None else ""
-    native = best[0].native if best else True
-    ours = result.ours(native)
+    ours = result.challenger(best[0]) if best else result.ours(True)
     cells = [result.line.name, time_cell(ours) if ours else "not there"]
     if best is None:
         return row([*cells, "none", "", "", "", roof_cell])
@@ -66,6 +65,20 @@ def timed_group(results: Sequence[LineResult]) -> list[str]:
     """The table of ratios of a group."""
     columns = ("line", "OpenRNN, ms", "best peer", "ms", "ratio", "", "of the roofline")
     return head(columns) + [best_row(result) for result in results]
+
+
+def speedup_group(results: Sequence[LineResult]) -> list[str]:
+    """Our other arithmetics over our float32, called from C++."""
+    keys = list(dict.fromkeys(s.key for r in results for s in r.sides if s.role == "own"))
+    lines = head(["times as fast as our float32", *keys])
+    for result in results:
+        cells = []
+        for key in keys:
+            over = "OpenRNN C++" if key.startswith("OpenRNN C++") else "OpenRNN"
+            ratio = result.speedup(key, over)
+            cells.append(ratio_cell(ratio) if ratio else "-")
+        lines.append(row([result.line.name, *cells]))
+    return lines
 
 
 def memory_group(results: Sequence[LineResult]) -> list[str]:
@@ -174,6 +187,8 @@ def render(results: Sequence[LineResult], goals: Sequence[Goal], setting: Mappin
             page += [*memory_group(mine), ""]
             continue
         page += [*timed_group(mine), "", *every_side(mine), ""]
+        if group in ARITHMETIC:
+            page += [*speedup_group(mine), ""]
         if group == "model":
             page += [*tokens_per_second(mine), ""]
     return "\n".join([*page, *remarks(results), ""])

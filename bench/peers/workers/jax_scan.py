@@ -6,7 +6,8 @@ from peers.workers import server
 
 THREADS = server.pin()
 if THREADS == 1:
-    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false " + os.environ.get("XLA_FLAGS", "")
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen=false {flags}".strip()
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import jax  # noqa: E402
@@ -46,7 +47,9 @@ def tanh_cell(state: State, gates: jax.Array, params: Params) -> State:
 CELLS = {"lstm": lstm_cell, "gru": gru_cell, "rnn_tanh": tanh_cell}
 
 
-def one_direction(cell: str, params: Params, x: jax.Array, reverse: bool) -> tuple[jax.Array, State]:
+def one_direction(
+    cell: str, params: Params, x: jax.Array, reverse: bool
+) -> tuple[jax.Array, State]:
     """(y [T, B, U], last state). The input's products of all steps are one product."""
     w, _, bw, br = params
     gates = x @ w.T + (bw if cell == "gru" else bw + br)
@@ -61,7 +64,9 @@ def one_direction(cell: str, params: Params, x: jax.Array, reverse: bool) -> tup
     return y, last
 
 
-def network(cell: str, directions: int, params: list[Params], x: jax.Array) -> tuple[jax.Array, list[State]]:
+def network(
+    cell: str, directions: int, params: list[Params], x: jax.Array
+) -> tuple[jax.Array, list[State]]:
     """All layers; states by layer and direction."""
     states = []
     for layer in range(len(params) // directions):
@@ -79,7 +84,7 @@ class Job:
     """One compiled network and its input."""
 
     def __init__(self, task: server.Task) -> None:
-        if task.text("math", "float32") != "float32" or task.text("weights", "float32") != "float32":
+        if {task.text("math", "float32"), task.text("weights", "float32")} != {"float32"}:
             raise server.Refused("float32 alone")
         if task.lengths_kind in ("given", "packed"):
             raise server.Refused("lax.scan computes the padding")
@@ -105,7 +110,8 @@ class Job:
     def call(self) -> None:
         """Until the results are there."""
         if self.training:
-            self.values, self.gradients = jax.block_until_ready(self.step(self.params, self.x, self.r))
+            result = self.step(self.params, self.x, self.r)
+            self.values, self.gradients = jax.block_until_ready(result)
         else:
             self.values = jax.block_until_ready(self.forward(self.params, self.x))
 

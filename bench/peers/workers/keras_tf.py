@@ -1,4 +1,4 @@
-"""Keras 3 on TensorFlow: its LSTM, GRU and SimpleRNN layers inside tf.function, plain or under XLA."""
+"""Keras 3 on TensorFlow: its recurrent layers inside tf.function, plain or under XLA."""
 
 import os
 
@@ -40,7 +40,7 @@ class Job:
     """A stack of layers as one function; arrays are batch-major, as Keras wants them."""
 
     def __init__(self, task: server.Task) -> None:
-        if task.text("math", "float32") != "float32" or task.text("weights", "float32") != "float32":
+        if {task.text("math", "float32"), task.text("weights", "float32")} != {"float32"}:
             raise server.Refused("float32 alone")
         if task.lengths_kind == "packed":
             raise server.Refused("lengths are given as a mask")

@@ -14,8 +14,8 @@ CLASSES = {"lstm": "CudnnLSTM", "gru": "CudnnGRU", "rnn_tanh": "CudnnRNNTanh"}
 
 def arithmetic(task: server.Task) -> dict[str, str]:
     """The keyword arguments that choose another arithmetic."""
-    chosen = {"math": task.text("math", "float32"), "weights_dtype": task.text("weights", "float32")}
-    return {key: value for key, value in chosen.items() if value != "float32"}
+    chosen = {"math": task.text("math"), "weights_dtype": task.text("weights")}
+    return {key: value for key, value in chosen.items() if value not in ("", "float32")}
 
 
 class Inference:
@@ -55,10 +55,12 @@ class Training:
             direction=direction, **arithmetic(task),
         )  # fmt: skip
         params = task.array("params")
-        self.params = [openrnn.Tensor(params), openrnn.Tensor(params)]
+        # With one of them, as where memory is measured, what is packed stays.
+        self.params = [openrnn.Tensor(params) for _ in range(2 - task.number("single"))]
         self.x, self.r = openrnn.Tensor(task.array("x")), openrnn.Tensor(task.array("r"))
         rows = task.number("layers") * task.number("directions", 1)
-        zeros = openrnn.Tensor(np.zeros((rows, self.x.shape[1], task.number("units")), np.float32))
+        state_shape = (rows, task.number("batch"), task.number("units"))
+        zeros = openrnn.Tensor(np.zeros(state_shape, np.float32))
         self.states = [zeros] * (2 if task.text("cell") == "lstm" else 1)
         self.more = {}
         if task.lengths_kind == "given":
@@ -74,15 +76,12 @@ class Training:
             tape.watch(self.x)
             outputs = self.model(self.x, *self.states, params, is_training=True, **self.more)
         self.outputs = outputs
-        self.gradients = tape.gradient(
-            [outputs[0]], [self.x, params], output_gradients=[self.r]
-        )
+        sources = [self.x, params]
+        self.gradients = tape.gradient([outputs[0]], sources, output_gradients=[self.r])
 
     def results(self) -> dict[str, server.Array]:
         """Of the last call."""
-        names = ("y", "hn", "cn", "dx", "dparams") if len(self.outputs) == 3 else (
-            "y", "hn", "dx", "dparams"
-        )  # fmt: skip
+        names = [*("y", "hn", "cn")[: len(self.outputs)], "dx", "dparams"]
         values = [*self.outputs, *self.gradients]
         return {name: np.array(value) for name, value in zip(names, values, strict=True)}
 

@@ -6,10 +6,11 @@ THREADS = server.pin()
 
 import tempfile  # noqa: E402
 from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 import onnxruntime as ort  # noqa: E402
-from onnx import TensorProto, helper, numpy_helper, save  # noqa: E402
+from onnx import ModelProto, TensorProto, helper, numpy_helper, save  # noqa: E402
 
 from peers.workers import layout  # noqa: E402
 
@@ -29,12 +30,12 @@ def initializers(name: str, parts: list[layout.Part], order: tuple[int, ...]) ->
     return [numpy_helper.from_array(array, f"{name}_{key}") for key, array in arrays.items()]
 
 
-def model_of(task: server.Task) -> object:
+def model_of(task: server.Task) -> ModelProto:
     """The network as an ONNX model: x -> y, h0.., c0.. (states of each layer)."""
     cell, units, directions = task.text("cell"), task.number("units"), task.number("directions", 1)
     parts, nodes, constants, states, source = layout.parts_of(task), [], [], [], "x"
     lengths = "lengths" if task.lengths_kind == "given" else ""
-    more = {"linear_before_reset": 1} if cell == "gru" else {}
+    more: dict[str, Any] = {"linear_before_reset": 1} if cell == "gru" else {}
     for layer in range(task.number("layers")):
         name = f"l{layer}"
         mine = [part for part in parts if part.layer == layer]
@@ -57,8 +58,8 @@ def model_of(task: server.Task) -> object:
             )
             nodes.append(helper.make_node("Reshape", [f"{name}_t", "flat"], [source]))
         states += outputs[1:]
-    constants.append(numpy_helper.from_array(np.array([1], np.int64), "axis"))
-    constants.append(numpy_helper.from_array(np.array([0, 0, directions * units], np.int64), "flat"))
+    name, shape = ("axis", [1]) if directions == 1 else ("flat", [0, 0, directions * units])
+    constants.append(numpy_helper.from_array(np.array(shape, np.int64), name))
     value = helper.make_tensor_value_info
     x = task.array("x")
     inputs_of_graph = [value("x", TensorProto.FLOAT, x.shape)]
@@ -71,7 +72,7 @@ def model_of(task: server.Task) -> object:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-def quantized(model: object, cell: str) -> bytes:
+def quantized(model: ModelProto, cell: str) -> bytes:
     """The model with int8 weights and activations that are quantised as they come."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -100,7 +101,7 @@ class Job:
         model = model_of(task)
         data = quantized(model, task.text("cell")) if weights == "int8" else None
         if data is None:
-            data = model.SerializeToString()  # type: ignore[attr-defined]
+            data = model.SerializeToString()
         self.session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         del data, model
         self.binding = self.session.io_binding()

@@ -30,9 +30,10 @@ class Job:
     """One network and its input."""
 
     def __init__(self, task: server.Task) -> None:
-        if task.text("math", "float32") not in DTYPES or task.text("weights", "float32") != "float32":
+        math, weights = task.text("math", "float32"), task.text("weights", "float32")
+        if math not in DTYPES or weights != "float32":
             raise server.Refused("not an arithmetic of PyTorch's recurrent layers")
-        self.task, dtype = task, DTYPES[task.text("math", "float32")]
+        self.task, dtype = task, DTYPES[math]
         self.parts = layout.parts_of(task)
         self.module = MODULES[task.text("cell")](
             task.number("input"), task.number("units"), task.number("layers"),
