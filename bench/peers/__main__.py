@@ -117,7 +117,11 @@ def main() -> int:
         kept = store.Store(options.out / "results.jsonl")
         results = [r for line in lines if (r := kept.get(store.key_of(line.name, setting)))]
     else:
-        results = measure(lines, setting, options)
+        try:
+            results = measure(lines, setting, options)
+        except KeyboardInterrupt:
+            print("interrupted: the same command goes on from here", file=sys.stderr)
+            return 130
     from peers.report import write
 
     write(lines, results, setting, options.out)

@@ -16,7 +16,8 @@ TURN_NS, WARM_NS = 15e6, 3e6  # of calls in one turn, of untimed ones before the
 MOST_CALLS, MOST_ROUNDS, FEWEST_ROUNDS = 1000, 60, 3
 HOPELESS = 3.0  # so many times slower than the best after FEWEST_ROUNDS: no more turns
 Tell = Callable[[str], None]
-SLOW_NS = 1e9  # and a call as long as this of Keras or JAX
+GUESSED_FLOP_PER_NS = 100.0  # of one thread
+SLOW_NS = 1e9  # a call as long as this of Keras or JAX: one round less, and no more
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Entry:
     """What is known of one side of a line."""
 
     side: Side
+    about: str = ""
     kernel: str = ""
     reason: str = ""  # why it is not there
     agrees: bool = True
@@ -92,11 +94,14 @@ class LineRun:
         side, key = entry.side, entry.side.key
         worker = self.pool.get(worker_name(side))
         command = setup_command(self.line, side, self.folder, self.line.work)
+        entry.about = worker.ask("about")
         entry.kernel = worker.ask(command)
         self.workers[key] = worker
         if side.role != "meter" and dict(side.options).get("skip_input") is None:
             worker.ask(f"output {self.folder / 'out' / key.replace(' ', '_')}")
-        entry.call_ns = min(worker.times(1, 0))
+        guess = self.line.network.flop(self.line.work) / (GUESSED_FLOP_PER_NS * self.line.threads)
+        # The first turn of a long call tells as much as a look before it.
+        entry.call_ns = guess if guess > SLOW_NS else min(worker.times(1, 0))
         if entry.call_ns < WARM_NS:
             entry.call_ns = min(worker.times(5, 3))
 
@@ -122,8 +127,9 @@ class LineRun:
         entry.call_ns = value
 
     def _still_running(self, number: int) -> list[Entry]:
+        """Who takes part in a round: not those that cannot be the best any more."""
         present = [entry for entry in self.entries if entry.present]
-        if number < FEWEST_ROUNDS or not present:
+        if number == 0:
             return present
         timed = [entry for entry in present if entry.side.role in ("ours", "peer") and entry.rounds]
         medians = {e.side.key: float(np.median([r for r in e.rounds if r])) for e in timed}
@@ -133,8 +139,9 @@ class LineRun:
             median = medians.get(entry.side.key)
             if entry.side.role != "peer" or median is None:
                 return True
-            slow = entry.side.worker in ("keras_tf", "jax_scan") and median > SLOW_NS
-            return median <= HOPELESS * best and not slow
+            if median > SLOW_NS and entry.side.worker in ("keras_tf", "jax_scan"):
+                return number < FEWEST_ROUNDS - 1
+            return number < FEWEST_ROUNDS or median <= HOPELESS * best
 
         return [entry for entry in present if goes_on(entry)]
 

@@ -21,6 +21,7 @@ class SideResult:
     key: str
     role: str
     native: bool
+    about: str
     kernel: str
     reason: str
     agrees: bool
@@ -33,8 +34,8 @@ class SideResult:
     def of(cls, found: Mapping[str, Any]) -> "SideResult":
         """From the file of results."""
         return cls(
-            found["side"], found["role"], found["native"], found["kernel"], found["reason"],
-            found["agrees"], found["difference"], found["differs_in"], found["memory"],
+            found["side"], found["role"], found["native"], found["about"], found["kernel"],
+            found["reason"], found["agrees"], found["difference"], found["differs_in"], found["memory"],
             tuple(found["rounds"]),
         )  # fmt: skip
 

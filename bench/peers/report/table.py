@@ -145,7 +145,8 @@ def remarks(results: Sequence[LineResult]) -> list[str]:
             if side.reason:
                 absent[side.key, side.reason] = absent.get((side.key, side.reason), 0) + 1
             elif side.role != "meter":
-                kernels.setdefault(side.key, set()).add(side.kernel)
+                name = f"{side.key} ({side.about})" if side.about else side.key
+                kernels.setdefault(name, set()).add(side.kernel)
             if not side.reason and not side.agrees:
                 wrong.append(
                     f"- {result.line.name}: {side.key} differs in {side.differs_in} by "

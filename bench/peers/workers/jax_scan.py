@@ -133,7 +133,8 @@ class Job:
 
 def about() -> str:
     """The version."""
-    return f"JAX {jax.__version__}, XLA_FLAGS={os.environ.get('XLA_FLAGS', '')!r}"
+    flags = os.environ.get("XLA_FLAGS", "")
+    return f"JAX {jax.__version__}{', XLA_FLAGS=' if flags else ''}{flags}"
 
 
 if __name__ == "__main__":

@@ -120,7 +120,9 @@ def make(task: server.Task) -> server.Job:
 
 def about() -> str:
     """Versions."""
-    return f"Keras {keras.__version__} on TensorFlow {tf.__version__}"
+    flags = {name: os.environ.get(name, "") for name in ("XLA_FLAGS", "TF_ENABLE_ONEDNN_OPTS")}
+    given = "".join(f", {name}={value}" for name, value in flags.items() if value)
+    return f"Keras {keras.__version__} on TensorFlow {tf.__version__}{given}"
 
 
 if __name__ == "__main__":

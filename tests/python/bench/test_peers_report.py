@@ -17,8 +17,8 @@ SETTING = {
 def side(key, rounds, role="peer", native=False, **more):
     """A side as it lies in the file."""
     return {
-        "side": key, "role": role, "native": native, "kernel": "k", "reason": "", "agrees": True,
-        "difference": 0.0, "differs_in": "", "memory": 0, "rounds": rounds,
+        "side": key, "role": role, "native": native, "about": "1.0", "kernel": "k", "reason": "",
+        "agrees": True, "difference": 0.0, "differs_in": "", "memory": 0, "rounds": rounds,
     } | more  # fmt: skip
 
 
@@ -176,6 +176,7 @@ def test_the_page():
     assert "**lost**" in page and "**not met**" in page
     assert "JAX differs in dx by 2.5e-01 of its norm; its ratio is not counted." in page
     assert "2.00 !" in page and "- Keras (1 lines): float32 | alone" in page
+    assert "- oneDNN (1.0): k" in page
     assert "| OpenRNN | 1000000 |" in page  # 2048 tokens in 2.048 ms
     assert "| LSTM L4 U512 B64 T30 | 160 |" in page
     rows = [line for line in page.splitlines() if line.startswith("|")]

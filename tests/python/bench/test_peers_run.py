@@ -120,6 +120,7 @@ def test_a_line(tmp_path, environment):
     finally:
         pool.close()
     found = {entry.side.key: entry for entry in entries}
+    assert (found["ours"].about, found["ours"].kernel) == ("Fake 1.0", "fake scale")
     assert found["ours"].agrees and found["good"].agrees and not found["wrong"].agrees
     assert found["wrong"].differs_in == "y" and abs(found["wrong"].difference - 0.01) < 1e-4
     assert "never heard of it" in found["absent"].reason
