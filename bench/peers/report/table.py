@@ -1,5 +1,6 @@
 """The table as Markdown."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,8 +24,8 @@ GROUPS = {
 def milliseconds(nanoseconds: float) -> str:
     """Three significant digits, without an exponent."""
     value = nanoseconds * 1e-6
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:.{digits}f}" if value >= 0.1 else f"{value:.4f}"
+    digits = 2 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:.{max(0, digits)}f}"
 
 
 def time_cell(side: SideResult) -> str:
