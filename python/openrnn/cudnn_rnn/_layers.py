@@ -24,6 +24,10 @@ class CudnnRNN(Layer):
 
     T time, B batch, I input size, L layers, D directions, U units, P projection size; O = P when
     projecting, else U.
+
+    math, the arithmetic of the products: 'float32', 'bf16', 'bf16x3'. weights_dtype, what weights
+    are stored as for inference: None, 'float16', 'bfloat16', 'int8'; a call that gradients may be
+    asked of raises NotImplementedError with one.
     """
 
     _rnn_mode: ClassVar[str] = ""
@@ -44,6 +48,8 @@ class CudnnRNN(Layer):
         num_proj: int | None = None,
         trainable: bool = True,
         activity_regularizer: Regularizer | None = None,
+        math: str = "float32",
+        weights_dtype: str | None = None,
     ) -> None:
         self._make(
             self._rnn_mode,
@@ -61,6 +67,8 @@ class CudnnRNN(Layer):
                 "num_proj": num_proj,
                 "trainable": trainable,
                 "activity_regularizer": activity_regularizer,
+                "math": math,
+                "weights_dtype": weights_dtype,
             },
         )
 
