@@ -115,6 +115,10 @@ class OPENRNN_API CudnnRnn : public Layer {
   /// A copy that shares the variables, the graph and the tensors, and nothing else.
   std::shared_ptr<CudnnRnn> clone() const;
   std::shared_ptr<Layer> copy() const override { return clone(); }
+  /// clone() with another arithmetic: one layer trains while the other runs on the same variables,
+  /// packed again when they change. Throws: StateError before build, ArgumentError as
+  /// RnnSpec::validate.
+  std::shared_ptr<CudnnRnn> with_arithmetic(Math math, WeightsDType weights_dtype) const;
 
   /// Runs the network; builds it first if need be. `inputs` [T, B, I]; `initial_state` as
   /// RnnResult::state, empty for zeros. Throws: ArgumentError for a rank, depth, dtype, length,

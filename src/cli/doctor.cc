@@ -40,7 +40,7 @@ void print_math() {
     try {
       const std::string_view kind = math_kind(spec);
       const bool other = choice.math == Math::kBf16x3 && kind == "float32";
-      fmt::print("  {:<17} {}{}\n", choice.name, other ? "computed as " : "", kind);
+      fmt::print("  {:<17} {}\n", choice.name, other ? "computed as float32, no AMX" : kind);
     } catch (const EngineError&) {
       fmt::print("  {:<17} not on this machine\n", choice.name);
     }

@@ -332,6 +332,19 @@ std::shared_ptr<CudnnRnn> CudnnRnn::clone() const {
   return copy;
 }
 
+std::shared_ptr<CudnnRnn> CudnnRnn::with_arithmetic(Math math, WeightsDType weights_dtype) const {
+  require_built("with_arithmetic");
+  RnnSpec spec = *spec_;
+  spec.math = math;
+  spec.weights_dtype = weights_dtype;
+  spec.validate();
+  std::shared_ptr<CudnnRnn> copy = clone();
+  copy->options_.math = math;
+  copy->options_.weights_dtype = weights_dtype;
+  copy->spec_ = spec;
+  return copy;
+}
+
 CudnnLSTM::CudnnLSTM(CudnnRnnOptions options)
     : CudnnRnn(RnnMode::kLstm, "cudnn_lstm", std::move(options)) {}
 CudnnGRU::CudnnGRU(CudnnRnnOptions options)

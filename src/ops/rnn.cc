@@ -84,8 +84,8 @@ void require_trainable(const RnnSpec& spec, const RnnInputs& in) {
   throw UnsupportedError(message(
       "[", in.call, "] weights_dtype is '", to_string(spec.weights_dtype),
       "', which is for inference, in a call whose gradient may be asked for; expected a call ",
-      "outside of every tape, or two layers over the same variables: one without weights_dtype ",
-      "to train, one with it for inference"));
+      "outside of every tape, or a layer without it to train and a second one of the same ",
+      "variables for inference: with_arithmetic makes it"));
 }
 
 // What the gradient of one call needs; the engine's part owns its memory.

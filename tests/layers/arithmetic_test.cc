@@ -81,19 +81,30 @@ TEST(LayerArithmetic, StaysInConfigurationsAndCopies) {
 TEST(LayerArithmetic, OneLayerTrainsAndAnotherRunsOnItsVariables) {
   const OwnGraph own;
   const Tensor x = inputs();
-  CudnnRnnOptions options = options_with(Math::kFloat32);
-  options.name = "shared";
+  const CudnnRnnOptions options = options_with(Math::kBf16);
   CudnnLSTM trained(options);
+  EXPECT_THROW(trained.with_arithmetic(Math::kFloat32, WeightsDType::kInt8), StateError);
   trained.build({-1, -1, 4});
-  options.weights_dtype = WeightsDType::kInt8;
-  const VariableScope reuse("", {.reuse = true});
-  CudnnLSTM stored(options);
-  stored.build({-1, -1, 4});
-  EXPECT_EQ(stored.kernel().name(), trained.kernel().name());
+  const auto stored = trained.with_arithmetic(Math::kFloat32, WeightsDType::kInt8);
+  EXPECT_EQ(stored->math_kind(), "int8");
+  EXPECT_EQ(trained.weights_dtype(), WeightsDType::kNone);
+  EXPECT_EQ(stored->get_config().weights_dtype, WeightsDType::kInt8);
+  EXPECT_THROW(trained.with_arithmetic(Math::kBf16, WeightsDType::kInt8), ArgumentError);
   EXPECT_EQ(own.graph.variables().size(), 1u);
-  const Tensor before = stored(x).output;
-  trained.kernel().assign(Array(DType::kFloat32, trained.kernel().shape()).view());
-  EXPECT_FALSE(same_bits(before.to_host(), stored(x).output.to_host()));
+  const Array before = (*stored)(x).output.to_host();
+  Array other = trained.kernel().to_host();
+  for (float& v : other.as<float>()) v *= 0.5F;
+  {
+    const GradientTape tape;
+    trained(x);
+    trained.kernel().assign(other.view());
+  }
+  const Array after = (*stored)(x).output.to_host();
+  EXPECT_FALSE(same_bits(before, after));
+  CudnnLSTM alone(stored->get_config());
+  alone.build({-1, -1, 4});
+  alone.kernel().assign(other.view());
+  EXPECT_TRUE(same_bits(after, alone(x).output.to_host()));
 }
 
 TEST(LayerArithmetic, StoredWeightsHaveNoGradient) {
@@ -105,8 +116,8 @@ TEST(LayerArithmetic, StoredWeightsHaveNoGradient) {
   expect_error<UnsupportedError>(
       [&] { layer(x); },
       "[cudnn_lstm] weights_dtype is 'int8', which is for inference, in a call whose gradient may "
-      "be asked for; expected a call outside of every tape, or two layers over the same variables: "
-      "one without weights_dtype to train, one with it for inference");
+      "be asked for; expected a call outside of every tape, or a layer without it to train and a "
+      "second one of the same variables for inference: with_arithmetic makes it");
   EXPECT_THROW(layer(x, {}, {.training = false, .save = true}), UnsupportedError);
   // Without gradients a tape is no hindrance.
   EXPECT_TRUE(same_bits(expected.to_host(), layer(x, {}, {.training = false}).output.to_host()));

@@ -11,9 +11,9 @@ namespace openrnn::train {
 namespace {
 
 /// A text model's run as the tool leaves it, in a folder that goes with it.
-class Run {
+class SavedRun {
  public:
-  explicit Run(Math math, bool says_so = true)
+  explicit SavedRun(Math math, bool says_so = true)
       : folder_(std::filesystem::temp_directory_path() /
                 ("openrnn_arithmetic_" + std::to_string(getpid()))),
         current_(graph_) {
@@ -34,12 +34,13 @@ class Run {
     }
     extras.set_string("config", json);
     const std::vector<std::int32_t>& codes = vocabulary.codes();
-    extras.set("vocabulary", Array::of<std::int32_t>({vocabulary.size()}, {codes}));
+    extras.set("vocabulary", Array::of<std::int32_t>({static_cast<std::int64_t>(codes.size())},
+                                                     std::span<const std::int32_t>(codes)));
     Saver().save(prefix(), extras);
   }
-  ~Run() { std::filesystem::remove_all(folder_); }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
+  ~SavedRun() { std::filesystem::remove_all(folder_); }
+  SavedRun(const SavedRun&) = delete;
+  SavedRun& operator=(const SavedRun&) = delete;
   std::string prefix() const { return (folder_ / "run").string(); }
 
  private:
@@ -53,7 +54,7 @@ TEST(RunArithmetic, IsInTheConfiguration) {
   RunConfig config;
   config.model.math = Math::kBf16;
   EXPECT_EQ(run_config_from_json(to_json(config)).model.math, Math::kBf16);
-  const Run run(Math::kBf16);
+  const SavedRun run(Math::kBf16);
   TrainedModel trained(run.prefix());
   EXPECT_EQ(trained.model().rnn().math(), Math::kBf16);
   const TrainedArithmetic found = trained_arithmetic(trained.extras());
@@ -62,7 +63,7 @@ TEST(RunArithmetic, IsInTheConfiguration) {
 }
 
 TEST(RunArithmetic, OfOlderFilesIsFloat32) {
-  const Run run(Math::kFloat32, false);
+  const SavedRun run(Math::kFloat32, false);
   TrainedModel trained(run.prefix());
   EXPECT_EQ(trained.model().rnn().math(), Math::kFloat32);
   EXPECT_EQ(trained_arithmetic(trained.extras()).math, "float32");
@@ -73,7 +74,7 @@ TEST(RunArithmetic, OfOlderFilesIsFloat32) {
 }
 
 TEST(RunArithmetic, AnotherOneMayBeChosenForATrainedModel) {
-  const Run run(Math::kBf16);
+  const SavedRun run(Math::kBf16);
   TrainedModel stored(run.prefix(), {.weights_dtype = WeightsDType::kInt8});
   EXPECT_EQ(stored.model().rnn().weights_dtype(), WeightsDType::kInt8);
   EXPECT_EQ(stored.model().rnn().math(), Math::kFloat32);
@@ -85,7 +86,7 @@ TEST(RunArithmetic, AnotherOneMayBeChosenForATrainedModel) {
 }
 
 TEST(RunArithmetic, NamesEveryKindThatTookPart) {
-  const Run run(Math::kBf16);
+  const SavedRun run(Math::kBf16);
   TrainedModel trained(run.prefix());
   const std::string here(trained.model().rnn().math_kind());
   Extras resumed, again;

@@ -154,6 +154,15 @@ class CudnnRNN(Layer):
     def _create_saveable(self) -> None:
         self.rnn_create_saveable()
 
+    def with_arithmetic(
+        self, *, math: str = "float32", weights_dtype: str | None = None
+    ) -> "CudnnRNN":
+        """A layer of the same variables with another arithmetic: one trains, the other runs.
+
+        Raises RuntimeError before the layer is built.
+        """
+        return self._copy_attributes(self.rnn_with_arithmetic(math, weights_dtype), {})
+
     def get_config(self) -> dict[str, Any]:
         """Every constructor argument, with the name that the layer has now."""
         config = self.rnn_config()

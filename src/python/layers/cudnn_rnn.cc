@@ -204,6 +204,17 @@ void bind_cudnn_rnn(nb::class_<LayerRef>& layer) {
             return Tensor(self.rnn().canonical_to_opaque(w_views, b_views).view());
           },
           "weights"_any, "biases"_any)
+      .def(
+          "rnn_with_arithmetic",
+          [](nb::handle self, const std::string& math,
+             const std::optional<std::string>& weights_dtype) {
+            const auto made = nb::cast<LayerRef&>(self).rnn().with_arithmetic(
+                parse_math(math), parse_weights_dtype(weights_dtype.value_or("none")));
+            return wrap_as(self.type(), LayerRef(made));
+          },
+          "math"_a, "weights_dtype"_a.none(),
+          nb::sig("def rnn_with_arithmetic(self, math: str, weights_dtype: str | None) -> "
+                  "typing.Any"))
       .def("rnn_create_saveable", [](LayerRef& self) { self.rnn().create_saveable(); })
       .def("rnn_config", &config, nb::sig("def rnn_config(self) -> dict[str, typing.Any]"));
 }
