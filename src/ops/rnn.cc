@@ -201,8 +201,7 @@ RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
   }
   check_inputs(spec, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
-  const bool may_save = in.training || in.save;
-  const bool saving = may_save && recording(inputs);
+  const bool may_save = in.training || in.save, saving = may_save && recording(inputs);
   const Engine& engine = choose_engine(spec);
   if (saving) require_trainable(spec, in);
   PackedCache own;

@@ -1,7 +1,7 @@
 """The layers CudnnLSTM, CudnnGRU, CudnnRNNTanh and CudnnRNNRelu."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from openrnn import _core, initializers
 from openrnn._core import Tensor, Variable
@@ -10,6 +10,7 @@ from openrnn.errors import StateError
 from openrnn.layers import Layer
 
 _Shape = list[int]
+_Self = TypeVar("_Self", bound="CudnnRNN")
 
 
 class EveryLayer(NamedTuple):
@@ -155,13 +156,14 @@ class CudnnRNN(Layer):
         self.rnn_create_saveable()
 
     def with_arithmetic(
-        self, *, math: str = "float32", weights_dtype: str | None = None
-    ) -> "CudnnRNN":
+        self: _Self, *, math: str = "float32", weights_dtype: str | None = None
+    ) -> _Self:
         """A layer of the same variables with another arithmetic: one trains, the other runs.
 
         Raises RuntimeError before the layer is built.
         """
-        return self._copy_attributes(self.rnn_with_arithmetic(math, weights_dtype), {})
+        made: _Self = self._copy_attributes(self.rnn_with_arithmetic(math, weights_dtype), {})
+        return made
 
     def get_config(self) -> dict[str, Any]:
         """Every constructor argument, with the name that the layer has now."""

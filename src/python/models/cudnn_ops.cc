@@ -179,33 +179,8 @@ nb::tuple call_function(const std::string& mode, nb::handle inputs, nb::handle i
   return outputs_tuple(out, is_lstm);
 }
 
-}  // namespace
-
-void bind_models(nb::module_& m) {
-  m.def("cudnn_rnn_function", &call_function, "rnn_mode"_a, "inputs"_any, "input_h"_any,
-        "input_c"_any, "params"_any, "is_training"_a, "sequence_lengths"_any, "time_major"_a,
-        "input_mode"_a, "direction"_a, "dropout"_a, "seed"_a.none(), "math"_a,
-        "weights_dtype"_a.none(),
-        nb::sig("def cudnn_rnn_function(rnn_mode: str, inputs: object, input_h: object, "
-                "input_c: object, params: object, is_training: bool, sequence_lengths: object, "
-                "time_major: bool, input_mode: str, direction: str, dropout: float, "
-                "seed: int | None, math: str, weights_dtype: str | None) -> typing.Any"));
-  nb::class_<OpModel>(m, "OpModel", nb::dynamic_attr(), "What the four op-level models share.")
-      .def(
-          "__init__",
-          [](OpModel* self, const std::string& mode, std::int64_t num_layers,
-             std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
-             const std::string& direction, nb::handle dtype, double dropout,
-             std::optional<std::int64_t> seed, std::int64_t num_proj, const std::string& math,
-             const std::optional<std::string>& weights_dtype) {
-            new (self) OpModel(
-                parse_rnn_mode(mode),
-                model_options(num_layers, num_units, input_size, input_mode, direction, dtype,
-                              dropout, seed, num_proj, Arithmetic(math, weights_dtype)));
-          },
-          "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "input_mode"_a,
-          "direction"_a, "dtype"_any, "dropout"_a, "seed"_a.none(), "num_proj"_a,
-          "math"_a = "float32", "weights_dtype"_a.none() = nb::none())
+void bind_properties(nb::class_<OpModel>& model) {
+  model
       .def_prop_ro("input_mode",
                    [](const OpModel& self) { return to_string(self.get().input_mode()); })
       .def_prop_ro("input_size", [](const OpModel& self) { return self.get().input_size(); })
@@ -226,7 +201,39 @@ void bind_models(nb::module_& m) {
           "What weights are stored as for inference; None: as the dtype.")
       .def_prop_ro(
           "math_kind", [](const OpModel& self) { return self.get().math_kind(); },
-          "What the products are on this machine, as openrnn.math_kind.")
+          "What the products are on this machine, as openrnn.math_kind.");
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  m.def("cudnn_rnn_function", &call_function, "rnn_mode"_a, "inputs"_any, "input_h"_any,
+        "input_c"_any, "params"_any, "is_training"_a, "sequence_lengths"_any, "time_major"_a,
+        "input_mode"_a, "direction"_a, "dropout"_a, "seed"_a.none(), "math"_a,
+        "weights_dtype"_a.none(),
+        nb::sig("def cudnn_rnn_function(rnn_mode: str, inputs: object, input_h: object, "
+                "input_c: object, params: object, is_training: bool, sequence_lengths: object, "
+                "time_major: bool, input_mode: str, direction: str, dropout: float, "
+                "seed: int | None, math: str, weights_dtype: str | None) -> typing.Any"));
+  nb::class_<OpModel> model(m, "OpModel", nb::dynamic_attr(),
+                            "What the four op-level models share.");
+  bind_properties(model);
+  model
+      .def(
+          "__init__",
+          [](OpModel* self, const std::string& mode, std::int64_t num_layers,
+             std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
+             const std::string& direction, nb::handle dtype, double dropout,
+             std::optional<std::int64_t> seed, std::int64_t num_proj, const std::string& math,
+             const std::optional<std::string>& weights_dtype) {
+            new (self) OpModel(
+                parse_rnn_mode(mode),
+                model_options(num_layers, num_units, input_size, input_mode, direction, dtype,
+                              dropout, seed, num_proj, Arithmetic(math, weights_dtype)));
+          },
+          "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "input_mode"_a,
+          "direction"_a, "dtype"_any, "dropout"_a, "seed"_a.none(), "num_proj"_a,
+          "math"_a = "float32", "weights_dtype"_a.none() = nb::none())
       .def("model_call", &call_model, "input_data"_any, "input_h"_any, "input_c"_any, "params"_any,
            "is_training"_a, "sequence_lengths"_any, "time_major"_a,
            nb::sig("def model_call(self, input_data: object, input_h: object, input_c: object, "
