@@ -47,8 +47,9 @@ class _CudnnRNN(_core.OpModel):
         )
 
     def _make(self, *sizes_and_switches: Any) -> None:
-        *arguments, num_proj, math, weights_dtype = sizes_and_switches
-        super().__init__(self._mode, *arguments, num_proj or 0, math, weights_dtype)
+        *first, num_proj, math, weights_dtype = sizes_and_switches
+        arguments: list[Any] = [self._mode, *first, num_proj or 0, math, weights_dtype]
+        super().__init__(*arguments)
 
     def params_size(self) -> int:
         """Elements of the opaque buffer."""
