@@ -1,9 +1,10 @@
 """--math and --weights-dtype, what runs keep of them, and what doctor and inspect say."""
 import json
 import re
+import subprocess
 
 import pytest
-from tool_runs import checkpoint_bytes, fault, good, small_flags, write_text
+from tool_runs import BUILD, checkpoint_bytes, fault, good, small_flags, write_text
 
 KINDS = {"dot", "amx"}  # of math bf16
 STORED = ["float16", "bfloat16", "int8"]
@@ -109,3 +110,38 @@ def test_bench_names_the_kind(tmp_path):
     rows = json.loads(out.read_text())
     assert [row["pass"] for row in rows] == ["forward"]
     assert (rows[0]["weights_dtype"], rows[0]["math_kind"]) == ("int8", "int8")
+
+
+def rewrite(prefix, change):
+    """A checkpoint with its lines of text changed, in place; None leaves a line out."""
+    program = BUILD / "tool_bundle"
+    lines = subprocess.run([program, "dump", prefix], capture_output=True, text=True, check=True)
+    changed = [change(line) for line in lines.stdout.splitlines()]
+    text = "\n".join(line for line in changed if line is not None) + "\n"
+    subprocess.run([program, "write", prefix], input=text, text=True, check=True)
+
+
+def test_another_kind_and_an_older_file_are_told_apart(runs, tmp_path):
+    text, _ = runs
+    out = tmp_path / "out"
+    flags = {"steps": 4, "math": "bf16", "lr_schedule": "constant", "warmup": 0}
+    good(*small_flags(text, out, **flags))
+    here = kind_of("bf16")
+
+    def elsewhere(line):
+        if not line.startswith("openrnn/math_kind\t"):
+            return line
+        return "\t".join([*line.split("\t")[:3], b"elsewhere".hex() + ","])
+
+    rewrite(out / "model.ckpt-4", elsewhere)
+    shown = good("inspect", out).stdout
+    assert "arithmetic: math bf16, trained as elsewhere\n" in shown
+    assert f"trained as elsewhere, which this machine computes as {here}" in shown
+    resumed = good("train", "--out", out, "--resume", "--steps", 6).stderr
+    assert f"note: trained as 'elsewhere' so far, this machine computes '{here}'" in resumed
+    assert f"trained as elsewhere, {here}\n" in good("inspect", out).stdout
+
+    rewrite(out / "model.ckpt-6",
+            lambda line: None if line.startswith("openrnn/math") else line)
+    assert "arithmetic" not in good("inspect", out).stdout
+    assert "note: trained" not in good("train", "--out", out, "--resume", "--steps", 8).stderr
