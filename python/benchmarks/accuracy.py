@@ -105,6 +105,13 @@ def digits_rows(epochs: int) -> Iterator[tuple[str, str, str]]:
             yield math, name, f"{loss:.4f}, {accuracy:.4f}"
 
 
+def print_table(model: str, rows: Iterator[tuple[str, str, str]]) -> None:
+    """One line for each training, its choices side by side."""
+    for trained in TRAINED:
+        figures = [next(rows)[2] for _ in CHOICES]
+        print(f"| {model} | {trained} | {' | '.join(figures)} |", flush=True)
+
+
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -115,13 +122,11 @@ def main() -> None:
     given = parser.parse_args()
     kinds = [f"{name}: {openrnn.math_kind(**arguments)}" for name, arguments in CHOICES.items()]
     print(f"computed here as {', '.join(kinds)}\n")
-    print("| model | trained with | run as | held out |\n|---|---|---|---|")
+    print(f"| model | trained with | {' | '.join(CHOICES)} |\n|{'---|' * (len(CHOICES) + 2)}")
     if given.only != "digits":
-        for trained, name, figure in text_rows(given.tool, given.demo):
-            print(f"| text, bits per byte | {trained} | {name} | {figure} |", flush=True)
+        print_table("text", text_rows(given.tool, given.demo))
     if given.only != "text":
-        for trained, name, figure in digits_rows(given.epochs):
-            print(f"| digits, loss and accuracy | {trained} | {name} | {figure} |", flush=True)
+        print_table("digits", digits_rows(given.epochs))
 
 
 if __name__ == "__main__":
