@@ -290,7 +290,7 @@ RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& 
   check_state(initial_state, inputs.shape()[call.time_major ? 1 : 0], call.time_major);
   check_lengths(inputs.shape(), call);
   // Before variables are made: arithmetic that is not there leaves nothing behind.
-  if (options_.math != Math::kFloat32) math_kind();
+  if (!built() && options_.math != Math::kFloat32) math_kind();
   ensure_built(inputs.shape(), call.scope);
   std::vector<Tensor> given{inputs};
   given.insert(given.end(), initial_state.begin(), initial_state.end());
