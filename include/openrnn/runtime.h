@@ -25,6 +25,9 @@ OPENRNN_API const Engine& engine(std::string_view name);
 /// EngineError when the spec's math is why.
 OPENRNN_API const Engine& choose_engine(const RnnSpec& spec);
 
+/// Engine::math_kind of the engine that would run `spec`. Throws: as choose_engine.
+OPENRNN_API std::string_view math_kind(const RnnSpec& spec);
+
 /// 'scalar', 'avx2', 'avx512' or 'neon': what the cpu engine runs on. OPENRNN_ISA forces one.
 /// Throws: EngineError when a forced one is unknown or this processor lacks it.
 OPENRNN_API std::string_view cpu_isa();
