@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <limits>
 
 #include "cpu/run/packing.h"
 #include "openrnn/base.h"
@@ -96,7 +96,8 @@ void narrow_bytes(const Source& from, std::int64_t elements, float* out) {
       finite = finite && std::isfinite(from.at(kk, c));
     }
     // Not a number: so is every sum then.
-    const float scale = !finite ? std::nanf("") : most > 0 ? most / 127.0f : 1.0f;
+    const bool none = most < 127.0f * std::numeric_limits<float>::min();
+    const float scale = !finite ? std::nanf("") : none ? 1.0f : most / 127.0f;
     std::int32_t sum = 0;
     for (std::int64_t e = 0; e < elements; ++e) {
       std::uint32_t word = 0;

@@ -8,6 +8,7 @@ import ast
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 
 import openrnn
@@ -109,7 +110,7 @@ def shell_lines():
 def test_goals_and_scripts_exist():
     goals = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), re.MULTILINE))
     for page, line in shell_lines():
-        words = line.split()
+        words = shlex.split(line, comments=True)
         if words[0] == "make":
             named = {word for word in words[1:] if "=" not in word}
             assert named <= goals, f"{page}: {line}"

@@ -159,8 +159,8 @@ struct Int8 {
     }
     const float limit = horizontal_largest(most);
     const bool finite = !any_nan(strange);
-    // Below, the factor would overflow.
-    const bool zero = !finite || limit < 0x1p-100f;
+    // Below, the scale would be no normal number.
+    const bool zero = !finite || limit < 127.0f * 0x1p-126f;
     const F32 factor = F32::broadcast(zero ? 0.0f : 127.0f / limit);
     auto* bytes = reinterpret_cast<uint8_t*>(row);
     for (int64_t k = 0; k < inner; k += F32::kLanes) {
