@@ -1,7 +1,8 @@
 // The kernels of AMX: products of bfloat16 in tiles, everything else with AVX-512.
 #include "cpu/kernels/kernels.h"
 
-#if defined(__AMX_BF16__) && defined(__AVX512BF16__)
+// clang 14 spells the first one differently.
+#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && defined(__AVX512BF16__)
 #include <immintrin.h>
 
 #if defined(__GNUC__) && !defined(__clang__)
