@@ -1,7 +1,7 @@
 # Every goal does its own set-up: `make demo` and `make test` work on a bare Debian machine that has
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-torch demo bench docs check sanitize clean
+.PHONY: help setup build test test-torch demo bench bench-peers docs check sanitize clean
 
 help:  ## show this list
 	@echo 'OpenRNN. Goals:'
@@ -37,6 +37,11 @@ bench:  ## measure the recurrent layers against this machine's own peak
 	@scripts/build release openrnn_tool
 	@build/release/openrnn bench
 
+bench-peers:  ## measure against other libraries in .venv-peers, 8 GB (ONLY=REGEX FULL=1 FRESH=1 ARGS=)
+	@scripts/setup build python
+	@scripts/build release openrnn_core openrnn_python_stub
+	@ONLY='$(ONLY)' FULL='$(FULL)' FRESH='$(FRESH)' scripts/bench_peers $(ARGS)
+
 docs:  ## render the references of C++ and Python to build/docs/api
 	@scripts/setup docs
 	@scripts/docs
@@ -50,5 +55,5 @@ sanitize:  ## C++ tests and fuzz corpora under asan + ubsan, then tsan
 	@scripts/setup build demo
 	@scripts/sanitize
 
-clean:  ## remove the builds (.venv, .venv-torch and demo/ stay)
+clean:  ## remove the builds (.venv, .venv-torch, .venv-peers and demo/ stay)
 	@rm -rf build

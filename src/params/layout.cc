@@ -10,10 +10,11 @@ struct PseudoLayer {
 
 std::string region_name(const RnnSpec& spec, PseudoLayer at, std::string_view symbol,
                         std::int64_t gate) {
-  const std::string_view direction = at.direction == 0 ? "fwd" : "bwd";
-  std::string place = message("l", at.layer, "_", direction, "/", symbol);
-  if (symbol == "Wp") return place;
-  return message(place, "_", to_string(gates_of(spec.mode)[static_cast<std::size_t>(gate)]));
+  // Without a stream: a layout is made with every packing.
+  std::string name = "l" + std::to_string(at.layer) + (at.direction == 0 ? "_fwd/" : "_bwd/");
+  name += symbol;
+  if (symbol == "Wp") return name;
+  return (name += '_') += to_string(gates_of(spec.mode)[static_cast<std::size_t>(gate)]);
 }
 
 void append_weights(const RnnSpec& spec, PseudoLayer at, std::vector<ParamRegion>& list) {
@@ -83,6 +84,18 @@ const ParamRegion& ParamsLayout::bias(std::int64_t layer, std::int64_t direction
   return find(biases_, {role, layer, direction, 0, gate, 0, 0, 0, {}});
 }
 
-std::int64_t params_size(const RnnSpec& spec) { return ParamsLayout(spec).size(); }
+std::int64_t params_size(const RnnSpec& spec) {
+  spec.validate();
+  const std::int64_t gate_units = spec.num_gates() * spec.num_units;
+  std::int64_t size = 0;
+  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+    const bool skipped = layer == 0 && spec.skips_input();
+    // Both weights of a gate's unit and its two biases.
+    const std::int64_t input = skipped ? 0 : spec.layer_input_size(layer);
+    size += gate_units * (input + spec.hidden_size() + 2);
+    if (spec.projecting()) size += spec.num_proj * spec.num_units;
+  }
+  return spec.num_dirs() * size;
+}
 
 }  // namespace openrnn

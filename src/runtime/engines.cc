@@ -76,12 +76,17 @@ const Engine& choose_engine(const RnnSpec& spec) {
     }
     return chosen;
   }
+  const auto reason_against = [&spec](const Entry& each) {
+    std::string reason = each.missing();
+    return reason.empty() ? each.get().unsupported(spec) : reason;
+  };
+  for (const Entry& each : kEngines) {
+    if (reason_against(each).empty()) return each.get();
+  }
+  // Only now in words: every call of a layer comes by here.
   std::string reasons;
   for (const Entry& each : kEngines) {
-    std::string reason = each.missing();
-    if (reason.empty()) reason = each.get().unsupported(spec);
-    if (reason.empty()) return each.get();
-    reasons += message("; ", each.name, ": ", reason);
+    reasons += message("; ", each.name, ": ", reason_against(each));
   }
   refuse(spec, message("[choose_engine] no engine can run ", describe(spec), reasons));
 }

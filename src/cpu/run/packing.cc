@@ -1,18 +1,48 @@
 #include "cpu/run/packing.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace openrnn::cpu {
 namespace {
 
-// A fixed number of lanes lets the compiler keep the row pointers and copy in blocks.
-template <int L, class T>
-void pack_lanes(const T* const* rows, std::int64_t k, std::int64_t step, T* out) {
-  const T* row[L];
-  std::copy(rows, rows + L, row);
-  for (std::int64_t kk = 0; kk < k; ++kk, out += step) {
-    for (int lane = 0; lane < L; ++lane) out[lane] = row[lane][kk];
+using Four = float __attribute__((vector_size(16)));
+
+Four load(const float* p) {
+  Four v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return v;
+}
+void store(Four v, float* p) { __builtin_memcpy(p, &v, sizeof(v)); }
+
+// Four numbers of four rows become four vectors of a panel.
+void turn(const float* const* rows, std::int64_t k, std::int64_t step, float* out) {
+  const Four a = load(rows[0] + k), b = load(rows[1] + k);
+  const Four c = load(rows[2] + k), d = load(rows[3] + k);
+  const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+             cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  store(__builtin_shufflevector(ab, cd, 0, 1, 4, 5), out);
+  store(__builtin_shufflevector(ab, cd, 2, 3, 6, 7), out + step);
+  const Four ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+             cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  store(__builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), out + 2 * step);
+  store(__builtin_shufflevector(ab2, cd2, 2, 3, 6, 7), out + 3 * step);
+}
+
+// Whole cache lines of four rows at a time: rows of a power of two of columns share few places of
+// the first cache, and would push each other out. Returns how many k are done.
+std::int64_t turn_lines(const float* const* rows, std::int64_t lanes, std::int64_t k,
+                        std::int64_t step, float* out) {
+  constexpr std::int64_t kLine = 16;
+  std::int64_t first = 0;
+  for (; first + kLine <= k; first += kLine) {
+    for (std::int64_t lane = 0; lane < lanes; lane += 4) {
+      for (std::int64_t kk = first; kk < first + kLine; kk += 4) {
+        turn(rows + lane, kk, step, out + kk * step + lane);
+      }
+    }
   }
+  return first;
 }
 
 }  // namespace
@@ -30,11 +60,13 @@ void pack_panel_of_rows(const T* const* rows, std::int64_t k, std::int64_t colum
 template <class T>
 void pack_vector_of_columns(const T* const* rows, std::int64_t count, std::int64_t lanes,
                             std::int64_t k, std::int64_t step, T* out) {
-  if (count == lanes && lanes == 16) return pack_lanes<16>(rows, k, step, out);
-  if (count == lanes && lanes == 8) return pack_lanes<8>(rows, k, step, out);
-  for (std::int64_t kk = 0; kk < k; ++kk, out += step) {
+  std::int64_t done = 0;
+  if constexpr (std::is_same_v<T, float>) {
+    if (count == lanes && lanes % 4 == 0) done = turn_lines(rows, lanes, k, step, out);
+  }
+  for (std::int64_t kk = done; kk < k; ++kk) {
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      out[lane] = lane < count ? rows[lane][kk] : T{0};
+      out[kk * step + lane] = lane < count ? rows[lane][kk] : T{0};
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
@@ -21,6 +22,8 @@ constexpr unsigned kSpinsBeforeYield = 128;
 // Some tens of microseconds before a worker without work goes to sleep.
 constexpr unsigned kSpinsBeforeSleep = 4000;
 
+bool long_wait(unsigned round) { return round % kSpinsBeforeYield == kSpinsBeforeYield - 1; }
+
 void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -28,6 +31,77 @@ void pause() noexcept {
   asm volatile("yield");
 #endif
 }
+
+// Where the members of the running job were last seen. A system may leave two of them on one
+// processor, beside an idle one, for many milliseconds, and giving the processor away does not help
+// where it hands out time in slices: then each waits for the other at every barrier. So a worker
+// that shares with another member is asked to run elsewhere, after which it may run anywhere again.
+// The thread of the caller is never moved. Only the first members are looked after: it is small
+// teams that suffer.
+class Seats {
+ public:
+  void sit(int index) noexcept {
+    if (index < kSeats) seats_[index].store(processor(), std::memory_order_relaxed);
+  }
+  /// For a worker, once.
+  void enter(int index) noexcept {
+    if (index < kSeats) threads_[index].store(this_thread(), std::memory_order_relaxed);
+  }
+  /// For the caller's thread, before a job.
+  void clear() noexcept {
+    for (auto& seat : seats_) seat.store(kNotBegun, std::memory_order_relaxed);
+    sit(0);
+  }
+  /// Member `index` has waited for long: workers on its processor, or not seen yet, go elsewhere.
+  void spread(int index) noexcept {
+    if (index >= kSeats) return;
+    sit(index);
+    const int mine = seat(index);
+    for (int i = 1; i < kSeats; ++i) {
+      const bool here = seat(i) == mine || (index == 0 && seat(i) == kNotBegun);
+      if (i != index && here) move(i);
+    }
+    if (index > 0 && seat(0) == mine) move(index);
+  }
+
+ private:
+  static constexpr int kSeats = 16, kNotBegun = -1;
+  int seat(int i) const noexcept { return seats_[i].load(std::memory_order_relaxed); }
+
+#if defined(__linux__)
+  static int processor() noexcept { return sched_getcpu(); }
+  static int this_thread() noexcept { return static_cast<int>(gettid()); }
+  void move(int i) noexcept {
+    // Two at once could take the mask of the moment for the one to restore.
+    if (moving_.test_and_set(std::memory_order_acquire)) return;
+    move_alone(i, threads_[i].load(std::memory_order_relaxed));
+    moving_.clear(std::memory_order_release);
+  }
+  void move_alone(int i, int thread) noexcept {
+    cpu_set_t allowed, free;
+    if (thread == 0 || sched_getaffinity(thread, sizeof(allowed), &allowed) != 0) return;
+    free = allowed;
+    for (int other = 0; other < kSeats; ++other) {
+      if (other != i && seat(other) >= 0 && seat(other) < CPU_SETSIZE) {
+        CPU_CLR(static_cast<std::size_t>(seat(other)), &free);
+      }
+    }
+    if (CPU_COUNT(&free) == 0 || sched_setaffinity(thread, sizeof(free), &free) != 0) return;
+    sched_setaffinity(thread, sizeof(allowed), &allowed);
+  }
+#else
+  static int processor() noexcept { return kNotBegun; }
+  static int this_thread() noexcept { return 0; }
+  void move(int) noexcept {}
+#endif
+
+  std::atomic<int> seats_[kSeats] = {}, threads_[kSeats] = {};
+  std::atomic_flag moving_ = ATOMIC_FLAG_INIT;
+};
+
+constinit Seats seats;
+// Which member of a job this thread is.
+constinit thread_local int my_index = 0;
 
 struct alignas(64) Team {
   std::atomic_flag taken = ATOMIC_FLAG_INIT;
@@ -40,6 +114,8 @@ struct alignas(64) Team {
 
   void work(int index, std::uint32_t seen) noexcept {
     const FlushSubnormals flush;
+    my_index = index;
+    seats.enter(index);
     while (true) {
       for (unsigned i = 0; i < kSpinsBeforeSleep && epoch.load(std::memory_order_acquire) == seen;
            ++i) {
@@ -48,7 +124,10 @@ struct alignas(64) Team {
       epoch.wait(seen, std::memory_order_acquire);
       seen = epoch.load(std::memory_order_acquire);
       // A worker beyond the members of this job only takes note of it.
-      if (index < members) function(context, index);
+      if (index < members) {
+        seats.sit(index);
+        function(context, index);
+      }
       working.fetch_sub(1, std::memory_order_release);
     }
   }
@@ -77,12 +156,15 @@ static_assert(std::is_trivially_destructible_v<Team>);
 
 // The threads of a parent do not exist in a forked child, nor does whoever had the team there: a
 // child starts with a new one. Registered before main, so that no fork comes in between.
-[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] { new (&team) Team; });
+[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
+  new (&team) Team;
+  new (&seats) Seats;
+});
 
 }  // namespace
 
 void relax(unsigned round) noexcept {
-  if (round % kSpinsBeforeYield == kSpinsBeforeYield - 1) {
+  if (long_wait(round)) {
     sched_yield();
   } else {
     pause();
@@ -97,7 +179,10 @@ void Barrier::wait(int members) noexcept {
     phase_.store(phase + 1, std::memory_order_release);
     return;
   }
-  for (unsigned round = 0; phase_.load(std::memory_order_acquire) == phase; ++round) relax(round);
+  for (unsigned round = 0; phase_.load(std::memory_order_acquire) == phase; ++round) {
+    if (long_wait(round)) seats.spread(my_index);
+    relax(round);
+  }
 }
 
 TeamLease::TeamLease(int wanted) {
@@ -119,10 +204,12 @@ void TeamLease::run_job(Function function, void* context) noexcept {
   team.context = context;
   team.members = threads_;
   team.working.store(team.workers, std::memory_order_relaxed);
+  seats.clear();
   team.epoch.fetch_add(1, std::memory_order_release);
   team.epoch.notify_all();
   function(context, 0);
   for (unsigned round = 0; team.working.load(std::memory_order_acquire) != 0; ++round) {
+    if (long_wait(round)) seats.spread(0);
     relax(round);
   }
 }

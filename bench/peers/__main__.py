@@ -1,0 +1,132 @@
+"""Measures, and writes the table: see docs/benchmarks.md."""
+
+import argparse
+import datetime
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from peers import store
+from peers.lines import Line, full_set, gate_set
+from peers.measure import LineRun, measure_memory
+from peers.progress import Progress
+from peers.protocol import Pool
+
+WORKERS = ("pytorch", "ort", "keras_tf", "jax_scan", "openrnn_layers")
+NATIVE = ("onednn", "openrnn_core")
+SECONDS = 5.0
+LONGEST_FLOP_RATE = 1e11  # of one side on one thread, for guessing how long a line takes
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="bench-peers", description=__doc__)
+    parser.add_argument("--only", default="", help="regular expression on the names of lines")
+    parser.add_argument("--full", action="store_true", help="more networks than the gate set")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the repetitions")
+    parser.add_argument("--fresh", action="store_true", help="measure again what is there")
+    parser.add_argument("--list", action="store_true", help="print the names of the lines")
+    parser.add_argument("--report", action="store_true", help="measure nothing, write the table")
+    parser.add_argument("--out", type=Path, default=Path("build/peers"), help="folder of results")
+    parser.add_argument("--native", type=Path, default=Path("build/peers/bin"), help="C++ workers")
+    return parser.parse_args()
+
+
+def lines_of(options: argparse.Namespace) -> list[Line]:
+    """Those asked for, by threads."""
+    lines = gate_set() + (full_set() if options.full else [])
+    found = [line for line in lines if re.search(options.only, line.name, re.IGNORECASE)]
+    threads = len(os.sched_getaffinity(0))
+    return sorted((line for line in found if line.threads <= threads), key=lambda l: l.threads)
+
+
+def commands(native: Path) -> dict[str, list[str]]:
+    """How each worker is started."""
+    found = {name: [sys.executable, "-m", f"peers.workers.{name}"] for name in WORKERS}
+    return found | {name: [str(native / name)] for name in NATIVE}
+
+
+def own_files(native: Path) -> list[Path]:
+    """What a change of ours changes: the package's core and the C++ workers."""
+    import openrnn
+
+    return [*Path(openrnn.__file__).parent.glob("_core*.so"), *(native / n for n in NATIVE)]
+
+
+def weight(line: Line) -> float:
+    """Seconds that the line may take, roughly."""
+    calls = 4 * len(line.sides) * line.network.flop(line.work) / LONGEST_FLOP_RATE / line.threads
+    return SECONDS + 5.0 + calls
+
+
+def measure(
+    lines: list[Line], setting: dict[str, Any], options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Every line, from the file where it is there."""
+    kept, results = store.Store(options.out / "results.jsonl"), []
+    folder = options.out / "work"
+    wanted = {line.name: store.key_of(line.name, setting) for line in lines}
+    missing = [line for line in lines if options.fresh or kept.get(wanted[line.name]) is None]
+    progress = Progress([weight(line) for line in missing])
+    pool = Pool(commands(options.native), dict(os.environ), options.out / "logs")
+    seconds = SECONDS / 5 if options.quick else SECONDS
+    try:
+        for line in missing:
+            progress.show(line.name)
+            pool.use_threads(line.threads)
+            tell = lambda what, name=line.name: progress.show(name, what)
+            if line.work == "memory":
+                entries = measure_memory(line, pool, folder, tell)
+            else:
+                entries = LineRun(line, pool, folder, seconds, tell).run()
+            now = datetime.datetime.now().isoformat(timespec="seconds")
+            found = {"line": line.name, "date": now, "sides": [e.as_json() for e in entries]}
+            kept.add(wanted[line.name], found)
+            progress.advance()
+    finally:
+        pool.close()
+        progress.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    for line in lines:
+        if (result := kept.get(wanted[line.name])) is not None:
+            results.append(result)
+    return results
+
+
+def main() -> int:
+    """Measures and reports."""
+    options = parse()
+    lines = lines_of(options)
+    if options.list or not lines:
+        print("\n".join(line.name for line in lines) or f"no line matches {options.only!r}")
+        return 0 if lines else 2
+    if re.search(r"\s", str(options.out)):
+        raise SystemExit(f"--out {str(options.out)!r}: expected a path without blanks")
+    info = store.cpu_info()
+    setting = {
+        "versions": store.versions(), "processor": info.get("model name", "unknown"),
+        "flags": [flag for flag in ("avx512f", "avx512_bf16", "amx_bf16") if flag in
+                  info.get("flags", "").split()],
+        "cores": len(os.sched_getaffinity(0)), "ours": store.fingerprint(own_files(options.native)),
+        "quick": options.quick,
+    }  # fmt: skip
+    if options.report:
+        kept = store.Store(options.out / "results.jsonl")
+        results = [r for line in lines if (r := kept.get(store.key_of(line.name, setting)))]
+    else:
+        try:
+            results = measure(lines, setting, options)
+        except KeyboardInterrupt:
+            print("interrupted: the same command goes on from here", file=sys.stderr)
+            return 130
+    from peers.report import write
+
+    write(lines, results, setting, options.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""What is measured: the lines of the table and the sides that stand in each."""
+
+from dataclasses import dataclass, field
+
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1}
+LABELS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN"}
+
+
+@dataclass(frozen=True)
+class Network:
+    """Sizes of one network; its input is as wide as a layer."""
+
+    cell: str
+    layers: int
+    units: int
+    batch: int
+    time: int
+    directions: int = 1
+
+    @property
+    def name(self) -> str:
+        """'LSTM L4 U1024 B64 T40'."""
+        both = " bidirectional" if self.directions == 2 else ""
+        sizes = f"L{self.layers} U{self.units} B{self.batch} T{self.time}"
+        return f"{LABELS[self.cell]} {sizes}{both}"
+
+    @property
+    def forward_flop(self) -> float:
+        """Of the products of one forward pass."""
+        widths = [self.units] + [self.directions * self.units] * (self.layers - 1)
+        rows = GATES[self.cell] * self.units
+        per_step = sum(2 * self.directions * rows * (width + self.units) for width in widths)
+        return float(per_step * self.batch * self.time)
+
+    def flop(self, work: str) -> float:
+        """Backward does the forward's products twice over."""
+        return self.forward_flop * (3 if work == "training" else 1)
+
+    @property
+    def recurrent_bytes(self) -> float:
+        """Of the matrices that every step reads."""
+        return 4.0 * self.layers * self.directions * GATES[self.cell] * self.units**2
+
+
+@dataclass(frozen=True)
+class Side:
+    """One competitor of a line."""
+
+    key: str
+    worker: str
+    # 'ours', 'peer'; 'own' is ours in another arithmetic or another form; 'meter' the machine.
+    role: str = "peer"
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def native(self) -> bool:
+        """Whether it is called from C++."""
+        return self.worker in ("onednn", "openrnn_core")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row: a piece of work, the threads, and who does it."""
+
+    group: str
+    network: Network
+    work: str  # 'forward', 'training', 'memory', 'model'
+    threads: int
+    sides: tuple[Side, ...]
+    note: str = ""
+    padded: bool = field(default=False)
+
+    @property
+    def name(self) -> str:
+        """'LSTM L1 U64 B1 T100, forward, 2 threads'."""
+        work = {"training": "forward + backward"}.get(self.work, self.work)
+        note = f", {self.note}" if self.note else ""
+        plural = "s" if self.threads > 1 else ""
+        return f"{self.network.name}{note}, {work}, {self.threads} thread{plural}"
+
+
+OURS = (Side("OpenRNN", "openrnn_layers", "ours"), Side("OpenRNN C++", "openrnn_core", "ours"))
+PYTHON_OURS = OURS[:1]
+ONEDNN = Side("oneDNN", "onednn")
+TORCH = Side("PyTorch", "pytorch")
+KERAS = (Side("Keras", "keras_tf"), Side("Keras XLA", "keras_tf", options=(("jit", "1"),)))
+JAX = Side("JAX", "jax_scan")
+ORT = Side("ONNX Runtime", "ort")
+FMA = Side("FMA peak", "openrnn_core", "meter", (("what", "peak"),))
+GATE_SIZES = (
+    (1, 64, 1, 100), (1, 128, 1, 100), (1, 256, 1, 100), (1, 512, 1, 50), (1, 1024, 1, 50),
+    (1, 256, 16, 50), (1, 512, 32, 50), (4, 128, 64, 20), (4, 512, 64, 30), (4, 1024, 64, 40),
+)  # fmt: skip
+PADDED_SIZES = ((4, 512, 64, 30), (2, 256, 16, 100))
+MEMORY_SIZES = ((1, 512, 32, 50), (4, 512, 64, 30), (4, 1024, 64, 40))
+
+
+def peers_of(work: str) -> tuple[Side, ...]:
+    """Everyone who can do such a call."""
+    with_ort = (ORT,) if work == "forward" else ()
+    return (ONEDNN, *with_ort, TORCH, *KERAS, JAX)
+
+
+def meters_of(network: Network, work: str) -> tuple[Side, ...]:
+    """The machine's own limits, where a goal is set against them."""
+    if network.batch > 1:
+        return (FMA,) if network.layers == 4 else ()
+    if work != "forward" or network.units < 256 or network.time == 1:
+        return ()
+    size = (("what", "read"), ("bytes", str(int(network.recurrent_bytes))))
+    steps = Side("steps alone", "openrnn_core", "own", (("skip_input", "1"),))
+    return (steps, Side("reading", "openrnn_core", "meter", size))
+
+
+def plain_line(group: str, network: Network, work: str, threads: int) -> Line:
+    """Everyone in float32."""
+    sides = (*OURS, *peers_of(work), *meters_of(network, work))
+    return Line(group, network, work, threads, sides)
+
+
+def padded_line(network: Network, work: str, threads: int) -> Line:
+    """Half of the steps are padding: ours and some peers are told, the others compute it."""
+    given, packed = (("lengths", "given"),), (("lengths", "packed"),)
+    ours = tuple(Side(side.key, side.worker, "ours", given) for side in OURS)
+    ort = (ORT, Side("ONNX Runtime lengths", "ort", options=given)) if work == "forward" else ()
+    peers = (ONEDNN, *ort, TORCH, Side("PyTorch packed", "pytorch", options=packed))
+    masked = tuple(
+        Side(f"{side.key} masked", side.worker, options=(*side.options, *given)) for side in KERAS
+    )
+    return Line(
+        "padding", network, work, threads, (*ours, *peers, *masked), "half padding", padded=True
+    )
+
+
+def math_line(network: Network, work: str, threads: int) -> Line:
+    """bf16 and bf16x3 against our float32 and the peers' bf16."""
+    bf16 = (("math", "bf16"),)
+    sides = (
+        *OURS,
+        Side("OpenRNN bf16", "openrnn_layers", "own", bf16),
+        Side("OpenRNN C++ bf16", "openrnn_core", "own", bf16),
+        Side("OpenRNN C++ bf16x3", "openrnn_core", "own", (("math", "bf16x3"),)),
+        Side("oneDNN bf16", "onednn", "peer", bf16),
+        Side("PyTorch bf16", "pytorch", "peer", bf16),
+    )
+    return Line("math", network, work, threads, sides, "bf16")
+
+
+def weights_line(network: Network, threads: int) -> Line:
+    """Weights in smaller types against our float32."""
+    own = tuple(
+        Side(f"OpenRNN C++ {dtype}", "openrnn_core", "own", (("weights", dtype),))
+        for dtype in ("int8", "bfloat16", "float16")
+    )
+    ours_python = Side("OpenRNN int8", "openrnn_layers", "own", (("weights", "int8"),))
+    ort = Side("ONNX Runtime int8", "ort", options=(("weights", "int8"),))
+    return Line(
+        "weights", network, "forward", threads, (*OURS, ours_python, *own, ort), "smaller weights"
+    )
+
+
+def memory_line(network: Network) -> Line:
+    """Peak memory of a training step; every side in a fresh process."""
+    return Line("memory", network, "memory", 2, (*OURS, *peers_of("training")))
+
+
+def model_line(threads: int) -> Line:
+    """Training steps of the demo's language model."""
+    network = Network("lstm", 1, 256, 32, 64)
+    sides = (*PYTHON_OURS, TORCH, *KERAS)
+    return Line("model", network, "model", threads, sides, "language model")
+
+
+def gate_set() -> list[Line]:
+    """The lines that the goals speak of, by threads so that workers live long."""
+    found: list[Line] = []
+    for threads in (1, 2):
+        for cell in ("lstm", "gru"):
+            for sizes in GATE_SIZES:
+                network = Network(cell, *sizes)
+                group = "batch 1" if network.batch == 1 else "batches"
+                found += [plain_line(group, network, w, threads) for w in ("forward", "training")]
+            for units in (16, 64, 256):
+                network = Network(cell, 1, units, 1, 1)
+                found.append(plain_line("streaming", network, "forward", threads))
+            for sizes in PADDED_SIZES:
+                network = Network(cell, *sizes)
+                found += [padded_line(network, w, threads) for w in ("forward", "training")]
+            for sizes in GATE_SIZES:
+                network = Network(cell, *sizes)
+                if network.batch >= 16 and network.units >= 256:
+                    works = ("forward",) if threads == 1 else ("forward", "training")
+                    found += [math_line(network, work, threads) for work in works]
+                if network.batch == 1 and network.units >= 256:
+                    found.append(weights_line(network, threads))
+        found.append(model_line(threads))
+    found += [memory_line(Network(c, *sizes)) for c in ("lstm", "gru") for sizes in MEMORY_SIZES]
+    return found
+
+
+def full_set() -> list[Line]:
+    """What --full adds."""
+    networks = [
+        *(Network("rnn_tanh", *sizes) for sizes in GATE_SIZES),
+        *(Network(c, 1, u, 8, 50) for c in ("lstm", "gru") for u in (64, 128, 256, 512, 1024)),
+        *(Network(c, 1, u, 1, 100) for c in ("lstm", "gru") for u in (16, 32)),
+    ]
+    for cell in ("lstm", "gru"):
+        networks += [
+            Network(cell, 5, 1024, 8, 200, directions=2),
+            Network(cell, 3, 320, 16, 400, directions=2),
+            Network(cell, 2, 650, 20, 35),
+            Network(cell, 3, 1150, 40, 70),
+        ]
+    return [
+        plain_line("full", network, work, threads)
+        for threads in (1, 2)
+        for network in networks
+        for work in ("forward", "training")
+    ]

@@ -1,0 +1,165 @@
+"""The goals, each with the figure that was reached."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from peers.report.results import LineResult, roofline_percent
+from peers.stats import geometric_mean
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One sentence, what was wanted and what was found; None: not measured here."""
+
+    text: str
+    wanted: float
+    found: float | None
+    lines: int
+    at_most: bool = False
+
+    @property
+    def state(self) -> str:
+        """'met', 'not met' or 'not measurable here'."""
+        if self.found is None:
+            return "not measurable here"
+        met = self.found <= self.wanted if self.at_most else self.found >= self.wanted
+        return "met" if met else "not met"
+
+
+Pick = Callable[[LineResult], float | None]
+
+
+def mean_goal(text: str, wanted: float, results: Iterable[LineResult], pick: Pick) -> Goal:
+    """A geometric mean over the lines that have a figure."""
+    values = [value for result in results if (value := pick(result)) is not None]
+    return Goal(text, wanted, geometric_mean(values), len(values))
+
+
+def least_goal(text: str, wanted: float, results: Iterable[LineResult], pick: Pick) -> Goal:
+    """Every line must reach it."""
+    values = [value for result in results if (value := pick(result)) is not None]
+    return Goal(text, wanted, min(values, default=None), len(values))
+
+
+def best_ratio(result: LineResult) -> float | None:
+    """Ours against the best of all peers."""
+    best = result.best()
+    return best[1].value if best else None
+
+
+def against(prefix: str) -> Pick:
+    """Ours against one library."""
+
+    def pick(result: LineResult) -> float | None:
+        ratio = result.against(prefix)
+        return ratio.value if ratio else None
+
+    return pick
+
+
+def over_padding(result: LineResult) -> float | None:
+    """Ours against the best of those who compute the padding."""
+    told = ("packed", "lengths")
+    found = [ratio.value for side, ratio in result.peers() if not side.key.endswith(told)]
+    return min(found, default=None)
+
+
+def speedup(key: str, over: str) -> Pick:
+    """One side of a line over another."""
+
+    def pick(result: LineResult) -> float | None:
+        ratio = result.speedup(key, over)
+        return ratio.value if ratio else None
+
+    return pick
+
+
+def memory_ratio(result: LineResult) -> float | None:
+    """Our peak memory over the leanest peer's, of the leaner of our two."""
+    sides = [side for side in result.sides if not side.reason and side.memory > 0]
+    ours = [side.memory for side in sides if side.role == "ours"]
+    peers = [side.memory for side in sides if side.role == "peer"]
+    return min(ours) / min(peers) if ours and peers else None
+
+
+def ratio_goals(by: Callable[..., list[LineResult]], amx: bool) -> list[Goal]:
+    """Against the best peers, by regime."""
+    few = "batch 1", "streaming"
+    wanted = {"few": 1.6, "batch": 1.08, "training": 1.2} if amx else {
+        "few": 1.35, "batch": 1.0, "training": 1.08
+    }  # fmt: skip
+    mean = "geometric mean over the best peer"
+    return [
+        mean_goal(f"batch 1 and streaming, forward: {mean}", wanted["few"],
+                  by(*few, work="forward"), best_ratio),
+        mean_goal(f"batch 1 and streaming, forward + backward: {mean}", 2.0,
+                  by(*few, work="training"), best_ratio),
+        mean_goal(f"batches, forward: {mean}", wanted["batch"],
+                  by("batches", work="forward"), best_ratio),
+        mean_goal(f"batches, forward + backward: {mean}", wanted["training"],
+                  by("batches", work="training"), best_ratio),
+        least_goal("half padding: every line over any peer that computes it", 1.8, by("padding"),
+                   over_padding),
+        mean_goal("batch 1: geometric mean over PyTorch", 3.0, by("batch 1"), against("PyTorch")),
+        mean_goal("batch 1: geometric mean over Keras", 3.0, by("batch 1"), against("Keras")),
+        mean_goal("batches: geometric mean over PyTorch", 1.5, by("batches"), against("PyTorch")),
+        mean_goal("batches: geometric mean over Keras", 1.5, by("batches"), against("Keras")),
+    ]  # fmt: skip
+
+
+def roofline_goals(by: Callable[..., list[LineResult]]) -> list[Goal]:
+    """Against the machine."""
+    large = [r for r in by("batches") if r.line.network.layers == 4]
+    big = [r for r in large if r.line.network.units >= 512]
+    small = [r for r in large if r.line.network.units == 128]
+    forward = [r for r in big if r.line.work == "forward"]
+    training = [r for r in big if r.line.work == "training"]
+    one = [r for r in by("batch 1", work="forward") if r.line.network.units >= 256]
+    return [
+        least_goal("L4 U1024 and L4 U512, forward: percent of the FMA peak", 92, forward,
+                   roofline_percent),
+        least_goal("L4 U1024 and L4 U512, forward + backward: percent of the FMA peak", 88,
+                   training, roofline_percent),
+        least_goal("L4 U128: percent of the FMA peak", 82, small, roofline_percent),
+        least_goal("batch 1 from U256 up: percent of the read bandwidth", 85, one,
+                   roofline_percent),
+    ]  # fmt: skip
+
+
+def arithmetic_goals(by: Callable[..., list[LineResult]], amx: bool) -> list[Goal]:
+    """bf16, bf16x3 and smaller weights against our own float32."""
+    ours, maths, weights = "OpenRNN C++", by("math"), by("weights")
+    goals = [
+        least_goal("bf16: every line over our float32", 4.0 if amx else 1.7, maths,
+                   speedup(f"{ours} bf16", ours)),
+        mean_goal("bf16: geometric mean over oneDNN's bf16", 1.5 if amx else 1.0, maths,
+                  speedup(f"{ours} bf16", "oneDNN bf16")),
+        least_goal("batch 1 from U256 up: bf16 weights over our float32", 1.6, weights,
+                   speedup(f"{ours} bfloat16", ours)),
+        least_goal("batch 1 from U256 up: int8 weights over our float32", 3.0, weights,
+                   speedup(f"{ours} int8", ours)),
+    ]  # fmt: skip
+    if amx:
+        goals.insert(2, least_goal("bf16x3: every line over our float32", 2.0, maths,
+                                   speedup(f"{ours} bf16x3", ours)))  # fmt: skip
+    return goals
+
+
+def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
+    """All of them, over the gate set."""
+
+    def by(*groups: str, work: str = "") -> list[LineResult]:
+        return [r for r in results if r.line.group in groups and work in ("", r.line.work)]
+
+    gate = [r for r in results if r.line.group not in ("memory", "full")]
+    verdicts = [best[1].verdict for r in gate if (best := r.best()) is not None]
+    lost = Goal(
+        "lines lost", 0, float(verdicts.count("lost")) if verdicts else None, len(verdicts), True
+    )
+    memory = [v for r in by("memory") if (v := memory_ratio(r)) is not None]
+    peak = Goal(
+        "peak memory of a training step over the leanest peer's, at most", 1.0,
+        max(memory, default=None), len(memory), True,
+    )  # fmt: skip
+    arithmetic = arithmetic_goals(by, amx)
+    return [lost, *ratio_goals(by, amx), *roofline_goals(by), *arithmetic, peak]

@@ -1,0 +1,141 @@
+"""JAX: the cells written out, `lax.scan` over time, compiled by `jit`."""
+
+import os
+
+from peers.workers import server
+
+THREADS = server.pin()
+if THREADS == 1:
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen=false {flags}".strip()
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+from jax import lax  # noqa: E402
+
+from peers.workers import layout  # noqa: E402
+
+Params = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
+State = tuple[jax.Array, ...]
+
+
+def lstm_cell(state: State, gates: jax.Array, params: Params) -> State:
+    """One step from the input's part of the gates; state (h, c)."""
+    h, c = state
+    i, f, g, o = jnp.split(gates + h @ params[1].T, 4, axis=-1)
+    c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+
+
+def gru_cell(state: State, gates: jax.Array, params: Params) -> State:
+    """The reset gate after the recurrent product; `gates` lacks the recurrent bias."""
+    (h,) = state
+    xr, xz, xn = jnp.split(gates, 3, axis=-1)
+    hr, hz, hn = jnp.split(h @ params[1].T + params[3], 3, axis=-1)
+    z = jax.nn.sigmoid(xz + hz)
+    n = jnp.tanh(xn + jax.nn.sigmoid(xr + hr) * hn)
+    return ((1 - z) * n + z * h,)
+
+
+def tanh_cell(state: State, gates: jax.Array, params: Params) -> State:
+    """A plain network's step."""
+    return (jnp.tanh(gates + state[0] @ params[1].T),)
+
+
+CELLS = {"lstm": lstm_cell, "gru": gru_cell, "rnn_tanh": tanh_cell}
+
+
+def one_direction(
+    cell: str, params: Params, x: jax.Array, reverse: bool
+) -> tuple[jax.Array, State]:
+    """(y [T, B, U], last state). The input's products of all steps are one product."""
+    w, _, bw, br = params
+    gates = x @ w.T + (bw if cell == "gru" else bw + br)
+    zeros = jnp.zeros((x.shape[1], params[1].shape[1]), x.dtype)
+    start = (zeros, zeros) if cell == "lstm" else (zeros,)
+
+    def step(state: State, now: jax.Array) -> tuple[State, jax.Array]:
+        state = CELLS[cell](state, now, params)
+        return state, state[0]
+
+    last, y = lax.scan(step, start, gates, reverse=reverse)
+    return y, last
+
+
+def network(
+    cell: str, directions: int, params: list[Params], x: jax.Array
+) -> tuple[jax.Array, list[State]]:
+    """All layers; states by layer and direction."""
+    states = []
+    for layer in range(len(params) // directions):
+        outputs = []
+        for direction in range(directions):
+            mine = params[layer * directions + direction]
+            y, last = one_direction(cell, mine, x, direction == 1)
+            outputs.append(y)
+            states.append(last)
+        x = outputs[0] if directions == 1 else jnp.concatenate(outputs, axis=-1)
+    return x, states
+
+
+class Job:
+    """One compiled network and its input."""
+
+    def __init__(self, task: server.Task) -> None:
+        if {task.text("math", "float32"), task.text("weights", "float32")} != {"float32"}:
+            raise server.Refused("float32 alone")
+        if task.lengths_kind in ("given", "packed"):
+            raise server.Refused("lax.scan computes the padding")
+        self.training, cell = task.training, task.text("cell")
+        directions = task.number("directions", 1)
+        self.parts = layout.parts_of(task)
+        self.params = [tuple(map(jnp.asarray, (p.w, p.r, p.bw, p.br))) for p in self.parts]
+        self.x = jnp.asarray(task.array("x"))
+        self.kernel = "XLA CPU, lax.scan"
+        forward = lambda params, x: network(cell, directions, params, x)
+        if not self.training:
+            self.forward = jax.jit(forward)
+            return
+        self.r = jnp.asarray(task.array("r"))
+
+        def step(params: list[Params], x: jax.Array, r: jax.Array) -> tuple[object, object]:
+            values, backward = jax.vjp(forward, params, x)
+            zeros = jax.tree.map(jnp.zeros_like, values[1])
+            return values, backward((r, zeros))
+
+        self.step = jax.jit(step)
+
+    def call(self) -> None:
+        """Until the results are there."""
+        if self.training:
+            result = self.step(self.params, self.x, self.r)
+            self.values, self.gradients = jax.block_until_ready(result)
+        else:
+            self.values = jax.block_until_ready(self.forward(self.params, self.x))
+
+    def results(self) -> dict[str, server.Array]:
+        """Of the last call."""
+        y, states = self.values
+        found = {"y": np.asarray(y)}
+        for place, name in enumerate(("hn", "cn")[: len(states[0])]):
+            found[name] = np.stack([np.asarray(state[place]) for state in states])
+        if self.training:
+            by_part, dx = self.gradients
+            parts = [
+                layout.Part(part.layer, part.direction, *map(np.asarray, gradients))
+                for part, gradients in zip(self.parts, by_part, strict=True)
+            ]
+            found |= {"dx": np.asarray(dx), "dparams": layout.buffer_of(parts)}
+        return found
+
+
+def about() -> str:
+    """The version."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    return f"JAX {jax.__version__}{', XLA_FLAGS=' if flags else ''}{flags}"
+
+
+if __name__ == "__main__":
+    server.main(Job, about)

@@ -1,0 +1,112 @@
+"""OpenRNN from Python: the layers of openrnn.cudnn_rnn, as a user calls them."""
+
+from peers.workers import server
+
+THREADS = server.pin()
+
+import numpy as np  # noqa: E402
+import openrnn  # noqa: E402
+from openrnn import cudnn_rnn  # noqa: E402
+
+openrnn.set_num_threads(THREADS)
+CLASSES = {"lstm": "CudnnLSTM", "gru": "CudnnGRU", "rnn_tanh": "CudnnRNNTanh"}
+
+
+def arithmetic(task: server.Task) -> dict[str, str]:
+    """The keyword arguments that choose another arithmetic."""
+    chosen = {"math": task.text("math"), "weights_dtype": task.text("weights")}
+    return {key: value for key, value in chosen.items() if value not in ("", "float32")}
+
+
+class Inference:
+    """A layer, called without a tape."""
+
+    def __init__(self, task: server.Task) -> None:
+        direction = "bidirectional" if task.number("directions", 1) == 2 else "unidirectional"
+        self.layer = getattr(cudnn_rnn, CLASSES[task.text("cell")])(
+            task.number("layers"), task.number("units"), direction=direction, **arithmetic(task)
+        )
+        self.x = openrnn.Tensor(task.array("x"))
+        self.layer.build(self.x.shape)
+        self.layer.set_weights([np.asarray(task.array("params"))])
+        self.more = {}
+        if task.lengths_kind == "given":
+            self.more["sequence_lengths"] = task.array("lengths").astype(np.int32)
+        self.kernel = f"engine {engine_text()}"
+
+    def call(self) -> None:
+        """Forward."""
+        self.y, self.state = self.layer(self.x, training=False, **self.more)
+
+    def results(self) -> dict[str, server.Array]:
+        """Of the last call."""
+        found = {"y": np.array(self.y)}
+        return found | {n: np.array(s) for n, s in zip(("hn", "cn"), self.state, strict=False)}
+
+
+class Training:
+    """An op-level model under a tape. Parameters that change from step to step are packed in every
+    step; here two equal buffers are taken in turn, so that none is packed already."""
+
+    def __init__(self, task: server.Task) -> None:
+        direction = "bidirectional" if task.number("directions", 1) == 2 else "unidirectional"
+        self.model = getattr(cudnn_rnn.ops, CLASSES[task.text("cell")])(
+            task.number("layers"), task.number("units"), task.number("input"),
+            direction=direction, **arithmetic(task),
+        )  # fmt: skip
+        params = task.array("params")
+        # With one of them, as where memory is measured, what is packed stays.
+        self.params = [openrnn.Tensor(params) for _ in range(2 - task.number("single"))]
+        self.x, self.r = openrnn.Tensor(task.array("x")), openrnn.Tensor(task.array("r"))
+        rows = task.number("layers") * task.number("directions", 1)
+        state_shape = (rows, task.number("batch"), task.number("units"))
+        zeros = openrnn.Tensor(np.zeros(state_shape, np.float32))
+        self.states = [zeros] * (2 if task.text("cell") == "lstm" else 1)
+        self.more = {}
+        if task.lengths_kind == "given":
+            self.more["sequence_lengths"] = task.array("lengths").astype(np.int32)
+        self.kernel = f"engine {engine_text()}"
+
+    def call(self) -> None:
+        """Forward and backward."""
+        self.params.reverse()
+        params = self.params[0]
+        with openrnn.GradientTape() as tape:
+            tape.watch(params)
+            tape.watch(self.x)
+            outputs = self.model(self.x, *self.states, params, is_training=True, **self.more)
+        self.outputs = outputs
+        sources = [self.x, params]
+        self.gradients = tape.gradient([outputs[0]], sources, output_gradients=[self.r])
+
+    def results(self) -> dict[str, server.Array]:
+        """Of the last call."""
+        names = [*("y", "hn", "cn")[: len(self.outputs)], "dx", "dparams"]
+        values = [*self.outputs, *self.gradients]
+        return {name: np.array(value) for name, value in zip(names, values, strict=True)}
+
+
+def engine_text() -> str:
+    """The engine that computes."""
+    chosen = next(engine for engine in openrnn.list_engines() if engine.available)
+    return f"{chosen.name}: {chosen.detail}"
+
+
+def make(task: server.Task) -> server.Job:
+    """The job of a task."""
+    if task.text("pass") == "model":
+        from peers.workers.openrnn_model import Model
+
+        return Model(task)
+    if task.lengths_kind == "packed":
+        raise server.Refused("lengths are given, not packed")
+    return Training(task) if task.training else Inference(task)
+
+
+def about() -> str:
+    """The version."""
+    return f"OpenRNN {openrnn.__version__}"
+
+
+if __name__ == "__main__":
+    server.main(make, about)

@@ -1,0 +1,133 @@
+"""PyTorch: torch.nn.LSTM, GRU and RNN, called from Python."""
+
+from peers.workers import server
+
+THREADS = server.pin()
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence  # noqa: E402
+
+from peers.workers import layout  # noqa: E402
+
+torch.set_num_threads(THREADS)
+MODULES = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn_tanh": torch.nn.RNN}
+DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
+
+
+def fill(module: torch.nn.Module, parts: list[layout.Part]) -> None:
+    """Copies the parameters, whose order of gates is PyTorch's own."""
+    state = {}
+    for part in parts:
+        end = f"l{part.layer}" + ("_reverse" if part.direction else "")
+        for side, matrix, bias in (("ih", part.w, part.bw), ("hh", part.r, part.br)):
+            state[f"weight_{side}_{end}"] = torch.from_numpy(matrix.copy())
+            state[f"bias_{side}_{end}"] = torch.from_numpy(bias.copy())
+    module.load_state_dict(state)
+
+
+class Job:
+    """One network and its input."""
+
+    def __init__(self, task: server.Task) -> None:
+        math, weights = task.text("math", "float32"), task.text("weights", "float32")
+        if math not in DTYPES or weights != "float32":
+            raise server.Refused("not an arithmetic of PyTorch's recurrent layers")
+        self.task, dtype = task, DTYPES[math]
+        self.parts = layout.parts_of(task)
+        self.module = MODULES[task.text("cell")](
+            task.number("input"), task.number("units"), task.number("layers"),
+            bidirectional=task.number("directions", 1) == 2,
+        )  # fmt: skip
+        fill(self.module, self.parts)
+        self.module.to(dtype)
+        self.x = torch.from_numpy(np.asarray(task.array("x"), np.float32)).to(dtype)
+        self.lengths = None
+        if task.lengths_kind == "packed":
+            self.lengths = torch.from_numpy(task.array("lengths").astype(np.int64))
+        elif task.lengths_kind == "given":
+            raise server.Refused("lengths are given by packing alone")
+        if task.training:
+            self.x.requires_grad_()
+            self.r = torch.from_numpy(np.asarray(task.array("r"), np.float32)).to(dtype)
+        self.module.train(task.training)
+        self.kernel = self._find_kernel()
+
+    def _find_kernel(self) -> str:
+        """What the forward call dispatches to."""
+        with torch.profiler.profile() as profile, torch.inference_mode(not self.task.training):
+            self._forward()
+        names = {event.key for event in profile.key_averages()}
+        for name, meaning in (
+            ("aten::mkldnn_rnn_layer", "oneDNN (mkldnn_rnn_layer)"),
+            ("aten::quantized_lstm", "quantized_lstm"),
+        ):
+            if name in names:
+                return meaning
+        return "aten cells over " + "/".join(
+            sorted(n for n in names if n in ("aten::addmm", "aten::mm", "aten::linear"))
+        )
+
+    def _forward(self) -> torch.Tensor:
+        if self.lengths is None:
+            y, state = self.module(self.x)
+        else:
+            packed = pack_padded_sequence(self.x, self.lengths, enforce_sorted=False)
+            y, state = self.module(packed)
+            y = pad_packed_sequence(y, total_length=self.x.shape[0])[0]
+        self.y, self.state = y, state if isinstance(state, tuple) else (state,)
+        return y
+
+    def call(self) -> None:
+        """Forward, or forward and backward."""
+        if not self.task.training:
+            with torch.inference_mode():
+                self._forward()
+            return
+        self.x.grad = None
+        self.module.zero_grad(set_to_none=True)
+        self._forward().backward(self.r)
+
+    def results(self) -> dict[str, server.Array]:
+        """Of the last call."""
+
+        def host(tensor: torch.Tensor) -> server.Array:
+            array: server.Array = tensor.detach().float().numpy()
+            return array
+
+        found = {"y": host(self.y)}
+        found |= {name: host(value) for name, value in zip(("hn", "cn"), self.state, strict=False)}
+        if self.task.training:
+            named = {name: host(p.grad) for name, p in self.module.named_parameters()}
+            gradients = []
+            for part in self.parts:
+                end = f"l{part.layer}" + ("_reverse" if part.direction else "")
+                gradients.append(
+                    layout.Part(
+                        part.layer, part.direction,
+                        named[f"weight_ih_{end}"], named[f"weight_hh_{end}"],
+                        named[f"bias_ih_{end}"], named[f"bias_hh_{end}"],
+                    )
+                )  # fmt: skip
+            found |= {"dx": host(self.x.grad), "dparams": layout.buffer_of(gradients)}
+        return found
+
+
+def make(task: server.Task) -> server.Job:
+    """The job of a task."""
+    if task.text("pass") == "model":
+        from peers.workers.pytorch_model import Model
+
+        return Model(task)
+    return Job(task)
+
+
+def about() -> str:
+    """Versions of what matters."""
+    config = torch.__config__.show()
+    onednn = next((line.strip(" -") for line in config.splitlines() if "DNN" in line), "no oneDNN")
+    return f"PyTorch {torch.__version__}, {onednn}"
+
+
+if __name__ == "__main__":
+    server.main(make, about)

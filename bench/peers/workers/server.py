@@ -1,0 +1,202 @@
+"""What a worker in Python is: a program that is told on stdin what to set up, to run and to write.
+
+One command a line, one answer a line:
+
+    setup key=value ...    ok KERNEL | refused REASON       makes the job, replacing the last one
+    run N W                times NS NS ...                  W calls untimed, then N timed ones
+    output FOLDER          ok                               one call; its results as .npy files
+    mark | reset           ok                               memory: baseline; peak starts again
+    memory                 bytes N                          peak since reset, above the baseline
+    about                  ok VERSIONS
+    release                ok                               frees the job
+    quit
+
+The same protocol is spoken by the C++ workers.
+"""
+
+import ctypes
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+MOST_ELEMENTS = 1 << 20
+
+
+class Refused(Exception):
+    """This side cannot do the task; the text says why."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to set up, from the words of a command."""
+
+    options: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, words: list[str]) -> "Task":
+        """From `key=value` words."""
+        return cls(dict(word.split("=", 1) for word in words))
+
+    def text(self, key: str, default: str = "") -> str:
+        """An option as text."""
+        return self.options.get(key, default)
+
+    def number(self, key: str, default: int = 0) -> int:
+        """An option as an integer."""
+        return int(self.options.get(key, default))
+
+    @property
+    def training(self) -> bool:
+        """Whether a call is forward and backward."""
+        return self.text("pass") == "training"
+
+    @property
+    def lengths_kind(self) -> str:
+        """How padded rows are treated: 'none', 'plain' (they are computed), 'given', 'packed'."""
+        return self.text("lengths", "none")
+
+    def array(self, name: str) -> NDArray[np.generic]:
+        """An input of the problem."""
+        found: NDArray[np.generic] = np.load(Path(self.text("folder")) / f"{name}.npy")
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether the problem has that input."""
+        return (Path(self.text("folder")) / f"{name}.npy").exists()
+
+
+class Job(Protocol):
+    """A task that is set up."""
+
+    kernel: str  # what computes it, for people; no line break
+
+    def call(self) -> None:
+        """One repetition."""
+
+    def results(self) -> dict[str, Array]:
+        """Of the last call: y, hn, cn; in training dx and dparams, in the problem's layout."""
+
+
+def thin(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """At most about a million elements of a flat array, evenly spread, the same on every side."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    step = (flat.size + MOST_ELEMENTS - 1) // MOST_ELEMENTS | 1
+    return flat[::step]
+
+
+def timed(job: Job, count: int, warm: int) -> list[int]:
+    """Nanoseconds of each of `count` calls after `warm` untimed ones."""
+    for _ in range(warm):
+        job.call()
+    found = []
+    for _ in range(count):
+        begin = time.perf_counter_ns()
+        job.call()
+        found.append(time.perf_counter_ns() - begin)
+    return found
+
+
+def status_bytes(field: str) -> int:
+    """A field of /proc/self/status that is given in kB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def trim() -> None:
+    """Gives freed memory back to the system."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+
+
+class Server:
+    """Answers commands until the input ends."""
+
+    def __init__(self, make: Callable[[Task], Job], about: Callable[[], str]) -> None:
+        self._make, self._about = make, about
+        self._job: Job | None = None
+        self._baseline = 0
+
+    def _setup(self, words: list[str]) -> str:
+        self._job = None
+        gc.collect()
+        try:
+            self._job = self._make(Task.parse(words))
+        except (Refused, NotImplementedError, TypeError, ValueError, RuntimeError) as error:
+            return f"refused {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        return f"ok {self._job.kernel}"
+
+    def _output(self, job: Job, folder: str) -> str:
+        job.call()
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        for name, array in job.results().items():
+            np.save(path / f"{name}.npy", thin(np.asarray(array, np.float32)))
+        return "ok"
+
+    def _memory(self, word: str) -> str:
+        if word == "mark":
+            trim()
+            self._baseline = status_bytes("VmRSS")
+        elif word == "reset":
+            trim()
+            Path("/proc/self/clear_refs").write_text("5")
+        else:
+            return f"bytes {max(0, status_bytes('VmHWM') - self._baseline)}"
+        return "ok"
+
+    def answer(self, line: str) -> str:
+        """The answer to one command."""
+        word, *rest = line.split()
+        if word == "setup":
+            return self._setup(rest)
+        if word == "about":
+            return f"ok {self._about()}"
+        if word in ("mark", "reset", "memory"):
+            return self._memory(word)
+        if word == "release":
+            self._job = None
+            trim()
+            return "ok"
+        if self._job is None:
+            return f"error {word} without a job"
+        if word == "run":
+            return "times " + " ".join(map(str, timed(self._job, int(rest[0]), int(rest[1]))))
+        if word == "output":
+            return self._output(self._job, rest[0])
+        return f"error unknown command {word}"
+
+    def serve(self, commands: IO[str], answers: IO[str]) -> None:
+        """Until `quit` or the end."""
+        for line in commands:
+            if line.strip() == "quit":
+                return
+            try:
+                reply = self.answer(line)
+            except Exception as error:
+                reply = f"error {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            print(reply, file=answers, flush=True)
+
+
+def main(make: Callable[[Task], Job], about: Callable[[], str]) -> None:
+    """Serves stdin; whatever a library prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    Server(make, about).serve(sys.stdin, answers)
+
+
+def pin() -> int:
+    """Holds this process to the first cores, as many as PEERS_THREADS says; call before imports."""
+    threads = int(os.environ.get("PEERS_THREADS", "1"))
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    return threads

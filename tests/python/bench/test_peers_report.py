@@ -1,0 +1,208 @@
+"""Ratios, verdicts, goals and the table, on results that are made up."""
+
+import math
+
+import numpy as np
+import pytest
+
+from peers import stats
+from peers.lines import Line, Network, Side, full_set, gate_set
+from peers.report import goals, results, table
+
+SETTING = {
+    "processor": "A processor", "cores": 2, "flags": ["avx512f"], "versions": {"torch": "2.0"},
+}  # fmt: skip
+
+
+def side(key, rounds, role="peer", native=False, **more):
+    """A side as it lies in the file."""
+    return {
+        "side": key, "role": role, "native": native, "about": "1.0", "kernel": "k", "reason": "",
+        "agrees": True, "difference": 0.0, "differs_in": "", "memory": 0, "rounds": rounds,
+    } | more  # fmt: skip
+
+
+def line_result(sides, group="batches", sizes=(4, 512, 64, 30), work="forward", cell="lstm"):
+    """A finished line."""
+    line = Line(group, Network(cell, *sizes), work, 2, ())
+    return results.LineResult.of(line, {"date": "2030-01-01", "sides": sides})
+
+
+def test_ratios_of_known_data():
+    ratio = stats.ratio_of([2.0] * 20, [3.0] * 20)
+    assert (ratio.value, ratio.low, ratio.high, ratio.verdict) == (1.5, 1.5, 1.5, "won")
+    assert stats.ratio_of([2.0] * 9, [1.0] * 9).verdict == "lost"
+    assert stats.ratio_of([None, 1.0], [1.0, None]) is None
+    # A slow phase hits both sides of a round, so that the pairs do not see it.
+    phases = [1.0, 5.0] * 10
+    paired = stats.ratio_of(phases, [1.1 * p for p in phases])
+    assert paired.low == pytest.approx(1.1) and paired.high == pytest.approx(1.1)
+
+
+def test_an_interval_around_one_is_level():
+    random = np.random.default_rng(3)
+    ours, theirs = random.uniform(0.8, 1.2, (2, 40))
+    ratio = stats.ratio_of(list(ours), list(theirs))
+    assert ratio.verdict == "level" and ratio.low < 1 < ratio.high
+    assert ratio.low <= ratio.value <= ratio.high
+    assert ratio == stats.ratio_of(list(ours), list(theirs))  # the seed is fixed
+    wide = stats.ratio_of(list(ours[:5]), list(theirs[:5]))
+    assert wide.high - wide.low > ratio.high - ratio.low
+
+
+def test_the_interval_covers_the_truth():
+    """Of 200 samples with a true ratio of 1.05 some 95 percent of the intervals hold it."""
+    random, inside = np.random.default_rng(5), 0
+    for _ in range(200):
+        theirs = 1.05 * np.exp(random.normal(0, 0.1, 25))
+        ratio = stats.ratio_of([1.0] * 25, list(theirs))
+        inside += ratio.low <= 1.05 <= ratio.high
+    assert 180 <= inside <= 199
+
+
+def test_quartiles_and_means():
+    assert stats.quartiles([4.0, 1.0, 3.0, 2.0, 5.0]) == stats.Quartiles(2.0, 3.0, 4.0)
+    assert stats.geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
+    assert stats.geometric_mean([]) is None
+
+
+def test_ours_is_called_from_the_language_of_the_peer():
+    found = line_result([
+        side("OpenRNN", [2.0] * 4, "ours"), side("OpenRNN C++", [1.0] * 4, "ours", True),
+        side("PyTorch", [3.0] * 4), side("oneDNN", [1.2] * 4, native=True),
+        side("JAX", [0.1] * 4, agrees=False), side("Keras", [], reason="refused"),
+        side("FMA peak", [1.0] * 4, "meter", True),
+    ])  # fmt: skip
+    ratios = {peer.key: ratio.value for peer, ratio in found.peers()}
+    assert ratios == {"PyTorch": 1.5, "oneDNN": pytest.approx(1.2)}
+    assert found.best()[0].key == "oneDNN"
+    assert found.against("PyTorch").value == 1.5 and found.against("Keras") is None
+
+
+def test_peers_of_another_arithmetic_meet_ours_in_it():
+    sides = [
+        side("OpenRNN C++", [4.0] * 4, "ours", True),
+        side("OpenRNN C++ bf16", [1.0] * 4, "own", True),
+        side("oneDNN bf16", [2.0] * 4, native=True), side("PyTorch bf16", [3.0] * 4),
+    ]  # fmt: skip
+    found = line_result(sides, "math")
+    assert found.best()[0].key == "oneDNN bf16" and found.best()[1].value == 2.0
+    assert found.against("PyTorch").value == 3.0
+    assert found.speedup("OpenRNN C++ bf16", "OpenRNN C++").value == 4.0
+    sides[1]["reason"] = "not built"
+    assert line_result(sides, "math").best() is None
+
+
+def test_roofline_is_the_best_quartile_of_rounds():
+    network = Network("lstm", 4, 512, 64, 30)
+    gflop = network.forward_flop * 1e-9
+    # Peaks of 100 GFLOP/s; the rounds stand at 50, 60, 70, 80 and 90 percent of it.
+    times = [gflop / (100 * p) * 1e9 for p in (0.5, 0.6, 0.7, 0.8, 0.9)]
+    found = line_result([
+        side("OpenRNN C++", times, "ours", True),
+        side("FMA peak", [1e9 / 100] * 5, "meter", True),
+    ])  # fmt: skip
+    assert results.roofline_percent(found) == pytest.approx(80.0)
+    assert network.flop("training") == 3 * network.forward_flop
+    assert network.forward_flop == 2 * 4 * 4 * 512 * 1024 * 64 * 30
+
+
+def test_reading_is_that_of_the_steps_alone():
+    network = Network("gru", 1, 256, 1, 100)
+    gigabytes = 3 * 256 * 256 * 4 * 100 * 1e-9
+    found = line_result(
+        [
+            side("steps alone", [gigabytes / 90 * 1e9] * 3, "own", True),
+            side("reading", [1e9 / 100] * 3, "meter", True),
+        ],
+        "batch 1", (1, 256, 1, 100), cell="gru",
+    )  # fmt: skip
+    assert network.recurrent_bytes == 3 * 256 * 256 * 4
+    assert results.roofline_percent(found) == pytest.approx(90.0)
+
+
+def goal_named(found, start):
+    return next(goal for goal in found if goal.text.startswith(start))
+
+
+def test_goals_by_group():
+    two = [side("OpenRNN C++", [1.0] * 5, "ours", True), side("oneDNN", [1.5] * 5, native=True)]
+    lost = [side("OpenRNN C++", [1.0] * 5, "ours", True), side("oneDNN", [0.5] * 5, native=True)]
+    memory = [
+        side("OpenRNN", [], "ours", memory=90), side("OpenRNN C++", [], "ours", True, memory=80),
+        side("oneDNN", [], native=True, memory=100), side("JAX", [], memory=160),
+    ]  # fmt: skip
+    few = (1, 64, 1, 100)
+    made = [
+        line_result(two, "batch 1", few), line_result(two, "streaming", (1, 64, 1, 1)),
+        line_result(two, "batch 1", few, "training"), line_result(lost, "batches"),
+        line_result(memory, "memory", work="memory"),
+    ]  # fmt: skip
+    found = goals.goals_of(made, amx=False)
+    assert goal_named(found, "lines lost").found == 1.0
+    assert goal_named(found, "lines lost").state == "not met"
+    forward = goal_named(found, "batch 1 and streaming, forward:")
+    assert (forward.found, forward.lines, forward.state) == (pytest.approx(1.5), 2, "met")
+    backward = goal_named(found, "batch 1 and streaming, forward + backward")
+    assert (backward.found, backward.wanted, backward.state) == (pytest.approx(1.5), 2.0, "not met")
+    assert goal_named(found, "batches, forward:").found == pytest.approx(0.5)
+    assert goal_named(found, "peak memory").found == 0.8
+    assert goal_named(found, "peak memory").state == "met"
+    assert goal_named(found, "bf16:").state == "not measurable here"
+    assert goal_named(goals.goals_of(made, amx=True), "batch 1 and streaming, forward:").wanted == 1.6
+
+
+def test_padding_is_against_those_who_compute_it():
+    found = line_result([
+        side("OpenRNN", [1.0] * 3, "ours"), side("PyTorch", [2.0] * 3),
+        side("PyTorch packed", [1.1] * 3),
+    ], "padding")  # fmt: skip
+    assert goals.over_padding(found) == 2.0 and found.best()[0].key == "PyTorch packed"
+
+
+def test_the_page():
+    made = [
+        line_result([
+            side("OpenRNN C++", [1e6] * 5, "ours", True), side("oneDNN", [5e5] * 5, native=True),
+            side("JAX", [2e6] * 5, agrees=False, difference=0.25, differs_in="dx"),
+            side("Keras", [], reason="float32 | alone"),
+        ]),
+        line_result([side("OpenRNN", [2048e6 / 1000] * 3, "ours")], "model", (1, 256, 32, 64)),
+        line_result([side("JAX", [], memory=160_000_000)], "memory", work="memory"),
+    ]  # fmt: skip
+    page = table.render(made, goals.goals_of(made, False), SETTING)
+    assert "A processor, 2 cores, avx512f; 2030-01-01 to 2030-01-01." in page
+    assert "| 1.00 (1.00 - 1.00) | oneDNN | 0.500 (0.500 - 0.500) | 0.50 [0.50, 0.50] |" in page
+    assert "**lost**" in page and "**not met**" in page
+    assert "JAX differs in dx by 2.5e-01 of its norm; its ratio is not counted." in page
+    assert "2.00 !" in page and "- Keras (1 lines): float32 | alone" in page
+    assert "- oneDNN (1.0): k" in page
+    assert "| OpenRNN | 1000000 |" in page  # 2048 tokens in 2.048 ms
+    assert "| LSTM L4 U512 B64 T30 | 160 |" in page
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    for first, second in zip(rows, rows[1:], strict=False):
+        if set(second) <= set("|- "):
+            assert first.count("|") == second.count("|")
+    assert table.render([], goals.goals_of([], False), SETTING).count("not measurable here") > 15
+
+
+def test_times_have_three_digits():
+    cells = [table.milliseconds(ns) for ns in (123.4e6, 12.34e6, 1.234e6, 0.1234e6, 5678.0)]
+    assert cells == ["123", "12.3", "1.23", "0.123", "0.00568"]
+
+
+def test_the_gate_set():
+    lines = gate_set()
+    assert len({line.name for line in lines}) == len(lines)
+    plain = [line for line in lines if line.group in ("batch 1", "batches")]
+    assert len(plain) == 2 * 2 * 10 * 2
+    assert sum(line.group == "streaming" for line in lines) == 12
+    assert {line.network.units for line in lines if line.group == "streaming"} == {16, 64, 256}
+    for line in lines:
+        assert len({side.key for side in line.sides}) == len(line.sides)
+        assert any(side.role == "ours" for side in line.sides)
+        assert math.isfinite(line.network.forward_flop)
+    names = {line.name for line in lines} | {line.name for line in full_set()}
+    assert len(names) == len(lines) + len(full_set())
+    assert "LSTM L5 U1024 B8 T200 bidirectional, forward + backward, 2 threads" in names
+    assert isinstance(lines[0].sides[0], Side)
