@@ -48,9 +48,18 @@ class AmxStep : public testing::TestWithParam<Step> {
     spec_ = {
         .mode = GetParam().mode, .num_units = size.units, .input_size = size.inputs, .math = math};
     params_ = random_array(params_size(spec_), 1);
+    // What row 0 has in its first unit is left to float32, and nothing is to be seen of it.
+    const ParamsLayout layout(spec_);
+    for (std::int64_t gate = 0; gate < spec_.num_gates(); ++gate) {
+      const auto offset = layout.weight(0, 0, ParamRole::kRecurrentWeight, gate).offset;
+      for (std::int64_t unit = 0; unit < size.units; ++unit) {
+        params_.as<float>()[static_cast<std::size_t>(offset + unit * size.units)] = 0;
+      }
+    }
     canonical_ = params_to_canonical(ParamsLayout(spec_), params_.view());
     x_ = random_array(size.batch * size.inputs, 2);
     h0_ = random_array(size.batch * size.units, 3);
+    h0_.as<float>()[0] = 0x1p127f;
     c0_ = random_array(size.batch * size.units, 4);
     batch_ = size.batch;
   }
