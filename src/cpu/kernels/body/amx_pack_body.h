@@ -141,7 +141,7 @@ void load_column_pairs(const PackRows<float>& p, int64_t k, int64_t column,
     return row < p.k ? load_or_zero(p.rows[row] + p.first + column, p.count - column)
                      : F32::broadcast(0);
   };
-  for (int i = 0; i < 16; ++i) {
+  for (int64_t i = 0; i < 16; ++i) {
     Kind::split_columns(load(k + 2 * i), load(k + 2 * i + 1), pairs[i]);
   }
 }
