@@ -28,10 +28,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     -mprefer-vector-width=512)
   set_source_files_properties(
     ${PROJECT_SOURCE_DIR}/src/cpu/kernels/avx512.cc
+    ${PROJECT_SOURCE_DIR}/src/cpu/kernels/amx_emulated.cc
     PROPERTIES COMPILE_OPTIONS "${avx512_flags}")
   set_source_files_properties(
     ${PROJECT_SOURCE_DIR}/src/cpu/kernels/avx512_dot.cc
     PROPERTIES COMPILE_OPTIONS "${avx512_flags};-mavx512bf16;-mavx512vnni")
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/src/cpu/kernels/amx.cc
+    PROPERTIES COMPILE_OPTIONS "${avx512_flags};-mavx512bf16;-mamx-tile;-mamx-bf16")
 endif()
 
 # A square root that may set errno is a call in the middle of a loop; its bits are the same without.

@@ -1,56 +1,39 @@
 #include "cpu/isa.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include <atomic>
 #include <cstdlib>
 
 #include "base/message.h"
+#include "cpu/run/processor.h"
 #include "openrnn/base.h"
 
 namespace openrnn::cpu {
 namespace {
 
-#if defined(__x86_64__)
-// clang 14's __builtin_cpu_supports does not know f16c.
-bool has_f16c() {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+// That of AVX-512 with two arithmetics more; null where this build has none of it.
+template <const TileTable* (*tiles)()>
+const KernelTable* with_tiles(const char* name) {
+  if (!avx512_kernels() || !tiles()) return nullptr;
+  static const KernelTable table = [name] {
+    KernelTable all = *avx512_kernels();
+    all.name = name;
+    all.f32[kAmx] = tiles()->amx;
+    all.f32[kBf16x3] = tiles()->bf16x3;
+    return all;
+  }();
+  return &table;
 }
-// clang 14 does not know these names either.
-unsigned leaf7(unsigned subleaf, bool in_eax) {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (!__get_cpuid_count(7, subleaf, &eax, &ebx, &ecx, &edx)) return 0;
-  return in_eax ? eax : ecx;
-}
-// Asked once: under a hypervisor each question takes microseconds.
-const bool kVnni = (leaf7(0, false) & (1u << 11)) != 0;
-// Twice the rate of float32 on AMD's processors, half of it on Intel's, which have AMX.
-const bool kDotPays = (leaf7(1, true) & (1u << 5)) != 0 && kVnni && __builtin_cpu_is("amd");
-#else
-constexpr bool kVnni = false, kDotPays = false;
-#endif
 
-bool processor_runs(std::string_view name) {
-#if defined(__x86_64__)
-  if (name == "avx2") {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
-  }
-  if (name == "avx512") {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && has_f16c();
-  }
-#endif
-  return name == "scalar" || name == "neon";
+bool is_avx512(const KernelTable& table) {
+  const std::string_view name = table.name;
+  return name == "avx512" || name == "amx" || name == "amx_emulated";
 }
 
 // Widest last; those of another processor family are null.
 std::vector<const KernelTable*> usable_tables() {
   std::vector<const KernelTable*> usable;
-  for (const KernelTable* table :
-       {scalar_kernels(), neon_kernels(), avx2_kernels(), avx512_kernels()}) {
+  for (const KernelTable* table : {scalar_kernels(), neon_kernels(), avx2_kernels(),
+                                   avx512_kernels(), with_tiles<amx_kernels>("amx")}) {
     if (table && processor_runs(table->name)) usable.push_back(table);
   }
   return usable;
@@ -62,6 +45,9 @@ const KernelTable& find_table(std::string_view call, std::string_view name) {
     if (table->name == name) return *table;
     known += message(known.empty() ? "" : ", ", table->name);
   }
+  // Only when asked for: slow, and to repeat what another machine computed.
+  const KernelTable* emulated = with_tiles<amx_emulated_kernels>("amx_emulated");
+  if (emulated && name == emulated->name && processor_runs(name)) return *emulated;
   throw EngineError(message("[", call, "] instruction set is '", name,
                             "', expected one that this processor runs: ", known));
 }
@@ -87,9 +73,9 @@ const KernelTable& kernels() {
 template <>
 const Kernels<float>& kernels_for<float>(const KernelTable& table, Arithmetic arithmetic) {
   const DotTable* instructions = avx512_dot_kernels();
-  if (instructions && std::string_view(table.name) == "avx512") {
-    if (arithmetic == kDot && kDotPays) return instructions->dot;
-    if (arithmetic == kInt8 && kVnni) return instructions->int8;
+  if (instructions && is_avx512(table)) {
+    if (arithmetic == kDot && bf16_dot_pays()) return instructions->dot;
+    if (arithmetic == kInt8 && has_byte_products()) return instructions->int8;
   }
   return table.f32[arithmetic];
 }

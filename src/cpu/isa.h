@@ -8,11 +8,13 @@
 
 namespace openrnn::cpu {
 
-/// 'scalar', 'avx2', 'avx512' or 'neon': what new calls and new packings use. The first question
-/// reads OPENRNN_ISA, else takes the widest that this processor runs.
-/// Throws: EngineError when OPENRNN_ISA names one that is unknown or that this processor lacks.
+/// 'scalar', 'avx2', 'avx512', 'amx' or 'neon': what new calls and new packings use. The first
+/// question reads OPENRNN_ISA, else takes the widest that this processor runs. 'amx' is 'avx512'
+/// with other kernels for bfloat16; 'amx_emulated' is 'amx' bit for bit on any processor with
+/// AVX-512, slowly, and only when forced. Throws: EngineError when OPENRNN_ISA names one that is
+/// unknown or that this processor lacks.
 std::string_view isa_name();
-/// Those that this processor can run, widest last.
+/// Those that this processor can run, widest last, without 'amx_emulated'.
 std::vector<std::string_view> available_isas();
 /// Chooses for all later packing and products; parameters packed before keep theirs.
 /// Throws: EngineError when `name` is unknown or this processor lacks it.

@@ -41,7 +41,7 @@ TEST_P(CpuIsa, RunsWhenForced) {
   EXPECT_NE(cpu().description().find(GetParam()), std::string::npos) << cpu().description();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CpuIsa, testing::Values("scalar", "avx2", "avx512", "neon"),
+INSTANTIATE_TEST_SUITE_P(All, CpuIsa, testing::Values("scalar", "avx2", "avx512", "amx", "neon"),
                          [](const auto& at) { return at.param; });
 
 }  // namespace

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-ISAS = ("scalar", "avx2", "avx512", "avx512bf16", "avx512vnni", "amx", "neon", "sve")
-FLAGGED = ("avx2", "avx512", "avx512bf16", "avx512vnni", "amx", "sve")
+ISAS = ("scalar", "avx2", "avx512", "avx512_dot", "amx", "amx_emulated", "neon", "sve")
+FLAGGED = ("avx2", "avx512", "avx512_dot", "amx", "amx_emulated", "sve")
 # Pointers to the personality routine and to type information: data, the same from every file.
 HARMLESS = re.compile(r"^DW\.ref\.|^_ZT[IS]")
 

@@ -186,4 +186,12 @@ struct DotTable {
 };
 const DotTable* avx512_dot_kernels();
 
+/// The arithmetics of AMX tiles, beside a table of AVX-512; and the same functions, bit for bit, on
+/// any processor with AVX-512.
+struct TileTable {
+  Kernels<float> amx, bf16x3;
+};
+const TileTable* amx_kernels();
+const TileTable* amx_emulated_kernels();
+
 }  // namespace openrnn::cpu

@@ -66,7 +66,8 @@ void narrow_halves(const Source& from, std::int64_t lanes, std::int64_t elements
   }
 }
 
-// 16 pairs of high parts, then 16 of low ones.
+// 16 pairs of high parts, then 16 of low ones. A weight without a finite bfloat16 has a low part
+// that is no number, so no sum that it enters is one.
 void narrow_twice(const Source& from, std::int64_t elements, float* out) {
   for (std::int64_t first = 0; first < elements; first += 32) {
     for (std::int64_t pair = 0; pair < 16; ++pair) {

@@ -61,7 +61,7 @@ struct Stored {
 
 struct StoredHalf : Stored {
   static F32 part(const float* w, int part) {
-    return load_half(reinterpret_cast<const uint16_t*>(w) + part * F32::kLanes);
+    return load_half(reinterpret_cast<const uint16_t*>(w) + int64_t{part} * F32::kLanes);
   }
 };
 

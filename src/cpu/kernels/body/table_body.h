@@ -67,21 +67,28 @@ inline int64_t half_of(int64_t k) { return (k + 1) / 2; }
 inline void pack_dot_a(const PackRows<float>& p) { pack_dot_rows(p, 0.0f); }
 inline void pack_dot_b(const PackRows<float>& p) { pack_dot_rows(p, -0.0f); }
 
-template <class V, class Op>
-constexpr Kernels<typename V::T> forward_table() {
+/// What every arithmetic has.
+template <class V>
+constexpr Kernels<typename V::T> common_table() {
   Kernels<typename V::T> table{};
   table.lanes = V::kLanes;
-  table.product = product<V, Op>;
   table.skip = skip<V>;
-  table.forward[kModeRelu] = forward_step<V, PlainCell<V, relu<V>>, Op>;
-  table.forward[kModeTanh] = forward_step<V, PlainCell<V, tanh<V>>, Op>;
-  table.forward[kModeLstm] = forward_step<V, LstmCell<V>, Op>;
-  table.forward[kModeGru] = forward_step<V, GruCell<V>, Op>;
   table.math[kMathExp] = map<V, exp<V>>;
   table.math[kMathTanh] = map<V, tanh<V>>;
   table.math[kMathSigmoid] = map<V, sigmoid<V>>;
   table.add = add<V>;
   table.multiply = multiply<V>;
+  return table;
+}
+
+template <class V, class Op>
+constexpr Kernels<typename V::T> forward_table() {
+  Kernels<typename V::T> table = common_table<V>();
+  table.product = product<V, Op>;
+  table.forward[kModeRelu] = forward_step<V, PlainCell<V, relu<V>>, Op>;
+  table.forward[kModeTanh] = forward_step<V, PlainCell<V, tanh<V>>, Op>;
+  table.forward[kModeLstm] = forward_step<V, LstmCell<V>, Op>;
+  table.forward[kModeGru] = forward_step<V, GruCell<V>, Op>;
   return table;
 }
 

@@ -1,0 +1,227 @@
+// The kernels of one arithmetic in tiles. Included inside the namespace of its file, after the
+// bodies of cells, products and tiles.
+#pragma once
+
+/// Room of two blocks: one is multiplied while the other is finished.
+struct TileScratch {
+  alignas(64) float tile[2][kTileFloats];
+  alignas(64) float zeros[4 * F32::kLanes];
+};
+
+/// What is the same for all blocks of rows of one group.
+template <class Kind>
+TileProduct product_of_group(const Panels<float>& w, const Walk<float>& walk, const Group& g) {
+  TileProduct p{};
+  p.vectors = g.vectors;
+  p.blocks = w.k / (16 * Kind::kTiles);
+  p.right = walk.weights(g) + g.vector % w.width * F32::kLanes;
+  p.right_row = w.b_step * 4;
+  p.inner = w.inner;
+  return p;
+}
+
+/// Points a product at rows [row, ..) of staged ones.
+inline void take_rows(TileProduct& p, const TileRows& staged, const float* const* numbers,
+                      int64_t row) {
+  p.left[0] = staged.group(row);
+  p.left[1] = staged.group(row + 16);
+  p.left_row = staged.row;
+  p.left_block = staged.block;
+  p.marks = staged.marks ? staged.marks + row : nullptr;
+  p.numbers = numbers + row;
+}
+
+/// The same for rows from pack_left_tiles: the first of 16 points at all of them.
+inline void take_packed(TileProduct& p, const float* const* groups, int64_t tiles) {
+  p.left[0] = reinterpret_cast<const char*>(groups[0]);
+  if (p.rows > 16) p.left[1] = reinterpret_cast<const char*>(groups[16]);
+  p.left_row = 64;
+  p.left_block = 1024 * tiles;
+}
+
+inline int64_t tile_rows(int64_t left) { return left < kTileRowsAtOnce ? left : kTileRowsAtOnce; }
+
+template <class Cell>
+struct CellFinisher {
+  const ForwardStep<float>* step;
+  Group group;
+  int64_t first;
+  const float* tile;
+  const float* pre;
+  void row(int64_t r) const {
+    const int64_t width = group.vectors * F32::kLanes;
+    finish_block<F32, Cell>(*step, group, first + r, 1, tile + r * width, pre + r * width);
+  }
+};
+
+template <class Kind, class Cell>
+void tiled_forward(const ForwardStep<float>& s) {
+  constexpr int L = F32::kLanes;
+  TileScratch scratch;
+  TileUnit unit;
+  const TileRows staged = stage_tiles<Kind>(s.w, s.h_prev, s.rows);
+  Deferred<CellFinisher<Cell>> before;
+  int turn = 0;
+  Walk<float> walk(s.w, 0);
+  Group g;
+  while (walk.next(g)) {
+    const int64_t width = g.vectors * L;
+    const float* pre = s.pre + (g.vector - s.w.first) * s.pre_rows * L + s.pre_first * width;
+    TileProduct p = product_of_group<Kind>(s.w, walk, g);
+    p.start_row = p.out_row = width * 4;
+    p.last = Cell::kSplitNew ? s.hn_bias + g.vector / Cell::kGates * L : nullptr;
+    for (int64_t row = 0; row < s.rows; row += kTileRowsAtOnce, turn ^= 1) {
+      p.rows = tile_rows(s.rows - row);
+      p.start = pre + row * width;
+      p.out = scratch.tile[turn];
+      take_rows(p, staged, s.h_prev, row);
+      run_rows<Kind>(unit, p, before);
+      before.set({&s, g, row, p.out, p.start}, p.rows);
+    }
+  }
+  before.rest();
+}
+
+template <class Grad>
+struct GradFinisher {
+  const BackwardStep<float>* step;
+  Group group;
+  int64_t first;
+  const float* tile;
+  void row(int64_t r) const {
+    const float* at = tile + r * group.vectors * F32::kLanes;
+    finish_gradients<F32, Grad>(*step, group, first + r, 1, at);
+  }
+};
+
+template <class Kind, class Grad>
+void tiled_backward(const BackwardStep<float>& s) {
+  if (s.w.k == 0) return backward_step<F32, Grad, Exact<F32>>(s);
+  constexpr int L = F32::kLanes;
+  TileScratch scratch;
+  for (float& zero : scratch.zeros) zero = 0;
+  TileUnit unit;
+  const TileRows staged = stage_tiles<Kind>(s.w, s.a, s.rows);
+  Deferred<GradFinisher<Grad>> before;
+  int turn = 0;
+  Walk<float> walk(s.w, 0);
+  Group g;
+  while (walk.next(g)) {
+    TileProduct p = product_of_group<Kind>(s.w, walk, g);
+    p.out_row = g.vectors * L * 4;
+    p.start = scratch.zeros;
+    for (int64_t row = 0; row < s.rows; row += kTileRowsAtOnce, turn ^= 1) {
+      p.rows = tile_rows(s.rows - row);
+      p.out = scratch.tile[turn];
+      if (s.start_at_carry) {
+        load_carry<F32>(s, g, row, p.rows, p.out);
+        p.start = p.out;
+        p.start_row = p.out_row;
+      }
+      take_rows(p, staged, s.a, row);
+      run_rows<Kind>(unit, p, before);
+      before.set({&s, g, row, p.out}, p.rows);
+    }
+  }
+  before.rest();
+}
+
+struct ColumnFinisher {
+  const ProductCall<float>* call;
+  Group group;
+  int64_t first;
+  const float* tile;
+  void row(int64_t r) const {
+    const float* at = tile + r * group.vectors * F32::kLanes;
+    store_columns<F32>(*call, group, first + r, 1, at);
+  }
+};
+
+/// Rows of c that lie evenly apart are read and written as tiles, where all columns are there.
+/// Returns the bytes from one to the next, else 0.
+inline int64_t even_rows(const ProductCall<float>& call, const Group& g, int64_t row,
+                         int64_t rows) {
+  if ((g.vector + g.vectors) * F32::kLanes > call.columns) return 0;
+  const auto address = [&](int64_t r) { return reinterpret_cast<int64_t>(call.c[row + r]); };
+  const int64_t step = rows > 1 ? address(1) - address(0) : 64;
+  for (int64_t r = 1; r < rows; ++r) {
+    if (address(r) - address(r - 1) != step) return 0;
+  }
+  return step;
+}
+
+/// Gives a block of rows its start and its output; says whether the output is scratch memory.
+inline bool place_block(const ProductCall<float>& call, const Group& g, int64_t row,
+                        TileScratch& scratch, float* tile, TileProduct& p) {
+  const int64_t width = g.vectors * F32::kLanes;
+  p.start = call.start ? call.start + g.vector * F32::kLanes : scratch.zeros;
+  p.start_row = 0;
+  if (!call.c) {
+    p.out = call.pre + (g.vector - call.w.first) * call.rows * F32::kLanes + row * width;
+    p.out_row = width * 4;
+    return false;
+  }
+  const int64_t even = even_rows(call, g, row, p.rows);
+  p.out = even ? call.c[row] + g.vector * F32::kLanes : tile;
+  p.out_row = even ? even : width * 4;
+  if (call.accumulate) {
+    if (!even) load_columns<F32>(call, g, row, p.rows, tile);
+    p.start = p.out;
+    p.start_row = p.out_row;
+  }
+  return !even;
+}
+
+/// All vectors for rows [first, first + count).
+template <class Kind>
+void tiled_product_rows(const ProductCall<float>& call, int64_t first, int64_t count) {
+  TileScratch scratch;
+  for (float& zero : scratch.zeros) zero = 0;
+  TileUnit unit;
+  const bool packed = call.a_step != 1;
+  TileRows staged{};
+  if (!packed) staged = stage_tiles<Kind>(call.w, call.a + first, count);
+  Deferred<ColumnFinisher> before;
+  int turn = 0;
+  Walk<float> walk(call.w, 0);
+  Group g;
+  while (walk.next(g)) {
+    TileProduct p = product_of_group<Kind>(call.w, walk, g);
+    for (int64_t row = 0; row < count; row += kTileRowsAtOnce, turn ^= 1) {
+      p.rows = tile_rows(count - row);
+      const bool scattered = place_block(call, g, first + row, scratch, scratch.tile[turn], p);
+      if (packed) {
+        take_packed(p, call.a + first + row, Kind::kTiles);
+      } else {
+        take_rows(p, staged, call.a + first, row);
+      }
+      run_rows<Kind>(unit, p, before);
+      before.set({&call, g, first + row, scratch.tile[turn]}, scattered ? p.rows : 0);
+    }
+  }
+  before.rest();
+}
+
+template <class Kind>
+void tiled_product(const ProductCall<float>& call) {
+  const int64_t most = call.a_step != 1 ? call.rows : call.w.staging.rows;
+  for (int64_t row = 0; row < call.rows; row += most) {
+    tiled_product_rows<Kind>(call, row, call.rows - row < most ? call.rows - row : most);
+  }
+}
+
+template <class Kind>
+constexpr Kernels<float> tiled_table() {
+  Kernels<float> table = common_table<F32>();
+  table.product = tiled_product<Kind>;
+  table.forward[kModeRelu] = tiled_forward<Kind, PlainCell<F32, relu<F32>>>;
+  table.forward[kModeTanh] = tiled_forward<Kind, PlainCell<F32, tanh<F32>>>;
+  table.forward[kModeLstm] = tiled_forward<Kind, LstmCell<F32>>;
+  table.forward[kModeGru] = tiled_forward<Kind, GruCell<F32>>;
+  table.backward[kModeRelu] = tiled_backward<Kind, ReluGrad<F32>>;
+  table.backward[kModeTanh] = tiled_backward<Kind, TanhGrad<F32>>;
+  table.backward[kModeLstm] = tiled_backward<Kind, LstmGrad<F32>>;
+  table.backward[kModeGru] = tiled_backward<Kind, GruGrad<F32>>;
+  table.big = {Kind::elements, pack_left_tiles<Kind>, pack_right_tiles<Kind>, tiled_product<Kind>};
+  return table;
+}
