@@ -28,6 +28,10 @@ struct CudnnRnnOptions {
   bool trainable = true;
   /// Of each output of each call; see Layer::add_loss.
   Regularizer activity_regularizer = {};
+  /// Arithmetic of the products.
+  Math math = Math::kFloat32;
+  /// Not kNone: for calls without gradients alone. The variable keeps the layer's dtype.
+  WeightsDType weights_dtype = WeightsDType::kNone;
 };
 
 /// What one call of a recurrent layer may be told besides inputs and initial state.
@@ -74,6 +78,10 @@ class OPENRNN_API CudnnRnn : public Layer {
   std::int64_t num_proj() const noexcept { return options_.num_proj; }
   double dropout() const noexcept { return options_.dropout; }
   RnnMode rnn_mode() const noexcept { return mode_; }
+  Math math() const noexcept { return options_.math; }
+  WeightsDType weights_dtype() const noexcept { return options_.weights_dtype; }
+  /// As openrnn::math_kind; before build too. Throws: EngineError when this machine lacks the math.
+  std::string_view math_kind() const;
   /// Throws: ArgumentError before build.
   std::int64_t input_size() const;
   /// The network that was built. Throws: ArgumentError before build.
@@ -107,11 +115,15 @@ class OPENRNN_API CudnnRnn : public Layer {
   /// A copy that shares the variables, the graph and the tensors, and nothing else.
   std::shared_ptr<CudnnRnn> clone() const;
   std::shared_ptr<Layer> copy() const override { return clone(); }
+  /// clone() with another arithmetic: one layer trains while the other runs on the same variables,
+  /// packed again when they change. Throws: StateError before build, ArgumentError as
+  /// RnnSpec::validate.
+  std::shared_ptr<CudnnRnn> with_arithmetic(Math math, WeightsDType weights_dtype) const;
 
   /// Runs the network; builds it first if need be. `inputs` [T, B, I]; `initial_state` as
   /// RnnResult::state, empty for zeros. Throws: ArgumentError for a rank, depth, dtype, length,
-  /// state shape or number of states that does not fit; then
-  /// nothing is changed.
+  /// state shape or number of states that does not fit; EngineError for a math that this machine
+  /// lacks; UnsupportedError for gradients with a weights_dtype; then nothing is changed.
   RnnResult operator()(const Tensor& inputs, const std::vector<Tensor>& initial_state = {},
                        const RnnCallOptions& call = {});
   /// The same.

@@ -18,6 +18,9 @@ struct CudnnRnnOptions {
   std::optional<std::int64_t> seed = 0;
   /// LSTM projection size; 0 is off.
   std::int64_t num_proj = 0;
+  Math math = Math::kFloat32;
+  /// Not kNone: for calls without gradients alone.
+  WeightsDType weights_dtype = WeightsDType::kNone;
 };
 
 /// What a call takes besides its tensors.
@@ -40,6 +43,10 @@ class OPENRNN_API CudnnRnnModel {
   RnnMode rnn_mode() const noexcept { return mode_; }
   Direction direction() const noexcept { return options_.direction; }
   std::int64_t num_proj() const noexcept { return options_.num_proj; }
+  Math math() const noexcept { return options_.math; }
+  WeightsDType weights_dtype() const noexcept { return options_.weights_dtype; }
+  /// As openrnn::math_kind of spec().
+  std::string_view math_kind() const;
   /// For an input of `input_size`.
   RnnSpec spec() const { return spec_for(options_.input_size); }
 
@@ -74,6 +81,8 @@ class OPENRNN_API CudnnRnnModel {
 /// Throws, from a call: ArgumentError for input_data that is not 3-D, input_h that is not
 /// [L*D, B, O], input_c that is not [L*D, B, U], params too short for this input depth (naming
 /// both), or lengths outside 0..T. A gradient through is_training=false is an ArgumentError too.
+/// EngineError for a math that this machine lacks, UnsupportedError for gradients with a
+/// weights_dtype; then nothing is computed.
 class OPENRNN_API CudnnLSTM : public CudnnRnnModel {
  public:
   /// Throws: ArgumentError as RnnSpec::validate.
@@ -124,6 +133,8 @@ struct CudnnFunctionOptions {
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   Tensor lengths = {};
   bool time_major = true;
+  Math math = Math::kFloat32;
+  WeightsDType weights_dtype = WeightsDType::kNone;
 };
 /// inputs [T, B, I], input_h [L*D, B, O], input_c [L*D, B, U], params: (output [T, B, D*O], h, c).
 /// Throws: as a call of ops::CudnnLSTM.

@@ -25,9 +25,13 @@ OPENRNN_API const Engine& engine(std::string_view name);
 /// EngineError when the spec's math is why.
 OPENRNN_API const Engine& choose_engine(const RnnSpec& spec);
 
+/// Engine::math_kind of the engine that would run `spec`. Throws: as choose_engine.
+OPENRNN_API std::string_view math_kind(const RnnSpec& spec);
+
 /// 'scalar', 'avx2', 'avx512', 'amx' or 'neon': what the cpu engine runs on. OPENRNN_ISA forces
-/// one. 'amx_emulated', only when forced, has the bits of 'amx' on any processor with AVX-512,
-/// slowly. Throws: EngineError when a forced one is unknown or this processor lacks it.
+/// one; 'amx_emulated', only when forced, has the bits of 'amx' on any processor with AVX-512,
+/// slowly.
+/// Throws: EngineError when a forced one is unknown or this processor lacks it.
 OPENRNN_API std::string_view cpu_isa();
 /// Those that this processor can run, widest last; never 'amx_emulated'.
 OPENRNN_API std::vector<std::string_view> available_cpu_isas();

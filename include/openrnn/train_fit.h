@@ -181,12 +181,31 @@ OPENRNN_API SeriesScaling load_scaling(const Extras& extras);
 /// 16 hexadecimal digits that differ for different bytes.
 OPENRNN_API std::string fingerprint(std::string_view bytes);
 
+/// What arithmetic a run was trained with, as `openrnn/math` and `openrnn/math_kind`.
+struct TrainedArithmetic {
+  std::string math = "float32";
+  /// Engine::math_kind of each machine that took part, in their order: 'dot', or 'dot, amx'.
+  std::string kind = "float32";
+};
+/// Of any checkpoint; what it does not say is float32.
+OPENRNN_API TrainedArithmetic trained_arithmetic(const Extras& extras);
+/// Writes that of `model` here, after what `resumed` (empty: nothing) says of the steps before.
+OPENRNN_API void save_arithmetic(const SequenceModel& model, const std::optional<Extras>& resumed,
+                                 Extras& extras);
+
+/// Another arithmetic for a trained model; what is unset stays the run's, but a weights_dtype
+/// alone is with math float32.
+struct ArithmeticChoice {
+  std::optional<Math> math = {};
+  std::optional<WeightsDType> weights_dtype = {};
+};
+
 /// A model as a checkpoint tells it, in a graph of its own.
 class OPENRNN_API TrainedModel {
  public:
   /// `run` is a folder with a `checkpoint` file, or a prefix. Throws: ArgumentError when it holds
   /// no run of this library, IoError, FormatError.
-  explicit TrainedModel(const std::string& run);
+  explicit TrainedModel(const std::string& run, const ArithmeticChoice& choice = {});
   ~TrainedModel();
   TrainedModel(const TrainedModel&) = delete;
   TrainedModel& operator=(const TrainedModel&) = delete;

@@ -22,6 +22,10 @@ struct ModelConfig {
   double dropout = 0.0;
   DType dtype = DType::kFloat32;
   std::uint64_t seed = 0;
+  /// Of the recurrent layers.
+  Math math = Math::kFloat32;
+  /// Of the recurrent layers; a model with one cannot be trained, and no file keeps it.
+  WeightsDType weights_dtype = WeightsDType::kNone;
 };
 
 /// Symbols or numbers in, logits or forecasts out: [T, B] or [T, B, C] -> [T, B, outputs]. Its

@@ -11,6 +11,7 @@ from openrnn._core import (
     Variable,
     get_num_threads,
     list_engines,
+    math_kind,
     set_num_threads,
 )
 from openrnn._core import version as __version__
@@ -123,6 +124,7 @@ __all__ = [
     "layers",
     "list_engines",
     "losses",
+    "math_kind",
     "matmul",
     "multiply",
     "negative",

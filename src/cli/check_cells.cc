@@ -93,7 +93,8 @@ double max_difference(const Array& a, const Array& b) {
 int run(const CheckCellsFlags& flags) {
   use_threads(flags.threads);
   require_file("--input", flags.input);
-  train::TrainedModel trained(flags.run);
+  // The cells have one arithmetic.
+  train::TrainedModel trained(flags.run, {.math = Math::kFloat32});
   if (trained.config().task != "text") {
     throw ArgumentError("[check-cells] a run of the task '" + trained.config().task +
                         "', expected text");

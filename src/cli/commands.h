@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/flags.h"
+#include "openrnn/train_fit.h"
 
 namespace openrnn::cli {
 
@@ -14,6 +15,8 @@ int run(const PlotFlags& flags);
 int run(const DoctorFlags& flags);
 int run(const BenchFlags& flags);
 
+/// What the flags ask for. Throws: ArgumentError for an unknown name.
+train::ArithmeticChoice choice_of(const ArithmeticFlags& flags);
 /// 0 leaves the default.
 void use_threads(int threads);
 /// Throws: ArgumentError naming the flag unless `path` names something that can be a file; what

@@ -7,6 +7,13 @@
 
 namespace openrnn::cli {
 
+train::ArithmeticChoice choice_of(const ArithmeticFlags& flags) {
+  train::ArithmeticChoice choice;
+  if (flags.math) choice.math = parse_math(*flags.math);
+  if (flags.weights_dtype) choice.weights_dtype = parse_weights_dtype(*flags.weights_dtype);
+  return choice;
+}
+
 void use_threads(int threads) {
   if (threads > 0) set_num_threads(threads);
 }

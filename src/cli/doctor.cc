@@ -18,6 +18,35 @@ int print_library(dl_phdr_info* info, std::size_t, void*) {
   return 0;
 }
 
+/// One line of the table: what a choice is on this machine.
+struct Choice {
+  const char* name;
+  Math math = Math::kFloat32;
+  WeightsDType weights = WeightsDType::kNone;
+};
+
+void print_math() {
+  fmt::print("math:\n");
+  for (const Choice& choice :
+       {Choice{"float32"}, Choice{"bf16", Math::kBf16}, Choice{"bf16x3", Math::kBf16x3},
+        Choice{"tf32", Math::kTf32}, Choice{"fp16", Math::kFp16},
+        Choice{"weights float16", Math::kFloat32, WeightsDType::kFloat16},
+        Choice{"weights bfloat16", Math::kFloat32, WeightsDType::kBfloat16},
+        Choice{"weights int8", Math::kFloat32, WeightsDType::kInt8}}) {
+    RnnSpec spec;
+    spec.num_units = spec.input_size = 1;
+    spec.math = choice.math;
+    spec.weights_dtype = choice.weights;
+    try {
+      const std::string_view kind = math_kind(spec);
+      const bool other = choice.math == Math::kBf16x3 && kind == "float32";
+      fmt::print("  {:<17} {}\n", choice.name, other ? "computed as float32, no AMX" : kind);
+    } catch (const EngineError&) {
+      fmt::print("  {:<17} not on this machine\n", choice.name);
+    }
+  }
+}
+
 }  // namespace
 
 int run(const DoctorFlags&) {
@@ -32,6 +61,7 @@ int run(const DoctorFlags&) {
   }
   fmt::print("instruction set: {} (this processor has {}; OPENRNN_ISA forces one)\n", cpu_isa(),
              isas);
+  print_math();
   fmt::print("threads: {} (OPENRNN_NUM_THREADS or --threads changes it)\n", num_threads());
   fmt::print("compiler: {}\nlibraries:\n", __VERSION__);
   dl_iterate_phdr(print_library, nullptr);

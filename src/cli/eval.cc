@@ -44,7 +44,7 @@ int run(const EvalFlags& flags) {
   use_threads(flags.threads);
   require_file("--input", flags.input);
   if (!flags.context.empty()) require_file("--context", flags.context);
-  train::TrainedModel trained(flags.run);
+  train::TrainedModel trained(flags.run, choice_of(flags.arithmetic));
   if (trained.config().task == "text") {
     eval_text(trained, flags);
   } else {

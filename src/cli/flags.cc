@@ -26,6 +26,18 @@ void add_threads(CLI::App* app, int& threads) {
       ->check(CLI::Range(1, 1024));
 }
 
+void add_math(CLI::App* app, std::optional<std::string>& math, const std::string& otherwise) {
+  add(app, "--math", math, "Arithmetic of the recurrent products (default " + otherwise + ")")
+      ->check(CLI::IsMember({"float32", "bf16", "bf16x3", "tf32", "fp16"}));
+}
+
+void add_arithmetic(CLI::App* app, ArithmeticFlags& flags, const std::string& otherwise) {
+  add_math(app, flags.math, otherwise);
+  add(app, "--weights-dtype", flags.weights_dtype,
+      "What recurrent weights are stored as (default none: as the model's dtype)")
+      ->check(CLI::IsMember({"none", "float16", "bfloat16", "int8"}));
+}
+
 void add_data_flags(CLI::App* app, TrainFlags& flags) {
   add(app, "--task", flags.task, "text: next-symbol model; series: forecast (default text)")
       ->check(CLI::IsMember({"text", "series"}));
@@ -54,6 +66,7 @@ void add_model_flags(CLI::App* app, TrainFlags& flags) {
   add(app, "--dropout", flags.dropout, "Rate between layers and before the last (default 0)");
   add(app, "--dtype", flags.dtype, "float16, float32 or float64 (default float32)")
       ->check(CLI::IsMember({"float16", "float32", "float64"}));
+  add_math(app, flags.math, "float32");
   add(app, "--seed", flags.seed, "Of everything random (default 0)")->check(kNotNegative);
 }
 
@@ -111,6 +124,7 @@ void add_generate(CLI::App& tool, GenerateFlags& flags) {
       ->capture_default_str();
   app->add_option("--prime", flags.prime, "What the text begins with (default: a new line)");
   app->add_option("--seed", flags.seed, "Of the draws")->capture_default_str();
+  add_arithmetic(app, flags.arithmetic, "the run's");
   add_threads(app, flags.threads);
 }
 
@@ -119,6 +133,7 @@ void add_eval(CLI::App& tool, EvalFlags& flags) {
   app->add_option("run", flags.run, "Folder of a run, or a checkpoint prefix")->required();
   app->add_option("--input", flags.input, "The text or CSV file")->required();
   app->add_option("--context", flags.context, "A text that stands before the input, not scored");
+  add_arithmetic(app, flags.arithmetic, "the run's");
   add_threads(app, flags.threads);
 }
 
@@ -146,6 +161,7 @@ void add_bench(CLI::App& tool, BenchFlags& flags) {
   app->add_option("--seconds", flags.seconds, "About so long for each line")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
+  add_arithmetic(app, flags.arithmetic, "float32");
   add_threads(app, flags.threads);
 }
 

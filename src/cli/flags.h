@@ -11,7 +11,8 @@ namespace openrnn::cli {
 
 /// An unset flag takes the run's value on --resume, else a default that may depend on the task.
 struct TrainFlags {
-  std::optional<std::string> task, input, valid, level, cell, optimizer, lr_schedule, dtype, target;
+  std::optional<std::string> task, input, valid, level, cell, optimizer, lr_schedule, dtype, target,
+      math;
   std::optional<std::int64_t> layers, units, embedding, batch, seq_len, epochs, steps, warmup, seed,
       valid_every, patience, horizon;
   std::optional<double> lr, dropout, clip_norm, valid_fraction;
@@ -25,6 +26,11 @@ struct TrainFlags {
   int keep = 5;
 };
 
+/// Of a network that runs and does not train.
+struct ArithmeticFlags {
+  std::optional<std::string> math, weights_dtype;
+};
+
 struct GenerateFlags {
   std::string run = "out";
   std::int64_t length = 500;
@@ -33,12 +39,14 @@ struct GenerateFlags {
   std::string prime;
   std::uint64_t seed = 0;
   int threads = 0;
+  ArithmeticFlags arithmetic;
 };
 
 struct EvalFlags {
   std::string run;
   std::string input, context;
   int threads = 0;
+  ArithmeticFlags arithmetic;
 };
 
 struct InspectFlags {
@@ -62,6 +70,7 @@ struct BenchFlags {
   std::string json, only;
   int threads = 0;
   double seconds = 1.0;
+  ArithmeticFlags arithmetic;
 };
 
 using Flags = std::variant<TrainFlags, GenerateFlags, EvalFlags, InspectFlags, CheckCellsFlags,

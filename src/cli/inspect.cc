@@ -4,9 +4,44 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "openrnn/runtime.h"
 #include "openrnn/train.h"
 
 namespace openrnn::cli {
+
+namespace {
+
+/// What the products of the run's network are on this machine; empty when it lacks them.
+std::string kind_here(const Extras& extras) {
+  RnnSpec spec;
+  spec.num_units = spec.input_size = 1;
+  spec.math = parse_math(train::trained_arithmetic(extras).math);
+  if (extras.contains("config")) {
+    spec.dtype = train::run_config_from_json(extras.get_string("config")).model.dtype;
+  }
+  try {
+    return std::string(math_kind(spec));
+  } catch (const EngineError&) {
+    return {};
+  }
+}
+
+/// With what a run was trained, and what this machine would make of it.
+void print_arithmetic(const std::string& prefix) {
+  const Extras extras = read_extras(prefix);
+  if (!extras.contains("math_kind")) return;
+  const train::TrainedArithmetic trained = train::trained_arithmetic(extras);
+  fmt::print("arithmetic: math {}, trained as {}\n", trained.math, trained.kind);
+  const std::string here = kind_here(extras);
+  if (here.empty()) {
+    fmt::print("note: this machine has no math {}; --math chooses another one\n", trained.math);
+  } else if (here != trained.kind) {
+    fmt::print("note: trained as {}, which this machine computes as {}: another order of sums\n",
+               trained.kind, here);
+  }
+}
+
+}  // namespace
 
 int run(const InspectFlags& flags) {
   const TensorBundleReader reader(train::resolve_run(flags.checkpoint));
@@ -32,6 +67,7 @@ int run(const InspectFlags& flags) {
   if (contents.networks.empty() && contents.remarks.empty()) {
     fmt::print("no recurrent network among them\n");
   }
+  print_arithmetic(reader.prefix());
   return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/message.h"
 #include "openrnn/layers.h"
+#include "openrnn/runtime.h"
 #include "openrnn/saveables.h"
 #include "ops/symbolic/rnn.h"
 
@@ -63,7 +64,13 @@ RnnSpec CudnnRnn::spec_for(std::int64_t input_size) const {
           .dtype = options_.dtype,
           .dropout = options_.dropout,
           .num_proj = options_.num_proj,
-          .cell_clip = {}};
+          .cell_clip = {},
+          .math = options_.math,
+          .weights_dtype = options_.weights_dtype};
+}
+
+std::string_view CudnnRnn::math_kind() const {
+  return openrnn::math_kind(spec_ ? *spec_ : spec_for(options_.num_units));
 }
 
 const RnnSpec& CudnnRnn::spec() const {
@@ -282,6 +289,8 @@ RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& 
   check_inputs(inputs);
   check_state(initial_state, inputs.shape()[call.time_major ? 1 : 0], call.time_major);
   check_lengths(inputs.shape(), call);
+  // Before variables are made: arithmetic that is not there leaves nothing behind.
+  if (!built() && options_.math != Math::kFloat32) math_kind();
   ensure_built(inputs.shape(), call.scope);
   std::vector<Tensor> given{inputs};
   given.insert(given.end(), initial_state.begin(), initial_state.end());
@@ -320,6 +329,19 @@ std::shared_ptr<CudnnRnn> CudnnRnn::clone() const {
   copy->kernel_ = kernel_;
   copy->saveable_ = saveable_;
   copy->dropout_ = dropout_;
+  return copy;
+}
+
+std::shared_ptr<CudnnRnn> CudnnRnn::with_arithmetic(Math math, WeightsDType weights_dtype) const {
+  require_built("with_arithmetic");
+  RnnSpec spec = *spec_;
+  spec.math = math;
+  spec.weights_dtype = weights_dtype;
+  spec.validate();
+  std::shared_ptr<CudnnRnn> copy = clone();
+  copy->options_.math = math;
+  copy->options_.weights_dtype = weights_dtype;
+  copy->spec_ = spec;
   return copy;
 }
 

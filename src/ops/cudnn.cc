@@ -1,4 +1,5 @@
 #include "openrnn/ops_cudnn.h"
+#include "openrnn/runtime.h"
 #include "ops/support.h"
 #include "ops/symbolic/rnn.h"
 
@@ -15,7 +16,9 @@ RnnSpec spec_of(RnnMode mode, const CudnnRnnOptions& options) {
                .dtype = options.dtype,
                .dropout = options.dropout,
                .num_proj = options.num_proj,
-               .cell_clip = {}};
+               .cell_clip = {},
+               .math = options.math,
+               .weights_dtype = options.weights_dtype};
   spec.validate();
   return spec;
 }
@@ -58,7 +61,9 @@ RnnOutputs run_function(const FunctionInputs& in, const CudnnFunctionOptions& op
                                    .direction = options.direction,
                                    .dtype = in.x.dtype(),
                                    .dropout = options.dropout,
-                                   .num_proj = hidden == units ? 0 : hidden});
+                                   .num_proj = hidden == units ? 0 : hidden,
+                                   .math = options.math,
+                                   .weights_dtype = options.weights_dtype});
   DropoutState dropout(Graph::current().op_seeds(options.seed));
   spec.seed = dropout.seed();
   return rnn(spec,
@@ -90,6 +95,8 @@ RnnSpec CudnnRnnModel::spec_for(std::int64_t input_size) const {
   spec.seed = kept_->dropout.seed();
   return spec;
 }
+
+std::string_view CudnnRnnModel::math_kind() const { return openrnn::math_kind(spec()); }
 
 std::int64_t CudnnRnnModel::params_size() const { return openrnn::params_size(spec()); }
 

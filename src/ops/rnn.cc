@@ -78,6 +78,16 @@ void check_inputs(const RnnSpec& spec, const RnnInputs& in) {
   check_lengths(in, max_time, batch);
 }
 
+// Rounding of stored weights has no gradient.
+void require_trainable(const RnnSpec& spec, const RnnInputs& in) {
+  if (spec.weights_dtype == WeightsDType::kNone) return;
+  throw UnsupportedError(message(
+      "[", in.call, "] weights_dtype is '", to_string(spec.weights_dtype),
+      "', which is for inference, in a call whose gradient may be asked for; expected a call ",
+      "outside of every tape, or a layer without it to train and a second one of the same ",
+      "variables for inference: with_arithmetic makes it"));
+}
+
 // What the gradient of one call needs; the engine's part owns its memory.
 struct Saved {
   const Engine* engine;
@@ -191,9 +201,9 @@ RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
   }
   check_inputs(spec, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
-  const bool may_save = in.training || in.save;
-  const bool saving = may_save && recording(inputs);
+  const bool may_save = in.training || in.save, saving = may_save && recording(inputs);
   const Engine& engine = choose_engine(spec);
+  if (saving) require_trainable(spec, in);
   PackedCache own;
   std::vector<DeviceArray> out = make_outputs(spec, in);
   const DeviceArray no_cell;

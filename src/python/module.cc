@@ -19,6 +19,22 @@ void bind_runtime(nb::module_& m) {
       });
   m.def("list_engines", &list_engines,
         "Every engine of this build, best first; those that this machine lacks say so.");
+  m.def(
+      "math_kind",
+      [](const std::string& math, const std::optional<std::string>& weights_dtype,
+         nb::handle dtype) {
+        RnnSpec spec;
+        spec.num_units = spec.input_size = 1;
+        spec.dtype = as_dtype(dtype);
+        spec.math = parse_math(math);
+        spec.weights_dtype = parse_weights_dtype(weights_dtype.value_or("none"));
+        return math_kind(spec);
+      },
+      "math"_a = "float32", "weights_dtype"_a.none() = nb::none(), "dtype"_any = "float32",
+      "The function that the products of a network are on this machine: 'float32', 'float64', "
+      "'dot', 'amx', 'bf16x3' or 'int8'. Equal kinds give equal bits.",
+      nb::sig("def math_kind(math: str = 'float32', weights_dtype: str | None = None, "
+              "dtype: object = 'float32') -> str"));
 }
 
 }  // namespace openrnn::python

@@ -1,6 +1,8 @@
 // One step of one row, forward.
 #pragma once
 
+#include <utility>
+
 #include "reference/network.h"
 #include "reference/number.h"
 
@@ -13,10 +15,11 @@ using Vector = std::vector<Real>;
 template <class Real>
 struct Step {
   Vector<Real> x, h_before, c_before;
-  std::array<Vector<Real>, 4> gate;  // activated: lstm i f g o; gru r z n; rnn h
-  Vector<Real> recurrent_n;          // gru: Rn h' + bRn
-  Vector<Real> clip_slope;           // lstm: d(clamped cell) / d(cell)
-  Vector<Real> emitted;              // lstm: o * tanh(c), before the projection
+  Vector<Real> x_operand, h_operand;  // as the products see them
+  std::array<Vector<Real>, 4> gate;   // activated: lstm i f g o; gru r z n; rnn h
+  Vector<Real> recurrent_n;           // gru: Rn h' + bRn
+  Vector<Real> clip_slope;            // lstm: d(clamped cell) / d(cell)
+  Vector<Real> emitted;               // lstm: o * tanh(c), before the projection
   Vector<Real> h, c;
 };
 
@@ -28,6 +31,17 @@ struct Cell {
   const Real* params;
 };
 
+/// One row of activations, or of gradients, as the products of the network see it.
+template <class Real>
+Vector<Real> operand(const Network& net, Vector<Real> v) {
+  if (net.weights == WeightsDType::kInt8) return as_int8(std::move(v));
+  for (Real& a : v) {
+    if (net.math == Math::kBf16) a = as_bf16(a);
+    if (net.math == Math::kBf16x3) a = as_split(a);
+  }
+  return v;
+}
+
 /// Element `row` of matrix * v.
 template <class Real>
 Real row_times(const Real* matrix, std::size_t row, const Vector<Real>& v) {
@@ -38,21 +52,22 @@ Real row_times(const Real* matrix, std::size_t row, const Vector<Real>& v) {
 
 /// W x + bW of gate k at unit u.
 template <class Real>
-Real input_side(const Cell<Real>& cell, std::size_t k, std::size_t u, const Vector<Real>& x) {
-  const Real product = cell.at.skips ? x[u] : row_times(cell.params + cell.at.w[k], u, x);
+Real input_side(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step<Real>& s) {
+  const Real product =
+      cell.at.skips ? s.x[u] : row_times(cell.params + cell.at.w[k], u, s.x_operand);
   return product + cell.params[cell.at.bw[k] + u];
 }
 
 /// R h' + bR of gate k at unit u.
 template <class Real>
-Real recurrent_side(const Cell<Real>& cell, std::size_t k, std::size_t u, const Vector<Real>& h) {
-  return row_times(cell.params + cell.at.r[k], u, h) + cell.params[cell.at.br[k] + u];
+Real recurrent_side(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step<Real>& s) {
+  return row_times(cell.params + cell.at.r[k], u, s.h_operand) + cell.params[cell.at.br[k] + u];
 }
 
 template <class Real>
 void plain_step(const Cell<Real>& cell, Step<Real>& s) {
   for (std::size_t u = 0; u < cell.net.units; ++u) {
-    const Real a = input_side(cell, kH, u, s.x) + recurrent_side(cell, kH, u, s.h_before);
+    const Real a = input_side(cell, kH, u, s) + recurrent_side(cell, kH, u, s);
     const Real h = cell.net.mode == RnnMode::kRnnRelu ? relu(a) : tanh_of(a);
     s.gate[kH].push_back(h);
     s.h.push_back(kept_as(h, cell.net.dtype));
@@ -63,12 +78,12 @@ template <class Real>
 void gru_step(const Cell<Real>& cell, Step<Real>& s) {
   for (std::size_t u = 0; u < cell.net.units; ++u) {
     const auto sum = [&](std::size_t k) {
-      return input_side(cell, k, u, s.x) + recurrent_side(cell, k, u, s.h_before);
+      return input_side(cell, k, u, s) + recurrent_side(cell, k, u, s);
     };
     const Real r = sigmoid(sum(kR));
     const Real z = sigmoid(sum(kZ));
-    const Real q = recurrent_side(cell, kN, u, s.h_before);
-    const Real n = tanh_of(input_side(cell, kN, u, s.x) + r * q);
+    const Real q = recurrent_side(cell, kN, u, s);
+    const Real n = tanh_of(input_side(cell, kN, u, s) + r * q);
     s.gate[kR].push_back(r);
     s.gate[kZ].push_back(z);
     s.gate[kN].push_back(n);
@@ -82,7 +97,7 @@ void lstm_step(const Cell<Real>& cell, Step<Real>& s) {
   const Network& net = cell.net;
   for (std::size_t u = 0; u < net.units; ++u) {
     const auto sum = [&](std::size_t k) {
-      return input_side(cell, k, u, s.x) + recurrent_side(cell, k, u, s.h_before);
+      return input_side(cell, k, u, s) + recurrent_side(cell, k, u, s);
     };
     const Real i = sigmoid(sum(kI));
     const Real f = sigmoid(sum(kF));
@@ -104,8 +119,9 @@ void lstm_step(const Cell<Real>& cell, Step<Real>& s) {
     s.c.push_back(c);
     s.emitted.push_back(o * tanh_of(c));
   }
+  const Vector<Real> m = net.projects ? operand(net, s.emitted) : s.emitted;
   for (std::size_t j = 0; j < net.hidden; ++j) {
-    const Real h = net.projects ? row_times(cell.params + cell.at.wp, j, s.emitted) : s.emitted[j];
+    const Real h = net.projects ? row_times(cell.params + cell.at.wp, j, m) : m[j];
     s.h.push_back(kept_as(h, net.dtype));
   }
 }
@@ -113,6 +129,8 @@ void lstm_step(const Cell<Real>& cell, Step<Real>& s) {
 /// Computes everything from `x`, `h_before` and `c_before`.
 template <class Real>
 void run_step(const Cell<Real>& cell, Step<Real>& step) {
+  step.x_operand = operand(cell.net, step.x);
+  step.h_operand = operand(cell.net, step.h_before);
   switch (cell.net.mode) {
     case RnnMode::kLstm:
       return lstm_step(cell, step);

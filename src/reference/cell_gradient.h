@@ -81,11 +81,12 @@ Vector<Real> emitted_gradient(const Cell<Real>& cell, const Step<Real>& s, const
   const Network& net = cell.net;
   if (!net.projects) return dh;
   Vector<Real> dm(net.units, Real(0.0));
+  const Vector<Real> d = operand(net, dh), m = operand(net, s.emitted);
   for (std::size_t j = 0; j < net.hidden; ++j) {
     for (std::size_t u = 0; u < net.units; ++u) {
       const std::size_t place = cell.at.wp + j * net.units + u;
-      dm[u] += cell.params[place] * dh[j];
-      dparams[place] += dh[j] * s.emitted[u];
+      dm[u] += cell.params[place] * d[j];
+      dparams[place] += d[j] * m[u];
     }
   }
   return dm;
@@ -123,10 +124,11 @@ void step_gradient(const Cell<Real>& cell, const Step<Real>& s, StateGradient<Re
     if (cell.at.skips) {
       add_to(dx.data(), d.input[k]);
     } else {
-      through_matrix(cell.params + cell.at.w[k], d.input[k], s.x, dx, dparams + cell.at.w[k]);
+      through_matrix(cell.params + cell.at.w[k], operand(cell.net, d.input[k]), s.x_operand, dx,
+                     dparams + cell.at.w[k]);
     }
-    through_matrix(cell.params + cell.at.r[k], d.recurrent[k], s.h_before, state.dh,
-                   dparams + cell.at.r[k]);
+    through_matrix(cell.params + cell.at.r[k], operand(cell.net, d.recurrent[k]), s.h_operand,
+                   state.dh, dparams + cell.at.r[k]);
     add_to(dparams + cell.at.bw[k], d.input[k]);
     add_to(dparams + cell.at.br[k], d.recurrent[k]);
   }

@@ -14,6 +14,7 @@ class ReferencePacked : public PackedParams {
     for (std::size_t k = 0; k < values.size(); ++k) {
       values[k] = element(params, static_cast<std::int64_t>(k));
     }
+    store_weights(net, values);
   }
   const Network net;
   std::vector<double> values;

@@ -1,5 +1,10 @@
 #include "reference/network.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "reference/number.h"
+
 namespace openrnn::reference {
 namespace {
 
@@ -14,12 +19,50 @@ bool skips(const RnnSpec& spec) {
          (spec.input_mode == InputMode::kAutoSelect && equal);
 }
 
+// One matrix by rows, each with a scale of its own.
+void store_as_int8(double* matrix, std::size_t rows, std::size_t width) {
+  for (std::size_t u = 0; u < rows; ++u) {
+    double* row = matrix + u * width;
+    float largest = 0.0F;
+    for (std::size_t k = 0; k < width; ++k) {
+      largest = std::max(largest, std::abs(static_cast<float>(row[k])));
+    }
+    const float least = std::numeric_limits<float>::min();
+    const float scale = largest / 127.0F < least ? 1.0F : largest / 127.0F;
+    for (std::size_t k = 0; k < width; ++k) {
+      const float q = std::nearbyint(static_cast<float>(row[k]) / scale);
+      row[k] = static_cast<double>(q) * static_cast<double>(scale);
+    }
+  }
+}
+
+void store_matrix(const Network& net, double* matrix, std::size_t rows, std::size_t width) {
+  if (net.weights == WeightsDType::kInt8) return store_as_int8(matrix, rows, width);
+  for (double* w = matrix; w != matrix + rows * width; ++w) {
+    if (net.math == Math::kBf16) *w = as_bf16(*w);
+    if (net.weights == WeightsDType::kFloat16) *w = static_cast<double>(to_float(to_half(*w)));
+    if (net.weights == WeightsDType::kBfloat16) *w = nearest_bf16(*w);
+  }
+}
+
 }  // namespace
+
+void store_weights(const Network& net, std::vector<double>& params) {
+  for (const PseudoLayer& at : net.pseudo) {
+    for (std::size_t k = 0; k < net.gates; ++k) {
+      if (!at.skips) store_matrix(net, params.data() + at.w[k], net.units, at.input);
+      store_matrix(net, params.data() + at.r[k], net.units, net.hidden);
+    }
+    if (net.projects) store_matrix(net, params.data() + at.wp, net.hidden, net.units);
+  }
+}
 
 Network make_network(const RnnSpec& spec) {
   Network net;
   net.mode = spec.mode;
   net.dtype = spec.dtype;
+  net.math = spec.math;
+  net.weights = spec.weights_dtype;
   net.layers = static_cast<std::size_t>(spec.num_layers);
   net.dirs = spec.direction == Direction::kBidirectional ? 2 : 1;
   net.gates = gate_count(spec.mode);

@@ -27,6 +27,8 @@ struct PseudoLayer {
 struct Network {
   RnnMode mode = RnnMode::kLstm;
   DType dtype = DType::kFloat32;
+  Math math = Math::kFloat32;
+  WeightsDType weights = WeightsDType::kNone;
   std::size_t layers = 0, dirs = 0, gates = 0;
   std::size_t units = 0;   // U
   std::size_t hidden = 0;  // O: P when projecting, else U
@@ -38,5 +40,8 @@ struct Network {
 };
 
 Network make_network(const RnnSpec& spec);
+/// An opaque buffer as its products see it: weights rounded to bfloat16 by math 'bf16', to what
+/// they are stored as by weights_dtype (int8: q * scale); biases as they are.
+void store_weights(const Network& net, std::vector<double>& params);
 
 }  // namespace openrnn::reference

@@ -3,7 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
 
 #include "openrnn/base.h"
 
@@ -24,5 +28,45 @@ inline double kept_as(double value, DType dtype) {
   return dtype == DType::kFloat16 ? static_cast<double>(to_float(to_half(value))) : value;
 }
 inline double times_mask(double value, double mask) { return value * mask; }
+
+// ---- What a product sees of its operands -------------------------------------------------------
+
+/// The nearest bfloat16 of the float, ties to the even one.
+inline double nearest_bf16(double value) {
+  const auto rounded = static_cast<float>(value);
+  if (std::isnan(rounded)) return std::numeric_limits<double>::quiet_NaN();
+  const auto bits = std::bit_cast<std::uint32_t>(rounded);
+  const std::uint32_t odd = bits >> 16 & 1U;
+  return static_cast<double>(std::bit_cast<float>((bits + 0x7FFFU + odd) & 0xFFFF0000U));
+}
+/// An operand of math 'bf16', where subnormal floats count as 0.
+inline double as_bf16(double value) {
+  const auto rounded = static_cast<float>(value);
+  return std::abs(rounded) < std::numeric_limits<float>::min() ? 0.0 : nearest_bf16(value);
+}
+/// An operand of math 'bf16x3', whose definition is the exact product.
+inline double as_split(double value) { return value; }
+/// A row of activations of weights_dtype 'int8': q * scale, in float32 up to q. A scale that would
+/// be subnormal counts as 0; one element that is not finite makes them all NaN.
+inline std::vector<double> as_int8(std::vector<double> row) {
+  float largest = 0.0F;
+  bool finite = true;
+  for (const double a : row) {
+    largest = std::max(largest, std::abs(static_cast<float>(a)));
+    finite = finite && std::isfinite(static_cast<float>(a));
+  }
+  const float scale = largest / 127.0F, inverse = 127.0F / largest;
+  for (double& a : row) {
+    if (!finite) {
+      a = std::numeric_limits<double>::quiet_NaN();
+    } else if (scale < std::numeric_limits<float>::min()) {
+      a = 0.0;
+    } else {
+      const float q = std::nearbyint(static_cast<float>(a) * inverse);
+      a = static_cast<double>(q) * static_cast<double>(scale);
+    }
+  }
+  return row;
+}
 
 }  // namespace openrnn::reference

@@ -91,4 +91,6 @@ const Engine& choose_engine(const RnnSpec& spec) {
   refuse(spec, message("[choose_engine] no engine can run ", describe(spec), reasons));
 }
 
+std::string_view math_kind(const RnnSpec& spec) { return choose_engine(spec).math_kind(spec); }
+
 }  // namespace openrnn

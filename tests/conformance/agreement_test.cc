@@ -21,9 +21,12 @@ TEST_P(CpuAgreement, WithTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, CpuAgreement, testing::ValuesIn(all_cases()), [](const auto& at) {
+std::string name_of(const testing::TestParamInfo<Case>& at) {
   return "n" + std::to_string(at.index) + "_" + test_name(at.param);
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CpuAgreement, testing::ValuesIn(all_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Arithmetic, CpuAgreement, testing::ValuesIn(arithmetic_cases()), name_of);
 
 class CpuIsa : public testing::TestWithParam<std::string> {};
 

@@ -82,6 +82,13 @@ std::vector<Case> cases() {
     }
   }
   list.push_back(parse_case("lstm L2 U17 I3 B5 T6 P5 clip f32 lengths", "projection"));
+  for (const char* arithmetic :
+       {" bf16", " bf16x3", " stored_float16", " stored_bfloat16", " stored_int8"}) {
+    for (const char* text : {"lstm L2 U130 I33 B2 T7 P5 bi f32", "gru L1 U130 I130 B1 T17 f32",
+                             "rnn_tanh L2 U17 I3 B5 T6 f16 lengths batch_major"}) {
+      list.push_back(parse_case(text + std::string(arithmetic), "arithmetic"));
+    }
+  }
   return list;
 }
 

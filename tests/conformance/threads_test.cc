@@ -25,6 +25,14 @@ std::vector<Case> cases() {
     add(mode + " L2 U130 I130 B3 T5 skip f32 D0.5", "dropout");
     add(mode + " L3 U65 I65 B5 T7 auto f64 lengths", "three_layers");
   }
+  for (const std::string arithmetic :
+       {"bf16", "bf16x3", "stored_int8", "stored_bfloat16", "stored_float16"}) {
+    add("lstm L2 U33 I17 B130 T3 f32 " + arithmetic, "rows");
+    add("gru L1 U130 I130 B1 T17 f32 " + arithmetic, "panels");
+    add("lstm L2 U130 I33 B1 T7 bi f32 " + arithmetic, "panels_and_directions");
+    add("gru L2 U130 I3 B2 T9 bi f16 lengths " + arithmetic, "two_rows");
+    add("lstm L2 U130 I33 B3 T5 P33 f32 lengths " + arithmetic, "projection");
+  }
   add("lstm L2 U130 I33 B3 T5 P33 f32 lengths", "projection");
   add("lstm L1 U130 I33 B1 T9 P65 bi f64 clip", "projection_and_clip");
   add("lstm L2 U130 I130 B7 T3 P130 f16 skip", "projection_is_off");
@@ -53,6 +61,7 @@ TEST_P(CpuThreads, OfOtherInstructionSetsChangeNoBit) {
   const Data d = make_data(c);
   const Result expected = run_all(cpu(), c, d);
   for (const std::string_view isa : available_cpu_isas()) {
+    if (kind_on(isa, c.spec) != cpu().math_kind(c.spec)) continue;
     const ForcedIsa forced(isa);
     const ForcedThreads two(2);
     EXPECT_EQ(first_difference(expected, run_all(cpu(), c, d)), "") << isa;

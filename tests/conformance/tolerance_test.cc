@@ -37,6 +37,17 @@ Single clamp_slope(Single c, double low, double high) {
 Single kept_as(Single a, DType dtype) {
   return dtype == DType::kFloat16 ? single(to_float(to_half(a.value))) : a;
 }
+Single as_bf16(Single a) { return Single(reference::as_bf16(static_cast<double>(a.value))); }
+Single as_split(Single a) {
+  const Single hi = as_bf16(a);
+  return single(hi.value + as_bf16(single(a.value - hi.value)).value);
+}
+std::vector<Single> as_int8(const std::vector<Single>& row) {
+  std::vector<double> values;
+  for (const Single a : row) values.push_back(static_cast<double>(a.value));
+  values = reference::as_int8(values);
+  return {values.begin(), values.end()};
+}
 Single times_mask(Single a, double mask) { return single(a.value * static_cast<float>(mask)); }
 
 Array as_array(const std::vector<Single>& values, DType dtype) {
@@ -49,10 +60,12 @@ Array as_array(const std::vector<Single>& values, DType dtype) {
 /// run_all of that engine.
 Result run_single(const Case& c, const Data& d) {
   const reference::Network net = reference::make_network(c.spec);
-  std::vector<Single> params;
+  std::vector<double> stored;
   for (std::size_t k = 0; k < net.size; ++k) {
-    params.emplace_back(element(d.params.view(), static_cast<std::int64_t>(k)));
+    stored.push_back(element(d.params.view(), static_cast<std::int64_t>(k)));
   }
+  reference::store_weights(net, stored);
+  const std::vector<Single> params(stored.begin(), stored.end());
   const reference::ForwardInput<Single> in{params.data(), d.x.view(), given(c, d.h0),
                                            given(c, d.c0)};
   Result result;
@@ -65,6 +78,7 @@ Result run_single(const Case& c, const Data& d) {
   add("inference y", inference.y);
   add("inference hn", inference.hn);
   add("inference cn", inference.cn);
+  if (!c.trains()) return result;
   call.drops = drops;
   const auto forward = reference::forward<Single>(net, call, in);
   add("y", forward.y);
@@ -92,8 +106,35 @@ TEST(Tolerance, HoldsPlainFloatArithmetic) {
   EXPECT_GT(worst, 0.05);
 }
 
+TEST(Tolerance, HoldsTheOtherArithmetics) {
+  double worst = 0.0;
+  for (const Case& c : some_arithmetic_cases()) {
+    const Data d = make_data(c);
+    const Agreement found = compare(bounds_of(c, d), run_single(c, d), c.spec.dtype);
+    EXPECT_EQ(found.failure, "") << c.text;
+    worst = std::max(worst, found.worst);
+  }
+  EXPECT_GT(worst, 0.05);
+}
+
+TEST(Tolerance, TellsOneArithmeticFromAnother) {
+  for (const std::string text : {"lstm L2 U17 I3 B5 T4 bi f32 ", "gru L1 U33 I7 B3 T5 f32 "}) {
+    for (const char* arithmetic : {"bf16", "stored_int8", "stored_bfloat16", "stored_float16"}) {
+      const Case c = parse_case(text + arithmetic, "the_arithmetic_left_out");
+      const Data d = make_data(c);
+      Case plain = c;
+      plain.spec.math = Math::kFloat32;
+      plain.spec.weights_dtype = WeightsDType::kNone;
+      const Result other = run_all(reference_engine(), plain, d);
+      EXPECT_NE(compare(bounds_of(c, d), other, c.spec.dtype).failure, "") << c.text;
+    }
+  }
+}
+
 TEST(Tolerance, HoldsTheReferenceItself) {
-  for (const Case& c : odd_cases()) {
+  std::vector<Case> cases = odd_cases();
+  for (const Case& c : some_arithmetic_cases()) cases.push_back(c);
+  for (const Case& c : cases) {
     const Data d = make_data(c);
     const Agreement found =
         compare(bounds_of(c, d), run_all(reference_engine(), c, d), c.spec.dtype);

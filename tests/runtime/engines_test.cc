@@ -73,6 +73,29 @@ TEST(Engines, AMissingOneSaysWhatItNeeds) {
   }
 }
 
+TEST(MathKind, NamesTheFunctionOfAChoice) {
+  const Variable none("OPENRNN_ENGINE", "");
+  if (can_run("cudnn")) GTEST_SKIP() << "this machine has cuDNN";
+  RnnSpec spec = small();
+  EXPECT_EQ(math_kind(spec), "float32");
+  spec.dtype = DType::kFloat64;
+  EXPECT_EQ(math_kind(spec), "float64");
+  spec.dtype = DType::kFloat16;
+  spec.math = Math::kBf16;
+  const bool amx = cpu_isa() == "amx";
+  EXPECT_EQ(math_kind(spec), amx ? "amx" : "dot");
+  spec.math = Math::kBf16x3;
+  EXPECT_EQ(math_kind(spec), amx ? "bf16x3" : "float32");
+  spec.math = Math::kFloat32;
+  spec.weights_dtype = WeightsDType::kBfloat16;
+  EXPECT_EQ(math_kind(spec), "float32");
+  spec.weights_dtype = WeightsDType::kInt8;
+  EXPECT_EQ(math_kind(spec), "int8");
+  spec.weights_dtype = WeightsDType::kNone;
+  spec.math = Math::kTf32;
+  EXPECT_THROW(math_kind(spec), EngineError);
+}
+
 TEST(ChooseEngine, TakesTheBestOrTheForcedOne) {
   {
     const Variable none("OPENRNN_ENGINE", "");

@@ -185,6 +185,10 @@ std::vector<Case> cases() {
   }
   list.push_back(parse_case("lstm L2 U17 I3 P5 clip f32", "projection"));
   list.push_back(parse_case("lstm L1 U130 I33 P65 f16", "projection"));
+  list.push_back(parse_case("lstm L2 U33 I17 f32 bf16", "bf16"));
+  list.push_back(parse_case("gru L2 U33 I17 f32 stored_int8", "int8"));
+  list.push_back(parse_case("lstm L1 U130 I33 P5 f16 stored_int8", "int8"));
+  list.push_back(parse_case("gru L1 U17 I3 f32 stored_bfloat16", "bfloat16"));
   return list;
 }
 

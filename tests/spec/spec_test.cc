@@ -31,6 +31,18 @@ TEST(SpecNames, ComeBack) {
   for (const char* name : {"unidirectional", "bidirectional"}) {
     EXPECT_EQ(to_string(parse_direction(name)), name);
   }
+  for (const char* name : {"float32", "bf16", "bf16x3", "tf32", "fp16"}) {
+    EXPECT_EQ(to_string(parse_math(name)), name);
+  }
+  for (const char* name : {"none", "float16", "bfloat16", "int8"}) {
+    EXPECT_EQ(to_string(parse_weights_dtype(name)), name);
+  }
+  expect_error<ArgumentError>(
+      [] { parse_math("bfloat16"); },
+      "[math] math is 'bfloat16', expected one of 'float32', 'bf16', 'bf16x3', 'tf32', 'fp16'");
+  expect_error<ArgumentError>([] { parse_weights_dtype("bf16"); },
+                              "[weights_dtype] weights_dtype is 'bf16', expected one of 'none', "
+                              "'float16', 'bfloat16', 'int8'");
   expect_error<ArgumentError>([] { parse_rnn_mode("LSTM"); },
                               "[rnn_mode] rnn_mode is 'LSTM', expected one of 'rnn_relu', "
                               "'rnn_tanh', 'lstm', 'gru'");
@@ -141,6 +153,21 @@ TEST(SpecValidate, NamesTheOption) {
   expect_invalid(spec, "cell_clip is set for rnn_tanh, expected it for lstm only");
 }
 
+TEST(SpecValidate, NamesTheArithmetic) {
+  RnnSpec spec = good();
+  spec.math = Math::kBf16;
+  spec.validate();
+  spec.weights_dtype = WeightsDType::kInt8;
+  expect_invalid(spec, "weights_dtype is 'int8' with math 'bf16', expected one of them");
+  spec.math = Math::kFloat32;
+  spec.validate();
+  spec.dtype = DType::kFloat64;
+  expect_invalid(spec, "weights_dtype is 'int8' with dtype float64, expected 'none'");
+  spec.weights_dtype = WeightsDType::kNone;
+  spec.math = Math::kBf16x3;
+  expect_invalid(spec, "math is 'bf16x3' with dtype float64, expected 'float32' (exact)");
+}
+
 TEST(SpecDescribe, ReadsLikeASentence) {
   RnnSpec spec = good();
   EXPECT_EQ(describe(spec), "lstm, 2 layers, 6 units, input size 5, unidirectional, float32");
@@ -152,6 +179,15 @@ TEST(SpecDescribe, ReadsLikeASentence) {
   EXPECT_EQ(describe(spec),
             "lstm, 1 layer, 6 units, input size 6, bidirectional, float32, skip_input, projection "
             "to 2");
+  spec = good();
+  spec.math = Math::kBf16;
+  EXPECT_EQ(describe(spec),
+            "lstm, 2 layers, 6 units, input size 5, unidirectional, float32, math bf16");
+  spec.math = Math::kFloat32;
+  spec.weights_dtype = WeightsDType::kInt8;
+  EXPECT_EQ(describe(spec),
+            "lstm, 2 layers, 6 units, input size 5, unidirectional, float32, weights stored as "
+            "int8");
 }
 
 }  // namespace

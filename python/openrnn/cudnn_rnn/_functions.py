@@ -25,6 +25,8 @@ def cudnn_lstm(
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
     num_proj: int | None = None,
+    math: str = "float32",
+    weights_dtype: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(output, output_h, output_c). Sizes are those of the tensors; `name` is not used.
 
@@ -51,6 +53,8 @@ def cudnn_lstm(
         direction,
         dropout,
         seed,
+        math,
+        weights_dtype,
     )
     return result
 
@@ -68,6 +72,8 @@ def cudnn_gru(
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
+    math: str = "float32",
+    weights_dtype: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(output, output_h). Sizes are those of the tensors; `name` is not used."""
     result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
@@ -83,6 +89,8 @@ def cudnn_gru(
         direction,
         dropout,
         seed,
+        math,
+        weights_dtype,
     )
     return result
 
@@ -100,6 +108,8 @@ def cudnn_rnn_tanh(
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
+    math: str = "float32",
+    weights_dtype: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(output, output_h). Sizes are those of the tensors; `name` is not used."""
     result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
@@ -115,6 +125,8 @@ def cudnn_rnn_tanh(
         direction,
         dropout,
         seed,
+        math,
+        weights_dtype,
     )
     return result
 
@@ -132,6 +144,8 @@ def cudnn_rnn_relu(
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
+    math: str = "float32",
+    weights_dtype: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(output, output_h). Sizes are those of the tensors; `name` is not used."""
     result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
@@ -147,6 +161,8 @@ def cudnn_rnn_relu(
         direction,
         dropout,
         seed,
+        math,
+        weights_dtype,
     )
     return result
 

@@ -1,7 +1,7 @@
 """The layers CudnnLSTM, CudnnGRU, CudnnRNNTanh and CudnnRNNRelu."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from openrnn import _core, initializers
 from openrnn._core import Tensor, Variable
@@ -10,6 +10,7 @@ from openrnn.errors import StateError
 from openrnn.layers import Layer
 
 _Shape = list[int]
+_Self = TypeVar("_Self", bound="CudnnRNN")
 
 
 class EveryLayer(NamedTuple):
@@ -24,6 +25,10 @@ class CudnnRNN(Layer):
 
     T time, B batch, I input size, L layers, D directions, U units, P projection size; O = P when
     projecting, else U.
+
+    math, the arithmetic of the products: 'float32', 'bf16', 'bf16x3'. weights_dtype, what weights
+    are stored as for inference: None, 'float16', 'bfloat16', 'int8'; a call that gradients may be
+    asked of raises NotImplementedError with one.
     """
 
     _rnn_mode: ClassVar[str] = ""
@@ -44,6 +49,8 @@ class CudnnRNN(Layer):
         num_proj: int | None = None,
         trainable: bool = True,
         activity_regularizer: Regularizer | None = None,
+        math: str = "float32",
+        weights_dtype: str | None = None,
     ) -> None:
         self._make(
             self._rnn_mode,
@@ -61,6 +68,8 @@ class CudnnRNN(Layer):
                 "num_proj": num_proj,
                 "trainable": trainable,
                 "activity_regularizer": activity_regularizer,
+                "math": math,
+                "weights_dtype": weights_dtype,
             },
         )
 
@@ -145,6 +154,16 @@ class CudnnRNN(Layer):
 
     def _create_saveable(self) -> None:
         self.rnn_create_saveable()
+
+    def with_arithmetic(
+        self: _Self, *, math: str = "float32", weights_dtype: str | None = None
+    ) -> _Self:
+        """A layer of the same variables with another arithmetic: one trains, the other runs.
+
+        Raises RuntimeError before the layer is built.
+        """
+        made: _Self = self._copy_attributes(self.rnn_with_arithmetic(math, weights_dtype), {})
+        return made
 
     def get_config(self) -> dict[str, Any]:
         """Every constructor argument, with the name that the layer has now."""

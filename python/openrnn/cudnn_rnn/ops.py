@@ -22,6 +22,7 @@ class _CudnnRNN(_core.OpModel):
     """What the four models share: sizes and conversion.
 
     T time, B batch, I input size, L layers, D directions, U units; O = P when projecting, else U.
+    math and weights_dtype as of the layers.
     """
 
     _mode: ClassVar[str] = ""
@@ -36,14 +37,19 @@ class _CudnnRNN(_core.OpModel):
         dtype: DTypeLike = "float32",
         dropout: float = 0.0,
         seed: int | None = 0,
+        *,
+        math: str = "float32",
+        weights_dtype: str | None = None,
     ) -> None:
+        sizes = (num_layers, num_units, input_size)
         self._make(
-            num_layers, num_units, input_size, input_mode, direction, dtype, dropout, seed, None
+            *sizes, input_mode, direction, dtype, dropout, seed, None, math, weights_dtype
         )
 
     def _make(self, *sizes_and_switches: Any) -> None:
-        *arguments, num_proj = sizes_and_switches
-        super().__init__(self._mode, *arguments, num_proj or 0)
+        *first, num_proj, math, weights_dtype = sizes_and_switches
+        arguments: list[Any] = [self._mode, *first, num_proj or 0, math, weights_dtype]
+        super().__init__(*arguments)
 
     def params_size(self) -> int:
         """Elements of the opaque buffer."""
@@ -76,9 +82,13 @@ class CudnnLSTM(_CudnnRNN):
         dropout: float = 0.0,
         seed: int | None = 0,
         num_proj: int | None = None,
+        *,
+        math: str = "float32",
+        weights_dtype: str | None = None,
     ) -> None:
+        sizes = (num_layers, num_units, input_size)
         self._make(
-            num_layers, num_units, input_size, input_mode, direction, dtype, dropout, seed, num_proj
+            *sizes, input_mode, direction, dtype, dropout, seed, num_proj, math, weights_dtype
         )
 
     def __call__(

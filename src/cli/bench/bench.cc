@@ -30,7 +30,11 @@ int run(const BenchFlags& flags) {
   const int threads = num_threads();
   std::vector<BenchConfig> configs;
   for (const BenchConfig& config : bench_configs()) {
-    if (config.name.find(flags.only) != std::string::npos) configs.push_back(config);
+    if (config.name.find(flags.only) == std::string::npos) continue;
+    configs.push_back(config);
+    RnnSpec& spec = configs.back().spec;
+    spec.math = parse_math(flags.arithmetic.math.value_or("float32"));
+    spec.weights_dtype = parse_weights_dtype(flags.arithmetic.weights_dtype.value_or("none"));
   }
   if (configs.empty()) {
     throw ArgumentError("[bench] --only '" + flags.only +
@@ -40,6 +44,11 @@ int run(const BenchFlags& flags) {
   fmt::print("{}, {} threads, engine {}, FMA peak {:.0f} GFLOP/s (measured again with each line)\n",
              processor_name(), threads, choose_engine(configs.front().spec).description(),
              fma_peak(threads, 0.2));
+  const RnnSpec& first = configs.front().spec;
+  fmt::print("math {}, weights {}: computed as {}\n", to_string(first.math),
+             first.weights_dtype == WeightsDType::kNone ? dtype_name(first.dtype)
+                                                        : to_string(first.weights_dtype),
+             math_kind(first));
   fmt::print("{:<22}  {:<16}  {:>10}  {:>10}  {:>9}  {:>9}\n", "config", "pass", "median ms",
              "best ms", "GFLOP/s", "% of peak");
   nlohmann::json list = nlohmann::json::array();
@@ -49,6 +58,9 @@ int run(const BenchFlags& flags) {
       list.push_back({{"config", config.name},
                       {"pass", row.pass},
                       {"threads", threads},
+                      {"math", std::string(to_string(config.spec.math))},
+                      {"weights_dtype", std::string(to_string(config.spec.weights_dtype))},
+                      {"math_kind", std::string(math_kind(config.spec))},
                       {"ms", row.milliseconds},
                       {"gflops", row.gflops},
                       {"percent_of_peak", row.percent_of_peak()}});

@@ -38,6 +38,8 @@ Array random_array(Shape shape, double scale, std::uint64_t stream) {
   return array;
 }
 
+bool trains(const BenchConfig& config) { return config.spec.weights_dtype == WeightsDType::kNone; }
+
 /// A network's calls on arrays of its own.
 class Passes {
  public:
@@ -56,6 +58,7 @@ class Passes {
     forward_.batch = config.batch;
     forward_.x = x_.data();
     forward_.y = y_.data();
+    if (!trains(config)) return;
     training_ = forward_;
     training_.params = engine_.pack(config.spec, params_.view(), PackFor::kTraining);
     training_.training = true;
@@ -137,9 +140,18 @@ double BenchConfig::flop() const {
   return per_step * static_cast<double>(spec.num_layers * batch * time);
 }
 
+namespace {
+
+double bytes_of_weight(const RnnSpec& spec) {
+  if (spec.weights_dtype == WeightsDType::kInt8) return 1.0;
+  return spec.weights_dtype != WeightsDType::kNone || spec.math == Math::kBf16 ? 2.0 : 4.0;
+}
+
+}  // namespace
+
 double BenchConfig::recurrent_bytes() const {
   return static_cast<double>(spec.num_layers * spec.num_gates() * spec.num_units * spec.num_units) *
-         4.0;
+         bytes_of_weight(spec);
 }
 
 std::vector<BenchConfig> bench_configs() {
@@ -168,6 +180,7 @@ std::vector<Measurement> measure(const BenchConfig& config, int threads, double 
   };
   std::vector<Measurement> results;
   for (const Pass& pass : all) {
+    if (&pass != all && !trains(config)) break;
     Measurement one = time_of(pass.work, threads, seconds);
     one.pass = pass.name;
     one.gflops = pass.flop / one.milliseconds * 1e-6;

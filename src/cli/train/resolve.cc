@@ -44,6 +44,7 @@ void agree_on_model(const TrainFlags& flags, const train::RunConfig& config) {
   same("--embedding", flags.embedding, model.embedding);
   same("--dropout", flags.dropout, model.dropout);
   same("--dtype", flags.dtype, dtype_name(model.dtype));
+  same("--math", flags.math, openrnn::to_string(model.math));
   same("--seed", flags.seed, static_cast<std::int64_t>(model.seed));
   same("--horizon", flags.horizon, config.horizon);
   same("--target", flags.target, std::string(config.to_sequence ? "sequence" : "one"));
@@ -85,6 +86,7 @@ train::RunConfig new_config(const TrainFlags& flags) {
   model.dropout = flags.dropout.value_or(0.0);
   model.dtype = parse_dtype(flags.dtype.value_or("float32"));
   model.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
+  model.math = parse_math(flags.math.value_or("float32"));
 
   config.batch = flags.batch.value_or(32);
   config.seq_len = flags.seq_len.value_or(text ? 100 : 24);

@@ -130,6 +130,7 @@ void Session::save() {
                                                      std::span<const std::int32_t>(codes)));
   }
   fit_->save(extras);
+  train::save_arithmetic(*model_, resumed_, extras);
   const std::string prefix = manager_->save(*saver_, fit_->step(), extras);
   saved_step_ = fit_->step();
   saved_at_ = std::chrono::steady_clock::now();
@@ -159,6 +160,17 @@ void Session::after_step(const train::StepReport& report, EventWriter& events) {
   }
 }
 
+void Session::say_other_arithmetic() {
+  if (!resumed_ || !resumed_->contains("math_kind")) return;
+  const std::string before = train::trained_arithmetic(*resumed_).kind;
+  const std::string_view now = model_->rnn().math_kind();
+  if (before == now) return;
+  progress_->say(
+      fmt::format("note: trained as '{}' so far, this machine computes '{}'; the run goes on, but "
+                  "not bit by bit as it would have",
+                  before, now));
+}
+
 bool Session::train() {
   if (resumed_) {
     progress_->say(fmt::format("resumed {} (step {} of {})", resumed_prefix_, fit_->step(),
@@ -166,6 +178,7 @@ bool Session::train() {
   } else if (flags_.resume) {
     progress_->say("nothing to resume in '" + flags_.out + "': starting afresh");
   }
+  say_other_arithmetic();
   progress_->say(fmt::format("{} threads, {} steps, {} windows an epoch, network: {}",
                              num_threads(), config_.fit.steps, task_->windows(),
                              describe(model_->rnn().spec())));

@@ -24,6 +24,7 @@ class Session {
   void check_data_is_the_same(const std::string& hash) const;
   void build();
   void save();
+  void say_other_arithmetic();
   void after_step(const train::StepReport& report, EventWriter& events);
   bool time_to_save(std::int64_t step) const;
 

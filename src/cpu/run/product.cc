@@ -7,7 +7,7 @@ namespace {
 
 // A block of B stays in the last cache, one panel of it (64 columns of float) and a block of A in
 // the second; 96 is a whole number of the tiles of 3, 4, 6 and 8 rows.
-constexpr std::int64_t kBlockK = 512, kBlockM = 96, kBlockN = 1024;
+constexpr std::int64_t kBlockK = 1024, kBlockM = 96, kBlockN = 1024;
 // A packed by k lies in groups of this many rows: copied as whole vectors.
 constexpr std::int64_t kGroup = 16;
 

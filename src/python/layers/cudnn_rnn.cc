@@ -118,6 +118,8 @@ nb::dict config(const LayerRef& self) {
   result["num_proj"] = options.num_proj ? nb::object(nb::int_(options.num_proj)) : nb::none();
   result["trainable"] = options.trainable;
   result["activity_regularizer"] = python_of(options.activity_regularizer);
+  result["math"] = to_string(options.math);
+  result["weights_dtype"] = weights_dtype_str(options.weights_dtype);
   return result;
 }
 
@@ -137,6 +139,14 @@ void bind_properties(nb::class_<LayerRef>& layer) {
                      return size ? std::optional(size) : std::nullopt;
                    })
       .def_prop_ro("input_size", [](const LayerRef& self) { return self.rnn().input_size(); })
+      .def_prop_ro("math", [](const LayerRef& self) { return to_string(self.rnn().math()); })
+      .def_prop_ro(
+          "weights_dtype",
+          [](const LayerRef& self) { return weights_dtype_str(self.rnn().weights_dtype()); },
+          "What weights are stored as for inference; None: as the dtype.")
+      .def_prop_ro(
+          "math_kind", [](const LayerRef& self) { return self.rnn().math_kind(); },
+          "What the products are on this machine, as openrnn.math_kind.")
       .def_prop_ro("saveable", &LayerRef::saveable,
                    nb::sig("def saveable(self) -> SaveableObject | None"))
       .def_prop_rw(
@@ -194,6 +204,17 @@ void bind_cudnn_rnn(nb::class_<LayerRef>& layer) {
             return Tensor(self.rnn().canonical_to_opaque(w_views, b_views).view());
           },
           "weights"_any, "biases"_any)
+      .def(
+          "rnn_with_arithmetic",
+          [](nb::handle self, const std::string& math,
+             const std::optional<std::string>& weights_dtype) {
+            const auto made = nb::cast<LayerRef&>(self).rnn().with_arithmetic(
+                parse_math(math), parse_weights_dtype(weights_dtype.value_or("none")));
+            return wrap_as(self.type(), LayerRef(made));
+          },
+          "math"_a, "weights_dtype"_a.none(),
+          nb::sig("def rnn_with_arithmetic(self, math: str, weights_dtype: str | None) -> "
+                  "typing.Any"))
       .def("rnn_create_saveable", [](LayerRef& self) { self.rnn().create_saveable(); })
       .def("rnn_config", &config, nb::sig("def rnn_config(self) -> dict[str, typing.Any]"));
 }

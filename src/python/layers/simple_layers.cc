@@ -42,6 +42,9 @@ std::shared_ptr<Layer> make_rnn(RnnMode mode, const nb::dict& given_options) {
   options.trainable = required<bool>(given_options, "trainable");
   options.activity_regularizer =
       as_tensor_function(given(given_options, "activity_regularizer"), "activity_regularizer");
+  options.math = parse_math(option<std::string>(given_options, "math", "float32"));
+  options.weights_dtype =
+      parse_weights_dtype(option<std::string>(given_options, "weights_dtype", "none"));
   return layers::make_cudnn_rnn(mode, std::move(options));
 }
 

@@ -43,10 +43,19 @@ class OpModel {
   std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
 };
 
+/// The two names that a call takes.
+struct Arithmetic {
+  Arithmetic(const std::string& math_name, const std::optional<std::string>& weights_name)
+      : math(parse_math(math_name)), weights(parse_weights_dtype(weights_name.value_or("none"))) {}
+  Math math;
+  WeightsDType weights;
+};
+
 ops::CudnnRnnOptions model_options(std::int64_t num_layers, std::int64_t num_units,
                                    std::int64_t input_size, const std::string& input_mode,
                                    const std::string& direction, nb::handle dtype, double dropout,
-                                   std::optional<std::int64_t> seed, std::int64_t num_proj) {
+                                   std::optional<std::int64_t> seed, std::int64_t num_proj,
+                                   const Arithmetic& arithmetic) {
   return {.num_layers = num_layers,
           .num_units = num_units,
           .input_size = input_size,
@@ -55,7 +64,9 @@ ops::CudnnRnnOptions model_options(std::int64_t num_layers, std::int64_t num_uni
           .dtype = as_dtype(dtype),
           .dropout = dropout,
           .seed = seed,
-          .num_proj = num_proj};
+          .num_proj = num_proj,
+          .math = arithmetic.math,
+          .weights_dtype = arithmetic.weights};
 }
 
 nb::tuple outputs_tuple(ops::RnnOutputs& out, bool is_lstm) {
@@ -133,13 +144,17 @@ nb::tuple call_function(const std::string& mode, nb::handle inputs, nb::handle i
                         nb::handle input_c, nb::handle params, bool is_training,
                         nb::handle sequence_lengths, bool time_major, const std::string& input_mode,
                         const std::string& direction, double dropout,
-                        std::optional<std::int64_t> seed) {
+                        std::optional<std::int64_t> seed, const std::string& math,
+                        const std::optional<std::string>& weights_dtype) {
+  const Arithmetic arithmetic(math, weights_dtype);
   ops::CudnnFunctionOptions options{.is_training = is_training,
                                     .input_mode = parse_input_mode(input_mode),
                                     .direction = parse_direction(direction),
                                     .dropout = dropout,
                                     .seed = seed,
-                                    .time_major = time_major};
+                                    .time_major = time_major,
+                                    .math = arithmetic.math,
+                                    .weights_dtype = arithmetic.weights};
   set_lengths(options, "cudnn_rnn", sequence_lengths);
   const RnnMode rnn_mode = parse_rnn_mode(mode);
   const AsTensor first{.call = "cudnn_rnn"};
@@ -164,29 +179,8 @@ nb::tuple call_function(const std::string& mode, nb::handle inputs, nb::handle i
   return outputs_tuple(out, is_lstm);
 }
 
-}  // namespace
-
-void bind_models(nb::module_& m) {
-  m.def("cudnn_rnn_function", &call_function, "rnn_mode"_a, "inputs"_any, "input_h"_any,
-        "input_c"_any, "params"_any, "is_training"_a, "sequence_lengths"_any, "time_major"_a,
-        "input_mode"_a, "direction"_a, "dropout"_a, "seed"_a.none(),
-        nb::sig("def cudnn_rnn_function(rnn_mode: str, inputs: object, input_h: object, "
-                "input_c: object, params: object, is_training: bool, sequence_lengths: object, "
-                "time_major: bool, input_mode: str, direction: str, dropout: float, "
-                "seed: int | None) -> typing.Any"));
-  nb::class_<OpModel>(m, "OpModel", nb::dynamic_attr(), "What the four op-level models share.")
-      .def(
-          "__init__",
-          [](OpModel* self, const std::string& mode, std::int64_t num_layers,
-             std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
-             const std::string& direction, nb::handle dtype, double dropout,
-             std::optional<std::int64_t> seed, std::int64_t num_proj) {
-            new (self) OpModel(parse_rnn_mode(mode),
-                               model_options(num_layers, num_units, input_size, input_mode,
-                                             direction, dtype, dropout, seed, num_proj));
-          },
-          "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "input_mode"_a,
-          "direction"_a, "dtype"_any, "dropout"_a, "seed"_a.none(), "num_proj"_a)
+void bind_properties(nb::class_<OpModel>& model) {
+  model
       .def_prop_ro("input_mode",
                    [](const OpModel& self) { return to_string(self.get().input_mode()); })
       .def_prop_ro("input_size", [](const OpModel& self) { return self.get().input_size(); })
@@ -200,6 +194,46 @@ void bind_models(nb::module_& m) {
                      const std::int64_t size = self.get().num_proj();
                      return size ? std::optional(size) : std::nullopt;
                    })
+      .def_prop_ro("math", [](const OpModel& self) { return to_string(self.get().math()); })
+      .def_prop_ro(
+          "weights_dtype",
+          [](const OpModel& self) { return weights_dtype_str(self.get().weights_dtype()); },
+          "What weights are stored as for inference; None: as the dtype.")
+      .def_prop_ro(
+          "math_kind", [](const OpModel& self) { return self.get().math_kind(); },
+          "What the products are on this machine, as openrnn.math_kind.");
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  m.def("cudnn_rnn_function", &call_function, "rnn_mode"_a, "inputs"_any, "input_h"_any,
+        "input_c"_any, "params"_any, "is_training"_a, "sequence_lengths"_any, "time_major"_a,
+        "input_mode"_a, "direction"_a, "dropout"_a, "seed"_a.none(), "math"_a,
+        "weights_dtype"_a.none(),
+        nb::sig("def cudnn_rnn_function(rnn_mode: str, inputs: object, input_h: object, "
+                "input_c: object, params: object, is_training: bool, sequence_lengths: object, "
+                "time_major: bool, input_mode: str, direction: str, dropout: float, "
+                "seed: int | None, math: str, weights_dtype: str | None) -> typing.Any"));
+  nb::class_<OpModel> model(m, "OpModel", nb::dynamic_attr(),
+                            "What the four op-level models share.");
+  bind_properties(model);
+  model
+      .def(
+          "__init__",
+          [](OpModel* self, const std::string& mode, std::int64_t num_layers,
+             std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
+             const std::string& direction, nb::handle dtype, double dropout,
+             std::optional<std::int64_t> seed, std::int64_t num_proj, const std::string& math,
+             const std::optional<std::string>& weights_dtype) {
+            new (self) OpModel(
+                parse_rnn_mode(mode),
+                model_options(num_layers, num_units, input_size, input_mode, direction, dtype,
+                              dropout, seed, num_proj, Arithmetic(math, weights_dtype)));
+          },
+          "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "input_mode"_a,
+          "direction"_a, "dtype"_any, "dropout"_a, "seed"_a.none(), "num_proj"_a,
+          "math"_a = "float32", "weights_dtype"_a.none() = nb::none())
       .def("model_call", &call_model, "input_data"_any, "input_h"_any, "input_c"_any, "params"_any,
            "is_training"_a, "sequence_lengths"_any, "time_major"_a,
            nb::sig("def model_call(self, input_data: object, input_h: object, input_c: object, "

@@ -20,7 +20,8 @@ json model_json(const ModelConfig& model) {
           {"outputs", model.outputs},
           {"dropout", model.dropout},
           {"dtype", std::string(dtype_name(model.dtype))},
-          {"seed", model.seed}};
+          {"seed", model.seed},
+          {"math", std::string(openrnn::to_string(model.math))}};
 }
 
 json fit_json(const FitOptions& fit) {
@@ -48,6 +49,8 @@ ModelConfig model_from(const json& from) {
   model.dropout = from.at("dropout");
   model.dtype = parse_dtype(from.at("dtype").get<std::string>());
   model.seed = from.at("seed");
+  // Files from before there was a choice are float32.
+  model.math = parse_math(from.value("math", "float32"));
   return model;
 }
 

@@ -18,7 +18,7 @@ std::string resolve_run(const std::string& run) {
                               ", expected the output folder of a run or a checkpoint's prefix"));
 }
 
-TrainedModel::TrainedModel(const std::string& run)
+TrainedModel::TrainedModel(const std::string& run, const ArithmeticChoice& choice)
     : prefix_(resolve_run(run)), extras_(read_extras(prefix_)), graph_(std::make_unique<Graph>()) {
   if (!extras_.contains("config")) {
     throw ArgumentError(message("TrainedModel", "checkpoint '", prefix_, "' has no openrnn/config",
@@ -30,6 +30,9 @@ TrainedModel::TrainedModel(const std::string& run)
     const auto codes = extras_.get_array("vocabulary").as<std::int32_t>();
     vocabulary_ = Vocabulary(config_.level, std::vector<std::int32_t>(codes.begin(), codes.end()));
   }
+  config_.model.weights_dtype = choice.weights_dtype.value_or(WeightsDType::kNone);
+  const bool stored = config_.model.weights_dtype != WeightsDType::kNone;
+  config_.model.math = choice.math.value_or(stored ? Math::kFloat32 : config_.model.math);
   model_ = std::make_unique<SequenceModel>(config_.model);
   SaverOptions options;
   options.graph = graph_.get();

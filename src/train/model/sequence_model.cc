@@ -52,6 +52,8 @@ SequenceModel::SequenceModel(const ModelConfig& config) : config_(config) {
   rnn.dropout = config.dropout;
   rnn.seed = layer_seed(config, 1);
   rnn.dtype = config.dtype;
+  rnn.math = config.math;
+  rnn.weights_dtype = config.weights_dtype;
   rnn_ = layers::make_cudnn_rnn(config.mode, rnn);
   rnn_->build({-1, -1, width});
   if (config.mode == RnnMode::kLstm) raise_forget_bias();

@@ -18,14 +18,23 @@ inline ConstArrayView given(const Case& c, const Array& state) {
   return view;
 }
 
+/// The parameters as the products see them.
+inline std::vector<Bounded> bounded_params(const reference::Network& net, const Data& d) {
+  std::vector<double> values;
+  for (std::size_t k = 0; k < net.size; ++k) {
+    values.push_back(element(d.params.view(), static_cast<std::int64_t>(k)));
+  }
+  reference::store_weights(net, values);
+  std::vector<Bounded> params;
+  for (const double value : values) params.emplace_back(value);
+  return params;
+}
+
 /// Runs the reference's loops on numbers with bounds, for the rounding of the case's dtype.
 inline Bounds bounds_of(const Case& c, const Data& d) {
   Bounded::rounding = Rounding::of(c.spec.dtype);
   const reference::Network net = reference::make_network(c.spec);
-  std::vector<Bounded> params;
-  for (std::size_t k = 0; k < net.size; ++k) {
-    params.emplace_back(element(d.params.view(), static_cast<std::int64_t>(k)));
-  }
+  const std::vector<Bounded> params = bounded_params(net, d);
   const reference::ForwardInput<Bounded> in{params.data(), d.x.view(), given(c, d.h0),
                                             given(c, d.c0)};
   reference::Call call = reference_call(c);
@@ -35,6 +44,7 @@ inline Bounds bounds_of(const Case& c, const Data& d) {
   auto forward = reference::forward<Bounded>(net, call, in);
   bounds.parts = {
       {"inference y", forward.y}, {"inference hn", forward.hn}, {"inference cn", forward.cn}};
+  if (!c.trains()) return bounds;
   call.drops = dropped;
   if (dropped) forward = reference::forward<Bounded>(net, call, in);
   const auto backward = reference::backward<Bounded>(

@@ -20,6 +20,7 @@ struct Case {
   bool null_states = false;           // h0 and c0 are not given
   std::vector<std::int32_t> lengths;  // empty: not given
 
+  bool trains() const { return spec.weights_dtype == WeightsDType::kNone; }
   std::int64_t seq_size(std::int64_t width) const { return time * batch * width; }
   std::int64_t h_size() const { return spec.num_pseudo_layers() * batch * spec.hidden_size(); }
   std::int64_t c_size() const {
@@ -53,6 +54,10 @@ inline bool set_word(Case& c, const std::string& word) {
     s.input_mode = InputMode::kAutoSelect;
   } else if (word == "f16" || word == "f32" || word == "f64") {
     s.dtype = parse_dtype("float" + word.substr(1));
+  } else if (word == "bf16" || word == "bf16x3") {
+    s.math = parse_math(word);
+  } else if (word.starts_with("stored_")) {
+    s.weights_dtype = parse_weights_dtype(word.substr(7));
   } else if (word == "batch_major") {
     c.time_major = false;
   } else if (word == "null_states") {
@@ -100,7 +105,8 @@ inline bool set_size(Case& c, const std::string& word) {
 
 }  // namespace detail
 
-/// "lstm L2 U17 I3 B7 T5 P4 D0.5 bi skip|auto f16|f32|f64 lengths batch_major null_states clip".
+/// "lstm L2 U17 I3 B7 T5 P4 D0.5 bi skip|auto f16|f32|f64 lengths batch_major null_states clip
+/// bf16|bf16x3|stored_float16|stored_bfloat16|stored_int8".
 /// Throws: ArgumentError naming a word that is not understood.
 inline Case parse_case(const std::string& text, const std::string& reason) {
   Case c;

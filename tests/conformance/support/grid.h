@@ -117,4 +117,49 @@ inline std::vector<Case> some_cases(std::size_t stride, std::size_t rounds = 1) 
 /// Every combination at three sizes, and the others.
 inline std::vector<Case> all_cases() { return some_cases(1, reduced() ? 1 : 3); }
 
+/// The other arithmetics: every mode x direction x input mode x dtype x arithmetic, with lengths
+/// and layouts in turn; then what each kind of network adds.
+inline std::vector<Case> arithmetic_cases() {
+  const std::array arithmetics = {" bf16", " stored_int8", " stored_bfloat16", " stored_float16",
+                                  " bf16x3"};
+  const std::array rests = {"", " lengths", " batch_major", " lengths batch_major", " null_states"};
+  std::vector<Case> cases;
+  std::size_t turn = 0;
+  for (const std::string mode : {"lstm ", "gru ", "rnn_tanh ", "rnn_relu "}) {
+    for (const std::string rest : {"", " bi", " skip", " bi skip"}) {
+      for (const std::string dtype : {" f32", " f16"}) {
+        for (std::size_t n = 0; n < 2 * arithmetics.size(); ++n, ++turn) {
+          const detail::Sizes& sizes = detail::kSizes[turn % detail::kSizes.size()];
+          const bool skips = rest.ends_with("skip");
+          if (reduced() && turn % 9 != 0) continue;
+          cases.push_back(parse_case(mode + (skips ? sizes.skip : sizes.text) + rest + dtype +
+                                         arithmetics[n % arithmetics.size()] +
+                                         rests[(turn + n / arithmetics.size()) % rests.size()],
+                                     sizes.reason));
+        }
+      }
+    }
+  }
+  for (const std::string arithmetic : arithmetics) {
+    for (const auto& [text, reason] : detail::kOddCases) {
+      const std::string full = text + arithmetic;
+      if (full.find("f64") == std::string::npos) cases.push_back(parse_case(full, reason));
+    }
+    for (const char* text : {"lstm L1 U130 I33 B7 T3 f32 lengths", "gru L2 U17 I130 B33 T2 bi f32",
+                             "rnn_tanh L1 U33 I3 B3 T33 f32", "gru L1 U65 I7 B1 T17 f32",
+                             "lstm L2 U130 I17 B2 T5 P33 bi f16"}) {
+      cases.push_back(parse_case(text + arithmetic, "large"));
+    }
+  }
+  return cases;
+}
+
+/// Every third of them.
+inline std::vector<Case> some_arithmetic_cases() {
+  std::vector<Case> cases;
+  const std::vector<Case> all = arithmetic_cases();
+  for (std::size_t n = 0; n < all.size(); n += 3) cases.push_back(all[n]);
+  return cases;
+}
+
 }  // namespace openrnn::conformance

@@ -13,8 +13,7 @@ inline double step_distance(const reference::Cell<double>& cell, const reference
   double nearest = 1e9;
   for (std::size_t u = 0; u < cell.net.units; ++u) {
     const auto sum = [&](std::size_t k) {
-      return reference::input_side(cell, k, u, s.x) +
-             reference::recurrent_side(cell, k, u, s.h_before);
+      return reference::input_side(cell, k, u, s) + reference::recurrent_side(cell, k, u, s);
     };
     if (cell.net.mode == RnnMode::kRnnRelu) {
       nearest = std::min(nearest, std::abs(sum(reference::kH)));

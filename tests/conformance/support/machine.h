@@ -21,6 +21,12 @@ class ForcedIsa {
   std::string before_;
 };
 
+/// What the products of `spec` are on an instruction set.
+inline std::string kind_on(std::string_view isa, const RnnSpec& spec) {
+  const ForcedIsa forced(isa);
+  return std::string(cpu().math_kind(spec));
+}
+
 /// Runs on so many threads while it lives.
 class ForcedThreads {
  public:

@@ -139,9 +139,10 @@ inline Result run_training(const Engine& engine, const Case& c, const Data& d) {
   return result;
 }
 
-/// Inference, training and gradients.
+/// Inference, training and gradients, unless the case is for inference alone.
 inline Result run_all(const Engine& engine, const Case& c, const Data& d) {
   Result result = run_inference(engine, c, d);
+  if (!c.trains()) return result;
   for (auto& part : run_training(engine, c, d).parts) result.parts.push_back(std::move(part));
   return result;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "openrnn/base.h"
+#include "reference/number.h"
 
 namespace openrnn::conformance {
 
@@ -36,6 +37,8 @@ struct Rounding {
 ///   Four standard deviations, were each error as large as its bound; it is under a third of it.
 /// - Activations are within 2 ulp, at most 2 eps |value|, and carry slope * e + 0.5 max|f''| e^2.
 /// - A slope with a kink (relu, clamp) is in doubt where the kink is nearer than the error.
+/// - An operand that is rounded to bfloat16 or int8 for a product brings a step along where its
+///   error reaches a tie, and nothing elsewhere: both engines round the same definition.
 /// - A state kept as float16 is rounded on both sides, which may fall to either side of a tie.
 struct Bounded {
   static inline Rounding rounding;
@@ -115,6 +118,44 @@ inline Bounded times_mask(const Bounded& a, double mask) {
   const Rounding& r = Bounded::rounding;
   const double scaled = a.value * mask;
   return Bounded::closed(scaled, mask * a.error() + std::abs(scaled) * (r.eps + r.memory_eps));
+}
+
+/// The two nearest bfloat16 that an engine may see, and how far they are from the reference's: an
+/// error that reaches no tie adds nothing, one that does adds the step to the other side.
+inline Bounded as_bf16(const Bounded& a) {
+  const double e = a.error(), value = reference::as_bf16(a.value);
+  const double below = reference::as_bf16(a.value - e), above = reference::as_bf16(a.value + e);
+  return Bounded::closed(value, std::max(value - below, above - value));
+}
+/// hi and lo keep 16 bits of each operand, and the product of the two lo is left out: together at
+/// most 3 * 2^-18 |a b|, half of it for each operand.
+inline Bounded as_split(const Bounded& a) {
+  return Bounded::closed(a.value, a.error() + 0x1.8p-18 * std::abs(a.value));
+}
+/// A row as int8. The scale is that of the largest element, wherever inside its error that is;
+/// three roundings make q's argument. Where its range holds a tie, q may be the other one.
+inline std::vector<Bounded> as_int8(std::vector<Bounded> row) {
+  std::vector<double> values;
+  double largest = 0.0, least = 0.0, most = 0.0;
+  for (const Bounded& a : row) {
+    values.push_back(a.value);
+    largest = std::max(largest, std::abs(a.value));
+    least = std::max(least, std::abs(a.value) - a.error());
+    most = std::max(most, std::abs(a.value) + a.error());
+  }
+  const std::vector<double> kept = reference::as_int8(values);
+  const double scale = largest / 127.0, relative = (most - least) / largest + 3 * 0x1p-23;
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    const double e = row[k].error(), q = std::round(kept[k] / scale);
+    const double width = std::abs(values[k]) / scale * relative + e / scale * (1.0 + relative);
+    const double low = std::nearbyint(values[k] / scale - width);
+    const double high = std::nearbyint(values[k] / scale + width);
+    const double flips = std::max(q - low, high - q) * scale + std::abs(kept[k]) * relative;
+    // Each side is within half a step of its own value, which bounds wide ranges better.
+    row[k] =
+        Bounded::closed(kept[k], largest > 0.0 ? std::min(flips, e + most / 127.0 * 1.001) : e);
+  }
+  return row;
 }
 
 /// The bound of a result: both sides round it to its type.

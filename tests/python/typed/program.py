@@ -33,6 +33,11 @@ def op_level(x: NDArray[np.float32]) -> tuple[Tensor, int]:
     return output, model.params_size()
 
 
+def faster(layer: CudnnLSTM) -> tuple[CudnnLSTM, str | None, str]:
+    fast = layer.with_arithmetic(weights_dtype="int8")
+    return fast, fast.weights_dtype, openrnn.math_kind("bf16", dtype=np.float16)
+
+
 def recorded() -> openrnn.Model:
     x = openrnn.Input(batch_shape=(None, None, 3))
     output, _ = CudnnGRU(1, 4)(x)

@@ -1,0 +1,147 @@
+"""--math and --weights-dtype, what runs keep of them, and what doctor and inspect say."""
+import json
+import re
+import subprocess
+
+import pytest
+from tool_runs import BUILD, checkpoint_bytes, fault, good, small_flags, write_text
+
+KINDS = {"dot", "amx"}  # of math bf16
+STORED = ["float16", "bfloat16", "int8"]
+
+
+@pytest.fixture(name="runs", scope="module")
+def fixture_runs(tmp_path_factory):
+    """One text and a run of each math: (text, {math: folder})."""
+    folder = tmp_path_factory.mktemp("arithmetic")
+    text = write_text(folder)
+    runs = {}
+    for math in ("float32", "bf16"):
+        runs[math] = folder / math
+        good(*small_flags(text, runs[math], steps=300, lr=0.01, units=33, math=math))
+    return text, runs
+
+
+def bits(run, text, *more):
+    done = good("eval", run, "--input", text, *more)
+    return float(re.match(r"bits_per_byte (\d+\.\d{4})\n", done.stdout).group(1))
+
+
+def kind_of(choice):
+    """What doctor says of one."""
+    found = re.search(rf"^  {choice} +(.*)$", good("doctor").stdout, re.M)
+    return found.group(1)
+
+
+def test_doctor_names_every_choice():
+    assert kind_of("float32") == "float32"
+    assert kind_of("bf16") in KINDS
+    has_amx = kind_of("bf16") == "amx"
+    assert kind_of("bf16x3") == ("bf16x3" if has_amx else "computed as float32, no AMX")
+    for stored in ("float16", "bfloat16"):
+        assert kind_of(f"weights {stored}") == "float32"
+    assert kind_of("weights int8") == "int8"
+
+
+def test_trained_models_keep_their_math(runs):
+    text, found = runs
+    kind = kind_of("bf16")
+    shown = good("inspect", found["bf16"]).stdout
+    assert f"arithmetic: math bf16, trained as {kind}\n" in shown
+    assert "note: trained" not in shown
+    assert "arithmetic: math float32, trained as float32\n" in good(
+        "inspect", found["float32"]).stdout
+    own = bits(found["bf16"], text)
+    assert own == bits(found["bf16"], text, "--math", "bf16")
+    assert own == pytest.approx(bits(found["bf16"], text, "--math", "float32"), rel=0.02)
+
+
+def test_bf16_trains_as_well(runs):
+    text, found = runs
+    plain, lower = (bits(found[math], text) for math in ("float32", "bf16"))
+    assert lower == pytest.approx(plain, rel=0.05)
+    assert bits(found["float32"], text, "--math", "bf16") == pytest.approx(plain, rel=0.02)
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_stored_weights_score_nearly_the_same(runs, stored):
+    text, found = runs
+    for run in found.values():
+        plain = bits(run, text, "--math", "float32")
+        # Half a step of int8 is 1 / 254 of the largest weight, of bfloat16 1 / 512 of each.
+        assert bits(run, text, "--weights-dtype", stored) == pytest.approx(plain, rel=0.02)
+    done = good("generate", found["bf16"], "--length", 40, "--weights-dtype", stored)
+    assert len(done.stdout) == 41
+
+
+def test_a_run_resumes_with_its_math(runs, tmp_path):
+    text, _ = runs
+    whole, halves = tmp_path / "whole", tmp_path / "halves"
+    flags = {"steps": 40, "math": "bf16", "lr_schedule": "constant", "valid_every": 10,
+             "warmup": 0}
+    good(*small_flags(text, whole, **flags))
+    good(*small_flags(text, halves, **{**flags, "steps": 20}))
+    good("train", "--out", halves, "--resume", "--steps", 40)
+    assert checkpoint_bytes(whole, 40) == checkpoint_bytes(halves, 40)
+    said = fault("train", "--out", halves, "--resume", "--steps", 40, "--math", "float32")
+    assert "--math float32 contradicts the run to resume, expected --math bf16" in said
+
+
+def test_what_cannot_be(runs, tmp_path):
+    text, found = runs
+    assert "--math" in fault(*small_flags(text, tmp_path / "no", math="bfloat16"))
+    assert "tf32" in fault(*small_flags(text, tmp_path / "no", math="tf32"), code=1)
+    said = fault(*small_flags(text, tmp_path / "no", math="bf16", dtype="float64"))
+    assert "math is 'bf16' with dtype float64" in said
+    said = fault("eval", found["bf16"], "--input", text, "--math", "bf16", "--weights-dtype",
+                 "int8")
+    assert "weights_dtype is 'int8' with math 'bf16'" in said
+
+
+def test_bench_names_the_kind(tmp_path):
+    out = tmp_path / "bench.json"
+    common = ["bench", "--only", "GRU L1 U64", "--seconds", 0.01, "--threads", 1, "--json", out]
+    shown = good(*common, "--math", "bf16").stdout
+    assert f"math bf16, weights float32: computed as {kind_of('bf16')}\n" in shown
+    assert {row["pass"] for row in json.loads(out.read_text())} == {
+        "forward", "forward_training", "forward_backward"}
+    shown = good(*common, "--weights-dtype", "int8").stdout
+    assert "math float32, weights int8: computed as int8\n" in shown
+    rows = json.loads(out.read_text())
+    assert [row["pass"] for row in rows] == ["forward"]
+    assert (rows[0]["weights_dtype"], rows[0]["math_kind"]) == ("int8", "int8")
+
+
+def rewrite(prefix, change):
+    """A checkpoint with its lines of text changed, in place; None leaves a line out."""
+    program = BUILD / "tool_bundle"
+    lines = subprocess.run([program, "dump", prefix], capture_output=True, text=True, check=True)
+    changed = [change(line) for line in lines.stdout.splitlines()]
+    text = "\n".join(line for line in changed if line is not None) + "\n"
+    subprocess.run([program, "write", prefix], input=text, text=True, check=True)
+
+
+def test_another_kind_and_an_older_file_are_told_apart(runs, tmp_path):
+    text, _ = runs
+    out = tmp_path / "out"
+    flags = {"steps": 4, "math": "bf16", "lr_schedule": "constant", "warmup": 0}
+    good(*small_flags(text, out, **flags))
+    here = kind_of("bf16")
+
+    def elsewhere(line):
+        if not line.startswith("openrnn/math_kind\t"):
+            return line
+        return "\t".join([*line.split("\t")[:3], b"elsewhere".hex() + ","])
+
+    rewrite(out / "model.ckpt-4", elsewhere)
+    shown = good("inspect", out).stdout
+    assert "arithmetic: math bf16, trained as elsewhere\n" in shown
+    assert f"trained as elsewhere, which this machine computes as {here}" in shown
+    resumed = good("train", "--out", out, "--resume", "--steps", 6).stderr
+    assert f"note: trained as 'elsewhere' so far, this machine computes '{here}'" in resumed
+    assert f"trained as elsewhere, {here}\n" in good("inspect", out).stdout
+
+    rewrite(out / "model.ckpt-6",
+            lambda line: None if line.startswith("openrnn/math") else line)
+    assert "arithmetic" not in good("inspect", out).stdout
+    assert "note: trained" not in good("train", "--out", out, "--resume", "--steps", 8).stderr
