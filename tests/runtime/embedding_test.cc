@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cassert>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -58,6 +59,24 @@ std::vector<float> step_by_step(const std::shared_ptr<const openrnn::PackedModel
   }
   // [end]
   return y;
+}
+
+TEST(Embedding, WeightsMayBeStoredSmaller) {
+  const std::vector<float> buffer = numbers(100000, 1);
+  const auto model = make_model();
+  const openrnn::RnnSpec spec = model->spec();
+  const openrnn::ConstArrayView params{
+      buffer.data(), openrnn::DType::kFloat32, {openrnn::params_size(spec)}};
+  // [snippet]
+  openrnn::RnnSpec small = spec;
+  small.weights_dtype = openrnn::WeightsDType::kInt8;
+  const auto packed = std::make_shared<const openrnn::PackedModel>(small, params);
+  assert(openrnn::math_kind(small) == "int8");
+  // [end]
+  const std::vector<float> x = numbers(35, 2);
+  const std::vector<float> exact = step_by_step(model, x), close = step_by_step(packed, x);
+  EXPECT_NE(exact, close);
+  for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(exact[i], close[i], 0.05);
 }
 
 TEST(Embedding, ASessionStepsAndGivesEveryLayer) {
@@ -157,7 +176,7 @@ TEST(Embedding, ThePageShowsWhatRunsHere) {
   const auto here =
       blocks(read_text(source + "/tests/runtime/embedding_test.cc"), "// [snippet]", "// [end]");
   auto shown = blocks(read_text(source + "/docs/embedding.md"), "```cpp", "```");
-  ASSERT_EQ(shown.size(), 5U);
+  ASSERT_EQ(shown.size(), 6U);
   EXPECT_EQ(here.size(), shown.size());
   for (const std::string& snippet : shown) {
     EXPECT_NE(std::find(here.begin(), here.end(), snippet), here.end()) << snippet;
