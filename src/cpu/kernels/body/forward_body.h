@@ -105,93 +105,42 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
   }
 }
 
-/// What the vectors of a group start from, at the step's first row.
-template <class T, int L>
-const T* start_of(const ForwardStep<T>& s, const Group& g) {
-  return s.pre + (g.vector - s.w.first) * s.pre_rows * L + s.pre_first * g.vectors * L;
-}
-
-/// The tile of a group at that row; `a` and `out` are still to be set.
-template <class V, class Cell>
-TileCall<typename V::T> tile_of(const ForwardStep<typename V::T>& s, const Group& g,
-                                const typename V::T* weights) {
-  using T = typename V::T;
-  constexpr int L = V::kLanes;
-  const int64_t width = g.vectors * L;
-  TileCall<T> tile{};
-  tile.k = s.w.k;
-  tile.a_step = 1;
-  tile.b = weights + g.vector % s.w.width * L;
-  tile.b_step = s.w.b_step;
-  tile.b_panel = s.w.b_panel;
-  tile.start = start_of<T, L>(s, g);
-  tile.start_row = width;
-  tile.start_panel = s.pre_rows * width;
-  tile.last = Cell::kSplitNew ? s.hn_bias + g.vector / Cell::kGates * L : nullptr;
-  tile.out_row = width * g.panels;
-  tile.out_panel = width;
-  return tile;
-}
-
-template <class V, class Op>
-void run_tile(const Group& g, int64_t rows, const TileCall<typename V::T>& tile) {
-  if (g.panels == 2) {
-    Tiles<V, Op>::run_pair(g.vectors, tile);
-  } else {
-    Tiles<V, Op>::run(rows, g.vectors, tile);
-  }
-}
-
-/// A step of one row. The cells of several groups are finished in one go: each is a long chain, and
-/// one after another they overlap.
-template <class V, class Cell, class Op>
-void forward_row(const ForwardStep<typename V::T>& s, const typename V::T* const* a) {
-  using T = typename V::T;
-  constexpr int L = V::kLanes, kHeld = 8;
-  alignas(64) T tiles[kHeld][kMostPanels * kMostVectors * L];
-  Group held[kHeld];
-  int count = 0;
-  const auto finish = [&] {
-    for (int i = 0; i < count; ++i) {
-      finish_block<V, Cell>(s, held[i], 0, 1, tiles[i], start_of<T, L>(s, held[i]));
-    }
-    count = 0;
-  };
-  Walk<T> walk(s.w, 1);
-  while (walk.next(held[count])) {
-    const Group& g = held[count];
-    TileCall<T> tile = tile_of<V, Cell>(s, g, walk.weights(g));
-    walk.look_ahead(g, 0, 1, tile);
-    tile.a = a;
-    tile.out = tiles[count];
-    run_tile<V, Op>(g, 1, tile);
-    if (++count == kHeld) finish();
-  }
-  finish();
-}
-
 template <class V, class Cell, class Op>
 void forward_step(const ForwardStep<typename V::T>& s) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
-  const T* const* a = Op::stage(s.w, s.h_prev, s.rows);
-  if (s.rows == 1) return forward_row<V, Cell, Op>(s, a);
   Scratch<T, L> scratch;
+  const T* const* a = Op::stage(s.w, s.h_prev, s.rows);
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {
     const RowBlocks blocks(s.rows, Tiles<V, Op>::most_rows(g.vectors));
-    TileCall<T> tile = tile_of<V, Cell>(s, g, walk.weights(g));
-    const T* const start = tile.start;
+    const int64_t width = g.vectors * L;
+    const T* pre = s.pre + (g.vector - s.w.first) * s.pre_rows * L + s.pre_first * width;
+    TileCall<T> tile{};
+    tile.k = s.w.k;
+    tile.a_step = 1;
+    tile.b = walk.weights(g) + g.vector % s.w.width * L;
+    tile.b_step = s.w.b_step;
+    tile.b_panel = s.w.b_panel;
+    tile.start_row = width;
+    tile.start_panel = s.pre_rows * width;
+    tile.last = Cell::kSplitNew ? s.hn_bias + g.vector / Cell::kGates * L : nullptr;
     tile.out = scratch.tile;
+    tile.out_row = width * g.panels;
+    tile.out_panel = width;
     int64_t row = 0;
     for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
       const int64_t rows = blocks.size(block);
       walk.look_ahead(g, block, blocks.count, tile);
       tile.a = a + row;
-      tile.start = start + row * tile.start_row;
-      run_tile<V, Op>(g, rows, tile);
-      finish_block<V, Cell>(s, g, row, rows, scratch.tile, tile.start);
+      tile.start = pre + row * width;
+      if (g.panels == 2) {
+        Tiles<V, Op>::run_pair(g.vectors, tile);
+      } else {
+        Tiles<V, Op>::run(rows, g.vectors, tile);
+      }
+      finish_block<V, Cell>(s, g, row, rows, scratch.tile, pre + row * width);
     }
   }
 }
