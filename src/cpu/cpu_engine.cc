@@ -33,7 +33,7 @@ class CpuEngine final : public Engine {
   std::string description() const override {
     return message("cpu with ", cpu::isa_name(), " on ", num_threads(), " thread(s)");
   }
-  std::string unsupported(const RnnSpec& spec) const override { return unsupported_on_cpu(spec); }
+  std::string unsupported(const RnnSpec& spec) const override { return cpu::unsupported(spec); }
   std::string_view math_kind(const RnnSpec& spec) const override { return cpu::math_kind(spec); }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,

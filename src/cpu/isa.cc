@@ -10,33 +10,19 @@
 namespace openrnn::cpu {
 namespace {
 
-// That of AVX-512 with two arithmetics more; null where this build has none of it.
-template <const TileTable* (*tiles)()>
-const KernelTable* with_tiles(const char* name) {
-  if (!avx512_kernels() || !tiles()) return nullptr;
-  static const KernelTable table = [name] {
-    KernelTable all = *avx512_kernels();
-    all.name = name;
-    all.f32[kAmx] = tiles()->amx;
-    all.f32[kBf16x3] = tiles()->bf16x3;
-    return all;
-  }();
-  return &table;
-}
-
-bool is_avx512(const KernelTable& table) {
-  const std::string_view name = table.name;
-  return name == "avx512" || name == "amx" || name == "amx_emulated";
+bool usable(const KernelTable* table) {
+  // Tiles may be missing from this build.
+  return table && processor_runs(table->name) && (!table->tiles || table->tiles());
 }
 
 // Widest last; those of another processor family are null.
 std::vector<const KernelTable*> usable_tables() {
-  std::vector<const KernelTable*> usable;
-  for (const KernelTable* table : {scalar_kernels(), neon_kernels(), avx2_kernels(),
-                                   avx512_kernels(), with_tiles<amx_kernels>("amx")}) {
-    if (table && processor_runs(table->name)) usable.push_back(table);
+  std::vector<const KernelTable*> found;
+  for (const KernelTable* table :
+       {scalar_kernels(), neon_kernels(), avx2_kernels(), avx512_kernels(), avx512_amx_kernels()}) {
+    if (usable(table)) found.push_back(table);
   }
-  return usable;
+  return found;
 }
 
 const KernelTable& find_table(std::string_view call, std::string_view name) {
@@ -46,8 +32,8 @@ const KernelTable& find_table(std::string_view call, std::string_view name) {
     known += message(known.empty() ? "" : ", ", table->name);
   }
   // Only when asked for: slow, and to repeat what another machine computed.
-  const KernelTable* emulated = with_tiles<amx_emulated_kernels>("amx_emulated");
-  if (emulated && name == emulated->name && processor_runs(name)) return *emulated;
+  const KernelTable* emulated = avx512_amx_emulated_kernels();
+  if (usable(emulated) && name == emulated->name) return *emulated;
   throw EngineError(message("[", call, "] instruction set is '", name,
                             "', expected one that this processor runs: ", known));
 }
@@ -72,8 +58,9 @@ const KernelTable& kernels() {
 
 template <>
 const Kernels<float>& kernels_for<float>(const KernelTable& table, Arithmetic arithmetic) {
-  const DotTable* instructions = avx512_dot_kernels();
-  if (instructions && is_avx512(table)) {
+  if (arithmetic == kAmx) return table.tiles()->amx;
+  if (arithmetic == kBf16x3) return table.tiles()->bf16x3;
+  if (const DotTable* instructions = table.dots ? table.dots() : nullptr) {
     if (arithmetic == kDot && bf16_dot_pays()) return instructions->dot;
     if (arithmetic == kInt8 && has_byte_products()) return instructions->int8;
   }

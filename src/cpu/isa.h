@@ -21,7 +21,7 @@ std::vector<std::string_view> available_isas();
 void force_isa(std::string_view name);
 /// The kernels of isa_name(). Throws as it.
 const KernelTable& kernels();
-/// The fastest of this processor for one arithmetic, beside `table` and with its packing.
+/// The fastest of this processor for one arithmetic that `table` has, with its packing.
 template <class T>
 const Kernels<T>& kernels_for(const KernelTable& table, Arithmetic arithmetic);
 template <>

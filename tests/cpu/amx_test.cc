@@ -93,9 +93,10 @@ std::vector<float> multiply(const Problem& p, From from, bool scattered) {
     a_rows.push_back(p.a.data() + at * p.k);
     c_rows.push_back(c.data() + at * p.columns);
   }
-  kernels().f32[p.kind].product({packed.panels(), a_rows.data(), 1, p.rows,
-                                 from == From::kStart ? p.start.data() : nullptr,
-                                 from == From::kOld, c_rows.data(), p.columns, nullptr});
+  kernels_for<float>(kernels(), p.kind)
+      .product({packed.panels(), a_rows.data(), 1, p.rows,
+                from == From::kStart ? p.start.data() : nullptr, from == From::kOld, c_rows.data(),
+                p.columns, nullptr});
   return c;
 }
 
@@ -148,8 +149,9 @@ TEST_P(AmxProduct, HasTheSameBitsInPanelForm) {
     std::vector<const float*> a_rows;
     for (std::int64_t r = 0; r < rows; ++r) a_rows.push_back(p.a.data() + r * p.k);
     std::vector<float> pre(static_cast<std::size_t>(rows * 144));
-    kernels().f32[p.kind].product({packed.panels(), a_rows.data(), 1, rows, p.start.data(), false,
-                                   nullptr, p.columns, pre.data()});
+    kernels_for<float>(kernels(), p.kind)
+        .product({packed.panels(), a_rows.data(), 1, rows, p.start.data(), false, nullptr,
+                  p.columns, pre.data()});
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t n = 0; n < p.columns; ++n) {
         // Panels of 64, the last one of a vector alone.
@@ -179,7 +181,7 @@ TEST_P(AmxProduct, OfWeightGradientsIsItsDefinition) {
       Carver carver(memory.data());
       const auto scratch = ProductScratch<float>::carve(carver);
       const FlushSubnormals flush;
-      big_product<float>(kernels().f32[GetParam()],
+      big_product<float>(kernels_for<float>(kernels(), GetParam()),
                          {0, m, 0, n, k, a_rows.data(), true, b_rows.data(), false, c_rows.data(),
                           nullptr, false, nullptr},
                          scratch);

@@ -247,7 +247,7 @@ bool BackwardRun<T>::multiply_in_blocks(Panels<T>& w, const T** a, std::int64_t 
   // Whole blocks of the sums of every arithmetic.
   const auto block = static_cast<std::int64_t>(second_cache_bytes() / 4 / panel) / 32 * 32;
   if (w.k <= 2 * block || count <= kFewRows) return accumulate;
-  const std::int64_t numbers = block * saved.packed->numbers_of_element();
+  const std::int64_t numbers = numbers_in(saved.packed->arithmetic(), block);
   while (w.k > block) {
     Panels<T> part = w;
     part.k = block;

@@ -25,8 +25,25 @@ namespace openrnn::cpu::avx512 {
 }  // namespace openrnn::cpu::avx512
 
 namespace openrnn::cpu {
+namespace {
+constexpr KernelTable variant(const char* name, const TileTable* (*tiles)()) {
+  KernelTable table = avx512::table_named(name);
+  table.dots = avx512_dot_kernels;
+  table.tiles = tiles;
+  return table;
+}
+}  // namespace
+
 const KernelTable* avx512_kernels() {
-  static constexpr KernelTable kTable = avx512::table_named("avx512");
+  static constexpr KernelTable kTable = variant("avx512", nullptr);
+  return &kTable;
+}
+const KernelTable* avx512_amx_kernels() {
+  static constexpr KernelTable kTable = variant("amx", amx_kernels);
+  return &kTable;
+}
+const KernelTable* avx512_amx_emulated_kernels() {
+  static constexpr KernelTable kTable = variant("amx_emulated", amx_emulated_kernels);
   return &kTable;
 }
 }  // namespace openrnn::cpu
@@ -34,5 +51,7 @@ const KernelTable* avx512_kernels() {
 #else
 namespace openrnn::cpu {
 const KernelTable* avx512_kernels() { return nullptr; }
+const KernelTable* avx512_amx_kernels() { return nullptr; }
+const KernelTable* avx512_amx_emulated_kernels() { return nullptr; }
 }  // namespace openrnn::cpu
 #endif

@@ -126,6 +126,11 @@ inline ElementCount count_elements(Arithmetic arithmetic, int64_t inner) {
   }
 }
 
+/// Numbers of a row that so many elements of the weights meet, for the arithmetics of training.
+inline int64_t numbers_in(Arithmetic arithmetic, int64_t elements) {
+  return arithmetic == kDot || arithmetic == kAmx ? 2 * elements : elements;
+}
+
 /// Bytes of staging for `rows` rows of at most `inner` numbers.
 inline int64_t staging_bytes(Arithmetic arithmetic, int64_t rows, int64_t inner) {
   if (arithmetic == kExact) return 0;
@@ -144,7 +149,7 @@ struct PackRows {
 /// The product of weight gradients, whose k are rows of both sides. Null: as kExact's.
 template <class T>
 struct BigKernels {
-  int64_t (*elements)(int64_t k);      // of a column of k rows; null: k
+  Arithmetic form;                     // what count_elements says of a column of k rows
   void (*pack_a)(const PackRows<T>&);  // 16 columns at a time
   void (*pack_b)(const PackRows<T>&);
   void (*product)(const ProductCall<T>&);
@@ -164,10 +169,23 @@ struct Kernels {
   BigKernels<T> big;
 };
 
+/// What stands in for a table's own kernels where the processor has instructions for them: the same
+/// bits, mostly sooner.
+struct DotTable {
+  Kernels<float> dot, int8;
+};
+
+/// The arithmetics of AMX tiles, which come beside those of AVX-512.
+struct TileTable {
+  Kernels<float> amx, bf16x3;
+};
+
 struct KernelTable {
   const char* name;
-  Kernels<float> f32[kArithmetics];  // without a product: not there
+  Kernels<float> f32[kAmx];  // of the arithmetics before kAmx
   Kernels<double> f64;
+  const DotTable* (*dots)();    // null: none
+  const TileTable* (*tiles)();  // null: none
   void (*widen)(const uint16_t* half, float* out, int64_t size);
   void (*narrow)(const float* x, uint16_t* half, int64_t size);
   void (*round_half)(float* x, int64_t size);
@@ -178,20 +196,13 @@ const KernelTable* scalar_kernels();
 const KernelTable* avx2_kernels();
 const KernelTable* avx512_kernels();
 const KernelTable* neon_kernels();
+/// 'amx' and 'amx_emulated': avx512_kernels() with tiles.
+const KernelTable* avx512_amx_kernels();
+const KernelTable* avx512_amx_emulated_kernels();
 
-/// What stands in for a table's own kernels where the processor has instructions for them: the same
-/// bits, mostly sooner.
-struct DotTable {
-  Kernels<float> dot, int8;
-};
 const DotTable* avx512_dot_kernels();
-
-/// The arithmetics of AMX tiles, beside a table of AVX-512; and the same functions, bit for bit, on
-/// any processor with AVX-512.
-struct TileTable {
-  Kernels<float> amx, bf16x3;
-};
 const TileTable* amx_kernels();
+/// The same functions, bit for bit, on any processor with AVX-512.
 const TileTable* amx_emulated_kernels();
 
 }  // namespace openrnn::cpu

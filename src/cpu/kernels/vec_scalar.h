@@ -146,9 +146,9 @@ inline F32 round_bf16(F32 a) {
 /// A word of four bytes: sum + the products of unsigned x and signed w, as integers.
 inline F32 dot_int8(F32 x, F32 w, F32 sum) {
   const uint32_t xs = bits_of(x.v), ws = bits_of(w.v);
-  auto total = static_cast<int32_t>(bits_of(sum.v));
+  uint32_t total = bits_of(sum.v);
   for (int i = 0; i < 32; i += 8) {
-    total += static_cast<uint8_t>(xs >> i) * static_cast<int8_t>(ws >> i);
+    total += static_cast<uint32_t>(static_cast<uint8_t>(xs >> i) * static_cast<int8_t>(ws >> i));
   }
   return {__builtin_bit_cast(float, total)};
 }

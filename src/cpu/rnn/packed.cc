@@ -135,7 +135,7 @@ template <class T>
 CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params, PackFor purpose)
     : PackedParams(spec, purpose),
       table_(&cpu::kernels()),
-      arithmetic_(arithmetic_of(spec)),
+      arithmetic_(arithmetic_of(spec, *table_)),
       kernels_(&kernels_for<T>(*table_, arithmetic_)),
       layout_(spec) {
   check_params("pack", spec, params, layout_.size());
@@ -232,16 +232,6 @@ void CpuPacked<T>::fill_layer(const T* params, std::int64_t layer, std::int64_t 
   if (s.projecting()) {
     pack_stacked(p.proj_back, part, {source.weight(ParamRole::kProjection, 0)}, out, units);
   }
-}
-
-Arithmetic arithmetic_of(const RnnSpec& spec) {
-  const std::string_view kind = math_kind(spec);
-  if (kind == "int8") return kInt8;
-  if (kind == "dot") return kDot;
-  if (kind == "amx") return kAmx;
-  if (kind == "bf16x3") return kBf16x3;
-  if (spec.weights_dtype == WeightsDType::kFloat16) return kStoredHalf;
-  return spec.weights_dtype == WeightsDType::kBfloat16 ? kStoredBf16 : kExact;
 }
 
 template class CpuPacked<float>;

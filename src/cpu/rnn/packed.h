@@ -41,9 +41,6 @@ struct PackedLayer {
 template <class T>
 struct Part;
 
-/// What the products of a network multiply with on this machine.
-Arithmetic arithmetic_of(const RnnSpec& spec);
-
 /// T is float for float16, which is widened once here.
 template <class T>
 class CpuPacked final : public PackedParams {
@@ -56,10 +53,6 @@ class CpuPacked final : public PackedParams {
   const KernelTable& table() const noexcept { return *table_; }
   Arithmetic arithmetic() const noexcept { return arithmetic_; }
   const Kernels<T>& kernels() const noexcept { return *kernels_; }
-  /// Numbers of a row that one element of the weights meets, for the arithmetic of training.
-  std::int64_t numbers_of_element() const {
-    return arithmetic_ == kDot || arithmetic_ == kAmx ? 2 : 1;
-  }
   /// Memory of one thread for products of `rows` rows; measured by a carver without memory.
   Staging stage(Carver& carver, std::int64_t rows) const {
     return {carver.take<char>(staging_bytes(arithmetic_, rows, most_inner_)), rows};

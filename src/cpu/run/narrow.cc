@@ -99,20 +99,21 @@ void narrow_bytes(const Source& from, std::int64_t elements, float* out) {
     // Not a number: so is every sum then.
     const bool none = most < 127.0f * std::numeric_limits<float>::min();
     const float scale = !finite ? std::nanf("") : none ? 1.0f : most / 127.0f;
-    std::int32_t sum = 0;
+    // Sums wrap: the difference that counts fits 32 bits.
+    std::uint32_t sum = 0;
     for (std::int64_t e = 0; e < elements; ++e) {
       std::uint32_t word = 0;
       for (std::int64_t i = 0; i < 4 && 4 * e + i < from.k; ++i) {
         const float x = finite ? from.at(4 * e + i, c) / scale : 0.0f;
         const float ratio = std::clamp(x, -127.0f, 127.0f);
         const auto byte = static_cast<std::int32_t>(std::nearbyint(ratio));
-        sum += byte;
+        sum += static_cast<std::uint32_t>(byte);
         word |= static_cast<std::uint32_t>(byte & 0xFF) << (8 * i);
       }
       out[e * from.columns + c] = std::bit_cast<float>(word);
     }
     out[elements * from.columns + c] = scale;
-    out[(elements + 1) * from.columns + c] = std::bit_cast<float>(128 * sum);
+    out[(elements + 1) * from.columns + c] = std::bit_cast<float>(128U * sum);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "cpu/run/processor.h"
 
+#include <atomic>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -65,6 +67,34 @@ bool has_amx() {
          keeps_tiles() && ask_for_tiles();
 }
 
+// An answer that is asked for once: permission is the process's, and under a hypervisor a question
+// takes microseconds. Not a static local: a fork while another thread makes one leaves the child
+// waiting for it.
+class Answer {
+ public:
+  explicit constexpr Answer(bool (*ask)()) : ask_(ask) {}
+  bool get() {
+    int known = known_.load(std::memory_order_relaxed);
+    if (known == kUnknown) {
+      known = ask_() ? 1 : 0;
+      known_.store(known, std::memory_order_relaxed);
+    }
+    return known == 1;
+  }
+
+ private:
+  static constexpr int kUnknown = -1;
+  bool (*ask_)();
+  std::atomic<int> known_{kUnknown};
+};
+
+constinit Answer amx(has_amx);
+constinit Answer byte_products([] { return (Cpuid(7).ecx & (1u << 11)) != 0; });
+// Twice the rate of float32 on AMD's processors, half of it on Intel's, which have AMX.
+constinit Answer dot_pays([] {
+  return has_bf16_dot() && has_byte_products() && __builtin_cpu_is("amd");
+});
+
 }  // namespace
 
 bool processor_runs(std::string_view name) {
@@ -72,25 +102,12 @@ bool processor_runs(std::string_view name) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   }
   if (name == "avx512" || name == "amx_emulated") return has_avx512();
-  if (name == "amx") {
-    // Asked once: permission is the process's, and under a hypervisor a question takes
-    // microseconds.
-    static const bool runs = has_amx();
-    return runs;
-  }
+  if (name == "amx") return amx.get();
   return name == "scalar";
 }
 
-bool has_byte_products() {
-  static const bool has = (Cpuid(7).ecx & (1u << 11)) != 0;
-  return has;
-}
-
-bool bf16_dot_pays() {
-  // Twice the rate of float32 on AMD's processors, half of it on Intel's, which have AMX.
-  static const bool pays = has_bf16_dot() && has_byte_products() && __builtin_cpu_is("amd");
-  return pays;
-}
+bool has_byte_products() { return byte_products.get(); }
+bool bf16_dot_pays() { return dot_pays.get(); }
 
 #else
 bool processor_runs(std::string_view name) { return name == "scalar" || name == "neon"; }

@@ -72,9 +72,7 @@ class Blocks {
     }
   }
   // Of a column of this block.
-  std::int64_t elements() const {
-    return kernels_.big.elements ? kernels_.big.elements(depth_) : depth_;
-  }
+  std::int64_t elements() const { return count_elements(kernels_.big.form, depth_).elements; }
   void pack_b_vector(std::int64_t column, std::int64_t v, T* out) {
     const std::int64_t lanes = kernels_.lanes, first = column + v * lanes;
     const std::int64_t count = std::clamp<std::int64_t>(columns_ - first, 0, lanes);

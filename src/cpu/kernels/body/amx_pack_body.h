@@ -41,16 +41,17 @@ inline F32 load_or_zero(const float* p, int64_t n) {
 
 /// bfloat16 on both sides: one tile a block.
 struct Amx {
+  static constexpr Arithmetic kForm = kAmx;
   static constexpr int64_t kTiles = 1;
   static constexpr bool kApart = false;
   static bool apart(F32, F32) { return false; }
   static void split_row(F32 first, F32 second, F32* pairs) { pairs[0] = row_pairs(first, second); }
   static void split_columns(F32 even, F32 odd, F32* pairs) { pairs[0] = column_pairs(even, odd); }
-  static int64_t elements(int64_t k) { return (k + 31) / 32 * 16; }
 };
 
 /// Two bfloat16 a number: a tile of high parts, then one of low parts.
 struct Bf16x3 {
+  static constexpr Arithmetic kForm = kBf16x3;
   static constexpr int64_t kTiles = 2;
   static constexpr bool kApart = true;
   /// Whether a block of a row is left to multiply-adds of float32.
@@ -63,7 +64,6 @@ struct Bf16x3 {
     pairs[0] = column_pairs(even, odd);
     pairs[1] = column_pairs(even - low_bf16(pairs[0]), odd - high_bf16(pairs[0]));
   }
-  static int64_t elements(int64_t k) { return (k + 31) / 32 * 32; }
 };
 
 /// Where the tiles of the left side lie, in bytes.

@@ -63,7 +63,6 @@ inline void pack_dot_rows(const PackRows<float>& p, float pad) {
 #endif
   }
 }
-inline int64_t half_of(int64_t k) { return (k + 1) / 2; }
 inline void pack_dot_a(const PackRows<float>& p) { pack_dot_rows(p, 0.0f); }
 inline void pack_dot_b(const PackRows<float>& p) { pack_dot_rows(p, -0.0f); }
 
@@ -105,9 +104,9 @@ constexpr Kernels<typename V::T> training_table() {
 constexpr Kernels<float> dot_table() {
   Kernels<float> table = training_table<F32, Dot>();
 #if defined(__AVX512BF16__)
-  table.big = {half_of, pack_dot_a, pack_dot_b, product<F32, Dot>};
+  table.big = {kDot, pack_dot_a, pack_dot_b, product<F32, Dot>};
 #else
-  table.big = {nullptr, pack_dot_a, pack_dot_b, product<F32, Exact<F32>>};
+  table.big = {kExact, pack_dot_a, pack_dot_b, product<F32, Exact<F32>>};
 #endif
   return table;
 }
