@@ -24,7 +24,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(
     ${PROJECT_SOURCE_DIR}/src/cpu/kernels/avx2.cc
     PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
-  set(avx512_flags -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mf16c
+  set(avx512_flags -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mf16c -mprfchw
     -mprefer-vector-width=512)
   set_source_files_properties(
     ${PROJECT_SOURCE_DIR}/src/cpu/kernels/avx512.cc

@@ -31,18 +31,27 @@ void BackwardRun<T>::thread_main(int thread) noexcept {
     widen_output_gradient(me);
     row_barrier.wait(me.members);
   }
+  const bool turns = saved.packed->turns();
   for (std::int64_t layer = spec.num_layers - 1; layer >= 0; --layer) {
+    if (turns) turn_layer(layer, thread, false);
     for (std::int64_t d = place.dir_group; d < spec.num_dirs(); d += plan.dir_groups) {
       run_direction(me, layer, d);
     }
     // Every row's gate gradients are there.
     team_barrier->wait(plan.threads());
-    if (layer > 0 || dx.base) input_gradient(me, layer);
+    if (layer > 0 || dx.base) {
+      if (turns) turn_layer(layer, thread, true);
+      input_gradient(me, layer);
+    }
     if (layer > 0 && saved.dropping()) {
       row_barrier.wait(me.members);
       drop(me, layer);
     }
-    if (dparams) weight_gradients(*this, layer, thread);
+    if (dparams) {
+      // They are written where turned weights may lie.
+      if (turns) team_barrier->wait(plan.threads());
+      weight_gradients(*this, layer, thread);
+    }
     team_barrier->wait(plan.threads());
   }
   if (dx.base) finish_input_gradient(me);
@@ -53,6 +62,24 @@ void BackwardRun<T>::thread_main(int thread) noexcept {
                                  static_cast<std::uint16_t*>(args.dparams) + own.first,
                                  own.last - own.first);
   }
+}
+
+template <class T>
+void BackwardRun<T>::turn_layer(std::int64_t layer, int thread, bool input) const noexcept {
+  const RnnSpec& spec = saved.packed->spec();
+  for (std::int64_t d = 0; d < spec.num_dirs(); ++d) {
+    (input ? turn_input<T> : turn_recurrent<T>)(spec, weights(layer, d), thread, plan.threads());
+  }
+  team_barrier->wait(plan.threads());
+}
+
+template <class T>
+PackedLayer<T> BackwardRun<T>::weights(std::int64_t layer, std::int64_t direction) const noexcept {
+  const CpuPacked<T>& packed = *saved.packed;
+  if (!packed.turns()) return packed.layer(layer, direction);
+  T* const own = TurnedMemory<T>::in_gradient(packed, layer, direction, saved.args.batch, dparams);
+  return with_turned(packed.layer(layer, direction),
+                     own ? own : scratch.turned[static_cast<std::size_t>(direction)]);
 }
 
 template <class T>
@@ -129,8 +156,8 @@ template <class T>
 BackwardStep<T> BackwardRun<T>::step_call(const Member& me, std::int64_t layer,
                                           std::int64_t d) const {
   const RnnSpec& spec = saved.packed->spec();
-  const PackedLayer<T>& weights = saved.packed->layer(layer, d);
-  const PackedMatrix<T>& matrix = spec.projecting() ? weights.proj_back : weights.r_back;
+  const PackedLayer<T> own = weights(layer, d);
+  const PackedMatrix<T>& matrix = spec.projecting() ? own.proj_back : own.r_back;
   const Share vectors(matrix.vectors, 1, me.place.panel, plan.panel_threads);
   BackwardStep<T> call{};
   call.w = matrix.panels(vectors.first, vectors.last, me.space.staging);
@@ -269,7 +296,7 @@ void BackwardRun<T>::project_step(const Member& me, std::int64_t layer, std::int
                                   std::int64_t step, std::int64_t count,
                                   std::int64_t older) noexcept {
   const RnnSpec& spec = saved.packed->spec();
-  const PackedMatrix<T>& matrix = saved.packed->layer(layer, d).r_back;
+  const PackedMatrix<T> matrix = weights(layer, d).r_back;
   const Share vectors(matrix.vectors, 1, me.place.panel, plan.panel_threads);
   const std::int64_t first = vectors.first * matrix.lanes;
   const std::int64_t last = std::min(spec.hidden_size(), vectors.last * matrix.lanes);
@@ -298,7 +325,7 @@ void BackwardRun<T>::project_step(const Member& me, std::int64_t layer, std::int
 // The gradient of the initial state takes the place of carry; a row of length zero has it there.
 template <class T>
 void BackwardRun<T>::first_state(const Member& me, std::int64_t layer, std::int64_t d) noexcept {
-  const PackedMatrix<T>& matrix = saved.packed->layer(layer, d).r_back;
+  const PackedMatrix<T> matrix = weights(layer, d).r_back;
   const Share vectors(matrix.vectors, 1, me.place.panel, plan.panel_threads);
   const std::int64_t count = active(me, 0);
   const auto i_d = static_cast<std::size_t>(d);
@@ -320,11 +347,11 @@ void BackwardRun<T>::input_gradient(const Member& me, std::int64_t layer) noexce
   const RnnSpec& spec = saved.packed->spec();
   if (layer == 0 && spec.skips_input()) return skip_gradient(me);
   const std::int64_t width = spec.layer_input_size(layer);
-  const Grid<T>& to = layer == 0 ? dx : scratch.dx[static_cast<std::size_t>(layer % 2)];
+  const Grid<T>& to = layer == 0 ? dx : scratch.dx;
   const T** a = me.space.rows_a;
   T** c = me.space.rows_c;
   for (std::int64_t d = 0; d < spec.num_dirs(); ++d) {
-    const PackedMatrix<T>& matrix = saved.packed->layer(layer, d).w_back;
+    const PackedMatrix<T> matrix = weights(layer, d).w_back;
     const Share vectors(matrix.vectors, 1, me.index, me.members);
     std::int64_t count = 0;
     const auto flush = [&] {
@@ -370,7 +397,7 @@ template <class T>
 void BackwardRun<T>::drop(const Member& me, std::int64_t layer) noexcept {
   const RnnSpec& spec = saved.packed->spec();
   const std::int64_t width = spec.output_size();
-  const Grid<T>& gradient = scratch.dx[static_cast<std::size_t>(layer % 2)];
+  const Grid<T>& gradient = scratch.dx;
   for (std::int64_t i = me.index; i < me.rows; i += me.members) {
     const std::int64_t b = rows.row(me.place.row_group, i);
     for (std::int64_t t = 0; t < rows.length(b); ++t) {

@@ -1,6 +1,7 @@
 // The backward pass on the packed weights.
 #pragma once
 
+#include "cpu/gradient/turned.h"
 #include "cpu/rnn/saved.h"
 #include "cpu/run/product.h"
 
@@ -24,11 +25,13 @@ struct BackwardScratch {
   std::int32_t* order;
   std::array<Grid<T>, 2> da, dh_proj;  // [T][B], a direction each
   std::array<Grid<T>, 2> dc, carry;    // [B], a direction each
-  std::array<Grid<T>, 2> dx;           // [T][B][D*O], layers take turns
+  Grid<T> dx;                          // [T][B][D*O], layers take turns
+  std::array<T*, 2> turned;            // of layers whose gradient has no room, a direction each
   T *dy_wide, *dx_wide, *params_wide;  // float16 only
   BackwardSpace<T>* threads;
 
-  static BackwardScratch carve(Carver& carver, const CpuSaved<T>& saved, int threads);
+  /// `dparams` is the caller's, null when it is not wanted or not of T.
+  static BackwardScratch carve(Carver& carver, const CpuSaved<T>& saved, int threads, T* dparams);
 };
 
 /// What every thread of one backward call shares.
@@ -68,6 +71,8 @@ struct BackwardRun {
   void drop(const Member& me, std::int64_t layer) noexcept;
   void finish_input_gradient(const Member& me) noexcept;
 
+  void turn_layer(std::int64_t layer, int thread, bool input) const noexcept;
+  PackedLayer<T> weights(std::int64_t layer, std::int64_t direction) const noexcept;
   std::int64_t active(const Member& me, std::int64_t step) const;
   std::int64_t time_of(std::int64_t d, std::int64_t step, std::int64_t b) const {
     return d == 0 ? step : rows.length(b) - 1 - step;
@@ -78,9 +83,7 @@ struct BackwardRun {
     return spec.mode == RnnMode::kGru ? spec.num_units : 0;
   }
   Grid<T> output_gradient(std::int64_t layer) const {
-    return layer + 1 == saved.packed->spec().num_layers
-               ? dy
-               : scratch.dx[static_cast<std::size_t>((layer + 1) % 2)];
+    return layer + 1 == saved.packed->spec().num_layers ? dy : scratch.dx;
   }
 };
 

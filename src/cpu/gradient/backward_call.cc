@@ -2,10 +2,25 @@
 #include "cpu/rnn/call.h"
 
 namespace openrnn::cpu {
+namespace {
+
+// What turned weights of direction d need beside the gradient's own memory.
+template <class T>
+std::int64_t turned_beside(const CpuSaved<T>& saved, std::int64_t d, T* dparams) {
+  const CpuPacked<T>& packed = *saved.packed;
+  std::int64_t most = 0;
+  for (std::int64_t l = 0; packed.turns() && l < packed.spec().num_layers; ++l) {
+    if (TurnedMemory<T>::in_gradient(packed, l, d, saved.args.batch, dparams)) continue;
+    most = std::max(most, TurnedMemory<T>::size(packed.layer(l, d)));
+  }
+  return most;
+}
+
+}  // namespace
 
 template <class T>
-BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& saved,
-                                             int threads) {
+BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& saved, int threads,
+                                             T* dparams) {
   const CpuPacked<T>& packed = *saved.packed;
   const RnnSpec& s = packed.spec();
   const std::int64_t batch = saved.args.batch, places = batch * saved.args.max_time;
@@ -21,10 +36,14 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     scratch.dc[d] = grid(s.is_lstm(), batch, s.num_units, 0);
     scratch.carry[d] = grid(true, batch, s.hidden_size(), 0);
   }
-  for (Grid<T>& dx : scratch.dx) dx = grid(s.num_layers > 1, places, s.output_size(), batch);
+  scratch.dx = grid(s.num_layers > 1, places, s.output_size(), batch);
   scratch.dy_wide = half ? carver.take<T>(places * s.output_size()) : nullptr;
   scratch.dx_wide = half ? carver.take<T>(places * s.input_size) : nullptr;
   scratch.params_wide = half ? carver.take<T>(packed.layout().size()) : nullptr;
+  for (std::int64_t d = 0; d < s.num_dirs(); ++d) {
+    T* const gradient = half ? scratch.params_wide : dparams;
+    scratch.turned[static_cast<std::size_t>(d)] = carver.take<T>(turned_beside(saved, d, gradient));
+  }
   const std::int64_t outputs = std::max<std::int64_t>(
       {s.num_gates() * s.num_units, s.hidden_size(), std::int64_t{192}, batch});
   const std::int64_t all = std::max<std::int64_t>(places, 192);
@@ -56,11 +75,12 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   TeamLease lease(wanted_threads(packed, saved.args, most_threads(saved.args)));
   const Plan plan =
       choose_plan({spec, saved.args.batch, packed.kernels().lanes, sizeof(T), lease.threads()});
+  T* const given = static_cast<T*>(args.dparams);
   Carver measure;
-  BackwardScratch<T>::carve(measure, saved, plan.threads());
+  BackwardScratch<T>::carve(measure, saved, plan.threads(), given);
   const Block memory(measure.used());
   Carver carver(memory.data());
-  const auto scratch = BackwardScratch<T>::carve(carver, saved, plan.threads());
+  const auto scratch = BackwardScratch<T>::carve(carver, saved, plan.threads(), given);
   const auto threads = static_cast<std::size_t>(lease.threads());
   const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);
   const auto dy = sequence_rows<T>(args.dy, spec, saved.args, spec.output_size());
@@ -70,7 +90,7 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
     if (wide) return Grid<T>{wide, saved.args.batch * width, width};
     return Grid<T>{static_cast<T*>(const_cast<void*>(user.base)), user.step, user.row};
   };
-  T* const dparams = scratch.params_wide ? scratch.params_wide : static_cast<T*>(args.dparams);
+  T* const dparams = scratch.params_wide ? scratch.params_wide : given;
   BackwardRun<T> run{saved,
                      args,
                      plan,

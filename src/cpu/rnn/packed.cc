@@ -190,8 +190,13 @@ void CpuPacked<T>::carve(Carver& carver) {
     if (back && s.projecting()) p.proj_back = columns_matrix<T>(units, out, lanes);
     for (PackedMatrix<T>* matrix : {&p.w, &p.r, &p.proj, &p.r_back, &p.w_back, &p.proj_back}) {
       matrix->count = count_elements(arithmetic_, matrix->k);
-      matrix->data = carver.take<T>(matrix->size());
       most_inner_ = std::max(most_inner_, matrix->k);
+    }
+    for (PackedMatrix<T>* matrix : {&p.w, &p.r, &p.proj}) {
+      matrix->data = carver.take<T>(matrix->size());
+    }
+    for (PackedMatrix<T>* matrix : {&p.r_back, &p.w_back, &p.proj_back}) {
+      if (!turns()) matrix->data = carver.take<T>(matrix->size());
     }
     p.bias = carver.take<T>(divide_up(p.r.vectors, width) * width * lanes);
     p.hn_bias = carver.take<T>(blocks * lanes);
@@ -216,7 +221,7 @@ void CpuPacked<T>::fill_layer(const T* params, std::int64_t layer, std::int64_t 
       return count;
     });
   }
-  if (purpose() == PackFor::kInference) return;
+  if (purpose() == PackFor::kInference || turns()) return;
   const bool gru = s.mode == RnnMode::kGru;
   const auto gate_blocks = [&](ParamRole role) {
     // The input side of gru's gradients begins with n.

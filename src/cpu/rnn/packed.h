@@ -26,7 +26,8 @@ struct PackedMatrix {
   }
 };
 
-/// One direction of one layer.
+/// One direction of one layer. The forms for backward have no data of their own when
+/// CpuPacked::turns(): they are made from the others as backward comes to the layer.
 template <class T>
 struct PackedLayer {
   PackedMatrix<T> w, r;       // gate panels; plain networks: column panels
@@ -52,6 +53,8 @@ class CpuPacked final : public PackedParams {
   }
   const KernelTable& table() const noexcept { return *table_; }
   Arithmetic arithmetic() const noexcept { return arithmetic_; }
+  /// Numbers that were rounded in packing would have to be rounded again.
+  bool turns() const noexcept { return arithmetic_ == kExact; }
   const Kernels<T>& kernels() const noexcept { return *kernels_; }
   /// Memory of one thread for products of `rows` rows; measured by a carver without memory.
   Staging stage(Carver& carver, std::int64_t rows) const {

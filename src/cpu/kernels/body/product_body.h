@@ -229,34 +229,67 @@ struct StagedBlock {
   int64_t row, rows;
 };
 
-template <class V, class Op>
-void product_block(const ProductCall<typename V::T>& call, const Group& g,
-                   const StagedBlock<typename V::T>& block, TileCall<typename V::T> tile,
-                   Scratch<typename V::T, V::kLanes>& scratch) {
-  constexpr int L = V::kLanes;
-  const int64_t width = g.vectors * L, row = block.row, rows = block.rows;
-  tile.a = block.a;
-  if (call.c) {
-    tile.out = scratch.tile;
-    tile.out_row = width * g.panels;
-    tile.out_panel = width;
-    if (call.accumulate) {
-      load_columns<V>(call, g, row, rows, scratch.tile);
-      tile.start = scratch.tile;
-      tile.start_row = tile.out_row;
-      tile.start_panel = width;
-    }
-  } else {
-    tile.out_row = width;
-    tile.out_panel = call.rows * width;
-    tile.out = call.pre + (g.vector - call.w.first) * call.rows * L + row * width;
+/// Whether a group's columns are whole vectors of C and its rows lie at one distance, so that a tile
+/// may begin and end in C itself.
+template <class T>
+bool lies_in_c(const ProductCall<T>& call, const Group& g, int64_t row, int64_t rows, int64_t lanes,
+               int64_t& distance) {
+  if ((g.vector + g.vectors * g.panels) * lanes > call.columns) return false;
+  distance = rows > 1 ? call.c[row + 1] - call.c[row] : 0;
+  for (int64_t r = 2; r < rows; ++r) {
+    if (call.c[row + r] - call.c[row] != r * distance) return false;
   }
+  return true;
+}
+
+template <class V, class Op>
+void run_tile(const Group& g, int64_t rows, const TileCall<typename V::T>& tile) {
   if (g.panels == 2) {
     Tiles<V, Op>::run_pair(g.vectors, tile);
   } else {
     Tiles<V, Op>::run(rows, g.vectors, tile);
   }
-  if (call.c) store_columns<V>(call, g, row, rows, scratch.tile);
+}
+
+/// Column form.
+template <class V, class Op>
+void column_block(const ProductCall<typename V::T>& call, const Group& g, int64_t row, int64_t rows,
+                  TileCall<typename V::T> tile, Scratch<typename V::T, V::kLanes>& scratch) {
+  const int64_t width = g.vectors * V::kLanes;
+  int64_t distance = 0;
+  const bool whole = lies_in_c(call, g, row, rows, V::kLanes, distance);
+  tile.out = whole ? call.c[row] + g.vector * V::kLanes : scratch.tile;
+  tile.out_row = whole ? distance : width * g.panels;
+  tile.out_panel = width;
+  if (whole) {
+    // A line of a C that is larger than the caches comes while the tile multiplies.
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t n = 0; n < width * g.panels; n += V::kLanes) {
+        __builtin_prefetch(tile.out + r * distance + n, 1);
+      }
+    }
+  }
+  if (call.accumulate) {
+    if (!whole) load_columns<V>(call, g, row, rows, scratch.tile);
+    tile.start = tile.out;
+    tile.start_row = tile.out_row;
+    tile.start_panel = width;
+  }
+  run_tile<V, Op>(g, rows, tile);
+  if (!whole) store_columns<V>(call, g, row, rows, scratch.tile);
+}
+
+template <class V, class Op>
+void product_block(const ProductCall<typename V::T>& call, const Group& g,
+                   const StagedBlock<typename V::T>& block, TileCall<typename V::T> tile,
+                   Scratch<typename V::T, V::kLanes>& scratch) {
+  const int64_t width = g.vectors * V::kLanes, row = block.row, rows = block.rows;
+  tile.a = block.a;
+  if (call.c) return column_block<V, Op>(call, g, row, rows, tile, scratch);
+  tile.out_row = width;
+  tile.out_panel = call.rows * width;
+  tile.out = call.pre + (g.vector - call.w.first) * call.rows * V::kLanes + row * width;
+  run_tile<V, Op>(g, rows, tile);
 }
 
 /// All vectors for rows [first, first + count).
