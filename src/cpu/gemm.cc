@@ -52,13 +52,13 @@ void run(const GemmArgs& args) {
   TeamLease lease(args.m * args.n * args.k < kAloneWork ? 1 : num_threads());
   const int threads = lease.threads();
   Carver measure;
-  ProductScratch<T>::carve(measure);
+  ProductScratch<T>::carve(measure, args.n, args.k);
   const std::size_t each = measure.used();
   const Block memory(each * static_cast<std::size_t>(threads));
   const bool by_rows = args.m >= args.n;
   lease.run([&](int thread) {
     Carver carver(static_cast<std::byte*>(memory.data()) + each * static_cast<std::size_t>(thread));
-    const auto scratch = ProductScratch<T>::carve(carver);
+    const auto scratch = ProductScratch<T>::carve(carver, args.n, args.k);
     const Share rows(args.m, 24, by_rows ? thread : 0, by_rows ? threads : 1);
     const Share columns(args.n, kColumnWidth * functions.lanes, by_rows ? 0 : thread,
                         by_rows ? 1 : threads);

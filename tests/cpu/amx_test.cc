@@ -176,10 +176,10 @@ TEST_P(AmxProduct, OfWeightGradientsIsItsDefinition) {
       for (std::int64_t i = 0; i < k; ++i) b_rows.push_back(b.data() + i * n);
       for (std::int64_t i = 0; i < m; ++i) c_rows.push_back(c.data() + i * n);
       Carver measure;
-      ProductScratch<float>::carve(measure);
+      ProductScratch<float>::carve(measure, n, k);
       const Block memory(measure.used());
       Carver carver(memory.data());
-      const auto scratch = ProductScratch<float>::carve(carver);
+      const auto scratch = ProductScratch<float>::carve(carver, n, k);
       const FlushSubnormals flush;
       big_product<float>(kernels_for<float>(kernels(), GetParam()),
                          {0, m, 0, n, k, a_rows.data(), true, b_rows.data(), false, c_rows.data(),

@@ -46,6 +46,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
   }
   const std::int64_t outputs = std::max<std::int64_t>(
       {s.num_gates() * s.num_units, s.hidden_size(), std::int64_t{192}, batch});
+  const std::int64_t widest = std::max({s.input_size, s.output_size(), s.num_units});
   const std::int64_t all = std::max<std::int64_t>(places, 192);
   scratch.threads = carver.take<BackwardSpace<T>>(threads);
   for (int i = 0; i < threads; ++i) {
@@ -60,7 +61,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     space.rows_c = carver.take<T*>(outputs);
     space.mask = carver.take<T>(s.output_size());
     space.sums = carver.take<T>(outputs);
-    space.product = ProductScratch<T>::carve(carver);
+    space.product = ProductScratch<T>::carve(carver, widest, places);
     space.staging = packed.stage(carver, std::max<std::int64_t>(batch, 192));
     // Null while the first pass measures.
     if (scratch.threads) scratch.threads[i] = space;

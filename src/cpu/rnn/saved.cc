@@ -15,9 +15,6 @@ CpuSaved<T>::CpuSaved(std::shared_ptr<const CpuPacked<T>> weights_in, const Forw
   memory_ = Block(measure.used());
   Carver carver(memory_.data());
   carve(carver);
-  // Pointers of the caller are used during the forward call alone.
-  if (!given.h0) h0.base = nullptr;
-  if (!given.c0) c0.base = nullptr;
 }
 
 template <class T>
@@ -35,8 +32,8 @@ void CpuSaved<T>::carve(Carver& carver) {
     return Grid<T>{carver.take<T>(count * width), batch * width, width};
   };
   x = grid(places, s.input_size);
-  h0 = grid(states, s.hidden_size());
-  c0 = s.is_lstm() ? grid(states, units) : Grid<T>{};
+  if (args.h0) h0 = grid(states, s.hidden_size());
+  if (args.c0 && s.is_lstm()) c0 = grid(states, units);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     LayerStore<T>& layer = layers[l];
     layer.out = grid(places, out);

@@ -134,10 +134,13 @@ class Blocks {
 }  // namespace
 
 template <class T>
-ProductScratch<T> ProductScratch<T>::carve(Carver& carver) {
+ProductScratch<T> ProductScratch<T>::carve(Carver& carver, std::int64_t columns, std::int64_t k) {
+  // Whole panels and whole blocks of the sums of every arithmetic.
+  const std::int64_t width = divide_up(std::min(columns, kBlockN), 64) * 64;
+  const std::int64_t depth = divide_up(std::min(k, kBlockK), 32) * 32;
   ProductScratch scratch;
-  scratch.a = carver.take<T>(kBlockM * kBlockK);
-  scratch.b = carver.take<T>(kBlockN * kBlockK);
+  scratch.a = carver.take<T>(kBlockM * depth);
+  scratch.b = carver.take<T>(width * depth);
   scratch.bias = carver.take<T>(kBlockN);
   scratch.a_rows = carver.take<const T*>(kBlockM);
   return scratch;

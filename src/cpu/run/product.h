@@ -22,14 +22,14 @@ struct BigProduct {
   T* sums = nullptr;  // [m]: the sums of A over k, for a_by_k; null: not wanted
 };
 
-/// Scratch memory of one thread.
+/// Scratch memory of one thread, for products of at most so many columns and k.
 template <class T>
 struct ProductScratch {
   T* a;
   T* b;
   T* bias;
   const T** a_rows;
-  static ProductScratch carve(Carver& carver);
+  static ProductScratch carve(Carver& carver, std::int64_t columns, std::int64_t k);
 };
 
 template <class T>
