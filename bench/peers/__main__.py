@@ -2,6 +2,7 @@
 
 import argparse
 import datetime
+import fcntl
 import os
 import re
 import shutil
@@ -96,6 +97,17 @@ def measure(
     return results
 
 
+def hold(folder: Path) -> int:
+    """One run at a time: two would stop and time each other's processes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise SystemExit(f"another run is measuring into {str(folder)!r}; wait for its end") from None
+    return handle
+
+
 def main() -> int:
     """Measures and reports."""
     options = parse()
@@ -117,6 +129,7 @@ def main() -> int:
         kept = store.Store(options.out / "results.jsonl")
         results = [r for line in lines if (r := kept.get(store.key_of(line.name, setting)))]
     else:
+        hold(options.out)
         try:
             results = measure(lines, setting, options)
         except KeyboardInterrupt:

@@ -106,5 +106,42 @@ TEST(Arithmetic, OthersAreNotFloat32) {
   }
 }
 
+RnnSpec wide_int8(std::int64_t input_size) {
+  RnnSpec spec;
+  spec.mode = RnnMode::kRnnRelu;
+  spec.num_units = 1;
+  spec.input_size = input_size;
+  spec.weights_dtype = WeightsDType::kInt8;
+  return spec;
+}
+
+TEST(Arithmetic, Int8SumsAreExactUpToWhatThirtyTwoBitsHold) {
+  // Every product is 127 * 127, and the sum of the last the largest that an int32 holds.
+  constexpr std::int64_t kMost = 133144;
+  const RnnSpec spec = wide_int8(kMost);
+  ASSERT_EQ(cpu().unsupported(spec), "");
+  std::vector<float> params(static_cast<std::size_t>(params_size(spec)), 0.0f);
+  std::fill_n(params.begin(), kMost, 1.0f);
+  const std::vector<float> x(static_cast<std::size_t>(kMost), 1.0f);
+  const float scale = 1.0f / 127.0f, sum = static_cast<float>(kMost * 127 * 127);
+  for (const std::string_view isa : available_cpu_isas()) {
+    const ForcedIsa forced(isa);
+    float y = 0.0f;
+    ForwardArgs args;
+    args.params = cpu().pack(spec, {params.data(), DType::kFloat32, {params_size(spec)}},
+                             PackFor::kInference);
+    args.max_time = args.batch = 1;
+    args.x = x.data();
+    args.y = &y;
+    cpu().forward(args);
+    EXPECT_EQ(y, sum * (scale * scale)) << isa;
+  }
+}
+
+TEST(Arithmetic, Int8RefusesSumsThatCouldOverflow) {
+  EXPECT_NE(cpu().unsupported(wide_int8(133145)).find("133144"), std::string::npos);
+  EXPECT_EQ(choose_engine(wide_int8(133145)).name(), "reference");
+}
+
 }  // namespace
 }  // namespace openrnn::conformance

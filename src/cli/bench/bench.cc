@@ -28,13 +28,14 @@ void print_row(const BenchConfig& config, const Measurement& row) {
 int run(const BenchFlags& flags) {
   use_threads(flags.threads);
   const int threads = num_threads();
+  const train::ArithmeticChoice choice = choice_of(flags.arithmetic);
   std::vector<BenchConfig> configs;
   for (const BenchConfig& config : bench_configs()) {
     if (config.name.find(flags.only) == std::string::npos) continue;
     configs.push_back(config);
     RnnSpec& spec = configs.back().spec;
-    spec.math = parse_math(flags.arithmetic.math.value_or("float32"));
-    spec.weights_dtype = parse_weights_dtype(flags.arithmetic.weights_dtype.value_or("none"));
+    spec.math = choice.math.value_or(spec.math);
+    spec.weights_dtype = choice.weights_dtype.value_or(spec.weights_dtype);
   }
   if (configs.empty()) {
     throw ArgumentError("[bench] --only '" + flags.only +

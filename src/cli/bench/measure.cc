@@ -40,6 +40,11 @@ Array random_array(Shape shape, double scale, std::uint64_t stream) {
 
 bool trains(const BenchConfig& config) { return config.spec.weights_dtype == WeightsDType::kNone; }
 
+double bytes_of_weight(const RnnSpec& spec) {
+  if (spec.weights_dtype == WeightsDType::kInt8) return 1.0;
+  return spec.weights_dtype != WeightsDType::kNone || spec.math == Math::kBf16 ? 2.0 : 4.0;
+}
+
 /// A network's calls on arrays of its own.
 class Passes {
  public:
@@ -139,15 +144,6 @@ double BenchConfig::flop() const {
                                             (spec.input_size + spec.num_units));
   return per_step * static_cast<double>(spec.num_layers * batch * time);
 }
-
-namespace {
-
-double bytes_of_weight(const RnnSpec& spec) {
-  if (spec.weights_dtype == WeightsDType::kInt8) return 1.0;
-  return spec.weights_dtype != WeightsDType::kNone || spec.math == Math::kBf16 ? 2.0 : 4.0;
-}
-
-}  // namespace
 
 double BenchConfig::recurrent_bytes() const {
   return static_cast<double>(spec.num_layers * spec.num_gates() * spec.num_units * spec.num_units) *

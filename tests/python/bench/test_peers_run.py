@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from peers import agreement, measure, problem, protocol, store
+from peers import __main__, agreement, measure, problem, protocol, store
 from peers.lines import Line, Network, Side
 from peers.progress import Progress
 from peers.workers import layout, server
@@ -230,3 +230,11 @@ def test_large_results_are_thinned_evenly():
     thinned = server.thin(large.reshape(3, -1))
     assert thinned.size <= server.MOST_ELEMENTS and thinned[1] == 3 and thinned[-1] > 0.99 * large[-1]
     assert np.array_equal(server.thin(large[:5]), large[:5])
+
+
+def test_a_second_run_into_one_folder_is_refused(tmp_path):
+    held = __main__.hold(tmp_path / "out")
+    with pytest.raises(SystemExit, match="another run"):
+        __main__.hold(tmp_path / "out")
+    os.close(held)
+    os.close(__main__.hold(tmp_path / "out"))
