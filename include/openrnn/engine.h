@@ -92,12 +92,17 @@ struct BackwardArgs {
   void* dparams = nullptr;
 };
 
+class Device;
+
 /// An implementation of the recurrent computation. Stateless and thread-safe.
 class OPENRNN_API Engine {
  public:
   virtual ~Engine() = default;
   /// 'reference', 'cpu', 'cudnn'.
   virtual std::string_view name() const = 0;
+  /// The device whose memory the pointers of all its calls are of (sequence_lengths and the lists
+  /// of pointers aside, which are the host's); null: the host's.
+  virtual const Device* device() const { return nullptr; }
   /// One line for people: what it runs on, such as the instruction set.
   virtual std::string description() const = 0;
   /// Why this engine cannot run `spec`; empty when it can.
@@ -216,6 +221,9 @@ class OPENRNN_API Device {
   virtual ~Device() = default;
   /// 'cpu', 'gpu:0'.
   virtual std::string_view name() const = 0;
+  /// The engine whose pointers are of this device; null on the cpu device, whose arrays any engine
+  /// of the host's memory takes.
+  virtual const Engine* engine() const { return nullptr; }
   /// 64-byte aligned, not cleared, given back to a pool when the last owner is gone.
   virtual std::shared_ptr<void> allocate(std::size_t bytes) const = 0;
   virtual void zero(void* to, std::size_t bytes) const = 0;

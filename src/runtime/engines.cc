@@ -6,11 +6,13 @@
 #include "engine/cudnn_entry.h"
 #include "openrnn/runtime.h"
 #include "reference/reference.h"
+#include "runtime/staged.h"
 
 namespace openrnn {
 namespace {
 
 std::string nothing_missing() { return {}; }
+std::string gpu_missing() { return cudnn_missing(); }
 
 struct Entry {
   std::string_view name;
@@ -19,7 +21,7 @@ struct Entry {
 };
 
 // Best first.
-constexpr std::array kEngines = {Entry{"cudnn", cudnn_missing, cudnn_engine},
+constexpr std::array kEngines = {Entry{"cudnn", gpu_missing, staged_gpu_engine},
                                  Entry{"cpu", nothing_missing, cpu_engine},
                                  Entry{"reference", nothing_missing, reference_engine}};
 
