@@ -21,6 +21,9 @@ struct CudnnRnnOptions {
   Math math = Math::kFloat32;
   /// Not kNone: for calls without gradients alone.
   WeightsDType weights_dtype = WeightsDType::kNone;
+  /// Where calls run, and where host data goes that they are given; null: the device of the tensors
+  /// that a call is given, the default one where all of them are host data.
+  const Device* device = nullptr;
 };
 
 /// What a call takes besides its tensors.

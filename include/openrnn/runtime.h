@@ -20,13 +20,30 @@ OPENRNN_API std::vector<EngineStatus> list_engines();
 /// machine lacks what it needs.
 OPENRNN_API const Engine& engine(std::string_view name);
 
-/// The engine that OPENRNN_ENGINE names, else the best that supports `spec`.
-/// Throws: UnsupportedError with every engine's reason when none does (or the forced one does not);
-/// EngineError when the spec's math is why.
+/// For arrays in the host's memory: the engine that OPENRNN_ENGINE names, else the best processor
+/// engine that supports `spec`. 'cudnn', which copies all arrays to the GPU and back, only when
+/// named so. Throws: UnsupportedError with every engine's reason when none does (or the forced one
+/// does not); EngineError when the spec's math is why.
 OPENRNN_API const Engine& choose_engine(const RnnSpec& spec);
+/// For arrays on a device: its own engine; on the cpu as above. Throws: as above.
+OPENRNN_API const Engine& choose_engine(const RnnSpec& spec, const Device& device);
 
 /// Engine::math_kind of the engine that would run `spec`. Throws: as choose_engine.
 OPENRNN_API std::string_view math_kind(const RnnSpec& spec);
+OPENRNN_API std::string_view math_kind(const RnnSpec& spec, const Device& device);
+
+/// A device that this machine can use.
+struct DeviceInfo {
+  std::string name;
+  /// What it is, for people.
+  std::string description;
+};
+/// 'cpu', then 'gpu:0', 'gpu:1', ...
+OPENRNN_API std::vector<DeviceInfo> list_devices();
+/// The device of that name: 'cpu', 'gpu:0', 'gpu:1', ...; 'gpu' is 'gpu:0'. It lives as long as the
+/// process. Throws: ArgumentError for another name; EngineError for a GPU that cannot be used,
+/// saying what is missing.
+OPENRNN_API const Device& device(std::string_view name);
 
 /// 'scalar', 'avx2', 'avx512', 'amx' or 'neon': what the cpu engine runs on. OPENRNN_ISA forces
 /// one. 'amx_emulated', only when forced, has the bits of 'amx' on any processor with AVX-512,

@@ -138,6 +138,15 @@ Saved describe_call(const Engine& engine, const RnnSpec& spec, const RnnInputs& 
           .want_params = in.params.tracked()};
 }
 
+RnnInputs brought_together(RnnInputs in) {
+  std::array<Tensor, 4> tensors = together(in.call, in.x, in.h0, in.c0, in.params);
+  in.x = std::move(tensors[0]);
+  in.h0 = std::move(tensors[1]);
+  in.c0 = std::move(tensors[2]);
+  in.params = std::move(tensors[3]);
+  return in;
+}
+
 const void* data_or_null(const Tensor& tensor) {
   return tensor.empty() ? nullptr : tensor.value().data();
 }
@@ -199,10 +208,11 @@ RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
     given.lengths = {};
     return rnn(spec, given, cache);
   }
+  if (apart(in.x, in.h0, in.c0, in.params)) return rnn(spec, brought_together(in), cache);
   check_inputs(spec, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
   const bool may_save = in.training || in.save, saving = may_save && recording(inputs);
-  const Engine& engine = choose_engine(spec);
+  const Engine& engine = choose_engine(spec, in.x.device());
   if (saving) require_trainable(spec, in);
   PackedCache own;
   std::vector<DeviceArray> out = make_outputs(spec, in);
