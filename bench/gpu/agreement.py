@@ -35,6 +35,7 @@ def worst(group: Group, ours: Results, theirs: Results) -> dict[str, float | str
         if name not in ours:
             return {"result": f"{name} is missing", "difference": math.inf, "within": False}
         off = difference(np.asarray(ours[name]), np.asarray(theirs[name]))
+        off = math.inf if math.isnan(off) else off  # theirs is not finite
         if (share := off / limit(group, name)) > used:
             used = share
             found = {"result": name, "difference": off, "within": share <= 1.0}

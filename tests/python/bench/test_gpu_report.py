@@ -1,0 +1,124 @@
+"""The report of the GPU benchmark, on lines that are made up; and the bound of agreement."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from gpu import __main__ as program
+from gpu import agreement, measure, report
+from gpu.lines import ARITHMETICS, PASSES, Group, groups
+from peers.lines import Network
+
+NETWORK = Network("lstm", 4, 512, 64, 30)
+
+
+def line(ratio=1.2, pass_="inference", arithmetic="float32", within=True, ours=2e6):
+    """As measure.as_json writes it."""
+    group = Group(NETWORK, arithmetic)
+    agrees = {"result": "hn", "difference": 3e-4, "within": within}
+    times = {"ours": [ours] * 5, "torch": [ours * ratio] * 5}
+    return measure.as_json(group, pass_, times, agrees) | {"about": {"ours": "A", "torch": "B"}}
+
+
+def test_the_lines_are_the_ten_networks_and_the_batched_ones_at_256():
+    found = list(groups())
+    assert len(found) == 15 * 2 * 3 and len(set(found)) == len(found)
+    assert sum(g.network.batch == 256 for g in found) == 5 * 2 * 3
+    names = {g.line(p) for g in found for p in PASSES}
+    assert len(names) == 270 and "GRU L4 U128 B256 T20, tf32, forward + backward" in names
+    assert all(g.network.units <= 16 for g in groups(reduced=True))
+
+
+def test_a_line_is_the_ratio_of_medians():
+    times = {"ours": [1e6, 2e6, 9e6], "torch": [3e6, 3e6, 100e6]}
+    found = measure.as_json(Group(NETWORK, "tf32"), "training", times, {"within": True})
+    assert found["ratio"] == 1.5 and found["ours"]["calls"] == 3
+    assert found["ours"]["low_ns"] == 1.5e6 and found["torch"]["high_ns"] == 51.5e6
+    assert found["line"] == "LSTM L4 U512 B64 T30, tf32, forward + backward"
+    json.dumps(found)
+
+
+def test_means_are_geometric_and_leave_out_what_does_not_count():
+    lines = [line(2.0), line(0.5), line(8.0, "training"), line(100.0, within=False)]
+    lines += measure.refused(Group(NETWORK, "tf32"), "torch", "too old")
+    found = report.means(lines)
+    assert found["inference, float32"] == pytest.approx(1.0)
+    assert found["forward + backward, float32"] == pytest.approx(8.0)
+    assert found["all"] == pytest.approx(2.0) and "inference, tf32" not in found
+    assert report.means([]) == {} and report.geometric_mean([]) is None
+
+
+@pytest.mark.parametrize(
+    ("ratios", "expected", "states"),
+    [
+        ([1.0, 1.3], 2, ["met", "met", "met"]),
+        ([0.96, 2.0], 2, ["not met", "met", "met"]),
+        ([1.0, 1.0], 2, ["met", "not met", "met"]),
+        ([1.0, 1.3], 270, ["met so far", "met so far", "met so far"]),
+        ([], 270, ["not measured", "not measured", "not measured"]),
+    ],
+)
+def test_goals(ratios, expected, states):
+    assert [g["state"] for g in report.goals([line(r) for r in ratios], expected)] == states
+
+
+def test_a_line_that_differs_fails_the_goal_of_agreement_alone():
+    found = report.goals([line(1.2), line(0.1, "training", within=False)], 2)
+    assert [g["state"] for g in found] == ["met", "met", "not met"]
+    assert found[2]["found"] == 1 and "forward + backward" in found[2]["where"]
+
+
+def test_the_page_says_everything():
+    lines = [line(1.2), line(0.5, "training", within=False)]
+    lines += [found | {"about": {"ours": "A"}} for found in
+              measure.refused(Group(NETWORK, "float16"), "ours", "no such thing")]  # fmt: skip
+    page = report.markdown(lines, 270)
+    assert "5 of 270 lines" in page and "- ours: A" in page and "- torch: B" in page
+    assert "| 2 (2-2) | 2.4 (2.4-2.4) | 1.20 |" in page
+    assert "does not count: hn differs by 3.0e-04" in page
+    assert "float16, inference | - | - | ours: no such thing |" in page
+    assert "not met: both sides compute the same on every line: 4" in page
+    assert report.markdown([], 270)  # nothing is no accident
+
+
+def test_agreement_tells_arithmetics_apart():
+    """TF32 in place of float32, gates exchanged, a result left out."""
+    random = np.random.default_rng(1)
+    y = random.normal(size=4096).astype(np.float32)
+    rounded = (y.view(np.uint32) + 0x1000 & 0xFFFFE000).view(np.float32)  # 10 bits, as TF32 reads
+    exact, tf32 = Group(NETWORK, "float32"), Group(NETWORK, "tf32")
+    ours, theirs = {"y": y, "dx": y}, {"y": rounded, "dx": y}
+    assert agreement.worst(exact, ours, ours)["within"]
+    found = agreement.worst(exact, ours, theirs)
+    assert not found["within"] and found["result"] == "y"
+    assert agreement.worst(tf32, ours, theirs)["within"]
+    assert not agreement.worst(tf32, ours, {"y": y[::-1].copy(), "dx": y})["within"]
+    lost = agreement.worst(exact, {"y": y}, ours)
+    assert lost["result"] == "dx is missing" and not lost["within"]
+    assert not agreement.worst(exact, ours, {"y": np.full_like(y, math.nan), "dx": y})["within"]
+
+
+def test_the_bound_grows_with_what_rounds():
+    limits = [agreement.limit(Group(NETWORK, a), "y") for a in ("float32", "tf32", "float16")]
+    assert limits[0] < 1e-4 and limits[1] == limits[2] > 1e-3
+    small = Group(Network("lstm", 1, 64, 1, 10), "float32")
+    gradient = agreement.limit(Group(NETWORK, "float32"), "dparams")
+    assert agreement.limit(small, "y") < limits[0] == pytest.approx(gradient / 3)
+
+
+def test_lines_that_were_cut_off_are_measured_again(tmp_path):
+    path = tmp_path / "lines"
+    assert program.read_lines(path) == []
+    whole = [json.dumps(line(1.0, p)) for p in PASSES]
+    path.write_text("\n".join([*whole, whole[0][:40]]))
+    assert [l["pass"] for l in program.read_lines(path)] == list(PASSES)
+    known = program.read_lines(path)
+
+    class Options:
+        reduced = False
+
+    missing = program.missing_groups(Options, known)
+    assert len(missing) == 15 * 2 * len(ARITHMETICS) - 1
+    assert Group(NETWORK, "float32") not in missing
