@@ -75,7 +75,7 @@ function(openrnn_embed_kernels target)
     # No fused multiply-add but where it is written: the arithmetic is that of the other engines.
     add_custom_command(OUTPUT ${image}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${work}
-      COMMAND ${OPENRNN_NVCC} -fatbin ${codes} -std=c++17 -O3 --fmad=false --ftz=true --expt-relaxed-constexpr
+      COMMAND ${OPENRNN_NVCC} -fatbin ${codes} -std=c++17 --expt-relaxed-constexpr -O3 --fmad=false --ftz=true
         -Werror all-warnings -I ${PROJECT_SOURCE_DIR}/src --threads 0 -o ${image} ${source}
       DEPENDS ${source} ${headers} VERBATIM COMMENT "Compiling the GPU kernels of ${name}.cu")
     list(APPEND images ${image})
