@@ -10,7 +10,6 @@
 namespace openrnn::cudnn {
 namespace {
 
-constexpr int kMostGpus = 64;
 // The oldest architecture that CUDA 13 and the kernels are made for.
 constexpr int kOldestCapability = 75;
 

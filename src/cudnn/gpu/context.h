@@ -12,6 +12,9 @@
 
 namespace openrnn::cudnn {
 
+/// GPUs that are kept apart.
+inline constexpr int kMostGpus = 64;
+
 /// Lives as long as the process, since arrays may die after every static object. Thread-safe.
 ///
 /// All work of a GPU goes to one stream, in the order of the calls, whichever thread makes them: so

@@ -16,7 +16,6 @@ std::string open_cublas(CublasApi& api) {
   lib.find("cublasSetMathMode", api.set_math_mode);
   lib.find("cublasSetWorkspace_v2", api.set_workspace);
   lib.find("cublasGetStatusString", api.status_string);
-  lib.find("cublasGemmEx", api.gemm);
   lib.find("cublasGemmEx_64", api.gemm_64);
   return lib.problem();
 }

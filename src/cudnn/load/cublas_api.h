@@ -14,7 +14,6 @@ struct CublasApi {
   decltype(&cublasSetMathMode) set_math_mode = nullptr;
   decltype(&cublasSetWorkspace) set_workspace = nullptr;
   decltype(&cublasGetStatusString) status_string = nullptr;
-  decltype(&cublasGemmEx) gemm = nullptr;
   decltype(&cublasGemmEx_64) gemm_64 = nullptr;
 };
 

@@ -77,13 +77,9 @@ void translate_words(const Launch& launch, void* argument, std::size_t bytes) {
   }
 }
 
-void run_kernel(const std::string& name, const Launch& launch) {
+void run_body(const std::string& name, const Launch& launch, const Body& body) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  const auto found = registry().find(name);
-  if (found == registry().end()) refuse(name, "is not there");
-  check_sizes(name, launch);
-  const Body body = found->second(launch);
   const Flush flush;
   BlockOfFibers block(launch.block, launch.shared_bytes, reversed());
   gridDim = launch.grid;
@@ -97,5 +93,16 @@ void run_kernel(const std::string& name, const Launch& launch) {
     if (const std::string error = block.run(body); !error.empty()) refuse(name, error);
   }
 }
+
+std::function<void()> prepare_kernel(const std::string& name, const Launch& launch) {
+  const auto found = registry().find(name);
+  if (found == registry().end()) refuse(name, "is not there");
+  check_sizes(name, launch);
+  Launch sizes = launch;
+  sizes.arguments = nullptr;
+  return [name, sizes, body = found->second(launch)] { run_body(name, sizes, body); };
+}
+
+void run_kernel(const std::string& name, const Launch& launch) { prepare_kernel(name, launch)(); }
 
 }  // namespace openrnn::stand_in

@@ -28,6 +28,9 @@ struct Launch {
 /// STAND_IN_THREADS=reverse in the environment runs blocks and threads from the last to the first:
 /// a kernel that lacks a barrier then gives another result.
 void run_kernel(const std::string& name, const Launch& launch);
+/// The run of a launch whose arguments are copied now, as a GPU does. Throws: for an unknown name
+/// and for sizes.
+std::function<void()> prepare_kernel(const std::string& name, const Launch& launch);
 bool has_kernel(const std::string& name);
 std::vector<std::string> kernel_names();
 
