@@ -17,6 +17,7 @@ from gpu.lines import PASSES, Group, groups
 from peers.protocol import Worker, WorkerError
 
 LINE_SECONDS = 0.35  # of the turns of one pass
+LOG_LINES = 40  # of what each process complained about
 
 
 def parse() -> argparse.Namespace:
@@ -26,9 +27,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--lines", type=Path, required=True, help="JSON lines: kept and added to")
     parser.add_argument("--seconds", type=float, default=1e9, help="no group begins after these")
     parser.add_argument("--report", type=Path, help="Markdown to write")
-    parser.add_argument("--log", type=Path, default=Path("/dev/null"), help="what workers complain")
     parser.add_argument("--reduced", action="store_true", help="two small networks alone")
-    parser.add_argument("--ours", default="", help="further words of our set-up")
+    parser.add_argument("--device", default="gpu:0", help="ours")
     parser.add_argument("--torch", default="", help="further words of PyTorch's set-up")
     return parser.parse_args()
 
@@ -44,7 +44,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def start(options: argparse.Namespace) -> dict[str, Worker]:
+def start(options: argparse.Namespace, logs: Path) -> dict[str, Worker]:
     """Both processes."""
     root = str(Path(__file__).resolve().parents[1])
     theirs = dict(os.environ, PYTHONPATH=root)
@@ -52,10 +52,20 @@ def start(options: argparse.Namespace) -> dict[str, Worker]:
     theirs.pop("LD_LIBRARY_PATH", None)
     theirs |= {"LD_LIBRARY_PATH": path} if (path := os.environ.get("GPU_CHECK_OLD_PATH")) else {}
     python = [sys.executable, "-m", "gpu.torch_side"]
+    ours = [str(options.program), "serve", options.device]
     return {
-        "ours": Worker([str(options.program)], dict(os.environ), options.log, stopping=False),
-        "torch": Worker(python, theirs, options.log, stopping=False),
+        "ours": Worker(ours, dict(os.environ), logs / "ours.log", stopping=False),
+        "torch": Worker(python, theirs, logs / "torch.log", stopping=False),
     }
+
+
+def complaints(logs: Path) -> str:
+    """What the processes wrote to their logs, the last of it."""
+    found = []
+    for path in sorted(logs.glob("*.log")):
+        lines = path.read_text("utf-8", "replace").splitlines()[-LOG_LINES:]
+        found += [f"{path.stem}: {line}" for line in lines]
+    return "\n".join(found)
 
 
 def missing_groups(options: argparse.Namespace, known: list[dict[str, Any]]) -> list[Group]:
@@ -64,45 +74,45 @@ def missing_groups(options: argparse.Namespace, known: list[dict[str, Any]]) -> 
     return [g for g in groups(options.reduced) if any(g.line(p) not in there for p in PASSES)]
 
 
-def run(options: argparse.Namespace, missing: list[Group], begin: float) -> None:
+def run(options: argparse.Namespace, missing: list[Group], begin: float, folder: Path) -> None:
     """Measures until the time is over. Every line keeps what the sides say of themselves."""
-    workers = start(options)
+    sides = measure.Sides(start(options, folder), folder / "work", {"torch": options.torch})
     try:
-        about = {name: worker.ask("about") for name, worker in workers.items()}
-        with tempfile.TemporaryDirectory(prefix="openrnn-gpu-") as folder:
-            sides = measure.Sides(
-                workers, Path(folder) / "work", {"ours": options.ours, "torch": options.torch}
-            )
-            for number, group in enumerate(missing):
-                if time.monotonic() - begin > options.seconds:
-                    break
-                if not all(worker.alive for worker in workers.values()):
-                    sides.workers = workers = restart(options, workers)
-                print(f"[{number + 1}/{len(missing)}] {group.name}", flush=True)
-                found = measure.run(group, sides, LINE_SECONDS)
-                with options.lines.open("a", encoding="utf-8") as file:
-                    file.writelines(json.dumps(line | {"about": about}) + "\n" for line in found)
+        about = {name: worker.ask("about") for name, worker in sides.workers.items()}
+        for number, group in enumerate(missing):
+            if time.monotonic() - begin > options.seconds:
+                break
+            if not all(worker.alive for worker in sides.workers.values()):
+                sides.close()
+                sides.workers = start(options, folder)
+            print(f"[{number + 1}/{len(missing)}] {group.name}", flush=True)
+            found = measure.run(group, sides, LINE_SECONDS)
+            with options.lines.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(line | {"about": about}) + "\n" for line in found)
     finally:
-        for worker in workers.values():
-            worker.kill()
+        sides.close()
 
 
-def restart(options: argparse.Namespace, old: dict[str, Worker]) -> dict[str, Worker]:
-    """After one of them has ended."""
-    for worker in old.values():
-        worker.kill()
-    return start(options)
+def measure_missing(options: argparse.Namespace, begin: float) -> str:
+    """Adds to the file of lines; why it could not, or nothing."""
+    missing = missing_groups(options, read_lines(options.lines))
+    if not missing:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="openrnn-gpu-") as name:
+        try:
+            run(options, missing, begin, Path(name))
+        except WorkerError as error:
+            return str(error)
+        finally:
+            print(complaints(Path(name)), flush=True)
+    return ""
 
 
 def main() -> int:
     """0 when every line is there and counts, 3 when some are left, 1 when one does not count."""
     begin, options = time.monotonic(), parse()
-    missing = missing_groups(options, read_lines(options.lines))
-    try:
-        if missing:
-            run(options, missing, begin)
-    except WorkerError as error:
-        print(f"[gpu] {error}", file=sys.stderr)
+    if problem := measure_missing(options, begin):
+        print(problem)
         return 1
     lines = read_lines(options.lines)
     expected = len(PASSES) * len(list(groups(options.reduced)))

@@ -31,6 +31,11 @@ class Sides:
     options: dict[str, str] = field(default_factory=dict)  # of the set-up of one side
     written: str = ""  # the network whose problem lies in the folder
 
+    def close(self) -> None:
+        """Ends both."""
+        for worker in self.workers.values():
+            worker.kill()
+
     def write_problem(self, group: Group) -> None:
         """Parameters, input and upstream gradient, once a network."""
         if self.written != group.network.name:

@@ -18,7 +18,7 @@ from gpu.check.run import Unit, run
 from gpu.check.state import Outcome, State
 
 BUDGET = 460.0  # seconds of a call, of the 480 that it may take
-STEP_SECONDS, BENCHMARK_LEAST = 25.0, 20.0  # kept for the training step; else not begun
+BENCHMARK_LEAST = 20.0  # with less it is not begun; as much is kept for its last lines
 MOST_KEPT = 0.02  # of the budget, for writing
 
 
@@ -60,12 +60,11 @@ class Check:
         """Seconds of the budget."""
         return self.budget - (time.monotonic() - self.begin)
 
-    def perform(self, unit: Unit, remaining: float | None = None) -> Outcome:
+    def perform(self, unit: Unit) -> Outcome:
         """Runs a unit unless an earlier call has, and keeps what it gave."""
         if self.state.done(unit.name):
             return self.state.units[unit.name]
-        left = self.remaining() if remaining is None else remaining
-        outcome = run(unit, self.setting.out, self.environment, left)
+        outcome = run(unit, self.setting.out, self.environment, self.remaining())
         self.keep(unit.name, outcome)
         return outcome
 
@@ -74,20 +73,16 @@ class Check:
         self.state.set(name, outcome)
         print(f"[gpu_check] {outcome.status:<8} {name}: {outcome.detail}", flush=True)
 
-    def slow_goals(self) -> None:
-        """The training step and the benchmark, which need the others' answers less than time."""
-        self.perform(units.step(self.setting))
-        if (missing := torch_missing()) and not self.state.done("benchmark"):
-            self.keep("benchmark", Outcome("skipped", 0.0, missing))
+    def benchmark(self) -> None:
+        """Against PyTorch, with a clock of its own that stops between lines."""
         seconds = self.remaining() - BENCHMARK_LEAST
-        if not self.state.done("benchmark") and seconds < BENCHMARK_LEAST:
+        if self.state.done("benchmark"):
+            return
+        if missing := torch_missing():
+            self.keep("benchmark", Outcome("skipped", 0.0, missing))
+        elif seconds < BENCHMARK_LEAST:
             self.keep("benchmark", Outcome("left"))
-        self.perform_benchmark(seconds)
-        self.state.extra["goals"] = self.goals()
-
-    def perform_benchmark(self, seconds: float) -> None:
-        """With its own clock, which stops between lines."""
-        if seconds >= BENCHMARK_LEAST:
+        else:
             self.perform(units.benchmark(self.setting, seconds))
 
     def goals(self) -> list[str]:
@@ -110,7 +105,9 @@ class Check:
             elif not self.state.done(unit.name):
                 self.state.units[unit.name] = Outcome("left", 0.0, "the GPU engine is not ready")
         if ready.status == "passed":
-            self.slow_goals()
+            self.perform(units.step(self.setting))
+            self.benchmark()
+            self.state.extra["goals"] = self.goals()
         self.state.write()
         print(self.state.summary(), end="")
         return self.state.exit_code()

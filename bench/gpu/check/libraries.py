@@ -10,6 +10,7 @@ from pathlib import Path
 # What the engine opens, and beside each what that one opens in turn.
 WANTED = ("libcudnn.so.9", "libcublas.so.13")
 VARIABLE = "OPENRNN_CUDA_LIBRARIES"
+USUAL = Path("/usr/local/cuda")
 
 
 def loader_cache() -> str:
@@ -31,8 +32,7 @@ def roots(environment: Mapping[str, str]) -> list[Path]:
     """Of installations that a variable names, and the usual one."""
     found = [Path(environment[name]) for name in ("CUDNN_PATH", "CUDA_HOME", "CUDA_PATH")
              if environment.get(name)]  # fmt: skip
-    found += [Path("/usr/local/cuda")]
-    return [root / sub for root in found for sub in ("lib", "lib64", "targets/x86_64-linux/lib")]
+    return [root / sub for root in [*found, USUAL] for sub in ("lib", "lib64", "targets/x86_64-linux/lib")]
 
 
 def wheel_folders() -> list[Path]:

@@ -83,7 +83,6 @@ def benchmark(setting: Setting, seconds: float) -> Unit:
     command = [sys.executable, "-m", "gpu", "--program", setting.program("openrnn_gpu_bench")]
     command += ["--lines", str(setting.out / "benchmark.jsonl"), "--seconds", f"{seconds:.0f}"]
     command += ["--report", str(setting.out / "benchmark.md")]
-    command += ["--log", str(setting.out / "machine.log")]
     command += ["--reduced", "--torch", "device=cpu"] if setting.reduced else []
     # The last group may begin just before its time is over.
     return Unit("benchmark", command, seconds + 60, "machine.log", judge=by_benchmark)

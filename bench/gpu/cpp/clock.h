@@ -1,4 +1,4 @@
-// Times of calls on a device: by its events, or by the clock where work is done when a call returns.
+// Times of calls on a device.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,13 @@
 
 namespace openrnn::gpu_bench {
 
-/// Nanoseconds of each of `count` calls. On a GPU between events around each call, which are
-/// enqueued one after the other without waiting, so that a call shorter than its launch shows the
-/// launch, as in use.
+/// Nanoseconds of each of `count` calls: by the clock on the cpu, whose work is done when a call
+/// returns, and by events on a GPU.
 std::vector<double> times_of(const Device& device, long count, const std::function<void()>& call);
+
+/// The time between events around each call. Calls are enqueued one after the other without
+/// waiting, so that one that is shorter than its launch shows the launch, as it would in use.
+std::vector<double> times_between_events(const Device& device, long count,
+                                         const std::function<void()>& call);
 
 }  // namespace openrnn::gpu_bench

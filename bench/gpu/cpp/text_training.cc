@@ -6,7 +6,7 @@ namespace openrnn::gpu_bench {
 namespace {
 
 constexpr std::uint64_t kSeed = 11;
-constexpr double kLearningRate = 2e-3;
+constexpr double kLearningRate = 1e-2;
 
 train::ModelConfig config_of(const TrainingSizes& sizes, const train::Text& text) {
   train::ModelConfig config;
