@@ -1,11 +1,12 @@
 // The kernels of the device, compiled for the CPU from their own source.
+// clang-format off: the language first.
 #include "cudnn/stand_in/kernels_on_cpu.h"
-
 #include "cudnn/kernels/elementwise.cu"
 #include "cudnn/kernels/optimizers.cu"
 #include "cudnn/kernels/rows.cu"
 #include "cudnn/kernels/softmax.cu"
 #include "cudnn/kernels/sums.cu"
+// clang-format on
 
 namespace openrnn::stand_in {
 namespace {
