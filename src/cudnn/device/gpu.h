@@ -15,10 +15,11 @@ namespace openrnn::cudnn {
 /// the work itself show at a later call. Lives as long as the process.
 class GpuDevice final : public Device {
  public:
-  explicit GpuDevice(Context& context);
+  /// `engine` computes on the memory of this device.
+  GpuDevice(Context& context, const Engine* engine);
 
   std::string_view name() const override { return name_; }
-  const Engine* engine() const override;
+  const Engine* engine() const override { return engine_; }
   Context& context() const { return context_; }
 
   std::shared_ptr<void> allocate(std::size_t bytes) const override;
@@ -65,6 +66,7 @@ class GpuDevice final : public Device {
   void product(const MatmulArgs& args, double beta) const;
 
   Context& context_;
+  const Engine* engine_;
   std::string name_;
   mutable Staging staging_;
   mutable std::mutex blas_mutex_;  // a handle is for one thread at a time

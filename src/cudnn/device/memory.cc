@@ -3,7 +3,6 @@
 #include "base/message.h"
 #include "cudnn/device/gpu.h"
 #include "cudnn/device/launch.h"
-#include "cudnn/rnn/cudnn_engine.h"
 
 namespace openrnn::cudnn {
 namespace {
@@ -22,10 +21,11 @@ bool is_dense(const BlockCopy& copy) {
 
 }  // namespace
 
-GpuDevice::GpuDevice(Context& context)
-    : context_(context), name_(message("gpu:", context.ordinal())), staging_(context) {}
-
-const Engine* GpuDevice::engine() const { return &cudnn_engine(context_.ordinal()); }
+GpuDevice::GpuDevice(Context& context, const Engine* engine)
+    : context_(context),
+      engine_(engine),
+      name_(message("gpu:", context.ordinal())),
+      staging_(context) {}
 
 std::shared_ptr<void> GpuDevice::allocate(std::size_t bytes) const {
   return context_.allocate(bytes);

@@ -1,5 +1,6 @@
 // The kernels of the device, compiled for the CPU from their own source.
-// clang-format off: the language first.
+// The language comes first.
+// clang-format off
 #include "cudnn/stand_in/kernels_on_cpu.h"
 #include "cudnn/kernels/elementwise.cu"
 #include "cudnn/kernels/optimizers.cu"
