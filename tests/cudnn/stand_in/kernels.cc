@@ -1,13 +1,13 @@
 // The kernels of the device, compiled for the CPU from their own source.
-// The language comes first.
-// clang-format off
+// clang-format off: what the kernels need of the language comes before them.
 #include "cudnn/stand_in/kernels_on_cpu.h"
+// clang-format on
+
 #include "cudnn/kernels/elementwise.cu"
 #include "cudnn/kernels/optimizers.cu"
 #include "cudnn/kernels/rows.cu"
 #include "cudnn/kernels/softmax.cu"
 #include "cudnn/kernels/sums.cu"
-// clang-format on
 
 namespace openrnn::stand_in {
 namespace {

@@ -1,80 +1,65 @@
-// cuBLAS's product over the pretended GPU. It adds in another order than the library's own product
-// does, as the real one may.
+// cuBLAS's functions over the pretended GPU.
 #include <cublas_v2.h>
 
-#include <algorithm>
-
 #include "cudnn/stand_in/machine.h"
-#include "openrnn/base.h"
+#include "cudnn/stand_in/numbers.h"
 
 namespace {
 
 using namespace openrnn::stand_in;  // NOLINT: this file is that namespace's face
 
 struct Handle {
-  cudaStream_t stream = nullptr;
+  cublasMath_t math = CUBLAS_DEFAULT_MATH;
 };
 
 struct Product {
   bool transpose_a, transpose_b;
-  std::int64_t m, n, k;
-  const void *a, *b;
-  std::int64_t lda, ldb;
-  void* c;
-  std::int64_t ldc;
+  std::int64_t m, n, k, lda, ldb, ldc;
   double alpha, beta;
+  cudaDataType type_a, type_b, type_c;
+  std::uint64_t a, b, c;
+  bool tf32;
 };
 
-float widen(openrnn::Half value) { return openrnn::to_float(value); }
-float widen(float value) { return value; }
-double widen(double value) { return value; }
-
-// Columns first: element (row, col) lies at col * ld + row.
-std::size_t reach(std::int64_t rows, std::int64_t cols, std::int64_t ld) {
-  return static_cast<std::size_t>((cols - 1) * ld + rows);
+std::int64_t columns_before(std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+  return columns > 0 && rows > 0 ? (columns - 1) * stride + rows : 0;
 }
 
-template <class T, class C>
-void run(const Product& p) {
-  if (p.m == 0 || p.n == 0) return;
-  const bool products = p.k > 0 && p.alpha != 0.0;
-  const T* a = nullptr;
-  const T* b = nullptr;
-  if (products) {
-    a = host_of<T>(p.a, p.transpose_a ? reach(p.k, p.m, p.lda) : reach(p.m, p.k, p.lda));
-    b = host_of<T>(p.b, p.transpose_b ? reach(p.n, p.k, p.ldb) : reach(p.k, p.n, p.ldb));
-  }
-  T* c = host_of<T>(p.c, reach(p.m, p.n, p.ldc));
-  for (std::int64_t col = 0; col < p.n; ++col) {
-    for (std::int64_t row = 0; row < p.m; ++row) {
-      C sum = 0;
-      for (std::int64_t k = products ? p.k - 1 : -1; k >= 0; --k) {
-        const C left = widen(a[p.transpose_a ? row * p.lda + k : k * p.lda + row]);
-        const C right = widen(b[p.transpose_b ? k * p.ldb + col : col * p.ldb + k]);
-        sum += left * right;
+void multiply(const Product& p) {
+  const std::int64_t rows_a = p.transpose_a ? p.k : p.m, columns_a = p.transpose_a ? p.m : p.k;
+  const std::int64_t rows_b = p.transpose_b ? p.n : p.k, columns_b = p.transpose_b ? p.k : p.n;
+  const Numbers a(p.type_a, p.a, columns_before(rows_a, columns_a, p.lda));
+  const Numbers b(p.type_b, p.b, columns_before(rows_b, columns_b, p.ldb));
+  const Numbers c(p.type_c, p.c, columns_before(p.m, p.n, p.ldc));
+  const auto seen = [&](double value) { return p.tf32 ? as_tf32(value) : value; };
+  for (std::int64_t j = 0; j < p.n; ++j) {
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      double sum = 0.0;
+      for (std::int64_t l = 0; l < p.k; ++l) {
+        sum += seen(a.get(p.transpose_a ? i * p.lda + l : l * p.lda + i)) *
+               seen(b.get(p.transpose_b ? l * p.ldb + j : j * p.ldb + l));
       }
-      T& to = c[col * p.ldc + row];
-      sum *= static_cast<C>(p.alpha);
-      if (p.beta != 0.0) sum += static_cast<C>(p.beta) * widen(to);
-      if constexpr (std::is_same_v<T, openrnn::Half>) {
-        to = openrnn::to_half(sum);
-      } else {
-        to = sum;
-      }
+      // beta 0 does not read c.
+      const double before = p.beta == 0.0 ? 0.0 : p.beta * c.get(j * p.ldc + i);
+      c.set(j * p.ldc + i, p.alpha * sum + before);
     }
   }
 }
 
-bool are_sizes_right(const Product& p) {
-  return p.m >= 0 && p.n >= 0 && p.k >= 0 &&
-         p.lda >= std::max<std::int64_t>(1, p.transpose_a ? p.k : p.m) &&
-         p.ldb >= std::max<std::int64_t>(1, p.transpose_b ? p.n : p.k) &&
-         p.ldc >= std::max<std::int64_t>(1, p.m);
+// Of the documented combinations, those with one type for all three matrices.
+bool is_known(cudaDataType type, cublasComputeType_t compute) {
+  if (type == CUDA_R_64F) {
+    return compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
+  }
+  return (type == CUDA_R_32F || type == CUDA_R_16F) &&
+         (compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
+          (type == CUDA_R_32F && compute == CUBLAS_COMPUTE_32F_FAST_TF32));
 }
 
-double scalar(const void* host, bool wide) {
-  return wide ? *static_cast<const double*>(host)
-              : static_cast<double>(*static_cast<const float*>(host));
+double scalar(const void* value, cublasComputeType_t compute) {
+  return compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC
+             ? *static_cast<const double*>(value)
+             : static_cast<double>(*static_cast<const float*>(value));
 }
 
 }  // namespace
@@ -90,45 +75,61 @@ STAND_IN_API cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   delete reinterpret_cast<Handle*>(handle);
   return CUBLAS_STATUS_SUCCESS;
 }
-STAND_IN_API cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-  reinterpret_cast<Handle*>(handle)->stream = stream;
-  return CUBLAS_STATUS_SUCCESS;
+STAND_IN_API cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t) {
+  return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
-STAND_IN_API cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) {
-  return CUBLAS_STATUS_SUCCESS;
+STAND_IN_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void*, std::size_t) {
+  return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
-STAND_IN_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t, void*, std::size_t) {
+STAND_IN_API cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t math) {
+  if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  reinterpret_cast<Handle*>(handle)->math = math;
   return CUBLAS_STATUS_SUCCESS;
 }
 STAND_IN_API const char* cublasGetStatusString(cublasStatus_t status) {
-  return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "CUBLAS_STATUS (stand-in)";
+  return status == CUBLAS_STATUS_INVALID_VALUE ? "CUBLAS_STATUS_INVALID_VALUE"
+                                               : "CUBLAS_STATUS of the stand-in";
 }
 
-STAND_IN_API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t transa,
-                                            cublasOperation_t transb, int64_t m, int64_t n,
-                                            int64_t k, const void* alpha, const void* a,
-                                            cudaDataType a_type, int64_t lda, const void* b,
-                                            cudaDataType b_type, int64_t ldb, const void* beta,
-                                            void* c, cudaDataType c_type, int64_t ldc,
-                                            cublasComputeType_t compute, cublasGemmAlgo_t) {
-  if (!has_context() || !broken().empty()) return CUBLAS_STATUS_EXECUTION_FAILED;
-  // Another stream than the one of all work would be a mistake here.
-  if (!reinterpret_cast<Handle*>(handle)->stream) return CUBLAS_STATUS_INVALID_VALUE;
-  const bool wide = a_type == CUDA_R_64F;
-  const Product product{
-      transa != CUBLAS_OP_N, transb != CUBLAS_OP_N, m, n, k, a, b, lda, ldb, c, ldc,
-      scalar(alpha, wide),   scalar(beta, wide)};
-  if (!are_sizes_right(product)) return CUBLAS_STATUS_INVALID_VALUE;
-  if (b_type != a_type || c_type != a_type) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (a_type == CUDA_R_64F && compute == CUBLAS_COMPUTE_64F_PEDANTIC) {
-    enqueue([product] { run<double, double>(product); });
-  } else if (a_type == CUDA_R_32F && compute == CUBLAS_COMPUTE_32F_PEDANTIC) {
-    enqueue([product] { run<float, float>(product); });
-  } else if (a_type == CUDA_R_16F && compute == CUBLAS_COMPUTE_32F) {
-    enqueue([product] { run<openrnn::Half, float>(product); });
-  } else {
-    return CUBLAS_STATUS_NOT_SUPPORTED;  // or arithmetic that the engine does not mean
+STAND_IN_API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t transpose_a,
+                                            cublasOperation_t transpose_b, std::int64_t m,
+                                            std::int64_t n, std::int64_t k, const void* alpha,
+                                            const void* a, cudaDataType type_a, std::int64_t lda,
+                                            const void* b, cudaDataType type_b, std::int64_t ldb,
+                                            const void* beta, void* c, cudaDataType type_c,
+                                            std::int64_t ldc, cublasComputeType_t compute,
+                                            cublasGemmAlgo_t) {
+  if (!handle || !has_context()) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const bool ta = transpose_a != CUBLAS_OP_N, tb = transpose_b != CUBLAS_OP_N;
+  if (m < 0 || n < 0 || k < 0 || lda < std::max<std::int64_t>(1, ta ? k : m) ||
+      ldb < std::max<std::int64_t>(1, tb ? n : k) || ldc < std::max<std::int64_t>(1, m)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
   }
+  if (type_a != type_b || type_a != type_c || !is_known(type_a, compute)) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  const bool tf32 = type_a == CUDA_R_32F &&
+                    (compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
+                     (compute == CUBLAS_COMPUTE_32F &&
+                      reinterpret_cast<Handle*>(handle)->math == CUBLAS_TF32_TENSOR_OP_MATH));
+  const Product p{ta,
+                  tb,
+                  m,
+                  n,
+                  k,
+                  lda,
+                  ldb,
+                  ldc,
+                  scalar(alpha, compute),
+                  scalar(beta, compute),
+                  type_a,
+                  type_b,
+                  type_c,
+                  reinterpret_cast<std::uint64_t>(a),
+                  reinterpret_cast<std::uint64_t>(b),
+                  reinterpret_cast<std::uint64_t>(c),
+                  tf32};
+  enqueue([p] { multiply(p); });
   return broken().empty() ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
