@@ -24,6 +24,11 @@ file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_test.cc
 foreach(path IN LISTS test_sources)
   add_lib_test(${path})
 endforeach()
+if(OPENRNN_HAS_CUDA)
+  foreach(name elementwise matmul memory optimizers rows softmax sums)
+    add_gpu_runs(device_${name}_test)
+  endforeach()
+endif()
 
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/tools/*.cc)
 foreach(path IN LISTS tool_sources)
