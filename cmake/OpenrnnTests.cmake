@@ -2,6 +2,9 @@
 # tool_<name>, a small program that the Python tests run.
 
 find_package(GTest REQUIRED)
+if(OPENRNN_HAS_CUDA)
+  include(OpenrnnStandIns)
+endif()
 
 function(add_lib_test path)
   get_filename_component(name ${path} NAME_WE)

@@ -257,6 +257,8 @@ class OPENRNN_API Device {
   /// In double, in an order of their own that depends on the size alone.
   virtual double sum(DType dtype, std::int64_t size, const void* x) const = 0;
   virtual double sum_of_squares(DType dtype, std::int64_t size, const void* x) const = 0;
+  /// The sum_of_squares of the arrays, added in their order; a GPU is waited for once.
+  virtual double total_of_squares(std::span<const ConstArrayView> arrays) const;
   /// out[i] = table[indices[i]]; the indices were checked before.
   virtual void gather_rows(DType dtype, std::int64_t count, std::int64_t cols, const void* table,
                            const std::int32_t* indices, void* out) const = 0;
