@@ -32,7 +32,8 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   /// As given, else the default name, from first use on with what made it unique.
   const std::string& name() const noexcept { return name_; }
   DType dtype() const noexcept { return dtype_; }
-  /// Where its variables lie and its calls run. A layer without variables runs where its inputs lie.
+  /// Where its variables lie and its calls run. A layer without variables runs where its inputs
+  /// lie.
   virtual const Device& device() const { return *device_; }
   /// A floating tensor that nobody has placed, on the layer's device; any other one as it is.
   Tensor placed(const Tensor& tensor) const;

@@ -60,10 +60,9 @@ CellResult RnnCell::operator()(const Tensor& inputs, const CellState& state,
     // That step made what the cell consists of, and says the shapes.
     std::vector<TensorSpec> specs;
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
-    results = record_node(given, std::move(specs),
-                          [run](const std::vector<Tensor>& values, const Replay&) {
-                            return run(values);
-                          });
+    results = record_node(
+        given, std::move(specs),
+        [run](const std::vector<Tensor>& values, const Replay&) { return run(values); });
   }
   end_call(given, results);
   return {results[0], {results.begin() + 1, results.end()}};

@@ -41,8 +41,8 @@ DeviceArray on_device(DeviceArray array, const Device& device) {
 }
 
 Tensor::Tensor(const ConstArrayView& host)
-    : value_(DeviceArray::from_host(is_floating(host.dtype) ? default_device() : cpu_device(),
-                                    host)),
+    : value_(
+          DeviceArray::from_host(is_floating(host.dtype) ? default_device() : cpu_device(), host)),
       placed_(false) {}
 
 Tensor Tensor::of_host(DeviceArray memory) {

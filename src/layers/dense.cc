@@ -94,7 +94,8 @@ Shape Dense::compute_output_shape(const Shape& input_shape) const {
 }
 
 Embedding::Embedding(EmbeddingOptions options)
-    : Layer(options.name, "embedding", options.dtype, options.device), options_(std::move(options)) {
+    : Layer(options.name, "embedding", options.dtype, options.device),
+      options_(std::move(options)) {
   check_positive("Embedding", "vocabulary", options_.vocabulary);
   check_positive("Embedding", "dim", options_.dim);
 }

@@ -183,32 +183,8 @@ struct LayerArrays {
   std::vector<Tensor> tensors() const { return {arrays.begin(), arrays.end()}; }
 };
 
-}  // namespace
-
-std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call, const Tensor& lengths) {
-  if (lengths.empty()) return std::nullopt;
-  if (lengths.dtype() != DType::kInt32 || lengths.shape().size() != 1) {
-    throw ArgumentError(message("[", call, "] sequence_lengths is ", dtype_name(lengths.dtype()),
-                                " of shape ", to_string(lengths.shape()),
-                                ", expected int32 of 1 dimension: one a row of the batch"));
-  }
-  const Array host = lengths.to_host();
-  const std::span<const std::int32_t> values = host.as<std::int32_t>();
-  return std::vector<std::int32_t>(values.begin(), values.end());
-}
-
-RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
-  if (is_symbolic(in)) {
-    return defer_rnn(spec, in,
-                     [spec](const RnnInputs& given) { return rnn(spec, given, nullptr); });
-  }
-  if (!in.lengths.empty()) {
-    RnnInputs given = in;
-    given.sequence_lengths = lengths_of(in.call, in.lengths);
-    given.lengths = {};
-    return rnn(spec, given, cache);
-  }
-  if (apart(in.x, in.h0, in.c0, in.params)) return rnn(spec, brought_together(in), cache);
+// One call on values that lie on one device.
+RnnOutputs run(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
   check_inputs(spec, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
   const bool may_save = in.training || in.save, saving = may_save && recording(inputs);
@@ -257,6 +233,35 @@ RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
           .c = spec.is_lstm() ? tensors[2] : Tensor(),
           .layer_outputs = layer_outputs.tensors(),
           .layer_cells = layer_cells.tensors()};
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call, const Tensor& lengths) {
+  if (lengths.empty()) return std::nullopt;
+  if (lengths.dtype() != DType::kInt32 || lengths.shape().size() != 1) {
+    throw ArgumentError(message("[", call, "] sequence_lengths is ", dtype_name(lengths.dtype()),
+                                " of shape ", to_string(lengths.shape()),
+                                ", expected int32 of 1 dimension: one a row of the batch"));
+  }
+  const Array host = lengths.to_host();
+  const std::span<const std::int32_t> values = host.as<std::int32_t>();
+  return std::vector<std::int32_t>(values.begin(), values.end());
+}
+
+RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
+  if (is_symbolic(in)) {
+    return defer_rnn(spec, in,
+                     [spec](const RnnInputs& given) { return rnn(spec, given, nullptr); });
+  }
+  if (!in.lengths.empty()) {
+    RnnInputs given = in;
+    given.sequence_lengths = lengths_of(in.call, in.lengths);
+    given.lengths = {};
+    return rnn(spec, given, cache);
+  }
+  if (apart(in.x, in.h0, in.c0, in.params)) return run(spec, brought_together(in), cache);
+  return run(spec, in, cache);
 }
 
 }  // namespace openrnn::ops

@@ -143,7 +143,8 @@ void measure_reading(const BenchConfig& config, int threads, double seconds, Mea
   BenchConfig alone = config;
   alone.spec.input_mode = InputMode::kSkipInput;
   Passes passes(alone);
-  const double milliseconds = time_of([&] { passes.forward(); }, threads, seconds, true).milliseconds;
+  const double milliseconds =
+      time_of([&] { passes.forward(); }, threads, seconds, true).milliseconds;
   const double bytes = config.recurrent_bytes();
   result.bandwidth = bytes * static_cast<double>(config.time) / milliseconds * 1e-6;
   std::vector<double> most;

@@ -35,8 +35,7 @@ StepReport Fit::one_step() {
   const Tensor loss = task_.loss(position_);
   tape.close();
   // Before the value is waited for, so that a GPU goes straight on from forward to backward.
-  std::vector<DeviceArray> gradients =
-      optimizer_.compute_gradients(tape, loss, task_.variables());
+  std::vector<DeviceArray> gradients = optimizer_.compute_gradients(tape, loss, task_.variables());
   const double value = loss.item();
   if (!std::isfinite(value) && optimizer_.loss_scale() == 1.0) {
     throw ArgumentError(message("Fit", "a loss of ", value, " at step ", step(),
