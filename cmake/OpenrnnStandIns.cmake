@@ -30,6 +30,7 @@ target_link_options(stand_in_cudnn PRIVATE -Wl,--exclude-libs,ALL)
 # and with work put off until it is waited for (and threads the other way round), and on a GPU where
 # there is one.
 function(add_gpu_runs target)
+  set_property(GLOBAL APPEND PROPERTY OPENRNN_GPU_TESTS ${target})
   set(pretended OPENRNN_TEST_DEVICE=gpu:0 OPENRNN_CUDA_LIBRARIES=${OPENRNN_STAND_INS})
   add_test(NAME ${target}_on_stand_in COMMAND ${target})
   set_tests_properties(${target}_on_stand_in PROPERTIES LABELS unit ENVIRONMENT "${pretended}")

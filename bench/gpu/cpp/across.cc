@@ -16,7 +16,8 @@ using Losses = std::vector<double>;
 
 // What rounding does to the losses is measured, not guessed: float32 against float64 on the cpu, up
 // to kAhead steps after the step in question, since one step may agree by chance. Another order of
-// the sums is another sample of the same size, and a resumed run has two; kFactor covers the samples.
+// the sums is another sample of the same size, and a resumed run has two; kFactor covers the
+// samples.
 constexpr double kFactor = 16.0;
 constexpr std::size_t kAhead = 4;
 // Rounding of float64 over that of float32.

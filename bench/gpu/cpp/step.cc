@@ -37,7 +37,8 @@ void step(const Device& device, double seconds, bool reduced) {
   auto last = begin;
   double loss = 0.0;
   // Each step's loss is read, so a step ends when its numbers are there.
-  for (std::int64_t n = kWarmSteps + 1; last - begin < std::chrono::duration<double>(seconds); ++n) {
+  for (std::int64_t n = kWarmSteps + 1; last - begin < std::chrono::duration<double>(seconds);
+       ++n) {
     training.run_to(n, [&loss](double value) { loss = value; });
     const auto now = Clock::now();
     times.push_back(std::chrono::duration<double, std::milli>(now - last).count());

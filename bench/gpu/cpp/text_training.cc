@@ -43,18 +43,17 @@ Graph::AsDefault current_on(Graph& graph, const Device& device) {
 }  // namespace
 
 train::Text made_text(std::int64_t bytes) {
-  constexpr std::array kWords = {"the ",   "cell ",   "keeps ",  "what ", "gates ", "let ",
-                                 "in, ",   "forgets", " and\n",  "a ",    "state ", "goes ",
-                                 "around ", "again; ", "so on.\n"};
+  constexpr std::array kWords = {"the ",   "cell ", "keeps ",  "what ",   "gates ",
+                                 "let ",   "in, ",  "forgets", " and\n",  "a ",
+                                 "state ", "goes ", "around ", "again; ", "so on.\n"};
   RandomStream random(kSeed, 1);
   std::string text;
   std::size_t word = 0;
   while (static_cast<std::int64_t>(text.size()) < bytes) {
     text += kWords[word];
     // Mostly the next word but two, so that a model learns an order and never all of it.
-    const auto jump = static_cast<std::size_t>(random.uniform(0.0, 1.0) < 0.8
-                                                   ? 2.0
-                                                   : random.uniform(0.0, kWords.size() - 0.01));
+    const auto jump = static_cast<std::size_t>(
+        random.uniform(0.0, 1.0) < 0.8 ? 2.0 : random.uniform(0.0, kWords.size() - 0.01));
     word = (word + jump) % kWords.size();
   }
   train::Text found;

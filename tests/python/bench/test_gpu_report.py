@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from gpu import __main__ as program
 from gpu import agreement, measure, report
 from gpu.lines import ARITHMETICS, PASSES, Group, groups
 from peers.lines import Network
+from peers.protocol import Refusal, WorkerError
 
 NETWORK = Network("lstm", 4, 512, 64, 30)
 
@@ -122,3 +124,72 @@ def test_lines_that_were_cut_off_are_measured_again(tmp_path):
     missing = program.missing_groups(Options, known)
     assert len(missing) == 15 * 2 * len(ARITHMETICS) - 1
     assert Group(NETWORK, "float32") not in missing
+
+
+class Pretender:
+    """A worker that computes y = scale * x, and takes as long as it says."""
+
+    alive = True
+
+    def __init__(self, scale=1.0, ns=1e6, fails=""):
+        self.scale, self.ns, self.fails, self.asked = scale, ns, fails, []
+
+    def ask(self, command):
+        self.asked.append(command)
+        word, *rest = command.split()
+        if word == self.fails:
+            raise Refusal("never heard of it") if word == "setup" else WorkerError("it ended")
+        if word == "setup":
+            self.folder = Path(dict(w.split("=", 1) for w in rest if "=" in w)["folder"])
+        if word == "output":
+            Path(rest[0]).mkdir(exist_ok=True)
+            np.save(Path(rest[0]) / "y.npy", np.load(self.folder / "x.npy") * np.float32(self.scale))
+        return "pretended"
+
+    def times(self, count, warm):
+        assert count >= 3 and warm > 0
+        return [self.ns] * count
+
+
+def sides_of(tmp_path, ours, theirs):
+    return measure.Sides({"ours": ours, "torch": theirs}, tmp_path, {"torch": "device=cpu"})
+
+
+SMALL = Group(Network("gru", 1, 3, 2, 4), "float32")
+
+
+def test_a_group_is_set_up_once_and_timed_in_three_passes(tmp_path):
+    ours, theirs = Pretender(), Pretender(ns=2.5e6)
+    found = measure.run(SMALL, sides_of(tmp_path, ours, theirs), 0.0)
+    assert [l["pass"] for l in found] == list(PASSES)
+    assert all(l["ratio"] == 2.5 and report.counts(l) for l in found)
+    assert sum(c.startswith("setup") for c in ours.asked) == 1 and ours.asked[-1] == "release"
+    assert theirs.asked[0].endswith("arithmetic=float32 device=cpu")
+    # 20 ms of calls a turn, three turns: the faster side has more calls.
+    assert (found[0]["ours"]["calls"], found[0]["torch"]["calls"]) == (60, 24)
+
+
+@pytest.mark.parametrize("fails", ["setup", "output"])
+@pytest.mark.parametrize("side", ["ours", "torch"])
+def test_a_side_that_cannot_is_in_every_line(tmp_path, side, fails):
+    workers = {"ours": Pretender(), "torch": Pretender()}
+    workers[side].fails = fails
+    found = measure.run(SMALL, measure.Sides(workers, tmp_path), 0.0)
+    assert len(found) == 3 and not any(report.counts(l) for l in found)
+    assert {l["failed"] for l in found} == {side if fails == "setup" else "both"}
+
+
+def test_sides_that_differ_are_timed_and_do_not_count(tmp_path):
+    found = measure.run(SMALL, sides_of(tmp_path, Pretender(), Pretender(scale=1.001)), 0.0)
+    assert all(l["agrees"]["result"] == "y" and not report.counts(l) for l in found)
+    assert found[0]["agrees"]["difference"] == pytest.approx(1e-3, rel=0.01)
+
+
+def test_the_problem_of_a_network_is_written_once(tmp_path):
+    sides = sides_of(tmp_path, Pretender(), Pretender())
+    measure.run(SMALL, sides, 0.0)
+    (tmp_path / "x.npy").rename(tmp_path / "kept")
+    sides.write_problem(Group(SMALL.network, "tf32"))
+    assert not (tmp_path / "x.npy").exists()
+    sides.write_problem(Group(Network("gru", 1, 3, 2, 5), "tf32"))
+    assert np.load(tmp_path / "x.npy").shape == (5, 2, 3)
