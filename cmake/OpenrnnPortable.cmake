@@ -10,4 +10,6 @@ endforeach()
 set_target_properties(leveldb::leveldb PROPERTIES INTERFACE_LINK_LIBRARIES ${SNAPPY_ARCHIVE})
 # fmt has no archive here; with its code inline nothing asks for the shared one.
 target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
-add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed)
+# What nothing calls is left out, and with it what newer C libraries alone have: libstdc++'s random
+# numbers of the system.
+add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections)

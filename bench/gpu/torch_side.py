@@ -25,8 +25,10 @@ class Job:
 
     def __init__(self, task: server.Task) -> None:
         self.device = torch.device(task.text("device", "cuda"))
-        if self.device.type == "cuda" and not torch.cuda.is_available():
-            raise server.Refused("this PyTorch sees no GPU")
+        if self.device.type == "cuda":
+            if not torch.cuda.is_available():
+                raise server.Refused("this PyTorch sees no GPU")
+            torch.cuda.empty_cache()  # the other side needs memory too
         if task.text("arithmetic") not in DTYPES:
             raise server.Refused(f"arithmetic {task.text('arithmetic')!r} is not PyTorch's")
         dtype = use_arithmetic(task.text("arithmetic"))

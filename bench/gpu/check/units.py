@@ -46,6 +46,7 @@ def shards(setting: Setting, step: str, program: str, count: int, limit: float) 
     for index in range(count):
         name = f"{step} {index + 1}/{count}"
         environment = {"GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(index)}
+        environment["OPENRNN_TEST_DEVICE"] = "gpu:0"
         environment |= {"OPENRNN_TEST_REDUCED": "1"} if setting.reduced else {}
         command = [setting.program(program)]
         found.append(Unit(name, command, limit, f"{step}.log", environment, by_tests))
