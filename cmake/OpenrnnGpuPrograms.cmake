@@ -15,7 +15,7 @@ else()
   target_sources(openrnn_gpu_bench PRIVATE ${bench}/gpu/cpp/events/absent.cc)
 endif()
 
-# The tests that add_gpu_runs named, of one kind, as one program.
+# The tests that add_gpu_run named, of one kind, as one program.
 function(add_gpu_program name pattern)
   get_property(targets GLOBAL PROPERTY OPENRNN_GPU_TESTS)
   list(FILTER targets INCLUDE REGEX ${pattern})
