@@ -17,6 +17,21 @@ inline const Device& tested() {
   const char* name = std::getenv("OPENRNN_TEST_DEVICE");
   return name && std::string(name) == "gpu:0" ? gpu_device(0) : cpu_device();
 }
+
+/// Skips everything where the GPU that is asked for cannot be used.
+class NeedsTestedDevice : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const char* name = std::getenv("OPENRNN_TEST_DEVICE");
+    if (!name || std::string(name) != "gpu:0") return;
+    if (const std::string reason = cudnn_missing(); !reason.empty()) {
+      GTEST_SKIP() << "no GPU: " << reason;
+    }
+  }
+};
+inline const ::testing::Environment* const needs_tested_device =
+    ::testing::AddGlobalTestEnvironment(new NeedsTestedDevice);
+
 inline bool tests_cpu() { return &tested() == &cpu_device(); }
 
 /// Uniform in [low, high), from the seed alone.

@@ -38,8 +38,7 @@ void check(CUresult result, std::string_view call) {
   libraries().driver.error_name(result, &name);
   libraries().driver.error_string(result, &text);
   throw EngineError(message("[", call, "] the driver answered ", name ? name : "an unknown error",
-                            " (", text ? text : "no text", "), expected success",
-                            remedy(result)));
+                            " (", text ? text : "no text", "), expected success", remedy(result)));
 }
 
 void check(cublasStatus_t status, std::string_view call) {

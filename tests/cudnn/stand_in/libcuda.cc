@@ -213,8 +213,7 @@ STAND_IN_API CUresult cuEventDestroy(CUevent event) {
   return CUDA_SUCCESS;
 }
 STAND_IN_API CUresult cuEventRecord(CUevent event, CUstream) {
-  return enqueue_checked(
-      [time = reinterpret_cast<Event*>(event)->time] { *time = clock_now(); });
+  return enqueue_checked([time = reinterpret_cast<Event*>(event)->time] { *time = clock_now(); });
 }
 STAND_IN_API CUresult cuEventQuery(CUevent) { return ready(); }
 STAND_IN_API CUresult cuEventSynchronize(CUevent) {

@@ -20,7 +20,8 @@ inline constexpr std::uint64_t kTag = std::uint64_t{1} << 62;
 
 /// Filled with NaNs, between guards. 0 when STAND_IN_MEMORY (bytes) would be exceeded.
 STAND_IN_API std::uint64_t allocate(std::size_t bytes);
-/// False when `address` is no start of a block. Throws: std::runtime_error when a guard was written.
+/// False when `address` is no start of a block. Throws: std::runtime_error when a guard was
+/// written.
 STAND_IN_API bool release(std::uint64_t address);
 STAND_IN_API void memory_info(std::size_t* free, std::size_t* total);
 /// Whether all `bytes` lie in one block.

@@ -103,15 +103,14 @@ bool contains(std::uint64_t address, std::size_t bytes) {
 
 void* host_of(std::uint64_t address, std::size_t bytes) {
   if (!contains(address, bytes)) {
-    throw std::runtime_error("an operation reaches outside its block of the device's memory, or "
-                             "takes a pointer of the host for one of the device");
+    throw std::runtime_error(
+        "an operation reaches outside its block of the device's memory, or "
+        "takes a pointer of the host for one of the device");
   }
   return reinterpret_cast<void*>(address & ~kTag);
 }
 
-std::uint64_t translate(std::uint64_t word) {
-  return contains(word, 1) ? word & ~kTag : word;
-}
+std::uint64_t translate(std::uint64_t word) { return contains(word, 1) ? word & ~kTag : word; }
 
 void check_guards() {
   const std::lock_guard lock(memory().mutex);
