@@ -231,6 +231,14 @@ class OPENRNN_API Device {
   virtual void upload(void* to, const void* host, std::size_t bytes) const = 0;
   virtual void download(void* host, const void* from, std::size_t bytes) const = 0;
 
+  /// The stream of this device's work as other libraries know it, a cudaStream_t; 0 on the cpu,
+  /// whose work is done when a call returns.
+  virtual std::uintptr_t stream() const { return 0; }
+  /// Work that is given to that stream from now on waits for all work given to this device so far.
+  virtual void go_before(std::uintptr_t stream) const { static_cast<void>(stream); }
+  /// Returns when all work given so far is done.
+  virtual void wait() const {}
+
   virtual void matmul(const MatmulArgs& args) const = 0;
   virtual void unary(UnaryOp op, DType dtype, std::int64_t size, const void* x, void* y) const = 0;
   /// dx from the op's input x, output y and dy.

@@ -48,6 +48,8 @@ class OPENRNN_API CudnnRnnModel {
   std::int64_t num_proj() const noexcept { return options_.num_proj; }
   Math math() const noexcept { return options_.math; }
   WeightsDType weights_dtype() const noexcept { return options_.weights_dtype; }
+  /// As given: may be null.
+  const Device* device() const noexcept { return options_.device; }
   /// As openrnn::math_kind of spec().
   std::string_view math_kind() const;
   /// For an input of `input_size`.

@@ -59,6 +59,8 @@ class OPENRNN_API PackedModel {
  public:
   /// Throws: ArgumentError as RnnSpec::validate and check_params.
   PackedModel(const RnnSpec& spec, const ConstArrayView& params);
+  /// `params`, and all arrays of the runs of a session, are memory of that device. Throws: as above.
+  PackedModel(const RnnSpec& spec, const ConstArrayView& params, const Device& device);
   const RnnSpec& spec() const noexcept { return packed_->spec(); }
   const Engine& engine() const noexcept { return *engine_; }
   const std::shared_ptr<const PackedParams>& packed() const noexcept { return packed_; }
@@ -116,7 +118,8 @@ struct StreamStep {
 /// One thread at a time.
 class OPENRNN_API StreamPool {
  public:
-  /// Throws: ArgumentError for a null model or a limit below 1 (batch and threads: below 0).
+  /// Throws: ArgumentError for a null model, one on a GPU (the states are the host's), or a limit
+  /// below 1 (batch and threads: below 0).
   StreamPool(std::shared_ptr<const PackedModel> model, const StreamLimits& limits);
   const PackedModel& model() const noexcept { return *model_; }
   const StreamLimits& limits() const noexcept { return limits_; }

@@ -34,6 +34,7 @@ class Event {
     if (result != CUDA_ERROR_NOT_READY) check(result, "cuEventQuery");
     return result == CUDA_SUCCESS;
   }
+  CUevent handle() const noexcept { return event_; }
   void wait() const { check(libraries().driver.event_synchronize(event_), "cuEventSynchronize"); }
   /// Milliseconds between two measured points that are done.
   static double between(const Event& start, const Event& end) {

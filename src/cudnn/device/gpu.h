@@ -28,6 +28,10 @@ class GpuDevice final : public Device {
   void upload(void* to, const void* host, std::size_t bytes) const override;
   void download(void* host, const void* from, std::size_t bytes) const override;
 
+  std::uintptr_t stream() const override;
+  void go_before(std::uintptr_t stream) const override;
+  void wait() const override;
+
   void matmul(const MatmulArgs& args) const override;
   void unary(UnaryOp op, DType dtype, std::int64_t size, const void* x, void* y) const override;
   void unary_gradient(UnaryOp op, DType dtype, std::int64_t size, const void* x, const void* y,

@@ -1,6 +1,7 @@
 #include <bit>
 
 #include "base/message.h"
+#include "cudnn/device/event.h"
 #include "cudnn/device/gpu.h"
 #include "cudnn/device/launch.h"
 
@@ -72,6 +73,23 @@ void GpuDevice::download(void* host, const void* from, std::size_t bytes) const 
   if (bytes == 0) return;
   const Context::Current current(context_);
   staging_.download(host, from, bytes);
+}
+
+std::uintptr_t GpuDevice::stream() const {
+  return reinterpret_cast<std::uintptr_t>(context_.stream());
+}
+
+void GpuDevice::go_before(std::uintptr_t stream) const {
+  const Context::Current current(context_);
+  Event done;
+  done.record(context_);
+  check(libraries().driver.stream_wait(reinterpret_cast<CUstream>(stream), done.handle(), 0),
+        "cuStreamWaitEvent");
+}
+
+void GpuDevice::wait() const {
+  const Context::Current current(context_);
+  context_.wait();
 }
 
 }  // namespace openrnn::cudnn
