@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from gpu import __main__ as program
 from gpu import agreement, measure, report
 from gpu.lines import ARITHMETICS, PASSES, Group, groups
 from peers.lines import Network
-from peers.protocol import Refusal, WorkerError
+from peers.protocol import Refusal, Worker, WorkerError
+from peers.workers import server
 
 NETWORK = Network("lstm", 4, 512, 64, 30)
 
@@ -193,3 +195,35 @@ def test_the_problem_of_a_network_is_written_once(tmp_path):
     assert not (tmp_path / "x.npy").exists()
     sides.write_problem(Group(Network("gru", 1, 3, 2, 5), "tf32"))
     assert np.load(tmp_path / "x.npy").shape == (5, 2, 3)
+
+
+def test_a_job_with_passes_and_a_clock_of_its_own():
+    """What the workers' protocol has for sides on a GPU."""
+
+    class Job:
+        kernel, pass_ = "k", ""
+
+        def choose(self, pass_):
+            self.pass_ = pass_
+
+        def times(self, count, warm):
+            return [1000.0 * (warm + n) for n in range(count)]
+
+    jobs = []
+    served = server.Server(lambda task: jobs.append(Job()) or jobs[-1], lambda: "About")
+    assert served.answer("setup folder=x") == "ok k"
+    assert served.answer("choose training") == "ok" and jobs[0].pass_ == "training"
+    assert served.answer("run 3 2") == "times 2000.0 3000.0 4000.0"
+    del Job.choose
+    assert served.answer("choose training").startswith("error unknown command")
+
+
+def test_a_worker_that_idles_without_cost_is_not_stopped(tmp_path):
+    command = [sys.executable, "-c", "import sys\nfor _ in sys.stdin: print('ok x', flush=True)"]
+    worker = Worker(command, {}, tmp_path / "log", stopping=False)
+    try:
+        assert worker.ask("about") == "x"
+        stat = Path(f"/proc/{worker._process.pid}/stat").read_text()
+        assert stat.rsplit(")", 1)[1].split()[0] != "T"
+    finally:
+        worker.kill()
