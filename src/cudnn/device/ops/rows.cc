@@ -1,5 +1,5 @@
 #include "cudnn/device/gpu.h"
-#include "cudnn/device/ops/launch.h"
+#include "cudnn/device/launch.h"
 
 namespace openrnn::cudnn {
 

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "cudnn/device/gpu.h"
-#include "cudnn/device/ops/launch.h"
+#include "cudnn/device/launch.h"
 
 namespace openrnn::cudnn {
 namespace {

@@ -1,4 +1,4 @@
-#include "cudnn/device/ops/launch.h"
+#include "cudnn/device/launch.h"
 
 #include "base/message.h"
 
