@@ -6,6 +6,7 @@
 #include "cudnn/kernels/elementwise.cu"
 #include "cudnn/kernels/optimizers.cu"
 #include "cudnn/kernels/rows.cu"
+#include "cudnn/kernels/sequence.cu"
 #include "cudnn/kernels/softmax.cu"
 #include "cudnn/kernels/sums.cu"
 
@@ -27,6 +28,12 @@ const Kernel kKernels[] = {{"openrnn_unary", openrnn_unary},
                            {"openrnn_softmax_loss_gradient", openrnn_softmax_loss_gradient},
                            {"openrnn_softmax_gradient", openrnn_softmax_gradient},
                            {"openrnn_sums", openrnn_sums},
+                           {"openrnn_pack", openrnn_pack},
+                           {"openrnn_unpack", openrnn_unpack},
+                           {"openrnn_pack_states", openrnn_pack_states},
+                           {"openrnn_unpack_states", openrnn_unpack_states},
+                           {"openrnn_mask", openrnn_mask},
+                           {"openrnn_move", openrnn_move},
                            {"openrnn_optimizer", openrnn_optimizer}};
 
 }  // namespace
