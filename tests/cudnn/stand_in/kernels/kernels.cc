@@ -1,6 +1,6 @@
 // The kernels of the device, compiled for the CPU from their own source.
 // clang-format off: what the kernels need of the language comes before them.
-#include "cudnn/stand_in/kernels_on_cpu.h"
+#include "cudnn/stand_in/kernels/kernels_on_cpu.h"
 // clang-format on
 
 #include "cudnn/kernels/elementwise.cu"
