@@ -54,8 +54,8 @@ if(OPENRNN_HAS_CUDA)
   foreach(path IN LISTS cudnn_test_sources)
     add_cudnn_test(${path})
   endforeach()
-  target_sources(cudnn_kernels_on_cpu_test PRIVATE ${stand_in}/kernels_on_cpu.cc
-    ${stand_in}/block_of_fibers.cc)
+  target_sources(cudnn_kernels_on_cpu_test PRIVATE ${stand_in}/kernels/kernels_on_cpu.cc
+    ${stand_in}/kernels/block_of_fibers.cc)
   foreach(name device_bits device_training_bits device_memory)
     add_deferred_run(cudnn_${name}_test)
     add_gpu_run(cudnn_${name}_test)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "cudnn/device/busy_clock.h"
 #include "cudnn/device/staging.h"
 #include "cudnn/device/timer.h"
 #include "device/support.h"
@@ -158,6 +159,27 @@ TEST(GpuTimer, MeasuresWhatLiesBetween) {
   const double elapsed = timer.milliseconds();
   EXPECT_GE(elapsed, 0.0);
   EXPECT_LT(elapsed, 60000.0);
+}
+
+TEST(BusyClock, ASpanEndsWhereTheGpuHasNothingToDo) {
+  if (!std::getenv("OPENRNN_CUDA_LIBRARIES")) GTEST_SKIP() << "for the stand-in, which can be held";
+  const char* before = std::getenv("STAND_IN_DEFERRED");
+  const std::string kept = before ? before : "0";
+  setenv("STAND_IN_DEFERRED", "1", 1);
+  DeviceArray array = array_of<float>({3}, {1, 2, 3});
+  at(array, 0);
+  {
+    cudnn::BusyClock clock(context());
+    for (int i = 0; i < 3; ++i) tested().zero(array.mutable_data(), 12);
+    EXPECT_EQ(clock.spans(), 1);
+    setenv("STAND_IN_DEFERRED", "0", 1);
+    EXPECT_EQ(at(array, 0), 0.0);  // waits
+    tested().zero(array.mutable_data(), 12);
+    EXPECT_EQ(clock.spans(), 2);
+    EXPECT_GE(clock.milliseconds(), 0.0);
+  }
+  tested().zero(array.mutable_data(), 12);
+  setenv("STAND_IN_DEFERRED", kept.c_str(), 1);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <new>
 #include <vector>
 
-#include "cudnn/stand_in/kernels_on_cpu.h"
+#include "cudnn/stand_in/kernels/kernels_on_cpu.h"
 #include "cudnn/stand_in/machine.h"
 
 namespace {

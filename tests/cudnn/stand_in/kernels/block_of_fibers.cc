@@ -1,4 +1,4 @@
-#include "cudnn/stand_in/block_of_fibers.h"
+#include "cudnn/stand_in/kernels/block_of_fibers.h"
 
 #include <setjmp.h>
 #include <sys/mman.h>

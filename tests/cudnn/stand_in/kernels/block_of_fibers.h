@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cudnn/stand_in/kernels_on_cpu.h"
+#include "cudnn/stand_in/kernels/kernels_on_cpu.h"
 
 namespace openrnn::stand_in {
 
