@@ -17,7 +17,7 @@ function(add_stand_in name version)
 endfunction()
 
 add_stand_in(cuda 1 ${stand_in}/libcuda.cc ${stand_in}/memory.cc ${stand_in}/work.cc
-  ${stand_in}/kernels.cc ${stand_in}/kernels_on_cpu.cc ${stand_in}/block_of_fibers.cc)
+  ${stand_in}/kernels/kernels.cc ${stand_in}/kernels/kernels_on_cpu.cc ${stand_in}/kernels/block_of_fibers.cc)
 add_stand_in(cublas 13 ${stand_in}/libcublas.cc)
 target_link_libraries(stand_in_cublas PRIVATE stand_in_cuda)
 add_stand_in(cudnn 9 ${stand_in}/libcudnn.cc ${stand_in}/libcudnn_rnn.cc
@@ -26,18 +26,39 @@ target_link_libraries(stand_in_cudnn PRIVATE stand_in_cuda openrnn_core)
 # Its own copy of the library must not meet the one under test.
 target_link_options(stand_in_cudnn PRIVATE -Wl,--exclude-libs,ALL)
 
-# What runs on the device that OPENRNN_TEST_DEVICE names runs once more over the stand-ins, at once
-# and with work put off until it is waited for (and threads the other way round), and on a GPU where
-# there is one.
-function(add_gpu_runs target)
-  set(pretended OPENRNN_TEST_DEVICE=gpu:0 OPENRNN_CUDA_LIBRARIES=${OPENRNN_STAND_INS})
-  add_test(NAME ${target}_on_stand_in COMMAND ${target})
-  set_tests_properties(${target}_on_stand_in PROPERTIES LABELS unit ENVIRONMENT "${pretended}")
+set(openrnn_pretended OPENRNN_TEST_DEVICE=gpu:0 OPENRNN_CUDA_LIBRARIES=${OPENRNN_STAND_INS})
+
+# A test of the GPU's room, which reaches into its private parts: over the stand-ins.
+function(add_cudnn_test path)
+  add_lib_test(${path})
+  get_filename_component(target ${path} NAME_WE)
+  set(target cudnn_${target})
+  target_include_directories(${target} SYSTEM PRIVATE ${OPENRNN_CUDA_INCLUDE}
+    ${OPENRNN_CUDNN_INCLUDE})
+  add_dependencies(${target} stand_in_cuda stand_in_cublas stand_in_cudnn)
+  set_tests_properties(${target} PROPERTIES ENVIRONMENT "${openrnn_pretended}")
+endfunction()
+
+# Once more with work put off until it is waited for, and threads the other way round.
+function(add_deferred_run target)
   add_test(NAME ${target}_deferred COMMAND ${target})
   set_tests_properties(${target}_deferred PROPERTIES LABELS unit
-    ENVIRONMENT "${pretended};STAND_IN_DEFERRED=1;STAND_IN_THREADS=reverse")
+    ENVIRONMENT "${openrnn_pretended};STAND_IN_DEFERRED=1;STAND_IN_THREADS=reverse")
   add_dependencies(${target} stand_in_cuda stand_in_cublas stand_in_cudnn)
+endfunction()
+
+# Once more on a GPU, where there is one.
+function(add_gpu_run target)
   add_test(NAME ${target}_on_gpu COMMAND ${target})
   set_tests_properties(${target}_on_gpu PROPERTIES LABELS gpu
     ENVIRONMENT OPENRNN_TEST_DEVICE=gpu:0 SKIP_REGULAR_EXPRESSION "no GPU: ")
+endfunction()
+
+# All of these for a test of the device that OPENRNN_TEST_DEVICE names.
+function(add_device_runs target)
+  add_test(NAME ${target}_on_stand_in COMMAND ${target})
+  set_tests_properties(${target}_on_stand_in PROPERTIES LABELS unit
+    ENVIRONMENT "${openrnn_pretended}")
+  add_deferred_run(${target})
+  add_gpu_run(${target})
 endfunction()

@@ -1,5 +1,5 @@
 // The machine that runs kernels on the CPU finds what a GPU would do wrong.
-#include "cudnn/stand_in/kernels_on_cpu.h"
+#include "cudnn/stand_in/kernels/kernels_on_cpu.h"
 
 #include <gtest/gtest.h>
 

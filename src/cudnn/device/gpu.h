@@ -10,9 +10,9 @@
 namespace openrnn::cudnn {
 
 /// Every operation enqueues and returns; download, sum and sum_of_squares wait for their numbers.
-/// Results have the bits of the cpu device, but: the products are cuBLAS's, whose sums have another
-/// order; and results of float64 below the smallest normal number are kept, not 0. All errors of
-/// the work itself show at a later call. Lives as long as the process.
+/// Results have the bits of the cpu device, except: products are cuBLAS's, whose sums have another
+/// order; a NaN has other bits; inside an operation float64 goes on below the smallest normal
+/// number. Errors of the work itself show at a later call. Lives as long as the process.
 class GpuDevice final : public Device {
  public:
   /// `engine` computes on the memory of this device.

@@ -51,10 +51,13 @@ void check(cublasStatus_t status, std::string_view call) {
 void check(cudnnStatus_t status, std::string_view call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   const CudnnApi& cudnn = libraries().cudnn;
-  const char* text = cudnn.error_string(status);
-  throw EngineError(message("[", call, "] cuDNN answered ", text ? text : "an unknown status",
-                            last_words(cudnn), ", expected success",
-                            is_not_supported(status) ? "; device='cpu' can run it" : ""));
+  const char* name = cudnn.error_string(status);
+  const std::string text = message("[", call, "] cuDNN answered ", name ? name : "unknown status",
+                                   last_words(cudnn), ", expected success");
+  if (CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED) {
+    throw NotSupportedError(text + "; device='cpu' can run it");
+  }
+  throw EngineError(text);
 }
 
 }  // namespace openrnn::cudnn

@@ -4,17 +4,18 @@
 #include <string_view>
 
 #include "cudnn/load/libraries.h"
+#include "openrnn/base.h"
 
 namespace openrnn::cudnn {
+
+/// What cuDNN says that it cannot do, rather than what failed: another algorithm may.
+class NotSupportedError : public EngineError {
+  using EngineError::EngineError;
+};
 
 /// Throws: EngineError naming `call`, the answer and, where one is known, the remedy.
 void check(CUresult result, std::string_view call);
 void check(cublasStatus_t status, std::string_view call);
 void check(cudnnStatus_t status, std::string_view call);
-
-/// Whether cuDNN says that it cannot do a thing, rather than that it failed.
-inline bool is_not_supported(cudnnStatus_t status) {
-  return CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED;
-}
 
 }  // namespace openrnn::cudnn

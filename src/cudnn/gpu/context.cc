@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/message.h"
+#include "cudnn/device/busy_clock.h"
 #include "cudnn/gpu/fatbins.h"
 #include "openrnn/base.h"
 
@@ -32,14 +33,17 @@ std::string name_of(CUdevice device) {
 
 }  // namespace
 
-Context::Current::Current(const Context& context) {
+Context::Current::Current(const Context& context)
+    : clock_(context.clock_.load(std::memory_order_acquire)) {
   if (forked()) {
     throw EngineError(message("[gpu:", context.ordinal_, "] cannot be used: ", forked_text()));
   }
   check(libraries().driver.context_push(context.context_), "cuCtxPushCurrent");
+  if (clock_) clock_->begin_call();
 }
 
 Context::Current::~Current() {
+  if (clock_) clock_->end_call();
   CUcontext popped = nullptr;
   libraries().driver.context_pop(&popped);
 }

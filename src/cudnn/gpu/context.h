@@ -1,6 +1,7 @@
 // One GPU of this process: its primary context, its stream, its memory and our kernels on it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +12,8 @@
 #include "cudnn/gpu/check.h"
 
 namespace openrnn::cudnn {
+
+class BusyClock;
 
 /// GPUs that are kept apart.
 inline constexpr int kMostGpus = 64;
@@ -30,6 +33,9 @@ class Context {
     ~Current();
     Current(const Current&) = delete;
     Current& operator=(const Current&) = delete;
+
+   private:
+    BusyClock* clock_;
   };
 
   /// Throws: EngineError with the line of cudnn_missing when the GPU cannot be used.
@@ -60,6 +66,9 @@ class Context {
   /// Waits for everything that was enqueued.
   void wait();
 
+  /// Lets the clock see every call from now on; null: nobody. While no other thread uses the GPU.
+  void observe(BusyClock* clock) noexcept { clock_.store(clock, std::memory_order_release); }
+
  private:
   explicit Context(int ordinal);
 
@@ -70,6 +79,7 @@ class Context {
   std::string gpu_name_;
   int multiprocessors_ = 0, capability_ = 0;
   Pool pool_;
+  std::atomic<BusyClock*> clock_{nullptr};
   std::mutex mutex_;  // of what follows
   std::vector<CUmodule> modules_;
   std::unordered_map<std::string, CUfunction> kernels_;

@@ -1,6 +1,7 @@
 // Numbers as kernels see them: float16 as its bits, computed in float.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -98,6 +99,13 @@ __device__ inline T narrow(ComputeOf<T> value) {
 template <>
 __device__ inline Half narrow<Half>(float value) {
   return to_half(value);
+}
+
+// The compiler flushes floats; a double below the smallest normal number is 0 here, as on the cpu
+// device.
+template <>
+__device__ inline double narrow<double>(double value) {
+  return fabs(value) < 0x1p-1022 ? value * 0.0 : value;
 }
 
 /// A number of one dtype from one of another, rounded once.

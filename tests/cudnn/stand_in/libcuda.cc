@@ -9,7 +9,7 @@
 #include <new>
 #include <vector>
 
-#include "cudnn/stand_in/kernels_on_cpu.h"
+#include "cudnn/stand_in/kernels/kernels_on_cpu.h"
 #include "cudnn/stand_in/machine.h"
 
 namespace {
@@ -48,6 +48,7 @@ Pinned& pinned() {
 
 struct Event {
   std::shared_ptr<double> time = std::make_shared<double>(-1.0);
+  std::shared_ptr<std::atomic<int>> queued = std::make_shared<std::atomic<int>>(0);
 };
 
 struct Function {
@@ -213,9 +214,18 @@ STAND_IN_API CUresult cuEventDestroy(CUevent event) {
   return CUDA_SUCCESS;
 }
 STAND_IN_API CUresult cuEventRecord(CUevent event, CUstream) {
-  return enqueue_checked([time = reinterpret_cast<Event*>(event)->time] { *time = clock_now(); });
+  const Event& which = *reinterpret_cast<Event*>(event);
+  ++*which.queued;
+  return enqueue_checked([time = which.time, queued = which.queued] {
+    *time = clock_now();
+    --*queued;
+  });
 }
-STAND_IN_API CUresult cuEventQuery(CUevent) { return ready(); }
+STAND_IN_API CUresult cuEventQuery(CUevent event) {
+  const CUresult answer = ready();
+  const bool waits = *reinterpret_cast<Event*>(event)->queued > 0;
+  return answer == CUDA_SUCCESS && waits ? CUDA_ERROR_NOT_READY : answer;
+}
 STAND_IN_API CUresult cuEventSynchronize(CUevent) {
   synchronize();
   return ready();

@@ -1,11 +1,11 @@
-#include "cudnn/stand_in/kernels_on_cpu.h"
+#include "cudnn/stand_in/kernels/kernels_on_cpu.h"
 
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <stdexcept>
 
-#include "cudnn/stand_in/block_of_fibers.h"
+#include "cudnn/stand_in/kernels/block_of_fibers.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>

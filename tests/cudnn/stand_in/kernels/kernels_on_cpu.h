@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cudnn/stand_in/cuda_on_cpu.h"
+#include "cudnn/stand_in/kernels/cuda_on_cpu.h"
 
 namespace openrnn::stand_in {
 

@@ -1,11 +1,12 @@
 // The kernels of the device, compiled for the CPU from their own source.
 // clang-format off: what the kernels need of the language comes before them.
-#include "cudnn/stand_in/kernels_on_cpu.h"
+#include "cudnn/stand_in/kernels/kernels_on_cpu.h"
 // clang-format on
 
 #include "cudnn/kernels/elementwise.cu"
 #include "cudnn/kernels/optimizers.cu"
 #include "cudnn/kernels/rows.cu"
+#include "cudnn/kernels/sequence.cu"
 #include "cudnn/kernels/softmax.cu"
 #include "cudnn/kernels/sums.cu"
 
@@ -27,6 +28,12 @@ const Kernel kKernels[] = {{"openrnn_unary", openrnn_unary},
                            {"openrnn_softmax_loss_gradient", openrnn_softmax_loss_gradient},
                            {"openrnn_softmax_gradient", openrnn_softmax_gradient},
                            {"openrnn_sums", openrnn_sums},
+                           {"openrnn_pack", openrnn_pack},
+                           {"openrnn_unpack", openrnn_unpack},
+                           {"openrnn_pack_states", openrnn_pack_states},
+                           {"openrnn_unpack_states", openrnn_unpack_states},
+                           {"openrnn_mask", openrnn_mask},
+                           {"openrnn_move", openrnn_move},
                            {"openrnn_optimizer", openrnn_optimizer}};
 
 }  // namespace

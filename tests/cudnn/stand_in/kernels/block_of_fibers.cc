@@ -1,6 +1,8 @@
-#include "cudnn/stand_in/block_of_fibers.h"
+#include "cudnn/stand_in/kernels/block_of_fibers.h"
 
+#include <setjmp.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include <exception>
 #include <new>
@@ -17,23 +19,45 @@ BlockOfFibers* active = nullptr;
 
 }  // namespace
 
+// A stack of its own, entered once; after that each side leaves by a jump to the other, as a switch
+// of contexts asks the system every time. It outlives the block and waits for the next one.
 struct BlockOfFibers::Fiber {
   ucontext_t context{};
+  jmp_buf here, scheduler;
   void* stack = nullptr;
   Dim3 index;
-  bool busy = false;  // a thread runs on it, or stands still
-  bool waits = false;
+  bool entered = false;
+  bool busy = false;  // a thread stands still on it
 
   Fiber() {
     stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) throw std::bad_alloc();
     // The lowest page: a stack that grows too far stops there.
     mprotect(stack, 4096, PROT_NONE);
+    getcontext(&context);
+    context.uc_stack = {.ss_sp = stack, .ss_flags = 0, .ss_size = kStackBytes};
+    const auto address = reinterpret_cast<std::uintptr_t>(this);
+    // A pointer goes through in two halves, as the arguments are ints.
+    makecontext(&context, reinterpret_cast<void (*)()>(&enter), 2,
+                static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
   }
-  ~Fiber() { munmap(stack, kStackBytes); }
-  Fiber(const Fiber&) = delete;
-  Fiber& operator=(const Fiber&) = delete;
+  // Both come back when the other side leaves.
+  void leave() {
+    if (_setjmp(here) == 0) _longjmp(scheduler, 1);
+  }
+  void run() {
+    if (_setjmp(scheduler) != 0) return;
+    if (entered) _longjmp(here, 1);
+    entered = true;
+    setcontext(&context);
+  }
 };
+
+// One for a block without barriers, else one a thread. Never destroyed, as nothing ends them.
+std::vector<BlockOfFibers::Fiber*>& BlockOfFibers::fibers() {
+  static auto* all = new std::vector<Fiber*>;
+  return *all;
+}
 
 BlockOfFibers::BlockOfFibers(Dim3 size, std::size_t shared_bytes, bool reversed)
     : size_(size),
@@ -46,10 +70,12 @@ BlockOfFibers::BlockOfFibers(Dim3 size, std::size_t shared_bytes, bool reversed)
 
 BlockOfFibers::~BlockOfFibers() { active = nullptr; }
 
-// A pointer goes through makecontext in two halves, as its arguments are ints.
 void BlockOfFibers::enter(unsigned high, unsigned low) {
   auto* fiber = reinterpret_cast<Fiber*>((static_cast<std::uintptr_t>(high) << 32) | low);
-  active->take_threads(*fiber);
+  while (true) {
+    active->take_threads(*fiber);
+    fiber->leave();
+  }
 }
 
 // A thread that meets no barrier leaves its fiber to the next one.
@@ -72,16 +98,11 @@ void BlockOfFibers::take_threads(Fiber& fiber) {
 
 void BlockOfFibers::resume(Fiber& fiber) {
   running_ = &fiber;
-  fiber.waits = false;
   threadIdx = fiber.index;
-  swapcontext(&scheduler_, &fiber.context);
+  fiber.run();
 }
 
-void BlockOfFibers::wait() {
-  Fiber& fiber = *running_;
-  fiber.waits = true;
-  swapcontext(&fiber.context, &scheduler_);
-}
+void BlockOfFibers::wait() { running_->leave(); }
 
 std::string BlockOfFibers::run(const Body& body) {
   shared_.assign(shared_words_, kNan);
@@ -92,21 +113,14 @@ std::string BlockOfFibers::run(const Body& body) {
   std::size_t used = 0;
   // Every thread up to its end or its first barrier.
   while (next_thread_ < threads_) {
-    if (used == fibers_.size()) fibers_.push_back(std::make_unique<Fiber>());
-    Fiber& fiber = *fibers_[used++];
-    getcontext(&fiber.context);
-    fiber.context.uc_stack = {.ss_sp = fiber.stack, .ss_flags = 0, .ss_size = kStackBytes};
-    fiber.context.uc_link = &scheduler_;
-    const auto address = reinterpret_cast<std::uintptr_t>(&fiber);
-    makecontext(&fiber.context, reinterpret_cast<void (*)()>(&enter), 2,
-                static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
-    resume(fiber);
+    if (used == fibers().size()) fibers().push_back(new Fiber);
+    resume(*fibers()[used++]);
   }
   // From barrier to barrier: all threads are there, or none.
   while (finished_ < threads_) {
     if (finished_ > 0 && error_.empty()) error_ = "some threads leave out a barrier";
     for (std::size_t i = 0; i < used; ++i) {
-      if (fibers_[i]->busy) resume(*fibers_[i]);
+      if (fibers()[i]->busy) resume(*fibers()[i]);
     }
   }
   for (std::size_t i = shared_words_; i < shared_.size(); ++i) {

@@ -1,13 +1,10 @@
 // The threads of one block as fibers of one thread.
 #pragma once
 
-#include <ucontext.h>
-
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "cudnn/stand_in/kernels_on_cpu.h"
+#include "cudnn/stand_in/kernels/kernels_on_cpu.h"
 
 namespace openrnn::stand_in {
 
@@ -27,6 +24,7 @@ class BlockOfFibers {
 
  private:
   struct Fiber;
+  static std::vector<Fiber*>& fibers();
   static void enter(unsigned high, unsigned low);
   void take_threads(Fiber& fiber);
   void resume(Fiber& fiber);
@@ -39,10 +37,7 @@ class BlockOfFibers {
   const Body* body_ = nullptr;
   unsigned next_thread_ = 0, finished_ = 0;
   std::string error_;
-  ucontext_t scheduler_{};
   Fiber* running_ = nullptr;
-  // One for a block without barriers, else one a thread; kept for the next block.
-  std::vector<std::unique_ptr<Fiber>> fibers_;
 };
 
 }  // namespace openrnn::stand_in
