@@ -59,7 +59,8 @@ class OPENRNN_API PackedModel {
  public:
   /// Throws: ArgumentError as RnnSpec::validate and check_params.
   PackedModel(const RnnSpec& spec, const ConstArrayView& params);
-  /// `params`, and all arrays of the runs of a session, are memory of that device. Throws: as above.
+  /// `params`, and all arrays of the runs of a session, are memory of that device. Throws: as
+  /// above.
   PackedModel(const RnnSpec& spec, const ConstArrayView& params, const Device& device);
   const RnnSpec& spec() const noexcept { return packed_->spec(); }
   const Engine& engine() const noexcept { return *engine_; }

@@ -50,8 +50,8 @@ void bind_runtime(nb::module_& m) {
         "Every engine of this build, best first; those that this machine lacks say so.");
   m.def(
       "math_kind",
-      [](const std::string& math, const std::optional<std::string>& weights_dtype,
-         nb::handle dtype, nb::handle on) {
+      [](const std::string& math, const std::optional<std::string>& weights_dtype, nb::handle dtype,
+         nb::handle on) {
         RnnSpec spec;
         spec.num_units = spec.input_size = 1;
         spec.dtype = as_dtype(dtype);

@@ -1,6 +1,8 @@
 // Names of devices, and the engine of each.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "openrnn/runtime.h"
 #include "support/expect_error.h"
 #include "support/tagged_device.h"
@@ -82,6 +84,36 @@ TEST(Engines, ADeviceThatCannotSaysWhy) {
   spec = small();
   spec.math = Math::kTf32;
   EXPECT_THROW(choose_engine(spec, test_device()), EngineError);
+}
+
+TEST(Sessions, RunOnADevice) {
+  const RnnSpec spec = small();
+  const Array params = initialize_params(ParamsLayout(spec), 1);
+  const float x[] = {0.5F, -0.25F, 0.75F, 1.0F};
+  float here[6], there[6];
+  InferenceSession plain(std::make_shared<const PackedModel>(spec, params.view()));
+  ForwardArgs args;
+  args.max_time = 2;
+  args.batch = 1;
+  args.x = x;
+  args.y = here;
+  plain.run(args);
+
+  const Device& device = test_device();
+  const DeviceArray of_params = DeviceArray::from_host(device, params.view());
+  const DeviceArray of_x = DeviceArray::from_host(device, {x, DType::kFloat32, {2, 1, 2}});
+  DeviceArray y(device, DType::kFloat32, {2, 1, 3});
+  const auto model = std::make_shared<const PackedModel>(
+      spec, ConstArrayView{of_params.data(), DType::kFloat32, of_params.shape()}, device);
+  InferenceSession session(model);
+  args.x = of_x.data();
+  args.y = y.mutable_data();
+  session.run(args);
+  device.download(there, y.data(), sizeof there);
+  EXPECT_TRUE(std::equal(here, here + 6, there));
+  expect_error<ArgumentError>([&] { StreamPool(model, {.streams = 2}); },
+                              "[StreamPool] the model is on test:0, expected one on the cpu, where "
+                              "the states lie");
 }
 
 TEST(Engines, ArithmeticOfGpusNamesTheirDevice) {

@@ -1,8 +1,8 @@
 // Memory of other libraries as tensors.
 #include "base/message.h"
 #include "openrnn/runtime.h"
-#include "python/dlpack/dlpack.h"
 #include "python/dlpack/abi.h"
+#include "python/dlpack/dlpack.h"
 
 namespace openrnn::python {
 namespace {
@@ -95,14 +95,14 @@ bool is_of_gpu(int type) { return type == dlpack::kCuda || type == dlpack::kCuda
 nb::object capsule_of(nb::handle value, std::uintptr_t stream) {
   nb::dict options;
   if (stream) options["stream"] = stream;
+  options["max_version"] = nb::make_tuple(1, 0);
   try {
-    nb::dict versioned(options);
-    versioned["max_version"] = nb::make_tuple(1, 0);
-    return value.attr("__dlpack__")(**versioned);
+    return value.attr("__dlpack__")(**options);
   } catch (nb::python_error& error) {
     // Older producers do not know the argument.
     if (!error.matches(PyExc_TypeError)) throw;
   }
+  nb::del(options["max_version"]);
   return value.attr("__dlpack__")(**options);
 }
 
@@ -131,7 +131,8 @@ std::optional<Tensor> view_of_dlpack(nb::handle value) {
   const dlpack::Tensor& tensor = taken->tensor();
   const std::optional<DType> dtype = dtype_of(tensor.dtype);
   if (!dtype || !is_row_major(tensor)) return std::nullopt;
-  ConstArrayView memory{static_cast<const std::byte*>(tensor.data) + tensor.byte_offset, *dtype,
+  ConstArrayView memory{static_cast<const std::byte*>(tensor.data) + tensor.byte_offset,
+                        *dtype,
                         {tensor.shape, tensor.shape + tensor.ndim}};
   if (memory.size() == 0) memory.data = nullptr;
   if (reinterpret_cast<std::uintptr_t>(memory.data) % dtype_size(*dtype) != 0) return std::nullopt;

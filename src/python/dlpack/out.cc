@@ -1,8 +1,8 @@
 // Tensors as memory for other libraries.
 #include "base/message.h"
 #include "openrnn/runtime.h"
-#include "python/dlpack/dlpack.h"
 #include "python/dlpack/abi.h"
+#include "python/dlpack/dlpack.h"
 
 namespace openrnn::python {
 namespace {

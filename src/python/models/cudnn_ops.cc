@@ -235,16 +235,14 @@ void bind_models(nb::module_& m) {
              const std::string& direction, nb::handle dtype, double dropout,
              std::optional<std::int64_t> seed, std::int64_t num_proj, const std::string& math,
              const std::optional<std::string>& weights_dtype, nb::handle device) {
-            new (self) OpModel(
-                parse_rnn_mode(mode),
-                model_options(num_layers, num_units, input_size, input_mode, direction, dtype,
-                              dropout, seed, num_proj, Arithmetic(math, weights_dtype),
-                              as_device(device)));
+            new (self) OpModel(parse_rnn_mode(mode),
+                               model_options(num_layers, num_units, input_size, input_mode,
+                                             direction, dtype, dropout, seed, num_proj,
+                                             Arithmetic(math, weights_dtype), as_device(device)));
           },
           "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "input_mode"_a,
           "direction"_a, "dtype"_any, "dropout"_a, "seed"_a.none(), "num_proj"_a,
-          "math"_a = "float32", "weights_dtype"_a.none() = nb::none(),
-          "device"_any = nb::none())
+          "math"_a = "float32", "weights_dtype"_a.none() = nb::none(), "device"_any = nb::none())
       .def("model_call", &call_model, "input_data"_any, "input_h"_any, "input_c"_any, "params"_any,
            "is_training"_a, "sequence_lengths"_any, "time_major"_a,
            nb::sig("def model_call(self, input_data: object, input_h: object, input_c: object, "

@@ -103,7 +103,8 @@ Tensor of_gpu(const Tensor& view, const AsTensor& how) {
   const DeviceArray& from = view.value();
   DeviceArray to(device, how.dtype.value_or(view.dtype()), view.shape());
   if (same) {
-    device.copy({.count = 1, .bytes = to.size_bytes(), .from = from.data(), .to = to.mutable_data()});
+    device.copy(
+        {.count = 1, .bytes = to.size_bytes(), .from = from.data(), .to = to.mutable_data()});
   } else {
     device.convert(from.size(), from.dtype(), from.data(), to.dtype(), to.mutable_data());
   }

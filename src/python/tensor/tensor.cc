@@ -41,8 +41,9 @@ Tensor from_dlpack(nb::handle value, nb::handle device, nb::handle copy) {
   const bool may_copy = copy.is_none() || nb::cast<bool>(copy);
   std::optional<Tensor> view = view_of_dlpack(value);
   if (!view && !may_copy) {
-    throw nb::buffer_error("[from_dlpack] copy is False for memory that is not row-major or of "
-                           "another dtype, expected None");
+    throw nb::buffer_error(
+        "[from_dlpack] copy is False for memory that is not row-major or of "
+        "another dtype, expected None");
   }
   if (!view) view = as_tensor(value, {.call = "from_dlpack"});
   const Device* const place = as_device(device);
@@ -91,17 +92,6 @@ void bind_value(nb::class_<Tensor>& tensor) {
           "numpy", [](const Tensor& self) { return as_numpy(with_value(self, "numpy")); },
           nb::sig("def numpy(self) -> NDArray[typing.Any]"),
           "The value as a read-only NumPy array: of the same memory, or on a GPU of a copy.")
-      .def_prop_ro(
-          "device", [](const Tensor& self) { return device_str(with_value(self, "device").device()); },
-          nb::sig("def device(self) -> str"),
-          "Where the value lies: 'cpu', 'gpu:0'. Raises TypeError for a symbolic tensor.")
-      .def(
-          "to", [](const Tensor& self, nb::handle device) { return moved(self, device); },
-          "device"_a, nb::sig("def to(self, device: str) -> Tensor"),
-          "The value on that device, a copy unless it lies there. Gradients go back.")
-      .def(
-          "cpu", [](const Tensor& self) { return self.to(cpu_device()); },
-          "The same as to('cpu').")
       .def(
           "item", [](const Tensor& self) { return with_value(self, "item").item(); },
           "The only element. Raises ArgumentError unless there is exactly one.")
@@ -134,6 +124,22 @@ void bind_value(nb::class_<Tensor>& tensor) {
                 nb::make_tuple(as_numpy(with_value(nb::cast<const Tensor&>(self), "pickle"))));
           },
           nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
+}
+
+void bind_place(nb::class_<Tensor>& tensor) {
+  tensor
+      .def_prop_ro(
+          "device",
+          [](const Tensor& self) { return device_str(with_value(self, "device").device()); },
+          nb::sig("def device(self) -> str"),
+          "Where the value lies: 'cpu', 'gpu:0'. Raises TypeError for a symbolic tensor.")
+      .def(
+          "to", [](const Tensor& self, nb::handle device) { return moved(self, device); },
+          "device"_a, nb::sig("def to(self, device: str) -> Tensor"),
+          "The value on that device, a copy unless it lies there. Gradients go back.")
+      .def(
+          "cpu", [](const Tensor& self) { return self.to(cpu_device()); },
+          "The same as to('cpu').");
 }
 
 nb::object arithmetic(Arithmetic op, nb::handle a, nb::handle b) {
@@ -200,6 +206,7 @@ void bind_tensor(nb::module_& m) {
       "A value that never changes, with the history that a GradientTape recorded; or a symbolic "
       "one, which a Model will give a value. Making one copies.");
   bind_value(tensor);
+  bind_place(tensor);
   bind_operators(tensor);
   m.def("from_dlpack", &from_dlpack, "x"_any, "device"_any = nb::none(), "copy"_any = nb::none());
 }

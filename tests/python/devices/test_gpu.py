@@ -42,7 +42,7 @@ def test_a_tensor_goes_there_and_back():
 
 def test_host_data_goes_where_it_is_used():
     there = openrnn.constant(varied(2, 3), device=GPU)
-    for result in (there + varied(2, 3), varied(2, 3) + there, there * 2.0, there @ varied(3, 4)):
+    for result in (there + varied(2, 3), 2.0 * there, there @ varied(3, 4), [[1.0] * 3] * 2 - there):
         assert result.device == GPU
     placed = openrnn.constant(varied(2, 3), device="cpu")
     with pytest.raises(ValueError, match=r"gpu:0.*cpu|cpu.*gpu:0"):
@@ -86,7 +86,8 @@ def programs():
         made = kind(2, U, seed=3, device=device, **options)
         state = None
         if kind is CudnnLSTM:
-            state = (varied(2, B, U, seed=8), varied(2, B, U, seed=9))
+            states = 2 * made.num_dirs
+            state = (varied(states, B, U, seed=8), varied(states, B, U, seed=9))
         with openrnn.GradientTape() as tape:
             x = openrnn.constant(varied(T, B, I))
             tape.watch(x)
