@@ -19,7 +19,7 @@ endif()
 # conformance suite or the rest.
 function(add_gpu_program name which)
   get_property(targets GLOBAL PROPERTY OPENRNN_GPU_TESTS)
-  list(FILTER targets ${which} REGEX conformance)
+  list(FILTER targets ${which} REGEX "agreement|conformance")
   set(sources)
   foreach(target IN LISTS targets)
     get_target_property(of_target ${target} SOURCES)

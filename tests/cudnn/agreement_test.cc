@@ -3,6 +3,7 @@
 
 #include "conformance/support/bounds.h"
 #include "conformance/support/grid.h"
+#include "device/support.h"
 #include "openrnn/runtime.h"
 
 namespace openrnn::conformance {

@@ -17,4 +17,8 @@ std::vector<double> times_of(const Device& device, long count, const std::functi
 std::vector<double> times_between_events(const Device& device, long count,
                                          const std::function<void()>& call);
 
+/// Watches a GPU from now on. The result, called once, ends that and gives the milliseconds in
+/// which the GPU had work of this process.
+std::function<double()> watch_work(const Device& device);
+
 }  // namespace openrnn::gpu_bench

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "gpu/cpp/clock.h"
 #include "gpu/cpp/commands.h"
 #include "gpu/cpp/text_training.h"
 
@@ -32,6 +33,8 @@ void step(const Device& device, double seconds, bool reduced) {
   TextTraining training(sizes, text, device);
   training.run_to(kWarmSteps, [](double) {});
   std::vector<double> times;
+  const bool watched = device.engine() != nullptr;
+  const std::function<double()> worked = watched ? watch_work(device) : nullptr;
   mark("begin");
   const auto begin = Clock::now();
   auto last = begin;
@@ -48,6 +51,9 @@ void step(const Device& device, double seconds, bool reduced) {
   std::sort(times.begin(), times.end());
   std::printf("%zu steps, %.3f ms each (%.3f-%.3f), loss %.3f bits a byte\n", times.size(),
               quantile(times, 0.5), quantile(times, 0.25), quantile(times, 0.75), loss);
+  if (!watched) return;
+  const double wall = std::chrono::duration<double, std::milli>(last - begin).count();
+  std::printf("the GPU had work for %.1f percent of the time\n", 100.0 * worked() / wall);
 }
 
 }  // namespace openrnn::gpu_bench

@@ -2,10 +2,19 @@
 #include "gpu/cpp/clock.h"
 
 namespace openrnn::gpu_bench {
+namespace {
 
-std::vector<double> times_between_events(const Device& device, long, const std::function<void()>&) {
-  throw EngineError("[times_of] device is '" + std::string(device.name()) +
+[[noreturn]] void refuse(const Device& device) {
+  throw EngineError("[gpu_bench] device is '" + std::string(device.name()) +
                     "', which this build has no events of");
 }
+
+}  // namespace
+
+std::vector<double> times_between_events(const Device& device, long, const std::function<void()>&) {
+  refuse(device);
+}
+
+std::function<double()> watch_work(const Device& device) { refuse(device); }
 
 }  // namespace openrnn::gpu_bench

@@ -1,14 +1,21 @@
 // The events of a GPU.
-#include "cudnn/device/event.h"
+#include "cudnn/device/busy_clock.h"
 #include "cudnn/device/gpu.h"
 #include "gpu/cpp/clock.h"
 
 namespace openrnn::gpu_bench {
+namespace {
+
+cudnn::Context& context_of(const Device& device) {
+  return dynamic_cast<const cudnn::GpuDevice&>(device).context();
+}
+
+}  // namespace
 
 std::vector<double> times_between_events(const Device& device, long count,
                                          const std::function<void()>& call) {
   using cudnn::Context, cudnn::Event;
-  Context& context = dynamic_cast<const cudnn::GpuDevice&>(device).context();
+  Context& context = context_of(device);
   const auto mark = [&context](Event& event) {
     const Context::Current current(context);
     event.record(context);
@@ -31,6 +38,17 @@ std::vector<double> times_between_events(const Device& device, long count,
     times.push_back(Event::between(events[i - 1], events[i]) * 1e6);
   }
   return times;
+}
+
+std::function<double()> watch_work(const Device& device) {
+  cudnn::Context& context = context_of(device);
+  const cudnn::Context::Current current(context);
+  auto clock = std::make_shared<cudnn::BusyClock>(context);
+  return [clock]() mutable {
+    const double milliseconds = clock->milliseconds();
+    clock.reset();
+    return milliseconds;
+  };
 }
 
 }  // namespace openrnn::gpu_bench
