@@ -35,7 +35,8 @@ def bundle(tmp_path):
     program(folder / "bin/openrnn", READY)
     for name in ("openrnn_gpu_tests", "openrnn_gpu_conformance"):
         program(folder / "bin" / name, TESTS)
-    program(folder / "bin/openrnn_gpu_bench", "begin", "end", "5 steps")
+    program(folder / "bin/openrnn_gpu_bench", "begin", "end", "5 steps",
+            "the GPU had work for 93.5 percent of the time")
     program(folder / "bin/cudnn_layout", "12 specs, all as ParamsLayout")
     (folder / "bundle.txt").write_text("commit 1\n")
     (folder / "lib").symlink_to(BENCH)
@@ -63,6 +64,7 @@ def test_everything_passes_and_a_missing_pytorch_is_said(bundle, tmp_path):
     ]  # fmt: skip
     assert units["benchmark"] == "skipped" and set(units.values()) == {"passed", "skipped"}
     summary = (tmp_path / "out/summary.txt").read_text()
+    assert "goal met: a training step of L4 U1024 B64 T40" in summary
     assert "torch" in summary and "all passed" in summary and "1 passed, 1 skipped" in summary
     assert summary.rstrip().splitlines()[-1] in found.stdout
     files = list((tmp_path / "out").rglob("*"))
@@ -174,5 +176,7 @@ def test_how_busy_a_gpu_is():
     samples = [(0.5, 0.0), (2.0, 95.0), (3.0, 97.0), (9.5, 0.0)]
     assert busy.mean_between(samples, 0.0, 9.0) == 96.0
     assert busy.mean_between(samples, 20.0, 30.0) is None
-    assert busy.sentence(96.0).startswith("met:") and busy.sentence(90.0).startswith("not met:")
-    assert busy.sentence(None).startswith("not measured:")
+    assert busy.sentence(96.0, 50.0).startswith("met:")
+    assert busy.sentence(90.0, None).startswith("not met:")
+    assert busy.sentence(None, 97.0).endswith("97 by events")
+    assert busy.sentence(None, None).startswith("not measured:")
