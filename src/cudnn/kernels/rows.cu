@@ -131,7 +131,7 @@ __device__ inline void dropout_of(const DropoutArguments& arguments) {
     for (int i = 0; i < 4 && group * 4 + i < cols; ++i) {
       const std::int64_t at = row * cols + group * 4 + i;
       // 0 where the unit is dropped, of NaN and infinity too.
-      const bool dropped = random[i] < threshold || scale == C(0);
+      const bool dropped = random[i] < threshold;
       out[at] = narrow<T>(dropped ? C(0) : widen(x[at]) * scale);
     }
   });
