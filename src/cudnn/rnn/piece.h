@@ -78,4 +78,8 @@ class Piece {
 /// cuDNN cannot run goes to the standard algorithm.
 std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memory);
 
+/// What was chosen so far, a line each: "lstm of 16 units, 5 rows, below 8 steps, training:
+/// standard".
+std::vector<std::string> choices_so_far();
+
 }  // namespace openrnn::cudnn
