@@ -34,6 +34,8 @@ struct PieceCall {
   /// Whether it keeps what backward needs, or drops out by cuDNN.
   bool training = false;
   OwnDropout dropout;
+  /// Whether the choice of an algorithm is worth its trials.
+  bool timed = true;
 };
 
 /// A call with one variant of algorithm. All methods are for a thread where the context is current.
