@@ -186,8 +186,8 @@ class StagedEngine final : public Engine {
     inner.cn = stage.out(args.cn, c);
     inner.layer_outputs =
         stage.out_list(args.layer_outputs, spec.num_layers, steps * spec.output_size());
-    inner.layer_cells = stage.out_list(args.layer_cells, spec.num_layers,
-                                       steps * spec.num_dirs() * spec.num_units);
+    inner.layer_cells =
+        stage.out_list(args.layer_cells, spec.num_layers, steps * spec.num_dirs() * spec.num_units);
     return inner;
   }
 };

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "base/message.h"
 #include "cudnn/device/event.h"
 #include "cudnn/gpu/process_wide.h"
 #include "cudnn/rnn/piece.h"
@@ -124,9 +125,22 @@ Variant choose(const PieceCall& call, const PieceForward& memory, const Key& key
 
 }  // namespace
 
+std::vector<std::string> choices_so_far() {
+  Choices& known = process_wide(choices);
+  const std::lock_guard lock(known.mutex);
+  std::vector<std::string> lines;
+  for (const auto& [key, variant] : known.all) {
+    const auto& [network, rows, width, even, training, choice] = key;
+    lines.push_back(message(to_string(std::get<1>(network)), " of ", std::get<3>(network),
+                            " units, ", rows, " rows, below ", std::int64_t{1} << width, " steps, ",
+                            training ? "training" : "inference", ": ", to_string(variant)));
+  }
+  return lines;
+}
+
 std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memory) {
   const Slice& slice = call.slice;
-  const std::string choice = algorithm_choice();
+  const std::string choice = call.timed ? algorithm_choice() : "standard";
   const CallShape shape{slice.steps(), slice.rows, slice.even(), call.training};
   const Key key{network_key(*call.context, call.weights->spec),
                 slice.rows,

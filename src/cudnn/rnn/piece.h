@@ -34,6 +34,8 @@ struct PieceCall {
   /// Whether it keeps what backward needs, or drops out by cuDNN.
   bool training = false;
   OwnDropout dropout;
+  /// Whether the choice of an algorithm is worth its trials.
+  bool timed = true;
 };
 
 /// A call with one variant of algorithm. All methods are for a thread where the context is current.
@@ -77,5 +79,9 @@ class Piece {
 /// can, which is found by timing all of them at the first call of a shape and then remembered. What
 /// cuDNN cannot run goes to the standard algorithm.
 std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memory);
+
+/// What was chosen so far, a line each: "lstm of 16 units, 5 rows, below 8 steps, training:
+/// standard".
+std::vector<std::string> choices_so_far();
 
 }  // namespace openrnn::cudnn

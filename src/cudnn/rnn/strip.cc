@@ -78,7 +78,7 @@ void run_strip(const StripForward& s, SavedStrip* saved,
     void* c_after = cells            ? offset(cells, strip.bytes(slice.start * units))
                     : spec.is_lstm() ? keep(strip.states(slice.rows, units))
                                      : nullptr;
-    const PieceCall call{&strip.context(), &s.weights, slice, saved != nullptr, {}};
+    const PieceCall call{&strip.context(), &s.weights, slice, saved != nullptr, {}, s.chunk > 1};
     auto piece =
         run_piece(call, {offset(x, strip.bytes(slice.start * in)),
                          offset(y, strip.bytes(slice.start * out)), h, c, h_after, c_after});

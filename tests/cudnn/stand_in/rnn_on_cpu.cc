@@ -90,12 +90,21 @@ struct Record {
   reference::Tape<Number> tape;
   std::vector<Number> gradient;  // of the weights, after backward_data
   bool has_gradient = false;
+
+  /// Roughly how many numbers it holds.
+  std::size_t size() const {
+    const std::size_t step = static_cast<std::size_t>(2 * rnn.input_size + 12 * rnn.hidden);
+    std::size_t steps = 0;
+    for (const auto& each : tape) steps += each.size();
+    return params.size() + x.size() + y.size() + gradient.size() + steps * step;
+  }
 };
 
 struct Records {
   std::mutex mutex;
   std::map<std::uint64_t, std::shared_ptr<const Record>> all;
   std::uint64_t next = 1;
+  std::size_t numbers = 0;
 };
 Records& records() {
   static auto* all = new Records;
@@ -108,9 +117,14 @@ constexpr std::uint64_t kMagic = 0x0DDC0FFEE0DDF00D;
 void leave_record(void* reserve, std::size_t bytes, std::shared_ptr<const Record> record) {
   const std::lock_guard lock(records().mutex);
   const std::uint64_t number = records().next++;
+  records().numbers += record->size();
   records().all[number] = std::move(record);
-  // Enough for every test; the rest would only be memory.
-  if (records().all.size() > 300) records().all.erase(records().all.begin());
+  // The oldest are of calls that nobody asks for any more.
+  constexpr std::size_t kMost = std::size_t{1} << 25;
+  while (records().numbers > kMost && records().all.size() > 1) {
+    records().numbers -= records().all.begin()->second->size();
+    records().all.erase(records().all.begin());
+  }
   auto* words = host_of<std::uint64_t>(reserve, bytes / 8);
   for (std::size_t i = 0; i < bytes / 8; ++i) words[i] = kMagic + number * (i + 1);
 }
