@@ -5,7 +5,8 @@
 
 namespace openrnn {
 
-/// Named 'cudnn', over gpu:0. Throws: EngineError when it cannot run.
+/// Named 'cudnn', over gpu:0; its calls throw EngineError when that cannot run. The copies take longer
+/// than a small network does: arrays of a device are for gpu_device(0).engine().
 const Engine& staged_gpu_engine();
 
 }  // namespace openrnn
