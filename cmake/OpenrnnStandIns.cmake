@@ -63,3 +63,11 @@ function(add_device_runs target)
   add_deferred_run(${target})
   add_gpu_run(${target})
 endfunction()
+
+# The program with gpu:0 as its default device.
+function(add_default_device_run target)
+  add_test(NAME ${target}_on_stand_in COMMAND ${target})
+  set_tests_properties(${target}_on_stand_in PROPERTIES LABELS unit
+    ENVIRONMENT "OPENRNN_DEVICE=gpu:0;OPENRNN_CUDA_LIBRARIES=${OPENRNN_STAND_INS}")
+  add_dependencies(${target} stand_in_cuda stand_in_cublas stand_in_cudnn)
+endfunction()

@@ -59,13 +59,17 @@ if(OPENRNN_HAS_CUDA)
   endforeach()
   target_sources(cudnn_kernels_on_cpu_test PRIVATE ${stand_in}/kernels/kernels_on_cpu.cc
     ${stand_in}/kernels/block_of_fibers.cc)
+  # Programs that say nothing of a device, with gpu:0 as the default one.
+  foreach(target ops_gradients_test ops_rnn_test layers_cudnn_rnn_test layers_calls_test
+      cells_loops_test checkpoint_objects_test train_optimizer_test train_minimize_test
+      train_model_test train_fit_test)
+    add_default_device_run(${target})
+  endforeach()
   foreach(name device_bits device_training_bits device_memory agreement engine layout)
     add_deferred_run(cudnn_${name}_test)
     add_gpu_run(cudnn_${name}_test)
   endforeach()
-  foreach(name agreement cpu_agreement)
-    add_gpu_run(cudnn_${name}_test)
-  endforeach()
+  add_gpu_run(cudnn_cpu_agreement_test)
 endif()
 
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/tools/*.cc)

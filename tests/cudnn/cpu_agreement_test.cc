@@ -3,8 +3,7 @@
 
 #include "conformance/support/bounds.h"
 #include "conformance/support/grid.h"
-#include "device/support.h"
-#include "openrnn/runtime.h"
+#include "conformance/support/machine.h"
 
 namespace openrnn::conformance {
 namespace {

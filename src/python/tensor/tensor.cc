@@ -33,7 +33,7 @@ nb::object dlpack(const Tensor& self, nb::handle stream, nb::handle max_version,
 Tensor copied(const Tensor& tensor) {
   DeviceArray array = tensor.value();
   array.make_unique_owner();
-  return Tensor(std::move(array));
+  return tensor.placed() ? Tensor(std::move(array)) : Tensor::of_host(std::move(array));
 }
 
 // What NumPy gives where memory cannot be shared as it is: strides, other byte orders.
