@@ -32,6 +32,14 @@ def by_doctor(code: int, output: str) -> Outcome:
     return Outcome("passed" if line.group(1) == "ready" else "failed", 0.0, line.group(2).strip())
 
 
+def by_layout(code: int, output: str) -> Outcome:
+    """A line for each network; a test compares them with ParamsLayout."""
+    lines = [line for line in output.splitlines() if line and not line.startswith("#")]
+    if code != 0 or not lines:
+        return Outcome("failed", 0.0, f"exit status {code}, {last_line(output)}")
+    return Outcome("passed", 0.0, f"{len(lines)} networks")
+
+
 def by_benchmark(code: int, output: str) -> Outcome:
     """0: every line; 3: some are left; else one failed. The goals are sentences of their own."""
     said = [text for text in output.splitlines() if not text.startswith(GOAL_MARKS)]
@@ -62,10 +70,9 @@ def doctor(setting: Setting) -> Unit:
 def checks(setting: Setting) -> list[Unit]:
     """Everything that decides whether the engine is right."""
     bench, layout = setting.program("openrnn_gpu_bench"), setting.program("cudnn_layout")
-    table = str(setting.out / "cudnn_layout.txt")
     across = [bench, "across", "gpu:0", "8" if setting.reduced else "40"]
     return [
-        Unit("layout", [layout, table], 60, "machine.log"),
+        Unit("layout", [layout], 60, "machine.log", judge=by_layout, keep="cudnn_layout.txt"),
         *shards(setting, "tests", "openrnn_gpu_tests", 4, 90),
         *shards(setting, "conformance", "openrnn_gpu_conformance", 8, 90),
         Unit("training across engines", across, 90, "machine.log"),

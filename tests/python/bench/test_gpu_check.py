@@ -37,7 +37,7 @@ def bundle(tmp_path):
         program(folder / "bin" / name, TESTS)
     program(folder / "bin/openrnn_gpu_bench", "begin", "end", "5 steps",
             "the GPU had work for 93.5 percent of the time")
-    program(folder / "bin/cudnn_layout", "12 specs, all as ParamsLayout")
+    program(folder / "bin/cudnn_layout", "# Made by a test", "lstm 1 2", "gru 3 4")
     (folder / "bundle.txt").write_text("commit 1\n")
     (folder / "lib").symlink_to(BENCH)
     return folder
@@ -64,6 +64,8 @@ def test_everything_passes_and_a_missing_pytorch_is_said(bundle, tmp_path):
     ]  # fmt: skip
     assert units["benchmark"] == "skipped" and set(units.values()) == {"passed", "skipped"}
     summary = (tmp_path / "out/summary.txt").read_text()
+    assert (tmp_path / "out/cudnn_layout.txt").read_text().endswith("lstm 1 2\ngru 3 4\n")
+    assert "layout: 2 networks" in summary
     assert "goal met: a training step of L4 U1024 B64 T40" in summary
     assert "torch" in summary and "all passed" in summary and "1 passed, 1 skipped" in summary
     assert summary.rstrip().splitlines()[-1] in found.stdout
