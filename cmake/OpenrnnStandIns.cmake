@@ -66,6 +66,7 @@ endfunction()
 
 # The program with gpu:0 as its default device.
 function(add_default_device_run target)
+  set_property(GLOBAL APPEND PROPERTY OPENRNN_GPU_TESTS ${target})
   add_test(NAME ${target}_on_stand_in COMMAND ${target})
   set_tests_properties(${target}_on_stand_in PROPERTIES LABELS unit
     ENVIRONMENT "OPENRNN_DEVICE=gpu:0;OPENRNN_CUDA_LIBRARIES=${OPENRNN_STAND_INS}")

@@ -17,7 +17,7 @@ from gpu.lines import PASSES, Group, groups
 from peers.protocol import Worker, WorkerError
 
 LINE_SECONDS = 0.35  # of the turns of one pass
-LOG_LINES = 40  # of what each process complained about
+LOG_LINES = 400  # of what each process said, our choices of algorithms among it
 
 
 def parse() -> argparse.Namespace:
@@ -118,7 +118,9 @@ def main() -> int:
     expected = len(PASSES) * len(list(groups(options.reduced)))
     if options.report:
         options.report.write_text(report.markdown(lines, expected), "utf-8")
-    for sentence in report.goal_lines(report.goals(lines, expected)):
+    counted = sum(map(report.counts, lines))
+    print(f"{len(lines)} of {expected} lines, {len(lines) - counted} of them do not count")
+    for sentence in [] if options.reduced else report.goal_lines(report.goals(lines, expected)):
         print(sentence)
     if not all(report.counts(line) for line in lines):
         return 1

@@ -53,6 +53,8 @@ class Check:
         if (old := os.environ.get("LD_LIBRARY_PATH")) is not None:
             self.environment["GPU_CHECK_OLD_PATH"] = old
         self.state.machine = {"bundle": identity.replace("\n", ", ")}
+        if self.setting.reduced:
+            self.state.machine["form"] = "reduced: it says nothing of a GPU"
         self.state.machine |= {"system": platform.platform(), "python": sys.version.split()[0]}
         self.state.machine |= {name: place or "not found" for name, place in found.items()}
 

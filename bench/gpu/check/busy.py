@@ -52,12 +52,13 @@ def sentence(busy: float | None, had_work: float | None) -> str:
 def main() -> int:
     """Runs the program beside the sampler."""
     samples: Samples = []
+    reduced = "--reduced" in sys.argv
     sampler = sample(samples)
-    command = [sys.argv[1], "step", "gpu:0", "0.2" if "--reduced" in sys.argv else str(SECONDS)]
+    command = [sys.argv[1], "step", "gpu:0", "0.2" if reduced else str(SECONDS)]
     marks: dict[str, float] = {}
     had_work = None
     with subprocess.Popen(
-        command + (["reduced"] if "--reduced" in sys.argv else []), stdout=subprocess.PIPE, text=True
+        command + (["reduced"] if reduced else []), stdout=subprocess.PIPE, text=True
     ) as program:
         assert program.stdout is not None
         for line in program.stdout:
@@ -69,7 +70,7 @@ def main() -> int:
                     had_work = float(told.group(1))
     if sampler:
         sampler.kill()
-    if program.returncode == 0 and len(marks) == 2:
+    if program.returncode == 0 and len(marks) == 2 and not reduced:
         busy = mean_between(samples, marks["begin"], marks["end"])
         print(sentence(busy, had_work))
     return program.returncode

@@ -54,7 +54,8 @@ def shards(setting: Setting, step: str, program: str, count: int, limit: float) 
     for index in range(count):
         name = f"{step} {index + 1}/{count}"
         environment = {"GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(index)}
-        environment["OPENRNN_TEST_DEVICE"] = "gpu:0"
+        # Of tests of a device; of those that say nothing of one.
+        environment |= {"OPENRNN_TEST_DEVICE": "gpu:0", "OPENRNN_DEVICE": "gpu:0"}
         environment |= {"OPENRNN_TEST_REDUCED": "1"} if setting.reduced else {}
         command = [setting.program(program)]
         found.append(Unit(name, command, limit, f"{step}.log", environment, by_tests))
@@ -82,7 +83,7 @@ def checks(setting: Setting) -> list[Unit]:
 def step(setting: Setting) -> Unit:
     """A training step of the demo's kind: how much of the time the GPU is busy."""
     command = [sys.executable, "-m", "gpu.check.busy", setting.program("openrnn_gpu_bench")]
-    command += ["--reduced"] if setting.reduced else []
+    command += ["--reduced"] if setting.reduced else []  # no goal is spoken of then
     return Unit("training step", command, 60, "machine.log")
 
 

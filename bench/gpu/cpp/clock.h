@@ -1,7 +1,8 @@
-// Times of calls on a device.
+// What a device says of itself: times of calls, its work, the algorithms that were chosen.
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "openrnn/engine.h"
@@ -20,5 +21,8 @@ std::vector<double> times_between_events(const Device& device, long count,
 /// Watches a GPU from now on. The result, called once, ends that and gives the milliseconds in
 /// which the GPU had work of this process.
 std::function<double()> watch_work(const Device& device);
+
+/// The algorithms that the GPU engine has chosen so far, a line each.
+std::vector<std::string> chosen_algorithms();
 
 }  // namespace openrnn::gpu_bench

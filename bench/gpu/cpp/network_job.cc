@@ -1,5 +1,8 @@
 #include "gpu/cpp/network_job.h"
 
+#include <cstdio>
+#include <set>
+
 #include "gpu/cpp/clock.h"
 #include "openrnn/runtime.h"
 
@@ -29,6 +32,14 @@ Floats floats_of(const DeviceArray& array) {
   const Array host = cast(array.to_host().view(), DType::kFloat32);
   const auto values = host.as<float>();
   return {values.begin(), values.end()};
+}
+
+/// Each choice once, into the log.
+void tell_choices() {
+  static std::set<std::string> told;
+  for (const std::string& line : chosen_algorithms()) {
+    if (told.insert(line).second) std::fprintf(stderr, "chose %s\n", line.c_str());
+  }
 }
 
 }  // namespace
@@ -110,7 +121,9 @@ void NetworkJob::train() {
 
 std::vector<double> NetworkJob::times(long count, long warm) {
   for (long i = 0; i < warm; ++i) call();
-  return times_of(device_, count, [this] { call(); });
+  std::vector<double> found = times_of(device_, count, [this] { call(); });
+  tell_choices();
+  return found;
 }
 
 std::map<std::string, Floats> NetworkJob::results() const {

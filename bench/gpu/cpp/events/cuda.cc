@@ -1,6 +1,7 @@
 // The events of a GPU.
 #include "cudnn/device/busy_clock.h"
 #include "cudnn/device/gpu.h"
+#include "cudnn/rnn/piece.h"
 #include "gpu/cpp/clock.h"
 
 namespace openrnn::gpu_bench {
@@ -50,5 +51,7 @@ std::function<double()> watch_work(const Device& device) {
     return milliseconds;
   };
 }
+
+std::vector<std::string> chosen_algorithms() { return cudnn::choices_so_far(); }
 
 }  // namespace openrnn::gpu_bench
