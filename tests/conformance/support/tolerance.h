@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "openrnn/base.h"
+#include "openrnn/spec.h"
 #include "reference/number.h"
 
 namespace openrnn::conformance {
