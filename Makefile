@@ -1,7 +1,8 @@
 # Every goal does its own set-up: `make demo` and `make test` work on a bare Debian machine that has
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-torch demo bench bench-peers docs check sanitize clean
+.PHONY: help setup build test test-torch demo bench bench-peers gpu-bundle gpu-check docs check \
+  sanitize clean
 
 help:  ## show this list
 	@echo 'OpenRNN. Goals:'
@@ -24,7 +25,7 @@ test:  ## build everything and run all tests, C++ and Python
 
 test-torch:  ## compare with PyTorch in .venv-torch, which takes several GB; not part of test
 	@scripts/setup build python test
-	@scripts/build release openrnn_testapi openrnn_python_stub
+	@scripts/build release openrnn_testapi openrnn_gpu_bench openrnn_python_stub
 	@scripts/test_torch
 
 demo:  ## train on a real text, save, restore, compare, sample (FRESH=1 trains again)
@@ -41,6 +42,14 @@ bench-peers:  ## measure against other libraries in .venv-peers, 8 GB (ONLY=REGE
 	@scripts/setup build python
 	@scripts/build release openrnn_core openrnn_python_stub
 	@ONLY='$(ONLY)' FULL='$(FULL)' FRESH='$(FRESH)' scripts/bench_peers $(ARGS)
+
+gpu-bundle:  ## build what proves the GPU engine on another machine (DIR=build/gpu_bundle)
+	@scripts/setup build
+	@scripts/gpu_bundle '$(or $(DIR),build/gpu_bundle)'
+
+gpu-check:  ## prove the GPU engine on this machine (docs/gpu.md)
+	@scripts/setup build
+	@scripts/gpu_check
 
 docs:  ## render the references of C++ and Python to build/docs/api
 	@scripts/setup docs

@@ -4,8 +4,12 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(leveldb REQUIRED)
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
+if(OPENRNN_PORTABLE)
+  include(OpenrnnPortable)
+endif()
 
-set(core_rooms base spec params engine reference cpu cudnn_absent runtime)
+include(OpenrnnCudnn)
+set(core_rooms base spec params engine reference cpu ${cudnn_room} runtime)
 set(full_rooms formats graph ops saveables cells layers checkpoint train)
 
 foreach(room IN LISTS core_rooms)
@@ -17,6 +21,13 @@ foreach(room IN LISTS full_rooms)
     target_include_directories(openrnn_${room} SYSTEM PRIVATE ${PROTOZERO_INCLUDE_DIR})
   endif()
 endforeach()
+
+if(OPENRNN_HAS_CUDA)
+  target_include_directories(openrnn_cudnn SYSTEM PRIVATE ${OPENRNN_CUDA_INCLUDE}
+    ${OPENRNN_CUDNN_INCLUDE})
+  target_link_libraries(openrnn_cudnn PRIVATE ${CMAKE_DL_LIBS})
+  openrnn_embed_kernels(openrnn_cudnn)
+endif()
 
 # The instruction-set files alone are compiled for their instruction set. They include no header
 # that emits shared inline code, so no such instruction can leak into the rest (a test looks).
@@ -53,7 +64,7 @@ function(openrnn_library name)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
-  target_link_libraries(${name} PUBLIC Threads::Threads)
+  target_link_libraries(${name} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
 endfunction()
 

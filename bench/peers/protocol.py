@@ -27,10 +27,13 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """A process that is stopped whenever it is not asked anything."""
+    """A process that is stopped whenever it is not asked anything, unless it idles without cost."""
 
-    def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
+    def __init__(
+        self, command: list[str], environment: dict[str, str], log: Path, stopping: bool = True
+    ) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
+        self._stopping = stopping
         self._log, self.log_path = log.open("ab"), log
         try:
             self._process = subprocess.Popen(
@@ -48,14 +51,14 @@ class Worker:
 
     def stop(self) -> None:
         """Takes it off the processor."""
-        if self.alive:
+        if self._stopping and self.alive:
             os.killpg(self._process.pid, signal.SIGSTOP)
             # Until all of its threads have stopped, or it has ended (which is left for poll).
             os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Lets it go on."""
-        if self.alive:
+        if self._stopping and self.alive:
             os.killpg(self._process.pid, signal.SIGCONT)
 
     def _read_line(self, limit: float) -> str:

@@ -30,7 +30,7 @@ class OPENRNN_API RnnCell : public Layer {
                         const std::string& scope = "");
   /// Whether state tensor `index` is a memory that dropout must leave alone (c of an lstm).
   virtual bool is_memory(std::size_t index) const { return (void)index, false; }
-  /// Zeros [batch_size, size]. Throws: ArgumentError for a negative batch.
+  /// Zeros [batch_size, size] on the cell's device. Throws: ArgumentError for a negative batch.
   CellState zero_state(std::int64_t batch_size, DType dtype) const;
   /// For loops over time: records a whole loop on symbolic tensors as one call of the cell.
   std::vector<Tensor> record_loop(const std::vector<Tensor>& inputs,
@@ -40,8 +40,9 @@ class OPENRNN_API RnnCell : public Layer {
 
  protected:
   /// `call` is what error messages begin with.
-  RnnCell(std::string call, std::string name, std::string default_name, DType dtype)
-      : Layer(std::move(name), std::move(default_name), dtype), call_(std::move(call)) {}
+  RnnCell(std::string call, std::string name, std::string default_name, DType dtype,
+          const Device* device = nullptr)
+      : Layer(std::move(name), std::move(default_name), dtype, device), call_(std::move(call)) {}
   const std::string& call() const noexcept { return call_; }
   void do_build(const Shape&) override {}
   /// More checks of a call, before anything is built.
@@ -63,6 +64,8 @@ struct CompatibleCellOptions {
   std::string name = {};
   /// LSTM only: width of a projection of the output, `projection/kernel` [U, P]; 0: none.
   std::int64_t num_proj = 0;
+  /// Where the variables lie and the cell runs; null: the default device.
+  const Device* device = nullptr;
 };
 
 /// A cell with variables of its own.
@@ -156,6 +159,8 @@ class OPENRNN_API MultiRNNCell : public RnnCell {
   explicit MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells);
   std::vector<std::int64_t> state_size() const override;
   std::int64_t output_size() const override { return cells_.back()->output_size(); }
+  /// That of the first cell.
+  const Device& device() const override { return cells_.front()->device(); }
   std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override;
   const std::vector<std::shared_ptr<RnnCell>>& cells() const noexcept { return cells_; }
@@ -187,6 +192,8 @@ class OPENRNN_API DropoutWrapper : public RnnCell {
   DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOptions options);
   std::vector<std::int64_t> state_size() const override { return cell_->state_size(); }
   std::int64_t output_size() const override { return cell_->output_size(); }
+  /// That of the cell.
+  const Device& device() const override { return cell_->device(); }
   std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override { return cell_->is_memory(index); }
   const std::shared_ptr<RnnCell>& cell() const noexcept { return cell_; }

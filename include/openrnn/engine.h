@@ -92,12 +92,17 @@ struct BackwardArgs {
   void* dparams = nullptr;
 };
 
+class Device;
+
 /// An implementation of the recurrent computation. Stateless and thread-safe.
 class OPENRNN_API Engine {
  public:
   virtual ~Engine() = default;
   /// 'reference', 'cpu', 'cudnn'.
   virtual std::string_view name() const = 0;
+  /// The device whose memory the pointers of all its calls are of (sequence_lengths and the lists
+  /// of pointers aside, which are the host's); null: the host's.
+  virtual const Device* device() const { return nullptr; }
   /// One line for people: what it runs on, such as the instruction set.
   virtual std::string description() const = 0;
   /// Why this engine cannot run `spec`; empty when it can.
@@ -141,7 +146,8 @@ enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSqua
 enum class BinaryOp : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
 
 /// c[m, n] = start + sum over ascending k of op(a)[m, k] * op(b)[k, n], one fused chain an output.
-/// start is bias[n], or c itself when accumulating, or 0. float16 is summed in float.
+/// start is bias[n], or c itself when accumulating, or 0. float16 is summed in float. A GPU adds in
+/// an order of its own, the same each time.
 struct MatmulArgs {
   DType dtype = DType::kFloat32;
   std::int64_t m = 0, n = 0, k = 0;
@@ -216,12 +222,23 @@ class OPENRNN_API Device {
   virtual ~Device() = default;
   /// 'cpu', 'gpu:0'.
   virtual std::string_view name() const = 0;
+  /// The engine whose pointers are of this device; null on the cpu device, whose arrays any engine
+  /// of the host's memory takes.
+  virtual const Engine* engine() const { return nullptr; }
   /// 64-byte aligned, not cleared, given back to a pool when the last owner is gone.
   virtual std::shared_ptr<void> allocate(std::size_t bytes) const = 0;
   virtual void zero(void* to, std::size_t bytes) const = 0;
   virtual void copy(const BlockCopy& copy) const = 0;
   virtual void upload(void* to, const void* host, std::size_t bytes) const = 0;
   virtual void download(void* host, const void* from, std::size_t bytes) const = 0;
+
+  /// The stream of this device's work as other libraries know it, a cudaStream_t; 0 on the cpu,
+  /// whose work is done when a call returns.
+  virtual std::uintptr_t stream() const { return 0; }
+  /// Work that is given to that stream from now on waits for all work given to this device so far.
+  virtual void go_before(std::uintptr_t stream) const { static_cast<void>(stream); }
+  /// Returns when all work given so far is done.
+  virtual void wait() const {}
 
   virtual void matmul(const MatmulArgs& args) const = 0;
   virtual void unary(UnaryOp op, DType dtype, std::int64_t size, const void* x, void* y) const = 0;
@@ -249,6 +266,8 @@ class OPENRNN_API Device {
   /// In double, in an order of their own that depends on the size alone.
   virtual double sum(DType dtype, std::int64_t size, const void* x) const = 0;
   virtual double sum_of_squares(DType dtype, std::int64_t size, const void* x) const = 0;
+  /// The sum_of_squares of the arrays, added in their order; a GPU is waited for once.
+  virtual double total_of_squares(std::span<const ConstArrayView> arrays) const;
   /// out[i] = table[indices[i]]; the indices were checked before.
   virtual void gather_rows(DType dtype, std::int64_t count, std::int64_t cols, const void* table,
                            const std::int32_t* indices, void* out) const = 0;

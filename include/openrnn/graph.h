@@ -17,8 +17,17 @@ class Tensor;
 class Variable;
 struct Symbol;
 
-/// The cpu device, on which tensors live by default; gpu devices come with the GPU engine.
+/// Where variables and tensors lie of which nobody said it: the device that set_default_device or,
+/// at first use, the environment variable OPENRNN_DEVICE named, else the cpu. Thread-safe.
+/// Throws: as openrnn::device for the variable's name.
 OPENRNN_API const Device& default_device();
+/// Of what is made from now on, by all threads.
+OPENRNN_API void set_default_device(const Device& device);
+/// Throws: as openrnn::device.
+OPENRNN_API void set_default_device(std::string_view name);
+
+/// The array on that device: itself if it lies there, else a copy.
+OPENRNN_API DeviceArray on_device(DeviceArray array, const Device& device);
 
 // ---- Tensors and their history -----------------------------------------------------------------
 
@@ -59,8 +68,15 @@ class OPENRNN_API Tensor {
   Tensor() = default;
   /// A value without history.
   explicit Tensor(DeviceArray value) : value_(std::move(value)) {}
-  /// Copies host data to the default device.
+  /// A copy of host data that nobody has placed: it, and what is computed of such data alone, goes
+  /// to the device of what it meets in an operation or a layer. Until then it lies on the default
+  /// device; integers, which operations only look up, on the cpu.
   explicit Tensor(const ConstArrayView& host);
+  /// A copy of host data on that device.
+  Tensor(const ConstArrayView& host, const Device& device)
+      : value_(DeviceArray::from_host(device, host)) {}
+  /// As a tensor of host data, without a copy: `memory` lies on the cpu.
+  static Tensor of_host(DeviceArray memory);
 
   /// The only output, or one of several, of a call on symbolic tensors.
   explicit Tensor(std::shared_ptr<const Symbol> symbol) : symbol_(std::move(symbol)) {}
@@ -77,6 +93,12 @@ class OPENRNN_API Tensor {
     return value_;
   }
   Array to_host() const { return value().to_host(); }
+  /// Throws: StateError when symbolic, ArgumentError when empty.
+  const Device& device() const;
+  /// Whether it keeps to its device, because somebody chose that for it or for what it comes from.
+  bool placed() const noexcept { return placed_; }
+  /// The value on that device, a copy unless it lies there. Gradients go back. Symbolic: recorded.
+  Tensor to(const Device& device) const;
   /// The only element as double. Throws: ArgumentError unless there is exactly one.
   double item() const;
 
@@ -91,7 +113,7 @@ class OPENRNN_API Tensor {
   /// Whether a gradient flows through it: recorded, watched, or read from a trainable variable.
   bool tracked() const noexcept { return node_ != nullptr || wants_gradient_; }
   /// The same value without history.
-  Tensor detached() const { return symbol_ ? Tensor(symbol_) : Tensor(value_); }
+  Tensor detached() const;
 
  private:
   DType symbol_dtype() const noexcept;
@@ -107,6 +129,7 @@ class OPENRNN_API Tensor {
   std::uint64_t leaf_id_ = 0;
   std::uint64_t version_ = 0;
   bool wants_gradient_ = false;
+  bool placed_ = true;
   std::shared_ptr<const Symbol> symbol_;
 };
 
@@ -155,15 +178,18 @@ class OPENRNN_API GradientTape {
 class OPENRNN_API Variable {
  public:
   Variable() = default;
-  /// Registers itself in the current Graph under the current scope's prefix.
-  /// Throws: ArgumentError when that name exists.
-  Variable(const std::string& name, Array initial_value, bool trainable = true);
+  /// Registers itself in the current Graph under the current scope's prefix; lies on `device`, or
+  /// where it is null on the default one. Throws: ArgumentError when that name exists.
+  Variable(const std::string& name, Array initial_value, bool trainable = true,
+           const Device* device = nullptr);
 
   bool empty() const noexcept { return state_ == nullptr; }
   const std::string& name() const;  // 'enc/cudnn_lstm/opaque_kernel'
   DType dtype() const;
   const Shape& shape() const;
   bool trainable() const;
+  /// Where it lies, always.
+  const Device& device() const;
   /// Grows with every change.
   std::uint64_t version() const;
   /// The value now; a leaf that a gradient may be asked for (one leaf id for all reads).
@@ -172,8 +198,10 @@ class OPENRNN_API Variable {
   Array to_host() const { return read().to_host(); }
   /// Throws: ArgumentError naming both shapes or dtypes when they differ.
   void assign(const ConstArrayView& value) const;
+  /// A value of another device is copied to the variable's.
   void assign(DeviceArray value) const;
-  /// Gives a writer the elements, alone: earlier reads keep their value. Raises the version.
+  /// Gives a writer the elements, memory of the variable's device, alone: earlier reads keep their
+  /// value. Raises the version.
   void update(const std::function<void(void* elements)>& writer) const;
   /// What an optimizer's update is followed by; empty: nothing.
   const std::function<Tensor(const Tensor&)>& constraint() const;
@@ -302,10 +330,12 @@ struct VariableOptions {
   std::function<Tensor(const Tensor&)> regularizer = {};
   /// Of a new variable: projects the value after each update of an optimizer.
   std::function<Tensor(const Tensor&)> constraint = {};
+  /// Null: the default device; of a layer's weight, the layer's.
+  const Device* device = nullptr;
 };
 /// A variable of the current scope: made by the initializer, or the one that exists when the
 /// scope's reuse flag is set. Throws: ArgumentError when it exists without reuse, is missing with
-/// reuse, or has another shape or dtype.
+/// reuse, or has another shape or dtype, or another device than was asked for.
 OPENRNN_API Variable get_variable(const std::string& name, const Shape& shape,
                                   const VariableOptions& options = {});
 

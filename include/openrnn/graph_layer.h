@@ -22,8 +22,9 @@ using UpdateFunction = std::function<void()>;
 /// out of it; another one must outlive them (StateError where it did not).
 class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
  public:
-  /// `name` empty: `default_name`, made unique in the current scope at first use.
-  Layer(std::string name, std::string default_name, DType dtype);
+  /// `name` empty: `default_name`, made unique in the current scope at first use. `device` null:
+  /// the default one.
+  Layer(std::string name, std::string default_name, DType dtype, const Device* device = nullptr);
   virtual ~Layer();
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
@@ -31,6 +32,11 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   /// As given, else the default name, from first use on with what made it unique.
   const std::string& name() const noexcept { return name_; }
   DType dtype() const noexcept { return dtype_; }
+  /// Where its variables lie and its calls run. A layer without variables runs where its inputs
+  /// lie.
+  virtual const Device& device() const { return *device_; }
+  /// A floating tensor that nobody has placed, on the layer's device; any other one as it is.
+  Tensor placed(const Tensor& tensor) const;
   bool built() const noexcept { return built_; }
   bool trainable = true;
   /// Keeps its updates when it is not trainable.
@@ -182,6 +188,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   std::string name_, scope_name_, saveable_scope_;
   bool named_;
   DType dtype_;
+  const Device* device_;
   bool built_ = false;
   bool losses_published_ = false;
   bool in_call_ = false;

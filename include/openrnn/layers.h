@@ -32,6 +32,8 @@ struct CudnnRnnOptions {
   Math math = Math::kFloat32;
   /// Not kNone: for calls without gradients alone. The variable keeps the layer's dtype.
   WeightsDType weights_dtype = WeightsDType::kNone;
+  /// Where the variables lie and the layer runs; null: the default device.
+  const Device* device = nullptr;
 };
 
 /// What one call of a recurrent layer may be told besides inputs and initial state.
@@ -205,6 +207,8 @@ struct DenseOptions {
   std::optional<std::int64_t> seed = {};
   DType dtype = DType::kFloat32;
   std::string name = {};
+  /// Where the variables lie and the layer runs; null: the default device.
+  const Device* device = nullptr;
 };
 
 /// activation(x kernel + bias): x [.., I] -> [.., units]. Variables kernel [I, units], bias
@@ -237,6 +241,8 @@ struct EmbeddingOptions {
   std::optional<std::int64_t> seed = {};
   DType dtype = DType::kFloat32;
   std::string name = {};
+  /// Where the variables lie and the layer runs; null: the default device.
+  const Device* device = nullptr;
 };
 
 /// Rows of a table: indices [..] int32 -> [.., dim]. Variable embeddings [vocabulary, dim].

@@ -6,8 +6,9 @@
 #include "openrnn/ops_rnn.h"
 
 /// Every operation records itself when recording() says so, runs on its inputs' device and gives
-/// the same bits for any number of threads. Inputs of one call share one device. Throws:
-/// ArgumentError naming the call, what was given and what was expected.
+/// the same bits for any number of threads. Inputs of one call share one device: host data that
+/// nobody placed goes to that of the others, indices and labels go where they are used, anything
+/// else is an error. Throws: ArgumentError naming the call, what was given and what was expected.
 namespace openrnn::ops {
 
 // ---- Products ----------------------------------------------------------------------------------

@@ -21,6 +21,9 @@ struct CudnnRnnOptions {
   Math math = Math::kFloat32;
   /// Not kNone: for calls without gradients alone.
   WeightsDType weights_dtype = WeightsDType::kNone;
+  /// Where calls run, and where host data goes that they are given; null: the device of the tensors
+  /// that a call is given, the default one where all of them are host data.
+  const Device* device = nullptr;
 };
 
 /// What a call takes besides its tensors.
@@ -45,6 +48,8 @@ class OPENRNN_API CudnnRnnModel {
   std::int64_t num_proj() const noexcept { return options_.num_proj; }
   Math math() const noexcept { return options_.math; }
   WeightsDType weights_dtype() const noexcept { return options_.weights_dtype; }
+  /// As given: may be null.
+  const Device* device() const noexcept { return options_.device; }
   /// As openrnn::math_kind of spec().
   std::string_view math_kind() const;
   /// For an input of `input_size`.

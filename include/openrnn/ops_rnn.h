@@ -63,10 +63,11 @@ struct RnnOutputs {
 OPENRNN_API std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call,
                                                                 const Tensor& lengths);
 
-/// Runs the engine that choose_engine names. `cache` may be null: packs each time. Gradients flow
-/// to x, h0, c0 and params. Throws: ArgumentError for a rank, shape, dtype or length that does not
-/// fit `spec`, naming given and expected; UnsupportedError and EngineError as choose_engine;
-/// UnsupportedError for a weights_dtype where a tape records and gradients may be asked for.
+/// Runs the engine that choose_engine names for the device of x. `cache` may be null: packs each
+/// time. Gradients flow to x, h0, c0 and params. Throws: ArgumentError for a rank, shape, dtype or
+/// length that does not fit `spec`, naming given and expected; UnsupportedError and EngineError as
+/// choose_engine; UnsupportedError for a weights_dtype where a tape records and gradients may be
+/// asked for.
 OPENRNN_API RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& inputs, PackedCache* cache);
 
 /// Where the masks of one model come from: the same (seed, call) gives the same masks.

@@ -20,13 +20,30 @@ OPENRNN_API std::vector<EngineStatus> list_engines();
 /// machine lacks what it needs.
 OPENRNN_API const Engine& engine(std::string_view name);
 
-/// The engine that OPENRNN_ENGINE names, else the best that supports `spec`.
-/// Throws: UnsupportedError with every engine's reason when none does (or the forced one does not);
-/// EngineError when the spec's math is why.
+/// For arrays in the host's memory: the engine that OPENRNN_ENGINE names, else the best processor
+/// engine that supports `spec`. 'cudnn', which copies all arrays to the GPU and back, only when
+/// named so. Throws: UnsupportedError with every engine's reason when none does (or the forced one
+/// does not); EngineError when the spec's math is why.
 OPENRNN_API const Engine& choose_engine(const RnnSpec& spec);
+/// For arrays on a device: its own engine; on the cpu as above. Throws: as above.
+OPENRNN_API const Engine& choose_engine(const RnnSpec& spec, const Device& device);
 
 /// Engine::math_kind of the engine that would run `spec`. Throws: as choose_engine.
 OPENRNN_API std::string_view math_kind(const RnnSpec& spec);
+OPENRNN_API std::string_view math_kind(const RnnSpec& spec, const Device& device);
+
+/// A device that this machine can use.
+struct DeviceInfo {
+  std::string name;
+  /// What it is, for people.
+  std::string description;
+};
+/// 'cpu', then 'gpu:0', 'gpu:1', ...
+OPENRNN_API std::vector<DeviceInfo> list_devices();
+/// The device of that name: 'cpu', 'gpu:0', 'gpu:1', ...; 'gpu' is 'gpu:0'. It lives as long as the
+/// process. Throws: ArgumentError for another name; EngineError for a GPU that cannot be used,
+/// saying what is missing.
+OPENRNN_API const Device& device(std::string_view name);
 
 /// 'scalar', 'avx2', 'avx512', 'amx' or 'neon': what the cpu engine runs on. OPENRNN_ISA forces
 /// one. 'amx_emulated', only when forced, has the bits of 'amx' on any processor with AVX-512,
@@ -42,6 +59,9 @@ class OPENRNN_API PackedModel {
  public:
   /// Throws: ArgumentError as RnnSpec::validate and check_params.
   PackedModel(const RnnSpec& spec, const ConstArrayView& params);
+  /// `params`, and all arrays of the runs of a session, are memory of that device. Throws: as
+  /// above.
+  PackedModel(const RnnSpec& spec, const ConstArrayView& params, const Device& device);
   const RnnSpec& spec() const noexcept { return packed_->spec(); }
   const Engine& engine() const noexcept { return *engine_; }
   const std::shared_ptr<const PackedParams>& packed() const noexcept { return packed_; }
@@ -99,7 +119,8 @@ struct StreamStep {
 /// One thread at a time.
 class OPENRNN_API StreamPool {
  public:
-  /// Throws: ArgumentError for a null model or a limit below 1 (batch and threads: below 0).
+  /// Throws: ArgumentError for a null model, one on a GPU (the states are the host's), or a limit
+  /// below 1 (batch and threads: below 0).
   StreamPool(std::shared_ptr<const PackedModel> model, const StreamLimits& limits);
   const PackedModel& model() const noexcept { return *model_; }
   const StreamLimits& limits() const noexcept { return limits_; }

@@ -205,7 +205,9 @@ class OPENRNN_API TrainedModel {
  public:
   /// `run` is a folder with a `checkpoint` file, or a prefix. Throws: ArgumentError when it holds
   /// no run of this library, IoError, FormatError.
-  explicit TrainedModel(const std::string& run, const ArithmeticChoice& choice = {});
+  /// `device` null: the default one.
+  explicit TrainedModel(const std::string& run, const ArithmeticChoice& choice = {},
+                        const Device* device = nullptr);
   ~TrainedModel();
   TrainedModel(const TrainedModel&) = delete;
   TrainedModel& operator=(const TrainedModel&) = delete;

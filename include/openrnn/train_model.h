@@ -26,6 +26,8 @@ struct ModelConfig {
   Math math = Math::kFloat32;
   /// Of the recurrent layers; a model with one cannot be trained, and no file keeps it.
   WeightsDType weights_dtype = WeightsDType::kNone;
+  /// Of all layers; null: the default device. No file keeps it: a run goes on on any device.
+  const Device* device = nullptr;
 };
 
 /// Symbols or numbers in, logits or forecasts out: [T, B] or [T, B, C] -> [T, B, outputs]. Its

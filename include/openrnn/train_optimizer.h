@@ -102,12 +102,16 @@ class OPENRNN_API Optimizer {
   /// to `global_step` when given. Throws: ArgumentError naming the variable and both shapes.
   void apply_gradients(const std::vector<DeviceArray>& gradients,
                        const std::vector<Variable>& variables, const Variable& global_step = {});
-  /// compute_gradients, clip_by_global_norm when clip_norm > 0, apply_gradients. A step that loss
-  /// scaling skips counts in `global_step` too. Throws: ArgumentError when a gradient is not finite
-  /// and there is no loss scale left to lower; then no variable has changed.
+  /// compute_gradients, then clip_and_apply.
   StepResult minimize(const GradientTape& tape, const Tensor& loss,
                       const std::vector<Variable>& variables, const Variable& global_step = {},
                       double clip_norm = 0.0);
+  /// clip_by_global_norm when clip_norm > 0, apply_gradients. A step that loss scaling skips counts
+  /// in `global_step` too. Throws: ArgumentError when a gradient is not finite and there is no loss
+  /// scale left to lower; then no variable has changed.
+  StepResult clip_and_apply(std::vector<DeviceArray> gradients,
+                            const std::vector<Variable>& variables,
+                            const Variable& global_step = {}, double clip_norm = 0.0);
 
  protected:
   Optimizer(std::string name, double learning_rate, std::vector<SlotRule> slots);
@@ -128,7 +132,7 @@ class OPENRNN_API Optimizer {
   };
   void make_kept(const Variable& variable);
   void make_loss_scale();
-  void update_one(Kept& kept, const DeviceArray& gradient);
+  void update_one(Kept& kept, const DeviceArray& given);
   /// Whether the step may be taken; lowers or raises the loss scale.
   bool adjust_loss_scale(bool finite);
 

@@ -204,13 +204,17 @@ def get_variable(
     regularizer: Regularizer | None = None,
     trainable: bool = True,
     constraint: Callable[[Tensor], TensorLike] | None = None,
+    *,
+    device: str | None = None,
 ) -> Variable:
     """A variable of the current scope: a new one, or with reuse the one that exists.
 
-    Raises ArgumentError when it exists without reuse, is missing with reuse, or has another shape
-    or dtype. The default initializer is glorot_uniform.
+    Raises ArgumentError when it exists without reuse, is missing with reuse, or has another shape,
+    dtype or device. The default initializer is glorot_uniform.
     """
-    return _core.get_variable(name, shape, dtype, initializer, regularizer, trainable, constraint)
+    return _core.get_variable(
+        name, shape, dtype, initializer, regularizer, trainable, constraint, device
+    )
 
 
 class GradientTape:

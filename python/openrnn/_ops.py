@@ -1,6 +1,7 @@
 """Operations on tensors, each with a gradient, under TensorFlow's names."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from openrnn import _core
 from openrnn._core import Tensor
@@ -15,14 +16,32 @@ int64 = "int64"
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = range(4)
 
 
-def constant(value: TensorLike, dtype: DTypeLike = None) -> Tensor:
-    """A new Tensor with a copy of the value. Python's floats are float32, its integers int32."""
-    return Tensor(value, dtype)
+def constant(
+    value: TensorLike, dtype: DTypeLike = None, *, device: str | None = None
+) -> Tensor:
+    """A new Tensor with a copy of the value. Python's floats are float32, its integers int32.
+
+    Without a device it lies on the default one, and goes where it is used.
+    """
+    return Tensor(value, dtype, device=device)
 
 
-def convert_to_tensor(value: TensorLike, dtype: DTypeLike = None) -> Tensor:
+def convert_to_tensor(
+    value: TensorLike, dtype: DTypeLike = None, *, device: str | None = None
+) -> Tensor:
     """The same as constant(); a Tensor of that dtype is returned with its history."""
-    return _core.convert(value, dtype)
+    return _core.convert(value, dtype, device)
+
+
+def from_dlpack(
+    x: Any, /, *, device: str | None = None, copy: bool | None = None
+) -> Tensor:
+    """A Tensor over the memory of anything with DLPack, on the cpu or a GPU, without a copy.
+
+    Whoever has that memory must not change it while the Tensor, or what was computed of it under
+    a tape, is alive. copy True: always a copy; False: never, BufferError where there must be one.
+    """
+    return _core.from_dlpack(x, device, copy)
 
 
 def matmul(

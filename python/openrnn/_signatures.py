@@ -14,13 +14,16 @@ def _set_signature(cls: type, *parameters: inspect.Parameter) -> None:
     setattr(cls, "__signature__", inspect.Signature(list(parameters)))
 
 
-_set_signature(_core.Tensor, _parameter("value"), _parameter("dtype", None))
+_device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None)
+
+_set_signature(_core.Tensor, _parameter("value"), _parameter("dtype", None), _device)
 _set_signature(
     _core.Variable,
     _parameter("initial_value"),
     _parameter("trainable", True),
     _parameter("name", None),
     _parameter("dtype", None),
+    _device,
 )
 for _saveable in (
     _core.CudnnLSTMSaveable,

@@ -36,6 +36,8 @@ class Layer(_core.LayerBase):
         trainable: bool = True,
         name: str | None = None,
         dtype: DTypeLike = "float32",
+        *,
+        device: str | None = None,
     ) -> None:
         self._make(
             "python",
@@ -44,6 +46,7 @@ class Layer(_core.LayerBase):
                 "name": name or "",
                 "default_name": _snake_case(type(self).__name__),
                 "dtype": dtype or "float32",
+                "device": device,
             },
         )
 
@@ -244,6 +247,7 @@ class Dense(_Simple):
         dtype: DTypeLike = "float32",
         seed: int | None = None,
         trainable: bool = True,
+        device: str | None = None,
     ) -> None:
         self._make(
             "dense",
@@ -256,6 +260,7 @@ class Dense(_Simple):
                 "name": name,
                 "dtype": dtype,
                 "seed": seed,
+                "device": device,
             },
         )
         self._take(trainable)
@@ -266,6 +271,7 @@ class Dense(_Simple):
             "kernel_initializer": initializers.serialize(kernel_initializer),
             "bias_initializer": initializers.serialize(bias_initializer),
             "seed": seed,
+            "device": device,
         }
 
     def __call__(self, inputs: TensorLike) -> Tensor:
@@ -309,6 +315,7 @@ class Embedding(_Simple):
         dtype: DTypeLike = "float32",
         seed: int | None = None,
         trainable: bool = True,
+        device: str | None = None,
     ) -> None:
         self._make(
             "embedding",
@@ -319,6 +326,7 @@ class Embedding(_Simple):
                 "name": name,
                 "dtype": dtype,
                 "seed": seed,
+                "device": device,
             },
         )
         self._take(trainable)
@@ -327,6 +335,7 @@ class Embedding(_Simple):
         self._config = {
             "embeddings_initializer": initializers.serialize(embeddings_initializer),
             "seed": seed,
+            "device": device,
         }
 
     @property

@@ -2,60 +2,32 @@
 #include <cmath>
 #include <limits>
 
+#include "base/counter.h"
 #include "openrnn/base.h"
 
 namespace openrnn {
 namespace {
 
-// Philox's multipliers and Weyl increments, as in the paper.
-constexpr std::uint64_t kMultiply0 = 0xD2511F53, kMultiply1 = 0xCD9E8D57;
-constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
-
-// The finalizer of SplitMix64: spreads every bit of its input over the output.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
-std::array<std::uint32_t, 2> split(std::uint64_t x) {
-  return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(x >> 32)};
-}
-
-// philox where the compiler may inline it: an exported function may be another's at run time.
-inline std::array<std::uint32_t, 4> philox_here(std::array<std::uint32_t, 4> counter,
-                                                std::array<std::uint32_t, 2> key) noexcept {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = kMultiply0 * counter[0];
-    const std::uint64_t p1 = kMultiply1 * counter[2];
-    counter = {
-        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
-        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
-    key[0] += kWeyl0;
-    key[1] += kWeyl1;
-  }
-  return counter;
-}
+using counter::mix;
+using counter::split;
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> at,
                                     std::array<std::uint32_t, 2> key) noexcept {
-  return philox_here(counter, key);
+  return counter::philox(at, key);
 }
 
 template <class T>
 void dropout_mask(DropoutKey key, DropoutRow at, double rate, std::span<T> mask) noexcept {
-  const auto words = split(mix(key.seed) ^ mix(mix(key.call)));
-  // A word below the threshold drops its unit; 2^32 drops all, so the comparison has 64 bits.
-  const auto threshold = static_cast<std::uint64_t>(rate * 0x1p32);
-  const T scale = rate < 1.0 ? static_cast<T>(1.0 / (1.0 - rate)) : T{0};
+  const auto words = counter::dropout_words(key.seed, key.call);
+  const std::uint64_t threshold = counter::dropout_threshold(rate);
+  const auto scale = counter::dropout_scale<T>(rate);
   // Looked up, as a branch on a random bit is foretold wrong half the time.
   const std::array<T, 2> choice{scale, T{0}};
   for (std::size_t unit = 0; unit < mask.size(); unit += 4) {
-    const auto random =
-        philox_here({static_cast<std::uint32_t>(unit / 4), at.row, at.time, at.layer}, words);
+    const auto random = counter::dropout_group(words, at.layer, at.time, at.row,
+                                               static_cast<std::uint32_t>(unit / 4));
     for (std::size_t i = 0; i < 4 && unit + i < mask.size(); ++i) {
       mask[unit + i] = choice[random[i] < threshold];
     }
@@ -68,7 +40,7 @@ std::uint32_t RandomStream::next_uint32() noexcept {
   if (left_ == 0) {
     const auto high = split(stream_);
     const auto low = split(counter_++);
-    block_ = philox_here({low[0], low[1], high[0], high[1]}, split(mix(seed_)));
+    block_ = counter::philox({low[0], low[1], high[0], high[1]}, split(mix(seed_)));
     left_ = 4;
   }
   return block_[static_cast<std::size_t>(4 - left_--)];

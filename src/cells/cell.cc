@@ -29,7 +29,7 @@ CellState RnnCell::zero_state(std::int64_t batch_size, DType dtype) const {
   }
   CellState state;
   for (const std::int64_t size : state_size()) {
-    state.emplace_back(DeviceArray::zeros(default_device(), dtype, {batch_size, size}));
+    state.emplace_back(DeviceArray::zeros(device(), dtype, {batch_size, size}));
   }
   return state;
 }
@@ -50,15 +50,19 @@ CellResult RnnCell::operator()(const Tensor& inputs, const CellState& state,
     result.state.insert(result.state.begin(), std::move(result.output));
     return std::move(result.state);
   };
-  std::vector<Tensor> results = flat(step(inputs, state));
+  const auto run = [this, flat](const std::vector<Tensor>& values) {
+    std::vector<Tensor> lying;
+    for (const Tensor& value : values) lying.push_back(placed(value));
+    return flat(step(lying[0], {lying.begin() + 1, lying.end()}));
+  };
+  std::vector<Tensor> results = run(given);
   if (any_symbolic(given)) {
     // That step made what the cell consists of, and says the shapes.
     std::vector<TensorSpec> specs;
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
-    results = record_node(given, std::move(specs),
-                          [this, flat](const std::vector<Tensor>& values, const Replay&) {
-                            return flat(step(values[0], {values.begin() + 1, values.end()}));
-                          });
+    results = record_node(
+        given, std::move(specs),
+        [run](const std::vector<Tensor>& values, const Replay&) { return run(values); });
   }
   end_call(given, results);
   return {results[0], {results.begin() + 1, results.end()}};
@@ -66,7 +70,8 @@ CellResult RnnCell::operator()(const Tensor& inputs, const CellState& state,
 
 VariableCell::VariableCell(std::string call, std::string default_name,
                            CompatibleCellOptions options)
-    : RnnCell(std::move(call), options.name, std::move(default_name), options.dtype),
+    : RnnCell(std::move(call), options.name, std::move(default_name), options.dtype,
+              options.device),
       options_(std::move(options)) {
   if (options_.num_units < 1) {
     throw ArgumentError(

@@ -15,9 +15,11 @@ struct Lengths {
   Tensor symbolic = {};
 };
 
-Tensor zeros(DType dtype, Shape shape) {
-  return Tensor(DeviceArray::zeros(default_device(), dtype, std::move(shape)));
+Tensor zeros(const Device& device, DType dtype, Shape shape) {
+  return Tensor(DeviceArray::zeros(device, dtype, std::move(shape)));
 }
+
+Tensor zeros_like(const Tensor& x) { return zeros(x.device(), x.dtype(), x.shape()); }
 
 void check_inputs(std::string_view call, const Tensor& inputs) {
   if (inputs.shape().size() != 3) {
@@ -78,9 +80,8 @@ std::vector<bool> running(const std::vector<std::int32_t>& lengths, std::int64_t
 // One step in which only the rows of `rows` take part; the others read nothing.
 CellResult masked_step(RnnCell& cell, const Tensor& x, const CellState& state,
                        const std::vector<bool>& rows) {
-  CellResult result = cell(ops::select_rows(rows, x, zeros(x.dtype(), x.shape())), state);
-  result.output =
-      ops::select_rows(rows, result.output, zeros(result.output.dtype(), result.output.shape()));
+  CellResult result = cell(ops::select_rows(rows, x, zeros_like(x)), state);
+  result.output = ops::select_rows(rows, result.output, zeros_like(result.output));
   for (std::size_t i = 0; i < state.size(); ++i) {
     result.state[i] = ops::select_rows(rows, result.state[i], state[i]);
   }
@@ -90,10 +91,12 @@ CellResult masked_step(RnnCell& cell, const Tensor& x, const CellState& state,
 // x [T, B, I]; the cell's variables are made in the current scope.
 DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
                             const LengthValues& lengths) {
+  const Device& device = x.device();
   const std::int64_t max_time = x.shape()[0], batch = x.shape()[1];
   if (max_time == 0) {
-    cell(zeros(x.dtype(), {batch, x.shape()[2]}), state);  // makes the variables, checks the state
-    return {zeros(x.dtype(), {0, batch, cell.output_size()}), std::move(state)};
+    // Makes the variables, checks the state.
+    cell(zeros(device, x.dtype(), {batch, x.shape()[2]}), state);
+    return {zeros(device, x.dtype(), {0, batch, cell.output_size()}), std::move(state)};
   }
   const std::vector<Tensor> steps = ops::unstack(x);
   std::vector<Tensor> outputs;
@@ -122,7 +125,7 @@ DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
                                 ", expected a last dimension that is known"));
   }
   // On no rows: makes the variables.
-  cell(zeros(x.dtype(), {0, depth}), cell.zero_state(0, x.dtype()));
+  cell(zeros(cell.device(), x.dtype(), {0, depth}), cell.zero_state(0, x.dtype()));
   std::vector<Tensor> inputs{x};
   if (start.given) inputs.insert(inputs.end(), start.given->begin(), start.given->end());
   const std::size_t states = inputs.size() - 1;
@@ -150,7 +153,7 @@ DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
   if (any_symbolic(x, lengths.symbolic) || (start.given && any_symbolic(*start.given))) {
     return record_cell(cell, x, start, lengths);
   }
-  return run_values(cell, x, start.state(cell, x.shape()[1]), lengths.values);
+  return run_values(cell, cell.placed(x), start.state(cell, x.shape()[1]), lengths.values);
 }
 
 struct BidirectionalLayer {
@@ -217,7 +220,8 @@ DynamicRnnResult dynamic_rnn(RnnCell& cell, const Tensor& inputs,
                              const DynamicRnnOptions& options) {
   constexpr std::string_view kCall = "dynamic_rnn";
   check_inputs(kCall, inputs);
-  const Tensor x = options.time_major ? inputs : ops::transpose_leading(inputs);
+  const Tensor given = cell.placed(inputs);
+  const Tensor x = options.time_major ? given : ops::transpose_leading(given);
   const Lengths lengths = lengths_in(kCall, options, x.shape());
   const Start start = make_start(kCall, options.initial_state, options.dtype);
   const VariableScope scope(options.scope.empty() ? "rnn" : options.scope,
@@ -234,7 +238,8 @@ StackBidirectionalResult stack_bidirectional_dynamic_rnn(
   constexpr std::string_view kCall = "stack_bidirectional_dynamic_rnn";
   check_cells(cells_fw, cells_bw, options);
   check_inputs(kCall, inputs);
-  Tensor x = options.time_major ? inputs : ops::transpose_leading(inputs);
+  Tensor x = cells_fw[0]->placed(inputs);
+  if (!options.time_major) x = ops::transpose_leading(x);
   const Lengths lengths = lengths_in(kCall, options, x.shape());
   const VariableScope scope(options.scope.empty() ? "stack_bidirectional_rnn" : options.scope,
                             VariableScope::current_reuse());

@@ -19,6 +19,8 @@ int run(const BenchFlags& flags);
 train::ArithmeticChoice choice_of(const ArithmeticFlags& flags);
 /// 0 leaves the default.
 void use_threads(int threads);
+/// Empty leaves the default. Throws: as openrnn::device.
+void use_device(const std::string& device);
 /// Throws: ArgumentError naming the flag unless `path` names something that can be a file; what
 /// only reading it tells is left to its reader.
 void require_file(const std::string& flag, const std::string& path);

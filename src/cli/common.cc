@@ -18,6 +18,10 @@ void use_threads(int threads) {
   if (threads > 0) set_num_threads(threads);
 }
 
+void use_device(const std::string& device) {
+  if (!device.empty()) set_default_device(device);
+}
+
 void require_file(const std::string& flag, const std::string& path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);

@@ -25,8 +25,8 @@ struct Choice {
   WeightsDType weights = WeightsDType::kNone;
 };
 
-void print_math() {
-  fmt::print("math:\n");
+void print_math(const Device& device) {
+  fmt::print("math on {}:\n", device.name());
   for (const Choice& choice :
        {Choice{"float32"}, Choice{"bf16", Math::kBf16}, Choice{"bf16x3", Math::kBf16x3},
         Choice{"tf32", Math::kTf32}, Choice{"fp16", Math::kFp16},
@@ -38,11 +38,13 @@ void print_math() {
     spec.math = choice.math;
     spec.weights_dtype = choice.weights;
     try {
-      const std::string_view kind = math_kind(spec);
+      const std::string_view kind = math_kind(spec, device);
       const bool other = choice.math == Math::kBf16x3 && kind == "float32";
       fmt::print("  {:<17} {}\n", choice.name, other ? "computed as float32, no AMX" : kind);
     } catch (const EngineError&) {
-      fmt::print("  {:<17} not on this machine\n", choice.name);
+      fmt::print("  {:<17} not there\n", choice.name);
+    } catch (const UnsupportedError&) {
+      fmt::print("  {:<17} not there\n", choice.name);
     }
   }
 }
@@ -55,13 +57,17 @@ int run(const DoctorFlags&) {
     fmt::print("  {:<10} {:<8} {}\n", engine.name, engine.available ? "ready" : "absent",
                engine.detail);
   }
+  fmt::print("devices:\n");
+  for (const DeviceInfo& device : list_devices()) {
+    fmt::print("  {:<10} {}\n", device.name, device.description);
+  }
   std::string isas;
   for (const std::string_view isa : available_cpu_isas()) {
     isas.append(isas.empty() ? "" : ", ").append(isa);
   }
   fmt::print("instruction set: {} (this processor has {}; OPENRNN_ISA forces one)\n", cpu_isa(),
              isas);
-  print_math();
+  for (const DeviceInfo& each : list_devices()) print_math(device(each.name));
   fmt::print("threads: {} (OPENRNN_NUM_THREADS or --threads changes it)\n", num_threads());
   fmt::print("compiler: {}\nlibraries:\n", __VERSION__);
   dl_iterate_phdr(print_library, nullptr);

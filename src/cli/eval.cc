@@ -42,6 +42,7 @@ void eval_series(train::TrainedModel& trained, const EvalFlags& flags) {
 
 int run(const EvalFlags& flags) {
   use_threads(flags.threads);
+  use_device(flags.device);
   require_file("--input", flags.input);
   if (!flags.context.empty()) require_file("--context", flags.context);
   train::TrainedModel trained(flags.run, choice_of(flags.arithmetic));

@@ -26,6 +26,10 @@ void add_threads(CLI::App* app, int& threads) {
       ->check(CLI::Range(1, 1024));
 }
 
+void add_device(CLI::App* app, std::string& device) {
+  app->add_option("--device", device, "cpu, gpu:0, gpu:1, ... (default: OPENRNN_DEVICE, else cpu)");
+}
+
 void add_math(CLI::App* app, std::optional<std::string>& math, const std::string& otherwise) {
   add(app, "--math", math, "Arithmetic of the recurrent products (default " + otherwise + ")")
       ->check(CLI::IsMember({"float32", "bf16", "bf16x3", "tf32", "fp16"}));
@@ -108,6 +112,7 @@ void add_train(CLI::App& tool, TrainFlags& flags) {
   app->add_option("--keep", flags.keep, "Checkpoints to keep, 0: all")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
+  add_device(app, flags.device);
   add_threads(app, flags.threads);
 }
 
@@ -125,6 +130,7 @@ void add_generate(CLI::App& tool, GenerateFlags& flags) {
   app->add_option("--prime", flags.prime, "What the text begins with (default: a new line)");
   app->add_option("--seed", flags.seed, "Of the draws")->capture_default_str();
   add_arithmetic(app, flags.arithmetic, "the run's");
+  add_device(app, flags.device);
   add_threads(app, flags.threads);
 }
 
@@ -134,6 +140,7 @@ void add_eval(CLI::App& tool, EvalFlags& flags) {
   app->add_option("--input", flags.input, "The text or CSV file")->required();
   app->add_option("--context", flags.context, "A text that stands before the input, not scored");
   add_arithmetic(app, flags.arithmetic, "the run's");
+  add_device(app, flags.device);
   add_threads(app, flags.threads);
 }
 
@@ -162,6 +169,7 @@ void add_bench(CLI::App& tool, BenchFlags& flags) {
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
   add_arithmetic(app, flags.arithmetic, "float32");
+  add_device(app, flags.device);
   add_threads(app, flags.threads);
 }
 

@@ -20,6 +20,7 @@ struct TrainFlags {
   // These change no bit of the run.
   std::string out = "out";
   bool resume = false;
+  std::string device;
   int threads = 0;
   std::int64_t save_steps = 0;
   double save_seconds = 20.0;
@@ -38,6 +39,7 @@ struct GenerateFlags {
   std::int64_t top_k = 0;
   std::string prime;
   std::uint64_t seed = 0;
+  std::string device;
   int threads = 0;
   ArithmeticFlags arithmetic;
 };
@@ -45,6 +47,7 @@ struct GenerateFlags {
 struct EvalFlags {
   std::string run;
   std::string input, context;
+  std::string device;
   int threads = 0;
   ArithmeticFlags arithmetic;
 };
@@ -68,6 +71,7 @@ struct DoctorFlags {};
 
 struct BenchFlags {
   std::string json, only;
+  std::string device;
   int threads = 0;
   double seconds = 1.0;
   ArithmeticFlags arithmetic;

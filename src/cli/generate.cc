@@ -8,6 +8,7 @@ namespace openrnn::cli {
 
 int run(const GenerateFlags& flags) {
   use_threads(flags.threads);
+  use_device(flags.device);
   train::TrainedModel trained(flags.run, choice_of(flags.arithmetic));
   if (trained.config().task != "text") {
     throw ArgumentError("[generate] a run of the task '" + trained.config().task +

@@ -8,10 +8,18 @@
 
 namespace openrnn {
 
-/// What the GPU engine lacks here and how to get it, in one line; empty when it can run.
-std::string cudnn_missing();
+/// What the GPU engine lacks here and how to get it, in one line; empty when it can run. `ordinal` is
+/// the GPU's number among those that the driver shows.
+std::string cudnn_missing(int ordinal = 0);
 
+/// GPUs that the driver shows; 0 when anything is missing.
+int gpu_count();
+
+/// 'gpu:N'. Its engine() is the cuDNN engine over that GPU's memory.
 /// Throws: EngineError with the line of cudnn_missing when it cannot run.
-const Engine& cudnn_engine();
+const Device& gpu_device(int ordinal);
+
+/// What runs there, for people: "cuDNN 9.19.0, CUDA driver 13.0, NVIDIA H100". Throws: as above.
+std::string gpu_description(int ordinal);
 
 }  // namespace openrnn

@@ -50,12 +50,19 @@ std::uint64_t stream_of(const std::string& name) {
   return hash;
 }
 
-void check_same(const std::string& name, const Variable& found, const Shape& shape, DType dtype) {
-  if (found.shape() == shape && found.dtype() == dtype) return;
-  throw ArgumentError(message("[get_variable] '", name, "' is asked for as ", dtype_name(dtype),
-                              " of shape ", to_string(shape), ", expected ",
-                              dtype_name(found.dtype()), " of shape ", to_string(found.shape()),
-                              " as it exists"));
+void check_same(const std::string& name, const Variable& found, const Shape& shape,
+                const VariableOptions& options) {
+  if (found.shape() != shape || found.dtype() != options.dtype) {
+    throw ArgumentError(message("[get_variable] '", name, "' is asked for as ",
+                                dtype_name(options.dtype), " of shape ", to_string(shape),
+                                ", expected ", dtype_name(found.dtype()), " of shape ",
+                                to_string(found.shape()), " as it exists"));
+  }
+  if (options.device && options.device != &found.device()) {
+    throw ArgumentError(message("[get_variable] '", name, "' is asked for on ",
+                                options.device->name(), ", expected ", found.device().name(),
+                                ", where it exists"));
+  }
 }
 
 }  // namespace
@@ -101,7 +108,7 @@ Variable get_variable(const std::string& name, const Shape& shape, const Variabl
                                   "' does not exist, expected one as the scope's reuse is set"));
     }
     const Variable found = graph.variable(full);
-    check_same(full, found, shape, options.dtype);
+    check_same(full, found, shape, options);
     return found;
   }
   if (exists) {
@@ -116,7 +123,7 @@ Variable get_variable(const std::string& name, const Shape& shape, const Variabl
     (options.initializer ? options.initializer : glorot_uniform_initializer())(initial.view(),
                                                                                random);
   }
-  const Variable made(name, std::move(initial), options.trainable);
+  const Variable made(name, std::move(initial), options.trainable, options.device);
   made.set_constraint(options.constraint);
   if (options.regularizer) {
     graph.add_regularization_loss(

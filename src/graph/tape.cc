@@ -118,7 +118,7 @@ DeviceArray seed_gradient(const Tensor& target, const DeviceArray& given) {
                                 dtype_name(target.dtype()), " of shape ", to_string(target.shape()),
                                 " as its target"));
   }
-  return given;
+  return on_device(given, target.device());
 }
 
 Gradients sweep_leaves(const std::vector<Tensor>& targets, const std::vector<std::uint64_t>& leaves,

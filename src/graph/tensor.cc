@@ -1,7 +1,7 @@
+#include <algorithm>
 #include <atomic>
 
 #include "base/message.h"
-#include "cpu/cpu_device.h"
 #include "graph/leaf_id.h"
 #include "graph/open_tapes.h"
 #include "openrnn/graph.h"
@@ -29,6 +29,8 @@ namespace {
 using Waiting = std::vector<std::shared_ptr<const Node>>;
 thread_local Waiting* waiting = nullptr;
 
+bool is_placed(const Tensor& tensor) { return !tensor.empty() && tensor.placed(); }
+
 void move_nodes(std::vector<Edge>& edges, Waiting& to) {
   to.reserve(to.size() + edges.size());
   for (Edge& edge : edges) {
@@ -37,8 +39,6 @@ void move_nodes(std::vector<Edge>& edges, Waiting& to) {
 }
 
 }  // namespace
-
-const Device& default_device() { return cpu_device(); }
 
 Node::~Node() {
   try {
@@ -58,9 +58,6 @@ Node::~Node() {
     // Too little memory for the list: the edges go by recursion.
   }
 }
-
-Tensor::Tensor(const ConstArrayView& host)
-    : Tensor(DeviceArray::from_host(default_device(), host)) {}
 
 double Tensor::item() const {
   if (empty() || value_.size() != 1) {
@@ -95,7 +92,11 @@ std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
                            std::vector<DeviceArray> outputs, BackwardFunction backward) {
   std::vector<Tensor> tensors;
   tensors.reserve(outputs.size());
-  for (DeviceArray& output : outputs) tensors.emplace_back(std::move(output));
+  const bool placed = inputs.empty() || std::any_of(inputs.begin(), inputs.end(), is_placed);
+  for (DeviceArray& output : outputs) {
+    tensors.emplace_back(std::move(output));
+    tensors.back().placed_ = placed;
+  }
   if (!recording(inputs)) return tensors;
   auto node = std::make_shared<Node>();
   node->id = graph::next_id();

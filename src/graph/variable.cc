@@ -12,6 +12,7 @@ struct Variable::State {
   DType dtype = DType::kFloat32;
   Shape shape;
   bool trainable = true;
+  const Device* device = nullptr;
   std::uint64_t leaf_id = 0;
   std::function<Tensor(const Tensor&)> constraint;
   std::mutex mutex;  // guards the two below
@@ -35,7 +36,8 @@ void check_assigned(const Variable::State& state, DType dtype, const Shape& shap
 
 }  // namespace
 
-Variable::Variable(const std::string& name, Array initial_value, bool trainable) {
+Variable::Variable(const std::string& name, Array initial_value, bool trainable,
+                   const Device* device) {
   graph::check_name("Variable", name);
   Graph::State& graph = Graph::current().state();
   auto state = std::make_shared<State>();
@@ -48,7 +50,8 @@ Variable::Variable(const std::string& name, Array initial_value, bool trainable)
   state->shape = initial_value.shape();
   state->trainable = trainable;
   state->leaf_id = graph::next_id();
-  state->value = DeviceArray::from_host(default_device(), initial_value.view());
+  state->device = device ? device : &default_device();
+  state->value = DeviceArray::from_host(*state->device, initial_value.view());
   state_ = std::move(state);
   graph.variable_places.emplace(state_->name, graph.variables.size());
   graph.variables.push_back(*this);
@@ -58,6 +61,7 @@ const std::string& Variable::name() const { return checked(state_).name; }
 DType Variable::dtype() const { return checked(state_).dtype; }
 const Shape& Variable::shape() const { return checked(state_).shape; }
 bool Variable::trainable() const { return checked(state_).trainable; }
+const Device& Variable::device() const { return *checked(state_).device; }
 std::uint64_t Variable::leaf_id() const { return checked(state_).leaf_id; }
 
 const std::function<Tensor(const Tensor&)>& Variable::constraint() const {
@@ -86,12 +90,13 @@ Tensor Variable::read() const {
 
 void Variable::assign(const ConstArrayView& value) const {
   check_assigned(checked(state_), value.dtype, value.shape);
-  assign(DeviceArray::from_host(default_device(), value));
+  assign(DeviceArray::from_host(device(), value));
 }
 
 void Variable::assign(DeviceArray value) const {
   State& state = checked(state_);
   check_assigned(state, value.dtype(), value.shape());
+  value = on_device(std::move(value), *state.device);
   const std::lock_guard lock(state.mutex);
   state.value = std::move(value);
   ++state.version;

@@ -46,7 +46,7 @@ void check_one_state(const Layer& layer, std::size_t index, const Tensor& given,
 }  // namespace
 
 CudnnRnn::CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions options)
-    : Layer(options.name, std::move(default_name), options.dtype),
+    : Layer(options.name, std::move(default_name), options.dtype, options.device),
       mode_(mode),
       options_(std::move(options)) {
   spec_for(options_.num_units).validate();  // a depth of U suits every input mode
@@ -70,7 +70,7 @@ RnnSpec CudnnRnn::spec_for(std::int64_t input_size) const {
 }
 
 std::string_view CudnnRnn::math_kind() const {
-  return openrnn::math_kind(spec_ ? *spec_ : spec_for(options_.num_units));
+  return openrnn::math_kind(spec_ ? *spec_ : spec_for(options_.num_units), device());
 }
 
 const RnnSpec& CudnnRnn::spec() const {

@@ -36,7 +36,7 @@ Tensor activate(Activation activation, const Tensor& x) {
 }  // namespace
 
 Dense::Dense(DenseOptions options)
-    : Layer(options.name, "dense", options.dtype), options_(std::move(options)) {
+    : Layer(options.name, "dense", options.dtype, options.device), options_(std::move(options)) {
   check_positive("Dense", "units", options_.units);
 }
 
@@ -94,7 +94,8 @@ Shape Dense::compute_output_shape(const Shape& input_shape) const {
 }
 
 Embedding::Embedding(EmbeddingOptions options)
-    : Layer(options.name, "embedding", options.dtype), options_(std::move(options)) {
+    : Layer(options.name, "embedding", options.dtype, options.device),
+      options_(std::move(options)) {
   check_positive("Embedding", "vocabulary", options_.vocabulary);
   check_positive("Embedding", "dim", options_.dim);
 }

@@ -23,9 +23,19 @@ RnnSpec spec_of(RnnMode mode, const CudnnRnnOptions& options) {
   return spec;
 }
 
-Tensor canonical_to_tensor(const RnnSpec& spec, std::span<const ConstArrayView> weights,
+Tensor canonical_to_tensor(const RnnSpec& spec, const Device* device,
+                           std::span<const ConstArrayView> weights,
                            std::span<const ConstArrayView> biases) {
-  return Tensor(openrnn::canonical_to_params(ParamsLayout(spec), weights, biases).view());
+  const Array params = openrnn::canonical_to_params(ParamsLayout(spec), weights, biases);
+  return device ? Tensor(params.view(), *device) : Tensor(params.view());
+}
+
+// Host data of a model's call goes to the model's device.
+void place(const Device* device, RnnInputs& in) {
+  if (!device) return;
+  for (Tensor* tensor : {&in.x, &in.h0, &in.c0, &in.params}) {
+    if (!tensor->empty() && !tensor->placed()) *tensor = tensor->to(*device);
+  }
 }
 
 // A state or an input of three dimensions.
@@ -96,7 +106,9 @@ RnnSpec CudnnRnnModel::spec_for(std::int64_t input_size) const {
   return spec;
 }
 
-std::string_view CudnnRnnModel::math_kind() const { return openrnn::math_kind(spec()); }
+std::string_view CudnnRnnModel::math_kind() const {
+  return openrnn::math_kind(spec(), options_.device ? *options_.device : default_device());
+}
 
 std::int64_t CudnnRnnModel::params_size() const { return openrnn::params_size(spec()); }
 
@@ -106,7 +118,7 @@ CanonicalParams CudnnRnnModel::params_to_canonical(const Tensor& params) const {
 
 Tensor CudnnRnnModel::canonical_to_params(std::span<const ConstArrayView> weights,
                                           std::span<const ConstArrayView> biases) const {
-  return canonical_to_tensor(spec(), weights, biases);
+  return canonical_to_tensor(spec(), options_.device, weights, biases);
 }
 
 RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
@@ -119,7 +131,9 @@ RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
   inputs.time_major = options.time_major;
   inputs.training = is_training;
   inputs.call = call_;
-  const auto run = [spec = spec_for(inputs.x.shape()[2]), kept = kept_](RnnInputs given) {
+  const auto run = [spec = spec_for(inputs.x.shape()[2]), device = options_.device,
+                    kept = kept_](RnnInputs given) {
+    place(device, given);
     if (given.training) given.dropout = kept->dropout.next();
     return rnn(spec, given, &kept->cache);
   };
@@ -161,7 +175,7 @@ CanonicalParams cudnn_rnn_opaque_params_to_canonical(RnnMode mode, const CudnnRn
 Tensor cudnn_rnn_canonical_to_opaque_params(RnnMode mode, const CudnnRnnOptions& options,
                                             std::span<const ConstArrayView> weights,
                                             std::span<const ConstArrayView> biases) {
-  return canonical_to_tensor(spec_of(mode, options), weights, biases);
+  return canonical_to_tensor(spec_of(mode, options), options.device, weights, biases);
 }
 
 }  // namespace openrnn::ops

@@ -55,6 +55,7 @@ Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
 
 Tensor add(const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) return defer_binary("add", a, b, add);
+  if (apart(a, b)) return std::apply(add, together("add", a, b));
   require_same("add", a, b);
   return record_one("add", {a, b}, run_binary(BinaryOp::kAdd, a.value(), b.value()),
                     [](const DeviceArray& dc) {
@@ -64,6 +65,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 
 Tensor subtract(const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) return defer_binary("subtract", a, b, subtract);
+  if (apart(a, b)) return std::apply(subtract, together("subtract", a, b));
   require_same("subtract", a, b);
   const bool want_b = b.tracked();
   return record_one("subtract", {a, b}, run_binary(BinaryOp::kSubtract, a.value(), b.value()),
@@ -74,6 +76,7 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) return defer_binary("multiply", a, b, multiply);
+  if (apart(a, b)) return std::apply(multiply, together("multiply", a, b));
   require_same("multiply", a, b);
   const bool want_a = a.tracked(), want_b = b.tracked();
   return record_one("multiply", {a, b}, run_binary(BinaryOp::kMultiply, a.value(), b.value()),
@@ -87,6 +90,7 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
 
 Tensor divide(const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) return defer_binary("divide", a, b, divide);
+  if (apart(a, b)) return std::apply(divide, together("divide", a, b));
   require_same("divide", a, b);
   const bool want_b = b.tracked();
   DeviceArray c = run_binary(BinaryOp::kDivide, a.value(), b.value());
@@ -112,6 +116,7 @@ Tensor add_row(const Tensor& x, const Tensor& row) {
     return defer_one("add_row", {x, row}, infer::add_row(x, row),
                      [](const std::vector<Tensor>& in) { return add_row(in[0], in[1]); });
   }
+  if (apart(x, row)) return std::apply(add_row, together("add_row", x, row));
   require_floating("add_row", "x", x);
   require_same_kind("add_row", "row", x, row);
   const Matrix size = as_rows("add_row", "x", x);

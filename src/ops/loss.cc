@@ -41,16 +41,17 @@ struct CrossEntropy {
     check_labels(logits, given_labels, size);
     const DType wide = wide_dtype(dtype);
     losses = make(logits, wide, given_labels.shape());
+    const DeviceArray classes = on_device(given_labels.value(), logits.device());
     if (recording({logits})) {
       probabilities = make(logits, wide, shape);
-      labels = given_labels.value();
+      labels = classes;
     }
     losses.device().softmax_cross_entropy(
         {.dtype = dtype,
          .rows = size.rows,
          .classes = size.cols,
          .logits = logits.value().data(),
-         .labels = static_cast<const std::int32_t*>(given_labels.value().data()),
+         .labels = static_cast<const std::int32_t*>(classes.data()),
          .losses = losses.mutable_data(),
          .probabilities = probabilities.empty() ? nullptr : probabilities.mutable_data()});
   }
@@ -141,7 +142,12 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels) {
 }
 
 Tensor mean_squared_error(const Tensor& a, const Tensor& b) {
-  if (!any_symbolic(a, b)) require_same("mean_squared_error", a, b);
+  if (!any_symbolic(a, b)) {
+    if (apart(a, b)) {
+      return std::apply(mean_squared_error, together("mean_squared_error", a, b));
+    }
+    require_same("mean_squared_error", a, b);
+  }
   // In float16 the square of a modest difference would overflow.
   const Tensor difference = subtract(a, b);
   return reduce_mean(square(cast(difference, wide_dtype(a.dtype()))));

@@ -98,6 +98,10 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
         "matmul", {a, b}, infer::matmul(a, b, options.transpose_a, options.transpose_b),
         [options](const std::vector<Tensor>& in) { return matmul(in[0], in[1], options); });
   }
+  if (apart(a, b)) {
+    const std::array<Tensor, 2> in = together("matmul", a, b);
+    return matmul(in[0], in[1], options);
+  }
   require_matrix("a", a);
   require_matrix("b", b);
   require_same_kind("matmul", "b", a, b);
@@ -132,6 +136,7 @@ Tensor dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
     return defer_one("dense", {x, kernel, bias}, infer::dense(x, kernel, bias),
                      [](const std::vector<Tensor>& in) { return dense(in[0], in[1], in[2]); });
   }
+  if (apart(x, kernel, bias)) return std::apply(dense, together("dense", x, kernel, bias));
   check_dense(x, kernel, bias);
   const Matrix rows = as_rows("dense", "x", x);
   const Sizes size{rows.rows, kernel.shape()[1], rows.cols};

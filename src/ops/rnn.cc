@@ -138,6 +138,15 @@ Saved describe_call(const Engine& engine, const RnnSpec& spec, const RnnInputs& 
           .want_params = in.params.tracked()};
 }
 
+RnnInputs brought_together(RnnInputs in) {
+  std::array<Tensor, 4> tensors = together(in.call, in.x, in.h0, in.c0, in.params);
+  in.x = std::move(tensors[0]);
+  in.h0 = std::move(tensors[1]);
+  in.c0 = std::move(tensors[2]);
+  in.params = std::move(tensors[3]);
+  return in;
+}
+
 const void* data_or_null(const Tensor& tensor) {
   return tensor.empty() ? nullptr : tensor.value().data();
 }
@@ -174,35 +183,12 @@ struct LayerArrays {
   std::vector<Tensor> tensors() const { return {arrays.begin(), arrays.end()}; }
 };
 
-}  // namespace
-
-std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call, const Tensor& lengths) {
-  if (lengths.empty()) return std::nullopt;
-  if (lengths.dtype() != DType::kInt32 || lengths.shape().size() != 1) {
-    throw ArgumentError(message("[", call, "] sequence_lengths is ", dtype_name(lengths.dtype()),
-                                " of shape ", to_string(lengths.shape()),
-                                ", expected int32 of 1 dimension: one a row of the batch"));
-  }
-  const Array host = lengths.to_host();
-  const std::span<const std::int32_t> values = host.as<std::int32_t>();
-  return std::vector<std::int32_t>(values.begin(), values.end());
-}
-
-RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
-  if (is_symbolic(in)) {
-    return defer_rnn(spec, in,
-                     [spec](const RnnInputs& given) { return rnn(spec, given, nullptr); });
-  }
-  if (!in.lengths.empty()) {
-    RnnInputs given = in;
-    given.sequence_lengths = lengths_of(in.call, in.lengths);
-    given.lengths = {};
-    return rnn(spec, given, cache);
-  }
+// One call on values that lie on one device.
+RnnOutputs run(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
   check_inputs(spec, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
   const bool may_save = in.training || in.save, saving = may_save && recording(inputs);
-  const Engine& engine = choose_engine(spec);
+  const Engine& engine = choose_engine(spec, in.x.device());
   if (saving) require_trainable(spec, in);
   PackedCache own;
   std::vector<DeviceArray> out = make_outputs(spec, in);
@@ -247,6 +233,35 @@ RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
           .c = spec.is_lstm() ? tensors[2] : Tensor(),
           .layer_outputs = layer_outputs.tensors(),
           .layer_cells = layer_cells.tensors()};
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call, const Tensor& lengths) {
+  if (lengths.empty()) return std::nullopt;
+  if (lengths.dtype() != DType::kInt32 || lengths.shape().size() != 1) {
+    throw ArgumentError(message("[", call, "] sequence_lengths is ", dtype_name(lengths.dtype()),
+                                " of shape ", to_string(lengths.shape()),
+                                ", expected int32 of 1 dimension: one a row of the batch"));
+  }
+  const Array host = lengths.to_host();
+  const std::span<const std::int32_t> values = host.as<std::int32_t>();
+  return std::vector<std::int32_t>(values.begin(), values.end());
+}
+
+RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
+  if (is_symbolic(in)) {
+    return defer_rnn(spec, in,
+                     [spec](const RnnInputs& given) { return rnn(spec, given, nullptr); });
+  }
+  if (!in.lengths.empty()) {
+    RnnInputs given = in;
+    given.sequence_lengths = lengths_of(in.call, in.lengths);
+    given.lengths = {};
+    return rnn(spec, given, cache);
+  }
+  if (apart(in.x, in.h0, in.c0, in.params)) return run(spec, brought_together(in), cache);
+  return run(spec, in, cache);
 }
 
 }  // namespace openrnn::ops

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "openrnn/ops.h"
@@ -17,13 +18,23 @@ DeviceArray swapped(const DeviceArray& x) {
   const auto a = static_cast<std::size_t>(x.shape()[0]), b = static_cast<std::size_t>(x.shape()[1]);
   if (y.size_bytes() == 0) return y;
   const std::size_t inner = y.size_bytes() / (a * b);
-  for (std::size_t i = 0; i < a; ++i) {
-    x.device().copy({.count = static_cast<std::int64_t>(b),
-                     .bytes = inner,
-                     .from = static_cast<const std::byte*>(x.data()) + i * b * inner,
-                     .from_stride = inner,
-                     .to = static_cast<std::byte*>(y.mutable_data()) + i * inner,
-                     .to_stride = a * inner});
+  const auto* const from = static_cast<const std::byte*>(x.data());
+  auto* const to = static_cast<std::byte*>(y.mutable_data());
+  // Few long copies: each is a call of the device.
+  for (std::size_t i = 0; i < std::min(a, b); ++i) {
+    const BlockCopy row{.count = static_cast<std::int64_t>(b),
+                        .bytes = inner,
+                        .from = from + i * b * inner,
+                        .from_stride = inner,
+                        .to = to + i * inner,
+                        .to_stride = a * inner};
+    const BlockCopy column{.count = static_cast<std::int64_t>(a),
+                           .bytes = inner,
+                           .from = from + i * inner,
+                           .from_stride = b * inner,
+                           .to = to + i * a * inner,
+                           .to_stride = inner};
+    x.device().copy(a <= b ? row : column);
   }
   return y;
 }
@@ -139,6 +150,10 @@ Tensor select_rows(const std::vector<bool>& choose, const Tensor& a, const Tenso
         "select_rows", {a, b}, infer::same("select_rows", a, b),
         [choose](const std::vector<Tensor>& in) { return select_rows(choose, in[0], in[1]); });
   }
+  if (apart(a, b)) {
+    const std::array<Tensor, 2> in = together("select_rows", a, b);
+    return select_rows(choose, in[0], in[1]);
+  }
   require_same("select_rows", a, b);
   if (a.shape().empty() || a.shape()[0] != static_cast<std::int64_t>(choose.size())) {
     throw ArgumentError(message("[select_rows] a has shape ", to_string(a.shape()), ", expected ",
@@ -172,12 +187,13 @@ Tensor embedding_lookup(const Tensor& table, const Tensor& indices) {
   const std::int64_t cols = table.shape()[1];
   Shape shape = indices.shape();
   shape.push_back(cols);
+  const DeviceArray places = on_device(indices.value(), table.device());
   return record_one(
-      "embedding_lookup", {table}, gathered(table.value(), cols, indices.value(), std::move(shape)),
-      [=, table_shape = table.shape(), indices = indices.value()](const DeviceArray& dy) {
+      "embedding_lookup", {table}, gathered(table.value(), cols, places, std::move(shape)),
+      [=, table_shape = table.shape()](const DeviceArray& dy) {
         DeviceArray gradient = DeviceArray::zeros(dy.device(), dy.dtype(), table_shape);
-        dy.device().scatter_add_rows(dy.dtype(), indices.size(), cols, dy.data(),
-                                     static_cast<const std::int32_t*>(indices.data()),
+        dy.device().scatter_add_rows(dy.dtype(), places.size(), cols, dy.data(),
+                                     static_cast<const std::int32_t*>(places.data()),
                                      gradient.mutable_data());
         return std::vector{gradient};
       });
@@ -202,8 +218,8 @@ Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) {
     if (places[i] < 0) continue;
     rows.as<float>()[i * static_cast<std::size_t>(depth) + static_cast<std::size_t>(places[i])] = 1;
   }
-  return Tensor(
-      DeviceArray::from_host(indices.value().device(), openrnn::cast(rows.view(), dtype).view()));
+  const Array result = openrnn::cast(rows.view(), dtype);
+  return indices.placed() ? Tensor(result.view(), indices.device()) : Tensor(result.view());
 }
 
 }  // namespace openrnn::ops

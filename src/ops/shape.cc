@@ -111,6 +111,12 @@ Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
     return defer_one("concat", parts, infer::concat(parts, axis),
                      [axis](const std::vector<Tensor>& in) { return concat(in, axis); });
   }
+  if (std::any_of(parts.begin(), parts.end(),
+                  [&](const Tensor& part) { return apart(parts[0], part); })) {
+    std::vector<Tensor> in = parts;
+    bring_together("concat", in);
+    return concat(in, axis);
+  }
   require_floating("concat", "parts[0]", parts[0]);
   const std::size_t along = checked_axis("concat", axis, parts[0].shape().size());
   check_parts(parts, along);

@@ -58,6 +58,24 @@ void require_indices(std::string_view call, std::string_view name, const Tensor&
   }
 }
 
+void bring_together(std::string_view call, std::span<Tensor> tensors) {
+  const Tensor* place = nullptr;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.empty()) continue;
+    if (!place || (!place->placed() && tensor.placed())) place = &tensor;
+    if (tensor.placed() && &tensor.device() != &place->device()) {
+      throw ArgumentError(message("[", call, "] one input lies on ", place->device().name(),
+                                  " and one on ", tensor.device().name(),
+                                  ", expected one device: to() copies a tensor to another"));
+    }
+  }
+  if (!place) return;
+  const Device& device = place->device();
+  for (Tensor& tensor : tensors) {
+    if (!tensor.empty()) tensor = tensor.to(device);
+  }
+}
+
 DeviceArray make(const DeviceArray& like, DType dtype, Shape shape) {
   return {like.device(), dtype, std::move(shape)};
 }

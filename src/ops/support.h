@@ -1,6 +1,9 @@
 // What the operations share: checks, results and records.
 #pragma once
 
+#include <array>
+#include <span>
+
 #include "base/message.h"
 #include "openrnn/graph.h"
 
@@ -14,9 +17,32 @@ void require_same(std::string_view call, const Tensor& a, const Tensor& b);
 void require_same_kind(std::string_view call, std::string_view name, const Tensor& a,
                        const Tensor& b);
 /// Throws: ArgumentError unless the tensor is int32 with elements in [least, end); names the
-/// position and the value of the first other one.
+/// position and the value of the first other one. Reads them on the host: give the tensor as it
+/// came, not a copy on a device.
 void require_indices(std::string_view call, std::string_view name, const Tensor& indices,
                      std::int32_t least, std::int64_t end);
+
+/// Whether tensors with values, of which empty ones have none, lie on different devices.
+template <class... Tensors>
+bool apart(const Tensor& first, const Tensors&... others) {
+  const Device* found = nullptr;
+  const auto differs = [&found](const Tensor& tensor) {
+    if (tensor.empty()) return false;
+    const Device* const device = &tensor.value().device();
+    if (!found) found = device;
+    return device != found;
+  };
+  return differs(first) || (differs(others) || ...);
+}
+/// Brings those that nobody placed to the device of the others, or of the first one. Throws:
+/// ArgumentError naming both devices when two were placed on different ones.
+void bring_together(std::string_view call, std::span<Tensor> tensors);
+template <class... Tensors>
+std::array<Tensor, sizeof...(Tensors)> together(std::string_view call, const Tensors&... tensors) {
+  std::array<Tensor, sizeof...(Tensors)> all{tensors...};
+  bring_together(call, all);
+  return all;
+}
 
 /// A new array on the device of `like`, not cleared.
 DeviceArray make(const Tensor& like, DType dtype, Shape shape);

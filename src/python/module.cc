@@ -4,6 +4,35 @@
 
 namespace openrnn::python {
 
+namespace {
+
+void bind_devices(nb::module_& m) {
+  m.def(
+      "list_devices",
+      [] {
+        nb::list names;
+        for (const DeviceInfo& each : list_devices()) names.append(each.name);
+        return names;
+      },
+      nb::sig("def list_devices() -> list[str]"),
+      "The devices that this machine can use: 'cpu', then 'gpu:0', 'gpu:1', ...");
+  m.def(
+      "set_default_device",
+      [](nb::handle name) {
+        const Device* const place = as_device(name);
+        if (!place) throw TypeError("[set_default_device] None is given, expected a device's name");
+        set_default_device(*place);
+      },
+      "device"_a, nb::sig("def set_default_device(device: str) -> None"),
+      "Where variables and layers are made from now on of which nobody says it.");
+  m.def(
+      "get_default_device", [] { return device_str(default_device()); },
+      nb::sig("def get_default_device() -> str"),
+      "That device: 'cpu' unless set_default_device or OPENRNN_DEVICE named another one.");
+}
+
+}  // namespace
+
 void bind_runtime(nb::module_& m) {
   m.attr("version") = OPENRNN_VERSION;
   m.def("set_num_threads", &set_num_threads, "n"_a,
@@ -21,20 +50,23 @@ void bind_runtime(nb::module_& m) {
         "Every engine of this build, best first; those that this machine lacks say so.");
   m.def(
       "math_kind",
-      [](const std::string& math, const std::optional<std::string>& weights_dtype,
-         nb::handle dtype) {
+      [](const std::string& math, const std::optional<std::string>& weights_dtype, nb::handle dtype,
+         nb::handle on) {
         RnnSpec spec;
         spec.num_units = spec.input_size = 1;
         spec.dtype = as_dtype(dtype);
         spec.math = parse_math(math);
         spec.weights_dtype = parse_weights_dtype(weights_dtype.value_or("none"));
-        return math_kind(spec);
+        const Device* const place = as_device(on);
+        return math_kind(spec, place ? *place : default_device());
       },
       "math"_a = "float32", "weights_dtype"_a.none() = nb::none(), "dtype"_any = "float32",
+      nb::kw_only(), "device"_any = nb::none(),
       "The function that the products of a network are on this machine: 'float32', 'float64', "
       "'dot', 'amx', 'bf16x3' or 'int8'. Equal kinds give equal bits.",
       nb::sig("def math_kind(math: str = 'float32', weights_dtype: str | None = None, "
-              "dtype: object = 'float32') -> str"));
+              "dtype: object = 'float32', *, device: str | None = None) -> str"));
+  bind_devices(m);
 }
 
 }  // namespace openrnn::python

@@ -6,22 +6,26 @@
 #include "engine/cudnn_entry.h"
 #include "openrnn/runtime.h"
 #include "reference/reference.h"
+#include "runtime/staged.h"
 
 namespace openrnn {
 namespace {
 
 std::string nothing_missing() { return {}; }
+std::string gpu_missing() { return cudnn_missing(); }
 
 struct Entry {
   std::string_view name;
   std::string (*missing)();
   const Engine& (*get)();
+  // Without being named: what is always there, and copies nothing between memories.
+  bool chosen;
 };
 
 // Best first.
-constexpr std::array kEngines = {Entry{"cudnn", cudnn_missing, cudnn_engine},
-                                 Entry{"cpu", nothing_missing, cpu_engine},
-                                 Entry{"reference", nothing_missing, reference_engine}};
+constexpr std::array kEngines = {Entry{"cudnn", gpu_missing, staged_gpu_engine, false},
+                                 Entry{"cpu", nothing_missing, cpu_engine, true},
+                                 Entry{"reference", nothing_missing, reference_engine, true}};
 
 // The one place that reads the variable; empty when it is not set.
 std::string_view forced_engine() {
@@ -43,6 +47,11 @@ const Engine& get(const Entry& from) {
     throw EngineError(message("[engine] '", from.name, "' cannot run on this machine: ", missing));
   }
   return from.get();
+}
+
+std::string why_not(const Entry& unasked) {
+  const std::string missing = unasked.missing();
+  return message("needs device='gpu:0'", missing.empty() ? "" : "; ", missing);
 }
 
 // Arithmetic that is not there is the machine's lack; a network that no engine runs is ours.
@@ -76,21 +85,33 @@ const Engine& choose_engine(const RnnSpec& spec) {
     }
     return chosen;
   }
-  const auto reason_against = [&spec](const Entry& each) {
-    std::string reason = each.missing();
-    return reason.empty() ? each.get().unsupported(spec) : reason;
-  };
   for (const Entry& each : kEngines) {
-    if (reason_against(each).empty()) return each.get();
+    if (each.chosen && each.get().unsupported(spec).empty()) return each.get();
   }
   // Only now in words: every call of a layer comes by here.
   std::string reasons;
   for (const Entry& each : kEngines) {
-    reasons += message("; ", each.name, ": ", reason_against(each));
+    const std::string reason = each.chosen ? each.get().unsupported(spec) : why_not(each);
+    reasons += message("; ", each.name, ": ", reason);
   }
-  refuse(spec, message("[choose_engine] no engine can run ", describe(spec), reasons));
+  refuse(spec, message("[choose_engine] no engine of the cpu can run ", describe(spec), reasons));
+}
+
+const Engine& choose_engine(const RnnSpec& spec, const Device& device) {
+  const Engine* const own = device.engine();
+  if (!own) return choose_engine(spec);
+  spec.validate();
+  if (const std::string reason = own->unsupported(spec); !reason.empty()) {
+    refuse(spec, message("[choose_engine] device '", device.name(), "' cannot run ", describe(spec),
+                         ": ", reason));
+  }
+  return *own;
 }
 
 std::string_view math_kind(const RnnSpec& spec) { return choose_engine(spec).math_kind(spec); }
+
+std::string_view math_kind(const RnnSpec& spec, const Device& device) {
+  return choose_engine(spec, device).math_kind(spec);
+}
 
 }  // namespace openrnn

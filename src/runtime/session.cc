@@ -9,6 +9,10 @@ namespace openrnn {
 PackedModel::PackedModel(const RnnSpec& spec, const ConstArrayView& params)
     : engine_(&choose_engine(spec)), packed_(engine_->pack(spec, params, PackFor::kInference)) {}
 
+PackedModel::PackedModel(const RnnSpec& spec, const ConstArrayView& params, const Device& device)
+    : engine_(&choose_engine(spec, device)),
+      packed_(engine_->pack(spec, params, PackFor::kInference)) {}
+
 InferenceSession::InferenceSession(std::shared_ptr<const PackedModel> model)
     : model_(std::move(model)) {
   if (!model_) throw ArgumentError("[InferenceSession] model is null, expected a PackedModel");

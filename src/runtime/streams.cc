@@ -88,6 +88,10 @@ void set_state(Array& pool, std::size_t slot, const void* state) {
 StreamPool::StreamPool(std::shared_ptr<const PackedModel> model, const StreamLimits& limits)
     : model_(std::move(model)), limits_(limits) {
   if (!model_) throw ArgumentError("[StreamPool] model is null, expected a PackedModel");
+  if (const Device* const device = model_->engine().device()) {
+    throw ArgumentError(message("[StreamPool] the model is on ", device->name(),
+                                ", expected one on the cpu, where the states lie"));
+  }
   check_limits(limits_);
   if (limits_.batch == 0 || limits_.batch > limits_.streams) limits_.batch = limits_.streams;
   const RnnSpec& spec = model_->spec();

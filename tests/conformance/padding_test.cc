@@ -1,4 +1,4 @@
-// Rows shorter than the call, for the cpu engine and the reference alike.
+// Rows shorter than the call, for every engine.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -19,7 +19,7 @@ void PrintTo(const Subject& s, std::ostream* out) { *out << s.engine << " " << s
 
 std::vector<Subject> subjects() {
   std::vector<Subject> list;
-  for (const char* engine : {"cpu", "reference"}) {
+  for (const std::string& engine : tested_engines()) {
     for (const char* mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
       for (const char* rest : {"f32", "bi f64 batch_major", "f16 batch_major", "bi f32 D0.5"}) {
         const std::string text = std::string(mode) + " L2 U17 I3 B7 T5 lengths " + rest;
@@ -28,6 +28,7 @@ std::vector<Subject> subjects() {
     }
     list.push_back({engine, parse_case("lstm L2 U17 I3 B7 T5 P5 lengths bi f32", "projection")});
     list.push_back({engine, parse_case("gru L2 U7 I7 B7 T5 skip lengths bi f32", "skips")});
+    if (tests_gpu()) continue;
     for (const std::string arithmetic : {"bf16", "stored_int8", "stored_bfloat16"}) {
       const std::string text = "lstm L2 U17 I3 B7 T5 P5 lengths bi f32 " + arithmetic;
       list.push_back({engine, parse_case(text, "arithmetic")});

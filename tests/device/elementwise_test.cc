@@ -6,14 +6,14 @@ namespace openrnn::testing {
 namespace {
 
 DeviceArray run_unary(UnaryOp op, const DeviceArray& x) {
-  DeviceArray y(cpu_device(), x.dtype(), x.shape());
-  cpu_device().unary(op, x.dtype(), x.size(), x.data(), y.mutable_data());
+  DeviceArray y(tested(), x.dtype(), x.shape());
+  tested().unary(op, x.dtype(), x.size(), x.data(), y.mutable_data());
   return y;
 }
 
 DeviceArray run_binary(BinaryOp op, const DeviceArray& a, const DeviceArray& b) {
-  DeviceArray c(cpu_device(), a.dtype(), a.shape());
-  cpu_device().binary(op, a.dtype(), a.size(), a.data(), b.data(), c.mutable_data());
+  DeviceArray c(tested(), a.dtype(), a.shape());
+  tested().binary(op, a.dtype(), a.size(), a.data(), b.data(), c.mutable_data());
   return c;
 }
 
@@ -72,9 +72,7 @@ TEST(Elementwise, BinaryRoundsOnce) {
 }
 
 TEST(Elementwise, NanAndInfinityPass) {
-  const float values[] = {NAN, INFINITY, -INFINITY, -0.0f};
-  const DeviceArray x =
-      DeviceArray::from_host(cpu_device(), ConstArrayView{values, DType::kFloat32, {4}});
+  const auto x = array_of<float>({4}, {NAN, INFINITY, -INFINITY, -0.0f});
   const DeviceArray relu = run_unary(UnaryOp::kRelu, x), tanh = run_unary(UnaryOp::kTanh, x);
   EXPECT_TRUE(std::isnan(at(relu, 0)));
   EXPECT_EQ(at(relu, 1), INFINITY);
@@ -87,17 +85,17 @@ TEST(Elementwise, NanAndInfinityPass) {
 TEST(Elementwise, ScaleFillAccumulate) {
   for (const DType dtype : kFloating) {
     const DeviceArray x = random_array(dtype, {67}, 5);
-    DeviceArray y(cpu_device(), dtype, {67});
-    cpu_device().scale(dtype, 67, -0.75, x.data(), y.mutable_data());
+    DeviceArray y(tested(), dtype, {67});
+    tested().scale(dtype, 67, -0.75, x.data(), y.mutable_data());
     for (std::int64_t i = 0; i < 67; ++i) ASSERT_EQ(at(y, i), rounded(dtype, -0.75 * at(x, i)));
-    cpu_device().accumulate(dtype, 67, x.data(), y.mutable_data());
+    tested().accumulate(dtype, 67, x.data(), y.mutable_data());
     for (std::int64_t i = 0; i < 67; ++i) {
       ASSERT_EQ(at(y, i), rounded(dtype, rounded(dtype, -0.75 * at(x, i)) + at(x, i)));
     }
-    const double scalar = 1.5;
-    cpu_device().fill(dtype, 67, 2.0, DType::kFloat64, &scalar, y.mutable_data());
+    const auto scalar = array_of<double>({1}, {1.5});
+    tested().fill(dtype, 67, 2.0, DType::kFloat64, scalar.data(), y.mutable_data());
     for (std::int64_t i = 0; i < 67; ++i) ASSERT_EQ(at(y, i), 3.0);
-    cpu_device().fill(dtype, 66, 0.5, dtype, nullptr, y.mutable_data());
+    tested().fill(dtype, 66, 0.5, dtype, nullptr, y.mutable_data());
     EXPECT_EQ(at(y, 65), 0.5);
     EXPECT_EQ(at(y, 66), 3.0);
   }
@@ -107,8 +105,8 @@ TEST(Elementwise, ConvertRoundsOnce) {
   for (const DType from : kFloating) {
     const DeviceArray x = random_array(from, {1031}, 6, -70000, 70000);
     for (const DType to : kFloating) {
-      DeviceArray y(cpu_device(), to, x.shape());
-      cpu_device().convert(x.size(), from, x.data(), to, y.mutable_data());
+      DeviceArray y(tested(), to, x.shape());
+      tested().convert(x.size(), from, x.data(), to, y.mutable_data());
       for (std::int64_t i = 0; i < x.size(); ++i) ASSERT_EQ(at(y, i), rounded(to, at(x, i)));
     }
   }
@@ -121,8 +119,8 @@ TEST(Elementwise, SameBitsForAnyThreads) {
     expect_same_for_threads([&] { return run_unary(UnaryOp::kSquare, x); });
     expect_same_for_threads([&] { return run_binary(BinaryOp::kDivide, x, w); });
     expect_same_for_threads([&] {
-      DeviceArray y(cpu_device(), DType::kFloat16, x.shape());
-      cpu_device().convert(x.size(), dtype, x.data(), DType::kFloat16, y.mutable_data());
+      DeviceArray y(tested(), DType::kFloat16, x.shape());
+      tested().convert(x.size(), dtype, x.data(), DType::kFloat16, y.mutable_data());
       return y;
     });
   }
@@ -131,7 +129,7 @@ TEST(Elementwise, SameBitsForAnyThreads) {
 TEST(Elementwise, RefusesIntegers) {
   std::int32_t x = 1;
   try {
-    cpu_device().unary(UnaryOp::kRelu, DType::kInt32, 1, &x, &x);
+    tested().unary(UnaryOp::kRelu, DType::kInt32, 1, &x, &x);
     FAIL() << "no error";
   } catch (const TypeError& error) {
     EXPECT_STREQ(error.what(), "[unary] dtype is int32, expected a floating dtype");

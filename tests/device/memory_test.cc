@@ -58,7 +58,7 @@ TEST(DeviceArray, SharesUntilItMustNot) {
   const double before = at(a, 0);
   b.make_unique_owner();
   EXPECT_NE(a.data(), b.data());
-  static_cast<float*>(b.mutable_data())[0] = 99;
+  set_element(b, 0, 99);
   EXPECT_EQ(at(a, 0), before);
   const void* own = b.data();
   b.make_unique_owner();
@@ -67,10 +67,9 @@ TEST(DeviceArray, SharesUntilItMustNot) {
 
 TEST(DeviceArray, ComesAndGoes) {
   const Array host = Array::of<float>({2, 2}, std::vector<float>{1, 2, 3, 4});
-  const DeviceArray array = DeviceArray::from_host(cpu_device(), host.view());
+  const DeviceArray array = DeviceArray::from_host(tested(), host.view());
   EXPECT_EQ(array.to_host().as<float>()[3], 4.0f);
-  EXPECT_EQ(array.host_view().as<float>()[2], 3.0f);
-  EXPECT_EQ(DeviceArray::zeros(cpu_device(), DType::kFloat64, {3}).to_host().as<double>()[2], 0.0);
+  EXPECT_EQ(DeviceArray::zeros(tested(), DType::kFloat64, {3}).to_host().as<double>()[2], 0.0);
   EXPECT_TRUE(DeviceArray().empty());
   EXPECT_EQ(DeviceArray().to_host().size(), 0);
   try {
@@ -79,6 +78,56 @@ TEST(DeviceArray, ComesAndGoes) {
   } catch (const ArgumentError& error) {
     EXPECT_STREQ(error.what(), "[reshaped] shape is [3], expected 4 elements as in [2, 2]");
   }
+}
+
+TEST(DeviceArray, IsSeenOnTheHostOnTheCpuAlone) {
+  const auto array = array_of<float>({2}, {1.5f, 2.5f});
+  if (tests_cpu()) {
+    EXPECT_EQ(array.host_view().as<float>()[1], 2.5f);
+    return;
+  }
+  try {
+    array.host_view();
+    FAIL() << "no error";
+  } catch (const StateError& error) {
+    EXPECT_STREQ(error.what(), "[host_view] the array lies on gpu:0, expected cpu");
+  }
+}
+
+TEST(Memory, BlocksWithStrides) {
+  // {count, bytes, from_stride, to_stride}: words of every width, and one row many times.
+  constexpr std::size_t kCases[][4] = {{5, 3, 7, 3},          {4, 16, 48, 32}, {3, 24, 24, 24},
+                                       {7, 6, 10, 22},        {9, 12, 0, 12},  {1, 1, 0, 0},
+                                       {2, 1037, 1037, 2000}, {0, 8, 8, 8},    {4, 0, 8, 8}};
+  for (const auto& [count, bytes, from_stride, to_stride] : kCases) {
+    SCOPED_TRACE(::testing::Message() << count << " x " << bytes);
+    std::vector<std::uint8_t> from(4096), to(4096, 7), expected(4096, 7);
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i * 31 + 5);
+    const auto source = array_of<std::uint8_t>({4096}, from);
+    auto target = array_of<std::uint8_t>({4096}, to);
+    tested().copy({.count = static_cast<std::int64_t>(count),
+                   .bytes = bytes,
+                   .from = source.data(),
+                   .from_stride = from_stride,
+                   .to = target.mutable_data(),
+                   .to_stride = to_stride});
+    for (std::size_t i = 0; i < count; ++i) {
+      std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(i * from_stride), bytes,
+                  expected.begin() + static_cast<std::ptrdiff_t>(i * to_stride));
+    }
+    expect_same_bits(target, array_of<std::uint8_t>({4096}, expected));
+  }
+}
+
+TEST(Memory, ZeroAndNothing) {
+  auto array = array_of<float>({3}, {1.0f, 2.0f, 3.0f});
+  tested().zero(array.mutable_data(), 8);
+  EXPECT_EQ(at(array, 1), 0.0);
+  EXPECT_EQ(at(array, 2), 3.0);
+  EXPECT_NO_THROW(tested().zero(nullptr, 0));
+  EXPECT_NO_THROW(tested().upload(nullptr, nullptr, 0));
+  EXPECT_NO_THROW(tested().download(nullptr, nullptr, 0));
+  EXPECT_NE(tested().allocate(0), nullptr);
 }
 
 }  // namespace

@@ -79,8 +79,8 @@ TEST(Optimizers, FollowThePlainFormulas) {
       std::vector<Plain> plain;
       OptimizerStep step = settings(kind, dtype, kSize);
       for (std::size_t s = 0; s < 3; ++s) {
-        slots[s] = DeviceArray(cpu_device(), dtype, {kSize});
-        cpu_device().fill(dtype, kSize, s ? 0.0 : 1.0, dtype, nullptr, slots[s].mutable_data());
+        slots[s] = DeviceArray(tested(), dtype, {kSize});
+        tested().fill(dtype, kSize, s ? 0.0 : 1.0, dtype, nullptr, slots[s].mutable_data());
         step.slots[s] = slots[s].mutable_data();
       }
       for (std::int64_t i = 0; i < kSize; ++i) plain.push_back({at(v, i), 1.0, 0.0, 0.0});
@@ -88,7 +88,7 @@ TEST(Optimizers, FollowThePlainFormulas) {
         const DeviceArray g = random_array(dtype, {kSize}, 100 + n, -0.5, 0.5);
         step.variable = v.mutable_data();
         step.gradient = g.data();
-        cpu_device().optimizer_step(step);
+        tested().optimizer_step(step);
         for (std::int64_t i = 0; i < kSize; ++i) {
           plain[static_cast<std::size_t>(i)].step(step, at(g, i));
         }
@@ -115,14 +115,14 @@ TEST(Optimizers, SameBitsForAnyThreads) {
       step.variable = v.mutable_data();
       step.gradient = g.data();
       step.slots = {a.mutable_data(), b.mutable_data(), c.mutable_data()};
-      cpu_device().optimizer_step(step);
+      tested().optimizer_step(step);
       return v;
     });
   }
 }
 
 TEST(Optimizers, RefuseFloat16) {
-  EXPECT_THROW(cpu_device().optimizer_step({.dtype = DType::kFloat16}), TypeError);
+  EXPECT_THROW(tested().optimizer_step({.dtype = DType::kFloat16}), TypeError);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@ namespace {
 TEST(Rows, ColumnSumIsOneChain) {
   for (const DType dtype : kFloating) {
     const DeviceArray x = random_array(dtype, {37, 131}, 1);
-    DeviceArray sums(cpu_device(), dtype, {131});
-    cpu_device().column_sum(dtype, 37, 131, x.data(), sums.mutable_data());
+    DeviceArray sums(tested(), dtype, {131});
+    tested().column_sum(dtype, 37, 131, x.data(), sums.mutable_data());
     for (std::int64_t c = 0; c < 131; ++c) {
       double chain = 0;
       for (std::int64_t r = 0; r < 37; ++r) {
@@ -24,8 +24,8 @@ TEST(Rows, ColumnSumIsOneChain) {
 TEST(Rows, AddRow) {
   for (const DType dtype : kFloating) {
     const DeviceArray x = random_array(dtype, {5, 33}, 1), row = random_array(dtype, {33}, 2);
-    DeviceArray y(cpu_device(), dtype, {5, 33});
-    cpu_device().add_row(dtype, 5, 33, x.data(), row.data(), y.mutable_data());
+    DeviceArray y(tested(), dtype, {5, 33});
+    tested().add_row(dtype, 5, 33, x.data(), row.data(), y.mutable_data());
     for (std::int64_t i = 0; i < y.size(); ++i) {
       ASSERT_EQ(at(y, i), rounded(dtype, at(x, i) + at(row, i % 33)));
     }
@@ -33,23 +33,24 @@ TEST(Rows, AddRow) {
 }
 
 TEST(Rows, GatherAndScatter) {
-  const DeviceArray indices = int_array({4, 0, 4, 2, 4});
-  const auto* places = static_cast<const std::int32_t*>(indices.data());
+  const std::vector<std::int32_t> places = {4, 0, 4, 2, 4};
+  const DeviceArray indices = int_array(places);
   for (const DType dtype : kFloating) {
     const DeviceArray table = random_array(dtype, {6, 17}, 1);
-    DeviceArray rows(cpu_device(), dtype, {5, 17});
-    cpu_device().gather_rows(dtype, 5, 17, table.data(), places, rows.mutable_data());
+    DeviceArray rows(tested(), dtype, {5, 17});
+    tested().gather_rows(dtype, 5, 17, table.data(), places_of(indices), rows.mutable_data());
     for (std::int64_t i = 0; i < rows.size(); ++i) {
-      ASSERT_EQ(at(rows, i), at(table, std::int64_t{places[i / 17]} * 17 + i % 17));
+      ASSERT_EQ(at(rows, i),
+                at(table, std::int64_t{places[static_cast<std::size_t>(i / 17)]} * 17 + i % 17));
     }
     DeviceArray sums = random_array(dtype, {6, 17}, 3);
-    const DeviceArray before = DeviceArray::from_host(cpu_device(), sums.host_view());
-    cpu_device().scatter_add_rows(dtype, 5, 17, rows.data(), places, sums.mutable_data());
+    const DeviceArray before = DeviceArray::from_host(tested(), sums.to_host().view());
+    tested().scatter_add_rows(dtype, 5, 17, rows.data(), places_of(indices), sums.mutable_data());
     for (std::int64_t row = 0; row < 6; ++row) {
       for (std::int64_t c = 0; c < 17; ++c) {
         double chain = at(before, row * 17 + c);
         for (std::int64_t i = 0; i < 5; ++i) {
-          if (places[i] != row) continue;
+          if (places[static_cast<std::size_t>(i)] != row) continue;
           chain += at(rows, i * 17 + c);
           if (dtype != DType::kFloat64) chain = static_cast<float>(chain);
         }
@@ -63,8 +64,8 @@ TEST(Rows, DropoutIsTheMaskOfTheKey) {
   const DropoutKey key{.seed = 11, .call = 3};
   for (const DType dtype : kFloating) {
     const DeviceArray x = random_array(dtype, {9, 21}, 1);
-    DeviceArray y(cpu_device(), dtype, {9, 21});
-    cpu_device().dropout(dtype, 9, 21, key, 0.3, x.data(), y.mutable_data());
+    DeviceArray y(tested(), dtype, {9, 21});
+    tested().dropout(dtype, 9, 21, key, 0.3, x.data(), y.mutable_data());
     int dropped = 0;
     for (std::int64_t r = 0; r < 9; ++r) {
       std::vector<double> mask(21);
@@ -81,13 +82,13 @@ TEST(Rows, DropoutIsTheMaskOfTheKey) {
 }
 
 TEST(Rows, DropoutOfEverythingAndOfNothing) {
-  const float x[] = {1.5f, NAN, INFINITY};
-  float y[3];
-  cpu_device().dropout(DType::kFloat32, 1, 3, {}, 1.0, x, y);
-  for (const float value : y) EXPECT_EQ(value, 0.0f);
-  cpu_device().dropout(DType::kFloat32, 1, 3, {}, 0.0, x, y);
-  EXPECT_EQ(y[0], 1.5f);
-  EXPECT_TRUE(std::isnan(y[1]));
+  const auto x = array_of<float>({3}, {1.5f, NAN, INFINITY});
+  auto y = array_of<float>({3}, {7, 7, 7});
+  tested().dropout(DType::kFloat32, 1, 3, {}, 1.0, x.data(), y.mutable_data());
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(at(y, i), 0.0);
+  tested().dropout(DType::kFloat32, 1, 3, {}, 0.0, x.data(), y.mutable_data());
+  EXPECT_EQ(at(y, 0), 1.5);
+  EXPECT_TRUE(std::isnan(at(y, 1)));
 }
 
 TEST(Rows, SameBitsForAnyThreads) {
@@ -97,35 +98,33 @@ TEST(Rows, SameBitsForAnyThreads) {
   for (const DType dtype : kFloating) {
     const DeviceArray x = random_array(dtype, {301, 333}, 1), row = random_array(dtype, {333}, 2);
     expect_same_for_threads([&] {
-      DeviceArray sums(cpu_device(), dtype, {333});
-      cpu_device().column_sum(dtype, 301, 333, x.data(), sums.mutable_data());
+      DeviceArray sums(tested(), dtype, {333});
+      tested().column_sum(dtype, 301, 333, x.data(), sums.mutable_data());
       return sums;
     });
     expect_same_for_threads([&] {
-      DeviceArray table = DeviceArray::zeros(cpu_device(), dtype, {19, 333});
-      cpu_device().scatter_add_rows(dtype, 301, 333, x.data(),
-                                    static_cast<const std::int32_t*>(indices.data()),
-                                    table.mutable_data());
+      DeviceArray table = DeviceArray::zeros(tested(), dtype, {19, 333});
+      tested().scatter_add_rows(dtype, 301, 333, x.data(), places_of(indices),
+                                table.mutable_data());
       return table;
     });
     expect_same_for_threads([&] {
-      DeviceArray y(cpu_device(), dtype, x.shape());
-      cpu_device().dropout(dtype, 301, 333, {.seed = 5, .call = 1}, 0.5, x.data(),
-                           y.mutable_data());
-      cpu_device().add_row(dtype, 301, 333, y.data(), row.data(), y.mutable_data());
+      DeviceArray y(tested(), dtype, x.shape());
+      tested().dropout(dtype, 301, 333, {.seed = 5, .call = 1}, 0.5, x.data(), y.mutable_data());
+      tested().add_row(dtype, 301, 333, y.data(), row.data(), y.mutable_data());
       return y;
     });
   }
 }
 
 TEST(Rows, EmptyShapes) {
-  EXPECT_NO_THROW(cpu_device().column_sum(DType::kFloat32, 0, 0, nullptr, nullptr));
-  float sums[2] = {7, 7};
-  cpu_device().column_sum(DType::kFloat32, 0, 2, nullptr, sums);
-  EXPECT_EQ(sums[0], 0.0f);
-  EXPECT_EQ(sums[1], 0.0f);
-  EXPECT_NO_THROW(cpu_device().gather_rows(DType::kFloat32, 0, 3, nullptr, nullptr, nullptr));
-  EXPECT_NO_THROW(cpu_device().scatter_add_rows(DType::kFloat16, 0, 3, nullptr, nullptr, nullptr));
+  EXPECT_NO_THROW(tested().column_sum(DType::kFloat32, 0, 0, nullptr, nullptr));
+  auto sums = array_of<float>({2}, {7, 7});
+  tested().column_sum(DType::kFloat32, 0, 2, nullptr, sums.mutable_data());
+  EXPECT_EQ(at(sums, 0), 0.0);
+  EXPECT_EQ(at(sums, 1), 0.0);
+  EXPECT_NO_THROW(tested().gather_rows(DType::kFloat32, 0, 3, nullptr, nullptr, nullptr));
+  EXPECT_NO_THROW(tested().scatter_add_rows(DType::kFloat16, 0, 3, nullptr, nullptr, nullptr));
 }
 
 }  // namespace

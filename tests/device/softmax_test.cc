@@ -13,31 +13,30 @@ Result run(const DeviceArray& logits, const DeviceArray& labels, double row_grad
   const DType dtype = logits.dtype();
   const DType wide = dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   const std::int64_t rows = logits.shape()[0], classes = logits.shape()[1];
-  Result result{DeviceArray(cpu_device(), wide, {rows}),
-                DeviceArray(cpu_device(), wide, logits.shape()),
-                DeviceArray(cpu_device(), dtype, logits.shape())};
-  const auto* places = static_cast<const std::int32_t*>(labels.data());
-  cpu_device().softmax_cross_entropy({.dtype = dtype,
-                                      .rows = rows,
-                                      .classes = classes,
-                                      .logits = logits.data(),
-                                      .labels = places,
-                                      .losses = result.losses.mutable_data(),
-                                      .probabilities = result.probabilities.mutable_data()});
-  DeviceArray upstream(cpu_device(), wide, {rows});
-  cpu_device().fill(wide, rows, row_gradient, wide, nullptr, upstream.mutable_data());
-  cpu_device().softmax_cross_entropy_gradient({.dtype = dtype,
-                                               .rows = rows,
-                                               .classes = classes,
-                                               .probabilities = result.probabilities.data(),
-                                               .labels = places,
-                                               .row_gradients = upstream.data(),
-                                               .logits_gradient = result.gradient.mutable_data()});
+  Result result{DeviceArray(tested(), wide, {rows}), DeviceArray(tested(), wide, logits.shape()),
+                DeviceArray(tested(), dtype, logits.shape())};
+  tested().softmax_cross_entropy({.dtype = dtype,
+                                  .rows = rows,
+                                  .classes = classes,
+                                  .logits = logits.data(),
+                                  .labels = places_of(labels),
+                                  .losses = result.losses.mutable_data(),
+                                  .probabilities = result.probabilities.mutable_data()});
+  DeviceArray upstream(tested(), wide, {rows});
+  tested().fill(wide, rows, row_gradient, wide, nullptr, upstream.mutable_data());
+  tested().softmax_cross_entropy_gradient({.dtype = dtype,
+                                           .rows = rows,
+                                           .classes = classes,
+                                           .probabilities = result.probabilities.data(),
+                                           .labels = places_of(labels),
+                                           .row_gradients = upstream.data(),
+                                           .logits_gradient = result.gradient.mutable_data()});
   return result;
 }
 
 TEST(SoftmaxCrossEntropy, AgainstDoubles) {
-  const DeviceArray labels = int_array({2, 0, -1, 32, 7});
+  const std::vector<std::int32_t> classes = {2, 0, -1, 32, 7};
+  const DeviceArray labels = int_array(classes);
   for (const DType dtype : kFloating) {
     const DeviceArray logits = random_array(dtype, {5, 33}, 1, -30, 30);
     const Result result = run(logits, labels, 0.25);
@@ -47,7 +46,7 @@ TEST(SoftmaxCrossEntropy, AgainstDoubles) {
       double top = -INFINITY, total = 0;
       for (std::int64_t c = 0; c < 33; ++c) top = std::max(top, at(logits, r * 33 + c));
       for (std::int64_t c = 0; c < 33; ++c) total += std::exp(at(logits, r * 33 + c) - top);
-      const std::int32_t label = static_cast<const std::int32_t*>(labels.data())[r];
+      const std::int32_t label = classes[static_cast<std::size_t>(r)];
       const double loss = label < 0 ? 0.0 : std::log(total) + top - at(logits, r * 33 + label);
       ASSERT_NEAR(at(result.losses, r), loss, tolerance * (1 + loss));
       for (std::int64_t c = 0; c < 33; ++c) {
@@ -64,7 +63,7 @@ TEST(SoftmaxCrossEntropy, AgainstDoubles) {
 TEST(SoftmaxCrossEntropy, LargeLogitsDoNotOverflow) {
   const float logits[] = {1e30f, -1e30f, 0.0f};
   const DeviceArray x =
-      DeviceArray::from_host(cpu_device(), ConstArrayView{logits, DType::kFloat32, {1, 3}});
+      DeviceArray::from_host(tested(), ConstArrayView{logits, DType::kFloat32, {1, 3}});
   const Result right = run(x, int_array({0}), 1.0), wrong = run(x, int_array({2}), 1.0);
   EXPECT_EQ(at(right.losses, 0), 0.0);
   EXPECT_EQ(at(right.probabilities, 0), 1.0);
@@ -74,7 +73,7 @@ TEST(SoftmaxCrossEntropy, LargeLogitsDoNotOverflow) {
 TEST(SoftmaxCrossEntropy, NanShows) {
   const float logits[] = {0.0f, NAN, 1.0f};
   const DeviceArray x =
-      DeviceArray::from_host(cpu_device(), ConstArrayView{logits, DType::kFloat32, {1, 3}});
+      DeviceArray::from_host(tested(), ConstArrayView{logits, DType::kFloat32, {1, 3}});
   EXPECT_TRUE(std::isnan(at(run(x, int_array({0}), 1.0).losses, 0)));
 }
 

@@ -17,9 +17,9 @@ TEST(Sums, AreThoseOfDoubles) {
       }
       // Each addition rounds by at most 2^-53 of what is summed so far.
       const double bound = 0x1p-53 * static_cast<double>(size + 1);
-      EXPECT_NEAR(cpu_device().sum(dtype, size, x.data()), static_cast<double>(sum),
+      EXPECT_NEAR(tested().sum(dtype, size, x.data()), static_cast<double>(sum),
                   bound * static_cast<double>(magnitude));
-      EXPECT_NEAR(cpu_device().sum_of_squares(dtype, size, x.data()), static_cast<double>(squares),
+      EXPECT_NEAR(tested().sum_of_squares(dtype, size, x.data()), static_cast<double>(squares),
                   bound * static_cast<double>(squares));
     }
   }
@@ -28,18 +28,18 @@ TEST(Sums, AreThoseOfDoubles) {
 TEST(Sums, SameBitsForAnyThreads) {
   const DeviceArray x = random_array(DType::kFloat32, {300007}, 2);
   expect_same_for_threads([&] {
-    const double sums[] = {cpu_device().sum(DType::kFloat32, x.size(), x.data()),
-                           cpu_device().sum_of_squares(DType::kFloat32, x.size(), x.data())};
-    return DeviceArray::from_host(cpu_device(), ConstArrayView{sums, DType::kFloat64, {2}});
+    const double sums[] = {tested().sum(DType::kFloat32, x.size(), x.data()),
+                           tested().sum_of_squares(DType::kFloat32, x.size(), x.data())};
+    return DeviceArray::from_host(tested(), ConstArrayView{sums, DType::kFloat64, {2}});
   });
 }
 
 TEST(Sums, NanAndInfinityShow) {
   DeviceArray x = random_array(DType::kFloat32, {5000}, 3);
-  static_cast<float*>(x.mutable_data())[4321] = NAN;
-  EXPECT_TRUE(std::isnan(cpu_device().sum(DType::kFloat32, 5000, x.data())));
-  static_cast<float*>(x.mutable_data())[4321] = INFINITY;
-  EXPECT_EQ(cpu_device().sum_of_squares(DType::kFloat32, 5000, x.data()), INFINITY);
+  set_element(x, 4321, NAN);
+  EXPECT_TRUE(std::isnan(tested().sum(DType::kFloat32, 5000, x.data())));
+  set_element(x, 4321, INFINITY);
+  EXPECT_EQ(tested().sum_of_squares(DType::kFloat32, 5000, x.data()), INFINITY);
 }
 
 }  // namespace

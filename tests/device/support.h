@@ -1,14 +1,38 @@
-// Arrays of test data on the cpu device.
+// Arrays of test data on the device that is tested.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstdlib>
 #include <functional>
 
 #include "cpu/cpu_device.h"
+#include "engine/cudnn_entry.h"
 
 namespace openrnn::testing {
+
+/// The cpu device, or gpu:0 where OPENRNN_TEST_DEVICE says so: a GPU, or its stand-in.
+inline const Device& tested() {
+  const char* name = std::getenv("OPENRNN_TEST_DEVICE");
+  return name && std::string(name) == "gpu:0" ? gpu_device(0) : cpu_device();
+}
+
+/// Skips everything where the GPU that is asked for cannot be used.
+class NeedsTestedDevice : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const char* name = std::getenv("OPENRNN_TEST_DEVICE");
+    if (!name || std::string(name) != "gpu:0") return;
+    if (const std::string reason = cudnn_missing(); !reason.empty()) {
+      GTEST_SKIP() << "no GPU: " << reason;
+    }
+  }
+};
+inline const ::testing::Environment* const needs_tested_device =
+    ::testing::AddGlobalTestEnvironment(new NeedsTestedDevice);
+
+inline bool tests_cpu() { return &tested() == &cpu_device(); }
 
 /// Uniform in [low, high), from the seed alone.
 inline DeviceArray random_array(DType dtype, const Shape& shape, std::uint64_t seed,
@@ -16,16 +40,30 @@ inline DeviceArray random_array(DType dtype, const Shape& shape, std::uint64_t s
   Array values(DType::kFloat64, shape);
   RandomStream random(seed);
   for (double& value : values.as<double>()) value = random.uniform(low, high);
-  return DeviceArray::from_host(cpu_device(), cast(values.view(), dtype).view());
+  return DeviceArray::from_host(tested(), cast(values.view(), dtype).view());
 }
 
 inline DeviceArray int_array(const std::vector<std::int32_t>& values) {
   return DeviceArray::from_host(
-      cpu_device(), {values.data(), DType::kInt32, {static_cast<std::int64_t>(values.size())}});
+      tested(), {values.data(), DType::kInt32, {static_cast<std::int64_t>(values.size())}});
 }
 
 /// Element i as double.
-inline double at(const DeviceArray& array, std::int64_t i) { return element(array.host_view(), i); }
+inline double at(const DeviceArray& array, std::int64_t i) {
+  if (array.device().name() == "cpu") return element(array.host_view(), i);
+  const std::size_t bytes = dtype_size(array.dtype());
+  double one = 0.0;
+  array.device().download(
+      &one, static_cast<const std::byte*>(array.data()) + static_cast<std::size_t>(i) * bytes,
+      bytes);
+  return element(ConstArrayView{&one, array.dtype(), {1}}, 0);
+}
+
+/// Values of the host on the device that is tested.
+template <class T>
+DeviceArray array_of(const Shape& shape, const std::vector<T>& values) {
+  return DeviceArray::from_host(tested(), Array::of<T>(shape, values).view());
+}
 
 /// What a value becomes when it is stored.
 inline double rounded(DType dtype, double value) {
@@ -33,11 +71,23 @@ inline double rounded(DType dtype, double value) {
   return element(one.view(), 0);
 }
 
+/// Changes element i of a float32 array.
+inline void set_element(DeviceArray& array, std::int64_t i, float value) {
+  array.device().upload(static_cast<float*>(array.mutable_data()) + i, &value, sizeof value);
+}
+
+/// Where the array's int32 elements lie on its device.
+inline const std::int32_t* places_of(const DeviceArray& array) {
+  return static_cast<const std::int32_t*>(array.data());
+}
+
 /// Same bits, NaN included.
 inline void expect_same_bits(const DeviceArray& a, const DeviceArray& b) {
   ASSERT_EQ(a.size_bytes(), b.size_bytes());
-  const auto* left = static_cast<const unsigned char*>(a.data());
-  EXPECT_TRUE(std::equal(left, left + a.size_bytes(), static_cast<const unsigned char*>(b.data())));
+  const Array left = a.to_host(), right = b.to_host();
+  const auto* bytes = static_cast<const unsigned char*>(left.data());
+  EXPECT_TRUE(
+      std::equal(bytes, bytes + a.size_bytes(), static_cast<const unsigned char*>(right.data())));
 }
 
 /// Runs `make` with 1, 2, 3 and 4 threads and compares the bits.

@@ -140,7 +140,8 @@ TEST(Rnn, LaterWritesDoNotReachWhatWasSaved) {
   const auto before = tape.gradient(y, std::vector{params, x});
   for (const Variable& variable : {params, x}) {
     variable.update([&](void* elements) {
-      std::fill_n(static_cast<double*>(elements), shape_size(variable.shape()), 1e30);
+      variable.device().fill(DType::kFloat64, shape_size(variable.shape()), 1e30, DType::kFloat64,
+                             nullptr, elements);
     });
   }
   const auto after = tape.gradient(y, std::vector{params, x});
@@ -162,7 +163,9 @@ TEST(PackedCache, PacksOnceAVersion) {
   const std::vector<double> first = run(params.read());
   EXPECT_EQ(run(params.read()), first);
   EXPECT_EQ(cache.packings(), 1u);
-  params.update([](void* elements) { static_cast<double*>(elements)[0] += 1; });
+  params.update([&](void* elements) {
+    params.device().fill(DType::kFloat64, 1, 0.875, DType::kFloat64, nullptr, elements);
+  });
   EXPECT_NE(run(params.read()), first);
   EXPECT_EQ(cache.packings(), 2u);
   {

@@ -60,6 +60,7 @@ class Server {
     if (!job_) return "error " + word + " without a job";
     if (word == "run") return run(words);
     if (word == "output") return output(words);
+    if (word == "choose") return choose(words);
     return "error unknown command " + word;
   }
 
@@ -82,20 +83,18 @@ class Server {
   std::string run(std::istringstream& words) {
     long count = 0, warm = 0;
     words >> count >> warm;
-    for (long i = 0; i < warm; ++i) job_->call();
-    std::vector<double> times;
-    for (long i = 0; i < count; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
-      const double own = job_->call();
-      const std::chrono::duration<double, std::nano> spent =
-          std::chrono::steady_clock::now() - begin;
-      times.push_back(own > 0.0 ? own : spent.count());
-    }
     std::ostringstream text;
     text.precision(12);
     text << "times";
-    for (const double time : times) text << ' ' << time;
+    for (const double time : job_->times(count, warm)) text << ' ' << time;
     return text.str();
+  }
+
+  std::string choose(std::istringstream& words) {
+    std::string pass;
+    words >> pass;
+    job_->choose(pass);
+    return "ok";
   }
 
   std::string output(std::istringstream& words) {
@@ -146,6 +145,22 @@ Floats Task::floats(const std::string& name) const {
 
 std::vector<std::int32_t> Task::integers(const std::string& name) const {
   return read_integers(text("folder") + "/" + name + ".npy");
+}
+
+std::vector<double> Job::times(long count, long warm) {
+  for (long i = 0; i < warm; ++i) call();
+  std::vector<double> times;
+  for (long i = 0; i < count; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const double own = call();
+    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - begin;
+    times.push_back(own > 0.0 ? own : spent.count());
+  }
+  return times;
+}
+
+void Job::choose(const std::string& pass) {
+  throw std::runtime_error("[choose] pass is '" + pass + "', expected none: the job has one");
 }
 
 int pin() {

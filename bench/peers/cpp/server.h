@@ -45,6 +45,10 @@ class Job {
   virtual std::string kernel() const = 0;
   /// One repetition; a job that measures itself returns its nanoseconds, others 0.
   virtual double call() = 0;
+  /// Nanoseconds of each of `count` calls after `warm` untimed ones.
+  virtual std::vector<double> times(long count, long warm);
+  /// What a call is from now on, where a job knows several. Throws: std::runtime_error.
+  virtual void choose(const std::string& pass);
   /// Of the last call: y, hn, cn; in training dx and dparams, in the problem's layout.
   virtual std::map<std::string, Floats> results() const = 0;
 };

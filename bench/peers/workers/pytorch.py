@@ -8,22 +8,10 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence  # noqa: E402
 
-from peers.workers import layout  # noqa: E402
+from peers.workers import layout, torch_parameters  # noqa: E402
 
 torch.set_num_threads(THREADS)
-MODULES = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn_tanh": torch.nn.RNN}
 DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
-
-
-def fill(module: torch.nn.Module, parts: list[layout.Part]) -> None:
-    """Copies the parameters, whose order of gates is PyTorch's own."""
-    state = {}
-    for part in parts:
-        end = f"l{part.layer}" + ("_reverse" if part.direction else "")
-        for side, matrix, bias in (("ih", part.w, part.bw), ("hh", part.r, part.br)):
-            state[f"weight_{side}_{end}"] = torch.from_numpy(matrix.copy())
-            state[f"bias_{side}_{end}"] = torch.from_numpy(bias.copy())
-    module.load_state_dict(state)
 
 
 class Job:
@@ -35,11 +23,11 @@ class Job:
             raise server.Refused("not an arithmetic of PyTorch's recurrent layers")
         self.task, dtype = task, DTYPES[math]
         self.parts = layout.parts_of(task)
-        self.module = MODULES[task.text("cell")](
+        self.module = torch_parameters.MODULES[task.text("cell")](
             task.number("input"), task.number("units"), task.number("layers"),
             bidirectional=task.number("directions", 1) == 2,
         )  # fmt: skip
-        fill(self.module, self.parts)
+        torch_parameters.fill(self.module, self.parts)
         self.module.to(dtype)
         self.x = torch.from_numpy(np.asarray(task.array("x"), np.float32)).to(dtype)
         self.lengths = None
@@ -98,18 +86,8 @@ class Job:
         found = {"y": host(self.y)}
         found |= {name: host(value) for name, value in zip(("hn", "cn"), self.state, strict=False)}
         if self.task.training:
-            named = {name: host(p.grad) for name, p in self.module.named_parameters()}
-            gradients = []
-            for part in self.parts:
-                end = f"l{part.layer}" + ("_reverse" if part.direction else "")
-                gradients.append(
-                    layout.Part(
-                        part.layer, part.direction,
-                        named[f"weight_ih_{end}"], named[f"weight_hh_{end}"],
-                        named[f"bias_ih_{end}"], named[f"bias_hh_{end}"],
-                    )
-                )  # fmt: skip
-            found |= {"dx": host(self.x.grad), "dparams": layout.buffer_of(gradients)}
+            dparams = torch_parameters.gradients(self.module, self.parts)
+            found |= {"dx": host(self.x.grad), "dparams": dparams}
         return found
 
 

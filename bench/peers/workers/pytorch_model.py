@@ -5,6 +5,7 @@ import torch
 
 from peers.workers.layout import parts_of
 from peers.workers.server import Array, Task
+from peers.workers.torch_parameters import fill
 
 LEARNING_RATE, CLIP = 0.002, 1.0
 
@@ -13,8 +14,6 @@ class Model:
     """The state goes on from call to call, its history does not."""
 
     def __init__(self, task: Task) -> None:
-        from peers.workers.pytorch import fill
-
         def tensor(name: str) -> torch.Tensor:
             return torch.from_numpy(np.asarray(task.array(name), np.float32))
 

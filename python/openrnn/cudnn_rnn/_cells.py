@@ -24,6 +24,7 @@ class CudnnCompatibleLSTMCell(_LSTM):
         dtype: DTypeLike = None,
         kernel_initializer: Initializer = None,
         num_proj: int | None = None,
+        device: str | None = None,
     ) -> None:
         self._make_cell(
             {
@@ -31,6 +32,7 @@ class CudnnCompatibleLSTMCell(_LSTM):
                 "name": name,
                 "kernel_initializer": initializers.get(kernel_initializer),
                 "num_proj": num_proj,
+                "device": device,
             },
             dtype,
             reuse,
@@ -40,6 +42,7 @@ class CudnnCompatibleLSTMCell(_LSTM):
             "reuse": reuse,
             "kernel_initializer": initializers.serialize(kernel_initializer),
             "num_proj": num_proj,
+            "device": device,
         }
 
     def get_config(self) -> dict[str, Any]:
@@ -64,12 +67,14 @@ class CudnnCompatibleGRUCell(_Compatible):
         *,
         name: str | None = None,
         dtype: DTypeLike = None,
+        device: str | None = None,
     ) -> None:
         self._make_cell(
             {
                 "num_units": num_units,
                 "name": name,
                 "kernel_initializer": initializers.get(kernel_initializer),
+                "device": device,
             },
             dtype,
             reuse,
@@ -78,6 +83,7 @@ class CudnnCompatibleGRUCell(_Compatible):
             "num_units": num_units,
             "reuse": reuse,
             "kernel_initializer": initializers.serialize(kernel_initializer),
+            "device": device,
         }
 
     def get_config(self) -> dict[str, Any]:

@@ -28,7 +28,8 @@ class CudnnRNN(Layer):
 
     math, the arithmetic of the products: 'float32', 'bf16', 'bf16x3'. weights_dtype, what weights
     are stored as for inference: None, 'float16', 'bfloat16', 'int8'; a call that gradients may be
-    asked of raises NotImplementedError with one.
+    asked of raises NotImplementedError with one. device, where the variables lie and the layer
+    runs: 'cpu', 'gpu:0'; None is the default device.
     """
 
     _rnn_mode: ClassVar[str] = ""
@@ -51,6 +52,7 @@ class CudnnRNN(Layer):
         activity_regularizer: Regularizer | None = None,
         math: str = "float32",
         weights_dtype: str | None = None,
+        device: str | None = None,
     ) -> None:
         self._make(
             self._rnn_mode,
@@ -70,6 +72,7 @@ class CudnnRNN(Layer):
                 "activity_regularizer": activity_regularizer,
                 "math": math,
                 "weights_dtype": weights_dtype,
+                "device": device,
             },
         )
 

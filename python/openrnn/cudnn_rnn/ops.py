@@ -22,7 +22,8 @@ class _CudnnRNN(_core.OpModel):
     """What the four models share: sizes and conversion.
 
     T time, B batch, I input size, L layers, D directions, U units; O = P when projecting, else U.
-    math and weights_dtype as of the layers.
+    math and weights_dtype as of the layers. device: where calls run and host data goes; None is
+    where the tensors lie that a call is given.
     """
 
     _mode: ClassVar[str] = ""
@@ -40,15 +41,15 @@ class _CudnnRNN(_core.OpModel):
         *,
         math: str = "float32",
         weights_dtype: str | None = None,
+        device: str | None = None,
     ) -> None:
         sizes = (num_layers, num_units, input_size)
-        self._make(
-            *sizes, input_mode, direction, dtype, dropout, seed, None, math, weights_dtype
-        )
+        switches = (input_mode, direction, dtype, dropout, seed)
+        self._make(*sizes, *switches, None, math, weights_dtype, device)
 
     def _make(self, *sizes_and_switches: Any) -> None:
-        *first, num_proj, math, weights_dtype = sizes_and_switches
-        arguments: list[Any] = [self._mode, *first, num_proj or 0, math, weights_dtype]
+        *first, num_proj, math, weights_dtype, device = sizes_and_switches
+        arguments: list[Any] = [self._mode, *first, num_proj or 0, math, weights_dtype, device]
         super().__init__(*arguments)
 
     def params_size(self) -> int:
@@ -85,11 +86,11 @@ class CudnnLSTM(_CudnnRNN):
         *,
         math: str = "float32",
         weights_dtype: str | None = None,
+        device: str | None = None,
     ) -> None:
         sizes = (num_layers, num_units, input_size)
-        self._make(
-            *sizes, input_mode, direction, dtype, dropout, seed, num_proj, math, weights_dtype
-        )
+        switches = (input_mode, direction, dtype, dropout, seed)
+        self._make(*sizes, *switches, num_proj, math, weights_dtype, device)
 
     def __call__(
         self,

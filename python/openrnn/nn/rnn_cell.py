@@ -137,6 +137,7 @@ class BasicRNNCell(_Compatible):
         *,
         dtype: DTypeLike = None,
         kernel_initializer: Initializer = None,
+        device: str | None = None,
     ) -> None:
         function = activation
         if isinstance(activation, str):
@@ -152,6 +153,7 @@ class BasicRNNCell(_Compatible):
                 "activation": function,
                 "name": name,
                 "kernel_initializer": initializers.get(kernel_initializer),
+                "device": device,
             },
             dtype,
             reuse,
@@ -161,6 +163,7 @@ class BasicRNNCell(_Compatible):
             "activation": activation,
             "reuse": reuse,
             "kernel_initializer": initializers.serialize(kernel_initializer),
+            "device": device,
         }
 
     def get_config(self) -> dict[str, Any]:

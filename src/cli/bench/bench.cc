@@ -7,14 +7,16 @@
 #include "cli/bench/meters.h"
 #include "cli/commands.h"
 #include "openrnn/formats.h"
+#include "openrnn/graph.h"
 #include "openrnn/runtime.h"
 
 namespace openrnn::cli {
 namespace {
 
 void print_row(const BenchConfig& config, const Measurement& row) {
-  fmt::print("{:<22}  {:<16}  {:>10.3f}  {:>10.3f}  {:>9.1f}  {:>9.1f}", config.name, row.pass,
-             row.milliseconds, row.best_milliseconds, row.gflops, row.percent_of_peak());
+  fmt::print("{:<22}  {:<16}  {:>10.3f}  {:>10.3f}  {:>9.1f}", config.name, row.pass,
+             row.milliseconds, row.best_milliseconds, row.gflops);
+  if (row.peak > 0.0) fmt::print("  {:>9.1f}", row.percent_of_peak());
   if (row.most_bandwidth > 0.0) {
     fmt::print("   its steps read {:.0f} GB/s, {:.0f} % of the {:.0f} that reading alone gets",
                row.bandwidth, 100.0 * row.bandwidth / row.most_bandwidth, row.most_bandwidth);
@@ -27,6 +29,7 @@ void print_row(const BenchConfig& config, const Measurement& row) {
 
 int run(const BenchFlags& flags) {
   use_threads(flags.threads);
+  use_device(flags.device);
   const int threads = num_threads();
   const train::ArithmeticChoice choice = choice_of(flags.arithmetic);
   std::vector<BenchConfig> configs;
@@ -42,29 +45,36 @@ int run(const BenchFlags& flags) {
                         "' names no configuration, expected part of one such as 'LSTM L4 U1024 "
                         "B64 T40'");
   }
-  fmt::print("{}, {} threads, engine {}, FMA peak {:.0f} GFLOP/s (measured again with each line)\n",
-             processor_name(), threads, choose_engine(configs.front().spec).description(),
-             fma_peak(threads, 0.2));
   const RnnSpec& first = configs.front().spec;
+  const Device& device = default_device();
+  const Engine& engine = choose_engine(first, device);
+  if (engine.device()) {
+    fmt::print("{}, engine {}\n", device.name(), engine.description());
+  } else {
+    fmt::print(
+        "{}, {} threads, engine {}, FMA peak {:.0f} GFLOP/s (measured again with each line)\n",
+        processor_name(), threads, engine.description(), fma_peak(threads, 0.2));
+  }
   fmt::print("math {}, weights {}: computed as {}\n", to_string(first.math),
              first.weights_dtype == WeightsDType::kNone ? dtype_name(first.dtype)
                                                         : to_string(first.weights_dtype),
-             math_kind(first));
-  fmt::print("{:<22}  {:<16}  {:>10}  {:>10}  {:>9}  {:>9}\n", "config", "pass", "median ms",
-             "best ms", "GFLOP/s", "% of peak");
+             engine.math_kind(first));
+  fmt::print("{:<22}  {:<16}  {:>10}  {:>10}  {:>9}  {}\n", "config", "pass", "median ms",
+             "best ms", "GFLOP/s", engine.device() ? "" : "% of peak");
   nlohmann::json list = nlohmann::json::array();
   for (const BenchConfig& config : configs) {
     for (const Measurement& row : measure(config, threads, flags.seconds)) {
       print_row(config, row);
       list.push_back({{"config", config.name},
+                      {"device", std::string(device.name())},
                       {"pass", row.pass},
                       {"threads", threads},
                       {"math", std::string(to_string(config.spec.math))},
                       {"weights_dtype", std::string(to_string(config.spec.weights_dtype))},
-                      {"math_kind", std::string(math_kind(config.spec))},
+                      {"math_kind", std::string(math_kind(config.spec, device))},
                       {"ms", row.milliseconds},
-                      {"gflops", row.gflops},
-                      {"percent_of_peak", row.percent_of_peak()}});
+                      {"gflops", row.gflops}});
+      if (row.peak > 0.0) list.back()["percent_of_peak"] = row.percent_of_peak();
     }
   }
   if (!flags.json.empty()) write_file_atomically(flags.json, list.dump(2) + "\n");

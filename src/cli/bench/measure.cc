@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "cli/bench/meters.h"
+#include "openrnn/graph.h"
 #include "openrnn/runtime.h"
 
 namespace openrnn::cli {
@@ -49,40 +50,59 @@ double bytes_of_weight(const RnnSpec& spec) {
 class Passes {
  public:
   explicit Passes(const BenchConfig& config)
-      : engine_(choose_engine(config.spec)),
-        params_(initialize_params(ParamsLayout(config.spec), 1)),
-        x_(random_array({config.time, config.batch, config.spec.input_size}, 1.0, 2)),
-        y_(DType::kFloat32, {config.time, config.batch, config.spec.output_size()}),
-        dy_(random_array(y_.shape(), 1.0, 3)),
-        dx_(DType::kFloat32, x_.shape()),
-        dparams_(DType::kFloat32, params_.shape()) {
-    const auto inference = engine_.pack(config.spec, params_.view(), PackFor::kInference);
+      : device_(default_device()),
+        engine_(choose_engine(config.spec, device_)),
+        params_(there(initialize_params(ParamsLayout(config.spec), 1))),
+        x_(there(random_array({config.time, config.batch, config.spec.input_size}, 1.0, 2))),
+        y_(device_, DType::kFloat32, {config.time, config.batch, config.spec.output_size()}),
+        dy_(there(random_array(y_.shape(), 1.0, 3))),
+        dx_(device_, DType::kFloat32, x_.shape()),
+        dparams_(device_, DType::kFloat32, params_.shape()) {
+    const ConstArrayView params{params_.data(), DType::kFloat32, params_.shape()};
+    const auto inference = engine_.pack(config.spec, params, PackFor::kInference);
     workspace_ = engine_.make_workspace(inference, config.batch, config.time);
     forward_.params = inference;
     forward_.max_time = config.time;
     forward_.batch = config.batch;
     forward_.x = x_.data();
-    forward_.y = y_.data();
+    forward_.y = y_.mutable_data();
     if (!trains(config)) return;
     training_ = forward_;
-    training_.params = engine_.pack(config.spec, params_.view(), PackFor::kTraining);
+    training_.params = engine_.pack(config.spec, params, PackFor::kTraining);
     training_.training = true;
   }
-  void forward() { engine_.forward(forward_, workspace_.get()); }
-  void forward_training() { saved_ = engine_.forward_saving(training_); }
+  void forward() {
+    engine_.forward(forward_, workspace_.get());
+    wait_for(y_);
+  }
+  void forward_training() {
+    saved_ = engine_.forward_saving(training_);
+    wait_for(y_);
+  }
   void forward_backward() {
-    forward_training();
+    saved_ = engine_.forward_saving(training_);
     BackwardArgs args;
     args.saved = saved_.get();
     args.dy = dy_.data();
-    args.dx = dx_.data();
-    args.dparams = dparams_.data();
+    args.dx = dx_.mutable_data();
+    args.dparams = dparams_.mutable_data();
     engine_.backward(args);
+    wait_for(dparams_);
   }
+  /// Whether the peak of the processor is a measure of it.
+  bool on_processor() const { return engine_.device() == nullptr; }
 
  private:
+  DeviceArray there(const Array& host) { return DeviceArray::from_host(device_, host.view()); }
+  // A GPU works on by itself until somebody asks for a result.
+  void wait_for(const DeviceArray& result) {
+    float first = 0.0F;
+    if (!on_processor()) device_.download(&first, result.data(), sizeof first);
+  }
+
+  const Device& device_;
   const Engine& engine_;
-  Array params_, x_, y_, dy_, dx_, dparams_;
+  DeviceArray params_, x_, y_, dy_, dx_, dparams_;
   std::unique_ptr<Workspace> workspace_;
   std::unique_ptr<SavedForward> saved_;
   ForwardArgs forward_, training_;
@@ -101,7 +121,8 @@ double median(std::vector<double> values) {
 }
 
 /// Median time of the work and median peak of the machine, measured in turn.
-Measurement time_of(const std::function<void()>& work, int threads, double seconds) {
+Measurement time_of(const std::function<void()>& work, int threads, double seconds,
+                    bool on_processor) {
   std::vector<double> times, peaks;
   work();  // makes room, wakes the threads
   for (double spent = 0.0; peaks.size() < kFewest || spent < seconds;) {
@@ -111,7 +132,7 @@ Measurement time_of(const std::function<void()>& work, int threads, double secon
       times.push_back(seconds_of(work));
       burst += times.back();
     }
-    peaks.push_back(fma_peak(threads, kPeakSeconds));
+    peaks.push_back(on_processor ? fma_peak(threads, kPeakSeconds) : 0.0);
     spent += burst + kPeakSeconds;
   }
   Measurement result;
@@ -127,7 +148,8 @@ void measure_reading(const BenchConfig& config, int threads, double seconds, Mea
   BenchConfig alone = config;
   alone.spec.input_mode = InputMode::kSkipInput;
   Passes passes(alone);
-  const double milliseconds = time_of([&] { passes.forward(); }, threads, seconds).milliseconds;
+  const double milliseconds =
+      time_of([&] { passes.forward(); }, threads, seconds, true).milliseconds;
   const double bytes = config.recurrent_bytes();
   result.bandwidth = bytes * static_cast<double>(config.time) / milliseconds * 1e-6;
   std::vector<double> most;
@@ -177,10 +199,10 @@ std::vector<Measurement> measure(const BenchConfig& config, int threads, double 
   std::vector<Measurement> results;
   for (const Pass& pass : all) {
     if (&pass != all && !trains(config)) break;
-    Measurement one = time_of(pass.work, threads, seconds);
+    Measurement one = time_of(pass.work, threads, seconds, passes.on_processor());
     one.pass = pass.name;
     one.gflops = pass.flop / one.milliseconds * 1e-6;
-    if (config.batch == 1 && one.pass == "forward") {
+    if (config.batch == 1 && one.pass == "forward" && passes.on_processor()) {
       measure_reading(config, threads, seconds, one);
     }
     results.push_back(one);

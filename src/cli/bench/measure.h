@@ -23,7 +23,7 @@ std::vector<BenchConfig> bench_configs();
 
 struct Measurement {
   std::string pass;  // 'forward' (inference), 'forward_training', 'forward_backward'
-  /// Medians; gflops is the median's.
+  /// Medians; gflops is the median's. The peak is the processor's; 0 on another device.
   double milliseconds = 0.0, best_milliseconds = 0.0, gflops = 0.0, peak = 0.0;
   /// GB/s of recurrent weights in the steps, and what reading alone gets of them; 0 unless batch 1
   /// and forward.
@@ -31,7 +31,8 @@ struct Measurement {
   double percent_of_peak() const { return 100.0 * gflops / peak; }
 };
 
-/// Medians of repetitions that fill about `seconds` a pass, at least 5.
+/// Medians of repetitions that fill about `seconds` a pass, at least 5, on the default device; each
+/// ends when its results are there.
 std::vector<Measurement> measure(const BenchConfig& config, int threads, double seconds);
 
 }  // namespace openrnn::cli

@@ -179,9 +179,9 @@ bool Session::train() {
     progress_->say("nothing to resume in '" + flags_.out + "': starting afresh");
   }
   say_other_arithmetic();
-  progress_->say(fmt::format("{} threads, {} steps, {} windows an epoch, network: {}",
-                             num_threads(), config_.fit.steps, task_->windows(),
-                             describe(model_->rnn().spec())));
+  progress_->say(fmt::format("{}, {} threads, {} steps, {} windows an epoch, network: {}",
+                             default_device().name(), num_threads(), config_.fit.steps,
+                             task_->windows(), describe(model_->rnn().spec())));
   watch_for_interrupts();
   if (!resumed_) save();
   EventWriter events(flags_.out);

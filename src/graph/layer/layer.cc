@@ -11,10 +11,11 @@ std::string last_part(const std::string& scope) { return scope.substr(scope.rfin
 
 }  // namespace
 
-Layer::Layer(std::string name, std::string default_name, DType dtype)
+Layer::Layer(std::string name, std::string default_name, DType dtype, const Device* device)
     : name_(name.empty() ? std::move(default_name) : name),
       named_(!name.empty()),
       dtype_(dtype),
+      device_(device ? device : &default_device()),
       handle_(std::make_shared<LayerHandle>(LayerHandle{this})) {}
 
 Layer::~Layer() { handle_->layer = nullptr; }
@@ -101,6 +102,11 @@ std::shared_ptr<Layer> Layer::copy() const {
   throw UnsupportedError(message("[copy] the layer '", name_, "' is of a class without copies"));
 }
 
+Tensor Layer::placed(const Tensor& tensor) const {
+  if (tensor.empty() || tensor.is_symbolic() || tensor.placed()) return tensor;
+  return is_floating(tensor.dtype()) ? tensor.to(device()) : tensor;
+}
+
 void Layer::copy_layer(const Layer& other) {
   trainable = other.trainable;
   stateful = other.stateful;
@@ -109,6 +115,7 @@ void Layer::copy_layer(const Layer& other) {
   saveable_scope_ = other.saveable_scope_;
   named_ = other.named_;
   dtype_ = other.dtype_;
+  device_ = other.device_;
   built_ = other.built_;
   losses_published_ = false;
   graph_ = other.graph_;

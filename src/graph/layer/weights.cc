@@ -14,6 +14,7 @@ Variable Layer::add_weight(const std::string& name, const Shape& shape,
   }
   VariableOptions own = options;
   own.trainable = options.trainable && trainable;
+  if (!own.device) own.device = &device();
   weights_.push_back(get_variable(name, shape, own));
   if (options.regularizer) {
     losses_.push_back({.compute = [variable = weights_.back(), regularizer = options.regularizer] {

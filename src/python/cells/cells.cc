@@ -42,6 +42,7 @@ CompatibleCellOptions cell_options(const nb::dict& options) {
   if (!name.is_none()) result.name = as_value<std::string>("name", name);
   const nb::object num_proj = given(options, "num_proj");
   if (!num_proj.is_none()) result.num_proj = as_value<std::int64_t>("num_proj", num_proj);
+  result.device = as_device(given(options, "device"));
   return result;
 }
 

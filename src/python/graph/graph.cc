@@ -83,13 +83,14 @@ using OpenedGraph = Opened<DefaultGraph>;
 
 Variable get_variable_from_python(const std::string& name, nb::handle shape, nb::handle dtype,
                                   nb::handle initializer, nb::handle regularizer, bool trainable,
-                                  nb::handle constraint) {
+                                  nb::handle constraint, nb::handle device) {
   VariableOptions options;
   options.dtype = as_dtype(dtype);
   options.initializer = as_initializer(initializer);
   options.trainable = trainable;
   options.regularizer = as_tensor_function(regularizer, "get_variable");
   options.constraint = as_tensor_function(constraint, "get_variable");
+  options.device = as_device(device);
   return get_variable(name, as_shape("get_variable", shape), options);
 }
 
@@ -173,7 +174,7 @@ void bind_graph(nb::module_& m) {
       "seed"_a.none());
   m.def("get_variable", &get_variable_from_python, "name"_a, "shape"_any, "dtype"_any = "float32",
         "initializer"_any = nb::none(), "regularizer"_any = nb::none(), "trainable"_a = true,
-        "constraint"_any = nb::none());
+        "constraint"_any = nb::none(), "device"_any = nb::none());
 }
 
 }  // namespace openrnn::python

@@ -120,6 +120,8 @@ nb::dict config(const LayerRef& self) {
   result["activity_regularizer"] = python_of(options.activity_regularizer);
   result["math"] = to_string(options.math);
   result["weights_dtype"] = weights_dtype_str(options.weights_dtype);
+  // As given: a layer without one moves with the default device.
+  result["device"] = options.device ? nb::object(device_str(*options.device)) : nb::none();
   return result;
 }
 

@@ -131,6 +131,10 @@ void bind_names(nb::class_<LayerRef>& layer) {
       .def_prop_ro(
           "dtype", [](const LayerRef& self) { return dtype_name(self.get().dtype()); },
           "'float32' and the like.")
+      .def_prop_ro(
+          "device", [](const LayerRef& self) { return device_str(self.get().device()); },
+          nb::sig("def device(self) -> str"),
+          "Where its variables lie and it runs: 'cpu', 'gpu:0'.")
       .def_prop_rw(
           "built", [](const LayerRef& self) { return self.get().built(); },
           [](const LayerRef& self, bool built) {

@@ -64,9 +64,9 @@ std::vector<Tensor> call_python(const Kept& function, const std::vector<Tensor>&
 }  // namespace
 
 std::shared_ptr<Layer> make_python_layer(const nb::dict& options) {
-  auto layer = std::make_shared<PythonLayer>(nb::cast<std::string>(options["name"]),
-                                             nb::cast<std::string>(options["default_name"]),
-                                             as_dtype(options["dtype"]));
+  auto layer = std::make_shared<PythonLayer>(
+      nb::cast<std::string>(options["name"]), nb::cast<std::string>(options["default_name"]),
+      as_dtype(options["dtype"]), as_device(options["device"]));
   layer->trainable = nb::cast<bool>(options["trainable"]);
   return layer;
 }

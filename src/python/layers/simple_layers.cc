@@ -45,6 +45,7 @@ std::shared_ptr<Layer> make_rnn(RnnMode mode, const nb::dict& given_options) {
   options.math = parse_math(option<std::string>(given_options, "math", "float32"));
   options.weights_dtype =
       parse_weights_dtype(option<std::string>(given_options, "weights_dtype", "none"));
+  options.device = as_device(given(given_options, "device"));
   return layers::make_cudnn_rnn(mode, std::move(options));
 }
 
@@ -69,6 +70,7 @@ std::shared_ptr<Layer> make_dense(const nb::dict& options) {
   dense.seed = as_optional_int(given(options, "seed"));
   dense.dtype = dtype_option(options);
   dense.name = option<std::string>(options, "name", "");
+  dense.device = as_device(given(options, "device"));
   return std::make_shared<layers::Dense>(std::move(dense));
 }
 
@@ -80,6 +82,7 @@ std::shared_ptr<Layer> make_embedding(const nb::dict& options) {
   embedding.seed = as_optional_int(given(options, "seed"));
   embedding.dtype = dtype_option(options);
   embedding.name = option<std::string>(options, "name", "");
+  embedding.device = as_device(given(options, "device"));
   return std::make_shared<layers::Embedding>(std::move(embedding));
 }
 

@@ -55,7 +55,7 @@ ops::CudnnRnnOptions model_options(std::int64_t num_layers, std::int64_t num_uni
                                    std::int64_t input_size, const std::string& input_mode,
                                    const std::string& direction, nb::handle dtype, double dropout,
                                    std::optional<std::int64_t> seed, std::int64_t num_proj,
-                                   const Arithmetic& arithmetic) {
+                                   const Arithmetic& arithmetic, const Device* device) {
   return {.num_layers = num_layers,
           .num_units = num_units,
           .input_size = input_size,
@@ -66,7 +66,8 @@ ops::CudnnRnnOptions model_options(std::int64_t num_layers, std::int64_t num_uni
           .seed = seed,
           .num_proj = num_proj,
           .math = arithmetic.math,
-          .weights_dtype = arithmetic.weights};
+          .weights_dtype = arithmetic.weights,
+          .device = device};
 }
 
 nb::tuple outputs_tuple(ops::RnnOutputs& out, bool is_lstm) {
@@ -201,7 +202,15 @@ void bind_properties(nb::class_<OpModel>& model) {
           "What weights are stored as for inference; None: as the dtype.")
       .def_prop_ro(
           "math_kind", [](const OpModel& self) { return self.get().math_kind(); },
-          "What the products are on this machine, as openrnn.math_kind.");
+          "What the products are on this machine, as openrnn.math_kind.")
+      .def_prop_ro(
+          "device",
+          [](const OpModel& self) {
+            const Device* const device = self.get().device();
+            return device ? nb::object(device_str(*device)) : nb::none();
+          },
+          nb::sig("def device(self) -> str | None"),
+          "Where calls run; None: where the tensors lie that they are given.");
 }
 
 }  // namespace
@@ -225,15 +234,15 @@ void bind_models(nb::module_& m) {
              std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
              const std::string& direction, nb::handle dtype, double dropout,
              std::optional<std::int64_t> seed, std::int64_t num_proj, const std::string& math,
-             const std::optional<std::string>& weights_dtype) {
-            new (self) OpModel(
-                parse_rnn_mode(mode),
-                model_options(num_layers, num_units, input_size, input_mode, direction, dtype,
-                              dropout, seed, num_proj, Arithmetic(math, weights_dtype)));
+             const std::optional<std::string>& weights_dtype, nb::handle device) {
+            new (self) OpModel(parse_rnn_mode(mode),
+                               model_options(num_layers, num_units, input_size, input_mode,
+                                             direction, dtype, dropout, seed, num_proj,
+                                             Arithmetic(math, weights_dtype), as_device(device)));
           },
           "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "input_mode"_a,
           "direction"_a, "dtype"_any, "dropout"_a, "seed"_a.none(), "num_proj"_a,
-          "math"_a = "float32", "weights_dtype"_a.none() = nb::none())
+          "math"_a = "float32", "weights_dtype"_a.none() = nb::none(), "device"_any = nb::none())
       .def("model_call", &call_model, "input_data"_any, "input_h"_any, "input_c"_any, "params"_any,
            "is_training"_a, "sequence_lengths"_any, "time_major"_a,
            nb::sig("def model_call(self, input_data: object, input_h: object, input_c: object, "

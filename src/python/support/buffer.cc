@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "cpu/cpu_device.h"
+
 namespace openrnn::python {
 namespace {
 
@@ -64,6 +66,12 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     PyErr_SetString(PyExc_BufferError, "[Tensor] it is symbolic, expected one with a value");
     return -1;
   }
+  if (tensor.device().engine()) {
+    PyErr_SetString(
+        PyExc_BufferError,
+        "[Tensor] it lies on a GPU, expected one on the cpu: numpy() and to('cpu') copy");
+    return -1;
+  }
   if (flags & PyBUF_WRITABLE) {
     PyErr_SetString(PyExc_BufferError,
                     "[Tensor] a writable buffer is asked for, a tensor's value "
@@ -124,7 +132,7 @@ std::optional<Tensor> from_buffer(nb::handle value, const AsTensor& how) {
   memory.shape.assign(view.shape, view.shape + view.ndim);
   const bool aligned = reinterpret_cast<std::uintptr_t>(view.buf) % dtype_size(*dtype) == 0;
   if (how.memory == Memory::kBorrow && aligned) {
-    return Tensor(DeviceArray::borrow(default_device(), memory, exported));
+    return Tensor::of_host(DeviceArray::borrow(cpu_device(), memory, exported));
   }
   return Tensor(memory);
 }

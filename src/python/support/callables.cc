@@ -40,7 +40,7 @@ void fill_from_python(const Kept& function, ArrayView values) {
                                 " of shape ", to_string(made.shape()), ", expected ",
                                 dtype_name(values.dtype), " of shape ", to_string(values.shape)));
   }
-  std::memcpy(values.data, made.value().host_view().data, values.size_bytes());
+  made.device().download(values.data, made.value().data(), values.size_bytes());
 }
 
 // Every tensor that it fills gets a stream of its own, so that equal shapes differ.

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/message.h"
+#include "openrnn/runtime.h"
+#include "python/dlpack/dlpack.h"
 #include "python/support/buffer.h"
 
 namespace openrnn::python {
@@ -86,12 +88,38 @@ std::string quoted_type(nb::handle value) {
   return message("'", Py_TYPE(value.ptr())->tp_name, "'");
 }
 
+namespace {
+
+// An array of a GPU as the call wants it.
+Tensor of_gpu(const Tensor& view, const AsTensor& how) {
+  const bool same = !how.dtype || view.dtype() == *how.dtype;
+  if (same && how.memory == Memory::kBorrow) return view;
+  const Device& device = view.device();
+  const bool real = is_floating(view.dtype()) && (same || is_floating(*how.dtype));
+  if (!same && !real) {
+    // Whole numbers are checked one by one, which the host does.
+    return as_tensor(as_numpy(view), how);
+  }
+  const DeviceArray& from = view.value();
+  DeviceArray to(device, how.dtype.value_or(view.dtype()), view.shape());
+  if (same) {
+    device.copy(
+        {.count = 1, .bytes = to.size_bytes(), .from = from.data(), .to = to.mutable_data()});
+  } else {
+    device.convert(from.size(), from.dtype(), from.data(), to.dtype(), to.mutable_data());
+  }
+  return Tensor(std::move(to));
+}
+
+}  // namespace
+
 Tensor as_tensor(nb::handle value, const AsTensor& how) {
   const Tensor* tensor = nullptr;
   if (nb::try_cast<const Tensor*>(value, tensor) && tensor) return *tensor;
   const Variable* variable = nullptr;
   if (nb::try_cast<const Variable*>(value, variable) && variable) return variable->read();
   if (std::optional<Tensor> direct = from_buffer(value, how)) return *std::move(direct);
+  if (std::optional<Tensor> view = view_of_gpu_array(value)) return of_gpu(*view, how);
   const nb::object array = through_numpy(value, how);
   if (std::optional<Tensor> tensor_of_array =
           from_buffer(array, {.call = how.call, .memory = how.memory})) {
@@ -135,6 +163,20 @@ std::vector<ConstArrayView> views(const std::vector<Array>& arrays) {
   std::vector<ConstArrayView> result;
   for (const Array& array : arrays) result.push_back(array.view());
   return result;
+}
+
+const Device* as_device(nb::handle given) {
+  if (given.is_none()) return nullptr;
+  if (!nb::isinstance<nb::str>(given)) {
+    throw TypeError(message("[device] ", quoted_type(given), " is given, expected a name such as ",
+                            "'cpu' or 'gpu:0', or None"));
+  }
+  return &device(nb::cast<std::string>(given));
+}
+
+nb::str device_str(const Device& device) {
+  const std::string_view name = device.name();
+  return nb::str(name.data(), name.size());
 }
 
 DType as_dtype(nb::handle dtype) {

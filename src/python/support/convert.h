@@ -32,6 +32,10 @@ std::vector<Array> as_arrays(nb::handle values, const AsTensor& how);
 
 std::vector<ConstArrayView> views(const std::vector<Array>& arrays);
 
+/// 'cpu', 'gpu:0'; null for None. Throws: TypeError, and as openrnn::device.
+const Device* as_device(nb::handle device);
+nb::str device_str(const Device& device);
+
 /// 'float32', numpy.float32, a NumPy dtype, or a Python type. Throws: TypeError, ArgumentError.
 DType as_dtype(nb::handle dtype);
 std::optional<DType> as_optional_dtype(nb::handle dtype);
@@ -79,7 +83,8 @@ T as_value(const char* name, nb::handle value) {
 std::int64_t as_int(const char* call, nb::handle value);
 std::optional<std::int64_t> as_optional_int(nb::handle value);
 
-/// A read-only NumPy array that shares the tensor's memory. Throws: StateError when symbolic.
+/// A read-only NumPy array that shares the tensor's memory, or of a copy of what lies on a GPU.
+/// Throws: StateError when symbolic.
 nb::object as_numpy(const Tensor& tensor);
 nb::object as_numpy(const Array& array);
 /// The NumPy module.

@@ -89,11 +89,11 @@ Tensor slice_axis(const Tensor& x, std::int64_t axis, nb::handle key) {
 
 }  // namespace
 
-Tensor make_tensor(nb::handle value, nb::handle dtype) {
+Tensor make_tensor(nb::handle value, nb::handle dtype, const Device* device) {
   const std::optional<DType> wanted = as_optional_dtype(dtype);
-  const Tensor made = as_tensor(value, {.call = "Tensor", .dtype = wanted});
-  if (!wanted || made.dtype() == *wanted) return made;
-  return ops::cast(made, *wanted);
+  Tensor made = as_tensor(value, {.call = "Tensor", .dtype = wanted});
+  if (wanted && made.dtype() != *wanted) made = ops::cast(made, *wanted);
+  return device ? made.to(*device) : made;
 }
 
 bool is_operand(nb::handle value) {

@@ -7,8 +7,9 @@ namespace openrnn::python {
 
 enum class Arithmetic : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
 
-/// `value` copied, in `dtype` unless that is None. A Tensor of another dtype is converted.
-Tensor make_tensor(nb::handle value, nb::handle dtype);
+/// `value` copied, in `dtype` unless that is None, on `device` unless that is null. A Tensor of
+/// another dtype is converted.
+Tensor make_tensor(nb::handle value, nb::handle dtype, const Device* device = nullptr);
 
 /// Whether `value` can stand beside a tensor; if not, Python asks the other side.
 bool is_operand(nb::handle value);

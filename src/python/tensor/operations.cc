@@ -49,7 +49,12 @@ void bind_elementwise(nb::module_& m) {
         return given.dtype() == wanted ? given : ops::cast(given, wanted);
       },
       "x"_any, "dtype"_any);
-  m.def("convert", &make_tensor, "value"_any, "dtype"_any);
+  m.def(
+      "convert",
+      [](nb::handle value, nb::handle dtype, nb::handle device) {
+        return make_tensor(value, dtype, as_device(device));
+      },
+      "value"_any, "dtype"_any, "device"_any = nb::none());
   m.def(
       "stop_gradient", [](nb::handle x) { return tensor(x, "stop_gradient").detached(); }, "x"_any);
   m.def(

@@ -1,4 +1,6 @@
+#include "cpu/cpu_device.h"
 #include "openrnn/ops.h"
+#include "python/dlpack/dlpack.h"
 #include "python/support/buffer.h"
 #include "python/tensor/arithmetic.h"
 
@@ -23,22 +25,48 @@ nb::object array_protocol(nb::handle self, nb::handle dtype, nb::handle copy) {
   return dtype.is_none() ? array : array.attr("astype")(dtype, "copy"_any = false);
 }
 
-nb::object dlpack(nb::handle self, const nb::kwargs& options) {
-  with_value(nb::cast<const Tensor&>(self), "__dlpack__");
-  static const nb::handle frombuffer = nb::object(numpy().attr("asarray")).release();
-  nb::object array = frombuffer(self);
-  // Those who do not ask for a version cannot be told that the memory is read-only.
-  if (!options.contains("max_version") || options["max_version"].is_none()) {
-    array = array.attr("copy")();
+nb::object dlpack(const Tensor& self, nb::handle stream, nb::handle max_version,
+                  nb::handle dl_device, nb::handle copy) {
+  return to_dlpack(with_value(self, "__dlpack__"), {stream, max_version, dl_device, copy});
+}
+
+Tensor copied(const Tensor& tensor) {
+  DeviceArray array = tensor.value();
+  array.make_unique_owner();
+  return tensor.placed() ? Tensor(std::move(array)) : Tensor::of_host(std::move(array));
+}
+
+// What NumPy gives where memory cannot be shared as it is: strides, other byte orders.
+Tensor from_dlpack(nb::handle value, nb::handle device, nb::handle copy) {
+  const bool may_copy = copy.is_none() || nb::cast<bool>(copy);
+  std::optional<Tensor> view = view_of_dlpack(value);
+  if (!view && !may_copy) {
+    throw nb::buffer_error(
+        "[from_dlpack] copy is False for memory that is not row-major or of "
+        "another dtype, expected None");
   }
-  return array.attr("__dlpack__")(**options);
+  if (!view) view = as_tensor(value, {.call = "from_dlpack"});
+  const Device* const place = as_device(device);
+  if (!may_copy && place && place != &view->device()) {
+    throw nb::buffer_error("[from_dlpack] copy is False for another device, expected None");
+  }
+  if (!copy.is_none() && may_copy) view = copied(*view);
+  return place ? view->to(*place) : *view;
+}
+
+Tensor moved(const Tensor& tensor, nb::handle name) {
+  const Device* const place = as_device(name);
+  if (!place) throw TypeError("[to] the device is None, expected a name such as 'gpu:0'");
+  return tensor.to(*place);
 }
 
 std::string repr(const Tensor& tensor) {
   const std::string about = nb::cast<std::string>(nb::str(shape_tuple(tensor.shape()))) +
                             ", dtype=" + std::string(dtype_name(tensor.dtype()));
   if (tensor.is_symbolic()) return "<openrnn.Tensor symbolic, shape=" + about + ">";
-  return "<openrnn.Tensor shape=" + about + ", numpy=\n" +
+  const std::string where =
+      tensor.device().engine() ? ", device=" + std::string(tensor.device().name()) : "";
+  return "<openrnn.Tensor shape=" + about + where + ", numpy=\n" +
          nb::cast<std::string>(nb::repr(as_numpy(tensor))) + ">";
 }
 
@@ -46,10 +74,10 @@ void bind_value(nb::class_<Tensor>& tensor) {
   tensor
       .def(
           "__init__",
-          [](Tensor* self, nb::handle value, nb::handle dtype) {
-            new (self) Tensor(make_tensor(value, dtype));
+          [](Tensor* self, nb::handle value, nb::handle dtype, nb::handle device) {
+            new (self) Tensor(make_tensor(value, dtype, as_device(device)));
           },
-          "value"_any, "dtype"_any = nb::none())
+          "value"_any, "dtype"_any = nb::none(), nb::kw_only(), "device"_any = nb::none())
       .def_prop_ro(
           "shape", [](const Tensor& self) { return shape_tuple(self.shape()); },
           nb::sig("def shape(self) -> tuple[int | None, ...]"))
@@ -63,7 +91,7 @@ void bind_value(nb::class_<Tensor>& tensor) {
       .def(
           "numpy", [](const Tensor& self) { return as_numpy(with_value(self, "numpy")); },
           nb::sig("def numpy(self) -> NDArray[typing.Any]"),
-          "The value as a read-only NumPy array that shares its memory.")
+          "The value as a read-only NumPy array: of the same memory, or on a GPU of a copy.")
       .def(
           "item", [](const Tensor& self) { return with_value(self, "item").item(); },
           "The only element. Raises ArgumentError unless there is exactly one.")
@@ -76,10 +104,16 @@ void bind_value(nb::class_<Tensor>& tensor) {
       .def("__array__", &array_protocol, "dtype"_any = nb::none(), "copy"_any = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
                    "NDArray[typing.Any]"))
-      .def("__dlpack__", &dlpack,
-           nb::sig("def __dlpack__(self, **kwargs: typing.Any) -> typing.Any"))
+      .def("__dlpack__", &dlpack, nb::kw_only(), "stream"_any = nb::none(),
+           "max_version"_any = nb::none(), "dl_device"_any = nb::none(), "copy"_any = nb::none(),
+           nb::sig("def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, "
+                   "int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | "
+                   "None = None) -> typing.Any"))
       .def(
-          "__dlpack_device__", [](const Tensor&) { return std::pair(1, 0); },
+          "__dlpack_device__",
+          [](const Tensor& self) {
+            return dlpack_device(with_value(self, "__dlpack_device__").device());
+          },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
       .def("__repr__", &repr)
       .def(
@@ -90,6 +124,22 @@ void bind_value(nb::class_<Tensor>& tensor) {
                 nb::make_tuple(as_numpy(with_value(nb::cast<const Tensor&>(self), "pickle"))));
           },
           nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
+}
+
+void bind_place(nb::class_<Tensor>& tensor) {
+  tensor
+      .def_prop_ro(
+          "device",
+          [](const Tensor& self) { return device_str(with_value(self, "device").device()); },
+          nb::sig("def device(self) -> str"),
+          "Where the value lies: 'cpu', 'gpu:0'. Raises TypeError for a symbolic tensor.")
+      .def(
+          "to", [](const Tensor& self, nb::handle device) { return moved(self, device); },
+          "device"_a, nb::sig("def to(self, device: str) -> Tensor"),
+          "The value on that device, a copy unless it lies there. Gradients go back.")
+      .def(
+          "cpu", [](const Tensor& self) { return self.to(cpu_device()); },
+          "The same as to('cpu').");
 }
 
 nb::object arithmetic(Arithmetic op, nb::handle a, nb::handle b) {
@@ -144,10 +194,11 @@ void bind_operators(nb::class_<Tensor>& tensor) {
 
 nb::object as_numpy(const Tensor& tensor) {
   static const nb::handle asarray = nb::object(numpy().attr("asarray")).release();
-  return asarray(nb::cast(tensor));
+  const bool here = tensor.is_symbolic() || tensor.empty() || !tensor.device().engine();
+  return asarray(nb::cast(here ? tensor : Tensor(on_device(tensor.value(), cpu_device()))));
 }
 
-nb::object as_numpy(const Array& array) { return as_numpy(Tensor(array.view())); }
+nb::object as_numpy(const Array& array) { return as_numpy(Tensor(array.view(), cpu_device())); }
 
 void bind_tensor(nb::module_& m) {
   nb::class_<Tensor> tensor(
@@ -155,7 +206,9 @@ void bind_tensor(nb::module_& m) {
       "A value that never changes, with the history that a GradientTape recorded; or a symbolic "
       "one, which a Model will give a value. Making one copies.");
   bind_value(tensor);
+  bind_place(tensor);
   bind_operators(tensor);
+  m.def("from_dlpack", &from_dlpack, "x"_any, "device"_any = nb::none(), "copy"_any = nb::none());
 }
 
 }  // namespace openrnn::python

@@ -6,7 +6,8 @@ namespace openrnn::python {
 namespace {
 
 Variable make_variable(nb::handle initial_value, bool trainable,
-                       const std::optional<std::string>& name, nb::handle dtype) {
+                       const std::optional<std::string>& name, nb::handle dtype,
+                       const Device* device) {
   const nb::object value =
       PyCallable_Check(initial_value.ptr()) && !nb::isinstance<Tensor>(initial_value)
           ? initial_value()
@@ -22,7 +23,9 @@ Variable make_variable(nb::handle initial_value, bool trainable,
   do {
     unique = graph.unique_name(scope, name.value_or("Variable"));
   } while (graph.has_variable(prefix + unique));
-  return Variable(unique, initial.to_host(), trainable);
+  // A value that somebody placed stays where it is.
+  if (!device && initial.placed()) device = &initial.device();
+  return Variable(unique, initial.to_host(), trainable, device);
 }
 
 void assign(const Variable& variable, nb::handle value) {
@@ -55,12 +58,13 @@ void bind_value(nb::class_<Variable>& variable) {
       .def(
           "__init__",
           [](nb::pointer_and_handle<Variable> self, nb::handle initial_value, bool trainable,
-             const std::optional<std::string>& name, nb::handle dtype) {
-            new (self.p) Variable(make_variable(initial_value, trainable, name, dtype));
+             const std::optional<std::string>& name, nb::handle dtype, nb::handle device) {
+            new (self.p)
+                Variable(make_variable(initial_value, trainable, name, dtype, as_device(device)));
             remember(identity_of(*self.p), self.h);
           },
           "initial_value"_any, "trainable"_a = true, "name"_a = nb::none(),
-          "dtype"_any = nb::none())
+          "dtype"_any = nb::none(), nb::kw_only(), "device"_any = nb::none())
       .def_prop_ro("name", &Variable::name, "The full name, with the scopes that it was made in.")
       .def_prop_ro(
           "shape", [](const Variable& self) { return shape_tuple(self.shape()); },
@@ -68,6 +72,9 @@ void bind_value(nb::class_<Variable>& variable) {
       .def_prop_ro("dtype", [](const Variable& self) { return dtype_name(self.dtype()); })
       .def_prop_ro("ndim", [](const Variable& self) { return self.shape().size(); })
       .def_prop_ro("trainable", &Variable::trainable)
+      .def_prop_ro(
+          "device", [](const Variable& self) { return device_str(self.device()); },
+          nb::sig("def device(self) -> str"), "Where it lies, always: 'cpu', 'gpu:0'.")
       .def_prop_ro("version", &Variable::version, "Grows with every change.")
       .def("read_value", &Variable::read, "The value now, as a Tensor.")
       .def(

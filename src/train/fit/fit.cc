@@ -34,13 +34,15 @@ StepReport Fit::one_step() {
   GradientTape tape;
   const Tensor loss = task_.loss(position_);
   tape.close();
+  // Before the value is waited for, so that a GPU goes straight on from forward to backward.
+  std::vector<DeviceArray> gradients = optimizer_.compute_gradients(tape, loss, task_.variables());
   const double value = loss.item();
   if (!std::isfinite(value) && optimizer_.loss_scale() == 1.0) {
     throw ArgumentError(message("Fit", "a loss of ", value, " at step ", step(),
                                 ", expected a finite one (a lower learning rate may help)"));
   }
-  const StepResult result =
-      optimizer_.minimize(tape, loss, task_.variables(), global_step_, options_.clip_norm);
+  const StepResult result = optimizer_.clip_and_apply(std::move(gradients), task_.variables(),
+                                                      global_step_, options_.clip_norm);
   if (++position_.window == task_.windows()) position_ = {position_.epoch + 1, 0};
 
   report.step = step();

@@ -18,7 +18,8 @@ std::string resolve_run(const std::string& run) {
                               ", expected the output folder of a run or a checkpoint's prefix"));
 }
 
-TrainedModel::TrainedModel(const std::string& run, const ArithmeticChoice& choice)
+TrainedModel::TrainedModel(const std::string& run, const ArithmeticChoice& choice,
+                           const Device* device)
     : prefix_(resolve_run(run)), extras_(read_extras(prefix_)), graph_(std::make_unique<Graph>()) {
   if (!extras_.contains("config")) {
     throw ArgumentError(message("TrainedModel", "checkpoint '", prefix_, "' has no openrnn/config",
@@ -33,6 +34,7 @@ TrainedModel::TrainedModel(const std::string& run, const ArithmeticChoice& choic
   config_.model.weights_dtype = choice.weights_dtype.value_or(WeightsDType::kNone);
   const bool stored = config_.model.weights_dtype != WeightsDType::kNone;
   config_.model.math = choice.math.value_or(stored ? Math::kFloat32 : config_.model.math);
+  config_.model.device = device;
   model_ = std::make_unique<SequenceModel>(config_.model);
   SaverOptions options;
   options.graph = graph_.get();

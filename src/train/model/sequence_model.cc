@@ -41,6 +41,7 @@ SequenceModel::SequenceModel(const ModelConfig& config) : config_(config) {
     options.dim = config.embedding;
     options.seed = layer_seed(config, 0);
     options.dtype = config.dtype;
+    options.device = config.device;
     // As large as what the layers hand on: a small embedding is hardly heard at first.
     options.initializer = random_normal_initializer(0.0, 0.5);
     embedding_ = std::make_unique<layers::Embedding>(options);
@@ -54,6 +55,7 @@ SequenceModel::SequenceModel(const ModelConfig& config) : config_(config) {
   rnn.dtype = config.dtype;
   rnn.math = config.math;
   rnn.weights_dtype = config.weights_dtype;
+  rnn.device = config.device;
   rnn_ = layers::make_cudnn_rnn(config.mode, rnn);
   rnn_->build({-1, -1, width});
   if (config.mode == RnnMode::kLstm) raise_forget_bias();
@@ -65,6 +67,7 @@ SequenceModel::SequenceModel(const ModelConfig& config) : config_(config) {
   dense.units = config.outputs;
   dense.seed = layer_seed(config, 3);
   dense.dtype = config.dtype;
+  dense.device = config.device;
   dense_ = std::make_unique<layers::Dense>(dense);
   dense_->build({-1, -1, config.units});
 }

@@ -9,10 +9,20 @@ namespace openrnn::train {
 
 double global_norm(const std::vector<DeviceArray>& gradients) {
   double squares = 0.0;
+  // All arrays of a device at once, so that a GPU is waited for once.
+  std::vector<ConstArrayView> arrays;
+  const Device* device = nullptr;
+  const auto add = [&] {
+    if (device) squares += device->total_of_squares(arrays);
+    arrays.clear();
+  };
   for (const DeviceArray& gradient : gradients) {
     if (gradient.empty()) continue;
-    squares += gradient.device().sum_of_squares(gradient.dtype(), gradient.size(), gradient.data());
+    if (device != &gradient.device()) add();
+    device = &gradient.device();
+    arrays.push_back({gradient.data(), gradient.dtype(), gradient.shape()});
   }
+  add();
   return std::sqrt(squares);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "openrnn/runtime.h"
 #include "openrnn/train_optimizer.h"
 #include "train/message.h"
 
@@ -86,20 +87,23 @@ void Optimizer::make_kept(const Variable& variable) {
   if (half) {
     if (loss_scale_.empty()) make_loss_scale();
     kept.master = Variable(free_name(variable.name() + "/master"),
-                           cast(variable.to_host().view(), dtype), false);
+                           cast(variable.to_host().view(), dtype), false, &variable.device());
     kept.written_version = variable.version();
   }
   for (const SlotRule& rule : slot_rules_) {
     kept.slots.emplace_back(free_name(variable.name() + "/" + name_),
-                            filled(variable.shape(), dtype, rule.initial_value), false);
+                            filled(variable.shape(), dtype, rule.initial_value), false,
+                            &variable.device());
   }
   kept_.emplace(variable.name(), std::move(kept));
 }
 
 void Optimizer::make_loss_scale() {
+  // Read by the host at every step.
+  const Device* const cpu = &device("cpu");
   loss_scale_ =
-      Variable(free_name("loss_scale"), filled({}, DType::kFloat32, kFirstLossScale), false);
-  good_steps_ = Variable(free_name("loss_scale_good_steps"), Array(DType::kInt64, {}), false);
+      Variable(free_name("loss_scale"), filled({}, DType::kFloat32, kFirstLossScale), false, cpu);
+  good_steps_ = Variable(free_name("loss_scale_good_steps"), Array(DType::kInt64, {}), false, cpu);
 }
 
 std::vector<Variable> Optimizer::slots(const Variable& variable) const {
@@ -140,9 +144,10 @@ std::vector<DeviceArray> Optimizer::compute_gradients(const GradientTape& tape, 
   return gradients;
 }
 
-void Optimizer::update_one(Kept& kept, const DeviceArray& gradient) {
+void Optimizer::update_one(Kept& kept, const DeviceArray& given) {
   OptimizerStep step = rule();
-  const Device& device = gradient.device();
+  const Device& device = kept.variable.device();
+  const DeviceArray gradient = on_device(given, device);
   const bool half = !kept.master.empty();
   if (half && kept.variable.version() != kept.written_version) {
     // Somebody else wrote the variable: the master follows, unless it says the same already.
@@ -234,7 +239,13 @@ bool Optimizer::adjust_loss_scale(bool finite) {
 StepResult Optimizer::minimize(const GradientTape& tape, const Tensor& loss,
                                const std::vector<Variable>& variables, const Variable& global_step,
                                double clip_norm) {
-  std::vector<DeviceArray> gradients = compute_gradients(tape, loss, variables);
+  return clip_and_apply(compute_gradients(tape, loss, variables), variables, global_step,
+                        clip_norm);
+}
+
+StepResult Optimizer::clip_and_apply(std::vector<DeviceArray> gradients,
+                                     const std::vector<Variable>& variables,
+                                     const Variable& global_step, double clip_norm) {
   StepResult result;
   result.gradient_norm = global_norm(gradients);
   const bool finite = std::isfinite(result.gradient_norm);
@@ -256,7 +267,7 @@ StepResult Optimizer::minimize(const GradientTape& tape, const Tensor& loss,
 Variable get_or_create_global_step() {
   Graph& graph = Graph::current();
   if (graph.has_variable("global_step")) return graph.variable("global_step");
-  return Variable("global_step", Array(DType::kInt64, {}), false);
+  return Variable("global_step", Array(DType::kInt64, {}), false, &device("cpu"));
 }
 
 }  // namespace openrnn::train

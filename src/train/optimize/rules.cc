@@ -1,6 +1,7 @@
 // The five optimizers: their constants, slots and scalars.
 #include <cmath>
 
+#include "openrnn/runtime.h"
 #include "openrnn/train_optimizer.h"
 #include "train/message.h"
 
@@ -18,7 +19,9 @@ bool is_rate(double value) { return value >= 0.0 && value < 1.0; }
 Variable scalar_variable(const std::string& name, float value) {
   std::string free = name;
   for (int i = 1; Graph::current().has_variable(free); ++i) free = name + "_" + std::to_string(i);
-  return Variable(free, Array::of<float>({}, std::span<const float>(&value, 1)), false);
+  // The host computes with it at every step.
+  return Variable(free, Array::of<float>({}, std::span<const float>(&value, 1)), false,
+                  &device("cpu"));
 }
 
 float scalar_value(const Variable& variable) { return variable.to_host().as<float>()[0]; }

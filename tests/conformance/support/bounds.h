@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conformance/support/kinks.h"
+#include "conformance/support/machine.h"
 #include "conformance/support/tolerance.h"
 #include "reference/sequence_gradient.h"
 
@@ -30,9 +31,16 @@ inline std::vector<Bounded> bounded_params(const reference::Network& net, const 
   return params;
 }
 
-/// Runs the reference's loops on numbers with bounds, for the rounding of the case's dtype.
+/// What is known of the tested engine's arithmetic. The stand-in of a GPU rounds where the other
+/// engines do, but for 'tf32' and 'fp16'.
+inline Rounding rounding_of(const Case& c) {
+  const bool wide = tests_gpu() && (!pretends() || c.spec.math != Math::kFloat32);
+  return wide ? Rounding::of_gpu(c.spec.dtype, c.spec.math) : Rounding::of(c.spec.dtype);
+}
+
+/// Runs the reference's loops on numbers with bounds, for the rounding of the tested engine.
 inline Bounds bounds_of(const Case& c, const Data& d) {
-  Bounded::rounding = Rounding::of(c.spec.dtype);
+  Bounded::rounding = rounding_of(c);
   const reference::Network net = reference::make_network(c.spec);
   const std::vector<Bounded> params = bounded_params(net, d);
   const reference::ForwardInput<Bounded> in{params.data(), d.x.view(), given(c, d.h0),
@@ -66,8 +74,8 @@ struct Agreement {
   double loosest = 0.0;  // largest bound of any element
 };
 
-inline Agreement compare(const Bounds& bounds, const Result& result, DType dtype) {
-  Bounded::rounding = Rounding::of(dtype);
+inline Agreement compare(const Bounds& bounds, const Result& result, const Rounding& rounding) {
+  Bounded::rounding = rounding;
   Agreement found;
   for (const auto& [name, expected] : bounds.parts) {
     const Array& values = result[name];
@@ -91,6 +99,10 @@ inline Agreement compare(const Bounds& bounds, const Result& result, DType dtype
     }
   }
   return found;
+}
+
+inline Agreement compare(const Bounds& bounds, const Result& result, DType dtype) {
+  return compare(bounds, result, Rounding::of(dtype));
 }
 
 }  // namespace openrnn::conformance

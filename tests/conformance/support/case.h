@@ -54,7 +54,7 @@ inline bool set_word(Case& c, const std::string& word) {
     s.input_mode = InputMode::kAutoSelect;
   } else if (word == "f16" || word == "f32" || word == "f64") {
     s.dtype = parse_dtype("float" + word.substr(1));
-  } else if (word == "bf16" || word == "bf16x3") {
+  } else if (word == "bf16" || word == "bf16x3" || word == "tf32" || word == "fp16") {
     s.math = parse_math(word);
   } else if (word.starts_with("stored_")) {
     s.weights_dtype = parse_weights_dtype(word.substr(7));
@@ -106,7 +106,7 @@ inline bool set_size(Case& c, const std::string& word) {
 }  // namespace detail
 
 /// "lstm L2 U17 I3 B7 T5 P4 D0.5 bi skip|auto f16|f32|f64 lengths batch_major null_states clip
-/// bf16|bf16x3|stored_float16|stored_bfloat16|stored_int8".
+/// bf16|bf16x3|tf32|fp16|stored_float16|stored_bfloat16|stored_int8".
 /// Throws: ArgumentError naming a word that is not understood.
 inline Case parse_case(const std::string& text, const std::string& reason) {
   Case c;

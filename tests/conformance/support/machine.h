@@ -1,13 +1,46 @@
-// The cpu engine, and its instruction sets and threads for the time of a scope.
+// The engines that are tested; the cpu engine, and its instruction sets and threads for the time of
+// a scope.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cstdlib>
 #include <string>
 
+#include "engine/cudnn_entry.h"
 #include "openrnn/runtime.h"
 
 namespace openrnn::conformance {
 
 inline const Engine& cpu() { return engine("cpu"); }
+
+/// Whether the GPU engine is tested: a GPU or its stand-in.
+inline bool tests_gpu() {
+  const char* device = std::getenv("OPENRNN_TEST_DEVICE");
+  return device && std::string(device) == "gpu:0";
+}
+/// Whether that GPU is a stand-in.
+inline bool pretends() {
+  const char* folders = std::getenv("OPENRNN_CUDA_LIBRARIES");
+  return folders && std::string(folders).find("stand_in") != std::string::npos;
+}
+inline std::vector<std::string> tested_engines() {
+  return tests_gpu() ? std::vector<std::string>{"cudnn"}
+                     : std::vector<std::string>{"cpu", "reference"};
+}
+
+/// Skips everything where the GPU that is to be tested cannot be used.
+class NeedsTestedEngine : public testing::Environment {
+ public:
+  void SetUp() override {
+    if (!tests_gpu()) return;
+    if (const std::string reason = cudnn_missing(); !reason.empty()) {
+      GTEST_SKIP() << "no GPU: " << reason;
+    }
+  }
+};
+inline const testing::Environment* const needs_tested_engine =
+    testing::AddGlobalTestEnvironment(new NeedsTestedEngine);
 
 /// Runs on one instruction set while it lives.
 class ForcedIsa {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "openrnn/base.h"
+#include "openrnn/spec.h"
 #include "reference/number.h"
 
 namespace openrnn::conformance {
@@ -22,6 +22,15 @@ struct Rounding {
     if (dtype == DType::kFloat16) return {k32 + k64, k16, 0x1p-24, k16, 0x1p-24};
     if (dtype == DType::kFloat32) return {k32 + k64, 0.0, 0.0, k32, 0x1p-120};
     return {2 * k64, 0.0, 0.0, k64, 0x1p-1000};
+  }
+  /// Of a GPU: its kernels hand float16 to each other, so every term may be one; 'tf32' and 'fp16'
+  /// round both operands of every product to 10 bits.
+  static Rounding of_gpu(DType dtype, Math math) {
+    constexpr double k10 = 0x1p-10;
+    Rounding rounding = of(dtype);
+    if (dtype == DType::kFloat16) rounding.eps = k10;
+    if (dtype == DType::kFloat32 && math != Math::kFloat32) rounding.eps = 2 * k10;
+    return rounding;
   }
 };
 

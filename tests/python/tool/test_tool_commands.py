@@ -169,10 +169,10 @@ def test_bench_writes_what_it_measures(tmp_path):
         (config, kind) for config in ("LSTM L1 U64 B1 T100", "GRU L1 U64 B1 T100")
         for kind in ("forward", "forward_training", "forward_backward")]
     for row in rows:
-        assert set(row) == {"config", "pass", "threads", "math", "weights_dtype", "math_kind",
+        assert set(row) == {"config", "device", "pass", "threads", "math", "weights_dtype", "math_kind",
                             "ms", "gflops", "percent_of_peak"}
         assert row["math"] == row["math_kind"] == "float32" and row["weights_dtype"] == "none"
-        assert row["threads"] == 1 and row["ms"] > 0 and row["gflops"] > 0
+        assert row["device"] == "cpu" and row["threads"] == 1 and row["ms"] > 0 and row["gflops"] > 0
         assert row["percent_of_peak"] > 0
     assert "% of the" in done.stdout
 

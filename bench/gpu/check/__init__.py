@@ -1,0 +1,1 @@
+"""gpu_check: one command that proves the GPU engine on the machine where it runs."""

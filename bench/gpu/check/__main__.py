@@ -1,0 +1,135 @@
+"""Checks the GPU engine of a bundle on this machine.
+
+gpu_check OUT [--budget SECONDS]: summary.txt, results.json, cudnn_layout.txt, the benchmark and the
+logs go to the folder OUT. What does not fit into the time is left, and a second call with the same
+OUT goes on there. Exit status: 0 all passed, 1 something failed, 3 something is left, 2 usage.
+"""
+
+import argparse
+import importlib.util
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+from gpu.check import libraries, units
+from gpu.check.run import Unit, run
+from gpu.check.state import Outcome, State
+
+BUDGET = 460.0  # seconds of a call, of the 480 that it may take
+BENCHMARK_LEAST = 20.0  # with less it is not begun; as much is kept for its last lines
+MOST_KEPT = 0.02  # of the budget, for writing
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="gpu_check", description=__doc__)
+    parser.add_argument("out", type=Path, metavar="OUT", help="folder of the results")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of this call")
+    parser.add_argument("--bundle", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--reduced", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+class Check:
+    """One call."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.begin = time.monotonic()
+        bundle: Path = options.bundle
+        self.budget: float = options.budget * (1.0 - MOST_KEPT)
+        options.out.mkdir(parents=True, exist_ok=True)
+        self.setting = units.Setting(bundle / "bin", options.out.resolve(), options.reduced)
+        identity = (bundle / "bundle.txt").read_text("utf-8").strip()
+        self.state = State.read(self.setting.out, identity)
+        self.environment = dict(os.environ, PYTHONPATH=str(bundle / "lib"))
+        self.describe(identity)
+
+    def describe(self, identity: str) -> None:
+        """Finds the libraries, and says what was found."""
+        found = libraries.find(os.environ, libraries.loader_cache(), libraries.wheel_folders())
+        self.environment |= libraries.variables(found, os.environ)
+        if (old := os.environ.get("LD_LIBRARY_PATH")) is not None:
+            self.environment["GPU_CHECK_OLD_PATH"] = old
+        self.state.machine = {"bundle": identity.replace("\n", ", ")}
+        if self.setting.reduced:
+            self.state.machine["form"] = "reduced: it says nothing of a GPU"
+        self.state.machine |= {"system": platform.platform(), "python": sys.version.split()[0]}
+        self.state.machine |= {name: place or "not found" for name, place in found.items()}
+
+    def remaining(self) -> float:
+        """Seconds of the budget."""
+        return self.budget - (time.monotonic() - self.begin)
+
+    def perform(self, unit: Unit) -> Outcome:
+        """Runs a unit unless an earlier call has, and keeps what it gave."""
+        if self.state.done(unit.name):
+            return self.state.units[unit.name]
+        outcome = run(unit, self.setting.out, self.environment, self.remaining())
+        self.keep(unit.name, outcome)
+        return outcome
+
+    def keep(self, name: str, outcome: Outcome) -> None:
+        """On the disk and on the screen."""
+        self.state.set(name, outcome)
+        print(f"[gpu_check] {outcome.status:<8} {name}: {outcome.detail}", flush=True)
+
+    def benchmark(self) -> None:
+        """Against PyTorch, with a clock of its own that stops between lines."""
+        seconds = self.remaining() - BENCHMARK_LEAST
+        if self.state.done("benchmark"):
+            return
+        if missing := torch_missing():
+            self.keep("benchmark", Outcome("skipped", 0.0, missing))
+        elif seconds < BENCHMARK_LEAST:
+            self.keep("benchmark", Outcome("left"))
+        else:
+            self.perform(units.benchmark(self.setting, seconds))
+
+    def goals(self) -> list[str]:
+        """Every sentence about a goal that the log has, the last of each."""
+        log = self.setting.out / "machine.log"
+        text = log.read_text("utf-8", "replace") if log.exists() else ""
+        found = {}
+        for line in text.splitlines():
+            if line.startswith(units.GOAL_MARKS):
+                found[line.split(": ")[1]] = line
+        return [f"goal {line}" for line in found.values()]
+
+    def run(self) -> int:
+        """Everything, or only what is wrong with the machine."""
+        self.state.units.pop("doctor", None)  # the machine may have changed since the last call
+        ready = self.perform(units.doctor(self.setting))
+        for unit in units.checks(self.setting):
+            if ready.status == "passed":
+                self.perform(unit)
+            elif not self.state.done(unit.name):
+                self.state.units[unit.name] = Outcome("left", 0.0, "the GPU engine is not ready")
+        if ready.status == "passed":
+            self.perform(units.step(self.setting))
+            self.benchmark()
+            self.state.extra["goals"] = self.goals()
+        self.state.write()
+        print(self.state.summary(), end="")
+        return self.state.exit_code()
+
+
+def torch_missing() -> str:
+    """Why PyTorch cannot be measured; empty when it can. Nothing is imported."""
+    lacking = [name for name in ("torch", "numpy") if importlib.util.find_spec(name) is None]
+    return f"{' and '.join(lacking)} not found by {sys.executable}" if lacking else ""
+
+
+def main(arguments: list[str]) -> int:
+    """One call."""
+    options = parse(arguments)
+    if options.bundle is None or not (options.bundle / "bundle.txt").is_file():
+        print("[gpu_check] no bundle here, expected the folder that scripts/gpu_bundle made",
+              file=sys.stderr)  # fmt: skip
+        return 2
+    return Check(options).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,97 @@
+"""What gpu_check runs, in this order."""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu.check.run import Unit, by_tests, last_line
+from gpu.check.state import Outcome
+
+GOAL_MARKS = ("met:", "not met:", "met so far:", "not measured:")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One bundle on one machine."""
+
+    programs: Path
+    out: Path
+    reduced: bool = False  # a walk through everything at sizes for a stand-in
+
+    def program(self, name: str) -> str:
+        """The path of one of the bundle's programs."""
+        return str(self.programs / name)
+
+
+def by_doctor(code: int, output: str) -> Outcome:
+    """The GPU engine must be ready; else its line says what is missing."""
+    line = re.search(r"^\s*cudnn\s+(\S+)\s+(.*)$", output, re.MULTILINE)
+    if line is None:
+        return Outcome("failed", 0.0, f"exit status {code}, {last_line(output)}")
+    return Outcome("passed" if line.group(1) == "ready" else "failed", 0.0, line.group(2).strip())
+
+
+def by_layout(code: int, output: str) -> Outcome:
+    """A line for each network; a test compares them with ParamsLayout."""
+    lines = [line for line in output.splitlines() if line and not line.startswith("#")]
+    if code != 0 or not lines:
+        return Outcome("failed", 0.0, f"exit status {code}, {last_line(output)}")
+    return Outcome("passed", 0.0, f"{len(lines)} networks")
+
+
+def by_benchmark(code: int, output: str) -> Outcome:
+    """0: every line; 3: some are left; else one failed. The goals are sentences of their own."""
+    said = [text for text in output.splitlines() if not text.startswith(GOAL_MARKS)]
+    detail = last_line("\n".join(said))
+    return Outcome({0: "passed", 3: "left"}.get(code, "failed"), 0.0, detail)
+
+
+def shards(setting: Setting, step: str, program: str, count: int, limit: float) -> list[Unit]:
+    """A GoogleTest program cut into pieces."""
+    count = 1 if setting.reduced else count
+    found = []
+    for index in range(count):
+        name = f"{step} {index + 1}/{count}"
+        environment = {"GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(index)}
+        # Of tests of a device; of those that say nothing of one.
+        environment |= {"OPENRNN_TEST_DEVICE": "gpu:0", "OPENRNN_DEVICE": "gpu:0"}
+        environment |= {"OPENRNN_TEST_REDUCED": "1"} if setting.reduced else {}
+        command = [setting.program(program)]
+        found.append(Unit(name, command, limit, f"{step}.log", environment, by_tests))
+    return found
+
+
+def doctor(setting: Setting) -> Unit:
+    """Whether there is anything to test."""
+    command = [setting.program("openrnn"), "doctor"]
+    return Unit("doctor", command, 60, "machine.log", judge=by_doctor)
+
+
+def checks(setting: Setting) -> list[Unit]:
+    """Everything that decides whether the engine is right."""
+    bench, layout = setting.program("openrnn_gpu_bench"), setting.program("cudnn_layout")
+    across = [bench, "across", "gpu:0", "8" if setting.reduced else "40"]
+    return [
+        Unit("layout", [layout], 60, "machine.log", judge=by_layout, keep="cudnn_layout.txt"),
+        *shards(setting, "tests", "openrnn_gpu_tests", 4, 90),
+        *shards(setting, "conformance", "openrnn_gpu_conformance", 8, 90),
+        Unit("training across engines", across, 90, "machine.log"),
+    ]
+
+
+def step(setting: Setting) -> Unit:
+    """A training step of the demo's kind: how much of the time the GPU is busy."""
+    command = [sys.executable, "-m", "gpu.check.busy", setting.program("openrnn_gpu_bench")]
+    command += ["--reduced"] if setting.reduced else []  # no goal is spoken of then
+    return Unit("training step", command, 60, "machine.log")
+
+
+def benchmark(setting: Setting, seconds: float) -> Unit:
+    """Against PyTorch, for so many seconds; what is left a later call does."""
+    command = [sys.executable, "-m", "gpu", "--program", setting.program("openrnn_gpu_bench")]
+    command += ["--lines", str(setting.out / "benchmark.jsonl"), "--seconds", f"{seconds:.0f}"]
+    command += ["--report", str(setting.out / "benchmark.md")]
+    command += ["--reduced", "--torch", "device=cpu"] if setting.reduced else []
+    # The last group may begin just before its time is over.
+    return Unit("benchmark", command, seconds + 60, "machine.log", judge=by_benchmark)

@@ -1,0 +1,95 @@
+#include <bit>
+
+#include "base/message.h"
+#include "cudnn/device/event.h"
+#include "cudnn/device/gpu.h"
+#include "cudnn/device/launch.h"
+
+namespace openrnn::cudnn {
+namespace {
+
+// The largest word, up to 16 bytes, that divides all of these.
+int word_of(const BlockCopy& copy) {
+  const auto all = reinterpret_cast<std::uintptr_t>(copy.from) |
+                   reinterpret_cast<std::uintptr_t>(copy.to) | copy.from_stride | copy.to_stride |
+                   copy.bytes | 16u;
+  return 1 << std::countr_zero(all);
+}
+
+bool is_dense(const BlockCopy& copy) {
+  return copy.count == 1 || (copy.from_stride == copy.bytes && copy.to_stride == copy.bytes);
+}
+
+}  // namespace
+
+GpuDevice::GpuDevice(Context& context, const Engine* engine)
+    : context_(context),
+      engine_(engine),
+      name_(message("gpu:", context.ordinal())),
+      staging_(context) {}
+
+std::shared_ptr<void> GpuDevice::allocate(std::size_t bytes) const {
+  return context_.allocate(bytes);
+}
+
+void GpuDevice::zero(void* to, std::size_t bytes) const {
+  const Context::Current current(context_);
+  context_.zero(to, bytes);
+}
+
+void GpuDevice::copy(const BlockCopy& copy) const {
+  if (copy.count <= 0 || copy.bytes == 0) return;
+  const Context::Current current(context_);
+  if (is_dense(copy)) {
+    context_.copy(copy.to, copy.from, static_cast<std::size_t>(copy.count) * copy.bytes);
+  } else {
+    copy_blocks(copy, nullptr);
+  }
+}
+
+void GpuDevice::copy_blocks(const BlockCopy& copy, const std::int32_t* indices) const {
+  const int word = word_of(copy);
+  const auto words = [word](std::size_t bytes) {
+    return static_cast<std::int64_t>(bytes) / word;  // NOLINT(*DivideZero): word is at least 1
+  };
+  launch(context_, "openrnn_copy", for_cells(copy.count, words(copy.bytes)),
+         gpu::CopyArguments{.count = copy.count,
+                            .words = words(copy.bytes),
+                            .word_bytes = word,
+                            .from = copy.from,
+                            .from_stride = words(copy.from_stride),
+                            .indices = indices,
+                            .to = copy.to,
+                            .to_stride = words(copy.to_stride)});
+}
+
+void GpuDevice::upload(void* to, const void* host, std::size_t bytes) const {
+  if (bytes == 0) return;
+  const Context::Current current(context_);
+  staging_.upload(to, host, bytes);
+}
+
+void GpuDevice::download(void* host, const void* from, std::size_t bytes) const {
+  if (bytes == 0) return;
+  const Context::Current current(context_);
+  staging_.download(host, from, bytes);
+}
+
+std::uintptr_t GpuDevice::stream() const {
+  return reinterpret_cast<std::uintptr_t>(context_.stream());
+}
+
+void GpuDevice::go_before(std::uintptr_t stream) const {
+  const Context::Current current(context_);
+  Event done;
+  done.record(context_);
+  check(libraries().driver.stream_wait(reinterpret_cast<CUstream>(stream), done.handle(), 0),
+        "cuStreamWaitEvent");
+}
+
+void GpuDevice::wait() const {
+  const Context::Current current(context_);
+  context_.wait();
+}
+
+}  // namespace openrnn::cudnn

@@ -1,0 +1,49 @@
+// Memory of one GPU that is kept for reuse.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace openrnn::cudnn {
+
+class Context;
+
+/// Blocks that are kept when given back, so that a repeated step asks nothing of the driver. A
+/// block may be given to the next caller while the GPU still works on it, since all work of a GPU
+/// is done in the order of the calls. What lies idle is bounded by what was ever in use at once.
+/// Giving back calls nothing of the driver, so the last owner may die in any thread, at exit, or
+/// after a fork. Thread-safe.
+class Pool {
+ public:
+  explicit Pool(const Context& context) : context_(context) {}
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// 256-byte aligned, not cleared, never null; the pool must outlive it. Idle blocks go back to
+  /// the driver when it has no other room. Throws: EngineError when there is none, and after a
+  /// fork.
+  std::shared_ptr<void> allocate(std::size_t bytes);
+  /// Bytes that callers have, and all that the driver gave: idle ones too.
+  std::size_t used_bytes() const;
+  std::size_t held_bytes() const;
+  /// Gives every idle block back to the driver. Waits for the GPU.
+  void release_idle();
+
+ private:
+  struct GiveBack;
+  void* idle_block(std::size_t size);
+  void* new_block(std::size_t size, std::size_t wanted);
+  void give_back(void* block, std::size_t size) noexcept;
+  void free_largest();
+  [[noreturn]] void refuse(std::size_t bytes) const;
+
+  const Context& context_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::size_t, std::vector<void*>> idle_;
+  std::size_t idle_bytes_ = 0, used_bytes_ = 0, peak_bytes_ = 0;
+};
+
+}  // namespace openrnn::cudnn

@@ -1,0 +1,92 @@
+// One GPU of this process: its primary context, its stream, its memory and our kernels on it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cudnn/device/pool.h"
+#include "cudnn/gpu/check.h"
+
+namespace openrnn::cudnn {
+
+class BusyClock;
+
+/// GPUs that are kept apart.
+inline constexpr int kMostGpus = 64;
+
+/// Lives as long as the process, since arrays may die after every static object. Thread-safe.
+///
+/// All work of a GPU goes to one stream, in the order of the calls, whichever thread makes them: so
+/// memory that is given back may be used again at once, and no call waits but those that bring
+/// numbers to the host. It is a stream that keeps order with the legacy default stream too, where
+/// other libraries of the process usually work.
+class Context {
+ public:
+  /// Makes the context current for this thread while it lives. Throws: EngineError after a fork.
+  class Current {
+   public:
+    explicit Current(const Context& context);
+    ~Current();
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+   private:
+    BusyClock* clock_;
+  };
+
+  /// Throws: EngineError with the line of cudnn_missing when the GPU cannot be used.
+  static Context& of(int ordinal);
+  /// Why it cannot; empty when it can. Asking makes no context.
+  static std::string missing(int ordinal);
+
+  int ordinal() const noexcept { return ordinal_; }
+  CUstream stream() const noexcept { return stream_; }
+  const std::string& gpu_name() const noexcept { return gpu_name_; }
+  int multiprocessors() const noexcept { return multiprocessors_; }
+  /// 75 for compute capability 7.5.
+  int capability() const noexcept { return capability_; }
+
+  /// 256-byte aligned, not cleared. Throws: EngineError when there is no room.
+  std::shared_ptr<void> allocate(std::size_t bytes) { return pool_.allocate(bytes); }
+  Pool& pool() noexcept { return pool_; }
+
+  /// A kernel of src/cudnn/kernels by its name, for cuLaunchKernel. Throws: EngineError.
+  CUfunction kernel(const char* name);
+
+  // All of these are for a thread where the context is current; they only enqueue.
+  void copy(void* to, const void* from, std::size_t bytes);
+  void copy_in(void* to, const void* host, std::size_t bytes);
+  void zero(void* to, std::size_t bytes);
+  /// Waits until the bytes are on the host.
+  void copy_out(void* host, const void* from, std::size_t bytes);
+  /// Waits for everything that was enqueued.
+  void wait();
+
+  /// Lets the clock see every call from now on; null: nobody. While no other thread uses the GPU.
+  void observe(BusyClock* clock) noexcept { clock_.store(clock, std::memory_order_release); }
+
+ private:
+  explicit Context(int ordinal);
+
+  int ordinal_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+  std::string gpu_name_;
+  int multiprocessors_ = 0, capability_ = 0;
+  Pool pool_;
+  std::atomic<BusyClock*> clock_{nullptr};
+  std::mutex mutex_;  // of what follows
+  std::vector<CUmodule> modules_;
+  std::unordered_map<std::string, CUfunction> kernels_;
+};
+
+inline CUdeviceptr device_address(const void* pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+}  // namespace openrnn::cudnn

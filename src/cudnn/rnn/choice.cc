@@ -1,0 +1,167 @@
+// Which algorithm runs a piece.
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <optional>
+
+#include "base/message.h"
+#include "cudnn/device/event.h"
+#include "cudnn/gpu/process_wide.h"
+#include "cudnn/rnn/piece.h"
+
+namespace openrnn::cudnn {
+namespace {
+
+// The steps count by powers of two, so that batches of many lengths are not timed one by one.
+using Key = std::tuple<NetworkKey, std::int64_t, int, bool, bool, std::string>;
+
+struct Choices {
+  std::mutex mutex;
+  std::map<Key, Variant> all;
+};
+constinit std::atomic<Choices*> choices{nullptr};
+
+std::optional<Variant> remembered(const Key& key) {
+  Choices& known = process_wide(choices);
+  const std::lock_guard lock(known.mutex);
+  const auto found = known.all.find(key);
+  return found == known.all.end() ? std::nullopt : std::optional(found->second);
+}
+
+void remember(const Key& key, const Variant& variant) {
+  Choices& known = process_wide(choices);
+  const std::lock_guard lock(known.mutex);
+  known.all[key] = variant;
+}
+
+/// Memory of a trial: results that nobody reads.
+class Trial {
+ public:
+  Trial(const PieceCall& call, const PieceForward& memory) : call_(call), memory_(memory) {
+    const RnnSpec& spec = call.weights->spec;
+    const std::int64_t planes = spec.num_pseudo_layers() * call.slice.rows;
+    memory_.y = block(call.slice.count * spec.output_size());
+    if (memory.hy) memory_.hy = block(planes * spec.hidden_size());
+    if (memory.cy) memory_.cy = block(planes * spec.num_units);
+    if (!call.training) return;
+    gradient_.dy = memory_.y;
+    gradient_.dx = block(call.slice.count * spec.input_size);
+    gradient_.dhx = block(planes * spec.hidden_size());
+    if (spec.is_lstm()) gradient_.dcx = block(planes * spec.num_units);
+    gradient_.dweights = block(call.weights->map->size);
+    call.context->zero(gradient_.dweights, call.weights->bytes());
+  }
+
+  /// Milliseconds of the fastest of some runs. Throws: NotSupportedError.
+  double time(const Variant& variant) {
+    constexpr int kRuns = 3;
+    constexpr double kLong = 200.0;  // then one run says enough
+    // The first is left out unless it is alone: it loads the kernels.
+    double best = run(variant);
+    if (best > kLong) return best;
+    best = run(variant);
+    for (int n = 1; n < kRuns; ++n) best = std::min(best, run(variant));
+    return best;
+  }
+
+ private:
+  void* block(std::int64_t elements) {
+    const std::size_t bytes =
+        static_cast<std::size_t>(elements) * dtype_size(call_.weights->spec.dtype);
+    blocks_.push_back(call_.context->allocate(bytes));
+    return blocks_.back().get();
+  }
+
+  double run(const Variant& variant) {
+    Piece piece(call_, variant);
+    Event start(Event::Time::kMeasured), end(Event::Time::kMeasured);
+    start.record(*call_.context);
+    piece.forward(memory_);
+    if (call_.training) piece.backward(gradient_);
+    end.record(*call_.context);
+    end.wait();
+    return Event::between(start, end);
+  }
+
+  const PieceCall& call_;
+  PieceForward memory_;
+  PieceBackward gradient_;
+  std::vector<std::shared_ptr<void>> blocks_;
+};
+
+Variant fastest(const PieceCall& call, const PieceForward& memory,
+                const std::vector<Variant>& list) {
+  Trial trial(call, memory);
+  Variant best = list.front();
+  double least = trial.time(best);
+  for (std::size_t n = 1; n < list.size(); ++n) {
+    try {
+      const double time = trial.time(list[n]);
+      if (time < least) {
+        least = time;
+        best = list[n];
+      }
+    } catch (const NotSupportedError&) {
+      continue;
+    }
+  }
+  return best;
+}
+
+Variant choose(const PieceCall& call, const PieceForward& memory, const Key& key,
+               const std::string& choice, const std::vector<Variant>& list) {
+  if (const auto known = remembered(key)) return *known;
+  Variant best = list.front();
+  if (choice == "auto" && list.size() > 1) {
+    try {
+      best = fastest(call, memory, list);
+      remember(key, best);
+    } catch (const EngineError&) {
+      // No room for a trial, for one: the standard algorithm needs none.
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<std::string> choices_so_far() {
+  Choices& known = process_wide(choices);
+  const std::lock_guard lock(known.mutex);
+  std::vector<std::string> lines;
+  for (const auto& [key, variant] : known.all) {
+    const auto& [network, rows, width, even, training, choice] = key;
+    lines.push_back(message(to_string(std::get<1>(network)), " of ", std::get<3>(network),
+                            " units, ", rows, " rows, below ", std::int64_t{1} << width, " steps, ",
+                            training ? "training" : "inference", ": ", to_string(variant)));
+  }
+  return lines;
+}
+
+std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memory) {
+  const Slice& slice = call.slice;
+  const std::string choice = call.timed ? algorithm_choice() : "standard";
+  const CallShape shape{slice.steps(), slice.rows, slice.even(), call.training};
+  const Key key{network_key(*call.context, call.weights->spec),
+                slice.rows,
+                std::bit_width(static_cast<std::uint64_t>(slice.steps())),
+                slice.even(),
+                call.training,
+                choice};
+  const auto list = candidates(call.weights->spec, shape, choice);
+  const Variant variant = choose(call, memory, key, choice, list);
+  const auto run = [&](const Variant& with) {
+    auto piece = std::make_unique<Piece>(call, with);
+    piece->forward(memory);
+    return piece;
+  };
+  if (variant == Variant{}) return run(variant);
+  try {
+    return run(variant);
+  } catch (const NotSupportedError&) {
+    remember(key, Variant{});
+    return run(Variant{});
+  }
+}
+
+}  // namespace openrnn::cudnn

@@ -1,0 +1,133 @@
+#include "cudnn/rnn/cudnn_engine.h"
+
+#include <array>
+#include <utility>
+
+#include "base/message.h"
+#include "cudnn/rnn/network.h"
+#include "engine/cudnn_entry.h"
+
+namespace openrnn::cudnn {
+namespace {
+
+/// Device memory comes from a pool that keeps it, so a workspace is only a promise of sizes.
+class CudnnWorkspace final : public Workspace {
+ public:
+  CudnnWorkspace(std::shared_ptr<const PackedParams> params, std::int64_t max_batch,
+                 std::int64_t max_time)
+      : params_(std::move(params)), max_batch_(max_batch), max_time_(max_time) {}
+  /// Throws: ArgumentError when the call is none that it was made for.
+  void check(const ForwardArgs& args) const {
+    if (args.params == params_ && args.batch <= max_batch_ && args.max_time <= max_time_) return;
+    throw ArgumentError(message("[forward] the workspace is for batch ", max_batch_, " and time ",
+                                max_time_, " of its own params, expected at least ", args.batch,
+                                " and ", args.max_time, " of these"));
+  }
+
+ private:
+  std::shared_ptr<const PackedParams> params_;
+  std::int64_t max_batch_, max_time_;
+};
+
+/// Calls enqueue and return; errors of the work itself show at a later call.
+class CudnnEngine final : public Engine {
+ public:
+  explicit constexpr CudnnEngine(int ordinal) : ordinal_(ordinal) {}
+  constexpr ~CudnnEngine() override {}  // g++ 12 does not know a defaulted one in time
+
+  std::string_view name() const override { return "cudnn"; }
+  const Device* device() const override { return &gpu_device(ordinal_); }
+  std::string description() const override {
+    return message(gpu_description(ordinal_), ", dropout ",
+                   dropout_by() == DropoutBy::kFast ? "fast" : "exact", ", algorithm ",
+                   algorithm_choice());
+  }
+  std::string unsupported(const RnnSpec& spec) const override {
+    return unsupported_by_cudnn(spec, Context::of(ordinal_).capability());
+  }
+  std::string_view math_kind(const RnnSpec& spec) const override {
+    return spec.dtype == DType::kFloat64 ? "float64" : to_string(spec.math);
+  }
+
+  std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
+                                           PackFor purpose) const override {
+    check_pack(*this, spec, purpose);
+    check_params("pack", spec, params, params_size(spec));
+    check_limits("pack", spec, 0);
+    Context& context = Context::of(ordinal_);
+    const Context::Current current(context);
+    return std::make_shared<CudnnPacked>(context, spec, params.data, purpose);
+  }
+
+  std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,
+                                            std::int64_t max_batch,
+                                            std::int64_t max_time) const override {
+    own("make_workspace", params);
+    return std::make_unique<CudnnWorkspace>(std::move(params), max_batch, max_time);
+  }
+
+  void forward(const ForwardArgs& args, Workspace* workspace) const override {
+    const auto packed = checked("forward", args);
+    if (workspace) {
+      const auto* mine = dynamic_cast<const CudnnWorkspace*>(workspace);
+      if (!mine) throw ArgumentError("[forward] workspace is of another engine, expected cudnn");
+      mine->check(args);
+    }
+    run_network(packed, args, nullptr);
+  }
+
+  std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
+    const auto packed = checked("forward_saving", args);
+    if (packed->purpose() != PackFor::kTraining) {
+      throw StateError(
+          "[forward_saving] params are packed for inference, expected them packed for training");
+    }
+    auto saved = std::make_unique<CudnnSaved>();
+    run_network(packed, args, saved.get());
+    return saved;
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    const auto* saved = dynamic_cast<const CudnnSaved*>(args.saved);
+    if (!saved || saved->packed->context().ordinal() != ordinal_) {
+      throw ArgumentError(message("[backward] saved is ",
+                                  args.saved ? "of another engine or GPU" : "null",
+                                  ", expected what forward_saving of cudnn returned"));
+    }
+    run_gradient(*saved, args);
+  }
+
+ private:
+  /// Throws: ArgumentError unless this engine packed them.
+  std::shared_ptr<const CudnnPacked> own(std::string_view call,
+                                         const std::shared_ptr<const PackedParams>& params) const {
+    auto mine = std::dynamic_pointer_cast<const CudnnPacked>(params);
+    if (!mine || mine->context().ordinal() != ordinal_) {
+      throw ArgumentError(message("[", call, "] params were packed by another engine, expected ",
+                                  "cudnn on gpu:", ordinal_));
+    }
+    return mine;
+  }
+  std::shared_ptr<const CudnnPacked> checked(std::string_view call, const ForwardArgs& args) const {
+    check_forward(call, args);
+    check_limits(call, args.params->spec(), args.batch);
+    return own(call, args.params);
+  }
+
+  int ordinal_;
+};
+
+template <int... Ordinals>
+constexpr std::array<CudnnEngine, sizeof...(Ordinals)> make_engines(
+    std::integer_sequence<int, Ordinals...>) {
+  return {CudnnEngine(Ordinals)...};
+}
+
+// Constants: a static local that another thread makes at a fork is never finished in the child.
+constexpr auto kEngines = make_engines(std::make_integer_sequence<int, kMostGpus>());
+
+}  // namespace
+
+const Engine& cudnn_engine(int ordinal) { return kEngines[static_cast<std::size_t>(ordinal)]; }
+
+}  // namespace openrnn::cudnn

@@ -1,0 +1,126 @@
+#include "cudnn/rnn/descriptors.h"
+
+#include <array>
+#include <mutex>
+#include <vector>
+
+namespace openrnn::cudnn {
+namespace {
+
+struct IdleHandles {
+  std::mutex mutex;
+  std::vector<cudnnHandle_t> handles;
+};
+
+// Constant-initialised, and never destroyed in a way that matters: the handles die with the
+// process.
+IdleHandles& idle_handles(int ordinal) {
+  static constinit std::array<IdleHandles, kMostGpus> all{};
+  return all[static_cast<std::size_t>(ordinal)];
+}
+
+cudnnDataType_t data_type(DType dtype) {
+  if (dtype == DType::kFloat16) return CUDNN_DATA_HALF;
+  return dtype == DType::kFloat32 ? CUDNN_DATA_FLOAT : CUDNN_DATA_DOUBLE;
+}
+
+// float32 is exact only by FMA: cuDNN's default rounds the operands of products to TF32.
+cudnnMathType_t math_type(const RnnSpec& spec) {
+  if (spec.dtype == DType::kFloat64) return CUDNN_DEFAULT_MATH;
+  if (spec.dtype == DType::kFloat16) return CUDNN_TENSOR_OP_MATH;
+  if (spec.math == Math::kTf32) return CUDNN_DEFAULT_MATH;
+  return spec.math == Math::kFp16 ? CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION : CUDNN_FMA_MATH;
+}
+
+cudnnRNNMode_t cell_mode(RnnMode mode) {
+  switch (mode) {
+    case RnnMode::kRnnRelu:
+      return CUDNN_RNN_RELU;
+    case RnnMode::kRnnTanh:
+      return CUDNN_RNN_TANH;
+    case RnnMode::kLstm:
+      return CUDNN_LSTM;
+    default:
+      return CUDNN_GRU;
+  }
+}
+
+}  // namespace
+
+BorrowedHandle::BorrowedHandle(const Context& context) : ordinal_(context.ordinal()) {
+  IdleHandles& idle = idle_handles(ordinal_);
+  {
+    const std::lock_guard lock(idle.mutex);
+    if (!idle.handles.empty()) {
+      handle_ = idle.handles.back();
+      idle.handles.pop_back();
+      return;
+    }
+  }
+  check(libraries().cudnn.create(&handle_), "cudnnCreate");
+  const cudnnStatus_t set = libraries().cudnn.set_stream(handle_, context.stream());
+  if (set != CUDNN_STATUS_SUCCESS) libraries().cudnn.destroy(handle_);
+  check(set, "cudnnSetStream");
+}
+
+BorrowedHandle::~BorrowedHandle() {
+  IdleHandles& idle = idle_handles(ordinal_);
+  const std::lock_guard lock(idle.mutex);
+  idle.handles.push_back(handle_);
+}
+
+RnnDescriptor::RnnDescriptor(Context& context, cudnnHandle_t handle, const RnnSpec& spec,
+                             const Variant& variant, const OwnDropout& dropout) {
+  const CudnnApi& cudnn = libraries().cudnn;
+  std::size_t bytes = 0;
+  if (dropout.rate > 0.0) {
+    check(cudnn.dropout_states_size(handle, &bytes), "cudnnDropoutGetStatesSize");
+    states_ = context.allocate(bytes);
+  }
+  check(cudnn.set_dropout(dropout_.get(), handle, static_cast<float>(dropout.rate), states_.get(),
+                          bytes, dropout.seed),
+        "cudnnSetDropoutDescriptor");
+  const cudnnDataType_t type = data_type(spec.dtype);
+  check(cudnn.set_rnn(rnn_.get(), variant.algorithm, cell_mode(spec.mode), CUDNN_RNN_DOUBLE_BIAS,
+                      spec.num_dirs() == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
+                      spec.skips_input() ? CUDNN_SKIP_INPUT : CUDNN_LINEAR_INPUT, type,
+                      type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
+                      math_type(spec), static_cast<std::int32_t>(spec.input_size),
+                      static_cast<std::int32_t>(spec.num_units),
+                      static_cast<std::int32_t>(spec.hidden_size()),
+                      static_cast<std::int32_t>(spec.num_layers), dropout_.get(),
+                      variant.padded ? CUDNN_RNN_PADDED_IO_ENABLED : CUDNN_RNN_PADDED_IO_DISABLED),
+        "cudnnSetRNNDescriptor_v8");
+  if (spec.cell_clip) {
+    check(cudnn.set_clip(rnn_.get(), CUDNN_RNN_CLIP_MINMAX, (*spec.cell_clip)[0],
+                         (*spec.cell_clip)[1]),
+          "cudnnRNNSetClip_v9");
+  }
+}
+
+DataOwner data_descriptor(DType dtype, const Variant& variant, std::span<const int> lengths,
+                          std::int64_t width) {
+  DataOwner data;
+  double zero = 0.0;  // all bits 0 in each of the types
+  check(libraries().cudnn.set_data(data.get(), data_type(dtype),
+                                   variant.padded ? CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED
+                                                  : CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED,
+                                   lengths.front(), static_cast<int>(lengths.size()),
+                                   static_cast<int>(width), lengths.data(), &zero),
+        "cudnnSetRNNDataDescriptor");
+  return data;
+}
+
+TensorOwner state_descriptor(DType dtype, std::int64_t planes, std::int64_t rows,
+                             std::int64_t width) {
+  TensorOwner tensor;
+  const std::array dims = {static_cast<int>(planes), static_cast<int>(rows),
+                           static_cast<int>(width)};
+  const std::array strides = {dims[1] * dims[2], dims[2], 1};
+  check(
+      libraries().cudnn.set_tensor(tensor.get(), data_type(dtype), 3, dims.data(), strides.data()),
+      "cudnnSetTensorNdDescriptor");
+  return tensor;
+}
+
+}  // namespace openrnn::cudnn

@@ -1,0 +1,49 @@
+// A whole network as calls of cuDNN, forward and backward.
+#pragma once
+
+#include <algorithm>
+
+#include "cudnn/rnn/piece.h"
+
+namespace openrnn::cudnn {
+
+/// One direction of one layer, cut into calls of as many steps as cuDNN takes.
+struct SavedStrip {
+  std::vector<std::unique_ptr<Piece>> pieces;  // in the order of its time
+};
+
+/// Some layers that were run as one call; or one layer, cut.
+struct SavedStage {
+  Part part;
+  std::unique_ptr<Piece> piece;    // null: cut
+  std::vector<SavedStrip> strips;  // of each direction
+};
+
+/// What a forward call left.
+class CudnnSaved final : public SavedForward {
+ public:
+  std::shared_ptr<const CudnnPacked> packed;
+  std::unique_ptr<const Sequence> sequence;
+  /// Whether our masks lie between the stages.
+  bool masked = false;
+  DropoutKey key;
+  std::int64_t chunk = kMostSteps;  // steps of one call
+  std::vector<SavedStage> stages;
+  std::vector<std::shared_ptr<void>> memory;  // what the pieces read again
+};
+
+/// Runs a call whose arguments were checked; fills `saved` unless it is null.
+void run_network(const std::shared_ptr<const CudnnPacked>& packed, const ForwardArgs& args,
+                 CudnnSaved* saved);
+void run_gradient(const CudnnSaved& saved, const BackwardArgs& args);
+
+/// Packed vectors of one direction, of which cuDNN gets at most `chunk` steps at once.
+inline std::vector<Slice> cut(const Sequence& sequence, std::int64_t chunk) {
+  std::vector<Slice> slices;
+  for (std::int64_t t = 0; t < sequence.steps(); t += chunk) {
+    slices.push_back(sequence.slice(t, std::min(t + chunk, sequence.steps())));
+  }
+  return slices;
+}
+
+}  // namespace openrnn::cudnn

@@ -1,0 +1,144 @@
+#include "cudnn/rnn/plan.h"
+
+#include <array>
+#include <cstdlib>
+#include <limits>
+
+#include "base/message.h"
+
+namespace openrnn::cudnn {
+namespace {
+
+std::string environment(const char* name, const char* otherwise) {
+  const char* text = std::getenv(name);
+  return text && *text ? text : otherwise;
+}
+
+constexpr std::array kAlgorithms = {CUDNN_RNN_ALGO_STANDARD, CUDNN_RNN_ALGO_PERSIST_STATIC,
+                                    CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H};
+
+std::string_view name_of(cudnnRNNAlgo_t algorithm) {
+  if (algorithm == CUDNN_RNN_ALGO_STANDARD) return "standard";
+  return algorithm == CUDNN_RNN_ALGO_PERSIST_STATIC ? "persist_static" : "persist_static_small_h";
+}
+
+// The documented limits of the algorithm for small hidden sizes.
+std::int64_t most_small_units(const RnnSpec& spec, bool training) {
+  const bool gated = spec.mode == RnnMode::kLstm || spec.mode == RnnMode::kGru;
+  return gated ? (training ? 128 : 192) : (training ? 256 : 384);
+}
+
+// Weights that stay in registers and shared memory: larger ones than these never do.
+constexpr std::int64_t kMostPersistentUnits = 1024;
+
+bool may_persist(const RnnSpec& spec, const CallShape& shape) {
+  return !spec.projecting() && shape.even && spec.dtype != DType::kFloat64 && !spec.cell_clip;
+}
+
+bool may_run(cudnnRNNAlgo_t algorithm, const RnnSpec& spec, const CallShape& shape) {
+  if (algorithm == CUDNN_RNN_ALGO_STANDARD) return true;
+  if (!may_persist(spec, shape)) return false;
+  const std::int64_t most = algorithm == CUDNN_RNN_ALGO_PERSIST_STATIC
+                                ? kMostPersistentUnits
+                                : most_small_units(spec, shape.training);
+  return spec.num_units <= most;
+}
+
+}  // namespace
+
+std::int64_t most_steps() {
+  const std::string text = environment("OPENRNN_CUDNN_MAX_TIME", "");
+  const std::int64_t most = text.empty() ? kMostSteps : std::strtoll(text.c_str(), nullptr, 10);
+  return most >= 1 && most < kMostSteps ? most : kMostSteps;
+}
+
+DropoutBy dropout_by() {
+  const std::string text = environment("OPENRNN_CUDNN_DROPOUT", "exact");
+  if (text == "exact") return DropoutBy::kExact;
+  if (text == "fast") return DropoutBy::kFast;
+  throw ArgumentError(
+      message("[cudnn] OPENRNN_CUDNN_DROPOUT is '", text, "', expected 'exact' or 'fast'"));
+}
+
+std::string to_string(const Variant& variant) {
+  return message(name_of(variant.algorithm), variant.padded ? "+padded" : "");
+}
+
+std::string algorithm_choice() {
+  std::string text = environment("OPENRNN_CUDNN_ALGORITHM", "auto");
+  bool known = text == "auto";
+  for (const cudnnRNNAlgo_t each : kAlgorithms) known = known || text == name_of(each);
+  if (!known) {
+    throw ArgumentError(message("[cudnn] OPENRNN_CUDNN_ALGORITHM is '", text,
+                                "', expected 'auto', 'standard', 'persist_static' or "
+                                "'persist_static_small_h'"));
+  }
+  return text;
+}
+
+std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
+                                const std::string& choice) {
+  std::vector<Variant> list = {Variant{}};
+  for (const cudnnRNNAlgo_t algorithm : kAlgorithms) {
+    if (choice != "auto" && choice != name_of(algorithm)) continue;
+    if (!may_run(algorithm, spec, shape)) continue;
+    for (const bool padded : {false, true}) {
+      const Variant variant{algorithm, padded};
+      if (variant == Variant{} || (padded && !shape.even)) continue;
+      list.push_back(variant);
+    }
+  }
+  // One that is named is to run wherever it may, not only where it is faster.
+  if (choice == "standard") list.resize(1);
+  if (choice != "auto" && choice != "standard" && list.size() > 1) list = {list[1], list[0]};
+  return list;
+}
+
+std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
+  constexpr int kFirstWithTf32 = 80;
+  if (spec.math == Math::kBf16 || spec.math == Math::kBf16x3) {
+    return message("math '", to_string(spec.math),
+                   "' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', and "
+                   "device='cpu' has this");
+  }
+  if (spec.weights_dtype != WeightsDType::kNone) {
+    return message("cuDNN has no weights_dtype '", to_string(spec.weights_dtype),
+                   "'; device='cpu' has it");
+  }
+  if (spec.math == Math::kTf32 && capability < kFirstWithTf32) {
+    return message("math 'tf32' needs a GPU of compute capability 8.0, this one has ",
+                   capability / 10, ".", capability % 10);
+  }
+  return {};
+}
+
+void check_limits(std::string_view call, const RnnSpec& spec, std::int64_t batch) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const auto check = [&](std::string_view name, std::int64_t value, std::string_view remedy) {
+    if (value <= kMost) return;
+    throw EngineError(message("[", call, "] ", name, " is ", value, ", expected at most ", kMost,
+                              " on 'cudnn', which counts in 32 bits; ", remedy));
+  };
+  constexpr std::string_view kOther = "use device='cpu'", kSplit = "split the batch";
+  check("num_units", spec.num_units, kOther);
+  check("input_size", spec.input_size, kOther);
+  check("num_layers * num_dirs", spec.num_pseudo_layers(), kOther);
+  check("num_dirs * output width", spec.output_size(), kOther);
+  check("batch", batch, kSplit);
+  // A descriptor of states has its strides in 32 bits.
+  if (batch > 0) check("batch * num_units", batch * spec.num_units, kSplit);
+}
+
+RnnSpec part_of(const RnnSpec& spec, std::int64_t first, std::int64_t count, int direction) {
+  RnnSpec part = spec;
+  part.num_layers = count;
+  part.input_size = spec.layer_input_size(first);
+  part.input_mode =
+      first == 0 && spec.skips_input() ? InputMode::kSkipInput : InputMode::kLinearInput;
+  if (direction >= 0) part.direction = Direction::kUnidirectional;
+  part.dropout = 0.0;
+  part.seed = 0;
+  return part;
+}
+
+}  // namespace openrnn::cudnn

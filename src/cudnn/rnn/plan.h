@@ -1,0 +1,68 @@
+// How a network is given to cuDNN: what it cannot do, where calls are cut, which algorithms may run
+// it. Nothing here needs a GPU.
+#pragma once
+
+#include <cudnn.h>
+
+#include <string>
+#include <vector>
+
+#include "openrnn/engine.h"
+
+namespace openrnn::cudnn {
+
+/// The most steps of one call of cuDNN.
+inline constexpr std::int64_t kMostSteps = 65535;
+/// The same, or less where OPENRNN_CUDNN_MAX_TIME says so (for tests).
+std::int64_t most_steps();
+
+/// Who drops out between the layers in training.
+enum class DropoutBy : std::uint8_t {
+  /// The library: its masks, the same as on every engine. Layers run as calls of their own, which
+  /// keeps cuDNN from running several at once, and their outputs are copied once.
+  kExact,
+  /// cuDNN, with masks of its own, of which only the rate and the repeatability are known.
+  kFast
+};
+/// OPENRNN_CUDNN_DROPOUT: 'exact' (default) or 'fast'. Throws: ArgumentError for anything else.
+DropoutBy dropout_by();
+
+/// One way for cuDNN to compute a network.
+struct Variant {
+  cudnnRNNAlgo_t algorithm = CUDNN_RNN_ALGO_STANDARD;
+  /// Whether the sequences are declared as padded ones; only for rows of one length, whose memory
+  /// is the same either way.
+  bool padded = false;
+  friend bool operator==(const Variant&, const Variant&) = default;
+};
+/// 'standard', 'persist_static', 'persist_static_small_h', with '+padded'.
+std::string to_string(const Variant& variant);
+
+/// OPENRNN_CUDNN_ALGORITHM: 'auto' (default, all that may run are timed) or the name of one, which
+/// is tried alone where it may run. Throws: ArgumentError for anything else.
+std::string algorithm_choice();
+
+/// A call as far as the choice of an algorithm depends on it.
+struct CallShape {
+  std::int64_t steps = 0, rows = 0;
+  bool even = true;  // all rows are of one length
+  bool training = false;
+};
+
+/// What may run the call by what is known of cuDNN: the standard one, which is always right, and
+/// others, which cuDNN may still refuse. By 'auto' all that may, the standard one first; by the
+/// name of another, that one first.
+std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
+                                const std::string& choice);
+
+/// Why no GPU of that compute capability (75 for 7.5) can run the spec; empty when it can.
+std::string unsupported_by_cudnn(const RnnSpec& spec, int capability);
+
+/// Throws: EngineError naming the limit and the remedy when a size is beyond what cuDNN takes.
+void check_limits(std::string_view call, const RnnSpec& spec, std::int64_t batch);
+
+/// The layers [first, first + count) of a network as one of its own, in both directions or in one.
+/// `direction` -1: as the network's.
+RnnSpec part_of(const RnnSpec& spec, std::int64_t first, std::int64_t count, int direction);
+
+}  // namespace openrnn::cudnn

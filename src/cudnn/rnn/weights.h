@@ -1,0 +1,80 @@
+// Parameters in the order that cuDNN wants.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "cudnn/gpu/context.h"
+#include "openrnn/engine.h"
+
+namespace openrnn::cudnn {
+
+/// A network on a GPU, as far as the layout of its weights and the speed of its algorithms depend
+/// on it.
+using NetworkKey = std::tuple<int, RnnMode, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                              bool, Direction, DType, Math>;
+NetworkKey network_key(const Context& context, const RnnSpec& spec);
+
+/// Where cuDNN keeps the weights of a network, by its own word: for each region of ParamsLayout,
+/// its weights and then its biases, the element where it starts.
+struct WeightMap {
+  std::int64_t size = 0;  // elements of the whole space
+  std::vector<std::int64_t> offsets;
+  /// Whether all of it is as in ParamsLayout.
+  bool is_ours = false;
+};
+
+/// Asked of cuDNN once per network and remembered. For a thread where the context is current.
+/// Throws: EngineError when cuDNN has a matrix of another shape.
+std::shared_ptr<const WeightMap> weight_map(Context& context, const RnnSpec& spec);
+
+/// A part of a network with its own weights: all of it, one layer, or one direction of a layer.
+struct Part {
+  std::int64_t layer = 0, layers = 0;
+  int direction = -1;  // both
+  friend auto operator<=>(const Part&, const Part&) = default;
+};
+
+/// Elements that lie together both in the network's opaque buffer and in a part's weights.
+struct Stretch {
+  std::int64_t in_params = 0, in_weights = 0, size = 0;
+};
+
+/// The weights of a part on the GPU.
+struct PartWeights {
+  RnnSpec spec;
+  std::shared_ptr<const WeightMap> map;
+  std::vector<Stretch> stretches;
+  std::shared_ptr<void> memory;
+  std::size_t bytes() const { return static_cast<std::size_t>(map->size) * dtype_size(spec.dtype); }
+};
+
+/// A copy of the opaque buffer, from which the weights of parts are made when they are first
+/// needed.
+class CudnnPacked final : public PackedParams {
+ public:
+  /// For a thread where the context is current, as all below.
+  CudnnPacked(Context& context, const RnnSpec& spec, const void* params, PackFor purpose);
+
+  Context& context() const noexcept { return context_; }
+  const ParamsLayout& layout() const noexcept { return layout_; }
+  /// Stays as long as this object.
+  const PartWeights& part(const Part& part) const;
+  Part whole() const { return {0, spec().num_layers, -1}; }
+
+ private:
+  Context& context_;
+  ParamsLayout layout_;
+  std::shared_ptr<void> params_;
+  mutable std::mutex mutex_;
+  mutable std::map<Part, PartWeights> parts_;
+};
+
+/// Puts the gradient of a part's weights into a buffer of the opaque layout.
+void unpack_gradient(Context& context, const PartWeights& part, const void* gradient,
+                     void* dparams);
+
+}  // namespace openrnn::cudnn

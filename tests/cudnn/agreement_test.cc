@@ -1,0 +1,53 @@
+// The GPU engine against the reference, inside the derived bounds.
+#include <gtest/gtest.h>
+
+#include "conformance/support/bounds.h"
+#include "conformance/support/grid.h"
+
+namespace openrnn::conformance {
+namespace {
+
+class CudnnAgreement : public testing::TestWithParam<Case> {};
+
+TEST_P(CudnnAgreement, WithTheReference) {
+  const Case& c = GetParam();
+  const Engine& subject = engine("cudnn");
+  ASSERT_EQ(subject.unsupported(c.spec), "");
+  const Data d = make_data(c);
+  EXPECT_EQ(compare(bounds_of(c, d), run_all(subject, c, d), rounding_of(c)).failure, "");
+}
+
+// All of the grid on a GPU; a stand-in computes in loops.
+std::vector<Case> cases() {
+  std::vector<Case> list = pretends() ? some_cases(5) : all_cases();
+  for (const std::string math : {"tf32", "fp16"}) {
+    for (const char* text :
+         {"lstm L2 U17 I33 B5 T4 f32 ", "gru L2 U17 I5 B7 T5 bi lengths f32 ",
+          "rnn_tanh L2 U33 I33 B5 T3 skip f32 ", "lstm L3 U17 I5 B3 T4 P7 D0.5 f32 "}) {
+      list.push_back(parse_case(text + math, "arithmetic_of_gpus"));
+    }
+  }
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CudnnAgreement, testing::ValuesIn(cases()), [](const auto& at) {
+  return "n" + std::to_string(at.index) + "_" + test_name(at.param);
+});
+
+// So that the bounds above would show it if 'float32' became TF32 or float16.
+TEST(CudnnArithmetic, IsExactUnlessAskedOtherwise) {
+  const Case exact = parse_case("lstm L2 U33 I33 B5 T4 f32", "exact");
+  const Data d = make_data(exact);
+  const Bounds bounds = bounds_of(exact, d);
+  const Engine& subject = engine("cudnn");
+  EXPECT_EQ(compare(bounds, run_all(subject, exact, d), DType::kFloat32).failure, "");
+  for (const Math math : {Math::kTf32, Math::kFp16}) {
+    Case other = exact;
+    other.spec.math = math;
+    EXPECT_EQ(subject.math_kind(other.spec), to_string(math));
+    EXPECT_NE(compare(bounds, run_all(subject, other, d), DType::kFloat32).failure, "");
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::conformance

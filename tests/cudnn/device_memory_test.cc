@@ -1,0 +1,186 @@
+// Memory of a GPU: the pool, copies through pinned memory, threads, forks.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <thread>
+
+#include "cudnn/device/busy_clock.h"
+#include "cudnn/device/staging.h"
+#include "cudnn/device/timer.h"
+#include "device/support.h"
+
+namespace openrnn::testing {
+namespace {
+
+cudnn::Context& context() { return cudnn::Context::of(0); }
+cudnn::Pool& pool() { return context().pool(); }
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const EngineError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(GpuPool, GivesTheSameBlockAgain) {
+  const void* first = tested().allocate(10000).get();
+  EXPECT_EQ(tested().allocate(9990).get(), first);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 256, 0u);
+  EXPECT_NE(tested().allocate(0), nullptr);
+}
+
+TEST(GpuPool, CountsWhatIsUsedAndHeld) {
+  pool().release_idle();
+  const std::size_t used = pool().used_bytes(), held = pool().held_bytes();
+  EXPECT_EQ(used, held);
+  {
+    const auto block = tested().allocate(100000);
+    EXPECT_GE(pool().used_bytes(), used + 100000);
+    // An eighth is wasted at most.
+    EXPECT_LE(pool().used_bytes(), used + 112500);
+    EXPECT_EQ(pool().held_bytes() - held, pool().used_bytes() - used);
+  }
+  EXPECT_EQ(pool().used_bytes(), used);
+  EXPECT_GT(pool().held_bytes(), held);
+  pool().release_idle();
+  EXPECT_EQ(pool().held_bytes(), held);
+}
+
+TEST(GpuPool, KeepsNoMoreThanWasEverUsedAndAQuarter) {
+  pool().release_idle();
+  const std::size_t used = pool().used_bytes();
+  { const auto most = tested().allocate(64 * 100000); }
+  for (std::size_t n = 1; n <= 64; ++n) tested().allocate(n * 100000);
+  EXPECT_LE(pool().held_bytes(), used + std::size_t{6400000} * 9 / 8 * 5 / 4);
+  EXPECT_GT(pool().held_bytes(), used);
+}
+
+TEST(GpuPool, ServesManyThreads) {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  std::vector<DeviceArray> kept(4);
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::int64_t n = 0; n < 40; ++n) {
+        const auto value = static_cast<float>(t * 100 + static_cast<std::size_t>(n));
+        const std::vector<float> values(static_cast<std::size_t>(16 + n * 37), value);
+        const auto size = static_cast<std::int64_t>(values.size());
+        DeviceArray array = array_of<float>({size}, values);
+        tested().scale(DType::kFloat32, size, 2.0, array.data(), array.mutable_data());
+        const Array host = array.to_host();
+        for (const float v : host.as<float>()) wrong += v != 2 * value;
+        kept[t] = array;  // dies in the main thread
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(GpuPool, NoRoomIsAnErrorThatSaysSo) {
+  const std::string error = error_of([] { tested().allocate(std::size_t{1} << 50); });
+  EXPECT_EQ(error.find("[allocate] gpu:0 has no room for 1125899906842624 bytes: "), 0u) << error;
+  EXPECT_NE(error.find("use a smaller batch or time"), std::string::npos) << error;
+  EXPECT_NE(error_of([] { tested().allocate(SIZE_MAX); }), "");
+  EXPECT_EQ(at(random_array(DType::kFloat32, {3}, 1), 0),
+            at(random_array(DType::kFloat32, {3}, 1), 0));
+}
+
+TEST(GpuPool, IdleBlocksMakeRoom) {
+  if (!std::getenv("OPENRNN_CUDA_LIBRARIES"))
+    GTEST_SKIP() << "for the stand-in, whose memory is small";
+  pool().release_idle();
+  const std::size_t used = pool().used_bytes();
+  setenv("STAND_IN_MEMORY", std::to_string(used + 3000000).c_str(), 1);
+  std::vector<std::shared_ptr<void>> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(tested().allocate(300000));
+  blocks.clear();
+  EXPECT_GE(pool().held_bytes(), used + 2400000);
+  EXPECT_EQ(error_of([] { tested().allocate(2000000); }), "");
+  EXPECT_NE(error_of([] { tested().allocate(4000000); }), "");
+  unsetenv("STAND_IN_MEMORY");
+}
+
+// More than the slots hold at once; the source is gone before the copy may have been made.
+TEST(Staging, CopiesOfEverySize) {
+  for (const std::int64_t size : {1, 1000, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, 2800003}) {
+    DeviceArray array(tested(), DType::kFloat32, {size});
+    {
+      std::vector<float> values(static_cast<std::size_t>(size));
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 65521);
+      tested().upload(array.mutable_data(), values.data(), values.size() * sizeof(float));
+      std::fill(values.begin(), values.end(), -1.0f);
+    }
+    const Array host = array.to_host();
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < size; ++i) {
+      wrong += host.as<float>()[static_cast<std::size_t>(i)] != static_cast<float>(i % 65521);
+    }
+    EXPECT_EQ(wrong, 0) << size;
+  }
+}
+
+// Memory that is given back while work on it is queued: the next owner's work comes after it.
+TEST(GpuPool, BlocksAreReusedInTheOrderOfTheWork) {
+  auto sum = DeviceArray::zeros(tested(), DType::kFloat32, {1000});
+  for (int n = 1; n <= 20; ++n) {
+    DeviceArray term(tested(), DType::kFloat32, {1000});
+    tested().fill(DType::kFloat32, 1000, n, DType::kFloat32, nullptr, term.mutable_data());
+    tested().accumulate(DType::kFloat32, 1000, term.data(), sum.mutable_data());
+  }
+  EXPECT_EQ(at(sum, 999), 210.0);
+}
+
+TEST(GpuFork, TheChildIsToldAndMayEnd) {
+  DeviceArray array = array_of<float>({3}, {1, 2, 3});
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string error = error_of([] { tested().allocate(16); });
+    const bool told = error.find("forked") != std::string::npos;
+    array = DeviceArray();  // gives back, as the objects of the parent do
+    _exit(told ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(at(array, 2), 3.0);
+}
+
+TEST(GpuTimer, MeasuresWhatLiesBetween) {
+  cudnn::GpuTimer timer(context());
+  const DeviceArray x = random_array(DType::kFloat32, {1 << 16}, 1);
+  DeviceArray y(tested(), DType::kFloat32, {1 << 16});
+  timer.start();
+  tested().unary(UnaryOp::kTanh, DType::kFloat32, x.size(), x.data(), y.mutable_data());
+  timer.stop();
+  const double elapsed = timer.milliseconds();
+  EXPECT_GE(elapsed, 0.0);
+  EXPECT_LT(elapsed, 60000.0);
+}
+
+TEST(BusyClock, ASpanEndsWhereTheGpuHasNothingToDo) {
+  if (!std::getenv("OPENRNN_CUDA_LIBRARIES")) GTEST_SKIP() << "for the stand-in, which can be held";
+  const char* before = std::getenv("STAND_IN_DEFERRED");
+  const std::string kept = before ? before : "0";
+  setenv("STAND_IN_DEFERRED", "1", 1);
+  DeviceArray array = array_of<float>({3}, {1, 2, 3});
+  at(array, 0);
+  {
+    cudnn::BusyClock clock(context());
+    for (int i = 0; i < 3; ++i) tested().zero(array.mutable_data(), 12);
+    EXPECT_EQ(clock.spans(), 1);
+    setenv("STAND_IN_DEFERRED", "0", 1);
+    EXPECT_EQ(at(array, 0), 0.0);  // waits
+    tested().zero(array.mutable_data(), 12);
+    EXPECT_EQ(clock.spans(), 2);
+    EXPECT_GE(clock.milliseconds(), 0.0);
+  }
+  tested().zero(array.mutable_data(), 12);
+  setenv("STAND_IN_DEFERRED", kept.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace openrnn::testing

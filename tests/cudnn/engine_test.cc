@@ -1,0 +1,251 @@
+// What only the GPU engine does: cuts, permutes, chooses, repeats; and what it refuses.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "conformance/support/bounds.h"
+#include "cudnn/rnn/piece.h"
+
+namespace openrnn::conformance {
+namespace {
+
+const Engine& subject() { return engine("cudnn"); }
+
+/// A variable of the environment while it lives.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Setting() { unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+};
+
+void expect_agreement(const std::string& text) {
+  const Case c = parse_case(text, "agreement");
+  const Data d = make_data(c);
+  EXPECT_EQ(compare(bounds_of(c, d), run_all(subject(), c, d), rounding_of(c)).failure, "") << text;
+}
+
+TEST(CudnnCuts, LongSequencesAgreeWithTheReference) {
+  // Chunks of 3: whole, with a rest, one of a single step, in rows that end in each of them.
+  const Setting limit("OPENRNN_CUDNN_MAX_TIME", "3");
+  const Setting strict("STAND_IN_MAX_TIME", "3");
+  for (const char* text :
+       {"lstm L2 U7 I3 B5 T9 f32", "lstm L2 U7 I3 B5 T10 bi f32 lengths",
+        "gru L2 U7 I7 B5 T8 bi skip f64 lengths batch_major", "rnn_tanh L1 U7 I3 B1 T4 f32",
+        "lstm L2 U17 I3 B7 T7 P5 bi f32 lengths", "gru L3 U7 I3 B5 T7 f32 D0.5 lengths",
+        "rnn_relu L2 U7 I3 B3 T11 f64 null_states lengths", "lstm L2 U7 I3 B5 T7 f64 clip bi"}) {
+    expect_agreement(text);
+  }
+}
+
+TEST(CudnnCuts, BackwardTwiceGivesTheSameBits) {
+  const Setting limit("OPENRNN_CUDNN_MAX_TIME", "2");
+  const Case c = parse_case("lstm L2 U7 I3 B5 T7 bi f32 lengths D0.5", "cut");
+  const Data d = make_data(c);
+  ForwardBuffers out = forward_buffers(c);
+  const auto saved = subject().forward_saving(
+      forward_args(c, d, out, subject().pack(c.spec, d.params.view(), PackFor::kTraining), true));
+  const Result first = run_backward(subject(), c, d, *saved);
+  // The saved call remembers where it was cut.
+  const Setting other("OPENRNN_CUDNN_MAX_TIME", "5");
+  EXPECT_EQ(first_difference(first, run_backward(subject(), c, d, *saved)), "");
+}
+
+TEST(CudnnWeights, InAnotherOrderArePermuted) {
+  if (!pretends()) GTEST_SKIP() << "only the stand-in has another order";
+  const Setting permute("STAND_IN_PERMUTE", "1");
+  // Networks of sizes that no other test of this program has: places are asked for once.
+  for (const char* text : {"lstm L2 U9 I4 B3 T3 P5 bi f32", "gru L2 U11 I11 B3 T3 skip f64 D0.5",
+                           "rnn_relu L1 U19 I4 B3 T3 f16"}) {
+    expect_agreement(text);
+  }
+  const Case c = parse_case("lstm L2 U9 I4 B3 T3 P5 bi f32", "permuted");
+  const auto& context = cudnn::Context::of(0);
+  EXPECT_FALSE(cudnn::weight_map(const_cast<cudnn::Context&>(context), c.spec)->is_ours);
+}
+
+TEST(CudnnWeights, AreInOurOrderOtherwise) {
+  const Case c = parse_case("lstm L2 U10 I4 B3 T3 P5 bi f32", "ours");
+  cudnn::Context& context = cudnn::Context::of(0);
+  const cudnn::Context::Current current(context);
+  EXPECT_TRUE(cudnn::weight_map(context, c.spec)->is_ours);
+}
+
+std::string choice_for(const std::string& network) {
+  std::string found;
+  for (const std::string& line : cudnn::choices_so_far()) {
+    if (line.starts_with(network)) found += line.substr(line.rfind(' ') + 1) + ";";
+  }
+  return found;
+}
+
+TEST(CudnnAlgorithms, TheFastestIsRememberedAndRight) {
+  if (!pretends()) GTEST_SKIP() << "the times of the stand-in are its own";
+  const Setting fast("STAND_IN_TIME_STATIC", "1");
+  expect_agreement("lstm L2 U21 I4 B3 T4 f32");
+  EXPECT_EQ(choice_for("lstm of 21 units"), "persist_static;persist_static;");
+  {
+    const Setting faster("STAND_IN_TIME_SMALL_H", "0");
+    expect_agreement("lstm L2 U21 I4 B3 T4 f32");
+    EXPECT_EQ(choice_for("lstm of 21 units"), "persist_static;persist_static;");
+    expect_agreement("gru L1 U21 I4 B3 T4 f16");
+    EXPECT_EQ(choice_for("gru of 21 units"), "persist_static_small_h;persist_static_small_h;");
+  }
+  const Setting slow("STAND_IN_TIME_STATIC", "9");
+  expect_agreement("rnn_tanh L1 U21 I4 B3 T4 f32");
+  EXPECT_EQ(choice_for("rnn_tanh of 21 units"), "standard;standard;");
+}
+
+TEST(CudnnAlgorithms, WhatIsNotSupportedFallsToTheStandardOne) {
+  if (!pretends()) GTEST_SKIP() << "only the stand-in refuses on request";
+  const Setting most("STAND_IN_MOST_PERSISTENT", "8");
+  const Setting fast("STAND_IN_TIME_STATIC", "1");
+  expect_agreement("gru L2 U22 I4 B3 T4 f32");
+  EXPECT_EQ(choice_for("gru of 22 units").find("persist_static;"), std::string::npos);
+  const Setting named("OPENRNN_CUDNN_ALGORITHM", "persist_static");
+  expect_agreement("lstm L2 U22 I4 B3 T4 f32");
+  EXPECT_EQ(choice_for("lstm of 22 units"), "standard;standard;");
+}
+
+TEST(CudnnAlgorithms, AnUnknownNameIsRefused) {
+  const Setting named("OPENRNN_CUDNN_ALGORITHM", "quick");
+  EXPECT_THROW(expect_agreement("gru L1 U5 I4 B3 T4 f32"), ArgumentError);
+}
+
+TEST(CudnnDropout, ByCudnnIsRepeatableAndAnother) {
+  const Case c = parse_case("lstm L3 U17 I3 B5 T4 f32 D0.5", "fast");
+  const Data d = make_data(c);
+  const Result exact = run_training(subject(), c, d);
+  const Setting fast("OPENRNN_CUDNN_DROPOUT", "fast");
+  EXPECT_NE(subject().description().find("dropout fast"), std::string::npos);
+  const Result once = run_training(subject(), c, d);
+  EXPECT_EQ(first_difference(once, run_training(subject(), c, d)), "");
+  EXPECT_NE(first_difference(once, exact), "");
+  // Backward twice, though cuDNN's generator has moved on.
+  ForwardBuffers out = forward_buffers(c);
+  const auto saved = subject().forward_saving(
+      forward_args(c, d, out, subject().pack(c.spec, d.params.view(), PackFor::kTraining), true));
+  const Result first = run_backward(subject(), c, d, *saved);
+  EXPECT_EQ(first_difference(first, run_backward(subject(), c, d, *saved)), "");
+  // Without training nothing drops.
+  const Case plain = parse_case("lstm L3 U17 I3 B5 T4 f32", "no_dropout");
+  Result inference = run_inference(subject(), c, d);
+  EXPECT_EQ(first_difference(inference, run_inference(subject(), plain, d)), "");
+}
+
+TEST(CudnnThreads, ShareWeightsAndSavedCalls) {
+  const Case c = parse_case("lstm L2 U17 I3 B5 T4 bi f32 lengths D0.5", "threads");
+  const Data d = make_data(c);
+  const Result expected = run_training(subject(), c, d);
+  const auto packed = subject().pack(c.spec, d.params.view(), PackFor::kTraining);
+  ForwardBuffers shared = forward_buffers(c);
+  const auto saved = subject().forward_saving(forward_args(c, d, shared, packed, true));
+  std::vector<std::string> differences(4);
+  std::vector<std::thread> threads;
+  for (std::string& difference : differences) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 3 && difference.empty(); ++round) {
+        Result found;
+        ForwardBuffers out = forward_buffers(c);
+        const auto own = subject().forward_saving(forward_args(c, d, out, packed, true));
+        append_forward(found, "", std::move(out));
+        // In turn the thread's own call and the shared one, which are equal.
+        const SavedForward& which = round == 1 ? *own : *saved;
+        for (auto& part : run_backward(subject(), c, d, which).parts) {
+          found.parts.push_back(std::move(part));
+        }
+        difference = first_difference(expected, found);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& difference : differences) EXPECT_EQ(difference, "");
+}
+
+TEST(CudnnDevice, EngineAndDeviceKnowEachOther) {
+  const Device& device = gpu_device(0);
+  ASSERT_NE(device.engine(), nullptr);
+  EXPECT_EQ(device.engine()->device(), &device);
+  EXPECT_EQ(device.engine()->name(), "cudnn");
+  EXPECT_EQ(subject().device(), nullptr) << "the engine of the list takes the host's memory";
+}
+
+TEST(CudnnDevice, RunsOverItsOwnMemory) {
+  const Case c = parse_case("gru L2 U17 I3 B5 T4 f32 batch_major lengths", "device_memory");
+  const Data d = make_data(c);
+  const Device& device = gpu_device(0);
+  const Engine& own = *device.engine();
+  const auto params = DeviceArray::from_host(device, d.params.view());
+  const auto x = DeviceArray::from_host(device, d.x.view());
+  const auto h0 = DeviceArray::from_host(device, d.h0.view());
+  DeviceArray y(device, DType::kFloat32, {c.seq_size(17)}),
+      hn(device, DType::kFloat32, {c.h_size()});
+  ForwardArgs args;
+  args.params =
+      own.pack(c.spec, {params.data(), DType::kFloat32, params.shape()}, PackFor::kInference);
+  args.max_time = c.time;
+  args.batch = c.batch;
+  args.time_major = false;
+  args.sequence_lengths = c.lengths.data();
+  args.x = x.data();
+  args.h0 = h0.data();
+  args.y = y.mutable_data();
+  args.hn = hn.mutable_data();
+  own.forward(args);
+  Result found;
+  append_forward(found, "inference ", {y.to_host(), hn.to_host(), Array(DType::kFloat32, {0})});
+  EXPECT_EQ(first_difference(run_inference(subject(), c, d), found), "");
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CudnnErrors, NameWhatWasGiven) {
+  const Case c = parse_case("lstm L1 U5 I3 B2 T3 f32", "errors");
+  const Data d = make_data(c);
+  ForwardBuffers out = forward_buffers(c);
+  const auto packed = subject().pack(c.spec, d.params.view(), PackFor::kInference);
+  const auto foreign = cpu().pack(c.spec, d.params.view(), PackFor::kTraining);
+  EXPECT_EQ(error_of([&] { subject().forward_saving(forward_args(c, d, out, packed, true)); }),
+            "[forward_saving] params are packed for inference, expected them packed for training");
+  EXPECT_EQ(error_of([&] { subject().forward(forward_args(c, d, out, foreign, false)); }),
+            "[forward] params were packed by another engine, expected cudnn");
+  EXPECT_EQ(error_of([&] { subject().backward({}); }),
+            "[backward] saved is null, expected what forward_saving of cudnn returned");
+  const auto workspace = subject().make_workspace(packed, 2, 2);
+  EXPECT_EQ(
+      error_of([&] { subject().forward(forward_args(c, d, out, packed, false), workspace.get()); }),
+      "[forward] the workspace is for batch 2 and time 2 of its own params, expected at least 2 "
+      "and "
+      "3 of these");
+  RnnSpec spec = c.spec;
+  spec.math = Math::kBf16;
+  EXPECT_EQ(
+      error_of([&] { subject().pack(spec, d.params.view(), PackFor::kInference); }),
+      "[pack] 'cudnn' cannot run " + describe(spec) +
+          ": math 'bf16' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', "
+          "and device='cpu' has this");
+}
+
+TEST(CudnnErrors, SayWhenTheMemoryIsFull) {
+  if (!pretends()) GTEST_SKIP() << "a GPU has more";
+  const Setting little("STAND_IN_MEMORY", "1000000");
+  const Case c = parse_case("lstm L1 U5 I3 B64 T1000 f32", "too_large");
+  const Data d = make_data(c);
+  const std::string text = error_of([&] { run_inference(subject(), c, d); });
+  EXPECT_NE(text.find("has no room for"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace openrnn::conformance

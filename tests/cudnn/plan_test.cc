@@ -1,0 +1,185 @@
+// What the GPU engine decides without a GPU: what it refuses, which algorithms may run, what is
+// cut.
+#include "cudnn/rnn/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace openrnn::cudnn {
+namespace {
+
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Setting() { unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+};
+
+RnnSpec lstm(std::int64_t units) {
+  RnnSpec spec;
+  spec.num_units = units;
+  spec.input_size = 5;
+  return spec;
+}
+
+std::string names(const RnnSpec& spec, const CallShape& shape, const std::string& choice = "auto") {
+  std::string text;
+  for (const Variant& each : candidates(spec, shape, choice)) {
+    text += (text.empty() ? "" : " ") + to_string(each);
+  }
+  return text;
+}
+
+constexpr CallShape kInference{10, 4, true, false}, kTraining{10, 4, true, true};
+constexpr const char* kAll =
+    "standard standard+padded persist_static persist_static+padded persist_static_small_h "
+    "persist_static_small_h+padded";
+constexpr const char* kPersistent = "standard standard+padded persist_static persist_static+padded";
+
+TEST(Candidates, OfSmallNetworksAreAll) {
+  EXPECT_EQ(names(lstm(128), kTraining), kAll);
+  EXPECT_EQ(names(lstm(192), kInference), kAll);
+  RnnSpec plain = lstm(256);
+  plain.mode = RnnMode::kRnnTanh;
+  EXPECT_EQ(names(plain, kTraining), kAll);
+}
+
+TEST(Candidates, DependOnTheUnits) {
+  EXPECT_EQ(names(lstm(129), kTraining), kPersistent);
+  EXPECT_EQ(names(lstm(193), kInference), kPersistent);
+  RnnSpec plain = lstm(384);
+  plain.mode = RnnMode::kRnnRelu;
+  EXPECT_EQ(names(plain, kInference), kAll);
+  EXPECT_EQ(names(plain, kTraining), kPersistent);
+  EXPECT_EQ(names(lstm(1024), kTraining), kPersistent);
+  EXPECT_EQ(names(lstm(1025), kTraining), "standard standard+padded");
+}
+
+TEST(Candidates, AreTheStandardOneWhereNothingElseMayRun) {
+  EXPECT_EQ(names(lstm(16), {10, 4, false, false}), "standard");
+  RnnSpec spec = lstm(16);
+  spec.num_proj = 7;
+  EXPECT_EQ(names(spec, kTraining), "standard standard+padded");
+  spec = lstm(16);
+  spec.dtype = DType::kFloat64;
+  EXPECT_EQ(names(spec, kInference), "standard standard+padded");
+  spec = lstm(16);
+  spec.cell_clip = {{-1.0, 1.0}};
+  EXPECT_EQ(names(spec, kInference), "standard standard+padded");
+}
+
+TEST(Candidates, FollowTheChoice) {
+  EXPECT_EQ(names(lstm(16), kTraining, "standard"), "standard");
+  EXPECT_EQ(names(lstm(16), kTraining, "persist_static"), "persist_static standard");
+  EXPECT_EQ(names(lstm(16), kTraining, "persist_static_small_h"),
+            "persist_static_small_h standard");
+  EXPECT_EQ(names(lstm(500), kTraining, "persist_static_small_h"), "standard");
+  EXPECT_EQ(names(lstm(16), {10, 4, false, true}, "persist_static"), "standard");
+}
+
+TEST(Choices, AreReadFromTheEnvironment) {
+  EXPECT_EQ(algorithm_choice(), "auto");
+  EXPECT_EQ(dropout_by(), DropoutBy::kExact);
+  EXPECT_EQ(most_steps(), 65535);
+  const Setting algorithm("OPENRNN_CUDNN_ALGORITHM", "persist_static");
+  const Setting dropout("OPENRNN_CUDNN_DROPOUT", "fast");
+  const Setting time("OPENRNN_CUDNN_MAX_TIME", "7");
+  EXPECT_EQ(algorithm_choice(), "persist_static");
+  EXPECT_EQ(dropout_by(), DropoutBy::kFast);
+  EXPECT_EQ(most_steps(), 7);
+}
+
+TEST(Choices, ThatAreUnknownAreRefused) {
+  const auto message_of = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const ArgumentError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const Setting algorithm("OPENRNN_CUDNN_ALGORITHM", "fast");
+  EXPECT_EQ(message_of(algorithm_choice),
+            "[cudnn] OPENRNN_CUDNN_ALGORITHM is 'fast', expected 'auto', 'standard', "
+            "'persist_static' or 'persist_static_small_h'");
+  const Setting dropout("OPENRNN_CUDNN_DROPOUT", "slow");
+  EXPECT_EQ(message_of(dropout_by),
+            "[cudnn] OPENRNN_CUDNN_DROPOUT is 'slow', expected 'exact' or 'fast'");
+  // A limit above cuDNN's own is no limit.
+  const Setting time("OPENRNN_CUDNN_MAX_TIME", "100000");
+  EXPECT_EQ(most_steps(), 65535);
+}
+
+TEST(Unsupported, NamesTheRemedy) {
+  RnnSpec spec = lstm(4);
+  EXPECT_EQ(unsupported_by_cudnn(spec, 75), "");
+  spec.math = Math::kFp16;
+  EXPECT_EQ(unsupported_by_cudnn(spec, 75), "");
+  spec.math = Math::kTf32;
+  EXPECT_EQ(unsupported_by_cudnn(spec, 80), "");
+  EXPECT_EQ(unsupported_by_cudnn(spec, 75),
+            "math 'tf32' needs a GPU of compute capability 8.0, this one has 7.5");
+  spec.math = Math::kBf16x3;
+  EXPECT_EQ(
+      unsupported_by_cudnn(spec, 90),
+      "math 'bf16x3' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', and "
+      "device='cpu' has this");
+  spec.math = Math::kFloat32;
+  spec.weights_dtype = WeightsDType::kInt8;
+  EXPECT_EQ(unsupported_by_cudnn(spec, 90),
+            "cuDNN has no weights_dtype 'int8'; device='cpu' has it");
+}
+
+TEST(Limits, NameTheSizeAndTheRemedy) {
+  RnnSpec spec = lstm(4);
+  EXPECT_NO_THROW(check_limits("forward", spec, 1 << 20));
+  const auto message_of = [&](std::int64_t batch) -> std::string {
+    try {
+      check_limits("forward", spec, batch);
+    } catch (const EngineError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(
+      message_of(std::int64_t{1} << 31),
+      "[forward] batch is 2147483648, expected at most 2147483647 on 'cudnn', which counts in "
+      "32 bits; split the batch");
+  EXPECT_EQ(message_of(std::int64_t{1} << 30),
+            "[forward] batch * num_units is 4294967296, expected at most 2147483647 on 'cudnn', "
+            "which counts in 32 bits; split the batch");
+  spec.input_size = std::int64_t{1} << 31;
+  EXPECT_EQ(message_of(1),
+            "[forward] input_size is 2147483648, expected at most 2147483647 on 'cudnn', which "
+            "counts in 32 bits; use device='cpu'");
+}
+
+TEST(Parts, AreNetworksOfTheirOwn) {
+  RnnSpec spec = lstm(6);
+  spec.input_size = 6;
+  spec.num_layers = 3;
+  spec.num_proj = 4;
+  spec.direction = Direction::kBidirectional;
+  spec.input_mode = InputMode::kAutoSelect;
+  spec.dropout = 0.5;
+  const RnnSpec first = part_of(spec, 0, 1, -1), later = part_of(spec, 1, 2, -1);
+  EXPECT_TRUE(first.skips_input());
+  EXPECT_EQ(first.num_layers, 1);
+  EXPECT_EQ(first.dropout, 0.0);
+  EXPECT_EQ(first.num_dirs(), 2);
+  EXPECT_FALSE(later.skips_input());
+  EXPECT_EQ(later.input_size, 8);
+  EXPECT_EQ(later.num_layers, 2);
+  const RnnSpec backward = part_of(spec, 1, 1, 1);
+  EXPECT_EQ(backward.num_dirs(), 1);
+  EXPECT_EQ(backward.input_size, 8);
+  EXPECT_EQ(backward.hidden_size(), 4);
+}
+
+}  // namespace
+}  // namespace openrnn::cudnn

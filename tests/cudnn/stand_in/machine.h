@@ -1,0 +1,58 @@
+// The pretended GPU: its memory, checked, and its queue of work. Shared by the three libraries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#define STAND_IN_API __attribute__((visibility("default")))
+
+namespace openrnn::stand_in {
+
+/// A number of the environment, read at every call.
+STAND_IN_API long setting(const char* name, long otherwise);
+
+// ---- Memory ------------------------------------------------------------------------------------
+// A device address is a host address with this bit set: no processor takes it for an address.
+
+inline constexpr std::uint64_t kTag = std::uint64_t{1} << 62;
+
+/// Filled with NaNs, between guards. 0 when STAND_IN_MEMORY (bytes) would be exceeded.
+STAND_IN_API std::uint64_t allocate(std::size_t bytes);
+/// False when `address` is no start of a block. Throws: std::runtime_error when a guard was
+/// written.
+STAND_IN_API bool release(std::uint64_t address);
+STAND_IN_API void memory_info(std::size_t* free, std::size_t* total);
+/// Whether all `bytes` lie in one block.
+STAND_IN_API bool contains(std::uint64_t address, std::size_t bytes);
+/// The host's address of `bytes` of device memory. Throws: std::runtime_error unless contains.
+STAND_IN_API void* host_of(std::uint64_t address, std::size_t bytes);
+/// As Launch::translate.
+STAND_IN_API std::uint64_t translate(std::uint64_t word);
+/// Throws: std::runtime_error naming a block whose guards were written.
+STAND_IN_API void check_guards();
+
+template <class T>
+T* host_of(const void* address, std::size_t count) {
+  return static_cast<T*>(host_of(reinterpret_cast<std::uint64_t>(address), count * sizeof(T)));
+}
+
+// ---- Work --------------------------------------------------------------------------------------
+
+/// Runs `work` now, or at the next synchronisation when STAND_IN_DEFERRED is 1. What it throws
+/// breaks the machine, as on a GPU: every later call fails.
+STAND_IN_API void enqueue(std::function<void()> work);
+/// Runs what is queued.
+STAND_IN_API void synchronize();
+/// What broke the machine; empty when it is whole.
+STAND_IN_API const std::string& broken();
+/// Whether this thread has pushed a context.
+STAND_IN_API bool has_context();
+STAND_IN_API void push_context();
+STAND_IN_API bool pop_context();
+/// Work so far in pretended milliseconds; cuDNN's stand-in adds to it.
+STAND_IN_API double clock_now();
+STAND_IN_API void advance_clock(double milliseconds);
+
+}  // namespace openrnn::stand_in
