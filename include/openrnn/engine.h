@@ -146,7 +146,8 @@ enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSqua
 enum class BinaryOp : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
 
 /// c[m, n] = start + sum over ascending k of op(a)[m, k] * op(b)[k, n], one fused chain an output.
-/// start is bias[n], or c itself when accumulating, or 0. float16 is summed in float.
+/// start is bias[n], or c itself when accumulating, or 0. float16 is summed in float. A GPU adds in
+/// an order of its own, the same each time.
 struct MatmulArgs {
   DType dtype = DType::kFloat32;
   std::int64_t m = 0, n = 0, k = 0;

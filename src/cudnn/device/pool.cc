@@ -32,13 +32,16 @@ struct Pool::GiveBack {
 std::shared_ptr<void> Pool::allocate(std::size_t bytes) {
   // First of all: it refuses in the child of a fork, where the mutex may be held for ever.
   const Context::Current current(context_);
-  if (bytes > SIZE_MAX / 4) refuse(bytes);
-  const std::size_t size = size_class(bytes);
-  const std::lock_guard lock(mutex_);
-  void* block = idle_block(size);
-  if (!block) block = new_block(size, bytes);
-  used_bytes_ += size;
-  peak_bytes_ = std::max(peak_bytes_, used_bytes_);
+  // Kept from overflowing; nobody has so much.
+  const std::size_t size = size_class(std::min(bytes, SIZE_MAX / 4));
+  void* block = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    block = idle_block(size);
+    if (!block) block = new_block(size, bytes);
+    used_bytes_ += size;
+    peak_bytes_ = std::max(peak_bytes_, used_bytes_);
+  }
   return {block, GiveBack{this, size}};
 }
 

@@ -70,7 +70,8 @@ struct Matches {
   int count;
 };
 
-// The numbers from `begin` on, within one tile, that add to row `mine`: in ascending order.
+// The numbers from `begin` on, within one tile, that add to row `mine`: in ascending order. What
+// the last call found is read until its first barrier, and is overwritten after it.
 __device__ inline void find_matches(const ScatterArguments& arguments, std::int32_t mine,
                                     std::int64_t begin, Matches& matches) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -104,7 +105,6 @@ __device__ inline void scatter_add_of(const ScatterArguments& arguments) {
     T* to = static_cast<T*>(arguments.table) + mine * cols + col;
     C sum = col < cols ? widen(*to) : C(0);
     for (std::int64_t begin = first; begin < arguments.count; begin += kRowThreads) {
-      __syncthreads();
       find_matches(arguments, mine, begin, matches);
       if (col >= cols) continue;
       for (int k = 0; k < matches.count; ++k) {
@@ -131,7 +131,7 @@ __device__ inline void dropout_of(const DropoutArguments& arguments) {
     for (int i = 0; i < 4 && group * 4 + i < cols; ++i) {
       const std::int64_t at = row * cols + group * 4 + i;
       // 0 where the unit is dropped, of NaN and infinity too.
-      const bool dropped = random[i] < threshold || scale == C(0);
+      const bool dropped = random[i] < threshold;
       out[at] = narrow<T>(dropped ? C(0) : widen(x[at]) * scale);
     }
   });
