@@ -11,7 +11,8 @@ namespace {
 }  // namespace
 
 std::string cudnn_missing(int) {
-  return "this build has no cuDNN engine; build where CMake finds CUDA 13 (nvcc) and the headers of "
+  return "this build has no cuDNN engine; build where CMake finds CUDA 13 (nvcc) and the headers "
+         "of "
          "cuDNN 9; running it needs an NVIDIA GPU and its driver";
 }
 

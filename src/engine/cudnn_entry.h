@@ -8,8 +8,8 @@
 
 namespace openrnn {
 
-/// What the GPU engine lacks here and how to get it, in one line; empty when it can run. `ordinal` is
-/// the GPU's number among those that the driver shows.
+/// What the GPU engine lacks here and how to get it, in one line; empty when it can run. `ordinal`
+/// is the GPU's number among those that the driver shows.
 std::string cudnn_missing(int ordinal = 0);
 
 /// GPUs that the driver shows; 0 when anything is missing.

@@ -151,8 +151,8 @@ TEST(Limits, NameTheSizeAndTheRemedy) {
       "[forward] batch is 2147483648, expected at most 2147483647 on 'cudnn', which counts in "
       "32 bits; split the batch");
   EXPECT_EQ(message_of(std::int64_t{1} << 30),
-            "[forward] batch * num_units is 4294967296, expected at most 2147483647 on 'cudnn', "
-            "which counts in 32 bits; split the batch");
+            "[forward] num_layers * num_dirs * batch * num_units is 4294967296, expected at most "
+            "2147483647 on 'cudnn', which counts in 32 bits; split the batch");
   spec.input_size = std::int64_t{1} << 31;
   EXPECT_EQ(message_of(1),
             "[forward] input_size is 2147483648, expected at most 2147483647 on 'cudnn', which "

@@ -52,12 +52,11 @@ void check(cudnnStatus_t status, std::string_view call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   const CudnnApi& cudnn = libraries().cudnn;
   const char* name = cudnn.error_string(status);
-  const std::string text = message("[", call, "] cuDNN answered ", name ? name : "unknown status",
-                                   last_words(cudnn), ", expected success");
-  if (CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED) {
-    throw NotSupportedError(text + "; device='cpu' can run it");
-  }
-  throw EngineError(text);
+  const bool refused =
+      CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED;
+  throw EngineError(message("[", call, "] cuDNN answered ", name ? name : "unknown status",
+                            last_words(cudnn), ", expected success",
+                            refused ? "; device='cpu' can run it" : ""));
 }
 
 }  // namespace openrnn::cudnn

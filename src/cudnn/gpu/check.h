@@ -8,11 +8,6 @@
 
 namespace openrnn::cudnn {
 
-/// What cuDNN says that it cannot do, rather than what failed: another algorithm may.
-class NotSupportedError : public EngineError {
-  using EngineError::EngineError;
-};
-
 /// Throws: EngineError naming `call`, the answer and, where one is known, the remedy.
 void check(CUresult result, std::string_view call);
 void check(cublasStatus_t status, std::string_view call);

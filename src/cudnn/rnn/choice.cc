@@ -52,7 +52,7 @@ class Trial {
     call.context->zero(gradient_.dweights, call.weights->bytes());
   }
 
-  /// Milliseconds of the fastest of some runs. Throws: NotSupportedError.
+  /// Milliseconds of the fastest of some runs. Throws: EngineError.
   double time(const Variant& variant) {
     constexpr int kRuns = 3;
     constexpr double kLong = 200.0;  // then one run says enough
@@ -101,8 +101,8 @@ Variant fastest(const PieceCall& call, const PieceForward& memory,
         least = time;
         best = list[n];
       }
-    } catch (const NotSupportedError&) {
-      continue;
+    } catch (const EngineError&) {
+      continue;  // whatever keeps it from running, the standard one does run
     }
   }
   return best;
@@ -115,10 +115,10 @@ Variant choose(const PieceCall& call, const PieceForward& memory, const Key& key
   if (choice == "auto" && list.size() > 1) {
     try {
       best = fastest(call, memory, list);
-      remember(key, best);
     } catch (const EngineError&) {
-      // No room for a trial, for one: the standard algorithm needs none.
+      // No room for trials, for one: the standard algorithm needs none.
     }
+    remember(key, best);
   }
   return best;
 }
@@ -158,7 +158,8 @@ std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memo
   if (variant == Variant{}) return run(variant);
   try {
     return run(variant);
-  } catch (const NotSupportedError&) {
+  } catch (const EngineError&) {
+    // An error that is not of the variant comes again.
     remember(key, Variant{});
     return run(Variant{});
   }

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <vector>
 
+#include "cudnn/gpu/process_wide.h"
+
 namespace openrnn::cudnn {
 namespace {
 
@@ -12,11 +14,12 @@ struct IdleHandles {
   std::vector<cudnnHandle_t> handles;
 };
 
-// Constant-initialised, and never destroyed in a way that matters: the handles die with the
-// process.
+// Idle handles of every GPU; they die with the process.
+using AllIdleHandles = std::array<IdleHandles, kMostGpus>;
+constinit std::atomic<AllIdleHandles*> all_idle_handles{nullptr};
+
 IdleHandles& idle_handles(int ordinal) {
-  static constinit std::array<IdleHandles, kMostGpus> all{};
-  return all[static_cast<std::size_t>(ordinal)];
+  return process_wide(all_idle_handles)[static_cast<std::size_t>(ordinal)];
 }
 
 cudnnDataType_t data_type(DType dtype) {

@@ -41,12 +41,12 @@ struct PieceCall {
 /// A call with one variant of algorithm. All methods are for a thread where the context is current.
 class Piece {
  public:
-  /// Throws: NotSupportedError when cuDNN cannot run the variant.
+  /// Throws: EngineError when cuDNN cannot run the variant.
   Piece(const PieceCall& call, const Variant& variant);
 
   const Variant& variant() const noexcept { return variant_; }
   /// Runs. When training, `memory` (its x, y, hx and cx) must stay as it is as long as this object.
-  /// Throws: NotSupportedError as above.
+  /// Throws: EngineError as above.
   void forward(const PieceForward& memory);
   /// The gradient of the training call, the same however often it is asked. cuDNN writes into what
   /// its forward call left, so the first asks for it as it is, and every later one repeats the

@@ -44,6 +44,17 @@ bool may_run(cudnnRNNAlgo_t algorithm, const RnnSpec& spec, const CallShape& sha
   return spec.num_units <= most;
 }
 
+/// At most the largest integer.
+std::int64_t product(std::initializer_list<std::int64_t> factors) {
+  std::int64_t result = 1;
+  for (const std::int64_t factor : factors) {
+    if (__builtin_mul_overflow(result, factor, &result)) {
+      return std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::int64_t most_steps() {
@@ -125,8 +136,9 @@ void check_limits(std::string_view call, const RnnSpec& spec, std::int64_t batch
   check("num_layers * num_dirs", spec.num_pseudo_layers(), kOther);
   check("num_dirs * output width", spec.output_size(), kOther);
   check("batch", batch, kSplit);
-  // A descriptor of states has its strides in 32 bits.
-  if (batch > 0) check("batch * num_units", batch * spec.num_units, kSplit);
+  // cuDNN refuses a descriptor of states of more elements.
+  check("num_layers * num_dirs * batch * num_units",
+        product({spec.num_pseudo_layers(), batch, spec.num_units}), kSplit);
 }
 
 RnnSpec part_of(const RnnSpec& spec, std::int64_t first, std::int64_t count, int direction) {

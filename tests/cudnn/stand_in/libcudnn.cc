@@ -84,6 +84,9 @@ STAND_IN_API cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d,
   for (int i = 0; i < count; ++i) {
     if (dims[i] < 1 || strides[i] < 1) return answer(CUDNN_STATUS_BAD_PARAM);
   }
+  std::int64_t elements = 1;
+  for (int i = 0; i < count; ++i) elements *= dims[i];
+  if (elements >= std::int64_t{1} << 31) return answer(CUDNN_STATUS_NOT_SUPPORTED);
   *inside<TensorDescriptor>(d) = {type, {dims, dims + count}, {strides, strides + count}};
   return CUDNN_STATUS_SUCCESS;
 }

@@ -58,7 +58,7 @@ def test_everything_passes_and_a_missing_pytorch_is_said(bundle, tmp_path):
     found, units = call(bundle, tmp_path / "out")
     assert found.returncode == 0, found.stdout + found.stderr
     assert list(units) == [
-        "doctor", "layout", *(f"tests {n}/4" for n in (1, 2, 3, 4)),
+        "doctor", "layout", *(f"tests {n}/6" for n in range(1, 7)),
         *(f"conformance {n}/8" for n in range(1, 9)), "training across engines", "training step",
         "benchmark",
     ]  # fmt: skip
@@ -89,13 +89,13 @@ def test_what_does_not_fit_is_left_and_a_second_call_goes_on(bundle, tmp_path):
     program(path, TESTS)
     path.write_text(path.read_text().replace("#!/bin/sh", "#!/bin/sh\nsleep 2"))
     found, units = call(bundle, tmp_path / "out", "--budget", "8")
-    assert found.returncode == 3 and units["tests 1/4"] == "passed", found.stdout
-    assert units["tests 4/4"] == units["conformance 1/8"] == units["training step"] == "left"
+    assert found.returncode == 3 and units["tests 1/6"] == "passed", found.stdout
+    assert units["tests 6/6"] == units["conformance 1/8"] == units["training step"] == "left"
     assert "left for a second call" in (tmp_path / "out/summary.txt").read_text()
     program(path, "this one would fail", code=1)  # passed units are not run again
     program(bundle / "bin/cudnn_layout", "this one too", code=1)
     found, units = call(bundle, tmp_path / "out")
-    assert units["layout"] == units["tests 1/4"] == "passed" and units["tests 4/4"] == "failed"
+    assert units["layout"] == units["tests 1/6"] == "passed" and units["tests 6/6"] == "failed"
     assert found.returncode == 1 and "call 2" in found.stdout
 
 

@@ -42,7 +42,8 @@ def test_a_tensor_goes_there_and_back():
 
 def test_host_data_goes_where_it_is_used():
     there = openrnn.constant(varied(2, 3), device=GPU)
-    for result in (there + varied(2, 3), 2.0 * there, there @ varied(3, 4), [[1.0] * 3] * 2 - there):
+    listed = [[1.0] * 3] * 2
+    for result in (there + varied(2, 3), 2.0 * there, there @ varied(3, 4), listed - there):
         assert result.device == GPU
     placed = openrnn.constant(varied(2, 3), device="cpu")
     with pytest.raises(ValueError, match=r"gpu:0.*cpu|cpu.*gpu:0"):
