@@ -87,8 +87,9 @@ class Training:
 
 
 def engine_text() -> str:
-    """The engine that computes."""
-    chosen = next(engine for engine in openrnn.list_engines() if engine.available)
+    """The engine that computes: arrays of the host go to the first that is not a GPU's."""
+    engines = (engine for engine in openrnn.list_engines() if engine.available)
+    chosen = next(engine for engine in engines if engine.name != "cudnn")
     return f"{chosen.name}: {chosen.detail}"
 
 
