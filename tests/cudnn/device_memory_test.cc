@@ -49,13 +49,22 @@ TEST(GpuPool, CountsWhatIsUsedAndHeld) {
   EXPECT_EQ(pool().held_bytes(), held);
 }
 
-TEST(GpuPool, KeepsNoMoreThanWasEverUsedAndAQuarter) {
+TEST(GpuPool, KeepsNoMoreThanTwiceWhatWasEverUsed) {
   pool().release_idle();
   const std::size_t used = pool().used_bytes();
   { const auto most = tested().allocate(64 * 100000); }
-  for (std::size_t n = 1; n <= 64; ++n) tested().allocate(n * 100000);
-  EXPECT_LE(pool().held_bytes(), used + std::size_t{6400000} * 9 / 8 * 5 / 4);
+  // Ever larger ones, so that none fits the next.
+  for (std::size_t n = 1; n <= 64; n *= 2) tested().allocate(n * 100000 + n * n * 1000);
+  EXPECT_LE(pool().held_bytes(), used + 2 * std::size_t{6400000 + 64 * 64 * 1000} * 9 / 8);
   EXPECT_GT(pool().held_bytes(), used);
+}
+
+TEST(GpuPool, ALargerBlockServesHalfOfItsSizeAndNoLess) {
+  pool().release_idle();
+  const void* large = tested().allocate(1 << 20).get();
+  EXPECT_EQ(tested().allocate(600000).get(), large);
+  EXPECT_EQ(tested().allocate(1 << 19).get(), large);
+  EXPECT_NE(tested().allocate(400000).get(), large);
 }
 
 TEST(GpuPool, ServesManyThreads) {

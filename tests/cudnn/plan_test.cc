@@ -73,6 +73,15 @@ TEST(Candidates, AreTheStandardOneWhereNothingElseMayRun) {
   EXPECT_EQ(names(spec, kInference), "standard standard+padded");
 }
 
+TEST(Candidates, PersistOnSomeGpusOnlyWhenNamed) {
+  for (const int capability : {75, 86}) {
+    const CallShape shape{10, 4, true, true, capability};
+    EXPECT_EQ(names(lstm(16), shape), "standard standard+padded");
+    EXPECT_EQ(names(lstm(16), shape, "persist_static"), "persist_static standard");
+  }
+  EXPECT_EQ(names(lstm(128), {10, 4, true, true, 80}), kAll);
+}
+
 TEST(Candidates, FollowTheChoice) {
   EXPECT_EQ(names(lstm(16), kTraining, "standard"), "standard");
   EXPECT_EQ(names(lstm(16), kTraining, "persist_static"), "persist_static standard");

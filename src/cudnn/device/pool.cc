@@ -34,29 +34,30 @@ std::shared_ptr<void> Pool::allocate(std::size_t bytes) {
   const Context::Current current(context_);
   // Kept from overflowing; nobody has so much.
   const std::size_t size = size_class(std::min(bytes, SIZE_MAX / 4));
-  void* block = nullptr;
+  Block block;
   {
     const std::lock_guard lock(mutex_);
     block = idle_block(size);
-    if (!block) block = new_block(size, bytes);
-    used_bytes_ += size;
+    if (!block.memory) block = new_block(size, bytes);
+    used_bytes_ += block.size;
     peak_bytes_ = std::max(peak_bytes_, used_bytes_);
   }
-  return {block, GiveBack{this, size}};
+  return {block.memory, GiveBack{this, block.size}};
 }
 
-void* Pool::idle_block(std::size_t size) {
-  const auto found = idle_.find(size);
-  if (found == idle_.end() || found->second.empty()) return nullptr;
-  void* block = found->second.back();
+Pool::Block Pool::idle_block(std::size_t size) {
+  const auto found = idle_.lower_bound(size);
+  if (found == idle_.end() || found->first > 2 * size) return {};
+  const Block block{found->second.back(), found->first};
   found->second.pop_back();
-  idle_bytes_ -= size;
+  if (found->second.empty()) idle_.erase(found);
+  idle_bytes_ -= block.size;
   return block;
 }
 
-void* Pool::new_block(std::size_t size, std::size_t wanted) {
-  const std::size_t most = std::max(peak_bytes_, used_bytes_ + size);
-  while (idle_bytes_ > 0 && idle_bytes_ + used_bytes_ + size > most + most / 4) free_largest();
+Pool::Block Pool::new_block(std::size_t size, std::size_t wanted) {
+  const std::size_t most = 2 * std::max(peak_bytes_, used_bytes_ + size);
+  while (idle_bytes_ > 0 && idle_bytes_ + used_bytes_ + size > most) free_largest();
   CUdeviceptr block = 0;
   CUresult result = libraries().driver.memory_alloc(&block, size);
   while (result == CUDA_ERROR_OUT_OF_MEMORY && idle_bytes_ > 0) {
@@ -65,7 +66,7 @@ void* Pool::new_block(std::size_t size, std::size_t wanted) {
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) refuse(wanted);
   check(result, "cuMemAlloc");
-  return reinterpret_cast<void*>(block);
+  return {reinterpret_cast<void*>(block), size};
 }
 
 void Pool::give_back(void* block, std::size_t size) noexcept {
@@ -82,14 +83,11 @@ void Pool::give_back(void* block, std::size_t size) noexcept {
 }
 
 void Pool::free_largest() {
-  std::size_t largest = 0;
-  for (const auto& [size, blocks] : idle_) {
-    if (!blocks.empty()) largest = std::max(largest, size);
-  }
-  std::vector<void*>& blocks = idle_[largest];
-  void* block = blocks.back();
-  blocks.pop_back();
-  idle_bytes_ -= largest;
+  const auto largest = std::prev(idle_.end());
+  void* block = largest->second.back();
+  largest->second.pop_back();
+  idle_bytes_ -= largest->first;
+  if (largest->second.empty()) idle_.erase(largest);
   // The GPU may still work on it.
   check(libraries().driver.stream_synchronize(context_.stream()), "cuStreamSynchronize");
   check(libraries().driver.memory_free(device_address(block)), "cuMemFree");

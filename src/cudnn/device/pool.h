@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 namespace openrnn::cudnn {
@@ -13,9 +13,10 @@ class Context;
 
 /// Blocks that are kept when given back, so that a repeated step asks nothing of the driver. A
 /// block may be given to the next caller while the GPU still works on it, since all work of a GPU
-/// is done in the order of the calls. What lies idle is bounded by what was ever in use at once.
-/// Giving back calls nothing of the driver, so the last owner may die in any thread, at exit, or
-/// after a fork. Thread-safe.
+/// is done in the order of the calls. A request takes the smallest idle block of at most twice its
+/// size, so that batches of many lengths share blocks; all blocks together are bounded by twice
+/// what was ever in use at once. Giving back calls nothing of the driver, so the last owner may die
+/// in any thread, at exit, or after a fork. Thread-safe.
 class Pool {
  public:
   explicit Pool(const Context& context) : context_(context) {}
@@ -34,15 +35,19 @@ class Pool {
 
  private:
   struct GiveBack;
-  void* idle_block(std::size_t size);
-  void* new_block(std::size_t size, std::size_t wanted);
+  struct Block {
+    void* memory = nullptr;
+    std::size_t size = 0;
+  };
+  Block idle_block(std::size_t size);
+  Block new_block(std::size_t size, std::size_t wanted);
   void give_back(void* block, std::size_t size) noexcept;
   void free_largest();
   [[noreturn]] void refuse(std::size_t bytes) const;
 
   const Context& context_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::size_t, std::vector<void*>> idle_;
+  std::map<std::size_t, std::vector<void*>> idle_;  // by size, no list empty
   std::size_t idle_bytes_ = 0, used_bytes_ = 0, peak_bytes_ = 0;
 };
 

@@ -1,8 +1,11 @@
 // Which algorithm runs a piece.
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <cstring>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "base/message.h"
 #include "cudnn/device/event.h"
@@ -13,7 +16,7 @@ namespace openrnn::cudnn {
 namespace {
 
 // The steps count by powers of two, so that batches of many lengths are not timed one by one.
-using Key = std::tuple<NetworkKey, std::int64_t, int, bool, bool, std::string>;
+using Key = std::tuple<NetworkKey, std::int64_t, int, bool, bool, bool, std::string>;
 
 struct Choices {
   std::mutex mutex;
@@ -34,22 +37,57 @@ void remember(const Key& key, const Variant& variant) {
   known.all[key] = variant;
 }
 
-/// Memory of a trial: results that nobody reads.
+// How far two algorithms of one arithmetic may be apart, relative to the norm of the result: many
+// times their rounding, and far below what a wrong result differs by.
+double most_difference(const RnnSpec& spec) {
+  if (spec.dtype == DType::kFloat64) return 1e-9;
+  const bool exact = spec.dtype == DType::kFloat32 && spec.math == Math::kFloat32;
+  return exact ? 1e-3 : 5e-2;
+}
+
+double norm_of(std::span<const double> values) {
+  double sum = 0.0;
+  for (const double value : values) sum += value * value;
+  return std::sqrt(sum);
+}
+
+/// Memory of a trial: what a variant computes, how long it takes.
 class Trial {
  public:
   Trial(const PieceCall& call, const PieceForward& memory) : call_(call), memory_(memory) {
     const RnnSpec& spec = call.weights->spec;
     const std::int64_t planes = spec.num_pseudo_layers() * call.slice.rows;
-    memory_.y = block(call.slice.count * spec.output_size());
+    memory_.y = result(call.slice.count * spec.output_size());
     if (memory.hy) memory_.hy = block(planes * spec.hidden_size());
     if (memory.cy) memory_.cy = block(planes * spec.num_units);
     if (!call.training) return;
     gradient_.dy = memory_.y;
-    gradient_.dx = block(call.slice.count * spec.input_size);
+    gradient_.dx = result(call.slice.count * spec.input_size);
     gradient_.dhx = block(planes * spec.hidden_size());
     if (spec.is_lstm()) gradient_.dcx = block(planes * spec.num_units);
-    gradient_.dweights = block(call.weights->map->size);
-    call.context->zero(gradient_.dweights, call.weights->bytes());
+    gradient_.dweights = result(call.weights->map->size);
+  }
+
+  /// What the variant gives: y and, in training, the gradients of x and of the weights for dy = y.
+  /// Throws: EngineError.
+  std::vector<std::vector<double>> results(const Variant& variant) {
+    if (gradient_.dweights) call_.context->zero(gradient_.dweights, call_.weights->bytes());
+    run(variant);
+    std::vector<std::vector<double>> found;
+    for (const auto& [memory, elements] : results_) found.push_back(numbers(memory, elements));
+    return found;
+  }
+  /// Whether they are those of `expected` but for rounding.
+  bool agrees(const Variant& variant, const std::vector<std::vector<double>>& expected) {
+    const auto found = results(variant);
+    for (std::size_t n = 0; n < found.size(); ++n) {
+      std::vector<double> difference = found[n];
+      for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= expected[n][i];
+      const double most = most_difference(call_.weights->spec) * norm_of(expected[n]);
+      // In this form NaN is no agreement.
+      if (!(norm_of(difference) <= most)) return false;
+    }
+    return true;
   }
 
   /// Milliseconds of the fastest of some runs. Throws: EngineError.
@@ -72,6 +110,32 @@ class Trial {
     return blocks_.back().get();
   }
 
+  void* result(std::int64_t elements) {
+    void* const memory = block(elements);
+    results_.emplace_back(memory, elements);
+    return memory;
+  }
+  std::vector<double> numbers(const void* memory, std::int64_t elements) const {
+    const DType dtype = call_.weights->spec.dtype;
+    const auto size = static_cast<std::size_t>(elements);
+    std::vector<char> bytes(size * dtype_size(dtype));
+    call_.context->copy_out(bytes.data(), memory, bytes.size());
+    std::vector<double> values(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      values[i] = number_at(bytes.data() + i * dtype_size(dtype), dtype);
+    }
+    return values;
+  }
+  static double number_at(const char* at, DType dtype) {
+    double wide = 0.0;
+    float single = 0.0f;
+    Half half{};
+    if (dtype == DType::kFloat64) return std::memcpy(&wide, at, sizeof(wide)), wide;
+    if (dtype == DType::kFloat32) return std::memcpy(&single, at, sizeof(single)), single;
+    std::memcpy(&half, at, sizeof(half));
+    return to_float(half);
+  }
+
   double run(const Variant& variant) {
     Piece piece(call_, variant);
     Event start(Event::Time::kMeasured), end(Event::Time::kMeasured);
@@ -87,15 +151,19 @@ class Trial {
   PieceForward memory_;
   PieceBackward gradient_;
   std::vector<std::shared_ptr<void>> blocks_;
+  std::vector<std::pair<void*, std::int64_t>> results_;
 };
 
 Variant fastest(const PieceCall& call, const PieceForward& memory,
                 const std::vector<Variant>& list) {
   Trial trial(call, memory);
   Variant best = list.front();
+  const auto expected = trial.results(best);
   double least = trial.time(best);
   for (std::size_t n = 1; n < list.size(); ++n) {
     try {
+      // One that is wrong is not to be chosen for being fast.
+      if (!trial.agrees(list[n], expected)) continue;
       const double time = trial.time(list[n]);
       if (time < least) {
         least = time;
@@ -110,7 +178,9 @@ Variant fastest(const PieceCall& call, const PieceForward& memory,
 
 Variant choose(const PieceCall& call, const PieceForward& memory, const Key& key,
                const std::string& choice, const std::vector<Variant>& list) {
-  if (const auto known = remembered(key)) return *known;
+  if (const auto known = remembered(key)) {
+    if (std::find(list.begin(), list.end(), *known) != list.end()) return *known;
+  }
   Variant best = list.front();
   if (choice == "auto" && list.size() > 1) {
     try {
@@ -130,7 +200,7 @@ std::vector<std::string> choices_so_far() {
   const std::lock_guard lock(known.mutex);
   std::vector<std::string> lines;
   for (const auto& [key, variant] : known.all) {
-    const auto& [network, rows, width, even, training, choice] = key;
+    const auto& [network, rows, width, even, training, clips, choice] = key;
     lines.push_back(message(to_string(std::get<1>(network)), " of ", std::get<3>(network),
                             " units, ", rows, " rows, below ", std::int64_t{1} << width, " steps, ",
                             training ? "training" : "inference", ": ", to_string(variant)));
@@ -141,12 +211,14 @@ std::vector<std::string> choices_so_far() {
 std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memory) {
   const Slice& slice = call.slice;
   const std::string choice = call.timed ? algorithm_choice() : "standard";
-  const CallShape shape{slice.steps(), slice.rows, slice.even(), call.training};
+  const CallShape shape{slice.steps(), slice.rows, slice.even(), call.training,
+                        call.context->capability()};
   const Key key{network_key(*call.context, call.weights->spec),
                 slice.rows,
                 std::bit_width(static_cast<std::uint64_t>(slice.steps())),
                 slice.even(),
                 call.training,
+                call.weights->spec.cell_clip.has_value(),
                 choice};
   const auto list = candidates(call.weights->spec, shape, choice);
   const Variant variant = choose(call, memory, key, choice, list);

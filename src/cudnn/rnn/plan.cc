@@ -31,6 +31,10 @@ std::int64_t most_small_units(const RnnSpec& spec, bool training) {
 // Weights that stay in registers and shared memory: larger ones than these never do.
 constexpr std::int64_t kMostPersistentUnits = 1024;
 
+// Persistent kernels need what is resident at once to fit the GPU; where others have found that
+// they fail there, they run only when they are named.
+bool trusted_to_persist(int capability) { return capability != 75 && capability != 86; }
+
 bool may_persist(const RnnSpec& spec, const CallShape& shape) {
   return !spec.projecting() && shape.even && spec.dtype != DType::kFloat64 && !spec.cell_clip;
 }
@@ -93,6 +97,8 @@ std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
   for (const cudnnRNNAlgo_t algorithm : kAlgorithms) {
     if (choice != "auto" && choice != name_of(algorithm)) continue;
     if (!may_run(algorithm, spec, shape)) continue;
+    const bool persists = algorithm != CUDNN_RNN_ALGO_STANDARD;
+    if (persists && choice == "auto" && !trusted_to_persist(shape.capability)) continue;
     for (const bool padded : {false, true}) {
       const Variant variant{algorithm, padded};
       if (variant == Variant{} || (padded && !shape.even)) continue;

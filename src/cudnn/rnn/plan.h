@@ -47,6 +47,7 @@ struct CallShape {
   std::int64_t steps = 0, rows = 0;
   bool even = true;  // all rows are of one length
   bool training = false;
+  int capability = 90;  // 75 for compute capability 7.5
 };
 
 /// What may run the call by what is known of cuDNN: the standard one, which is always right, and
