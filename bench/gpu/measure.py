@@ -101,11 +101,17 @@ def as_json(
     return line | {"agrees": agrees}
 
 
+def no_tf32(group: Group, reason: str) -> bool:
+    """Whether the GPU is older than the arithmetic, which is nobody's fault."""
+    return group.arithmetic == "tf32" and "compute capability" in reason
+
+
 def refused(group: Group, name: str, reason: str) -> list[dict[str, Any]]:
-    """Every line of a group that one side could not do."""
+    """Every line of a group that one side could not do; 'skipped' where no GPU of its age can."""
+    how = {"skipped": True} if no_tf32(group, reason) else {}
     return [
         {"line": group.line(p), "network": group.network.name, "cell": group.network.cell,
-         "arithmetic": group.arithmetic, "pass": p, "failed": name, "reason": reason}
+         "arithmetic": group.arithmetic, "pass": p, "failed": name, "reason": reason} | how
         for p in PASSES
     ]  # fmt: skip
 

@@ -15,6 +15,11 @@ def counts(line: Line) -> bool:
     return "ratio" in line and bool(line["agrees"]["within"])
 
 
+def fails(line: Line) -> bool:
+    """Whether it neither counts nor asks for what this GPU has not."""
+    return not counts(line) and not line.get("skipped", False)
+
+
 def geometric_mean(ratios: Sequence[float]) -> float | None:
     """None of nothing."""
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
@@ -42,7 +47,7 @@ def goals(lines: Sequence[Line], expected: int) -> list[dict[str, Any]]:
     usable = [line for line in lines if counts(line)]
     slowest = min(usable, key=lambda line: line["ratio"], default=None)
     mean = geometric_mean([line["ratio"] for line in usable])
-    wrong = [line["line"] for line in lines if not counts(line)]
+    wrong = [line["line"] for line in lines if fails(line)]
     whole = len(lines) >= expected
 
     def state(met: bool | None) -> str:
@@ -72,7 +77,8 @@ def milliseconds(side: dict[str, float]) -> str:
 def row(line: Line) -> str:
     """Of the table; a line that does not count says why."""
     if "ratio" not in line:
-        return f"| {line['line']} | - | - | {line['failed']}: {line['reason']} |"
+        what = "skipped" if not fails(line) else line["failed"]
+        return f"| {line['line']} | - | - | {what}: {line['reason']} |"
     agrees = line["agrees"]
     ratio = f"{line['ratio']:.2f}"
     if not agrees["within"]:

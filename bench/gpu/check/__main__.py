@@ -9,17 +9,21 @@ import argparse
 import importlib.util
 import os
 import platform
+import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+from gpu import signals
 from gpu.check import libraries, units
-from gpu.check.run import Unit, run
+from gpu.check.run import Unit, last_line, run
 from gpu.check.state import Outcome, State
 
 BUDGET = 460.0  # seconds of a call, of the 480 that it may take
 BENCHMARK_LEAST = 20.0  # with less it is not begun; as much is kept for its last lines
 MOST_KEPT = 0.02  # of the budget, for writing
+PROBE_SECONDS = 2 * BENCHMARK_LEAST  # an import of PyTorch from a slow disk
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -43,7 +47,7 @@ class Check:
         self.setting = units.Setting(bundle / "bin", options.out.resolve(), options.reduced)
         identity = (bundle / "bundle.txt").read_text("utf-8").strip()
         self.state = State.read(self.setting.out, identity)
-        self.environment = dict(os.environ, PYTHONPATH=str(bundle / "lib"))
+        self.environment = units.environment(os.environ, bundle / "lib")
         self.describe(identity)
 
     def describe(self, identity: str) -> None:
@@ -51,7 +55,7 @@ class Check:
         found = libraries.find(os.environ, libraries.loader_cache(), libraries.wheel_folders())
         self.environment |= libraries.variables(found, os.environ)
         if (old := os.environ.get("LD_LIBRARY_PATH")) is not None:
-            self.environment["GPU_CHECK_OLD_PATH"] = old
+            self.environment[libraries.OLD_PATH] = old
         self.state.machine = {"bundle": identity.replace("\n", ", ")}
         if self.setting.reduced:
             self.state.machine["form"] = "reduced: it says nothing of a GPU"
@@ -77,10 +81,13 @@ class Check:
 
     def benchmark(self) -> None:
         """Against PyTorch, with a clock of its own that stops between lines."""
-        seconds = self.remaining() - BENCHMARK_LEAST
         if self.state.done("benchmark"):
             return
-        if missing := torch_missing():
+        missing = torch_missing()
+        if not missing and self.remaining() >= PROBE_SECONDS:
+            missing = torch_unusable(self.environment, self.setting.reduced)
+        seconds = self.remaining() - BENCHMARK_LEAST
+        if missing:
             self.keep("benchmark", Outcome("skipped", 0.0, missing))
         elif seconds < BENCHMARK_LEAST:
             self.keep("benchmark", Outcome("left"))
@@ -97,10 +104,19 @@ class Check:
                 found[line.split(": ")[1]] = line
         return [f"goal {line}" for line in found.values()]
 
+    def ready(self) -> Outcome:
+        """The doctor's word; the machine may have changed since the last call."""
+        self.state.units.pop("doctor", None)
+        found = self.perform(units.doctor(self.setting))
+        if found.status != "passed" or self.state.is_of(found.detail):
+            return found
+        print(f"[gpu_check] this folder is of '{self.state.gpu}': all begins again", flush=True)
+        self.state.forget()
+        return self.ready()
+
     def run(self) -> int:
         """Everything, or only what is wrong with the machine."""
-        self.state.units.pop("doctor", None)  # the machine may have changed since the last call
-        ready = self.perform(units.doctor(self.setting))
+        ready = self.ready()
         for unit in units.checks(self.setting):
             if ready.status == "passed":
                 self.perform(unit)
@@ -116,9 +132,26 @@ class Check:
 
 
 def torch_missing() -> str:
-    """Why PyTorch cannot be measured; empty when it can. Nothing is imported."""
+    """What this Python lacks to measure PyTorch; empty when it has all. Nothing is imported."""
     lacking = [name for name in ("torch", "numpy") if importlib.util.find_spec(name) is None]
     return f"{' and '.join(lacking)} not found by {sys.executable}" if lacking else ""
+
+
+def torch_unusable(environment: Mapping[str, str], reduced: bool) -> str:
+    """Why PyTorch, which is there, cannot be measured. It is imported by another process."""
+    sees = "import numpy, torch\nprint(torch.cuda.is_available())"
+    try:
+        probe = subprocess.run(
+            [sys.executable, "-c", sees], env=libraries.without_ours(environment),
+            capture_output=True, text=True, errors="replace", timeout=PROBE_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"PyTorch cannot be imported within {PROBE_SECONDS:.0f} s"
+    if probe.returncode != 0:
+        why = last_line(probe.stderr) or f"exit status {probe.returncode}"
+        return f"PyTorch cannot be imported: {why}"
+    seen = reduced or last_line(probe.stdout) == "True"
+    return "" if seen else f"the PyTorch of {sys.executable} sees no GPU"
 
 
 def main(arguments: list[str]) -> int:
@@ -128,6 +161,7 @@ def main(arguments: list[str]) -> int:
         print("[gpu_check] no bundle here, expected the folder that scripts/gpu_bundle made",
               file=sys.stderr)  # fmt: skip
         return 2
+    signals.leave_tidily()
     return Check(options).run()
 
 

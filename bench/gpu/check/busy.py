@@ -5,11 +5,13 @@ program's lines 'begin' and 'end' are averaged. Without it there is what the pro
 long the GPU had work of it, gaps inside a call included.
 """
 
+import os
 import re
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 
 GOAL = 90.0  # percent
 SECONDS, SETTLE = 6.0, 1.0  # of the loop; before the first sample that counts
@@ -17,10 +19,16 @@ SAMPLE = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,no
 Samples = list[tuple[float, float]]  # when, percent
 
 
+def first_gpu(environment: Mapping[str, str]) -> str:
+    """What nvidia-smi calls the GPU that CUDA counts as 0, the order being PCI_BUS_ID."""
+    return environment.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
+
+
 def sample(samples: Samples) -> "subprocess.Popen[str] | None":
-    """Starts sampling, the first GPU's alone; None without nvidia-smi."""
+    """Starts sampling gpu:0 alone; None without nvidia-smi."""
+    command = [*SAMPLE, "-i", first_gpu(os.environ)]
     try:
-        process = subprocess.Popen([*SAMPLE, "-i", "0"], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     except OSError:
         return None
 

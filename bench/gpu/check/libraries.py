@@ -10,6 +10,7 @@ from pathlib import Path
 # What the engine opens, and beside each what that one opens in turn.
 WANTED = ("libcudnn.so.9", "libcublas.so.13")
 VARIABLE = "OPENRNN_CUDA_LIBRARIES"
+OLD_PATH = "GPU_CHECK_OLD_PATH"  # the user's LD_LIBRARY_PATH, where ours replaces it
 USUAL = Path("/usr/local/cuda")
 
 
@@ -73,3 +74,9 @@ def variables(found: Mapping[str, str], environment: Mapping[str, str]) -> dict[
     ours = [*map(str, paths_of(VARIABLE, environment)), *folders]
     loader = [*folders, *map(str, paths_of("LD_LIBRARY_PATH", environment))]
     return {VARIABLE: ":".join(dict.fromkeys(ours)), "LD_LIBRARY_PATH": ":".join(loader)}
+
+
+def without_ours(environment: Mapping[str, str]) -> dict[str, str]:
+    """Of PyTorch's process: it finds its own libraries, and ours may come out of its packages."""
+    found = {name: value for name, value in environment.items() if name != "LD_LIBRARY_PATH"}
+    return found | ({"LD_LIBRARY_PATH": path} if (path := environment.get(OLD_PATH)) else {})

@@ -1,5 +1,6 @@
 """Running one unit: a program with a time limit, its output in a log."""
 
+import contextlib
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ from gpu.check.state import Outcome
 
 LOG_BYTES = 4 << 20  # of one log; what is more is cut out of the middle
 LEAST_SECONDS = 5.0  # with less than this no unit begins
+GRACE = 8.0  # seconds that a program has to tidy up when it is ended
 
 Judge = Callable[[int, str], Outcome]
 
@@ -67,12 +69,25 @@ def append_log(path: Path, title: str, text: str) -> None:
 
 def end_group(process: "subprocess.Popen[str]") -> str:
     """Ends the program and all that it has started; what it had printed."""
-    os.killpg(process.pid, signal.SIGTERM)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
     try:
-        return process.communicate(timeout=3)[0]
+        return process.communicate(timeout=GRACE)[0]
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         return process.communicate()[0]
+
+
+def output_within(process: "subprocess.Popen[str]", seconds: float) -> tuple[str, bool]:
+    """What the program printed, and whether it had to be ended. It never outlives this call."""
+    try:
+        return process.communicate(timeout=seconds)[0], False
+    except subprocess.TimeoutExpired:
+        return end_group(process), True
+    except BaseException:  # it leads a session of its own, which no Ctrl-C reaches
+        end_group(process)
+        raise
 
 
 def run(unit: Unit, out: Path, environment: Mapping[str, str], remaining: float) -> Outcome:
@@ -88,10 +103,7 @@ def run(unit: Unit, out: Path, environment: Mapping[str, str], remaining: float)
         )  # fmt: skip
     except OSError as error:
         return Outcome("failed", 0.0, f"{unit.command[0]} cannot be started: {error.strerror}")
-    try:
-        output, late = process.communicate(timeout=allowed)[0], False
-    except subprocess.TimeoutExpired:
-        output, late = end_group(process), True
+    output, late = output_within(process, allowed)
     seconds = time.monotonic() - begin
     if unit.keep and process.returncode == 0:
         (out / unit.keep).write_text(output, "utf-8")

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 STATUSES = ("passed", "failed", "skipped", "left")
+# Beside the two of the state itself.
+FILES = ("cudnn_layout.txt", "benchmark.md", "benchmark.jsonl", "machine.log", "tests.log",
+         "conformance.log")  # fmt: skip
 
 
 @dataclass
@@ -20,7 +23,7 @@ class Outcome:
 
 @dataclass
 class State:
-    """Of one folder of results; a later call with the same bundle goes on with it."""
+    """Of one folder of results; a later call with the same bundle and GPU goes on with it."""
 
     out: Path
     bundle: str
@@ -28,6 +31,7 @@ class State:
     units: dict[str, Outcome] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
     call: int = 1
+    gpu: str = ""  # as the doctor names it, and its libraries
 
     @classmethod
     def read(cls, out: Path, bundle: str) -> "State":
@@ -36,12 +40,24 @@ class State:
         try:
             known = json.loads((out / "results.json").read_text("utf-8"))
         except (OSError, ValueError):
-            return state
+            known = {}
         if known.get("bundle") != bundle:
+            state.forget()
             return state
         state.units = {name: Outcome(**found) for name, found in known["units"].items()}
-        state.extra, state.call = known["extra"], known["call"] + 1
+        state.extra, state.call, state.gpu = known["extra"], known["call"] + 1, known.get("gpu", "")
         return state
+
+    def forget(self) -> None:
+        """What was found with another bundle or GPU, the files too: none of it may count as new."""
+        self.units, self.extra, self.call, self.gpu = {}, {}, 1, ""
+        for name in FILES:
+            (self.out / name).unlink(missing_ok=True)
+
+    def is_of(self, gpu: str) -> bool:
+        """Whether that GPU may go on with this; the first one gives its name to it."""
+        self.gpu = self.gpu or gpu
+        return self.gpu == gpu
 
     def done(self, name: str) -> bool:
         """Whether an earlier call has an answer that stays."""
@@ -77,7 +93,7 @@ class State:
 
     def write(self) -> None:
         """Both files, each whole at any moment."""
-        known = {"bundle": self.bundle, "call": self.call, "machine": self.machine,
+        known = {"bundle": self.bundle, "gpu": self.gpu, "call": self.call, "machine": self.machine,
                  "units": {name: asdict(unit) for name, unit in self.units.items()},
                  "extra": self.extra}  # fmt: skip
         replace(self.out / "results.json", json.dumps(known, indent=1) + "\n")

@@ -2,9 +2,11 @@
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu.check import libraries
 from gpu.check.run import Unit, by_tests, last_line
 from gpu.check.state import Outcome
 
@@ -22,6 +24,15 @@ class Setting:
     def program(self, name: str) -> str:
         """The path of one of the bundle's programs."""
         return str(self.programs / name)
+
+
+def environment(user: Mapping[str, str], modules: Path) -> dict[str, str]:
+    """Of every unit: the user's, but for what would change which engine, GPU or tests run."""
+    kept = {name: value for name, value in user.items()
+            if name == libraries.VARIABLE or not name.startswith(("OPENRNN_", "GTEST_"))}  # fmt: skip
+    paths = [str(modules), *filter(None, [user.get("PYTHONPATH", "")])]
+    # nvidia-smi counts so, and CUDA else by speed: all must mean the same GPU by a number.
+    return kept | {"PYTHONPATH": ":".join(paths), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def by_doctor(code: int, output: str) -> Outcome:

@@ -1,0 +1,20 @@
+"""Being told to end: what a `finally` or a `with` would tidy away is tidied away."""
+
+import signal
+from types import FrameType
+
+TOLD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def leave(number: int, _frame: FrameType | None) -> None:
+    """Raises SystemExit, once: a second signal must not cut the tidying short."""
+    for told in TOLD:
+        signal.signal(told, signal.SIG_IGN)
+    raise SystemExit(128 + number)
+
+
+def leave_tidily() -> None:
+    """From now on; what is ignored already (nohup) stays so."""
+    for told in TOLD:
+        if signal.getsignal(told) != signal.SIG_IGN:
+            signal.signal(told, leave)
