@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -43,11 +45,11 @@ def bundle(tmp_path):
     return folder
 
 
-def call(bundle, out, *more):
-    """One call of the script, by a Python that has no packages."""
+def call(bundle, out, *more, modules=(), **variables):
+    """One call of the script, by a Python that has no packages but these."""
     command = [sys.executable, "-S", "-m", "gpu.check", str(out), "--bundle", str(bundle), *more]
     environment = {k: v for k, v in os.environ.items() if k != "OPENRNN_CUDA_LIBRARIES"}
-    environment["PYTHONPATH"] = str(BENCH)
+    environment |= {"PYTHONPATH": ":".join(map(str, [BENCH, *modules])), **variables}
     found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
     results = out / "results.json"
     units = json.loads(results.read_text())["units"] if results.exists() else {}
@@ -106,6 +108,110 @@ def test_another_bundle_starts_afresh(bundle, tmp_path):
     found, units = call(bundle, tmp_path / "out")
     assert found.returncode == 1 and units["layout"] == "failed"
     assert "lstm offset 3, expected 2" in found.stdout and "call 1" in found.stdout
+
+
+@pytest.mark.parametrize("what", ["bundle", "gpu"])
+def test_lines_of_another_bundle_or_gpu_do_not_count(bundle, tmp_path, what):
+    """The benchmark goes on with the lines that it finds, so they must be of the same."""
+    out = tmp_path / "out"
+    call(bundle, out)
+    for name in ("benchmark.jsonl", "benchmark.md", "tests.log"):
+        (out / name).write_text("of the first one\n")
+    (out / "notes").write_text("the user's own\n")
+    call(bundle, out)
+    assert (out / "benchmark.jsonl").exists()  # the same machine and bundle go on
+    if what == "bundle":
+        (bundle / "bundle.txt").write_text("commit 2\n")
+    else:
+        program(bundle / "bin/openrnn", READY.replace("a GPU", "another GPU"))
+    found, units = call(bundle, out)
+    assert found.returncode == 0 and "call 1" in found.stdout and units["layout"] == "passed"
+    assert not (out / "benchmark.jsonl").exists() and not (out / "benchmark.md").exists()
+    assert "of the first one" not in (out / "tests.log").read_text()
+    assert "== doctor" in (out / "machine.log").read_text() and (out / "notes").exists()
+    assert "call 2" in call(bundle, out)[0].stdout
+
+
+def test_a_gpu_that_is_away_for_a_call_loses_nothing(bundle, tmp_path):
+    call(bundle, tmp_path / "out")
+    program(bundle / "bin/openrnn", ABSENT)
+    found, units = call(bundle, tmp_path / "out")
+    assert found.returncode == 1 and units["layout"] == "passed" and "call 2" in found.stdout
+
+
+def packages(folder, torch):
+    """A folder of two packages that pretend."""
+    for name, text in (("torch", torch), ("numpy", "")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("torch", "reason"),
+    [
+        ("class cuda:\n    is_available = lambda: False", "sees no GPU"),
+        ("raise ImportError('no libc10.so')", "cannot be imported: ImportError: no libc10.so"),
+        ("import os\nos._exit(9)", "cannot be imported: exit status 9"),
+        ("class cuda:\n    is_available = lambda: True", ""),
+    ],
+)
+def test_a_pytorch_that_is_of_no_use_is_no_failure(bundle, tmp_path, torch, reason):
+    """Found on the user's PYTHONPATH, which units get, too."""
+    folder = packages(tmp_path / "packages", torch)
+    found, units = call(bundle, tmp_path / "out", modules=[folder])
+    # One that can is gone on with, and then has nothing that the benchmark needs.
+    assert units["benchmark"] == ("skipped" if reason else "failed"), found.stdout
+    assert reason in (tmp_path / "out/summary.txt").read_text()
+    assert found.returncode == (0 if reason else 1)
+
+
+def test_units_get_the_users_variables_but_those_that_choose(bundle, tmp_path):
+    path = bundle / "bin/cudnn_layout"
+    program(path)
+    path.write_text("#!/bin/sh\nenv\n")
+    call(bundle, tmp_path / "out", modules=["/users/own"], OPENRNN_ENGINE="reference",
+         OPENRNN_CUDNN_ALGORITHM="standard", OPENRNN_CUDA_LIBRARIES=str(tmp_path),
+         GTEST_FILTER="None.*", CUDA_DEVICE_ORDER="FASTEST_FIRST", USERS_OWN="1")  # fmt: skip
+    lines = (tmp_path / "out/cudnn_layout.txt").read_text().splitlines()
+    known = dict(line.split("=", 1) for line in lines if "=" in line)
+    assert [n for n in known if n.startswith(("OPENRNN_", "GTEST_"))] == ["OPENRNN_CUDA_LIBRARIES"]
+    assert known["OPENRNN_CUDA_LIBRARIES"].split(":")[0] == str(tmp_path)
+    assert known["PYTHONPATH"] == f"{bundle}/lib:{BENCH}:/users/own"
+    assert known["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID" and known["USERS_OWN"] == "1"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_check_that_is_ended_ends_its_unit(bundle, tmp_path, number):
+    path = bundle / "bin/openrnn_gpu_tests"
+    program(path)
+    path.write_text(f"#!/bin/sh\nsleep 100 & echo $! > {tmp_path}/made\nmv {tmp_path}/made "
+                    f"{tmp_path}/child\nwait\n")  # fmt: skip
+    command = [sys.executable, "-S", "-m", "gpu.check", str(tmp_path / "out")]
+    process = subprocess.Popen([*command, "--bundle", str(bundle)], stdout=subprocess.DEVNULL,
+                               env={**os.environ, "PYTHONPATH": str(BENCH)})  # fmt: skip
+    child = until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
+    process.send_signal(number)
+    assert process.wait(30) == 128 + number
+    until(lambda: not runs(int(child)))
+
+
+def until(found):
+    """What it gives when it gives something."""
+    end = time.monotonic() + 30
+    while not (value := found()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return value
+
+
+def runs(pid):
+    """Whether the process is there, and not only for its parent to ask after."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def test_a_folder_without_a_bundle_is_a_users_fault(tmp_path):
@@ -172,6 +278,16 @@ def test_libraries_are_found_in_this_order(tmp_path, monkeypatch):
     assert libraries.find(ours, cache, [wheel])[dnn] == str(tmp_path / "ours")
     nothing = libraries.find({}, "", [])
     assert nothing == {dnn: "", blas: ""} and libraries.variables(nothing, {}) == {}
+
+
+def test_nvidia_smi_is_asked_for_the_gpu_that_is_used(tmp_path, monkeypatch):
+    assert busy.first_gpu({}) == "0" and busy.first_gpu({"CUDA_VISIBLE_DEVICES": "3, 1"}) == "3"
+    program(tmp_path / "nvidia-smi")
+    (tmp_path / "nvidia-smi").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-12ab,0")
+    assert busy.sample([]).wait(30) == 0
+    assert (tmp_path / "asked").read_text().split()[-2:] == ["-i", "GPU-12ab"]
 
 
 def test_how_busy_a_gpu_is():

@@ -2,7 +2,12 @@
 
 import json
 import math
+import os
+import signal
+import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +20,7 @@ from peers.lines import Network
 from peers.protocol import Refusal, Worker, WorkerError
 from peers.workers import server
 
+BENCH = Path(__file__).resolve().parents[3] / "bench"
 NETWORK = Network("lstm", 4, 512, 64, 30)
 
 
@@ -85,6 +91,47 @@ def test_the_page_says_everything():
     assert "float16, inference | - | - | ours: no such thing |" in page
     assert "not met: both sides compute the same on every line: 4" in page
     assert report.markdown([], 270)  # nothing is no accident
+
+
+def test_what_an_older_gpu_has_not_is_skipped():
+    reason = "EngineError: math 'tf32' needs a GPU of compute capability 8.0, this one has 7.5"
+    lines = [line(1.2)]
+    lines += [found | {"about": {}} for found in
+              measure.refused(Group(NETWORK, "tf32"), "ours", reason)]  # fmt: skip
+    assert [report.fails(l) for l in lines] == [False] * 4
+    assert [g["state"] for g in report.goals(lines, 4)] == ["met"] * 3
+    assert "tf32, inference | - | - | skipped: EngineError" in report.markdown(lines, 4)
+    for arithmetic, why in (("float16", reason), ("tf32", "no memory")):
+        assert all(map(report.fails, measure.refused(Group(NETWORK, arithmetic), "ours", why)))
+
+
+def test_temporary_files_have_names_that_the_workers_can_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert program.scratch() == str(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", "/some where")
+    assert program.scratch() == "/var/tmp"
+
+
+def test_a_benchmark_that_is_ended_leaves_no_files(tmp_path):
+    """Its worker never answers; the folder of its files goes, and the worker too."""
+    silent = tmp_path / "silent"
+    silent.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/made\nmv {tmp_path}/made {tmp_path}/worker\n"
+                      "exec sleep 100\n")  # fmt: skip
+    silent.chmod(0o755)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(BENCH), "TMPDIR": str(scratch)}
+    command = [sys.executable, "-m", "gpu", "--program", str(silent), "--reduced"]
+    process = subprocess.Popen([*command, "--lines", str(tmp_path / "lines")], env=environment)
+    end = time.monotonic() + 30
+    while not (tmp_path / "worker").exists():
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.02)
+    assert len(list(scratch.iterdir())) == 1
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGTERM
+    assert list(scratch.iterdir()) == []
+    assert not Path(f"/proc/{int((tmp_path / 'worker').read_text())}").exists()
 
 
 def test_agreement_tells_arithmetics_apart():
