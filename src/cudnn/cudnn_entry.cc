@@ -49,7 +49,8 @@ std::string gpu_description(int ordinal) {
   check_usable(ordinal);
   const cudnn::Libraries& all = cudnn::libraries();
   return message("cuDNN ", cudnn::cudnn_version_text(all.cudnn_version), ", CUDA driver ",
-                 cudnn::cuda_version_text(all.driver_version), ", ", cudnn::Context::gpu_name(ordinal));
+                 cudnn::cuda_version_text(all.driver_version), ", ",
+                 cudnn::Context::gpu_name(ordinal));
 }
 
 }  // namespace openrnn

@@ -162,8 +162,8 @@ TEST(Variables, TakeValuesOfAnyDevice) {
 }
 
 /// Memory of a producer, and what it does when it is told that nobody reads any more.
-DeviceArray lent(const Device& device, const ConstArrayView& memory,
-                 std::function<void()> returned = [] {}) {
+DeviceArray lent(
+    const Device& device, const ConstArrayView& memory, std::function<void()> returned = [] {}) {
   const std::shared_ptr<void> owner(nullptr, [returned](void*) { returned(); });
   return DeviceArray::borrow(device, memory, owner);
 }

@@ -133,10 +133,7 @@ void bind_value(nb::class_<Tensor>& tensor) {
           },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
       .def("__repr__", &repr)
-      .def(
-          "__reduce__",
-          &reduced,
-          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
+      .def("__reduce__", &reduced, nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
 }
 
 void bind_place(nb::class_<Tensor>& tensor) {
