@@ -34,8 +34,8 @@ Tensor canonical_to_tensor(const RnnSpec& spec, const Device* device,
 void place(const Device* device, RnnInputs& in) {
   if (!device) return;
   for (Tensor* tensor : {&in.x, &in.h0, &in.c0, &in.params}) {
-    if (tensor->empty() || &tensor->device() == device) continue;
-    if (tensor->placed()) {
+    if (tensor->empty()) continue;
+    if (tensor->placed() && &tensor->device() != device) {
       throw ArgumentError(message("[", in.call, "] one input lies on ", tensor->device().name(),
                                   ", expected ", device->name(),
                                   ", the device of the model: to() copies a tensor to another"));
