@@ -187,7 +187,7 @@ TEST(Devices, AModelRefusesWhatWasPlacedElsewhere) {
   const Tensor params = random_tensor({model.params_size()}, 4);
   const Tensor x = random_tensor({5, 2, 4}, 1), h = random_tensor({1, 2, 3}, 2);
   for (const Device* other : {&cpu_device(), &test_device(1)}) {
-    const std::string text = std::string("[cudnn_lstm] one input lies on ") +
+    const std::string text = std::string("[CudnnLSTM] one input lies on ") +
                              std::string(other->name()) +
                              ", expected test:0, the device of the model: to() copies a tensor to "
                              "another";

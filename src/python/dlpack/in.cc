@@ -148,7 +148,7 @@ std::optional<Tensor> view_of_dlpack(nb::handle value) {
   if (memory.size() == 0) memory.data = nullptr;
   if (reinterpret_cast<std::uintptr_t>(memory.data) % dtype_size(*dtype) != 0) return std::nullopt;
   DeviceArray array = DeviceArray::borrow(place, memory, taken);
-  return of_gpu ? Tensor(std::move(array)) : Tensor::of_host(std::move(array), cpu_device());
+  return of_gpu ? Tensor(std::move(array)) : Tensor::of_host(std::move(array), place);
 }
 
 std::optional<Tensor> view_of_gpu_array(nb::handle value) {
