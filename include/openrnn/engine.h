@@ -306,10 +306,13 @@ class OPENRNN_API DeviceArray {
     result.dtype_ = memory.dtype;
     result.shape_ = memory.shape;
     result.memory_ = std::shared_ptr<void>(owner, const_cast<void*>(memory.data));
+    result.borrowed_ = true;
     return result;
   }
 
   bool empty() const noexcept { return device_ == nullptr; }
+  /// Made by borrow, or shares the memory of one that was.
+  bool borrowed() const noexcept { return borrowed_; }
   const Device& device() const { return *device_; }
   DType dtype() const noexcept { return dtype_; }
   const Shape& shape() const noexcept { return shape_; }
@@ -318,7 +321,7 @@ class OPENRNN_API DeviceArray {
   const void* data() const noexcept { return memory_.get(); }
   /// For the maker of the array, before it is shared.
   void* mutable_data() noexcept { return memory_.get(); }
-  /// Copies the elements unless nobody else shares them.
+  /// Copies the elements unless nobody else shares them; borrowed ones always.
   void make_unique_owner();
   /// The same memory under other dimensions. Throws: ArgumentError if the sizes differ.
   DeviceArray reshaped(Shape shape) const;
@@ -330,6 +333,7 @@ class OPENRNN_API DeviceArray {
  private:
   const Device* device_ = nullptr;
   DType dtype_ = DType::kFloat32;
+  bool borrowed_ = false;
   Shape shape_;
   std::shared_ptr<void> memory_;
 };

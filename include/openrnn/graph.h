@@ -75,8 +75,9 @@ class OPENRNN_API Tensor {
   /// A copy of host data on that device.
   Tensor(const ConstArrayView& host, const Device& device)
       : value_(DeviceArray::from_host(device, host)) {}
-  /// As a tensor of host data, without a copy: `memory` lies on the cpu.
-  static Tensor of_host(DeviceArray memory);
+  /// As a tensor of host data, which `memory` on the cpu is: floating numbers go to `device`, and
+  /// there is no copy where that is the cpu.
+  static Tensor of_host(DeviceArray memory, const Device& device = default_device());
 
   /// The only output, or one of several, of a call on symbolic tensors.
   explicit Tensor(std::shared_ptr<const Symbol> symbol) : symbol_(std::move(symbol)) {}

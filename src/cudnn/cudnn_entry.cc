@@ -9,6 +9,16 @@
 
 namespace openrnn {
 
+namespace {
+
+void check_usable(int ordinal) {
+  const std::string reason = cudnn_missing(ordinal);
+  if (reason.empty()) return;
+  throw EngineError(message("[device] 'gpu:", ordinal, "' cannot be used: ", reason));
+}
+
+}  // namespace
+
 std::string cudnn_missing(int ordinal) { return cudnn::Context::missing(ordinal); }
 
 int gpu_count() {
@@ -30,11 +40,17 @@ const Device& gpu_device(int ordinal) {
   return *found;
 }
 
+const Engine& gpu_engine(int ordinal) {
+  check_usable(ordinal);
+  return cudnn::cudnn_engine(ordinal);
+}
+
 std::string gpu_description(int ordinal) {
-  const cudnn::Context& gpu = cudnn::Context::of(ordinal);
+  check_usable(ordinal);
   const cudnn::Libraries& all = cudnn::libraries();
   return message("cuDNN ", cudnn::cudnn_version_text(all.cudnn_version), ", CUDA driver ",
-                 cudnn::cuda_version_text(all.driver_version), ", ", gpu.gpu_name());
+                 cudnn::cuda_version_text(all.driver_version), ", ",
+                 cudnn::Context::gpu_name(ordinal));
 }
 
 }  // namespace openrnn

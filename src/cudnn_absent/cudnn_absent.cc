@@ -20,6 +20,8 @@ int gpu_count() { return 0; }
 
 const Device& gpu_device(int ordinal) { refuse(ordinal); }
 
+const Engine& gpu_engine(int ordinal) { refuse(ordinal); }
+
 std::string gpu_description(int ordinal) { refuse(ordinal); }
 
 }  // namespace openrnn

@@ -19,7 +19,11 @@ int gpu_count();
 /// Throws: EngineError with the line of cudnn_missing when it cannot run.
 const Device& gpu_device(int ordinal);
 
-/// What runs there, for people: "cuDNN 9.19.0, CUDA driver 13.0, NVIDIA H100". Throws: as above.
+/// The engine of that device; nothing is made on the GPU until it computes. Throws: as above.
+const Engine& gpu_engine(int ordinal);
+
+/// What runs there, for people: "cuDNN 9.19.0, CUDA driver 13.0, NVIDIA H100"; makes nothing on the
+/// GPU. Throws: as above.
 std::string gpu_description(int ordinal);
 
 }  // namespace openrnn

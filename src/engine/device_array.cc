@@ -24,7 +24,7 @@ DeviceArray DeviceArray::from_host(const Device& device, const ConstArrayView& h
 }
 
 void DeviceArray::make_unique_owner() {
-  if (empty() || memory_.use_count() == 1) return;
+  if (empty() || (!borrowed_ && memory_.use_count() == 1)) return;
   DeviceArray copy(*device_, dtype_, shape_);
   device_->copy({.count = 1,
                  .bytes = size_bytes(),

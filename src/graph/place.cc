@@ -45,9 +45,9 @@ Tensor::Tensor(const ConstArrayView& host)
           DeviceArray::from_host(is_floating(host.dtype) ? default_device() : cpu_device(), host)),
       placed_(false) {}
 
-Tensor Tensor::of_host(DeviceArray memory) {
+Tensor Tensor::of_host(DeviceArray memory, const Device& device) {
   const bool stays = !is_floating(memory.dtype());
-  Tensor tensor(stays ? std::move(memory) : on_device(std::move(memory), default_device()));
+  Tensor tensor(stays ? std::move(memory) : on_device(std::move(memory), device));
   tensor.placed_ = false;
   return tensor;
 }

@@ -97,8 +97,11 @@ void Variable::assign(DeviceArray value) const {
   State& state = checked(state_);
   check_assigned(state, value.dtype(), value.shape());
   value = on_device(std::move(value), *state.device);
+  // Its owner may change it, and must not see what an optimizer writes.
+  if (value.borrowed()) value.make_unique_owner();
   const std::lock_guard lock(state.mutex);
-  state.value = std::move(value);
+  // The old value dies after the lock: what that runs may wait for others who want the lock.
+  std::swap(state.value, value);
   ++state.version;
 }
 

@@ -30,11 +30,17 @@ Tensor canonical_to_tensor(const RnnSpec& spec, const Device* device,
   return device ? Tensor(params.view(), *device) : Tensor(params.view());
 }
 
-// Host data of a model's call goes to the model's device.
+// Host data of a model's call goes to the model's device; what was placed has to lie there.
 void place(const Device* device, RnnInputs& in) {
   if (!device) return;
   for (Tensor* tensor : {&in.x, &in.h0, &in.c0, &in.params}) {
-    if (!tensor->empty() && !tensor->placed()) *tensor = tensor->to(*device);
+    if (tensor->empty()) continue;
+    if (tensor->placed() && &tensor->device() != device) {
+      throw ArgumentError(message("[", in.call, "] one input lies on ", tensor->device().name(),
+                                  ", expected ", device->name(),
+                                  ", the device of the model: to() copies a tensor to another"));
+    }
+    *tensor = tensor->to(*device);
   }
 }
 

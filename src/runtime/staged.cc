@@ -90,7 +90,7 @@ class StagedEngine final : public Engine {
   constexpr ~StagedEngine() override {}  // g++ 12 does not know a defaulted one in time
 
   std::string_view name() const override { return "cudnn"; }
-  std::string description() const override { return gpu().description(); }
+  std::string description() const override { return gpu_engine(0).description(); }
   std::string unsupported(const RnnSpec& spec) const override { return gpu().unsupported(spec); }
   std::string_view math_kind(const RnnSpec& spec) const override { return gpu().math_kind(spec); }
 

@@ -142,6 +142,26 @@ TEST(Loading, ErrorsOfTheDeviceSayWhatIsMissing) {
       "CUDA_VISIBLE_DEVICES");
 }
 
+TEST(Loading, AListTouchesNoGpu) {
+  const Settings no_context{{"STAND_IN_CONTEXT", "2"}, {"STAND_IN_GPUS", "2"}};
+  EXPECT_EQ(answer(no_context, [] { return list_devices().back().name; }), "gpu:1");
+  EXPECT_EQ(answer(no_context, [] { return list_devices().back().description; }),
+            "cuDNN 9.19.0, CUDA driver 13.0, Stand-in GPU");
+  EXPECT_EQ(answer(no_context,
+                   [] { return list_engines().front().detail.substr(0, sizeof("cuDNN 9") - 1); }),
+            "cuDNN 9");
+  EXPECT_EQ(answer(no_context,
+                   [] {
+                     try {
+                       gpu_device(0);
+                     } catch (const EngineError&) {
+                       return std::string("refused");
+                     }
+                     return std::string();
+                   }),
+            "refused");
+}
+
 TEST(Loading, AMissingGpuLeavesTheOthersInTheList) {
   const std::string list = answer({{"STAND_IN_GPUS", "0"}}, [] {
     std::string text;

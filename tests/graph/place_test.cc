@@ -76,6 +76,8 @@ TEST(Place, ABorrowedArrayGoesToTheDefaultDeviceToo) {
   }
   const Default there(test_device());
   const Tensor x = Tensor::of_host(memory);
+  EXPECT_EQ(Tensor::of_host(memory, cpu()).value().data(), host.data());
+  EXPECT_FALSE(Tensor::of_host(memory, cpu()).placed());
   EXPECT_FALSE(x.placed());
   EXPECT_EQ(&x.device(), &test_device());
 }
@@ -157,6 +159,56 @@ TEST(Variables, TakeValuesOfAnyDevice) {
   EXPECT_EQ(&there.read().device(), &test_device());
   EXPECT_EQ(floats(there.read().value()), (std::vector<float>{11.0F, 11.25F, 11.5F}));
   EXPECT_EQ(there.version(), 4u);
+}
+
+/// Memory of a producer, and what it does when it is told that nobody reads any more.
+DeviceArray lent(
+    const Device& device, const ConstArrayView& memory, std::function<void()> returned = [] {}) {
+  const std::shared_ptr<void> owner(nullptr, [returned](void*) { returned(); });
+  return DeviceArray::borrow(device, memory, owner);
+}
+
+TEST(Variables, CopyWhatTheyBorrow) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  for (const Device* device : {&cpu(), &test_device()}) {
+    SCOPED_TRACE(device->name());
+    DeviceArray produced = DeviceArray::from_host(*device, numbers({3}).view());
+    const Variable v(std::string(device->name() == "cpu" ? "here" : "there"), numbers({3}, 9.0F),
+                     true, device);
+    v.assign(lent(*device, {produced.data(), produced.dtype(), produced.shape()}).reshaped({3}));
+    EXPECT_NE(v.read().value().data(), produced.data());
+    v.update([&](void* elements) {
+      device->fill(DType::kFloat32, 3, 42, DType::kFloat32, nullptr, elements);
+    });
+    EXPECT_EQ(floats(v.read().value()), (std::vector<float>{42, 42, 42}));
+    EXPECT_EQ(floats(produced), (std::vector<float>{0.5F, 0.75F, 1.0F}));
+    produced.device().zero(produced.mutable_data(), produced.size_bytes());
+    EXPECT_EQ(floats(v.read().value()), (std::vector<float>{42, 42, 42}));
+  }
+}
+
+TEST(Variables, HoldNoLockWhileABorrowedArrayGoesBack) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable v("v", numbers({3}), true, &cpu());
+  const Array host = numbers({3}, 2.0F);
+  std::uint64_t seen = 0;
+  v.assign(lent(cpu(), host.view(), [&] { seen = v.version(); }));
+  v.assign(numbers({3}, 3.0F).view());
+  EXPECT_GT(seen, 0u);
+}
+
+TEST(Place, BorrowedMemoryIsNeverItsOwnersAlone) {
+  const Array host = numbers({2, 3});
+  for (DeviceArray array : {lent(cpu(), host.view()), lent(cpu(), host.view()).reshaped({6})}) {
+    array.make_unique_owner();
+    EXPECT_NE(array.data(), host.data());
+    EXPECT_FALSE(array.borrowed());
+    const void* const own = array.data();
+    array.make_unique_owner();
+    EXPECT_EQ(array.data(), own);
+  }
 }
 
 TEST(Variables, AreFoundAgainOnTheirDeviceOnly) {

@@ -178,5 +178,28 @@ TEST(Devices, AModelTakesHostDataToItsDevice) {
   EXPECT_EQ(values_of(again), values_of(params));
 }
 
+TEST(Devices, AModelRefusesWhatWasPlacedElsewhere) {
+  ops::CudnnLSTM model({.num_layers = 1,
+                        .num_units = 3,
+                        .input_size = 4,
+                        .dtype = DType::kFloat64,
+                        .device = &test_device()});
+  const Tensor params = random_tensor({model.params_size()}, 4);
+  const Tensor x = random_tensor({5, 2, 4}, 1), h = random_tensor({1, 2, 3}, 2);
+  for (const Device* other : {&cpu_device(), &test_device(1)}) {
+    const std::string text = std::string("[CudnnLSTM] one input lies on ") +
+                             std::string(other->name()) +
+                             ", expected test:0, the device of the model: to() copies a tensor to "
+                             "another";
+    const auto refused = [&](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d) {
+      return message_of<ArgumentError>([&] { model(a, b, c, d); });
+    };
+    const auto there = [other](const Tensor& tensor) { return tensor.to(*other); };
+    EXPECT_EQ(refused(there(x), there(h), there(h), there(params)), text);
+    EXPECT_EQ(refused(x, h, there(h), params), text);
+    EXPECT_EQ(refused(x, h, h, there(params)), text);
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing

@@ -65,6 +65,12 @@ std::string Context::missing(int ordinal) {
   return {};
 }
 
+std::string Context::gpu_name(int ordinal) {
+  CUdevice device = 0;
+  check(libraries().driver.device_get(&device, ordinal), "cuDeviceGet");
+  return name_of(device);
+}
+
 // Published as a whole and never destroyed; of two made at once, one stays and the other is
 // forgotten (it holds one stream).
 Context& Context::of(int ordinal) {
@@ -87,7 +93,6 @@ Context::Context(int ordinal) : ordinal_(ordinal), pool_(*this) {
   const DriverApi& driver = libraries().driver;
   check(driver.device_get(&device_, ordinal), "cuDeviceGet");
   check(driver.primary_context_retain(&context_, device_), "cuDevicePrimaryCtxRetain");
-  gpu_name_ = name_of(device_);
   capability_ = capability_of(device_);
   multiprocessors_ = attribute(device_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   const Current current(*this);

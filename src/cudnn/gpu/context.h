@@ -42,10 +42,11 @@ class Context {
   static Context& of(int ordinal);
   /// Why it cannot; empty when it can. Asking makes no context.
   static std::string missing(int ordinal);
+  /// What the driver calls a GPU of which nothing is missing; makes no context either.
+  static std::string gpu_name(int ordinal);
 
   int ordinal() const noexcept { return ordinal_; }
   CUstream stream() const noexcept { return stream_; }
-  const std::string& gpu_name() const noexcept { return gpu_name_; }
   int multiprocessors() const noexcept { return multiprocessors_; }
   /// 75 for compute capability 7.5.
   int capability() const noexcept { return capability_; }
@@ -76,7 +77,6 @@ class Context {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
-  std::string gpu_name_;
   int multiprocessors_ = 0, capability_ = 0;
   Pool pool_;
   std::atomic<BusyClock*> clock_{nullptr};

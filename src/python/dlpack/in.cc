@@ -16,7 +16,7 @@ class Taken {
     if (!managed_ && !versioned_) return;
     try {
       if (device_) device_->wait();
-    } catch (const Error&) {
+    } catch (...) {
       // A GPU that failed does no more work.
     }
     if (!Py_IsInitialized()) return;
@@ -91,6 +91,17 @@ std::pair<int, int> device_of(nb::handle value) {
 
 bool is_of_gpu(int type) { return type == dlpack::kCuda || type == dlpack::kCudaManaged; }
 
+// Of anything: one that cannot tell where it lies is left to NumPy.
+bool says_gpu(nb::handle value) {
+  try {
+    return is_of_gpu(device_of(value).first);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+  } catch (const nb::cast_error&) {
+  }
+  return false;
+}
+
 // `stream` 0: none to tell of.
 nb::object capsule_of(nb::handle value, std::uintptr_t stream) {
   nb::dict options;
@@ -137,14 +148,14 @@ std::optional<Tensor> view_of_dlpack(nb::handle value) {
   if (memory.size() == 0) memory.data = nullptr;
   if (reinterpret_cast<std::uintptr_t>(memory.data) % dtype_size(*dtype) != 0) return std::nullopt;
   DeviceArray array = DeviceArray::borrow(place, memory, taken);
-  return of_gpu ? Tensor(std::move(array)) : Tensor::of_host(std::move(array));
+  return of_gpu ? Tensor(std::move(array)) : Tensor::of_host(std::move(array), place);
 }
 
 std::optional<Tensor> view_of_gpu_array(nb::handle value) {
   if (!nb::hasattr(value, "__dlpack__") || !nb::hasattr(value, "__dlpack_device__")) {
     return std::nullopt;
   }
-  if (!is_of_gpu(device_of(value).first)) return std::nullopt;
+  if (!says_gpu(value)) return std::nullopt;
   std::optional<Tensor> view = view_of_dlpack(value);
   if (view) return view;
   throw TypeError(message("[from_dlpack] ", quoted_type(value),

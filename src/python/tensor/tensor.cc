@@ -33,7 +33,13 @@ nb::object dlpack(const Tensor& self, nb::handle stream, nb::handle max_version,
 Tensor copied(const Tensor& tensor) {
   DeviceArray array = tensor.value();
   array.make_unique_owner();
-  return tensor.placed() ? Tensor(std::move(array)) : Tensor::of_host(std::move(array));
+  return tensor.placed() ? Tensor(std::move(array))
+                         : Tensor::of_host(std::move(array), cpu_device());
+}
+
+// Host data that lies on the cpu, whatever the default device is.
+Tensor on_the_host(const Tensor& tensor) {
+  return Tensor::of_host(on_device(tensor.value(), cpu_device()), cpu_device());
 }
 
 // What NumPy gives where memory cannot be shared as it is: strides, other byte orders.
@@ -45,7 +51,7 @@ Tensor from_dlpack(nb::handle value, nb::handle device, nb::handle copy) {
         "[from_dlpack] copy is False for memory that is not row-major or of "
         "another dtype, expected None");
   }
-  if (!view) view = as_tensor(value, {.call = "from_dlpack"});
+  if (!view) view = on_the_host(as_tensor(value, {.call = "from_dlpack"}));
   const Device* const place = as_device(device);
   if (!may_copy && place && place != &view->device()) {
     throw nb::buffer_error("[from_dlpack] copy is False for another device, expected None");
@@ -58,6 +64,17 @@ Tensor moved(const Tensor& tensor, nb::handle name) {
   const Device* const place = as_device(name);
   if (!place) throw TypeError("[to] the device is None, expected a name such as 'gpu:0'");
   return tensor.to(*place);
+}
+
+// For pickle. What somebody placed goes back there.
+nb::tuple reduced(nb::handle self) {
+  const Tensor& tensor = with_value(nb::cast<const Tensor&>(self), "pickle");
+  nb::object make = nb::borrow(self.type());
+  if (tensor.placed()) {
+    make = nb::module_::import_("functools")
+               .attr("partial")(make, "device"_any = device_str(tensor.device()));
+  }
+  return nb::make_tuple(make, nb::make_tuple(as_numpy(tensor)));
 }
 
 std::string repr(const Tensor& tensor) {
@@ -116,14 +133,7 @@ void bind_value(nb::class_<Tensor>& tensor) {
           },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
       .def("__repr__", &repr)
-      .def(
-          "__reduce__",
-          [](nb::handle self) {
-            return nb::make_tuple(
-                self.type(),
-                nb::make_tuple(as_numpy(with_value(nb::cast<const Tensor&>(self), "pickle"))));
-          },
-          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
+      .def("__reduce__", &reduced, nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
 }
 
 void bind_place(nb::class_<Tensor>& tensor) {

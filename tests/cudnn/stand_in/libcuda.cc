@@ -105,7 +105,7 @@ STAND_IN_API CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which,
 }
 STAND_IN_API CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   *context = reinterpret_cast<CUcontext>(std::uint64_t(device) + 1);
-  return CUDA_SUCCESS;
+  return static_cast<CUresult>(setting("STAND_IN_CONTEXT", CUDA_SUCCESS));
 }
 STAND_IN_API CUresult cuCtxPushCurrent(CUcontext context) {
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;

@@ -81,6 +81,24 @@ def test_a_gpu_that_is_not_there_says_what_is_missing():
     assert openrnn.get_default_device() == "cpu"
 
 
+def test_a_subclass_may_take_the_name_device():
+    class Own(openrnn.layers.Layer):
+        device = None
+
+        def __init__(self, device):
+            super().__init__()
+            self.device = device
+
+        def call(self, inputs):
+            return inputs * 2.0
+
+    layer = Own(device=3)
+    assert layer.device == 3
+    np.testing.assert_array_equal(layer(np.ones(2, "float32")).numpy(), [2, 2])
+    with pytest.raises(AttributeError):
+        openrnn.layers.Dense(2).device = "cpu"
+
+
 def test_a_config_keeps_the_device_as_given():
     for make in (CudnnLSTM, lambda *a, **k: openrnn.layers.Dense(3, **k)):
         assert make(1, 3).get_config()["device"] is None
@@ -153,6 +171,52 @@ def test_from_dlpack_keeps_the_memory_alive():
     assert sys.getrefcount(array) > before
     del x
     assert sys.getrefcount(array) == before
+
+
+def test_a_borrowed_array_is_never_written():
+    array = np.arange(3, dtype="float32")
+    array.flags.writeable = False
+    v = openrnn.Variable([9.0, 9.0, 9.0], device="cpu")
+    for lender in (array, openrnn.constant(array, device="cpu")):
+        v.assign(openrnn.from_dlpack(lender))
+        openrnn.train.GradientDescentOptimizer(1.0).apply_gradients([(np.ones(3, "float32"), v)])
+        np.testing.assert_array_equal(np.asarray(lender), [0, 1, 2])
+        np.testing.assert_array_equal(v.numpy(), [-1, 0, 1])
+
+
+def test_a_variable_does_not_see_what_the_lender_writes():
+    array = np.arange(3, dtype="float32")
+    v = openrnn.Variable([9.0, 9.0, 9.0], device="cpu")
+    v.assign(openrnn.from_dlpack(array))
+    array[:] = 7
+    np.testing.assert_array_equal(v.numpy(), [0, 1, 2])
+
+
+def test_an_array_that_cannot_say_where_it_lies_goes_through_numpy():
+    class Broken:
+        def __init__(self, answer):
+            self.answer = answer
+
+        def __array__(self, dtype=None, copy=None):
+            return np.ones(3, "float32")
+
+        def __dlpack__(self, **options):
+            raise BufferError("no")
+
+        def __dlpack_device__(self):
+            return self.answer()
+
+    def fail():
+        raise BufferError("it lies nowhere")
+
+    for answer in (fail, lambda: None, lambda: ("a", "b"), lambda: (1, 2, 3)):
+        np.testing.assert_array_equal(openrnn.constant(Broken(answer)).numpy(), np.ones(3))
+
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        openrnn.constant(Broken(stop))
 
 
 def test_from_dlpack_asks_older_producers_again():

@@ -1,5 +1,9 @@
 """The same programs on gpu:0: a GPU, or the libraries that stand in for one."""
 
+import copy
+import ctypes
+import pickle
+
 import numpy as np
 import pytest
 
@@ -187,11 +191,73 @@ def test_labels_and_lengths_may_lie_there():
         table(openrnn.constant([5], device=GPU))
 
 
+def address(tensor):
+    """Where a tensor lies, as DLPack says it."""
+    capsule = tensor.__dlpack__(stream=-1, max_version=(1, 0))
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    managed = pointer(capsule, b"dltensor_versioned")
+    before_tensor = 32  # version, context, deleter, flags
+    return ctypes.c_void_p.from_address(managed + before_tensor).value
+
+
+def test_a_borrowed_array_is_never_written():
+    x = openrnn.constant(varied(3), device=GPU)
+    v = openrnn.Variable(np.zeros(3, "float32"), device=GPU)
+    v.assign(openrnn.from_dlpack(x))
+    openrnn.train.GradientDescentOptimizer(0.5).apply_gradients([(np.ones(3, "float32"), v)])
+    np.testing.assert_array_equal(x.numpy(), varied(3))
+    close(v, varied(3) - 0.5)
+
+
+def test_host_memory_stays_where_it_is():
+    array = varied(2, 3)
+    before = openrnn.get_default_device()
+    openrnn.set_default_device(GPU)
+    try:
+        for x in (openrnn.from_dlpack(array), openrnn.from_dlpack(array, copy=False)):
+            assert x.device == "cpu" and np.shares_memory(x.numpy(), array)
+            assert (x + openrnn.constant(array, device=GPU)).device == GPU
+        for x in (openrnn.from_dlpack(array, copy=True), openrnn.from_dlpack(array.T)):
+            assert x.device == "cpu" and not np.shares_memory(x.numpy(), array)
+        assert openrnn.from_dlpack(array, device=GPU).device == GPU
+    finally:
+        openrnn.set_default_device(before)
+
+
+def test_a_copy_stays_on_the_device():
+    x = openrnn.constant(varied(2, 3), device=GPU)
+    for made in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):
+        assert made.device == GPU
+        np.testing.assert_array_equal(made.numpy(), x.numpy())
+        with pytest.raises(ValueError, match="gpu:0"):
+            made + x.cpu()
+    before = openrnn.get_default_device()
+    openrnn.set_default_device(GPU)
+    try:
+        assert copy.deepcopy(x.cpu()).device == "cpu"
+    finally:
+        openrnn.set_default_device(before)
+    free = copy.deepcopy(openrnn.constant(varied(2, 3)))
+    assert (free + x).device == GPU
+
+
+def test_a_model_refuses_what_was_placed_elsewhere():
+    model = openrnn.cudnn_rnn.ops.CudnnGRU(1, U, I, device=GPU)
+    x, h, p = varied(T, B, I), varied(1, B, U), varied(model.params_size())
+    assert model(x, h, p)[0].device == GPU
+    placed = [openrnn.constant(value, device="cpu") for value in (x, h, p)]
+    for given in (placed, [x, h, placed[2]]):
+        with pytest.raises(ValueError, match=r"cpu, expected gpu:0"):
+            model(*given)
+
+
 def test_dlpack_shares_the_memory():
     x = openrnn.constant(varied(2, 3), device=GPU)
     assert x.__dlpack_device__() == (2, 0)
     again = openrnn.from_dlpack(x)
     assert again.device == GPU
+    assert address(again) == address(x) != address(openrnn.from_dlpack(x, copy=True))
     np.testing.assert_array_equal(again.numpy(), x.numpy())
     del x
     np.testing.assert_array_equal((again + 0.0).numpy(), varied(2, 3))

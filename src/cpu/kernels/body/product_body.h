@@ -229,8 +229,8 @@ struct StagedBlock {
   int64_t row, rows;
 };
 
-/// Whether a group's columns are whole vectors of C and its rows lie at one distance, so that a tile
-/// may begin and end in C itself.
+/// Whether a group's columns are whole vectors of C and its rows lie at one distance, so that a
+/// tile may begin and end in C itself.
 template <class T>
 bool lies_in_c(const ProductCall<T>& call, const Group& g, int64_t row, int64_t rows, int64_t lanes,
                int64_t& distance) {
