@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/counter.h"
+#include "base/log_series.h"
 #include "openrnn/base.h"
 
 namespace openrnn {
@@ -97,22 +98,8 @@ double portable_log(double x) noexcept {
   if (x == 0.0) return -HUGE_VAL;
   if (std::isinf(x)) return x;
   int exponent = 0;
-  double m = std::frexp(x, &exponent);
-  if (m < 0.70710678118654752) {
-    m *= 2.0;
-    --exponent;
-  }
-  // log m = 2 atanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716: 11 odd terms reach 2^-60.
-  const double f = m - 1.0;
-  const double s = f / (2.0 + f);
-  const double z = s * s;
-  double tail = 0.0;
-  for (int k = 23; k >= 3; k -= 2) tail = z * (1.0 / k + tail);
-  const double series = 2.0 * s * tail;
-  const double high = exponent * 0x1.62e42feep-1;
-  const double low = exponent * 0x1.a39ef35793c76p-33;
-  // log m = 2s + series, and 2s = f - s f.
-  return high + (f - (s * f - (series + low)));
+  const double m = std::frexp(x, &exponent);
+  return log_of_parts(m, exponent);
 }
 
 }  // namespace openrnn

@@ -9,6 +9,7 @@
 #include "cudnn/device/staging.h"
 #include "cudnn/device/timer.h"
 #include "device/support.h"
+#include "support/setting.h"
 
 namespace openrnn::testing {
 namespace {
@@ -103,14 +104,13 @@ TEST(GpuPool, IdleBlocksMakeRoom) {
     GTEST_SKIP() << "for the stand-in, whose memory is small";
   pool().release_idle();
   const std::size_t used = pool().used_bytes();
-  setenv("STAND_IN_MEMORY", std::to_string(used + 3000000).c_str(), 1);
+  const Setting small("STAND_IN_MEMORY", std::to_string(used + 3000000));
   std::vector<std::shared_ptr<void>> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(tested().allocate(300000));
   blocks.clear();
   EXPECT_GE(pool().held_bytes(), used + 2400000);
   EXPECT_EQ(error_of([] { tested().allocate(2000000); }), "");
   EXPECT_NE(error_of([] { tested().allocate(4000000); }), "");
-  unsetenv("STAND_IN_MEMORY");
 }
 
 // More than the slots hold at once; the source is gone before the copy may have been made.
@@ -172,23 +172,20 @@ TEST(GpuTimer, MeasuresWhatLiesBetween) {
 
 TEST(BusyClock, ASpanEndsWhereTheGpuHasNothingToDo) {
   if (!std::getenv("OPENRNN_CUDA_LIBRARIES")) GTEST_SKIP() << "for the stand-in, which can be held";
-  const char* before = std::getenv("STAND_IN_DEFERRED");
-  const std::string kept = before ? before : "0";
-  setenv("STAND_IN_DEFERRED", "1", 1);
+  const Setting deferred("STAND_IN_DEFERRED", "1");
   DeviceArray array = array_of<float>({3}, {1, 2, 3});
   at(array, 0);
   {
     cudnn::BusyClock clock(context());
     for (int i = 0; i < 3; ++i) tested().zero(array.mutable_data(), 12);
     EXPECT_EQ(clock.spans(), 1);
-    setenv("STAND_IN_DEFERRED", "0", 1);
+    const Setting at_once("STAND_IN_DEFERRED", "0");
     EXPECT_EQ(at(array, 0), 0.0);  // waits
     tested().zero(array.mutable_data(), 12);
     EXPECT_EQ(clock.spans(), 2);
     EXPECT_GE(clock.milliseconds(), 0.0);
   }
   tested().zero(array.mutable_data(), 12);
-  setenv("STAND_IN_DEFERRED", kept.c_str(), 1);
 }
 
 }  // namespace

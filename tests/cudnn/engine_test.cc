@@ -6,23 +6,14 @@
 
 #include "conformance/support/bounds.h"
 #include "cudnn/rnn/piece.h"
+#include "support/setting.h"
 
 namespace openrnn::conformance {
 namespace {
 
+using openrnn::testing::Setting;
+
 const Engine& subject() { return engine("cudnn"); }
-
-/// A variable of the environment while it lives.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Setting() { unsetenv(name_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* name_;
-};
 
 void expect_agreement(const std::string& text) {
   const Case c = parse_case(text, "agreement");

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <stdexcept>
+
+#include "support/setting.h"
 
 namespace openrnn::stand_in {
 namespace {
@@ -71,8 +72,7 @@ std::string error_of(const std::string& name, Dim3 grid, Dim3 block, std::size_t
 }
 
 struct ReverseOrder {
-  ReverseOrder() { setenv("STAND_IN_THREADS", "reverse", 1); }
-  ~ReverseOrder() { unsetenv("STAND_IN_THREADS"); }
+  openrnn::testing::Setting threads{"STAND_IN_THREADS", "reverse"};
 };
 
 TEST(KernelsOnCpu, ThreadsMeetAtABarrier) {

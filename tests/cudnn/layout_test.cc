@@ -1,10 +1,9 @@
 // The program that makes the table of layouts: right over a cuDNN whose layout is known.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "conformance/support/machine.h"
 #include "cudnn/layout_table.h"
+#include "support/setting.h"
 
 namespace openrnn::testing {
 namespace {
@@ -23,12 +22,11 @@ TEST(LayoutTable, IsThatOfParamsLayout) {
 
 TEST(LayoutTable, ShowsAnotherOrder) {
   if (!conformance::pretends()) GTEST_SKIP() << "only the stand-in has another order";
-  setenv("STAND_IN_PERMUTE", "1", 1);
+  const Setting permuted("STAND_IN_PERMUTE", "1");
   RnnSpec spec;
   spec.num_units = 11;  // in no other test of this program
   spec.input_size = 4;
   EXPECT_NE(layout_table({spec}), expected_table({spec}));
-  unsetenv("STAND_IN_PERMUTE");
 }
 
 }  // namespace

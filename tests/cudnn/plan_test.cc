@@ -4,21 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include "support/setting.h"
 
 namespace openrnn::cudnn {
 namespace {
 
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Setting() { unsetenv(name_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* name_;
-};
+using openrnn::testing::Setting;
 
 RnnSpec lstm(std::int64_t units) {
   RnnSpec spec;

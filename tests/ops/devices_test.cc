@@ -1,5 +1,6 @@
 // Operations whose inputs lie on different devices.
 #include "ops/check_gradient.h"
+#include "ops/small_spec.h"
 #include "support/tagged_device.h"
 
 namespace openrnn::testing {
@@ -112,14 +113,7 @@ TEST(Devices, OneHotRowsOfHostDataAreHostData) {
 }
 
 struct Network {
-  RnnSpec spec{.mode = RnnMode::kLstm,
-               .num_layers = 2,
-               .num_units = 3,
-               .input_size = 4,
-               .direction = Direction::kBidirectional,
-               .dtype = DType::kFloat64,
-               .dropout = 0.5,
-               .cell_clip = {}};
+  RnnSpec spec = small_spec(RnnMode::kLstm);
   ops::RnnInputs inputs;
 
   explicit Network(const Device& device) {
@@ -159,12 +153,16 @@ TEST(Devices, ARecurrentCallRefusesAStateOfAnother) {
             0u);
 }
 
+ops::CudnnLSTM placed_model() {
+  return ops::CudnnLSTM({.num_layers = 1,
+                         .num_units = 3,
+                         .input_size = 4,
+                         .dtype = DType::kFloat64,
+                         .device = &test_device()});
+}
+
 TEST(Devices, AModelTakesHostDataToItsDevice) {
-  ops::CudnnLSTM model({.num_layers = 1,
-                        .num_units = 3,
-                        .input_size = 4,
-                        .dtype = DType::kFloat64,
-                        .device = &test_device()});
+  ops::CudnnLSTM model = placed_model();
   const Tensor params = random_tensor({model.params_size()}, 4);
   const Tensor x = random_tensor({5, 2, 4}, 1), h = random_tensor({1, 2, 3}, 2);
   const ops::RnnOutputs out = model(x, h, h, params);
@@ -179,11 +177,7 @@ TEST(Devices, AModelTakesHostDataToItsDevice) {
 }
 
 TEST(Devices, AModelRefusesWhatWasPlacedElsewhere) {
-  ops::CudnnLSTM model({.num_layers = 1,
-                        .num_units = 3,
-                        .input_size = 4,
-                        .dtype = DType::kFloat64,
-                        .device = &test_device()});
+  ops::CudnnLSTM model = placed_model();
   const Tensor params = random_tensor({model.params_size()}, 4);
   const Tensor x = random_tensor({5, 2, 4}, 1), h = random_tensor({1, 2, 3}, 2);
   for (const Device* other : {&cpu_device(), &test_device(1)}) {

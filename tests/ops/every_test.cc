@@ -1,5 +1,6 @@
 // The recurrent operation when it is asked for every layer and every step.
 #include "ops/check_gradient.h"
+#include "ops/small_spec.h"
 
 namespace openrnn::testing {
 namespace {
@@ -11,15 +12,7 @@ struct Call {
 
 // L 2, D 2, T 4, B 3, I 4, U 3.
 Call make_call(RnnMode mode, bool time_major) {
-  Call call{{.mode = mode,
-             .num_layers = 2,
-             .num_units = 3,
-             .input_size = 4,
-             .direction = Direction::kBidirectional,
-             .dtype = DType::kFloat64,
-             .dropout = 0.5,
-             .cell_clip = {}},
-            {}};
+  Call call{small_spec(mode), {}};
   call.inputs.x = random_tensor(time_major ? Shape{4, 3, 4} : Shape{3, 4, 4}, 1, -0.9, 0.9);
   call.inputs.params = random_tensor({params_size(call.spec)}, 4, -0.9, 0.9);
   call.inputs.sequence_lengths = {{4, 0, 2}};

@@ -2,6 +2,8 @@
 #include <thread>
 
 #include "ops/check_gradient.h"
+#include "ops/small_spec.h"
+#include "support/setting.h"
 
 namespace openrnn::testing {
 namespace {
@@ -9,17 +11,6 @@ namespace {
 using Tensors = std::vector<Tensor>;
 
 constexpr RnnMode kModes[] = {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh, RnnMode::kRnnRelu};
-
-RnnSpec small_spec(RnnMode mode) {
-  return {.mode = mode,
-          .num_layers = 2,
-          .num_units = 3,
-          .input_size = 4,
-          .direction = Direction::kBidirectional,
-          .dtype = DType::kFloat64,
-          .dropout = 0.5,
-          .cell_clip = {}};
-}
 
 struct Call {
   RnnSpec spec;
@@ -189,9 +180,10 @@ TEST(DropoutState, AdvancesAndResets) {
   EXPECT_EQ(state.calls(), 2u);
   state.set_calls(9);
   EXPECT_EQ(state.next().call, 9u);
-  setenv("TF_CUDNN_RESET_RND_GEN_STATE", "true", 1);
-  ops::DropoutState reset({3, 7});
-  unsetenv("TF_CUDNN_RESET_RND_GEN_STATE");
+  ops::DropoutState reset = [] {
+    const Setting always("TF_CUDNN_RESET_RND_GEN_STATE", "true");
+    return ops::DropoutState({3, 7});
+  }();
   EXPECT_EQ(reset.next().call, 0u);
   EXPECT_EQ(reset.next().call, 0u);
 }

@@ -1,32 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "openrnn/runtime.h"
 #include "support/expect_error.h"
+#include "support/setting.h"
 
 namespace openrnn {
 namespace {
 
-/// A variable of the environment for the time of a scope.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    const char* old = std::getenv(name);
-    had_ = old != nullptr;
-    if (had_) old_ = old;
-    setenv(name, value, 1);
-  }
-  ~Variable() { had_ ? setenv(name_, old_.c_str(), 1) : unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  bool had_ = false;
-  std::string old_;
-};
+using openrnn::testing::Setting;
 
 RnnSpec small() {
   RnnSpec spec;
@@ -74,7 +57,7 @@ TEST(Engines, AMissingOneSaysWhatItNeeds) {
 }
 
 TEST(MathKind, NamesTheFunctionOfAChoice) {
-  const Variable none("OPENRNN_ENGINE", "");
+  const Setting none("OPENRNN_ENGINE", "");
   RnnSpec spec = small();
   EXPECT_EQ(math_kind(spec), "float32");
   spec.dtype = DType::kFloat64;
@@ -97,15 +80,15 @@ TEST(MathKind, NamesTheFunctionOfAChoice) {
 
 TEST(ChooseEngine, TakesTheBestOrTheForcedOne) {
   {
-    const Variable none("OPENRNN_ENGINE", "");
+    const Setting none("OPENRNN_ENGINE", "");
     // Not cudnn where it is there: it would copy all arrays to the GPU and back.
     EXPECT_EQ(choose_engine(small()).name(), "cpu");
   }
   for (const char* name : {"cpu", "reference"}) {
-    const Variable forced("OPENRNN_ENGINE", name);
+    const Setting forced("OPENRNN_ENGINE", name);
     EXPECT_EQ(choose_engine(small()).name(), name);
   }
-  const Variable wrong("OPENRNN_ENGINE", "fast");
+  const Setting wrong("OPENRNN_ENGINE", "fast");
   expect_error<ArgumentError>(
       [] { choose_engine(small()); },
       "[OPENRNN_ENGINE] engine is 'fast', expected one of 'cudnn', 'cpu', 'reference'");
@@ -113,7 +96,7 @@ TEST(ChooseEngine, TakesTheBestOrTheForcedOne) {
 
 TEST(ChooseEngine, AForcedOneThatIsMissingIsAnError) {
   if (can_run("cudnn")) GTEST_SKIP() << "this machine has cuDNN";
-  const Variable forced("OPENRNN_ENGINE", "cudnn");
+  const Setting forced("OPENRNN_ENGINE", "cudnn");
   EXPECT_THROW(choose_engine(small()), EngineError);
 }
 

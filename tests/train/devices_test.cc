@@ -2,24 +2,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "openrnn/train.h"
 #include "support/tagged_device.h"
+#include "train/text_runs.h"
 
 namespace openrnn::train {
 namespace {
 
-using Bytes = std::map<std::string, std::string>;
-
 Text small_text() {
-  std::string all;
-  RandomStream random(3);
-  const std::string words[] = {"one ", "two ", "three, ", "four\n", "five ", "six; "};
-  while (all.size() < 700) all += words[random.below(6)];
-  Text text;
-  text.train = all.substr(0, 600);
-  text.valid = all.substr(600);
-  text.vocabulary = Vocabulary::of_text(text.train, TextLevel::kByte);
-  return text;
+  const char* const words[] = {"one ", "two ", "three, ", "four\n", "five ", "six; "};
+  return text_of_words(words, 600, 100);
 }
 
 struct Choice {
@@ -59,14 +50,7 @@ struct Trial {
     fit->save(extras);
     Saver().save(prefix, extras);
   }
-  Bytes bytes() const {
-    Bytes all;
-    for (const Variable& variable : graph.variables()) {
-      const Array value = variable.to_host();
-      all[variable.name()].assign(static_cast<const char*>(value.data()), value.size_bytes());
-    }
-    return all;
-  }
+  Bytes bytes() const { return bytes_of(graph); }
 
   Graph graph;
   Graph::AsDefault current;

@@ -6,24 +6,15 @@
 #include <cstring>
 #include <filesystem>
 
-#include "openrnn/train.h"
+#include "train/text_runs.h"
 
 namespace openrnn::train {
 namespace {
 
-using Bytes = std::map<std::string, std::string>;
-
 Text small_text() {
-  std::string all;
-  RandomStream random(3);
-  const std::string words[] = {"the ", "cat ",   "sat ",   "on ",
+  const char* const words[] = {"the ", "cat ",   "sat ",   "on ",
                                "a ",   "mat,\n", "while ", "dogs ran.\n"};
-  while (all.size() < 1500) all += words[random.below(8)];
-  Text text;
-  text.train = all.substr(0, 1300);
-  text.valid = all.substr(1300);
-  text.vocabulary = Vocabulary::of_text(text.train, TextLevel::kByte);
-  return text;
+  return text_of_words(words, 1300, 200);
 }
 
 /// One run in a graph of its own.
@@ -50,14 +41,7 @@ struct Trial {
     fit = std::make_unique<Fit>(*task, *optimizer, options.fit);
     saver = std::make_unique<Saver>();
   }
-  Bytes bytes() const {
-    Bytes all;
-    for (const Variable& variable : graph.variables()) {
-      const Array value = variable.to_host();
-      all[variable.name()].assign(static_cast<const char*>(value.data()), value.size_bytes());
-    }
-    return all;
-  }
+  Bytes bytes() const { return bytes_of(graph); }
 
   Graph graph;
   Graph::AsDefault current;

@@ -3,12 +3,6 @@
 #include "cpu/rnn/mode.h"
 
 namespace openrnn::cpu {
-namespace {
-
-// With at most this many rows a panel is read once or twice only, and blocks bring nothing.
-constexpr std::int64_t kFewRows = 12;
-
-}  // namespace
 
 /// One thread: its place, its memory, its rows.
 template <class T>
@@ -77,7 +71,7 @@ template <class T>
 PackedLayer<T> BackwardRun<T>::weights(std::int64_t layer, std::int64_t direction) const noexcept {
   const CpuPacked<T>& packed = *saved.packed;
   if (!packed.turns()) return packed.layer(layer, direction);
-  T* const own = TurnedMemory<T>::in_gradient(packed, layer, direction, saved.args.batch, dparams);
+  T* const own = turned_in_gradient(packed, layer, direction, saved.args.batch, dparams);
   return with_turned(packed.layer(layer, direction),
                      own ? own : scratch.turned[static_cast<std::size_t>(direction)]);
 }

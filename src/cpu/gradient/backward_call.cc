@@ -10,8 +10,8 @@ std::int64_t turned_beside(const CpuSaved<T>& saved, std::int64_t d, T* dparams)
   const CpuPacked<T>& packed = *saved.packed;
   std::int64_t most = 0;
   for (std::int64_t l = 0; packed.turns() && l < packed.spec().num_layers; ++l) {
-    if (TurnedMemory<T>::in_gradient(packed, l, d, saved.args.batch, dparams)) continue;
-    most = std::max(most, TurnedMemory<T>::size(packed.layer(l, d)));
+    if (turned_in_gradient(packed, l, d, saved.args.batch, dparams)) continue;
+    most = std::max(most, turned_size(packed.layer(l, d)));
   }
   return most;
 }

@@ -50,9 +50,8 @@ void turn(const PackedMatrix<T>& from, const Rows& rows, const PackedMatrix<T>& 
 }  // namespace
 
 template <class T>
-T* TurnedMemory<T>::in_gradient(const CpuPacked<T>& packed, std::int64_t layer,
-                                std::int64_t direction, std::int64_t batch, T* dparams) {
-  constexpr std::int64_t kFewRows = 12;
+T* turned_in_gradient(const CpuPacked<T>& packed, std::int64_t layer, std::int64_t direction,
+                      std::int64_t batch, T* dparams) {
   if (!dparams || batch <= kFewRows) return nullptr;
   std::int64_t elements = 0;
   T* first = nullptr;
@@ -63,7 +62,7 @@ T* TurnedMemory<T>::in_gradient(const CpuPacked<T>& packed, std::int64_t layer,
   }
   // Panels begin with a cache line.
   while (elements > 0 && reinterpret_cast<std::uintptr_t>(first) % 64 != 0) ++first, --elements;
-  return elements >= size(packed.layer(layer, direction)) ? first : nullptr;
+  return elements >= turned_size(packed.layer(layer, direction)) ? first : nullptr;
 }
 
 template <class T>
@@ -89,8 +88,10 @@ void turn_input(const RnnSpec& spec, const PackedLayer<T>& layer, int member, in
   turn(layer.w, {spec.num_gates(), first, spec.num_units}, layer.w_back, member, members);
 }
 
-template struct TurnedMemory<float>;
-template struct TurnedMemory<double>;
+template float* turned_in_gradient<float>(const CpuPacked<float>&, std::int64_t, std::int64_t,
+                                          std::int64_t, float*);
+template double* turned_in_gradient<double>(const CpuPacked<double>&, std::int64_t, std::int64_t,
+                                            std::int64_t, double*);
 template PackedLayer<float> with_turned<float>(const PackedLayer<float>&, float*);
 template PackedLayer<double> with_turned<double>(const PackedLayer<double>&, double*);
 template void turn_recurrent<float>(const RnnSpec&, const PackedLayer<float>&, int, int);

@@ -6,20 +6,22 @@
 
 namespace openrnn::cpu {
 
-/// The panels of one direction of a layer that backward reads. r and proj are read by the same
-/// steps; w, after them, takes their place.
+/// Up to so many rows a product is bound by reading its panels, which it reads once.
+inline constexpr std::int64_t kFewRows = 12;
+
+/// Elements of the panels of one direction of a layer that backward reads. r and proj are read by
+/// the same steps; w, after them, takes their place.
 template <class T>
-struct TurnedMemory {
-  /// Elements for one direction of a layer.
-  static std::int64_t size(const PackedLayer<T>& layer) {
-    return std::max(layer.r_back.size() + layer.proj_back.size(), layer.w_back.size());
-  }
-  /// Where the gradient of these weights will be written lies idle until then. Null when it is too
-  /// small (its columns are not padded) or `dparams` is null, and for few rows: then every step
-  /// reads all of r, and memory of our own has larger pages.
-  static T* in_gradient(const CpuPacked<T>& packed, std::int64_t layer, std::int64_t direction,
-                        std::int64_t batch, T* dparams);
-};
+std::int64_t turned_size(const PackedLayer<T>& layer) {
+  return std::max(layer.r_back.size() + layer.proj_back.size(), layer.w_back.size());
+}
+
+/// Where the gradient of these weights will be written lies idle until then. Null when it is too
+/// small (its columns are not padded) or `dparams` is null, and for few rows: then every step reads
+/// all of r, and memory of our own has larger pages.
+template <class T>
+T* turned_in_gradient(const CpuPacked<T>& packed, std::int64_t layer, std::int64_t direction,
+                      std::int64_t batch, T* dparams);
 
 /// A copy of `layer` whose forms for backward lie in `memory`.
 template <class T>

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/log_series.h"
 #include "cudnn/kernels/number.h"
 
 namespace openrnn::gpu {
@@ -149,22 +150,8 @@ __device__ inline T exp_of(T x) {
 __device__ inline double log_of(double x) {
   if (!(x < static_cast<double>(INFINITY))) return x;
   int exponent = 0;
-  double m = frexp(x, &exponent);
-  if (m < 0.70710678118654752) {
-    m *= 2.0;
-    --exponent;
-  }
-  // log m = 2 atanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716: 11 odd terms reach 2^-60.
-  const double f = m - 1.0;
-  const double s = f / (2.0 + f);
-  const double z = s * s;
-  double tail = 0.0;
-  for (int k = 23; k >= 3; k -= 2) tail = z * (1.0 / k + tail);
-  const double series = 2.0 * s * tail;
-  const double high = exponent * 0x1.62e42feep-1;
-  const double low = exponent * 0x1.a39ef35793c76p-33;
-  // log m = 2s + series, and 2s = f - s f.
-  return high + (f - (s * f - (series + low)));
+  const double m = frexp(x, &exponent);
+  return log_of_parts(m, exponent);
 }
 
 }  // namespace openrnn::gpu
