@@ -1,7 +1,6 @@
 // Tensors with history, variables, scopes and collections, gradients.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +15,10 @@ namespace openrnn {
 class Tensor;
 class Variable;
 struct Symbol;
+namespace graph {
+class OpenTapes;
+class Recording;
+}  // namespace graph
 
 /// Where variables and tensors lie of which nobody said it: the device that set_default_device or,
 /// at first use, the environment variable OPENRNN_DEVICE named, else the cpu. Thread-safe.
@@ -36,28 +39,20 @@ OPENRNN_API DeviceArray on_device(DeviceArray array, const Device& device);
 using BackwardFunction =
     std::function<std::vector<DeviceArray>(const std::vector<DeviceArray>& output_gradients)>;
 
-struct Node;
-
 /// Where an input came from, without its value: history keeps only the values that gradients read.
 struct Edge {
-  std::shared_ptr<const Node> node;  // null for a leaf and for what no gradient flows to
+  std::uint64_t node_id = 0;  // 0 for a leaf and for what no gradient flows to
   std::size_t output_index = 0;
   std::uint64_t leaf_id = 0;
 };
 
 /// One recorded operation. Ids grow with time, so inputs have smaller ids than what they feed.
-struct OPENRNN_API Node {
+struct Node {
   std::uint64_t id = 0;
   std::string op;
   std::vector<Edge> inputs;
   std::size_t num_outputs = 0;
   BackwardFunction backward;
-
-  Node() = default;
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
-  /// Frees a long chain of history without deep recursion.
-  ~Node();
 };
 
 /// A value, and how it was made if a GradientTape watched. Cheap to copy; the value never changes.
@@ -103,8 +98,8 @@ class OPENRNN_API Tensor {
   /// The only element as double. Throws: ArgumentError unless there is exactly one.
   double item() const;
 
-  /// Null when nothing was recorded.
-  const std::shared_ptr<const Node>& node() const noexcept { return node_; }
+  /// Null when nothing was recorded, or by tapes that are gone.
+  std::shared_ptr<const Node> node() const noexcept { return node_.lock(); }
   std::size_t output_index() const noexcept { return output_index_; }
   /// Identity of a leaf that a gradient may be asked for (a variable's read, a watched tensor,
   /// which may have history as well); 0 when it is none.
@@ -112,7 +107,7 @@ class OPENRNN_API Tensor {
   /// Of a variable's read: the variable's version then. Equal leaf id and version: equal value.
   std::uint64_t version() const noexcept { return version_; }
   /// Whether a gradient flows through it: recorded, watched, or read from a trainable variable.
-  bool tracked() const noexcept { return node_ != nullptr || wants_gradient_; }
+  bool tracked() const noexcept { return wants_gradient_ || !node_.expired(); }
   /// The same value without history.
   Tensor detached() const;
 
@@ -125,7 +120,7 @@ class OPENRNN_API Tensor {
   friend class GradientTape;
   friend class Variable;
   DeviceArray value_;
-  std::shared_ptr<const Node> node_;
+  std::weak_ptr<const Node> node_;
   std::size_t output_index_ = 0;
   std::uint64_t leaf_id_ = 0;
   std::uint64_t version_ = 0;
@@ -142,9 +137,10 @@ OPENRNN_API bool recording(const std::vector<Tensor>& inputs);
 OPENRNN_API std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
                                        std::vector<DeviceArray> outputs, BackwardFunction backward);
 
-/// While it lives, operations of this thread on watched tensors and trainable variables are
-/// recorded. Gradients may be asked any number of times, also after close(). A closed tape costs
-/// nothing; history lives as long as tensors that have it.
+/// Until it is closed, operations of this thread on watched tensors and trainable variables are
+/// recorded. Gradients may be asked any number of times, also after close(), and flow through what
+/// this tape recorded, not through what was computed before it: a state that is carried from one
+/// step to the next begins anew. A closed tape costs no time; what it recorded is freed with it.
 class OPENRNN_API GradientTape {
  public:
   GradientTape();
@@ -158,7 +154,8 @@ class OPENRNN_API GradientTape {
   /// d target / d sources, `output_gradient` (ones by default) being the gradient of the target.
   /// A source that the target does not depend on, or a variable that is not trainable, gives an
   /// empty array. Calling twice gives the same bits. Throws: ArgumentError for a source that is no
-  /// leaf or an output gradient of another shape or dtype, StateError when target has no history.
+  /// leaf or an output gradient of another shape or dtype, StateError when target has no history
+  /// on this tape.
   std::vector<DeviceArray> gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                     const DeviceArray& output_gradient = {}) const;
   std::vector<DeviceArray> gradient(const Tensor& target, const std::vector<Variable>& sources,
@@ -167,9 +164,15 @@ class OPENRNN_API GradientTape {
   std::vector<DeviceArray> gradient(const std::vector<Tensor>& targets,
                                     const std::vector<Tensor>& sources,
                                     const std::vector<DeviceArray>& output_gradients) const;
+  /// Whether a gradient of that target can be asked for.
+  bool holds(const Tensor& target) const;
 
  private:
-  std::shared_ptr<std::atomic<int>> open_tapes_;  // of the thread that made it; null when closed
+  std::vector<DeviceArray> of_leaves(const std::vector<Tensor>& targets,
+                                     const std::vector<std::uint64_t>& leaves,
+                                     const std::vector<DeviceArray>& output_gradients) const;
+  std::shared_ptr<graph::OpenTapes> open_;  // of the thread that made it; null when closed
+  std::shared_ptr<graph::Recording> recording_;
 };
 
 // ---- Variables, scopes, collections ------------------------------------------------------------

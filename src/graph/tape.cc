@@ -1,90 +1,64 @@
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/message.h"
 #include "graph/leaf_id.h"
-#include "graph/open_tapes.h"
-#include "openrnn/graph.h"
+#include "graph/recording.h"
 
 namespace openrnn {
 namespace {
 
 using Gradients = std::vector<DeviceArray>;
 
-// One call of gradient: the nodes that lead from the targets to the sources, and what reached them.
+// One call of gradient: what reached the nodes of a tape that lead to a source.
 class Sweep {
  public:
-  explicit Sweep(const std::vector<std::uint64_t>& leaves) {
+  Sweep(graph::Nodes nodes, const std::vector<std::uint64_t>& leaves) : nodes_(std::move(nodes)) {
     for (const std::uint64_t leaf : leaves) leaf_gradients_.try_emplace(leaf);
+    // Nodes know their inputs only, so usefulness spreads from small ids to large ones.
+    for (const auto& node : nodes_) {
+      if (std::any_of(node->inputs.begin(), node->inputs.end(),
+                      [this](const Edge& edge) { return wanted(edge); })) {
+        pending_.try_emplace(node->id);
+      }
+    }
   }
 
   void add_target(const Tensor& target, const DeviceArray& gradient) {
-    if (target.node()) collect(target.node());
-    seeds_.emplace_back(
-        Edge{target.node(), target.output_index(), target.tracked() ? target.leaf_id() : 0},
-        gradient);
+    const std::shared_ptr<const Node> node = target.node();
+    deliver({node ? node->id : 0, target.output_index(), target.leaf_id()}, gradient);
   }
 
+  // Largest id first: whatever feeds on a node has run before it.
   void run() {
-    // Nodes know their inputs only, so usefulness spreads from small ids to large ones.
-    std::sort(nodes_.begin(), nodes_.end(),
-              [](const Node* a, const Node* b) { return a->id < b->id; });
-    for (const Node* node : nodes_) {
-      if (std::any_of(node->inputs.begin(), node->inputs.end(),
-                      [this](const Edge& edge) { return wanted(edge); })) {
-        pending_.try_emplace(node, Gradients(node->num_outputs));
-      }
-    }
-    for (auto& [edge, gradient] : seeds_) deliver(edge, std::move(gradient));
-    // Largest id first: whatever feeds on a node has run before it.
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) run_node(**node);
   }
 
   const DeviceArray& leaf(std::uint64_t id) const { return leaf_gradients_.at(id); }
 
  private:
-  void collect(const std::shared_ptr<const Node>& from) {
-    std::vector<const Node*> waiting{from.get()};
-    while (!waiting.empty()) {
-      const Node* node = waiting.back();
-      waiting.pop_back();
-      if (!seen_.insert(node).second) continue;
-      nodes_.push_back(node);
-      for (const Edge& edge : node->inputs) {
-        if (edge.node) waiting.push_back(edge.node.get());
-      }
-    }
-  }
-
   bool wanted(const Edge& edge) const {
-    return (edge.leaf_id != 0 && leaf_gradients_.contains(edge.leaf_id)) ||
-           (edge.node && pending_.contains(edge.node.get()));
+    return leaf_gradients_.contains(edge.leaf_id) || pending_.contains(edge.node_id);
   }
 
   void run_node(const Node& node) {
-    const auto found = pending_.find(&node);
-    if (found == pending_.end()) return;
-    const Gradients outputs = std::move(found->second);
-    found->second.clear();
-    if (std::all_of(outputs.begin(), outputs.end(),
-                    [](const DeviceArray& gradient) { return gradient.empty(); })) {
-      return;
-    }
-    Gradients inputs = node.backward(outputs);
+    const auto found = pending_.find(node.id);
+    if (found == pending_.end() || found->second.empty()) return;
+    found->second.resize(node.num_outputs);
+    Gradients inputs = node.backward(std::exchange(found->second, {}));
     const std::size_t count = std::min(inputs.size(), node.inputs.size());
     for (std::size_t i = 0; i < count; ++i) deliver(node.inputs[i], std::move(inputs[i]));
   }
 
   void deliver(const Edge& edge, DeviceArray gradient) {
     if (gradient.empty()) return;
-    if (edge.leaf_id != 0) {
-      const auto leaf = leaf_gradients_.find(edge.leaf_id);
-      if (leaf != leaf_gradients_.end()) add(leaf->second, gradient);
-    }
-    if (!edge.node) return;
-    const auto node = pending_.find(edge.node.get());
-    if (node != pending_.end()) add(node->second[edge.output_index], std::move(gradient));
+    const auto leaf = leaf_gradients_.find(edge.leaf_id);
+    if (leaf != leaf_gradients_.end()) add(leaf->second, gradient);
+    const auto node = pending_.find(edge.node_id);
+    if (node == pending_.end()) return;
+    Gradients& outputs = node->second;
+    outputs.resize(std::max(outputs.size(), edge.output_index + 1));
+    add(outputs[edge.output_index], std::move(gradient));
   }
 
   // The first arrival is kept as it is, perhaps shared; a second one makes a copy first.
@@ -97,11 +71,9 @@ class Sweep {
     sum.device().accumulate(sum.dtype(), sum.size(), gradient.data(), sum.mutable_data());
   }
 
+  graph::Nodes nodes_;
   std::unordered_map<std::uint64_t, DeviceArray> leaf_gradients_;
-  std::unordered_map<const Node*, Gradients> pending_;
-  std::unordered_set<const Node*> seen_;
-  std::vector<const Node*> nodes_;
-  std::vector<std::pair<Edge, DeviceArray>> seeds_;
+  std::unordered_map<std::uint64_t, Gradients> pending_;  // of outputs, as far as some arrived
 };
 
 DeviceArray ones_like(const Tensor& target) {
@@ -121,31 +93,6 @@ DeviceArray seed_gradient(const Tensor& target, const DeviceArray& given) {
   return on_device(given, target.device());
 }
 
-Gradients sweep_leaves(const std::vector<Tensor>& targets, const std::vector<std::uint64_t>& leaves,
-                       const Gradients& given) {
-  if (!given.empty() && given.size() != targets.size()) {
-    throw ArgumentError(message("[gradient] ", given.size(), " output gradients, expected ",
-                                targets.size(), ", one a target"));
-  }
-  if (std::none_of(targets.begin(), targets.end(),
-                   [](const Tensor& target) { return target.tracked(); })) {
-    throw StateError(
-        "[gradient] the target has no history, expected one computed from watched tensors or "
-        "trainable variables while a GradientTape was open");
-  }
-  Sweep sweep(leaves);
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (targets[i].empty()) continue;
-    sweep.add_target(targets[i],
-                     seed_gradient(targets[i], given.empty() ? DeviceArray() : given[i]));
-  }
-  sweep.run();
-  Gradients result;
-  result.reserve(leaves.size());
-  for (const std::uint64_t leaf : leaves) result.push_back(sweep.leaf(leaf));
-  return result;
-}
-
 std::vector<std::uint64_t> leaf_ids(const std::vector<Tensor>& sources) {
   std::vector<std::uint64_t> ids;
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -160,13 +107,21 @@ std::vector<std::uint64_t> leaf_ids(const std::vector<Tensor>& sources) {
 
 }  // namespace
 
-GradientTape::GradientTape() : open_tapes_(graph::open_tapes()) { ++*open_tapes_; }
+GradientTape::GradientTape()
+    : open_(graph::OpenTapes::of_this_thread()), recording_(std::make_shared<graph::Recording>()) {
+  open_->open(recording_);
+}
 
 GradientTape::~GradientTape() { close(); }
 
 void GradientTape::close() noexcept {
-  if (open_tapes_) --*open_tapes_;
-  open_tapes_.reset();
+  if (open_) open_->close(*recording_);
+  open_.reset();
+}
+
+bool GradientTape::holds(const Tensor& target) const {
+  const std::shared_ptr<const Node> node = target.node();
+  return target.wants_gradient_ || (node && recording_->holds(*node));
 }
 
 Tensor GradientTape::watch(const Tensor& tensor) const {
@@ -180,22 +135,48 @@ Tensor GradientTape::watch(const Tensor& tensor) const {
   return leaf;
 }
 
+Gradients GradientTape::of_leaves(const std::vector<Tensor>& targets,
+                                  const std::vector<std::uint64_t>& leaves,
+                                  const Gradients& given) const {
+  if (!given.empty() && given.size() != targets.size()) {
+    throw ArgumentError(message("[gradient] ", given.size(), " output gradients, expected ",
+                                targets.size(), ", one a target"));
+  }
+  if (std::none_of(targets.begin(), targets.end(),
+                   [this](const Tensor& target) { return holds(target); })) {
+    throw StateError(
+        "[gradient] the target has no history on this tape, expected one computed from watched "
+        "tensors or trainable variables while it was open");
+  }
+  Sweep sweep(recording_->nodes(), leaves);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (!holds(targets[i])) continue;
+    sweep.add_target(targets[i],
+                     seed_gradient(targets[i], given.empty() ? DeviceArray() : given[i]));
+  }
+  sweep.run();
+  Gradients result;
+  result.reserve(leaves.size());
+  for (const std::uint64_t leaf : leaves) result.push_back(sweep.leaf(leaf));
+  return result;
+}
+
 Gradients GradientTape::gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                  const DeviceArray& output_gradient) const {
-  return sweep_leaves({target}, leaf_ids(sources), {output_gradient});
+  return of_leaves({target}, leaf_ids(sources), {output_gradient});
 }
 
 Gradients GradientTape::gradient(const Tensor& target, const std::vector<Variable>& sources,
                                  const DeviceArray& output_gradient) const {
   std::vector<std::uint64_t> ids;
   for (const Variable& source : sources) ids.push_back(source.leaf_id());
-  return sweep_leaves({target}, ids, {output_gradient});
+  return of_leaves({target}, ids, {output_gradient});
 }
 
 Gradients GradientTape::gradient(const std::vector<Tensor>& targets,
                                  const std::vector<Tensor>& sources,
                                  const std::vector<DeviceArray>& output_gradients) const {
-  return sweep_leaves(targets, leaf_ids(sources), output_gradients);
+  return of_leaves(targets, leaf_ids(sources), output_gradients);
 }
 
 }  // namespace openrnn

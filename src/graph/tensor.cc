@@ -3,8 +3,7 @@
 
 #include "base/message.h"
 #include "graph/leaf_id.h"
-#include "graph/open_tapes.h"
-#include "openrnn/graph.h"
+#include "graph/recording.h"
 
 namespace openrnn {
 
@@ -15,49 +14,13 @@ std::uint64_t next_id() noexcept {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-const std::shared_ptr<std::atomic<int>>& open_tapes() {
-  thread_local const std::shared_ptr<std::atomic<int>> count =
-      std::make_shared<std::atomic<int>>(0);
-  return count;
-}
-
 }  // namespace graph
 
 namespace {
 
-// Where the outermost ~Node of this thread collects what it still has to let go.
-using Waiting = std::vector<std::shared_ptr<const Node>>;
-thread_local Waiting* waiting = nullptr;
-
 bool is_placed(const Tensor& tensor) { return !tensor.empty() && tensor.placed(); }
 
-void move_nodes(std::vector<Edge>& edges, Waiting& to) {
-  to.reserve(to.size() + edges.size());
-  for (Edge& edge : edges) {
-    if (edge.node) to.push_back(std::move(edge.node));
-  }
-}
-
 }  // namespace
-
-Node::~Node() {
-  try {
-    if (waiting) {
-      move_nodes(inputs, *waiting);
-      return;
-    }
-    Waiting mine;
-    move_nodes(inputs, mine);
-    waiting = &mine;
-    while (!mine.empty()) {
-      const std::shared_ptr<const Node> last = std::move(mine.back());
-      mine.pop_back();
-    }
-    waiting = nullptr;
-  } catch (const std::bad_alloc&) {
-    // Too little memory for the list: the edges go by recursion.
-  }
-}
 
 double Tensor::item() const {
   if (empty() || value_.size() != 1) {
@@ -81,7 +44,7 @@ double Tensor::item() const {
 }
 
 bool recording(const std::vector<Tensor>& inputs) {
-  if (*graph::open_tapes() == 0) return false;
+  if (!graph::OpenTapes::of_this_thread()->any()) return false;
   for (const Tensor& input : inputs) {
     if (input.tracked()) return true;
   }
@@ -104,7 +67,8 @@ std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
   node->num_outputs = tensors.size();
   node->backward = std::move(backward);
   for (const Tensor& input : inputs) {
-    node->inputs.push_back({input.node_, input.output_index_,
+    const std::shared_ptr<const Node> from = input.node();
+    node->inputs.push_back({from ? from->id : 0, input.output_index_,
                             input.wants_gradient_ ? input.leaf_id_ : std::uint64_t{0}});
   }
   const std::shared_ptr<const Node> shared = std::move(node);
@@ -112,6 +76,7 @@ std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
     tensors[i].node_ = shared;
     tensors[i].output_index_ = i;
   }
+  graph::OpenTapes::of_this_thread()->record(shared);
   return tensors;
 }
 

@@ -106,14 +106,76 @@ TEST(Tape, DetachedStopsTheGradient) {
   }
 }
 
-TEST(Tape, ALongHistoryIsFreedWithoutDeepRecursion) {
+TEST(Tape, ALongHistory) {
   GradientTape tape;
   const Tensor x = tape.watch(random_tensor({1}, 1));
   Tensor y = x;
   for (int i = 0; i < 300000; ++i) y = ops::reshape(y, {1});
   EXPECT_EQ(values_of(tape.gradient(y, std::vector{x})[0])[0], 1.0);
-  y = Tensor();
-  EXPECT_TRUE(y.empty());
+}
+
+TEST(Tape, FreesWhatItRecordedThoughResultsLive) {
+  const Variable w("tape_f/w", random_tensor({3}, 1).to_host());
+  auto kept = std::make_shared<int>(0);
+  const std::weak_ptr<int> alive = kept;
+  std::vector<Tensor> results;
+  {
+    const GradientTape tape;
+    results = record("keeping", {w.read()}, {random_tensor({3}, 2).value()},
+                     [kept](const auto& gradients) { return gradients; });
+    kept.reset();
+    EXPECT_TRUE(results[0].tracked());
+    EXPECT_FALSE(alive.expired());
+  }
+  EXPECT_TRUE(alive.expired());
+  EXPECT_FALSE(results[0].tracked());
+  EXPECT_EQ(results[0].node(), nullptr);
+  EXPECT_EQ(values_of(results[0]), values_of(random_tensor({3}, 2)));
+}
+
+TEST(Tape, AStateThatIsCarriedBeginsAnew) {
+  const Variable w("tape_g/w", random_tensor({1}, 1, 2.0, 3.0).to_host());
+  const double value = values_of(w.read())[0];
+  Tensor state = random_tensor({1}, 2, 1.0, 2.0);
+  std::vector<std::unique_ptr<GradientTape>> tapes;  // the earlier ones live on
+  for (int step = 0; step < 3; ++step) {
+    const double before = values_of(state)[0];
+    tapes.push_back(std::make_unique<GradientTape>());
+    state = ops::multiply(w.read(), state);
+    tapes.back()->close();
+    EXPECT_EQ(values_of(tapes.back()->gradient(state, std::vector{w})[0])[0], before) << step;
+    EXPECT_EQ(values_of(state)[0], value * before);
+  }
+}
+
+TEST(Tape, AnOuterTapeSeesAllAndAnInnerOneItsOwn) {
+  GradientTape outer;
+  const Tensor x = outer.watch(random_tensor({1}, 1, 2.0, 3.0));
+  const double value = values_of(x)[0];
+  const Tensor squared = ops::square(x);
+  GradientTape inner;
+  const Tensor y = ops::multiply(squared, x);
+  inner.close();
+  EXPECT_EQ(values_of(inner.gradient(y, std::vector{x})[0])[0], value * value);
+  EXPECT_DOUBLE_EQ(values_of(outer.gradient(y, std::vector{x})[0])[0], 3 * value * value);
+  EXPECT_TRUE(outer.holds(squared));
+  EXPECT_FALSE(inner.holds(squared));
+  EXPECT_EQ(message_of<StateError>([&] { inner.gradient(squared, std::vector{x}); }),
+            "[gradient] the target has no history on this tape, expected one computed from watched "
+            "tensors or trainable variables while it was open");
+}
+
+TEST(Tape, MayBeClosedAndAskedByAnotherThread) {
+  const Variable w("tape_h/w", random_tensor({3}, 1).to_host());
+  auto tape = std::make_unique<GradientTape>();
+  const Tensor y = ops::reduce_sum(ops::scale(w.read(), 3.0));
+  std::vector<double> gradient;
+  std::thread([&] {
+    gradient = values_of(tape->gradient(y, std::vector{w})[0]);
+    tape.reset();
+  }).join();
+  EXPECT_EQ(gradient, (std::vector<double>{3, 3, 3}));
+  EXPECT_FALSE(recording({w.read()}));
 }
 
 TEST(Tape, Errors) {
@@ -125,8 +187,8 @@ TEST(Tape, Errors) {
             }),
             "[gradient] sources[1] is no leaf, expected a tensor from watch() or a variable");
   EXPECT_EQ(message_of<StateError>([&] { tape.gradient(plain, std::vector{x}); }),
-            "[gradient] the target has no history, expected one computed from watched tensors or "
-            "trainable variables while a GradientTape was open");
+            "[gradient] the target has no history on this tape, expected one computed from watched "
+            "tensors or trainable variables while it was open");
   EXPECT_EQ(message_of<ArgumentError>([&] {
               tape.gradient(ops::square(x), std::vector{x}, random_tensor({3}, 1).value());
             }),

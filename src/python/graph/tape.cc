@@ -13,16 +13,17 @@ Tensor as_source(nb::handle source) {
       message("[gradient] a source is ", quoted_type(source), ", expected a Variable or a Tensor"));
 }
 
-// Tensors that nothing was recorded for contribute nothing; TensorFlow says None for them.
+// Tensors that this tape recorded nothing for contribute nothing; TensorFlow says None for them.
 std::vector<std::optional<Tensor>> gradient(Tape& tape, const std::vector<Tensor>& targets,
                                             nb::handle sources, nb::handle output_gradients) {
   std::vector<Tensor> wanted;
   for (const nb::handle source : sources) wanted.push_back(as_source(source));
+  const GradientTape& recorded = tape.get();
   std::vector<Tensor> tracked;
   std::vector<DeviceArray> starts;
   const nb::list given = nb::borrow<nb::list>(output_gradients);
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (!targets[i].tracked()) continue;
+    if (!recorded.holds(targets[i])) continue;
     tracked.push_back(targets[i]);
     const Tensor start =
         as_optional_tensor(given[i], {.call = "gradient", .dtype = targets[i].dtype()});
@@ -38,9 +39,8 @@ std::vector<std::optional<Tensor>> gradient(Tape& tape, const std::vector<Tensor
     known.push_back(wanted[i]);
     places.push_back(i);
   }
-  const GradientTape& source_tape = tape.get();
   const std::vector<DeviceArray> gradients =
-      unlocked([&] { return source_tape.gradient(tracked, known, starts); });
+      unlocked([&] { return recorded.gradient(tracked, known, starts); });
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].empty()) result[places[i]] = Tensor(gradients[i]);
   }

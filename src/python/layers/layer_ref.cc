@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/message.h"
-#include "graph/open_tapes.h"
+#include "graph/recording.h"
 
 namespace openrnn::python {
 namespace {
@@ -105,7 +105,7 @@ nb::object wrap_layer(const std::shared_ptr<Layer>& layer) {
   return wrap_as(type, LayerRef(layer));
 }
 
-bool tape_is_open() { return graph::open_tapes()->load(std::memory_order_relaxed) > 0; }
+bool tape_is_open() { return graph::OpenTapes::of_this_thread()->any(); }
 
 std::vector<Tensor> as_inputs(nb::handle inputs, const AsTensor& how) {
   if (inputs.is_none()) return {};

@@ -1,4 +1,5 @@
 // Python callables as the functions that the library takes.
+#include <atomic>
 #include <cstring>
 
 #include "base/message.h"

@@ -66,8 +66,8 @@ std::vector<std::optional<Tensor>> compute(const OptimizerRef& self, Tape& tape,
   std::vector<std::optional<Tensor>> result(variables.size());
   const auto alone = self.steps.take();
   self.core->prepare(variables);
-  if (!loss.tracked()) return result;
   const GradientTape& recorded = tape.get();
+  if (!recorded.holds(loss)) return result;
   const std::vector<DeviceArray> gradients =
       unlocked([&] { return self.core->compute_gradients(recorded, loss, variables); });
   for (std::size_t i = 0; i < gradients.size(); ++i) {

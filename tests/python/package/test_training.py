@@ -72,6 +72,38 @@ def test_nothing_is_recorded_outside_a_tape():
     assert tape.gradient(product, [frozen, a])[0] is None
 
 
+def test_a_tape_knows_what_it_recorded_itself():
+    a = openrnn.Variable(2.0)
+    with openrnn.GradientTape() as outer:
+        squared = openrnn.square(a)
+        with openrnn.GradientTape() as inner:
+            cubed = squared * a
+    assert float(inner.gradient(cubed, a)) == 4.0 and float(outer.gradient(cubed, a)) == 12.0
+    assert inner.gradient(squared, a) is None
+
+
+def test_a_carried_state_begins_anew():
+    """Gradients of a window stop at its first step, and nothing of earlier windows is kept."""
+    layer = openrnn.cudnn_rnn.CudnnLSTM(1, U, seed=5)
+    windows = [draw(4, 2, I, seed=k) for k in range(3)]
+
+    def gradients(carry):
+        found, state = [], None
+        for x in windows:
+            with openrnn.GradientTape() as tape:
+                output, state = layer(x, initial_state=state)
+                loss = openrnn.reduce_sum(openrnn.square(output))
+            found.append(tape.gradient(loss, layer.kernel).numpy())
+            state = carry(state)
+        return found
+
+    carried = gradients(lambda state: state)
+    for one, other in zip(
+        carried, gradients(lambda s: tuple(openrnn.stop_gradient(part) for part in s)), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_names_and_identity_of_variables():
     assert [openrnn.Variable(0.0).name for _ in range(3)] == ["Variable", "Variable_1", "Variable_2"]
     with openrnn.variable_scope("outer") as scope:
