@@ -8,7 +8,7 @@ namespace openrnn::gpu_bench {
 
 /// The engine from C++, with all arrays in the memory of the device. Training packs the parameters
 /// in every call, as they change in every step.
-class NetworkJob : public peers::Job {
+class NetworkJob final : public peers::Job {
  public:
   /// Throws: peers::Refused for an arithmetic that is not one of ours, and what the engine throws.
   NetworkJob(const peers::Task& task, const Device& device);

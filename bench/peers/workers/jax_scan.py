@@ -109,6 +109,7 @@ class Job:
 
     def call(self) -> None:
         """Until the results are there."""
+        self.values = self.gradients = None  # frees the last ones first
         if self.training:
             result = self.step(self.params, self.x, self.r)
             self.values, self.gradients = jax.block_until_ready(result)

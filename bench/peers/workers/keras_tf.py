@@ -90,6 +90,7 @@ class Job:
 
     def call(self) -> None:
         """The function; TensorFlow runs it to the end before it returns."""
+        self.values = None  # frees the last ones first
         self.values = self.function(self.x)
 
     def results(self) -> dict[str, server.Array]:
