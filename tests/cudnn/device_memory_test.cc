@@ -53,7 +53,7 @@ TEST(GpuPool, CountsWhatIsUsedAndHeld) {
 TEST(GpuPool, KeepsNoMoreThanTwiceWhatWasEverUsed) {
   pool().release_idle();
   const std::size_t used = pool().used_bytes();
-  { const auto most = tested().allocate(64 * 100000); }
+  { const auto most = tested().allocate(std::size_t{64} * 100000); }
   // Ever larger ones, so that none fits the next.
   for (std::size_t n = 1; n <= 64; n *= 2) tested().allocate(n * 100000 + n * n * 1000);
   EXPECT_LE(pool().held_bytes(), used + 2 * std::size_t{6400000 + 64 * 64 * 1000} * 9 / 8);

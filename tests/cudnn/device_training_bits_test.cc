@@ -51,7 +51,7 @@ TEST(DeviceBits, SoftmaxAndItsGradients) {
     for (const std::int64_t classes : {1, 2, 17, 100, 129, 1023, 1025, 2500}) {
       SCOPED_TRACE(::testing::Message() << dtype_name(dtype) << " " << classes);
       std::vector<std::int32_t> labels;
-      for (int row = 0; row < 5; ++row) {
+      for (std::int64_t row = 0; row < 5; ++row) {
         labels.push_back(row == 2 ? -1 : static_cast<std::int32_t>(row * 997 % classes));
       }
       const Both logits = both(random_array(dtype, {5, classes}, 1, -9, 9));

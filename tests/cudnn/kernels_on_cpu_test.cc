@@ -46,7 +46,7 @@ const Kernel kKernels[] = {{"test_reverse", reverse},
 constexpr unsigned kBlocks = 3, kThreads = 33;
 
 std::vector<float> reversed_blocks(int barriers) {
-  std::vector<float> from(kBlocks * kThreads), to(from.size());
+  std::vector<float> from(std::size_t{kBlocks} * kThreads), to(from.size());
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i * i);
   Reverse arguments{from.data(), to.data()};
   void* pointers[] = {&arguments, &barriers};
@@ -54,8 +54,8 @@ std::vector<float> reversed_blocks(int barriers) {
                               .block = {kThreads},
                               .shared_bytes = kThreads * sizeof(float),
                               .arguments = pointers});
-  for (unsigned block = 0; block < kBlocks; ++block) {
-    std::reverse(to.begin() + block * kThreads, to.begin() + (block + 1) * kThreads);
+  for (auto block = to.begin(); block != to.end(); block += kThreads) {
+    std::reverse(block, block + kThreads);
   }
   return to == from ? std::vector<float>{} : to;
 }
@@ -88,7 +88,7 @@ TEST(KernelsOnCpu, AMissingBarrierShowsInEitherOrder) {
 }
 
 TEST(KernelsOnCpu, EveryThreadOfEveryBlockRunsOnce) {
-  std::vector<int> counts(24 * 30);
+  std::vector<int> counts(std::size_t{24} * 30);
   int* out = counts.data();
   void* pointers[] = {&out};
   run_kernel("test_index", {.grid = {2, 3, 4}, .block = {5, 3, 2}, .arguments = pointers});
@@ -101,6 +101,7 @@ TEST(KernelsOnCpu, WordsOfArgumentsAreTranslated) {
   constexpr std::uint64_t kTag = std::uint64_t{1} << 62;
   float value = 4.0f, result = 0.0f;
   const auto tagged = [](auto* pointer) {
+    // NOLINTNEXTLINE(*no-int-to-ptr): only a number can take the tag
     return reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(pointer) | kTag);
   };
   Reverse arguments{tagged(&value), tagged(&result)};

@@ -203,7 +203,8 @@ TEST(Loading, AChildOfAProcessThatUsedTheGpuIsToldSo) {
 TEST(Loading, TheWorkspaceOfCublasIsSetButNotOverwritten) {
   const auto value = [] {
     cudnn::libraries();
-    return std::string(std::getenv("CUBLAS_WORKSPACE_CONFIG"));
+    const char* text = std::getenv("CUBLAS_WORKSPACE_CONFIG");
+    return std::string(text ? text : "not set");
   };
   EXPECT_EQ(answer({}, value), ":4096:2");
   EXPECT_EQ(answer({{"CUBLAS_WORKSPACE_CONFIG", ":16:8"}}, value), ":16:8");

@@ -19,6 +19,7 @@ inline bool is_tagged(const void* pointer) {
 
 template <class T>
 T* tagged(T* pointer) {
+  // NOLINTNEXTLINE(*no-int-to-ptr): only a number can take the tag
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(pointer) | kTag);
 }
 
@@ -27,6 +28,7 @@ template <class T>
 T* untagged(T* pointer) {
   if (pointer == nullptr) return nullptr;
   if (!is_tagged(pointer)) throw std::logic_error("a host pointer, expected one of the device");
+  // NOLINTNEXTLINE(*no-int-to-ptr): as above
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(pointer) & ~kTag);
 }
 

@@ -83,8 +83,8 @@ void GpuDevice::go_before(std::uintptr_t stream) const {
   const Context::Current current(context_);
   Event done;
   done.record(context_);
-  check(libraries().driver.stream_wait(reinterpret_cast<CUstream>(stream), done.handle(), 0),
-        "cuStreamWaitEvent");
+  auto* const theirs = reinterpret_cast<CUstream>(stream);  // NOLINT(*no-int-to-ptr): DLPack's form
+  check(libraries().driver.stream_wait(theirs, done.handle(), 0), "cuStreamWaitEvent");
 }
 
 void GpuDevice::wait() const {

@@ -66,7 +66,7 @@ Pool::Block Pool::new_block(std::size_t size, std::size_t wanted) {
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) refuse(wanted);
   check(result, "cuMemAlloc");
-  return {reinterpret_cast<void*>(block), size};
+  return {reinterpret_cast<void*>(block), size};  // NOLINT(*no-int-to-ptr): the driver's form
 }
 
 void Pool::give_back(void* block, std::size_t size) noexcept {

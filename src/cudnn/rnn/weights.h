@@ -35,6 +35,7 @@ std::shared_ptr<const WeightMap> weight_map(Context& context, const RnnSpec& spe
 struct Part {
   std::int64_t layer = 0, layers = 0;
   int direction = -1;  // both
+  // NOLINTNEXTLINE(modernize-use-nullptr): the zero is in what the compiler makes of the default
   friend auto operator<=>(const Part&, const Part&) = default;
 };
 

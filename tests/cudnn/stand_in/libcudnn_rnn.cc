@@ -20,8 +20,8 @@ std::size_t reserve_bytes(const RnnDescriptor& rnn, const DataDescriptor& x) {
   return 8 * static_cast<std::size_t>(x.count() * directions(rnn) * rnn.layers + rnn.hidden + 16);
 }
 std::size_t work_bytes(const RnnDescriptor& rnn, const DataDescriptor& x, bool training) {
-  return static_cast<std::size_t>(8 * rnn.hidden * x.batch + (training ? 4096 : 256) +
-                                  64 * static_cast<int>(rnn.algo));
+  return static_cast<std::size_t>(std::int64_t{8} * rnn.hidden * x.batch + (training ? 4096 : 256) +
+                                  64 * static_cast<std::int64_t>(rnn.algo));
 }
 
 // What the small-hidden algorithm takes.
@@ -139,7 +139,7 @@ STAND_IN_API cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRN
       const int rows = static_cast<int>(region.rows), cols = static_cast<int>(region.cols);
       *inside<TensorDescriptor>(to) = {rnn.type, {1, rows, cols}, {rows * cols, cols, 1}};
       const auto offset = static_cast<std::uint64_t>(starts[r]) * bytes_of_type(rnn.type);
-      *at = reinterpret_cast<void*>(reinterpret_cast<std::uint64_t>(base) + offset);
+      *at = static_cast<char*>(const_cast<void*>(base)) + offset;
     }
   };
   give(layout.weights(), places.weights, matrix, matrix_at);

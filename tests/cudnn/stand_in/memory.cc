@@ -107,7 +107,7 @@ void* host_of(std::uint64_t address, std::size_t bytes) {
         "an operation reaches outside its block of the device's memory, or "
         "takes a pointer of the host for one of the device");
   }
-  return reinterpret_cast<void*>(address & ~kTag);
+  return reinterpret_cast<void*>(address & ~kTag);  // NOLINT(*no-int-to-ptr): the driver's form
 }
 
 std::uint64_t translate(std::uint64_t word) { return contains(word, 1) ? word & ~kTag : word; }

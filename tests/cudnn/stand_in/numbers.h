@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <stdexcept>
 
 #include "cudnn/stand_in/machine.h"
 
@@ -61,21 +62,26 @@ class Numbers {
       : Numbers(type, reinterpret_cast<std::uint64_t>(address), count) {}
 
   double get(std::int64_t i) const {
-    if (type_ == CUDA_R_16F) return half_to_double(static_cast<std::uint16_t*>(data_)[i]);
-    if (type_ == CUDA_R_32F) return static_cast<double>(static_cast<float*>(data_)[i]);
-    return static_cast<double*>(data_)[i];
+    if (type_ == CUDA_R_16F) return half_to_double(at<std::uint16_t>(i));
+    if (type_ == CUDA_R_32F) return static_cast<double>(at<float>(i));
+    return at<double>(i);
   }
   void set(std::int64_t i, double value) const {
     if (type_ == CUDA_R_16F) {
-      static_cast<std::uint16_t*>(data_)[i] = double_to_half(value);
+      at<std::uint16_t>(i) = double_to_half(value);
     } else if (type_ == CUDA_R_32F) {
-      static_cast<float*>(data_)[i] = static_cast<float>(value);
+      at<float>(i) = static_cast<float>(value);
     } else {
-      static_cast<double*>(data_)[i] = value;
+      at<double>(i) = value;
     }
   }
 
  private:
+  template <class T>
+  T& at(std::int64_t i) const {
+    if (!data_) throw std::logic_error("a number was asked for where there are none");
+    return static_cast<T*>(data_)[i];
+  }
   cudaDataType type_;
   void* data_;
 };

@@ -93,7 +93,8 @@ struct Record {
 
   /// Roughly how many numbers it holds.
   std::size_t size() const {
-    const std::size_t step = static_cast<std::size_t>(2 * rnn.input_size + 12 * rnn.hidden);
+    const auto step =
+        static_cast<std::size_t>(std::int64_t{2} * rnn.input_size + std::int64_t{12} * rnn.hidden);
     std::size_t steps = 0;
     for (const auto& each : tape) steps += each.size();
     return params.size() + x.size() + y.size() + gradient.size() + steps * step;

@@ -12,7 +12,7 @@ openrnn::stand_in::Dim3 threadIdx, blockIdx, blockDim, gridDim;
 namespace openrnn::stand_in {
 namespace {
 
-constexpr std::size_t kStackBytes = 128 * 1024;
+constexpr std::size_t kStackBytes = std::size_t{128} * 1024;
 constexpr std::size_t kGuardWords = 64;
 constexpr std::uint32_t kNan = 0x7FF7A5A5u, kGuard = 0xFEEDC0DEu;
 BlockOfFibers* active = nullptr;
@@ -71,6 +71,7 @@ BlockOfFibers::BlockOfFibers(Dim3 size, std::size_t shared_bytes, bool reversed)
 BlockOfFibers::~BlockOfFibers() { active = nullptr; }
 
 void BlockOfFibers::enter(unsigned high, unsigned low) {
+  // NOLINTNEXTLINE(*no-int-to-ptr): makecontext's arguments are ints
   auto* fiber = reinterpret_cast<Fiber*>((static_cast<std::uintptr_t>(high) << 32) | low);
   while (true) {
     active->take_threads(*fiber);

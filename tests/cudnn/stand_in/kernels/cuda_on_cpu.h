@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+// NOLINTBEGIN(bugprone-reserved-identifier): CUDA's own names.
 #define __global__
 #define __device__
 #define __host__
@@ -14,6 +15,7 @@
 // Blocks run one after another, so a block's shared memory is one variable.
 #define __shared__ static
 #define __launch_bounds__(...)
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace openrnn::stand_in {
 
@@ -31,4 +33,5 @@ void* shared_memory();
 // Set by the machine before it lets a thread run.
 extern openrnn::stand_in::Dim3 threadIdx, blockIdx, blockDim, gridDim;
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier): CUDA's own name
 inline void __syncthreads() { openrnn::stand_in::sync_threads(); }

@@ -46,7 +46,9 @@ void check_sizes(const std::string& name, const Launch& launch) {
   if (b.x > 1024 || b.y > 1024 || b.z > 64 || std::uint64_t{b.x} * b.y * b.z > 1024) {
     refuse(name, "the block has more than 1024 threads");
   }
-  if (launch.shared_bytes > 48 * 1024) refuse(name, "more than 48 KiB of shared memory");
+  if (launch.shared_bytes > std::size_t{48} * 1024) {
+    refuse(name, "more than 48 KiB of shared memory");
+  }
 }
 
 bool reversed() {
