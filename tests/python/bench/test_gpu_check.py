@@ -188,8 +188,10 @@ def test_a_check_that_is_ended_ends_its_unit(bundle, tmp_path, number):
     path.write_text(f"#!/bin/sh\nsleep 100 & echo $! > {tmp_path}/made\nmv {tmp_path}/made "
                     f"{tmp_path}/child\nwait\n")  # fmt: skip
     command = [sys.executable, "-S", "-m", "gpu.check", str(tmp_path / "out")]
+    # What nohup or a shell's background ignores would be ignored there, too.
     process = subprocess.Popen([*command, "--bundle", str(bundle)], stdout=subprocess.DEVNULL,
-                               env={**os.environ, "PYTHONPATH": str(BENCH)})  # fmt: skip
+                               env={**os.environ, "PYTHONPATH": str(BENCH)},
+                               preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # fmt: skip
     child = until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
     process.send_signal(number)
     assert process.wait(30) == 128 + number
