@@ -141,7 +141,7 @@ TEST(DeviceBits, ConvertsEveryHalf) {
     const double value = static_cast<double>(to_float(Half{static_cast<std::uint16_t>(bits)}));
     if (!std::isfinite(value)) continue;
     // Half a unit up is a tie; a little more or less is not.
-    const double unit = std::max(std::ldexp(1.0, std::ilogb(value) - 10), 0x1p-24);
+    const double unit = std::ldexp(1.0, std::max(std::ilogb(value), -14) - 10);
     for (const double part : {0.0, 0.5, 0.5 + 0x1p-30, 0.5 - 0x1p-30}) {
       all.push_back(value + part * unit);
     }
