@@ -25,13 +25,13 @@ struct BackwardScratch {
   std::int32_t* order;
   std::array<Grid<T>, 2> da, dh_proj;  // [T][B], a direction each
   std::array<Grid<T>, 2> dc, carry;    // [B], a direction each
-  Grid<T> dx;                          // [T][B][D*O], layers take turns
+  Grid<T> dx;                          // [T][B][D*O], layers take turns; the caller's if it serves
   std::array<T*, 2> turned;            // of layers whose gradient has no room, a direction each
   T *dy_wide, *dx_wide, *params_wide;  // float16 only
   BackwardSpace<T>* threads;
 
-  /// `dparams` is the caller's, null when it is not wanted or not of T.
-  static BackwardScratch carve(Carver& carver, const CpuSaved<T>& saved, int threads, T* dparams);
+  static BackwardScratch carve(Carver& carver, const CpuSaved<T>& saved, int threads,
+                               const BackwardArgs& args);
 };
 
 /// What every thread of one backward call shares.

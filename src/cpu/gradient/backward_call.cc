@@ -16,11 +16,20 @@ std::int64_t turned_beside(const CpuSaved<T>& saved, std::int64_t d, T* dparams)
   return most;
 }
 
+// The caller's dx is written last; until then it can hold the gradients between layers if its rows
+// are as wide as theirs and lie in the same order.
+template <class T>
+bool dx_serves(const CpuSaved<T>& saved, const BackwardArgs& args) {
+  const RnnSpec& s = saved.packed->spec();
+  return args.dx && saved.args.time_major && s.dtype != DType::kFloat16 &&
+         s.input_size == s.output_size();
+}
+
 }  // namespace
 
 template <class T>
 BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& saved, int threads,
-                                             T* dparams) {
+                                             const BackwardArgs& args) {
   const CpuPacked<T>& packed = *saved.packed;
   const RnnSpec& s = packed.spec();
   const std::int64_t batch = saved.args.batch, places = batch * saved.args.max_time;
@@ -36,12 +45,12 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     scratch.dc[d] = grid(s.is_lstm(), batch, s.num_units, 0);
     scratch.carry[d] = grid(true, batch, s.hidden_size(), 0);
   }
-  scratch.dx = grid(s.num_layers > 1, places, s.output_size(), batch);
+  scratch.dx = grid(s.num_layers > 1 && !dx_serves(saved, args), places, s.output_size(), batch);
   scratch.dy_wide = half ? carver.take<T>(places * s.output_size()) : nullptr;
   scratch.dx_wide = half ? carver.take<T>(places * s.input_size) : nullptr;
   scratch.params_wide = half ? carver.take<T>(packed.layout().size()) : nullptr;
   for (std::int64_t d = 0; d < s.num_dirs(); ++d) {
-    T* const gradient = half ? scratch.params_wide : dparams;
+    T* const gradient = half ? scratch.params_wide : static_cast<T*>(args.dparams);
     scratch.turned[static_cast<std::size_t>(d)] = carver.take<T>(turned_beside(saved, d, gradient));
   }
   const std::int64_t outputs = std::max<std::int64_t>(
@@ -76,12 +85,11 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   TeamLease lease(wanted_threads(packed, saved.args, most_threads(saved.args)));
   const Plan plan =
       choose_plan({spec, saved.args.batch, packed.kernels().lanes, sizeof(T), lease.threads()});
-  T* const given = static_cast<T*>(args.dparams);
   Carver measure;
-  BackwardScratch<T>::carve(measure, saved, plan.threads(), given);
+  BackwardScratch<T>::carve(measure, saved, plan.threads(), args);
   const Block memory(measure.used());
   Carver carver(memory.data());
-  const auto scratch = BackwardScratch<T>::carve(carver, saved, plan.threads(), given);
+  auto scratch = BackwardScratch<T>::carve(carver, saved, plan.threads(), args);
   const auto threads = static_cast<std::size_t>(lease.threads());
   const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);
   const auto dy = sequence_rows<T>(args.dy, spec, saved.args, spec.output_size());
@@ -91,14 +99,16 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
     if (wide) return Grid<T>{wide, saved.args.batch * width, width};
     return Grid<T>{static_cast<T*>(const_cast<void*>(user.base)), user.step, user.row};
   };
-  T* const dparams = scratch.params_wide ? scratch.params_wide : given;
+  const Grid<T> user_dx = place(dx, scratch.dx_wide, spec.input_size);
+  if (dx_serves(saved, args)) scratch.dx = user_dx;
+  T* const dparams = scratch.params_wide ? scratch.params_wide : static_cast<T*>(args.dparams);
   BackwardRun<T> run{saved,
                      args,
                      plan,
                      Rows(saved.args, plan, scratch.order),
                      scratch,
                      place(dy, scratch.dy_wide, spec.output_size()),
-                     place(dx, scratch.dx_wide, spec.input_size),
+                     user_dx,
                      args.dparams ? dparams : nullptr,
                      barriers.get(),
                      barriers.get() + threads,

@@ -64,6 +64,10 @@ inline constexpr std::array kOddCases = {
     std::array{"lstm L2 U7 I3 B5 T4 D1 f32", "everything_dropped"},
     std::array{"gru L3 U7 I3 B5 T4 D1 bi f32 lengths", "everything_dropped"},
     std::array{"lstm L1 U7 I3 B5 T4 D0.5 f32", "one_layer_drops_nothing"},
+    std::array{"lstm L3 U17 I17 B5 T6 D0.5 f32 lengths", "input_as_wide_as_the_output"},
+    std::array{"gru L3 U7 I14 B5 T4 bi f64 lengths", "input_as_wide_as_the_output"},
+    std::array{"lstm L2 U17 I10 B17 T4 P5 bi f32", "input_as_wide_as_the_output"},
+    std::array{"rnn_relu L2 U33 I33 B1 T7 f32", "input_as_wide_as_the_output"},
 };
 
 }  // namespace detail
