@@ -65,12 +65,12 @@ class Training:
         self.more = {}
         if task.lengths_kind == "given":
             self.more["sequence_lengths"] = task.array("lengths").astype(np.int32)
-        self.gradients: list[openrnn.Tensor | None] | None = None
+        self.gradients: list[openrnn.Tensor | None] = []
         self.kernel = f"engine {engine_text()}"
 
     def call(self) -> None:
         """Forward and backward."""
-        self.gradients = None  # as PyTorch's zero_grad: no second set of them
+        self.gradients = []  # as PyTorch's zero_grad: no second set of them
         self.params.reverse()
         params = self.params[0]
         with openrnn.GradientTape() as tape:
@@ -84,7 +84,7 @@ class Training:
     def results(self) -> dict[str, server.Array]:
         """Of the last call."""
         names = [*("y", "hn", "cn")[: len(self.outputs)], "dx", "dparams"]
-        values = [*self.outputs, *(self.gradients or [])]
+        values = [*self.outputs, *self.gradients]
         return {name: np.array(value) for name, value in zip(names, values, strict=True)}
 
 
