@@ -62,11 +62,13 @@ void run(const GemmArgs& args) {
     const Share rows(args.m, 24, by_rows ? thread : 0, by_rows ? threads : 1);
     const Share columns(args.n, kColumnWidth * functions.lanes, by_rows ? 0 : thread,
                         by_rows ? 1 : threads);
-    big_product<T>(functions,
-                   {rows.first, rows.last, columns.first, columns.last, args.k, a.data(),
-                    args.trans_a, b.data(), args.trans_b, c.data(),
-                    static_cast<const T*>(args.bias), args.accumulate, nullptr},
-                   scratch);
+    const ProductSide<T> side{
+        rows.first, rows.last,    columns.first, columns.last,
+        b.data(),   args.trans_b, c.data(),      static_cast<const T*>(args.bias)};
+    big_product<T>(
+        functions,
+        {{{{rows.first, rows.last}}}, args.k, a.data(), args.trans_a, {{side}}, args.accumulate},
+        scratch);
   });
 }
 

@@ -182,8 +182,11 @@ TEST_P(AmxProduct, OfWeightGradientsIsItsDefinition) {
       const auto scratch = ProductScratch<float>::carve(carver, n, k);
       const FlushSubnormals flush;
       big_product<float>(kernels_for<float>(kernels(), GetParam()),
-                         {0, m, 0, n, k, a_rows.data(), true, b_rows.data(), false, c_rows.data(),
-                          nullptr, false, nullptr},
+                         {{{{0, m}}},
+                          k,
+                          a_rows.data(),
+                          true,
+                          {{{0, m, 0, n, b_rows.data(), false, c_rows.data()}}}},
                          scratch);
       for (std::int64_t r = 0; r < m; r += 7) {
         for (std::int64_t column = 0; column < n; column += 5) {

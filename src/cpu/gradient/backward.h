@@ -12,8 +12,8 @@ template <class T>
 struct BackwardSpace {
   const T **a, **dy, **gates, **c, **c_prev, **h_prev;
   T **carry, **dc, **da;
-  const T **rows_a, **rows_b;  // every valid row of the batch, t before b
-  T** rows_c;
+  const T **rows_a, **rows_b, **rows_h;  // every valid row of the batch, t before b
+  T **rows_c, **rows_r;
   T *mask, *sums;
   ProductScratch<T> product;
   Staging staging;

@@ -25,6 +25,16 @@ bool dx_serves(const CpuSaved<T>& saved, const BackwardArgs& args) {
          s.input_size == s.output_size();
 }
 
+// Columns of the products of weight gradients that are packed at once: those of both sides, so that
+// the gate gradients are packed once for both, where that is seen and takes little memory.
+template <class T>
+std::int64_t columns_at_once(const CpuPacked<T>& packed) {
+  const RnnSpec& s = packed.spec();
+  const std::int64_t few = packed.arithmetic() == kExact ? 256 : 512;
+  const std::int64_t widest = std::max({s.input_size, s.output_size(), s.num_units});
+  return widest <= few ? 2 * divide_up(widest, 64) * 64 : widest;
+}
+
 }  // namespace
 
 template <class T>
@@ -54,8 +64,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     scratch.turned[static_cast<std::size_t>(d)] = carver.take<T>(turned_beside(saved, d, gradient));
   }
   const std::int64_t outputs = std::max<std::int64_t>(
-      {s.num_gates() * s.num_units, s.hidden_size(), std::int64_t{192}, batch});
-  const std::int64_t widest = std::max({s.input_size, s.output_size(), s.num_units});
+      {packed.gradient_gates() * s.num_units, s.hidden_size(), std::int64_t{192}, batch});
   const std::int64_t all = std::max<std::int64_t>(places, 192);
   scratch.threads = carver.take<BackwardSpace<T>>(threads);
   for (int i = 0; i < threads; ++i) {
@@ -67,10 +76,12 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     for (T*** list : {&space.carry, &space.dc, &space.da}) *list = carver.take<T*>(batch);
     space.rows_a = carver.take<const T*>(all);
     space.rows_b = carver.take<const T*>(all);
+    space.rows_h = carver.take<const T*>(all);
     space.rows_c = carver.take<T*>(outputs);
+    space.rows_r = carver.take<T*>(outputs);
     space.mask = carver.take<T>(s.output_size());
     space.sums = carver.take<T>(outputs);
-    space.product = ProductScratch<T>::carve(carver, widest, places);
+    space.product = ProductScratch<T>::carve(carver, columns_at_once(packed), places);
     space.staging = packed.stage(carver, std::max<std::int64_t>(batch, 192));
     // Null while the first pass measures.
     if (scratch.threads) scratch.threads[i] = space;

@@ -17,33 +17,15 @@ class LayerGradients {
 
   void run() {
     const auto d = static_cast<std::size_t>(d_);
-    const Grid<T>& da = run_.scratch.da[d];
-    const std::int64_t outputs = spec_.num_gates() * spec_.num_units;
-    if (layer_ > 0 || !spec_.skips_input()) {
-      const Grid<T>& input = layer_ == 0
-                                 ? run_.saved.x
-                                 : run_.saved.layers[static_cast<std::size_t>(layer_ - 1)].input;
-      rows_of(da, 0, space_.rows_a);
-      rows_of(input, 0, space_.rows_b);
-      point_outputs(ParamRole::kInputWeight);
-      multiply(outputs, spec_.layer_input_size(layer_), nullptr);
-    }
-    rows_of(da, run_.saved.packed->spec().mode == RnnMode::kGru ? spec_.num_units : 0,
-            space_.rows_a);
-    previous_outputs();
-    point_outputs(ParamRole::kRecurrentWeight);
-    const Share own = multiply(outputs, spec_.hidden_size(), space_.sums);
-    store_bias(own);
-    if (spec_.mode == RnnMode::kGru) input_bias_of_new();
-    if (spec_.projecting()) {
-      rows_of(run_.scratch.dh_proj[d], 0, space_.rows_a);
-      rows_of(run_.saved.layers[static_cast<std::size_t>(layer_)].h_tilde[d], 0, space_.rows_b);
-      const ParamRegion& region = packed_.layout().weight(layer_, d_, ParamRole::kProjection, 0);
-      for (std::int64_t m = 0; m < region.rows; ++m) {
-        space_.rows_c[m] = run_.dparams + region.offset + m * region.cols;
-      }
-      multiply(region.rows, region.cols, nullptr);
-    }
+    rows_of(run_.scratch.da[d], space_.rows_a);
+    input_side();
+    recurrent_side();
+    const std::array<Range, 3> own = own_rows();
+    big_product<T>(packed_.kernels(),
+                   {own, count_, space_.rows_a, true, {{input_, recurrent_}}, false, space_.sums},
+                   space_.product);
+    for (const Range& rows : own) store_bias(rows);
+    if (spec_.projecting()) projection();
   }
 
  private:
@@ -56,9 +38,8 @@ class LayerGradients {
       }
     }
   }
-  void rows_of(const Grid<T>& grid, std::int64_t offset, const T** rows) {
-    each_place(
-        [&](std::int64_t t, std::int64_t b, std::int64_t k) { rows[k] = grid.at(t, b) + offset; });
+  void rows_of(const Grid<T>& grid, const T** rows) {
+    each_place([&](std::int64_t t, std::int64_t b, std::int64_t k) { rows[k] = grid.at(t, b); });
   }
   void previous_outputs() {
     const Grid<T>& out = run_.saved.layers[static_cast<std::size_t>(layer_)].out;
@@ -67,54 +48,91 @@ class LayerGradients {
       const bool first = d_ == 0 ? t == 0 : t == run_.rows.length(b) - 1;
       const Grid<T>& h0 = run_.saved.h0;
       const T* start = h0.base ? h0.at(p, b) : packed_.zeros();
-      space_.rows_b[k] = first ? start : out.at(t + (d_ == 0 ? -1 : 1), b) + side;
+      space_.rows_h[k] = first ? start : out.at(t + (d_ == 0 ? -1 : 1), b) + side;
     });
   }
-  // The gate of output row m: the input side of gru begins with n.
-  std::int64_t gate_of(ParamRole role, std::int64_t m) const {
+  bool gru() const { return spec_.mode == RnnMode::kGru; }
+  // Columns of a row of gate gradients that a side has: all, but gru's are [n, r, z, n * r].
+  Range columns_of(ParamRole role) const {
+    const std::int64_t first = gru() && role == ParamRole::kRecurrentWeight ? spec_.num_units : 0;
+    return {first, first + spec_.num_gates() * spec_.num_units};
+  }
+  // The gate of such a column.
+  std::int64_t gate_of(std::int64_t m) const {
     const std::int64_t gate = m / spec_.num_units;
-    const bool rotated = spec_.mode == RnnMode::kGru && role == ParamRole::kInputWeight;
-    return rotated ? (gate + 2) % 3 : gate;
+    return !gru() ? gate : gate == 0 ? 2 : gate - 1;
   }
-  void point_outputs(ParamRole role) {
-    const std::int64_t units = spec_.num_units;
-    for (std::int64_t m = 0; m < spec_.num_gates() * units; m += units) {
-      const ParamRegion& region = packed_.layout().weight(layer_, d_, role, gate_of(role, m));
-      for (std::int64_t u = 0; u < units; ++u) {
-        space_.rows_c[m + u] = run_.dparams + region.offset + u * region.cols;
-      }
+  ProductSide<T> side(ParamRole role, std::int64_t width, const T** rows, T** outputs) {
+    const Range columns = columns_of(role);
+    for (std::int64_t m = columns.first; m < columns.last; ++m) {
+      const ParamRegion& region = packed_.layout().weight(layer_, d_, role, gate_of(m));
+      outputs[m] = run_.dparams + region.offset + m % spec_.num_units * region.cols;
     }
+    return {columns.first, columns.last, 0, width, rows, false, outputs, nullptr};
   }
-  Share multiply(std::int64_t m, std::int64_t n, T* sums) {
-    const Share own(m, 24, thread_, run_.plan.threads());
-    big_product<T>(packed_.kernels(),
-                   {own.first, own.last, 0, n, count_, space_.rows_a, true, space_.rows_b, false,
-                    space_.rows_c, nullptr, false, sums},
-                   space_.product);
-    return own;
+  void input_side() {
+    const std::vector<LayerStore<T>>& layers = run_.saved.layers;
+    const bool first = layer_ == 0, skipped = first && spec_.skips_input();
+    if (!skipped) {
+      rows_of(first ? run_.saved.x : layers[static_cast<std::size_t>(layer_ - 1)].input,
+              space_.rows_b);
+    }
+    input_ = side(ParamRole::kInputWeight, skipped ? 0 : spec_.layer_input_size(layer_),
+                  space_.rows_b, space_.rows_c);
+  }
+  void recurrent_side() {
+    previous_outputs();
+    recurrent_ =
+        side(ParamRole::kRecurrentWeight, spec_.hidden_size(), space_.rows_h, space_.rows_r);
+  }
+  // This thread's share of the work, cut where a side begins or ends.
+  std::array<Range, 3> own_rows() const {
+    const std::int64_t all = recurrent_.m1, cuts[] = {0, recurrent_.m0, input_.m1, all};
+    const std::int64_t first = boundary(cuts, thread_), last = boundary(cuts, thread_ + 1);
+    std::array<Range, 3> rows;
+    for (std::size_t i = 0; i < 3; ++i) {
+      rows[i] = {std::clamp(first, cuts[i], cuts[i + 1]), std::clamp(last, cuts[i], cuts[i + 1])};
+    }
+    return rows;
+  }
+  // Where the share of thread `index` begins: a column costs as much as its sides are wide.
+  std::int64_t boundary(const std::int64_t (&cuts)[4], std::int64_t index) const {
+    constexpr std::int64_t kGrain = 8;
+    const std::int64_t in = input_.n1, out = recurrent_.n1;
+    const std::int64_t costs[] = {std::max<std::int64_t>(in, 1), in + out, out};
+    const auto cost_of = [&](std::size_t i) { return (cuts[i + 1] - cuts[i]) * costs[i]; };
+    std::int64_t before = (cost_of(0) + cost_of(1) + cost_of(2)) * index / run_.plan.threads();
+    for (std::size_t i = 0; i < 3; before -= cost_of(i++)) {
+      if (before >= cost_of(i)) continue;
+      return std::min(divide_up(cuts[i] + before / costs[i], kGrain) * kGrain, cuts[i + 1]);
+    }
+    return cuts[3];
   }
   // Both biases enter the same sums; gru's n is the exception.
-  void store_bias(const Share& own) {
-    const std::int64_t units = spec_.num_units;
+  void store_bias(const Range& own) {
+    const auto store = [&](ParamRole role, std::int64_t m) {
+      const ParamRegion& bias = packed_.layout().bias(layer_, d_, role, gate_of(m));
+      run_.dparams[bias.offset + m % spec_.num_units] = space_.sums[m];
+    };
     for (std::int64_t m = own.first; m < own.last; ++m) {
-      const std::int64_t gate = m / units, u = m % units;
-      T* const params = run_.dparams + u;
-      params[packed_.layout().bias(layer_, d_, ParamRole::kRecurrentBias, gate).offset] =
-          space_.sums[m];
-      if (spec_.mode == RnnMode::kGru && gate == 2) continue;
-      params[packed_.layout().bias(layer_, d_, ParamRole::kInputBias, gate).offset] =
-          space_.sums[m];
+      if (m < input_.m1) store(ParamRole::kInputBias, m);
+      if (m >= recurrent_.m0) store(ParamRole::kRecurrentBias, m);
     }
   }
-  void input_bias_of_new() {
-    const Share own(spec_.num_units, 16, thread_, run_.plan.threads());
-    T* const bias = run_.dparams +
-                    packed_.layout().bias(layer_, d_, ParamRole::kInputBias, 2).offset + own.first;
-    std::fill_n(bias, own.last - own.first, T{0});
-    rows_of(run_.scratch.da[static_cast<std::size_t>(d_)], own.first, space_.rows_a);
-    for (std::int64_t k = 0; k < count_; ++k) {
-      packed_.kernels().add(space_.rows_a[k], bias, own.last - own.first);
+  void projection() {
+    const auto d = static_cast<std::size_t>(d_);
+    rows_of(run_.scratch.dh_proj[d], space_.rows_a);
+    rows_of(run_.saved.layers[static_cast<std::size_t>(layer_)].h_tilde[d], space_.rows_b);
+    const ParamRegion& region = packed_.layout().weight(layer_, d_, ParamRole::kProjection, 0);
+    for (std::int64_t m = 0; m < region.rows; ++m) {
+      space_.rows_c[m] = run_.dparams + region.offset + m * region.cols;
     }
+    const Share own(region.rows, 24, thread_, run_.plan.threads());
+    const ProductSide<T> side{0,     region.rows,   0,      region.cols, space_.rows_b,
+                              false, space_.rows_c, nullptr};
+    big_product<T>(packed_.kernels(),
+                   {{{{own.first, own.last}}}, count_, space_.rows_a, true, {{side}}},
+                   space_.product);
   }
 
   const BackwardRun<T>& run_;
@@ -124,6 +142,7 @@ class LayerGradients {
   std::int64_t layer_, d_;
   int thread_;
   std::int64_t count_ = 0;
+  ProductSide<T> input_, recurrent_;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ template <class T>
 struct Part {
   int member, members;
   Arithmetic arithmetic;
+  const Kernels<T>& kernels;
   T* plain;
 };
 
@@ -24,6 +25,21 @@ PackedMatrix<T> columns_matrix(std::int64_t columns, std::int64_t k, std::int64_
   return {nullptr, k, kColumnWidth, divide_up(columns, lanes), lanes, {}};
 }
 
+// A panel of numbers [k][columns] in the form of the arithmetic.
+void narrow(const Part<float>& part, const PackedMatrix<float>& matrix, float* out) {
+  const std::int64_t columns = matrix.width * matrix.lanes;
+  if (part.arithmetic != kDot || part.kernels.big.form != kDot) {
+    return narrow_panel(part.arithmetic, part.plain, matrix.k, columns, matrix.lanes, out);
+  }
+  // The processor has instructions that make pairs.
+  const float* rows[64];
+  for (std::int64_t k = 0; k < matrix.k; k += 64) {
+    const std::int64_t count = std::min<std::int64_t>(64, matrix.k - k);
+    for (std::int64_t i = 0; i < count; ++i) rows[i] = part.plain + (k + i) * columns;
+    part.kernels.big.pack_b({rows, count, 0, columns, columns, out + k / 2 * columns});
+  }
+}
+
 // Fills this thread's panels by fill(panel, out), straight or by way of plain numbers.
 template <class T, class Fill>
 void fill_panels(const PackedMatrix<T>& matrix, const Part<T>& part, Fill fill) {
@@ -32,9 +48,7 @@ void fill_panels(const PackedMatrix<T>& matrix, const Part<T>& part, Fill fill) 
     T* const out = matrix.data + p * matrix.panel_size();
     fill(p, part.arithmetic == kExact ? out : part.plain);
     if constexpr (sizeof(T) == sizeof(float)) {
-      if (part.arithmetic == kExact) continue;
-      narrow_panel(part.arithmetic, part.plain, matrix.k, matrix.width * matrix.lanes, matrix.lanes,
-                   out);
+      if (part.arithmetic != kExact) narrow(part, matrix, out);
     }
   }
 }
@@ -162,7 +176,7 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params, PackF
   const Block plain(static_cast<std::size_t>(numbers) * sizeof(T));
   lease.run([&](int thread) {
     T* const own = numbers ? static_cast<T*>(plain.data()) + thread * panel : nullptr;
-    const Part<T> part{thread, lease.threads(), arithmetic_, own};
+    const Part<T> part{thread, lease.threads(), arithmetic_, *kernels_, own};
     for (std::int64_t l = 0; l < spec.num_layers; ++l) {
       for (std::int64_t d = 0; d < spec.num_dirs(); ++d) fill_layer(values, l, d, part);
     }

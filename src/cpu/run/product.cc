@@ -11,6 +11,9 @@ constexpr std::int64_t kBlockK = 1024, kBlockM = 96, kBlockN = 1024;
 // A packed by k lies in groups of this many rows: copied as whole vectors.
 constexpr std::int64_t kGroup = 16;
 
+// Rows this far ahead are fetched: they lie too far from each other for the processor to foresee.
+constexpr std::int64_t kRowsAhead = 4;
+
 template <class T>
 class Blocks {
  public:
@@ -18,46 +21,80 @@ class Blocks {
       : kernels_(kernels), call_(call), scratch_(scratch) {}
 
   void run() {
-    for (std::int64_t n = call_.n0; n < call_.n1; n += kBlockN) {
-      n_ = n;
-      columns_ = std::min(kBlockN, call_.n1 - n);
-      std::int64_t k = 0;
-      // Once also without any k: C becomes what it starts from.
-      do {
-        k_ = k;
-        depth_ = std::min(kBlockK, call_.k - k);
-        pack_b();
-        for (std::int64_t m = call_.m0; m < call_.m1; m += kBlockM) {
-          multiply(m, std::min(kBlockM, call_.m1 - m));
-        }
-        k += kBlockK;
-      } while (k < call_.k);
-    }
+    first_pass_ = true;
+    std::int64_t side = 0, n = call_.sides[0].n0;
+    // Once also without any column, for the sums.
+    do {
+      take_pieces(side, n);
+      run_pass();
+      first_pass_ = false;
+    } while (pieces_ > 0 && side < 2);
   }
 
  private:
-  void pack_b() {
-    const std::int64_t panel = kColumnWidth * kernels_.lanes;
-    T* out = scratch_.b;
-    if (kernels_.big.pack_b) return pack_b_narrow();
-    for (std::int64_t column = 0; column < columns_; column += panel, out += panel * depth_) {
-      if (!call_.b_by_n) {
-        pack_panel_of_rows(call_.b + k_, depth_, n_ + column, n_ + columns_, panel, out);
-        continue;
-      }
-      for (std::int64_t v = 0; v < kColumnWidth; ++v) pack_b_vector(column, v, out);
-    }
-    if (call_.bias) {
-      std::copy(call_.bias + n_, call_.bias + n_ + columns_, scratch_.bias);
-      std::fill(scratch_.bias + columns_, scratch_.bias + divide_up(columns_, panel) * panel, T{0});
+  // Columns [n, n + count) of a side; packed, they begin with column `at`.
+  struct Piece {
+    const ProductSide<T>* side;
+    std::int64_t n, count, at;
+  };
+
+  // As many columns from column n of `side` on as have room at once.
+  void take_pieces(std::int64_t& side, std::int64_t& n) {
+    std::int64_t used = 0;
+    for (pieces_ = 0; side < 2 && used < scratch_.columns;) {
+      const ProductSide<T>& from = call_.sides[static_cast<std::size_t>(side)];
+      const std::int64_t count = std::min(scratch_.columns - used, from.n1 - n);
+      if (count > 0) piece_[pieces_++] = {&from, n, count, used};
+      used += divide_up(std::max<std::int64_t>(count, 0), panel()) * panel();
+      n += count;
+      if (n < from.n1) continue;
+      if (++side < 2) n = call_.sides[static_cast<std::size_t>(side)].n0;
     }
   }
-  void pack_b_narrow() {
-    const std::int64_t panel = kColumnWidth * kernels_.lanes;
-    T* out = scratch_.b;
-    for (std::int64_t column = 0; column < columns_; column += panel, out += panel * elements()) {
-      const std::int64_t count = std::min(panel, columns_ - column);
-      kernels_.big.pack_b({call_.b + k_, depth_, n_ + column, count, panel, out});
+  void run_pass() {
+    std::int64_t k = 0;
+    // Once also without any k: C becomes what it starts from.
+    do {
+      k_ = k;
+      depth_ = std::min(kBlockK, call_.k - k);
+      for (int i = 0; i < pieces_; ++i) pack_b(piece_[i]);
+      for (const Range& rows : call_.rows) {
+        for (std::int64_t m = rows.first; m < rows.last; m += kBlockM) {
+          multiply(m, std::min(kBlockM, rows.last - m));
+        }
+      }
+      k += kBlockK;
+    } while (k < call_.k);
+  }
+  std::int64_t panel() const { return kColumnWidth * kernels_.lanes; }
+  // Of a column of this block.
+  std::int64_t elements() const { return count_elements(kernels_.big.form, depth_).elements; }
+
+  void pack_b(const Piece& piece) {
+    const ProductSide<T>& side = *piece.side;
+    T* out = scratch_.b + piece.at * elements();
+    for (std::int64_t n = 0; n < piece.count; n += panel(), out += panel() * elements()) {
+      const std::int64_t count = std::min(panel(), piece.count - n);
+      if (kernels_.big.pack_b) {
+        kernels_.big.pack_b({side.b + k_, depth_, piece.n + n, count, panel(), out});
+      } else if (side.b_by_n) {
+        pack_b_columns(side, piece.n + n, count, out);
+      } else {
+        pack_panel_of_rows(side.b + k_, depth_, piece.n + n, piece.n + piece.count, panel(), out);
+      }
+    }
+    if (!side.bias) return;
+    T* const bias = scratch_.bias + piece.at;
+    std::copy(side.bias + piece.n, side.bias + piece.n + piece.count, bias);
+    std::fill(bias + piece.count, bias + divide_up(piece.count, panel()) * panel(), T{0});
+  }
+  void pack_b_columns(const ProductSide<T>& side, std::int64_t n, std::int64_t columns, T* out) {
+    const std::int64_t lanes = kernels_.lanes;
+    for (std::int64_t first = 0; first < panel(); first += lanes) {
+      const std::int64_t count = std::clamp<std::int64_t>(columns - first, 0, lanes);
+      const T* rows[16] = {};
+      for (std::int64_t i = 0; i < count; ++i) rows[i] = side.b[n + first + i] + k_;
+      pack_vector_of_columns(rows, count, lanes, depth_, panel(), out + first);
     }
   }
   void pack_a_narrow(std::int64_t m, std::int64_t rows) {
@@ -66,20 +103,12 @@ class Blocks {
       const std::int64_t count = std::min(kGroup, rows - i);
       kernels_.big.pack_a({call_.a + k_, depth_, m + i, count, kGroup, out});
     }
-    if (!call_.sums || n_ != call_.n0) return;
+    if (!sums_wanted()) return;
     for (std::int64_t kk = 0; kk < depth_; ++kk) {
       kernels_.add(call_.a[k_ + kk] + m, call_.sums + m, rows);
     }
   }
-  // Of a column of this block.
-  std::int64_t elements() const { return count_elements(kernels_.big.form, depth_).elements; }
-  void pack_b_vector(std::int64_t column, std::int64_t v, T* out) {
-    const std::int64_t lanes = kernels_.lanes, first = column + v * lanes;
-    const std::int64_t count = std::clamp<std::int64_t>(columns_ - first, 0, lanes);
-    const T* rows[16] = {};
-    for (std::int64_t i = 0; i < count; ++i) rows[i] = call_.b[n_ + first + i] + k_;
-    pack_vector_of_columns(rows, count, lanes, depth_, kColumnWidth * lanes, out + v * lanes);
-  }
+  bool sums_wanted() const { return call_.sums && first_pass_; }
   // [group][k][kGroup]; the sums over k go along while a row is in the cache.
   void pack_a(std::int64_t m, std::int64_t rows) {
     if (kernels_.big.pack_a) return pack_a_narrow(m, rows);
@@ -87,48 +116,64 @@ class Blocks {
       const T* row = call_.a[k_ + kk] + m;
       T* out = scratch_.a + kk * kGroup;
       std::int64_t i = 0;
+      if (kk + kRowsAhead < depth_) fetch(call_.a[k_ + kk + kRowsAhead] + m, rows);
       for (; i + kGroup <= rows; i += kGroup, out += depth_ * kGroup) {
         // Of a fixed size: a few moves and no call.
         __builtin_memcpy(out, row + i, kGroup * sizeof(T));
       }
       std::copy(row + i, row + rows, out);
-      if (call_.sums && n_ == call_.n0) kernels_.add(row, call_.sums + m, rows);
+      if (sums_wanted()) kernels_.add(row, call_.sums + m, rows);
     }
   }
+  static void fetch(const T* from, std::int64_t count) {
+    constexpr std::int64_t kLine = 64 / sizeof(T);
+    for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(from + i);
+  }
   void multiply(std::int64_t m, std::int64_t rows) {
+    const auto meets = [m](const Piece& piece) {
+      return piece.side->m0 <= m && m < piece.side->m1;
+    };
+    if (!sums_wanted() && std::none_of(piece_, piece_ + pieces_, meets)) return;
     if (call_.a_by_k) pack_a(m, rows);
     for (std::int64_t i = 0; i < rows; ++i) {
       scratch_.a_rows[i] = call_.a_by_k ? scratch_.a + i / kGroup * kGroup * elements() + i % kGroup
                                         : call_.a[m + i] + k_;
     }
+    for (int i = 0; i < pieces_; ++i) {
+      if (meets(piece_[i])) multiply(piece_[i], m, rows);
+    }
+  }
+  void multiply(const Piece& piece, std::int64_t m, std::int64_t rows) {
     T* c_rows[kBlockM];
-    for (std::int64_t i = 0; i < rows; ++i) c_rows[i] = call_.c[m + i] + n_;
-    const std::int64_t lanes = kernels_.lanes, step = kColumnWidth * lanes;
-    const auto multiply = kernels_.big.product ? kernels_.big.product : kernels_.product;
-    multiply({{scratch_.b,
-               elements(),
-               step,
-               step * elements(),
-               kColumnWidth,
-               0,
-               divide_up(columns_, lanes),
-               false,
-               depth_,
-               {}},
-              scratch_.a_rows,
-              call_.a_by_k ? kGroup : 1,
-              rows,
-              k_ == 0 && call_.bias ? scratch_.bias : nullptr,
-              k_ > 0 || call_.accumulate,
-              c_rows,
-              columns_,
-              nullptr});
+    for (std::int64_t i = 0; i < rows; ++i) c_rows[i] = piece.side->c[m + i] + piece.n;
+    const auto product = kernels_.big.product ? kernels_.big.product : kernels_.product;
+    product({{scratch_.b + piece.at * elements(),
+              elements(),
+              panel(),
+              panel() * elements(),
+              kColumnWidth,
+              0,
+              divide_up(piece.count, kernels_.lanes),
+              false,
+              depth_,
+              {}},
+             scratch_.a_rows,
+             call_.a_by_k ? kGroup : 1,
+             rows,
+             k_ == 0 && piece.side->bias ? scratch_.bias + piece.at : nullptr,
+             k_ > 0 || call_.accumulate,
+             c_rows,
+             piece.count,
+             nullptr});
   }
 
   const Kernels<T>& kernels_;
   const BigProduct<T>& call_;
   const ProductScratch<T>& scratch_;
-  std::int64_t n_ = 0, columns_ = 0, k_ = 0, depth_ = 0;
+  Piece piece_[2];
+  int pieces_ = 0;
+  std::int64_t k_ = 0, depth_ = 0;
+  bool first_pass_ = true;
 };
 
 }  // namespace
@@ -139,9 +184,10 @@ ProductScratch<T> ProductScratch<T>::carve(Carver& carver, std::int64_t columns,
   const std::int64_t width = divide_up(std::min(columns, kBlockN), 64) * 64;
   const std::int64_t depth = divide_up(std::min(k, kBlockK), 32) * 32;
   ProductScratch scratch;
+  scratch.columns = width;
   scratch.a = carver.take<T>(kBlockM * depth);
   scratch.b = carver.take<T>(width * depth);
-  scratch.bias = carver.take<T>(kBlockN);
+  scratch.bias = carver.take<T>(width);
   scratch.a_rows = carver.take<const T*>(kBlockM);
   return scratch;
 }
@@ -149,8 +195,13 @@ ProductScratch<T> ProductScratch<T>::carve(Carver& carver, std::int64_t columns,
 template <class T>
 void big_product(const Kernels<T>& kernels, const BigProduct<T>& call,
                  const ProductScratch<T>& scratch) noexcept {
-  if (call.m0 >= call.m1 || call.n0 >= call.n1) return;
-  if (call.sums) std::fill(call.sums + call.m0, call.sums + call.m1, T{0});
+  const auto empty = [](const Range& rows) { return rows.first >= rows.last; };
+  if (std::all_of(call.rows.begin(), call.rows.end(), empty)) return;
+  if (call.sums) {
+    for (const Range& rows : call.rows) {
+      if (!empty(rows)) std::fill(call.sums + rows.first, call.sums + rows.last, T{0});
+    }
+  }
   Blocks<T>(kernels, call, scratch).run();
 }
 

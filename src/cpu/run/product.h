@@ -2,29 +2,46 @@
 // changes no bit of the chain.
 #pragma once
 
+#include <array>
+
 #include "cpu/run/memory.h"
 #include "cpu/run/packing.h"
 
 namespace openrnn::cpu {
 
-/// c[m][n] = start + sum over k ascending of A[m, k] B[k, n], for the rows and columns of one
-/// thread. Matrices are lists of row pointers, so rows may lie anywhere.
+struct Range {
+  std::int64_t first = 0, last = 0;
+};
+
+/// Columns [n0, n1) of a product that rows [m0, m1) have: c[m][n] = start + sum over k ascending of
+/// A[m, k] B[k, n]. Matrices are lists of row pointers, so rows may lie anywhere.
 template <class T>
-struct BigProduct {
-  std::int64_t m0 = 0, m1 = 0, n0 = 0, n1 = 0, k = 0;
-  const T* const* a = nullptr;
-  bool a_by_k = false;  // a[k] points at m = 0; else a[m] points at k = 0
+struct ProductSide {
+  std::int64_t m0 = 0, m1 = 0, n0 = 0, n1 = 0;
   const T* const* b = nullptr;
   bool b_by_n = false;  // b[n] points at k = 0; else b[k] points at n = 0
   T* const* c = nullptr;
   const T* bias = nullptr;  // [n]
+};
+
+/// One A with up to two B, so that A is packed once for both; a thread's part of its rows. No row
+/// range reaches beyond an end of a side's rows that it meets.
+template <class T>
+struct BigProduct {
+  std::array<Range, 3> rows{};
+  std::int64_t k = 0;
+  const T* const* a = nullptr;
+  bool a_by_k = false;  // a[k] points at m = 0; else a[m] points at k = 0
+  std::array<ProductSide<T>, 2> sides{};
   bool accumulate = false;
   T* sums = nullptr;  // [m]: the sums of A over k, for a_by_k; null: not wanted
 };
 
-/// Scratch memory of one thread, for products of at most so many columns and k.
+/// Scratch memory of one thread, for so many columns (those of both sides) at once and at most so
+/// many k.
 template <class T>
 struct ProductScratch {
+  std::int64_t columns;  // whole panels
   T* a;
   T* b;
   T* bias;

@@ -40,10 +40,17 @@ inline void round_all(float* x, int64_t size) {
 /// Columns of row k as bfloat16 in floats, or their pairs with row k + 1. A pair without a second
 /// row has `pad` there, which for one side is -0: so the product changes no sum, not even -0.
 inline void pack_dot_rows(const PackRows<float>& p, float pad) {
+  // Rows lie too far from each other for the processor to foresee the next ones.
+  constexpr int64_t kAhead = 32;
   float* out = p.out;
   for (int64_t k = 0; k < p.k; k += 2) {
+    const int64_t ahead = k + kAhead + 1 < p.k ? k + kAhead : k;
     for (int64_t c = 0; c < p.width; c += F32::kLanes) {
       const int64_t left = p.count - c;
+      if (left > 0) {
+        __builtin_prefetch(p.rows[ahead] + p.first + c);
+        if (ahead > k) __builtin_prefetch(p.rows[ahead + 1] + p.first + c);
+      }
       const auto load = [&](int64_t row) {
         if (left <= 0) return F32::broadcast(0);
         return row < p.k ? load_some<F32>(p.rows[row] + p.first + c, left) : F32::broadcast(pad);
