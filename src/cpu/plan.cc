@@ -12,28 +12,54 @@ namespace {
 constexpr double kFlopsPerSecond = 120e9;                   // one core, float
 constexpr double kSecondCache = 110e9, kThirdCache = 50e9;  // bytes read a second, one core
 constexpr double kBarrierSeconds = 0.12e-6;
+// Bytes a second that another core has just written, the waiting for those that are late included.
+constexpr double kOtherCore = 3e9;
 // Rows of a register tile: fewer rows use the multipliers less.
 constexpr std::int64_t kTileRows = 6;
 
+/// A weight: its bytes, and how much sooner than one of float it is multiplied.
+struct Weight {
+  double bytes, speed;
+};
+Weight weight_of(const PlanQuestion& question) {
+  const auto element = static_cast<double>(question.element);
+  switch (question.arithmetic) {
+    case kStoredHalf:
+    case kStoredBf16:
+      return {2, 1};
+    case kInt8:
+      return {1, 4};
+    case kDot:
+      return {2, 2};
+    case kAmx:
+      return {2, 16};
+    case kBf16x3:
+      return {4, 5};
+    default:
+      return {element, sizeof(float) / element};
+  }
+}
+
 double step_seconds(const PlanQuestion& question, const Plan& plan) {
   const RnnSpec& spec = question.spec;
+  const Weight weight = weight_of(question);
   const auto rows = (question.batch + plan.row_groups - 1) / plan.row_groups;
   const auto blocks = (spec.num_units + question.lanes - 1) / question.lanes;
-  const auto own = (blocks + plan.panel_threads - 1) / plan.panel_threads;
-  const double weights = static_cast<double>(own * question.lanes * spec.num_gates()) *
-                         static_cast<double>(spec.hidden_size());
-  const double bytes = weights * static_cast<double>(question.element);
-  const bool fits = bytes < static_cast<double>(second_cache_bytes());
-  const double reading = bytes / (fits ? kSecondCache : kThirdCache);
-  const double scale = static_cast<double>(question.element) / sizeof(float);
+  const auto own = (blocks + plan.panel_threads - 1) / plan.panel_threads * question.lanes;
+  const double weights =
+      static_cast<double>(own * spec.num_gates()) * static_cast<double>(spec.hidden_size());
+  const bool fits = weights * weight.bytes < static_cast<double>(second_cache_bytes());
+  const double reading = weights * weight.bytes / (fits ? kSecondCache : kThirdCache);
   const auto tiles = (rows + kTileRows - 1) / kTileRows;
   // A tile of few rows takes at least the time of loading its weights.
   const double full = static_cast<double>(std::max(rows, 2 * tiles));
-  const double computing = 2 * weights * full * scale / kFlopsPerSecond;
-  const double meeting = plan.panel_threads > 1 ? kBarrierSeconds : 0.0;
+  const double computing = 2 * weights * full / (weight.speed * kFlopsPerSecond);
+  const auto others = std::max(spec.num_units - own, std::int64_t{0});
+  const double foreign = static_cast<double>(rows * others) * static_cast<double>(question.element);
+  const double meeting = plan.panel_threads > 1 ? kBarrierSeconds + foreign / kOtherCore : 0.0;
   const double directions = static_cast<double>(spec.num_dirs()) / plan.dir_groups;
   // Part of the reading hides behind the computing.
-  return directions * (std::max(computing, reading) + 0.2 * std::min(computing, reading) + meeting);
+  return directions * (std::max(computing, reading) + 0.3 * std::min(computing, reading) + meeting);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "cpu/kernels/kernels.h"
 #include "openrnn/spec.h"
 
 namespace openrnn::cpu {
@@ -30,8 +31,9 @@ struct Plan {
 struct PlanQuestion {
   const RnnSpec& spec;
   std::int64_t batch, lanes;
-  std::size_t element;  // bytes of one number
+  std::size_t element;  // bytes of one number, weights aside
   int threads;
+  Arithmetic arithmetic = kExact;
 };
 
 /// The plan with the lowest estimated time. Results do not depend on it.

@@ -7,7 +7,8 @@ namespace {
 
 template <class T>
 Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, int threads) {
-  return choose_plan({packed.spec(), args.batch, packed.kernels().lanes, sizeof(T), threads});
+  return choose_plan(
+      {packed.spec(), args.batch, packed.kernels().lanes, sizeof(T), threads, packed.arithmetic()});
 }
 
 template <class T>
