@@ -91,17 +91,22 @@ class Rows {
   Rows(const ForwardArgs& args, const Plan& plan, std::int32_t* order);
 
   std::int64_t length(std::int64_t b) const { return lengths_ ? lengths_[b] : max_time_; }
-  // Without lengths a group is a block of neighbours; with them rows are dealt out like cards, so
-  // that every group has long and short ones.
+  // Without lengths a group is a block of neighbours; with them rows are dealt out, in turn up and
+  // down the groups, so that every group has as much to do.
   std::int64_t count(int group) const {
-    if (lengths_) return (batch_ - group + groups_ - 1) / groups_;
-    return batch_ * (group + 1) / groups_ - batch_ * group / groups_;
+    if (!lengths_) return batch_ * (group + 1) / groups_ - batch_ * group / groups_;
+    const std::int64_t whole = batch_ / groups_;
+    return whole + (place(group, whole) < batch_ ? 1 : 0);
   }
   std::int64_t row(int group, std::int64_t i) const {
-    return order_[lengths_ ? group + i * groups_ : batch_ * group / groups_ + i];
+    return order_[lengths_ ? place(group, i) : batch_ * group / groups_ + i];
   }
 
  private:
+  std::int64_t place(int group, std::int64_t i) const {
+    return i * groups_ + (i % 2 == 0 ? group : groups_ - 1 - group);
+  }
+
   const std::int32_t* lengths_ = nullptr;
   std::int32_t* order_ = nullptr;
   std::int64_t max_time_ = 0, batch_ = 0;

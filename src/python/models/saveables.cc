@@ -64,8 +64,8 @@ void bind_saveable_classes(nb::module_& m) {
       .def("__repr__", [](const SaveableObject& self) {
         return "<openrnn saveable '" + self.name() + "' of '" + self.variable().name() + "'>";
       });
-  nb::class_<CudnnRnnSaveable, SaveableObject>(m, "CudnnRNNSaveable",
-                                               "What the four Saveables share.");
+  const nb::class_<CudnnRnnSaveable, SaveableObject> shared(m, "CudnnRNNSaveable",
+                                                            "What the four Saveables share.");
   bind_cudnn_saveable<CudnnLSTMSaveable>(m, "CudnnLSTMSaveable");
   bind_cudnn_saveable<CudnnGRUSaveable>(m, "CudnnGRUSaveable");
   bind_cudnn_saveable<CudnnRNNTanhSaveable>(m, "CudnnRNNTanhSaveable");
