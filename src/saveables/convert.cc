@@ -28,13 +28,10 @@ template <class T>
 void gather_bias(const TfPart& part, BiasForm form, const T* opaque, T* tensor) {
   const T* first = opaque + part.offset;
   const T* second = part.second_offset < 0 ? nullptr : opaque + part.second_offset;
+  const T* one = form == BiasForm::kRecurrent && second ? second : first;
+  const bool sum = form == BiasForm::kSum && second;
   for (std::int64_t i = 0; i < part.rows; ++i) {
-    T& to = tensor[part.col + i];
-    if (form == BiasForm::kSum) {
-      to = second ? add(first[i], second[i]) : first[i];
-    } else {
-      to = form == BiasForm::kInput ? first[i] : second[i];
-    }
+    tensor[part.col + i] = sum ? add(first[i], second[i]) : one[i];
   }
 }
 
