@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "conformance/support/machine.h"
 #include "cudnn/device/busy_clock.h"
 #include "cudnn/device/staging.h"
 #include "cudnn/device/timer.h"
@@ -100,8 +101,7 @@ TEST(GpuPool, NoRoomIsAnErrorThatSaysSo) {
 }
 
 TEST(GpuPool, IdleBlocksMakeRoom) {
-  if (!std::getenv("OPENRNN_CUDA_LIBRARIES"))
-    GTEST_SKIP() << "for the stand-in, whose memory is small";
+  if (!conformance::pretends()) GTEST_SKIP() << "for the stand-in, whose memory is small";
   pool().release_idle();
   const std::size_t used = pool().used_bytes();
   const Setting small("STAND_IN_MEMORY", std::to_string(used + 3000000));
@@ -171,7 +171,7 @@ TEST(GpuTimer, MeasuresWhatLiesBetween) {
 }
 
 TEST(BusyClock, ASpanEndsWhereTheGpuHasNothingToDo) {
-  if (!std::getenv("OPENRNN_CUDA_LIBRARIES")) GTEST_SKIP() << "for the stand-in, which can be held";
+  if (!conformance::pretends()) GTEST_SKIP() << "for the stand-in, which can be held";
   const Setting deferred("STAND_IN_DEFERRED", "1");
   DeviceArray array = array_of<float>({3}, {1, 2, 3});
   at(array, 0);

@@ -59,9 +59,6 @@ TEST(Candidates, AreTheStandardOneWhereNothingElseMayRun) {
   spec = lstm(16);
   spec.dtype = DType::kFloat64;
   EXPECT_EQ(names(spec, kInference), "standard standard+padded");
-  spec = lstm(16);
-  spec.cell_clip = {{-1.0, 1.0}};
-  EXPECT_EQ(names(spec, kInference), "standard standard+padded");
 }
 
 TEST(Candidates, PersistOnSomeGpusOnlyWhenNamed) {
@@ -130,6 +127,11 @@ TEST(Unsupported, NamesTheRemedy) {
       "math 'bf16x3' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', and "
       "device='cpu' has this");
   spec.math = Math::kFloat32;
+  spec.cell_clip = {{-1.0, 1.0}};
+  EXPECT_EQ(unsupported_by_cudnn(spec, 90),
+            "cuDNN clamps cells only where it reads them, so with cell_clip its final cells and "
+            "their gradients are others; device='cpu' clamps what a step leaves");
+  spec.cell_clip.reset();
   spec.weights_dtype = WeightsDType::kInt8;
   EXPECT_EQ(unsupported_by_cudnn(spec, 90),
             "cuDNN has no weights_dtype 'int8'; device='cpu' has it");

@@ -30,7 +30,6 @@ std::string open_cudnn(CudnnApi& api) {
   lib.find("cudnnCreateRNNDescriptor", api.create_rnn, kAdv);
   lib.find("cudnnDestroyRNNDescriptor", api.destroy_rnn, kAdv);
   lib.find("cudnnSetRNNDescriptor_v8", api.set_rnn, kAdv);
-  lib.find("cudnnRNNSetClip_v9", api.set_clip, kAdv);
 
   lib.find("cudnnGetRNNWeightSpaceSize", api.weight_space_size, kAdv);
   lib.find("cudnnGetRNNWeightParams", api.weight_params, kAdv);

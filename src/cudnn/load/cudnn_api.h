@@ -30,7 +30,6 @@ struct CudnnApi {
   decltype(&cudnnDestroyRNNDescriptor) destroy_rnn = nullptr;
   decltype(&cudnnSetRNNDescriptor_v8) set_rnn = nullptr;
   // Versions before 9 have it under the number 8, with one argument more; they are refused.
-  decltype(&cudnnRNNSetClip_v9) set_clip = nullptr;
 
   decltype(&cudnnGetRNNWeightSpaceSize) weight_space_size = nullptr;
   decltype(&cudnnGetRNNWeightParams) weight_params = nullptr;

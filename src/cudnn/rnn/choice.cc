@@ -16,7 +16,7 @@ namespace openrnn::cudnn {
 namespace {
 
 // The steps count by powers of two, so that batches of many lengths are not timed one by one.
-using Key = std::tuple<NetworkKey, std::int64_t, int, bool, bool, bool, std::string>;
+using Key = std::tuple<NetworkKey, std::int64_t, int, bool, bool, std::string>;
 
 struct Choices {
   std::mutex mutex;
@@ -115,13 +115,22 @@ class Trial {
     results_.emplace_back(memory, elements);
     return memory;
   }
+  /// All of them, or of very many some from everywhere: reading them all would take seconds.
   std::vector<double> numbers(const void* memory, std::int64_t elements) const {
+    constexpr std::int64_t kPieces = 64, kPiece = 1 << 14;
     const DType dtype = call_.weights->spec.dtype;
-    const auto size = static_cast<std::size_t>(elements);
-    std::vector<char> bytes(size * dtype_size(dtype));
-    call_.context->copy_out(bytes.data(), memory, bytes.size());
-    std::vector<double> values(size);
-    for (std::size_t i = 0; i < size; ++i) {
+    const auto element = static_cast<std::int64_t>(dtype_size(dtype));
+    const bool all = elements <= kPieces * kPiece;
+    const std::int64_t pieces = all ? 1 : kPieces, each = all ? elements : kPiece;
+    std::vector<char> bytes(static_cast<std::size_t>(pieces * each * element));
+    for (std::int64_t n = 0; n < pieces; ++n) {
+      const std::int64_t first = n * (elements - each) / std::max<std::int64_t>(pieces - 1, 1);
+      call_.context->copy_out(bytes.data() + n * each * element,
+                              static_cast<const char*>(memory) + first * element,
+                              static_cast<std::size_t>(each * element));
+    }
+    std::vector<double> values(static_cast<std::size_t>(pieces * each));
+    for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = number_at(bytes.data() + i * dtype_size(dtype), dtype);
     }
     return values;
@@ -200,7 +209,7 @@ std::vector<std::string> choices_so_far() {
   const std::lock_guard lock(known.mutex);
   std::vector<std::string> lines;
   for (const auto& [key, variant] : known.all) {
-    const auto& [network, rows, width, even, training, clips, choice] = key;
+    const auto& [network, rows, width, even, training, choice] = key;
     lines.push_back(message(to_string(std::get<1>(network)), " of ", std::get<3>(network),
                             " units, ", rows, " rows, below ", std::int64_t{1} << width, " steps, ",
                             training ? "training" : "inference", ": ", to_string(variant)));
@@ -218,7 +227,6 @@ std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memo
                 std::bit_width(static_cast<std::uint64_t>(slice.steps())),
                 slice.even(),
                 call.training,
-                call.weights->spec.cell_clip.has_value(),
                 choice};
   const auto list = candidates(call.weights->spec, shape, choice);
   const Variant variant = choose(call, memory, key, choice, list);

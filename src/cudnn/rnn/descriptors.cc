@@ -94,11 +94,6 @@ RnnDescriptor::RnnDescriptor(Context& context, cudnnHandle_t handle, const RnnSp
                       static_cast<std::int32_t>(spec.num_layers), dropout_.get(),
                       variant.padded ? CUDNN_RNN_PADDED_IO_ENABLED : CUDNN_RNN_PADDED_IO_DISABLED),
         "cudnnSetRNNDescriptor_v8");
-  if (spec.cell_clip) {
-    check(cudnn.set_clip(rnn_.get(), CUDNN_RNN_CLIP_MINMAX, (*spec.cell_clip)[0],
-                         (*spec.cell_clip)[1]),
-          "cudnnRNNSetClip_v9");
-  }
 }
 
 DataOwner data_descriptor(DType dtype, const Variant& variant, std::span<const int> lengths,

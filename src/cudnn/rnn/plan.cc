@@ -36,7 +36,7 @@ constexpr std::int64_t kMostPersistentUnits = 1024;
 bool trusted_to_persist(int capability) { return capability != 75 && capability != 86; }
 
 bool may_persist(const RnnSpec& spec, const CallShape& shape) {
-  return !spec.projecting() && shape.even && spec.dtype != DType::kFloat64 && !spec.cell_clip;
+  return !spec.projecting() && shape.even && spec.dtype != DType::kFloat64;
 }
 
 bool may_run(cudnnRNNAlgo_t algorithm, const RnnSpec& spec, const CallShape& shape) {
@@ -121,6 +121,12 @@ std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
   if (spec.weights_dtype != WeightsDType::kNone) {
     return message("cuDNN has no weights_dtype '", to_string(spec.weights_dtype),
                    "'; device='cpu' has it");
+  }
+  if (spec.cell_clip) {
+    // Read in the code of cuDNN 9.19 and 9.26: it clamps c where a step reads it and for tanh(c),
+    // keeps and hands on the raw one, and does not clamp the gradient of the last one.
+    return "cuDNN clamps cells only where it reads them, so with cell_clip its final cells and "
+           "their gradients are others; device='cpu' clamps what a step leaves";
   }
   if (spec.math == Math::kTf32 && capability < kFirstWithTf32) {
     return message("math 'tf32' needs a GPU of compute capability 8.0, this one has ",

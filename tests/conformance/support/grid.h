@@ -107,6 +107,12 @@ inline std::vector<Case> odd_cases() {
   return cases;
 }
 
+/// Without cell_clip, which cuDNN has in another sense.
+inline std::vector<Case> without_clip(std::vector<Case> cases) {
+  std::erase_if(cases, [](const Case& c) { return c.spec.cell_clip.has_value(); });
+  return cases;
+}
+
 /// Every `stride`-th of the combinations, each at `rounds` sizes, and all of the others.
 inline std::vector<Case> some_cases(std::size_t stride, std::size_t rounds = 1) {
   std::vector<Case> cases = odd_cases();

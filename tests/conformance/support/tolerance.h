@@ -16,6 +16,7 @@ struct Rounding {
   double memory_tiny = 0.0;
   double border_eps = 0.0;  // of the results
   double border_tiny = 0.0;
+  bool short_sigmoid = false;  // 1 / (1 + 2^(-x log2 e)) of approximate instructions
 
   static Rounding of(DType dtype) {
     constexpr double k16 = 0x1p-10, k32 = 0x1p-23, k64 = 0x1p-52;
@@ -28,6 +29,7 @@ struct Rounding {
   static Rounding of_gpu(DType dtype, Math math) {
     constexpr double k10 = 0x1p-10;
     Rounding rounding = of(dtype);
+    rounding.short_sigmoid = dtype != DType::kFloat64;
     if (dtype == DType::kFloat16) rounding.eps = k10;
     if (dtype == DType::kFloat32 && math != Math::kFloat32) rounding.eps = 2 * k10;
     return rounding;
@@ -95,7 +97,10 @@ inline Bounded operator*(const Bounded& a, const Bounded& b) {
 inline Bounded sigmoid(const Bounded& a) {
   const double s = 1.0 / (1.0 + std::exp(-a.value)), e = a.error();
   const double moved = std::min(s * (1.0 - s) * e + 0.0482 * e * e, 1.0);
-  return Bounded::closed(s, moved + 2.0 * Bounded::rounding.eps * s);
+  // The exponent is rounded, the power and the quotient may be 2 and 1 ulp off.
+  const double steps = 0.5 * ((1.0 - s) * (std::abs(a.value) + 5.0) + 3.0);
+  const double ulps = Bounded::rounding.short_sigmoid ? std::max(2.0, steps) : 2.0;
+  return Bounded::closed(s, moved + ulps * Bounded::rounding.eps * s);
 }
 inline Bounded tanh_of(const Bounded& a) {
   const double t = std::tanh(a.value), e = a.error();

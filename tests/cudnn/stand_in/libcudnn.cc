@@ -189,17 +189,7 @@ STAND_IN_API cudnnStatus_t cudnnSetRNNDescriptor_v8(
                                projection,
                                layers,
                                *inside<DropoutDescriptor>(dropout),
-                               flags,
-                               false,
-                               {}};
-  return CUDNN_STATUS_SUCCESS;
-}
-STAND_IN_API cudnnStatus_t cudnnRNNSetClip_v9(cudnnRNNDescriptor_t d, cudnnRNNClipMode_t mode,
-                                              double low, double high) {
-  RnnDescriptor& rnn = *inside<RnnDescriptor>(d);
-  if (rnn.cell != CUDNN_LSTM || !(low <= high)) return answer(CUDNN_STATUS_BAD_PARAM);
-  rnn.clips = mode == CUDNN_RNN_CLIP_MINMAX;
-  rnn.clip = {low, high};
+                               flags};
   return CUDNN_STATUS_SUCCESS;
 }
 

@@ -44,7 +44,6 @@ RnnSpec RnnDescriptor::spec() const {
                : type == CUDNN_DATA_FLOAT ? DType::kFloat32
                                           : DType::kFloat64;
   if (projection < hidden) spec.num_proj = projection;
-  if (clips) spec.cell_clip = clip;
   return spec;
 }
 

@@ -46,8 +46,6 @@ struct RnnDescriptor {
   int input_size = 0, hidden = 0, projection = 0, layers = 0;
   DropoutDescriptor dropout;
   unsigned flags = 0;
-  bool clips = false;
-  std::array<double, 2> clip{};
 
   /// The same network in the library's words.
   RnnSpec spec() const;
