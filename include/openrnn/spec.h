@@ -58,7 +58,7 @@ struct OPENRNN_API RnnSpec {
   std::uint64_t seed = 0;
   /// LSTM projection size P; 0 is off, and so is P == U.
   std::int64_t num_proj = 0;
-  /// Clamp of the LSTM cell right after its update; off when empty.
+  /// Clamp of the LSTM cell right after its update; off when empty. Not on 'cudnn'.
   std::optional<std::array<double, 2>> cell_clip;
   Math math = Math::kFloat32;
   /// Not kNone: for inference alone.

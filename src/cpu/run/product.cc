@@ -10,7 +10,6 @@ namespace {
 constexpr std::int64_t kBlockK = 1024, kBlockM = 96, kBlockN = 1024;
 // A packed by k lies in groups of this many rows: copied as whole vectors.
 constexpr std::int64_t kGroup = 16;
-
 // Rows this far ahead are fetched: they lie too far from each other for the processor to foresee.
 constexpr std::int64_t kRowsAhead = 4;
 
@@ -21,8 +20,8 @@ class Blocks {
       : kernels_(kernels), call_(call), scratch_(scratch) {}
 
   void run() {
-    first_pass_ = true;
-    std::int64_t side = 0, n = call_.sides[0].n0;
+    std::size_t side = 0;
+    std::int64_t n = call_.sides[0].n0;
     // Once also without any column, for the sums.
     do {
       take_pieces(side, n);
@@ -39,16 +38,16 @@ class Blocks {
   };
 
   // As many columns from column n of `side` on as have room at once.
-  void take_pieces(std::int64_t& side, std::int64_t& n) {
+  void take_pieces(std::size_t& side, std::int64_t& n) {
     std::int64_t used = 0;
     for (pieces_ = 0; side < 2 && used < scratch_.columns;) {
-      const ProductSide<T>& from = call_.sides[static_cast<std::size_t>(side)];
+      const ProductSide<T>& from = call_.sides[side];
       const std::int64_t count = std::min(scratch_.columns - used, from.n1 - n);
       if (count > 0) piece_[pieces_++] = {&from, n, count, used};
       used += divide_up(std::max<std::int64_t>(count, 0), panel()) * panel();
       n += count;
       if (n < from.n1) continue;
-      if (++side < 2) n = call_.sides[static_cast<std::size_t>(side)].n0;
+      if (++side < 2) n = call_.sides[side].n0;
     }
   }
   void run_pass() {

@@ -29,7 +29,6 @@ struct CudnnApi {
   decltype(&cudnnCreateRNNDescriptor) create_rnn = nullptr;
   decltype(&cudnnDestroyRNNDescriptor) destroy_rnn = nullptr;
   decltype(&cudnnSetRNNDescriptor_v8) set_rnn = nullptr;
-  // Versions before 9 have it under the number 8, with one argument more; they are refused.
 
   decltype(&cudnnGetRNNWeightSpaceSize) weight_space_size = nullptr;
   decltype(&cudnnGetRNNWeightParams) weight_params = nullptr;

@@ -44,12 +44,12 @@ inline void pack_dot_rows(const PackRows<float>& p, float pad) {
   constexpr int64_t kAhead = 32;
   float* out = p.out;
   for (int64_t k = 0; k < p.k; k += 2) {
-    const int64_t ahead = k + kAhead + 1 < p.k ? k + kAhead : k;
+    const bool more = k + kAhead + 1 < p.k;
     for (int64_t c = 0; c < p.width; c += F32::kLanes) {
       const int64_t left = p.count - c;
-      if (left > 0) {
-        __builtin_prefetch(p.rows[ahead] + p.first + c);
-        if (ahead > k) __builtin_prefetch(p.rows[ahead + 1] + p.first + c);
+      if (more && left > 0) {
+        __builtin_prefetch(p.rows[k + kAhead] + p.first + c);
+        __builtin_prefetch(p.rows[k + kAhead + 1] + p.first + c);
       }
       const auto load = [&](int64_t row) {
         if (left <= 0) return F32::broadcast(0);
