@@ -16,7 +16,7 @@ namespace openrnn::cpu {
 namespace {
 
 // Below this many multiplications a second thread costs more than it brings.
-constexpr std::int64_t kAloneWork = 1 << 16;
+constexpr double kAloneWork = 1 << 16;
 
 void check(const GemmArgs& args) {
   if (!is_floating(args.dtype)) {
@@ -49,7 +49,9 @@ void run(const GemmArgs& args) {
   const auto b =
       row_pointers(static_cast<const T*>(args.b), args.trans_b ? args.n : args.k, args.ldb);
   const auto c = row_pointers(static_cast<T*>(args.c), args.m, args.ldc);
-  TeamLease lease(args.m * args.n * args.k < kAloneWork ? 1 : num_threads());
+  TeamLease lease(threads_for(
+      static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k),
+      kAloneWork, num_threads()));
   const int threads = lease.threads();
   Carver measure;
   ProductScratch<T>::carve(measure, args.n, args.k);
@@ -110,7 +112,7 @@ void apply_as(Unary function, const void* x, void* y, std::int64_t size) {
   const auto run_math = math[function == Unary::kExp    ? kMathExp
                              : function == Unary::kTanh ? kMathTanh
                                                         : kMathSigmoid];
-  TeamLease lease(size < kAloneWork ? 1 : num_threads());
+  TeamLease lease(threads_for(static_cast<double>(size), kAloneWork, num_threads()));
   lease.run([&](int thread) {
     const Share part(size, 64, thread, lease.threads());
     run_math(static_cast<const T*>(x) + part.first, static_cast<T*>(y) + part.first,

@@ -11,9 +11,11 @@ namespace {
 // Rough figures of present processors; only their ratios matter, and only near a tie.
 constexpr double kFlopsPerSecond = 120e9;                   // one core, float
 constexpr double kSecondCache = 110e9, kThirdCache = 50e9;  // bytes read a second, one core
-constexpr double kBarrierSeconds = 0.12e-6;
-// Bytes a second that another core has just written, the waiting for those that are late included.
+// Bytes a second that a near core has just written, the waiting for those that are late included.
 constexpr double kOtherCore = 3e9;
+// Parameters that one thread packs while two of them meet some hundred times, which is what sharing
+// the work and its lines costs.
+constexpr double kPackedPerSecond = 3.3e11;
 // Rows of a register tile: fewer rows use the multipliers less.
 constexpr std::int64_t kTileRows = 6;
 
@@ -56,7 +58,10 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
   const double computing = 2 * weights * full / (weight.speed * kFlopsPerSecond);
   const auto others = std::max(spec.num_units - own, std::int64_t{0});
   const double foreign = static_cast<double>(rows * others) * static_cast<double>(question.element);
-  const double meeting = plan.panel_threads > 1 ? kBarrierSeconds + foreign / kOtherCore : 0.0;
+  // Members come to a barrier one after another.
+  const double barrier = question.meeting * plan.panel_threads / 2;
+  const double exchange = foreign / kOtherCore * question.meeting / kNearMeeting;
+  const double meeting = plan.panel_threads > 1 ? barrier + exchange : 0.0;
   const double directions = static_cast<double>(spec.num_dirs()) / plan.dir_groups;
   // Part of the reading hides behind the computing.
   return directions * (std::max(computing, reading) + 0.3 * std::min(computing, reading) + meeting);
@@ -82,15 +87,22 @@ Plan choose_plan(const PlanQuestion& question) {
   for (int rows = 1; rows <= question.threads && rows <= question.batch; ++rows) {
     for (int dirs = 1; dirs <= question.spec.num_dirs() && rows * dirs <= question.threads;
          ++dirs) {
-      const Plan plan{rows, dirs, question.threads / (rows * dirs)};
-      const double seconds = step_seconds(question, plan);
-      if (seconds < least) {
+      // Fewer threads than there are may be better: more are longer about meeting.
+      for (int panels = question.threads / (rows * dirs); panels > 0; panels /= 2) {
+        const Plan plan{rows, dirs, panels};
+        const double seconds = step_seconds(question, plan);
+        if (seconds >= least) continue;
         best = plan;
         least = seconds;
       }
     }
   }
   return best;
+}
+
+int packing_threads(std::int64_t elements, int most, double meeting) {
+  const double alone = kPackedPerSecond * meeting;
+  return static_cast<double>(elements) < alone ? 1 : most;
 }
 
 }  // namespace openrnn::cpu

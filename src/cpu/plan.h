@@ -8,6 +8,9 @@
 
 namespace openrnn::cpu {
 
+/// Seconds of TeamLease::meeting_seconds() between two cores that share their last cache.
+inline constexpr double kNearMeeting = 0.1e-6;
+
 /// Which part of the work a thread has.
 struct Place {
   int row_group = 0, dir_group = 0, panel = 0;
@@ -34,10 +37,14 @@ struct PlanQuestion {
   std::size_t element;  // bytes of one number, weights aside
   int threads;
   Arithmetic arithmetic = kExact;
+  double meeting = kNearMeeting;  // TeamLease::meeting_seconds()
 };
 
 /// The plan with the lowest estimated time. Results do not depend on it.
 Plan choose_plan(const PlanQuestion& question);
+
+/// Threads of `most` that should pack `elements` parameters.
+int packing_threads(std::int64_t elements, int most, double meeting);
 
 /// Bytes of this processor's second cache, of which one core may use all.
 std::size_t second_cache_bytes();

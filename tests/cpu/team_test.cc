@@ -85,6 +85,41 @@ TEST(Team, TheCallersFloatingPointStateComesBack) {
   EXPECT_GT(tiny * 0.75f, 0.0f);
 }
 
+TEST(Team, MeetingsAreMeasuredOrAssumed) {
+  TeamLease lease(3);
+  const double measured = lease.meeting_seconds();
+  EXPECT_GT(measured, 0.0);
+  EXPECT_LT(measured, 10.0);
+  assume_meeting(3e-6);
+  EXPECT_EQ(lease.meeting_seconds(), 3e-6);
+  assume_meeting(0);
+  EXPECT_EQ(lease.threads(), 3);
+  lease.keep(1);
+  EXPECT_EQ(lease.meeting_seconds(), 0.0);
+}
+
+TEST(Team, KeepsTheFirstThreadsOnly) {
+  TeamLease lease(5);
+  ASSERT_EQ(lease.threads(), 5);
+  lease.keep(2);
+  std::vector<int> calls(5);
+  for (int i = 0; i < 100; ++i)
+    lease.run([&](int thread) { ++calls.at(static_cast<std::size_t>(thread)); });
+  EXPECT_EQ(calls, (std::vector<int>{100, 100, 0, 0, 0}));
+  lease.keep(4);
+  EXPECT_EQ(lease.threads(), 2) << "what was let go does not come back";
+  lease.keep(0);
+  EXPECT_EQ(lease.threads(), 1);
+}
+
+TEST(Team, ThreadsGrowWithTheWork) {
+  EXPECT_EQ(threads_for(99, 100, 64), 1);
+  EXPECT_EQ(threads_for(100, 100, 64), 2);
+  EXPECT_EQ(threads_for(450, 100, 64), 9);
+  EXPECT_EQ(threads_for(1e30, 100, 64), 64);
+  EXPECT_EQ(threads_for(1e30, 100, 1), 1);
+}
+
 TEST(ShareTest, SharesCoverAllInWholeGrains) {
   for (const std::int64_t size : {0, 1, 7, 24, 100}) {
     for (const int count : {1, 2, 3, 8}) {
@@ -116,6 +151,35 @@ TEST(PlanTest, PlacesAreAllDifferentAndWithinTheThreads) {
       EXPECT_EQ(seen, std::vector<int>(seen.size(), 1));
     }
   }
+}
+
+// What one step of one row of a small network takes is soon less than meeting somebody far away.
+TEST(PlanTest, FarThreadsDoNotShareSmallSteps) {
+  const auto threads = [](RnnMode mode, std::int64_t units, double meeting) {
+    const RnnSpec spec{.mode = mode, .num_units = units, .input_size = units};
+    return choose_plan({spec, 1, 16, sizeof(float), 2, kExact, meeting}).threads();
+  };
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
+    EXPECT_EQ(threads(mode, 64, kNearMeeting), 2);
+    EXPECT_EQ(threads(mode, 64, 4 * kNearMeeting), 1);
+    EXPECT_EQ(threads(mode, 128, 4 * kNearMeeting), 2);
+    EXPECT_EQ(threads(mode, 128, 100 * kNearMeeting), 1);
+    EXPECT_EQ(threads(mode, 1024, 10 * kNearMeeting), 2);
+  }
+  EXPECT_EQ(packing_threads(1 << 14, 2, kNearMeeting), 1);
+  EXPECT_EQ(packing_threads(1 << 16, 2, kNearMeeting), 2);
+  EXPECT_EQ(packing_threads(1 << 16, 2, 4 * kNearMeeting), 1);
+}
+
+TEST(PlanTest, ManyThreadsAreNotAllTaken) {
+  const auto plan = [](std::int64_t units, std::int64_t batch) {
+    const RnnSpec spec{.num_units = units, .input_size = units};
+    return choose_plan({spec, batch, 16, sizeof(float), 64});
+  };
+  EXPECT_LE(plan(64, 1).threads(), 4) << "there are four vectors of units";
+  EXPECT_GE(plan(1024, 1).threads(), 8);
+  EXPECT_LE(plan(256, 1).threads(), 16);
+  EXPECT_EQ(plan(1024, 64).threads(), 64);
 }
 
 TEST(BlockTest, IsAlignedAndUsedAgain) {

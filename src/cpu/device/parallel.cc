@@ -10,9 +10,9 @@ namespace openrnn::cpu {
 void parallel_ranges(std::int64_t size, std::int64_t grain, std::int64_t cost,
                      const std::function<void(std::int64_t begin, std::int64_t end)>& body) {
   if (size <= 0) return;
-  // Compared by a division, as the product may overflow.
-  const bool alone = size < kSplitElements / std::max<std::int64_t>(cost, 1) + 1;
-  TeamLease lease(alone ? 1 : num_threads());
+  const double work =
+      static_cast<double>(size) * static_cast<double>(std::max<std::int64_t>(cost, 1));
+  TeamLease lease(threads_for(work, kSplitElements, num_threads()));
   lease.run([&](int thread) {
     const Share part(size, grain, thread, lease.threads());
     if (part.first < part.last) body(part.first, part.last);

@@ -15,7 +15,6 @@ struct BackwardRun<T>::Member {
 
 template <class T>
 void BackwardRun<T>::thread_main(int thread) noexcept {
-  if (thread >= plan.threads()) return;
   const RnnSpec& spec = saved.packed->spec();
   const Place place = plan.place(thread);
   const Member me{place, plan.member(place), plan.row_members(), scratch.threads[thread],

@@ -94,8 +94,7 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const CpuPacked<T>& packed = *saved.packed;
   const RnnSpec& spec = packed.spec();
   TeamLease lease(wanted_threads(packed, saved.args, most_threads(saved.args)));
-  const Plan plan = choose_plan({spec, saved.args.batch, packed.kernels().lanes, sizeof(T),
-                                 lease.threads(), packed.arithmetic()});
+  const Plan plan = plan_for(packed, saved.args, lease);
   Carver measure;
   BackwardScratch<T>::carve(measure, saved, plan.threads(), args);
   const Block memory(measure.used());

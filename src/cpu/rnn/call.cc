@@ -6,22 +6,16 @@ namespace openrnn::cpu {
 namespace {
 
 template <class T>
-Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, int threads) {
-  return choose_plan(
-      {packed.spec(), args.batch, packed.kernels().lanes, sizeof(T), threads, packed.arithmetic()});
-}
-
-template <class T>
 ForwardRun<T> make_run(const CpuPacked<T>& packed, const ForwardArgs& args,
-                       const Scratch<T>& scratch, int threads, Barrier* barriers) {
-  const Plan plan = plan_for(packed, args, threads);
+                       const Scratch<T>& scratch, TeamLease& lease, Barrier* barriers) {
+  const Plan plan = plan_for(packed, args, lease);
   return {packed,   args,
           plan,     Rows(args, plan, scratch.order),
           scratch,  {args.batch, args.max_time, plan.threads()},
           false,    {},
           {},       {},
           false,    args.training && packed.spec().dropout > 0.0,
-          barriers, barriers + threads};
+          barriers, barriers + plan.threads()};
 }
 
 // The caller's float32 or float64 data is read where it lies.
@@ -87,7 +81,7 @@ void forward_call(const ForwardArgs& args, Workspace* workspace) {
   const Scratch<T> scratch = mine->carve(packed, {args.batch, args.max_time, 1});
   const int most = std::min(most_threads(args), mine->room().threads);
   TeamLease lease(wanted_threads(packed, args, most));
-  auto run = make_run<T>(packed, args, scratch, lease.threads(), mine->barriers());
+  auto run = make_run<T>(packed, args, scratch, lease, mine->barriers());
   place_inputs(run);
   place_layers(run);
   run_forward(run, lease);
@@ -111,7 +105,7 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   scratch.layers = saved->layers.data();
   const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(most));
   TeamLease lease(wanted_threads(*packed, args, most));
-  auto run = make_run<T>(*packed, args, scratch, lease.threads(), barriers.get());
+  auto run = make_run<T>(*packed, args, scratch, lease, barriers.get());
   run.saving = run.gather = true;
   run.x = saved->x;
   run.h0 = saved->h0;

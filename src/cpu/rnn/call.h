@@ -35,7 +35,16 @@ int wanted_threads(const CpuPacked<T>& packed, const ForwardArgs& args, int most
   constexpr double kAloneWork = 1 << 18;
   const double work = static_cast<double>(packed.layout().size()) *
                       static_cast<double>(args.batch) * static_cast<double>(args.max_time);
-  return work < kAloneWork ? 1 : most;
+  return threads_for(work, kAloneWork, most);
+}
+
+/// How the threads of `lease` divide a call; it lets go of those that are not needed.
+template <class T>
+Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, TeamLease& lease) {
+  const Plan plan = choose_plan({packed.spec(), args.batch, packed.kernels().lanes, sizeof(T),
+                                 lease.threads(), packed.arithmetic(), lease.meeting_seconds()});
+  lease.keep(plan.threads());
+  return plan;
 }
 
 template <class T>

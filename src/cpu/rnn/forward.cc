@@ -14,7 +14,6 @@ struct ForwardRun<T>::Member {
 
 template <class T>
 void ForwardRun<T>::thread_main(int thread) noexcept {
-  if (thread >= plan.threads()) return;
   const RnnSpec& spec = packed.spec();
   const Place place = plan.place(thread);
   const Member me{place, plan.member(place), plan.row_members(),

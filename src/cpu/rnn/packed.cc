@@ -5,6 +5,7 @@
 
 #include "cpu/isa.h"
 #include "cpu/math.h"
+#include "cpu/plan.h"
 #include "cpu/run/team.h"
 
 namespace openrnn::cpu {
@@ -170,7 +171,8 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params, PackF
   most_width_ = std::max({spec.num_units, spec.input_size, spec.output_size()});
   std::fill(zeros_, zeros_ + most_width_, T{0});
   // Small networks are packed before another thread would have woken up.
-  TeamLease lease(layout_.size() < 1 << 15 ? 1 : num_threads());
+  TeamLease lease(threads_for(static_cast<double>(layout_.size()), 1 << 15, num_threads()));
+  lease.keep(packing_threads(layout_.size(), lease.threads(), lease.meeting_seconds()));
   const std::int64_t panel = most_inner_ * std::max(gates(), kColumnWidth) * kernels().lanes;
   const std::int64_t numbers = arithmetic_ == kExact ? 0 : lease.threads() * panel;
   const Block plain(static_cast<std::size_t>(numbers) * sizeof(T));

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <new>
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 #include "cpu/gemm.h"
 
@@ -21,6 +24,11 @@ namespace {
 constexpr unsigned kSpinsBeforeYield = 128;
 // Some tens of microseconds before a worker without work goes to sleep.
 constexpr unsigned kSpinsBeforeSleep = 4000;
+// How long a measured meeting is believed: so long, or so many times what measuring it took. A
+// virtual machine may find its processors on cores of one cache now and far from each other a
+// second later; on a busy one even measuring takes milliseconds.
+constexpr std::chrono::milliseconds kMeetingLasts{20};
+constexpr int kMeetingPays = 100;
 
 bool long_wait(unsigned round) { return round % kSpinsBeforeYield == kSpinsBeforeYield - 1; }
 
@@ -47,9 +55,11 @@ class Seats {
   void enter(int index) noexcept {
     if (index < kSeats) threads_[index].store(this_thread(), std::memory_order_relaxed);
   }
-  /// For the caller's thread, before a job.
-  void clear() noexcept {
-    for (auto& seat : seats_) seat.store(kNotBegun, std::memory_order_relaxed);
+  /// For the caller's thread, before a job of so many members.
+  void clear(int members) noexcept {
+    for (int i = 0; i < kSeats; ++i) {
+      seats_[i].store(i < members ? kNotBegun : kAbsent, std::memory_order_relaxed);
+    }
     sit(0);
   }
   /// Member `index` has waited for long: workers on its processor, or not seen yet, go elsewhere.
@@ -65,7 +75,7 @@ class Seats {
   }
 
  private:
-  static constexpr int kSeats = 16, kNotBegun = -1;
+  static constexpr int kSeats = 16, kNotBegun = -1, kAbsent = -2;
   int seat(int i) const noexcept { return seats_[i].load(std::memory_order_relaxed); }
 
 #if defined(__linux__)
@@ -103,32 +113,47 @@ constinit Seats seats;
 // Which member of a job this thread is.
 constinit thread_local int my_index = 0;
 
+// Where a worker is told of a job: its number changes.
+struct alignas(64) Call {
+  std::atomic<std::uint32_t> number{0};
+};
+
 struct alignas(64) Team {
+  static constexpr int kMostWorkers = 1023;
+
   std::atomic_flag taken = ATOMIC_FLAG_INIT;
-  std::atomic<std::uint32_t> epoch{0};
   std::atomic<int> working{0};
   void (*function)(void*, int) = nullptr;
   void* context = nullptr;
-  int members = 1;
   int workers = 0;
+  // For whoever has the team: what a meeting took, and when it is to be measured again.
+  double meeting = 0;
+  std::chrono::steady_clock::time_point believed_until{};
+  Call calls[kMostWorkers + 1];
 
   void work(int index, std::uint32_t seen) noexcept {
     const FlushSubnormals flush;
+    std::atomic<std::uint32_t>& call = calls[index].number;
     my_index = index;
     seats.enter(index);
     while (true) {
-      for (unsigned i = 0; i < kSpinsBeforeSleep && epoch.load(std::memory_order_acquire) == seen;
+      for (unsigned i = 0; i < kSpinsBeforeSleep && call.load(std::memory_order_acquire) == seen;
            ++i) {
         relax(i);
       }
-      epoch.wait(seen, std::memory_order_acquire);
-      seen = epoch.load(std::memory_order_acquire);
-      // A worker beyond the members of this job only takes note of it.
-      if (index < members) {
-        seats.sit(index);
-        function(context, index);
-      }
+      call.wait(seen, std::memory_order_acquire);
+      seen = call.load(std::memory_order_acquire);
+      seats.sit(index);
+      function(context, index);
       working.fetch_sub(1, std::memory_order_release);
+    }
+  }
+  // Only the members of a job are woken.
+  void call_members(int members) noexcept {
+    working.store(members - 1, std::memory_order_relaxed);
+    for (int i = 1; i < members; ++i) {
+      calls[i].number.fetch_add(1, std::memory_order_release);
+      calls[i].number.notify_one();
     }
   }
   // Workers block every signal: those belong to the threads of the caller.
@@ -139,7 +164,8 @@ struct alignas(64) Team {
     pthread_sigmask(SIG_SETMASK, &all, &old);
     try {
       for (; workers < count; ++workers) {
-        std::thread([this, index = workers + 1, seen = epoch.load()] {
+        const int index = workers + 1;
+        std::thread([this, index, seen = calls[index].number.load()] {
           work(index, seen);
         }).detach();
       }
@@ -153,6 +179,8 @@ struct alignas(64) Team {
 // Never destroyed: its threads wait in it until the process ends.
 constinit Team team;
 static_assert(std::is_trivially_destructible_v<Team>);
+
+constinit std::atomic<double> assumed_meeting{0};
 
 // The threads of a parent do not exist in a forked child, nor does whoever had the team there: a
 // child starts with a new one. Registered before main, so that no fork comes in between.
@@ -189,7 +217,7 @@ TeamLease::TeamLease(int wanted) {
   if (wanted <= 1) return;
   if (team.taken.test_and_set(std::memory_order_acquire)) return;
   leads_ = true;
-  team.grow(wanted - 1);
+  team.grow(std::min(wanted - 1, Team::kMostWorkers));
   threads_ = std::min(wanted, team.workers + 1);
 }
 
@@ -197,21 +225,68 @@ TeamLease::~TeamLease() {
   if (leads_) team.taken.clear(std::memory_order_release);
 }
 
+void TeamLease::keep(int count) noexcept { threads_ = std::clamp(count, 1, threads_); }
+
+void assume_meeting(double seconds) noexcept { assumed_meeting.store(seconds); }
+
+double TeamLease::meeting_seconds() noexcept {
+  if (threads_ == 1) return 0;
+  if (const double assumed = assumed_meeting.load(std::memory_order_relaxed)) return assumed;
+  using Clock = std::chrono::steady_clock;
+  const auto now = Clock::now();
+  if (now >= team.believed_until) {
+    team.meeting = measure_meeting();
+    const auto end = Clock::now();
+    team.believed_until =
+        end + std::max<Clock::duration>(kMeetingLasts, kMeetingPays * (end - now));
+  }
+  return team.meeting;
+}
+
+// The least of some rounds: the first ones may wake somebody, and any may be interrupted.
+double TeamLease::measure_meeting() noexcept {
+  constexpr int kRounds = 4, kMeetings = 4;
+  struct alignas(64) Line {
+    std::atomic<int> number{0};
+  };
+  Line lines[2];
+  Barrier barrier;
+  double least = std::numeric_limits<double>::infinity();
+  const int all = std::exchange(threads_, 2);
+  run([&](int me) {
+    for (int round = 0; round < kRounds; ++round) {
+      const auto start = std::chrono::steady_clock::now();
+      int read = 0;
+      for (int i = 0; i < kMeetings; ++i) {
+        lines[me].number.store(read + 1, std::memory_order_relaxed);
+        barrier.wait(2);
+        read = lines[1 - me].number.load(std::memory_order_relaxed);
+      }
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      if (me == 0) least = std::min(least, taken.count() / kMeetings);
+    }
+  });
+  threads_ = all;
+  return least;
+}
+
 void TeamLease::run_job(Function function, void* context) noexcept {
   const FlushSubnormals flush;
   if (threads_ == 1) return function(context, 0);
   team.function = function;
   team.context = context;
-  team.members = threads_;
-  team.working.store(team.workers, std::memory_order_relaxed);
-  seats.clear();
-  team.epoch.fetch_add(1, std::memory_order_release);
-  team.epoch.notify_all();
+  seats.clear(threads_);
+  team.call_members(threads_);
   function(context, 0);
   for (unsigned round = 0; team.working.load(std::memory_order_acquire) != 0; ++round) {
     if (long_wait(round)) seats.spread(0);
     relax(round);
   }
+}
+
+int threads_for(double work, double alone, int most) noexcept {
+  if (work < alone) return 1;
+  return static_cast<int>(std::min(static_cast<double>(most), 2 * work / alone));
 }
 
 Share::Share(std::int64_t size, std::int64_t grain, int index, int count) {

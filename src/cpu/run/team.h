@@ -20,6 +20,14 @@ class alignas(64) Barrier {
   std::atomic<std::uint32_t> phase_{0};
 };
 
+/// How many of `most` threads `work` is worth: one below `alone`, and half of that for each of
+/// more.
+int threads_for(double work, double alone, int most) noexcept;
+
+/// What TeamLease::meeting_seconds() is to answer, 0 for what it measures. Tests want every
+/// division of a call, wherever they run.
+void assume_meeting(double seconds) noexcept;
+
 /// The right to use the team until it goes. Who finds the team taken works alone.
 class TeamLease {
  public:
@@ -32,6 +40,11 @@ class TeamLease {
 
   /// Threads that run() will use: what was wanted, or 1.
   int threads() const noexcept { return threads_; }
+  /// Lets go of all but the first `count`.
+  void keep(int count) noexcept;
+  /// Seconds that two threads of this team need to meet at a barrier and read a line that the other
+  /// has just written; 0 for one thread. Measured now and then: where threads run may change.
+  double meeting_seconds() noexcept;
   /// Calls job(thread) on every thread, 0 being the caller, and returns when all are done. `job`
   /// must not throw.
   template <class Job>
@@ -44,6 +57,7 @@ class TeamLease {
  private:
   using Function = void (*)(void* context, int thread);
   void run_job(Function function, void* context) noexcept;
+  double measure_meeting() noexcept;
   bool leads_ = false;
   int threads_ = 1;
 };

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "cpu/plan.h"
+#include "cpu/run/team.h"
 #include "engine/cudnn_entry.h"
 #include "openrnn/runtime.h"
 
@@ -60,11 +62,17 @@ inline std::string kind_on(std::string_view isa, const RnnSpec& spec) {
   return std::string(cpu().math_kind(spec));
 }
 
-/// Runs on so many threads while it lives.
+/// Runs on so many threads while it lives, which divide every call as near ones do.
 class ForcedThreads {
  public:
-  explicit ForcedThreads(int n) : before_(num_threads()) { set_num_threads(n); }
-  ~ForcedThreads() { set_num_threads(before_); }
+  explicit ForcedThreads(int n) : before_(num_threads()) {
+    set_num_threads(n);
+    cpu::assume_meeting(cpu::kNearMeeting);
+  }
+  ~ForcedThreads() {
+    set_num_threads(before_);
+    cpu::assume_meeting(0);
+  }
   ForcedThreads(const ForcedThreads&) = delete;
   ForcedThreads& operator=(const ForcedThreads&) = delete;
 
