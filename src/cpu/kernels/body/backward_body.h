@@ -17,6 +17,11 @@ struct LstmGrad {
     const V low = V::broadcast(s.clip_low), high = V::broadcast(s.clip_high);
     return select_less(raw, low, zero, select_less(high, raw, zero, one));
   }
+  static void list(const BackwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
+    lines.add_gates(s.gates[row] + unit, 4, s.units);
+    lines.add_gates(s.da[row] + unit, 4, s.units);
+    lines.add(s.c_prev[row] + unit);
+  }
   static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
     const V one = V::broadcast(T(1)), zero = V::broadcast(T(0));
     const T* gates = s.gates[at.row] + at.unit;
@@ -44,6 +49,11 @@ template <class V>
 struct GruGrad {
   using T = typename V::T;
 
+  static void list(const BackwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
+    lines.add_gates(s.gates[row] + unit, 4, s.units);
+    lines.add_gates(s.da[row] + unit, 4, s.units);
+    lines.add(s.h_prev[row] + unit);
+  }
   static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
     const V one = V::broadcast(T(1)), zero = V::broadcast(T(0));
     const T* gates = s.gates[at.row] + at.unit;
@@ -67,6 +77,10 @@ struct GruGrad {
 template <class V>
 struct TanhGrad {
   using T = typename V::T;
+  static void list(const BackwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
+    lines.add(s.gates[row] + unit);
+    lines.add(s.da[row] + unit);
+  }
   static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
     const V h = load_some<V>(s.gates[at.row] + at.unit, at.count);
     const V slope = fma(V::broadcast(T(0)) - h, h, V::broadcast(T(1)));
@@ -77,6 +91,9 @@ struct TanhGrad {
 template <class V>
 struct ReluGrad {
   using T = typename V::T;
+  static void list(const BackwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
+    TanhGrad<V>::list(s, row, unit, lines);
+  }
   static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
     const V h = load_some<V>(s.gates[at.row] + at.unit, at.count);
     const V zero = V::broadcast(T(0));
@@ -109,17 +126,36 @@ void load_carry(const BackwardStep<typename V::T>& s, const Group& g, int64_t ro
   }
 }
 
+/// What finishing a tile will read and write comes while the tile multiplies.
+template <class V, class Grad>
+void fetch_gradients(const BackwardStep<typename V::T>& s, const Group& g, int64_t row,
+                     int64_t rows, Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {
+  using T = typename V::T;
+  if (rows == 1) return;
+  constexpr int64_t step = V::kLanes > Lines<T>::kNumbers ? V::kLanes : Lines<T>::kNumbers;
+  const int64_t first = g.vector * V::kLanes, last = first + g.vectors * V::kLanes;
+  lines.count = 0;
+  for (int64_t r = row; r < row + rows; ++r) {
+    for (int64_t unit = first; unit < last; unit += step) {
+      Grad::list(s, r, unit, lines);
+      if (s.dy) lines.add(s.dy[r] + unit);
+    }
+  }
+  lines.give_to(tile);
+}
+
 template <class V, class Grad, class Op>
 void backward_step(const BackwardStep<typename V::T>& s) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
   Scratch<T, L> scratch;
   for (T& zero : scratch.zeros) zero = T(0);
+  Lines<T> lines;
   const T* const* a = s.w.k > 0 ? Op::stage(s.w, s.a, s.rows) : s.a;
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {
-    const RowBlocks blocks(s.rows, Tiles<V, Op>::most_rows(g.vectors));
+    const RowBlocks blocks(s.rows, most_rows<V>(g.vectors));
     const int64_t width = g.vectors * L;
     TileCall<T> tile{};
     tile.k = s.w.k;
@@ -141,12 +177,9 @@ void backward_step(const BackwardStep<typename V::T>& s) {
       const int64_t rows = blocks.size(block);
       walk.look_ahead(g, block, blocks.count, tile);
       tile.a = a + row;
+      fetch_gradients<V, Grad>(s, g, row, rows, lines, tile);
       if (s.start_at_carry) load_carry<V>(s, g, row, rows, scratch.tile);
-      if (g.panels == 2) {
-        Tiles<V, Op>::run_pair(g.vectors, tile);
-      } else {
-        Tiles<V, Op>::run(rows, g.vectors, tile);
-      }
+      run_tile<V, Op, true>(g, rows, tile);
       finish_gradients<V, Grad>(s, g, row, rows, scratch.tile);
     }
   }

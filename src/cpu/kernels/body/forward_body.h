@@ -23,6 +23,11 @@ struct LstmCell {
     store_some<V>(g, gates + 2 * s.units, at.count);
     store_some<V>(o, gates + 3 * s.units, at.count);
   }
+  static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
+    lines.add_gates(s.gates[row] + unit, 4, s.units);
+    lines.add(s.c[row] + unit);
+    lines.add(s.h[row] + unit);
+  }
   static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
     constexpr int L = V::kLanes;
     const V i = sigmoid(V::load(at.tile));
@@ -49,6 +54,10 @@ struct GruCell {
   static constexpr int kGates = 3;
   static constexpr bool kSplitNew = true;
 
+  static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
+    lines.add_gates(s.gates[row] + unit, 4, s.units);
+    lines.add(s.h[row] + unit);
+  }
   static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
     constexpr int L = V::kLanes;
     const V r = sigmoid(V::load(at.tile));
@@ -81,6 +90,10 @@ struct PlainCell {
   static constexpr int kGates = 1;
   static constexpr bool kSplitNew = false;
 
+  static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
+    lines.add(s.gates[row] + unit);
+    lines.add(s.h[row] + unit);
+  }
   static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
     V h = activation(V::load(at.tile));
     if (s.gates) store_some<V>(h, s.gates[at.row] + at.unit, at.count);
@@ -105,16 +118,36 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
   }
 }
 
+/// What a pass that saves will write for a tile comes while the tile multiplies, and the start of
+/// the next tile. A vector is a cache line here: narrower ones have tiles too small to gain by it.
+template <class V, class Cell>
+void fetch_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
+                 Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {
+  constexpr int64_t step = V::kLanes;
+  const int64_t first = g.vector / Cell::kGates * V::kLanes;
+  const int64_t last = first + g.vectors / Cell::kGates * V::kLanes;
+  lines.count = 0;
+  for (int64_t r = row; r < row + rows; ++r) {
+    for (int64_t unit = first; unit < last; unit += step) Cell::list(s, r, unit, lines);
+  }
+  // The next rows of this panel begin behind these, be they of this step or of the one after.
+  const int64_t size = rows * g.vectors * step;
+  for (int64_t n = 0; n < size; n += step) lines.add(tile.start + size + n);
+  lines.give_to(tile);
+}
+
 template <class V, class Cell, class Op>
 void forward_step(const ForwardStep<typename V::T>& s) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
+  constexpr bool kLineVectors = L == Lines<T>::kNumbers;
   Scratch<T, L> scratch;
+  Lines<T> lines;
   const T* const* a = Op::stage(s.w, s.h_prev, s.rows);
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {
-    const RowBlocks blocks(s.rows, Tiles<V, Op>::most_rows(g.vectors));
+    const RowBlocks blocks(s.rows, most_rows<V>(g.vectors));
     const int64_t width = g.vectors * L;
     const T* pre = s.pre + (g.vector - s.w.first) * s.pre_rows * L + s.pre_first * width;
     TileCall<T> tile{};
@@ -135,10 +168,11 @@ void forward_step(const ForwardStep<typename V::T>& s) {
       walk.look_ahead(g, block, blocks.count, tile);
       tile.a = a + row;
       tile.start = pre + row * width;
-      if (g.panels == 2) {
-        Tiles<V, Op>::run_pair(g.vectors, tile);
+      if (kLineVectors && s.gates && rows > 1) {
+        fetch_block<V, Cell>(s, g, row, rows, lines, tile);
+        run_tile<V, Op, kLineVectors>(g, rows, tile);
       } else {
-        Tiles<V, Op>::run(rows, g.vectors, tile);
+        run_tile<V, Op, false>(g, rows, tile);
       }
       finish_block<V, Cell>(s, g, row, rows, scratch.tile, pre + row * width);
     }

@@ -17,9 +17,11 @@ struct TileCall {
   int64_t out_row, out_panel;
   const T* ahead;  // what the second cache should hold next: one line a k
   int64_t ahead_step;
+  const T* const* lines;  // fetched by the last k, one each: what the tile's rows need when it ends
+  int64_t line_count;     // at most k; none for one row, which has no time for them
 };
 
-template <class V, class Op, int R, int N, int P>
+template <class V, class Op, bool kFetches, int R, int N, int P>
 void tile(const TileCall<typename V::T>& call) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
@@ -39,9 +41,7 @@ void tile(const TileCall<typename V::T>& call) {
   const T* b = call.b;
   const int64_t a_step = call.a_step * Op::kParts, a_end = call.k * a_step;
   const int64_t b_step = call.b_step, b_panel = call.b_panel, ahead_step = call.ahead_step;
-  const T* ahead = call.ahead;
-  for (int64_t k = 0; k < a_end; k += a_step, b += b_step, ahead += ahead_step) {
-    __builtin_prefetch(ahead, 0, 2);
+  const auto multiply = [&](int64_t k) __attribute__((always_inline)) {
 #pragma GCC unroll 8
     for (int part = 0; part < Op::kParts; ++part) {
       V w[P * N];
@@ -53,6 +53,20 @@ void tile(const TileCall<typename V::T>& call) {
 #pragma GCC unroll 8
         for (int n = 0; n < P * N; ++n) acc[r][n] = Op::add(x, w[n], acc[r][n]);
       }
+    }
+  };
+  // Two loops, as one with both kinds of fetching has too few registers for addresses.
+  const int64_t plain = kFetches ? a_end - call.line_count * a_step : a_end;
+  const T* ahead = call.ahead;
+  int64_t k = 0;
+  for (; k < plain; k += a_step, b += b_step, ahead += ahead_step) {
+    __builtin_prefetch(ahead, 0, 2);
+    multiply(k);
+  }
+  if constexpr (kFetches) {
+    for (const T* const* line = call.lines; k < a_end; k += a_step, b += b_step, ++line) {
+      __builtin_prefetch(*line, 1);
+      multiply(k);
     }
   }
 #pragma GCC unroll 8
@@ -78,14 +92,41 @@ constexpr int kTileRows = V::kRegisters == 32 ? (N == 4 ? 6 : 8)
                                                           : 8);
 constexpr int kMostRows = 8, kMostVectors = 4, kMostPanels = 2;
 
-template <class V, class Op>
+/// Rows of the largest tile of so many vectors.
+template <class V>
+int64_t most_rows(int64_t vectors) {
+  constexpr int kRows[kMostVectors] = {kTileRows<V, 1>, kTileRows<V, 2>, kTileRows<V, 3>,
+                                       kTileRows<V, 4>};
+  return kRows[vectors - 1];
+}
+
+/// What finishing a tile will read and write, by cache lines.
+template <class T>
+struct Lines {
+  static constexpr int64_t kNumbers = 64 / sizeof(T);
+  static constexpr int kMostOfOne = 10;
+  const T* at[kMostRows * kMostVectors * kMostOfOne];
+  int64_t count = 0;
+
+  void add(const T* line) { at[count++] = line; }
+  void add_gates(const T* row, int64_t gates, int64_t units) {
+    for (int64_t gate = 0; gate < gates; ++gate) add(row + gate * units);
+  }
+  void give_to(TileCall<T>& tile) const {
+    tile.lines = at;
+    tile.line_count = count < tile.k ? count : tile.k;
+  }
+};
+
+template <class V, class Op, bool kFetches>
 struct Tiles {
   using T = typename V::T;
   using Function = void (*)(const TileCall<T>&);
 
   /// The tile of R rows, or a smaller one where there is none so large.
   template <int R, int N>
-  static constexpr Function kOf = tile<V, Op, (kTileRows<V, N> >= R ? R : 3), N, 1>;
+  static constexpr Function kOf =
+      tile<V, Op, kFetches && (R > 1), (kTileRows<V, N> >= R ? R : 3), N, 1>;
 
   template <int N>
   static void run_rows(int64_t rows, const TileCall<T>& call) {
@@ -108,13 +149,9 @@ struct Tiles {
   /// One row alone has too few chains to keep the multipliers busy: two panels at once.
   static void run_pair(int64_t vectors, const TileCall<T>& call) {
     static constexpr Function kByVectors[kMostVectors] = {
-        tile<V, Op, 1, 1, 2>, tile<V, Op, 1, 2, 2>, tile<V, Op, 1, 3, 2>, tile<V, Op, 1, 4, 2>};
+        tile<V, Op, false, 1, 1, 2>, tile<V, Op, false, 1, 2, 2>, tile<V, Op, false, 1, 3, 2>,
+        tile<V, Op, false, 1, 4, 2>};
     kByVectors[vectors - 1](call);
-  }
-  static int64_t most_rows(int64_t vectors) {
-    constexpr int kRows[kMostVectors] = {kTileRows<V, 1>, kTileRows<V, 2>, kTileRows<V, 3>,
-                                         kTileRows<V, 4>};
-    return kRows[vectors - 1];
   }
 };
 
@@ -242,12 +279,12 @@ bool lies_in_c(const ProductCall<T>& call, const Group& g, int64_t row, int64_t 
   return true;
 }
 
-template <class V, class Op>
+template <class V, class Op, bool kFetches = false>
 void run_tile(const Group& g, int64_t rows, const TileCall<typename V::T>& tile) {
   if (g.panels == 2) {
-    Tiles<V, Op>::run_pair(g.vectors, tile);
+    Tiles<V, Op, kFetches>::run_pair(g.vectors, tile);
   } else {
-    Tiles<V, Op>::run(rows, g.vectors, tile);
+    Tiles<V, Op, kFetches>::run(rows, g.vectors, tile);
   }
 }
 
@@ -304,7 +341,7 @@ void product_rows(const ProductCall<typename V::T>& call, int64_t first, int64_t
   Walk<T> walk(call.w, call.rows);
   Group g;
   while (walk.next(g)) {
-    const RowBlocks blocks(count, Tiles<V, Op>::most_rows(g.vectors));
+    const RowBlocks blocks(count, most_rows<V>(g.vectors));
     TileCall<T> tile{};
     tile.k = call.w.k;
     tile.a_step = call.a_step;
