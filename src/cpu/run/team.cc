@@ -113,9 +113,30 @@ constinit Seats seats;
 // Which member of a job this thread is.
 constinit thread_local int my_index = 0;
 
-// Where a worker is told of a job: its number changes.
-struct alignas(64) Call {
-  std::atomic<std::uint32_t> number{0};
+// Where a worker is told of a job: its number changes. Who sleeps says so first, as waking somebody
+// costs a system call.
+class alignas(64) Call {
+ public:
+  std::uint32_t number() const noexcept { return number_.load(std::memory_order_acquire); }
+  void tell() noexcept {
+    number_.fetch_add(1);
+    if (asleep_.load()) number_.notify_one();
+  }
+  /// Returns the number that follows `seen`.
+  std::uint32_t await(std::uint32_t seen) noexcept {
+    for (unsigned i = 0; i < kSpinsBeforeSleep && number() == seen; ++i) relax(i);
+    if (number() == seen) {
+      // In one order with tell(): it sees the one, or this thread the other.
+      asleep_.store(true);
+      number_.wait(seen);
+      asleep_.store(false, std::memory_order_relaxed);
+    }
+    return number();
+  }
+
+ private:
+  std::atomic<std::uint32_t> number_{0};
+  std::atomic<bool> asleep_{false};
 };
 
 struct alignas(64) Team {
@@ -133,16 +154,10 @@ struct alignas(64) Team {
 
   void work(int index, std::uint32_t seen) noexcept {
     const FlushSubnormals flush;
-    std::atomic<std::uint32_t>& call = calls[index].number;
     my_index = index;
     seats.enter(index);
     while (true) {
-      for (unsigned i = 0; i < kSpinsBeforeSleep && call.load(std::memory_order_acquire) == seen;
-           ++i) {
-        relax(i);
-      }
-      call.wait(seen, std::memory_order_acquire);
-      seen = call.load(std::memory_order_acquire);
+      seen = calls[index].await(seen);
       seats.sit(index);
       function(context, index);
       working.fetch_sub(1, std::memory_order_release);
@@ -151,10 +166,7 @@ struct alignas(64) Team {
   // Only the members of a job are woken.
   void call_members(int members) noexcept {
     working.store(members - 1, std::memory_order_relaxed);
-    for (int i = 1; i < members; ++i) {
-      calls[i].number.fetch_add(1, std::memory_order_release);
-      calls[i].number.notify_one();
-    }
+    for (int i = 1; i < members; ++i) calls[i].tell();
   }
   // Workers block every signal: those belong to the threads of the caller.
   void grow(int count) {
@@ -165,7 +177,7 @@ struct alignas(64) Team {
     try {
       for (; workers < count; ++workers) {
         const int index = workers + 1;
-        std::thread([this, index, seen = calls[index].number.load()] {
+        std::thread([this, index, seen = calls[index].number()] {
           work(index, seen);
         }).detach();
       }
