@@ -177,9 +177,7 @@ struct alignas(64) Team {
     try {
       for (; workers < count; ++workers) {
         const int index = workers + 1;
-        std::thread([this, index, seen = calls[index].number()] {
-          work(index, seen);
-        }).detach();
+        std::thread([this, index, seen = calls[index].number()] { work(index, seen); }).detach();
       }
     } catch (...) {
       // The system grants no more threads: those that exist will do.
