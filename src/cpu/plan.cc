@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "cpu/run/team.h"
+
 namespace openrnn::cpu {
 namespace {
 
@@ -13,9 +15,8 @@ constexpr double kFlopsPerSecond = 120e9;                   // one core, float
 constexpr double kSecondCache = 110e9, kThirdCache = 50e9;  // bytes read a second, one core
 // Bytes a second that a near core has just written, the waiting for those that are late included.
 constexpr double kOtherCore = 3e9;
-// Parameters that one thread packs while two of them meet some hundred times, which is what sharing
-// the work and its lines costs.
-constexpr double kPackedPerSecond = 3.3e11;
+// Parameters that one thread packs a second, and the meetings that sharing this work is worth.
+constexpr double kPackedPerSecond = 3.3e9, kPackingMeetings = 100;
 // Rows of a register tile: fewer rows use the multipliers less.
 constexpr std::int64_t kTileRows = 6;
 
@@ -91,7 +92,8 @@ Plan choose_plan(const PlanQuestion& question) {
       for (int panels = question.threads / (rows * dirs); panels > 0; panels /= 2) {
         const Plan plan{rows, dirs, panels};
         const double seconds = step_seconds(question, plan);
-        if (seconds >= least) continue;
+        // Between equals, more threads: what is done outside the steps gains by them.
+        if (seconds > least || (seconds == least && plan.threads() <= best.threads())) continue;
         best = plan;
         least = seconds;
       }
@@ -101,8 +103,8 @@ Plan choose_plan(const PlanQuestion& question) {
 }
 
 int packing_threads(std::int64_t elements, int most, double meeting) {
-  const double alone = kPackedPerSecond * meeting;
-  return static_cast<double>(elements) < alone ? 1 : most;
+  return threads_for(static_cast<double>(elements), kPackedPerSecond * kPackingMeetings * meeting,
+                     most);
 }
 
 }  // namespace openrnn::cpu

@@ -35,7 +35,7 @@ struct PlanQuestion {
   const RnnSpec& spec;
   std::int64_t batch, lanes;
   std::size_t element;  // bytes of one number, weights aside
-  int threads;
+  int threads;          // at most
   Arithmetic arithmetic = kExact;
   double meeting = kNearMeeting;  // TeamLease::meeting_seconds()
 };
@@ -43,7 +43,7 @@ struct PlanQuestion {
 /// The plan with the lowest estimated time. Results do not depend on it.
 Plan choose_plan(const PlanQuestion& question);
 
-/// Threads of `most` that should pack `elements` parameters.
+/// How many of `most` threads should pack `elements` parameters.
 int packing_threads(std::int64_t elements, int most, double meeting);
 
 /// Bytes of this processor's second cache, of which one core may use all.

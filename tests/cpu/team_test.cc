@@ -98,6 +98,12 @@ TEST(Team, MeetingsAreMeasuredOrAssumed) {
   EXPECT_EQ(lease.meeting_seconds(), 0.0);
 }
 
+TEST(Team, WhoKeepsOneThreadLeavesTheTeamToOthers) {
+  TeamLease first(2);
+  first.keep(1);
+  std::thread([] { EXPECT_EQ(TeamLease(2).threads(), 2); }).join();
+}
+
 TEST(Team, KeepsTheFirstThreadsOnly) {
   TeamLease lease(5);
   ASSERT_EQ(lease.threads(), 5);
@@ -166,6 +172,8 @@ TEST(PlanTest, FarThreadsDoNotShareSmallSteps) {
     EXPECT_EQ(threads(mode, 128, 100 * kNearMeeting), 1);
     EXPECT_EQ(threads(mode, 1024, 10 * kNearMeeting), 2);
   }
+  const RnnSpec small{.num_units = 64, .input_size = 64};
+  EXPECT_EQ(choose_plan({small, 2, 16, sizeof(float), 2, kExact, 1e-3}).row_groups, 2);
   EXPECT_EQ(packing_threads(1 << 14, 2, kNearMeeting), 1);
   EXPECT_EQ(packing_threads(1 << 16, 2, kNearMeeting), 2);
   EXPECT_EQ(packing_threads(1 << 16, 2, 4 * kNearMeeting), 1);

@@ -13,8 +13,9 @@ namespace openrnn::cpu {
 inline constexpr std::int64_t kSplitElements = 1 << 15;
 
 /// Calls body(begin, end) on parts of [0, size) that begin at multiples of `grain`, on one thread
-/// when size * cost is below kSplitElements. `cost` is what one index costs, in elements.
-/// Subnormal numbers are flushed inside. The body must not throw.
+/// when size * cost is below kSplitElements, else on the more threads the more there is to do.
+/// `cost` is what one index costs, in elements. Subnormal numbers are flushed inside. The body must
+/// not throw.
 void parallel_ranges(std::int64_t size, std::int64_t grain, std::int64_t cost,
                      const std::function<void(std::int64_t begin, std::int64_t end)>& body);
 

@@ -10,6 +10,18 @@ constexpr std::int64_t kChunkRows = 512;
 // Rows that are converted at once for arithmetic of fewer bits.
 constexpr std::int64_t kStagedRows = 192;
 
+// Pre-activations of all threads. Whatever the plan, one step of all rows and units fits; shares
+// are rounded up to rows and panels.
+template <class T>
+std::int64_t pre_elements(const CpuPacked<T>& packed, const Room& room) {
+  const PackedLayer<T>& first = packed.layer(0, 0);
+  const std::int64_t row = first.r.vectors * first.r.lanes, panel = first.r.width * first.r.lanes;
+  const std::int64_t least = kPreBytes / static_cast<std::int64_t>(sizeof(T));
+  return room.threads * std::min(least, room.batch * room.max_time * row) +
+         packed.spec().num_dirs() *
+             ((room.batch + room.threads) * row + room.batch * room.threads * panel);
+}
+
 }  // namespace
 
 Rows::Rows(const ForwardArgs& args, const Plan& plan, std::int32_t* order)
@@ -46,16 +58,8 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
     scratch.c = carver.take<T>(s.is_lstm() ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
     scratch.h_tilde = carver.take<T>(s.projecting() ? dirs * room.batch * s.num_units : 0);
   }
-  const PackedLayer<T>& first = packed.layer(0, 0);
-  const std::int64_t row = first.r.vectors * first.r.lanes;
   const std::int64_t threads = room.threads;
-  const std::int64_t least = kPreBytes / static_cast<std::int64_t>(sizeof(T));
-  // Whatever the plan, one step of all rows and units fits; shares are rounded up to rows and
-  // panels.
-  const std::int64_t panel = first.r.width * first.r.lanes;
-  scratch.pre_size = threads * std::min(least, places * row) +
-                     dirs * ((room.batch + threads) * row + room.batch * threads * panel);
-  scratch.pre = carver.take<T>(scratch.pre_size);
+  scratch.pre = carver.take<T>(pre_elements(packed, room));
   const std::int64_t pointers = std::max(kChunkRows, room.batch) + 5 * room.batch;
   scratch.pointers = carver.take<const T*>(threads * pointers);
   scratch.masks = carver.take<T>(threads * s.output_size());
@@ -73,7 +77,7 @@ ThreadSpace<T> Scratch<T>::of_thread(int thread, const CpuPacked<T>& packed,
   const std::int64_t a_rows = std::max(kChunkRows, room.batch);
   const T** at = pointers + thread * (a_rows + 5 * room.batch);
   ThreadSpace<T> space{};
-  space.pre_size = pre_size / room.threads / 16 * 16;
+  space.pre_size = pre_elements(packed, room) / room.threads / 16 * 16;
   space.pre = pre + thread * space.pre_size;
   space.a = at;
   space.a_rows = a_rows;

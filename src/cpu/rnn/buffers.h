@@ -151,7 +151,6 @@ struct Scratch {
   T *c, *h_tilde;
   LayerStore<T>* layers;
   T* pre;
-  std::int64_t pre_size;
   const T** pointers;
   T* masks;
   Staging staging;  // of the first thread; the others' lie behind it

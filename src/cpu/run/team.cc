@@ -24,10 +24,10 @@ namespace {
 constexpr unsigned kSpinsBeforeYield = 128;
 // Some tens of microseconds before a worker without work goes to sleep.
 constexpr unsigned kSpinsBeforeSleep = 4000;
-// How long a measured meeting is believed: so long, or so many times what measuring it took. A
+// How long a measured meeting is believed: so many times what measuring it took, within limits. A
 // virtual machine may find its processors on cores of one cache now and far from each other a
 // second later; on a busy one even measuring takes milliseconds.
-constexpr std::chrono::milliseconds kMeetingLasts{20};
+constexpr std::chrono::milliseconds kMeetingLasts{20}, kMeetingLastsAtMost{1000};
 constexpr int kMeetingPays = 100;
 
 bool long_wait(unsigned round) { return round % kSpinsBeforeYield == kSpinsBeforeYield - 1; }
@@ -235,9 +235,13 @@ TeamLease::~TeamLease() {
   if (leads_) team.taken.clear(std::memory_order_release);
 }
 
-void TeamLease::keep(int count) noexcept { threads_ = std::clamp(count, 1, threads_); }
+void TeamLease::keep(int count) noexcept {
+  threads_ = std::clamp(count, 1, threads_);
+  // Who works alone leaves the team to others.
+  if (threads_ == 1 && std::exchange(leads_, false)) team.taken.clear(std::memory_order_release);
+}
 
-void assume_meeting(double seconds) noexcept { assumed_meeting.store(seconds); }
+double assume_meeting(double seconds) noexcept { return assumed_meeting.exchange(seconds); }
 
 double TeamLease::meeting_seconds() noexcept {
   if (threads_ == 1) return 0;
@@ -247,8 +251,8 @@ double TeamLease::meeting_seconds() noexcept {
   if (now >= team.believed_until) {
     team.meeting = measure_meeting();
     const auto end = Clock::now();
-    team.believed_until =
-        end + std::max<Clock::duration>(kMeetingLasts, kMeetingPays * (end - now));
+    team.believed_until = end + std::clamp<Clock::duration>(kMeetingPays * (end - now),
+                                                            kMeetingLasts, kMeetingLastsAtMost);
   }
   return team.meeting;
 }

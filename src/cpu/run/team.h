@@ -24,9 +24,9 @@ class alignas(64) Barrier {
 /// more.
 int threads_for(double work, double alone, int most) noexcept;
 
-/// What TeamLease::meeting_seconds() is to answer, 0 for what it measures. Tests want every
-/// division of a call, wherever they run.
-void assume_meeting(double seconds) noexcept;
+/// What TeamLease::meeting_seconds() is to answer, 0 for what it measures; returns what it was. So
+/// that tests divide their calls alike, wherever they run.
+double assume_meeting(double seconds) noexcept;
 
 /// The right to use the team until it goes. Who finds the team taken works alone.
 class TeamLease {
@@ -38,9 +38,9 @@ class TeamLease {
   TeamLease(const TeamLease&) = delete;
   TeamLease& operator=(const TeamLease&) = delete;
 
-  /// Threads that run() will use: what was wanted, or 1.
+  /// Threads that run() will use: at most what was wanted, or kept.
   int threads() const noexcept { return threads_; }
-  /// Lets go of all but the first `count`.
+  /// Lets go of all but the first `count`; of the team, too, when one is left.
   void keep(int count) noexcept;
   /// Seconds that two threads of this team need to meet at a barrier and read a line that the other
   /// has just written; 0 for one thread. Measured now and then: where threads run may change.

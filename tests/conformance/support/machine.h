@@ -65,19 +65,20 @@ inline std::string kind_on(std::string_view isa, const RnnSpec& spec) {
 /// Runs on so many threads while it lives, which divide every call as near ones do.
 class ForcedThreads {
  public:
-  explicit ForcedThreads(int n) : before_(num_threads()) {
+  explicit ForcedThreads(int n)
+      : before_(num_threads()), meeting_(cpu::assume_meeting(cpu::kNearMeeting)) {
     set_num_threads(n);
-    cpu::assume_meeting(cpu::kNearMeeting);
   }
   ~ForcedThreads() {
     set_num_threads(before_);
-    cpu::assume_meeting(0);
+    cpu::assume_meeting(meeting_);
   }
   ForcedThreads(const ForcedThreads&) = delete;
   ForcedThreads& operator=(const ForcedThreads&) = delete;
 
  private:
   int before_;
+  double meeting_;
 };
 
 }  // namespace openrnn::conformance

@@ -126,10 +126,11 @@ void load_carry(const BackwardStep<typename V::T>& s, const Group& g, int64_t ro
   }
 }
 
-/// What finishing a tile will read and write comes while the tile multiplies.
+/// What finishing a tile will read and write comes while the tile multiplies, but for what is near:
+/// c was c_prev a step ago, and one row of dc and carry serves all steps.
 template <class V, class Grad>
-void fetch_gradients(const BackwardStep<typename V::T>& s, const Group& g, int64_t row,
-                     int64_t rows, Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {
+void list_gradients(const BackwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
+                    Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {
   using T = typename V::T;
   if (rows == 1) return;
   constexpr int64_t step = V::kLanes > Lines<T>::kNumbers ? V::kLanes : Lines<T>::kNumbers;
@@ -177,7 +178,7 @@ void backward_step(const BackwardStep<typename V::T>& s) {
       const int64_t rows = blocks.size(block);
       walk.look_ahead(g, block, blocks.count, tile);
       tile.a = a + row;
-      fetch_gradients<V, Grad>(s, g, row, rows, lines, tile);
+      list_gradients<V, Grad>(s, g, row, rows, lines, tile);
       if (s.start_at_carry) load_carry<V>(s, g, row, rows, scratch.tile);
       run_tile<V, Op, true>(g, rows, tile);
       finish_gradients<V, Grad>(s, g, row, rows, scratch.tile);

@@ -121,8 +121,8 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
 /// What a pass that saves will write for a tile comes while the tile multiplies, and the start of
 /// the next tile. A vector is a cache line here: narrower ones have tiles too small to gain by it.
 template <class V, class Cell>
-void fetch_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
-                 Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {
+void list_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
+                Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {
   constexpr int64_t step = V::kLanes;
   const int64_t first = g.vector / Cell::kGates * V::kLanes;
   const int64_t last = first + g.vectors / Cell::kGates * V::kLanes;
@@ -169,7 +169,7 @@ void forward_step(const ForwardStep<typename V::T>& s) {
       tile.a = a + row;
       tile.start = pre + row * width;
       if (kLineVectors && s.gates && rows > 1) {
-        fetch_block<V, Cell>(s, g, row, rows, lines, tile);
+        list_block<V, Cell>(s, g, row, rows, lines, tile);
         run_tile<V, Op, kLineVectors>(g, rows, tile);
       } else {
         run_tile<V, Op, false>(g, rows, tile);

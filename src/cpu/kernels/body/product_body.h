@@ -15,7 +15,7 @@ struct TileCall {
   const T* last;  // gru: where the last vector of each panel starts instead, [P][lanes]; or null
   T* out;
   int64_t out_row, out_panel;
-  const T* ahead;  // what the second cache should hold next: one line a k
+  const T* ahead;  // what the second cache should hold next: one line a k, until those of `lines`
   int64_t ahead_step;
   const T* const* lines;  // fetched by the last k, one each: what the tile's rows need when it ends
   int64_t line_count;     // at most k; none for one row, which has no time for them
@@ -104,7 +104,7 @@ int64_t most_rows(int64_t vectors) {
 template <class T>
 struct Lines {
   static constexpr int64_t kNumbers = 64 / sizeof(T);
-  static constexpr int kMostOfOne = 10;
+  static constexpr int kMostOfOne = 10;  // lstm back: gates, their gradients, c_prev, dy
   const T* at[kMostRows * kMostVectors * kMostOfOne];
   int64_t count = 0;
 
