@@ -132,12 +132,11 @@ template <class V, class Grad>
 void list_gradients(const BackwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
                     Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {
   using T = typename V::T;
-  if (rows == 1) return;
-  constexpr int64_t step = V::kLanes > Lines<T>::kNumbers ? V::kLanes : Lines<T>::kNumbers;
+  constexpr int64_t kStep = V::kLanes > Lines<T>::kNumbers ? V::kLanes : Lines<T>::kNumbers;
   const int64_t first = g.vector * V::kLanes, last = first + g.vectors * V::kLanes;
   lines.count = 0;
   for (int64_t r = row; r < row + rows; ++r) {
-    for (int64_t unit = first; unit < last; unit += step) {
+    for (int64_t unit = first; unit < last; unit += kStep) {
       Grad::list(s, r, unit, lines);
       if (s.dy) lines.add(s.dy[r] + unit);
     }
@@ -178,9 +177,13 @@ void backward_step(const BackwardStep<typename V::T>& s) {
       const int64_t rows = blocks.size(block);
       walk.look_ahead(g, block, blocks.count, tile);
       tile.a = a + row;
-      list_gradients<V, Grad>(s, g, row, rows, lines, tile);
       if (s.start_at_carry) load_carry<V>(s, g, row, rows, scratch.tile);
-      run_tile<V, Op, true>(g, rows, tile);
+      if (fetching_pays(g, rows, s.w.k, 256)) {
+        list_gradients<V, Grad>(s, g, row, rows, lines, tile);
+        run_tile<V, Op, true>(g, rows, tile);
+      } else {
+        run_tile<V, Op>(g, rows, tile);
+      }
       finish_gradients<V, Grad>(s, g, row, rows, scratch.tile);
     }
   }

@@ -123,16 +123,15 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
 template <class V, class Cell>
 void list_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
                 Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {
-  constexpr int64_t step = V::kLanes;
-  const int64_t first = g.vector / Cell::kGates * V::kLanes;
-  const int64_t last = first + g.vectors / Cell::kGates * V::kLanes;
+  constexpr int64_t L = V::kLanes;
+  const int64_t first = g.vector / Cell::kGates * L, last = first + g.vectors / Cell::kGates * L;
   lines.count = 0;
   for (int64_t r = row; r < row + rows; ++r) {
-    for (int64_t unit = first; unit < last; unit += step) Cell::list(s, r, unit, lines);
+    for (int64_t unit = first; unit < last; unit += L) Cell::list(s, r, unit, lines);
   }
   // The next rows of this panel begin behind these, be they of this step or of the one after.
-  const int64_t size = rows * g.vectors * step;
-  for (int64_t n = 0; n < size; n += step) lines.add(tile.start + size + n);
+  const int64_t size = rows * g.vectors * L;
+  for (int64_t n = 0; n < size; n += L) lines.add(tile.start + size + n);
   lines.give_to(tile);
 }
 
@@ -168,11 +167,11 @@ void forward_step(const ForwardStep<typename V::T>& s) {
       walk.look_ahead(g, block, blocks.count, tile);
       tile.a = a + row;
       tile.start = pre + row * width;
-      if (kLineVectors && s.gates && rows > 1) {
+      if (kLineVectors && s.gates && fetching_pays(g, rows, s.w.k, 128)) {
         list_block<V, Cell>(s, g, row, rows, lines, tile);
         run_tile<V, Op, kLineVectors>(g, rows, tile);
       } else {
-        run_tile<V, Op, false>(g, rows, tile);
+        run_tile<V, Op>(g, rows, tile);
       }
       finish_block<V, Cell>(s, g, row, rows, scratch.tile, pre + row * width);
     }

@@ -18,7 +18,7 @@ struct TileCall {
   const T* ahead;  // what the second cache should hold next: one line a k, until those of `lines`
   int64_t ahead_step;
   const T* const* lines;  // fetched by the last k, one each: what the tile's rows need when it ends
-  int64_t line_count;     // at most k; none for one row, which has no time for them
+  int64_t line_count;     // at most k; only tiles that fetch look at them
 };
 
 template <class V, class Op, bool kFetches, int R, int N, int P>
@@ -226,6 +226,11 @@ inline void store_some(V v, typename V::T* p, int64_t n) {
   } else {
     v.store(p, n);
   }
+}
+
+/// A tile with little to multiply ends before what it would fetch could pay.
+inline bool fetching_pays(const Group& g, int64_t rows, int64_t k, int64_t shortest) {
+  return k >= shortest && rows * g.vectors >= 12;
 }
 
 /// Room of one tile in memory, and zeros to start from.
