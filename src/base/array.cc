@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/message.h"
+#include "base/out_of_memory.h"
 #include "openrnn/base.h"
 
 namespace openrnn {
@@ -40,9 +41,10 @@ std::string to_string(const Shape& shape) {
 
 AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  if (bytes > std::numeric_limits<std::size_t>::max() - kAlignment) throw std::bad_alloc();
+  if (bytes > std::numeric_limits<std::size_t>::max() - kAlignment) throw OutOfMemory(bytes);
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  data_ = ::operator new (rounded, std::align_val_t{kAlignment});
+  data_ = ::operator new (rounded, std::align_val_t{kAlignment}, std::nothrow);
+  if (!data_) throw OutOfMemory(bytes);
   std::memset(data_, 0, rounded);
 }
 

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "openrnn/base.h"
 
@@ -33,7 +34,8 @@ DType parse_dtype(std::string_view name) {
   }
   std::string known;
   for (const DTypeInfo& entry : kDTypes) known += message(known.empty() ? "" : ", ", entry.name);
-  throw ArgumentError(message("[parse_dtype] dtype is '", name, "', expected one of ", known));
+  throw ArgumentError(
+      message("[parse_dtype] dtype is '", excerpt(name), "', expected one of ", known));
 }
 
 bool is_floating(DType dtype) {

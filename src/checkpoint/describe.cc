@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "checkpoint/extras.h"
 #include "checkpoint/network_names.h"
@@ -16,10 +17,10 @@ constexpr std::string_view kRawName = "opaque_kernel", kRawTail = "/opaque_kerne
 
 const TensorInfo& need(const Candidate& group, const std::string& name, std::size_t rank) {
   const TensorInfo* info = group.find(name);
-  if (!info) throw ArgumentError(name + " is missing");
+  if (!info) throw ArgumentError(excerpt(name) + " is missing");
   if (info->shape.size() != rank) {
-    throw ArgumentError(
-        message(name, " has shape ", to_string(info->shape), ", expected ", rank, " dimensions"));
+    throw ArgumentError(message(excerpt(name), " has shape ", to_string(info->shape), ", expected ",
+                                rank, " dimensions"));
   }
   return *info;
 }
@@ -56,9 +57,9 @@ void check_against(const Candidate& group, const TfCanonicalFormat& format) {
   for (const TfTensor& tensor : format.tensors()) {
     const TensorInfo& info = need(group, scope + tensor.name, tensor.shape.size());
     if (info.shape != tensor.shape || info.dtype != dtype_name(format.spec().dtype)) {
-      throw ArgumentError(message(info.name, " is ", info.dtype, " ", to_string(info.shape),
-                                  ", expected ", dtype_name(format.spec().dtype), " ",
-                                  to_string(tensor.shape)));
+      throw ArgumentError(message(excerpt(info.name), " is ", info.dtype, " ",
+                                  to_string(info.shape), ", expected ",
+                                  dtype_name(format.spec().dtype), " ", to_string(tensor.shape)));
     }
   }
   if (group.tensors.size() != format.tensors().size()) {
@@ -137,13 +138,14 @@ CheckpointContents describe_network(const TensorBundleReader& reader) {
       contents.networks.push_back(std::move(network));
     } catch (const ArgumentError& error) {
       contents.remarks.push_back(message("the tensors of ", tf_cell_name(group.mode), " under '",
-                                         group.scope, "' make up no network: ", error.what()));
+                                         excerpt(group.scope),
+                                         "' make up no network: ", error.what()));
     }
   }
   for (const TensorInfo& info : reader.tensors()) {
     if (!is_raw_buffer(info) || claimed.count(info.name)) continue;
-    contents.remarks.push_back(message(info.name, " is an opaque buffer of ", info.shape[0], " ",
-                                       info.dtype,
+    contents.remarks.push_back(message(excerpt(info.name), " is an opaque buffer of ",
+                                       info.shape[0], " ", info.dtype,
                                        " without canonical tensors of its own: the file does not "
                                        "tell which network it belongs to"));
   }

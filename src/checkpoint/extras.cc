@@ -1,17 +1,23 @@
 #include "checkpoint/extras.h"
 
+#include <algorithm>
+
+#include "base/excerpt.h"
 #include "base/message.h"
 
 namespace openrnn {
 namespace {
 
-template <class T>
-T scalar(const std::string& name, const Array& array) {
-  if (array.size() != 1 || array.dtype() != kDTypeOf<T>) {
-    throw TypeError(message("[Extras] ", name, " is ", dtype_name(array.dtype()), " ",
-                            to_string(array.shape()), ", expected one ", dtype_name(kDTypeOf<T>)));
-  }
-  return array.as<T>()[0];
+// Whether a shape has the sizes that are wanted, where -1 wants any.
+bool fits(const Shape& shape, const Shape& wanted) {
+  return std::equal(shape.begin(), shape.end(), wanted.begin(), wanted.end(),
+                    [](std::int64_t size, std::int64_t want) { return want < 0 || size == want; });
+}
+
+std::string listed_names(const std::map<std::string, TensorValue>& values) {
+  std::vector<std::string> names;
+  for (const auto& entry : values) names.push_back(entry.first);
+  return names.empty() ? "nothing" : listed_excerpts(names);
 }
 
 }  // namespace
@@ -36,34 +42,42 @@ void Extras::set_float(const std::string& name, double value) {
 const TensorValue& Extras::get(const std::string& name) const {
   const auto found = values_.find(name);
   if (found != values_.end()) return found->second;
-  std::string there;
-  for (const auto& entry : values_) there += (there.empty() ? "" : ", ") + entry.first;
   throw ArgumentError(
-      message("[Extras] there is no ", name, ", only ", there.empty() ? "nothing" : there));
+      message("[Extras] there is no ", excerpt(name), ", only ", listed_names(values_)));
 }
 
 const Array& Extras::get_array(const std::string& name) const {
   const Array* array = std::get_if<Array>(&get(name));
-  if (!array) throw TypeError(message("[Extras] ", name, " holds strings, expected numbers"));
+  if (!array)
+    throw TypeError(message("[Extras] ", excerpt(name), " holds strings, expected numbers"));
   return *array;
+}
+
+const Array& Extras::get_array(const std::string& name, DType dtype, const Shape& shape) const {
+  const Array& array = get_array(name);
+  if (array.dtype() == dtype && fits(array.shape(), shape)) return array;
+  throw TypeError(message("[Extras] ", excerpt(name), " is ", dtype_name(array.dtype()), " ",
+                          to_string(array.shape()), ", expected ", dtype_name(dtype), " ",
+                          to_string(shape)));
 }
 
 const std::string& Extras::get_string(const std::string& name) const {
   const StringTensor* strings = std::get_if<StringTensor>(&get(name));
-  if (!strings) throw TypeError(message("[Extras] ", name, " holds numbers, expected a string"));
-  if (strings->values.size() != 1) {
-    throw TypeError(
-        message("[Extras] ", name, " holds ", strings->values.size(), " strings, expected one"));
+  if (!strings)
+    throw TypeError(message("[Extras] ", excerpt(name), " holds numbers, expected a string"));
+  if (!strings->shape.empty()) {
+    throw TypeError(message("[Extras] ", excerpt(name), " holds strings of shape ",
+                            to_string(strings->shape), ", expected one string"));
   }
-  return strings->values[0];
+  return strings->values.at(0);
 }
 
 std::int64_t Extras::get_int(const std::string& name) const {
-  return scalar<std::int64_t>(name, get_array(name));
+  return get_array(name, DType::kInt64, {}).as<std::int64_t>()[0];
 }
 
 double Extras::get_float(const std::string& name) const {
-  return scalar<double>(name, get_array(name));
+  return get_array(name, DType::kFloat64, {}).as<double>()[0];
 }
 
 namespace checkpoint {
@@ -79,8 +93,8 @@ Extras extras_of(const TensorBundleReader& reader) {
 
 }  // namespace checkpoint
 
-Extras read_extras(const std::string& prefix) {
-  return checkpoint::extras_of(TensorBundleReader(prefix));
-}
+Extras read_extras(const std::string& prefix) { return read_extras(TensorBundleReader(prefix)); }
+
+Extras read_extras(const TensorBundleReader& reader) { return checkpoint::extras_of(reader); }
 
 }  // namespace openrnn

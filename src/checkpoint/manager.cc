@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <set>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "checkpoint/extras.h"
+#include "checkpoint/folder_lock.h"
 
 namespace openrnn {
 namespace {
@@ -28,6 +30,7 @@ std::string inside(const std::string& folder, const std::string& file) {
 std::string file_name(const std::string& prefix) { return fs::path(prefix).filename().string(); }
 
 void make_folder(const std::string& folder) {
+  formats::c_path("CheckpointManager", folder);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder)) {
@@ -36,16 +39,31 @@ void make_folder(const std::string& folder) {
   }
 }
 
-// The BASE-NUMBER or BASE-NUMBER-NUMBER that a checkpoint's file name begins with, or ''.
+// BASE-NUMBER or BASE-NUMBER-NUMBER.
+bool is_stem(const std::string& name, const std::string& base) {
+  if (!name.starts_with(base + "-") || name.size() == base.size() + 1) return false;
+  return name.find_first_not_of("0123456789-", base.size()) == std::string::npos;
+}
+
+// The stem that a checkpoint's file name begins with, or ''.
 std::string stem_of(const std::string& file, const std::string& base) {
   const std::size_t dot = file.find('.', base.size());
-  if (!file.starts_with(base + "-") || dot == std::string::npos) return {};
-  const std::string number = file.substr(base.size() + 1, dot - base.size() - 1);
-  const bool digits =
-      !number.empty() && number.find_first_not_of("0123456789-") == std::string::npos;
+  if (dot == std::string::npos || !is_stem(file.substr(0, dot), base)) return {};
   const std::string kind = file.substr(dot);
-  return digits && (kind.starts_with(".index") || kind.starts_with(".data-")) ? file.substr(0, dot)
-                                                                              : std::string();
+  return kind.starts_with(".index") || kind.starts_with(".data-") ? file.substr(0, dot)
+                                                                  : std::string();
+}
+
+// The prefix as this run names it, or '' for one of another folder or another maker: a state file
+// may name anything, and what is taken up here is removed one day.
+std::string own_prefix(const std::string& folder, const std::string& base,
+                       const std::string& listed) {
+  const fs::path path(listed);
+  const std::string parent = path.parent_path().empty() ? "." : path.parent_path().string();
+  const formats::FileIdentity there = formats::identity_of(parent);
+  const bool own = there.there && there == formats::identity_of(folder) &&
+                   is_stem(path.filename().string(), base);
+  return own ? inside(folder, path.filename().string()) : std::string();
 }
 
 // What a killed process left: unfinished or half removed, or whole and written by a run of ours.
@@ -61,33 +79,68 @@ bool is_leftover(const std::string& prefix) {
   }
 }
 
-}  // namespace
-
-std::optional<std::string> latest_checkpoint(const std::string& folder) {
-  const std::optional<CheckpointState> state = read_checkpoint_state(folder);
-  if (!state) return {};
-  if (!state->latest.empty() && tensor_bundle_exists(state->latest)) return state->latest;
-  for (auto prefix = state->all.rbegin(); prefix != state->all.rend(); ++prefix) {
+std::optional<std::string> newest_there(const CheckpointState& state) {
+  if (tensor_bundle_exists(state.latest)) return state.latest;
+  for (auto prefix = state.all.rbegin(); prefix != state.all.rend(); ++prefix) {
     if (tensor_bundle_exists(*prefix)) return *prefix;
   }
   return {};
 }
 
+void check_options(const CheckpointManagerOptions& options) {
+  if (options.keep < 0) {
+    throw ArgumentError(message("[CheckpointManager] keep ", options.keep, ", expected 0 or more"));
+  }
+  using namespace std::string_view_literals;
+  if (options.base.empty() || options.base.find_first_of("/\0"sv) != std::string::npos) {
+    throw ArgumentError(message("[CheckpointManager] base '", excerpt(options.base),
+                                "', expected the name of a file"));
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> latest_checkpoint(const std::string& folder) {
+  for (;;) {
+    const std::optional<CheckpointState> state = read_checkpoint_state(folder);
+    if (!state) return {};
+    if (auto found = newest_there(*state)) return found;
+    // A run may have saved another one and removed these meanwhile.
+    const std::optional<CheckpointState> again = read_checkpoint_state(folder);
+    if (!again || again->latest == state->latest) return {};
+  }
+}
+
 CheckpointManager::CheckpointManager(std::string folder, CheckpointManagerOptions options)
     : folder_(tidy(std::move(folder))), options_(std::move(options)) {
-  if (options_.keep < 0) {
-    throw ArgumentError(
-        message("[CheckpointManager] keep ", options_.keep, ", expected 0 or more"));
-  }
+  check_options(options_);
   make_folder(folder_);
+  take_up();
+}
+
+void CheckpointManager::take_up() {
   const std::optional<CheckpointState> state = read_checkpoint_state(folder_);
   if (!state) return;
-  owns_folder_ = true;
+  std::vector<std::string> found;
+  std::vector<double> times;
+  const auto add = [&](const std::string& prefix, double time) {
+    const bool known = std::find(found.begin(), found.end(), prefix) != found.end();
+    if (prefix.empty() || known || !tensor_bundle_exists(prefix)) return;
+    found.push_back(prefix);
+    times.push_back(time);
+  };
+  for (std::size_t i = 0; i < prefixes_.size(); ++i) add(prefixes_[i], timestamps_[i]);
   for (std::size_t i = 0; i < state->all.size(); ++i) {
-    if (!tensor_bundle_exists(state->all[i])) continue;
-    prefixes_.push_back(state->all[i]);
-    timestamps_.push_back(i < state->timestamps.size() ? state->timestamps[i] : 0.0);
+    add(own_prefix(folder_, options_.base, state->all[i]),
+        i < state->timestamps.size() ? state->timestamps[i] : 0.0);
   }
+  prefixes_ = std::move(found);
+  timestamps_ = std::move(times);
+  owns_folder_ = true;
+}
+
+void CheckpointManager::lock() {
+  if (!lock_) lock_ = checkpoint::FolderLock::take(folder_);
 }
 
 std::optional<std::string> CheckpointManager::latest() const { return latest_checkpoint(folder_); }
@@ -98,18 +151,26 @@ std::string CheckpointManager::new_prefix(std::int64_t step) const {
     return std::any_of(prefixes_.begin(), prefixes_.end(),
                        [&](const std::string& prefix) { return file_name(prefix) == stem; });
   };
-  const std::string first = message(options_.base, "-", step);
+  // No stream: it loses what it finds no memory for, and says nothing.
+  const std::string first = options_.base + "-" + std::to_string(step);
   std::string stem = first;
-  for (int number = 2; listed(stem); ++number) stem = message(first, "-", number);
+  for (int number = 2; listed(stem); ++number) stem = first + "-" + std::to_string(number);
   return inside(folder_, stem);
 }
 
 std::string CheckpointManager::save(const Saver& saver, std::int64_t step, const Extras& extras) {
+  return save([&](const std::string& prefix) { saver.write(prefix, extras); }, step);
+}
+
+std::string CheckpointManager::save(const std::function<void(const std::string& prefix)>& write,
+                                    std::int64_t step) {
   if (step < 0) {
     throw ArgumentError(message("[CheckpointManager] step ", step, ", expected 0 or more"));
   }
+  lock();
+  take_up();  // another process, or manager of this one, may have saved before
   const std::string prefix = new_prefix(step);
-  saver.save(prefix, extras);
+  write(prefix);
   std::vector<std::string> kept = prefixes_;
   std::vector<double> times = timestamps_;
   kept.push_back(prefix);
@@ -132,10 +193,8 @@ std::string CheckpointManager::save(const Saver& saver, std::int64_t step, const
 
 void CheckpointManager::remove_unlisted() const {
   std::set<std::string> stems;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder_, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string stem = stem_of(entry->path().filename().string(), options_.base);
+  for (const std::string& name : formats::names_in(folder_)) {
+    const std::string stem = stem_of(name, options_.base);
     if (!stem.empty()) stems.insert(stem);
   }
   for (const std::string& prefix : prefixes_) stems.erase(file_name(prefix));

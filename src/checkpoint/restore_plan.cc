@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "checkpoint/extras.h"
 
@@ -28,28 +29,28 @@ void RestorePlan::take(const Variable& variable, const Array& value) {
   assignments_.push_back({variable, DeviceArray::from_host(now.value().device(), value.view())});
 }
 
-Array RestorePlan::read_checked(const Variable& variable) const {
-  const TensorInfo& info = reader_.info(variable.name());
+Array RestorePlan::read_checked(const std::string& name, const Variable& variable) const {
+  const TensorInfo& info = reader_.info(name);
   if (!fits(info, variable)) {
-    throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), ": tensor ", variable.name(),
-                                " is ", info.dtype, " ", to_string(info.shape), ", expected ",
+    throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), ": tensor ", name, " is ",
+                                info.dtype, " ", to_string(info.shape), ", expected ",
                                 dtype_name(variable.dtype()), " ", to_string(variable.shape())));
   }
-  return reader_.read(variable.name());
+  return reader_.read(name);
 }
 
-void RestorePlan::add_variable(const Variable& variable) {
-  if (!reader_.contains(variable.name())) {
-    missing_.push_back(variable.name());
+void RestorePlan::add_variable(const std::string& name, const Variable& variable) {
+  if (!reader_.contains(name)) {
+    missing_.push_back(name);
     return;
   }
-  taken_.insert(variable.name());
-  take(variable, read_checked(variable));
+  taken_.insert(name);
+  take(variable, read_checked(name, variable));
 }
 
 std::optional<Array> RestorePlan::raw_if_equal(const SaveableObject& saveable,
+                                               const std::string& name,
                                                const std::vector<Array>& stored) const {
-  const std::string& name = saveable.variable().name();
   if (!reader_.contains(name) || !fits(reader_.info(name), saveable.variable())) return {};
   Array raw = reader_.read(name);
   const std::vector<Array> of_raw = saveable.to_tensors(raw.view());
@@ -59,21 +60,21 @@ std::optional<Array> RestorePlan::raw_if_equal(const SaveableObject& saveable,
   return raw;
 }
 
-void RestorePlan::add_saveable(const SaveableObject& saveable, bool raw_counts) {
+void RestorePlan::add_saveable(const SaveableObject& saveable, const std::string* raw) {
   const Variable& variable = saveable.variable();
-  const bool has_raw = raw_counts && reader_.contains(variable.name());
-  if (has_raw) taken_.insert(variable.name());
+  const bool has_raw = raw && reader_.contains(*raw);
+  if (has_raw) taken_.insert(*raw);
   std::vector<std::string> absent;
   const std::vector<std::string> names = saveable.spec_names();
   for (const std::string& name : names) {
     (reader_.contains(name) ? (void)taken_.insert(name) : absent.push_back(name));
   }
   if (absent.size() == names.size() && has_raw) {
-    take(variable, read_checked(variable));
+    take(variable, read_checked(*raw, variable));
     return;
   }
-  if (raw_counts && !has_raw) {
-    absent.insert(absent.begin(), variable.name());
+  if (raw && !has_raw) {
+    absent.insert(absent.begin(), *raw);
     raw_missing_ = true;
   }
   if (!absent.empty()) {
@@ -84,8 +85,8 @@ void RestorePlan::add_saveable(const SaveableObject& saveable, bool raw_counts) 
   for (const std::string& name : names) stored.push_back(reader_.read(name));
   // Checks shapes and dtypes, also where the raw buffer will win.
   const Array from_canonical = saveable.from_tensors(stored);
-  const std::optional<Array> raw = has_raw ? raw_if_equal(saveable, stored) : std::nullopt;
-  take(variable, raw ? *raw : from_canonical);
+  const std::optional<Array> same = has_raw ? raw_if_equal(saveable, *raw, stored) : std::nullopt;
+  take(variable, same ? *same : from_canonical);
 }
 
 std::vector<std::string> RestorePlan::unexpected() const {
@@ -101,14 +102,16 @@ std::vector<std::string> RestorePlan::unexpected() const {
 void RestorePlan::check_names(bool refuse_unexpected) const {
   const std::vector<std::string> left = unexpected();
   if (!missing_.empty()) {
-    throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), " lacks ", missing_.size(),
-                                " of the tensors that the model expects: ", listed(missing_),
-                                left.empty() ? "" : "; not expected but there: ", listed(left),
-                                raw_missing_ ? kRawHint : ""));
+    throw ArgumentError(
+        message("[Saver::restore] ", reader_.prefix(), " lacks ", missing_.size(),
+                " of the tensors that the model expects: ", listed_excerpts(missing_),
+                left.empty() ? "" : "; not expected but there: ", listed_excerpts(left),
+                raw_missing_ ? kRawHint : ""));
   }
   if (refuse_unexpected && !left.empty()) {
-    throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), " holds ", left.size(),
-                                " tensors that the model has no place for: ", listed(left)));
+    throw ArgumentError(
+        message("[Saver::restore] ", reader_.prefix(), " holds ", left.size(),
+                " tensors that the model has no place for: ", listed_excerpts(left)));
   }
 }
 

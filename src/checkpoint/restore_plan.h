@@ -12,11 +12,11 @@ class RestorePlan {
  public:
   explicit RestorePlan(const TensorBundleReader& reader) : reader_(reader) {}
 
-  /// Takes a plain variable's tensor.
-  void add_variable(const Variable& variable);
-  /// Takes the canonical tensors; if `raw_counts` the raw one where they say the same or are
-  /// absent, and then it must be there.
-  void add_saveable(const SaveableObject& saveable, bool raw_counts);
+  /// Takes a plain variable's tensor, which has that name in the file.
+  void add_variable(const std::string& name, const Variable& variable);
+  /// Takes the canonical tensors; where `raw` is not null, the raw one of that name if they say the
+  /// same or are absent, and then it must be there.
+  void add_saveable(const SaveableObject& saveable, const std::string* raw);
   /// Throws: ArgumentError listing what the variables lack in the file; if `refuse_unexpected`,
   /// also for tensors that nothing took.
   void check_names(bool refuse_unexpected) const;
@@ -24,9 +24,9 @@ class RestorePlan {
   void assign();
 
  private:
-  Array read_checked(const Variable& variable) const;
+  Array read_checked(const std::string& name, const Variable& variable) const;
   std::vector<std::string> unexpected() const;
-  std::optional<Array> raw_if_equal(const SaveableObject& saveable,
+  std::optional<Array> raw_if_equal(const SaveableObject& saveable, const std::string& name,
                                     const std::vector<Array>& stored) const;
   void take(const Variable& variable, const Array& value);
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/file/atomic_file.h"
 #include "formats/text_proto.h"
@@ -31,7 +32,7 @@ double parse_double(const std::string& path, const formats::TextField& field) {
   const auto [stop, error] = std::from_chars(field.value.data(), end, value);
   if (error != std::errc() || stop != end || field.quoted) {
     throw FormatError(path, field.offset,
-                      message(field.name, " is '", field.value, "', expected a number"));
+                      message(field.name, " is '", excerpt(field.value), "', expected a number"));
   }
   return value;
 }
@@ -43,9 +44,12 @@ std::string print_double(double value) {
 }
 
 std::string parse_path(const std::string& path, const formats::TextField& field) {
-  if (field.quoted && !field.value.empty()) return field.value;
+  const bool good =
+      field.quoted && !field.value.empty() && field.value.find('\0') == std::string::npos;
+  if (good) return field.value;
   throw FormatError(path, field.offset,
-                    message(field.name, " is '", field.value, "', expected a quoted path"));
+                    message(field.name, " is '", excerpt(field.value),
+                            "', expected a quoted path without zero bytes"));
 }
 
 std::string without_end_slash(std::string folder) {
@@ -78,7 +82,8 @@ CheckpointState formats::decode_checkpoint_state(const std::string& folder, std:
 std::optional<CheckpointState> read_checkpoint_state(const std::string& given) {
   const std::string folder = without_end_slash(given), path = state_path(folder);
   if (!formats::file_exists(path)) return std::nullopt;
-  return formats::decode_checkpoint_state(folder, read_file(path));
+  return formats::decode_checkpoint_state(folder,
+                                          formats::read_all(formats::open_regular(path), path));
 }
 
 void write_checkpoint_state(const std::string& given, const CheckpointState& state) {
@@ -92,7 +97,8 @@ void write_checkpoint_state(const std::string& given, const CheckpointState& sta
   }
   std::string text;
   const auto line = [&](const char* name, const std::string& value) {
-    text += message(name, ": ", value, "\n");
+    // No stream: it loses what it finds no memory for, and says nothing.
+    text.append(name).append(": ").append(value).append("\n");
   };
   const auto quoted = [&](const std::string& path) {
     return formats::quote_text(to_stored(folder, path));

@@ -9,7 +9,9 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
+#include "base/excerpt.h"
 #include "base/message.h"
+#include "base/utf8.h"
 #include "formats/coding.h"
 #include "formats/crc32c.h"
 #include "formats/file/atomic_file.h"
@@ -47,12 +49,25 @@ std::string frame(std::string_view data) {
   return record;
 }
 
-std::string new_file_name(const std::string& folder, double time) {
+std::string numbered_file_name(const std::string& folder, double time) {
   static std::atomic<int> count = 0;  // tells apart files that one process opens in one second
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1)) host[0] = '\0';
   return message(folder, "/events.out.tfevents.", static_cast<std::int64_t>(time), ".",
                  host[0] ? host : "localhost", ".", ::getpid(), ".", count++);
+}
+
+// A container that starts again has the same host name and numbers its processes anew.
+std::string new_file_name(const std::string& folder, double time) {
+  std::string name = numbered_file_name(folder, time);
+  while (formats::file_exists(name)) name = numbered_file_name(folder, time);
+  return name;
+}
+
+void check_tag(const std::string& tag) {
+  if (is_printable_utf8(tag)) return;
+  throw ArgumentError(message("[add_scalar] the tag ", excerpt(tag),
+                              " is not UTF-8 or holds a control character, expected neither"));
 }
 
 }  // namespace
@@ -89,6 +104,7 @@ void EventWriter::add_scalar(const std::string& tag, std::int64_t step, double v
 
 void EventWriter::add_scalar(const std::string& tag, std::int64_t step, double value,
                              double wall_time) {
+  check_tag(tag);
   std::string event;
   pbf_writer out(event);
   out.add_double(kWallTime, wall_time);
@@ -171,17 +187,24 @@ std::vector<ScalarEvent> formats::decode_scalar_events(const std::string& path,
     std::string_view data;
     if (!in.bytes(size, &data) || !in.fixed(&data_crc)) break;  // still being written
     check(path, offset + kHeaderBytes, data, data_crc);
+    const std::size_t first = events.size();
     try {
       decode_event(data, &events);
     } catch (const protozero::exception&) {
       throw FormatError(path, offset + kHeaderBytes, "a record is not an event");
+    }
+    for (std::size_t i = first; i < events.size(); ++i) {
+      if (is_printable_utf8(events[i].tag)) continue;
+      throw FormatError(path, offset + kHeaderBytes,
+                        message("the tag ", excerpt(events[i].tag),
+                                " is not UTF-8 or holds a control character, expected neither"));
     }
   }
   return events;
 }
 
 std::vector<ScalarEvent> read_scalar_events(const std::string& path) {
-  return formats::decode_scalar_events(path, read_file(path));
+  return formats::decode_scalar_events(path, formats::read_all(formats::open_regular(path), path));
 }
 
 }  // namespace openrnn

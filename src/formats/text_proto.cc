@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "openrnn/base.h"
 
@@ -31,7 +32,7 @@ class Parser {
     for (skip_space(); at_ < text_.size(); skip_space()) {
       const std::string name = word("a field's name");
       skip_space();
-      if (!take(':')) fail("expected ':' after '" + name + "'");
+      if (!take(':')) fail("expected ':' after '" + excerpt(name) + "'");
       skip_space();
       if (take('[')) {
         list(name, &fields);
@@ -123,7 +124,7 @@ class Parser {
       --at_;
       *out += static_cast<char>(number(8, 3));
     } else {
-      fail(message("an escape that is not known: \\", c));
+      fail(message("an escape that is not known: \\", excerpt({&c, 1})));
     }
   }
 
@@ -155,19 +156,6 @@ void append_octal(std::string* text, unsigned char byte) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view value) {
-  std::string text;
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      append_octal(&text, byte);
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
 
 std::string quote_text(std::string_view value) {
   std::string text = "\"";

@@ -20,7 +20,5 @@ std::vector<TextField> parse_text_proto(const std::string& path, std::string_vie
 
 /// With quotes; all but printable ASCII escaped, as TensorFlow writes it.
 std::string quote_text(std::string_view value);
-/// A stranger's name for a message: control characters, which could steer a terminal, are escaped.
-std::string printable(std::string_view value);
 
 }  // namespace openrnn::formats

@@ -1,8 +1,9 @@
 #include <filesystem>
 #include <set>
 
+#include "base/excerpt.h"
 #include "base/message.h"
-#include "checkpoint/objects/restore.h"
+#include "checkpoint/objects/restoration.h"
 #include "checkpoint/objects/write.h"
 
 namespace openrnn {
@@ -14,32 +15,48 @@ void check_prefix(const char* call, const std::string& prefix) {
   }
 }
 
+void require_prefix(const char* call, const CheckpointStatus& status) {
+  if (!status.prefix.empty()) return;
+  throw ArgumentError(message("[", call, "] restore() was given no checkpoint, expected one"));
+}
+
 }  // namespace
 
+CheckpointStatus CheckpointStatus::current() const {
+  return restoration ? restoration->go_on() : *this;
+}
+
 const CheckpointStatus& CheckpointStatus::assert_existing_objects_matched() const {
-  if (missing.empty()) return *this;
+  require_prefix("assert_existing_objects_matched", *this);
+  const CheckpointStatus now = current();
+  if (now.missing.empty()) return *this;
   throw ArgumentError(message("[assert_existing_objects_matched] ", prefix, " has no value for ",
-                              missing.size(), " variables: ", listed(missing)));
+                              now.missing.size(), " variables: ", listed_excerpts(now.missing)));
 }
 
 const CheckpointStatus& CheckpointStatus::assert_consumed() const {
-  if (missing.empty() && unused.empty()) return *this;
+  require_prefix("assert_consumed", *this);
+  const CheckpointStatus now = current();
+  if (now.missing.empty() && now.unused.empty()) return *this;
   std::string text = message("[assert_consumed] ", prefix);
-  if (!missing.empty()) {
-    text += message(" has no value for ", missing.size(), " variables: ", listed(missing));
+  if (!now.missing.empty()) {
+    text += message(" has no value for ", now.missing.size(),
+                    " variables: ", listed_excerpts(now.missing));
   }
-  if (!unused.empty()) {
-    text += message(missing.empty() ? " holds " : "; and it holds ", unused.size(),
-                    " values that nothing took: ", listed(unused));
+  if (!now.unused.empty()) {
+    text += message(now.missing.empty() ? " holds " : "; and it holds ", now.unused.size(),
+                    " values that nothing took: ", listed_excerpts(now.unused));
   }
   throw ArgumentError(text);
 }
 
 const CheckpointStatus& CheckpointStatus::assert_nontrivial_match() const {
-  if (!restored.empty()) return *this;
-  throw ArgumentError(
-      message("[assert_nontrivial_match] nothing of ", prefix,
-              " was restored, expected one value at least; it holds: ", listed(unused)));
+  require_prefix("assert_nontrivial_match", *this);
+  const CheckpointStatus now = current();
+  if (!now.restored.empty()) return *this;
+  throw ArgumentError(message(
+      "[assert_nontrivial_match] nothing of ", prefix,
+      " was restored, expected one value at least; it holds: ", listed_excerpts(now.unused)));
 }
 
 Checkpoint::Checkpoint(NamedTrackables objects) : objects_(std::move(objects)) {
@@ -62,7 +79,7 @@ std::string Checkpoint::write(const std::string& prefix) const {
 std::string Checkpoint::save(const std::string& prefix) {
   check_prefix("Checkpoint::save", prefix);
   const std::int64_t number = save_counter() + 1;
-  std::string numbered = message(prefix, "-", number);
+  std::string numbered = prefix + "-" + std::to_string(number);
   checkpoint::write_tree(checkpoint::walk(objects_), number, numbered);
   const std::string folder = std::filesystem::path(prefix).parent_path().string();
   write_checkpoint_state(folder.empty() ? "." : folder, {numbered, {numbered}, {}, std::nullopt});
@@ -71,28 +88,16 @@ std::string Checkpoint::save(const std::string& prefix) {
 }
 
 CheckpointStatus Checkpoint::read(const std::string& prefix) const {
-  return read_from(checkpoint::ObjectFile(prefix));
+  return std::make_shared<checkpoint::Restoration>(prefix, objects_)->start();
 }
 
-CheckpointStatus Checkpoint::restore(const std::string& prefix) {
-  const checkpoint::ObjectFile file(prefix);
-  const std::optional<std::int64_t> counter = file.save_counter();
-  CheckpointStatus status = read_from(file);
+CheckpointStatus Checkpoint::restore(const std::optional<std::string>& prefix) {
+  if (!prefix) return {};
+  const auto restoration = std::make_shared<checkpoint::Restoration>(*prefix, objects_);
+  const std::optional<std::int64_t> counter = restoration->file().save_counter();
+  CheckpointStatus status = restoration->start();
   if (counter) save_counter_ = counter;
   return status;
-}
-
-CheckpointStatus Checkpoint::read_from(const checkpoint::ObjectFile& file) const {
-  checkpoint::ObjectTree tree = checkpoint::walk(objects_);
-  std::optional<checkpoint::ObjectPlan> plan(std::in_place, file, tree);
-  const auto wanted = plan->slots_to_make();
-  if (!wanted.empty()) {
-    for (const auto& [optimizer, variables] : wanted) tree.nodes[optimizer].make_slots(variables);
-    tree = checkpoint::walk(objects_);
-    plan.emplace(file, tree);
-  }
-  plan->assign();
-  return plan->status();
 }
 
 }  // namespace openrnn

@@ -1,7 +1,9 @@
 #include "checkpoint/objects/restore.h"
 
+#include <algorithm>
 #include <deque>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 
 namespace openrnn::checkpoint {
@@ -32,8 +34,9 @@ ObjectFile::ObjectFile(const std::string& prefix)
 const std::string* ObjectFile::value_of(std::size_t node) const {
   const std::string* key = graph.nodes[node].value_key();
   if (key && !reader.contains(*key)) {
-    throw FormatError(message(reader.prefix(), " ", formats::kObjectGraphKey), 0,
-                      message("the object graph names the tensor ", *key, ", which is not there"));
+    throw FormatError(
+        message(reader.prefix(), " ", formats::kObjectGraphKey), 0,
+        message("the object graph names the tensor ", excerpt(*key), ", which is not there"));
   }
   return key;
 }
@@ -55,17 +58,20 @@ std::optional<std::int64_t> ObjectFile::save_counter() const {
     const std::int64_t count = reader.read(*key).as<std::int64_t>()[0];
     if (count >= 0) return count;
   }
-  throw FormatError(reader.prefix(), 0,
-                    message("the save counter ", *key, " is no int64 scalar of at least 0"));
+  throw FormatError(
+      reader.prefix(), 0,
+      message("the save counter ", excerpt(*key), " is no int64 scalar of at least 0"));
 }
 
-ObjectPlan::ObjectPlan(const ObjectFile& file, const ObjectTree& tree) : file_(file), tree_(tree) {
+ObjectPlan::ObjectPlan(const ObjectFile& file, const ObjectTree& tree, Given given)
+    : file_(file), tree_(tree), given_(std::move(given)) {
   match();
   plan_variables();
   for (const PieceGroup& group : tree_.groups) plan_group(group);
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
     for (const TrackedSlot& slot : tree_.nodes[i].slots) plan_slot(i, slot);
   }
+  miss_objects();
 }
 
 void ObjectPlan::match() {
@@ -105,12 +111,13 @@ const std::string* ObjectPlan::slot_key(std::size_t optimizer, std::size_t node,
 
 Array ObjectPlan::take(const std::string& key) {
   Array value = file_.reader.read(key);
-  taken_.insert(key);
+  given_.keys.insert(key);
   return value;
 }
 
 void ObjectPlan::keep(const Variable& variable, const Array& value) {
   const Tensor now = variable.read();
+  given_.variables.insert(variable.leaf_id());
   assignments_.push_back({variable, DeviceArray::from_host(now.value().device(), value.view())});
 }
 
@@ -125,10 +132,14 @@ void ObjectPlan::assign_checked(const Variable& variable, const std::string& key
   keep(variable, take(key));
 }
 
+bool ObjectPlan::is_given(const Variable& variable) const {
+  return given_.variables.contains(variable.leaf_id());
+}
+
 void ObjectPlan::plan_variables() {
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
     const TreeNode& node = tree_.nodes[i];
-    if (node.variable.empty()) continue;
+    if (node.variable.empty() || is_given(node.variable)) continue;
     if (const std::string* key = key_of(i)) {
       assign_checked(node.variable, *key, node.path);
     } else {
@@ -137,7 +148,59 @@ void ObjectPlan::plan_variables() {
   }
 }
 
+// Objects that the file does not have, where no variable of theirs says so.
+void ObjectPlan::miss_objects() {
+  std::vector<bool> valued(tree_.nodes.size());
+  for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
+    const TreeNode& node = tree_.nodes[i];
+    valued[i] = !node.variable.empty() || node.is_piece || !node.slots.empty();
+  }
+  for (bool changed = true; changed;) {  // objects may lead back to what they came from
+    changed = false;
+    for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
+      if (valued[i]) continue;
+      for (const auto& child : tree_.nodes[i].children)
+        valued[i] = valued[i] || valued[child.second];
+      changed = changed || valued[i];
+    }
+  }
+  for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
+    if (tree_.nodes[i].is_object && !valued[i] && !matches_[i]) {
+      missing_.push_back(tree_.nodes[i].path);
+    }
+  }
+}
+
+bool ObjectPlan::has_values_left(std::size_t file_node, std::set<std::size_t>& seen) const {
+  if (!seen.insert(file_node).second) return false;
+  const formats::ObjectNode& node = file_.graph.nodes[file_node];
+  const std::string* key = node.value_key();
+  if (key && !given_.keys.contains(*key)) return true;
+  for (const formats::ObjectChild& child : node.children) {
+    if (has_values_left(child.node, seen)) return true;
+  }
+  return false;
+}
+
+std::vector<std::size_t> ObjectPlan::waiting() const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
+    const TreeNode& node = tree_.nodes[i];
+    if (!node.when_changed || !matches_[i]) continue;
+    std::set<std::size_t> seen;
+    for (const formats::ObjectChild& child : file_.graph.nodes[*matches_[i]].children) {
+      const bool here = std::any_of(node.children.begin(), node.children.end(),
+                                    [&](const auto& mine) { return mine.first == child.name; });
+      if (here || !has_values_left(child.node, seen)) continue;
+      found.push_back(i);
+      break;
+    }
+  }
+  return found;
+}
+
 void ObjectPlan::plan_group(const PieceGroup& group) {
+  if (is_given(group.saveable->variable())) return;
   std::vector<std::string> absent;
   std::vector<Array> tensors;
   for (const std::size_t node : group.nodes) {
@@ -161,6 +224,7 @@ void ObjectPlan::plan_group(const PieceGroup& group) {
 }
 
 void ObjectPlan::plan_slot(std::size_t optimizer, const TrackedSlot& slot) {
+  if (is_given(slot.slot)) return;
   if (const std::optional<std::size_t> plain = tree_.node_of(slot.variable)) {
     plan_plain_slot(optimizer, *plain, slot);
   } else if (const PieceGroup* group = tree_.group_of(slot.variable)) {
@@ -260,14 +324,14 @@ void ObjectPlan::assign() {
 CheckpointStatus ObjectPlan::status() const {
   CheckpointStatus status;
   status.prefix = file_.reader.prefix();
-  status.restored.assign(taken_.begin(), taken_.end());
+  status.restored.assign(given_.keys.begin(), given_.keys.end());
   status.missing = missing_;
   const formats::ObjectChild* counter = file_.graph.nodes[0].child(kSaveCounter);
   std::set<std::string> unused;
   for (std::size_t i = 0; i < file_.graph.nodes.size(); ++i) {
     if (counter && counter->node == i) continue;
     const std::string* key = file_.graph.nodes[i].value_key();
-    if (key && !taken_.count(*key)) unused.insert(*key);
+    if (key && !given_.keys.contains(*key)) unused.insert(*key);
   }
   status.unused.assign(unused.begin(), unused.end());
   return status;

@@ -25,21 +25,34 @@ struct ObjectFile {
   formats::ObjectGraph graph;
 };
 
+/// What a restore has given to variables so far.
+struct Given {
+  std::set<std::uint64_t> variables;  // leaf ids
+  std::set<std::string> keys;
+};
+
 /// Which values of a file go to which variables of a tree.
 class ObjectPlan {
  public:
-  /// Throws: as Checkpoint::read.
-  ObjectPlan(const ObjectFile& file, const ObjectTree& tree);
+  /// Variables that have been given theirs keep what they have now. Throws: as Checkpoint::read.
+  ObjectPlan(const ObjectFile& file, const ObjectTree& tree, Given given);
 
   /// The variables with slots in the file that their optimizer has not made yet, by optimizer.
   std::map<std::size_t, std::vector<Variable>> slots_to_make() const;
   /// Gives every variable its value. Nothing here can fail but memory, and that comes first.
   void assign();
+  /// After assign(): what was given before, and now.
+  const Given& given() const noexcept { return given_; }
+  /// The objects of which the file has more than they hold now.
+  std::vector<std::size_t> waiting() const;
   CheckpointStatus status() const;
 
  private:
   void match();
   void plan_variables();
+  void miss_objects();
+  bool is_given(const Variable& variable) const;
+  bool has_values_left(std::size_t file_node, std::set<std::size_t>& seen) const;
   void plan_group(const PieceGroup& group);
   void plan_slot(std::size_t optimizer, const TrackedSlot& slot);
   void plan_plain_slot(std::size_t optimizer, std::size_t original, const TrackedSlot& slot);
@@ -62,7 +75,7 @@ class ObjectPlan {
   };
   std::vector<Assignment> assignments_;
   std::vector<std::string> missing_;
-  std::set<std::string> taken_;
+  Given given_;
 };
 
 }  // namespace openrnn::checkpoint

@@ -11,6 +11,7 @@ namespace {
 
 class Walker {
  public:
+  explicit Walker(bool leave_out_gone) : leave_out_gone_(leave_out_gone) {}
   ObjectTree walk(const NamedTrackables& roots) {
     tree_.nodes.emplace_back();
     add_children(0, roots);
@@ -50,6 +51,11 @@ class Walker {
   void add_children(std::size_t parent, const NamedTrackables& children) {
     for (const auto& [name, trackable] : children) {
       TrackedObject object = trackable.now();
+      if (object.gone) {
+        if (leave_out_gone_) continue;
+        throw StateError(message("[Checkpoint] the object '", name,
+                                 "' is gone, expected it to outlive the checkpoint"));
+      }
       connect(parent, name, node_for(parent, name, std::move(object)));
     }
   }
@@ -71,6 +77,10 @@ class Walker {
     if (object.identity) objects_[object.identity] = node;
     tree_.nodes[node].slots = std::move(object.slots);
     tree_.nodes[node].make_slots = std::move(object.make_slots);
+    tree_.nodes[node].is_object = object.identity != nullptr;
+    tree_.nodes[node].when_changed = std::move(object.when_changed);
+    tree_.nodes[node].token = std::move(object.token);
+    tree_.nodes[node].unbuilt = object.unbuilt;
     open_.emplace_back(node, std::move(object));
     return node;
   }
@@ -119,6 +129,7 @@ class Walker {
     return node;
   }
 
+  const bool leave_out_gone_;
   ObjectTree tree_;
   std::deque<std::pair<std::size_t, TrackedObject>> open_;
   std::map<const void*, std::size_t> objects_;
@@ -141,7 +152,9 @@ const PieceGroup* ObjectTree::group_of(const Variable& variable) const {
   return nullptr;
 }
 
-ObjectTree walk(const NamedTrackables& roots) { return Walker().walk(roots); }
+ObjectTree walk(const NamedTrackables& roots, bool leave_out_gone) {
+  return Walker(leave_out_gone).walk(roots);
+}
 
 std::string escape_name(const std::string& name) {
   std::string escaped;

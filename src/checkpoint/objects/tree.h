@@ -14,6 +14,11 @@ struct TreeNode {
   bool is_piece = false;
   std::vector<TrackedSlot> slots = {};
   std::function<void(const std::vector<Variable>&)> make_slots = {};
+  /// An object of the program, not a group or a part of a name.
+  bool is_object = false;
+  std::function<void(std::function<bool()>)> when_changed = {};
+  std::shared_ptr<const void> token = {};
+  bool unbuilt = false;
 };
 
 /// An opaque variable, whose pieces are nodes.
@@ -32,8 +37,9 @@ struct ObjectTree {
   const PieceGroup* group_of(const Variable& variable) const;
 };
 
-/// Throws: ArgumentError for an empty child name, or one that leads to two objects.
-ObjectTree walk(const NamedTrackables& roots);
+/// Throws: ArgumentError for an empty child name, or one that leads to two objects; StateError for
+/// an object that is gone, unless these are left out.
+ObjectTree walk(const NamedTrackables& roots, bool leave_out_gone = false);
 
 /// A name as it stands between the slashes of a key.
 std::string escape_name(const std::string& name);

@@ -1,6 +1,11 @@
 #include "formats/bundle/bundle.h"
 
+#include <algorithm>
+#include <tuple>
+
+#include "base/excerpt.h"
 #include "base/message.h"
+#include "base/utf8.h"
 #include "formats/table/table.h"
 #include "formats/text_proto.h"
 #include "formats/tf_dtype.h"
@@ -30,7 +35,7 @@ Bundle::Bundle(const ByteSource& index, const ShardOpener& open_shard, TensorBun
   for (const auto& [name, entry] : entries_) {
     if (entry.slices.empty()) check_extent(name, entry);
   }
-  check_total();
+  check_overlap();
   for (const auto& [name, entry] : entries_) {
     if (!entry.slices.empty()) check_slices(name, entry);
     std::uint64_t bytes = static_cast<std::uint64_t>(entry.size);
@@ -44,10 +49,15 @@ Bundle::Bundle(const ByteSource& index, const ShardOpener& open_shard, TensorBun
 
 void Bundle::take_entry(std::string_view key, std::string_view value, std::uint64_t offset) {
   if (key.empty()) return check_header(value, offset);
+  if (!is_slice_key(key) && !is_printable_utf8(key)) {
+    throw FormatError(path_, offset,
+                      message("the name of tensor '", excerpt(key),
+                              "' is not UTF-8 or holds a control character, expected neither"));
+  }
   BundleEntry entry;
   if (!decode_entry(value, &entry)) {
     throw FormatError(path_, offset,
-                      message("the entry of tensor '", printable(key), "' is damaged"));
+                      message("the entry of tensor '", excerpt(key), "' is damaged"));
   }
   (is_slice_key(key) ? slices_ : entries_).emplace(std::string(key), std::move(entry));
 }
@@ -72,7 +82,7 @@ void Bundle::open_shards(const ShardOpener& open_shard) {
     if (!entry.slices.empty()) return;
     if (entry.shard < 0 || entry.shard >= header_.num_shards) {
       throw FormatError(path_, 0,
-                        message("tensor '", printable(name), "' is in data file ", entry.shard,
+                        message("tensor '", excerpt(name), "' is in data file ", entry.shard,
                                 ", expected one of ", header_.num_shards));
     }
     auto& shard = shards_[entry.shard];
@@ -84,7 +94,7 @@ void Bundle::open_shards(const ShardOpener& open_shard) {
 
 void Bundle::check_extent(const std::string& name, const BundleEntry& entry) {
   const auto fail = [&](const std::string& what) {
-    throw FormatError(path_, 0, message("tensor '", printable(name), "' ", what));
+    throw FormatError(path_, 0, message("tensor '", excerpt(name), "' ", what));
   };
   if (!entry.slices.empty()) fail("is a slice of a slice");
   if (entry.shape.size() > kMaxRank) fail(message("has rank ", entry.shape.size()));
@@ -105,31 +115,41 @@ void Bundle::check_extent(const std::string& name, const BundleEntry& entry) {
       entry.size > file_size - entry.offset) {
     throw FormatError(shard.path(), shard.size(),
                       message("the file ends here, expected ", entry.size, " bytes of tensor '",
-                              printable(name), "' at byte ", entry.offset));
+                              excerpt(name), "' at byte ", entry.offset));
   }
 }
 
 // No two tensors share bytes in an honest file. In another one a few bytes could stand for as much
 // memory and time as its author likes.
-void Bundle::check_total() const {
-  std::uint64_t stored = 0, claimed = 0;
-  for (const auto& [number, shard] : shards_) stored += shard->size();
-  const auto add = [&](const BundleEntry& entry) {
-    if (!entry.slices.empty()) return;
-    claimed += static_cast<std::uint64_t>(entry.size);
-    if (claimed > stored) {
-      throw FormatError(path_, 0,
-                        message("the tensors claim ", claimed, " bytes or more, expected ", stored,
-                                ", which the data files have"));
-    }
+void Bundle::check_overlap() const {
+  struct Extent {
+    std::int32_t shard;
+    std::int64_t start, end;
+    const std::string* name;
   };
-  for (const auto& [name, entry] : entries_) add(entry);
-  for (const auto& [key, entry] : slices_) add(entry);
+  std::vector<Extent> extents;
+  const auto add = [&](const std::string& name, const BundleEntry& entry) {
+    if (!entry.slices.empty() || entry.size == 0) return;
+    extents.push_back({entry.shard, entry.offset, entry.offset + entry.size, &name});
+  };
+  for (const auto& [name, entry] : entries_) add(name, entry);
+  for (const auto& [key, entry] : slices_) add(key, entry);
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
+    return std::tie(a.shard, a.start) < std::tie(b.shard, b.start);
+  });
+  for (std::size_t i = 1; i < extents.size(); ++i) {
+    const Extent &last = extents[i - 1], &here = extents[i];
+    if (here.shard != last.shard || here.start >= last.end) continue;
+    throw FormatError(
+        path_, 0,
+        message("tensor '", excerpt(*here.name), "' begins at byte ", here.start, " of data file ",
+                here.shard, ", inside tensor '", excerpt(*last.name), "', expected tensors apart"));
+  }
 }
 
 void Bundle::check_slices(const std::string& name, const BundleEntry& entry) {
   const auto fail = [&](const std::string& what) {
-    throw FormatError(path_, 0, message("partitioned tensor '", printable(name), "' ", what));
+    throw FormatError(path_, 0, message("partitioned tensor '", excerpt(name), "' ", what));
   };
   if (tf_dtype_size(entry.dtype) == 0) {
     fail(message("has element type ", tf_dtype_name(entry.dtype), ", expected one of fixed width"));
@@ -158,8 +178,8 @@ void Bundle::check_slices(const std::string& name, const BundleEntry& entry) {
 const BundleEntry& Bundle::slice_entry(const std::string& name, const TensorSlice& slice) const {
   const auto found = slices_.find(slice_key(name, slice));
   if (found == slices_.end()) {
-    throw FormatError(
-        path_, 0, message("partitioned tensor '", printable(name), "' lacks one of its slices"));
+    throw FormatError(path_, 0,
+                      message("partitioned tensor '", excerpt(name), "' lacks one of its slices"));
   }
   return found->second;
 }

@@ -38,7 +38,7 @@ class Bundle {
   void check_header(std::string_view value, std::uint64_t offset);
   void check_extent(const std::string& name, const BundleEntry& entry);
   void check_slices(const std::string& name, const BundleEntry& entry);
-  void check_total() const;
+  void check_overlap() const;
   void open_shards(const ShardOpener& open_shard);
   const BundleEntry& slice_entry(const std::string& name, const TensorSlice& slice) const;
   void read_plain(const std::string& name, const BundleEntry& entry, void* out) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/bundle/bundle.h"
 #include "formats/crc32c.h"
@@ -23,7 +24,7 @@ void check_bools(const ByteSource& shard, const std::string& name, std::uint64_t
   if (bad != bytes + size) {
     throw FormatError(
         shard.path(), offset + static_cast<std::uint64_t>(bad - bytes),
-        message("tensor '", printable(name), "' holds ", int{*bad}, ", expected 0 or 1"));
+        message("tensor '", excerpt(name), "' holds ", int{*bad}, ", expected 0 or 1"));
   }
 }
 
@@ -33,7 +34,7 @@ void Bundle::compare_crc(const std::string& name, const BundleEntry& entry,
                          std::uint32_t crc) const {
   if (!options_.verify_checksums || mask_crc(crc) == entry.crc) return;
   throw FormatError(shards_.at(entry.shard)->path(), static_cast<std::uint64_t>(entry.offset),
-                    message("tensor '", printable(name), "' has checksum ", mask_crc(crc),
+                    message("tensor '", excerpt(name), "' has checksum ", mask_crc(crc),
                             ", expected ", entry.crc));
 }
 
@@ -58,14 +59,13 @@ void Bundle::read_slices(const std::string& name, const BundleEntry& entry, Arra
 Array Bundle::read(const std::string& name, const BundleEntry& entry) const {
   const std::optional<DType> dtype = from_tf_dtype(entry.dtype);
   if (entry.dtype == kTfString) {
-    throw TypeError(
-        message("[read] tensor '", printable(name), "' holds strings, expected numbers"));
+    throw TypeError(message("[read] tensor '", excerpt(name), "' holds strings, expected numbers"));
   }
   if (!dtype) {
-    throw UnsupportedError(message(
-        "[read] tensor '", printable(name), "' has element type ", tf_dtype_name(entry.dtype),
-        ", expected float16, float32, float64, int32, int64, uint8, bool "
-        "or string"));
+    throw UnsupportedError(
+        message("[read] tensor '", excerpt(name), "' has element type ", tf_dtype_name(entry.dtype),
+                ", expected float16, float32, float64, int32, int64, uint8, bool "
+                "or string"));
   }
   Array out(*dtype, entry.shape);
   if (entry.slices.empty()) {
@@ -78,7 +78,7 @@ Array Bundle::read(const std::string& name, const BundleEntry& entry) const {
 
 StringTensor Bundle::read_strings(const std::string& name, const BundleEntry& entry) const {
   if (entry.dtype != kTfString) {
-    throw TypeError(message("[read_strings] tensor '", printable(name), "' has element type ",
+    throw TypeError(message("[read_strings] tensor '", excerpt(name), "' has element type ",
                             tf_dtype_name(entry.dtype), ", expected string"));
   }
   const ByteSource& shard = *shards_.at(entry.shard);

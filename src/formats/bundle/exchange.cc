@@ -1,30 +1,94 @@
 #include "formats/bundle/exchange.h"
 
 #include <cstdio>
+#include <thread>
 
 #include "base/message.h"
-#include "formats/bundle/bundle.h"
 #include "formats/file/atomic_file.h"
 
 namespace openrnn::formats {
 
 namespace {
 
-bool fits(const std::string& index, const std::string& data) {
+// A writer in a loop changes a pair a few thousand times a second, and a look takes some
+// microseconds: many times more than is needed.
+constexpr int kMostAttempts = 10000;
+
+/// What lies at the four names at one moment.
+struct Sight {
+  explicit Sight(const PairPaths& paths)
+      // In this order: an index that is still the same afterwards was not exchanged before.
+      : new_index(identity_of(paths.new_index)),
+        new_data(identity_of(paths.new_data)),
+        index(identity_of(paths.index)),
+        data(identity_of(paths.data)) {}
+
+  FileIdentity new_index, new_data, index, data;
+  friend bool operator==(const Sight&, const Sight&) = default;
+
+  /// The data may be that of the new index. While both new files wait, the old pair is whole.
+  bool half_done() const { return new_index.there && !(new_data.there && index.there); }
+};
+
+struct OpenPair {
+  std::unique_ptr<FileSource> index, data;
+};
+
+Bundle parse(OpenPair pair, const std::string& prefix, TensorBundleOptions options) {
+  const auto open_shard = [&](std::int32_t shard, std::int32_t num_shards) {
+    if (num_shards == 1 && pair.data) return std::move(pair.data);
+    return std::make_unique<FileSource>(data_path(prefix, shard, num_shards));
+  };
+  return Bundle(*pair.index, open_shard, options);
+}
+
+/// The save at these two files if it is whole, by its checksums; else null.
+std::unique_ptr<Bundle> open_if_whole(const std::string& index, const std::string& data) {
   try {
-    const Bundle bundle(FileSource(index),
-                        [&](std::int32_t shard, std::int32_t num_shards) {
-                          // Our writer makes one shard; anything else is not what it left.
-                          if (shard != 0 || num_shards != 1)
-                            throw FormatError(index, 0, "expected one data file");
-                          return std::make_unique<FileSource>(data);
-                        },
-                        {});
-    bundle.verify();
-    return true;
+    // Our writer makes one data file; anything else is not what it left.
+    const auto open_shard = [&](std::int32_t, std::int32_t num_shards) {
+      if (num_shards != 1) throw FormatError(index, 0, "expected one data file");
+      return std::make_unique<FileSource>(data);
+    };
+    auto bundle = std::make_unique<Bundle>(FileSource(index), open_shard, TensorBundleOptions());
+    bundle->verify();
+    return bundle;
   } catch (const Error&) {
-    return false;
+    return nullptr;
   }
+}
+
+OpenPair open_pair(const PairPaths& paths) {
+  if (!file_exists(paths.index)) {
+    throw IoError(message("[TensorBundleReader] ", paths.index,
+                          " is missing, expected the prefix of a checkpoint"));
+  }
+  OpenPair pair{std::make_unique<FileSource>(paths.index), nullptr};
+  if (file_exists(paths.data)) pair.data = std::make_unique<FileSource>(paths.data);
+  return pair;
+}
+
+// Both are open, so no later file has their identity. That the index is still in its place after
+// the data was opened, and that no exchange was half done in between, makes them a pair.
+bool is_pair(const OpenPair& pair, const Sight& later) {
+  return pair.index->identity() == later.index &&
+         (pair.data ? pair.data->identity() : FileIdentity()) == later.data;
+}
+
+/// Which files of an unfinished save there are.
+struct Waiting {
+  explicit Waiting(const PairPaths& paths)
+      : index(is_own_file(paths.new_index)), data(is_own_file(paths.new_data)) {}
+  bool index, data;
+  friend bool operator==(const Waiting&, const Waiting&) = default;
+};
+
+/// The last step of an exchange.
+void put_index(const PairPaths& paths, const FolderSync& folder) {
+  // The data's rename must not reach the disk after the index's.
+  folder.sync();
+  rename_file(paths.new_index, paths.index);
+  folder.sync();
 }
 
 }  // namespace
@@ -39,38 +103,57 @@ std::string data_path(const std::string& prefix, std::int32_t shard, std::int32_
 
 std::string unfinished(const std::string& path) { return path + std::string(kUnfinishedSuffix); }
 
-BundlePaths finish_exchange(const std::string& prefix) {
-  const std::string index = index_path(prefix), new_index = unfinished(index);
-  const std::string data = data_path(prefix, 0, 1), new_data = unfinished(data);
-  if (!file_exists(new_index)) return {index, data};
-  const bool data_waits = file_exists(new_data);
-  // The old pair is whole until its data is replaced.
-  if (data_waits && file_exists(index)) return {index, data};
-  if (!fits(new_index, data_waits ? new_data : data)) return {index, data};
-  try {
-    if (data_waits) rename_file(new_data, data);
-    sync_folder_of(prefix);
-    rename_file(new_index, index);
-    sync_folder_of(prefix);
-  } catch (const IoError&) {
-    return {file_exists(new_index) ? new_index : index, file_exists(new_data) ? new_data : data};
+PairPaths::PairPaths(const std::string& prefix)
+    : index(index_path(prefix)),
+      data(data_path(prefix, 0, 1)),
+      new_index(unfinished(index)),
+      new_data(unfinished(data)) {}
+
+std::unique_ptr<Bundle> open_whole_bundle(const std::string& prefix, TensorBundleOptions options) {
+  const PairPaths paths(prefix);
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    if (attempt) std::this_thread::yield();
+    const Sight before(paths);
+    if (before.half_done()) {
+      const std::string& data = before.new_data.there ? paths.new_data : paths.data;
+      if (auto whole = open_if_whole(paths.new_index, data)) return whole;
+    }
+    try {
+      OpenPair pair = open_pair(paths);
+      const Sight after(paths);
+      if (!(after == before) || !is_pair(pair, after)) continue;
+      return std::make_unique<Bundle>(parse(std::move(pair), prefix, options));
+    } catch (const IoError&) {
+      if (Sight(paths) == before) throw;
+    }
   }
-  return {index, data};
+  throw IoError(message("[TensorBundleReader] ", prefix, " was written over ", kMostAttempts,
+                        " times while it was opened, expected a pair that stays for a moment"));
 }
 
-void exchange(const std::string& prefix) {
-  const std::string index = index_path(prefix), data = data_path(prefix, 0, 1);
-  sync_folder_of(prefix);
-  rename_file(unfinished(data), data);
-  // The data's rename must not reach the disk after the index's.
-  sync_folder_of(prefix);
-  try {
-    rename_file(unfinished(index), index);
-  } catch (const IoError&) {
-    // A reader that came in between may have finished the exchange.
-    if (file_exists(unfinished(index)) || !file_exists(index)) throw;
+Descriptor settle(const PairPaths& paths) {
+  for (;;) {
+    const Waiting waiting(paths);
+    // Between its two renames a living writer holds the lock of the data in its place.
+    Descriptor lock = lock_existing(waiting.data ? paths.new_data : paths.data);
+    // Else it was seen before the last writer was done, and another may be at it already.
+    if (!(Waiting(paths) == waiting)) continue;
+    if (!waiting.index && !waiting.data) return lock;
+    const bool half_done = waiting.index && !(waiting.data && file_exists(paths.index));
+    if (half_done && open_if_whole(paths.new_index, waiting.data ? paths.new_data : paths.data)) {
+      const FolderSync folder(paths.index);
+      waiting.data ? exchange(paths, folder) : put_index(paths, folder);
+      continue;
+    }
+    if (waiting.index) remove_file(paths.new_index);
+    if (waiting.data) remove_file(paths.new_data);
   }
-  sync_folder_of(prefix);
+}
+
+void exchange(const PairPaths& paths, const FolderSync& folder) {
+  folder.sync();
+  rename_file(paths.new_data, paths.data);
+  put_index(paths, folder);
 }
 
 }  // namespace openrnn::formats

@@ -1,17 +1,16 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/bundle/bundle.h"
 #include "formats/bundle/exchange.h"
-#include "formats/file/atomic_file.h"
 #include "formats/tf_dtype.h"
 
 namespace openrnn {
 
 using formats::Bundle;
 using formats::BundleEntry;
-using formats::FileSource;
 
 struct TensorBundleReader::Impl {
   std::string prefix;
@@ -22,24 +21,11 @@ struct TensorBundleReader::Impl {
 
 namespace {
 
-std::unique_ptr<Bundle> open_bundle(const std::string& prefix, TensorBundleOptions options) {
-  const formats::BundlePaths paths = formats::finish_exchange(prefix);
-  if (!formats::file_exists(paths.index)) {
-    throw IoError(message("[TensorBundleReader] ", paths.index,
-                          " is missing, expected the prefix of a checkpoint"));
-  }
-  const auto open_shard = [&](std::int32_t shard, std::int32_t num_shards) {
-    return std::make_unique<FileSource>(
-        num_shards == 1 ? paths.data : formats::data_path(prefix, shard, num_shards));
-  };
-  return std::make_unique<Bundle>(FileSource(paths.index), open_shard, options);
-}
-
 // Some names for a message, not a thousand.
 std::string some_names(const std::vector<TensorInfo>& tensors) {
   std::string text;
   for (std::size_t i = 0; i < tensors.size() && i < 8; ++i) {
-    text += (i ? ", '" : "'") + tensors[i].name + "'";
+    text += (i ? ", '" : "'") + excerpt(tensors[i].name) + "'";
   }
   return tensors.size() > 8 ? message(text, " and ", tensors.size() - 8, " more") : text;
 }
@@ -49,12 +35,12 @@ std::string some_names(const std::vector<TensorInfo>& tensors) {
 const BundleEntry& TensorBundleReader::Impl::entry(std::string_view name,
                                                    std::string_view call) const {
   if (const BundleEntry* found = bundle->find(name)) return *found;
-  throw ArgumentError(message("[", call, "] '", name, "' is not in ", prefix,
+  throw ArgumentError(message("[", call, "] '", excerpt(name), "' is not in ", prefix,
                               ", expected one of: ", some_names(bundle->tensors())));
 }
 
 TensorBundleReader::TensorBundleReader(const std::string& prefix, TensorBundleOptions options)
-    : impl_(new Impl{prefix, open_bundle(prefix, options)}) {}
+    : impl_(new Impl{prefix, formats::open_whole_bundle(prefix, options)}) {}
 TensorBundleReader::~TensorBundleReader() = default;
 TensorBundleReader::TensorBundleReader(TensorBundleReader&&) noexcept = default;
 TensorBundleReader& TensorBundleReader::operator=(TensorBundleReader&&) noexcept = default;
@@ -103,7 +89,7 @@ TensorValue TensorBundleReader::read_value(std::string_view name) const {
 std::string TensorBundleReader::read_string(std::string_view name) const {
   StringTensor strings = read_strings(name);
   if (!strings.shape.empty()) {
-    throw TypeError(message("[read_string] tensor '", name, "' has shape ",
+    throw TypeError(message("[read_string] tensor '", excerpt(name), "' has shape ",
                             to_string(strings.shape), ", expected a scalar"));
   }
   return std::move(strings.values[0]);

@@ -1,5 +1,6 @@
 // A string tensor: varint lengths, a checksum of the lengths, the bytes of all strings.
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/bundle/bundle.h"
 #include "formats/coding.h"
@@ -27,7 +28,7 @@ std::vector<std::string> decode_strings(const std::string& path, const std::stri
                                         std::uint64_t offset, std::string_view bytes,
                                         std::uint64_t count, bool verify, std::uint32_t* crc) {
   const auto fail = [&](const std::string& what) {
-    throw FormatError(path, offset, message("strings of tensor '", printable(name), "': ", what));
+    throw FormatError(path, offset, message("strings of tensor '", excerpt(name), "': ", what));
   };
   if (count > bytes.size()) {
     fail(message(bytes.size(), " bytes, expected the lengths of ", count, " strings"));

@@ -1,9 +1,8 @@
-#include <dirent.h>
-
-#include <cerrno>
 #include <map>
 
+#include "base/excerpt.h"
 #include "base/message.h"
+#include "base/utf8.h"
 #include "formats/bundle/bundle.h"
 #include "formats/bundle/exchange.h"
 #include "formats/crc32c.h"
@@ -16,21 +15,17 @@ namespace openrnn {
 using formats::OutputFile;
 
 struct TensorBundleWriter::Impl {
-  explicit Impl(const std::string& at) : prefix(at) {
+  explicit Impl(const std::string& prefix) : paths(prefix) {
     // An unfinished save of before may hold the only whole pair: first put it in its place.
-    const std::string index_path = formats::index_path(prefix);
-    if (formats::finish_exchange(prefix).index != index_path) {
-      throw IoError(message("[TensorBundleWriter] the unfinished save at ", prefix,
-                            " cannot be put in its place, expected a writable folder"));
-    }
-    formats::remove_file(formats::unfinished(index_path));
-    data.emplace(formats::unfinished(formats::data_path(prefix, 0, 1)));
+    const formats::Descriptor lock = formats::settle(paths);
+    data.emplace(paths.new_data);
+    formats::unlock(lock);
   }
 
   void add(const std::string& name, int dtype, const Shape& shape, std::string_view bytes,
            std::uint32_t crc);
 
-  std::string prefix;
+  formats::PairPaths paths;
   std::optional<OutputFile> data;
   std::uint64_t offset = 0;
   std::map<std::string, std::string> index;
@@ -39,9 +34,13 @@ struct TensorBundleWriter::Impl {
 
 void TensorBundleWriter::Impl::add(const std::string& name, int dtype, const Shape& shape,
                                    std::string_view bytes, std::uint32_t crc) {
-  if (closed) throw StateError("[add] '" + name + "' after finish() or a failure");
+  if (closed) throw StateError("[add] '" + excerpt(name) + "' after finish() or a failure");
   if (name.empty() || name[0] == '\0') {
     throw ArgumentError("[add] a tensor's name is empty or starts with a zero byte");
+  }
+  if (!is_printable_utf8(name)) {
+    throw ArgumentError(message("[add] the tensor's name ", excerpt(name),
+                                " is not UTF-8 or holds a control character, expected neither"));
   }
   formats::BundleEntry entry;
   entry.dtype = dtype;
@@ -50,7 +49,8 @@ void TensorBundleWriter::Impl::add(const std::string& name, int dtype, const Sha
   entry.size = static_cast<std::int64_t>(bytes.size());
   entry.crc = formats::mask_crc(crc);
   if (!index.emplace(name, formats::encode_entry(entry)).second) {
-    throw ArgumentError(message("[add] '", name, "' was added before, expected distinct names"));
+    throw ArgumentError(
+        message("[add] '", excerpt(name), "' was added before, expected distinct names"));
   }
   closed = true;  // until the write has succeeded
   data->write(bytes);
@@ -71,7 +71,7 @@ void TensorBundleWriter::add(const std::string& name, const ConstArrayView& valu
 void TensorBundleWriter::add(const std::string& name, const StringTensor& values) {
   const std::int64_t count = shape_size(values.shape);
   if (count != static_cast<std::int64_t>(values.values.size())) {
-    throw ArgumentError(message("[add] '", name, "' has ", values.values.size(),
+    throw ArgumentError(message("[add] '", excerpt(name), "' has ", values.values.size(),
                                 " strings, expected ", count, " for the shape ",
                                 to_string(values.shape)));
   }
@@ -92,14 +92,16 @@ void TensorBundleWriter::finish() {
   if (impl_->closed) throw StateError("[finish] called after finish() or a failure, expected once");
   impl_->closed = true;
   impl_->index.emplace("", formats::encode_header(1));
-  impl_->data->sync_and_close();
-  OutputFile index(formats::unfinished(formats::index_path(impl_->prefix)));
+  impl_->data->sync();
+  OutputFile index(impl_->paths.new_index);
   index.write(formats::build_table(impl_->index));
-  index.sync_and_close();
+  index.sync();
+  const formats::FolderSync folder(impl_->paths.index);
   // From here on the new pair is whole, and a failed rename must not remove what is left of it.
   impl_->data->keep();
   index.keep();
-  formats::exchange(impl_->prefix);
+  formats::exchange(impl_->paths, folder);
+  impl_->data.reset();
 }
 
 void write_tensor_bundle(const std::string& prefix, std::span<const NamedTensor> tensors) {
@@ -133,18 +135,12 @@ std::vector<std::string> data_files(const std::string& prefix) {
   const std::string folder = formats::folder_of(prefix);
   const std::string start = prefix.substr(prefix.rfind('/') + 1) + ".";
   std::vector<std::string> found;
-  DIR* listing = ::opendir(folder.c_str());
-  if (!listing) {
-    if (errno == ENOENT) return found;
-    formats::throw_io_error("list", folder, errno);
-  }
-  while (const dirent* item = ::readdir(listing)) {
-    const std::string_view name = item->d_name;
-    if (name.starts_with(start) && is_data_suffix(name.substr(start.size()))) {
-      found.push_back(folder + "/" + item->d_name);
+  for (const std::string& name : formats::names_in(folder)) {
+    const std::string_view file = name;
+    if (file.starts_with(start) && is_data_suffix(file.substr(start.size()))) {
+      found.push_back(folder + "/" + name);
     }
   }
-  ::closedir(listing);
   return found;
 }
 

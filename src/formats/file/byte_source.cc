@@ -1,6 +1,5 @@
 #include "formats/file/byte_source.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@
 #include <cstring>
 
 #include "base/message.h"
-#include "formats/file/atomic_file.h"
 #include "openrnn/base.h"
 
 namespace openrnn::formats {
@@ -34,19 +32,11 @@ void MemorySource::read_at(std::uint64_t offset, void* out, std::size_t count) c
   if (count) std::memcpy(out, bytes_.data() + offset, count);
 }
 
-FileSource::FileSource(const std::string& path) : path_(path) {
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) throw_io_error("open", path, errno);
+FileSource::FileSource(const std::string& path) : path_(path), file_(open_regular(path)) {
   struct stat status = {};
-  const int error = ::fstat(fd_, &status) ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
-  if (error) {
-    ::close(fd_);
-    throw_io_error("open", path, error);
-  }
+  if (::fstat(file_.get(), &status)) throw_io_error("open", path, errno);
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
-
-FileSource::~FileSource() { ::close(fd_); }
 
 void FileSource::read_at(std::uint64_t offset, void* out, std::size_t count) const {
   check_range(offset, count);
@@ -54,8 +44,8 @@ void FileSource::read_at(std::uint64_t offset, void* out, std::size_t count) con
   while (count) {
     // Linux reads at most 2^31 - 4096 bytes a call.
     const std::size_t piece = std::min<std::size_t>(count, std::size_t{1} << 30);
-    const ::ssize_t got = ::pread(fd_, at, piece, static_cast<::off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
+    const ::ssize_t got = uninterrupted(
+        [&] { return ::pread(file_.get(), at, piece, static_cast<::off_t>(offset)); });
     if (got < 0) throw_io_error("read", path_, errno);
     if (got == 0) throw FormatError(path_, offset, "the file was cut while it was read");
     at += got;

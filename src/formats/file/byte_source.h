@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "formats/file/system.h"
+
 namespace openrnn::formats {
 
 class ByteSource {
@@ -39,18 +41,16 @@ class MemorySource : public ByteSource {
 /// A regular file, open for reading; its size is that at the time of opening.
 class FileSource : public ByteSource {
  public:
-  /// Throws: IoError.
+  /// Throws: IoError, also for what is no regular file.
   explicit FileSource(const std::string& path);
-  ~FileSource() override;
-  FileSource(const FileSource&) = delete;
-  FileSource& operator=(const FileSource&) = delete;
   const std::string& path() const noexcept override { return path_; }
   std::uint64_t size() const noexcept override { return size_; }
   void read_at(std::uint64_t offset, void* out, std::size_t count) const override;
+  FileIdentity identity() const { return identity_of(file_); }
 
  private:
   std::string path_;
-  int fd_ = -1;
+  Descriptor file_;
   std::uint64_t size_ = 0;
 };
 

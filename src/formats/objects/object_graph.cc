@@ -5,6 +5,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <set>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/proto_fields.h"
 #include "openrnn/formats.h"
@@ -151,8 +152,8 @@ class Decoder {
       std::set<std::string_view> names;
       for (const ObjectChild& child : graph.nodes[i].children) {
         if (names.insert(child.name).second) continue;
-        throw FormatError(path_, 0,
-                          message("the object ", i, " has two children '", child.name, "'"));
+        throw FormatError(
+            path_, 0, message("the object ", i, " has two children '", excerpt(child.name), "'"));
       }
     }
   }

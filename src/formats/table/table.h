@@ -11,6 +11,9 @@
 
 namespace openrnn::formats {
 
+inline constexpr std::uint64_t kTableMagic = 0xdb4775248b80fb57u;
+inline constexpr std::size_t kTableFooterBytes = 48;
+
 /// `offset` is that of the block in the file, for error messages.
 using TableVisitor =
     std::function<void(std::string_view key, std::string_view value, std::uint64_t offset)>;
@@ -20,14 +23,9 @@ using TableVisitor =
 /// Throws: FormatError, IoError.
 void read_table(const ByteSource& file, bool verify_checksums, const TableVisitor& visit);
 
-struct TableOptions {
-  /// TensorFlow's; LevelDB's own is 4096.
-  std::size_t block_size = 262144;
-  bool snappy = false;
-};
-
-/// The bytes of a table, as TensorFlow writes it.
+/// The bytes of a table, as TensorFlow writes it. `block_size` is TensorFlow's; LevelDB's own is
+/// 4096.
 std::string build_table(const std::map<std::string, std::string>& entries,
-                        TableOptions options = {});
+                        std::size_t block_size = 262144);
 
 }  // namespace openrnn::formats

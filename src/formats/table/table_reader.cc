@@ -14,8 +14,6 @@ namespace openrnn::formats {
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0xdb4775248b80fb57u;
-constexpr std::uint64_t kFooterBytes = 48;
 constexpr std::uint64_t kTrailerBytes = 5;  // compression type, masked checksum
 // A key is stored whole every 16 entries, so keys weigh at most 16 times what is stored of them.
 // The bound is above that, and keeps a small file from taking much memory.
@@ -59,15 +57,15 @@ class TableReader {
   }
 
   Handle read_footer() const {
-    if (file_.size() < kFooterBytes) {
+    if (file_.size() < kTableFooterBytes) {
       fail(0, message("the file has ", file_.size(), " bytes, expected a checkpoint index of ",
-                      kFooterBytes, " or more"));
+                      kTableFooterBytes, " or more"));
     }
-    const std::uint64_t start = file_.size() - kFooterBytes;
-    const std::string footer = file_.read_string(start, kFooterBytes);
+    const std::uint64_t start = file_.size() - kTableFooterBytes;
+    const std::string footer = file_.read_string(start, kTableFooterBytes);
     std::uint64_t magic = 0;
-    ByteCursor(std::string_view(footer).substr(kFooterBytes - 8)).fixed(&magic);
-    if (magic != kMagic) {
+    ByteCursor(std::string_view(footer).substr(kTableFooterBytes - 8)).fixed(&magic);
+    if (magic != kTableMagic) {
       fail(start,
            "the last 8 bytes are not a table's magic number: the file is cut short or is not "
            "a checkpoint index");
