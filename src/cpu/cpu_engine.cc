@@ -4,6 +4,7 @@
 #include "cpu/isa.h"
 #include "cpu/math.h"
 #include "cpu/rnn/call.h"
+#include "cpu/run/tiles.h"
 
 namespace openrnn {
 namespace {
@@ -31,27 +32,29 @@ class CpuEngine final : public Engine {
   constexpr ~CpuEngine() override {}  // g++ 12 does not know a defaulted one in time
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
-    return message("cpu with ", cpu::isa_name(), " on ", num_threads(), " thread(s)");
+    const std::string tiles =
+        cpu::tiles_refused() ? "; tiles of AMX " + cpu::tile_permission() : std::string();
+    return message("cpu with ", cpu::isa_name(), " on ", num_threads(), " thread(s)", tiles);
   }
   std::string unsupported(const RnnSpec& spec) const override { return cpu::unsupported(spec); }
   std::string_view math_kind(const RnnSpec& spec) const override { return cpu::math_kind(spec); }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
-                                           PackFor purpose) const override {
-    check_pack(*this, spec, purpose);
-    if (is_double(spec)) return std::make_shared<CpuPacked<double>>(spec, params, purpose);
-    return std::make_shared<CpuPacked<float>>(spec, params, purpose);
+                                           const PackOptions& options) const override {
+    check_pack(*this, spec, options.purpose);
+    if (is_double(spec)) return std::make_shared<CpuPacked<double>>(spec, params, options);
+    return std::make_shared<CpuPacked<float>>(spec, params, options);
   }
   std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,
-                                            std::int64_t max_batch,
-                                            std::int64_t max_time) const override {
-    if (!params || max_batch < 0 || max_time < 0) {
+                                            const WorkspaceLimits& limits) const override {
+    if (!params || limits.batch < 0 || limits.time < 0 || limits.max_threads < 0) {
       throw ArgumentError(message("[make_workspace] params are ", params ? "given" : "null",
-                                  ", max_batch ", max_batch, ", max_time ", max_time,
-                                  ", expected params and sizes of 0 or more"));
+                                  ", batch ", limits.batch, ", time ", limits.time,
+                                  ", max_threads ", limits.max_threads,
+                                  ", expected params and limits of 0 or more"));
     }
     check_packed("make_workspace", *params);
-    const cpu::Room room{max_batch, max_time, num_threads()};
+    const cpu::Room room{limits.batch, limits.time, cpu::most_threads(limits.max_threads)};
     if (is_double(params->spec())) {
       return std::make_unique<CpuWorkspace<double>>(std::move(params), room);
     }

@@ -5,6 +5,7 @@
 
 #include "base/message.h"
 #include "cpu/run/processor.h"
+#include "cpu/run/tiles.h"
 #include "openrnn/base.h"
 
 namespace openrnn::cpu {
@@ -34,17 +35,28 @@ const KernelTable& find_table(std::string_view call, std::string_view name) {
   // Only when asked for: slow, and to repeat what another machine computed.
   const KernelTable* emulated = avx512_amx_emulated_kernels();
   if (usable(emulated) && name == emulated->name) return *emulated;
+  const bool amx = name == "amx" && avx512_amx_kernels();
   throw EngineError(message("[", call, "] instruction set is '", name,
-                            "', expected one that this processor runs: ", known));
+                            "', expected one that this processor runs: ", known,
+                            amx ? "; tiles of AMX: " + tile_permission() : std::string()));
+}
+
+// The one place that reads the variable; empty when it is not set.
+std::string_view wanted_isa() {
+  const char* text = std::getenv("OPENRNN_ISA");
+  return text ? text : "";
 }
 
 const KernelTable& first_choice() {
-  const char* forced = std::getenv("OPENRNN_ISA");
-  if (forced && *forced) return find_table("OPENRNN_ISA", forced);
+  if (const std::string_view wanted = wanted_isa(); !wanted.empty()) {
+    return find_table("OPENRNN_ISA", wanted);
+  }
   return *usable_tables().back();
 }
 
-std::atomic<const KernelTable*> chosen{nullptr};
+constinit std::atomic<const KernelTable*> chosen{nullptr};
+// Whether the last choice was a force_isa.
+constinit std::atomic<bool> forced{false};
 
 }  // namespace
 
@@ -81,7 +93,25 @@ std::vector<std::string_view> available_isas() {
 }
 
 void force_isa(std::string_view name) {
-  chosen.store(&find_table("force_isa", name), std::memory_order_release);
+  const KernelTable* const table = name.empty() ? nullptr : &find_table("force_isa", name);
+  forced.store(table != nullptr, std::memory_order_relaxed);
+  chosen.store(table, std::memory_order_release);
+}
+
+bool may_use_tiles_of(const KernelTable& table) {
+  if (!table.tiles) return false;
+  // The emulation needs nobody's permission.
+  if (&table != avx512_amx_kernels() || may_use_tiles()) return true;
+  const bool by_variable = wanted_isa() == "amx";
+  if (by_variable || forced.load(std::memory_order_relaxed)) {
+    throw EngineError(message("[", by_variable ? "OPENRNN_ISA" : "force_isa",
+                              "] instruction set is 'amx', expected its tiles to be granted; they "
+                              "are ",
+                              tile_permission()));
+  }
+  const KernelTable* before = &table;
+  chosen.compare_exchange_strong(before, avx512_kernels());
+  return false;
 }
 
 }  // namespace openrnn::cpu

@@ -16,9 +16,13 @@ namespace openrnn::cpu {
 std::string_view isa_name();
 /// Those that this processor can run, widest last, without 'amx_emulated'.
 std::vector<std::string_view> available_isas();
-/// Chooses for all later packing and products; parameters packed before keep theirs.
-/// Throws: EngineError when `name` is unknown or this processor lacks it.
+/// Chooses for all later packing and products; parameters packed before keep theirs. Empty: as if
+/// nothing had been asked yet. Throws: EngineError when `name` is unknown or this processor lacks
+/// it.
 void force_isa(std::string_view name);
+/// Whether `table` has tiles that may be used; for those of AMX the first question asks the
+/// operating system. Refused, the choice falls to 'avx512'. Throws: EngineError when it was forced.
+bool may_use_tiles_of(const KernelTable& table);
 /// The kernels of isa_name(). Throws as it.
 const KernelTable& kernels();
 /// The fastest of this processor for one arithmetic that `table` has, with its packing.

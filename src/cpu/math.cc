@@ -19,8 +19,8 @@ Arithmetic arithmetic_of(const RnnSpec& spec, const KernelTable& table) {
     default:
       break;
   }
-  if (spec.math == Math::kBf16) return table.tiles ? kAmx : kDot;
-  return spec.math == Math::kBf16x3 && table.tiles ? kBf16x3 : kExact;
+  if (spec.math == Math::kBf16) return may_use_tiles_of(table) ? kAmx : kDot;
+  return spec.math == Math::kBf16x3 && may_use_tiles_of(table) ? kBf16x3 : kExact;
 }
 
 std::string_view math_kind(const RnnSpec& spec) {

@@ -6,7 +6,8 @@
 
 namespace openrnn::cpu {
 
-/// What the products of a network multiply with, by the kernels of `table`.
+/// What the products of a network multiply with, by the kernels of `table`. Throws: as
+/// may_use_tiles_of, which it asks for the math that needs them.
 Arithmetic arithmetic_of(const RnnSpec& spec, const KernelTable& table);
 /// The same on this machine in words: 'float64', 'float32', 'dot', 'amx', 'bf16x3' or 'int8', as
 /// Engine::math_kind.

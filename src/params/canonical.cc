@@ -56,6 +56,10 @@ void check_length(std::string_view call, std::string_view what, const RnnSpec& s
                                 " elements, expected at least ", expected, " for ",
                                 describe(spec)));
   }
+  if (!buffer.data && expected > 0) {
+    throw ArgumentError(
+        message("[", call, "] ", what, " is null, expected ", expected, " elements"));
+  }
 }
 
 void check_floating(std::string_view call, std::string_view what, DType dtype) {
@@ -73,6 +77,15 @@ void check_params(std::string_view call, const RnnSpec& spec, const ConstArrayVi
                                 dtype_name(spec.dtype)));
   }
   check_length(call, "params", spec, params, expected);
+}
+
+void check_exact_params(std::string_view call, const RnnSpec& spec, const ConstArrayView& params,
+                        std::int64_t expected) {
+  if (params.shape.size() == 1 && params.dtype == spec.dtype && params.shape[0] != expected) {
+    throw ArgumentError(message("[", call, "] params has ", params.shape[0], " elements, expected ",
+                                expected, " for ", describe(spec)));
+  }
+  check_params(call, spec, params, expected);
 }
 
 void check_slots(std::string_view call, const RnnSpec& spec, const ConstArrayView& slots,

@@ -114,14 +114,14 @@ class ReferenceEngine : public Engine {
   }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
-                                           PackFor purpose) const override {
-    check_pack(*this, spec, purpose);
+                                           const PackOptions& options) const override {
+    check_pack(*this, spec, options.purpose);
     check_params("pack", spec, params, static_cast<std::int64_t>(make_network(spec).size));
-    return std::make_shared<ReferencePacked>(spec, purpose, params);
+    return std::make_shared<ReferencePacked>(spec, options.purpose, params);
   }
 
-  std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams>, std::int64_t,
-                                            std::int64_t) const override {
+  std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams>,
+                                            const WorkspaceLimits&) const override {
     return std::make_unique<Workspace>();
   }
 

@@ -19,9 +19,9 @@ inline double relu(double a) { return std::max(a, 0.0); }
 /// 1 where a > 0, else 0.
 inline double relu_slope(double a) { return a > 0.0 ? 1.0 : 0.0; }
 inline double clamp_to(double c, double low, double high) { return std::clamp(c, low, high); }
-/// 1 inside the clamp, 0 where it holds the value; the ends count as held.
+/// 0 where the clamp holds the value, else 1, also at its very ends, as tf.clip_by_value.
 inline double clamp_slope(double c, double low, double high) {
-  return low < c && c < high ? 1.0 : 0.0;
+  return c < low || high < c ? 0.0 : 1.0;
 }
 /// What a state is once it is kept: float16 rounds at every step, wider types in the results alone.
 inline double kept_as(double value, DType dtype) {

@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "cpu/cpu_device.h"
 #include "engine/cudnn_entry.h"
@@ -38,8 +39,8 @@ std::vector<DeviceInfo> list_devices() {
 const Device& device(std::string_view name) {
   if (name == "cpu") return cpu_device();
   if (const int ordinal = gpu_ordinal(name); ordinal >= 0) return gpu_device(ordinal);
-  throw ArgumentError(
-      message("[device] name is '", name, "', expected 'cpu', 'gpu' or 'gpu:N', N from 0"));
+  throw ArgumentError(message("[device] name is '", excerpt(name),
+                              "', expected 'cpu', 'gpu' or 'gpu:N', N from 0"));
 }
 
 }  // namespace openrnn

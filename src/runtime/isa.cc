@@ -1,5 +1,7 @@
 #include "cpu/isa.h"
 
+#include "cpu/run/team.h"
+#include "cpu/run/tiles.h"
 #include "openrnn/runtime.h"
 
 namespace openrnn {
@@ -7,5 +9,7 @@ namespace openrnn {
 std::string_view cpu_isa() { return cpu::isa_name(); }
 std::vector<std::string_view> available_cpu_isas() { return cpu::available_isas(); }
 void force_cpu_isa(std::string_view isa) { cpu::force_isa(isa); }
+std::string amx_permission() { return cpu::tile_permission(); }
+void shutdown() noexcept { cpu::end_workers(); }
 
 }  // namespace openrnn

@@ -3,19 +3,42 @@
 
 #include "base/message.h"
 #include "openrnn/runtime.h"
+#include "runtime/limits.h"
 
 namespace openrnn {
 
-PackedModel::PackedModel(const RnnSpec& spec, const ConstArrayView& params)
-    : engine_(&choose_engine(spec)), packed_(engine_->pack(spec, params, PackFor::kInference)) {}
+namespace {
 
-PackedModel::PackedModel(const RnnSpec& spec, const ConstArrayView& params, const Device& device)
-    : engine_(&choose_engine(spec, device)),
-      packed_(engine_->pack(spec, params, PackFor::kInference)) {}
+// Before anything is packed.
+const ModelOptions& checked(const ModelOptions& options, const RnnSpec& spec,
+                            const ConstArrayView& params) {
+  check_threads("PackedModel", options.max_threads);
+  check_exact_params("PackedModel", spec, params, params_size(spec));
+  return options;
+}
 
-InferenceSession::InferenceSession(std::shared_ptr<const PackedModel> model)
-    : model_(std::move(model)) {
+}  // namespace
+
+PackedModel::PackedModel(const Engine& engine, const RnnSpec& spec, const ConstArrayView& params,
+                         const ModelOptions& options)
+    : engine_(&engine),
+      options_(checked(options, spec, params)),
+      packed_(engine.pack(spec, params, {PackFor::kInference, options.max_threads})) {}
+
+PackedModel::PackedModel(const RnnSpec& spec, const ConstArrayView& params,
+                         const ModelOptions& options)
+    : PackedModel(choose_engine(spec), spec, params, options) {}
+
+PackedModel::PackedModel(const RnnSpec& spec, const ConstArrayView& params, const Device& device,
+                         const ModelOptions& options)
+    : PackedModel(choose_engine(spec, device), spec, params, options) {}
+
+InferenceSession::InferenceSession(std::shared_ptr<const PackedModel> model,
+                                   const SessionOptions& options)
+    : model_(std::move(model)), options_(options) {
   if (!model_) throw ArgumentError("[InferenceSession] model is null, expected a PackedModel");
+  check_threads("InferenceSession", options_.max_threads);
+  options_.max_threads = fewer_threads(options_.max_threads, model_->options().max_threads);
 }
 
 void InferenceSession::prepare(std::int64_t max_batch, std::int64_t max_time) {
@@ -26,7 +49,8 @@ void InferenceSession::prepare(std::int64_t max_batch, std::int64_t max_time) {
   if (workspace_ && max_batch <= max_batch_ && max_time <= max_time_) return;
   max_batch = std::max(max_batch, max_batch_);
   max_time = std::max(max_time, max_time_);
-  workspace_ = model_->engine().make_workspace(model_->packed(), max_batch, max_time);
+  workspace_ = model_->engine().make_workspace(model_->packed(),
+                                               {max_batch, max_time, options_.max_threads});
   max_batch_ = max_batch;
   max_time_ = max_time;
 }
@@ -37,6 +61,7 @@ void InferenceSession::run(ForwardArgs args) {
     throw ArgumentError("[run] training is true, expected inference");
   }
   check_forward("run", args);
+  args.max_threads = fewer_threads(args.max_threads, options_.max_threads);
   prepare(args.batch, args.max_time);
   model_->engine().forward(args, workspace_.get());
 }

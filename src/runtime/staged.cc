@@ -95,20 +95,19 @@ class StagedEngine final : public Engine {
   std::string_view math_kind(const RnnSpec& spec) const override { return gpu().math_kind(spec); }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
-                                           PackFor purpose) const override {
-    check_pack(*this, spec, purpose);
+                                           const PackOptions& options) const override {
+    check_pack(*this, spec, options.purpose);
     check_params("pack", spec, params, params_size(spec));
     Stage stage(memory(), params.dtype);
     const ConstArrayView copy{stage.in(params.data, params.size()), params.dtype, params.shape};
-    return std::make_shared<StagedPacked>(spec, purpose, gpu().pack(spec, copy, purpose));
+    return std::make_shared<StagedPacked>(spec, options.purpose, gpu().pack(spec, copy, options));
   }
 
   std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,
-                                            std::int64_t max_batch,
-                                            std::int64_t max_time) const override {
+                                            const WorkspaceLimits& limits) const override {
     const auto inner = own("make_workspace", params);
     return std::make_unique<StagedWorkspace>(std::move(params),
-                                             gpu().make_workspace(inner, max_batch, max_time));
+                                             gpu().make_workspace(inner, limits));
   }
 
   void forward(const ForwardArgs& args, Workspace* workspace) const override {

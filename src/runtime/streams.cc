@@ -6,6 +6,7 @@
 
 #include "base/message.h"
 #include "openrnn/runtime.h"
+#include "runtime/limits.h"
 
 namespace openrnn {
 namespace {
@@ -105,7 +106,9 @@ StreamPool::StreamPool(std::shared_ptr<const PackedModel> model, const StreamLim
     c_ = states(limits_.streams, spec.num_units);
     batch_c_ = states(limits_.batch, spec.num_units);
   }
-  workspace_ = model_->engine().make_workspace(model_->packed(), limits_.batch, limits_.time);
+  limits_.threads = fewer_threads(limits_.threads, model_->options().max_threads);
+  workspace_ = model_->engine().make_workspace(model_->packed(),
+                                               {limits_.batch, limits_.time, limits_.threads});
   const auto streams = static_cast<std::size_t>(limits_.streams);
   free_.resize(streams);
   // The first slot is taken first.

@@ -1,5 +1,6 @@
 #include "openrnn/spec.h"
 
+#include "base/excerpt.h"
 #include "base/message.h"
 
 namespace openrnn {
@@ -49,7 +50,8 @@ auto parse_in(const Table& table, std::string_view what, std::string_view name) 
     if (entry.name == name) return entry.value;
     known += message(known.empty() ? "'" : ", '", entry.name, "'");
   }
-  throw ArgumentError(message("[", what, "] ", what, " is '", name, "', expected one of ", known));
+  throw ArgumentError(
+      message("[", what, "] ", what, " is '", excerpt(name), "', expected one of ", known));
 }
 
 // Far above any network, and low enough that no product of sizes overflows 63 bits.

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/out_of_memory.h"
 #include "openrnn/base.h"
 
 namespace openrnn::cpu {
@@ -38,7 +39,7 @@ MemoryPool::~MemoryPool() {
 }
 
 std::shared_ptr<void> MemoryPool::allocate(std::size_t bytes) {
-  if (bytes > SIZE_MAX / 2) throw std::bad_alloc();
+  if (bytes > SIZE_MAX / 2) throw OutOfMemory(bytes);
   const std::size_t size = size_class(bytes);
   void* block = nullptr;
   {
@@ -56,7 +57,7 @@ std::shared_ptr<void> MemoryPool::allocate(std::size_t bytes) {
   if (!block) {
     const std::lock_guard lock(mutex_);
     used_bytes_ -= size;
-    throw std::bad_alloc();
+    throw OutOfMemory(bytes);
   }
   return {block, GiveBack{this, size}};
 }

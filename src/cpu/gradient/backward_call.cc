@@ -93,7 +93,7 @@ template <class T>
 void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const CpuPacked<T>& packed = *saved.packed;
   const RnnSpec& spec = packed.spec();
-  TeamLease lease(wanted_threads(packed, saved.args, most_threads(saved.args)));
+  TeamLease lease(wanted_threads(packed, saved.args, most_threads(saved.args.max_threads)));
   const Plan plan = plan_for(packed, saved.args, lease);
   Carver measure;
   BackwardScratch<T>::carve(measure, saved, plan.threads(), args);

@@ -72,14 +72,14 @@ template <class T>
 void forward_call(const ForwardArgs& args, Workspace* workspace) {
   const auto& packed = static_cast<const CpuPacked<T>&>(*args.params);
   if (!workspace) {
-    const int most = most_threads(args);
+    const int most = most_threads(args.max_threads);
     CpuWorkspace<T> own(args.params, {args.batch, args.max_time, most});
     return forward_call<T>(args, &own);
   }
   auto* mine = dynamic_cast<CpuWorkspace<T>*>(workspace);
   if (!mine) throw ArgumentError("[forward] workspace is another engine's, expected the cpu's own");
   const Scratch<T> scratch = mine->carve(packed, {args.batch, args.max_time, 1});
-  const int most = std::min(most_threads(args), mine->room().threads);
+  const int most = std::min(most_threads(args.max_threads), mine->room().threads);
   TeamLease lease(wanted_threads(packed, args, most));
   auto run = make_run<T>(packed, args, scratch, lease, mine->barriers());
   place_inputs(run);
@@ -95,7 +95,7 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
         "[forward_saving] params are packed for inference, expected them packed for training");
   }
   auto saved = std::make_unique<CpuSaved<T>>(packed, args);
-  const int most = most_threads(args);
+  const int most = most_threads(args.max_threads);
   const Room room{args.batch, args.max_time, most};
   Carver measure;
   Scratch<T>::carve(measure, *packed, room, true);

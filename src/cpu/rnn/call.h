@@ -24,11 +24,6 @@ class CpuWorkspace final : public Workspace {
   std::unique_ptr<Barrier[]> barriers_;
 };
 
-/// Threads that a call may have.
-inline int most_threads(const ForwardArgs& args) {
-  return args.max_threads > 0 ? std::min(num_threads(), args.max_threads) : num_threads();
-}
-
 /// Threads that a call asks for: a few multiplications are not worth waking anyone.
 template <class T>
 int wanted_threads(const CpuPacked<T>& packed, const ForwardArgs& args, int most) {

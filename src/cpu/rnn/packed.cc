@@ -147,8 +147,9 @@ void pack_bias(const PackedLayer<T>& packed, const Source<T>& source, const RnnS
 }  // namespace
 
 template <class T>
-CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params, PackFor purpose)
-    : PackedParams(spec, purpose),
+CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params,
+                        const PackOptions& options)
+    : PackedParams(spec, options.purpose),
       table_(&cpu::kernels()),
       arithmetic_(arithmetic_of(spec, *table_)),
       kernels_(&kernels_for<T>(*table_, arithmetic_)),
@@ -171,7 +172,8 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params, PackF
   most_width_ = std::max({spec.num_units, spec.input_size, spec.output_size()});
   std::fill(zeros_, zeros_ + most_width_, T{0});
   // Small networks are packed before another thread would have woken up.
-  TeamLease lease(threads_for(static_cast<double>(layout_.size()), 1 << 15, num_threads()));
+  TeamLease lease(
+      threads_for(static_cast<double>(layout_.size()), 1 << 15, most_threads(options.max_threads)));
   lease.keep(packing_threads(layout_.size(), lease.threads(), lease.meeting_seconds()));
   const std::int64_t panel = most_inner_ * std::max(gates(), kColumnWidth) * kernels().lanes;
   const std::int64_t numbers = arithmetic_ == kExact ? 0 : lease.threads() * panel;

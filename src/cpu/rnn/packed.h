@@ -46,7 +46,7 @@ struct Part;
 template <class T>
 class CpuPacked final : public PackedParams {
  public:
-  CpuPacked(const RnnSpec& spec, const ConstArrayView& params, PackFor purpose);
+  CpuPacked(const RnnSpec& spec, const ConstArrayView& params, const PackOptions& options);
 
   const PackedLayer<T>& layer(std::int64_t layer, std::int64_t direction) const {
     return layers_[static_cast<std::size_t>(layer * spec().num_dirs() + direction)];

@@ -10,9 +10,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/out_of_memory.h"
+
 namespace openrnn::cpu {
 namespace {
 
+constexpr int kKept = 8;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 struct Piece {
@@ -55,12 +58,22 @@ class Pool {
 
  private:
   std::mutex mutex_;
-  std::array<Piece, 8> kept_;
+  std::array<Piece, kKept> kept_;
 };
 
 // Never destroyed: blocks may outlive every other object of the program.
 constinit Pool pool;
 static_assert(std::is_trivially_destructible_v<Pool>);
+
+// A plug-in that is unloaded leaves nothing behind.
+struct AtUnload {
+  ~AtUnload() {
+    for (int i = 0; i < kKept; ++i) {
+      if (const Piece old = pool.keep({}); old.data) release(old);
+    }
+  }
+};
+const AtUnload at_unload;
 
 // A forked child must find the pool whole, whatever another thread of the parent was doing.
 [[maybe_unused]] const int at_fork =
@@ -77,7 +90,8 @@ Block::Block(std::size_t bytes) {
     bytes_ = used.bytes;
     return;
   }
-  data_ = ::operator new (bytes_, std::align_val_t{alignment(bytes_)});
+  data_ = ::operator new (bytes_, std::align_val_t{alignment(bytes_)}, std::nothrow);
+  if (!data_) throw OutOfMemory(bytes_);
   if (bytes_ >= kHugePage) madvise(data_, bytes_, MADV_HUGEPAGE);
 }
 

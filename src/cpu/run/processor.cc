@@ -5,10 +5,8 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#if defined(__x86_64__) && defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
+
+#include "cpu/run/tiles.h"
 
 namespace openrnn::cpu {
 
@@ -50,26 +48,15 @@ bool has_wanted_tiles() {
   return tile_bytes == 1024 && row_bytes == 64 && tiles == 8 && rows == 16;
 }
 
-// Linux gives a process the large state of tiles on demand only.
-bool ask_for_tiles() {
-#if defined(__linux__)
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-#else
-  return false;
-#endif
-}
-
 bool has_amx() {
   // Bit 22: products of bfloat16; bit 24: tiles.
   constexpr unsigned kAmx = (1u << 22) | (1u << 24);
   return (Cpuid(7).edx & kAmx) == kAmx && has_avx512() && has_bf16_dot() && has_wanted_tiles() &&
-         keeps_tiles() && ask_for_tiles();
+         keeps_tiles();
 }
 
-// An answer that is asked for once: permission is the process's, and under a hypervisor a question
-// takes microseconds. Not a static local: a fork while another thread makes one leaves the child
-// waiting for it.
+// An answer that is asked for once: under a hypervisor a question takes microseconds. Not a static
+// local: a fork while another thread makes one leaves the child waiting for it.
 class Answer {
  public:
   explicit constexpr Answer(bool (*ask)()) : ask_(ask) {}
@@ -102,14 +89,16 @@ bool processor_runs(std::string_view name) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   }
   if (name == "avx512" || name == "amx_emulated") return has_avx512();
-  if (name == "amx") return amx.get();
+  if (name == "amx") return !tiles_refused() && has_tiles();
   return name == "scalar";
 }
 
+bool keeps_amx_tiles() { return amx.get(); }
 bool has_byte_products() { return byte_products.get(); }
 bool bf16_dot_pays() { return dot_pays.get(); }
 
 #else
+bool keeps_amx_tiles() { return false; }
 bool processor_runs(std::string_view name) { return name == "scalar" || name == "neon"; }
 bool has_byte_products() { return false; }
 bool bf16_dot_pays() { return false; }

@@ -5,9 +5,10 @@
 
 namespace openrnn::cpu {
 
-/// Whether the kernels of that name can run here. The first question for 'amx' asks the operating
-/// system to let this process (and its children) use the tile registers.
+/// Whether the kernels of that name can run here. 'amx' can until its tiles are refused.
 bool processor_runs(std::string_view name);
+/// Whether processor and operating system keep the tiles of AMX.
+bool keeps_amx_tiles();
 /// Whether there are products of bytes among the instructions of AVX-512 (VNNI).
 bool has_byte_products();
 /// Whether products of bfloat16 with AVX-512 are there and faster than float32.

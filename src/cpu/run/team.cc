@@ -9,11 +9,11 @@
 #include <chrono>
 #include <limits>
 #include <new>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
 #include "cpu/gemm.h"
+#include "openrnn/base.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -54,6 +54,10 @@ class Seats {
   /// For a worker, once.
   void enter(int index) noexcept {
     if (index < kSeats) threads_[index].store(this_thread(), std::memory_order_relaxed);
+  }
+  /// For a worker that ends: its number may become that of a thread of others.
+  void leave(int index) noexcept {
+    if (index < kSeats) threads_[index].store(0, std::memory_order_relaxed);
   }
   /// For the caller's thread, before a job of so many members.
   void clear(int members) noexcept {
@@ -112,6 +116,8 @@ class Seats {
 constinit Seats seats;
 // Which member of a job this thread is.
 constinit thread_local int my_index = 0;
+// Whether this thread leads the team.
+constinit thread_local bool leading = false;
 
 // Where a worker is told of a job: its number changes. Who sleeps says so first, as waking somebody
 // costs a system call.
@@ -139,10 +145,19 @@ class alignas(64) Call {
   std::atomic<bool> asleep_{false};
 };
 
+/// A place of the team, and the thread in it.
+struct Worker {
+  Call call;
+  pthread_t thread{};
+  std::uint32_t seen = 0;  // the call's number when the thread was started
+};
+
 struct alignas(64) Team {
   static constexpr int kMostWorkers = 1023;
 
   std::atomic_flag taken = ATOMIC_FLAG_INIT;
+  std::atomic<int> ending{0};          // who ends the team, or waits to: nobody takes it meanwhile
+  std::atomic<bool> dismissed{false};  // a worker that is called goes
   std::atomic<int> working{0};
   void (*function)(void*, int) = nullptr;
   void* context = nullptr;
@@ -150,23 +165,25 @@ struct alignas(64) Team {
   // For whoever has the team: what a meeting took, and when it is to be measured again.
   double meeting = 0;
   std::chrono::steady_clock::time_point believed_until{};
-  Call calls[kMostWorkers + 1];
+  Worker members[kMostWorkers + 1];
 
-  void work(int index, std::uint32_t seen) noexcept {
+  void work(int index) noexcept {
     const FlushSubnormals flush;
     my_index = index;
     seats.enter(index);
-    while (true) {
-      seen = calls[index].await(seen);
+    Worker& self = members[index];
+    for (std::uint32_t seen = self.seen;;) {
+      seen = self.call.await(seen);
+      if (dismissed.load(std::memory_order_relaxed)) return seats.leave(index);
       seats.sit(index);
       function(context, index);
       working.fetch_sub(1, std::memory_order_release);
     }
   }
   // Only the members of a job are woken.
-  void call_members(int members) noexcept {
-    working.store(members - 1, std::memory_order_relaxed);
-    for (int i = 1; i < members; ++i) calls[i].tell();
+  void call_members(int count) noexcept {
+    working.store(count - 1, std::memory_order_relaxed);
+    for (int i = 1; i < count; ++i) members[i].call.tell();
   }
   // Workers block every signal: those belong to the threads of the caller.
   void grow(int count) {
@@ -174,21 +191,33 @@ struct alignas(64) Team {
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    try {
-      for (; workers < count; ++workers) {
-        const int index = workers + 1;
-        std::thread([this, index, seen = calls[index].number()] { work(index, seen); }).detach();
-      }
-    } catch (...) {
-      // The system grants no more threads: those that exist will do.
+    for (; workers < count; ++workers) {
+      Worker& next = members[workers + 1];
+      next.seen = next.call.number();
+      // If the system grants no more threads, those that exist will do.
+      if (pthread_create(&next.thread, nullptr, begin, &next) != 0) break;
     }
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
   }
+  // For whoever has the team.
+  void dismiss() noexcept {
+    dismissed.store(true, std::memory_order_relaxed);
+    for (int i = 1; i <= workers; ++i) members[i].call.tell();
+    for (int i = 1; i <= workers; ++i) pthread_join(members[i].thread, nullptr);
+    workers = 0;
+    dismissed.store(false, std::memory_order_relaxed);
+  }
+  static void* begin(void* worker) noexcept;
 };
 
-// Never destroyed: its threads wait in it until the process ends.
+// Never destroyed: static objects of others may compute when they are.
 constinit Team team;
 static_assert(std::is_trivially_destructible_v<Team>);
+
+void* Team::begin(void* worker) noexcept {
+  team.work(static_cast<int>(static_cast<Worker*>(worker) - team.members));
+  return nullptr;
+}
 
 constinit std::atomic<double> assumed_meeting{0};
 
@@ -197,7 +226,20 @@ constinit std::atomic<double> assumed_meeting{0};
 [[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
   new (&team) Team;
   new (&seats) Seats;
+  leading = false;
 });
+
+// When the process ends, or a plug-in that this code is part of is unloaded: no thread may be left
+// in the code. Later calls run on their own thread alone. A signal's handler may exit() inside a
+// job: then the team cannot be waited for.
+struct AtUnload {
+  ~AtUnload() {
+    if (leading) return;
+    team.ending.fetch_add(1);
+    end_workers();
+  }
+};
+const AtUnload at_unload;
 
 }  // namespace
 
@@ -223,22 +265,40 @@ void Barrier::wait(int members) noexcept {
   }
 }
 
+void end_workers() noexcept {
+  team.ending.fetch_add(1);
+  for (unsigned round = 0; team.taken.test_and_set(std::memory_order_acquire); ++round) {
+    relax(round);
+  }
+  team.dismiss();
+  team.taken.clear(std::memory_order_release);
+  team.ending.fetch_sub(1);
+}
+
+int most_threads(int max_threads) {
+  return max_threads > 0 ? std::min(num_threads(), max_threads) : num_threads();
+}
+
 TeamLease::TeamLease(int wanted) {
-  if (wanted <= 1) return;
+  if (wanted <= 1 || team.ending.load(std::memory_order_relaxed) != 0) return;
   if (team.taken.test_and_set(std::memory_order_acquire)) return;
-  leads_ = true;
+  leads_ = leading = true;
   team.grow(std::min(wanted - 1, Team::kMostWorkers));
   threads_ = std::min(wanted, team.workers + 1);
 }
 
-TeamLease::~TeamLease() {
-  if (leads_) team.taken.clear(std::memory_order_release);
+TeamLease::~TeamLease() { leave(); }
+
+void TeamLease::leave() noexcept {
+  if (!std::exchange(leads_, false)) return;
+  leading = false;
+  team.taken.clear(std::memory_order_release);
 }
 
 void TeamLease::keep(int count) noexcept {
   threads_ = std::clamp(count, 1, threads_);
   // Who works alone leaves the team to others.
-  if (threads_ == 1 && std::exchange(leads_, false)) team.taken.clear(std::memory_order_release);
+  if (threads_ == 1) leave();
 }
 
 double assume_meeting(double seconds) noexcept { return assumed_meeting.exchange(seconds); }

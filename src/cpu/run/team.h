@@ -1,4 +1,5 @@
-// A team of threads that lives as long as the process, and the barrier that its members meet at.
+// A team of threads that lives until it is ended or this library goes, and the barrier of its
+// members.
 #pragma once
 
 #include <atomic>
@@ -20,6 +21,9 @@ class alignas(64) Barrier {
   std::atomic<std::uint32_t> phase_{0};
 };
 
+/// Threads of a call that may have `max_threads` at most; 0: as many as num_threads() says.
+int most_threads(int max_threads);
+
 /// How many of `most` threads `work` is worth: one below `alone`, and half of that for each of
 /// more.
 int threads_for(double work, double alone, int most) noexcept;
@@ -28,7 +32,11 @@ int threads_for(double work, double alone, int most) noexcept;
 /// that tests divide their calls alike, wherever they run.
 double assume_meeting(double seconds) noexcept;
 
-/// The right to use the team until it goes. Who finds the team taken works alone.
+/// Ends the workers of the team and waits until they are gone; a job that runs is finished first.
+/// The next lease that wants threads starts new ones. Any thread may call it, outside of jobs.
+void end_workers() noexcept;
+
+/// The right to use the team until it goes. Who finds the team taken, or being ended, works alone.
 class TeamLease {
  public:
   /// Asks for `wanted` threads, this one included. One thread takes no lock and makes no system
@@ -57,6 +65,7 @@ class TeamLease {
  private:
   using Function = void (*)(void* context, int thread);
   void run_job(Function function, void* context) noexcept;
+  void leave() noexcept;
   double measure_meeting() noexcept;
   bool leads_ = false;
   int threads_ = 1;

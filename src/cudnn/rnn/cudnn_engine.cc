@@ -50,20 +50,19 @@ class CudnnEngine final : public Engine {
   }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
-                                           PackFor purpose) const override {
-    check_pack(*this, spec, purpose);
+                                           const PackOptions& options) const override {
+    check_pack(*this, spec, options.purpose);
     check_params("pack", spec, params, params_size(spec));
     check_limits("pack", spec, 0);
     Context& context = Context::of(ordinal_);
     const Context::Current current(context);
-    return std::make_shared<CudnnPacked>(context, spec, params.data, purpose);
+    return std::make_shared<CudnnPacked>(context, spec, params.data, options.purpose);
   }
 
   std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,
-                                            std::int64_t max_batch,
-                                            std::int64_t max_time) const override {
+                                            const WorkspaceLimits& limits) const override {
     own("make_workspace", params);
-    return std::make_unique<CudnnWorkspace>(std::move(params), max_batch, max_time);
+    return std::make_unique<CudnnWorkspace>(std::move(params), limits.batch, limits.time);
   }
 
   void forward(const ForwardArgs& args, Workspace* workspace) const override {
