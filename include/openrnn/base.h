@@ -133,7 +133,7 @@ class OPENRNN_API AlignedBuffer {
  public:
   static constexpr std::size_t kAlignment = 64;
   AlignedBuffer() = default;
-  /// Zero-filled. Throws: std::bad_alloc.
+  /// Zero-filled. Throws: std::bad_alloc, whose what() says how much was asked for.
   explicit AlignedBuffer(std::size_t bytes);
   AlignedBuffer(const AlignedBuffer& other);
   AlignedBuffer(AlignedBuffer&& other) noexcept;

@@ -17,21 +17,60 @@ struct CellResult {
   CellState state;
 };
 
+/// One tensor of a cell's state.
+struct CellStatePart {
+  std::int64_t size = 0;
+  /// Dropout must leave it alone: c of an lstm.
+  bool memory = false;
+};
+
+/// What a subclass in another language does in place of what a cell's class does; an empty function
+/// replaces nothing.
+struct CellOverrides {
+  /// A step, inside the cell's scope; it may call RnnCell::run_class.
+  std::function<CellResult(const Tensor& inputs, const CellState& state)> step = {};
+  /// The whole of a call with everything around the step; it may call RnnCell::run_step.
+  std::function<CellResult(const Tensor& inputs, const CellState& state, const std::string& scope)>
+      call = {};
+  std::function<CellState(std::int64_t batch_size, DType dtype)> zero_state = {};
+  std::function<std::vector<CellStatePart>()> state = {};
+  std::function<std::int64_t()> output_size = {};
+};
+
 /// One step of a recurrent network. B batch, I input depth.
 class OPENRNN_API RnnCell : public Layer {
  public:
-  /// Widths of the state's tensors.
+  /// Widths of the state's tensors, as the class has them.
   virtual std::vector<std::int64_t> state_size() const = 0;
-  /// Width of the output.
+  /// Width of the output, as the class has it.
   virtual std::int64_t output_size() const = 0;
   /// One step on inputs [B, I]; the first call makes the variables in the current variable scope.
   /// Throws: ArgumentError for a rank, depth or state that does not fit; then nothing is changed.
   CellResult operator()(const Tensor& inputs, const CellState& state,
                         const std::string& scope = "");
+  /// The same.
+  CellResult call(const Tensor& inputs, const CellState& state, const std::string& scope = "") {
+    return (*this)(inputs, state, scope);
+  }
   /// Whether state tensor `index` is a memory that dropout must leave alone (c of an lstm).
   virtual bool is_memory(std::size_t index) const { return (void)index, false; }
   /// Zeros [batch_size, size] on the cell's device. Throws: ArgumentError for a negative batch.
   CellState zero_state(std::int64_t batch_size, DType dtype) const;
+  /// The same, whatever is overridden.
+  CellState class_zero_state(std::int64_t batch_size, DType dtype) const;
+
+  void set_overrides(CellOverrides overrides) { overrides_ = std::move(overrides); }
+  /// The state that a step takes and gives, and the width of its output, with what was overridden.
+  std::vector<CellStatePart> step_state() const;
+  std::int64_t step_output_size() const;
+  /// As operator(), but for CellOverrides::call.
+  CellResult run_step(const Tensor& inputs, const CellState& state, const std::string& scope = "");
+  /// What the class computes, whatever is overridden: a part of a call that is under way, else a
+  /// call.
+  CellResult run_class(const Tensor& inputs, const CellState& state);
+  /// Whether calls after the first one need a scope with reuse: an overridden call makes the
+  /// variables of this cell, or of one inside.
+  virtual bool needs_reuse() const { return bool(overrides_.call); }
   /// For loops over time: records a whole loop on symbolic tensors as one call of the cell.
   std::vector<Tensor> record_loop(const std::vector<Tensor>& inputs,
                                   std::vector<TensorSpec> outputs, ReplayFunction run) {
@@ -43,14 +82,18 @@ class OPENRNN_API RnnCell : public Layer {
   RnnCell(std::string call, std::string name, std::string default_name, DType dtype,
           const Device* device = nullptr)
       : Layer(std::move(name), std::move(default_name), dtype, device), call_(std::move(call)) {}
-  const std::string& call() const noexcept { return call_; }
+  const std::string& call_name() const noexcept { return call_; }
   void do_build(const Shape&) override {}
   /// More checks of a call, before anything is built.
   virtual void check_call(const Tensor&, const CellState&) const {}
   virtual CellResult step(const Tensor& inputs, const CellState& state) = 0;
 
  private:
+  CellResult class_step(const Tensor& inputs, const CellState& state);
+  CellResult run(const Tensor& inputs, const CellState& state, const std::string& scope,
+                 bool overridden);
   std::string call_;
+  CellOverrides overrides_;
 };
 
 /// Constructor arguments of the cells that have variables.
@@ -66,6 +109,9 @@ struct CompatibleCellOptions {
   std::int64_t num_proj = 0;
   /// Where the variables lie and the cell runs; null: the default device.
   const Device* device = nullptr;
+  /// Takes the variables that exist under the name, which is then not made unique, as within a
+  /// VariableScope with reuse. Throws then, at the first call: ArgumentError when one is missing.
+  bool reuse = false;
 };
 
 /// A cell with variables of its own.
@@ -96,6 +142,8 @@ class OPENRNN_API CudnnCompatibleLSTMCell : public VariableCell {
  public:
   /// Throws: ArgumentError unless num_units > 0 and 0 <= num_proj <= num_units.
   explicit CudnnCompatibleLSTMCell(CompatibleCellOptions options);
+  /// The cell of a get_config(). Throws: as the constructor; so do the others.
+  static std::shared_ptr<CudnnCompatibleLSTMCell> from_config(CompatibleCellOptions config);
   std::vector<std::int64_t> state_size() const override;
   std::int64_t output_size() const override;
   std::shared_ptr<Layer> copy() const override;
@@ -117,6 +165,7 @@ class OPENRNN_API CudnnCompatibleGRUCell : public VariableCell {
  public:
   /// Throws: ArgumentError unless num_units > 0.
   explicit CudnnCompatibleGRUCell(CompatibleCellOptions options);
+  static std::shared_ptr<CudnnCompatibleGRUCell> from_config(CompatibleCellOptions config);
   std::vector<std::int64_t> state_size() const override { return {num_units()}; }
   std::int64_t output_size() const override { return num_units(); }
   std::shared_ptr<Layer> copy() const override;
@@ -135,6 +184,10 @@ class OPENRNN_API BasicRNNCell : public VariableCell {
   using ActivationFunction = std::function<Tensor(const Tensor&)>;
   /// Empty activation: tanh.
   explicit BasicRNNCell(CompatibleCellOptions options, ActivationFunction activation = {});
+  static std::shared_ptr<BasicRNNCell> from_config(CompatibleCellOptions config,
+                                                   ActivationFunction activation = {});
+  /// The other constructor argument.
+  const ActivationFunction& activation() const noexcept { return activation_; }
   std::vector<std::int64_t> state_size() const override { return {num_units()}; }
   std::int64_t output_size() const override { return num_units(); }
   std::shared_ptr<Layer> copy() const override;
@@ -157,20 +210,24 @@ class OPENRNN_API MultiRNNCell : public RnnCell {
  public:
   /// Throws: ArgumentError without cells, or with an empty one.
   explicit MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells);
+  /// Every constructor argument: the cells themselves; the constructor is its inverse.
+  const std::vector<std::shared_ptr<RnnCell>>& get_config() const noexcept { return cells_; }
+  static std::shared_ptr<MultiRNNCell> from_config(std::vector<std::shared_ptr<RnnCell>> config);
   std::vector<std::int64_t> state_size() const override;
-  std::int64_t output_size() const override { return cells_.back()->output_size(); }
+  std::int64_t output_size() const override { return cells_.back()->step_output_size(); }
   /// That of the first cell.
   const Device& device() const override { return cells_.front()->device(); }
   std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override;
   const std::vector<std::shared_ptr<RnnCell>>& cells() const noexcept { return cells_; }
+  std::vector<Layer*> sublayers() const override;
   /// One state a cell. Throws: ArgumentError for a wrong number of tensors.
   std::vector<CellState> split_state(const CellState& state) const;
+  bool needs_reuse() const override;
 
  protected:
   void check_call(const Tensor& inputs, const CellState& state) const override;
   CellResult step(const Tensor& inputs, const CellState& state) override;
-  std::vector<Variable> all_weights() const override;
 
  private:
   std::vector<std::shared_ptr<RnnCell>> cells_;
@@ -190,19 +247,24 @@ class OPENRNN_API DropoutWrapper : public RnnCell {
  public:
   /// Throws: ArgumentError unless every probability lies in (0, 1] and the cell is not null.
   DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOptions options);
-  std::vector<std::int64_t> state_size() const override { return cell_->state_size(); }
-  std::int64_t output_size() const override { return cell_->output_size(); }
+  /// The constructor arguments after cell().
+  const DropoutWrapperOptions& get_config() const noexcept { return options_; }
+  static std::shared_ptr<DropoutWrapper> from_config(std::shared_ptr<RnnCell> cell,
+                                                     DropoutWrapperOptions config);
+  std::vector<std::int64_t> state_size() const override;
+  std::int64_t output_size() const override { return cell_->step_output_size(); }
   /// That of the cell.
   const Device& device() const override { return cell_->device(); }
   std::shared_ptr<Layer> copy() const override;
-  bool is_memory(std::size_t index) const override { return cell_->is_memory(index); }
+  bool is_memory(std::size_t index) const override { return cell_->step_state()[index].memory; }
   const std::shared_ptr<RnnCell>& cell() const noexcept { return cell_; }
+  bool needs_reuse() const override { return RnnCell::needs_reuse() || cell_->needs_reuse(); }
+  std::vector<Layer*> sublayers() const override;
   /// The calls' counter, for checkpoints.
   ops::DropoutState& dropout_state() noexcept { return dropout_; }
 
  protected:
   CellResult step(const Tensor& inputs, const CellState& state) override;
-  std::vector<Variable> all_weights() const override { return cell_->weights(); }
 
  private:
   Tensor drop(const Tensor& x, double keep_prob);

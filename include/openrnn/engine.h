@@ -11,6 +11,21 @@ namespace openrnn {
 /// What packed weights will be used for: backward reads other forms of them than forward.
 enum class PackFor : std::uint8_t { kInference, kTraining };
 
+/// How parameters are packed; a PackFor alone stands for one too.
+struct PackOptions {
+  PackFor purpose = PackFor::kInference;
+  /// Threads that packing may use, the caller's included; 0: num_threads(). With 1 none is started.
+  int max_threads = 0;
+  PackOptions(PackFor use, int threads = 0) : purpose(use), max_threads(threads) {}  // NOLINT
+};
+
+/// The largest call that a Workspace has room for.
+struct WorkspaceLimits {
+  std::int64_t batch = 0, time = 0;
+  /// As ForwardArgs::max_threads, which a call with the workspace cannot exceed.
+  int max_threads = 0;
+};
+
 /// Parameters in an engine's own form, made once. Immutable: any number of threads may use one.
 class OPENRNN_API PackedParams {
  public:
@@ -112,14 +127,13 @@ class OPENRNN_API Engine {
   /// math 'bf16x3' without AMX is 'float32'. Results of equal kinds have equal bits.
   virtual std::string_view math_kind(const RnnSpec& spec) const = 0;
   /// `params` is the opaque buffer, at least params_size(spec) long. Throws: ArgumentError for
-  /// params of another shape or dtype; EngineError when this engine cannot run the spec's math;
+  /// params of another shape or dtype, or null; EngineError when this engine cannot run the math;
   /// UnsupportedError for training with a weights_dtype.
   virtual std::shared_ptr<const PackedParams> pack(const RnnSpec& spec,
                                                    const ConstArrayView& params,
-                                                   PackFor purpose) const = 0;
+                                                   const PackOptions& options) const = 0;
   virtual std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,
-                                                    std::int64_t max_batch,
-                                                    std::int64_t max_time) const = 0;
+                                                    const WorkspaceLimits& limits) const = 0;
   /// Runs without saving. With a workspace of sufficient size it allocates nothing; with null it
   /// makes its own. Throws: ArgumentError as check_forward, or for a workspace too small.
   virtual void forward(const ForwardArgs& args, Workspace* workspace = nullptr) const = 0;

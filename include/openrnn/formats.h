@@ -48,8 +48,9 @@ struct TensorBundleOptions {
 };
 
 /// Reads a tensor bundle. The whole index is checked when opening, and that every tensor lies
-/// inside its data file; the bytes of a tensor are checked when it is read. A half-done exchange
-/// that a writer left at this prefix is finished or ignored. Reading is thread-safe.
+/// inside its data file; the bytes of a tensor are checked when it is read. Nothing on disk is
+/// changed: of a save that is under way or was killed the pair that is whole is read, and it stays
+/// readable whatever is saved over it. Reading is thread-safe.
 class OPENRNN_API TensorBundleReader {
  public:
   /// Throws: IoError for a file that cannot be opened, FormatError for one that is not what it
@@ -86,18 +87,21 @@ class OPENRNN_API TensorBundleReader {
 };
 
 /// Writes a tensor bundle of one shard, byte for byte as TensorFlow does. Nothing at PREFIX changes
-/// before finish(); a writer destroyed before that leaves no file. One writer a prefix at a time.
+/// before finish(), except that a save that a dead process left half done is finished or removed; a
+/// writer destroyed before finish() leaves no file.
 class OPENRNN_API TensorBundleWriter {
  public:
-  /// Throws: IoError if the folder is missing or unwritable.
+  /// Throws: IoError if the folder is missing or unwritable, StateError while another process or
+  /// writer is at this prefix.
   explicit TensorBundleWriter(const std::string& prefix);
   ~TensorBundleWriter();
   TensorBundleWriter(TensorBundleWriter&&) noexcept;
   TensorBundleWriter& operator=(TensorBundleWriter&&) noexcept;
 
   /// Bytes go to the file in the order of the calls; the index is sorted.
-  /// Throws: ArgumentError for an empty or repeated name or a shape that does not fit the values,
-  /// IoError for a full disk, StateError after finish().
+  /// Throws: ArgumentError for a name that is empty, repeated, not UTF-8 or holds a control
+  /// character, or a shape that does not fit the values; IoError for a full disk, StateError after
+  /// finish().
   void add(const std::string& name, const ConstArrayView& values);
   void add(const std::string& name, const Array& values) { add(name, values.view()); }
   void add(const std::string& name, const StringTensor& values);
@@ -116,7 +120,7 @@ class OPENRNN_API TensorBundleWriter {
 /// add() for each, then finish().
 OPENRNN_API void write_tensor_bundle(const std::string& prefix,
                                      std::span<const NamedTensor> tensors);
-/// Whether a reader would find a bundle's index at this prefix.
+/// Whether there is an index at this prefix, or a new one of an unfinished save.
 OPENRNN_API bool tensor_bundle_exists(const std::string& prefix);
 /// Removes the index first, then the data files and what an unfinished save left. No error if
 /// nothing is there. Throws: IoError.
@@ -154,7 +158,8 @@ class OPENRNN_API EventWriter {
   EventWriter& operator=(EventWriter&&) noexcept;
 
   const std::string& path() const noexcept;
-  /// The wall time is now.
+  /// The wall time is now. Throws: IoError; ArgumentError for a tag that is not UTF-8 or holds a
+  /// control character.
   void add_scalar(const std::string& tag, std::int64_t step, double value);
   /// `wall_time` in seconds since 1970.
   void add_scalar(const std::string& tag, std::int64_t step, double value, double wall_time);
@@ -181,9 +186,11 @@ OPENRNN_API std::vector<ScalarEvent> read_scalar_events(const std::string& path)
 // ---- One file ----------------------------------------------------------------------------------
 
 /// Replaces `path` in one step: written beside as PATH.new, synced, renamed, folder synced. On any
-/// failure the old file stays and PATH.new goes. Throws: IoError with path and reason.
+/// failure the old file stays and PATH.new goes. Throws: IoError with path and reason, StateError
+/// while another one writes it.
 OPENRNN_API void write_file_atomically(const std::string& path, std::string_view bytes);
-/// The whole file, or a pipe to its end. Throws: IoError.
+/// The whole file, or a pipe without a name (a shell's <(command)) to its end. Throws: IoError,
+/// also for a named one, which could wait for ever, and for a device.
 OPENRNN_API std::string read_file(const std::string& path);
 
 }  // namespace openrnn

@@ -1,6 +1,8 @@
 // Tensors with history, variables, scopes and collections, gradients.
 #pragma once
 
+#include <any>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,6 +56,10 @@ struct Node {
   std::size_t num_outputs = 0;
   BackwardFunction backward;
 };
+
+/// Of a recurrent network's state: [L*D, B, .] or [B, L*D, .]. Where L*D and B are equal, no shape
+/// tells them apart.
+enum class StateLayout : std::uint8_t { kUnknown, kTimeMajor, kBatchMajor };
 
 /// A value, and how it was made if a GradientTape watched. Cheap to copy; the value never changes.
 /// Or a symbolic tensor (see graph_symbolic.h): dtype and shape, in which -1 is not known yet, and
@@ -110,6 +116,13 @@ class OPENRNN_API Tensor {
   bool tracked() const noexcept { return wants_gradient_ || !node_.expired(); }
   /// The same value without history.
   Tensor detached() const;
+  /// Of a state that a recurrent call returned, the layout of that call; what is computed of it has
+  /// none.
+  StateLayout state_layout() const noexcept { return state_layout_; }
+  Tensor with_state_layout(StateLayout layout) && {
+    state_layout_ = layout;
+    return std::move(*this);
+  }
 
  private:
   DType symbol_dtype() const noexcept;
@@ -126,6 +139,7 @@ class OPENRNN_API Tensor {
   std::uint64_t version_ = 0;
   bool wants_gradient_ = false;
   bool placed_ = true;
+  StateLayout state_layout_ = StateLayout::kUnknown;
   std::shared_ptr<const Symbol> symbol_;
 };
 
@@ -191,7 +205,13 @@ class OPENRNN_API Variable {
   const std::string& name() const;  // 'enc/cudnn_lstm/opaque_kernel'
   DType dtype() const;
   const Shape& shape() const;
+  /// As it was made, and false while the layer that it belongs to is not trainable.
   bool trainable() const;
+  /// As it was made.
+  bool made_trainable() const;
+  /// Another full name. Throws: ArgumentError when the current graph has a variable of that name,
+  /// or does not have this one.
+  void rename(const std::string& full_name) const;
   /// Where it lies, always.
   const Device& device() const;
   /// Grows with every change.
@@ -204,6 +224,13 @@ class OPENRNN_API Variable {
   void assign(const ConstArrayView& value) const;
   /// A value of another device is copied to the variable's.
   void assign(DeviceArray value) const;
+  /// Adds to the value, or subtracts from it: no other change comes between reading and writing.
+  /// Integers wrap. Throws: ArgumentError naming both shapes or dtypes when they differ, or for a
+  /// dtype without arithmetic.
+  void assign_add(const ConstArrayView& value) const;
+  void assign_add(DeviceArray value) const;
+  void assign_sub(const ConstArrayView& value) const;
+  void assign_sub(DeviceArray value) const;
   /// Gives a writer the elements, memory of the variable's device, alone: earlier reads keep their
   /// value. Raises the version.
   void update(const std::function<void(void* elements)>& writer) const;
@@ -216,6 +243,9 @@ class OPENRNN_API Variable {
 
  private:
   friend class Graph;
+  friend class Layer;
+  /// Of a variable that belongs to no layer yet.
+  void belong_to(const std::shared_ptr<const std::atomic<bool>>& layer_trainable) const;
   std::shared_ptr<State> state_;
 };
 
@@ -244,6 +274,15 @@ class OPENRNN_API SaveableObject {
   std::vector<Spec> specs() const;
   /// Assigns from_tensors(tensors) to the variable.
   void restore(const std::vector<Array>& tensors) const;
+};
+
+/// Names of the collections that the library itself fills.
+struct GraphKeys {
+  static constexpr const char* kGlobalVariables = "variables";
+  static constexpr const char* kTrainableVariables = "trainable_variables";
+  static constexpr const char* kSaveableObjects = "saveable_objects";
+  static constexpr const char* kRegularizationLosses = "regularization_losses";
+  static constexpr const char* kUpdateOps = "update_ops";
 };
 
 /// The registry that variables, scopes and collections live in; one is current on each thread (a
@@ -287,6 +326,25 @@ class OPENRNN_API Graph {
   const std::vector<std::shared_ptr<const std::function<void()>>>& updates() const;
   void add_update(std::shared_ptr<const std::function<void()>> update);
 
+  /// Adds to the collection of that name, whatever it is: a value of any type, in order. Those of
+  /// GraphKeys take a std::shared_ptr<SaveableObject>, a std::function<Tensor()> or Tensor, and a
+  /// std::function<void()>. Throws: ArgumentError for those of variables, which enter when they are
+  /// made; TypeError for another type.
+  void add_to_collection(const std::string& key, std::any value);
+  /// What is in that collection now; empty when there is none of that name.
+  std::vector<std::any> get_collection(const std::string& key) const;
+  /// The same as T. Throws: TypeError when one is of another type.
+  template <class T>
+  std::vector<T> get_collection(const std::string& key) const {
+    std::vector<T> values;
+    for (std::any& value : get_collection(key)) {
+      T* const typed = std::any_cast<T>(&value);
+      if (!typed) throw_other_type(key, values.size());
+      values.push_back(std::move(*typed));
+    }
+    return values;
+  }
+
   /// `base`, or `base_1`, `base_2`, ... when taken under `scope`; takes it. What was taken inside a
   /// VariableScope is free again when that closes, as in TensorFlow: opened again with reuse, it
   /// leads to the same variables.
@@ -305,6 +363,7 @@ class OPENRNN_API Graph {
   State& state() noexcept { return *state_; }
 
  private:
+  [[noreturn]] static void throw_other_type(const std::string& key, std::size_t index);
   std::unique_ptr<State> state_;
 };
 

@@ -1,6 +1,9 @@
 // The class Layer with the members of tf.layers.Layer, and Model.
 #pragma once
 
+#include <atomic>
+#include <set>
+
 #include "openrnn/graph_symbolic.h"
 
 namespace openrnn {
@@ -16,6 +19,34 @@ struct InputSpec {
 /// A loss computed from a value; may be empty.
 using Regularizer = std::function<Tensor(const Tensor&)>;
 using UpdateFunction = std::function<void()>;
+
+/// What a layer consists of: a layer, a variable, or a group of parts. `name` is what checkpoints
+/// call it: that of a member, '0', '1', ... in a list, the key in a map.
+struct LayerPart {
+  std::string name;
+  /// Its layer is null once that is gone.
+  std::shared_ptr<const LayerHandle> layer = {};
+  Variable variable = {};
+  std::vector<LayerPart> parts = {};
+  /// Keeps the layer alive; null: who made it does.
+  std::shared_ptr<const void> owner = {};
+};
+
+/// What a copy of a layer takes over from it, besides the constructor's arguments and the parts.
+struct LayerState {
+  std::string name = {};
+  bool named = false;
+  bool trainable = true, stateful = false, built = false;
+  /// Full names; '' before there is a scope.
+  std::string scope = {}, saveable_scope = {};
+  /// Of the build.
+  Shape input_shape = {};
+  /// Those that add_weight made, and their names inside the scope.
+  std::vector<Variable> weights = {};
+  std::vector<std::string> weight_names = {};
+  /// Of weights, by their place.
+  std::vector<std::pair<std::size_t, Regularizer>> regularizers = {};
+};
 
 /// Base of everything with variables of its own under a scope of its own. Calls of one layer must
 /// not overlap. A layer that std::make_shared made is kept alive by the symbolic tensors that came
@@ -38,7 +69,11 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   /// A floating tensor that nobody has placed, on the layer's device; any other one as it is.
   Tensor placed(const Tensor& tensor) const;
   bool built() const noexcept { return built_; }
-  bool trainable = true;
+  /// Whether its weights are trained; true at first.
+  bool trainable() const noexcept { return *trainable_; }
+  /// Reaches every layer that it consists of, as in Keras. Variables of a layer that is not
+  /// trainable are not trainable either, for graphs, models and tapes alike.
+  void set_trainable(bool trainable);
   /// Keeps its updates when it is not trainable.
   bool stateful = false;
   /// What the layer demands of its input; nothing before build.
@@ -50,17 +85,64 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
 
   /// Makes the variables for inputs of that shape; -1 is an unknown dimension. No-op when built.
   void build(const Shape& input_shape);
+  /// For subclasses in another language: what runs in place of build(), inside the layer's scope.
+  /// Where it calls build(), that does what the class itself does. Empty: nothing replaces it.
+  void override_build(std::function<void(const Shape&)> build);
+  /// Whether what override_build() was given is running.
+  bool building() const noexcept { return building_; }
+  /// For them too: `call` on those inputs as one call of the layer, in place of what its class
+  /// computes, which `call` may do as a part. Builds at first use; `scope` as of ensure_built. On
+  /// symbolic inputs it is one node. Throws: ArgumentError when `call` returns no tensor.
+  std::vector<Tensor> call_as(const std::vector<Tensor>& inputs, const ReplayFunction& call,
+                              const std::string& scope = "");
+
+  // ---- Parts: the layers and variables that a layer is made of
+
+  /// From now on the layer has the part's weights, losses and updates, and checkpoints store it
+  /// under `name`. A part of that name is replaced. Throws: ArgumentError for an empty name, no
+  /// layer, or the layer itself.
+  void track(const std::string& name, std::shared_ptr<Layer> layer);
+  /// A member, which lives as long as this layer.
+  void track(const std::string& name, Layer& layer);
+  void track(const std::string& name, const Variable& variable);
+  /// Several under one name. Parts in them need no owner.
+  void track(const std::string& name, std::vector<LayerPart> parts);
+  /// Layers under the names '0', '1', ... within `name`.
+  template <class L>
+  void track(const std::string& name, const std::vector<std::shared_ptr<L>>& layers) {
+    std::vector<LayerPart> parts;
+    for (const auto& layer : layers) parts.push_back(part_of(std::to_string(parts.size()), layer));
+    track(name, std::move(parts));
+  }
+  /// A part of that layer, for groups. Throws: ArgumentError for no layer.
+  static LayerPart part_of(std::string name, const std::shared_ptr<Layer>& layer);
+  /// More parts, asked for each time that they are needed.
+  void track_from(std::function<std::vector<LayerPart>()> source);
+  /// Those that track() was given, then those of the source.
+  std::vector<LayerPart> parts() const;
+  /// The layers that it consists of directly.
+  virtual std::vector<Layer*> sublayers() const;
+  /// Freezes what has become a part of a layer that is not trainable, and runs what waits for
+  /// parts.
+  void part_was_added(const LayerPart& part);
+  /// Calls `then` after the layer was built and after parts were added, until it returns true. What
+  /// it throws fails the build.
+  void when_changed(std::function<bool()> then);
+  std::shared_ptr<const LayerHandle> handle() const noexcept { return handle_; }
 
   // ---- Weights
 
-  /// Those that are trainable, then the others.
+  /// Those that are trainable, then the others; its own before those of its parts.
   std::vector<Variable> weights() const;
   std::vector<Variable> trainable_weights() const;
   std::vector<Variable> non_trainable_weights() const;
   std::vector<Variable> variables() const { return weights(); }
   std::vector<Variable> trainable_variables() const { return trainable_weights(); }
   std::vector<Variable> non_trainable_variables() const { return non_trainable_weights(); }
-  /// A variable of the layer's scope, as get_variable. Opens the scope if need be.
+  /// Those that add_weight made.
+  const std::vector<Variable>& own_weights() const noexcept { return weights_; }
+  /// A variable of the layer's scope, as get_variable, or the one of that name that the layer has,
+  /// if shape and dtype are the same. Opens the scope if need be.
   Variable add_weight(const std::string& name, const Shape& shape, const VariableOptions& options);
   Variable add_variable(const std::string& name, const Shape& shape,
                         const VariableOptions& options) {
@@ -85,7 +167,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   /// A loss of those inputs (none: of no input). One that is not symbolic belongs to the latest
   /// call and is forgotten at the next one, if it has inputs or is added during a call.
   void add_loss(const Tensor& loss, const std::vector<Tensor>& inputs = {});
-  /// All of them: computed now, of the latest call, or symbolic.
+  /// All of them, and those of its parts: computed now, of the latest call, or symbolic.
   virtual std::vector<Tensor> losses() const;
   /// Those that depend on one of `inputs`; for no inputs, those that depend on none.
   std::vector<Tensor> get_losses_for(const std::vector<Tensor>& inputs) const;
@@ -125,17 +207,40 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   /// A copy that shares the variables, the graph and the tensors, and nothing else.
   /// Throws: UnsupportedError where a class has none.
   virtual std::shared_ptr<Layer> copy() const;
+  LayerState state() const;
+  /// Makes a layer, fresh from its constructor, like the one of that state; state.weights, copies
+  /// of its weights in the current graph, become this layer's. The scope is that of the state where
+  /// it is free, else a new one with `_1`, `_2`, ...; the weights are renamed into it. Throws:
+  /// ArgumentError for weights of other shapes.
+  void take_over(const LayerState& state);
 
  protected:
+  /// Whether do_build is to run when the layer takes over what another one has built.
+  virtual bool builds_again() const { return true; }
   /// Makes variables; runs inside the layer's scope. When it throws, the layer is not built.
   virtual void do_build(const Shape& input_shape) = 0;
   /// Builds on first use, from a call; `scope` not empty: the scope to use, as it is.
   void ensure_built(const Shape& input_shape, const std::string& scope = "");
+  /// Throws: StateError where an overriding build() has not done what the class does.
+  void require_class_build() const;
+  /// A walk over a layer and what it consists of, each layer once.
+  struct Walk {
+    bool trainable_only = false;
+    std::vector<Variable> found = {};
+    std::set<const Layer*> layers = {};
+    std::set<std::uint64_t> variables = {};
+    void add(const Variable& variable);
+  };
   /// The variables of the layer and of what it consists of.
-  virtual std::vector<Variable> all_weights() const { return weights_; }
+  virtual void gather(Walk& walk) const;
+  /// Of an other layer, unless the walk was there.
+  static void gather_of(const Layer& layer, Walk& walk);
   /// Prefix that a saveable made in do_build gets: the scope around an explicit build, the layer's
   /// own for a build from a call.
   const std::string& saveable_scope() const noexcept { return saveable_scope_; }
+  /// Before the first use: takes the variables that exist under the layer's name, which then is
+  /// taken as it is, or under the scope that a call names.
+  void set_reuse(bool reuse) noexcept { reuse_ = reuse; }
   void set_input_spec(InputSpec spec) { input_spec_ = std::move(spec); }
 
   /// Begins a call: forgets the losses of the last one, publishes updates. Throws: ArgumentError
@@ -154,6 +259,23 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
    private:
     Layer& layer_;
   };
+  /// While it lives, calls of the layer are parts of the one that is under way: they begin none,
+  /// end none and are no nodes.
+  class OPENRNN_API PartOfCall {
+   public:
+    explicit PartOfCall(Layer& layer) : layer_(layer) { ++layer_.part_of_call_; }
+    ~PartOfCall() { --layer_.part_of_call_; }
+    PartOfCall(const PartOfCall&) = delete;
+    PartOfCall& operator=(const PartOfCall&) = delete;
+
+   private:
+    Layer& layer_;
+  };
+  bool part_of_call() const noexcept { return part_of_call_ > 0; }
+  /// Runs `call`; variables that it makes are the layer's.
+  void run_and_adopt(const std::function<void()>& call);
+  /// The same inside the layer's scope, with reuse from the second time on.
+  void run_in_scope(const std::function<void()>& call);
   /// Records a call on symbolic tensors as a node. `run` may name the layer: it is not run when the
   /// layer is gone.
   std::vector<Tensor> record_node(const std::vector<Tensor>& inputs,
@@ -167,11 +289,16 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
  private:
   friend class Model;
   struct Loss {
-    std::function<Tensor()> compute = {};  // empty: `value`
+    std::function<Tensor()> compute = {};  // empty: the next one, or `value`
+    Regularizer regularizer = {};          // of `variable`
+    Variable variable = {};
     Tensor value = {};
     std::vector<Tensor> inputs = {};
     bool of_call = false;
-    Tensor now() const { return compute ? compute() : value; }
+    Tensor now() const {
+      if (regularizer) return regularizer(variable.read());
+      return compute ? compute() : value;
+    }
   };
   struct Update {
     std::shared_ptr<const UpdateFunction> function;
@@ -184,18 +311,43 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   const SymbolicCall& node_at(const char* call, std::int64_t index) const;
   void require_node(const char* what) const;
   std::vector<Tensor> call_losses() const;
+  std::vector<Variable> all_weights() const;
+  void set_trainable(bool trainable, std::set<const Layer*>& reached);
+  void set_part_trainable(const LayerPart& part, bool trainable, std::set<const Layer*>& reached);
+  void add_part(LayerPart part);
+  void run_waiting();
+  Variable make_weight(const std::string& name, const Shape& shape, VariableOptions options);
+  std::string free_scope(const LayerState& state) const;
+  void follow_scope(const std::string& from, const std::string& to);
+  void move_scope(const std::string& to);
+  /// The layer, and every layer under it, once.
+  std::vector<const Layer*> all_layers() const;
+  std::vector<Tensor> own_losses(bool symbolic) const;
 
   std::string name_, scope_name_, saveable_scope_;
   bool named_;
   DType dtype_;
   const Device* device_;
+  std::shared_ptr<std::atomic<bool>> trainable_ = std::make_shared<std::atomic<bool>>(true);
   bool built_ = false;
+  std::function<void(const Shape&)> own_build_;
+  bool building_ = false;
+  bool class_built_ = false;
+  int part_of_call_ = 0;
+  bool ran_in_scope_ = false;
+  bool reuse_ = false;
   bool losses_published_ = false;
   bool in_call_ = false;
   Graph* graph_ = nullptr;  // null until the scope is open
   std::uint64_t graph_id_ = 0;
   std::optional<InputSpec> input_spec_;
   std::vector<Variable> weights_;
+  std::vector<LayerPart> parts_;
+  std::function<std::vector<LayerPart>()> more_parts_;
+  std::vector<std::function<bool()>> waiting_;
+  Shape built_for_;
+  std::vector<Variable> taken_weights_;  // what add_weight gives while a state is taken over
+  std::string taken_scope_;              // that of the state
   Regularizer activity_regularizer_;
   std::vector<Loss> losses_;
   std::vector<Update> updates_;
@@ -220,16 +372,23 @@ class OPENRNN_API Model : public Layer {
   /// or shape.
   std::vector<Tensor> operator()(const std::vector<Tensor>& values,
                                  std::optional<bool> training = {});
+  /// The same.
+  std::vector<Tensor> call(const std::vector<Tensor>& values, std::optional<bool> training = {}) {
+    return (*this)(values, training);
+  }
+  /// The outputs on the host, with training off. Throws: as a call, StateError for symbolic values.
+  std::vector<Array> predict(const std::vector<Tensor>& values);
   /// Those of its layers: of no input, computed now, and those of the latest call (before the first
   /// one: symbolic).
   std::vector<Tensor> losses() const override;
-  std::vector<UpdateFunction> updates() const override;
   /// Of the same layers.
   std::shared_ptr<Layer> copy() const override;
+  /// Those of `layers`, then those of its parts.
+  std::vector<Layer*> sublayers() const override;
 
  protected:
   void do_build(const Shape&) override {}
-  std::vector<Variable> all_weights() const override;
+  void gather(Walk& walk) const override;
 
  private:
   std::vector<Tensor> symbolic_losses() const;

@@ -42,7 +42,9 @@ struct RnnCallOptions {
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   /// The same as an int32 tensor [B], which may be symbolic; not both.
   Tensor lengths = {};
-  /// False: inputs and output are [B, T, .], states [B, L*D, .].
+  /// False: inputs and output are [B, T, .], states [B, L*D, .]. A state that a call of the other
+  /// layout returned is transposed. Any other tensor is read as this says: where B == L*D its shape
+  /// cannot tell [L*D, B, .] from [B, L*D, .].
   bool time_major = true;
   /// Dropout is on, and gradients may be asked for.
   bool training = true;
@@ -133,11 +135,17 @@ class OPENRNN_API CudnnRnn : public Layer {
                   const RnnCallOptions& call = {}) {
     return (*this)(inputs, initial_state, call);
   }
+  RnnResult call(const Tensor& inputs, const std::vector<Tensor>& initial_state = {},
+                 const RnnCallOptions& call = {}) {
+    return (*this)(inputs, initial_state, call);
+  }
 
   /// Training calls with dropout so far. With the seed it names the next call's masks, so restoring
   /// it makes a resumed run drop what the uninterrupted one would have.
   std::uint64_t dropout_calls() const noexcept { return dropout_.calls(); }
   void set_dropout_calls(std::uint64_t calls) noexcept { dropout_.set_calls(calls); }
+  /// Its seed as well, for copies.
+  ops::DropoutState& dropout_state() noexcept { return dropout_; }
 
  protected:
   CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions options);
@@ -168,6 +176,8 @@ class OPENRNN_API CudnnLSTM : public CudnnRnn {
   /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
   /// or num_proj where it cannot be.
   explicit CudnnLSTM(CudnnRnnOptions options);
+  /// The layer of a get_config(). Throws: as the constructor.
+  static std::shared_ptr<CudnnLSTM> from_config(CudnnRnnOptions config);
 };
 /// Gated recurrent unit, the reset gate after the recurrent product; state (h).
 class OPENRNN_API CudnnGRU : public CudnnRnn {
@@ -175,6 +185,8 @@ class OPENRNN_API CudnnGRU : public CudnnRnn {
   /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
   /// or num_proj where it cannot be.
   explicit CudnnGRU(CudnnRnnOptions options);
+  /// The layer of a get_config(). Throws: as the constructor.
+  static std::shared_ptr<CudnnGRU> from_config(CudnnRnnOptions config);
 };
 /// h = tanh(W x + R h' + bW + bR); state (h).
 class OPENRNN_API CudnnRNNTanh : public CudnnRnn {
@@ -182,6 +194,8 @@ class OPENRNN_API CudnnRNNTanh : public CudnnRnn {
   /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
   /// or num_proj where it cannot be.
   explicit CudnnRNNTanh(CudnnRnnOptions options);
+  /// The layer of a get_config(). Throws: as the constructor.
+  static std::shared_ptr<CudnnRNNTanh> from_config(CudnnRnnOptions config);
 };
 /// h = max(0, W x + R h' + bW + bR); state (h).
 class OPENRNN_API CudnnRNNRelu : public CudnnRnn {
@@ -189,6 +203,8 @@ class OPENRNN_API CudnnRNNRelu : public CudnnRnn {
   /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
   /// or num_proj where it cannot be.
   explicit CudnnRNNRelu(CudnnRnnOptions options);
+  /// The layer of a get_config(). Throws: as the constructor.
+  static std::shared_ptr<CudnnRNNRelu> from_config(CudnnRnnOptions config);
 };
 /// The layer of a mode that is known only at run time.
 OPENRNN_API std::unique_ptr<CudnnRnn> make_cudnn_rnn(RnnMode mode, CudnnRnnOptions options);
@@ -217,8 +233,13 @@ class OPENRNN_API Dense : public Layer {
  public:
   /// Throws: ArgumentError unless units > 0.
   explicit Dense(DenseOptions options);
+  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  DenseOptions get_config() const;
+  static std::shared_ptr<Dense> from_config(DenseOptions config);
   /// Throws: ArgumentError for another depth or dtype than it was built for.
   Tensor operator()(const Tensor& inputs);
+  /// The same.
+  Tensor call(const Tensor& inputs) { return (*this)(inputs); }
   Shape compute_output_shape(const Shape& input_shape) const override;
   std::shared_ptr<Layer> copy() const override;
   const Variable& kernel() const noexcept { return kernel_; }
@@ -250,9 +271,14 @@ class OPENRNN_API Embedding : public Layer {
  public:
   /// Throws: ArgumentError unless both sizes are positive.
   explicit Embedding(EmbeddingOptions options);
+  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  EmbeddingOptions get_config() const;
+  static std::shared_ptr<Embedding> from_config(EmbeddingOptions config);
   /// Throws: ArgumentError naming the position and value of an index outside the vocabulary.
   Tensor operator()(const Tensor& indices);
   Tensor operator()(const ConstArrayView& indices) { return (*this)(Tensor(indices)); }
+  /// The same.
+  Tensor call(const Tensor& indices) { return (*this)(indices); }
   Shape compute_output_shape(const Shape& input_shape) const override;
   std::shared_ptr<Layer> copy() const override;
   const Variable& embeddings() const noexcept { return embeddings_; }
@@ -277,14 +303,21 @@ class OPENRNN_API Dropout : public Layer {
  public:
   /// Throws: ArgumentError unless 0 <= rate <= 1.
   explicit Dropout(DropoutOptions options);
+  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  DropoutOptions get_config() const;
+  static std::shared_ptr<Dropout> from_config(DropoutOptions config);
   /// The inputs, dropped when training.
   Tensor operator()(const Tensor& inputs, bool training);
+  /// The same.
+  Tensor call(const Tensor& inputs, bool training) { return (*this)(inputs, training); }
   Shape compute_output_shape(const Shape& input_shape) const override { return input_shape; }
   std::shared_ptr<Layer> copy() const override;
   double rate() const noexcept { return options_.rate; }
   /// As CudnnRnn::dropout_calls.
   std::uint64_t dropout_calls() const noexcept { return dropout_.calls(); }
   void set_dropout_calls(std::uint64_t calls) noexcept { dropout_.set_calls(calls); }
+  /// Its seed as well, for copies.
+  ops::DropoutState& dropout_state() noexcept { return dropout_; }
 
  protected:
   void do_build(const Shape&) override;

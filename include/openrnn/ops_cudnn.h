@@ -31,6 +31,8 @@ struct CudnnCallOptions {
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   /// As RnnInputs::lengths.
   Tensor lengths = {};
+  /// False: input and output are [B, T, .], states [B, L*D, .]; states as in
+  /// layers::RnnCallOptions.
   bool time_major = true;
 };
 

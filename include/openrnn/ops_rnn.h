@@ -26,7 +26,8 @@ class OPENRNN_API PackedCache {
 
 /// T max_time, B batch, I input size, L layers, D directions, O hidden size, U units.
 struct RnnInputs {
-  Tensor x = {};   // [T, B, I], or [B, T, I] when batch-major
+  Tensor x = {};  // [T, B, I], or [B, T, I] when batch-major
+  // A state that a call of the other layout returned is transposed.
   Tensor h0 = {};  // [L*D, B, O], or [B, L*D, O]; empty: zeros
   Tensor c0 = {};  // [L*D, B, U], or [B, L*D, U]; empty: zeros; lstm only
   /// The opaque buffer, at least params_size long: a Variable's read() or any tensor.
@@ -52,6 +53,7 @@ struct RnnOutputs {
   Tensor output = {};  // [T, B, D*O], or [B, T, D*O]
   Tensor h = {};       // as h0
   Tensor c = {};       // as c0; empty unless lstm
+  // Both carry their layout: a call of the other one transposes them.
   /// With `every`: of each layer its output before dropout [T, B, D*O] (the last is `output`), and
   /// its cells [T, B, D*U]; batch-major when x is, padded positions 0. Values without history.
   std::vector<Tensor> layer_outputs = {};

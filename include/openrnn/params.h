@@ -90,9 +90,13 @@ OPENRNN_API Array canonical_to_params(const ParamsLayout& layout,
                                       std::span<const ConstArrayView> weights,
                                       std::span<const ConstArrayView> biases);
 
-/// Throws unless `params` is 1-D, of the spec's dtype and at least `expected` long.
+/// Throws: ArgumentError unless `params` is 1-D, of the spec's dtype, at least `expected` long and
+/// not null.
 OPENRNN_API void check_params(std::string_view call, const RnnSpec& spec,
                               const ConstArrayView& params, std::int64_t expected);
+/// The same, and throws for a longer one, as that of a deeper network is.
+OPENRNN_API void check_exact_params(std::string_view call, const RnnSpec& spec,
+                                    const ConstArrayView& params, std::int64_t expected);
 
 /// The canonical form of a buffer that is no set of parameters (a gradient, a moment of Adam, a
 /// momentum), in a floating dtype of its own: float32 beside float16 parameters, for one. Both

@@ -48,44 +48,81 @@ OPENRNN_API const Device& device(std::string_view name);
 /// 'scalar', 'avx2', 'avx512', 'amx' or 'neon': what the cpu engine runs on. OPENRNN_ISA forces
 /// one. 'amx_emulated', only when forced, has the bits of 'amx' on any processor with AVX-512,
 /// slowly. Throws: EngineError when a forced one is unknown or this processor lacks it.
+/// 'amx' only says that the processor has it: see amx_permission().
 OPENRNN_API std::string_view cpu_isa();
 /// Those that this processor can run, widest last; never 'amx_emulated'.
 OPENRNN_API std::vector<std::string_view> available_cpu_isas();
-/// Chooses for all later packing: parameters packed before keep theirs. For tests.
+/// Chooses for all later packing: parameters packed before keep theirs; empty: as at first. For
+/// tests.
 OPENRNN_API void force_cpu_isa(std::string_view isa);
+
+/// What the operating system says of the tiles of AMX, which Linux grants a process on demand: 'not
+/// asked yet', 'granted', 'refused: ..' or that this processor has none. They are asked for when a
+/// network whose math needs them is packed, or its math_kind asked for, for the first time; that
+/// answer holds as long as the process. A process that has them cannot install an alternate signal
+/// stack of 8 KB any more, and is refused while it has one. Refused, 'bf16' is 'dot' and 'bf16x3'
+/// 'float32'; when 'amx' was forced, an EngineError. This function asks nobody.
+OPENRNN_API std::string amx_permission();
+
+/// Ends the threads that calls have started, and waits for them; calls that run finish first. The
+/// next call that is worth more than one thread starts them anew. Any thread may call it, any
+/// number of times. Unloading the library, or a plug-in that it is linked into, does the same.
+OPENRNN_API void shutdown() noexcept;
+
+struct ModelOptions {
+  /// Threads that packing and every session and pool of the model may use, the caller's included;
+  /// 0: num_threads(). With 1 the model starts none, and no use of it does.
+  int max_threads = 0;
+};
 
 /// An immutable model for inference, shared by any number of threads.
 class OPENRNN_API PackedModel {
  public:
-  /// Throws: ArgumentError as RnnSpec::validate and check_params.
-  PackedModel(const RnnSpec& spec, const ConstArrayView& params);
+  /// Throws: ArgumentError as RnnSpec::validate and check_exact_params, or for max_threads below 0.
+  PackedModel(const RnnSpec& spec, const ConstArrayView& params, const ModelOptions& options = {});
   /// `params`, and all arrays of the runs of a session, are memory of that device. Throws: as
   /// above.
-  PackedModel(const RnnSpec& spec, const ConstArrayView& params, const Device& device);
+  PackedModel(const RnnSpec& spec, const ConstArrayView& params, const Device& device,
+              const ModelOptions& options = {});
   const RnnSpec& spec() const noexcept { return packed_->spec(); }
   const Engine& engine() const noexcept { return *engine_; }
+  const ModelOptions& options() const noexcept { return options_; }
   const std::shared_ptr<const PackedParams>& packed() const noexcept { return packed_; }
 
  private:
+  PackedModel(const Engine& engine, const RnnSpec& spec, const ConstArrayView& params,
+              const ModelOptions& options);
   const Engine* engine_;
+  ModelOptions options_;
   std::shared_ptr<const PackedParams> packed_;
 };
 
-/// One caller's workspace over a shared model. After prepare, run allocates nothing, locks nothing
-/// and packs nothing. One thread at a time.
+struct SessionOptions {
+  /// Threads that a run may use, the caller's included, and no more than the model's; 0: as many as
+  /// the model's.
+  int max_threads = 1;
+};
+
+/// One caller's workspace over a shared model. After prepare, run allocates nothing and packs
+/// nothing; on one thread, the default, it also takes no lock and makes no system call, while on
+/// more it wakes the others and may yield and sleep until they are done (futex). One thread at a
+/// time.
 class OPENRNN_API InferenceSession {
  public:
-  /// Throws: ArgumentError for a null model.
-  explicit InferenceSession(std::shared_ptr<const PackedModel> model);
+  /// Throws: ArgumentError for a null model, or max_threads below 0.
+  explicit InferenceSession(std::shared_ptr<const PackedModel> model,
+                            const SessionOptions& options = {});
   const PackedModel& model() const noexcept { return *model_; }
+  const SessionOptions& options() const noexcept { return options_; }
   /// Makes room for calls up to that size; a larger run makes room itself.
   void prepare(std::int64_t max_batch, std::int64_t max_time);
-  /// `args.params` is filled in. `hn` may be the memory of `h0`, and `cn` that of `c0`, so that a
-  /// stream keeps its state in one place.
+  /// `args.params` is filled in, and `args.max_threads` held to the options'. `hn` may be the
+  /// memory of `h0`, and `cn` that of `c0`, so that a stream keeps its state in one place.
   void run(ForwardArgs args);
 
  private:
   std::shared_ptr<const PackedModel> model_;
+  SessionOptions options_;
   std::unique_ptr<Workspace> workspace_;
   std::int64_t max_batch_ = 0, max_time_ = 0;
 };
@@ -98,7 +135,7 @@ struct StreamLimits {
   std::int64_t streams = 1;  // open at once
   std::int64_t batch = 0;    // streams of one step; 0: all
   std::int64_t time = 1;     // of one step
-  int threads = 0;           // as ForwardArgs::max_threads
+  int threads = 1;           // as SessionOptions::max_threads
 };
 
 /// One step of some streams: T max_time, B their number, in any order.
@@ -115,8 +152,9 @@ struct StreamStep {
 /// The states of many streams over a shared model. Streams join and leave between steps; a step
 /// gathers the states of those that it names into one batch, runs, and scatters them back. On the
 /// cpu engine a stream gets the bits that it would get alone. Everything is allocated when the pool
-/// is made: no call allocates, locks or packs after that. A call that throws has changed nothing.
-/// One thread at a time.
+/// is made: no call allocates or packs after that; on one thread, the default, none takes a lock or
+/// makes a system call either, while on more a step wakes the others and may yield and sleep until
+/// they are done (futex). A call that throws has changed nothing. One thread at a time.
 class OPENRNN_API StreamPool {
  public:
   /// Throws: ArgumentError for a null model, one on a GPU (the states are the host's), or a limit

@@ -156,7 +156,8 @@ struct SeriesOptions {
 class OPENRNN_API SeriesWindows {
  public:
   /// With `scaling`, that of a trained model, every row that can be forecast is held out and none
-  /// trains. Throws: ArgumentError naming the rows there are and those needed, or the columns.
+  /// trains. Throws: ArgumentError naming the rows there are and those needed, the columns, or one
+  /// whose values overflow.
   SeriesWindows(const SeriesTable& table, const SeriesOptions& options,
                 const std::optional<SeriesScaling>& scaling = {});
 
@@ -182,11 +183,13 @@ class OPENRNN_API SeriesWindows {
  private:
   double value(std::int64_t row, std::int64_t column) const;
   void normalise();
+  void require_scale(std::size_t column, double mean, double deviation) const;
   void use(const SeriesScaling& scaling);
   Array gather_inputs(const std::vector<std::int64_t>& first_rows) const;
   Array gather_changes(const std::vector<std::int64_t>& first_rows) const;
 
   SeriesOptions options_;
+  std::vector<std::string> names_;
   Array values_;
   std::int64_t rows_ = 0, columns_ = 0, train_rows_ = 0, train_count_ = 0, valid_count_ = 0;
   SeriesScaling scaling_;

@@ -134,6 +134,8 @@ class OPENRNN_API Fit {
   /// What a resumed run needs besides variables: the position in the data, early-stop values and
   /// what the task keeps.
   void save(Extras& extras) const;
+  /// Throws: ArgumentError, TypeError for what is missing, has another shape or type, or is out of
+  /// range; nothing is changed then.
   void load(const Extras& extras);
 
  private:
@@ -174,6 +176,9 @@ struct RunConfig {
 OPENRNN_API std::string to_json(const RunConfig& config);
 /// Throws: ArgumentError naming what is missing or wrong.
 OPENRNN_API RunConfig run_config_from_json(std::string_view json);
+/// Throws: ArgumentError for a model that is larger than the checkpoint that it is said to be in,
+/// before memory is taken for it.
+OPENRNN_API void check_size(const RunConfig& config, const TensorBundleReader& reader);
 /// What a run's configuration says of its series.
 OPENRNN_API SeriesOptions series_options(const RunConfig& config);
 /// The scaling that a SeriesTask has saved. Throws: ArgumentError, TypeError.
@@ -204,10 +209,13 @@ struct ArithmeticChoice {
 class OPENRNN_API TrainedModel {
  public:
   /// `run` is a folder with a `checkpoint` file, or a prefix. Throws: ArgumentError when it holds
-  /// no run of this library, IoError, FormatError.
+  /// no run of this library, or parts that do not fit together; TypeError, IoError, FormatError.
   /// `device` null: the default one.
   explicit TrainedModel(const std::string& run, const ArithmeticChoice& choice = {},
                         const Device* device = nullptr);
+  /// From a file that is open.
+  TrainedModel(const TensorBundleReader& reader, const ArithmeticChoice& choice,
+               const Device* device);
   ~TrainedModel();
   TrainedModel(const TrainedModel&) = delete;
   TrainedModel& operator=(const TrainedModel&) = delete;
@@ -231,5 +239,8 @@ class OPENRNN_API TrainedModel {
 /// The latest prefix of a run's folder, or `run` itself when it is a prefix.
 /// Throws: ArgumentError when there is neither.
 OPENRNN_API std::string resolve_run(const std::string& run);
+/// Opens it; while a run goes on in the folder, whatever is its latest by then.
+/// Throws: as resolve_run and TensorBundleReader.
+OPENRNN_API TensorBundleReader open_run(const std::string& run);
 
 }  // namespace openrnn::train

@@ -86,7 +86,8 @@ struct TextScore {
 
 /// Scores every symbol of `text`, each from what stands before it. `context` is what stands before
 /// the text; empty: a line end. Long texts run as parallel streams, each warmed up on the symbols
-/// before its own. Throws: ArgumentError for an empty text, and as Vocabulary::encode.
+/// before its own. Throws: ArgumentError for an empty text or a score that is not finite, and as
+/// Vocabulary::encode.
 OPENRNN_API TextScore score_text(SequenceModel& model, const Vocabulary& vocabulary,
                                  std::string_view text, std::string_view context = {});
 
@@ -103,7 +104,8 @@ struct SampleOptions {
 };
 
 /// Writes on: each new symbol's bytes go to `sink`, in order, until it returns false.
-/// Throws: ArgumentError for a temperature or top_k below 0, and as Vocabulary::encode.
+/// Throws: ArgumentError for a temperature or top_k below 0 or logits that are not finite, and as
+/// Vocabulary::encode.
 OPENRNN_API void sample_text(SequenceModel& model, const Vocabulary& vocabulary,
                              const SampleOptions& options,
                              const std::function<bool(std::string_view)>& sink);
@@ -126,6 +128,7 @@ struct SeriesScore {
   }
 };
 
+/// Throws: ArgumentError when an error is not finite.
 OPENRNN_API SeriesScore score_series(SequenceModel& model, const SeriesWindows& windows);
 
 }  // namespace openrnn::train

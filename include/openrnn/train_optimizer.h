@@ -139,8 +139,10 @@ class OPENRNN_API Optimizer {
   std::string name_;
   double learning_rate_;
   std::vector<SlotRule> slot_rules_;
-  std::map<std::string, Kept> kept_;
+  std::map<std::uint64_t, Kept> kept_;  // by leaf id, which a new name leaves alone
   Variable loss_scale_, good_steps_;
+  /// Gone with the optimizer.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
 /// var -= lr * g.

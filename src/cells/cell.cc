@@ -7,13 +7,13 @@ namespace {
 
 void check_state(const std::string& call, const RnnCell& cell, std::int64_t batch,
                  const CellState& state) {
-  const std::vector<std::int64_t> sizes = cell.state_size();
-  if (state.size() != sizes.size()) {
+  const std::vector<CellStatePart> parts = cell.step_state();
+  if (state.size() != parts.size()) {
     throw ArgumentError(
-        message("[", call, "] a state of ", state.size(), " tensors, expected ", sizes.size()));
+        message("[", call, "] a state of ", state.size(), " tensors, expected ", parts.size()));
   }
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const Shape expected{batch, sizes[i]};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Shape expected{batch, parts[i].size};
     if (!shapes_fit(state[i].shape(), expected)) {
       throw ArgumentError(message("[", call, "] state[", i, "] has shape ",
                                   to_string(state[i].shape()), ", expected ", to_string(expected)));
@@ -23,19 +23,60 @@ void check_state(const std::string& call, const RnnCell& cell, std::int64_t batc
 
 }  // namespace
 
+std::vector<CellStatePart> RnnCell::step_state() const {
+  if (overrides_.state) return overrides_.state();
+  std::vector<CellStatePart> parts;
+  for (const std::int64_t size : state_size()) parts.push_back({size, is_memory(parts.size())});
+  return parts;
+}
+
+std::int64_t RnnCell::step_output_size() const {
+  return overrides_.output_size ? overrides_.output_size() : output_size();
+}
+
 CellState RnnCell::zero_state(std::int64_t batch_size, DType dtype) const {
+  return overrides_.zero_state ? overrides_.zero_state(batch_size, dtype)
+                               : class_zero_state(batch_size, dtype);
+}
+
+CellState RnnCell::class_zero_state(std::int64_t batch_size, DType dtype) const {
   if (batch_size < 0) {
     throw ArgumentError(message("[zero_state] batch_size ", batch_size, ", expected 0 or more"));
   }
   CellState state;
-  for (const std::int64_t size : state_size()) {
-    state.emplace_back(DeviceArray::zeros(device(), dtype, {batch_size, size}));
+  for (const CellStatePart& part : step_state()) {
+    state.emplace_back(DeviceArray::zeros(device(), dtype, {batch_size, part.size}));
   }
   return state;
 }
 
 CellResult RnnCell::operator()(const Tensor& inputs, const CellState& state,
                                const std::string& scope) {
+  if (!overrides_.call) return run(inputs, state, scope, true);
+  CellResult result;
+  run_and_adopt([&] { result = overrides_.call(inputs, state, scope); });
+  return result;
+}
+
+CellResult RnnCell::run_step(const Tensor& inputs, const CellState& state,
+                             const std::string& scope) {
+  return run(inputs, state, scope, true);
+}
+
+CellResult RnnCell::run_class(const Tensor& inputs, const CellState& state) {
+  if (!part_of_call()) return run(inputs, state, "", false);
+  return class_step(inputs, state);
+}
+
+CellResult RnnCell::class_step(const Tensor& inputs, const CellState& state) {
+  require_class_build();
+  CellState lying;
+  for (const Tensor& tensor : state) lying.push_back(placed(tensor));
+  return step(placed(inputs), lying);
+}
+
+CellResult RnnCell::run(const Tensor& inputs, const CellState& state, const std::string& scope,
+                        bool overridden) {
   if (inputs.shape().size() != 2) {
     throw ArgumentError(message("[", call_, "] inputs have shape ", to_string(inputs.shape()),
                                 ", expected 2 dimensions [batch, depth]"));
@@ -46,14 +87,18 @@ CellResult RnnCell::operator()(const Tensor& inputs, const CellState& state,
   std::vector<Tensor> given{inputs};
   given.insert(given.end(), state.begin(), state.end());
   begin_call(given);
-  const auto flat = [](CellResult result) {
+  const auto run = [this, overridden](const std::vector<Tensor>& values) {
+    const Tensor& x = values[0];
+    const CellState now(values.begin() + 1, values.end());
+    CellResult result;
+    if (overridden && overrides_.step) {
+      const PartOfCall part(*this);
+      run_in_scope([&] { result = overrides_.step(x, now); });
+    } else {
+      result = class_step(x, now);
+    }
     result.state.insert(result.state.begin(), std::move(result.output));
     return std::move(result.state);
-  };
-  const auto run = [this, flat](const std::vector<Tensor>& values) {
-    std::vector<Tensor> lying;
-    for (const Tensor& value : values) lying.push_back(placed(value));
-    return flat(step(lying[0], {lying.begin() + 1, lying.end()}));
   };
   std::vector<Tensor> results = run(given);
   if (any_symbolic(given)) {
@@ -73,28 +118,29 @@ VariableCell::VariableCell(std::string call, std::string default_name,
     : RnnCell(std::move(call), options.name, std::move(default_name), options.dtype,
               options.device),
       options_(std::move(options)) {
+  set_reuse(options_.reuse);
   if (options_.num_units < 1) {
     throw ArgumentError(
-        message("[", this->call(), "] num_units ", options_.num_units, ", expected 1 or more"));
+        message("[", call_name(), "] num_units ", options_.num_units, ", expected 1 or more"));
   }
   if (options_.num_proj < 0 || options_.num_proj > options_.num_units) {
-    throw ArgumentError(message("[", this->call(), "] num_proj ", options_.num_proj,
+    throw ArgumentError(message("[", call_name(), "] num_proj ", options_.num_proj,
                                 ", expected 0 to num_units ", options_.num_units));
   }
   if (!is_floating(options_.dtype)) {
-    throw ArgumentError(message("[", this->call(), "] dtype ", dtype_name(options_.dtype),
+    throw ArgumentError(message("[", call_name(), "] dtype ", dtype_name(options_.dtype),
                                 ", expected float16, float32 or float64"));
   }
 }
 
 void VariableCell::check_call(const Tensor& inputs, const CellState& state) const {
   if (built() && inputs.shape()[1] >= 0 && inputs.shape()[1] != input_size_) {
-    throw ArgumentError(message("[", this->call(), "] inputs have depth ", inputs.shape()[1],
+    throw ArgumentError(message("[", call_name(), "] inputs have depth ", inputs.shape()[1],
                                 ", expected ", input_size_, " as the cell was built for"));
   }
   const auto check_dtype = [this](const Tensor& tensor, const char* what) {
     if (tensor.dtype() == dtype()) return;
-    throw ArgumentError(message("[", this->call(), "] ", what, " ", dtype_name(tensor.dtype()),
+    throw ArgumentError(message("[", call_name(), "] ", what, " ", dtype_name(tensor.dtype()),
                                 ", expected ", dtype_name(dtype())));
   };
   check_dtype(inputs, "inputs are");
@@ -114,7 +160,7 @@ CompatibleCellOptions VariableCell::get_config() const {
 
 void VariableCell::do_build(const Shape& input_shape) {
   if (input_shape.empty() || input_shape.back() < 1) {
-    throw ArgumentError(message("[", this->call(), "] an input shape of ", to_string(input_shape),
+    throw ArgumentError(message("[", call_name(), "] an input shape of ", to_string(input_shape),
                                 ", expected its last dimension to be defined"));
   }
   input_size_ = input_shape.back();

@@ -5,6 +5,11 @@ namespace openrnn {
 CudnnCompatibleLSTMCell::CudnnCompatibleLSTMCell(CompatibleCellOptions options)
     : VariableCell("CudnnCompatibleLSTMCell", "cudnn_compatible_lstm_cell", std::move(options)) {}
 
+std::shared_ptr<CudnnCompatibleLSTMCell> CudnnCompatibleLSTMCell::from_config(
+    CompatibleCellOptions config) {
+  return std::make_shared<CudnnCompatibleLSTMCell>(std::move(config));
+}
+
 std::int64_t CudnnCompatibleLSTMCell::output_size() const {
   return projecting() ? options().num_proj : num_units();
 }
@@ -45,6 +50,11 @@ std::shared_ptr<Layer> CudnnCompatibleLSTMCell::copy() const {
 
 CudnnCompatibleGRUCell::CudnnCompatibleGRUCell(CompatibleCellOptions options)
     : VariableCell("CudnnCompatibleGRUCell", "cudnn_compatible_gru_cell", std::move(options)) {}
+
+std::shared_ptr<CudnnCompatibleGRUCell> CudnnCompatibleGRUCell::from_config(
+    CompatibleCellOptions config) {
+  return std::make_shared<CudnnCompatibleGRUCell>(std::move(config));
+}
 
 void CudnnCompatibleGRUCell::make_variables(std::int64_t input_size) {
   const std::int64_t units = num_units();
@@ -87,6 +97,11 @@ std::shared_ptr<Layer> CudnnCompatibleGRUCell::copy() const {
 BasicRNNCell::BasicRNNCell(CompatibleCellOptions options, ActivationFunction activation)
     : VariableCell("BasicRNNCell", "basic_rnn_cell", std::move(options)),
       activation_(activation ? std::move(activation) : ActivationFunction(ops::tanh)) {}
+
+std::shared_ptr<BasicRNNCell> BasicRNNCell::from_config(CompatibleCellOptions config,
+                                                        ActivationFunction activation) {
+  return std::make_shared<BasicRNNCell>(std::move(config), std::move(activation));
+}
 
 void BasicRNNCell::make_variables(std::int64_t input_size) {
   kernel_ = add_kernel("kernel", {input_size + num_units(), num_units()});

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/message.h"
+#include "graph/scope_stack.h"
 #include "openrnn/cells.h"
 
 namespace openrnn {
@@ -96,12 +97,15 @@ DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
   if (max_time == 0) {
     // Makes the variables, checks the state.
     cell(zeros(device, x.dtype(), {batch, x.shape()[2]}), state);
-    return {zeros(device, x.dtype(), {0, batch, cell.output_size()}), std::move(state)};
+    return {zeros(device, x.dtype(), {0, batch, cell.step_output_size()}), std::move(state)};
   }
   const std::vector<Tensor> steps = ops::unstack(x);
   std::vector<Tensor> outputs;
   outputs.reserve(steps.size());
+  std::optional<graph::ReopenedScope> later;
   for (std::int64_t t = 0; t < max_time; ++t) {
+    // The first step made the variables.
+    if (t == 1 && cell.needs_reuse()) later.emplace(VariableScope::current_name(), true);
     const Tensor& step = steps[static_cast<std::size_t>(t)];
     const std::vector<bool> rows =
         lengths ? running(*lengths, t) : std::vector<bool>(static_cast<std::size_t>(batch), true);
@@ -130,10 +134,14 @@ DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
   if (start.given) inputs.insert(inputs.end(), start.given->begin(), start.given->end());
   const std::size_t states = inputs.size() - 1;
   if (!lengths.symbolic.empty()) inputs.push_back(lengths.symbolic);
-  std::vector<TensorSpec> specs{{x.dtype(), {x.shape()[0], batch, cell.output_size()}}};
-  for (const std::int64_t size : cell.state_size()) specs.push_back({x.dtype(), {batch, size}});
-  const ReplayFunction run = [&cell, dtype = start.dtype, known_lengths = lengths.values, states](
+  std::vector<TensorSpec> specs{{x.dtype(), {x.shape()[0], batch, cell.step_output_size()}}};
+  for (const CellStatePart& part : cell.step_state())
+    specs.push_back({x.dtype(), {batch, part.size}});
+  const ReplayFunction run = [&cell, dtype = start.dtype, known_lengths = lengths.values, states,
+                              scope = VariableScope::current_name()](
                                  const std::vector<Tensor>& values, const Replay&) {
+    std::optional<graph::ReopenedScope> reopened;
+    if (cell.needs_reuse()) reopened.emplace(scope, true);
     Start now{.given = {}, .dtype = dtype};
     const auto end = values.begin() + 1 + static_cast<std::ptrdiff_t>(states);
     if (states > 0) now.given.emplace(values.begin() + 1, end);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/message.h"
 #include "graph/graph_state.h"
 #include "graph/scope_stack.h"
@@ -20,6 +22,11 @@ MultiRNNCell::MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells)
   }
 }
 
+std::shared_ptr<MultiRNNCell> MultiRNNCell::from_config(
+    std::vector<std::shared_ptr<RnnCell>> config) {
+  return std::make_shared<MultiRNNCell>(std::move(config));
+}
+
 std::shared_ptr<Layer> MultiRNNCell::copy() const {
   std::vector<std::shared_ptr<RnnCell>> cells;
   for (const auto& cell : cells_) cells.push_back(copy_of(*cell));
@@ -31,25 +38,24 @@ std::shared_ptr<Layer> MultiRNNCell::copy() const {
 std::vector<std::int64_t> MultiRNNCell::state_size() const {
   std::vector<std::int64_t> sizes;
   for (const auto& cell : cells_) {
-    for (const std::int64_t size : cell->state_size()) sizes.push_back(size);
+    for (const CellStatePart& part : cell->step_state()) sizes.push_back(part.size);
   }
   return sizes;
 }
 
 bool MultiRNNCell::is_memory(std::size_t index) const {
   for (const auto& cell : cells_) {
-    const std::size_t count = cell->state_size().size();
-    if (index < count) return cell->is_memory(index);
-    index -= count;
+    const std::vector<CellStatePart> parts = cell->step_state();
+    if (index < parts.size()) return parts[index].memory;
+    index -= parts.size();
   }
   return false;
 }
 
-std::vector<Variable> MultiRNNCell::all_weights() const {
-  std::vector<Variable> all;
-  for (const auto& cell : cells_) {
-    for (const Variable& variable : cell->weights()) all.push_back(variable);
-  }
+std::vector<Layer*> MultiRNNCell::sublayers() const {
+  std::vector<Layer*> all;
+  for (const auto& cell : cells_) all.push_back(cell.get());
+  for (Layer* layer : Layer::sublayers()) all.push_back(layer);
   return all;
 }
 
@@ -62,11 +68,17 @@ std::vector<CellState> MultiRNNCell::split_state(const CellState& state) const {
   std::vector<CellState> parts;
   auto from = state.begin();
   for (const auto& cell : cells_) {
-    const auto to = from + static_cast<std::ptrdiff_t>(cell->state_size().size());
+    const auto to = from + static_cast<std::ptrdiff_t>(cell->step_state().size());
     parts.emplace_back(from, to);
     from = to;
   }
   return parts;
+}
+
+bool MultiRNNCell::needs_reuse() const {
+  return RnnCell::needs_reuse() || std::any_of(cells_.begin(), cells_.end(), [](const auto& cell) {
+           return cell->needs_reuse();
+         });
 }
 
 void MultiRNNCell::check_call(const Tensor&, const CellState& state) const { split_state(state); }
@@ -101,6 +113,17 @@ DropoutWrapper::DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOpti
   check("state_keep_prob", options_.state_keep_prob);
 }
 
+std::shared_ptr<DropoutWrapper> DropoutWrapper::from_config(std::shared_ptr<RnnCell> cell,
+                                                            DropoutWrapperOptions config) {
+  return std::make_shared<DropoutWrapper>(std::move(cell), config);
+}
+
+std::vector<std::int64_t> DropoutWrapper::state_size() const {
+  std::vector<std::int64_t> sizes;
+  for (const CellStatePart& part : cell_->step_state()) sizes.push_back(part.size);
+  return sizes;
+}
+
 std::shared_ptr<Layer> DropoutWrapper::copy() const {
   // A new one would take a seed of its own.
   const graph::Rollback seeds(Graph::current());
@@ -108,6 +131,12 @@ std::shared_ptr<Layer> DropoutWrapper::copy() const {
   made->copy_layer(*this);
   made->dropout_ = dropout_;
   return made;
+}
+
+std::vector<Layer*> DropoutWrapper::sublayers() const {
+  std::vector<Layer*> all{cell_.get()};
+  for (Layer* layer : Layer::sublayers()) all.push_back(layer);
+  return all;
 }
 
 Tensor DropoutWrapper::drop(const Tensor& x, double keep_prob) {
@@ -118,8 +147,9 @@ Tensor DropoutWrapper::drop(const Tensor& x, double keep_prob) {
 
 CellResult DropoutWrapper::step(const Tensor& inputs, const CellState& state) {
   CellResult result = (*cell_)(drop(inputs, options_.input_keep_prob), state);
+  const std::vector<CellStatePart> parts = cell_->step_state();
   for (std::size_t i = 0; i < result.state.size(); ++i) {
-    if (cell_->is_memory(i)) continue;
+    if (parts[i].memory) continue;
     result.state[i] = drop(result.state[i], options_.state_keep_prob);
   }
   result.output = drop(result.output, options_.output_keep_prob);

@@ -151,7 +151,9 @@ Rollback::Rollback(Graph& graph)
       saveables_(state_->saveables.size()),
       losses_(state_->regularization_losses.size()),
       scope_counts_(state_->scope_counts),
-      op_counter_(state_->op_counter) {}
+      op_counter_(state_->op_counter) {
+  for (const auto& [key, values] : state_->collections) collections_[key] = values.size();
+}
 
 Rollback::~Rollback() {
   if (kept_) return;
@@ -164,6 +166,7 @@ Rollback::~Rollback() {
   state_->regularization_losses.erase(
       state_->regularization_losses.begin() + static_cast<std::ptrdiff_t>(losses_),
       state_->regularization_losses.end());
+  for (auto& [key, values] : state_->collections) values.resize(collections_[key]);
   state_->scope_counts.swap(scope_counts_);
   state_->op_counter = op_counter_;
 }

@@ -15,6 +15,8 @@ struct Graph::State {
   std::vector<std::shared_ptr<SaveableObject>> saveables;
   std::vector<std::function<std::vector<Tensor>()>> regularization_losses;
   std::vector<std::shared_ptr<const std::function<void()>>> updates;
+  /// Those that the library does not fill.
+  std::map<std::string, std::vector<std::any>> collections;
   /// How often a scope of that full name was opened since the scope around it was.
   std::map<std::string, std::int64_t> scope_counts;
   std::optional<std::int64_t> seed;
@@ -38,6 +40,7 @@ class Rollback {
  private:
   Graph::State* state_;
   std::size_t variables_, saveables_, losses_;
+  std::map<std::string, std::size_t> collections_;
   std::map<std::string, std::int64_t> scope_counts_;
   std::int64_t op_counter_;
   bool kept_ = false;

@@ -128,6 +128,8 @@ Tensor GradientTape::watch(const Tensor& tensor) const {
   if (tensor.empty()) {
     throw ArgumentError("[watch] the tensor is empty, expected one with a value");
   }
+  // What was computed from it before must go on counting.
+  if (tensor.leaf_id_ != 0 && tensor.wants_gradient_) return tensor;
   Tensor leaf = tensor;
   leaf.leaf_id_ = graph::next_id();
   leaf.version_ = 0;

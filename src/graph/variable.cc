@@ -15,9 +15,12 @@ struct Variable::State {
   const Device* device = nullptr;
   std::uint64_t leaf_id = 0;
   std::function<Tensor(const Tensor&)> constraint;
-  std::mutex mutex;  // guards the two below
+  std::mutex mutex;  // guards those below
   DeviceArray value;
   std::uint64_t version = 1;
+  std::shared_ptr<const std::atomic<bool>> layer_trainable;
+
+  bool trained() const noexcept { return trainable && (!layer_trainable || *layer_trainable); }
 };
 
 namespace {
@@ -27,11 +30,12 @@ Variable::State& checked(const std::shared_ptr<Variable::State>& state) {
   return *state;
 }
 
-void check_assigned(const Variable::State& state, DType dtype, const Shape& shape) {
-  if (dtype == state.dtype && shape == state.shape) return;
-  throw ArgumentError(message("[assign] the value is ", dtype_name(dtype), " of shape ",
-                              to_string(shape), ", expected ", dtype_name(state.dtype),
-                              " of shape ", to_string(state.shape), " as '", state.name, "'"));
+void check_assigned(const char* call, const Variable& variable, DType dtype, const Shape& shape) {
+  if (dtype == variable.dtype() && shape == variable.shape()) return;
+  throw ArgumentError(message("[", call, "] the value is ", dtype_name(dtype), " of shape ",
+                              to_string(shape), ", expected ", dtype_name(variable.dtype()),
+                              " of shape ", to_string(variable.shape()), " as '", variable.name(),
+                              "'"));
 }
 
 }  // namespace
@@ -60,7 +64,36 @@ Variable::Variable(const std::string& name, Array initial_value, bool trainable,
 const std::string& Variable::name() const { return checked(state_).name; }
 DType Variable::dtype() const { return checked(state_).dtype; }
 const Shape& Variable::shape() const { return checked(state_).shape; }
-bool Variable::trainable() const { return checked(state_).trainable; }
+
+bool Variable::trainable() const {
+  State& state = checked(state_);
+  const std::lock_guard lock(state.mutex);
+  return state.trained();
+}
+
+bool Variable::made_trainable() const { return checked(state_).trainable; }
+
+void Variable::rename(const std::string& full_name) const {
+  State& state = checked(state_);
+  if (state.name == full_name) return;
+  graph::check_name("rename", full_name);
+  auto& places = Graph::current().state().variable_places;
+  const auto found = places.find(state.name);
+  if (found == places.end() || places.contains(full_name)) {
+    throw ArgumentError(message("[rename] '", state.name, "' to '", full_name,
+                                "', expected a variable of the current graph and a new name"));
+  }
+  places.emplace(full_name, found->second);
+  places.erase(found);
+  state.name = full_name;
+}
+
+void Variable::belong_to(const std::shared_ptr<const std::atomic<bool>>& layer_trainable) const {
+  State& state = checked(state_);
+  const std::lock_guard lock(state.mutex);
+  if (!state.layer_trainable) state.layer_trainable = layer_trainable;
+}
+
 const Device& Variable::device() const { return *checked(state_).device; }
 std::uint64_t Variable::leaf_id() const { return checked(state_).leaf_id; }
 
@@ -84,18 +117,18 @@ Tensor Variable::read() const {
   Tensor tensor(state.value);
   tensor.leaf_id_ = state.leaf_id;
   tensor.version_ = state.version;
-  tensor.wants_gradient_ = state.trainable;
+  tensor.wants_gradient_ = state.trained();
   return tensor;
 }
 
 void Variable::assign(const ConstArrayView& value) const {
-  check_assigned(checked(state_), value.dtype, value.shape);
+  check_assigned("assign", *this, value.dtype, value.shape);
   assign(DeviceArray::from_host(device(), value));
 }
 
 void Variable::assign(DeviceArray value) const {
   State& state = checked(state_);
-  check_assigned(state, value.dtype(), value.shape());
+  check_assigned("assign", *this, value.dtype(), value.shape());
   value = on_device(std::move(value), *state.device);
   // Its owner may change it, and must not see what an optimizer writes.
   if (value.borrowed()) value.make_unique_owner();
@@ -103,6 +136,73 @@ void Variable::assign(DeviceArray value) const {
   // The old value dies after the lock: what that runs may wait for others who want the lock.
   std::swap(state.value, value);
   ++state.version;
+}
+
+namespace {
+
+// Sums of integers wrap, as those of unsigned ones do.
+template <class T>
+void combine(BinaryOp op, std::int64_t size, const void* x, void* y) {
+  using Bits = std::make_unsigned_t<T>;
+  const auto* from = static_cast<const Bits*>(x);
+  auto* to = static_cast<Bits*>(y);
+  for (std::int64_t i = 0; i < size; ++i) {
+    to[i] = static_cast<Bits>(op == BinaryOp::kAdd ? to[i] + from[i] : to[i] - from[i]);
+  }
+}
+
+void combine_integers(BinaryOp op, const ConstArrayView& x, void* y) {
+  const std::int64_t size = shape_size(x.shape);
+  switch (x.dtype) {
+    case DType::kInt64:
+      return combine<std::int64_t>(op, size, x.data, y);
+    case DType::kInt32:
+      return combine<std::int32_t>(op, size, x.data, y);
+    default:
+      return combine<std::uint8_t>(op, size, x.data, y);
+  }
+}
+
+// y op= x, in the memory of the device that x lies on.
+void combine_in_place(BinaryOp op, const DeviceArray& x, void* y) {
+  const Device& device = x.device();
+  if (is_floating(x.dtype())) {
+    return device.binary(op, x.dtype(), x.size(), y, x.data(), y);
+  }
+  Array sum(x.dtype(), x.shape());
+  device.download(sum.data(), y, x.size_bytes());
+  combine_integers(op, x.to_host().view(), sum.data());
+  device.upload(y, sum.data(), x.size_bytes());
+}
+
+void change(const Variable& variable, BinaryOp op, DeviceArray value) {
+  const char* const call = op == BinaryOp::kAdd ? "assign_add" : "assign_sub";
+  check_assigned(call, variable, value.dtype(), value.shape());
+  if (value.dtype() == DType::kBool) {
+    throw ArgumentError(message("[", call, "] '", variable.name(), "' is bool, expected numbers"));
+  }
+  value = on_device(std::move(value), variable.device());
+  variable.update([&](void* elements) { combine_in_place(op, value, elements); });
+}
+
+}  // namespace
+
+void Variable::assign_add(const ConstArrayView& value) const {
+  check_assigned("assign_add", *this, value.dtype, value.shape);
+  assign_add(DeviceArray::from_host(device(), value));
+}
+
+void Variable::assign_add(DeviceArray value) const {
+  change(*this, BinaryOp::kAdd, std::move(value));
+}
+
+void Variable::assign_sub(const ConstArrayView& value) const {
+  check_assigned("assign_sub", *this, value.dtype, value.shape);
+  assign_sub(DeviceArray::from_host(device(), value));
+}
+
+void Variable::assign_sub(DeviceArray value) const {
+  change(*this, BinaryOp::kSubtract, std::move(value));
 }
 
 void Variable::update(const std::function<void(void* elements)>& writer) const {

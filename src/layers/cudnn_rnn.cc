@@ -34,7 +34,8 @@ void check_one_state(const Layer& layer, std::size_t index, const Tensor& given,
   if (!shapes_fit(given.shape(), expected)) {
     throw ArgumentError(message("[", layer.name(), "] initial_state[", index, "] (", symbol,
                                 ") has shape ", to_string(given.shape()), ", expected ",
-                                to_string(expected)));
+                                to_string(expected),
+                                time_major ? ", time-major" : ", batch-major"));
   }
   if (given.dtype() != layer.dtype()) {
     throw ArgumentError(message("[", layer.name(), "] initial_state[", index, "] (", symbol,
@@ -50,7 +51,7 @@ CudnnRnn::CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions optio
       mode_(mode),
       options_(std::move(options)) {
   spec_for(options_.num_units).validate();  // a depth of U suits every input mode
-  trainable = options_.trainable;
+  set_trainable(options_.trainable);
   set_activity_regularizer(options_.activity_regularizer);
 }
 
@@ -136,7 +137,8 @@ Array CudnnRnn::canonical_to_opaque(std::span<const ConstArrayView> weights,
 void CudnnRnn::create_saveable() {
   require_built("create_saveable");
   if (saveable_) {
-    throw StateError(message("[", name(), "] saveable already created, expected a layer without"));
+    throw StateError(
+        message("Cudnn saveable already created [", name(), "], expected a layer without"));
   }
   saveable_ = make_cudnn_saveable(mode_, kernel_,
                                   {.num_layers = spec_->num_layers,
@@ -270,6 +272,9 @@ RnnResult CudnnRnn::record(const std::vector<Tensor>& given, const RnnCallOption
       lengths = std::move(values.back());
       values.pop_back();
     }
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      values[i] = ops::state_as(values[i], call.time_major);
+    }
     check_state(std::vector<Tensor>(values.begin() + 1, values.end()),
                 values[0].shape()[call.time_major ? 1 : 0], call.time_major);
     ops::RnnOutputs out = compute(values, now, lengths);
@@ -281,19 +286,28 @@ RnnResult CudnnRnn::record(const std::vector<Tensor>& given, const RnnCallOption
   if (has_lengths) inputs.push_back(call.lengths);
   std::vector<Tensor> made =
       record_node(inputs, ops::rnn_specs(*spec_, given[0].shape(), call.time_major), run);
-  return {made[0], std::vector<Tensor>(made.begin() + 1, made.end()), {}, {}};
+  const StateLayout layout = call.time_major ? StateLayout::kTimeMajor : StateLayout::kBatchMajor;
+  RnnResult result{.output = std::move(made[0])};
+  for (std::size_t i = 1; i < made.size(); ++i) {
+    result.state.push_back(std::move(made[i]).with_state_layout(layout));
+  }
+  return result;
 }
 
 RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& initial_state,
                                const RnnCallOptions& call) {
   check_inputs(inputs);
-  check_state(initial_state, inputs.shape()[call.time_major ? 1 : 0], call.time_major);
+  std::vector<Tensor> given{inputs};
+  for (const Tensor& state : initial_state) {
+    given.push_back(ops::state_as(state, call.time_major));
+  }
+  check_state({given.begin() + 1, given.end()}, inputs.shape()[call.time_major ? 1 : 0],
+              call.time_major);
   check_lengths(inputs.shape(), call);
   // Before variables are made: arithmetic that is not there leaves nothing behind.
   if (!built() && options_.math != Math::kFloat32) math_kind();
   ensure_built(inputs.shape(), call.scope);
-  std::vector<Tensor> given{inputs};
-  given.insert(given.end(), initial_state.begin(), initial_state.end());
+  require_class_build();
   begin_call(given);
   RnnResult result;
   if (any_symbolic(given) || call.lengths.is_symbolic()) {
@@ -317,9 +331,25 @@ RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& 
 CudnnRnnOptions CudnnRnn::get_config() const {
   CudnnRnnOptions config = options_;
   config.name = name();
-  config.trainable = trainable;
+  config.trainable = trainable();
   config.activity_regularizer = activity_regularizer();
   return config;
+}
+
+std::shared_ptr<CudnnLSTM> CudnnLSTM::from_config(CudnnRnnOptions config) {
+  return std::make_shared<CudnnLSTM>(std::move(config));
+}
+
+std::shared_ptr<CudnnGRU> CudnnGRU::from_config(CudnnRnnOptions config) {
+  return std::make_shared<CudnnGRU>(std::move(config));
+}
+
+std::shared_ptr<CudnnRNNTanh> CudnnRNNTanh::from_config(CudnnRnnOptions config) {
+  return std::make_shared<CudnnRNNTanh>(std::move(config));
+}
+
+std::shared_ptr<CudnnRNNRelu> CudnnRNNRelu::from_config(CudnnRnnOptions config) {
+  return std::make_shared<CudnnRNNRelu>(std::move(config));
 }
 
 std::shared_ptr<CudnnRnn> CudnnRnn::clone() const {

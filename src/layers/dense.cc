@@ -62,6 +62,7 @@ Tensor Dense::operator()(const Tensor& inputs) {
                                 ", expected ", dtype_name(dtype())));
   }
   ensure_built(inputs.shape());
+  require_class_build();
   if (inputs.shape().empty() ||
       (inputs.shape().back() >= 0 && inputs.shape().back() != kernel_.shape()[0])) {
     throw ArgumentError(message("[", name(), "] incompatible layer input: axis -1 of shape ",
@@ -73,6 +74,16 @@ Tensor Dense::operator()(const Tensor& inputs) {
     return std::vector{activate(options_.activation, ops::dense(given[0], kernel_.read(), bias))};
   };
   return run_call({inputs}, {{dtype(), compute_output_shape(inputs.shape())}}, run)[0];
+}
+
+DenseOptions Dense::get_config() const {
+  DenseOptions config = options_;
+  config.name = name();
+  return config;
+}
+
+std::shared_ptr<Dense> Dense::from_config(DenseOptions config) {
+  return std::make_shared<Dense>(std::move(config));
 }
 
 std::shared_ptr<Layer> Dense::copy() const {
@@ -109,10 +120,21 @@ void Embedding::do_build(const Shape&) {
 
 Tensor Embedding::operator()(const Tensor& indices) {
   ensure_built(indices.shape());
+  require_class_build();
   const auto run = [this](const std::vector<Tensor>& given, const Replay&) {
     return std::vector{ops::embedding_lookup(embeddings_.read(), given[0])};
   };
   return run_call({indices}, {{dtype(), compute_output_shape(indices.shape())}}, run)[0];
+}
+
+EmbeddingOptions Embedding::get_config() const {
+  EmbeddingOptions config = options_;
+  config.name = name();
+  return config;
+}
+
+std::shared_ptr<Embedding> Embedding::from_config(EmbeddingOptions config) {
+  return std::make_shared<Embedding>(std::move(config));
 }
 
 std::shared_ptr<Layer> Embedding::copy() const {
@@ -135,6 +157,16 @@ Dropout::Dropout(DropoutOptions options)
   }
 }
 
+DropoutOptions Dropout::get_config() const {
+  DropoutOptions config = options_;
+  config.name = name();
+  return config;
+}
+
+std::shared_ptr<Dropout> Dropout::from_config(DropoutOptions config) {
+  return std::make_shared<Dropout>(std::move(config));
+}
+
 std::shared_ptr<Layer> Dropout::copy() const {
   auto made = std::make_shared<Dropout>(options_);
   made->copy_layer(*this);
@@ -150,6 +182,7 @@ void Dropout::do_build(const Shape&) {
 
 Tensor Dropout::operator()(const Tensor& inputs, bool training) {
   ensure_built(inputs.shape());
+  require_class_build();
   const auto run = [this, training](const std::vector<Tensor>& given, const Replay& replay) {
     const bool active = replay.training.value_or(training) && options_.rate > 0.0;
     return std::vector{active ? ops::dropout(given[0], options_.rate, dropout_.next()) : given[0]};

@@ -55,13 +55,17 @@ void require_rank3(std::string_view call, std::string_view name, const Tensor& t
 struct FunctionInputs {
   std::string call;
   RnnMode mode;
-  const Tensor &x, &h, &c, &params;
+  const Tensor& x;
+  Tensor h, c;
+  const Tensor& params;
 };
 
-RnnOutputs run_function(const FunctionInputs& in, const CudnnFunctionOptions& options) {
+RnnOutputs run_function(FunctionInputs in, const CudnnFunctionOptions& options) {
   require_rank3(in.call, "inputs", in.x);
   require_rank3(in.call, "input_h", in.h);
   if (in.mode == RnnMode::kLstm) require_rank3(in.call, "input_c", in.c);
+  in.h = state_as(in.h, options.time_major);
+  in.c = state_as(in.c, options.time_major);
   const std::int64_t dirs = options.direction == Direction::kBidirectional ? 2 : 1;
   const std::int64_t states = in.h.shape()[options.time_major ? 0 : 1];
   if (states % dirs != 0 || states == 0) {
@@ -132,6 +136,8 @@ RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
   require_rank3(call_, "input_data", inputs.x);
   require_rank3(call_, "input_h", inputs.h0);
   if (mode_ == RnnMode::kLstm) require_rank3(call_, "input_c", inputs.c0);
+  inputs.h0 = state_as(inputs.h0, options.time_major);
+  inputs.c0 = state_as(inputs.c0, options.time_major);
   inputs.sequence_lengths = options.sequence_lengths;
   inputs.lengths = options.lengths;
   inputs.time_major = options.time_major;

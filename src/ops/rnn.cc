@@ -73,7 +73,8 @@ void check_inputs(const RnnSpec& spec, const RnnInputs& in) {
     throw ArgumentError(
         message("[", in.call, "] params is empty, expected ", params_size(spec), " elements"));
   }
-  check_params(in.call, spec, {nullptr, in.params.dtype(), in.params.shape()}, params_size(spec));
+  check_params(in.call, spec, {in.params.value().data(), in.params.dtype(), in.params.shape()},
+               params_size(spec));
   require_same_kind(in.call, "params", in.x, in.params);
   check_lengths(in, max_time, batch);
 }
@@ -226,13 +227,15 @@ RnnOutputs run(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
         if (may_save) return saved.gradient(dy);
         throw ArgumentError(message("[", call,
                                     "] is_training is false, but is_training must be True for "
-                                    "the call to be used in gradients"));
+                                    "the call to be used in gradients; a layer's call also takes "
+                                    "save=True, which keeps what they need without dropout"));
       });
-  return {.output = tensors[0],
-          .h = tensors[1],
-          .c = spec.is_lstm() ? tensors[2] : Tensor(),
-          .layer_outputs = layer_outputs.tensors(),
-          .layer_cells = layer_cells.tensors()};
+  return with_layout({.output = std::move(tensors[0]),
+                      .h = std::move(tensors[1]),
+                      .c = spec.is_lstm() ? std::move(tensors[2]) : Tensor(),
+                      .layer_outputs = layer_outputs.tensors(),
+                      .layer_cells = layer_cells.tensors()},
+                     in.time_major);
 }
 
 }  // namespace
@@ -250,6 +253,13 @@ std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call, const
 }
 
 RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
+  const StateLayout other = in.time_major ? StateLayout::kBatchMajor : StateLayout::kTimeMajor;
+  if (in.h0.state_layout() == other || in.c0.state_layout() == other) {
+    RnnInputs given = in;
+    given.h0 = state_as(in.h0, in.time_major);
+    given.c0 = state_as(in.c0, in.time_major);
+    return rnn(spec, given, cache);
+  }
   if (is_symbolic(in)) {
     return defer_rnn(spec, in,
                      [spec](const RnnInputs& given) { return rnn(spec, given, nullptr); });

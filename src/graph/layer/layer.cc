@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <span>
+#include <utility>
+
 #include "base/message.h"
 #include "graph/graph_state.h"
 #include "graph/scope_stack.h"
@@ -8,6 +12,14 @@ namespace {
 
 // The last word of a scope's name.
 std::string last_part(const std::string& scope) { return scope.substr(scope.rfind('/') + 1); }
+
+struct SetWhile {
+  explicit SetWhile(bool& value) : flag(value) { flag = true; }
+  ~SetWhile() { flag = false; }
+  SetWhile(const SetWhile&) = delete;
+  SetWhile& operator=(const SetWhile&) = delete;
+  bool& flag;
+};
 
 }  // namespace
 
@@ -43,8 +55,14 @@ Graph& Layer::graph() const {
 void Layer::open_scope(const std::string& scope) {
   if (graph_) return;
   const std::string outer = VariableScope::current_name();
-  const std::string own = scope.empty() ? Graph::current().unique_name(outer, name_) : scope;
-  scope_name_ = graph::join_scope(outer, own);
+  if (!scope.empty()) {
+    scope_name_ = graph::join_scope(outer, scope);
+  } else if (reuse_) {
+    scope_name_ = graph::join_scope(outer, name_);
+    ++Graph::current().state().scope_counts[scope_name_];
+  } else {
+    scope_name_ = graph::join_scope(outer, Graph::current().unique_name(outer, name_));
+  }
   if (!named_) name_ = last_part(scope_name_);
   graph_ = &Graph::current();
   graph_id_ = graph_->id();
@@ -52,9 +70,17 @@ void Layer::open_scope(const std::string& scope) {
 
 void Layer::build_in(const Shape& input_shape, const std::string& saveable_scope) {
   saveable_scope_ = saveable_scope;
-  const graph::ReopenedScope scope(scope_name_, VariableScope::current_reuse());
-  do_build(input_shape);
+  const graph::ReopenedScope scope(scope_name_, reuse_ || VariableScope::current_reuse());
+  if (own_build_) {
+    class_built_ = false;
+    const SetWhile building(building_);
+    own_build_(input_shape);
+  } else {
+    do_build(input_shape);
+  }
   built_ = true;
+  built_for_ = input_shape;
+  run_waiting();
 }
 
 void Layer::build_or_undo(const Shape& input_shape, const std::string& scope, bool explicit_build) {
@@ -70,6 +96,7 @@ void Layer::build_or_undo(const Shape& input_shape, const std::string& scope, bo
   } catch (...) {
     weights_.resize(weights_before);
     losses_.resize(losses_before);
+    built_ = false;
     input_spec_.reset();
     if (!opened_before) {
       name_ = name_before;
@@ -81,7 +108,45 @@ void Layer::build_or_undo(const Shape& input_shape, const std::string& scope, bo
   rollback.keep();
 }
 
-void Layer::build(const Shape& input_shape) { build_or_undo(input_shape, "", true); }
+void Layer::build(const Shape& input_shape) {
+  if (!building_) return build_or_undo(input_shape, "", true);
+  if (std::exchange(class_built_, true)) return;
+  do_build(input_shape);
+}
+
+void Layer::override_build(std::function<void(const Shape&)> build) {
+  own_build_ = std::move(build);
+  // A model's constructor built it, before it could be told.
+  if (!class_built_) built_ = false;
+}
+
+void Layer::require_class_build() const {
+  if (!own_build_ || class_built_) return;
+  throw StateError(message("[", name_, "] the build() of its class has not run, expected build() ",
+                           "of the subclass to call it"));
+}
+
+void Layer::run_and_adopt(const std::function<void()>& call) {
+  const std::vector<Variable>& made = Graph::current().variables();
+  const std::size_t before = made.size();
+  call();
+  if (made.size() == before) return;
+  const std::vector<Variable> known = all_weights();
+  for (const Variable& variable : std::span(made).subspan(before)) {
+    const auto same = [&](const Variable& other) { return other.same_as(variable); };
+    if (std::none_of(known.begin(), known.end(), same)) weights_.push_back(variable);
+  }
+}
+
+void Layer::run_in_scope(const std::function<void()>& call) {
+  const bool reuse = ran_in_scope_ || reuse_ || VariableScope::current_reuse();
+  const graph::ReopenedScope scope(scope_name_, reuse);
+  if (ran_in_scope_) return call();
+  graph::Rollback rollback(Graph::current());
+  run_and_adopt(call);
+  rollback.keep();
+  ran_in_scope_ = true;
+}
 
 void Layer::ensure_built(const Shape& input_shape, const std::string& scope) {
   build_or_undo(input_shape, scope, false);
@@ -108,7 +173,7 @@ Tensor Layer::placed(const Tensor& tensor) const {
 }
 
 void Layer::copy_layer(const Layer& other) {
-  trainable = other.trainable;
+  *trainable_ = other.trainable();
   stateful = other.stateful;
   name_ = other.name_;
   scope_name_ = other.scope_name_;
@@ -117,11 +182,16 @@ void Layer::copy_layer(const Layer& other) {
   dtype_ = other.dtype_;
   device_ = other.device_;
   built_ = other.built_;
+  reuse_ = other.reuse_;
+  built_for_ = other.built_for_;
   losses_published_ = false;
   graph_ = other.graph_;
   graph_id_ = other.graph_id_;
   input_spec_ = other.input_spec_;
+  class_built_ = other.built_;
+  ran_in_scope_ = other.ran_in_scope_;
   weights_ = other.weights_;
+  parts_ = other.parts_;
   activity_regularizer_ = other.activity_regularizer_;
   losses_ = other.losses_;
   updates_ = other.updates_;

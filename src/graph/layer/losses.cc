@@ -59,17 +59,30 @@ std::vector<Tensor> Layer::call_losses() const {
   return values;
 }
 
-std::vector<Tensor> Layer::losses() const {
+std::vector<Tensor> Layer::own_losses(bool symbolic) const {
   std::vector<Tensor> values;
-  for (const Loss& loss : losses_) values.push_back(loss.now());
+  for (const Loss& loss : losses_) {
+    if (symbolic || !loss.value.is_symbolic()) values.push_back(loss.now());
+  }
+  return values;
+}
+
+std::vector<Tensor> Layer::losses() const {
+  std::vector<Tensor> values = own_losses(true);
+  for (const Layer* layer : all_layers()) {
+    if (layer == this) continue;
+    for (Tensor& loss : layer->own_losses(true)) values.push_back(std::move(loss));
+  }
   return values;
 }
 
 std::vector<Tensor> Layer::get_losses_for(const std::vector<Tensor>& inputs) const {
   std::vector<Tensor> values;
-  for (const Loss& loss : losses_) {
-    const bool wanted = inputs.empty() ? loss.inputs.empty() : reachable(loss.inputs, inputs);
-    if (wanted) values.push_back(loss.now());
+  for (const Layer* layer : all_layers()) {
+    for (const Loss& loss : layer->losses_) {
+      const bool wanted = inputs.empty() ? loss.inputs.empty() : reachable(loss.inputs, inputs);
+      if (wanted) values.push_back(loss.now());
+    }
   }
   return values;
 }
@@ -82,36 +95,44 @@ void Layer::add_update(UpdateFunction update, const std::vector<Tensor>& inputs)
 
 std::vector<UpdateFunction> Layer::updates() const {
   std::vector<UpdateFunction> functions;
-  if (!trainable && !stateful) return functions;
-  for (const Update& update : updates_) functions.push_back(*update.function);
+  if (!trainable() && !stateful) return functions;
+  for (const Layer* layer : all_layers()) {
+    if (!layer->trainable() && !layer->stateful) continue;
+    for (const Update& update : layer->updates_) functions.push_back(*update.function);
+  }
   return functions;
 }
 
 std::vector<UpdateFunction> Layer::get_updates_for(const std::vector<Tensor>& inputs) const {
   std::vector<UpdateFunction> functions;
-  if (!trainable && !stateful) return functions;
-  for (const Update& update : updates_) {
-    const bool wanted = inputs.empty() ? update.inputs.empty() : reachable(update.inputs, inputs);
-    if (wanted) functions.push_back(*update.function);
+  if (!trainable() && !stateful) return functions;
+  for (const Layer* layer : all_layers()) {
+    if (!layer->trainable() && !layer->stateful) continue;
+    for (const Update& update : layer->updates_) {
+      const bool wanted = inputs.empty() ? update.inputs.empty() : reachable(update.inputs, inputs);
+      if (wanted) functions.push_back(*update.function);
+    }
   }
   return functions;
 }
 
 void Layer::begin_call(const std::vector<Tensor>& inputs) {
+  if (part_of_call()) return;
   for (const Tensor& input : inputs) {
     if (input.is_symbolic() && graph_ && input.symbol()->call->graph_id != graph_id_) {
       throw ArgumentError(message("[", name_, "] an input belongs to another graph, expected that ",
                                   "of the layer"));
     }
   }
+  run_waiting();  // for what was put into a list since
   std::erase_if(losses_, [](const Loss& loss) { return loss.of_call; });
   std::erase_if(updates_, [](const Update& update) { return update.of_call; });
-  if (!trainable && !stateful) return;
+  if (!trainable() && !stateful) return;
   for (const Update& update : updates_) Graph::current().add_update(update.function);
 }
 
 void Layer::end_call(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
-  if (!activity_regularizer_) return;
+  if (!activity_regularizer_ || part_of_call()) return;
   for (const Tensor& output : outputs) {
     add_loss(activity_regularizer_(graph::without_owner(output)), inputs);
   }

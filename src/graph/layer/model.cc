@@ -53,20 +53,18 @@ std::vector<Layer*> Model::layers() const {
   return layers;
 }
 
-std::vector<Variable> Model::all_weights() const {
-  std::vector<Variable> all;
-  const auto add = [&](const Variable& variable) {
-    if (std::none_of(all.begin(), all.end(),
-                     [&](const Variable& known) { return known.same_as(variable); })) {
-      all.push_back(variable);
-    }
-  };
-  for (const auto& call : calls_) {
-    if (!call->variable.empty()) add(call->variable);
-    if (!call->layer || !call->layer->layer) continue;
-    for (const Variable& variable : call->layer->layer->all_weights()) add(variable);
-  }
+std::vector<Layer*> Model::sublayers() const {
+  std::vector<Layer*> all = layers();
+  for (Layer* layer : Layer::sublayers()) all.push_back(layer);
   return all;
+}
+
+void Model::gather(Walk& walk) const {
+  for (const auto& call : calls_) {
+    if (!call->variable.empty()) walk.add(call->variable);
+    if (call->layer && call->layer->layer) gather_of(*call->layer->layer, walk);
+  }
+  Layer::gather(walk);
 }
 
 std::vector<Tensor> Model::symbolic_losses() const {
@@ -89,6 +87,7 @@ std::vector<Tensor> Model::operator()(const std::vector<Tensor>& values,
     throw ArgumentError(
         message("[", name(), "] ", values.size(), " inputs, expected ", inputs_.size()));
   }
+  ensure_built(values[0].shape());
   begin_call(values);
   SymbolicValues computed(Replay{training});
   for (std::size_t i = 0; i < values.size(); ++i) computed.set(inputs_[i], values[i]);
@@ -102,12 +101,16 @@ std::vector<Tensor> Model::operator()(const std::vector<Tensor>& values,
   return results;
 }
 
+std::vector<Array> Model::predict(const std::vector<Tensor>& values) {
+  std::vector<Array> results;
+  for (const Tensor& output : (*this)(values, false)) results.push_back(output.to_host());
+  return results;
+}
+
 std::vector<Tensor> Model::losses() const {
-  std::vector<Tensor> all = Layer::losses();
-  for (const Layer* layer : layers()) {
-    for (const Loss& loss : layer->losses_) {
-      if (!loss.value.is_symbolic()) all.push_back(loss.now());
-    }
+  std::vector<Tensor> all;
+  for (const Layer* layer : all_layers()) {
+    for (Tensor& loss : layer->own_losses(layer == this)) all.push_back(std::move(loss));
   }
   for (const Tensor& loss : called_ ? call_losses_ : symbolic_losses()) all.push_back(loss);
   return all;
@@ -121,14 +124,6 @@ std::shared_ptr<Layer> Model::copy() const {
   made->call_losses_ = call_losses_;
   made->called_ = called_;
   return made;
-}
-
-std::vector<UpdateFunction> Model::updates() const {
-  std::vector<UpdateFunction> all = Layer::updates();
-  for (const Layer* layer : layers()) {
-    for (UpdateFunction& update : layer->updates()) all.push_back(std::move(update));
-  }
-  return all;
 }
 
 }  // namespace openrnn

@@ -53,8 +53,9 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
                                                  .inputs = inputs,
                                                  .outputs = std::move(outputs),
                                                  .run = guarded,
-                                                 .layer = handle},
+                                                 .layer = part_of_call() ? nullptr : handle},
                                                 weak_from_this().lock());
+  if (part_of_call()) return made;
   const std::shared_ptr<const SymbolicCall>& call = made.front().symbol()->call;
   inbound_nodes_.push_back(call);
   for (const Tensor& input : call->inputs) {
@@ -73,6 +74,32 @@ std::vector<Tensor> Layer::run_call(const std::vector<Tensor>& inputs,
       any_symbolic(inputs) ? record_node(inputs, outputs, run) : run(inputs, Replay{});
   end_call(inputs, results);
   return results;
+}
+
+std::vector<Tensor> Layer::call_as(const std::vector<Tensor>& inputs, const ReplayFunction& call,
+                                   const std::string& scope) {
+  build_or_undo(inputs.empty() ? Shape{} : inputs[0].shape(), scope, false);
+  begin_call(inputs);
+  const ReplayFunction run = [this, call](const std::vector<Tensor>& values, const Replay& replay) {
+    const PartOfCall part(*this);
+    return call(values, replay);
+  };
+  const bool symbolic = any_symbolic(inputs);
+  std::optional<DuringCall> during;
+  if (!symbolic) during.emplace(*this);
+  std::vector<Tensor> outputs = run(inputs, Replay{});
+  during.reset();
+  if (outputs.empty()) {
+    throw ArgumentError(message("[", name_, "] call() returned no tensor, expected at least one"));
+  }
+  if (symbolic) {
+    // The call itself is the node: what it recorded inside is only asked for shapes.
+    std::vector<TensorSpec> specs;
+    for (const Tensor& output : outputs) specs.push_back({output.dtype(), output.shape()});
+    outputs = record_node(inputs, std::move(specs), run);
+  }
+  end_call(inputs, outputs);
+  return outputs;
 }
 
 Layer::NodeList Layer::outbound_nodes() const {

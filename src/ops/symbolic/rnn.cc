@@ -1,5 +1,6 @@
 #include "ops/symbolic/rnn.h"
 
+#include "openrnn/ops.h"
 #include "ops/support.h"
 
 namespace openrnn::ops {
@@ -31,6 +32,18 @@ void check_params_spec(const RnnSpec& spec, const RnnInputs& in) {
 
 bool is_symbolic(const RnnInputs& in) {
   return any_symbolic(in.x, in.h0, in.c0, in.params, in.lengths);
+}
+
+Tensor state_as(const Tensor& state, bool time_major) {
+  const StateLayout other = time_major ? StateLayout::kBatchMajor : StateLayout::kTimeMajor;
+  return state.state_layout() == other ? transpose_leading(state) : state;
+}
+
+RnnOutputs with_layout(RnnOutputs out, bool time_major) {
+  const StateLayout layout = time_major ? StateLayout::kTimeMajor : StateLayout::kBatchMajor;
+  out.h = std::move(out.h).with_state_layout(layout);
+  if (!out.c.empty()) out.c = std::move(out.c).with_state_layout(layout);
+  return out;
 }
 
 std::vector<TensorSpec> rnn_specs(const RnnSpec& spec, const Shape& x, bool time_major) {
@@ -80,7 +93,8 @@ RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in,
               if (!out.c.empty()) results.push_back(out.c);
               return results;
             });
-  return {.output = made[0], .h = made[1], .c = spec.is_lstm() ? made[2] : Tensor()};
+  return with_layout({.output = made[0], .h = made[1], .c = spec.is_lstm() ? made[2] : Tensor()},
+                     in.time_major);
 }
 
 }  // namespace openrnn::ops
