@@ -117,7 +117,9 @@ int run(const CheckCellsFlags& flags) {
     const double difference =
         max_difference(result.outputs.to_host(), cells.run({id}, from).to_host());
     worst = std::max(worst, difference);
-    worst_share = std::max(worst_share, difference / bound.of_step(state, result.state));
+    const double share = difference / bound.of_step(state, result.state);
+    // A bound that is not finite bounds nothing.
+    worst_share = std::isfinite(share) ? std::max(worst_share, share) : INFINITY;
     state = std::move(result.state);
   }
   const auto length = static_cast<std::int64_t>(ids.size());

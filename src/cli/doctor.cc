@@ -68,6 +68,7 @@ int run(const DoctorFlags&) {
   fmt::print("instruction set: {} (this processor has {}; OPENRNN_ISA forces one)\n", cpu_isa(),
              isas);
   for (const DeviceInfo& each : list_devices()) print_math(device(each.name));
+  fmt::print("tiles of AMX: {}\n", amx_permission());
   fmt::print("threads: {} (OPENRNN_NUM_THREADS or --threads changes it)\n", num_threads());
   fmt::print("compiler: {}\nlibraries:\n", __VERSION__);
   dl_iterate_phdr(print_library, nullptr);

@@ -46,6 +46,10 @@ int run(const EvalFlags& flags) {
   require_file("--input", flags.input);
   if (!flags.context.empty()) require_file("--context", flags.context);
   train::TrainedModel trained(flags.run, choice_of(flags.arithmetic));
+  if (!flags.context.empty() && trained.config().task != "text") {
+    throw ArgumentError("[eval] --context with a run of the task " + trained.config().task +
+                        ", expected it with one of the task text alone");
+  }
   if (trained.config().task == "text") {
     eval_text(trained, flags);
   } else {

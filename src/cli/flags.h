@@ -54,6 +54,7 @@ struct EvalFlags {
 
 struct InspectFlags {
   std::string checkpoint;
+  bool fast = false;
 };
 
 struct CheckCellsFlags {

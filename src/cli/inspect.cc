@@ -27,8 +27,8 @@ std::string kind_here(const Extras& extras) {
 }
 
 /// With what a run was trained, and what this machine would make of it.
-void print_arithmetic(const std::string& prefix) {
-  const Extras extras = read_extras(prefix);
+void print_arithmetic(const TensorBundleReader& reader) {
+  const Extras extras = read_extras(reader);
   if (!extras.contains("math_kind")) return;
   const train::TrainedArithmetic trained = train::trained_arithmetic(extras);
   fmt::print("arithmetic: math {}, trained as {}\n", trained.math, trained.kind);
@@ -44,7 +44,8 @@ void print_arithmetic(const std::string& prefix) {
 }  // namespace
 
 int run(const InspectFlags& flags) {
-  const TensorBundleReader reader(train::resolve_run(flags.checkpoint));
+  const TensorBundleReader reader = train::open_run(flags.checkpoint);
+  if (!flags.fast) reader.verify();
   std::size_t width = 6;
   std::uint64_t bytes = 0;
   for (const TensorInfo& tensor : reader.tensors()) {
@@ -56,7 +57,8 @@ int run(const InspectFlags& flags) {
     fmt::print("{:<{}}  {:<8}  {:<16}  {:>12}\n", tensor.name, width, tensor.dtype,
                to_string(tensor.shape), tensor.bytes);
   }
-  fmt::print("{} tensors, {} bytes in {}\n", reader.tensors().size(), bytes, reader.prefix());
+  fmt::print("{} tensors, {} bytes in {}, {}\n", reader.tensors().size(), bytes, reader.prefix(),
+             flags.fast ? "not verified" : "every checksum is right");
 
   const CheckpointContents contents = describe_network(reader);
   for (const NetworkDescription& network : contents.networks) {
@@ -67,7 +69,7 @@ int run(const InspectFlags& flags) {
   if (contents.networks.empty() && contents.remarks.empty()) {
     fmt::print("no recurrent network among them\n");
   }
-  print_arithmetic(reader.prefix());
+  print_arithmetic(reader);
   return 0;
 }
 

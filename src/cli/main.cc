@@ -6,6 +6,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/out_of_memory.h"
 #include "cli/commands.h"
 #include "openrnn/base.h"
 
@@ -33,6 +34,8 @@ int guarded(int argc, char** argv) {
     return complain(error.what(), kMachinesFault);
   } catch (const Error& error) {
     return complain(error.what(), kUsersFault);
+  } catch (const OutOfMemory& error) {
+    return complain(error.what(), kMachinesFault);
   } catch (const std::bad_alloc&) {
     return complain("[memory] this machine has too little for these sizes, expected smaller ones",
                     kMachinesFault);

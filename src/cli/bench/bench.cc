@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/excerpt.h"
 #include "cli/bench/measure.h"
 #include "cli/bench/meters.h"
 #include "cli/commands.h"
@@ -41,7 +42,7 @@ int run(const BenchFlags& flags) {
     spec.weights_dtype = choice.weights_dtype.value_or(spec.weights_dtype);
   }
   if (configs.empty()) {
-    throw ArgumentError("[bench] --only '" + flags.only +
+    throw ArgumentError("[bench] --only '" + excerpt(flags.only) +
                         "' names no configuration, expected part of one such as 'LSTM L4 U1024 "
                         "B64 T40'");
   }

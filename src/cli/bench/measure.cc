@@ -60,7 +60,7 @@ class Passes {
         dparams_(device_, DType::kFloat32, params_.shape()) {
     const ConstArrayView params{params_.data(), DType::kFloat32, params_.shape()};
     const auto inference = engine_.pack(config.spec, params, PackFor::kInference);
-    workspace_ = engine_.make_workspace(inference, config.batch, config.time);
+    workspace_ = engine_.make_workspace(inference, {config.batch, config.time});
     forward_.params = inference;
     forward_.max_time = config.time;
     forward_.batch = config.batch;

@@ -1,11 +1,14 @@
 #include "cli/report/progress.h"
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 namespace openrnn::cli {
 namespace {
@@ -13,12 +16,33 @@ namespace {
 constexpr double kTerminalSeconds = 0.2;  // often enough to look alive
 constexpr double kPlainSeconds = 5.0;     // rarely enough to be read in a log
 constexpr double kSmoothing = 0.95;       // of the loss from step to step
-constexpr int kBarWidth = 20;
+constexpr int kLongestBar = 20, kShortestBar = 5;
+constexpr int kUsualColumns = 80;  // of a terminal that does not say
 
 std::string rate_text(double rate) {
   if (rate >= 1e6) return fmt::format("{:.2f}M", rate / 1e6);
   if (rate >= 1e3) return fmt::format("{:.1f}k", rate / 1e3);
   return fmt::format("{:.0f}", rate);
+}
+
+/// Asked for each line, so that it is right after a resize, too.
+int terminal_columns() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;
+  return size.ws_col;
+}
+
+bool writes_over_lines() {
+  const char* const kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && (kind == nullptr || std::strcmp(kind, "dumb") != 0);
+}
+
+/// What fills up to `room` columns before the text, or nothing where that is too few.
+std::string bar(const train::StepReport& report, int room) {
+  const int width = std::min(room - 3, kLongestBar);
+  if (width < kShortestBar) return {};
+  const std::int64_t full = report.steps > 0 ? report.step * width / report.steps : width;
+  return fmt::format("[{:#<{}}{:.<{}}] ", "", full, "", width - full);
 }
 
 }  // namespace
@@ -33,34 +57,46 @@ std::string clock_text(double seconds) {
 Progress::Progress(std::string metric_name, std::string item)
     : metric_name_(std::move(metric_name)),
       item_(std::move(item)),
-      terminal_(isatty(STDERR_FILENO) == 1),
+      terminal_(writes_over_lines()),
       start_(Clock::now()),
       shown_(start_) {}
 
-std::string Progress::line(const train::StepReport& report, double seconds) const {
-  const double rate = seconds > 0.0 ? static_cast<double>(items_) / seconds : 0.0;
+std::string Progress::line(const train::StepReport& report, double seconds, int width) const {
+  const double speed = seconds > 0.0 ? static_cast<double>(items_) / seconds : 0.0;
   const auto done = static_cast<double>(report.step - first_step_);
   const auto left = static_cast<double>(report.steps - report.step);
-  std::string bar;
-  if (terminal_) {
-    const auto full = report.steps > 0 ? report.step * kBarWidth / report.steps : kBarWidth;
-    bar = fmt::format("[{:#<{}}{:.<{}}] ", "", full, "", kBarWidth - full);
+  const std::string step = fmt::format("{}/{}", report.step, report.steps);
+  // Of one width, so that a change of speed neither moves what follows nor brings and takes the bar.
+  const std::string rate = fmt::format("{:>6} {}/s  ", rate_text(speed), item_);
+  const std::string time = clock_text(done > 0.0 ? seconds / done * left : 0.0);
+  const std::string valid = validation_ ? fmt::format("  valid {:.3f}", *validation_) : "";
+  const std::string skipped = report.applied ? "" : "  (skipped: gradients not finite)";
+  const std::string all = fmt::format("step {}  {}{:.3f} {}{}  left {}{}", step, rate, smoothed_,
+                                      metric_name_, valid, time, skipped);
+  if (width == 0) return all;
+  // The longest that fits.
+  for (const std::string& text :
+       {all,
+        fmt::format("step {}  {}{:.3f}{}  left {}{}", step, rate, smoothed_, valid, time,
+                    report.applied ? "" : "  (skipped)"),
+        fmt::format("step {}  {:.3f} {}{}  left {}", step, smoothed_, metric_name_, valid, time),
+        fmt::format("step {}  {:.3f}{}  left {}", step, smoothed_, valid, time),
+        fmt::format("{}  {:.3f}{}", step, smoothed_, valid)}) {
+    const int room = width - static_cast<int>(text.size());
+    if (room >= 0) return bar(report, room) + text;
   }
-  return fmt::format("{}step {}/{}  {} {}/s  {:.3f} {}{}  left {}{}", bar, report.step,
-                     report.steps, rate_text(rate), item_, smoothed_, metric_name_,
-                     validation_ ? fmt::format("  valid {:.3f}", *validation_) : "",
-                     clock_text(done > 0.0 ? seconds / done * left : 0.0),
-                     report.applied ? "" : "  (skipped: gradients not finite)");
+  return step.substr(0, static_cast<std::size_t>(width));
 }
 
 void Progress::show(const train::StepReport& report) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  const std::string text = line(report, seconds);
   if (terminal_) {
-    std::fprintf(stderr, "\r\033[K%s", text.c_str());
+    // Without the last column, from which some terminals go to the next line.
+    const int width = std::max(1, terminal_columns() - 1);
+    std::fprintf(stderr, "\r\033[K%s", line(report, seconds, width).c_str());
     bar_open_ = true;
   } else {
-    std::fprintf(stderr, "%s\n", text.c_str());
+    std::fprintf(stderr, "%s\n", line(report, seconds, 0).c_str());
   }
   std::fflush(stderr);
 }

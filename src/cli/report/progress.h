@@ -20,7 +20,8 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::string line(const train::StepReport& report, double seconds) const;
+  /// In at most `width` columns, 0: as many as it takes.
+  std::string line(const train::StepReport& report, double seconds, int width) const;
   void show(const train::StepReport& report);
 
   std::string metric_name_, item_;

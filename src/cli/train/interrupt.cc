@@ -1,6 +1,7 @@
 #include "cli/train/interrupt.h"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace openrnn::cli {
 namespace {
@@ -16,8 +17,13 @@ void watch_for_interrupts() {
   action.sa_handler = request;
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+  }
+  // A log's reader often goes with the terminal; the run then has to be saved all the same.
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 bool interrupted() { return requested != 0; }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/excerpt.h"
+
 namespace openrnn::cli {
 namespace {
 
@@ -31,7 +33,7 @@ template <class Flag, class Value>
 void same(const char* name, const std::optional<Flag>& flag, const Value& of_run) {
   if (!flag || text_of(*flag) == text_of(of_run)) return;
   throw ArgumentError(fmt::format("[train] {} {} contradicts the run to resume, expected {} {}",
-                                  name, text_of(*flag), name, text_of(of_run)));
+                                  name, excerpt(text_of(*flag)), name, excerpt(text_of(of_run))));
 }
 
 void agree_on_model(const TrainFlags& flags, const train::RunConfig& config) {
@@ -64,7 +66,39 @@ void agree_on_fit(const TrainFlags& flags, const train::RunConfig& config) {
   same("--patience", flags.patience, fit.patience);
 }
 
+/// Throws: ArgumentError if any of `given` is, in a run of the other task.
+void only_of(const char* owner, const std::string& task,
+             std::initializer_list<std::pair<const char*, bool>> flags) {
+  if (task == owner) return;
+  for (const auto& [name, given] : flags) {
+    if (!given) continue;
+    throw ArgumentError(fmt::format("[train] {} with --task {}, expected it with --task {} alone",
+                                    name, task, owner));
+  }
+}
+
+void not_both(const char* one, bool has_one, const char* other, bool has_other) {
+  if (!has_one || !has_other) return;
+  throw ArgumentError(fmt::format("[train] {} and {}, expected one of the two", one, other));
+}
+
 }  // namespace
+
+void check_flags(const TrainFlags& flags, const std::string& task) {
+  only_of("text", task,
+          {{"--level", flags.level.has_value()},
+           {"--embedding", flags.embedding.has_value()},
+           {"--valid", flags.valid.has_value()}});
+  only_of("series", task,
+          {{"--columns", flags.columns.has_value()},
+           {"--horizon", flags.horizon.has_value()},
+           {"--target", flags.target.has_value()}});
+  not_both("--steps", flags.steps.has_value(), "--epochs", flags.epochs.has_value());
+  not_both("--valid", flags.valid.has_value(), "--valid-fraction",
+           flags.valid_fraction.has_value());
+  // Patience counts validations, and there would be one alone.
+  not_both("--patience", flags.patience.value_or(0) > 0, "--valid-every 0", flags.valid_every == 0);
+}
 
 train::RunConfig new_config(const TrainFlags& flags) {
   train::RunConfig config;

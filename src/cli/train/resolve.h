@@ -6,6 +6,10 @@
 
 namespace openrnn::cli {
 
+/// Throws: ArgumentError for a flag that the task does not take, or for two that exclude each
+/// other; names both.
+void check_flags(const TrainFlags& flags, const std::string& task);
+
 /// What the flags say of everything but the data's sizes and the number of steps.
 train::RunConfig new_config(const TrainFlags& flags);
 

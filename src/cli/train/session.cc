@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/excerpt.h"
 #include "cli/commands.h"
 #include "cli/report/series_report.h"
 #include "cli/train/interrupt.h"
@@ -21,19 +22,24 @@ std::string best_prefix(const std::string& out) { return out + "/best"; }
 
 Session::Session(const TrainFlags& flags)
     : flags_(flags), current_(graph_), saved_at_(std::chrono::steady_clock::now()) {
+  if (flags.out.empty()) refuse("--out is empty, expected a folder");
   const std::optional<std::string> run = find_run();
-  if (run && !flags.resume) {
-    refuse("--out '" + flags.out + "' holds a run ('" + *run +
-           "'), expected another folder, or --resume to go on");
-  }
+  if (run && !flags.resume) refuse_run(*run);
   if (run) {
-    take_up(*run);
+    enter_folder();
+    take_up(find_run().value_or(*run));
   } else {
+    check_flags(flags, flags.task.value_or("text"));
     config_ = new_config(flags);
     if (config_.input.empty()) refuse("no --input, expected a file to train on");
   }
   load_data();
   build();
+}
+
+void Session::refuse_run(const std::string& prefix) const {
+  refuse("--out '" + flags_.out + "' holds a run ('" + prefix +
+         "'), expected another folder, or --resume to go on");
 }
 
 std::optional<std::string> Session::find_run() const {
@@ -42,25 +48,48 @@ std::optional<std::string> Session::find_run() const {
   return latest_checkpoint(flags_.out);
 }
 
+void Session::enter_folder() {
+  std::error_code ignored;
+  if (std::filesystem::exists(flags_.out, ignored) &&
+      !std::filesystem::is_directory(flags_.out, ignored)) {
+    refuse("--out '" + flags_.out + "' is a file, expected a folder or nothing");
+  }
+  manager_ = std::make_unique<CheckpointManager>(flags_.out,
+                                                 CheckpointManagerOptions{.keep = flags_.keep});
+  manager_->lock();
+}
+
 void Session::take_up(const std::string& prefix) {
   resumed_prefix_ = prefix;
-  resumed_ = read_extras(prefix);
+  const TensorBundleReader reader(prefix);
+  resumed_ = read_extras(reader);
   if (!resumed_->contains("config")) {
     refuse("checkpoint '" + prefix + "' is not of a run of this tool, expected one to resume");
   }
   config_ = train::run_config_from_json(resumed_->get_string("config"));
+  train::check_size(config_, reader);
   if (flags_.task && *flags_.task != config_.task) agree(flags_, 1, config_);
+  check_flags(flags_, config_.task);
   if (flags_.input) config_.input = *flags_.input;
+  if (flags_.valid && config_.valid.empty()) {
+    refuse("--valid '" + *flags_.valid +
+           "' contradicts the run to resume, expected none, as that holds out lines of its input");
+  }
   if (flags_.valid) config_.valid = *flags_.valid;
 }
 
 void Session::check_data_is_the_same(const std::string& hash) const {
   if (!resumed_ || hash == config_.data_hash) return;
   const train::RunConfig old = train::run_config_from_json(resumed_->get_string("config"));
+  // The first half is of what is learnt, the second one of a file to validate on.
+  const bool same_input =
+      !config_.valid.empty() &&
+      hash.substr(0, hash.size() / 2) == old.data_hash.substr(0, old.data_hash.size() / 2);
   refuse(
-      fmt::format("--input '{}' has other data (fingerprint {}) than the run to resume, "
+      fmt::format("{} '{}' has other data (fingerprint {}) than the run to resume, "
                   "expected that of '{}' (fingerprint {})",
-                  config_.input, hash, old.input, old.data_hash));
+                  same_input ? "--valid" : "--input", same_input ? config_.valid : config_.input,
+                  hash, same_input ? old.valid : old.input, old.data_hash));
 }
 
 void Session::load_data() {
@@ -72,9 +101,6 @@ void Session::load_data() {
     hash = train::fingerprint(text_.train) + train::fingerprint(text_.valid);
     config_.model.vocabulary = config_.model.outputs = text_.vocabulary.size();
   } else {
-    if (!config_.valid.empty()) {
-      refuse("--valid '" + config_.valid + "' with a series, expected --valid-fraction");
-    }
     const train::SeriesTable table = train::load_series(config_.input, config_.columns);
     const auto values = table.values.as<double>();
     hash = train::fingerprint(
@@ -110,18 +136,15 @@ void Session::build() {
     fit_->load(*resumed_);
     saved_step_ = fit_->step();
   }
-  std::error_code ignored;
-  if (std::filesystem::exists(flags_.out, ignored) &&
-      !std::filesystem::is_directory(flags_.out, ignored)) {
-    refuse("--out '" + flags_.out + "' is a file, expected a folder or nothing");
+  if (!resumed_) {
+    enter_folder();
+    if (const auto run = find_run()) refuse_run(*run);  // of a process that was faster
   }
-  manager_ = std::make_unique<CheckpointManager>(flags_.out,
-                                                 CheckpointManagerOptions{.keep = flags_.keep});
   progress_ =
       std::make_unique<Progress>(std::string(task_->metric_name()), series_ ? "rows" : "tokens");
 }
 
-void Session::save() {
+Extras Session::extras() const {
   Extras extras;
   extras.set_string("config", train::to_json(config_));
   if (!series_) {
@@ -131,7 +154,11 @@ void Session::save() {
   }
   fit_->save(extras);
   train::save_arithmetic(*model_, resumed_, extras);
-  const std::string prefix = manager_->save(*saver_, fit_->step(), extras);
+  return extras;
+}
+
+void Session::save() {
+  const std::string prefix = manager_->save(*saver_, fit_->step(), extras());
   saved_step_ = fit_->step();
   saved_at_ = std::chrono::steady_clock::now();
   progress_->say(fmt::format("saved {} (step {})", prefix, saved_step_));
@@ -151,7 +178,7 @@ void Session::after_step(const train::StepReport& report, EventWriter& events) {
   if (report.validation) {
     events.add_scalar("valid/" + unit, report.step, *report.validation);
     events.flush();
-    if (report.best && config_.fit.patience > 0) saver_->save(best_prefix(flags_.out));
+    if (report.best && config_.fit.patience > 0) saver_->write(best_prefix(flags_.out), extras());
   }
   progress_->step(report);
   if (report.step == report.steps || interrupted() || time_to_save(report.step)) {

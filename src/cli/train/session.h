@@ -19,10 +19,15 @@ class Session {
 
  private:
   std::optional<std::string> find_run() const;
+  [[noreturn]] void refuse_run(const std::string& prefix) const;
+  /// From here on the folder is this process's; before the run in it is read.
+  void enter_folder();
   void take_up(const std::string& prefix);
   void load_data();
   void check_data_is_the_same(const std::string& hash) const;
   void build();
+  /// All that a checkpoint says besides the variables.
+  Extras extras() const;
   void save();
   void say_other_arithmetic();
   void after_step(const train::StepReport& report, EventWriter& events);

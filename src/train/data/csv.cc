@@ -1,11 +1,12 @@
 // Numeric columns of CSV files.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
+#include "base/excerpt.h"
 #include "openrnn/formats.h"
 #include "openrnn/train_data.h"
+#include "train/data/number.h"
 #include "train/message.h"
 
 namespace openrnn::train {
@@ -27,13 +28,8 @@ std::string trimmed(const std::string& cell) {
 }
 
 std::optional<double> number(const std::string& cell) {
-  const char* first = cell.data();
-  const char* last = first + cell.size();
-  if (first != last && *first == '+') ++first;
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(first, last, value);
-  if (error != std::errc() || end != last || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const std::optional<double> value = parse_number<double>(cell);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// One line into cells; a quote opens a cell in which the delimiter is a character like any other.
@@ -127,7 +123,7 @@ std::vector<std::size_t> chosen(const std::string& path, const std::vector<Row>&
     if (found == names.end()) {
       std::string all;
       for (const std::string& name : names) all.append(all.empty() ? "" : ", ").append(name);
-      refuse(path, "has no column '" + wanted + "', expected one of " + all);
+      refuse(path, "has no column '" + excerpt(wanted) + "', expected one of " + excerpt(all));
     }
     places.push_back(static_cast<std::size_t>(found - names.begin()));
   }
@@ -153,8 +149,9 @@ SeriesTable load_series(const std::string& path, const std::vector<std::string>&
       const std::string& cell = row.cells[place];
       const auto value = number(cell);
       if (!value) {
-        refuse(path, "row " + std::to_string(row.line) + ", column '" + table.names[place] +
-                         "': " + (cell.empty() ? "a missing cell" : "'" + cell + "'") +
+        refuse(path, "row " + std::to_string(row.line) + ", column '" +
+                         excerpt(table.names[place]) +
+                         "': " + (cell.empty() ? "a missing cell" : "'" + excerpt(cell) + "'") +
                          ", expected a number");
       }
       values[at++] = *value;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/excerpt.h"
 #include "openrnn/train_data.h"
 #include "train/message.h"
 
@@ -41,7 +42,7 @@ std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::
 
 SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& options,
                              const std::optional<SeriesScaling>& scaling)
-    : options_(options), values_(table.values) {
+    : options_(options), names_(table.names), values_(table.values) {
   if (options.window < 1 || options.horizon < 1 || options.batch < 1) {
     refuse("window ", options.window, ", horizon ", options.horizon, " and batch ", options.batch,
            ", expected at least 1 of each");
@@ -76,9 +77,23 @@ void SeriesWindows::use(const SeriesScaling& scaling) {
   if (scaling.values.mean.size() != columns) {
     refuse(columns, " columns, expected ", scaling.values.mean.size(), " as the model has");
   }
+  for (const Normalisation& each : {scaling.values, scaling.changes}) {
+    if (each.mean.size() != columns || each.deviation.size() != columns) {
+      refuse("a scaling of ", each.mean.size(), " means and ", each.deviation.size(),
+             " deviations, expected ", columns, " of each");
+    }
+    for (std::size_t c = 0; c < columns; ++c) require_scale(c, each.mean[c], each.deviation[c]);
+  }
   scaling_ = scaling;
   train_rows_ = options_.window + options_.horizon - 1;
   valid_count_ = rows_ - train_rows_;
+}
+
+void SeriesWindows::require_scale(std::size_t column, double mean, double deviation) const {
+  if (std::isfinite(mean) && std::isfinite(deviation) && deviation > 0.0) return;
+  refuse("column '", column < names_.size() ? excerpt(names_[column]) : std::to_string(column + 1),
+         "' with a mean of ", mean, " and a deviation of ", deviation,
+         ", expected values whose squares do not overflow");
 }
 
 double SeriesWindows::value(std::int64_t row, std::int64_t column) const {
@@ -90,11 +105,13 @@ void SeriesWindows::normalise() {
   for (std::int64_t c = 0; c < columns_; ++c) {
     const auto [mean, deviation] =
         moments(train_rows_, [&](std::int64_t row) { return value(row, c); });
+    require_scale(static_cast<std::size_t>(c), mean, deviation);
     scaling_.values.mean.push_back(mean);
     scaling_.values.deviation.push_back(deviation);
     const auto change = moments(train_rows_ - horizon, [&](std::int64_t row) {
       return value(row + horizon, c) - value(row, c);
     });
+    require_scale(static_cast<std::size_t>(c), change.first, change.second);
     scaling_.changes.mean.push_back(change.first);
     scaling_.changes.deviation.push_back(change.second);
   }

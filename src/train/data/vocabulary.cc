@@ -1,8 +1,9 @@
 // Symbols of a text: bytes or Unicode characters.
 #include <set>
 
+#include "base/excerpt.h"
+#include "base/utf8.h"
 #include "openrnn/train_data.h"
-#include "train/data/utf8.h"
 #include "train/message.h"
 
 namespace openrnn::train {
@@ -30,7 +31,7 @@ std::string_view to_string(TextLevel level) { return level == TextLevel::kByte ?
 TextLevel parse_text_level(std::string_view name) {
   if (name == "byte") return TextLevel::kByte;
   if (name == "char") return TextLevel::kChar;
-  throw ArgumentError(message("parse_text_level", "'", name, "', expected byte or char"));
+  throw ArgumentError(message("parse_text_level", "'", excerpt(name), "', expected byte or char"));
 }
 
 Vocabulary Vocabulary::of_text(std::string_view text, TextLevel level) {
@@ -43,9 +44,11 @@ Vocabulary::Vocabulary(TextLevel level, std::vector<std::int32_t> codes)
     : level_(level), codes_(std::move(codes)) {
   const std::int32_t top = level == TextLevel::kByte ? 0xff : 0x10ffff;
   for (std::size_t i = 0; i < codes_.size(); ++i) {
-    if (codes_[i] < 0 || codes_[i] > top || (i > 0 && codes_[i] <= codes_[i - 1])) {
+    const bool surrogate = codes_[i] >= 0xd800 && codes_[i] < 0xe000;
+    if (codes_[i] < 0 || codes_[i] > top || surrogate || (i > 0 && codes_[i] <= codes_[i - 1])) {
       throw ArgumentError(message("Vocabulary", "code ", codes_[i], " at place ", i,
-                                  ", expected ascending codes of 0 to ", top));
+                                  ", expected ascending codes of 0 to ", top,
+                                  " without surrogates"));
     }
     ids_.emplace(codes_[i], static_cast<std::int32_t>(i));
   }

@@ -54,7 +54,13 @@ StepReport Fit::one_step() {
 
 void Fit::validate(StepReport& report) {
   // All by the same measure: the last one too, or it could not be compared with the best.
-  report.validation = task_.validate(true);
+  const double value = task_.validate(true);
+  // Nothing is less than NaN: it would stay the best for ever.
+  if (!std::isfinite(value)) {
+    throw ArgumentError(message("Fit", "a validation of ", value, " at step ", report.step,
+                                ", expected a finite one (a lower learning rate may help)"));
+  }
+  report.validation = value;
   report.best = !best_ || *report.validation < *best_;
   if (report.best) {
     best_ = report.validation;
@@ -90,17 +96,27 @@ void Fit::save(Extras& extras) const {
 }
 
 void Fit::load(const Extras& extras) {
-  position_ = {extras.get_int("epoch"), extras.get_int("window")};
-  if (position_.epoch < 0 || position_.window < 0 || position_.window >= task_.windows()) {
-    throw ArgumentError(message("Fit", "window ", position_.window,
-                                " of the saved run, expected 0 to ", task_.windows() - 1,
-                                " with this data"));
+  const DataPosition position{extras.get_int("epoch"), extras.get_int("window")};
+  if (position.epoch < 0 || position.window < 0 || position.window >= task_.windows()) {
+    throw ArgumentError(message("Fit", "epoch ", position.epoch, " and window ", position.window,
+                                " of the saved run, expected 0 or more, and 0 to ",
+                                task_.windows() - 1, " with this data"));
   }
-  worse_ = extras.get_int("worse");
-  best_step_ = extras.get_int("best_step");
-  best_.reset();
-  if (extras.contains("best")) best_ = extras.get_array("best").as<double>()[0];
+  const std::int64_t worse = extras.get_int("worse"), best_step = extras.get_int("best_step");
+  if (worse < 0 || best_step < 0 || step() < 0) {
+    throw ArgumentError(message("Fit", "worse ", worse, ", best_step ", best_step, " and step ",
+                                step(), " of the saved run, expected 0 or more of each"));
+  }
+  std::optional<double> best;
+  if (extras.contains("best")) best = extras.get_float("best");
+  if (best && !std::isfinite(*best)) {
+    throw ArgumentError(message("Fit", "best ", *best, " of the saved run, expected a finite one"));
+  }
   task_.load(extras);
+  position_ = position;
+  worse_ = worse;
+  best_step_ = best_step;
+  best_ = best;
 }
 
 }  // namespace openrnn::train

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/excerpt.h"
 #include "openrnn/train_fit.h"
 #include "train/message.h"
 
@@ -37,18 +38,26 @@ json fit_json(const FitOptions& fit) {
           {"patience", fit.patience}};
 }
 
+// A number with a fraction or an exponent could lie outside of all integers.
+std::int64_t integer(const json& from, const char* name) {
+  const json& value = from.at(name);
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  throw ArgumentError(message("run_config_from_json", name, " is ", excerpt(value.dump()),
+                              ", expected a whole number"));
+}
+
 ModelConfig model_from(const json& from) {
   ModelConfig model;
   model.mode = parse_rnn_mode(from.at("rnn_mode").get<std::string>());
-  model.layers = from.at("num_layers");
-  model.units = from.at("num_units");
-  model.vocabulary = from.at("vocabulary");
-  model.embedding = from.at("embedding");
-  model.columns = from.at("columns");
-  model.outputs = from.at("outputs");
+  model.layers = integer(from, "num_layers");
+  model.units = integer(from, "num_units");
+  model.vocabulary = integer(from, "vocabulary");
+  model.embedding = integer(from, "embedding");
+  model.columns = integer(from, "columns");
+  model.outputs = integer(from, "outputs");
   model.dropout = from.at("dropout");
   model.dtype = parse_dtype(from.at("dtype").get<std::string>());
-  model.seed = from.at("seed");
+  model.seed = static_cast<std::uint64_t>(integer(from, "seed"));
   // Files from before there was a choice are float32.
   model.math = parse_math(from.value("math", "float32"));
   return model;
@@ -56,16 +65,16 @@ ModelConfig model_from(const json& from) {
 
 FitOptions fit_from(const json& from) {
   FitOptions fit;
-  fit.steps = from.at("steps");
+  fit.steps = integer(from, "steps");
   fit.schedule.kind = parse_schedule(from.at("schedule").get<std::string>());
   fit.schedule.learning_rate = from.at("learning_rate");
-  fit.schedule.warmup_steps = from.at("warmup_steps");
-  fit.schedule.decay_steps = from.at("decay_steps");
+  fit.schedule.warmup_steps = integer(from, "warmup_steps");
+  fit.schedule.decay_steps = integer(from, "decay_steps");
   fit.schedule.decay_rate = from.at("decay_rate");
   fit.schedule.final_fraction = from.at("final_fraction");
   fit.clip_norm = from.at("clip_norm");
-  fit.validate_every = from.at("validate_every");
-  fit.patience = from.at("patience");
+  fit.validate_every = integer(from, "validate_every");
+  fit.patience = integer(from, "patience");
   return fit;
 }
 
@@ -97,15 +106,19 @@ RunConfig run_config_from_json(std::string_view text) {
     const json from = json::parse(text);
     RunConfig config;
     config.task = from.at("task");
+    if (config.task != "text" && config.task != "series") {
+      throw ArgumentError(message("run_config_from_json", "the task '", excerpt(config.task),
+                                  "', expected text or series"));
+    }
     config.model = model_from(from.at("model"));
     config.fit = fit_from(from.at("fit"));
     config.optimizer = from.at("optimizer");
-    config.batch = from.at("batch");
-    config.seq_len = from.at("seq_len");
-    config.epochs = from.at("epochs");
+    config.batch = integer(from, "batch");
+    config.seq_len = integer(from, "seq_len");
+    config.epochs = integer(from, "epochs");
     config.level = parse_text_level(from.at("level").get<std::string>());
     config.columns = from.at("columns").get<std::vector<std::string>>();
-    config.horizon = from.at("horizon");
+    config.horizon = integer(from, "horizon");
     config.to_sequence = from.at("to_sequence");
     config.valid_fraction = from.at("valid_fraction");
     config.input = from.at("input");
@@ -114,7 +127,7 @@ RunConfig run_config_from_json(std::string_view text) {
     return config;
   } catch (const json::exception& error) {
     throw ArgumentError(message("run_config_from_json", "not the configuration of a run: ",
-                                error.what(), ", expected what to_json gives"));
+                                excerpt(error.what()), ", expected what to_json gives"));
   }
 }
 

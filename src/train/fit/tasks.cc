@@ -1,11 +1,22 @@
 // The two tasks: text and series.
 #include <algorithm>
+#include <cmath>
 
 #include "openrnn/ops.h"
 #include "openrnn/train_fit.h"
 #include "train/message.h"
 
 namespace openrnn::train {
+namespace {
+
+std::uint64_t saved_calls(const Extras& extras) {
+  const std::int64_t calls = extras.get_int("dropout_calls");
+  if (calls >= 0) return static_cast<std::uint64_t>(calls);
+  throw ArgumentError(
+      message("Task", "dropout_calls ", calls, " of the saved run, expected 0 or more"));
+}
+
+}  // namespace
 
 TextTask::TextTask(SequenceModel& model, const Text& text, const Options& options)
     : model_(model),
@@ -53,11 +64,21 @@ void TextTask::save(Extras& extras) const {
 }
 
 void TextTask::load(const Extras& extras) {
-  model_.set_dropout_calls(static_cast<std::uint64_t>(extras.get_int("dropout_calls")));
-  state_.clear();
-  for (std::int64_t i = 0; i < extras.get_int("state_count"); ++i) {
-    state_.emplace_back(extras.get_array("state_" + std::to_string(i)).view());
+  const std::uint64_t calls = saved_calls(extras);
+  const RnnSpec& spec = model_.rnn().spec();
+  const std::int64_t states = spec.mode == RnnMode::kLstm ? 2 : 1;
+  const std::int64_t count = extras.get_int("state_count");
+  if (count != 0 && count != states) {
+    throw ArgumentError(
+        message("TextTask", "state_count ", count, " of the saved run, expected 0 or ", states));
   }
+  std::vector<Tensor> state;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Shape shape = i == 0 ? spec.h_shape(options_.batch) : spec.c_shape(options_.batch);
+    state.emplace_back(extras.get_array("state_" + std::to_string(i), spec.dtype, shape).view());
+  }
+  model_.set_dropout_calls(calls);
+  state_ = std::move(state);
 }
 
 SeriesTask::SeriesTask(SequenceModel& model, const SeriesWindows& data, bool to_sequence)
@@ -96,17 +117,21 @@ void SeriesTask::save(Extras& extras) const {
   extras.set_int("dropout_calls", static_cast<std::int64_t>(model_.dropout_calls()));
 }
 
-void SeriesTask::load(const Extras& extras) {
-  model_.set_dropout_calls(static_cast<std::uint64_t>(extras.get_int("dropout_calls")));
-}
+void SeriesTask::load(const Extras& extras) { model_.set_dropout_calls(saved_calls(extras)); }
 
 SeriesScaling load_scaling(const Extras& extras) {
-  const auto values = [&](const std::string& name) {
-    const auto kept = extras.get_array(name).as<double>();
+  const std::int64_t columns = extras.get_array("series_mean", DType::kFloat64, {-1}).size();
+  const auto values = [&](const std::string& name, bool divides) {
+    const auto kept = extras.get_array(name, DType::kFloat64, {columns}).as<double>();
+    for (const double value : kept) {
+      if (std::isfinite(value) && (value > 0.0 || !divides)) continue;
+      throw ArgumentError(message("load_scaling", name, " holds ", value,
+                                  ", expected finite numbers", divides ? " above 0" : ""));
+    }
     return std::vector<double>(kept.begin(), kept.end());
   };
-  return {{values("series_mean"), values("series_deviation")},
-          {values("series_change_mean"), values("series_change_deviation")}};
+  return {{values("series_mean", false), values("series_deviation", true)},
+          {values("series_change_mean", false), values("series_change_deviation", true)}};
 }
 
 SeriesOptions series_options(const RunConfig& config) {

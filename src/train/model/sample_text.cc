@@ -52,7 +52,12 @@ std::vector<double> last_logits(const Tensor& outputs) {
   const std::int64_t classes = host.shape().back();
   std::vector<double> logits(static_cast<std::size_t>(classes));
   for (std::int64_t i = 0; i < classes; ++i) {
-    logits[static_cast<std::size_t>(i)] = element(host.view(), host.size() - classes + i);
+    const double logit = element(host.view(), host.size() - classes + i);
+    if (!std::isfinite(logit)) {
+      throw ArgumentError(message("sample_text", "a logit of ", logit,
+                                  ", expected finite ones: the model's weights overflow"));
+    }
+    logits[static_cast<std::size_t>(i)] = logit;
   }
   return logits;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "openrnn/train_model.h"
+#include "train/message.h"
 
 namespace openrnn::train {
 namespace {
@@ -60,6 +61,12 @@ SeriesScore score_series(SequenceModel& model, const SeriesWindows& data) {
   }
   score.model_total = finish(errors.model, data);
   score.last_value_total = finish(errors.last_value, data);
+  for (const double total : {score.model_total, score.last_value_total}) {
+    if (std::isfinite(total)) continue;
+    throw ArgumentError(message("score_series", "an error of ", total,
+                                ", expected a finite one: the model's weights or the rows "
+                                "overflow"));
+  }
   score.model = errors.model;
   score.last_value = errors.last_value;
   if (score.season > 0) {

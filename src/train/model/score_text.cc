@@ -1,5 +1,6 @@
 // How well a language model predicts a text.
 #include <algorithm>
+#include <cmath>
 
 #include "openrnn/ops.h"
 #include "openrnn/train_model.h"
@@ -87,6 +88,10 @@ TextScore score_text(SequenceModel& model, const Vocabulary& vocabulary, std::st
     const DeviceArray& values = losses.value();
     nats += values.device().sum(values.dtype(), values.size(), values.data());
     state = std::move(result.state);
+  }
+  if (!std::isfinite(nats)) {
+    throw ArgumentError(message("score_text", "a loss of ", nats,
+                                ", expected a finite one: the model's weights overflow"));
   }
   const auto unknown = std::count(scored.begin(), scored.end(), vocabulary.unknown());
   score.bits = nats / portable_log(2.0);

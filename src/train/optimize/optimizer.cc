@@ -70,7 +70,7 @@ void Optimizer::set_learning_rate(double learning_rate) {
 
 void Optimizer::prepare(const std::vector<Variable>& variables) {
   for (const Variable& variable : variables) {
-    if (kept_.count(variable.name()) == 0) make_kept(variable);
+    if (kept_.count(variable.leaf_id()) == 0) make_kept(variable);
   }
 }
 
@@ -95,7 +95,7 @@ void Optimizer::make_kept(const Variable& variable) {
                             filled(variable.shape(), dtype, rule.initial_value), false,
                             &variable.device());
   }
-  kept_.emplace(variable.name(), std::move(kept));
+  kept_.emplace(variable.leaf_id(), std::move(kept));
 }
 
 void Optimizer::make_loss_scale() {
@@ -107,7 +107,7 @@ void Optimizer::make_loss_scale() {
 }
 
 std::vector<Variable> Optimizer::slots(const Variable& variable) const {
-  const auto found = kept_.find(variable.name());
+  const auto found = kept_.find(variable.leaf_id());
   if (found == kept_.end()) {
     throw ArgumentError(message(name_ + "Optimizer", "slots of '", variable.name(),
                                 "', expected a variable that was prepared or updated"));
@@ -206,7 +206,7 @@ void Optimizer::apply_gradients(const std::vector<DeviceArray>& gradients,
     }
   }
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (!gradients[i].empty()) update_one(kept_.at(variables[i].name()), gradients[i]);
+    if (!gradients[i].empty()) update_one(kept_.at(variables[i].leaf_id()), gradients[i]);
   }
   advance_scalars();
   if (!global_step.empty()) set_scalar(global_step, scalar<std::int64_t>(global_step) + 1);

@@ -1,6 +1,7 @@
 // The five optimizers: their constants, slots and scalars.
 #include <cmath>
 
+#include "base/excerpt.h"
 #include "openrnn/runtime.h"
 #include "openrnn/train_optimizer.h"
 #include "train/message.h"
@@ -148,7 +149,7 @@ std::unique_ptr<Optimizer> make_optimizer(std::string_view name, double learning
   std::string names;
   for (const std::string_view known : kOptimizers)
     names.append(names.empty() ? "" : ", ").append(known);
-  throw ArgumentError(message("make_optimizer", "'", name, "', expected one of ", names));
+  throw ArgumentError(message("make_optimizer", "'", excerpt(name), "', expected one of ", names));
 }
 
 }  // namespace openrnn::train

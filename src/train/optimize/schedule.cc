@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/excerpt.h"
 #include "openrnn/train_optimizer.h"
 #include "train/message.h"
 
@@ -32,7 +33,7 @@ ScheduleKind parse_schedule(std::string_view name) {
     if (kNames[i] == name) return static_cast<ScheduleKind>(i);
   }
   throw ArgumentError(
-      message("parse_schedule", "'", name, "', expected constant, exponential or cosine"));
+      message("parse_schedule", "'", excerpt(name), "', expected constant, exponential or cosine"));
 }
 
 void Schedule::validate() const {

@@ -10,7 +10,9 @@ std::vector<std::string> Optimizer::slot_names() const {
 }
 
 Trackable Optimizer::trackable() {
-  return Trackable::from([this] { return tracked(); });
+  return Trackable::from([this, alive = std::weak_ptr<const bool>(alive_)] {
+    return alive.expired() ? TrackedObject{.gone = true} : tracked();
+  });
 }
 
 TrackedObject Optimizer::tracked() {
@@ -19,7 +21,10 @@ TrackedObject Optimizer::tracked() {
     object.children.emplace_back("loss_scale", loss_scale_);
     object.children.emplace_back("loss_scale_good_steps", good_steps_);
   }
-  for (const auto& [name, kept] : kept_) {
+  std::map<std::string, const Kept*> by_name;
+  for (const auto& [id, kept] : kept_) by_name[kept.variable.name()] = &kept;
+  for (const auto& [name, at] : by_name) {
+    const Kept& kept = *at;
     for (std::size_t i = 0; i < kept.slots.size(); ++i) {
       object.slots.push_back({std::string(slot_rules_[i].name), kept.variable, kept.slots[i]});
     }

@@ -1,0 +1,252 @@
+// All flags of all subcommands: the reference of what the tool takes.
+#include "cli/flags.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "cli/flags/options.h"
+
+namespace openrnn::cli {
+namespace {
+
+void add_threads(CLI::App* app, int& threads) {
+  add_number(app, "--threads", threads, {1, 1024},
+             "Threads to use; no result depends on it (default: all of this machine's)");
+}
+
+void add_device(CLI::App* app, std::string& device) {
+  app->add_option("--device", device, "cpu, gpu:0, gpu:1, ... (default: OPENRNN_DEVICE, else cpu)");
+}
+
+void add_math(CLI::App* app, std::optional<std::string>& math, const std::string& otherwise) {
+  add_choice(app, "--math", math, {"float32", "bf16", "bf16x3", "tf32", "fp16"},
+             "Arithmetic of the recurrent products (default " + otherwise + ")");
+}
+
+void add_arithmetic(CLI::App* app, ArithmeticFlags& flags, const std::string& otherwise) {
+  add_math(app, flags.math, otherwise);
+  add_choice(app, "--weights-dtype", flags.weights_dtype, {"none", "float16", "bfloat16", "int8"},
+             "What recurrent weights are stored as (default none: as the model's dtype)");
+}
+
+void add_data_flags(CLI::App* app, TrainFlags& flags) {
+  add_choice(app, "--task", flags.task, {"text", "series"},
+             "text: next-symbol model; series: forecast (default text)");
+  add_text(app, "--input", flags.input, "The text or the CSV file to train on");
+  add_text(app, "--valid", flags.valid,
+           "A text to validate on (default: the last lines of the input)");
+  add_number(app, "--valid-fraction", flags.valid_fraction, kAny,
+             "Part of the input held out (default 0.05 of a text, 0.2 of a series)");
+  add_choice(app, "--level", flags.level, {"byte", "char"}, "Symbols of a text (default byte)");
+  // CLI11 makes nothing at all of an empty word.
+  const auto take_columns = [app, &flags](const std::vector<std::string>& names) {
+    if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
+      refuse_value(app, "--columns", "with an empty name", "names or numbers of columns");
+    }
+    flags.columns = names;
+  };
+  app->add_option_function<std::vector<std::string>>(
+         "--columns", take_columns, "Columns of a series, by name or number (default: all)")
+      ->delimiter(',');
+  add_number(app, "--horizon", flags.horizon, kPositive, "Rows ahead to forecast (default 1)");
+  add_choice(
+      app, "--target", flags.target, {"one", "sequence"},
+      "sequence: a forecast after each row of a window; one: after its last (default sequence)");
+}
+
+void add_model_flags(CLI::App* app, TrainFlags& flags) {
+  add_choice(app, "--cell", flags.cell, {"lstm", "gru", "rnn_tanh", "rnn_relu"},
+             "Recurrent cell (default lstm)");
+  add_number(app, "--layers", flags.layers, kPositive, "Recurrent layers (default 1)");
+  add_number(app, "--units", flags.units, kPositive,
+             "Units of each layer (default 256; series 32)");
+  add_number(app, "--embedding", flags.embedding, kNotNegative,
+             "Width of the embedding, 0 for one-hot (default 64)");
+  add_number(app, "--dropout", flags.dropout, kAny,
+             "Rate between layers and before the last (default 0)");
+  add_choice(app, "--dtype", flags.dtype, {"float16", "float32", "float64"},
+             "float16, float32 or float64 (default float32)");
+  add_math(app, flags.math, "float32");
+  add_number(app, "--seed", flags.seed, kNotNegative, "Random seed (default 0)");
+}
+
+void add_fit_flags(CLI::App* app, TrainFlags& flags) {
+  add_number(app, "--batch", flags.batch, kPositive,
+             "Parallel streams, or windows of a series (default 32)");
+  add_number(app, "--seq-len", flags.seq_len, kPositive,
+             "Steps of a window (default 100; series 24)");
+  add_number(app, "--epochs", flags.epochs, kPositive,
+             "Passes over the data (default: 10, but 500 to 20000 steps)");
+  add_number(app, "--steps", flags.steps, kNotNegative, "Steps, in place of --epochs");
+  add_choice(app, "--optimizer", flags.optimizer,
+             {"sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam"}, "Default adam");
+  add_number(app, "--lr", flags.lr, kAny,
+             "Learning rate (default 0.004; sgd and its kin 0.5, adagrad 0.05)");
+  add_choice(app, "--lr-schedule", flags.lr_schedule, {"constant", "exponential", "cosine"},
+             "Default cosine, down to 1/20 at the last step");
+  add_number(app, "--warmup", flags.warmup, kNotNegative,
+             "Steps in which the rate rises (default 1/20, at most 100)");
+  add_number(app, "--clip-norm", flags.clip_norm, kAny,
+             "Global norm to clip gradients to, 0: off (default 1)");
+  add_number(app, "--valid-every", flags.valid_every, kNotNegative,
+             "Steps between validations (default 1/20 of all)");
+  add_number(app, "--patience", flags.patience, kNotNegative,
+             "Validations without a better one after which to stop, 0: never (default 0)");
+}
+
+void add_train(CLI::App& tool, TrainFlags& flags) {
+  CLI::App* app = tool.add_subcommand("train", "Train a model on a text or a series");
+  add_data_flags(app, flags);
+  add_model_flags(app, flags);
+  add_fit_flags(app, flags);
+  app->add_option("--out", flags.out, "Folder for checkpoints and events")->capture_default_str();
+  app->add_flag("--resume", flags.resume, "Go on where the run in --out stopped");
+  add_number(app, "--save-steps", flags.save_steps, kNotNegative,
+             "Also save every so many steps (0: do not)");
+  add_number(app, "--save-seconds", flags.save_seconds, {0.0, 1e9},
+             "Save every so many seconds (0: do not)")
+      ->default_str("20");
+  add_number(app, "--keep", flags.keep, {0, 1000000}, "Checkpoints to keep, 0: all")
+      ->default_str("5");
+  add_device(app, flags.device);
+  add_threads(app, flags.threads);
+}
+
+void add_generate(CLI::App& tool, GenerateFlags& flags) {
+  CLI::App* app = tool.add_subcommand("generate", "Let a trained text model write");
+  app->add_option("run", flags.run, "Folder of a run, or a checkpoint prefix")->required();
+  add_number(app, "--length", flags.length, kNotNegative, "Symbols to write")->default_str("500");
+  add_number(app, "--temperature", flags.temperature, kAny, "0: always the likeliest symbol")
+      ->default_str("0.8");
+  add_number(app, "--top-k", flags.top_k, kNotNegative,
+             "Sample from the top k symbols, 0: from all")
+      ->default_str("0");
+  app->add_option("--prime", flags.prime, "What the text begins with (default: a new line)");
+  add_number(app, "--seed", flags.seed, {}, "Sampling seed")->default_str("0");
+  add_arithmetic(app, flags.arithmetic, "the run's");
+  add_device(app, flags.device);
+  add_threads(app, flags.threads);
+}
+
+void add_eval(CLI::App& tool, EvalFlags& flags) {
+  CLI::App* app = tool.add_subcommand("eval", "Score a trained model on a file");
+  app->add_option("run", flags.run, "Folder of a run, or a checkpoint prefix")->required();
+  app->add_option("--input", flags.input, "The text or CSV file")->required();
+  app->add_option("--context", flags.context, "A text that stands before the input, not scored");
+  add_arithmetic(app, flags.arithmetic, "the run's");
+  add_device(app, flags.device);
+  add_threads(app, flags.threads);
+}
+
+void add_others(CLI::App& tool, InspectFlags& inspect, CheckCellsFlags& cells, PlotFlags& plot) {
+  CLI::App* app = tool.add_subcommand("inspect", "What tensors and networks a checkpoint holds");
+  app->add_option("checkpoint", inspect.checkpoint, "A checkpoint prefix, or a run's folder")
+      ->required();
+  app->add_flag("--fast", inspect.fast, "Do not read every tensor to verify its checksum");
+
+  app = tool.add_subcommand("check-cells",
+                            "Restore a text model in the compatible cells and compare");
+  app->add_option("run", cells.run, "Folder of a run, or a checkpoint prefix")->required();
+  app->add_option("--input", cells.input, "A text whose beginning both read")->required();
+  add_threads(app, cells.threads);
+
+  app = tool.add_subcommand("plot", "Draw a run's loss curves as SVG");
+  app->add_option("run", plot.run, "Folder of a run")->required();
+  app->add_option("--output", plot.output, "The SVG file")->required();
+}
+
+void add_bench(CLI::App& tool, BenchFlags& flags) {
+  CLI::App* app =
+      tool.add_subcommand("bench", "Measure the recurrent layers against this machine's peak");
+  app->add_option("--json", flags.json, "Write the figures to this file, too");
+  app->add_option("--only", flags.only, "Only configurations that contain this, such as 'GRU L1'");
+  add_number(app, "--seconds", flags.seconds, {0.01, 3600.0}, "About so long for each line")
+      ->default_str("1");
+  add_arithmetic(app, flags.arithmetic, "float32");
+  add_device(app, flags.device);
+  add_threads(app, flags.threads);
+}
+
+std::vector<std::string> subcommands(CLI::App& tool) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : tool.get_subcommands([](CLI::App*) { return true; })) {
+    names.push_back(one->get_name());
+  }
+  return names;
+}
+
+/// Throws: ArgumentError for a first word that is no subcommand, which CLI11 would take for one
+/// argument too many.
+void require_subcommand(CLI::App& tool, int argc, char** argv) {
+  const std::string word = argc > 1 ? argv[1] : "-";
+  const std::vector<std::string> known = subcommands(tool);
+  if (word.starts_with('-') || std::find(known.begin(), known.end(), word) != known.end()) return;
+  const std::optional<std::string> meant = nearest(word, known);
+  std::string expected = meant ? *meant : "one of";
+  for (std::size_t i = 0; !meant && i < known.size(); ++i) {
+    expected.append(i > 0 ? ", " : " ").append(known[i]);
+  }
+  throw ArgumentError("[openrnn] '" + excerpt(word) + "' is no subcommand, expected " + expected +
+                      " (see openrnn --help)");
+}
+
+/// What is wrong, in one line: CLI11 adds hints on further ones, and repeats all that was given.
+std::string complaint(const CLI::App* chosen, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    return text.substr(0, text.find('\n'));
+  }
+  const std::vector<std::string> extras = chosen->remaining();
+  const std::string first = extras.empty() ? "" : extras.front();
+  std::vector<std::string> known;
+  for (const CLI::Option* option : chosen->get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  const std::optional<std::string> meant = nearest(first.substr(0, first.find('=')), known);
+  return "'" + excerpt(first) + "' is not expected here" + (meant ? ", but " + *meant + " is" : "");
+}
+
+}  // namespace
+
+std::optional<Flags> parse_flags(int argc, char** argv) {
+  TrainFlags train;
+  GenerateFlags generate;
+  EvalFlags eval;
+  InspectFlags inspect;
+  CheckCellsFlags cells;
+  PlotFlags plot;
+  BenchFlags bench;
+  CLI::App tool("OpenRNN: recurrent networks, trained and run", "openrnn");
+  tool.require_subcommand(1);
+  tool.set_version_flag("--version", "openrnn 0.1.0");
+  add_train(tool, train);
+  add_generate(tool, generate);
+  add_eval(tool, eval);
+  add_others(tool, inspect, cells, plot);
+  tool.add_subcommand("doctor", "What this machine and build have: engines, threads, libraries");
+  add_bench(tool, bench);
+  require_subcommand(tool, argc, argv);
+  try {
+    tool.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    tool.exit(asked, std::cout, std::cerr);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = tool.get_subcommands();
+    const CLI::App* app = chosen.empty() ? &tool : chosen.front();
+    const std::string& name = app->get_name();
+    throw ArgumentError("[" + name + "] " + complaint(app, error) + " (see openrnn " +
+                        (chosen.empty() ? "" : name + " ") + "--help)");
+  }
+  const std::string name = tool.get_subcommands().front()->get_name();
+  if (name == "train") return train;
+  if (name == "generate") return generate;
+  if (name == "eval") return eval;
+  if (name == "inspect") return inspect;
+  if (name == "check-cells") return cells;
+  if (name == "plot") return plot;
+  if (name == "bench") return bench;
+  return DoctorFlags{};
+}
+
+}  // namespace openrnn::cli
