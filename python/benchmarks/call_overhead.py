@@ -43,7 +43,7 @@ def main() -> None:
                 return layer(x, None, training)  # type: ignore[operator]
 
             def core(layer: openrnn.layers.Layer = layer, training: bool = training) -> float:
-                return layer.rnn_seconds_per_call(x, options.calls, training)
+                return openrnn._core.rnn_seconds_per_call(layer, x, options.calls, training)
 
             outside = best(options.rounds, lambda: python_seconds(call, options.calls))
             inside = best(options.rounds, core)

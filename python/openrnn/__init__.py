@@ -1,9 +1,11 @@
-"""Recurrent networks with the semantics of cuDNN and of tf.contrib.cudnn_rnn, on any machine.
+"""Recurrent networks with the semantics of cuDNN and of tf.contrib.cudnn_rnn, on Linux.
 
 `openrnn.cudnn_rnn` is the face of tf.contrib.cudnn_rnn; the rest follows TensorFlow's names.
 NumPy arrays, and anything with DLPack, go in; a Tensor, with `.numpy()`, comes out.
 """
 
+from openrnn import _messages as _messages
+from openrnn import _numpy as _numpy
 from openrnn import _signatures as _signatures
 from openrnn._core import (
     EngineStatus,
@@ -71,6 +73,7 @@ from openrnn._ops import (
     transpose_leading,
     unstack,
 )
+from openrnn._sessions import InferenceSession, PackedModel, StreamPool
 from openrnn.errors import (
     ArgumentError,
     EngineError,
@@ -91,11 +94,14 @@ __all__ = [
     "GradientTape",
     "Graph",
     "GraphKeys",
+    "InferenceSession",
     "Input",
     "IoError",
     "Model",
     "NotConnectedError",
+    "PackedModel",
     "StateError",
+    "StreamPool",
     "Tensor",
     "UnsupportedError",
     "Variable",

@@ -86,11 +86,6 @@ def trainable_variables() -> list[Variable]:
     return _core.current_graph().trainable_variables()
 
 
-def _others(graph: Any) -> dict[str, list[Any]]:
-    others: dict[str, list[Any]] = graph.__dict__.setdefault("_collections", {})
-    return others
-
-
 def _collection(graph: Any, key: str) -> list[Any]:
     readers: dict[str, Callable[[], list[Any]]] = {
         GraphKeys.GLOBAL_VARIABLES: graph.variables,
@@ -99,7 +94,7 @@ def _collection(graph: Any, key: str) -> list[Any]:
         GraphKeys.REGULARIZATION_LOSSES: graph.regularization_losses,
         GraphKeys.UPDATE_OPS: graph.updates,
     }
-    return list(readers[key]()) if key in readers else list(_others(graph).get(key, []))
+    return list(readers[key]()) if key in readers else graph.get_collection_core(key)
 
 
 def _add(graph: Any, key: str, value: Any) -> None:
@@ -108,17 +103,10 @@ def _add(graph: Any, key: str, value: Any) -> None:
         GraphKeys.REGULARIZATION_LOSSES: graph.add_regularization_loss,
         GraphKeys.UPDATE_OPS: graph.add_update,
     }
-    if key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES):
-        from openrnn.errors import ArgumentError
-
-        raise ArgumentError(
-            f"[add_to_collection] key is '{key}', which variables enter when they are made; "
-            "expected another one"
-        )
     if key in writers:
         writers[key](value)
         return
-    _others(graph).setdefault(key, []).append(value)
+    graph.add_to_collection_core(key, value)
 
 
 def get_collection(key: str) -> list[Any]:

@@ -3,10 +3,11 @@
 from typing import Any
 
 
-from openrnn import _core
+from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
+from openrnn._subclasses import or_own_call
 from openrnn._typing import DTypeLike, ShapeLike
 from openrnn.errors import ArgumentError
 from openrnn.layers import Layer
@@ -28,7 +29,8 @@ def Input(  # noqa: N802 - TensorFlow's name
     if (shape is None) == (batch_shape is None):
         raise ArgumentError("[Input] expected one of shape and batch_shape")
     if batch_shape is None:
-        batch_shape = (batch_size, *(shape or ()))
+        sizes = getattr(shape, "as_list", lambda: shape)()
+        batch_shape = (batch_size, *_arguments.as_list("Input", "shape", sizes, "sizes"))
     elif batch_size is not None:
         raise ArgumentError("[Input] batch_size and batch_shape are given, expected one of them")
     return _core.make_input(batch_shape, dtype, name or "")
@@ -51,24 +53,34 @@ class Model(Layer):
     @property
     def inputs(self) -> list[Tensor]:
         """The symbolic inputs."""
-        return self.model_inputs()
+        return _core.model_inputs(self)
 
     @property
     def outputs(self) -> list[Tensor]:
         """The symbolic outputs."""
-        return self.model_outputs()
+        return _core.model_outputs(self)
 
     @property
     def layers(self) -> list[Any]:
         """The layers that were called, in the order of their first call."""
-        return self.model_layers()
+        return _core.model_layers(self)
 
+    @or_own_call
     def __call__(self, inputs: Any, training: bool | None = None) -> Any:
         """The outputs for values of the inputs, or for other symbolic ones.
 
         `training` None: as each call was recorded.
         """
-        return _pack(self._outputs, iter(self.model_call(self._values(inputs), training)))
+        return self.call(inputs, training)
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        """What the model computes."""
+        return _pack(self._outputs, iter(_core.model_call(self, self._values(inputs), training)))
+
+    def _as_inputs(self, flat: list[Any]) -> list[Any]:
+        if len(flat) != len(self.inputs):
+            return flat
+        return [_core.convert(x, spec.dtype) for x, spec in zip(flat, self.inputs, strict=True)]
 
     def _values(self, inputs: Any) -> list[Any]:
         if not isinstance(self._inputs, (list, tuple)):
@@ -79,13 +91,16 @@ class Model(Layer):
 
     def predict(self, x: Any) -> Any:
         """The outputs as NumPy arrays, with training off."""
-        outputs = self(x, training=False)
+        switches: dict[str, Any] = {}
+        self._retrained([], switches, False)
+        outputs = self(x, **switches)
         return _pack(outputs, iter([tensor.numpy() for tensor in _flatten(outputs)]))
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """The layer of that name or place. Raises ArgumentError when there is none."""
         layers = self.layers
         if index is not None:
+            index = _arguments.as_integer("get_layer", "index", index)
             if not -len(layers) <= index < len(layers):
                 raise ArgumentError(
                     f"[get_layer] index is {index}, expected less than {len(layers)}"
@@ -113,6 +128,12 @@ class Model(Layer):
     def _saved(self) -> list[Any]:
         saveables = [getattr(layer, "saveable", None) for layer in self.layers]
         return [*self.weights, *(one for one in saveables if one is not None)]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            f"[Model] '{self.name}' is to be copied or pickled, expected a layer of one's own: what "
+            "a Model has recorded is not copied; copy its layers, or save_weights()"
+        )
 
     def get_config(self) -> dict[str, Any]:
         """Inputs, outputs and name: the structure is that of the recorded calls."""

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openrnn import _core
+import numpy as np
+
+from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._typing import DTypeLike, TensorLike
 
@@ -135,9 +137,14 @@ def split(
     value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int = 0
 ) -> list[Tensor]:
     """Parts along an axis: so many equal ones, or ones of these sizes."""
-    if isinstance(num_or_size_splits, int):
+    if isinstance(num_or_size_splits, (int, np.integer)):
         value = convert_to_tensor(value)
-        size, count = value.shape[axis], num_or_size_splits
+        axis = _arguments.as_integer("split", "axis", axis)
+        if not -value.ndim <= axis < value.ndim:
+            from openrnn.errors import ArgumentError
+
+            raise ArgumentError(f"[split] axis is {axis}, expected one of shape {value.shape}")
+        size, count = value.shape[axis], int(num_or_size_splits)
         if size is None or count < 1 or size % count:
             from openrnn.errors import ArgumentError
 
@@ -146,12 +153,20 @@ def split(
                 "number that divides its size"
             )
         return _core.split(value, axis, [size // count] * count)
-    return _core.split(value, axis, list(num_or_size_splits))
+    sizes = _arguments.as_list("split", "num_or_size_splits", num_or_size_splits, "sizes")
+    return _core.split(value, axis, sizes)
 
 
 def slice(input_: TensorLike, begin: Sequence[int], size: Sequence[int]) -> Tensor:  # noqa: A001
     """From `begin`, so many along each axis; -1 is all that is left."""
     result = convert_to_tensor(input_)
+    begin, size = (
+        [
+            _arguments.as_integer("slice", f"an element of {name}", one)
+            for one in _arguments.as_list("slice", name, given, "numbers")
+        ]
+        for name, given in (("begin", begin), ("size", size))
+    )
     if not len(begin) == len(size) == result.ndim:
         from openrnn.errors import ArgumentError
 

@@ -11,6 +11,13 @@ def flatten(structure: Any) -> list[Any]:
     return [structure]
 
 
+def replace(structure: Any, values: dict[int, Any]) -> Any:
+    """The structure with the leaves that `values` has, by id, in place of its own."""
+    if isinstance(structure, (list, tuple)):
+        return pack(structure, iter([values.get(id(leaf), leaf) for leaf in flatten(structure)]))
+    return values.get(id(structure), structure)
+
+
 def pack(structure: Any, leaves: Iterator[Any]) -> Any:
     """The leaves in that structure."""
     if isinstance(structure, tuple) and hasattr(structure, "_fields"):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from openrnn import _arguments
 from openrnn._core import NativeInitializer, Tensor
 from openrnn._typing import DTypeLike, Initializer, ShapeLike
 from openrnn.errors import ArgumentError
@@ -11,7 +12,9 @@ class _Native(NativeInitializer):
     """One of the library's own: its random numbers depend on the seed of what it fills."""
 
     def __init__(self, kind: str, first: float, second: float, seed: int | None) -> None:
-        super().__init__(kind, first, second, None if seed is None else seed % 2**64)
+        if seed is not None:
+            seed = _arguments.as_integer(type(self).__name__, "seed", seed) % 2**64
+        super().__init__(kind, first, second, seed)
         self._config: dict[str, Any] = {}
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike = "float32") -> Tensor:
@@ -21,6 +24,9 @@ class _Native(NativeInitializer):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return dict(self._config)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return get, (serialize(self),)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "_Native":

@@ -1,16 +1,17 @@
 """Layer, the base of everything with variables of its own, and the layers around recurrent ones."""
 
-import copy
-import re
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
-from openrnn import _core, initializers
+from openrnn import _copies, _core, _subclasses, initializers
 from openrnn._core import Tensor, Variable
+from openrnn._messages import own_constructor as _own_constructor
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
+from openrnn._structure import replace as _replace
 from openrnn._typing import DTypeLike, Initializer, Regularizer, ShapeLike, TensorLike
-from openrnn.errors import ArgumentError
+from openrnn.errors import ArgumentError, UnsupportedError
 
 
 class InputSpec(NamedTuple):
@@ -20,16 +21,21 @@ class InputSpec(NamedTuple):
     axes: dict[int, int]
 
 
-def _snake_case(name: str) -> str:
-    spaced = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", spaced).lower()
-
-
 class Layer(_core.LayerBase):
     """The members that every layer and cell has, as those of tf.layers.Layer.
 
-    A subclass of one's own says in `call` what it computes, and may make weights in `build`.
+    A subclass of one's own says in `call` what it computes, and may make weights in `build`; so
+    may a subclass of any class below. Calling the layer always calls them. `_reuse`: the layer
+    takes the variables that exist under its name.
+
+    Layers and variables that its attributes hold, also in lists, tuples and dicts, are its own: its
+    weights, losses and updates, and under the names of the attributes in checkpoints.
     """
+
+    _steps = False  # a cell, which loops call as well
+    _overrides_call = False
+    _overrides_build = False
+    _untracked: ClassVar[frozenset[str]] = frozenset({"_made"})
 
     def __init__(
         self,
@@ -38,40 +44,54 @@ class Layer(_core.LayerBase):
         dtype: DTypeLike = "float32",
         *,
         device: str | None = None,
+        _reuse: bool | None = None,
     ) -> None:
         self._make(
             "python",
             {
+                "reuse": bool(_reuse),
                 "trainable": trainable,
                 "name": name or "",
-                "default_name": _snake_case(type(self).__name__),
+                "default_name": _subclasses.snake_case(type(self).__name__),
                 "dtype": dtype or "float32",
                 "device": device,
             },
         )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # build() opens the layer's scope and marks it built around what the subclass does.
         super().__init_subclass__(**kwargs)
-        if "build" in cls.__dict__:
-            cls._build_weights = cls.__dict__["build"]  # type: ignore[method-assign]
-            del cls.build
+        _own_constructor(cls)
+        cls._overrides_call = _subclasses.is_overridden(cls, "call")
+        cls._overrides_build = _subclasses.is_overridden(cls, "build")
+        if cls._overrides_build and not hasattr(cls.build, "_in_scope"):
+            cls.build = _subclasses.built_in_scope(cls.build)  # type: ignore[method-assign]
+        if cls._overrides_call and not (cls._steps or _subclasses.is_overridden(cls, "__call__")):
+            cls.__call__ = cls._any_call  # type: ignore[method-assign]
 
     def _make(self, kind: str, options: dict[str, Any]) -> None:
         _core.LayerBase.__init__(self, kind, options)
+        self._made = (kind, options)
+        self._install()
 
-    def _build_weights(self, input_shape: ShapeLike) -> None:
-        """What build() does inside the layer's scope."""
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, (_core.LayerBase, Variable, list, tuple, dict)):
+            _core.layer_part_added(self, name, value)
+
+    def _install(self) -> None:
+        """Tells the layer behind the object what a subclass overrides."""
+        if self._overrides_build:
+            _core.layer_override_build(self)
 
     @property
     def input_spec(self) -> InputSpec | None:
         """What the layer demands of its input; None before it is built."""
-        spec = self.input_spec_core()
+        spec = _core.layer_input_spec(self)
         return None if spec is None else InputSpec(spec[0], dict(spec[1]))
 
     def build(self, input_shape: ShapeLike) -> None:
         """Makes the variables for inputs of that shape; does nothing when built."""
-        self.build_core(input_shape)
+        _core.layer_build(self, input_shape)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """What the layer computes; each class says what it takes."""
@@ -83,19 +103,48 @@ class Layer(_core.LayerBase):
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """call(), after building at first use. `scope`: a variable scope for that."""
+        return self._any_call(inputs, *args, **kwargs)
+
+    def _any_call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """call(), after building at first use. `scope`: a variable scope for that."""
         scope = kwargs.pop("scope", None)
+        flat = self._as_inputs(_flatten(inputs))
+        # Symbolic tensors among the other arguments get values at each replay, as the inputs do.
+        others = [each for each in _flatten([*args, *kwargs.values()]) if _core.is_symbolic(each)]
         found: list[Any] = []
 
-        def run(tensors: list[Tensor]) -> list[Any]:
-            output = self.call(_pack(inputs, iter(tensors)), *args, **kwargs)
-            if output is None:
+        def run(tensors: list[Tensor], training: bool | None) -> list[Any]:
+            leaves = iter(tensors)
+            x = _pack(inputs, leaves)
+            values = {id(each): next(leaves) for each in others}
+            now = [_replace(each, values) for each in args]
+            named = {name: _replace(each, values) for name, each in kwargs.items()}
+            output = self.call(x, *self._retrained(now, named, training), **named)
+            if output is None or any(each is None for each in _flatten(output)):
                 raise ArgumentError(f"[{self.name}] call() returned None, expected a Tensor")
             found[:] = [output]
             return _flatten(output)
 
         name = "" if scope is None else str(getattr(scope, "name", scope))
-        outputs = self.python_call(_flatten(inputs), name, run)
+        outputs = _core.layer_call(self, [*flat, *others], name, run)
         return _pack(found[0], iter(outputs))
+
+    def _as_inputs(self, flat: list[Any]) -> list[Any]:
+        """Inputs that are no tensors, where they are to have another dtype than the layer."""
+        return flat
+
+    def _retrained(
+        self, args: list[Any], kwargs: dict[str, Any], training: bool | None
+    ) -> list[Any]:
+        """The arguments of a replay that has a word on training, where call() takes one."""
+        if training is None:
+            return args
+        names = list(inspect.signature(self.call).parameters)
+        if "training" in names[1 : 1 + len(args)]:
+            args[names.index("training") - 1] = training
+        elif "training" in names:
+            kwargs["training"] = training
+        return args
 
     def add_weight(
         self,
@@ -106,9 +155,21 @@ class Layer(_core.LayerBase):
         regularizer: Regularizer | None = None,
         trainable: bool = True,
         constraint: Callable[[Tensor], TensorLike] | None = None,
+        use_resource: bool | None = None,
+        partitioner: None = None,
     ) -> Variable:
-        """A variable of the layer's scope. Defaults: the layer's dtype, glorot_uniform."""
-        return self.add_weight_core(
+        """A variable of the layer's scope, or the one of that name that the layer has.
+
+        Defaults: the layer's dtype, glorot_uniform. use_resource changes nothing: a variable here
+        always is what TensorFlow calls a resource. partitioner: None alone.
+        """
+        if partitioner is not None:
+            raise UnsupportedError(
+                f"[add_weight] partitioner is a {type(partitioner).__name__}, expected None: "
+                "variables are not partitioned"
+            )
+        return _core.layer_add_weight(
+            self,
             name,
             shape,
             dtype,
@@ -127,10 +188,20 @@ class Layer(_core.LayerBase):
         regularizer: Regularizer | None = None,
         trainable: bool = True,
         constraint: Callable[[Tensor], TensorLike] | None = None,
+        use_resource: bool | None = None,
+        partitioner: None = None,
     ) -> Variable:
         """The same as add_weight()."""
         return self.add_weight(
-            name, shape, dtype, initializer, regularizer, trainable, constraint
+            name,
+            shape,
+            dtype,
+            initializer,
+            regularizer,
+            trainable,
+            constraint,
+            use_resource,
+            partitioner,
         )
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
@@ -141,44 +212,44 @@ class Layer(_core.LayerBase):
         """
         for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
             if loss is not None:
-                self.add_loss_core(loss, inputs)
+                _core.layer_add_loss(self, loss, inputs)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds something, or a list, to be run after a training step."""
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
-            self.add_update_core(update, inputs)
+            _core.layer_add_update(self, update, inputs)
 
     def get_losses_for(self, inputs: Any) -> list[Tensor]:
         """The losses that depend on one of `inputs`; for None those that depend on none."""
-        return self.get_losses_for_core(inputs)
+        return _core.layer_get_losses_for(self, inputs)
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
         """The updates that depend on one of `inputs`; for None those that depend on none."""
-        return self.get_updates_for_core(inputs)
+        return _core.layer_get_updates_for(self, inputs)
 
     def get_input_at(self, node_index: int) -> Any:
         """The inputs of a call on symbolic tensors; a list when there are several."""
-        return self.get_input_at_core(node_index)
+        return _core.layer_get_input_at(self, node_index)
 
     def get_output_at(self, node_index: int) -> Any:
         """The outputs of a call on symbolic tensors; a list when there are several."""
-        return self.get_output_at_core(node_index)
+        return _core.layer_get_output_at(self, node_index)
 
     def get_input_shape_at(self, node_index: int) -> Any:
         """The shapes of get_input_at()."""
-        return self.get_input_shape_at_core(node_index)
+        return _core.layer_get_input_shape_at(self, node_index)
 
     def get_output_shape_at(self, node_index: int) -> Any:
         """The shapes of get_output_at()."""
-        return self.get_output_shape_at_core(node_index)
+        return _core.layer_get_output_shape_at(self, node_index)
 
     def get_input_mask_at(self, node_index: int) -> Any:
         """None: no layer here makes a mask."""
-        return self.get_input_mask_at_core(node_index)
+        return _core.layer_get_input_mask_at(self, node_index)
 
     def get_output_mask_at(self, node_index: int) -> Any:
         """None: no layer here makes a mask."""
-        return self.get_output_mask_at_core(node_index)
+        return _core.layer_get_output_mask_at(self, node_index)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         """None. Raises TypeError for a mask, which no layer here supports."""
@@ -191,7 +262,7 @@ class Layer(_core.LayerBase):
 
     def compute_output_shape(self, input_shape: ShapeLike) -> tuple[int | None, ...]:
         """The shape of the output for inputs of that shape."""
-        return self.compute_output_shape_core(input_shape)
+        return _core.layer_compute_output_shape(self, input_shape)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments; from_config() is the inverse."""
@@ -202,12 +273,20 @@ class Layer(_core.LayerBase):
         """A new layer from what get_config() returned."""
         return cls(**config)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self._copy_attributes(self.copy_core(), memo)
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = (type(self), self._made, _core.layer_state(self))
+        return _copies.make_layer, arguments, dict(self.__dict__)
 
-    def _copy_attributes(self, made: Any, memo: dict[int, Any]) -> Any:
-        memo[id(self)] = made
-        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        with _copies.graph_of(self):
+            return _copies.deep_copy(self, memo)
+
+    def __copy__(self) -> Any:
+        return self._with_attributes(_core.layer_copy(self))
+
+    def _with_attributes(self, made: Any) -> Any:
+        made.__dict__.update(self.__dict__)
+        made._install()
         return made
 
     def __repr__(self) -> str:
@@ -222,11 +301,11 @@ class _Simple(Layer):
 
     def __call__(self, inputs: TensorLike) -> Tensor:
         """The output for those inputs."""
-        return self.simple_call(inputs, False)
+        return self._any_call(inputs) if self._overrides_call else self.call(inputs)
 
-    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
-        """The same as calling the layer."""
-        return self(inputs, *args, **kwargs)
+    def call(self, inputs: TensorLike) -> Tensor:
+        """What the class computes."""
+        return _core.simple_call(self, inputs, False)
 
 
 _ACTIVATIONS = ("linear", "relu", "tanh", "sigmoid")
@@ -274,9 +353,9 @@ class Dense(_Simple):
             "device": device,
         }
 
-    def __call__(self, inputs: TensorLike) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """inputs [.., I] to [.., units]."""
-        output = self.simple_call(inputs, False)
+        output = _core.simple_call(self, inputs, False)
         if callable(self.activation):
             return self.activation(output)
         return output
@@ -284,12 +363,12 @@ class Dense(_Simple):
     @property
     def kernel(self) -> Variable | None:
         """[I, units]; None before it is built."""
-        return self.simple_variable("kernel")
+        return _core.simple_variable(self, "kernel")
 
     @property
     def bias(self) -> Variable | None:
         """[units]; None without bias."""
-        return self.simple_variable("bias")
+        return _core.simple_variable(self, "bias")
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -338,10 +417,13 @@ class Embedding(_Simple):
             "device": device,
         }
 
+    def _as_inputs(self, flat: list[Any]) -> list[Any]:
+        return [_core.convert(each, "int32") for each in flat]
+
     @property
     def embeddings(self) -> Variable | None:
         """[input_dim, output_dim]; None before it is built."""
-        return self.simple_variable("embeddings")
+        return _core.simple_variable(self, "embeddings")
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -362,9 +444,19 @@ class Dropout(_Simple):
         self._make("dropout", {"rate": rate, "seed": seed, "name": name})
         self._seed = seed
 
+    @property
+    def rate(self) -> float:
+        """The probability that an element is dropped."""
+        return _core.dropout_rate(self)
+
+    @_subclasses.or_own_call
     def __call__(self, inputs: TensorLike, training: bool = False) -> Tensor:
         """The inputs, dropped when training."""
-        return self.simple_call(inputs, training)
+        return self.call(inputs, training)
+
+    def call(self, inputs: TensorLike, training: bool = False) -> Tensor:
+        """The inputs, dropped when training."""
+        return _core.simple_call(self, inputs, training)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from openrnn import _core
+from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._typing import TensorLike
 
@@ -11,7 +11,7 @@ class _Scaled:
     """A loss with a factor."""
 
     def __init__(self, scale: float) -> None:
-        self.scale = float(scale)
+        self.scale = _arguments.as_number(type(self).__name__, "scale", scale)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

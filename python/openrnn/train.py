@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from openrnn import _core
+from openrnn import _arguments, _copies, _core
 from openrnn._core import CheckpointStatus, Tensor, Variable, get_or_create_global_step
 from openrnn._graph import GradientTape, trainable_variables
 from openrnn._typing import TensorLike
@@ -16,13 +16,17 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "Checkpoint",
+    "CheckpointContents",
+    "CheckpointManager",
     "CheckpointState",
     "CheckpointStatus",
     "GradientDescentOptimizer",
     "MomentumOptimizer",
+    "NetworkDescription",
     "Optimizer",
     "RMSPropOptimizer",
     "Saver",
+    "describe_network",
     "get_checkpoint_state",
     "get_or_create_global_step",
     "latest_checkpoint",
@@ -43,17 +47,21 @@ class CheckpointState(NamedTuple):
 
 def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str]) -> CheckpointState | None:
     """What the folder's `checkpoint` file says; None when there is none."""
-    state = _core.read_checkpoint_state(os.fspath(checkpoint_dir))
+    state = _core.read_checkpoint_state(
+        _arguments.as_path("get_checkpoint_state", "checkpoint_dir", checkpoint_dir)
+    )
     return None if state is None else CheckpointState(*state)
 
 
 def latest_checkpoint(checkpoint_dir: str | os.PathLike[str]) -> str | None:
     """The newest prefix in the folder whose files are there; None when there is none."""
-    return _core.latest_checkpoint(os.fspath(checkpoint_dir))
+    return _core.latest_checkpoint(
+        _arguments.as_path("latest_checkpoint", "checkpoint_dir", checkpoint_dir)
+    )
 
 
-def _prefix(path: str | os.PathLike[str]) -> str:
-    folder = os.fspath(path)
+def _prefix(call: str, path: str | os.PathLike[str]) -> str:
+    folder = _arguments.as_path(call, "ckpt_dir_or_file", path)
     if os.path.isdir(folder):
         latest = latest_checkpoint(folder)
         if latest is not None:
@@ -63,12 +71,50 @@ def _prefix(path: str | os.PathLike[str]) -> str:
 
 def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, list[int]]]:
     """(name, shape) of each tensor in a checkpoint, sorted by name."""
-    return _core.list_variables(_prefix(ckpt_dir_or_file))
+    return _core.list_variables(_prefix("list_variables", ckpt_dir_or_file))
 
 
 def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> NDArray[Any]:
     """The value of one tensor in a checkpoint."""
-    return _core.load_variable(_prefix(ckpt_dir_or_file), name)
+    return _core.load_variable(_prefix("load_variable", ckpt_dir_or_file), name)
+
+
+class NetworkDescription(NamedTuple):
+    """One recurrent network that a checkpoint's tensors make up.
+
+    scope: what stands before the canonical names, '' or 'm1/cudnn_lstm'. modes: 'lstm' or 'gru';
+    'rnn_tanh' and 'rnn_relu' share their names, so both stand here unless the file tells which.
+    spec: the sizes and switches as keyword arguments, with which
+    `openrnn.PackedModel(params, rnn_mode=modes[0], **spec)` is that network. raw_variable: the name
+    of its opaque buffer in the file, or ''. text: for people.
+    """
+
+    scope: str
+    modes: list[str]
+    spec: dict[str, Any]
+    raw_variable: str
+    text: str
+
+
+class CheckpointContents(NamedTuple):
+    """The networks of a checkpoint, and sentences about tensors that only look like one."""
+
+    networks: list[NetworkDescription]
+    remarks: list[str]
+
+
+def describe_network(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointContents:
+    """Which recurrent networks the tensors of a checkpoint make up, from names and shapes."""
+    networks, remarks = _core.describe_network(
+        _prefix("describe_network", ckpt_dir_or_file)
+    )
+    return CheckpointContents([NetworkDescription(*network) for network in networks], remarks)
+
+
+def _step(call: str, name: str, value: int | Variable) -> int:
+    if isinstance(value, Variable) and value.dtype in ("int32", "int64"):
+        return int(value)
+    return _arguments.as_integer(call, name, value)
 
 
 class Saver(_core.SaverBase):
@@ -85,14 +131,7 @@ class Saver(_core.SaverBase):
         *,
         max_to_keep: int | None = 5,
     ) -> None:
-        super().__init__(var_list)
-        self._max_to_keep = max_to_keep or 0
-        self._last: list[str] = []
-
-    @property
-    def last_checkpoints(self) -> list[str]:
-        """The prefixes that this Saver wrote and kept, oldest first."""
-        return list(self._last)
+        super().__init__(var_list, max_to_keep or 0)
 
     def save(
         self, save_path: str | os.PathLike[str], global_step: int | Variable | None = None
@@ -101,23 +140,12 @@ class Saver(_core.SaverBase):
 
         Returns the prefix. Changes nothing in the model.
         """
-        prefix = os.fspath(save_path)
-        if global_step is not None:
-            prefix = f"{prefix}-{int(global_step)}"
-        self.write(prefix)
-        self._last = [kept for kept in self._last if kept != prefix] + [prefix]
-        old: list[str] = []
-        if self._max_to_keep and len(self._last) > self._max_to_keep:
-            old = self._last[: -self._max_to_keep]
-            self._last = self._last[-self._max_to_keep :]
-        _core.write_checkpoint_state(os.path.dirname(prefix) or ".", prefix, self._last)
-        for gone in old:
-            _core.remove_tensor_bundle(gone)
-        return prefix
+        step = None if global_step is None else _step("save", "global_step", global_step)
+        return self.save_core(_arguments.as_path("save", "save_path", save_path), step)
 
     def restore(self, save_path: str | os.PathLike[str]) -> None:
         """Gives every variable its stored value. A failed restore changes nothing."""
-        self.read(os.fspath(save_path))
+        self.restore_core(_arguments.as_path("restore", "save_path", save_path))
 
 
 class Checkpoint(_core.CheckpointBase):
@@ -138,19 +166,80 @@ class Checkpoint(_core.CheckpointBase):
 
     def write(self, file_prefix: str | os.PathLike[str]) -> str:
         """Writes to this very prefix, without counting; returns it."""
-        return self.write_core(os.fspath(file_prefix))
+        return self.write_core(_arguments.as_path("write", "file_prefix", file_prefix))
 
     def save(self, file_prefix: str | os.PathLike[str]) -> str:
         """Counts, writes to FILE_PREFIX-NUMBER, names it in the `checkpoint` file; returns it."""
-        return self.save_core(os.fspath(file_prefix))
+        return self.save_core(_arguments.as_path("save", "file_prefix", file_prefix))
 
     def read(self, save_path: str | os.PathLike[str]) -> CheckpointStatus:
-        """Gives every variable that the file has a value for that value; all or nothing."""
-        return self.read_core(os.fspath(save_path))
+        """Gives every variable that the file has a value for that value; all or nothing.
 
-    def restore(self, save_path: str | os.PathLike[str]) -> CheckpointStatus:
-        """read(), and the save counter."""
-        return self.restore_core(os.fspath(save_path))
+        Layers that are not built yet get theirs when they are. Raises ArgumentError when nothing
+        matches.
+        """
+        return self.read_core(_arguments.as_path("read", "save_path", save_path))
+
+    def restore(self, save_path: str | os.PathLike[str] | None) -> CheckpointStatus:
+        """read(), and the save counter. None, as latest_checkpoint() may give, does nothing."""
+        if save_path is None:
+            return self.restore_core(None)
+        return self.restore_core(_arguments.as_path("restore", "save_path", save_path))
+
+
+class CheckpointManager(_core.CheckpointManagerBase):
+    """Keeps the newest checkpoints of one run in a folder, as tf.train.CheckpointManager.
+
+    `checkpoint` is the Saver or Checkpoint that writes and restores them. Prefixes are
+    DIRECTORY/CHECKPOINT_NAME-NUMBER; names of that form in the folder belong to the manager, which
+    makes the folder and takes up what its `checkpoint` file lists. max_to_keep None or 0: all. A
+    killed process leaves at least one checkpoint that can be loaded.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Saver | Checkpoint,
+        directory: str | os.PathLike[str],
+        max_to_keep: int | None = 5,
+        *,
+        checkpoint_name: str = "model.ckpt",
+    ) -> None:
+        if not isinstance(checkpoint, (Saver, Checkpoint)):
+            raise TypeError(
+                f"[CheckpointManager] checkpoint is a {type(checkpoint).__name__}, expected a "
+                "Saver or a Checkpoint"
+            )
+        folder = _arguments.as_path("CheckpointManager", "directory", directory)
+        super().__init__(folder, max_to_keep or 0, checkpoint_name)
+        self._checkpoint = checkpoint
+        self._directory = folder
+
+    @property
+    def checkpoint(self) -> Saver | Checkpoint:
+        """What writes and restores."""
+        return self._checkpoint
+
+    @property
+    def directory(self) -> str:
+        """The folder."""
+        return self._directory
+
+    def save(self, checkpoint_number: int | Variable) -> str:
+        """Writes a checkpoint of that number, names it the latest, and removes old ones.
+
+        Returns the prefix, with a further number if one of that number is kept already.
+        """
+        number = _step("save", "checkpoint_number", checkpoint_number)
+        if isinstance(self._checkpoint, Saver):
+            return self.save_saver(self._checkpoint, number)
+        return self.save_checkpoint(self._checkpoint, number)
+
+    def restore_or_initialize(self) -> str | None:
+        """Restores the latest checkpoint and returns its prefix; None when there is none."""
+        latest = self.latest_checkpoint
+        if latest is not None:
+            self._checkpoint.restore(latest)
+        return latest
 
 
 # ---- Optimizers ----------------------------------------------------------------------------------
@@ -159,7 +248,22 @@ GradsAndVars = list[tuple[Tensor | None, Variable]]
 
 
 class Optimizer(_core.OptimizerBase):
-    """Changes variables by their gradients; slots are variables of the current graph."""
+    """Changes variables by their gradients; slots are variables of the current graph.
+
+    A deep copy or a pickle holds the variables that have slots as well: copied in one go with a
+    model, it goes on with the model's.
+    """
+
+    def __init__(self, kind: str, options: dict[str, Any]) -> None:
+        super().__init__(kind, options)
+        self._made = (kind, options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = (type(self), self._made, _core.optimizer_state(self))
+        return _copies.make_optimizer, arguments, dict(self.__dict__)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _copies.deep_copy(self, memo)
 
     def compute_gradients(
         self, loss: Callable[[], Tensor], var_list: Sequence[Variable] | None = None
@@ -168,27 +272,29 @@ class Optimizer(_core.OptimizerBase):
 
         `var_list` None: all trainable variables, those that loss() makes included.
         """
-        tape, value, variables = self._record(loss, var_list)
+        tape, value, variables = self._record("compute_gradients", loss, var_list)
         gradients = self.compute_core(tape._tape, value, variables)
         return list(zip(gradients, variables, strict=True))
 
     def _record(
-        self, loss: Callable[[], Tensor], var_list: Sequence[Variable] | None
+        self, call: str, loss: Callable[[], Tensor], var_list: Sequence[Variable] | None
     ) -> tuple[GradientTape, Tensor, list[Variable]]:
         if not callable(loss):
             raise TypeError(
-                f"[minimize] loss is a {type(loss).__name__}, expected a function that returns a "
+                f"[{call}] loss is a {type(loss).__name__}, expected a function that returns a "
                 "Tensor"
             )
         with GradientTape() as tape:
             value = loss()
         if not isinstance(value, Tensor):
             raise TypeError(
-                f"[minimize] loss() returned a {type(value).__name__}, expected a Tensor"
+                f"[{call}] loss() returned a {type(value).__name__}, expected a Tensor"
             )
-        variables = list(trainable_variables() if var_list is None else var_list)
+        variables = trainable_variables()
+        if var_list is not None:
+            variables = _arguments.as_list(call, "var_list", var_list, "variables")
         if not variables:
-            raise ArgumentError("[minimize] there are no variables, expected some")
+            raise ArgumentError(f"[{call}] there are no variables, expected some")
         return tape, value, variables
 
     def apply_gradients(
@@ -197,7 +303,14 @@ class Optimizer(_core.OptimizerBase):
         global_step: Variable | None = None,
     ) -> None:
         """One update; a gradient None leaves its variable alone. Adds 1 to global_step."""
-        pairs = list(grads_and_vars)
+        pairs = [
+            _arguments.as_list("apply_gradients", "an element", one, "two: gradient, variable")
+            for one in _arguments.as_list("apply_gradients", "grads_and_vars", grads_and_vars, "pairs")
+        ]
+        if any(len(one) != 2 for one in pairs):
+            raise ArgumentError(
+                "[apply_gradients] an element is no pair, expected (gradient, variable)"
+            )
         if not pairs:
             raise ArgumentError("[apply_gradients] there are no variables, expected some")
         if all(gradient is None for gradient, _ in pairs):
@@ -219,7 +332,7 @@ class Optimizer(_core.OptimizerBase):
 
         With float16 variables a step whose gradients are not finite is skipped.
         """
-        tape, value, variables = self._record(loss, var_list)
+        tape, value, variables = self._record("minimize", loss, var_list)
         if not value.is_tracked:
             names = [variable.name for variable in variables]
             raise ArgumentError(f"[minimize] no gradients for any variable of {names}")

@@ -6,6 +6,7 @@ The op-level models of r1.4 are in `openrnn.cudnn_rnn.ops`.
 from openrnn._core import (
     CudnnGRUSaveable,
     CudnnLSTMSaveable,
+    CudnnOpaqueParamsSaveable,
     CudnnRNNReluSaveable,
     CudnnRNNTanhSaveable,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "CudnnGRUSaveable",
     "CudnnLSTM",
     "CudnnLSTMSaveable",
+    "CudnnOpaqueParamsSaveable",
     "CudnnParamsFormatConverter",
     "CudnnParamsFormatConverterGRU",
     "CudnnParamsFormatConverterLSTM",

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from openrnn import _core
 from openrnn._core import Tensor
+from openrnn._messages import own_constructor
 from openrnn._typing import TensorLike
 
 
@@ -16,6 +17,10 @@ class CudnnParamsFormatConverter:
     """
 
     _rnn_mode: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own_constructor(cls)
 
     def __init__(
         self,

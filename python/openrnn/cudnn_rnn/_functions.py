@@ -1,13 +1,24 @@
 """The functions of the same meaning as the models."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from openrnn import _core
+from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._typing import DTypeLike, TensorLike
+from openrnn._warnings import warn_of_dropout
 
 _LINEAR = "linear_input"
 _UNIDIRECTIONAL = "unidirectional"
+
+
+def _run(rnn_mode: str, *arguments: Any) -> Any:
+    result = _core.cudnn_rnn_function(rnn_mode, *arguments)
+    _, _, _, _, _, _, time_major, _, direction, dropout, *_ = arguments
+    states = result[1].shape[0 if time_major else 1]
+    num_layers = states // (1 if direction == _UNIDIRECTIONAL else 2)
+    warn_of_dropout(f"cudnn_{rnn_mode}", num_layers, dropout)
+    return result
 
 
 def cudnn_lstm(
@@ -30,6 +41,7 @@ def cudnn_lstm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(output, output_h, output_c). Sizes are those of the tensors; `name` is not used.
 
+    params is packed at every call; a model of `ops` keeps what it packed from a Variable.
     num_proj, when given, must be the width of input_h.
     """
     if num_proj:
@@ -40,7 +52,7 @@ def cudnn_lstm(
             raise ArgumentError(
                 f"[cudnn_lstm] num_proj is {num_proj}, expected {given}, the width of input_h"
             )
-    result: tuple[Tensor, Tensor, Tensor] = _core.cudnn_rnn_function(
+    result: tuple[Tensor, Tensor, Tensor] = _run(
         "lstm",
         inputs,
         input_h,
@@ -75,8 +87,11 @@ def cudnn_gru(
     math: str = "float32",
     weights_dtype: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(output, output_h). Sizes are those of the tensors; `name` is not used."""
-    result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
+    """(output, output_h). Sizes are those of the tensors; `name` is not used.
+
+    params is packed at every call; a model of `ops` keeps what it packed from a Variable.
+    """
+    result: tuple[Tensor, Tensor] = _run(
         "gru",
         inputs,
         input_h,
@@ -111,8 +126,11 @@ def cudnn_rnn_tanh(
     math: str = "float32",
     weights_dtype: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(output, output_h). Sizes are those of the tensors; `name` is not used."""
-    result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
+    """(output, output_h). Sizes are those of the tensors; `name` is not used.
+
+    params is packed at every call; a model of `ops` keeps what it packed from a Variable.
+    """
+    result: tuple[Tensor, Tensor] = _run(
         "rnn_tanh",
         inputs,
         input_h,
@@ -147,8 +165,11 @@ def cudnn_rnn_relu(
     math: str = "float32",
     weights_dtype: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(output, output_h). Sizes are those of the tensors; `name` is not used."""
-    result: tuple[Tensor, Tensor] = _core.cudnn_rnn_function(
+    """(output, output_h). Sizes are those of the tensors; `name` is not used.
+
+    params is packed at every call; a model of `ops` keeps what it packed from a Variable.
+    """
+    result: tuple[Tensor, Tensor] = _run(
         "rnn_relu",
         inputs,
         input_h,
@@ -268,7 +289,9 @@ def cudnn_rnn_canonical_to_opaque_params(
     num_proj: int | None = None,
 ) -> Tensor:
     """The opaque buffer of such lists."""
-    first = _core.convert(weights[0] if len(weights) else 0.0, None)
+    call = "cudnn_rnn_canonical_to_opaque_params"
+    weights = _arguments.as_list(call, "weights", weights, "matrices")
+    first = _core.convert(weights[0] if weights else 0.0, None)
     return _model(
         rnn_mode,
         num_layers,

@@ -5,8 +5,10 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from openrnn import _core, initializers
 from openrnn._core import Tensor, Variable
+from openrnn._subclasses import or_own_call
 from openrnn._typing import DTypeLike, Initializer, Regularizer, TensorLike
-from openrnn.errors import StateError
+from openrnn._warnings import warn_of_dropout
+from openrnn.errors import ArgumentError, StateError
 from openrnn.layers import Layer
 
 _Shape = list[int]
@@ -18,6 +20,10 @@ class EveryLayer(NamedTuple):
 
     outputs: list[Tensor]
     cells: list[Tensor]
+
+
+def _with_every_layer(result: Any) -> tuple[Any, Any, EveryLayer]:
+    return result[0], result[1], EveryLayer(result[2], result[3])
 
 
 class CudnnRNN(Layer):
@@ -54,6 +60,13 @@ class CudnnRNN(Layer):
         weights_dtype: str | None = None,
         device: str | None = None,
     ) -> None:
+        if isinstance(input_mode, int):
+            name = next(cls.__name__ for cls in type(self).__mro__ if cls in _LAYERS)
+            raise ArgumentError(
+                f"[{name}] input_mode is {input_mode}, expected 'linear_input', 'skip_input' or "
+                "'auto_select'. The model of (num_layers, num_units, input_size) is "
+                f"openrnn.cudnn_rnn.ops.{name}"
+            )
         self._make(
             self._rnn_mode,
             {
@@ -75,7 +88,9 @@ class CudnnRNN(Layer):
                 "device": device,
             },
         )
+        warn_of_dropout(type(self).__name__, num_layers, dropout)
 
+    @or_own_call
     def __call__(
         self,
         inputs: TensorLike,
@@ -91,18 +106,28 @@ class CudnnRNN(Layer):
         """Runs the network; builds it first if need be. Returns (output, states).
 
         inputs [T, B, I]; output [T, B, D*O]; states (h [L*D, B, O], c [L*D, B, U]) of an lstm,
-        (h,) of the others, and so is initial_state, None for zeros. sequence_lengths [B], each 0
-        to T. time_major False: inputs and output [B, T, .], states [B, L*D, .].
+        (h,) of the others, and so is initial_state, None for zeros, or an LSTMStateTuple, which is
+        taken by name. sequence_lengths [B], each 0 to T.
+        time_major False: inputs and output [B, T, .], states [B, L*D, .]. A state that a call
+        returned carries its layout and is transposed by a call of the other one. Any other array
+        is read as the call's time_major says: where B == L*D, [L*D, B, .] and [B, L*D, .] have
+        one shape, and an array in the wrong one cannot be refused.
         `training`: dropout is on and gradients may be asked for; `save`: gradients without
         dropout. `return_all` returns (output, states, EveryLayer). `scope`: a variable scope for
         the first use.
         """
-        result = self.rnn_call(
-            inputs, initial_state, training, sequence_lengths, time_major, save, return_all, scope
+        result = _core.rnn_call(
+            self,
+            inputs,
+            initial_state,
+            training,
+            sequence_lengths,
+            time_major,
+            save,
+            return_all,
+            scope,
         )
-        if not return_all:
-            return result
-        return result[0], result[1], EveryLayer(result[2], result[3])
+        return _with_every_layer(result) if return_all else result
 
     def call(
         self,
@@ -115,48 +140,125 @@ class CudnnRNN(Layer):
         save: bool = False,
         return_all: bool = False,
     ) -> Any:
-        """The same as calling the layer, which must be built."""
+        """What the class computes; the layer must be built."""
         if not self.built:
             raise StateError(f"[{self.name}] call() of an unbuilt layer, expected build() before")
-        return self(
+        result = _core.rnn_call(
+            self,
             inputs,
             initial_state,
             training,
-            sequence_lengths=sequence_lengths,
-            time_major=time_major,
-            save=save,
-            return_all=return_all,
+            sequence_lengths,
+            time_major,
+            save,
+            return_all,
+            None,
         )
+        return _with_every_layer(result) if return_all else result
 
     @property
-    def canonical_weight_shapes(self) -> list[tuple[int, ...]]:
-        """Of each canonical matrix, by layer, direction and slot; [U, 0] where there is none."""
-        return self.rnn_canonical_weight_shapes()
+    def num_layers(self) -> int:
+        """L."""
+        return _core.rnn_num_layers(self)
 
     @property
     def num_units(self) -> int:
         """U."""
-        return self.rnn_num_units()
+        return _core.rnn_num_units(self)
+
+    @property
+    def num_dirs(self) -> int:
+        """D: 1, or 2 when bidirectional."""
+        return _core.rnn_num_dirs(self)
+
+    @property
+    def input_mode(self) -> str:
+        """'linear_input', 'skip_input' or 'auto_select', as given."""
+        return _core.rnn_input_mode(self)
+
+    @property
+    def direction(self) -> str:
+        """'unidirectional' or 'bidirectional'."""
+        return _core.rnn_direction(self)
+
+    @property
+    def rnn_mode(self) -> str:
+        """'lstm', 'gru', 'rnn_tanh' or 'rnn_relu'."""
+        return _core.rnn_rnn_mode(self)
+
+    @property
+    def dropout(self) -> float:
+        """The rate between layers."""
+        return _core.rnn_dropout(self)
+
+    @property
+    def num_proj(self) -> int | None:
+        """P; None without projection."""
+        return _core.rnn_num_proj(self)
+
+    @property
+    def input_size(self) -> int:
+        """I. Raises ValueError before the layer is built."""
+        return _core.rnn_input_size(self)
+
+    @property
+    def math(self) -> str:
+        """The arithmetic of the products."""
+        return _core.rnn_math(self)
+
+    @property
+    def weights_dtype(self) -> str | None:
+        """What weights are stored as for inference; None: as the dtype."""
+        return _core.rnn_weights_dtype(self)
+
+    @property
+    def math_kind(self) -> str:
+        """What the products are on this machine, as openrnn.math_kind."""
+        return _core.rnn_math_kind(self)
+
+    @property
+    def saveable(self) -> _core.SaveableObject | None:
+        """The layer's Saveable; None before it is built."""
+        return _core.rnn_saveable(self)
+
+    @property
+    def dropout_calls(self) -> int:
+        """Training calls with dropout so far; with the seed it names the next masks."""
+        return _core.rnn_dropout_calls(self)
+
+    @dropout_calls.setter
+    def dropout_calls(self, calls: int) -> None:
+        _core.rnn_set_dropout_calls(self, calls)
+
+    @property
+    def canonical_weight_shapes(self) -> list[tuple[int, ...]]:
+        """Of each canonical matrix, by layer, direction and slot; [U, 0] where there is none."""
+        return _core.rnn_canonical_weight_shapes(self)
+
+    @property
+    def canonical_bias_shapes(self) -> list[_Shape]:
+        """Of each canonical bias, [U]; before the layer is built too."""
+        return _core.rnn_canonical_bias_shapes(self)
 
     @property
     def kernel(self) -> Variable:
         """The opaque variable. Raises ValueError before the layer is built."""
-        return self.rnn_kernel()
+        return _core.rnn_kernel(self)
 
     def state_shape(self, batch_size: int | None) -> tuple[_Shape, ...]:
         """([L*D, B, O], [L*D, B, U]) of an lstm, ([L*D, B, U],) of the others."""
-        return self.rnn_state_shape(batch_size)
+        return _core.rnn_state_shape(self, batch_size)
 
     def _canonical_weight_shape(self, layer: int) -> list[tuple[int, ...]]:
-        return self.rnn_canonical_weight_shape(layer)
+        return _core.rnn_canonical_weight_shape(self, layer)
 
     def _canonical_to_opaque(
         self, cu_weights: Sequence[TensorLike], cu_biases: Sequence[TensorLike]
     ) -> Tensor:
-        return self.rnn_canonical_to_opaque(cu_weights, cu_biases)
+        return _core.rnn_canonical_to_opaque(self, cu_weights, cu_biases)
 
     def _create_saveable(self) -> None:
-        self.rnn_create_saveable()
+        _core.rnn_create_saveable(self)
 
     def with_arithmetic(
         self: _Self, *, math: str = "float32", weights_dtype: str | None = None
@@ -165,12 +267,12 @@ class CudnnRNN(Layer):
 
         Raises RuntimeError before the layer is built.
         """
-        made: _Self = self._copy_attributes(self.rnn_with_arithmetic(math, weights_dtype), {})
+        made: _Self = self._with_attributes(_core.rnn_with_arithmetic(self, math, weights_dtype))
         return made
 
     def get_config(self) -> dict[str, Any]:
         """Every constructor argument, with the name that the layer has now."""
-        config = self.rnn_config()
+        config = _core.rnn_config(self)
         for key in ("kernel_initializer", "bias_initializer"):
             config[key] = initializers.serialize(config[key])
         return config
@@ -207,6 +309,5 @@ class CudnnRNNRelu(CudnnRNN):
     _rnn_mode = "rnn_relu"
 
 
-_core.set_layer_classes(
-    {cls._rnn_mode: cls for cls in (CudnnLSTM, CudnnGRU, CudnnRNNTanh, CudnnRNNRelu)}
-)
+_LAYERS = (CudnnLSTM, CudnnGRU, CudnnRNNTanh, CudnnRNNRelu)
+_core.set_layer_classes({cls._rnn_mode: cls for cls in _LAYERS})

@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 
 from openrnn import _core
 from openrnn._core import Tensor
+from openrnn._messages import own_constructor
 from openrnn._typing import DTypeLike, TensorLike
+from openrnn._warnings import warn_of_dropout
 
 CUDNN_LSTM = "lstm"
 CUDNN_GRU = "gru"
@@ -27,6 +29,10 @@ class _CudnnRNN(_core.OpModel):
     """
 
     _mode: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own_constructor(cls)
 
     def __init__(
         self,
@@ -51,6 +57,8 @@ class _CudnnRNN(_core.OpModel):
         *first, num_proj, math, weights_dtype, device = sizes_and_switches
         arguments: list[Any] = [self._mode, *first, num_proj or 0, math, weights_dtype, device]
         super().__init__(*arguments)
+        num_layers, _, _, _, _, _, dropout, _ = first
+        warn_of_dropout(type(self).__name__, num_layers, dropout)
 
     def params_size(self) -> int:
         """Elements of the opaque buffer."""
@@ -105,6 +113,10 @@ class CudnnLSTM(_CudnnRNN):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """(output [T, B, D*O], output_h [L*D, B, O], output_c [L*D, B, U]).
 
+        time_major False: input and output [B, T, .], states [B, L*D, .], as of the layers.
+        params is the opaque buffer. A Variable is packed once for each value that it gets; an
+        array or a tensor is packed again at every call, which for 850,000 parameters takes three
+        times as long as one step of one row.
         A gradient through is_training=False is a ValueError.
         """
         result: tuple[Tensor, Tensor, Tensor] = self.model_call(
@@ -128,6 +140,10 @@ class _NoCell(_CudnnRNN):
     ) -> tuple[Tensor, Tensor]:
         """(output [T, B, D*U], output_h [L*D, B, U]).
 
+        time_major False: input and output [B, T, .], states [B, L*D, .], as of the layers.
+        params is the opaque buffer. A Variable is packed once for each value that it gets; an
+        array or a tensor is packed again at every call, which for 850,000 parameters takes three
+        times as long as one step of one row.
         A gradient through is_training=False is a ValueError.
         """
         result: tuple[Tensor, Tensor] = self.model_call(

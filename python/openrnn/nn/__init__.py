@@ -2,7 +2,7 @@
 
 import itertools
 
-from openrnn import _core
+from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._typing import TensorLike
 from openrnn.nn import rnn_cell
@@ -60,7 +60,8 @@ def dropout(
         from openrnn.errors import ArgumentError
 
         raise ArgumentError("[dropout] expected one of keep_prob and rate")
-    dropped = rate if rate is not None else 1.0 - float(keep_prob or 0.0)
+    kept = 0.0 if keep_prob is None else _arguments.as_number("dropout", "keep_prob", keep_prob)
+    dropped = rate if rate is not None else 1.0 - kept
     first, second = _core.op_seeds(seed)
     return _core.dropout(x, dropped, first << 32 | second, next(_dropout_calls))
 

@@ -27,11 +27,11 @@ def dynamic_rnn(
     if not isinstance(cell, RNNCell):
         raise TypeError(f"[dynamic_rnn] cell is a {type(cell).__name__}, expected an RNN cell")
     cell._take_dtype(dtype if dtype is not None else getattr(inputs, "dtype", None))
-    flat = None if initial_state is None else cell._flat(initial_state)
+    flat = None if initial_state is None else cell._flat_state(initial_state)
     outputs, state = _core.dynamic_rnn(
         cell, inputs, sequence_length, flat, dtype, time_major, _scope_text(scope)
     )
-    return outputs, cell._structure(iter(state))
+    return outputs, cell._state_of(iter(state))
 
 
 def _flat_states(cells: Any, states: Any, name: str) -> Any:
@@ -43,7 +43,7 @@ def _flat_states(cells: Any, states: Any, name: str) -> Any:
             f"[stack_bidirectional_dynamic_rnn] {name} is a {type(states).__name__} {given}, "
             f"expected a list of {len(cells)}, one state a layer"
         )
-    return [cell._flat(state) for cell, state in zip(cells, states, strict=True)]
+    return [cell._flat_state(state) for cell, state in zip(cells, states, strict=True)]
 
 
 def stack_bidirectional_dynamic_rnn(
@@ -67,6 +67,12 @@ def stack_bidirectional_dynamic_rnn(
                 f"[stack_bidirectional_dynamic_rnn] {name} is {cells!r}, expected a list of cells "
                 "that is not empty"
             )
+        for cell in cells:
+            if not isinstance(cell, RNNCell):
+                raise TypeError(
+                    f"[stack_bidirectional_dynamic_rnn] an element of {name} is a "
+                    f"{type(cell).__name__}, expected an RNN cell"
+                )
     if len(cells_fw) != len(cells_bw):
         raise ArgumentError(
             f"[stack_bidirectional_dynamic_rnn] {len(cells_fw)} forward and {len(cells_bw)} "
@@ -85,6 +91,6 @@ def stack_bidirectional_dynamic_rnn(
         time_major,
         _scope_text(scope),
     )
-    states_fw = tuple(c._structure(iter(s)) for c, s in zip(cells_fw, forward, strict=True))
-    states_bw = tuple(c._structure(iter(s)) for c, s in zip(cells_bw, backward, strict=True))
+    states_fw = tuple(c._state_of(iter(s)) for c, s in zip(cells_fw, forward, strict=True))
+    states_bw = tuple(c._state_of(iter(s)) for c, s in zip(cells_bw, backward, strict=True))
     return outputs, states_fw, states_bw

@@ -1,12 +1,16 @@
 """Cells, one step of a recurrent network each, and their wrappers."""
 
 import copy
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from openrnn import _core, initializers
+from openrnn import _arguments, _copies, _core, _ops, initializers
 from openrnn._core import Tensor
-from openrnn._typing import DTypeLike, Initializer, TensorLike
+from openrnn._structure import flatten as _flatten
+from openrnn._structure import pack as _pack
+from openrnn._subclasses import is_overridden, snake_case
+from openrnn._typing import DTypeLike, Initializer, ShapeLike, TensorLike
 from openrnn.errors import ArgumentError
 from openrnn.layers import Layer
 
@@ -22,55 +26,183 @@ def _scope_text(scope: Any) -> str:
     return "" if scope is None else str(getattr(scope, "name", scope))
 
 
+_OVERRIDABLE = ("call", "__call__", "zero_state", "state_size", "output_size")
+
+
+def _relu(x: Tensor) -> Tensor:
+    return _core.relu(x)
+
+
+def _parts(size: Any, memory: bool = False) -> list[tuple[int, bool]]:
+    """(width, whether dropout leaves it alone) of each tensor of a state_size."""
+    if isinstance(size, LSTMStateTuple):
+        return [*_parts(size.c, True), *_parts(size.h)]
+    if isinstance(size, (list, tuple)):
+        return [part for each in size for part in _parts(each, memory)]
+    return [(operator.index(size), memory)]
+
+
 class RNNCell(Layer):
-    """What the cells share. B batch, I input depth."""
+    """What the cells share. B batch, I input depth.
+
+    A subclass of one's own has `state_size`, an integer or a tuple of what a state consists of,
+    `output_size`, and call(inputs, state), which returns (output, new state); weights it may make
+    in `build`. It runs in every loop and wrapper.
+    """
+
+    _steps = True
+    _kind: ClassVar[str] = "python_cell"
+    _overridden: ClassVar[list[str]] = []
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: DTypeLike = None,
+        *,
+        device: str | None = None,
+        _reuse: bool | None = None,
+    ) -> None:
+        self._make_cell(
+            {
+                "trainable": trainable,
+                "name": name or "",
+                "default_name": snake_case(type(self).__name__),
+                "device": device,
+            },
+            dtype,
+            bool(_reuse),
+        )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._overridden = [name for name in _OVERRIDABLE if is_overridden(cls, name)]
+
+    def _make_cell(
+        self, options: dict[str, Any], dtype: DTypeLike, reuse: bool | None
+    ) -> None:
+        self._options = {**options, "dtype": dtype or "float32", "reuse": reuse}
+        self._dtype_given = dtype is not None
+        self._make(self._kind, self._options)
+
+    def _install(self) -> None:
+        super()._install()
+        if self._overridden:
+            _core.cell_override(self, self._overridden)
+
+    def build(self, input_shape: ShapeLike | None) -> None:
+        """Makes the variables for inputs of that shape; None: the first call makes them."""
+        if input_shape is not None or _core.layer_building(self):
+            super().build(input_shape or ())
 
     @property
     def state_size(self) -> Any:
         """Widths in the structure of the state."""
-        return self._structure(iter(self.cell_state_size()))
+        return self._structure(iter(_core.cell_state_size(self)))
 
     @property
     def output_size(self) -> int:
         """Width of the output."""
-        return self.cell_output_size()
+        return _core.cell_output_size(self)
 
     def zero_state(self, batch_size: int, dtype: DTypeLike) -> Any:
         """Zeros [batch_size, size] in the structure of the state."""
-        return self._structure(iter(self.cell_zero_state(int(batch_size), dtype)))
+        size = _arguments.as_integer("zero_state", "batch_size", batch_size)
+        return self._state_of(iter(_core.cell_zero_state(self, size, dtype)))
 
     def __call__(self, inputs: TensorLike, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         """One step on inputs [B, I]: (output [B, output_size], new state)."""
         self._take_dtype(getattr(inputs, "dtype", None))
-        output, new_state = self.cell_step(
-            inputs, self._flat(state), _scope_text(scope), self._reuses
+        output, new_state = _core.cell_step(
+            self, inputs, self._flat_state(state), _scope_text(scope)
         )
+        return output, self._state_of(iter(new_state))
+
+    def call(self, inputs: TensorLike, state: Any) -> Any:
+        """What the class computes: (output, new state)."""
+        if self._kind == RNNCell._kind:
+            raise NotImplementedError(f"[{type(self).__name__}] it has no call(), expected one")
+        output, new_state = _core.cell_class_step(self, inputs, self._flat(state))
         return output, self._structure(iter(new_state))
 
-    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
-        """The same as calling the cell."""
-        return self(inputs, *args, **kwargs)
+    def _own_step(self, inputs: Tensor, flat: list[Tensor]) -> tuple[Any, list[Any]]:
+        return self._own_result("call", self.call(inputs, self._state_of(iter(flat))))
 
-    @property
-    def _reuses(self) -> bool:
-        return False
+    def _own_call(self, inputs: Tensor, flat: list[Tensor], scope: str) -> tuple[Any, list[Any]]:
+        arguments = (inputs, self._state_of(iter(flat)), *([scope] if scope else []))
+        return self._own_result("__call__", self(*arguments))
+
+    def _own_result(self, what: str, result: Any) -> tuple[Any, list[Any]]:
+        if not isinstance(result, (list, tuple)) or len(result) != 2:
+            raise ArgumentError(
+                f"[{self.name}] {what}() returned {_shown(result)}, expected (output, state)"
+            )
+        output, state = result
+        return output, self._flat_state(state)
+
+    def _own_zero_state(self, batch_size: int, dtype: str) -> list[Any]:
+        return self._flat_state(self.zero_state(batch_size, dtype))
+
+    def _own_state(self) -> list[tuple[int, bool]]:
+        return _parts(self.state_size)
 
     def _take_dtype(self, dtype: Any) -> bool:
         """Takes the dtype of the first input where none was given; whether something changed."""
-        return False
+        name = str(getattr(dtype, "name", dtype))
+        # float64 is what NumPy makes of anything: an array of it does not ask for such a cell.
+        wanted = name == "float16" or (name == "float64" and isinstance(dtype, str))
+        if self._dtype_given or self.built or not wanted or name == self.dtype:
+            return False
+        self._options["dtype"] = name
+        self._remake(self._options)
+        return True
+
+    def _remake(self, options: dict[str, Any]) -> None:
+        _core.cell_remake(self, self._kind, options)
+        self._install()
+
+    def _state_of(self, flat: Any) -> Any:
+        """One state out of an iterator over flat values."""
+        own = "state_size" in self._overridden
+        return _pack(self.state_size, flat) if own else self._structure(flat)
+
+    def _flat_state(self, state: Any) -> list[Any]:
+        """The inverse; raises where the structure is another one."""
+        if "state_size" not in self._overridden:
+            return self._flat(state)
+        size, given = self.state_size, _flatten(state)
+        nested = isinstance(size, (list, tuple))
+        if isinstance(state, (list, tuple)) != nested or len(given) != len(_flatten(size)):
+            wanted = f"a tuple of {len(_flatten(size))}" if nested else "one tensor"
+            raise ArgumentError(
+                f"[{self.name}] the state is {_shown(state)}, expected {wanted} as state_size"
+            )
+        return given
+
+    def _around(self, made: tuple[str, dict[str, Any]], **attributes: Any) -> Any:
+        """A copy of a wrapper around other cells."""
+        copied = self._with_attributes(
+            _copies.make_layer(type(self), made, _core.layer_state(self))
+        )
+        copied.__dict__.update(attributes, _made=made)
+        return copied
 
     def _structure(self, flat: Any) -> Any:
-        """One state out of an iterator over flat values."""
+        """_state_of() as the class has it."""
         return next(flat)
 
     def _flat(self, state: Any) -> list[Any]:
-        """The inverse; raises where the structure is another one."""
+        """_flat_state() as the class has it."""
         if isinstance(state, (list, tuple)):
-            raise ArgumentError(
-                f"[{self.name}] the state is a {type(state).__name__} of {len(state)}, expected "
-                "one tensor"
-            )
+            raise ArgumentError(f"[{self.name}] the state is {_shown(state)}, expected one tensor")
         return [state]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "None"
+    of = f" of {len(value)}" if isinstance(value, (list, tuple)) else ""
+    return f"a {type(value).__name__}{of}"
 
 
 class _Compatible(RNNCell):
@@ -79,35 +211,11 @@ class _Compatible(RNNCell):
     @property
     def num_units(self) -> int:
         """U."""
-        return self.cell_num_units()
-
-    _kind: ClassVar[str] = ""
-
-    def _make_cell(
-        self, options: dict[str, Any], dtype: DTypeLike, reuse: bool | None
-    ) -> None:
-        self._options = {**options, "dtype": dtype or "float32"}
-        self._dtype_given = dtype is not None
-        self._reuse = reuse
-        self._make(self._kind, self._options)
-
-    @property
-    def _reuses(self) -> bool:
-        return bool(self._reuse)
-
-    def _take_dtype(self, dtype: Any) -> bool:
-        name = str(getattr(dtype, "name", dtype))
-        # float64 is what NumPy makes of anything: an array of it does not ask for such a cell.
-        wanted = name == "float16" or (name == "float64" and isinstance(dtype, str))
-        if self._dtype_given or self.built or not wanted or name == self.dtype:
-            return False
-        self._options["dtype"] = name
-        self.cell_remake(self._kind, self._options)
-        return True
+        return _core.cell_num_units(self)
 
     @property
     def _num_units(self) -> int:
-        return self.cell_num_units()
+        return _core.cell_num_units(self)
 
 
 class _LSTM(_Compatible):
@@ -141,7 +249,7 @@ class BasicRNNCell(_Compatible):
     ) -> None:
         function = activation
         if isinstance(activation, str):
-            named = {"tanh": None, "relu": _core.relu, "sigmoid": _core.sigmoid}
+            named = {"tanh": None, "relu": _relu, "sigmoid": _ops.sigmoid}
             if activation not in named:
                 raise ArgumentError(
                     f"[BasicRNNCell] activation is '{activation}', expected {sorted(named)}"
@@ -174,6 +282,9 @@ class BasicRNNCell(_Compatible):
 class MultiRNNCell(RNNCell):
     """Each cell's output is the next one's input; variables under multi_rnn_cell/cell_{i}/."""
 
+    _kind = "multi_cell"
+    _untracked = Layer._untracked | {"_cells"}
+
     def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
         if not isinstance(cells, (list, tuple)):
             raise TypeError(
@@ -184,12 +295,12 @@ class MultiRNNCell(RNNCell):
         if not state_is_tuple:
             raise ArgumentError("[MultiRNNCell] state_is_tuple is False, expected True")
         self._cells = list(cells)
-        self._make("multi_cell", {"cells": self._cells})
+        self._make(self._kind, {"cells": self._cells})
 
     def _take_dtype(self, dtype: Any) -> bool:
         changed = [cell._take_dtype(dtype) for cell in self._cells]
         if any(changed):
-            self.cell_remake("multi_cell", {"cells": self._cells})
+            self._remake({"cells": self._cells})
         return any(changed)
 
     @property
@@ -198,7 +309,7 @@ class MultiRNNCell(RNNCell):
         return list(self._cells)
 
     def _structure(self, flat: Any) -> tuple[Any, ...]:
-        return tuple(cell._structure(flat) for cell in self._cells)
+        return tuple(cell._state_of(flat) for cell in self._cells)
 
     def _flat(self, state: Any) -> list[Any]:
         if not isinstance(state, tuple) or len(state) != len(self._cells):
@@ -209,20 +320,23 @@ class MultiRNNCell(RNNCell):
                 f"[MultiRNNCell] the state is {given}, expected a tuple of {len(self._cells)}"
             )
         parts = zip(self._cells, state, strict=True)
-        return [tensor for cell, part in parts for tensor in cell._flat(part)]
+        return [tensor for cell, part in parts for tensor in cell._flat_state(part)]
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {"cells": self.cells}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        made = type(self)(copy.deepcopy(self._cells, memo))
-        memo[id(self)] = made
-        return made
+    def __copy__(self) -> Any:
+        cells = [copy.copy(cell) for cell in self._cells]
+        made = ("multi_cell", {"cells": cells})
+        return self._around(made, _cells=cells)
 
 
 class DropoutWrapper(RNNCell):
     """Dropout around a cell, at every call; adds no scope. The c of an LSTM is never dropped."""
+
+    _kind = "dropout_cell"
+    _untracked = Layer._untracked | {"_cell"}
 
     def __init__(
         self,
@@ -232,19 +346,22 @@ class DropoutWrapper(RNNCell):
         state_keep_prob: float = 1.0,
         seed: int | None = None,
     ) -> None:
-        self._options = {
-            "input_keep_prob": float(input_keep_prob),
-            "output_keep_prob": float(output_keep_prob),
-            "state_keep_prob": float(state_keep_prob),
+        rates = {
+            "input_keep_prob": input_keep_prob,
+            "output_keep_prob": output_keep_prob,
+            "state_keep_prob": state_keep_prob,
+        }
+        self._options: dict[str, Any] = {
+            **{name: _arguments.as_number("DropoutWrapper", name, rates[name]) for name in rates},
             "seed": seed,
         }
-        self._make("dropout_cell", {"cell": cell, **self._options})
         self._cell = cell
+        self._make(self._kind, {"cell": cell, **self._options})
 
     def _take_dtype(self, dtype: Any) -> bool:
         changed = self._cell._take_dtype(dtype)
         if changed:
-            self.cell_remake("dropout_cell", {"cell": self._cell, **self._options})
+            self._remake({"cell": self._cell, **self._options})
         return changed
 
     @property
@@ -253,16 +370,15 @@ class DropoutWrapper(RNNCell):
         return self._cell
 
     def _structure(self, flat: Any) -> Any:
-        return self._cell._structure(flat)
+        return self._cell._state_of(flat)
 
     def _flat(self, state: Any) -> list[Any]:
-        return self._cell._flat(state)
+        return self._cell._flat_state(state)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {"cell": self._cell, **self._options}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        made = type(self)(copy.deepcopy(self._cell, memo), **self._options)  # type: ignore[arg-type]
-        memo[id(self)] = made
-        return made
+    def __copy__(self) -> Any:
+        cell = copy.copy(self._cell)
+        return self._around(("dropout_cell", {"cell": cell, **self._options}), _cell=cell)

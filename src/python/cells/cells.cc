@@ -1,7 +1,6 @@
 // The compatible cells, their wrappers, and the loops over time. States are flat lists here; the
 // package gives them TensorFlow's structure.
 #include "base/message.h"
-#include "graph/scope_stack.h"
 #include "python/layers/layer_ref.h"
 
 namespace openrnn::python {
@@ -43,6 +42,8 @@ CompatibleCellOptions cell_options(const nb::dict& options) {
   const nb::object num_proj = given(options, "num_proj");
   if (!num_proj.is_none()) result.num_proj = as_value<std::int64_t>("num_proj", num_proj);
   result.device = as_device(given(options, "device"));
+  const nb::object reuse = given(options, "reuse");
+  if (!reuse.is_none()) result.reuse = as_value<bool>("reuse", reuse);
   return result;
 }
 
@@ -54,19 +55,109 @@ CellState as_state(nb::handle state, DType dtype, const char* call) {
   return tensors;
 }
 
+CellResult as_result(nb::handle given_result, const RnnCell& cell) {
+  const auto [output, state] = nb::cast<std::pair<nb::object, nb::object>>(given_result);
+  const char* const call = cell.name().c_str();
+  return {as_tensor(output, {.call = call, .dtype = cell.dtype()}),
+          as_state(state, cell.dtype(), call)};
+}
+
 std::pair<Tensor, CellState> step(LayerRef& self, nb::handle inputs, nb::handle state,
-                                  const std::string& scope, bool reuse) {
+                                  const std::string& scope) {
   RnnCell& cell = *self.cell();
   self.keep_graph();
   const DType dtype = cell.dtype();
   const Tensor x = as_tensor(inputs, {.call = cell.name().c_str(), .dtype = dtype});
   const CellState given_state = as_state(state, dtype, cell.name().c_str());
   const auto lock = self.exclusive();
-  std::optional<graph::ReopenedScope> reused;
-  if (reuse && !cell.built()) reused.emplace(VariableScope::current_name(), true);
-  CellResult result = cell(x, given_state, scope);
+  CellResult result = cell.run_step(x, given_state, scope);
   return {std::move(result.output), std::move(result.state)};
 }
+
+// What the cell's class computes, inside or outside a call of a subclass.
+std::pair<Tensor, CellState> class_step(LayerRef& self, nb::handle inputs, nb::handle state) {
+  RnnCell& cell = *self.cell();
+  self.keep_graph();
+  const Tensor x = as_tensor(inputs, {.call = cell.name().c_str(), .dtype = cell.dtype()});
+  const CellState given_state = as_state(state, cell.dtype(), cell.name().c_str());
+  const auto lock = self.exclusive();
+  CellResult result = cell.run_class(x, given_state);
+  return {std::move(result.output), std::move(result.state)};
+}
+
+std::vector<CellStatePart> as_parts(nb::handle sizes) {
+  std::vector<CellStatePart> parts;
+  for (const nb::handle one : sizes) {
+    const auto [size, memory] = nb::cast<std::pair<std::int64_t, bool>>(one);
+    parts.push_back({size, memory});
+  }
+  return parts;
+}
+
+// From now on the object does what `names` says in place of its class.
+void override_cell(nb::pointer_and_handle<LayerRef> self, const std::vector<std::string>& names) {
+  RnnCell& cell = *self.p->cell();
+  const Kept object(nb::borrow(self.h));
+  CellOverrides overrides;
+  for (const std::string& name : names) {
+    if (name == "call") {
+      overrides.step = [object, &cell](const Tensor& inputs, const CellState& state) {
+        const nb::gil_scoped_acquire lock;
+        return as_result(object.get().attr("_own_step")(inputs, state), cell);
+      };
+    } else if (name == "__call__") {
+      overrides.call = [object, &cell](const Tensor& inputs, const CellState& state,
+                                       const std::string& scope) {
+        const nb::gil_scoped_acquire lock;
+        return as_result(object.get().attr("_own_call")(inputs, state, scope), cell);
+      };
+    } else if (name == "zero_state") {
+      overrides.zero_state = [object](std::int64_t batch_size, DType dtype) {
+        const nb::gil_scoped_acquire lock;
+        return as_state(object.get().attr("_own_zero_state")(batch_size, dtype_str(dtype)), dtype,
+                        "zero_state");
+      };
+    } else if (name == "state_size") {
+      overrides.state = [object] {
+        const nb::gil_scoped_acquire lock;
+        return as_parts(object.get().attr("_own_state")());
+      };
+    } else if (name == "output_size") {
+      overrides.output_size = [object] {
+        const nb::gil_scoped_acquire lock;
+        return as_int("output_size", object.get().attr("output_size"));
+      };
+    }
+  }
+  cell.set_overrides(std::move(overrides));
+  self.p->set_calls_back(true);
+}
+
+// A cell that Python alone makes: a subclass of RNNCell itself.
+class PythonCell : public RnnCell {
+ public:
+  using Layer::set_reuse;
+  PythonCell(const std::string& name, const std::string& default_name, DType dtype,
+             const Device* device)
+      : RnnCell(default_name, name, default_name, dtype, device) {}
+  std::vector<std::int64_t> state_size() const override { missing("state_size"); }
+  std::int64_t output_size() const override { missing("output_size"); }
+  bool builds_again() const override { return false; }
+  std::shared_ptr<Layer> copy() const override {
+    auto made = std::make_shared<PythonCell>("", call_name(), dtype(), &device());
+    made->copy_layer(*this);
+    return made;
+  }
+
+ protected:
+  CellResult step(const Tensor&, const CellState&) override { missing("call()"); }
+
+ private:
+  [[noreturn]] void missing(const char* what) const {
+    throw UnsupportedError(
+        message("[", name(), "] its class has no ", what, ", expected a subclass that has one"));
+  }
+};
 
 std::optional<CellState> optional_state(nb::handle state, DType dtype) {
   if (state.is_none()) return std::nullopt;
@@ -122,6 +213,15 @@ std::tuple<Tensor, std::vector<CellState>, std::vector<CellState>> run_stack(
   return {std::move(result.outputs), std::move(result.states_fw), std::move(result.states_bw)};
 }
 
+void remake(nb::pointer_and_handle<LayerRef> self, const std::string& kind,
+            const nb::dict& options) {
+  std::shared_ptr<RnnCell> made = make_cell(kind, options);
+  forget({self.p->share().get(), 0}, self.h);
+  self.p->forget_overrides();
+  self.p->replace(std::move(made));
+  remember({self.p->share().get(), 0}, self.h);
+}
+
 }  // namespace
 
 std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& options) {
@@ -139,6 +239,14 @@ std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& opti
                                   "state_keep_prob", given(options, "state_keep_prob")),
                               .seed = as_optional_int(given(options, "seed"))});
   }
+  if (kind == "python_cell") {
+    auto cell = std::make_shared<PythonCell>(
+        nb::cast<std::string>(options["name"]), nb::cast<std::string>(options["default_name"]),
+        as_dtype(options["dtype"]), as_device(options["device"]));
+    cell->set_reuse(nb::cast<bool>(options["reuse"]));
+    cell->set_trainable(nb::cast<bool>(options["trainable"]));
+    return cell;
+  }
   CompatibleCellOptions cell = cell_options(options);
   if (kind == "lstm_cell") return std::make_shared<CudnnCompatibleLSTMCell>(std::move(cell));
   if (kind == "gru_cell") return std::make_shared<CudnnCompatibleGRUCell>(std::move(cell));
@@ -146,33 +254,30 @@ std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& opti
       std::move(cell), as_tensor_function(given(options, "activation"), "BasicRNNCell"));
 }
 
-void bind_cell_members(nb::class_<LayerRef>& layer) {
-  layer.def("cell_step", &step, "inputs"_any, "state"_any, "scope"_a, "reuse"_a)
-      .def("cell_state_size", [](const LayerRef& self) { return self.cell()->state_size(); })
-      .def("cell_output_size", [](const LayerRef& self) { return self.cell()->output_size(); })
-      .def(
-          "cell_zero_state",
-          [](const LayerRef& self, std::int64_t batch_size, nb::handle dtype) {
-            return self.cell()->zero_state(batch_size, as_dtype(dtype));
-          },
-          "batch_size"_a, "dtype"_any)
-      .def(
-          "cell_remake",
-          [](nb::pointer_and_handle<LayerRef> self, const std::string& kind,
-             const nb::dict& options) {
-            std::shared_ptr<RnnCell> made = make_cell(kind, options);
-            forget({self.p->share().get(), 0}, self.h);
-            self.p->replace(std::move(made));
-            remember({self.p->share().get(), 0}, self.h);
-          },
-          "kind"_a, "options"_a,
-          nb::sig("def cell_remake(self, kind: str, options: dict[str, typing.Any]) -> None"),
-          "Another core for a cell that was not used yet.")
-      .def("cell_num_units",
-           [](const LayerRef& self) { return self.as<VariableCell>("num_units").num_units(); });
-}
-
 void bind_cells(nb::module_& m) {
+  m.def("cell_step", &step, "cell"_a, "inputs"_any, "state"_any, "scope"_a);
+  m.def("cell_class_step", &class_step, "cell"_a, "inputs"_any, "state"_any);
+  m.def("cell_override", &override_cell, "cell"_a, "names"_a,
+        nb::sig("def cell_override(cell: LayerBase, names: list[str]) -> None"));
+  m.def(
+      "cell_state_size", [](const LayerRef& self) { return self.cell()->state_size(); }, "cell"_a);
+  m.def(
+      "cell_output_size", [](const LayerRef& self) { return self.cell()->output_size(); },
+      "cell"_a);
+  m.def(
+      "cell_zero_state",
+      [](const LayerRef& self, std::int64_t batch_size, nb::handle dtype) {
+        return self.cell()->class_zero_state(batch_size, as_dtype(dtype));
+      },
+      "cell"_a, "batch_size"_a, "dtype"_any);
+  m.def("cell_remake", &remake, "cell"_a, "kind"_a, "options"_a,
+        nb::sig("def cell_remake(cell: LayerBase, kind: str, options: dict[str, typing.Any]) -> "
+                "None"),
+        "Another core for a cell that was not used yet.");
+  m.def(
+      "cell_num_units",
+      [](const LayerRef& self) { return self.as<VariableCell>("num_units").num_units(); },
+      "cell"_a);
   m.def("dynamic_rnn", &run_dynamic, "cell"_any, "inputs"_any, "sequence_length"_any,
         "initial_state"_any, "dtype"_any, "time_major"_a, "scope"_a);
   m.def("stack_bidirectional_dynamic_rnn", &run_stack, "cells_fw"_any, "cells_bw"_any, "inputs"_any,

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "base/message.h"
+#include "graph/graph_state.h"
 #include "graph/scope_stack.h"
 #include "python/layers/layer_ref.h"
 
@@ -94,10 +95,54 @@ Variable get_variable_from_python(const std::string& name, nb::handle shape, nb:
   return get_variable(name, as_shape("get_variable", shape), options);
 }
 
+// The garbage collector must see what collections hold: a layer there may hold the graph.
+int traverse_collections(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  for (const auto& [key, values] : nb::inst_ptr<Graph>(self)->state().collections) {
+    for (const std::any& value : values) {
+      const auto* const kept = std::any_cast<Kept>(&value);
+      if (kept) Py_VISIT(kept->get().ptr());
+    }
+  }
+  return 0;
+}
+
+int clear_collections(PyObject* self) {
+  // What goes may look at the graph.
+  auto gone = std::move(nb::inst_ptr<Graph>(self)->state().collections);
+  nb::inst_ptr<Graph>(self)->state().collections.clear();
+  return 0;
+}
+
+PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_collections)},
+                           {Py_tp_clear, reinterpret_cast<void*>(clear_collections)},
+                           {0, nullptr}};
+
+void bind_collections(nb::class_<Graph>& graph) {
+  graph
+      .def(
+          "add_to_collection_core",
+          [](Graph& self, const std::string& key, nb::object value) {
+            self.add_to_collection(key, Kept(std::move(value)));
+          },
+          "key"_a, "value"_any,
+          nb::sig("def add_to_collection_core(self, key: str, value: typing.Any) -> None"))
+      .def(
+          "get_collection_core",
+          [](const Graph& self, const std::string& key) {
+            nb::list values;
+            for (const Kept& kept : self.get_collection<Kept>(key)) values.append(kept.get());
+            return values;
+          },
+          "key"_a, nb::sig("def get_collection_core(self, key: str) -> list[typing.Any]"));
+}
+
 void bind_graph_class(nb::module_& m) {
-  nb::class_<Graph>(m, "Graph", nb::is_weak_referenceable(), nb::dynamic_attr(),
-                    "The registry that variables, scopes and collections live in.")
-      .def(nb::init<>())
+  nb::class_<Graph> graph(m, "Graph", nb::is_weak_referenceable(), nb::type_slots(collected),
+                          "The registry that variables, scopes and collections live in.");
+  bind_collections(graph);
+  graph.def(nb::init<>())
       .def("variables", &Graph::variables, "In order of creation.")
       .def("trainable_variables", &Graph::trainable_variables)
       .def("regularization_losses", &Graph::regularization_losses)

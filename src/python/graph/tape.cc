@@ -62,7 +62,7 @@ void bind_tape(nb::module_& m) {
             if (!nb::try_cast<Tensor*>(tensor, watched) || !watched) {
               throw TypeError(message("[watch] ", quoted_type(tensor), ", expected a Tensor"));
             }
-            if (watched->leaf_id() == 0) *watched = self.get().watch(*watched);
+            *watched = self.get().watch(*watched);
           },
           "tensor"_any)
       .def("gradient", &gradient, "targets"_a, "sources"_any, "output_gradients"_any);

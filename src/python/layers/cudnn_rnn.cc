@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "base/message.h"
+#include "ops/symbolic/rnn.h"
 #include "python/layers/layer_ref.h"
 
 namespace openrnn::python {
@@ -14,14 +15,37 @@ nb::tuple states_tuple(std::vector<Tensor>& state) {
   return nb::make_tuple(std::move(state[0]));
 }
 
+// (c, h) of a cell, of ours or of TensorFlow, is taken by name: the tuple of a layer is (h, c).
+nb::object in_order(nb::handle state) {
+  const bool named =
+      nb::hasattr(state, "_fields") && state.attr("_fields").equal(nb::make_tuple("c", "h"));
+  if (!named) return nb::borrow(state);
+  return nb::make_tuple(nb::object(state.attr("h")), nb::object(state.attr("c")));
+}
+
+// For those who read arrays alone: h and c in that order and layout, other than tensors as given.
+nb::list state_parts(nb::handle state, bool time_major) {
+  const bool several = PyTuple_Check(state.ptr()) || PyList_Check(state.ptr());
+  nb::list parts;
+  for (const nb::handle one : several ? in_order(state) : nb::make_tuple(state)) {
+    const Tensor* tensor = nullptr;
+    if (nb::try_cast<const Tensor*>(one, tensor) && tensor) {
+      parts.append(ops::state_as(*tensor, time_major));
+    } else {
+      parts.append(one);
+    }
+  }
+  return parts;
+}
+
 std::vector<Tensor> as_states(const Layer& layer, nb::handle state, const AsTensor& how) {
   if (state.is_none()) return {};
   if (!PyTuple_Check(state.ptr())) {
-    throw TypeError(
+    throw ArgumentError(
         message("[", layer.name(), "] initial_state is ", quoted_type(state), ", expecting tuple"));
   }
   std::vector<Tensor> tensors;
-  for (const nb::handle one : nb::borrow<nb::tuple>(state)) {
+  for (const nb::handle one : nb::borrow<nb::tuple>(in_order(state))) {
     tensors.push_back(as_tensor(one, how));
   }
   if (tensors.empty()) {
@@ -42,7 +66,7 @@ nb::tuple result_tuple(layers::RnnResult& result, bool every) {
                         std::move(result.layer_outputs), std::move(result.layer_cells));
 }
 
-nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, bool training,
+nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, nb::handle training,
                nb::handle sequence_lengths, bool time_major, bool save, bool every,
                nb::handle scope) {
   layers::CudnnRnn& layer = self.rnn();
@@ -59,7 +83,7 @@ nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, bool
   layers::RnnCallOptions options;
   set_lengths(options, layer.name().c_str(), sequence_lengths);
   options.time_major = time_major;
-  options.training = training;
+  options.training = as_flag(layer.name().c_str(), "training", training);
   options.save = save;
   options.every = every;
   const auto lock = self.exclusive();
@@ -125,100 +149,124 @@ nb::dict config(const LayerRef& self) {
   return result;
 }
 
-void bind_properties(nb::class_<LayerRef>& layer) {
-  layer.def_prop_ro("num_layers", [](const LayerRef& self) { return self.rnn().num_layers(); })
-      .def_prop_ro("num_dirs", [](const LayerRef& self) { return self.rnn().num_dirs(); })
-      .def_prop_ro("input_mode",
-                   [](const LayerRef& self) { return to_string(self.rnn().input_mode()); })
-      .def_prop_ro("direction",
-                   [](const LayerRef& self) { return to_string(self.rnn().direction()); })
-      .def_prop_ro("rnn_mode",
-                   [](const LayerRef& self) { return to_string(self.rnn().rnn_mode()); })
-      .def_prop_ro("dropout", [](const LayerRef& self) { return self.rnn().dropout(); })
-      .def_prop_ro("num_proj",
-                   [](const LayerRef& self) -> std::optional<std::int64_t> {
-                     const std::int64_t size = self.rnn().num_proj();
-                     return size ? std::optional(size) : std::nullopt;
-                   })
-      .def_prop_ro("input_size", [](const LayerRef& self) { return self.rnn().input_size(); })
-      .def_prop_ro("math", [](const LayerRef& self) { return to_string(self.rnn().math()); })
-      .def_prop_ro(
-          "weights_dtype",
-          [](const LayerRef& self) { return weights_dtype_str(self.rnn().weights_dtype()); },
-          "What weights are stored as for inference; None: as the dtype.")
-      .def_prop_ro(
-          "math_kind", [](const LayerRef& self) { return self.rnn().math_kind(); },
-          "What the products are on this machine, as openrnn.math_kind.")
-      .def_prop_ro("saveable", &LayerRef::saveable,
-                   nb::sig("def saveable(self) -> SaveableObject | None"))
-      .def_prop_rw(
-          "dropout_calls", [](const LayerRef& self) { return self.rnn().dropout_calls(); },
-          [](LayerRef& self, std::uint64_t calls) { self.rnn().set_dropout_calls(calls); },
-          "Training calls with dropout so far; with the seed it names the next masks.")
-      .def(
-          "rnn_canonical_weight_shapes",
-          [](const LayerRef& self) {
-            return shapes_list(self.rnn().canonical_weight_shapes(), true);
-          },
-          nb::sig("def rnn_canonical_weight_shapes(self) -> list[tuple[int, ...]]"))
-      .def_prop_ro(
-          "canonical_bias_shapes",
-          [](const LayerRef& self) {
-            return shapes_list(self.rnn().canonical_bias_shapes(), false);
-          },
-          nb::sig("def canonical_bias_shapes(self) -> list[list[int]]"));
+void bind_properties(nb::module_& m) {
+  m.def(
+      "rnn_num_layers", [](const LayerRef& self) { return self.rnn().num_layers(); }, "layer"_a);
+  m.def(
+      "rnn_num_units", [](const LayerRef& self) { return self.rnn().num_units(); }, "layer"_a);
+  m.def(
+      "rnn_num_dirs", [](const LayerRef& self) { return self.rnn().num_dirs(); }, "layer"_a);
+  m.def(
+      "rnn_input_mode", [](const LayerRef& self) { return to_string(self.rnn().input_mode()); },
+      "layer"_a);
+  m.def(
+      "rnn_direction", [](const LayerRef& self) { return to_string(self.rnn().direction()); },
+      "layer"_a);
+  m.def(
+      "rnn_rnn_mode", [](const LayerRef& self) { return to_string(self.rnn().rnn_mode()); },
+      "layer"_a);
+  m.def(
+      "rnn_dropout", [](const LayerRef& self) { return self.rnn().dropout(); }, "layer"_a);
+  m.def(
+      "rnn_num_proj",
+      [](const LayerRef& self) -> std::optional<std::int64_t> {
+        const std::int64_t size = self.rnn().num_proj();
+        return size ? std::optional(size) : std::nullopt;
+      },
+      "layer"_a);
+  m.def(
+      "rnn_input_size", [](const LayerRef& self) { return self.rnn().input_size(); }, "layer"_a);
+  m.def(
+      "rnn_math", [](const LayerRef& self) { return to_string(self.rnn().math()); }, "layer"_a);
+  m.def(
+      "rnn_weights_dtype",
+      [](const LayerRef& self) { return weights_dtype_str(self.rnn().weights_dtype()); },
+      "layer"_a);
+  m.def(
+      "rnn_math_kind", [](const LayerRef& self) { return self.rnn().math_kind(); }, "layer"_a);
+  m.def("rnn_saveable", &LayerRef::saveable, "layer"_a,
+        nb::sig("def rnn_saveable(layer: LayerBase) -> SaveableObject | None"));
+  m.def(
+      "rnn_dropout_calls", [](const LayerRef& self) { return self.rnn().dropout_calls(); },
+      "layer"_a);
+  m.def(
+      "rnn_set_dropout_calls",
+      [](LayerRef& self, std::uint64_t calls) { self.rnn().set_dropout_calls(calls); }, "layer"_a,
+      "calls"_a);
+  m.def(
+      "rnn_kernel", [](const LayerRef& self) { return self.rnn().kernel(); }, "layer"_a);
+  m.def(
+      "rnn_config", [](const LayerRef& self) { return config(self); }, "layer"_a,
+      nb::sig("def rnn_config(layer: LayerBase) -> dict[str, typing.Any]"));
+}
+
+void bind_shapes(nb::module_& m) {
+  m.def(
+      "rnn_canonical_weight_shapes",
+      [](const LayerRef& self) { return shapes_list(self.rnn().canonical_weight_shapes(), true); },
+      "layer"_a,
+      nb::sig("def rnn_canonical_weight_shapes(layer: LayerBase) -> list[tuple[int, ...]]"));
+  m.def(
+      "rnn_canonical_bias_shapes",
+      [](const LayerRef& self) { return shapes_list(self.rnn().canonical_bias_shapes(), false); },
+      "layer"_a, nb::sig("def rnn_canonical_bias_shapes(layer: LayerBase) -> list[list[int]]"));
+  m.def(
+      "rnn_canonical_weight_shape",
+      [](const LayerRef& self, std::int64_t index) {
+        return shapes_list(self.rnn().canonical_weight_shape(index), true);
+      },
+      "layer"_a, "index"_a,
+      nb::sig(
+          "def rnn_canonical_weight_shape(layer: LayerBase, index: int) -> list[tuple[int, ...]]"));
+  m.def(
+      "rnn_state_shape",
+      [](const LayerRef& self, nb::handle batch_size) {
+        const std::int64_t batch = batch_size.is_none() ? -1 : as_int("state_shape", batch_size);
+        return nb::tuple(shapes_list(self.rnn().state_shape(batch), false));
+      },
+      "layer"_a, "batch_size"_any,
+      nb::sig(
+          "def rnn_state_shape(layer: LayerBase, batch_size: object) -> tuple[list[int], ...]"));
 }
 
 }  // namespace
 
-void bind_cudnn_rnn(nb::class_<LayerRef>& layer) {
-  bind_properties(layer);
-  layer.def("rnn_num_units", [](const LayerRef& self) { return self.rnn().num_units(); })
-      .def("rnn_kernel", [](const LayerRef& self) { return self.rnn().kernel(); })
-      .def("rnn_call", &call, "inputs"_any, "initial_state"_any, "training"_a,
-           "sequence_lengths"_any, "time_major"_a, "save"_a, "every"_a, "scope"_any,
-           nb::sig("def rnn_call(self, inputs: object, initial_state: object, training: bool, "
-                   "sequence_lengths: object, time_major: bool, save: bool, every: bool, "
-                   "scope: object) -> typing.Any"))
-      .def("rnn_seconds_per_call", &seconds_per_call, "inputs"_any, "calls"_a, "training"_a = true)
-      .def(
-          "rnn_state_shape",
-          [](const LayerRef& self, nb::handle batch_size) {
-            const std::int64_t batch =
-                batch_size.is_none() ? -1 : as_int("state_shape", batch_size);
-            return nb::tuple(shapes_list(self.rnn().state_shape(batch), false));
-          },
-          "batch_size"_any,
-          nb::sig("def rnn_state_shape(self, batch_size: object) -> tuple[list[int], ...]"))
-      .def(
-          "rnn_canonical_weight_shape",
-          [](const LayerRef& self, std::int64_t index) {
-            return shapes_list(self.rnn().canonical_weight_shape(index), true);
-          },
-          "layer"_a,
-          nb::sig("def rnn_canonical_weight_shape(self, layer: int) -> list[tuple[int, ...]]"))
-      .def(
-          "rnn_canonical_to_opaque",
-          [](const LayerRef& self, nb::handle weights, nb::handle biases) {
-            const AsTensor how{.call = "canonical_to_opaque", .dtype = self.get().dtype()};
-            const std::vector<Array> w = as_arrays(weights, how), b = as_arrays(biases, how);
-            const std::vector<ConstArrayView> w_views = views(w), b_views = views(b);
-            return Tensor(self.rnn().canonical_to_opaque(w_views, b_views).view());
-          },
-          "weights"_any, "biases"_any)
-      .def(
-          "rnn_with_arithmetic",
-          [](nb::handle self, const std::string& math,
-             const std::optional<std::string>& weights_dtype) {
-            const auto made = nb::cast<LayerRef&>(self).rnn().with_arithmetic(
-                parse_math(math), parse_weights_dtype(weights_dtype.value_or("none")));
-            return wrap_as(self.type(), LayerRef(made));
-          },
-          "math"_a, "weights_dtype"_a.none(),
-          nb::sig("def rnn_with_arithmetic(self, math: str, weights_dtype: str | None) -> "
-                  "typing.Any"))
-      .def("rnn_create_saveable", [](LayerRef& self) { self.rnn().create_saveable(); })
-      .def("rnn_config", &config, nb::sig("def rnn_config(self) -> dict[str, typing.Any]"));
+void bind_cudnn_rnn(nb::module_& m) {
+  bind_properties(m);
+  bind_shapes(m);
+  m.def(
+      "rnn_call", &call, "layer"_a, "inputs"_any, "initial_state"_any, "training"_any,
+      "sequence_lengths"_any, "time_major"_a, "save"_a, "every"_a, "scope"_any,
+      nb::sig(
+          "def rnn_call(layer: LayerBase, inputs: object, initial_state: object, training: object, "
+          "sequence_lengths: object, time_major: bool, save: bool, every: bool, "
+          "scope: object) -> typing.Any"));
+  m.def("rnn_state_parts", &state_parts, "state"_any, "time_major"_a,
+        nb::sig("def rnn_state_parts(state: object, time_major: bool) -> list[typing.Any]"));
+  m.def("rnn_seconds_per_call", &seconds_per_call, "layer"_a, "inputs"_any, "calls"_a,
+        "training"_a = true);
+  m.def(
+      "rnn_canonical_to_opaque",
+      [](const LayerRef& self, nb::handle weights, nb::handle biases) {
+        const AsTensor how{.call = "canonical_to_opaque", .dtype = self.get().dtype()};
+        const std::vector<Array> w = as_arrays(weights, how), b = as_arrays(biases, how);
+        const std::vector<ConstArrayView> w_views = views(w), b_views = views(b);
+        return Tensor(self.rnn().canonical_to_opaque(w_views, b_views).view());
+      },
+      "layer"_a, "weights"_any, "biases"_any);
+  m.def(
+      "rnn_with_arithmetic",
+      [](nb::handle self, const std::string& math,
+         const std::optional<std::string>& weights_dtype) {
+        const auto made = nb::cast<LayerRef&>(self).rnn().with_arithmetic(
+            parse_math(math), parse_weights_dtype(weights_dtype.value_or("none")));
+        return wrap_as(self.type(), LayerRef(made));
+      },
+      "layer"_a, "math"_a, "weights_dtype"_a.none(),
+      nb::sig("def rnn_with_arithmetic(layer: LayerBase, math: str, weights_dtype: str | None) -> "
+              "typing.Any"));
+  m.def(
+      "rnn_create_saveable", [](LayerRef& self) { self.rnn().create_saveable(); }, "layer"_a);
 }
 
 }  // namespace openrnn::python

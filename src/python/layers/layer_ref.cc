@@ -46,6 +46,7 @@ LayerRef::LayerRef(std::shared_ptr<Layer> layer)
     : layer_(std::move(layer)),
       rnn_(dynamic_cast<layers::CudnnRnn*>(layer_.get())),
       cell_(std::dynamic_pointer_cast<RnnCell>(layer_)) {
+  if (layer_) track_attributes(*layer_);
   // A model, a copy, or another Python object of a layer.
   built_before_ = layer_ && layer_->built();
   if (built_before_) keep(layer_->graph());
@@ -76,6 +77,11 @@ nb::object LayerRef::saveable() {
   if (!found) return nb::none();
   if (!saveable_) saveable_ = Kept(nb::cast(found));
   return nb::borrow(saveable_.get());
+}
+
+void LayerRef::forget_overrides() {
+  calls_back_ = false;
+  if (cell_) cell_->set_overrides({});
 }
 
 layers::CudnnRnn& LayerRef::rnn() const {
@@ -139,14 +145,14 @@ void bind_names(nb::class_<LayerRef>& layer) {
           "built", [](const LayerRef& self) { return self.get().built(); },
           [](const LayerRef& self, bool built) {
             // What build() of Keras says at its end.
-            if (built == self.get().built() || (built && is_building(self.get()))) return;
+            if (built == self.get().built() || (built && self.get().building())) return;
             throw ArgumentError(message("[built] it is set to ", built ? "True" : "False",
                                         ", expected build() or a call to change it"));
           },
           "True once the variables are made. In build() it may be set, as Keras asks for.")
       .def_prop_rw(
-          "trainable", [](const LayerRef& self) { return self.get().trainable; },
-          [](LayerRef& self, bool trainable) { self.get().trainable = trainable; })
+          "trainable", [](const LayerRef& self) { return self.get().trainable(); },
+          [](LayerRef& self, bool trainable) { self.get().set_trainable(trainable); })
       .def_prop_rw(
           "stateful", [](const LayerRef& self) { return self.get().stateful; },
           [](LayerRef& self, bool stateful) { self.get().stateful = stateful; })
@@ -158,50 +164,86 @@ void bind_names(nb::class_<LayerRef>& layer) {
           nb::rv_policy::reference, "The Graph that it was built in.");
 }
 
-void bind_building(nb::class_<LayerRef>& layer) {
-  layer
-      .def(
-          "build_core",
-          [](LayerRef& self, nb::handle input_shape) {
-            if (is_building(self.get())) return;  // super().build() inside build()
-            const auto lock = self.exclusive();
-            self.keep_graph();
-            self.get().build(as_shape("build", input_shape));
-          },
-          "input_shape"_any)
-      .def("input_spec_core",
-           [](const LayerRef& self)
-               -> std::optional<std::pair<std::optional<std::size_t>,
-                                          std::vector<std::pair<std::int64_t, std::int64_t>>>> {
-             const auto& spec = self.get().input_spec();
-             if (!spec) return std::nullopt;
-             return std::pair(spec->ndim, std::vector<std::pair<std::int64_t, std::int64_t>>(
-                                              spec->axes.begin(), spec->axes.end()));
-           });
+void bind_building(nb::module_& m) {
+  m.def(
+      "layer_build",
+      [](LayerRef& self, nb::handle input_shape) {
+        const auto lock = self.exclusive();
+        self.keep_graph();
+        self.get().build(as_shape("build", input_shape));
+      },
+      "layer"_a, "input_shape"_any);
+  m.def(
+      "layer_building", [](const LayerRef& self) { return self.get().building(); }, "layer"_a);
+  m.def(
+      "layer_override_build",
+      [](LayerRef& self) {
+        Layer& layer = self.get();
+        layer.override_build([&layer](const Shape& input_shape) {
+          const nb::gil_scoped_acquire lock;
+          wrap_layer(layer.weak_from_this().lock()).attr("build")(shape_tuple(input_shape));
+        });
+      },
+      "layer"_a, "From now on the object's build() is called, inside the layer's scope.");
+  m.def(
+      "layer_input_spec",
+      [](const LayerRef& self)
+          -> std::optional<std::pair<std::optional<std::size_t>,
+                                     std::vector<std::pair<std::int64_t, std::int64_t>>>> {
+        const auto& spec = self.get().input_spec();
+        if (!spec) return std::nullopt;
+        return std::pair(spec->ndim, std::vector<std::pair<std::int64_t, std::int64_t>>(
+                                         spec->axes.begin(), spec->axes.end()));
+      },
+      "layer"_a);
+  m.def(
+      "layer_graph",
+      [](const LayerRef& self) -> nb::object {
+        if (self.get().state().scope.empty()) return nb::none();
+        return nb::cast(&self.get().graph(), nb::rv_policy::reference);
+      },
+      "layer"_a, "Its graph; None before it has a scope.");
+  m.def(
+      "layer_copy",
+      [](nb::handle self) {
+        return wrap_as(self.type(), LayerRef(nb::cast<LayerRef&>(self).get().copy()));
+      },
+      "layer"_a, nb::sig("def layer_copy(layer: LayerBase) -> typing.Any"),
+      "A copy that shares the variables, the graph and the tensors.");
 }
+
+// A layer that calls its object back is a circle, which Python must see.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  if (nb::inst_ptr<LayerRef>(self)->is_alone_with_its_layer()) Py_VISIT(self);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<LayerRef>(self)->forget_overrides();
+  return 0;
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {0, nullptr}};
 
 }  // namespace
 
 void bind_layer(nb::module_& m) {
-  nb::class_<LayerRef> layer(m, "LayerBase", nb::dynamic_attr(), nb::is_weak_referenceable(),
+  nb::class_<LayerRef> layer(m, "LayerBase", nb::type_slots(slots), nb::is_weak_referenceable(),
                              "What every layer, cell and model derives from.");
   bind_names(layer);
-  bind_building(layer);
-  bind_layer_weights(layer);
-  bind_layer_losses(layer);
+  bind_layer_weights(layer, m);
+  bind_layer_losses(layer, m);
   bind_layer_nodes(layer, m);
-  bind_cudnn_rnn(layer);
-  bind_python_layer(layer);
-  bind_simple_layers(layer);
-  bind_cell_members(layer);
-  bind_model_members(layer);
-  layer.def(
-      "copy_core",
-      [](nb::handle self) {
-        return wrap_as(self.type(), LayerRef(nb::cast<LayerRef&>(self).get().copy()));
-      },
-      nb::sig("def copy_core(self) -> typing.Any"),
-      "A copy that shares the variables, the graph and the tensors.");
+  bind_building(m);
+  bind_python_layer(m);
+  bind_cudnn_rnn(m);
+  bind_simple_layers(m);
+  bind_model(m);
+  bind_attributes(m);
   m.def(
       "make_input",
       [](nb::handle shape, nb::handle dtype, const std::string& name) {

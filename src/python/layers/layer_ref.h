@@ -30,6 +30,14 @@ class LayerRef {
 
   /// Calls of one layer must not overlap.
   std::unique_lock<std::recursive_mutex> exclusive() const { return calls_.take(); }
+  /// The layer calls the object back from now on, and keeps it alive by that; both go when nothing
+  /// else has a share of the layer.
+  void set_calls_back(bool calls_back) noexcept { calls_back_ = calls_back; }
+  bool is_alone_with_its_layer() const noexcept {
+    return calls_back_ && layer_.use_count() == (cell_ ? 2 : 1);
+  }
+  /// Ends that.
+  void forget_overrides();
   /// The one Python object of a recurrent layer's saveable, None without one.
   nb::object saveable();
   /// Keeps the graph that is current now alive, as a layer that is not built may come to point to
@@ -49,6 +57,7 @@ class LayerRef {
   Kept saveable_;
   /// More than one when building failed in another graph before.
   std::vector<Kept> graphs_;
+  bool calls_back_ = false;
   bool built_before_ = false;  // then the layer's graph is among `graphs_`
 };
 
@@ -72,18 +81,20 @@ bool tape_is_open();
 std::vector<Tensor> as_inputs(nb::handle inputs, const AsTensor& how);
 
 std::shared_ptr<Layer> make_python_layer(const nb::dict& options);
-/// Whether Python's `build` of it is running.
-bool is_building(const Layer& layer);
 std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& options);
 std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& options);
 
-void bind_layer_weights(nb::class_<LayerRef>& layer);
-void bind_layer_losses(nb::class_<LayerRef>& layer);
+// What every layer has, as members; the rest as functions of the module, so that a layer of a
+// user's own may have attributes of any other name.
+void bind_layer_weights(nb::class_<LayerRef>& layer, nb::module_& m);
+void bind_layer_losses(nb::class_<LayerRef>& layer, nb::module_& m);
 void bind_layer_nodes(nb::class_<LayerRef>& layer, nb::module_& m);
-void bind_cudnn_rnn(nb::class_<LayerRef>& layer);
-void bind_python_layer(nb::class_<LayerRef>& layer);
-void bind_simple_layers(nb::class_<LayerRef>& layer);
-void bind_cell_members(nb::class_<LayerRef>& layer);
-void bind_model_members(nb::class_<LayerRef>& layer);
+void bind_cudnn_rnn(nb::module_& m);
+void bind_python_layer(nb::module_& m);
+void bind_simple_layers(nb::module_& m);
+void bind_model(nb::module_& m);
+void bind_attributes(nb::module_& m);
+/// Makes the attributes of the layer's Python object, whichever that is at the time, its parts.
+void track_attributes(Layer& layer);
 
 }  // namespace openrnn::python

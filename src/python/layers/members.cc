@@ -76,7 +76,7 @@ nb::object python_of(const std::function<void()>& update) {
   return nb::cpp_function([update] { update(); });
 }
 
-void bind_layer_weights(nb::class_<LayerRef>& layer) {
+void bind_layer_weights(nb::class_<LayerRef>& layer, nb::module_& m) {
   const auto all = [](const LayerRef& self) { return self.get().weights(); };
   const auto trainable = [](const LayerRef& self) { return self.get().trainable_weights(); };
   const auto others = [](const LayerRef& self) { return self.get().non_trainable_weights(); };
@@ -94,21 +94,21 @@ void bind_layer_weights(nb::class_<LayerRef>& layer) {
           [](const LayerRef& self) {
             nb::list result;
             for (const Variable& variable : self.get().weights()) {
-              result.append(as_numpy(variable.read()));
+              result.append(as_numpy(variable.read()).attr("copy")());
             }
             return result;
           },
           nb::sig("def get_weights(self) -> list[NDArray[typing.Any]]"),
-          "The values of `weights`, as read-only arrays.")
+          "The values of `weights`, as arrays of the caller's own.")
       .def("set_weights", &set_weights, "weights"_any,
            nb::sig("def set_weights(self, weights: typing.Sequence[object]) -> None"),
            "Changes the values of `weights`. Raises ValueError for a wrong number or shape; then "
-           "nothing is changed.")
-      .def("add_weight_core", &add_weight, "name"_a, "shape"_any, "dtype"_any, "initializer"_any,
-           "regularizer"_any, "trainable"_a, "constraint"_any);
+           "nothing is changed.");
+  m.def("layer_add_weight", &add_weight, "layer"_a, "name"_a, "shape"_any, "dtype"_any,
+        "initializer"_any, "regularizer"_any, "trainable"_a, "constraint"_any);
 }
 
-void bind_layer_losses(nb::class_<LayerRef>& layer) {
+void bind_layer_losses(nb::class_<LayerRef>& layer, nb::module_& m) {
   layer
       .def_prop_rw(
           "activity_regularizer",
@@ -125,34 +125,33 @@ void bind_layer_losses(nb::class_<LayerRef>& layer) {
       .def_prop_ro(
           "losses", [](const LayerRef& self) { return self.get().losses(); },
           "Those added, those of regularizers, and those of the latest call.")
-      .def("add_loss_core", &add_loss, "loss"_any, "inputs"_any)
-      .def(
-          "get_losses_for_core",
-          [](const LayerRef& self, nb::handle inputs) {
-            return self.get().get_losses_for(as_inputs(inputs, {.call = "get_losses_for"}));
-          },
-          "inputs"_any)
-      .def(
-          "add_update_core",
-          [](LayerRef& self, nb::object update, nb::handle inputs) {
-            self.get().add_update(PythonUpdate{Kept(std::move(update))},
-                                  as_inputs(inputs, {.call = "add_update"}));
-          },
-          "update"_any, "inputs"_any)
       .def_prop_ro(
           "updates", [](const LayerRef& self) { return updates_list(self.get().updates()); },
           nb::sig("def updates(self) -> list[typing.Any]"),
           "What is to be run after a training step; empty when the layer is neither "
-          "trainable nor stateful.")
-      .def(
-          "get_updates_for_core",
-          [](const LayerRef& self, nb::handle inputs) {
-            return updates_list(
-                self.get().get_updates_for(as_inputs(inputs, {.call = "get_updates_for"})));
-          },
-          "inputs"_any,
-          nb::sig("def get_updates_for_core(self, inputs: object) -> "
-                  "list[typing.Any]"));
+          "trainable nor stateful.");
+  m.def("layer_add_loss", &add_loss, "layer"_a, "loss"_any, "inputs"_any);
+  m.def(
+      "layer_get_losses_for",
+      [](const LayerRef& self, nb::handle inputs) {
+        return self.get().get_losses_for(as_inputs(inputs, {.call = "get_losses_for"}));
+      },
+      "layer"_a, "inputs"_any);
+  m.def(
+      "layer_add_update",
+      [](LayerRef& self, nb::object update, nb::handle inputs) {
+        self.get().add_update(PythonUpdate{Kept(std::move(update))},
+                              as_inputs(inputs, {.call = "add_update"}));
+      },
+      "layer"_a, "update"_any, "inputs"_any);
+  m.def(
+      "layer_get_updates_for",
+      [](const LayerRef& self, nb::handle inputs) {
+        return updates_list(
+            self.get().get_updates_for(as_inputs(inputs, {.call = "get_updates_for"})));
+      },
+      "layer"_a, "inputs"_any,
+      nb::sig("def layer_get_updates_for(layer: LayerBase, inputs: object) -> list[typing.Any]"));
 }
 
 }  // namespace openrnn::python

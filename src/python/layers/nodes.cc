@@ -135,56 +135,49 @@ void bind_node_members(nb::class_<LayerRef>& layer) {
 void bind_layer_nodes(nb::class_<LayerRef>& layer, nb::module_& m) {
   bind_node(m);
   bind_node_members(layer);
-  layer
-      .def(
-          "get_input_at_core",
-          [](const LayerRef& self, std::int64_t i) {
-            return one_or_list(self.get().get_input_at(i));
-          },
-          "node_index"_a, nb::sig("def get_input_at_core(self, node_index: int) -> typing.Any"))
-      .def(
-          "get_output_at_core",
-          [](const LayerRef& self, std::int64_t i) {
-            return one_or_list(self.get().get_output_at(i));
-          },
-          "node_index"_a, nb::sig("def get_output_at_core(self, node_index: int) -> typing.Any"))
-      .def(
-          "get_input_shape_at_core",
-          [](const LayerRef& self, std::int64_t i) {
-            return one_or_list(self.get().get_input_shape_at(i));
-          },
-          "node_index"_a,
-          nb::sig("def get_input_shape_at_core(self, node_index: int) -> typing.Any"))
-      .def(
-          "get_output_shape_at_core",
-          [](const LayerRef& self, std::int64_t i) {
-            return one_or_list(self.get().get_output_shape_at(i));
-          },
-          "node_index"_a,
-          nb::sig("def get_output_shape_at_core(self, node_index: int) -> typing.Any"))
-      .def(
-          "get_input_mask_at_core",
-          [](const LayerRef& self, std::int64_t i) {
-            return mask(self.get().get_input_mask_at(i));
-          },
-          "node_index"_a,
-          nb::sig("def get_input_mask_at_core(self, node_index: int) -> typing.Any"))
-      .def(
-          "get_output_mask_at_core",
-          [](const LayerRef& self, std::int64_t i) {
-            return mask(self.get().get_output_mask_at(i));
-          },
-          "node_index"_a,
-          nb::sig("def get_output_mask_at_core(self, node_index: int) -> typing.Any"))
-      .def(
-          "compute_output_shape_core",
-          [](const LayerRef& self, nb::handle input_shape) {
-            return shape_tuple(
-                self.get().compute_output_shape(as_shape("compute_output_shape", input_shape)));
-          },
-          "input_shape"_any,
-          nb::sig("def compute_output_shape_core(self, input_shape: object) -> "
-                  "tuple[int | None, ...]"));
+  m.def(
+      "layer_get_input_at",
+      [](const LayerRef& self, std::int64_t i) { return one_or_list(self.get().get_input_at(i)); },
+      "layer"_a, "node_index"_a,
+      nb::sig("def layer_get_input_at(layer: LayerBase, node_index: int) -> typing.Any"));
+  m.def(
+      "layer_get_output_at",
+      [](const LayerRef& self, std::int64_t i) { return one_or_list(self.get().get_output_at(i)); },
+      "layer"_a, "node_index"_a,
+      nb::sig("def layer_get_output_at(layer: LayerBase, node_index: int) -> typing.Any"));
+  m.def(
+      "layer_get_input_shape_at",
+      [](const LayerRef& self, std::int64_t i) {
+        return one_or_list(self.get().get_input_shape_at(i));
+      },
+      "layer"_a, "node_index"_a,
+      nb::sig("def layer_get_input_shape_at(layer: LayerBase, node_index: int) -> typing.Any"));
+  m.def(
+      "layer_get_output_shape_at",
+      [](const LayerRef& self, std::int64_t i) {
+        return one_or_list(self.get().get_output_shape_at(i));
+      },
+      "layer"_a, "node_index"_a,
+      nb::sig("def layer_get_output_shape_at(layer: LayerBase, node_index: int) -> typing.Any"));
+  m.def(
+      "layer_get_input_mask_at",
+      [](const LayerRef& self, std::int64_t i) { return mask(self.get().get_input_mask_at(i)); },
+      "layer"_a, "node_index"_a,
+      nb::sig("def layer_get_input_mask_at(layer: LayerBase, node_index: int) -> typing.Any"));
+  m.def(
+      "layer_get_output_mask_at",
+      [](const LayerRef& self, std::int64_t i) { return mask(self.get().get_output_mask_at(i)); },
+      "layer"_a, "node_index"_a,
+      nb::sig("def layer_get_output_mask_at(layer: LayerBase, node_index: int) -> typing.Any"));
+  m.def(
+      "layer_compute_output_shape",
+      [](const LayerRef& self, nb::handle input_shape) {
+        return shape_tuple(
+            self.get().compute_output_shape(as_shape("compute_output_shape", input_shape)));
+      },
+      "layer"_a, "input_shape"_any,
+      nb::sig("def layer_compute_output_shape(layer: LayerBase, input_shape: object) -> "
+              "tuple[int | None, ...]"));
 }
 
 }  // namespace openrnn::python

@@ -1,4 +1,5 @@
-// Layers that users write in Python: a subclass of openrnn.layers.Layer with `build` and `call`.
+// Layers that users write in Python: a subclass of openrnn.layers.Layer, or of a class below it,
+// with `build` and `call` of its own.
 #include "base/message.h"
 #include "python/layers/layer_ref.h"
 
@@ -8,30 +9,8 @@ namespace {
 class PythonLayer : public Layer {
  public:
   using Layer::Layer;
-  using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-
-  std::vector<Tensor> run(const std::vector<Tensor>& inputs, const std::string& scope,
-                          const Function& call) {
-    ensure_built(inputs.empty() ? Shape{} : inputs[0].shape(), scope);
-    begin_call(inputs);
-    std::vector<Tensor> outputs = [&] {
-      const bool values = !any_symbolic(inputs);
-      std::optional<DuringCall> during;
-      if (values) during.emplace(*this);
-      return call(inputs);
-    }();
-    if (any_symbolic(inputs)) {
-      // The call itself is the node: what it recorded inside is only asked for shapes.
-      std::vector<TensorSpec> specs;
-      for (const Tensor& output : outputs) specs.push_back({output.dtype(), output.shape()});
-      outputs = record_node(
-          inputs, std::move(specs),
-          [call](const std::vector<Tensor>& values, const Replay&) { return call(values); });
-    }
-    end_call(inputs, outputs);
-    return outputs;
-  }
-  bool building() const noexcept { return building_; }
+  using Layer::set_reuse;
+  bool builds_again() const override { return false; }
   std::shared_ptr<Layer> copy() const override {
     auto made = std::make_shared<PythonLayer>("", "layer", dtype());
     made->copy_layer(*this);
@@ -39,26 +18,13 @@ class PythonLayer : public Layer {
   }
 
  protected:
-  void do_build(const Shape& input_shape) override {
-    const nb::gil_scoped_acquire lock;
-    const nb::object self = wrap_layer(shared_from_this());
-    building_ = true;
-    try {
-      self.attr("_build_weights")(shape_tuple(input_shape));
-    } catch (...) {
-      building_ = false;
-      throw;
-    }
-    building_ = false;
-  }
-
- private:
-  bool building_ = false;
+  void do_build(const Shape&) override {}
 };
 
-std::vector<Tensor> call_python(const Kept& function, const std::vector<Tensor>& tensors) {
+std::vector<Tensor> call_python(const Kept& function, const std::vector<Tensor>& tensors,
+                                const Replay& replay) {
   const nb::gil_scoped_acquire lock;
-  return as_inputs(function.get()(nb::cast(tensors)), {.call = "call"});
+  return as_inputs(function.get()(nb::cast(tensors), nb::cast(replay.training)), {.call = "call"});
 }
 
 }  // namespace
@@ -67,28 +33,29 @@ std::shared_ptr<Layer> make_python_layer(const nb::dict& options) {
   auto layer = std::make_shared<PythonLayer>(
       nb::cast<std::string>(options["name"]), nb::cast<std::string>(options["default_name"]),
       as_dtype(options["dtype"]), as_device(options["device"]));
-  layer->trainable = nb::cast<bool>(options["trainable"]);
+  layer->set_reuse(nb::cast<bool>(options["reuse"]));
+  layer->set_trainable(nb::cast<bool>(options["trainable"]));
   return layer;
 }
 
-bool is_building(const Layer& layer) {
-  const auto* const python = dynamic_cast<const PythonLayer*>(&layer);
-  return python && python->building();
-}
-
-void bind_python_layer(nb::class_<LayerRef>& layer) {
-  layer.def(
-      "python_call",
+void bind_python_layer(nb::module_& m) {
+  m.def(
+      "is_symbolic", [](nb::handle value) { return is_symbolic(value); }, "value"_any,
+      "Whether it is a symbolic tensor, or a tuple that holds one.");
+  m.def(
+      "layer_call",
       [](LayerRef& self, nb::handle inputs, const std::string& scope, nb::object function) {
         self.keep_graph();
         const auto lock = self.exclusive();
-        return self.as<PythonLayer>("call").run(
-            as_inputs(inputs, {.call = "call", .dtype = self.get().dtype()}), scope,
-            [kept = Kept(std::move(function))](const std::vector<Tensor>& tensors) {
-              return call_python(kept, tensors);
-            });
+        return self.get().call_as(
+            as_inputs(inputs, {.call = "call", .dtype = self.get().dtype()}),
+            [kept = Kept(std::move(function))](const std::vector<Tensor>& tensors,
+                                               const Replay& replay) {
+              return call_python(kept, tensors, replay);
+            },
+            scope);
       },
-      "inputs"_any, "scope"_a, "function"_any);
+      "layer"_a, "inputs"_any, "scope"_a, "function"_any);
 }
 
 }  // namespace openrnn::python

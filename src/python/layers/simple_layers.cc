@@ -97,7 +97,7 @@ Tensor as_indices(nb::handle value) {
   return as_tensor(value, {.call = "Embedding", .dtype = DType::kInt32});
 }
 
-Tensor call_simple(LayerRef& self, nb::handle inputs, bool training) {
+Tensor call_simple(LayerRef& self, nb::handle inputs, nb::handle training) {
   self.keep_graph();
   const auto lock = self.exclusive();
   Layer& layer = self.get();
@@ -105,7 +105,9 @@ Tensor call_simple(LayerRef& self, nb::handle inputs, bool training) {
     return (*embedding)(as_indices(inputs));
   }
   const Tensor x = as_tensor(inputs, {.call = layer.name().c_str(), .dtype = layer.dtype()});
-  if (auto* dropout = dynamic_cast<layers::Dropout*>(&layer)) return (*dropout)(x, training);
+  if (auto* dropout = dynamic_cast<layers::Dropout*>(&layer)) {
+    return (*dropout)(x, as_flag(layer.name().c_str(), "training", training));
+  }
   auto& dense = self.as<layers::Dense>("call");
   if (!layer.built() || x.is_symbolic()) return dense(x);
   return unlocked([&] { return dense(x); });
@@ -126,55 +128,61 @@ std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& optio
   return make_rnn(parse_rnn_mode(kind), options);
 }
 
-void bind_simple_layers(nb::class_<LayerRef>& layer) {
-  layer.def("simple_call", &call_simple, "inputs"_any, "training"_a)
-      .def(
-          "simple_variable",
-          [](const LayerRef& self, const std::string& which) -> std::optional<Variable> {
-            Variable variable;
-            if (const auto* dense = dynamic_cast<const layers::Dense*>(&self.get())) {
-              variable = which == "bias" ? dense->bias() : dense->kernel();
-            } else {
-              variable = self.as<layers::Embedding>("embeddings").embeddings();
-            }
-            return variable.empty() ? std::nullopt : std::optional(variable);
-          },
-          "which"_a)
-      .def_prop_ro("rate",
-                   [](const LayerRef& self) { return self.as<layers::Dropout>("rate").rate(); });
+void bind_simple_layers(nb::module_& m) {
+  m.def("simple_call", &call_simple, "layer"_a, "inputs"_any, "training"_any);
+  m.def(
+      "simple_variable",
+      [](const LayerRef& self, const std::string& which) -> std::optional<Variable> {
+        Variable variable;
+        if (const auto* dense = dynamic_cast<const layers::Dense*>(&self.get())) {
+          variable = which == "bias" ? dense->bias() : dense->kernel();
+        } else {
+          variable = self.as<layers::Embedding>("embeddings").embeddings();
+        }
+        return variable.empty() ? std::nullopt : std::optional(variable);
+      },
+      "layer"_a, "which"_a);
+  m.def(
+      "dropout_rate", [](const LayerRef& self) { return self.as<layers::Dropout>("rate").rate(); },
+      "layer"_a);
 }
 
-void bind_model_members(nb::class_<LayerRef>& layer) {
-  layer
-      .def(
-          "model_call",
-          [](LayerRef& self, nb::handle inputs, std::optional<bool> training) {
-            auto& model = self.as<Model>("Model");
-            std::vector<Tensor> values;
-            const nb::list given_inputs = nb::borrow<nb::list>(inputs);
-            for (std::size_t i = 0; i < given_inputs.size(); ++i) {
-              AsTensor how{.call = "Model"};
-              if (i < model.inputs().size()) how.dtype = model.inputs()[i].dtype();
-              values.push_back(as_tensor(given_inputs[i], how));
-            }
-            self.keep_graph();
-            const auto lock = self.exclusive();
-            if (any_symbolic(values)) return model(values, training);
-            return unlocked([&] { return model(values, training); });
-          },
-          "inputs"_any, "training"_a.none())
-      .def("model_inputs", [](const LayerRef& self) { return self.as<Model>("Model").inputs(); })
-      .def("model_outputs", [](const LayerRef& self) { return self.as<Model>("Model").outputs(); })
-      .def(
-          "model_layers",
-          [](const LayerRef& self) {
-            nb::list result;
-            for (Layer* one : self.as<Model>("Model").layers()) {
-              result.append(wrap_layer(one->weak_from_this().lock()));
-            }
-            return result;
-          },
-          nb::sig("def model_layers(self) -> list[typing.Any]"));
+void bind_model(nb::module_& m) {
+  m.def(
+      "model_call",
+      [](LayerRef& self, nb::handle inputs, nb::handle given_training) {
+        auto& model = self.as<Model>("Model");
+        std::optional<bool> training;
+        if (!given_training.is_none()) training = as_flag("Model", "training", given_training);
+        std::vector<Tensor> values;
+        const nb::list given_inputs = nb::borrow<nb::list>(inputs);
+        for (std::size_t i = 0; i < given_inputs.size(); ++i) {
+          AsTensor how{.call = "Model"};
+          if (i < model.inputs().size()) how.dtype = model.inputs()[i].dtype();
+          values.push_back(as_tensor(given_inputs[i], how));
+        }
+        self.keep_graph();
+        const auto lock = self.exclusive();
+        if (any_symbolic(values)) return model(values, training);
+        return unlocked([&] { return model(values, training); });
+      },
+      "model"_a, "inputs"_any, "training"_any);
+  m.def(
+      "model_inputs", [](const LayerRef& self) { return self.as<Model>("Model").inputs(); },
+      "model"_a);
+  m.def(
+      "model_outputs", [](const LayerRef& self) { return self.as<Model>("Model").outputs(); },
+      "model"_a);
+  m.def(
+      "model_layers",
+      [](const LayerRef& self) {
+        nb::list result;
+        for (Layer* one : self.as<Model>("Model").layers()) {
+          result.append(wrap_layer(one->weak_from_this().lock()));
+        }
+        return result;
+      },
+      "model"_a, nb::sig("def model_layers(model: LayerBase) -> list[typing.Any]"));
 }
 
 }  // namespace openrnn::python

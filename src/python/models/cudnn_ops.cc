@@ -76,10 +76,11 @@ nb::tuple outputs_tuple(ops::RnnOutputs& out, bool is_lstm) {
 }
 
 nb::tuple call_model(const OpModel& self, nb::handle input_data, nb::handle input_h,
-                     nb::handle input_c, nb::handle params, bool is_training,
+                     nb::handle input_c, nb::handle params, nb::handle is_training,
                      nb::handle sequence_lengths, bool time_major) {
   const RnnSpec spec = self.get().spec();
   const bool is_lstm = spec.is_lstm();
+  const bool training = as_flag("cudnn_rnn", "is_training", is_training);
   const bool kept = tape_is_open() || is_symbolic(input_data) || is_symbolic(input_h) ||
                     is_symbolic(input_c) || is_symbolic(params) || is_symbolic(sequence_lengths);
   const AsTensor how{
@@ -92,11 +93,11 @@ nb::tuple call_model(const OpModel& self, nb::handle input_data, nb::handle inpu
   set_lengths(options, "cudnn_rnn", sequence_lengths);
   ops::RnnOutputs out;
   if (any_symbolic(in) || options.lengths.is_symbolic()) {
-    out = self.call(in, is_training, options);
+    out = self.call(in, training, options);
   } else {
     out = unlocked([&] {
       const std::lock_guard lock(self.mutex());
-      return self.call(in, is_training, options);
+      return self.call(in, training, options);
     });
   }
   return outputs_tuple(out, is_lstm);
@@ -142,20 +143,22 @@ Tensor to_params(const OpModel& self, nb::handle weights, nb::handle biases) {
 }
 
 nb::tuple call_function(const std::string& mode, nb::handle inputs, nb::handle input_h,
-                        nb::handle input_c, nb::handle params, bool is_training,
+                        nb::handle input_c, nb::handle params, nb::handle is_training,
                         nb::handle sequence_lengths, bool time_major, const std::string& input_mode,
                         const std::string& direction, double dropout,
                         std::optional<std::int64_t> seed, const std::string& math,
                         const std::optional<std::string>& weights_dtype) {
   const Arithmetic arithmetic(math, weights_dtype);
-  ops::CudnnFunctionOptions options{.is_training = is_training,
-                                    .input_mode = parse_input_mode(input_mode),
-                                    .direction = parse_direction(direction),
-                                    .dropout = dropout,
-                                    .seed = seed,
-                                    .time_major = time_major,
-                                    .math = arithmetic.math,
-                                    .weights_dtype = arithmetic.weights};
+  const std::string name = "cudnn_" + mode;
+  ops::CudnnFunctionOptions options{
+      .is_training = as_flag(name.c_str(), "is_training", is_training),
+      .input_mode = parse_input_mode(input_mode),
+      .direction = parse_direction(direction),
+      .dropout = dropout,
+      .seed = seed,
+      .time_major = time_major,
+      .math = arithmetic.math,
+      .weights_dtype = arithmetic.weights};
   set_lengths(options, "cudnn_rnn", sequence_lengths);
   const RnnMode rnn_mode = parse_rnn_mode(mode);
   const AsTensor first{.call = "cudnn_rnn"};
@@ -217,11 +220,11 @@ void bind_properties(nb::class_<OpModel>& model) {
 
 void bind_models(nb::module_& m) {
   m.def("cudnn_rnn_function", &call_function, "rnn_mode"_a, "inputs"_any, "input_h"_any,
-        "input_c"_any, "params"_any, "is_training"_a, "sequence_lengths"_any, "time_major"_a,
+        "input_c"_any, "params"_any, "is_training"_any, "sequence_lengths"_any, "time_major"_a,
         "input_mode"_a, "direction"_a, "dropout"_a, "seed"_a.none(), "math"_a,
         "weights_dtype"_a.none(),
         nb::sig("def cudnn_rnn_function(rnn_mode: str, inputs: object, input_h: object, "
-                "input_c: object, params: object, is_training: bool, sequence_lengths: object, "
+                "input_c: object, params: object, is_training: object, sequence_lengths: object, "
                 "time_major: bool, input_mode: str, direction: str, dropout: float, "
                 "seed: int | None, math: str, weights_dtype: str | None) -> typing.Any"));
   nb::class_<OpModel> model(m, "OpModel", nb::dynamic_attr(),
@@ -244,9 +247,9 @@ void bind_models(nb::module_& m) {
           "direction"_a, "dtype"_any, "dropout"_a, "seed"_a.none(), "num_proj"_a,
           "math"_a = "float32", "weights_dtype"_a.none() = nb::none(), "device"_any = nb::none())
       .def("model_call", &call_model, "input_data"_any, "input_h"_any, "input_c"_any, "params"_any,
-           "is_training"_a, "sequence_lengths"_any, "time_major"_a,
+           "is_training"_any, "sequence_lengths"_any, "time_major"_a,
            nb::sig("def model_call(self, input_data: object, input_h: object, input_c: object, "
-                   "params: object, is_training: bool, sequence_lengths: object, "
+                   "params: object, is_training: object, sequence_lengths: object, "
                    "time_major: bool) -> typing.Any"))
       .def("model_params_size", [](const OpModel& self) { return self.get().params_size(); })
       .def(

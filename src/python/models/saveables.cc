@@ -57,14 +57,14 @@ void bind_saveable_classes(nb::module_& m) {
       .def_prop_ro("name", &SaveableObject::name)
       .def_prop_ro("op", &SaveableObject::variable, "The variable that it stands for.")
       .def_prop_ro("specs", &SaveableObject::specs, "The named tensors of the value now.")
-      .def("restore", &restore, "tensors"_any, "shapes"_a = nb::none(),
-           nb::sig("def restore(self, tensors: typing.Sequence[object], shapes: object = None) -> "
-                   "None"),
+      .def("restore", &restore, "restored_tensors"_any, "restored_shapes"_a = nb::none(),
+           nb::sig("def restore(self, restored_tensors: typing.Sequence[object], "
+                   "restored_shapes: object = None) -> None"),
            "Gives the variable the value that these tensors, in the order of `specs`, make up.")
       .def("__repr__", [](const SaveableObject& self) {
         return "<openrnn saveable '" + self.name() + "' of '" + self.variable().name() + "'>";
       });
-  const nb::class_<CudnnRnnSaveable, SaveableObject> shared(m, "CudnnRNNSaveable",
+  const nb::class_<CudnnRnnSaveable, SaveableObject> shared(m, "CudnnOpaqueParamsSaveable",
                                                             "What the four Saveables share.");
   bind_cudnn_saveable<CudnnLSTMSaveable>(m, "CudnnLSTMSaveable");
   bind_cudnn_saveable<CudnnGRUSaveable>(m, "CudnnGRUSaveable");

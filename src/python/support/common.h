@@ -77,6 +77,10 @@ void bind_models(nb::module_& m);
 void bind_saveables(nb::module_& m);
 void bind_optimizers(nb::module_& m);
 void bind_saver(nb::module_& m);
+void bind_copies(nb::module_& m);
 void bind_runtime(nb::module_& m);
+void bind_sessions(nb::module_& m);
+/// The last one: errors of the arguments of all that is bound before.
+void bind_messages(nb::module_& m);
 
 }  // namespace openrnn::python

@@ -28,10 +28,22 @@ nb::object with_default_dtype(const nb::object& array) {
   return nb::str(all_equal(array.attr("astype")("int32"), array) ? "int32" : "int64");
 }
 
-// The values as `dtype`: an integer must hold each as it is, a real number no complex one.
+// Whether NumPy would read numbers out of strings.
+bool holds_strings(const nb::object& objects) {
+  for (const nb::handle item : objects.attr("ravel")()) {
+    if (PyUnicode_Check(item.ptr()) || PyBytes_Check(item.ptr())) return true;
+  }
+  return false;
+}
+
+// The values as `dtype`: an integer must hold each as it is, a real number no complex one; strings,
+// dates and durations are no numbers, though NumPy would make some of them.
 nb::object converted(const nb::object& array, DType dtype, const AsTensor& how) {
   const auto from = nb::cast<std::string>(array.attr("dtype").attr("kind"));
-  if (from == "c") {
+  const bool number = from == "b" || from == "i" || from == "u" || from == "f" ||
+                      from == "V" ||  // bfloat16 and its like
+                      (from == "O" && !holds_strings(array));
+  if (!number) {
     throw TypeError(message("[", how.call, "] an array of ", text_of(array.attr("dtype")),
                             ", expected ", dtype_name(dtype)));
   }
@@ -290,6 +302,22 @@ std::vector<Variable> as_variables(const char* call, nb::handle variables) {
     result.push_back(*variable);
   }
   return result;
+}
+
+bool as_flag(const char* call, const char* name, nb::handle value) {
+  if (PyBool_Check(value.ptr())) return value.is(Py_True);
+  static const nb::handle array_types = keep_forever(nb::make_tuple(
+      numpy().attr("generic"), numpy().attr("ndarray"), nb::type<Tensor>(), nb::type<Variable>()));
+  const bool array = PyObject_IsInstance(value.ptr(), array_types.ptr()) == 1;
+  if (array || PyLong_Check(value.ptr())) {
+    const Tensor tensor = as_tensor(value, {.call = call});
+    if (!tensor.is_symbolic() && tensor.shape().empty()) {
+      const auto number = nb::cast<double>(nb::float_(as_numpy(tensor).attr("item")()));
+      if (number == 0.0 || number == 1.0) return number == 1.0;
+    }
+  }
+  throw TypeError(
+      message("[", call, "] ", name, " is ", quoted_type(value), ", expected True or False"));
 }
 
 std::int64_t as_int(const char* call, nb::handle value) {

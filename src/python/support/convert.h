@@ -79,6 +79,8 @@ T as_value(const char* name, nb::handle value) {
   return result;
 }
 
+/// True or False: a bool, 0 or 1, or a scalar tensor or array of one of them. Throws: TypeError.
+bool as_flag(const char* call, const char* name, nb::handle value);
 /// An integer, or anything with __index__. Throws: TypeError.
 std::int64_t as_int(const char* call, nb::handle value);
 std::optional<std::int64_t> as_optional_int(nb::handle value);

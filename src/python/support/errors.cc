@@ -32,6 +32,8 @@ void translate(const std::exception_ptr& thrown, void*) {
   } catch (const std::bad_cast&) {
     PyErr_SetString(PyExc_TypeError,
                     "[call] an argument is of a type that it cannot take, expected another");
+  } catch (const std::bad_alloc& error) {
+    PyErr_SetString(PyExc_MemoryError, error.what());
   } catch (const FormatError& error) {
     raise(kFormat, PyExc_ValueError, error);
   }

@@ -55,6 +55,9 @@ Tensor of_two(Arithmetic op, const Tensor& a, const Tensor& b) {
   if (op == Arithmetic::kSubtract && b.shape().size() == 1 && a.shape().size() > 1) {
     return ops::add_row(a, ops::negate(b));
   }
+  if (op == Arithmetic::kSubtract && a.shape().size() == 1 && b.shape().size() > 1) {
+    return ops::add_row(ops::negate(b), a);
+  }
   switch (op) {
     case Arithmetic::kAdd:
       return ops::add(a, b);
@@ -98,7 +101,15 @@ Tensor make_tensor(nb::handle value, nb::handle dtype, const Device* device) {
 
 bool is_operand(nb::handle value) {
   return is_number(value) || nb::isinstance<Tensor>(value) || nb::isinstance<Variable>(value) ||
-         PyObject_CheckBuffer(value.ptr()) || nb::isinstance<nb::list>(value);
+         PyObject_CheckBuffer(value.ptr()) || nb::isinstance<nb::list>(value) ||
+         nb::isinstance<nb::tuple>(value) || nb::hasattr(value, "__array__") ||
+         nb::hasattr(value, "__dlpack__");
+}
+
+bool would_record(nb::handle value) {
+  Tensor storage;
+  const Tensor* const tensor = find_tensor(value, storage);
+  return tensor && (tensor->is_symbolic() || recording({*tensor}));
 }
 
 Tensor as_operand(nb::handle value, const Tensor& other) {
@@ -153,6 +164,12 @@ Tensor get_item(const Tensor& x, nb::handle key) {
   Tensor result = x;
   std::int64_t axis = 0;
   for (const nb::handle one : keys) {
+    if (one.is_none()) {
+      Shape shape = result.shape();
+      shape.insert(shape.begin() + axis++, 1);
+      result = ops::reshape(result, shape);
+      continue;
+    }
     if (axis >= static_cast<std::int64_t>(result.shape().size())) {
       PyErr_SetString(PyExc_IndexError, message("[Tensor] ", keys.size(), " indices for shape ",
                                                 to_string(x.shape()), ", expected fewer")

@@ -13,6 +13,8 @@ Tensor make_tensor(nb::handle value, nb::handle dtype, const Device* device = nu
 
 /// Whether `value` can stand beside a tensor; if not, Python asks the other side.
 bool is_operand(nb::handle value);
+/// Whether a tape, or a Model, will ask for what is computed of a tensor or variable.
+bool would_record(nb::handle value);
 /// `value` as a tensor, in the dtype of `other` where it has none of its own.
 Tensor as_operand(nb::handle value, const Tensor& other);
 
@@ -24,7 +26,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool t
 /// Exponents 1 and 2. Throws: UnsupportedError; TypeError for a tensor, which would get no
 /// gradient.
 Tensor power(const Tensor& x, nb::handle exponent);
-/// Integers and slices of step 1, along the leading axes.
+/// Integers, slices of step 1, and None for a new axis of 1, along the leading axes.
 Tensor get_item(const Tensor& x, nb::handle key);
 
 }  // namespace openrnn::python

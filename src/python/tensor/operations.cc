@@ -38,6 +38,7 @@ void bind_elementwise(nb::module_& m) {
       "combine",
       [](int op, nb::handle a, nb::handle b) { return combine(static_cast<Arithmetic>(op), a, b); },
       "op"_a, "a"_any, "b"_any);
+  m.def("would_record", &would_record, "value"_any);
   m.def(
       "add_n", [](nb::handle terms) { return ops::add_n(as_tensors(terms, {.call = "add_n"})); },
       "terms"_any);

@@ -184,10 +184,12 @@ void bind_operators(nb::class_<Tensor>& tensor) {
       .def("__abs__", [](const Tensor& x) { return ops::absolute(x); })
       .def(
           "__pow__", [](const Tensor& x, nb::handle exponent) { return power(x, exponent); },
-          "exponent"_a, nb::sig("def __pow__(self, exponent: float) -> Tensor"))
+          "exponent"_any, nb::sig("def __pow__(self, exponent: float) -> Tensor"))
       .def(
           "__getitem__", [](const Tensor& x, nb::handle key) { return get_item(x, key); },
-          nb::sig("def __getitem__(self, key: int | slice | tuple[int | slice, ...], /) -> Tensor"))
+          "key"_any,
+          nb::sig("def __getitem__(self, key: int | slice | None | tuple[int | slice | None, ...], "
+                  "/) -> Tensor"))
       .def("__len__",
            [](const Tensor& x) {
              if (x.shape().empty() || x.shape()[0] < 0) {

@@ -28,21 +28,12 @@ Variable make_variable(nb::handle initial_value, bool trainable,
   return Variable(unique, initial.to_host(), trainable, device);
 }
 
-void assign(const Variable& variable, nb::handle value) {
-  const Tensor given = as_tensor(value, {.call = "assign", .dtype = variable.dtype()});
+DeviceArray assigned(const char* call, const Variable& variable, nb::handle value) {
+  const Tensor given = as_tensor(value, {.call = call, .dtype = variable.dtype()});
   if (given.is_symbolic()) {
-    throw TypeError("[assign] a symbolic tensor, expected one with a value");
+    throw TypeError(message("[", call, "] a symbolic tensor, expected one with a value"));
   }
-  variable.assign(given.value());
-}
-
-template <Arithmetic op>
-void assign_changed(const Variable& variable, nb::handle value) {
-  const Tensor now = variable.read().detached();
-  const Tensor given = as_tensor(value, {.call = "assign", .dtype = variable.dtype()});
-  const Tensor changed = op == Arithmetic::kAdd ? ops::add(now, given.detached())
-                                                : ops::subtract(now, given.detached());
-  variable.assign(changed.value());
+  return given.value();
 }
 
 nb::object array_protocol(const Variable& variable, nb::handle dtype, nb::handle copy) {
@@ -91,8 +82,14 @@ void bind_value(nb::class_<Variable>& variable) {
           "__copy__", [](nb::object self) { return self; },
           nb::sig("def __copy__(self) -> Variable"))
       .def(
-          "__deepcopy__", [](nb::object self, nb::handle) { return self; }, "memo"_a,
-          nb::sig("def __deepcopy__(self, memo: typing.Any) -> Variable"))
+          "__reduce__",
+          [](nb::handle self) {
+            const nb::module_ copies = nb::module_::import_("openrnn._copies");
+            return nb::make_tuple(
+                copies.attr("make_variable"),
+                nb::module_::import_("openrnn._core").attr("variable_state")(self));
+          },
+          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"))
       .def("__repr__", [](const Variable& self) {
         return message("<openrnn.Variable '", self.name(),
                        "' shape=", nb::cast<std::string>(nb::str(shape_tuple(self.shape()))),
@@ -101,28 +98,26 @@ void bind_value(nb::class_<Variable>& variable) {
       });
 }
 
+void bind_change(nb::class_<Variable>& variable, const char* name,
+                 void (Variable::*change)(DeviceArray) const, const char* doc) {
+  variable.def(
+      name,
+      [name, change](nb::object self, nb::handle value) {
+        const auto& target = nb::cast<const Variable&>(self);
+        (target.*change)(assigned(name, target, value));
+        return self;
+      },
+      "value"_any,
+      nb::sig(("def " + std::string(name) + "(self, value: object) -> Variable").c_str()), doc);
+}
+
 void bind_changes(nb::class_<Variable>& variable) {
-  variable
-      .def(
-          "assign",
-          [](nb::object self, nb::handle value) {
-            return assign(nb::cast<const Variable&>(self), value), self;
-          },
-          "value"_any, nb::sig("def assign(self, value: object) -> Variable"),
-          "Changes the value. Raises ArgumentError for another shape.")
-      .def(
-          "assign_add",
-          [](nb::object self, nb::handle value) {
-            return assign_changed<Arithmetic::kAdd>(nb::cast<const Variable&>(self), value), self;
-          },
-          "value"_any, nb::sig("def assign_add(self, value: object) -> Variable"))
-      .def(
-          "assign_sub",
-          [](nb::object self, nb::handle value) {
-            return assign_changed<Arithmetic::kSubtract>(nb::cast<const Variable&>(self), value),
-                   self;
-          },
-          "value"_any, nb::sig("def assign_sub(self, value: object) -> Variable"));
+  bind_change(variable, "assign", &Variable::assign,
+              "Changes the value. Raises ArgumentError for another shape.");
+  bind_change(variable, "assign_add", &Variable::assign_add,
+              "Adds to the value; integers wrap. Raises ArgumentError for another shape.");
+  bind_change(variable, "assign_sub", &Variable::assign_sub,
+              "Subtracts from the value; integers wrap. Raises ArgumentError for another shape.");
 }
 
 template <Arithmetic op>
@@ -153,16 +148,24 @@ void bind_operators(nb::class_<Variable>& variable) {
             return matmul(left, as_operand(b, left));
           },
           nb::sig("def __matmul__(self, other: object, /) -> Tensor"))
+      .def(
+          "__rmatmul__",
+          [](const Variable& b, nb::handle a) {
+            const Tensor right = b.read();
+            return matmul(as_operand(a, right), right);
+          },
+          nb::sig("def __rmatmul__(self, other: object, /) -> Tensor"))
       .def("__neg__", [](const Variable& x) { return ops::negate(x.read()); })
       .def("__abs__", [](const Variable& x) { return ops::absolute(x.read()); })
       .def(
           "__pow__",
           [](const Variable& x, nb::handle exponent) { return power(x.read(), exponent); },
-          "exponent"_a, nb::sig("def __pow__(self, exponent: float) -> Tensor"))
+          "exponent"_any, nb::sig("def __pow__(self, exponent: float) -> Tensor"))
       .def(
           "__getitem__", [](const Variable& x, nb::handle key) { return get_item(x.read(), key); },
-          nb::sig(
-              "def __getitem__(self, key: int | slice | tuple[int | slice, ...], /) -> Tensor"));
+          "key"_any,
+          nb::sig("def __getitem__(self, key: int | slice | None | tuple[int | slice | None, ...], "
+                  "/) -> Tensor"));
 }
 
 }  // namespace

@@ -7,91 +7,77 @@
 namespace openrnn::python {
 namespace {
 
-/// A variable under another name than its own.
-class RenamedVariable : public SaveableObject {
- public:
-  RenamedVariable(std::string name, Variable variable)
-      : name_(std::move(name)), variable_(std::move(variable)) {}
-  const std::string& name() const override { return name_; }
-  const Variable& variable() const override { return variable_; }
-  std::vector<std::string> spec_names() const override { return {name_}; }
-  std::vector<Array> to_tensors(const ConstArrayView& value) const override {
-    return {Array(value)};
-  }
-  Array from_tensors(const std::vector<Array>& tensors) const override {
-    const Array& tensor = tensors.at(0);
-    if (tensor.shape() != variable_.shape() || tensor.dtype() != variable_.dtype()) {
-      throw ArgumentError(message("[restore] '", name_, "' is ", dtype_name(tensor.dtype()),
-                                  " of shape ", to_string(tensor.shape()), ", expected ",
-                                  dtype_name(variable_.dtype()), " of shape ",
-                                  to_string(variable_.shape())));
-    }
-    return tensor;
-  }
-
- private:
-  std::string name_;
-  Variable variable_;
-};
-
-void add_item(SaverOptions& options, const std::string& name, nb::handle item) {
+SaverItem saver_item(nb::handle item) {
   const Variable* variable = nullptr;
-  if (nb::try_cast<const Variable*>(item, variable) && variable) {
-    if (name.empty() || name == variable->name()) return options.variables->push_back(*variable);
-    options.saveables->push_back(std::make_shared<RenamedVariable>(name, *variable));
-    return;
-  }
+  if (nb::try_cast<const Variable*>(item, variable) && variable) return *variable;
   std::shared_ptr<SaveableObject> saveable;
-  if (nb::try_cast<std::shared_ptr<SaveableObject>>(item, saveable) && saveable) {
-    return options.saveables->push_back(std::move(saveable));
-  }
+  if (nb::try_cast<std::shared_ptr<SaveableObject>>(item, saveable) && saveable) return saveable;
   throw TypeError(
       message("[Saver] an item is ", quoted_type(item), ", expected a Variable or a saveable"));
 }
 
-SaverOptions saver_options(nb::handle var_list) {
-  SaverOptions options;
-  if (var_list.is_none()) return options;
-  options.variables.emplace();
-  options.saveables.emplace();
+void set_items(SaverOptions& options, nb::handle var_list) {
+  if (var_list.is_none()) return;
   if (nb::isinstance<nb::dict>(var_list)) {
+    options.by_name.emplace();
     for (const auto& [name, item] : nb::borrow<nb::dict>(var_list)) {
-      add_item(options, nb::cast<std::string>(name), item);
+      (*options.by_name)[as_value<std::string>("a name of var_list", name)] = saver_item(item);
     }
   } else if (nb::isinstance<nb::list>(var_list) || nb::isinstance<nb::tuple>(var_list)) {
-    for (const nb::handle item : var_list) add_item(options, "", item);
+    options.variables.emplace();
+    options.saveables.emplace();
+    for (const nb::handle one : var_list) {
+      const SaverItem item = saver_item(one);
+      if (const auto* const variable = std::get_if<Variable>(&item)) {
+        options.variables->push_back(*variable);
+      } else {
+        options.saveables->push_back(std::get<std::shared_ptr<SaveableObject>>(item));
+      }
+    }
   } else {
     throw TypeError(message("[Saver] var_list is ", quoted_type(var_list),
                             ", expected a list, a dict or None"));
   }
-  return options;
 }
 
+/// Its saves must not overlap: they count.
+struct SaverRef {
+  Saver saver;
+  CallLock calls = {};
+};
+
 void bind_saver_class(nb::module_& m) {
-  nb::class_<Saver>(m, "SaverBase", nb::dynamic_attr())
+  nb::class_<SaverRef>(m, "SaverBase", nb::dynamic_attr())
       .def(
           "__init__",
-          [](nb::pointer_and_handle<Saver> self, nb::handle var_list) {
-            new (self.p) Saver(saver_options(var_list));
+          [](nb::pointer_and_handle<SaverRef> self, nb::handle var_list, int max_to_keep) {
+            SaverOptions options{.max_to_keep = max_to_keep};
+            set_items(options, var_list);
+            new (self.p) SaverRef{Saver(std::move(options))};
             // The Saver points to the graph.
             nb::keep_alive_obj(self.h, nb::cast(&Graph::current(), nb::rv_policy::reference));
           },
-          "var_list"_any)
-      .def(
-          "write",
-          [](const Saver& self, const std::string& prefix) {
-            unlocked([&] { self.save(prefix); });
+          "var_list"_any, "max_to_keep"_a)
+      .def_prop_ro(
+          "last_checkpoints",
+          [](const SaverRef& self) {
+            const auto lock = self.calls.take();
+            return self.saver.last_checkpoints();
           },
-          "prefix"_a)
+          "The prefixes that this Saver wrote and kept, oldest first.")
       .def(
-          "read",
-          [](const Saver& self, const std::string& prefix) {
-            unlocked([&] { (void)self.restore(prefix); });
+          "save_core",
+          [](SaverRef& self, const std::string& path, std::optional<std::int64_t> global_step) {
+            const auto lock = self.calls.take();
+            return unlocked([&] { return self.saver.save(path, global_step); });
+          },
+          "path"_a, "global_step"_a.none())
+      .def(
+          "restore_core",
+          [](const SaverRef& self, const std::string& prefix) {
+            unlocked([&] { (void)self.saver.restore(prefix); });
           },
           "prefix"_a);
-  m.def(
-      "remove_tensor_bundle", [](const std::string& prefix) { remove_tensor_bundle(prefix); },
-      "prefix"_a);
   m.def("latest_checkpoint", &latest_checkpoint, "checkpoint_dir"_a);
   m.def(
       "read_checkpoint_state",
@@ -102,13 +88,84 @@ void bind_saver_class(nb::module_& m) {
         return std::pair(state->latest, state->all);
       },
       "folder"_a);
+}
+
+/// Its saves must not overlap: they count and remove.
+struct ManagerRef {
+  CheckpointManager manager;
+  CallLock calls = {};
+};
+
+void bind_manager(nb::module_& m) {
+  nb::class_<ManagerRef>(m, "CheckpointManagerBase")
+      .def(
+          "__init__",
+          [](ManagerRef* self, const std::string& folder, int keep, const std::string& base) {
+            new (self) ManagerRef{CheckpointManager(folder, {.keep = keep, .base = base})};
+          },
+          "folder"_a, "keep"_a, "base"_a)
+      .def(
+          "save_saver",
+          [](ManagerRef& self, const SaverRef& saver, std::int64_t step) {
+            const auto lock = self.calls.take();
+            return unlocked([&] { return self.manager.save(saver.saver, step); });
+          },
+          "saver"_a, "step"_a)
+      .def(
+          "save_checkpoint",
+          [](ManagerRef& self, const Checkpoint& checkpoint, std::int64_t step) {
+            const auto lock = self.calls.take();
+            return self.manager.save(
+                [&](const std::string& prefix) { (void)checkpoint.write(prefix); }, step);
+          },
+          "checkpoint"_a, "step"_a)
+      .def_prop_ro(
+          "checkpoints",
+          [](const ManagerRef& self) {
+            const auto lock = self.calls.take();
+            return self.manager.checkpoints();
+          },
+          "The prefixes that are kept, oldest first.")
+      .def_prop_ro(
+          "latest_checkpoint",
+          [](const ManagerRef& self) {
+            const auto lock = self.calls.take();
+            return self.manager.latest();
+          },
+          "The newest prefix whose files are there; None when there is none.");
+}
+
+nb::dict spec_dict(const NetworkDescription& network) {
+  const RnnSpec& spec = network.spec;
+  nb::dict result;
+  result["num_layers"] = spec.num_layers;
+  result["num_units"] = spec.num_units;
+  result["input_size"] = spec.input_size;
+  result["input_mode"] = to_string(spec.input_mode);
+  result["direction"] = to_string(spec.direction);
+  result["dtype"] = dtype_name(spec.dtype);
+  result["num_proj"] = spec.num_proj;
+  return result;
+}
+
+void bind_describe(nb::module_& m) {
   m.def(
-      "write_checkpoint_state",
-      [](const std::string& folder, const std::string& latest,
-         const std::vector<std::string>& all) {
-        write_checkpoint_state(folder, {.latest = latest, .all = all});
+      "describe_network",
+      [](const std::string& prefix) {
+        const CheckpointContents found =
+            unlocked([&] { return describe_network(TensorBundleReader(prefix)); });
+        nb::list networks;
+        for (const NetworkDescription& network : found.networks) {
+          nb::list modes;
+          for (const RnnMode mode : network.modes) modes.append(to_string(mode));
+          networks.append(nb::make_tuple(network.scope, modes, spec_dict(network),
+                                         network.raw_variable, network.text));
+        }
+        return std::pair(networks, found.remarks);
       },
-      "folder"_a, "latest"_a, "all"_a);
+      "prefix"_a,
+      nb::sig("def describe_network(prefix: str) -> tuple[list[tuple[str, list[str], dict[str, "
+              "typing.Any], str, str]], list[str]]"));
 }
 
 void bind_files(nb::module_& m) {
@@ -175,9 +232,9 @@ Trackable as_trackable(nb::handle object) {
 void bind_checkpoint(nb::module_& m) {
   nb::class_<CheckpointStatus>(m, "CheckpointStatus", "What a restore found.")
       .def_ro("prefix", &CheckpointStatus::prefix)
-      .def_ro("restored", &CheckpointStatus::restored)
-      .def_ro("missing", &CheckpointStatus::missing)
-      .def_ro("unused", &CheckpointStatus::unused)
+      .def_prop_ro("restored", [](const CheckpointStatus& self) { return self.current().restored; })
+      .def_prop_ro("missing", [](const CheckpointStatus& self) { return self.current().missing; })
+      .def_prop_ro("unused", [](const CheckpointStatus& self) { return self.current().unused; })
       .def("assert_consumed", &CheckpointStatus::assert_consumed, nb::rv_policy::copy)
       .def("assert_existing_objects_matched", &CheckpointStatus::assert_existing_objects_matched,
            nb::rv_policy::copy)
@@ -198,7 +255,7 @@ void bind_checkpoint(nb::module_& m) {
       .def("write_core", &Checkpoint::write, "prefix"_a)
       .def("save_core", &Checkpoint::save, "prefix"_a)
       .def("read_core", &Checkpoint::read, "prefix"_a)
-      .def("restore_core", &Checkpoint::restore, "prefix"_a);
+      .def("restore_core", &Checkpoint::restore, "prefix"_a.none());
 }
 
 }  // namespace
@@ -207,6 +264,8 @@ void bind_saver(nb::module_& m) {
   bind_saver_class(m);
   bind_files(m);
   bind_checkpoint(m);
+  bind_manager(m);
+  bind_describe(m);
 }
 
 }  // namespace openrnn::python

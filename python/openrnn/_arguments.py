@@ -1,0 +1,42 @@
+"""Arguments of Python's own types, checked: '[call] what was given, what was expected'."""
+
+import operator
+import os
+from collections.abc import Iterable
+from typing import Any
+
+
+def _refuse(call: str, name: str, value: Any, expected: str) -> TypeError:
+    return TypeError(f"[{call}] {name} is {type(value).__name__!r}, expected {expected}")
+
+
+def as_path(call: str, name: str, value: Any) -> str:
+    """A path as a string."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise _refuse(call, name, value, "a path")
+    return os.fspath(value)
+
+
+def as_number(call: str, name: str, value: Any) -> float:
+    """A number as a float; a string is none."""
+    try:
+        if not isinstance(value, (str, bytes, bytearray)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise _refuse(call, name, value, "a number")
+
+
+def as_integer(call: str, name: str, value: Any) -> int:
+    """An integer, of NumPy too."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise _refuse(call, name, value, "an integer") from None
+
+
+def as_list(call: str, name: str, value: Any, of: str) -> list[Any]:
+    """A list of what can be iterated over."""
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, dict)):
+        raise _refuse(call, name, value, f"a list of {of}")
+    return list(value)
