@@ -1,7 +1,7 @@
 # Every goal does its own set-up: `make demo` and `make test` work on a bare Debian machine that has
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-torch demo bench bench-peers gpu-bundle gpu-check docs check \
+.PHONY: help setup build test test-long test-torch demo bench bench-peers gpu-bundle gpu-check docs check \
   sanitize clean
 
 help:  ## show this list
@@ -22,6 +22,11 @@ test:  ## build everything and run all tests, C++ and Python
 	@scripts/build release all
 	@scripts/install_python
 	@scripts/test
+
+test-long:  ## the C++ tests under every instruction set of this processor, below an hour on 2 cores
+	@scripts/setup build demo test
+	@scripts/build release all
+	@scripts/test_long
 
 test-torch:  ## compare with PyTorch in .venv-torch, which takes several GB; not part of test
 	@scripts/setup build python test

@@ -1,4 +1,4 @@
-# Tests of the house itself: layering, sizes, weak symbols, and the installed package from outside.
+# Tests of the house itself: layering, sizes, weak symbols, and the package from outside.
 # They are labelled `house`: a sanitizer has nothing to find in them.
 
 find_package(Python3 3.10 COMPONENTS Interpreter)
@@ -26,12 +26,22 @@ else()
   message(STATUS "no Python 3.10: the tests of the house are left out")
 endif()
 
+# The installed package from outside, the core alone, and the tree inside another project. Each in an
+# empty folder.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  foreach(part core openrnn)
-    add_house_test(install_${part} ${CMAKE_COMMAND} -D build=${PROJECT_BINARY_DIR} -D part=${part}
-      -D source=${PROJECT_SOURCE_DIR}/tests/install/consumer
-      -D readme=${PROJECT_SOURCE_DIR}/README.md
-      -D work=${PROJECT_BINARY_DIR}/install-test/${part} -D generator=${CMAKE_GENERATOR}
-      -D compiler=${CMAKE_CXX_COMPILER} -P ${PROJECT_SOURCE_DIR}/tests/install/run.cmake)
-  endforeach()
+  set(install ${PROJECT_SOURCE_DIR}/tests/install)
+  function(add_install_test name script)
+    add_house_test(${name} ${CMAKE_COMMAND} -D root=${PROJECT_SOURCE_DIR} -D build=${PROJECT_BINARY_DIR}
+      -D consumer=${install}/consumer -D parent=${install}/parent
+      -D readme=${PROJECT_SOURCE_DIR}/README.md -D work=${PROJECT_BINARY_DIR}/install-test/${name}
+      -D generator=${CMAKE_GENERATOR} -D compiler=${CMAKE_CXX_COMPILER} ${ARGN}
+      -P ${install}/${script}.cmake)
+  endfunction()
+  add_install_test(install_core installed -D part=core)
+  add_install_test(install_openrnn installed -D part=openrnn)
+  add_install_test(core_alone core_alone)
+  add_install_test(missing_packages missing)
+  # One is built; of the other it is enough to know that the plan is the same.
+  add_install_test(add_subdirectory subproject -D how=add_subdirectory -D builds=ON)
+  add_install_test(fetch_content subproject -D how=fetch_content -D builds=OFF)
 endif()

@@ -1,24 +1,28 @@
-# cmake --install: headers, libraries, the tool, and the package that find_package(openrnn) finds.
+# cmake --install: libraries, headers, the tool, and the package that find_package(openrnn) finds.
+# Components: `core` is all that a user of openrnn::core needs, `full` what openrnn::openrnn adds to it,
+# `tool` the program, `dev` the headers alone.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/openrnn)
-
-# Two export sets: a consumer of core alone must not be asked for what the rest needs.
-install(TARGETS openrnn_core EXPORT openrnn-core)
-install(TARGETS openrnn EXPORT openrnn-full)
-if(TARGET openrnn_tool)
-  install(TARGETS openrnn_tool)
-endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openrnn TYPE INCLUDE)
-foreach(part core full)
-  install(EXPORT openrnn-${part} NAMESPACE openrnn:: DESTINATION ${package_dir})
-endforeach()
-
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/openrnn-config.cmake.in
   ${PROJECT_BINARY_DIR}/openrnn-config.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/openrnn-config-version.cmake
   COMPATIBILITY SameMinorVersion)
+
+# Two export sets: a consumer of core alone must not be asked for what the rest needs.
+install(TARGETS openrnn_core EXPORT openrnn-core COMPONENT core)
+install(EXPORT openrnn-core NAMESPACE openrnn:: DESTINATION ${package_dir} COMPONENT core)
 install(FILES ${PROJECT_BINARY_DIR}/openrnn-config.cmake
-  ${PROJECT_BINARY_DIR}/openrnn-config-version.cmake DESTINATION ${package_dir})
+  ${PROJECT_BINARY_DIR}/openrnn-config-version.cmake DESTINATION ${package_dir} COMPONENT core)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openrnn TYPE INCLUDE COMPONENT core)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openrnn TYPE INCLUDE COMPONENT dev EXCLUDE_FROM_ALL)
+
+if(OPENRNN_HAS_FULL)
+  install(TARGETS openrnn EXPORT openrnn-full COMPONENT full)
+  install(EXPORT openrnn-full NAMESPACE openrnn:: DESTINATION ${package_dir} COMPONENT full)
+endif()
+if(TARGET openrnn_tool)
+  install(TARGETS openrnn_tool COMPONENT tool)
+endif()

@@ -1,22 +1,21 @@
 # openrnn::core is what embedders link (the C++ library alone); openrnn::openrnn is everything.
 
-find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(leveldb REQUIRED)
-find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
-if(OPENRNN_PORTABLE)
+if(OPENRNN_PORTABLE AND OPENRNN_HAS_FULL)
   include(OpenrnnPortable)
 endif()
 
 include(OpenrnnCudnn)
 set(core_rooms base spec params engine reference cpu ${cudnn_room} runtime)
-set(full_rooms formats graph ops saveables cells layers checkpoint train)
+set(full_rooms)
+if(OPENRNN_HAS_FULL)
+  set(full_rooms formats graph ops saveables cells layers checkpoint train)
+endif()
 
 foreach(room IN LISTS core_rooms)
   openrnn_room(${room})
 endforeach()
 foreach(room IN LISTS full_rooms)
-  openrnn_room(${room} fmt::fmt nlohmann_json::nlohmann_json leveldb::leveldb)
+  openrnn_room(${room} fmt::fmt nlohmann_json::nlohmann_json)
   if(TARGET openrnn_${room})
     target_include_directories(openrnn_${room} SYSTEM PRIVATE ${PROTOZERO_INCLUDE_DIR})
   endif()
@@ -72,7 +71,9 @@ openrnn_library(openrnn_core ${core_rooms})
 set_target_properties(openrnn_core PROPERTIES EXPORT_NAME core)
 add_library(openrnn::core ALIAS openrnn_core)
 
-openrnn_library(openrnn ${full_rooms})
-target_link_libraries(openrnn PUBLIC openrnn_core
-  PRIVATE fmt::fmt leveldb::leveldb $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
-add_library(openrnn::openrnn ALIAS openrnn)
+if(OPENRNN_HAS_FULL)
+  openrnn_library(openrnn ${full_rooms})
+  target_link_libraries(openrnn PUBLIC openrnn_core
+    PRIVATE fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  add_library(openrnn::openrnn ALIAS openrnn)
+endif()

@@ -1,7 +1,6 @@
 # The Python package: the extension openrnn._core with the whole library inside, its stub, and the
 # rules that install both with python/openrnn (component `python`).
 
-find_package(Python 3.10 COMPONENTS Interpreter Development.Module REQUIRED)
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
   OUTPUT_VARIABLE nanobind_dir OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 find_package(nanobind CONFIG REQUIRED PATHS ${nanobind_dir} NO_DEFAULT_PATH)
@@ -19,19 +18,14 @@ nanobind_add_module(openrnn_python NB_STATIC NB_DOMAIN openrnn NOMINSIZE NB_SUPP
   ${python_sources} ${python_objects})
 set_target_properties(openrnn_python PROPERTIES
   OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${package_build_dir})
+# What nanobind calls a function: messages.cc puts itself around it.
+target_include_directories(openrnn_python SYSTEM PRIVATE ${nanobind_dir}/../src
+  ${nanobind_dir}/../ext/robin_map/include)
 target_compile_definitions(openrnn_python PRIVATE OPENRNN_VERSION="${PROJECT_VERSION}")
 
-# Static archives where there are any, so that a wheel needs nothing beside the C++ library.
-find_library(LEVELDB_ARCHIVE libleveldb.a)
-find_library(SNAPPY_ARCHIVE libsnappy.a)
-if(LEVELDB_ARCHIVE AND SNAPPY_ARCHIVE)
-  target_link_libraries(openrnn_python PRIVATE openrnn_flags ${LEVELDB_ARCHIVE} ${SNAPPY_ARCHIVE})
-else()
-  message(STATUS "no static leveldb and snappy: the Python extension needs the shared ones")
-  target_link_libraries(openrnn_python PRIVATE openrnn_flags leveldb::leveldb)
-endif()
+target_link_libraries(openrnn_python PRIVATE openrnn_flags)
 
-# Nothing but the entry is visible: TensorFlow has a leveldb and a snappy of its own in the process.
+# Nothing but the entry is visible: other extensions in the process have symbols of their own.
 set(version_script ${CMAKE_CURRENT_LIST_DIR}/python_symbols.map)
 target_link_options(openrnn_python PRIVATE
   "-Wl,--version-script=${version_script}" -Wl,--no-undefined-version)

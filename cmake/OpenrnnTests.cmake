@@ -1,7 +1,6 @@
 # tests/<room>/<name>_test.cc becomes the executable <room>_<name>_test; tests/tools/<name>.cc becomes
 # tool_<name>, a small program that the Python tests run.
 
-find_package(GTest REQUIRED)
 if(OPENRNN_HAS_CUDA)
   include(OpenrnnStandIns)
 endif()
@@ -16,6 +15,10 @@ function(add_lib_test path)
     nlohmann_json::nlohmann_json GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE OPENRNN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # The library is searched for undefined behaviour; in the tests that would double the time to compile.
+  if(OPENRNN_SANITIZE MATCHES "undefined")
+    target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
+  endif()
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS unit)
 endfunction()
@@ -46,6 +49,17 @@ foreach(path IN LISTS test_sources)
     run_on_device(${path})
   endif()
 endforeach()
+# The whole conformance suite once more in the arithmetics of AMX, on any processor with AVX-512.
+function(run_emulated)
+  foreach(name IN LISTS ARGN)
+    add_test(NAME conformance_${name}_test_emulated COMMAND conformance_${name}_test)
+    set_tests_properties(conformance_${name}_test_emulated PROPERTIES LABELS unit
+      ENVIRONMENT "OPENRNN_ISA=amx_emulated;GTEST_FILTER=*bf16*:Session*:Allocation*")
+  endforeach()
+endfunction()
+run_emulated(allocation bits every_layer padding saved session threads)
+# Our writer of tables is held against LevelDB's.
+target_link_libraries(formats_table_test PRIVATE leveldb::leveldb)
 if(OPENRNN_HAS_CUDA)
   foreach(name elementwise matmul memory optimizers rows softmax sums)
     add_device_runs(device_${name}_test)
@@ -89,6 +103,16 @@ foreach(path IN LISTS tool_sources)
       ${OPENRNN_CUDNN_INCLUDE})
   endif()
 endforeach()
+
+# A plug-in with openrnn::core inside, linked so that dlclose unloads it: a symbol that is unique in
+# the process, as g++ makes one of std::make_shared, would keep it for ever.
+add_library(plugin_recurrent MODULE ${PROJECT_SOURCE_DIR}/tests/plugins/recurrent.cc)
+target_link_libraries(plugin_recurrent PRIVATE openrnn_core openrnn_flags)
+target_compile_options(plugin_recurrent PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+target_link_options(plugin_recurrent PRIVATE -Wl,--exclude-libs,ALL)
+add_dependencies(runtime_unload_test plugin_recurrent)
+target_compile_definitions(runtime_unload_test PRIVATE
+  OPENRNN_PLUGIN="$<TARGET_FILE:plugin_recurrent>")
 
 file(GLOB capi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/capi/*.cc)
 if(capi_sources)

@@ -2,7 +2,6 @@
 
 file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cc)
 if(cli_sources)
-  find_package(CLI11 REQUIRED)
   add_executable(openrnn_tool ${cli_sources})
   set_target_properties(openrnn_tool PROPERTIES OUTPUT_NAME openrnn)
   target_link_libraries(openrnn_tool PRIVATE openrnn openrnn_flags CLI11::CLI11 fmt::fmt

@@ -92,8 +92,7 @@ class Callback {
     args.y = out.data();
     args.h0 = args.hn = h_.data();
     args.c0 = args.cn = c_.data();
-    args.max_threads = 1;  // whatever the rest of the program uses
-    session_.run(args);    // throws for wrong arguments alone, and these are right
+    session_.run(args);  // throws for wrong arguments alone, and these are right
   }
 
  private:
@@ -132,7 +131,8 @@ int main() {
   const openrnn::RnnSpec spec = effect();
   // Weights would come from a file; here they are drawn.
   const openrnn::Array params = openrnn::initialize_params(openrnn::ParamsLayout(spec), /*seed=*/1);
-  const auto model = std::make_shared<openrnn::PackedModel>(spec, params.view());
+  const auto model = std::make_shared<openrnn::PackedModel>(
+      spec, params.view(), openrnn::ModelOptions{.max_threads = 1});  // starts no thread, ever
   Callback callback(model);
 
   Ring<Block, kRing> to_card, from_card;

@@ -86,7 +86,7 @@ void NetworkJob::choose(const std::string& pass) {
     pass_ = Pass::kInference;
     args_.params =
         engine_.pack(spec_, {params_.data(), spec_.dtype, params_.shape()}, PackFor::kInference);
-    workspace_ = engine_.make_workspace(args_.params, args_.batch, args_.max_time);
+    workspace_ = engine_.make_workspace(args_.params, {args_.batch, args_.max_time});
   } else if (pass == "forward" || pass == "training") {
     pass_ = pass == "forward" ? Pass::kForward : Pass::kTraining;
   } else {

@@ -82,7 +82,7 @@ void TextTraining::run_to(std::int64_t step, const std::function<void(double los
 void TextTraining::save(const std::string& prefix) const {
   Extras extras;
   fit_.save(extras);
-  Saver().save(prefix, extras);
+  Saver().write(prefix, extras);
 }
 
 void TextTraining::restore(const std::string& prefix) { fit_.load(Saver().restore(prefix)); }

@@ -79,7 +79,9 @@ class Network : public peers::Job {
 class Inference : public Network {
  public:
   explicit Inference(const Task& task)
-      : Network(task), session_(std::make_shared<openrnn::PackedModel>(spec_, view_of(params_))) {
+      : Network(task),
+        session_(std::make_shared<openrnn::PackedModel>(spec_, view_of(params_)),
+                 {.max_threads = 0}) {
     params_ = {};
     session_.prepare(args_.batch, args_.max_time);
   }
