@@ -63,6 +63,20 @@ TEST(AlignedBuffer, IsAlignedZeroAndAValue) {
   EXPECT_THROW(AlignedBuffer(SIZE_MAX), std::bad_alloc);
 }
 
+TEST(AlignedBuffer, SaysHowMuchWasAskedFor) {
+  // More than any machine has addresses for.
+  for (const std::size_t bytes : {SIZE_MAX, std::size_t{1} << 62, (std::size_t{1} << 60) + 1}) {
+    try {
+      const AlignedBuffer buffer(bytes);
+      FAIL() << bytes;
+    } catch (const std::bad_alloc& error) {
+      EXPECT_EQ(std::string(error.what()), "[allocate] " + std::to_string(bytes) +
+                                               " bytes are asked for, expected no more than the "
+                                               "machine has free");
+    }
+  }
+}
+
 TEST(Array, ViewsAndReshapes) {
   const std::vector<float> values{1, 2, 3, 4, 5, 6};
   Array array = Array::of<float>({2, 3}, values);

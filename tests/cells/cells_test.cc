@@ -43,6 +43,56 @@ TEST(CompatibleCell, NamesShapesAndInitialValues) {
   EXPECT_FALSE(lstm.is_memory(1));
 }
 
+std::vector<std::shared_ptr<VariableCell>> cells_of(const CompatibleCellOptions& options) {
+  return {std::make_shared<CudnnCompatibleLSTMCell>(options),
+          std::make_shared<CudnnCompatibleGRUCell>(options),
+          std::make_shared<BasicRNNCell>(options)};
+}
+
+void expect_reuse_shares(const std::string& name, std::size_t kind) {
+  const OwnGraph own;
+  CompatibleCellOptions options = units(3);
+  options.name = name;
+  CompatibleCellOptions reusing = options;
+  reusing.reuse = true;
+  const auto first = cells_of(options)[kind], second = cells_of(reusing)[kind];
+  const CellState zero = first->zero_state(2, DType::kFloat32);
+  const Tensor x = varied({2, 4});
+  EXPECT_THROW((*second)(x, zero), ArgumentError);
+  const Tensor output = (*first)(x, zero).output;
+  const std::size_t variables = own.graph.variables().size();
+  EXPECT_TRUE(same((*second)(x, zero).output, output));
+  EXPECT_EQ(own.graph.variables().size(), variables);
+  EXPECT_EQ(second->name(), first->name());
+  EXPECT_TRUE(second->get_config().reuse);
+  // What does not reuse gets a name of its own still.
+  const auto other = cells_of(options)[kind];
+  EXPECT_FALSE(same((*other)(x, zero).output, output));
+  EXPECT_EQ(own.graph.variables().size(), 2 * variables);
+}
+
+TEST(CompatibleCell, ReuseTakesTheNameAsItIsAndShares) {
+  for (std::size_t kind = 0; kind < 3; ++kind) {
+    expect_reuse_shares("", kind);
+    expect_reuse_shares("mine", kind);
+  }
+}
+
+TEST(CompatibleCell, ReuseWorksInsideLoops) {
+  const OwnGraph own;
+  CompatibleCellOptions reusing = units(3);
+  reusing.reuse = true;
+  const auto first = cells_of(units(3)), second = cells_of(reusing);
+  const Tensor x = varied({5, 2, 4});
+  const DynamicRnnOptions options{.dtype = DType::kFloat32, .time_major = true};
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const Tensor output = dynamic_rnn(*first[i], x, options).outputs;
+    const std::size_t variables = own.graph.variables().size();
+    EXPECT_TRUE(same(dynamic_rnn(*second[i], x, options).outputs, output));
+    EXPECT_EQ(own.graph.variables().size(), variables);
+  }
+}
+
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 // One unit, one input, by hand: columns i c f o, state (c, h) in and out.
@@ -79,6 +129,15 @@ TEST(CompatibleCell, ProjectionShrinksTheOutput) {
   EXPECT_EQ(own.graph.variable("cudnn_compatible_lstm_cell/kernel").shape(), (Shape{6, 20}));
   EXPECT_EQ(own.graph.variable("cudnn_compatible_lstm_cell/projection/kernel").shape(),
             (Shape{5, 2}));
+}
+
+TEST(CompatibleCell, AStateHasTheDtypeOfTheCell) {
+  const OwnGraph own;
+  CudnnCompatibleLSTMCell cell(units(2));
+  const Tensor x = varied({3, 4});
+  EXPECT_EQ(thrown<ArgumentError>([&] { cell(x, cell.zero_state(3, DType::kFloat64)); }),
+            "[CudnnCompatibleLSTMCell] a state is float64, expected float32");
+  EXPECT_FALSE(cell.built());
 }
 
 TEST(CompatibleCell, Errors) {

@@ -29,7 +29,7 @@ TEST(DescribeNetwork, EveryNetworkFromItsTensors) {
     const VariableScope scope("m1");
     const auto layer = layer_of(spec);
     layer->build({-1, -1, spec.input_size});
-    Saver().save(folder / "a");
+    Saver().write(folder / "a");
     const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
     EXPECT_TRUE(contents.remarks.empty());
     ASSERT_EQ(contents.networks.size(), 1u);
@@ -57,7 +57,7 @@ TEST(DescribeNetwork, TheConfigurationTellsTanhFromRelu) {
     layer_of(rnn_spec(RnnMode::kRnnRelu, 1, 2, 3))->build({1, 1, 3});
     Extras extras;
     extras.set_string("config", config);
-    Saver().save(folder / "a", extras);
+    Saver().write(folder / "a", extras);
     return describe_network(TensorBundleReader(folder / "a")).networks.at(0).text;
   };
   const std::string rest = ", 1 layer, 2 units, input size 3, unidirectional, float32";
@@ -81,7 +81,7 @@ TEST(DescribeNetwork, SeveralNetworksAndSlots) {
   const Variable slot("cudnn_gru/opaque_kernel/Adam", gru->kernel().to_host());
   const Variable cell_slot("rnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel/Adam",
                            Array(DType::kFloat32, {3, 2}));
-  Saver().save(folder / "a");
+  Saver().write(folder / "a");
   const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
   EXPECT_TRUE(contents.remarks.empty());
   ASSERT_EQ(contents.networks.size(), 2u);

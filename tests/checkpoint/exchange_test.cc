@@ -60,7 +60,7 @@ TEST_P(Exchange, LayerToCells) {
     const auto layer = layer_of(data.spec);
     layer->build({4, 3, 3});
     from_layer = run_layer(*layer, data);
-    Saver().save(prefix);
+    Saver().write(prefix);
   }
   const Graph::AsDefault current(cell_graph);
   CellNetwork cells(data.spec);
@@ -87,7 +87,7 @@ TEST_P(Exchange, CellsToLayer) {
       variable.assign(varied(variable.dtype(), variable.shape(), ++seed, 0.6).view());
     }
     from_cells = cells.run(data);
-    Saver().save(prefix);
+    Saver().write(prefix);
   }
   const Graph::AsDefault current(layer_graph);
   const auto layer = layer_of(data.spec);
@@ -133,7 +133,7 @@ TEST(ExchangeSkip, LayerToLayer) {
       const Graph::AsDefault current(first);
       const auto layer = layer_of(spec, constant_initializer(0.25));
       before = run_layer(*layer, data);
-      Saver({.only_saveables = true}).save(prefix);
+      Saver({.only_saveables = true}).write(prefix);
     }
     const Graph::AsDefault current(second);
     spec.input_mode = InputMode::kAutoSelect;
@@ -156,7 +156,7 @@ TEST(ExchangeSkip, NamesOfAnotherBuildAreMissing) {
   {
     const Graph::AsDefault current(first);
     run_layer(*layer_of(spec), network_data(spec, 1, {1}));
-    Saver({.only_saveables = true}).save(folder / "implicit");
+    Saver({.only_saveables = true}).write(folder / "implicit");
   }
   const Graph::AsDefault current(second);
   const auto layer = layer_of(spec);

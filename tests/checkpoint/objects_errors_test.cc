@@ -139,8 +139,34 @@ TEST(ObjectErrors, WhatDidNotMatchIsNamed) {
       thrown<ArgumentError>([&] { status.assert_existing_objects_matched(); }),
       "[assert_existing_objects_matched] " + model.prefix + " has no value for 1 variables: y");
   status.assert_nontrivial_match();
-  const CheckpointStatus none = Checkpoint({{"y", y}}).read(model.prefix);
-  EXPECT_NE(thrown<ArgumentError>([&] { none.assert_nontrivial_match(); }), "");
+}
+
+TEST(ObjectErrors, NothingMatches) {
+  Model model;
+  const Variable y("y", varied(DType::kFloat32, {2}, 9));
+  Checkpoint other({{"y", y}});
+  const std::string text = thrown<ArgumentError>([&] { other.restore(model.prefix); });
+  EXPECT_NE(text.find("nothing of " + model.prefix + " matches: it holds net/cell-0/bias"),
+            std::string::npos);
+  EXPECT_TRUE(text.ends_with(", expected some of y")) << text;
+  layers::Dense unbuilt({.units = 2});
+  Checkpoint elsewhere({{"model", unbuilt}});
+  EXPECT_TRUE(thrown<ArgumentError>([&] {
+                elsewhere.read(model.prefix);
+              }).ends_with(", expected some of model"));
+  const CheckpointStatus nothing = other.restore(std::nullopt);
+  EXPECT_TRUE(nothing.restored.empty());
+  EXPECT_EQ(thrown<ArgumentError>([&] { nothing.assert_consumed(); }),
+            "[assert_consumed] restore() was given no checkpoint, expected one");
+}
+
+TEST(ObjectErrors, AnObjectThatIsGone) {
+  Model model;
+  auto dense = std::make_unique<layers::Dense>(layers::DenseOptions{.units = 2});
+  const Checkpoint checkpoint({{"dense", *dense}});
+  dense.reset();
+  EXPECT_EQ(thrown<StateError>([&] { checkpoint.write(model.folder / "gone"); }),
+            "[Checkpoint] the object 'dense' is gone, expected it to outlive the checkpoint");
 }
 
 TEST(ObjectErrors, Names) {

@@ -1,5 +1,6 @@
 // What object-based checkpoints hold, and that every kind of object comes back.
 #include "checkpoint/networks.h"
+#include "formats/objects/object_graph.h"
 #include "formats/temp_folder.h"
 #include "openrnn/checkpoint.h"
 #include "saveables/support.h"
@@ -197,6 +198,27 @@ TEST(Objects, AModelOfLayers) {
   lstm->kernel().assign(Array(DType::kFloat32, lstm->kernel().shape()).view());
   checkpoint.read(folder / "a").assert_consumed();
   EXPECT_TRUE(same_bits(before, lstm->kernel().to_host()));
+}
+
+// An optimizer of slots alone has no attribute of its own; TensorFlow counts the slots.
+TEST(Objects, AnOptimizerOfSlotsAloneHasValues) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable x = filled("x", {1, 2}), slot = filled("x/Momentum", {3, 4});
+  const auto optimizer = [&](bool with_slot) {
+    return Trackable::from([=] {
+      TrackedObject object;
+      if (with_slot) object.slots.push_back({"momentum", x, slot});
+      return object;
+    });
+  };
+  Checkpoint({{"x", x}, {"with", optimizer(true)}, {"without", optimizer(false)}})
+      .write(folder / "a");
+  const auto objects = formats::decode_object_graph(
+      "a", TensorBundleReader(folder / "a").read_string(formats::kObjectGraphKey));
+  EXPECT_TRUE(objects.nodes[objects.nodes[0].child("with")->node].has_values);
+  EXPECT_FALSE(objects.nodes[objects.nodes[0].child("without")->node].has_values);
 }
 
 TEST(Objects, ASaveableAlone) {

@@ -42,7 +42,7 @@ TEST_F(Names, TwoSaveablesEachUnderItsScope) {
   const auto enc = saveable_of(encoder, "a", "enc", "enc_saveable");
   const auto dec = saveable_of(decoder, "b", "dec", "dec_saveable");
   const Saver saver({.variables = std::vector<Variable>{}, .saveables = {{enc, dec}}});
-  saver.save(folder_ / "a");
+  saver.write(folder_ / "a");
   EXPECT_EQ(names_in(folder_ / "a"),
             (std::vector<std::string>{"dec/rnn/multi_rnn_cell/cell_0/basic_rnn_cell/bias",
                                       "dec/rnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel",
@@ -64,10 +64,10 @@ TEST_F(Names, TwoSaveablesOfOneName) {
   const auto one = saveable_of(spec, "a", "enc", "cudnn_rnn_saveable");
   const auto two = saveable_of(spec, "b", "dec", "cudnn_rnn_saveable");
   const Saver saver({.variables = std::vector<Variable>{}, .saveables = {{one, two}}});
-  EXPECT_EQ(thrown<ArgumentError>([&] { saver.save(folder_ / "a"); }),
+  EXPECT_EQ(thrown<ArgumentError>([&] { saver.write(folder_ / "a"); }),
             "[Saver::save] two saveables have the name cudnn_rnn_saveable, expected a different "
             "one for each");
-  Saver({.variables = std::vector<Variable>{}, .saveables = {{one}}}).save(folder_ / "one");
+  Saver({.variables = std::vector<Variable>{}, .saveables = {{one}}}).write(folder_ / "one");
   EXPECT_EQ(thrown<ArgumentError>([&] { saver.restore(folder_ / "one"); }),
             "[Saver::restore] two saveables have the name cudnn_rnn_saveable, expected a different "
             "one for each");
@@ -80,12 +80,12 @@ TEST_F(Names, TwoLayersBuiltInOneScopeCollide) {
   {
     const VariableScope scope("m1");
     first.build({1, 1, 1});
-    Saver().save(folder_ / "a");
+    Saver().write(folder_ / "a");
     second.build({1, 1, 1});
   }
   const std::vector<std::string> before = folder_.names();
   const std::string bytes = read_file(folder_ / "a.index");
-  EXPECT_EQ(thrown<ArgumentError>([&] { Saver().save(folder_ / "a"); }),
+  EXPECT_EQ(thrown<ArgumentError>([&] { Saver().write(folder_ / "a"); }),
             "[Saver::save] two tensors have the name "
             "m1/rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel, of "
             "m1/cudnn_lstm/opaque_kernel_saveable and of m1/cudnn_lstm_1/opaque_kernel_saveable, "
@@ -94,9 +94,9 @@ TEST_F(Names, TwoLayersBuiltInOneScopeCollide) {
   EXPECT_EQ(folder_.names(), before);
   EXPECT_EQ(read_file(folder_ / "a.index"), bytes);
   // Names come first: the folder need not be there for this to be said.
-  EXPECT_THROW(Saver().save(folder_ / "gone/a"), ArgumentError);
+  EXPECT_THROW(Saver().write(folder_ / "gone/a"), ArgumentError);
   // One of them alone is no trouble, and either may be restored from it.
-  Saver({.variables = {{second.kernel()}}}).save(folder_ / "second");
+  Saver({.variables = {{second.kernel()}}}).write(folder_ / "second");
   Saver({.variables = std::vector<Variable>{}, .saveables = {{first.saveable()}}})
       .restore(folder_ / "second");
   EXPECT_TRUE(same_bits(first.saveable()->specs()[0].tensor, second.saveable()->specs()[0].tensor));
@@ -107,7 +107,7 @@ TEST_F(Names, AVariableInTheWayOfASaveable) {
   layer.build({1, 1, 1});
   const std::string kernel = layer.saveable()->spec_names()[0];
   const Variable other(kernel, Array(DType::kFloat32, {1}));
-  EXPECT_EQ(thrown<ArgumentError>([&] { Saver().save(folder_ / "a"); })
+  EXPECT_EQ(thrown<ArgumentError>([&] { Saver().write(folder_ / "a"); })
                 .rfind("[Saver::save] two tensors have the name " + kernel + ", of the variable " +
                            kernel + " and of cudnn_rnn_tanh/opaque_kernel_saveable",
                        0),
@@ -116,7 +116,7 @@ TEST_F(Names, AVariableInTheWayOfASaveable) {
   Extras extras;
   extras.set_int("note", 1);
   EXPECT_NE(thrown<ArgumentError>([&] {
-              Saver({.variables = {{extra}}}).save(folder_ / "a", extras);
+              Saver({.variables = {{extra}}}).write(folder_ / "a", extras);
             }).find("openrnn/note, of the variable openrnn/note and of the extras"),
             std::string::npos);
   EXPECT_TRUE(folder_.names().empty());
@@ -148,7 +148,7 @@ TEST_F(Names, PrefixesOfBothBuilds) {
             "m1/m2/stack_bidirectional_rnn/cell_0/bidirectional_rnn/fw/basic_rnn_cell/kernel");
   // All five in one file, and back.
   const std::vector<Variable> kernels = graph_.variables();
-  Saver().save(folder_ / "a");
+  Saver().write(folder_ / "a");
   std::vector<Array> before;
   for (const Variable& kernel : kernels) {
     before.push_back(kernel.to_host());

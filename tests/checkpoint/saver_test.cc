@@ -74,7 +74,7 @@ TEST(Saver, StoresRawCanonicalAndExtras) {
   extras.set_string("config", "{}");
   extras.set_int("calls", 3);
   extras.set_float("best", 0.5);
-  Saver().save(folder / "a", extras);
+  Saver().write(folder / "a", extras);
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"a.data-00000-of-00001", "a.index"}));
   const TensorBundleReader reader(folder / "a");
   std::vector<std::string> names;
@@ -92,7 +92,7 @@ TEST(Saver, RestoresEveryBitAndTheExtras) {
   const std::vector<Array> before = model.values();
   Extras extras;
   extras.set_int("calls", 7);
-  Saver().save(folder / "a", extras);
+  Saver().write(folder / "a", extras);
   EXPECT_TRUE(all_same(before, model.values()));
   model.change();
   const Extras restored = Saver().restore(folder / "a");
@@ -105,7 +105,7 @@ TEST(Saver, RestoresEveryBitAndTheExtras) {
 TEST(Saver, CanonicalWinsWhereTheyDiffer) {
   const TempFolder folder;
   const Model model;
-  Saver().save(folder / "a");
+  Saver().write(folder / "a");
   std::vector<NamedTensor> tensors = tensors_of(folder / "a");
   array_named(tensors, kKernel).as<float>()[5] += 0.25f;
   write_tensor_bundle(folder / "b", tensors);
@@ -121,7 +121,7 @@ TEST(Saver, RawAloneWithItsSizeChecked) {
   const TempFolder folder;
   const Model model;
   const std::vector<Array> before = model.values();
-  Saver().save(folder / "a");
+  Saver().write(folder / "a");
   std::vector<NamedTensor> tensors = tensors_of(folder / "a");
   drop(tensors, kKernel);
   drop(tensors, kBias);
@@ -140,7 +140,7 @@ TEST(Saver, RawAloneWithItsSizeChecked) {
 TEST(Saver, ARawOfAnotherSizeGivesWayToCanonical) {
   const TempFolder folder;
   const Model model;
-  Saver().save(folder / "a");
+  Saver().write(folder / "a");
   std::vector<NamedTensor> tensors = tensors_of(folder / "a");
   array_named(tensors, "cudnn_lstm/opaque_kernel") = Array(DType::kFloat32, {39});
   write_tensor_bundle(folder / "b", tensors);
@@ -152,7 +152,7 @@ TEST(Saver, ARawOfAnotherSizeGivesWayToCanonical) {
 TEST(Saver, AFailedRestoreChangesNothing) {
   const TempFolder folder;
   const Model model;
-  Saver().save(folder / "a");
+  Saver().write(folder / "a");
   model.change();
   const std::vector<Array> before = model.values();
   const auto refused = [&](std::vector<NamedTensor> tensors) {
@@ -191,7 +191,7 @@ TEST(Saver, AFlippedBitChangesNothing) {
   const Model model;
   Extras extras;
   extras.set_string("config", "{}");
-  Saver().save(folder / "a", extras);
+  Saver().write(folder / "a", extras);
   model.change();
   const std::vector<Array> before = model.values();
   const std::string path = folder / "a.data-00000-of-00001";
@@ -210,7 +210,7 @@ TEST(Saver, UnexpectedTensorsAreIgnoredOrRefused) {
   const Model model;
   Extras extras;
   extras.set_string("config", "{}");
-  Saver().save(folder / "a", extras);
+  Saver().write(folder / "a", extras);
   std::vector<NamedTensor> tensors = tensors_of(folder / "a");
   for (int i = 0; i < 10; ++i) {
     tensors.push_back({"other/" + std::to_string(i), Array(DType::kFloat32, {1})});
@@ -227,7 +227,7 @@ TEST(Saver, UnexpectedTensorsAreIgnoredOrRefused) {
 TEST(Saver, GivenVariablesAlone) {
   const TempFolder folder;
   const Model model;
-  Saver({.variables = {{model.step}}}).save(folder / "step");
+  Saver({.variables = {{model.step}}}).write(folder / "step");
   const TensorBundleReader reader(folder / "step");
   ASSERT_EQ(reader.tensors().size(), 1u);
   EXPECT_EQ(reader.tensors()[0].name, "global_step");
@@ -245,16 +245,27 @@ TEST(Extras, AreNamedAndTyped) {
   EXPECT_EQ(thrown<ArgumentError>([&] { extras.get("loss"); }),
             "[Extras] there is no loss, only calls, config");
   EXPECT_EQ(thrown<TypeError>([&] { extras.get_float("calls"); }),
-            "[Extras] calls is int64 [], expected one float64");
+            "[Extras] calls is int64 [], expected float64 []");
   EXPECT_EQ(thrown<TypeError>([&] { extras.get_string("calls"); }),
             "[Extras] calls holds numbers, expected a string");
   EXPECT_EQ(thrown<TypeError>([&] { extras.get_array("config"); }),
             "[Extras] config holds strings, expected numbers");
+  extras.set("none", Array(DType::kInt64, {0}));
+  EXPECT_EQ(thrown<TypeError>([&] { extras.get_int("none"); }),
+            "[Extras] none is int64 [0], expected int64 []");
+  EXPECT_EQ(extras.get_array("none", DType::kInt64, {-1}).size(), 0);
+  EXPECT_EQ(thrown<TypeError>([&] {
+              extras.get_array("none", DType::kInt64, {-1, 0});
+            }),
+            "[Extras] none is int64 [0], expected int64 [-1, 0]");
+  extras.set("words", StringTensor{{0}, {}});
+  EXPECT_EQ(thrown<TypeError>([&] { extras.get_string("words"); }),
+            "[Extras] words holds strings of shape [0], expected one string");
   EXPECT_EQ(thrown<ArgumentError>([&] { extras.set_int("", 1); }),
             "[Extras::set] an empty name, expected one");
   const TempFolder folder;
   const Model model;
-  Saver().save(folder / "a", extras);
+  Saver().write(folder / "a", extras);
   EXPECT_EQ(read_extras(folder / "a").get_string("config"), "x");
 }
 

@@ -1,4 +1,5 @@
-// The cpu engine against the reference, inside the derived bounds, on every instruction set.
+// The cpu engine against the reference, inside the derived bounds, on every instruction set and in
+// every kind of arithmetic that this processor has or can emulate.
 #include <gtest/gtest.h>
 
 #include "conformance/support/bounds.h"
@@ -15,7 +16,7 @@ TEST_P(CpuAgreement, WithTheReference) {
   ASSERT_EQ(cpu().unsupported(c.spec), "");
   const Data d = make_data(c);
   const Bounds bounds = bounds_of(c, d);
-  for (const std::string_view isa : available_cpu_isas()) {
+  for (const std::string_view isa : tested_isas(c.spec)) {
     const ForcedIsa forced(isa);
     EXPECT_EQ(compare(bounds, run_all(cpu(), c, d), c.spec.dtype).failure, "") << isa;
   }

@@ -104,7 +104,7 @@ struct Prepared {
       : c(given),
         d(make_data(c)),
         out(forward_buffers(c)),
-        session(std::make_shared<PackedModel>(c.spec, d.params.view())) {
+        session(std::make_shared<PackedModel>(c.spec, d.params.view()), {.max_threads = 0}) {
     session.prepare(c.batch, c.time);
   }
   void run() {
@@ -112,6 +112,12 @@ struct Prepared {
     args.max_threads = max_threads;
     session.run(args);
   }
+};
+
+/// Prepared once more for longer calls of one row, which takes nothing from the room that there
+/// was.
+struct PreparedLonger : Prepared {
+  explicit PreparedLonger(const Case& given) : Prepared(given) { session.prepare(1, c.time + 1); }
 };
 
 /// The same, asking for what every layer leaves.
@@ -202,6 +208,11 @@ void expect_no_allocation() {
 TEST(Allocation, APreparedSessionMakesNone) {
   if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has taken malloc's place";
   expect_no_allocation<Prepared>();
+}
+
+TEST(Allocation, ASecondPreparationKeepsTheRoomOfTheFirst) {
+  if (!OPENRNN_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has taken malloc's place";
+  expect_no_allocation<PreparedLonger>();
 }
 
 TEST(Allocation, OutputsOfEveryLayerMakeNone) {

@@ -26,7 +26,7 @@ TEST_P(CpuBits, DependOnNeitherInstructionSetNorThreads) {
   };
   // Two kinds are two functions; on the instruction sets of one kind it is one.
   std::map<std::string, Result> expected;
-  for (const std::string_view isa : available_cpu_isas()) {
+  for (const std::string_view isa : tested_isas(c.spec)) {
     const std::string kind = kind_on(isa, c.spec);
     expected.try_emplace(kind, run(isa, 1));
     for (const int threads : {1, 2, 3, 4}) {
@@ -122,6 +122,16 @@ TEST_P(CpuCuts, ChangeNothing) {
   for (const std::int64_t length : {1, 3}) {
     expect_same_in_pieces(c, d, length, false);
     if (c.trains()) expect_same_in_pieces(c, d, length, true);
+  }
+}
+
+// The input's product is made for some hundred rows at a time; a piece here is one such chunk.
+TEST(CpuChunks, ChangeNothing) {
+  for (const char* text : {"lstm L2 U17 I3 B7 T200 f32", "gru L1 U9 I4 B5 T260 f64 lengths",
+                           "rnn_tanh L1 U33 I2 B3 T400 f16 batch_major"}) {
+    const Case c = parse_case(text, "more rows than a chunk");
+    const Data d = make_data(c);
+    for (const bool training : {false, true}) expect_same_in_pieces(c, d, 60, training);
   }
 }
 

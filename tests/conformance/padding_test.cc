@@ -29,7 +29,7 @@ std::vector<Subject> subjects() {
     list.push_back({engine, parse_case("lstm L2 U17 I3 B7 T5 P5 lengths bi f32", "projection")});
     list.push_back({engine, parse_case("gru L2 U7 I7 B7 T5 skip lengths bi f32", "skips")});
     if (tests_gpu()) continue;
-    for (const std::string arithmetic : {"bf16", "stored_int8", "stored_bfloat16"}) {
+    for (const std::string arithmetic : {"bf16", "bf16x3", "stored_int8", "stored_bfloat16"}) {
       const std::string text = "lstm L2 U17 I3 B7 T5 P5 lengths bi f32 " + arithmetic;
       list.push_back({engine, parse_case(text, "arithmetic")});
     }

@@ -21,6 +21,11 @@ std::vector<Case> cases() {
       list.push_back(parse_case(std::string(mode) + " L2 U17 I3 B5 T4 " + rest, "usual"));
     }
     list.push_back(parse_case(std::string(mode) + " L1 U16 I16 B5 T4 skip f32", "copies_x"));
+    for (const char* math : {"bf16", "bf16x3"}) {
+      if (tests_gpu()) continue;
+      const std::string text = std::string(mode) + " L2 U17 I33 B5 T4 f32 lengths ";
+      list.push_back(parse_case(text + math, "arithmetic"));
+    }
   }
   return tests_gpu() ? without_clip(list) : list;
 }
@@ -39,6 +44,23 @@ TEST_P(Saved, BackwardTwiceGivesTheSameBits) {
   // Another upstream gradient in between leaves no trace.
   run_backward(subject(), c(), make_data(c(), 2), *saved);
   EXPECT_EQ(first_difference(first, run_backward(subject(), c(), d, *saved)), "");
+}
+
+TEST_P(Saved, AbsentGradientsOfStatesAreZeros) {
+  const Data d = make_data(c());
+  ForwardBuffers out = forward_buffers(c());
+  const auto saved = subject().forward_saving(forward_args(
+      c(), d, out, subject().pack(c().spec, d.params.view(), PackFor::kTraining), true));
+  for (Array Data::*const state : {&Data::dhn, &Data::dcn}) {
+    Data zero = d, absent = d;
+    if ((zero.*state).size_bytes())
+      std::memset((zero.*state).data(), 0, (zero.*state).size_bytes());
+    absent.*state = Array();
+    const Result expected = run_backward(subject(), c(), zero, *saved);
+    // What this one leaves in the engine's memory is not read.
+    run_backward(subject(), c(), d, *saved);
+    EXPECT_EQ(first_difference(expected, run_backward(subject(), c(), absent, *saved)), "");
+  }
 }
 
 TEST_P(Saved, KeepsNoMemoryOfTheCallers) {

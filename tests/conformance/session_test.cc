@@ -17,6 +17,7 @@ std::vector<Case> cases() {
           parse_case("lstm L2 U130 I33 B7 T5 f32 lengths", "enough_for_threads"),
           parse_case("gru L1 U130 I65 B1 T9 bi f32", "enough_for_threads"),
           parse_case("lstm L2 U33 I7 B3 T6 f32 lengths bf16", "bf16"),
+          parse_case("gru L2 U33 I7 B3 T6 f32 bi bf16x3", "bf16x3"),
           parse_case("gru L1 U33 I17 B5 T4 f32 bi stored_int8", "int8"),
           parse_case("lstm L1 U17 I7 B3 T5 P6 f16 stored_int8", "int8"),
           parse_case("rnn_tanh L2 U33 I7 B1 T5 f32 stored_bfloat16", "bfloat16"),
@@ -35,7 +36,7 @@ TEST(Session, GivesWhatTheEngineGives) {
   for (const Case& c : cases()) {
     const Data d = make_data(c);
     const auto model = std::make_shared<PackedModel>(c.spec, d.params.view());
-    InferenceSession session(model);
+    InferenceSession session(model, {.max_threads = 0});
     const Result expected = run_inference(model->engine(), c, d);
     EXPECT_EQ(first_difference(expected, run_session(session, c, d)), "") << c.text;
     // Smaller, larger and again: the workspace keeps no trace of another call.
@@ -65,7 +66,7 @@ TEST(Session, ManyThreadsShareOneModel) {
     std::vector<std::thread> threads;
     for (std::size_t n = 0; n < kThreads; ++n) {
       threads.emplace_back([&, n] {
-        InferenceSession session(model);
+        InferenceSession session(model, {.max_threads = 0});
         for (int run = 0; run < kRuns; ++run) {
           const std::string found = first_difference(expected, run_session(session, c, d));
           if (!found.empty()) differences[n] = found;

@@ -27,7 +27,7 @@ void PrintTo(const Subject& s, std::ostream* out) { *out << s.text << " " << s.v
 std::vector<Subject> subjects() {
   std::vector<Subject> list;
   for (const std::string mode : {"lstm", "gru", "rnn_tanh"}) {
-    for (const std::string arithmetic : {"bf16", "stored_int8", "stored_bfloat16"}) {
+    for (const std::string arithmetic : {"bf16", "bf16x3", "stored_int8", "stored_bfloat16"}) {
       const std::string text = mode + " L1 U17 I19 B5 T3 f32 " + arithmetic;
       list.push_back({text, kNan, "nan"});
       list.push_back({text, kInf, "infinity"});
@@ -57,7 +57,7 @@ TEST_P(SpecialValues, AreThoseOfTheReferenceInXAndH) {
     Data d = make_data(c);
     (in_x ? d.x : d.h0).as<float>()[23] = GetParam().value;  // in row 1
     const Result expected = run_inference(engine("reference"), c, d);
-    for (const std::string_view isa : available_cpu_isas()) {
+    for (const std::string_view isa : tested_isas(c.spec)) {
       const ForcedIsa forced(isa);
       expect_same(run_inference(cpu(), c, d).parts[0].second, expected.parts[0].second,
                   std::string(isa) + (in_x ? " x: y" : " h: y"));
@@ -70,14 +70,14 @@ INSTANTIATE_TEST_SUITE_P(Cases, SpecialValues, testing::ValuesIn(subjects()), []
 });
 
 TEST(SpecialRows, OfOneValueAlone) {
-  for (const std::string arithmetic : {"bf16", "stored_int8"}) {
+  for (const std::string arithmetic : {"bf16", "bf16x3", "stored_int8"}) {
     for (const float value : {0.0F, kSubnormal, -kSmall, 0x1p-60F, 1.0F, -2e38F}) {
       const Case c = parse_case("gru L1 U17 I19 B5 T3 f32 " + arithmetic, "one_value");
       Data d = make_data(c);
       for (std::size_t k = 0; k < 19; ++k) d.x.as<float>()[19 + k] = value;
       for (std::size_t u = 0; u < 17; ++u) d.h0.as<float>()[17 + u] = value > -1.0F ? value : 0.0F;
       const Result expected = run_inference(engine("reference"), c, d);
-      for (const std::string_view isa : available_cpu_isas()) {
+      for (const std::string_view isa : tested_isas(c.spec)) {
         const ForcedIsa forced(isa);
         expect_same(run_inference(cpu(), c, d).parts[0].second, expected.parts[0].second,
                     arithmetic + " " + std::string(isa) + " " + std::to_string(value) + " y");
@@ -88,7 +88,7 @@ TEST(SpecialRows, OfOneValueAlone) {
 
 TEST(SpecialWeights, ChannelsOfZerosOfTinyAndOfLargeNumbers) {
   for (const std::string arithmetic :
-       {"bf16", "stored_int8", "stored_bfloat16", "stored_float16"}) {
+       {"bf16", "bf16x3", "stored_int8", "stored_bfloat16", "stored_float16"}) {
     const Case c = parse_case("lstm L1 U17 I19 B5 T3 f32 " + arithmetic, "weights");
     Data d = make_data(c);
     const auto weights = d.params.as<float>();
@@ -99,7 +99,7 @@ TEST(SpecialWeights, ChannelsOfZerosOfTinyAndOfLargeNumbers) {
       weights[57 + k] *= 2000.0F;
     }
     const Result expected = run_inference(engine("reference"), c, d);
-    for (const std::string_view isa : available_cpu_isas()) {
+    for (const std::string_view isa : tested_isas(c.spec)) {
       const ForcedIsa forced(isa);
       expect_same(run_inference(cpu(), c, d).parts[0].second, expected.parts[0].second,
                   arithmetic + " " + std::string(isa) + " y");
@@ -114,6 +114,78 @@ TEST(SpecialWeights, OfFloat16BecomeInfiniteBeyondItsRange) {
   d.x.as<float>()[0] = d.x.as<float>()[1] = 1.0F;
   for (const char* name : {"cpu", "reference"}) {
     EXPECT_EQ(run_inference(engine(name), c, d).parts[0].second.as<float>()[0], kInf) << name;
+  }
+}
+
+// Where each engine runs: the reference, then cpu on every instruction set.
+template <class Check>
+void on_every_engine(const Check& check) {
+  check(engine("reference"), "reference");
+  for (const std::string_view isa : available_cpu_isas()) {
+    const ForcedIsa forced(isa);
+    check(cpu(), std::string(isa));
+  }
+}
+
+// A bad value must not vanish.
+TEST(SpecialInputs, NanGoesThroughRelu) {
+  for (const char* dtype : {"f16", "f32", "f64"}) {
+    const Case c =
+        parse_case(std::string("rnn_relu L2 U17 I3 B4 T2 null_states ") + dtype, "relu_of_nan");
+    Data d = make_data(c);
+    Array x = cast(d.x.view(), DType::kFloat64);
+    x.as<double>()[4] = kNan;  // step 0 of row 1
+    d.x = cast(x.view(), c.spec.dtype);
+    on_every_engine([&](const Engine& engine, const std::string& where) {
+      const Array y = run_inference(engine, c, d).parts[0].second;
+      for (std::int64_t i = 0; i < y.size(); ++i) {
+        const bool row_1 = i / 17 % 4 == 1;
+        ASSERT_EQ(std::isnan(element(y.view(), i)), row_1) << where << " " << dtype << " y " << i;
+      }
+    });
+  }
+}
+
+// With weights of 0 the gates are 1/2 and the cell is half of the old one, exactly.
+TEST(SpecialCells, OnTheVeryEndsOfTheClampHaveAGradient) {
+  for (const char* dtype : {"f32", "f64"}) {
+    Case c = parse_case(std::string("lstm L1 U19 I2 B3 T1 clip ") + dtype, "ends");
+    c.spec.cell_clip = {{-0.25, 0.5}};
+    Data d = make_data(c);
+    std::memset(d.params.data(), 0, d.params.size_bytes());
+    Array c0(DType::kFloat64, {c.c_size()});
+    const double starts[] = {-0.5, 1.0, -0.5625, 1.0625, 0.25};  // both ends, beyond, inside
+    for (std::int64_t i = 0; i < c0.size(); ++i) c0.as<double>()[i] = starts[i % 5];
+    d.c0 = cast(c0.view(), c.spec.dtype);
+    on_every_engine([&](const Engine& engine, const std::string& where) {
+      const Array dc0 = run_training(engine, c, d)["dc0"];
+      for (std::int64_t i = 0; i < dc0.size(); ++i) {
+        const bool held = i % 5 == 2 || i % 5 == 3;
+        ASSERT_EQ(element(dc0.view(), i) == 0.0, held) << where << " " << dtype << " dc0 " << i;
+      }
+    });
+  }
+}
+
+TEST(SpecialWeights, ThatAreNotFinite) {
+  for (const std::string arithmetic :
+       {"", "bf16", "stored_int8", "stored_bfloat16", "stored_float16"}) {
+    for (const float value : {kInf, -kInf, kNan}) {
+      const Case c = parse_case("lstm L1 U17 I19 B5 T3 f32 " + arithmetic, "weights");
+      Data d = make_data(c);
+      d.params.as<float>()[19 * 3 + 7] = value;
+      const Result expected = run_inference(engine("reference"), c, d);
+      const Array& y = expected.parts[0].second;
+      if (arithmetic == "stored_int8") {
+        EXPECT_TRUE(std::isnan(element(y.view(), 3)));
+      }
+      EXPECT_FALSE(std::isnan(element(y.view(), 4)));
+      for (const std::string_view isa : available_cpu_isas()) {
+        const ForcedIsa forced(isa);
+        expect_same(run_inference(cpu(), c, d).parts[0].second, y,
+                    arithmetic + " " + std::string(isa) + " " + std::to_string(value) + " y");
+      }
+    }
   }
 }
 

@@ -32,7 +32,7 @@ Single clamp_to(Single c, double low, double high) {
   return single(std::clamp(c.value, static_cast<float>(low), static_cast<float>(high)));
 }
 Single clamp_slope(Single c, double low, double high) {
-  return single(static_cast<float>(low) < c.value && c.value < static_cast<float>(high));
+  return single(static_cast<float>(low) <= c.value && c.value <= static_cast<float>(high));
 }
 Single kept_as(Single a, DType dtype) {
   return dtype == DType::kFloat16 ? single(to_float(to_half(a.value))) : a;
@@ -115,6 +115,32 @@ TEST(Tolerance, HoldsTheOtherArithmetics) {
     worst = std::max(worst, found.worst);
   }
   EXPECT_GT(worst, 0.05);
+}
+
+/// How much of its bound the error of a product of math 'bf16x3' takes.
+double split_share(double a, double b) {
+  const double a_high = reference::as_bf16(a), b_high = reference::as_bf16(b);
+  const double a_low = reference::as_bf16(a - a_high), b_low = reference::as_bf16(b - b_high);
+  const double found = a_high * b_high + a_high * b_low + a_low * b_high;
+  return std::abs(found - a * b) / (as_split(Bounded(a)) * as_split(Bounded(b))).error();
+}
+
+TEST(Tolerance, OfASplitProductIsReachedAndNotPassed) {
+  Bounded::rounding = {};  // of the split alone
+  double worst = 0.0;
+  // Both rests just below half a step, where hi and lo round down by the most.
+  for (double a = 1.0; a < 1.02; a += 0x1.1p-16) {
+    for (int k = 0; k < 64; ++k)
+      worst = std::max(worst, split_share(a, 1.0 + 0x1p-8 - k * 0x1p-19));
+  }
+  RandomStream random(7, 1);
+  for (int n = 0; n < 300000; ++n) {
+    const auto a = static_cast<float>(random.uniform(-2.0, 2.0));
+    const auto b = static_cast<float>(random.uniform(-2.0, 2.0));
+    worst = std::max(worst, split_share(static_cast<double>(a), static_cast<double>(b)));
+  }
+  EXPECT_LE(worst, 1.0);
+  EXPECT_GT(worst, 0.95);
 }
 
 TEST(Tolerance, TellsOneArithmeticFromAnother) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "cpu/emulation.h"
 #include "cpu/gemm.h"
 #include "cpu/isa.h"
 #include "cpu/kernels/kernels.h"
@@ -70,15 +71,6 @@ inline bool same_number(float a, float b) {
   return std::isnan(a) ? std::isnan(b)
                        : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
 }
-
-/// Whether this processor can run the emulation at all.
-inline bool has_emulation() {
-  for (const std::string_view isa : available_isas()) {
-    if (isa == "avx512") return true;
-  }
-  return false;
-}
-inline constexpr const char* kNoEmulation = "the emulation of AMX needs AVX-512";
 
 /// Runs on one instruction set while it lives.
 class OnIsa {

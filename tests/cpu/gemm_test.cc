@@ -15,10 +15,11 @@ struct Case {
   std::int64_t m, n, k;
 };
 
-// Around every block: tiles of 3 to 8 rows, panels of 4 to 64 columns, blocks of k and of rows.
-const Case kCases[] = {{1, 1, 1},     {0, 3, 2},    {3, 0, 2},    {2, 3, 0},
-                       {1, 17, 5},    {5, 1, 9},    {7, 16, 33},  {6, 64, 64},
-                       {13, 65, 130}, {33, 130, 7}, {97, 9, 513}, {24, 1030, 3}};
+// Around every block: tiles of 3 to 8 rows, panels of 4 to 64 columns, 96 rows, 1024 columns and
+// 1024 of k, of which the second one goes on from what the first one left.
+const Case kCases[] = {{1, 1, 1},    {0, 3, 2},     {3, 0, 2},    {2, 3, 0},     {1, 17, 5},
+                       {5, 1, 9},    {7, 16, 33},   {6, 64, 64},  {13, 65, 130}, {33, 130, 7},
+                       {97, 9, 513}, {24, 1030, 3}, {3, 5, 1025}, {9, 17, 2053}};
 
 template <class T>
 Array random_array(std::int64_t size, std::uint64_t stream) {

@@ -214,7 +214,7 @@ TEST(CudnnErrors, NameWhatWasGiven) {
             "[forward] params were packed by another engine, expected cudnn");
   EXPECT_EQ(error_of([&] { subject().backward({}); }),
             "[backward] saved is null, expected what forward_saving of cudnn returned");
-  const auto workspace = subject().make_workspace(packed, 2, 2);
+  const auto workspace = subject().make_workspace(packed, {2, 2});
   EXPECT_EQ(
       error_of([&] { subject().forward(forward_args(c, d, out, packed, false), workspace.get()); }),
       "[forward] the workspace is for batch 2 and time 2 of its own params, expected at least 2 "

@@ -21,7 +21,15 @@ TEST(MemoryPool, SizesOfEveryKind) {
     ASSERT_NE(block, nullptr);
     std::fill_n(static_cast<unsigned char*>(block.get()), bytes, 1);
   }
-  EXPECT_THROW(pool.allocate(SIZE_MAX), std::bad_alloc);
+  for (const std::size_t bytes : {SIZE_MAX, std::size_t{1} << 60}) {
+    try {
+      pool.allocate(bytes);
+      ADD_FAILURE() << bytes;
+    } catch (const std::bad_alloc& error) {
+      EXPECT_NE(std::string(error.what()).find(std::to_string(bytes) + " bytes"),
+                std::string::npos);
+    }
+  }
 }
 
 TEST(MemoryPool, KeepsNoMoreThanWasEverUsedAndAQuarter) {

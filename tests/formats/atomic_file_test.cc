@@ -1,10 +1,16 @@
 #include "formats/file/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openrnn/formats.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "formats/file/byte_source.h"
 #include "formats/temp_folder.h"
@@ -57,12 +63,36 @@ TEST(AtomicFile, FullDiskKeepsTheOldFileAndNamesTheReason) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
 }
 
-TEST(AtomicFile, NoSpaceLeft) {
-  OutputFile file("/dev/full");
-  file.write("abc");
-  EXPECT_MESSAGE(IoError, file.flush(), "[write] /dev/full: No space left on device");
-  EXPECT_TRUE(file_exists("/dev/full"));
-  EXPECT_MESSAGE(StateError, file.write("more"), "/dev/full is closed");
+TEST(AtomicFile, NothingElseIsTakenForALeftover) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "f.new").c_str(), 0600), 0);
+  EXPECT_MESSAGE(IoError, write_file_atomically(folder / "f", "x"),
+                 "[create] " + (folder / "f.new") + " is a FIFO, expected a file");
+  EXPECT_MESSAGE(IoError, OutputFile("/dev/full"), "[create] /dev/full is a device");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f.new"});
+}
+
+TEST(AtomicFile, ClosedAfterAFailure) {
+  const TempFolder folder;
+  const FullDisk full(1000);
+  OutputFile file(folder / "f.new");
+  file.write(std::string(2000, 'x'));
+  EXPECT_MESSAGE(IoError, file.flush(), "f.new: File too large");
+  EXPECT_MESSAGE(StateError, file.write("more"), "f.new is closed");
+}
+
+TEST(Paths, ZeroBytesAreRefused) {
+  using namespace std::string_literals;
+  const std::string path = "/tmp/a\0b"s;
+  const std::string part = "] the path /tmp/a\\000b";
+  EXPECT_MESSAGE(ArgumentError, write_file_atomically(path, "x"), part);
+  EXPECT_MESSAGE(ArgumentError, read_file(path), part);
+  EXPECT_MESSAGE(ArgumentError, TensorBundleReader{path}, part);
+  EXPECT_MESSAGE(ArgumentError, TensorBundleWriter{path}, part);
+  EXPECT_MESSAGE(ArgumentError, tensor_bundle_exists(path), part);
+  EXPECT_MESSAGE(ArgumentError, remove_tensor_bundle(path), part);
+  EXPECT_MESSAGE(ArgumentError, read_checkpoint_state(path), part);
+  EXPECT_MESSAGE(ArgumentError, EventWriter{path}, part);
 }
 
 TEST(AtomicFile, NoSpaceLeftForACheckpoint) {
@@ -121,6 +151,42 @@ TEST(FileSource, ReadsInsideAndRefusesOutside) {
   EXPECT_THROW(file.read_string(1, ~std::uint64_t{0}), FormatError);
   std::filesystem::resize_file(folder / "f", 5);
   EXPECT_MESSAGE(FormatError, file.read_string(3, 4), "cut while it was read");
+}
+
+// A reader that opens a FIFO without a writer waits for ever.
+TEST(FileSource, WhatIsNoFile) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "m.index").c_str(), 0600), 0);
+  const std::string part = "m.index is a FIFO, expected a file";
+  EXPECT_MESSAGE(IoError, FileSource(folder / "m.index"), part);
+  EXPECT_MESSAGE(IoError, TensorBundleReader(folder / "m"), part);
+  EXPECT_MESSAGE(IoError, read_file(folder / "m.index"), part);
+  EXPECT_MESSAGE(IoError, read_scalar_events(folder / "m.index"), part);
+  std::filesystem::rename(folder / "m.index", folder / "checkpoint");
+  EXPECT_MESSAGE(IoError, read_checkpoint_state(folder.path()), "checkpoint is a FIFO");
+  EXPECT_MESSAGE(IoError, read_file("/dev/zero"), "/dev/zero is a device, expected a file");
+}
+
+// One that were opened would let the writer go on, and then break its pipe.
+TEST(FileSource, AFifoIsNotEvenOpened) {
+  const TempFolder folder;
+  const std::string path = folder / "fifo";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::atomic<bool> opened = false;
+  std::thread writer([&] {
+    const int end = ::open(path.c_str(), O_WRONLY);
+    opened = true;
+    ::close(end);
+  });
+  for (int round = 0; round < 200; ++round) {
+    EXPECT_THROW(FileSource{path}, IoError);
+    EXPECT_THROW(read_file(path), IoError);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  EXPECT_FALSE(opened);
+  const int end = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  writer.join();
+  ::close(end);
 }
 
 TEST(FileSource, WhatIsNotThere) {

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <openrnn/formats.h>
 
+#include "formats/coding.h"
+#include "formats/crc32c.h"
 #include "formats/temp_folder.h"
 
 namespace openrnn::formats {
@@ -92,6 +94,28 @@ TEST(EventFile, PlacesThatAreNotThere) {
   const TempFolder folder;
   EXPECT_MESSAGE(IoError, EventWriter(folder / "no"), "No such file or directory");
   EXPECT_MESSAGE(IoError, read_scalar_events(folder / "no"), "[open]");
+}
+
+TEST(EventFile, TagsThatAreNoText) {
+  const TempFolder folder;
+  EventWriter writer(folder.path());
+  for (const std::string tag : {"a\xff", "esc\x1b[2J", "line\n"}) {
+    EXPECT_MESSAGE(ArgumentError, writer.add_scalar(tag, 1, 1.0),
+                   "is not UTF-8 or holds a control");
+  }
+  writer.add_scalar("good", 1, 1.0);
+  writer.flush();
+  EXPECT_EQ(read_scalar_events(writer.path()).size(), 1u);
+  // The same record with a tag that steers a terminal.
+  std::string bytes = read_file(writer.path());
+  const std::size_t at = bytes.find("good");
+  bytes[at] = '\x1b';
+  const std::size_t header = bytes.find("brain.Event:2") + 13 + 4;
+  const std::string data = bytes.substr(header + 12, bytes.size() - header - 16);
+  bytes.resize(bytes.size() - 4);
+  put_fixed(&bytes, mask_crc(crc32c(data)));
+  write_raw(folder / "bad", bytes);
+  EXPECT_MESSAGE(FormatError, read_scalar_events(folder / "bad"), "the tag \\033ood is not UTF-8");
 }
 
 }  // namespace

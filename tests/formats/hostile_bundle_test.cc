@@ -85,7 +85,34 @@ TEST_F(HostileBundle, TooManyDimensions) {
 }
 TEST_F(HostileBundle, TensorsThatShareTheirBytes) {
   for (int i = 0; i < 3; ++i) raw.entries["alias" + std::to_string(i)] = w();
-  expect("the tensors claim 24 bytes or more, expected 12");
+  expect("tensor 'alias1' begins at byte 0 of data file 0, inside tensor 'alias0'");
+}
+TEST_F(HostileBundle, TensorsThatShareSomeBytesInALargeFile) {
+  raw.add("v", {4, 5, 6}).offset -= 4;
+  raw.add("far", {7});
+  expect("tensor 'v' begins at byte 8 of data file 0, inside tensor 'w'");
+}
+TEST_F(HostileBundle, EmptyTensorsShareNothing) {
+  raw.add("before", {}).offset = 4;
+  raw.add("x", {1});
+  raw.write(folder / "m");
+  EXPECT_NO_THROW(open_and_read(folder / "m"));
+}
+TEST_F(HostileBundle, NamesThatAreNoText) {
+  for (const std::string name :
+       {"a\xff", "esc\x1b[2J", "del\x7f", "csi\xc2\x9b", "line\n", "\xc0\xaf"}) {
+    raw.entries = {{name, raw.entries.begin()->second}};
+    expect("is not UTF-8 or holds a control character");
+    EXPECT_MESSAGE(ArgumentError,
+                   TensorBundleWriter(folder / "n").add(name, array_of<float>({1}, {1})),
+                   "is not UTF-8 or holds a control character");
+  }
+}
+TEST_F(HostileBundle, LongNamesAreCutInMessages) {
+  const std::string name(100000, 'n');
+  raw.entries = {{name, w()}};
+  raw.entries[name].crc ^= 1;
+  expect("tensor '" + std::string(80, 'n') + "... (100000 bytes)' has checksum");
 }
 TEST_F(HostileBundle, BoolThatIsNeither) {
   w().dtype = 10;

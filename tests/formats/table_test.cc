@@ -1,6 +1,11 @@
 #include "formats/table/table.h"
 
 #include <gtest/gtest.h>
+#include <leveldb/env.h>
+#include <leveldb/options.h>
+#include <leveldb/table_builder.h>
+
+#include <random>
 
 #include "formats/coding.h"
 #include "formats/crc32c.h"
@@ -29,6 +34,32 @@ Entries sample(int count) {
         std::string(static_cast<std::size_t>(i), 'v');
   }
   return entries;
+}
+
+class StringFile : public leveldb::WritableFile {
+ public:
+  leveldb::Status Append(const leveldb::Slice& data) override {
+    bytes.append(data.data(), data.size());
+    return leveldb::Status::OK();
+  }
+  leveldb::Status Close() override { return leveldb::Status::OK(); }
+  leveldb::Status Flush() override { return leveldb::Status::OK(); }
+  leveldb::Status Sync() override { return leveldb::Status::OK(); }
+
+  std::string bytes;
+};
+
+// As LevelDB itself writes it.
+std::string leveldb_table(const Entries& entries, std::size_t block_size, bool snappy) {
+  leveldb::Options options;
+  options.block_size = block_size;
+  options.block_restart_interval = 16;
+  options.compression = snappy ? leveldb::kSnappyCompression : leveldb::kNoCompression;
+  StringFile file;
+  leveldb::TableBuilder builder(options, &file);
+  for (const auto& [key, value] : entries) builder.Add(key, value);
+  EXPECT_TRUE(builder.Finish().ok());
+  return file.bytes;
 }
 
 std::string with_trailer(std::string block) {
@@ -73,9 +104,10 @@ std::string table_of(const std::string& block, std::string block_handle = "") {
 TEST(Table, RoundTripInOneAndInManyBlocksRawAndSnappy) {
   for (const int count : {0, 1, 15, 16, 17, 200}) {
     for (const std::size_t block_size : {std::size_t{1}, std::size_t{500}, std::size_t{262144}}) {
+      const Entries entries = sample(count);
+      EXPECT_EQ(read_all(build_table(entries, block_size)), entries);
       for (const bool snappy : {false, true}) {
-        const Entries entries = sample(count);
-        EXPECT_EQ(read_all(build_table(entries, {block_size, snappy})), entries);
+        EXPECT_EQ(read_all(leveldb_table(entries, block_size, snappy)), entries);
       }
     }
   }
@@ -83,7 +115,31 @@ TEST(Table, RoundTripInOneAndInManyBlocksRawAndSnappy) {
 
 TEST(Table, SnappyBlocksAreReallyCompressed) {
   const Entries entries = sample(200);
-  EXPECT_LT(build_table(entries, {262144, true}).size(), build_table(entries).size() / 2);
+  EXPECT_LT(leveldb_table(entries, 262144, true).size(), build_table(entries).size() / 2);
+}
+
+// Keys of few different bytes, so that they share much and separators have little room.
+Entries close_keys(unsigned seed, int count) {
+  std::minstd_rand random(seed);
+  Entries entries;
+  for (int i = 0; i < count; ++i) {
+    std::string key(random() % 9, '\0');
+    for (char& byte : key) byte = "\0ab\x7f\x80\xfe\xff"[random() % 7];
+    entries[key] = std::string(random() % 40, 'v');
+  }
+  return entries;
+}
+
+TEST(Table, TheBytesOfLevelDb) {
+  for (const int count : {0, 1, 15, 16, 17, 33, 200}) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      for (const std::size_t block_size : {std::size_t{1}, std::size_t{300}, std::size_t{262144}}) {
+        const Entries entries = seed ? close_keys(seed, count) : sample(count);
+        EXPECT_EQ(build_table(entries, block_size), leveldb_table(entries, block_size, false))
+            << count << " " << seed << " " << block_size;
+      }
+    }
+  }
 }
 
 TEST(Table, EveryCutIsFound) {

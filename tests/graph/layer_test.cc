@@ -94,15 +94,64 @@ TEST_F(LayerTest, WeightsAndTheirValues) {
   EXPECT_EQ(layer.count_params(), 12);
   EXPECT_EQ(layer.trainable_weights().size(), 1u);
   EXPECT_EQ(layer.non_trainable_weights().size(), 1u);
-  layer.trainable = false;
+  layer.set_trainable(false);
   EXPECT_EQ(layer.trainable_weights().size(), 0u);
   EXPECT_EQ(layer.weights().size(), 2u);
-  layer.trainable = true;
+  layer.set_trainable(true);
   std::vector<Array> values = layer.get_weights();
   EXPECT_EQ(values[1].as<double>()[5], 2.0);
   values[0].as<double>()[4] = 17.0;
   layer.set_weights(values);
   EXPECT_EQ(layer.get_weights()[0].as<double>()[4], 17.0);
+}
+
+TEST_F(LayerTest, AWeightOfAnExistingNameIsReturned) {
+  Scale layer;
+  layer.build({3});
+  const std::vector<Variable> before = layer.weights();
+  const VariableOptions options{.dtype = DType::kFloat64};
+  EXPECT_TRUE(layer.add_weight("weight", {3}, options).same_as(before[0]));
+  EXPECT_EQ(layer.weights().size(), 2u);
+  EXPECT_EQ(layer.losses().size(), 1u);
+  EXPECT_THROW(layer.add_weight("weight", {4}, options), ArgumentError);
+  EXPECT_THROW(layer.add_weight("weight", {3}, {}), ArgumentError);
+}
+
+TEST_F(LayerTest, AnOverridingBuildMayCallTheClasss) {
+  Scale layer, empty("empty");
+  layer.override_build([&](const Shape& shape) {
+    EXPECT_TRUE(layer.building());
+    layer.build(shape);
+    layer.add_weight("more", {1}, {.dtype = DType::kFloat64});
+  });
+  layer.build({3});
+  EXPECT_FALSE(layer.building());
+  EXPECT_EQ(layer.weights()[1].name(), "scale/more");
+  EXPECT_EQ(layer.weights().size(), 3u);
+  empty.override_build([](const Shape&) { throw StateError("mine"); });
+  EXPECT_THROW(empty.build({3}), StateError);
+  EXPECT_FALSE(empty.built() || empty.building());
+}
+
+TEST_F(LayerTest, ACallInPlaceOfTheClasssIsOneNode) {
+  auto layer = std::make_shared<Scale>();
+  layer->set_activity_regularizer([](const Tensor& y) { return ops::reduce_sum(y); });
+  const ReplayFunction twice = [&](const std::vector<Tensor>& given, const Replay&) {
+    const Tensor y = (*layer)(given[0]);
+    return std::vector{ops::add(y, y)};
+  };
+  const Tensor x = Input({3}, DType::kFloat64);
+  const Tensor y = layer->call_as({x}, twice)[0];
+  EXPECT_EQ(layer->inbound_nodes().size(), 1u);
+  EXPECT_EQ(layer->losses().size(), 2u);  // the weight's, and one of the call
+  Model model({x}, {y});
+  const Tensor values = random_tensor({3}, 1);
+  const Tensor once = (*layer)(values);
+  EXPECT_EQ(values_of(model({values})[0]), values_of(ops::add(once, once)));
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              layer->call_as({x}, [](const auto&, const Replay&) { return std::vector<Tensor>{}; });
+            }),
+            "[scale] call() returned no tensor, expected at least one");
 }
 
 TEST_F(LayerTest, SetWeightsChangesNothingWhenOneIsWrong) {
@@ -133,7 +182,7 @@ TEST_F(LayerTest, LossesAndUpdates) {
   layer.add_update([&] { ++runs; });
   for (const auto& update : layer.updates()) update();
   EXPECT_EQ(runs, 1);
-  layer.trainable = false;
+  layer.set_trainable(false);
   EXPECT_TRUE(layer.updates().empty());
   EXPECT_EQ(message_of<ArgumentError>([&] { layer.add_loss(std::function<Tensor()>()); }),
             "[add_loss] loss is empty, expected a function or a tensor");
@@ -163,6 +212,118 @@ TEST_F(LayerTest, GradientsReachItsVariables) {
   const auto gradients = tape.gradient(y, layer.weights());
   EXPECT_EQ(values_of(gradients[0]), values_of(x));
   EXPECT_TRUE(gradients[1].empty());
+}
+
+// Two scales, one of them in a group.
+class Pair : public Layer {
+ public:
+  Pair() : Layer("", "pair", DType::kFloat64) {
+    track("first", first);
+    track("others", std::vector{second});
+  }
+  Tensor operator()(const Tensor& x) {
+    ensure_built(x.shape());
+    return (*second)(first(x));
+  }
+  Scale first;
+  std::shared_ptr<Scale> second = std::make_shared<Scale>();
+
+ protected:
+  void do_build(const Shape&) override {}
+};
+
+TEST_F(LayerTest, PartsBelongToTheLayer) {
+  Pair pair;
+  pair(random_tensor({3}, 1));
+  EXPECT_EQ(pair.trainable_weights().size(), 2u);
+  EXPECT_EQ(pair.weights().size(), 4u);
+  EXPECT_EQ(pair.count_params(), 12);
+  EXPECT_EQ(pair.losses().size(), 2u);
+  EXPECT_EQ(pair.get_losses_for({}).size(), 2u);
+  pair.second->add_update([] {});
+  EXPECT_EQ(pair.updates().size(), 1u);
+  EXPECT_EQ(pair.sublayers(), (std::vector<Layer*>{&pair.first, pair.second.get()}));
+  pair.second->track("back", pair);  // a circle
+  EXPECT_EQ(pair.weights().size(), 4u);
+  EXPECT_EQ(message_of<ArgumentError>([&] { pair.track("self", pair); }),
+            "[track] the layer 'pair' is given as its own part, expected another one");
+  EXPECT_EQ(message_of<ArgumentError>([&] { pair.track("", pair.first); }),
+            "[track] a part of the layer 'pair' has an empty name, expected one");
+}
+
+TEST_F(LayerTest, FreezingReachesGraphsModelsAndTapes) {
+  Pair pair;
+  const Tensor x = random_tensor({3}, 1);
+  pair(x);
+  EXPECT_EQ(graph_.trainable_variables().size(), 2u);
+  pair.first.set_trainable(false);
+  EXPECT_EQ(graph_.trainable_variables().size(), 1u);
+  EXPECT_EQ(pair.trainable_weights().size(), 1u);
+  EXPECT_EQ(pair.non_trainable_weights().size(), 3u);
+  GradientTape tape;
+  const Tensor loss = ops::reduce_sum(pair(x));
+  tape.close();
+  const auto gradients =
+      tape.gradient(loss, {pair.first.own_weights()[0], pair.second->own_weights()[0]});
+  EXPECT_TRUE(gradients[0].empty());
+  EXPECT_FALSE(gradients[1].empty());
+  pair.set_trainable(false);
+  EXPECT_TRUE(graph_.trainable_variables().empty());
+  EXPECT_FALSE(pair.second->trainable());
+  pair.track("late", std::make_shared<Scale>());
+  EXPECT_FALSE(pair.sublayers()[2]->trainable());
+  pair.set_trainable(true);
+  EXPECT_EQ(graph_.trainable_variables().size(), 2u);
+}
+
+TEST_F(LayerTest, AFrozenBuildCanBeTrainedLater) {
+  Scale layer;
+  layer.set_trainable(false);
+  layer.build({3});
+  EXPECT_TRUE(graph_.trainable_variables().empty());
+  layer.set_trainable(true);
+  EXPECT_EQ(graph_.trainable_variables().size(), 1u);
+}
+
+TEST_F(LayerTest, ModelsSeeWhatIsFrozen) {
+  const auto first = std::make_shared<Scale>(), second = std::make_shared<Scale>();
+  first->build({3});
+  second->build({3});
+  Pair outer;
+  outer.track("first", first);
+  outer.set_trainable(false);
+  EXPECT_TRUE(first->trainable_weights().empty());
+  EXPECT_EQ(graph_.trainable_variables().size(), 1u);
+}
+
+TEST_F(LayerTest, AStateIsTakenOverUnderANewScope) {
+  Scale layer;
+  layer.build({3});
+  layer.set_trainable(false);
+  LayerState state = layer.state();
+  EXPECT_EQ(state.weight_names, (std::vector<std::string>{"weight", "offset"}));
+  for (Variable& weight : state.weights) {
+    weight = Variable(weight.name() + "_copy", weight.to_host(), weight.made_trainable());
+  }
+  Scale made;
+  made.take_over(state);
+  EXPECT_EQ(made.scope_name(), "scale_1");
+  EXPECT_EQ(made.weights()[0].name(), "scale_1/weight");
+  EXPECT_FALSE(made.trainable());
+  EXPECT_EQ(made.losses().size(), 1u);
+  Graph other;
+  const Graph::AsDefault current(other);
+  for (Variable& weight : state.weights) weight = Variable(weight.name(), weight.to_host());
+  Scale again;
+  again.take_over({.name = "scale",
+                   .built = true,
+                   .scope = "scale",
+                   .input_shape = {3},
+                   .weights = state.weights,
+                   .weight_names = {"weight", "offset"}});
+  EXPECT_EQ(again.weights()[0].name(), "scale/weight");
+  EXPECT_TRUE(other.has_variable("scale/offset"));
+  EXPECT_FALSE(other.has_variable("scale_1/offset"));
 }
 
 }  // namespace

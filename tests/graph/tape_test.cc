@@ -85,6 +85,41 @@ TEST(Tape, WatchingWhatHasHistoryKeepsIt) {
   }
 }
 
+TEST(Tape, WatchingTwiceKeepsWhatWasComputedBefore) {
+  const Variable v("tape_i/v", random_tensor({3}, 2).to_host());
+  const Variable fixed("tape_i/fixed", random_tensor({3}, 2).to_host(), false);
+  GradientTape tape;
+  const Tensor x = tape.watch(random_tensor({3}, 1));
+  const Tensor y = ops::square(x);
+  const Tensor again = tape.watch(x);
+  EXPECT_EQ(again.leaf_id(), x.leaf_id());
+  const Tensor sum = ops::reduce_sum(ops::add(y, ops::multiply(again, tape.watch(v.read()))));
+  const std::vector<double> gradient = values_of(tape.gradient(sum, std::vector{again})[0]);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_DOUBLE_EQ(gradient[i], 2 * values_of(x)[i] + values_of(v.read())[i]);
+  }
+  EXPECT_EQ(values_of(tape.gradient(sum, std::vector{v})[0]), values_of(x));
+  // A leaf that wanted none gets one of its own.
+  const Tensor watched = tape.watch(fixed.read());
+  const Tensor squared = ops::reduce_sum(ops::square(watched));
+  EXPECT_EQ(values_of(tape.gradient(squared, std::vector{watched})[0]),
+            values_of(ops::scale(fixed.read(), 2.0)));
+}
+
+TEST(Tape, OutputGradientsStandByTheirTargets) {
+  GradientTape tape;
+  const Tensor x = tape.watch(random_tensor({3}, 1));
+  const Tensor untracked = random_tensor({3}, 5);
+  const Tensor a = ops::scale(x, 2.0), b = ops::scale(x, -1.0);
+  const DeviceArray of_none = random_tensor({3}, 2).value(), of_a = random_tensor({3}, 3).value();
+  const DeviceArray of_b = random_tensor({3}, 4).value();
+  const auto gradient =
+      tape.gradient({untracked, a, untracked, b}, {x}, {of_none, of_a, DeviceArray(), of_b});
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_DOUBLE_EQ(values_of(gradient[0])[i], 2 * values_of(of_a)[i] - values_of(of_b)[i]);
+  }
+}
+
 TEST(Tape, SeveralTargetsAndOutputGradients) {
   GradientTape tape;
   const Tensor x = tape.watch(random_tensor({3}, 1));

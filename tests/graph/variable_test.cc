@@ -1,3 +1,6 @@
+#include <limits>
+#include <thread>
+
 #include "ops/check_gradient.h"
 
 namespace openrnn::testing {
@@ -33,6 +36,76 @@ TEST(Variable, UpdatesInPlaceWhenNobodyReads) {
   const void* seen = nullptr;
   v.update([&](void* elements) { seen = elements; });
   EXPECT_EQ(seen, before);
+}
+
+TEST(Variable, AddsAndSubtracts) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    const Variable v(std::string(dtype_name(dtype)), array({3}, 1, dtype));
+    const Tensor before = v.read();
+    const Array change = array({3}, 2, dtype);
+    const std::uint64_t version = v.version();
+    v.assign_add(change.view());
+    EXPECT_EQ(values_of(v.read()), values_of(ops::add(before, Tensor(change.view()))));
+    EXPECT_GT(v.version(), version);
+    v.assign_sub(DeviceArray::from_host(v.device(), change.view()));
+    const Tensor sum = ops::add(before, Tensor(change.view()));
+    EXPECT_EQ(values_of(v.read()), values_of(ops::subtract(sum, Tensor(change.view()))));
+    EXPECT_EQ(values_of(before), values_of(Tensor(array({3}, 1, dtype).view())));
+    // Its own value may be what is added.
+    v.assign(array({3}, 1, dtype).view());
+    v.assign_add(v.read().value());
+    EXPECT_EQ(values_of(v.read()), values_of(ops::add(before, before)));
+  }
+}
+
+template <class T>
+void expect_integers_wrap(const char* name) {
+  const T most = std::numeric_limits<T>::max(), one = 1, two = 2;
+  const Variable v(name, Array::of<T>({}, {&most, 1}));
+  v.assign_add(Array::of<T>({}, {&two, 1}).view());
+  EXPECT_EQ(v.to_host().template as<T>()[0], static_cast<T>(std::numeric_limits<T>::min() + one));
+  v.assign_sub(Array::of<T>({}, {&two, 1}).view());
+  EXPECT_EQ(v.to_host().template as<T>()[0], most);
+}
+
+TEST(Variable, IntegersAddAndWrap) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  expect_integers_wrap<std::int64_t>("i64");
+  expect_integers_wrap<std::int32_t>("i32");
+  expect_integers_wrap<std::uint8_t>("u8");
+}
+
+TEST(Variable, AddingChecksShapeAndDtype) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable v("v", array({3}, 1)), flag("flag", Array(DType::kBool, {3}));
+  const std::uint64_t version = v.version();
+  EXPECT_EQ(message_of<ArgumentError>([&] { v.assign_add(array({2}, 1).view()); }),
+            "[assign_add] the value is float32 of shape [2], expected float32 of shape [3] as 'v'");
+  EXPECT_EQ(message_of<ArgumentError>([&] { v.assign_sub(random_tensor({3}, 1).value()); }),
+            "[assign_sub] the value is float64 of shape [3], expected float32 of shape [3] as 'v'");
+  EXPECT_EQ(message_of<ArgumentError>([&] { flag.assign_add(Array(DType::kBool, {3}).view()); }),
+            "[assign_add] 'flag' is bool, expected numbers");
+  EXPECT_EQ(v.version(), version);
+}
+
+TEST(Variable, NoAdditionOfSeveralThreadsIsLost) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable v("v", Array(DType::kFloat64, {100}));
+  Array ones(DType::kFloat64, {100});
+  for (double& value : ones.as<double>()) value = 1.0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 500; ++n) v.assign_add(ones.view());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(values_of(v.read()), std::vector<double>(100, 2000.0));
 }
 
 TEST(Variable, AssignChecksShapeAndDtype) {

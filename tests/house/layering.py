@@ -30,7 +30,7 @@ ONLY = {"reference": {"base", "spec", "engine", "reference"}}
 UMBRELLA = "openrnn.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
 THIRD_PARTY = {
-    "leveldb": {"formats"}, "protozero": {"formats"}, "CLI": {"cli"},
+    "leveldb": set(), "protozero": {"formats"}, "CLI": {"cli"},
     "nlohmann": set(RANK) - CORE, "fmt": set(RANK) - CORE,
 }
 

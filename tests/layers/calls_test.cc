@@ -45,6 +45,28 @@ TEST(CudnnLayerCall, NoStateIsZeroState) {
   EXPECT_TRUE(same(h, last));
 }
 
+// As many rows as layers and directions: no shape tells the layouts apart.
+TEST(CudnnLayerCall, AStateKnowsItsLayout) {
+  const OwnGraph own;
+  CudnnLSTM layer({.num_layers = 2, .num_units = 3});
+  const Tensor x = varied({4, 2, 5}), y = ops::transpose_leading(x);
+  const RnnCallOptions time{.time_major = true}, batch{.time_major = false};
+  const RnnResult first = layer(x, {}, time), transposed = layer(y, {}, batch);
+  EXPECT_EQ(first.state[0].state_layout(), StateLayout::kTimeMajor);
+  EXPECT_EQ(transposed.state[1].state_layout(), StateLayout::kBatchMajor);
+  EXPECT_EQ(first.output.state_layout(), StateLayout::kUnknown);
+  const RnnResult wanted = layer(x, first.state, time), found = layer(x, transposed.state, time);
+  EXPECT_TRUE(same(wanted.output, found.output));
+  EXPECT_TRUE(same(wanted.state[1], found.state[1]));
+  EXPECT_TRUE(same(ops::transpose_leading(wanted.output), layer(y, first.state, batch).output));
+  // What is computed of a state, and what nobody marked, is read as the call says.
+  const Tensor bare(transposed.state[0].value()), same_value = ops::scale(transposed.state[0], 1.0);
+  EXPECT_EQ(same_value.state_layout(), StateLayout::kUnknown);
+  const Tensor c = ops::scale(transposed.state[1], 1.0);
+  EXPECT_TRUE(same(layer(x, {bare, c}, time).output, layer(x, {same_value, c}, time).output));
+  EXPECT_FALSE(same(layer(x, {bare, c}, time).output, wanted.output));
+}
+
 TEST(CudnnLayerCall, BatchMajorIsTheSameTransposed) {
   const OwnGraph own;
   CudnnGRU layer({.num_layers = 2, .num_units = 3});
@@ -159,10 +181,12 @@ TEST(CudnnLayerError, InputsAndStates) {
   EXPECT_EQ(refused(varied({2, 2, 4}, 1, DType::kFloat64), {}),
             "[cudnn_lstm] inputs are float64, expected float32");
   EXPECT_EQ(refused(x, {h}), "[cudnn_lstm] an initial_state of 1 tensors, expected 2: (h, c)");
-  EXPECT_EQ(refused(x, {h, wrong}),
-            "[cudnn_lstm] initial_state[1] (c) has shape [1, 3, 2], expected [1, 2, 3]");
-  EXPECT_EQ(refused(x, {h, h}, {.time_major = false}),
-            "[cudnn_lstm] initial_state[0] (h) has shape [1, 2, 3], expected [2, 1, 3]");
+  EXPECT_EQ(
+      refused(x, {h, wrong}),
+      "[cudnn_lstm] initial_state[1] (c) has shape [1, 3, 2], expected [1, 2, 3], time-major");
+  EXPECT_EQ(
+      refused(x, {h, h}, {.time_major = false}),
+      "[cudnn_lstm] initial_state[0] (h) has shape [1, 2, 3], expected [2, 1, 3], batch-major");
   EXPECT_EQ(refused(x, {varied({1, 2, 3}, 1, DType::kFloat64), h}),
             "[cudnn_lstm] initial_state[0] (h) is float64, expected float32");
   EXPECT_NE(refused(x, {}, {.sequence_lengths = {{2, 3}}}), "");

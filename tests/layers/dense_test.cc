@@ -51,6 +51,18 @@ TEST(Dense, NamesAndInitialValues) {
   EXPECT_TRUE(same_bits(first.bias().to_host(), Array(DType::kFloat32, {3})));
 }
 
+TEST(Dense, ItsSeedDecidesItsKernel) {
+  const auto kernel = [](std::int64_t seed) {
+    const OwnGraph own;
+    Dense dense({.units = 3, .seed = seed});
+    dense.build({1, 4});
+    return dense.kernel().to_host();
+  };
+  EXPECT_TRUE(same_bits(kernel(5), kernel(5)));
+  EXPECT_FALSE(same_bits(kernel(5), kernel(6)));
+  EXPECT_FALSE(same_bits(kernel(0), kernel(1)));
+}
+
 TEST(Dense, Errors) {
   const OwnGraph own;
   EXPECT_EQ(thrown<ArgumentError>([] { Dense({.units = 0}); }),

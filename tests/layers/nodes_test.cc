@@ -194,7 +194,7 @@ TEST_F(Nodes, UpdatesReachTheGraphWhenTheLayerIsCalled) {
   EXPECT_EQ(runs, 11);
   EXPECT_EQ(layer.get_updates_for({}).size(), 1u);
   EXPECT_EQ(layer.get_updates_for({x}).size(), 1u);
-  layer.trainable = false;
+  layer.set_trainable(false);
   EXPECT_TRUE(layer.updates().empty());
   layer.stateful = true;
   EXPECT_EQ(layer.updates().size(), 2u);
@@ -253,6 +253,23 @@ TEST_F(Nodes, LengthsMayBeSymbolic) {
             "one a row of the batch");
 }
 
+TEST_F(Nodes, LengthsOfAReplayAreChecked) {
+  const auto cell = std::make_shared<CudnnCompatibleGRUCell>(CompatibleCellOptions{.num_units = 3});
+  const Tensor in = Input({-1, -1, 4}), lengths = Input({-1}, DType::kInt32);
+  Model model(
+      {in, lengths},
+      {dynamic_rnn(*cell, in, {.lengths = lengths, .dtype = DType::kFloat32, .time_major = true})
+           .outputs});
+  const auto error = [&](const std::vector<std::int32_t>& given) {
+    const auto size = static_cast<std::int64_t>(given.size());
+    const Tensor values(ConstArrayView{given.data(), DType::kInt32, {size}});
+    return thrown<ArgumentError>([&] { model({varied({4, 2, 4}), values}); });
+  };
+  EXPECT_EQ(error({4, 5}), "[dynamic_rnn] sequence_lengths[1] is 5, expected 0 to 4");
+  EXPECT_EQ(error({-1, 4}), "[dynamic_rnn] sequence_lengths[0] is -1, expected 0 to 4");
+  EXPECT_EQ(error({4}), "[dynamic_rnn] sequence_lengths has 1 values, expected 2");
+}
+
 TEST_F(Nodes, BidirectionalLoopsAreRecorded) {
   const auto cells = [] {
     std::vector<std::shared_ptr<RnnCell>> list;
@@ -309,8 +326,8 @@ TEST_F(Nodes, CloneSharesTheVariablesAlone) {
   EXPECT_EQ(copy->scope_name(), layer->scope_name());
   EXPECT_EQ(copy->inbound_nodes().size(), 1u);
   EXPECT_TRUE(same((*copy)(x).output, (*layer)(x).output));
-  copy->trainable = false;
-  EXPECT_TRUE(layer->trainable);
+  copy->set_trainable(false);
+  EXPECT_TRUE(layer->trainable());
   CudnnLSTM again(layer->get_config());
   EXPECT_EQ(again.name(), "cudnn_lstm");
   EXPECT_EQ(again.num_units(), 3);
@@ -321,8 +338,8 @@ TEST_F(Nodes, EveryClassCopies) {
   Dense dense({.units = 3});
   const Tensor y = dense(x);
   const auto dense_copy = dense.copy();
-  dense_copy->trainable = false;
-  EXPECT_TRUE(dense.trainable);
+  dense_copy->set_trainable(false);
+  EXPECT_TRUE(dense.trainable());
   EXPECT_TRUE(same((dynamic_cast<Dense&>(*dense_copy))(x), y));
   const auto gru = std::make_shared<CudnnCompatibleGRUCell>(CompatibleCellOptions{.num_units = 3});
   const auto lstm =
@@ -336,8 +353,8 @@ TEST_F(Nodes, EveryClassCopies) {
   EXPECT_EQ(stack_copy->name(), stack.name());
   const CellResult again = dynamic_cast<MultiRNNCell&>(*stack_copy)(x, zero);
   EXPECT_TRUE(same(first.output, again.output));
-  dynamic_cast<MultiRNNCell&>(*stack_copy).cells()[0]->trainable = false;
-  EXPECT_TRUE(gru->trainable);
+  dynamic_cast<MultiRNNCell&>(*stack_copy).cells()[0]->set_trainable(false);
+  EXPECT_TRUE(gru->trainable());
   Model model({in}, {dense(in)});
   const auto model_copy = model.copy();
   EXPECT_EQ(model_copy->name(), "model");
@@ -359,7 +376,7 @@ TEST_F(Nodes, LayerProtocol) {
   EXPECT_EQ(thrown<ArgumentError>([&] { layer.canonical_weight_shape(1); }),
             "[cudnn_lstm] canonical_weight_shape of layer 1, expected 0 to 0");
   EXPECT_EQ(thrown<StateError>([&] { layer.create_saveable(); }),
-            "[cudnn_lstm] saveable already created, expected a layer without");
+            "Cudnn saveable already created [cudnn_lstm], expected a layer without");
   EXPECT_EQ(thrown<TypeError>([&] { layer.compute_mask(varied({2}), varied({2})); }),
             "[compute_mask] the layer 'cudnn_lstm' was given a mask, expected none: it does not "
             "support masking");

@@ -140,7 +140,8 @@ TEST(CudnnOps, Errors) {
   const Tensor y = ops::reduce_sum(lstm(x, h, c, watched, false).output);
   EXPECT_EQ(message_of<ArgumentError>([&] { tape.gradient(y, Tensors{watched}); }),
             "[CudnnLSTM] is_training is false, but is_training must be True for the call to be "
-            "used in gradients");
+            "used in gradients; a layer's call also takes save=True, which keeps what they need "
+            "without dropout");
 }
 
 TEST(CudnnOps, Gradient) {

@@ -98,10 +98,24 @@ TEST(Rnn, GradientOfAnInferenceCallIsAnError) {
   const Tensor y = ops::reduce_sum(ops::rnn(call.spec, in, nullptr).output);
   EXPECT_EQ(message_of<ArgumentError>([&] { tape.gradient(y, Tensors{in.params}); }),
             "[rnn] is_training is false, but is_training must be True for the call to be used in "
-            "gradients");
+            "gradients; a layer's call also takes save=True, which keeps what they need without "
+            "dropout");
   in.save = true;
   const Tensor saved = ops::reduce_sum(ops::rnn(call.spec, in, nullptr).output);
   EXPECT_FALSE(tape.gradient(saved, Tensors{in.params})[0].empty());
+}
+
+TEST(Rnn, StatesOfACallMayAllBeGivenToOneOfTheOtherLayout) {
+  const Call call = make_call(small_spec(RnnMode::kGru), true);
+  ops::RnnInputs in = call.inputs;
+  const ops::RnnOutputs first = ops::rnn(call.spec, in, nullptr);
+  in.h0 = first.h;
+  in.c0 = first.c;  // a gru has none
+  const std::vector<double> wanted = values_of(ops::rnn(call.spec, in, nullptr).output);
+  in.x = ops::transpose_leading(in.x);
+  in.time_major = false;
+  const Tensor other = ops::transpose_leading(ops::rnn(call.spec, in, nullptr).output);
+  EXPECT_EQ(values_of(other), wanted);
 }
 
 TEST(Rnn, TheTailOfALongerBufferHasNoGradient) {

@@ -49,6 +49,46 @@ TEST(Values, SelectRowsDoesNotReadTheOther) {
             (Values{0, 1, 2, 3}));
 }
 
+TEST(Values, ReluHandsNanOn) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    Array values(DType::kFloat64, {37});
+    for (std::size_t i = 0; i < 37; ++i) values.as<double>()[i] = i % 3 == 0 ? NAN : i % 2 ? 2 : -2;
+    const Values y = values_of(ops::relu(Tensor(cast(values.view(), dtype).view())));
+    for (std::size_t i = 0; i < 37; ++i) {
+      EXPECT_EQ(std::isnan(y[i]), i % 3 == 0) << i;
+      if (i % 3 != 0) {
+        EXPECT_EQ(y[i], i % 2 ? 2.0 : 0.0) << i;
+      }
+    }
+  }
+}
+
+// A row's time is its number divided by 2^20, so that no mask comes twice.
+TEST(Values, DropoutOfMoreThanAMillionRows) {
+  constexpr std::int64_t kRows = (std::int64_t{1} << 20) + 4, kCols = 8;
+  const Tensor ones(DeviceArray::zeros(default_device(), DType::kFloat32, {kRows, kCols}));
+  const DropoutKey key{3, 5};
+  const Array y = ops::dropout(ops::add_scalar(ones, 1.0), 0.5, key).to_host();
+  const auto row = [&](std::int64_t r) {
+    const auto from = y.as<float>().begin() + r * kCols;
+    return std::vector<float>(from, from + kCols);
+  };
+  int repeated = 0;
+  for (const std::int64_t r : {0, 1, 2, 3}) {
+    for (const std::int64_t at : {r, kRows - 4 + r}) {
+      std::vector<float> mask(kCols);
+      dropout_mask<float>(key,
+                          {.layer = 0xFFFFFFFFu,
+                           .time = static_cast<std::uint32_t>(at >> 20),
+                           .row = static_cast<std::uint32_t>(at & ((1 << 20) - 1))},
+                          0.5, mask);
+      EXPECT_EQ(row(at), mask) << at;
+    }
+    repeated += row(r) == row(kRows - 4 + r);
+  }
+  EXPECT_LT(repeated, 4);
+}
+
 TEST(Values, LookupAndOneHot) {
   const Tensor indices = int_tensor({2, 2}, {1, 0, 2, 1});
   const Tensor rows = ops::embedding_lookup(counting({3, 2}), indices);

@@ -105,6 +105,21 @@ TEST(Embedding, ASessionStepsAndGivesEveryLayer) {
   }
 }
 
+TEST(Embedding, ThreadsAreHeldTo) {
+  const auto model = make_model();
+  const openrnn::RnnSpec spec = model->spec();
+  const std::vector<float> buffer = numbers(100000, 1);
+  const openrnn::ConstArrayView params{
+      buffer.data(), openrnn::DType::kFloat32, {openrnn::params_size(spec)}};
+  // [snippet]
+  const openrnn::ModelOptions one{.max_threads = 1};
+  const auto quiet = std::make_shared<const openrnn::PackedModel>(spec, params, one);
+  openrnn::InferenceSession wide(model, {.max_threads = 0});  // as many as are worth it
+  // [end]
+  EXPECT_EQ(quiet->options().max_threads, 1);
+  EXPECT_EQ(wide.options().max_threads, 0);
+}
+
 TEST(Embedding, StreamsStepTogether) {
   const auto model = make_model();
   const std::vector<float> x = numbers(10, 3);
@@ -176,7 +191,7 @@ TEST(Embedding, ThePageShowsWhatRunsHere) {
   const auto here =
       blocks(read_text(source + "/tests/runtime/embedding_test.cc"), "// [snippet]", "// [end]");
   auto shown = blocks(read_text(source + "/docs/embedding.md"), "```cpp", "```");
-  ASSERT_EQ(shown.size(), 6U);
+  ASSERT_EQ(shown.size(), 7U);
   EXPECT_EQ(here.size(), shown.size());
   for (const std::string& snippet : shown) {
     EXPECT_NE(std::find(here.begin(), here.end(), snippet), here.end()) << snippet;

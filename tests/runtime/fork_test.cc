@@ -54,7 +54,7 @@ struct Running {
   explicit Running(const Case& given)
       : c(given),
         d(make_data(c)),
-        session(std::make_shared<PackedModel>(c.spec, d.params.view())) {}
+        session(std::make_shared<PackedModel>(c.spec, d.params.view()), {.max_threads = 0}) {}
   std::string run() {
     ForwardBuffers out = conformance::forward_buffers(c);
     session.run(forward_args(c, d, out, nullptr, false));
@@ -99,6 +99,19 @@ TEST_F(Fork, ASessionGoesOnInAChild) {
               Bytes{expected + expected});
     EXPECT_EQ(Bytes{running.run()}, Bytes{expected}) << "the parent was disturbed";
   }
+}
+
+TEST_F(Fork, AChildEndsItsOwnThreads) {
+  Running running(cases()[0]);
+  const std::string expected = running.run();
+  const Bytes found = in_child_or_not([&] {
+    shutdown();
+    const std::string mine = running.run();
+    shutdown();
+    return mine + running.run();
+  });
+  EXPECT_EQ(found, Bytes{expected + expected});
+  EXPECT_EQ(Bytes{running.run()}, Bytes{expected}) << "the parent was disturbed";
 }
 
 TEST_F(Fork, AChildTrains) {

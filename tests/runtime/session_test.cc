@@ -30,11 +30,47 @@ TEST(PackedModel, ChecksItsParameters) {
       [] {
         PackedModel(small(), {kParams.data(), DType::kFloat32, {3}});
       },
-      "[pack] params has 3 elements, expected at least 4 for rnn_tanh, 1 layer, 1 units, input "
-      "size 1, unidirectional, float32");
+      "[PackedModel] params has 3 elements, expected 4 for rnn_tanh, 1 layer, 1 units, input size "
+      "1, unidirectional, float32");
+  // A deeper network's first layer is not this network.
+  expect_error<ArgumentError>(
+      [] {
+        const std::vector<float> longer(8);
+        PackedModel(small(), {longer.data(), DType::kFloat32, {8}});
+      },
+      "[PackedModel] params has 8 elements, expected 4 for rnn_tanh, 1 layer, 1 units, input size "
+      "1, unidirectional, float32");
+  expect_error<ArgumentError>(
+      [] {
+        PackedModel(small(), {nullptr, DType::kFloat32, {4}});
+      },
+      "[PackedModel] params is null, expected 4 elements");
+  expect_error<ArgumentError>(
+      [] {
+        PackedModel(small(), {kParams.data(), DType::kFloat32, {2, 2}});
+      },
+      "[PackedModel] params has shape [2, 2], expected 1 dimension of 4");
+  expect_error<ArgumentError>(
+      [] {
+        PackedModel(small(), {kParams.data(), DType::kFloat64, {4}});
+      },
+      "[PackedModel] params is float64, expected float32");
   RnnSpec wrong = small();
   wrong.dropout = 2.0;
   EXPECT_THROW(PackedModel(wrong, {kParams.data(), DType::kFloat32, {4}}), ArgumentError);
+}
+
+// The op level takes longer buffers, as TensorFlow does.
+TEST(Engines, PackLongerParametersAndRefuseNullOnes) {
+  const std::vector<float> longer{0.5f, -0.6f, 0.01f, 0.2f, 7.0f};
+  for (const char* name : {"cpu", "reference"}) {
+    engine(name).pack(small(), {longer.data(), DType::kFloat32, {5}}, PackFor::kInference);
+    expect_error<ArgumentError>(
+        [&] {
+          engine(name).pack(small(), {nullptr, DType::kFloat32, {4}}, PackFor::kInference);
+        },
+        "[pack] params is null, expected 4 elements");
+  }
 }
 
 TEST(InferenceSession, KeepsAStreamsStateInOnePlace) {

@@ -42,7 +42,7 @@ struct Alone {
 /// Both sides of the comparison, driven by one stream of random numbers.
 class Crowd {
  public:
-  static constexpr StreamLimits kLimits{.streams = 9, .batch = 6, .time = 4};
+  static constexpr StreamLimits kLimits{.streams = 9, .batch = 6, .time = 4, .threads = 0};
 
   Crowd(const Case& c, std::uint64_t seed)
       : spec_(c.spec),

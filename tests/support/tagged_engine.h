@@ -22,13 +22,12 @@ class TaggedEngine : public Engine {
     return cpu_engine().math_kind(spec);
   }
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
-                                           PackFor purpose) const override {
-    return cpu_engine().pack(spec, {untagged(params.data), params.dtype, params.shape}, purpose);
+                                           const PackOptions& options) const override {
+    return cpu_engine().pack(spec, {untagged(params.data), params.dtype, params.shape}, options);
   }
   std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,
-                                            std::int64_t max_batch,
-                                            std::int64_t max_time) const override {
-    return cpu_engine().make_workspace(std::move(params), max_batch, max_time);
+                                            const WorkspaceLimits& limits) const override {
+    return cpu_engine().make_workspace(std::move(params), limits);
   }
   void forward(const ForwardArgs& args, Workspace* workspace) const override {
     cpu_engine().forward(Untagged(args).args, workspace);

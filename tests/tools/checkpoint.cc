@@ -109,7 +109,7 @@ void run(const std::vector<std::string>& words) {
   SaverOptions saver;
   saver.only_saveables = options["saver"] == "saveables";
   if (words.at(1) != "-") Saver(saver).restore(words.at(1));
-  Saver().save(words.at(2));
+  Saver().write(words.at(2));
   run_layer(*layer, words.at(2));
 }
 

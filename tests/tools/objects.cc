@@ -5,7 +5,7 @@
 //     objects to PREFIX, which gets a number, and by names to NAMES
 //   tool_objects restore PREFIX NAMES mode=...
 //     builds the same, restores it by objects from PREFIX, where everything must match, and saves
-//     it by names to NAMES
+//     it by names to NAMES; with optimizer=0 the file has no `opt`, and none is restored
 #include <openrnn/checkpoint.h>
 #include <openrnn/layers.h>
 #include <openrnn/ops.h>
@@ -63,7 +63,9 @@ void run(const std::vector<std::string>& words) {
   const auto layer = build(options, saving ? 3 : 4);
   const Variable x("x", Array::of<double>({2}, std::vector<double>{saving ? 1.5 : 0.0, -2.5}));
   train::AdamOptimizer optimizer(0.01);
-  Checkpoint checkpoint({{"net", *layer}, {"x", x}, {"opt", optimizer.trackable()}});
+  NamedTrackables objects{{"net", *layer}, {"x", x}};
+  if (options["optimizer"] != "0") objects.emplace_back("opt", optimizer.trackable());
+  Checkpoint checkpoint(std::move(objects));
   if (saving) {
     train(*layer, optimizer);
     std::cout << checkpoint.save(words.at(1)) << '\n';
@@ -71,7 +73,7 @@ void run(const std::vector<std::string>& words) {
     checkpoint.restore(words.at(1)).assert_consumed();
     std::cout << checkpoint.save_counter() << '\n';
   }
-  Saver().save(words.at(2));
+  Saver().write(words.at(2));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class SavedRun {
     const std::vector<std::int32_t>& codes = vocabulary.codes();
     extras.set("vocabulary", Array::of<std::int32_t>({static_cast<std::int64_t>(codes.size())},
                                                      std::span<const std::int32_t>(codes)));
-    Saver().save(prefix(), extras);
+    Saver().write(prefix(), extras);
   }
   ~SavedRun() { std::filesystem::remove_all(folder_); }
   SavedRun(const SavedRun&) = delete;

@@ -48,7 +48,7 @@ struct Trial {
   void save(const std::string& prefix) const {
     Extras extras;
     fit->save(extras);
-    Saver().save(prefix, extras);
+    Saver().write(prefix, extras);
   }
   Bytes bytes() const { return bytes_of(graph); }
 

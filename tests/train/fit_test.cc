@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "openrnn/ops.h"
 #include "train/text_runs.h"
 
 namespace openrnn::train {
@@ -82,13 +83,25 @@ Bytes in_pieces(const Trial::Options& options, const std::vector<std::int64_t>& 
               StopReason::kCallback);
     Extras extras;
     run.fit->save(extras);
-    run.saver->save(prefix, extras);
+    run.saver->write(prefix, extras);
   }
   Trial run(options);
   run.fit->load(run.saver->restore(prefix));
   EXPECT_EQ(run.fit->run(), StopReason::kDone);
   remove_tensor_bundle(prefix);
   return run.bytes();
+}
+
+TEST(TextTask, AFreshWindowStartsFromZeros) {
+  const Trial run(options_of(DType::kFloat32));
+  const auto loss_of = [&](std::int64_t window) {
+    run.model->set_dropout_calls(0);
+    return run.task->loss({0, window}).item();
+  };
+  const double first = loss_of(0), second = loss_of(1);
+  EXPECT_EQ(loss_of(0), first);
+  EXPECT_EQ(loss_of(1), second);
+  EXPECT_NE(loss_of(1), second) << "the state is carried";
 }
 
 TEST(Fit, ResumedEqualsUninterruptedBitForBit) {
@@ -133,7 +146,7 @@ TEST(Fit, SavingAndValidatingChangeNoBit) {
   run.fit->run({[&](const StepReport&) {
     Extras extras;
     run.fit->save(extras);
-    run.saver->save(prefix, extras);
+    run.saver->write(prefix, extras);
     return true;
   }});
   remove_tensor_bundle(prefix);
@@ -191,6 +204,201 @@ TEST(Fit, RefusesBadOptions) {
             "[Fit] steps -1, expected 0 or more");
   EXPECT_EQ(error_of([](FitOptions& fit) { fit.patience = -1; }),
             "[Fit] validate_every 20 and patience -1, expected 0 or more of each");
+}
+
+// What a resumed run takes over besides variables: dropout's counter, patience, the best value.
+
+SeriesTable waves() {
+  SeriesTable table;
+  table.names = {"a", "b"};
+  table.values = Array(DType::kFloat64, {90, 2});
+  for (std::size_t i = 0; i < 180; ++i) {
+    table.values.as<double>()[i] = std::sin(0.37 * static_cast<double>(i * i % 31));
+  }
+  return table;
+}
+
+/// Forecasts with dropout in a graph of their own.
+struct SeriesTrial {
+  explicit SeriesTrial(double dropout)
+      : current(graph), data(waves(), {.window = 6, .batch = 16, .seed = 3}) {
+    ModelConfig config;
+    config.layers = 2;
+    config.units = 5;
+    config.columns = config.outputs = 2;
+    config.dropout = dropout;
+    config.seed = 3;
+    model = std::make_unique<SequenceModel>(config);
+    task = std::make_unique<SeriesTask>(*model, data, false);
+    optimizer = make_optimizer("adam", 0.01);
+    FitOptions options;
+    options.steps = 24;  // an epoch has 5 windows
+    options.schedule = {ScheduleKind::kConstant, 0.01};
+    fit = std::make_unique<Fit>(*task, *optimizer, options);
+  }
+  void run_to(std::int64_t stop) {
+    fit->run({[&](const StepReport& report) { return report.step < stop; }});
+  }
+
+  Graph graph;
+  Graph::AsDefault current;
+  SeriesWindows data;
+  std::unique_ptr<SequenceModel> model;
+  std::unique_ptr<SeriesTask> task;
+  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<Fit> fit;
+};
+
+/// The variables by name, and what the fit keeps.
+struct Saved {
+  std::map<std::string, Array> values;
+  Extras extras;
+};
+
+template <class Trial>
+Saved saved(const Trial& trial) {
+  Saved all;
+  for (const Variable& variable : trial.graph.variables()) {
+    all.values.emplace(variable.name(), variable.to_host());
+  }
+  trial.fit->save(all.extras);
+  return all;
+}
+
+template <class Trial>
+void restore(const Saved& from, Trial& trial) {
+  for (const auto& [name, value] : from.values) {
+    trial.graph.variable(name).assign(value.view());
+  }
+  trial.fit->load(from.extras);
+}
+
+TEST(Resume, ASeriesGoesOnWithItsOwnMasks) {
+  SeriesTrial whole(0.4);
+  whole.run_to(24);
+  SeriesTrial first(0.4);
+  first.run_to(11);
+  const Saved half = saved(first);
+  EXPECT_GT(half.extras.get_int("dropout_calls"), 0);
+  SeriesTrial second(0.4);
+  restore(half, second);
+  EXPECT_EQ(second.model->dropout_calls(), first.model->dropout_calls());
+  second.run_to(24);
+  EXPECT_EQ(bytes_of(second.graph), bytes_of(whole.graph));
+}
+
+/// A task whose validations are given: the loss is that of one weight.
+class ScriptedTask : public Task {
+ public:
+  explicit ScriptedTask(std::vector<double> validations) : validations_(std::move(validations)) {
+    const float one = 1.0F;
+    weight_ = Variable("w", Array::of<float>({}, std::span<const float>(&one, 1)));
+  }
+  std::int64_t windows() const override { return 1000; }
+  Tensor loss(const DataPosition&) override { return ops::square(weight_.read()); }
+  std::int64_t items(const DataPosition&) const override { return 1; }
+  double metric(double loss) const override { return loss; }
+  std::string_view metric_name() const override { return "loss"; }
+  double validate(bool) override { return validations_.at(validated_++); }
+  std::vector<Variable> variables() const override { return {weight_}; }
+  void save(Extras& extras) const override {
+    extras.set_int("validated", static_cast<std::int64_t>(validated_));
+  }
+  void load(const Extras& extras) override {
+    validated_ = static_cast<std::size_t>(extras.get_int("validated"));
+  }
+  std::size_t validated() const { return validated_; }
+
+ private:
+  std::vector<double> validations_;
+  std::size_t validated_ = 0;
+  Variable weight_;
+};
+
+struct ScriptedTrial {
+  ScriptedTrial(const FitOptions& options, std::vector<double> validations)
+      : current(graph),
+        task(std::move(validations)),
+        optimizer(0.0),
+        fit_(task, optimizer, options) {}
+  Graph graph;
+  Graph::AsDefault current;
+  ScriptedTask task;
+  GradientDescentOptimizer optimizer;
+  Fit fit_;
+  Fit* fit = &fit_;
+};
+
+FitOptions scripted_options(std::int64_t steps, std::int64_t every, std::int64_t patience) {
+  FitOptions options;
+  options.steps = steps;
+  options.schedule = {ScheduleKind::kConstant, 0.0};
+  options.validate_every = every;
+  options.patience = patience;
+  return options;
+}
+
+TEST(Resume, PatienceGoesOnCounting) {
+  const FitOptions options = scripted_options(100, 1, 3);
+  const std::vector<double> script{5.0, 2.0, 3.0, 4.0, 4.5, 4.4, 4.3, 4.2};
+  ScriptedTrial whole(options, script);
+  EXPECT_EQ(whole.fit->run(), StopReason::kPatience);
+  EXPECT_EQ(whole.fit->step(), 5);
+  for (const std::int64_t stop : {1, 2, 3, 4}) {
+    SCOPED_TRACE(stop);
+    ScriptedTrial first(options, script);
+    first.fit->run({[&](const StepReport& report) { return report.step < stop; }});
+    ScriptedTrial second(options, script);
+    restore(saved(first), second);
+    EXPECT_EQ(second.fit->best(), first.fit->best());
+    EXPECT_EQ(second.fit->best_step(), first.fit->best_step());
+    std::vector<std::int64_t> best_steps;
+    EXPECT_EQ(second.fit->run({[&](const StepReport& report) {
+      if (report.best) best_steps.push_back(report.step);
+      return true;
+    }}),
+              StopReason::kPatience);
+    EXPECT_EQ(second.fit->step(), 5);
+    EXPECT_EQ(second.fit->best(), 2.0);
+    EXPECT_EQ(second.fit->best_step(), 2);
+    EXPECT_EQ(best_steps, stop < 2 ? std::vector<std::int64_t>{2} : std::vector<std::int64_t>{});
+  }
+}
+
+TEST(Resume, ABetterValueStartsPatienceAgain) {
+  ScriptedTrial trial(scripted_options(100, 1, 2), {3.0, 4.0, 2.0, 4.0, 2.0, 1.0});
+  EXPECT_EQ(trial.fit->run(), StopReason::kPatience);
+  EXPECT_EQ(trial.fit->step(), 5);  // an equal one is no better
+  EXPECT_EQ(trial.fit->best_step(), 3);
+}
+
+TEST(Resume, TheLastStepValidates) {
+  const auto steps_validated = [](std::int64_t steps, std::int64_t every) {
+    ScriptedTrial trial(scripted_options(steps, every, 0), std::vector<double>(100, 1.0));
+    std::vector<std::int64_t> seen;
+    trial.fit->run({[&](const StepReport& report) {
+      if (report.validation) seen.push_back(report.step);
+      return true;
+    }});
+    EXPECT_EQ(trial.task.validated(), seen.size());
+    return seen;
+  };
+  EXPECT_EQ(steps_validated(5, 0), (std::vector<std::int64_t>{5}));
+  EXPECT_EQ(steps_validated(5, 2), (std::vector<std::int64_t>{2, 4, 5}));
+  EXPECT_EQ(steps_validated(4, 2), (std::vector<std::int64_t>{2, 4}));
+}
+
+TEST(Resume, AValidationThatIsNoNumberIsAnError) {
+  ScriptedTrial trial(scripted_options(9, 2, 0), {3.0, std::nan(""), 1.0});
+  try {
+    trial.fit->run();
+    ADD_FAILURE();
+  } catch (const ArgumentError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "[Fit] a validation of nan at step 4, expected a finite one (a lower learning rate "
+              "may help)");
+  }
+  EXPECT_EQ(trial.fit->best(), 3.0);
 }
 
 TEST(RunConfig, GoesThroughJson) {

@@ -92,6 +92,18 @@ TEST(Minimize, RefusesGradientsThatAreNotFinite) {
   EXPECT_EQ(w.to_host().as<float>()[0], 1.0F);
 }
 
+void set_good_steps(const Graph& graph, std::int64_t steps) {
+  graph.variable("loss_scale_good_steps").assign(ConstArrayView{&steps, DType::kInt64, {}});
+}
+
+std::int64_t good_steps(const Graph& graph) {
+  return graph.variable("loss_scale_good_steps").to_host().as<std::int64_t>()[0];
+}
+
+void set_loss_scale(const Graph& graph, float scale) {
+  graph.variable("loss_scale").assign(ConstArrayView{&scale, DType::kFloat32, {}});
+}
+
 TEST(LossScale, SkipsHalvesAndStartsCountingAgain) {
   Graph graph;
   const Graph::AsDefault current(graph);
@@ -99,6 +111,8 @@ TEST(LossScale, SkipsHalvesAndStartsCountingAgain) {
   const Variable w = half_variable("w", {1.0F, 0.5F});
   const Variable step = get_or_create_global_step();
   GradientDescentOptimizer optimizer(0.125);
+  optimizer.prepare({w});
+  set_good_steps(graph, 1998);
   std::vector<bool> applied;
   for (int i = 0; i < 4; ++i) {
     const GradientTape tape;
@@ -109,7 +123,7 @@ TEST(LossScale, SkipsHalvesAndStartsCountingAgain) {
   }
   EXPECT_EQ(applied, (std::vector<bool>{false, false, true, true}));
   EXPECT_EQ(optimizer.loss_scale(), 8192.0);
-  EXPECT_EQ(graph.variable("loss_scale_good_steps").to_host().as<std::int64_t>()[0], 2);
+  EXPECT_EQ(good_steps(graph), 2);
   EXPECT_EQ(step.to_host().as<std::int64_t>()[0], 4);
   EXPECT_EQ(to_float(w.to_host().as<Half>()[0]), 0.0F);
 }
@@ -127,6 +141,54 @@ TEST(LossScale, DoublesAfterTwoThousandGoodSteps) {
     ASSERT_TRUE(optimizer.minimize(tape, loss, {w}).applied);
   }
   EXPECT_EQ(optimizer.loss_scale(), 65536.0);
+}
+
+TEST(LossScale, StartsCountingAgainAfterEachDoubling) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w = half_variable("w", {0.25F});
+  GradientDescentOptimizer optimizer(0.0);
+  optimizer.prepare({w});
+  set_good_steps(graph, 1999);
+  const auto step = [&] {
+    const GradientTape tape;
+    const Tensor loss = ops::scale(ops::reduce_sum(ops::cast(w.read(), DType::kFloat32)), 0x1p-20);
+    EXPECT_TRUE(optimizer.minimize(tape, loss, {w}).applied);
+  };
+  step();
+  EXPECT_EQ(optimizer.loss_scale(), 65536.0);
+  EXPECT_EQ(good_steps(graph), 0);
+  step();
+  EXPECT_EQ(optimizer.loss_scale(), 65536.0);
+  EXPECT_EQ(good_steps(graph), 1);
+  // At its cap it stays, and so does the end of the count.
+  set_loss_scale(graph, 16777216.0F);
+  set_good_steps(graph, 1999);
+  step();
+  EXPECT_EQ(optimizer.loss_scale(), 16777216.0);
+  EXPECT_EQ(good_steps(graph), 0);
+  set_loss_scale(graph, 8388608.0F);
+  set_good_steps(graph, 1999);
+  step();
+  EXPECT_EQ(optimizer.loss_scale(), 16777216.0);
+}
+
+TEST(LossScale, EndsAtItsLeastWithAnError) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w = half_variable("w", {1.0F});
+  GradientDescentOptimizer optimizer(0.1);
+  optimizer.prepare({w});
+  set_loss_scale(graph, 0x1p-15F);
+  const auto step = [&] {
+    const GradientTape tape;
+    const Tensor wide = ops::cast(w.read(), DType::kFloat32);
+    const Tensor huge = ops::scale(ops::exp(ops::scale(wide, 80.0)), 1e10);  // infinite
+    return optimizer.minimize(tape, ops::reduce_sum(huge), {w}).applied;
+  };
+  EXPECT_FALSE(step());
+  EXPECT_EQ(optimizer.loss_scale(), 0x1p-16);
+  EXPECT_NE(error_of(step).find("expected finite ones"), std::string::npos);
 }
 
 TEST(LossScale, KeepsGradientsThatFloat16WouldLose) {

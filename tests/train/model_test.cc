@@ -153,6 +153,41 @@ TEST(SampleText, RefusesBadOptions) {
   EXPECT_THROW(sample_text(model.model(), model.vocabulary(), options), ArgumentError);
 }
 
+// Weights that a run which diverged would leave.
+TEST(Model, WhatIsNotFiniteIsAnError) {
+  Model model;
+  const auto error_of = [](auto call) {
+    try {
+      call();
+    } catch (const ArgumentError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const Variable bias = model.model().dense().bias();
+  const Array before = bias.to_host();
+  for (const float bad : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+    Array broken = before;
+    broken.as<float>()[0] = bad;
+    bias.assign(broken.view());
+    for (const std::size_t size : {std::size_t{3}, std::size_t{2000}}) {
+      // -inf is the logit of what never comes.
+      if (bad < 0.0F) continue;
+      const std::string text = random_text(size);
+      EXPECT_TRUE(error_of([&] {
+                    score_text(model.model(), model.vocabulary(), text);
+                  }).starts_with("[score_text] a loss of "));
+    }
+    for (const double temperature : {0.0, 1.0}) {
+      SampleOptions options;
+      options.temperature = temperature;
+      EXPECT_TRUE(error_of([&] {
+                    sample_text(model.model(), model.vocabulary(), options);
+                  }).starts_with("[sample_text] a logit of "));
+    }
+  }
+}
+
 TEST(SequenceModel, StartsWithAnOpenForgetGate) {
   Model model;
   const ParamsLayout layout(model.model().rnn().spec());

@@ -82,6 +82,25 @@ TEST(LoadSeries, NamesRowAndColumnOfABadCell) {
             "[load_series] 'F' row 2 has 3 cells, expected 2 as in the first");
 }
 
+TEST(LoadSeries, TextAndDatesAreNoNumbers) {
+  for (const std::string cell : {"+-5", "++5", "--5", "-+5", "+", "0x10", "1_000", "1 000", "5a",
+                                 "2001-01-02", "01.02.2001", "1/2", "12:30", "inf", "NaN", "1e"}) {
+    EXPECT_EQ(load_error("1\n" + cell + "\n"),
+              "[load_series] 'F' row 2, column '1': '" + cell + "', expected a number");
+    const SeriesTable table = table_of("x,y\n" + cell + ",1\n" + cell + ",2\n");
+    EXPECT_EQ(table.ignored, std::vector<std::string>{"x"}) << cell;
+    EXPECT_EQ(values_of(table), (std::vector<double>{1, 2})) << cell;
+  }
+  EXPECT_EQ(values_of(table_of("+5\n-5\n1.\n.5\n1E2\n")),
+            (std::vector<double>{5, -5, 1, 0.5, 100}));
+}
+
+TEST(LoadSeries, QuotesAPartOfALongCell) {
+  const std::string error = load_error("1\n" + std::string(5000, 'x') + "\n");
+  EXPECT_LT(error.size(), 250U);
+  EXPECT_NE(error.find("xxx..."), std::string::npos);
+}
+
 TEST(LoadSeries, RefusesFilesWithoutNumbers) {
   EXPECT_EQ(load_error(""), "[load_series] 'F' is empty, expected rows of numbers");
   EXPECT_EQ(load_error("x,y\n"),
@@ -189,6 +208,64 @@ TEST(SeriesWindows, FindsTheSeason) {
   options.window = 20;
   options.horizon = 1;
   EXPECT_EQ(SeriesWindows(table, options).best_season(), 7);
+}
+
+TEST(SeriesWindows, ASeasonIsNoShorterThanTheHorizon) {
+  SeriesTable table = ramp(200);
+  for (std::size_t i = 0; i < 400; ++i) {
+    table.values.as<double>()[i] = static_cast<double>(i / 2 % 3 == 1);
+  }
+  SeriesOptions options = small_options();
+  options.window = 20;
+  EXPECT_EQ(SeriesWindows(table, options).best_season(), 3);
+  // Three rows ago is not known when five rows ahead are asked for.
+  options.horizon = 5;
+  EXPECT_EQ(SeriesWindows(table, options).best_season(), 6);
+}
+
+std::string windows_error(const SeriesTable& table, const SeriesOptions& options,
+                          const std::optional<SeriesScaling>& scaling = {}) {
+  try {
+    const SeriesWindows windows(table, options, scaling);
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SeriesWindows, RefusesValuesWhoseSquaresOverflow) {
+  for (const double value : {1e200, -1e308}) {
+    SeriesTable table = ramp(40);
+    table.values.as<double>()[11] = value;
+    const std::string error = windows_error(table, small_options());
+    EXPECT_TRUE(error.starts_with("[SeriesWindows] column 'line' with a mean of ")) << error;
+    EXPECT_TRUE(error.ends_with("expected values whose squares do not overflow")) << error;
+  }
+}
+
+TEST(SeriesWindows, RefusesAScalingThatDoesNotFit) {
+  const SeriesScaling good = SeriesWindows(ramp(20), small_options()).scaling();
+  EXPECT_EQ(windows_error(ramp(20), small_options(), good), "");
+  for (const bool of_values : {true, false}) {
+    for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+      SeriesScaling scaling = good;
+      (of_values ? scaling.values : scaling.changes).deviation[1] = bad;
+      EXPECT_NE(windows_error(ramp(20), small_options(), scaling), "") << bad;
+    }
+    SeriesScaling scaling = good;
+    (of_values ? scaling.values : scaling.changes).mean[0] = std::nan("");
+    EXPECT_NE(windows_error(ramp(20), small_options(), scaling), "");
+    scaling = good;
+    (of_values ? scaling.values : scaling.changes).deviation.pop_back();
+    EXPECT_EQ(windows_error(ramp(20), small_options(), scaling),
+              "[SeriesWindows] a scaling of 2 means and 1 deviations, expected 2 of each");
+    scaling = good;
+    (of_values ? scaling.values : scaling.changes).mean.push_back(0.0);
+    EXPECT_EQ(windows_error(ramp(20), small_options(), scaling),
+              of_values ? "[SeriesWindows] 2 columns, expected 3 as the model has"
+                        : "[SeriesWindows] a scaling of 3 means and 2 deviations, expected 2 of "
+                          "each");
+  }
 }
 
 TEST(SeriesWindows, RefusesTooFewRows) {

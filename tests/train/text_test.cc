@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -82,6 +83,7 @@ TEST(Vocabulary, RefusesBytesThatAreNotUtf8) {
   }
   EXPECT_THROW(Vocabulary(TextLevel::kByte, {3, 3}), ArgumentError);
   EXPECT_THROW(Vocabulary(TextLevel::kByte, {256}), ArgumentError);
+  EXPECT_THROW(Vocabulary(TextLevel::kChar, {0xdfff}), ArgumentError);
 }
 
 TEST(LoadText, HoldsOutTheLastLines) {
@@ -163,6 +165,28 @@ TEST(TextStreams, TheOrderDependsOnSeedAndEpochAlone) {
   EXPECT_EQ(first(1, 2), first(1, 2));
   EXPECT_NE(first(1, 2), first(1, 3));
   EXPECT_NE(first(1, 2), first(2, 2));
+}
+
+TEST(TextStreams, EachEpochHasAnOrderOfSegmentsOfItsOwn) {
+  // The places of all segments of an epoch, in its order and without its offset.
+  const TextStreams streams(counting(5000), {.batch = 4, .seq_len = 5, .seed = 1});
+  const auto order = [&](std::int64_t epoch) {
+    std::vector<std::int32_t> starts;
+    for (std::int64_t w = 0; w < streams.windows(); ++w) {
+      const Window window = streams.window({epoch, w});
+      if (!window.fresh) continue;
+      const auto x = window.x.as<std::int32_t>();
+      starts.insert(starts.end(), x.begin(), x.begin() + 4);
+    }
+    const std::int32_t first = *std::min_element(starts.begin(), starts.end());
+    for (std::int32_t& start : starts) start -= first;
+    return starts;
+  };
+  const std::vector<std::int32_t> one = order(1), two = order(2);
+  EXPECT_GT(one.size(), 40U);
+  EXPECT_FALSE(std::is_sorted(one.begin(), one.end()));
+  EXPECT_FALSE(std::is_sorted(two.begin(), two.end()));
+  EXPECT_NE(one, two);
 }
 
 TEST(TextStreams, ShortTextsHaveShortWindows) {

@@ -238,5 +238,29 @@ TEST(Tracked, SlotNames) {
   EXPECT_EQ(GradientDescentOptimizer(0.1).slot_names(), std::vector<std::string>{});
 }
 
+TEST(Tracked, SlotsOfAnotherDtypeAreRefusedAsAWhole) {
+  Trained run(RnnMode::kGru, Direction::kUnidirectional, "momentum", 1);
+  run.train(2);
+  Checkpoint checkpoint({{"net", *run.layer}, {"optimizer", run.optimizer->trackable()}});
+  const TempFolder folder;
+  const TensorBundleReader reader(checkpoint.write(folder / "good"));
+  std::vector<NamedTensor> tensors;
+  for (const TensorInfo& info : reader.tensors()) {
+    tensors.push_back({info.name, reader.read_value(info.name)});
+    if (info.name.find(".OPTIMIZER_SLOT") == std::string::npos) continue;
+    tensors.back().value = cast(reader.read(info.name).view(), DType::kFloat64);
+  }
+  write_tensor_bundle(folder / "wide", tensors);
+  run.train(3);
+  const Variable kernel = run.layer->kernel();
+  const Array before = kernel.to_host(), slot = run.optimizer->slots(kernel)[0].to_host();
+  const std::string text = thrown<ArgumentError>([&] { checkpoint.read(folder / "wide"); });
+  EXPECT_NE(text.find("the slot 'momentum' of " + kernel.name() + " is float64, expected float32"),
+            std::string::npos)
+      << text;
+  EXPECT_TRUE(same_bits(kernel.to_host(), before));
+  EXPECT_TRUE(same_bits(run.optimizer->slots(kernel)[0].to_host(), slot));
+}
+
 }  // namespace
 }  // namespace openrnn::train

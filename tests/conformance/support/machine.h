@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
+#include "cpu/emulation.h"
 #include "cpu/plan.h"
 #include "cpu/run/team.h"
 #include "engine/cudnn_entry.h"
@@ -31,10 +33,14 @@ inline std::vector<std::string> tested_engines() {
                      : std::vector<std::string>{"cpu", "reference"};
 }
 
-/// Skips everything where the GPU that is to be tested cannot be used.
+/// Skips everything where the GPU, or the emulation of AMX, that is to be tested cannot be used.
 class NeedsTestedEngine : public testing::Environment {
  public:
   void SetUp() override {
+    const char* isa = std::getenv("OPENRNN_ISA");
+    if (isa && std::string(isa) == "amx_emulated" && !cpu::has_emulation()) {
+      GTEST_SKIP() << cpu::kNoEmulation;
+    }
     if (!tests_gpu()) return;
     if (const std::string reason = cudnn_missing(); !reason.empty()) {
       GTEST_SKIP() << "no GPU: " << reason;
@@ -60,6 +66,17 @@ class ForcedIsa {
 inline std::string kind_on(std::string_view isa, const RnnSpec& spec) {
   const ForcedIsa forced(isa);
   return std::string(cpu().math_kind(spec));
+}
+
+/// The instruction sets that a case is tested on: those of this processor, and the emulation of AMX
+/// where it alone has the kind.
+inline std::vector<std::string_view> tested_isas(const RnnSpec& spec) {
+  std::vector<std::string_view> isas = available_cpu_isas();
+  if (!cpu::has_emulation()) return isas;
+  const std::string emulated = kind_on("amx_emulated", spec);
+  const auto has_kind = [&](std::string_view isa) { return kind_on(isa, spec) == emulated; };
+  if (std::ranges::none_of(isas, has_kind)) isas.emplace_back("amx_emulated");
+  return isas;
 }
 
 /// Runs on so many threads while it lives, which divide every call as near ones do.

@@ -119,7 +119,7 @@ inline Bounded clamp_to(const Bounded& c, double low, double high) {
 }
 inline Bounded clamp_slope(const Bounded& c, double low, double high) {
   const double near = std::min(std::abs(c.value - low), std::abs(c.value - high));
-  return Bounded::closed(low < c.value && c.value < high ? 1.0 : 0.0, near <= c.error());
+  return Bounded::closed(c.value < low || high < c.value ? 0.0 : 1.0, near <= c.error());
 }
 inline Bounded kept_as(const Bounded& a, DType dtype) {
   if (dtype != DType::kFloat16) return Bounded::closed(a.value, a.error());
@@ -141,10 +141,14 @@ inline Bounded as_bf16(const Bounded& a) {
   const double below = reference::as_bf16(a.value - e), above = reference::as_bf16(a.value + e);
   return Bounded::closed(value, std::max(value - below, above - value));
 }
-/// hi and lo keep 16 bits of each operand, and the product of the two lo is left out: together at
-/// most 3 * 2^-18 |a b|, half of it for each operand.
+/// Three of the four products of hi + lo. A bfloat16 has 8 bits, so for 2^e <= |a| < 2^(e+1) the
+/// nearest one, hi, is off by at most 2^(e-8). That rest is below 2^(e-8) or that power itself, so
+/// the nearest lo is off by at most 2^(e-17), half its last place: |lo| <= 2^-8 |a|, and
+/// d = a - hi - lo is at most 2^-17 |a|. With lo lo' left out, a a' is off by
+/// a d' + a' d - d d' + lo lo', at most (2^-17 + 2^-17 + 2^-16) |a a'| = 2^-15 |a a'|, half of it
+/// for each operand; ea eb covers d d'.
 inline Bounded as_split(const Bounded& a) {
-  return Bounded::closed(a.value, a.error() + 0x1.8p-18 * std::abs(a.value));
+  return Bounded::closed(a.value, a.error() + 0x1p-16 * std::abs(a.value));
 }
 /// A row as int8. The scale is that of the largest element, wherever inside its error that is;
 /// three roundings make q's argument. Where its range holds a tie, q may be the other one.

@@ -1,5 +1,6 @@
 """Devices on any machine: names, defaults, errors, and DLPack between programs of the cpu."""
 
+import ctypes
 import inspect
 import os
 import subprocess
@@ -327,3 +328,37 @@ def test_integers_and_arrays_stay_what_they_were():
     plain.build((None, None, 3))
     plain.kernel.assign(named.kernel)
     np.testing.assert_array_equal(named(x)[0].numpy(), plain(x)[0].numpy())
+
+
+def test_strides_of_dimensions_of_size_1_mean_nothing():
+    array = np.arange(20, dtype="float32").reshape(5, 4)[::2][:1]
+    assert array.strides == (32, 4)
+    assert address(openrnn.from_dlpack(array, copy=False)) == address(array)
+
+
+class Offset:
+    """The last elements of an array, as a producer gives them that tells where they begin."""
+
+    def __init__(self, array, skipped):
+        self.array, self.bytes = array, skipped * array.itemsize
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self):
+        capsule = self.array.__dlpack__()
+        pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        # data, device, ndim, dtype, shape, strides, byte_offset: eight bytes each, ndim with dtype.
+        fields = ctypes.cast(
+            pointer_of(capsule, b"dltensor"), ctypes.POINTER(ctypes.c_uint64)
+        )
+        fields[0] -= self.bytes
+        fields[5] += self.bytes
+        return capsule
+
+
+def test_dlpack_from_the_middle_of_memory():
+    memory = np.arange(9, dtype="float32")
+    tensor = openrnn.from_dlpack(Offset(memory[4:], 4))
+    np.testing.assert_array_equal(tensor.numpy(), memory[4:])

@@ -16,7 +16,8 @@ from typing import NamedTuple
 OPENING = re.compile(r"^(?:```|<!-- )(\w+)$")
 NOT_RUN = re.compile(r"^<!-- not run: (.+) -->$")
 # Pages whose C++ another test compiles and runs, and holds against the page.
-RUN_ELSEWHERE = {"docs/embedding.md": "tests/runtime/embedding_test.cc"}
+RUN_ELSEWHERE = {"docs/embedding.md": "tests/runtime/embedding_test.cc",
+                 "README.md": "tests/install/consumer/CMakeLists.txt"}
 
 
 class Snippet(NamedTuple):

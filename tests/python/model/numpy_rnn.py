@@ -62,7 +62,7 @@ class Cell:
         new_c, free = f * c + i * g, 1.0
         if self.clip is not None:
             low, high = self.clip
-            free = np.heaviside(new_c - low, 0.0) * np.heaviside(high - new_c, 0.0)
+            free = np.heaviside(new_c - low, 1.0) * np.heaviside(high - new_c, 1.0)
             new_c = np.minimum(np.maximum(new_c, low), high)
         new_c = self.store(new_c)
         full = o * np.tanh(new_c)

@@ -81,12 +81,12 @@ def test_configuration_round_trip():
 
 
 @pytest.mark.parametrize("name", ["CudnnLSTM", "CudnnGRU", "CudnnRNNTanh", "CudnnRNNRelu"])
-def test_a_deep_copy_shares_the_variables_alone(name):
+def test_a_deep_copy_has_variables_of_its_own(name):
     layer = getattr(openrnn.cudnn_rnn, name)(1, U)
     layer(draw(2, 1, I))
     layer.mine = ["attribute"]
     made = copy.deepcopy(layer)
-    assert type(made) is type(layer) and made.kernel is layer.kernel and made is not layer
+    assert type(made) is type(layer) and made.kernel is not layer.kernel and made is not layer
     assert made.mine == ["attribute"] and made.mine is not layer.mine
     made.trainable = False
     assert layer.trainable and layer.trainable_weights == [layer.kernel]

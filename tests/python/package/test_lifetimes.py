@@ -29,7 +29,7 @@ def test_a_copy_keeps_the_graph():
     del layer
     gc.collect()
     assert made.graph is graph() is not None
-    assert len(made.graph.variables()) == 1
+    assert len(made.graph.variables()) == 2
 
 
 def test_a_layer_keeps_the_graph_that_it_was_built_in_not_one_where_that_failed():
@@ -161,3 +161,15 @@ def test_a_node_knows_its_cell_after_the_cell_took_another_dtype():
     half = openrnn.nn.rnn_cell.BasicRNNCell(4)
     half(x, x)
     assert half.inbound_nodes[0].outbound_layer is half
+
+
+def test_what_a_collection_holds_may_hold_the_graph():
+    graph = openrnn.Graph()
+    graph.add_to_collection("mine", [graph, lambda: graph])
+    with graph.as_default():
+        openrnn.add_to_collection("mine", 5)
+    assert graph.get_collection("mine")[1] == 5
+    gone = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert gone() is None

@@ -162,3 +162,9 @@ def test_symbolic_tensors_have_no_value():
 )  # fmt: skip
 def test_kinds_of_errors(name, base):
     assert issubclass(getattr(openrnn, name), base)
+
+
+def test_slice_to_the_end():
+    data = np.arange(24.0, dtype="float32").reshape(2, 3, 4)
+    part = openrnn.slice(openrnn.constant(data), [1, 0, 2], [-1, 2, -1])
+    np.testing.assert_array_equal(part.numpy(), data[1:, :2, 2:])

@@ -241,3 +241,22 @@ def test_models_save_and_load_their_weights(tmp_path):
     np.testing.assert_array_equal(model.predict(data), wanted)
     assert [type(layer).__name__ for layer in model.layers] == ["CudnnGRU", "Dense"]
     assert model.get_layer("dense") is model.layers[1]
+
+
+@pytest.mark.parametrize("most", [None, 0])
+def test_saver_that_keeps_all(tmp_path, most):
+    openrnn.Variable([1.0], name="kept")
+    saver = openrnn.train.Saver(max_to_keep=most)
+    prefixes = [saver.save(tmp_path / "model", global_step=step) for step in range(8)]
+    assert saver.last_checkpoints == prefixes
+    assert all(openrnn.train.load_variable(prefix, "kept") == 1.0 for prefix in prefixes)
+
+
+def test_get_layer_by_index():
+    x = openrnn.Input((3,))
+    model = openrnn.Model(x, openrnn.layers.Dense(2)(openrnn.layers.Dense(4)(x)))
+    assert model.get_layer(index=1) is model.layers[1]
+    assert model.get_layer(index=-2) is model.layers[0]
+    for index in (2, -3):
+        with pytest.raises(ValueError, match=f"index is {index}"):
+            model.get_layer(index=index)

@@ -1,5 +1,9 @@
 """Arrays of one dtype given where another is asked for: kept as they are, or refused."""
 
+import datetime
+import decimal
+import fractions
+
 import numpy as np
 import openrnn
 import pytest
@@ -72,3 +76,37 @@ def test_a_tensor_is_no_exponent():
     assert float(base ** np.float32(2)) == 9.0 and float(two**1) == 2.0
     with pytest.raises(TypeError, match="exponent is 'str', expected a number"):
         base**"2"
+
+
+# NumPy makes numbers of some of them.
+NO_NUMBERS = {
+    "string": "1.5",
+    "bytes": b"2",
+    "list of strings": ["1", "2"],
+    "list of both": [1.0, "2"],
+    "array of strings": np.array(["1.5", "2"]),
+    "array of bytes": np.array([b"1", b"2"]),
+    "objects": np.array([1.0, "2"], dtype=object),
+    "object of bytes": np.array([b"2"], dtype=object),
+    "date": datetime.date(2001, 2, 3),
+    "dates": np.array(["2001-02-03"], dtype="datetime64[D]"),
+    "duration": np.array([5], dtype="timedelta64[s]"),
+    "complex": np.array([1j]),
+}
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS.keys())
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_strings_and_dates_are_refused(value, dtype):
+    with pytest.raises(TypeError, match=r"^\[\w+\] .*, expected "):
+        openrnn.convert_to_tensor(value, dtype=dtype)
+    variable = openrnn.Variable(np.zeros(2, dtype))
+    with pytest.raises(TypeError, match=r"^\[assign\] .*, expected "):
+        variable.assign(value)
+    np.testing.assert_array_equal(variable.numpy(), 0)
+
+
+def test_objects_that_are_numbers():
+    values = [decimal.Decimal("1.5"), fractions.Fraction(1, 2), np.float32(2), 3, True]
+    made = openrnn.convert_to_tensor(np.array(values, dtype=object), dtype="float32")
+    np.testing.assert_array_equal(made.numpy(), np.float32([1.5, 0.5, 2, 3, 1]))

@@ -101,6 +101,16 @@ def torch_shapes(spec):
 
 
 @pytest.mark.parametrize("case", torch_vectors.CASES)
+def test_the_opaque_buffer_is_torch_s_parameters_in_order(archive, case):
+    """All weights, then all biases; `torch_shapes` has the order in which PyTorch registers them."""
+    spec, params = torch_vectors.CASES[case][0], archive[f"{case}/params"]
+    named = torch_mapping.from_canonical(spec, *rnn_capi.params_to_canonical(spec, params))
+    ordered = [named[name].ravel() for kind in ("weight", "bias") for name in torch_shapes(spec)
+               if name.startswith(kind)]
+    assert np.array_equal(np.concatenate(ordered), params)
+
+
+@pytest.mark.parametrize("case", torch_vectors.CASES)
 def test_weights_in_the_library(archive, case):
     """The same through the C++ conversion: its lists are those of the NumPy model."""
     spec, params = torch_vectors.CASES[case][0], archive[f"{case}/params"]

@@ -1,10 +1,9 @@
 """--math and --weights-dtype, what runs keep of them, and what doctor and inspect say."""
 import json
 import re
-import subprocess
 
 import pytest
-from tool_runs import BUILD, checkpoint_bytes, fault, good, small_flags, write_text
+from tool_runs import checkpoint_bytes, fault, good, rewrite, small_flags, write_text
 
 KINDS = {"dot", "amx"}  # of math bf16
 STORED = ["float16", "bfloat16", "int8"]
@@ -110,15 +109,6 @@ def test_bench_names_the_kind(tmp_path):
     rows = json.loads(out.read_text())
     assert [row["pass"] for row in rows] == ["forward"]
     assert (rows[0]["weights_dtype"], rows[0]["math_kind"]) == ("int8", "int8")
-
-
-def rewrite(prefix, change):
-    """A checkpoint with its lines of text changed, in place; None leaves a line out."""
-    program = BUILD / "tool_bundle"
-    lines = subprocess.run([program, "dump", prefix], capture_output=True, text=True, check=True)
-    changed = [change(line) for line in lines.stdout.splitlines()]
-    text = "\n".join(line for line in changed if line is not None) + "\n"
-    subprocess.run([program, "write", prefix], input=text, text=True, check=True)
 
 
 def test_another_kind_and_an_older_file_are_told_apart(runs, tmp_path):

@@ -1,6 +1,7 @@
 """What each subcommand does with a good run."""
 import json
 import math
+import os
 import re
 import xml.etree.ElementTree
 
@@ -29,7 +30,7 @@ def test_training_learns_and_reports(run):
     # Ten words drawn at random, of 3.8 letters and a gap: about 0.8 bits a byte at best.
     assert 0.7 < bits < 1.6
     assert re.search(r"^saved \S+model\.ckpt-0 \(step 0\)$", done.stderr, re.M)
-    assert re.search(r"^step 300/300  \S+ tokens/s  \d\.\d+ bits per byte  valid \d\.\d+  "
+    assert re.search(r"^step 300/300  +\S+ tokens/s  \d\.\d+ bits per byte  valid \d\.\d+  "
                      r"left 0:00$", done.stderr, re.M)
 
 
@@ -157,7 +158,20 @@ def test_doctor_says_what_there_is():
     assert re.search(r"^  reference +ready +", shown, re.M)
     assert re.search(r"^instruction set: \w+ ", shown, re.M)
     assert re.search(r"^threads: [1-9]", shown, re.M)
-    assert "libleveldb" in shown
+    assert re.search(r"^  \S*libstdc\+\+\S*$", shown, re.M)
+
+
+def test_doctor_says_what_became_of_the_tiles_of_amx():
+    """An instruction set without them has no need to ask."""
+    def said(isa):
+        shown = good("doctor", env={**os.environ, "OPENRNN_ISA": isa}).stdout
+        return re.search(r"^tiles of AMX: (.*)$", shown, re.M).group(1)
+
+    if said("").endswith("has no tiles"):
+        assert said("scalar") == said("")
+    else:
+        assert said("") == "granted" or said("").startswith("refused: ")
+        assert said("scalar") == "not asked yet"
 
 
 def test_bench_writes_what_it_measures(tmp_path):

@@ -1,5 +1,6 @@
 """Bad input and faults of the machine: one line, the right exit code, and nothing lost."""
 import pathlib
+import re
 import resource
 import subprocess
 
@@ -18,16 +19,15 @@ def fixture_run(tmp_path_factory):
 
 @pytest.mark.parametrize("arguments, sentence", [
     ([], "[openrnn] A subcommand is required"),
-    (["fly"], "[openrnn] "),
-    (["train", "--units", "many"], "[train] "),
+    (["train", "--units", "many"], "[train] --units"),
     (["train", "--units", "0"], "[train] --units"),
     (["train", "--units", "-3"], "[train] --units"),
     (["train", "--cell", "transformer"], "[train] --cell"),
     (["train", "--no-such-flag"], "[train] "),
     (["train"], "[train] no --input, expected a file to train on"),
     (["eval", "run"], "[eval] --input is required"),
-    (["generate", "/no/such/run"], "'/no/such/run' is neither a folder nor a checkpoint"),
-    (["inspect", "/no/such/run"], "'/no/such/run' is neither a folder nor a checkpoint"),
+    (["generate", "/no/such/run"], "'/no/such/run' does not exist"),
+    (["inspect", "/no/such/run"], "'/no/such/run' does not exist"),
     (["bench", "--only", "LSTM L9"], "--only 'LSTM L9' names no configuration"),
     (["plot", "/", "--output", "x.svg"], "'/' holds no event files"),
 ])
@@ -36,10 +36,9 @@ def test_bad_flags_exit_2(arguments, sentence):
 
 
 @pytest.mark.parametrize("flag, value, sentence", [
-    ("--lr", "nan", "learning_rate nan, expected a finite number of at least 0"),
     ("--lr", "-1", "learning_rate -1, expected a finite number of at least 0"),
     ("--dropout", "1.5", "1.5"),
-    ("--clip-norm", "inf", "clip_norm inf, expected a finite number"),
+    ("--clip-norm", "-1", "clip_norm -1, expected a finite number"),
     ("--batch", "100000", "expected at least 100001 for 100000 parallel streams"),
     ("--valid-fraction", "1", "valid_fraction 1, expected more than 0 and less than 1"),
 ])
@@ -93,9 +92,28 @@ def test_a_folder_that_holds_a_run_is_refused(run):
     ("--units", "10", "9"), ("--cell", "gru", "lstm"), ("--lr", "0.5", "0.004"),
     ("--task", "series", "text"), ("--steps", "9", "3"), ("--seed", "1", "7"),
     ("--dtype", "float64", "float32"), ("--optimizer", "sgd", "adam"), ("--batch", "4", "3"),
+    ("--level", "char", "byte"), ("--layers", "1", "2"), ("--embedding", "0", "5"),
+    ("--dropout", "0.5", "0.2"), ("--math", "bf16", "float32"), ("--valid-fraction", "0.1", "0.05"),
+    ("--seq-len", "12", "11"), ("--lr-schedule", "constant", "cosine"), ("--warmup", "9", "0"),
+    ("--clip-norm", "2", "1"), ("--valid-every", "2", "1"), ("--patience", "4", "0"),
+    ("--epochs", "1", "0"),
 ])
 def test_contradicting_flags_name_both_values(run, flag, given, of_run):
     line = fault("train", "--out", run[0], "--resume", flag, given)
+    assert line == (f"[train] {flag} {given} contradicts the run to resume, "
+                    f"expected {flag} {of_run}")
+
+
+@pytest.mark.parametrize("flag, given, of_run", [
+    ("--columns", "a", "a,b"), ("--horizon", "2", "1"), ("--target", "one", "sequence"),
+    ("--task", "text", "series"),
+])
+def test_contradicting_flags_of_a_series(tmp_path, flag, given, of_run):
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n" + "".join(f"{row % 7},{row % 3}\n" for row in range(90)))
+    out = tmp_path / "out"
+    good("train", "--task", "series", "--input", table, "--out", out, "--steps", 1)
+    line = fault("train", "--out", out, "--resume", flag, given)
     assert line == (f"[train] {flag} {given} contradicts the run to resume, "
                     f"expected {flag} {of_run}")
 
@@ -104,6 +122,18 @@ def test_other_data_is_refused_on_resume(run, tmp_path):
     other = write_text(tmp_path, seed=2)
     line = fault("train", "--out", run[0], "--resume", "--input", other)
     assert f"--input '{other}' has other data" in line and str(run[1]) in line
+
+
+def test_another_text_to_validate_on_is_refused_on_resume(run, tmp_path):
+    text, other = run[1], write_text(tmp_path, seed=2)
+    line = fault("train", "--out", run[0], "--resume", "--valid", other)
+    assert line.startswith(f"[train] --valid '{other}' contradicts the run to resume, expected none")
+    out, valid = tmp_path / "out", write_text(tmp_path, "valid.txt", seed=3)
+    good(*small_flags(text, out, steps=1, valid=valid))
+    line = fault("train", "--out", out, "--resume", "--valid", other)
+    assert f"--valid '{other}' has other data" in line and str(valid) in line
+    moved = valid.rename(tmp_path / "moved.txt")
+    good("train", "--out", out, "--resume", "--valid", moved)
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "no run", "empty"])
@@ -145,6 +175,15 @@ def test_a_full_disk_exits_1_and_loses_nothing(tmp_path):
     good(*small_flags(text, out, steps=40), *flags, "--resume")
     good(*small_flags(text, tmp_path / "whole", steps=40), *flags)
     assert checkpoint_bytes(out, 40) == checkpoint_bytes(tmp_path / "whole", 40)
+
+
+def test_memory_that_ends_says_how_much_was_asked_for(run, tmp_path):
+    def limit_memory():
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+
+    flags = small_flags(run[1], tmp_path / "out", units=30000, layers=1, threads=1)
+    line = fault(*flags, code=1, preexec_fn=limit_memory)
+    assert re.match(r"\[allocate\] \d{11} bytes are asked for, expected no more than", line)
 
 
 def test_an_unwritable_folder_exits_1(run):

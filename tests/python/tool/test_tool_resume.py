@@ -15,10 +15,10 @@ def tiny_flags(text, out, **more):
     return small_flags(text, out, steps=STEPS, units=6, layers=1, batch=2, seq_len=8, **more)
 
 
-def start_until_saved(arguments):
+def start_until_saved(arguments, **options):
     """A running process that has just said that it has saved; None if it ended before."""
     process = subprocess.Popen([TOOL, *arguments], stderr=subprocess.PIPE,
-                               stdout=subprocess.DEVNULL, text=True)
+                               stdout=subprocess.DEVNULL, text=True, **options)
     for line in process.stderr:
         if line.startswith("saved "):
             return process
@@ -52,12 +52,12 @@ def test_killed_twenty_times_ends_with_the_same_bits(tmp_path):
     assert checkpoint_bytes(killed, STEPS) == checkpoint_bytes(whole, STEPS)
 
 
-@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_saves_and_leaves_with_130(tmp_path, with_signal):
     text = write_text(tmp_path)
     whole, out = tmp_path / "whole", tmp_path / "out"
     good(*tiny_flags(text, whole))
-    process = start_until_saved(tiny_flags(text, out))
+    process = start_until_saved(tiny_flags(text, out, save_steps=2))
     assert process is not None
     assert end(process, with_signal) == 130
     state = (out / "checkpoint").read_text()
@@ -66,6 +66,25 @@ def test_interrupted_saves_and_leaves_with_130(tmp_path, with_signal):
     resumed = good(*tiny_flags(text, out), "--resume")
     assert "resumed " in resumed.stderr
     assert checkpoint_bytes(out, STEPS) == checkpoint_bytes(whole, STEPS)
+
+
+@pytest.mark.parametrize("ignored", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_was_ignored_stays_so(tmp_path, ignored):
+    text = write_text(tmp_path)
+    process = start_until_saved(
+        small_flags(text, tmp_path / "out", units=6, layers=1, save_steps=2),
+        preexec_fn=lambda: signal.signal(ignored, signal.SIG_IGN))
+    assert process is not None
+    assert end(process, ignored) == 0
+    assert checkpoint_bytes(tmp_path / "out", 60)
+
+
+def test_a_reader_that_goes_away_ends_no_run(tmp_path):
+    text = write_text(tmp_path)
+    process = start_until_saved(tiny_flags(text, tmp_path / "out", save_steps=500))
+    process.stderr.close()
+    assert process.wait(MINUTES) == 0
+    assert checkpoint_bytes(tmp_path / "out", STEPS)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -56,3 +56,12 @@ def checkpoint_bytes(out, step):
     prefix = pathlib.Path(out) / f"model.ckpt-{step}"
     return [(prefix.parent / (prefix.name + end)).read_bytes()
             for end in (".index", ".data-00000-of-00001")]
+
+
+def rewrite(prefix, change):
+    """A checkpoint with its lines of text changed, in place; None leaves a line out."""
+    program = BUILD / "tool_bundle"
+    lines = subprocess.run([program, "dump", prefix], capture_output=True, text=True, check=True)
+    changed = [change(line) for line in lines.stdout.splitlines()]
+    text = "\n".join(line for line in changed if line is not None) + "\n"
+    subprocess.run([program, "write", prefix], input=text, text=True, check=True)

@@ -114,6 +114,28 @@ def test_batch_first(mode, proj, direction):
         assert_within(turn(np.array(mine)), both, name)
 
 
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("mode,proj", [*((mode, 0) for mode in MODES), ("lstm", 3)])
+def test_the_opaque_buffer_is_torch_s_parameters_in_order(mode, proj, direction, layers):
+    """All weights, then all biases, without a look at their names: the same outputs."""
+    spec = Spec(mode, layers, 7, 5, direction=direction, num_proj=proj)
+    problem = make_problem(spec, 4, 3, np.float64)
+    module = torch_reference.make_module(spec, np.zeros_like(problem.params))
+    torch.manual_seed(1)
+    for parameter in module.parameters():
+        torch.nn.init.uniform_(parameter, -0.5, 0.5)
+    problem.params = np.concatenate([
+        parameter.detach().numpy().ravel() for kind in ("weight", "bias")
+        for name, parameter in module.named_parameters() if name.startswith(kind)
+    ])  # fmt: skip
+    states = tuple(torch.from_numpy(each) for each in problem.states if each is not None)
+    y, _ = torch_reference.call(module, torch.from_numpy(problem.x), states, problem.lengths)
+    found = package_run.run(package_run.CALLS[0], problem)
+    wanted = bound_of(problem)
+    assert_within(found["y"], Bounded(y.detach().numpy(), 0.0, 2 * wanted["y"].error), "y")
+
+
 @pytest.mark.parametrize("mode,direction", list(product(MODES, DIRECTIONS)))
 def test_a_trained_layer_goes_on_in_torch(mode, direction):
     """Initialised and trained a step here, then moved by name: PyTorch computes the same."""

@@ -205,6 +205,18 @@ def test_reuse_argument(cell_kind):
 
 
 @BY_CELL
+@pytest.mark.parametrize("name", [None, "mine"])
+def test_reuse_takes_the_base_name(cell_kind, name):
+    x, state = draw(B, I), random_state(cell_kind)
+    first, _ = cell_kind.make(U, name=name)(x, state)
+    second, _ = cell_kind.make(U, name=name, reuse=True)(x, state)
+    np.testing.assert_array_equal(array(first), array(second))
+    assert len(openrnn.global_variables()) == len(cell_kind.variables)
+    with pytest.raises(ValueError, match="does not exist"):
+        cell_kind.make(U, name="other", reuse=True)(x, state)
+
+
+@BY_CELL
 def test_gradient(cell_kind):
     """All weights and the input have one; it is that of central differences."""
     cell = cell_kind.make(U)

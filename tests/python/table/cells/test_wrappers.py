@@ -309,3 +309,11 @@ def test_dynamic_rnn_refuses(row):
     cell = CELLS[1].make(U)
     call = lambda: openrnn.nn.dynamic_rnn(cell, x, dtype="float32", time_major=True, **kw)  # noqa
     assert_names(error_text(ValueError, call), *parts)
+
+
+def test_every_cell_inside_takes_the_dtype_of_the_loop():
+    cell = multi(CELLS[0])
+    outputs, state = openrnn.nn.dynamic_rnn(cell, draw(B, T, I), dtype="float16")
+    assert outputs.dtype == "float16" and [one.dtype for one in cell.cells] == ["float16"] * L
+    assert {part.dtype.name for one in state for part in flat_state(one)} == {"float16"}
+    assert {one.dtype for one in openrnn.global_variables()} == {"float16"}

@@ -125,7 +125,7 @@ def test_initial_state_must_be_a_tuple(kind, eager, given):
     type_name = {"list": "list", "array": "ndarray", "dict": "dict"}[given]
     x = draw(T, B, I) if eager else openrnn.Input(batch_shape=(T, B, I))
     with nothing_changes(layer):
-        message = error_text(TypeError, layer, x, initial_state=state)
+        message = error_text(ValueError, layer, x, initial_state=state)
         assert_names(message, type_name, "expect(ing|ed) (a )?tuple")
 
 
@@ -224,7 +224,9 @@ def test_second_saveable(kind, caller):
     layer = kind.layer(L, U)
     caller(layer, draw(T, B, I))
     with nothing_changes(layer):
-        assert_names(error_text(RuntimeError, layer._create_saveable), "saveable already created")
+        assert error_text(RuntimeError, layer._create_saveable).startswith(
+            "Cudnn saveable already created"
+        )
 
 
 def test_hooks_of_an_unbuilt_layer(kind):

@@ -223,3 +223,30 @@ def test_projection_builds():
     layer = LSTM.layer(2, 6, direction="bidirectional", num_proj=4)
     layer.build((None, None, 5))
     assert layer.count_params() == 1296
+
+
+def first_weight(make, shape):
+    """The first weight of a layer in a graph of its own."""
+    openrnn.reset_default_graph()
+    layer = make()
+    layer.build(shape)
+    return layer.weights[0].numpy().copy()
+
+
+@pytest.mark.parametrize("make, shape", [
+    (lambda seed: openrnn.layers.Dense(3, seed=seed), (2, 4)),
+    (lambda seed: openrnn.layers.Embedding(5, 3, seed=seed), (2, 4)),
+    (lambda seed: openrnn.cudnn_rnn.CudnnLSTM(1, 3, seed=seed), (2, 2, 4)),
+], ids=["dense", "embedding", "lstm"])
+def test_the_seed_of_a_layer_decides_its_first_values(make, shape):
+    five, again, six = (first_weight(lambda s=s: make(s), shape) for s in (5, 5, 6))
+    np.testing.assert_array_equal(five, again)
+    assert not np.array_equal(five, six)
+
+
+def test_the_seed_of_dropout_decides_its_masks():
+    x = np.ones((4, 50), np.float32)
+    five, again, six = (openrnn.layers.Dropout(0.5, seed=s)(x, training=True).numpy()
+                        for s in (5, 5, 6))
+    np.testing.assert_array_equal(five, again)
+    assert not np.array_equal(five, six)

@@ -194,14 +194,14 @@ def test_model_runs_on_any_time_and_batch(kind):
             assert_close(a, b)
 
 
-def test_lstm_state_tuple_is_taken_as_it_stands(caller):
-    """An LSTMStateTuple is a tuple (c, h), which the layer reads as (h, c)."""
+def test_lstm_state_tuple_is_taken_by_name():
+    """An LSTMStateTuple is a tuple (c, h), of which the layer takes h and c."""
     layer, spec = make_layer(LSTM), make_spec(LSTM)
     h0, c0 = make_states(spec)
     x = draw(T, B, I)
-    swapped = openrnn.nn.rnn_cell.LSTMStateTuple(c=h0, h=c0)
-    assert isinstance(swapped, tuple)
-    output, _ = layer(x, initial_state=swapped)
+    named = openrnn.nn.rnn_cell.LSTMStateTuple(c=c0, h=h0)
+    assert isinstance(named, tuple)
+    output, _ = layer(x, initial_state=named)
     wanted, _ = oracle(spec, array(layer.kernel), x, (h0, c0))
     assert_close(output, wanted)
 
@@ -277,3 +277,23 @@ def test_save_allows_gradients_without_training(kind):
     with openrnn.GradientTape() as tape:
         loss = openrnn.reduce_sum(layer(x, training=False)[0])
     assert_names(error_text(ValueError, tape.gradient, loss, layer.kernel), "training", "True")
+
+
+@pytest.mark.parametrize("training", [True, False, None])
+def test_prediction_is_without_dropout(training):
+    x = openrnn.Input(batch_shape=(None, None, 4))
+    lstm = openrnn.cudnn_rnn.CudnnLSTM(2, 5, dropout=0.5, seed=1)
+    hidden, _ = lstm(x, training=bool(training))
+    more = {} if training is None else {"training": training}
+    outputs = openrnn.layers.Dropout(0.5, seed=2)(hidden, **more)
+    model = openrnn.Model(x, outputs)
+    values = np.random.default_rng(3).uniform(-1, 1, (6, 3, 4)).astype(np.float32)
+    plain = lstm(values, training=False)[0].numpy()
+    calls = lstm.dropout_calls
+    for _ in range(2):
+        found = model.predict(values)
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_array_equal(found, plain)
+    assert lstm.dropout_calls == calls
+    if training:
+        assert not np.array_equal(model(values).numpy(), plain)

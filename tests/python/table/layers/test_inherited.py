@@ -138,6 +138,7 @@ def test_compute_mask(kind):
     layer = kind.layer(L, U)
     x = openrnn.constant(draw(T, B, I))
     assert layer.compute_mask(x) is None and layer.compute_mask(x, None) is None
+    assert layer.compute_mask([x, x], [None, None]) is None
     assert_names(error_text(TypeError, layer.compute_mask, x, x), "mask")
     assert_names(error_text(TypeError, layer.compute_mask, x, mask=[True]), "mask")
 
@@ -208,18 +209,19 @@ def test_config_with_an_unknown_argument(kind):
     assert_names(error_text(TypeError, kind.layer.from_config, config), "number_of_units")
 
 
-def test_deep_copy_shares_the_variables(kind, caller):
+def test_deep_copy_has_variables_of_its_own(kind, caller):
     layer, x = make_layer(kind, dropout=0.25, seed=3), draw(T, B, I)
     before = len(openrnn.global_variables())
     copied = copy.deepcopy(layer)
     assert copied is not layer and type(copied) is kind.layer
-    assert len(openrnn.global_variables()) == before
-    assert copied.get_config() == layer.get_config() and copied.built
-    assert copied.graph is layer.graph and copied.scope_name == layer.scope_name
-    layer.kernel.assign(draw(layer.count_params(), seed=8))
-    np.testing.assert_array_equal(array(copied.kernel), array(layer.kernel))
+    assert len(openrnn.global_variables()) == before + 1
+    assert {**copied.get_config(), "name": layer.name} == layer.get_config() and copied.built
+    assert copied.graph is layer.graph and copied.scope_name == layer.scope_name + "_1"
     a, b = (caller(one, x, training=False)[0] for one in (layer, copied))
     np.testing.assert_array_equal(a, b)
+    layer.kernel.assign(draw(layer.count_params(), seed=8))
+    assert (array(copied.kernel) != array(layer.kernel)).all()
+    np.testing.assert_array_equal(caller(copied, x, training=False)[0], b)
     copied.trainable = False
     assert layer.trainable is True
 

@@ -153,6 +153,41 @@ def test_variable_scope_members():
     assert openrnn.get_variable_scope().name == ""
 
 
+def reopen(outer, given, own):
+    """The reuse inside `with variable_scope(SCOPE, own)`, SCOPE being of reuse `given`."""
+    with openrnn.variable_scope("a", reuse=given) as scope:
+        pass
+    with openrnn.variable_scope("outer", reuse=outer):
+        with openrnn.variable_scope(scope, reuse=own) as again:
+            assert again.name == "a"
+            return bool(again.reuse)
+
+
+@pytest.mark.parametrize("given", [None, True])
+@pytest.mark.parametrize("own", [None, False, True])
+@pytest.mark.parametrize("outer", [None, True])
+def test_reuse_of_a_scope_that_is_opened_again(outer, given, own):
+    """Its own word, else that of the scope; True around it stays."""
+    assert reopen(outer, given, own) is bool((given if own is None else own) or outer)
+
+
+def test_variables_of_a_scope_that_is_opened_again():
+    with openrnn.variable_scope("a") as scope:
+        first = openrnn.get_variable("x", (1,))
+    with openrnn.variable_scope("b"), openrnn.variable_scope(scope):
+        assert openrnn.get_variable("y", (1,)).name == "a/y"
+        error_text(ValueError, openrnn.get_variable, "x", (1,))
+    with openrnn.variable_scope(scope, reuse=True) as reusing:
+        assert openrnn.get_variable("x", (1,)) is first
+        error_text(ValueError, openrnn.get_variable, "z", (1,))
+    with openrnn.variable_scope(reusing):
+        assert openrnn.get_variable("x", (1,)) is first
+    with openrnn.variable_scope(reusing, reuse=False):
+        error_text(ValueError, openrnn.get_variable, "x", (1,))
+    with openrnn.variable_scope("a"), openrnn.variable_scope("", reuse=True):
+        assert openrnn.get_variable("x", (1,)) is first
+
+
 def test_a_scope_is_left_when_its_block_fails():
     with pytest.raises(KeyError), openrnn.variable_scope("a"):
         raise KeyError("x")
@@ -186,3 +221,17 @@ def test_graphs_have_names_and_collections_of_their_own():
         assert openrnn.get_default_graph() is graph and names() == [] and saveables() == []
         assert make_layer(GRU).kernel.name == kept.kernel.name
     assert names() == [kept.kernel.name]
+
+
+def test_a_graph_is_left_by_an_error():
+    outer = openrnn.get_default_graph()
+    with pytest.raises(KeyError), openrnn.Graph().as_default():
+        raise KeyError("inside")
+    assert openrnn.get_default_graph() is outer
+
+
+def test_the_scope_opened_again_without_a_name_inherits_reuse():
+    with openrnn.variable_scope("a"):
+        made = openrnn.get_variable("v", [2])
+    with openrnn.variable_scope("a", reuse=True), openrnn.variable_scope("") as scope:
+        assert scope.reuse and openrnn.get_variable("v", [2]) is made

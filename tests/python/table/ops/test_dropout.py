@@ -64,6 +64,7 @@ def test_statistics(caller, direction, rate):
         assert abs(np.mean(a * b)) * np.sqrt(a.size) < 5.0
 
 
+@pytest.mark.filterwarnings("ignore:.*num_layers=1")
 def test_one_layer_has_no_dropout(kind, caller):
     sizes = {"num_layers": 1}
     plain = make_layer(kind, sizes=sizes)

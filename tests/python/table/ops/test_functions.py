@@ -165,3 +165,13 @@ def test_shapes_come_from_the_data(kind):
     arguments = make_arguments(spec, time=T, batch=B)
     output, *states = kind.function(*arguments, False, *LINEAR, 0.0)
     assert output.shape == (T, B, 4) and states[0].shape == (3, B, 4)
+
+
+def test_num_proj_is_the_width_of_input_h():
+    spec = make_spec(LSTM, "unidirectional", num_units=5, num_proj=3)
+    inputs = [draw(*shape) for shape in ((T, B, I), (L, B, 3), (L, B, 5))]
+    params = draw(numpy_layout.params_size(spec))
+    function = ops().cudnn_lstm
+    output, h, c = function(*inputs, params, num_proj=3)
+    assert (output.shape, h.shape, c.shape) == ((T, B, 3), (L, B, 3), (L, B, 5))
+    assert_names(error_text(ValueError, function, *inputs, params, num_proj=4), "4", "3")

@@ -1,0 +1,66 @@
+// What a subclass in another language does in place of a cell, seen by loops and wrappers.
+#include "cells/support.h"
+
+namespace openrnn {
+namespace {
+
+using namespace testing;
+
+struct Overridden {
+  std::shared_ptr<CudnnCompatibleGRUCell> cell = std::make_shared<CudnnCompatibleGRUCell>(units(3));
+  Overridden() {
+    cell->set_overrides({.step =
+                             [this](const Tensor& x, const CellState& state) {
+                               CellResult result = cell->run_class(x, state);
+                               result.output = ops::concat({result.output, result.output}, 1);
+                               return result;
+                             },
+                         .output_size = [] { return std::int64_t{6}; }});
+  }
+};
+
+TEST(CellOverrides, AStepIsWhatLoopsAndStacksRun) {
+  const OwnGraph own;
+  const Overridden own_cell;
+  const Tensor x = varied({4, 2, 5});
+  const DynamicRnnOptions options{.dtype = DType::kFloat32, .time_major = true};
+  const DynamicRnnResult got = dynamic_rnn(*own_cell.cell, x, options);
+  EXPECT_EQ(got.outputs.shape(), (Shape{4, 2, 6}));
+  const std::vector<Tensor> halves = ops::split(got.outputs, 2, {3, 3});
+  EXPECT_TRUE(same(halves[0], halves[1]));
+  MultiRNNCell stack({own_cell.cell, std::make_shared<CudnnCompatibleGRUCell>(units(2))});
+  EXPECT_EQ(stack.step_output_size(), 2);
+  const DynamicRnnResult stacked = dynamic_rnn(stack, x, options);
+  EXPECT_EQ(stacked.outputs.shape(), (Shape{4, 2, 2}));
+  EXPECT_EQ(stack.weights()[6].shape(), (Shape{8, 4}));
+}
+
+TEST(CellOverrides, AWholeCallItsStateAndItsStart) {
+  const OwnGraph own;
+  CudnnCompatibleGRUCell cell(units(3));
+  int calls = 0;
+  cell.set_overrides(
+      {.call =
+           [&](const Tensor& x, const CellState& state, const std::string&) {
+             ++calls;
+             const Variable by = get_variable("by", {2, 5}, {});
+             return CellResult{ops::multiply(x, by.read()), state};
+           },
+       .zero_state = [&](std::int64_t batch,
+                         DType dtype) { return CellState{cell.class_zero_state(batch, dtype)[0]}; },
+       .state =
+           [] {
+             return std::vector<CellStatePart>{{4, true}};
+           },
+       .output_size = [] { return std::int64_t{5}; }});
+  const DynamicRnnOptions options{.dtype = DType::kFloat32, .time_major = true};
+  const DynamicRnnResult got = dynamic_rnn(cell, varied({4, 2, 5}), options);
+  EXPECT_EQ(calls, 4);
+  EXPECT_EQ(got.outputs.shape(), (Shape{4, 2, 5}));
+  EXPECT_EQ(got.state[0].shape(), (Shape{2, 4}));
+  EXPECT_EQ(names_of(own.graph), (std::vector<std::string>{"rnn/by"}));
+  EXPECT_EQ(cell.weights().size(), 1u);
+}
+
+}  // namespace
+}  // namespace openrnn

@@ -1,0 +1,161 @@
+// get_config and from_config, call, predict, and what a clone has.
+#include "openrnn/cells.h"
+#include "openrnn/layers.h"
+#include "saveables/support.h"
+
+namespace openrnn {
+namespace {
+
+using namespace layers;
+using testing::same_bits;
+using testing::thrown;
+
+Tensor varied(Shape shape, std::uint64_t seed = 1) {
+  Array values(DType::kFloat32, std::move(shape));
+  RandomStream random(seed);
+  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
+  return Tensor(values.view());
+}
+
+bool same(const Tensor& a, const Tensor& b) { return same_bits(a.to_host(), b.to_host()); }
+
+class Config : public ::testing::Test {
+ protected:
+  Graph graph_;
+  Graph::AsDefault as_default_{graph_};
+};
+
+// The same weights give the same bits, so every argument that matters came through.
+template <class L, class Run>
+void expect_same_layer(L& layer, L& again, const Run& run) {
+  const Tensor wanted = run(layer);
+  (void)run(again);
+  again.set_weights(layer.get_weights());
+  EXPECT_TRUE(same(run(again), wanted));
+  EXPECT_EQ(again.weights().size(), layer.weights().size());
+}
+
+TEST_F(Config, OfDenseEmbeddingAndDropout) {
+  const auto dense = std::make_shared<Dense>(
+      DenseOptions{.units = 3, .activation = Activation::kTanh, .use_bias = false, .name = "d"});
+  const auto run = [](Dense& layer) { return layer.call(varied({2, 4})); };
+  (void)run(*dense);
+  const DenseOptions config = dense->get_config();
+  EXPECT_EQ(config.name, "d");
+  EXPECT_EQ(config.units, 3);
+  EXPECT_EQ(config.activation, Activation::kTanh);
+  EXPECT_FALSE(config.use_bias);
+  expect_same_layer(*dense, *Dense::from_config(config), run);
+
+  Dense unnamed({.units = 1});
+  unnamed(varied({2, 4}));
+  EXPECT_EQ(unnamed.get_config().name, "dense");
+
+  Embedding embedding({.vocabulary = 5, .dim = 2});
+  const std::vector<std::int32_t> indices{4, 0};
+  const Tensor at(Array::of<std::int32_t>({2}, indices).view());
+  expect_same_layer(embedding, *Embedding::from_config(embedding.get_config()),
+                    [&](Embedding& layer) { return layer.call(at); });
+  EXPECT_EQ(embedding.get_config().vocabulary, 5);
+
+  Dropout dropout({.rate = 0.25, .seed = 3});
+  const auto again = Dropout::from_config(dropout.get_config());
+  EXPECT_TRUE(same(dropout.call(varied({8, 8}), true), again->call(varied({8, 8}), true)));
+  EXPECT_THROW(Dense::from_config({.units = 0}), ArgumentError);
+}
+
+TEST_F(Config, OfRecurrentLayers) {
+  const CudnnRnnOptions options{
+      .num_layers = 2, .num_units = 3, .direction = Direction::kBidirectional, .seed = 4};
+  const auto run = [](CudnnRnn& layer) { return layer.call(varied({3, 2, 5})).output; };
+  CudnnLSTM lstm(options);
+  CudnnGRU gru(options);
+  CudnnRNNTanh tanh(options);
+  CudnnRNNRelu relu(options);
+  expect_same_layer<CudnnRnn>(lstm, *CudnnLSTM::from_config(lstm.get_config()), run);
+  expect_same_layer<CudnnRnn>(gru, *CudnnGRU::from_config(gru.get_config()), run);
+  expect_same_layer<CudnnRnn>(tanh, *CudnnRNNTanh::from_config(tanh.get_config()), run);
+  expect_same_layer<CudnnRnn>(relu, *CudnnRNNRelu::from_config(relu.get_config()), run);
+}
+
+template <class Cell>
+Tensor stepped(Cell& cell) {
+  return cell.call(varied({2, 5}), cell.zero_state(2, DType::kFloat32)).output;
+}
+
+TEST_F(Config, OfCells) {
+  const CompatibleCellOptions options{.num_units = 3, .seed = 4, .num_proj = 2};
+  CudnnCompatibleLSTMCell lstm(options);
+  CudnnCompatibleGRUCell gru({.num_units = 3});
+  BasicRNNCell basic({.num_units = 3}, ops::relu);
+  const auto run = [](RnnCell& cell) { return stepped(cell); };
+  expect_same_layer<RnnCell>(lstm, *CudnnCompatibleLSTMCell::from_config(lstm.get_config()), run);
+  expect_same_layer<RnnCell>(gru, *CudnnCompatibleGRUCell::from_config(gru.get_config()), run);
+  expect_same_layer<RnnCell>(
+      basic, *BasicRNNCell::from_config(basic.get_config(), basic.activation()), run);
+}
+
+TEST_F(Config, OfWrappers) {
+  MultiRNNCell stack(
+      {std::make_shared<CudnnCompatibleLSTMCell>(CompatibleCellOptions{.num_units = 3}),
+       std::make_shared<CudnnCompatibleGRUCell>(CompatibleCellOptions{.num_units = 2})});
+  EXPECT_EQ(stack.get_config(), stack.cells());
+  // Of the same cells, whose variables they share.
+  const auto again = MultiRNNCell::from_config(stack.get_config());
+  EXPECT_TRUE(same(stepped(stack), stepped(*again)));
+  EXPECT_THROW(MultiRNNCell::from_config({}), ArgumentError);
+  DropoutWrapper dropped(stack.cells()[0], {.output_keep_prob = 0.5, .seed = 8});
+  const auto wrapped = DropoutWrapper::from_config(dropped.cell(), dropped.get_config());
+  EXPECT_EQ(wrapped->get_config().output_keep_prob, 0.5);
+  EXPECT_TRUE(same(stepped(dropped), stepped(*wrapped)));
+}
+
+TEST_F(Config, PredictGivesHostArraysWithTrainingOff) {
+  const Tensor in = Input({-1, 64});
+  Dropout dropout({.rate = 0.5, .seed = 1});
+  const Tensor dropped = dropout(in, true);
+  Model model({in}, {dropped, ops::scale(in, 2.0)});
+  const Tensor x = varied({4, 64});
+  EXPECT_FALSE(same(model.call({x})[0], x));
+  const std::vector<Array> outputs = model.predict({x});
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_TRUE(same_bits(outputs[0], x.to_host()));
+  EXPECT_TRUE(same_bits(outputs[1], ops::scale(x, 2.0).to_host()));
+  EXPECT_THROW(model.predict({}), ArgumentError);
+}
+
+TEST_F(Config, ACloneHasAllThatTheLayerHas) {
+  CudnnLSTM layer({.num_units = 3, .dropout = 0.5, .seed = 2, .name = "mine"});
+  layer.set_trainable(true);
+  layer.stateful = true;
+  layer.set_activity_regularizer([](const Tensor& y) { return ops::reduce_sum(y); });
+  layer.add_update([] {});
+  layer(varied({2, 2, 4}));
+  layer(Input({-1, -1, 4}));
+  layer.set_dropout_calls(7);
+  const auto clone = layer.clone();
+  EXPECT_NE(layer.saveable(), nullptr);
+  EXPECT_EQ(clone->saveable(), layer.saveable());
+  EXPECT_TRUE(clone->kernel().same_as(layer.kernel()));
+  EXPECT_EQ(clone->input_size(), 4);
+  EXPECT_EQ(clone->dropout_calls(), 7u);
+  EXPECT_EQ(clone->name(), "mine");
+  EXPECT_EQ(clone->scope_name(), layer.scope_name());
+  EXPECT_EQ(&clone->graph(), &layer.graph());
+  EXPECT_TRUE(clone->built());
+  EXPECT_TRUE(clone->stateful);
+  EXPECT_EQ(clone->weights().size(), 1u);
+  EXPECT_EQ(clone->losses().size(), layer.losses().size());
+  EXPECT_EQ(clone->updates().size(), 1u);
+  EXPECT_EQ(clone->inbound_nodes(), layer.inbound_nodes());
+  EXPECT_EQ(clone->input_spec()->ndim, layer.input_spec()->ndim);
+  EXPECT_TRUE(clone->activity_regularizer());
+  layer.set_trainable(false);
+  EXPECT_FALSE(layer.clone()->trainable());
+  // The next call's masks are the same.
+  layer.set_dropout_calls(7);
+  EXPECT_TRUE(same((*clone)(varied({2, 2, 4})).output, layer(varied({2, 2, 4})).output));
+}
+
+}  // namespace
+}  // namespace openrnn

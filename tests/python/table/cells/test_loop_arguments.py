@@ -1,0 +1,77 @@
+"""dtype, layout and scope of the loops, as they reach the cells."""
+
+import numpy as np
+import openrnn
+import pytest
+from table.cells.cell_support import CELLS
+from table.support import B, I, T, U, array, draw, error_text
+
+DTYPES = ["float16", "float32", "float64"]
+nn = openrnn.nn
+
+
+@pytest.fixture(params=CELLS, ids=[one.mode for one in CELLS])
+def cell_kind(request):
+    return request.param
+
+
+def leaves(state):
+    return list(state) if isinstance(state, tuple) else [state]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtype_of_dynamic_rnn(cell_kind, dtype):
+    cell = cell_kind.make(U)
+    outputs, state = nn.dynamic_rnn(cell, draw(B, T, I, dtype="float64"), dtype=dtype)
+    assert {one.dtype for one in (outputs, *leaves(state), *cell.weights)} == {dtype}
+    assert cell.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtype_of_dynamic_rnn_from_its_input(cell_kind, dtype):
+    cell = cell_kind.make(U)
+    zeros = cell.zero_state(B, dtype)
+    inputs = openrnn.Tensor(draw(B, T, I, dtype=dtype))
+    outputs, state = nn.dynamic_rnn(cell, inputs, initial_state=zeros)
+    assert {one.dtype for one in (outputs, *leaves(state), *cell.weights)} == {dtype}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtype_of_the_stack(cell_kind, dtype):
+    forward, backward = [cell_kind.make(U)], [cell_kind.make(U)]
+    outputs, fw, bw = nn.stack_bidirectional_dynamic_rnn(
+        forward, backward, draw(B, T, I, dtype="float64"), dtype=dtype
+    )
+    found = [outputs, *leaves(fw[0]), *leaves(bw[0]), *forward[0].weights, *backward[0].weights]
+    assert {one.dtype for one in found} == {dtype}
+
+
+def test_dtype_that_the_cell_was_given_stays(cell_kind):
+    cell = cell_kind.make(U, dtype="float32")
+    with pytest.raises((ValueError, TypeError)):
+        nn.dynamic_rnn(cell, draw(B, T, I), dtype="float64")
+    assert cell.dtype == "float32"
+
+
+def test_a_loop_without_state_and_dtype_is_refused(cell_kind):
+    cell, x = cell_kind.make(U), draw(B, T, I)
+    assert "dtype" in error_text(ValueError, nn.dynamic_rnn, cell, x)
+    text = error_text(ValueError, nn.stack_bidirectional_dynamic_rnn, [cell], [cell_kind.make(U)], x)
+    assert "dtype" in text
+
+
+def test_layouts_of_the_loops(cell_kind):
+    x = draw(B, T, I)
+    cell, forward, backward = (cell_kind.make(U, name=name) for name in "abc")
+
+    def loops(inputs, **kw):
+        one = nn.dynamic_rnn(cell, inputs, dtype="float32", **kw)
+        two = nn.stack_bidirectional_dynamic_rnn(
+            [forward], [backward], inputs, dtype="float32", **kw
+        )
+        return array(one[0]), array(two[0])
+
+    for one, two in zip(
+        loops(x), loops(np.swapaxes(x, 0, 1).copy(), time_major=True), strict=True
+    ):
+        np.testing.assert_array_equal(one, np.swapaxes(two, 0, 1))

@@ -1,0 +1,112 @@
+"""What training shows: one line that fits the terminal, or plain lines where there is none."""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import pytest
+from tool_runs import MINUTES, TOOL, good, small_flags, write_text
+
+DRAWN = re.compile(rb"\r\x1b\[K([^\r\n]*)(?=[\r\n])")  # what is written over the line before
+
+
+def frames_flags(text, out, **more):
+    """A run that shows a line after every step, and saves at its end alone."""
+    return small_flags(text, out, valid_every=1, units=4, layers=1, save_seconds=0, **more)
+
+
+class Screen:
+    """A run on a terminal of its own."""
+
+    def __init__(self, columns, arguments, **environment):
+        self.master, slave = pty.openpty()
+        self.resize(columns)
+        self.process = subprocess.Popen(
+            [TOOL, *arguments], stderr=slave, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm", **environment})
+        os.close(slave)
+        self.bytes = b""
+
+    def resize(self, columns):
+        """Rows and columns, as a window does; 0: it does not say."""
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def read(self):
+        """Some more of what is shown; False at the end."""
+        try:
+            more = os.read(self.master, 512)
+        except OSError:  # the other side is closed
+            more = b""
+        self.bytes += more
+        return bool(more)
+
+    def lines(self):
+        """The lines that were drawn over one another."""
+        return [line.decode() for line in DRAWN.findall(self.bytes) if b"step" in line
+                or b"/" in line]
+
+    def read_until(self, true_of_lines):
+        """Reads until the lines are as wanted; they must become so before the run ends."""
+        while not true_of_lines(self.lines()):
+            assert self.read(), "the run ended before"
+
+    def finish(self):
+        """Reads to the end of a run that succeeds."""
+        while self.read():
+            pass
+        assert self.process.wait(MINUTES) == 0
+        os.close(self.master)
+        return self.lines()
+
+
+@pytest.mark.parametrize("columns, shown", [(40, 39), (80, 79), (200, 110), (12, 11), (0, 79)])
+def test_a_line_fits_the_terminal(tmp_path, columns, shown):
+    text = write_text(tmp_path)
+    lines = Screen(columns, frames_flags(text, tmp_path / "out", steps=30)).finish()
+    assert len(lines) == 30
+    assert max(map(len, lines)) <= shown
+    assert all("30" in line for line in lines)
+    if columns == 200:
+        assert "[####################] step 30/30" in lines[-1] and "bits per byte" in lines[-1]
+    if columns in (0, 80):
+        assert re.fullmatch(r"step 30/30  +\S+ tokens/s  \d\.\d{3} bits per byte  valid \d\.\d{3}  "
+                            r"left 0:00", lines[-1])
+    if columns == 40:
+        assert re.fullmatch(r".*30/30 .*\d\.\d\d\d.*", lines[-1])
+
+
+def test_a_line_follows_a_resize(tmp_path):
+    text = write_text(tmp_path)
+    # More than a terminal holds unread, so that the run is not over before the window changes.
+    screen = Screen(200, frames_flags(text, tmp_path / "out", steps=400))
+    screen.read_until(lambda lines: len(lines) > 3)
+    assert min(map(len, screen.lines())) > 79
+    screen.resize(50)
+    screen.read_until(lambda lines: len(lines[-1]) < 50)
+    narrow = len(screen.lines())
+    screen.read_until(lambda lines: len(lines) > narrow + 20)
+    assert max(map(len, screen.lines()[narrow:])) < 50
+    screen.resize(200)
+    wide = len(screen.lines())
+    lines = screen.finish()
+    assert len(lines[-1]) > 79
+    first = next(place for place in range(wide, len(lines)) if len(lines[place]) > 79)
+    assert min(map(len, lines[first:])) > 79
+
+
+def test_plain_lines_in_a_pipe_and_on_a_dumb_terminal(tmp_path):
+    text = write_text(tmp_path)
+    flags = small_flags(text, tmp_path / "pipe", valid_every=10)
+    said = good(*flags).stderr
+    assert "\r" not in said and "\x1b" not in said
+    steps = re.findall(r"^step (\d+)/60  .* bits per byte  valid \d\.\d+  left \d+:\d\d$", said,
+                       re.M)
+    assert steps == ["10", "20", "30", "40", "50", "60"]
+    flags = small_flags(text, tmp_path / "dumb", valid_every=10)
+    screen = Screen(40, flags, TERM="dumb")
+    screen.finish()
+    assert b"\x1b" not in screen.bytes
+    assert len(re.findall(rb"^step \d+/60  .*\r?$", screen.bytes, re.M)) == 6

@@ -1,0 +1,185 @@
+// Checkpoints of runs whose extras are not what a run writes: each is refused, and nothing changes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "formats/temp_folder.h"
+#include "train/text_runs.h"
+
+namespace openrnn::train {
+namespace {
+
+using formats::TempFolder;
+
+Text small_text() {
+  const char* const words[] = {"the ", "cat ", "sat ", "on ", "a ", "mat,\n"};
+  return text_of_words(words, 900, 200);
+}
+
+RunConfig config_of(const Text& text) {
+  RunConfig config;
+  config.model.layers = 2;
+  config.model.units = 4;
+  config.model.embedding = 3;
+  config.model.vocabulary = config.model.outputs = text.vocabulary.size();
+  return config;
+}
+
+Extras with_vocabulary(const RunConfig& config, std::vector<std::int32_t> codes) {
+  Extras extras;
+  extras.set_string("config", to_json(config));
+  extras.set("vocabulary", Array::of<std::int32_t>({static_cast<std::int64_t>(codes.size())},
+                                                   std::span<const std::int32_t>(codes)));
+  return extras;
+}
+
+/// A text run of three steps, in a graph of its own.
+struct SmallRun {
+  Graph graph;
+  Graph::AsDefault current{graph};
+  Text text = small_text();
+  RunConfig config = config_of(text);
+  SequenceModel model{config.model};
+  TextTask task{model, text, {.batch = 3, .seq_len = 17}};
+  std::unique_ptr<Optimizer> optimizer = make_optimizer("sgd", 0.01);
+  Fit fit{task, *optimizer, {.steps = 3}};
+
+  Extras trained() {
+    fit.run();
+    Extras extras;
+    fit.save(extras);
+    return extras;
+  }
+  std::map<std::string, TensorValue> values() const {
+    Extras extras;
+    fit.save(extras);
+    return extras.values();
+  }
+};
+
+bool same(const TensorValue& a, const TensorValue& b) {
+  const Array *x = std::get_if<Array>(&a), *y = std::get_if<Array>(&b);
+  if (!x || !y) return std::get<StringTensor>(a) == std::get<StringTensor>(b);
+  return x->dtype() == y->dtype() && x->shape() == y->shape() &&
+         std::memcmp(x->data(), y->data(), x->size_bytes()) == 0;
+}
+
+TEST(HostileRun, EveryExtraIsCheckedBeforeItIsRead) {
+  SmallRun run;
+  const Extras good = run.trained();
+  ASSERT_TRUE(good.contains("best"));
+  ASSERT_TRUE(good.contains("state_1"));
+  SmallRun fresh;
+  const auto before = fresh.values();
+  for (const auto& entry : good.values()) {
+    const Array& value = std::get<Array>(entry.second);
+    Shape other = value.shape();
+    other.push_back(1);
+    const std::vector<TensorValue> bad{Array(value.dtype(), {0}), Array(value.dtype(), other),
+                                       Array(DType::kUInt8, value.shape()),
+                                       StringTensor{{}, {"text"}}, StringTensor{{0}, {}}};
+    for (const TensorValue& instead : bad) {
+      Extras extras = good;
+      extras.set(entry.first, instead);
+      EXPECT_THROW(fresh.fit.load(extras), TypeError) << entry.first;
+    }
+  }
+  for (const char* name :
+       {"epoch", "window", "worse", "best_step", "dropout_calls", "state_count"}) {
+    for (const std::int64_t value : {std::int64_t{-1}, INT64_MIN}) {
+      Extras extras = good;
+      extras.set_int(name, value);
+      EXPECT_THROW(fresh.fit.load(extras), ArgumentError) << name;
+    }
+  }
+  for (const char* name : {"window", "state_count"}) {
+    Extras extras = good;
+    extras.set_int(name, INT64_MAX);
+    EXPECT_THROW(fresh.fit.load(extras), ArgumentError) << name;
+  }
+  Extras extras = good;
+  extras.set_float("best", std::nan(""));
+  EXPECT_THROW(fresh.fit.load(extras), ArgumentError);
+  const auto after = fresh.values();
+  ASSERT_EQ(after.size(), before.size());
+  for (const auto& [name, value] : before) EXPECT_TRUE(same(after.at(name), value)) << name;
+  EXPECT_NO_THROW(fresh.fit.load(good));
+}
+
+TEST(HostileRun, AVocabularyThatDoesNotFitTheModel) {
+  const TempFolder folder;
+  SmallRun run;
+  const std::vector<std::int32_t> codes = run.text.vocabulary.codes();
+  Saver().write(folder / "good", with_vocabulary(run.config, codes));
+  EXPECT_NO_THROW(TrainedModel(folder / "good"));
+  std::vector<std::int32_t> more = codes;
+  more.push_back(255);
+  for (const std::vector<std::int32_t>& bad :
+       {std::vector<std::int32_t>(codes.begin() + 1, codes.end()), more, {}}) {
+    Saver().write(folder / "bad", with_vocabulary(run.config, bad));
+    EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"), "has a vocabulary of ");
+  }
+  Extras wrong = with_vocabulary(run.config, codes);
+  wrong.set("vocabulary", Array(DType::kInt64, {static_cast<std::int64_t>(codes.size())}));
+  Saver().write(folder / "bad", wrong);
+  EXPECT_MESSAGE(TypeError, TrainedModel(folder / "bad"), "vocabulary is int64");
+  RunConfig config = run.config;
+  config.level = TextLevel::kChar;
+  std::vector<std::int32_t> surrogates = codes;
+  surrogates.back() = 0xd800;
+  Saver().write(folder / "bad", with_vocabulary(config, surrogates));
+  EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"), "without surrogates");
+}
+
+// A file of some kilobytes would take gigabytes.
+TEST(HostileRun, AModelThatIsLargerThanItsFile) {
+  const TempFolder folder;
+  SmallRun run;
+  for (std::int64_t ModelConfig::*size : {&ModelConfig::units, &ModelConfig::layers}) {
+    RunConfig config = run.config;
+    config.model.*size = 100000;
+    Saver().write(folder / "bad", with_vocabulary(config, run.text.vocabulary.codes()));
+    EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"), "bytes of tensors, expected more");
+  }
+}
+
+TEST(HostileRun, AScalingThatDividesByNothing) {
+  const auto scaling = [](const std::string& name, const Array& value) {
+    Extras extras;
+    const double two[] = {2.0, 2.0};
+    for (const char* each :
+         {"series_mean", "series_deviation", "series_change_mean", "series_change_deviation"}) {
+      extras.set(each, Array::of<double>({2}, two));
+    }
+    extras.set(name, value);
+    return load_scaling(extras);
+  };
+  const double zero[] = {2.0, 0.0}, nan[] = {std::nan(""), 1.0};
+  EXPECT_NO_THROW(scaling("series_mean", Array::of<double>({2}, zero)));
+  for (const char* name : {"series_deviation", "series_change_deviation"}) {
+    EXPECT_THROW(scaling(name, Array::of<double>({2}, zero)), ArgumentError) << name;
+    EXPECT_THROW(scaling(name, Array(DType::kFloat64, {3})), TypeError) << name;
+    EXPECT_THROW(scaling(name, Array(DType::kFloat32, {2})), TypeError) << name;
+  }
+  EXPECT_THROW(scaling("series_change_mean", Array::of<double>({2}, nan)), ArgumentError);
+}
+
+TEST(HostileRun, ConfigurationsAreWholeNumbersAndAreQuotedInShort) {
+  const std::string good = to_json(RunConfig());
+  std::string bad = good;
+  bad.replace(bad.find("\"num_units\": 128"), 16, "\"num_units\": 1e300");
+  EXPECT_MESSAGE(ArgumentError, run_config_from_json(bad),
+                 "num_units is 1e+300, expected a whole number");
+  bad = good;
+  bad.replace(bad.find("\"seed\": 0"), 9, "\"seed\": -1e300");
+  EXPECT_MESSAGE(ArgumentError, run_config_from_json(bad),
+                 "seed is -1e+300, expected a whole number");
+  for (const std::string& text : {"\"" + std::string(100000, 'x'), std::string(100000, 'x')}) {
+    const std::string said = formats::thrown<ArgumentError>([&] { run_config_from_json(text); });
+    EXPECT_LT(said.size(), 300u);
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::train
