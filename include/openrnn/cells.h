@@ -73,8 +73,8 @@ class OPENRNN_API RnnCell : public Layer {
   virtual bool needs_reuse() const { return bool(overrides_.call); }
   /// For loops over time: records a whole loop on symbolic tensors as one call of the cell.
   std::vector<Tensor> record_loop(const std::vector<Tensor>& inputs,
-                                  std::vector<TensorSpec> outputs, ReplayFunction run) {
-    return record_node(inputs, std::move(outputs), std::move(run));
+                                  std::vector<TensorSpec> outputs, const LayerCall& call) {
+    return record_node(inputs, std::move(outputs), call);
   }
 
  protected:
@@ -87,8 +87,12 @@ class OPENRNN_API RnnCell : public Layer {
   /// More checks of a call, before anything is built.
   virtual void check_call(const Tensor&, const CellState&) const {}
   virtual CellResult step(const Tensor& inputs, const CellState& state) = 0;
+  /// A step, or a whole loop over time.
+  std::vector<Tensor> compute_call(const Attributes& call, const std::vector<Tensor>& inputs,
+                                   const Replay& replay) override;
 
  private:
+  std::vector<Tensor> compute_loop(const Attributes& call, const std::vector<Tensor>& inputs);
   CellResult class_step(const Tensor& inputs, const CellState& state);
   CellResult run(const Tensor& inputs, const CellState& state, const std::string& scope,
                  bool overridden);

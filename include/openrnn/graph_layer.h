@@ -48,6 +48,16 @@ struct LayerState {
   std::vector<std::pair<std::size_t, Regularizer>> regularizers = {};
 };
 
+/// A recorded call of a layer but for its inputs.
+struct LayerCall {
+  /// What the class computes; a class gives them a meaning.
+  Attributes attributes = {};
+  /// Computes the outputs in place of the class; empty: the class does.
+  ReplayFunction function = {};
+  /// Whether a copy of the layer can make the call again.
+  bool copies = true;
+};
+
 /// Base of everything with variables of its own under a scope of its own. Calls of one layer must
 /// not overlap. A layer that std::make_shared made is kept alive by the symbolic tensors that came
 /// out of it; another one must outlive them (StateError where it did not).
@@ -190,6 +200,8 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   /// Of all nodes alike. Throws: NotConnectedError without a node, or when they differ.
   std::vector<Shape> input_shape() const;
   std::vector<Shape> output_shape() const;
+  /// Records a call as `call` is one, with its inputs: of a layer that this one is a copy of.
+  std::vector<Tensor> record_again(const SymbolicCall& call);
   /// Empty tensors: no layer here makes a mask. Throws: as input().
   Tensor input_mask() const;
   Tensor output_mask() const;
@@ -276,13 +288,16 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   void run_and_adopt(const std::function<void()>& call);
   /// The same inside the layer's scope, with reuse from the second time on.
   void run_in_scope(const std::function<void()>& call);
-  /// Records a call on symbolic tensors as a node. `run` may name the layer: it is not run when the
-  /// layer is gone.
+  /// What the class computes in a call of those attributes: at once, or when a node is replayed.
+  virtual std::vector<Tensor> compute_call(const Attributes& call,
+                                           const std::vector<Tensor>& inputs, const Replay& replay);
+  /// Records a call on symbolic tensors as a node. What it computes may name the layer: it is not
+  /// run when the layer is gone.
   std::vector<Tensor> record_node(const std::vector<Tensor>& inputs,
-                                  std::vector<TensorSpec> outputs, ReplayFunction run);
-  /// begin_call, record_node or `run` at once, end_call.
+                                  std::vector<TensorSpec> outputs, const LayerCall& call);
+  /// begin_call, record_node or compute_call, end_call.
   std::vector<Tensor> run_call(const std::vector<Tensor>& inputs,
-                               const std::vector<TensorSpec>& outputs, const ReplayFunction& run);
+                               const std::vector<TensorSpec>& outputs, const Attributes& call = {});
   /// Everything but the graph and the variables themselves is copied.
   void copy_layer(const Layer& other);
 
@@ -308,6 +323,8 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   void open_scope(const std::string& scope);
   void build_in(const Shape& input_shape, const std::string& saveable_scope);
   void build_or_undo(const Shape& input_shape, const std::string& scope, bool explicit_build);
+  std::vector<Tensor> replay_call(const LayerCall& call, const std::vector<Tensor>& inputs,
+                                  const Replay& replay);
   const SymbolicCall& node_at(const char* call, std::int64_t index) const;
   void require_node(const char* what) const;
   std::vector<Tensor> call_losses() const;
@@ -385,6 +402,18 @@ class OPENRNN_API Model : public Layer {
   std::shared_ptr<Layer> copy() const override;
   /// Those of `layers`, then those of its parts.
   std::vector<Layer*> sublayers() const override;
+
+  /// What a copy is recorded from: every call that leads to the outputs and to the symbolic losses
+  /// of its layers, from the Inputs on.
+  NodeList recorded_calls() const;
+  struct SymbolicLoss {
+    std::shared_ptr<Layer> layer;
+    Tensor value;
+    std::vector<Tensor> inputs;
+  };
+  std::vector<SymbolicLoss> recorded_losses() const;
+  /// Adds those that the layers do not have.
+  static void add_losses(const std::vector<SymbolicLoss>& losses);
 
  protected:
   void do_build(const Shape&) override {}

@@ -1,6 +1,8 @@
 // Symbolic tensors: what a network will compute, recorded before there are values.
 #pragma once
 
+#include <variant>
+
 #include "openrnn/graph.h"
 
 namespace openrnn {
@@ -26,6 +28,15 @@ struct Replay {
 using ReplayFunction =
     std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Replay& replay)>;
 
+/// What the calls of one operation share and change, such as where their masks come from.
+struct CallState {
+  virtual ~CallState() = default;
+};
+/// An argument of a recorded call that is no tensor.
+using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                               std::shared_ptr<CallState>>;
+using Attributes = std::vector<Attribute>;
+
 /// Names a layer that may be gone.
 struct LayerHandle {
   Layer* layer = nullptr;
@@ -38,8 +49,15 @@ struct SymbolicCall {
   std::vector<TensorSpec> outputs = {};
   /// Computes the outputs from values of the inputs; empty for an Input.
   ReplayFunction run = {};
+  /// With the op or the layer, the inputs and the outputs all that makes the call again; unset
+  /// where `run` alone knows it.
+  std::optional<Attributes> attributes = {};
+  /// Of a layer's call: what is computed in place of what its class computes.
+  ReplayFunction function = {};
   /// Null for an operation.
   std::shared_ptr<const LayerHandle> layer = {};
+  /// The same, or the layer of whose call this is a part, which is no node.
+  std::shared_ptr<const LayerHandle> computed_by = {};
   /// Of a ReadVariable.
   Variable variable = {};
   /// Where it was recorded; whoever asks it keeps it alive, others compare the id.
@@ -73,9 +91,12 @@ OPENRNN_API bool same_tensor(const Tensor& a, const Tensor& b);
 OPENRNN_API bool depends_on(const Tensor& tensor, const std::vector<Tensor>& sources);
 
 /// Records an operation: its outputs as symbolic tensors. A variable's read among the inputs is
-/// read anew at each replay.
+/// read anew at each replay. `attributes`: as of SymbolicCall.
 OPENRNN_API std::vector<Tensor> defer(std::string op, const std::vector<Tensor>& inputs,
-                                      std::vector<TensorSpec> outputs, ReplayFunction run);
+                                      std::vector<TensorSpec> outputs, ReplayFunction run,
+                                      std::optional<Attributes> attributes = {});
+/// Symbolic: the variable's value at each replay.
+OPENRNN_API Tensor defer_read(const Variable& variable);
 
 /// Values of symbolic tensors, each recorded call run once.
 class OPENRNN_API SymbolicValues {

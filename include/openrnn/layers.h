@@ -150,6 +150,8 @@ class OPENRNN_API CudnnRnn : public Layer {
  protected:
   CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions options);
   void do_build(const Shape& input_shape) override;
+  std::vector<Tensor> compute_call(const Attributes& call, const std::vector<Tensor>& inputs,
+                                   const Replay& replay) override;
 
  private:
   RnnSpec spec_for(std::int64_t input_size) const;
@@ -248,6 +250,8 @@ class OPENRNN_API Dense : public Layer {
 
  protected:
   void do_build(const Shape& input_shape) override;
+  std::vector<Tensor> compute_call(const Attributes& call, const std::vector<Tensor>& inputs,
+                                   const Replay& replay) override;
 
  private:
   DenseOptions options_;
@@ -285,6 +289,8 @@ class OPENRNN_API Embedding : public Layer {
 
  protected:
   void do_build(const Shape& input_shape) override;
+  std::vector<Tensor> compute_call(const Attributes& call, const std::vector<Tensor>& inputs,
+                                   const Replay& replay) override;
 
  private:
   EmbeddingOptions options_;
@@ -321,6 +327,8 @@ class OPENRNN_API Dropout : public Layer {
 
  protected:
   void do_build(const Shape&) override;
+  std::vector<Tensor> compute_call(const Attributes& call, const std::vector<Tensor>& inputs,
+                                   const Replay& replay) override;
 
  private:
   DropoutOptions options_;

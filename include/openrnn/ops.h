@@ -91,6 +91,9 @@ OPENRNN_API Tensor transpose_leading(const Tensor& x);
 /// [B, T, ..]; empty lengths reverse everything.
 OPENRNN_API Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& lengths,
                                     bool time_major = true);
+/// The same of lengths [B], an int32 tensor that may be symbolic.
+OPENRNN_API Tensor reverse_sequence_by(const Tensor& x, const Tensor& lengths,
+                                       bool time_major = true);
 /// Along the leading axis: a's row where `choose` is true, else b's. What is not chosen is not
 /// read, and its gradient is 0.
 OPENRNN_API Tensor select_rows(const std::vector<bool>& choose, const Tensor& a, const Tensor& b);

@@ -1,9 +1,17 @@
 // The op-level models CudnnLSTM, CudnnGRU, CudnnRNNTanh and CudnnRNNRelu.
 #pragma once
 
+#include "openrnn/graph_symbolic.h"
 #include "openrnn/ops_rnn.h"
 
 namespace openrnn::ops {
+
+/// What the calls of one op-level model share, also those recorded on symbolic tensors, which may
+/// outlive the model.
+struct CudnnModelState : CallState {
+  DropoutState dropout;
+  PackedCache cache;
+};
 
 /// Constructor arguments of the op-level models, in TensorFlow's order.
 struct CudnnRnnOptions {
@@ -77,12 +85,7 @@ class OPENRNN_API CudnnRnnModel {
   std::string call_;
   RnnMode mode_;
   CudnnRnnOptions options_;
-  // Shared with what was recorded of calls on symbolic tensors, which may outlive the model.
-  struct Kept {
-    DropoutState dropout;
-    PackedCache cache;
-  };
-  std::shared_ptr<Kept> kept_;
+  std::shared_ptr<CudnnModelState> kept_;
 };
 
 /// Throws, from a call: ArgumentError for input_data that is not 3-D, input_h that is not

@@ -80,6 +80,8 @@ class OPENRNN_API DropoutState {
   /// environment variable TF_CUDNN_RESET_RND_GEN_STATE ('1' or 'true'): then every call gets the
   /// same key.
   explicit DropoutState(std::pair<std::int64_t, std::int64_t> seeds = {0, 0});
+  /// One that has made `calls` keys of that seed.
+  static DropoutState of(std::uint64_t seed, std::uint64_t calls);
   /// The key of this call; the next call gets another.
   DropoutKey next();
   std::uint64_t seed() const noexcept { return seed_; }

@@ -2,11 +2,11 @@
 
 import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from openrnn import _core
-from openrnn._core import Variable
+from openrnn._core import Node, OpModelState, Tensor, Variable
 
 
 def make_variable(*state: Any) -> Variable:
@@ -33,25 +33,64 @@ def make_optimizer(
     return optimizer
 
 
+def make_model(cls: Any) -> Any:
+    """A model without anything: what it consists of may hold it."""
+    return cls.__new__(cls)
+
+
+def make_node(*state: Any) -> Node:
+    """A recorded call of that state, recorded in the current graph."""
+    return _core.made_node(*state)
+
+
+def make_symbolic(node: Node, index: int, layout: int) -> Tensor:
+    """An output of a recorded call."""
+    return _core.node_output(node, index, layout)
+
+
+def make_op_model_state(seed: int, calls: int) -> OpModelState:
+    """What the recorded calls of one op-level model share."""
+    return _core.op_model_state(seed, calls)
+
+
 def deep_copy(one: Any, memo: dict[int, Any]) -> Any:
     """A copy by __reduce__(), as pickling and unpickling would make it."""
-    function, arguments, attributes = one.__reduce__()
+    function, arguments, state = one.__reduce__()
     made = function(*copy.deepcopy(arguments, memo))
     memo[id(one)] = made
-    made.__dict__.update(copy.deepcopy(attributes, memo))
+    copied = copy.deepcopy(state, memo)
+    if hasattr(made, "__setstate__"):
+        made.__setstate__(copied)
+    else:
+        made.__dict__.update(copied)
     return made
 
 
+def deep_copy_node(node: Node, memo: dict[int, Any]) -> Any:
+    """The same of a recorded call, whose layer may hold what came out of it."""
+    with opened(_core.node_graph(node)):
+        function, arguments = node.__reduce__()
+        copied = copy.deepcopy(arguments, memo)
+        return memo.get(id(node)) or function(*copied)
+
+
+def graph_of(layer: Any) -> AbstractContextManager[None]:
+    """The layer's graph, if it has one, as the current one, which a copy that fails leaves as it was."""
+    return opened(_core.layer_graph(layer))
+
+
 @contextmanager
-def graph_of(layer: Any) -> Iterator[None]:
-    """The layer's graph, if it has one, as the current one."""
-    graph: Any = _core.layer_graph(layer)
+def opened(graph: Any) -> Iterator[None]:
+    """The same of a graph."""
     if graph is None:
         yield
         return
-    opened = _core.OpenedGraph()
-    opened.open(graph)
+    context = _core.OpenedGraph()
+    context.open(graph)
+    undo = _core.GraphUndo()
     try:
         yield
+        undo.keep()
     finally:
-        opened.close()
+        undo.undo()
+        context.close()

@@ -3,7 +3,7 @@
 from typing import Any
 
 
-from openrnn import _arguments, _core
+from openrnn import _arguments, _copies, _core
 from openrnn._core import Tensor
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
@@ -130,10 +130,19 @@ class Model(Layer):
         return [*self.weights, *(one for one in saveables if one is not None)]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(
-            f"[Model] '{self.name}' is to be copied or pickled, expected a layer of one's own: what "
-            "a Model has recorded is not copied; copy its layers, or save_weights()"
-        )
+        # The calls come first, each after those that feed it: nothing recurses along the graph.
+        recorded = (_core.model_calls(self), self.inputs, self.outputs, _core.model_losses(self))
+        state = (recorded, _core.layer_state(self), dict(self.__dict__))
+        return _copies.make_model, (type(self),), state
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        (_, inputs, outputs, losses), made, attributes = state
+        options = {"inputs": inputs, "outputs": outputs, "copied": True}
+        _core.LayerBase.__init__(self, "model", options)
+        _core.layer_take_over(self, made)
+        _core.model_add_losses(losses)
+        self.__dict__.update(attributes)
+        self._install()
 
     def get_config(self) -> dict[str, Any]:
         """Inputs, outputs and name: the structure is that of the recorded calls."""

@@ -1,5 +1,6 @@
 """Nested lists and tuples as flat lists, and back."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,11 @@ def replace(structure: Any, values: dict[int, Any]) -> Any:
     if isinstance(structure, (list, tuple)):
         return pack(structure, iter([values.get(id(leaf), leaf) for leaf in flatten(structure)]))
     return values.get(id(structure), structure)
+
+
+def without_leaves(structure: Any) -> Any:
+    """The structure with None for every leaf."""
+    return pack(structure, itertools.repeat(None))
 
 
 def pack(structure: Any, leaves: Iterator[Any]) -> Any:

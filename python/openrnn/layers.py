@@ -10,6 +10,7 @@ from openrnn._messages import own_constructor as _own_constructor
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
 from openrnn._structure import replace as _replace
+from openrnn._structure import without_leaves as _structure_of
 from openrnn._typing import DTypeLike, Initializer, Regularizer, ShapeLike, TensorLike
 from openrnn.errors import ArgumentError, UnsupportedError
 
@@ -109,25 +110,11 @@ class Layer(_core.LayerBase):
         """call(), after building at first use. `scope`: a variable scope for that."""
         scope = kwargs.pop("scope", None)
         flat = self._as_inputs(_flatten(inputs))
-        # Symbolic tensors among the other arguments get values at each replay, as the inputs do.
         others = [each for each in _flatten([*args, *kwargs.values()]) if _core.is_symbolic(each)]
-        found: list[Any] = []
-
-        def run(tensors: list[Tensor], training: bool | None) -> list[Any]:
-            leaves = iter(tensors)
-            x = _pack(inputs, leaves)
-            values = {id(each): next(leaves) for each in others}
-            now = [_replace(each, values) for each in args]
-            named = {name: _replace(each, values) for name, each in kwargs.items()}
-            output = self.call(x, *self._retrained(now, named, training), **named)
-            if output is None or any(each is None for each in _flatten(output)):
-                raise ArgumentError(f"[{self.name}] call() returned None, expected a Tensor")
-            found[:] = [output]
-            return _flatten(output)
-
+        run = _Call(self, inputs, others, args, kwargs)
         name = "" if scope is None else str(getattr(scope, "name", scope))
         outputs = _core.layer_call(self, [*flat, *others], name, run)
-        return _pack(found[0], iter(outputs))
+        return _pack(run.outputs, iter(outputs))
 
     def _as_inputs(self, flat: list[Any]) -> list[Any]:
         """Inputs that are no tensors, where they are to have another dtype than the layer."""
@@ -291,6 +278,42 @@ class Layer(_core.LayerBase):
 
     def __repr__(self) -> str:
         return f"<openrnn.{type(self).__name__} '{self.name}'>"
+
+
+class _Place:
+    """Of a symbolic tensor among the arguments of a call."""
+
+
+class _Call:
+    """One call of a layer's call(), to be made again with other tensors.
+
+    A recorded call holds it, and is copied and pickled with it.
+    """
+
+    def __init__(
+        self, layer: Layer, inputs: Any, others: list[Any], args: Any, kwargs: dict[str, Any]
+    ) -> None:
+        self._layer = layer
+        self._inputs = _structure_of(inputs)
+        # Symbolic tensors among the other arguments get values at each replay, as the inputs do.
+        self._places = [_Place() for _ in others]
+        places: dict[int, Any] = dict(zip(map(id, others), self._places, strict=True))
+        self._args = [_replace(each, places) for each in args]
+        self._kwargs = {name: _replace(each, places) for name, each in kwargs.items()}
+        self.outputs: Any = None
+
+    def __call__(self, tensors: list[Tensor], training: bool | None) -> list[Any]:
+        leaves = iter(tensors)
+        x = _pack(self._inputs, leaves)
+        values = {id(place): next(leaves) for place in self._places}
+        args = [_replace(each, values) for each in self._args]
+        kwargs = {name: _replace(each, values) for name, each in self._kwargs.items()}
+        layer = self._layer
+        output = layer.call(x, *layer._retrained(args, kwargs, training), **kwargs)
+        if output is None or any(each is None for each in _flatten(output)):
+            raise ArgumentError(f"[{layer.name}] call() returned None, expected a Tensor")
+        self.outputs = _structure_of(output)
+        return _flatten(output)
 
 
 class _Simple(Layer):

@@ -75,6 +75,21 @@ CellResult RnnCell::class_step(const Tensor& inputs, const CellState& state) {
   return step(placed(inputs), lying);
 }
 
+std::vector<Tensor> RnnCell::compute_call(const Attributes& call, const std::vector<Tensor>& inputs,
+                                          const Replay&) {
+  if (call.size() > 1) return compute_loop(call, inputs);
+  const CellState state(inputs.begin() + 1, inputs.end());
+  CellResult result;
+  if (std::get<bool>(call.at(0)) && overrides_.step) {
+    const PartOfCall part(*this);
+    run_in_scope([&] { result = overrides_.step(inputs[0], state); });
+  } else {
+    result = class_step(inputs[0], state);
+  }
+  result.state.insert(result.state.begin(), std::move(result.output));
+  return std::move(result.state);
+}
+
 CellResult RnnCell::run(const Tensor& inputs, const CellState& state, const std::string& scope,
                         bool overridden) {
   if (inputs.shape().size() != 2) {
@@ -87,27 +102,13 @@ CellResult RnnCell::run(const Tensor& inputs, const CellState& state, const std:
   std::vector<Tensor> given{inputs};
   given.insert(given.end(), state.begin(), state.end());
   begin_call(given);
-  const auto run = [this, overridden](const std::vector<Tensor>& values) {
-    const Tensor& x = values[0];
-    const CellState now(values.begin() + 1, values.end());
-    CellResult result;
-    if (overridden && overrides_.step) {
-      const PartOfCall part(*this);
-      run_in_scope([&] { result = overrides_.step(x, now); });
-    } else {
-      result = class_step(x, now);
-    }
-    result.state.insert(result.state.begin(), std::move(result.output));
-    return std::move(result.state);
-  };
-  std::vector<Tensor> results = run(given);
+  const Attributes call{overridden};
+  std::vector<Tensor> results = compute_call(call, given, Replay{});
   if (any_symbolic(given)) {
     // That step made what the cell consists of, and says the shapes.
     std::vector<TensorSpec> specs;
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
-    results = record_node(
-        given, std::move(specs),
-        [run](const std::vector<Tensor>& values, const Replay&) { return run(values); });
+    results = record_node(given, std::move(specs), {call});
   }
   end_call(given, results);
   return {results[0], {results.begin() + 1, results.end()}};

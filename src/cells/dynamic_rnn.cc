@@ -120,6 +120,20 @@ DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
 DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
                           const Lengths& lengths);
 
+// Of a recorded loop: what it is told besides inputs, states and lengths that are symbolic.
+Attributes attributes_of(DType dtype, std::size_t states, const LengthValues& lengths) {
+  Attributes loop{std::string(dtype_name(dtype)), static_cast<std::int64_t>(states),
+                  VariableScope::current_name()};
+  if (lengths) loop.emplace_back(std::vector<std::int64_t>(lengths->begin(), lengths->end()));
+  return loop;
+}
+
+LengthValues lengths_in(const Attributes& loop) {
+  if (loop.size() < 4) return std::nullopt;
+  const auto& lengths = std::get<std::vector<std::int64_t>>(loop[3]);
+  return std::vector<std::int32_t>(lengths.begin(), lengths.end());
+}
+
 // The whole loop as one call of the cell: how many steps there are is not known yet.
 DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
                              const Lengths& lengths) {
@@ -137,22 +151,11 @@ DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
   std::vector<TensorSpec> specs{{x.dtype(), {x.shape()[0], batch, cell.step_output_size()}}};
   for (const CellStatePart& part : cell.step_state())
     specs.push_back({x.dtype(), {batch, part.size}});
-  const ReplayFunction run = [&cell, dtype = start.dtype, known_lengths = lengths.values, states,
-                              scope = VariableScope::current_name()](
-                                 const std::vector<Tensor>& values, const Replay&) {
-    std::optional<graph::ReopenedScope> reopened;
-    if (cell.needs_reuse()) reopened.emplace(scope, true);
-    Start now{.given = {}, .dtype = dtype};
-    const auto end = values.begin() + 1 + static_cast<std::ptrdiff_t>(states);
-    if (states > 0) now.given.emplace(values.begin() + 1, end);
-    const Lengths known{end == values.end() ? known_lengths
-                                            : ops::lengths_of("dynamic_rnn", values.back())};
-    check_lengths("dynamic_rnn", known.values, values[0].shape());
-    DynamicRnnResult result = run_cell(cell, values[0], now, known);
-    result.state.insert(result.state.begin(), std::move(result.outputs));
-    return std::move(result.state);
-  };
-  const std::vector<Tensor> made = cell.record_loop(inputs, std::move(specs), run);
+  const std::vector<Tensor> made = cell.record_loop(
+      inputs, std::move(specs),
+      {.attributes = attributes_of(start.dtype, states, lengths.values),
+       // By the scope a copy of the cell would find the variables of the first one.
+       .copies = !cell.needs_reuse()});
   return {made[0], {made.begin() + 1, made.end()}};
 }
 
@@ -175,11 +178,7 @@ Tensor reversed(const Tensor& x, const Lengths& lengths) {
   if (lengths.symbolic.empty()) {
     return ops::reverse_sequence(x, lengths.values.value_or(std::vector<std::int32_t>{}));
   }
-  const ReplayFunction run = [](const std::vector<Tensor>& values, const Replay&) {
-    return std::vector{
-        ops::reverse_sequence(values[0], *ops::lengths_of("reverse_sequence", values[1]))};
-  };
-  return defer("reverse_sequence", {x, lengths.symbolic}, {{x.dtype(), x.shape()}}, run)[0];
+  return ops::reverse_sequence_by(x, lengths.symbolic);
 }
 
 // x [T, B, I] to [T, B, 2 O].
@@ -223,6 +222,22 @@ void check_cells(const std::vector<std::shared_ptr<RnnCell>>& fw,
 }
 
 }  // namespace
+
+std::vector<Tensor> RnnCell::compute_loop(const Attributes& loop,
+                                          const std::vector<Tensor>& inputs) {
+  std::optional<graph::ReopenedScope> reopened;
+  if (needs_reuse()) reopened.emplace(std::get<std::string>(loop[2]), true);
+  Start start{.given = {}, .dtype = parse_dtype(std::get<std::string>(loop[0]))};
+  const auto states = std::get<std::int64_t>(loop[1]);
+  const auto end = inputs.begin() + 1 + states;
+  if (states > 0) start.given.emplace(inputs.begin() + 1, end);
+  const Lengths lengths{end == inputs.end() ? lengths_in(loop)
+                                            : ops::lengths_of("dynamic_rnn", inputs.back())};
+  check_lengths("dynamic_rnn", lengths.values, inputs[0].shape());
+  DynamicRnnResult result = run_cell(*this, inputs[0], start, lengths);
+  result.state.insert(result.state.begin(), std::move(result.outputs));
+  return std::move(result.state);
+}
 
 DynamicRnnResult dynamic_rnn(RnnCell& cell, const Tensor& inputs,
                              const DynamicRnnOptions& options) {

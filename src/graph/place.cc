@@ -67,10 +67,12 @@ const Device& Tensor::device() const {
 Tensor Tensor::to(const Device& device) const {
   if (empty()) throw ArgumentError("[to] the tensor is empty, expected one with a value");
   if (symbol_) {
-    return defer("to", {*this}, {{dtype(), shape()}},
-                 [&device](const std::vector<Tensor>& in, const Replay&) {
-                   return std::vector{in[0].to(device)};
-                 })[0];
+    return defer(
+        "to", {*this}, {{dtype(), shape()}},
+        [&device](const std::vector<Tensor>& in, const Replay&) {
+          return std::vector{in[0].to(device)};
+        },
+        Attributes{std::string(device.name())})[0];
   }
   if (&value_.device() == &device) {
     Tensor same = *this;

@@ -14,6 +14,30 @@ std::optional<std::uint64_t> stream_seed(std::optional<std::int64_t> seed) {
   return seed ? std::optional<std::uint64_t>(static_cast<std::uint64_t>(*seed)) : std::nullopt;
 }
 
+// Of a recorded call: what it was told, but for tensors.
+Attributes attributes_of(const RnnCallOptions& call) {
+  Attributes attributes{call.training, call.time_major, call.save, !call.lengths.empty()};
+  if (call.sequence_lengths) {
+    attributes.emplace_back(
+        std::vector<std::int64_t>(call.sequence_lengths->begin(), call.sequence_lengths->end()));
+  }
+  return attributes;
+}
+
+bool has_lengths(const Attributes& recorded) { return std::get<bool>(recorded.at(3)); }
+
+RnnCallOptions options_in(const Attributes& recorded) {
+  RnnCallOptions call;
+  call.training = std::get<bool>(recorded.at(0));
+  call.time_major = std::get<bool>(recorded.at(1));
+  call.save = std::get<bool>(recorded.at(2));
+  if (recorded.size() > 4) {
+    const auto& lengths = std::get<std::vector<std::int64_t>>(recorded[4]);
+    call.sequence_lengths.emplace(lengths.begin(), lengths.end());
+  }
+  return call;
+}
+
 const char* class_name(RnnMode mode) {
   switch (mode) {
     case RnnMode::kLstm:
@@ -256,36 +280,38 @@ ops::RnnOutputs CudnnRnn::compute(const std::vector<Tensor>& given, const RnnCal
   return ops::rnn(*spec_, in, &cache_);
 }
 
+std::vector<Tensor> CudnnRnn::compute_call(const Attributes& recorded,
+                                           const std::vector<Tensor>& inputs,
+                                           const Replay& replay) {
+  RnnCallOptions call = options_in(recorded);
+  call.training = replay.training.value_or(call.training);
+  std::vector<Tensor> values = inputs;
+  Tensor lengths;
+  if (has_lengths(recorded)) {
+    lengths = std::move(values.back());
+    values.pop_back();
+  }
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    values[i] = ops::state_as(values[i], call.time_major);
+  }
+  check_state(std::vector<Tensor>(values.begin() + 1, values.end()),
+              values[0].shape()[call.time_major ? 1 : 0], call.time_major);
+  ops::RnnOutputs out = compute(values, call, lengths);
+  std::vector<Tensor> results{std::move(out.output), std::move(out.h)};
+  if (mode_ == RnnMode::kLstm) results.push_back(std::move(out.c));
+  return results;
+}
+
 RnnResult CudnnRnn::record(const std::vector<Tensor>& given, const RnnCallOptions& call) {
   if (call.every) {
     throw UnsupportedError(message("[", name(), "] every layer's outputs of a symbolic call, ",
                                    "expected values: ask when there are some"));
   }
   // The lengths go last, so that a model can be given other ones.
-  const bool has_lengths = !call.lengths.empty();
-  const ReplayFunction run = [this, call, has_lengths](std::vector<Tensor> values,
-                                                       const Replay& replay) {
-    RnnCallOptions now = call;
-    now.training = replay.training.value_or(call.training);
-    Tensor lengths;
-    if (has_lengths) {
-      lengths = std::move(values.back());
-      values.pop_back();
-    }
-    for (std::size_t i = 1; i < values.size(); ++i) {
-      values[i] = ops::state_as(values[i], call.time_major);
-    }
-    check_state(std::vector<Tensor>(values.begin() + 1, values.end()),
-                values[0].shape()[call.time_major ? 1 : 0], call.time_major);
-    ops::RnnOutputs out = compute(values, now, lengths);
-    std::vector<Tensor> results{std::move(out.output), std::move(out.h)};
-    if (mode_ == RnnMode::kLstm) results.push_back(std::move(out.c));
-    return results;
-  };
   std::vector<Tensor> inputs = given;
-  if (has_lengths) inputs.push_back(call.lengths);
-  std::vector<Tensor> made =
-      record_node(inputs, ops::rnn_specs(*spec_, given[0].shape(), call.time_major), run);
+  if (!call.lengths.empty()) inputs.push_back(call.lengths);
+  std::vector<Tensor> made = record_node(
+      inputs, ops::rnn_specs(*spec_, given[0].shape(), call.time_major), {attributes_of(call)});
   const StateLayout layout = call.time_major ? StateLayout::kTimeMajor : StateLayout::kBatchMajor;
   RnnResult result{.output = std::move(made[0])};
   for (std::size_t i = 1; i < made.size(); ++i) {

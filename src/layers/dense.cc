@@ -69,11 +69,13 @@ Tensor Dense::operator()(const Tensor& inputs) {
                                 to_string(inputs.shape()), ", expected axis -1 to have value ",
                                 kernel_.shape()[0]));
   }
-  const auto run = [this](const std::vector<Tensor>& given, const Replay&) {
-    const Tensor bias = options_.use_bias ? bias_.read() : Tensor();
-    return std::vector{activate(options_.activation, ops::dense(given[0], kernel_.read(), bias))};
-  };
-  return run_call({inputs}, {{dtype(), compute_output_shape(inputs.shape())}}, run)[0];
+  return run_call({inputs}, {{dtype(), compute_output_shape(inputs.shape())}})[0];
+}
+
+std::vector<Tensor> Dense::compute_call(const Attributes&, const std::vector<Tensor>& inputs,
+                                        const Replay&) {
+  const Tensor bias = options_.use_bias ? bias_.read() : Tensor();
+  return {activate(options_.activation, ops::dense(inputs[0], kernel_.read(), bias))};
 }
 
 DenseOptions Dense::get_config() const {
@@ -121,10 +123,12 @@ void Embedding::do_build(const Shape&) {
 Tensor Embedding::operator()(const Tensor& indices) {
   ensure_built(indices.shape());
   require_class_build();
-  const auto run = [this](const std::vector<Tensor>& given, const Replay&) {
-    return std::vector{ops::embedding_lookup(embeddings_.read(), given[0])};
-  };
-  return run_call({indices}, {{dtype(), compute_output_shape(indices.shape())}}, run)[0];
+  return run_call({indices}, {{dtype(), compute_output_shape(indices.shape())}})[0];
+}
+
+std::vector<Tensor> Embedding::compute_call(const Attributes&, const std::vector<Tensor>& inputs,
+                                            const Replay&) {
+  return {ops::embedding_lookup(embeddings_.read(), inputs[0])};
 }
 
 EmbeddingOptions Embedding::get_config() const {
@@ -183,11 +187,14 @@ void Dropout::do_build(const Shape&) {
 Tensor Dropout::operator()(const Tensor& inputs, bool training) {
   ensure_built(inputs.shape());
   require_class_build();
-  const auto run = [this, training](const std::vector<Tensor>& given, const Replay& replay) {
-    const bool active = replay.training.value_or(training) && options_.rate > 0.0;
-    return std::vector{active ? ops::dropout(given[0], options_.rate, dropout_.next()) : given[0]};
-  };
-  return run_call({inputs}, {{inputs.dtype(), inputs.shape()}}, run)[0];
+  return run_call({inputs}, {{inputs.dtype(), inputs.shape()}}, {training})[0];
+}
+
+std::vector<Tensor> Dropout::compute_call(const Attributes& call, const std::vector<Tensor>& inputs,
+                                          const Replay& replay) {
+  const bool training = replay.training.value_or(std::get<bool>(call.at(0)));
+  if (!training || options_.rate == 0.0) return inputs;
+  return {ops::dropout(inputs[0], options_.rate, dropout_.next())};
 }
 
 }  // namespace openrnn::layers

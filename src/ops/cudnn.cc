@@ -102,8 +102,18 @@ RnnOutputs run_function(FunctionInputs in, const CudnnFunctionOptions& options) 
 
 }  // namespace
 
+RnnOutputs run_model(const RnnSpec& spec, RnnInputs given, const ModelOfCall& model) {
+  place(model.device, given);
+  if (!model.state) return rnn(spec, given, nullptr);
+  if (given.training) given.dropout = model.state->dropout.next();
+  return rnn(spec, given, &model.state->cache);
+}
+
 CudnnRnnModel::CudnnRnnModel(std::string call, RnnMode mode, const CudnnRnnOptions& options)
-    : call_(std::move(call)), mode_(mode), options_(options), kept_(std::make_shared<Kept>()) {
+    : call_(std::move(call)),
+      mode_(mode),
+      options_(options),
+      kept_(std::make_shared<CudnnModelState>()) {
   spec_of(mode, options);
   kept_->dropout = DropoutState(Graph::current().op_seeds(options.seed));
 }
@@ -143,13 +153,9 @@ RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
   inputs.time_major = options.time_major;
   inputs.training = is_training;
   inputs.call = call_;
-  const auto run = [spec = spec_for(inputs.x.shape()[2]), device = options_.device,
-                    kept = kept_](RnnInputs given) {
-    place(device, given);
-    if (given.training) given.dropout = kept->dropout.next();
-    return rnn(spec, given, &kept->cache);
-  };
-  return is_symbolic(inputs) ? defer_rnn(spec_for(inputs.x.shape()[2]), inputs, run) : run(inputs);
+  const RnnSpec spec = spec_for(inputs.x.shape()[2]);
+  if (is_symbolic(inputs)) return defer_rnn(spec, inputs, {options_.device, kept_});
+  return run_model(spec, std::move(inputs), {options_.device, kept_});
 }
 
 RnnOutputs cudnn_lstm(const Tensor& inputs, const Tensor& input_h, const Tensor& input_c,

@@ -1,6 +1,7 @@
 #include "openrnn/ops.h"
 #include "ops/support.h"
 #include "ops/symbolic/infer.h"
+#include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {
 namespace {
@@ -23,10 +24,8 @@ DeviceArray run_convert(const DeviceArray& x, DType dtype) {
   return y;
 }
 
-using BinaryFunction = Tensor (*)(const Tensor&, const Tensor&);
-Tensor defer_binary(const char* call, const Tensor& a, const Tensor& b, BinaryFunction function) {
-  return defer_one(call, {a, b}, infer::same(call, a, b),
-                   [function](const std::vector<Tensor>& in) { return function(in[0], in[1]); });
+Tensor defer_binary(const char* call, const Tensor& a, const Tensor& b) {
+  return defer_one(call, infer::same(call, a, b), a, b);
 }
 
 bool reads_input(UnaryOp op) { return op == UnaryOp::kSquare || op == UnaryOp::kAbs; }
@@ -34,10 +33,7 @@ bool reads_output(UnaryOp op) { return op != UnaryOp::kNegate && !reads_input(op
 
 Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
   require_floating(call, "x", x);
-  if (x.is_symbolic()) {
-    return defer_one(call, {x}, infer::like(call, x),
-                     [call, op](const std::vector<Tensor>& in) { return unary(call, op, in[0]); });
-  }
+  if (x.is_symbolic()) return defer_one(call, infer::like(call, x), x);
   DeviceArray y = make(x, x.dtype(), x.shape());
   const Device& device = y.device();
   device.unary(op, x.dtype(), y.size(), x.value().data(), y.mutable_data());
@@ -54,7 +50,7 @@ Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  if (any_symbolic(a, b)) return defer_binary("add", a, b, add);
+  if (any_symbolic(a, b)) return defer_binary("add", a, b);
   if (apart(a, b)) return std::apply(add, together("add", a, b));
   require_same("add", a, b);
   return record_one("add", {a, b}, run_binary(BinaryOp::kAdd, a.value(), b.value()),
@@ -64,7 +60,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 Tensor subtract(const Tensor& a, const Tensor& b) {
-  if (any_symbolic(a, b)) return defer_binary("subtract", a, b, subtract);
+  if (any_symbolic(a, b)) return defer_binary("subtract", a, b);
   if (apart(a, b)) return std::apply(subtract, together("subtract", a, b));
   require_same("subtract", a, b);
   const bool want_b = b.tracked();
@@ -75,7 +71,7 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
-  if (any_symbolic(a, b)) return defer_binary("multiply", a, b, multiply);
+  if (any_symbolic(a, b)) return defer_binary("multiply", a, b);
   if (apart(a, b)) return std::apply(multiply, together("multiply", a, b));
   require_same("multiply", a, b);
   const bool want_a = a.tracked(), want_b = b.tracked();
@@ -89,7 +85,7 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
 }
 
 Tensor divide(const Tensor& a, const Tensor& b) {
-  if (any_symbolic(a, b)) return defer_binary("divide", a, b, divide);
+  if (any_symbolic(a, b)) return defer_binary("divide", a, b);
   if (apart(a, b)) return std::apply(divide, together("divide", a, b));
   require_same("divide", a, b);
   const bool want_b = b.tracked();
@@ -113,8 +109,7 @@ Tensor add_n(const std::vector<Tensor>& terms) {
 
 Tensor add_row(const Tensor& x, const Tensor& row) {
   if (any_symbolic(x, row)) {
-    return defer_one("add_row", {x, row}, infer::add_row(x, row),
-                     [](const std::vector<Tensor>& in) { return add_row(in[0], in[1]); });
+    return defer_one("add_row", infer::add_row(x, row), x, row);
   }
   if (apart(x, row)) return std::apply(add_row, together("add_row", x, row));
   require_floating("add_row", "x", x);
@@ -142,8 +137,7 @@ Tensor add_row(const Tensor& x, const Tensor& row) {
 Tensor add_scalar(const Tensor& x, double term) {
   require_floating("add_scalar", "x", x);
   if (x.is_symbolic()) {
-    return defer_one("add_scalar", {x}, infer::like("add_scalar", x),
-                     [term](const std::vector<Tensor>& in) { return add_scalar(in[0], term); });
+    return defer_one("add_scalar", infer::like("add_scalar", x), x, term);
   }
   DeviceArray y = make(x, x.dtype(), x.shape());
   const Device& device = y.device();
@@ -156,8 +150,7 @@ Tensor add_scalar(const Tensor& x, double term) {
 Tensor scale(const Tensor& x, double factor) {
   require_floating("scale", "x", x);
   if (x.is_symbolic()) {
-    return defer_one("scale", {x}, infer::like("scale", x),
-                     [factor](const std::vector<Tensor>& in) { return scale(in[0], factor); });
+    return defer_one("scale", infer::like("scale", x), x, factor);
   }
   return record_one("scale", {x}, run_scale(factor, x.value()),
                     [factor](const DeviceArray& dy) { return std::vector{run_scale(factor, dy)}; });
@@ -178,8 +171,7 @@ Tensor cast(const Tensor& x, DType dtype) {
         message("[cast] dtype is ", dtype_name(dtype), ", expected a floating dtype"));
   }
   if (x.is_symbolic()) {
-    return defer_one("cast", {x}, {dtype, x.shape()},
-                     [dtype](const std::vector<Tensor>& in) { return cast(in[0], dtype); });
+    return defer_one("cast", {dtype, x.shape()}, x, dtype);
   }
   return record_one(
       "cast", {x}, run_convert(x.value(), dtype),
@@ -192,8 +184,7 @@ Tensor dropout(const Tensor& x, double rate, DropoutKey key) {
     throw ArgumentError(message("[dropout] rate is ", rate, ", expected 0 to 1"));
   }
   if (x.is_symbolic()) {
-    return defer_one("dropout", {x}, infer::like("dropout", x),
-                     [=](const std::vector<Tensor>& in) { return dropout(in[0], rate, key); });
+    return defer_one("dropout", infer::like("dropout", x), x, rate, key);
   }
   const Matrix size = as_rows("dropout", "x", x);
   const auto masked = [=](const DeviceArray& from) {

@@ -4,6 +4,7 @@
 #include "openrnn/ops.h"
 #include "ops/support.h"
 #include "ops/symbolic/infer.h"
+#include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {
 namespace {
@@ -74,8 +75,7 @@ struct CrossEntropy {
 
 Tensor softmax(const Tensor& logits) {
   if (logits.is_symbolic()) {
-    return defer_one("softmax", {logits}, infer::like("softmax", logits),
-                     [](const std::vector<Tensor>& in) { return softmax(in[0]); });
+    return defer_one("softmax", infer::like("softmax", logits), logits);
   }
   const Matrix size = checked_logits("softmax", logits);
   const DType dtype = logits.dtype(), wide = wide_dtype(dtype);
@@ -101,10 +101,8 @@ Tensor softmax(const Tensor& logits) {
 
 Tensor softmax_cross_entropy_rows(const Tensor& logits, const Tensor& labels) {
   if (any_symbolic(logits, labels)) {
-    return defer_one(
-        "softmax_cross_entropy_rows", {logits, labels},
-        infer::losses("softmax_cross_entropy_rows", logits, labels),
-        [](const std::vector<Tensor>& in) { return softmax_cross_entropy_rows(in[0], in[1]); });
+    return defer_one("softmax_cross_entropy_rows",
+                     infer::losses("softmax_cross_entropy_rows", logits, labels), logits, labels);
   }
   CrossEntropy result(logits, labels);
   const DeviceArray losses = std::move(result.losses);
@@ -118,9 +116,7 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels) {
   if (any_symbolic(logits, labels)) {
     TensorSpec spec = infer::losses("softmax_cross_entropy", logits, labels);
     spec.shape.clear();
-    return defer_one(
-        "softmax_cross_entropy", {logits, labels}, std::move(spec),
-        [](const std::vector<Tensor>& in) { return softmax_cross_entropy(in[0], in[1]); });
+    return defer_one("softmax_cross_entropy", std::move(spec), logits, labels);
   }
   CrossEntropy result(logits, labels);
   const Array host = labels.to_host();

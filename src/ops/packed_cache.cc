@@ -50,6 +50,13 @@ DropoutState::DropoutState(std::pair<std::int64_t, std::int64_t> seeds)
             static_cast<std::uint64_t>(seeds.second)),
       reset_each_call_(reset_each_call_wanted()) {}
 
+DropoutState DropoutState::of(std::uint64_t seed, std::uint64_t calls) {
+  DropoutState state(
+      {static_cast<std::int64_t>(seed >> 32U), static_cast<std::int64_t>(seed & 0xFFFFFFFFU)});
+  state.calls_ = calls;
+  return state;
+}
+
 DropoutKey DropoutState::next() {
   // Two models may run one layer at a time.
   const std::uint64_t call = std::atomic_ref(calls_).fetch_add(1, std::memory_order_relaxed);

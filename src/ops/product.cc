@@ -1,6 +1,7 @@
 #include "openrnn/ops.h"
 #include "ops/support.h"
 #include "ops/symbolic/infer.h"
+#include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {
 namespace {
@@ -94,9 +95,8 @@ DeviceArray bias_gradient(const Sizes& size, const DeviceArray& dy) {
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   if (any_symbolic(a, b)) {
-    return defer_one(
-        "matmul", {a, b}, infer::matmul(a, b, options.transpose_a, options.transpose_b),
-        [options](const std::vector<Tensor>& in) { return matmul(in[0], in[1], options); });
+    return defer_one("matmul", infer::matmul(a, b, options.transpose_a, options.transpose_b), a, b,
+                     options);
   }
   if (apart(a, b)) {
     const std::array<Tensor, 2> in = together("matmul", a, b);
@@ -133,8 +133,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
 
 Tensor dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
   if (any_symbolic(x, kernel, bias)) {
-    return defer_one("dense", {x, kernel, bias}, infer::dense(x, kernel, bias),
-                     [](const std::vector<Tensor>& in) { return dense(in[0], in[1], in[2]); });
+    return defer_one("dense", infer::dense(x, kernel, bias), x, kernel, bias);
   }
   if (apart(x, kernel, bias)) return std::apply(dense, together("dense", x, kernel, bias));
   check_dense(x, kernel, bias);

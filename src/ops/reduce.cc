@@ -1,6 +1,7 @@
 #include "openrnn/ops.h"
 #include "ops/support.h"
 #include "ops/symbolic/infer.h"
+#include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {
 namespace {
@@ -8,11 +9,6 @@ namespace {
 // factor * sum of the elements, rounded once; every element's gradient is factor times upstream.
 Tensor scaled_sum(const char* call, const Tensor& x, double factor) {
   require_floating(call, "x", x);
-  if (x.is_symbolic()) {
-    return defer_one(call, {x}, infer::scalar(call, x), [=](const std::vector<Tensor>& in) {
-      return scaled_sum(call, in[0], factor);
-    });
-  }
   const DeviceArray& value = x.value();
   const Device& device = value.device();
   const DType dtype = x.dtype();
@@ -28,28 +24,31 @@ Tensor scaled_sum(const char* call, const Tensor& x, double factor) {
 
 }  // namespace
 
-Tensor reduce_sum(const Tensor& x) { return scaled_sum("reduce_sum", x, 1.0); }
+Tensor reduce_sum(const Tensor& x) {
+  if (x.is_symbolic()) return defer_one("reduce_sum", infer::scalar("reduce_sum", x), x);
+  return scaled_sum("reduce_sum", x, 1.0);
+}
 
 Tensor reduce_mean(const Tensor& x) {
   require_floating("reduce_mean", "x", x);
   if (x.is_symbolic()) {
-    return defer_one("reduce_mean", {x}, infer::scalar("reduce_mean", x),
-                     [](const std::vector<Tensor>& in) { return reduce_mean(in[0]); });
+    return defer_one("reduce_mean", infer::scalar("reduce_mean", x), x);
   }
   const std::int64_t size = x.value().size();
   return scaled_sum("reduce_mean", x, size ? 1.0 / static_cast<double>(size) : 0.0);
 }
 
 Tensor l1_regularization(const Tensor& x, double factor) {
+  if (x.is_symbolic()) {
+    return defer_one("l1_regularization", infer::scalar("l1_regularization", x), x, factor);
+  }
   return scaled_sum("l1_regularization", absolute(x), factor);
 }
 
 Tensor l2_regularization(const Tensor& x, double factor) {
   require_floating("l2_regularization", "x", x);
   if (x.is_symbolic()) {
-    return defer_one(
-        "l2_regularization", {x}, infer::scalar("l2_regularization", x),
-        [factor](const std::vector<Tensor>& in) { return l2_regularization(in[0], factor); });
+    return defer_one("l2_regularization", infer::scalar("l2_regularization", x), x, factor);
   }
   const DeviceArray& value = x.value();
   const Device& device = value.device();

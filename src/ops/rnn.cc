@@ -261,8 +261,7 @@ RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
     return rnn(spec, given, cache);
   }
   if (is_symbolic(in)) {
-    return defer_rnn(spec, in,
-                     [spec](const RnnInputs& given) { return rnn(spec, given, nullptr); });
+    return defer_rnn(spec, in, {});
   }
   if (!in.lengths.empty()) {
     RnnInputs given = in;

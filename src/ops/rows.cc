@@ -4,6 +4,7 @@
 #include "openrnn/ops.h"
 #include "ops/support.h"
 #include "ops/symbolic/infer.h"
+#include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {
 namespace {
@@ -113,8 +114,7 @@ void require_two_leading(const char* call, const Tensor& x) {
 Tensor transpose_leading(const Tensor& x) {
   require_two_leading("transpose_leading", x);
   if (x.is_symbolic()) {
-    return defer_one("transpose_leading", {x}, infer::transpose_leading(x),
-                     [](const std::vector<Tensor>& in) { return transpose_leading(in[0]); });
+    return defer_one("transpose_leading", infer::transpose_leading(x), x);
   }
   return record_one("transpose_leading", {x}, swapped(x.value()),
                     [](const DeviceArray& dy) { return std::vector{swapped(dy)}; });
@@ -124,10 +124,8 @@ Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& length
                         bool time_major) {
   require_two_leading("reverse_sequence", x);
   if (x.is_symbolic()) {
-    return defer_one("reverse_sequence", {x}, infer::like("reverse_sequence", x),
-                     [=](const std::vector<Tensor>& in) {
-                       return reverse_sequence(in[0], lengths, time_major);
-                     });
+    return defer_one("reverse_sequence", infer::like("reverse_sequence", x), x, lengths,
+                     time_major);
   }
   const std::int64_t max_time = x.shape()[time_major ? 0 : 1];
   const std::int64_t batch = x.shape()[time_major ? 1 : 0];
@@ -144,11 +142,17 @@ Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& length
       [=](const DeviceArray& dy) { return std::vector{gathered(dy, cols, indices, dy.shape())}; });
 }
 
+Tensor reverse_sequence_by(const Tensor& x, const Tensor& lengths, bool time_major) {
+  if (any_symbolic(x, lengths)) {
+    return defer_one("reverse_sequence_by", infer::like("reverse_sequence", x), x, lengths,
+                     time_major);
+  }
+  return reverse_sequence(x, *lengths_of("reverse_sequence", lengths), time_major);
+}
+
 Tensor select_rows(const std::vector<bool>& choose, const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) {
-    return defer_one(
-        "select_rows", {a, b}, infer::same("select_rows", a, b),
-        [choose](const std::vector<Tensor>& in) { return select_rows(choose, in[0], in[1]); });
+    return defer_one("select_rows", infer::same("select_rows", a, b), choose, a, b);
   }
   if (apart(a, b)) {
     const std::array<Tensor, 2> in = together("select_rows", a, b);
@@ -175,9 +179,9 @@ Tensor embedding_lookup(const Tensor& table, const Tensor& indices) {
   require_floating("embedding_lookup", "table", table);
   if (any_symbolic(table, indices)) {
     const std::int64_t width = table.shape().size() == 2 ? table.shape()[1] : -1;
-    return defer_one("embedding_lookup", {table, indices},
-                     infer::lookup("embedding_lookup", table.dtype(), indices, width),
-                     [](const std::vector<Tensor>& in) { return embedding_lookup(in[0], in[1]); });
+    return defer_one("embedding_lookup",
+                     infer::lookup("embedding_lookup", table.dtype(), indices, width), table,
+                     indices);
   }
   if (table.shape().size() != 2) {
     throw ArgumentError(message("[embedding_lookup] table has shape ", to_string(table.shape()),
@@ -205,8 +209,8 @@ Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) {
                                 ", expected at least 1 and a floating dtype"));
   }
   if (indices.is_symbolic()) {
-    return defer_one("one_hot", {indices}, infer::lookup("one_hot", dtype, indices, depth),
-                     [=](const std::vector<Tensor>& in) { return one_hot(in[0], depth, dtype); });
+    return defer_one("one_hot", infer::lookup("one_hot", dtype, indices, depth), indices, depth,
+                     dtype);
   }
   require_indices("one_hot", "indices", indices, std::numeric_limits<std::int32_t>::min(), depth);
   Shape shape = indices.shape();

@@ -3,6 +3,7 @@
 #include "openrnn/ops.h"
 #include "ops/support.h"
 #include "ops/symbolic/infer.h"
+#include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {
 namespace {
@@ -97,8 +98,7 @@ void check_parts(const std::vector<Tensor>& parts, std::size_t axis) {
 Tensor reshape(const Tensor& x, const Shape& shape) {
   if (x.empty()) throw ArgumentError("[reshape] x is empty, expected a tensor");
   if (x.is_symbolic()) {
-    return defer_one("reshape", {x}, infer::reshape(x, shape),
-                     [shape](const std::vector<Tensor>& in) { return reshape(in[0], shape); });
+    return defer_one("reshape", infer::reshape(x, shape), x, shape);
   }
   return record_one(
       "reshape", {x}, x.value().reshaped(resolved(x, shape)),
@@ -108,8 +108,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
   if (parts.empty()) throw ArgumentError("[concat] no parts, expected at least one");
   if (any_symbolic(parts)) {
-    return defer_one("concat", parts, infer::concat(parts, axis),
-                     [axis](const std::vector<Tensor>& in) { return concat(in, axis); });
+    return defer_one("concat", infer::concat(parts, axis), parts, axis);
   }
   if (std::any_of(parts.begin(), parts.end(),
                   [&](const Tensor& part) { return apart(parts[0], part); })) {
@@ -143,9 +142,7 @@ Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
 std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
                           const std::vector<std::int64_t>& sizes) {
   if (x.is_symbolic()) {
-    return defer(
-        "split", {x}, infer::split(x, axis, sizes),
-        [=](const std::vector<Tensor>& in, const Replay&) { return split(in[0], axis, sizes); });
+    return defer_call("split", infer::split(x, axis, sizes), x, axis, sizes);
   }
   require_floating("split", "x", x);
   const std::size_t along = checked_axis("split", axis, x.shape().size());
@@ -178,8 +175,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
 
 Tensor slice(const Tensor& x, const SliceRange& range) {
   if (x.is_symbolic()) {
-    return defer_one("slice", {x}, infer::slice(x, range.axis, range.begin, range.size),
-                     [range](const std::vector<Tensor>& in) { return slice(in[0], range); });
+    return defer_one("slice", infer::slice(x, range.axis, range.begin, range.size), x, range);
   }
   require_floating("slice", "x", x);
   const std::size_t along = checked_axis("slice", range.axis, x.shape().size());
@@ -202,8 +198,7 @@ Tensor stack(const std::vector<Tensor>& parts) {
     TensorSpec spec = infer::like("stack", parts[0]);
     for (const Tensor& part : parts) spec.shape = infer::same("stack", parts[0], part).shape;
     spec.shape.insert(spec.shape.begin(), static_cast<std::int64_t>(parts.size()));
-    return defer_one("stack", parts, std::move(spec),
-                     [](const std::vector<Tensor>& in) { return stack(in); });
+    return defer_one("stack", std::move(spec), parts);
   }
   std::vector<Tensor> rows;
   for (const Tensor& part : parts) {

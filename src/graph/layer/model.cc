@@ -81,6 +81,34 @@ std::vector<Tensor> Model::symbolic_losses() const {
   return found;
 }
 
+Layer::NodeList Model::recorded_calls() const {
+  std::vector<Tensor> targets = outputs_;
+  for (Tensor& loss : symbolic_losses()) targets.push_back(std::move(loss));
+  return calls_between({}, targets);
+}
+
+std::vector<Model::SymbolicLoss> Model::recorded_losses() const {
+  const std::vector<Tensor> wanted = symbolic_losses();
+  std::vector<SymbolicLoss> found;
+  for (Layer* layer : layers()) {
+    for (const Loss& loss : layer->losses_) {
+      const auto same = [&](const Tensor& other) { return same_tensor(loss.value, other); };
+      if (std::none_of(wanted.begin(), wanted.end(), same)) continue;
+      found.push_back({layer->weak_from_this().lock(), loss.value, loss.inputs});
+    }
+  }
+  return found;
+}
+
+void Model::add_losses(const std::vector<SymbolicLoss>& losses) {
+  for (const SymbolicLoss& loss : losses) {
+    const auto same = [&](const Loss& known) { return same_tensor(known.value, loss.value); };
+    const std::vector<Loss>& known = loss.layer->losses_;
+    if (std::any_of(known.begin(), known.end(), same)) continue;
+    loss.layer->add_loss(loss.value, loss.inputs);
+  }
+}
+
 std::vector<Tensor> Model::operator()(const std::vector<Tensor>& values,
                                       std::optional<bool> training) {
   if (values.size() != inputs_.size()) {

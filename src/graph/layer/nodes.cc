@@ -32,28 +32,44 @@ std::vector<Shape> shapes_of(const std::vector<TensorSpec>& specs) {
 
 }  // namespace
 
+std::vector<Tensor> Layer::compute_call(const Attributes&, const std::vector<Tensor>&,
+                                        const Replay&) {
+  throw StateError(message("[", name_, "] its class computes nothing by itself"));
+}
+
+std::vector<Tensor> Layer::replay_call(const LayerCall& call, const std::vector<Tensor>& inputs,
+                                       const Replay& replay) {
+  if (!call.function) return compute_call(call.attributes, inputs, replay);
+  const PartOfCall part(*this);
+  return call.function(inputs, replay);
+}
+
 std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
-                                       std::vector<TensorSpec> outputs, ReplayFunction run) {
+                                       std::vector<TensorSpec> outputs, const LayerCall& recorded) {
   const std::shared_ptr<const LayerHandle> handle = handle_;
-  const ReplayFunction guarded = [handle, name = name_, run = std::move(run)](
-                                     const std::vector<Tensor>& values, const Replay& replay) {
+  const ReplayFunction guarded = [handle, name = name_, recorded](const std::vector<Tensor>& values,
+                                                                  const Replay& replay) {
     if (!handle->layer) {
       throw StateError(message("[Model] the layer '", name,
                                "' is gone, expected it to outlive the tensors that it made (one "
                                "made by std::make_shared does)"));
     }
-    std::vector<Tensor> results = run(values, replay);
+    std::vector<Tensor> results = handle->layer->replay_call(recorded, values, replay);
     if (!any_symbolic(values)) return results;
-    // A replay on symbolic tensors: what `run` made says the shapes, the call stays a node.
+    // A replay on symbolic tensors: what it made says the shapes, the call stays a node.
     std::vector<TensorSpec> specs;
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
-    return handle->layer->record_node(values, std::move(specs), run);
+    return handle->layer->record_node(values, std::move(specs), recorded);
   };
+  const auto attributes = recorded.copies ? std::optional(recorded.attributes) : std::nullopt;
   std::vector<Tensor> made = graph::record_call({.op = name_,
                                                  .inputs = inputs,
                                                  .outputs = std::move(outputs),
                                                  .run = guarded,
-                                                 .layer = part_of_call() ? nullptr : handle},
+                                                 .attributes = attributes,
+                                                 .function = recorded.function,
+                                                 .layer = part_of_call() ? nullptr : handle,
+                                                 .computed_by = handle},
                                                 weak_from_this().lock());
   if (part_of_call()) return made;
   const std::shared_ptr<const SymbolicCall>& call = made.front().symbol()->call;
@@ -68,26 +84,30 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
 
 std::vector<Tensor> Layer::run_call(const std::vector<Tensor>& inputs,
                                     const std::vector<TensorSpec>& outputs,
-                                    const ReplayFunction& run) {
+                                    const Attributes& call) {
   begin_call(inputs);
-  std::vector<Tensor> results =
-      any_symbolic(inputs) ? record_node(inputs, outputs, run) : run(inputs, Replay{});
+  std::vector<Tensor> results = any_symbolic(inputs) ? record_node(inputs, outputs, {call})
+                                                     : compute_call(call, inputs, Replay{});
   end_call(inputs, results);
   return results;
+}
+
+std::vector<Tensor> Layer::record_again(const SymbolicCall& call) {
+  std::optional<PartOfCall> part;
+  if (!call.layer) part.emplace(*this);
+  return record_node(call.inputs, call.outputs,
+                     {call.attributes.value_or(Attributes{}), call.function});
 }
 
 std::vector<Tensor> Layer::call_as(const std::vector<Tensor>& inputs, const ReplayFunction& call,
                                    const std::string& scope) {
   build_or_undo(inputs.empty() ? Shape{} : inputs[0].shape(), scope, false);
   begin_call(inputs);
-  const ReplayFunction run = [this, call](const std::vector<Tensor>& values, const Replay& replay) {
-    const PartOfCall part(*this);
-    return call(values, replay);
-  };
+  const LayerCall recorded{.function = call};
   const bool symbolic = any_symbolic(inputs);
   std::optional<DuringCall> during;
   if (!symbolic) during.emplace(*this);
-  std::vector<Tensor> outputs = run(inputs, Replay{});
+  std::vector<Tensor> outputs = replay_call(recorded, inputs, Replay{});
   during.reset();
   if (outputs.empty()) {
     throw ArgumentError(message("[", name_, "] call() returned no tensor, expected at least one"));
@@ -96,7 +116,7 @@ std::vector<Tensor> Layer::call_as(const std::vector<Tensor>& inputs, const Repl
     // The call itself is the node: what it recorded inside is only asked for shapes.
     std::vector<TensorSpec> specs;
     for (const Tensor& output : outputs) specs.push_back({output.dtype(), output.shape()});
-    outputs = record_node(inputs, std::move(specs), run);
+    outputs = record_node(inputs, std::move(specs), recorded);
   }
   end_call(inputs, outputs);
   return outputs;

@@ -111,13 +111,14 @@ void Layer::take_over(const LayerState& state) {
   built_ = class_built_ = ran_in_scope_ = state.built;
   built_for_ = state.input_shape;
   if (!moved) return;
-  for (Layer* layer : sublayers()) layer->follow_scope(state.scope, scope_name_);
+  for (const Layer* layer : all_layers()) {
+    if (layer != this) layer->handle_->layer->follow_scope(state.scope, scope_name_);
+  }
 }
 
 // A layer inside another one's scope stays inside it, under the name that it had there.
 void Layer::follow_scope(const std::string& from, const std::string& to) {
   if (taken_scope_.starts_with(from + "/")) move_scope(to + taken_scope_.substr(from.size()));
-  for (Layer* layer : sublayers()) layer->follow_scope(from, to);
 }
 
 void Layer::move_scope(const std::string& to) {

@@ -9,22 +9,6 @@
 namespace openrnn::graph {
 namespace {
 
-// A variable's read would keep the value of today.
-Tensor as_read(const Tensor& input) {
-  if (input.is_symbolic() || input.leaf_id() == 0) return input;
-  const std::vector<Variable>& variables = Graph::current().variables();
-  const auto found = std::find_if(variables.begin(), variables.end(), [&](const Variable& each) {
-    return each.leaf_id() == input.leaf_id();
-  });
-  if (found == variables.end()) return input;
-  SymbolicCall call{.op = "ReadVariable", .outputs = {{found->dtype(), found->shape()}}};
-  call.run = [variable = *found](const std::vector<Tensor>&, const Replay&) {
-    return std::vector<Tensor>{variable.read()};
-  };
-  call.variable = *found;
-  return record_call(std::move(call))[0];
-}
-
 // Inputs of the calls that this thread is freeing, which may be the last to hold other calls.
 thread_local std::vector<Tensor>* pending = nullptr;
 
@@ -45,6 +29,15 @@ void free_call(SymbolicCall* call) {
 }
 
 }  // namespace
+
+Tensor as_read(const Tensor& input) {
+  if (input.is_symbolic() || input.leaf_id() == 0) return input;
+  const std::vector<Variable>& variables = Graph::current().variables();
+  const auto found = std::find_if(variables.begin(), variables.end(), [&](const Variable& each) {
+    return each.leaf_id() == input.leaf_id();
+  });
+  return found == variables.end() ? input : defer_read(*found);
+}
 
 std::vector<Tensor> record_call(SymbolicCall call, std::shared_ptr<const Layer> layer) {
   const std::shared_ptr<const void> owner = owner_of(std::move(layer), call.inputs);

@@ -12,6 +12,8 @@ namespace openrnn::graph {
 /// not recurse.
 std::vector<Tensor> record_call(SymbolicCall call, std::shared_ptr<const Layer> layer = nullptr);
 
+/// For a variable's read, which would keep the value of today, a symbolic one; else the tensor.
+Tensor as_read(const Tensor& input);
 /// The same tensor, which keeps no layer alive.
 Tensor without_owner(const Tensor& tensor);
 std::vector<Tensor> without_owners(std::vector<Tensor> tensors);

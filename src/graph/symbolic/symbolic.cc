@@ -51,11 +51,22 @@ bool same_tensor(const Tensor& a, const Tensor& b) {
 }
 
 std::vector<Tensor> defer(std::string op, const std::vector<Tensor>& inputs,
-                          std::vector<TensorSpec> outputs, ReplayFunction run) {
+                          std::vector<TensorSpec> outputs, ReplayFunction run,
+                          std::optional<Attributes> attributes) {
   return graph::record_call({.op = std::move(op),
                              .inputs = inputs,
                              .outputs = std::move(outputs),
-                             .run = std::move(run)});
+                             .run = std::move(run),
+                             .attributes = std::move(attributes)});
+}
+
+Tensor defer_read(const Variable& variable) {
+  SymbolicCall call{.op = "ReadVariable", .outputs = {{variable.dtype(), variable.shape()}}};
+  call.run = [variable](const std::vector<Tensor>&, const Replay&) {
+    return std::vector<Tensor>{variable.read()};
+  };
+  call.variable = variable;
+  return graph::record_call(std::move(call))[0];
 }
 
 std::vector<Call> calls_between(const std::vector<Tensor>& sources,

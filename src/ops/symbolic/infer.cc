@@ -4,17 +4,7 @@
 
 #include "ops/support.h"
 
-namespace openrnn::ops {
-
-Tensor defer_one(std::string op, const std::vector<Tensor>& inputs, TensorSpec output,
-                 ReplayOne run) {
-  return defer(std::move(op), inputs, {std::move(output)},
-               [run = std::move(run)](const std::vector<Tensor>& values, const Replay&) {
-                 return std::vector<Tensor>{run(values)};
-               })[0];
-}
-
-namespace infer {
+namespace openrnn::ops::infer {
 namespace {
 
 [[noreturn]] void fail(std::string_view call, std::string_view name, const Tensor& given,
@@ -202,5 +192,4 @@ TensorSpec losses(std::string_view call, const Tensor& logits, const Tensor& lab
   return {wide_dtype(logits.dtype()), labels.shape()};
 }
 
-}  // namespace infer
-}  // namespace openrnn::ops
+}  // namespace openrnn::ops::infer

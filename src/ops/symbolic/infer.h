@@ -4,14 +4,7 @@
 
 #include "openrnn/graph_symbolic.h"
 
-namespace openrnn::ops {
-
-/// defer for an operation with one output.
-using ReplayOne = std::function<Tensor(const std::vector<Tensor>& inputs)>;
-Tensor defer_one(std::string op, const std::vector<Tensor>& inputs, TensorSpec output,
-                 ReplayOne run);
-
-namespace infer {
+namespace openrnn::ops::infer {
 
 /// As x, which must be floating.
 TensorSpec like(std::string_view call, const Tensor& x);
@@ -32,5 +25,4 @@ TensorSpec lookup(std::string_view call, DType dtype, const Tensor& indices, std
 /// Losses of rows of logits [.., C] against labels [..]; the shape of the labels.
 TensorSpec losses(std::string_view call, const Tensor& logits, const Tensor& labels);
 
-}  // namespace infer
-}  // namespace openrnn::ops
+}  // namespace openrnn::ops::infer

@@ -1,7 +1,9 @@
 #include "ops/symbolic/rnn.h"
 
 #include "openrnn/ops.h"
+#include "openrnn/runtime.h"
 #include "ops/support.h"
+#include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {
 namespace {
@@ -28,7 +30,68 @@ void check_params_spec(const RnnSpec& spec, const RnnInputs& in) {
                               describe(spec)));
 }
 
+// What run_recorded_rnn reads.
+Attributes attributes_of(const RnnSpec& spec, const RnnInputs& in, const ModelOfCall& model) {
+  ArgumentWriter writer;
+  writer.write(spec);
+  writer.write(in.call);
+  writer.write(in.time_major);
+  writer.write(in.training);
+  writer.write(in.save);
+  writer.write(in.dropout);
+  writer.write(in.sequence_lengths.has_value());
+  writer.write(in.sequence_lengths.value_or(std::vector<std::int32_t>{}));
+  writer.write(model.device ? model.device->name() : std::string_view());
+  writer.attributes.emplace_back(std::shared_ptr<CallState>(model.state));
+  return std::move(writer.attributes);
+}
+
 }  // namespace
+
+std::vector<Tensor> run_recorded_rnn(const std::vector<Tensor>& inputs,
+                                     const Attributes& attributes, const Replay& replay) {
+  ArgumentReader reader{inputs, attributes};
+  RnnSpec spec;
+  RnnInputs given;
+  reader.read(spec);
+  reader.read(given.call);
+  reader.read(given.time_major);
+  reader.read(given.training);
+  reader.read(given.save);
+  reader.read(given.dropout);
+  const bool has_lengths = reader.next<bool>();
+  std::vector<std::int32_t> lengths;
+  reader.read(lengths);
+  if (has_lengths) given.sequence_lengths = std::move(lengths);
+  const auto& place = reader.next<std::string>();
+  const ModelOfCall model{.device = place.empty() ? nullptr : &device(place),
+                          .state = std::dynamic_pointer_cast<CudnnModelState>(
+                              reader.next<std::shared_ptr<CallState>>())};
+  for (Tensor* tensor : {&given.x, &given.h0, &given.c0, &given.params, &given.lengths}) {
+    reader.read(*tensor);
+  }
+  given.training = replay.training.value_or(given.training);
+  const RnnOutputs out = run_model(spec, std::move(given), model);
+  std::vector<Tensor> results{out.output, out.h};
+  if (!out.c.empty()) results.push_back(out.c);
+  return results;
+}
+
+std::vector<Tensor> canonical_tensors(const Tensor& params, const RnnSpec& spec) {
+  const ParamsLayout layout(spec);
+  if (params.is_symbolic()) {
+    std::vector<TensorSpec> specs;
+    for (const auto& regions : {layout.weights(), layout.biases()}) {
+      for (const ParamRegion& region : regions) specs.push_back({params.dtype(), region.shape()});
+    }
+    return defer_call("params_to_canonical", std::move(specs), params, spec);
+  }
+  const CanonicalParams found = openrnn::params_to_canonical(layout, params.to_host().view());
+  std::vector<Tensor> tensors;
+  for (const Array& weight : found.weights) tensors.emplace_back(weight.view());
+  for (const Array& bias : found.biases) tensors.emplace_back(bias.view());
+  return tensors;
+}
 
 bool is_symbolic(const RnnInputs& in) {
   return any_symbolic(in.x, in.h0, in.c0, in.params, in.lengths);
@@ -59,8 +122,7 @@ std::vector<TensorSpec> rnn_specs(const RnnSpec& spec, const Shape& x, bool time
   return specs;
 }
 
-RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in,
-                     std::function<RnnOutputs(const RnnInputs& given)> run) {
+RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in, const ModelOfCall& model) {
   if (in.every) {
     throw UnsupportedError(message("[", in.call, "] every layer's outputs of a symbolic call, ",
                                    "expected values: ask when there are some"));
@@ -73,26 +135,8 @@ RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in,
   require_fit(spec, in, "sequence_lengths", in.lengths,
               {DType::kInt32, {in.x.shape()[in.time_major ? 1 : 0]}});
   const std::vector<Tensor> made =
-      defer(in.call, {in.x, in.h0, in.c0, in.params, in.lengths}, std::move(specs),
-            [in = RnnInputs{.sequence_lengths = in.sequence_lengths,
-                            .time_major = in.time_major,
-                            .training = in.training,
-                            .save = in.save,
-                            .dropout = in.dropout,
-                            .call = in.call},
-             run = std::move(run)](const std::vector<Tensor>& values, const Replay& replay) {
-              RnnInputs given = in;
-              given.x = values[0];
-              given.h0 = values[1];
-              given.c0 = values[2];
-              given.params = values[3];
-              given.lengths = values[4];
-              given.training = replay.training.value_or(in.training);
-              const RnnOutputs out = run(given);
-              std::vector<Tensor> results{out.output, out.h};
-              if (!out.c.empty()) results.push_back(out.c);
-              return results;
-            });
+      record_operation("rnn", {in.x, in.h0, in.c0, in.params, in.lengths}, std::move(specs),
+                       attributes_of(spec, in, model));
   return with_layout({.output = made[0], .h = made[1], .c = spec.is_lstm() ? made[2] : Tensor()},
                      in.time_major);
 }

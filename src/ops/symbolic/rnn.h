@@ -2,7 +2,7 @@
 #pragma once
 
 #include "openrnn/graph_symbolic.h"
-#include "openrnn/ops_rnn.h"
+#include "openrnn/ops_cudnn.h"
 
 namespace openrnn::ops {
 
@@ -13,10 +13,20 @@ Tensor state_as(const Tensor& state, bool time_major);
 /// The outputs, states being marked with the layout that they have.
 RnnOutputs with_layout(RnnOutputs out, bool time_major);
 
-/// Records a call that `run` makes once there are values. Throws: ArgumentError where what is known
-/// of the shapes cannot fit `spec`.
-RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in,
-                     std::function<RnnOutputs(const RnnInputs& given)> run);
+/// The op-level model whose call it is; nothing: a call of no model.
+struct ModelOfCall {
+  const Device* device = nullptr;
+  std::shared_ptr<CudnnModelState> state = {};
+};
+/// Computes a call.
+RnnOutputs run_model(const RnnSpec& spec, RnnInputs given, const ModelOfCall& model);
+/// Records a call. Throws: ArgumentError where what is known of the shapes cannot fit `spec`.
+RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in, const ModelOfCall& model);
+/// The operation that it records.
+std::vector<Tensor> run_recorded_rnn(const std::vector<Tensor>& inputs,
+                                     const Attributes& attributes, const Replay& replay);
+/// The weights and then the biases of an opaque buffer, as CudnnRnnModel::params_to_canonical.
+OPENRNN_API std::vector<Tensor> canonical_tensors(const Tensor& params, const RnnSpec& spec);
 /// What the outputs are: y, h and for lstm c; time and batch -1 where they are not known.
 std::vector<TensorSpec> rnn_specs(const RnnSpec& spec, const Shape& x, bool time_major);
 

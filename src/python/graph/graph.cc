@@ -82,6 +82,16 @@ struct DefaultGraph {
 };
 using OpenedGraph = Opened<DefaultGraph>;
 
+/// Unless kept, undo() takes back what the current graph got since.
+struct GraphUndo {
+  Kept graph{nb::cast(&Graph::current(), nb::rv_policy::reference)};
+  std::optional<graph::Rollback> rollback{std::in_place, Graph::current()};
+  void keep() {
+    if (rollback) rollback->keep();
+  }
+  void undo() { rollback.reset(); }
+};
+
 Variable get_variable_from_python(const std::string& name, nb::handle shape, nb::handle dtype,
                                   nb::handle initializer, nb::handle regularizer, bool trainable,
                                   nb::handle constraint, nb::handle device) {
@@ -199,6 +209,10 @@ void bind_graph(nb::module_& m) {
       .def(
           "open", [](OpenedGraph& self, Graph& graph) { self.open(graph); }, "graph"_a)
       .def("close", &OpenedGraph::close);
+  nb::class_<GraphUndo>(m, "GraphUndo")
+      .def(nb::init<>())
+      .def("keep", &GraphUndo::keep)
+      .def("undo", &GraphUndo::undo);
   nb::class_<OpenedScope>(m, "OpenedScope")
       .def(nb::init<>())
       .def(

@@ -1,4 +1,5 @@
 // The layers and variables among the attributes of a layer's Python object are its parts.
+#include <map>
 #include <set>
 
 #include "base/message.h"
@@ -80,10 +81,68 @@ std::vector<LayerPart> attribute_parts(const Layer* layer) {
   return parts;
 }
 
+// What is remembered of a layer's Python object; goes with the layer.
+struct Remembered {
+  explicit Remembered(const Layer* of) : layer(of) {}
+  ~Remembered();
+  Remembered(const Remembered&) = delete;
+  Remembered& operator=(const Remembered&) = delete;
+  const Layer* layer;
+  Kept type, attributes;
+};
+
+// Guarded by the interpreter lock; never destroyed, as layers are freed until the very end.
+auto& remembered() {
+  static auto* const by_layer = new std::map<const Layer*, std::weak_ptr<Remembered>>;
+  return *by_layer;
+}
+
+Remembered::~Remembered() {
+  if (!Py_IsInitialized()) return;
+  const nb::gil_scoped_acquire lock;
+  remembered().erase(layer);
+}
+
+bool may_hold_layers(nb::handle object, nb::handle name, nb::handle value) {
+  if (is_left_out(object, name)) return false;  // cells, which a wrapper holds anyhow
+  std::set<PyObject*> above;
+  return is_symbolic(value) || part_of(nb::cast<std::string>(name), value, above);
+}
+
 }  // namespace
 
 void track_attributes(Layer& layer) {
-  layer.track_from([&layer] { return attribute_parts(&layer); });
+  std::shared_ptr<Remembered> kept = remembered()[&layer].lock();
+  if (!kept) kept = std::make_shared<Remembered>(&layer);
+  remembered()[&layer] = kept;
+  layer.track_from([&layer, kept] { return attribute_parts(&layer); });
+}
+
+bool remember_attributes(const Layer& layer) {
+  const nb::handle alive = find_alive({&layer, 0});
+  const auto found = remembered().find(&layer);
+  if (!alive || found == remembered().end()) return false;
+  const nb::object object = nb::steal(alive);
+  const std::shared_ptr<Remembered> kept = found->second.lock();
+  if (!kept || !nb::hasattr(object, "_made")) return false;
+  if (nb::cast<bool>(object.type().attr("_overrides_call"))) return true;
+  nb::dict attributes;
+  for (const auto& [name, value] : nb::cast<nb::dict>(object.attr("__dict__"))) {
+    if (!may_hold_layers(object, name, value)) attributes[name] = value;
+  }
+  kept->type = Kept(nb::borrow(object.type()));
+  kept->attributes = Kept(attributes);
+  return true;
+}
+
+nb::object remembered_object(const std::shared_ptr<Layer>& layer) {
+  const auto found = remembered().find(layer.get());
+  const std::shared_ptr<Remembered> kept =
+      found == remembered().end() ? nullptr : found->second.lock();
+  if (!kept || !kept->type) return {};
+  nb::object made = wrap_as(kept->type.get(), LayerRef(layer));
+  made.attr("__dict__").attr("update")(kept->attributes.get());
+  return made;
 }
 
 void bind_attributes(nb::module_& m) {

@@ -90,9 +90,7 @@ void layer_take_over(LayerRef& self, const nb::dict& given) {
   if (!dropout || !given.contains("dropout")) return;
   const auto [seed, calls] =
       nb::cast<std::pair<std::uint64_t, std::uint64_t>>(nb::object(given["dropout"]));
-  *dropout = ops::DropoutState(
-      {static_cast<std::int64_t>(seed >> 32U), static_cast<std::int64_t>(seed & 0xFFFFFFFFU)});
-  dropout->set_calls(calls);
+  *dropout = ops::DropoutState::of(seed, calls);
 }
 
 // ---- Optimizers

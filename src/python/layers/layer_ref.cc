@@ -65,6 +65,8 @@ void LayerRef::keep_graph_until_built() {
   keep(built_before_ ? get().graph() : Graph::current());
 }
 
+void LayerRef::remember() { remembered_ = remember_attributes(get()); }
+
 Layer& LayerRef::get() const {
   if (!layer_) {
     throw StateError("[Layer] __init__ of the base class has not run, expected it before any use");
@@ -105,6 +107,7 @@ nb::object wrap_as(nb::handle type, LayerRef ref) {
 
 nb::object wrap_layer(const std::shared_ptr<Layer>& layer) {
   if (const nb::handle alive = find_alive({layer.get(), 0})) return nb::steal(alive);
+  if (nb::object made = remembered_object(layer); made.is_valid()) return made;
   const char* kind = kind_of(*layer);
   const nb::object type =
       classes().contains(kind) ? nb::object(classes()[kind]) : nb::borrow(nb::type<LayerRef>());

@@ -44,11 +44,13 @@ class LayerRef {
   /// it.
   void keep_graph() {
     if (!built_before_) keep_graph_until_built();
+    if (!remembered_) remember();
   }
 
  private:
   void keep(Graph& graph);
   void keep_graph_until_built();
+  void remember();
 
   std::shared_ptr<Layer> layer_;
   layers::CudnnRnn* rnn_ = nullptr;
@@ -58,6 +60,7 @@ class LayerRef {
   /// More than one when building failed in another graph before.
   std::vector<Kept> graphs_;
   bool calls_back_ = false;
+  bool remembered_ = false;
   bool built_before_ = false;  // then the layer's graph is among `graphs_`
 };
 
@@ -96,5 +99,12 @@ void bind_model(nb::module_& m);
 void bind_attributes(nb::module_& m);
 /// Makes the attributes of the layer's Python object, whichever that is at the time, its parts.
 void track_attributes(Layer& layer);
+/// What the Python object of a layer is made again from once it is gone and the layer is not: its
+/// class, and those of its attributes that hold no layer and no symbolic tensor, which could hold
+/// this one. An object whose call() is the user's own is kept by what that recorded. False where
+/// the object is not whole yet.
+bool remember_attributes(const Layer& layer);
+/// An object made of that; null where nothing was remembered.
+nb::object remembered_object(const std::shared_ptr<Layer>& layer);
 
 }  // namespace openrnn::python

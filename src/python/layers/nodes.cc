@@ -1,23 +1,8 @@
 // The calls of a layer on symbolic tensors.
-#include "python/layers/layer_ref.h"
+#include "python/layers/node_ref.h"
 
 namespace openrnn::python {
 namespace {
-
-/// A call of a layer on symbolic tensors, as Python sees it.
-struct NodeRef {
-  std::shared_ptr<const SymbolicCall> call;
-
-  std::vector<Tensor> outputs() const {
-    std::vector<Tensor> tensors;
-    std::shared_ptr<const Layer> owner;
-    if (call->layer && call->layer->layer) owner = call->layer->layer->weak_from_this().lock();
-    for (std::size_t i = 0; i < call->outputs.size(); ++i) {
-      tensors.emplace_back(std::make_shared<const Symbol>(Symbol{call, i, owner}));
-    }
-    return tensors;
-  }
-};
 
 // One by itself, several as a list: as TensorFlow shows them.
 nb::object one_or_list(const std::vector<Tensor>& tensors) {
@@ -32,15 +17,6 @@ nb::object one_or_list(const std::vector<Shape>& shapes) {
 }
 
 nb::object mask(const Tensor& tensor) { return tensor.empty() ? nb::none() : nb::cast(tensor); }
-
-// One Python object a node, as long as somebody holds it.
-nb::object wrap_node(const std::shared_ptr<const SymbolicCall>& call) {
-  const Identity identity{call.get(), ~std::uint64_t{0}};
-  if (const nb::handle alive = find_alive(identity)) return nb::steal(alive);
-  nb::object made = nb::cast(NodeRef{call});
-  remember(identity, made);
-  return made;
-}
 
 nb::list node_list(const Layer::NodeList& nodes) {
   nb::list result;
@@ -61,8 +37,9 @@ nb::object layer_of(const SymbolicCall& call) {
 }
 
 void bind_node(nb::module_& m) {
-  nb::class_<NodeRef>(m, "Node", "One call of a layer on symbolic tensors.")
-      .def_prop_ro("input_tensors", [](const NodeRef& self) { return self.call->inputs; })
+  nb::class_<NodeRef> node(m, "Node", "One call on symbolic tensors: of a layer, or an operation.");
+  bind_recorded(node, m);
+  node.def_prop_ro("input_tensors", [](const NodeRef& self) { return self.call->inputs; })
       .def_prop_ro("output_tensors", &NodeRef::outputs)
       .def_prop_ro(
           "input_shapes", [](const NodeRef& self) { return shapes_list(self.call->inputs); },
@@ -131,6 +108,27 @@ void bind_node_members(nb::class_<LayerRef>& layer) {
 }
 
 }  // namespace
+
+std::vector<Tensor> NodeRef::outputs() const {
+  std::shared_ptr<const void> kept = owner;
+  if (!kept && call->layer && call->layer->layer) {
+    kept = call->layer->layer->weak_from_this().lock();
+  }
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < call->outputs.size(); ++i) {
+    tensors.emplace_back(std::make_shared<const Symbol>(Symbol{call, i, kept}));
+  }
+  return tensors;
+}
+
+nb::object wrap_node(const std::shared_ptr<const SymbolicCall>& call,
+                     const std::shared_ptr<const void>& owner) {
+  const Identity identity{call.get(), ~std::uint64_t{0}};
+  if (const nb::handle alive = find_alive(identity)) return nb::steal(alive);
+  nb::object made = nb::cast(NodeRef{call, owner});
+  remember(identity, made);
+  return made;
+}
 
 void bind_layer_nodes(nb::class_<LayerRef>& layer, nb::module_& m) {
   bind_node(m);

@@ -1,7 +1,7 @@
 // Layers that users write in Python: a subclass of openrnn.layers.Layer, or of a class below it,
 // with `build` and `call` of its own.
 #include "base/message.h"
-#include "python/layers/layer_ref.h"
+#include "python/layers/node_ref.h"
 
 namespace openrnn::python {
 namespace {
@@ -21,13 +21,13 @@ class PythonLayer : public Layer {
   void do_build(const Shape&) override {}
 };
 
-std::vector<Tensor> call_python(const Kept& function, const std::vector<Tensor>& tensors,
-                                const Replay& replay) {
+}  // namespace
+
+std::vector<Tensor> PythonCall::operator()(const std::vector<Tensor>& tensors,
+                                           const Replay& replay) const {
   const nb::gil_scoped_acquire lock;
   return as_inputs(function.get()(nb::cast(tensors), nb::cast(replay.training)), {.call = "call"});
 }
-
-}  // namespace
 
 std::shared_ptr<Layer> make_python_layer(const nb::dict& options) {
   auto layer = std::make_shared<PythonLayer>(
@@ -47,13 +47,8 @@ void bind_python_layer(nb::module_& m) {
       [](LayerRef& self, nb::handle inputs, const std::string& scope, nb::object function) {
         self.keep_graph();
         const auto lock = self.exclusive();
-        return self.get().call_as(
-            as_inputs(inputs, {.call = "call", .dtype = self.get().dtype()}),
-            [kept = Kept(std::move(function))](const std::vector<Tensor>& tensors,
-                                               const Replay& replay) {
-              return call_python(kept, tensors, replay);
-            },
-            scope);
+        return self.get().call_as(as_inputs(inputs, {.call = "call", .dtype = self.get().dtype()}),
+                                  PythonCall{Kept(std::move(function))}, scope);
       },
       "layer"_a, "inputs"_any, "scope"_a, "function"_any);
 }

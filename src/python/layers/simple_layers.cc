@@ -1,5 +1,6 @@
 // Dense, Embedding, Dropout, layers written in Python, and Model.
 #include "base/message.h"
+#include "graph/graph_state.h"
 #include "python/layers/layer_ref.h"
 
 namespace openrnn::python {
@@ -121,6 +122,9 @@ std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& optio
   if (kind == "embedding") return make_embedding(options);
   if (kind == "dropout") return make_dropout(options);
   if (kind == "model") {
+    // A copy gets the name of its state: that which the constructor takes is given back.
+    std::optional<graph::Rollback> names;
+    if (options.contains("copied")) names.emplace(Graph::current());
     return std::make_shared<Model>(as_inputs(options["inputs"], {.call = "Model"}),
                                    as_inputs(options["outputs"], {.call = "Model"}),
                                    option<std::string>(options, "name", ""));

@@ -1,6 +1,7 @@
 // The op-level models and functions.
 #include "base/message.h"
 #include "openrnn/ops.h"
+#include "ops/symbolic/rnn.h"
 #include "python/layers/layer_ref.h"
 
 namespace openrnn::python {
@@ -105,22 +106,9 @@ nb::tuple call_model(const OpModel& self, nb::handle input_data, nb::handle inpu
 
 // Of symbolic parameters: recorded, so that a Model can compute it.
 nb::tuple record_canonical(const OpModel& self, const Tensor& params) {
-  const ParamsLayout layout(self.get().spec());
-  std::vector<TensorSpec> specs;
-  for (const auto& regions : {layout.weights(), layout.biases()}) {
-    for (const ParamRegion& region : regions) specs.push_back({params.dtype(), region.shape()});
-  }
-  const std::vector<Tensor> made = defer("params_to_canonical", {params}, specs,
-                                         [self](const std::vector<Tensor>& values, const Replay&) {
-                                           const CanonicalParams found =
-                                               self.get().params_to_canonical(values[0]);
-                                           std::vector<Tensor> tensors;
-                                           for (const Array& weight : found.weights)
-                                             tensors.emplace_back(weight.view());
-                                           for (const Array& bias : found.biases)
-                                             tensors.emplace_back(bias.view());
-                                           return tensors;
-                                         });
+  const RnnSpec spec = self.get().spec();
+  const ParamsLayout layout(spec);
+  const std::vector<Tensor> made = ops::canonical_tensors(params, spec);
   nb::list weights, biases;
   for (std::size_t i = 0; i < made.size(); ++i) {
     (i < layout.weights().size() ? weights : biases).append(nb::cast(made[i]));

@@ -1,6 +1,7 @@
 #include "python/tensor/arithmetic.h"
 
 #include "base/message.h"
+#include "graph/symbolic/share.h"
 #include "openrnn/ops.h"
 
 namespace openrnn::python {
@@ -53,7 +54,7 @@ Tensor of_two(Arithmetic op, const Tensor& a, const Tensor& b) {
     return ops::add_row(b, a);
   }
   if (op == Arithmetic::kSubtract && b.shape().size() == 1 && a.shape().size() > 1) {
-    return ops::add_row(a, ops::negate(b));
+    return ops::add_row(a, ops::negate(a.is_symbolic() ? graph::as_read(b) : b));
   }
   if (op == Arithmetic::kSubtract && a.shape().size() == 1 && b.shape().size() > 1) {
     return ops::add_row(ops::negate(b), a);

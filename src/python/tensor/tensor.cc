@@ -68,7 +68,11 @@ Tensor moved(const Tensor& tensor, nb::handle name) {
 
 // For pickle. What somebody placed goes back there.
 nb::tuple reduced(nb::handle self) {
-  const Tensor& tensor = with_value(nb::cast<const Tensor&>(self), "pickle");
+  const auto& tensor = nb::cast<const Tensor&>(self);
+  if (tensor.is_symbolic()) {
+    return nb::make_tuple(nb::module_::import_("openrnn._copies").attr("make_symbolic"),
+                          nb::module_::import_("openrnn._core").attr("symbolic_state")(self));
+  }
   nb::object make = nb::borrow(self.type());
   if (tensor.placed()) {
     make = nb::module_::import_("functools")
