@@ -47,6 +47,7 @@ def lines_of(options: argparse.Namespace) -> list[Line]:
 def commands(native: Path) -> dict[str, list[str]]:
     """How each worker is started."""
     found = {name: [sys.executable, "-m", f"peers.workers.{name}"] for name in WORKERS}
+    found["exact"] = [sys.executable, "-m", "peers.accuracy.worker"]
     return found | {name: [str(native / name)] for name in NATIVE}
 
 
@@ -90,7 +91,8 @@ def measure(
     finally:
         pool.close()
         progress.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        for name in ("work", "exact"):
+            shutil.rmtree(options.out / name, ignore_errors=True)
     for line in lines:
         if (result := kept.get(wanted[line.name])) is not None:
             results.append(result)

@@ -48,7 +48,8 @@ class Side:
 
     key: str
     worker: str
-    # 'ours', 'peer'; 'own' is ours in another arithmetic or another form; 'meter' the machine.
+    # 'ours', 'peer'; 'own' is ours in another arithmetic or another form; 'meter' the machine;
+    # 'bound' what float32 storage allows.
     role: str = "peer"
     options: tuple[tuple[str, str], ...] = ()
 
@@ -69,6 +70,8 @@ class Line:
     sides: tuple[Side, ...]
     note: str = ""
     padded: bool = field(default=False)
+    # Weights are uniform up to this with biases of 1, instead of all up to 1 / sqrt(units).
+    weights: float = 0.0
 
     @property
     def name(self) -> str:
@@ -77,6 +80,16 @@ class Line:
         note = f", {self.note}" if self.note else ""
         plural = "s" if self.threads > 1 else ""
         return f"{self.network.name}{note}, {work}, {self.threads} thread{plural}"
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is about time, too."""
+        return self.group != "accuracy"
+
+    @property
+    def against_float64(self) -> bool:
+        """Whether it is float32 on all sides, whose errors are then measured."""
+        return self.work in ("forward", "training") and self.group in FLOAT32_GROUPS
 
 
 OURS = (Side("OpenRNN", "openrnn_layers", "ours"), Side("OpenRNN C++", "openrnn_core", "ours"))
@@ -91,6 +104,13 @@ GATE_SIZES = (
     (1, 64, 1, 100), (1, 128, 1, 100), (1, 256, 1, 100), (1, 512, 1, 50), (1, 1024, 1, 50),
     (1, 256, 16, 50), (1, 512, 32, 50), (4, 128, 64, 20), (4, 512, 64, 30), (4, 1024, 64, 40),
 )  # fmt: skip
+FLOAT32_GROUPS = ("batch 1", "streaming", "batches", "padding", "full", "accuracy")
+# Where one chain of sums is at its worst: wide, long, and a bias that is large against its sum.
+ACCURACY_SIZES = (
+    ("lstm", 1, 512, 32, 50), ("lstm", 1, 1024, 16, 50), ("lstm", 1, 128, 64, 300),
+    ("gru", 1, 512, 32, 50),
+)  # fmt: skip
+SMALL_WEIGHTS = 0.005
 PADDED_SIZES = ((4, 512, 64, 30), (2, 256, 16, 100))
 MEMORY_SIZES = ((1, 512, 32, 50), (4, 512, 64, 30), (4, 1024, 64, 40))
 
@@ -159,6 +179,21 @@ def weights_line(network: Network, threads: int) -> Line:
     )
 
 
+def accuracy_line(network: Network, weights: float = 0.0) -> Line:
+    """The errors of a training step alone, of PyTorch's both paths where it has two."""
+    plain = (Side("PyTorch aten", "pytorch", options=(("onednn", "0"),)),)
+    sides = (*OURS, *peers_of("training"), *(plain if network.cell == "lstm" else ()))
+    note = "accuracy, small weights, biases 1" if weights else "accuracy"
+    return Line("accuracy", network, "training", 1, sides, note, weights=weights)
+
+
+def accuracy_lines() -> list[Line]:
+    """The table of errors."""
+    small = Network("rnn_tanh", 1, 512, 16, 20)
+    found = [accuracy_line(Network(*sizes)) for sizes in ACCURACY_SIZES]
+    return [*found, accuracy_line(small, SMALL_WEIGHTS)]
+
+
 def memory_line(network: Network) -> Line:
     """Peak memory of a training step; every side in a fresh process."""
     return Line("memory", network, "memory", 2, (*OURS, *peers_of("training")))
@@ -194,6 +229,7 @@ def gate_set() -> list[Line]:
                 if network.batch == 1 and network.units >= 256:
                     found.append(weights_line(network, threads))
         found.append(model_line(threads))
+    found += accuracy_lines()
     found += [memory_line(Network(c, *sizes)) for c in ("lstm", "gru") for sizes in MEMORY_SIZES]
     return found
 

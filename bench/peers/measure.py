@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from peers import agreement, problem
+from peers import accuracy, agreement, problem
 from peers.lines import Line, Side
 from peers.protocol import Pool, Refusal, Worker, WorkerError
 
@@ -17,6 +17,7 @@ MOST_CALLS, MOST_ROUNDS, FEWEST_ROUNDS = 1000, 60, 3
 HOPELESS = 3.0  # so many times slower than the best after FEWEST_ROUNDS: no more turns
 Tell = Callable[[str], None]
 GUESSED_FLOP_PER_NS = 100.0  # of one thread
+BOUND = Side("float32 storage", "exact", "bound")
 SLOW_NS = 1e9  # a call as long as this of Keras or JAX: one round less, and no more
 
 
@@ -32,6 +33,7 @@ class Entry:
     difference: float = 0.0
     differs_in: str = ""
     memory: int = 0
+    errors: accuracy.Errors = field(default_factory=dict)  # against float64
     rounds: list[float | None] = field(default_factory=list)  # median ns of each turn
     call_ns: float = 0.0  # of the last look
 
@@ -51,7 +53,7 @@ class Entry:
 
 def worker_name(side: Side) -> str:
     """Keras under XLA is a process of its own; so are two sides of one library in one line."""
-    own_process = ("jit", "math", "weights", "what")
+    own_process = ("jit", "math", "weights", "what", "onednn")
     extra = [f"{key}{value}" for key, value in side.options if key in own_process]
     extra += [word for word in side.key.split() if word in ("lengths", "packed", "alone")]
     return "#".join([side.worker, "-".join(extra)]) if extra else side.worker
@@ -80,6 +82,7 @@ class LineRun:
         self.seconds, self.tell = seconds, tell
         self.entries = [Entry(side) for side in line.sides]
         self.workers: dict[str, Worker] = {}
+        self.exact = accuracy.Source(pool, folder.parent / "exact")
 
     def _attempt(self, entry: Entry, action: Callable[[], None]) -> None:
         """A side that cannot, or fails, is out with its reason."""
@@ -99,23 +102,54 @@ class LineRun:
         self.workers[key] = worker
         if side.role != "meter" and dict(side.options).get("skip_input") is None:
             worker.ask(f"output {self.folder / 'out' / key.replace(' ', '_')}")
+        if not self.line.timed:
+            return
         guess = self.line.network.flop(self.line.work) / (GUESSED_FLOP_PER_NS * self.line.threads)
         # The first turn of a long call tells as much as a look before it.
         entry.call_ns = guess if guess > SLOW_NS else min(worker.times(1, 0))
         if entry.call_ns < WARM_NS:
             entry.call_ns = min(worker.times(5, 3))
 
-    def _compare(self) -> None:
-        folders = {
+    def _folders(self) -> dict[str, Path]:
+        """Where results of sides are."""
+        return {
             entry.side.key: path
             for entry in self.entries
             if (path := self.folder / "out" / entry.side.key.replace(" ", "_")).exists()
         }
+
+    def _compare(self) -> None:
         lengths = np.load(self.folder / "lengths.npy") if self.line.padded else None
-        for key, found in agreement.check(self.line, folders, lengths).items():
+        for key, found in agreement.check(self.line, self._folders(), lengths).items():
             entry = next(entry for entry in self.entries if entry.side.key == key)
             entry.agrees, entry.difference = found.within, found.difference
             entry.differs_in = found.result
+
+    def _measure_errors(self) -> list[Entry]:
+        """Of every side; of float32 storage as one more entry."""
+        if not self.line.against_float64:
+            return []
+        bound = Entry(BOUND)
+
+        def command(what: str) -> str:
+            # Backward too: the lines of both passes share the result.
+            side = Side(what, BOUND.worker, BOUND.role, (("what", what),))
+            return setup_command(self.line, side, self.folder, "training")
+
+        def find() -> None:
+            mask = None
+            if self.line.padded:
+                lengths = np.load(self.folder / "lengths.npy")
+                mask = agreement.valid_positions(self.line, lengths)
+            exact = self.exact.of(self.line, self.folder, command)
+            for entry in self.entries:
+                if (path := self._folders().get(entry.side.key)) is not None:
+                    found = agreement.read(path)
+                    entry.errors = accuracy.errors(self.line, found, exact.values, mask)
+            bound.errors = accuracy.errors(self.line, exact.storage, exact.values, mask)
+
+        self._attempt(bound, find)
+        return [bound]
 
     def _turn(self, entry: Entry) -> None:
         calls = int(np.clip(TURN_NS / entry.call_ns, 1, MOST_CALLS))
@@ -164,12 +198,15 @@ class LineRun:
             self.tell(f"setting up {entry.side.key}")
             self._attempt(entry, lambda e=entry: self._set_up(e))  # type: ignore[misc]
         self._compare()
-        self.tell("timing")
-        self._rounds()
+        self.tell("float64")
+        bound = self._measure_errors()
+        if self.line.timed:
+            self.tell("timing")
+            self._rounds()
         for worker in self.workers.values():
             if worker.alive:
                 release(worker)
-        return self.entries
+        return self.entries + bound
 
 
 def release(worker: Worker) -> None:

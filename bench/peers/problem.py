@@ -12,11 +12,17 @@ SEED = 7
 SYMBOLS, EMBEDDING = 96, 64  # of the language model
 
 
-def params_size(network: Network) -> int:
-    """Elements of the flat buffer."""
+def weights_size(network: Network) -> int:
+    """Elements of the matrices, which come before all biases."""
     rows = GATES[network.cell] * network.units
     widths = [network.units] + [network.directions * network.units] * (network.layers - 1)
-    return sum(network.directions * rows * (width + network.units + 2) for width in widths)
+    return sum(network.directions * rows * (width + network.units) for width in widths)
+
+
+def params_size(network: Network) -> int:
+    """Elements of the flat buffer: each layer and direction has two biases."""
+    rows = GATES[network.cell] * network.units
+    return weights_size(network) + network.layers * network.directions * 2 * rows
 
 
 def half_lengths(network: Network, random: np.random.Generator) -> NDArray[np.int32]:
@@ -41,10 +47,12 @@ def arrays_of(line: Line) -> dict[str, NDArray[np.generic]]:
     x_shape = (network.time, network.batch, network.units)
     y_shape = (*x_shape[:2], network.directions * network.units)
     found: dict[str, NDArray[np.generic]] = {
-        "params": uniform((params_size(network),), network.units**-0.5),
+        "params": uniform((params_size(network),), line.weights or network.units**-0.5),
         "x": uniform(x_shape, 1.0),
         "r": uniform(y_shape, 1.0),
     }
+    if line.weights:
+        found["params"][weights_size(network) :] = 1
     if line.padded:
         lengths = half_lengths(network, random)
         past = np.arange(network.time)[:, None] >= lengths

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from peers.report import accuracy
 from peers.report.results import LineResult, roofline_percent
 from peers.stats import geometric_mean
 
@@ -145,6 +146,24 @@ def arithmetic_goals(by: Callable[..., list[LineResult]], amx: bool) -> list[Goa
     return goals
 
 
+def accuracy_goals(results: Sequence[LineResult]) -> list[Goal]:
+    """Float32 against float64, every quantity of every line."""
+    found = [aims for result in results if (aims := accuracy.aims(result))]
+    of_limit = [accuracy.worst(aim.of_limit for aim in aims) for aims in found]
+    of_other = [accuracy.worst(aim.of_other for aim in aims) for aims in found]
+    each = "error of float32, every quantity and line, over"
+    return [
+        Goal(
+            f"{each} {limit}, at most", 1.0, accuracy.worst(shares),
+            sum(share is not None for share in shares), True,
+        )
+        for limit, shares in (
+            ("the larger of 0.8 of PyTorch's and 1.1 of float32 storage's", of_limit),
+            ("the least of the other peers'", of_other),
+        )
+    ]  # fmt: skip
+
+
 def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
     """All of them, over the gate set."""
 
@@ -161,5 +180,5 @@ def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
         "peak memory of a training step over the leanest peer's, at most", 1.0,
         max(memory, default=None), len(memory), True,
     )  # fmt: skip
-    arithmetic = arithmetic_goals(by, amx)
-    return [lost, *ratio_goals(by, amx), *roofline_goals(by), *arithmetic, peak]
+    arithmetic, errors = arithmetic_goals(by, amx), accuracy_goals(gate)
+    return [lost, *ratio_goals(by, amx), *roofline_goals(by), *arithmetic, peak, *errors]

@@ -1,7 +1,7 @@
 """Results of lines with what follows from them: ratios, best peers, rooflines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ class SideResult:
     differs_in: str
     memory: int
     rounds: tuple[float | None, ...]
+    errors: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> "SideResult":
@@ -36,7 +37,7 @@ class SideResult:
         return cls(
             found["side"], found["role"], found["native"], found["about"], found["kernel"],
             found["reason"], found["agrees"], found["difference"], found["differs_in"], found["memory"],
-            tuple(found["rounds"]),
+            tuple(found["rounds"]), found.get("errors", {}),
         )  # fmt: skip
 
     @property

@@ -4,7 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from peers.report import accuracy
 from peers.report.goals import Goal
+from peers.report.markdown import head, row
 from peers.report.results import ARITHMETIC, LineResult, SideResult, roofline_percent
 from peers.stats import Ratio
 
@@ -16,9 +18,12 @@ GROUPS = {
     "math": "Other arithmetic",
     "weights": "Smaller weights",
     "model": "A language model's training step",
+    "accuracy": "Accuracy: float32 against float64",
     "memory": "Peak memory of a training step",
     "full": "More networks",
 }
+
+UNTIMED = ("meter", "bound")
 
 
 def milliseconds(nanoseconds: float) -> str:
@@ -37,16 +42,6 @@ def time_cell(side: SideResult) -> str:
 def ratio_cell(ratio: Ratio) -> str:
     """'1.43 [1.40, 1.45]'."""
     return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-
-
-def row(cells: Sequence[str]) -> str:
-    """One line of a table."""
-    return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
-
-
-def head(cells: Sequence[str]) -> list[str]:
-    """The first two lines of a table."""
-    return [row(cells), row(["---"] * len(cells))]
 
 
 def best_row(result: LineResult) -> str:
@@ -97,7 +92,7 @@ def memory_group(results: Sequence[LineResult]) -> list[str]:
 
 def every_side(results: Sequence[LineResult]) -> list[str]:
     """Medians of all sides of a group; '!' marks numbers that disagree."""
-    keys = list(dict.fromkeys(s.key for r in results for s in r.sides if s.role != "meter"))
+    keys = list(dict.fromkeys(s.key for r in results for s in r.sides if s.role not in UNTIMED))
     lines = head(["median ms", *keys])
     for result in results:
         sides = {side.key: side for side in result.sides}
@@ -145,7 +140,7 @@ def remarks(results: Sequence[LineResult]) -> list[str]:
         for side in result.sides:
             if side.reason:
                 absent[side.key, side.reason] = absent.get((side.key, side.reason), 0) + 1
-            elif side.role != "meter":
+            elif side.role not in UNTIMED:
                 name = f"{side.key} ({side.about})" if side.about else side.key
                 kernels.setdefault(name, set()).add(side.kernel)
             if not side.reason and not side.agrees:
@@ -173,6 +168,9 @@ def setting_lines(setting: Mapping[str, Any], results: Sequence[LineResult]) -> 
         "Times are medians with their quartiles. A ratio is the peer's time over ours in the same "
         "round, ours called from the peer's language: above 1 we are faster. In brackets is its 95 "
         "percent interval; a line is lost when all of it lies below 1.",
+        "",
+        "Errors are norms of the difference to float64 over the norm of float64. Float32 storage is "
+        "the error that is left when every sum of products is made in float64 and rounded once.",
     ]
 
 
@@ -188,9 +186,16 @@ def render(results: Sequence[LineResult], goals: Sequence[Goal], setting: Mappin
         if group == "memory":
             page += [*memory_group(mine), ""]
             continue
+        if group == "accuracy":
+            page += [*accuracy.every_quantity(mine), ""]
+            continue
         page += [*timed_group(mine), "", *every_side(mine), ""]
+        if errors := accuracy.in_short(mine):
+            page += [*errors, ""]
         if group in ARITHMETIC:
             page += [*speedup_group(mine), ""]
         if group == "model":
             page += [*tokens_per_second(mine), ""]
+    page += ["## Farther from float64 than the goals allow", ""]
+    page += [*(accuracy.beyond(results) or ["None."]), ""]
     return "\n".join([*page, *remarks(results), ""])

@@ -87,11 +87,21 @@ class Job(Protocol):
         """Of the last call: y, hn, cn; in training dx and dparams, in the problem's layout."""
 
 
+def thin_step(size: int) -> int:
+    """Of so many elements every how-manieth is kept."""
+    return (size + MOST_ELEMENTS - 1) // MOST_ELEMENTS | 1
+
+
 def thin(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """At most about a million elements of a flat array, evenly spread, the same on every side."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    step = (flat.size + MOST_ELEMENTS - 1) // MOST_ELEMENTS | 1
-    return flat[::step]
+    return flat[:: thin_step(flat.size)]
+
+
+def stored(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """What is written of a result: float64 as it is, anything else as float32."""
+    array = np.asarray(array)
+    return thin(array if array.dtype == np.float64 else array.astype(np.float32))
 
 
 def timed(job: Job, count: int, warm: int) -> list[float]:
@@ -144,7 +154,7 @@ class Server:
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         for name, array in job.results().items():
-            np.save(path / f"{name}.npy", thin(np.asarray(array, np.float32)))
+            np.save(path / f"{name}.npy", stored(array))
         return "ok"
 
     def _memory(self, word: str) -> str:

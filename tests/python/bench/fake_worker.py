@@ -34,6 +34,8 @@ class Job:
         time.sleep(NUMBER * 1e-3 if WHAT == "slow" else 1e-4)
 
     def results(self):
+        if WHAT == "exact":
+            return {"y": self.x.astype(np.float64)}
         return {"y": self.x * np.float32(NUMBER if WHAT == "scale" else 1.0)}
 
 

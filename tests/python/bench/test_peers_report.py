@@ -7,6 +7,7 @@ import pytest
 
 from peers import stats
 from peers.lines import Line, Network, Side, full_set, gate_set
+from peers.report import accuracy as report_accuracy
 from peers.report import goals, results, table
 
 SETTING = {
@@ -206,3 +207,71 @@ def test_the_gate_set():
     assert len(names) == len(lines) + len(full_set())
     assert "LSTM L5 U1024 B8 T200 bidirectional, forward + backward, 2 threads" in names
     assert isinstance(lines[0].sides[0], Side)
+
+
+def errors_of(**changed):
+    """Of a line: ours at 1e-7 where a test says no more."""
+    values = {"OpenRNN": 1e-7, "OpenRNN C++": 1e-7, "PyTorch": 4e-7, "PyTorch aten": 2e-7,
+              "oneDNN": 3e-7, "JAX": 5e-7, "float32 storage": 0.9e-7} | changed  # fmt: skip
+    roles = {"OpenRNN": "ours", "OpenRNN C++": "ours", "float32 storage": "bound"}
+    return [
+        side(key, [], roles.get(key, "peer"), errors={"y": value, "dW": 2 * value})
+        for key, value in values.items()
+    ]
+
+
+def test_errors_against_their_goals():
+    (y, dw) = report_accuracy.aims(line_result(errors_of(), "accuracy", work="training"))
+    assert (y.quantity, y.limit, y.other, y.other_key) == ("y", pytest.approx(1.6e-7), 3e-7, "oneDNN")
+    assert dw.of_limit == pytest.approx(1 / 1.6) and dw.of_other == pytest.approx(1 / 3)
+    # Float32 storage is what can be had: a peer below it asks for nothing that cannot be.
+    lucky = line_result(errors_of(**{"PyTorch": 0.5e-7}), "accuracy")
+    assert report_accuracy.aims(lucky)[0].limit == pytest.approx(0.99e-7)
+    # The worse of ours counts, and of peers those alone whose numbers agree.
+    sides = errors_of(**{"OpenRNN C++": 3.5e-7})
+    assert report_accuracy.aims(line_result(sides))[0].of_limit == pytest.approx(3.5 / 1.6)
+    sides[4] |= {"agrees": False}
+    assert report_accuracy.aims(line_result(sides))[0].other_key == "JAX"
+    sides[6] |= {"reason": "no NumPy"}
+    assert report_accuracy.aims(line_result(sides))[0].of_limit is None
+    assert report_accuracy.aims(line_result([side("OpenRNN", [1.0], "ours")])) == []
+
+
+def test_goals_of_accuracy():
+    good, bad = errors_of(), errors_of(**{"OpenRNN": 3.6e-7})
+    texts = "error of float32, every quantity and line, over the larger", "of the other peers"
+
+    def found(*results):
+        made = goals.goals_of(results, amx=False)
+        return [next(goal for goal in made if text in goal.text) for text in texts]
+
+    limit, other = found(line_result(good), line_result(good, "accuracy"))
+    assert (limit.found, limit.lines, limit.state) == (pytest.approx(1 / 1.6), 2, "met")
+    assert (other.found, other.lines, other.state) == (pytest.approx(1 / 3), 2, "met")
+    limit, other = found(line_result(good), line_result(bad, "accuracy"))
+    assert (limit.found, limit.state) == (pytest.approx(3.6 / 1.6), "not met")
+    assert (other.found, other.state) == (pytest.approx(1.2), "not met")
+    assert [goal.state for goal in found(line_result(bad, "full"))] == ["not measurable here"] * 2
+
+
+def test_the_page_of_errors():
+    made = [
+        line_result(errors_of(**{"OpenRNN": 3.6e-7}), "accuracy", work="training"),
+        line_result([
+            side("OpenRNN", [1e6] * 3, "ours", errors={"y": 2e-7, "hn": 1e-7}),
+            side("JAX", [2e6] * 3, errors={"y": 3e-7}), side("Keras", [], reason="no"),
+            side("float32 storage", [], "bound", errors={"y": 0.5e-7}),
+        ]),
+    ]  # fmt: skip
+    page = table.render(made, goals.goals_of(made, False), SETTING)
+    assert "| network | side | y | hn | cn | dx | dW | db |" in page
+    assert "| LSTM L4 U512 B64 T30 | PyTorch aten | 2.0e-07 | - | - | - | 4.0e-07 | - |" in page
+    assert "| LSTM L4 U512 B64 T30 | float32 storage | 9.0e-08 |" in page
+    assert "| error against float64: y / dx / dW / db | OpenRNN | JAX | float32 storage |" in page
+    assert "2 threads | 2.0e-07 | 3.0e-07 | 5.0e-08 |" in page
+    assert "y is off by 3.60e-07, 2.25 of the larger of" in page
+    assert "dW is off by 7.20e-07, 1.20 of oneDNN's." in page
+    assert "float32 storage (1.0)" not in page  # it computes nothing for a user
+    clean = [line_result(errors_of(), "accuracy", work="training")]
+    page = table.render(clean, goals.goals_of(clean, False), SETTING)
+    assert "## Farther from float64 than the goals allow\n\nNone." in page

@@ -111,6 +111,7 @@ def test_a_line(tmp_path, environment):
         "absent": ("refuse", 0.0), "dead": ("die", 0.0), "slow": ("slow", 3.0),
     }  # fmt: skip
     sides = tuple(Side(name, name, "ours" if name == "ours" else "peer") for name in kinds)
+    kinds["exact"] = ("exact", 1.0)  # float64, and what float32 storage allows
     commands = {name: [sys.executable, FAKE, a, str(b)] for name, (a, b) in kinds.items()}
     pool = protocol.Pool(commands, environment, tmp_path / "logs")
     pool.use_threads(1)
@@ -125,6 +126,8 @@ def test_a_line(tmp_path, environment):
     assert found["wrong"].differs_in == "y" and abs(found["wrong"].difference - 0.01) < 1e-4
     assert "never heard of it" in found["absent"].reason
     assert "last words" in found["dead"].reason
+    assert found["ours"].errors == {"y": 0.0} and abs(found["wrong"].errors["y"] - 0.01) < 1e-4
+    assert found["float32 storage"].errors == {"y": 0.0} and not found["absent"].errors
     rounds = len(found["ours"].rounds)
     assert rounds >= measure.FEWEST_ROUNDS
     assert all(value and value > 1e5 for value in found["ours"].rounds)
