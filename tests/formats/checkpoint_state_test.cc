@@ -34,6 +34,21 @@ TEST(CheckpointState, FolderCanBeMoved) {
   EXPECT_EQ(read_checkpoint_state(folder / "new")->latest, folder / "new/m");
 }
 
+// As a caller there names its files.
+TEST(CheckpointState, OfTheCurrentFolderHasPlainNames) {
+  const TempFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  for (const std::string here : {".", "./", ""}) {
+    write_checkpoint_state(here, {"m-2", {"m-1", "inside/m", "m-2"}, {}, {}});
+    const auto found = read_checkpoint_state(here);
+    EXPECT_EQ(found->latest, "m-2") << here;
+    EXPECT_EQ(found->all, (std::vector<std::string>{"m-1", "inside/m", "m-2"})) << here;
+  }
+  EXPECT_EQ(read_checkpoint_state(folder.path())->latest, folder / "m-2");
+  std::filesystem::current_path(before);
+}
+
 TEST(CheckpointState, TimesKeepTheirBits) {
   const TempFolder folder;
   write_checkpoint_state(folder.path(), {"m", {"m"}, {1700000000.1234567}, 0.1});
