@@ -75,6 +75,14 @@ std::vector<Case> shape_cases() {
           [](const Tensors& in) {
             return ops::reverse_sequence(in[0], {2, 3});
           }),
+      one("reverse_sequence batch-major", {deep},
+          [](const Tensors& in) {
+            return ops::reverse_sequence(in[0], {2, 1, 0}, false);
+          }),
+      one("matmul transposed twice", {random({5, 3}, 8), random({2, 5}, 3)},
+          [](const Tensors& in) {
+            return ops::matmul(in[0], in[1], {.transpose_a = true, .transpose_b = true});
+          }),
       one("select_rows", {a, b},
           [](const Tensors& in) {
             return ops::select_rows({true, false, true}, in[0], in[1]);

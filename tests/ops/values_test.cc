@@ -75,7 +75,7 @@ TEST(Values, DropoutOfMoreThanAMillionRows) {
   };
   int repeated = 0;
   for (const std::int64_t r : {0, 1, 2, 3}) {
-    for (const std::int64_t at : {r, kRows - 4 + r}) {
+    for (const std::int64_t at : {r, 0x10000 + r, (1 << 20) - 4 + r, kRows - 4 + r}) {
       std::vector<float> mask(kCols);
       dropout_mask<float>(key,
                           {.layer = 0xFFFFFFFFu,

@@ -140,6 +140,19 @@ def test_half(cell_kind):
 
 
 @BY_CELL
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_a_cell_with_weights_keeps_its_dtype(cell_kind, dtype):
+    cell = cell_kind.make(U)
+    first, _ = cell(draw(B, I), random_state(cell_kind))
+    kept = cell.get_weights()
+    output, _ = cell(draw(B, I).astype(dtype), random_state(cell_kind))
+    assert cell.built and (cell.dtype, output.dtype) == ("float32", "float32")
+    assert all(np.array_equal(a, b) for a, b in zip(cell.get_weights(), kept, strict=True))
+    if dtype == "float64":  # which holds the same numbers
+        np.testing.assert_array_equal(array(output), array(first))
+
+
+@BY_CELL
 def test_inherited_members(cell_kind):
     cell = cell_kind.make(U)
     assert (cell.name, cell.built) == (cell_kind.name, False)
