@@ -21,7 +21,7 @@ add_stand_in(cuda 1 ${stand_in}/libcuda.cc ${stand_in}/memory.cc ${stand_in}/wor
 add_stand_in(cublas 13 ${stand_in}/libcublas.cc)
 target_link_libraries(stand_in_cublas PRIVATE stand_in_cuda)
 add_stand_in(cudnn 9 ${stand_in}/libcudnn.cc ${stand_in}/libcudnn_rnn.cc
-  ${stand_in}/rnn_descriptors.cc ${stand_in}/rnn_on_cpu.cc)
+  ${stand_in}/rnn_descriptors.cc ${stand_in}/rnn_on_cpu.cc ${stand_in}/faults.cc)
 target_link_libraries(stand_in_cudnn PRIVATE stand_in_cuda openrnn_core)
 # Its own copy of the library must not meet the one under test.
 target_link_options(stand_in_cudnn PRIVATE -Wl,--exclude-libs,ALL)

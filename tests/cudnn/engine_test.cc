@@ -77,30 +77,67 @@ std::string choice_for(const std::string& network) {
 
 TEST(CudnnAlgorithms, TheFastestIsRememberedAndRight) {
   if (!pretends()) GTEST_SKIP() << "the times of the stand-in are its own";
-  const Setting fast("STAND_IN_TIME_STATIC", "1");
+  const Setting fast("STAND_IN_TIME_SMALL_H", "1");
   expect_agreement("lstm L2 U21 I4 B3 T4 f32");
-  EXPECT_EQ(choice_for("lstm of 21 units"), "persist_static;persist_static;");
+  EXPECT_EQ(choice_for("lstm of 21 units"), "persist_static_small_h;persist_static_small_h;");
   {
-    const Setting faster("STAND_IN_TIME_SMALL_H", "0");
+    const Setting slow("STAND_IN_TIME_SMALL_H", "9");
     expect_agreement("lstm L2 U21 I4 B3 T4 f32");
-    EXPECT_EQ(choice_for("lstm of 21 units"), "persist_static;persist_static;");
+    EXPECT_EQ(choice_for("lstm of 21 units"), "persist_static_small_h;persist_static_small_h;");
     expect_agreement("gru L1 U21 I4 B3 T4 f16");
-    EXPECT_EQ(choice_for("gru of 21 units"), "persist_static_small_h;persist_static_small_h;");
+    EXPECT_EQ(choice_for("gru of 21 units"), "standard;standard;");
   }
-  const Setting slow("STAND_IN_TIME_STATIC", "9");
-  expect_agreement("rnn_tanh L1 U21 I4 B3 T4 f32");
-  EXPECT_EQ(choice_for("rnn_tanh of 21 units"), "standard;standard;");
+  const Setting faster("STAND_IN_TIME_STATIC", "0");
+  expect_agreement("rnn_tanh L1 U128 I128 B8 T3 f16");
+  EXPECT_EQ(choice_for("rnn_tanh of 128 units"), "persist_static;persist_static;");
+}
+
+TEST(CudnnAlgorithms, OnesThatAreOnlySafeElsewhereAreNotTried) {
+  if (!pretends()) GTEST_SKIP() << "only the stand-in always fails there";
+  const Setting fast("STAND_IN_TIME_STATIC", "0");
+  // Each is one step away from where they are safe.
+  for (const char* text : {"lstm L1 U128 I128 B8 T3 f32", "lstm L2 U128 I128 B8 T3 f16",
+                           "lstm L1 U128 I128 B8 T3 bi f16", "lstm L1 U64 I128 B8 T3 f16",
+                           "lstm L1 U128 I64 B8 T3 f16", "lstm L1 U128 I128 B7 T3 f16",
+                           "gru L1 U128 I128 B8 T3 f16"}) {
+    expect_agreement(text);
+  }
+}
+
+TEST(CudnnAlgorithms, OneThatIsNamedRunsWhereverItMay) {
+  if (!pretends()) GTEST_SKIP() << "a GPU may fail there";
+  const Setting named("OPENRNN_CUDNN_ALGORITHM", "persist_static");
+  const Setting anywhere("STAND_IN_PERSIST_ANYWHERE", "1");
+  expect_agreement("lstm L2 U23 I4 B3 T4 bi f32");
+  EXPECT_EQ(choice_for("lstm of 23 units"), "persist_static;persist_static;");
 }
 
 TEST(CudnnAlgorithms, WhatIsNotSupportedFallsToTheStandardOne) {
   if (!pretends()) GTEST_SKIP() << "only the stand-in refuses on request";
   const Setting most("STAND_IN_MOST_PERSISTENT", "8");
   const Setting fast("STAND_IN_TIME_STATIC", "1");
-  expect_agreement("gru L2 U22 I4 B3 T4 f32");
-  EXPECT_EQ(choice_for("gru of 22 units").find("persist_static;"), std::string::npos);
+  expect_agreement("rnn_relu L1 U128 I128 B8 T3 f16");
+  EXPECT_EQ(choice_for("rnn_relu of 128 units").find("persist_static;"), std::string::npos);
   const Setting named("OPENRNN_CUDNN_ALGORITHM", "persist_static");
   expect_agreement("lstm L2 U22 I4 B3 T4 f32");
   EXPECT_EQ(choice_for("lstm of 22 units"), "standard;standard;");
+}
+
+TEST(CudnnAlgorithms, OneThatIsWrongAnywhereIsNotChosen) {
+  if (!pretends()) GTEST_SKIP() << "only the stand-in is wrong on request";
+  const Setting fast("STAND_IN_TIME_STATIC", "0");
+  int time = 1;
+  for (const char* wrong : {"hy", "cy", "dx", "dhx", "dcx", "dweights"}) {
+    const Setting spoiled("STAND_IN_WRONG_STATIC", wrong);
+    // Of steps that are not known yet.
+    time *= 2;
+    expect_agreement("lstm L1 U256 I128 B8 T" + std::to_string(time) + " f16");
+    EXPECT_EQ(choice_for("lstm of 256 units, 8 rows, below " + std::to_string(2 * time) +
+                         " steps, training")
+                  .find("persist_static"),
+              std::string::npos)
+        << wrong;
+  }
 }
 
 TEST(CudnnAlgorithms, AnUnknownNameIsRefused) {

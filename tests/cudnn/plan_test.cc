@@ -27,47 +27,79 @@ std::string names(const RnnSpec& spec, const CallShape& shape, const std::string
 }
 
 constexpr CallShape kInference{10, 4, true, false}, kTraining{10, 4, true, true};
+constexpr const char* kStandard = "standard standard+padded";
+constexpr const char* kSmall =
+    "standard standard+padded persist_static_small_h persist_static_small_h+padded";
+constexpr const char* kLarge = "standard standard+padded persist_static persist_static+padded";
 constexpr const char* kAll =
     "standard standard+padded persist_static persist_static+padded persist_static_small_h "
     "persist_static_small_h+padded";
-constexpr const char* kPersistent = "standard standard+padded persist_static persist_static+padded";
 
-TEST(Candidates, OfSmallNetworksAreAll) {
-  EXPECT_EQ(names(lstm(128), kTraining), kAll);
-  EXPECT_EQ(names(lstm(192), kInference), kAll);
+TEST(Candidates, OfFewUnitsHaveAnAlgorithmOfTheirOwn) {
+  EXPECT_EQ(names(lstm(128), kTraining), kSmall);
+  EXPECT_EQ(names(lstm(129), kTraining), kStandard);
+  EXPECT_EQ(names(lstm(192), kInference), kSmall);
+  EXPECT_EQ(names(lstm(193), kInference), kStandard);
   RnnSpec plain = lstm(256);
   plain.mode = RnnMode::kRnnTanh;
-  EXPECT_EQ(names(plain, kTraining), kAll);
+  EXPECT_EQ(names(plain, kTraining), kSmall);
+  plain.num_units = 384;
+  EXPECT_EQ(names(plain, kInference), kSmall);
+  EXPECT_EQ(names(plain, kTraining), kStandard);
 }
 
-TEST(Candidates, DependOnTheUnits) {
-  EXPECT_EQ(names(lstm(129), kTraining), kPersistent);
-  EXPECT_EQ(names(lstm(193), kInference), kPersistent);
-  RnnSpec plain = lstm(384);
-  plain.mode = RnnMode::kRnnRelu;
-  EXPECT_EQ(names(plain, kInference), kAll);
-  EXPECT_EQ(names(plain, kTraining), kPersistent);
-  EXPECT_EQ(names(lstm(1024), kTraining), kPersistent);
-  EXPECT_EQ(names(lstm(1025), kTraining), "standard standard+padded");
+// Where PyTorch lets cuDNN persist.
+RnnSpec widely_run(std::int64_t units = 512) {
+  RnnSpec spec = lstm(units);
+  spec.dtype = DType::kFloat16;
+  spec.input_size = 256;
+  return spec;
+}
+constexpr CallShape kWide{10, 64, true, true};
+
+TEST(Candidates, PersistWhereOthersHaveLongDone) {
+  EXPECT_EQ(names(widely_run(), kWide), kLarge);
+  EXPECT_EQ(names(widely_run(1024), {10, 128, true, false, 80}), kLarge);
+  EXPECT_EQ(names(widely_run(128), {10, 8, true, true, 70}), kAll);
+  RnnSpec gru = widely_run();
+  gru.mode = RnnMode::kGru;
+  EXPECT_EQ(names(gru, {10, 64, true, true, 70}), kLarge);
+  EXPECT_EQ(names(gru, {10, 64, true, true, 80}), kStandard);
+}
+
+TEST(Candidates, PersistNowhereElseUnlessNamed) {
+  const auto expect_standard = [](const RnnSpec& spec, const CallShape& shape) {
+    EXPECT_EQ(names(spec, shape), kStandard) << describe(spec);
+    EXPECT_EQ(names(spec, shape, "persist_static"), "persist_static standard") << describe(spec);
+  };
+  const auto changed = [](auto change) {
+    RnnSpec spec = widely_run();
+    change(spec);
+    return spec;
+  };
+  expect_standard(changed([](RnnSpec& s) { s.dtype = DType::kFloat32; }), kWide);
+  expect_standard(changed([](RnnSpec& s) { s.num_layers = 2; }), kWide);
+  expect_standard(changed([](RnnSpec& s) { s.direction = Direction::kBidirectional; }), kWide);
+  expect_standard(changed([](RnnSpec& s) { s.num_units = 500; }), kWide);
+  expect_standard(changed([](RnnSpec& s) { s.num_units = 1152; }), kWide);
+  expect_standard(changed([](RnnSpec& s) { s.input_size = 100; }), kWide);
+  for (const std::int64_t rows : {1, 12, 136}) {
+    expect_standard(widely_run(), {10, rows, true, true});
+  }
+  for (const int capability : {75, 86}) {
+    expect_standard(widely_run(), {10, 64, true, true, capability});
+    expect_standard(lstm(16), {10, 64, true, true, capability});
+  }
 }
 
 TEST(Candidates, AreTheStandardOneWhereNothingElseMayRun) {
   EXPECT_EQ(names(lstm(16), {10, 4, false, false}), "standard");
   RnnSpec spec = lstm(16);
   spec.num_proj = 7;
-  EXPECT_EQ(names(spec, kTraining), "standard standard+padded");
+  EXPECT_EQ(names(spec, kTraining), kStandard);
   spec = lstm(16);
   spec.dtype = DType::kFloat64;
-  EXPECT_EQ(names(spec, kInference), "standard standard+padded");
-}
-
-TEST(Candidates, PersistOnSomeGpusOnlyWhenNamed) {
-  for (const int capability : {75, 86}) {
-    const CallShape shape{10, 4, true, true, capability};
-    EXPECT_EQ(names(lstm(16), shape), "standard standard+padded");
-    EXPECT_EQ(names(lstm(16), shape, "persist_static"), "persist_static standard");
-  }
-  EXPECT_EQ(names(lstm(128), {10, 4, true, true, 80}), kAll);
+  EXPECT_EQ(names(spec, kInference), kStandard);
 }
 
 TEST(Candidates, FollowTheChoice) {
@@ -75,6 +107,7 @@ TEST(Candidates, FollowTheChoice) {
   EXPECT_EQ(names(lstm(16), kTraining, "persist_static"), "persist_static standard");
   EXPECT_EQ(names(lstm(16), kTraining, "persist_static_small_h"),
             "persist_static_small_h standard");
+  EXPECT_EQ(names(lstm(2000), kTraining, "persist_static"), "persist_static standard");
   EXPECT_EQ(names(lstm(500), kTraining, "persist_static_small_h"), "standard");
   EXPECT_EQ(names(lstm(16), {10, 4, false, true}, "persist_static"), "standard");
 }

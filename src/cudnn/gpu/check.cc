@@ -23,6 +23,15 @@ std::string_view remedy(CUresult result) {
   }
 }
 
+GpuFault fault_of(cudnnStatus_t status) {
+  if (CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED) {
+    return GpuFault::kRefused;
+  }
+  const bool no_room = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                       status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  return no_room ? GpuFault::kNoRoom : GpuFault::kOther;
+}
+
 std::string last_words(const CudnnApi& cudnn) {
   if (!cudnn.last_error) return {};
   std::array<char, 512> text{};
@@ -37,26 +46,27 @@ void check(CUresult result, std::string_view call) {
   const char *name = nullptr, *text = nullptr;
   libraries().driver.error_name(result, &name);
   libraries().driver.error_string(result, &text);
-  throw EngineError(message("[", call, "] the driver answered ", name ? name : "an unknown error",
-                            " (", text ? text : "no text", "), expected success", remedy(result)));
+  throw GpuError(result == CUDA_ERROR_OUT_OF_MEMORY ? GpuFault::kNoRoom : GpuFault::kOther,
+                 message("[", call, "] the driver answered ", name ? name : "an unknown error",
+                         " (", text ? text : "no text", "), expected success", remedy(result)));
 }
 
 void check(cublasStatus_t status, std::string_view call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const char* text = libraries().cublas.status_string(status);
-  throw EngineError(message("[", call, "] cuBLAS answered ", text ? text : "an unknown status",
-                            ", expected success"));
+  throw GpuError(status == CUBLAS_STATUS_ALLOC_FAILED ? GpuFault::kNoRoom : GpuFault::kOther,
+                 message("[", call, "] cuBLAS answered ", text ? text : "an unknown status",
+                         ", expected success"));
 }
 
 void check(cudnnStatus_t status, std::string_view call) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   const CudnnApi& cudnn = libraries().cudnn;
   const char* name = cudnn.error_string(status);
-  const bool refused =
-      CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED;
-  throw EngineError(message("[", call, "] cuDNN answered ", name ? name : "unknown status",
-                            last_words(cudnn), ", expected success",
-                            refused ? "; device='cpu' can run it" : ""));
+  const GpuFault fault = fault_of(status);
+  throw GpuError(fault, message("[", call, "] cuDNN answered ", name ? name : "unknown status",
+                                last_words(cudnn), ", expected success",
+                                fault == GpuFault::kRefused ? "; device='cpu' can run it" : ""));
 }
 
 }  // namespace openrnn::cudnn

@@ -1,16 +1,13 @@
 // Which algorithm runs a piece.
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstring>
 #include <map>
 #include <optional>
-#include <span>
 
 #include "base/message.h"
-#include "cudnn/device/event.h"
+#include "cudnn/gpu/log.h"
 #include "cudnn/gpu/process_wide.h"
-#include "cudnn/rnn/piece.h"
+#include "cudnn/rnn/trial.h"
 
 namespace openrnn::cudnn {
 namespace {
@@ -37,150 +34,62 @@ void remember(const Key& key, const Variant& variant) {
   known.all[key] = variant;
 }
 
-// How far two algorithms of one arithmetic may be apart, relative to the norm of the result: many
-// times their rounding, and far below what a wrong result differs by.
-double most_difference(const RnnSpec& spec) {
-  if (spec.dtype == DType::kFloat64) return 1e-9;
-  const bool exact = spec.dtype == DType::kFloat32 && spec.math == Math::kFloat32;
-  return exact ? 1e-3 : 5e-2;
+std::string announcement(const PieceCall& call, const Variant& variant) {
+  return message("algorithm ", to_string(variant), " for ", describe(call.weights->spec), ", ",
+                 call.slice.rows, " rows, ", call.slice.steps(), " steps, ",
+                 call.training ? "training" : "inference");
 }
 
-double norm_of(std::span<const double> values) {
-  double sum = 0.0;
-  for (const double value : values) sum += value * value;
-  return std::sqrt(sum);
+/// What went wrong in all that was enqueued; empty when the GPU is whole.
+std::string broken(Context& context) {
+  try {
+    context.wait();
+  } catch (const EngineError& error) {
+    return error.what();
+  }
+  return {};
 }
 
-/// Memory of a trial: what a variant computes, how long it takes.
-class Trial {
- public:
-  Trial(const PieceCall& call, const PieceForward& memory) : call_(call), memory_(memory) {
-    const RnnSpec& spec = call.weights->spec;
-    const std::int64_t planes = spec.num_pseudo_layers() * call.slice.rows;
-    memory_.y = result(call.slice.count * spec.output_size());
-    if (memory.hy) memory_.hy = block(planes * spec.hidden_size());
-    if (memory.cy) memory_.cy = block(planes * spec.num_units);
-    if (!call.training) return;
-    gradient_.dy = memory_.y;
-    gradient_.dx = result(call.slice.count * spec.input_size);
-    gradient_.dhx = block(planes * spec.hidden_size());
-    if (spec.is_lstm()) gradient_.dcx = block(planes * spec.num_units);
-    gradient_.dweights = result(call.weights->map->size);
-  }
-
-  /// What the variant gives: y and, in training, the gradients of x and of the weights for dy = y.
-  /// Throws: EngineError.
-  std::vector<std::vector<double>> results(const Variant& variant) {
-    if (gradient_.dweights) call_.context->zero(gradient_.dweights, call_.weights->bytes());
-    run(variant);
-    std::vector<std::vector<double>> found;
-    for (const auto& [memory, elements] : results_) found.push_back(numbers(memory, elements));
-    return found;
-  }
-  /// Whether they are those of `expected` but for rounding.
-  bool agrees(const Variant& variant, const std::vector<std::vector<double>>& expected) {
-    const auto found = results(variant);
-    for (std::size_t n = 0; n < found.size(); ++n) {
-      std::vector<double> difference = found[n];
-      for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= expected[n][i];
-      const double most = most_difference(call_.weights->spec) * norm_of(expected[n]);
-      // In this form NaN is no agreement.
-      if (!(norm_of(difference) <= most)) return false;
-    }
+/// Runs `body`, which uses a variant. False: cuDNN has no such variant, or there is no room for it,
+/// and the GPU is whole. Throws: EngineError naming variant, shape and remedy for anything else,
+/// above all for an error of the GPU itself, after which no other algorithm runs either.
+template <class Body>
+bool attempt(const PieceCall& call, const Variant& variant, const Body& body) {
+  const std::string what = announcement(call, variant);
+  log_debug("tries " + what);
+  try {
+    body();
     return true;
+  } catch (const GpuError& error) {
+    const std::string cause = broken(*call.context);
+    if (cause.empty() && error.fault() != GpuFault::kOther) return false;
+    throw EngineError(message(error.what(), "; it was ", what,
+                              "; start the process again with OPENRNN_CUDNN_ALGORITHM=standard",
+                              variant == Variant{} ? ", or with device='cpu'" : ""));
   }
-
-  /// Milliseconds of the fastest of some runs. Throws: EngineError.
-  double time(const Variant& variant) {
-    constexpr int kRuns = 3;
-    constexpr double kLong = 200.0;  // then one run says enough
-    // The first is left out unless it is alone: it loads the kernels.
-    double best = run(variant);
-    if (best > kLong) return best;
-    best = run(variant);
-    for (int n = 1; n < kRuns; ++n) best = std::min(best, run(variant));
-    return best;
-  }
-
- private:
-  void* block(std::int64_t elements) {
-    const std::size_t bytes =
-        static_cast<std::size_t>(elements) * dtype_size(call_.weights->spec.dtype);
-    blocks_.push_back(call_.context->allocate(bytes));
-    return blocks_.back().get();
-  }
-
-  void* result(std::int64_t elements) {
-    void* const memory = block(elements);
-    results_.emplace_back(memory, elements);
-    return memory;
-  }
-  /// All of them, or of very many some from everywhere: reading them all would take seconds.
-  std::vector<double> numbers(const void* memory, std::int64_t elements) const {
-    constexpr std::int64_t kPieces = 64, kPiece = 1 << 14;
-    const DType dtype = call_.weights->spec.dtype;
-    const auto element = static_cast<std::int64_t>(dtype_size(dtype));
-    const bool all = elements <= kPieces * kPiece;
-    const std::int64_t pieces = all ? 1 : kPieces, each = all ? elements : kPiece;
-    std::vector<char> bytes(static_cast<std::size_t>(pieces * each * element));
-    for (std::int64_t n = 0; n < pieces; ++n) {
-      const std::int64_t first = n * (elements - each) / std::max<std::int64_t>(pieces - 1, 1);
-      call_.context->copy_out(bytes.data() + n * each * element,
-                              static_cast<const char*>(memory) + first * element,
-                              static_cast<std::size_t>(each * element));
-    }
-    std::vector<double> values(static_cast<std::size_t>(pieces * each));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = number_at(bytes.data() + i * dtype_size(dtype), dtype);
-    }
-    return values;
-  }
-  static double number_at(const char* at, DType dtype) {
-    double wide = 0.0;
-    float single = 0.0f;
-    Half half{};
-    if (dtype == DType::kFloat64) return std::memcpy(&wide, at, sizeof(wide)), wide;
-    if (dtype == DType::kFloat32) return std::memcpy(&single, at, sizeof(single)), single;
-    std::memcpy(&half, at, sizeof(half));
-    return to_float(half);
-  }
-
-  double run(const Variant& variant) {
-    Piece piece(call_, variant);
-    Event start(Event::Time::kMeasured), end(Event::Time::kMeasured);
-    start.record(*call_.context);
-    piece.forward(memory_);
-    if (call_.training) piece.backward(gradient_);
-    end.record(*call_.context);
-    end.wait();
-    return Event::between(start, end);
-  }
-
-  const PieceCall& call_;
-  PieceForward memory_;
-  PieceBackward gradient_;
-  std::vector<std::shared_ptr<void>> blocks_;
-  std::vector<std::pair<void*, std::int64_t>> results_;
-};
+}
 
 Variant fastest(const PieceCall& call, const PieceForward& memory,
                 const std::vector<Variant>& list) {
-  Trial trial(call, memory);
   Variant best = list.front();
-  const auto expected = trial.results(best);
-  double least = trial.time(best);
+  std::optional<Trial> trial;
+  std::vector<std::vector<double>> expected;
+  double least = 0.0;
+  const bool room = attempt(call, best, [&] {
+    trial.emplace(call, memory);
+    expected = trial->results(best);
+    least = trial->time(best);
+  });
+  if (!room) return best;
   for (std::size_t n = 1; n < list.size(); ++n) {
-    try {
+    attempt(call, list[n], [&] {
       // One that is wrong is not to be chosen for being fast.
-      if (!trial.agrees(list[n], expected)) continue;
-      const double time = trial.time(list[n]);
-      if (time < least) {
-        least = time;
-        best = list[n];
-      }
-    } catch (const EngineError&) {
-      continue;  // whatever keeps it from running, the standard one does run
-    }
+      if (!trial->agrees(list[n], expected)) return;
+      const double time = trial->time(list[n]);
+      if (time >= least) return;
+      least = time;
+      best = list[n];
+    });
   }
   return best;
 }
@@ -190,15 +99,9 @@ Variant choose(const PieceCall& call, const PieceForward& memory, const Key& key
   if (const auto known = remembered(key)) {
     if (std::find(list.begin(), list.end(), *known) != list.end()) return *known;
   }
-  Variant best = list.front();
-  if (choice == "auto" && list.size() > 1) {
-    try {
-      best = fastest(call, memory, list);
-    } catch (const EngineError&) {
-      // No room for trials, for one: the standard algorithm needs none.
-    }
-    remember(key, best);
-  }
+  if (choice != "auto" || list.size() == 1) return list.front();
+  const Variant best = fastest(call, memory, list);
+  remember(key, best);
   return best;
 }
 
@@ -230,19 +133,23 @@ std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memo
                 choice};
   const auto list = candidates(call.weights->spec, shape, choice);
   const Variant variant = choose(call, memory, key, choice, list);
+  std::unique_ptr<Piece> piece;
   const auto run = [&](const Variant& with) {
-    auto piece = std::make_unique<Piece>(call, with);
+    piece = std::make_unique<Piece>(call, with);
     piece->forward(memory);
-    return piece;
   };
-  if (variant == Variant{}) return run(variant);
-  try {
-    return run(variant);
-  } catch (const EngineError&) {
-    // An error that is not of the variant comes again.
-    remember(key, Variant{});
-    return run(Variant{});
+  if (variant == Variant{}) {
+    run(variant);
+    return piece;
   }
+  const bool ran = attempt(call, variant, [&] {
+    run(variant);
+    // One that was named is tried here: its errors are to be found before anything else runs.
+    if (!remembered(key)) call.context->wait();
+  });
+  remember(key, ran ? variant : Variant{});
+  if (!ran) run(Variant{});
+  return piece;
 }
 
 }  // namespace openrnn::cudnn

@@ -28,24 +28,35 @@ std::int64_t most_small_units(const RnnSpec& spec, bool training) {
   return gated ? (training ? 128 : 192) : (training ? 256 : 384);
 }
 
-// Weights that stay in registers and shared memory: larger ones than these never do.
-constexpr std::int64_t kMostPersistentUnits = 1024;
-
-// Persistent kernels need what is resident at once to fit the GPU; where others have found that
-// they fail there, they run only when they are named.
-bool trusted_to_persist(int capability) { return capability != 75 && capability != 86; }
-
-bool may_persist(const RnnSpec& spec, const CallShape& shape) {
-  return !spec.projecting() && shape.even && spec.dtype != DType::kFloat64;
-}
-
 bool may_run(cudnnRNNAlgo_t algorithm, const RnnSpec& spec, const CallShape& shape) {
   if (algorithm == CUDNN_RNN_ALGO_STANDARD) return true;
-  if (!may_persist(spec, shape)) return false;
-  const std::int64_t most = algorithm == CUDNN_RNN_ALGO_PERSIST_STATIC
-                                ? kMostPersistentUnits
-                                : most_small_units(spec, shape.training);
-  return spec.num_units <= most;
+  if (spec.projecting() || !shape.even || spec.dtype == DType::kFloat64) return false;
+  return algorithm == CUDNN_RNN_ALGO_PERSIST_STATIC ||
+         spec.num_units <= most_small_units(spec, shape.training);
+}
+
+// Persistent kernels need everything that is resident at once to fit the GPU. On these two they
+// have hung and read beyond their memory.
+bool trusted_to_persist(int capability) { return capability != 75 && capability != 86; }
+
+// The networks for which PyTorch lets cuDNN persist, after years of hangs and illegal accesses
+// elsewhere (aten/src/ATen/native/cudnn/RNN.cpp).
+bool widely_run(const RnnSpec& spec, const CallShape& shape) {
+  constexpr std::int64_t kUnitStep = 128, kMostUnits = 1024, kRowStep = 8, kMostRows = 128;
+  constexpr int kFirstWithoutGru = 80;
+  const bool gru = spec.mode == RnnMode::kGru;
+  return spec.dtype == DType::kFloat16 && spec.num_layers == 1 && spec.num_dirs() == 1 &&
+         spec.num_units % kUnitStep == 0 && spec.num_units <= kMostUnits &&
+         spec.input_size % kUnitStep == 0 && shape.rows % kRowStep == 0 &&
+         shape.rows <= kMostRows && !(gru && shape.capability >= kFirstWithoutGru);
+}
+
+/// Whether it is tried without having been named: an error of a kernel ends all work of a process
+/// on its GPU, so only what others have long run.
+bool may_try(cudnnRNNAlgo_t algorithm, const RnnSpec& spec, const CallShape& shape) {
+  if (algorithm == CUDNN_RNN_ALGO_STANDARD) return true;
+  if (!trusted_to_persist(shape.capability)) return false;
+  return algorithm != CUDNN_RNN_ALGO_PERSIST_STATIC || widely_run(spec, shape);
 }
 
 /// At most the largest integer.
@@ -97,8 +108,7 @@ std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
   for (const cudnnRNNAlgo_t algorithm : kAlgorithms) {
     if (choice != "auto" && choice != name_of(algorithm)) continue;
     if (!may_run(algorithm, spec, shape)) continue;
-    const bool persists = algorithm != CUDNN_RNN_ALGO_STANDARD;
-    if (persists && choice == "auto" && !trusted_to_persist(shape.capability)) continue;
+    if (choice == "auto" && !may_try(algorithm, spec, shape)) continue;
     for (const bool padded : {false, true}) {
       const Variant variant{algorithm, padded};
       if (variant == Variant{} || (padded && !shape.even)) continue;

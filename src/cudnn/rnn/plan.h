@@ -38,7 +38,7 @@ struct Variant {
 /// 'standard', 'persist_static', 'persist_static_small_h', with '+padded'.
 std::string to_string(const Variant& variant);
 
-/// OPENRNN_CUDNN_ALGORITHM: 'auto' (default, all that may run are timed) or the name of one, which
+/// OPENRNN_CUDNN_ALGORITHM: 'auto' (default, the safe ones are timed) or the name of one, which
 /// is tried alone where it may run. Throws: ArgumentError for anything else.
 std::string algorithm_choice();
 
@@ -51,8 +51,8 @@ struct CallShape {
 };
 
 /// What may run the call by what is known of cuDNN: the standard one, which is always right, and
-/// others, which cuDNN may still refuse. By 'auto' all that may, the standard one first; by the
-/// name of another, that one first.
+/// others, which cuDNN may still refuse. By 'auto' all that are known to be safe, the standard one
+/// first; by the name of another, that one first wherever it is not known to be refused.
 std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
                                 const std::string& choice);
 

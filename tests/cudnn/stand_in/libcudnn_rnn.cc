@@ -1,6 +1,7 @@
 // cuDNN's functions that compute, or that say what computing needs.
 #include <cudnn.h>
 
+#include "cudnn/stand_in/faults.h"
 #include "cudnn/stand_in/libcudnn.h"
 #include "cudnn/stand_in/machine.h"
 #include "cudnn/stand_in/rnn_on_cpu.h"
@@ -95,9 +96,13 @@ double milliseconds(const RnnDescriptor& rnn) {
   return base + ((rnn.flags & CUDNN_RNN_PADDED_IO_ENABLED) != 0 ? 0.5 : 0.0);
 }
 
-cudnnStatus_t submit(std::function<void()> work, const RnnDescriptor& rnn) {
-  enqueue([work = std::move(work), time = milliseconds(rnn)] {
-    work();
+/// Enqueues `work`, whose results are `call`'s.
+template <class Call>
+cudnnStatus_t submit(const Call& call, void (*work)(const Call&)) {
+  enqueue([call, work, time = milliseconds(call.rnn)] {
+    run_persistent(call.rnn, call.x_at.batch);
+    work(call);
+    spoil(call);
     advance_clock(time);
   });
   return answer(broken().empty() ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED);
@@ -198,7 +203,7 @@ cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t d, cudnnForwardMode_t
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }
-  return submit([call] { run_forward(call); }, rnn);
+  return submit(call, run_forward);
 }
 
 STAND_IN_API cudnnStatus_t cudnnRNNBackwardData_v8(
@@ -237,7 +242,7 @@ STAND_IN_API cudnnStatus_t cudnnRNNBackwardData_v8(
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }
-  return submit([call] { run_backward_data(call); }, rnn);
+  return submit(call, run_backward_data);
 }
 
 STAND_IN_API cudnnStatus_t cudnnRNNBackwardWeights_v8(
@@ -276,7 +281,7 @@ STAND_IN_API cudnnStatus_t cudnnRNNBackwardWeights_v8(
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }
-  return submit([call] { run_backward_weights(call); }, rnn);
+  return submit(call, run_backward_weights);
 }
 
 }  // extern "C"
