@@ -265,6 +265,49 @@ TEST(CudnnErrors, NameWhatWasGiven) {
           ": math 'bf16' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', "
           "and device='cpu' has this");
 }
+/// The elements at one byte beside an aligned address.
+DeviceArray beside(const Device& device, const Array& array) {
+  DeviceArray all(device, array.dtype(), {array.view().size() + 1});
+  device.upload(static_cast<char*>(all.mutable_data()) + dtype_size(array.dtype()), array.data(),
+                static_cast<std::size_t>(array.view().size()) * dtype_size(array.dtype()));
+  return all;
+}
+
+TEST(CudnnDevice, TakesArraysThatStartAnywhere) {
+  const Case c = parse_case("lstm L1 U5 I3 B3 T4 f32", "unaligned");
+  const Data d = make_data(c);
+  const Device& device = gpu_device(0);
+  const auto params = DeviceArray::from_host(device, d.params.view());
+  const auto x = beside(device, d.x), h0 = beside(device, d.h0), c0 = beside(device, d.c0);
+  const auto size = [](std::int64_t elements) { return static_cast<std::size_t>(elements) * 4; };
+  const std::int64_t count = c.seq_size(5), states = c.h_size();
+  DeviceArray y(device, DType::kFloat32, {count + 1}), hn(device, DType::kFloat32, {states + 1}),
+      cn(device, DType::kFloat32, {states + 1});
+  const auto second = [](const DeviceArray& array) {
+    return static_cast<const char*>(array.data()) + 4;
+  };
+  ForwardArgs args;
+  args.params = device.engine()->pack(c.spec, {params.data(), DType::kFloat32, params.shape()},
+                                      PackFor::kInference);
+  args.max_time = c.time;
+  args.batch = c.batch;
+  args.x = second(x);
+  args.h0 = second(h0);
+  args.c0 = second(c0);
+  args.y = static_cast<char*>(y.mutable_data()) + 4;
+  args.hn = static_cast<char*>(hn.mutable_data()) + 4;
+  args.cn = static_cast<char*>(cn.mutable_data()) + 4;
+  device.engine()->forward(args);
+  Array found_y(DType::kFloat32, {count}), found_h(DType::kFloat32, {states}),
+      found_c(DType::kFloat32, {states});
+  device.download(found_y.data(), second(y), size(count));
+  device.download(found_h.data(), second(hn), size(states));
+  device.download(found_c.data(), second(cn), size(states));
+  Result found;
+  append_forward(found, "inference ", {std::move(found_y), std::move(found_h), std::move(found_c)});
+  EXPECT_EQ(first_difference(run_inference(subject(), c, d), found), "");
+}
+
 
 TEST(CudnnErrors, SayWhenTheMemoryIsFull) {
   if (!pretends()) GTEST_SKIP() << "a GPU has more";

@@ -54,7 +54,11 @@ class Piece {
   void backward(const PieceBackward& memory) const;
 
  private:
-  struct Spaces;
+  /// Elements of the arrays of a call.
+  struct Sizes {
+    std::int64_t x, y, h, c, weights;
+  };
+  Sizes sizes() const;
   void run_forward(cudnnHandle_t handle, const PieceForward& memory, void* reserve) const;
   void run_backward(cudnnHandle_t handle, const PieceBackward& memory, void* reserve) const;
   std::shared_ptr<void> take_reserve(cudnnHandle_t handle) const;

@@ -87,6 +87,16 @@ cudnnStatus_t first_problem(Checks... checks) {
   cudnnStatus_t found = CUDNN_STATUS_SUCCESS;
   ((found = found == CUDNN_STATUS_SUCCESS ? checks() : found), ...);
   return answer(found);
+/// Kernels may move words of 16 bytes. Null is aligned.
+cudnnStatus_t check_alignment(std::initializer_list<const void*> addresses) {
+  for (const void* address : addresses) {
+    if (reinterpret_cast<std::uint64_t>(address) % 16 != 0) {
+      return CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER;
+    }
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
 }
 
 double milliseconds(const RnnDescriptor& rnn) {
@@ -197,6 +207,9 @@ cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t d, cudnnForwardMode_t
           [&] { return check_space(weights, weight_size, weight_bytes(rnn)); },
           [&] { return check_space(work, work_size, work_bytes(rnn, call.x_at, training)); },
           [&] {
+          [&] {
+            return check_alignment({x, hx, cx, y, hy, cy, weights, work, reserve});
+          },
             return training ? check_space(reserve, reserve_size, reserve_bytes(rnn, call.x_at))
                             : CUDNN_STATUS_SUCCESS;
           });
@@ -239,6 +252,9 @@ STAND_IN_API cudnnStatus_t cudnnRNNBackwardData_v8(
           [&] { return check_space(weights, weight_size, weight_bytes(rnn)); },
           [&] { return check_space(work, work_size, work_bytes(rnn, call.x_at, true)); },
           [&] { return check_space(reserve, reserve_size, reserve_bytes(rnn, call.x_at)); });
+          [&] {
+            return check_alignment({y, dy, dx, hx, dhy, dhx, cx, dcy, dcx, weights, work, reserve});
+          },
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }
@@ -278,6 +294,9 @@ STAND_IN_API cudnnStatus_t cudnnRNNBackwardWeights_v8(
           [&] { return check_space(dweights, weight_size, weight_bytes(rnn)); },
           [&] { return check_space(work, work_size, work_bytes(rnn, call.x_at, true)); },
           [&] { return check_space(reserve, reserve_size, reserve_bytes(rnn, call.x_at)); });
+          [&] {
+            return check_alignment({x, hx, y, dweights, work, reserve});
+          },
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }
