@@ -47,6 +47,16 @@ TEST(CudnnCuts, BackwardTwiceGivesTheSameBits) {
   EXPECT_EQ(first_difference(first, run_backward(subject(), c, d, *saved)), "");
 }
 
+TEST(CudnnCuts, MoreWeightsThanCudnnLaysOutRunLayerByLayer) {
+  const Setting limit("OPENRNN_CUDNN_MAX_WEIGHTS", "2000");
+  const Setting strict("STAND_IN_MAX_WEIGHTS", "2000");
+  // Layers of 936 and 1,944 elements.
+  expect_agreement("lstm L3 U9 I4 B3 T5 bi f32 lengths");
+  expect_agreement("lstm L2 U9 I4 B3 T5 bi f64 D0.5");
+  const Setting fast("OPENRNN_CUDNN_DROPOUT", "fast");
+  expect_agreement("lstm L3 U9 I4 B3 T6 bi f32 D0.5");
+}
+
 TEST(CudnnWeights, InAnotherOrderArePermuted) {
   if (!pretends()) GTEST_SKIP() << "only the stand-in has another order";
   const Setting permute("STAND_IN_PERMUTE", "1");

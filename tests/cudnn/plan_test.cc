@@ -170,28 +170,77 @@ TEST(Unsupported, NamesTheRemedy) {
             "cuDNN has no weights_dtype 'int8'; device='cpu' has it");
 }
 
+std::string refusal_of(const RnnSpec& spec, const Extent& extent) {
+  try {
+    check_limits("forward", spec, extent);
+  } catch (const EngineError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST(Limits, NameTheSizeAndTheRemedy) {
   RnnSpec spec = lstm(4);
-  EXPECT_NO_THROW(check_limits("forward", spec, 1 << 20));
-  const auto message_of = [&](std::int64_t batch) -> std::string {
-    try {
-      check_limits("forward", spec, batch);
-    } catch (const EngineError& error) {
-      return error.what();
-    }
-    return "";
-  };
+  EXPECT_EQ(refusal_of(spec, {1 << 20, 1, 1 << 20}), "");
   EXPECT_EQ(
-      message_of(std::int64_t{1} << 31),
+      refusal_of(spec, {std::int64_t{1} << 31}),
       "[forward] batch is 2147483648, expected at most 2147483647 on 'cudnn', which counts in "
       "32 bits; split the batch");
-  EXPECT_EQ(message_of(std::int64_t{1} << 30),
+  EXPECT_EQ(refusal_of(spec, {std::int64_t{1} << 30}),
             "[forward] num_layers * num_dirs * batch * num_units is 4294967296, expected at most "
             "2147483647 on 'cudnn', which counts in 32 bits; split the batch");
   spec.input_size = std::int64_t{1} << 31;
-  EXPECT_EQ(message_of(1),
+  EXPECT_EQ(refusal_of(spec, {1}),
             "[forward] input_size is 2147483648, expected at most 2147483647 on 'cudnn', which "
             "counts in 32 bits; use device='cpu'");
+}
+
+TEST(Limits, AreOfTheElementsOfALayerToo) {
+  RnnSpec spec = lstm(512);
+  spec.direction = Direction::kBidirectional;
+  EXPECT_EQ(refusal_of(spec, {2097, 1000, 2097 * 1000}), "");
+  EXPECT_EQ(refusal_of(spec, {2100, 1000, 2100 * 1000}),
+            "[forward] time * batch * width of the widest layer is 2150400000, expected at most "
+            "2147483647 on 'cudnn', which counts in 32 bits; split the batch: 2097 rows of 1000 "
+            "steps fit");
+  spec.input_size = 1 << 18;
+  EXPECT_NE(refusal_of(spec, {1, 8192, 8192}).find("not even one row of these steps fits"),
+            std::string::npos);
+}
+
+TEST(Limits, CountStepsWithoutPadding) {
+  ForwardArgs args;
+  args.max_time = 100;
+  args.batch = 3;
+  EXPECT_EQ(extent_of(args).vectors, 300);
+  const std::vector<std::int32_t> lengths = {100, 0, 7};
+  args.sequence_lengths = lengths.data();
+  EXPECT_EQ(extent_of(args).vectors, 107);
+  const Setting chunk("OPENRNN_CUDNN_MAX_TIME", "10");
+  EXPECT_EQ(extent_of(args).vectors, 17);
+  EXPECT_EQ(extent_of(args).time, 10);
+}
+
+TEST(Limits, OfWeightsAreOfALayer) {
+  // Four layers of 2^29 elements: 2^31 in all.
+  RnnSpec spec = lstm(8192);
+  spec.input_size = 8192;
+  spec.num_layers = 3;
+  EXPECT_FALSE(has_too_many_weights(spec));
+  spec.num_layers = 4;
+  EXPECT_TRUE(has_too_many_weights(spec));
+  EXPECT_EQ(refusal_of(spec, {}), "");
+  spec.num_units = spec.input_size = 16384;
+  EXPECT_EQ(refusal_of(spec, {}),
+            "[forward] elements of the matrices of layer 0 is 2147483648, expected at most "
+            "2147483647 on 'cudnn', which counts in 32 bits; use device='cpu'");
+  // The largest that there is.
+  RnnSpec plain = lstm(1);
+  plain.mode = RnnMode::kRnnTanh;
+  plain.input_size = 2147483646;
+  EXPECT_EQ(refusal_of(plain, {}), "");
+  plain.num_layers = 2;
+  EXPECT_TRUE(has_too_many_weights(plain));
 }
 
 TEST(Parts, AreNetworksOfTheirOwn) {

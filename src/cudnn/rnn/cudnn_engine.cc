@@ -53,7 +53,7 @@ class CudnnEngine final : public Engine {
                                            const PackOptions& options) const override {
     check_pack(*this, spec, options.purpose);
     check_params("pack", spec, params, params_size(spec));
-    check_limits("pack", spec, 0);
+    check_limits("pack", spec, {});
     Context& context = Context::of(ordinal_);
     const Context::Current current(context);
     return std::make_shared<CudnnPacked>(context, spec, params.data, options.purpose);
@@ -109,7 +109,7 @@ class CudnnEngine final : public Engine {
   }
   std::shared_ptr<const CudnnPacked> checked(std::string_view call, const ForwardArgs& args) const {
     check_forward(call, args);
-    check_limits(call, args.params->spec(), args.batch);
+    check_limits(call, args.params->spec(), extent_of(args));
     return own(call, args.params);
   }
 

@@ -1,5 +1,6 @@
 #include "cudnn/rnn/plan.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <limits>
@@ -71,6 +72,30 @@ std::int64_t product(std::initializer_list<std::int64_t> factors) {
 }
 
 }  // namespace
+
+constexpr std::int64_t kMost32 = std::numeric_limits<std::int32_t>::max();
+
+/// Of all matrices, biases left out.
+std::int64_t matrix_elements(const RnnSpec& spec, std::int64_t layer) {
+  constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max() / 4;
+  const std::int64_t width = spec.hidden_size();
+  const std::int64_t inputs = layer == 0 && spec.skips_input() ? 0 : spec.layer_input_size(layer);
+  const std::int64_t gates = product({spec.num_gates(), spec.num_units, inputs + width});
+  const std::int64_t projection = spec.projecting() ? product({width, spec.num_units}) : 0;
+  return spec.num_dirs() * (std::min(gates, kMany) + std::min(projection, kMany));
+}
+
+std::int64_t most_weights() {
+  const std::string text = environment("OPENRNN_CUDNN_MAX_WEIGHTS", "");
+  const std::int64_t most = text.empty() ? kMost32 : std::strtoll(text.c_str(), nullptr, 10);
+  return most >= 1 && most < kMost32 ? most : kMost32;
+}
+
+std::string rows_that_fit(std::int64_t time, std::int64_t width) {
+  const std::int64_t rows = kMost32 / product({time, width});
+  if (rows == 0) return "not even one row of these steps fits: use device='cpu'";
+  return message("split the batch: ", rows, " rows of ", time, " steps fit");
+}
 
 std::int64_t most_steps() {
   const std::string text = environment("OPENRNN_CUDNN_MAX_TIME", "");
@@ -160,7 +185,13 @@ void check_limits(std::string_view call, const RnnSpec& spec, std::int64_t batch
   check("batch", batch, kSplit);
   // cuDNN refuses a descriptor of states of more elements.
   check("num_layers * num_dirs * batch * num_units",
-        product({spec.num_pseudo_layers(), batch, spec.num_units}), kSplit);
+        product({spec.num_pseudo_layers(), extent.batch, spec.num_units}), kSplit);
+  const std::int64_t width = std::max(spec.input_size, spec.output_size());
+  const std::int64_t elements = product({extent.vectors, width});
+  if (elements > kMost32) {
+    refuse("time * batch * width of the widest layer", elements, kMost32,
+           rows_that_fit(extent.time, width));
+  }
 }
 
 RnnSpec part_of(const RnnSpec& spec, std::int64_t first, std::int64_t count, int direction) {
@@ -176,3 +207,6 @@ RnnSpec part_of(const RnnSpec& spec, std::int64_t first, std::int64_t count, int
 }
 
 }  // namespace openrnn::cudnn
+  const auto check = [&](std::string_view name, std::int64_t value, std::string_view remedy) {
+    if (value > kMost32) refuse(name, value, kMost32, remedy);
+  };

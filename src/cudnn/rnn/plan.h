@@ -60,10 +60,23 @@ std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
 std::string unsupported_by_cudnn(const RnnSpec& spec, int capability);
 
 /// Throws: EngineError naming the limit and the remedy when a size is beyond what cuDNN takes.
-void check_limits(std::string_view call, const RnnSpec& spec, std::int64_t batch);
+void check_limits(std::string_view call, const RnnSpec& spec, const Extent& extent);
+
+/// Whether a network has more weights than cuDNN can lay out at once, so that its layers run as
+/// calls of their own. From 2^31 elements of all matrices together on, cuDNN says success and a
+/// size that has wrapped (seen with 9.28). OPENRNN_CUDNN_MAX_WEIGHTS lowers it, for tests.
+bool has_too_many_weights(const RnnSpec& spec);
 
 /// The layers [first, first + count) of a network as one of its own, in both directions or in one.
 /// `direction` -1: as the network's.
 RnnSpec part_of(const RnnSpec& spec, std::int64_t first, std::int64_t count, int direction);
 
 }  // namespace openrnn::cudnn
+/// The sizes of a call; none: of parameters alone.
+struct Extent {
+  std::int64_t batch = 0, time = 0;
+  /// Steps of all rows in one call of cuDNN, without padding.
+  std::int64_t vectors = 0;
+};
+Extent extent_of(const ForwardArgs& args);
+

@@ -13,6 +13,11 @@ namespace {
 int directions(const RnnDescriptor& rnn) { return rnn.direction == CUDNN_BIDIRECTIONAL ? 2 : 1; }
 
 std::size_t weight_bytes(const RnnDescriptor& rnn) {
+  // What the real ones do from there on: success, and a size that has wrapped.
+  std::int64_t matrices = 0;
+  const openrnn::ParamsLayout layout(rnn.spec());
+  for (const openrnn::ParamRegion& region : layout.weights()) matrices += region.size();
+  if (matrices > setting("STAND_IN_MAX_WEIGHTS", 0x7FFFFFFF)) return SIZE_MAX - 15;
   return static_cast<std::size_t>(weight_places(rnn.spec()).size) * bytes_of_type(rnn.type);
 }
 
