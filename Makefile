@@ -1,8 +1,8 @@
 # Every goal does its own set-up: `make demo` and `make test` work on a bare Debian machine that has
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-long test-torch demo bench bench-peers gpu-bundle gpu-check docs check \
-  sanitize clean
+.PHONY: help setup build test test-long test-torch test-cudnn-layout demo bench bench-peers gpu-bundle \
+  gpu-check docs check sanitize clean
 
 help:  ## show this list
 	@echo 'OpenRNN. Goals:'
@@ -32,6 +32,11 @@ test-torch:  ## compare with PyTorch in .venv-torch, which takes several GB; not
 	@scripts/setup build python test
 	@scripts/build release openrnn_testapi openrnn_gpu_bench openrnn_python_stub
 	@scripts/test_torch
+
+test-cudnn-layout:  ## hold the layout of weights against cuDNN itself, no GPU, 520 MB; not part of test
+	@scripts/setup build python
+	@scripts/build release tool_params_layout
+	@scripts/test_cudnn_layout
 
 demo:  ## train on a real text, save, restore, compare, sample (FRESH=1 trains again)
 	@scripts/setup build demo

@@ -98,7 +98,7 @@ foreach(path IN LISTS tool_sources)
   add_executable(tool_${name} ${path})
   target_link_libraries(tool_${name} PRIVATE openrnn openrnn_core openrnn_flags fmt::fmt)
   if(name MATCHES "^cudnn_")
-    target_include_directories(tool_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(tool_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_include_directories(tool_${name} SYSTEM PRIVATE ${OPENRNN_CUDA_INCLUDE}
       ${OPENRNN_CUDNN_INCLUDE})
   endif()

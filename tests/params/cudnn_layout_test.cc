@@ -1,4 +1,4 @@
-// The opaque layout against the table that a program made by asking cuDNN on a GPU.
+// The opaque layout against the table that was made by asking cuDNN.
 #include "params/cudnn_layout.h"
 
 #include <gtest/gtest.h>
@@ -12,10 +12,10 @@ TEST(CudnnLayout, IsThatOfTheTable) {
   std::ifstream file(std::string(OPENRNN_SOURCE_DIR) + "/tests/golden/cudnn_layout.txt");
   std::string first, line;
   ASSERT_TRUE(std::getline(file, first)) << "the table is empty";
-  ASSERT_TRUE(first.starts_with("# ")) << first;
+  ASSERT_TRUE(first.starts_with("# Made by ")) << first;
+  EXPECT_NE(first.find("cuDNN 9."), std::string::npos) << "the first line names the version";
   std::vector<std::string> lines;
   while (std::getline(file, line)) lines.push_back(line);
-  if (lines.empty()) GTEST_SKIP() << first;
   const std::vector<RnnSpec> specs = layout_specs();
   ASSERT_EQ(lines.size(), specs.size());
   for (std::size_t n = 0; n < specs.size(); ++n) EXPECT_EQ(lines[n], expected_line(specs[n]));
