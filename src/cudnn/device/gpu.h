@@ -75,6 +75,7 @@ class GpuDevice final : public Device {
   mutable Staging staging_;
   mutable std::mutex blas_mutex_;  // a handle is for one thread at a time
   mutable cublasHandle_t blas_ = nullptr;
+  mutable std::shared_ptr<void> blas_workspace_;
 };
 
 }  // namespace openrnn::cudnn

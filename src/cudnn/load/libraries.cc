@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 
 #include "base/message.h"
@@ -77,8 +76,6 @@ std::unique_ptr<Libraries> open_all() {
     all->missing = problem(*all);
     if (!all->missing.empty()) break;
   }
-  // Fixed sums of cuBLAS inside cuDNN, unless the user has chosen.
-  if (all->missing.empty()) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0);
   return all;
 }
 

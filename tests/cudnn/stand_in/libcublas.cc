@@ -10,7 +10,10 @@ using namespace openrnn::stand_in;  // NOLINT: this file is that namespace's fac
 
 struct Handle {
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
+  bool has_workspace = false;
 };
+
+Handle* inside(cublasHandle_t handle) { return reinterpret_cast<Handle*>(handle); }
 
 struct Product {
   bool transpose_a, transpose_b;
@@ -76,14 +79,21 @@ STAND_IN_API cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 STAND_IN_API cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t) {
-  return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+  if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  inside(handle)->has_workspace = false;  // as documented: back to the handle's own pool
+  return CUBLAS_STATUS_SUCCESS;
 }
-STAND_IN_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void*, std::size_t) {
-  return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+STAND_IN_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* space,
+                                                  std::size_t bytes) {
+  if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const auto address = reinterpret_cast<std::uint64_t>(space);
+  if (address % 256 != 0 || !contains(address, bytes)) return CUBLAS_STATUS_INVALID_VALUE;
+  inside(handle)->has_workspace = true;
+  return CUBLAS_STATUS_SUCCESS;
 }
 STAND_IN_API cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t math) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-  reinterpret_cast<Handle*>(handle)->math = math;
+  inside(handle)->math = math;
   return CUBLAS_STATUS_SUCCESS;
 }
 STAND_IN_API const char* cublasGetStatusString(cublasStatus_t status) {
@@ -100,6 +110,8 @@ STAND_IN_API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperati
                                             std::int64_t ldc, cublasComputeType_t compute,
                                             cublasGemmAlgo_t) {
   if (!handle || !has_context()) return CUBLAS_STATUS_NOT_INITIALIZED;
+  // Without one of its own, what order the sums have depends on what else runs.
+  if (!inside(handle)->has_workspace) return CUBLAS_STATUS_EXECUTION_FAILED;
   const bool ta = transpose_a != CUBLAS_OP_N, tb = transpose_b != CUBLAS_OP_N;
   if (m < 0 || n < 0 || k < 0 || lda < std::max<std::int64_t>(1, ta ? k : m) ||
       ldb < std::max<std::int64_t>(1, tb ? n : k) || ldc < std::max<std::int64_t>(1, m)) {
@@ -108,10 +120,10 @@ STAND_IN_API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperati
   if (type_a != type_b || type_a != type_c || !is_known(type_a, compute)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  const bool tf32 = type_a == CUDA_R_32F &&
-                    (compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
-                     (compute == CUBLAS_COMPUTE_32F &&
-                      reinterpret_cast<Handle*>(handle)->math == CUBLAS_TF32_TENSOR_OP_MATH));
+  const bool tf32 =
+      type_a == CUDA_R_32F &&
+      (compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
+       (compute == CUBLAS_COMPUTE_32F && inside(handle)->math == CUBLAS_TF32_TENSOR_OP_MATH));
   const Product p{ta,
                   tb,
                   m,
