@@ -98,7 +98,7 @@ TEST(CudnnAlgorithms, TheFastestIsRememberedAndRight) {
     EXPECT_EQ(choice_for("gru of 21 units"), "standard;standard;");
   }
   const Setting faster("STAND_IN_TIME_STATIC", "0");
-  expect_agreement("rnn_tanh L1 U128 I128 B8 T3 f16");
+  expect_agreement("rnn_tanh L1 U128 I128 B8 T1 f16");
   EXPECT_EQ(choice_for("rnn_tanh of 128 units"), "persist_static;persist_static;");
 }
 
@@ -106,10 +106,10 @@ TEST(CudnnAlgorithms, OnesThatAreOnlySafeElsewhereAreNotTried) {
   if (!pretends()) GTEST_SKIP() << "only the stand-in always fails there";
   const Setting fast("STAND_IN_TIME_STATIC", "0");
   // Each is one step away from where they are safe.
-  for (const char* text : {"lstm L1 U128 I128 B8 T3 f32", "lstm L2 U128 I128 B8 T3 f16",
-                           "lstm L1 U128 I128 B8 T3 bi f16", "lstm L1 U64 I128 B8 T3 f16",
-                           "lstm L1 U128 I64 B8 T3 f16", "lstm L1 U128 I128 B7 T3 f16",
-                           "gru L1 U128 I128 B8 T3 f16"}) {
+  for (const char* text : {"lstm L1 U128 I128 B8 T1 f32", "lstm L2 U128 I128 B8 T1 f16",
+                           "lstm L1 U128 I128 B8 T1 bi f16", "lstm L1 U120 I128 B8 T1 f16",
+                           "lstm L1 U128 I64 B8 T1 f16", "lstm L1 U128 I128 B7 T1 f16",
+                           "gru L1 U128 I128 B8 T1 f16"}) {
     expect_agreement(text);
   }
 }
@@ -126,7 +126,7 @@ TEST(CudnnAlgorithms, WhatIsNotSupportedFallsToTheStandardOne) {
   if (!pretends()) GTEST_SKIP() << "only the stand-in refuses on request";
   const Setting most("STAND_IN_MOST_PERSISTENT", "8");
   const Setting fast("STAND_IN_TIME_STATIC", "1");
-  expect_agreement("rnn_relu L1 U128 I128 B8 T3 f16");
+  expect_agreement("rnn_relu L1 U128 I128 B8 T1 f16");
   EXPECT_EQ(choice_for("rnn_relu of 128 units").find("persist_static;"), std::string::npos);
   const Setting named("OPENRNN_CUDNN_ALGORITHM", "persist_static");
   expect_agreement("lstm L2 U22 I4 B3 T4 f32");
@@ -136,23 +136,48 @@ TEST(CudnnAlgorithms, WhatIsNotSupportedFallsToTheStandardOne) {
 TEST(CudnnAlgorithms, OneThatIsWrongAnywhereIsNotChosen) {
   if (!pretends()) GTEST_SKIP() << "only the stand-in is wrong on request";
   const Setting fast("STAND_IN_TIME_STATIC", "0");
-  int time = 1;
-  for (const char* wrong : {"hy", "cy", "dx", "dhx", "dcx", "dweights"}) {
+  int rows = 16;  // more than in any other test here
+  for (const char* wrong : {"", "hy", "cy", "dx", "dhx", "dcx", "dweights"}) {
     const Setting spoiled("STAND_IN_WRONG_STATIC", wrong);
-    // Of steps that are not known yet.
-    time *= 2;
-    expect_agreement("lstm L1 U256 I128 B8 T" + std::to_string(time) + " f16");
-    EXPECT_EQ(choice_for("lstm of 256 units, 8 rows, below " + std::to_string(2 * time) +
-                         " steps, training")
-                  .find("persist_static"),
-              std::string::npos)
-        << wrong;
+    const Case c = parse_case("lstm L1 U128 I128 B" + std::to_string(rows) + " T1 f16", "wrong");
+    run_training(subject(), c, make_data(c));
+    const std::string chosen =
+        choice_for("lstm of 128 units, " + std::to_string(rows) + " rows, below 2 steps, training");
+    EXPECT_EQ(chosen.starts_with("persist_static;"), !*wrong) << wrong << ": " << chosen;
+    rows += 8;
   }
 }
 
 TEST(CudnnAlgorithms, AnUnknownNameIsRefused) {
   const Setting named("OPENRNN_CUDNN_ALGORITHM", "quick");
   EXPECT_THROW(expect_agreement("gru L1 U5 I4 B3 T4 f32"), ArgumentError);
+}
+
+TEST(CudnnArithmetics, SayWhatTheVariableOfNvidiaMakesOfThem) {
+  RnnSpec exact = parse_case("lstm L1 U5 I4 B3 T4 f32", "math").spec, tf32 = exact;
+  RnnSpec wide = exact, half = exact;
+  tf32.math = Math::kTf32;
+  wide.dtype = DType::kFloat64;
+  half.math = Math::kFp16;
+  if (!pretends()) GTEST_SKIP() << "what a GPU can do is not known here";
+  const auto kinds = [&] {
+    std::string text;
+    for (const RnnSpec& each : {exact, tf32, wide, half}) {
+      text += std::string(subject().math_kind(each)) + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(kinds(), "float32 tf32 float64 fp16 ");
+  EXPECT_EQ(subject().description().find("OVERRIDE"), std::string::npos);
+  const Setting off("NVIDIA_TF32_OVERRIDE", "0");
+  EXPECT_EQ(kinds(), "float32 float32 float64 fp16 ");
+  EXPECT_NE(subject().description().find(", NVIDIA_TF32_OVERRIDE forbids math 'tf32'"),
+            std::string::npos);
+  const Setting on("NVIDIA_TF32_OVERRIDE", "1");
+  EXPECT_EQ(kinds(), "tf32 tf32 float64 fp16 ");
+  EXPECT_NE(subject().description().find("makes math 'float32' to 'tf32'"), std::string::npos);
+  EXPECT_NE(list_engines().front().detail.find("OVERRIDE"), std::string::npos)
+      << "doctor prints this line";
 }
 
 TEST(CudnnDropout, ByCudnnIsRepeatableAndAnother) {
@@ -240,41 +265,6 @@ TEST(CudnnDevice, RunsOverItsOwnMemory) {
   EXPECT_EQ(first_difference(run_inference(subject(), c, d), found), "");
 }
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(CudnnErrors, NameWhatWasGiven) {
-  const Case c = parse_case("lstm L1 U5 I3 B2 T3 f32", "errors");
-  const Data d = make_data(c);
-  ForwardBuffers out = forward_buffers(c);
-  const auto packed = subject().pack(c.spec, d.params.view(), PackFor::kInference);
-  const auto foreign = cpu().pack(c.spec, d.params.view(), PackFor::kTraining);
-  EXPECT_EQ(error_of([&] { subject().forward_saving(forward_args(c, d, out, packed, true)); }),
-            "[forward_saving] params are packed for inference, expected them packed for training");
-  EXPECT_EQ(error_of([&] { subject().forward(forward_args(c, d, out, foreign, false)); }),
-            "[forward] params were packed by another engine, expected cudnn");
-  EXPECT_EQ(error_of([&] { subject().backward({}); }),
-            "[backward] saved is null, expected what forward_saving of cudnn returned");
-  const auto workspace = subject().make_workspace(packed, {2, 2});
-  EXPECT_EQ(
-      error_of([&] { subject().forward(forward_args(c, d, out, packed, false), workspace.get()); }),
-      "[forward] the workspace is for batch 2 and time 2 of its own params, expected at least 2 "
-      "and "
-      "3 of these");
-  RnnSpec spec = c.spec;
-  spec.math = Math::kBf16;
-  EXPECT_EQ(
-      error_of([&] { subject().pack(spec, d.params.view(), PackFor::kInference); }),
-      "[pack] 'cudnn' cannot run " + describe(spec) +
-          ": math 'bf16' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', "
-          "and device='cpu' has this");
-}
 /// The elements at one byte beside an aligned address.
 DeviceArray beside(const Device& device, const Array& array) {
   DeviceArray all(device, array.dtype(), {array.view().size() + 1});
@@ -318,6 +308,41 @@ TEST(CudnnDevice, TakesArraysThatStartAnywhere) {
   EXPECT_EQ(first_difference(run_inference(subject(), c, d), found), "");
 }
 
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CudnnErrors, NameWhatWasGiven) {
+  const Case c = parse_case("lstm L1 U5 I3 B2 T3 f32", "errors");
+  const Data d = make_data(c);
+  ForwardBuffers out = forward_buffers(c);
+  const auto packed = subject().pack(c.spec, d.params.view(), PackFor::kInference);
+  const auto foreign = cpu().pack(c.spec, d.params.view(), PackFor::kTraining);
+  EXPECT_EQ(error_of([&] { subject().forward_saving(forward_args(c, d, out, packed, true)); }),
+            "[forward_saving] params are packed for inference, expected them packed for training");
+  EXPECT_EQ(error_of([&] { subject().forward(forward_args(c, d, out, foreign, false)); }),
+            "[forward] params were packed by another engine, expected cudnn");
+  EXPECT_EQ(error_of([&] { subject().backward({}); }),
+            "[backward] saved is null, expected what forward_saving of cudnn returned");
+  const auto workspace = subject().make_workspace(packed, {2, 2});
+  EXPECT_EQ(
+      error_of([&] { subject().forward(forward_args(c, d, out, packed, false), workspace.get()); }),
+      "[forward] the workspace is for batch 2 and time 2 of its own params, expected at least 2 "
+      "and "
+      "3 of these");
+  RnnSpec spec = c.spec;
+  spec.math = Math::kBf16;
+  EXPECT_EQ(
+      error_of([&] { subject().pack(spec, d.params.view(), PackFor::kInference); }),
+      "[pack] 'cudnn' cannot run " + describe(spec) +
+          ": math 'bf16' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', "
+          "and device='cpu' has this");
+}
 
 TEST(CudnnErrors, SayWhenTheMemoryIsFull) {
   if (!pretends()) GTEST_SKIP() << "a GPU has more";

@@ -29,6 +29,17 @@ class CudnnWorkspace final : public Workspace {
   std::int64_t max_batch_, max_time_;
 };
 
+std::string_view overridden() {
+  switch (tf32_override()) {
+    case Tf32Override::kOff:
+      return ", NVIDIA_TF32_OVERRIDE forbids math 'tf32'";
+    case Tf32Override::kOn:
+      return ", NVIDIA_TF32_OVERRIDE makes math 'float32' to 'tf32'";
+    default:
+      return "";
+  }
+}
+
 /// Calls enqueue and return; errors of the work itself show at a later call.
 class CudnnEngine final : public Engine {
  public:
@@ -40,13 +51,13 @@ class CudnnEngine final : public Engine {
   std::string description() const override {
     return message(gpu_description(ordinal_), ", dropout ",
                    dropout_by() == DropoutBy::kFast ? "fast" : "exact", ", algorithm ",
-                   algorithm_choice());
+                   algorithm_choice(), overridden());
   }
   std::string unsupported(const RnnSpec& spec) const override {
     return unsupported_by_cudnn(spec, Context::of(ordinal_).capability());
   }
   std::string_view math_kind(const RnnSpec& spec) const override {
-    return spec.dtype == DType::kFloat64 ? "float64" : to_string(spec.math);
+    return products_on_gpu(spec, Context::of(ordinal_).capability());
   }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,

@@ -15,6 +15,8 @@ std::string environment(const char* name, const char* otherwise) {
   return text && *text ? text : otherwise;
 }
 
+constexpr int kFirstWithTf32 = 80;
+
 constexpr std::array kAlgorithms = {CUDNN_RNN_ALGO_STANDARD, CUDNN_RNN_ALGO_PERSIST_STATIC,
                                     CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H};
 
@@ -71,8 +73,6 @@ std::int64_t product(std::initializer_list<std::int64_t> factors) {
   return result;
 }
 
-}  // namespace
-
 constexpr std::int64_t kMost32 = std::numeric_limits<std::int32_t>::max();
 
 /// Of all matrices, biases left out.
@@ -95,6 +95,27 @@ std::string rows_that_fit(std::int64_t time, std::int64_t width) {
   const std::int64_t rows = kMost32 / product({time, width});
   if (rows == 0) return "not even one row of these steps fits: use device='cpu'";
   return message("split the batch: ", rows, " rows of ", time, " steps fit");
+}
+
+}  // namespace
+
+Extent extent_of(const ForwardArgs& args) {
+  const std::int64_t time = std::min(args.max_time, most_steps());
+  Extent extent{args.batch, time, 0};
+  if (!args.sequence_lengths) {
+    extent.vectors = product({args.batch, time});
+    return extent;
+  }
+  for (std::int64_t b = 0; b < args.batch; ++b) {
+    extent.vectors += std::min<std::int64_t>(args.sequence_lengths[b], time);
+  }
+  return extent;
+}
+
+bool has_too_many_weights(const RnnSpec& spec) {
+  if (spec.num_layers == 1) return false;
+  const std::int64_t later = product({spec.num_layers - 1, matrix_elements(spec, 1)});
+  return matrix_elements(spec, 0) > most_weights() - std::min(later, most_weights());
 }
 
 std::int64_t most_steps() {
@@ -146,8 +167,26 @@ std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
   return list;
 }
 
+Tf32Override tf32_override() {
+  const std::string text = environment("NVIDIA_TF32_OVERRIDE", "");
+  if (text.empty()) return Tf32Override::kNone;
+  return text == "0" ? Tf32Override::kOff : Tf32Override::kOn;
+}
+
+std::string_view products_on_gpu(const RnnSpec& spec, int capability) {
+  if (spec.dtype == DType::kFloat64) return "float64";
+  const bool decides = spec.dtype == DType::kFloat32 && spec.math != Math::kFp16;
+  switch (decides ? tf32_override() : Tf32Override::kNone) {
+    case Tf32Override::kOff:
+      return "float32";
+    case Tf32Override::kOn:
+      return capability >= kFirstWithTf32 ? "tf32" : "float32";
+    default:
+      return to_string(spec.math);
+  }
+}
+
 std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
-  constexpr int kFirstWithTf32 = 80;
   if (spec.math == Math::kBf16 || spec.math == Math::kBf16x3) {
     return message("math '", to_string(spec.math),
                    "' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', and "
@@ -170,19 +209,26 @@ std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
   return {};
 }
 
-void check_limits(std::string_view call, const RnnSpec& spec, std::int64_t batch) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const auto check = [&](std::string_view name, std::int64_t value, std::string_view remedy) {
-    if (value <= kMost) return;
-    throw EngineError(message("[", call, "] ", name, " is ", value, ", expected at most ", kMost,
+void check_limits(std::string_view call, const RnnSpec& spec, const Extent& extent) {
+  const auto refuse = [&](std::string_view name, std::int64_t value, std::int64_t most,
+                          std::string_view remedy) {
+    throw EngineError(message("[", call, "] ", name, " is ", value, ", expected at most ", most,
                               " on 'cudnn', which counts in 32 bits; ", remedy));
+  };
+  const auto check = [&](std::string_view name, std::int64_t value, std::string_view remedy) {
+    if (value > kMost32) refuse(name, value, kMost32, remedy);
   };
   constexpr std::string_view kOther = "use device='cpu'", kSplit = "split the batch";
   check("num_units", spec.num_units, kOther);
   check("input_size", spec.input_size, kOther);
   check("num_layers * num_dirs", spec.num_pseudo_layers(), kOther);
   check("num_dirs * output width", spec.output_size(), kOther);
-  check("batch", batch, kSplit);
+  for (std::int64_t layer = 0; layer < std::min<std::int64_t>(spec.num_layers, 2); ++layer) {
+    const std::int64_t elements = matrix_elements(spec, layer);
+    if (elements <= most_weights()) continue;
+    refuse(message("elements of the matrices of layer ", layer), elements, most_weights(), kOther);
+  }
+  check("batch", extent.batch, kSplit);
   // cuDNN refuses a descriptor of states of more elements.
   check("num_layers * num_dirs * batch * num_units",
         product({spec.num_pseudo_layers(), extent.batch, spec.num_units}), kSplit);
@@ -207,6 +253,3 @@ RnnSpec part_of(const RnnSpec& spec, std::int64_t first, std::int64_t count, int
 }
 
 }  // namespace openrnn::cudnn
-  const auto check = [&](std::string_view name, std::int64_t value, std::string_view remedy) {
-    if (value > kMost32) refuse(name, value, kMost32, remedy);
-  };

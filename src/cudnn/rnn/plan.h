@@ -56,8 +56,25 @@ struct CallShape {
 std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
                                 const std::string& choice);
 
+/// What NVIDIA_TF32_OVERRIDE says, which NVIDIA's libraries obey against every math type: 'on' is
+/// TF32 in all float32 products, 'off' in none.
+enum class Tf32Override : std::uint8_t { kNone, kOff, kOn };
+Tf32Override tf32_override();
+
+/// What products of the spec are on a GPU of that compute capability: 'float64', 'float32', 'tf32',
+/// 'fp16'.
+std::string_view products_on_gpu(const RnnSpec& spec, int capability);
+
 /// Why no GPU of that compute capability (75 for 7.5) can run the spec; empty when it can.
 std::string unsupported_by_cudnn(const RnnSpec& spec, int capability);
+
+/// The sizes of a call; none: of parameters alone.
+struct Extent {
+  std::int64_t batch = 0, time = 0;
+  /// Steps of all rows in one call of cuDNN, without padding.
+  std::int64_t vectors = 0;
+};
+Extent extent_of(const ForwardArgs& args);
 
 /// Throws: EngineError naming the limit and the remedy when a size is beyond what cuDNN takes.
 void check_limits(std::string_view call, const RnnSpec& spec, const Extent& extent);
@@ -72,11 +89,3 @@ bool has_too_many_weights(const RnnSpec& spec);
 RnnSpec part_of(const RnnSpec& spec, std::int64_t first, std::int64_t count, int direction);
 
 }  // namespace openrnn::cudnn
-/// The sizes of a call; none: of parameters alone.
-struct Extent {
-  std::int64_t batch = 0, time = 0;
-  /// Steps of all rows in one call of cuDNN, without padding.
-  std::int64_t vectors = 0;
-};
-Extent extent_of(const ForwardArgs& args);
-

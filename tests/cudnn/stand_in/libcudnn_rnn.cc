@@ -87,11 +87,6 @@ cudnnStatus_t check_space(const void* space, std::size_t bytes, std::size_t want
   return CUDNN_STATUS_SUCCESS;
 }
 
-template <class... Checks>
-cudnnStatus_t first_problem(Checks... checks) {
-  cudnnStatus_t found = CUDNN_STATUS_SUCCESS;
-  ((found = found == CUDNN_STATUS_SUCCESS ? checks() : found), ...);
-  return answer(found);
 /// Kernels may move words of 16 bytes. Null is aligned.
 cudnnStatus_t check_alignment(std::initializer_list<const void*> addresses) {
   for (const void* address : addresses) {
@@ -102,6 +97,11 @@ cudnnStatus_t check_alignment(std::initializer_list<const void*> addresses) {
   return CUDNN_STATUS_SUCCESS;
 }
 
+template <class... Checks>
+cudnnStatus_t first_problem(Checks... checks) {
+  cudnnStatus_t found = CUDNN_STATUS_SUCCESS;
+  ((found = found == CUDNN_STATUS_SUCCESS ? checks() : found), ...);
+  return answer(found);
 }
 
 double milliseconds(const RnnDescriptor& rnn) {
@@ -207,14 +207,14 @@ cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t d, cudnnForwardMode_t
   const auto& rnn = call.rnn;
   if (const auto bad = first_problem(
           [&] { return check_network(rnn, call.x_at, training); },
+          [&] {
+            return check_alignment({x, hx, cx, y, hy, cy, weights, work, reserve});
+          },
           [&] { return check_output(rnn, call.x_at, call.y_at); },
           [&] { return check_states(rnn, call.x_at.batch, h_at, c_at); },
           [&] { return check_space(weights, weight_size, weight_bytes(rnn)); },
           [&] { return check_space(work, work_size, work_bytes(rnn, call.x_at, training)); },
           [&] {
-          [&] {
-            return check_alignment({x, hx, cx, y, hy, cy, weights, work, reserve});
-          },
             return training ? check_space(reserve, reserve_size, reserve_bytes(rnn, call.x_at))
                             : CUDNN_STATUS_SUCCESS;
           });
@@ -252,14 +252,14 @@ STAND_IN_API cudnnStatus_t cudnnRNNBackwardData_v8(
   const auto& rnn = call.rnn;
   if (const auto bad = first_problem(
           [&] { return check_network(rnn, call.x_at, true); },
+          [&] {
+            return check_alignment({y, dy, dx, hx, dhy, dhx, cx, dcy, dcx, weights, work, reserve});
+          },
           [&] { return check_output(rnn, call.x_at, call.y_at); },
           [&] { return check_states(rnn, call.x_at.batch, h_at, c_at); },
           [&] { return check_space(weights, weight_size, weight_bytes(rnn)); },
           [&] { return check_space(work, work_size, work_bytes(rnn, call.x_at, true)); },
           [&] { return check_space(reserve, reserve_size, reserve_bytes(rnn, call.x_at)); });
-          [&] {
-            return check_alignment({y, dy, dx, hx, dhy, dhx, cx, dcy, dcx, weights, work, reserve});
-          },
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }
@@ -294,14 +294,14 @@ STAND_IN_API cudnnStatus_t cudnnRNNBackwardWeights_v8(
   const auto& rnn = call.rnn;
   if (const auto bad = first_problem(
           [&] { return check_network(rnn, call.x_at, true); },
+          [&] {
+            return check_alignment({x, hx, y, dweights, work, reserve});
+          },
           [&] { return check_output(rnn, call.x_at, call.y_at); },
           [&] { return check_state(rnn, call.x_at.batch, rnn.projection, h_at); },
           [&] { return check_space(dweights, weight_size, weight_bytes(rnn)); },
           [&] { return check_space(work, work_size, work_bytes(rnn, call.x_at, true)); },
           [&] { return check_space(reserve, reserve_size, reserve_bytes(rnn, call.x_at)); });
-          [&] {
-            return check_alignment({x, hx, y, dweights, work, reserve});
-          },
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }

@@ -145,9 +145,12 @@ std::shared_ptr<const Record> find_record(const void* reserve, std::size_t bytes
 }
 
 Operand operand_of(const RnnDescriptor& rnn) {
-  if (rnn.type != CUDNN_DATA_FLOAT || rnn.math == CUDNN_FMA_MATH) return Operand::kWhole;
+  if (rnn.type != CUDNN_DATA_FLOAT) return Operand::kWhole;
   if (rnn.math == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) return Operand::kHalf;
-  return setting("STAND_IN_CAPABILITY", 90) >= 80 ? Operand::kTf32 : Operand::kWhole;
+  // The variable goes before every math type.
+  const long override = setting("NVIDIA_TF32_OVERRIDE", rnn.math == CUDNN_FMA_MATH ? 0 : 1);
+  return override != 0 && setting("STAND_IN_CAPABILITY", 90) >= 80 ? Operand::kTf32
+                                                                   : Operand::kWhole;
 }
 
 reference::Network network_of(const RnnDescriptor& rnn) {
