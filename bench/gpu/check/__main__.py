@@ -1,16 +1,19 @@
 """Checks the GPU engine of a bundle on this machine.
 
-gpu_check OUT [--budget SECONDS]: summary.txt, results.json, cudnn_layout.txt, the benchmark and the
+gpu_check OUT [--minutes N]: summary.txt, results.json, cudnn_layout.txt, the benchmark and the
 logs go to the folder OUT. What does not fit into the time is left, and a second call with the same
 OUT goes on there. Exit status: 0 all passed, 1 something failed, 3 something is left, 2 usage.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,17 +23,35 @@ from gpu.check import libraries, units
 from gpu.check.run import Unit, last_line, run
 from gpu.check.state import Outcome, State
 
-BUDGET = 460.0  # seconds of a call, of the 480 that it may take
+MINUTES = 460.0 / 60.0  # of a call, of the 8 that it may take
 BENCHMARK_LEAST = 20.0  # with less it is not begun; as much is kept for its last lines
 MOST_KEPT = 0.02  # of the budget, for writing
 PROBE_SECONDS = 2 * BENCHMARK_LEAST  # an import of PyTorch from a slow disk
+
+ALGORITHMS = ("auto", "standard", "persist_static", "persist_static_small_h")
+
+
+def runnable(programs: Path, stack: contextlib.ExitStack) -> Path:
+    """The folder, or a copy of it for the time of the call where a transfer has lost mode bits."""
+    files = list(programs.iterdir())
+    if all(os.access(path, os.X_OK) for path in files):
+        return programs
+    copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gpu_check")))
+    for path in files:
+        shutil.copyfile(path, copy / path.name)
+        (copy / path.name).chmod(0o755)
+    return copy
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="gpu_check", description=__doc__)
     parser.add_argument("out", type=Path, metavar="OUT", help="folder of the results")
-    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of this call")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="of this call")
+    parser.add_argument("--only", action="append", default=[], metavar="UNIT",
+                        help="the units whose names begin so; may be given again")  # fmt: skip
+    parser.add_argument("--algorithm", default="", choices=ALGORITHMS,
+                        help="of cuDNN in every unit; else tests run by standard and by auto")  # fmt: skip
     parser.add_argument("--bundle", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--reduced", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
@@ -39,13 +60,16 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 class Check:
     """One call."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, stack: contextlib.ExitStack) -> None:
         self.begin = time.monotonic()
         bundle: Path = options.bundle
-        self.budget: float = options.budget * (1.0 - MOST_KEPT)
+        self.budget: float = 60.0 * options.minutes * (1.0 - MOST_KEPT)
+        self.only: tuple[str, ...] = tuple(options.only)
         options.out.mkdir(parents=True, exist_ok=True)
-        self.setting = units.Setting(bundle / "bin", options.out.resolve(), options.reduced)
+        self.setting = units.Setting(runnable(bundle / "bin", stack), options.out.resolve(),
+                                     options.reduced, options.algorithm)  # fmt: skip
         identity = (bundle / "bundle.txt").read_text("utf-8").strip()
+        identity += f"\nalgorithm {options.algorithm}" if options.algorithm else ""
         self.state = State.read(self.setting.out, identity)
         self.environment = units.environment(os.environ, bundle / "lib")
         self.describe(identity)
@@ -114,17 +138,23 @@ class Check:
         self.state.forget()
         return self.ready()
 
+    def wants(self, name: str) -> bool:
+        """Whether the call is for that unit."""
+        return not self.only or name.startswith(self.only)
+
     def run(self) -> int:
         """Everything, or only what is wrong with the machine."""
         ready = self.ready()
-        for unit in units.checks(self.setting):
+        for unit in filter(lambda unit: self.wants(unit.name), units.checks(self.setting)):
             if ready.status == "passed":
                 self.perform(unit)
             elif not self.state.done(unit.name):
                 self.state.units[unit.name] = Outcome("left", 0.0, "the GPU engine is not ready")
         if ready.status == "passed":
-            self.perform(units.step(self.setting))
-            self.benchmark()
+            if self.wants("training step"):
+                self.perform(units.step(self.setting))
+            if self.wants("benchmark"):
+                self.benchmark()
             self.state.extra["goals"] = self.goals()
         self.state.write()
         print(self.state.summary(), end="")
@@ -162,7 +192,8 @@ def main(arguments: list[str]) -> int:
               file=sys.stderr)  # fmt: skip
         return 2
     signals.leave_tidily()
-    return Check(options).run()
+    with contextlib.ExitStack() as stack:
+        return Check(options, stack).run()
 
 
 if __name__ == "__main__":

@@ -57,6 +57,12 @@ def by_tests(code: int, output: str) -> Outcome:
     return Outcome("passed", 0.0, detail)
 
 
+def last_tried(output: str) -> str:
+    """The algorithm that was announced last, as a part of a sentence; empty when none was."""
+    found = re.findall(r"^\[openrnn\] tries (.*)$", output, re.MULTILINE)
+    return f"; the last that was tried: {found[-1]}" if found else ""
+
+
 def append_log(path: Path, title: str, text: str) -> None:
     """Adds a section, and keeps head and tail of a log that has grown too long."""
     old = path.read_text("utf-8", "replace") if path.exists() else ""
@@ -112,6 +118,8 @@ def run(unit: Unit, out: Path, environment: Mapping[str, str], remaining: float)
     if late and allowed < unit.limit:
         return Outcome("left", seconds, "the call's time was over")
     if late:
-        return Outcome("failed", seconds, f"not done within {unit.limit:.0f} s")
+        return Outcome("failed", seconds,
+                       f"not done within {unit.limit:.0f} s{last_tried(output)}")  # fmt: skip
     outcome = (unit.judge or by_status)(process.returncode, output)
-    return Outcome(outcome.status, seconds, outcome.detail)
+    died = last_tried(output) if process.returncode < 0 else ""
+    return Outcome(outcome.status, seconds, outcome.detail + died)

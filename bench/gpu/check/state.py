@@ -83,7 +83,8 @@ class State:
         lines = [f"{name}: {what}" for name, what in self.machine.items()]
         lines += [f"call {self.call}", ""]
         for name, unit in self.units.items():
-            time = f"{unit.seconds:6.1f} s" if unit.status in ("passed", "failed") else " " * 8
+            took = f"{unit.seconds / 60:6.2f} min"
+            time = took if unit.status in ("passed", "failed") else " " * len(took)
             status = "left for a second call" if unit.status == "left" else unit.status
             lines.append(f"{status:<8} {time}  {name}" + (f": {unit.detail}" if unit.detail else ""))
         lines += ["", *self.extra.get("goals", [])]

@@ -20,6 +20,7 @@ class Setting:
     programs: Path
     out: Path
     reduced: bool = False  # a walk through everything at sizes for a stand-in
+    algorithm: str = ""  # of cuDNN, for everything; empty: see checks
 
     def program(self, name: str) -> str:
         """The path of one of the bundle's programs."""
@@ -31,6 +32,8 @@ def environment(user: Mapping[str, str], modules: Path) -> dict[str, str]:
     kept = {name: value for name, value in user.items()
             if name == libraries.VARIABLE or not name.startswith(("OPENRNN_", "GTEST_"))}  # fmt: skip
     paths = [str(modules), *filter(None, [user.get("PYTHONPATH", "")])]
+    # The bundle may be on a disk that cannot be written.
+    kept["PYTHONDONTWRITEBYTECODE"] = "1"
     # nvidia-smi counts so, and CUDA else by speed: all must mean the same GPU by a number.
     return kept | {"PYTHONPATH": ":".join(paths), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
@@ -58,17 +61,27 @@ def by_benchmark(code: int, output: str) -> Outcome:
     return Outcome({0: "passed", 3: "left"}.get(code, "failed"), 0.0, detail)
 
 
-def shards(setting: Setting, step: str, program: str, count: int, limit: float) -> list[Unit]:
+def choosing(algorithm: str) -> dict[str, str]:
+    """The variables of a unit whose algorithm is fixed. Each is said before it is tried, in case
+    that the unit dies of it."""
+    if not algorithm:
+        return {}
+    return {"OPENRNN_CUDNN_ALGORITHM": algorithm, "OPENRNN_LOG_LEVEL": "debug"}
+
+
+def shards(setting: Setting, step: str, program: str, count: int, algorithm: str) -> list[Unit]:
     """A GoogleTest program cut into pieces."""
+    limit = 90.0
     if setting.reduced:  # stand-ins are slow
         count, limit = 1, 5 * limit
     found = []
     for index in range(count):
-        name = f"{step} {index + 1}/{count}"
+        name = f"{step} {algorithm} {index + 1}/{count}"
         environment = {"GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(index)}
         # Of tests of a device; of those that say nothing of one.
         environment |= {"OPENRNN_TEST_DEVICE": "gpu:0", "OPENRNN_DEVICE": "gpu:0"}
         environment |= {"OPENRNN_TEST_REDUCED": "1"} if setting.reduced else {}
+        environment |= choosing(algorithm)
         command = [setting.program(program)]
         found.append(Unit(name, command, limit, f"{step}.log", environment, by_tests))
     return found
@@ -84,19 +97,21 @@ def checks(setting: Setting) -> list[Unit]:
     """Everything that decides whether the engine is right."""
     bench, layout = setting.program("openrnn_gpu_bench"), setting.program("cudnn_layout")
     across = [bench, "across", "gpu:0", "8" if setting.reduced else "40"]
-    return [
-        Unit("layout", [layout], 60, "machine.log", judge=by_layout, keep="cudnn_layout.txt"),
-        *shards(setting, "tests", "openrnn_gpu_tests", 6, 90),
-        *shards(setting, "conformance", "openrnn_gpu_conformance", 8, 90),
-        Unit("training across engines", across, 90, "machine.log"),
-    ]
+    # What is right for everything first: the others can end all work on the GPU.
+    algorithms = [setting.algorithm] if setting.algorithm else ["standard", "auto"]
+    found = [Unit("layout", [layout], 60, "machine.log", judge=by_layout, keep="cudnn_layout.txt")]
+    for algorithm in algorithms:
+        found += shards(setting, "tests", "openrnn_gpu_tests", 6, algorithm)
+        found += shards(setting, "conformance", "openrnn_gpu_conformance", 8, algorithm)
+    chosen = choosing(setting.algorithm)
+    return [*found, Unit("training across engines", across, 90, "machine.log", chosen)]
 
 
 def step(setting: Setting) -> Unit:
     """A training step of the demo's kind: how much of the time the GPU is busy."""
     command = [sys.executable, "-m", "gpu.check.busy", setting.program("openrnn_gpu_bench")]
     command += ["--reduced"] if setting.reduced else []  # no goal is spoken of then
-    return Unit("training step", command, 60, "machine.log")
+    return Unit("training step", command, 60, "machine.log", choosing(setting.algorithm))
 
 
 def benchmark(setting: Setting, seconds: float) -> Unit:
@@ -106,4 +121,5 @@ def benchmark(setting: Setting, seconds: float) -> Unit:
     command += ["--report", str(setting.out / "benchmark.md")]
     command += ["--reduced", "--torch", "device=cpu"] if setting.reduced else []
     # The last group may begin just before its time is over.
-    return Unit("benchmark", command, seconds + 60, "machine.log", judge=by_benchmark)
+    return Unit("benchmark", command, seconds + 60, "machine.log", choosing(setting.algorithm),
+                by_benchmark)  # fmt: skip

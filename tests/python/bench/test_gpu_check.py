@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -20,6 +21,11 @@ BENCH = Path(__file__).resolve().parents[3] / "bench"
 READY = "engines:\n  cudnn      ready    cuDNN 9.19.0, a GPU\n  cpu        ready    avx2"
 ABSENT = "engines:\n  cudnn      absent   no libcuda.so.1: install the NVIDIA driver"
 TESTS = "[ RUN      ] A.b\n[       OK ] A.b (0 ms)\n[  SKIPPED ] A.c (0 ms)"
+ALL_TESTS = {
+    name: [f"tests {name} {n}/6" for n in range(1, 7)]
+    + [f"conformance {name} {n}/8" for n in range(1, 9)]
+    for name in ("standard", "auto")
+}  # fmt: skip
 
 
 def program(path, *lines, code=0):
@@ -60,9 +66,8 @@ def test_everything_passes_and_a_missing_pytorch_is_said(bundle, tmp_path):
     found, units = call(bundle, tmp_path / "out")
     assert found.returncode == 0, found.stdout + found.stderr
     assert list(units) == [
-        "doctor", "layout", *(f"tests {n}/6" for n in range(1, 7)),
-        *(f"conformance {n}/8" for n in range(1, 9)), "training across engines", "training step",
-        "benchmark",
+        "doctor", "layout", *ALL_TESTS["standard"], *ALL_TESTS["auto"], "training across engines",
+        "training step", "benchmark",
     ]  # fmt: skip
     assert units["benchmark"] == "skipped" and set(units.values()) == {"passed", "skipped"}
     summary = (tmp_path / "out/summary.txt").read_text()
@@ -90,15 +95,77 @@ def test_what_does_not_fit_is_left_and_a_second_call_goes_on(bundle, tmp_path):
     path = bundle / "bin/openrnn_gpu_tests"
     program(path, TESTS)
     path.write_text(path.read_text().replace("#!/bin/sh", "#!/bin/sh\nsleep 2"))
-    found, units = call(bundle, tmp_path / "out", "--budget", "8")
-    assert found.returncode == 3 and units["tests 1/6"] == "passed", found.stdout
-    assert units["tests 6/6"] == units["conformance 1/8"] == units["training step"] == "left"
+    found, units = call(bundle, tmp_path / "out", "--minutes", "0.133")
+    assert found.returncode == 3 and units["tests standard 1/6"] == "passed", found.stdout
+    assert units["tests auto 6/6"] == units["conformance auto 1/8"] == "left"
+    assert units["training step"] == "left"
     assert "left for a second call" in (tmp_path / "out/summary.txt").read_text()
     program(path, "this one would fail", code=1)  # passed units are not run again
     program(bundle / "bin/cudnn_layout", "this one too", code=1)
     found, units = call(bundle, tmp_path / "out")
-    assert units["layout"] == units["tests 1/6"] == "passed" and units["tests 6/6"] == "failed"
+    assert units["layout"] == units["tests standard 1/6"] == "passed"
+    assert units["tests auto 6/6"] == "failed"
     assert found.returncode == 1 and "call 2" in found.stdout
+
+
+def test_a_call_can_be_cut_to_some_units(bundle, tmp_path):
+    found, units = call(bundle, tmp_path / "out", "--only", "tests auto 2", "--only", "training")
+    assert found.returncode == 0, found.stdout
+    assert list(units) == ["doctor", "tests auto 2/6", "training across engines", "training step"]
+    assert " min  tests auto 2/6: 1 passed" in (tmp_path / "out/summary.txt").read_text()
+    found, units = call(bundle, tmp_path / "out", "--only", "layout")
+    assert list(units)[-1] == "layout" and "call 2" in found.stdout
+
+
+def test_tests_run_by_the_standard_algorithm_and_then_by_choice(bundle, tmp_path):
+    for name in ("openrnn_gpu_tests", "openrnn_gpu_bench"):
+        path = bundle / "bin" / name
+        path.write_text(path.read_text() + f"env | grep ^OPENRNN_ >> {tmp_path}/seen.{name}\n")
+    for name in ("openrnn_gpu_tests", "openrnn_gpu_bench"):
+        path = bundle / "bin" / name
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join([lines[0], lines[-1], *lines[1:-1]]) + "\n")
+
+    def seen(name):
+        lines = (tmp_path / f"seen.{name}").read_text().splitlines()
+        return [line.split("=")[1] for line in lines if "ALGORITHM" in line]
+
+    call(bundle, tmp_path / "out")
+    assert seen("openrnn_gpu_tests") == ["standard"] * 6 + ["auto"] * 6
+    assert "OPENRNN_LOG_LEVEL=debug" in (tmp_path / "seen.openrnn_gpu_tests").read_text()
+    assert seen("openrnn_gpu_bench") == []
+    found, units = call(bundle, tmp_path / "out", "--algorithm", "standard")
+    assert "call 1" in found.stdout  # what was found by another one does not count
+    assert seen("openrnn_gpu_tests")[12:] == ["standard"] * 6
+    assert set(seen("openrnn_gpu_bench")) == {"standard"}
+    assert [name for name in units if "s" in name and "/" in name] == ALL_TESTS["standard"]
+    assert call(bundle, tmp_path / "out", "--algorithm", "fast")[0].returncode == 2
+
+
+def test_a_unit_that_dies_names_what_it_tried_last(bundle, tmp_path):
+    path = bundle / "bin/openrnn_gpu_tests"
+    program(path, "[openrnn] tries algorithm standard for lstm, 8 rows",
+            "[openrnn] tries algorithm persist_static for lstm, 8 rows")  # fmt: skip
+    path.write_text(path.read_text().replace("exit 0", "kill -SEGV $$"))
+    found, units = call(bundle, tmp_path / "out", "--only", "tests auto 1")
+    assert found.returncode == 1 and units["tests auto 1/6"] == "failed"
+    assert "the last that was tried: algorithm persist_static for lstm, 8 rows" in found.stdout
+
+
+def test_a_copy_without_mode_bits_that_cannot_be_written_will_do(bundle, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(bundle, copy, copy_function=shutil.copyfile, symlinks=True)
+    shutil.copyfile(BENCH / "gpu/check/gpu_check", copy / "gpu_check")
+    for path in [copy, *copy.rglob("*")]:
+        if not path.is_symlink():
+            path.chmod(0o555 if path.is_dir() else 0o444)
+    before = {path: path.stat().st_mtime_ns for path in copy.rglob("*")}
+    found = subprocess.run(["bash", str(copy / "gpu_check"), str(tmp_path / "out"), "--only", "layout"],
+                           env={**os.environ, "PYTHON": sys.executable, "TMPDIR": str(tmp_path)},
+                           capture_output=True, text=True, timeout=100)  # fmt: skip
+    assert found.returncode == 0 and "layout: 2 networks" in found.stdout, found
+    assert {path: path.stat().st_mtime_ns for path in copy.rglob("*")} == before
+    assert not list(tmp_path.glob("gpu_check*"))
 
 
 def test_another_bundle_starts_afresh(bundle, tmp_path):
@@ -176,6 +243,7 @@ def test_units_get_the_users_variables_but_those_that_choose(bundle, tmp_path):
     lines = (tmp_path / "out/cudnn_layout.txt").read_text().splitlines()
     known = dict(line.split("=", 1) for line in lines if "=" in line)
     assert [n for n in known if n.startswith(("OPENRNN_", "GTEST_"))] == ["OPENRNN_CUDA_LIBRARIES"]
+    assert known["PYTHONDONTWRITEBYTECODE"] == "1"
     assert known["OPENRNN_CUDA_LIBRARIES"].split(":")[0] == str(tmp_path)
     assert known["PYTHONPATH"] == f"{bundle}/lib:{BENCH}:/users/own"
     assert known["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID" and known["USERS_OWN"] == "1"
