@@ -74,7 +74,8 @@ struct BenchFlags {
   std::string json, only;
   std::string device;
   int threads = 0;
-  double seconds = 1.0;
+  std::optional<double> seconds;
+  bool company = false;
   ArithmeticFlags arithmetic;
 };
 

@@ -102,6 +102,12 @@ Plan choose_plan(const PlanQuestion& question) {
   return best;
 }
 
+double seconds_alone(const PlanQuestion& question, std::int64_t time) {
+  // The products with the input are about as much again as the steps.
+  const auto steps = static_cast<double>(time * question.spec.num_layers);
+  return 2 * steps * step_seconds(question, Plan{});
+}
+
 int packing_threads(std::int64_t elements, int most, double meeting) {
   return threads_for(static_cast<double>(elements), kPackedPerSecond * kPackingMeetings * meeting,
                      most);

@@ -40,6 +40,9 @@ struct PlanQuestion {
   double meeting = kNearMeeting;  // TeamLease::meeting_seconds()
 };
 
+/// What a forward pass of `time` steps takes one thread, roughly.
+double seconds_alone(const PlanQuestion& question, std::int64_t time);
+
 /// The plan with the lowest estimated time. Results do not depend on it.
 Plan choose_plan(const PlanQuestion& question);
 

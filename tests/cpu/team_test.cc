@@ -5,15 +5,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <thread>
 #include <vector>
 
 #include "cpu/gemm.h"
 #include "cpu/plan.h"
+#include "cpu/run/company.h"
 #include "cpu/run/memory.h"
 
 namespace openrnn::cpu {
 namespace {
+
+/// Leases have the threads that they want, whoever else runs here.
+class Unheeding : public ::testing::Environment {
+ public:
+  void SetUp() override { mind_company(false); }
+};
+const ::testing::Environment* const unheeding = ::testing::AddGlobalTestEnvironment(new Unheeding);
 
 TEST(Team, EveryMemberRunsOnce) {
   for (const int wanted : {1, 2, 5, 3}) {
@@ -116,6 +125,171 @@ TEST(Team, KeepsTheFirstThreadsOnly) {
   EXPECT_EQ(lease.threads(), 2) << "what was let go does not come back";
   lease.keep(0);
   EXPECT_EQ(lease.threads(), 1);
+}
+
+// Nine members on the processors of this machine: whoever comes late finds its part done.
+TEST(Team, TheCallerDoesWhatNobodyHasBegun) {
+  const auto caller = std::this_thread::get_id();
+  TeamLease lease(9);
+  ASSERT_EQ(lease.threads(), 9);
+  std::vector<int> calls(9);
+  std::vector<std::thread::id> by(9);
+  int taken_over = 0;
+  for (int jobs = 1; jobs <= 2000 || taken_over == 0; ++jobs) {
+    lease.run([&](int thread) {
+      const auto i = static_cast<std::size_t>(thread);
+      ++calls[i];
+      by[i] = std::this_thread::get_id();
+    });
+    ASSERT_EQ(calls, std::vector<int>(9, jobs));
+    for (std::size_t i = 1; i < 9; ++i) taken_over += by[i] == caller;
+  }
+  EXPECT_EQ(by[0], caller);
+}
+
+void sleep_in_worker(int member) {
+  if (member > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+// What decides is counted, not timed: on a busy machine the caller, too, may be away meanwhile.
+TEST(Team, AfterLateMeetingsLeasesHaveOneThreadAndThenMoreAreTried) {
+  mind_company(true);
+  forget_company();
+  const auto threads = [] { return TeamLease(2).threads(); };
+  ASSERT_EQ(threads(), 2);
+  hook_pieces(sleep_in_worker);
+  const auto meet = [] {
+    TeamLease lease(2);
+    Barrier barrier;
+    lease.run([&](int) { barrier.wait(lease.threads()); });
+  };
+  for (int job = 0; job < 1000 && threads() == 2; ++job) meet();
+  EXPECT_EQ(threads(), 1);
+  while (threads() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int job = 0; job < 1000 && threads() == 2; ++job) meet();
+  EXPECT_EQ(threads(), 1) << "the trial failed";
+  hook_pieces(nullptr);
+  forget_company();
+  EXPECT_EQ(threads(), 2);
+  mind_company(false);
+}
+
+TEST(Team, EveryMemberIsToldToGoOnAlone) {
+  mind_company(true);
+  forget_company();
+  hook_pieces(sleep_in_worker);
+  bool told[2] = {};
+  for (int job = 0; job < 1000 && !told[0]; ++job) {
+    forget_company();
+    TeamLease lease(2);
+    Barrier barrier;
+    lease.run([&](int thread) { told[thread] = barrier.wait(lease.threads()); });
+    ASSERT_EQ(told[0], told[1]);
+  }
+  EXPECT_TRUE(told[0]);
+  hook_pieces(nullptr);
+  mind_company(false);
+}
+
+/// A company that is told of jobs of 1 ms, of which `waited` are spent in waiting, as long as it
+/// allows them.
+struct Told {
+  Company company;
+  double now = 100;
+  void jobs(int count, int threads, double waited) {
+    for (int i = 0; i < count && allow(threads) == threads; ++i) {
+      company.tell(threads, {1e-3, waited}, now += 1e-3);
+    }
+  }
+  int allow(int wanted, double alone = 0) const { return company.allow(wanted, now, alone); }
+};
+
+TEST(CompanyTest, WhatIsGainedIsTheWorkOfAllLessTheTime) {
+  EXPECT_DOUBLE_EQ(gained({1.0, 0.0}, 2), 1.0);
+  EXPECT_DOUBLE_EQ(gained({1.0, 0.5}, 2), 0.0);
+  EXPECT_DOUBLE_EQ(gained({1.0, 1.0}, 8), -1.0);
+  EXPECT_DOUBLE_EQ(gained({1.0, 0.5}, 4), 1.0);
+}
+
+TEST(CompanyTest, LateJobsEndInOneThreadForAWhile) {
+  Told told;
+  told.jobs(100, 2, 0);
+  EXPECT_EQ(told.allow(2), 2);
+  told.jobs(20, 2, 0.95e-3);
+  EXPECT_EQ(told.allow(2), 2) << "not yet more than was gained";
+  told.jobs(30, 2, 0.95e-3);
+  EXPECT_EQ(told.allow(2), 1);
+  EXPECT_EQ(told.allow(1), 1);
+  told.now += 4e-3;
+  EXPECT_EQ(told.allow(2), 1);
+  told.now += 2e-3;
+  EXPECT_EQ(told.allow(2), 2) << "a trial";
+}
+
+TEST(CompanyTest, NowAndThenALateJobIsBetterThanOneThread) {
+  Told told;
+  for (int i = 0; i < 1000; ++i) {
+    told.jobs(5, 2, 0);
+    told.company.tell(2, {4e-3, 3.5e-3}, told.now);
+    ASSERT_EQ(told.allow(2), 2);
+  }
+}
+
+TEST(CompanyTest, EveryTrialThatFailsDoublesThePause) {
+  Told told;
+  told.jobs(10, 2, 1e-3);
+  double last = 0;
+  for (int trial = 0; trial < 10; ++trial) {
+    ASSERT_EQ(told.allow(2), 1);
+    const double before = told.now;
+    while (told.allow(2) == 1) told.now += 0.1e-3;
+    const double pause = told.now - before;
+    EXPECT_GT(pause, std::min(1.5 * last, 0.9));
+    EXPECT_LT(pause, 1.01);
+    last = pause;
+    told.jobs(100, 2, 1e-3);
+  }
+  EXPECT_GT(last, 0.9);
+}
+
+TEST(CompanyTest, ATrialThatSucceedsBringsThemBackAndIsForgotten) {
+  Told told;
+  told.jobs(10, 2, 1e-3);
+  told.now += 1;
+  told.jobs(25, 2, 0);
+  told.jobs(3, 2, 1e-3);
+  EXPECT_EQ(told.allow(2), 2);
+  told.jobs(1000, 2, 0);
+  told.jobs(100, 2, 1e-3);
+  ASSERT_EQ(told.allow(2), 1);
+  told.now += 6e-3;
+  EXPECT_EQ(told.allow(2), 2) << "the pause is short again";
+}
+
+TEST(CompanyTest, OfManyThreadsOneBusyProcessorCostsOne) {
+  Told told;
+  told.jobs(100, 8, 0.99e-3);
+  EXPECT_EQ(told.allow(8), 4);
+  EXPECT_EQ(told.allow(3), 3);
+  std::vector<int> tried;
+  for (int round = 0; round < 6; ++round) {
+    told.now += 2;
+    tried.push_back(told.allow(8));
+    told.jobs(100, tried.back(), tried.back() == 8 ? 0.99e-3 : 0);
+  }
+  EXPECT_EQ(tried, (std::vector<int>{6, 7, 8, 8, 8, 8}));
+  EXPECT_EQ(told.allow(8), 7);
+  told.jobs(100, 7, 0.99e-3);
+  EXPECT_EQ(told.allow(8), 3) << "more neighbours";
+}
+
+TEST(CompanyTest, ALongJobTriesByItself) {
+  Told told;
+  told.jobs(10, 2, 1e-3);
+  EXPECT_EQ(told.allow(2, 1e-3), 1);
+  EXPECT_EQ(told.allow(2, 1.0), 2);
+  EXPECT_DOUBLE_EQ(least_wait(0), least_wait(1e-3));
+  EXPECT_GT(least_wait(1.0), 10 * least_wait(0));
 }
 
 TEST(Team, ThreadsGrowWithTheWork) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/excerpt.h"
+#include "cli/bench/company.h"
 #include "cli/bench/measure.h"
 #include "cli/bench/meters.h"
 #include "cli/commands.h"
@@ -26,12 +27,7 @@ void print_row(const BenchConfig& config, const Measurement& row) {
   std::fflush(stdout);
 }
 
-}  // namespace
-
-int run(const BenchFlags& flags) {
-  use_threads(flags.threads);
-  use_device(flags.device);
-  const int threads = num_threads();
+std::vector<BenchConfig> chosen_configs(const BenchFlags& flags) {
   const train::ArithmeticChoice choice = choice_of(flags.arithmetic);
   std::vector<BenchConfig> configs;
   for (const BenchConfig& config : bench_configs()) {
@@ -46,9 +42,75 @@ int run(const BenchFlags& flags) {
                         "' names no configuration, expected part of one such as 'LSTM L4 U1024 "
                         "B64 T40'");
   }
+  return configs;
+}
+
+nlohmann::json described(const BenchConfig& config, const Device& device, const std::string& pass,
+                         int threads) {
+  return {{"config", config.name},
+          {"device", std::string(device.name())},
+          {"pass", pass},
+          {"threads", threads},
+          {"math", std::string(to_string(config.spec.math))},
+          {"weights_dtype", std::string(to_string(config.spec.weights_dtype))},
+          {"math_kind", std::string(math_kind(config.spec, device))}};
+}
+
+nlohmann::json against_peak(const std::vector<BenchConfig>& configs, const Device& device,
+                            int threads, double seconds) {
+  const bool on_processor = choose_engine(configs.front().spec, device).device() == nullptr;
+  fmt::print("{:<22}  {:<16}  {:>10}  {:>10}  {:>9}  {}\n", "config", "pass", "median ms",
+             "best ms", "GFLOP/s", on_processor ? "% of peak" : "");
+  nlohmann::json list = nlohmann::json::array();
+  for (const BenchConfig& config : configs) {
+    for (const Measurement& row : measure(config, threads, seconds)) {
+      print_row(config, row);
+      list.push_back(described(config, device, row.pass, threads));
+      list.back()["ms"] = row.milliseconds;
+      list.back()["gflops"] = row.gflops;
+      if (row.peak > 0.0) list.back()["percent_of_peak"] = row.percent_of_peak();
+    }
+  }
+  return list;
+}
+
+nlohmann::json in_company(const std::vector<BenchConfig>& configs, const Device& device,
+                          int threads, double seconds) {
+  const Neighbour neighbour(threads);
+  fmt::print("a busy process has processor {}; medians of calls beside it\n",
+             neighbour.processor());
+  fmt::print("{:<22}  {:<16}  {:>12}  {:>12}  {:>6}  {:>5}\n", "config", "pass", "1 thread, ms",
+             fmt::format("{} threads", threads), "ratio", "calls");
+  nlohmann::json list = nlohmann::json::array();
+  for (const BenchConfig& config : configs) {
+    for (const InCompany& row : measure_in_company(config, threads, seconds)) {
+      fmt::print("{:<22}  {:<16}  {:>12.3f}  {:>12.3f}  {:>6.2f}  {:>5}\n", config.name, row.pass,
+                 row.one_thread, row.threads, row.ratio(), row.calls);
+      std::fflush(stdout);
+      list.push_back(described(config, device, row.pass, threads));
+      list.back()["ms"] = row.threads;
+      list.back()["ms_one_thread"] = row.one_thread;
+      list.back()["ratio"] = row.ratio();
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+int run(const BenchFlags& flags) {
+  use_threads(flags.threads);
+  use_device(flags.device);
+  const int threads = num_threads();
+  const std::vector<BenchConfig> configs = chosen_configs(flags);
   const RnnSpec& first = configs.front().spec;
   const Device& device = default_device();
   const Engine& engine = choose_engine(first, device);
+  if (flags.company && (threads < 2 || engine.device())) {
+    throw ArgumentError(
+        "[bench] --company compares threads of the processor, expected --threads 2 "
+        "or more and --device cpu");
+  }
   if (engine.device()) {
     fmt::print("{}, engine {}\n", device.name(), engine.description());
   } else {
@@ -60,24 +122,9 @@ int run(const BenchFlags& flags) {
              first.weights_dtype == WeightsDType::kNone ? dtype_name(first.dtype)
                                                         : to_string(first.weights_dtype),
              engine.math_kind(first));
-  fmt::print("{:<22}  {:<16}  {:>10}  {:>10}  {:>9}  {}\n", "config", "pass", "median ms",
-             "best ms", "GFLOP/s", engine.device() ? "" : "% of peak");
-  nlohmann::json list = nlohmann::json::array();
-  for (const BenchConfig& config : configs) {
-    for (const Measurement& row : measure(config, threads, flags.seconds)) {
-      print_row(config, row);
-      list.push_back({{"config", config.name},
-                      {"device", std::string(device.name())},
-                      {"pass", row.pass},
-                      {"threads", threads},
-                      {"math", std::string(to_string(config.spec.math))},
-                      {"weights_dtype", std::string(to_string(config.spec.weights_dtype))},
-                      {"math_kind", std::string(math_kind(config.spec, device))},
-                      {"ms", row.milliseconds},
-                      {"gflops", row.gflops}});
-      if (row.peak > 0.0) list.back()["percent_of_peak"] = row.percent_of_peak();
-    }
-  }
+  const nlohmann::json list =
+      flags.company ? in_company(configs, device, threads, flags.seconds.value_or(10.0))
+                    : against_peak(configs, device, threads, flags.seconds.value_or(1.0));
   if (!flags.json.empty()) write_file_atomically(flags.json, list.dump(2) + "\n");
   return 0;
 }

@@ -3,12 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 
 #include "cli/bench/meters.h"
-#include "openrnn/graph.h"
-#include "openrnn/runtime.h"
+#include "cli/bench/passes.h"
 
 namespace openrnn::cli {
 namespace {
@@ -32,92 +30,9 @@ BenchConfig make_config(RnnMode mode, const Sizes& sizes) {
   return config;
 }
 
-Array random_array(Shape shape, double scale, std::uint64_t stream) {
-  Array array(DType::kFloat32, std::move(shape));
-  RandomStream random(1, stream);
-  for (float& x : array.as<float>()) x = static_cast<float>(random.uniform(-scale, scale));
-  return array;
-}
-
-bool trains(const BenchConfig& config) { return config.spec.weights_dtype == WeightsDType::kNone; }
-
 double bytes_of_weight(const RnnSpec& spec) {
   if (spec.weights_dtype == WeightsDType::kInt8) return 1.0;
   return spec.weights_dtype != WeightsDType::kNone || spec.math == Math::kBf16 ? 2.0 : 4.0;
-}
-
-/// A network's calls on arrays of its own.
-class Passes {
- public:
-  explicit Passes(const BenchConfig& config)
-      : device_(default_device()),
-        engine_(choose_engine(config.spec, device_)),
-        params_(there(initialize_params(ParamsLayout(config.spec), 1))),
-        x_(there(random_array({config.time, config.batch, config.spec.input_size}, 1.0, 2))),
-        y_(device_, DType::kFloat32, {config.time, config.batch, config.spec.output_size()}),
-        dy_(there(random_array(y_.shape(), 1.0, 3))),
-        dx_(device_, DType::kFloat32, x_.shape()),
-        dparams_(device_, DType::kFloat32, params_.shape()) {
-    const ConstArrayView params{params_.data(), DType::kFloat32, params_.shape()};
-    const auto inference = engine_.pack(config.spec, params, PackFor::kInference);
-    workspace_ = engine_.make_workspace(inference, {config.batch, config.time});
-    forward_.params = inference;
-    forward_.max_time = config.time;
-    forward_.batch = config.batch;
-    forward_.x = x_.data();
-    forward_.y = y_.mutable_data();
-    if (!trains(config)) return;
-    training_ = forward_;
-    training_.params = engine_.pack(config.spec, params, PackFor::kTraining);
-    training_.training = true;
-  }
-  void forward() {
-    engine_.forward(forward_, workspace_.get());
-    wait_for(y_);
-  }
-  void forward_training() {
-    saved_ = engine_.forward_saving(training_);
-    wait_for(y_);
-  }
-  void forward_backward() {
-    saved_ = engine_.forward_saving(training_);
-    BackwardArgs args;
-    args.saved = saved_.get();
-    args.dy = dy_.data();
-    args.dx = dx_.mutable_data();
-    args.dparams = dparams_.mutable_data();
-    engine_.backward(args);
-    wait_for(dparams_);
-  }
-  /// Whether the peak of the processor is a measure of it.
-  bool on_processor() const { return engine_.device() == nullptr; }
-
- private:
-  DeviceArray there(const Array& host) { return DeviceArray::from_host(device_, host.view()); }
-  // A GPU works on by itself until somebody asks for a result.
-  void wait_for(const DeviceArray& result) {
-    float first = 0.0F;
-    if (!on_processor()) device_.download(&first, result.data(), sizeof first);
-  }
-
-  const Device& device_;
-  const Engine& engine_;
-  DeviceArray params_, x_, y_, dy_, dx_, dparams_;
-  std::unique_ptr<Workspace> workspace_;
-  std::unique_ptr<SavedForward> saved_;
-  ForwardArgs forward_, training_;
-};
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// Median time of the work and median peak of the machine, measured in turn.
@@ -149,7 +64,7 @@ void measure_reading(const BenchConfig& config, int threads, double seconds, Mea
   alone.spec.input_mode = InputMode::kSkipInput;
   Passes passes(alone);
   const double milliseconds =
-      time_of([&] { passes.forward(); }, threads, seconds, true).milliseconds;
+      time_of(passes.all().front().work, threads, seconds, true).milliseconds;
   const double bytes = config.recurrent_bytes();
   result.bandwidth = bytes * static_cast<double>(config.time) / milliseconds * 1e-6;
   std::vector<double> most;
@@ -185,20 +100,8 @@ std::vector<BenchConfig> bench_configs() {
 
 std::vector<Measurement> measure(const BenchConfig& config, int threads, double seconds) {
   Passes passes(config);
-  struct Pass {
-    const char* name;
-    std::function<void()> work;
-    double flop;
-  };
-  // Backward does the forward's products twice over: for the inputs and for the weights.
-  const Pass all[] = {
-      {"forward", [&] { passes.forward(); }, config.flop()},
-      {"forward_training", [&] { passes.forward_training(); }, config.flop()},
-      {"forward_backward", [&] { passes.forward_backward(); }, 3.0 * config.flop()},
-  };
   std::vector<Measurement> results;
-  for (const Pass& pass : all) {
-    if (&pass != all && !trains(config)) break;
+  for (const Passes::Pass& pass : passes.all()) {
     Measurement one = time_of(pass.work, threads, seconds, passes.on_processor());
     one.pass = pass.name;
     one.gflops = pass.flop / one.milliseconds * 1e-6;

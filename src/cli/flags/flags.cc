@@ -161,7 +161,9 @@ void add_bench(CLI::App& tool, BenchFlags& flags) {
   app->add_option("--json", flags.json, "Write the figures to this file, too");
   app->add_option("--only", flags.only, "Only configurations that contain this, such as 'GRU L1'");
   add_number(app, "--seconds", flags.seconds, {0.01, 3600.0}, "About so long for each line")
-      ->default_str("1");
+      ->default_str("1, with --company 10");
+  app->add_flag("--company", flags.company,
+                "Beside a busy process on one of the processors: one thread against --threads");
   add_arithmetic(app, flags.arithmetic, "float32");
   add_device(app, flags.device);
   add_threads(app, flags.threads);

@@ -94,15 +94,17 @@ class Rows {
   // Without lengths a group is a block of neighbours; with them rows are dealt out, in turn up and
   // down the groups, so that every group has as much to do.
   std::int64_t count(int group) const {
-    if (!lengths_) return batch_ * (group + 1) / groups_ - batch_ * group / groups_;
+    if (!lengths_) return first(group + 1) - first(group);
     const std::int64_t whole = batch_ / groups_;
     return whole + (place(group, whole) < batch_ ? 1 : 0);
   }
   std::int64_t row(int group, std::int64_t i) const {
-    return order_[lengths_ ? place(group, i) : batch_ * group / groups_ + i];
+    return order_[lengths_ ? place(group, i) : first(group) + i];
   }
 
  private:
+  // The first groups have more where it is uneven.
+  std::int64_t first(std::int64_t group) const { return (batch_ * group + groups_ - 1) / groups_; }
   std::int64_t place(int group, std::int64_t i) const {
     return i * groups_ + (i % 2 == 0 ? group : groups_ - 1 - group);
   }

@@ -80,7 +80,7 @@ void forward_call(const ForwardArgs& args, Workspace* workspace) {
   if (!mine) throw ArgumentError("[forward] workspace is another engine's, expected the cpu's own");
   const Scratch<T> scratch = mine->carve(packed, {args.batch, args.max_time, 1});
   const int most = std::min(most_threads(args.max_threads), mine->room().threads);
-  TeamLease lease(wanted_threads(packed, args, most));
+  TeamLease lease(wanted_threads(packed, args, most), alone_seconds(packed, args));
   auto run = make_run<T>(packed, args, scratch, lease, mine->barriers());
   place_inputs(run);
   place_layers(run);
@@ -104,7 +104,7 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   Scratch<T> scratch = Scratch<T>::carve(carver, *packed, room, true);
   scratch.layers = saved->layers.data();
   const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(most));
-  TeamLease lease(wanted_threads(*packed, args, most));
+  TeamLease lease(wanted_threads(*packed, args, most), alone_seconds(*packed, args));
   auto run = make_run<T>(*packed, args, scratch, lease, barriers.get());
   run.saving = run.gather = true;
   run.x = saved->x;

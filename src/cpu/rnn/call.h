@@ -33,11 +33,25 @@ int wanted_threads(const CpuPacked<T>& packed, const ForwardArgs& args, int most
   return threads_for(work, kAloneWork, most);
 }
 
+template <class T>
+PlanQuestion plan_question(const CpuPacked<T>& packed, const ForwardArgs& args, int threads) {
+  return {packed.spec(), args.batch, packed.kernels().lanes,
+          sizeof(T),     threads,    packed.arithmetic()};
+}
+
+/// Seconds that one thread would take, roughly, for whoever asks for more.
+template <class T>
+double alone_seconds(const CpuPacked<T>& packed, const ForwardArgs& args) {
+  return seconds_alone(plan_question(packed, args, 1), args.max_time);
+}
+
 /// How the threads of `lease` divide a call; it lets go of those that are not needed.
 template <class T>
 Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, TeamLease& lease) {
-  const Plan plan = choose_plan({packed.spec(), args.batch, packed.kernels().lanes, sizeof(T),
-                                 lease.threads(), packed.arithmetic(), lease.meeting_seconds()});
+  const double meeting = lease.meeting_seconds();
+  PlanQuestion question = plan_question(packed, args, lease.threads());
+  question.meeting = meeting;
+  const Plan plan = choose_plan(question);
   lease.keep(plan.threads());
   return plan;
 }

@@ -6,38 +6,65 @@ namespace openrnn::cpu {
 /// One thread: its place, its memory, its rows.
 template <class T>
 struct ForwardRun<T>::Member {
+  int thread;
   Place place;
   int index, members;  // among the threads of its row group
   ThreadSpace<T> space;
   std::int64_t rows;
 };
 
+// False when this thread's part is over: somebody was late, and the caller goes on alone, which is
+// possible wherever all threads of the call have met. Nobody is inside a piece then, so that those
+// who leave touch nothing afterwards, and what is done is done.
+template <class T>
+bool ForwardRun<T>::meet(Member& me, Barrier& barrier, int members) noexcept {
+  const bool all = members == plan.threads(), caller = me.thread == 0;
+  if (!barrier.wait(members) || !all) return true;
+  // Those who leave may not look at the plan any more.
+  if (!caller) return false;
+  went_on_alone();
+  plan = {};
+  me.place = {};
+  me.index = 0;
+  me.members = 1;
+  me.space = scratch.of_thread(0, packed, {args.batch, args.max_time, 1});
+  return true;
+}
+
 template <class T>
 void ForwardRun<T>::thread_main(int thread) noexcept {
-  const RnnSpec& spec = packed.spec();
   const Place place = plan.place(thread);
-  const Member me{place, plan.member(place), plan.row_members(),
-                  scratch.of_thread(thread, packed, room), rows.count(place.row_group)};
-  Barrier& barrier = row_barriers[place.row_group];
-  if (gather) {
-    gather_inputs(me);
-    barrier.wait(me.members);
-  }
+  Member me{thread,
+            place,
+            plan.member(place),
+            plan.row_members(),
+            scratch.of_thread(thread, packed, room),
+            rows.count(place.row_group)};
+  if (gather) gather_inputs(me);
+  if (gather && !meet(me, row_barriers[place.row_group], me.members)) return;
+  if (run_layers(me)) finish_output(me);
+}
+
+// Whether this thread is still there.
+template <class T>
+bool ForwardRun<T>::run_layers(Member& me) noexcept {
+  const RnnSpec& spec = packed.spec();
+  Barrier& barrier = row_barriers[me.place.row_group];
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
-    for (std::int64_t d = place.dir_group; d < spec.num_dirs(); d += plan.dir_groups) {
-      run_direction(me, layer, d);
+    for (std::int64_t d = me.place.dir_group; d < spec.num_dirs(); d += plan.dir_groups) {
+      if (!run_direction(me, layer, d)) return false;
     }
-    barrier.wait(me.members);
+    if (!meet(me, barrier, me.members)) return false;
     finish_layer(me, layer);
     finish_every(me, layer);
     if (dropping && layer + 1 < spec.num_layers) {
       // States are read from the outputs before dropout may overwrite them.
-      barrier.wait(me.members);
+      if (!meet(me, barrier, me.members)) return false;
       drop(me, layer);
-      barrier.wait(me.members);
+      if (!meet(me, barrier, me.members)) return false;
     }
   }
-  finish_output(me);
+  return true;
 }
 
 template <class T>
@@ -78,15 +105,11 @@ std::int64_t ForwardRun<T>::chunk_end(const Member& me, std::int64_t step,
 }
 
 template <class T>
-void ForwardRun<T>::run_direction(const Member& me, std::int64_t layer,
-                                  std::int64_t direction) noexcept {
+ForwardStep<T> ForwardRun<T>::step_call(const Member& me, std::int64_t layer,
+                                        std::int64_t direction,
+                                        const Share& vectors) const noexcept {
   const RnnSpec& spec = packed.spec();
   const PackedLayer<T>& weights = packed.layer(layer, direction);
-  const std::int64_t grain = packed.gates() == 1 ? 1 : weights.r.width;
-  const Share vectors(weights.r.vectors, grain, me.place.panel, plan.panel_threads);
-  const std::int64_t own = (vectors.last - vectors.first) * weights.r.lanes;
-  const std::int64_t most =
-      own ? std::min(me.space.a_rows, me.space.pre_size / own) : me.space.a_rows;
   ForwardStep<T> call{};
   call.w = weights.r.panels(vectors.first, vectors.last, me.space.staging);
   call.pre = me.space.pre;
@@ -100,19 +123,33 @@ void ForwardRun<T>::run_direction(const Member& me, std::int64_t layer,
   call.round_c = spec.dtype == DType::kFloat16;
   call.round_h = call.round_c && !spec.projecting();
   call.rows = me.rows;
+  return call;
+}
+
+// Whether this thread is still there.
+template <class T>
+bool ForwardRun<T>::run_direction(Member& me, std::int64_t layer, std::int64_t direction) noexcept {
+  const PackedMatrix<T>& matrix = packed.layer(layer, direction).r;
+  const std::int64_t grain = packed.gates() == 1 ? 1 : matrix.width;
   std::int64_t first = 0;
   while (true) {
+    const int sharing = plan.panel_threads;
+    const Share vectors(matrix.vectors, grain, me.place.panel, sharing);
+    const std::int64_t own = (vectors.last - vectors.first) * matrix.lanes;
+    const std::int64_t most =
+        own ? std::min(me.space.a_rows, me.space.pre_size / own) : me.space.a_rows;
     const std::int64_t last = chunk_end(me, first, most);
-    if (last == first) return;
+    if (last == first) return true;
     project(me, layer, direction, first, last, vectors);
-    call.pre_first = 0;
-    call.pre_rows = 0;
+    ForwardStep<T> call = step_call(me, layer, direction, vectors);
     for (std::int64_t s = first, count = me.rows; s < last; ++s) {
       count = active(me, s, count);
       call.pre_rows += count;
     }
-    for (std::int64_t s = first; s < last; ++s) step(me, layer, direction, s, call);
-    first = last;
+    do {
+      if (!step(me, layer, direction, first, call)) return false;
+      // Who goes on alone has more to project.
+    } while (++first < last && plan.panel_threads == sharing);
   }
 }
 
@@ -139,8 +176,8 @@ void ForwardRun<T>::project(const Member& me, std::int64_t layer, std::int64_t d
 }
 
 template <class T>
-void ForwardRun<T>::step(const Member& me, std::int64_t layer, std::int64_t direction,
-                         std::int64_t step, ForwardStep<T>& call) noexcept {
+bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction, std::int64_t step,
+                         ForwardStep<T>& call) noexcept {
   const RnnSpec& spec = packed.spec();
   const LayerStore<T>& store = scratch.layers[layer];
   const auto d = static_cast<std::size_t>(direction);
@@ -177,15 +214,15 @@ void ForwardRun<T>::step(const Member& me, std::int64_t layer, std::int64_t dire
   call.pre_first += call.rows;
   if (args.layer_cells && args.layer_cells[layer]) keep_cells(me, layer, direction, step, call);
   Barrier& barrier = step_barriers[me.place.row_group * plan.dir_groups + me.place.dir_group];
-  barrier.wait(plan.panel_threads);
-  if (!spec.projecting()) return;
+  if (!meet(me, barrier, plan.panel_threads)) return false;
+  if (!spec.projecting()) return true;
   for (std::int64_t i = 0; i < call.rows; ++i) {
     const std::int64_t b = rows.row(me.place.row_group, i);
     space.c[i] = store.out.at(time_of(direction, step, b), b) + side;
     space.c_prev[i] = space.h[i];
   }
   project_output(me, layer, direction, call.rows);
-  barrier.wait(plan.panel_threads);
+  return meet(me, barrier, plan.panel_threads);
 }
 
 // A thread copies the units that it computed: the next step may overwrite them before others come.

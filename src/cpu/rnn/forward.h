@@ -29,12 +29,16 @@ struct ForwardRun {
 
  private:
   struct Member;
+  bool meet(Member& me, Barrier& barrier, int members) noexcept;
   void gather_inputs(const Member& me) noexcept;
-  void run_direction(const Member& me, std::int64_t layer, std::int64_t direction) noexcept;
+  bool run_layers(Member& me) noexcept;
+  bool run_direction(Member& me, std::int64_t layer, std::int64_t direction) noexcept;
+  ForwardStep<T> step_call(const Member& me, std::int64_t layer, std::int64_t direction,
+                           const Share& vectors) const noexcept;
   std::int64_t chunk_end(const Member& me, std::int64_t step, std::int64_t most_rows) const;
   void project(const Member& me, std::int64_t layer, std::int64_t direction, std::int64_t first,
                std::int64_t last, const Share& vectors) noexcept;
-  void step(const Member& me, std::int64_t layer, std::int64_t direction, std::int64_t step,
+  bool step(Member& me, std::int64_t layer, std::int64_t direction, std::int64_t step,
             ForwardStep<T>& call) noexcept;
   void project_output(const Member& me, std::int64_t layer, std::int64_t direction,
                       std::int64_t active) noexcept;

@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "cpu/gemm.h"
+#include "cpu/run/company.h"
+#include "cpu/run/seats.h"
 #include "openrnn/base.h"
 
 namespace openrnn::cpu {
@@ -30,6 +32,10 @@ constexpr unsigned kSpinsBeforeSleep = 4000;
 constexpr std::chrono::milliseconds kMeetingLasts{20}, kMeetingLastsAtMost{1000};
 constexpr int kMeetingPays = 100;
 
+double seconds_now() noexcept {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 bool long_wait(unsigned round) { return round % kSpinsBeforeYield == kSpinsBeforeYield - 1; }
 
 void pause() noexcept {
@@ -40,82 +46,13 @@ void pause() noexcept {
 #endif
 }
 
-// Where the members of the running job were last seen. A system may leave two of them on one
-// processor, beside an idle one, for many milliseconds, and giving the processor away does not help
-// where it hands out time in slices: then each waits for the other at every barrier. So a worker
-// that shares with another member is asked to run elsewhere, after which it may run anywhere again.
-// The thread of the caller is never moved. Only the first members are looked after: it is small
-// teams that suffer.
-class Seats {
- public:
-  void sit(int index) noexcept {
-    if (index < kSeats) seats_[index].store(processor(), std::memory_order_relaxed);
-  }
-  /// For a worker, once.
-  void enter(int index) noexcept {
-    if (index < kSeats) threads_[index].store(this_thread(), std::memory_order_relaxed);
-  }
-  /// For a worker that ends: its number may become that of a thread of others.
-  void leave(int index) noexcept {
-    if (index < kSeats) threads_[index].store(0, std::memory_order_relaxed);
-  }
-  /// For the caller's thread, before a job of so many members.
-  void clear(int members) noexcept {
-    for (int i = 0; i < kSeats; ++i) {
-      seats_[i].store(i < members ? kNotBegun : kAbsent, std::memory_order_relaxed);
-    }
-    sit(0);
-  }
-  /// Member `index` has waited for long: workers on its processor, or not seen yet, go elsewhere.
-  void spread(int index) noexcept {
-    if (index >= kSeats) return;
-    sit(index);
-    const int mine = seat(index);
-    for (int i = 1; i < kSeats; ++i) {
-      const bool here = seat(i) == mine || (index == 0 && seat(i) == kNotBegun);
-      if (i != index && here) move(i);
-    }
-    if (index > 0 && seat(0) == mine) move(index);
-  }
-
- private:
-  static constexpr int kSeats = 16, kNotBegun = -1, kAbsent = -2;
-  int seat(int i) const noexcept { return seats_[i].load(std::memory_order_relaxed); }
-
-#if defined(__linux__)
-  static int processor() noexcept { return sched_getcpu(); }
-  static int this_thread() noexcept { return static_cast<int>(gettid()); }
-  void move(int i) noexcept {
-    // Two at once could take the mask of the moment for the one to restore.
-    if (moving_.test_and_set(std::memory_order_acquire)) return;
-    move_alone(i, threads_[i].load(std::memory_order_relaxed));
-    moving_.clear(std::memory_order_release);
-  }
-  void move_alone(int i, int thread) noexcept {
-    cpu_set_t allowed, free;
-    if (thread == 0 || sched_getaffinity(thread, sizeof(allowed), &allowed) != 0) return;
-    free = allowed;
-    for (int other = 0; other < kSeats; ++other) {
-      if (other != i && seat(other) >= 0 && seat(other) < CPU_SETSIZE) {
-        CPU_CLR(static_cast<std::size_t>(seat(other)), &free);
-      }
-    }
-    if (CPU_COUNT(&free) == 0 || sched_setaffinity(thread, sizeof(free), &free) != 0) return;
-    sched_setaffinity(thread, sizeof(allowed), &allowed);
-  }
-#else
-  static int processor() noexcept { return kNotBegun; }
-  static int this_thread() noexcept { return 0; }
-  void move(int) noexcept {}
-#endif
-
-  std::atomic<int> seats_[kSeats] = {}, threads_[kSeats] = {};
-  std::atomic_flag moving_ = ATOMIC_FLAG_INIT;
-};
-
 constinit Seats seats;
 // Which member of a job this thread is.
 constinit thread_local int my_index = 0;
+constinit std::atomic<PieceHook> piece_hook{nullptr};
+void at_piece(int member) noexcept {
+  if (const PieceHook hook = piece_hook.load(std::memory_order_relaxed)) hook(member);
+}
 // Whether this thread leads the team.
 constinit thread_local bool leading = false;
 
@@ -145,9 +82,61 @@ class alignas(64) Call {
   std::atomic<bool> asleep_{false};
 };
 
+/// What the members of a job are told.
+struct Job {
+  void (*function)(void*, int) = nullptr;
+  void* context = nullptr;
+  int members = 1;
+  double begun = 0, least = 0;  // when it began; waits that tell nothing
+};
+
+/// How long this thread has waited for other members of its job. Only long waits are looked at,
+/// those that give the processor away.
+class Waits {
+ public:
+  void begin(const Job& job) noexcept {
+    least_ = job.least;
+    members_ = job.members;
+    window_ = job.begun;
+    all_ = in_window_ = since_ = 0;
+  }
+  /// Inside a long wait. Whether so much of the last time went into waiting that one thread alone
+  /// would have been faster.
+  bool too_long() noexcept {
+    const double now = seconds_now();
+    if (since_ == 0) {
+      since_ = now;
+      // A long job looks back no further than it needs.
+      if (now - window_ > std::max(kWindow, 4 * least_)) {
+        window_ = now;
+        in_window_ = 0;
+      }
+    }
+    const double waited = in_window_ + now - since_;
+    return waited >= least_ && gained({now - window_, waited}, members_) < 0;
+  }
+  /// After any wait.
+  void over() noexcept {
+    if (since_ == 0) return;
+    const double waited = seconds_now() - std::exchange(since_, 0.0);
+    all_ += waited;
+    in_window_ += waited;
+  }
+  double all() const noexcept { return all_; }
+
+ private:
+  static constexpr double kWindow = 10e-3;
+  double least_ = 0, window_ = 0, in_window_ = 0, since_ = 0, all_ = 0;
+  int members_ = 1;
+};
+constinit thread_local Waits waits;
+
 /// A place of the team, and the thread in it.
 struct Worker {
   Call call;
+  // Whoever sets it does this member's part: the worker, or the caller when it is done before.
+  std::atomic<bool> begun{true};
+  double waited = 0;  // of the last job; written by the worker
   pthread_t thread{};
   std::uint32_t seen = 0;  // the call's number when the thread was started
 };
@@ -159,11 +148,12 @@ struct alignas(64) Team {
   std::atomic<int> ending{0};          // who ends the team, or waits to: nobody takes it meanwhile
   std::atomic<bool> dismissed{false};  // a worker that is called goes
   std::atomic<int> working{0};
-  void (*function)(void*, int) = nullptr;
-  void* context = nullptr;
+  Job job;
   int workers = 0;
+  bool alone = false;  // the caller goes on without the others
+  Company company;
   // For whoever has the team: what a meeting took, and when it is to be measured again.
-  double meeting = 0;
+  double meeting = 1e-6;
   std::chrono::steady_clock::time_point believed_until{};
   Worker members[kMostWorkers + 1];
 
@@ -175,15 +165,43 @@ struct alignas(64) Team {
     for (std::uint32_t seen = self.seen;;) {
       seen = self.call.await(seen);
       if (dismissed.load(std::memory_order_relaxed)) return seats.leave(index);
+      // Who was told of a job that is over may find the next one here, and is told of it again.
+      if (self.begun.exchange(true, std::memory_order_acquire)) continue;
       seats.sit(index);
-      function(context, index);
+      waits.begin(job);
+      do_part(index);
+      self.waited = waits.all();
       working.fetch_sub(1, std::memory_order_release);
     }
   }
+  void do_part(int index) noexcept {
+    at_piece(index);
+    job.function(job.context, index);
+  }
   // Only the members of a job are woken.
-  void call_members(int count) noexcept {
-    working.store(count - 1, std::memory_order_relaxed);
-    for (int i = 1; i < count; ++i) members[i].call.tell();
+  void call_members() noexcept {
+    working.store(job.members - 1, std::memory_order_relaxed);
+    for (int i = 1; i < job.members; ++i) {
+      members[i].waited = 0;
+      members[i].begun.store(false, std::memory_order_release);
+      members[i].call.tell();
+    }
+  }
+  // For the caller, done with its own part: those of workers that have not come yet.
+  int do_what_is_left() noexcept {
+    int done = 0;
+    for (int i = 1; i < job.members; ++i) {
+      if (members[i].begun.exchange(true, std::memory_order_relaxed)) continue;
+      do_part(i);
+      working.fetch_sub(1, std::memory_order_relaxed);
+      ++done;
+    }
+    return done;
+  }
+  double longest_wait() const noexcept {
+    double most = waits.all();
+    for (int i = 1; i < job.members; ++i) most = std::max(most, members[i].waited);
+    return most;
   }
   // Workers block every signal: those belong to the threads of the caller.
   void grow(int count) {
@@ -220,6 +238,8 @@ void* Team::begin(void* worker) noexcept {
 }
 
 constinit std::atomic<double> assumed_meeting{0};
+constinit std::atomic<bool> minding_company{true};
+constinit std::atomic<int> finished_alone{0};
 
 // The threads of a parent do not exist in a forked child, nor does whoever had the team there: a
 // child starts with a new one. Registered before main, so that no fork comes in between.
@@ -251,18 +271,36 @@ void relax(unsigned round) noexcept {
   }
 }
 
-void Barrier::wait(int members) noexcept {
-  if (members == 1) return;
+bool Barrier::wait(int members) noexcept {
+  if (members == 1) return false;
+  at_piece(my_index);
   const std::uint32_t phase = phase_.load(std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) == members - 1) {
     arrived_.store(0, std::memory_order_relaxed);
-    phase_.store(phase + 1, std::memory_order_release);
-    return;
+    const bool late = late_.load(std::memory_order_relaxed);
+    if (late) late_.store(false, std::memory_order_relaxed);
+    phase_.store((phase | 1) + (late ? 2 : 1), std::memory_order_release);
+    return late;
   }
-  for (unsigned round = 0; phase_.load(std::memory_order_acquire) == phase; ++round) {
-    if (long_wait(round)) seats.spread(my_index);
+  bool asked = false;
+  std::uint32_t now = phase;
+  for (unsigned round = 0; (now = phase_.load(std::memory_order_acquire)) == phase; ++round) {
+    if (long_wait(round)) {
+      seats.spread(my_index);
+      if (waits.too_long()) late_.store(asked = true, std::memory_order_relaxed);
+    }
     relax(round);
   }
+  waits.over();
+  const bool late = now % 2 == 1;
+  // Too late for this meeting: the next one is another matter.
+  if (asked && !late) late_.store(false, std::memory_order_relaxed);
+  return late;
+}
+
+void went_on_alone() noexcept {
+  team.alone = true;
+  finished_alone.fetch_add(1, std::memory_order_relaxed);
 }
 
 void end_workers() noexcept {
@@ -279,12 +317,21 @@ int most_threads(int max_threads) {
   return max_threads > 0 ? std::min(num_threads(), max_threads) : num_threads();
 }
 
-TeamLease::TeamLease(int wanted) {
+TeamLease::TeamLease(int wanted, double alone) : alone_(alone) {
   if (wanted <= 1 || team.ending.load(std::memory_order_relaxed) != 0) return;
   if (team.taken.test_and_set(std::memory_order_acquire)) return;
   leads_ = leading = true;
-  team.grow(std::min(wanted - 1, Team::kMostWorkers));
-  threads_ = std::min(wanted, team.workers + 1);
+  threads_ = std::min(wanted, Team::kMostWorkers + 1);
+  heed_company();
+  if (threads_ == 1) return;
+  team.grow(threads_ - 1);
+  threads_ = std::min(threads_, team.workers + 1);
+}
+
+// Fewer threads while more would wait for each other.
+void TeamLease::heed_company() noexcept {
+  if (!minding_company.load(std::memory_order_relaxed)) return;
+  keep(team.company.allow(threads_, seconds_now(), alone_));
 }
 
 TeamLease::~TeamLease() { leave(); }
@@ -301,6 +348,17 @@ void TeamLease::keep(int count) noexcept {
   if (threads_ == 1) leave();
 }
 
+bool mind_company(bool minding) noexcept { return minding_company.exchange(minding); }
+
+void forget_company() noexcept {
+  const TeamLease lease(2);
+  team.company = {};
+}
+
+int jobs_finished_alone() noexcept { return finished_alone.load(std::memory_order_relaxed); }
+
+void hook_pieces(PieceHook hook) noexcept { piece_hook.store(hook); }
+
 double assume_meeting(double seconds) noexcept { return assumed_meeting.exchange(seconds); }
 
 double TeamLease::meeting_seconds() noexcept {
@@ -309,10 +367,16 @@ double TeamLease::meeting_seconds() noexcept {
   using Clock = std::chrono::steady_clock;
   const auto now = Clock::now();
   if (now >= team.believed_until) {
-    team.meeting = measure_meeting();
+    const double measured = measure_meeting();
     const auto end = Clock::now();
-    team.believed_until = end + std::clamp<Clock::duration>(kMeetingPays * (end - now),
-                                                            kMeetingLasts, kMeetingLastsAtMost);
+    // Nothing is measured where somebody was late at once.
+    const bool met = measured < std::numeric_limits<double>::infinity();
+    if (met) team.meeting = measured;
+    const auto lasts =
+        std::clamp<Clock::duration>(kMeetingPays * (end - now), kMeetingLasts, kMeetingLastsAtMost);
+    if (met) team.believed_until = end + lasts;
+    heed_company();
+    if (threads_ == 1) return 0;
   }
   return team.meeting;
 }
@@ -327,13 +391,15 @@ double TeamLease::measure_meeting() noexcept {
   Barrier barrier;
   double least = std::numeric_limits<double>::infinity();
   const int all = std::exchange(threads_, 2);
+  const double alone = std::exchange(alone_, 0.0);
   run([&](int me) {
     for (int round = 0; round < kRounds; ++round) {
       const auto start = std::chrono::steady_clock::now();
       int read = 0;
       for (int i = 0; i < kMeetings; ++i) {
         lines[me].number.store(read + 1, std::memory_order_relaxed);
-        barrier.wait(2);
+        // Who was late once would be late every time.
+        if (barrier.wait(2)) return;
         read = lines[1 - me].number.load(std::memory_order_relaxed);
       }
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
@@ -341,21 +407,37 @@ double TeamLease::measure_meeting() noexcept {
     }
   });
   threads_ = all;
+  alone_ = alone;
   return least;
 }
 
 void TeamLease::run_job(Function function, void* context) noexcept {
   const FlushSubnormals flush;
   if (threads_ == 1) return function(context, 0);
-  team.function = function;
-  team.context = context;
+  const bool minding = minding_company.load(std::memory_order_relaxed);
+  const double least = minding ? least_wait(alone_) : std::numeric_limits<double>::infinity();
+  team.job = {function, context, threads_, seconds_now(), least};
+  team.alone = false;
+  waits.begin(team.job);
   seats.clear(threads_);
-  team.call_members(threads_);
-  function(context, 0);
+  team.call_members();
+  team.do_part(0);
+  const int without = team.do_what_is_left();
   for (unsigned round = 0; team.working.load(std::memory_order_acquire) != 0; ++round) {
-    if (long_wait(round)) seats.spread(0);
+    if (long_wait(round)) {
+      seats.spread(0);
+      waits.too_long();
+    }
     relax(round);
   }
+  waits.over();
+  if (!minding) return;
+  const double now = seconds_now(), took = now - team.job.begun;
+  double waited = team.longest_wait();
+  // Nothing is gained by a worker whose part the caller did.
+  if (without > 0) waited = std::max(waited, took * (threads_ - 1) / threads_);
+  // What the caller did alone after others had been late does not make up for it.
+  team.company.tell(threads_, {team.alone ? waited : took, waited}, now);
 }
 
 int threads_for(double work, double alone, int most) noexcept {
@@ -364,9 +446,13 @@ int threads_for(double work, double alone, int most) noexcept {
 }
 
 Share::Share(std::int64_t size, std::int64_t grain, int index, int count) {
+  // The first members have more where it is uneven: the caller is one who need not be woken.
   const std::int64_t grains = (size + grain - 1) / grain;
-  first = std::min(size, grains * index / count * grain);
-  last = std::min(size, grains * (index + 1) / count * grain);
+  const auto bound = [&](std::int64_t i) {
+    return std::min(size, (grains * i + count - 1) / count * grain);
+  };
+  first = bound(index);
+  last = bound(index + 1);
 }
 
 }  // namespace openrnn::cpu

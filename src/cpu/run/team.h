@@ -11,15 +11,20 @@ namespace openrnn::cpu {
 /// A short wait inside a spinning loop; every so many rounds it gives the processor away.
 void relax(unsigned round) noexcept;
 
-/// Members spin until all have come. Reusable at once.
+/// Members of a job of the team spin until all have come. Reusable at once.
 class alignas(64) Barrier {
  public:
-  void wait(int members) noexcept;
+  /// Whether somebody found that one thread would have been faster: every member is told the same.
+  bool wait(int members) noexcept;
 
  private:
   std::atomic<int> arrived_{0};
-  std::atomic<std::uint32_t> phase_{0};
+  std::atomic<std::uint32_t> phase_{0};  // odd when its end told to go on alone
+  std::atomic<bool> late_{false};
 };
+
+/// For the caller of a job whose other members left it at a barrier.
+void went_on_alone() noexcept;
 
 /// Threads of a call that may have `max_threads` at most; 0: as many as num_threads() says.
 int most_threads(int max_threads);
@@ -32,16 +37,32 @@ int threads_for(double work, double alone, int most) noexcept;
 /// that tests divide their calls alike, wherever they run.
 double assume_meeting(double seconds) noexcept;
 
+/// Whether leases give way to other programs (company.h); returns whether they did. For tests that
+/// want their threads wherever they run.
+bool mind_company(bool minding) noexcept;
+
+/// What is known of the company is forgotten, as in a new process. Not while others compute.
+void forget_company() noexcept;
+
+/// Jobs since the start of the process that their callers finished alone.
+int jobs_finished_alone() noexcept;
+
+/// Called by every member inside its pieces: as it begins its part of a job, and before it comes to
+/// a barrier. For tests, which delay members; null again for nothing.
+using PieceHook = void (*)(int member);
+void hook_pieces(PieceHook hook) noexcept;
+
 /// Ends the workers of the team and waits until they are gone; a job that runs is finished first.
 /// The next lease that wants threads starts new ones. Any thread may call it, outside of jobs.
 void end_workers() noexcept;
 
-/// The right to use the team until it goes. Who finds the team taken, or being ended, works alone.
+/// The right to use the team until it goes. Who finds the team taken, or being ended, works alone;
+/// so does, for a while, who would wait for workers that have lost their cores to other programs.
 class TeamLease {
  public:
-  /// Asks for `wanted` threads, this one included. One thread takes no lock and makes no system
-  /// call.
-  explicit TeamLease(int wanted);
+  /// Asks for `wanted` threads, this one included, for a job that would take one thread `alone`
+  /// seconds, 0 for a short one. One thread takes no lock and makes no system call.
+  explicit TeamLease(int wanted, double alone = 0);
   ~TeamLease();
   TeamLease(const TeamLease&) = delete;
   TeamLease& operator=(const TeamLease&) = delete;
@@ -53,8 +74,9 @@ class TeamLease {
   /// Seconds that two threads of this team need to meet at a barrier and read a line that the other
   /// has just written; 0 for one thread. Measured now and then: where threads run may change.
   double meeting_seconds() noexcept;
-  /// Calls job(thread) on every thread, 0 being the caller, and returns when all are done. `job`
-  /// must not throw.
+  /// Calls job(thread) for every thread, 0 being the caller, and returns when all are done. What
+  /// no worker has begun when the caller is done with its own, the caller does. `job` must not
+  /// throw.
   template <class Job>
   void run(Job&& job) noexcept {
     run_job([](void* context,
@@ -67,6 +89,8 @@ class TeamLease {
   void run_job(Function function, void* context) noexcept;
   void leave() noexcept;
   double measure_meeting() noexcept;
+  void heed_company() noexcept;
+  double alone_ = 0;
   bool leads_ = false;
   int threads_ = 1;
 };

@@ -79,16 +79,20 @@ inline std::vector<std::string_view> tested_isas(const RnnSpec& spec) {
   return isas;
 }
 
-/// Runs on so many threads while it lives, which divide every call as near ones do.
+/// Runs on so many threads while it lives, which divide every call as near ones do, whoever else
+/// runs here.
 class ForcedThreads {
  public:
   explicit ForcedThreads(int n)
-      : before_(num_threads()), meeting_(cpu::assume_meeting(cpu::kNearMeeting)) {
+      : before_(num_threads()),
+        meeting_(cpu::assume_meeting(cpu::kNearMeeting)),
+        minding_(cpu::mind_company(false)) {
     set_num_threads(n);
   }
   ~ForcedThreads() {
     set_num_threads(before_);
     cpu::assume_meeting(meeting_);
+    cpu::mind_company(minding_);
   }
   ForcedThreads(const ForcedThreads&) = delete;
   ForcedThreads& operator=(const ForcedThreads&) = delete;
@@ -96,6 +100,7 @@ class ForcedThreads {
  private:
   int before_;
   double meeting_;
+  bool minding_;
 };
 
 }  // namespace openrnn::conformance

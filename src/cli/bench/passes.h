@@ -1,0 +1,52 @@
+// The calls that `openrnn bench` times.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/bench/measure.h"
+#include "openrnn/graph.h"
+#include "openrnn/runtime.h"
+
+namespace openrnn::cli {
+
+/// A network's calls on arrays of its own.
+class Passes {
+ public:
+  explicit Passes(const BenchConfig& config);
+  Passes(const Passes&) = delete;
+  Passes& operator=(const Passes&) = delete;
+
+  struct Pass {
+    const char* name;
+    std::function<void()> work;
+    double flop;
+  };
+  /// All that the network can do.
+  std::vector<Pass> all();
+  /// Whether the peak of the processor is a measure of it.
+  bool on_processor() const { return engine_.device() == nullptr; }
+
+ private:
+  void forward();
+  void forward_training();
+  void forward_backward();
+  DeviceArray there(const Array& host) { return DeviceArray::from_host(device_, host.view()); }
+  // A GPU works on by itself until somebody asks for a result.
+  void wait_for(const DeviceArray& result);
+
+  BenchConfig config_;
+  const Device& device_;
+  const Engine& engine_;
+  DeviceArray params_, x_, y_, dy_, dx_, dparams_;
+  std::unique_ptr<Workspace> workspace_;
+  std::unique_ptr<SavedForward> saved_;
+  ForwardArgs forward_, training_;
+};
+
+double seconds_of(const std::function<void()>& work);
+double median(std::vector<double> values);
+
+}  // namespace openrnn::cli
