@@ -112,6 +112,7 @@ ACCURACY_SIZES = (
 )  # fmt: skip
 SMALL_WEIGHTS = 0.005
 PADDED_SIZES = ((4, 512, 64, 30), (2, 256, 16, 100))
+COMPANY_SIZES = ((1, 64, 1, 100), (1, 256, 1, 100), (1, 512, 1, 50), (1, 256, 16, 50))
 MEMORY_SIZES = ((1, 512, 32, 50), (4, 512, 64, 30), (4, 1024, 64, 40))
 
 
@@ -194,6 +195,17 @@ def accuracy_lines() -> list[Line]:
     return [*found, accuracy_line(small, SMALL_WEIGHTS)]
 
 
+def company_line(network: Network, worker: str, name: str) -> Line:
+    """Ours on two threads against ours on one, each call after one of the other library in the same
+    process, whose threads may still be spinning."""
+    beside = ("beside", worker)
+    sides = (
+        Side("OpenRNN", "openrnn_layers", "ours", (beside,)),
+        Side("OpenRNN one thread", "openrnn_layers", options=(beside, ("own_threads", "1"))),
+    )
+    return Line("company", network, "forward", 2, sides, f"in company of {name}")
+
+
 def memory_line(network: Network) -> Line:
     """Peak memory of a training step; every side in a fresh process."""
     return Line("memory", network, "memory", 2, (*OURS, *peers_of("training")))
@@ -230,6 +242,8 @@ def gate_set() -> list[Line]:
                     found.append(weights_line(network, threads))
         found.append(model_line(threads))
     found += accuracy_lines()
+    for worker, name in (("ort", "ONNX Runtime"), ("pytorch", "PyTorch")):
+        found += [company_line(Network("lstm", *sizes), worker, name) for sizes in COMPANY_SIZES]
     found += [memory_line(Network(c, *sizes)) for c in ("lstm", "gru") for sizes in MEMORY_SIZES]
     return found
 

@@ -170,10 +170,13 @@ def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
     def by(*groups: str, work: str = "") -> list[LineResult]:
         return [r for r in results if r.line.group in groups and work in ("", r.line.work)]
 
-    gate = [r for r in results if r.line.group not in ("memory", "full")]
+    gate = [r for r in results if r.line.group not in ("memory", "full", "company")]
     verdicts = [best[1].verdict for r in gate if (best := r.best()) is not None]
     lost = Goal(
         "lines lost", 0, float(verdicts.count("lost")) if verdicts else None, len(verdicts), True
+    )
+    company = least_goal(
+        "in company: every line over ours on one thread", 0.83, by("company"), best_ratio
     )
     memory = [v for r in by("memory") if (v := memory_ratio(r)) is not None]
     peak = Goal(
@@ -181,4 +184,5 @@ def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
         max(memory, default=None), len(memory), True,
     )  # fmt: skip
     arithmetic, errors = arithmetic_goals(by, amx), accuracy_goals(gate)
-    return [lost, *ratio_goals(by, amx), *roofline_goals(by), *arithmetic, peak, *errors]
+    plain = [lost, *ratio_goals(by, amx), *roofline_goals(by), *arithmetic]
+    return [*plain, company, peak, *errors]

@@ -1,5 +1,8 @@
 """OpenRNN from Python: the layers of openrnn.cudnn_rnn, as a user calls them."""
 
+import importlib
+import time
+
 from peers.workers import server
 
 THREADS = server.pin()
@@ -42,6 +45,37 @@ class Inference:
         """Of the last call."""
         found = {"y": np.array(self.y)}
         return found | {n: np.array(s) for n, s in zip(("hn", "cn"), self.state, strict=False)}
+
+
+class Company:
+    """Each call follows one of another library in this process, which is not timed, but whose
+    threads may go on spinning for a while."""
+
+    def __init__(self, task: server.Task) -> None:
+        beside = importlib.import_module(f"peers.workers.{task.text('beside')}")
+        self.neighbour = beside.Job(task)
+        self.ours = Inference(task)
+        threads = task.number("own_threads", THREADS)
+        openrnn.set_num_threads(threads)
+        self.kernel = f"{self.ours.kernel}, at most {threads} threads"
+
+    def times(self, count: int, warm: int) -> list[float]:
+        """Nanoseconds of ours."""
+        found: list[float] = []
+        for _ in range(count + warm):
+            self.neighbour.call()
+            begin = time.perf_counter_ns()
+            self.ours.call()
+            found.append(time.perf_counter_ns() - begin)
+        return found[warm:]
+
+    def call(self) -> None:
+        """Ours alone."""
+        self.ours.call()
+
+    def results(self) -> dict[str, server.Array]:
+        """Of our last call."""
+        return self.ours.results()
 
 
 class Training:
@@ -101,6 +135,8 @@ def make(task: server.Task) -> server.Job:
         from peers.workers.openrnn_model import Model
 
         return Model(task)
+    if task.text("beside"):
+        return Company(task)
     if task.lengths_kind == "packed":
         raise server.Refused("lengths are given, not packed")
     return Training(task) if task.training else Inference(task)

@@ -126,6 +126,15 @@ def goal_named(found, start):
     return next(goal for goal in found if goal.text.startswith(start))
 
 
+def test_company_is_measured_against_one_thread_and_is_no_line_of_the_peers():
+    sides = [side("OpenRNN", [1.3] * 5, "ours"), side("OpenRNN one thread", [1.0] * 5)]
+    found = goals.goals_of([line_result(sides, "company")], amx=False)
+    assert goal_named(found, "in company").found == pytest.approx(1.0 / 1.3)
+    assert goal_named(found, "in company").state == "not met"
+    assert goal_named(found, "lines lost").lines == 0
+    assert table.GROUPS["company"] in table.render([line_result(sides, "company")], found, SETTING)
+
+
 def test_goals_by_group():
     two = [side("OpenRNN C++", [1.0] * 5, "ours", True), side("oneDNN", [1.5] * 5, native=True)]
     lost = [side("OpenRNN C++", [1.0] * 5, "ours", True), side("oneDNN", [0.5] * 5, native=True)]
@@ -199,6 +208,9 @@ def test_the_gate_set():
     assert len(plain) == 2 * 2 * 10 * 2
     assert sum(line.group == "streaming" for line in lines) == 12
     assert {line.network.units for line in lines if line.group == "streaming"} == {16, 64, 256}
+    company = [line for line in lines if line.group == "company"]
+    assert all("in company of " in line.name and line.threads == 2 for line in company)
+    assert {dict(line.sides[0].options)["beside"] for line in company} == {"ort", "pytorch"}
     for line in lines:
         assert len({side.key for side in line.sides}) == len(line.sides)
         assert any(side.role == "ours" for side in line.sides)
