@@ -28,6 +28,12 @@ static void* counted(void* memory) {
   const auto grain = static_cast<std::size_t>(alignment);
   return counted(std::aligned_alloc(grain, (bytes + grain - 1) / grain * grain));
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment,
+                                     const std::nothrow_t&) noexcept try {
+  return operator new(bytes, alignment);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
