@@ -1,17 +1,21 @@
-// What is said where something is missing. Each question is asked in a process of its own, as the
-// libraries are opened once; so no other test may be in this program.
+// What is said where something is missing or breaks. Each question is asked in a process of its
+// own, as the libraries are opened once; so no other test may be in this program.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
+#include <regex>
 #include <vector>
 
 #include "cudnn/gpu/context.h"
 #include "engine/cudnn_entry.h"
+#include "openrnn/params.h"
 #include "openrnn/runtime.h"
 
 namespace openrnn {
@@ -210,6 +214,165 @@ TEST(Loading, TheEnvironmentOfTheProcessStaysAsItIs) {
   };
   EXPECT_EQ(answer({}, value), "the same");
   EXPECT_EQ(answer({{"CUBLAS_WORKSPACE_CONFIG", ":16:8"}}, value), "the same");
+}
+
+/// Arrays of the host for one network, filled with small values.
+struct HostJob {
+  RnnSpec spec;
+  Array params, x, h0, y, hn, dy, dx, dparams;
+
+  explicit HostJob(const RnnSpec& network) : spec(network) {
+    const std::int64_t units = spec.num_units, planes = spec.num_pseudo_layers() * kBatch;
+    const auto make = [](std::int64_t size) {
+      Array array(DType::kFloat32, {size});
+      auto* values = static_cast<float*>(array.data());
+      for (std::int64_t i = 0; i < size; ++i) values[i] = 0.1f * static_cast<float>(i % 7 - 3);
+      return array;
+    };
+    params = make(params_size(spec));
+    x = make(kTime * kBatch * spec.input_size);
+    h0 = hn = make(planes * units);
+    y = dy = make(kTime * kBatch * spec.output_size());
+    dx = x;
+    dparams = params;
+  }
+
+  void run(bool time_major) {
+    const Engine& subject = engine("cudnn");
+    const std::vector<std::int32_t> lengths = {2, 4, 0};
+    ForwardArgs args;
+    args.params = subject.pack(spec, params.view(), PackFor::kTraining);
+    args.max_time = kTime;
+    args.batch = kBatch;
+    args.time_major = time_major;
+    if (!time_major) args.sequence_lengths = lengths.data();
+    args.x = x.data();
+    args.h0 = h0.data();
+    args.y = y.data();
+    args.hn = hn.data();
+    args.training = true;
+    const auto saved = subject.forward_saving(args);
+    subject.backward(
+        {saved.get(), dy.data(), nullptr, nullptr, dx.data(), nullptr, nullptr, dparams.data()});
+  }
+
+  static constexpr std::int64_t kTime = 4, kBatch = 3;
+};
+
+bool same(const Array& a, const Array& b) {
+  return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.view().size()) * 4) == 0;
+}
+
+/// A training step through the engine and a product on the device: "done", or the error. What was
+/// given must be as it was either way.
+std::string train_once(bool time_major) {
+  RnnSpec spec;
+  spec.mode = time_major ? RnnMode::kLstm : RnnMode::kGru;
+  spec.num_layers = 2;
+  spec.num_units = 5;
+  spec.input_size = 4;
+  spec.dropout = 0.5;
+  HostJob job(spec);
+  const HostJob before = job;
+  std::string text = "done";
+  try {
+    job.run(time_major);
+    const Device& gpu = gpu_device(0);
+    const auto a = DeviceArray::from_host(gpu, job.x.view());
+    DeviceArray c(gpu, DType::kFloat32, {9});
+    gpu.matmul({DType::kFloat32, 3, 3, 4, a.data(), a.data(), nullptr, c.mutable_data()});
+    c.to_host();
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  const bool whole = same(job.params, before.params) && same(job.x, before.x) &&
+                     same(job.h0, before.h0) && same(job.dy, before.dy);
+  return whole ? text : "the host's data was changed: " + text;
+}
+
+TEST(Faults, AtAnyCallEndInAnErrorThatNamesACall) {
+  const std::regex error(R"(^\[\w+\] (the driver|cuDNN|cuBLAS) answered [\s\S]*)");
+  int faults = 0;
+  for (const auto& [time_major, deferred] : {std::pair{true, "0"}, {false, "0"}, {false, "1"}}) {
+    const Settings common = {{"STAND_IN_DEFERRED", deferred},
+                             {"OPENRNN_CUDNN_ALGORITHM", "standard"}};
+    const bool major = time_major;
+    std::string text;
+    for (int call = 1; call < 1000 && text != "done"; ++call) {
+      Settings settings = common;
+      settings.emplace_back("STAND_IN_FAULT", std::to_string(call));
+      text = answer(settings, [&] { return train_once(major); });
+      if (text == "done") break;
+      ++faults;
+      EXPECT_TRUE(std::regex_match(text, error)) << call << ": " << text;
+    }
+    // The next process starts clean.
+    EXPECT_EQ(answer(common, [&] { return train_once(major); }), "done");
+  }
+  EXPECT_GE(faults, 300);
+}
+
+// ---- What the stand-in itself checks -----------------------------------------------------------
+
+/// The first byte of a block that one stream has filled and another one has read.
+std::string read_across_streams(bool waits) {
+  cudnn::Context& context = cudnn::Context::of(0);
+  const cudnn::Context::Current current(context);
+  const cudnn::DriverApi& driver = cudnn::libraries().driver;
+  CUstream other = nullptr;
+  CUevent filled = nullptr;
+  driver.stream_create(&other, CU_STREAM_NON_BLOCKING);
+  driver.event_create(&filled, CU_EVENT_DISABLE_TIMING);
+  const auto from = context.allocate(16), to = context.allocate(16);
+  driver.fill(cudnn::device_address(from.get()), 7, 16, other);
+  driver.event_record(filled, other);
+  if (waits) driver.stream_wait(context.stream(), filled, 0);
+  context.copy(to.get(), from.get(), 16);
+  unsigned char found = 0;
+  context.copy_out(&found, to.get(), 1);
+  return std::to_string(found);
+}
+
+TEST(StandIn, ShowsAStreamThatReadsWhatAnotherOneHasNotWritten) {
+  const Settings deferred = {{"STAND_IN_DEFERRED", "1"}};
+  EXPECT_EQ(answer(deferred, [] { return read_across_streams(true); }), "7");
+  EXPECT_EQ(answer(deferred, [] { return read_across_streams(false); }), "255");
+}
+
+/// What the end of a capture answers, around `work`.
+std::string capture(const std::function<void(cudnn::Context&, void*)>& work) {
+  cudnn::Context& context = cudnn::Context::of(0);
+  const cudnn::Context::Current current(context);
+  const auto memory = context.allocate(16);
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (!library) return "libcuda.so.1 is not open";
+  const auto begin =
+      reinterpret_cast<decltype(&cuStreamBeginCapture)>(dlsym(library, "cuStreamBeginCapture_v2"));
+  const auto end =
+      reinterpret_cast<decltype(&cuStreamEndCapture)>(dlsym(library, "cuStreamEndCapture"));
+  if (!begin || !end) return "no captures";
+  CUgraph graph = nullptr;
+  begin(context.stream(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+  try {
+    work(context, memory.get());
+  } catch (const EngineError&) {
+    // The answer is the end's.
+  }
+  return std::to_string(end(context.stream(), &graph));
+}
+
+TEST(StandIn, RefusesWhatACaptureMayNotHold) {
+  const auto expect = [](CUresult result, const std::function<void(cudnn::Context&, void*)>& work) {
+    EXPECT_EQ(answer({}, [&] { return capture(work); }), std::to_string(result));
+  };
+  constexpr CUresult kBad = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  expect(CUDA_SUCCESS, [](cudnn::Context& context, void* to) { context.zero(to, 16); });
+  expect(kBad, [](cudnn::Context& context, void*) { context.wait(); });
+  expect(kBad, [](cudnn::Context& context, void*) { context.allocate(1 << 20); });
+  expect(kBad, [](cudnn::Context& context, void* to) {
+    const std::array<char, 16> pageable{};
+    context.copy_in(to, pageable.data(), 16);
+  });
 }
 
 }  // namespace

@@ -112,9 +112,10 @@ CUfunction Context::kernel(const char* name) {
   }
   for (const CUmodule module : modules_) {
     CUfunction function = nullptr;
-    if (driver.module_function(&function, module, name) == CUDA_SUCCESS) {
-      return kernels_[name] = function;
-    }
+    const CUresult found = driver.module_function(&function, module, name);
+    if (found == CUDA_ERROR_NOT_FOUND) continue;
+    check(found, "cuModuleGetFunction");
+    return kernels_[name] = function;
   }
   throw EngineError(message("[gpu:", ordinal_, "] the kernel '", name,
                             "' is not in this build, expected one of src/cudnn/kernels"));

@@ -11,6 +11,7 @@ using namespace openrnn::stand_in;  // NOLINT: this file is that namespace's fac
 struct Handle {
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
   bool has_workspace = false;
+  Stream stream = 0;
 };
 
 Handle* inside(cublasHandle_t handle) { return reinterpret_cast<Handle*>(handle); }
@@ -70,7 +71,7 @@ double scalar(const void* value, cublasComputeType_t compute) {
 extern "C" {
 
 STAND_IN_API cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
-  if (!has_context()) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (!has_context() || !is_whole("cublasCreate")) return CUBLAS_STATUS_NOT_INITIALIZED;
   *handle = reinterpret_cast<cublasHandle_t>(new Handle);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -78,8 +79,9 @@ STAND_IN_API cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   delete reinterpret_cast<Handle*>(handle);
   return CUBLAS_STATUS_SUCCESS;
 }
-STAND_IN_API cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t) {
+STAND_IN_API cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  inside(handle)->stream = reinterpret_cast<Stream>(stream);
   inside(handle)->has_workspace = false;  // as documented: back to the handle's own pool
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -141,7 +143,8 @@ STAND_IN_API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperati
                   reinterpret_cast<std::uint64_t>(b),
                   reinterpret_cast<std::uint64_t>(c),
                   tf32};
-  enqueue([p] { multiply(p); });
+  if (!is_whole("cublasGemmEx")) return CUBLAS_STATUS_EXECUTION_FAILED;
+  enqueue(inside(handle)->stream, [p] { multiply(p); });
   return broken().empty() ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 

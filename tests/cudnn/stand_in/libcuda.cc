@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,17 +17,29 @@ namespace {
 
 using namespace openrnn::stand_in;  // NOLINT: this file is that namespace's face
 
+CUresult whole() { return broken().empty() ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS; }
+
 // What a call answers when the machine is broken or no context is current.
-CUresult ready() {
+CUresult ready(const char* call) {
   if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
-  return broken().empty() ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+  return is_whole(call) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
+// The same for what a capture does not allow.
+CUresult ready_outside_of_capture(const char* call) {
+  const CUresult answer = ready(call);
+  if (!captures() || answer != CUDA_SUCCESS) return answer;
+  spoil_capture();
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+Stream number_of(CUstream stream) { return reinterpret_cast<Stream>(stream); }
+
 template <class Work>
-CUresult enqueue_checked(Work work) {
-  if (const CUresult answer = ready(); answer != CUDA_SUCCESS) return answer;
-  enqueue(std::move(work));
-  return broken().empty() ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+CUresult enqueue_checked(const char* call, CUstream stream, Work work) {
+  if (const CUresult answer = ready(call); answer != CUDA_SUCCESS) return answer;
+  enqueue(number_of(stream), std::move(work));
+  return whole();
 }
 
 // Memory of the host that was pinned: copies read it when they run.
@@ -47,8 +60,7 @@ Pinned& pinned() {
 }
 
 struct Event {
-  std::shared_ptr<double> time = std::make_shared<double>(-1.0);
-  std::shared_ptr<std::atomic<int>> queued = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<Mark> mark;  // of its last record
 };
 
 struct Function {
@@ -75,7 +87,9 @@ STAND_IN_API CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 STAND_IN_API CUresult cuGetErrorName(CUresult error, const char** name) {
-  *name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
+  *name = error == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                                : "CUDA_ERROR";
   return CUDA_SUCCESS;
 }
 STAND_IN_API CUresult cuGetErrorString(CUresult error, const char** text) {
@@ -118,25 +132,31 @@ STAND_IN_API CUresult cuCtxPopCurrent(CUcontext*) {
 }
 
 STAND_IN_API CUresult cuMemAlloc(CUdeviceptr* memory, std::size_t bytes) {
-  if (const CUresult answer = ready(); answer != CUDA_SUCCESS) return answer;
+  if (const CUresult answer = ready_outside_of_capture("cuMemAlloc"); answer != CUDA_SUCCESS) {
+    return answer;
+  }
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   *memory = allocate(bytes);
   return *memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 STAND_IN_API CUresult cuMemFree(CUdeviceptr memory) {
-  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (const CUresult answer = ready_outside_of_capture("cuMemFree"); answer != CUDA_SUCCESS) {
+    return answer;
+  }
   synchronize();
   bool known = false;
-  enqueue([&] { known = release(memory); });
+  enqueue(0, [&] { known = release(memory); });
   synchronize();
   return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 STAND_IN_API CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
   memory_info(free, total);
-  return ready();
+  return ready("cuMemGetInfo");
 }
 STAND_IN_API CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
-  if (const CUresult answer = ready(); answer != CUDA_SUCCESS) return answer;
+  if (const CUresult answer = ready_outside_of_capture("cuMemHostAlloc"); answer != CUDA_SUCCESS) {
+    return answer;
+  }
   *memory = ::operator new(bytes, std::align_val_t(256));
   std::memset(*memory, 0xFF, bytes);
   const std::lock_guard lock(pinned().mutex);
@@ -161,29 +181,36 @@ STAND_IN_API CUresult cuPointerGetAttribute(void* value, CUpointer_attribute whi
 }
 
 STAND_IN_API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes,
-                                        CUstream) {
+                                        CUstream stream) {
   if (pinned().holds(from)) {
-    return enqueue_checked([=] { std::memcpy(host_of(to, bytes), from, bytes); });
+    return enqueue_checked("cuMemcpyHtoDAsync", stream,
+                           [=] { std::memcpy(host_of(to, bytes), from, bytes); });
   }
+  // Of pageable memory a capture would keep the address, and the driver refuses it.
+  if (captures()) return ready_outside_of_capture("cuMemcpyHtoDAsync");
   const auto* start = static_cast<const char*>(from);
   auto now = std::make_shared<std::vector<char>>(start, start + bytes);
-  return enqueue_checked([=] { std::memcpy(host_of(to, bytes), now->data(), bytes); });
+  return enqueue_checked("cuMemcpyHtoDAsync", stream,
+                         [=] { std::memcpy(host_of(to, bytes), now->data(), bytes); });
 }
-STAND_IN_API CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
-  return enqueue_checked([=] { std::memcpy(to, host_of(from, bytes), bytes); });
+STAND_IN_API CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes,
+                                        CUstream stream) {
+  return enqueue_checked("cuMemcpyDtoHAsync", stream,
+                         [=] { std::memcpy(to, host_of(from, bytes), bytes); });
 }
 STAND_IN_API CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
-                                        CUstream) {
-  return enqueue_checked([=] { std::memmove(host_of(to, bytes), host_of(from, bytes), bytes); });
+                                        CUstream stream) {
+  return enqueue_checked("cuMemcpyDtoDAsync", stream,
+                         [=] { std::memmove(host_of(to, bytes), host_of(from, bytes), bytes); });
 }
-STAND_IN_API CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* given, CUstream) {
+STAND_IN_API CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* given, CUstream stream) {
   const CUDA_MEMCPY2D c = *given;
   if (c.srcMemoryType != CU_MEMORYTYPE_DEVICE || c.dstMemoryType != CU_MEMORYTYPE_DEVICE ||
       c.srcPitch < c.WidthInBytes || c.dstPitch < c.WidthInBytes || c.srcXInBytes || c.srcY ||
       c.dstXInBytes || c.dstY) {
     return CUDA_ERROR_INVALID_VALUE;  // what the stand-in does not do
   }
-  return enqueue_checked([c] {
+  return enqueue_checked("cuMemcpy2DAsync", stream, [c] {
     if (c.Height == 0 || c.WidthInBytes == 0) return;
     const std::size_t from = (c.Height - 1) * c.srcPitch + c.WidthInBytes;
     const std::size_t to = (c.Height - 1) * c.dstPitch + c.WidthInBytes;
@@ -192,54 +219,75 @@ STAND_IN_API CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* given, CUstream) {
   });
 }
 STAND_IN_API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes,
-                                      CUstream) {
-  return enqueue_checked([=] { std::memset(host_of(to, bytes), value, bytes); });
+                                      CUstream stream) {
+  return enqueue_checked("cuMemsetD8Async", stream,
+                         [=] { std::memset(host_of(to, bytes), value, bytes); });
 }
 
 STAND_IN_API CUresult cuStreamCreate(CUstream* stream, unsigned) {
   static std::atomic<std::uint64_t> made{0};
   // NOLINTNEXTLINE(*no-int-to-ptr): a handle that points to nothing
   *stream = reinterpret_cast<CUstream>(0x1000 + ++made);
-  return ready();
+  return ready("cuStreamCreate");
 }
-STAND_IN_API CUresult cuStreamSynchronize(CUstream) {
-  synchronize();
-  return ready();
+STAND_IN_API CUresult cuStreamSynchronize(CUstream stream) {
+  const CUresult answer = ready_outside_of_capture("cuStreamSynchronize");
+  if (answer != CUDA_SUCCESS) return answer;
+  synchronize(number_of(stream));
+  return whole();
 }
-STAND_IN_API CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return ready(); }
+STAND_IN_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  const Event& which = *reinterpret_cast<Event*>(event);
+  const CUresult answer = ready("cuStreamWaitEvent");
+  if (answer == CUDA_SUCCESS && which.mark) wait_for(number_of(stream), which.mark);
+  return answer;
+}
+STAND_IN_API CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
+  if (captures()) return CUDA_ERROR_ILLEGAL_STATE;
+  const CUresult answer = ready("cuStreamBeginCapture");
+  if (answer == CUDA_SUCCESS) begin_capture(number_of(stream));
+  return answer;
+}
+STAND_IN_API CUresult cuStreamEndCapture(CUstream, CUgraph* graph) {
+  if (!captures()) return CUDA_ERROR_ILLEGAL_STATE;
+  auto work = std::make_unique<std::vector<std::function<void()>>>();
+  if (!end_capture(*work)) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  *graph = reinterpret_cast<CUgraph>(work.release());
+  return CUDA_SUCCESS;
+}
 STAND_IN_API CUresult cuEventCreate(CUevent* event, unsigned) {
   *event = reinterpret_cast<CUevent>(new Event);
-  return ready();
+  return ready("cuEventCreate");
 }
 STAND_IN_API CUresult cuEventDestroy(CUevent event) {
   delete reinterpret_cast<Event*>(event);
   return CUDA_SUCCESS;
 }
-STAND_IN_API CUresult cuEventRecord(CUevent event, CUstream) {
-  const Event& which = *reinterpret_cast<Event*>(event);
-  ++*which.queued;
-  return enqueue_checked([time = which.time, queued = which.queued] {
-    *time = clock_now();
-    --*queued;
-  });
+STAND_IN_API CUresult cuEventRecord(CUevent event, CUstream stream) {
+  const CUresult answer = ready("cuEventRecord");
+  if (answer != CUDA_SUCCESS || captures()) return answer;
+  reinterpret_cast<Event*>(event)->mark = record(number_of(stream));
+  return whole();
 }
 STAND_IN_API CUresult cuEventQuery(CUevent event) {
-  const CUresult answer = ready();
-  const bool waits = *reinterpret_cast<Event*>(event)->queued > 0;
-  return answer == CUDA_SUCCESS && waits ? CUDA_ERROR_NOT_READY : answer;
+  const CUresult answer = ready_outside_of_capture("cuEventQuery");
+  const auto& mark = reinterpret_cast<Event*>(event)->mark;
+  return answer == CUDA_SUCCESS && mark && !mark->passed ? CUDA_ERROR_NOT_READY : answer;
 }
-STAND_IN_API CUresult cuEventSynchronize(CUevent) {
-  synchronize();
-  return ready();
+STAND_IN_API CUresult cuEventSynchronize(CUevent event) {
+  const CUresult answer = ready_outside_of_capture("cuEventSynchronize");
+  if (answer != CUDA_SUCCESS) return answer;
+  synchronize(reinterpret_cast<Event*>(event)->mark);
+  return whole();
 }
 // Under its first name, which has the same arguments.
 #undef cuEventElapsedTime
 STAND_IN_API CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
-  const double start = *reinterpret_cast<Event*>(from)->time;
-  const double end = *reinterpret_cast<Event*>(to)->time;
-  if (start < 0 || end < 0) return CUDA_ERROR_NOT_READY;
-  *milliseconds = static_cast<float>(end - start);
-  return ready();
+  const auto& start = reinterpret_cast<Event*>(from)->mark;
+  const auto& end = reinterpret_cast<Event*>(to)->mark;
+  if (!start || !end || !start->passed || !end->passed) return CUDA_ERROR_NOT_READY;
+  *milliseconds = static_cast<float>(end->time - start->time);
+  return ready("cuEventElapsedTime");
 }
 
 STAND_IN_API CUresult cuModuleLoadData(CUmodule* module, const void* image) {
@@ -247,19 +295,20 @@ STAND_IN_API CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   std::memcpy(&magic, image, sizeof magic);
   if (magic != 0xBA55ED50u) return CUDA_ERROR_INVALID_IMAGE;  // how a fat binary begins
   *module = reinterpret_cast<CUmodule>(const_cast<void*>(image));
-  return ready();
+  return ready("cuModuleLoadData");
 }
 STAND_IN_API CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
   if (!has_kernel(name)) return CUDA_ERROR_NOT_FOUND;
   *function = reinterpret_cast<CUfunction>(new Function{name});
-  return ready();
+  return ready("cuModuleGetFunction");
 }
 STAND_IN_API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                                     CUstream, void** arguments, void**) {
+                                     CUstream stream, void** arguments, void**) {
   Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, arguments, translate};
   try {
-    return enqueue_checked(prepare_kernel(reinterpret_cast<Function*>(function)->name, launch));
+    return enqueue_checked("cuLaunchKernel", stream,
+                           prepare_kernel(reinterpret_cast<Function*>(function)->name, launch));
   } catch (const std::exception&) {
     return CUDA_ERROR_INVALID_VALUE;
   }

@@ -59,16 +59,18 @@ STAND_IN_API void cudnnGetLastErrorString(char* text, std::size_t size) {
   std::strncpy(text, "words of the stand-in", size);
 }
 STAND_IN_API cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
-  if (!has_context()) return answer(CUDNN_STATUS_NOT_INITIALIZED);
-  *handle = reinterpret_cast<cudnnHandle_t>(new int);
+  if (!has_context() || !is_whole("cudnnCreate")) return answer(CUDNN_STATUS_NOT_INITIALIZED);
+  *handle = reinterpret_cast<cudnnHandle_t>(new Stream(0));
   return CUDNN_STATUS_SUCCESS;
 }
 STAND_IN_API cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
-  delete reinterpret_cast<int*>(handle);
+  delete inside<Stream>(handle);
   return CUDNN_STATUS_SUCCESS;
 }
-STAND_IN_API cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t) {
-  return answer(handle ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+STAND_IN_API cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  if (!handle) return answer(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+  *inside<Stream>(handle) = reinterpret_cast<Stream>(stream);
+  return CUDNN_STATUS_SUCCESS;
 }
 
 STAND_IN_API cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* d) {
@@ -118,6 +120,10 @@ STAND_IN_API cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d,
                                                      std::size_t bytes, unsigned long long seed) {
   if (!d || !handle || !(rate >= 0.0F && rate <= 1.0F)) return answer(CUDNN_STATUS_BAD_PARAM);
   if (rate > 0.0F && (!states || bytes < 1024)) return answer(CUDNN_STATUS_BAD_PARAM);
+  // A generator is set up by a kernel.
+  if (states && !is_whole("cudnnSetDropoutDescriptor")) {
+    return answer(CUDNN_STATUS_EXECUTION_FAILED);
+  }
   if (states && !contains(reinterpret_cast<std::uint64_t>(states), bytes)) {
     return answer(CUDNN_STATUS_EXECUTION_FAILED);
   }

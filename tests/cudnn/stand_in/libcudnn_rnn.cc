@@ -1,6 +1,8 @@
 // cuDNN's functions that compute, or that say what computing needs.
 #include <cudnn.h>
 
+#include <cstring>
+
 #include "cudnn/stand_in/faults.h"
 #include "cudnn/stand_in/libcudnn.h"
 #include "cudnn/stand_in/machine.h"
@@ -21,12 +23,13 @@ std::size_t weight_bytes(const RnnDescriptor& rnn) {
   return static_cast<std::size_t>(weight_places(rnn.spec()).size) * bytes_of_type(rnn.type);
 }
 
-// Some sizes that depend on everything they may depend on, and are multiples of 8.
+// Some sizes that depend on everything they may depend on; no multiples of anything.
 std::size_t reserve_bytes(const RnnDescriptor& rnn, const DataDescriptor& x) {
-  return 8 * static_cast<std::size_t>(x.count() * directions(rnn) * rnn.layers + rnn.hidden + 16);
+  return 8 * static_cast<std::size_t>(x.count() * directions(rnn) * rnn.layers + rnn.hidden + 16) +
+         5;
 }
 std::size_t work_bytes(const RnnDescriptor& rnn, const DataDescriptor& x, bool training) {
-  return static_cast<std::size_t>(std::int64_t{8} * rnn.hidden * x.batch + (training ? 4096 : 256) +
+  return static_cast<std::size_t>(std::int64_t{8} * rnn.hidden * x.batch + (training ? 4099 : 259) +
                                   64 * static_cast<std::int64_t>(rnn.algo));
 }
 
@@ -78,9 +81,9 @@ cudnnStatus_t check_states(const RnnDescriptor& rnn, int batch, cudnnTensorDescr
   return rnn.cell == CUDNN_LSTM ? check_state(rnn, batch, rnn.hidden, c) : CUDNN_STATUS_SUCCESS;
 }
 
-// All of it at least as large as was said, and on the device.
+// As large as was said, and on the device.
 cudnnStatus_t check_space(const void* space, std::size_t bytes, std::size_t wanted) {
-  if (bytes < wanted) return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
+  if (bytes != wanted) return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
   if (!space || !contains(reinterpret_cast<std::uint64_t>(space), bytes)) {
     return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   }
@@ -113,8 +116,11 @@ double milliseconds(const RnnDescriptor& rnn) {
 
 /// Enqueues `work`, whose results are `call`'s.
 template <class Call>
-cudnnStatus_t submit(const Call& call, void (*work)(const Call&)) {
-  enqueue([call, work, time = milliseconds(call.rnn)] {
+cudnnStatus_t submit(const char* name, cudnnHandle_t handle, void* space, std::size_t bytes,
+                     const Call& call, void (*work)(const Call&)) {
+  if (!is_whole(name)) return answer(CUDNN_STATUS_EXECUTION_FAILED);
+  enqueue(*inside<Stream>(handle), [call, work, space, bytes, time = milliseconds(call.rnn)] {
+    std::memset(host_of<char>(space, bytes), 0xFF, bytes);
     run_persistent(call.rnn, call.x_at.batch);
     work(call);
     spoil(call);
@@ -221,7 +227,7 @@ cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t d, cudnnForwardMode_t
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }
-  return submit(call, run_forward);
+  return submit("cudnnRNNForward", handle, work, work_size, call, run_forward);
 }
 
 STAND_IN_API cudnnStatus_t cudnnRNNBackwardData_v8(
@@ -263,7 +269,7 @@ STAND_IN_API cudnnStatus_t cudnnRNNBackwardData_v8(
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }
-  return submit(call, run_backward_data);
+  return submit("cudnnRNNBackwardData_v8", handle, work, work_size, call, run_backward_data);
 }
 
 STAND_IN_API cudnnStatus_t cudnnRNNBackwardWeights_v8(
@@ -305,7 +311,7 @@ STAND_IN_API cudnnStatus_t cudnnRNNBackwardWeights_v8(
       bad != CUDNN_STATUS_SUCCESS) {
     return bad;
   }
-  return submit(call, run_backward_weights);
+  return submit("cudnnRNNBackwardWeights_v8", handle, work, work_size, call, run_backward_weights);
 }
 
 }  // extern "C"

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #define STAND_IN_API __attribute__((visibility("default")))
 
@@ -40,17 +42,40 @@ T* host_of(const void* address, std::size_t count) {
 
 // ---- Work --------------------------------------------------------------------------------------
 
-/// Runs `work` now, or at the next synchronisation when STAND_IN_DEFERRED is 1. What it throws
-/// breaks the machine, as on a GPU: every later call fails.
-STAND_IN_API void enqueue(std::function<void()> work);
-/// Runs what is queued.
+using Stream = std::uint64_t;
+
+/// A point in a stream's work.
+struct Mark {
+  Stream stream = 0;
+  bool passed = false;
+  double time = -1.0;
+};
+
+/// Runs `work` now, or when its stream is next waited for when STAND_IN_DEFERRED is 1. What it
+/// throws breaks the machine, as on a GPU: every later call fails.
+STAND_IN_API void enqueue(Stream stream, std::function<void()> work);
+STAND_IN_API std::shared_ptr<Mark> record(Stream stream);
+/// Later work of the stream runs after the mark; else nothing is promised between streams.
+STAND_IN_API void wait_for(Stream stream, std::shared_ptr<Mark> mark);
+/// Runs what is queued: all of it, of a stream, up to a mark.
 STAND_IN_API void synchronize();
+STAND_IN_API void synchronize(Stream stream);
+STAND_IN_API void synchronize(const std::shared_ptr<Mark>& mark);
 /// What broke the machine; empty when it is whole.
 STAND_IN_API const std::string& broken();
+/// Counts a call that may fail. False: the machine is broken; the call whose number is
+/// STAND_IN_FAULT breaks it.
+STAND_IN_API bool is_whole(const char* call);
 /// Whether this thread has pushed a context.
 STAND_IN_API bool has_context();
 STAND_IN_API void push_context();
 STAND_IN_API bool pop_context();
+/// Whether a stream is being captured; what is not allowed then ends the capture as a failed one.
+STAND_IN_API bool captures();
+STAND_IN_API void begin_capture(Stream stream);
+STAND_IN_API void spoil_capture();
+/// The work since begin_capture, none of which has run; false: the capture has failed.
+STAND_IN_API bool end_capture(std::vector<std::function<void()>>& work);
 /// Work so far in pretended milliseconds; cuDNN's stand-in adds to it.
 STAND_IN_API double clock_now();
 STAND_IN_API void advance_clock(double milliseconds);

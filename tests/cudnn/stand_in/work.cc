@@ -1,6 +1,8 @@
 #include <cstdio>
 #include <deque>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 #include "cudnn/stand_in/machine.h"
@@ -8,67 +10,146 @@
 namespace openrnn::stand_in {
 namespace {
 
-struct Queue {
-  std::recursive_mutex mutex;
-  std::deque<std::function<void()>> work;
-  std::string broken;
-  double clock = 0.0;
+struct Item {
+  std::function<void()> work;           // none: a mark
+  std::shared_ptr<Mark> passes, waits;  // null: none
 };
 
-Queue& queue() {
-  static auto* all = new Queue;
+struct Capture {
+  Stream stream = 0;
+  bool failed = false;
+  std::vector<std::function<void()>> work;
+};
+
+struct Machine {
+  std::recursive_mutex mutex;
+  std::map<Stream, std::deque<Item>> queues;
+  std::optional<Capture> capture;
+  std::string broken;
+  double clock = 0.0;
+  long calls = 0;
+};
+
+Machine& machine() {
+  static auto* all = new Machine;
   return *all;
 }
 
 thread_local int contexts = 0;
 
+void break_down(const std::string& why) {
+  if (!machine().broken.empty()) return;
+  machine().broken = why;
+  std::fprintf(stderr, "the stand-in of the GPU: %s\n", why.c_str());
+}
+
 void run(const std::function<void()>& work) {
-  Queue& all = queue();
-  if (!all.broken.empty()) return;
+  if (!machine().broken.empty()) return;
   try {
     work();
   } catch (const std::exception& error) {
-    all.broken = error.what();
-    std::fprintf(stderr, "the stand-in of the GPU: %s\n", error.what());
+    break_down(error.what());
   }
+}
+
+// Up to the mark; null: all.
+void run_stream(Stream stream, const Mark* until) {
+  std::deque<Item>& queue = machine().queues[stream];
+  while (!queue.empty() && !(until && until->passed)) {
+    const Item next = std::move(queue.front());
+    queue.pop_front();
+    if (next.waits && !next.waits->passed) run_stream(next.waits->stream, next.waits.get());
+    if (next.work) run(next.work);
+    if (!next.passes) continue;
+    next.passes->passed = true;
+    next.passes->time = machine().clock;
+  }
+}
+
+void put(Stream stream, Item item) {
+  machine().queues[stream].push_back(std::move(item));
+  if (setting("STAND_IN_DEFERRED", 0) == 0) run_stream(stream, nullptr);
 }
 
 }  // namespace
 
-void enqueue(std::function<void()> work) {
-  const std::lock_guard lock(queue().mutex);
-  if (setting("STAND_IN_DEFERRED", 0) != 0) {
-    queue().work.push_back(std::move(work));
+void enqueue(Stream stream, std::function<void()> work) {
+  const std::lock_guard lock(machine().mutex);
+  std::optional<Capture>& capture = machine().capture;
+  if (capture && capture->stream == stream) {
+    capture->work.push_back(std::move(work));
   } else {
-    synchronize();
-    run(work);
+    put(stream, {std::move(work), nullptr, nullptr});
   }
 }
 
+std::shared_ptr<Mark> record(Stream stream) {
+  const std::lock_guard lock(machine().mutex);
+  auto mark = std::make_shared<Mark>(Mark{stream});
+  put(stream, {nullptr, mark, nullptr});
+  return mark;
+}
+
+void wait_for(Stream stream, std::shared_ptr<Mark> mark) {
+  const std::lock_guard lock(machine().mutex);
+  put(stream, {nullptr, nullptr, std::move(mark)});
+}
+
 void synchronize() {
-  const std::lock_guard lock(queue().mutex);
-  while (!queue().work.empty()) {
-    const std::function<void()> next = std::move(queue().work.front());
-    queue().work.pop_front();
-    run(next);
+  const std::lock_guard lock(machine().mutex);
+  // The latest stream first: what does not wait for another one finds its work undone.
+  for (auto each = machine().queues.rbegin(); each != machine().queues.rend(); ++each) {
+    run_stream(each->first, nullptr);
   }
   run(check_guards);
 }
 
-const std::string& broken() { return queue().broken; }
+void synchronize(Stream stream) {
+  const std::lock_guard lock(machine().mutex);
+  run_stream(stream, nullptr);
+  run(check_guards);
+}
+
+void synchronize(const std::shared_ptr<Mark>& mark) {
+  const std::lock_guard lock(machine().mutex);
+  if (mark) run_stream(mark->stream, mark.get());
+  run(check_guards);
+}
+
+const std::string& broken() { return machine().broken; }
+
+bool is_whole(const char* call) {
+  const std::lock_guard lock(machine().mutex);
+  if (++machine().calls == setting("STAND_IN_FAULT", 0)) {
+    break_down(std::string("an injected fault in ") + call);
+  }
+  return machine().broken.empty();
+}
 
 bool has_context() { return contexts > 0; }
 void push_context() { ++contexts; }
 bool pop_context() { return contexts > 0 && contexts-- > 0; }
 
+bool captures() { return machine().capture.has_value(); }
+void begin_capture(Stream stream) { machine().capture = Capture{stream, false, {}}; }
+void spoil_capture() {
+  if (machine().capture) machine().capture->failed = true;
+}
+bool end_capture(std::vector<std::function<void()>>& work) {
+  const Capture found = std::move(*machine().capture);
+  machine().capture.reset();
+  work = found.work;
+  return !found.failed;
+}
+
 double clock_now() {
-  const std::lock_guard lock(queue().mutex);
-  return queue().clock;
+  const std::lock_guard lock(machine().mutex);
+  return machine().clock;
 }
 
 void advance_clock(double milliseconds) {
-  const std::lock_guard lock(queue().mutex);
-  queue().clock += milliseconds;
+  const std::lock_guard lock(machine().mutex);
+  machine().clock += milliseconds;
 }
 
 }  // namespace openrnn::stand_in
