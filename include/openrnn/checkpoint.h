@@ -243,6 +243,8 @@ struct OPENRNN_API CheckpointStatus {
   /// Paths of variables here that the file has no value for, 'model/cell-0/kernel', and of objects
   /// without variables that it does not have.
   std::vector<std::string> missing;
+  /// How many of them are such objects.
+  std::size_t missing_objects = 0;
   /// Keys in the file that nothing here took.
   std::vector<std::string> unused;
 

@@ -141,7 +141,7 @@ class Model(Layer):
         _core.LayerBase.__init__(self, "model", options)
         _core.layer_take_over(self, made)
         _core.model_add_losses(losses)
-        self.__dict__.update(attributes)
+        super().__setstate__(attributes)
         self._install()
 
     def get_config(self) -> dict[str, Any]:

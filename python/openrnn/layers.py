@@ -76,6 +76,9 @@ class Layer(_core.LayerBase):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
+        self._may_be_part(name, value)
+
+    def _may_be_part(self, name: str, value: Any) -> None:
         if isinstance(value, (_core.LayerBase, Variable, list, tuple, dict)):
             _core.layer_part_added(self, name, value)
 
@@ -263,6 +266,11 @@ class Layer(_core.LayerBase):
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = (type(self), self._made, _core.layer_state(self))
         return _copies.make_layer, arguments, dict(self.__dict__)
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes)
+        for name, value in attributes.items():
+            self._may_be_part(name, value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         with _copies.graph_of(self):

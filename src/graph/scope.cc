@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/message.h"
 #include "graph/graph_state.h"
 #include "graph/scope_stack.h"
@@ -21,8 +23,8 @@ std::string join_scope(const std::string& outer, const std::string& name) {
   return name.empty() ? outer : outer + "/" + name;
 }
 
-ReopenedScope::ReopenedScope(std::string full_name, bool reuse) {
-  scope_stack().push_back({&Graph::current(), std::move(full_name), reuse});
+ReopenedScope::ReopenedScope(std::string full_name, bool reuse, std::vector<Variable>* weights) {
+  scope_stack().push_back({&Graph::current(), std::move(full_name), reuse, weights});
 }
 
 ReopenedScope::~ReopenedScope() { scope_stack().pop_back(); }
@@ -71,7 +73,9 @@ VariableScope::VariableScope(const std::string& name, bool reuse) {
   graph::check_name("VariableScope", name);
   std::string full = graph::join_scope(current_name(), name);
   ++Graph::current().state().scope_counts[full];
-  graph::scope_stack().push_back({&Graph::current(), std::move(full), reuse || current_reuse()});
+  const graph::OpenScope* const around = graph::innermost_scope();
+  graph::scope_stack().push_back({&Graph::current(), std::move(full), reuse || current_reuse(),
+                                  around ? around->weights : nullptr});
 }
 
 VariableScope::~VariableScope() {
@@ -97,23 +101,40 @@ bool VariableScope::current_reuse() {
   return scope && scope->reuse;
 }
 
+namespace {
+
+bool holds(const std::vector<Variable>& variables, const Variable& one) {
+  return std::any_of(variables.begin(), variables.end(),
+                     [&](const Variable& other) { return other.same_as(one); });
+}
+
+// The variable that exists, or as it says what is wrong. In a layer's call one of that layer is
+// taken at every call.
+Variable existing_variable(const std::string& full, const Shape& shape,
+                           const VariableOptions& options, std::vector<Variable>* weights) {
+  const Variable found = Graph::current().variable(full);
+  const bool known = weights && holds(*weights, found);
+  if (!known && !VariableScope::current_reuse()) {
+    throw ArgumentError(message("[get_variable] '", full,
+                                "' exists already, expected a new name or a scope with reuse"));
+  }
+  check_same(full, found, shape, options);
+  if (weights && !known) weights->push_back(found);
+  return found;
+}
+
+}  // namespace
+
 Variable get_variable(const std::string& name, const Shape& shape, const VariableOptions& options) {
   graph::check_name("get_variable", name);
   Graph& graph = Graph::current();
   const std::string full = graph::join_scope(VariableScope::current_name(), name);
-  const bool exists = graph.has_variable(full);
+  const graph::OpenScope* const scope = graph::innermost_scope();
+  std::vector<Variable>* const weights = scope ? scope->weights : nullptr;
+  if (graph.has_variable(full)) return existing_variable(full, shape, options, weights);
   if (VariableScope::current_reuse()) {
-    if (!exists) {
-      throw ArgumentError(message("[get_variable] '", full,
-                                  "' does not exist, expected one as the scope's reuse is set"));
-    }
-    const Variable found = graph.variable(full);
-    check_same(full, found, shape, options);
-    return found;
-  }
-  if (exists) {
     throw ArgumentError(message("[get_variable] '", full,
-                                "' exists already, expected a new name or a scope with reuse"));
+                                "' does not exist, expected one as the scope's reuse is set"));
   }
   Array initial(options.dtype, shape);
   // Integers start at 0.
@@ -129,6 +150,7 @@ Variable get_variable(const std::string& name, const Shape& shape, const Variabl
     graph.add_regularization_loss(
         [made, regularizer = options.regularizer] { return regularizer(made.read()); });
   }
+  if (weights) weights->push_back(made);
   return made;
 }
 

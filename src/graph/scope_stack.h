@@ -6,7 +6,8 @@
 
 namespace openrnn {
 class Graph;
-}
+class Variable;
+}  // namespace openrnn
 
 namespace openrnn::graph {
 
@@ -14,6 +15,8 @@ struct OpenScope {
   Graph* graph;
   std::string name;  // full
   bool reuse;
+  /// Around a layer's call: its weights, which get_variable takes where they exist and adds to.
+  std::vector<Variable>* weights = nullptr;
 };
 
 std::vector<OpenScope>& scope_stack();
@@ -30,7 +33,7 @@ void check_name(const char* call, const std::string& name);
 /// Opens a scope by its full name again while it lives: takes no name, closes no names.
 class ReopenedScope {
  public:
-  ReopenedScope(std::string full_name, bool reuse);
+  ReopenedScope(std::string full_name, bool reuse, std::vector<Variable>* weights = nullptr);
   ~ReopenedScope();
   ReopenedScope(const ReopenedScope&) = delete;
   ReopenedScope& operator=(const ReopenedScope&) = delete;

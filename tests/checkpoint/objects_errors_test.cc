@@ -133,11 +133,11 @@ TEST(ObjectErrors, WhatDidNotMatchIsNamed) {
   EXPECT_EQ(status.unused, std::vector<std::string>{"x/.ATTRIBUTES/VARIABLE_VALUE"});
   EXPECT_EQ(thrown<ArgumentError>([&] { status.assert_consumed(); }),
             "[assert_consumed] " + model.prefix +
-                " has no value for 1 variables: y; and it holds 1 values that nothing took: "
+                " has no value for 1 variable: y; and it holds 1 values that nothing took: "
                 "x/.ATTRIBUTES/VARIABLE_VALUE");
   EXPECT_EQ(
       thrown<ArgumentError>([&] { status.assert_existing_objects_matched(); }),
-      "[assert_existing_objects_matched] " + model.prefix + " has no value for 1 variables: y");
+      "[assert_existing_objects_matched] " + model.prefix + " has no value for 1 variable: y");
   status.assert_nontrivial_match();
 }
 

@@ -1,6 +1,7 @@
 // Every operation on symbolic tensors: its recorded shape, and its replay against the direct call.
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
+#include "ops/symbolic/replay.h"
 #include "saveables/support.h"
 
 namespace openrnn::testing {
@@ -144,6 +145,46 @@ TEST(SymbolicOps, ReplayIsTheDirectCall) {
       check_case(test, true);
     }
   }
+}
+
+// The outputs over other inputs, every call recorded once more from its name and attributes.
+Tensors recorded_again(const Tensors& inputs, const Tensors& outputs, const Tensors& others) {
+  std::map<const SymbolicCall*, Tensors> made;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_symbolic()) made[inputs[i].symbol()->call.get()] = {others[i]};
+  }
+  const auto other = [&](const Tensor& tensor) {
+    return tensor.is_symbolic() ? made.at(tensor.symbol()->call.get()).at(tensor.symbol()->index)
+                                : tensor;
+  };
+  for (const auto& call : calls_between(inputs, outputs)) {
+    Tensors fed;
+    for (const Tensor& input : call->inputs) fed.push_back(other(input));
+    made[call.get()] =
+        ops::record_operation(call->op, fed, call->outputs, call->attributes.value());
+  }
+  Tensors again;
+  for (const Tensor& output : outputs) again.push_back(other(output));
+  return again;
+}
+
+TEST(SymbolicOps, NamesAndAttributesMakeTheSameCalls) {
+  for (const auto& cases : {elementwise_cases(), shape_cases()}) {
+    for (const Case& test : cases) {
+      SCOPED_TRACE(test.name);
+      Graph graph;
+      const Graph::AsDefault current(graph);
+      const Tensors inputs = symbolic_like(test.inputs, true);
+      const Tensors others = symbolic_like(test.inputs, true);
+      Model model(others, recorded_again(inputs, test.run(inputs), others));
+      const Tensors expected = test.run(test.inputs), computed = model(test.inputs);
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_TRUE(same_bits(computed[i].to_host(), expected[i].to_host()));
+      }
+    }
+  }
+  EXPECT_EQ(thrown<ArgumentError>([] { ops::record_operation("nothing", {}, {}, {}); }),
+            "[record] 'nothing', expected the name of an operation");
 }
 
 TEST(SymbolicOps, WhatIsKnownIsCheckedAtOnce) {

@@ -20,6 +20,19 @@ void require_prefix(const char* call, const CheckpointStatus& status) {
   throw ArgumentError(message("[", call, "] restore() was given no checkpoint, expected one"));
 }
 
+std::string counted(std::size_t count, const char* what) {
+  return message(count, " ", what, count == 1 ? "" : "s");
+}
+
+// "2 variables and 1 object: a/kernel, a/bias, b"
+std::string missing_text(const CheckpointStatus& status) {
+  const std::size_t objects = status.missing_objects;
+  const std::size_t variables = status.missing.size() - objects;
+  std::string text = variables > 0 ? counted(variables, "variable") : "";
+  if (objects > 0) text += (variables > 0 ? " and " : "") + counted(objects, "object");
+  return message(text, ": ", listed_excerpts(status.missing));
+}
+
 }  // namespace
 
 CheckpointStatus CheckpointStatus::current() const {
@@ -31,7 +44,7 @@ const CheckpointStatus& CheckpointStatus::assert_existing_objects_matched() cons
   const CheckpointStatus now = current();
   if (now.missing.empty()) return *this;
   throw ArgumentError(message("[assert_existing_objects_matched] ", prefix, " has no value for ",
-                              now.missing.size(), " variables: ", listed_excerpts(now.missing)));
+                              missing_text(now)));
 }
 
 const CheckpointStatus& CheckpointStatus::assert_consumed() const {
@@ -40,8 +53,7 @@ const CheckpointStatus& CheckpointStatus::assert_consumed() const {
   if (now.missing.empty() && now.unused.empty()) return *this;
   std::string text = message("[assert_consumed] ", prefix);
   if (!now.missing.empty()) {
-    text += message(" has no value for ", now.missing.size(),
-                    " variables: ", listed_excerpts(now.missing));
+    text += message(" has no value for ", missing_text(now));
   }
   if (!now.unused.empty()) {
     text += message(now.missing.empty() ? " holds " : "; and it holds ", now.unused.size(),

@@ -167,6 +167,7 @@ void ObjectPlan::miss_objects() {
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
     if (tree_.nodes[i].is_object && !valued[i] && !matches_[i]) {
       missing_.push_back(tree_.nodes[i].path);
+      ++missing_objects_;
     }
   }
 }
@@ -326,6 +327,7 @@ CheckpointStatus ObjectPlan::status() const {
   status.prefix = file_.reader.prefix();
   status.restored.assign(given_.keys.begin(), given_.keys.end());
   status.missing = missing_;
+  status.missing_objects = missing_objects_;
   const formats::ObjectChild* counter = file_.graph.nodes[0].child(kSaveCounter);
   std::set<std::string> unused;
   for (std::size_t i = 0; i < file_.graph.nodes.size(); ++i) {

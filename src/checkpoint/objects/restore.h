@@ -75,6 +75,7 @@ class ObjectPlan {
   };
   std::vector<Assignment> assignments_;
   std::vector<std::string> missing_;
+  std::size_t missing_objects_ = 0;
   Given given_;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/message.h"
+#include "graph/scope_stack.h"
 #include "graph/symbolic/share.h"
 #include "openrnn/graph_layer.h"
 
@@ -41,7 +42,15 @@ std::vector<Tensor> Layer::replay_call(const LayerCall& call, const std::vector<
                                        const Replay& replay) {
   if (!call.function) return compute_call(call.attributes, inputs, replay);
   const PartOfCall part(*this);
-  return call.function(inputs, replay);
+  // The scope is one of the layer's graph, whatever is current by now.
+  std::optional<Graph::AsDefault> own_graph;
+  if (graph_ && graph_ != &Graph::current()) own_graph.emplace(graph());
+  const bool reuse = reuse_ || VariableScope::current_reuse();
+  const std::size_t before = weights_.size();
+  const graph::ReopenedScope scope(scope_name_, reuse, &weights_);
+  std::vector<Tensor> outputs = call.function(inputs, replay);
+  for (std::size_t i = before; i < weights_.size(); ++i) weights_[i].belong_to(trainable_);
+  return outputs;
 }
 
 std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,

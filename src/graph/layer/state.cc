@@ -111,9 +111,14 @@ void Layer::take_over(const LayerState& state) {
   built_ = class_built_ = ran_in_scope_ = state.built;
   built_for_ = state.input_shape;
   if (!moved) return;
-  for (const Layer* layer : all_layers()) {
-    if (layer != this) layer->handle_->layer->follow_scope(state.scope, scope_name_);
-  }
+  const auto follow = [this, from = state.scope, to = scope_name_] {
+    for (const Layer* layer : all_layers()) {
+      if (layer != this) layer->handle_->layer->follow_scope(from, to);
+    }
+    return true;
+  };
+  follow();
+  when_changed(follow);  // parts that it gets after this
 }
 
 // A layer inside another one's scope stays inside it, under the name that it had there.

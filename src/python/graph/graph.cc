@@ -65,7 +65,12 @@ struct Scope {
   static constexpr const char* kCall = "variable_scope";
   Scope(const std::string& name, bool reuse) : inner(std::in_place, name, reuse) {}
   Scope(const std::string& full_name, bool reuse, std::nullptr_t)
-      : again(std::in_place, full_name, reuse) {}
+      : again(std::in_place, full_name, reuse, around()) {}
+  // Inside a layer's call its weights stay those that get_variable knows.
+  static std::vector<Variable>* around() {
+    const graph::OpenScope* const scope = graph::innermost_scope();
+    return scope ? scope->weights : nullptr;
+  }
   // Closing a scope writes to its graph.
   Kept graph{nb::cast(&Graph::current(), nb::rv_policy::reference)};
   std::optional<VariableScope> inner;

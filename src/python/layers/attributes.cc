@@ -43,6 +43,8 @@ LayerPart group_of(const std::string& name, nb::handle value, std::set<PyObject*
 // around it, which a container may hold again.
 std::optional<LayerPart> part_of(const std::string& name, nb::handle value,
                                  std::set<PyObject*>& above) {
+  // A copy under way may hold one that is made later.
+  if (nb::isinstance<LayerRef>(value) && !nb::inst_ready(value)) return {};
   const LayerRef* layer = nullptr;
   if (nb::try_cast<const LayerRef*>(value, layer) && layer) {
     if (!layer->share()) return {};

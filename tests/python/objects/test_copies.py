@@ -109,7 +109,7 @@ def test_the_names_of_a_copy(way):
     net(X)
     again = way(net)
     assert again.offset.name == "net_1/shift" and again.scale.name == "scale_1"
-    assert again.blocks[0].kernel.name == "dense_1/kernel"
+    assert again.blocks[0].kernel.name == "net_1/dense/kernel"
     assert len({v.name for v in openrnn.global_variables()}) == len(openrnn.global_variables())
 
 

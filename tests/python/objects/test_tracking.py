@@ -158,8 +158,14 @@ def test_a_layer_that_the_file_lacks_and_that_is_not_built(tmp_path):
     net(X)
     prefix = Checkpoint(net=net).save(tmp_path / "ck")
     net.extra = Dense(2)
-    with pytest.raises(ValueError, match="net/extra"):
-        Checkpoint(net=net).restore(prefix).assert_existing_objects_matched()
+    status = Checkpoint(net=net).restore(prefix)
+    for call in (status.assert_consumed, status.assert_existing_objects_matched):
+        with pytest.raises(ValueError, match="no value for 1 object: net/extra"):
+            call()
+    net.other = openrnn.Variable([1.0])
+    status = Checkpoint(net=net).restore(prefix)
+    with pytest.raises(ValueError, match="no value for 1 variable and 1 object: net/"):
+        status.assert_consumed()
 
 
 def test_nothing_matches(tmp_path):
