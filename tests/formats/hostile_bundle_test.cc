@@ -227,6 +227,10 @@ TEST(HostileSlices, Damage) {
   raw = parts();
   raw.entries[slice_key("big", {{2, 3}})].crc ^= 1;
   expect_parts(raw, "has checksum");
+  raw.write(folder / "flipped");
+  const TensorBundleReader flipped(folder / "flipped");
+  EXPECT_MESSAGE(FormatError, flipped.verify(), "has checksum");
+  EXPECT_NO_THROW(reader.verify());
   raw = parts();
   raw.entries[slice_key("big", {{2, 3}})].slices = {{{0, -1}}};
   expect_parts(raw, "is a slice of a slice");

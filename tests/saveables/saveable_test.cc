@@ -110,6 +110,14 @@ TEST(Converter, WrongListsAreRefused) {
   EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(integers.view()); }),
             "[CudnnParamsFormatConverterLSTM] values are int32, expected float16, float32 or "
             "float64");
+  const Array longer(DType::kFloat32, {157});
+  const std::string of_another_network =
+      "[CudnnParamsFormatConverterLSTM] the buffer has 157 elements, expected 156 for lstm, 2 "
+      "layers, 3 units, input size 2, unidirectional, float32, projection to 2";
+  EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(longer.view()); }),
+            of_another_network);
+  EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_slots_to_tf(longer.view()); }),
+            of_another_network);
 }
 
 }  // namespace
