@@ -21,7 +21,7 @@ class Job:
         math, weights = task.text("math", "float32"), task.text("weights", "float32")
         if math not in DTYPES or weights != "float32":
             raise server.Refused("not an arithmetic of PyTorch's recurrent layers")
-        # The two paths of its layers; a job of the other one comes in a process of its own.
+        # Which of the two paths of its LSTM. Of both nothing is timed, so that one process has both.
         torch.backends.mkldnn.set_flags(task.number("onednn", 1) == 1)
         self.task, dtype = task, DTYPES[math]
         self.parts = layout.parts_of(task)
