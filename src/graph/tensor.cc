@@ -23,7 +23,7 @@ bool is_placed(const Tensor& tensor) { return !tensor.empty() && tensor.placed()
 }  // namespace
 
 double Tensor::item() const {
-  if (empty() || value_.size() != 1) {
+  if (empty() || value().size() != 1) {
     throw ArgumentError(message("[item] the tensor has shape ",
                                 empty() ? std::string("of nothing") : to_string(shape()),
                                 ", expected exactly one element"));

@@ -172,12 +172,17 @@ TEST_F(Nodes, ActivityLossesAreCollectedInBothWays) {
   const Tensor in = Input({-1, -1, 4});
   Model model({in}, {(*layer)(in).output});
   EXPECT_TRUE(model.losses()[0].is_symbolic());
+  EXPECT_THROW(model.losses()[0].item(), StateError);
   EXPECT_EQ(layer->get_losses_for({in}).size(), 2u);
   GradientTape tape;
   const Tensor y = model({x})[0];
   ASSERT_EQ(model.losses().size(), 2u);
   EXPECT_EQ(model.losses()[0].item(), regularizer(y).item());
   EXPECT_FALSE(tape.gradient(model.losses()[0], model.weights())[0].empty());
+  const auto copied = model.copy();
+  ASSERT_EQ(copied->losses().size(), 2u) << "those of the call before it was copied";
+  ASSERT_FALSE(copied->losses()[0].is_symbolic());
+  EXPECT_EQ(copied->losses()[0].item(), regularizer(y).item());
 }
 
 TEST_F(Nodes, UpdatesReachTheGraphWhenTheLayerIsCalled) {
