@@ -1,3 +1,4 @@
+#include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
 
 namespace openrnn::testing {
@@ -87,6 +88,44 @@ TEST(CudnnOps, AnotherInputDepthIfTheBufferIsLongEnough) {
             }),
             "[CudnnGRU] params has 240 elements, expected at least 255 for gru, 1 layer, 5 units, "
             "input size 10, unidirectional, float32");
+}
+
+// Lengths, layout, training and the key of dropout reach a call that was recorded.
+TEST(CudnnOps, FunctionsReplayAsTheyWereCalled) {
+  const std::int64_t size = ops::CudnnLSTM(options(2, 2, 3)).params_size();
+  const Tensors values{uniform({2, 2, 3}, 1), uniform({2, 2, 2}, 2), uniform({2, 2, 2}, 3),
+                       ops::scale(uniform({size}, 4), 0.5)};
+  const auto call = [](const Tensors& in, const ops::CudnnFunctionOptions& how) {
+    const ops::RnnOutputs out = ops::cudnn_lstm(in[0], in[1], in[2], in[3], how);
+    return Tensors{out.output, out.h, out.c};
+  };
+  const auto plain = values_of(call(values, {})[0]);
+  for (const ops::CudnnFunctionOptions& how : std::vector<ops::CudnnFunctionOptions>{
+           {.dropout = 0.5, .seed = 7},
+           {.is_training = false, .dropout = 0.5, .seed = 7},
+           {.sequence_lengths = {{2, 1}}},
+           {.lengths = int_tensor({2}, {1, 2})},
+           {.dropout = 0.5, .seed = 8, .sequence_lengths = {{1, 2}}, .time_major = false}}) {
+    Graph graph;
+    const Graph::AsDefault own(graph);
+    const Tensors wanted = call(values, how);
+    EXPECT_EQ(values_of(wanted[0]) == plain, !how.is_training);
+    Tensors inputs;
+    for (const Tensor& value : values) inputs.push_back(Input(value.shape(), value.dtype()));
+    const Tensors found = Model(inputs, call(inputs, how))(values);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(values_of(found[i]), values_of(wanted[i])) << i;
+  }
+}
+
+TEST(CudnnOps, AReplayKeepsWhatGradientsOfInferenceNeed) {
+  const RnnSpec spec{.mode = RnnMode::kGru, .num_units = 2, .input_size = 3};
+  const Tensor params = uniform({params_size(spec)}, 1), x = Input({2, 1, 3}, DType::kFloat32);
+  const auto y =
+      ops::rnn(spec, {.x = x, .params = params, .training = false, .save = true}, nullptr);
+  Model model({x}, {y.output});
+  const GradientTape tape;
+  const Tensor watched = tape.watch(uniform({2, 1, 3}, 2));
+  EXPECT_FALSE(tape.gradient(model({watched})[0], std::vector{watched})[0].empty());
 }
 
 TEST(CudnnOps, DropoutMasksAdvanceAndRepeat) {
