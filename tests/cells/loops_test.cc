@@ -90,6 +90,36 @@ TEST(DynamicRnn, RowsEndAtTheirLengths) {
   }
 }
 
+// The zeros that it starts from have the dtype of the call, when it runs later as well.
+TEST(DynamicRnn, ReplaysInItsOwnDtype) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh}) {
+      SCOPED_TRACE(dtype_name(dtype));
+      const OwnGraph own;
+      const auto cell = make_compatible_cell(mode, units(3, dtype));
+      const auto back = make_compatible_cell(mode, units(3, dtype));
+      DynamicRnnOptions options = time_major();
+      options.dtype = dtype;
+      StackBidirectionalOptions both;
+      both.dtype = dtype;
+      const Tensor x = varied({4, 2, 5}, 1, dtype), in = Input({-1, -1, 5}, dtype);
+      const auto run = [&](const Tensor& from) {
+        const DynamicRnnResult one = dynamic_rnn(*cell, from, options);
+        return std::vector{one.outputs, one.state[0]};
+      };
+      const std::vector<Tensor> wanted = run(x);
+      const std::vector<Tensor> found = Model({in}, run(in))({x});
+      EXPECT_TRUE(same(found[0], wanted[0]));
+      EXPECT_TRUE(same(found[1], wanted[1]));
+      const auto stack = [&](const Tensor& from) {
+        return stack_bidirectional_dynamic_rnn({cell}, {back}, from, both).outputs;
+      };
+      const Tensor two_ways = stack(x);
+      EXPECT_TRUE(same(Model({in}, {stack(in)})({x})[0], two_ways));
+    }
+  }
+}
+
 TEST(DynamicRnn, EdgesOfTimeAndBatch) {
   const OwnGraph own;
   const auto cell = make_compatible_cell(RnnMode::kRnnRelu, units(3));
