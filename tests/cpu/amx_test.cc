@@ -32,7 +32,7 @@ std::vector<float> take(const std::vector<float>& from, std::int64_t first, std:
 struct Problem {
   Arithmetic kind;
   std::int64_t rows, k, columns;
-  std::vector<float> a, w, start;
+  std::vector<float> a, w, bias;
 
   Problem(Arithmetic arithmetic, std::int64_t m, std::int64_t inner, std::int64_t n)
       : kind(arithmetic),
@@ -41,7 +41,7 @@ struct Problem {
         columns(n),
         a(random_numbers(m * inner, 1)),
         w(random_numbers(inner * n, 2)),
-        start(random_numbers(divide_up(n, 64) * 64, 3)) {}
+        bias(random_numbers(divide_up(n, 64) * 64, 3)) {}
 
   float expected(std::int64_t row, std::int64_t column, float from, bool apart = true) const {
     return model_sum(kind, from, SplitNumbers(take(a, row * k, 1, k)),
@@ -79,7 +79,7 @@ class PackedProblem {
   std::int64_t rows_ = 0;
 };
 
-enum class From { kZero, kStart, kOld };
+enum class From { kZero, kBias, kOld };
 
 // Every second pair of rows of c is exchanged when `scattered`, so that they lie unevenly.
 std::vector<float> multiply(const Problem& p, From from, bool scattered) {
@@ -95,8 +95,8 @@ std::vector<float> multiply(const Problem& p, From from, bool scattered) {
   }
   kernels_for<float>(kernels(), p.kind)
       .product({packed.panels(), a_rows.data(), 1, p.rows,
-                from == From::kStart ? p.start.data() : nullptr, from == From::kOld, c_rows.data(),
-                p.columns, nullptr});
+                from == From::kBias ? p.bias.data() : nullptr, from == From::kOld, c_rows.data(),
+                p.columns, nullptr, nullptr});
   return c;
 }
 
@@ -107,10 +107,8 @@ void expect_model(const Problem& p, From from, bool scattered) {
   for (std::int64_t r = 0; r<p.rows; r += p.rows> 40 ? 7 : 1) {
     for (std::int64_t n = 0; n < p.columns; n += 1 + p.columns / 11) {
       const auto at = static_cast<std::size_t>(r * p.columns + n);
-      const float begin = from == From::kZero    ? 0.0f
-                          : from == From::kStart ? p.start[static_cast<std::size_t>(n)]
-                                                 : old[at];
-      const float want = p.expected(r, n, begin);
+      float want = p.expected(r, n, from == From::kOld ? old[at] : 0.0f);
+      if (from == From::kBias) want += p.bias[static_cast<std::size_t>(n)];
       ASSERT_TRUE(same_number(c[at], want))
           << p.kind << " rows " << p.rows << " k " << p.k << " columns " << p.columns << " at " << r
           << ", " << n << ": " << c[at] << " and " << want;
@@ -133,7 +131,7 @@ TEST_P(AmxProduct, IsItsDefinition) {
       for (const std::int64_t columns : {1, 16, 17, 48, 64, 130}) {
         const Problem p(GetParam(), rows, k, columns);
         expect_model(p, From::kZero, rows % 2 == 0);
-        expect_model(p, From::kStart, rows % 2 == 1);
+        expect_model(p, From::kBias, rows % 2 == 1);
         expect_model(p, From::kOld, columns % 3 == 0);
       }
     }
@@ -143,15 +141,15 @@ TEST_P(AmxProduct, IsItsDefinition) {
 TEST_P(AmxProduct, HasTheSameBitsInPanelForm) {
   for (const std::int64_t rows : {1, 17, 33}) {
     const Problem p(GetParam(), rows, 70, 130);
-    const std::vector<float> c = multiply(p, From::kStart, false);
+    const std::vector<float> c = multiply(p, From::kZero, false);
     const FlushSubnormals flush;
     PackedProblem packed(p, 20);
     std::vector<const float*> a_rows;
     for (std::int64_t r = 0; r < rows; ++r) a_rows.push_back(p.a.data() + r * p.k);
     std::vector<float> pre(static_cast<std::size_t>(rows * 144));
     kernels_for<float>(kernels(), p.kind)
-        .product({packed.panels(), a_rows.data(), 1, rows, p.start.data(), false, nullptr,
-                  p.columns, pre.data()});
+        .product({packed.panels(), a_rows.data(), 1, rows, nullptr, false, nullptr, p.columns,
+                  pre.data(), nullptr});
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t n = 0; n < p.columns; ++n) {
         // Panels of 64, the last one of a vector alone.
@@ -220,7 +218,7 @@ TEST_P(AmxProduct, TakesStrangeNumbers) {
     place(k / 2, k) = 0x1p127f;
     std::fill_n(p.w.begin() + k * p.columns, p.columns, 0.0f);
   }
-  for (const From from : {From::kZero, From::kStart, From::kOld}) expect_model(p, from, false);
+  for (const From from : {From::kZero, From::kBias, From::kOld}) expect_model(p, from, false);
   // Rows do not touch each other.
   const std::vector<float> c = multiply(p, From::kZero, false);
   place(0, 0) = 1;

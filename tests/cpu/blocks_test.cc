@@ -1,4 +1,5 @@
-// Networks so wide that backward multiplies in blocks of k: no bit may tell.
+// Networks so wide that backward multiplies in parts of k, and so long that gradients of weights add
+// up group by group: no bit may tell.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -86,6 +87,86 @@ TEST_P(Wide, VectorWidthsAndThreadsAgree) {
   force_isa(old);
   set_num_threads(threads);
 }
+
+// A pass in chunks of 32 steps, each from the states that the one before left. Three rows make every
+// chunk's gradient of the weights one span.
+class Chunks : public testing::TestWithParam<RnnMode> {
+ protected:
+  static constexpr std::int64_t kRows = 3, kSteps = 70, kWidth = 17, kDepth = 9, kChunk = 32;
+  struct Pass {
+    std::unique_ptr<SavedForward> saved;
+    Array y{DType::kFloat32, {kSteps * kRows * kWidth}}, hn{DType::kFloat32, {kRows * kWidth}},
+        cn{DType::kFloat32, {kRows * kWidth}};
+  };
+  struct Back {
+    Array dx{DType::kFloat32, {kSteps * kRows * kDepth}}, dh0{DType::kFloat32, {kRows * kWidth}},
+        dc0{DType::kFloat32, {kRows * kWidth}}, dparams;
+  };
+  static float* part(Array& of, std::int64_t first) { return of.as<float>().data() + first; }
+
+  Chunks() : params_(random_array(params_size(spec_), 0.3, 1)) {}
+
+  Pass forward(std::int64_t first, std::int64_t last, Pass* before) {
+    Pass pass;
+    ForwardArgs args;
+    args.params = cpu_engine().pack(spec_, params_.view(), PackFor::kTraining);
+    args.max_time = last - first;
+    args.batch = kRows;
+    args.x = part(x_, first * kRows * kDepth);
+    args.y = pass.y.data();
+    args.hn = pass.hn.data();
+    if (spec_.is_lstm()) args.cn = pass.cn.data();
+    if (before) args.h0 = before->hn.data();
+    if (before && spec_.is_lstm()) args.c0 = before->cn.data();
+    pass.saved = cpu_engine().forward_saving(args);
+    return pass;
+  }
+  Back backward(const Pass& pass, std::int64_t first, Back* after) {
+    Back out;
+    out.dparams = Array(DType::kFloat32, {params_size(spec_)});
+    BackwardArgs args;
+    args.saved = pass.saved.get();
+    args.dy = part(dy_, first * kRows * kWidth);
+    args.dx = out.dx.data();
+    args.dh0 = out.dh0.data();
+    if (spec_.is_lstm()) args.dc0 = out.dc0.data();
+    if (after) args.dhn = after->dh0.data();
+    if (after && spec_.is_lstm()) args.dcn = after->dc0.data();
+    args.dparams = out.dparams.data();
+    cpu_engine().backward(args);
+    return out;
+  }
+
+  RnnSpec spec_{.mode = GetParam(), .num_units = kWidth, .input_size = kDepth};
+  Array params_, x_ = random_array(kSteps * kRows * kDepth, 1, 2),
+                 dy_ = random_array(kSteps * kRows * kWidth, 1, 3);
+};
+
+TEST_P(Chunks, AddUpToTheGradientOfTheWhole) {
+  const Pass whole = forward(0, kSteps, nullptr);
+  const Back want = backward(whole, 0, nullptr);
+  std::vector<Pass> passes;
+  for (std::int64_t first = 0; first < kSteps; first += kChunk) {
+    passes.push_back(forward(first, std::min(first + kChunk, kSteps),
+                             passes.empty() ? nullptr : &passes.back()));
+  }
+  Back after;
+  std::vector<float> sum(static_cast<std::size_t>(params_.size()));
+  for (auto i = static_cast<std::int64_t>(passes.size()) - 1; i >= 0; --i) {
+    const std::int64_t first = i * kChunk;
+    const bool last = first + kChunk >= kSteps;
+    after = backward(passes[static_cast<std::size_t>(i)], first, last ? nullptr : &after);
+    const auto added = after.dparams.as<float>();
+    for (std::size_t p = 0; p < sum.size(); ++p) sum[p] = last ? added[p] : sum[p] + added[p];
+  }
+  EXPECT_TRUE(same(after.dh0, want.dh0));
+  for (std::size_t p = 0; p < sum.size(); ++p) ASSERT_EQ(sum[p], want.dparams.as<float>()[p]) << p;
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Chunks,
+                         testing::Values(RnnMode::kRnnRelu, RnnMode::kRnnTanh, RnnMode::kLstm,
+                                         RnnMode::kGru),
+                         [](const auto& at) { return std::string(to_string(at.param)); });
 
 INSTANTIATE_TEST_SUITE_P(Modes, Wide, testing::Values(RnnMode::kLstm, RnnMode::kGru),
                          [](const auto& at) { return std::string(to_string(at.param)); });

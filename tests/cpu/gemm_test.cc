@@ -1,4 +1,4 @@
-// Products against the chain that defines them, bit for bit.
+// Products against the order that defines their sums, bit for bit.
 #include "cpu/gemm.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cpu/isa.h"
+#include "support/sum_model.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -15,11 +16,12 @@ struct Case {
   std::int64_t m, n, k;
 };
 
-// Around every block: tiles of 3 to 8 rows, panels of 4 to 64 columns, 96 rows, 1024 columns and
-// 1024 of k, of which the second one goes on from what the first one left.
+// Around every block: tiles of 3 to 8 rows, panels of 4 to 64 columns, 96 rows, 1024 columns, and of
+// k 64, 512 and 1024, of which the second one goes on from what the first one left.
 const Case kCases[] = {{1, 1, 1},    {0, 3, 2},     {3, 0, 2},    {2, 3, 0},     {1, 17, 5},
                        {5, 1, 9},    {7, 16, 33},   {6, 64, 64},  {13, 65, 130}, {33, 130, 7},
-                       {97, 9, 513}, {24, 1030, 3}, {3, 5, 1025}, {9, 17, 2053}};
+                       {97, 9, 513}, {24, 1030, 3}, {3, 5, 1025}, {9, 17, 2053},
+                       {4, 70, 64},  {2, 16, 128},  {1, 64, 512}, {1, 130, 577}};
 
 template <class T>
 Array random_array(std::int64_t size, std::uint64_t stream) {
@@ -59,12 +61,15 @@ class Product {
     Array out = c_;
     for (std::int64_t i = 0; i < args_.m; ++i) {
       for (std::int64_t j = 0; j < args_.n; ++j) {
-        T sum = args_.bias ? bias_.as<T>()[j] : args_.accumulate ? c_.as<T>()[i * ldc_ + j] : T(0);
+        std::vector<T> a, b;
         for (std::int64_t k = 0; k < args_.k; ++k) {
-          sum = std::fma(a_.as<T>()[args_.trans_a ? k * lda_ + i : i * lda_ + k],
-                         b_.as<T>()[args_.trans_b ? j * ldb_ + k : k * ldb_ + j], sum);
+          a.push_back(a_.as<T>()[args_.trans_a ? k * lda_ + i : i * lda_ + k]);
+          b.push_back(b_.as<T>()[args_.trans_b ? j * ldb_ + k : k * ldb_ + j]);
         }
-        out.as<T>()[i * ldc_ + j] = sum;
+        std::optional<T> old;
+        if (args_.accumulate) old = c_.as<T>()[i * ldc_ + j];
+        const T sum = SumModel{}(std::span<const T>(a), std::span<const T>(b), old);
+        out.as<T>()[i * ldc_ + j] = args_.bias ? sum + bias_.as<T>()[j] : sum;
       }
     }
     return out;
@@ -128,14 +133,14 @@ void expect_defined_bits() {
   }
 }
 
-TEST(GemmTest, IsOneChainWhateverTheInstructionSet) {
+TEST(GemmTest, HasTheOrderOfSumsWhateverTheInstructionSet) {
   const std::string_view old = isa_name();
   expect_defined_bits<float>();
   expect_defined_bits<double>();
   force_isa(old);
 }
 
-TEST(GemmTest, IsOneChainWhateverTheThreads) {
+TEST(GemmTest, HasTheOrderOfSumsWhateverTheThreads) {
   const int old = num_threads();
   const Product<float> product({190, 200, 70}, false, true, 1);
   const Array want = product.expected();

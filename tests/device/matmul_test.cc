@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "device/support.h"
+#include "support/sum_model.h"
 
 namespace openrnn::testing {
 namespace {
@@ -10,29 +11,31 @@ struct Case {
   bool ta, tb, bias, accumulate;
 };
 
-struct Chain {
+struct Expected {
   double sum, magnitude;
 };
 
-// One fused chain an output, as promised; float16 in float.
+// In the order of sums, as promised; float16 in float. `other`: the bias, or the old output.
 template <class C>
-Chain chain(const Case& c, const Array& a, const Array& b, double start, std::int64_t row,
-            std::int64_t col) {
-  C sum = static_cast<C>(start);
-  double magnitude = std::abs(start);
+Expected expected_of(const Case& c, const Array& a, const Array& b, double other, std::int64_t row,
+                     std::int64_t col) {
+  std::vector<C> left, right;
+  double magnitude = std::abs(other);
   for (std::int64_t k = 0; k < c.k; ++k) {
-    const auto left = static_cast<C>(element(a.view(), c.ta ? k * c.m + row : row * c.k + k));
-    const auto right = static_cast<C>(element(b.view(), c.tb ? col * c.k + k : k * c.n + col));
-    sum = std::fma(left, right, sum);
-    magnitude += std::abs(static_cast<double>(left) * static_cast<double>(right));
+    left.push_back(static_cast<C>(element(a.view(), c.ta ? k * c.m + row : row * c.k + k)));
+    right.push_back(static_cast<C>(element(b.view(), c.tb ? col * c.k + k : k * c.n + col)));
+    magnitude += std::abs(static_cast<double>(left.back()) * static_cast<double>(right.back()));
   }
+  const std::span<const C> l(left), r(right);
+  const C sum = c.accumulate ? SumModel{}(l, r, std::optional<C>(static_cast<C>(other)))
+                             : SumModel{}(l, r) + static_cast<C>(other);
   return {static_cast<double>(sum), magnitude};
 }
 
 // The cpu device has these very bits. cuBLAS adds in an order of its own: two sums of k products
 // and a start differ by at most 2 (k + 1) half units of what is added, and by one of the dtype
 // where it is rounded at the end.
-void expect_product(DType dtype, std::int64_t k, const Chain& expected, double value) {
+void expect_product(DType dtype, std::int64_t k, const Expected& expected, double value) {
   const double sum = rounded(dtype, expected.sum);
   if (tests_cpu()) {
     ASSERT_EQ(value, sum);
@@ -43,13 +46,14 @@ void expect_product(DType dtype, std::int64_t k, const Chain& expected, double v
   }
 }
 
-TEST(Matmul, IsOneChainAnOutput) {
+TEST(Matmul, HasTheOrderOfSums) {
   const Case cases[] = {
       {1, 1, 1, false, false, false, false}, {3, 17, 5, false, false, true, false},
       {7, 33, 16, true, false, false, true}, {5, 2, 9, false, true, true, false},
       {4, 6, 0, false, false, true, false},  {9, 19, 70, true, true, false, false},
       {4, 6, 0, false, false, false, false}, {3, 5, 0, false, false, false, true},
-      {2, 65, 33, true, false, true, false}};
+      {2, 65, 33, true, false, true, false}, {3, 5, 600, false, false, true, false},
+      {2, 7, 1100, true, false, false, true}};
   for (const DType dtype : kFloating) {
     for (const Case& c : cases) {
       SCOPED_TRACE(::testing::Message()
@@ -74,9 +78,9 @@ TEST(Matmul, IsOneChainAnOutput) {
       for (std::int64_t i = 0; i < out.size(); ++i) {
         const std::int64_t row = i / c.n, col = i % c.n;
         const double start = c.bias ? at(bias, col) : c.accumulate ? at(old, i) : 0.0;
-        const Chain expected = dtype == DType::kFloat64
-                                   ? chain<double>(c, host_a, host_b, start, row, col)
-                                   : chain<float>(c, host_a, host_b, start, row, col);
+        const Expected expected = dtype == DType::kFloat64
+                                      ? expected_of<double>(c, host_a, host_b, start, row, col)
+                                      : expected_of<float>(c, host_a, host_b, start, row, col);
         ASSERT_NO_FATAL_FAILURE(expect_product(dtype, c.k, expected, at(out, i)))
             << row << ", " << col;
       }

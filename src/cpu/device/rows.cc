@@ -2,8 +2,10 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 #include <vector>
 
+#include "base/sum_order.h"
 #include "cpu/device/kernels.h"
 #include "cpu/device/parallel.h"
 #include "cpu/device/pool.h"
@@ -17,12 +19,20 @@ constexpr std::int64_t kColumnBlock = 64;
 template <class T>
 void column_sum_block(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t begin,
                       std::int64_t end, T* out) {
-  std::array<ComputeOf<T>, kColumnBlock> sums{};
+  using Sums = std::array<ComputeOf<T>, kColumnBlock>;
+  Sums sums{}, span{}, block{};
   const std::int64_t count = end - begin;
+  const auto move = [count](Sums& from, Sums& to) {
+    for (std::int64_t c = 0; c < count; ++c) to[c] += std::exchange(from[c], 0);
+  };
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* row = x + r * cols + begin;
-    for (std::int64_t c = 0; c < count; ++c) sums[c] += widen(row[c]);
+    for (std::int64_t c = 0; c < count; ++c) block[c] += widen(row[c]);
+    if ((r + 1) % kSumBlock == 0) move(block, span);
+    if ((r + 1) % kSumSpan == 0) move(span, sums);
   }
+  move(block, span);
+  move(span, sums);
   for (std::int64_t c = 0; c < count; ++c) out[begin + c] = narrow<T>(sums[c]);
 }
 

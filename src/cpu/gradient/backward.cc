@@ -264,15 +264,16 @@ bool BackwardRun<T>::multiply_in_blocks(Panels<T>& w, const T** a, std::int64_t 
                                         bool accumulate, T* const* c,
                                         std::int64_t columns) noexcept {
   const auto panel = static_cast<std::size_t>(w.b_step) * sizeof(T);
-  // Whole blocks of the sums of every arithmetic.
-  const auto block = static_cast<std::int64_t>(second_cache_bytes() / 4 / panel) / 32 * 32;
+  // Whole spans: the part of a k is one, too, where the arithmetic has none.
+  const auto fit = static_cast<std::int64_t>(second_cache_bytes() / 4 / panel);
+  const std::int64_t block = std::max(fit / kSumSpan, std::int64_t{1}) * kSumSpan;
   if (w.k <= 2 * block || count <= kFewRows) return accumulate;
   const std::int64_t numbers = numbers_in(saved.packed->arithmetic(), block);
   while (w.k > block) {
     Panels<T> part = w;
     part.k = block;
     part.inner = numbers;
-    saved.packed->kernels().product({part, a, 1, count, nullptr, accumulate, c, columns, nullptr});
+    saved.packed->kernels().product({part, a, 1, count, nullptr, accumulate, c, columns, nullptr, nullptr});
     accumulate = true;
     for (std::int64_t i = 0; i < count; ++i) a[i] += numbers;
     w.b += block * w.b_step;
@@ -302,7 +303,7 @@ void BackwardRun<T>::project_step(const Member& me, std::int64_t layer, std::int
   if (first < last) {
     saved.packed->kernels().product({matrix.panels(vectors.first, vectors.last, me.space.staging),
                                      space.a, 1, older, nullptr, false, space.rows_c,
-                                     spec.hidden_size(), nullptr});
+                                     spec.hidden_size(), nullptr, nullptr});
     for (std::int64_t i = 0; i < count; ++i) {
       if (i >= older)
         std::copy(space.carry[i] + first, space.carry[i] + last, space.rows_c[i] + first);
@@ -330,7 +331,7 @@ void BackwardRun<T>::first_state(const Member& me, std::int64_t layer, std::int6
   const RnnSpec& spec = saved.packed->spec();
   saved.packed->kernels().product({matrix.panels(vectors.first, vectors.last, me.space.staging),
                                    me.space.a, 1, count, nullptr, spec.mode == RnnMode::kGru,
-                                   me.space.carry, spec.hidden_size(), nullptr});
+                                   me.space.carry, spec.hidden_size(), nullptr, nullptr});
 }
 
 // dx of the rows of this group, forward's chain first; a member takes a share of the columns.
@@ -350,7 +351,7 @@ void BackwardRun<T>::input_gradient(const Member& me, std::int64_t layer) noexce
     const auto flush = [&] {
       Panels<T> w = matrix.panels(vectors.first, vectors.last, me.space.staging);
       const bool begun = multiply_in_blocks(w, a, count, d > 0, c, width);
-      saved.packed->kernels().product({w, a, 1, count, nullptr, begun, c, width, nullptr});
+      saved.packed->kernels().product({w, a, 1, count, nullptr, begun, c, width, nullptr, nullptr});
       count = 0;
     };
     for (std::int64_t i = 0; i < me.rows; ++i) {

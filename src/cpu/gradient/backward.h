@@ -12,7 +12,8 @@ template <class T>
 struct BackwardSpace {
   const T **a, **dy, **gates, **c, **c_prev, **h_prev;
   T **carry, **dc, **da;
-  const T **rows_a, **rows_b, **rows_h;  // every valid row of the batch, t before b
+  const T **rows_a, **rows_b, **rows_h;  // every valid row of the batch
+  std::int64_t* groups;                  // how many of each group of steps
   T **rows_c, **rows_r;
   T *mask, *sums;
   ProductScratch<T> product;
@@ -87,8 +88,7 @@ struct BackwardRun {
   }
 };
 
-/// One thread's share of the weight gradients of a layer: each is one chain over every valid row,
-/// t before b.
+/// One thread's share of the weight gradients of a layer, in the order of sum_order.h.
 template <class T>
 void weight_gradients(const BackwardRun<T>& run, std::int64_t layer, int thread) noexcept;
 

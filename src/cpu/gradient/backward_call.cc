@@ -66,6 +66,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
   const std::int64_t outputs = std::max<std::int64_t>(
       {packed.gradient_gates() * s.num_units, s.hidden_size(), std::int64_t{192}, batch});
   const std::int64_t all = std::max<std::int64_t>(places, 192);
+  const std::int64_t groups = divide_up(saved.args.max_time, kGradientSteps);
   scratch.threads = carver.take<BackwardSpace<T>>(threads);
   for (int i = 0; i < threads; ++i) {
     BackwardSpace<T> space{};
@@ -77,11 +78,12 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     space.rows_a = carver.take<const T*>(all);
     space.rows_b = carver.take<const T*>(all);
     space.rows_h = carver.take<const T*>(all);
+    space.groups = carver.take<std::int64_t>(groups);
     space.rows_c = carver.take<T*>(outputs);
     space.rows_r = carver.take<T*>(outputs);
     space.mask = carver.take<T>(s.output_size());
     space.sums = carver.take<T>(outputs);
-    space.product = ProductScratch<T>::carve(carver, columns_at_once(packed), places);
+    space.product = ProductScratch<T>::carve(carver, columns_at_once(packed), places, groups);
     space.staging = packed.stage(carver, std::max<std::int64_t>(batch, 192));
     // Null while the first pass measures.
     if (scratch.threads) scratch.threads[i] = space;

@@ -22,20 +22,29 @@ class LayerGradients {
     recurrent_side();
     const std::array<Range, 3> own = own_rows();
     big_product<T>(packed_.kernels(),
-                   {own, count_, space_.rows_a, true, {{input_, recurrent_}}, false, space_.sums},
+                   {own, count_, space_.rows_a, true, {{input_, recurrent_}}, false, space_.sums,
+                    space_.groups},
                    space_.product);
     for (const Range& rows : own) store_bias(rows);
     if (spec_.projecting()) projection();
   }
 
  private:
+  // Every valid position in the order of the sums over them; counts those of each group.
   template <class F>
   void each_place(F visit) {
     count_ = 0;
-    for (std::int64_t t = 0; t < run_.saved.args.max_time; ++t) {
-      for (std::int64_t b = 0; b < run_.saved.args.batch; ++b) {
-        if (t < run_.rows.length(b)) visit(t, b, count_++);
+    std::int64_t* group = space_.groups;
+    const std::int64_t steps = run_.saved.args.max_time;
+    for (std::int64_t last = steps; last > 0;) {
+      const std::int64_t first = (last - 1) / kGradientSteps * kGradientSteps, before = count_;
+      for (std::int64_t t = first; t < last; ++t) {
+        for (std::int64_t b = 0; b < run_.saved.args.batch; ++b) {
+          if (t < run_.rows.length(b)) visit(t, b, count_++);
+        }
       }
+      if (count_ > before) *group++ = count_ - before;
+      last = first;
     }
   }
   void rows_of(const Grid<T>& grid, const T** rows) {
@@ -131,7 +140,8 @@ class LayerGradients {
     const ProductSide<T> side{0,     region.rows,   0,      region.cols, space_.rows_b,
                               false, space_.rows_c, nullptr};
     big_product<T>(packed_.kernels(),
-                   {{{{own.first, own.last}}}, count_, space_.rows_a, true, {{side}}},
+                   {{{{own.first, own.last}}}, count_, space_.rows_a, true, {{side}}, false,
+                    nullptr, space_.groups},
                    space_.product);
   }
 

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "base/sum_order.h"
+
 namespace openrnn::cpu {
 
 /// Where a product keeps its rows in the form that its arithmetic reads, for `rows` rows at once.
@@ -28,28 +30,28 @@ struct Panels {
   Staging staging;
 };
 
-/// out[row, column] = start + sum over k of a[row][k] b[k, column].
+/// out[row, column] = sum over k of a[row][k] b[k, column], in the order of sum_order.h.
 template <class T>
 struct ProductCall {
   Panels<T> w;
   const T* const* a;  // [rows]
   int64_t a_step;     // elements from one k to the next; not 1: packed by BigKernels::pack_a
   int64_t rows;
-  const T* start;   // [vectors][lanes], the same for every row; null: 0, or old c if accumulate
-  bool accumulate;  // column form only
+  const T* bias;    // column form only: [vectors][lanes], joins at the end; null: none
+  bool accumulate;  // column form only: begins with the old c
   T* const* c;      // column form: [rows], each [columns]
   int64_t columns;
   T* pre;  // panel form when c is null: [vectors of this call in groups][rows][group][lanes]
+  const int64_t* spans;  // elements of each; null: whole spans and what is left
 };
 
-/// What the pre-activations start from under skip_input: bias + x, in panel form.
+/// The input's side of the pre-activations under skip_input: x, in panel form.
 template <class T>
 struct SkipCall {
   int64_t gates, first, last;  // as in Panels
   int64_t width;
   const T* const* x;
   int64_t rows;
-  const T* bias;
   T* pre;
   int64_t units;
 };
@@ -62,6 +64,7 @@ struct ForwardStep {
   int64_t rows;
   const T* pre;  // panel form of pre_rows rows, of which this step's begin at pre_first
   int64_t pre_rows, pre_first;
+  const T* bias;     // [vectors][lanes]
   const T* hn_bias;  // gru: [units padded to lanes]
   const T* const* c_prev;
   T* const* c;
@@ -95,7 +98,7 @@ struct BackwardStep {
 enum { kModeRelu, kModeTanh, kModeLstm, kModeGru, kModes };
 enum { kMathExp, kMathTanh, kMathSigmoid, kMathFunctions };
 
-/// How a product multiplies. All sum in float32 (int8: exactly, then scaled), k ascending.
+/// How a product multiplies. All sum in float32 (int8: exactly, then scaled).
 enum Arithmetic {
   kExact,       // one fused multiply-add a number
   kStoredHalf,  // weights of float16, two an element: even k in the first half of a vector
@@ -131,6 +134,25 @@ inline int64_t numbers_in(Arithmetic arithmetic, int64_t elements) {
   return arithmetic == kDot || arithmetic == kAmx ? 2 * elements : elements;
 }
 
+/// Elements of a block and of a span. Sums of bytes are exact, and tiles add up one block of 32
+/// numbers after another.
+struct SumLengths {
+  int64_t block, span;
+};
+constexpr SumLengths sum_lengths(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case kStoredHalf:
+    case kStoredBf16:  // two numbers an element: the sums of kExact
+      return {kSumBlock / 2, kSumSpan / 2};
+    case kInt8:
+    case kAmx:
+    case kBf16x3:
+      return {INT64_MAX, INT64_MAX};
+    default:
+      return {kSumBlock, kSumSpan};
+  }
+}
+
 /// Bytes of staging for `rows` rows of at most `inner` numbers.
 inline int64_t staging_bytes(Arithmetic arithmetic, int64_t rows, int64_t inner) {
   if (arithmetic == kExact) return 0;
@@ -150,6 +172,7 @@ struct PackRows {
 template <class T>
 struct BigKernels {
   Arithmetic form;                     // what count_elements says of a column of k rows
+  int64_t span;                        // numbers, at most twice kSumSpan
   void (*pack_a)(const PackRows<T>&);  // 16 columns at a time
   void (*pack_b)(const PackRows<T>&);
   void (*product)(const ProductCall<T>&);

@@ -113,6 +113,7 @@ ForwardStep<T> ForwardRun<T>::step_call(const Member& me, std::int64_t layer,
   ForwardStep<T> call{};
   call.w = weights.r.panels(vectors.first, vectors.last, me.space.staging);
   call.pre = me.space.pre;
+  call.bias = weights.bias;
   call.hn_bias = weights.hn_bias;
   call.units = spec.num_units;
   call.clip = spec.cell_clip.has_value();
@@ -168,11 +169,11 @@ void ForwardRun<T>::project(const Member& me, std::int64_t layer, std::int64_t d
   }
   if (layer == 0 && packed.spec().skips_input()) {
     packed.kernels().skip({packed.gates(), vectors.first, vectors.last, weights.r.width, me.space.a,
-                           count, weights.bias, me.space.pre, packed.spec().num_units});
+                           count, me.space.pre, packed.spec().num_units});
     return;
   }
   packed.kernels().product({weights.w.panels(vectors.first, vectors.last, me.space.staging),
-                            me.space.a, 1, count, weights.bias, false, nullptr, 0, me.space.pre});
+                            me.space.a, 1, count, nullptr, false, nullptr, 0, me.space.pre, nullptr});
 }
 
 template <class T>
@@ -251,7 +252,7 @@ void ForwardRun<T>::project_output(const Member& me, std::int64_t layer, std::in
   const std::int64_t columns = packed.spec().hidden_size();
   packed.kernels().product({proj.panels(vectors.first, vectors.last, me.space.staging),
                             me.space.c_prev, 1, active_rows, nullptr, false, me.space.c, columns,
-                            nullptr});
+                            nullptr, nullptr});
   if constexpr (sizeof(T) == sizeof(float)) {
     if (packed.spec().dtype != DType::kFloat16) return;
     const std::int64_t first = vectors.first * proj.lanes;

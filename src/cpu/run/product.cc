@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "base/sum_order.h"
+
 namespace openrnn::cpu {
 namespace {
 
 // A block of B stays in the last cache, one panel of it (64 columns of float) and a block of A in
 // the second; 96 is a whole number of the tiles of 3, 4, 6 and 8 rows.
 constexpr std::int64_t kBlockK = 1024, kBlockM = 96, kBlockN = 1024;
+constexpr int kMostSpans = 64;  // of a pass
 // A packed by k lies in groups of this many rows: copied as whole vectors.
 constexpr std::int64_t kGroup = 16;
 // Rows this far ahead are fetched: they lie too far from each other for the processor to foresee.
@@ -51,31 +54,60 @@ class Blocks {
     }
   }
   void run_pass() {
-    std::int64_t k = 0;
-    // Once also without any k: C becomes what it starts from.
+    group_ = 0;
+    group_left_ = call_.groups ? 0 : call_.k;
+    k_ = 0;
+    // Once also without any k: C becomes what it begins with.
     do {
-      k_ = k;
-      depth_ = std::min(kBlockK, call_.k - k);
+      take_spans();
       for (int i = 0; i < pieces_; ++i) pack_b(piece_[i]);
       for (const Range& rows : call_.rows) {
         for (std::int64_t m = rows.first; m < rows.last; m += kBlockM) {
           multiply(m, std::min(kBlockM, rows.last - m));
         }
       }
-      k += kBlockK;
-    } while (k < call_.k);
+      k_ += depth_;
+    } while (k_ < call_.k);
+  }
+  // As many spans from k_ on as have room.
+  void take_spans() {
+    depth_ = elements_ = 0;
+    for (spans_ = 0; spans_ < kMostSpans && k_ + depth_ < call_.k; ++spans_) {
+      if (group_left_ == 0) group_left_ = call_.groups[group_++];
+      const std::int64_t span = std::min(group_left_, kernels_.big.span);
+      const std::int64_t more = elements_of(span);
+      if (depth_ > 0 && elements_ + more > elements_of(kBlockK)) break;
+      span_[spans_] = span;
+      span_elements_[spans_] = more;
+      group_left_ -= span;
+      depth_ += span;
+      elements_ += more;
+    }
+    if (spans_ == 0) span_elements_[spans_++] = span_[0] = 0;
+  }
+  std::int64_t elements_of(std::int64_t numbers) const {
+    return count_elements(kernels_.big.form, numbers).elements;
   }
   std::int64_t panel() const { return kColumnWidth * kernels_.lanes; }
-  // Of a column of this block.
-  std::int64_t elements() const { return count_elements(kernels_.big.form, depth_).elements; }
+  // Each span has elements of its own.
+  template <class Pack>
+  void pack_spans(const Pack& pack, const T* const* rows, PackRows<T> call) {
+    call.rows = rows + k_;
+    for (int i = 0; i < spans_; ++i) {
+      call.k = span_[i];
+      pack(call);
+      call.rows += span_[i];
+      call.out += span_elements_[i] * call.width;
+    }
+  }
 
   void pack_b(const Piece& piece) {
     const ProductSide<T>& side = *piece.side;
-    T* out = scratch_.b + piece.at * elements();
-    for (std::int64_t n = 0; n < piece.count; n += panel(), out += panel() * elements()) {
+    T* out = scratch_.b + piece.at * elements_;
+    for (std::int64_t n = 0; n < piece.count; n += panel(), out += panel() * elements_) {
       const std::int64_t count = std::min(panel(), piece.count - n);
       if (kernels_.big.pack_b) {
-        kernels_.big.pack_b({side.b + k_, depth_, piece.n + n, count, panel(), out});
+        pack_spans(kernels_.big.pack_b, side.b, {nullptr, 0, piece.n + n, count, panel(), out});
       } else if (side.b_by_n) {
         pack_b_columns(side, piece.n + n, count, out);
       } else {
@@ -98,19 +130,19 @@ class Blocks {
   }
   void pack_a_narrow(std::int64_t m, std::int64_t rows) {
     T* out = scratch_.a;
-    for (std::int64_t i = 0; i < rows; i += kGroup, out += elements() * kGroup) {
+    for (std::int64_t i = 0; i < rows; i += kGroup, out += elements_ * kGroup) {
       const std::int64_t count = std::min(kGroup, rows - i);
-      kernels_.big.pack_a({call_.a + k_, depth_, m + i, count, kGroup, out});
+      pack_spans(kernels_.big.pack_a, call_.a, {nullptr, 0, m + i, count, kGroup, out});
     }
     if (!sums_wanted()) return;
-    for (std::int64_t kk = 0; kk < depth_; ++kk) {
-      kernels_.add(call_.a[k_ + kk] + m, call_.sums + m, rows);
-    }
+    BiasSums sums(*this, m, rows);
+    for (std::int64_t kk = 0; kk < depth_; ++kk) sums.add(call_.a[k_ + kk] + m);
   }
   bool sums_wanted() const { return call_.sums && first_pass_; }
   // [group][k][kGroup]; the sums over k go along while a row is in the cache.
   void pack_a(std::int64_t m, std::int64_t rows) {
     if (kernels_.big.pack_a) return pack_a_narrow(m, rows);
+    BiasSums sums(*this, m, rows);
     for (std::int64_t kk = 0; kk < depth_; ++kk) {
       const T* row = call_.a[k_ + kk] + m;
       T* out = scratch_.a + kk * kGroup;
@@ -121,9 +153,42 @@ class Blocks {
         __builtin_memcpy(out, row + i, kGroup * sizeof(T));
       }
       std::copy(row + i, row + rows, out);
-      if (sums_wanted()) kernels_.add(row, call_.sums + m, rows);
+      if (sums_wanted()) sums.add(row);
     }
   }
+  // The sums of some columns of A over the spans of a pass, in the order of all sums.
+  class BiasSums {
+   public:
+    BiasSums(const Blocks& blocks, std::int64_t m, std::int64_t rows)
+        : blocks_(blocks), to_(blocks.sums_wanted() ? blocks.call_.sums + m : nullptr), rows_(rows) {}
+    void add(const T* row) {
+      add_or_copy(row, block_, in_block_++ == 0);
+      ++in_span_;
+      const bool ends = in_span_ == blocks_.span_[at_];
+      if (in_block_ < kSumBlock && !ends) return;
+      add_or_copy(block_, span_, in_span_ == in_block_);
+      in_block_ = 0;
+      if (!ends) return;
+      blocks_.kernels_.add(span_, to_, rows_);
+      in_span_ = 0;
+      ++at_;
+    }
+
+   private:
+    void add_or_copy(const T* from, T* to, bool first) {
+      if (first) {
+        std::copy(from, from + rows_, to);
+      } else {
+        blocks_.kernels_.add(from, to, rows_);
+      }
+    }
+
+    const Blocks& blocks_;
+    T* to_;
+    std::int64_t rows_, in_block_ = 0, in_span_ = 0;
+    int at_ = 0;
+    T block_[kBlockM], span_[kBlockM];
+  };
   static void fetch(const T* from, std::int64_t count) {
     constexpr std::int64_t kLine = 64 / sizeof(T);
     for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(from + i);
@@ -135,7 +200,7 @@ class Blocks {
     if (!sums_wanted() && std::none_of(piece_, piece_ + pieces_, meets)) return;
     if (call_.a_by_k) pack_a(m, rows);
     for (std::int64_t i = 0; i < rows; ++i) {
-      scratch_.a_rows[i] = call_.a_by_k ? scratch_.a + i / kGroup * kGroup * elements() + i % kGroup
+      scratch_.a_rows[i] = call_.a_by_k ? scratch_.a + i / kGroup * kGroup * elements_ + i % kGroup
                                         : call_.a[m + i] + k_;
     }
     for (int i = 0; i < pieces_; ++i) {
@@ -146,10 +211,11 @@ class Blocks {
     T* c_rows[kBlockM];
     for (std::int64_t i = 0; i < rows; ++i) c_rows[i] = piece.side->c[m + i] + piece.n;
     const auto product = kernels_.big.product ? kernels_.big.product : kernels_.product;
-    product({{scratch_.b + piece.at * elements(),
-              elements(),
+    const bool last = k_ + depth_ >= call_.k;
+    product({{scratch_.b + piece.at * elements_,
+              elements_,
               panel(),
-              panel() * elements(),
+              panel() * elements_,
               kColumnWidth,
               0,
               divide_up(piece.count, kernels_.lanes),
@@ -159,11 +225,12 @@ class Blocks {
              scratch_.a_rows,
              call_.a_by_k ? kGroup : 1,
              rows,
-             k_ == 0 && piece.side->bias ? scratch_.bias + piece.at : nullptr,
+             last && piece.side->bias ? scratch_.bias + piece.at : nullptr,
              k_ > 0 || call_.accumulate,
              c_rows,
              piece.count,
-             nullptr});
+             nullptr,
+             span_elements_});
   }
 
   const Kernels<T>& kernels_;
@@ -171,17 +238,22 @@ class Blocks {
   const ProductScratch<T>& scratch_;
   Piece piece_[2];
   int pieces_ = 0;
-  std::int64_t k_ = 0, depth_ = 0;
+  // The pass: its k from k_ on, their number, the elements of a column.
+  std::int64_t k_ = 0, depth_ = 0, elements_ = 0;
+  int spans_ = 0;
+  std::int64_t span_[kMostSpans], span_elements_[kMostSpans];  // of each
+  std::int64_t group_ = 0, group_left_ = 0;                    // the next one; k of this one
   bool first_pass_ = true;
 };
 
 }  // namespace
 
 template <class T>
-ProductScratch<T> ProductScratch<T>::carve(Carver& carver, std::int64_t columns, std::int64_t k) {
-  // Whole panels and whole blocks of the sums of every arithmetic.
+ProductScratch<T> ProductScratch<T>::carve(Carver& carver, std::int64_t columns, std::int64_t k,
+                                           std::int64_t groups) {
+  // Whole panels; tiles fill up every group to a whole block of 32.
   const std::int64_t width = divide_up(std::min(columns, kBlockN), 64) * 64;
-  const std::int64_t depth = divide_up(std::min(k, kBlockK), 32) * 32;
+  const std::int64_t depth = divide_up(std::min(k + 31 * groups, kBlockK), 32) * 32;
   ProductScratch scratch;
   scratch.columns = width;
   scratch.a = carver.take<T>(kBlockM * depth);

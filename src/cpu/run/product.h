@@ -1,5 +1,4 @@
-// A large product in blocks of k: accumulators are stored and loaded again between blocks, which
-// changes no bit of the chain.
+// A large product in passes over k, each of whole spans.
 #pragma once
 
 #include <array>
@@ -13,8 +12,8 @@ struct Range {
   std::int64_t first = 0, last = 0;
 };
 
-/// Columns [n0, n1) of a product that rows [m0, m1) have: c[m][n] = start + sum over k ascending of
-/// A[m, k] B[k, n]. Matrices are lists of row pointers, so rows may lie anywhere.
+/// Columns [n0, n1) of a product that rows [m0, m1) have: c[m][n] = sum over k of A[m, k] B[k, n] in
+/// the order of sum_order.h. Matrices are lists of row pointers, so rows may lie anywhere.
 template <class T>
 struct ProductSide {
   std::int64_t m0 = 0, m1 = 0, n0 = 0, n1 = 0;
@@ -35,10 +34,12 @@ struct BigProduct {
   std::array<ProductSide<T>, 2> sides{};
   bool accumulate = false;
   T* sums = nullptr;  // [m]: the sums of A over k, for a_by_k; null: not wanted
+  /// How many k each group has, whose spans begin with it; all of them 1 or more. Null: one of k.
+  const std::int64_t* groups = nullptr;
 };
 
 /// Scratch memory of one thread, for so many columns (those of both sides) at once and at most so
-/// many k.
+/// many k in so many groups.
 template <class T>
 struct ProductScratch {
   std::int64_t columns;  // whole panels
@@ -46,7 +47,8 @@ struct ProductScratch {
   T* b;
   T* bias;
   const T** a_rows;
-  static ProductScratch carve(Carver& carver, std::int64_t columns, std::int64_t k);
+  static ProductScratch carve(Carver& carver, std::int64_t columns, std::int64_t k,
+                              std::int64_t groups = 1);
 };
 
 template <class T>

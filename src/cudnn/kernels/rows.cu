@@ -1,5 +1,6 @@
 // Operations on the rows of matrices. No sum depends on which thread comes first.
 #include "base/counter.h"
+#include "base/sum_order.h"
 #include "cudnn/kernels/number.h"
 #include "cudnn/kernels/thread.h"
 
@@ -19,6 +20,27 @@ struct alignas(16) Word16 {
   std::uint64_t low, high;
 };
 
+// A sum in the order of sum_order.h; the first term of each part is added to 0.
+template <class C>
+struct OrderedSum {
+  C sum = 0, span = 0, block = 0;
+  std::int64_t count = 0;
+
+  __device__ void add(C term) {
+    block += term;
+    ++count;
+    if (count % kSumBlock == 0) {
+      span += block;
+      block = 0;
+    }
+    if (count % kSumSpan == 0) {
+      sum += span;
+      span = 0;
+    }
+  }
+  __device__ C total() const { return sum + (span + block); }
+};
+
 // Sums a tile after another: all threads read, the first row of them adds in ascending order.
 template <class T>
 __device__ inline void column_sum_of(const ColumnSumArguments& arguments) {
@@ -26,7 +48,7 @@ __device__ inline void column_sum_of(const ColumnSumArguments& arguments) {
   C* tile = shared_memory<C>();
   const T* x = static_cast<const T*>(arguments.x);
   const std::int64_t col = static_cast<std::int64_t>(blockIdx.x) * kColumnTile + threadIdx.x;
-  C sum = 0;
+  OrderedSum<C> sum;
   for (std::int64_t begin = 0; begin < arguments.rows; begin += kColumnTileRows) {
     const std::int64_t left = arguments.rows - begin;
     const int rows = left < kColumnTileRows ? static_cast<int>(left) : kColumnTileRows;
@@ -37,12 +59,12 @@ __device__ inline void column_sum_of(const ColumnSumArguments& arguments) {
     }
     __syncthreads();
     if (threadIdx.y == 0 && col < arguments.cols) {
-      for (int r = 0; r < rows; ++r) sum += tile[r * kColumnTile + threadIdx.x];
+      for (int r = 0; r < rows; ++r) sum.add(tile[r * kColumnTile + threadIdx.x]);
     }
     __syncthreads();
   }
   if (threadIdx.y == 0 && col < arguments.cols) {
-    static_cast<T*>(arguments.out)[col] = narrow<T>(sum);
+    static_cast<T*>(arguments.out)[col] = narrow<T>(sum.total());
   }
 }
 

@@ -58,6 +58,7 @@ template <class Kind, class Cell>
 void tiled_forward(const ForwardStep<float>& s) {
   constexpr int L = F32::kLanes;
   TileScratch scratch;
+  for (float& zero : scratch.zeros) zero = 0;
   TileUnit unit;
   const TileRows staged = stage_tiles<Kind>(s.w, s.h_prev, s.rows);
   Deferred<CellFinisher<Cell>> before;
@@ -68,15 +69,14 @@ void tiled_forward(const ForwardStep<float>& s) {
     const int64_t width = g.vectors * L;
     const float* pre = s.pre + (g.vector - s.w.first) * s.pre_rows * L + s.pre_first * width;
     TileProduct p = product_of_group<Kind>(s.w, walk, g);
-    p.start_row = p.out_row = width * 4;
-    p.last = Cell::kSplitNew ? s.hn_bias + g.vector / Cell::kGates * L : nullptr;
+    p.start = scratch.zeros;
+    p.out_row = width * 4;
     for (int64_t row = 0; row < s.rows; row += kTileRowsAtOnce, turn ^= 1) {
       p.rows = tile_rows(s.rows - row);
-      p.start = pre + row * width;
       p.out = scratch.tile[turn];
       take_rows(p, staged, s.h_prev, row);
       run_rows<Kind>(unit, p, before);
-      before.set({&s, g, row, p.out, p.start}, p.rows);
+      before.set({&s, g, row, p.out, pre + row * width}, p.rows);
     }
   }
   before.rest();
@@ -130,9 +130,14 @@ struct ColumnFinisher {
   const ProductCall<float>* call;
   Group group;
   int64_t first;
-  const float* tile;
+  float* tile;
   void row(int64_t r) const {
-    const float* at = tile + r * group.vectors * F32::kLanes;
+    const int64_t width = group.vectors * F32::kLanes;
+    float* const at = tile + r * width;
+    for (int64_t n = 0; call->bias && n < width; n += F32::kLanes) {
+      const F32 bias = F32::load(call->bias + group.vector * F32::kLanes + n);
+      (F32::load(at + n) + bias).store(at + n);
+    }
     store_columns<F32>(*call, group, first + r, 1, at);
   }
 };
@@ -154,14 +159,14 @@ inline int64_t even_rows(const ProductCall<float>& call, const Group& g, int64_t
 inline bool place_block(const ProductCall<float>& call, const Group& g, int64_t row,
                         TileScratch& scratch, float* tile, TileProduct& p) {
   const int64_t width = g.vectors * F32::kLanes;
-  p.start = call.start ? call.start + g.vector * F32::kLanes : scratch.zeros;
+  p.start = scratch.zeros;
   p.start_row = 0;
   if (!call.c) {
     p.out = call.pre + (g.vector - call.w.first) * call.rows * F32::kLanes + row * width;
     p.out_row = width * 4;
     return false;
   }
-  const int64_t even = even_rows(call, g, row, p.rows);
+  const int64_t even = call.bias ? 0 : even_rows(call, g, row, p.rows);
   p.out = even ? call.c[row] + g.vector * F32::kLanes : tile;
   p.out_row = even ? even : width * 4;
   if (call.accumulate) {
@@ -222,6 +227,6 @@ constexpr Kernels<float> tiled_table() {
   table.backward[kModeTanh] = tiled_backward<Kind, TanhGrad<F32>>;
   table.backward[kModeLstm] = tiled_backward<Kind, LstmGrad<F32>>;
   table.backward[kModeGru] = tiled_backward<Kind, GruGrad<F32>>;
-  table.big = {Kind::kForm, pack_left_tiles<Kind>, pack_right_tiles<Kind>, tiled_product<Kind>};
+  table.big = {Kind::kForm, kSumSpan, pack_left_tiles<Kind>, pack_right_tiles<Kind>, tiled_product<Kind>};
   return table;
 }

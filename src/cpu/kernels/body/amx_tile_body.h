@@ -13,7 +13,6 @@ struct TileProduct {
   int64_t right_row;
   const float* start;
   int64_t start_row;
-  const float* last;  // where the last vector starts instead, the same for every row; or null
   float* out;
   int64_t out_row;
   // Rows that have blocks apart are marked; these are the numbers themselves.
@@ -74,19 +73,10 @@ inline void multiply_tiles(TileUnit& unit, const TileProduct& p, int64_t left_at
   }
 }
 
-/// Where vector n of a group starts.
-struct TileStart {
-  const float* at;
-  int64_t row;
-  TileStart(const TileProduct& p, int64_t n)
-      : at(p.last && n == p.vectors - 1 ? p.last : p.start + n * F32::kLanes),
-        row(p.last && n == p.vectors - 1 ? 0 : p.start_row) {}
-};
-
 template <int kTile>
 void load_sum(TileUnit& unit, const TileProduct& p, int64_t n, int64_t first_row) {
-  const TileStart start(p, n);
-  unit.load<kTile>(reinterpret_cast<const char*>(start.at) + first_row * start.row, start.row);
+  const char* const start = reinterpret_cast<const char*>(p.start + n * F32::kLanes);
+  unit.load<kTile>(start + first_row * p.start_row, p.start_row);
 }
 template <int kTile>
 void store_sum(TileUnit& unit, const TileProduct& p, int64_t n, int64_t first_row) {
@@ -183,7 +173,6 @@ void run_group_apart(TileUnit& unit, TileProduct p) {
     }
     p.start = p.out;
     p.start_row = p.out_row;
-    p.last = nullptr;
   }
 }
 

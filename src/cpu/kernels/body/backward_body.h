@@ -149,7 +149,6 @@ void backward_step(const BackwardStep<typename V::T>& s) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
   Scratch<T, L> scratch;
-  for (T& zero : scratch.zeros) zero = T(0);
   Lines<T> lines;
   const T* const* a = s.w.k > 0 ? Op::stage(s.w, s.a, s.rows) : s.a;
   Walk<T> walk(s.w, s.rows);
@@ -163,15 +162,10 @@ void backward_step(const BackwardStep<typename V::T>& s) {
     tile.b = walk.weights(g) + g.vector % s.w.width * L;
     tile.b_step = s.w.b_step;
     tile.b_panel = s.w.b_panel;
-    tile.start = scratch.zeros;
+    tile.accumulate = s.start_at_carry;
     tile.out = scratch.tile;
     tile.out_row = width * g.panels;
     tile.out_panel = width;
-    if (s.start_at_carry) {
-      tile.start = scratch.tile;
-      tile.start_row = tile.out_row;
-      tile.start_panel = width;
-    }
     int64_t row = 0;
     for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
       const int64_t rows = blocks.size(block);

@@ -6,15 +6,22 @@
 template <class T>
 struct CellPlace {
   int64_t row, unit, count;
-  const T* tile;  // [gates][lanes], the recurrent chains
-  const T* pre;   // [gates][lanes], what they started from
+  const T* tile;  // [gates][lanes], the recurrent sums
+  const T* pre;   // [gates][lanes], the input's
+  const T* bias;  // [gates][lanes]
 };
+
+/// What a gate is the function of.
+template <class V>
+inline V pre_activation(const CellPlace<typename V::T>& at, int gate) {
+  const int64_t n = int64_t{gate} * V::kLanes;
+  return (V::load(at.tile + n) + V::load(at.pre + n)) + V::load(at.bias + n);
+}
 
 template <class V>
 struct LstmCell {
   using T = typename V::T;
   static constexpr int kGates = 4;
-  static constexpr bool kSplitNew = false;
 
   static void save(const ForwardStep<T>& s, const CellPlace<T>& at, V i, V f, V g, V o) {
     T* gates = s.gates[at.row] + at.unit;
@@ -29,11 +36,10 @@ struct LstmCell {
     lines.add(s.h[row] + unit);
   }
   static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
-    constexpr int L = V::kLanes;
-    const V i = sigmoid(V::load(at.tile));
-    const V f = sigmoid(V::load(at.tile + L));
-    const V g = tanh(V::load(at.tile + 2 * L));
-    const V o = sigmoid(V::load(at.tile + 3 * L));
+    const V i = sigmoid(pre_activation<V>(at, 0));
+    const V f = sigmoid(pre_activation<V>(at, 1));
+    const V g = tanh(pre_activation<V>(at, 2));
+    const V o = sigmoid(pre_activation<V>(at, 3));
     V c = fma(f, load_some<V>(s.c_prev[at.row] + at.unit, at.count), i * g);
     if (s.clip) {
       const V low = V::broadcast(s.clip_low), high = V::broadcast(s.clip_high);
@@ -52,7 +58,6 @@ template <class V>
 struct GruCell {
   using T = typename V::T;
   static constexpr int kGates = 3;
-  static constexpr bool kSplitNew = true;
 
   static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
     lines.add_gates(s.gates[row] + unit, 4, s.units);
@@ -60,10 +65,11 @@ struct GruCell {
   }
   static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
     constexpr int L = V::kLanes;
-    const V r = sigmoid(V::load(at.tile));
-    const V z = sigmoid(V::load(at.tile + L));
-    const V hn = V::load(at.tile + 2 * L);
-    const V n = tanh(fma(r, hn, V::load(at.pre + 2 * L)));
+    const V r = sigmoid(pre_activation<V>(at, 0));
+    const V z = sigmoid(pre_activation<V>(at, 1));
+    // The two sides of n have a bias each.
+    const V hn = V::load(at.tile + 2 * L) + V::load(s.hn_bias + at.unit);
+    const V n = tanh(fma(r, hn, V::load(at.pre + 2 * L) + V::load(at.bias + 2 * L)));
     const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
     // z = 1 keeps the old state exactly.
     V h = fma(z, old, (V::broadcast(T(1)) - z) * n);
@@ -88,14 +94,13 @@ template <class V, V (*activation)(V)>
 struct PlainCell {
   using T = typename V::T;
   static constexpr int kGates = 1;
-  static constexpr bool kSplitNew = false;
 
   static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
     lines.add(s.gates[row] + unit);
     lines.add(s.h[row] + unit);
   }
   static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
-    V h = activation(V::load(at.tile));
+    V h = activation(pre_activation<V>(at, 0));
     if (s.gates) store_some<V>(h, s.gates[at.row] + at.unit, at.count);
     if (s.round_h) h = round_half(h);
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
@@ -111,18 +116,19 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
     for (int64_t p = 0; p < g.panels; ++p) {
       const typename V::T* start = pre + p * s.pre_rows * width + r * width;
       for (int64_t n = 0; n < g.vectors; n += Cell::kGates, tile += Cell::kGates * L) {
-        const int64_t unit = (g.vector + p * g.vectors + n) / Cell::kGates * L;
-        Cell::finish(s, {row + r, unit, s.units - unit, tile, start + n * L});
+        const int64_t vector = g.vector + p * g.vectors + n, unit = vector / Cell::kGates * L;
+        Cell::finish(s, {row + r, unit, s.units - unit, tile, start + n * L, s.bias + vector * L});
       }
     }
   }
 }
 
-/// What a pass that saves will write for a tile comes while the tile multiplies, and the start of
-/// the next tile. A vector is a cache line here: narrower ones have tiles too small to gain by it.
+/// What a pass that saves will write for a tile comes while the tile multiplies, and the input's
+/// side of the next tile, which lies behind this one's at `pre`. A vector is a cache line here: narrower ones have tiles too small to gain by it.
 template <class V, class Cell>
 void list_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
-                Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {
+                const typename V::T* pre, Lines<typename V::T>& lines,
+                TileCall<typename V::T>& tile) {
   constexpr int64_t L = V::kLanes;
   const int64_t first = g.vector / Cell::kGates * L, last = first + g.vectors / Cell::kGates * L;
   lines.count = 0;
@@ -131,7 +137,7 @@ void list_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row
   }
   // The next rows of this panel begin behind these, be they of this step or of the one after.
   const int64_t size = rows * g.vectors * L;
-  for (int64_t n = 0; n < size; n += L) lines.add(tile.start + size + n);
+  for (int64_t n = 0; n < size; n += L) lines.add(pre + size + n);
   lines.give_to(tile);
 }
 
@@ -155,9 +161,6 @@ void forward_step(const ForwardStep<typename V::T>& s) {
     tile.b = walk.weights(g) + g.vector % s.w.width * L;
     tile.b_step = s.w.b_step;
     tile.b_panel = s.w.b_panel;
-    tile.start_row = width;
-    tile.start_panel = s.pre_rows * width;
-    tile.last = Cell::kSplitNew ? s.hn_bias + g.vector / Cell::kGates * L : nullptr;
     tile.out = scratch.tile;
     tile.out_row = width * g.panels;
     tile.out_panel = width;
@@ -166,9 +169,8 @@ void forward_step(const ForwardStep<typename V::T>& s) {
       const int64_t rows = blocks.size(block);
       walk.look_ahead(g, block, blocks.count, tile);
       tile.a = a + row;
-      tile.start = pre + row * width;
       if (kLineVectors && s.gates && fetching_pays(g, rows, s.w.k, 128)) {
-        list_block<V, Cell>(s, g, row, rows, lines, tile);
+        list_block<V, Cell>(s, g, row, rows, pre + row * width, lines, tile);
         run_tile<V, Op, kLineVectors>(g, rows, tile);
       } else {
         run_tile<V, Op>(g, rows, tile);

@@ -27,6 +27,7 @@ struct Exact {
   using T = typename V::T;
   static constexpr int kParts = 1;  // numbers of a row that one element meets, one after another
   static constexpr bool kScaled = false;
+  static constexpr SumLengths kSums = sum_lengths(kExact);
 
   static int64_t number(int part) { return part; }  // which of them comes first
   static V part(const T* w, int) { return V::load(w); }
@@ -40,6 +41,7 @@ struct Exact {
 struct Stored {
   static constexpr int kParts = 2;
   static constexpr bool kScaled = false;
+  static constexpr SumLengths kSums = sum_lengths(kStoredHalf);
   static int64_t number(int part) { return part; }
   static F32 add(F32 x, F32 w, F32 sum) { return fma(x, w, sum); }
   static const float* const* stage(const Panels<float>& w, const float* const* rows,
@@ -76,6 +78,7 @@ struct StoredBf16 : Stored {
 struct Dot {
   static constexpr int kParts = 1;
   static constexpr bool kScaled = false;
+  static constexpr SumLengths kSums = sum_lengths(kDot);
   static int64_t number(int part) { return part; }
   static F32 part(const float* w, int) { return F32::load(w); }
   static F32 add(F32 x, F32 w, F32 sum) { return dot_bf16(x, w, sum); }
@@ -93,6 +96,7 @@ struct Dot {
 struct Dot {
   static constexpr int kParts = 2;
   static constexpr bool kScaled = false;
+  static constexpr SumLengths kSums = sum_lengths(kDot);
   static int64_t number(int part) { return 1 - part; }
   static F32 part(const float* w, int part) {
     return part == 0 ? high_bf16(F32::load(w)) : low_bf16(F32::load(w));
@@ -112,19 +116,25 @@ struct Dot {
   }
   static int64_t most_rows(const Panels<float>& w, int64_t) { return w.staging.rows; }
 };
+
+/// Of the product of weight gradients: numbers, rounded and in the order of pairs.
+struct DotNumbers : Exact<F32> {
+  static constexpr SumLengths kSums = {2 * sum_lengths(kDot).block, 2 * sum_lengths(kDot).span};
+};
 #endif
 
 /// Bytes on both sides. A row is numbers + 128 as unsigned bytes, then its scale.
 struct Int8 {
   static constexpr int kParts = 1;
   static constexpr bool kScaled = true;
+  static constexpr SumLengths kSums = sum_lengths(kInt8);
   static int64_t number(int part) { return part; }
   static F32 part(const float* w, int) { return F32::load(w); }
   static F32 add(F32 x, F32 w, F32 sum) { return dot_int8(x, w, sum); }
-  /// start + (sum - 128 sum of weights) * (scale of the row * scale of the weights).
-  static F32 scaled(F32 sum, float row_scale, const float* w, int64_t w_step, F32 start) {
+  /// (sum - 128 sum of weights) * (scale of the row * scale of the weights).
+  static F32 scaled(F32 sum, float row_scale, const float* w, int64_t w_step) {
     const F32 scale = F32::broadcast(row_scale) * F32::load(w);
-    return fma(integer_difference(sum, F32::load(w + w_step)), scale, start);
+    return integer_difference(sum, F32::load(w + w_step)) * scale;
   }
   static const float* const* stage(const Panels<float>& w, const float* const* rows,
                                    int64_t count) {

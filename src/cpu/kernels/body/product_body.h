@@ -1,6 +1,8 @@
-// The register tile and the products on it. Every output is one chain of fused multiply-adds with
-// k ascending, so no tile shape changes a bit. Included inside the namespace of an instruction set.
+// The register tile and the products on it. Every output has the order of sum_order.h, so no tile
+// shape changes a bit. Included inside the namespace of an instruction set.
 #pragma once
+
+inline int64_t fewer(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /// One tile: R rows by P panels of N vectors.
 template <class T>
@@ -10,9 +12,8 @@ struct TileCall {
   int64_t k;
   const T* b;
   int64_t b_step, b_panel;
-  const T* start;
-  int64_t start_row, start_panel;
-  const T* last;  // gru: where the last vector of each panel starts instead, [P][lanes]; or null
+  bool accumulate;       // out begins as it is, else at 0
+  const int64_t* spans;  // as in ProductCall
   T* out;
   int64_t out_row, out_panel;
   const T* ahead;  // what the second cache should hold next: one line a k, until those of `lines`
@@ -21,20 +22,43 @@ struct TileCall {
   int64_t line_count;     // at most k; only tiles that fetch look at them
 };
 
+/// The vectors of one tile, in registers.
+template <class V, int R, int M>
+struct TileSums {
+  V at[R][M];
+
+  void clear() {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int n = 0; n < M; ++n) at[r][n] = V::broadcast(0);
+    }
+  }
+  /// Adds what lies at `place(r, n)`: this is the later term.
+  template <class Place>
+  void add(const Place& place) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int n = 0; n < M; ++n) at[r][n] = V::load(place(r, n)) + at[r][n];
+    }
+  }
+  template <class Place>
+  void store(const Place& place) const {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int n = 0; n < M; ++n) at[r][n].store(place(r, n));
+    }
+  }
+};
+
 template <class V, class Op, bool kFetches, int R, int N, int P>
 void tile(const TileCall<typename V::T>& call) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
-  const auto start = [&call](int r, int n) {
-    if (call.last && n % N == N - 1) return V::load(call.last + n / N * L);
-    return V::load(call.start + r * call.start_row + (n / N) * call.start_panel + n % N * L);
-  };
-  V acc[R][P * N];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int n = 0; n < P * N; ++n) acc[r][n] = Op::kScaled ? V::broadcast(0) : start(r, n);
-  }
+  TileSums<V, R, P * N> sums;
+  alignas(64) T span_sums[R * P * N * L];
   const T* a[R];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) a[r] = call.a[r];
@@ -51,35 +75,64 @@ void tile(const TileCall<typename V::T>& call) {
       for (int r = 0; r < R; ++r) {
         const V x = V::broadcast(a[r][k + Op::number(part)]);
 #pragma GCC unroll 8
-        for (int n = 0; n < P * N; ++n) acc[r][n] = Op::add(x, w[n], acc[r][n]);
+        for (int n = 0; n < P * N; ++n) sums.at[r][n] = Op::add(x, w[n], sums.at[r][n]);
       }
     }
   };
   // Two loops, as one with both kinds of fetching has too few registers for addresses.
   const int64_t plain = kFetches ? a_end - call.line_count * a_step : a_end;
   const T* ahead = call.ahead;
+  const T* const* line = call.lines;
   int64_t k = 0;
-  for (; k < plain; k += a_step, b += b_step, ahead += ahead_step) {
-    __builtin_prefetch(ahead, 0, 2);
-    multiply(k);
-  }
-  if constexpr (kFetches) {
-    for (const T* const* line = call.lines; k < a_end; k += a_step, b += b_step, ++line) {
-      __builtin_prefetch(*line, 1);
+  const auto chain = [&](int64_t elements) __attribute__((always_inline)) {
+    const int64_t end = k + elements * a_step;
+    const int64_t before = !kFetches || end < plain ? end : plain;
+    for (; k < before; k += a_step, b += b_step, ahead += ahead_step) {
+      __builtin_prefetch(ahead, 0, 2);
       multiply(k);
     }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int n = 0; n < P * N; ++n) {
-      if constexpr (Op::kScaled) {
-        const T* w = b + (n / N) * b_panel + n % N * L;
-        acc[r][n] = Op::scaled(acc[r][n], a[r][a_end], w, b_step, start(r, n));
+    if constexpr (kFetches) {
+      for (; k < end; k += a_step, b += b_step, ++line) {
+        __builtin_prefetch(*line, 1);
+        multiply(k);
       }
-      acc[r][n].store(call.out + r * call.out_row + (n / N) * call.out_panel + n % N * L);
     }
-  }
+  };
+  const auto out = [&](int r, int n) __attribute__((always_inline)) {
+    return call.out + r * call.out_row + (n / N) * call.out_panel + n % N * L;
+  };
+  const auto in_span = [&](int r, int n) __attribute__((always_inline)) {
+    return span_sums + (r * P * N + n) * L;
+  };
+  bool begun = call.accumulate;
+  const int64_t* given = call.spans;
+  int64_t left = call.k;
+  do {
+    int64_t span = given ? *given++ : fewer(left, Op::kSums.span);
+    left -= span;
+    for (bool inside = false;; inside = true) {
+      const int64_t block = fewer(span, Op::kSums.block);
+      span -= block;
+      sums.clear();
+      chain(block);
+      if (inside) sums.add(in_span);
+      if (span == 0) break;
+      sums.store(in_span);
+    }
+    if constexpr (Op::kScaled) {
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+        for (int n = 0; n < P * N; ++n) {
+          const T* w = b + (n / N) * b_panel + n % N * L;
+          sums.at[r][n] = Op::scaled(sums.at[r][n], a[r][a_end], w, b_step);
+        }
+      }
+    }
+    if (begun) sums.add(out);
+    sums.store(out);
+    begun = true;
+  } while (left > 0);
 }
 
 /// Rows of the largest tile with N vectors: accumulators, N weights and a broadcast fit the
@@ -233,11 +286,10 @@ inline bool fetching_pays(const Group& g, int64_t rows, int64_t k, int64_t short
   return k >= shortest && rows * g.vectors >= 12;
 }
 
-/// Room of one tile in memory, and zeros to start from.
+/// Room of one tile in memory.
 template <class T, int L>
 struct Scratch {
   alignas(64) T tile[kMostRows * kMostVectors * L];
-  alignas(64) T zeros[kMostVectors * L];
 };
 
 template <class V>
@@ -293,6 +345,18 @@ void run_tile(const Group& g, int64_t rows, const TileCall<typename V::T>& tile)
   }
 }
 
+/// Adds the bias of a group's columns to its tile.
+template <class V>
+void add_bias(const typename V::T* bias, const Group& g, int64_t rows,
+              const TileCall<typename V::T>& tile) {
+  for (int64_t r = 0; r < rows; ++r) {
+    typename V::T* const out = tile.out + r * tile.out_row;
+    for (int64_t n = 0; n < g.vectors * g.panels * V::kLanes; n += V::kLanes) {
+      (V::load(out + n) + V::load(bias + n)).store(out + n);
+    }
+  }
+}
+
 /// Column form.
 template <class V, class Op>
 void column_block(const ProductCall<typename V::T>& call, const Group& g, int64_t row, int64_t rows,
@@ -311,13 +375,10 @@ void column_block(const ProductCall<typename V::T>& call, const Group& g, int64_
       }
     }
   }
-  if (call.accumulate) {
-    if (!whole) load_columns<V>(call, g, row, rows, scratch.tile);
-    tile.start = tile.out;
-    tile.start_row = tile.out_row;
-    tile.start_panel = width;
-  }
+  if (call.accumulate && !whole) load_columns<V>(call, g, row, rows, scratch.tile);
+  tile.accumulate = call.accumulate;
   run_tile<V, Op>(g, rows, tile);
+  if (call.bias) add_bias<V>(call.bias + g.vector * V::kLanes, g, rows, tile);
   if (!whole) store_columns<V>(call, g, row, rows, scratch.tile);
 }
 
@@ -340,7 +401,6 @@ void product_rows(const ProductCall<typename V::T>& call, int64_t first, int64_t
   using T = typename V::T;
   constexpr int L = V::kLanes;
   Scratch<T, L> scratch;
-  for (T& zero : scratch.zeros) zero = T(0);
   const bool staged = call.a_step != 1;  // by BigKernels
   const T* const* a = staged ? call.a + first : Op::stage(call.w, call.a + first, count);
   Walk<T> walk(call.w, call.rows);
@@ -353,8 +413,7 @@ void product_rows(const ProductCall<typename V::T>& call, int64_t first, int64_t
     tile.b = walk.weights(g) + g.vector % call.w.width * L;
     tile.b_step = call.w.b_step;
     tile.b_panel = call.w.b_panel;
-    tile.start = call.start ? call.start + g.vector * L : scratch.zeros;
-    tile.start_panel = call.start ? g.vectors * L : 0;
+    tile.spans = call.spans;
     int64_t row = 0;
     for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
       walk.look_ahead(g, block, blocks.count, tile);
@@ -371,7 +430,7 @@ void product(const ProductCall<typename V::T>& call) {
   }
 }
 
-/// bias + x in panel form, for gates and for columns.
+/// x in panel form, for gates and for columns.
 template <class V>
 void skip(const SkipCall<typename V::T>& call) {
   constexpr int L = V::kLanes;
@@ -386,7 +445,7 @@ void skip(const SkipCall<typename V::T>& call) {
         const int64_t unit = (call.gates > 1 ? vector / call.gates : vector) * L;
         const V x =
             unit < call.units ? load_some<V>(call.x[r] + unit, call.units - unit) : V::broadcast(0);
-        (V::load(call.bias + vector * L) + x).store(out);
+        x.store(out);
       }
     }
   }

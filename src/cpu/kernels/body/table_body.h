@@ -15,8 +15,6 @@ void multiply(const typename V::T* x, typename V::T* y, int64_t size) {
   }
 }
 
-inline int64_t fewer(int64_t a, int64_t b) { return a < b ? a : b; }
-
 inline void widen(const uint16_t* half, float* out, int64_t size) {
   for (int64_t i = 0; i < size; i += F32::kLanes) {
     const int64_t n = fewer(size - i, F32::kLanes);
@@ -105,15 +103,16 @@ constexpr Kernels<typename V::T> training_table() {
   table.backward[kModeTanh] = backward_step<V, TanhGrad<V>, Op>;
   table.backward[kModeLstm] = backward_step<V, LstmGrad<V>, Op>;
   table.backward[kModeGru] = backward_step<V, GruGrad<V>, Op>;
+  table.big.span = kSumSpan;
   return table;
 }
 
 constexpr Kernels<float> dot_table() {
   Kernels<float> table = training_table<F32, Dot>();
 #if defined(__AVX512BF16__)
-  table.big = {kDot, pack_dot_a, pack_dot_b, product<F32, Dot>};
+  table.big = {kDot, 2 * kSumSpan, pack_dot_a, pack_dot_b, product<F32, Dot>};
 #else
-  table.big = {kExact, pack_dot_a, pack_dot_b, product<F32, Exact<F32>>};
+  table.big = {kExact, 2 * kSumSpan, pack_dot_a, pack_dot_b, product<F32, DotNumbers>};
 #endif
   return table;
 }

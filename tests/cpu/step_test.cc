@@ -1,5 +1,5 @@
-// One step of every cell in the arithmetics of AMX, from the definition of their sums: the same
-// bits.
+// One step of every cell from the definition of its sums, in float32 on every instruction set and in
+// the arithmetics of AMX: the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "cpu/amx_model.h"
 #include "cpu/cpu_engine.h"
 #include "openrnn/params.h"
+#include "support/sum_model.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 struct Size {
   std::int64_t units, inputs, batch;
 };
-constexpr Size kSizes[] = {{1, 1, 1}, {3, 33, 2}, {17, 7, 17}, {33, 130, 16}, {130, 15, 70}};
+constexpr Size kSizes[] = {{1, 1, 1}, {3, 33, 2}, {17, 7, 17}, {33, 130, 16}, {130, 15, 70}, {65, 600, 9}};
 
 struct Step {
   RnnMode mode;
@@ -41,10 +42,32 @@ float applied(Unary function, float x) {
 float sigmoid(float x) { return applied(Unary::kSigmoid, x); }
 float tanh_of(float x) { return applied(Unary::kTanh, x); }
 
-class AmxStep : public testing::TestWithParam<Step> {
+std::string name_of(const testing::TestParamInfo<Step>& at) {
+  const std::string kind = at.param.kind == kExact ? "float32"
+                           : at.param.kind == kAmx ? "amx"
+                                                   : "bf16x3";
+  return std::string(to_string(at.param.mode)) + "_" + kind;
+}
+
+class CellStep : public testing::TestWithParam<Step> {
  protected:
+  // Empty where this processor can not even emulate it.
+  static std::vector<std::string_view> isas() {
+    if (GetParam().kind == kExact) return available_isas();
+    if (has_emulation()) return {"amx_emulated"};
+    return {};
+  }
+  static std::vector<std::pair<std::string_view, Size>> runs() {
+    std::vector<std::pair<std::string_view, Size>> all;
+    for (const std::string_view isa : isas()) {
+      for (const Size& size : kSizes) all.emplace_back(isa, size);
+    }
+    return all;
+  }
   void prepare(const Size& size) {
-    const Math math = GetParam().kind == kAmx ? Math::kBf16 : Math::kBf16x3;
+    const Math math = GetParam().kind == kExact ? Math::kFloat32
+                      : GetParam().kind == kAmx ? Math::kBf16
+                                                : Math::kBf16x3;
     spec_ = {
         .mode = GetParam().mode, .num_units = size.units, .input_size = size.inputs, .math = math};
     params_ = random_array(params_size(spec_), 1);
@@ -79,20 +102,24 @@ class AmxStep : public testing::TestWithParam<Step> {
     return canonical_.biases[static_cast<std::size_t>(index)]
         .as<float>()[static_cast<std::size_t>(unit)];
   }
-  // start + W x, and start + R h.
-  float input_sum(std::int64_t gate, std::int64_t unit, std::int64_t row, float start) const {
-    const Array& w = canonical_.weights[static_cast<std::size_t>(gate)];
-    return model_sum(GetParam().kind, start, SplitNumbers(row_of(x_, row, spec_.input_size)),
-                     SplitNumbers(row_of(w, unit, spec_.input_size)));
+  float sum_of(const std::vector<float>& a, const std::vector<float>& w) const {
+    if (GetParam().kind != kExact) {
+      return model_sum(GetParam().kind, 0.0f, SplitNumbers(a), SplitNumbers(w));
+    }
+    return SumModel{}(std::span<const float>(a), std::span<const float>(w));
   }
-  float recurrent_sum(std::int64_t gate, std::int64_t unit, std::int64_t row, float start) const {
+  // W x, and R h.
+  float input_sum(std::int64_t gate, std::int64_t unit, std::int64_t row) const {
+    const Array& w = canonical_.weights[static_cast<std::size_t>(gate)];
+    return sum_of(row_of(x_, row, spec_.input_size), row_of(w, unit, spec_.input_size));
+  }
+  float recurrent_sum(std::int64_t gate, std::int64_t unit, std::int64_t row) const {
     const Array& r = canonical_.weights[static_cast<std::size_t>(gate + spec_.num_gates())];
-    return model_sum(GetParam().kind, start, SplitNumbers(row_of(h0_, row, spec_.num_units)),
-                     SplitNumbers(row_of(r, unit, spec_.num_units)));
+    return sum_of(row_of(h0_, row, spec_.num_units), row_of(r, unit, spec_.num_units));
   }
   float gate(std::int64_t g, std::int64_t unit, std::int64_t row) const {
-    const float start = bias(g, unit, false) + bias(g, unit, true);
-    return recurrent_sum(g, unit, row, input_sum(g, unit, row, start));
+    const float both = bias(g, unit, false) + bias(g, unit, true);
+    return (recurrent_sum(g, unit, row) + input_sum(g, unit, row)) + both;
   }
   float state(const Array& states, std::int64_t unit, std::int64_t row) const {
     return states.as<float>()[static_cast<std::size_t>(row * spec_.num_units + unit)];
@@ -105,8 +132,8 @@ class AmxStep : public testing::TestWithParam<Step> {
     }
     if (spec_.mode == RnnMode::kGru) {
       const float r = sigmoid(gate(0, unit, row)), z = sigmoid(gate(1, unit, row));
-      const float hn = recurrent_sum(2, unit, row, bias(2, unit, true));
-      const float n = tanh_of(std::fma(r, hn, input_sum(2, unit, row, bias(2, unit, false))));
+      const float hn = recurrent_sum(2, unit, row) + bias(2, unit, true);
+      const float n = tanh_of(std::fma(r, hn, input_sum(2, unit, row) + bias(2, unit, false)));
       return std::fma(z, state(h0_, unit, row), (1.0f - z) * n);
     }
     const float sum = gate(0, unit, row);
@@ -119,10 +146,10 @@ class AmxStep : public testing::TestWithParam<Step> {
   std::int64_t batch_ = 0;
 };
 
-TEST_P(AmxStep, IsItsDefinition) {
-  if (!has_emulation()) GTEST_SKIP() << kNoEmulation;
-  const OnIsa isa("amx_emulated");
-  for (const Size& size : kSizes) {
+TEST_P(CellStep, IsItsDefinition) {
+  if (isas().empty()) GTEST_SKIP() << kNoEmulation;
+  for (const auto& [isa, size] : runs()) {
+    const OnIsa on(isa);
     prepare(size);
     Array y = random_array(size.batch * size.units, 5), saved_y = y;
     cpu_engine().forward(args(PackFor::kInference, y));
@@ -139,22 +166,24 @@ TEST_P(AmxStep, IsItsDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Cells, AmxStep,
-    testing::Values(Step{RnnMode::kLstm, kAmx}, Step{RnnMode::kGru, kAmx},
-                    Step{RnnMode::kRnnTanh, kAmx}, Step{RnnMode::kRnnRelu, kAmx},
-                    Step{RnnMode::kLstm, kBf16x3}, Step{RnnMode::kGru, kBf16x3},
-                    Step{RnnMode::kRnnTanh, kBf16x3}, Step{RnnMode::kRnnRelu, kBf16x3}),
-    [](const auto& at) {
-      return std::string(to_string(at.param.mode)) + (at.param.kind == kAmx ? "_amx" : "_bf16x3");
-    });
+std::vector<Step> all_steps() {
+  std::vector<Step> steps;
+  for (const Arithmetic kind : {kExact, kAmx, kBf16x3}) {
+    for (const RnnMode mode :
+         {RnnMode::kRnnRelu, RnnMode::kRnnTanh, RnnMode::kLstm, RnnMode::kGru}) {
+      steps.push_back({mode, kind});
+    }
+  }
+  return steps;
+}
+INSTANTIATE_TEST_SUITE_P(Cells, CellStep, testing::ValuesIn(all_steps()), name_of);
 
 // With no later step dh is dy + dhn; backward of relu passes it on as da, so dx = da W, dh0 = da R.
-class AmxBackward : public AmxStep {};
-TEST_P(AmxBackward, OfReluIsItsDefinition) {
-  if (!has_emulation()) GTEST_SKIP() << kNoEmulation;
-  const OnIsa isa("amx_emulated");
-  for (const Size& size : kSizes) {
+class ReluBackward : public CellStep {};
+TEST_P(ReluBackward, IsItsDefinition) {
+  if (isas().empty()) GTEST_SKIP() << kNoEmulation;
+  for (const auto& [isa, size] : runs()) {
+    const OnIsa on(isa);
     prepare(size);
     Array y = random_array(size.batch * size.units, 5);
     const Array dy = random_array(size.batch * size.units, 6);
@@ -177,8 +206,7 @@ TEST_P(AmxBackward, OfReluIsItsDefinition) {
           for (std::int64_t u = 0; u < size.units; ++u) {
             column.push_back(matrix.as<float>()[static_cast<std::size_t>(u * width + i)]);
           }
-          const float want =
-              model_sum(GetParam().kind, 0.0f, SplitNumbers(da), SplitNumbers(column));
+          const float want = sum_of(da, column);
           ASSERT_TRUE(same_number(got.as<float>()[static_cast<std::size_t>(row * width + i)], want))
               << size.units << " row " << row << " column " << i;
         }
@@ -189,10 +217,11 @@ TEST_P(AmxBackward, OfReluIsItsDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cells, AmxBackward,
-                         testing::Values(Step{RnnMode::kRnnRelu, kAmx},
+INSTANTIATE_TEST_SUITE_P(Cells, ReluBackward,
+                         testing::Values(Step{RnnMode::kRnnRelu, kExact},
+                                         Step{RnnMode::kRnnRelu, kAmx},
                                          Step{RnnMode::kRnnRelu, kBf16x3}),
-                         [](const auto& at) { return at.param.kind == kAmx ? "amx" : "bf16x3"; });
+                         name_of);
 
 }  // namespace
 }  // namespace openrnn::cpu
