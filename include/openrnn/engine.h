@@ -159,9 +159,9 @@ OPENRNN_API std::string unsupported_on_cpu(const RnnSpec& spec);
 enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare, kAbs };
 enum class BinaryOp : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
 
-/// c[m, n] = start + sum over ascending k of op(a)[m, k] * op(b)[k, n], one fused chain an output.
-/// start is bias[n], or c itself when accumulating, or 0. float16 is summed in float. A GPU adds in
-/// an order of its own, the same each time.
+/// c[m, n] = sum over k of op(a)[m, k] * op(b)[k, n] in the order of docs/numerics.md, added to c
+/// itself when accumulating; bias[n] joins at the end. float16 is summed in float. A GPU adds in an
+/// order of its own, the same each time.
 struct MatmulArgs {
   DType dtype = DType::kFloat32;
   std::int64_t m = 0, n = 0, k = 0;
@@ -264,7 +264,7 @@ class OPENRNN_API Device {
   /// y[r, c] = x[r, c] + row[c].
   virtual void add_row(DType dtype, std::int64_t rows, std::int64_t cols, const void* x,
                        const void* row, void* y) const = 0;
-  /// out[c] = sum over ascending r of x[r, c].
+  /// out[c] = sum over r of x[r, c], in the order of docs/numerics.md.
   virtual void column_sum(DType dtype, std::int64_t rows, std::int64_t cols, const void* x,
                           void* out) const = 0;
   /// y = factor * x; y may be x.

@@ -186,13 +186,19 @@ OPENRNN_API SeriesScaling load_scaling(const Extras& extras);
 /// 16 hexadecimal digits that differ for different bytes.
 OPENRNN_API std::string fingerprint(std::string_view bytes);
 
-/// What arithmetic a run was trained with, as `openrnn/math` and `openrnn/math_kind`.
+/// What arithmetic a run was trained with, as `openrnn/math`, `openrnn/math_kind` and
+/// `openrnn/arithmetic`.
 struct TrainedArithmetic {
   std::string math = "float32";
   /// Engine::math_kind of each machine that took part, in their order: 'dot', or 'dot, amx'.
   std::string kind = "float32";
+  /// Versions of the order of sums (docs/numerics.md) of the libraries that took part, in their
+  /// order: '2', or '1, 2'.
+  std::string version = "1";
 };
-/// Of any checkpoint; what it does not say is float32.
+/// The version that this library computes.
+OPENRNN_API std::string arithmetic_version();
+/// Of any checkpoint; what it does not say is float32, version 1.
 OPENRNN_API TrainedArithmetic trained_arithmetic(const Extras& extras);
 /// Writes that of `model` here, after what `resumed` (empty: nothing) says of the steps before.
 OPENRNN_API void save_arithmetic(const SequenceModel& model, const std::optional<Extras>& resumed,

@@ -39,6 +39,10 @@ void print_arithmetic(const TensorBundleReader& reader) {
     fmt::print("note: trained as {}, which this machine computes as {}: another order of sums\n",
                trained.kind, here);
   }
+  if (trained.version != train::arithmetic_version()) {
+    fmt::print("note: trained with sums of version {}, this library's are of version {}\n",
+               trained.version, train::arithmetic_version());
+  }
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 
 namespace openrnn::cpu {
 
-/// C[m, n] = start + sum over k ascending of op(A)[m, k] op(B)[k, n], each element one chain of
-/// fused multiply-adds that begins at start: bias[n], or the old C, or 0. All row-major with
-/// leading dimensions in elements; op(A) is [m, k], op(B) [k, n]. float16 is widened, computed in
-/// float32 and rounded once at the end (the old C and the bias are float16 too).
+/// C[m, n] = sum over k of op(A)[m, k] op(B)[k, n] in the order of sum_order.h, added to the old C
+/// when accumulating; bias[n] joins at the end. All row-major with leading dimensions in elements;
+/// op(A) is [m, k], op(B) [k, n]. float16 is widened, computed in float32 and rounded once at the
+/// end (the old C and the bias are float16 too).
 struct GemmArgs {
   DType dtype = DType::kFloat32;
   bool trans_a = false;  // A is stored [k, m]
@@ -21,7 +21,7 @@ struct GemmArgs {
   void* c = nullptr;
   std::int64_t ldc = 0;
   const void* bias = nullptr;  // [n]; null: none
-  bool accumulate = false;     // starts at the old C; not together with bias
+  bool accumulate = false;     // begins with the old C; not together with bias
 };
 
 /// Runs on num_threads() threads; its bits depend neither on them nor on the instruction set. C

@@ -62,14 +62,14 @@ Result run_every(const Engine& engine, const Case& c, const Data& d, How how) {
 
 /// What those are by the reference's loops, with bounds.
 Bounds every_bounds(const Case& c, const Data& d, How how) {
-  Bounded::rounding = rounding_of(c);
+  Bounds bounds{rounding_of(c), {}};
+  Bounded::rounding = bounds.rounding;
   const reference::Network net = reference::make_network(c.spec);
   const std::vector<Bounded> params = bounded_params(net, d);
   reference::Call at = reference_call(c);
   at.drops = at.drops && how != How::kInference;
   const auto found = reference::forward<Bounded>(
       net, at, {params.data(), d.x.view(), given(c, d.h0), given(c, d.c0)});
-  Bounds bounds;
   for (std::size_t l = 0; l < net.layers; ++l) {
     const std::string number = std::to_string(l);
     const auto part = [&](auto member, std::size_t width) {
@@ -166,8 +166,7 @@ TEST_P(EveryStep, AgreesWithTheReference) {
   for (const How how : ways_of(c)) {
     const Bounds bounds = every_bounds(c, d, how);
     for (const std::string& name : tested_engines()) {
-      EXPECT_EQ(compare(bounds, run_every(engine(name), c, d, how), rounding_of(c)).failure, "")
-          << name;
+      EXPECT_EQ(compare(bounds, run_every(engine(name), c, d, how)).failure, "") << name;
     }
   }
 }

@@ -49,7 +49,7 @@ TEST_P(CpuThreads, ChangeNoBit) {
     const ForcedThreads one(1);
     expected = run_all(cpu(), c, d);
   }
-  EXPECT_EQ(compare(bounds_of(c, d), expected, c.spec.dtype).failure, "");
+  EXPECT_EQ(compare(bounds_of(c, d), expected).failure, "");
   for (const int threads : {2, 3, 4}) {
     const ForcedThreads many(threads);
     EXPECT_EQ(first_difference(expected, run_all(cpu(), c, d)), "") << threads << " threads";

@@ -98,7 +98,7 @@ TEST(Tolerance, HoldsPlainFloatArithmetic) {
   for (const Case& c : some_cases(reduced() ? 50 : 5)) {
     if (c.spec.dtype == DType::kFloat64) continue;
     const Data d = make_data(c);
-    const Agreement found = compare(bounds_of(c, d), run_single(c, d), c.spec.dtype);
+    const Agreement found = compare(bounds_of(c, d), run_single(c, d));
     EXPECT_EQ(found.failure, "") << c.text;
     worst = std::max(worst, found.worst);
   }
@@ -110,7 +110,7 @@ TEST(Tolerance, HoldsTheOtherArithmetics) {
   double worst = 0.0;
   for (const Case& c : some_arithmetic_cases()) {
     const Data d = make_data(c);
-    const Agreement found = compare(bounds_of(c, d), run_single(c, d), c.spec.dtype);
+    const Agreement found = compare(bounds_of(c, d), run_single(c, d));
     EXPECT_EQ(found.failure, "") << c.text;
     worst = std::max(worst, found.worst);
   }
@@ -152,7 +152,7 @@ TEST(Tolerance, TellsOneArithmeticFromAnother) {
       plain.spec.math = Math::kFloat32;
       plain.spec.weights_dtype = WeightsDType::kNone;
       const Result other = run_all(reference_engine(), plain, d);
-      EXPECT_NE(compare(bounds_of(c, d), other, c.spec.dtype).failure, "") << c.text;
+      EXPECT_NE(compare(bounds_of(c, d), other).failure, "") << c.text;
     }
   }
 }
@@ -162,8 +162,7 @@ TEST(Tolerance, HoldsTheReferenceItself) {
   for (const Case& c : some_arithmetic_cases()) cases.push_back(c);
   for (const Case& c : cases) {
     const Data d = make_data(c);
-    const Agreement found =
-        compare(bounds_of(c, d), run_all(reference_engine(), c, d), c.spec.dtype);
+    const Agreement found = compare(bounds_of(c, d), run_all(reference_engine(), c, d));
     EXPECT_EQ(found.failure, "") << c.text;
   }
 }
@@ -176,7 +175,7 @@ TEST(Tolerance, FindsOneWrongParameter) {
     Data moved = d;
     // A ten-thousandth: far less than any mistaken formula.
     moved.params.as<float>()[static_cast<std::size_t>(wrong)] += 1e-4f;
-    const Agreement found = compare(bounds, run_all(reference_engine(), c, moved), c.spec.dtype);
+    const Agreement found = compare(bounds, run_all(reference_engine(), c, moved));
     EXPECT_NE(found.failure, "") << "parameter " << wrong;
   }
 }
@@ -186,9 +185,9 @@ TEST(Tolerance, FindsNotANumber) {
   const Data d = make_data(c);
   const Bounds bounds = bounds_of(c, d);
   Result result = run_all(reference_engine(), c, d);
-  EXPECT_EQ(compare(bounds, result, c.spec.dtype).failure, "");
+  EXPECT_EQ(compare(bounds, result).failure, "");
   result.parts[0].second.as<float>()[4] = std::nanf("");
-  EXPECT_NE(compare(bounds, result, c.spec.dtype).failure, "");
+  EXPECT_NE(compare(bounds, result).failure, "");
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ inline float tile_sum(float sum, const float* a, const float* w) {
   return sum + (even + odd);
 }
 
-/// a w, added to `start`. `apart`: whether blocks of a that three products can not take go the float32 way.
+/// a w, added to `start`. `apart`: whether blocks of a that three products can not take go the
+/// float32 way.
 inline float model_sum(Arithmetic kind, float start, const SplitNumbers& a, const SplitNumbers& w,
                        bool apart = true) {
   float sum = start;

@@ -1,5 +1,5 @@
-// Networks so wide that backward multiplies in parts of k, and so long that gradients of weights add
-// up group by group: no bit may tell.
+// Networks so wide that backward multiplies in parts of k, and so long that gradients of weights
+// add up group by group: no bit may tell.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -88,8 +88,8 @@ TEST_P(Wide, VectorWidthsAndThreadsAgree) {
   set_num_threads(threads);
 }
 
-// A pass in chunks of 32 steps, each from the states that the one before left. Three rows make every
-// chunk's gradient of the weights one span.
+// A pass in chunks of 32 steps, each from the states that the one before left. Three rows make
+// every chunk's gradient of the weights one span.
 class Chunks : public testing::TestWithParam<RnnMode> {
  protected:
   static constexpr std::int64_t kRows = 3, kSteps = 70, kWidth = 17, kDepth = 9, kChunk = 32;

@@ -16,12 +16,12 @@ struct Case {
   std::int64_t m, n, k;
 };
 
-// Around every block: tiles of 3 to 8 rows, panels of 4 to 64 columns, 96 rows, 1024 columns, and of
-// k 64, 512 and 1024, of which the second one goes on from what the first one left.
+// Around every block: tiles of 3 to 8 rows, panels of 4 to 64 columns, 96 rows, 1024 columns, and
+// of k 64, 512 and 1024, of which the second one goes on from what the first one left.
 const Case kCases[] = {{1, 1, 1},    {0, 3, 2},     {3, 0, 2},    {2, 3, 0},     {1, 17, 5},
                        {5, 1, 9},    {7, 16, 33},   {6, 64, 64},  {13, 65, 130}, {33, 130, 7},
-                       {97, 9, 513}, {24, 1030, 3}, {3, 5, 1025}, {9, 17, 2053},
-                       {4, 70, 64},  {2, 16, 128},  {1, 64, 512}, {1, 130, 577}};
+                       {97, 9, 513}, {24, 1030, 3}, {3, 5, 1025}, {9, 17, 2053}, {4, 70, 64},
+                       {2, 16, 128}, {1, 64, 512},  {1, 130, 577}};
 
 template <class T>
 Array random_array(std::int64_t size, std::uint64_t stream) {

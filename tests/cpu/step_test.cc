@@ -1,5 +1,5 @@
-// One step of every cell from the definition of its sums, in float32 on every instruction set and in
-// the arithmetics of AMX: the same bits.
+// One step of every cell from the definition of its sums, in float32 on every instruction set and
+// in the arithmetics of AMX: the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 struct Size {
   std::int64_t units, inputs, batch;
 };
-constexpr Size kSizes[] = {{1, 1, 1}, {3, 33, 2}, {17, 7, 17}, {33, 130, 16}, {130, 15, 70}, {65, 600, 9}};
+constexpr Size kSizes[] = {{1, 1, 1},     {3, 33, 2},    {17, 7, 17},
+                           {33, 130, 16}, {130, 15, 70}, {65, 600, 9}};
 
 struct Step {
   RnnMode mode;

@@ -29,7 +29,7 @@ TEST_P(CudnnAgreement, WithTheReference) {
   if (const std::string why = lacks_tf32(c.spec); !why.empty()) GTEST_SKIP() << why;
   ASSERT_EQ(subject.unsupported(c.spec), "");
   const Data d = make_data(c);
-  EXPECT_EQ(compare(bounds_of(c, d), run_all(subject, c, d), rounding_of(c)).failure, "");
+  EXPECT_EQ(compare(bounds_of(c, d), run_all(subject, c, d)).failure, "");
 }
 
 // All of the grid on a GPU; a stand-in computes in loops.
@@ -57,13 +57,13 @@ TEST(CudnnArithmetic, IsExactUnlessAskedOtherwise) {
   const Data d = make_data(exact);
   const Bounds bounds = bounds_of(exact, d);
   const Engine& subject = engine("cudnn");
-  EXPECT_EQ(compare(bounds, run_all(subject, exact, d), DType::kFloat32).failure, "");
+  EXPECT_EQ(compare(bounds, run_all(subject, exact, d)).failure, "");
   for (const Math math : {Math::kTf32, Math::kFp16}) {
     Case other = exact;
     other.spec.math = math;
     if (!lacks_tf32(other.spec).empty()) continue;
     EXPECT_EQ(subject.math_kind(other.spec), to_string(math));
-    EXPECT_NE(compare(bounds, run_all(subject, other, d), DType::kFloat32).failure, "");
+    EXPECT_NE(compare(bounds, run_all(subject, other, d)).failure, "");
   }
 }
 

@@ -18,7 +18,7 @@ const Engine& subject() { return engine("cudnn"); }
 void expect_agreement(const std::string& text) {
   const Case c = parse_case(text, "agreement");
   const Data d = make_data(c);
-  EXPECT_EQ(compare(bounds_of(c, d), run_all(subject(), c, d), rounding_of(c)).failure, "") << text;
+  EXPECT_EQ(compare(bounds_of(c, d), run_all(subject(), c, d)).failure, "") << text;
 }
 
 TEST(CudnnCuts, LongSequencesAgreeWithTheReference) {

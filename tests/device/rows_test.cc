@@ -19,7 +19,7 @@ TEST(Rows, ColumnSumHasTheOrderOfSums) {
       const DeviceArray x = random_array(dtype, {rows, 131}, 1);
       DeviceArray sums(tested(), dtype, {131});
       tested().column_sum(dtype, rows, 131, x.data(), sums.mutable_data());
-      for (std::int64_t c = 0; c < 131; c += rows > 64 ? 13 : 1) {
+      for (std::int64_t c = 0; c<131; c += rows> 64 ? 13 : 1) {
         const double sum = dtype == DType::kFloat64 ? column_of<double>(x, rows, 131, c)
                                                     : column_of<float>(x, rows, 131, c);
         ASSERT_EQ(at(sums, c), rounded(dtype, sum)) << rows;

@@ -60,6 +60,7 @@ TEST(RunArithmetic, IsInTheConfiguration) {
   const TrainedArithmetic found = trained_arithmetic(trained.extras());
   EXPECT_EQ(found.math, "bf16");
   EXPECT_EQ(found.kind, trained.model().rnn().math_kind());
+  EXPECT_EQ(found.version, "2");
 }
 
 TEST(RunArithmetic, OfOlderFilesIsFloat32) {
@@ -68,6 +69,7 @@ TEST(RunArithmetic, OfOlderFilesIsFloat32) {
   EXPECT_EQ(trained.model().rnn().math(), Math::kFloat32);
   EXPECT_EQ(trained_arithmetic(trained.extras()).math, "float32");
   EXPECT_EQ(trained_arithmetic(trained.extras()).kind, "float32");
+  EXPECT_EQ(trained_arithmetic(trained.extras()).version, "1");
   Extras strange;
   strange.set_int("math_kind", 3);
   EXPECT_EQ(trained_arithmetic(strange).kind, "float32");
@@ -93,9 +95,11 @@ TEST(RunArithmetic, NamesEveryKindThatTookPart) {
   resumed.set_string("math_kind", "elsewhere");
   save_arithmetic(trained.model(), resumed, again);
   EXPECT_EQ(again.get_string("math_kind"), "elsewhere, " + here);
+  EXPECT_EQ(again.get_string("arithmetic"), "1, 2");
   Extras third;
   save_arithmetic(trained.model(), again, third);
   EXPECT_EQ(third.get_string("math_kind"), "elsewhere, " + here);
+  EXPECT_EQ(third.get_string("arithmetic"), "1, 2");
   EXPECT_EQ(third.get_string("math"), "bf16");
 }
 

@@ -188,14 +188,20 @@ void Session::after_step(const train::StepReport& report, EventWriter& events) {
 }
 
 void Session::say_other_arithmetic() {
-  if (!resumed_ || !resumed_->contains("math_kind")) return;
-  const std::string before = train::trained_arithmetic(*resumed_).kind;
-  const std::string_view now = model_->rnn().math_kind();
-  if (before == now) return;
-  progress_->say(
-      fmt::format("note: trained as '{}' so far, this machine computes '{}'; the run goes on, but "
-                  "not bit by bit as it would have",
-                  before, now));
+  if (!resumed_) return;
+  const train::TrainedArithmetic before = train::trained_arithmetic(*resumed_);
+  const std::string_view kind = model_->rnn().math_kind();
+  constexpr const char* kGoesOn = "the run goes on, but not bit by bit as it would have";
+  if (resumed_->contains("math_kind") && before.kind != kind) {
+    progress_->say(fmt::format("note: trained as '{}' so far, this machine computes '{}'; {}",
+                               before.kind, kind, kGoesOn));
+  }
+  if (const std::string now = train::arithmetic_version(); before.version != now) {
+    progress_->say(
+        fmt::format("note: trained with sums of version '{}' so far, this library's are "
+                    "of version '{}'; {}",
+                    before.version, now, kGoesOn));
+  }
 }
 
 bool Session::train() {

@@ -273,7 +273,8 @@ bool BackwardRun<T>::multiply_in_blocks(Panels<T>& w, const T** a, std::int64_t 
     Panels<T> part = w;
     part.k = block;
     part.inner = numbers;
-    saved.packed->kernels().product({part, a, 1, count, nullptr, accumulate, c, columns, nullptr, nullptr});
+    saved.packed->kernels().product(
+        {part, a, 1, count, nullptr, accumulate, c, columns, nullptr, nullptr});
     accumulate = true;
     for (std::int64_t i = 0; i < count; ++i) a[i] += numbers;
     w.b += block * w.b_step;

@@ -22,7 +22,13 @@ class LayerGradients {
     recurrent_side();
     const std::array<Range, 3> own = own_rows();
     big_product<T>(packed_.kernels(),
-                   {own, count_, space_.rows_a, true, {{input_, recurrent_}}, false, space_.sums,
+                   {own,
+                    count_,
+                    space_.rows_a,
+                    true,
+                    {{input_, recurrent_}},
+                    false,
+                    space_.sums,
                     space_.groups},
                    space_.product);
     for (const Range& rows : own) store_bias(rows);
@@ -140,8 +146,14 @@ class LayerGradients {
     const ProductSide<T> side{0,     region.rows,   0,      region.cols, space_.rows_b,
                               false, space_.rows_c, nullptr};
     big_product<T>(packed_.kernels(),
-                   {{{{own.first, own.last}}}, count_, space_.rows_a, true, {{side}}, false,
-                    nullptr, space_.groups},
+                   {{{{own.first, own.last}}},
+                    count_,
+                    space_.rows_a,
+                    true,
+                    {{side}},
+                    false,
+                    nullptr,
+                    space_.groups},
                    space_.product);
   }
 

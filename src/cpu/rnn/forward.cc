@@ -173,7 +173,8 @@ void ForwardRun<T>::project(const Member& me, std::int64_t layer, std::int64_t d
     return;
   }
   packed.kernels().product({weights.w.panels(vectors.first, vectors.last, me.space.staging),
-                            me.space.a, 1, count, nullptr, false, nullptr, 0, me.space.pre, nullptr});
+                            me.space.a, 1, count, nullptr, false, nullptr, 0, me.space.pre,
+                            nullptr});
 }
 
 template <class T>

@@ -160,7 +160,9 @@ class Blocks {
   class BiasSums {
    public:
     BiasSums(const Blocks& blocks, std::int64_t m, std::int64_t rows)
-        : blocks_(blocks), to_(blocks.sums_wanted() ? blocks.call_.sums + m : nullptr), rows_(rows) {}
+        : blocks_(blocks),
+          to_(blocks.sums_wanted() ? blocks.call_.sums + m : nullptr),
+          rows_(rows) {}
     void add(const T* row) {
       add_or_copy(row, block_, in_block_++ == 0);
       ++in_span_;

@@ -12,8 +12,8 @@ struct Range {
   std::int64_t first = 0, last = 0;
 };
 
-/// Columns [n0, n1) of a product that rows [m0, m1) have: c[m][n] = sum over k of A[m, k] B[k, n] in
-/// the order of sum_order.h. Matrices are lists of row pointers, so rows may lie anywhere.
+/// Columns [n0, n1) of a product that rows [m0, m1) have: c[m][n] = sum over k of A[m, k] B[k, n]
+/// in the order of sum_order.h. Matrices are lists of row pointers, so rows may lie anywhere.
 template <class T>
 struct ProductSide {
   std::int64_t m0 = 0, m1 = 0, n0 = 0, n1 = 0;

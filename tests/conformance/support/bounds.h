@@ -8,8 +8,9 @@
 
 namespace openrnn::conformance {
 
-/// Bounds of every part of run_all.
+/// Bounds of every part of run_all, and what they know of the engine.
 struct Bounds {
+  Rounding rounding;
   std::vector<std::pair<std::string, std::vector<Bounded>>> parts;
 };
 
@@ -35,18 +36,24 @@ inline std::vector<Bounded> bounded_params(const reference::Network& net, const 
 /// engines do, but for 'tf32' and 'fp16'.
 inline Rounding rounding_of(const Case& c) {
   const bool wide = tests_gpu() && (!pretends() || c.spec.math != Math::kFloat32);
-  return wide ? Rounding::of_gpu(c.spec.dtype, c.spec.math) : Rounding::of(c.spec.dtype);
+  if (wide) return Rounding::of_gpu(c.spec.dtype, c.spec.math);
+  Rounding rounding = Rounding::of(c.spec.dtype);
+  const std::string_view kind = tests_gpu() ? "" : cpu().math_kind(c.spec);
+  if (kind.starts_with("float")) rounding.order = {64.0, 8.0};
+  if (kind == "dot") rounding.order = {128.0, 8.0};  // pairs
+  if (kind == "amx") rounding.order = {32.0, 1.0};   // one product of tiles after another
+  return rounding;
 }
 
 /// Runs the reference's loops on numbers with bounds, for the rounding of the tested engine.
 inline Bounds bounds_of(const Case& c, const Data& d) {
-  Bounded::rounding = rounding_of(c);
+  Bounds bounds{rounding_of(c), {}};
+  Bounded::rounding = bounds.rounding;
   const reference::Network net = reference::make_network(c.spec);
   const std::vector<Bounded> params = bounded_params(net, d);
   const reference::ForwardInput<Bounded> in{params.data(), d.x.view(), given(c, d.h0),
                                             given(c, d.c0)};
   reference::Call call = reference_call(c);
-  Bounds bounds;
   const bool dropped = call.drops;
   call.drops = false;
   auto forward = reference::forward<Bounded>(net, call, in);
@@ -74,8 +81,8 @@ struct Agreement {
   double loosest = 0.0;  // largest bound of any element
 };
 
-inline Agreement compare(const Bounds& bounds, const Result& result, const Rounding& rounding) {
-  Bounded::rounding = rounding;
+inline Agreement compare(const Bounds& bounds, const Result& result) {
+  Bounded::rounding = bounds.rounding;
   Agreement found;
   for (const auto& [name, expected] : bounds.parts) {
     const Array& values = result[name];
@@ -99,10 +106,6 @@ inline Agreement compare(const Bounds& bounds, const Result& result, const Round
     }
   }
   return found;
-}
-
-inline Agreement compare(const Bounds& bounds, const Result& result, DType dtype) {
-  return compare(bounds, result, Rounding::of(dtype));
 }
 
 }  // namespace openrnn::conformance

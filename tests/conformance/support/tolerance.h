@@ -9,6 +9,11 @@
 
 namespace openrnn::conformance {
 
+/// The order of an engine's sums: terms of a block, blocks of a span; 0: none is promised.
+struct SumOrder {
+  double block = 0.0, blocks = 0.0;
+};
+
 /// What the bounds know of an engine: the arithmetic it computes in and the memory it keeps.
 struct Rounding {
   double eps = 0.0;         // of the engine's arithmetic, plus float64's for the reference's own
@@ -17,6 +22,7 @@ struct Rounding {
   double border_eps = 0.0;  // of the results
   double border_tiny = 0.0;
   bool short_sigmoid = false;  // 1 / (1 + 2^(-x log2 e)) of approximate instructions
+  SumOrder order = {};
 
   static Rounding of(DType dtype) {
     constexpr double k16 = 0x1p-10, k32 = 0x1p-23, k64 = 0x1p-52;
@@ -34,15 +40,25 @@ struct Rounding {
     if (dtype == DType::kFloat32 && math != Math::kFloat32) rounding.eps = 2 * k10;
     return rounding;
   }
+  /// How many roundings a term of a sum of n goes through at most: those of its block, of its span
+  /// and of the spans, of which gradients of weights have one more for each 32 steps. Sums apart
+  /// (W x, R h, the bias) join by three more.
+  double roundings(double n) const {
+    if (order.block == 0.0) return n;
+    const double inner = std::min(std::ceil(n / order.block), order.blocks);
+    const double outer = std::ceil(n / (order.block * order.blocks)) + std::ceil(n / 32.0);
+    return std::min(n, order.block + inner + outer + 3.0);
+  }
 };
 
 /// A number of the reference with a bound on how far another engine's may be from it. The
 /// reference's own loops run on it, so the bound follows each product through layers and steps:
 ///
-/// - A chain of k products or terms rounds k times. The errors are independent, so they add as
-///   sqrt(k): 0.5 eps sqrt(k) sum |terms|, and sum |a_i b_i| is at most the product of the norms.
-///   The last sum stays open (`terms`, `magnitude`): adding goes on with the same chain, whichever
-///   way an engine cuts or joins it.
+/// - A term of a sum of k products is rounded at most Rounding::roundings(k) times with what came
+///   before it. The errors are independent, so r of them add as sqrt(r): 0.5 eps sqrt(r) sum
+///   |terms|, and sum |a_i b_i| is at most the product of the norms. The last sum stays open
+///   (`terms`, `magnitude`): adding goes on with the same one, whichever way an engine cuts or
+///   joins it.
 /// - What the factors of a product bring along is |a| eb + |b| ea + ea eb. In a sum these add up
 ///   (`linear`); from 16 terms on the independent sum, 4 sqrt(sum of squares), is the smaller one.
 ///   Four standard deviations, were each error as large as its bound; it is under a third of it.
@@ -68,7 +84,7 @@ struct Bounded {
   }
   double error() const {
     const double carried = linear == 0.0 ? 0.0 : std::min(linear, 4.0 * std::sqrt(squares));
-    return carried + 0.5 * rounding.eps * std::sqrt(terms) * magnitude;
+    return carried + 0.5 * rounding.eps * std::sqrt(rounding.roundings(terms)) * magnitude;
   }
 };
 

@@ -133,5 +133,19 @@ def test_another_kind_and_an_older_file_are_told_apart(runs, tmp_path):
 
     rewrite(out / "model.ckpt-6",
             lambda line: None if line.startswith("openrnn/math") else line)
-    assert "arithmetic" not in good("inspect", out).stdout
+    assert "arithmetic: " not in good("inspect", out).stdout
     assert "note: trained" not in good("train", "--out", out, "--resume", "--steps", 8).stderr
+
+
+def test_an_older_order_of_sums_is_told(runs, tmp_path):
+    text, _ = runs
+    out = tmp_path / "out"
+    good(*small_flags(text, out, steps=4, lr_schedule="constant", warmup=0))
+    assert "version" not in good("inspect", out).stdout
+    rewrite(out / "model.ckpt-4",
+            lambda line: None if line.startswith("openrnn/arithmetic\t") else line)
+    note = "note: trained with sums of version "
+    assert f"{note}1, this library's are of version 2\n" in good("inspect", out).stdout
+    resumed = good("train", "--out", out, "--resume", "--steps", 6).stderr
+    assert f"{note}'1' so far, this library's are of version '2'; the run goes on" in resumed
+    assert f"{note}1, 2, this" in good("inspect", out).stdout

@@ -227,6 +227,7 @@ constexpr Kernels<float> tiled_table() {
   table.backward[kModeTanh] = tiled_backward<Kind, TanhGrad<F32>>;
   table.backward[kModeLstm] = tiled_backward<Kind, LstmGrad<F32>>;
   table.backward[kModeGru] = tiled_backward<Kind, GruGrad<F32>>;
-  table.big = {Kind::kForm, kSumSpan, pack_left_tiles<Kind>, pack_right_tiles<Kind>, tiled_product<Kind>};
+  table.big = {Kind::kForm, kSumSpan, pack_left_tiles<Kind>, pack_right_tiles<Kind>,
+               tiled_product<Kind>};
   return table;
 }

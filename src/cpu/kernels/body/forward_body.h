@@ -124,7 +124,8 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
 }
 
 /// What a pass that saves will write for a tile comes while the tile multiplies, and the input's
-/// side of the next tile, which lies behind this one's at `pre`. A vector is a cache line here: narrower ones have tiles too small to gain by it.
+/// side of the next tile, which lies behind this one's at `pre`. A vector is a cache line here:
+/// narrower ones have tiles too small to gain by it.
 template <class V, class Cell>
 void list_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
                 const typename V::T* pre, Lines<typename V::T>& lines,
