@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sum_order.h"
+#include "engine/sum_order.h"
 #include "cpu/device/kernels.h"
 #include "cpu/device/parallel.h"
 #include "cpu/device/pool.h"

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "base/sum_order.h"
+#include "engine/sum_order.h"
 
 namespace openrnn::cpu {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/sum_order.h"
+#include "engine/sum_order.h"
 
 namespace openrnn::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // Operations on the rows of matrices. No sum depends on which thread comes first.
 #include "base/counter.h"
-#include "base/sum_order.h"
+#include "engine/sum_order.h"
 #include "cudnn/kernels/number.h"
 #include "cudnn/kernels/thread.h"
 

@@ -1,5 +1,5 @@
 // What a checkpoint says of the arithmetic that its run was trained with.
-#include "base/sum_order.h"
+#include "engine/sum_order.h"
 #include "openrnn/train_fit.h"
 
 namespace openrnn::train {

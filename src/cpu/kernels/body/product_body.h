@@ -22,11 +22,42 @@ struct TileCall {
   int64_t line_count;     // at most k; only tiles that fetch look at them
 };
 
-/// The vectors of one tile, in registers.
-template <class V, int R, int M>
+/// The sums of a tile of R rows by P panels of N vectors, in registers.
+template <class V, class Op, int R, int N, int P>
 struct TileSums {
+  using T = typename V::T;
+  static constexpr int M = P * N;
   V at[R][M];
 
+  /// Adds the products of one element of the weights at `b` and the numbers a[.][k].
+  __attribute__((always_inline)) void multiply(const T* const* a, int64_t k, const T* b,
+                                               int64_t b_panel) {
+#pragma GCC unroll 8
+    for (int part = 0; part < Op::kParts; ++part) {
+      V w[M];
+#pragma GCC unroll 8
+      for (int n = 0; n < M; ++n) {
+        w[n] = Op::part(b + (n / N) * b_panel + n % N * V::kLanes, part);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const V x = V::broadcast(a[r][k + Op::number(part)]);
+#pragma GCC unroll 8
+        for (int n = 0; n < M; ++n) at[r][n] = Op::add(x, w[n], at[r][n]);
+      }
+    }
+  }
+  /// What follows the last element: a scale for each row at a[.][k] and for each column at `b`.
+  void scale(const T* const* a, int64_t k, const T* b, int64_t b_step, int64_t b_panel) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int n = 0; n < M; ++n) {
+        const T* w = b + (n / N) * b_panel + n % N * V::kLanes;
+        at[r][n] = Op::scaled(at[r][n], a[r][k], w, b_step);
+      }
+    }
+  }
   void clear() {
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
@@ -57,7 +88,7 @@ template <class V, class Op, bool kFetches, int R, int N, int P>
 void tile(const TileCall<typename V::T>& call) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
-  TileSums<V, R, P * N> sums;
+  TileSums<V, Op, R, N, P> sums;
   alignas(64) T span_sums[R * P * N * L];
   const T* a[R];
 #pragma GCC unroll 8
@@ -65,20 +96,6 @@ void tile(const TileCall<typename V::T>& call) {
   const T* b = call.b;
   const int64_t a_step = call.a_step * Op::kParts, a_end = call.k * a_step;
   const int64_t b_step = call.b_step, b_panel = call.b_panel, ahead_step = call.ahead_step;
-  const auto multiply = [&](int64_t k) __attribute__((always_inline)) {
-#pragma GCC unroll 8
-    for (int part = 0; part < Op::kParts; ++part) {
-      V w[P * N];
-#pragma GCC unroll 8
-      for (int n = 0; n < P * N; ++n) w[n] = Op::part(b + (n / N) * b_panel + n % N * L, part);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        const V x = V::broadcast(a[r][k + Op::number(part)]);
-#pragma GCC unroll 8
-        for (int n = 0; n < P * N; ++n) sums.at[r][n] = Op::add(x, w[n], sums.at[r][n]);
-      }
-    }
-  };
   // Two loops, as one with both kinds of fetching has too few registers for addresses.
   const int64_t plain = kFetches ? a_end - call.line_count * a_step : a_end;
   const T* ahead = call.ahead;
@@ -89,12 +106,12 @@ void tile(const TileCall<typename V::T>& call) {
     const int64_t before = !kFetches || end < plain ? end : plain;
     for (; k < before; k += a_step, b += b_step, ahead += ahead_step) {
       __builtin_prefetch(ahead, 0, 2);
-      multiply(k);
+      sums.multiply(a, k, b, b_panel);
     }
     if constexpr (kFetches) {
       for (; k < end; k += a_step, b += b_step, ++line) {
         __builtin_prefetch(*line, 1);
-        multiply(k);
+        sums.multiply(a, k, b, b_panel);
       }
     }
   };
@@ -119,16 +136,7 @@ void tile(const TileCall<typename V::T>& call) {
       if (span == 0) break;
       sums.store(in_span);
     }
-    if constexpr (Op::kScaled) {
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-        for (int n = 0; n < P * N; ++n) {
-          const T* w = b + (n / N) * b_panel + n % N * L;
-          sums.at[r][n] = Op::scaled(sums.at[r][n], a[r][a_end], w, b_step);
-        }
-      }
-    }
+    if constexpr (Op::kScaled) sums.scale(a, a_end, b, b_step, b_panel);
     if (begun) sums.add(out);
     sums.store(out);
     begun = true;
