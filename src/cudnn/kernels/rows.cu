@@ -29,11 +29,11 @@ struct OrderedSum {
   __device__ void add(C term) {
     block += term;
     ++count;
-    if (count % kSumBlock == 0) {
+    if (count % openrnn::kSumBlock == 0) {
       span += block;
       block = 0;
     }
-    if (count % kSumSpan == 0) {
+    if (count % openrnn::kSumSpan == 0) {
       sum += span;
       span = 0;
     }
