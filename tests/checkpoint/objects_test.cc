@@ -177,6 +177,26 @@ TEST(Objects, LayersThatAreBuiltLaterAreStoredThen) {
   checkpoint.read(folder / "a").assert_consumed().assert_nontrivial_match();
 }
 
+// What came back may have been trained since.
+TEST(Objects, ALaterBuildChangesNothingThatWasGiven) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  layers::Dense first({.units = 2}), second({.units = 3}), a({.units = 2}), b({.units = 3});
+  first.build({3, 4});
+  second.build({3, 5});
+  Checkpoint({{"first", first}, {"second", second}}).write(folder / "a");
+  const Checkpoint later({{"first", a}, {"second", b}});
+  later.read(folder / "a");
+  a.build({3, 4});
+  EXPECT_TRUE(same_bits(a.get_weights()[0], first.get_weights()[0]));
+  const Array trained(DType::kFloat32, {4, 2});
+  a.weights()[0].assign(trained.view());
+  b.build({3, 5});
+  EXPECT_TRUE(same_bits(b.get_weights()[0], second.get_weights()[0]));
+  EXPECT_TRUE(same_bits(a.get_weights()[0], trained));
+}
+
 TEST(Objects, AModelOfLayers) {
   const TempFolder folder;
   Graph graph;

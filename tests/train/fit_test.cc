@@ -104,6 +104,30 @@ TEST(TextTask, AFreshWindowStartsFromZeros) {
   EXPECT_NE(loss_of(1), second) << "the state is carried";
 }
 
+TEST(TextTask, AQuickValidationEndsWithAWholeCharacter) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  Text text;
+  text.train = "ab\u00e4\u20acba\u20ac\u00e4";
+  text.valid = "a\u00e4b\u20acab";  // its characters begin at bytes 0, 1, 3, 4, 7 and 8
+  text.vocabulary = Vocabulary::of_text(text.train, TextLevel::kChar);
+  ModelConfig config;
+  config.units = 3;
+  config.vocabulary = config.outputs = text.vocabulary.size();
+  SequenceModel model(config);
+  for (const auto& [most, kept] : std::map<std::int64_t, std::size_t>{
+           {9, 9}, {8, 8}, {7, 7}, {6, 4}, {5, 4}, {4, 4}, {3, 3}, {2, 1}, {1, 1}}) {
+    TextTask::Options options{.batch = 1, .seq_len = 2};
+    options.quick_bytes = most;
+    TextTask task(model, text, options);
+    const auto score = [&](std::size_t bytes) {
+      return score_text(model, text.vocabulary, text.valid.substr(0, bytes)).bits_per_byte();
+    };
+    EXPECT_EQ(task.validate(true), score(kept)) << most;
+    EXPECT_EQ(task.validate(false), score(9)) << most;
+  }
+}
+
 TEST(Fit, ResumedEqualsUninterruptedBitForBit) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
     const Trial::Options options = options_of(dtype);

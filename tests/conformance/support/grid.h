@@ -34,11 +34,18 @@ inline constexpr std::array kSizes = {
 
 // Fewer of these: they cost most.
 inline constexpr std::array kLargeCases = {
-    "lstm L1 U130 I33 B7 T3 f32",       "gru L1 U130 I17 B3 T3 bi f32 lengths",
-    "rnn_tanh L1 U130 I130 B16 T2 f64", "rnn_relu L1 U33 I130 B17 T3 f32 batch_major",
-    "lstm L1 U16 I130 B33 T2 f32",      "lstm L1 U130 I130 B2 T2 skip f16 lengths",
-    "gru L2 U17 I7 B130 T2 f32",        "rnn_tanh L1 U7 I3 B3 T33 f32 lengths",
+    "lstm L1 U130 I33 B7 T3 f32",
+    "gru L1 U130 I17 B3 T3 bi f32 lengths",
+    "rnn_tanh L1 U130 I130 B16 T2 f64",
+    "rnn_relu L1 U33 I130 B17 T3 f32 batch_major",
+    "lstm L1 U16 I130 B33 T2 f32",
+    "lstm L1 U130 I130 B2 T2 skip f16 lengths",
+    "gru L2 U17 I7 B130 T2 f32",
+    "rnn_tanh L1 U7 I3 B3 T33 f32 lengths",
     "lstm L1 U3 I3 B2 T130 f32",
+    // Weight gradients: sides that are packed one after the other, and two blocks of k.
+    "gru L2 U5 I300 B3 T2 f32",
+    "lstm L1 U3 I5 B40 T30 f32",
 };
 
 inline constexpr std::array kOddCases = {

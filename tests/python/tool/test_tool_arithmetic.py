@@ -95,6 +95,8 @@ def test_what_cannot_be(runs, tmp_path):
     said = fault("eval", found["bf16"], "--input", text, "--math", "bf16", "--weights-dtype",
                  "int8")
     assert "weights_dtype is 'int8' with math 'bf16'" in said
+    said = fault("generate", found["float32"], "--math", "bf16", "--weights-dtype", "int8")
+    assert "weights_dtype is 'int8' with math 'bf16'" in said
 
 
 def test_bench_names_the_kind(tmp_path):
