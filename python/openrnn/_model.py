@@ -135,7 +135,7 @@ class Model(Layer):
         state = (recorded, _core.layer_state(self), dict(self.__dict__))
         return _copies.make_model, (type(self),), state
 
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
+    def __setstate__(self, state: Any) -> None:
         (_, inputs, outputs, losses), made, attributes = state
         options = {"inputs": inputs, "outputs": outputs, "copied": True}
         _core.LayerBase.__init__(self, "model", options)
