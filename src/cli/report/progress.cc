@@ -66,7 +66,8 @@ std::string Progress::line(const train::StepReport& report, double seconds, int 
   const auto done = static_cast<double>(report.step - first_step_);
   const auto left = static_cast<double>(report.steps - report.step);
   const std::string step = fmt::format("{}/{}", report.step, report.steps);
-  // Of one width, so that a change of speed neither moves what follows nor brings and takes the bar.
+  // Of one width, so that a change of speed neither moves what follows nor brings and takes the
+  // bar.
   const std::string rate = fmt::format("{:>6} {}/s  ", rate_text(speed), item_);
   const std::string time = clock_text(done > 0.0 ? seconds / done * left : 0.0);
   const std::string valid = validation_ ? fmt::format("  valid {:.3f}", *validation_) : "";

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/sum_order.h"
 #include "cpu/device/kernels.h"
 #include "cpu/device/parallel.h"
 #include "cpu/device/pool.h"
+#include "engine/sum_order.h"
 
 namespace openrnn::cpu::device {
 namespace {

@@ -1,8 +1,8 @@
 // Operations on the rows of matrices. No sum depends on which thread comes first.
 #include "base/counter.h"
-#include "engine/sum_order.h"
 #include "cudnn/kernels/number.h"
 #include "cudnn/kernels/thread.h"
+#include "engine/sum_order.h"
 
 namespace openrnn::gpu {
 
