@@ -2,7 +2,6 @@
 
 from typing import Any
 
-
 from openrnn import _arguments, _copies, _core
 from openrnn._core import Tensor
 from openrnn._structure import flatten as _flatten
@@ -147,7 +146,6 @@ class Model(Layer):
     def get_config(self) -> dict[str, Any]:
         """Inputs, outputs and name: the structure is that of the recorded calls."""
         return {"inputs": self._inputs, "outputs": self._outputs, "name": self.name}
-
 
 
 
