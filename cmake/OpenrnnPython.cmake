@@ -21,7 +21,6 @@ set_target_properties(openrnn_python PROPERTIES
 # What nanobind calls a function: messages.cc puts itself around it.
 target_include_directories(openrnn_python SYSTEM PRIVATE ${nanobind_dir}/../src
   ${nanobind_dir}/../ext/robin_map/include)
-target_compile_definitions(openrnn_python PRIVATE OPENRNN_VERSION="${PROJECT_VERSION}")
 
 target_link_libraries(openrnn_python PRIVATE openrnn_flags)
 

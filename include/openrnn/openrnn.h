@@ -14,3 +14,4 @@
 #include "openrnn/saveables.h"
 #include "openrnn/spec.h"
 #include "openrnn/train.h"
+#include "openrnn/version.h"

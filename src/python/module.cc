@@ -1,5 +1,6 @@
 // The extension module openrnn._core. What users see is the package around it.
 #include "openrnn/runtime.h"
+#include "openrnn/version.h"
 #include "python/support/convert.h"
 
 namespace openrnn::python {

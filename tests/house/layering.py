@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 RANKS = [
-    {"base"},
+    {"base", "version"},
     {"spec", "formats"},
     {"params"},
     {"engine"},
@@ -23,7 +23,7 @@ RANKS = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 # What embedders link needs the C++ library alone, so core knows no file format.
-CORE = {"base", "spec", "params", "engine", "reference", "cpu", "cudnn", "cudnn_absent", "runtime"}
+CORE = {"base", "version", "spec", "params", "engine", "reference", "cpu", "cudnn", "cudnn_absent", "runtime"}
 # The oracle shares no layout and no arithmetic; `spec` and `engine` say what it is asked for.
 ONLY = {"reference": {"base", "spec", "engine", "reference"}}
 # The one header that includes the rest for users.

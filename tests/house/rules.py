@@ -15,7 +15,7 @@ FOLDERS = ("include", "src", "tests", "fuzz", "examples", "bench", "scripts", "c
            "docs", ".ci")
 FILE_LINES, MEDIAN_LINES, FUNCTION_LINES, FOLDER_SOURCES = 500, 150, 60, 12
 HOSTS = ("www.apache.org", "www.w3.org", "github.com", "www.tensorflow.org", "docs.nvidia.com",
-         "localhost")
+         "semver.org", "localhost")
 URL = re.compile(r"\b(?:https?|ftp)://([A-Za-z0-9.-]+)")
 MACHINE_PATH = re.compile(r"(?<![\w./$}])/(?:work|root|home)/\w")
 OPENS_NO_FUNCTION = re.compile(r"^\s*(?:inline )?(?:namespace|class|struct|enum|union|extern)\b"

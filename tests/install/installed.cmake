@@ -37,6 +37,22 @@ if(NOT output MATCHES "consumer of ${part}: ok")
   message(FATAL_ERROR "the consumer ran but did not say that all is well")
 endif()
 
+# The same program by pkg-config alone.
+find_program(pkg_config pkg-config REQUIRED)
+set(package openrnn)
+if(part STREQUAL "core")
+  set(package openrnn-core)
+endif()
+file(GLOB_RECURSE found ${work}/prefix/${package}.pc)
+cmake_path(GET found PARENT_PATH found)
+run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${found} ${pkg_config} --static --cflags --libs ${package})
+separate_arguments(flags UNIX_COMMAND "${output}")
+run(${compiler} -std=c++20 ${consumer}/${part}.cc -o ${work}/by_pkg_config ${flags})
+run(${work}/by_pkg_config)
+if(NOT output MATCHES "consumer of ${part}: ok")
+  message(FATAL_ERROR "the consumer built by pkg-config says: ${output}")
+endif()
+
 if(part STREQUAL "core")
   run(${work}/build/readme)
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${work}/build/consumer

@@ -45,8 +45,8 @@ def test_every_order_of_imports(order, tmp_path):
 
 
 def test_the_version_is_the_library_s():
-    cmake = (ROOT / "CMakeLists.txt").read_text()
-    assert openrnn.__version__ == re.search(r"project\(openrnn VERSION ([0-9.]+)", cmake).group(1)
+    header = (ROOT / "include/openrnn/version.h").read_text()
+    assert openrnn.__version__ == re.search(r'OPENRNN_VERSION "([0-9.]+)"', header).group(1)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["name"] == "openrnn" and "version" in project["dynamic"]
 
