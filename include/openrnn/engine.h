@@ -183,6 +183,51 @@ struct BlockCopy {
   std::size_t to_stride = 0;
 };
 
+/// *out = factor * the sum of x or of its squares, in double, rounded once to out_dtype.
+struct SumArgs {
+  DType dtype = DType::kFloat32;
+  std::int64_t size = 0;
+  const void* x = nullptr;
+  bool squares = false;
+  double factor = 1.0;
+  DType out_dtype = DType::kFloat32;
+  void* out = nullptr;
+};
+
+/// Whether a training step is taken, and how: found by a device from the step's own numbers, in its
+/// memory, so that what follows reads it there and nobody waits.
+struct StepDecision {
+  double norm = 0.0;    // of all gradients together
+  double factor = 1.0;  // of all gradients: what clipping leaves of them
+  double loss = 0.0;
+  double taken = 1.0;  // 0: something is not finite, and the step changes nothing
+};
+
+/// A step is taken if the norm is finite, and the loss where that decides too. A norm above
+/// `clip_norm` makes the factor clip_norm * min(1 / norm, 1 / clip_norm); 0: no clipping.
+struct DecisionArgs {
+  std::span<const ConstArrayView> gradients;
+  double clip_norm = 0.0;
+  DType loss_dtype = DType::kFloat32;
+  const void* loss = nullptr;  // one element; null: 0
+  bool loss_decides = false;
+  StepDecision* decision = nullptr;  // of the device's memory
+};
+/// The decision from the sum of all squares and the loss.
+OPENRNN_API StepDecision decide(double squares, double loss, const DecisionArgs& args);
+
+/// Bytes of a device on their way to the host.
+class OPENRNN_API Reading {
+ public:
+  virtual ~Reading() = default;
+  Reading() = default;
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+  /// The bytes as they were when the reading was asked for. Waits for the work given to the device
+  /// until then, and for no later one. Not for two threads at once.
+  virtual const void* bytes() = 0;
+};
+
 /// Rows of logits against class labels. A label below 0 leaves its row out: loss 0, gradient 0.
 /// "wide" is float64 when dtype is, else float32.
 struct CrossEntropyArgs {
@@ -225,6 +270,9 @@ struct OptimizerStep {
   std::array<void*, 3> slots{};  // in the order of the optimizer's slot names
   double learning_rate = 0.0;    // adam: with both bias corrections in it
   double momentum = 0.0, decay = 0.0, beta1 = 0.0, beta2 = 0.0, epsilon = 0.0;
+  /// Memory of the device: nothing is done unless it is taken, and the gradient is scaled by its
+  /// factor as `scale` does; null: taken, factor 1.
+  const StepDecision* decision = nullptr;
 };
 
 /// Memory, and the few operations besides the recurrent one that training needs. Pointers are to
@@ -282,6 +330,14 @@ class OPENRNN_API Device {
   virtual double sum_of_squares(DType dtype, std::int64_t size, const void* x) const = 0;
   /// The sum_of_squares of the arrays, added in their order; a GPU is waited for once.
   virtual double total_of_squares(std::span<const ConstArrayView> arrays) const;
+  /// Sums that stay on the device: nobody waits.
+  virtual void sum_to(const SumArgs& args) const;
+  virtual void decide_step(const DecisionArgs& args) const;
+  /// Copies the bytes if the step is taken; both sides begin at multiples of 4.
+  virtual void copy_if(const StepDecision* decision, std::size_t bytes, const void* from,
+                       void* to) const;
+  /// A download that does not wait until it is asked for its bytes.
+  virtual std::unique_ptr<Reading> read_later(const void* from, std::size_t bytes) const;
   /// out[i] = table[indices[i]]; the indices were checked before.
   virtual void gather_rows(DType dtype, std::int64_t count, std::int64_t cols, const void* table,
                            const std::int32_t* indices, void* out) const = 0;

@@ -9,17 +9,33 @@ namespace {
 // factor * sum of the elements, rounded once; every element's gradient is factor times upstream.
 Tensor scaled_sum(const char* call, const Tensor& x, double factor) {
   require_floating(call, "x", x);
-  const DeviceArray& value = x.value();
-  const Device& device = value.device();
   const DType dtype = x.dtype();
-  const double total = device.sum(dtype, value.size(), value.data());
-  return record_one(call, {x}, make_scalar(device, wide_dtype(dtype), factor * total),
-                    [factor, dtype, shape = x.shape()](const DeviceArray& dy) {
-                      DeviceArray dx = make(dy, dtype, shape);
-                      dy.device().fill(dtype, dx.size(), factor, dy.dtype(), dy.data(),
-                                       dx.mutable_data());
-                      return std::vector{dx};
-                    });
+  return record_one(
+      call, {x}, summed(x.value(), {.factor = factor, .out_dtype = wide_dtype(dtype)}),
+      [factor, dtype, shape = x.shape()](const DeviceArray& dy) {
+        DeviceArray dx = make(dy, dtype, shape);
+        dy.device().fill(dtype, dx.size(), factor, dy.dtype(), dy.data(), dx.mutable_data());
+        return std::vector{dx};
+      });
+}
+
+// factor * *scalar * x, where the scalar lies on the device: it is not waited for.
+DeviceArray scaled(const DeviceArray& x, double factor, const DeviceArray& scalar) {
+  const Device& device = x.device();
+  DeviceArray result = make(x, x.dtype(), x.shape());
+  if (!device.engine()) {
+    device.scale(x.dtype(), x.size(), factor * element(scalar.host_view(), 0), x.data(),
+                 result.mutable_data());
+    return result;
+  }
+  const DType wide = wide_dtype(x.dtype());
+  DeviceArray product = make(x, wide, x.shape()), widened = make(x, wide, x.shape());
+  device.fill(wide, x.size(), factor, scalar.dtype(), scalar.data(), product.mutable_data());
+  device.convert(x.size(), x.dtype(), x.data(), wide, widened.mutable_data());
+  device.binary(BinaryOp::kMultiply, wide, x.size(), product.data(), widened.data(),
+                product.mutable_data());
+  device.convert(x.size(), wide, product.data(), x.dtype(), result.mutable_data());
+  return result;
 }
 
 }  // namespace
@@ -51,17 +67,10 @@ Tensor l2_regularization(const Tensor& x, double factor) {
     return defer_one("l2_regularization", infer::scalar("l2_regularization", x), x, factor);
   }
   const DeviceArray& value = x.value();
-  const Device& device = value.device();
-  const double squares = device.sum_of_squares(x.dtype(), value.size(), value.data());
-  return record_one("l2_regularization", {x},
-                    make_scalar(device, wide_dtype(x.dtype()), 0.5 * factor * squares),
-                    [factor, value](const DeviceArray& dy) {
-                      const double upstream = element(dy.to_host().view(), 0);
-                      DeviceArray dx = make(dy, value.dtype(), value.shape());
-                      dy.device().scale(value.dtype(), value.size(), factor * upstream,
-                                        value.data(), dx.mutable_data());
-                      return std::vector{dx};
-                    });
+  return record_one(
+      "l2_regularization", {x},
+      summed(value, {.squares = true, .factor = 0.5 * factor, .out_dtype = wide_dtype(x.dtype())}),
+      [factor, value](const DeviceArray& dy) { return std::vector{scaled(value, factor, dy)}; });
 }
 
 }  // namespace openrnn::ops

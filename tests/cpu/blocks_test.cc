@@ -2,10 +2,15 @@
 // add up group by group: no bit may tell.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "cpu/cpu_engine.h"
 #include "cpu/isa.h"
+#include "support/sum_model.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -161,6 +166,56 @@ TEST_P(Chunks, AddUpToTheGradientOfTheWhole) {
   }
   EXPECT_TRUE(same(after.dh0, want.dh0));
   for (std::size_t p = 0; p < sum.size(); ++p) ASSERT_EQ(sum[p], want.dparams.as<float>()[p]) << p;
+}
+
+// Without recurrent weights the gate gradients follow from y and dy, one by one.
+TEST(BiasGradients, AreSumsOfColumnsGroupByGroup) {
+  constexpr std::int64_t kRows = 20, kSteps = 70, kWidth = 130;
+  const RnnSpec spec{.mode = RnnMode::kRnnTanh, .num_units = kWidth, .input_size = 3};
+  const ParamsLayout layout(spec);
+  Array params = random_array(params_size(spec), 0.5, 1);
+  const ParamRegion& recurrent = layout.weight(0, 0, ParamRole::kRecurrentWeight, 0);
+  float* const weights = params.as<float>().data() + recurrent.offset;
+  std::fill(weights, weights + recurrent.rows * recurrent.cols, 0.0f);
+  const Array x = random_array(kSteps * kRows * 3, 1, 2);
+  const Array dy = random_array(kSteps * kRows * kWidth, 1, 3);
+  Array y(DType::kFloat32, {kSteps * kRows * kWidth}), dparams(DType::kFloat32, {params.size()});
+  ForwardArgs args;
+  args.params = cpu_engine().pack(spec, params.view(), PackFor::kTraining);
+  args.max_time = kSteps;
+  args.batch = kRows;
+  args.x = x.data();
+  args.y = y.data();
+  const auto saved = cpu_engine().forward_saving(args);
+  BackwardArgs back;
+  back.saved = saved.get();
+  back.dy = dy.data();
+  back.dparams = dparams.data();
+  cpu_engine().backward(back);
+
+  const auto gradient = [&](std::int64_t t, std::int64_t b, std::int64_t unit) {
+    const auto at = static_cast<std::size_t>((t * kRows + b) * kWidth + unit);
+    const float h = y.as<float>()[at];
+    return dy.as<float>()[at] * std::fma(-h, h, 1.0f);
+  };
+  for (std::int64_t unit = 0; unit < kWidth; ++unit) {
+    float want = 0.0f;
+    for (const std::int64_t first : {64, 32, 0}) {
+      std::vector<float> group;
+      for (std::int64_t t = first; t < std::min<std::int64_t>(first + 32, kSteps); ++t) {
+        for (std::int64_t b = 0; b < kRows; ++b) group.push_back(gradient(t, b, unit));
+      }
+      for (std::size_t span = 0; span < group.size(); span += 512) {
+        const std::size_t count = std::min<std::size_t>(512, group.size() - span);
+        want += SumModel{}(std::span<const float>(group).subspan(span, count),
+                           std::span<const float>{});
+      }
+    }
+    for (const ParamRole role : {ParamRole::kInputBias, ParamRole::kRecurrentBias}) {
+      const std::int64_t at = layout.bias(0, 0, role, 0).offset + unit;
+      ASSERT_EQ(dparams.as<float>()[static_cast<std::size_t>(at)], want) << unit;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Chunks,

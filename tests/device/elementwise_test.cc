@@ -38,6 +38,24 @@ TEST(Elementwise, ExactUnaryFunctions) {
   }
 }
 
+TEST(Elementwise, KinksHaveNoSlope) {
+  for (const DType dtype : kFloating) {
+    const auto array = [dtype](const std::vector<double>& values) {
+      return DeviceArray::from_host(tested(),
+                                    cast(Array::of<double>({4}, values).view(), dtype).view());
+    };
+    const DeviceArray x = array({-2.0, -0.0, 0.0, 1.0}), dy = array({3.0, 3.0, 3.0, 3.0});
+    const auto slopes = [&](UnaryOp op) {
+      DeviceArray dx(tested(), dtype, {4});
+      tested().unary_gradient(op, dtype, 4, x.data(), run_unary(op, x).data(), dy.data(),
+                              dx.mutable_data());
+      return std::vector<double>{at(dx, 0), at(dx, 1), at(dx, 2), at(dx, 3)};
+    };
+    EXPECT_EQ(slopes(UnaryOp::kAbs), (std::vector<double>{-3.0, 0.0, 0.0, 3.0}));
+    EXPECT_EQ(slopes(UnaryOp::kRelu), (std::vector<double>{0.0, 0.0, 0.0, 3.0}));
+  }
+}
+
 TEST(Elementwise, ActivationsAreWithinTwoUlp) {
   for (const DType dtype : kFloating) {
     const DeviceArray x = random_array(dtype, {1037}, 2);

@@ -70,6 +70,21 @@ TEST(SoftmaxCrossEntropy, LargeLogitsDoNotOverflow) {
   EXPECT_FLOAT_EQ(static_cast<float>(at(wrong.losses, 0)), 1e30f);
 }
 
+// In rows of fewer classes than a vector has lanes, of as many, and of more.
+TEST(SoftmaxCrossEntropy, TheLargestLogitMayStandAnywhere) {
+  for (const std::int64_t classes : {3, 16, 37}) {
+    for (std::int64_t place = 0; place < classes; ++place) {
+      std::vector<float> logits(static_cast<std::size_t>(classes));
+      logits[static_cast<std::size_t>(place)] = 200.0f;
+      const DeviceArray x = DeviceArray::from_host(
+          tested(), ConstArrayView{logits.data(), DType::kFloat32, {1, classes}});
+      const Result result = run(x, int_array({0}), 1.0);
+      ASSERT_EQ(at(result.losses, 0), place == 0 ? 0.0 : 200.0) << place << " of " << classes;
+      ASSERT_EQ(at(result.probabilities, place), 1.0) << place << " of " << classes;
+    }
+  }
+}
+
 TEST(SoftmaxCrossEntropy, NanShows) {
   const float logits[] = {0.0f, NAN, 1.0f};
   const DeviceArray x =

@@ -60,7 +60,7 @@ TEST(RunArithmetic, IsInTheConfiguration) {
   const TrainedArithmetic found = trained_arithmetic(trained.extras());
   EXPECT_EQ(found.math, "bf16");
   EXPECT_EQ(found.kind, trained.model().rnn().math_kind());
-  EXPECT_EQ(found.version, "2");
+  EXPECT_EQ(found.version, "3");
 }
 
 TEST(RunArithmetic, OfOlderFilesIsFloat32) {
@@ -95,11 +95,11 @@ TEST(RunArithmetic, NamesEveryKindThatTookPart) {
   resumed.set_string("math_kind", "elsewhere");
   save_arithmetic(trained.model(), resumed, again);
   EXPECT_EQ(again.get_string("math_kind"), "elsewhere, " + here);
-  EXPECT_EQ(again.get_string("arithmetic"), "1, 2");
+  EXPECT_EQ(again.get_string("arithmetic"), "1, 3");
   Extras third;
   save_arithmetic(trained.model(), again, third);
   EXPECT_EQ(third.get_string("math_kind"), "elsewhere, " + here);
-  EXPECT_EQ(third.get_string("arithmetic"), "1, 2");
+  EXPECT_EQ(third.get_string("arithmetic"), "1, 3");
   EXPECT_EQ(third.get_string("math"), "bf16");
 }
 

@@ -19,11 +19,12 @@ constexpr std::int64_t kColumnBlock = 64;
 template <class T>
 void column_sum_block(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t begin,
                       std::int64_t end, T* out) {
-  using Sums = std::array<ComputeOf<T>, kColumnBlock>;
-  Sums sums{}, span{}, block{};
+  using Wide = std::array<double, kColumnBlock>;
+  std::array<ComputeOf<T>, kColumnBlock> sums{};
+  Wide span{}, block{};
   const std::int64_t count = end - begin;
-  const auto move = [count](Sums& from, Sums& to) {
-    for (std::int64_t c = 0; c < count; ++c) to[c] += std::exchange(from[c], 0);
+  const auto move = [count]<class Sum>(Wide& from, std::array<Sum, kColumnBlock>& to) {
+    for (std::int64_t c = 0; c < count; ++c) to[c] += static_cast<Sum>(std::exchange(from[c], 0.0));
   };
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* row = x + r * cols + begin;

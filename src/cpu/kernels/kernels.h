@@ -189,6 +189,7 @@ struct Kernels {
   /// y += x for the first form, y *= x for the second.
   void (*add)(const T* x, T* y, int64_t size);
   void (*multiply)(const T* x, T* y, int64_t size);
+  void (*add_wide)(const T* x, double* y, int64_t size);  // y += x in float64
   BigKernels<T> big;
 };
 

@@ -1,6 +1,7 @@
 #include "cpu/run/product.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/sum_order.h"
 
@@ -156,7 +157,7 @@ class Blocks {
       if (sums_wanted()) sums.add(row);
     }
   }
-  // The sums of some columns of A over the spans of a pass, in the order of all sums.
+  // The sums of some columns of A over the spans of a pass, as column_sum makes them.
   class BiasSums {
    public:
     BiasSums(const Blocks& blocks, std::int64_t m, std::int64_t rows)
@@ -164,24 +165,24 @@ class Blocks {
           to_(blocks.sums_wanted() ? blocks.call_.sums + m : nullptr),
           rows_(rows) {}
     void add(const T* row) {
-      add_or_copy(row, block_, in_block_++ == 0);
+      blocks_.kernels_.add_wide(row, block_, rows_);
+      ++in_block_;
       ++in_span_;
       const bool ends = in_span_ == blocks_.span_[at_];
       if (in_block_ < kSumBlock && !ends) return;
-      add_or_copy(block_, span_, in_span_ == in_block_);
+      move(block_, span_);
       in_block_ = 0;
       if (!ends) return;
-      blocks_.kernels_.add(span_, to_, rows_);
+      move(span_, to_);
       in_span_ = 0;
       ++at_;
     }
 
    private:
-    void add_or_copy(const T* from, T* to, bool first) {
-      if (first) {
-        std::copy(from, from + rows_, to);
-      } else {
-        blocks_.kernels_.add(from, to, rows_);
+    template <class Sum>
+    void move(double* from, Sum* to) {
+      for (std::int64_t i = 0; i < rows_; ++i) {
+        to[i] += static_cast<Sum>(std::exchange(from[i], 0.0));
       }
     }
 
@@ -189,7 +190,7 @@ class Blocks {
     T* to_;
     std::int64_t rows_, in_block_ = 0, in_span_ = 0;
     int at_ = 0;
-    T block_[kBlockM], span_[kBlockM];
+    double block_[kBlockM] = {}, span_[kBlockM] = {};
   };
   static void fetch(const T* from, std::int64_t count) {
     constexpr std::int64_t kLine = 64 / sizeof(T);

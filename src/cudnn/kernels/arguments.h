@@ -145,6 +145,41 @@ struct SumArguments {
   double* partial;
 };
 
+/// The terms added up from the first to the last: *out = factor * their total, and *sum += it;
+/// null: not wanted. One block.
+struct TotalArguments {
+  std::int64_t count;
+  const double* terms;
+  double* sum;
+  double factor;
+  Number number;  // of out
+  void* out;
+};
+
+/// As openrnn::StepDecision.
+struct StepDecision {
+  double norm, factor, loss, taken;
+};
+
+/// One block; fields as in openrnn::DecisionArgs.
+struct DecideArguments {
+  const double* squares;
+  double clip_norm;
+  Number loss_number;
+  bool loss_decides;
+  const void* loss;
+  StepDecision* decision;
+};
+
+/// Both sides begin at multiples of 4.
+struct CopyIfArguments {
+  std::int64_t bytes;
+  const StepDecision* decision;
+  const void* from;
+  void* to;
+};
+
+/// The decision may be null: taken, with factor 1.
 struct OptimizerArguments {
   Rule rule;
   Number number;
@@ -153,6 +188,7 @@ struct OptimizerArguments {
   const void* gradient;
   void *a, *b, *c;
   double rate, momentum, decay, beta1, beta2, epsilon;
+  const StepDecision* decision;
 };
 
 // ---- Shapes of launches, which the kernels count on ----

@@ -23,7 +23,8 @@ struct alignas(16) Word16 {
 // A sum in the order of sum_order.h; the first term of each part is added to 0.
 template <class C>
 struct OrderedSum {
-  C sum = 0, span = 0, block = 0;
+  C sum = 0;
+  double span = 0, block = 0;
   std::int64_t count = 0;
 
   __device__ void add(C term) {
@@ -34,11 +35,11 @@ struct OrderedSum {
       block = 0;
     }
     if (count % openrnn::kSumSpan == 0) {
-      sum += span;
+      sum += static_cast<C>(span);
       span = 0;
     }
   }
-  __device__ C total() const { return sum + (span + block); }
+  __device__ C total() const { return sum + static_cast<C>(span + block); }
 };
 
 // Sums a tile after another: all threads read, the first row of them adds in ascending order.

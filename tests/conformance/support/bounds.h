@@ -39,8 +39,8 @@ inline Rounding rounding_of(const Case& c) {
   if (wide) return Rounding::of_gpu(c.spec.dtype, c.spec.math);
   Rounding rounding = Rounding::of(c.spec.dtype);
   const std::string_view kind = tests_gpu() ? "" : cpu().math_kind(c.spec);
-  if (kind.starts_with("float")) rounding.order = {64.0, 8.0};
-  if (kind == "dot") rounding.order = {128.0, 8.0};  // pairs
+  if (kind.starts_with("float")) rounding.order = {32.0, 16.0};
+  if (kind == "dot") rounding.order = {64.0, 16.0};  // pairs
   if (kind == "amx") rounding.order = {32.0, 1.0};   // one product of tiles after another
   return rounding;
 }

@@ -147,7 +147,7 @@ def test_an_older_order_of_sums_is_told(runs, tmp_path):
     rewrite(out / "model.ckpt-4",
             lambda line: None if line.startswith("openrnn/arithmetic\t") else line)
     note = "note: trained with sums of version "
-    assert f"{note}1, this library's are of version 2\n" in good("inspect", out).stdout
+    assert f"{note}1, this library's are of version 3\n" in good("inspect", out).stdout
     resumed = good("train", "--out", out, "--resume", "--steps", 6).stderr
-    assert f"{note}'1' so far, this library's are of version '2'; the run goes on" in resumed
-    assert f"{note}1, 2, this" in good("inspect", out).stdout
+    assert f"{note}'1' so far, this library's are of version '3'; the run goes on" in resumed
+    assert f"{note}1, 3, this" in good("inspect", out).stdout

@@ -15,6 +15,12 @@ void multiply(const typename V::T* x, typename V::T* y, int64_t size) {
   }
 }
 
+/// The compiler makes vectors of it.
+template <class V>
+void add_wide(const typename V::T* __restrict x, double* __restrict y, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) y[i] += static_cast<double>(x[i]);
+}
+
 inline void widen(const uint16_t* half, float* out, int64_t size) {
   for (int64_t i = 0; i < size; i += F32::kLanes) {
     const int64_t n = fewer(size - i, F32::kLanes);
@@ -82,6 +88,7 @@ constexpr Kernels<typename V::T> common_table() {
   table.math[kMathSigmoid] = map<V, sigmoid<V>>;
   table.add = add<V>;
   table.multiply = multiply<V>;
+  table.add_wide = add_wide<V>;
   return table;
 }
 
