@@ -1,4 +1,4 @@
-"""The snippets of the pages: README.md, HACKING.md and docs/*.md.
+"""The snippets of the pages: *.md and docs/*.md.
 
 What stands between ```LANGUAGE and ``` is a snippet; what stands between <!-- LANGUAGE and --> is one
 that readers do not see, for what they would make themselves (data, a model). Snippets of one language
@@ -32,7 +32,7 @@ class Snippet(NamedTuple):
 
 def pages(root):
     """Paths of the pages, relative to the root."""
-    found = [root / "README.md", root / "HACKING.md", *sorted((root / "docs").glob("*.md"))]
+    found = [*sorted(root.glob("*.md")), *sorted((root / "docs").glob("*.md"))]
     return [path.relative_to(root).as_posix() for path in found]
 
 

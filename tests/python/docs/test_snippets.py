@@ -1,4 +1,4 @@
-"""Every snippet of README.md, HACKING.md and docs/*.md runs; links and commands name what there is.
+"""Every snippet of *.md and docs/*.md runs; links and commands name what there is.
 
 Python: the snippets of a page share one namespace, in a folder and a graph of their own. An
 expression with `# -> X` behind it must have the repr X.
