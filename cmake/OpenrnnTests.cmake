@@ -61,7 +61,7 @@ run_emulated(allocation bits every_layer padding saved session threads)
 # Our writer of tables is held against LevelDB's.
 target_link_libraries(formats_table_test PRIVATE leveldb::leveldb)
 if(OPENRNN_HAS_CUDA)
-  foreach(name elementwise matmul memory optimizers rows softmax sums)
+  foreach(name decisions elementwise matmul memory optimizers rows softmax sums)
     add_device_runs(device_${name}_test)
   endforeach()
   foreach(name padding saved every_layer)
@@ -76,7 +76,7 @@ if(OPENRNN_HAS_CUDA)
   # Programs that say nothing of a device, with gpu:0 as the default one.
   foreach(target ops_gradients_test ops_rnn_test layers_cudnn_rnn_test layers_calls_test
       cells_loops_test checkpoint_objects_test train_optimizer_test train_minimize_test
-      train_model_test train_fit_test)
+      train_model_test train_fit_test train_late_steps_test)
     add_default_device_run(${target})
   endforeach()
   foreach(name device_bits device_training_bits device_memory agreement engine layout)

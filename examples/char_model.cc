@@ -35,7 +35,7 @@ int main(int argc, char** argv) try {
   Fit fit(task, adam, {.steps = steps, .schedule = {.learning_rate = 5e-3, .warmup_steps = 20}});
   fit.run({[](const StepReport& report) {
     if (report.step % 20 == 0) {
-      std::cout << "step " << report.step << ": " << report.metric << " bits per byte\n";
+      std::cout << "step " << report.step << ": " << report.metric() << " bits per byte\n";
     }
     return true;
   }});

@@ -25,7 +25,7 @@ int main(int argc, char** argv) try {
   Fit fit(task, adam, {.steps = steps, .schedule = schedule});
   fit.run({[](const StepReport& report) {
     if (report.step % 100 == 0) {
-      std::cout << "step " << report.step << ": loss " << report.metric << '\n';
+      std::cout << "step " << report.step << ": loss " << report.metric() << '\n';
     }
     return true;
   }});

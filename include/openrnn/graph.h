@@ -191,6 +191,27 @@ class OPENRNN_API GradientTape {
 
 // ---- Variables, scopes, collections ------------------------------------------------------------
 
+/// A change of variables on which a device has yet to decide, such as a step of training that is
+/// only taken if its gradients are finite.
+class OPENRNN_API OpenChange {
+ public:
+  OpenChange() = default;
+  virtual ~OpenChange() = default;
+  OpenChange(const OpenChange&) = delete;
+  OpenChange& operator=(const OpenChange&) = delete;
+  /// Waits for the decision and does what follows from it on the host. Thread-safe; done once.
+  virtual void settle() = 0;
+  /// settle(), then throws what went wrong, the first time.
+  virtual void report() = 0;
+};
+
+/// What settles a variable's open change, each with those before it.
+enum class SettledBy : std::uint8_t {
+  kToHost,  // Variable::to_host, which reports as well
+  kWrite,   // what writes the variable
+  kRead
+};
+
 /// A named value that training changes. Copies name the same variable. Thread-safe: a reader sees
 /// the value before or after a change.
 class OPENRNN_API Variable {
@@ -219,7 +240,8 @@ class OPENRNN_API Variable {
   /// The value now; a leaf that a gradient may be asked for (one leaf id for all reads).
   Tensor read() const;
   std::uint64_t leaf_id() const;
-  Array to_host() const { return read().to_host(); }
+  /// The value now, on the host. Throws: what went wrong in the open change, if there is one.
+  Array to_host() const;
   /// Throws: ArgumentError naming both shapes or dtypes when they differ.
   void assign(const ConstArrayView& value) const;
   /// A value of another device is copied to the variable's.
@@ -234,6 +256,10 @@ class OPENRNN_API Variable {
   /// Gives a writer the elements, memory of the variable's device, alone: earlier reads keep their
   /// value. Raises the version.
   void update(const std::function<void(void* elements)>& writer) const;
+  /// Until it is settled, `change` may still change the value; it takes the place of one before.
+  void await(std::shared_ptr<OpenChange> change, SettledBy by) const;
+  /// Nothing is open any more, if it was this one.
+  void forget(const OpenChange& change) const;
   /// What an optimizer's update is followed by; empty: nothing.
   const std::function<Tensor(const Tensor&)>& constraint() const;
   void set_constraint(std::function<Tensor(const Tensor&)> constraint) const;

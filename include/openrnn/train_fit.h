@@ -98,15 +98,23 @@ struct FitOptions {
   std::int64_t patience = 0;
 };
 
-/// What a callback sees after each step.
-struct StepReport {
+/// What a callback sees after each step. On a GPU the step's own numbers come when the GPU has
+/// taken it: a callback that asks for them waits. Who keeps the report until the next one has them
+/// then without waiting.
+struct OPENRNN_API StepReport {
   std::int64_t step = 0;  // steps taken so far
   std::int64_t steps = 0;
   std::int64_t items = 0;  // of this step
-  double metric = 0.0;     // of this step's loss
   double learning_rate = 0.0;
-  double gradient_norm = 0.0;
-  bool applied = true;
+  StepResult result;
+  const Task* task = nullptr;
+
+  /// Whether the numbers below are there.
+  bool known() const { return result.known(); }
+  /// Of this step's loss; while the task lives. Throws: as StepResult::values, as all below.
+  double metric() const { return task->metric(result.loss()); }
+  double gradient_norm() const { return result.gradient_norm(); }
+  bool applied() const { return result.applied(); }
   /// Only after a step that validated.
   std::optional<double> validation;
   /// This validation is the best so far.
@@ -125,20 +133,22 @@ class OPENRNN_API Fit {
   /// Throws: ArgumentError for options out of range.
   Fit(Task& task, Optimizer& optimizer, FitOptions options);
 
-  /// Runs to the last step, or until patience or a callback ends it.
+  /// Runs to the last step, or until patience or a callback ends it; the last step is known then.
+  /// Throws: ArgumentError for a loss, a gradient or a validation that is not finite.
   StopReason run(const std::vector<Callback>& callbacks = {});
   std::int64_t step() const;
   const std::optional<double>& best() const noexcept { return best_; }
   std::int64_t best_step() const noexcept { return best_step_; }
 
   /// What a resumed run needs besides variables: the position in the data, early-stop values and
-  /// what the task keeps.
+  /// what the task keeps. Throws: the error of the last step, as Optimizer::finish.
   void save(Extras& extras) const;
   /// Throws: ArgumentError, TypeError for what is missing, has another shape or type, or is out of
   /// range; nothing is changed then.
   void load(const Extras& extras);
 
  private:
+  StopReason steps(const std::vector<Callback>& callbacks);
   StepReport one_step();
   void validate(StepReport& report);
 

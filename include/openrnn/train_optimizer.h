@@ -56,12 +56,37 @@ struct SlotRule {
   std::string_view name = {};
 };
 
-/// What one training step did.
-struct StepResult {
+/// What one training step did, in numbers.
+struct StepValues {
   /// False when a gradient was not finite and loss scaling skipped the step.
   bool applied = true;
   /// Global norm of the gradients before clipping.
   double gradient_norm = 0.0;
+  /// The one that was given; 0 when none was.
+  double loss = 0.0;
+};
+
+class PendingStep;
+
+/// What one training step did. On a GPU that is known when the GPU has come so far: asking waits
+/// for it, and from the optimizer's next step on there is nothing to wait for. Cheap to copy.
+class OPENRNN_API StepResult {
+ public:
+  StepResult() = default;
+  explicit StepResult(const StepValues& values) : values_(values) {}
+  explicit StepResult(std::shared_ptr<PendingStep> step) : step_(std::move(step)) {}
+  /// Whether the numbers are there.
+  bool known() const;
+  /// Throws: ArgumentError, unless somebody has been told so before, when the step had a gradient
+  /// or a loss that is not finite, and no loss scale left to lower.
+  const StepValues& values() const;
+  bool applied() const { return values().applied; }
+  double gradient_norm() const { return values().gradient_norm; }
+  double loss() const { return values().loss; }
+
+ private:
+  StepValues values_;
+  std::shared_ptr<PendingStep> step_;
 };
 
 /// Changes variables by their gradients. Slots are variables of the current Graph, so a Saver
@@ -69,9 +94,16 @@ struct StepResult {
 /// `X/master` and float32 slots, and its losses are scaled by `loss_scale` before gradients are
 /// taken: start 2^15, halved when a gradient is not finite (that step is skipped), doubled after
 /// 2000 good steps (`loss_scale_good_steps`).
+///
+/// On a GPU a step does not wait for its own numbers. The GPU finds the norm and leaves everything
+/// as it is when that is not finite; the host learns of it in the next step, when gradients are
+/// asked for, and an error that a step would throw is thrown there, by finish(), by the StepResult,
+/// or where a variable of the step is brought to the host (a Saver does), whichever comes first.
+/// What such a step counted in `global_step` is taken back.
 class OPENRNN_API Optimizer {
  public:
-  virtual ~Optimizer() = default;
+  /// Settles the last step, and loses its error if nobody was told.
+  virtual ~Optimizer();
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -107,19 +139,25 @@ class OPENRNN_API Optimizer {
                       const std::vector<Variable>& variables, const Variable& global_step = {},
                       double clip_norm = 0.0);
   /// clip_by_global_norm when clip_norm > 0, apply_gradients. A step that loss scaling skips counts
-  /// in `global_step` too. Throws: ArgumentError when a gradient is not finite and there is no loss
-  /// scale left to lower; then no variable has changed.
+  /// in `global_step` too. A loss that is given is read with the norm, and without loss scale has
+  /// to be finite as well. Throws: ArgumentError naming the step when a gradient, or the loss, is
+  /// not finite and there is no loss scale left to lower; then no variable has changed.
   StepResult clip_and_apply(std::vector<DeviceArray> gradients,
                             const std::vector<Variable>& variables,
-                            const Variable& global_step = {}, double clip_norm = 0.0);
+                            const Variable& global_step = {}, double clip_norm = 0.0,
+                            const Tensor& loss = {});
+  /// Waits until the last step is known. Throws: its error, if nobody was told yet.
+  void finish();
 
  protected:
   Optimizer(std::string name, double learning_rate, std::vector<SlotRule> slots);
   /// The kind and constants of this step; sizes and pointers are filled in by the caller.
   virtual OptimizerStep rule() const = 0;
-  /// Before the first slot of all is made, and after each applied step.
+  /// Before the first slot of all is made.
   virtual void make_scalars() {}
-  virtual void advance_scalars() {}
+  /// What an applied step does to the scalars; runs later, and must not need the optimizer. Empty:
+  /// nothing.
+  virtual std::function<void()> advance_scalars() const { return {}; }
   /// Those made so far, by TensorFlow's names.
   virtual NamedTrackables scalars() const { return {}; }
 
@@ -131,16 +169,34 @@ class OPENRNN_API Optimizer {
     std::uint64_t written_version = 0;
   };
   void make_kept(const Variable& variable);
+  struct Step;
   void make_loss_scale();
-  void update_one(Kept& kept, const DeviceArray& given);
-  /// Whether the step may be taken; lowers or raises the loss scale.
-  bool adjust_loss_scale(bool finite);
+  void check_gradients(const Step& step);
+  void update_all(const Step& step);
+  void update_one(Kept& kept, const DeviceArray& given, const StepDecision* decision);
+  void constrain(const Step& step);
+  void apply(Step& step);
+  StepResult take_now(Step& step);
+  StepResult take_later(const Device& device, Step& step);
+  /// What the step may still change once it is enqueued.
+  std::vector<std::pair<Variable, SettledBy>> undecided(const Step& step) const;
+  /// The step that is about to be taken: `global_step`, or how many this optimizer took.
+  std::int64_t number_of(const Variable& global_step);
+  void count(const Variable& global_step);
 
   std::string name_;
   double learning_rate_;
   std::vector<SlotRule> slot_rules_;
   std::map<std::uint64_t, Kept> kept_;  // by leaf id, which a new name leaves alone
   Variable loss_scale_, good_steps_;
+  std::shared_ptr<PendingStep> pending_;  // the last step; null: known, and told
+  std::int64_t steps_ = 0;
+  /// What count() wrote last: one that lies on a GPU need not be read for it.
+  struct Counted {
+    Variable variable;
+    std::uint64_t version = 0;
+    std::int64_t value = 0;
+  } counted_;
   /// Gone with the optimizer.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
@@ -207,7 +263,7 @@ class OPENRNN_API AdamOptimizer : public Optimizer {
  protected:
   OptimizerStep rule() const override;
   void make_scalars() override;
-  void advance_scalars() override;
+  std::function<void()> advance_scalars() const override;
   NamedTrackables scalars() const override;
 
  private:

@@ -327,16 +327,25 @@ class Optimizer(_core.OptimizerBase):
         loss: Callable[[], Tensor],
         global_step: Variable | None = None,
         var_list: Sequence[Variable] | None = None,
+        *,
+        clip_norm: float | None = None,
     ) -> Tensor:
         """compute_gradients(), then apply_gradients(); returns the loss before the update.
 
-        With float16 variables a step whose gradients are not finite is skipped.
+        `clip_norm`: the gradients are clipped as by clip_by_global_norm in between; None: they are
+        not. With float16 variables a step whose gradients are not finite is skipped; else that is an
+        ArgumentError, which a GPU raises at the next step or in finish().
         """
+        limit = 0.0 if clip_norm is None else _arguments.as_number("minimize", "clip_norm", clip_norm)
+        if clip_norm is not None and not limit > 0.0:
+            raise ArgumentError(
+                f"[minimize] clip_norm is {limit}, expected a number above 0, or None"
+            )
         tape, value, variables = self._record("minimize", loss, var_list)
         if not value.is_tracked:
             names = [variable.name for variable in variables]
             raise ArgumentError(f"[minimize] no gradients for any variable of {names}")
-        self.minimize_core(tape._tape, value, variables, global_step)
+        self.minimize_core(tape._tape, value, variables, global_step, limit)
         return value
 
     def variables(self) -> list[Variable]:

@@ -19,7 +19,18 @@ struct Variable::State {
   DeviceArray value;
   std::uint64_t version = 1;
   std::shared_ptr<const std::atomic<bool>> layer_trainable;
+  std::shared_ptr<OpenChange> change;  // null: none is open
+  SettledBy settled_by = SettledBy::kToHost;
 
+  /// The open change that such a use settles; null: none.
+  std::shared_ptr<OpenChange> open_for(SettledBy use) {
+    const std::lock_guard lock(mutex);
+    return change && use <= settled_by ? change : nullptr;
+  }
+  // Not under the lock: what it does on the host may write this very variable.
+  void settle(SettledBy use) {
+    if (const auto open = open_for(use)) open->settle();
+  }
   bool trained() const noexcept { return trainable && (!layer_trainable || *layer_trainable); }
 };
 
@@ -113,12 +124,33 @@ std::uint64_t Variable::version() const {
 
 Tensor Variable::read() const {
   State& state = checked(state_);
+  state.settle(SettledBy::kRead);
   const std::lock_guard lock(state.mutex);
   Tensor tensor(state.value);
   tensor.leaf_id_ = state.leaf_id;
   tensor.version_ = state.version;
   tensor.wants_gradient_ = state.trained();
   return tensor;
+}
+
+Array Variable::to_host() const {
+  if (const auto open = checked(state_).open_for(SettledBy::kToHost)) open->report();
+  return read().to_host();
+}
+
+void Variable::await(std::shared_ptr<OpenChange> change, SettledBy by) const {
+  State& state = checked(state_);
+  // One that is replaced dies after the lock: it may hold this variable.
+  const std::lock_guard lock(state.mutex);
+  std::swap(state.change, change);
+  state.settled_by = by;
+}
+
+void Variable::forget(const OpenChange& change) const {
+  State& state = checked(state_);
+  std::shared_ptr<OpenChange> gone;
+  const std::lock_guard lock(state.mutex);
+  if (state.change.get() == &change) std::swap(state.change, gone);
 }
 
 void Variable::assign(const ConstArrayView& value) const {
@@ -129,6 +161,7 @@ void Variable::assign(const ConstArrayView& value) const {
 void Variable::assign(DeviceArray value) const {
   State& state = checked(state_);
   check_assigned("assign", *this, value.dtype(), value.shape());
+  state.settle(SettledBy::kWrite);
   value = on_device(std::move(value), *state.device);
   // Its owner may change it, and must not see what an optimizer writes.
   if (value.borrowed()) value.make_unique_owner();
@@ -207,6 +240,7 @@ void Variable::assign_sub(DeviceArray value) const {
 
 void Variable::update(const std::function<void(void* elements)>& writer) const {
   State& state = checked(state_);
+  state.settle(SettledBy::kWrite);
   const std::lock_guard lock(state.mutex);
   state.value.make_unique_owner();
   // Before the writer runs: one that throws may have written.

@@ -17,6 +17,12 @@ Matrix checked_logits(const char* call, const Tensor& logits) {
                               ", expected at least one class"));
 }
 
+/// The labels in the host's memory: where they lie on a GPU, this waits for them.
+Tensor on_host(const Tensor& labels) {
+  const bool there = !labels.empty() && labels.device().engine();
+  return there ? Tensor(labels.to_host().view()) : labels;
+}
+
 void check_labels(const Tensor& logits, const Tensor& labels, const Matrix& size) {
   require_indices("softmax_cross_entropy", "labels", labels,
                   std::numeric_limits<std::int32_t>::min(), size.cols);
@@ -34,12 +40,16 @@ struct CrossEntropy {
   DType dtype;
   Shape shape;
   DeviceArray losses, probabilities, labels;
+  std::int64_t counted = 0;  // labels of 0 and above
 
   CrossEntropy(const Tensor& logits, const Tensor& given_labels)
       : size(checked_logits("softmax_cross_entropy", logits)),
         dtype(logits.dtype()),
         shape(logits.shape()) {
-    check_labels(logits, given_labels, size);
+    const Tensor near = on_host(given_labels);
+    check_labels(logits, near, size);
+    const auto* const values = static_cast<const std::int32_t*>(near.value().data());
+    counted = std::count_if(values, values + size.rows, [](auto label) { return label >= 0; });
     const DType wide = wide_dtype(dtype);
     losses = make(logits, wide, given_labels.shape());
     const DeviceArray classes = on_device(given_labels.value(), logits.device());
@@ -119,16 +129,10 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels) {
     return defer_one("softmax_cross_entropy", std::move(spec), logits, labels);
   }
   CrossEntropy result(logits, labels);
-  const Array host = labels.to_host();
-  const std::span<const std::int32_t> values = host.as<std::int32_t>();
-  const auto counted = static_cast<double>(
-      std::count_if(values.begin(), values.end(), [](std::int32_t label) { return label >= 0; }));
-  const double share = counted > 0 ? 1.0 / counted : 0.0;
+  const double share = result.counted > 0 ? 1.0 / static_cast<double>(result.counted) : 0.0;
   const DeviceArray losses = std::move(result.losses);
-  const Device& device = losses.device();
-  const double total = device.sum(losses.dtype(), losses.size(), losses.data());
   return record_one("softmax_cross_entropy", {logits},
-                    make_scalar(device, losses.dtype(), share * total),
+                    summed(losses, {.factor = share, .out_dtype = losses.dtype()}),
                     [share, result = std::move(result)](const DeviceArray& dy) {
                       DeviceArray rows = make(dy, dy.dtype(), {result.size.rows});
                       dy.device().fill(rows.dtype(), rows.size(), share, dy.dtype(), dy.data(),

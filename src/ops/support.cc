@@ -90,6 +90,16 @@ DeviceArray make_scalar(const Device& device, DType dtype, double value) {
   return result;
 }
 
+DeviceArray summed(const DeviceArray& x, SumArgs args) {
+  DeviceArray result = make(x, args.out_dtype, {});
+  args.dtype = x.dtype();
+  args.size = x.size();
+  args.x = x.data();
+  args.out = result.mutable_data();
+  x.device().sum_to(args);
+  return result;
+}
+
 DType wide_dtype(DType dtype) {
   return dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }

@@ -49,6 +49,8 @@ DeviceArray make(const Tensor& like, DType dtype, Shape shape);
 DeviceArray make(const DeviceArray& like, DType dtype, Shape shape);
 /// One value as a scalar.
 DeviceArray make_scalar(const Device& device, DType dtype, double value);
+/// The sum of all elements as a scalar on their device; dtype, size and pointers are filled in.
+DeviceArray summed(const DeviceArray& x, SumArgs args);
 /// float64 for float64, else float32: the dtype of sums and losses.
 DType wide_dtype(DType dtype);
 

@@ -111,6 +111,7 @@ class TaggedDevice : public Device {
     plain.variable = untagged(step.variable);
     plain.gradient = untagged(step.gradient);
     for (std::size_t i = 0; i < step.slots.size(); ++i) plain.slots[i] = untagged(step.slots[i]);
+    plain.decision = untagged(step.decision);
     cpu().optimizer_step(plain);
   }
 

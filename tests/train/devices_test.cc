@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "support/tagged_device.h"
-#include "train/text_runs.h"
+#include "support/text_runs.h"
 
 namespace openrnn::train {
 namespace {

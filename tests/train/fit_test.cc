@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "openrnn/ops.h"
-#include "train/text_runs.h"
+#include "support/text_runs.h"
 
 namespace openrnn::train {
 namespace {
@@ -184,7 +184,7 @@ TEST(Fit, LearnsTheText) {
   Trial run(options);
   double first = 0.0, last = 0.0;
   run.fit->run({[&](const StepReport& report) {
-    if (report.step == 1) first = report.metric;
+    if (report.step == 1) first = report.metric();
     if (report.validation) last = *report.validation;
     return true;
   }});

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "formats/temp_folder.h"
-#include "train/text_runs.h"
+#include "support/text_runs.h"
 
 namespace openrnn::train {
 namespace {

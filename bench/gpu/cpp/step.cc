@@ -39,14 +39,14 @@ void step(const Device& device, double seconds, bool reduced) {
   const auto begin = Clock::now();
   auto last = begin;
   double loss = 0.0;
-  // Each step's loss is read, so a step ends when its numbers are there.
-  for (std::int64_t n = kWarmSteps + 1; last - begin < std::chrono::duration<double>(seconds);
-       ++n) {
-    training.run_to(n, [&loss](double value) { loss = value; });
+  // The loss of the step before is read after each step, so the host keeps the GPU's pace.
+  training.run_while([&](double value) {
+    loss = value;
     const auto now = Clock::now();
     times.push_back(std::chrono::duration<double, std::milli>(now - last).count());
     last = now;
-  }
+    return last - begin < std::chrono::duration<double>(seconds);
+  });
   mark("end");
   std::sort(times.begin(), times.end());
   std::printf("%zu steps, %.3f ms each (%.3f-%.3f), loss %.3f bits a byte\n", times.size(),

@@ -1,6 +1,7 @@
 #include "gpu/cpp/text_training.h"
 
 #include <array>
+#include <optional>
 
 namespace openrnn::gpu_bench {
 namespace {
@@ -74,8 +75,17 @@ TextTraining::TextTraining(const TrainingSizes& sizes, const train::Text& text,
 void TextTraining::run_to(std::int64_t step, const std::function<void(double loss)>& each) {
   if (fit_.step() >= step) return;
   fit_.run({[&](const train::StepReport& report) {
-    each(report.metric);
+    each(report.metric());
     return report.step < step;
+  }});
+}
+
+void TextTraining::run_while(const std::function<bool(double loss)>& go_on) {
+  std::optional<train::StepReport> before;
+  fit_.run({[&](const train::StepReport& report) {
+    const bool goes_on = !before || go_on(before->metric());
+    before = report;
+    return goes_on;
   }});
 }
 

@@ -26,6 +26,9 @@ class TextTraining {
   TextTraining(const TrainingSizes& sizes, const train::Text& text, const Device& device);
   /// Runs to `step`, counted from the start of the run, and gives the loss of each step to `each`.
   void run_to(std::int64_t step, const std::function<void(double loss)>& each);
+  /// Runs until `go_on` says no, which is asked after each step but the first with the loss of the
+  /// step before: so nobody waits for the GPU more than the tool does.
+  void run_while(const std::function<bool(double loss)>& go_on);
   void save(const std::string& prefix) const;
   /// Goes on where the run stood that was saved.
   void restore(const std::string& prefix);

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "cli/flags/options.h"
+#include "openrnn/version.h"
 
 namespace openrnn::cli {
 namespace {
@@ -220,7 +221,7 @@ std::optional<Flags> parse_flags(int argc, char** argv) {
   BenchFlags bench;
   CLI::App tool("OpenRNN: recurrent networks, trained and run", "openrnn");
   tool.require_subcommand(1);
-  tool.set_version_flag("--version", "openrnn 0.1.0");
+  tool.set_version_flag("--version", "openrnn " OPENRNN_VERSION);
   add_train(tool, train);
   add_generate(tool, generate);
   add_eval(tool, eval);

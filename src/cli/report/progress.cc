@@ -71,7 +71,7 @@ std::string Progress::line(const train::StepReport& report, double seconds, int 
   const std::string rate = fmt::format("{:>6} {}/s  ", rate_text(speed), item_);
   const std::string time = clock_text(done > 0.0 ? seconds / done * left : 0.0);
   const std::string valid = validation_ ? fmt::format("  valid {:.3f}", *validation_) : "";
-  const std::string skipped = report.applied ? "" : "  (skipped: gradients not finite)";
+  const std::string skipped = report.applied() ? "" : "  (skipped: gradients not finite)";
   const std::string all = fmt::format("step {}  {}{:.3f} {}{}  left {}{}", step, rate, smoothed_,
                                       metric_name_, valid, time, skipped);
   if (width == 0) return all;
@@ -79,7 +79,7 @@ std::string Progress::line(const train::StepReport& report, double seconds, int 
   for (const std::string& text :
        {all,
         fmt::format("step {}  {}{:.3f}{}  left {}{}", step, rate, smoothed_, valid, time,
-                    report.applied ? "" : "  (skipped)"),
+                    report.applied() ? "" : "  (skipped)"),
         fmt::format("step {}  {:.3f} {}{}  left {}", step, smoothed_, metric_name_, valid, time),
         fmt::format("step {}  {:.3f}{}  left {}", step, smoothed_, valid, time),
         fmt::format("{}  {:.3f}{}", step, smoothed_, valid)}) {
@@ -105,10 +105,10 @@ void Progress::show(const train::StepReport& report) {
 void Progress::step(const train::StepReport& report) {
   if (first_step_ < 0) {
     first_step_ = report.step - 1;
-    smoothed_ = report.metric;
+    smoothed_ = report.metric();
   }
   items_ += report.items;
-  smoothed_ = kSmoothing * smoothed_ + (1.0 - kSmoothing) * report.metric;
+  smoothed_ = kSmoothing * smoothed_ + (1.0 - kSmoothing) * report.metric();
   if (report.validation) validation_ = report.validation;
   const auto now = Clock::now();
   const double quiet = std::chrono::duration<double>(now - shown_).count();

@@ -170,18 +170,30 @@ bool Session::time_to_save(std::int64_t step) const {
   return flags_.save_seconds > 0.0 && since.count() >= flags_.save_seconds;
 }
 
-void Session::after_step(const train::StepReport& report, EventWriter& events) {
+void Session::show(const train::StepReport& report, EventWriter& events) {
+  if (const auto before = std::exchange(unknown_, std::nullopt)) show(*before, events);
   const std::string unit = series_ ? "loss" : "bits_per_byte";
-  events.add_scalar("train/" + unit, report.step, report.metric);
+  events.add_scalar("train/" + unit, report.step, report.metric());
   events.add_scalar("train/learning_rate", report.step, report.learning_rate);
-  events.add_scalar("train/gradient_norm", report.step, report.gradient_norm);
+  events.add_scalar("train/gradient_norm", report.step, report.gradient_norm());
+  if (report.validation) events.add_scalar("valid/" + unit, report.step, *report.validation);
+  progress_->step(report);
+}
+
+void Session::after_step(const train::StepReport& report, EventWriter& events) {
+  const bool saves = report.step == report.steps || interrupted() || time_to_save(report.step);
+  // On a GPU the numbers of a step are shown after the next one, so that nobody waits for them.
+  if (report.known() || report.validation || saves) {
+    show(report, events);
+  } else {
+    if (unknown_) show(*std::exchange(unknown_, std::nullopt), events);
+    unknown_ = report;
+  }
   if (report.validation) {
-    events.add_scalar("valid/" + unit, report.step, *report.validation);
     events.flush();
     if (report.best && config_.fit.patience > 0) saver_->write(best_prefix(flags_.out), extras());
   }
-  progress_->step(report);
-  if (report.step == report.steps || interrupted() || time_to_save(report.step)) {
+  if (saves) {
     events.flush();
     save();
   }
@@ -222,6 +234,7 @@ bool Session::train() {
     after_step(report, events);
     return !interrupted();
   }});
+  if (unknown_) show(*std::exchange(unknown_, std::nullopt), events);
   if (saved_step_ != fit_->step()) save();
   if (reason == train::StopReason::kPatience) {
     progress_->say(fmt::format("stopped early: best validation {:.4f} at step {} is in {}",

@@ -31,6 +31,8 @@ class Session {
   void save();
   void say_other_arithmetic();
   void after_step(const train::StepReport& report, EventWriter& events);
+  /// Writes and shows the numbers of a step, after those of the step before.
+  void show(const train::StepReport& report, EventWriter& events);
   bool time_to_save(std::int64_t step) const;
 
   TrainFlags flags_;
@@ -48,6 +50,8 @@ class Session {
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<CheckpointManager> manager_;
   std::unique_ptr<Progress> progress_;
+  /// The last step while its numbers are not known.
+  std::optional<train::StepReport> unknown_;
   std::chrono::steady_clock::time_point saved_at_;
   std::int64_t saved_step_ = -1;
 };

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <vector>
 
 #include "base/message.h"
 #include "cpu/device/kernels.h"
@@ -70,7 +71,17 @@ void each(std::int64_t size, const F& f) {
 }
 
 template <class T>
-void step_as(const OptimizerStep& step) {
+void step_as(const OptimizerStep& given) {
+  OptimizerStep step = given;
+  std::vector<T> clipped;
+  if (given.decision) {
+    if (given.decision->taken == 0.0) return;
+    if (given.decision->factor != 1.0) {
+      clipped.resize(static_cast<std::size_t>(given.size));
+      scale(given.dtype, given.size, given.decision->factor, given.gradient, clipped.data());
+      step.gradient = clipped.data();
+    }
+  }
   const Update<T> update(step);
   switch (step.kind) {
     case OptimizerKind::kGradientDescent:

@@ -3,13 +3,15 @@
 
 #include <mutex>
 
+#include "cudnn/device/readings.h"
 #include "cudnn/device/staging.h"
 #include "cudnn/gpu/context.h"
 #include "openrnn/engine.h"
 
 namespace openrnn::cudnn {
 
-/// Every operation enqueues and returns; download, sum and sum_of_squares wait for their numbers.
+/// Every operation enqueues and returns; download, the sums whose numbers they give, and a reading
+/// that is asked for its bytes wait for them.
 /// Results have the bits of the cpu device, except: products are cuBLAS's, whose sums have another
 /// order; a NaN has other bits; inside an operation float64 goes on below the smallest normal
 /// number. Errors of the work itself show at a later call. Lives as long as the process.
@@ -51,6 +53,11 @@ class GpuDevice final : public Device {
   double sum(DType dtype, std::int64_t size, const void* x) const override;
   double sum_of_squares(DType dtype, std::int64_t size, const void* x) const override;
   double total_of_squares(std::span<const ConstArrayView> arrays) const override;
+  void sum_to(const SumArgs& args) const override;
+  void decide_step(const DecisionArgs& args) const override;
+  void copy_if(const StepDecision* decision, std::size_t bytes, const void* from,
+               void* to) const override;
+  std::unique_ptr<Reading> read_later(const void* from, std::size_t bytes) const override;
   void gather_rows(DType dtype, std::int64_t count, std::int64_t cols, const void* table,
                    const std::int32_t* indices, void* out) const override;
   void scatter_add_rows(DType dtype, std::int64_t count, std::int64_t cols, const void* rows,
@@ -73,6 +80,7 @@ class GpuDevice final : public Device {
   const Engine* engine_;
   std::string name_;
   mutable Staging staging_;
+  mutable Readings readings_;
   mutable std::mutex blas_mutex_;  // a handle is for one thread at a time
   mutable cublasHandle_t blas_ = nullptr;
   mutable std::shared_ptr<void> blas_workspace_;

@@ -4,6 +4,7 @@
 #include "cudnn/device/event.h"
 #include "cudnn/device/gpu.h"
 #include "cudnn/device/launch.h"
+#include "cudnn/device/ops/decision.h"
 
 namespace openrnn::cudnn {
 namespace {
@@ -26,7 +27,8 @@ GpuDevice::GpuDevice(Context& context, const Engine* engine)
     : context_(context),
       engine_(engine),
       name_(message("gpu:", context.ordinal())),
-      staging_(context) {}
+      staging_(context),
+      readings_(context) {}
 
 std::shared_ptr<void> GpuDevice::allocate(std::size_t bytes) const {
   return context_.allocate(bytes);
@@ -45,6 +47,15 @@ void GpuDevice::copy(const BlockCopy& copy) const {
   } else {
     copy_blocks(copy, nullptr);
   }
+}
+
+void GpuDevice::copy_if(const StepDecision* decision, std::size_t bytes, const void* from,
+                        void* to) const {
+  if (bytes == 0) return;
+  const Context::Current current(context_);
+  const auto size = static_cast<std::int64_t>(bytes);
+  launch(context_, "openrnn_copy_if", for_elements(size / 4 + size % 4),
+         gpu::CopyIfArguments{size, decision_of(decision), from, to});
 }
 
 void GpuDevice::copy_blocks(const BlockCopy& copy, const std::int32_t* indices) const {
@@ -73,6 +84,11 @@ void GpuDevice::download(void* host, const void* from, std::size_t bytes) const 
   if (bytes == 0) return;
   const Context::Current current(context_);
   staging_.download(host, from, bytes);
+}
+
+std::unique_ptr<Reading> GpuDevice::read_later(const void* from, std::size_t bytes) const {
+  const Context::Current current(context_);
+  return readings_.begin(from, bytes);
 }
 
 std::uintptr_t GpuDevice::stream() const {

@@ -37,15 +37,17 @@ Staging::~Staging() = default;
 
 std::unique_ptr<Staging::Slot> Staging::take() {
   std::unique_ptr<Slot> slot;
+  bool is_done = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!slots_.empty() && (slots_.size() >= kSlots || slots_.front()->is_done())) {
+    if (!slots_.empty()) is_done = slots_.front()->is_done();
+    if (is_done || slots_.size() >= kSlots) {
       slot = std::move(slots_.front());
       slots_.pop_front();
     }
   }
   if (!slot) return std::make_unique<Slot>();
-  slot->wait();
+  if (!is_done) slot->wait();
   return slot;
 }
 

@@ -138,10 +138,15 @@ void Context::zero(void* to, std::size_t bytes) {
   check(libraries().driver.fill(device_address(to), 0, bytes, stream_), "cuMemsetD8Async");
 }
 
+void Context::copy_out_later(void* pinned, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(libraries().driver.copy_out(pinned, device_address(from), bytes, stream_),
+        "cuMemcpyDtoHAsync");
+}
+
 void Context::copy_out(void* host, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(libraries().driver.copy_out(host, device_address(from), bytes, stream_),
-        "cuMemcpyDtoHAsync");
+  copy_out_later(host, from, bytes);
   wait();
 }
 

@@ -62,6 +62,8 @@ class Context {
   void copy(void* to, const void* from, std::size_t bytes);
   void copy_in(void* to, const void* host, std::size_t bytes);
   void zero(void* to, std::size_t bytes);
+  /// Into pinned memory, which has the bytes when the work up to here is done.
+  void copy_out_later(void* pinned, const void* from, std::size_t bytes);
   /// Waits until the bytes are on the host.
   void copy_out(void* host, const void* from, std::size_t bytes);
   /// Waits for everything that was enqueued.

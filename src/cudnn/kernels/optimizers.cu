@@ -11,6 +11,7 @@ struct Update {
   const T* gradient;
   T *a, *b, *c;
   T rate, momentum, decay, beta1, beta2, epsilon;
+  T factor;  // of the gradient
 
   __device__ explicit Update(const OptimizerArguments& step)
       : variable(static_cast<T*>(step.variable)),
@@ -23,7 +24,8 @@ struct Update {
         decay(static_cast<T>(step.decay)),
         beta1(static_cast<T>(step.beta1)),
         beta2(static_cast<T>(step.beta2)),
-        epsilon(static_cast<T>(step.epsilon)) {}
+        epsilon(static_cast<T>(step.epsilon)),
+        factor(step.decision ? static_cast<T>(step.decision->factor) : T(1)) {}
 
   __device__ void adagrad(std::int64_t i, T g) const {
     a[i] += g * g;
@@ -49,7 +51,7 @@ struct Update {
   }
 
   __device__ void step(Rule rule, std::int64_t i) const {
-    const T g = gradient[i];
+    const T g = factor == T(1) ? gradient[i] : narrow<T>(factor * gradient[i]);
     switch (rule) {
       case Rule::kGradientDescent:
         variable[i] -= rate * g;
@@ -79,6 +81,7 @@ struct Update {
 using namespace openrnn::gpu;
 
 extern "C" __global__ void openrnn_optimizer(OptimizerArguments arguments) {
+  if (arguments.decision && arguments.decision->taken == 0.0) return;
   const Rule rule = arguments.rule;
   if (arguments.number == Number::kDouble) {
     const Update<double> update(arguments);

@@ -76,14 +76,14 @@ std::vector<std::optional<Tensor>> compute(const OptimizerRef& self, Tape& tape,
   return result;
 }
 
-bool minimize(const OptimizerRef& self, Tape& tape, const Tensor& loss, nb::handle var_list,
-              nb::handle global_step) {
+void minimize(const OptimizerRef& self, Tape& tape, const Tensor& loss, nb::handle var_list,
+              nb::handle global_step, double clip_norm) {
   const std::vector<Variable> variables = as_variables("minimize", var_list);
   const Variable step = step_variable(global_step);
   const auto alone = self.steps.take();
   self.core->prepare(variables);
   const GradientTape& recorded = tape.get();
-  return unlocked([&] { return self.core->minimize(recorded, loss, variables, step).applied; });
+  unlocked([&] { self.core->minimize(recorded, loss, variables, step, clip_norm); });
 }
 
 // Scalars first, as TensorFlow lists them.
@@ -152,7 +152,17 @@ void bind_optimizers(nb::module_& m) {
            "The variable kept beside `var` under that name; None before there is one.")
       .def("made_variables", &made_variables)
       .def("compute_core", &compute, "tape"_a, "loss"_a, "variables"_any)
-      .def("minimize_core", &minimize, "tape"_a, "loss"_a, "variables"_any, "global_step"_any)
+      .def("minimize_core", &minimize, "tape"_a, "loss"_a, "variables"_any, "global_step"_any,
+           "clip_norm"_a)
+      .def(
+          "finish",
+          [](const OptimizerRef& self) {
+            const auto alone = self.steps.take();
+            unlocked([&] { self.core->finish(); });
+          },
+          "Waits until the last step is known, and raises ArgumentError if it was refused.\n\n"
+          "Needed on a GPU alone, which finds in a step's own time that its gradients are not\n"
+          "finite; else the next step, or a Saver, says so.")
       .def("apply_core", &apply, "gradients"_any, "variables"_any, "global_step"_any);
   m.def("get_or_create_global_step", &train::get_or_create_global_step,
         "The int64 variable `global_step` of the current graph, made with 0 when it is not there.");

@@ -22,7 +22,8 @@ Fit::Fit(Task& task, Optimizer& optimizer, FitOptions options)
   global_step_ = get_or_create_global_step();
 }
 
-std::int64_t Fit::step() const { return global_step_.to_host().as<std::int64_t>()[0]; }
+// Read, not brought to the host: that would wait for the step that has been counted last.
+std::int64_t Fit::step() const { return global_step_.read().to_host().as<std::int64_t>()[0]; }
 
 StepReport Fit::one_step() {
   StepReport report;
@@ -34,25 +35,19 @@ StepReport Fit::one_step() {
   GradientTape tape;
   const Tensor loss = task_.loss(position_);
   tape.close();
-  // Before the value is waited for, so that a GPU goes straight on from forward to backward.
-  std::vector<DeviceArray> gradients = optimizer_.compute_gradients(tape, loss, task_.variables());
-  const double value = loss.item();
-  if (!std::isfinite(value) && optimizer_.loss_scale() == 1.0) {
-    throw ArgumentError(message("Fit", "a loss of ", value, " at step ", step(),
-                                ", expected a finite one (a lower learning rate may help)"));
-  }
-  const StepResult result = optimizer_.clip_and_apply(std::move(gradients), task_.variables(),
-                                                      global_step_, options_.clip_norm);
+  const std::vector<Variable> variables = task_.variables();
+  std::vector<DeviceArray> gradients = optimizer_.compute_gradients(tape, loss, variables);
+  report.result = optimizer_.clip_and_apply(std::move(gradients), variables, global_step_,
+                                            options_.clip_norm, loss);
   if (++position_.window == task_.windows()) position_ = {position_.epoch + 1, 0};
 
   report.step = step();
-  report.metric = task_.metric(value);
-  report.gradient_norm = result.gradient_norm;
-  report.applied = result.applied;
+  report.task = &task_;
   return report;
 }
 
 void Fit::validate(StepReport& report) {
+  optimizer_.finish();
   // All by the same measure: the last one too, or it could not be compared with the best.
   const double value = task_.validate(true);
   // Nothing is less than NaN: it would stay the best for ever.
@@ -72,6 +67,12 @@ void Fit::validate(StepReport& report) {
 }
 
 StopReason Fit::run(const std::vector<Callback>& callbacks) {
+  const StopReason reason = steps(callbacks);
+  optimizer_.finish();
+  return reason;
+}
+
+StopReason Fit::steps(const std::vector<Callback>& callbacks) {
   while (step() < options_.steps) {
     if (options_.patience > 0 && worse_ >= options_.patience) return StopReason::kPatience;
     StepReport report = one_step();
@@ -87,6 +88,7 @@ StopReason Fit::run(const std::vector<Callback>& callbacks) {
 }
 
 void Fit::save(Extras& extras) const {
+  optimizer_.finish();
   extras.set_int("epoch", position_.epoch);
   extras.set_int("window", position_.window);
   extras.set_int("worse", worse_);

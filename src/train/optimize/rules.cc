@@ -25,7 +25,7 @@ Variable scalar_variable(const std::string& name, float value) {
                   &device("cpu"));
 }
 
-float scalar_value(const Variable& variable) { return variable.to_host().as<float>()[0]; }
+float scalar_value(const Variable& variable) { return variable.read().to_host().as<float>()[0]; }
 
 }  // namespace
 
@@ -118,13 +118,15 @@ OptimizerStep AdamOptimizer::rule() const {
   return step;
 }
 
-void AdamOptimizer::advance_scalars() {
+std::function<void()> AdamOptimizer::advance_scalars() const {
   const auto multiply = [](const Variable& power, float beta) {
     const float next = scalar_value(power) * beta;
     power.assign(ConstArrayView{&next, DType::kFloat32, {}});
   };
-  multiply(beta1_power_, beta1_);
-  multiply(beta2_power_, beta2_);
+  return [=, power1 = beta1_power_, power2 = beta2_power_, beta1 = beta1_, beta2 = beta2_] {
+    multiply(power1, beta1);
+    multiply(power2, beta2);
+  };
 }
 
 NamedTrackables AdamOptimizer::scalars() const {

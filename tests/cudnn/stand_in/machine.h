@@ -61,6 +61,9 @@ STAND_IN_API void wait_for(Stream stream, std::shared_ptr<Mark> mark);
 STAND_IN_API void synchronize();
 STAND_IN_API void synchronize(Stream stream);
 STAND_IN_API void synchronize(const std::shared_ptr<Mark>& mark);
+/// How often the host has waited so far, and how often no work was left then.
+STAND_IN_API long waits();
+STAND_IN_API long idle_waits();
 /// What broke the machine; empty when it is whole.
 STAND_IN_API const std::string& broken();
 /// Counts a call that may fail. False: the machine is broken; the call whose number is

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <map>
@@ -27,7 +28,7 @@ struct Machine {
   std::optional<Capture> capture;
   std::string broken;
   double clock = 0.0;
-  long calls = 0;
+  long calls = 0, waits = 0, idle_waits = 0;
 };
 
 Machine& machine() {
@@ -95,6 +96,14 @@ void wait_for(Stream stream, std::shared_ptr<Mark> mark) {
   put(stream, {nullptr, nullptr, std::move(mark)});
 }
 
+// After a wait of the host.
+static void count_wait() {
+  ++machine().waits;
+  const auto& queues = machine().queues;
+  machine().idle_waits += std::all_of(queues.begin(), queues.end(),
+                                      [](const auto& each) { return each.second.empty(); });
+}
+
 void synchronize() {
   const std::lock_guard lock(machine().mutex);
   // The latest stream first: what does not wait for another one finds its work undone.
@@ -102,19 +111,25 @@ void synchronize() {
     run_stream(each->first, nullptr);
   }
   run(check_guards);
+  count_wait();
 }
 
 void synchronize(Stream stream) {
   const std::lock_guard lock(machine().mutex);
   run_stream(stream, nullptr);
   run(check_guards);
+  count_wait();
 }
 
 void synchronize(const std::shared_ptr<Mark>& mark) {
   const std::lock_guard lock(machine().mutex);
   if (mark) run_stream(mark->stream, mark.get());
   run(check_guards);
+  count_wait();
 }
+
+long waits() { return machine().waits; }
+long idle_waits() { return machine().idle_waits; }
 
 const std::string& broken() { return machine().broken; }
 

@@ -333,3 +333,29 @@ def test_arrays_of_other_libraries(library):
     y = x + 1.0
     np.testing.assert_array_equal(y.numpy(), np.arange(1.0, 7.0).reshape(2, 3))
     np.testing.assert_array_equal(host(back(y)), np.arange(1.0, 7.0).reshape(2, 3))
+
+
+def test_a_step_that_is_refused_is_told_one_step_late(tmp_path):
+    w = openrnn.Variable([1.0, 2.0], device=GPU)
+    step = openrnn.train.get_or_create_global_step()
+    optimizer = openrnn.train.AdamOptimizer(0.25)
+
+    def take(factor):
+        optimizer.minimize(lambda: openrnn.reduce_sum(w * factor), global_step=step, clip_norm=1.0)
+
+    said = r"gradients with a global norm of inf at step 1, expected finite ones"
+    take(1.0)
+    before = w.numpy().copy()
+    for tells in (
+        lambda: take(1.0),
+        optimizer.finish,
+        lambda: openrnn.train.Saver().save(tmp_path / "m"),
+    ):
+        take(float("inf"))
+        with pytest.raises(openrnn.ArgumentError, match=said):
+            tells()
+        np.testing.assert_array_equal(w.numpy(), before)
+        assert int(step) == 1 and optimizer.finish() is None
+    openrnn.train.Saver().save(tmp_path / "m")
+    assert openrnn.train.load_variable(tmp_path / "m", "global_step") == 1
+    assert openrnn.train.load_variable(tmp_path / "m", "beta1_power") == np.float32(0.9) ** 2

@@ -1,6 +1,7 @@
 #include "base/message.h"
 #include "cudnn/device/gpu.h"
 #include "cudnn/device/launch.h"
+#include "cudnn/device/ops/decision.h"
 
 namespace openrnn::cudnn {
 namespace {
@@ -39,7 +40,8 @@ void GpuDevice::optimizer_step(const OptimizerStep& step) const {
                                  .decay = step.decay,
                                  .beta1 = step.beta1,
                                  .beta2 = step.beta2,
-                                 .epsilon = step.epsilon});
+                                 .epsilon = step.epsilon,
+                                 .decision = decision_of(step.decision)});
 }
 
 }  // namespace openrnn::cudnn

@@ -3,6 +3,7 @@
 #include "cudnn/stand_in/kernels/kernels_on_cpu.h"
 // clang-format on
 
+#include "cudnn/kernels/decisions.cu"
 #include "cudnn/kernels/elementwise.cu"
 #include "cudnn/kernels/optimizers.cu"
 #include "cudnn/kernels/rows.cu"
@@ -34,6 +35,9 @@ const Kernel kKernels[] = {{"openrnn_unary", openrnn_unary},
                            {"openrnn_unpack_states", openrnn_unpack_states},
                            {"openrnn_mask", openrnn_mask},
                            {"openrnn_move", openrnn_move},
+                           {"openrnn_total", openrnn_total},
+                           {"openrnn_decide", openrnn_decide},
+                           {"openrnn_copy_if", openrnn_copy_if},
                            {"openrnn_optimizer", openrnn_optimizer}};
 
 }  // namespace
