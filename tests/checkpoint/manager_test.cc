@@ -98,6 +98,25 @@ TEST(CheckpointManager, AResumedRunGoesOnInItsFolder) {
   EXPECT_EQ(folder.names(), files_of({"model.ckpt-2-2", "model.ckpt-2-3"}));
 }
 
+TEST(CheckpointManager, AResumedRunKeepsTheTimesOfOldCheckpoints) {
+  const TempFolder folder;
+  const SmallRun run;
+  const auto times = [&] { return read_checkpoint_state(folder.path())->timestamps; };
+  CheckpointManager first(folder.path());
+  run.save(first, 1);
+  run.save(first, 2);
+  const std::vector<double> before = times();
+  ASSERT_EQ(before.size(), 2U);
+  EXPECT_GT(before[0], 1.6e9);
+  CheckpointManager second(folder.path());
+  run.save(second, 3);
+  std::vector<double> after = times();
+  ASSERT_EQ(after.size(), 3U);
+  EXPECT_GE(after[2], before[1]);
+  after.pop_back();
+  EXPECT_EQ(after, before);
+}
+
 TEST(CheckpointManager, LeftoversGoAtTheNextSave) {
   const TempFolder folder;
   const SmallRun run;

@@ -51,6 +51,17 @@ TEST(Dense, NamesAndInitialValues) {
   EXPECT_TRUE(same_bits(first.bias().to_host(), Array(DType::kFloat32, {3})));
 }
 
+TEST(Dense, TheInputSpecIsItsDepthOnceBuilt) {
+  const OwnGraph own;
+  Dense dense({.units = 3});
+  EXPECT_FALSE(dense.input_spec());
+  dense.build({-1, -1, 4});
+  ASSERT_TRUE(dense.input_spec());
+  EXPECT_FALSE(dense.input_spec()->ndim);
+  EXPECT_EQ(dense.input_spec()->axes.size(), 1U);
+  EXPECT_EQ(dense.input_spec()->axes.at(-1), 4);
+}
+
 TEST(Dense, ItsSeedDecidesItsKernel) {
   const auto kernel = [](std::int64_t seed) {
     const OwnGraph own;

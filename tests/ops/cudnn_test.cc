@@ -117,6 +117,38 @@ TEST(CudnnOps, FunctionsReplayAsTheyWereCalled) {
   }
 }
 
+// A state that a call of the other layout returned is transposed, the first one too.
+TEST(CudnnOps, FunctionsTakeStatesOfEitherLayout) {
+  const Tensor params = uniform({ops::CudnnLSTM(options(2, 5, 3)).params_size()}, 1);
+  const Tensor zeros(Array(DType::kFloat32, {3, 2, 5}).view());
+  const ops::RnnOutputs first =
+      ops::cudnn_lstm(uniform({3, 4, 3}, 2), zeros, zeros, params, {.time_major = false});
+  EXPECT_EQ(first.h.shape(), (Shape{3, 2, 5}));
+  const Tensor x = uniform({4, 3, 3}, 3);
+  const ops::RnnOutputs found = ops::cudnn_lstm(x, first.h, first.c, params);
+  const auto plain = [](const Tensor& state) { return Tensor(state.to_host().view()); };
+  const ops::RnnOutputs wanted = ops::cudnn_lstm(x, ops::transpose_leading(plain(first.h)),
+                                                 ops::transpose_leading(plain(first.c)), params);
+  EXPECT_EQ(values_of(found.output), values_of(wanted.output));
+  EXPECT_EQ(values_of(found.h), values_of(wanted.h));
+  EXPECT_EQ(values_of(found.c), values_of(wanted.c));
+}
+
+// One length a row, wherever the rows of the input lie.
+TEST(CudnnOps, SymbolicLengthsHaveTheShapeOfTheBatch) {
+  ops::CudnnGRU gru(options(1, 5, 3));
+  const Tensor params = uniform({gru.params_size()}, 1);
+  const auto output_shape = [&](const Shape& x, const Shape& h, bool time_major) {
+    return gru(Input(x), Input(h), params, true,
+               {.lengths = Input({2}, DType::kInt32), .time_major = time_major})
+        .output.shape();
+  };
+  EXPECT_EQ(output_shape({4, 2, 3}, {1, 2, 5}, true), (Shape{4, 2, 5}));
+  EXPECT_EQ(output_shape({2, 4, 3}, {2, 1, 5}, false), (Shape{2, 4, 5}));
+  EXPECT_THROW(output_shape({4, 3, 3}, {1, 3, 5}, true), ArgumentError);
+  EXPECT_THROW(output_shape({3, 2, 3}, {3, 1, 5}, false), ArgumentError);
+}
+
 TEST(CudnnOps, AReplayKeepsWhatGradientsOfInferenceNeed) {
   const RnnSpec spec{.mode = RnnMode::kGru, .num_units = 2, .input_size = 3};
   const Tensor params = uniform({params_size(spec)}, 1), x = Input({2, 1, 3}, DType::kFloat32);

@@ -65,6 +65,15 @@ TEST(Initializers, GlorotDependsOnBothSides) {
   EXPECT_NEAR(normal.mean, 0.0, 5 * 0.0708 / std::sqrt(30000.0));
 }
 
+TEST(Initializers, GlorotTakesTheSizeOfAVectorForBothSides) {
+  const double limit = std::sqrt(6.0 / (2 * 3000));
+  const Moments m = moments(filled(glorot_uniform_initializer(), {3000}));
+  EXPECT_LE(m.high, limit);
+  EXPECT_GT(m.high, 0.99 * limit);
+  EXPECT_GE(m.low, -limit);
+  EXPECT_LT(m.low, -0.99 * limit);
+}
+
 TEST(Initializers, ConstantIsConstantInEveryType) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
     const Moments m = moments(filled(constant_initializer(0.75), {7}, dtype));

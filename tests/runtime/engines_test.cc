@@ -56,6 +56,19 @@ TEST(Engines, AMissingOneSaysWhatItNeeds) {
   }
 }
 
+// Embedders reach the engines past the layers, which refuse it themselves.
+TEST(Engines, PackStoredWeightsForInferenceAlone) {
+  RnnSpec spec = small();
+  spec.weights_dtype = WeightsDType::kInt8;
+  const Array params(DType::kFloat32, {params_size(spec)});
+  for (const std::string_view name : {"cpu", "reference"}) {
+    EXPECT_NE(engine(name).pack(spec, params.view(), PackFor::kInference), nullptr);
+    expect_error<UnsupportedError>(
+        [&] { engine(name).pack(spec, params.view(), PackFor::kTraining); },
+        "[pack] weights_dtype is 'int8', which is for inference; expected 'none' in training");
+  }
+}
+
 TEST(MathKind, NamesTheFunctionOfAChoice) {
   const Setting none("OPENRNN_ENGINE", "");
   RnnSpec spec = small();

@@ -158,7 +158,7 @@ METHODS = {
                      "gradient": {"target": openrnn.Tensor(1.0), "sources": [openrnn.Tensor(1.0)],
                                   "output_gradients": None}},
     "AdamOptimizer": {"minimize": {"loss": lambda: openrnn.Tensor(1.0), "global_step": None,
-                                   "var_list": [openrnn.Variable(1.0)]},
+                                   "var_list": [openrnn.Variable(1.0)], "clip_norm": 1.0},
                       "apply_gradients": {"grads_and_vars": [(1.0, openrnn.Variable(1.0))]}},
 }  # fmt: skip
 

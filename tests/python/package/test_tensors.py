@@ -113,6 +113,7 @@ def test_arithmetic():
         (t + u, a + b), (t - u, a - b), (t * u, a * b), (t / u, a / b), (-t, -a), (t**2, a**2),
         (2.0 + t, 2 + a), (t - 1, a - 1), (1 - t, 1 - a), (3 * t, 3 * a), (t / 4, a / 4),
         (1 / t, 1 / a), (t + b, a + b), (a - u, a - b), (t + b[0], a + b[0]), (abs(t), abs(a)),
+        (b[0] + t, b[0] + a), (t - b[0], a - b[0]), (b[0] - t, b[0] - a), (u[0] - t, b[0] - a),
         (t[1], a[1]), (t[-1], a[-1]), (t[:1], a[:1]), (t[1, 2], a[1, 2]), (t[:, 1:], a[:, 1:]),
     ]:  # fmt: skip
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6)

@@ -152,6 +152,22 @@ def test_plot_is_a_picture(run, tmp_path):
     assert points[0][1] < points[-1][1]  # the loss falls: y grows downwards
 
 
+def test_plot_draws_what_a_resumed_run_wrote_later(run, tmp_path):
+    (events,) = run[0].glob("events.out.tfevents.*")
+    old, new = tmp_path / "events.out.tfevents.2", tmp_path / "events.out.tfevents.1"
+    other = tmp_path / "other"
+    good(*small_flags(run[1], other, steps=60, valid_every=15))
+    new.write_bytes(events.read_bytes())
+    good("plot", tmp_path, "--output", tmp_path / "alone.svg")
+    old.write_bytes(next(other.glob("events.out.tfevents.*")).read_bytes())
+    os.utime(old, (1e9, 1e9))
+    good("plot", tmp_path, "--output", tmp_path / "both.svg")
+    assert (tmp_path / "both.svg").read_bytes() == (tmp_path / "alone.svg").read_bytes()
+    os.utime(new, (0.9e9, 0.9e9))
+    good("plot", tmp_path, "--output", tmp_path / "turned.svg")
+    assert (tmp_path / "turned.svg").read_bytes() != (tmp_path / "alone.svg").read_bytes()
+
+
 def test_doctor_says_what_there_is():
     shown = good("doctor").stdout
     assert re.search(r"^  cpu +ready +", shown, re.M)

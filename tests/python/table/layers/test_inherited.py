@@ -247,6 +247,23 @@ def test_scope_argument_on_symbolic_input(kind):
     assert layer.kernel.name == "given/opaque_kernel"
 
 
+def test_scope_argument_may_be_a_variable_scope(kind):
+    class Scaled(openrnn.layers.Layer):
+        def build(self, input_shape):
+            self.factor = self.add_weight("factor", (input_shape[-1],))
+
+        def call(self, inputs):
+            return inputs
+
+    with openrnn.variable_scope("given") as scope:
+        pass
+    layer, own = kind.layer(L, U), Scaled()
+    layer(draw(T, B, I), scope=scope)
+    own(draw(T, B, I), scope=scope)
+    assert layer.kernel.name == "given/opaque_kernel" and layer.scope_name == "given"
+    assert own.factor.name == "given/factor" and own.scope_name == "given"
+
+
 def test_call_that_returns_none(caller):
     class Silent(openrnn.layers.Layer):
         def call(self, inputs):

@@ -78,6 +78,27 @@ def test_updates_of_a_frozen_layer_are_empty(kind):
     assert len(layer.updates) == 1
 
 
+def test_updates_of_a_frozen_layer_inside_are_left_out():
+    class Outer(openrnn.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = openrnn.layers.Dense(U)
+
+        def call(self, inputs):
+            return self.inner(inputs)
+
+    outer = Outer()
+    x = openrnn.Input(batch_shape=(B, I))
+    outer(x)
+    outer.inner.add_update(openrnn.constant(1.0))
+    outer.inner.add_update(openrnn.constant(2.0), inputs=[x])
+    for trainable, stateful, count in ((True, False, 1), (False, False, 0), (False, True, 1)):
+        outer.inner.trainable, outer.inner.stateful = trainable, stateful
+        assert len(outer.updates) == 2 * count
+        assert len(outer.get_updates_for(None)) == count
+        assert len(outer.get_updates_for(x)) == count
+
+
 def test_activity_regularizer(kind, caller):
     layer = make_layer(kind)
     assert layer.activity_regularizer is None

@@ -43,8 +43,10 @@ def test_the_same_object_reuses_its_variable(kind, caller):
 
 
 def test_nested_scopes(kind, caller):
+    top = openrnn.get_variable_scope()
+    assert (top.name, top.original_name_scope, top.reuse) == ("", "", False)
     with openrnn.variable_scope("a"), openrnn.variable_scope("b") as inner:
-        assert inner.name == "a/b"
+        assert (inner.name, inner.original_name_scope) == ("a/b", "a/b/")
         layer = kind.layer(L, U)
         caller(layer, draw(T, B, I))
     assert names() == [f"a/b/{kind.snake}/opaque_kernel"]

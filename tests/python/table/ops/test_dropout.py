@@ -312,3 +312,11 @@ def test_lstm_masks_every_layer_boundary_apart():
     np.testing.assert_array_equal(array(states[0])[0], array(plain_states[0])[0])
     for k in (1, 2):
         assert not np.array_equal(array(states[0])[k], array(plain_states[0])[k])
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_every_call_of_the_operation_has_another_mask(seed):
+    x = np.ones((20, 30), "float32")
+    first, second = (array(openrnn.nn.dropout(x, rate=0.5, seed=seed)) for _ in range(2))
+    assert set(np.unique(first)) == set(np.unique(second)) == {0.0, 2.0}
+    assert not np.array_equal(first, second)

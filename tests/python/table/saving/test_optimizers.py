@@ -230,6 +230,33 @@ def test_clip_by_global_norm(clip):
         np.testing.assert_allclose(array(a), b * clip * min(1 / norm, 1 / clip), rtol=1e-6)
 
 
+@pytest.mark.parametrize("row", ROWS, ids=IDS)
+@pytest.mark.parametrize("clip", [0.5, 100.0], ids=["clipped", "kept"])
+def test_minimize_clips(row, clip):
+    values = []
+    for clips_itself in (True, False):
+        variable, optimizer = openrnn.Variable(draw(4)), optimizer_of(row)
+        slope = openrnn.constant(draw(4))
+        loss = lambda: openrnn.reduce_sum(openrnn.square(variable * slope))  # noqa
+        for _ in range(2):
+            if clips_itself:
+                optimizer.minimize(loss, var_list=[variable], clip_norm=clip)
+                continue
+            pairs = optimizer.compute_gradients(loss, [variable])
+            clipped, _ = openrnn.clip_by_global_norm([g for g, _ in pairs], clip)
+            optimizer.apply_gradients([(clipped[0], variable)])
+        optimizer.finish()
+        values.append(array(variable).copy())
+    np.testing.assert_array_equal(*values)
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, np.nan])
+def test_a_clip_norm_is_above_0(bad):
+    variable = openrnn.Variable(draw(3))
+    with pytest.raises(openrnn.ArgumentError, match="clip_norm is .*, expected a number above 0"):
+        step(openrnn.train.GradientDescentOptimizer(1.0), variable, draw(3), clip_norm=bad)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_clip_of_a_norm_that_is_not_finite(bad):
     given = [openrnn.constant(np.array([1.0, bad], "float32"))]
