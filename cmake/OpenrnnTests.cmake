@@ -1,5 +1,6 @@
-# tests/<room>/<name>_test.cc becomes the executable <room>_<name>_test; tests/tools/<name>.cc becomes
-# tool_<name>, a small program that the Python tests run.
+# tests/<room>/<name>_test.cc becomes the executable <room>_<name>_test, in tests/cudnn from its
+# subfolders too; tests/tools/<name>.cc becomes tool_<name>, a small program that the Python tests
+# run.
 
 if(OPENRNN_HAS_CUDA)
   include(OpenrnnStandIns)
@@ -7,8 +8,8 @@ endif()
 
 function(add_lib_test path)
   get_filename_component(name ${path} NAME_WE)
-  get_filename_component(folder ${path} DIRECTORY)
-  get_filename_component(room ${folder} NAME)
+  file(RELATIVE_PATH below ${PROJECT_SOURCE_DIR}/tests ${path})
+  string(REGEX REPLACE "/.*" "" room ${below})
   set(target ${room}_${name})
   add_executable(${target} ${path})
   target_link_libraries(${target} PRIVATE openrnn openrnn_core openrnn_flags fmt::fmt
@@ -67,7 +68,8 @@ if(OPENRNN_HAS_CUDA)
   foreach(name padding saved every_layer)
     add_device_runs(conformance_${name}_test)
   endforeach()
-  file(GLOB cudnn_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cudnn/*_test.cc)
+  file(GLOB cudnn_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cudnn/*_test.cc
+    ${PROJECT_SOURCE_DIR}/tests/cudnn/*/*_test.cc)
   foreach(path IN LISTS cudnn_test_sources)
     add_cudnn_test(${path})
   endforeach()
@@ -79,7 +81,7 @@ if(OPENRNN_HAS_CUDA)
       train_model_test train_fit_test train_late_steps_test)
     add_default_device_run(${target})
   endforeach()
-  foreach(name device_bits device_training_bits device_memory agreement engine layout)
+  foreach(name device_bits device_training_bits device_memory agreement engine layout loans)
     add_deferred_run(cudnn_${name}_test)
     add_gpu_run(cudnn_${name}_test)
   endforeach()

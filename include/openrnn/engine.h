@@ -16,7 +16,12 @@ struct PackOptions {
   PackFor purpose = PackFor::kInference;
   /// Threads that packing may use, the caller's included; 0: num_threads(). With 1 none is started.
   int max_threads = 0;
-  PackOptions(PackFor use, int threads = 0) : purpose(use), max_threads(threads) {}  // NOLINT
+  /// The memory of `params`, if it keeps these elements as long as anybody holds this: an engine
+  /// may then read them there instead of copying them. Null: it copies what it keeps.
+  std::shared_ptr<const void> lender;
+  PackOptions(PackFor use, int threads = 0,  // NOLINT
+              std::shared_ptr<const void> lent = nullptr)
+      : purpose(use), max_threads(threads), lender(std::move(lent)) {}
 };
 
 /// The largest call that a Workspace has room for.
@@ -35,6 +40,13 @@ class OPENRNN_API PackedParams {
   PackedParams& operator=(const PackedParams&) = delete;
   const RnnSpec& spec() const noexcept { return spec_; }
   PackFor purpose() const noexcept { return purpose_; }
+  /// Of parameters that are read in memory which was lent: the same over `lender`, which has the
+  /// same elements, or, where that is null, without them, for whoever keeps it while they may be
+  /// written; no call runs with that. Null: nothing was lent, and all of it may be kept.
+  virtual std::shared_ptr<const PackedParams> over(std::shared_ptr<const void> lender) const {
+    static_cast<void>(lender);
+    return nullptr;
+  }
 
  private:
   RnnSpec spec_;
@@ -293,6 +305,8 @@ class OPENRNN_API Device {
   virtual void copy(const BlockCopy& copy) const = 0;
   virtual void upload(void* to, const void* host, std::size_t bytes) const = 0;
   virtual void download(void* host, const void* from, std::size_t bytes) const = 0;
+  /// New memory with a copy of the host's bytes, all of which it has read when it returns.
+  virtual std::shared_ptr<void> bring(const void* host, std::size_t bytes) const;
 
   /// The stream of this device's work as other libraries know it, a cudaStream_t; 0 on the cpu,
   /// whose work is done when a call returns.
@@ -393,6 +407,9 @@ class OPENRNN_API DeviceArray {
   void* mutable_data() noexcept { return memory_.get(); }
   /// Copies the elements unless nobody else shares them; borrowed ones always.
   void make_unique_owner();
+  /// A share in the elements: while it is held, who would write them makes a copy first. Who owns
+  /// borrowed ones may write them all the same.
+  std::shared_ptr<const void> share() const noexcept { return memory_; }
   /// The same memory under other dimensions. Throws: ArgumentError if the sizes differ.
   DeviceArray reshaped(Shape shape) const;
   /// A copy on the host.

@@ -33,6 +33,12 @@ StepDecision decide(double squares, double loss, const DecisionArgs& args) {
   return found;
 }
 
+std::shared_ptr<void> Device::bring(const void* host, std::size_t bytes) const {
+  std::shared_ptr<void> memory = allocate(bytes);
+  upload(memory.get(), host, bytes);
+  return memory;
+}
+
 // ---- For devices whose calls return when their work is done ----
 
 double Device::total_of_squares(std::span<const ConstArrayView> arrays) const {

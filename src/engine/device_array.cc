@@ -18,8 +18,11 @@ DeviceArray DeviceArray::zeros(const Device& device, DType dtype, Shape shape) {
 }
 
 DeviceArray DeviceArray::from_host(const Device& device, const ConstArrayView& host) {
-  DeviceArray result(device, host.dtype, host.shape);
-  device.upload(result.mutable_data(), host.data, result.size_bytes());
+  DeviceArray result;
+  result.device_ = &device;
+  result.dtype_ = host.dtype;
+  result.shape_ = host.shape;
+  result.memory_ = device.bring(host.data, result.size_bytes());
   return result;
 }
 

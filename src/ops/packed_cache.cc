@@ -18,22 +18,34 @@ bool reset_each_call_wanted() {
   return value == "1" || value == "true" || value == "True" || value == "TRUE";
 }
 
+// The memory of the parameters for the engine to read, if it keeps its elements: a variable's does,
+// since whoever writes one makes a copy first while it is shared. That of another owner does during
+// a call, so it serves one that neither saves nor is kept for the next.
+std::shared_ptr<const void> lender_of(const Tensor& params, PackFor purpose) {
+  const bool one_call = params.leaf_id() == 0 && purpose == PackFor::kInference;
+  return params.value().borrowed() && !one_call ? nullptr : params.value().share();
+}
+
 }  // namespace
 
+// What is kept holds no share in the variable, or its next update would have to copy it.
 std::shared_ptr<const PackedParams> PackedCache::get(const Engine& engine, const RnnSpec& spec,
                                                      const Tensor& params, PackFor purpose) {
   const ConstArrayView view{params.value().data(), params.dtype(), params.shape()};
   const std::lock_guard lock(mutex_);
   if (params.leaf_id() != 0 && packed_ && engine_ == &engine && leaf_id_ == params.leaf_id() &&
       version_ == params.version() && serves(*packed_, spec, purpose)) {
-    return packed_;
+    const auto again = packed_->over(params.value().share());
+    return again ? again : packed_;
   }
   // The old one first: it may be as large as the new one.
   packed_.reset();
-  std::shared_ptr<const PackedParams> packed = engine.pack(spec, view, purpose);
+  std::shared_ptr<const PackedParams> packed =
+      engine.pack(spec, view, {purpose, 0, lender_of(params, purpose)});
   ++packings_;
   if (params.leaf_id() == 0) return packed;
-  packed_ = packed;
+  packed_ = packed->over(nullptr);
+  if (!packed_) packed_ = packed;
   engine_ = &engine;
   leaf_id_ = params.leaf_id();
   version_ = params.version();

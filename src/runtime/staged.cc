@@ -18,8 +18,7 @@ class Stage {
   /// A copy of the host's array; null stays null.
   const void* in(const void* host, std::int64_t elements) {
     if (!host) return nullptr;
-    memory_.push_back(device_.allocate(bytes(elements)));
-    if (elements > 0) device_.upload(memory_.back().get(), host, bytes(elements));
+    memory_.push_back(device_.bring(host, bytes(elements)));
     return memory_.back().get();
   }
   /// Memory for a result; null stays null.
@@ -98,9 +97,11 @@ class StagedEngine final : public Engine {
                                            const PackOptions& options) const override {
     check_pack(*this, spec, options.purpose);
     check_params("pack", spec, params, params_size(spec));
-    Stage stage(memory(), params.dtype);
-    const ConstArrayView copy{stage.in(params.data, params.size()), params.dtype, params.shape};
-    return std::make_shared<StagedPacked>(spec, options.purpose, gpu().pack(spec, copy, options));
+    PackOptions there = options;
+    there.lender = memory().bring(
+        params.data, static_cast<std::size_t>(params.size()) * dtype_size(params.dtype));
+    const ConstArrayView copy{there.lender.get(), params.dtype, params.shape};
+    return std::make_shared<StagedPacked>(spec, options.purpose, gpu().pack(spec, copy, there));
   }
 
   std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,

@@ -263,7 +263,7 @@ bool same(const Array& a, const Array& b) {
   return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.view().size()) * 4) == 0;
 }
 
-/// A training step through the engine and a product on the device: "done", or the error. What was
+/// A training step through the engine, and a product and sums on the device: "done", or the error. What was
 /// given must be as it was either way.
 std::string train_once(bool time_major) {
   RnnSpec spec;
@@ -281,6 +281,8 @@ std::string train_once(bool time_major) {
     const auto a = DeviceArray::from_host(gpu, job.x.view());
     DeviceArray c(gpu, DType::kFloat32, {9});
     gpu.matmul({DType::kFloat32, 3, 3, 4, a.data(), a.data(), nullptr, c.mutable_data()});
+    gpu.scale(DType::kFloat32, 9, 2.0, c.data(), c.mutable_data());
+    gpu.accumulate(DType::kFloat32, 9, a.data(), c.mutable_data());
     c.to_host();
   } catch (const Error& error) {
     text = error.what();

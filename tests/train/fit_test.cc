@@ -311,6 +311,23 @@ TEST(Resume, ASeriesGoesOnWithItsOwnMasks) {
   EXPECT_EQ(bytes_of(second.graph), bytes_of(whole.graph));
 }
 
+// An update that finds a tape of its step copies what it writes.
+TEST(Fit, StepsWriteVariablesWhereTheyLie) {
+  SeriesTrial trial(0.4);
+  trial.run_to(2);
+  const auto addresses = [&] {
+    std::map<std::string, const void*> all;
+    for (const Variable& variable : trial.model->variables()) {
+      all[variable.name()] = variable.read().value().data();
+    }
+    return all;
+  };
+  const auto before = addresses();
+  EXPECT_GT(before.size(), 2u);
+  trial.run_to(5);
+  EXPECT_EQ(addresses(), before);
+}
+
 /// A task whose validations are given: the loss is that of one weight.
 class ScriptedTask : public Task {
  public:

@@ -105,8 +105,8 @@ double NetworkJob::call() {
 }
 
 void NetworkJob::train() {
-  args_.params =
-      engine_.pack(spec_, {params_.data(), spec_.dtype, params_.shape()}, PackFor::kTraining);
+  args_.params = engine_.pack(spec_, {params_.data(), spec_.dtype, params_.shape()},
+                              {PackFor::kTraining, 0, params_.share()});
   const auto saved = engine_.forward_saving(args_);
   if (pass_ == Pass::kTraining) {
     BackwardArgs back;

@@ -7,7 +7,7 @@
 namespace openrnn::gpu_bench {
 
 /// The engine from C++, with all arrays in the memory of the device. Training packs the parameters
-/// in every call, as they change in every step.
+/// in every call, as they change in every step, and lends them as a variable does.
 class NetworkJob final : public peers::Job {
  public:
   /// Throws: peers::Refused for an arithmetic that is not one of ours, and what the engine throws.

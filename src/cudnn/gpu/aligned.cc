@@ -3,16 +3,11 @@
 #include <cstdint>
 
 namespace openrnn::cudnn {
-namespace {
-
-// The widest word of a GPU's memory operations.
-constexpr std::uintptr_t kWordBytes = 16;
 
 bool is_aligned(const void* memory) {
+  constexpr std::uintptr_t kWordBytes = 16;
   return reinterpret_cast<std::uintptr_t>(memory) % kWordBytes == 0;
 }
-
-}  // namespace
 
 void* Aligned::block(std::size_t bytes) {
   blocks_.push_back(context_.allocate(bytes));

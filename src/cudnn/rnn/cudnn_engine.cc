@@ -67,7 +67,7 @@ class CudnnEngine final : public Engine {
     check_limits("pack", spec, {});
     Context& context = Context::of(ordinal_);
     const Context::Current current(context);
-    return std::make_shared<CudnnPacked>(context, spec, params.data, options.purpose);
+    return std::make_shared<CudnnPacked>(context, spec, params.data, options);
   }
 
   std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,

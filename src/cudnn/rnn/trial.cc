@@ -42,8 +42,9 @@ Trial::Trial(const PieceCall& call, const PieceForward& memory)
   const std::int64_t h = spec.num_pseudo_layers() * call.slice.rows * spec.hidden_size();
   const std::int64_t c = spec.num_pseudo_layers() * call.slice.rows * spec.num_units;
   const std::int64_t x = call.slice.count * spec.input_size;
-  weights_.memory = call.context->allocate(weights_.bytes());
-  call.context->copy(weights_.memory.get(), call.weights->memory.get(), weights_.bytes());
+  const std::shared_ptr<void> weights = call.context->allocate(weights_.bytes());
+  call.context->copy(weights.get(), call.weights->memory.get(), weights_.bytes());
+  weights_.memory = weights;
   call_.weights = &weights_;
   memory_.x = copy_of(memory.x, x);
   memory_.hx = copy_of(memory.hx, h);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/message.h"
+#include "cudnn/gpu/aligned.h"
 #include "cudnn/gpu/process_wide.h"
 #include "cudnn/rnn/descriptors.h"
 
@@ -136,36 +137,78 @@ std::shared_ptr<const WeightMap> weight_map(Context& context, const RnnSpec& spe
   return known.all.try_emplace(key, std::move(map)).first->second;
 }
 
-CudnnPacked::CudnnPacked(Context& context, const RnnSpec& spec, const void* params, PackFor purpose)
-    : PackedParams(spec, purpose),
+CudnnPacked::CudnnPacked(Context& context, const RnnSpec& spec, const void* params,
+                         const PackOptions& options)
+    : PackedParams(spec, options.purpose),
       context_(context),
       layout_(spec),
-      params_(context.allocate(static_cast<std::size_t>(layout_.size()) * dtype_size(spec.dtype))) {
-  context.copy(params_.get(), params,
-               static_cast<std::size_t>(layout_.size()) * dtype_size(spec.dtype));
+      lent_(options.lender && is_aligned(options.lender.get())),
+      params_(options.lender),
+      copies_(std::make_shared<Copies>()) {
+  if (lent_) return;
+  const std::size_t bytes = static_cast<std::size_t>(layout_.size()) * dtype_size(spec.dtype);
+  const std::shared_ptr<void> copy = context.allocate(bytes);
+  context.copy(copy.get(), params, bytes);
+  params_ = copy;
 }
 
-const PartWeights& CudnnPacked::part(const Part& which) const {
-  const std::lock_guard lock(mutex_);
-  if (const auto found = parts_.find(which); found != parts_.end()) return found->second;
+CudnnPacked::CudnnPacked(const CudnnPacked& other, std::shared_ptr<const void> lender)
+    : PackedParams(other.spec(), other.purpose()),
+      context_(other.context_),
+      layout_(other.layout_),
+      lent_(true),
+      params_(std::move(lender)),
+      copies_(other.copies_) {}
+
+std::shared_ptr<const PackedParams> CudnnPacked::over(std::shared_ptr<const void> lender) const {
+  if (!lent_) return nullptr;
+  return std::shared_ptr<const PackedParams>(new CudnnPacked(*this, std::move(lender)));
+}
+
+PartWeights CudnnPacked::describe(const Part& which) const {
   PartWeights part;
   part.spec = part_of(spec(), which.layer, which.layers, which.direction);
   const ParamsLayout layout(part.spec);
   part.map = weight_map(context_, part.spec);
   part.stretches = stretches_of(layout_, which, layout, *part.map);
-  if (part.map->is_ours && which == whole()) {
-    part.memory = params_;
-  } else {
-    part.memory = context_.allocate(part.bytes());
-    // What lies between the regions, if anything does, is a number at least.
-    if (!part.map->is_ours) context_.zero(part.memory.get(), part.bytes());
-    for (const Stretch& s : part.stretches) {
-      context_.copy(at(part.memory.get(), s.in_weights, spec().dtype),
-                    at(params_.get(), s.in_params, spec().dtype),
-                    static_cast<std::size_t>(s.size) * dtype_size(spec().dtype));
+  return part;
+}
+
+PartWeights CudnnPacked::copied(const Part& which) const {
+  PartWeights part = describe(which);
+  const std::shared_ptr<void> memory = context_.allocate(part.bytes());
+  // What lies between the regions, if anything does, is a number at least.
+  if (!part.map->is_ours) context_.zero(memory.get(), part.bytes());
+  for (const Stretch& s : part.stretches) {
+    context_.copy(at(memory.get(), s.in_weights, spec().dtype),
+                  at(params_.get(), s.in_params, spec().dtype),
+                  static_cast<std::size_t>(s.size) * dtype_size(spec().dtype));
+  }
+  part.memory = memory;
+  return part;
+}
+
+const PartWeights& CudnnPacked::part(const Part& which) const {
+  if (!params_) {
+    throw StateError(
+        "[forward] params are without the memory that was lent to them, expected some");
+  }
+  if (which == whole()) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = reads_params_.find(which); found != reads_params_.end()) {
+      return found->second;
+    }
+    PartWeights part = describe(which);
+    if (part.map->is_ours) {
+      part.memory = params_;
+      return reads_params_.emplace(which, std::move(part)).first->second;
     }
   }
-  return parts_.emplace(which, std::move(part)).first->second;
+  const std::lock_guard lock(copies_->mutex);
+  if (const auto found = copies_->parts.find(which); found != copies_->parts.end()) {
+    return found->second;
+  }
+  return copies_->parts.emplace(which, copied(which)).first->second;
 }
 
 void unpack_gradient(Context& context, const PartWeights& part, const void* gradient,

@@ -49,29 +49,44 @@ struct PartWeights {
   RnnSpec spec;
   std::shared_ptr<const WeightMap> map;
   std::vector<Stretch> stretches;
-  std::shared_ptr<void> memory;
+  std::shared_ptr<const void> memory;
   std::size_t bytes() const { return static_cast<std::size_t>(map->size) * dtype_size(spec.dtype); }
 };
 
-/// A copy of the opaque buffer, from which the weights of parts are made when they are first
-/// needed.
+/// The opaque buffer, lent or a copy, from which the weights of parts are made when they are first
+/// needed. A whole network reads the buffer itself where cuDNN's layout is ours.
 class CudnnPacked final : public PackedParams {
  public:
-  /// For a thread where the context is current, as all below.
-  CudnnPacked(Context& context, const RnnSpec& spec, const void* params, PackFor purpose);
+  /// For a thread where the context is current. What is lent at an address that cuDNN does not take
+  /// is copied.
+  CudnnPacked(Context& context, const RnnSpec& spec, const void* params,
+              const PackOptions& options);
+  std::shared_ptr<const PackedParams> over(std::shared_ptr<const void> lender) const override;
 
   Context& context() const noexcept { return context_; }
   const ParamsLayout& layout() const noexcept { return layout_; }
-  /// Stays as long as this object.
+  /// Stays as long as this object. For a thread where the context is current.
   const PartWeights& part(const Part& part) const;
   Part whole() const { return {0, spec().num_layers, -1}; }
 
  private:
+  using Parts = std::map<Part, PartWeights>;
+  /// Weights that were copied, for every CudnnPacked of the same elements.
+  struct Copies {
+    std::mutex mutex;
+    Parts parts;
+  };
+  CudnnPacked(const CudnnPacked& other, std::shared_ptr<const void> lender);
+  PartWeights describe(const Part& part) const;
+  PartWeights copied(const Part& part) const;
+
   Context& context_;
   ParamsLayout layout_;
-  std::shared_ptr<void> params_;
+  bool lent_;
+  std::shared_ptr<const void> params_;
+  std::shared_ptr<Copies> copies_;
   mutable std::mutex mutex_;
-  mutable std::map<Part, PartWeights> parts_;
+  mutable Parts reads_params_;  // the whole network, or nothing
 };
 
 /// Puts the gradient of a part's weights into a buffer of the opaque layout.

@@ -12,6 +12,8 @@ class Tape {
   void close() {
     if (tape_) tape_->close();
   }
+  /// Forgets what was recorded.
+  void drop() { tape_.reset(); }
   const GradientTape& get() {
     if (!tape_) throw StateError("[GradientTape] it was never entered, expected a with statement");
     return *tape_;

@@ -83,7 +83,11 @@ void minimize(const OptimizerRef& self, Tape& tape, const Tensor& loss, nb::hand
   const auto alone = self.steps.take();
   self.core->prepare(variables);
   const GradientTape& recorded = tape.get();
-  unlocked([&] { self.core->minimize(recorded, loss, variables, step, clip_norm); });
+  std::vector<DeviceArray> gradients =
+      unlocked([&] { return self.core->compute_gradients(recorded, loss, variables); });
+  // It is minimize()'s own. What a tape keeps for another gradient, an update has to copy.
+  tape.drop();
+  unlocked([&] { self.core->clip_and_apply(std::move(gradients), variables, step, clip_norm); });
 }
 
 // Scalars first, as TensorFlow lists them.

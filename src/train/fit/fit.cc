@@ -32,11 +32,13 @@ StepReport Fit::one_step() {
   report.learning_rate = options_.schedule.at(step());
   optimizer_.set_learning_rate(report.learning_rate);
 
-  GradientTape tape;
+  // Without the tape when the update writes: what a tape keeps for another gradient, it would copy.
+  std::optional<GradientTape> tape(std::in_place);
   const Tensor loss = task_.loss(position_);
-  tape.close();
+  tape->close();
   const std::vector<Variable> variables = task_.variables();
-  std::vector<DeviceArray> gradients = optimizer_.compute_gradients(tape, loss, variables);
+  std::vector<DeviceArray> gradients = optimizer_.compute_gradients(*tape, loss, variables);
+  tape.reset();
   report.result = optimizer_.clip_and_apply(std::move(gradients), variables, global_step_,
                                             options_.clip_norm, loss);
   if (++position_.window == task_.windows()) position_ = {position_.epoch + 1, 0};

@@ -174,6 +174,30 @@ def test_optimizers(name, arguments, slots):
         optimizer.minimize(loss())
 
 
+def test_minimize_writes_variables_where_they_lie():
+    weights = openrnn.Variable(draw(5, 5), name="weights")
+    optimizer = openrnn.train.GradientDescentOptimizer(0.1)
+
+    def loss():
+        # The second product keeps the weights for the gradient of the first one's output: an update
+        # copies them while a tape lives.
+        return openrnn.reduce_sum(openrnn.matmul(openrnn.matmul(draw(3, 5), weights), weights))
+
+    def place():
+        return weights.read_value().numpy().__array_interface__["data"][0]
+
+    optimizer.minimize(loss)
+    before = place()
+    optimizer.minimize(loss)
+    assert place() == before
+    with openrnn.GradientTape() as tape:
+        value = loss()
+    wanted = tape.gradient(value, weights).numpy()
+    optimizer.minimize(loss)
+    assert place() != before
+    np.testing.assert_array_equal(tape.gradient(value, weights).numpy(), wanted)
+
+
 def test_saver_of_everything_with_steps(tmp_path):
     layer = openrnn.cudnn_rnn.CudnnGRU(1, U)
     layer.build((None, None, I))
