@@ -91,6 +91,41 @@ TEST(DescribeNetwork, SeveralNetworksAndSlots) {
             "lstm, 1 layer, 3 units, input size 2, unidirectional, float32");
 }
 
+// The names that a layer outside every scope would have.
+TEST(DescribeNetwork, TheRawVariableMayHaveNoScope) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const auto layer = layer_of(rnn_spec(RnnMode::kLstm, 1, 3, 2));
+  (*layer)(Tensor(Array(DType::kFloat32, {1, 1, 2}).view()));
+  Saver().write(folder / "a");
+  const TensorBundleReader scoped(folder / "a");
+  std::vector<NamedTensor> tensors;
+  for (const TensorInfo& info : scoped.tensors()) {
+    ASSERT_TRUE(info.name.starts_with("cudnn_lstm/")) << info.name;
+    const std::string name = info.name.substr(std::string("cudnn_lstm/").size());
+    if (name != "opaque_kernel") tensors.push_back({name, scoped.read(info.name)});
+  }
+  const Shape shape = layer->kernel().shape();
+  const auto raw_with = [&](const std::vector<std::pair<std::string, DType>>& buffers) {
+    std::vector<NamedTensor> all = tensors;
+    for (const auto& [name, dtype] : buffers) all.push_back({name, Array(dtype, shape)});
+    write_tensor_bundle(folder / "b", all);
+    const CheckpointContents contents = describe_network(TensorBundleReader(folder / "b"));
+    EXPECT_EQ(contents.networks.at(0).scope, "");
+    return contents.networks[0].raw_variable;
+  };
+  EXPECT_EQ(raw_with({{"opaque_kernel", DType::kFloat32}}), "opaque_kernel");
+  EXPECT_EQ(raw_with({{"opaque_kernel", DType::kFloat64}}), "");
+  EXPECT_EQ(raw_with({{"one/opaque_kernel", DType::kFloat32}}), "one/opaque_kernel");
+  // Which of two is meant is not known, unless one lies where the network does.
+  EXPECT_EQ(
+      raw_with({{"one/opaque_kernel", DType::kFloat32}, {"two/opaque_kernel", DType::kFloat32}}),
+      "");
+  EXPECT_EQ(raw_with({{"one/opaque_kernel", DType::kFloat32}, {"opaque_kernel", DType::kFloat32}}),
+            "opaque_kernel");
+}
+
 TEST(DescribeNetwork, WhatMakesUpNoNetworkIsSaid) {
   const auto remark = [](std::vector<NamedTensor> tensors) {
     const TempFolder folder;

@@ -157,5 +157,56 @@ TEST_F(Config, ACloneHasAllThatTheLayerHas) {
   EXPECT_TRUE(same((*clone)(varied({2, 2, 4})).output, layer(varied({2, 2, 4})).output));
 }
 
+// Of the classes that have no clone() too; `layer` was called once.
+void expect_whole_copy(Layer& layer) {
+  SCOPED_TRACE(layer.name());
+  layer.stateful = true;
+  layer.add_update([] {});
+  layer.set_activity_regularizer([](const Tensor& y) { return ops::reduce_sum(y); });
+  for (const bool trainable : {true, false}) {
+    layer.set_trainable(trainable);
+    EXPECT_EQ(layer.copy()->trainable(), trainable);
+  }
+  const std::shared_ptr<Layer> copy = layer.copy();
+  EXPECT_TRUE(copy->stateful);
+  EXPECT_EQ(copy->built(), layer.built());
+  EXPECT_EQ(copy->name(), layer.name());
+  EXPECT_EQ(copy->scope_name(), layer.scope_name());
+  EXPECT_EQ(copy->updates().size(), layer.updates().size());
+  EXPECT_TRUE(copy->activity_regularizer());
+  ASSERT_EQ(copy->weights().size(), layer.weights().size());
+  for (std::size_t i = 0; i < layer.weights().size(); ++i) {
+    EXPECT_TRUE(copy->weights()[i].same_as(layer.weights()[i])) << i;
+  }
+}
+
+TEST_F(Config, ACopyOfAnyClassHasAllThatTheLayerHas) {
+  const Tensor x = varied({2, 5}), in = Input({-1, 5});
+  Dense dense({.units = 3, .name = "mine"});
+  dense(x);
+  expect_whole_copy(dense);
+  Embedding embedding({.vocabulary = 5, .dim = 2});
+  const std::vector<std::int32_t> indices{4, 0};
+  embedding(Tensor(Array::of<std::int32_t>({2}, indices).view()));
+  expect_whole_copy(embedding);
+  Dropout dropout({.rate = 0.25, .seed = 3});
+  dropout(x, true);
+  expect_whole_copy(dropout);
+  Model model({in}, {dense(in)});
+  model({x});
+  expect_whole_copy(model);
+  const CompatibleCellOptions units{.num_units = 3};
+  for (const std::shared_ptr<RnnCell>& cell : std::vector<std::shared_ptr<RnnCell>>{
+           std::make_shared<CudnnCompatibleLSTMCell>(units),
+           std::make_shared<CudnnCompatibleGRUCell>(units), std::make_shared<BasicRNNCell>(units),
+           std::make_shared<MultiRNNCell>(std::vector<std::shared_ptr<RnnCell>>{
+               std::make_shared<CudnnCompatibleGRUCell>(units)}),
+           std::make_shared<DropoutWrapper>(std::make_shared<CudnnCompatibleGRUCell>(units),
+                                            DropoutWrapperOptions{.output_keep_prob = 0.5})}) {
+    (*cell)(x, cell->zero_state(2, DType::kFloat32));
+    expect_whole_copy(*cell);
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

@@ -142,8 +142,10 @@ TEST(CudnnLayer, InitialValues) {
 
 TEST(CudnnLayer, InitializersAndSeeds) {
   const OwnGraph own;
-  const auto kernel_of = [](std::optional<std::int64_t> seed) {
+  const auto kernel_of = [](std::optional<std::int64_t> seed,
+                            std::optional<std::int64_t> of_graph = std::nullopt) {
     Graph graph;
+    graph.set_seed(of_graph);
     const Graph::AsDefault current(graph);
     CudnnLSTM layer({.num_units = 4, .seed = seed, .bias_initializer = constant_initializer(0.5)});
     layer.build({1, 1, 3});
@@ -152,6 +154,11 @@ TEST(CudnnLayer, InitializersAndSeeds) {
   EXPECT_TRUE(same_bits(kernel_of(1), kernel_of(1)));
   EXPECT_FALSE(same_bits(kernel_of(1), kernel_of(2)));
   EXPECT_FALSE(same_bits(kernel_of(1), kernel_of(std::nullopt)));
+  // A layer's seed, 0 too, stands for itself whatever the graph's is.
+  for (const std::int64_t seed : {0, 1, -1}) {
+    EXPECT_TRUE(same_bits(kernel_of(seed, 5), kernel_of(seed))) << seed;
+    EXPECT_FALSE(same_bits(kernel_of(seed, 5), kernel_of(std::nullopt, 5))) << seed;
+  }
   const Array kernel = kernel_of(1);
   for (const float b : kernel.as<float>().subspan(std::size_t{4} * 4 * (3 + 4))) EXPECT_EQ(b, 0.5f);
   int calls = 0;

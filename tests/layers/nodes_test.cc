@@ -105,6 +105,21 @@ TEST_F(Nodes, AModelRunsAndTrainsWhatWasRecorded) {
             "the inputs");
 }
 
+// What is between may be an input as well: then it is given, and what else its call makes is
+// computed.
+TEST_F(Nodes, AnOutputOfACallMayBeAnInput) {
+  const auto lstm = std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{.num_units = 4, .seed = 1});
+  const Tensor in = Input({-1, -1, 5}), x = varied({3, 2, 5}), h = varied({1, 2, 4}, 2);
+  const RnnResult made = (*lstm)(in), direct = (*lstm)(x);
+  Model model({in, made.state[0]},
+              {made.output, ops::scale(made.state[0], 2.0), made.state[0], made.state[1]});
+  const std::vector<Tensor> out = model({x, h});
+  EXPECT_TRUE(same(out[0], direct.output));
+  EXPECT_TRUE(same(out[1], ops::scale(h, 2.0)));
+  EXPECT_TRUE(same(out[2], h));
+  EXPECT_TRUE(same(out[3], direct.state[1]));
+}
+
 TEST_F(Nodes, TrainingIsAsRecordedUnlessSaid) {
   const auto lstm = std::make_shared<CudnnLSTM>(
       layers::CudnnRnnOptions{.num_layers = 2, .num_units = 8, .dropout = 0.5, .seed = 3});
@@ -366,6 +381,24 @@ TEST_F(Nodes, EveryClassCopies) {
   EXPECT_TRUE(same(dynamic_cast<Model&>(*model_copy)({x})[0], y));
   EXPECT_EQ(Model({in}, {dense(in)}).name(), "model_1");
   EXPECT_EQ(graph_.variables().size(), variables);
+}
+
+// A copy goes on with the masks of its original, and takes no seed of the graph's.
+TEST_F(Nodes, ACopyOfADropoutWrapperHasItsMasks) {
+  graph_.set_seed(1);
+  DropoutWrapper dropped(
+      std::make_shared<CudnnCompatibleGRUCell>(CompatibleCellOptions{.num_units = 30}),
+      {.output_keep_prob = 0.5});
+  const Tensor x = varied({2, 5});
+  const CellState start = dropped.zero_state(2, DType::kFloat32);
+  dropped(x, start);
+  const std::int64_t next = graph_.op_seeds({}).second + 1;
+  const auto copy = dropped.copy();
+  EXPECT_EQ(graph_.op_seeds({}).second, next);
+  EXPECT_EQ(copy->name(), dropped.name());
+  const Tensor masked = dropped(x, start).output;
+  EXPECT_TRUE(same(dynamic_cast<DropoutWrapper&>(*copy)(x, start).output, masked));
+  EXPECT_FALSE(same(dropped(x, start).output, masked));
 }
 
 TEST_F(Nodes, LayerProtocol) {

@@ -24,6 +24,10 @@ TEST(CudnnOps, PropertiesAndSizes) {
   EXPECT_EQ(to_string(lstm.input_mode()), "linear_input");
   EXPECT_EQ(to_string(lstm.direction()), "bidirectional");
   EXPECT_EQ(lstm.num_proj(), 0);
+  const ops::CudnnGRU skip(
+      {.num_layers = 2, .num_units = 4, .input_size = 4, .input_mode = InputMode::kSkipInput});
+  EXPECT_EQ(to_string(skip.input_mode()), "skip_input");
+  EXPECT_EQ(skip.params_size(), ops::CudnnGRU(options(2, 4, 4)).params_size() - 3 * 4 * 4);
   EXPECT_EQ(lstm.params_size(), 1960);
   EXPECT_EQ(ops::CudnnGRU(options(1, 100, 50)).params_size(), 45600);
   EXPECT_EQ(ops::CudnnRNNTanh(options(2, 8, 4)).params_size(), 256);

@@ -81,6 +81,17 @@ TEST_P(Every, ChangesNothingElseAndHasNoHistory) {
   EXPECT_EQ(gradient(with), gradient(without));
 }
 
+TEST_P(Every, IsForValuesAlone) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  Call call = make_call(mode(), time_major());
+  call.inputs.call = "CudnnLSTM";
+  call.inputs.x = Input(call.inputs.x.shape(), call.inputs.x.dtype());
+  EXPECT_EQ(message_of<UnsupportedError>([&] { ops::rnn(call.spec, call.inputs, nullptr); }),
+            "[CudnnLSTM] every layer's outputs of a symbolic call, expected values: ask when there "
+            "are some");
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, Every,
                          ::testing::Combine(::testing::Values(RnnMode::kLstm, RnnMode::kGru,
                                                               RnnMode::kRnnTanh, RnnMode::kRnnRelu),

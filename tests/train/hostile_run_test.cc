@@ -120,6 +120,11 @@ TEST(HostileRun, AVocabularyThatDoesNotFitTheModel) {
     Saver().write(folder / "bad", with_vocabulary(run.config, bad));
     EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"), "has a vocabulary of ");
   }
+  // As many inputs as symbols, but not as many outputs.
+  RunConfig other = run.config;
+  ++other.model.outputs;
+  Saver().write(folder / "bad", with_vocabulary(other, codes));
+  EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"), "has a vocabulary of ");
   Extras wrong = with_vocabulary(run.config, codes);
   wrong.set("vocabulary", Array(DType::kInt64, {static_cast<std::int64_t>(codes.size())}));
   Saver().write(folder / "bad", wrong);

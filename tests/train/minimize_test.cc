@@ -208,7 +208,14 @@ TEST(Optimizer, RefusesBadArguments) {
   EXPECT_EQ(error_of([&] { GradientDescentOptimizer optimizer(infinity); }),
             "[GradientDescentOptimizer] learning_rate inf, expected a finite number of at least 0");
   EXPECT_NE(error_of([] { AdamOptimizer optimizer(0.1, 1.0); }), "");
-  EXPECT_NE(error_of([] { MomentumOptimizer optimizer(0.1, -0.5); }), "");
+  for (const double momentum : {-0.5, 1.0}) {
+    const std::string given = momentum < 0.0 ? "-0.5" : "1";
+    EXPECT_EQ(error_of([&] { MomentumOptimizer optimizer(0.1, momentum); }),
+              "[MomentumOptimizer] momentum " + given + ", expected 0 to below 1");
+    EXPECT_EQ(error_of([&] { RMSPropOptimizer optimizer(0.1, 0.9, momentum); }),
+              "[RMSPropOptimizer] momentum " + given + ", expected 0 to below 1");
+  }
+  EXPECT_EQ(error_of([] { MomentumOptimizer optimizer(0.1, 0.0); }), "");
   EXPECT_NE(error_of([] { AdagradOptimizer optimizer(0.1, 0.0); }), "");
   EXPECT_NE(error_of([] { RMSPropOptimizer optimizer(0.1, 1.5); }), "");
   EXPECT_EQ(error_of([] { make_optimizer("lion", 0.1); }),

@@ -3,10 +3,12 @@ import json
 import math
 import os
 import re
+import subprocess
 import xml.etree.ElementTree
 
+import numpy
 import pytest
-from tool_runs import DATA, good, small_flags, tool, write_text
+from tool_runs import BUILD, DATA, good, small_flags, tool, write_text
 
 
 @pytest.fixture(name="run", scope="module")
@@ -150,6 +152,40 @@ def test_plot_is_a_picture(run, tmp_path):
         assert all(0 <= x <= 860 and y <= 480 for x, y in points)
         assert points[-1][1] > 48  # inside the frame, which the first steps may leave
     assert points[0][1] < points[-1][1]  # the loss falls: y grows downwards
+
+
+def curve_points(picture):
+    """Points of each curve of a picture, [curve][point][x, y], and its ticks of y: value, place."""
+    svg = "{http://www.w3.org/2000/svg}"
+    root = xml.etree.ElementTree.parse(picture).getroot()
+    curves = [[tuple(map(float, point.split(","))) for point in line.get("points").split()]
+              for line in root.findall(f"{svg}polyline")]
+    ticks = [(float(text.text), float(text.get("y")) - 4) for text in root.findall(f"{svg}text")
+             if text.get("text-anchor") == "end"]
+    return curves, ticks
+
+
+def test_plot_smooths_the_training_curve_alone(run, tmp_path):
+    """A running mean of what was recorded; what its first twentieth lies above is cut off."""
+    picture = tmp_path / "loss.svg"
+    good("plot", run[0], "--output", picture)
+    curves, ticks = curve_points(picture)
+    scale, start = numpy.polyfit(*zip(*ticks, strict=True), 1)
+    (events,) = run[0].glob("events.out.tfevents.*")
+    lines = subprocess.run([BUILD / "tool_events", "dump", events], capture_output=True, text=True,
+                           check=True).stdout.split("\n")
+    records = [line.split() for line in lines if "bits_per_byte" in line]
+    training, validation = ([float(value) for _, tag, value in records if tag.startswith(kind)]
+                            for kind in ("train/", "valid/"))
+    mean = training[:1]
+    for value in training[1:]:
+        mean.append(0.97 * mean[-1] + 0.03 * value)
+    for curve, values in zip(curves, (mean, validation), strict=True):
+        expected = [start + scale * value for value in values]
+        assert [y for _, y in curve] == pytest.approx(expected, abs=0.3)
+    # The frame is 5 % higher and lower than what it shows.
+    top, bottom = 48, 480 - 56
+    assert curves[0][len(mean) // 20][1] == pytest.approx(top + (bottom - top) * 0.05 / 1.1, abs=0.3)
 
 
 def test_plot_draws_what_a_resumed_run_wrote_later(run, tmp_path):

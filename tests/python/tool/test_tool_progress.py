@@ -3,6 +3,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -110,3 +111,27 @@ def test_plain_lines_in_a_pipe_and_on_a_dumb_terminal(tmp_path):
     screen.finish()
     assert b"\x1b" not in screen.bytes
     assert len(re.findall(rb"^step \d+/60  .*\r?$", screen.bytes, re.M)) == 6
+
+
+def seconds_left(line):
+    """The time that a line says is left, and what its speed says: 33 tokens a step."""
+    match = re.match(r"step (\d+)/(\d+) +([\d.]+)([kM]?) tokens/s .* left ([\d:]+)$", line)
+    step, steps, rate, unit, clock = match.groups()
+    speed = float(rate) * {"": 1, "k": 1e3, "M": 1e6}[unit]
+    left = sum(int(part) * 60**power for power, part in enumerate(reversed(clock.split(":"))))
+    return left, 33 * (int(steps) - int(step)) / speed
+
+
+def test_the_time_left_is_that_of_the_steps_of_this_process(tmp_path):
+    """Also of a run that goes on, whose earlier steps took none of its time."""
+    text, out = write_text(tmp_path), tmp_path / "out"
+    fixed = {"lr_schedule": "constant", "valid_every": 20}
+    good(*small_flags(text, out, steps=200, **fixed))
+    more = small_flags(text, out, steps=2000000, **fixed) + ["--resume"]
+    with subprocess.Popen([TOOL, *more], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                          text=True) as process:
+        lines = [line.rstrip() for line in process.stderr if line.startswith("step ")
+                 and (process.send_signal(signal.SIGINT) or True)]
+    assert process.returncode == 130
+    left, expected = seconds_left(lines[0])
+    assert left == pytest.approx(expected, rel=0.02)

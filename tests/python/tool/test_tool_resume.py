@@ -108,7 +108,8 @@ def test_a_constant_schedule_can_be_lengthened(tmp_path):
     fixed = {"lr_schedule": "constant", "warmup": 3, "valid_every": 10}
     good(*small_flags(text, whole, steps=70, **fixed))
     good(*small_flags(text, out, steps=30, **fixed))
-    good(*small_flags(text, out, steps=70, **fixed), "--resume")
+    resumed = good(*small_flags(text, out, steps=70, **fixed), "--resume")
+    assert f"resumed {out}/model.ckpt-30 (step 30 of 70)" in resumed.stderr
     assert checkpoint_bytes(out, 70) == checkpoint_bytes(whole, 70)
 
 
