@@ -126,7 +126,8 @@ using Callback = std::function<bool(const StepReport&)>;
 enum class StopReason : std::uint8_t { kDone, kPatience, kCallback };
 
 /// Drives a task by an optimizer. The same task, data, seeds and options give the same bits,
-/// whatever was saved, restored or interrupted in between.
+/// whatever was saved, restored or interrupted in between; but on a GPU with
+/// OPENRNN_CUDNN_DROPOUT=fast, whose masks follow the order of a process's calls.
 class OPENRNN_API Fit {
  public:
   /// Makes the optimizer's slots and `global_step`, so that a Saver can store or restore them.

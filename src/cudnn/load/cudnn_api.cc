@@ -24,6 +24,7 @@ std::string open_cudnn(CudnnApi& api) {
   lib.find("cudnnDestroyDropoutDescriptor", api.destroy_dropout, kOps);
   lib.find("cudnnDropoutGetStatesSize", api.dropout_states_size, kOps);
   lib.find("cudnnSetDropoutDescriptor", api.set_dropout, kOps);
+  lib.find("cudnnRestoreDropoutDescriptor", api.restore_dropout, kOps);
   lib.find("cudnnCreateRNNDataDescriptor", api.create_data, kAdv);
   lib.find("cudnnDestroyRNNDataDescriptor", api.destroy_data, kAdv);
   lib.find("cudnnSetRNNDataDescriptor", api.set_data, kAdv);

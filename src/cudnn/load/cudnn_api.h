@@ -23,6 +23,7 @@ struct CudnnApi {
   decltype(&cudnnDestroyDropoutDescriptor) destroy_dropout = nullptr;
   decltype(&cudnnDropoutGetStatesSize) dropout_states_size = nullptr;
   decltype(&cudnnSetDropoutDescriptor) set_dropout = nullptr;
+  decltype(&cudnnRestoreDropoutDescriptor) restore_dropout = nullptr;
   decltype(&cudnnCreateRNNDataDescriptor) create_data = nullptr;
   decltype(&cudnnDestroyRNNDataDescriptor) destroy_data = nullptr;
   decltype(&cudnnSetRNNDataDescriptor) set_data = nullptr;

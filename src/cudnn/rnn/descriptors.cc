@@ -75,14 +75,7 @@ BorrowedHandle::~BorrowedHandle() {
 RnnDescriptor::RnnDescriptor(Context& context, cudnnHandle_t handle, const RnnSpec& spec,
                              const Variant& variant, const OwnDropout& dropout) {
   const CudnnApi& cudnn = libraries().cudnn;
-  std::size_t bytes = 0;
-  if (dropout.rate > 0.0) {
-    check(cudnn.dropout_states_size(handle, &bytes), "cudnnDropoutGetStatesSize");
-    states_ = context.allocate(bytes);
-  }
-  check(cudnn.set_dropout(dropout_.get(), handle, static_cast<float>(dropout.rate), states_.get(),
-                          bytes, dropout.seed),
-        "cudnnSetDropoutDescriptor");
+  generator_ = set_dropout(context, handle, dropout_.get(), dropout);
   const cudnnDataType_t type = data_type(spec.dtype);
   check(cudnn.set_rnn(rnn_.get(), variant.algorithm, cell_mode(spec.mode), CUDNN_RNN_DOUBLE_BIAS,
                       spec.num_dirs() == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "cudnn/gpu/context.h"
+#include "cudnn/gpu/generators.h"
 #include "cudnn/rnn/plan.h"
 
 namespace openrnn::cudnn {
@@ -51,12 +51,6 @@ class BorrowedHandle {
   cudnnHandle_t handle_ = nullptr;
 };
 
-/// Dropout by cuDNN itself, of one call. Rate 0: none.
-struct OwnDropout {
-  double rate = 0.0;
-  std::uint64_t seed = 0;
-};
-
 /// A network as cuDNN's descriptor. Backward must be given the very one of its forward call.
 class RnnDescriptor {
  public:
@@ -66,7 +60,7 @@ class RnnDescriptor {
 
  private:
   DropoutOwner dropout_;
-  std::shared_ptr<void> states_;  // of cuDNN's generator
+  std::shared_ptr<void> generator_;
   RnnOwner rnn_;
 };
 

@@ -7,9 +7,6 @@
 namespace openrnn::cudnn {
 namespace {
 
-// The seed of cuDNN's generator, another one for every call.
-std::uint64_t own_seed(const DropoutKey& key) { return key.seed * 0x9E3779B97F4A7C15u + key.call; }
-
 class ForwardRun {
  public:
   ForwardRun(const std::shared_ptr<const CudnnPacked>& packed, const ForwardArgs& args,
@@ -93,7 +90,7 @@ class ForwardRun {
                                 of_part(hn_, part, spec_.hidden_size()),
                                 of_part(cn_, part, spec_.num_units)};
       OwnDropout own;
-      if (drops_ && !masks_) own = {spec_.dropout, own_seed(args_.dropout)};
+      if (drops_ && !masks_) own = {spec_.dropout, args_.dropout.seed, args_.dropout.call};
       const PieceCall call{&packed_.context(), &packed_.part(part), sequence_->all(),
                            saved_ || own.rate > 0.0, own};
       stage.piece = run_piece(call, memory);

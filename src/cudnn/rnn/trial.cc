@@ -46,6 +46,8 @@ Trial::Trial(const PieceCall& call, const PieceForward& memory)
   call.context->copy(weights.get(), call.weights->memory.get(), weights_.bytes());
   weights_.memory = weights;
   call_.weights = &weights_;
+  // Every run has the same masks, and the network's own generator does not move on.
+  call_.dropout.alone = true;
   memory_.x = copy_of(memory.x, x);
   memory_.hx = copy_of(memory.hx, h);
   memory_.y = result(call.slice.count * spec.output_size());

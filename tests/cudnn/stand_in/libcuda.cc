@@ -306,6 +306,7 @@ STAND_IN_API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned 
                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                      CUstream stream, void** arguments, void**) {
   Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, arguments, translate};
+  count_call(reinterpret_cast<Function*>(function)->name);
   try {
     return enqueue_checked("cuLaunchKernel", stream,
                            prepare_kernel(reinterpret_cast<Function*>(function)->name, launch));
@@ -317,5 +318,6 @@ STAND_IN_API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned 
 // No functions of the driver: what tests ask.
 STAND_IN_API long stand_in_waits() { return waits(); }
 STAND_IN_API long stand_in_idle_waits() { return idle_waits(); }
+STAND_IN_API long stand_in_calls(const char* name) { return calls_of(name); }
 
 }  // extern "C"

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cudnn/stand_in/machine.h"
+#include "cudnn/stand_in/rnn_on_cpu.h"
 
 namespace openrnn::stand_in {
 namespace {
@@ -127,7 +128,19 @@ STAND_IN_API cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d,
   if (states && !contains(reinterpret_cast<std::uint64_t>(states), bytes)) {
     return answer(CUDNN_STATUS_EXECUTION_FAILED);
   }
-  *inside<DropoutDescriptor>(d) = {rate, true, seed};
+  *inside<DropoutDescriptor>(d) = {rate, true, states};
+  if (states) enqueue(*inside<Stream>(handle), [=] { set_up_generator(states, seed); });
+  return CUDNN_STATUS_SUCCESS;
+}
+// States go on where the last call left them; the seed is only remembered.
+STAND_IN_API cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t d,
+                                                         cudnnHandle_t handle, float rate,
+                                                         void* states, std::size_t bytes,
+                                                         unsigned long long) {
+  if (!d || !handle || !states || bytes < 1024 || !(rate >= 0.0F && rate <= 1.0F)) {
+    return answer(CUDNN_STATUS_BAD_PARAM);
+  }
+  *inside<DropoutDescriptor>(d) = {rate, true, states};
   return CUDNN_STATUS_SUCCESS;
 }
 

@@ -69,6 +69,9 @@ STAND_IN_API const std::string& broken();
 /// Counts a call that may fail. False: the machine is broken; the call whose number is
 /// STAND_IN_FAULT breaks it.
 STAND_IN_API bool is_whole(const char* call);
+/// How often a function, or a kernel, of that name was called and might have failed.
+STAND_IN_API long calls_of(const std::string& name);
+STAND_IN_API void count_call(const std::string& name);
 /// Whether this thread has pushed a context.
 STAND_IN_API bool has_context();
 STAND_IN_API void push_context();

@@ -18,7 +18,7 @@ struct TensorDescriptor {
 struct DropoutDescriptor {
   float rate = 0.0F;
   bool set = false;
-  unsigned long long seed = 0;
+  void* states = nullptr;  // of the device; null: of no generator
 };
 
 struct DataDescriptor {

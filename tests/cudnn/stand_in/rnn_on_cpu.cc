@@ -180,14 +180,29 @@ std::vector<Number> read_weights(const RnnDescriptor& rnn, const void* from) {
   return params;
 }
 
+/// What the states of dropout hold.
+struct Generator {
+  std::uint64_t magic, seed, draws;
+};
+constexpr std::uint64_t kGenerator = 0xD12095ED12095E00;
+
+/// Moves on with every call, as cuDNN's does.
+DropoutKey draw(void* states) {
+  auto* const generator = host_of<Generator>(states, 1);
+  if (generator->magic != kGenerator) {
+    throw std::runtime_error("the generator of dropout was never set up");
+  }
+  // Another one than the library's.
+  return {generator->seed ^ 0x5EED, 77 + generator->draws++};
+}
+
 reference::Call call_of(const RnnDescriptor& rnn, const DataDescriptor& at, bool training) {
   reference::Call call;
   call.max_time = static_cast<std::size_t>(at.time);
   call.batch = static_cast<std::size_t>(at.batch);
   for (const int length : at.lengths) call.lengths.push_back(static_cast<std::size_t>(length));
   call.drops = training && rnn.dropout.rate > 0.0F;
-  // Another generator than the library's.
-  call.key = {rnn.dropout.seed ^ 0x5EED, 77};
+  if (call.drops) call.key = draw(rnn.dropout.states);
   return call;
 }
 
@@ -214,6 +229,10 @@ void check_call(const Record& record, const RnnGradient& call) {
 }
 
 }  // namespace
+
+void set_up_generator(void* states, std::uint64_t seed) {
+  *host_of<Generator>(states, 1) = {kGenerator, seed, 0};
+}
 
 void run_forward(const RnnCall& call) {
   Number::operand = operand_of(call.rnn);

@@ -26,8 +26,12 @@ struct RnnGradient {
   std::size_t reserve_bytes = 0;
 };
 
+/// Makes a generator of dropout in the device's memory.
+void set_up_generator(void* states, std::uint64_t seed);
+
 // All of them throw std::runtime_error where a GPU would compute nonsense: a reserve space that was
-// not left by the call that must come before, or whose call had other arguments.
+// not left by the call that must come before, or whose call had other arguments; a generator that
+// was never set up.
 void run_forward(const RnnCall& call);
 void run_backward_data(const RnnGradient& call);
 void run_backward_weights(const RnnGradient& call);

@@ -29,6 +29,7 @@ struct Machine {
   std::string broken;
   double clock = 0.0;
   long calls = 0, waits = 0, idle_waits = 0;
+  std::map<std::string, long> calls_of;
 };
 
 Machine& machine() {
@@ -133,8 +134,18 @@ long idle_waits() { return machine().idle_waits; }
 
 const std::string& broken() { return machine().broken; }
 
+long calls_of(const std::string& name) {
+  const std::lock_guard lock(machine().mutex);
+  return machine().calls_of[name];
+}
+void count_call(const std::string& name) {
+  const std::lock_guard lock(machine().mutex);
+  ++machine().calls_of[name];
+}
+
 bool is_whole(const char* call) {
   const std::lock_guard lock(machine().mutex);
+  count_call(call);
   if (++machine().calls == setting("STAND_IN_FAULT", 0)) {
     break_down(std::string("an injected fault in ") + call);
   }
