@@ -20,6 +20,13 @@ def _is_integer(value: Any) -> bool:
         return False
 
 
+def _is_utf8(text: str) -> bool:
+    try:
+        return bool(text.encode()) or not text
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
+
+
 def _fits(value: Any, wanted: str) -> bool:
     """Whether a value is of the kind that an annotation of a binding says; True if in doubt."""
     if " | " in wanted and "[" not in wanted:
@@ -33,7 +40,7 @@ def _fits(value: Any, wanted: str) -> bool:
     if wanted == "float":
         return hasattr(value, "__float__") and not isinstance(value, (str, type))
     if wanted == "str":
-        return isinstance(value, str)
+        return isinstance(value, str) and _is_utf8(value)
     found = re.fullmatch(r"(?:.*\.)?(Sequence|list)\[(.*)\]", wanted)
     if found:
         return isinstance(value, (list, tuple)) and all(_fits(one, found[2]) for one in value)
@@ -48,6 +55,8 @@ def _given(value: Any, wanted: str) -> str:
     if found and isinstance(value, (list, tuple)):
         wrong = next(one for one in value if not _fits(one, found[2]))
         return f"a {type(value).__name__} with {_given(wrong, found[2])}"
+    if isinstance(value, str) and not _is_utf8(value):
+        return "a string that is no UTF-8"
     return repr(type(value).__name__)
 
 

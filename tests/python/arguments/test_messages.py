@@ -7,7 +7,7 @@ import re
 import numpy as np
 import openrnn
 import pytest
-from openrnn import cudnn_rnn, layers, nn, train
+from openrnn import _messages, cudnn_rnn, layers, nn, train
 from openrnn.nn import rnn_cell
 
 MODULES = [openrnn, cudnn_rnn, cudnn_rnn.ops, nn, rnn_cell, layers, train, openrnn.losses,
@@ -16,6 +16,7 @@ WRONG = {
     "None": None, "text": "text", "bytes": b"x", "object": object(), "float": 2.5, "negative": -1,
     "huge": 2**70, "complex": 1j, "list": [1, "a"], "dict": {"a": 1}, "array": np.zeros((2, 2)),
     "texts": np.array(["a"]), "True": True, "type": int, "function": lambda *_: None,
+    "surrogate": "\ud800",
 }  # fmt: skip
 # Words of the binding library, of C++, and of names that are nobody's business.
 RAW = ["incompatible function arguments", "Invoked with", "nanobind", "std::", "openrnn._core"]
@@ -303,6 +304,10 @@ def test_words():
     assert "[gradient]" in text_of(openrnn.GradientTape().gradient, np.zeros(2), [tensor])
     assert "'ndarray'" in text_of(openrnn.GradientTape().gradient, np.zeros(2), [tensor])
     assert text_of(operator.add, tensor, None) == "[Tensor] other is None, expected a value"
+    assert text_of(openrnn.Variable, 1.0, name="half a pair \ud800") == (
+        "[Variable] name is a string that is no UTF-8, expected a string or None")
+    assert text_of(openrnn.Variable, [1.0], initial_value=2.0) == (
+        "[Variable] initial_value is given twice, expected once")
     assert text_of(layer.with_arithmetic, math=3).startswith("[with_arithmetic] math is 'int'")
     assert text_of(layer, X, time_major=3) == (
         "[CudnnLSTM] time_major is 'int', expected True or False")
@@ -312,6 +317,20 @@ def test_words():
         type("Own", (cudnn_rnn.CudnnLSTM,), {})(1, 2, foo=3)
     with pytest.raises(TypeError, match=r"CudnnRNNTanh.__init__\(\) got an unexpected keyword"):
         cudnn_rnn.ops.CudnnRNNTanh(1, 2, 3, foo=3)
+
+
+def test_words_leave_out_what_has_a_default():
+    """Neither what has a default nor two that may be None is said to be missing or wrong."""
+    make, variable = openrnn.Variable.__init__, openrnn.Variable([1.0])
+
+    def words(*args, **kw):
+        return _messages.reword(make, (variable, *args), kw)
+
+    assert words().endswith("no initial_value is given, expected (initial_value, trainable, name, "
+                            "dtype, device)")
+    assert words(None).endswith("] initial_value is None, expected a value")
+    assert "] (Variable, NoneType, NoneType) is given, expected (" in words(None, name=None)
+    assert "] (Variable, list) is given, expected (" in words([1.0])
 
 
 def test_words_of_the_package_itself():

@@ -183,6 +183,40 @@ def test_variables(way):
     assert copy.copy(variable) is variable
 
 
+class OwnCell(cells.RNNCell):
+    @property
+    def state_size(self):
+        return 3
+
+    output_size = state_size
+
+    def build(self, input_shape):
+        self.kernel = self.add_weight("kernel", [input_shape[-1], 3])
+
+    def call(self, inputs, state):
+        made = openrnn.tanh(openrnn.matmul(inputs, self.kernel) + state)
+        return made, made
+
+
+SHALLOW = {name: maker for name, maker in MAKERS.items() if name != "Dropout"}
+SHALLOW["own cell"] = lambda: (OwnCell(), step)
+
+
+@pytest.mark.parametrize("name", SHALLOW)
+def test_a_shallow_copy_is_as_the_layer(name):
+    layer, run = SHALLOW[name]()
+    wanted = run(layer).numpy()
+    for trainable in (True, False):
+        layer.trainable = trainable
+        assert copy.copy(layer).trainable == trainable
+    layer.stateful = True
+    shallow = copy.copy(layer)
+    assert type(shallow) is type(layer) and shallow is not layer
+    assert shallow.built and shallow.stateful
+    assert shallow.weights == layer.weights and shallow.trainable_weights == []
+    np.testing.assert_array_equal(run(shallow), wanted)
+
+
 def test_a_shallow_copy_shares_the_weights():
     net = Net()
     net(X)

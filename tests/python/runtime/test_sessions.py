@@ -200,7 +200,13 @@ def test_errors():
     assert "expected" in message(bad, lambda: pool.step([stream], x[:2, :1]))
     assert "not open" in message(bad, lambda: pool.leave(99))
     assert "expected" in message(bad, lambda: openrnn.StreamPool(model, streams=0))
-    assert "expected" in message(bad, lambda: openrnn.InferenceSession(model, max_threads=-1))
+    for made in (
+        lambda: openrnn.InferenceSession(model, max_threads=-1),
+        lambda: openrnn.PackedModel.from_layer(make_layer(), max_threads=-1),
+    ):
+        assert "max_threads is -1, expected 0 or more" in message(bad, made)
+    threads = message(bad, lambda: openrnn.StreamPool(model, streams=1, max_threads=-1))
+    assert "and -1 threads, expected" in threads
     sizes = {"num_layers": 1, "num_units": U, "input_size": I}
     assert "expected" in message(bad, lambda: openrnn.PackedModel(draw(7), "lstm", **sizes))
     assert "expected" in message(
