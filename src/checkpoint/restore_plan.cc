@@ -9,11 +9,6 @@
 namespace openrnn::checkpoint {
 namespace {
 
-bool same_bits(const Array& a, const Array& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
-}
-
 // What a file of compatible cells needs.
 constexpr const char* kRawHint =
     "; a Saver over saveables alone takes a network from its canonical tensors";
@@ -23,6 +18,11 @@ bool fits(const TensorInfo& info, const Variable& variable) {
 }
 
 }  // namespace
+
+bool same_bits(const Array& a, const Array& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
 
 void RestorePlan::take(const Variable& variable, const Array& value) {
   const Tensor now = variable.read();

@@ -7,6 +7,9 @@
 
 namespace openrnn::checkpoint {
 
+/// Whether dtype, shape and every bit agree.
+bool same_bits(const Array& a, const Array& b);
+
 /// What a file would give to which variable.
 class RestorePlan {
  public:

@@ -27,6 +27,11 @@ const OpenScope* innermost_scope();
 /// "outer/name", or what is not empty.
 std::string join_scope(const std::string& outer, const std::string& name);
 
+/// "name" of "outer/name".
+inline std::string last_part(const std::string& scope) {
+  return scope.substr(scope.rfind('/') + 1);
+}
+
 /// Throws: ArgumentError for a name that file formats and prefixes cannot carry.
 void check_name(const char* call, const std::string& name);
 

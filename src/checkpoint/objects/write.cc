@@ -1,16 +1,11 @@
 #include "checkpoint/objects/write.h"
 
-#include <cstring>
-
 #include "base/message.h"
+#include "checkpoint/restore_plan.h"
 #include "formats/objects/object_graph.h"
 
 namespace openrnn::checkpoint {
 namespace {
-
-bool same_bits(const Array& a, const Array& b) {
-  return a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
 
 // Builds the graph beside the bundle. Nodes of the tree keep their numbers; slots follow.
 class TreeWriter {

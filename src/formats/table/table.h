@@ -14,6 +14,12 @@ namespace openrnn::formats {
 inline constexpr std::uint64_t kTableMagic = 0xdb4775248b80fb57u;
 inline constexpr std::size_t kTableFooterBytes = 48;
 
+/// Where a block lies in the file, without its trailer.
+struct BlockHandle {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
 /// `offset` is that of the block in the file, for error messages.
 using TableVisitor =
     std::function<void(std::string_view key, std::string_view value, std::uint64_t offset)>;

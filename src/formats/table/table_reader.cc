@@ -19,12 +19,7 @@ constexpr std::uint64_t kTrailerBytes = 5;  // compression type, masked checksum
 // The bound is above that, and keeps a small file from taking much memory.
 constexpr std::uint64_t kMaxKeyExpansion = 64;
 
-struct Handle {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
-};
-
-bool take_handle(ByteCursor* in, Handle* handle) {
+bool take_handle(ByteCursor* in, BlockHandle* handle) {
   return in->varint64(&handle->offset) && in->varint64(&handle->size);
 }
 
@@ -33,7 +28,7 @@ class TableReader {
   TableReader(const ByteSource& file, bool verify) : file_(file), verify_(verify) {}
 
   void visit_all(const TableVisitor& visit) {
-    const Handle index = read_footer();
+    const BlockHandle index = read_footer();
     const std::string index_block = read_block(index);
     std::optional<std::string> last;
     const TableVisitor visit_ascending = [&](std::string_view key, std::string_view value,
@@ -45,7 +40,7 @@ class TableReader {
     read_entries(index_block, index.offset,
                  [&](std::string_view, std::string_view value, std::uint64_t offset) {
                    ByteCursor in(value);
-                   Handle block;
+                   BlockHandle block;
                    if (!take_handle(&in, &block)) fail(offset, "a block handle is cut short");
                    read_entries(read_block(block), block.offset, visit_ascending);
                  });
@@ -56,7 +51,7 @@ class TableReader {
     throw FormatError(file_.path(), offset, what);
   }
 
-  Handle read_footer() const {
+  BlockHandle read_footer() const {
     if (file_.size() < kTableFooterBytes) {
       fail(0, message("the file has ", file_.size(), " bytes, expected a checkpoint index of ",
                       kTableFooterBytes, " or more"));
@@ -71,14 +66,14 @@ class TableReader {
            "a checkpoint index");
     }
     ByteCursor in(footer);
-    Handle meta, index;
+    BlockHandle meta, index;
     if (!take_handle(&in, &meta) || !take_handle(&in, &index)) {
       fail(start, "the footer's block handles are cut short");
     }
     return index;
   }
 
-  std::string read_block(Handle handle) const {
+  std::string read_block(BlockHandle handle) const {
     if (handle.size > file_.size() || handle.offset > file_.size()) {
       fail(file_.size(), message("a block handle says ", handle.size, " bytes at ", handle.offset,
                                  ", expected a block inside the file of ", file_.size(), " bytes"));

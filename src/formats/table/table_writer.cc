@@ -15,12 +15,7 @@ namespace {
 // Of data blocks; in the index block every key is whole.
 constexpr std::uint32_t kRestartInterval = 16;
 
-struct Handle {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
-};
-
-void put_handle(std::string* out, Handle handle) {
+void put_handle(std::string* out, BlockHandle handle) {
   put_varint64(out, handle.offset);
   put_varint64(out, handle.size);
 }
@@ -86,9 +81,9 @@ class Block {
   std::uint32_t entries_ = 0;  // since the last restart
 };
 
-Handle append_block(std::string* file, const Block& block) {
+BlockHandle append_block(std::string* file, const Block& block) {
   std::string bytes = block.finish();
-  const Handle handle{file->size(), bytes.size()};
+  const BlockHandle handle{file->size(), bytes.size()};
   bytes += '\0';  // not compressed
   const std::uint32_t crc = mask_crc(crc32c(bytes));
   *file += bytes;
@@ -116,8 +111,8 @@ std::string build_table(const std::map<std::string, std::string>& entries, std::
       end_block(separator(entry->first, next->first));
     }
   }
-  const Handle meta_at = append_block(&file, Block(kRestartInterval));
-  const Handle index_at = append_block(&file, index);
+  const BlockHandle meta_at = append_block(&file, Block(kRestartInterval));
+  const BlockHandle index_at = append_block(&file, index);
   std::string footer;
   put_handle(&footer, meta_at);
   put_handle(&footer, index_at);

@@ -10,9 +10,6 @@
 namespace openrnn {
 namespace {
 
-// The last word of a scope's name.
-std::string last_part(const std::string& scope) { return scope.substr(scope.rfind('/') + 1); }
-
 struct SetWhile {
   explicit SetWhile(bool& value) : flag(value) { flag = true; }
   ~SetWhile() { flag = false; }
@@ -63,7 +60,7 @@ void Layer::open_scope(const std::string& scope) {
   } else {
     scope_name_ = graph::join_scope(outer, Graph::current().unique_name(outer, name_));
   }
-  if (!named_) name_ = last_part(scope_name_);
+  if (!named_) name_ = graph::last_part(scope_name_);
   graph_ = &Graph::current();
   graph_id_ = graph_->id();
 }

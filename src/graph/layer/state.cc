@@ -9,8 +9,6 @@
 namespace openrnn {
 namespace {
 
-std::string last_part(const std::string& scope) { return scope.substr(scope.rfind('/') + 1); }
-
 // 'dense_1' has its number from being the second 'dense'.
 std::string without_number(const std::string& scope) {
   const std::size_t end = scope.find_last_not_of("0123456789");
@@ -87,7 +85,7 @@ void Layer::take_over(const LayerState& state) {
   taken_scope_ = state.scope;
   scope_name_ = free_scope(state);
   const bool moved = scope_name_ != state.scope;
-  if (moved && !named_) name_ = last_part(scope_name_);
+  if (moved && !named_) name_ = graph::last_part(scope_name_);
   saveable_scope_ = moved ? scope_name_ : state.saveable_scope;
   for (std::size_t i = 0; i < state.weights.size(); ++i) {
     state.weights[i].rename(scope_name_ + "/" + state.weight_names[i]);
@@ -138,7 +136,7 @@ void Layer::move_scope(const std::string& to) {
   --graph_->state().scope_counts[scope_name_];
   ++graph_->state().scope_counts[to];
   scope_name_ = to;
-  if (!named_) name_ = last_part(to);
+  if (!named_) name_ = graph::last_part(to);
 }
 
 }  // namespace openrnn

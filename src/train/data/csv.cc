@@ -17,7 +17,7 @@ struct Row {
   std::vector<std::string> cells;
 };
 
-[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+[[noreturn]] void refuse_file(const std::string& path, const std::string& what) {
   throw ArgumentError(message("load_series", "'", path, "' ", what));
 }
 
@@ -73,8 +73,8 @@ std::vector<Row> rows_of(const std::string& path, std::string_view bytes) {
     rows.push_back({line_number, cells_of(line, delimiter)});
     const std::size_t width = rows.back().cells.size(), expected = rows.front().cells.size();
     if (width != expected) {
-      refuse(path, "row " + std::to_string(line_number) + " has " + std::to_string(width) +
-                       " cells, expected " + std::to_string(expected) + " as in the first");
+      refuse_file(path, "row " + std::to_string(line_number) + " has " + std::to_string(width) +
+                            " cells, expected " + std::to_string(expected) + " as in the first");
     }
   }
   return rows;
@@ -123,7 +123,7 @@ std::vector<std::size_t> chosen(const std::string& path, const std::vector<Row>&
     if (found == names.end()) {
       std::string all;
       for (const std::string& name : names) all.append(all.empty() ? "" : ", ").append(name);
-      refuse(path, "has no column '" + excerpt(wanted) + "', expected one of " + excerpt(all));
+      refuse_file(path, "has no column '" + excerpt(wanted) + "', expected one of " + excerpt(all));
     }
     places.push_back(static_cast<std::size_t>(found - names.begin()));
   }
@@ -134,12 +134,12 @@ std::vector<std::size_t> chosen(const std::string& path, const std::vector<Row>&
 
 SeriesTable load_series(const std::string& path, const std::vector<std::string>& columns) {
   std::vector<Row> rows = rows_of(path, read_file(path));
-  if (rows.empty()) refuse(path, "is empty, expected rows of numbers");
+  if (rows.empty()) refuse_file(path, "is empty, expected rows of numbers");
   SeriesTable table;
   table.names = take_header(rows);
-  if (rows.empty()) refuse(path, "has a header and no row, expected rows of numbers");
+  if (rows.empty()) refuse_file(path, "has a header and no row, expected rows of numbers");
   const std::vector<std::size_t> places = chosen(path, rows, columns, table);
-  if (places.empty()) refuse(path, "has no column of numbers, expected at least 1");
+  if (places.empty()) refuse_file(path, "has no column of numbers, expected at least 1");
   table.values = Array(DType::kFloat64, {static_cast<std::int64_t>(rows.size()),
                                          static_cast<std::int64_t>(places.size())});
   auto values = table.values.as<double>();
@@ -149,10 +149,10 @@ SeriesTable load_series(const std::string& path, const std::vector<std::string>&
       const std::string& cell = row.cells[place];
       const auto value = number(cell);
       if (!value) {
-        refuse(path, "row " + std::to_string(row.line) + ", column '" +
-                         excerpt(table.names[place]) +
-                         "': " + (cell.empty() ? "a missing cell" : "'" + excerpt(cell) + "'") +
-                         ", expected a number");
+        refuse_file(path,
+                    "row " + std::to_string(row.line) + ", column '" + excerpt(table.names[place]) +
+                        "': " + (cell.empty() ? "a missing cell" : "'" + excerpt(cell) + "'") +
+                        ", expected a number");
       }
       values[at++] = *value;
     }

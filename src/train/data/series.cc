@@ -24,7 +24,7 @@ std::pair<double, double> moments(std::int64_t count, F f) {
 }
 
 template <class... Parts>
-[[noreturn]] void refuse(const Parts&... parts) {
+[[noreturn]] void refuse_windows(const Parts&... parts) {
   throw ArgumentError(message("SeriesWindows", parts...));
 }
 
@@ -44,18 +44,19 @@ SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& opti
                              const std::optional<SeriesScaling>& scaling)
     : options_(options), names_(table.names), values_(table.values) {
   if (options.window < 1 || options.horizon < 1 || options.batch < 1) {
-    refuse("window ", options.window, ", horizon ", options.horizon, " and batch ", options.batch,
-           ", expected at least 1 of each");
+    refuse_windows("window ", options.window, ", horizon ", options.horizon, " and batch ",
+                   options.batch, ", expected at least 1 of each");
   }
   if (!(options.valid_fraction > 0.0 && options.valid_fraction < 1.0)) {
-    refuse("valid_fraction ", options.valid_fraction, ", expected more than 0 and less than 1");
+    refuse_windows("valid_fraction ", options.valid_fraction,
+                   ", expected more than 0 and less than 1");
   }
   rows_ = values_.shape()[0];
   columns_ = values_.shape()[1];
   const std::int64_t needed = options.window + options.horizon;
   if (rows_ < needed) {
-    refuse(rows_, " rows, expected at least ", needed, " for windows of ", options.window,
-           " and a horizon of ", options.horizon);
+    refuse_windows(rows_, " rows, expected at least ", needed, " for windows of ", options.window,
+                   " and a horizon of ", options.horizon);
   }
   if (scaling) {
     use(*scaling);
@@ -66,8 +67,9 @@ SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& opti
   train_rows_ = rows_ - valid_count_;
   train_count_ = train_rows_ - needed + 1;
   if (train_count_ < 1) {
-    refuse(rows_, " rows, of which ", train_rows_, " train, expected at least ", needed,
-           " of those for windows of ", options.window, " and a horizon of ", options.horizon);
+    refuse_windows(rows_, " rows, of which ", train_rows_, " train, expected at least ", needed,
+                   " of those for windows of ", options.window, " and a horizon of ",
+                   options.horizon);
   }
   normalise();
 }
@@ -75,12 +77,12 @@ SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& opti
 void SeriesWindows::use(const SeriesScaling& scaling) {
   const auto columns = static_cast<std::size_t>(columns_);
   if (scaling.values.mean.size() != columns) {
-    refuse(columns, " columns, expected ", scaling.values.mean.size(), " as the model has");
+    refuse_windows(columns, " columns, expected ", scaling.values.mean.size(), " as the model has");
   }
   for (const Normalisation& each : {scaling.values, scaling.changes}) {
     if (each.mean.size() != columns || each.deviation.size() != columns) {
-      refuse("a scaling of ", each.mean.size(), " means and ", each.deviation.size(),
-             " deviations, expected ", columns, " of each");
+      refuse_windows("a scaling of ", each.mean.size(), " means and ", each.deviation.size(),
+                     " deviations, expected ", columns, " of each");
     }
     for (std::size_t c = 0; c < columns; ++c) require_scale(c, each.mean[c], each.deviation[c]);
   }
@@ -91,9 +93,10 @@ void SeriesWindows::use(const SeriesScaling& scaling) {
 
 void SeriesWindows::require_scale(std::size_t column, double mean, double deviation) const {
   if (std::isfinite(mean) && std::isfinite(deviation) && deviation > 0.0) return;
-  refuse("column '", column < names_.size() ? excerpt(names_[column]) : std::to_string(column + 1),
-         "' with a mean of ", mean, " and a deviation of ", deviation,
-         ", expected values whose squares do not overflow");
+  refuse_windows("column '",
+                 column < names_.size() ? excerpt(names_[column]) : std::to_string(column + 1),
+                 "' with a mean of ", mean, " and a deviation of ", deviation,
+                 ", expected values whose squares do not overflow");
 }
 
 double SeriesWindows::value(std::int64_t row, std::int64_t column) const {

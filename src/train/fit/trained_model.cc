@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 template <class... Parts>
-[[noreturn]] void refuse(const Parts&... parts) {
+[[noreturn]] void refuse_run(const Parts&... parts) {
   throw ArgumentError(message("resolve_run", parts...));
 }
 
@@ -21,10 +21,10 @@ std::string run_of_folder(const std::string& folder) {
   if (const auto latest = latest_checkpoint(folder)) return *latest;
   const std::string inside = (fs::path(folder) / "variables" / "variables").string();
   if (fs::exists(fs::path(folder) / "saved_model.pb", ignored) && tensor_bundle_exists(inside)) {
-    refuse("folder '", folder, "' is a SavedModel, expected the prefix of its checkpoint, '",
-           inside, "'");
+    refuse_run("folder '", folder, "' is a SavedModel, expected the prefix of its checkpoint, '",
+               inside, "'");
   }
-  refuse("folder '", folder, "' holds no checkpoint, expected the output folder of a run");
+  refuse_run("folder '", folder, "' holds no checkpoint, expected the output folder of a run");
 }
 
 /// The prefix of which `path` is a file: P of P.index and of P.data-00000-of-00001.
@@ -60,11 +60,11 @@ std::string resolve_run(const std::string& run) {
   if (tensor_bundle_exists(run)) return run;
   const std::string prefix = prefix_of_file(run);
   if (!prefix.empty() && tensor_bundle_exists(prefix)) {
-    refuse("'", run, "' is one file of a checkpoint, expected its prefix, '", prefix, "'");
+    refuse_run("'", run, "' is one file of a checkpoint, expected its prefix, '", prefix, "'");
   }
   const bool there = fs::exists(run, ignored);
-  refuse("'", run, there ? "' is a file and no checkpoint" : "' does not exist",
-         ", expected the output folder of a run or a checkpoint's prefix");
+  refuse_run("'", run, there ? "' is a file and no checkpoint" : "' does not exist",
+             ", expected the output folder of a run or a checkpoint's prefix");
 }
 
 void check_size(const RunConfig& config, const TensorBundleReader& reader) {
