@@ -67,7 +67,7 @@ docs:  ## render the references of C++ and Python to build/docs/api
 
 check:  ## clang-format and clang-tidy, warnings are errors
 	@scripts/setup build check
-	@scripts/build release configure
+	@scripts/build lint configure
 	@scripts/check
 
 sanitize:  ## C++ tests and fuzz corpora under asan + ubsan, then tsan

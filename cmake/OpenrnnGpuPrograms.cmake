@@ -35,7 +35,6 @@ function(add_gpu_program name which)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_include_directories(${name} SYSTEM PRIVATE ${OPENRNN_CUDA_INCLUDE}
     ${OPENRNN_CUDNN_INCLUDE})
-  target_compile_definitions(${name} PRIVATE OPENRNN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()
 
 if(OPENRNN_HAS_CUDA)

@@ -26,6 +26,8 @@
 #undef main
 // NOLINTEND(bugprone-suspicious-include)
 
+#include "support/files/source_file.h"
+
 namespace openrnn {
 namespace {
 
@@ -124,7 +126,7 @@ TEST_F(Examples, TwoSaveablesInOneCheckpointGiveTheSameBits) {
 
 TEST_F(Examples, AForecasterBeatsTheLastValue) {
   const std::string shown =
-      run(forecast_main, {OPENRNN_SOURCE_DIR "/tests/data/sunspots.csv", "sunspots", "200"});
+      run(forecast_main, {source_file("tests/data/sunspots.csv"), "sunspots", "200"});
   EXPECT_LT(figure(shown, "rmse of the network: (\\S+)"),
             0.9 * figure(shown, "rmse of persistence: (\\S+)"));
 }

@@ -8,11 +8,12 @@
 #include "conformance/support/grid.h"
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
+#include "support/files/source_file.h"
 
 namespace openrnn::conformance {
 namespace {
 
-const char* const kFile = OPENRNN_SOURCE_DIR "/tests/golden/cpu_hashes.txt";
+const std::string kFile = source_file("tests/golden/cpu_hashes.txt");
 
 /// FNV-1a, 64 bits, over the bytes of every part.
 std::string hash_of(const Result& result) {

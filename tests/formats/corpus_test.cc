@@ -5,13 +5,14 @@
 
 #include "../../fuzz/formats_entries.h"
 #include "formats/temp_folder.h"
+#include "support/files/source_file.h"
 
 namespace openrnn::formats {
 namespace {
 
 void replay(const std::string& corpus, bool (*entry)(std::string_view)) {
   int good = 0, bad = 0;
-  const std::string folder = std::string(OPENRNN_SOURCE_DIR) + "/fuzz/corpus/" + corpus;
+  const std::string folder = source_file("fuzz/corpus/" + corpus);
   for (const auto& item : std::filesystem::directory_iterator(folder)) {
     const std::string name = item.path().filename().string();
     const bool passed = entry(read_file(item.path().string()));

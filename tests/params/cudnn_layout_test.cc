@@ -5,11 +5,13 @@
 
 #include <fstream>
 
+#include "support/files/source_file.h"
+
 namespace openrnn::testing {
 namespace {
 
 TEST(CudnnLayout, IsThatOfTheTable) {
-  std::ifstream file(std::string(OPENRNN_SOURCE_DIR) + "/tests/golden/cudnn_layout.txt");
+  std::ifstream file(source_file("tests/golden/cudnn_layout.txt"));
   std::string first, line;
   ASSERT_TRUE(std::getline(file, first)) << "the table is empty";
   ASSERT_TRUE(first.starts_with("# Made by ")) << first;

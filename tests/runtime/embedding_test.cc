@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "openrnn/runtime.h"
+#include "support/files/source_file.h"
 
 namespace openrnn {
 namespace {
@@ -187,10 +188,9 @@ std::vector<std::string> blocks(const std::string& text, const std::string& begi
 }
 
 TEST(Embedding, ThePageShowsWhatRunsHere) {
-  const std::string source = OPENRNN_SOURCE_DIR;
   const auto here =
-      blocks(read_text(source + "/tests/runtime/embedding_test.cc"), "// [snippet]", "// [end]");
-  auto shown = blocks(read_text(source + "/docs/embedding.md"), "```cpp", "```");
+      blocks(read_text(source_file("tests/runtime/embedding_test.cc")), "// [snippet]", "// [end]");
+  auto shown = blocks(read_text(source_file("docs/embedding.md")), "```cpp", "```");
   ASSERT_EQ(shown.size(), 7U);
   EXPECT_EQ(here.size(), shown.size());
   for (const std::string& snippet : shown) {
