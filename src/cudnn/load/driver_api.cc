@@ -44,6 +44,13 @@ std::string open_driver(DriverApi& api) {
   // The first version of this function has the same arguments and is in every driver.
   lib.find("cuEventElapsedTime", api.event_elapsed);
 
+  lib.find("cuStreamBeginCapture_v2", api.stream_begin_capture);
+  lib.find("cuStreamEndCapture", api.stream_end_capture);
+  lib.find("cuGraphInstantiateWithFlags", api.graph_instantiate);
+  lib.find("cuGraphDestroy", api.graph_destroy);
+  lib.find("cuGraphExecDestroy", api.graph_exec_destroy);
+  lib.find("cuGraphLaunch", api.graph_launch);
+
   lib.find("cuModuleLoadData", api.module_load);
   lib.find("cuModuleGetFunction", api.module_function);
   lib.find("cuLaunchKernel", api.launch);

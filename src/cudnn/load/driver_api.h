@@ -45,6 +45,13 @@ struct DriverApi {
   decltype(&cuEventSynchronize) event_synchronize = nullptr;
   decltype(&cuEventElapsedTime) event_elapsed = nullptr;
 
+  decltype(&cuStreamBeginCapture) stream_begin_capture = nullptr;
+  decltype(&cuStreamEndCapture) stream_end_capture = nullptr;
+  decltype(&cuGraphInstantiate) graph_instantiate = nullptr;
+  decltype(&cuGraphDestroy) graph_destroy = nullptr;
+  decltype(&cuGraphExecDestroy) graph_exec_destroy = nullptr;
+  decltype(&cuGraphLaunch) graph_launch = nullptr;
+
   decltype(&cuModuleLoadData) module_load = nullptr;
   decltype(&cuModuleGetFunction) module_function = nullptr;
   decltype(&cuLaunchKernel) launch = nullptr;

@@ -72,6 +72,8 @@ extern "C" {
 
 STAND_IN_API cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   if (!has_context() || !is_whole("cublasCreate")) return CUBLAS_STATUS_NOT_INITIALIZED;
+  // It allocates.
+  if (may_call() != CaptureAnswer::kAllowed) return CUBLAS_STATUS_ALLOC_FAILED;
   *handle = reinterpret_cast<cublasHandle_t>(new Handle);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -144,6 +146,9 @@ STAND_IN_API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperati
                   reinterpret_cast<std::uint64_t>(c),
                   tf32};
   if (!is_whole("cublasGemmEx")) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (may_enqueue(inside(handle)->stream) != CaptureAnswer::kAllowed) {
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
   enqueue(inside(handle)->stream, [p] { multiply(p); });
   return broken().empty() ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

@@ -1,43 +1,28 @@
 // The driver's functions over the pretended GPU.
-#include <cuda.h>
+#include "cudnn/stand_in/libcuda.h"
 
 #include <atomic>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "cudnn/stand_in/kernels/kernels_on_cpu.h"
-#include "cudnn/stand_in/machine.h"
 
 namespace {
 
 using namespace openrnn::stand_in;  // NOLINT: this file is that namespace's face
 
-CUresult whole() { return broken().empty() ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS; }
-
-// What a call answers when the machine is broken or no context is current.
-CUresult ready(const char* call) {
-  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
-  return is_whole(call) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
-}
-
-// The same for what a capture does not allow.
-CUresult ready_outside_of_capture(const char* call) {
-  const CUresult answer = ready(call);
-  if (!captures() || answer != CUDA_SUCCESS) return answer;
-  spoil_capture();
-  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-}
-
-Stream number_of(CUstream stream) { return reinterpret_cast<Stream>(stream); }
-
-template <class Work>
-CUresult enqueue_checked(const char* call, CUstream stream, Work work) {
+template <class Function>
+CUresult enqueue_checked(const char* call, CUstream stream, Function work) {
   if (const CUresult answer = ready(call); answer != CUDA_SUCCESS) return answer;
+  if (const auto answer = may_enqueue(number_of(stream)); answer != CaptureAnswer::kAllowed) {
+    return result_of(answer);
+  }
   enqueue(number_of(stream), std::move(work));
   return whole();
 }
@@ -60,12 +45,43 @@ Pinned& pinned() {
 }
 
 struct Event {
-  std::shared_ptr<Mark> mark;  // of its last record
+  std::shared_ptr<Mark> mark;         // of its last record
+  std::optional<Stream> inside = {};  // of a capture that it was recorded in
 };
+
+// A copy between the device and memory of the host that is not pinned: the driver would have to
+// wait, and a graph would keep the address.
+CUresult refuse_pageable(CUstream stream) {
+  spoil_capture(number_of(stream));
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+// What waiting for an event, or asking for it, answers.
+CUresult ready_for(const char* call, const Event& event) {
+  if (!event.inside) return ready_outside_of_captures(call);
+  spoil_capture(*event.inside);
+  return CUDA_ERROR_CAPTURED_EVENT;
+}
 
 struct Function {
   std::string name;
 };
+
+// The device's addresses among a launch's arguments, while it is prepared.
+thread_local std::vector<std::uint64_t> addresses;
+
+std::uint64_t noted(std::uint64_t word) {
+  const std::uint64_t translated = translate(word);
+  if (translated != word) addresses.push_back(word);
+  return translated;
+}
+
+// A graph runs a kernel long after it was prepared.
+void check_addresses(const std::vector<std::uint64_t>& all) {
+  for (const std::uint64_t each : all) {
+    if (!contains(each, 1)) throw std::runtime_error("a kernel's memory was given back");
+  }
+}
 
 int gpus() { return static_cast<int>(setting("STAND_IN_GPUS", 1)); }
 
@@ -87,9 +103,11 @@ STAND_IN_API CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 STAND_IN_API CUresult cuGetErrorName(CUresult error, const char** name) {
-  *name = error == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
-                                                : "CUDA_ERROR";
+  *name = error == CUDA_ERROR_OUT_OF_MEMORY                ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : error == CUDA_ERROR_ILLEGAL_ADDRESS            ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : error == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
+          : error == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"
+                                                           : "CUDA_ERROR";
   return CUDA_SUCCESS;
 }
 STAND_IN_API CUresult cuGetErrorString(CUresult error, const char** text) {
@@ -132,7 +150,7 @@ STAND_IN_API CUresult cuCtxPopCurrent(CUcontext*) {
 }
 
 STAND_IN_API CUresult cuMemAlloc(CUdeviceptr* memory, std::size_t bytes) {
-  if (const CUresult answer = ready_outside_of_capture("cuMemAlloc"); answer != CUDA_SUCCESS) {
+  if (const CUresult answer = ready_outside_of_captures("cuMemAlloc"); answer != CUDA_SUCCESS) {
     return answer;
   }
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -140,7 +158,7 @@ STAND_IN_API CUresult cuMemAlloc(CUdeviceptr* memory, std::size_t bytes) {
   return *memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 STAND_IN_API CUresult cuMemFree(CUdeviceptr memory) {
-  if (const CUresult answer = ready_outside_of_capture("cuMemFree"); answer != CUDA_SUCCESS) {
+  if (const CUresult answer = ready_outside_of_captures("cuMemFree"); answer != CUDA_SUCCESS) {
     return answer;
   }
   synchronize();
@@ -154,7 +172,7 @@ STAND_IN_API CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
   return ready("cuMemGetInfo");
 }
 STAND_IN_API CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
-  if (const CUresult answer = ready_outside_of_capture("cuMemHostAlloc"); answer != CUDA_SUCCESS) {
+  if (const CUresult answer = ready_outside_of_captures("cuMemHostAlloc"); answer != CUDA_SUCCESS) {
     return answer;
   }
   *memory = ::operator new(bytes, std::align_val_t(256));
@@ -164,6 +182,7 @@ STAND_IN_API CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned)
   return CUDA_SUCCESS;
 }
 STAND_IN_API CUresult cuMemFreeHost(void* memory) {
+  if (const auto answer = may_call(); answer != CaptureAnswer::kAllowed) return result_of(answer);
   synchronize();
   const std::lock_guard lock(pinned().mutex);
   if (pinned().blocks.erase(static_cast<const char*>(memory)) == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -186,8 +205,7 @@ STAND_IN_API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::s
     return enqueue_checked("cuMemcpyHtoDAsync", stream,
                            [=] { std::memcpy(host_of(to, bytes), from, bytes); });
   }
-  // Of pageable memory a capture would keep the address, and the driver refuses it.
-  if (captures()) return ready_outside_of_capture("cuMemcpyHtoDAsync");
+  if (captures(number_of(stream))) return refuse_pageable(stream);
   const auto* start = static_cast<const char*>(from);
   auto now = std::make_shared<std::vector<char>>(start, start + bytes);
   return enqueue_checked("cuMemcpyHtoDAsync", stream,
@@ -195,6 +213,7 @@ STAND_IN_API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::s
 }
 STAND_IN_API CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes,
                                         CUstream stream) {
+  if (captures(number_of(stream)) && !pinned().holds(to)) return refuse_pageable(stream);
   return enqueue_checked("cuMemcpyDtoHAsync", stream,
                          [=] { std::memcpy(to, host_of(from, bytes), bytes); });
 }
@@ -224,35 +243,32 @@ STAND_IN_API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::
                          [=] { std::memset(host_of(to, bytes), value, bytes); });
 }
 
-STAND_IN_API CUresult cuStreamCreate(CUstream* stream, unsigned) {
+STAND_IN_API CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
   static std::atomic<std::uint64_t> made{0};
   // NOLINTNEXTLINE(*no-int-to-ptr): a handle that points to nothing
   *stream = reinterpret_cast<CUstream>(0x1000 + ++made);
+  if ((flags & CU_STREAM_NON_BLOCKING) == 0) note_blocking(number_of(*stream));
   return ready("cuStreamCreate");
 }
 STAND_IN_API CUresult cuStreamSynchronize(CUstream stream) {
-  const CUresult answer = ready_outside_of_capture("cuStreamSynchronize");
+  const CUresult answer = ready_to_wait("cuStreamSynchronize", stream);
   if (answer != CUDA_SUCCESS) return answer;
   synchronize(number_of(stream));
   return whole();
 }
+// Inside of a capture nothing of the outside is waited for, and the other way round: the stand-in
+// does not let a capture grow to further streams.
 STAND_IN_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   const Event& which = *reinterpret_cast<Event*>(event);
   const CUresult answer = ready("cuStreamWaitEvent");
-  if (answer == CUDA_SUCCESS && which.mark) wait_for(number_of(stream), which.mark);
-  return answer;
-}
-STAND_IN_API CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
-  if (captures()) return CUDA_ERROR_ILLEGAL_STATE;
-  const CUresult answer = ready("cuStreamBeginCapture");
-  if (answer == CUDA_SUCCESS) begin_capture(number_of(stream));
-  return answer;
-}
-STAND_IN_API CUresult cuStreamEndCapture(CUstream, CUgraph* graph) {
-  if (!captures()) return CUDA_ERROR_ILLEGAL_STATE;
-  auto work = std::make_unique<std::vector<std::function<void()>>>();
-  if (!end_capture(*work)) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  *graph = reinterpret_cast<CUgraph>(work.release());
+  if (answer != CUDA_SUCCESS) return answer;
+  const Stream own = number_of(stream);
+  if (which.inside == own) return CUDA_SUCCESS;
+  if (captures(own) || which.inside) {
+    spoil_capture(which.inside.value_or(own));
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  if (which.mark) wait_for(own, which.mark);
   return CUDA_SUCCESS;
 }
 STAND_IN_API CUresult cuEventCreate(CUevent* event, unsigned) {
@@ -265,19 +281,27 @@ STAND_IN_API CUresult cuEventDestroy(CUevent event) {
 }
 STAND_IN_API CUresult cuEventRecord(CUevent event, CUstream stream) {
   const CUresult answer = ready("cuEventRecord");
-  if (answer != CUDA_SUCCESS || captures()) return answer;
-  reinterpret_cast<Event*>(event)->mark = record(number_of(stream));
+  if (answer != CUDA_SUCCESS) return answer;
+  Event& which = *reinterpret_cast<Event*>(event);
+  which.inside.reset();
+  if (captures(number_of(stream))) {
+    which.inside = number_of(stream);
+  } else {
+    which.mark = record(number_of(stream));
+  }
   return whole();
 }
 STAND_IN_API CUresult cuEventQuery(CUevent event) {
-  const CUresult answer = ready_outside_of_capture("cuEventQuery");
-  const auto& mark = reinterpret_cast<Event*>(event)->mark;
-  return answer == CUDA_SUCCESS && mark && !mark->passed ? CUDA_ERROR_NOT_READY : answer;
+  const Event& which = *reinterpret_cast<Event*>(event);
+  const CUresult answer = ready_for("cuEventQuery", which);
+  const bool waits = answer == CUDA_SUCCESS && which.mark && !which.mark->passed;
+  return waits ? CUDA_ERROR_NOT_READY : answer;
 }
 STAND_IN_API CUresult cuEventSynchronize(CUevent event) {
-  const CUresult answer = ready_outside_of_capture("cuEventSynchronize");
+  const Event& which = *reinterpret_cast<Event*>(event);
+  const CUresult answer = ready_for("cuEventSynchronize", which);
   if (answer != CUDA_SUCCESS) return answer;
-  synchronize(reinterpret_cast<Event*>(event)->mark);
+  synchronize(which.mark);
   return whole();
 }
 // Under its first name, which has the same arguments.
@@ -293,6 +317,7 @@ STAND_IN_API CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUev
 STAND_IN_API CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   std::uint32_t magic = 0;
   std::memcpy(&magic, image, sizeof magic);
+  if (const auto answer = may_call(); answer != CaptureAnswer::kAllowed) return result_of(answer);
   if (magic != 0xBA55ED50u) return CUDA_ERROR_INVALID_IMAGE;  // how a fat binary begins
   *module = reinterpret_cast<CUmodule>(const_cast<void*>(image));
   return ready("cuModuleLoadData");
@@ -305,11 +330,17 @@ STAND_IN_API CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const 
 STAND_IN_API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                      CUstream stream, void** arguments, void**) {
-  Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, arguments, translate};
+  const Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, arguments, noted};
   count_call(reinterpret_cast<Function*>(function)->name);
+  addresses.clear();
   try {
-    return enqueue_checked("cuLaunchKernel", stream,
-                           prepare_kernel(reinterpret_cast<Function*>(function)->name, launch));
+    return enqueue_checked(
+        "cuLaunchKernel", stream,
+        [run = prepare_kernel(reinterpret_cast<Function*>(function)->name, launch),
+         all = addresses] {
+          check_addresses(all);
+          run();
+        });
   } catch (const std::exception&) {
     return CUDA_ERROR_INVALID_VALUE;
   }

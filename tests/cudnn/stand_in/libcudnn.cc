@@ -61,6 +61,8 @@ STAND_IN_API void cudnnGetLastErrorString(char* text, std::size_t size) {
 }
 STAND_IN_API cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (!has_context() || !is_whole("cudnnCreate")) return answer(CUDNN_STATUS_NOT_INITIALIZED);
+  // It allocates.
+  if (may_call() != CaptureAnswer::kAllowed) return answer(CUDNN_STATUS_INTERNAL_ERROR);
   *handle = reinterpret_cast<cudnnHandle_t>(new Stream(0));
   return CUDNN_STATUS_SUCCESS;
 }
@@ -123,6 +125,11 @@ STAND_IN_API cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d,
   if (rate > 0.0F && (!states || bytes < 1024)) return answer(CUDNN_STATUS_BAD_PARAM);
   // A generator is set up by a kernel.
   if (states && !is_whole("cudnnSetDropoutDescriptor")) {
+    return answer(CUDNN_STATUS_EXECUTION_FAILED);
+  }
+  // The kernel is no part of a graph: a graph would set the generator up again each time.
+  if (states && captures(*inside<Stream>(handle))) {
+    spoil_capture(*inside<Stream>(handle));
     return answer(CUDNN_STATUS_EXECUTION_FAILED);
   }
   if (states && !contains(reinterpret_cast<std::uint64_t>(states), bytes)) {

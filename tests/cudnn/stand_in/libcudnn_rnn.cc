@@ -118,7 +118,9 @@ double milliseconds(const RnnDescriptor& rnn) {
 template <class Call>
 cudnnStatus_t submit(const char* name, cudnnHandle_t handle, void* space, std::size_t bytes,
                      const Call& call, void (*work)(const Call&)) {
-  if (!is_whole(name)) return answer(CUDNN_STATUS_EXECUTION_FAILED);
+  if (!is_whole(name) || may_enqueue(*inside<Stream>(handle)) != CaptureAnswer::kAllowed) {
+    return answer(CUDNN_STATUS_EXECUTION_FAILED);
+  }
   enqueue(*inside<Stream>(handle), [call, work, space, bytes, time = milliseconds(call.rnn)] {
     std::memset(host_of<char>(space, bytes), 0xFF, bytes);
     run_persistent(call.rnn, call.x_at.batch);

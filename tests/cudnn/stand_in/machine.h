@@ -76,12 +76,36 @@ STAND_IN_API void count_call(const std::string& name);
 STAND_IN_API bool has_context();
 STAND_IN_API void push_context();
 STAND_IN_API bool pop_context();
-/// Whether a stream is being captured; what is not allowed then ends the capture as a failed one.
-STAND_IN_API bool captures();
-STAND_IN_API void begin_capture(Stream stream);
-STAND_IN_API void spoil_capture();
+// ---- Captures ----------------------------------------------------------------------------------
+
+using Work = std::vector<std::function<void()>>;
+enum class CaptureMode { kGlobal, kThreadLocal, kRelaxed };
+/// What a call may do to a stream while streams are captured.
+enum class CaptureAnswer { kAllowed, kUnsupported, kInvalidated, kImplicit };
+
+/// Whether work of the stream is recorded in place of being run, also when that has failed.
+STAND_IN_API bool captures(Stream stream);
+/// The stream is one that keeps order with stream 0.
+STAND_IN_API void note_blocking(Stream stream);
+/// Work for the stream: not after its capture has failed, nor on stream 0 while a stream that keeps
+/// order with it is captured, which ends that capture as a failed one.
+STAND_IN_API CaptureAnswer may_enqueue(Stream stream);
+/// A call that no capture may see (it allocates, frees or waits): it ends as failed ones those that
+/// this thread began, and those of mode kGlobal, but for mode kRelaxed.
+STAND_IN_API CaptureAnswer may_call();
+/// A call that waits for the stream, or reads what it has done.
+STAND_IN_API CaptureAnswer may_wait(Stream stream);
+STAND_IN_API void begin_capture(Stream stream, CaptureMode mode);
+STAND_IN_API void spoil_capture(Stream stream);
+/// Whether this thread may end it: the one that began it, but for mode kRelaxed.
+STAND_IN_API bool may_end_capture(Stream stream);
 /// The work since begin_capture, none of which has run; false: the capture has failed.
-STAND_IN_API bool end_capture(std::vector<std::function<void()>>& work);
+STAND_IN_API bool end_capture(Stream stream, Work& work);
+/// Keeps the work if the stream is captured; false: it is to be run.
+bool record_work(Stream stream, const std::function<void()>& work);
+
+// ---- Time --------------------------------------------------------------------------------------
+
 /// Work so far in pretended milliseconds; cuDNN's stand-in adds to it.
 STAND_IN_API double clock_now();
 STAND_IN_API void advance_clock(double milliseconds);

@@ -3,7 +3,6 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
 
 #include "cudnn/stand_in/machine.h"
@@ -16,16 +15,9 @@ struct Item {
   std::shared_ptr<Mark> passes, waits;  // null: none
 };
 
-struct Capture {
-  Stream stream = 0;
-  bool failed = false;
-  std::vector<std::function<void()>> work;
-};
-
 struct Machine {
   std::recursive_mutex mutex;
   std::map<Stream, std::deque<Item>> queues;
-  std::optional<Capture> capture;
   std::string broken;
   double clock = 0.0;
   long calls = 0, waits = 0, idle_waits = 0;
@@ -77,12 +69,7 @@ void put(Stream stream, Item item) {
 
 void enqueue(Stream stream, std::function<void()> work) {
   const std::lock_guard lock(machine().mutex);
-  std::optional<Capture>& capture = machine().capture;
-  if (capture && capture->stream == stream) {
-    capture->work.push_back(std::move(work));
-  } else {
-    put(stream, {std::move(work), nullptr, nullptr});
-  }
+  if (!record_work(stream, work)) put(stream, {std::move(work), nullptr, nullptr});
 }
 
 std::shared_ptr<Mark> record(Stream stream) {
@@ -155,18 +142,6 @@ bool is_whole(const char* call) {
 bool has_context() { return contexts > 0; }
 void push_context() { ++contexts; }
 bool pop_context() { return contexts > 0 && contexts-- > 0; }
-
-bool captures() { return machine().capture.has_value(); }
-void begin_capture(Stream stream) { machine().capture = Capture{stream, false, {}}; }
-void spoil_capture() {
-  if (machine().capture) machine().capture->failed = true;
-}
-bool end_capture(std::vector<std::function<void()>>& work) {
-  const Capture found = std::move(*machine().capture);
-  machine().capture.reset();
-  work = found.work;
-  return !found.failed;
-}
 
 double clock_now() {
   const std::lock_guard lock(machine().mutex);
