@@ -87,6 +87,7 @@ std::string choice_for(const std::string& network) {
 
 TEST(CudnnAlgorithms, TheFastestIsRememberedAndRight) {
   if (!pretends()) GTEST_SKIP() << "the times of the stand-in are its own";
+  const Setting choice("OPENRNN_CUDNN_ALGORITHM", "auto");
   const Setting fast("STAND_IN_TIME_SMALL_H", "1");
   expect_agreement("lstm L2 U21 I4 B3 T4 f32");
   EXPECT_EQ(choice_for("lstm of 21 units"), "persist_static_small_h;persist_static_small_h;");
@@ -135,6 +136,7 @@ TEST(CudnnAlgorithms, WhatIsNotSupportedFallsToTheStandardOne) {
 
 TEST(CudnnAlgorithms, OneThatIsWrongAnywhereIsNotChosen) {
   if (!pretends()) GTEST_SKIP() << "only the stand-in is wrong on request";
+  const Setting choice("OPENRNN_CUDNN_ALGORITHM", "auto");
   const Setting fast("STAND_IN_TIME_STATIC", "0");
   int rows = 16;  // more than in any other test here
   for (const char* wrong : {"", "hy", "cy", "dx", "dhx", "dcx", "dweights"}) {
