@@ -4,8 +4,8 @@
 #include <atomic>
 
 #include "base/message.h"
+#include "cudnn/cudnn_engine.h"
 #include "cudnn/device/gpu.h"
-#include "cudnn/rnn/cudnn_engine.h"
 
 namespace openrnn {
 

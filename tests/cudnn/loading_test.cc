@@ -263,20 +263,20 @@ bool same(const Array& a, const Array& b) {
   return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.view().size()) * 4) == 0;
 }
 
-/// A training step through the engine, and a product and sums on the device: "done", or the error. What was
-/// given must be as it was either way.
-std::string train_once(bool time_major) {
+/// Training steps through the engine, and a product and sums on the device: "done", or the error.
+/// What was given must be as it was either way.
+std::string train(bool time_major, double dropout, int steps) {
   RnnSpec spec;
   spec.mode = time_major ? RnnMode::kLstm : RnnMode::kGru;
   spec.num_layers = 2;
   spec.num_units = 5;
   spec.input_size = 4;
-  spec.dropout = 0.5;
+  spec.dropout = dropout;
   HostJob job(spec);
   const HostJob before = job;
   std::string text = "done";
   try {
-    job.run(time_major);
+    for (int n = 0; n < steps; ++n) job.run(time_major);
     const Device& gpu = gpu_device(0);
     const auto a = DeviceArray::from_host(gpu, job.x.view());
     DeviceArray c(gpu, DType::kFloat32, {9});
@@ -292,24 +292,36 @@ std::string train_once(bool time_major) {
   return whole ? text : "the host's data was changed: " + text;
 }
 
+struct FaultTrial {
+  bool time_major;
+  const char *deferred, *graphs;
+  // With graphs there are four steps: one as without, one that records, two that are launched.
+  std::string operator()() const {
+    return *graphs == '1' ? train(time_major, 0.0, 4) : train(time_major, 0.5, 1);
+  }
+  // Not every call of four steps.
+  int stride() const { return *graphs == '1' ? 5 : 1; }
+};
+
 TEST(Faults, AtAnyCallEndInAnErrorThatNamesACall) {
   const std::regex error(R"(^\[\w+\] (the driver|cuDNN|cuBLAS) answered [\s\S]*)");
   int faults = 0;
-  for (const auto& [time_major, deferred] : {std::pair{true, "0"}, {false, "0"}, {false, "1"}}) {
-    const Settings common = {{"STAND_IN_DEFERRED", deferred},
+  for (const FaultTrial& trial :
+       {FaultTrial{true, "0", "0"}, {false, "0", "0"}, {false, "1", "0"}, {false, "1", "1"}}) {
+    const Settings common = {{"STAND_IN_DEFERRED", trial.deferred},
+                             {"OPENRNN_CUDA_GRAPHS", trial.graphs},
                              {"OPENRNN_CUDNN_ALGORITHM", "standard"}};
-    const bool major = time_major;
     std::string text;
-    for (int call = 1; call < 1000 && text != "done"; ++call) {
+    for (int call = 1; call < 2000 && text != "done"; call += trial.stride()) {
       Settings settings = common;
       settings.emplace_back("STAND_IN_FAULT", std::to_string(call));
-      text = answer(settings, [&] { return train_once(major); });
+      text = answer(settings, trial);
       if (text == "done") break;
       ++faults;
       EXPECT_TRUE(std::regex_match(text, error)) << call << ": " << text;
     }
     // The next process starts clean.
-    EXPECT_EQ(answer(common, [&] { return train_once(major); }), "done");
+    EXPECT_EQ(answer(common, trial), "done");
   }
   EXPECT_GE(faults, 300);
 }

@@ -87,6 +87,16 @@ def shards(setting: Setting, step: str, program: str, count: int, algorithm: str
     return found
 
 
+def graphs(setting: Setting) -> Unit:
+    """The engine's tests with CUDA graphs: twice, since what is made again is run by a graph."""
+    command = [setting.program("openrnn_gpu_tests")]
+    command += ["--gtest_filter=Cudnn*:*/Cudnn*", "--gtest_repeat=2"]
+    environment = {"OPENRNN_TEST_DEVICE": "gpu:0", "OPENRNN_DEVICE": "gpu:0"}
+    environment |= {"OPENRNN_CUDA_GRAPHS": "1"} | choosing(setting.algorithm or "standard")
+    limit = 450.0 if setting.reduced else 90.0  # stand-ins are slow
+    return Unit("tests with graphs", command, limit, "tests.log", environment, by_tests)
+
+
 def doctor(setting: Setting) -> Unit:
     """Whether there is anything to test."""
     command = [setting.program("openrnn"), "doctor"]
@@ -104,7 +114,7 @@ def checks(setting: Setting) -> list[Unit]:
         found += shards(setting, "tests", "openrnn_gpu_tests", 6, algorithm)
         found += shards(setting, "conformance", "openrnn_gpu_conformance", 8, algorithm)
     chosen = choosing(setting.algorithm)
-    return [*found, Unit("training across engines", across, 90, "machine.log", chosen)]
+    return [*found, graphs(setting), Unit("training across engines", across, 90, "machine.log", chosen)]
 
 
 def step(setting: Setting) -> Unit:

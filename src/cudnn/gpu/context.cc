@@ -5,6 +5,8 @@
 
 #include "base/message.h"
 #include "cudnn/device/busy_clock.h"
+#include "cudnn/gpu/arena.h"
+#include "cudnn/gpu/detour.h"
 #include "cudnn/gpu/fatbins.h"
 #include "openrnn/base.h"
 
@@ -99,6 +101,16 @@ Context::Context(int ordinal) : ordinal_(ordinal), pool_(*this) {
   check(driver.stream_create(&stream_, CU_STREAM_DEFAULT), "cuStreamCreate");
 }
 
+CUstream Context::stream() const noexcept {
+  const Detour* detour = Detour::of(*this);
+  return detour && detour->stream() ? detour->stream() : stream_;
+}
+
+std::shared_ptr<void> Context::allocate(std::size_t bytes) {
+  const Detour* detour = Detour::of(*this);
+  return detour ? detour->memory().allocate(bytes) : pool_.allocate(bytes);
+}
+
 CUfunction Context::kernel(const char* name) {
   const DriverApi& driver = libraries().driver;
   const std::lock_guard lock(mutex_);
@@ -123,24 +135,24 @@ CUfunction Context::kernel(const char* name) {
 
 void Context::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(libraries().driver.copy(device_address(to), device_address(from), bytes, stream_),
+  check(libraries().driver.copy(device_address(to), device_address(from), bytes, stream()),
         "cuMemcpyDtoDAsync");
 }
 
 // The driver has read pageable memory of the host when it returns.
 void Context::copy_in(void* to, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
-  check(libraries().driver.copy_in(device_address(to), host, bytes, stream_), "cuMemcpyHtoDAsync");
+  check(libraries().driver.copy_in(device_address(to), host, bytes, stream()), "cuMemcpyHtoDAsync");
 }
 
 void Context::zero(void* to, std::size_t bytes) {
   if (bytes == 0) return;
-  check(libraries().driver.fill(device_address(to), 0, bytes, stream_), "cuMemsetD8Async");
+  check(libraries().driver.fill(device_address(to), 0, bytes, stream()), "cuMemsetD8Async");
 }
 
 void Context::copy_out_later(void* pinned, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(libraries().driver.copy_out(pinned, device_address(from), bytes, stream_),
+  check(libraries().driver.copy_out(pinned, device_address(from), bytes, stream()),
         "cuMemcpyDtoHAsync");
 }
 
@@ -151,7 +163,7 @@ void Context::copy_out(void* host, const void* from, std::size_t bytes) {
 }
 
 void Context::wait() {
-  check(libraries().driver.stream_synchronize(stream_), "cuStreamSynchronize");
+  check(libraries().driver.stream_synchronize(stream()), "cuStreamSynchronize");
 }
 
 }  // namespace openrnn::cudnn

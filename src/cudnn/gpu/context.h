@@ -46,13 +46,15 @@ class Context {
   static std::string gpu_name(int ordinal);
 
   int ordinal() const noexcept { return ordinal_; }
-  CUstream stream() const noexcept { return stream_; }
+  /// Of this thread's work: while it records a graph, the one that is recorded.
+  CUstream stream() const noexcept;
   int multiprocessors() const noexcept { return multiprocessors_; }
   /// 75 for compute capability 7.5.
   int capability() const noexcept { return capability_; }
 
-  /// 256-byte aligned, not cleared. Throws: EngineError when there is no room.
-  std::shared_ptr<void> allocate(std::size_t bytes) { return pool_.allocate(bytes); }
+  /// 256-byte aligned, not cleared; from the arena of this thread's Detour, else from the pool.
+  /// Throws: EngineError when there is no room.
+  std::shared_ptr<void> allocate(std::size_t bytes);
   Pool& pool() noexcept { return pool_; }
 
   /// A kernel of src/cudnn/kernels by its name, for cuLaunchKernel. Throws: EngineError.

@@ -11,7 +11,7 @@ namespace {
 
 struct IdleHandles {
   std::mutex mutex;
-  std::vector<cudnnHandle_t> handles;
+  std::vector<std::pair<cudnnHandle_t, CUstream>> handles;
 };
 
 // Idle handles of every GPU; they die with the process.
@@ -50,26 +50,31 @@ cudnnRNNMode_t cell_mode(RnnMode mode) {
 
 }  // namespace
 
-BorrowedHandle::BorrowedHandle(const Context& context) : ordinal_(context.ordinal()) {
+// The one that was used last has loaded what the next call is likely to need: a recording takes it
+// to its own stream, since a new one may allocate.
+BorrowedHandle::BorrowedHandle(const Context& context)
+    : ordinal_(context.ordinal()), stream_(context.stream()) {
+  const CudnnApi& cudnn = libraries().cudnn;
   IdleHandles& idle = idle_handles(ordinal_);
+  CUstream set = nullptr;
   {
     const std::lock_guard lock(idle.mutex);
     if (!idle.handles.empty()) {
-      handle_ = idle.handles.back();
+      std::tie(handle_, set) = idle.handles.back();
       idle.handles.pop_back();
-      return;
     }
   }
-  check(libraries().cudnn.create(&handle_), "cudnnCreate");
-  const cudnnStatus_t set = libraries().cudnn.set_stream(handle_, context.stream());
-  if (set != CUDNN_STATUS_SUCCESS) libraries().cudnn.destroy(handle_);
-  check(set, "cudnnSetStream");
+  if (!handle_) check(cudnn.create(&handle_), "cudnnCreate");
+  if (set == stream_) return;
+  const cudnnStatus_t answer = cudnn.set_stream(handle_, stream_);
+  if (answer != CUDNN_STATUS_SUCCESS) cudnn.destroy(handle_);
+  check(answer, "cudnnSetStream");
 }
 
 BorrowedHandle::~BorrowedHandle() {
   IdleHandles& idle = idle_handles(ordinal_);
   const std::lock_guard lock(idle.mutex);
-  idle.handles.push_back(handle_);
+  idle.handles.emplace_back(handle_, stream_);
 }
 
 RnnDescriptor::RnnDescriptor(Context& context, cudnnHandle_t handle, const RnnSpec& spec,

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "cudnn/gpu/generators.h"
@@ -48,6 +49,7 @@ class BorrowedHandle {
 
  private:
   int ordinal_;
+  CUstream stream_;
   cudnnHandle_t handle_ = nullptr;
 };
 

@@ -172,9 +172,14 @@ class ForwardRun {
 }  // namespace
 
 void run_network(const std::shared_ptr<const CudnnPacked>& packed, const ForwardArgs& args,
-                 CudnnSaved* saved) {
+                 CudnnSaved* saved, const Enqueue& enqueue) {
   const Context::Current current(packed->context());
-  ForwardRun(packed, args, saved).run();
+  ForwardRun run(packed, args, saved);
+  if (enqueue) {
+    enqueue([&run] { run.run(); });
+  } else {
+    run.run();
+  }
 }
 
 }  // namespace openrnn::cudnn

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 
 #include "cudnn/rnn/piece.h"
 
@@ -32,9 +33,13 @@ class CudnnSaved final : public SavedForward {
   std::vector<std::shared_ptr<void>> memory;  // what the pieces read again
 };
 
-/// Runs a call whose arguments were checked; fills `saved` unless it is null.
+/// Is given what enqueues a call's work once its tables are on the GPU, and calls it.
+using Enqueue = std::function<void(const std::function<void()>& work)>;
+
+/// Runs a call whose arguments were checked; fills `saved` unless it is null. `enqueue`, unless it
+/// is empty, may record its work in place of running it.
 void run_network(const std::shared_ptr<const CudnnPacked>& packed, const ForwardArgs& args,
-                 CudnnSaved* saved);
+                 CudnnSaved* saved, const Enqueue& enqueue = {});
 void run_gradient(const CudnnSaved& saved, const BackwardArgs& args);
 
 /// Packed vectors of one direction, of which cuDNN gets at most `chunk` steps at once.

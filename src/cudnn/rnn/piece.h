@@ -53,6 +53,12 @@ class Piece {
   /// forward call. Thread-safe.
   void backward(const PieceBackward& memory) const;
 
+  /// What the training call left for the first gradient; null once that has had it.
+  const std::shared_ptr<void>& reserve() const noexcept { return reserve_; }
+  /// After a graph has run the call again: it has filled `reserve`, null if its gradient is to
+  /// repeat the call, from weights that lie where those of the first run did.
+  void renew(const PartWeights& weights, std::shared_ptr<void> reserve) const;
+
  private:
   /// Elements of the arrays of a call.
   struct Sizes {
@@ -65,7 +71,7 @@ class Piece {
   std::shared_ptr<void> scratch(std::int64_t elements) const;
 
   Context& context_;
-  const PartWeights& weights_;
+  mutable const PartWeights* weights_;
   Slice slice_;
   bool training_, drops_;
   Variant variant_;

@@ -4,6 +4,7 @@
 
 #include "base/message.h"
 #include "cudnn/gpu/aligned.h"
+#include "cudnn/gpu/graph.h"
 #include "cudnn/gpu/process_wide.h"
 #include "cudnn/rnn/descriptors.h"
 
@@ -175,6 +176,9 @@ PartWeights CudnnPacked::describe(const Part& which) const {
 }
 
 PartWeights CudnnPacked::copied(const Part& which) const {
+  if (is_recording(context_)) {
+    throw EngineError("[record] weights are copied for a part, expected them made before");
+  }
   PartWeights part = describe(which);
   const std::shared_ptr<void> memory = context_.allocate(part.bytes());
   // What lies between the regions, if anything does, is a number at least.

@@ -66,8 +66,8 @@ def test_everything_passes_and_a_missing_pytorch_is_said(bundle, tmp_path):
     found, units = call(bundle, tmp_path / "out")
     assert found.returncode == 0, found.stdout + found.stderr
     assert list(units) == [
-        "doctor", "layout", *ALL_TESTS["standard"], *ALL_TESTS["auto"], "training across engines",
-        "training step", "benchmark",
+        "doctor", "layout", *ALL_TESTS["standard"], *ALL_TESTS["auto"], "tests with graphs",
+        "training across engines", "training step", "benchmark",
     ]  # fmt: skip
     assert units["benchmark"] == "skipped" and set(units.values()) == {"passed", "skipped"}
     summary = (tmp_path / "out/summary.txt").read_text()
@@ -131,12 +131,14 @@ def test_tests_run_by_the_standard_algorithm_and_then_by_choice(bundle, tmp_path
         return [line.split("=")[1] for line in lines if "ALGORITHM" in line]
 
     call(bundle, tmp_path / "out")
-    assert seen("openrnn_gpu_tests") == ["standard"] * 6 + ["auto"] * 6
+    # The last one is with graphs.
+    assert seen("openrnn_gpu_tests") == ["standard"] * 6 + ["auto"] * 6 + ["standard"]
     assert "OPENRNN_LOG_LEVEL=debug" in (tmp_path / "seen.openrnn_gpu_tests").read_text()
+    assert (tmp_path / "seen.openrnn_gpu_tests").read_text().count("OPENRNN_CUDA_GRAPHS=1") == 1
     assert seen("openrnn_gpu_bench") == []
     found, units = call(bundle, tmp_path / "out", "--algorithm", "standard")
     assert "call 1" in found.stdout  # what was found by another one does not count
-    assert seen("openrnn_gpu_tests")[12:] == ["standard"] * 6
+    assert seen("openrnn_gpu_tests")[13:] == ["standard"] * 7
     assert set(seen("openrnn_gpu_bench")) == {"standard"}
     assert [name for name in units if "s" in name and "/" in name] == ALL_TESTS["standard"]
     assert call(bundle, tmp_path / "out", "--algorithm", "fast")[0].returncode == 2

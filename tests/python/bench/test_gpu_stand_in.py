@@ -47,7 +47,7 @@ def test_it_passes_over_the_stand_ins(bundle, tmp_path):
     found = call(bundle, tmp_path / "out", OPENRNN_CUDA_LIBRARIES=str(STAND_INS))
     assert found.returncode == 0, found.stdout + found.stderr
     summary = (tmp_path / "out/summary.txt").read_text()
-    for unit in ("doctor", "layout", "tests standard 1/1", "tests auto 1/1", "conformance auto 1/1", "training across engines"):
+    for unit in ("doctor", "layout", "tests standard 1/1", "tests auto 1/1", "conformance auto 1/1", "tests with graphs", "training across engines"):
         assert f"  {unit}" in summary, summary
     assert f"libcudnn.so.9: {STAND_INS}" in summary
     assert len(list((tmp_path / "out").iterdir())) <= 8

@@ -1,10 +1,10 @@
-#include "cudnn/rnn/cudnn_engine.h"
+#include "cudnn/cudnn_engine.h"
 
 #include <array>
 #include <utility>
 
 #include "base/message.h"
-#include "cudnn/rnn/network.h"
+#include "cudnn/graphs/graph_cache.h"
 #include "engine/cudnn_entry.h"
 
 namespace openrnn::cudnn {
@@ -51,7 +51,7 @@ class CudnnEngine final : public Engine {
   std::string description() const override {
     return message(gpu_description(ordinal_), ", dropout ",
                    dropout_by() == DropoutBy::kFast ? "fast" : "exact", ", algorithm ",
-                   algorithm_choice(), overridden());
+                   algorithm_choice(), graphs_wanted() ? ", graphs" : "", overridden());
   }
   std::string unsupported(const RnnSpec& spec) const override {
     return unsupported_by_cudnn(spec, Context::of(ordinal_).capability());
@@ -83,6 +83,7 @@ class CudnnEngine final : public Engine {
       if (!mine) throw ArgumentError("[forward] workspace is of another engine, expected cudnn");
       mine->check(args);
     }
+    if (graphs_wanted()) return graphs().forward(packed, args);
     run_network(packed, args, nullptr);
   }
 
@@ -92,22 +93,26 @@ class CudnnEngine final : public Engine {
       throw StateError(
           "[forward_saving] params are packed for inference, expected them packed for training");
     }
+    if (graphs_wanted()) return graphs().forward_saving(packed, args);
     auto saved = std::make_unique<CudnnSaved>();
     run_network(packed, args, saved.get());
     return saved;
   }
 
   void backward(const BackwardArgs& args) const override {
-    const auto* saved = dynamic_cast<const CudnnSaved*>(args.saved);
+    const auto* recorded = dynamic_cast<const GraphSaved*>(args.saved);
+    const auto* saved = recorded ? &recorded->saved() : dynamic_cast<const CudnnSaved*>(args.saved);
     if (!saved || saved->packed->context().ordinal() != ordinal_) {
       throw ArgumentError(message("[backward] saved is ",
                                   args.saved ? "of another engine or GPU" : "null",
                                   ", expected what forward_saving of cudnn returned"));
     }
+    if (recorded) return graphs().backward(*recorded, args);
     run_gradient(*saved, args);
   }
 
  private:
+  GraphCache& graphs() const { return GraphCache::of(Context::of(ordinal_)); }
   /// Throws: ArgumentError unless this engine packed them.
   std::shared_ptr<const CudnnPacked> own(std::string_view call,
                                          const std::shared_ptr<const PackedParams>& params) const {

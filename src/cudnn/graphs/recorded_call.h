@@ -1,0 +1,76 @@
+// One call of the engine, and its gradient, as graphs.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "cudnn/gpu/graph.h"
+#include "cudnn/graphs/call_arrays.h"
+#include "cudnn/graphs/call_key.h"
+
+namespace openrnn::cudnn {
+
+/// Which arrays of a backward call are given: dy, dhn, dcn, dx, dh0, dc0, dparams.
+using GivenArrays = std::array<bool, 7>;
+GivenArrays given_of(const BackwardArgs& args, const RnnSpec& spec);
+
+/// Blocks that an unrecorded call of the same kind had.
+using BlockSizes = std::vector<std::size_t>;
+
+/// A forward call whose graph, arrays and whatever it saves lie in memory of its own, so that one
+/// saved call at a time can be in use. Does not keep the weights that it reads: they lie where the
+/// key says, whoever owns them. Not for two threads at once, but for release() and is_idle(). All
+/// but these is for a thread where the context is current.
+class RecordedCall {
+ public:
+  /// Records; none of its work runs. Throws: EngineError when that is not possible.
+  RecordedCall(const std::shared_ptr<const CudnnPacked>& packed, const ForwardArgs& args,
+               const CallKey& key, const BlockSizes& blocks);
+
+  /// The recorded call, for people.
+  const std::string& text() const noexcept { return text_; }
+  /// Runs the call with other arrays and parameters of the same key. When saving it is in use from
+  /// then on until it is released.
+  void forward(const std::shared_ptr<const CudnnPacked>& packed, const ForwardArgs& args);
+  bool is_idle() const noexcept { return !in_use_.load(std::memory_order_acquire); }
+  void release() noexcept;
+
+  /// What the last forward call saved, for gradients that no graph runs.
+  const CudnnSaved& saved() const noexcept { return saved_; }
+  /// Whether the next gradient is the first of the last forward call, whose weights have stayed.
+  bool may_run_gradient() const;
+  bool has_gradient() const noexcept { return gradient_.has_value(); }
+  /// Records the gradient. Throws: as the constructor.
+  void record_gradient(const BackwardArgs& args, const BlockSizes& blocks);
+  /// Runs it if it was recorded for these arrays; false: it was not.
+  bool run_gradient(const BackwardArgs& args);
+  /// From now on gradients of the last forward call repeat it.
+  void spend_gradient() noexcept { fresh_ = false; }
+
+ private:
+  struct Gradient {
+    GivenArrays given;
+    Arena arena;
+    CallArrays arrays;
+    std::unique_ptr<Graph> graph;
+    Gradient(Context& context, const GivenArrays& which)
+        : given(which), arena(context.pool()), arrays(context) {}
+  };
+  ForwardArgs own_forward(const ForwardArgs& args);
+  BackwardArgs own_backward(const BackwardArgs& args, CallArrays& arrays) const;
+  void renew(bool with_reserves) const;
+
+  Context& context_;
+  const CallKey key_;
+  const std::string text_;
+  Arena arena_;
+  CallArrays arrays_;
+  CudnnSaved saved_;
+  std::vector<std::shared_ptr<void>> reserves_;  // of each stage
+  std::unique_ptr<Graph> graph_;
+  std::optional<Gradient> gradient_;
+  bool fresh_ = false;
+  std::atomic<bool> in_use_{false};
+};
+
+}  // namespace openrnn::cudnn
