@@ -26,6 +26,17 @@ TEST(CheckpointState, PathsInsideTheFolderAreRelativeInTheFile) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"checkpoint"});
 }
 
+// One whose name begins as the folder's does is another one.
+TEST(CheckpointState, PathsBesideTheFolderStay) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "run");
+  const std::string beside = folder / "run2/m";
+  write_checkpoint_state(folder / "run", {beside, {folder / "run/m", beside}, {}, {}});
+  const auto found = read_checkpoint_state(folder / "run");
+  EXPECT_EQ(found->latest, beside);
+  EXPECT_EQ(found->all, (std::vector<std::string>{folder / "run/m", beside}));
+}
+
 TEST(CheckpointState, FolderCanBeMoved) {
   const TempFolder folder;
   std::filesystem::create_directory(folder / "old");

@@ -42,6 +42,11 @@ TEST_F(Nodes, ACallOnAnInputIsRecorded) {
   EXPECT_EQ(layer->input_shape(), (std::vector<Shape>{{-1, -1, 5}}));
   EXPECT_EQ(layer->output_shape().size(), 3u);
   EXPECT_TRUE(layer->input_mask().empty());
+  const RnnResult rows_first =
+      CudnnLSTM({.num_units = 4, .num_proj = 3})(Input({6, 7, 5}), {}, {.time_major = false});
+  EXPECT_EQ(rows_first.output.shape(), (Shape{6, 7, 3}));
+  EXPECT_EQ(rows_first.state[0].shape(), (Shape{6, 1, 3}));
+  EXPECT_EQ(rows_first.state[1].shape(), (Shape{6, 1, 4}));
   Dense dense({.units = 2});
   dense(made.output);
   ASSERT_EQ(layer->outbound_nodes().size(), 1u);

@@ -101,7 +101,8 @@ double orthogonality(const Array& m, std::size_t rows, std::size_t cols, double 
 }
 
 TEST(Initializers, OrthogonalIsOrthogonal) {
-  for (const auto& [rows, cols] : {std::pair{20, 20}, {7, 33}, {33, 7}, {1, 5}, {1, 1}}) {
+  for (const auto& [rows, cols] :
+       {std::pair{20, 20}, {7, 33}, {33, 7}, {1, 5}, {1, 1}, {300, 300}}) {
     const Array m = filled(orthogonal_initializer(1.5), {rows, cols});
     EXPECT_LT(orthogonality(m, static_cast<std::size_t>(rows), static_cast<std::size_t>(cols), 1.5),
               1e-13)

@@ -137,11 +137,35 @@ TEST(HostileRun, AVocabularyThatDoesNotFitTheModel) {
   EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"), "without surrogates");
 }
 
+TEST(HostileRun, ColumnsThatDoNotFitTheModel) {
+  const TempFolder folder;
+  const auto opened = [&](std::int64_t columns, std::int64_t outputs) {
+    RunConfig config;
+    config.task = "series";
+    config.columns = {"a", "b"};
+    config.model.units = 4;
+    config.model.columns = columns;
+    config.model.outputs = outputs;
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const SequenceModel model(config.model);
+    Extras extras;
+    extras.set_string("config", to_json(config));
+    Saver().write(folder / "a", extras);
+    TrainedModel(folder / "a");
+  };
+  EXPECT_NO_THROW(opened(2, 2));
+  EXPECT_MESSAGE(ArgumentError, opened(3, 2), "2 columns and a model of 3 inputs and 2 outputs");
+  EXPECT_MESSAGE(ArgumentError, opened(2, 3), "2 columns and a model of 2 inputs and 3 outputs");
+}
+
 // A file of some kilobytes would take gigabytes.
 TEST(HostileRun, AModelThatIsLargerThanItsFile) {
   const TempFolder folder;
   SmallRun run;
-  for (std::int64_t ModelConfig::*size : {&ModelConfig::units, &ModelConfig::layers}) {
+  for (std::int64_t ModelConfig::*size :
+       {&ModelConfig::units, &ModelConfig::layers, &ModelConfig::vocabulary,
+        &ModelConfig::embedding, &ModelConfig::outputs}) {
     RunConfig config = run.config;
     config.model.*size = 100000;
     Saver().write(folder / "bad", with_vocabulary(config, run.text.vocabulary.codes()));

@@ -279,5 +279,39 @@ TEST(SeriesWindows, RefusesTooFewRows) {
   }
 }
 
+// At least one row is held out, and one window is enough to train and to forecast.
+TEST(SeriesWindows, TheFewestRowsThatDo) {
+  SeriesOptions options = small_options();
+  options.valid_fraction = 0.01;
+  const SeriesWindows most(ramp(20), options), least(ramp(6), options);
+  EXPECT_EQ(most.valid_count(), 1);
+  EXPECT_EQ(most.valid_truth(0, 1), -19.0);
+  EXPECT_EQ(least.valid_count(), 1);
+  EXPECT_EQ(least.windows(), 1);
+  EXPECT_EQ(least.window({0, 0}).x.shape(), (Shape{3, 1, 2}));
+  const SeriesWindows given(ramp(5), options, most.scaling());
+  EXPECT_EQ(given.valid_count(), 1);
+  EXPECT_EQ(given.valid_truth(0, 1), -4.0);
+  EXPECT_EQ(given.valid_last(0, 1), -2.0);
+  EXPECT_EQ(windows_error(ramp(4), options, most.scaling()),
+            "[SeriesWindows] 4 rows, expected at least 5 for windows of 3 and a horizon of 2");
+}
+
+TEST(SeriesWindows, RefusesOptionsOutOfRange) {
+  for (std::int64_t SeriesOptions::*size :
+       {&SeriesOptions::window, &SeriesOptions::horizon, &SeriesOptions::batch}) {
+    SeriesOptions options = small_options();
+    options.*size = 0;
+    EXPECT_TRUE(windows_error(ramp(20), options).ends_with(", expected at least 1 of each"));
+  }
+  for (const double fraction : {0.0, 1.0, -0.5, std::nan("")}) {
+    SeriesOptions options = small_options();
+    options.valid_fraction = fraction;
+    EXPECT_TRUE(
+        windows_error(ramp(20), options).ends_with(", expected more than 0 and less than 1"))
+        << fraction;
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::train
