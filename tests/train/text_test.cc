@@ -189,6 +189,27 @@ TEST(TextStreams, EachEpochHasAnOrderOfSegmentsOfItsOwn) {
   EXPECT_NE(one, two);
 }
 
+// So that every symbol is read in some epoch: the first and the last offset come, too.
+TEST(TextStreams, AnEpochBeginsAtAnyOfTheSymbolsToSpare) {
+  for (const std::int32_t spare : {0, 1, 4}) {
+    const TextStreams streams(counting(static_cast<std::size_t>(55 + spare)),
+                              {.batch = 3, .seq_len = 3, .segment_windows = 3, .seed = 2});
+    ASSERT_EQ(streams.windows(), 6);
+    std::set<std::int32_t> offsets;
+    for (std::int64_t epoch = 0; epoch < 200; ++epoch) {
+      std::int32_t first = 100;
+      for (const std::int64_t window : {0, 3}) {
+        const Window read = streams.window({epoch, window});
+        for (const std::int32_t x : read.x.as<std::int32_t>()) first = std::min(first, x);
+      }
+      offsets.insert(first);
+    }
+    EXPECT_EQ(offsets.size(), static_cast<std::size_t>(spare + 1));
+    EXPECT_EQ(*offsets.begin(), 0);
+    EXPECT_EQ(*offsets.rbegin(), spare);
+  }
+}
+
 TEST(TextStreams, ShortTextsHaveShortWindows) {
   const TextStreams one(counting(2), {.batch = 1, .seq_len = 10});
   EXPECT_EQ(one.windows(), 1);

@@ -104,6 +104,24 @@ def test_contradicting_flags_name_both_values(run, flag, given, of_run):
                     f"expected {flag} {of_run}")
 
 
+@pytest.mark.parametrize("more", [[], ["--horizon", 2], ["--input"]])
+def test_another_task_is_refused_before_its_flags_and_data_are(run, tmp_path, more):
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n" + "1,2\n" * 90)
+    more = more if more != ["--input"] else ["--input", table]
+    line = fault("train", "--task", "series", "--out", run[0], "--resume", *more)
+    assert line == "[train] --task series contradicts the run to resume, expected --task text"
+
+
+def test_a_file_is_no_folder_for_a_run(run, tmp_path):
+    out = tmp_path / "out"
+    out.write_text("mine")
+    for more in ([], ["--resume"]):
+        assert fault("train", "--input", run[1], "--out", out, *more) == (
+            f"[train] --out '{out}' is a file, expected a folder or nothing")
+    assert out.read_text() == "mine"
+
+
 @pytest.mark.parametrize("flag, given, of_run", [
     ("--columns", "a", "a,b"), ("--horizon", "2", "1"), ("--target", "one", "sequence"),
     ("--task", "text", "series"),
