@@ -107,8 +107,14 @@ CUstream Context::stream() const noexcept {
 }
 
 std::shared_ptr<void> Context::allocate(std::size_t bytes) {
-  const Detour* detour = Detour::of(*this);
-  return detour ? detour->memory().allocate(bytes) : pool_.allocate(bytes);
+  if (const Detour* detour = Detour::of(*this)) return detour->memory().allocate(bytes);
+  try {
+    return pool_.allocate(bytes);
+  } catch (const GpuError& error) {
+    const Spare spare = spare_.load(std::memory_order_acquire);
+    if (error.fault() != GpuFault::kNoRoom || !spare || !spare(*this)) throw;
+  }
+  return pool_.allocate(bytes);
 }
 
 CUfunction Context::kernel(const char* name) {

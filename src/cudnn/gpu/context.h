@@ -56,6 +56,9 @@ class Context {
   /// Throws: EngineError when there is no room.
   std::shared_ptr<void> allocate(std::size_t bytes);
   Pool& pool() noexcept { return pool_; }
+  /// What is asked once for memory when allocate finds no room: whether it gave any back.
+  using Spare = bool (*)(const Context&);
+  void set_spare(Spare spare) noexcept { spare_.store(spare, std::memory_order_release); }
 
   /// A kernel of src/cudnn/kernels by its name, for cuLaunchKernel. Throws: EngineError.
   CUfunction kernel(const char* name);
@@ -84,6 +87,7 @@ class Context {
   int multiprocessors_ = 0, capability_ = 0;
   Pool pool_;
   std::atomic<BusyClock*> clock_{nullptr};
+  std::atomic<Spare> spare_{nullptr};
   std::mutex mutex_;  // of what follows
   std::vector<CUmodule> modules_;
   std::unordered_map<std::string, CUfunction> kernels_;

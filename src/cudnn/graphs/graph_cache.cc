@@ -53,9 +53,18 @@ GraphCache::Record GraphCache::find(CallKey key) {
   return records_.front();
 }
 
-void GraphCache::clear() {
+bool GraphCache::clear() {
   const std::lock_guard lock(mutex_);
+  const bool any = std::any_of(records_.begin(), records_.end(),
+                               [](const Record& each) { return !each->calls.empty(); });
   records_.clear();
+  return any;
+}
+
+// Nobody waits for a lock here: who holds it may be waiting for memory.
+bool GraphCache::clear_if_free() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() && clear();
 }
 
 void GraphCache::bound() {
@@ -80,6 +89,8 @@ std::shared_ptr<RecordedCall> GraphCache::recorded(CallRecord& record, const Pac
     try {
       auto call = std::make_shared<RecordedCall>(packed, args, record.key, *record.blocks);
       log_debug(message("recorded a call of ", call->text()));
+      packed->context().set_spare(
+          [](const Context& context) { return GraphCache::of(context).clear_if_free(); });
       record.calls.push_back(call);
       bound();
       return call;

@@ -49,8 +49,10 @@ class GraphCache {
   std::unique_ptr<SavedForward> forward_saving(const std::shared_ptr<const CudnnPacked>& packed,
                                                const ForwardArgs& args);
   void backward(const GraphSaved& saved, const BackwardArgs& args);
-  /// Forgets all calls; what is in use stays until it is not.
-  void clear();
+  /// Forgets all calls; what is in use stays until it is not. Whether there was a graph.
+  bool clear();
+  /// The same, unless another thread is using the cache.
+  bool clear_if_free();
 
  private:
   using Record = std::shared_ptr<CallRecord>;
@@ -65,7 +67,8 @@ class GraphCache {
   bool run_recorded_gradient(const GraphSaved& saved, const BackwardArgs& args);
   void bound();
 
-  std::mutex mutex_;
+  // Of one thread more than once: what it asks memory for may clear the cache.
+  std::recursive_mutex mutex_;
   std::list<Record> records_;  // the one that was used last first
 };
 

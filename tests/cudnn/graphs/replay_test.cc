@@ -270,6 +270,29 @@ TEST_F(CudnnGraphs, NoMoreAreKeptThanAreBounded) {
   launches.expect(2);
 }
 
+TEST_F(CudnnGraphs, GiveTheirMemoryToWhatFindsNone) {
+  if (!pretends()) GTEST_SKIP() << "a GPU has more";
+  const Case c = case_of("lstm L2 U32 I32 B16 T16 f32");
+  const Data d = make_data(c);
+  const auto params = packed_of(c, d);
+  const Result expected = trained(c, d, params);
+  const Graphs graphs;
+  for (int n = 0; n < 3; ++n) trained(c, d, params);
+  EXPECT_EQ(graphs_alive(), 2);
+  cudnn::Context& context = cudnn::Context::of(0);
+  context.pool().release_idle();
+  const std::size_t held = context.pool().held_bytes();
+  {
+    constexpr std::size_t kMore = 100000;
+    const Setting memory("STAND_IN_MEMORY", std::to_string(held + kMore / 2));
+    EXPECT_NE(context.allocate(kMore), nullptr);
+    EXPECT_EQ(graphs_alive(), 0);
+    EXPECT_THROW(context.allocate(held), EngineError) << "there is nothing left to give";
+  }
+  for (int n = 0; n < 3; ++n) EXPECT_EQ(first_difference(expected, trained(c, d, params)), "");
+  EXPECT_EQ(graphs_alive(), 2);
+}
+
 TEST_F(CudnnGraphs, ThreadsShareThem) {
   const Case c = case_of("lstm L2 U20 I5 B3 T4 bi f32 lengths");
   const auto params = packed_of(c, make_data(c));
