@@ -182,7 +182,7 @@ TEST(CudnnArithmetics, SayWhatTheVariableOfNvidiaMakesOfThem) {
       << "doctor prints this line";
 }
 
-TEST(CudnnFastDropout, ByCudnnIsAnother) {
+TEST(CudnnModesOfDropout, FastIsAnother) {
   const Case c = parse_case("lstm L3 U17 I3 B5 T4 f32 D0.5", "fast");
   const Data d = make_data(c);
   const Result exact = run_training(subject(), c, d);
