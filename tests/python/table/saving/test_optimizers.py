@@ -277,6 +277,17 @@ def test_float16_keeps_a_float32_master(row):
     assert {v.dtype for v in optimizer.variables()} <= {"float32", "int64", "int32"}
 
 
+def test_float16_takes_a_gradient_in_float32():
+    """As a step's own gradients are: what float16 cannot hold is neither lost nor too large."""
+    variable = openrnn.Variable(np.zeros(2, "float16"))
+    optimizer = openrnn.train.GradientDescentOptimizer(2.0**10)
+    optimizer.apply_gradients([(np.array([-(2.0**-30), 0.0], "float32"), variable)])
+    np.testing.assert_array_equal(variable, np.array([2.0**-20, 0.0], "float16"))
+    optimizer = openrnn.train.GradientDescentOptimizer(2.0**-10)
+    optimizer.apply_gradients([(np.array([0.0, -(2.0**17)], "float32"), variable)])
+    np.testing.assert_array_equal(variable, np.array([2.0**-20, 128.0], "float16"))
+
+
 def test_float16_skips_a_step_that_is_not_finite():
     variable = openrnn.Variable(np.ones(2, "float16"))
     optimizer = openrnn.train.GradientDescentOptimizer(0.5)
