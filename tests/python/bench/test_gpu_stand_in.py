@@ -14,7 +14,7 @@ STAND_INS = BUILD / "stand_in"
 # In the bundle all tests are one program; each of these is a part of it.
 PROGRAMS = {
     "openrnn": "openrnn", "openrnn_gpu_bench": "openrnn_gpu_bench",
-    "openrnn_gpu_tests": "device_matmul_test", "openrnn_gpu_conformance": "cudnn_cpu_agreement_test",
+    "openrnn_gpu_tests": "cudnn_replay_test", "openrnn_gpu_conformance": "cudnn_cpu_agreement_test",
     "cudnn_layout": "tool_cudnn_layout",
 }  # fmt: skip
 pytestmark = pytest.mark.skipif(
