@@ -17,7 +17,7 @@ function(add_stand_in name version)
 endfunction()
 
 add_stand_in(cuda 1 ${stand_in}/libcuda.cc ${stand_in}/graphs/libcuda_graphs.cc ${stand_in}/graphs/captures.cc
-  ${stand_in}/memory.cc ${stand_in}/work.cc
+  ${stand_in}/memory.cc ${stand_in}/work.cc ${stand_in}/order/order.cc
   ${stand_in}/kernels/kernels.cc ${stand_in}/kernels/kernels_on_cpu.cc ${stand_in}/kernels/block_of_fibers.cc)
 add_stand_in(cublas 13 ${stand_in}/libcublas.cc)
 target_link_libraries(stand_in_cublas PRIVATE stand_in_cuda)

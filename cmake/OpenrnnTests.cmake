@@ -97,8 +97,8 @@ if(OPENRNN_HAS_CUDA)
       add_default_device_run(${target})
     endif()
   endforeach()
-  foreach(name device_bits device_training_bits device_memory agreement engine layout loans dropout replay
-      recording training)
+  foreach(name device_bits device_training_bits device_memory agreement engine layout loans dropout uploads
+      replay recording training)
     add_deferred_run(cudnn_${name}_test)
     add_gpu_run(cudnn_${name}_test)
   endforeach()

@@ -88,6 +88,32 @@ TEST(Matmul, HasTheOrderOfSums) {
   }
 }
 
+// The variable of NVIDIA's changes what is promised here, and libraries may read it once.
+[[maybe_unused]] const int not_overridden = unsetenv("NVIDIA_TF32_OVERRIDE");
+
+// TF32 has ten bits of a fraction, and would lose all but the first. Of sizes for which a library
+// has fast kernels.
+TEST(Matmul, KeepsEveryBitOfFloat32) {
+  constexpr std::int64_t kSize = 128;
+  const float more = 1.0F + 0x1p-12F;
+  const auto filled = [](float value) {
+    return array_of<float>({kSize, kSize},
+                           std::vector<float>(static_cast<std::size_t>(kSize * kSize), value));
+  };
+  const DeviceArray a = filled(more), b = filled(1.0F);
+  DeviceArray c(tested(), DType::kFloat32, {kSize, kSize});
+  tested().matmul({.dtype = DType::kFloat32,
+                   .m = kSize,
+                   .n = kSize,
+                   .k = kSize,
+                   .a = a.data(),
+                   .b = b.data(),
+                   .c = c.mutable_data()});
+  const Array found = c.to_host();
+  // Every partial sum is a float32.
+  for (const float value : found.as<float>()) ASSERT_EQ(value, kSize * more);
+}
+
 TEST(Matmul, RefusesWhatItCannotMultiply) {
   const auto error_of = [](const MatmulArgs& args) -> std::string {
     try {

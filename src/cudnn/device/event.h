@@ -25,8 +25,9 @@ class Event {
     return *this;
   }
 
-  void record(const Context& context) {
-    check(libraries().driver.event_record(event_, context.stream()), "cuEventRecord");
+  void record(const Context& context) { record(context.stream()); }
+  void record(CUstream stream) {
+    check(libraries().driver.event_record(event_, stream), "cuEventRecord");
   }
   /// True before the first record.
   bool is_done() const {

@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "cudnn/device/readings.h"
-#include "cudnn/device/staging.h"
 #include "cudnn/gpu/context.h"
 #include "openrnn/engine.h"
 
@@ -29,6 +28,7 @@ class GpuDevice final : public Device {
   void copy(const BlockCopy& copy) const override;
   void upload(void* to, const void* host, std::size_t bytes) const override;
   void download(void* host, const void* from, std::size_t bytes) const override;
+  std::shared_ptr<void> bring(const void* host, std::size_t bytes) const override;
 
   std::uintptr_t stream() const override;
   void go_before(std::uintptr_t stream) const override;
@@ -79,7 +79,6 @@ class GpuDevice final : public Device {
   Context& context_;
   const Engine* engine_;
   std::string name_;
-  mutable Staging staging_;
   mutable Readings readings_;
   mutable std::mutex blas_mutex_;  // a handle is for one thread at a time
   mutable cublasHandle_t blas_ = nullptr;

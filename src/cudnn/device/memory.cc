@@ -5,6 +5,7 @@
 #include "cudnn/device/gpu.h"
 #include "cudnn/device/launch.h"
 #include "cudnn/device/ops/decision.h"
+#include "cudnn/device/staging.h"
 
 namespace openrnn::cudnn {
 namespace {
@@ -27,7 +28,6 @@ GpuDevice::GpuDevice(Context& context, const Engine* engine)
     : context_(context),
       engine_(engine),
       name_(message("gpu:", context.ordinal())),
-      staging_(context),
       readings_(context) {}
 
 std::shared_ptr<void> GpuDevice::allocate(std::size_t bytes) const {
@@ -77,13 +77,18 @@ void GpuDevice::copy_blocks(const BlockCopy& copy, const std::int32_t* indices) 
 void GpuDevice::upload(void* to, const void* host, std::size_t bytes) const {
   if (bytes == 0) return;
   const Context::Current current(context_);
-  staging_.upload(to, host, bytes);
+  context_.staging().upload(context_.stream(), to, host, bytes);
+}
+
+std::shared_ptr<void> GpuDevice::bring(const void* host, std::size_t bytes) const {
+  const Context::Current current(context_);
+  return context_.bring(host, bytes);
 }
 
 void GpuDevice::download(void* host, const void* from, std::size_t bytes) const {
   if (bytes == 0) return;
   const Context::Current current(context_);
-  staging_.download(host, from, bytes);
+  context_.staging().download(host, from, bytes);
 }
 
 std::unique_ptr<Reading> GpuDevice::read_later(const void* from, std::size_t bytes) const {

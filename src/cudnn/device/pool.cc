@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
-// Eight sizes an octave: at most an eighth is wasted, and nearby sizes share blocks.
-std::size_t size_class(std::size_t bytes) {
+}  // namespace
+
+// Eight sizes an octave: at most an eighth is wasted.
+std::size_t Pool::size_class(std::size_t bytes) {
   const std::size_t least = std::max(bytes, kAlignment);
   const std::size_t step = std::max(std::bit_floor(least) / 8, kAlignment);
   return (least + step - 1) / step * step;
 }
-
-}  // namespace
 
 struct Pool::GiveBack {
   Pool* pool;

@@ -23,6 +23,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
+  /// What a block for so many bytes has at least: nearby sizes share blocks.
+  static std::size_t size_class(std::size_t bytes);
   /// 256-byte aligned, not cleared, never null; the pool must outlive it. Idle blocks go back to
   /// the driver when it has no other room. Throws: EngineError when there is none, and after a
   /// fork.

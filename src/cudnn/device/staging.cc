@@ -23,7 +23,7 @@ class Staging::Slot {
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
   void* memory() const noexcept { return memory_; }
-  void mark(Context& context) { done_.record(context); }
+  void mark(CUstream stream) { done_.record(stream); }
   bool is_done() const { return done_.is_done(); }
   void wait() const { done_.wait(); }
 
@@ -56,13 +56,13 @@ void Staging::put(std::unique_ptr<Slot> slot) {
   slots_.push_back(std::move(slot));
 }
 
-void Staging::upload(void* to, const void* host, std::size_t bytes) {
+void Staging::upload(CUstream stream, void* to, const void* host, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += kSlotBytes) {
     const std::size_t count = std::min(kSlotBytes, bytes - at);
     std::unique_ptr<Slot> slot = take();
     std::memcpy(slot->memory(), static_cast<const std::byte*>(host) + at, count);
-    context_.copy_in(static_cast<std::byte*>(to) + at, slot->memory(), count);
-    slot->mark(context_);
+    context_.copy_in(stream, static_cast<std::byte*>(to) + at, slot->memory(), count);
+    slot->mark(stream);
     put(std::move(slot));
   }
 }

@@ -10,15 +10,16 @@
 
 namespace openrnn::cudnn {
 
-/// Copies that are right whatever kind of memory the host's is: upload has read all of it when it
-/// returns and does not wait for the GPU unless much is under way; download waits. Thread-safe.
+/// Copies that are right whatever kind of memory the host's is: upload, which enqueues on a stream,
+/// has read all of it when it returns and does not wait for the GPU unless much is under way;
+/// download waits. Thread-safe.
 class Staging {
  public:
   explicit Staging(Context& context);
   ~Staging();
 
   // For a thread where the context is current.
-  void upload(void* to, const void* host, std::size_t bytes);
+  void upload(CUstream stream, void* to, const void* host, std::size_t bytes);
   void download(void* host, const void* from, std::size_t bytes);
 
  private:

@@ -5,6 +5,8 @@
 
 #include "base/message.h"
 #include "cudnn/device/busy_clock.h"
+#include "cudnn/device/staging.h"
+#include "cudnn/device/uploads.h"
 #include "cudnn/gpu/arena.h"
 #include "cudnn/gpu/detour.h"
 #include "cudnn/gpu/fatbins.h"
@@ -91,7 +93,11 @@ Context& Context::of(int ordinal) {
   return first ? *mine : *found;
 }
 
-Context::Context(int ordinal) : ordinal_(ordinal), pool_(*this) {
+Context::Context(int ordinal)
+    : ordinal_(ordinal),
+      pool_(*this),
+      staging_(std::make_unique<Staging>(*this)),
+      uploads_(std::make_unique<Uploads>(*this)) {
   const DriverApi& driver = libraries().driver;
   check(driver.device_get(&device_, ordinal), "cuDeviceGet");
   check(driver.primary_context_retain(&context_, device_), "cuDevicePrimaryCtxRetain");
@@ -111,10 +117,20 @@ std::shared_ptr<void> Context::allocate(std::size_t bytes) {
   try {
     return pool_.allocate(bytes);
   } catch (const GpuError& error) {
+    if (error.fault() != GpuFault::kNoRoom) throw;
     const Spare spare = spare_.load(std::memory_order_acquire);
-    if (error.fault() != GpuFault::kNoRoom || !spare || !spare(*this)) throw;
+    const bool others = spare && spare(*this);
+    if (!uploads_->release_idle() && !others) throw;
   }
   return pool_.allocate(bytes);
+}
+
+std::shared_ptr<void> Context::bring(const void* host, std::size_t bytes) {
+  if (bytes > 0 && !Detour::of(*this)) return uploads_->bring(host, bytes);
+  // What an arena serves keeps its address.
+  std::shared_ptr<void> memory = allocate(bytes);
+  staging_->upload(stream(), memory.get(), host, bytes);
+  return memory;
 }
 
 CUfunction Context::kernel(const char* name) {
@@ -146,9 +162,9 @@ void Context::copy(void* to, const void* from, std::size_t bytes) {
 }
 
 // The driver has read pageable memory of the host when it returns.
-void Context::copy_in(void* to, const void* host, std::size_t bytes) {
+void Context::copy_in(CUstream stream, void* to, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
-  check(libraries().driver.copy_in(device_address(to), host, bytes, stream()), "cuMemcpyHtoDAsync");
+  check(libraries().driver.copy_in(device_address(to), host, bytes, stream), "cuMemcpyHtoDAsync");
 }
 
 void Context::zero(void* to, std::size_t bytes) {

@@ -14,6 +14,8 @@
 namespace openrnn::cudnn {
 
 class BusyClock;
+class Staging;
+class Uploads;
 
 /// GPUs that are kept apart.
 inline constexpr int kMostGpus = 64;
@@ -23,7 +25,8 @@ inline constexpr int kMostGpus = 64;
 /// All work of a GPU goes to one stream, in the order of the calls, whichever thread makes them: so
 /// memory that is given back may be used again at once, and no call waits but those that bring
 /// numbers to the host. It is a stream that keeps order with the legacy default stream too, where
-/// other libraries of the process usually work.
+/// other libraries of the process usually work. Only new memory is filled from the host on another
+/// stream, for which this one waits.
 class Context {
  public:
   /// Makes the context current for this thread while it lives. Throws: EngineError after a fork.
@@ -55,6 +58,11 @@ class Context {
   /// 256-byte aligned, not cleared; from the arena of this thread's Detour, else from the pool.
   /// Throws: EngineError when there is no room.
   std::shared_ptr<void> allocate(std::size_t bytes);
+  /// New memory with a copy of the host's bytes, all of which it has read when it returns. For a
+  /// thread where the context is current.
+  std::shared_ptr<void> bring(const void* host, std::size_t bytes);
+  Staging& staging() noexcept { return *staging_; }
+  Uploads& uploads() noexcept { return *uploads_; }
   Pool& pool() noexcept { return pool_; }
   /// What is asked once for memory when allocate finds no room: whether it gave any back.
   using Spare = bool (*)(const Context&);
@@ -65,7 +73,8 @@ class Context {
 
   // All of these are for a thread where the context is current; they only enqueue.
   void copy(void* to, const void* from, std::size_t bytes);
-  void copy_in(void* to, const void* host, std::size_t bytes);
+  /// On a stream of this context.
+  void copy_in(CUstream stream, void* to, const void* host, std::size_t bytes);
   void zero(void* to, std::size_t bytes);
   /// Into pinned memory, which has the bytes when the work up to here is done.
   void copy_out_later(void* pinned, const void* from, std::size_t bytes);
@@ -86,6 +95,8 @@ class Context {
   CUstream stream_ = nullptr;
   int multiprocessors_ = 0, capability_ = 0;
   Pool pool_;
+  const std::unique_ptr<Staging> staging_;
+  const std::unique_ptr<Uploads> uploads_;
   std::atomic<BusyClock*> clock_{nullptr};
   std::atomic<Spare> spare_{nullptr};
   std::mutex mutex_;  // of what follows

@@ -39,7 +39,8 @@ void Sequence::sort_rows(const ForwardArgs& args) {
   }
 }
 
-// One block and one copy: offsets first, for their alignment.
+// One block and one copy: offsets first, for their alignment. It goes up while the GPU still works
+// on the call before.
 void Sequence::upload() {
   const std::size_t offsets = offsets_.size() * sizeof(std::int64_t);
   const std::size_t rows = row_.size() * sizeof(std::int32_t);
@@ -49,8 +50,7 @@ void Sequence::upload() {
   if (rows) std::memcpy(bytes.data() + offsets, row_.data(), rows);
   if (rows) std::memcpy(bytes.data() + offsets + rows, lengths_.data(), rows);
   if (places) std::memcpy(bytes.data() + offsets + 2 * rows, place_.data(), places);
-  memory_ = context_.allocate(bytes.size());
-  context_.copy_in(memory_.get(), bytes.data(), bytes.size());
+  memory_ = context_.bring(bytes.data(), bytes.size());
   const char* at = static_cast<const char*>(memory_.get());
   tables_ = {steps(),
              this->rows(),

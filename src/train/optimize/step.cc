@@ -25,12 +25,6 @@ bool same_bytes(const Array& a, const Array& b) {
   return a.size_bytes() == b.size_bytes() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-DeviceArray half_of(const DeviceArray& from) {
-  DeviceArray to(from.device(), DType::kFloat16, from.shape());
-  from.device().convert(from.size(), from.dtype(), from.data(), to.dtype(), to.mutable_data());
-  return to;
-}
-
 /// The GPU that has all gradients, their variables and the loss; null: there is none.
 const Device* only_gpu(const std::vector<DeviceArray>& gradients,
                        const std::vector<Variable>& variables, const Tensor& loss) {
@@ -90,8 +84,11 @@ void Optimizer::update_one(Kept& kept, const DeviceArray& given, const StepDecis
   };
   with_slots(0);
   if (half) {
-    // The same as before where the step is not taken.
-    kept.variable.assign(half_of(kept.master.read().value()));
+    // The same as before where the step is not taken. In place, as other variables.
+    const DeviceArray master = kept.master.read().value();
+    kept.variable.update([&](void* elements) {
+      device.convert(master.size(), master.dtype(), master.data(), DType::kFloat16, elements);
+    });
     kept.written_version = kept.variable.version();
   }
 }

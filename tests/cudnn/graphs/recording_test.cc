@@ -139,7 +139,8 @@ TEST_F(CudnnRecordings, RefuseWhatADriverWouldRefuse) {
             std::string::npos);
   const std::array<float, 8> pageable{};
   EXPECT_NE(error_in([&] {
-              context().copy_in(memory_.mutable_data(), pageable.data(), sizeof pageable);
+              context().copy_in(context().stream(), memory_.mutable_data(), pageable.data(),
+                                sizeof pageable);
             }).find("[cuMemcpyHtoDAsync]"),
             std::string::npos);
   // The GPU is as before.

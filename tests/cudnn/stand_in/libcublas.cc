@@ -60,6 +60,14 @@ bool is_known(cudaDataType type, cublasComputeType_t compute) {
           (type == CUDA_R_32F && compute == CUBLAS_COMPUTE_32F_FAST_TF32));
 }
 
+// Beside the mode there are flags in it; the variable goes before both.
+bool takes_tf32(cublasHandle_t handle) {
+  constexpr unsigned kModes = 0xF;
+  const bool asked = (static_cast<unsigned>(inside(handle)->math) & kModes) ==
+                     static_cast<unsigned>(CUBLAS_TF32_TENSOR_OP_MATH);
+  return setting("NVIDIA_TF32_OVERRIDE", asked ? 1 : 0) != 0;
+}
+
 double scalar(const void* value, cublasComputeType_t compute) {
   return compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC
              ? *static_cast<const double*>(value)
@@ -124,10 +132,8 @@ STAND_IN_API cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperati
   if (type_a != type_b || type_a != type_c || !is_known(type_a, compute)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  const bool tf32 =
-      type_a == CUDA_R_32F &&
-      (compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
-       (compute == CUBLAS_COMPUTE_32F && inside(handle)->math == CUBLAS_TF32_TENSOR_OP_MATH));
+  const bool tf32 = type_a == CUDA_R_32F && (compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
+                                             (compute == CUBLAS_COMPUTE_32F && takes_tf32(handle)));
   const Product p{ta,
                   tb,
                   m,

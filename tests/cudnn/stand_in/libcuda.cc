@@ -76,10 +76,11 @@ std::uint64_t noted(std::uint64_t word) {
   return translated;
 }
 
-// A graph runs a kernel long after it was prepared.
-void check_addresses(const std::vector<std::uint64_t>& all) {
+// What a kernel may use when it runs, for a graph long after it was prepared.
+void use_addresses(const std::vector<std::uint64_t>& all) {
   for (const std::uint64_t each : all) {
     if (!contains(each, 1)) throw std::runtime_error("a kernel's memory was given back");
+    host_of(each, 1);
   }
 }
 
@@ -294,7 +295,7 @@ STAND_IN_API CUresult cuEventRecord(CUevent event, CUstream stream) {
 STAND_IN_API CUresult cuEventQuery(CUevent event) {
   const Event& which = *reinterpret_cast<Event*>(event);
   const CUresult answer = ready_for("cuEventQuery", which);
-  const bool waits = answer == CUDA_SUCCESS && which.mark && !which.mark->passed;
+  const bool waits = answer == CUDA_SUCCESS && which.mark && !has_passed(*which.mark);
   return waits ? CUDA_ERROR_NOT_READY : answer;
 }
 STAND_IN_API CUresult cuEventSynchronize(CUevent event) {
@@ -338,7 +339,7 @@ STAND_IN_API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned 
         "cuLaunchKernel", stream,
         [run = prepare_kernel(reinterpret_cast<Function*>(function)->name, launch),
          all = addresses] {
-          check_addresses(all);
+          use_addresses(all);
           run();
         });
   } catch (const std::exception&) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,12 +44,15 @@ T* host_of(const void* address, std::size_t count) {
 // ---- Work --------------------------------------------------------------------------------------
 
 using Stream = std::uint64_t;
+/// Work that is done, as the number of each stream's last piece of it.
+using Done = std::map<Stream, long>;
 
 /// A point in a stream's work.
 struct Mark {
   Stream stream = 0;
   bool passed = false;
   double time = -1.0;
+  Done done = {};  // when it is passed
 };
 
 /// Runs `work` now, or when its stream is next waited for when STAND_IN_DEFERRED is 1. What it
@@ -61,6 +65,8 @@ STAND_IN_API void wait_for(Stream stream, std::shared_ptr<Mark> mark);
 STAND_IN_API void synchronize();
 STAND_IN_API void synchronize(Stream stream);
 STAND_IN_API void synchronize(const std::shared_ptr<Mark>& mark);
+/// Whether it was passed; the host knows then what is done.
+STAND_IN_API bool has_passed(const Mark& mark);
 /// How often the host has waited so far, and how often no work was left then.
 STAND_IN_API long waits();
 STAND_IN_API long idle_waits();

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "cudnn/stand_in/machine.h"
+#include "cudnn/stand_in/order/order.h"
 
 namespace openrnn::stand_in {
 namespace {
@@ -15,6 +15,7 @@ constexpr unsigned char kGuardByte = 0xA5, kFresh = 0xFF;  // all ones are NaN i
 struct Block {
   unsigned char* memory;  // with a guard at each end
   std::size_t bytes;
+  Uses uses = {};
 };
 
 struct Memory {
@@ -31,7 +32,7 @@ Memory& memory() {
 
 std::size_t total() { return static_cast<std::size_t>(setting("STAND_IN_MEMORY", 1L << 32)); }
 
-const Block* block_of(std::uint64_t host) {
+Block* block_of(std::uint64_t host) {
   auto& blocks = memory().blocks;
   auto after = blocks.upper_bound(host);
   if (after == blocks.begin()) return nullptr;
@@ -107,6 +108,8 @@ void* host_of(std::uint64_t address, std::size_t bytes) {
         "an operation reaches outside its block of the device's memory, or "
         "takes a pointer of the host for one of the device");
   }
+  const std::lock_guard lock(memory().mutex);
+  if (Block* const block = block_of(address & ~kTag)) use(block->uses);
   return reinterpret_cast<void*>(address & ~kTag);  // NOLINT(*no-int-to-ptr): the driver's form
 }
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "cudnn/stand_in/machine.h"
+#include "cudnn/stand_in/order/order.h"
 
 namespace openrnn::stand_in {
 namespace {
@@ -13,6 +13,7 @@ namespace {
 struct Item {
   std::function<void()> work;           // none: a mark
   std::shared_ptr<Mark> passes, waits;  // null: none
+  Piece piece = {};                     // of the work
 };
 
 struct Machine {
@@ -53,7 +54,10 @@ void run_stream(Stream stream, const Mark* until) {
     const Item next = std::move(queue.front());
     queue.pop_front();
     if (next.waits && !next.waits->passed) run_stream(next.waits->stream, next.waits.get());
-    if (next.work) run(next.work);
+    if (next.work) {
+      const Running now(next.piece);
+      run(next.work);
+    }
     if (!next.passes) continue;
     next.passes->passed = true;
     next.passes->time = machine().clock;
@@ -69,18 +73,20 @@ void put(Stream stream, Item item) {
 
 void enqueue(Stream stream, std::function<void()> work) {
   const std::lock_guard lock(machine().mutex);
-  if (!record_work(stream, work)) put(stream, {std::move(work), nullptr, nullptr});
+  if (record_work(stream, work)) return;
+  put(stream, {std::move(work), nullptr, nullptr, next_piece(stream)});
 }
 
 std::shared_ptr<Mark> record(Stream stream) {
   const std::lock_guard lock(machine().mutex);
-  auto mark = std::make_shared<Mark>(Mark{stream});
+  auto mark = std::make_shared<Mark>(Mark{.stream = stream, .done = done_by(stream)});
   put(stream, {nullptr, mark, nullptr});
   return mark;
 }
 
 void wait_for(Stream stream, std::shared_ptr<Mark> mark) {
   const std::lock_guard lock(machine().mutex);
+  learn(stream, mark->done);
   put(stream, {nullptr, nullptr, std::move(mark)});
 }
 
@@ -97,6 +103,7 @@ void synchronize() {
   // The latest stream first: what does not wait for another one finds its work undone.
   for (auto each = machine().queues.rbegin(); each != machine().queues.rend(); ++each) {
     run_stream(each->first, nullptr);
+    learn(done_by(each->first));
   }
   run(check_guards);
   count_wait();
@@ -105,6 +112,7 @@ void synchronize() {
 void synchronize(Stream stream) {
   const std::lock_guard lock(machine().mutex);
   run_stream(stream, nullptr);
+  learn(done_by(stream));
   run(check_guards);
   count_wait();
 }
@@ -112,8 +120,15 @@ void synchronize(Stream stream) {
 void synchronize(const std::shared_ptr<Mark>& mark) {
   const std::lock_guard lock(machine().mutex);
   if (mark) run_stream(mark->stream, mark.get());
+  if (mark) learn(mark->done);
   run(check_guards);
   count_wait();
+}
+
+bool has_passed(const Mark& mark) {
+  const std::lock_guard lock(machine().mutex);
+  if (mark.passed) learn(mark.done);
+  return mark.passed;
 }
 
 long waits() { return machine().waits; }
