@@ -102,8 +102,9 @@ void Layer::take_over(const LayerState& state) {
   if (!builds_again()) {
     for (const auto& [place, regularizer] : state.regularizers) {
       losses_.push_back({.regularizer = regularizer, .variable = weights_[place]});
-      graph_->add_regularization_loss(
-          [variable = weights_[place], regularizer] { return regularizer(variable.read()); });
+      graph_->add_regularization_loss([variable = weights_[place], regularizer = regularizer] {
+        return regularizer(variable.read());
+      });
     }
   }
   built_ = class_built_ = ran_in_scope_ = state.built;
