@@ -42,5 +42,8 @@ function(openrnn_room room)
   # must then differ. The engine's files are compiled one by one, as they were measured.
   if(OPENRNN_UNITY AND NOT room STREQUAL "cpu")
     set_target_properties(openrnn_${room} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    # A class of one file, whose members are of its unnamed namespace, is taken for a header's.
+    target_compile_options(openrnn_${room} PRIVATE
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()

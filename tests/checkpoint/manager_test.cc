@@ -27,8 +27,9 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   if (until_failure >= 0 && until_failure-- == 0) return nullptr;
   return std::malloc(size ? size : 1);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+// Inlined alone, without its operator new, it would look to g++ as if it freed what it may not.
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace openrnn {
 namespace {

@@ -66,8 +66,8 @@ void bind_node(nb::module_& m) {
       .def(
           "__eq__",
           [](const NodeRef& self, nb::handle other) {
-            const NodeRef* node = nullptr;
-            return nb::try_cast<const NodeRef*>(other, node) && node && node->call == self.call;
+            const NodeRef* same = nullptr;
+            return nb::try_cast<const NodeRef*>(other, same) && same && same->call == self.call;
           },
           nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__",
