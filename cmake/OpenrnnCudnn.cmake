@@ -76,7 +76,7 @@ function(openrnn_embed_kernels target)
     add_custom_command(OUTPUT ${image}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${work}
       COMMAND ${OPENRNN_NVCC} -fatbin ${codes} -std=c++17 --expt-relaxed-constexpr -O3 --fmad=false --ftz=true
-        -Werror all-warnings -I ${PROJECT_SOURCE_DIR}/src --threads 0 -o ${image} ${source}
+        -Xfatbin -compress-all -Werror all-warnings -I ${PROJECT_SOURCE_DIR}/src --threads 0 -o ${image} ${source}
       DEPENDS ${source} ${headers} VERBATIM COMMENT "Compiling the GPU kernels of ${name}.cu")
     list(APPEND images ${image})
     set(symbol openrnn_kernels_of_${name})
