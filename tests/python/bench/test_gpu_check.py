@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from gpu.check import busy, libraries
 from gpu.check import __main__ as check
 from gpu.check.run import Unit, by_tests, run
 from gpu.check.state import Outcome, State
+from processes import runs, until
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
 READY = "engines:\n  cudnn      ready    cuDNN 9.19.0, a GPU\n  cpu        ready    avx2"
@@ -266,24 +266,6 @@ def test_a_check_that_is_ended_ends_its_unit(bundle, tmp_path, number):
     process.send_signal(number)
     assert process.wait(30) == 128 + number
     until(lambda: not runs(int(child)))
-
-
-def until(found):
-    """What it gives when it gives something."""
-    end = time.monotonic() + 30
-    while not (value := found()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return value
-
-
-def runs(pid):
-    """Whether the process is there, and not only for its parent to ask after."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def test_a_folder_without_a_bundle_is_a_users_fault(tmp_path):
