@@ -1,10 +1,12 @@
 """`openrnn bench --company`: what it prints, and that its neighbour never outlives it."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,13 @@ two_processors = pytest.mark.skipif(
 
 
 def children(pid):
-    """Of every thread of a process."""
+    """Of every thread of a process; asked again, for the kernel may leave one out meanwhile."""
+    end = time.monotonic() + 30
     found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(word) for word in (task / "children").read_text().split()]
+    while not found and time.monotonic() < end:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):  # a thread that has just ended
+                found += [int(word) for word in (task / "children").read_text().split()]
     return found
 
 
