@@ -155,7 +155,7 @@ class OPENRNN_API Array {
   Array() : Array(DType::kFloat32, {0}) {}
   /// Zero-filled.
   Array(DType dtype, Shape shape);
-  /// A copy of what the view shows.
+  /// A copy of the viewed elements.
   explicit Array(const ConstArrayView& view);
   /// From values; T decides the dtype.
   template <class T>

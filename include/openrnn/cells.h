@@ -1,5 +1,5 @@
 // Recurrent cells made of plain operations, and the loops that run them over a sequence. They share
-// no code with the engines and read the same checkpoints, so they show that a checkpoint is right.
+// no code with the engines and read the same checkpoints, so they serve to check those.
 #pragma once
 
 #include "openrnn/graph_layer.h"
@@ -11,7 +11,7 @@ namespace openrnn {
 /// those of its cells one after another.
 using CellState = std::vector<Tensor>;
 
-/// What one step gives.
+/// Result of one step.
 struct CellResult {
   Tensor output;  // [B, output_size]
   CellState state;
@@ -24,12 +24,12 @@ struct CellStatePart {
   bool memory = false;
 };
 
-/// What a subclass in another language does in place of what a cell's class does; an empty function
-/// replaces nothing.
+/// Functions of a cell that a subclass in another language overrides; an empty one overrides
+/// nothing.
 struct CellOverrides {
   /// A step, inside the cell's scope; it may call RnnCell::run_class.
   std::function<CellResult(const Tensor& inputs, const CellState& state)> step = {};
-  /// The whole of a call with everything around the step; it may call RnnCell::run_step.
+  /// The whole call, including what surrounds the step; it may call RnnCell::run_step.
   std::function<CellResult(const Tensor& inputs, const CellState& state, const std::string& scope)>
       call = {};
   std::function<CellState(std::int64_t batch_size, DType dtype)> zero_state = {};
@@ -40,9 +40,9 @@ struct CellOverrides {
 /// One step of a recurrent network. B batch, I input depth.
 class OPENRNN_API RnnCell : public Layer {
  public:
-  /// Widths of the state's tensors, as the class has them.
+  /// Widths of the state's tensors, as the class defines them.
   virtual std::vector<std::int64_t> state_size() const = 0;
-  /// Width of the output, as the class has it.
+  /// Width of the output, as the class defines it.
   virtual std::int64_t output_size() const = 0;
   /// One step on inputs [B, I]; the first call makes the variables in the current variable scope.
   /// Throws: ArgumentError for a rank, depth or state that does not fit; then nothing is changed.
@@ -56,17 +56,16 @@ class OPENRNN_API RnnCell : public Layer {
   virtual bool is_memory(std::size_t index) const { return (void)index, false; }
   /// Zeros [batch_size, size] on the cell's device. Throws: ArgumentError for a negative batch.
   CellState zero_state(std::int64_t batch_size, DType dtype) const;
-  /// The same, whatever is overridden.
+  /// The same without overrides.
   CellState class_zero_state(std::int64_t batch_size, DType dtype) const;
 
   void set_overrides(CellOverrides overrides) { overrides_ = std::move(overrides); }
-  /// The state that a step takes and gives, and the width of its output, with what was overridden.
+  /// State of a step and width of its output, with overrides.
   std::vector<CellStatePart> step_state() const;
   std::int64_t step_output_size() const;
-  /// As operator(), but for CellOverrides::call.
+  /// As operator(), but without CellOverrides::call.
   CellResult run_step(const Tensor& inputs, const CellState& state, const std::string& scope = "");
-  /// What the class computes, whatever is overridden: a part of a call that is under way, else a
-  /// call.
+  /// The class's own computation, without overrides: a part of the running call, else a call.
   CellResult run_class(const Tensor& inputs, const CellState& state);
   /// Whether calls after the first one need a scope with reuse: an overridden call makes the
   /// variables of this cell, or of one inside.
@@ -111,10 +110,10 @@ struct CompatibleCellOptions {
   std::string name = {};
   /// LSTM only: width of a projection of the output, `projection/kernel` [U, P]; 0: none.
   std::int64_t num_proj = 0;
-  /// Where the variables lie and the cell runs; null: the default device.
+  /// Device of the variables and the computation; null: the default one.
   const Device* device = nullptr;
-  /// Takes the variables that exist under the name, which is then not made unique, as within a
-  /// VariableScope with reuse. Throws then, at the first call: ArgumentError when one is missing.
+  /// Uses the existing variables of that name, which is then not made unique, as in a VariableScope
+  /// with reuse. The first call throws ArgumentError if one is missing.
   bool reuse = false;
 };
 
@@ -122,7 +121,7 @@ struct CompatibleCellOptions {
 class OPENRNN_API VariableCell : public RnnCell {
  public:
   std::int64_t num_units() const noexcept { return options_.num_units; }
-  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  /// Every constructor argument, with the current name; the constructor is the inverse.
   CompatibleCellOptions get_config() const;
 
  protected:
@@ -219,7 +218,7 @@ class OPENRNN_API MultiRNNCell : public RnnCell {
   static std::shared_ptr<MultiRNNCell> from_config(std::vector<std::shared_ptr<RnnCell>> config);
   std::vector<std::int64_t> state_size() const override;
   std::int64_t output_size() const override { return cells_.back()->step_output_size(); }
-  /// That of the first cell.
+  /// The device of the first cell.
   const Device& device() const override { return cells_.front()->device(); }
   std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override;
@@ -241,7 +240,7 @@ class OPENRNN_API MultiRNNCell : public RnnCell {
 struct DropoutWrapperOptions {
   double input_keep_prob = 1.0;
   double output_keep_prob = 1.0;
-  /// Of the state's tensors but for memories.
+  /// Of the state's tensors, except memories.
   double state_keep_prob = 1.0;
   std::optional<std::int64_t> seed = {};
 };
@@ -257,14 +256,14 @@ class OPENRNN_API DropoutWrapper : public RnnCell {
                                                      DropoutWrapperOptions config);
   std::vector<std::int64_t> state_size() const override;
   std::int64_t output_size() const override { return cell_->step_output_size(); }
-  /// That of the cell.
+  /// The device of the wrapped cell.
   const Device& device() const override { return cell_->device(); }
   std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override { return cell_->step_state()[index].memory; }
   const std::shared_ptr<RnnCell>& cell() const noexcept { return cell_; }
   bool needs_reuse() const override { return RnnCell::needs_reuse() || cell_->needs_reuse(); }
   std::vector<Layer*> sublayers() const override;
-  /// The calls' counter, for checkpoints.
+  /// Counter of the calls, for checkpoints.
   ops::DropoutState& dropout_state() noexcept { return dropout_; }
 
  protected:
@@ -279,7 +278,7 @@ class OPENRNN_API DropoutWrapper : public RnnCell {
 
 // ---- Loops over time ---------------------------------------------------------------------------
 
-/// What dynamic_rnn takes besides the cell and its inputs.
+/// Options of dynamic_rnn.
 struct DynamicRnnOptions {
   /// [B], each in 0..T; past a row's length the output is 0 and the state is carried. Empty: all T.
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
@@ -294,8 +293,7 @@ struct DynamicRnnOptions {
   std::string scope = {};
 };
 
-/// What dynamic_rnn gives: outputs [T, B, O] or [B, T, O], and the state after each row's last
-/// step.
+/// Result of dynamic_rnn: outputs [T, B, O] or [B, T, O], and the state after each row's last step.
 struct DynamicRnnResult {
   Tensor outputs;
   CellState state;
@@ -306,7 +304,7 @@ struct DynamicRnnResult {
 OPENRNN_API DynamicRnnResult dynamic_rnn(RnnCell& cell, const Tensor& inputs,
                                          const DynamicRnnOptions& options);
 
-/// What stack_bidirectional_dynamic_rnn takes besides cells and inputs.
+/// Options of stack_bidirectional_dynamic_rnn.
 struct StackBidirectionalOptions {
   /// One state a layer; empty: zeros, which needs dtype.
   std::optional<std::vector<CellState>> initial_states_fw = {};
@@ -320,7 +318,7 @@ struct StackBidirectionalOptions {
   std::string scope = {};
 };
 
-/// What stack_bidirectional_dynamic_rnn gives: outputs [T, B, 2U] or [B, T, 2U], and final states.
+/// Result of stack_bidirectional_dynamic_rnn: outputs [T, B, 2U] or [B, T, 2U], and final states.
 struct StackBidirectionalResult {
   Tensor outputs;
   std::vector<CellState> states_fw, states_bw;  // one a layer

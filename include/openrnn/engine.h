@@ -11,13 +11,13 @@ namespace openrnn {
 /// What packed weights will be used for: backward reads other forms of them than forward.
 enum class PackFor : std::uint8_t { kInference, kTraining };
 
-/// How parameters are packed; a PackFor alone stands for one too.
+/// How parameters are packed; a PackFor converts to one.
 struct PackOptions {
   PackFor purpose = PackFor::kInference;
   /// Threads that packing may use, the caller's included; 0: num_threads(). With 1 none is started.
   int max_threads = 0;
-  /// The memory of `params`, if it keeps these elements as long as anybody holds this: an engine
-  /// may then read them there instead of copying them. Null: it copies what it keeps.
+  /// Owner of the memory of `params`, if that keeps these elements as long as this is held: an
+  /// engine may then read them in place instead of copying them. Null: it copies what it keeps.
   std::shared_ptr<const void> lender;
   PackOptions(PackFor use, int threads = 0,  // NOLINT
               std::shared_ptr<const void> lent = nullptr)
@@ -40,9 +40,9 @@ class OPENRNN_API PackedParams {
   PackedParams& operator=(const PackedParams&) = delete;
   const RnnSpec& spec() const noexcept { return spec_; }
   PackFor purpose() const noexcept { return purpose_; }
-  /// Of parameters that are read in memory which was lent: the same over `lender`, which has the
-  /// same elements, or, where that is null, without them, for whoever keeps it while they may be
-  /// written; no call runs with that. Null: nothing was lent, and all of it may be kept.
+  /// For parameters that are read in a lender's memory: the same parameters over another `lender`
+  /// with the same elements; for a null lender, without the elements, to be kept while those may be
+  /// written (no call can use that). Returns null if nothing was lent: then this may be kept.
   virtual std::shared_ptr<const PackedParams> over(std::shared_ptr<const void> lender) const {
     static_cast<void>(lender);
     return nullptr;
@@ -63,7 +63,7 @@ class OPENRNN_API Workspace {
   Workspace& operator=(const Workspace&) = delete;
 };
 
-/// What one forward call left for backward. It owns all of it (no memory of the caller's), and
+/// What one forward call saves for backward. It owns all of it (no memory of the caller's), and
 /// nothing ever writes into it again, so backward may be called any number of times.
 class OPENRNN_API SavedForward {
  public:
@@ -91,8 +91,8 @@ struct ForwardArgs {
   void* hn = nullptr;  // null: not wanted
   void* cn = nullptr;  // null: not wanted; lstm only
   /// Outputs of every layer, each laid out as y, padded positions 0: L pointers, of which null ones
-  /// are not wanted; null: none is. A layer's output is meant before dropout; the last one is y.
-  /// No two arrays that a call writes may overlap. Asking changes no other bit.
+  /// are not wanted; null: none is. A layer's output is that before dropout; the last one is y. No
+  /// two arrays that a call writes may overlap. Asking changes no other bit.
   void* const* layer_outputs = nullptr;
   /// Cells of every layer and step, each [T, B, D*U] or [B, T, D*U], else as layer_outputs; after
   /// clipping. lstm only.
@@ -127,16 +127,16 @@ class OPENRNN_API Engine {
   virtual ~Engine() = default;
   /// 'reference', 'cpu', 'cudnn'.
   virtual std::string_view name() const = 0;
-  /// The device whose memory the pointers of all its calls are of (sequence_lengths and the lists
-  /// of pointers aside, which are the host's); null: the host's.
+  /// The device whose memory all pointers of its calls refer to, except sequence_lengths and the
+  /// lists of pointers, which are in host memory; null: host memory.
   virtual const Device* device() const { return nullptr; }
-  /// One line for people: what it runs on, such as the instruction set.
+  /// One line of text: what it runs on, such as the instruction set.
   virtual std::string description() const = 0;
   /// Why this engine cannot run `spec`; empty when it can.
   virtual std::string unsupported(const RnnSpec& spec) const = 0;
-  /// The function that the products of `spec` are on this machine: 'float64', 'float32', 'dot' or
-  /// 'amx' (two orders of the sums of bf16), 'bf16x3', 'int8'; the reference sums each in double.
-  /// math 'bf16x3' without AMX is 'float32'. Results of equal kinds have equal bits.
+  /// The arithmetic of the products of `spec` on this machine: 'float64', 'float32', 'dot' or 'amx'
+  /// (two orders of the sums of bf16), 'bf16x3', 'int8'; the reference sums each in double. math
+  /// 'bf16x3' without AMX is 'float32'. Results of equal kinds have equal bits.
   virtual std::string_view math_kind(const RnnSpec& spec) const = 0;
   /// `params` is the opaque buffer, at least params_size(spec) long. Throws: ArgumentError for
   /// params of another shape or dtype, or null; EngineError when this engine cannot run the math;
@@ -149,10 +149,10 @@ class OPENRNN_API Engine {
   /// Runs without saving. With a workspace of sufficient size it allocates nothing; with null it
   /// makes its own. Throws: ArgumentError as check_forward, or for a workspace too small.
   virtual void forward(const ForwardArgs& args, Workspace* workspace = nullptr) const = 0;
-  /// Runs and keeps what backward needs; the params must be packed for training. Gives what every
-  /// layer leaves as forward does.
+  /// Runs and keeps what backward needs; the params must be packed for training. Writes the outputs
+  /// and cells of every layer as forward does.
   virtual std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const = 0;
-  /// The gradient of the saved call; the same bits however often it is asked.
+  /// The gradient of the saved call; the same bits at every call.
   virtual void backward(const BackwardArgs& args) const = 0;
 };
 
@@ -163,7 +163,7 @@ OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
 /// Throws: ArgumentError as RnnSpec::validate; EngineError when `engine` does not support the spec;
 /// UnsupportedError for training with a weights_dtype.
 OPENRNN_API void check_pack(const Engine& engine, const RnnSpec& spec, PackFor purpose);
-/// Why the engines of processors cannot run the spec's math; empty when they can.
+/// Why the CPU engines cannot run the spec's math; empty when they can.
 OPENRNN_API std::string unsupported_on_cpu(const RnnSpec& spec);
 
 // ---- Devices -----------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Files: TensorFlow V2 checkpoints, the `checkpoint` state file, TensorBoard event files.
-// A file is a stranger's data: every length is checked before use.
+// Files are untrusted input: every length is checked before use.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ struct NamedTensor {
   TensorValue value;
 };
 
-/// What a file says of one tensor without reading it.
+/// What the index of a file says of one tensor.
 struct TensorInfo {
   std::string name;
   /// TensorFlow's name of the element type, such as 'float32', 'string' or 'bfloat16'.
@@ -41,20 +41,20 @@ struct TensorInfo {
 // ---- TensorFlow V2 checkpoints -----------------------------------------------------------------
 // PREFIX names PREFIX.index and PREFIX.data-SSSSS-of-NNNNN.
 
-/// How a TensorBundleWriter lays out its files.
+/// Options of a TensorBundleReader.
 struct TensorBundleOptions {
   /// Off only for tools that look at broken files.
   bool verify_checksums = true;
 };
 
 /// Reads a tensor bundle. The whole index is checked when opening, and that every tensor lies
-/// inside its data file; the bytes of a tensor are checked when it is read. Nothing on disk is
-/// changed: of a save that is under way or was killed the pair that is whole is read, and it stays
-/// readable whatever is saved over it. Reading is thread-safe.
+/// inside its data file; the bytes of a tensor are checked when it is read. It changes nothing on
+/// disk: during a save, or after an interrupted one, it reads the complete pair of files, which
+/// stays readable whatever is saved over it. Reading is thread-safe.
 class OPENRNN_API TensorBundleReader {
  public:
-  /// Throws: IoError for a file that cannot be opened, FormatError for one that is not what it
-  /// should be, UnsupportedError for a big-endian or newer one.
+  /// Throws: IoError for a file that cannot be opened, FormatError for a malformed one,
+  /// UnsupportedError for a big-endian or newer one.
   explicit TensorBundleReader(const std::string& prefix, TensorBundleOptions options = {});
   ~TensorBundleReader();
   TensorBundleReader(TensorBundleReader&&) noexcept;
@@ -66,7 +66,7 @@ class OPENRNN_API TensorBundleReader {
   /// Names in the order in which their bytes lie in the data files.
   std::vector<std::string> names_in_file_order() const;
   bool contains(std::string_view name) const;
-  /// Throws: ArgumentError naming what is there when `name` is not.
+  /// Throws: ArgumentError listing the names of the file for an unknown `name`.
   const TensorInfo& info(std::string_view name) const;
 
   /// Throws: ArgumentError for an unknown name, TypeError for strings, UnsupportedError for an
@@ -87,12 +87,12 @@ class OPENRNN_API TensorBundleReader {
 };
 
 /// Writes a tensor bundle of one shard, byte for byte as TensorFlow does. Nothing at PREFIX changes
-/// before finish(), except that a save that a dead process left half done is finished or removed; a
+/// before finish(), except that an unfinished save of a dead process is completed or removed; a
 /// writer destroyed before finish() leaves no file.
 class OPENRNN_API TensorBundleWriter {
  public:
   /// Throws: IoError if the folder is missing or unwritable, StateError while another process or
-  /// writer is at this prefix.
+  /// writer has this prefix.
   explicit TensorBundleWriter(const std::string& prefix);
   ~TensorBundleWriter();
   TensorBundleWriter(TensorBundleWriter&&) noexcept;
@@ -163,7 +163,7 @@ class OPENRNN_API EventWriter {
   void add_scalar(const std::string& tag, std::int64_t step, double value);
   /// `wall_time` in seconds since 1970.
   void add_scalar(const std::string& tag, std::int64_t step, double value, double wall_time);
-  /// Hands everything to the operating system. Throws: IoError.
+  /// Writes everything to the operating system. Throws: IoError.
   void flush();
 
  private:
@@ -179,18 +179,18 @@ struct ScalarEvent {
   double wall_time = 0;
 };
 
-/// The scalars of one event file in its order; a cut last record ends it quietly, as its writer may
-/// still run. Throws: IoError, FormatError.
+/// The scalars of one event file in its order; a truncated last record ends the list without an
+/// error, as its writer may still be running. Throws: IoError, FormatError.
 OPENRNN_API std::vector<ScalarEvent> read_scalar_events(const std::string& path);
 
 // ---- One file ----------------------------------------------------------------------------------
 
 /// Replaces `path` in one step: written beside as PATH.new, synced, renamed, folder synced. On any
-/// failure the old file stays and PATH.new goes. Throws: IoError with path and reason, StateError
-/// while another one writes it.
+/// failure the old file stays and PATH.new is removed. Throws: IoError with path and reason,
+/// StateError while another writer has it.
 OPENRNN_API void write_file_atomically(const std::string& path, std::string_view bytes);
-/// The whole file, or a pipe without a name (a shell's <(command)) to its end. Throws: IoError,
-/// also for a named one, which could wait for ever, and for a device.
+/// The whole file, or an anonymous pipe (a shell's <(command)) to its end. Throws: IoError, also
+/// for a named pipe, which could block for ever, and for a device.
 OPENRNN_API std::string read_file(const std::string& path);
 
 }  // namespace openrnn

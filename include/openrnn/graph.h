@@ -22,16 +22,16 @@ class OpenTapes;
 class Recording;
 }  // namespace graph
 
-/// Where variables and tensors lie of which nobody said it: the device that set_default_device or,
-/// at first use, the environment variable OPENRNN_DEVICE named, else the cpu. Thread-safe.
-/// Throws: as openrnn::device for the variable's name.
+/// The device of variables and tensors for which none was given: that of set_default_device, else
+/// of the environment variable OPENRNN_DEVICE (read at first use), else the cpu. Thread-safe.
+/// Throws: as openrnn::device for the name in OPENRNN_DEVICE.
 OPENRNN_API const Device& default_device();
-/// Of what is made from now on, by all threads.
+/// For everything made from now on, on all threads.
 OPENRNN_API void set_default_device(const Device& device);
 /// Throws: as openrnn::device.
 OPENRNN_API void set_default_device(std::string_view name);
 
-/// The array on that device: itself if it lies there, else a copy.
+/// The array on that device: itself if it is there, else a copy.
 OPENRNN_API DeviceArray on_device(DeviceArray array, const Device& device);
 
 // ---- Tensors and their history -----------------------------------------------------------------
@@ -57,27 +57,27 @@ struct Node {
   BackwardFunction backward;
 };
 
-/// Of a recurrent network's state: [L*D, B, .] or [B, L*D, .]. Where L*D and B are equal, no shape
-/// tells them apart.
+/// Layout of a recurrent network's state: [L*D, B, .] or [B, L*D, .]. The shape does not tell which
+/// where L*D == B.
 enum class StateLayout : std::uint8_t { kUnknown, kTimeMajor, kBatchMajor };
 
-/// A value, and how it was made if a GradientTape watched. Cheap to copy; the value never changes.
-/// Or a symbolic tensor (see graph_symbolic.h): dtype and shape, in which -1 is not known yet, and
-/// how its value will be made.
+/// A value, and how it was computed if a GradientTape recorded it. Cheap to copy; the value never
+/// changes. Or a symbolic tensor (see graph_symbolic.h): dtype and shape, in which -1 is not known
+/// yet, and how its value will be computed.
 class OPENRNN_API Tensor {
  public:
   Tensor() = default;
   /// A value without history.
   explicit Tensor(DeviceArray value) : value_(std::move(value)) {}
-  /// A copy of host data that nobody has placed: it, and what is computed of such data alone, goes
-  /// to the device of what it meets in an operation or a layer. Until then it lies on the default
-  /// device; integers, which operations only look up, on the cpu.
+  /// A copy of host data, unplaced: it, and what is computed from such data alone, moves to the
+  /// device of the other operands of an operation or a layer. Until then it is on the default
+  /// device; integers, which operations only use as indices, on the cpu.
   explicit Tensor(const ConstArrayView& host);
   /// A copy of host data on that device.
   Tensor(const ConstArrayView& host, const Device& device)
       : value_(DeviceArray::from_host(device, host)) {}
-  /// As a tensor of host data, which `memory` on the cpu is: floating numbers go to `device`, and
-  /// there is no copy where that is the cpu.
+  /// The same for host data in `memory`, an array on the cpu: floating values go to `device`,
+  /// without a copy if that is the cpu.
   static Tensor of_host(DeviceArray memory, const Device& device = default_device());
 
   /// The only output, or one of several, of a call on symbolic tensors.
@@ -97,14 +97,15 @@ class OPENRNN_API Tensor {
   Array to_host() const { return value().to_host(); }
   /// Throws: StateError when symbolic, ArgumentError when empty.
   const Device& device() const;
-  /// Whether it keeps to its device, because somebody chose that for it or for what it comes from.
+  /// Whether its device was chosen, for it or for what it was computed from; else operations may
+  /// move it.
   bool placed() const noexcept { return placed_; }
-  /// The value on that device, a copy unless it lies there. Gradients go back. Symbolic: recorded.
+  /// The value on that device, a copy unless it is there. Gradients flow back. Symbolic: recorded.
   Tensor to(const Device& device) const;
   /// The only element as double. Throws: ArgumentError unless there is exactly one.
   double item() const;
 
-  /// Null when nothing was recorded, or by tapes that are gone.
+  /// Null when nothing was recorded, or the tapes that did are gone.
   std::shared_ptr<const Node> node() const noexcept { return node_.lock(); }
   std::size_t output_index() const noexcept { return output_index_; }
   /// Identity of a leaf that a gradient may be asked for (a variable's read, a watched tensor,
@@ -116,8 +117,8 @@ class OPENRNN_API Tensor {
   bool tracked() const noexcept { return wants_gradient_ || !node_.expired(); }
   /// The same value without history.
   Tensor detached() const;
-  /// Of a state that a recurrent call returned, the layout of that call; what is computed of it has
-  /// none.
+  /// Of a state that a recurrent call returned, the layout of that call; what is computed from it
+  /// has none.
   StateLayout state_layout() const noexcept { return state_layout_; }
   Tensor with_state_layout(StateLayout layout) && {
     state_layout_ = layout;
@@ -153,8 +154,9 @@ OPENRNN_API std::vector<Tensor> record(std::string op, const std::vector<Tensor>
 
 /// Until it is closed, operations of this thread on watched tensors and trainable variables are
 /// recorded. Gradients may be asked any number of times, also after close(), and flow through what
-/// this tape recorded, not through what was computed before it: a state that is carried from one
-/// step to the next begins anew. A closed tape costs no time; what it recorded is freed with it.
+/// this tape recorded, not through what was computed before it: a state carried over from an
+/// earlier step counts as a constant. A closed tape costs no time; what it recorded is freed with
+/// it.
 class OPENRNN_API GradientTape {
  public:
   GradientTape();
@@ -191,15 +193,15 @@ class OPENRNN_API GradientTape {
 
 // ---- Variables, scopes, collections ------------------------------------------------------------
 
-/// A change of variables on which a device has yet to decide, such as a step of training that is
-/// only taken if its gradients are finite.
+/// A change of variables that a device has not decided yet, such as a training step that is applied
+/// only if its gradients are finite.
 class OPENRNN_API OpenChange {
  public:
   OpenChange() = default;
   virtual ~OpenChange() = default;
   OpenChange(const OpenChange&) = delete;
   OpenChange& operator=(const OpenChange&) = delete;
-  /// Waits for the decision and does what follows from it on the host. Thread-safe; done once.
+  /// Waits for the decision and applies it on the host. Thread-safe; done once.
   virtual void settle() = 0;
   /// settle(), then throws what went wrong, the first time.
   virtual void report() = 0;
@@ -217,8 +219,8 @@ enum class SettledBy : std::uint8_t {
 class OPENRNN_API Variable {
  public:
   Variable() = default;
-  /// Registers itself in the current Graph under the current scope's prefix; lies on `device`, or
-  /// where it is null on the default one. Throws: ArgumentError when that name exists.
+  /// Registers itself in the current Graph under the current scope's prefix; its memory is on
+  /// `device`, null: the default one. Throws: ArgumentError when that name exists.
   Variable(const std::string& name, Array initial_value, bool trainable = true,
            const Device* device = nullptr);
 
@@ -230,10 +232,10 @@ class OPENRNN_API Variable {
   bool trainable() const;
   /// As it was made.
   bool made_trainable() const;
-  /// Another full name. Throws: ArgumentError when the current graph has a variable of that name,
-  /// or does not have this one.
+  /// Changes the full name. Throws: ArgumentError when the current graph has a variable of that
+  /// name, or does not have this one.
   void rename(const std::string& full_name) const;
-  /// Where it lies, always.
+  /// Never changes.
   const Device& device() const;
   /// Grows with every change.
   std::uint64_t version() const;
@@ -256,11 +258,11 @@ class OPENRNN_API Variable {
   /// Gives a writer the elements, memory of the variable's device, alone: earlier reads keep their
   /// value. Raises the version.
   void update(const std::function<void(void* elements)>& writer) const;
-  /// Until it is settled, `change` may still change the value; it takes the place of one before.
+  /// Until it is settled, `change` may still change the value; it replaces an earlier one.
   void await(std::shared_ptr<OpenChange> change, SettledBy by) const;
-  /// Nothing is open any more, if it was this one.
+  /// Drops the open change if it is this one.
   void forget(const OpenChange& change) const;
-  /// What an optimizer's update is followed by; empty: nothing.
+  /// Applied after each update of an optimizer; empty: nothing.
   const std::function<Tensor(const Tensor&)>& constraint() const;
   void set_constraint(std::function<Tensor(const Tensor&)> constraint) const;
   bool same_as(const Variable& other) const noexcept { return state_ == other.state_; }
@@ -311,8 +313,8 @@ struct GraphKeys {
   static constexpr const char* kUpdateOps = "update_ops";
 };
 
-/// The registry that variables, scopes and collections live in; one is current on each thread (a
-/// process-wide default one at first). One thread at a time.
+/// The registry of variables, scopes and collections; one is current on each thread (at first the
+/// default graph of the process). One thread at a time.
 class OPENRNN_API Graph {
  public:
   Graph();
@@ -320,7 +322,7 @@ class OPENRNN_API Graph {
   /// The one that is current on this thread.
   static Graph& current();
 
-  /// Makes a graph current while it lives, on this thread.
+  /// Makes a graph current on this thread while it exists.
   class OPENRNN_API AsDefault {
    public:
     explicit AsDefault(Graph& graph);
@@ -344,16 +346,16 @@ class OPENRNN_API Graph {
   void add_saveable(std::shared_ptr<SaveableObject> saveable);
   /// The collection REGULARIZATION_LOSSES, as functions that compute them.
   void add_regularization_loss(std::function<Tensor()> loss);
-  /// Of a source that has another number of losses each time.
+  /// From a source whose number of losses may change.
   void add_regularization_losses(std::function<std::vector<Tensor>()> losses);
   std::vector<Tensor> regularization_losses() const;
-  /// The collection UPDATE_OPS: what calls of layers said is to be run after a training step, each
-  /// function once.
+  /// The collection UPDATE_OPS: functions that calls of layers registered to run after a training
+  /// step, each once.
   const std::vector<std::shared_ptr<const std::function<void()>>>& updates() const;
   void add_update(std::shared_ptr<const std::function<void()>> update);
 
-  /// Adds to the collection of that name, whatever it is: a value of any type, in order. Those of
-  /// GraphKeys take a std::shared_ptr<SaveableObject>, a std::function<Tensor()> or Tensor, and a
+  /// Adds a value of any type to the collection of that name, in order. Those of GraphKeys take a
+  /// std::shared_ptr<SaveableObject>, a std::function<Tensor()> or Tensor, and a
   /// std::function<void()>. Throws: ArgumentError for those of variables, which enter when they are
   /// made; TypeError for another type.
   void add_to_collection(const std::string& key, std::any value);
@@ -382,7 +384,7 @@ class OPENRNN_API Graph {
   /// The pair (seed, seed2) for an operation, as TensorFlow derives it.
   std::pair<std::int64_t, std::int64_t> op_seeds(std::optional<std::int64_t> op_seed);
 
-  /// Of no other graph, now or later.
+  /// Unique: no other graph has it, now or later.
   std::uint64_t id() const noexcept;
 
   struct State;
@@ -393,8 +395,8 @@ class OPENRNN_API Graph {
   std::unique_ptr<State> state_;
 };
 
-/// While it lives, variable names of this thread get the prefix `name/`. `reuse` makes get_variable
-/// return what exists.
+/// While it exists, variable names of this thread get the prefix `name/`. `reuse` makes
+/// get_variable return what exists.
 class OPENRNN_API VariableScope {
  public:
   /// `name` is relative to the scope around it.
@@ -408,7 +410,7 @@ class OPENRNN_API VariableScope {
   static bool current_reuse();
 };
 
-/// What get_variable takes besides name and shape.
+/// Options of get_variable.
 struct VariableOptions {
   DType dtype = DType::kFloat32;
   Initializer initializer = {};  // empty: glorot_uniform, 0 for integers
@@ -424,7 +426,7 @@ struct VariableOptions {
 };
 /// A variable of the current scope: made by the initializer, or the one that exists when the
 /// scope's reuse flag is set. Throws: ArgumentError when it exists without reuse, is missing with
-/// reuse, or has another shape or dtype, or another device than was asked for.
+/// reuse, or has another shape, dtype or device than was asked for.
 OPENRNN_API Variable get_variable(const std::string& name, const Shape& shape,
                                   const VariableOptions& options = {});
 

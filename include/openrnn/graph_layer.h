@@ -8,7 +8,7 @@
 
 namespace openrnn {
 
-/// What a layer demands of its input.
+/// Requirements of a layer on its input.
 struct InputSpec {
   /// Number of dimensions; unset: any.
   std::optional<std::size_t> ndim = {};
@@ -20,37 +20,37 @@ struct InputSpec {
 using Regularizer = std::function<Tensor(const Tensor&)>;
 using UpdateFunction = std::function<void()>;
 
-/// What a layer consists of: a layer, a variable, or a group of parts. `name` is what checkpoints
-/// call it: that of a member, '0', '1', ... in a list, the key in a map.
+/// A part of a layer: a layer, a variable, or a group of parts. `name` is its name in checkpoints:
+/// that of the member, '0', '1', ... in a list, the key in a map.
 struct LayerPart {
   std::string name;
-  /// Its layer is null once that is gone.
+  /// Its layer is null once the layer is destroyed.
   std::shared_ptr<const LayerHandle> layer = {};
   Variable variable = {};
   std::vector<LayerPart> parts = {};
-  /// Keeps the layer alive; null: who made it does.
+  /// Keeps the layer alive; null: its creator does.
   std::shared_ptr<const void> owner = {};
 };
 
-/// What a copy of a layer takes over from it, besides the constructor's arguments and the parts.
+/// The state that a copy of a layer takes over, besides constructor arguments and parts.
 struct LayerState {
   std::string name = {};
   bool named = false;
   bool trainable = true, stateful = false, built = false;
-  /// Full names; '' before there is a scope.
+  /// Full names; '' without a scope yet.
   std::string scope = {}, saveable_scope = {};
   /// Of the build.
   Shape input_shape = {};
   /// Those that add_weight made, and their names inside the scope.
   std::vector<Variable> weights = {};
   std::vector<std::string> weight_names = {};
-  /// Of weights, by their place.
+  /// Of weights, by their index.
   std::vector<std::pair<std::size_t, Regularizer>> regularizers = {};
 };
 
-/// A recorded call of a layer but for its inputs.
+/// A recorded call of a layer, without its inputs.
 struct LayerCall {
-  /// What the class computes; a class gives them a meaning.
+  /// What the class computes; their meaning is the class's own.
   Attributes attributes = {};
   /// Computes the outputs in place of the class; empty: the class does.
   ReplayFunction function = {};
@@ -58,9 +58,9 @@ struct LayerCall {
   bool copies = true;
 };
 
-/// Base of everything with variables of its own under a scope of its own. Calls of one layer must
-/// not overlap. A layer that std::make_shared made is kept alive by the symbolic tensors that came
-/// out of it; another one must outlive them (StateError where it did not).
+/// Base class of layers: objects with their own variables in their own scope. Calls of one layer
+/// must not overlap. A layer made by std::make_shared is kept alive by the symbolic tensors that it
+/// returned; any other must outlive them (else StateError).
 class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
  public:
   /// `name` empty: `default_name`, made unique in the current scope at first use. `device` null:
@@ -70,23 +70,22 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
-  /// As given, else the default name, from first use on with what made it unique.
+  /// As given, else the default name, made unique at first use.
   const std::string& name() const noexcept { return name_; }
   DType dtype() const noexcept { return dtype_; }
-  /// Where its variables lie and its calls run. A layer without variables runs where its inputs
-  /// lie.
+  /// Device of its variables and calls. A layer without variables runs on the device of its inputs.
   virtual const Device& device() const { return *device_; }
-  /// A floating tensor that nobody has placed, on the layer's device; any other one as it is.
+  /// An unplaced floating tensor, copied to the layer's device; any other tensor unchanged.
   Tensor placed(const Tensor& tensor) const;
   bool built() const noexcept { return built_; }
   /// Whether its weights are trained; true at first.
   bool trainable() const noexcept { return *trainable_; }
-  /// Reaches every layer that it consists of, as in Keras. Variables of a layer that is not
-  /// trainable are not trainable either, for graphs, models and tapes alike.
+  /// Applies to every sublayer too, as in Keras. Variables of a layer that is not trainable are not
+  /// trainable either, for graphs, models and tapes alike.
   void set_trainable(bool trainable);
-  /// Keeps its updates when it is not trainable.
+  /// Whether it keeps its updates while it is not trainable.
   bool stateful = false;
-  /// What the layer demands of its input; nothing before build.
+  /// Requirements on its input; none before build.
   const std::optional<InputSpec>& input_spec() const noexcept { return input_spec_; }
   /// Full scope name, fixed at first use. Throws: ArgumentError before it.
   const std::string& scope_name() const;
@@ -95,13 +94,13 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
 
   /// Makes the variables for inputs of that shape; -1 is an unknown dimension. No-op when built.
   void build(const Shape& input_shape);
-  /// For subclasses in another language: what runs in place of build(), inside the layer's scope.
-  /// Where it calls build(), that does what the class itself does. Empty: nothing replaces it.
+  /// For subclasses in another language: runs in place of build(), inside the layer's scope. A call
+  /// of build() from it runs the class's own. Empty: no override.
   void override_build(std::function<void(const Shape&)> build);
-  /// Whether what override_build() was given is running.
+  /// Whether the function of override_build() is running.
   bool building() const noexcept { return building_; }
-  /// For them too: `call` on those inputs as one call of the layer, in place of what its class
-  /// computes, which `call` may do as a part. Builds at first use; `scope` as of ensure_built. On
+  /// For them too: runs `call` on those inputs as one call of the layer, in place of the class's
+  /// own computation, which `call` may use. Builds at first use; `scope` as of ensure_built. On
   /// symbolic inputs it is one node. Throws: ArgumentError when `call` returns no tensor.
   std::vector<Tensor> call_as(const std::vector<Tensor>& inputs, const ReplayFunction& call,
                               const std::string& scope = "");
@@ -115,7 +114,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   /// A member, which lives as long as this layer.
   void track(const std::string& name, Layer& layer);
   void track(const std::string& name, const Variable& variable);
-  /// Several under one name. Parts in them need no owner.
+  /// A group under one name. Its parts need no owner.
   void track(const std::string& name, std::vector<LayerPart> parts);
   /// Layers under the names '0', '1', ... within `name`.
   template <class L>
@@ -126,14 +125,13 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   }
   /// A part of that layer, for groups. Throws: ArgumentError for no layer.
   static LayerPart part_of(std::string name, const std::shared_ptr<Layer>& layer);
-  /// More parts, asked for each time that they are needed.
+  /// A source of more parts, called each time that they are needed.
   void track_from(std::function<std::vector<LayerPart>()> source);
-  /// Those that track() was given, then those of the source.
+  /// The parts given to track(), then those of the source.
   std::vector<LayerPart> parts() const;
-  /// The layers that it consists of directly.
+  /// Its direct sublayers.
   virtual std::vector<Layer*> sublayers() const;
-  /// Freezes what has become a part of a layer that is not trainable, and runs what waits for
-  /// parts.
+  /// Freezes the new part if the layer is not trainable, and calls the functions of when_changed().
   void part_was_added(const LayerPart& part);
   /// Calls `then` after the layer was built and after parts were added, until it returns true. What
   /// it throws fails the build.
@@ -142,17 +140,17 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
 
   // ---- Weights
 
-  /// Those that are trainable, then the others; its own before those of its parts.
+  /// The trainable ones, then the others; the layer's own before those of its parts.
   std::vector<Variable> weights() const;
   std::vector<Variable> trainable_weights() const;
   std::vector<Variable> non_trainable_weights() const;
   std::vector<Variable> variables() const { return weights(); }
   std::vector<Variable> trainable_variables() const { return trainable_weights(); }
   std::vector<Variable> non_trainable_variables() const { return non_trainable_weights(); }
-  /// Those that add_weight made.
+  /// The variables that add_weight made.
   const std::vector<Variable>& own_weights() const noexcept { return weights_; }
-  /// A variable of the layer's scope, as get_variable, or the one of that name that the layer has,
-  /// if shape and dtype are the same. Opens the scope if need be.
+  /// A variable of the layer's scope, as get_variable makes it, or the layer's own of that name,
+  /// shape and dtype. Opens the scope if it is not open yet.
   Variable add_weight(const std::string& name, const Shape& shape, const VariableOptions& options);
   Variable add_variable(const std::string& name, const Shape& shape,
                         const VariableOptions& options) {
@@ -181,7 +179,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   virtual std::vector<Tensor> losses() const;
   /// Those that depend on one of `inputs`; for no inputs, those that depend on none.
   std::vector<Tensor> get_losses_for(const std::vector<Tensor>& inputs) const;
-  /// Something to run after a training step; calls put it into the graph's updates. One that is
+  /// A function to run after a training step; calls add it to the graph's updates. One that is
   /// added during a call on values is forgotten at the next call.
   void add_update(UpdateFunction update, const std::vector<Tensor>& inputs = {});
   /// None when the layer is neither trainable nor stateful.
@@ -192,15 +190,16 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
 
   using NodeList = std::vector<std::shared_ptr<const SymbolicCall>>;
   const NodeList& inbound_nodes() const noexcept { return inbound_nodes_; }
-  /// Calls of layers that were given outputs of this one.
+  /// Calls of layers that took outputs of this one.
   NodeList outbound_nodes() const;
   /// Of node 0. Throws: NotConnectedError without a node.
   std::vector<Tensor> input() const;
   std::vector<Tensor> output() const;
-  /// Of all nodes alike. Throws: NotConnectedError without a node, or when they differ.
+  /// The same for all nodes. Throws: NotConnectedError without a node, or when they differ.
   std::vector<Shape> input_shape() const;
   std::vector<Shape> output_shape() const;
-  /// Records a call as `call` is one, with its inputs: of a layer that this one is a copy of.
+  /// Records a call like `call`, with the same inputs, which is one of the layer that this is a
+  /// copy of.
   std::vector<Tensor> record_again(const SymbolicCall& call);
   /// Empty tensors: no layer here makes a mask. Throws: as input().
   Tensor input_mask() const;
@@ -220,14 +219,14 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   /// Throws: UnsupportedError where a class has none.
   virtual std::shared_ptr<Layer> copy() const;
   LayerState state() const;
-  /// Makes a layer, fresh from its constructor, like the one of that state; state.weights, copies
-  /// of its weights in the current graph, become this layer's. The scope is that of the state where
-  /// it is free, else a new one with `_1`, `_2`, ...; the weights are renamed into it. Throws:
+  /// Gives this layer, fresh from its constructor, the state of another one; state.weights, copies
+  /// of its weights in the current graph, become this layer's. The scope is that of the state if it
+  /// is free, else a new one with `_1`, `_2`, ...; the weights are renamed into it. Throws:
   /// ArgumentError for weights of other shapes.
   void take_over(const LayerState& state);
 
  protected:
-  /// Whether do_build is to run when the layer takes over what another one has built.
+  /// Whether do_build runs when the layer takes over the state of another one.
   virtual bool builds_again() const { return true; }
   /// Makes variables; runs inside the layer's scope. When it throws, the layer is not built.
   virtual void do_build(const Shape& input_shape) = 0;
@@ -247,20 +246,20 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   virtual void gather(Walk& walk) const;
   /// Of an other layer, unless the walk was there.
   static void gather_of(const Layer& layer, Walk& walk);
-  /// Prefix that a saveable made in do_build gets: the scope around an explicit build, the layer's
-  /// own for a build from a call.
+  /// Prefix of a saveable made in do_build: the scope around an explicit build, the layer's own for
+  /// a build from a call.
   const std::string& saveable_scope() const noexcept { return saveable_scope_; }
-  /// Before the first use: takes the variables that exist under the layer's name, which then is
-  /// taken as it is, or under the scope that a call names.
+  /// Before the first use: use the existing variables under the layer's name, which is not made
+  /// unique then, or under the scope that a call names.
   void set_reuse(bool reuse) noexcept { reuse_ = reuse; }
   void set_input_spec(InputSpec spec) { input_spec_ = std::move(spec); }
 
-  /// Begins a call: forgets the losses of the last one, publishes updates. Throws: ArgumentError
+  /// Begins a call: forgets the losses of the last call, publishes updates. Throws: ArgumentError
   /// for symbolic inputs of another graph than the layer's.
   void begin_call(const std::vector<Tensor>& inputs);
   /// Ends a call: losses of the activity regularizer.
   void end_call(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
-  /// While it lives, what is added belongs to the call.
+  /// While it exists, losses and updates that are added belong to the call.
   class OPENRNN_API DuringCall {
    public:
     explicit DuringCall(Layer& layer) : layer_(layer) { layer_.in_call_ = true; }
@@ -271,8 +270,8 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
    private:
     Layer& layer_;
   };
-  /// While it lives, calls of the layer are parts of the one that is under way: they begin none,
-  /// end none and are no nodes.
+  /// While it exists, calls of the layer are parts of the running call: they begin none, end none
+  /// and are no nodes.
   class OPENRNN_API PartOfCall {
    public:
     explicit PartOfCall(Layer& layer) : layer_(layer) { ++layer_.part_of_call_; }
@@ -284,15 +283,15 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
     Layer& layer_;
   };
   bool part_of_call() const noexcept { return part_of_call_ > 0; }
-  /// Runs `call`; variables that it makes are the layer's.
+  /// Runs `call`; the variables that it makes become the layer's.
   void run_and_adopt(const std::function<void()>& call);
   /// The same inside the layer's scope, with reuse from the second time on.
   void run_in_scope(const std::function<void()>& call);
-  /// What the class computes in a call of those attributes: at once, or when a node is replayed.
+  /// The class's computation for those attributes: at once, or when a node is replayed.
   virtual std::vector<Tensor> compute_call(const Attributes& call,
                                            const std::vector<Tensor>& inputs, const Replay& replay);
-  /// Records a call on symbolic tensors as a node. What it computes may name the layer: it is not
-  /// run when the layer is gone.
+  /// Records a call on symbolic tensors as a node. The computation may use the layer: it is not run
+  /// once the layer is destroyed.
   std::vector<Tensor> record_node(const std::vector<Tensor>& inputs,
                                   std::vector<TensorSpec> outputs, const LayerCall& call);
   /// begin_call, record_node or compute_call, end_call.
@@ -373,8 +372,8 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   std::vector<std::weak_ptr<const SymbolicCall>> outbound_nodes_;
 };
 
-/// What was recorded between symbolic inputs and outputs, as one layer: runs on values, and trains
-/// under a GradientTape.
+/// The recorded calls between symbolic inputs and outputs as one layer, which runs on values and
+/// trains under a GradientTape.
 class OPENRNN_API Model : public Layer {
  public:
   /// Throws: ArgumentError for a tensor that is not symbolic, or an output that depends on an Input
@@ -384,9 +383,8 @@ class OPENRNN_API Model : public Layer {
   const std::vector<Tensor>& outputs() const noexcept { return outputs_; }
   /// In the order of their first call.
   std::vector<Layer*> layers() const;
-  /// Values for the inputs to values of the outputs; symbolic ones are recorded once more.
-  /// `training` unset: as each call was recorded. Throws: ArgumentError for a wrong number, dtype
-  /// or shape.
+  /// Computes the outputs from values of the inputs; symbolic inputs are recorded again. `training`
+  /// unset: as each call was recorded. Throws: ArgumentError for a wrong number, dtype or shape.
   std::vector<Tensor> operator()(const std::vector<Tensor>& values,
                                  std::optional<bool> training = {});
   /// The same.
@@ -395,12 +393,12 @@ class OPENRNN_API Model : public Layer {
   }
   /// The outputs on the host, with training off. Throws: as a call, StateError for symbolic values.
   std::vector<Array> predict(const std::vector<Tensor>& values);
-  /// Those of its layers: of no input, computed now, and those of the latest call (before the first
-  /// one: symbolic).
+  /// Losses of its layers: those of no input, computed now, and those of the latest call (before
+  /// the first one: symbolic).
   std::vector<Tensor> losses() const override;
-  /// Of the same layers.
+  /// A model of the same layers.
   std::shared_ptr<Layer> copy() const override;
-  /// Those of `layers`, then those of its parts.
+  /// layers(), then the layers of its parts.
   std::vector<Layer*> sublayers() const override;
 
   /// What a copy is recorded from: every call that leads to the outputs and to the symbolic losses
@@ -412,7 +410,7 @@ class OPENRNN_API Model : public Layer {
     std::vector<Tensor> inputs;
   };
   std::vector<SymbolicLoss> recorded_losses() const;
-  /// Adds those that the layers do not have.
+  /// Adds the losses that the layers lack.
   static void add_losses(const std::vector<SymbolicLoss>& losses);
 
  protected:

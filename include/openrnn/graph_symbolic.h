@@ -20,7 +20,7 @@ inline bool dims_fit(std::int64_t a, std::int64_t b) { return a < 0 || b < 0 || 
 /// Whether two shapes do: equal ranks, and sizes that fit.
 OPENRNN_API bool shapes_fit(const Shape& a, const Shape& b);
 
-/// What a replay of recorded calls is told.
+/// Options of a replay of recorded calls.
 struct Replay {
   /// Unset: as each call was recorded.
   std::optional<bool> training = {};
@@ -28,16 +28,16 @@ struct Replay {
 using ReplayFunction =
     std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Replay& replay)>;
 
-/// What the calls of one operation share and change, such as where their masks come from.
+/// Mutable state that the calls of one operation share, such as their dropout state.
 struct CallState {
   virtual ~CallState() = default;
 };
-/// An argument of a recorded call that is no tensor.
+/// An argument of a recorded call that is not a tensor.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                std::shared_ptr<CallState>>;
 using Attributes = std::vector<Attribute>;
 
-/// Names a layer that may be gone.
+/// Refers to a layer that may have been destroyed.
 struct LayerHandle {
   Layer* layer = nullptr;
 };
@@ -49,18 +49,19 @@ struct SymbolicCall {
   std::vector<TensorSpec> outputs = {};
   /// Computes the outputs from values of the inputs; empty for an Input.
   ReplayFunction run = {};
-  /// With the op or the layer, the inputs and the outputs all that makes the call again; unset
-  /// where `run` alone knows it.
+  /// The arguments that are not tensors: with op, layer, inputs and outputs they are enough to
+  /// repeat the call. Unset where only `run` can.
   std::optional<Attributes> attributes = {};
-  /// Of a layer's call: what is computed in place of what its class computes.
+  /// Of a layer's call: computed in place of the class's own computation; empty: nothing is.
   ReplayFunction function = {};
   /// Null for an operation.
   std::shared_ptr<const LayerHandle> layer = {};
-  /// The same, or the layer of whose call this is a part, which is no node.
+  /// As `layer`, or the layer whose call this is a part of; such a part is no node.
   std::shared_ptr<const LayerHandle> computed_by = {};
   /// Of a ReadVariable.
   Variable variable = {};
-  /// Where it was recorded; whoever asks it keeps it alive, others compare the id.
+  /// The graph that it was recorded in. Dereference it only where the graph is kept alive; else
+  /// compare the id.
   Graph* graph = nullptr;
   std::uint64_t graph_id = 0;
 };
@@ -69,8 +70,8 @@ struct SymbolicCall {
 struct Symbol {
   std::shared_ptr<const SymbolicCall> call;
   std::size_t index = 0;
-  /// Keeps alive the layers that the value will be computed by, those that std::make_shared made.
-  /// What a call holds of its inputs keeps none: a layer, which holds its calls, would keep itself.
+  /// Keeps alive the layers that compute the value, if std::make_shared made them. The inputs held
+  /// by a call own no layer: a layer holds its calls and would keep itself alive.
   std::shared_ptr<const void> owner = {};
 };
 

@@ -5,10 +5,11 @@
 #include "openrnn/ops_cudnn.h"
 #include "openrnn/ops_rnn.h"
 
-/// Every operation records itself when recording() says so, runs on its inputs' device and gives
-/// the same bits for any number of threads. Inputs of one call share one device: host data that
-/// nobody placed goes to that of the others, indices and labels go where they are used, anything
-/// else is an error. Throws: ArgumentError naming the call, what was given and what was expected.
+/// Every operation records itself while recording() is true, runs on the device of its inputs and
+/// gives the same bits for any number of threads. The inputs of one call must be on one device:
+/// unplaced host data is copied to the device of the others, indices and labels to where they are
+/// used; anything else is an error. Throws: ArgumentError naming the call, what was given and what
+/// was expected.
 namespace openrnn::ops {
 
 // ---- Products ----------------------------------------------------------------------------------
@@ -24,7 +25,7 @@ OPENRNN_API Tensor dense(const Tensor& x, const Tensor& kernel, const Tensor& bi
 
 // ---- Elementwise -------------------------------------------------------------------------------
 
-/// Of two tensors of the same shape and dtype.
+/// a and b have the same shape and dtype.
 OPENRNN_API Tensor add(const Tensor& a, const Tensor& b);
 OPENRNN_API Tensor subtract(const Tensor& a, const Tensor& b);
 OPENRNN_API Tensor multiply(const Tensor& a, const Tensor& b);
@@ -48,14 +49,13 @@ OPENRNN_API Tensor negate(const Tensor& x);
 OPENRNN_API Tensor square(const Tensor& x);
 /// The gradient at 0 is 0.
 OPENRNN_API Tensor absolute(const Tensor& x);
-/// In another floating dtype, each element rounded to nearest even once; the gradient comes back
-/// in that of x.
+/// In another floating dtype, each element rounded to nearest even once; the gradient has the dtype
+/// of x.
 OPENRNN_API Tensor cast(const Tensor& x, DType dtype);
 /// x * mask, the mask of Device::dropout over rows of the last dimension.
 OPENRNN_API Tensor dropout(const Tensor& x, double rate, DropoutKey key);
 
-// ---- Reductions: a scalar (shape []), float32 for float16, else of the dtype of x
-// ----------------
+// ---- Reductions to a scalar (shape []): float32 for float16, else the dtype of x ---------------
 
 /// 0 for an empty tensor.
 OPENRNN_API Tensor reduce_sum(const Tensor& x);
@@ -83,7 +83,7 @@ struct SliceRange {
 OPENRNN_API Tensor slice(const Tensor& x, const SliceRange& range);
 /// Along a new leading axis.
 OPENRNN_API Tensor stack(const std::vector<Tensor>& parts);
-/// The inverse: the parts along the leading axis, which goes.
+/// The inverse: the parts along the leading axis, which is removed.
 OPENRNN_API std::vector<Tensor> unstack(const Tensor& x);
 /// [A, B, ..] to [B, A, ..].
 OPENRNN_API Tensor transpose_leading(const Tensor& x);
@@ -94,8 +94,8 @@ OPENRNN_API Tensor reverse_sequence(const Tensor& x, const std::vector<std::int3
 /// The same of lengths [B], an int32 tensor that may be symbolic.
 OPENRNN_API Tensor reverse_sequence_by(const Tensor& x, const Tensor& lengths,
                                        bool time_major = true);
-/// Along the leading axis: a's row where `choose` is true, else b's. What is not chosen is not
-/// read, and its gradient is 0.
+/// Along the leading axis: a's row where `choose` is true, else b's. A row that is not chosen is
+/// not read, and its gradient is 0.
 OPENRNN_API Tensor select_rows(const std::vector<bool>& choose, const Tensor& a, const Tensor& b);
 
 // ---- Lookup and losses -------------------------------------------------------------------------

@@ -128,8 +128,7 @@ using CudnnGRU = CudnnNoCell<RnnMode::kGru>;
 using CudnnRNNTanh = CudnnNoCell<RnnMode::kRnnTanh>;
 using CudnnRNNRelu = CudnnNoCell<RnnMode::kRnnRelu>;
 
-// ---- Functions of the same meaning
-// ---------------------------------------------------------------
+// ---- The same as functions ---------------------------------------------------------------------
 
 /// Switches of the functions. Sizes are those of the tensors: input size of `inputs`, layers and
 /// units of `input_h` (with a projection `input_h` has its size and `input_c` the units). A

@@ -14,7 +14,7 @@ class OPENRNN_API PackedCache {
   /// Packed for `purpose` or more. A tensor that is no leaf (a bare array) is packed each time.
   std::shared_ptr<const PackedParams> get(const Engine& engine, const RnnSpec& spec,
                                           const Tensor& params, PackFor purpose);
-  /// How often something was packed.
+  /// Number of packings so far.
   std::uint64_t packings() const;
 
  private:
@@ -37,23 +37,24 @@ struct RnnInputs {
   /// The same as an int32 tensor [B], which may be symbolic; not both.
   Tensor lengths = {};
   bool time_major = true;
-  /// Dropout between layers on.
+  /// Whether dropout between layers is on.
   bool training = true;
-  /// Gradients with training off too; without it asking for them is an error, as in TensorFlow.
+  /// Keep what gradients need although training is off; else asking for a gradient is an error, as
+  /// in TensorFlow.
   bool save = false;
   DropoutKey dropout = {};
-  /// Outputs of every layer, and of lstm the cells of every step, as well.
+  /// Return the outputs of every layer too, and for lstm the cell states of every time step.
   bool every = false;
   /// What error messages begin with.
   std::string call = "rnn";
 };
 
-/// What rnn gives.
+/// Results of rnn.
 struct RnnOutputs {
   Tensor output = {};  // [T, B, D*O], or [B, T, D*O]
   Tensor h = {};       // as h0
   Tensor c = {};       // as c0; empty unless lstm
-  // Both carry their layout: a call of the other one transposes them.
+  // h and c know their layout: a call with the other layout transposes them.
   /// With `every`: of each layer its output before dropout [T, B, D*O] (the last is `output`), and
   /// its cells [T, B, D*U]; batch-major when x is, padded positions 0. Values without history.
   std::vector<Tensor> layer_outputs = {};
@@ -72,15 +73,14 @@ OPENRNN_API std::optional<std::vector<std::int32_t>> lengths_of(std::string_view
 /// asked for.
 OPENRNN_API RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& inputs, PackedCache* cache);
 
-/// Where the masks of one model come from: the same (seed, call) gives the same masks.
-/// Thread-compatible.
+/// The dropout state of one model: the same (seed, call) gives the same masks. Thread-compatible.
 class OPENRNN_API DropoutState {
  public:
   /// `seeds` as Graph::op_seeds gives them; the key's seed is (first << 32) | second. Reads the
   /// environment variable TF_CUDNN_RESET_RND_GEN_STATE ('1' or 'true'): then every call gets the
   /// same key.
   explicit DropoutState(std::pair<std::int64_t, std::int64_t> seeds = {0, 0});
-  /// One that has made `calls` keys of that seed.
+  /// The state of that seed after `calls` keys.
   static DropoutState of(std::uint64_t seed, std::uint64_t calls);
   /// The key of this call; the next call gets another.
   DropoutKey next();

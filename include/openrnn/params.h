@@ -24,7 +24,7 @@ struct OPENRNN_API ParamRegion {
   std::int64_t direction = 0;  // 0 forward, 1 backward
   /// cuDNN's linLayerID: input slots, then recurrent slots, then the projection.
   std::int64_t slot = 0;
-  /// Place of the gate in gates_of(mode); 0 for the projection.
+  /// Index of the gate in gates_of(mode); 0 for the projection.
   std::int64_t gate = 0;
   std::int64_t rows = 0;
   std::int64_t cols = 0;  // 1 for a bias
@@ -41,9 +41,9 @@ struct OPENRNN_API ParamRegion {
   Shape shape() const { return is_bias() ? Shape{rows} : Shape{rows, cols}; }
 };
 
-/// Where everything lies in the opaque buffer, as data: all weights, then all biases, each by
-/// layer, direction and slot, without gaps. Every reader, writer and packer walks these lists. The
-/// layout is cuDNN's in practice (versions 5 to 9).
+/// The layout of the opaque buffer as data: all weights, then all biases, each by layer, direction
+/// and slot, without gaps. Every reader, writer and packer walks these lists. It is the layout that
+/// cuDNN 5 to 9 use.
 class OPENRNN_API ParamsLayout {
  public:
   /// Throws: ArgumentError as RnnSpec::validate.
@@ -52,7 +52,7 @@ class OPENRNN_API ParamsLayout {
   const RnnSpec& spec() const noexcept { return spec_; }
   /// Elements of the whole buffer.
   std::int64_t size() const noexcept { return size_; }
-  /// In buffer order. An absent input matrix (skip_input) is there with cols 0.
+  /// In buffer order. An absent input matrix (skip_input) is listed with cols 0.
   std::span<const ParamRegion> weights() const noexcept { return weights_; }
   std::span<const ParamRegion> biases() const noexcept { return biases_; }
 
@@ -79,12 +79,13 @@ struct CanonicalParams {
 };
 
 /// Splits a buffer of the layout's shape (parameters, gradients, optimizer slots) into its
-/// canonical form; bit-exact. A longer buffer is taken, its tail ignored. Throws: ArgumentError for
-/// a buffer that is not 1-D or is too short, naming both sizes.
+/// canonical form; bit-exact. A longer buffer is accepted; its tail is ignored. Throws:
+/// ArgumentError for a buffer that is not 1-D or is too short, naming both sizes.
 OPENRNN_API CanonicalParams params_to_canonical(const ParamsLayout& layout,
                                                 const ConstArrayView& params);
 
-/// The inverse; each tensor is consumed flat, so any shape with the right number of elements does.
+/// The inverse; each tensor is consumed flat, so any shape with the right number of elements will
+/// do.
 /// Throws: ArgumentError for a wrong count, size or dtype, naming the tensor, given and expected.
 OPENRNN_API Array canonical_to_params(const ParamsLayout& layout,
                                       std::span<const ConstArrayView> weights,
@@ -94,13 +95,13 @@ OPENRNN_API Array canonical_to_params(const ParamsLayout& layout,
 /// not null.
 OPENRNN_API void check_params(std::string_view call, const RnnSpec& spec,
                               const ConstArrayView& params, std::int64_t expected);
-/// The same, and throws for a longer one, as that of a deeper network is.
+/// The same, but throws for a longer buffer too, such as that of a deeper network.
 OPENRNN_API void check_exact_params(std::string_view call, const RnnSpec& spec,
                                     const ConstArrayView& params, std::int64_t expected);
 
-/// The canonical form of a buffer that is no set of parameters (a gradient, a moment of Adam, a
-/// momentum), in a floating dtype of its own: float32 beside float16 parameters, for one. Both
-/// biases stay apart; bit-exact. Throws: as check_slots.
+/// The canonical form of a buffer with the layout of the parameters that holds something else (a
+/// gradient, a moment of Adam, a momentum). Its floating dtype may be another one, such as float32
+/// with float16 parameters. The two biases stay separate; bit-exact. Throws: as check_slots.
 OPENRNN_API CanonicalParams slots_to_canonical(const ParamsLayout& layout,
                                                const ConstArrayView& slots);
 /// The inverse, in the dtype of the first weight. Throws: as canonical_to_params.
@@ -113,7 +114,7 @@ OPENRNN_API void check_slots(std::string_view call, const RnnSpec& spec,
 
 // ---- Initializers ------------------------------------------------------------------------------
 
-/// Fills `values`, a tensor of shape [rows, cols] or [size], from random numbers of its own.
+/// Fills `values`, a tensor of shape [rows, cols] or [size], from its own random stream.
 using Initializer = std::function<void(ArrayView values, RandomStream& random)>;
 
 /// Every element `value`. Default of biases, with 0.
@@ -128,8 +129,8 @@ OPENRNN_API Initializer random_normal_initializer(double mean = 0.0, double stdd
 /// (Saxe et al. 2013).
 OPENRNN_API Initializer orthogonal_initializer(double gain = 1.0);
 
-/// A new buffer: `kernel` on each canonical matrix, `bias` on each canonical bias, every one with a
-/// random stream of its own under `seed`. An empty Initializer means the default.
+/// A new buffer: `kernel` on each canonical matrix, `bias` on each canonical bias, each with its
+/// own random stream of `seed`. An empty Initializer means the default.
 OPENRNN_API Array initialize_params(const ParamsLayout& layout, std::uint64_t seed,
                                     const Initializer& kernel = {}, const Initializer& bias = {});
 

@@ -1,4 +1,4 @@
-// Where engines meet: list, choose, force, and say why.
+// Lists and chooses engines and devices; models and sessions for inference.
 #pragma once
 
 #include <span>
@@ -7,23 +7,24 @@
 
 namespace openrnn {
 
-/// Every engine of this build, best first; those that this machine lacks are there too and say so.
+/// One engine of this build.
 struct EngineStatus {
   std::string name;
   bool available = false;
   /// What it runs on, or what is missing and how to get it.
   std::string detail;
 };
+/// Every engine of this build, best first, also those that cannot run on this machine.
 OPENRNN_API std::vector<EngineStatus> list_engines();
 
 /// The engine of that name. Throws: ArgumentError for an unknown name, EngineError when this
 /// machine lacks what it needs.
 OPENRNN_API const Engine& engine(std::string_view name);
 
-/// For arrays in the host's memory: the engine that OPENRNN_ENGINE names, else the best processor
-/// engine that supports `spec`. 'cudnn', which copies all arrays to the GPU and back, only when
-/// named so. Throws: UnsupportedError with every engine's reason when none does (or the forced one
-/// does not); EngineError when the spec's math is why.
+/// For arrays in host memory: the engine that OPENRNN_ENGINE names, else the best CPU engine that
+/// supports `spec`; 'cudnn', which copies all arrays to the GPU and back, only if OPENRNN_ENGINE
+/// names it. Throws: UnsupportedError with every engine's reason if none supports it (or the forced
+/// one does not); EngineError if the reason is the spec's math.
 OPENRNN_API const Engine& choose_engine(const RnnSpec& spec);
 /// For arrays on a device: its own engine; on the cpu as above. Throws: as above.
 OPENRNN_API const Engine& choose_engine(const RnnSpec& spec, const Device& device);
@@ -50,23 +51,23 @@ OPENRNN_API const Device& device(std::string_view name);
 /// slowly. Throws: EngineError when a forced one is unknown or this processor lacks it.
 /// 'amx' only says that the processor has it: see amx_permission().
 OPENRNN_API std::string_view cpu_isa();
-/// Those that this processor can run, widest last; never 'amx_emulated'.
+/// The instruction sets that this processor has, widest last; never 'amx_emulated'.
 OPENRNN_API std::vector<std::string_view> available_cpu_isas();
-/// Chooses for all later packing: parameters packed before keep theirs; empty: as at first. For
-/// tests.
+/// Forces the instruction set of all later packing; parameters packed before keep theirs. Empty:
+/// the default again. For tests.
 OPENRNN_API void force_cpu_isa(std::string_view isa);
 
-/// What the operating system says of the tiles of AMX, which Linux grants a process on demand: 'not
-/// asked yet', 'granted', 'refused: ..' or that this processor has none. They are asked for when a
-/// network whose math needs them is packed, or its math_kind asked for, for the first time; that
-/// answer holds as long as the process. A process that has them cannot install an alternate signal
-/// stack of 8 KB any more, and is refused while it has one. Refused, 'bf16' is 'dot' and 'bf16x3'
-/// 'float32'; when 'amx' was forced, an EngineError. This function asks nobody.
+/// Whether this process may use the tile registers of AMX, which Linux grants on demand: 'not asked
+/// yet', 'granted', 'refused: ..' or that this processor has none. The library asks when a network
+/// whose math needs them is first packed, or its math_kind asked for; the answer holds for the life
+/// of the process. A process that has them cannot install an alternate signal stack of 8 KB any
+/// more, and is refused while it has one. If refused, 'bf16' is 'dot' and 'bf16x3' is 'float32'; if
+/// 'amx' was forced, an EngineError. This function itself does not ask.
 OPENRNN_API std::string amx_permission();
 
-/// Ends the threads that calls have started, and waits for them; calls that run finish first. The
-/// next call that is worth more than one thread starts them anew. Any thread may call it, any
-/// number of times. Unloading the library, or a plug-in that it is linked into, does the same.
+/// Stops the thread pool and waits for its threads; running calls finish first. The next call that
+/// uses more than one thread starts it again. Any thread may call it, any number of times.
+/// Unloading the library, or a plug-in that it is linked into, does the same.
 OPENRNN_API void shutdown() noexcept;
 
 struct ModelOptions {
@@ -105,8 +106,8 @@ struct SessionOptions {
 
 /// One caller's workspace over a shared model. After prepare, run allocates nothing and packs
 /// nothing; on one thread, the default, it also takes no lock and makes no system call, while on
-/// more it wakes the others and may yield and sleep until they are done (futex). One thread at a
-/// time.
+/// more it wakes the thread pool and may yield and sleep until that is done (futex). One thread at
+/// a time.
 class OPENRNN_API InferenceSession {
  public:
   /// Throws: ArgumentError for a null model, or max_threads below 0.
@@ -114,10 +115,10 @@ class OPENRNN_API InferenceSession {
                             const SessionOptions& options = {});
   const PackedModel& model() const noexcept { return *model_; }
   const SessionOptions& options() const noexcept { return options_; }
-  /// Makes room for calls up to that size; a larger run makes room itself.
+  /// Allocates for calls up to that size; a larger run allocates itself.
   void prepare(std::int64_t max_batch, std::int64_t max_time);
-  /// `args.params` is filled in, and `args.max_threads` held to the options'. `hn` may be the
-  /// memory of `h0`, and `cn` that of `c0`, so that a stream keeps its state in one place.
+  /// Fills in `args.params` and limits `args.max_threads` to the options'. `hn` may be the memory
+  /// of `h0`, and `cn` that of `c0`, so that a stream keeps its state in one place.
   void run(ForwardArgs args);
 
  private:
@@ -127,10 +128,10 @@ class OPENRNN_API InferenceSession {
   std::int64_t max_batch_ = 0, max_time_ = 0;
 };
 
-/// Names a stream of one StreamPool; never given again to another one.
+/// A stream of one StreamPool; an id is never reused.
 enum class StreamId : std::uint64_t {};
 
-/// The most that a StreamPool will be asked for.
+/// Limits of a StreamPool.
 struct StreamLimits {
   std::int64_t streams = 1;  // open at once
   std::int64_t batch = 0;    // streams of one step; 0: all
@@ -153,8 +154,8 @@ struct StreamStep {
 /// gathers the states of those that it names into one batch, runs, and scatters them back. On the
 /// cpu engine a stream gets the bits that it would get alone. Everything is allocated when the pool
 /// is made: no call allocates or packs after that; on one thread, the default, none takes a lock or
-/// makes a system call either, while on more a step wakes the others and may yield and sleep until
-/// they are done (futex). A call that throws has changed nothing. One thread at a time.
+/// makes a system call either, while on more a step wakes the thread pool and may yield and sleep
+/// until that is done (futex). A call that throws has changed nothing. One thread at a time.
 class OPENRNN_API StreamPool {
  public:
   /// Throws: ArgumentError for a null model, one on a GPU (the states are the host's), or a limit
@@ -174,7 +175,7 @@ class OPENRNN_API StreamPool {
   void leave(StreamId id);
   /// Sets the state as join does.
   void reset(StreamId id, const void* h = nullptr, const void* c = nullptr);
-  /// Copies the state out; null: not wanted.
+  /// Copies the state to h and c; null: not wanted.
   void read(StreamId id, void* h, void* c = nullptr) const;
   /// Throws: ArgumentError for a stream named twice, more streams or time than the limits, and as
   /// check_forward.
@@ -193,8 +194,8 @@ class OPENRNN_API StreamPool {
   Array batch_h_, batch_c_;  // of one step
   std::vector<std::uint32_t> free_;
   std::int64_t free_count_ = 0;
-  std::vector<std::uint32_t> turns_;  // of each slot: odd while it is open
-  std::vector<std::uint32_t> slots_;  // of the ids of the last step
+  std::vector<std::uint32_t> generations_;  // of each slot: odd while it is open
+  std::vector<std::uint32_t> slots_;        // of the ids of the last step
   std::vector<std::uint32_t> named_;  // of each slot: where a step named it, if slots_ says so too
 };
 

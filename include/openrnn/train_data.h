@@ -8,18 +8,18 @@
 
 namespace openrnn::train {
 
-/// Where training stands in its data. One window is one step.
+/// Position of training in its data; one window is one step.
 struct DataPosition {
   std::int64_t epoch = 0;
   std::int64_t window = 0;
   friend bool operator==(const DataPosition&, const DataPosition&) = default;
 };
 
-/// What one step sees. Text: x and y [T, B] int32. Series: x [T, B, C], y [B, C] or [T, B, C],
-/// float64.
+/// Data of one training step. Text: x and y [T, B] int32. Series: x [T, B, C], y [B, C] or [T, B,
+/// C], float64.
 struct Window {
   Array x, y;
-  /// The recurrent state starts from zeros here, not from where the last window left it.
+  /// The recurrent state is reset to zeros, not carried over from the last window.
   bool fresh = false;
 };
 
@@ -31,8 +31,8 @@ OPENRNN_API std::string_view to_string(TextLevel level);
 /// The inverse. Throws: ArgumentError listing the names.
 OPENRNN_API TextLevel parse_text_level(std::string_view name);
 
-/// The symbols of a model: those of its training text in ascending order, then one that stands for
-/// all others unless every byte value is there.
+/// The symbols of a model: those of its training text in ascending order, then one for all unknown
+/// symbols, unless every byte value occurs.
 class OPENRNN_API Vocabulary {
  public:
   Vocabulary() = default;
@@ -42,13 +42,13 @@ class OPENRNN_API Vocabulary {
   Vocabulary(TextLevel level, std::vector<std::int32_t> codes);
 
   TextLevel level() const noexcept { return level_; }
-  /// Byte values or code points, ascending, without the symbol for others.
+  /// Byte values or code points, ascending, without the unknown symbol.
   const std::vector<std::int32_t>& codes() const noexcept { return codes_; }
   /// Number of classes of a model over it.
   std::int64_t size() const noexcept;
-  /// The class of all other symbols; -1 when there are none.
+  /// The class of all unknown symbols; -1 when there are none.
   std::int32_t unknown() const noexcept;
-  /// Bits that name one of those others, once it is known to be one: all are equally likely.
+  /// Bits that encode which unknown symbol it is, all being equally likely.
   double bits_of_unknown() const;
 
   /// The classes of a text. Throws: ArgumentError naming the first byte that is not UTF-8.
@@ -65,10 +65,10 @@ class OPENRNN_API Vocabulary {
 /// Which text is loaded, and what of it is held out.
 struct TextOptions {
   std::string path = {};
-  /// A text of its own to validate on; empty: the last lines of `path`.
+  /// A separate text to validate on; empty: the last lines of `path`.
   std::string valid_path = {};
   TextLevel level = TextLevel::kByte;
-  /// Part of the lines of `path` that is held out when there is no valid_path.
+  /// Fraction of the lines of `path` that is held out without a valid_path.
   double valid_fraction = 0.05;
 };
 
@@ -83,25 +83,25 @@ struct Text {
 OPENRNN_API Text load_text(const TextOptions& options);
 
 /// `batch` parallel streams of windows of `seq_len` steps. A text is cut into segments of several
-/// windows, which each epoch reads in an order of its own: streams that read on and on would bend
-/// the model towards the few places where they are. The state goes on from window to window inside
-/// a segment.
+/// windows, which each epoch reads in another order: streams that read straight through would bias
+/// the model towards the few places where they are. The state is carried from window to window
+/// inside a segment.
 class OPENRNN_API TextStreams {
  public:
   /// Sizes of the streams.
   struct Options {
     std::int64_t batch = 32;
     std::int64_t seq_len = 100;
-    /// At most so many windows to a segment; fewer where the text is short.
+    /// Windows of a segment, at most; fewer if the text is short.
     std::int64_t segment_windows = 16;
     std::uint64_t seed = 0;
   };
   /// A text too short for seq_len has shorter windows. Throws: ArgumentError for sizes below 1 or a
   /// text of at most `batch` symbols.
   TextStreams(std::vector<std::int32_t> ids, const Options& options);
-  /// Of one epoch.
+  /// Windows of one epoch.
   std::int64_t windows() const noexcept { return groups_ * segment_windows_; }
-  /// Predicted symbols of one window.
+  /// Symbols that one window predicts.
   std::int64_t symbols() const noexcept { return seq_len_ * batch_; }
   /// The order depends on the seed and the epoch alone.
   Window window(const DataPosition& position) const;
@@ -156,8 +156,8 @@ struct SeriesOptions {
 class OPENRNN_API SeriesWindows {
  public:
   /// With `scaling`, that of a trained model, every row that can be forecast is held out and none
-  /// trains. Throws: ArgumentError naming the rows there are and those needed, the columns, or one
-  /// whose values overflow.
+  /// is trained on. Throws: ArgumentError naming the rows there are and those needed, the columns,
+  /// or one whose values overflow.
   SeriesWindows(const SeriesTable& table, const SeriesOptions& options,
                 const std::optional<SeriesScaling>& scaling = {});
 
@@ -171,13 +171,14 @@ class OPENRNN_API SeriesWindows {
   /// One forecast after each held-out row that has one: window x [W, N, C], and the truth.
   std::int64_t valid_count() const noexcept { return valid_count_; }
   Array valid_inputs(std::int64_t begin, std::int64_t count) const;
-  /// The last value that a forecast sees, and the one that comes true; both in the file's units.
+  /// The last input value of a forecast, and the true value that it should predict, in the file's
+  /// units.
   double valid_last(std::int64_t index, std::int64_t column) const;
   double valid_truth(std::int64_t index, std::int64_t column) const;
-  /// The value one `season` before the one that comes true.
+  /// The value one `season` before the true one.
   double valid_seasonal(std::int64_t index, std::int64_t column, std::int64_t season) const;
   /// The season of 2 to `window` rows whose seasonal forecast is best on the training rows; 0 when
-  /// they are too few or none train.
+  /// there are too few or none.
   std::int64_t best_season() const;
 
  private:

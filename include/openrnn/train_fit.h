@@ -9,7 +9,7 @@ namespace openrnn::train {
 
 // ---- What is trained ---------------------------------------------------------------------------
 
-/// A model and its data, as fit sees them.
+/// A model and its data, as Fit uses them.
 class OPENRNN_API Task {
  public:
   virtual ~Task() = default;
@@ -20,11 +20,11 @@ class OPENRNN_API Task {
   virtual Tensor loss(const DataPosition& position) = 0;
   /// Symbols or rows that this window predicts.
   virtual std::int64_t items(const DataPosition& position) const = 0;
-  /// A loss in the unit that people read.
+  /// Converts a loss to the unit of metric_name().
   virtual double metric(double loss) const = 0;
   /// 'bits per byte' or 'loss'.
   virtual std::string_view metric_name() const = 0;
-  /// The metric on held-out data; changes nothing that training sees. `quick`: part of it may do.
+  /// The metric on held-out data; does not affect training. `quick`: on part of it.
   virtual double validate(bool quick) = 0;
   virtual std::vector<Variable> variables() const = 0;
   /// Everything besides variables that the next step depends on.
@@ -62,8 +62,7 @@ class OPENRNN_API TextTask : public Task {
   std::vector<Tensor> state_;
 };
 
-/// Forecasts of a table's changes, by mean squared error; windows in an order of their own each
-/// epoch.
+/// Forecasts of a table's changes, by mean squared error; windows in another order each epoch.
 class OPENRNN_API SeriesTask : public Task {
  public:
   SeriesTask(SequenceModel& model, const SeriesWindows& data, bool to_sequence);
@@ -85,9 +84,9 @@ class OPENRNN_API SeriesTask : public Task {
 
 // ---- The loop ----------------------------------------------------------------------------------
 
-/// How long, and at which rates, Fit trains.
+/// Options of Fit.
 struct FitOptions {
-  /// All steps of the run, those before a resume included.
+  /// Steps of the whole run, including those before a resume.
   std::int64_t steps = 1000;
   Schedule schedule = {};
   /// 0: no clipping.
@@ -98,9 +97,9 @@ struct FitOptions {
   std::int64_t patience = 0;
 };
 
-/// What a callback sees after each step. On a GPU the step's own numbers come when the GPU has
-/// taken it: a callback that asks for them waits. Who keeps the report until the next one has them
-/// then without waiting.
+/// Passed to callbacks after each step. On a GPU the step's values are known when the GPU has
+/// computed it: a callback that reads them waits. Read one step later, they are there without
+/// waiting.
 struct OPENRNN_API StepReport {
   std::int64_t step = 0;  // steps taken so far
   std::int64_t steps = 0;
@@ -109,9 +108,10 @@ struct OPENRNN_API StepReport {
   StepResult result;
   const Task* task = nullptr;
 
-  /// Whether the numbers below are there.
+  /// Whether the values below can be read without waiting.
   bool known() const { return result.known(); }
-  /// Of this step's loss; while the task lives. Throws: as StepResult::values, as all below.
+  /// Metric of this step's loss; valid while the task exists. Throws: as StepResult::values, as all
+  /// below.
   double metric() const { return task->metric(result.loss()); }
   double gradient_norm() const { return result.gradient_norm(); }
   bool applied() const { return result.applied(); }
@@ -126,7 +126,7 @@ using Callback = std::function<bool(const StepReport&)>;
 enum class StopReason : std::uint8_t { kDone, kPatience, kCallback };
 
 /// Drives a task by an optimizer. The same task, data, seeds and options give the same bits,
-/// whatever was saved, restored or interrupted in between; but on a GPU with
+/// whatever was saved, restored or interrupted in between; except on a GPU with
 /// OPENRNN_CUDNN_DROPOUT=fast, whose masks follow the order of a process's calls.
 class OPENRNN_API Fit {
  public:
@@ -134,7 +134,7 @@ class OPENRNN_API Fit {
   /// Throws: ArgumentError for options out of range.
   Fit(Task& task, Optimizer& optimizer, FitOptions options);
 
-  /// Runs to the last step, or until patience or a callback ends it; the last step is known then.
+  /// Runs to the last step, or until patience or a callback ends it, and waits for that step.
   /// Throws: ArgumentError for a loss, a gradient or a validation that is not finite.
   StopReason run(const std::vector<Callback>& callbacks = {});
   std::int64_t step() const;
@@ -187,8 +187,7 @@ struct RunConfig {
 OPENRNN_API std::string to_json(const RunConfig& config);
 /// Throws: ArgumentError naming what is missing or wrong.
 OPENRNN_API RunConfig run_config_from_json(std::string_view json);
-/// Throws: ArgumentError for a model that is larger than the checkpoint that it is said to be in,
-/// before memory is taken for it.
+/// Throws: ArgumentError for a model larger than its checkpoint, before memory is allocated for it.
 OPENRNN_API void check_size(const RunConfig& config, const TensorBundleReader& reader);
 /// What a run's configuration says of its series.
 OPENRNN_API SeriesOptions series_options(const RunConfig& config);
@@ -197,7 +196,7 @@ OPENRNN_API SeriesScaling load_scaling(const Extras& extras);
 /// 16 hexadecimal digits that differ for different bytes.
 OPENRNN_API std::string fingerprint(std::string_view bytes);
 
-/// What arithmetic a run was trained with, as `openrnn/math`, `openrnn/math_kind` and
+/// The arithmetic that a run was trained with, stored as `openrnn/math`, `openrnn/math_kind` and
 /// `openrnn/arithmetic`.
 struct TrainedArithmetic {
   std::string math = "float32";
@@ -207,22 +206,23 @@ struct TrainedArithmetic {
   /// order: '2', or '1, 2'.
   std::string version = "1";
 };
-/// The version that this library computes.
+/// The version of this library.
 OPENRNN_API std::string arithmetic_version();
-/// Of any checkpoint; what it does not say is float32, version 1.
+/// Of any checkpoint; where it says nothing: float32, version 1.
 OPENRNN_API TrainedArithmetic trained_arithmetic(const Extras& extras);
-/// Writes that of `model` here, after what `resumed` (empty: nothing) says of the steps before.
+/// Writes the arithmetic of `model`, appended to what `resumed` (empty: nothing) says of earlier
+/// steps.
 OPENRNN_API void save_arithmetic(const SequenceModel& model, const std::optional<Extras>& resumed,
                                  Extras& extras);
 
-/// Another arithmetic for a trained model; what is unset stays the run's, but a weights_dtype
-/// alone is with math float32.
+/// Overrides the arithmetic of a trained model; unset: the run's own. A weights_dtype alone implies
+/// math float32.
 struct ArithmeticChoice {
   std::optional<Math> math = {};
   std::optional<WeightsDType> weights_dtype = {};
 };
 
-/// A model as a checkpoint tells it, in a graph of its own.
+/// A trained model, restored from a checkpoint into a graph of its own.
 class OPENRNN_API TrainedModel {
  public:
   /// `run` is a folder with a `checkpoint` file, or a prefix. Throws: ArgumentError when it holds
@@ -230,7 +230,7 @@ class OPENRNN_API TrainedModel {
   /// `device` null: the default one.
   explicit TrainedModel(const std::string& run, const ArithmeticChoice& choice = {},
                         const Device* device = nullptr);
-  /// From a file that is open.
+  /// From an open file.
   TrainedModel(const TensorBundleReader& reader, const ArithmeticChoice& choice,
                const Device* device);
   ~TrainedModel();
@@ -256,7 +256,7 @@ class OPENRNN_API TrainedModel {
 /// The latest prefix of a run's folder, or `run` itself when it is a prefix.
 /// Throws: ArgumentError when there is neither.
 OPENRNN_API std::string resolve_run(const std::string& run);
-/// Opens it; while a run goes on in the folder, whatever is its latest by then.
+/// Opens the latest checkpoint, also while a run is saving into the folder.
 /// Throws: as resolve_run and TensorBundleReader.
 OPENRNN_API TensorBundleReader open_run(const std::string& run);
 

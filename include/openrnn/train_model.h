@@ -1,4 +1,4 @@
-// The model of the tool: embedding, recurrent layers, dense; and what is done with a trained one.
+// The model of the tool: embedding, recurrent layers, dense; scoring, sampling and forecasting.
 #pragma once
 
 #include "openrnn/layers.h"
@@ -6,7 +6,7 @@
 
 namespace openrnn::train {
 
-/// What the network is.
+/// Configuration of the network.
 struct ModelConfig {
   RnnMode mode = RnnMode::kLstm;
   std::int64_t layers = 1;
@@ -22,11 +22,11 @@ struct ModelConfig {
   double dropout = 0.0;
   DType dtype = DType::kFloat32;
   std::uint64_t seed = 0;
-  /// Of the recurrent layers.
+  /// Arithmetic of the recurrent layers.
   Math math = Math::kFloat32;
-  /// Of the recurrent layers; a model with one cannot be trained, and no file keeps it.
+  /// Storage of the recurrent layers' weights, for inference only; not saved in checkpoints.
   WeightsDType weights_dtype = WeightsDType::kNone;
-  /// Of all layers; null: the default device. No file keeps it: a run goes on on any device.
+  /// Device of all layers; null: the default one. Not saved: a run can be resumed on any device.
   const Device* device = nullptr;
 };
 
@@ -38,13 +38,13 @@ class OPENRNN_API SequenceModel {
   /// Throws: ArgumentError as the layers do.
   explicit SequenceModel(const ModelConfig& config);
 
-  /// What a call gives.
+  /// Result of a call.
   struct Result {
     Tensor outputs;
     /// As layers::RnnResult::state.
     std::vector<Tensor> state;
   };
-  /// What a call takes besides data and state.
+  /// Options of a call.
   struct Call {
     bool training = false;
     /// [B]; empty: all are T.
@@ -73,37 +73,37 @@ class OPENRNN_API SequenceModel {
   std::unique_ptr<layers::Dense> dense_;
 };
 
-// ---- A language model at work ------------------------------------------------------------------
+// ---- Language models ---------------------------------------------------------------------------
 
-/// What score_text found.
+/// Result of score_text.
 struct TextScore {
-  /// Of the whole text: -log2 of the probability that the model gave it.
+  /// -log2 of the probability of the whole text under the model.
   double bits = 0.0;
   std::int64_t symbols = 0;
   std::int64_t bytes = 0;
   double bits_per_byte() const { return bytes > 0 ? bits / static_cast<double>(bytes) : 0.0; }
 };
 
-/// Scores every symbol of `text`, each from what stands before it. `context` is what stands before
-/// the text; empty: a line end. Long texts run as parallel streams, each warmed up on the symbols
-/// before its own. Throws: ArgumentError for an empty text or a score that is not finite, and as
+/// Scores every symbol of `text` given the symbols before it. `context` precedes the text; empty: a
+/// newline. Long texts run as parallel streams, each warmed up on the symbols before its own.
+/// Throws: ArgumentError for an empty text or a score that is not finite, and as
 /// Vocabulary::encode.
 OPENRNN_API TextScore score_text(SequenceModel& model, const Vocabulary& vocabulary,
                                  std::string_view text, std::string_view context = {});
 
-/// What sample_text writes.
+/// Options of sample_text.
 struct SampleOptions {
   std::int64_t symbols = 500;
-  /// Logits are divided by it; 0 takes the most probable symbol always.
+  /// Logits are divided by it; 0: always the most probable symbol.
   double temperature = 1.0;
-  /// Only the so many most probable symbols; 0: all.
+  /// Sample from the top k symbols only; 0: from all.
   std::int64_t top_k = 0;
-  /// What the text begins with; it is not given back. Empty: a line end.
+  /// Text that primes the model; not part of the output. Empty: a newline.
   std::string prime = {};
   std::uint64_t seed = 0;
 };
 
-/// Writes on: each new symbol's bytes go to `sink`, in order, until it returns false.
+/// Generates text: passes the bytes of each new symbol to `sink`, in order, until it returns false.
 /// Throws: ArgumentError for a temperature or top_k below 0 or logits that are not finite, and as
 /// Vocabulary::encode.
 OPENRNN_API void sample_text(SequenceModel& model, const Vocabulary& vocabulary,
@@ -113,16 +113,16 @@ OPENRNN_API void sample_text(SequenceModel& model, const Vocabulary& vocabulary,
 OPENRNN_API std::string sample_text(SequenceModel& model, const Vocabulary& vocabulary,
                                     const SampleOptions& options);
 
-// ---- A forecaster at work ----------------------------------------------------------------------
+// ---- Forecasting -------------------------------------------------------------------------------
 
 /// Root mean squared errors on the held-out rows, in the units of the file, one a column.
 struct SeriesScore {
   std::vector<double> model, last_value, seasonal;
-  /// Rows of the seasonal forecast's season; 0: there is none.
+  /// Length of the season in rows; 0: no seasonal forecast.
   std::int64_t season = 0;
   /// Root of the mean over the columns of (error / standard deviation of the column)^2.
   double model_total = 0.0, last_value_total = 0.0, seasonal_total = 0.0;
-  /// The better of the two.
+  /// The better of the two naive forecasts.
   double naive_total() const {
     return season > 0 && seasonal_total < last_value_total ? seasonal_total : last_value_total;
   }

@@ -20,13 +20,13 @@ OPENRNN_API ScheduleKind parse_schedule(std::string_view name);
 struct OPENRNN_API Schedule {
   ScheduleKind kind = ScheduleKind::kConstant;
   double learning_rate = 1e-3;
-  /// The rate rises in a line over so many steps: step s of them has (s + 1) / warmup_steps of it.
+  /// Linear warm-up over this many steps: step s has (s + 1) / warmup_steps of the rate.
   std::int64_t warmup_steps = 0;
-  /// Exponential: the rate is multiplied by `decay_rate` every so many steps after the warm-up,
-  /// smoothly. Cosine: the step at which it arrives at `final_fraction`, the warm-up included.
+  /// Exponential: after the warm-up the rate is multiplied by `decay_rate` every `decay_steps`
+  /// steps, smoothly. Cosine: the step at which it reaches `final_fraction`, counting the warm-up.
   std::int64_t decay_steps = 0;
   double decay_rate = 0.5;
-  /// Cosine: what is left of the learning rate in the end.
+  /// Cosine: the final fraction of the learning rate.
   double final_fraction = 0.0;
 
   /// The rate of step 0, 1, 2, ...
@@ -49,36 +49,37 @@ OPENRNN_API double clip_by_global_norm(std::vector<DeviceArray>& gradients, doub
 
 // ---- Optimizers --------------------------------------------------------------------------------
 
-/// What an optimizer keeps beside each variable: `X/<optimizer name>`, then `_1`, `_2`.
+/// A slot, a variable that an optimizer keeps for each variable X: `X/<optimizer name>`, then `_1`,
+/// `_2`.
 struct SlotRule {
   double initial_value = 0.0;
   /// What TensorFlow calls it: 'm', 'momentum'.
   std::string_view name = {};
 };
 
-/// What one training step did, in numbers.
+/// The values of one training step.
 struct StepValues {
   /// False when a gradient was not finite and loss scaling skipped the step.
   bool applied = true;
   /// Global norm of the gradients before clipping.
   double gradient_norm = 0.0;
-  /// The one that was given; 0 when none was.
+  /// The loss that was given; 0 without one.
   double loss = 0.0;
 };
 
 class PendingStep;
 
-/// What one training step did. On a GPU that is known when the GPU has come so far: asking waits
-/// for it, and from the optimizer's next step on there is nothing to wait for. Cheap to copy.
+/// The result of one training step. On a GPU reading it waits until the GPU has computed the step;
+/// after the optimizer's next step there is nothing to wait for. Cheap to copy.
 class OPENRNN_API StepResult {
  public:
   StepResult() = default;
   explicit StepResult(const StepValues& values) : values_(values) {}
   explicit StepResult(std::shared_ptr<PendingStep> step) : step_(std::move(step)) {}
-  /// Whether the numbers are there.
+  /// Whether the values can be read without waiting.
   bool known() const;
-  /// Throws: ArgumentError, unless somebody has been told so before, when the step had a gradient
-  /// or a loss that is not finite, and no loss scale left to lower.
+  /// Throws: ArgumentError when a gradient or the loss of the step was not finite and the loss
+  /// scale could not be lowered, unless that was reported before.
   const StepValues& values() const;
   bool applied() const { return values().applied; }
   double gradient_norm() const { return values().gradient_norm; }
@@ -94,15 +95,14 @@ class OPENRNN_API StepResult {
 /// `X/master` and float32 slots, and its losses are scaled by `loss_scale` before gradients are
 /// taken: start 2^15, halved when a gradient is not finite (that step is skipped), doubled after
 /// 2000 good steps (`loss_scale_good_steps`).
-///
-/// On a GPU a step does not wait for its own numbers. The GPU finds the norm and leaves everything
-/// as it is when that is not finite; the host learns of it in the next step, when gradients are
-/// asked for, and an error that a step would throw is thrown there, by finish(), by the StepResult,
-/// or where a variable of the step is brought to the host (a Saver does), whichever comes first.
-/// What such a step counted in `global_step` is taken back.
+/// On a GPU a step does not wait for its own values. The GPU computes the norm and changes nothing
+/// if it is not finite; the host learns of it in the next step, when gradients are asked for. The
+/// error is then thrown there, by finish(), by the StepResult, or when a variable of the step is
+/// copied to the host (as a Saver does), whichever comes first. What such a step counted in
+/// `global_step` is reverted.
 class OPENRNN_API Optimizer {
  public:
-  /// Settles the last step, and loses its error if nobody was told.
+  /// Waits for the last step; an error that was not reported is lost.
   virtual ~Optimizer();
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -113,8 +113,8 @@ class OPENRNN_API Optimizer {
   /// Throws: ArgumentError unless finite and not negative.
   void set_learning_rate(double learning_rate);
 
-  /// Makes the slots of these variables; apply_gradients does so by itself, but a checkpoint can
-  /// only be restored into variables that exist. No-op for variables that have theirs.
+  /// Makes the slots of these variables; apply_gradients does so too, but a checkpoint can only be
+  /// restored into variables that exist. No-op for variables that have slots.
   void prepare(const std::vector<Variable>& variables);
   /// The slots of one variable, in order. Throws: ArgumentError when it has none.
   std::vector<Variable> slots(const Variable& variable) const;
@@ -123,7 +123,7 @@ class OPENRNN_API Optimizer {
   /// 1 unless a prepared variable is float16.
   double loss_scale() const;
   /// For object-based checkpoints: slots, 'master' among them, and scalars under TensorFlow's
-  /// names. A restore makes the slots that it needs. The optimizer must live as long.
+  /// names. A restore makes the slots that it needs. The optimizer must outlive it.
   Trackable trackable();
 
   /// d loss / d variables without loss scale: float32 for float16 variables, else the variable's
@@ -139,14 +139,14 @@ class OPENRNN_API Optimizer {
                       const std::vector<Variable>& variables, const Variable& global_step = {},
                       double clip_norm = 0.0);
   /// clip_by_global_norm when clip_norm > 0, apply_gradients. A step that loss scaling skips counts
-  /// in `global_step` too. A loss that is given is read with the norm, and without loss scale has
-  /// to be finite as well. Throws: ArgumentError naming the step when a gradient, or the loss, is
-  /// not finite and there is no loss scale left to lower; then no variable has changed.
+  /// in `global_step` too. A given loss is read with the norm and, without loss scaling, must be
+  /// finite too. Throws: ArgumentError naming the step when a gradient or the loss is not finite
+  /// and the loss scale cannot be lowered; then no variable has changed.
   StepResult clip_and_apply(std::vector<DeviceArray> gradients,
                             const std::vector<Variable>& variables,
                             const Variable& global_step = {}, double clip_norm = 0.0,
                             const Tensor& loss = {});
-  /// Waits until the last step is known. Throws: its error, if nobody was told yet.
+  /// Waits for the last step. Throws: its error, if that was not reported yet.
   void finish();
 
  protected:
@@ -155,10 +155,10 @@ class OPENRNN_API Optimizer {
   virtual OptimizerStep rule() const = 0;
   /// Before the first slot of all is made.
   virtual void make_scalars() {}
-  /// What an applied step does to the scalars; runs later, and must not need the optimizer. Empty:
-  /// nothing.
+  /// Advances the scalars after an applied step; runs later, and must not need the optimizer.
+  /// Empty: nothing.
   virtual std::function<void()> advance_scalars() const { return {}; }
-  /// Those made so far, by TensorFlow's names.
+  /// The scalars made so far, by TensorFlow's names.
   virtual NamedTrackables scalars() const { return {}; }
 
  private:
@@ -187,17 +187,17 @@ class OPENRNN_API Optimizer {
   std::string name_;
   double learning_rate_;
   std::vector<SlotRule> slot_rules_;
-  std::map<std::uint64_t, Kept> kept_;  // by leaf id, which a new name leaves alone
+  std::map<std::uint64_t, Kept> kept_;  // by leaf id, which renaming does not change
   Variable loss_scale_, good_steps_;
-  std::shared_ptr<PendingStep> pending_;  // the last step; null: known, and told
+  std::shared_ptr<PendingStep> pending_;  // the last step; null: known and reported
   std::int64_t steps_ = 0;
-  /// What count() wrote last: one that lies on a GPU need not be read for it.
+  /// What count() wrote last, so that a counter on a GPU need not be read back.
   struct Counted {
     Variable variable;
     std::uint64_t version = 0;
     std::int64_t value = 0;
   } counted_;
-  /// Gone with the optimizer.
+  /// Expires with the optimizer.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 

@@ -11,8 +11,8 @@
 namespace openrnn {
 namespace {
 
-StreamId id_of(std::size_t slot, std::uint32_t turn) {
-  return StreamId{(std::uint64_t{turn} << 32) | slot};
+StreamId id_of(std::size_t slot, std::uint32_t generation) {
+  return StreamId{(std::uint64_t{generation} << 32) | slot};
 }
 
 // Slots are counted in 32 bits.
@@ -114,15 +114,15 @@ StreamPool::StreamPool(std::shared_ptr<const PackedModel> model, const StreamLim
   // The first slot is taken first.
   std::iota(free_.rbegin(), free_.rend(), 0U);
   free_count_ = limits_.streams;
-  turns_.resize(streams);
+  generations_.resize(streams);
   named_.resize(streams);
   slots_.resize(static_cast<std::size_t>(limits_.batch));
 }
 
 bool StreamPool::contains(StreamId id) const noexcept {
   const auto bits = static_cast<std::uint64_t>(id);
-  const std::uint64_t slot = bits & 0xFFFFFFFFU, turn = bits >> 32;
-  return slot < turns_.size() && turns_[slot] == turn && turn % 2 == 1;
+  const std::uint64_t slot = bits & 0xFFFFFFFFU, generation = bits >> 32;
+  return slot < generations_.size() && generations_[slot] == generation && generation % 2 == 1;
 }
 
 std::size_t StreamPool::slot_of(std::string_view call, StreamId id) const {
@@ -152,12 +152,12 @@ StreamId StreamPool::join(const void* h, const void* c) {
   }
   const std::size_t slot = free_[static_cast<std::size_t>(--free_count_)];
   fill(slot, h, c);
-  return id_of(slot, ++turns_[slot]);
+  return id_of(slot, ++generations_[slot]);
 }
 
 void StreamPool::leave(StreamId id) {
   const std::size_t slot = slot_of("leave", id);
-  ++turns_[slot];
+  ++generations_[slot];
   free_[static_cast<std::size_t>(free_count_++)] = static_cast<std::uint32_t>(slot);
 }
 
