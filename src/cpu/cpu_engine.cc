@@ -1,10 +1,11 @@
 #include "cpu/cpu_engine.h"
 
 #include "base/message.h"
-#include "cpu/isa.h"
-#include "cpu/math.h"
-#include "cpu/rnn/call.h"
-#include "cpu/run/tiles.h"
+#include "cpu/backward/backward_call.h"
+#include "cpu/forward/forward_call.h"
+#include "cpu/isa/arithmetic.h"
+#include "cpu/isa/isa.h"
+#include "cpu/isa/tiles.h"
 
 namespace openrnn {
 namespace {

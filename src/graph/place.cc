@@ -2,7 +2,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "cpu/cpu_device.h"
+#include "cpu/device/cpu_device.h"
 #include "openrnn/graph_symbolic.h"
 #include "openrnn/runtime.h"
 

@@ -1,6 +1,6 @@
 #include "openrnn/ops_cudnn.h"
 #include "openrnn/runtime.h"
-#include "ops/support.h"
+#include "ops/support/support.h"
 #include "ops/symbolic/rnn.h"
 
 namespace openrnn::ops {

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "openrnn/ops.h"
-#include "ops/support.h"
+#include "ops/support/support.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 

@@ -1,5 +1,5 @@
 #include "openrnn/ops.h"
-#include "ops/support.h"
+#include "ops/support/support.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 

@@ -2,7 +2,7 @@
 
 #include "openrnn/ops_rnn.h"
 #include "openrnn/runtime.h"
-#include "ops/support.h"
+#include "ops/support/support.h"
 
 namespace openrnn::ops {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "openrnn/ops.h"
-#include "ops/support.h"
+#include "ops/support/support.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 

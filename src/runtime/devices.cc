@@ -2,7 +2,7 @@
 
 #include "base/excerpt.h"
 #include "base/message.h"
-#include "cpu/cpu_device.h"
+#include "cpu/device/cpu_device.h"
 #include "engine/cudnn_entry.h"
 #include "openrnn/runtime.h"
 

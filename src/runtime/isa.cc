@@ -1,7 +1,7 @@
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 
-#include "cpu/run/team.h"
-#include "cpu/run/tiles.h"
+#include "cpu/isa/tiles.h"
+#include "cpu/threading/thread_lease.h"
 #include "openrnn/runtime.h"
 
 namespace openrnn {

@@ -5,7 +5,7 @@
 
 #include "conformance/support/bounds.h"
 #include "conformance/support/machine.h"
-#include "cpu/plan.h"
+#include "cpu/plan/plan.h"
 
 namespace openrnn::conformance {
 namespace {

@@ -8,9 +8,10 @@
 #include <limits>
 #include <thread>
 
-#include "cpu/gemm.h"
-#include "cpu/isa.h"
+#include "cpu/gemm/gemm.h"
+#include "cpu/isa/isa.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/threading/subnormals.h"
 
 namespace openrnn::cpu {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cpu/emulation.h"
-#include "cpu/gemm.h"
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/threading/subnormals.h"
 
 namespace openrnn::cpu {
 

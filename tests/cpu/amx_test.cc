@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "cpu/amx_model.h"
-#include "cpu/rnn/packed.h"
-#include "cpu/run/product.h"
+#include "cpu/gemm/product.h"
+#include "cpu/pack/packed.h"
 
 namespace openrnn::cpu {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cpu/cpu_engine.h"
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 #include "support/sum_model.h"
 
 namespace openrnn::cpu {

@@ -1,7 +1,7 @@
 // Whether the emulation of AMX can run here.
 #pragma once
 
-#include "cpu/run/processor.h"
+#include "cpu/isa/processor.h"
 
 namespace openrnn::cpu {
 

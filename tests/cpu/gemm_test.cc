@@ -1,12 +1,12 @@
 // Products against the order that defines their sums, bit for bit.
-#include "cpu/gemm.h"
+#include "cpu/gemm/gemm.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 #include "support/sum_model.h"
 
 namespace openrnn::cpu {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 #include "openrnn/base.h"
 
 namespace openrnn::cpu {

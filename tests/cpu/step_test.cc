@@ -6,6 +6,7 @@
 
 #include "cpu/amx_model.h"
 #include "cpu/cpu_engine.h"
+#include "cpu/gemm/gemm.h"
 #include "openrnn/params.h"
 #include "support/sum_model.h"
 

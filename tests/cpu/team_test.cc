@@ -1,6 +1,4 @@
 // The team of threads, its barrier, shares, plans and memory.
-#include "cpu/run/team.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,10 +7,11 @@
 #include <thread>
 #include <vector>
 
-#include "cpu/gemm.h"
-#include "cpu/plan.h"
-#include "cpu/run/company.h"
-#include "cpu/run/memory.h"
+#include "cpu/gemm/gemm.h"
+#include "cpu/memory/block.h"
+#include "cpu/plan/plan.h"
+#include "cpu/threading/contention.h"
+#include "cpu/threading/thread_lease.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -20,13 +19,13 @@ namespace {
 /// Leases have the threads that they want, whoever else runs here.
 class Unheeding : public ::testing::Environment {
  public:
-  void SetUp() override { mind_company(false); }
+  void SetUp() override { heed_contention(false); }
 };
 const ::testing::Environment* const unheeding = ::testing::AddGlobalTestEnvironment(new Unheeding);
 
 TEST(Team, EveryMemberRunsOnce) {
   for (const int wanted : {1, 2, 5, 3}) {
-    TeamLease lease(wanted);
+    ThreadLease lease(wanted);
     std::vector<int> calls(static_cast<std::size_t>(lease.threads()));
     lease.run([&](int thread) { ++calls[static_cast<std::size_t>(thread)]; });
     EXPECT_EQ(calls, std::vector<int>(calls.size(), 1));
@@ -35,10 +34,10 @@ TEST(Team, EveryMemberRunsOnce) {
 }
 
 TEST(Team, WhoFindsItTakenWorksAlone) {
-  TeamLease first(2);
+  ThreadLease first(2);
   ASSERT_EQ(first.threads(), 2);
   std::thread([] {
-    TeamLease second(2);
+    ThreadLease second(2);
     EXPECT_EQ(second.threads(), 1);
     int calls = 0;
     second.run([&](int) { ++calls; });
@@ -49,7 +48,7 @@ TEST(Team, WhoFindsItTakenWorksAlone) {
 TEST(Team, BarrierSeparatesSteps) {
   constexpr int kSteps = 2000;
   for (const int members : {2, 3, 9}) {
-    TeamLease lease(members);
+    ThreadLease lease(members);
     Barrier barrier;
     std::vector<std::vector<int>> seen(static_cast<std::size_t>(members),
                                        std::vector<int>(kSteps, -1));
@@ -70,12 +69,12 @@ TEST(Team, AForkedChildHasATeamOfItsOwn) {
   GTEST_SKIP() << "the thread sanitizer ends a forked child that starts threads";
 #endif
   {
-    TeamLease lease(2);
+    ThreadLease lease(2);
     lease.run([](int) {});
   }
   const pid_t child = fork();
   if (child == 0) {
-    TeamLease lease(2);
+    ThreadLease lease(2);
     std::atomic<int> calls{0};
     lease.run([&](int) { ++calls; });
     _exit(calls == 2 ? 0 : 1);
@@ -87,7 +86,7 @@ TEST(Team, AForkedChildHasATeamOfItsOwn) {
 
 TEST(Team, TheCallersFloatingPointStateComesBack) {
   volatile float tiny = 1e-39f;
-  TeamLease lease(1);
+  ThreadLease lease(1);
   float inside = 1;
   lease.run([&](int) { inside = tiny * 0.75f; });
   EXPECT_EQ(inside, 0.0f);
@@ -95,26 +94,26 @@ TEST(Team, TheCallersFloatingPointStateComesBack) {
 }
 
 TEST(Team, MeetingsAreMeasuredOrAssumed) {
-  TeamLease lease(3);
-  const double measured = lease.meeting_seconds();
+  ThreadLease lease(3);
+  const double measured = lease.barrier_latency();
   EXPECT_GT(measured, 0.0);
   EXPECT_LT(measured, 10.0);
-  assume_meeting(3e-6);
-  EXPECT_EQ(lease.meeting_seconds(), 3e-6);
-  assume_meeting(0);
+  assume_barrier_latency(3e-6);
+  EXPECT_EQ(lease.barrier_latency(), 3e-6);
+  assume_barrier_latency(0);
   EXPECT_EQ(lease.threads(), 3);
   lease.keep(1);
-  EXPECT_EQ(lease.meeting_seconds(), 0.0);
+  EXPECT_EQ(lease.barrier_latency(), 0.0);
 }
 
 TEST(Team, WhoKeepsOneThreadLeavesTheTeamToOthers) {
-  TeamLease first(2);
+  ThreadLease first(2);
   first.keep(1);
-  std::thread([] { EXPECT_EQ(TeamLease(2).threads(), 2); }).join();
+  std::thread([] { EXPECT_EQ(ThreadLease(2).threads(), 2); }).join();
 }
 
 TEST(Team, KeepsTheFirstThreadsOnly) {
-  TeamLease lease(5);
+  ThreadLease lease(5);
   ASSERT_EQ(lease.threads(), 5);
   lease.keep(2);
   std::vector<int> calls(5);
@@ -130,7 +129,7 @@ TEST(Team, KeepsTheFirstThreadsOnly) {
 // Nine members on the processors of this machine: whoever comes late finds its part done.
 TEST(Team, TheCallerDoesWhatNobodyHasBegun) {
   const auto caller = std::this_thread::get_id();
-  TeamLease lease(9);
+  ThreadLease lease(9);
   ASSERT_EQ(lease.threads(), 9);
   std::vector<int> calls(9);
   std::vector<std::thread::id> by(9);
@@ -153,13 +152,13 @@ void sleep_in_worker(int member) {
 
 // What decides is counted, not timed: on a busy machine the caller, too, may be away meanwhile.
 TEST(Team, AfterLateMeetingsLeasesHaveOneThreadAndThenMoreAreTried) {
-  mind_company(true);
-  forget_company();
-  const auto threads = [] { return TeamLease(2).threads(); };
+  heed_contention(true);
+  forget_contention();
+  const auto threads = [] { return ThreadLease(2).threads(); };
   ASSERT_EQ(threads(), 2);
   hook_pieces(sleep_in_worker);
   const auto meet = [] {
-    TeamLease lease(2);
+    ThreadLease lease(2);
     Barrier barrier;
     lease.run([&](int) { barrier.wait(lease.threads()); });
   };
@@ -176,49 +175,49 @@ TEST(Team, AfterLateMeetingsLeasesHaveOneThreadAndThenMoreAreTried) {
   while (threads() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(meet_until_one(), 1) << "the trial failed";
   hook_pieces(nullptr);
-  forget_company();
+  forget_contention();
   EXPECT_EQ(threads(), 2);
-  mind_company(false);
+  heed_contention(false);
 }
 
 TEST(Team, EveryMemberIsToldToGoOnAlone) {
-  mind_company(true);
-  forget_company();
+  heed_contention(true);
+  forget_contention();
   hook_pieces(sleep_in_worker);
   bool told[2] = {};
   for (int job = 0; job < 1000 && !told[0]; ++job) {
-    forget_company();
-    TeamLease lease(2);
+    forget_contention();
+    ThreadLease lease(2);
     Barrier barrier;
     lease.run([&](int thread) { told[thread] = barrier.wait(lease.threads()); });
     ASSERT_EQ(told[0], told[1]);
   }
   EXPECT_TRUE(told[0]);
   hook_pieces(nullptr);
-  mind_company(false);
+  heed_contention(false);
 }
 
-/// A company that is told of jobs of 1 ms, of which `waited` are spent in waiting, as long as it
+/// A record that is told of jobs of 1 ms, of which `waited` are spent in waiting, as long as it
 /// allows them.
 struct Told {
-  Company company;
+  Contention contention;
   double now = 100;
   void jobs(int count, int threads, double waited) {
     for (int i = 0; i < count && allow(threads) == threads; ++i) {
-      company.tell(threads, {1e-3, waited}, now += 1e-3);
+      contention.tell(threads, {1e-3, waited}, now += 1e-3);
     }
   }
-  int allow(int wanted, double alone = 0) const { return company.allow(wanted, now, alone); }
+  int allow(int wanted, double alone = 0) const { return contention.allow(wanted, now, alone); }
 };
 
-TEST(CompanyTest, WhatIsGainedIsTheWorkOfAllLessTheTime) {
+TEST(ContentionTest, WhatIsGainedIsTheWorkOfAllLessTheTime) {
   EXPECT_DOUBLE_EQ(gained({1.0, 0.0}, 2), 1.0);
   EXPECT_DOUBLE_EQ(gained({1.0, 0.5}, 2), 0.0);
   EXPECT_DOUBLE_EQ(gained({1.0, 1.0}, 8), -1.0);
   EXPECT_DOUBLE_EQ(gained({1.0, 0.5}, 4), 1.0);
 }
 
-TEST(CompanyTest, LateJobsEndInOneThreadForAWhile) {
+TEST(ContentionTest, LateJobsEndInOneThreadForAWhile) {
   Told told;
   told.jobs(100, 2, 0);
   EXPECT_EQ(told.allow(2), 2);
@@ -233,16 +232,16 @@ TEST(CompanyTest, LateJobsEndInOneThreadForAWhile) {
   EXPECT_EQ(told.allow(2), 2) << "a trial";
 }
 
-TEST(CompanyTest, NowAndThenALateJobIsBetterThanOneThread) {
+TEST(ContentionTest, NowAndThenALateJobIsBetterThanOneThread) {
   Told told;
   for (int i = 0; i < 1000; ++i) {
     told.jobs(5, 2, 0);
-    told.company.tell(2, {4e-3, 3.5e-3}, told.now);
+    told.contention.tell(2, {4e-3, 3.5e-3}, told.now);
     ASSERT_EQ(told.allow(2), 2);
   }
 }
 
-TEST(CompanyTest, EveryTrialThatFailsDoublesThePause) {
+TEST(ContentionTest, EveryTrialThatFailsDoublesThePause) {
   Told told;
   told.jobs(10, 2, 1e-3);
   double last = 0;
@@ -259,7 +258,7 @@ TEST(CompanyTest, EveryTrialThatFailsDoublesThePause) {
   EXPECT_GT(last, 0.9);
 }
 
-TEST(CompanyTest, ATrialThatSucceedsBringsThemBackAndIsForgotten) {
+TEST(ContentionTest, ATrialThatSucceedsBringsThemBackAndIsForgotten) {
   Told told;
   told.jobs(10, 2, 1e-3);
   told.now += 1;
@@ -273,7 +272,7 @@ TEST(CompanyTest, ATrialThatSucceedsBringsThemBackAndIsForgotten) {
   EXPECT_EQ(told.allow(2), 2) << "the pause is short again";
 }
 
-TEST(CompanyTest, OfManyThreadsOneBusyProcessorCostsOne) {
+TEST(ContentionTest, OfManyThreadsOneBusyProcessorCostsOne) {
   Told told;
   told.jobs(100, 8, 0.99e-3);
   EXPECT_EQ(told.allow(8), 4);
@@ -290,7 +289,7 @@ TEST(CompanyTest, OfManyThreadsOneBusyProcessorCostsOne) {
   EXPECT_EQ(told.allow(8), 3) << "more neighbours";
 }
 
-TEST(CompanyTest, ALongJobTriesByItself) {
+TEST(ContentionTest, ALongJobTriesByItself) {
   Told told;
   told.jobs(10, 2, 1e-3);
   EXPECT_EQ(told.allow(2, 1e-3), 1);
@@ -347,17 +346,17 @@ TEST(PlanTest, FarThreadsDoNotShareSmallSteps) {
     return choose_plan({spec, 1, 16, sizeof(float), 2, kExact, meeting}).threads();
   };
   for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
-    EXPECT_EQ(threads(mode, 64, kNearMeeting), 2);
-    EXPECT_EQ(threads(mode, 64, 4 * kNearMeeting), 1);
-    EXPECT_EQ(threads(mode, 128, 4 * kNearMeeting), 2);
-    EXPECT_EQ(threads(mode, 128, 100 * kNearMeeting), 1);
-    EXPECT_EQ(threads(mode, 1024, 10 * kNearMeeting), 2);
+    EXPECT_EQ(threads(mode, 64, kNearBarrierLatency), 2);
+    EXPECT_EQ(threads(mode, 64, 4 * kNearBarrierLatency), 1);
+    EXPECT_EQ(threads(mode, 128, 4 * kNearBarrierLatency), 2);
+    EXPECT_EQ(threads(mode, 128, 100 * kNearBarrierLatency), 1);
+    EXPECT_EQ(threads(mode, 1024, 10 * kNearBarrierLatency), 2);
   }
   const RnnSpec small{.num_units = 64, .input_size = 64};
   EXPECT_EQ(choose_plan({small, 2, 16, sizeof(float), 2, kExact, 1e-3}).row_groups, 2);
-  EXPECT_EQ(packing_threads(1 << 14, 2, kNearMeeting), 1);
-  EXPECT_EQ(packing_threads(1 << 16, 2, kNearMeeting), 2);
-  EXPECT_EQ(packing_threads(1 << 16, 2, 4 * kNearMeeting), 1);
+  EXPECT_EQ(packing_threads(1 << 14, 2, kNearBarrierLatency), 1);
+  EXPECT_EQ(packing_threads(1 << 16, 2, kNearBarrierLatency), 2);
+  EXPECT_EQ(packing_threads(1 << 16, 2, 4 * kNearBarrierLatency), 1);
 }
 
 TEST(PlanTest, ManyThreadsAreNotAllTaken) {

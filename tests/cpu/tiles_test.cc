@@ -1,6 +1,6 @@
 // When the operating system is asked for the tiles of AMX, and what follows from its answer. The
 // tests pretend that this processor has them, and run none.
-#include "cpu/run/tiles.h"
+#include "cpu/isa/tiles.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 #include "support/expect_error.h"
 #include "support/setting.h"
 

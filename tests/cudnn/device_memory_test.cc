@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "conformance/support/machine.h"
-#include "cudnn/device/busy_clock.h"
-#include "cudnn/device/staging.h"
 #include "cudnn/device/timer.h"
+#include "cudnn/gpu/busy_clock.h"
+#include "cudnn/gpu/staging.h"
 #include "device/support.h"
 #include "support/setting.h"
 

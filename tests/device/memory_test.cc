@@ -1,6 +1,6 @@
 #include <thread>
 
-#include "cpu/device/pool.h"
+#include "cpu/memory/pool.h"
 #include "device/support.h"
 
 namespace openrnn::testing {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "cpu/cpu_device.h"
+#include "cpu/device/cpu_device.h"
 #include "engine/cudnn_entry.h"
 
 namespace openrnn::testing {

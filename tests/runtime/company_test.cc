@@ -32,20 +32,20 @@ class Company : public ::testing::TestWithParam<const char*> {
   void SetUp() override { cpu::hook_pieces(be_late); }
   void TearDown() override {
     cpu::hook_pieces(nullptr);
-    cpu::mind_company(false);
-    cpu::forget_company();
+    cpu::heed_contention(false);
+    cpu::forget_contention();
   }
   /// Forward, and what training keeps, of a call whose member is late in that piece; again, until
   /// the caller has gone on alone: on a busy machine it may be away itself meanwhile.
   bool goes_on_alone(int member, int piece, const Result& expected) const {
     for (int attempt = 0; attempt < 20; ++attempt) {
-      cpu::forget_company();
+      cpu::forget_contention();
       late_member = member;
       pieces_until_late = piece;
       const int before = cpu::jobs_finished_alone();
-      cpu::mind_company(true);
+      cpu::heed_contention(true);
       const Result found = call();
-      cpu::mind_company(false);
+      cpu::heed_contention(false);
       EXPECT_EQ(first_difference(expected, found), "") << member << " late in " << piece;
       if (cpu::jobs_finished_alone() > before) return true;
       if (pieces_until_late >= 0) return false;  // there are not so many
@@ -88,25 +88,25 @@ TEST_P(Company, TrainingHasTheSameBits) {
   const auto train = [&] { return run_training(conformance::cpu(), case_, data_); };
   const Result expected = train();
   for (int piece = 0; piece < 60; piece += 7) {
-    cpu::forget_company();
+    cpu::forget_contention();
     pieces_until_late = piece;
-    cpu::mind_company(true);
+    cpu::heed_contention(true);
     const Result found = train();
-    cpu::mind_company(false);
+    cpu::heed_contention(false);
     EXPECT_EQ(first_difference(expected, found), "") << piece;
   }
 }
 
 // Calls on one thread do not come to a piece of a job, late or not.
 TEST_P(Company, LaterCallsRunOnOneThread) {
-  cpu::forget_company();
+  cpu::forget_contention();
   late_member = 1;
-  cpu::mind_company(true);
+  cpu::heed_contention(true);
   int threads = 2;  // asked once a turn: a pause may end at any time
   for (int i = 0; i < 1000 && threads == 2; ++i) {
     pieces_until_late = 0;
     call();
-    threads = cpu::TeamLease(2).threads();
+    threads = cpu::ThreadLease(2).threads();
   }
   EXPECT_EQ(threads, 1);
 }

@@ -6,8 +6,8 @@
 
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
-#include "cpu/cpu_device.h"
-#include "cpu/run/memory.h"
+#include "cpu/device/cpu_device.h"
+#include "cpu/memory/block.h"
 #include "support/in_child.h"
 
 namespace openrnn {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "cpu/cpu_device.h"
+#include "cpu/device/cpu_device.h"
 
 namespace openrnn::testing {
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "cpu/cpu_device.h"
+#include "cpu/device/cpu_device.h"
 #include "openrnn/ops.h"
 #include "support/setting.h"
 #include "support/text_runs.h"

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 
-#include "cpu/device/kernels.h"
+#include "cpu/device/loops.h"
 #include "cpu/device/parallel.h"
-#include "cpu/gemm.h"
-#include "cpu/isa.h"
+#include "cpu/gemm/gemm.h"
+#include "cpu/isa/isa.h"
 #include "cpu/kernels/kernels.h"
 
 namespace openrnn::cpu::device {

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "base/message.h"
-#include "cpu/device/kernels.h"
+#include "cpu/device/loops.h"
 #include "cpu/device/parallel.h"
 
 namespace openrnn::cpu::device {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/device/kernels.h"
+#include "cpu/device/loops.h"
 #include "cpu/device/parallel.h"
-#include "cpu/device/pool.h"
+#include "cpu/memory/pool.h"
 #include "engine/sum_order.h"
 
 namespace openrnn::cpu::device {

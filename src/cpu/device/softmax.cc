@@ -2,10 +2,10 @@
 #include <array>
 #include <vector>
 
-#include "cpu/device/kernels.h"
+#include "cpu/device/loops.h"
 #include "cpu/device/parallel.h"
-#include "cpu/gemm.h"
-#include "cpu/isa.h"
+#include "cpu/gemm/gemm.h"
+#include "cpu/isa/isa.h"
 
 namespace openrnn::cpu::device {
 namespace {

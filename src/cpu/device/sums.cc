@@ -2,7 +2,7 @@
 #include <array>
 #include <vector>
 
-#include "cpu/device/kernels.h"
+#include "cpu/device/loops.h"
 #include "cpu/device/parallel.h"
 
 namespace openrnn::cpu::device {

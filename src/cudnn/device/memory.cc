@@ -1,11 +1,11 @@
 #include <bit>
 
 #include "base/message.h"
-#include "cudnn/device/event.h"
+#include "cudnn/device/decision.h"
 #include "cudnn/device/gpu.h"
 #include "cudnn/device/launch.h"
-#include "cudnn/device/ops/decision.h"
-#include "cudnn/device/staging.h"
+#include "cudnn/gpu/event.h"
+#include "cudnn/gpu/staging.h"
 
 namespace openrnn::cudnn {
 namespace {

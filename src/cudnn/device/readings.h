@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "cudnn/device/event.h"
+#include "cudnn/gpu/event.h"
 #include "openrnn/engine.h"
 
 namespace openrnn::cudnn {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cudnn/device/event.h"
+#include "cudnn/gpu/event.h"
 
 namespace openrnn::cudnn {
 

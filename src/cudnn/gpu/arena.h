@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "cudnn/device/pool.h"
+#include "cudnn/gpu/pool.h"
 
 namespace openrnn::cudnn {
 

@@ -4,12 +4,12 @@
 #include <atomic>
 
 #include "base/message.h"
-#include "cudnn/device/busy_clock.h"
-#include "cudnn/device/staging.h"
-#include "cudnn/device/uploads.h"
 #include "cudnn/gpu/arena.h"
+#include "cudnn/gpu/busy_clock.h"
 #include "cudnn/gpu/detour.h"
 #include "cudnn/gpu/fatbins.h"
+#include "cudnn/gpu/staging.h"
+#include "cudnn/gpu/uploads.h"
 #include "openrnn/base.h"
 
 namespace openrnn::cudnn {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cudnn/device/pool.h"
 #include "cudnn/gpu/check.h"
+#include "cudnn/gpu/pool.h"
 
 namespace openrnn::cudnn {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <optional>
 
-#include "cudnn/gpu/graph.h"
+#include "cudnn/device/graph.h"
 #include "cudnn/graphs/call_arrays.h"
 #include "cudnn/graphs/call_key.h"
 

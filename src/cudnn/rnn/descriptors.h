@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "cudnn/gpu/generators.h"
+#include "cudnn/device/generators.h"
 #include "cudnn/rnn/plan.h"
 
 namespace openrnn::cudnn {

@@ -1,6 +1,6 @@
 #include "cudnn/rnn/piece.h"
 
-#include "cudnn/gpu/aligned.h"
+#include "cudnn/rnn/aligned.h"
 
 namespace openrnn::cudnn {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <span>
 
-#include "cudnn/device/event.h"
+#include "cudnn/gpu/event.h"
 
 namespace openrnn::cudnn {
 namespace {

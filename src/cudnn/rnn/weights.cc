@@ -3,9 +3,9 @@
 #include <array>
 
 #include "base/message.h"
-#include "cudnn/gpu/aligned.h"
-#include "cudnn/gpu/graph.h"
+#include "cudnn/device/graph.h"
 #include "cudnn/gpu/process_wide.h"
+#include "cudnn/rnn/aligned.h"
 #include "cudnn/rnn/descriptors.h"
 
 namespace openrnn::cudnn {

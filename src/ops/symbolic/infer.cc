@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/support.h"
+#include "ops/support/support.h"
 
 namespace openrnn::ops::infer {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "openrnn/ops.h"
 #include "openrnn/runtime.h"
-#include "ops/support.h"
+#include "ops/support/support.h"
 #include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {

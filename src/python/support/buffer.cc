@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "cpu/cpu_device.h"
+#include "cpu/device/cpu_device.h"
 
 namespace openrnn::python {
 namespace {

@@ -1,4 +1,4 @@
-#include "cpu/cpu_device.h"
+#include "cpu/device/cpu_device.h"
 #include "openrnn/ops.h"
 #include "python/dlpack/dlpack.h"
 #include "python/support/buffer.h"

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "cpu/emulation.h"
-#include "cpu/plan.h"
-#include "cpu/run/team.h"
+#include "cpu/plan/plan.h"
+#include "cpu/threading/thread_lease.h"
 #include "engine/cudnn_entry.h"
 #include "openrnn/runtime.h"
 
@@ -85,14 +85,14 @@ class ForcedThreads {
  public:
   explicit ForcedThreads(int n)
       : before_(num_threads()),
-        meeting_(cpu::assume_meeting(cpu::kNearMeeting)),
-        minding_(cpu::mind_company(false)) {
+        meeting_(cpu::assume_barrier_latency(cpu::kNearBarrierLatency)),
+        minding_(cpu::heed_contention(false)) {
     set_num_threads(n);
   }
   ~ForcedThreads() {
     set_num_threads(before_);
-    cpu::assume_meeting(meeting_);
-    cpu::mind_company(minding_);
+    cpu::assume_barrier_latency(meeting_);
+    cpu::heed_contention(minding_);
   }
   ForcedThreads(const ForcedThreads&) = delete;
   ForcedThreads& operator=(const ForcedThreads&) = delete;

@@ -1,5 +1,5 @@
 // Bytes that go up while the GPU works.
-#include "cudnn/device/uploads.h"
+#include "cudnn/gpu/uploads.h"
 
 #include <cstring>
 

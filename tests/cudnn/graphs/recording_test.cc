@@ -4,8 +4,8 @@
 #include <functional>
 #include <thread>
 
+#include "cudnn/device/graph.h"
 #include "cudnn/gpu/detour.h"
-#include "cudnn/gpu/graph.h"
 #include "cudnn/graphs/device_calls.h"
 #include "cudnn/rnn/weights.h"
 

@@ -1,6 +1,6 @@
 // The events of a GPU.
-#include "cudnn/device/busy_clock.h"
 #include "cudnn/device/gpu.h"
+#include "cudnn/gpu/busy_clock.h"
 #include "cudnn/rnn/piece.h"
 #include "gpu/cpp/clock.h"
 

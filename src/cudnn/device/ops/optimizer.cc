@@ -1,7 +1,7 @@
 #include "base/message.h"
+#include "cudnn/device/decision.h"
 #include "cudnn/device/gpu.h"
 #include "cudnn/device/launch.h"
-#include "cudnn/device/ops/decision.h"
 
 namespace openrnn::cudnn {
 namespace {

@@ -1,9 +1,9 @@
 #include <numeric>
 #include <vector>
 
+#include "cudnn/device/decision.h"
 #include "cudnn/device/gpu.h"
 #include "cudnn/device/launch.h"
-#include "cudnn/device/ops/decision.h"
 
 namespace openrnn::cudnn {
 namespace {

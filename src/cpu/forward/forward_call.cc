@@ -1,0 +1,130 @@
+#include "cpu/forward/forward_call.h"
+
+#include "base/message.h"
+#include "cpu/forward/forward_run.h"
+#include "cpu/steps/threads.h"
+
+namespace openrnn::cpu {
+namespace {
+
+template <class T>
+ForwardRun<T> make_run(const CpuPacked<T>& packed, const ForwardArgs& args,
+                       const Scratch<T>& scratch, ThreadLease& lease, Barrier* barriers) {
+  const Plan plan = plan_for(packed, args, lease);
+  return {packed,   args,
+          plan,     Rows(args, plan, scratch.order),
+          scratch,  {args.batch, args.max_time, plan.threads()},
+          false,    {},
+          {},       {},
+          false,    args.training && packed.spec().dropout > 0.0,
+          barriers, barriers + plan.threads()};
+}
+
+// The caller's float32 or float64 data is read where it lies.
+template <class T>
+void place_inputs(ForwardRun<T>& run) {
+  const RnnSpec& spec = run.packed.spec();
+  const ForwardArgs& args = run.args;
+  const auto direct = [](const UserRows<T>& rows) {
+    return Grid<T>{static_cast<T*>(const_cast<void*>(rows.base)), rows.step, rows.row};
+  };
+  run.gather = spec.dtype == DType::kFloat16;
+  if (!run.gather) {
+    run.x = direct(sequence_rows<T>(args.x, spec, args, spec.input_size));
+    run.h0 = direct(state_rows<T>(args.h0, spec, args, spec.hidden_size()));
+    run.c0 = direct(state_rows<T>(args.c0, spec, args, spec.num_units));
+    return;
+  }
+  const auto dense = [&](T* base, std::int64_t width) {
+    return Grid<T>{base, args.batch * width, width};
+  };
+  run.x = dense(run.scratch.x, spec.input_size);
+  run.h0 = dense(args.h0 ? run.scratch.h0 : nullptr, spec.hidden_size());
+  run.c0 = dense(args.c0 ? run.scratch.c0 : nullptr, spec.num_units);
+}
+
+}  // namespace
+
+template <class T>
+CpuWorkspace<T>::CpuWorkspace(std::shared_ptr<const PackedParams> params, const Room& room)
+    : params_(std::move(params)),
+      room_(room),
+      barriers_(std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(room.threads))) {
+  const auto& packed = static_cast<const CpuPacked<T>&>(*params_);
+  Carver measure;
+  Scratch<T>::carve(measure, packed, room_, false);
+  memory_ = Block(measure.used());
+}
+
+template <class T>
+Scratch<T> CpuWorkspace<T>::carve(const CpuPacked<T>& packed, const Room& call) const {
+  if (params_.get() != &packed) {
+    throw ArgumentError("[forward] workspace was made for other params, expected the call's own");
+  }
+  if (call.batch > room_.batch || call.max_time > room_.max_time) {
+    throw ArgumentError(message("[forward] batch is ", call.batch, " and max_time ", call.max_time,
+                                ", expected at most the workspace's ", room_.batch, " and ",
+                                room_.max_time));
+  }
+  Carver carver(memory_.data());
+  return Scratch<T>::carve(carver, packed, {call.batch, call.max_time, room_.threads}, false);
+}
+
+template <class T>
+void forward_call(const ForwardArgs& args, Workspace* workspace) {
+  const auto& packed = static_cast<const CpuPacked<T>&>(*args.params);
+  if (!workspace) {
+    const int most = most_threads(args.max_threads);
+    CpuWorkspace<T> own(args.params, {args.batch, args.max_time, most});
+    return forward_call<T>(args, &own);
+  }
+  auto* mine = dynamic_cast<CpuWorkspace<T>*>(workspace);
+  if (!mine) throw ArgumentError("[forward] workspace is another engine's, expected the cpu's own");
+  const Scratch<T> scratch = mine->carve(packed, {args.batch, args.max_time, 1});
+  const int most = std::min(most_threads(args.max_threads), mine->room().threads);
+  ThreadLease lease(wanted_threads(packed, args, most), alone_seconds(packed, args));
+  auto run = make_run<T>(packed, args, scratch, lease, mine->barriers());
+  place_inputs(run);
+  place_layers(run);
+  run_forward(run, lease);
+}
+
+template <class T>
+std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
+  auto packed = std::static_pointer_cast<const CpuPacked<T>>(args.params);
+  if (packed->purpose() != PackFor::kTraining) {
+    throw StateError(
+        "[forward_saving] params are packed for inference, expected them packed for training");
+  }
+  auto saved = std::make_unique<CpuSaved<T>>(packed, args);
+  const int most = most_threads(args.max_threads);
+  const Room room{args.batch, args.max_time, most};
+  Carver measure;
+  Scratch<T>::carve(measure, *packed, room, true);
+  const Block memory(measure.used());
+  Carver carver(memory.data());
+  Scratch<T> scratch = Scratch<T>::carve(carver, *packed, room, true);
+  scratch.layers = saved->layers.data();
+  const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(most));
+  ThreadLease lease(wanted_threads(*packed, args, most), alone_seconds(*packed, args));
+  auto run = make_run<T>(*packed, args, scratch, lease, barriers.get());
+  run.saving = run.gather = true;
+  run.x = saved->x;
+  run.h0 = saved->h0;
+  run.c0 = saved->c0;
+  run_forward(run, lease);
+  ForwardArgs& kept = saved->args;
+  kept.x = kept.h0 = kept.c0 = nullptr;
+  kept.y = kept.hn = kept.cn = nullptr;
+  kept.layer_outputs = kept.layer_cells = nullptr;
+  return saved;
+}
+
+template void forward_call<float>(const ForwardArgs&, Workspace*);
+template void forward_call<double>(const ForwardArgs&, Workspace*);
+template std::unique_ptr<SavedForward> forward_saving_call<float>(const ForwardArgs&);
+template std::unique_ptr<SavedForward> forward_saving_call<double>(const ForwardArgs&);
+template class CpuWorkspace<float>;
+template class CpuWorkspace<double>;
+
+}  // namespace openrnn::cpu

@@ -1,0 +1,84 @@
+#include "cpu/forward/scratch.h"
+
+namespace openrnn::cpu {
+namespace {
+
+// Pre-activations of a chunk: half a megabyte stays in the second cache beside the weights.
+constexpr std::int64_t kPreBytes = 512 << 10;
+// More rows than this bring the projection nothing.
+constexpr std::int64_t kChunkRows = 512;
+// Rows that are converted at once for arithmetic of fewer bits.
+constexpr std::int64_t kStagedRows = 192;
+
+// Pre-activations of all threads. Whatever the plan, one step of all rows and units fits; shares
+// are rounded up to rows and panels.
+template <class T>
+std::int64_t pre_elements(const CpuPacked<T>& packed, const Room& room) {
+  const PackedLayer<T>& first = packed.layer(0, 0);
+  const std::int64_t row = first.r.vectors * first.r.lanes, panel = first.r.width * first.r.lanes;
+  const std::int64_t least = kPreBytes / static_cast<std::int64_t>(sizeof(T));
+  return room.threads * std::min(least, room.batch * room.max_time * row) +
+         packed.spec().num_dirs() *
+             ((room.batch + room.threads) * row + room.batch * room.threads * panel);
+}
+
+}  // namespace
+
+template <class T>
+Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const Room& room,
+                             bool saving) {
+  const RnnSpec& s = packed.spec();
+  const bool half = s.dtype == DType::kFloat16;
+  const std::int64_t places = room.batch * room.max_time, dirs = s.num_dirs();
+  const std::int64_t out = places * s.output_size();
+  Scratch scratch{};
+  scratch.order = carver.take<std::int32_t>(room.batch);
+  scratch.layers = carver.take<LayerStore<T>>(s.num_layers);
+  if (!saving) {
+    scratch.x = carver.take<T>(half ? places * s.input_size : 0);
+    scratch.h0 = carver.take<T>(half ? s.num_pseudo_layers() * room.batch * s.hidden_size() : 0);
+    scratch.c0 = carver.take<T>(half ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
+    scratch.ping[0] = carver.take<T>(s.num_layers > 1 ? out : 0);
+    scratch.ping[1] = carver.take<T>(s.num_layers > 2 ? out : 0);
+    scratch.last = carver.take<T>(half ? out : 0);
+    scratch.c = carver.take<T>(s.is_lstm() ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
+    scratch.h_tilde = carver.take<T>(s.projecting() ? dirs * room.batch * s.num_units : 0);
+  }
+  const std::int64_t threads = room.threads;
+  scratch.pre = carver.take<T>(pre_elements(packed, room));
+  const std::int64_t pointers = std::max(kChunkRows, room.batch) + 5 * room.batch;
+  scratch.pointers = carver.take<const T*>(threads * pointers);
+  scratch.masks = carver.take<T>(threads * s.output_size());
+  const std::int64_t staged = std::max(room.batch, std::min(kStagedRows, places));
+  for (std::int64_t i = 0; i < threads; ++i) {
+    const Staging own = packed.stage(carver, staged);
+    if (i == 0) scratch.staging = own;
+  }
+  return scratch;
+}
+
+template <class T>
+ThreadSpace<T> Scratch<T>::of_thread(int thread, const CpuPacked<T>& packed,
+                                     const Room& room) const {
+  const std::int64_t a_rows = std::max(kChunkRows, room.batch);
+  const T** at = pointers + thread * (a_rows + 5 * room.batch);
+  ThreadSpace<T> space{};
+  space.pre_size = pre_elements(packed, room) / room.threads / 16 * 16;
+  space.pre = pre + thread * space.pre_size;
+  space.a = at;
+  space.a_rows = a_rows;
+  at += a_rows;
+  space.h_prev = at;
+  space.c_prev = at + room.batch;
+  space.c = const_cast<T**>(at + 2 * room.batch);
+  space.h = const_cast<T**>(at + 3 * room.batch);
+  space.gates = const_cast<T**>(at + 4 * room.batch);
+  space.mask = masks + thread * packed.spec().output_size();
+  space.staging = packed.staging_of(staging, thread);
+  return space;
+}
+
+template struct Scratch<float>;
+template struct Scratch<double>;
+
+}  // namespace openrnn::cpu

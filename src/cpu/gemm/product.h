@@ -1,0 +1,65 @@
+// A large product in passes over k, each of whole spans.
+#pragma once
+
+#include <array>
+
+#include "cpu/memory/block.h"
+#include "cpu/pack/panels.h"
+
+namespace openrnn::cpu {
+
+struct Range {
+  std::int64_t first = 0, last = 0;
+};
+
+/// Columns [n0, n1) of a product that rows [m0, m1) have: c[m][n] = sum over k of A[m, k] B[k, n]
+/// in the order of sum_order.h. Matrices are lists of row pointers, so rows may lie anywhere.
+template <class T>
+struct ProductSide {
+  std::int64_t m0 = 0, m1 = 0, n0 = 0, n1 = 0;
+  const T* const* b = nullptr;
+  bool b_by_n = false;  // b[n] points at k = 0; else b[k] points at n = 0
+  T* const* c = nullptr;
+  const T* bias = nullptr;  // [n]
+};
+
+/// One A with up to two B, so that A is packed once for both; a thread's part of its rows. No row
+/// range reaches beyond an end of a side's rows that it meets.
+template <class T>
+struct BigProduct {
+  std::array<Range, 3> rows{};
+  std::int64_t k = 0;
+  const T* const* a = nullptr;
+  bool a_by_k = false;  // a[k] points at m = 0; else a[m] points at k = 0
+  std::array<ProductSide<T>, 2> sides{};
+  bool accumulate = false;
+  T* sums = nullptr;  // [m]: the sums of A over k, for a_by_k; null: not wanted
+  /// How many k each group has, whose spans begin with it; all of them 1 or more. Null: one of k.
+  const std::int64_t* groups = nullptr;
+};
+
+/// Scratch memory of one thread, for so many columns (those of both sides) at once and at most so
+/// many k in so many groups.
+template <class T>
+struct ProductScratch {
+  std::int64_t columns;  // whole panels
+  T* a;
+  T* b;
+  T* bias;
+  const T** a_rows;
+  static ProductScratch carve(Carver& carver, std::int64_t columns, std::int64_t k,
+                              std::int64_t groups = 1);
+};
+
+template <class T>
+void big_product(const Kernels<T>& kernels, const BigProduct<T>& call,
+                 const ProductScratch<T>& scratch) noexcept;
+
+extern template struct ProductScratch<float>;
+extern template struct ProductScratch<double>;
+extern template void big_product<float>(const Kernels<float>&, const BigProduct<float>&,
+                                        const ProductScratch<float>&) noexcept;
+extern template void big_product<double>(const Kernels<double>&, const BigProduct<double>&,
+                                         const ProductScratch<double>&) noexcept;
+
+}  // namespace openrnn::cpu

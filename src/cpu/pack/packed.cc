@@ -1,0 +1,263 @@
+#include "cpu/pack/packed.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cpu/isa/arithmetic.h"
+#include "cpu/isa/isa.h"
+#include "cpu/plan/plan.h"
+#include "cpu/threading/thread_lease.h"
+
+namespace openrnn::cpu {
+
+/// What one thread of a packing has to know; `plain` has room for the numbers of one panel.
+template <class T>
+struct Part {
+  int member, members;
+  Arithmetic arithmetic;
+  const Kernels<T>& kernels;
+  T* plain;
+};
+
+namespace {
+
+template <class T>
+PackedMatrix<T> columns_matrix(std::int64_t columns, std::int64_t k, std::int64_t lanes) {
+  return {nullptr, k, kColumnWidth, divide_up(columns, lanes), lanes, {}};
+}
+
+// A panel of numbers [k][columns] in the form of the arithmetic.
+void narrow(const Part<float>& part, const PackedMatrix<float>& matrix, float* out) {
+  const std::int64_t columns = matrix.width * matrix.lanes;
+  if (part.arithmetic != kDot || part.kernels.big.form != kDot) {
+    return narrow_panel(part.arithmetic, part.plain, matrix.k, columns, matrix.lanes, out);
+  }
+  // The processor has instructions that make pairs.
+  const float* rows[64];
+  for (std::int64_t k = 0; k < matrix.k; k += 64) {
+    const std::int64_t count = std::min<std::int64_t>(64, matrix.k - k);
+    for (std::int64_t i = 0; i < count; ++i) rows[i] = part.plain + (k + i) * columns;
+    part.kernels.big.pack_b({rows, count, 0, columns, columns, out + k / 2 * columns});
+  }
+}
+
+// Fills this thread's panels by fill(panel, out), straight or by way of plain numbers.
+template <class T, class Fill>
+void fill_panels(const PackedMatrix<T>& matrix, const Part<T>& part, Fill fill) {
+  const Share panels(divide_up(matrix.vectors, matrix.width), 1, part.member, part.members);
+  for (std::int64_t p = panels.first; p < panels.last; ++p) {
+    T* const out = matrix.data + p * matrix.panel_size();
+    fill(p, part.arithmetic == kExact ? out : part.plain);
+    if constexpr (sizeof(T) == sizeof(float)) {
+      if (part.arithmetic != kExact) narrow(part, matrix, out);
+    }
+  }
+}
+
+// Lane `lane` of vector `v` is row `rows(v)[lane]` of a row-major matrix with k columns.
+template <class T, class Rows>
+void pack_rows(const PackedMatrix<T>& matrix, const Part<T>& part, Rows rows_of) {
+  fill_panels(matrix, part, [&](std::int64_t p, T* out) {
+    for (std::int64_t v = 0; v < matrix.width; ++v) {
+      const T* rows[16] = {};
+      const std::int64_t count = rows_of(p * matrix.width + v, rows);
+      pack_vector_of_columns(rows, count, matrix.lanes, matrix.k, matrix.width * matrix.lanes,
+                             out + v * matrix.lanes);
+    }
+  });
+}
+
+// Matrices one below the other; the first null ends them.
+template <class T>
+using Stack = std::array<const T*, 4>;
+
+// The matrix has its k as rows: blocks of `rows_each` rows, one below the other.
+template <class T>
+void pack_stacked(const PackedMatrix<T>& matrix, const Part<T>& part, const Stack<T>& blocks,
+                  std::int64_t rows_each, std::int64_t columns) {
+  const std::int64_t panel = matrix.width * matrix.lanes;
+  const T* rows[64];
+  fill_panels(matrix, part, [&](std::int64_t p, T* out) {
+    for (const T* block : blocks) {
+      if (!block) break;
+      for (std::int64_t row = 0; row < rows_each; row += 64) {
+        const std::int64_t count = std::min<std::int64_t>(64, rows_each - row);
+        for (std::int64_t i = 0; i < count; ++i) rows[i] = block + (row + i) * columns;
+        pack_panel_of_rows(rows, count, p * panel, columns, panel, out);
+        out += count * panel;
+      }
+    }
+  });
+}
+
+// Reads the regions of one direction of one layer out of the opaque buffer.
+template <class T>
+struct Source {
+  const ParamsLayout& layout;
+  const T* params;
+  std::int64_t layer, direction;
+
+  const T* weight(ParamRole role, std::int64_t gate) const {
+    return params + layout.weight(layer, direction, role, gate).offset;
+  }
+  const T* bias(ParamRole role, std::int64_t gate) const {
+    return params + layout.bias(layer, direction, role, gate).offset;
+  }
+  Stack<T> gates(ParamRole role, std::initializer_list<std::int64_t> order) const {
+    Stack<T> blocks{};
+    std::size_t count = 0;
+    for (const std::int64_t gate : order) blocks[count++] = weight(role, gate);
+    return blocks;
+  }
+};
+
+// Vector v of gate panels is gate v % G of the units from v / G * lanes on.
+template <class T>
+void pack_gates(const PackedMatrix<T>& matrix, const Source<T>& source, ParamRole role,
+                std::int64_t gates, std::int64_t units, const Part<T>& part) {
+  pack_rows<T>(matrix, part, [&](std::int64_t v, const T** rows) {
+    const T* base = source.weight(role, v % gates);
+    const std::int64_t unit = v / gates * matrix.lanes;
+    const std::int64_t count = std::clamp<std::int64_t>(units - unit, 0, matrix.lanes);
+    for (std::int64_t i = 0; i < count; ++i) rows[i] = base + (unit + i) * matrix.k;
+    return count;
+  });
+}
+
+template <class T>
+void pack_bias(const PackedLayer<T>& packed, const Source<T>& source, const RnnSpec& spec) {
+  const std::int64_t gates = spec.num_gates(), lanes = packed.r.lanes;
+  const bool gru = spec.mode == RnnMode::kGru;
+  for (std::int64_t v = 0; v < divide_up(packed.r.vectors, packed.r.width) * packed.r.width; ++v) {
+    const std::int64_t gate = v % gates;
+    const T* input = source.bias(ParamRole::kInputBias, gate);
+    const T* recurrent = source.bias(ParamRole::kRecurrentBias, gate);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      const std::int64_t unit = v / gates * lanes + lane;
+      const bool inside = unit < spec.num_units;
+      const bool split = gru && gate == 2;
+      packed.bias[v * lanes + lane] = !inside ? T{0}
+                                      : split ? input[unit]
+                                              : input[unit] + recurrent[unit];
+      if (split) packed.hn_bias[unit] = inside ? recurrent[unit] : T{0};
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params,
+                        const PackOptions& options)
+    : PackedParams(spec, options.purpose),
+      table_(&cpu::kernels()),
+      arithmetic_(arithmetic_of(spec, *table_)),
+      kernels_(&kernels_for<T>(*table_, arithmetic_)),
+      layout_(spec) {
+  check_params("pack", spec, params, layout_.size());
+  Block wide;
+  const T* values = static_cast<const T*>(params.data);
+  if (spec.dtype == DType::kFloat16) {
+    wide = Block(static_cast<std::size_t>(layout_.size()) * sizeof(float));
+    table_->widen(static_cast<const std::uint16_t*>(params.data), static_cast<float*>(wide.data()),
+                  layout_.size());
+    values = static_cast<const T*>(wide.data());
+  }
+  layers_.resize(static_cast<std::size_t>(spec.num_pseudo_layers()));
+  Carver measure;
+  carve(measure);
+  memory_ = Block(measure.used());
+  Carver carver(memory_.data());
+  carve(carver);
+  most_width_ = std::max({spec.num_units, spec.input_size, spec.output_size()});
+  std::fill(zeros_, zeros_ + most_width_, T{0});
+  // Small networks are packed before another thread would have woken up.
+  ThreadLease lease(
+      threads_for(static_cast<double>(layout_.size()), 1 << 15, most_threads(options.max_threads)));
+  lease.keep(packing_threads(layout_.size(), lease.threads(), lease.barrier_latency()));
+  const std::int64_t panel = most_inner_ * std::max(gates(), kColumnWidth) * kernels().lanes;
+  const std::int64_t numbers = arithmetic_ == kExact ? 0 : lease.threads() * panel;
+  const Block plain(static_cast<std::size_t>(numbers) * sizeof(T));
+  lease.run([&](int thread) {
+    T* const own = numbers ? static_cast<T*>(plain.data()) + thread * panel : nullptr;
+    const Part<T> part{thread, lease.threads(), arithmetic_, *kernels_, own};
+    for (std::int64_t l = 0; l < spec.num_layers; ++l) {
+      for (std::int64_t d = 0; d < spec.num_dirs(); ++d) fill_layer(values, l, d, part);
+    }
+  });
+}
+
+template <class T>
+void CpuPacked<T>::carve(Carver& carver) {
+  const RnnSpec& s = spec();
+  const std::int64_t lanes = kernels().lanes, units = s.num_units, out = s.hidden_size();
+  const bool back = purpose() == PackFor::kTraining;
+  const std::int64_t blocks = divide_up(units, lanes);
+  zeros_ = carver.take<T>(std::max({units, s.input_size, s.output_size()}));
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    PackedLayer<T>& p = layers_[i];
+    const std::int64_t layer = static_cast<std::int64_t>(i) / s.num_dirs();
+    const std::int64_t input = s.layer_input_size(layer);
+    const bool skipped = layer == 0 && s.skips_input();
+    const std::int64_t width = gates() == 1 ? kColumnWidth : gates();
+    p.w = {nullptr, skipped ? 0 : input, width, blocks * gates(), lanes, {}};
+    p.r = {nullptr, out, width, blocks * gates(), lanes, {}};
+    if (s.projecting()) p.proj = columns_matrix<T>(out, units, lanes);
+    if (back) p.r_back = columns_matrix<T>(out, gates() * units, lanes);
+    if (back && !skipped) p.w_back = columns_matrix<T>(input, gates() * units, lanes);
+    if (back && s.projecting()) p.proj_back = columns_matrix<T>(units, out, lanes);
+    for (PackedMatrix<T>* matrix : {&p.w, &p.r, &p.proj, &p.r_back, &p.w_back, &p.proj_back}) {
+      matrix->count = count_elements(arithmetic_, matrix->k);
+      most_inner_ = std::max(most_inner_, matrix->k);
+    }
+    for (PackedMatrix<T>* matrix : {&p.w, &p.r, &p.proj}) {
+      matrix->data = carver.take<T>(matrix->size());
+    }
+    for (PackedMatrix<T>* matrix : {&p.r_back, &p.w_back, &p.proj_back}) {
+      if (!transposes()) matrix->data = carver.take<T>(matrix->size());
+    }
+    p.bias = carver.take<T>(divide_up(p.r.vectors, width) * width * lanes);
+    p.hn_bias = carver.take<T>(blocks * lanes);
+  }
+}
+
+template <class T>
+void CpuPacked<T>::fill_layer(const T* params, std::int64_t layer, std::int64_t direction,
+                              const Part<T>& part) {
+  const RnnSpec& s = spec();
+  const PackedLayer<T>& p = this->layer(layer, direction);
+  const Source<T> source{layout_, params, layer, direction};
+  const std::int64_t units = s.num_units, out = s.hidden_size();
+  if (p.w.k > 0) pack_gates(p.w, source, ParamRole::kInputWeight, gates(), units, part);
+  pack_gates(p.r, source, ParamRole::kRecurrentWeight, gates(), units, part);
+  if (part.member == 0) pack_bias(p, source, s);
+  if (s.projecting()) {
+    pack_rows<T>(p.proj, part, [&](std::int64_t v, const T** rows) {
+      const T* base = source.weight(ParamRole::kProjection, 0);
+      const std::int64_t count = std::clamp<std::int64_t>(out - v * p.proj.lanes, 0, p.proj.lanes);
+      for (std::int64_t i = 0; i < count; ++i) rows[i] = base + (v * p.proj.lanes + i) * units;
+      return count;
+    });
+  }
+  if (purpose() == PackFor::kInference || transposes()) return;
+  const bool gru = s.mode == RnnMode::kGru;
+  const auto gate_blocks = [&](ParamRole role) {
+    // The input side of gru's gradients begins with n.
+    if (gru && role == ParamRole::kInputWeight) return source.gates(role, {2, 0, 1});
+    if (gru) return source.gates(role, {0, 1, 2});
+    return s.is_lstm() ? source.gates(role, {0, 1, 2, 3}) : source.gates(role, {0});
+  };
+  pack_stacked(p.r_back, part, gate_blocks(ParamRole::kRecurrentWeight), units, out);
+  if (p.w_back.k > 0) {
+    pack_stacked(p.w_back, part, gate_blocks(ParamRole::kInputWeight), units,
+                 s.layer_input_size(layer));
+  }
+  if (s.projecting()) {
+    pack_stacked(p.proj_back, part, {source.weight(ParamRole::kProjection, 0)}, out, units);
+  }
+}
+
+template class CpuPacked<float>;
+template class CpuPacked<double>;
+
+}  // namespace openrnn::cpu

@@ -1,0 +1,95 @@
+// Parameters in the form that the kernels read.
+#pragma once
+
+#include <vector>
+
+#include "cpu/memory/block.h"
+#include "cpu/pack/panels.h"
+#include "openrnn/engine.h"
+
+namespace openrnn::cpu {
+
+/// One packed matrix: `vectors` vectors in panels of `width`. k are its numbers a column, `count`
+/// the elements that hold them.
+template <class T>
+struct PackedMatrix {
+  T* data = nullptr;
+  std::int64_t k = 0, width = 1, vectors = 0, lanes = 1;
+  ElementCount count{};
+
+  std::int64_t panel_size() const { return width * lanes * (count.elements + count.extra); }
+  std::int64_t size() const { return divide_up(vectors, width) * panel_size(); }
+  /// Vectors [first, last); `staging` is the calling thread's.
+  Panels<T> panels(std::int64_t first, std::int64_t last, const Staging& staging) const {
+    return {data, count.elements, width * lanes, panel_size(), width, first, last, false,
+            k,    staging};
+  }
+};
+
+/// One direction of one layer. The forms for backward have no data of their own when
+/// CpuPacked::transposes(): they are made from the others as backward comes to the layer.
+template <class T>
+struct PackedLayer {
+  PackedMatrix<T> w, r;       // gate panels; plain networks: column panels
+  T* bias = nullptr;          // in the order of the vectors of r: bW + bR; gru n: bWn alone
+  T* hn_bias = nullptr;       // gru: bRn, padded to lanes
+  PackedMatrix<T> proj;       // h~ -> h: k = U, columns P
+  PackedMatrix<T> r_back;     // gate gradients (recurrent side) -> h: k = G*U, columns O
+  PackedMatrix<T> w_back;     // gate gradients (input side) -> x: k = G*U, columns in_l
+  PackedMatrix<T> proj_back;  // h -> h~: k = P, columns U
+};
+
+template <class T>
+struct Part;
+
+/// T is float for float16, which is widened once here.
+template <class T>
+class CpuPacked final : public PackedParams {
+ public:
+  CpuPacked(const RnnSpec& spec, const ConstArrayView& params, const PackOptions& options);
+
+  const PackedLayer<T>& layer(std::int64_t layer, std::int64_t direction) const {
+    return layers_[static_cast<std::size_t>(layer * spec().num_dirs() + direction)];
+  }
+  const KernelTable& table() const noexcept { return *table_; }
+  Arithmetic arithmetic() const noexcept { return arithmetic_; }
+  /// Numbers that were rounded in packing would have to be rounded again.
+  bool transposes() const noexcept { return arithmetic_ == kExact; }
+  const Kernels<T>& kernels() const noexcept { return *kernels_; }
+  /// Memory of one thread for products of `rows` rows; measured by a carver without memory.
+  Staging stage(Carver& carver, std::int64_t rows) const {
+    return {carver.take<char>(staging_bytes(arithmetic_, rows, most_inner_)), rows};
+  }
+  /// The memory of a thread, when those of all were carved one after another.
+  Staging staging_of(const Staging& first, int thread) const {
+    const std::int64_t bytes = (staging_bytes(arithmetic_, first.rows, most_inner_) + 63) / 64 * 64;
+    return {static_cast<char*>(first.memory) + thread * bytes, first.rows};
+  }
+  const ParamsLayout& layout() const noexcept { return layout_; }
+  /// Rows are read as zeros from here: max(U, O, I) elements.
+  const T* zeros() const noexcept { return zeros_; }
+  /// Rows of gate gradients: gru keeps the recurrent side of n beside the input side.
+  std::int64_t gradient_gates() const { return spec().mode == RnnMode::kGru ? 4 : gates(); }
+  /// Vectors of activations that backward needs of a unit.
+  std::int64_t saved_gates() const { return gradient_gates(); }
+  std::int64_t gates() const { return spec().num_gates(); }
+  std::int64_t most_width() const noexcept { return most_width_; }
+
+ private:
+  void carve(Carver& carver);
+  void fill_layer(const T* params, std::int64_t layer, std::int64_t direction, const Part<T>& part);
+
+  const KernelTable* table_;
+  Arithmetic arithmetic_;
+  const Kernels<T>* kernels_;
+  ParamsLayout layout_;
+  std::vector<PackedLayer<T>> layers_;
+  Block memory_;
+  T* zeros_ = nullptr;
+  std::int64_t most_width_ = 0, most_inner_ = 0;
+};
+
+extern template class CpuPacked<float>;
+extern template class CpuPacked<double>;
+
+}  // namespace openrnn::cpu

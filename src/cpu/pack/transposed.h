@@ -1,0 +1,36 @@
+// The weights as backward reads them, made from forward's panels when a layer's turn comes, so that
+// no second copy of all of them is kept.
+#pragma once
+
+#include "cpu/pack/packed.h"
+
+namespace openrnn::cpu {
+
+/// Up to so many rows a product is bound by reading its panels, which it reads once.
+inline constexpr std::int64_t kFewRows = 12;
+
+/// Elements of the panels of one direction of a layer that backward reads. r and proj are read by
+/// the same steps; w, after them, takes their place.
+template <class T>
+std::int64_t transposed_size(const PackedLayer<T>& layer) {
+  return std::max(layer.r_back.size() + layer.proj_back.size(), layer.w_back.size());
+}
+
+/// Where the gradient of these weights will be written lies idle until then. Null when it is too
+/// small (its columns are not padded) or `dparams` is null, and for few rows: then every step reads
+/// all of r, and memory of our own has larger pages.
+template <class T>
+T* transposed_in_gradient(const CpuPacked<T>& packed, std::int64_t layer, std::int64_t direction,
+                          std::int64_t batch, T* dparams);
+
+/// A copy of `layer` whose forms for backward lie in `memory`.
+template <class T>
+PackedLayer<T> with_transposed(const PackedLayer<T>& layer, T* memory);
+
+/// One member's share of the panels of r_back and proj_back, or of w_back.
+template <class T>
+void transpose_recurrent(const RnnSpec& spec, const PackedLayer<T>& layer, int member, int members);
+template <class T>
+void transpose_input(const RnnSpec& spec, const PackedLayer<T>& layer, int member, int members);
+
+}  // namespace openrnn::cpu

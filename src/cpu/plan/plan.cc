@@ -1,0 +1,116 @@
+#include "cpu/plan/plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "cpu/threading/thread_lease.h"
+
+namespace openrnn::cpu {
+namespace {
+
+// Rough figures of present processors; only their ratios matter, and only near a tie.
+constexpr double kFlopsPerSecond = 120e9;                   // one core, float
+constexpr double kSecondCache = 110e9, kThirdCache = 50e9;  // bytes read a second, one core
+// Bytes a second that a near core has just written, the waiting for those that are late included.
+constexpr double kOtherCore = 3e9;
+// Parameters that one thread packs a second, and the meetings that sharing this work is worth.
+constexpr double kPackedPerSecond = 3.3e9, kPackingMeetings = 100;
+// Rows of a register tile: fewer rows use the multipliers less.
+constexpr std::int64_t kTileRows = 6;
+
+/// A weight: its bytes, and how much sooner than one of float it is multiplied.
+struct Weight {
+  double bytes, speed;
+};
+Weight weight_of(const PlanQuestion& question) {
+  const auto element = static_cast<double>(question.element);
+  switch (question.arithmetic) {
+    case kStoredHalf:
+    case kStoredBf16:
+      return {2, 1};
+    case kInt8:
+      return {1, 4};
+    case kDot:
+      return {2, 2};
+    case kAmx:
+      return {2, 16};
+    case kBf16x3:
+      return {4, 5};
+    default:
+      return {element, sizeof(float) / element};
+  }
+}
+
+double step_seconds(const PlanQuestion& question, const Plan& plan) {
+  const RnnSpec& spec = question.spec;
+  const Weight weight = weight_of(question);
+  const auto rows = (question.batch + plan.row_groups - 1) / plan.row_groups;
+  const auto blocks = (spec.num_units + question.lanes - 1) / question.lanes;
+  const auto own = (blocks + plan.panel_threads - 1) / plan.panel_threads * question.lanes;
+  const double weights =
+      static_cast<double>(own * spec.num_gates()) * static_cast<double>(spec.hidden_size());
+  const bool fits = weights * weight.bytes < static_cast<double>(l2_bytes());
+  const double reading = weights * weight.bytes / (fits ? kSecondCache : kThirdCache);
+  const auto tiles = (rows + kTileRows - 1) / kTileRows;
+  // A tile of few rows takes at least the time of loading its weights.
+  const double full = static_cast<double>(std::max(rows, 2 * tiles));
+  const double computing = 2 * weights * full / (weight.speed * kFlopsPerSecond);
+  const auto others = std::max(spec.num_units - own, std::int64_t{0});
+  const double foreign = static_cast<double>(rows * others) * static_cast<double>(question.element);
+  // Members come to a barrier one after another.
+  const double barrier = question.meeting * plan.panel_threads / 2;
+  const double exchange = foreign / kOtherCore * question.meeting / kNearBarrierLatency;
+  const double meeting = plan.panel_threads > 1 ? barrier + exchange : 0.0;
+  const double directions = static_cast<double>(spec.num_dirs()) / plan.dir_groups;
+  // Part of the reading hides behind the computing.
+  return directions * (std::max(computing, reading) + 0.3 * std::min(computing, reading) + meeting);
+}
+
+}  // namespace
+
+std::size_t l2_bytes() {
+  // Not a static local: a fork while another thread makes one leaves the child waiting for it.
+  static constinit std::atomic<std::size_t> known{0};
+  std::size_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes == 0) {
+    const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    bytes = found > 0 ? static_cast<std::size_t>(found) : std::size_t{1} << 20;
+    known.store(bytes, std::memory_order_relaxed);
+  }
+  return bytes;
+}
+
+Plan choose_plan(const PlanQuestion& question) {
+  Plan best;
+  double least = step_seconds(question, best);
+  for (int rows = 1; rows <= question.threads && rows <= question.batch; ++rows) {
+    for (int dirs = 1; dirs <= question.spec.num_dirs() && rows * dirs <= question.threads;
+         ++dirs) {
+      // Fewer threads than there are may be better: more are longer about meeting.
+      for (int panels = question.threads / (rows * dirs); panels > 0; panels /= 2) {
+        const Plan plan{rows, dirs, panels};
+        const double seconds = step_seconds(question, plan);
+        // Between equals, more threads: what is done outside the steps gains by them.
+        if (seconds > least || (seconds == least && plan.threads() <= best.threads())) continue;
+        best = plan;
+        least = seconds;
+      }
+    }
+  }
+  return best;
+}
+
+double seconds_alone(const PlanQuestion& question, std::int64_t time) {
+  // The products with the input are about as much again as the steps.
+  const auto steps = static_cast<double>(time * question.spec.num_layers);
+  return 2 * steps * step_seconds(question, Plan{});
+}
+
+int packing_threads(std::int64_t elements, int most, double meeting) {
+  return threads_for(static_cast<double>(elements), kPackedPerSecond * kPackingMeetings * meeting,
+                     most);
+}
+
+}  // namespace openrnn::cpu

@@ -1,0 +1,55 @@
+// How threads divide one call: by rows, directions and panels of units.
+#pragma once
+
+#include <cstddef>
+
+#include "cpu/kernels/kernels.h"
+#include "openrnn/spec.h"
+
+namespace openrnn::cpu {
+
+/// Seconds of ThreadLease::barrier_latency() between two cores that share their last cache.
+inline constexpr double kNearBarrierLatency = 0.1e-6;
+
+/// Which part of the work a thread has.
+struct Place {
+  int row_group = 0, dir_group = 0, panel = 0;
+};
+
+/// row_groups * dir_groups * panel_threads threads. Threads of one row group and direction meet
+/// after every step; those of one row group after every layer; row groups never.
+struct Plan {
+  int row_groups = 1, dir_groups = 1, panel_threads = 1;
+
+  int threads() const { return row_groups * dir_groups * panel_threads; }
+  /// Threads that work on the same rows.
+  int row_members() const { return dir_groups * panel_threads; }
+  Place place(int thread) const {
+    return {thread / row_members(), thread / panel_threads % dir_groups, thread % panel_threads};
+  }
+  int member(const Place& place) const { return place.dir_group * panel_threads + place.panel; }
+};
+
+/// What the choice depends on.
+struct PlanQuestion {
+  const RnnSpec& spec;
+  std::int64_t batch, lanes;
+  std::size_t element;  // bytes of one number, weights aside
+  int threads;          // at most
+  Arithmetic arithmetic = kExact;
+  double meeting = kNearBarrierLatency;  // ThreadLease::barrier_latency()
+};
+
+/// What a forward pass of `time` steps takes one thread, roughly.
+double seconds_alone(const PlanQuestion& question, std::int64_t time);
+
+/// The plan with the lowest estimated time. Results do not depend on it.
+Plan choose_plan(const PlanQuestion& question);
+
+/// How many of `most` threads should pack `elements` parameters.
+int packing_threads(std::int64_t elements, int most, double meeting);
+
+/// Bytes of this processor's second cache, of which one core may use all.
+std::size_t l2_bytes();
+
+}  // namespace openrnn::cpu

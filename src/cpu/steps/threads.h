@@ -1,0 +1,42 @@
+// How many threads a call has, and how they divide it.
+#pragma once
+
+#include "cpu/pack/packed.h"
+#include "cpu/plan/plan.h"
+#include "cpu/threading/thread_lease.h"
+
+namespace openrnn::cpu {
+
+/// Threads that a call asks for: a few multiplications are not worth waking anyone.
+template <class T>
+int wanted_threads(const CpuPacked<T>& packed, const ForwardArgs& args, int most) {
+  constexpr double kAloneWork = 1 << 18;
+  const double work = static_cast<double>(packed.layout().size()) *
+                      static_cast<double>(args.batch) * static_cast<double>(args.max_time);
+  return threads_for(work, kAloneWork, most);
+}
+
+template <class T>
+PlanQuestion plan_question(const CpuPacked<T>& packed, const ForwardArgs& args, int threads) {
+  return {packed.spec(), args.batch, packed.kernels().lanes,
+          sizeof(T),     threads,    packed.arithmetic()};
+}
+
+/// Seconds that one thread would take, roughly, for whoever asks for more.
+template <class T>
+double alone_seconds(const CpuPacked<T>& packed, const ForwardArgs& args) {
+  return seconds_alone(plan_question(packed, args, 1), args.max_time);
+}
+
+/// How the threads of `lease` divide a call; it lets go of those that are not needed.
+template <class T>
+Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, ThreadLease& lease) {
+  const double meeting = lease.barrier_latency();
+  PlanQuestion question = plan_question(packed, args, lease.threads());
+  question.meeting = meeting;
+  const Plan plan = choose_plan(question);
+  lease.keep(plan.threads());
+  return plan;
+}
+
+}  // namespace openrnn::cpu

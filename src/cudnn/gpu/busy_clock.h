@@ -1,0 +1,44 @@
+// How long a GPU has work.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "cudnn/gpu/event.h"
+
+namespace openrnn::cudnn {
+
+/// Adds up the time in which a GPU had work of this process, from the making of the clock to its
+/// end: a call that finds all earlier work done begins a new span. Gaps inside one call, and those
+/// that end while a call is being made, count as work. Watching costs an event a call.
+class BusyClock {
+ public:
+  /// One at a time for a GPU; while no other thread uses it.
+  explicit BusyClock(Context& context);
+  ~BusyClock();
+  BusyClock(const BusyClock&) = delete;
+  BusyClock& operator=(const BusyClock&) = delete;
+
+  /// Of all spans so far; waits for the GPU. Throws: EngineError.
+  double milliseconds();
+  /// How often the GPU was found without work.
+  int spans();
+
+  // For the context, around every call. An error ends the watching.
+  void begin_call() noexcept;
+  void end_call() noexcept;
+
+ private:
+  struct Span {
+    Event begin{Event::Time::kMeasured}, end{Event::Time::kMeasured};
+  };
+  void begin_span();
+
+  Context& context_;
+  std::mutex mutex_;
+  std::vector<Span> spans_;
+  int calls_ = 0;  // that are being made
+  bool failed_ = false;
+};
+
+}  // namespace openrnn::cudnn
