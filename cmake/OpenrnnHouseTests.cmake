@@ -10,7 +10,7 @@ function(add_house_test name)
 endfunction()
 
 if(Python3_FOUND)
-  foreach(script layering rules)
+  foreach(script layering rules words)
     add_house_test(${script} ${Python3_EXECUTABLE} ${house}/${script}.py ${PROJECT_SOURCE_DIR})
     add_house_test(${script}_self_test ${Python3_EXECUTABLE} ${house}/${script}.py --self-test)
   endforeach()

@@ -1,4 +1,4 @@
-# Pretended libraries of NVIDIA for the tests of the GPU engine: libcuda.so.1, libcublas.so.13 and
+# Stand-ins for the libraries of NVIDIA in the tests of the GPU engine: libcuda.so.1, libcublas.so.13 and
 # libcudnn.so.9 in build/stand_in, which compute on the CPU. OPENRNN_CUDA_LIBRARIES names the folder.
 
 set(stand_in ${PROJECT_SOURCE_DIR}/tests/cudnn/stand_in)
@@ -24,7 +24,7 @@ target_link_libraries(stand_in_cublas PRIVATE stand_in_cuda)
 add_stand_in(cudnn 9 ${stand_in}/libcudnn.cc ${stand_in}/libcudnn_rnn.cc
   ${stand_in}/rnn_descriptors.cc ${stand_in}/rnn_on_cpu.cc ${stand_in}/faults.cc)
 target_link_libraries(stand_in_cudnn PRIVATE stand_in_cuda openrnn_core)
-# Its own copy of the library must not meet the one under test.
+# Its own copy of the library must not mix with the one under test.
 target_link_options(stand_in_cudnn PRIVATE -Wl,--exclude-libs,ALL)
 
 set(openrnn_pretended OPENRNN_TEST_DEVICE=gpu:0 OPENRNN_CUDA_LIBRARIES=${OPENRNN_STAND_INS})

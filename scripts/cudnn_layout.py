@@ -23,7 +23,7 @@ from pathlib import Path
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests/golden/cudnn_layout.txt"
 HANDLE = ctypes.c_void_p(64)
-BASE = 1 << 45  # a pretended address of the weights
+BASE = 1 << 45  # a made-up address of the weights
 LARGEST = 2**31 - 1
 DRAWS = 2000
 # Names of ours; cuDNN's number and what belongs to it.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostSymbols = 256;
 
-/// The same model out of cells, in a graph of its own.
+/// The same model made of cells, in its own graph.
 class CellModel {
  public:
   explicit CellModel(const train::TrainedModel& trained)
@@ -93,7 +93,7 @@ double max_difference(const Array& a, const Array& b) {
 int run(const CheckCellsFlags& flags) {
   use_threads(flags.threads);
   require_file("--input", flags.input);
-  // The cells have one arithmetic.
+  // The cells compute in float32 arithmetic only.
   train::TrainedModel trained(flags.run, {.math = Math::kFloat32});
   if (trained.config().task != "text") {
     throw ArgumentError("[check-cells] a run of the task '" + trained.config().task +
@@ -105,7 +105,7 @@ int run(const CheckCellsFlags& flags) {
     throw ArgumentError("[check-cells] '" + flags.input + "' is empty, expected a text");
   }
   CellModel cells(trained);
-  // Step by step from the same state, so that rounding is not carried on by the recurrence and a
+  // Each step starts from the same state, so that the recurrence does not accumulate rounding and a
   // bound can be derived.
   double worst = 0.0, worst_share = 0.0;
   const CellBound bound(trained.model());
@@ -118,7 +118,7 @@ int run(const CheckCellsFlags& flags) {
         max_difference(result.outputs.to_host(), cells.run({id}, from).to_host());
     worst = std::max(worst, difference);
     const double share = difference / bound.of_step(state, result.state);
-    // A bound that is not finite bounds nothing.
+    // A bound that is not finite is no bound.
     worst_share = std::isfinite(share) ? std::max(worst_share, share) : INFINITY;
     state = std::move(result.state);
   }

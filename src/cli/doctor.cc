@@ -10,7 +10,7 @@
 namespace openrnn::cli {
 namespace {
 
-/// The libraries that this very process has loaded, which is what counts.
+/// The libraries that this process has really loaded.
 int print_library(dl_phdr_info* info, std::size_t, void*) {
   if (info->dlpi_name != nullptr && std::strchr(info->dlpi_name, '/') != nullptr) {
     fmt::print("  {}\n", info->dlpi_name);
@@ -18,7 +18,7 @@ int print_library(dl_phdr_info* info, std::size_t, void*) {
   return 0;
 }
 
-/// One line of the table: what a choice is on this machine.
+/// One line of the table: a choice of arithmetic, and its kind on this machine.
 struct Choice {
   const char* name;
   Math math = Math::kFloat32;

@@ -16,8 +16,8 @@ void eval_text(train::TrainedModel& trained, const EvalFlags& flags) {
   std::string context;
   if (!flags.context.empty()) {
     context = read_file(flags.context);
-    // More than the warm-up reaches back would be read in vain; a line start is no part of a
-    // character.
+    // Only the last part of the context, as long as the warm-up, matters; starting at a line does
+    // not split a character.
     constexpr std::size_t kEnough = 4096;
     if (context.size() > kEnough) {
       const std::size_t line = context.find('\n', context.size() - kEnough);

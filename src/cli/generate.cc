@@ -1,4 +1,4 @@
-// openrnn generate: a trained model writes.
+// openrnn generate: text from a trained model.
 #include <cstdio>
 
 #include "cli/commands.h"

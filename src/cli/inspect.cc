@@ -1,4 +1,4 @@
-// openrnn inspect: the tensors of a checkpoint, and the networks that they make up.
+// openrnn inspect: the tensors of a checkpoint, and the networks that they form.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace openrnn::cli {
 
 namespace {
 
-/// What the products of the run's network are on this machine; empty when it lacks them.
+/// The kind of arithmetic of the run's network on this machine; empty if it lacks it.
 std::string kind_here(const Extras& extras) {
   RnnSpec spec;
   spec.num_units = spec.input_size = 1;
@@ -26,7 +26,7 @@ std::string kind_here(const Extras& extras) {
   }
 }
 
-/// With what a run was trained, and what this machine would make of it.
+/// The arithmetic that a run was trained with, and how this machine would compute it.
 void print_arithmetic(const TensorBundleReader& reader) {
   const Extras extras = read_extras(reader);
   if (!extras.contains("math_kind")) return;

@@ -1,5 +1,5 @@
-// openrnn: the command-line tool. Faults end in one line on stderr and an exit code: 1 for the
-// machine's, 2 for the user's.
+// openrnn: the command-line tool. Errors end in one line on stderr and an exit code: 1 for those of
+// the machine, 2 for those of the user.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -48,7 +48,7 @@ int guarded(int argc, char** argv) {
 }  // namespace openrnn::cli
 
 int main(int argc, char** argv) {
-  // A file-size limit then shows as an error of write(), which is handled, and not as a death.
+  // Then a file-size limit is an error of write(), which is handled, and does not kill the process.
   std::signal(SIGXFSZ, SIG_IGN);
   return openrnn::cli::guarded(argc, argv);
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Points = std::map<std::int64_t, double>;
 
-/// Tag -> step -> value. A resumed run repeats steps; the later file's value stands.
+/// Tag -> step -> value. A resumed run repeats steps; the later file's value is kept.
 std::map<std::string, Points> read_events(const std::string& folder) {
   std::error_code failed;
   std::vector<std::string> paths;
@@ -39,7 +39,7 @@ std::map<std::string, Points> read_events(const std::string& folder) {
   return tags;
 }
 
-/// A running mean takes the noise of single windows off.
+/// A running mean removes the noise of single windows.
 Curve smoothed(const std::string& name, const std::string& colour, const Points& points) {
   Curve curve{name, colour, 1.5, {}};
   const double keep = points.size() > 200 ? 0.97 : 0.8;
@@ -73,7 +73,7 @@ int run(const PlotFlags& flags) {
   chart.y_label = text ? "bits per byte of the file" : "loss";
   chart.curves.push_back(smoothed("training (smoothed)", "#3b78b8", tags["train/" + unit]));
   chart.curves.push_back(plain("validation", "#d1495b", tags["valid/" + unit]));
-  // The first steps fall so far that the rest would be a flat line.
+  // The loss of the first steps falls so far that the rest would look flat.
   const std::vector<std::pair<double, double>>& training = chart.curves[0].points;
   if (!training.empty()) chart.y_most = training[training.size() / 20].second;
   write_file_atomically(flags.output, to_svg(chart));

@@ -115,7 +115,7 @@ TEST(Embedding, ThreadsAreHeldTo) {
   // [snippet]
   const openrnn::ModelOptions one{.max_threads = 1};
   const auto quiet = std::make_shared<const openrnn::PackedModel>(spec, params, one);
-  openrnn::InferenceSession wide(model, {.max_threads = 0});  // as many as are worth it
+  openrnn::InferenceSession wide(model, {.max_threads = 0});  // as many as pay off
   // [end]
   EXPECT_EQ(quiet->options().max_threads, 1);
   EXPECT_EQ(wide.options().max_threads, 0);

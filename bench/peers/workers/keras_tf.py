@@ -23,9 +23,9 @@ ORDERS = {"lstm": (0, 1, 2, 3), "gru": (1, 0, 2), "rnn_tanh": (0,)}
 
 def weights_of(cell: str, part: layout.Part) -> list[server.Array]:
     """Kernel, recurrent kernel and bias (gru has both biases, the others their sum)."""
-    turned = part.reordered(ORDERS[cell])
-    bias = np.stack([turned.bw, turned.br]) if cell == "gru" else turned.bw + turned.br
-    return [np.ascontiguousarray(turned.w.T), np.ascontiguousarray(turned.r.T), bias]
+    ordered = part.reordered(ORDERS[cell])
+    bias = np.stack([ordered.bw, ordered.br]) if cell == "gru" else ordered.bw + ordered.br
+    return [np.ascontiguousarray(ordered.w.T), np.ascontiguousarray(ordered.r.T), bias]
 
 
 def part_of(cell: str, like: layout.Part, arrays: list[server.Array]) -> layout.Part:

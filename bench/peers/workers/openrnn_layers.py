@@ -53,7 +53,7 @@ class Company:
 
     def __init__(self, task: server.Task) -> None:
         beside = importlib.import_module(f"peers.workers.{task.text('beside')}")
-        self.neighbour = beside.Job(task)
+        self.other = beside.Job(task)
         self.ours = Inference(task)
         threads = task.number("own_threads", THREADS)
         openrnn.set_num_threads(threads)
@@ -63,7 +63,7 @@ class Company:
         """Nanoseconds of ours."""
         found: list[float] = []
         for _ in range(count + warm):
-            self.neighbour.call()
+            self.other.call()
             begin = time.perf_counter_ns()
             self.ours.call()
             found.append(time.perf_counter_ns() - begin)

@@ -21,11 +21,11 @@ OPERATORS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN"}
 
 def initializers(name: str, parts: list[layout.Part], order: tuple[int, ...]) -> list[TensorProto]:
     """W, R and B of one layer, its directions stacked."""
-    turned = [part.reordered(order) for part in parts]
+    ordered = [part.reordered(order) for part in parts]
     arrays = {
-        "W": np.stack([part.w for part in turned]),
-        "R": np.stack([part.r for part in turned]),
-        "B": np.stack([np.concatenate([part.bw, part.br]) for part in turned]),
+        "W": np.stack([part.w for part in ordered]),
+        "R": np.stack([part.r for part in ordered]),
+        "B": np.stack([np.concatenate([part.bw, part.br]) for part in ordered]),
     }
     return [numpy_helper.from_array(array, f"{name}_{key}") for key, array in arrays.items()]
 

@@ -76,9 +76,8 @@ nlohmann::json against_peak(const std::vector<BenchConfig>& configs, const Devic
 
 nlohmann::json in_company(const std::vector<BenchConfig>& configs, const Device& device,
                           int threads, double seconds) {
-  const Neighbour neighbour(threads);
-  fmt::print("a busy process has processor {}; medians of calls beside it\n",
-             neighbour.processor());
+  const BusyProcess busy(threads);
+  fmt::print("a busy process has CPU {}; medians of calls next to it\n", busy.processor());
   fmt::print("{:<22}  {:<16}  {:>12}  {:>12}  {:>6}  {:>5}\n", "config", "pass", "1 thread, ms",
              fmt::format("{} threads", threads), "ratio", "calls");
   nlohmann::json list = nlohmann::json::array();
@@ -108,7 +107,7 @@ int run(const BenchFlags& flags) {
   const Engine& engine = choose_engine(first, device);
   if (flags.company && (threads < 2 || engine.device())) {
     throw ArgumentError(
-        "[bench] --company compares threads of the processor, expected --threads 2 "
+        "[bench] --company compares threads of the CPU, expected --threads 2 "
         "or more and --device cpu");
   }
   if (engine.device()) {

@@ -19,10 +19,10 @@
 namespace openrnn::cli {
 namespace {
 
-constexpr int kCalls = 200, kFewestCalls = 5, kTurns = 5;
+constexpr int kCalls = 200, kFewestCalls = 5, kRounds = 5;
 
 #if defined(__linux__)
-/// The first processors that this process may use, as many as threads.
+/// The first CPUs that this process may use, as many as threads.
 cpu_set_t first_processors(int threads, int& last) {
   cpu_set_t allowed, first;
   CPU_ZERO(&first);
@@ -42,29 +42,29 @@ cpu_set_t first_processors(int threads, int& last) {
   CPU_ZERO(&own);
   CPU_SET(static_cast<std::size_t>(processor), &own);
   if (getppid() != parent || sched_setaffinity(0, sizeof(own), &own) != 0) _exit(1);
-  for (volatile unsigned turn = 0;;) turn = turn + 1;
+  for (volatile unsigned count = 0;;) count = count + 1;
 }
 #endif
 
 }  // namespace
 
 #if defined(__linux__)
-Neighbour::Neighbour(int threads) {
+BusyProcess::BusyProcess(int threads) {
   const cpu_set_t mine = first_processors(threads, processor_);
   const pid_t parent = getpid();
   if (CPU_COUNT(&mine) == 0 || sched_setaffinity(0, sizeof(mine), &mine) != 0 ||
       (child_ = fork()) < 0) {
-    throw IoError(message("[bench] no neighbour can be started: ", std::strerror(errno)));
+    throw IoError(message("[bench] the busy process cannot be started: ", std::strerror(errno)));
   }
   if (child_ == 0) spin_on(processor_, parent);
 }
 #else
-Neighbour::Neighbour(int) {
-  throw IoError("[bench] --company needs Linux, whose processors can be chosen");
+BusyProcess::BusyProcess(int) {
+  throw IoError("[bench] --company is for Linux only, where a process can be bound to a CPU");
 }
 #endif
 
-Neighbour::~Neighbour() {
+BusyProcess::~BusyProcess() {
   kill(child_, SIGKILL);
   waitpid(child_, nullptr, 0);
 }
@@ -78,11 +78,11 @@ std::vector<InCompany> measure_in_company(const BenchConfig& config, int threads
     const double once = seconds_of(pass.work);
     const int calls = std::clamp(static_cast<int>(seconds / once), kFewestCalls, kCalls);
     std::vector<double> one, several;
-    for (int turn = 0; turn < kTurns; ++turn) {
+    for (int round = 0; round < kRounds; ++round) {
       for (const bool alone : {true, false}) {
         set_num_threads(alone ? 1 : threads);
         std::vector<double>& times = alone ? one : several;
-        for (int i = 0; i < calls / kTurns; ++i) times.push_back(seconds_of(pass.work));
+        for (int i = 0; i < calls / kRounds; ++i) times.push_back(seconds_of(pass.work));
       }
     }
     results.push_back(

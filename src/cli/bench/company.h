@@ -1,4 +1,4 @@
-// Calls beside a busy neighbour: on one thread, and on several.
+// Calls next to a busy process: on one thread, and on several.
 #pragma once
 
 #include <string>
@@ -8,23 +8,22 @@
 
 namespace openrnn::cli {
 
-/// A process that keeps one processor busy while this object lives, and no longer than this
-/// process.
-class Neighbour {
+/// A process that keeps one CPU busy while this object exists, and no longer than this process.
+class BusyProcess {
  public:
-  /// Holds this process to `threads` processors, of which the neighbour takes the last.
+  /// Restricts this process to `threads` CPUs, of which the other process takes the last.
   /// Throws: IoError when the system refuses.
-  explicit Neighbour(int threads);
-  ~Neighbour();
-  Neighbour(const Neighbour&) = delete;
-  Neighbour& operator=(const Neighbour&) = delete;
+  explicit BusyProcess(int threads);
+  ~BusyProcess();
+  BusyProcess(const BusyProcess&) = delete;
+  BusyProcess& operator=(const BusyProcess&) = delete;
   int processor() const { return processor_; }
 
  private:
   int child_ = -1, processor_ = -1;
 };
 
-/// Medians beside the neighbour, in milliseconds.
+/// Medians next to the busy process, in milliseconds.
 struct InCompany {
   std::string pass;
   double one_thread = 0.0, threads = 0.0;
@@ -32,7 +31,7 @@ struct InCompany {
   double ratio() const { return threads / one_thread; }
 };
 
-/// 200 calls on one thread and 200 on `threads`, in turns; fewer, but 5, of a network whose calls
+/// 200 calls on one thread and 200 on `threads`, alternating; fewer, but at least 5, if the calls
 /// on one thread take more than `seconds` together.
 std::vector<InCompany> measure_in_company(const BenchConfig& config, int threads, double seconds);
 

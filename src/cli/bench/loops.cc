@@ -16,32 +16,32 @@ volatile float sink;
 #if defined(__x86_64__)
 constexpr int kNarrowChains = 12;  // 16 registers of 256 bits hold these and the factors
 
-__attribute__((target("avx512f"))) double fma_avx512(long turns) {
+__attribute__((target("avx512f"))) double fma_avx512(long iterations) {
   __m512 chains[kChains];
   for (auto& chain : chains) chain = _mm512_set1_ps(0.5F);
   const __m512 factor = _mm512_set1_ps(0.999F), term = _mm512_set1_ps(0.001F);
-  for (long i = 0; i < turns; ++i) {
+  for (long i = 0; i < iterations; ++i) {
 #pragma GCC unroll 16
     for (auto& chain : chains) chain = _mm512_fmadd_ps(chain, factor, term);
   }
   float sum = 0.0F;
   for (auto& chain : chains) sum += _mm512_cvtss_f32(chain);
   sink = sum;
-  return 2.0 * 16 * kChains * static_cast<double>(turns);
+  return 2.0 * 16 * kChains * static_cast<double>(iterations);
 }
 
-__attribute__((target("avx2,fma"))) double fma_avx2(long turns) {
+__attribute__((target("avx2,fma"))) double fma_avx2(long iterations) {
   __m256 chains[kNarrowChains];
   for (auto& chain : chains) chain = _mm256_set1_ps(0.5F);
   const __m256 factor = _mm256_set1_ps(0.999F), term = _mm256_set1_ps(0.001F);
-  for (long i = 0; i < turns; ++i) {
+  for (long i = 0; i < iterations; ++i) {
 #pragma GCC unroll 12
     for (auto& chain : chains) chain = _mm256_fmadd_ps(chain, factor, term);
   }
   float sum = 0.0F;
   for (auto& chain : chains) sum += _mm256_cvtss_f32(chain);
   sink = sum;
-  return 2.0 * 8 * kNarrowChains * static_cast<double>(turns);
+  return 2.0 * 8 * kNarrowChains * static_cast<double>(iterations);
 }
 
 __attribute__((target("avx512f"))) void read_avx512(const float* data, std::size_t count) {
@@ -74,16 +74,16 @@ __attribute__((target("avx2"))) void read_avx2(const float* data, std::size_t co
 
 constexpr int kLanes = 4;  // as NEON has
 
-double fma_plain(long turns) {
+double fma_plain(long iterations) {
   float chains[kChains * kLanes];
   for (float& chain : chains) chain = 0.5F;
-  for (long i = 0; i < turns; ++i) {
+  for (long i = 0; i < iterations; ++i) {
     for (float& chain : chains) chain = std::fma(chain, 0.999F, 0.001F);
   }
   float sum = 0.0F;
   for (const float chain : chains) sum += chain;
   sink = sum;
-  return 2.0 * kLanes * kChains * static_cast<double>(turns);
+  return 2.0 * kLanes * kChains * static_cast<double>(iterations);
 }
 
 void read_plain(const float* data, std::size_t count) {
@@ -98,12 +98,12 @@ void read_plain(const float* data, std::size_t count) {
 
 }  // namespace
 
-double fma_loop(long turns) {
+double fma_loop(long iterations) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return fma_avx512(turns);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_avx2(turns);
+  if (__builtin_cpu_supports("avx512f")) return fma_avx512(iterations);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_avx2(iterations);
 #endif
-  return fma_plain(turns);
+  return fma_plain(iterations);
 }
 
 void read_loop(const float* data, std::size_t count) {

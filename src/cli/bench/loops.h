@@ -5,8 +5,8 @@
 
 namespace openrnn::cli {
 
-/// `turns` turns of independent fused multiply-adds in registers; returns the FLOP done.
-double fma_loop(long turns);
+/// `iterations` iterations of independent fused multiply-adds in registers; returns the FLOP done.
+double fma_loop(long iterations);
 
 /// Reads `count` floats, a multiple of 1024.
 void read_loop(const float* data, std::size_t count);

@@ -35,13 +35,14 @@ double bytes_of_weight(const RnnSpec& spec) {
   return spec.weights_dtype != WeightsDType::kNone || spec.math == Math::kBf16 ? 2.0 : 4.0;
 }
 
-/// Median time of the work and median peak of the machine, measured in turn.
+/// Median time of the work and median peak of the machine, measured alternately.
 Measurement time_of(const std::function<void()>& work, int threads, double seconds,
                     bool on_processor) {
   std::vector<double> times, peaks;
-  work();  // makes room, wakes the threads
+  work();  // allocates, starts the thread pool
   for (double spent = 0.0; peaks.size() < kFewest || spent < seconds;) {
-    // Short work is repeated between two looks at the peak, or its caches would always be cold.
+    // Short work is repeated between two measurements of the peak, or its caches would always be
+    // cold.
     double burst = 0.0;
     while (burst < kPeakSeconds) {
       times.push_back(seconds_of(work));
@@ -57,8 +58,8 @@ Measurement time_of(const std::function<void()>& work, int threads, double secon
   return result;
 }
 
-/// What a step reads of the recurrent weights, against what the cache gives. Under skip_input the
-/// steps are all there is: no product of the input hides in their time.
+/// Read rate of the recurrent weights in the steps, against the bandwidth of the cache. Under
+/// skip_input there is no product with the input in that time.
 void measure_reading(const BenchConfig& config, int threads, double seconds, Measurement& result) {
   BenchConfig alone = config;
   alone.spec.input_mode = InputMode::kSkipInput;

@@ -12,21 +12,21 @@ struct BenchConfig {
   std::string name;  // "LSTM L4 U1024 B64 T40"
   RnnSpec spec;
   std::int64_t batch = 0, time = 0;
-  /// Of the products, one pass forward.
+  /// FLOP of the products of one forward pass.
   double flop() const;
-  /// Of the recurrent matrices, which every step reads.
+  /// Bytes of the recurrent matrices, which every step reads.
   double recurrent_bytes() const;
 };
 
-/// Those of `make bench`.
+/// The configurations of `make bench`.
 std::vector<BenchConfig> bench_configs();
 
 struct Measurement {
   std::string pass;  // 'forward' (inference), 'forward_training', 'forward_backward'
   /// Medians; gflops is the median's. The peak is the processor's; 0 on another device.
   double milliseconds = 0.0, best_milliseconds = 0.0, gflops = 0.0, peak = 0.0;
-  /// GB/s of recurrent weights in the steps, and what reading alone gets of them; 0 unless batch 1
-  /// and forward.
+  /// GB/s at which the steps read the recurrent weights, and that of a plain read; 0 unless batch
+  /// size 1 and forward.
   double bandwidth = 0.0, most_bandwidth = 0.0;
   double percent_of_peak() const { return 100.0 * gflops / peak; }
 };

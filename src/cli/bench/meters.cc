@@ -15,13 +15,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Runs `body` (which returns the work of one turn) on every thread at once, again and again until
-/// the time is over, and adds up each thread's best turn: other programs take turns away.
+/// Runs `body` (which returns the work of one iteration) on every thread at once until the time is
+/// over, and adds up each thread's best iteration: other programs slow some down.
 double rate_of(int threads, double seconds, const std::function<double(int)>& body) {
   std::atomic<int> ready{0};
   std::vector<double> rates(static_cast<std::size_t>(threads));
   const auto work = [&](int thread) {
-    (void)body(thread);  // warms caches and clocks up
+    (void)body(thread);  // warms up caches and clocks
     ready.fetch_add(1);
     while (ready.load() < threads) std::this_thread::yield();
     double& best = rates[static_cast<std::size_t>(thread)];
@@ -45,17 +45,17 @@ double rate_of(int threads, double seconds, const std::function<double(int)>& bo
 }  // namespace
 
 double fma_peak(int threads, double seconds) {
-  constexpr long kTurns = 20000;
-  return rate_of(threads, seconds, [](int) { return fma_loop(kTurns); }) * 1e-9;
+  constexpr long kIterations = 20000;
+  return rate_of(threads, seconds, [](int) { return fma_loop(kIterations); }) * 1e-9;
 }
 
 double read_bandwidth(int threads, std::size_t bytes, double seconds) {
-  constexpr std::size_t kUnit = 1024;  // floats: a whole number of turns of the loop
+  constexpr std::size_t kUnit = 1024;  // floats: a multiple of what an iteration reads
   const std::size_t floats =
       (bytes / sizeof(float) / static_cast<std::size_t>(threads) / kUnit + 1) * kUnit;
   std::vector<std::vector<float>> parts(static_cast<std::size_t>(threads),
                                         std::vector<float>(floats, 1.0F));
-  // Small parts are read several times in a turn, so that looking at the clock costs nothing.
+  // Small parts are read several times per iteration, so that reading the clock costs nothing.
   const std::size_t again = 1 + (std::size_t{1} << 18) / floats;
   const auto body = [&](int thread) {
     const std::vector<float>& part = parts[static_cast<std::size_t>(thread)];

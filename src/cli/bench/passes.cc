@@ -44,7 +44,7 @@ Passes::Passes(const BenchConfig& config)
 std::vector<Passes::Pass> Passes::all() {
   std::vector<Pass> found{{"forward", [this] { forward(); }, config_.flop()}};
   if (!trains(config_)) return found;
-  // Backward does the forward's products twice over: for the inputs and for the weights.
+  // Backward computes twice the products of forward: for the inputs and for the weights.
   found.push_back({"forward_training", [this] { forward_training(); }, config_.flop()});
   found.push_back({"forward_backward", [this] { forward_backward(); }, 3.0 * config_.flop()});
   return found;

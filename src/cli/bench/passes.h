@@ -24,9 +24,9 @@ class Passes {
     std::function<void()> work;
     double flop;
   };
-  /// All that the network can do.
+  /// All passes of the network.
   std::vector<Pass> all();
-  /// Whether the peak of the processor is a measure of it.
+  /// Whether it can be compared with the peak of the CPU.
   bool on_processor() const { return engine_.device() == nullptr; }
 
  private:
@@ -34,7 +34,7 @@ class Passes {
   void forward_training();
   void forward_backward();
   DeviceArray there(const Array& host) { return DeviceArray::from_host(device_, host.view()); }
-  // A GPU works on by itself until somebody asks for a result.
+  // A GPU works asynchronously until a result is read.
   void wait_for(const DeviceArray& result);
 
   BenchConfig config_;

@@ -12,7 +12,7 @@ namespace {
 
 void add_threads(CLI::App* app, int& threads) {
   add_number(app, "--threads", threads, {1, 1024},
-             "Threads to use; no result depends on it (default: all of this machine's)");
+             "Threads to use; results do not depend on it (default: all of this machine's)");
 }
 
 void add_device(CLI::App* app, std::string& device) {
@@ -27,7 +27,7 @@ void add_math(CLI::App* app, std::optional<std::string>& math, const std::string
 void add_arithmetic(CLI::App* app, ArithmeticFlags& flags, const std::string& otherwise) {
   add_math(app, flags.math, otherwise);
   add_choice(app, "--weights-dtype", flags.weights_dtype, {"none", "float16", "bfloat16", "int8"},
-             "What recurrent weights are stored as (default none: as the model's dtype)");
+             "Storage of the recurrent weights (default none: the model's dtype)");
 }
 
 void add_data_flags(CLI::App* app, TrainFlags& flags) {
@@ -37,9 +37,9 @@ void add_data_flags(CLI::App* app, TrainFlags& flags) {
   add_text(app, "--valid", flags.valid,
            "A text to validate on (default: the last lines of the input)");
   add_number(app, "--valid-fraction", flags.valid_fraction, kAny,
-             "Part of the input held out (default 0.05 of a text, 0.2 of a series)");
+             "Fraction of the input held out (default: text 0.05, series 0.2)");
   add_choice(app, "--level", flags.level, {"byte", "char"}, "Symbols of a text (default byte)");
-  // CLI11 makes nothing at all of an empty word.
+  // CLI11 drops an empty word.
   const auto take_columns = [app, &flags](const std::vector<std::string>& names) {
     if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
       refuse_value(app, "--columns", "with an empty name", "names or numbers of columns");
@@ -52,7 +52,7 @@ void add_data_flags(CLI::App* app, TrainFlags& flags) {
   add_number(app, "--horizon", flags.horizon, kPositive, "Rows ahead to forecast (default 1)");
   add_choice(
       app, "--target", flags.target, {"one", "sequence"},
-      "sequence: a forecast after each row of a window; one: after its last (default sequence)");
+      "sequence: forecast after each row of a window; one: after its last (default sequence)");
 }
 
 void add_model_flags(CLI::App* app, TrainFlags& flags) {
@@ -60,11 +60,11 @@ void add_model_flags(CLI::App* app, TrainFlags& flags) {
              "Recurrent cell (default lstm)");
   add_number(app, "--layers", flags.layers, kPositive, "Recurrent layers (default 1)");
   add_number(app, "--units", flags.units, kPositive,
-             "Units of each layer (default 256; series 32)");
+             "Hidden size: units of each layer (default 256; series 32)");
   add_number(app, "--embedding", flags.embedding, kNotNegative,
              "Width of the embedding, 0 for one-hot (default 64)");
   add_number(app, "--dropout", flags.dropout, kAny,
-             "Rate between layers and before the last (default 0)");
+             "Dropout rate between layers and before the dense layer (default 0)");
   add_choice(app, "--dtype", flags.dtype, {"float16", "float32", "float64"},
              "float16, float32 or float64 (default float32)");
   add_math(app, flags.math, "float32");
@@ -73,26 +73,27 @@ void add_model_flags(CLI::App* app, TrainFlags& flags) {
 
 void add_fit_flags(CLI::App* app, TrainFlags& flags) {
   add_number(app, "--batch", flags.batch, kPositive,
-             "Parallel streams, or windows of a series (default 32)");
+             "Batch size: parallel streams of a text, windows of a series (default 32)");
   add_number(app, "--seq-len", flags.seq_len, kPositive,
-             "Steps of a window (default 100; series 24)");
+             "Sequence length: time steps of a window (default 100; series 24)");
   add_number(app, "--epochs", flags.epochs, kPositive,
-             "Passes over the data (default: 10, but 500 to 20000 steps)");
-  add_number(app, "--steps", flags.steps, kNotNegative, "Steps, in place of --epochs");
+             "Passes over the data (default: 10, limited to 500 to 20000 steps)");
+  add_number(app, "--steps", flags.steps, kNotNegative, "Training steps, in place of --epochs");
   add_choice(app, "--optimizer", flags.optimizer,
-             {"sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam"}, "Default adam");
+             {"sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam"},
+             "Optimizer (default adam)");
   add_number(app, "--lr", flags.lr, kAny,
-             "Learning rate (default 0.004; sgd and its kin 0.5, adagrad 0.05)");
+             "Learning rate (default 0.004; sgd, momentum, nesterov 0.5, adagrad 0.05)");
   add_choice(app, "--lr-schedule", flags.lr_schedule, {"constant", "exponential", "cosine"},
-             "Default cosine, down to 1/20 at the last step");
+             "Learning-rate schedule (default cosine, down to 1/20 at the last step)");
   add_number(app, "--warmup", flags.warmup, kNotNegative,
-             "Steps in which the rate rises (default 1/20, at most 100)");
+             "Warm-up steps of the learning rate (default 1/20 of all, at most 100)");
   add_number(app, "--clip-norm", flags.clip_norm, kAny,
-             "Global norm to clip gradients to, 0: off (default 1)");
+             "Clip gradients to this global norm, 0: off (default 1)");
   add_number(app, "--valid-every", flags.valid_every, kNotNegative,
-             "Steps between validations (default 1/20 of all)");
+             "Training steps between validations (default 1/20 of all)");
   add_number(app, "--patience", flags.patience, kNotNegative,
-             "Validations without a better one after which to stop, 0: never (default 0)");
+             "Stop early after this many validations without a better one, 0: never (default 0)");
 }
 
 void add_train(CLI::App& tool, TrainFlags& flags) {
@@ -101,11 +102,10 @@ void add_train(CLI::App& tool, TrainFlags& flags) {
   add_model_flags(app, flags);
   add_fit_flags(app, flags);
   app->add_option("--out", flags.out, "Folder for checkpoints and events")->capture_default_str();
-  app->add_flag("--resume", flags.resume, "Go on where the run in --out stopped");
+  app->add_flag("--resume", flags.resume, "Continue the run in --out where it stopped");
   add_number(app, "--save-steps", flags.save_steps, kNotNegative,
-             "Also save every so many steps (0: do not)");
-  add_number(app, "--save-seconds", flags.save_seconds, {0.0, 1e9},
-             "Save every so many seconds (0: do not)")
+             "Also save every N training steps (0: off)");
+  add_number(app, "--save-seconds", flags.save_seconds, {0.0, 1e9}, "Save every N seconds (0: off)")
       ->default_str("20");
   add_number(app, "--keep", flags.keep, {0, 1000000}, "Checkpoints to keep, 0: all")
       ->default_str("5");
@@ -114,15 +114,17 @@ void add_train(CLI::App& tool, TrainFlags& flags) {
 }
 
 void add_generate(CLI::App& tool, GenerateFlags& flags) {
-  CLI::App* app = tool.add_subcommand("generate", "Let a trained text model write");
+  CLI::App* app = tool.add_subcommand("generate", "Generate text from a trained model");
   app->add_option("run", flags.run, "Folder of a run, or a checkpoint prefix")->required();
-  add_number(app, "--length", flags.length, kNotNegative, "Symbols to write")->default_str("500");
-  add_number(app, "--temperature", flags.temperature, kAny, "0: always the likeliest symbol")
+  add_number(app, "--length", flags.length, kNotNegative, "Symbols to generate")
+      ->default_str("500");
+  add_number(app, "--temperature", flags.temperature, kAny,
+             "Sampling temperature, 0: always the most probable symbol")
       ->default_str("0.8");
   add_number(app, "--top-k", flags.top_k, kNotNegative,
              "Sample from the top k symbols, 0: from all")
       ->default_str("0");
-  app->add_option("--prime", flags.prime, "What the text begins with (default: a new line)");
+  app->add_option("--prime", flags.prime, "Text that primes the model (default: a newline)");
   add_number(app, "--seed", flags.seed, {}, "Sampling seed")->default_str("0");
   add_arithmetic(app, flags.arithmetic, "the run's");
   add_device(app, flags.device);
@@ -133,14 +135,14 @@ void add_eval(CLI::App& tool, EvalFlags& flags) {
   CLI::App* app = tool.add_subcommand("eval", "Score a trained model on a file");
   app->add_option("run", flags.run, "Folder of a run, or a checkpoint prefix")->required();
   app->add_option("--input", flags.input, "The text or CSV file")->required();
-  app->add_option("--context", flags.context, "A text that stands before the input, not scored");
+  app->add_option("--context", flags.context, "A text that precedes the input, not scored");
   add_arithmetic(app, flags.arithmetic, "the run's");
   add_device(app, flags.device);
   add_threads(app, flags.threads);
 }
 
 void add_others(CLI::App& tool, InspectFlags& inspect, CheckCellsFlags& cells, PlotFlags& plot) {
-  CLI::App* app = tool.add_subcommand("inspect", "What tensors and networks a checkpoint holds");
+  CLI::App* app = tool.add_subcommand("inspect", "List the tensors and networks of a checkpoint");
   app->add_option("checkpoint", inspect.checkpoint, "A checkpoint prefix, or a run's folder")
       ->required();
   app->add_flag("--fast", inspect.fast, "Do not read every tensor to verify its checksum");
@@ -148,7 +150,7 @@ void add_others(CLI::App& tool, InspectFlags& inspect, CheckCellsFlags& cells, P
   app = tool.add_subcommand("check-cells",
                             "Restore a text model in the compatible cells and compare");
   app->add_option("run", cells.run, "Folder of a run, or a checkpoint prefix")->required();
-  app->add_option("--input", cells.input, "A text whose beginning both read")->required();
+  app->add_option("--input", cells.input, "A text, of which both read the beginning")->required();
   add_threads(app, cells.threads);
 
   app = tool.add_subcommand("plot", "Draw a run's loss curves as SVG");
@@ -160,11 +162,12 @@ void add_bench(CLI::App& tool, BenchFlags& flags) {
   CLI::App* app =
       tool.add_subcommand("bench", "Measure the recurrent layers against this machine's peak");
   app->add_option("--json", flags.json, "Write the figures to this file, too");
-  app->add_option("--only", flags.only, "Only configurations that contain this, such as 'GRU L1'");
-  add_number(app, "--seconds", flags.seconds, {0.01, 3600.0}, "About so long for each line")
+  app->add_option("--only", flags.only,
+                  "Only configurations whose name contains this, such as 'GRU L1'");
+  add_number(app, "--seconds", flags.seconds, {0.01, 3600.0}, "Approximate seconds for each line")
       ->default_str("1, with --company 10");
   app->add_flag("--company", flags.company,
-                "Beside a busy process on one of the processors: one thread against --threads");
+                "With a busy process on one of the CPUs: one thread against --threads");
   add_arithmetic(app, flags.arithmetic, "float32");
   add_device(app, flags.device);
   add_threads(app, flags.threads);
@@ -178,8 +181,8 @@ std::vector<std::string> subcommands(CLI::App& tool) {
   return names;
 }
 
-/// Throws: ArgumentError for a first word that is no subcommand, which CLI11 would take for one
-/// argument too many.
+/// Throws: ArgumentError for a first word that is no subcommand; CLI11 would report it as an
+/// unexpected argument.
 void require_subcommand(CLI::App& tool, int argc, char** argv) {
   const std::string word = argc > 1 ? argv[1] : "-";
   const std::vector<std::string> known = subcommands(tool);
@@ -193,7 +196,7 @@ void require_subcommand(CLI::App& tool, int argc, char** argv) {
                       " (see openrnn --help)");
 }
 
-/// What is wrong, in one line: CLI11 adds hints on further ones, and repeats all that was given.
+/// The error in one line: CLI11 adds hints on further lines, and repeats all arguments.
 std::string complaint(const CLI::App* chosen, const CLI::ParseError& error) {
   const std::string text = error.what();
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) {
@@ -219,14 +222,15 @@ std::optional<Flags> parse_flags(int argc, char** argv) {
   CheckCellsFlags cells;
   PlotFlags plot;
   BenchFlags bench;
-  CLI::App tool("OpenRNN: recurrent networks, trained and run", "openrnn");
+  CLI::App tool("OpenRNN: train and run recurrent networks", "openrnn");
   tool.require_subcommand(1);
   tool.set_version_flag("--version", "openrnn " OPENRNN_VERSION);
   add_train(tool, train);
   add_generate(tool, generate);
   add_eval(tool, eval);
   add_others(tool, inspect, cells, plot);
-  tool.add_subcommand("doctor", "What this machine and build have: engines, threads, libraries");
+  tool.add_subcommand("doctor",
+                      "Show what this machine and build have: engines, threads, libraries");
   add_bench(tool, bench);
   require_subcommand(tool, argc, argv);
   try {

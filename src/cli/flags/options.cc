@@ -11,7 +11,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return text;
 }
 
-/// Letters to insert, remove, replace or swap with their neighbour.
+/// Edit distance: letters to insert, remove, replace or swap with the next one.
 std::size_t distance(const std::string& a, const std::string& b) {
   const std::size_t columns = b.size() + 1;
   std::vector<std::size_t> table((a.size() + 1) * columns);
@@ -54,13 +54,13 @@ CLI::Option* add_text(CLI::App* app, const std::string& name, std::optional<std:
 
 std::optional<std::string> nearest(const std::string& typed,
                                    const std::vector<std::string>& words) {
-  constexpr std::size_t kLongest = 40;  // no word here is nearly as long
+  constexpr std::size_t kLongest = 40;  // longer than any flag or subcommand
   if (typed.size() > kLongest) return std::nullopt;
   std::optional<std::string> best;
   std::size_t least = 0;
   for (const std::string& word : words) {
     const std::size_t steps = distance(typed, word);
-    // Two slips, and fewer than half of the letters.
+    // At most two edits, and fewer than half of the letters.
     if (steps > 2 || 2 * steps >= word.size()) continue;
     if (best && steps >= least) continue;
     best = word;

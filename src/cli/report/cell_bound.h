@@ -1,4 +1,4 @@
-// How far two right computations of one step may lie apart.
+// How far two correct computations of one step may differ.
 #pragma once
 
 #include "openrnn/train_model.h"
@@ -8,8 +8,8 @@ namespace openrnn::cli {
 /// For one step of a SequenceModel over symbols, computed twice from the same state in one dtype.
 /// A product over k terms is off by (0.5 sqrt(k) + 4) eps times the norms of its factors, the 4 for
 /// roundings around it; errors of a product's terms add up as their norm; sigmoid passes at most a
-/// quarter of an error on, tanh all of it; a layer hands its error to the next. Both sides err, so
-/// everything counts twice.
+/// quarter of an error on, tanh all of it; a layer passes its error to the next. Both sides have
+/// errors, so everything counts twice.
 class CellBound {
  public:
   explicit CellBound(const train::SequenceModel& model);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kWidth = 860, kHeight = 480;
 constexpr double kLeft = 70, kRight = 24, kTop = 48, kBottom = 56;
-constexpr std::size_t kMostPoints = 2000;  // more than there are pixels
+constexpr std::size_t kMostPoints = 2000;  // more than the pixels
 
 struct Range {
   double low = 0.0, high = 1.0;
@@ -30,7 +30,7 @@ bool usable(const std::pair<double, double>& point) {
   return std::isfinite(point.first) && std::isfinite(point.second);
 }
 
-/// Enough air that no curve lies on the frame, and never an empty range.
+/// A margin so that no curve lies on the frame; never an empty range.
 Range padded(std::vector<double> values, double air) {
   if (values.empty()) return {};
   const auto [low, high] = std::minmax_element(values.begin(), values.end());

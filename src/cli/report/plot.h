@@ -1,4 +1,4 @@
-// Line charts as SVG, for a person to look at.
+// Line charts as SVG.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct Curve {
 struct Chart {
   std::string title, x_label, y_label;
   std::vector<Curve> curves;
-  /// Where the y axis ends; what lies above leaves the frame. Unset: everything is shown.
+  /// Upper end of the y axis; values above are clipped. Unset: everything is shown.
   std::optional<double> y_most = {};
 };
 

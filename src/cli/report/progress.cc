@@ -13,11 +13,11 @@
 namespace openrnn::cli {
 namespace {
 
-constexpr double kTerminalSeconds = 0.2;  // often enough to look alive
-constexpr double kPlainSeconds = 5.0;     // rarely enough to be read in a log
+constexpr double kTerminalSeconds = 0.2;  // refresh of the progress bar
+constexpr double kPlainSeconds = 5.0;     // of a log without a terminal
 constexpr double kSmoothing = 0.95;       // of the loss from step to step
 constexpr int kLongestBar = 20, kShortestBar = 5;
-constexpr int kUsualColumns = 80;  // of a terminal that does not say
+constexpr int kUsualColumns = 80;  // of a terminal that does not report its width
 
 std::string rate_text(double rate) {
   if (rate >= 1e6) return fmt::format("{:.2f}M", rate / 1e6);
@@ -25,7 +25,7 @@ std::string rate_text(double rate) {
   return fmt::format("{:.0f}", rate);
 }
 
-/// Asked for each line, so that it is right after a resize, too.
+/// Queried for each line, so that it is right after a resize, too.
 int terminal_columns() {
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;
@@ -37,7 +37,7 @@ bool writes_over_lines() {
   return isatty(STDERR_FILENO) == 1 && (kind == nullptr || std::strcmp(kind, "dumb") != 0);
 }
 
-/// What fills up to `room` columns before the text, or nothing where that is too few.
+/// A bar of up to `room` columns before the text, or nothing if that is too few.
 std::string bar(const train::StepReport& report, int room) {
   const int width = std::min(room - 3, kLongestBar);
   if (width < kShortestBar) return {};
@@ -66,8 +66,7 @@ std::string Progress::line(const train::StepReport& report, double seconds, int 
   const auto done = static_cast<double>(report.step - first_step_);
   const auto left = static_cast<double>(report.steps - report.step);
   const std::string step = fmt::format("{}/{}", report.step, report.steps);
-  // Of one width, so that a change of speed neither moves what follows nor brings and takes the
-  // bar.
+  // Of constant width, so that a change of speed does not move what follows.
   const std::string rate = fmt::format("{:>6} {}/s  ", rate_text(speed), item_);
   const std::string time = clock_text(done > 0.0 ? seconds / done * left : 0.0);
   const std::string valid = validation_ ? fmt::format("  valid {:.3f}", *validation_) : "";
@@ -92,7 +91,7 @@ std::string Progress::line(const train::StepReport& report, double seconds, int 
 void Progress::show(const train::StepReport& report) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   if (terminal_) {
-    // Without the last column, from which some terminals go to the next line.
+    // Without the last column, after which some terminals wrap.
     const int width = std::max(1, terminal_columns() - 1);
     std::fprintf(stderr, "\r\033[K%s", line(report, seconds, width).c_str());
     bar_open_ = true;

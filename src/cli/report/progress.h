@@ -1,4 +1,4 @@
-// What training shows on stderr: one line that is written over on a terminal, else plain lines.
+// Progress of training on stderr: one line that is overwritten on a terminal, else plain lines.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@ class Progress {
  public:
   /// `item` is what is counted each second: 'tokens' or 'rows'.
   Progress(std::string metric_name, std::string item);
-  /// After each step; shows something now and then, and at each validation.
+  /// To be called after each step; prints at intervals, and at each validation.
   void step(const train::StepReport& report);
-  /// A whole line of its own.
+  /// Prints a line of its own.
   void say(const std::string& line);
 
  private:

@@ -1,4 +1,4 @@
-// The table of a forecaster's errors beside the naive ones.
+// The table of a forecaster's errors and those of naive forecasts.
 #pragma once
 
 #include "openrnn/train.h"

@@ -65,9 +65,9 @@ void run_strip(const StripForward& s, SavedStrip* saved,
   };
   const void* x = s.in;
   if (reversed) {
-    void* turned = keep(s.copier.vectors(in));
-    s.copier.move({s.in, in, turned, in, in, true, false});
-    x = turned;
+    void* backwards = keep(s.copier.vectors(in));
+    s.copier.move({s.in, in, backwards, in, in, true, false});
+    x = backwards;
   }
   void* y = keep(s.copier.vectors(out));
   void* cells = s.cells ? keep(s.copier.vectors(units)) : nullptr;

@@ -1,5 +1,5 @@
 // LevelDB's own reader trusts the sizes that it finds (an entry whose lengths wrap around 32 bits,
-// a block handle near 2^64), so stranger's files are read by this one.
+// a block handle near 2^64), so untrusted files are read by this one.
 
 #include <optional>
 

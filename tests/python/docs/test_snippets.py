@@ -98,7 +98,7 @@ def test_links(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_length(page):
-    assert text_of(page).count("\n") <= 220
+    assert text_of(page).count("\n") <= {"README.md": 120, "HACKING.md": 300}.get(page, 220)
 
 
 def shell_lines():

@@ -14,7 +14,7 @@ from tool_runs import TOOL, good, tool
 
 SHORT = ["bench", "--company", "--only", "LSTM L1 U64 B1", "--threads", "2"]
 two_processors = pytest.mark.skipif(
-    len(os.sched_getaffinity(0)) < 2, reason="one processor: there is nobody to be beside"
+    len(os.sched_getaffinity(0)) < 2, reason="one processor: a busy process would leave none"
 )
 
 
@@ -41,7 +41,7 @@ def gone(pid):
 def test_one_thread_and_several_beside_the_neighbour(tmp_path):
     figures = tmp_path / "company.json"
     shown = good(*SHORT, "--seconds", 0.05, "--json", figures).stdout
-    assert re.search(r"^a busy process has processor \d+; medians of calls beside it$", shown, re.M)
+    assert re.search(r"^a busy process has CPU \d+; medians of calls next to it$", shown, re.M)
     rows = json.loads(figures.read_text())
     assert [row["pass"] for row in rows] == ["forward", "forward_training", "forward_backward"]
     for row in rows:
@@ -67,4 +67,4 @@ def test_the_neighbour_ends_with_the_tool(ending):
 def test_one_thread_has_nothing_to_be_compared_with(flags):
     done = tool("bench", "--company", "--only", "LSTM L1 U64 B1", *flags)
     assert done.returncode == 2
-    assert "[bench] --company compares threads of the processor" in done.stderr
+    assert "[bench] --company compares threads of the CPU" in done.stderr
