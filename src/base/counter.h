@@ -23,8 +23,7 @@ constexpr std::array<std::uint32_t, 2> split(std::uint64_t x) {
   return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(x >> 32)};
 }
 
-/// openrnn::philox where the compiler may inline it: an exported function may be another's at run
-/// time.
+/// openrnn::philox for inlining: an exported function may be replaced at run time.
 constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                               std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
@@ -44,12 +43,12 @@ constexpr std::array<std::uint32_t, 2> dropout_words(std::uint64_t seed, std::ui
   return split(mix(seed) ^ mix(mix(call)));
 }
 
-/// A word below it drops its unit; 2^32 drops all, so the comparison has 64 bits.
+/// A word below this drops its unit; 2^32 drops all, so the comparison has 64 bits.
 constexpr std::uint64_t dropout_threshold(double rate) {
   return static_cast<std::uint64_t>(rate * 0x1p32);
 }
 
-/// What a unit that is kept is multiplied with.
+/// The factor of a unit that is kept.
 template <class T>
 constexpr T dropout_scale(double rate) {
   return rate < 1.0 ? static_cast<T>(1.0 / (1.0 - rate)) : T{0};

@@ -1,4 +1,4 @@
-// What files and users say, in messages.
+// Quoting input of files and users in messages.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace openrnn {
 
-/// Cut after some 80 characters; in octal what is not UTF-8 or is a control character, which a
-/// terminal would obey.
+/// Truncated after some 80 characters; bytes that are not UTF-8, and control characters, which a
+/// terminal would interpret, in octal.
 std::string excerpt(std::string_view text);
-/// Some of the names, each cut, in one line.
+/// Some of the names, each truncated, in one line.
 std::string listed_excerpts(const std::vector<std::string>& names);
 
 }  // namespace openrnn

@@ -1,5 +1,5 @@
-// The logarithm of what frexp gives: a constant expression without a library call, so that every
-// processor, and a GPU too, computes the same bits.
+// The logarithm of a number split by frexp: a constant expression without a library call, so that
+// every CPU, and a GPU too, computes the same bits.
 #pragma once
 
 namespace openrnn {

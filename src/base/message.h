@@ -15,7 +15,7 @@ std::string message(const Parts&... parts) {
   return std::move(out).str();
 }
 
-/// Names in one line of an error: long lists are cut.
+/// Names in one line of an error; long lists are truncated.
 inline std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 8;
   std::string text;

@@ -1,4 +1,4 @@
-// What is thrown where memory ends: a std::bad_alloc that says how much was asked for.
+// Thrown when memory runs out: a std::bad_alloc that says how much was asked for.
 #pragma once
 
 #include <array>

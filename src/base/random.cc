@@ -24,7 +24,7 @@ void dropout_mask(DropoutKey key, DropoutRow at, double rate, std::span<T> mask)
   const auto words = counter::dropout_words(key.seed, key.call);
   const std::uint64_t threshold = counter::dropout_threshold(rate);
   const auto scale = counter::dropout_scale<T>(rate);
-  // Looked up, as a branch on a random bit is foretold wrong half the time.
+  // A table, as a branch on a random bit is mispredicted half the time.
   const std::array<T, 2> choice{scale, T{0}};
   for (std::size_t unit = 0; unit < mask.size(); unit += 4) {
     const auto random = counter::dropout_group(words, at.layer, at.time, at.row,
@@ -82,10 +82,10 @@ double portable_exp(double x) noexcept {
   const double low = n * 0x1.a39ef35793c76p-33;
   const double r = high - low;
   const double rest = (high - r) - low;
-  // Taylor series of degree 13: |r| <= ln2 / 2, so what is left out is below 2^-58.
+  // Taylor series of degree 13: |r| <= ln2 / 2, so the truncated rest is below 2^-58.
   double series = 1.0 / 13;
   for (int k = 12; k >= 2; --k) series = (1.0 + series * r) / k;
-  // 1 + r + r^2 series, with what rounding takes from 1 + r given back.
+  // 1 + r + r^2 series, with the rounding error of 1 + r added back.
   const double head = 1.0 + r;
   const double sum = head + (((1.0 - head) + r) + (rest + r * r * series));
   const int first = static_cast<int>(n) / 2;

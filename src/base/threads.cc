@@ -56,7 +56,7 @@ int default_threads() {
   return quota > 0 ? std::min(quota, affinity) : affinity;
 }
 
-// 0 until the first question or set_num_threads.
+// 0 until the first num_threads or set_num_threads.
 std::atomic<int> chosen_threads{0};
 
 }  // namespace

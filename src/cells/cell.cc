@@ -105,7 +105,7 @@ CellResult RnnCell::run(const Tensor& inputs, const CellState& state, const std:
   const Attributes call{overridden};
   std::vector<Tensor> results = compute_call(call, given, Replay{});
   if (any_symbolic(given)) {
-    // That step made what the cell consists of, and says the shapes.
+    // That step made the cell's variables, and gives the shapes.
     std::vector<TensorSpec> specs;
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
     results = record_node(given, std::move(specs), {call});

@@ -54,7 +54,7 @@ Lengths lengths_in(std::string_view call, const Options& options, const Shape& t
   return lengths;
 }
 
-// Where a loop starts: the state given, or zeros of a dtype.
+// The initial state of a loop: as given, or zeros of a dtype.
 struct Start {
   std::optional<CellState> given;
   DType dtype = DType::kFloat32;
@@ -120,7 +120,7 @@ DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
 DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
                           const Lengths& lengths);
 
-// Of a recorded loop: what it is told besides inputs, states and lengths that are symbolic.
+// Arguments of a recorded loop besides symbolic inputs, states and lengths.
 Attributes attributes_of(DType dtype, std::size_t states, const LengthValues& lengths) {
   Attributes loop{std::string(dtype_name(dtype)), static_cast<std::int64_t>(states),
                   VariableScope::current_name()};
@@ -142,7 +142,7 @@ DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
     throw ArgumentError(message("[dynamic_rnn] inputs have shape ", to_string(x.shape()),
                                 ", expected a last dimension that is known"));
   }
-  // On no rows: makes the variables.
+  // With batch size 0: makes the variables.
   cell(zeros(cell.device(), x.dtype(), {0, depth}), cell.zero_state(0, x.dtype()));
   std::vector<Tensor> inputs{x};
   if (start.given) inputs.insert(inputs.end(), start.given->begin(), start.given->end());
@@ -154,7 +154,7 @@ DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
   const std::vector<Tensor> made = cell.record_loop(
       inputs, std::move(specs),
       {.attributes = attributes_of(start.dtype, states, lengths.values),
-       // By the scope a copy of the cell would find the variables of the first one.
+       // With the scope a copy of the cell would find the variables of the original.
        .copies = !cell.needs_reuse()});
   return {made[0], {made.begin() + 1, made.end()}};
 }

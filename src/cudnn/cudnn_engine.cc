@@ -10,13 +10,13 @@
 namespace openrnn::cudnn {
 namespace {
 
-/// Device memory comes from a pool that keeps it, so a workspace is only a promise of sizes.
+/// Device memory comes from a caching pool, so a workspace only records sizes.
 class CudnnWorkspace final : public Workspace {
  public:
   CudnnWorkspace(std::shared_ptr<const PackedParams> params, std::int64_t max_batch,
                  std::int64_t max_time)
       : params_(std::move(params)), max_batch_(max_batch), max_time_(max_time) {}
-  /// Throws: ArgumentError when the call is none that it was made for.
+  /// Throws: ArgumentError when the call is larger than its limits.
   void check(const ForwardArgs& args) const {
     if (args.params == params_ && args.batch <= max_batch_ && args.max_time <= max_time_) return;
     throw ArgumentError(message("[forward] the workspace is for batch ", max_batch_, " and time ",
@@ -40,11 +40,11 @@ std::string_view overridden() {
   }
 }
 
-/// Calls enqueue and return; errors of the work itself show at a later call.
+/// Calls enqueue and return; errors of the work itself are reported by a later call.
 class CudnnEngine final : public Engine {
  public:
   explicit constexpr CudnnEngine(int ordinal) : ordinal_(ordinal) {}
-  constexpr ~CudnnEngine() override {}  // g++ 12 does not know a defaulted one in time
+  constexpr ~CudnnEngine() override {}  // a defaulted one comes too late for g++ 12
 
   std::string_view name() const override { return "cudnn"; }
   const Device* device() const override { return &gpu_device(ordinal_); }
@@ -138,7 +138,7 @@ constexpr std::array<CudnnEngine, sizeof...(Ordinals)> make_engines(
   return {CudnnEngine(Ordinals)...};
 }
 
-// Constants: a static local that another thread makes at a fork is never finished in the child.
+// Constants: initialization of a static local by another thread at a fork never ends in the child.
 constexpr auto kEngines = make_engines(std::make_integer_sequence<int, kMostGpus>());
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace openrnn::cudnn {
 
-/// The engine over the memory of one GPU, which must be there. Lives as long as the program.
+/// The engine over the memory of one GPU, which must exist. Lives as long as the process.
 const Engine& cudnn_engine(int ordinal);
 
 }  // namespace openrnn::cudnn

@@ -26,7 +26,7 @@ int gpu_count() {
   return all.missing.empty() && !cudnn::forked() ? all.gpus : 0;
 }
 
-// Published as a whole and never destroyed: arrays may die after every static object.
+// Published as a whole and never destroyed: arrays may be freed after every static object.
 const Device& gpu_device(int ordinal) {
   static constinit std::array<std::atomic<const cudnn::GpuDevice*>, cudnn::kMostGpus> known{};
   cudnn::Context& context = cudnn::Context::of(ordinal);

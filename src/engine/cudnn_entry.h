@@ -1,5 +1,5 @@
-// The way in to the GPU engine. A build has one of two rooms behind it: `cudnn`, or `cudnn_absent`,
-// which says what is missing; callers cannot tell which they were linked with.
+// Entry points of the GPU engine. A build has one of two rooms: `cudnn`, or `cudnn_absent`, which
+// says what is missing; callers cannot tell which they were linked with.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ const Device& gpu_device(int ordinal);
 /// The engine of that device; nothing is made on the GPU until it computes. Throws: as above.
 const Engine& gpu_engine(int ordinal);
 
-/// What runs there, for people: "cuDNN 9.19.0, CUDA driver 13.0, NVIDIA H100"; makes nothing on the
+/// What runs there, as text: "cuDNN 9.19.0, CUDA driver 13.0, NVIDIA H100"; makes nothing on the
 /// GPU. Throws: as above.
 std::string gpu_description(int ordinal);
 

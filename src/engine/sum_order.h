@@ -13,9 +13,9 @@ namespace openrnn {
 /// is rounded to the type of the sum before it joins the others.
 inline constexpr int64_t kSumBlock = 32, kSumSpan = 512;
 
-/// Gradients of weights and biases sum over time and batch: groups of so many whole steps from t =
-/// 0 on, the last group first; inside a group t, then the row, in spans that begin with the group.
-/// So a backward pass in chunks of whole groups goes on with the same sums.
+/// Gradients of weights and biases sum over time and batch: groups of this many whole steps from t
+/// = 0 on, the last group first; inside a group t, then the row, in spans that begin with the
+/// group. So a backward pass in chunks of whole groups continues the same sums.
 inline constexpr int64_t kGradientSteps = 32;
 
 /// Raised with every change of the bits that training gives. 1 was one chain for a whole sum, 2 had

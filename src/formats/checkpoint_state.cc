@@ -14,7 +14,7 @@ namespace {
 
 std::string state_path(const std::string& folder) { return folder + "/checkpoint"; }
 
-// What the file says to what a caller opens.
+// From a path in the file to one that a caller can open.
 std::string from_stored(const std::string& folder, const std::string& stored) {
   if (stored.empty() || stored[0] == '/' || folder == ".") return stored;
   return folder + "/" + stored;
@@ -97,7 +97,7 @@ void write_checkpoint_state(const std::string& given, const CheckpointState& sta
   }
   std::string text;
   const auto line = [&](const char* name, const std::string& value) {
-    // No stream: it loses what it finds no memory for, and says nothing.
+    // No stream: it would silently drop text when memory runs out.
     text.append(name).append(": ").append(value).append("\n");
   };
   const auto quoted = [&](const std::string& path) {

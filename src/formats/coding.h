@@ -8,8 +8,8 @@
 
 namespace openrnn::formats {
 
-/// Takes fields off the front of bytes. A take returns false, and takes nothing, if the bytes end
-/// first or the varint is too long.
+/// Reads fields from the front of bytes. A read returns false, and consumes nothing, if the bytes
+/// end first or the varint is too long.
 class ByteCursor {
  public:
   explicit ByteCursor(std::string_view bytes) : rest_(bytes) {}

@@ -12,11 +12,11 @@ std::uint32_t crc32c_extend(std::uint32_t crc, const void* data, std::size_t siz
 inline std::uint32_t crc32c(std::string_view bytes) noexcept {
   return crc32c_extend(0, bytes.data(), bytes.size());
 }
-/// The same by tables alone: what processors without the instruction use.
+/// The same by tables: for CPUs without the instruction.
 std::uint32_t crc32c_extend_portable(std::uint32_t crc, const void* data,
                                      std::size_t size) noexcept;
 
-// A checksum stored inside bytes that are themselves checksummed is a weak one: hence the mask.
+// A checksum of bytes that contain their own checksum is weak: hence the mask.
 inline constexpr std::uint32_t kCrcMaskDelta = 0xa282ead8u;
 inline std::uint32_t mask_crc(std::uint32_t crc) noexcept {
   return ((crc >> 15) | (crc << 17)) + kCrcMaskDelta;

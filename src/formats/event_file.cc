@@ -50,14 +50,14 @@ std::string frame(std::string_view data) {
 }
 
 std::string numbered_file_name(const std::string& folder, double time) {
-  static std::atomic<int> count = 0;  // tells apart files that one process opens in one second
+  static std::atomic<int> count = 0;  // distinguishes files that one process opens in one second
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1)) host[0] = '\0';
   return message(folder, "/events.out.tfevents.", static_cast<std::int64_t>(time), ".",
                  host[0] ? host : "localhost", ".", ::getpid(), ".", count++);
 }
 
-// A container that starts again has the same host name and numbers its processes anew.
+// A restarted container has the same host name and reuses process ids.
 std::string new_file_name(const std::string& folder, double time) {
   std::string name = numbered_file_name(folder, time);
   while (formats::file_exists(name)) name = numbered_file_name(folder, time);
@@ -90,7 +90,7 @@ EventWriter::EventWriter(const std::string& folder)
 EventWriter::~EventWriter() {
   try {
     if (impl_) flush();
-  } catch (const Error&) {  // nobody is left to tell
+  } catch (const Error&) {  // a destructor cannot report it
   }
 }
 EventWriter::EventWriter(EventWriter&&) noexcept = default;

@@ -28,7 +28,7 @@ namespace graph {
 /// Whether the graph of that id still exists. Thread-safe.
 bool is_alive(std::uint64_t graph_id);
 
-/// Unless kept, takes back what was registered in a graph since: a build that fails leaves nothing.
+/// Unless kept, removes what was registered in a graph since: a failed build leaves nothing.
 class Rollback {
  public:
   explicit Rollback(Graph& graph);

@@ -1,4 +1,4 @@
-// Numbers that are given once.
+// Unique numbers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where values lie, and how they get elsewhere.
+// Devices of values, and copies between devices.
 #include <atomic>
 #include <cstdlib>
 
@@ -9,7 +9,7 @@
 namespace openrnn {
 namespace {
 
-// Null until somebody asks or says.
+// Null until it is read or set.
 std::atomic<const Device*> chosen_default{nullptr};
 
 const Device& initial_default() {

@@ -108,8 +108,8 @@ bool holds(const std::vector<Variable>& variables, const Variable& one) {
                      [&](const Variable& other) { return other.same_as(one); });
 }
 
-// The variable that exists, or as it says what is wrong. In a layer's call one of that layer is
-// taken at every call.
+// The existing variable, or an error. In a layer's call that layer's own variable is used at every
+// call.
 Variable existing_variable(const std::string& full, const Shape& shape,
                            const VariableOptions& options, std::vector<Variable>* weights) {
   const Variable found = Graph::current().variable(full);

@@ -35,7 +35,7 @@ inline std::string last_part(const std::string& scope) {
 /// Throws: ArgumentError for a name that file formats and prefixes cannot carry.
 void check_name(const char* call, const std::string& name);
 
-/// Opens a scope by its full name again while it lives: takes no name, closes no names.
+/// Reopens a scope by its full name while it exists: takes no name, releases no names.
 class ReopenedScope {
  public:
   ReopenedScope(std::string full_name, bool reuse, std::vector<Variable>* weights = nullptr);

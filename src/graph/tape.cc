@@ -10,7 +10,7 @@ namespace {
 
 using Gradients = std::vector<DeviceArray>;
 
-// One call of gradient: what reached the nodes of a tape that lead to a source.
+// One backward pass: the gradients at the nodes of a tape that lead to a source.
 class Sweep {
  public:
   Sweep(graph::Nodes nodes, const std::vector<std::uint64_t>& leaves) : nodes_(std::move(nodes)) {
@@ -29,7 +29,7 @@ class Sweep {
     deliver({node ? node->id : 0, target.output_index(), target.leaf_id()}, gradient);
   }
 
-  // Largest id first: whatever feeds on a node has run before it.
+  // Largest id first: the consumers of a node have run before it.
   void run() {
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) run_node(**node);
   }
@@ -61,7 +61,7 @@ class Sweep {
     add(outputs[edge.output_index], std::move(gradient));
   }
 
-  // The first arrival is kept as it is, perhaps shared; a second one makes a copy first.
+  // The first gradient is kept as it is, perhaps shared; a second one makes a copy first.
   static void add(DeviceArray& sum, DeviceArray gradient) {
     if (sum.empty()) {
       sum = std::move(gradient);
@@ -73,7 +73,7 @@ class Sweep {
 
   graph::Nodes nodes_;
   std::unordered_map<std::uint64_t, DeviceArray> leaf_gradients_;
-  std::unordered_map<std::uint64_t, Gradients> pending_;  // of outputs, as far as some arrived
+  std::unordered_map<std::uint64_t, Gradients> pending_;  // of outputs, as far as there are any
 };
 
 DeviceArray ones_like(const Tensor& target) {

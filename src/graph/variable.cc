@@ -27,7 +27,7 @@ struct Variable::State {
     const std::lock_guard lock(mutex);
     return change && use <= settled_by ? change : nullptr;
   }
-  // Not under the lock: what it does on the host may write this very variable.
+  // Not under the lock: settling may write this variable on the host.
   void settle(SettledBy use) {
     if (const auto open = open_for(use)) open->settle();
   }
@@ -140,7 +140,7 @@ Array Variable::to_host() const {
 
 void Variable::await(std::shared_ptr<OpenChange> change, SettledBy by) const {
   State& state = checked(state_);
-  // One that is replaced dies after the lock: it may hold this variable.
+  // A replaced one is destroyed after the lock is released: it may hold this variable.
   const std::lock_guard lock(state.mutex);
   std::swap(state.change, change);
   state.settled_by = by;
@@ -163,10 +163,11 @@ void Variable::assign(DeviceArray value) const {
   check_assigned("assign", *this, value.dtype(), value.shape());
   state.settle(SettledBy::kWrite);
   value = on_device(std::move(value), *state.device);
-  // Its owner may change it, and must not see what an optimizer writes.
+  // Borrowed memory: its owner may change it, and must not see what an optimizer writes.
   if (value.borrowed()) value.make_unique_owner();
   const std::lock_guard lock(state.mutex);
-  // The old value dies after the lock: what that runs may wait for others who want the lock.
+  // The old value is destroyed after the lock is released: its destructor may wait for another
+  // thread that wants the lock.
   std::swap(state.value, value);
   ++state.version;
 }
@@ -196,7 +197,7 @@ void combine_integers(BinaryOp op, const ConstArrayView& x, void* y) {
   }
 }
 
-// y op= x, in the memory of the device that x lies on.
+// y op= x, in the memory of x's device.
 void combine_in_place(BinaryOp op, const DeviceArray& x, void* y) {
   const Device& device = x.device();
   if (is_floating(x.dtype())) {

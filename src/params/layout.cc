@@ -10,7 +10,7 @@ struct PseudoLayer {
 
 std::string region_name(const RnnSpec& spec, PseudoLayer at, std::string_view symbol,
                         std::int64_t gate) {
-  // Without a stream: a layout is made with every packing.
+  // Without a stream, for speed: a layout is made with every packing.
   std::string name = "l" + std::to_string(at.layer) + (at.direction == 0 ? "_fwd/" : "_bwd/");
   name += symbol;
   if (symbol == "Wp") return name;

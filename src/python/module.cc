@@ -1,4 +1,4 @@
-// The extension module openrnn._core. What users see is the package around it.
+// The extension module openrnn._core; the package around it is the public API.
 #include "openrnn/runtime.h"
 #include "openrnn/version.h"
 #include "python/support/convert.h"

@@ -11,11 +11,11 @@ namespace openrnn::reference {
 template <class Real>
 using Vector = std::vector<Real>;
 
-/// What one step read and computed.
+/// Inputs and results of one step.
 template <class Real>
 struct Step {
   Vector<Real> x, h_before, c_before;
-  Vector<Real> x_operand, h_operand;  // as the products see them
+  Vector<Real> x_operand, h_operand;  // as operands of the products
   std::array<Vector<Real>, 4> gate;   // activated: lstm i f g o; gru r z n; rnn h
   Vector<Real> recurrent_n;           // gru: Rn h' + bRn
   Vector<Real> clip_slope;            // lstm: d(clamped cell) / d(cell)
@@ -31,7 +31,7 @@ struct Cell {
   const Real* params;
 };
 
-/// One row of activations, or of gradients, as the products of the network see it.
+/// One row of activations, or of gradients, as an operand of the network's products.
 template <class Real>
 Vector<Real> operand(const Network& net, Vector<Real> v) {
   if (net.weights == WeightsDType::kInt8) return as_int8(std::move(v));

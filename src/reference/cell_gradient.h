@@ -17,7 +17,7 @@ struct GateGradients {
   std::array<Vector<Real>, 4> input, recurrent;
 };
 
-// Each of the three takes the gradient of the state after the step. It leaves in `state` the part
+// Each of the three takes the gradient of the state after the step. It stores in `state` the part
 // of the gradient of the state before that does not pass through R.
 
 template <class Real>
@@ -109,8 +109,8 @@ void add_to(Real* sum, const Vector<Real>& terms) {
   for (std::size_t u = 0; u < terms.size(); ++u) sum[u] += terms[u];
 }
 
-/// Adds this step's part to dx and dparams, and turns `state` from the gradient of the state after
-/// the step into that of the state before it.
+/// Adds this step's part to dx and dparams, and replaces `state`, the gradient of the state after
+/// the step, by that of the state before it.
 template <class Real>
 void step_gradient(const Cell<Real>& cell, const Step<Real>& s, StateGradient<Real>& state,
                    Vector<Real>& dx, Real* dparams) {

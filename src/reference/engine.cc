@@ -101,7 +101,7 @@ ForwardResult<double> run_forward(const ReferencePacked& packed, const Call& cal
 class ReferenceEngine : public Engine {
  public:
   constexpr ReferenceEngine() = default;
-  constexpr ~ReferenceEngine() override {}  // g++ 12 does not know a defaulted one in time
+  constexpr ~ReferenceEngine() override {}  // a defaulted one comes too late for g++ 12
   std::string_view name() const override { return "reference"; }
   std::string description() const override {
     return "plain loops in double, one thread: slow, for comparison";
@@ -163,7 +163,7 @@ class ReferenceEngine : public Engine {
   }
 };
 
-// A constant: a static local that another thread makes at a fork is never finished in the child.
+// A constant: initialization of a static local by another thread at a fork never ends in the child.
 constexpr ReferenceEngine kEngine;
 
 }  // namespace

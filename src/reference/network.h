@@ -23,7 +23,7 @@ struct PseudoLayer {
   std::size_t wp = 0;
 };
 
-/// A network as the equations see it.
+/// A network in the terms of the equations.
 struct Network {
   RnnMode mode = RnnMode::kLstm;
   DType dtype = DType::kFloat32;
@@ -40,8 +40,8 @@ struct Network {
 };
 
 Network make_network(const RnnSpec& spec);
-/// An opaque buffer as its products see it: weights rounded to bfloat16 by math 'bf16', to what
-/// they are stored as by weights_dtype (int8: q * scale); biases as they are.
+/// An opaque buffer as the operands of products: weights rounded to bfloat16 for math 'bf16', to
+/// the stored type for weights_dtype (int8: q * scale); biases unchanged.
 void store_weights(const Network& net, std::vector<double>& params);
 
 }  // namespace openrnn::reference

@@ -23,13 +23,13 @@ inline double clamp_to(double c, double low, double high) { return std::clamp(c,
 inline double clamp_slope(double c, double low, double high) {
   return c < low || high < c ? 0.0 : 1.0;
 }
-/// What a state is once it is kept: float16 rounds at every step, wider types in the results alone.
+/// Rounding of a stored state: float16 rounds at every step, wider types only in the results.
 inline double kept_as(double value, DType dtype) {
   return dtype == DType::kFloat16 ? static_cast<double>(to_float(to_half(value))) : value;
 }
 inline double times_mask(double value, double mask) { return value * mask; }
 
-// ---- What a product sees of its operands -------------------------------------------------------
+// ---- Operands of products ----------------------------------------------------------------------
 
 /// The nearest bfloat16 of the float, ties to the even one.
 inline double nearest_bf16(double value) {

@@ -118,7 +118,7 @@ void for_valid_steps(const Call& call, Visit visit) {
   }
 }
 
-/// What the steps of one layer left, in the layout of y: `part` is h or c, of that width. Padded
+/// States of all steps of one layer, in the layout of y: `part` is h or c, of that width. Padded
 /// steps are zeros.
 template <class Real>
 Vector<Real> every_step(const Network& net, const Call& call, const Tape<Real>& tape,

@@ -18,7 +18,7 @@ struct Entry {
   std::string_view name;
   std::string (*missing)();
   const Engine& (*get)();
-  // Without being named: what is always there, and copies nothing between memories.
+  // Chosen without being named: engines that always exist and copy nothing between memories.
   bool chosen;
 };
 
@@ -54,7 +54,7 @@ std::string why_not(const Entry& unasked) {
   return message("needs device='gpu:0'", missing.empty() ? "" : "; ", missing);
 }
 
-// Arithmetic that is not there is the machine's lack; a network that no engine runs is ours.
+// Missing arithmetic is an error of the machine; a network that no engine runs is one of ours.
 [[noreturn]] void refuse(const RnnSpec& spec, const std::string& text) {
   if (spec.math != Math::kFloat32) throw EngineError(text);
   throw UnsupportedError(text);
@@ -88,7 +88,7 @@ const Engine& choose_engine(const RnnSpec& spec) {
   for (const Entry& each : kEngines) {
     if (each.chosen && each.get().unsupported(spec).empty()) return each.get();
   }
-  // Only now in words: every call of a layer comes by here.
+  // Text only now: every call of a layer passes here.
   std::string reasons;
   for (const Entry& each : kEngines) {
     const std::string reason = each.chosen ? each.get().unsupported(spec) : why_not(each);

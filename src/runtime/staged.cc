@@ -10,7 +10,7 @@ namespace {
 
 using Memory = std::shared_ptr<void>;
 
-/// Arrays of one call: their copies on the device, and where results go.
+/// Arrays of one call: their copies on the device, and the addresses of results.
 class Stage {
  public:
   Stage(const Device& device, DType dtype) : device_(device), element_(dtype_size(dtype)) {}
@@ -35,7 +35,7 @@ class Stage {
     for (std::int64_t i = 0; i < count; ++i) list.push_back(out(host[i], elements));
     return list.data();
   }
-  /// Brings the results to the host.
+  /// Copies the results to the host.
   void finish() {
     for (const Result& result : results_) {
       if (result.bytes > 0) device_.download(result.host, result.memory, result.bytes);
@@ -86,7 +86,7 @@ class StagedSaved final : public SavedForward {
 class StagedEngine final : public Engine {
  public:
   constexpr StagedEngine() = default;
-  constexpr ~StagedEngine() override {}  // g++ 12 does not know a defaulted one in time
+  constexpr ~StagedEngine() override {}  // a defaulted one comes too late for g++ 12
 
   std::string_view name() const override { return "cudnn"; }
   std::string description() const override { return gpu_engine(0).description(); }
@@ -192,7 +192,7 @@ class StagedEngine final : public Engine {
   }
 };
 
-// A constant: a static local that another thread makes at a fork is never finished in the child.
+// A constant: initialization of a static local by another thread at a fork never ends in the child.
 constexpr StagedEngine kEngine;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The GPU engine for arrays in the host's memory: copies in, runs, copies out.
+// The GPU engine for arrays in host memory: copies in, runs, copies out.
 #pragma once
 
 #include "openrnn/engine.h"

@@ -208,7 +208,7 @@ void StreamPool::step(const StreamStep& step) {
   args.params = model_->packed();
   args.max_time = step.max_time;
   args.batch = batch;
-  // One step in time lies the same either way, and rows are gathered as they are.
+  // One time step has the same layout either way, and rows are gathered as they are.
   args.time_major = step.time_major && step.max_time != 1;
   args.sequence_lengths = step.sequence_lengths;
   args.max_threads = limits_.threads;

@@ -8,7 +8,7 @@
 namespace openrnn::cudnn {
 namespace {
 
-// Of a GPU; each takes some MiB of it.
+// Per GPU; each takes some MiB of its memory.
 constexpr std::size_t kMostGenerators = 16;
 
 struct Generator {
@@ -19,7 +19,7 @@ struct Generator {
 
 struct Generators {
   std::mutex mutex;
-  std::list<Generator> all;  // used last first
+  std::list<Generator> all;  // most recently used first
 };
 constinit std::atomic<Generators*> generators{nullptr};
 
@@ -28,7 +28,7 @@ std::uint64_t seed_of(const OwnDropout& dropout) {
   return dropout.seed * 0x9E3779B97F4A7C15u + dropout.call;
 }
 
-// Puts the one of the seed first; one without states where there is none.
+// Moves the one of the seed to the front; a new one without states if there is none.
 Generator& generator_of(std::list<Generator>& all, int ordinal, std::uint64_t seed) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const Generator& each) {
     return each.ordinal == ordinal && each.seed == seed;
@@ -60,7 +60,7 @@ std::shared_ptr<void> set_dropout(Context& context, cudnnHandle_t handle,
   if (dropout.rate == 0.0) return make(nullptr);
   check(cudnn.dropout_states_size(handle, &bytes), "cudnnDropoutGetStatesSize");
   if (dropout.alone) return make(context.allocate(bytes));
-  // Held until the work is given to the GPU: no call goes before that which makes its generator.
+  // Locked until the work is enqueued: no call may precede the one that makes its generator.
   Generators& known = process_wide(generators);
   const std::lock_guard lock(known.mutex);
   Generator& generator = generator_of(known.all, context.ordinal(), dropout.seed);

@@ -9,11 +9,10 @@
 
 namespace openrnn::cudnn {
 
-/// Every operation enqueues and returns; download, the sums whose numbers they give, and a reading
-/// that is asked for its bytes wait for them.
-/// Results have the bits of the cpu device, except: products are cuBLAS's, whose sums have another
-/// order; a NaN has other bits; inside an operation float64 goes on below the smallest normal
-/// number. Errors of the work itself show at a later call. Lives as long as the process.
+/// Every operation enqueues and returns; download, sums that return a value, and a reading's
+/// bytes() wait. Results have the bits of the cpu device, except: products are cuBLAS's, whose sums
+/// have another order; a NaN has other bits; inside an operation float64 has subnormal numbers.
+/// Errors of the work itself are reported by a later call. Lives as long as the process.
 class GpuDevice final : public Device {
  public:
   /// `engine` computes on the memory of this device.

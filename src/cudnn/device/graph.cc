@@ -16,8 +16,8 @@ struct Recorder {
 using Recorders = std::array<Recorder, kMostGpus>;
 constinit std::atomic<Recorders*> all_recorders{nullptr};
 
-// One of its own, so that what other threads enqueue meanwhile is not recorded; and one that keeps
-// no order with the legacy stream, whose use by others would end the recording.
+// Its own stream, so that work of other threads is not recorded; and not ordered with the legacy
+// stream, whose use by others would end the recording.
 CUstream stream_of(Recorder& recorder) {
   if (!recorder.stream) {
     check(libraries().driver.stream_create(&recorder.stream, CU_STREAM_NON_BLOCKING),
@@ -62,7 +62,7 @@ Graph::Graph(Context& context, Arena& memory, const std::function<void()>& work)
 }
 
 Graph::~Graph() {
-  // One that still runs is freed when it has run.
+  // One that is still running is freed when it has ended.
   if (graph_ && !forked()) libraries().driver.graph_exec_destroy(graph_);
 }
 

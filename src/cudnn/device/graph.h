@@ -1,4 +1,4 @@
-// Work that is recorded once and then runs at one command.
+// Work that is recorded once and then launched as a whole.
 #pragma once
 
 #include <functional>
@@ -8,19 +8,20 @@
 
 namespace openrnn::cudnn {
 
-/// A CUDA graph: what a function enqueues, with the addresses that it had. Whoever owns it keeps
-/// the memory behind them. All but the destructor is for a thread where the context is current.
+/// A CUDA graph: what a function enqueued, with its addresses. The owner keeps their memory. All
+/// but the destructor is for a thread where the context is current.
 class Graph {
  public:
-  /// Calls `work`, none of whose work runs. Its memory comes from the arena, which must have all of
-  /// it: a driver that records neither allocates nor waits. Other threads are not disturbed.
+  /// Calls `work`, which is recorded and not run. Its memory comes from the arena, which must have
+  /// all of it: while recording the driver can neither allocate nor wait. Other threads are not
+  /// affected.
   /// Throws: what `work` throws; GpuError when the driver cannot record it.
   Graph(Context& context, Arena& memory, const std::function<void()>& work);
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  /// Enqueues the work once more.
+  /// Enqueues the recorded work.
   void launch() const;
 
  private:
@@ -28,7 +29,7 @@ class Graph {
   CUgraphExec graph_ = nullptr;
 };
 
-/// Whether this thread is inside of `work`.
+/// Whether this thread is recording.
 bool is_recording(const Context& context);
 
 }  // namespace openrnn::cudnn

@@ -11,14 +11,14 @@
 
 namespace openrnn::cudnn {
 
-/// Blocks and threads of a launch, and the shared memory of a block.
+/// Grid, block and shared memory of a launch.
 struct LaunchShape {
   unsigned grid_x = 1, grid_y = 1;
   unsigned block_x = gpu::kThreads, block_y = 1;
   unsigned shared_bytes = 0;
 };
 
-/// For kernels of one thread an element. Beyond 2^24 elements a thread takes several.
+/// For kernels of one thread an element. Beyond 2^24 elements a thread computes several.
 inline LaunchShape for_elements(std::int64_t size) {
   const std::int64_t blocks = (size - 1) / gpu::kThreads + 1;
   return {.grid_x = static_cast<unsigned>(std::min<std::int64_t>(blocks, 1 << 16))};

@@ -28,7 +28,7 @@ class Readings::Late final : public Reading {
   Late(Context& context, std::shared_ptr<Free> free, std::unique_ptr<Slot> slot)
       : context_(context), free_(std::move(free)), slot_(std::move(slot)) {}
   ~Late() override {
-    // The next one that takes the slot copies behind this copy: the GPU keeps the order.
+    // The next user of the slot copies after this copy: the GPU keeps the order.
     const std::lock_guard lock(free_->mutex);
     free_->slots.push_back(std::move(slot_));
   }

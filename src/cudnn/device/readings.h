@@ -1,4 +1,4 @@
-// Small readings of a GPU's memory that wait for nothing later.
+// Small asynchronous copies from a GPU that wait for no later work.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace openrnn::cudnn {
 
-/// Copies into pinned memory with an event behind each, which alone is waited for. Thread-safe. Its
-/// readings may outlive every other object but the context.
+/// Copies into pinned memory, each followed by the event that a reader waits for. Thread-safe. Its
+/// readings may outlive every other object except the context.
 class Readings {
  public:
   explicit Readings(Context& context);

@@ -1,4 +1,4 @@
-// Time as a GPU counts it.
+// Time measured by a GPU.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,7 @@ namespace openrnn::cudnn {
 namespace {
 
 struct Slot {
-  std::shared_ptr<void> block;  // null: it went back to the pool
+  std::shared_ptr<void> block;  // null: it returned to the pool
   std::size_t size = 0;
   bool idle = true, asked_for = false;
 };
@@ -33,7 +33,7 @@ struct Arena::GiveBack {
   std::size_t slot;
   void operator()(void*) const noexcept {
     if (forked()) return;
-    std::shared_ptr<void> unwanted;  // goes after the lock
+    std::shared_ptr<void> unwanted;  // freed after the lock is released
     const std::lock_guard lock(state->mutex);
     state->slots[slot].idle = true;
     if (state->abandoned) unwanted = std::move(state->slots[slot].block);

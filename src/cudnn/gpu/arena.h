@@ -9,10 +9,10 @@
 
 namespace openrnn::cudnn {
 
-/// Blocks of one call of the engine, taken from the pool. What is given back is kept for the call's
-/// next requests, and all of it until the arena is gone: so a graph's addresses stay its own. An
-/// arena that has reserved the blocks of an earlier call serves one that asks for the same without
-/// taking more. Blocks that outlive it go back to the pool one by one. Thread-safe.
+/// Blocks of one call of the engine, taken from the pool. Released blocks are kept for the call's
+/// next requests until the arena is destroyed: so no other call gets the addresses of a graph. An
+/// arena that has reserved the blocks of an earlier call serves an equal one without taking more.
+/// Blocks that outlive it return to the pool one by one. Thread-safe.
 class Arena {
  public:
   explicit Arena(Pool& pool);
@@ -27,7 +27,7 @@ class Arena {
   void reserve(const std::vector<std::size_t>& sizes);
   /// From now on it takes nothing more.
   void seal();
-  /// Gives back what nobody has asked for.
+  /// Returns unused blocks.
   void trim();
 
  private:

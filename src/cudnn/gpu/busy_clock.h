@@ -1,4 +1,4 @@
-// How long a GPU has work.
+// How long a GPU is busy.
 #pragma once
 
 #include <mutex>
@@ -8,12 +8,12 @@
 
 namespace openrnn::cudnn {
 
-/// Adds up the time in which a GPU had work of this process, from the making of the clock to its
-/// end: a call that finds all earlier work done begins a new span. Gaps inside one call, and those
-/// that end while a call is being made, count as work. Watching costs an event a call.
+/// Adds up the time in which a GPU had work of this process, while the clock exists: a call that
+/// finds all earlier work done begins a new span. Gaps inside one call, and those that end while a
+/// call is being enqueued, count as busy. It costs an event a call.
 class BusyClock {
  public:
-  /// One at a time for a GPU; while no other thread uses it.
+  /// At most one clock for a GPU, made while no other thread uses it.
   explicit BusyClock(Context& context);
   ~BusyClock();
   BusyClock(const BusyClock&) = delete;
@@ -24,7 +24,7 @@ class BusyClock {
   /// How often the GPU was found without work.
   int spans();
 
-  // For the context, around every call. An error ends the watching.
+  // For the context, around every call. An error stops the clock.
   void begin_call() noexcept;
   void end_call() noexcept;
 
@@ -37,7 +37,7 @@ class BusyClock {
   Context& context_;
   std::mutex mutex_;
   std::vector<Span> spans_;
-  int calls_ = 0;  // that are being made
+  int calls_ = 0;  // in progress
   bool failed_ = false;
 };
 

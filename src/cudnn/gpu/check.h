@@ -1,4 +1,4 @@
-// Answers of the driver, cuBLAS and cuDNN as errors of ours.
+// Status codes of the driver, cuBLAS and cuDNN as our errors.
 #pragma once
 
 #include <string_view>
@@ -8,14 +8,14 @@
 
 namespace openrnn::cudnn {
 
-/// What an answer leaves open.
+/// What a failure means for the caller.
 enum class GpuFault : std::uint8_t {
-  /// This way of computing does not exist; another one may.
+  /// This algorithm is not supported; another one may be.
   kRefused,
-  /// There was no room for it.
+  /// Out of memory.
   kNoRoom,
-  /// Anything else. Errors of the work itself are among them, after which the GPU answers nothing
-  /// but errors until the process ends.
+  /// Anything else. Errors of the work itself are among them, after which every call on the GPU
+  /// fails until the process ends.
   kOther
 };
 

@@ -15,7 +15,7 @@
 namespace openrnn::cudnn {
 namespace {
 
-// The oldest architecture that CUDA 13 and the kernels are made for.
+// The oldest architecture that CUDA 13 and the kernels support.
 constexpr int kOldestCapability = 75;
 
 int attribute(CUdevice device, CUdevice_attribute which) {
@@ -75,8 +75,8 @@ std::string Context::gpu_name(int ordinal) {
   return name_of(device);
 }
 
-// Published as a whole and never destroyed; of two made at once, one stays and the other is
-// forgotten (it holds one stream).
+// Published as a whole and never destroyed; of two made at once, one stays and the other is leaked
+// (one stream).
 Context& Context::of(int ordinal) {
   static constinit std::array<std::atomic<Context*>, kMostGpus> known{};
   if (ordinal >= 0 && ordinal < kMostGpus) {
@@ -127,7 +127,7 @@ std::shared_ptr<void> Context::allocate(std::size_t bytes) {
 
 std::shared_ptr<void> Context::bring(const void* host, std::size_t bytes) {
   if (bytes > 0 && !Detour::of(*this)) return uploads_->bring(host, bytes);
-  // What an arena serves keeps its address.
+  // Blocks of an arena keep their addresses.
   std::shared_ptr<void> memory = allocate(bytes);
   staging_->upload(stream(), memory.get(), host, bytes);
   return memory;
@@ -161,7 +161,7 @@ void Context::copy(void* to, const void* from, std::size_t bytes) {
         "cuMemcpyDtoDAsync");
 }
 
-// The driver has read pageable memory of the host when it returns.
+// The driver has read pageable host memory when it returns.
 void Context::copy_in(CUstream stream, void* to, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
   check(libraries().driver.copy_in(device_address(to), host, bytes, stream), "cuMemcpyHtoDAsync");

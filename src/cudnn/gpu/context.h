@@ -17,19 +17,18 @@ class BusyClock;
 class Staging;
 class Uploads;
 
-/// GPUs that are kept apart.
+/// The most GPUs that are supported.
 inline constexpr int kMostGpus = 64;
 
 /// Lives as long as the process, since arrays may die after every static object. Thread-safe.
 ///
 /// All work of a GPU goes to one stream, in the order of the calls, whichever thread makes them: so
-/// memory that is given back may be used again at once, and no call waits but those that bring
-/// numbers to the host. It is a stream that keeps order with the legacy default stream too, where
-/// other libraries of the process usually work. Only new memory is filled from the host on another
-/// stream, for which this one waits.
+/// released memory may be reused at once, and only calls that copy to the host wait. It is ordered
+/// with the legacy default stream too, which other libraries of the process usually use. Only new
+/// memory is filled from the host on another stream, for which this one waits.
 class Context {
  public:
-  /// Makes the context current for this thread while it lives. Throws: EngineError after a fork.
+  /// Makes the context current for this thread while it exists. Throws: EngineError after a fork.
   class Current {
    public:
     explicit Current(const Context& context);
@@ -43,9 +42,9 @@ class Context {
 
   /// Throws: EngineError with the line of cudnn_missing when the GPU cannot be used.
   static Context& of(int ordinal);
-  /// Why it cannot; empty when it can. Asking makes no context.
+  /// Why it cannot; empty when it can. Makes no context.
   static std::string missing(int ordinal);
-  /// What the driver calls a GPU of which nothing is missing; makes no context either.
+  /// The driver's name of a usable GPU; makes no context either.
   static std::string gpu_name(int ordinal);
 
   int ordinal() const noexcept { return ordinal_; }
@@ -64,7 +63,7 @@ class Context {
   Staging& staging() noexcept { return *staging_; }
   Uploads& uploads() noexcept { return *uploads_; }
   Pool& pool() noexcept { return pool_; }
-  /// What is asked once for memory when allocate finds no room: whether it gave any back.
+  /// Called once when allocate finds no memory; returns whether it released any.
   using Spare = bool (*)(const Context&);
   void set_spare(Spare spare) noexcept { spare_.store(spare, std::memory_order_release); }
 
@@ -83,7 +82,7 @@ class Context {
   /// Waits for everything that was enqueued.
   void wait();
 
-  /// Lets the clock see every call from now on; null: nobody. While no other thread uses the GPU.
+  /// Sets the clock of every call from now on; null: none. While no other thread uses the GPU.
   void observe(BusyClock* clock) noexcept { clock_.store(clock, std::memory_order_release); }
 
  private:

@@ -1,4 +1,4 @@
-// Work and memory of one thread that go another way than usual.
+// Redirection of one thread's work and memory, for recording graphs.
 #pragma once
 
 #include <cuda.h>
@@ -8,8 +8,8 @@ namespace openrnn::cudnn {
 class Arena;
 class Context;
 
-/// While it lives, this thread's requests for memory of the GPU are served by an arena, and its
-/// work goes to another stream if one is given. The inner one of two holds.
+/// While it exists, this thread's GPU memory comes from an arena, and its work goes to another
+/// stream if one is given. Of two nested ones the inner applies.
 class Detour {
  public:
   Detour(const Context& context, Arena& memory, CUstream stream = nullptr);

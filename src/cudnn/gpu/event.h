@@ -1,4 +1,4 @@
-// Marks in the work of a GPU.
+// Events of a GPU.
 #pragma once
 
 #include <utility>

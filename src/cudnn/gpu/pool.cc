@@ -30,9 +30,9 @@ struct Pool::GiveBack {
 };
 
 std::shared_ptr<void> Pool::allocate(std::size_t bytes) {
-  // First of all: it refuses in the child of a fork, where the mutex may be held for ever.
+  // First: it throws in the child of a fork, where the mutex may be locked for ever.
   const Context::Current current(context_);
-  // Kept from overflowing; nobody has so much.
+  // Against overflow; no GPU has so much.
   const std::size_t size = size_class(std::min(bytes, SIZE_MAX / 4));
   Block block;
   {
@@ -70,7 +70,7 @@ Pool::Block Pool::new_block(std::size_t size, std::size_t wanted) {
 }
 
 void Pool::give_back(void* block, std::size_t size) noexcept {
-  // The child of a fork cannot use the memory again, and nobody may hold the mutex there.
+  // The child of a fork cannot use the memory, and must not lock the mutex.
   if (forked()) return;
   const std::lock_guard lock(mutex_);
   used_bytes_ -= size;
@@ -78,7 +78,7 @@ void Pool::give_back(void* block, std::size_t size) noexcept {
     idle_[size].push_back(block);
     idle_bytes_ += size;
   } catch (const std::bad_alloc&) {
-    // The block is lost to the pool: the host has no room even for its address.
+    // The block is leaked: there is no host memory even for its address.
   }
 }
 

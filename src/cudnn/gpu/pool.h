@@ -1,4 +1,4 @@
-// Memory of one GPU that is kept for reuse.
+// The caching memory pool of one GPU.
 #pragma once
 
 #include <cstddef>
@@ -11,28 +11,28 @@ namespace openrnn::cudnn {
 
 class Context;
 
-/// Blocks that are kept when given back, so that a repeated step asks nothing of the driver. A
-/// block may be given to the next caller while the GPU still works on it, since all work of a GPU
-/// is done in the order of the calls. A request takes the smallest idle block of at most twice its
-/// size, so that batches of many lengths share blocks; all blocks together are bounded by twice
-/// what was ever in use at once. Giving back calls nothing of the driver, so the last owner may die
-/// in any thread, at exit, or after a fork. Thread-safe.
+/// Keeps released blocks for reuse, so that a repeated step does not call the driver. A block may
+/// be given to the next caller while the GPU still works on it, since all work of a GPU is done in
+/// the order of the calls. A request takes the smallest idle block of at most twice its size, so
+/// that batches of many lengths share blocks; all blocks together are at most twice the peak of
+/// what was in use. Releasing does not call the driver, so the last owner may be destroyed in any
+/// thread, at exit, or after a fork. Thread-safe.
 class Pool {
  public:
   explicit Pool(const Context& context) : context_(context) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// What a block for so many bytes has at least: nearby sizes share blocks.
+  /// The rounded size of a block for that many bytes: nearby sizes share blocks.
   static std::size_t size_class(std::size_t bytes);
-  /// 256-byte aligned, not cleared, never null; the pool must outlive it. Idle blocks go back to
-  /// the driver when it has no other room. Throws: EngineError when there is none, and after a
-  /// fork.
+  /// 256-byte aligned, not cleared, never null; the pool must outlive it. Idle blocks are returned
+  /// to the driver when it has no other memory. Throws: EngineError when memory runs out, and after
+  /// a fork.
   std::shared_ptr<void> allocate(std::size_t bytes);
-  /// Bytes that callers have, and all that the driver gave: idle ones too.
+  /// Bytes in use by callers, and all bytes from the driver, idle ones included.
   std::size_t used_bytes() const;
   std::size_t held_bytes() const;
-  /// Gives every idle block back to the driver. Waits for the GPU.
+  /// Returns every idle block to the driver. Waits for the GPU.
   void release_idle();
 
  private:

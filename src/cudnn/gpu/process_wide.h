@@ -1,4 +1,4 @@
-// Objects of the process that outlive every other one.
+// Objects that are never destroyed.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,8 @@
 
 namespace openrnn::cudnn {
 
-/// The object of `slot`, made by the first who asks and never destroyed. Not a static local: a fork
-/// while another thread makes one leaves the child waiting for it for ever.
+/// The object of `slot`, made at first use and never destroyed. Not a static local: after a fork
+/// while another thread initializes one, the child would wait for ever.
 template <class T>
 T& process_wide(std::atomic<T*>& slot) {
   if (T* known = slot.load(std::memory_order_acquire)) return *known;

@@ -8,7 +8,7 @@
 namespace openrnn::cudnn {
 namespace {
 
-// Copying a piece takes longer than starting a copy, and eight of them hide that time.
+// Copying a chunk takes longer than starting a copy, and eight chunks hide that time.
 constexpr std::size_t kSlotBytes = std::size_t{1} << 20;
 constexpr std::size_t kSlots = 8;
 
@@ -68,7 +68,7 @@ void Staging::upload(CUstream stream, void* to, const void* host, std::size_t by
 }
 
 void Staging::download(void* host, const void* from, std::size_t bytes) {
-  // Much is brought faster by the driver itself than in pieces that wait for each other.
+  // Large arrays are copied faster by the driver itself than in chunks that wait for each other.
   if (bytes > kSlotBytes) return context_.copy_out(host, from, bytes);
   std::unique_ptr<Slot> slot = take();
   context_.copy_out(slot->memory(), from, bytes);

@@ -1,4 +1,4 @@
-// Pinned memory of the host, through which bytes go to a GPU and come back.
+// Pinned host memory for copies to a GPU and back.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,8 @@
 
 namespace openrnn::cudnn {
 
-/// Copies that are right whatever kind of memory the host's is: upload, which enqueues on a stream,
-/// has read all of it when it returns and does not wait for the GPU unless much is under way;
-/// download waits. Thread-safe.
+/// Copies for host memory of any kind: upload enqueues on a stream, has read all of it when it
+/// returns, and waits for the GPU only if much is in flight; download waits. Thread-safe.
 class Staging {
  public:
   explicit Staging(Context& context);

@@ -9,22 +9,22 @@
 namespace openrnn::cudnn {
 namespace {
 
-// A step brings a few arrays: these reach back several steps.
+// A step uploads a few arrays: these marks cover several steps.
 constexpr std::size_t kMarks = 32, kMostIdle = 32;
-// Blocks of a size that wait for the GPU: one is of the step that it works on, one of the next.
+// Blocks of one size that the GPU still uses: one of the current step, one of the next.
 constexpr std::size_t kMostAhead = 3;
 
 }  // namespace
 
-/// Of the memory that callers have.
+/// Deleter of the memory that callers have.
 struct Uploads::GiveBack {
   Uploads* uploads;
   Block block;
   void operator()(void*) noexcept { uploads->give_back(std::move(block)); }
 };
 
-// The number is taken before the event is recorded: whoever gives a block back and reads the next
-// number has given all its work to the GPU before that.
+// The number is taken before the event is recorded: a thread that releases a block and reads the
+// next number has enqueued all its work before that.
 const Uploads::Mark& Uploads::mark() {
   Mark next;
   if (marks_.size() == kMarks) {
@@ -42,8 +42,8 @@ const Uploads::Mark& Uploads::mark_of(const Block& block) const {
                        [&](const Mark& each) { return each.number >= block.free_at; });
 }
 
-// The one that has waited longest, if the GPU is done with it: else the copy would wait for it. But
-// a host that runs far ahead gets no more memory for that.
+// The oldest one, if the GPU is done with it: else the copy would wait for it. But a host that runs
+// far ahead does not get more memory.
 Uploads::Block Uploads::idle_block(std::size_t size) {
   auto found = idle_.end();
   std::size_t fitting = 0;
@@ -62,7 +62,7 @@ Uploads::Block Uploads::block_to_fill(std::size_t bytes) {
   const std::size_t size = Pool::size_class(bytes);
   std::unique_lock lock(mutex_);
   if (!stream_) {
-    // It keeps no order with the default stream, where other libraries work.
+    // It is not ordered with the default stream, which other libraries use.
     check(libraries().driver.stream_create(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   }
   const auto fill_after = [&](const Mark& ready) {
@@ -71,9 +71,9 @@ Uploads::Block Uploads::block_to_fill(std::size_t bytes) {
   Block block = idle_block(size);
   if (block.memory) {
     fill_after(mark_of(block));
-    mark();  // for what was given back since the last one
+    mark();  // for blocks released since the last one
   } else {
-    // The pool's was in use until just now, as far as is known: it comes first, then the mark.
+    // The pool's block may have been in use until just now: allocate first, then mark.
     lock.unlock();
     block = {context_.allocate(size), size, 0};
     lock.lock();
@@ -94,9 +94,9 @@ std::shared_ptr<void> Uploads::bring(const void* host, std::size_t bytes) {
 }
 
 void Uploads::give_back(Block block) noexcept {
-  // The child of a fork cannot use the memory again, and nobody may hold the mutex there.
+  // The child of a fork cannot use the memory, and must not lock the mutex.
   if (forked()) return;
-  Block oldest;  // goes back to the pool after the lock
+  Block oldest;  // returns to the pool after the lock is released
   const std::lock_guard lock(mutex_);
   try {
     block.free_at = next_mark_;

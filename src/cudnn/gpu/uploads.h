@@ -1,4 +1,4 @@
-// Bytes of the host on their way to a GPU while it computes.
+// Copies to a GPU while it computes.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace openrnn::cudnn {
 
-/// Copies on a stream of their own, so that the next batch goes up while the GPU works on this one.
-/// Only the GPU waits. What is enqueued after bring() waits for the copy. The copy waits for what
-/// used its memory before, which is most often long done: such memory is kept apart, and that of
-/// the last batch but one is taken, or new memory. Thread-safe.
+/// Copies on a stream of its own, so that the next batch is copied while the GPU works on this one.
+/// Only the GPU waits. Work enqueued after bring() waits for the copy. The copy waits for the
+/// earlier use of its memory, which is usually long done: such memory is kept separately, and that
+/// of the batch before the last is reused, or new memory. Thread-safe.
 class Uploads {
  public:
   explicit Uploads(Context& context) : context_(context) {}
@@ -24,7 +24,7 @@ class Uploads {
   /// New memory with a copy of the host's bytes, all of which it has read when it returns. For a
   /// thread where the context is current. Throws: EngineError.
   std::shared_ptr<void> bring(const void* host, std::size_t bytes);
-  /// Gives the memory that waits for the next bytes back to the pool. False: there was none.
+  /// Returns the memory kept for the next bytes to the pool. False: there was none.
   bool release_idle();
   /// Null before the first bytes.
   CUstream stream() const;
@@ -54,7 +54,7 @@ class Uploads {
   CUstream stream_ = nullptr;
   std::uint64_t next_mark_ = 0;
   std::deque<Mark> marks_;  // oldest first
-  std::deque<Block> idle_;  // given back first, first
+  std::deque<Block> idle_;  // in the order of their release
 };
 
 }  // namespace openrnn::cudnn

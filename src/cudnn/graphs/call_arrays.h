@@ -1,4 +1,4 @@
-// Blocks of a graph that stand for the arrays of a call.
+// Blocks of a graph in place of the arrays of a call.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace openrnn::cudnn {
 
-/// What a graph reads and writes in place of the caller's arrays, which may lie elsewhere in every
-/// call. For a thread where the context is current.
+/// Blocks that a graph reads and writes in place of the caller's arrays, whose addresses differ
+/// from call to call. For a thread where the context is current.
 class CallArrays {
  public:
   explicit CallArrays(Context& context) : context_(context) {}

@@ -1,4 +1,4 @@
-// Calls that a graph can run, and what tells them apart.
+// Keys of calls that a graph can run.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace openrnn::cudnn {
 /// OPENRNN_CUDA_GRAPHS: '1'; '0' (default). Throws: ArgumentError for anything else.
 bool graphs_wanted();
 
-/// Everything that the work of a forward call depends on, but for the values of its arrays and
-/// where the caller has those: they go through blocks of the graph.
+/// Everything that the work of a forward call depends on, except the values and addresses of its
+/// arrays: those are copied to blocks of the graph.
 struct CallKey {
   RnnSpec spec;
   bool saving = false;
@@ -21,20 +21,21 @@ struct CallKey {
   bool time_major = true;
   std::array<bool, 4> given{};        // h0, c0, hn, cn
   std::vector<std::int32_t> lengths;  // none: all rows are full
-  std::vector<const void*> weights;   // where those of each stage lie
+  std::vector<const void*> weights;   // addresses, of each stage
   std::string algorithm;              // what was chosen for the process
   friend bool operator==(const CallKey&, const CallKey&) = default;
 };
 /// For a thread where the context is current.
 CallKey key_of(const CudnnPacked& packed, const ForwardArgs& args, bool saving);
 
-/// Where the weights of each stage of a call that can be recorded lie. Makes those that are copies.
+/// Addresses of the weights of each stage of a call that can be recorded. Makes those that are
+/// copies.
 std::vector<const void*> places_of_weights(const CudnnPacked& packed);
 
 /// Why no graph can run the call; empty when one can.
 std::string unrecordable(const ForwardArgs& args);
 
-/// "lstm of 16 units, batch 5, 8 steps, training", for people.
+/// A description: "lstm of 16 units, batch 5, 8 steps, training".
 std::string call_text(const ForwardArgs& args, bool saving);
 
 }  // namespace openrnn::cudnn

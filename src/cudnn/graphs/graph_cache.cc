@@ -10,11 +10,11 @@
 namespace openrnn::cudnn {
 namespace {
 
-// A training loop has one call, or two where a step's tape lives until the next one has its own;
-// with a validation and a second model that is doubled. Each keeps the memory of its call.
+// A training loop has one call, or two if a step's tape exists until the next step has its own;
+// validation and a second model double that. Each keeps the memory of its call.
 constexpr std::size_t kMostGraphs = 8;
 constexpr std::size_t kMostOfOneKey = 2;
-// Keys alone take little, and calls of other shapes in between should not drive out the graphs.
+// Keys take little memory, and calls of other shapes in between should not evict graphs.
 constexpr std::size_t kMostRecords = 64;
 
 using Caches = std::array<GraphCache, kMostGpus>;
@@ -24,7 +24,7 @@ void tell_unrecorded(std::string_view what, const std::string& call, std::string
   log_debug(message("runs ", what, " of ", call, " without a graph: ", why));
 }
 
-/// Runs `work`. The blocks that it had.
+/// Runs `work`; returns the blocks that it used.
 template <class Function>
 BlockSizes block_sizes_of(Context& context, const Function& work) {
   Arena arena(context.pool());
@@ -61,7 +61,7 @@ bool GraphCache::clear() {
   return any;
 }
 
-// Nobody waits for a lock here: who holds it may be waiting for memory.
+// Only try the lock: its owner may be waiting for memory.
 bool GraphCache::clear_if_free() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   return lock.owns_lock() && clear();
@@ -71,12 +71,12 @@ void GraphCache::bound() {
   std::size_t graphs = 0;
   for (const Record& each : records_) {
     graphs += each->calls.size();
-    // What one of them has saved keeps it as long as that is needed.
+    // A graph whose saved call is in use is kept by that.
     if (graphs > kMostGraphs) each->calls.clear();
   }
 }
 
-/// An idle graph of the record, made if need be; null: there can be none now.
+/// An idle graph of the record, made if necessary; null: none is possible now.
 std::shared_ptr<RecordedCall> GraphCache::recorded(CallRecord& record, const Packed& packed,
                                                    const ForwardArgs& args) {
   for (const auto& call : record.calls) {
@@ -110,7 +110,7 @@ std::shared_ptr<RecordedCall> GraphCache::run_recorded(CallRecord& record, const
   return call;
 }
 
-// The first call of a key says what memory it needs.
+// The first call of a key measures the memory that it needs.
 void GraphCache::run_unrecorded(CallRecord& record, const Packed& packed, const ForwardArgs& args,
                                 CudnnSaved* saved) {
   std::unique_lock lock(mutex_);
@@ -150,7 +150,7 @@ std::unique_ptr<SavedForward> GraphCache::forward_saving(const Packed& packed,
   return std::make_unique<GraphSaved>(record, nullptr, std::move(own));
 }
 
-/// The graph's, unless its arrays are others; recorded if it can be.
+/// By the graph, unless other arrays are given; recorded if possible.
 bool GraphCache::run_recorded_gradient(const GraphSaved& saved, const BackwardArgs& args) {
   const std::lock_guard lock(mutex_);
   CallRecord& record = saved.record();

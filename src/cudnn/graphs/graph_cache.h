@@ -1,4 +1,4 @@
-// The engine's calls by graphs, where that is possible.
+// Runs the engine's calls by graphs where possible.
 #pragma once
 
 #include <list>
@@ -8,8 +8,8 @@
 
 namespace openrnn::cudnn {
 
-/// Calls of one key: after the first, which runs as without graphs and says how much memory they
-/// need, they are recorded.
+/// Calls of one key: the first runs without a graph and measures the memory; later ones are
+/// recorded.
 struct CallRecord {
   CallKey key;
   std::optional<BlockSizes> blocks;
@@ -18,7 +18,7 @@ struct CallRecord {
   std::vector<std::shared_ptr<RecordedCall>> calls;
 };
 
-/// What a forward call of the cache leaves.
+/// What a forward call of the cache saves.
 class GraphSaved final : public SavedForward {
  public:
   GraphSaved(std::shared_ptr<CallRecord> record, std::shared_ptr<RecordedCall> call,
@@ -28,7 +28,7 @@ class GraphSaved final : public SavedForward {
     if (call_) call_->release();
   }
   CallRecord& record() const noexcept { return *record_; }
-  /// Null: it ran as without graphs.
+  /// Null: it ran without a graph.
   RecordedCall* call() const noexcept { return call_.get(); }
   const CudnnSaved& saved() const noexcept { return call_ ? call_->saved() : *own_; }
 
@@ -38,9 +38,9 @@ class GraphSaved final : public SavedForward {
   std::unique_ptr<const CudnnSaved> own_;
 };
 
-/// The graphs of one GPU, as many as are bounded; those that were used least recently go first. Its
-/// calls have the results of run_network and run_gradient, bit by bit, and their errors. Lives as
-/// long as the context. Thread-safe.
+/// A bounded number of graphs of one GPU; the least recently used is evicted first. Its calls have
+/// the results of run_network and run_gradient, bit by bit, and their errors. Lives as long as the
+/// context. Thread-safe.
 class GraphCache {
  public:
   static GraphCache& of(const Context& context);
@@ -49,7 +49,8 @@ class GraphCache {
   std::unique_ptr<SavedForward> forward_saving(const std::shared_ptr<const CudnnPacked>& packed,
                                                const ForwardArgs& args);
   void backward(const GraphSaved& saved, const BackwardArgs& args);
-  /// Forgets all calls; what is in use stays until it is not. Whether there was a graph.
+  /// Forgets all calls; graphs in use are kept until they are released. Returns whether there was a
+  /// graph.
   bool clear();
   /// The same, unless another thread is using the cache.
   bool clear_if_free();
@@ -67,9 +68,9 @@ class GraphCache {
   bool run_recorded_gradient(const GraphSaved& saved, const BackwardArgs& args);
   void bound();
 
-  // Of one thread more than once: what it asks memory for may clear the cache.
+  // Recursive: an allocation inside may clear the cache.
   std::recursive_mutex mutex_;
-  std::list<Record> records_;  // the one that was used last first
+  std::list<Record> records_;  // most recently used first
 };
 
 }  // namespace openrnn::cudnn

@@ -21,7 +21,7 @@ struct Bytes {
   }
 };
 
-// Only an lstm looks at arrays of cells.
+// Only an lstm uses arrays of cells.
 std::array<const void*, 3> read_by(const ForwardArgs& a, const RnnSpec& spec) {
   return {a.x, a.h0, spec.is_lstm() ? a.c0 : nullptr};
 }
@@ -55,7 +55,7 @@ RecordedCall::RecordedCall(const std::shared_ptr<const CudnnPacked>& packed,
   arena_.reserve(blocks);
   const ForwardArgs own = own_forward(args);
   {
-    // What goes up before the recording is read by the graph each time.
+    // What is uploaded before the recording is read by the graph each time.
     const Detour detour(context_, arena_);
     run_network(packed, own, key_.saving ? &saved_ : nullptr, [&](const auto& work) {
       graph_ = std::make_unique<Graph>(context_, arena_, work);

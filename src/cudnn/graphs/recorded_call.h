@@ -14,30 +14,30 @@ namespace openrnn::cudnn {
 using GivenArrays = std::array<bool, 7>;
 GivenArrays given_of(const BackwardArgs& args, const RnnSpec& spec);
 
-/// Blocks that an unrecorded call of the same kind had.
+/// Blocks that a call with the same key used without a graph.
 using BlockSizes = std::vector<std::size_t>;
 
-/// A forward call whose graph, arrays and whatever it saves lie in memory of its own, so that one
-/// saved call at a time can be in use. Does not keep the weights that it reads: they lie where the
-/// key says, whoever owns them. Not for two threads at once, but for release() and is_idle(). All
-/// but these is for a thread where the context is current.
+/// A forward call whose graph, arrays and saved values have their own memory, so that one saved
+/// call at a time can be in use. Does not own the weights that it reads: the key has their
+/// addresses. Not thread-safe, except release() and is_idle(); all others are for a thread where
+/// the context is current.
 class RecordedCall {
  public:
-  /// Records; none of its work runs. Throws: EngineError when that is not possible.
+  /// Records without running. Throws: EngineError when that is not possible.
   RecordedCall(const std::shared_ptr<const CudnnPacked>& packed, const ForwardArgs& args,
                const CallKey& key, const BlockSizes& blocks);
 
-  /// The recorded call, for people.
+  /// Description of the recorded call.
   const std::string& text() const noexcept { return text_; }
-  /// Runs the call with other arrays and parameters of the same key. When saving it is in use from
-  /// then on until it is released.
+  /// Runs the call with other arrays and parameters of the same key. When saving it is in use until
+  /// it is released.
   void forward(const std::shared_ptr<const CudnnPacked>& packed, const ForwardArgs& args);
   bool is_idle() const noexcept { return !in_use_.load(std::memory_order_acquire); }
   void release() noexcept;
 
   /// What the last forward call saved, for gradients that no graph runs.
   const CudnnSaved& saved() const noexcept { return saved_; }
-  /// Whether the next gradient is the first of the last forward call, whose weights have stayed.
+  /// Whether the next gradient is the first of the last forward call, with unchanged weights.
   bool may_run_gradient() const;
   bool has_gradient() const noexcept { return gradient_.has_value(); }
   /// Records the gradient. Throws: as the constructor.

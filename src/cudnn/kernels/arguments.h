@@ -1,6 +1,6 @@
-// What the host hands to each kernel, by value. Read by both compilers, so it includes nothing of
-// the library. Pointers are the device's. The numbers of the enumerations are those of the
-// interface, which the host's side proves.
+// Arguments of each kernel, passed by value. Read by both compilers, so it includes nothing of the
+// library. Pointers are to device memory. The values of the enumerations are those of the
+// interface, which the host's side static_asserts.
 #pragma once
 
 #include <cstdint>
@@ -145,8 +145,8 @@ struct SumArguments {
   double* partial;
 };
 
-/// The terms added up from the first to the last: *out = factor * their total, and *sum += it;
-/// null: not wanted. One block.
+/// Adds the terms from the first to the last: *out = factor * their total, and *sum += it; null:
+/// not wanted. One block.
 struct TotalArguments {
   std::int64_t count;
   const double* terms;
@@ -191,15 +191,15 @@ struct OptimizerArguments {
   const StepDecision* decision;
 };
 
-// ---- Shapes of launches, which the kernels count on ----
+// ---- Shapes of launches that the kernels rely on ----
 
 /// Threads of a block of the kernels without another shape.
 inline constexpr int kThreads = 256;
 /// Threads that share a row of a softmax, or the rows that are added to a row of a table.
 inline constexpr int kRowThreads = 128;
-/// Elements of a row that lie in shared memory at once; a multiple of kSumLanes.
+/// Elements of a row in shared memory at once; a multiple of kSumLanes.
 inline constexpr int kRowTile = 1024;
-/// The order of a sum: lanes side by side within blocks.
+/// The order of a sum: lanes within blocks.
 inline constexpr int kSumLanes = 16, kSumBlock = 4096;
 /// A tile of column_sum; kThreads / kColumnTile rows are read at once.
 inline constexpr int kColumnTile = 32, kColumnTileRows = 128;

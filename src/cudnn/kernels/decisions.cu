@@ -1,10 +1,10 @@
-// Sums that stay on the device, and what a training step decides by them.
+// Sums that stay on the device, and the decision of a training step.
 #include "cudnn/kernels/number.h"
 #include "cudnn/kernels/thread.h"
 
 namespace openrnn::gpu {
 
-// Ascending, by the first thread; the others bring the terms near.
+// Ascending, by the first thread; the others load the terms.
 __device__ inline double total_of(const TotalArguments& arguments) {
   double* tile = shared_memory<double>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -62,7 +62,7 @@ extern "C" __global__ void openrnn_copy_if(CopyIfArguments arguments) {
   if (arguments.decision->taken == 0.0) return;
   const auto* from = static_cast<const unsigned char*>(arguments.from);
   auto* to = static_cast<unsigned char*>(arguments.to);
-  // Words first, then what is left of the last one.
+  // Words first, then the remaining bytes.
   const std::int64_t words = arguments.bytes / 4, rest = arguments.bytes % 4;
   each_element(words + rest, [=](std::int64_t i) {
     if (i < words) {

@@ -1,5 +1,5 @@
-// Operations on one element at a time. Division and roots are rounded as IEEE says; nothing is
-// fused that is not written so.
+// Elementwise operations. Division and roots are rounded as IEEE 754 says; nothing is fused that is
+// not written as fused.
 #include "cudnn/kernels/math.h"
 #include "cudnn/kernels/thread.h"
 
@@ -25,7 +25,7 @@ template <class C>
 __device__ inline C unary_of(Unary op, C v) {
   switch (op) {
     case Unary::kRelu:
-      // The comparison keeps NaN, as a bad value must not vanish.
+      // The comparison keeps NaN, so that an invalid value is not hidden.
       return v < C(0) ? C(0) : v;
     case Unary::kTanh:
       return tanh_of(v);

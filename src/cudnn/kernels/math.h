@@ -1,5 +1,5 @@
 // exp, sigmoid, tanh and log: the operations of the cpu engine in its order, so the same bits.
-// Errors stay below 2 ulp.
+// Errors are below 2 ulp.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,7 @@ struct MathOf<float> {
   static constexpr float kSmall = 88.0f, kBig = 0x1.62e42ep+6f, kLeast = 104.0f;
   // tanh(x) rounds to 1 from kTanhOne / 2 on.
   static constexpr float kTanhOne = 24.0f;
-  /// 2^n from n + kShift: n stands in the low bits.
+  /// 2^n from n + kShift: n is in the low bits.
   __device__ static float power(float shifted) {
     return bits_as<float>((bits_as<std::uint32_t>(shifted) << 23) + 0x3F800000u);
   }
@@ -114,7 +114,7 @@ __device__ inline T sigmoid_of(T x) {
   const T scale = M::power(r.shifted);
   const T e = fused(scale, r.p, scale);  // exp(-|x|)
   const T quotient = (x < T(0) ? e : T(1)) / (T(1) + e);
-  // Below -ln 3: e / (1 + e) = e - e (e / (1 + e)), so that most of the quotient's error is lost.
+  // Below -ln 3: e / (1 + e) = e - e (e / (1 + e)), so that most of the quotient's error cancels.
   return x < T(-1.0986) ? fused(-e, quotient, e) : quotient;
 }
 

@@ -1,4 +1,4 @@
-// Numbers as kernels see them: float16 as its bits, computed in float.
+// Number types of kernels: float16 is stored as bits, computed in float.
 #pragma once
 
 #include <cmath>
@@ -79,7 +79,7 @@ __device__ inline Half to_half(double value) {
     return {static_cast<std::uint16_t>(sign | 0x7E00u | (fraction >> 42))};
   }
   if (exponent >= 31) return {static_cast<std::uint16_t>(sign | 0x7C00u)};
-  // What is cut off: 42 bits, more where the result is subnormal; beyond 54 nothing is left.
+  // Bits that are rounded off: 42, more where the result is subnormal; beyond 54 nothing is left.
   const int shift = exponent > 0 ? 42 : 43 - exponent;
   if (shift > 54) return {static_cast<std::uint16_t>(sign)};
   const std::uint64_t significand = fraction | (std::uint64_t{1} << 52);
@@ -87,7 +87,7 @@ __device__ inline Half to_half(double value) {
   const std::uint64_t rest = significand & ((std::uint64_t{1} << shift) - 1);
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   const std::uint64_t rounded = kept + (rest > half || (rest == half && (kept & 1)) ? 1 : 0);
-  // A carry out of the fraction moves into the exponent, which is what rounding up asks for.
+  // A carry out of the fraction increments the exponent, as rounding up requires.
   const std::uint64_t base = exponent > 0 ? static_cast<std::uint64_t>(exponent - 1) << 10 : 0;
   return {static_cast<std::uint16_t>(sign + base + rounded)};
 }

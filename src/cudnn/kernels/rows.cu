@@ -42,7 +42,7 @@ struct OrderedSum {
   __device__ C total() const { return sum + static_cast<C>(span + block); }
 };
 
-// Sums a tile after another: all threads read, the first row of them adds in ascending order.
+// Sums tile by tile: all threads load, the first row of them adds in ascending order.
 template <class T>
 __device__ inline void column_sum_of(const ColumnSumArguments& arguments) {
   using C = ComputeOf<T>;
@@ -74,7 +74,7 @@ __device__ inline bool has_earlier(const std::int32_t* indices, std::int64_t i, 
   const std::int32_t mine = indices[i];
   if (threadIdx.x == 0) *found = 0;
   __syncthreads();
-  // Backwards: what occurs often has occurred not long ago.
+  // Backwards: a frequent row has occurred recently.
   for (std::int64_t end = i; end > 0; end -= kRowThreads) {
     const std::int64_t at = end - 1 - threadIdx.x;
     if (at >= 0 && indices[at] == mine) *found = 1;

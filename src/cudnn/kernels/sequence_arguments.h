@@ -1,5 +1,5 @@
-// What the host hands to the kernels of sequences, by value. A batch is kept "packed": rows sorted
-// by length, longest first, steps one after another; step t holds the rows that are that long.
+// Arguments of the kernels of sequences, passed by value. A batch is kept "packed": rows sorted by
+// length, longest first, steps one after another; step t holds the rows that are that long.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace openrnn::gpu {
 
-/// The rows of a packed batch; null tables belong to a batch where they would say nothing new.
+/// The rows of a packed batch; null tables: the rows are in the caller's order.
 struct PackedRows {
   std::int64_t steps, rows;     // rows of the first step
   const std::int64_t* offsets;  // [steps + 1]: packed vectors before step t

@@ -13,7 +13,7 @@ struct RowMemory {
   C tile[kRowTile];
 };
 
-// Order does not matter to a maximum; a NaN may be left out, as the sum will show it.
+// The order does not matter for a maximum; a NaN may be ignored, as the sum will show it.
 template <class T>
 __device__ inline ComputeOf<T> row_maximum(const T* x, std::int64_t size, ComputeOf<T>* best) {
   using C = ComputeOf<T>;
@@ -32,8 +32,8 @@ __device__ inline ComputeOf<T> row_maximum(const T* x, std::int64_t size, Comput
   return best[0];
 }
 
-// The sum of exp(x - top) in double over kSumLanes lanes, lane by lane at the end. What is kept of
-// the exponentials is read again by the thread that wrote it.
+// The sum of exp(x - top) in double over kSumLanes lanes, lane by lane at the end. Stored
+// exponentials are read again by the thread that wrote them.
 template <class T>
 __device__ inline double exponentials(const T* x, std::int64_t size, ComputeOf<T> top,
                                       RowMemory<ComputeOf<T>>& memory, ComputeOf<T>* kept) {

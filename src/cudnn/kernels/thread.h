@@ -1,4 +1,4 @@
-// Which elements a thread is for.
+// The elements of a thread.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,7 @@
 namespace openrnn::cudnn {
 
 std::string open_cublas(CublasApi& api) {
-  // cuBLAS and cuDNN look for these by name alone, so what lies in a folder of its own is opened
-  // first.
+  // cuBLAS and cuDNN open these by name only, so libraries in another folder are opened first.
   const std::vector<const char*> homes = {"CUDA_HOME", "CUDA_PATH"};
   const Library light("libcublasLt.so.13", homes);
   Library lib("libcublas.so.13", homes);

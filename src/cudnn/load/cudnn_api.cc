@@ -5,7 +5,7 @@
 namespace openrnn::cudnn {
 
 std::string open_cudnn(CudnnApi& api) {
-  // Some packages have the thin library, which exports everything, some only its parts.
+  // Some packages have the shim library, which exports everything, some only its parts.
   constexpr const char* kOps = "libcudnn_ops.so.9";
   constexpr const char* kAdv = "libcudnn_adv.so.9";
   Library lib("libcudnn.so.9", {"CUDNN_PATH", "CUDA_HOME", "CUDA_PATH"});

@@ -40,7 +40,7 @@ std::string driver_problem(Libraries& all) {
     return message("the NVIDIA driver does not start: cuInit says '", text ? text : "", "' (",
                    static_cast<int>(started), "); look at nvidia-smi");
   }
-  // From here on CUDA is alive in this process.
+  // From here on CUDA is initialized in this process.
   pthread_atfork(nullptr, nullptr, note_child);
   return {};
 }
@@ -71,7 +71,7 @@ std::string cublas_problem(Libraries& all) {
 
 std::unique_ptr<Libraries> open_all() {
   auto all = std::make_unique<Libraries>();
-  // cuDNN opens cuBLAS by its name, which succeeds wherever it lies once it is open.
+  // cuDNN opens cuBLAS by name, which succeeds for a library that is already open.
   for (std::string (*problem)(Libraries&) : {driver_problem, cublas_problem, cudnn_problem}) {
     all->missing = problem(*all);
     if (!all->missing.empty()) break;
@@ -81,8 +81,8 @@ std::unique_ptr<Libraries> open_all() {
 
 }  // namespace
 
-// Not a static local: a fork while another thread makes one leaves the child waiting for ever. Two
-// threads may both open everything, which is harmless; one result stays.
+// Not a static local: after a fork while another thread initializes one, the child would wait for
+// ever. Two threads may both open everything, which is harmless; one result is kept.
 const Libraries& libraries() {
   static constinit std::atomic<const Libraries*> known{nullptr};
   const Libraries* all = known.load(std::memory_order_acquire);

@@ -1,4 +1,4 @@
-// Everything that is opened at run time, together, and what is missing of it.
+// All libraries that are opened at run time, and what is missing.
 #pragma once
 
 #include "cudnn/load/cublas_api.h"
@@ -11,7 +11,7 @@ struct Libraries {
   DriverApi driver;
   CublasApi cublas;
   CudnnApi cudnn;
-  /// What keeps every GPU from being used, and the remedy; empty when nothing does.
+  /// Why no GPU can be used, and the remedy; empty when one can.
   std::string missing;
   int gpus = 0;
   int driver_version = 0;         // 13000 is 13.0

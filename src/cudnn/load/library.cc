@@ -13,7 +13,7 @@ std::string environment(const char* name) {
   return text ? text : "";
 }
 
-// Folders that the user names come before everything; each may be a site-packages folder.
+// Folders that the user names come first; each may be a site-packages folder.
 std::vector<std::string> named_folders() {
   std::vector<std::string> folders;
   std::istringstream list(environment("OPENRNN_CUDA_LIBRARIES"));

@@ -1,4 +1,4 @@
-// Shared libraries that are opened when first used and stay open for good.
+// Shared libraries that are opened at first use and never closed.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace openrnn::cudnn {
 
-/// Opens libraries and finds functions in them; the first thing that is not there is remembered.
+/// Opens libraries and finds functions in them; remembers the first one that is missing.
 class Library {
  public:
   /// Looks for `file` in this order: folders of OPENRNN_CUDA_LIBRARIES (and, below each of them,
@@ -22,7 +22,7 @@ class Library {
   void find(const char* symbol, Function*& function, const char* other = nullptr) {
     function = reinterpret_cast<Function*>(address(symbol, other));
   }
-  /// Where it was looked for, or the first symbol that it lacks; empty when all was found.
+  /// Where it was searched, or the first missing symbol; empty when all was found.
   const std::string& problem() const noexcept { return problem_; }
 
  private:

@@ -1,4 +1,4 @@
-// Addresses as cuDNN wants them.
+// Aligned addresses for cuDNN.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@ namespace openrnn::cudnn {
 /// Whether it begins at a multiple of the widest word of a GPU's memory operations. Null does.
 bool is_aligned(const void* memory);
 
-/// The addresses of one call of cuDNN, whose kernels may read and write words of 16 bytes. One that
-/// is not aligned to that, such as a part of an array with odd rows, is replaced by that of a
-/// block: it holds a copy of what is read, and what is written is copied back by give(). Null stays
-/// null. For a thread where the context is current.
+/// The addresses of one call of cuDNN, whose kernels may read and write words of 16 bytes. An
+/// unaligned one, such as a part of an array with odd rows, is replaced by that of a block: it
+/// holds a copy of what is read, and what is written is copied back by give(). Null stays null. For
+/// a thread where the context is current.
 class Aligned {
  public:
   Aligned(Context& context, std::size_t element_bytes)

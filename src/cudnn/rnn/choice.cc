@@ -12,7 +12,7 @@
 namespace openrnn::cudnn {
 namespace {
 
-// The steps count by powers of two, so that batches of many lengths are not timed one by one.
+// Steps are rounded to powers of two, so that batches of many lengths are not timed separately.
 using Key = std::tuple<NetworkKey, std::int64_t, int, bool, bool, std::string>;
 
 struct Choices {
@@ -40,7 +40,7 @@ std::string announcement(const PieceCall& call, const Variant& variant) {
                  call.training ? "training" : "inference");
 }
 
-/// What went wrong in all that was enqueued; empty when the GPU is whole.
+/// The error of the enqueued work; empty when there is none.
 std::string broken(Context& context) {
   try {
     context.wait();
@@ -50,9 +50,9 @@ std::string broken(Context& context) {
   return {};
 }
 
-/// Runs `body`, which uses a variant. False: cuDNN has no such variant, or there is no room for it,
-/// and the GPU is whole. Throws: EngineError naming variant, shape and remedy for anything else,
-/// above all for an error of the GPU itself, after which no other algorithm runs either.
+/// Runs `body`, which uses a variant. False: cuDNN has no such variant, or no memory for it, and
+/// the GPU still works. Throws: EngineError naming variant, shape and remedy for anything else,
+/// such as an error of the GPU itself, after which no other algorithm runs either.
 template <class Body>
 bool attempt(const PieceCall& call, const Variant& variant, const Body& body) {
   const std::string what = announcement(call, variant);
@@ -83,7 +83,7 @@ Variant fastest(const PieceCall& call, const PieceForward& memory,
   if (!room) return best;
   for (std::size_t n = 1; n < list.size(); ++n) {
     attempt(call, list[n], [&] {
-      // One that is wrong is not to be chosen for being fast.
+      // A wrong one must not be chosen, however fast.
       if (!trial->agrees(list[n], expected)) return;
       const double time = trial->time(list[n]);
       if (time >= least) return;
@@ -144,7 +144,7 @@ std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memo
   }
   const bool ran = attempt(call, variant, [&] {
     run(variant);
-    // One that was named is tried here: its errors are to be found before anything else runs.
+    // A named one is tried here, so that its errors are found before anything else runs.
     if (!remembered(key)) call.context->wait();
   });
   remember(key, ran ? variant : Variant{});

@@ -14,7 +14,7 @@ struct IdleHandles {
   std::vector<std::pair<cudnnHandle_t, CUstream>> handles;
 };
 
-// Idle handles of every GPU; they die with the process.
+// Idle handles of every GPU; they are never destroyed.
 using AllIdleHandles = std::array<IdleHandles, kMostGpus>;
 constinit std::atomic<AllIdleHandles*> all_idle_handles{nullptr};
 
@@ -50,8 +50,8 @@ cudnnRNNMode_t cell_mode(RnnMode mode) {
 
 }  // namespace
 
-// The one that was used last has loaded what the next call is likely to need: a recording takes it
-// to its own stream, since a new one may allocate.
+// The last used handle has loaded what the next call is likely to need: a recording uses it on its
+// own stream, since a new handle may allocate.
 BorrowedHandle::BorrowedHandle(const Context& context)
     : ordinal_(context.ordinal()), stream_(context.stream()) {
   const CudnnApi& cudnn = libraries().cudnn;

@@ -1,4 +1,4 @@
-// cuDNN's handles and descriptors as owners that cannot leak.
+// RAII owners of cuDNN's handles and descriptors.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,7 @@ class BorrowedHandle {
   cudnnHandle_t handle_ = nullptr;
 };
 
-/// A network as cuDNN's descriptor. Backward must be given the very one of its forward call.
+/// A network as cuDNN's descriptor. Backward must use the same object as its forward call.
 class RnnDescriptor {
  public:
   RnnDescriptor(Context& context, cudnnHandle_t handle, const RnnSpec& spec, const Variant& variant,

@@ -52,7 +52,7 @@ class ForwardRun {
     return pointer;
   }
 
-  // The first states are read before the last ones are written, which may be the same memory.
+  // Initial states are read before final ones are written, which may be in the same memory.
   void take_states() {
     h0_ = keep(copier_.pack_states(args_.h0, spec_.hidden_size()));
     hn_ = states_for(args_.hn, spec_.hidden_size());
@@ -125,7 +125,7 @@ class ForwardRun {
     if (args_.layer_cells && args_.layer_cells[layer]) give_cells(layer, in);
   }
 
-  // cuDNN keeps the cells of the steps to itself, so the layer is run once more, a step a call.
+  // cuDNN does not return the cells of the steps, so the layer is run again, one call a step.
   void give_cells(std::int64_t layer, const void* in) {
     std::vector<std::shared_ptr<void>> memory;
     const std::int64_t width = spec_.num_dirs() * spec_.num_units;

@@ -20,12 +20,12 @@ struct SavedStage {
   std::vector<SavedStrip> strips;  // of each direction
 };
 
-/// What a forward call left.
+/// What a forward call saved.
 class CudnnSaved final : public SavedForward {
  public:
   std::shared_ptr<const CudnnPacked> packed;
   std::unique_ptr<const Sequence> sequence;
-  /// Whether our masks lie between the stages.
+  /// Whether our dropout masks are applied between the stages.
   bool masked = false;
   DropoutKey key;
   std::int64_t chunk = kMostSteps;  // steps of one call
@@ -33,7 +33,7 @@ class CudnnSaved final : public SavedForward {
   std::vector<std::shared_ptr<void>> memory;  // what the pieces read again
 };
 
-/// Is given what enqueues a call's work once its tables are on the GPU, and calls it.
+/// Takes the function that enqueues a call's work, once its tables are on the GPU, and calls it.
 using Enqueue = std::function<void(const std::function<void()>& work)>;
 
 /// Runs a call whose arguments were checked; fills `saved` unless it is null. `enqueue`, unless it

@@ -69,7 +69,7 @@ void Piece::forward(const PieceForward& memory) {
 
 std::shared_ptr<void> Piece::take_reserve(cudnnHandle_t handle) const {
   if (drops_) {
-    // The masks of another forward call would be other ones.
+    // Another forward call would have other masks.
     auto copy = context_.allocate(reserve_bytes_);
     context_.copy(copy.get(), reserve_.get(), reserve_bytes_);
     return copy;

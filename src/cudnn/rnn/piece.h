@@ -31,7 +31,7 @@ struct PieceCall {
   Context* context = nullptr;
   const PartWeights* weights = nullptr;
   Slice slice;
-  /// Whether it keeps what backward needs, or drops out by cuDNN.
+  /// Whether it saves what backward needs; dropout by cuDNN.
   bool training = false;
   OwnDropout dropout;
   /// Whether the choice of an algorithm is worth its trials.
@@ -45,18 +45,18 @@ class Piece {
   Piece(const PieceCall& call, const Variant& variant);
 
   const Variant& variant() const noexcept { return variant_; }
-  /// Runs. When training, `memory` (its x, y, hx and cx) must stay as it is as long as this object.
+  /// Runs. When training, `memory` (its x, y, hx and cx) must not change while this object exists.
   /// Throws: EngineError as above.
   void forward(const PieceForward& memory);
-  /// The gradient of the training call, the same however often it is asked. cuDNN writes into what
-  /// its forward call left, so the first asks for it as it is, and every later one repeats the
-  /// forward call. Thread-safe.
+  /// The gradient of the training call, the same at every call. cuDNN overwrites what its forward
+  /// call saved, so the first gradient uses it up, and every later one repeats the forward call.
+  /// Thread-safe.
   void backward(const PieceBackward& memory) const;
 
-  /// What the training call left for the first gradient; null once that has had it.
+  /// What the training call saved for the first gradient; null once that is used up.
   const std::shared_ptr<void>& reserve() const noexcept { return reserve_; }
-  /// After a graph has run the call again: it has filled `reserve`, null if its gradient is to
-  /// repeat the call, from weights that lie where those of the first run did.
+  /// To be called after a graph has run the call again, with weights at the same address as in the
+  /// first run: the graph has filled `reserve`; null: its gradient repeats the call.
   void renew(const PartWeights& weights, std::shared_ptr<void> reserve) const;
 
  private:
@@ -76,18 +76,18 @@ class Piece {
   bool training_, drops_;
   Variant variant_;
   PieceForward memory_;
-  // Calls with one descriptor go one after another: it is not documented what they keep in it.
+  // Calls with one descriptor are serialized: it is not documented what they keep in it.
   mutable std::mutex mutex_;
   std::unique_ptr<RnnDescriptor> rnn_;
   DataOwner x_, y_;
   TensorOwner h_, c_;
   std::size_t work_bytes_ = 0, reserve_bytes_ = 0;
-  mutable std::shared_ptr<void> reserve_;  // until the first backward takes it
+  mutable std::shared_ptr<void> reserve_;  // until the first backward uses it up
 };
 
 /// Runs the call by the algorithm that algorithm_choice() says: named, or the fastest of those that
 /// can, which is found by timing all of them at the first call of a shape and then remembered. What
-/// cuDNN cannot run goes to the standard algorithm.
+/// cuDNN cannot run falls back to the standard algorithm.
 std::unique_ptr<Piece> run_piece(const PieceCall& call, const PieceForward& memory);
 
 /// What was chosen so far, a line each: "lstm of 16 units, 5 rows, below 8 steps, training:

@@ -38,12 +38,12 @@ bool may_run(cudnnRNNAlgo_t algorithm, const RnnSpec& spec, const CallShape& sha
          spec.num_units <= most_small_units(spec, shape.training);
 }
 
-// Persistent kernels need everything that is resident at once to fit the GPU. On these two they
-// have hung and read beyond their memory.
+// Persistent kernels need all their blocks to be resident on the GPU at once. On these two they
+// have hung and read out of bounds.
 bool trusted_to_persist(int capability) { return capability != 75 && capability != 86; }
 
-// The networks for which PyTorch lets cuDNN persist, after years of hangs and illegal accesses
-// elsewhere (aten/src/ATen/native/cudnn/RNN.cpp).
+// The networks for which PyTorch enables persistent kernels, after years of hangs and illegal
+// accesses elsewhere (aten/src/ATen/native/cudnn/RNN.cpp).
 bool widely_run(const RnnSpec& spec, const CallShape& shape) {
   constexpr std::int64_t kUnitStep = 128, kMostUnits = 1024, kRowStep = 8, kMostRows = 128;
   constexpr int kFirstWithoutGru = 80;
@@ -55,7 +55,7 @@ bool widely_run(const RnnSpec& spec, const CallShape& shape) {
 }
 
 /// Whether it is tried without having been named: an error of a kernel ends all work of a process
-/// on its GPU, so only what others have long run.
+/// on its GPU, so only what others have used for long.
 bool may_try(cudnnRNNAlgo_t algorithm, const RnnSpec& spec, const CallShape& shape) {
   if (algorithm == CUDNN_RNN_ALGO_STANDARD) return true;
   if (!trusted_to_persist(shape.capability)) return false;
@@ -161,7 +161,7 @@ std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
       list.push_back(variant);
     }
   }
-  // One that is named is to run wherever it may, not only where it is faster.
+  // A named one runs wherever it can, not only where it is faster.
   if (choice == "standard") list.resize(1);
   if (choice != "auto" && choice != "standard" && list.size() > 1) list = {list[1], list[0]};
   return list;
@@ -198,7 +198,7 @@ std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
   }
   if (spec.cell_clip) {
     // Read in the code of cuDNN 9.19 and 9.26: it clamps c where a step reads it and for tanh(c),
-    // keeps and hands on the raw one, and does not clamp the gradient of the last one.
+    // stores and passes on the raw one, and does not clamp the gradient of the last one.
     return "cuDNN clamps cells only where it reads them, so with cell_clip its final cells and "
            "their gradients are others; device='cpu' clamps what a step leaves";
   }

@@ -1,5 +1,5 @@
-// How a network is given to cuDNN: what it cannot do, where calls are cut, which algorithms may run
-// it. Nothing here needs a GPU.
+// How a network is mapped to cuDNN: what cuDNN cannot do, where calls are split, which algorithms
+// may run it. Nothing here needs a GPU.
 #pragma once
 
 #include <cudnn.h>
@@ -16,12 +16,12 @@ inline constexpr std::int64_t kMostSteps = 65535;
 /// The same, or less where OPENRNN_CUDNN_MAX_TIME says so (for tests).
 std::int64_t most_steps();
 
-/// Who drops out between the layers in training.
+/// The implementation of dropout between the layers in training.
 enum class DropoutBy : std::uint8_t {
-  /// The library: its masks, the same as on every engine. Layers run as calls of their own, which
-  /// keeps cuDNN from running several at once, and their outputs are copied once.
+  /// This library's masks, the same as on every engine. Layers run as separate calls, so cuDNN
+  /// cannot run several at once, and their outputs are copied once.
   kExact,
-  /// cuDNN, with masks of its own, of which only the rate and the repeatability are known.
+  /// cuDNN's own masks, of which only the rate and the repeatability are known.
   kFast
 };
 /// OPENRNN_CUDNN_DROPOUT: 'exact' (default) or 'fast'. Throws: ArgumentError for anything else.
@@ -50,19 +50,19 @@ struct CallShape {
   int capability = 90;  // 75 for compute capability 7.5
 };
 
-/// What may run the call by what is known of cuDNN: the standard one, which is always right, and
-/// others, which cuDNN may still refuse. By 'auto' all that are known to be safe, the standard one
-/// first; by the name of another, that one first wherever it is not known to be refused.
+/// Candidates for the call by what is known of cuDNN: the standard one, which always works, and
+/// others, which cuDNN may still refuse. For 'auto' all that are known to be safe, the standard one
+/// first; for a named one, that first wherever it is not known to be refused.
 std::vector<Variant> candidates(const RnnSpec& spec, const CallShape& shape,
                                 const std::string& choice);
 
-/// What NVIDIA_TF32_OVERRIDE says, which NVIDIA's libraries obey against every math type: 'on' is
-/// TF32 in all float32 products, 'off' in none.
+/// The value of NVIDIA_TF32_OVERRIDE, which overrides every math type in NVIDIA's libraries: 'on'
+/// is TF32 in all float32 products, 'off' in none.
 enum class Tf32Override : std::uint8_t { kNone, kOff, kOn };
 Tf32Override tf32_override();
 
-/// What products of the spec are on a GPU of that compute capability: 'float64', 'float32', 'tf32',
-/// 'fp16'.
+/// The arithmetic of the spec's products on a GPU of that compute capability: 'float64', 'float32',
+/// 'tf32', 'fp16'.
 std::string_view products_on_gpu(const RnnSpec& spec, int capability);
 
 /// Why no GPU of that compute capability (75 for 7.5) can run the spec; empty when it can.
@@ -80,8 +80,8 @@ Extent extent_of(const ForwardArgs& args);
 void check_limits(std::string_view call, const RnnSpec& spec, const Extent& extent);
 
 /// Whether a network has more weights than cuDNN can lay out at once, so that its layers run as
-/// calls of their own. From 2^31 elements of all matrices together on, cuDNN says success and a
-/// size that has wrapped (seen with 9.28). OPENRNN_CUDNN_MAX_WEIGHTS lowers it, for tests.
+/// calls of their own. From 2^31 elements of all matrices together on, cuDNN reports success and a
+/// size that has overflowed (seen with 9.28). OPENRNN_CUDNN_MAX_WEIGHTS lowers it, for tests.
 bool has_too_many_weights(const RnnSpec& spec);
 
 /// The layers [first, first + count) of a network as one of its own, in both directions or in one.

@@ -39,8 +39,8 @@ void Sequence::sort_rows(const ForwardArgs& args) {
   }
 }
 
-// One block and one copy: offsets first, for their alignment. It goes up while the GPU still works
-// on the call before.
+// One block and one copy: offsets first, for their alignment. It is copied while the GPU still
+// works on the call before.
 void Sequence::upload() {
   const std::size_t offsets = offsets_.size() * sizeof(std::int64_t);
   const std::size_t rows = row_.size() * sizeof(std::int32_t);

@@ -1,4 +1,4 @@
-// A batch of sequences as cuDNN gets it.
+// A batch of sequences in cuDNN's packed layout.
 #pragma once
 
 #include <memory>
@@ -21,12 +21,12 @@ struct Slice {
 };
 
 /// Rows sorted by length, longest first, without the empty ones and without padding: cuDNN's
-/// packed layout. cuDNN never sees an empty row, which it does not take, nor padding, of which it
-/// is not known whether it is read. Nothing changes once it is made.
+/// packed layout. cuDNN never gets an empty row, which it refuses, nor padding, which it might
+/// read. Immutable.
 class Sequence {
  public:
-  /// `moves`: whether kernels will work on packed vectors; else a batch that is packed as it is
-  /// sends no tables to the GPU. For a thread where the context is current.
+  /// `moves`: whether kernels will work on packed vectors; else a batch that is already packed
+  /// copies no tables to the GPU. For a thread where the context is current.
   Sequence(Context& context, const ForwardArgs& args, bool moves);
 
   Context& context() const noexcept { return context_; }

@@ -4,7 +4,7 @@
 namespace openrnn::cudnn {
 namespace {
 
-// The widest word that vectors of that many bytes, at these addresses, are whole numbers of.
+// The widest word that divides vectors of that many bytes at these addresses.
 std::int32_t word_bytes(std::size_t vector_bytes, std::initializer_list<const void*> addresses) {
   std::size_t bits = vector_bytes | 16;
   for (const void* address : addresses) bits |= reinterpret_cast<std::uintptr_t>(address);

@@ -28,7 +28,7 @@ class Strip {
   Context& context() const { return sequence_.context(); }
   const RnnSpec& spec() const { return spec_; }
 
-  /// States that every row begins with, to be written over as rows end or begin.
+  /// Initial states of every row, to be overwritten as rows end or begin.
   std::shared_ptr<void> start(const void* from, std::int64_t width) const {
     auto to = states(sequence_.rows(), width);
     const auto size = static_cast<std::size_t>(bytes(sequence_.rows() * width));
@@ -46,7 +46,7 @@ class Strip {
   const RnnSpec& spec_;
 };
 
-/// What one chunk leaves: its states, of its rows.
+/// Final states of one chunk, of its rows.
 struct Chunk {
   std::shared_ptr<void> h, c;
 };
@@ -83,7 +83,7 @@ void run_strip(const StripForward& s, SavedStrip* saved,
         run_piece(call, {offset(x, strip.bytes(slice.start * in)),
                          offset(y, strip.bytes(slice.start * out)), h, c, h_after, c_after});
     if (saved) saved->pieces.push_back(std::move(piece));
-    // Rows that end later write theirs again; they are the first ones.
+    // Rows that end later, which come first, overwrite theirs.
     const auto bytes = [&](std::int64_t width) {
       return static_cast<std::size_t>(strip.bytes(slice.rows * width));
     };
@@ -108,7 +108,7 @@ void run_strip_gradient(const StripBackward& s) {
   const auto dy = s.copier.vectors(out), dx = s.copier.vectors(in);
   s.copier.move({offset(s.dout, strip.bytes(s.direction * out)), s.directions * out, dy.get(), out,
                  out, reversed, false});
-  // A row's gradient of its last state waits here until the chunk where it ends.
+  // Gradients of final states, kept until the chunk where a row ends.
   const auto dh = strip.start(s.dhn, out);
   const auto dc = spec.is_lstm() ? strip.start(s.dcn, units) : nullptr;
   const std::vector<Slice> slices = cut(s.sequence, s.chunk);

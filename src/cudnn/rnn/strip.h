@@ -31,7 +31,7 @@ struct StripForward {
   void *hn = nullptr, *cn = nullptr;
 };
 
-/// Runs forward. What backward reads again goes to `memory` and `saved`, unless that is null.
+/// Runs forward. What backward reads is saved in `memory` and `saved`, unless that is null.
 void run_strip(const StripForward& strip, SavedStrip* saved,
                std::vector<std::shared_ptr<void>>& memory);
 

@@ -10,8 +10,8 @@
 namespace openrnn::cudnn {
 namespace {
 
-// How far two algorithms of one arithmetic may be apart, relative to the norm of the result: many
-// times their rounding, and far below what a wrong result differs by.
+// Tolerance between two algorithms of one arithmetic, relative to the norm of the result: many
+// times their rounding, and far below the difference of a wrong result.
 double most_difference(const RnnSpec& spec) {
   if (spec.dtype == DType::kFloat64) return 1e-9;
   const bool exact = spec.dtype == DType::kFloat32 && spec.math == Math::kFloat32;
@@ -84,7 +84,7 @@ const void* Trial::copy_of(const void* from, std::int64_t elements) {
   return to;
 }
 
-// All of them, or of very many some from everywhere: reading them all would take seconds.
+// All of them, or a sample of very many: reading all would take seconds.
 std::vector<double> Trial::numbers(const void* memory, std::int64_t elements) const {
   constexpr std::int64_t kPieces = 64, kPiece = 1 << 14;
   const DType dtype = weights_.spec.dtype;
@@ -119,7 +119,7 @@ bool Trial::agrees(const Variant& variant, const std::vector<std::vector<double>
     std::vector<double> difference = found[n];
     for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= expected[n][i];
     const double most = most_difference(weights_.spec) * norm_of(expected[n]);
-    // In this form NaN is no agreement.
+    // In this form NaN counts as a difference.
     if (!(norm_of(difference) <= most)) return false;
   }
   return true;
@@ -127,8 +127,8 @@ bool Trial::agrees(const Variant& variant, const std::vector<std::vector<double>
 
 double Trial::time(const Variant& variant) {
   constexpr int kRuns = 3;
-  constexpr double kLong = 200.0;  // then one run says enough
-  // The first is left out unless it is alone: it loads the kernels.
+  constexpr double kLong = 200.0;  // milliseconds: then one run is enough
+  // The first run is ignored unless it is the only one: it loads the kernels.
   double best = run(variant);
   if (best > kLong) return best;
   best = run(variant);

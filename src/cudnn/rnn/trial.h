@@ -1,4 +1,4 @@
-// What a variant of algorithm computes, and how long it takes.
+// Trial of an algorithm: results and time.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,8 @@
 
 namespace openrnn::cudnn {
 
-/// Runs a call by several variants. Every address that they get is of memory that this object
-/// made, copies of what they read included: one that goes wrong has written nothing of the
-/// caller's.
+/// Runs a call by several variants. They get only memory of this object, copies of their inputs
+/// included: a failing one has not written to the caller's memory.
 class Trial {
  public:
   /// Throws: GpuError, as all below.
@@ -21,7 +20,7 @@ class Trial {
   /// What the variant gives: y, hy, cy and, in training, the gradients of x, hx, cx and of the
   /// weights for dy = y, dhy = hy, dcy = cy.
   std::vector<std::vector<double>> results(const Variant& variant);
-  /// Whether they are those of `expected` but for rounding.
+  /// Whether they equal those of `expected` up to rounding.
   bool agrees(const Variant& variant, const std::vector<std::vector<double>>& expected);
   /// Milliseconds of the fastest of some runs.
   double time(const Variant& variant);

@@ -35,14 +35,14 @@ std::array<int, 2> shape_of(const TensorOwner& tensor) {
   return {dims[1], dims[2]};
 }
 
-/// Asks for the places of one network.
+/// Queries the weight layout of one network.
 class Question {
  public:
   Question(Context& context, const RnnSpec& spec)
       : spec_(spec), handle_(context), rnn_(context, handle_.get(), spec, Variant{}, {}) {
     check(libraries().cudnn.weight_space_size(handle_.get(), rnn_.get(), &bytes_),
           "cudnnGetRNNWeightSpaceSize");
-    // A real block, so that no reading of the documentation makes its address a wrong one.
+    // A real block, so that its address is valid in every reading of the documentation.
     space_ = context.allocate(bytes_);
   }
   std::int64_t size() const { return static_cast<std::int64_t>(bytes_ / dtype_size(spec_.dtype)); }
@@ -81,7 +81,7 @@ std::shared_ptr<const WeightMap> ask(Context& context, const RnnSpec& spec) {
   map->size = question.size();
   map->is_ours = map->size == layout.size();
   for (const ParamRegion* region : regions_of(layout)) {
-    // What skip_input leaves out has no place.
+    // Matrices that skip_input leaves out have no place.
     map->offsets.push_back(region->size() > 0 ? question.offset(*region) : region->offset);
     map->is_ours = map->is_ours && map->offsets.back() == region->offset;
   }
@@ -181,7 +181,7 @@ PartWeights CudnnPacked::copied(const Part& which) const {
   }
   PartWeights part = describe(which);
   const std::shared_ptr<void> memory = context_.allocate(part.bytes());
-  // What lies between the regions, if anything does, is a number at least.
+  // Gaps between the regions, if any, must hold valid numbers.
   if (!part.map->is_ours) context_.zero(memory.get(), part.bytes());
   for (const Stretch& s : part.stretches) {
     context_.copy(at(memory.get(), s.in_weights, spec().dtype),

@@ -1,4 +1,4 @@
-// Parameters in the order that cuDNN wants.
+// Parameters in cuDNN's layout.
 #pragma once
 
 #include <map>
@@ -18,16 +18,16 @@ using NetworkKey = std::tuple<int, RnnMode, std::int64_t, std::int64_t, std::int
                               bool, Direction, DType, Math>;
 NetworkKey network_key(const Context& context, const RnnSpec& spec);
 
-/// Where cuDNN keeps the weights of a network, by its own word: for each region of ParamsLayout,
-/// its weights and then its biases, the element where it starts.
+/// cuDNN's own layout of a network's weights: for each region of ParamsLayout, weights and then
+/// biases, the element where it starts.
 struct WeightMap {
   std::int64_t size = 0;  // elements of the whole space
   std::vector<std::int64_t> offsets;
-  /// Whether all of it is as in ParamsLayout.
+  /// Whether it equals ParamsLayout.
   bool is_ours = false;
 };
 
-/// Asked of cuDNN once per network and remembered. For a thread where the context is current.
+/// Queried from cuDNN once per network and cached. For a thread where the context is current.
 /// Throws: EngineError when cuDNN has a matrix of another shape.
 std::shared_ptr<const WeightMap> weight_map(Context& context, const RnnSpec& spec);
 
@@ -53,19 +53,19 @@ struct PartWeights {
   std::size_t bytes() const { return static_cast<std::size_t>(map->size) * dtype_size(spec.dtype); }
 };
 
-/// The opaque buffer, lent or a copy, from which the weights of parts are made when they are first
-/// needed. A whole network reads the buffer itself where cuDNN's layout is ours.
+/// The opaque buffer, a lender's or a copy, from which the weights of parts are made at first use.
+/// A whole network reads the buffer itself where cuDNN's layout is ours.
 class CudnnPacked final : public PackedParams {
  public:
-  /// For a thread where the context is current. What is lent at an address that cuDNN does not take
-  /// is copied.
+  /// For a thread where the context is current. A lender's buffer that is not aligned for cuDNN is
+  /// copied.
   CudnnPacked(Context& context, const RnnSpec& spec, const void* params,
               const PackOptions& options);
   std::shared_ptr<const PackedParams> over(std::shared_ptr<const void> lender) const override;
 
   Context& context() const noexcept { return context_; }
   const ParamsLayout& layout() const noexcept { return layout_; }
-  /// Stays as long as this object. For a thread where the context is current.
+  /// Valid while this object exists. For a thread where the context is current.
   const PartWeights& part(const Part& part) const;
   Part whole() const { return {0, spec().num_layers, -1}; }
 
@@ -89,7 +89,7 @@ class CudnnPacked final : public PackedParams {
   mutable Parts reads_params_;  // the whole network, or nothing
 };
 
-/// Puts the gradient of a part's weights into a buffer of the opaque layout.
+/// Copies the gradient of a part's weights to a buffer of the opaque layout.
 void unpack_gradient(Context& context, const PartWeights& part, const void* gradient,
                      void* dparams);
 

@@ -16,7 +16,8 @@ namespace {
 
 // TensorFlow's own limit on the rank of a tensor.
 constexpr std::size_t kMaxRank = 254;
-// Overlap is looked for pair by pair; variables are partitioned over tens of servers.
+// Overlaps are searched pairwise, which is fast enough: variables are partitioned over tens of
+// servers.
 constexpr std::size_t kMaxSlices = 4096;
 
 bool is_slice_key(std::string_view key) { return !key.empty() && key[0] == '\0'; }
@@ -119,8 +120,8 @@ void Bundle::check_extent(const std::string& name, const BundleEntry& entry) {
   }
 }
 
-// No two tensors share bytes in an honest file. In another one a few bytes could stand for as much
-// memory and time as its author likes.
+// No two tensors share bytes in a valid file. In a hostile one a few shared bytes could take any
+// amount of memory and time.
 void Bundle::check_overlap() const {
   struct Extent {
     std::int32_t shard;
@@ -163,7 +164,7 @@ void Bundle::check_slices(const std::string& name, const BundleEntry& entry) {
   } catch (const ArgumentError&) {
     fail(message("has the impossible shape ", to_string(entry.shape)));
   }
-  // Every slice is there with all its bytes: so the whole is no larger than the files.
+  // Every slice has all its bytes in the file, so the whole is no larger than the files.
   for (const TensorSlice& slice : entry.slices) {
     const BundleEntry& part = slice_entry(name, slice);
     if (part.dtype != entry.dtype || part.shape != slice_shape(entry.shape, slice)) {

@@ -25,7 +25,7 @@ class Bundle {
   Bundle(const ByteSource& index, const ShardOpener& open_shard, TensorBundleOptions options);
 
   const std::vector<TensorInfo>& tensors() const noexcept { return tensors_; }
-  /// nullptr for a name that is not there.
+  /// nullptr for an unknown name.
   const BundleEntry* find(std::string_view name) const;
   /// Throws: as TensorBundleReader::read.
   Array read(const std::string& name, const BundleEntry& entry) const;

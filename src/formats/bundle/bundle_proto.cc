@@ -92,8 +92,8 @@ void decode_entry_field(pbf_reader* in, BundleEntry* entry, bool* good) {
   }
 }
 
-// A number as the table's keys hold it, so that bytes sort as numbers do: as many leading ones as
-// bytes follow from there on, a zero, then the value; negative numbers have all bits flipped.
+// A number in the order-preserving encoding of the table's keys: as many leading one bits as bytes
+// follow, a zero, then the value; negative numbers have all bits flipped.
 void append_ordered(std::string* out, std::int64_t value) {
   const auto magnitude = static_cast<std::uint64_t>(value < 0 ? ~value : value);
   std::uint32_t length = 1;
@@ -160,7 +160,7 @@ std::string encode_entry(const BundleEntry& entry) {
   protozero::pbf_writer out(bytes);
   if (entry.dtype) out.add_enum(1, entry.dtype);
   out.add_message(2, shape);
-  // Zero is what an absent field means, and TensorFlow leaves it out.
+  // An absent field means zero, and TensorFlow leaves it out.
   if (entry.shard) out.add_int32(3, entry.shard);
   if (entry.offset) out.add_int64(4, entry.offset);
   if (entry.size) out.add_int64(5, entry.size);

@@ -13,7 +13,7 @@ namespace openrnn::formats {
 
 namespace {
 
-// How much verify() holds at a time.
+// Bytes that verify() reads at a time.
 constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;
 
 // Any other byte in a C++ bool is undefined behaviour.
@@ -98,7 +98,7 @@ void Bundle::verify_entry(const std::string& name, const BundleEntry& entry) con
     read_strings(name, entry);
     return;
   }
-  if (tf_dtype_size(entry.dtype) == 0) return;  // how such bytes are summed is not known
+  if (tf_dtype_size(entry.dtype) == 0) return;  // the checksum of such bytes is not known
   const ByteSource& shard = *shards_.at(entry.shard);
   const auto end = static_cast<std::uint64_t>(entry.offset + entry.size);
   std::uint32_t crc = 0;

@@ -10,14 +10,14 @@ namespace openrnn::formats {
 
 namespace {
 
-// A writer in a loop changes a pair a few thousand times a second, and a look takes some
-// microseconds: many times more than is needed.
+// A writer in a loop replaces a pair a few thousand times a second, and a try takes some
+// microseconds: this is many times more tries than needed.
 constexpr int kMostAttempts = 10000;
 
-/// What lies at the four names at one moment.
+/// The files at the four names at one moment.
 struct Sight {
   explicit Sight(const PairPaths& paths)
-      // In this order: an index that is still the same afterwards was not exchanged before.
+      // In this order: an index that is still the same afterwards was not replaced before.
       : new_index(identity_of(paths.new_index)),
         new_data(identity_of(paths.new_data)),
         index(identity_of(paths.index)),
@@ -26,7 +26,7 @@ struct Sight {
   FileIdentity new_index, new_data, index, data;
   friend bool operator==(const Sight&, const Sight&) = default;
 
-  /// The data may be that of the new index. While both new files wait, the old pair is whole.
+  /// The data may be that of the new index. While both new files exist, the old pair is complete.
   bool half_done() const { return new_index.there && !(new_data.there && index.there); }
 };
 
@@ -42,10 +42,10 @@ Bundle parse(OpenPair pair, const std::string& prefix, TensorBundleOptions optio
   return Bundle(*pair.index, open_shard, options);
 }
 
-/// The save at these two files if it is whole, by its checksums; else null.
+/// The save in these two files if it is complete, by its checksums; else null.
 std::unique_ptr<Bundle> open_if_whole(const std::string& index, const std::string& data) {
   try {
-    // Our writer makes one data file; anything else is not what it left.
+    // Our writer makes one data file; anything else is not from it.
     const auto open_shard = [&](std::int32_t, std::int32_t num_shards) {
       if (num_shards != 1) throw FormatError(index, 0, "expected one data file");
       return std::make_unique<FileSource>(data);
@@ -68,8 +68,8 @@ OpenPair open_pair(const PairPaths& paths) {
   return pair;
 }
 
-// Both are open, so no later file has their identity. That the index is still in its place after
-// the data was opened, and that no exchange was half done in between, makes them a pair.
+// Both are open, so no later file has their identity. The index is still in place after the data
+// was opened, and no replacement was half done in between, so they are a pair.
 bool is_pair(const OpenPair& pair, const Sight& later) {
   return pair.index->identity() == later.index &&
          (pair.data ? pair.data->identity() : FileIdentity()) == later.data;
@@ -83,7 +83,7 @@ struct Waiting {
   friend bool operator==(const Waiting&, const Waiting&) = default;
 };
 
-/// The last step of an exchange.
+/// The last step of replacing a pair.
 void put_index(const PairPaths& paths, const FolderSync& folder) {
   // The data's rename must not reach the disk after the index's.
   folder.sync();
@@ -136,7 +136,7 @@ Descriptor settle(const PairPaths& paths) {
     const Waiting waiting(paths);
     // Between its two renames a living writer holds the lock of the data in its place.
     Descriptor lock = lock_existing(waiting.data ? paths.new_data : paths.data);
-    // Else it was seen before the last writer was done, and another may be at it already.
+    // Else it was seen before the last writer was done, and another may be writing already.
     if (!(Waiting(paths) == waiting)) continue;
     if (!waiting.index && !waiting.data) return lock;
     const bool half_done = waiting.index && !(waiting.data && file_exists(paths.index));

@@ -39,7 +39,7 @@ Shape slice_shape(const Shape& full, const TensorSlice& slice) {
 }
 
 bool slices_cover(const Shape& full, const std::vector<TensorSlice>& slices) {
-  // Disjoint parts whose sizes add up to the whole are the whole.
+  // Disjoint parts whose sizes add up to the whole cover it.
   std::int64_t covered = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     if (!inside(full, slices[i])) return false;

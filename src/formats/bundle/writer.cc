@@ -16,7 +16,7 @@ using formats::OutputFile;
 
 struct TensorBundleWriter::Impl {
   explicit Impl(const std::string& prefix) : paths(prefix) {
-    // An unfinished save of before may hold the only whole pair: first put it in its place.
+    // An unfinished earlier save may be the only complete pair: put it in place first.
     const formats::Descriptor lock = formats::settle(paths);
     data.emplace(paths.new_data);
     formats::unlock(lock);
@@ -97,7 +97,7 @@ void TensorBundleWriter::finish() {
   index.write(formats::build_table(impl_->index));
   index.sync();
   const formats::FolderSync folder(impl_->paths.index);
-  // From here on the new pair is whole, and a failed rename must not remove what is left of it.
+  // From here on the new pair is complete, and a failed rename must not remove its files.
   impl_->data->keep();
   index.keep();
   formats::exchange(impl_->paths, folder);

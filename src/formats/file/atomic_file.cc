@@ -12,7 +12,7 @@ namespace openrnn {
 namespace formats {
 
 namespace {
-// Large enough that a call costs little beside the copy.
+// Large enough that a system call costs little compared with the copy.
 constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
 }  // namespace
 
@@ -55,7 +55,7 @@ void OutputFile::fail(std::string_view call) {
 void OutputFile::discard() noexcept {
   if (!file_.is_open()) return;
   struct stat status = {}, own = {};
-  // Only what is still there under its name: after the rename that may be a later writer's file.
+  // Only if it is still the file of that name: after the rename that may be a later writer's.
   if (!keep_ && ::fstat(file_.get(), &own) == 0 && ::lstat(path_.c_str(), &status) == 0 &&
       status.st_dev == own.st_dev && status.st_ino == own.st_ino) {
     ::unlink(path_.c_str());
@@ -78,7 +78,7 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
 std::string formats::read_all(const Descriptor& file, const std::string& path) {
   std::string bytes;
   struct stat status = {};
-  // The size is a hint alone: that of a pipe is 0.
+  // The size is only a hint: that of a pipe is 0.
   if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) {
     bytes.reserve(static_cast<std::size_t>(status.st_size) + 1);
   }

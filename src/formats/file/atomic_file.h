@@ -1,4 +1,4 @@
-// Files that are written beside their place and renamed into it.
+// Files that are written under a temporary name and renamed.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace openrnn::formats {
 
-/// Ends the names of files that are not yet in their place.
+/// Suffix of files that are not yet renamed.
 inline constexpr std::string_view kUnfinishedSuffix = ".new";
 
-/// A file being written, locked as long. Unless keep() was called it is removed again: by the
+/// A file being written, and locked meanwhile. Unless keep() was called it is removed: by the
 /// destructor, and at once when writing fails.
 class OutputFile {
  public:
-  /// As create_new. Throws: IoError; StateError if another writer is at it.
+  /// As create_new. Throws: IoError; StateError if another writer has it.
   explicit OutputFile(const std::string& path) : path_(path), file_(create_new(path)) {}
   ~OutputFile() { discard(); }
   OutputFile(const OutputFile&) = delete;
@@ -26,11 +26,11 @@ class OutputFile {
   /// Buffered. Throws: IoError.
   void write(const void* data, std::size_t size);
   void write(std::string_view bytes) { write(bytes.data(), bytes.size()); }
-  /// Hands the buffer to the operating system. Throws: IoError.
+  /// Writes the buffer to the operating system. Throws: IoError.
   void flush();
-  /// To the disk itself. Throws: IoError.
+  /// Syncs to disk. Throws: IoError.
   void sync();
-  /// The file stays whatever comes.
+  /// The file is not removed any more.
   void keep() noexcept { keep_ = true; }
 
  private:
@@ -44,7 +44,7 @@ class OutputFile {
   bool keep_ = false;
 };
 
-/// What is left to read. Throws: IoError.
+/// The rest of the file. Throws: IoError.
 std::string read_all(const Descriptor& file, const std::string& path);
 
 }  // namespace openrnn::formats

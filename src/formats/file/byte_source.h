@@ -1,4 +1,4 @@
-// Where a reader takes bytes from: a file, or memory in tests and fuzzing.
+// The input of a reader: a file, or memory in tests and fuzzing.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ class ByteSource {
   virtual const std::string& path() const noexcept = 0;
   virtual std::uint64_t size() const noexcept = 0;
   /// Fills `out` with `count` bytes from `offset`. Thread-safe.
-  /// Throws: FormatError if they are not all there, IoError if reading fails.
+  /// Throws: FormatError if the file is too short, IoError if reading fails.
   virtual void read_at(std::uint64_t offset, void* out, std::size_t count) const = 0;
 
-  /// read_at into a string. The range is checked before memory is taken for it.
+  /// read_at into a string. The range is checked before memory is allocated for it.
   std::string read_string(std::uint64_t offset, std::uint64_t count) const;
 
  protected:

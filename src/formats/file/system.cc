@@ -49,9 +49,10 @@ Descriptor open_checked(const std::string& path, bool takes_pipes) {
   struct stat status = {};
   if (::stat(name, &status)) throw_io_error("open", path, errno);
   const bool pipe = takes_pipes && S_ISFIFO(status.st_mode) && is_unnamed_pipe(name);
-  // Before it is opened: that would let the writer of a FIFO go on, and a device may do anything.
+  // Before it is opened: opening would unblock the writer of a FIFO, and may have side effects on a
+  // device.
   if (!S_ISREG(status.st_mode) && !pipe) refuse_kind("open", path, status.st_mode);
-  // Without O_NONBLOCK a FIFO that took its place meanwhile waits for its writer.
+  // Without O_NONBLOCK opening a FIFO that replaced it meanwhile would wait for a writer.
   Descriptor file(uninterrupted([&] { return ::open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
   if (!file.is_open() || ::fstat(file.get(), &status)) throw_io_error("open", path, errno);
   if (!S_ISREG(status.st_mode) && !(pipe && S_ISFIFO(status.st_mode))) {
@@ -69,7 +70,7 @@ bool is_at(const Descriptor& file, const std::string& path) {
 
 void remove_leftover(const std::string& path) {
   struct stat status = {};
-  if (::lstat(path.c_str(), &status)) return;  // gone meanwhile
+  if (::lstat(path.c_str(), &status)) return;  // removed meanwhile
   if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
     refuse_kind("create", path, status.st_mode);
   }
@@ -137,7 +138,7 @@ Descriptor create_new(const std::string& path) {
   for (;;) {
     Descriptor file(uninterrupted([&] { return ::open(name, kFlags, 0666); }));
     if (file.is_open()) {
-      // Another one may have taken it for a leftover before it was locked.
+      // Another process may have removed it as a leftover before it was locked.
       if (!try_lock(file) || !is_at(file, path)) refuse_in_use(path);
       return file;
     }

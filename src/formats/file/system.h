@@ -16,7 +16,7 @@ namespace openrnn::formats {
 /// Throws: ArgumentError if there is one.
 const char* c_path(std::string_view call, const std::string& path);
 
-/// Calls again as long as signals interrupt.
+/// Repeats a call while signals interrupt it.
 template <class Call>
 auto uninterrupted(const Call& call) {
   for (;;) {
@@ -25,7 +25,7 @@ auto uninterrupted(const Call& call) {
   }
 }
 
-/// An open file; closed with its owner.
+/// An open file, closed by its destructor.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -43,33 +43,33 @@ class Descriptor {
   int fd_ = -1;
 };
 
-/// Which file a name stands for: two names or moments with one identity have one content.
+/// Identity of the file of a name: names with equal identities have the same content.
 struct FileIdentity {
   ::dev_t device = 0;
   ::ino_t node = 0;
   bool there = false;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
-/// Links are followed; not there: no identity. Throws: ArgumentError for a zero byte.
+/// Links are followed; a missing file has none. Throws: ArgumentError for a zero byte.
 FileIdentity identity_of(const std::string& path);
 FileIdentity identity_of(const Descriptor& file);
 
-/// Opens a regular file for reading. Throws: IoError for anything else, at once: a FIFO would keep
-/// its reader waiting, and opening a device may do something.
+/// Opens a regular file for reading. Throws: IoError for anything else, without opening it: a FIFO
+/// would block, and opening a device may have side effects.
 Descriptor open_regular(const std::string& path);
-/// As open_regular, but takes a pipe without a name too, as a shell's <(command).
+/// As open_regular, but also takes an anonymous pipe, such as a shell's <(command).
 Descriptor open_readable(const std::string& path);
 
-/// Whether the file was locked now, or cannot be locked where it lies; false: another one holds it.
-/// A lock ends with the descriptor, so also with a process that dies.
+/// True if the file was locked, or its file system has no locks; false: another process holds it. A
+/// lock ends with the descriptor, and so with a process that dies.
 bool try_lock(const Descriptor& file) noexcept;
-/// At once, where closing would leave the lock to a child that was forked meanwhile.
+/// Explicitly, as closing would leave the lock to a child that was forked meanwhile.
 void unlock(const Descriptor& file) noexcept;
 
-/// A new file for writing at a path where nothing is, nor a link: locked, and no leftover of a
-/// writer that died, which is removed. Throws: IoError; StateError if another writer is at it.
+/// A new, locked file for writing; never follows a link. A leftover of a dead writer is removed
+/// first. Throws: IoError; StateError if another writer has it.
 Descriptor create_new(const std::string& path);
-/// The lock of what lies at the path, not open if nothing does. Throws: StateError if a writer
+/// The lock of the file at the path, not open if there is none. Throws: StateError if a writer
 /// holds it.
 Descriptor lock_existing(const std::string& path);
 
@@ -81,18 +81,18 @@ void remove_file(const std::string& path);
 bool file_exists(const std::string& path);
 /// A regular file and no link to one.
 bool is_own_file(const std::string& path);
-/// What lies in a folder, in any order; nothing where there is no folder. (libstdc++'s iterator
-/// ends the process when memory ends.) Throws: IoError.
+/// The names in a folder, in any order; none if there is no folder. (libstdc++'s iterator ends the
+/// process when memory runs out.) Throws: IoError.
 std::vector<std::string> names_in(const std::string& folder);
 /// The folder of `path`, "." for a bare name.
 std::string folder_of(const std::string& path);
 
-/// Makes renames in a folder last.
+/// Makes renames in a folder durable.
 class FolderSync {
  public:
   /// The folder of `path`. Throws: IoError.
   explicit FolderSync(const std::string& path);
-  /// Takes no memory. Throws: IoError.
+  /// Allocates nothing. Throws: IoError.
   void sync() const;
 
  private:

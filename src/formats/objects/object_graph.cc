@@ -164,7 +164,7 @@ class Decoder {
   std::size_t largest_ = 0;
 };
 
-// Zero and empty are what an absent field means.
+// An absent field means zero or empty.
 void add_index(protozero::pbf_writer& out, std::uint32_t tag, std::size_t index) {
   if (index != 0) out.add_int32(tag, static_cast<std::int32_t>(index));
 }

@@ -1,5 +1,5 @@
-// The graph of objects that an object-based checkpoint holds beside its values: which object has
-// which children by name, and under which keys the values of each lie.
+// The object graph of an object-based checkpoint: which object has which children by name, and the
+// keys of the values of each.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +43,12 @@ struct ObjectNode {
 inline constexpr std::string_view kObjectGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
 inline constexpr std::string_view kValueAttribute = "VARIABLE_VALUE";
 
-/// nodes[0] is the root. Children may lead back to what they came from.
+/// nodes[0] is the root. The graph may have cycles.
 struct ObjectGraph {
   std::vector<ObjectNode> nodes;
 };
 
-/// Every index lies among the nodes, and the children of a node have different names.
+/// Every index is that of a node, and the children of a node have different names.
 /// Throws: FormatError naming `path` and the offset in `bytes`.
 ObjectGraph decode_object_graph(const std::string& path, std::string_view bytes);
 /// As TensorFlow writes it.

@@ -6,8 +6,8 @@ namespace openrnn::formats {
 
 namespace {
 
-// The densest element makes 64 bytes of 3 (of 2 when the offset is short: 11 bytes), so a larger
-// claim is a lie that would cost memory.
+// The densest element makes 64 bytes of 3 (11 bytes of 2 when the offset is short), so a larger
+// claimed size is false and would cost memory.
 constexpr std::uint64_t kMaxExpansion = 64;
 
 // A little-endian number of `count` bytes.
@@ -31,7 +31,7 @@ bool take_literal(std::uint32_t tag, ByteCursor* in, std::string* out) {
   return true;
 }
 
-// Types 1 to 3: `length` bytes again from `offset` back; they may overlap what they make.
+// Types 1 to 3: copies `length` bytes from `offset` back; source and target may overlap.
 bool take_copy(std::uint32_t tag, ByteCursor* in, std::string* out, std::size_t limit) {
   std::uint32_t offset = 0;
   std::uint32_t length = (tag >> 2) + 1;

@@ -7,7 +7,7 @@
 
 namespace openrnn::formats {
 
-/// The plain bytes, or nothing if the input is not what snappy writes.
+/// The plain bytes, or nothing if the input is not valid snappy.
 std::optional<std::string> snappy_decompress(std::string_view compressed);
 
 }  // namespace openrnn::formats

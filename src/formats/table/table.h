@@ -14,7 +14,7 @@ namespace openrnn::formats {
 inline constexpr std::uint64_t kTableMagic = 0xdb4775248b80fb57u;
 inline constexpr std::size_t kTableFooterBytes = 48;
 
-/// Where a block lies in the file, without its trailer.
+/// Place of a block in the file, without its trailer.
 struct BlockHandle {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
@@ -24,8 +24,8 @@ struct BlockHandle {
 using TableVisitor =
     std::function<void(std::string_view key, std::string_view value, std::uint64_t offset)>;
 
-/// Visits all entries in the order of their keys. Reads every block, raw or snappy; the memory it
-/// takes is bounded by a small multiple of the file's size.
+/// Visits all entries in the order of their keys. Reads every block, raw or snappy; memory is
+/// bounded by a small multiple of the file's size.
 /// Throws: FormatError, IoError.
 void read_table(const ByteSource& file, bool verify_checksums, const TableVisitor& visit);
 

@@ -1,5 +1,5 @@
-// LevelDB's own reader trusts the sizes that it finds (an entry whose lengths wrap around 32 bits,
-// a block handle near 2^64), so untrusted files are read by this one.
+// LevelDB's own reader trusts the sizes in a file (entry lengths that overflow 32 bits, a block
+// handle near 2^64), so untrusted files are read by this one.
 
 #include <optional>
 
@@ -15,7 +15,7 @@ namespace openrnn::formats {
 namespace {
 
 constexpr std::uint64_t kTrailerBytes = 5;  // compression type, masked checksum
-// A key is stored whole every 16 entries, so keys weigh at most 16 times what is stored of them.
+// A key is stored whole every 16 entries, so keys expand to at most 16 times their stored bytes.
 // The bound is above that, and keeps a small file from taking much memory.
 constexpr std::uint64_t kMaxKeyExpansion = 64;
 
@@ -96,7 +96,7 @@ class TableReader {
     return std::move(*plain);
   }
 
-  // What lies before the restart offsets and their number, which only searching needs.
+  // The entries, without the restart offsets and their number, which only a search needs.
   std::string_view entries_of(std::string_view block, std::uint64_t offset) const {
     std::uint32_t restarts = 0;
     if (block.size() < 4) fail(offset, "a block is shorter than its restart count");

@@ -1,5 +1,5 @@
 // Writes a table as LevelDB's TableBuilder does, byte for byte. LevelDB's own is compiled without
-// exceptions and aborts when memory ends in the middle of a table.
+// exceptions and aborts when memory runs out.
 
 #include <algorithm>
 #include <vector>

@@ -113,7 +113,7 @@ void Layer::build(const Shape& input_shape) {
 
 void Layer::override_build(std::function<void(const Shape&)> build) {
   own_build_ = std::move(build);
-  // A model's constructor built it, before it could be told.
+  // A model's constructor built it before the override was known.
   if (!class_built_) built_ = false;
 }
 

@@ -36,7 +36,7 @@ void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
   if (loss.empty())
     throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
   const bool of_call = (in_call_ || !inputs.empty()) && !loss.is_symbolic();
-  // The layer keeps the loss: were that to own the layer, neither would ever be freed.
+  // The layer owns the loss: if the loss owned the layer, neither would ever be freed.
   const Tensor kept = graph::without_owner(loss);
   losses_.push_back({.value = kept, .inputs = graph::without_owners(inputs), .of_call = of_call});
   if (!of_call) {
@@ -124,7 +124,7 @@ void Layer::begin_call(const std::vector<Tensor>& inputs) {
                                   "of the layer"));
     }
   }
-  run_waiting();  // for what was put into a list since
+  run_waiting();  // for parts added to a list since
   std::erase_if(losses_, [](const Loss& loss) { return loss.of_call; });
   std::erase_if(updates_, [](const Update& update) { return update.of_call; });
   if (!trainable() && !stateful) return;

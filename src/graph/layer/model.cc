@@ -74,7 +74,7 @@ std::vector<Tensor> Model::symbolic_losses() const {
       if (loss.value.is_symbolic()) found.push_back(loss.value);
     }
   }
-  // As a rule all of them are of this model, which one walk tells.
+  // Usually all of them belong to this model, which one walk finds.
   if (!has_all_inputs(inputs_, found)) {
     std::erase_if(found, [this](const Tensor& loss) { return !has_all_inputs(inputs_, {loss}); });
   }
@@ -145,7 +145,7 @@ std::vector<Tensor> Model::losses() const {
 }
 
 std::shared_ptr<Layer> Model::copy() const {
-  // The copy has the name of this one: that which its constructor takes is given back.
+  // The copy has the name of this one: the name taken by its constructor is released.
   const graph::Rollback names(Graph::current());
   auto made = std::make_shared<Model>(inputs_, outputs_);
   made->copy_layer(*this);

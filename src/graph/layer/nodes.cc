@@ -9,7 +9,7 @@
 namespace openrnn {
 namespace {
 
-// With the layer behind it, as far as it is there still.
+// With its layer, if that still exists.
 Tensor handed_out(const Tensor& tensor) {
   if (!tensor.is_symbolic() || tensor.symbol()->owner) return tensor;
   const std::shared_ptr<const SymbolicCall>& call = tensor.symbol()->call;
@@ -173,7 +173,7 @@ std::vector<Tensor> Layer::get_input_at(std::int64_t node_index) const {
 
 std::vector<Tensor> Layer::get_output_at(std::int64_t node_index) const {
   node_at("get_output_at", node_index);
-  // Nodes hold no outputs, which own the layer: that would be a circle.
+  // Nodes hold no outputs, which own the layer: that would be a cycle.
   const std::shared_ptr<const Layer> owner = weak_from_this().lock();
   return graph::outputs_of(inbound_nodes_[static_cast<std::size_t>(node_index)], owner);
 }

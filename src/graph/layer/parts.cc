@@ -115,7 +115,7 @@ void Layer::when_changed(std::function<bool()> then) { waiting_.push_back(std::m
 
 void Layer::run_waiting() {
   if (waiting_.empty()) return;
-  // What runs may itself wait for this layer.
+  // The function may itself wait for this layer.
   const std::vector<std::function<bool()>> now = std::exchange(waiting_, {});
   std::vector<std::function<bool()>> left;
   for (std::size_t i = 0; i < now.size(); ++i) {

@@ -1,4 +1,4 @@
-// What copies take over, and the scopes that they get.
+// The state that copies take over, and their scopes.
 #include <algorithm>
 
 #include "base/message.h"
@@ -49,7 +49,7 @@ LayerState Layer::state() const {
   return state;
 }
 
-// Free of variables but for this layer's and its parts', and for what optimizers keep beside them.
+// Free of variables except this layer's and its parts', and their optimizer slots.
 std::string Layer::free_scope(const LayerState& state) const {
   std::vector<Variable> own = all_weights();
   own.insert(own.end(), state.weights.begin(), state.weights.end());

@@ -40,7 +40,7 @@ void SymbolicValues::run(const SymbolicCall& call) {
   std::vector<Tensor> inputs;
   for (const Tensor& input : call.inputs) inputs.push_back(get(input));
   std::vector<Tensor> outputs = call.run(inputs, replay_);
-  // What was set before, as an input of the model, stays.
+  // Values that were set before, as inputs of the model, stay.
   std::vector<Tensor>& kept = values_[&call];
   kept.resize(outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {

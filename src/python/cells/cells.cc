@@ -94,7 +94,7 @@ std::vector<CellStatePart> as_parts(nb::handle sizes) {
   return parts;
 }
 
-// From now on the object does what `names` says in place of its class.
+// From now on the functions in `names` override those of the object's class.
 void override_cell(nb::pointer_and_handle<LayerRef> self, const std::vector<std::string>& names) {
   RnnCell& cell = *self.p->cell();
   const Kept object(nb::borrow(self.h));
@@ -133,7 +133,7 @@ void override_cell(nb::pointer_and_handle<LayerRef> self, const std::vector<std:
   self.p->set_calls_back(true);
 }
 
-// A cell that Python alone makes: a subclass of RNNCell itself.
+// A cell written in Python: a subclass of RNNCell itself.
 class PythonCell : public RnnCell {
  public:
   using Layer::set_reuse;

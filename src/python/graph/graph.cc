@@ -10,7 +10,7 @@ namespace openrnn::python {
 namespace {
 
 /// What a `with` statement holds open on its thread. Guards are closed by the thread that opened
-/// them, the innermost first; whatever cannot be is left open.
+/// them, innermost first; others are left open.
 template <class Guard>
 class Opened {
  public:
@@ -87,7 +87,7 @@ struct DefaultGraph {
 };
 using OpenedGraph = Opened<DefaultGraph>;
 
-/// Unless kept, undo() takes back what the current graph got since.
+/// Unless kept, undo() removes what was added to the current graph since.
 struct GraphUndo {
   Kept graph{nb::cast(&Graph::current(), nb::rv_policy::reference)};
   std::optional<graph::Rollback> rollback{std::in_place, Graph::current()};
@@ -110,7 +110,7 @@ Variable get_variable_from_python(const std::string& name, nb::handle shape, nb:
   return get_variable(name, as_shape("get_variable", shape), options);
 }
 
-// The garbage collector must see what collections hold: a layer there may hold the graph.
+// The garbage collector must visit values of collections: a layer there may hold the graph.
 int traverse_collections(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
@@ -124,7 +124,7 @@ int traverse_collections(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear_collections(PyObject* self) {
-  // What goes may look at the graph.
+  // Destructors of the values may use the graph.
   auto gone = std::move(nb::inst_ptr<Graph>(self)->state().collections);
   nb::inst_ptr<Graph>(self)->state().collections.clear();
   return 0;

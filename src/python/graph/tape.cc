@@ -13,7 +13,7 @@ Tensor as_source(nb::handle source) {
       message("[gradient] a source is ", quoted_type(source), ", expected a Variable or a Tensor"));
 }
 
-// Tensors that this tape recorded nothing for contribute nothing; TensorFlow says None for them.
+// Tensors that this tape did not record contribute nothing; TensorFlow returns None for them.
 std::vector<std::optional<Tensor>> gradient(Tape& tape, const std::vector<Tensor>& targets,
                                             nb::handle sources, nb::handle output_gradients) {
   std::vector<Tensor> wanted;

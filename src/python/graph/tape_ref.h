@@ -5,7 +5,7 @@
 
 namespace openrnn::python {
 
-/// A tape that a `with` statement opens; asked for gradients after it, too.
+/// A tape that a `with` statement opens; gradients can be computed after it, too.
 class Tape {
  public:
   void open() { tape_ = std::make_unique<GradientTape>(); }

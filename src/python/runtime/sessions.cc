@@ -1,5 +1,5 @@
-// PackedModel, InferenceSession and StreamPool over memory that Python owns. What the arrays hold
-// is checked by the package, which knows their shapes; here only that they are large enough.
+// PackedModel, InferenceSession and StreamPool over memory that Python owns. The package checks
+// shapes and dtypes; here only the sizes of the arrays are checked.
 #include "base/message.h"
 #include "openrnn/runtime.h"
 #include "python/layers/layer_ref.h"
@@ -7,7 +7,7 @@
 namespace openrnn::python {
 namespace {
 
-/// The memory of a C-contiguous array, while it lives; nothing for None.
+/// The memory of a C-contiguous array, while it exists; nothing for None.
 class Borrowed {
  public:
   Borrowed(const char* call, nb::handle array, bool writable, std::int64_t bytes) {

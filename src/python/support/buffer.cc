@@ -87,7 +87,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     sizes[rank + i] = stride;
     stride *= sizes[i];
   }
-  // Never null, although there may be nothing behind it.
+  // Never null, even for an empty array.
   static char nothing[AlignedBuffer::kAlignment];
   view->buf = memory.data ? const_cast<void*>(memory.data) : nothing;
   view->len = static_cast<Py_ssize_t>(memory.size_bytes());

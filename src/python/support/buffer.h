@@ -5,8 +5,8 @@
 
 namespace openrnn::python {
 
-/// A tensor of what exports the buffer protocol; nothing when `value` does not, or when its element
-/// type, layout or dtype needs a conversion.
+/// A tensor over an exporter of the buffer protocol; nothing when `value` is none, or when its
+/// element type, layout or dtype needs a conversion.
 std::optional<Tensor> from_buffer(nb::handle value, const AsTensor& how);
 
 /// The type slots with which a Tensor exports its memory, read-only.

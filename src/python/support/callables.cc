@@ -13,7 +13,7 @@ struct NativeInitializer {
   Initializer function;
 };
 
-/// Functors of our own, so that the Python object can be had back.
+/// Functors of our own, so that the Python object can be recovered.
 struct PythonTensorFunction {
   Kept function;
   const char* call;
@@ -44,7 +44,7 @@ void fill_from_python(const Kept& function, ArrayView values) {
   made.device().download(values.data, made.value().data(), values.size_bytes());
 }
 
-// Every tensor that it fills gets a stream of its own, so that equal shapes differ.
+// Every tensor that it fills gets its own random stream, so that equal shapes differ.
 Initializer with_own_seed(Initializer function, std::uint64_t seed) {
   const auto filled = std::make_shared<std::atomic<std::uint64_t>>(0);
   return [function = std::move(function), seed, filled](ArrayView values, RandomStream&) {

@@ -13,8 +13,8 @@ struct IdentityHash {
   }
 };
 
-// Borrowed references: each leaves when its object is freed. Guarded by the interpreter lock; never
-// destroyed, because objects are freed until the very end of the process.
+// Borrowed references: each is removed when its object is freed. Guarded by the interpreter lock;
+// never destroyed, because objects are freed until the very end of the process.
 auto& alive() {
   static auto* const objects = new std::unordered_map<Identity, PyObject*, IdentityHash>;
   return *objects;
@@ -45,7 +45,7 @@ void remember(const Identity& identity, nanobind::handle object) {
 
 void forget(const Identity& identity, nanobind::handle object) {
   const auto found = alive().find(identity);
-  // Another object may have it by now: memory is used again.
+  // Another object may have it by now: addresses are reused.
   if (found != alive().end() && found->second == object.ptr()) alive().erase(found);
 }
 

@@ -18,7 +18,7 @@ struct Identity {
 nanobind::handle find_alive(const Identity& identity);
 /// Makes `object` the one of that identity until it is freed.
 void remember(const Identity& identity, nanobind::handle object);
-/// Ends that before, unless another object has the identity.
+/// Unregisters it before, unless another object has the identity.
 void forget(const Identity& identity, nanobind::handle object);
 
 /// A symbolic tensor's graph lives as long as the tensor's Python object.

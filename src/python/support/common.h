@@ -30,8 +30,8 @@ auto unlocked(F&& compute) {
   return compute();
 }
 
-/// Makes calls of one object wait for each other; whoever waits gives the interpreter lock away.
-/// The lock is recursive, because what is called in Python may come back to the object.
+/// Serializes calls of one object; a waiting thread releases the interpreter lock. The lock is
+/// recursive, because Python callbacks may call the object again.
 class CallLock {
  public:
   std::unique_lock<std::recursive_mutex> take() const {
@@ -47,7 +47,7 @@ class CallLock {
   std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
 };
 
-/// A Python object that C++ code may copy and drop without holding the interpreter lock.
+/// A Python object that C++ code may copy and release without holding the interpreter lock.
 class Kept {
  public:
   Kept() = default;
@@ -80,7 +80,7 @@ void bind_saver(nb::module_& m);
 void bind_copies(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_sessions(nb::module_& m);
-/// The last one: errors of the arguments of all that is bound before.
+/// Bound last: argument errors of everything that is bound before.
 void bind_messages(nb::module_& m);
 
 }  // namespace openrnn::python

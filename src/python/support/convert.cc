@@ -57,7 +57,7 @@ nb::object converted(const nb::object& array, DType dtype, const AsTensor& how) 
   return made;
 }
 
-// Everything that the buffer protocol does not give at once, through NumPy.
+// Everything that the buffer protocol cannot provide directly, through NumPy.
 nb::object through_numpy(nb::handle value, const AsTensor& how) {
   static const nb::handle asarray = attribute_of_numpy("asarray");
   static const nb::handle from_dlpack = attribute_of_numpy("from_dlpack");
@@ -80,7 +80,7 @@ nb::object through_numpy(nb::handle value, const AsTensor& how) {
                             nb::cast<std::string>(nb::str(error.value())),
                             "), expected an array of numbers"));
   }
-  // A swapped byte order is no other dtype.
+  // A swapped byte order is the same dtype.
   const nb::object dtype = array.attr("dtype");
   if (!nb::cast<bool>(dtype.attr("isnative"))) {
     array = array.attr("astype")(dtype.attr("newbyteorder")("="));
@@ -109,7 +109,7 @@ Tensor of_gpu(const Tensor& view, const AsTensor& how) {
   const Device& device = view.device();
   const bool real = is_floating(view.dtype()) && (same || is_floating(*how.dtype));
   if (!same && !real) {
-    // Whole numbers are checked one by one, which the host does.
+    // Integers are checked one by one, on the host.
     return as_tensor(as_numpy(view), how);
   }
   const DeviceArray& from = view.value();

@@ -1,4 +1,4 @@
-// Python values as what the library takes, and back.
+// Conversion of Python values to those of the library, and back.
 #pragma once
 
 #include "python/support/common.h"
@@ -12,7 +12,7 @@ std::string quoted_type(nb::handle value);
 enum class Memory : std::uint8_t { kCopy, kBorrow };
 
 struct AsTensor {
-  /// What errors begin with.
+  /// Prefix of errors.
   const char* call = "tensor";
   /// Of values that are no Tensor: converted to it. Unset: their own (Python's floats are float32,
   /// its integers int32).
@@ -50,9 +50,9 @@ Shape as_shape(const char* call, nb::handle shape);
 nb::tuple shape_tuple(const Shape& shape);
 nb::list shape_list(const Shape& shape);
 
-/// [B] of whole numbers, None for unset. Throws: TypeError, ArgumentError.
+/// [B] integers, None for unset. Throws: TypeError, ArgumentError.
 std::optional<std::vector<std::int32_t>> as_lengths(const char* call, nb::handle lengths);
-/// Into the options of a call: a symbolic tensor as it is, else the numbers.
+/// Into the options of a call: a symbolic tensor as it is, else the values.
 template <class Options>
 void set_lengths(Options& options, const char* call, nb::handle lengths) {
   if (lengths.is_none()) return;
@@ -85,7 +85,7 @@ bool as_flag(const char* call, const char* name, nb::handle value);
 std::int64_t as_int(const char* call, nb::handle value);
 std::optional<std::int64_t> as_optional_int(nb::handle value);
 
-/// A read-only NumPy array that shares the tensor's memory, or of a copy of what lies on a GPU.
+/// A read-only NumPy array that shares the tensor's memory, or that of a host copy of a GPU tensor.
 /// Throws: StateError when symbolic.
 nb::object as_numpy(const Tensor& tensor);
 nb::object as_numpy(const Array& array);

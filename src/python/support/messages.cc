@@ -1,4 +1,4 @@
-// A call whose arguments fit no binding: nanobind's words for it give way to the package's.
+// A call whose arguments fit no binding: the package's message replaces nanobind's.
 #include <nb_internals.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using Dispatcher = decltype(nb::detail::nb_func::vectorcall);
 
-// The ways in which nanobind calls a function, as found on the functions of the module.
+// nanobind's dispatchers, as found on the functions of the module.
 std::array<Dispatcher, 8> dispatchers{};
 // reword(function, args, kwargs) of the package gives the message; null until it is there.
 PyObject* reword = nullptr;
@@ -66,7 +66,7 @@ void take_over(nb::handle object) {
   const auto* const known =
       std::find_if(dispatchers.begin(), dispatchers.end(),
                    [&](Dispatcher one) { return !one || one == function->vectorcall; });
-  if (known == dispatchers.end()) return;  // a later nanobind with more of them: its own words
+  if (known == dispatchers.end()) return;  // a later nanobind with more of them: its own message
   const auto index = static_cast<std::size_t>(known - dispatchers.begin());
   dispatchers[index] = function->vectorcall;
   function->vectorcall = kOurs[index];

@@ -71,7 +71,7 @@ Tensor of_two(Arithmetic op, const Tensor& a, const Tensor& b) {
   }
 }
 
-// A constant of one element is a number: no gradient flows to it.
+// A constant of one element counts as a number: no gradient flows to it.
 std::optional<double> constant_number(nb::handle value, const Tensor* tensor, const Tensor& other) {
   if (is_number(value)) return nb::cast<double>(value);
   if (!tensor || tensor->is_symbolic() || tensor->tracked()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Arithmetic with what Python offers as operands: tensors, variables, arrays, numbers.
+// Arithmetic with Python operands: tensors, variables, arrays, numbers.
 #pragma once
 
 #include "python/support/convert.h"
@@ -11,9 +11,9 @@ enum class Arithmetic : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
 /// another dtype is converted.
 Tensor make_tensor(nb::handle value, nb::handle dtype, const Device* device = nullptr);
 
-/// Whether `value` can stand beside a tensor; if not, Python asks the other side.
+/// Whether `value` can be an operand of a tensor; if not, Python tries the other operand.
 bool is_operand(nb::handle value);
-/// Whether a tape, or a Model, will ask for what is computed of a tensor or variable.
+/// Whether what is computed from a tensor or variable must be recorded, for a tape or a Model.
 bool would_record(nb::handle value);
 /// `value` as a tensor, in the dtype of `other` where it has none of its own.
 Tensor as_operand(nb::handle value, const Tensor& other);

@@ -9,7 +9,7 @@ namespace {
 
 Tensor tensor(nb::handle value, const char* call) { return as_tensor(value, {.call = call}); }
 
-// Indices and labels: whatever whole numbers are given, as int32.
+// Indices and labels: integers of any dtype, as int32.
 Tensor indices(nb::handle value, const char* call) {
   const Tensor given = tensor(value, call);
   if (given.dtype() == DType::kInt32) return given;

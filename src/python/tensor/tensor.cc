@@ -37,12 +37,12 @@ Tensor copied(const Tensor& tensor) {
                          : Tensor::of_host(std::move(array), cpu_device());
 }
 
-// Host data that lies on the cpu, whatever the default device is.
+// Host data on the cpu, whatever the default device is.
 Tensor on_the_host(const Tensor& tensor) {
   return Tensor::of_host(on_device(tensor.value(), cpu_device()), cpu_device());
 }
 
-// What NumPy gives where memory cannot be shared as it is: strides, other byte orders.
+// A NumPy copy where memory cannot be shared as it is: strides, other byte orders.
 Tensor from_dlpack(nb::handle value, nb::handle device, nb::handle copy) {
   const bool may_copy = copy.is_none() || nb::cast<bool>(copy);
   std::optional<Tensor> view = view_of_dlpack(value);
@@ -66,7 +66,7 @@ Tensor moved(const Tensor& tensor, nb::handle name) {
   return tensor.to(*place);
 }
 
-// For pickle. What somebody placed goes back there.
+// For pickle. A placed tensor returns to its device.
 nb::tuple reduced(nb::handle self) {
   const auto& tensor = nb::cast<const Tensor&>(self);
   if (tensor.is_symbolic()) {

@@ -23,7 +23,7 @@ Variable make_variable(nb::handle initial_value, bool trainable,
   do {
     unique = graph.unique_name(scope, name.value_or("Variable"));
   } while (graph.has_variable(prefix + unique));
-  // A value that somebody placed stays where it is.
+  // A placed value stays on its device.
   if (!device && initial.placed()) device = &initial.device();
   return Variable(unique, initial.to_host(), trainable, device);
 }

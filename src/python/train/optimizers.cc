@@ -85,7 +85,7 @@ void minimize(const OptimizerRef& self, Tape& tape, const Tensor& loss, nb::hand
   const GradientTape& recorded = tape.get();
   std::vector<DeviceArray> gradients =
       unlocked([&] { return self.core->compute_gradients(recorded, loss, variables); });
-  // It is minimize()'s own. What a tape keeps for another gradient, an update has to copy.
+  // The tape is minimize()'s own. An update would have to copy what a tape keeps.
   tape.drop();
   unlocked([&] { self.core->clip_and_apply(std::move(gradients), variables, step, clip_norm); });
 }

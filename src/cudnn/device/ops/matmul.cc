@@ -6,8 +6,8 @@ namespace {
 
 // What a product of a dtype is computed in. COMPUTE_32F is exact float32 too: cuBLAS documents that
 // it takes TF32 only where the handle's math mode (ours does not) or NVIDIA_TF32_OVERRIDE asks for
-// it; "pedantic" says the same twice and keeps it from its faster kernels. For float64 pedantic
-// forbids what else cuBLAS may take, emulation. float16 is summed in float, by tensor cores.
+// it; "pedantic" would only keep it from its faster kernels. For float64 pedantic forbids
+// emulation. float16 is summed in float, by tensor cores.
 struct Types {
   cudaDataType_t data;
   cublasComputeType_t compute;
@@ -43,7 +43,7 @@ cublasHandle_t make_handle(const Context& context) {
   cublasHandle_t handle = nullptr;
   check(blas.create(&handle), "cublasCreate");
   check(blas.set_stream(handle, context.stream()), "cublasSetStream");
-  // Sums of float16 that are cut into parts must not meet in float16.
+  // Split sums of float16 must not be added in float16.
   const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
                                               CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
   check(blas.set_math_mode(handle, mode), "cublasSetMathMode");
@@ -75,7 +75,7 @@ void GpuDevice::matmul(const MatmulArgs& args) const {
   if (args.k > 0) product(args, args.bias || args.accumulate ? 1.0 : 0.0);
 }
 
-// cuBLAS counts columns first, so a row-major array is its transpose there: c' = b' a'.
+// cuBLAS is column-major, so a row-major array is its transpose there: c' = b' a'.
 void GpuDevice::product(const MatmulArgs& args, double beta) const {
   const Types types = types_of(args.dtype);
   const double one = 1.0;
@@ -85,8 +85,8 @@ void GpuDevice::product(const MatmulArgs& args, double beta) const {
   const Context::Current current(context_);
   const std::lock_guard lock(blas_mutex_);
   if (!blas_) {
-    // One of its own, so that cuBLAS keeps to one order of sums whatever else runs. It is given
-    // after the stream, whose setting takes it away.
+    // Its own workspace, so that cuBLAS keeps one order of sums whatever else runs. Set after the
+    // stream, as setting that resets it.
     const std::size_t bytes = workspace_bytes(context_);
     const cublasHandle_t made = make_handle(context_);
     blas_workspace_ = context_.allocate(bytes);
