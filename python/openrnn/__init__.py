@@ -1,7 +1,7 @@
 """Recurrent networks with the semantics of cuDNN and of tf.contrib.cudnn_rnn, on Linux.
 
-`openrnn.cudnn_rnn` is the face of tf.contrib.cudnn_rnn; the rest follows TensorFlow's names.
-NumPy arrays, and anything with DLPack, go in; a Tensor, with `.numpy()`, comes out.
+`openrnn.cudnn_rnn` has the API of tf.contrib.cudnn_rnn; the rest follows TensorFlow's names.
+Calls take NumPy arrays, and anything with DLPack, and return a Tensor with `.numpy()`.
 """
 
 from openrnn import _messages as _messages

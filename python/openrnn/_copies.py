@@ -1,4 +1,4 @@
-"""How deep copies and pickles of variables, layers and optimizers are made again."""
+"""How deep copies and pickles of variables, layers and optimizers are rebuilt."""
 
 import copy
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from openrnn._core import Node, OpModelState, Tensor, Variable
 
 
 def make_variable(*state: Any) -> Variable:
-    """A variable of that state in the current graph, under a name that is free."""
+    """A variable of that state in the current graph, under a free name."""
     return _core.copied_variable(*state)
 
 
@@ -34,7 +34,7 @@ def make_optimizer(
 
 
 def make_model(cls: Any) -> Any:
-    """A model without anything: what it consists of may hold it."""
+    """An empty model: its parts may refer to it."""
     return cls.__new__(cls)
 
 
@@ -67,7 +67,7 @@ def deep_copy(one: Any, memo: dict[int, Any]) -> Any:
 
 
 def deep_copy_node(node: Node, memo: dict[int, Any]) -> Any:
-    """The same of a recorded call, whose layer may hold what came out of it."""
+    """The same of a recorded call, whose layer may hold its outputs."""
     with opened(_core.node_graph(node)):
         function, arguments = node.__reduce__()
         copied = copy.deepcopy(arguments, memo)
@@ -75,7 +75,7 @@ def deep_copy_node(node: Node, memo: dict[int, Any]) -> Any:
 
 
 def graph_of(layer: Any) -> AbstractContextManager[None]:
-    """The layer's graph, if it has one, as the current one, which a copy that fails leaves as it was."""
+    """The layer's graph, if it has one, as the current one; a failed copy leaves it unchanged."""
     return opened(_core.layer_graph(layer))
 
 

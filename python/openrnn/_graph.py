@@ -41,11 +41,11 @@ class Graph(_CoreGraph):
             opened.close()
 
     def get_collection(self, key: str) -> list[Any]:
-        """What is in that collection now, as a new list."""
+        """The values of that collection, as a new list."""
         return _collection(self, key)
 
     def add_to_collection(self, key: str, value: Any) -> None:
-        """Adds to a collection: one of GraphKeys but for variables, or any other name."""
+        """Adds to a collection: one of GraphKeys except those of variables, or any other name."""
         _add(self, key, value)
 
 
@@ -72,12 +72,12 @@ def reset_default_graph() -> None:
 
 
 def set_random_seed(seed: int | None) -> None:
-    """The graph's seed, from which operations and layers without one derive theirs."""
+    """The graph's random seed, from which operations and layers without one derive theirs."""
     _core.current_graph().seed = seed
 
 
 def global_variables() -> list[Variable]:
-    """All variables of the current graph, in the order in which they were made."""
+    """All variables of the current graph, in order of creation."""
     return _core.current_graph().variables()
 
 
@@ -110,7 +110,7 @@ def _add(graph: Any, key: str, value: Any) -> None:
 
 
 def get_collection(key: str) -> list[Any]:
-    """What is in that collection of the current graph now, as a new list."""
+    """The values of that collection of the current graph, as a new list."""
     return _collection(_core.current_graph(), key)
 
 
@@ -120,7 +120,7 @@ def add_to_collection(key: str, value: Any) -> None:
 
 
 class VariableScope:
-    """What variable_scope yields: where variables are made, and whether existing ones are used."""
+    """An open variable scope: its name, and whether existing variables are used."""
 
     def __init__(self, name: str, reuse: bool) -> None:
         self._name = name
@@ -148,8 +148,8 @@ class VariableScope:
 class variable_scope:  # noqa: N801 - TensorFlow's name
     """Inside a `with` statement, names of variables get the prefix `name/`.
 
-    `reuse=True` makes get_variable, and layers of a name that was there before, use the variables
-    that exist; None inherits. Yields a VariableScope.
+    `reuse=True` makes get_variable, and layers of a known name, use the existing variables; None
+    inherits. Yields a VariableScope.
     """
 
     def __init__(self, name: "str | VariableScope", reuse: bool | None = None) -> None:
@@ -195,7 +195,7 @@ def get_variable(
     *,
     device: str | None = None,
 ) -> Variable:
-    """A variable of the current scope: a new one, or with reuse the one that exists.
+    """A variable of the current scope: a new one, or with reuse the existing one.
 
     Raises ArgumentError when it exists without reuse, is missing with reuse, or has another shape,
     dtype or device. The default initializer is glorot_uniform.
@@ -239,7 +239,7 @@ class GradientTape:
 
         `target` and `sources` are tensors or variables, or nested lists or tuples of them; several
         targets count as their sum. `output_gradients` are the gradients of the targets, ones by
-        default. None stands where nothing flows. Calling twice gives the same bits.
+        default. None where no gradient flows. Calling twice gives the same bits.
         """
         targets = [t.read_value() if isinstance(t, Variable) else t for t in _flatten(target)]
         starts = [None] * len(targets) if output_gradients is None else _flatten(output_gradients)

@@ -28,7 +28,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _fits(value: Any, wanted: str) -> bool:
-    """Whether a value is of the kind that an annotation of a binding says; True if in doubt."""
+    """Whether a value matches the annotation of a binding; True if in doubt."""
     if " | " in wanted and "[" not in wanted:
         return any(_fits(value, one) for one in wanted.split(" | "))
     if wanted == "None":
@@ -76,7 +76,7 @@ def _parameters(function: Any) -> ast.arguments:
 
 
 def _call(function: Any, args: Any) -> str:
-    """What the user called: the outermost of the package's functions, or the binding itself."""
+    """The function that the user called: the outermost of the package, or the binding."""
     found, of = function.__name__, args[0] if args else None
     frame = sys._getframe(2)
     while frame is not None and re.match(r"openrnn(\.|$)", frame.f_globals.get("__name__", "")):
@@ -132,7 +132,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def reword(function: Any, args: Any, kwargs: dict[str, Any]) -> str:
-    """'[call] what was given, what was expected' for a binding and what it was called with."""
+    """'[call] what was given, what was expected' for a binding and its arguments."""
     for one in args[:1]:
         if isinstance(one, _core.LayerBase) and "_made" not in vars(one):
             return (

@@ -1,4 +1,4 @@
-"""Symbolic inputs, and the models that run what was recorded from them."""
+"""Symbolic inputs, and models that run what was recorded from them."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def Input(  # noqa: N802 - TensorFlow's name
     dtype: DTypeLike = "float32",
     batch_shape: ShapeLike | None = None,
 ) -> Tensor:
-    """A symbolic tensor, whose value a Model is given when it is called.
+    """A symbolic tensor, whose value is given to a Model when it is called.
 
     `batch_shape` is the whole shape, None where a size is not known: (None, None, 5) is time,
     batch and depth of a recurrent layer. Or `shape` is the shape without its first dimension,
@@ -36,7 +36,7 @@ def Input(  # noqa: N802 - TensorFlow's name
 
 
 class Model(Layer):
-    """What was recorded between symbolic inputs and outputs, as one layer.
+    """The recorded calls between symbolic inputs and outputs, as one layer.
 
     `inputs` and `outputs` are symbolic tensors, or lists or tuples of them; calls return the
     structure of `outputs`.
@@ -96,7 +96,7 @@ class Model(Layer):
         return _pack(outputs, iter([tensor.numpy() for tensor in _flatten(outputs)]))
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """The layer of that name or place. Raises ArgumentError when there is none."""
+        """The layer of that name or index. Raises ArgumentError when there is none."""
         layers = self.layers
         if index is not None:
             index = _arguments.as_integer("get_layer", "index", index)
@@ -129,7 +129,7 @@ class Model(Layer):
         return [*self.weights, *(one for one in saveables if one is not None)]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The calls come first, each after those that feed it: nothing recurses along the graph.
+        # The calls come first, each after its inputs: nothing recurses along the graph.
         recorded = (_core.model_calls(self), self.inputs, self.outputs, _core.model_losses(self))
         state = (recorded, _core.layer_state(self), dict(self.__dict__))
         return _copies.make_model, (type(self),), state

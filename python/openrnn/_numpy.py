@@ -1,4 +1,4 @@
-"""What NumPy asks of a Tensor or Variable: operators record, and no other call drops a gradient."""
+"""NumPy's protocols for a Tensor or Variable: operators record, no call drops a gradient."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,7 +12,7 @@ _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = range(4)
 
 
 def _matmul(a: Any, b: Any) -> Tensor:
-    # Of an array and a tensor alone: the tensor's own method, as NumPy's would come back to here.
+    # Of an array and a tensor only: the tensor's own method, as NumPy's would call this again.
     return a.__matmul__(b) if isinstance(a, (Tensor, Variable)) else b.__rmatmul__(a)
 
 
@@ -70,7 +70,7 @@ def _require_no_gradient(name: str, values: Any) -> None:
 
 
 def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Operators give a Tensor; other ufuncs work on values that no tape asks for."""
+    """Operators give a Tensor; other ufuncs work on values that need no gradient."""
     if method == "__call__" and not kwargs and ufunc in _OPERATORS:
         return _OPERATORS[ufunc](*inputs)
     _require_no_gradient(ufunc.__name__, [inputs, kwargs])
@@ -78,7 +78,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's functions work on values that no tape asks for."""
+    """NumPy's functions work on values that need no gradient."""
     if function not in _WITHOUT_GRADIENT:
         _require_no_gradient(function.__name__, [args, kwargs])
     return function(*_arrays(list(args)), **_arrays(kwargs))

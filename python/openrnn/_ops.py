@@ -23,7 +23,7 @@ def constant(
 ) -> Tensor:
     """A new Tensor with a copy of the value. Python's floats are float32, its integers int32.
 
-    Without a device it lies on the default one, and goes where it is used.
+    Without a device it is on the default one, and is copied to where it is used.
     """
     return Tensor(value, dtype, device=device)
 
@@ -40,8 +40,8 @@ def from_dlpack(
 ) -> Tensor:
     """A Tensor over the memory of anything with DLPack, on the cpu or a GPU, without a copy.
 
-    Whoever has that memory must not change it while the Tensor, or what was computed of it under
-    a tape, is alive. copy True: always a copy; False: never, BufferError where there must be one.
+    The owner of that memory must not change it while the Tensor, or what was computed from it under
+    a tape, exists. copy True: always a copy; False: never, BufferError if one is needed.
     """
     return _core.from_dlpack(x, device, copy)
 
@@ -109,7 +109,7 @@ def sigmoid(x: TensorLike) -> Tensor:
 
 
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """In another floating dtype; the gradient comes back in that of x."""
+    """In another floating dtype; the gradient has the dtype of x."""
     return _core.cast(x, dtype)
 
 
@@ -136,7 +136,7 @@ def concat(values: Sequence[TensorLike], axis: int) -> Tensor:
 def split(
     value: TensorLike, num_or_size_splits: int | Sequence[int], axis: int = 0
 ) -> list[Tensor]:
-    """Parts along an axis: so many equal ones, or ones of these sizes."""
+    """Parts along an axis: a number of equal ones, or ones of these sizes."""
     if isinstance(num_or_size_splits, (int, np.integer)):
         value = convert_to_tensor(value)
         axis = _arguments.as_integer("split", "axis", axis)
@@ -158,7 +158,7 @@ def split(
 
 
 def slice(input_: TensorLike, begin: Sequence[int], size: Sequence[int]) -> Tensor:  # noqa: A001
-    """From `begin`, so many along each axis; -1 is all that is left."""
+    """The elements from `begin`, `size` along each axis; -1 is all the rest."""
     result = convert_to_tensor(input_)
     begin, size = (
         [

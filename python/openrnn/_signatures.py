@@ -1,4 +1,4 @@
-"""Signatures of the compiled classes that users make themselves, for inspect.signature."""
+"""Signatures of the compiled classes that users construct, for inspect.signature."""
 
 import inspect
 from typing import Any

@@ -1,4 +1,4 @@
-"""What layers ask of the classes that users derive from them."""
+"""Queries on the classes that users derive from layers."""
 
 import functools
 import re
@@ -22,7 +22,7 @@ def is_overridden(cls: type, name: str) -> bool:
 
 
 def built_in_scope(build: Callable[..., None]) -> Callable[..., None]:
-    """A build() of a user's that opens the layer's scope and marks the layer built around itself."""
+    """A user's build(), wrapped: opens the layer's scope and marks the layer as built."""
 
     @functools.wraps(build)
     def wrapped(self: Any, input_shape: Any) -> None:

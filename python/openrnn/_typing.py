@@ -12,7 +12,7 @@ TensorLike: TypeAlias = Any
 DTypeLike: TypeAlias = Any
 #: Sizes, None where one is not known.
 ShapeLike: TypeAlias = Sequence[int | None]
-#: f(shape, dtype=...) gives the first value of a variable.
+#: f(shape, dtype=...) gives the initial value of a variable.
 Initializer: TypeAlias = Any
 #: f(tensor) gives a loss.
 Regularizer: TypeAlias = Callable[[Tensor], Any]

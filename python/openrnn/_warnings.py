@@ -13,7 +13,7 @@ def warn(text: str) -> None:
 
 
 def warn_of_dropout(call: str, num_layers: int, dropout: float) -> None:
-    """Dropout acts between layers: of one layer it does nothing."""
+    """Dropout acts between layers: with one layer it does nothing."""
     if num_layers == 1 and dropout > 0.0:
         warn(
             f"[{call}] dropout is {dropout} with num_layers=1, where it has no effect: it acts on "

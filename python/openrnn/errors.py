@@ -1,4 +1,4 @@
-"""What the calls of this package raise. Messages read "[call] what was given, what was expected"."""
+"""The exceptions of this package. Messages read "[call] what was given, what was expected"."""
 
 from openrnn import _core
 

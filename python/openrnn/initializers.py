@@ -1,4 +1,4 @@
-"""First values of variables. Any function f(shape, dtype=...) that returns an array does as well."""
+"""Initial values of variables; any function f(shape, dtype=...) of an array will do, too."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from openrnn.errors import ArgumentError
 
 
 class _Native(NativeInitializer):
-    """One of the library's own: its random numbers depend on the seed of what it fills."""
+    """One of the library's own: its random numbers depend on the variable's seed."""
 
     def __init__(self, kind: str, first: float, second: float, seed: int | None) -> None:
         if seed is not None:
@@ -89,14 +89,14 @@ _CLASSES: dict[str, type[_Native]] = {
 
 
 def serialize(initializer: Initializer) -> Any:
-    """{'class_name', 'config'} of one of this module's; anything else as it is."""
+    """{'class_name', 'config'} of one of this module; anything else unchanged."""
     if isinstance(initializer, _Native):
         return {"class_name": type(initializer).__name__, "config": initializer.get_config()}
     return initializer
 
 
 def get(identifier: Initializer) -> Any:
-    """An initializer from a name, from what serialize() returned, or as it is."""
+    """An initializer from a name, from a result of serialize(), or unchanged."""
     if isinstance(identifier, str):
         identifier = {"class_name": identifier, "config": {}}
     if isinstance(identifier, dict):

@@ -1,4 +1,4 @@
-"""Layer, the base of everything with variables of its own, and the layers around recurrent ones."""
+"""Layer, the base class of all layers, and the layers used with recurrent ones."""
 
 import inspect
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from openrnn.errors import ArgumentError, UnsupportedError
 
 
 class InputSpec(NamedTuple):
-    """What a layer demands of its input: number of dimensions, and sizes by axis."""
+    """Requirements of a layer on its input: number of dimensions, and sizes by axis."""
 
     ndim: int | None
     axes: dict[int, int]
@@ -25,11 +25,11 @@ class InputSpec(NamedTuple):
 class Layer(_core.LayerBase):
     """The members that every layer and cell has, as those of tf.layers.Layer.
 
-    A subclass of one's own says in `call` what it computes, and may make weights in `build`; so
-    may a subclass of any class below. Calling the layer always calls them. `_reuse`: the layer
-    takes the variables that exist under its name.
+    Your own subclass computes in `call`, and may make weights in `build`; so may a subclass of any
+    class below. Calling the layer always calls them. `_reuse`: the layer uses the existing
+    variables under its name.
 
-    Layers and variables that its attributes hold, also in lists, tuples and dicts, are its own: its
+    Layers and variables in its attributes, also in lists, tuples and dicts, are parts of it: of its
     weights, losses and updates, and under the names of the attributes in checkpoints.
     """
 
@@ -89,7 +89,7 @@ class Layer(_core.LayerBase):
 
     @property
     def input_spec(self) -> InputSpec | None:
-        """What the layer demands of its input; None before it is built."""
+        """Requirements of the layer on its input; None before it is built."""
         spec = _core.layer_input_spec(self)
         return None if spec is None else InputSpec(spec[0], dict(spec[1]))
 
@@ -98,7 +98,7 @@ class Layer(_core.LayerBase):
         _core.layer_build(self, input_shape)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What the layer computes; each class says what it takes."""
+        """What the layer computes; each class defines its arguments."""
         raise NotImplementedError(f"[{type(self).__name__}] it has no call(), expected one")
 
     def apply(self, *args: Any, **kwargs: Any) -> Any:
@@ -120,13 +120,13 @@ class Layer(_core.LayerBase):
         return _pack(run.outputs, iter(outputs))
 
     def _as_inputs(self, flat: list[Any]) -> list[Any]:
-        """Inputs that are no tensors, where they are to have another dtype than the layer."""
+        """Inputs that are no tensors and need another dtype than the layer's."""
         return flat
 
     def _retrained(
         self, args: list[Any], kwargs: dict[str, Any], training: bool | None
     ) -> list[Any]:
-        """The arguments of a replay that has a word on training, where call() takes one."""
+        """The arguments of a replay that sets `training`, where call() takes it."""
         if training is None:
             return args
         names = list(inspect.signature(self.call).parameters)
@@ -148,10 +148,10 @@ class Layer(_core.LayerBase):
         use_resource: bool | None = None,
         partitioner: None = None,
     ) -> Variable:
-        """A variable of the layer's scope, or the one of that name that the layer has.
+        """A variable of the layer's scope, or the layer's own of that name.
 
-        Defaults: the layer's dtype, glorot_uniform. use_resource changes nothing: a variable here
-        always is what TensorFlow calls a resource. partitioner: None alone.
+        Defaults: the layer's dtype, glorot_uniform. use_resource has no effect: a variable is
+        always what TensorFlow calls a resource. partitioner: only None.
         """
         if partitioner is not None:
             raise UnsupportedError(
@@ -205,7 +205,7 @@ class Layer(_core.LayerBase):
                 _core.layer_add_loss(self, loss, inputs)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Adds something, or a list, to be run after a training step."""
+        """Adds a function, or a list of them, to run after a training step."""
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
             _core.layer_add_update(self, update, inputs)
 
@@ -293,7 +293,7 @@ class _Place:
 
 
 class _Call:
-    """One call of a layer's call(), to be made again with other tensors.
+    """One call of a layer's call(), which can be repeated with other tensors.
 
     A recorded call holds it, and is copied and pickled with it.
     """

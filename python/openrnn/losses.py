@@ -11,5 +11,5 @@ def mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
 
 
 def sparse_softmax_cross_entropy(labels: TensorLike, logits: TensorLike) -> Tensor:
-    """The mean loss in nats of logits [.., C] against labels [..]; labels below 0 do not count."""
+    """The mean loss in nats of logits [.., C] against labels [..]; labels below 0 are ignored."""
     return _core.cross_entropy(logits, labels)

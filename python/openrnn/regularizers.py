@@ -1,4 +1,4 @@
-"""Losses of weights. Any function of a Tensor that returns one does as well."""
+"""Losses of weights. Any function of a Tensor that returns one will do, too."""
 
 from typing import Any
 

@@ -39,14 +39,14 @@ __all__ = [
 
 
 class CheckpointState(NamedTuple):
-    """What a folder's `checkpoint` file says."""
+    """The content of a folder's `checkpoint` file."""
 
     model_checkpoint_path: str
     all_model_checkpoint_paths: list[str]
 
 
 def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str]) -> CheckpointState | None:
-    """What the folder's `checkpoint` file says; None when there is none."""
+    """The content of the folder's `checkpoint` file; None when there is none."""
     state = _core.read_checkpoint_state(
         _arguments.as_path("get_checkpoint_state", "checkpoint_dir", checkpoint_dir)
     )
@@ -54,7 +54,7 @@ def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str]) -> CheckpointSt
 
 
 def latest_checkpoint(checkpoint_dir: str | os.PathLike[str]) -> str | None:
-    """The newest prefix in the folder whose files are there; None when there is none."""
+    """The newest prefix in the folder whose files exist; None when there is none."""
     return _core.latest_checkpoint(
         _arguments.as_path("latest_checkpoint", "checkpoint_dir", checkpoint_dir)
     )
@@ -80,13 +80,13 @@ def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> NDArra
 
 
 class NetworkDescription(NamedTuple):
-    """One recurrent network that a checkpoint's tensors make up.
+    """One recurrent network in a checkpoint.
 
-    scope: what stands before the canonical names, '' or 'm1/cudnn_lstm'. modes: 'lstm' or 'gru';
-    'rnn_tanh' and 'rnn_relu' share their names, so both stand here unless the file tells which.
-    spec: the sizes and switches as keyword arguments, with which
-    `openrnn.PackedModel(params, rnn_mode=modes[0], **spec)` is that network. raw_variable: the name
-    of its opaque buffer in the file, or ''. text: for people.
+    scope: prefix of the canonical names, '' or 'm1/cudnn_lstm'. modes: 'lstm' or 'gru'; both of
+    'rnn_tanh' and 'rnn_relu', whose tensors have the same names, unless the file says which. spec:
+    the sizes and options as keyword arguments, with which `openrnn.PackedModel(params,
+    rnn_mode=modes[0], **spec)` is that network. raw_variable: the name of its opaque buffer in the
+    file, or ''. text: a description.
     """
 
     scope: str
@@ -104,7 +104,7 @@ class CheckpointContents(NamedTuple):
 
 
 def describe_network(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointContents:
-    """Which recurrent networks the tensors of a checkpoint make up, from names and shapes."""
+    """The recurrent networks in a checkpoint, found from names and shapes of its tensors."""
     networks, remarks = _core.describe_network(
         _prefix("describe_network", ckpt_dir_or_file)
     )
@@ -138,7 +138,7 @@ class Saver(_core.SaverBase):
     ) -> str:
         """Writes SAVE_PATH, or SAVE_PATH-STEP, and names it in the folder's `checkpoint` file.
 
-        Returns the prefix. Changes nothing in the model.
+        Returns the prefix. Does not change the model.
         """
         step = None if global_step is None else _step("save", "global_step", global_step)
         return self.save_core(_arguments.as_path("save", "save_path", save_path), step)
@@ -165,7 +165,7 @@ class Checkpoint(_core.CheckpointBase):
         raise AttributeError(f"[Checkpoint] it has no '{name}', expected one of {list(objects)}")
 
     def write(self, file_prefix: str | os.PathLike[str]) -> str:
-        """Writes to this very prefix, without counting; returns it."""
+        """Writes to exactly this prefix, without counting; returns it."""
         return self.write_core(_arguments.as_path("write", "file_prefix", file_prefix))
 
     def save(self, file_prefix: str | os.PathLike[str]) -> str:
@@ -173,10 +173,10 @@ class Checkpoint(_core.CheckpointBase):
         return self.save_core(_arguments.as_path("save", "file_prefix", file_prefix))
 
     def read(self, save_path: str | os.PathLike[str]) -> CheckpointStatus:
-        """Gives every variable that the file has a value for that value; all or nothing.
+        """Restores every variable that the file has a value for; all or nothing.
 
-        Layers that are not built yet get theirs when they are. Raises ArgumentError when nothing
-        matches.
+        Layers that are not built yet get their values when they are. Raises ArgumentError when
+        nothing matches.
         """
         return self.read_core(_arguments.as_path("read", "save_path", save_path))
 
@@ -192,8 +192,8 @@ class CheckpointManager(_core.CheckpointManagerBase):
 
     `checkpoint` is the Saver or Checkpoint that writes and restores them. Prefixes are
     DIRECTORY/CHECKPOINT_NAME-NUMBER; names of that form in the folder belong to the manager, which
-    makes the folder and takes up what its `checkpoint` file lists. max_to_keep None or 0: all. A
-    killed process leaves at least one checkpoint that can be loaded.
+    makes the folder and continues from what its `checkpoint` file lists. max_to_keep None or 0:
+    all. If the process is killed, at least one checkpoint can be loaded.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class Optimizer(_core.OptimizerBase):
     """Changes variables by their gradients; slots are variables of the current graph.
 
     A deep copy or a pickle holds the variables that have slots as well: copied in one go with a
-    model, it goes on with the model's.
+    model, it continues with the model's.
     """
 
     def __init__(self, kind: str, options: dict[str, Any]) -> None:
@@ -332,9 +332,9 @@ class Optimizer(_core.OptimizerBase):
     ) -> Tensor:
         """compute_gradients(), then apply_gradients(); returns the loss before the update.
 
-        `clip_norm`: the gradients are clipped as by clip_by_global_norm in between; None: they are
-        not. With float16 variables a step whose gradients are not finite is skipped; else that is an
-        ArgumentError, which a GPU raises at the next step or in finish().
+        `clip_norm`: the gradients are clipped as by clip_by_global_norm in between; None: no
+        clipping. With float16 variables a step whose gradients are not finite is skipped; else that
+        is an ArgumentError, which a GPU raises at the next step or in finish().
         """
         limit = 0.0 if clip_norm is None else _arguments.as_number("minimize", "clip_norm", clip_norm)
         if clip_norm is not None and not limit > 0.0:

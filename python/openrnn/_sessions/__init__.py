@@ -23,10 +23,10 @@ State = tuple[NDArray[Any], ...]
 class PackedModel(_core.PackedModelBase):
     """An immutable model on the cpu, shared by any number of threads, sessions and pools.
 
-    `params` is the opaque buffer, of which the engine makes a packed copy of its own: changing it
-    later changes nothing. Its size must be that of the network. math and weights_dtype as of the
-    layers. max_threads: how many threads packing, and every session and pool of the model, may use;
-    0 is set_num_threads()'s number, with 1 the model starts none.
+    `params` is the opaque buffer, of which the engine makes its own packed copy: later changes have
+    no effect. Its size must be that of the network. math and weights_dtype as of the layers.
+    max_threads: how many threads packing, and every session and pool of the model, may use; 0 is
+    set_num_threads()'s number, with 1 the model starts none.
 
     Raises ArgumentError for sizes, names or a buffer that do not fit; EngineError for a math that
     this machine lacks.
@@ -190,7 +190,7 @@ class PackedModel(_core.PackedModelBase):
 class InferenceSession(_core.InferenceSessionBase):
     """One caller's workspace over a shared PackedModel.
 
-    After prepare() a run makes room for nothing but its results. Calls release the interpreter
+    After prepare() a run allocates only its results. Calls release the interpreter
     lock, so that sessions of several threads run at once; calls of one session wait for each other.
     max_threads: how many threads a run may use, no more than the model's; 0: as many as those.
     """
@@ -217,9 +217,9 @@ class InferenceSession(_core.InferenceSessionBase):
         when not time_major [B, L*D, .]. initial_state as the state, None for zeros; an
         LSTMStateTuple is taken by name, a state that a layer's call returned is transposed if that
         call had the other layout, and any other array is read as time_major says.
-        sequence_lengths [B], each in 0..T; past a row's length the output is 0 and the state stays.
-        The arrays are new ones, the caller's own. Raises ArgumentError for a shape or length that
-        does not fit.
+        sequence_lengths [B], each in 0..T; past a row's length the output is 0 and the state is
+        unchanged. The arrays are new ones. Raises ArgumentError for a shape or length that does not
+        fit.
         """
         model = self._model
         x = model._inputs("run", inputs, "[T, B, I]" if time_major else "[B, T, I]")
@@ -238,10 +238,10 @@ class StreamPool(_core.StreamPoolBase):
     """The states of many streams over a shared PackedModel.
 
     Streams join and leave between steps; a step runs those that it names as one batch, and each
-    gets the bits that it would get alone. At most `streams` are open at once, a step has at most
-    `batch` of them (0: all) and `time` steps. A call that raises has changed nothing. Calls of one
-    pool wait for each other; a step releases the interpreter lock. max_threads as of a session.
-    `len(pool)` is the number of open streams, `id in pool` says whether one is open.
+    gets the same bits as alone. At most `streams` are open at once, a step has at most `batch` of
+    them (0: all) and `time` steps. A call that raises changes nothing. Calls of one pool wait
+    for each other; a step releases the interpreter lock. max_threads as of a session. `len(pool)`
+    is the number of open streams, `id in pool` says whether one is open.
     """
 
     def __init__(
@@ -261,10 +261,10 @@ class StreamPool(_core.StreamPoolBase):
         return self._model
 
     def join(self, initial_state: Any = None) -> int:
-        """Opens a stream and returns its id, which no other stream gets.
+        """Opens a stream and returns its id, which is never reused.
 
         initial_state: (h [L*D, O],), for an LSTM (h, c [L*D, U]) or an LSTMStateTuple; None for
-        zeros. Raises StateError when as many are open as there may be.
+        zeros. Raises StateError when the maximum is open.
         """
         shapes = self._model._state_shapes(None)
         return self.join_core(*self._model._state("join", initial_state, shapes))

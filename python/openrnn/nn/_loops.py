@@ -57,7 +57,8 @@ def stack_bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[Tensor, tuple[Any, ...], tuple[Any, ...]]:
-    """Per layer a forward and a backward pass, joined, forward first; that feeds the next layer.
+    """Each layer: outputs of the forward and the backward direction concatenated, into the next
+    layer.
 
     Returns (outputs, states_fw, states_bw), the states one a layer.
     """

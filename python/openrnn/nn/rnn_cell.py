@@ -34,7 +34,7 @@ def _relu(x: Tensor) -> Tensor:
 
 
 def _parts(size: Any, memory: bool = False) -> list[tuple[int, bool]]:
-    """(width, whether dropout leaves it alone) of each tensor of a state_size."""
+    """(width, whether dropout skips it) of each tensor of a state_size."""
     if isinstance(size, LSTMStateTuple):
         return [*_parts(size.c, True), *_parts(size.h)]
     if isinstance(size, (list, tuple)):
@@ -45,9 +45,9 @@ def _parts(size: Any, memory: bool = False) -> list[tuple[int, bool]]:
 class RNNCell(Layer):
     """What the cells share. B batch, I input depth.
 
-    A subclass of one's own has `state_size`, an integer or a tuple of what a state consists of,
-    `output_size`, and call(inputs, state), which returns (output, new state); weights it may make
-    in `build`. It runs in every loop and wrapper.
+    Your own subclass has `state_size`, an integer or a nested tuple, `output_size`, and
+    call(inputs, state), which returns (output, new state); it may make weights in `build`. It runs
+    in every loop and wrapper.
     """
 
     _steps = True
@@ -147,9 +147,9 @@ class RNNCell(Layer):
         return _parts(self.state_size)
 
     def _take_dtype(self, dtype: Any) -> bool:
-        """Takes the dtype of the first input where none was given; whether something changed."""
+        """Takes the dtype of the first input where none was given; returns whether it changed."""
         name = str(getattr(dtype, "name", dtype))
-        # float64 is what NumPy makes of anything: an array of it does not ask for such a cell.
+        # float64 is NumPy's default: an array of it does not make the cell float64.
         wanted = name == "float16" or (name == "float64" and isinstance(dtype, str))
         if self._dtype_given or self.built or not wanted or name == self.dtype:
             return False
@@ -162,7 +162,7 @@ class RNNCell(Layer):
         self._install()
 
     def _state_of(self, flat: Any) -> Any:
-        """One state out of an iterator over flat values."""
+        """One state from an iterator over flat values."""
         own = "state_size" in self._overridden
         return _pack(self.state_size, flat) if own else self._structure(flat)
 
