@@ -10,6 +10,7 @@
 #include "cudnn/gpu/busy_clock.h"
 #include "cudnn/gpu/staging.h"
 #include "device/support.h"
+#include "support/expect_error.h"
 #include "support/setting.h"
 
 namespace openrnn::testing {
@@ -17,15 +18,6 @@ namespace {
 
 cudnn::Context& context() { return cudnn::Context::of(0); }
 cudnn::Pool& pool() { return context().pool(); }
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const EngineError& error) {
-    return error.what();
-  }
-  return {};
-}
 
 TEST(GpuPool, GivesTheSameBlockAgain) {
   const void* first = tested().allocate(10000).get();
@@ -92,10 +84,10 @@ TEST(GpuPool, ServesManyThreads) {
 }
 
 TEST(GpuPool, NoRoomIsAnErrorThatSaysSo) {
-  const std::string error = error_of([] { tested().allocate(std::size_t{1} << 50); });
+  const std::string error = error_of<EngineError>([] { tested().allocate(std::size_t{1} << 50); });
   EXPECT_EQ(error.find("[allocate] gpu:0 has no room for 1125899906842624 bytes: "), 0u) << error;
   EXPECT_NE(error.find("use a smaller batch or time"), std::string::npos) << error;
-  EXPECT_NE(error_of([] { tested().allocate(SIZE_MAX); }), "");
+  EXPECT_NE(error_of<EngineError>([] { tested().allocate(SIZE_MAX); }), "");
   EXPECT_EQ(at(random_array(DType::kFloat32, {3}, 1), 0),
             at(random_array(DType::kFloat32, {3}, 1), 0));
 }
@@ -109,8 +101,9 @@ TEST(GpuPool, IdleBlocksMakeRoom) {
   for (int i = 0; i < 8; ++i) blocks.push_back(tested().allocate(300000));
   blocks.clear();
   EXPECT_GE(pool().held_bytes(), used + 2400000);
-  EXPECT_EQ(error_of([] { tested().allocate(2000000); }), "");
-  EXPECT_NE(error_of([&] { tested().allocate(used + 4000000); }), "") << "more than all of it";
+  EXPECT_EQ(error_of<EngineError>([] { tested().allocate(2000000); }), "");
+  EXPECT_NE(error_of<EngineError>([&] { tested().allocate(used + 4000000); }), "")
+      << "more than all of it";
 }
 
 // More than the slots hold at once; the source is gone before the copy may have been made.
@@ -147,7 +140,7 @@ TEST(GpuFork, TheChildIsToldAndMayEnd) {
   DeviceArray array = array_of<float>({3}, {1, 2, 3});
   const pid_t child = fork();
   if (child == 0) {
-    const std::string error = error_of([] { tested().allocate(16); });
+    const std::string error = error_of<EngineError>([] { tested().allocate(16); });
     const bool told = error.find("forked") != std::string::npos;
     array = DeviceArray();  // gives back, as the objects of the parent do
     _exit(told ? 0 : 1);

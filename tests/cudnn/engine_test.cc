@@ -1,11 +1,11 @@
 // What only the GPU engine does: cuts, permutes, chooses, repeats; and what it refuses.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <thread>
 
 #include "conformance/support/bounds.h"
 #include "cudnn/rnn/piece.h"
+#include "support/expect_error.h"
 #include "support/setting.h"
 
 namespace openrnn::conformance {
@@ -306,15 +306,6 @@ TEST(CudnnDevice, TakesArraysThatStartAnywhere) {
   Result found;
   append_forward(found, "inference ", {std::move(found_y), std::move(found_h), std::move(found_c)});
   EXPECT_EQ(first_difference(run_inference(subject(), c, d), found), "");
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(CudnnErrors, NameWhatWasGiven) {

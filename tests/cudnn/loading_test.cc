@@ -328,24 +328,32 @@ TEST(Faults, AtAnyCallEndInAnErrorThatNamesACall) {
 
 // ---- What the stand-in itself checks -----------------------------------------------------------
 
+/// A stream besides the context's own, and an event that orders the two.
+struct OtherStream {
+  OtherStream() {
+    driver.stream_create(&stream, CU_STREAM_NON_BLOCKING);
+    driver.event_create(&event, CU_EVENT_DISABLE_TIMING);
+  }
+  cudnn::Context& context = cudnn::Context::of(0);
+  const cudnn::Context::Current current{context};
+  const cudnn::DriverApi& driver = cudnn::libraries().driver;
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+};
+
 /// The first byte of a block that one stream has filled and another one has read.
 std::string read_across_streams(bool waits) {
-  cudnn::Context& context = cudnn::Context::of(0);
-  const cudnn::Context::Current current(context);
-  const cudnn::DriverApi& driver = cudnn::libraries().driver;
-  CUstream other = nullptr;
-  CUevent filled = nullptr;
-  driver.stream_create(&other, CU_STREAM_NON_BLOCKING);
-  driver.event_create(&filled, CU_EVENT_DISABLE_TIMING);
+  OtherStream other;
+  const auto& [context, current, driver, stream, filled] = other;
   const auto from = context.allocate(16), to = context.allocate(16);
-  driver.fill(cudnn::device_address(from.get()), 7, 16, other);
-  driver.event_record(filled, other);
+  driver.fill(cudnn::device_address(from.get()), 7, 16, stream);
+  driver.event_record(filled, stream);
   if (waits) driver.stream_wait(context.stream(), filled, 0);
   try {
     context.copy(to.get(), from.get(), 16);
     unsigned char found = 0;
     context.copy_out(&found, to.get(), 1);
-    cudnn::check(driver.stream_synchronize(other), "the other stream");
+    cudnn::check(driver.stream_synchronize(stream), "the other stream");
     return std::to_string(found);
   } catch (const EngineError&) {
     return "broken";
@@ -354,20 +362,15 @@ std::string read_across_streams(bool waits) {
 
 /// The first byte of a block that one stream has read, or not yet, when another one fills it.
 std::string write_across_streams(bool waits) {
-  cudnn::Context& context = cudnn::Context::of(0);
-  const cudnn::Context::Current current(context);
-  const cudnn::DriverApi& driver = cudnn::libraries().driver;
-  CUstream other = nullptr;
-  CUevent read = nullptr;
-  driver.stream_create(&other, CU_STREAM_NON_BLOCKING);
-  driver.event_create(&read, CU_EVENT_DISABLE_TIMING);
+  OtherStream other;
+  const auto& [context, current, driver, stream, read] = other;
   const auto from = context.allocate(16), to = context.allocate(16);
   context.zero(from.get(), 16);
   context.copy(to.get(), from.get(), 16);
   driver.event_record(read, context.stream());
-  if (waits) driver.stream_wait(other, read, 0);
-  driver.fill(cudnn::device_address(from.get()), 7, 16, other);
-  driver.stream_synchronize(other);
+  if (waits) driver.stream_wait(stream, read, 0);
+  driver.fill(cudnn::device_address(from.get()), 7, 16, stream);
+  driver.stream_synchronize(stream);
   try {
     unsigned char found = 0;
     context.copy_out(&found, to.get(), 1);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/expect_error.h"
 #include "support/setting.h"
 
 namespace openrnn::cudnn {
@@ -125,20 +126,12 @@ TEST(Choices, AreReadFromTheEnvironment) {
 }
 
 TEST(Choices, ThatAreUnknownAreRefused) {
-  const auto message_of = [](auto call) -> std::string {
-    try {
-      call();
-    } catch (const ArgumentError& error) {
-      return error.what();
-    }
-    return "";
-  };
   const Setting algorithm("OPENRNN_CUDNN_ALGORITHM", "fast");
-  EXPECT_EQ(message_of(algorithm_choice),
+  EXPECT_EQ(error_of<ArgumentError>(algorithm_choice),
             "[cudnn] OPENRNN_CUDNN_ALGORITHM is 'fast', expected 'auto', 'standard', "
             "'persist_static' or 'persist_static_small_h'");
   const Setting dropout("OPENRNN_CUDNN_DROPOUT", "slow");
-  EXPECT_EQ(message_of(dropout_by),
+  EXPECT_EQ(error_of<ArgumentError>(dropout_by),
             "[cudnn] OPENRNN_CUDNN_DROPOUT is 'slow', expected 'exact' or 'fast'");
   // A limit above cuDNN's own is no limit.
   const Setting time("OPENRNN_CUDNN_MAX_TIME", "100000");
@@ -171,12 +164,7 @@ TEST(Unsupported, NamesTheRemedy) {
 }
 
 std::string refusal_of(const RnnSpec& spec, const Extent& extent) {
-  try {
-    check_limits("forward", spec, extent);
-  } catch (const EngineError& error) {
-    return error.what();
-  }
-  return "";
+  return error_of<EngineError>([&] { check_limits("forward", spec, extent); });
 }
 
 TEST(Limits, NameTheSizeAndTheRemedy) {

@@ -19,16 +19,6 @@ RnnSpec small() {
 
 bool has_gpu() { return list_devices().size() > 1; }
 
-template <class Call>
-std::string engine_error_of(Call call) {
-  try {
-    call();
-  } catch (const EngineError& error) {
-    return error.what();
-  }
-  return "no EngineError";
-}
-
 TEST(Devices, TheCpuIsAlwaysThere) {
   EXPECT_EQ(&device("cpu"), &cpu_device());
   const std::vector<DeviceInfo> list = list_devices();
@@ -51,10 +41,10 @@ TEST(Devices, OtherNamesAreErrors) {
 }
 
 TEST(Devices, AGpuThatIsNotThereSaysWhatIsMissing) {
-  EXPECT_NE(engine_error_of([] { device("gpu:4711"); }).find("gpu:4711"), std::string::npos);
+  EXPECT_NE(error_of<EngineError>([] { device("gpu:4711"); }).find("gpu:4711"), std::string::npos);
   if (has_gpu()) GTEST_SKIP() << "this machine has a GPU";
   for (const char* name : {"gpu", "gpu:0"}) {
-    const std::string what = engine_error_of([name] { device(name); });
+    const std::string what = error_of<EngineError>([name] { device(name); });
     EXPECT_NE(what.find("gpu:0"), std::string::npos) << what;
   }
 }
@@ -120,7 +110,7 @@ TEST(Engines, ArithmeticOfGpusNamesTheirDevice) {
   for (const Math math : {Math::kTf32, Math::kFp16}) {
     RnnSpec spec = small();
     spec.math = math;
-    const std::string what = engine_error_of([&] { choose_engine(spec, cpu_device()); });
+    const std::string what = error_of<EngineError>([&] { choose_engine(spec, cpu_device()); });
     EXPECT_NE(what.find("device='gpu:0'"), std::string::npos) << what;
   }
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "openrnn/ops.h"
+#include "support/expect_error.h"
 #include "support/text_runs.h"
 
 namespace openrnn::train {
@@ -213,12 +214,7 @@ TEST(Fit, RefusesBadOptions) {
   const auto error_of = [](auto change) {
     Trial::Options options = options_of(DType::kFloat32);
     change(options.fit);
-    try {
-      Trial run(options);
-    } catch (const ArgumentError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return openrnn::error_of<ArgumentError>([&] { Trial run(options); });
   };
   EXPECT_EQ(error_of([](FitOptions& fit) { fit.schedule.learning_rate = std::nan(""); }),
             "[Schedule] learning_rate nan, expected a finite number of at least 0");

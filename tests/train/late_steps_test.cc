@@ -1,6 +1,5 @@
 // Steps that a GPU decides on: what the host waits for, and what it is told when. On the cpu, where
 // nothing is late, the same runs give what they are compared with.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,7 +8,9 @@
 #include <limits>
 
 #include "cpu/device/cpu_device.h"
+#include "cudnn/calls/counted.h"
 #include "openrnn/ops.h"
+#include "support/expect_error.h"
 #include "support/setting.h"
 #include "support/text_runs.h"
 
@@ -25,25 +26,9 @@ struct GpuWaits {
 
 /// Empty where no stand-in of the driver counts them.
 std::optional<GpuWaits> gpu_waits() {
-  void* const library = late() ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : nullptr;
-  if (!library) return std::nullopt;
-  using Count = long (*)();
-  const auto all = reinterpret_cast<Count>(dlsym(library, "stand_in_waits"));
-  const auto idle = reinterpret_cast<Count>(dlsym(library, "stand_in_idle_waits"));
-  std::optional<GpuWaits> found;
-  if (all && idle) found = GpuWaits{all(), idle()};
-  dlclose(library);
-  return found;
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "";
+  using openrnn::testing::stand_in_count;
+  if (!late() || !stand_in_count("stand_in_waits")) return std::nullopt;
+  return GpuWaits{*stand_in_count("stand_in_waits"), *stand_in_count("stand_in_idle_waits")};
 }
 
 Variable variable_of(const std::string& name, std::vector<float> values,
@@ -216,7 +201,7 @@ TEST(LateSteps, ALossThatIsNotFiniteEndsTheRunAndChangesNothing) {
     std::vector<double> factors{1.0, 1.0, kInfinity};
     factors.resize(static_cast<std::size_t>(3 + left), 1.0);
     ScriptedTrial trial(factors);
-    EXPECT_EQ(error_of([&] { trial.fit.run(); }), kLossError);
+    EXPECT_EQ(error_of<ArgumentError>([&] { trial.fit.run(); }), kLossError);
     EXPECT_EQ(trial.fit.step(), 2);
     EXPECT_EQ(bytes_of(trial.graph), after_steps(2));
   }
@@ -224,16 +209,16 @@ TEST(LateSteps, ALossThatIsNotFiniteEndsTheRunAndChangesNothing) {
 
 TEST(LateSteps, ARunThatIsStoppedReportsItsLastStep) {
   ScriptedTrial trial({1.0, 1.0, kInfinity, 1.0, 1.0});
-  EXPECT_EQ(
-      error_of([&] { trial.fit.run({[](const StepReport& report) { return report.step < 3; }}); }),
-      kLossError);
+  EXPECT_EQ(error_of<ArgumentError>(
+                [&] { trial.fit.run({[](const StepReport& report) { return report.step < 3; }}); }),
+            kLossError);
   EXPECT_EQ(bytes_of(trial.graph), after_steps(2));
 }
 
 TEST(LateSteps, AReportOfSuchAStepIsItsError) {
   ScriptedTrial trial({1.0, 1.0, kInfinity, 1.0, 1.0});
   std::vector<double> metrics;
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_of<ArgumentError>([&] {
               trial.fit.run({[&](const StepReport& report) {
                 metrics.push_back(report.metric());
                 return true;
@@ -251,7 +236,7 @@ TEST(LateSteps, SavingReportsAndThenSavesWhatIsTrue) {
       ::testing::TempDir() + "openrnn_late_" + std::to_string(::getpid()) + ".ckpt";
   const Bytes expected = after_steps(2);
   std::int64_t refused = 0;
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_of<ArgumentError>([&] {
               trial.fit.run({[&](const StepReport& report) {
                 if (report.step != 3) return true;
                 refused = report.step;
@@ -276,7 +261,8 @@ struct Overflow {
   explicit Overflow(Optimizer& by) : optimizer(by), current(graph) {
     w = variable_of("w", {1.0F, 0.25F});
     step = get_or_create_global_step();
-    for (const double factor : {1.0, 1.0, kInfinity}) error = error_of([&] { one(factor); });
+    for (const double factor : {1.0, 1.0, kInfinity})
+      error = error_of<ArgumentError>([&] { one(factor); });
   }
   StepResult one(double factor) const {
     GradientTape tape;
@@ -300,12 +286,12 @@ TEST(LateSteps, GradientsThatAreNotFiniteAreToldAtTheNextStep) {
   AdamOptimizer optimizer(0.125);
   const Overflow run(optimizer);
   EXPECT_EQ(run.counted(), late() ? 3 : 2);
-  const std::string next = error_of([&] { run.one(1.0); });
+  const std::string next = error_of<ArgumentError>([&] { run.one(1.0); });
   EXPECT_EQ(late() ? next : run.error, kNormError);
   EXPECT_EQ(late() ? run.error : next, "");
   // The step in which it is told is not taken either.
   EXPECT_EQ(run.counted(), late() ? 2 : 3);
-  EXPECT_EQ(error_of([&] { optimizer.finish(); }), "");
+  EXPECT_EQ(error_of<ArgumentError>([&] { optimizer.finish(); }), "");
   if (late()) run.one(1.0);
   const Bytes after = bytes_of(run.graph);
   AdamOptimizer other(0.125);
@@ -324,17 +310,17 @@ TEST(LateSteps, GradientsThatAreNotFiniteAreToldAtTheNextStep) {
 TEST(LateSteps, FinishTellsOnce) {
   AdamOptimizer optimizer(0.125);
   const Overflow run(optimizer);
-  EXPECT_EQ(error_of([&] { optimizer.finish(); }), late() ? kNormError : "");
-  EXPECT_EQ(error_of([&] { optimizer.finish(); }), "");
+  EXPECT_EQ(error_of<ArgumentError>([&] { optimizer.finish(); }), late() ? kNormError : "");
+  EXPECT_EQ(error_of<ArgumentError>([&] { optimizer.finish(); }), "");
   EXPECT_EQ(run.counted(), 2);
 }
 
 TEST(LateSteps, BringingAVariableToTheHostTellsOnce) {
   AdamOptimizer optimizer(0.125);
   const Overflow run(optimizer);
-  EXPECT_EQ(error_of([&] { run.w.to_host(); }), late() ? kNormError : "");
-  EXPECT_EQ(error_of([&] { run.w.to_host(); }), "");
-  EXPECT_EQ(error_of([&] { optimizer.finish(); }), "");
+  EXPECT_EQ(error_of<ArgumentError>([&] { run.w.to_host(); }), late() ? kNormError : "");
+  EXPECT_EQ(error_of<ArgumentError>([&] { run.w.to_host(); }), "");
+  EXPECT_EQ(error_of<ArgumentError>([&] { optimizer.finish(); }), "");
   EXPECT_EQ(run.counted(), 2);
 }
 
@@ -342,7 +328,7 @@ TEST(LateSteps, WhoAppliesGradientsIsToldOfTheStepBefore) {
   AdamOptimizer optimizer(0.125);
   const Overflow run(optimizer);
   const DeviceArray slope = DeviceArray::zeros(default_device(), DType::kFloat32, {2});
-  EXPECT_EQ(error_of([&] { optimizer.apply_gradients({slope}, {run.w}); }),
+  EXPECT_EQ(error_of<ArgumentError>([&] { optimizer.apply_gradients({slope}, {run.w}); }),
             late() ? kNormError : "");
 }
 
@@ -410,7 +396,7 @@ TEST(LateSteps, TheLeastLossScaleEndsWithAnError) {
   ScriptedTrial trial({1.0, kInfinity, kInfinity, 1.0}, DType::kFloat16);
   const float least = 0x1p-15F;
   trial.graph.variable("loss_scale").assign(ConstArrayView{&least, DType::kFloat32, {}});
-  const std::string error = error_of([&] { trial.fit.run(); });
+  const std::string error = error_of<ArgumentError>([&] { trial.fit.run(); });
   EXPECT_EQ(error.find("[AdamOptimizer] gradients with a global norm of "), 0U) << error;
   EXPECT_NE(error.find(" at step 2, expected finite ones"), std::string::npos) << error;
   EXPECT_EQ(trial.fit.step(), 2);
@@ -426,7 +412,7 @@ TEST(LateSteps, AConstraintFollowsOnlyAStepThatIsTaken) {
     GradientDescentOptimizer optimizer(0.0);
     const auto value = [&] { return element(w.read().to_host().view(), 0); };
     const auto step = [&](double factor) {
-      error_of([&] {
+      error_of<ArgumentError>([&] {
         GradientTape tape;
         const Tensor scaled = ops::scale(ops::cast(w.read(), DType::kFloat32), factor);
         const Tensor loss = ops::reduce_sum(scaled);
@@ -438,7 +424,7 @@ TEST(LateSteps, AConstraintFollowsOnlyAStepThatIsTaken) {
     EXPECT_EQ(value(), 2.0);
     step(kInfinity);
     EXPECT_EQ(value(), 2.0) << dtype_name(dtype);
-    error_of([&] { optimizer.finish(); });
+    error_of<ArgumentError>([&] { optimizer.finish(); });
     step(1.0);
     EXPECT_EQ(value(), 1.0) << dtype_name(dtype);
   }

@@ -6,6 +6,7 @@
 
 #include "openrnn/ops.h"
 #include "openrnn/train.h"
+#include "support/expect_error.h"
 
 namespace openrnn::train {
 namespace {
@@ -156,14 +157,6 @@ TEST(SampleText, RefusesBadOptions) {
 // Weights that a run which diverged would leave.
 TEST(Model, WhatIsNotFiniteIsAnError) {
   Model model;
-  const auto error_of = [](auto call) {
-    try {
-      call();
-    } catch (const ArgumentError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
   const Variable bias = model.model().dense().bias();
   const Array before = bias.to_host();
   for (const float bad : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
@@ -174,14 +167,14 @@ TEST(Model, WhatIsNotFiniteIsAnError) {
       // -inf is the logit of what never comes.
       if (bad < 0.0F) continue;
       const std::string text = random_text(size);
-      EXPECT_TRUE(error_of([&] {
+      EXPECT_TRUE(error_of<ArgumentError>([&] {
                     score_text(model.model(), model.vocabulary(), text);
                   }).starts_with("[score_text] a loss of "));
     }
     for (const double temperature : {0.0, 1.0}) {
       SampleOptions options;
       options.temperature = temperature;
-      EXPECT_TRUE(error_of([&] {
+      EXPECT_TRUE(error_of<ArgumentError>([&] {
                     sample_text(model.model(), model.vocabulary(), options);
                   }).starts_with("[sample_text] a logit of "));
     }

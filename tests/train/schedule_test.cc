@@ -5,17 +5,13 @@
 #include <limits>
 
 #include "openrnn/train_optimizer.h"
+#include "support/expect_error.h"
 
 namespace openrnn::train {
 namespace {
 
 std::string error_of(const Schedule& schedule) {
-  try {
-    schedule.validate();
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "";
+  return openrnn::error_of<ArgumentError>([&] { schedule.validate(); });
 }
 
 TEST(Schedule, ConstantRisesInALineThenStays) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "openrnn/train_data.h"
+#include "support/expect_error.h"
 
 namespace openrnn::train {
 namespace {
@@ -225,12 +226,7 @@ TEST(SeriesWindows, ASeasonIsNoShorterThanTheHorizon) {
 
 std::string windows_error(const SeriesTable& table, const SeriesOptions& options,
                           const std::optional<SeriesScaling>& scaling = {}) {
-  try {
-    const SeriesWindows windows(table, options, scaling);
-  } catch (const ArgumentError& error) {
-    return error.what();
-  }
-  return "";
+  return error_of<ArgumentError>([&] { SeriesWindows(table, options, scaling); });
 }
 
 TEST(SeriesWindows, RefusesValuesWhoseSquaresOverflow) {

@@ -62,14 +62,22 @@ inline ForwardBuffers forward_buffers(const Case& c) {
           random_array(c.spec.dtype, c.c_size(), 5, 6, 3)};
 }
 
-inline ForwardArgs forward_args(const Case& c, const Data& d, ForwardBuffers& out,
-                                std::shared_ptr<const PackedParams> params, bool training) {
+inline ForwardArgs args_without_arrays(const Case& c, std::shared_ptr<const PackedParams> params,
+                                       bool training) {
   ForwardArgs args;
   args.params = std::move(params);
   args.max_time = c.time;
   args.batch = c.batch;
   args.time_major = c.time_major;
   args.sequence_lengths = c.lengths.empty() ? nullptr : c.lengths.data();
+  args.training = training;
+  args.dropout = kKey;
+  return args;
+}
+
+inline ForwardArgs forward_args(const Case& c, const Data& d, ForwardBuffers& out,
+                                std::shared_ptr<const PackedParams> params, bool training) {
+  ForwardArgs args = args_without_arrays(c, std::move(params), training);
   args.x = d.x.data();
   args.y = out.y.data();
   args.hn = out.hn.data();
@@ -78,8 +86,6 @@ inline ForwardArgs forward_args(const Case& c, const Data& d, ForwardBuffers& ou
     args.cn = out.cn.data();
     if (!c.null_states) args.c0 = d.c0.data();
   }
-  args.training = training;
-  args.dropout = kKey;
   return args;
 }
 

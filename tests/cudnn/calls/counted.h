@@ -1,31 +1,35 @@
-// What the pretended libraries count.
+// What the libraries that stand in for CUDA's count.
 #pragma once
 
 #include <dlfcn.h>
 
+#include <optional>
 #include <string>
 
 namespace openrnn::testing {
 
-/// How often a function of the driver, cuBLAS or cuDNN, or a kernel, was called so far; -1 on a
-/// GPU, which does not count.
-inline long calls_of(const std::string& name) {
+/// The answer of a function that the driver's stand-in has besides the driver's own; empty on a
+/// GPU, and where no driver has been loaded.
+template <class... Args>
+std::optional<long> stand_in_count(const char* function, Args... args) {
   void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!library) return -1;
-  using Count = long (*)(const char*);
-  const auto count = reinterpret_cast<Count>(dlsym(library, "stand_in_calls"));
-  const long calls = count ? count(name.c_str()) : -1;
+  if (!library) return std::nullopt;
+  const auto count = reinterpret_cast<long (*)(Args...)>(dlsym(library, function));
+  const std::optional<long> found = count ? std::optional(count(args...)) : std::nullopt;
   dlclose(library);
-  return calls;
+  return found;
 }
 
-/// The calls of one name since it was made.
+/// How often a function of the driver, cuBLAS or cuDNN, or a kernel, has been called since this was
+/// made.
 class Counted {
  public:
-  explicit Counted(std::string name) : name_(std::move(name)), before_(calls_of(name_)) {}
-  long now() const { return calls_of(name_) - before_; }
+  explicit Counted(std::string name) : name_(std::move(name)), before_(calls()) {}
+  long now() const { return calls() - before_; }
 
  private:
+  long calls() const { return stand_in_count("stand_in_calls", name_.c_str()).value_or(-1); }
+
   std::string name_;
   long before_;
 };

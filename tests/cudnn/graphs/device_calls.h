@@ -1,10 +1,9 @@
 // Calls of the GPU engine over its own memory, with and without graphs.
 #pragma once
 
-#include <dlfcn.h>
-
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
+#include "cudnn/calls/counted.h"
 #include "cudnn/graphs/graph_cache.h"
 #include "support/setting.h"
 
@@ -26,16 +25,13 @@ struct Graphs : openrnn::testing::Setting {
   Graphs() : Setting("OPENRNN_CUDA_GRAPHS", "1") {}
 };
 
-/// What the stand-in of the driver counts; -1 on a GPU.
-inline long counted(const char* name) {
-  void* const library = pretends() ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : nullptr;
-  if (!library) return -1;
-  const auto count = reinterpret_cast<long (*)()>(dlsym(library, name));
-  dlclose(library);
-  return count ? count() : -1;
+/// -1 on a GPU, which does not count.
+inline long graph_launches() {
+  return openrnn::testing::stand_in_count("stand_in_graph_launches").value_or(-1);
 }
-inline long graph_launches() { return counted("stand_in_graph_launches"); }
-inline long graphs_alive() { return counted("stand_in_graphs"); }
+inline long graphs_alive() {
+  return openrnn::testing::stand_in_count("stand_in_graphs").value_or(-1);
+}
 
 /// Graphs that were launched while it lives.
 class Launches {
@@ -80,12 +76,7 @@ class DeviceCall {
   }
 
   ForwardArgs args(std::shared_ptr<const PackedParams> params, bool training) {
-    ForwardArgs args;
-    args.params = std::move(params);
-    args.max_time = c_.time;
-    args.batch = c_.batch;
-    args.time_major = c_.time_major;
-    args.sequence_lengths = c_.lengths.empty() ? nullptr : c_.lengths.data();
+    ForwardArgs args = args_without_arrays(c_, std::move(params), training);
     args.x = x_.data();
     args.y = y_.mutable_data();
     args.hn = hn_.mutable_data();
@@ -94,8 +85,6 @@ class DeviceCall {
       args.cn = cn_.mutable_data();
       if (!c_.null_states) args.c0 = c0_.data();
     }
-    args.training = training;
-    args.dropout = kKey;
     return args;
   }
   void infer(const std::shared_ptr<const PackedParams>& params) {

@@ -1,13 +1,13 @@
 // Memory of recorded calls, and what a recording refuses.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <thread>
 
 #include "cudnn/device/graph.h"
 #include "cudnn/gpu/detour.h"
 #include "cudnn/graphs/device_calls.h"
 #include "cudnn/rnn/weights.h"
+#include "support/expect_error.h"
 
 namespace openrnn::conformance {
 namespace {
@@ -17,15 +17,6 @@ using cudnn::Context;
 using cudnn::Graph;
 
 Context& context() { return Context::of(0); }
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(CudnnArenas, GiveTheSameBlocksForTheSameRequests) {
   Arena arena(context().pool());
