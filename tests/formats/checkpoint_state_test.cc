@@ -2,7 +2,6 @@
 #include <openrnn/formats.h>
 
 #include "formats/temp_folder.h"
-#include "formats/text_proto.h"
 
 namespace openrnn::formats {
 namespace {
@@ -76,10 +75,11 @@ TEST(CheckpointState, NoFileIsNoState) {
 
 TEST(CheckpointState, WhatOthersWrite) {
   const TempFolder folder;
-  write_raw(folder / "checkpoint",
-            "# by hand\nmodel_checkpoint_path:'a' \"b\\x41\\101\\n\" all_model_checkpoint_paths: "
-            "[\"x\", 'y']\nsome_number: -1.5e3\n"
-            "last_preserved_timestamp: 5;");
+  write_raw(
+      folder / "checkpoint",
+      "# by hand\nmodel_checkpoint_path:'ab\\x41\\101\\n' all_model_checkpoint_paths: \"x\"\r\n"
+      "  all_model_checkpoint_paths: 'y' # the last\nsome_number: -1.5e3\nname: \"n\"\n"
+      "last_preserved_timestamp: 5");
   const auto found = read_checkpoint_state(folder.path());
   EXPECT_EQ(found->latest, folder / "abAA\n");
   EXPECT_EQ(found->all, (std::vector<std::string>{folder / "x", folder / "y"}));
@@ -105,7 +105,9 @@ TEST(CheckpointState, Damage) {
   expect_error("model_checkpoint_path: \"\"", "expected a quoted path");
   expect_error("last_preserved_timestamp: \"5\"", "is '5', expected a number");
   expect_error("all_model_checkpoint_timestamps: 5x", "is '5x', expected a number");
-  expect_error("all_model_checkpoint_paths: [\"a\"", "expected ',' or ']' in a list");
+  expect_error("all_model_checkpoint_paths: [\"a\"]", "@ 28] expected a quoted string or a number");
+  expect_error("model_checkpoint_path: \"a\" \"b\"", "@ 27] expected a field's name");
+  expect_error("message { a: 1 }", "@ 8] expected ':' after 'message'");
   expect_error("\x80\x01garbage", "expected a field's name");
 }
 
@@ -117,12 +119,19 @@ TEST(CheckpointState, WrongArguments) {
   EXPECT_THROW(write_checkpoint_state(folder / "nowhere", {"m", {}, {}, {}}), IoError);
 }
 
-TEST(TextProto, QuotingRoundTripsEveryByte) {
+TEST(CheckpointState, APathMayHoldAnyByteButZero) {
+  const TempFolder folder;
   std::string all;
-  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
-  const std::string quoted = quote_text(all + "7");
-  for (const char c : quoted) EXPECT_TRUE(c >= 0x20 && c < 0x7f);
-  EXPECT_EQ(parse_text_proto("p", "name: " + quoted).at(0).value, all + "7");
+  for (int i = 1; i < 256; ++i) all += static_cast<char>(i);
+  all += "7";  // after an octal escape
+  write_checkpoint_state(folder.path(), {"/" + all, {}, {}, {}});
+  for (const char c : read_file(folder / "checkpoint")) {
+    EXPECT_TRUE((c >= 0x20 && c < 0x7f) || c == '\n');
+  }
+  EXPECT_EQ(read_checkpoint_state(folder.path())->latest, "/" + all);
+  // Newer ones of TensorFlow leave UTF-8 as it is.
+  write_raw(folder / "checkpoint", "model_checkpoint_path: \"/\xc3\xa9\\303\\251\"\n");
+  EXPECT_EQ(read_checkpoint_state(folder.path())->latest, "/\xc3\xa9\xc3\xa9");
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "base/message.h"
 #include "base/utf8.h"
 #include "formats/table/table.h"
-#include "formats/text_proto.h"
 #include "formats/tf_dtype.h"
 
 namespace openrnn::formats {

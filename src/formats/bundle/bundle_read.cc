@@ -6,7 +6,6 @@
 #include "base/message.h"
 #include "formats/bundle/bundle.h"
 #include "formats/crc32c.h"
-#include "formats/text_proto.h"
 #include "formats/tf_dtype.h"
 
 namespace openrnn::formats {

@@ -5,7 +5,6 @@
 #include "formats/bundle/bundle.h"
 #include "formats/coding.h"
 #include "formats/crc32c.h"
-#include "formats/text_proto.h"
 
 namespace openrnn::formats {
 
