@@ -1,4 +1,4 @@
-// Which networks a checkpoint's tensors make up.
+// Which networks a checkpoint's tensors form.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -139,7 +139,7 @@ CheckpointContents describe_network(const TensorBundleReader& reader) {
     } catch (const ArgumentError& error) {
       contents.remarks.push_back(message("the tensors of ", tf_cell_name(group.mode), " under '",
                                          excerpt(group.scope),
-                                         "' make up no network: ", error.what()));
+                                         "' form no network: ", error.what()));
     }
   }
   for (const TensorInfo& info : reader.tensors()) {

@@ -35,7 +35,7 @@ void require_file(const std::string& flag, const std::string& path) {
 
 void flush_stdout() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw IoError("[stdout] not all output could be written, expected a place that takes it");
+    throw IoError("[stdout] not all output could be written, expected a writable output");
   }
 }
 

@@ -25,7 +25,7 @@ void bind_devices(nb::module_& m) {
         set_default_device(*place);
       },
       "device"_a, nb::sig("def set_default_device(device: str) -> None"),
-      "Where variables and layers are made from now on of which nobody says it.");
+      "Sets the device of variables and layers that are made from now on without one.");
   m.def(
       "get_default_device", [] { return device_str(default_device()); },
       nb::sig("def get_default_device() -> str"),
@@ -63,7 +63,7 @@ void bind_runtime(nb::module_& m) {
       },
       "math"_a = "float32", "weights_dtype"_a.none() = nb::none(), "dtype"_any = "float32",
       nb::kw_only(), "device"_any = nb::none(),
-      "The function that the products of a network are on this machine: 'float32', 'float64', "
+      "The arithmetic of a network's products on this machine: 'float32', 'float64', "
       "'dot', 'amx', 'bf16x3' or 'int8'. Equal kinds give equal bits.",
       nb::sig("def math_kind(math: str = 'float32', weights_dtype: str | None = None, "
               "dtype: object = 'float32', *, device: str | None = None) -> str"));

@@ -138,8 +138,7 @@ TEST(DescribeNetwork, WhatMakesUpNoNetworkIsSaid) {
     return NamedTensor{name, Array(DType::kFloat32, std::move(shape))};
   };
   const std::string cell = "m/rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/";
-  const std::string start =
-      "the tensors of cudnn_compatible_lstm_cell under 'm' make up no network: ";
+  const std::string start = "the tensors of cudnn_compatible_lstm_cell under 'm' form no network: ";
   EXPECT_EQ(remark({named(cell + "kernel", {5, 12})}), start + cell + "bias is missing");
   EXPECT_EQ(remark({named(cell + "bias", {12})}), start + cell + "kernel is missing");
   EXPECT_EQ(remark({named(cell + "kernel", {12})}),

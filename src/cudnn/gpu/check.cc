@@ -11,13 +11,13 @@ namespace {
 std::string_view remedy(CUresult result) {
   switch (result) {
     case CUDA_ERROR_OUT_OF_MEMORY:
-      return "; use a smaller batch or time, or free what else lies on the GPU";
+      return "; use a smaller batch or time, or free other memory of the GPU";
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
     case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
       return "; the driver is too old for this GPU or this build: install a newer one";
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_LAUNCH_FAILED:
-      return "; an earlier operation on the GPU failed, and the process must be started again";
+      return "; an earlier operation on the GPU failed, and the process must be restarted";
     default:
       return "";
   }

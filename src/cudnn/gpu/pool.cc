@@ -96,11 +96,11 @@ void Pool::free_largest() {
 void Pool::refuse(std::size_t bytes) const {
   std::size_t free = 0, total = 0;
   libraries().driver.memory_info(&free, &total);
-  throw GpuError(
-      GpuFault::kNoRoom,
-      message("[allocate] gpu:", context_.ordinal(), " has no room for ", bytes, " bytes: ",
-              used_bytes_, " bytes are in use here, and the driver shows ", free, " of ", total,
-              " as free; use a smaller batch or time, or free what else lies on the GPU"));
+  throw GpuError(GpuFault::kNoRoom,
+                 message("[allocate] gpu:", context_.ordinal(), " has no room for ", bytes,
+                         " bytes: ", used_bytes_, " bytes are in use here, and the driver shows ",
+                         free, " of ", total,
+                         " as free; use a smaller batch or time, or free other memory of the GPU"));
 }
 
 std::size_t Pool::used_bytes() const {

@@ -190,10 +190,10 @@ void bind_properties(nb::class_<OpModel>& model) {
       .def_prop_ro(
           "weights_dtype",
           [](const OpModel& self) { return weights_dtype_str(self.get().weights_dtype()); },
-          "What weights are stored as for inference; None: as the dtype.")
+          "Storage of the weights for inference; None: the dtype.")
       .def_prop_ro(
           "math_kind", [](const OpModel& self) { return self.get().math_kind(); },
-          "What the products are on this machine, as openrnn.math_kind.")
+          "The arithmetic of the products on this machine, as openrnn.math_kind.")
       .def_prop_ro(
           "device",
           [](const OpModel& self) {
@@ -201,7 +201,7 @@ void bind_properties(nb::class_<OpModel>& model) {
             return device ? nb::object(device_str(*device)) : nb::none();
           },
           nb::sig("def device(self) -> str | None"),
-          "Where calls run; None: where the tensors lie that they are given.");
+          "Device of the calls; None: that of the tensors that they are given.");
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ void bind_saveable_classes(nb::module_& m) {
       .def("restore", &restore, "restored_tensors"_any, "restored_shapes"_a = nb::none(),
            nb::sig("def restore(self, restored_tensors: typing.Sequence[object], "
                    "restored_shapes: object = None) -> None"),
-           "Gives the variable the value that these tensors, in the order of `specs`, make up.")
+           "Assigns the value made of these tensors, in the order of `specs`, to the variable.")
       .def("__repr__", [](const SaveableObject& self) {
         return "<openrnn saveable '" + self.name() + "' of '" + self.variable().name() + "'>";
       });

@@ -170,8 +170,8 @@ void bind_session(nb::module_& m) {
             unlocked([&] { self.session.prepare(max_batch, max_time); });
           },
           "max_batch"_a, "max_time"_a,
-          "Makes room for runs of up to that many rows and steps, so that they allocate nothing "
-          "here. A larger run makes room itself.")
+          "Allocates for runs of up to that batch size and time, so that they allocate nothing "
+          "here. A larger run allocates itself.")
       .def("run_core", &run, "arrays"_a, "lengths"_any, "max_time"_a, "batch"_a, "time_major"_a,
            nb::sig("def run_core(self, arrays: dict[str, typing.Any], lengths: typing.Any, "
                    "max_time: int, batch: int, time_major: bool) -> None"));

@@ -67,9 +67,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   }
   if (tensor.device().engine()) {
-    PyErr_SetString(
-        PyExc_BufferError,
-        "[Tensor] it lies on a GPU, expected one on the cpu: numpy() and to('cpu') copy");
+    PyErr_SetString(PyExc_BufferError,
+                    "[Tensor] it is on a GPU, expected one on the cpu: numpy() and to('cpu') copy");
     return -1;
   }
   if (flags & PyBUF_WRITABLE) {

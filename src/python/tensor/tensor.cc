@@ -146,11 +146,11 @@ void bind_place(nb::class_<Tensor>& tensor) {
           "device",
           [](const Tensor& self) { return device_str(with_value(self, "device").device()); },
           nb::sig("def device(self) -> str"),
-          "Where the value lies: 'cpu', 'gpu:0'. Raises TypeError for a symbolic tensor.")
+          "The device of the value: 'cpu', 'gpu:0'. Raises TypeError for a symbolic tensor.")
       .def(
           "to", [](const Tensor& self, nb::handle device) { return moved(self, device); },
           "device"_a, nb::sig("def to(self, device: str) -> Tensor"),
-          "The value on that device, a copy unless it lies there. Gradients go back.")
+          "The value on that device, a copy unless it is there. Gradients flow back.")
       .def(
           "cpu", [](const Tensor& self) { return self.to(cpu_device()); },
           "The same as to('cpu').");

@@ -65,7 +65,7 @@ void bind_value(nb::class_<Variable>& variable) {
       .def_prop_ro("trainable", &Variable::trainable)
       .def_prop_ro(
           "device", [](const Variable& self) { return device_str(self.device()); },
-          nb::sig("def device(self) -> str"), "Where it lies, always: 'cpu', 'gpu:0'.")
+          nb::sig("def device(self) -> str"), "Its device, which never changes: 'cpu', 'gpu:0'.")
       .def_prop_ro("version", &Variable::version, "Grows with every change.")
       .def("read_value", &Variable::read, "The value now, as a Tensor.")
       .def(
