@@ -1,4 +1,4 @@
-# Every goal does its own set-up: `make demo` and `make test` work on a bare Debian machine that has
+# Every goal installs what it needs: `make demo` and `make test` work on a fresh Debian machine that has
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-long test-torch test-cudnn-layout demo bench bench-peers gpu-bundle \
@@ -33,7 +33,7 @@ test-torch:  ## compare with PyTorch in .venv-torch, which takes several GB; not
 	@scripts/build release openrnn_testapi openrnn_gpu_bench openrnn_python_stub
 	@scripts/test_torch
 
-test-cudnn-layout:  ## hold the layout of weights against cuDNN itself, no GPU, 520 MB; not part of test
+test-cudnn-layout:  ## compare the layout of weights with cuDNN's own, no GPU, 520 MB; not part of test
 	@scripts/setup build python
 	@scripts/build release tool_params_layout
 	@scripts/test_cudnn_layout
@@ -53,11 +53,11 @@ bench-peers:  ## measure against other libraries in .venv-peers, 8 GB (ONLY=REGE
 	@scripts/build release openrnn_core openrnn_python_stub
 	@ONLY='$(ONLY)' FULL='$(FULL)' FRESH='$(FRESH)' scripts/bench_peers $(ARGS)
 
-gpu-bundle:  ## build what proves the GPU engine on another machine (DIR=build/gpu_bundle)
+gpu-bundle:  ## build the tests of the GPU engine for another machine (DIR=build/gpu_bundle)
 	@scripts/setup build
 	@scripts/gpu_bundle '$(or $(DIR),build/gpu_bundle)'
 
-gpu-check:  ## prove the GPU engine on this machine (docs/gpu.md)
+gpu-check:  ## test the GPU engine on this machine (docs/gpu.md)
 	@scripts/setup build
 	@scripts/gpu_check
 
