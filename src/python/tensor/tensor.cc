@@ -1,7 +1,7 @@
 #include "cpu/device/cpu_device.h"
 #include "openrnn/ops.h"
-#include "python/dlpack/dlpack.h"
 #include "python/support/buffer.h"
+#include "python/support/dlpack.h"
 #include "python/tensor/arithmetic.h"
 
 namespace openrnn::python {

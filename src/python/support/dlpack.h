@@ -1,7 +1,7 @@
 // DLPack, in and out.
 #pragma once
 
-#include "python/support/convert.h"
+#include "python/support/common.h"
 
 namespace openrnn::python {
 
