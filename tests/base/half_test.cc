@@ -47,7 +47,8 @@ TEST(Half, EveryOneComesBack) {
   }
 }
 
-/// Both sides of the tie between every two neighbours, and the tie itself, which goes to the even.
+/// Both sides of the tie between every two adjacent numbers, and the tie itself, which goes to the
+/// even.
 TEST(Half, RoundsToNearestEvenBetweenEveryTwo) {
   for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {
     const double low = value_of(static_cast<std::uint16_t>(bits));
@@ -68,7 +69,7 @@ TEST(Half, RoundsToNearestEvenBetweenEveryTwo) {
 }
 
 TEST(Half, RoundsOnceFromDouble) {
-  // Through float it would first fall on the tie, and from there to the even neighbour below.
+  // Through float it would first fall on the tie, and from there to the even number below.
   const double just_above = 1.0 + 0x1p-11 + 0x1p-40;
   EXPECT_EQ(to_half(just_above).bits, 0x3C01);
   EXPECT_EQ(to_half(static_cast<float>(just_above)).bits, 0x3C00);

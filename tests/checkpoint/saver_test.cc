@@ -169,9 +169,9 @@ TEST(Saver, AFailedRestoreChangesNothing) {
   EXPECT_EQ(refused(tensors), at + " lacks 1 of the tensors that the model expects: global_step");
   tensors = whole;
   drop(tensors, kBias);
-  tensors.push_back({"stranger", Array(DType::kFloat32, {1})});
+  tensors.push_back({"extra", Array(DType::kFloat32, {1})});
   EXPECT_EQ(refused(tensors), at + " lacks 1 of the tensors that the model expects: " + kBias +
-                                  "; not expected but there: stranger");
+                                  "; not expected but there: extra");
   tensors = whole;
   array_named(tensors, "global_step") = Array(DType::kInt32, {});
   EXPECT_EQ(refused(tensors), at + ": tensor global_step is int32 [], expected int64 []");

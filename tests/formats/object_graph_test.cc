@@ -1,4 +1,4 @@
-// The object graph: what is written is read, and every index of a stranger's graph is checked.
+// The object graph: what is written is read, and every index of an untrusted graph is checked.
 #include "formats/objects/object_graph.h"
 
 #include "formats/temp_folder.h"

@@ -7,7 +7,9 @@ import re
 import sys
 import tempfile
 
-FOLDERS = ("src", "include", "python", "docs", "examples", "bench", "scripts", "cmake")
+FOLDERS = ("src", "include", "python", "docs", "tests", "fuzz", "examples", "bench", "scripts",
+           "cmake")
+DATA = {"corpus", "golden", "data"}
 TEXT = {".h", ".cc", ".inc", ".cu", ".py", ".md", ".cmake", ".txt", ".toml", ""}
 
 # pattern, what to write, a text in which it must be found; spaces match line ends and the marks of
@@ -32,7 +34,7 @@ WORDS = (
     (r"up and down in turn", "in alternating order", "read up and down in turn"),
     (r"strangers?(?:'s)?", "untrusted", "A file is a stranger's data"),
     (r"neighbours?", "another program; the next one", "beside a busy neighbour"),
-    (r"pretend(?:s|ed|ing)?", "stand-in", "a pretended driver"),
+    (r"pretended", "stand-in", "a pretended driver"),
 )
 GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*(?:///?|#|\*)?[ \t]*)"
 
@@ -44,11 +46,13 @@ def compiled():
 
 
 def files_of(root):
-    """The files that people read; fuzz corpora and golden files are data."""
+    """The files that people read, but for data and this list."""
     for name in FOLDERS:
         for path in sorted((root / name).rglob("*")):
-            hidden = any(part.startswith(".") for part in path.relative_to(root).parts[1:])
-            waits = path.relative_to(root).parts[:2] == ("src", "cpu")  # until its folders are cut
+            parts = path.relative_to(root).parts
+            hidden = any(part.startswith(".") or part in DATA for part in parts[1:])
+            hidden |= parts == ("tests", "house", "words.py")
+            waits = parts[:2] in (("src", "cpu"), ("tests", "cpu"))  # until its folders are cut
             if path.is_file() and not hidden and not waits and path.suffix in TEXT:
                 yield path
     yield from (path for path in sorted(root.iterdir())

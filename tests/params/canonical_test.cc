@@ -19,7 +19,7 @@ RnnSpec small(DType dtype = DType::kFloat32) {
   return spec;
 }
 
-/// Every byte of it different from its neighbours, NaN patterns among them.
+/// Every byte of it different from the adjacent ones, NaN patterns among them.
 Array random_bits(DType dtype, std::int64_t size) {
   Array params(dtype, {size});
   RandomStream random(11);

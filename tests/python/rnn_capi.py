@@ -208,7 +208,7 @@ def run(
     """One forward call, and backward when asked: dict of y h c dx dh0 dc0 dparams.
 
     Every output starts as NaN, so that what an engine leaves out shows. Batch-major data are asked
-    for with time_major=False: the problem stays time-major and is turned here, in and out."""
+    for with time_major=False: the problem stays time-major and is transposed here, in and out."""
     spec, dtype = problem.spec, problem.x.dtype
     turn = (lambda a: a) if time_major else (lambda a: np.ascontiguousarray(a.swapaxes(0, 1)))
     lstm = spec.mode == "lstm"

@@ -106,10 +106,10 @@ TEST(SampleText, TopOneIsTheLikeliest) {
   SampleOptions options;
   options.symbols = 40;
   options.temperature = 0.0;
-  const std::string likeliest = sample_text(model.model(), model.vocabulary(), options);
+  const std::string most_probable = sample_text(model.model(), model.vocabulary(), options);
   options.temperature = 5.0;
   options.top_k = 1;
-  EXPECT_EQ(sample_text(model.model(), model.vocabulary(), options), likeliest);
+  EXPECT_EQ(sample_text(model.model(), model.vocabulary(), options), most_probable);
   // The first of them by hand.
   const std::int32_t id = model.vocabulary().encode("\n")[0];
   const Array logits =
@@ -117,7 +117,7 @@ TEST(SampleText, TopOneIsTheLikeliest) {
           .outputs.to_host();
   const auto values = logits.as<float>();
   const auto best = std::max_element(values.begin(), values.end() - 1) - values.begin();
-  EXPECT_EQ(likeliest.substr(0, 1), model.vocabulary().decode(static_cast<std::int32_t>(best)));
+  EXPECT_EQ(most_probable.substr(0, 1), model.vocabulary().decode(static_cast<std::int32_t>(best)));
 }
 
 TEST(SampleText, DrawsByTheModelsProbabilities) {

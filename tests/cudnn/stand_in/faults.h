@@ -1,4 +1,4 @@
-// What goes wrong in the pretended GPU: where persistent kernels are known to fail, and on request.
+// What goes wrong in the stand-in GPU: where persistent kernels are known to fail, and on request.
 #pragma once
 
 #include "cudnn/stand_in/rnn_on_cpu.h"

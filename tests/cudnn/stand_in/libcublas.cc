@@ -1,4 +1,4 @@
-// cuBLAS's functions over the pretended GPU.
+// cuBLAS's functions of the stand-in GPU.
 #include <cublas_v2.h>
 
 #include "cudnn/stand_in/machine.h"

@@ -1,4 +1,4 @@
-// The driver's functions over the pretended GPU.
+// The driver's functions of the stand-in GPU.
 #include "cudnn/stand_in/libcuda.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What the files of the pretended driver share.
+// Shared by the files of the stand-in driver.
 #pragma once
 
 #include <cuda.h>

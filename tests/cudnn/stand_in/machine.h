@@ -1,4 +1,4 @@
-// The pretended GPU: its memory, checked, and its queue of work. Shared by the three libraries.
+// The stand-in GPU: its memory, checked, and its queue of work. Shared by the three libraries.
 #pragma once
 
 #include <cstddef>
@@ -112,7 +112,7 @@ bool record_work(Stream stream, const std::function<void()>& work);
 
 // ---- Time --------------------------------------------------------------------------------------
 
-/// Work so far in pretended milliseconds; cuDNN's stand-in adds to it.
+/// Work so far in simulated milliseconds; cuDNN's stand-in adds to it.
 STAND_IN_API double clock_now();
 STAND_IN_API void advance_clock(double milliseconds);
 

@@ -1,4 +1,4 @@
-// Arrays of float16, float32 or float64 in the pretended memory, read and written as double.
+// Arrays of float16, float32 or float64 in the stand-in GPU's memory, read and written as double.
 #pragma once
 
 #include <library_types.h>

@@ -1,4 +1,4 @@
-// What cuDNN computes, by the reference's loops over the pretended memory.
+// What cuDNN computes, by the reference's loops over the stand-in GPU's memory.
 #pragma once
 
 #include "cudnn/stand_in/rnn_descriptors.h"

@@ -1,4 +1,4 @@
-"""gpu_check over programs that only pretend: order, time, a second call, and what is found."""
+"""gpu_check over fake programs: order, time, a second call, and what is found."""
 
 import json
 import os
@@ -209,7 +209,7 @@ def test_a_gpu_that_is_away_for_a_call_loses_nothing(bundle, tmp_path):
 
 
 def packages(folder, torch):
-    """A folder of two packages that pretend."""
+    """A folder of two fake packages."""
     for name, text in (("torch", torch), ("numpy", "")):
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").write_text(text)

@@ -195,7 +195,7 @@ class Pretender:
         if word == "output":
             Path(rest[0]).mkdir(exist_ok=True)
             np.save(Path(rest[0]) / "y.npy", np.load(self.folder / "x.npy") * np.float32(self.scale))
-        return "pretended"
+        return "faked"
 
     def times(self, count, warm):
         assert count >= 3 and warm > 0

@@ -197,9 +197,9 @@ def test_parameters_are_cut_and_joined(tmp_path):
     ]  # fmt: skip
     assert parts[0].r[0, 0] == 27 and parts[0].bw[0] == 270 and parts[0].br[0] == 279
     assert np.array_equal(layout.buffer_of(parts), task.array("params"))
-    turned = parts[0].reordered((1, 0, 2))
-    assert np.array_equal(turned.w[:3], parts[0].w[3:6])
-    assert np.array_equal(turned.bw[3:6], parts[0].bw[:3])
+    ordered = parts[0].reordered((1, 0, 2))
+    assert np.array_equal(ordered.w[:3], parts[0].w[3:6])
+    assert np.array_equal(ordered.bw[3:6], parts[0].bw[:3])
 
 
 @pytest.mark.parametrize("batch,time", [(64, 30), (16, 100), (3, 7)])

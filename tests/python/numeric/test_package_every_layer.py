@@ -29,15 +29,15 @@ def below(problem, layers):
 
 
 def outputs_of(layer, problem, time_major=True):
-    """(output, every) with whatever layout, turned to time-major arrays."""
+    """(output, every) with whatever layout, transposed to time-major arrays."""
     turn = lambda a: a if time_major else np.ascontiguousarray(np.array(a).swapaxes(0, 1))
     states = tuple(turn(s) for s in problem.states if s is not None)
     how = {} if problem.lengths is None else {"sequence_lengths": problem.lengths}
     output, _, every = layer(
         turn(problem.x), states, training=False, time_major=time_major, return_all=True, **how
     )
-    turned = lambda tensors: [np.array(turn(np.array(tensor))) for tensor in tensors]
-    return turn(np.array(output)), turned(every.outputs), turned(every.cells)
+    all_turned = lambda tensors: [np.array(turn(np.array(tensor))) for tensor in tensors]
+    return turn(np.array(output)), all_turned(every.outputs), all_turned(every.cells)
 
 
 def make_case(mode, direction, lengths, proj, dtype):

@@ -1,4 +1,4 @@
-"""scripts/test_long over a pretended tool and a pretended ctest, which know what is asked of them."""
+"""scripts/test_long over a fake tool and a fake ctest, which know what is asked of them."""
 
 import os
 import pathlib

@@ -200,8 +200,8 @@ def test_plot_draws_what_a_resumed_run_wrote_later(run, tmp_path):
     good("plot", tmp_path, "--output", tmp_path / "both.svg")
     assert (tmp_path / "both.svg").read_bytes() == (tmp_path / "alone.svg").read_bytes()
     os.utime(new, (0.9e9, 0.9e9))
-    good("plot", tmp_path, "--output", tmp_path / "turned.svg")
-    assert (tmp_path / "turned.svg").read_bytes() != (tmp_path / "alone.svg").read_bytes()
+    good("plot", tmp_path, "--output", tmp_path / "swapped.svg")
+    assert (tmp_path / "swapped.svg").read_bytes() != (tmp_path / "alone.svg").read_bytes()
 
 
 def test_doctor_says_what_there_is():

@@ -1,4 +1,4 @@
-"""`openrnn bench --company`: what it prints, and that its neighbour never outlives it."""
+"""`openrnn bench --company`: what it prints, and that its busy process never outlives it."""
 
 import contextlib
 import json
@@ -55,11 +55,11 @@ def test_the_neighbour_ends_with_the_tool(ending):
     # Of a network whose calls take seconds: the tool must not end by itself first.
     command = [TOOL, "bench", "--company", "--only", "LSTM L4 U1024 B64", "--threads", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        (neighbour,) = children(process.pid)
+        (busy,) = children(process.pid)
         process.send_signal(ending)
         process.stdout.read()
         assert process.wait() != 0
-    while not gone(neighbour):
+    while not gone(busy):
         pass
 
 

@@ -79,7 +79,7 @@ void BlockOfFibers::enter(unsigned high, unsigned low) {
   }
 }
 
-// A thread that meets no barrier leaves its fiber to the next one.
+// A thread that reaches no barrier leaves its fiber to the next thread.
 void BlockOfFibers::take_threads(Fiber& fiber) {
   while (next_thread_ < threads_) {
     const unsigned i = reversed_ ? threads_ - 1 - next_thread_ : next_thread_;

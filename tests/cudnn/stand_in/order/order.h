@@ -1,4 +1,4 @@
-// Which work of the pretended GPU is known to be done before which, whatever order it ran in here.
+// Which work of the stand-in GPU is ordered before which, whatever order it ran in here.
 #pragma once
 
 #include "cudnn/stand_in/machine.h"

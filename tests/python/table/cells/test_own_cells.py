@@ -172,10 +172,10 @@ def test_both_directions():
         for row, n in enumerate(LENGTHS):
             back[:n, row] = layer[:n, row][::-1]
         forward, state_fw = reference(cells[i], layer, LENGTHS)
-        turned, state_bw = reference(cells[2 + i], back, LENGTHS)
-        backward = np.zeros_like(turned)
+        backwards, state_bw = reference(cells[2 + i], back, LENGTHS)
+        backward = np.zeros_like(backwards)
         for row, n in enumerate(LENGTHS):
-            backward[:n, row] = turned[:n, row][::-1]
+            backward[:n, row] = backwards[:n, row][::-1]
         layer = np.concatenate([forward, backward], 2)
         np.testing.assert_allclose(fw[i], state_fw, atol=1e-6)
         np.testing.assert_allclose(bw[i], state_bw, atol=1e-6)
