@@ -17,7 +17,7 @@ Matrix checked_logits(const char* call, const Tensor& logits) {
                               ", expected at least one class"));
 }
 
-/// The labels in the host's memory: where they lie on a GPU, this waits for them.
+/// The labels in host memory; labels on a GPU are waited for.
 Tensor on_host(const Tensor& labels) {
   const bool there = !labels.empty() && labels.device().engine();
   return there ? Tensor(labels.to_host().view()) : labels;
@@ -34,7 +34,7 @@ void check_labels(const Tensor& logits, const Tensor& labels, const Matrix& size
   }
 }
 
-// Losses, and what their gradient reads if it will be asked for.
+// Losses, and what their gradient needs if it is recorded.
 struct CrossEntropy {
   Matrix size;
   DType dtype;

@@ -19,7 +19,7 @@ Tensor scaled_sum(const char* call, const Tensor& x, double factor) {
       });
 }
 
-// factor * *scalar * x, where the scalar lies on the device: it is not waited for.
+// factor * *scalar * x, with the scalar on the device, so that nothing waits for it.
 DeviceArray scaled(const DeviceArray& x, double factor, const DeviceArray& scalar) {
   const Device& device = x.device();
   DeviceArray result = make(x, x.dtype(), x.shape());

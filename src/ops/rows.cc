@@ -21,7 +21,7 @@ DeviceArray swapped(const DeviceArray& x) {
   const std::size_t inner = y.size_bytes() / (a * b);
   const auto* const from = static_cast<const std::byte*>(x.data());
   auto* const to = static_cast<std::byte*>(y.mutable_data());
-  // Few long copies: each is a call of the device.
+  // Few long copies, as each is a call of the device.
   for (std::size_t i = 0; i < std::min(a, b); ++i) {
     const BlockCopy row{.count = static_cast<std::int64_t>(b),
                         .bytes = inner,
@@ -84,7 +84,7 @@ void check_lengths(const std::vector<std::int32_t>& lengths, std::int64_t max_ti
   }
 }
 
-// For each row of [T * B] (or [B * T]) the row that takes its place; its own inverse.
+// The permutation of the rows of [T * B] (or [B * T]); its own inverse.
 Array reversal(const std::vector<std::int32_t>& lengths, std::int64_t max_time, std::int64_t batch,
                bool time_major) {
   Array indices(DType::kInt32, {max_time * batch});
