@@ -25,7 +25,7 @@ const TensorInfo& need(const Candidate& group, const std::string& name, std::siz
   return *info;
 }
 
-// The spec that the first layer's tensors ask for; whether the others agree is looked at later.
+// The spec of the first layer's tensors; the others are checked later.
 RnnSpec spec_of(const Candidate& group) {
   RnnSpec spec{.mode = group.mode, .num_layers = group.num_layers, .cell_clip = {}};
   spec.direction = group.direction;

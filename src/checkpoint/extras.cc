@@ -8,7 +8,7 @@
 namespace openrnn {
 namespace {
 
-// Whether a shape has the sizes that are wanted, where -1 wants any.
+// Whether a shape has the expected sizes, where -1 is any.
 bool fits(const Shape& shape, const Shape& wanted) {
   return std::equal(shape.begin(), shape.end(), wanted.begin(), wanted.end(),
                     [](std::int64_t size, std::int64_t want) { return want < 0 || size == want; });

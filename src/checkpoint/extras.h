@@ -1,4 +1,4 @@
-// Where extras lie in a file.
+// Extras in a file.
 #pragma once
 
 #include <string_view>

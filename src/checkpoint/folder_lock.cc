@@ -34,7 +34,7 @@ std::string holder_of(const Descriptor& file) {
   return size > 0 ? excerpt({text, static_cast<std::size_t>(size)}) : "another process";
 }
 
-// On a full disk the holder has no name; the lock holds all the same.
+// On a full disk the name of the holder is missing; the lock works all the same.
 void write_holder(const Descriptor& file) {
   const std::string text = message("process ", ::getpid(), " on ", host_name());
   if (::ftruncate(file.get(), 0) == 0) (void)!::pwrite(file.get(), text.data(), text.size(), 0);

@@ -8,12 +8,12 @@
 
 namespace openrnn::checkpoint {
 
-/// The file FOLDER/openrnn.lock, which says who holds it; gone with the last owner. The lock is the
-/// system's, so it ends with a process that dies, and its file may stay.
+/// The file FOLDER/openrnn.lock, which names its holder; removed by the last owner. It is a lock of
+/// the operating system, so it ends with a process that dies, while its file may stay.
 class FolderLock {
  public:
   /// Of this process: its owners share one. Throws: StateError naming the process that holds it,
-  /// IoError. Where the file system knows no locks, nothing is kept apart.
+  /// IoError. On a file system without locks nothing is locked.
   static std::shared_ptr<FolderLock> take(const std::string& folder);
 
   explicit FolderLock(const std::string& path);
@@ -24,7 +24,7 @@ class FolderLock {
  private:
   std::string path_;
   formats::Descriptor file_;
-  /// A child after a fork has the descriptor and is no owner.
+  /// A forked child has the descriptor but is not an owner.
   int owner_;
 };
 

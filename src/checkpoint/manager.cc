@@ -17,7 +17,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// As paths in the state file come out: without a slash at the end.
+// As paths in the state file: without a slash at the end.
 std::string tidy(std::string folder) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   return folder.empty() ? "." : folder;
@@ -54,8 +54,8 @@ std::string stem_of(const std::string& file, const std::string& base) {
                                                                   : std::string();
 }
 
-// The prefix as this run names it, or '' for one of another folder or another maker: a state file
-// may name anything, and what is taken up here is removed one day.
+// The prefix as this run names it, or '' for one of another folder or program: a state file may
+// name anything, and what is listed here will be removed one day.
 std::string own_prefix(const std::string& folder, const std::string& base,
                        const std::string& listed) {
   const fs::path path(listed);
@@ -66,7 +66,7 @@ std::string own_prefix(const std::string& folder, const std::string& base,
   return own ? inside(folder, path.filename().string()) : std::string();
 }
 
-// What a killed process left: unfinished or half removed, or whole and written by a run of ours.
+// A leftover of a killed process: incomplete, or complete and written by this library.
 bool is_leftover(const std::string& prefix) {
   if (!tensor_bundle_exists(prefix)) return true;
   try {
@@ -75,7 +75,7 @@ bool is_leftover(const std::string& prefix) {
         reader.tensors().begin(), reader.tensors().end(),
         [](const TensorInfo& info) { return info.name.starts_with(checkpoint::kExtrasPrefix); });
   } catch (const Error&) {
-    return false;  // someone may want to look at it
+    return false;  // perhaps another program's
   }
 }
 
@@ -146,12 +146,12 @@ void CheckpointManager::lock() {
 std::optional<std::string> CheckpointManager::latest() const { return latest_checkpoint(folder_); }
 
 std::string CheckpointManager::new_prefix(std::int64_t step) const {
-  // Never over a checkpoint that the state file names: until it names another, that is the one.
+  // Never over a checkpoint that the state file names as the latest.
   const auto listed = [&](const std::string& stem) {
     return std::any_of(prefixes_.begin(), prefixes_.end(),
                        [&](const std::string& prefix) { return file_name(prefix) == stem; });
   };
-  // No stream: it loses what it finds no memory for, and says nothing.
+  // No stream: it would silently drop text when memory runs out.
   const std::string first = options_.base + "-" + std::to_string(step);
   std::string stem = first;
   for (int number = 2; listed(stem); ++number) stem = first + "-" + std::to_string(number);
@@ -185,7 +185,7 @@ std::string CheckpointManager::save(const std::function<void(const std::string& 
   prefixes_ = std::move(kept);
   timestamps_ = std::move(times);
   for (const std::string& old : dropped) remove_tensor_bundle(old);
-  // A folder without a state file may hold checkpoints of other makers.
+  // A folder without a state file may hold checkpoints of other programs.
   if (owns_folder_) remove_unlisted();
   owns_folder_ = true;
   return prefix;

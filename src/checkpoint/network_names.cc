@@ -39,7 +39,8 @@ std::optional<std::int64_t> cut_cell(std::string_view& text) {
   last.remove_prefix(5);
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(last.data(), last.data() + last.size(), number);
-  constexpr std::int64_t kMost = 1 << 20;  // more is no network, and layer + 1 must not overflow
+  constexpr std::int64_t kMost =
+      1 << 20;  // more layers than any network; layer + 1 must not overflow
   const bool whole = error == std::errc() && end == last.data() + last.size();
   if (!whole || number < 0 || number > kMost) return {};
   text = text.substr(0, slash);

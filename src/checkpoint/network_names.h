@@ -22,7 +22,7 @@ struct Candidate {
   const TensorInfo* find(const std::string& name) const;
 };
 
-/// All candidates in order of their names; optimizer slots and other tensors are passed over.
+/// All candidates in order of their names; optimizer slots and other tensors are skipped.
 std::vector<Candidate> find_candidates(const TensorBundleReader& reader);
 
 }  // namespace openrnn::checkpoint

@@ -41,7 +41,7 @@ std::vector<const SaveableObject*> saveables_of(const Items& items) {
   return saveables;
 }
 
-// TensorFlow lets the second of two take the first one's place, and its tensors are lost.
+// In TensorFlow the second of two replaces the first, whose tensors are lost.
 void check_saveables(const char* call, const Items& items) {
   std::set<std::string> names;
   for (const auto& [key, item] : items) {

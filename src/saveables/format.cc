@@ -1,12 +1,12 @@
-// The cell format as data: which region of the opaque buffer lies where in which tensor.
+// The cell format as data: the place of each region of the opaque buffer in a tensor.
 #include "base/message.h"
 #include "openrnn/saveables.h"
 
 namespace openrnn {
 namespace {
 
-// Column blocks of a joined kernel, as places in gates_of(mode). TensorFlow's lstm cells put the
-// new memory second; the candidate of a gru has tensors of its own.
+// Column blocks of a joined kernel, as indices into gates_of(mode). TensorFlow's lstm cells have
+// the new memory second; the candidate of a gru has its own tensors.
 std::vector<std::int64_t> joined_gates(RnnMode mode) {
   switch (mode) {
     case RnnMode::kLstm:

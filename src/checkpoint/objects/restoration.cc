@@ -16,7 +16,7 @@ CheckpointStatus Restoration::start() { return advance(true); }
 CheckpointStatus Restoration::go_on() { return advance(false); }
 
 CheckpointStatus Restoration::advance(bool first) {
-  // A build goes on in the layer's scope, which is none of the slots'.
+  // A build runs in the layer's scope, which is not that of slots.
   const graph::ReopenedScope top("", false);
   ObjectTree tree = walk(objects_, !first);
   std::optional<ObjectPlan> plan(std::in_place, file_, tree, given_);

@@ -1,5 +1,5 @@
-// A restore that goes on: values whose variables do not exist yet wait for the layers that make
-// them.
+// A restore that is not finished: values of variables that do not exist yet wait for the layers
+// that make them.
 #pragma once
 
 #include "checkpoint/objects/restore.h"
@@ -12,9 +12,9 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
   Restoration(const std::string& prefix, NamedTrackables objects);
   const ObjectFile& file() const noexcept { return file_; }
 
-  /// Restores what there is, and waits for the rest. Throws: as Checkpoint::read.
+  /// Restores what exists, and waits for the rest. Throws: as Checkpoint::read.
   CheckpointStatus start();
-  /// Restores what has come since; the status by then.
+  /// Restores what was built since; returns the status.
   CheckpointStatus go_on();
 
  private:

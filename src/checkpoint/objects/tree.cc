@@ -113,7 +113,7 @@ class Walker {
     }
   }
 
-  // The object that holds the last name of a path, made where it is not there.
+  // The parent of the last name of a path, made if missing.
   std::size_t descend(std::size_t node, const ObjectPath& path) {
     for (std::size_t i = 0; i + 1 < path.size(); ++i) {
       std::optional<std::size_t> next;

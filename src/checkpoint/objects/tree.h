@@ -1,4 +1,4 @@
-// The objects of a checkpoint as they are in the program, walked once.
+// The objects of a checkpoint in the program, walked once.
 #pragma once
 
 #include "openrnn/checkpoint.h"
@@ -41,7 +41,7 @@ struct ObjectTree {
 /// an object that is gone, unless these are left out.
 ObjectTree walk(const NamedTrackables& roots, bool leave_out_gone = false);
 
-/// A name as it stands between the slashes of a key.
+/// A name escaped for a key.
 std::string escape_name(const std::string& name);
 /// 'model/kernel/.ATTRIBUTES/VARIABLE_VALUE'.
 std::string value_key(const std::string& path);

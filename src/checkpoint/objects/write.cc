@@ -101,7 +101,7 @@ class TreeWriter {
               Array::of<std::int64_t>({}, std::span<const std::int64_t>(&count, 1)));
   }
 
-  // Whether a node or what lies under it has a value; the graph may have circles.
+  // Whether a node or a descendant has a value; the graph may have cycles.
   void mark_values() {
     for (formats::ObjectNode& node : graph_.nodes) node.has_values = !node.attributes.empty();
     for (bool changed = true; changed;) {

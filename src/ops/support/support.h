@@ -17,8 +17,8 @@ void require_same(std::string_view call, const Tensor& a, const Tensor& b);
 void require_same_kind(std::string_view call, std::string_view name, const Tensor& a,
                        const Tensor& b);
 /// Throws: ArgumentError unless the tensor is int32 with elements in [least, end); names the
-/// position and the value of the first other one. Reads them on the host: give the tensor as it
-/// came, not a copy on a device.
+/// position and the value of the first other one. Reads them on the host: pass the original tensor,
+/// not a copy on a device.
 void require_indices(std::string_view call, std::string_view name, const Tensor& indices,
                      std::int32_t least, std::int64_t end);
 
@@ -34,8 +34,8 @@ bool apart(const Tensor& first, const Tensors&... others) {
   };
   return differs(first) || (differs(others) || ...);
 }
-/// Brings those that nobody placed to the device of the others, or of the first one. Throws:
-/// ArgumentError naming both devices when two were placed on different ones.
+/// Copies unplaced ones to the device of the others, or of the first one. Throws: ArgumentError
+/// naming both devices when two are placed on different ones.
 void bring_together(std::string_view call, std::span<Tensor> tensors);
 template <class... Tensors>
 std::array<Tensor, sizeof...(Tensors)> together(std::string_view call, const Tensors&... tensors) {

@@ -1,5 +1,5 @@
 // Dtypes and shapes of results when an operand is symbolic; -1 is a dimension not known yet. Throws
-// ArgumentError where what is known cannot fit; what is not known is checked when there are values.
+// ArgumentError where known sizes do not fit; unknown ones are checked when there are values.
 #pragma once
 
 #include "openrnn/graph_symbolic.h"

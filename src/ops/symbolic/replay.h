@@ -1,5 +1,5 @@
-// Operations on symbolic tensors as data: a name, inputs, and attributes, which are the arguments
-// that are no tensors. A table of all names makes the function to call of them again.
+// Operations on symbolic tensors as data: a name, inputs, and attributes, which are the other
+// arguments. A table of all names gives the function that repeats a call.
 #pragma once
 
 #include <tuple>
@@ -54,7 +54,7 @@ struct ArgumentReader {
     return std::get<T>(attributes.at(next_attribute++));
   }
   void read(Tensor& tensor) { tensor = inputs.at(next_input++); }
-  /// All that are left.
+  /// All remaining ones.
   void read(std::vector<Tensor>& tensors);
   void read(bool& value) { value = next<bool>(); }
   void read(double& value) { value = next<double>(); }

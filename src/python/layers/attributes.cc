@@ -43,7 +43,7 @@ LayerPart group_of(const std::string& name, nb::handle value, std::set<PyObject*
 // around it, which a container may hold again.
 std::optional<LayerPart> part_of(const std::string& name, nb::handle value,
                                  std::set<PyObject*>& above) {
-  // A copy under way may hold one that is made later.
+  // An unfinished copy may hold an object that is made later.
   if (nb::isinstance<LayerRef>(value) && !nb::inst_ready(value)) return {};
   const LayerRef* layer = nullptr;
   if (nb::try_cast<const LayerRef*>(value, layer) && layer) {
@@ -63,7 +63,7 @@ std::optional<LayerPart> part_of(const std::string& name, nb::handle value,
   return group;
 }
 
-// What an attribute of that name holds besides parts: a class says so of its own inner ones.
+// Attributes that are never parts: a class lists its own.
 bool is_left_out(nb::handle object, nb::handle name) {
   return nb::cast<bool>(object.type().attr("_untracked").attr("__contains__")(name));
 }
@@ -83,7 +83,7 @@ std::vector<LayerPart> attribute_parts(const Layer* layer) {
   return parts;
 }
 
-// What is remembered of a layer's Python object; goes with the layer.
+// What is kept of a layer's Python object; freed with the layer.
 struct Remembered {
   explicit Remembered(const Layer* of) : layer(of) {}
   ~Remembered();
@@ -106,7 +106,7 @@ Remembered::~Remembered() {
 }
 
 bool may_hold_layers(nb::handle object, nb::handle name, nb::handle value) {
-  if (is_left_out(object, name)) return false;  // cells, which a wrapper holds anyhow
+  if (is_left_out(object, name)) return false;  // cells, which a wrapper holds already
   std::set<PyObject*> above;
   return is_symbolic(value) || part_of(nb::cast<std::string>(name), value, above);
 }

@@ -30,8 +30,8 @@ class LayerRef {
 
   /// Calls of one layer must not overlap.
   std::unique_lock<std::recursive_mutex> exclusive() const { return calls_.take(); }
-  /// The layer calls the object back from now on, and keeps it alive by that; both go when nothing
-  /// else has a share of the layer.
+  /// The layer calls the object back from now on, and keeps it alive; both are freed when nothing
+  /// else owns the layer.
   void set_calls_back(bool calls_back) noexcept { calls_back_ = calls_back; }
   bool is_alone_with_its_layer() const noexcept {
     return calls_back_ && layer_.use_count() == (cell_ ? 2 : 1);
@@ -40,8 +40,7 @@ class LayerRef {
   void forget_overrides();
   /// The one Python object of a recurrent layer's saveable, None without one.
   nb::object saveable();
-  /// Keeps the graph that is current now alive, as a layer that is not built may come to point to
-  /// it.
+  /// Keeps the current graph alive, as a layer that is not built may point to it later.
   void keep_graph() {
     if (!built_before_) keep_graph_until_built();
     if (!remembered_) remember();
@@ -64,12 +63,12 @@ class LayerRef {
   bool built_before_ = false;  // then the layer's graph is among `graphs_`
 };
 
-/// An update that Python gave, and gets back as it was.
+/// An update from Python, which is returned unchanged.
 struct PythonUpdate {
   Kept function;
   void operator()() const;
 };
-/// Updates as Python has them.
+/// Updates as Python objects.
 nb::object python_of(const std::function<void()>& update);
 
 /// The Python object of that layer: the one that is alive, else a new one of its Python class.

@@ -5,7 +5,7 @@
 
 namespace openrnn::python {
 
-/// A call on symbolic tensors, as Python sees it.
+/// A call on symbolic tensors, as a Python object.
 struct NodeRef {
   std::shared_ptr<const SymbolicCall> call;
   /// Keeps the layers behind a call alive that was recorded for a copy; others have their outputs.

@@ -32,7 +32,7 @@ std::optional<double> number(const std::string& cell) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// One line into cells; a quote opens a cell in which the delimiter is a character like any other.
+/// Splits one line into cells; inside quotes the delimiter is an ordinary character.
 std::vector<std::string> cells_of(std::string_view line, char delimiter) {
   std::vector<std::string> cells(1);
   bool quoted = false;
@@ -98,7 +98,7 @@ bool has_number(const std::vector<Row>& rows, std::size_t column) {
                      [&](const Row& row) { return number(row.cells[column]).has_value(); });
 }
 
-/// The columns to take, by place.
+/// Indices of the columns to take.
 std::vector<std::size_t> chosen(const std::string& path, const std::vector<Row>& rows,
                                 const std::vector<std::string>& columns, SeriesTable& table) {
   std::vector<std::size_t> places;

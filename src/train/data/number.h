@@ -1,4 +1,4 @@
-// Numbers as people write them.
+// Parsing of decimal numbers.
 #pragma once
 
 #include <charconv>

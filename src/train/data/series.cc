@@ -195,7 +195,7 @@ std::int64_t SeriesWindows::best_season() const {
   if (train_count_ == 0) return 0;
   std::int64_t best = 0;
   double least = 0.0;
-  // A season must come twice in the training rows to be more than chance, and be long enough that
+  // A season must occur twice in the training rows to be more than chance, and be long enough that
   // its last value is known when the forecast is made.
   const std::int64_t longest = std::min(options_.window, train_rows_ / 3);
   for (std::int64_t season = std::max<std::int64_t>(2, options_.horizon); season <= longest;

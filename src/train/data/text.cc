@@ -74,8 +74,8 @@ TextStreams::TextStreams(std::vector<std::int32_t> ids, const Options& options)
   groups_ = segments_ / batch_;
 }
 
-/// Where the segments of an epoch begin, in its order. They lie at another offset each time, so
-/// that no symbol always stands first.
+/// Where the segments of an epoch begin, in its order. They have another offset each time, so that
+/// no symbol is always the first.
 std::vector<std::int64_t> TextStreams::starts(std::int64_t epoch) const {
   const std::int64_t length = segment_windows_ * seq_len_;
   const std::int64_t slack = static_cast<std::int64_t>(ids_.size()) - 1 - segments_ * length;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char *kMath = "math", *kKind = "math_kind", *kVersion = "arithmetic";
 
-// Another program's entry of that name says nothing here.
+// Another program's entry of that name is ignored.
 std::string string_or(const Extras& extras, const char* name, std::string otherwise) {
   if (!extras.contains(name)) return otherwise;
   const auto* strings = std::get_if<StringTensor>(&extras.get(name));

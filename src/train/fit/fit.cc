@@ -22,7 +22,7 @@ Fit::Fit(Task& task, Optimizer& optimizer, FitOptions options)
   global_step_ = get_or_create_global_step();
 }
 
-// Read, not brought to the host: that would wait for the step that has been counted last.
+// Read, not copied to the host: that would wait for the last step.
 std::int64_t Fit::step() const { return global_step_.read().to_host().as<std::int64_t>()[0]; }
 
 StepReport Fit::one_step() {
@@ -32,7 +32,7 @@ StepReport Fit::one_step() {
   report.learning_rate = options_.schedule.at(step());
   optimizer_.set_learning_rate(report.learning_rate);
 
-  // Without the tape when the update writes: what a tape keeps for another gradient, it would copy.
+  // The tape is destroyed before the update, which would have to copy what it keeps.
   std::optional<GradientTape> tape(std::in_place);
   const Tensor loss = task_.loss(position_);
   tape->close();
@@ -50,9 +50,9 @@ StepReport Fit::one_step() {
 
 void Fit::validate(StepReport& report) {
   optimizer_.finish();
-  // All by the same measure: the last one too, or it could not be compared with the best.
+  // All by the same measure, the last one too, so that it can be compared with the best.
   const double value = task_.validate(true);
-  // Nothing is less than NaN: it would stay the best for ever.
+  // Nothing is less than NaN: it would be the best for ever.
   if (!std::isfinite(value)) {
     throw ArgumentError(message("Fit", "a validation of ", value, " at step ", report.step,
                                 ", expected a finite one (a lower learning rate may help)"));

@@ -58,7 +58,7 @@ ModelConfig model_from(const json& from) {
   model.dropout = from.at("dropout");
   model.dtype = parse_dtype(from.at("dtype").get<std::string>());
   model.seed = static_cast<std::uint64_t>(integer(from, "seed"));
-  // Files from before there was a choice are float32.
+  // Files of versions without the choice are float32.
   model.math = parse_math(from.value("math", "float32"));
   return model;
 }

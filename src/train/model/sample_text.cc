@@ -1,4 +1,4 @@
-// Text that a language model writes.
+// Text generation.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -18,13 +18,13 @@ void check(const SampleOptions& options) {
   if (options.symbols < 0) refuse("symbols ", options.symbols, ", expected 0 or more");
 }
 
-/// Draws a class from its logits. Ties fall to the smaller class, so that bits do not depend on how
-/// a sort is built.
+/// Draws a class from its logits. Ties go to the smaller class, so that results do not depend on
+/// the implementation of sort.
 std::int32_t draw(const std::vector<double>& logits, std::int32_t unknown,
                   const SampleOptions& options, RandomStream& random) {
   std::vector<std::int32_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
-  // The symbol for all others has no bytes: it is never written.
+  // The unknown symbol has no bytes: it is never generated.
   if (unknown >= 0 && order.size() > 1) order.erase(order.begin() + unknown);
   std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
     return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];

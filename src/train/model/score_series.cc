@@ -1,4 +1,4 @@
-// How well a forecaster does on the held-out rows, beside the naive forecasts.
+// Errors of a forecaster on the held-out rows, and those of naive forecasts.
 #include <algorithm>
 #include <cmath>
 

@@ -37,7 +37,7 @@ double clip_by_global_norm(std::vector<DeviceArray>& gradients, double clip_norm
                                 ", expected finite gradients"));
   }
   const double factor = clip_norm * std::min(1.0 / norm, 1.0 / clip_norm);
-  // Exactly 1 where nothing is to be clipped would still cost a pass over all gradients.
+  // A factor of exactly 1 would still cost a pass over all gradients.
   if (norm <= clip_norm) return norm;
   for (DeviceArray& gradient : gradients) {
     if (gradient.empty()) continue;

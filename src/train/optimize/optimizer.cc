@@ -47,7 +47,7 @@ Optimizer::~Optimizer() {
   try {
     pending_->settle();
   } catch (const std::exception&) {
-    // The GPU has failed: whoever uses it next is told.
+    // The GPU has failed: the next call reports it.
   }
 }
 
@@ -112,11 +112,11 @@ double Optimizer::loss_scale() const {
 
 std::vector<DeviceArray> Optimizer::compute_gradients(const GradientTape& tape, const Tensor& loss,
                                                       const std::vector<Variable>& variables) {
-  // Now, as the loss is under way, the GPU has work meanwhile; and the scale depends on it.
+  // Now, as the GPU is computing the loss meanwhile; and the scale depends on it.
   finish();
   prepare(variables);
   if (loss_scale_.empty()) return tape.gradient(loss, variables);
-  // The scale goes in as the gradient of the loss, so that nothing else need be scaled.
+  // The scale is the gradient of the loss, so that nothing else needs scaling.
   const double scale = loss_scale();
   Array start(loss.dtype(), loss.shape());
   if (loss.dtype() == DType::kFloat16) {

@@ -7,8 +7,8 @@
 
 namespace openrnn::train {
 
-/// The step is enqueued; its decision is on its way to the host. Settling does what the host has to
-/// do after it: scalars and the loss scale, or the step's error and its number taken back.
+/// The step is enqueued; its decision is being copied to the host. Settling does the host's part:
+/// it advances scalars and the loss scale, or keeps the step's error and reverts its count.
 class PendingStep final : public OpenChange {
  public:
   struct Plan {
@@ -31,7 +31,7 @@ class PendingStep final : public OpenChange {
  private:
   std::string follow(const StepDecision& decision, const Plan& plan) const;
 
-  // Of one thread more than once: what it does on the host reads variables that await it.
+  // Recursive: settling reads variables that await it.
   std::recursive_mutex mutex_;
   bool settled_ = false, told_ = false;
   Plan plan_;  // empty once it is settled, as its variables may hold this step
@@ -39,7 +39,7 @@ class PendingStep final : public OpenChange {
   std::string error_;
 };
 
-/// What a step is refused with; `what` names a loss or a norm that is not finite.
+/// The error of a rejected step; `what` names a loss or a norm that is not finite.
 std::string not_finite(const std::string& optimizer, std::string_view what, double value,
                        std::int64_t step);
 

@@ -43,7 +43,7 @@ void assign_if(const StepDecision* decision, const Variable& variable, DeviceArr
   const bool fits = value.dtype() == variable.dtype() && value.shape() == variable.shape();
   if (!decision || !fits) return variable.assign(std::move(value));
   value = on_device(std::move(value), variable.device());
-  // Elsewhere it may begin anywhere.
+  // Borrowed memory may be unaligned.
   if (value.borrowed()) value.make_unique_owner();
   variable.update([&](void* elements) {
     value.device().copy_if(decision, value.size_bytes(), value.data(), elements);
@@ -58,7 +58,7 @@ void Optimizer::update_one(Kept& kept, const DeviceArray& given, const StepDecis
   const DeviceArray gradient = on_device(given, device);
   const bool half = !kept.master.empty();
   if (half && kept.variable.version() != kept.written_version) {
-    // Somebody else wrote the variable: the master follows, unless it says the same already.
+    // The variable was written elsewhere: the master copies it, unless it agrees already.
     const Array now = kept.variable.read().to_host();
     if (!same_bytes(cast(kept.master.read().to_host().view(), DType::kFloat16), now)) {
       kept.master.assign(cast(now.view(), DType::kFloat32).view());
@@ -127,8 +127,8 @@ void Optimizer::update_all(const Step& step) {
   }
 }
 
-// Last, as these are the caller's and may throw: the step itself is whole by then. A float16
-// variable's master follows at the next step, as after any other write.
+// Last, as these are the caller's functions and may throw: the step itself is complete by then. A
+// float16 variable's master follows at the next step, as after any other write.
 void Optimizer::constrain(const Step& step) {
   for (std::size_t i = 0; i < step.variables.size(); ++i) {
     const Variable& variable = step.variables[i];
@@ -157,7 +157,7 @@ void Optimizer::apply_gradients(const std::vector<DeviceArray>& gradients,
 std::int64_t Optimizer::number_of(const Variable& global_step) {
   if (global_step.empty()) return steps_;
   const bool same = counted_.variable.same_as(global_step);
-  // Its own write need not be read again, which a GPU would be waited for.
+  // Its own write need not be read back, which would wait for the GPU.
   if (same && counted_.version == global_step.version()) return counted_.value;
   return scalar<std::int64_t>(global_step);
 }
@@ -201,7 +201,7 @@ std::vector<std::pair<Variable, SettledBy>> Optimizer::undecided(const Step& ste
   for (std::size_t i = 0; i < step.variables.size(); ++i) {
     if (!step.gradients[i].empty()) add(step.variables[i], SettledBy::kToHost);
   }
-  // Not by reading: loops look at it to know when they are done.
+  // Not by reading: loops use it to know when they are done.
   add(step.global_step, SettledBy::kWrite);
   add(loss_scale_, SettledBy::kRead);
   add(good_steps_, SettledBy::kRead);
