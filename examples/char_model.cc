@@ -7,10 +7,10 @@
 
 namespace {
 
-// What needs no network: bits per byte of a text by how often each byte stands in another.
+// The baseline: bits per byte of a text by the byte frequencies of another.
 double bits_by_frequency(const std::string& train, const std::string& text) {
   std::array<double, 256> counts{};
-  counts.fill(1.0);  // a byte that was never seen is not impossible
+  counts.fill(1.0);  // no byte has probability 0
   for (const char byte : train) counts[static_cast<unsigned char>(byte)] += 1.0;
   const double all = static_cast<double>(train.size()) + 256.0;
   double bits = 0.0;

@@ -74,7 +74,7 @@ class Classifier {
   layers::Dense dense_{{.units = kClasses, .seed = 2}};
 };
 
-// Part of the digits whose largest score, one a class, is at their label.
+// Accuracy: fraction of the digits whose largest score is that of their label.
 double accuracy(std::span<const Digit> digits, std::span<const float> scores) {
   std::size_t right = 0;
   for (std::size_t b = 0; b < digits.size(); ++b) {
@@ -84,7 +84,7 @@ double accuracy(std::span<const Digit> digits, std::span<const float> scores) {
   return static_cast<double>(right) / static_cast<double>(digits.size());
 }
 
-// What needs no network: the nearest of the ten mean images. Scores are negative distances.
+// The baseline: the nearest of the ten mean images. Scores are negative distances.
 std::vector<float> nearest_mean(std::span<const Digit> train, std::span<const Digit> held_out) {
   std::vector<double> sums(kClasses * kPixels), counts(kClasses);
   for (const Digit& digit : train) {

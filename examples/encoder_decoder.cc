@@ -1,4 +1,4 @@
-// Sequence to sequence: one LSTM reads a word, another spells it backwards, and both lie in one
+// Sequence to sequence: one LSTM reads a word, another spells it backwards, and both are in one
 // checkpoint. encoder_decoder TEXT PREFIX [STEPS | restore]
 //
 // The words are those of the text, of 3 to 8 letters; every tenth is held out. With `restore`
@@ -15,7 +15,7 @@ namespace {
 using namespace openrnn;
 using Words = std::vector<std::string>;
 
-// Symbol 0 begins and ends a spelling; 1 to 26 are letters. A label of -1 counts for nothing.
+// Symbol 0 begins and ends a spelling; 1 to 26 are letters. A label of -1 is ignored.
 constexpr std::int64_t kLongest = 8, kSymbols = 27;
 constexpr std::int32_t kEnd = 0, kIgnored = -1;
 
@@ -52,7 +52,7 @@ Array columns(const Words& words, const std::vector<std::int32_t>& first, std::i
 
 class Speller {
  public:
-  // What the encoder remembers of the words, (h, c).
+  // The encoder's final state of the words, (h, c).
   std::vector<Tensor> read(const Words& words, bool training) {
     std::vector<std::int32_t> lengths;
     for (const std::string& word : words) {
@@ -64,7 +64,7 @@ class Speller {
         .state;
   }
 
-  // Logits [T, B, symbols] of what follows the symbols [T, B]; `state` goes on.
+  // Logits [T, B, symbols] of what follows the symbols [T, B]; updates `state`.
   Tensor write(const Array& symbols, std::vector<Tensor>& state, bool training) {
     const auto result = decoder_(embedding_(symbols.view()), state, {.training = training});
     state = result.state;
@@ -78,7 +78,7 @@ class Speller {
   layers::Dense dense_{{.units = kSymbols, .seed = 4}};
 };
 
-// Teacher forcing: the decoder is told the right spelling so far, whatever it would have written.
+// Teacher forcing: the decoder gets the right spelling so far, whatever it would have written.
 Tensor training_loss(Speller& speller, const Words& words) {
   Words targets;
   for (const std::string& word : words) targets.push_back(backwards(word));

@@ -1,5 +1,4 @@
-// A one-step forecaster of a series, compared with what needs no network.
-// forecast FILE.csv COLUMN [STEPS]
+// A one-step forecaster of a series, compared with two baselines. forecast FILE.csv COLUMN [STEPS]
 //
 // The first four fifths of the rows train; each of the others is forecast from the 32 rows before
 // it. The error measure is the root mean squared error, in the units of the file, of the last value

@@ -1,6 +1,6 @@
-// A stream stepped from a thread that may not block, such as the callback of a sound card: it takes
-// no lock, allocates nothing and makes no system call. Blocks of samples come and go through rings
-// without locks. Links openrnn::core alone.
+// A stream stepped from a thread that must not block, such as an audio callback: it takes no lock,
+// allocates nothing and makes no system call. Blocks of samples pass through lock-free rings. Links
+// openrnn::core only.
 #include <openrnn/runtime.h>
 
 #include <array>
@@ -11,7 +11,7 @@
 #include <new>
 #include <thread>
 
-// Counts what the callback allocates; a program would do this in its tests.
+// Counts allocations of the callback; a program would do this in its tests.
 static thread_local bool counting = false;
 static std::atomic<long> allocations{0};
 
@@ -47,7 +47,7 @@ namespace {
 
 constexpr std::size_t kBlock = 64;  // samples of one callback
 constexpr std::size_t kBlocks = 200;
-constexpr std::size_t kRing = 8;  // blocks on their way
+constexpr std::size_t kRing = 8;  // blocks in flight
 using Block = std::array<float, kBlock>;
 
 /// A queue from one thread to one other. Each side writes one counter and only reads the other's.
@@ -75,7 +75,7 @@ class Ring {
   alignas(64) std::atomic<std::size_t> popped_{0};
 };
 
-/// What the sound card calls: one block in, one block out.
+/// The audio callback: one block in, one block out.
 class Callback {
  public:
   explicit Callback(std::shared_ptr<const openrnn::PackedModel> model)
@@ -84,7 +84,7 @@ class Callback {
                                     model->spec().hidden_size())),
         c_(static_cast<std::size_t>(model->spec().num_pseudo_layers() * model->spec().num_units)) {
     session_.prepare(/*max_batch=*/1, /*max_time=*/kBlock);
-    // Once for nothing: every page has been touched before the first block matters.
+    // Warm-up: every page is touched before the first real block.
     Block silence{};
     (*this)(silence, silence);
     h_.assign(h_.size(), 0.0F);
@@ -98,7 +98,7 @@ class Callback {
     args.y = out.data();
     args.h0 = args.hn = h_.data();
     args.c0 = args.cn = c_.data();
-    session_.run(args);  // throws for wrong arguments alone, and these are right
+    session_.run(args);  // throws only for wrong arguments
   }
 
  private:
@@ -135,7 +135,7 @@ std::vector<float> offline(const std::shared_ptr<const openrnn::PackedModel>& mo
 
 int main() {
   const openrnn::RnnSpec spec = effect();
-  // Weights would come from a file; here they are drawn.
+  // Weights would come from a file; here they are random.
   const openrnn::Array params = openrnn::initialize_params(openrnn::ParamsLayout(spec), /*seed=*/1);
   const auto model = std::make_shared<openrnn::PackedModel>(
       spec, params.view(), openrnn::ModelOptions{.max_threads = 1});  // starts no thread, ever
@@ -151,7 +151,7 @@ int main() {
       const bool ready = to_card.pop(in);
       if (ready) {
         callback(in, out);
-        // Nothing to wait for: a full ring loses the block.
+        // No waiting: a full ring drops the block.
         if (!from_card.push(out)) ++lost;
         ++done;
       }

@@ -1,4 +1,4 @@
-// Streaming inference with openrnn::core alone: one step at a time, the state kept in one place.
+// Streaming inference with openrnn::core: one time step a call, the state updated in place.
 #include <openrnn/runtime.h>
 
 #include <iostream>
@@ -11,7 +11,7 @@ int main() {
   spec.num_units = 64;
   spec.input_size = 8;
 
-  // Weights would come from a file; here they are drawn.
+  // Weights would come from a file; here they are random.
   const openrnn::Array params = openrnn::initialize_params(openrnn::ParamsLayout(spec), /*seed=*/1);
   const auto model = std::make_shared<openrnn::PackedModel>(spec, params.view());
   openrnn::InferenceSession session(model);
