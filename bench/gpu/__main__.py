@@ -25,12 +25,12 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="gpu", description=__doc__)
     parser.add_argument("--program", type=Path, required=True, help="openrnn_gpu_bench")
-    parser.add_argument("--lines", type=Path, required=True, help="JSON lines: kept and added to")
-    parser.add_argument("--seconds", type=float, default=1e9, help="no group begins after these")
+    parser.add_argument("--lines", type=Path, required=True, help="JSON lines, appended to")
+    parser.add_argument("--seconds", type=float, default=1e9, help="no new group after these")
     parser.add_argument("--report", type=Path, help="Markdown to write")
-    parser.add_argument("--reduced", action="store_true", help="two small networks alone")
-    parser.add_argument("--device", default="gpu:0", help="ours")
-    parser.add_argument("--torch", default="", help="further words of PyTorch's set-up")
+    parser.add_argument("--reduced", action="store_true", help="only two small networks")
+    parser.add_argument("--device", default="gpu:0", help="device of our side")
+    parser.add_argument("--torch", default="", help="further set-up options of PyTorch")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""Checks the GPU engine of a bundle on this machine.
+"""Tests the GPU engine of a bundle on this machine.
 
 gpu_check OUT [--minutes N]: summary.txt, results.json, cudnn_layout.txt, the benchmark and the
 logs go to the folder OUT. What does not fit into the time is left, and a second call with the same
@@ -47,11 +47,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="gpu_check", description=__doc__)
     parser.add_argument("out", type=Path, metavar="OUT", help="folder of the results")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="of this call")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="time limit of this call")
     parser.add_argument("--only", action="append", default=[], metavar="UNIT",
-                        help="the units whose names begin so; may be given again")  # fmt: skip
+                        help="run units whose names begin so; repeatable")  # fmt: skip
     parser.add_argument("--algorithm", default="", choices=ALGORITHMS,
-                        help="of cuDNN in every unit; else tests run by standard and by auto")  # fmt: skip
+                        help="cuDNN algorithm (default: standard, then auto)")  # fmt: skip
     parser.add_argument("--bundle", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--reduced", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
