@@ -6,8 +6,13 @@
 namespace openrnn::testing {
 namespace {
 
+/// One that ends; the pool of the process does not.
+struct Pool : cpu::MemoryPool {
+  ~Pool() { clear(); }
+};
+
 TEST(MemoryPool, GivesTheSameBlockAgain) {
-  cpu::MemoryPool pool;
+  Pool pool;
   const void* first = pool.allocate(10000).get();
   EXPECT_GE(pool.idle_bytes(), 10000u);
   EXPECT_EQ(pool.allocate(9990).get(), first);
@@ -15,7 +20,7 @@ TEST(MemoryPool, GivesTheSameBlockAgain) {
 }
 
 TEST(MemoryPool, SizesOfEveryKind) {
-  cpu::MemoryPool pool;
+  Pool pool;
   for (const std::size_t bytes : {0u, 1u, 255u, 257u, 1000u, 4096u, 4097u, 1000003u}) {
     const std::shared_ptr<void> block = pool.allocate(bytes);
     ASSERT_NE(block, nullptr);
@@ -33,14 +38,29 @@ TEST(MemoryPool, SizesOfEveryKind) {
 }
 
 TEST(MemoryPool, KeepsNoMoreThanWasEverUsedAndAQuarter) {
-  cpu::MemoryPool pool;
+  Pool pool;
   for (std::size_t n = 1; n <= 64; ++n) pool.allocate(n * 100000);
   EXPECT_LE(pool.idle_bytes(), 6400000u * 25 / 16);
   EXPECT_GT(pool.idle_bytes(), 0u);
 }
 
+TEST(MemoryPool, LargeBlocksBeginWithAHugePage) {
+  Pool pool;
+  for (const std::size_t bytes : {2u << 20, 5u << 20, 17u << 20}) {
+    const cpu::PoolBlock block = pool.take(bytes);
+    EXPECT_GE(block.bytes, bytes);
+    EXPECT_LE(block.bytes, bytes / 4 * 5);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data) % (2u << 20), 0u);
+    pool.give_back(block);
+    EXPECT_EQ(pool.take(bytes - 100).data, block.data);
+    pool.give_back(block);
+  }
+  pool.clear();
+  EXPECT_EQ(pool.idle_bytes(), 0u);
+}
+
 TEST(MemoryPool, ServesManyThreads) {
-  cpu::MemoryPool pool;
+  Pool pool;
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t) {

@@ -1,27 +1,36 @@
-// Memory that is used again from call to call: fresh pages cost more than what is computed in them.
+// The memory of a call, as one block that is carved into pieces.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+
+#include "cpu/memory/pool.h"
 
 namespace openrnn::cpu {
 
-/// An owned piece of uninitialized memory, 64-byte aligned; large ones ask for huge pages. What is
-/// given back is kept for the next one of its size. Throws: std::bad_alloc.
+/// An owned piece of uninitialized memory from the pool of the process, 64-byte aligned. Throws:
+/// std::bad_alloc.
 class Block {
  public:
   Block() = default;
-  explicit Block(std::size_t bytes);
-  Block(Block&& other) noexcept;
-  Block& operator=(Block&& other) noexcept;
-  ~Block();
+  explicit Block(std::size_t bytes) {
+    if (bytes > 0) block_ = MemoryPool::process().take(bytes);
+  }
+  Block(Block&& other) noexcept : block_(std::exchange(other.block_, {})) {}
+  Block& operator=(Block&& other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Block() {
+    if (block_.data) MemoryPool::process().give_back(block_);
+  }
 
-  void* data() const noexcept { return data_; }
-  std::size_t size() const noexcept { return bytes_; }
+  void* data() const noexcept { return block_.data; }
+  std::size_t size() const noexcept { return block_.bytes; }
 
  private:
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  PoolBlock block_;
 };
 
 /// Hands out aligned pieces of one block: a first pass with null memory measures.

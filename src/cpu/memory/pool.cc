@@ -1,11 +1,13 @@
 #include "cpu/memory/pool.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
+#include <cstdint>
 #include <new>
+#include <type_traits>
 
 #include "base/out_of_memory.h"
 #include "openrnn/base.h"
@@ -13,88 +15,107 @@
 namespace openrnn::cpu {
 namespace {
 
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
 // Four sizes an octave: at most a quarter is wasted, and nearby sizes share blocks.
-std::size_t size_class(std::size_t bytes) {
+std::size_t class_size(std::size_t bytes) {
   const std::size_t least = std::max<std::size_t>(bytes, 256);
   const std::size_t step = std::bit_floor(least) / 4;
   return (least + step - 1) / step * step;  // NOLINT(*DivideZero): step is at least 64
 }
 
-[[maybe_unused]] const int at_fork =
-    pthread_atfork([] { MemoryPool::process().hold(); }, [] { MemoryPool::process().release(); },
-                   [] { MemoryPool::process().release(); });
+// The number of a size from class_size.
+std::size_t class_of(std::size_t size) {
+  const auto octave = static_cast<std::size_t>(std::bit_width(size)) - 1;
+  return 4 * octave + ((size >> (octave - 2)) & 3);
+}
+std::size_t size_of_class(std::size_t number) { return (4 + number % 4) << (number / 4 - 2); }
+
+std::align_val_t alignment(std::size_t size) {
+  return std::align_val_t{size >= kHugePage ? kHugePage : AlignedBuffer::kAlignment};
+}
+
+void* fresh(std::size_t size) {
+  void* const data = ::operator new(size, alignment(size), std::nothrow);
+  if (data && size >= kHugePage) madvise(data, size, MADV_HUGEPAGE);
+  return data;
+}
+
+void free_block(void* data, std::size_t size) noexcept { ::operator delete(data, alignment(size)); }
+
+constinit MemoryPool process_pool;
+static_assert(std::is_trivially_destructible_v<MemoryPool>);
+
+// A plug-in that is unloaded leaves nothing idle behind.
+struct AtUnload {
+  ~AtUnload() { process_pool.clear(); }
+};
+const AtUnload at_unload;
+
+[[maybe_unused]] const int at_fork = pthread_atfork(
+    [] { process_pool.hold(); }, [] { process_pool.release(); }, [] { process_pool.release(); });
 
 }  // namespace
 
-struct MemoryPool::GiveBack {
-  MemoryPool* pool;
-  std::size_t bytes;
-  void operator()(void* block) const noexcept { pool->give_back(block, bytes); }
-};
-
-MemoryPool::~MemoryPool() {
-  for (auto& [bytes, blocks] : idle_) {
-    for (void* block : blocks) std::free(block);
-  }
-}
-
-std::shared_ptr<void> MemoryPool::allocate(std::size_t bytes) {
+PoolBlock MemoryPool::take(std::size_t bytes) {
   if (bytes > SIZE_MAX / 2) throw OutOfMemory(bytes);
-  const std::size_t size = size_class(bytes);
-  void* block = nullptr;
+  const std::size_t size = class_size(bytes);
   {
-    const std::lock_guard lock(mutex_);
-    std::vector<void*>& blocks = idle_[size];
-    if (!blocks.empty()) {
-      block = blocks.back();
-      blocks.pop_back();
-      idle_bytes_ -= size;
-    }
+    const std::scoped_lock lock(mutex_);
     used_bytes_ += size;
     peak_bytes_ = std::max(peak_bytes_, used_bytes_);
+    if (Idle*& first = idle_[class_of(size)]) {
+      Idle* const block = first;
+      first = block->next;
+      idle_bytes_ -= size;
+      return {block, size};
+    }
   }
-  if (!block) block = std::aligned_alloc(AlignedBuffer::kAlignment, size);
-  if (!block) {
-    const std::lock_guard lock(mutex_);
+  void* const data = fresh(size);
+  if (!data) {
+    const std::scoped_lock lock(mutex_);
     used_bytes_ -= size;
     throw OutOfMemory(bytes);
   }
-  return {block, GiveBack{this, size}};
+  return {data, size};
 }
 
-void MemoryPool::give_back(void* block, std::size_t bytes) noexcept {
-  const std::lock_guard lock(mutex_);
-  used_bytes_ -= bytes;
-  try {
-    idle_[bytes].push_back(block);
-    idle_bytes_ += bytes;
-  } catch (const std::bad_alloc&) {
-    std::free(block);
-  }
+void MemoryPool::give_back(PoolBlock block) noexcept {
+  const std::scoped_lock lock(mutex_);
+  Idle*& first = idle_[class_of(block.bytes)];
+  first = new (block.data) Idle{first};
+  used_bytes_ -= block.bytes;
+  idle_bytes_ += block.bytes;
   while (idle_bytes_ + used_bytes_ > peak_bytes_ + peak_bytes_ / 4 && idle_bytes_ > 0) {
     free_largest();
   }
 }
 
+std::shared_ptr<void> MemoryPool::allocate(std::size_t bytes) {
+  const PoolBlock block = take(bytes);
+  return {block.data, [this, size = block.bytes](void* data) { give_back({data, size}); }};
+}
+
 void MemoryPool::free_largest() noexcept {
-  std::size_t largest = 0;
-  for (const auto& [bytes, blocks] : idle_) {
-    if (!blocks.empty()) largest = std::max(largest, bytes);
-  }
-  std::vector<void*>& blocks = idle_[largest];
-  std::free(blocks.back());
-  blocks.pop_back();
-  idle_bytes_ -= largest;
+  std::size_t number = kClasses - 1;
+  while (!idle_[number]) --number;
+  Idle* const block = idle_[number];
+  idle_[number] = block->next;
+  const std::size_t size = size_of_class(number);
+  idle_bytes_ -= size;
+  free_block(block, size);
 }
 
 std::size_t MemoryPool::idle_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   return idle_bytes_;
 }
 
-MemoryPool& MemoryPool::process() {
-  static auto* const pool = new MemoryPool;
-  return *pool;
+void MemoryPool::clear() noexcept {
+  const std::scoped_lock lock(mutex_);
+  while (idle_bytes_ > 0) free_largest();
 }
+
+MemoryPool& MemoryPool::process() noexcept { return process_pool; }
 
 }  // namespace openrnn::cpu

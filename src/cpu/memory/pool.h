@@ -1,40 +1,55 @@
-// Memory that is kept for reuse.
+// Memory that is kept for reuse: fresh pages cost more than what is computed in them.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
-#include <vector>
 
 namespace openrnn::cpu {
 
-/// Aligned blocks, kept when given back so that a repeated step touches no new page. What lies idle
-/// is bounded by what was ever in use at once. Thread-safe.
+/// A piece of memory from a pool. `bytes` are those of its size class.
+struct PoolBlock {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Aligned blocks, kept when given back so that a repeated call touches no new page. What lies idle
+/// is bounded by what was ever in use at once. Blocks of 2 MB and more begin with a huge page and
+/// ask for them. Takes no memory of its own: the list of idle blocks lies in them. Thread-safe.
 class MemoryPool {
  public:
-  MemoryPool() = default;
-  ~MemoryPool();
+  constexpr MemoryPool() = default;
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  /// 64-byte aligned, not cleared; the pool must outlive it. Never null. Throws: std::bad_alloc.
+  /// 64-byte aligned, not cleared. Never null. Throws: std::bad_alloc.
+  PoolBlock take(std::size_t bytes);
+  /// For a block from take().
+  void give_back(PoolBlock block) noexcept;
+  /// The same as an owner; the pool must outlive it. Throws: std::bad_alloc.
   std::shared_ptr<void> allocate(std::size_t bytes);
   /// Bytes that lie idle.
   std::size_t idle_bytes() const;
+  /// Frees what lies idle.
+  void clear() noexcept;
+
   /// The pool of the process; never destroyed, so that no static object outlives it.
-  static MemoryPool& process();
+  static MemoryPool& process() noexcept;
   /// Around a fork: a child must find the pool whole, whatever another thread was doing.
   void hold() { mutex_.lock(); }
   void release() { mutex_.unlock(); }
 
  private:
-  struct GiveBack;
-  void give_back(void* block, std::size_t bytes) noexcept;
+  struct Idle {
+    Idle* next;
+  };
+  // Four size classes an octave.
+  static constexpr std::size_t kClasses = 4 * 64;
+
   void free_largest() noexcept;
 
   mutable std::mutex mutex_;
-  std::unordered_map<std::size_t, std::vector<void*>> idle_;
+  Idle* idle_[kClasses] = {};
   std::size_t idle_bytes_ = 0, used_bytes_ = 0, peak_bytes_ = 0;
 };
 
