@@ -70,6 +70,13 @@ OPENRNN_API std::string amx_permission();
 /// Unloading the library, or a plug-in that it is linked into, does the same.
 OPENRNN_API void shutdown() noexcept;
 
+/// Whether a worker of the cpu engine that shares a processor with another thread of its call is
+/// moved to an idle one (Linux): for a moment its affinity mask leaves out the processors of the
+/// others, then the mask is as it was. No mask gets a processor that it did not have, and threads
+/// that the library has not started are never moved. On at first, unless OPENRNN_SPREAD_THREADS=0.
+OPENRNN_API bool spread_threads() noexcept;
+OPENRNN_API void set_spread_threads(bool spread) noexcept;
+
 struct ModelOptions {
   /// Threads that packing and every session and pool of the model may use, the caller's included;
   /// 0: num_threads(). With 1 the model starts none, and no use of it does.

@@ -6,6 +6,7 @@
 #include "cpu/isa/arithmetic.h"
 #include "cpu/isa/isa.h"
 #include "cpu/isa/tiles.h"
+#include "cpu/threading/share.h"
 
 namespace openrnn {
 namespace {

@@ -1,6 +1,7 @@
 #include "cpu/isa/isa.h"
 
 #include "cpu/isa/tiles.h"
+#include "cpu/threading/affinity.h"
 #include "cpu/threading/thread_lease.h"
 #include "openrnn/runtime.h"
 
@@ -11,5 +12,7 @@ std::vector<std::string_view> available_cpu_isas() { return cpu::available_isas(
 void force_cpu_isa(std::string_view isa) { cpu::force_isa(isa); }
 std::string amx_permission() { return cpu::tile_permission(); }
 void shutdown() noexcept { cpu::end_workers(); }
+bool spread_threads() noexcept { return cpu::spreads_threads(); }
+void set_spread_threads(bool spread) noexcept { cpu::set_spreads_threads(spread); }
 
 }  // namespace openrnn

@@ -7,7 +7,7 @@
 #include "conformance/support/grid.h"
 #include "conformance/support/machine.h"
 #include "conformance/support/parts.h"
-#include "cpu/amx_model.h"
+#include "cpu/support/amx_model.h"
 
 namespace openrnn::conformance {
 namespace {
@@ -25,7 +25,7 @@ constexpr std::array kTexts = {
     "lstm L2 U7 I3 B17 T4 clip f32",     "lstm L1 U33 I7 B16 T3 batch_major f32",
     "lstm L2 U17 I5 B7 T4 D0.5 f32",     "rnn_relu L1 U64 I64 B32 T2 bi f32"};
 
-// 4 U elements of backward are more than two blocks of a second cache of 1 MB.
+// 4 U elements of backward are more than two blocks of an L2 of 1 MB.
 constexpr const char* kWide = "lstm L1 U1100 I3 B14 T2 f32";
 
 struct AmxCase {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <optional>
 
-#include "cpu/amx_model.h"
 #include "cpu/gemm/product.h"
 #include "cpu/pack/packed.h"
+#include "cpu/support/amx_model.h"
 
 namespace openrnn::cpu {
 namespace {

@@ -41,7 +41,7 @@ TEST(HalfKernels, WidenEveryHalf) {
   }
 }
 
-// Every half, the points midway to the next one, and their neighbours.
+// Every half, the points midway to the next one, and the floats next to them.
 std::vector<float> boundaries() {
   std::vector<float> values;
   for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {

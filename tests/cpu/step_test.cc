@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "cpu/amx_model.h"
 #include "cpu/cpu_engine.h"
 #include "cpu/gemm/gemm.h"
+#include "cpu/support/amx_model.h"
 #include "openrnn/params.h"
 #include "support/sum_model.h"
 

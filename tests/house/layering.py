@@ -29,7 +29,7 @@ RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 # The same inside a room, for rooms whose folders have ranks; "" is the room's own folder.
 FOLDER_RANKS = {
     "cpu": [
-        {"kernels/body", "memory", "threading"},
+        {"tuning", "kernels/body", "memory", "threading"},
         {"kernels"},
         {"isa", "plan"},
         {"pack"},
@@ -184,13 +184,9 @@ def knots(edges):
             for folder in edges if folder in reach[folder]}
 
 
-# Goes when src/python/dlpack does.
-KNOWN = frozenset({pathlib.Path("src/python/dlpack"), pathlib.Path("src/python/support")})
-
-
 def cycles(edges):
     """One sentence for each set of folders that include each other."""
-    for knot in sorted(knots(edges) - {KNOWN}, key=sorted):
+    for knot in sorted(knots(edges), key=sorted):
         ways = [f"{edges[a][b]}" for a in sorted(knot) for b in sorted(edges[a]) if b in knot]
         yield f"{', '.join(map(str, sorted(knot)))}: include each other: {'; '.join(ways)}"
 

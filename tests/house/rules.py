@@ -13,7 +13,9 @@ CODE = {".h", ".cc", ".inc", ".py"}
 TEXT = CODE | {".md", ".txt", ".cmake", ".in", ".json", ".sh", ".toml", ""}
 FOLDERS = ("include", "src", "tests", "fuzz", "examples", "bench", "scripts", "cmake",
            "docs", ".ci")
-FILE_LINES, MEDIAN_LINES, FUNCTION_LINES, FOLDER_SOURCES = 500, 150, 60, 12
+FILE_LINES, SOURCE_LINES, MEDIAN_LINES, FUNCTION_LINES, FOLDER_SOURCES = 500, 300, 150, 60, 12
+# Not cut yet.
+LONG_STILL = ("src/checkpoint/objects/restore.cc", "src/layers/cudnn_rnn.cc")
 HOSTS = ("www.apache.org", "www.w3.org", "github.com", "www.tensorflow.org", "docs.nvidia.com",
          "semver.org", "localhost")
 URL = re.compile(r"\b(?:https?|ftp)://([A-Za-z0-9.-]+)")
@@ -64,8 +66,11 @@ def check_file(path, relative):
         return
     text = path.read_text(encoding="utf-8")
     lines = text.count("\n")
-    if path.suffix in CODE and lines > FILE_LINES:
-        yield f"{relative}: {lines} lines, at most {FILE_LINES}"
+    # Public headers document what they declare.
+    short = relative.parts[0] == "src" and relative.as_posix() not in LONG_STILL
+    most = SOURCE_LINES if short else FILE_LINES
+    if path.suffix in CODE and lines > most:
+        yield f"{relative}: {lines} lines, at most {most}"
     if path.suffix in (".h", ".cc"):
         for line, length in long_functions(text):
             yield f"{relative}:{line}: a function of {length} lines, at most {FUNCTION_LINES}"
@@ -99,7 +104,8 @@ def self_test():
     """One violation of each kind; and a tree without any."""
     body = "  a();\n" * 58
     bad = {
-        "src/a/long.cc": ("\n" * 501, "501 lines"),
+        "src/a/long.cc": ("\n" * 301, "301 lines"),
+        "tests/a/long.cc": ("\n" * 501, "501 lines"),
         "src/a/f.cc": ("namespace x {\nint f(int a,\n      int b) {\n" + body + "}\n}\n", "61 lines"),
         "src/a/m.cc": ("class C {\n  void f() const {\n" + body + "\n  }\n};\n", "61 lines"),
         "src/a/c2.cc": ("C::C(int a)\n    : a_(a) {\n" + body + "\n}\n", "62 lines"),
@@ -108,7 +114,9 @@ def self_test():
     }
     good = {"src/a/c.cc": "C::C(int a)\n    : a_(a) {\n  f();\n}\n\n" + "int x;\n" * 80 + "}\n",
             "src/a/g.cc": "namespace x {\nint f() {\n" + body + "}\n}\n", "README.md": "# x\n",
-            "include/a.h": "struct S {\n" + "  int a;\n" * 80 + "};\n"}
+            "include/a.h": "struct S {\n" + "  int a;\n" * 80 + "};\n",
+            "src/a/whole.cc": "\n" * 300, "include/b.h": "\n" * 301,
+            "src/a/d.h": "", "src/a/e.h": "", "src/a/f.h": ""}
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
 

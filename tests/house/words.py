@@ -52,8 +52,7 @@ def files_of(root):
             parts = path.relative_to(root).parts
             hidden = any(part.startswith(".") or part in DATA for part in parts[1:])
             hidden |= parts == ("tests", "house", "words.py")
-            waits = parts[:2] in (("src", "cpu"), ("tests", "cpu"))  # until its folders are cut
-            if path.is_file() and not hidden and not waits and path.suffix in TEXT:
+            if path.is_file() and not hidden and path.suffix in TEXT:
                 yield path
     yield from (path for path in sorted(root.iterdir())
                 if path.is_file() and (path.suffix == ".md" or path.name == "Makefile"))

@@ -8,7 +8,7 @@ class LayerGradients {
  public:
   LayerGradients(const BackwardRun<T>& run, std::int64_t layer, std::int64_t direction, int thread)
       : run_(run),
-        packed_(*run.saved.packed),
+        packed_(run.shared.packed),
         spec_(packed_.spec()),
         space_(run.scratch.threads[thread]),
         layer_(layer),
@@ -22,14 +22,13 @@ class LayerGradients {
     recurrent_side();
     const std::array<Range, 3> own = own_rows();
     big_product<T>(packed_.kernels(),
-                   {own,
-                    count_,
-                    space_.rows_a,
-                    true,
-                    {{input_, recurrent_}},
-                    false,
-                    space_.sums,
-                    space_.groups},
+                   {.rows = own,
+                    .k = count_,
+                    .a = space_.rows_a,
+                    .a_by_k = true,
+                    .sides = {{input_, recurrent_}},
+                    .sums = space_.sums,
+                    .groups = space_.groups},
                    space_.product);
     for (const Range& rows : own) store_bias(rows);
     if (spec_.projecting()) projection();
@@ -41,12 +40,12 @@ class LayerGradients {
   void each_place(F visit) {
     count_ = 0;
     std::int64_t* group = space_.groups;
-    const std::int64_t steps = run_.saved.args.max_time;
+    const std::int64_t steps = run_.shared.args.max_time;
     for (std::int64_t last = steps; last > 0;) {
       const std::int64_t first = (last - 1) / kGradientSteps * kGradientSteps, before = count_;
       for (std::int64_t t = first; t < last; ++t) {
-        for (std::int64_t b = 0; b < run_.saved.args.batch; ++b) {
-          if (t < run_.rows.length(b)) visit(t, b, count_++);
+        for (std::int64_t b = 0; b < run_.shared.args.batch; ++b) {
+          if (t < run_.shared.rows.length(b)) visit(t, b, count_++);
         }
       }
       if (count_ > before) *group++ = count_ - before;
@@ -60,7 +59,7 @@ class LayerGradients {
     const Grid<T>& out = run_.saved.layers[static_cast<std::size_t>(layer_)].out;
     const std::int64_t side = d_ * spec_.hidden_size(), p = layer_ * spec_.num_dirs() + d_;
     each_place([&](std::int64_t t, std::int64_t b, std::int64_t k) {
-      const bool first = d_ == 0 ? t == 0 : t == run_.rows.length(b) - 1;
+      const bool first = d_ == 0 ? t == 0 : t == run_.shared.rows.length(b) - 1;
       const Grid<T>& h0 = run_.saved.h0;
       const T* start = h0.base ? h0.at(p, b) : packed_.zeros();
       space_.rows_h[k] = first ? start : out.at(t + (d_ == 0 ? -1 : 1), b) + side;
@@ -83,7 +82,7 @@ class LayerGradients {
       const ParamRegion& region = packed_.layout().weight(layer_, d_, role, gate_of(m));
       outputs[m] = run_.dparams + region.offset + m % spec_.num_units * region.cols;
     }
-    return {columns.first, columns.last, 0, width, rows, false, outputs, nullptr};
+    return {.m0 = columns.first, .m1 = columns.last, .n1 = width, .b = rows, .c = outputs};
   }
   void input_side() {
     const std::vector<LayerStore<T>>& layers = run_.saved.layers;
@@ -116,7 +115,8 @@ class LayerGradients {
     const std::int64_t in = input_.n1, out = recurrent_.n1;
     const std::int64_t costs[] = {std::max<std::int64_t>(in, 1), in + out, out};
     const auto cost_of = [&](std::size_t i) { return (cuts[i + 1] - cuts[i]) * costs[i]; };
-    std::int64_t before = (cost_of(0) + cost_of(1) + cost_of(2)) * index / run_.plan.threads();
+    std::int64_t before =
+        (cost_of(0) + cost_of(1) + cost_of(2)) * index / run_.shared.plan.threads();
     for (std::size_t i = 0; i < 3; before -= cost_of(i++)) {
       if (before >= cost_of(i)) continue;
       return std::min(divide_up(cuts[i] + before / costs[i], kGrain) * kGrain, cuts[i + 1]);
@@ -142,18 +142,16 @@ class LayerGradients {
     for (std::int64_t m = 0; m < region.rows; ++m) {
       space_.rows_c[m] = run_.dparams + region.offset + m * region.cols;
     }
-    const Share own(region.rows, 24, thread_, run_.plan.threads());
-    const ProductSide<T> side{0,     region.rows,   0,      region.cols, space_.rows_b,
-                              false, space_.rows_c, nullptr};
+    const Share own(region.rows, kShareRows, thread_, run_.shared.plan.threads());
+    const ProductSide<T> side{
+        .m1 = region.rows, .n1 = region.cols, .b = space_.rows_b, .c = space_.rows_c};
     big_product<T>(packed_.kernels(),
-                   {{{{own.first, own.last}}},
-                    count_,
-                    space_.rows_a,
-                    true,
-                    {{side}},
-                    false,
-                    nullptr,
-                    space_.groups},
+                   {.rows = {{{own.first, own.last}}},
+                    .k = count_,
+                    .a = space_.rows_a,
+                    .a_by_k = true,
+                    .sides = {{side}},
+                    .groups = space_.groups},
                    space_.product);
   }
 
@@ -171,7 +169,7 @@ class LayerGradients {
 
 template <class T>
 void weight_gradients(const BackwardRun<T>& run, std::int64_t layer, int thread) noexcept {
-  for (std::int64_t d = 0; d < run.saved.packed->spec().num_dirs(); ++d) {
+  for (std::int64_t d = 0; d < run.shared.spec().num_dirs(); ++d) {
     LayerGradients<T>(run, layer, d, thread).run();
   }
 }

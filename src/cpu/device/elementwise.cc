@@ -10,7 +10,7 @@
 namespace openrnn::cpu::device {
 namespace {
 
-// float16 is widened, computed and narrowed by blocks that stay in the first cache.
+// float16 is widened, computed and narrowed by blocks that stay in L1.
 constexpr std::int64_t kHalfBlock = 512;
 using FloatBlock = std::array<float, kHalfBlock>;
 

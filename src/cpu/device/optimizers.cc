@@ -63,8 +63,8 @@ struct Update {
 template <class F>
 void each(std::int64_t size, const F& f) {
   parallel_ranges(size, 64, 4, [&f](std::int64_t begin, std::int64_t end) {
-    // A copy whose address nobody has: no store through its pointers can change it, so the loop
-    // becomes vector instructions.
+    // A copy whose address is not known elsewhere: no store through its pointers changes it, so the
+    // loop becomes vector instructions.
     const F own = f;
     for (std::int64_t i = begin; i < end; ++i) own(i);
   });

@@ -4,6 +4,7 @@
 
 #include "base/message.h"
 #include "cpu/threading/thread_lease.h"
+#include "cpu/tuning/tuning.h"
 
 namespace openrnn::cpu {
 
@@ -12,7 +13,7 @@ void parallel_ranges(std::int64_t size, std::int64_t grain, std::int64_t cost,
   if (size <= 0) return;
   const double work =
       static_cast<double>(size) * static_cast<double>(std::max<std::int64_t>(cost, 1));
-  ThreadLease lease(threads_for(work, kSplitElements, num_threads()));
+  ThreadLease lease(threads_for(work, kAloneElements, num_threads()));
   lease.run([&](int thread) {
     const Share part(size, grain, thread, lease.threads());
     if (part.first < part.last) body(part.first, part.last);

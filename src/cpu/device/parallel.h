@@ -9,11 +9,8 @@
 
 namespace openrnn::cpu {
 
-/// Below this many elements waking another thread costs more than the loop.
-inline constexpr std::int64_t kSplitElements = 1 << 15;
-
 /// Calls body(begin, end) on parts of [0, size) that begin at multiples of `grain`, on one thread
-/// when size * cost is below kSplitElements, else on the more threads the more there is to do.
+/// when size * cost is below kAloneElements, else on the more threads the more there is to do.
 /// `cost` is what one index costs, in elements. Subnormal numbers are flushed inside. The body must
 /// not throw.
 void parallel_ranges(std::int64_t size, std::int64_t grain, std::int64_t cost,

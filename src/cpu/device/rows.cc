@@ -13,7 +13,7 @@
 namespace openrnn::cpu::device {
 namespace {
 
-// Columns that one pass over the rows sums in registers or the first cache.
+// Columns that one pass over the rows sums in registers or L1.
 constexpr std::int64_t kColumnBlock = 64;
 
 template <class T>
@@ -72,7 +72,7 @@ DropoutRow dropout_row(std::int64_t row) {
 }
 
 // value * kept, and 0 where kept is 0, of NaN and infinity too. Without a branch, as a random one
-// is foretold wrong half the time.
+// is mispredicted half the time.
 template <class C>
 C masked(C value, C kept) {
   using Bits = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;

@@ -1,7 +1,7 @@
 #include "cpu/forward/forward_call.h"
 
 #include "base/message.h"
-#include "cpu/forward/forward_run.h"
+#include "cpu/forward/forward_rows.h"
 #include "cpu/steps/threads.h"
 
 namespace openrnn::cpu {
@@ -11,20 +11,21 @@ template <class T>
 ForwardRun<T> make_run(const CpuPacked<T>& packed, const ForwardArgs& args,
                        const Scratch<T>& scratch, ThreadLease& lease, Barrier* barriers) {
   const Plan plan = plan_for(packed, args, lease);
-  return {packed,   args,
-          plan,     Rows(args, plan, scratch.order),
-          scratch,  {args.batch, args.max_time, plan.threads()},
-          false,    {},
-          {},       {},
-          false,    args.training && packed.spec().dropout > 0.0,
-          barriers, barriers + plan.threads()};
+  return {.shared = {.packed = packed,
+                     .args = args,
+                     .plan = plan,
+                     .rows = Rows(args, plan, scratch.order),
+                     .row_barriers = barriers,
+                     .step_barriers = barriers + plan.threads()},
+          .scratch = scratch,
+          .room = {args.batch, args.max_time, plan.threads()}};
 }
 
 // The caller's float32 or float64 data is read where it lies.
 template <class T>
 void place_inputs(ForwardRun<T>& run) {
-  const RnnSpec& spec = run.packed.spec();
-  const ForwardArgs& args = run.args;
+  const RnnSpec& spec = run.shared.spec();
+  const ForwardArgs& args = run.shared.args;
   const auto direct = [](const UserRows<T>& rows) {
     return Grid<T>{static_cast<T*>(const_cast<void*>(rows.base)), rows.step, rows.row};
   };

@@ -5,7 +5,7 @@
 
 #include "cpu/forward/scratch.h"
 #include "cpu/steps/saved.h"
-#include "cpu/threading/thread_lease.h"
+#include "cpu/threading/barrier.h"
 
 namespace openrnn::cpu {
 

@@ -1,14 +1,9 @@
 #include "cpu/forward/scratch.h"
 
+#include "cpu/tuning/tuning.h"
+
 namespace openrnn::cpu {
 namespace {
-
-// Pre-activations of a chunk: half a megabyte stays in the second cache beside the weights.
-constexpr std::int64_t kPreBytes = 512 << 10;
-// More rows than this bring the projection nothing.
-constexpr std::int64_t kChunkRows = 512;
-// Rows that are converted at once for arithmetic of fewer bits.
-constexpr std::int64_t kStagedRows = 192;
 
 // Pre-activations of all threads. Whatever the plan, one step of all rows and units fits; shares
 // are rounded up to rows and panels.
@@ -16,7 +11,7 @@ template <class T>
 std::int64_t pre_elements(const CpuPacked<T>& packed, const Room& room) {
   const PackedLayer<T>& first = packed.layer(0, 0);
   const std::int64_t row = first.r.vectors * first.r.lanes, panel = first.r.width * first.r.lanes;
-  const std::int64_t least = kPreBytes / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t least = kChunkBytes / static_cast<std::int64_t>(sizeof(T));
   return room.threads * std::min(least, room.batch * room.max_time * row) +
          packed.spec().num_dirs() *
              ((room.batch + room.threads) * row + room.batch * room.threads * panel);

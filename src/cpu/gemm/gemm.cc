@@ -7,12 +7,10 @@
 #include "cpu/gemm/product.h"
 #include "cpu/isa/isa.h"
 #include "cpu/threading/thread_lease.h"
+#include "cpu/tuning/tuning.h"
 
 namespace openrnn::cpu {
 namespace {
-
-// Below this many multiplications a second thread costs more than it brings.
-constexpr double kAloneWork = 1 << 16;
 
 void check(const GemmArgs& args) {
   if (!is_floating(args.dtype)) {
@@ -47,7 +45,7 @@ void run(const GemmArgs& args) {
   const auto c = row_pointers(static_cast<T*>(args.c), args.m, args.ldc);
   ThreadLease lease(threads_for(
       static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k),
-      kAloneWork, num_threads()));
+      kAloneProduct, num_threads()));
   const int threads = lease.threads();
   Carver measure;
   ProductScratch<T>::carve(measure, args.n, args.k);
@@ -57,16 +55,25 @@ void run(const GemmArgs& args) {
   lease.run([&](int thread) {
     Carver carver(static_cast<std::byte*>(memory.data()) + each * static_cast<std::size_t>(thread));
     const auto scratch = ProductScratch<T>::carve(carver, args.n, args.k);
-    const Share rows(args.m, 24, by_rows ? thread : 0, by_rows ? threads : 1);
+    const Share rows(args.m, kShareRows, by_rows ? thread : 0, by_rows ? threads : 1);
     const Share columns(args.n, kColumnWidth * functions.lanes, by_rows ? 0 : thread,
                         by_rows ? 1 : threads);
-    const ProductSide<T> side{
-        rows.first, rows.last,    columns.first, columns.last,
-        b.data(),   args.trans_b, c.data(),      static_cast<const T*>(args.bias)};
-    big_product<T>(
-        functions,
-        {{{{rows.first, rows.last}}}, args.k, a.data(), args.trans_a, {{side}}, args.accumulate},
-        scratch);
+    const ProductSide<T> side{.m0 = rows.first,
+                              .m1 = rows.last,
+                              .n0 = columns.first,
+                              .n1 = columns.last,
+                              .b = b.data(),
+                              .b_by_n = args.trans_b,
+                              .c = c.data(),
+                              .bias = static_cast<const T*>(args.bias)};
+    big_product<T>(functions,
+                   {.rows = {{{rows.first, rows.last}}},
+                    .k = args.k,
+                    .a = a.data(),
+                    .a_by_k = args.trans_a,
+                    .sides = {{side}},
+                    .accumulate = args.accumulate},
+                   scratch);
   });
 }
 
@@ -108,7 +115,7 @@ void apply_as(Unary function, const void* x, void* y, std::int64_t size) {
   const auto run_math = math[function == Unary::kExp    ? kMathExp
                              : function == Unary::kTanh ? kMathTanh
                                                         : kMathSigmoid];
-  ThreadLease lease(threads_for(static_cast<double>(size), kAloneWork, num_threads()));
+  ThreadLease lease(threads_for(static_cast<double>(size), kAloneProduct, num_threads()));
   lease.run([&](int thread) {
     const Share part(size, 64, thread, lease.threads());
     run_math(static_cast<const T*>(x) + part.first, static_cast<T*>(y) + part.first,

@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "cpu/tuning/tuning.h"
 #include "engine/sum_order.h"
 
 namespace openrnn::cpu {
 namespace {
-
-// A block of B stays in the last cache, one panel of it (64 columns of float) and a block of A in
-// the second; 96 is a whole number of the tiles of 3, 4, 6 and 8 rows.
-constexpr std::int64_t kBlockK = 1024, kBlockM = 96, kBlockN = 1024;
-constexpr int kMostSpans = 64;  // of a pass
-// A packed by k lies in groups of this many rows: copied as whole vectors.
-constexpr std::int64_t kGroup = 16;
-// Rows this far ahead are fetched: they lie too far from each other for the processor to foresee.
-constexpr std::int64_t kRowsAhead = 4;
 
 template <class T>
 class Blocks {
@@ -63,8 +55,8 @@ class Blocks {
       take_spans();
       for (int i = 0; i < pieces_; ++i) pack_b(piece_[i]);
       for (const Range& rows : call_.rows) {
-        for (std::int64_t m = rows.first; m < rows.last; m += kBlockM) {
-          multiply(m, std::min(kBlockM, rows.last - m));
+        for (std::int64_t m = rows.first; m < rows.last; m += kBlockRows) {
+          multiply(m, std::min(kBlockRows, rows.last - m));
         }
       }
       k_ += depth_;
@@ -86,8 +78,8 @@ class Blocks {
     }
     if (spans_ == 0) span_elements_[spans_++] = span_[0] = 0;
   }
-  std::int64_t elements_of(std::int64_t numbers) const {
-    return count_elements(kernels_.big.form, numbers).elements;
+  std::int64_t elements_of(std::int64_t values) const {
+    return count_elements(kernels_.big.form, values).elements;
   }
   std::int64_t panel() const { return kColumnWidth * kernels_.lanes; }
   // Each span has elements of its own.
@@ -108,7 +100,8 @@ class Blocks {
     for (std::int64_t n = 0; n < piece.count; n += panel(), out += panel() * elements_) {
       const std::int64_t count = std::min(panel(), piece.count - n);
       if (kernels_.big.pack_b) {
-        pack_spans(kernels_.big.pack_b, side.b, {nullptr, 0, piece.n + n, count, panel(), out});
+        pack_spans(kernels_.big.pack_b, side.b,
+                   {.first = piece.n + n, .count = count, .width = panel(), .out = out});
       } else if (side.b_by_n) {
         pack_b_columns(side, piece.n + n, count, out);
       } else {
@@ -124,34 +117,35 @@ class Blocks {
     const std::int64_t lanes = kernels_.lanes;
     for (std::int64_t first = 0; first < panel(); first += lanes) {
       const std::int64_t count = std::clamp<std::int64_t>(columns - first, 0, lanes);
-      const T* rows[16] = {};
+      const T* rows[kMostLanes] = {};
       for (std::int64_t i = 0; i < count; ++i) rows[i] = side.b[n + first + i] + k_;
       pack_vector_of_columns(rows, count, lanes, depth_, panel(), out + first);
     }
   }
   void pack_a_narrow(std::int64_t m, std::int64_t rows) {
     T* out = scratch_.a;
-    for (std::int64_t i = 0; i < rows; i += kGroup, out += elements_ * kGroup) {
-      const std::int64_t count = std::min(kGroup, rows - i);
-      pack_spans(kernels_.big.pack_a, call_.a, {nullptr, 0, m + i, count, kGroup, out});
+    for (std::int64_t i = 0; i < rows; i += kPackedRows, out += elements_ * kPackedRows) {
+      const std::int64_t count = std::min(kPackedRows, rows - i);
+      pack_spans(kernels_.big.pack_a, call_.a,
+                 {.first = m + i, .count = count, .width = kPackedRows, .out = out});
     }
     if (!sums_wanted()) return;
     BiasSums sums(*this, m, rows);
     for (std::int64_t kk = 0; kk < depth_; ++kk) sums.add(call_.a[k_ + kk] + m);
   }
   bool sums_wanted() const { return call_.sums && first_pass_; }
-  // [group][k][kGroup]; the sums over k go along while a row is in the cache.
+  // [group][k][kPackedRows]; the sums over k go along while a row is in the cache.
   void pack_a(std::int64_t m, std::int64_t rows) {
     if (kernels_.big.pack_a) return pack_a_narrow(m, rows);
     BiasSums sums(*this, m, rows);
     for (std::int64_t kk = 0; kk < depth_; ++kk) {
       const T* row = call_.a[k_ + kk] + m;
-      T* out = scratch_.a + kk * kGroup;
+      T* out = scratch_.a + kk * kPackedRows;
       std::int64_t i = 0;
       if (kk + kRowsAhead < depth_) fetch(call_.a[k_ + kk + kRowsAhead] + m, rows);
-      for (; i + kGroup <= rows; i += kGroup, out += depth_ * kGroup) {
+      for (; i + kPackedRows <= rows; i += kPackedRows, out += depth_ * kPackedRows) {
         // Of a fixed size: a few moves and no call.
-        __builtin_memcpy(out, row + i, kGroup * sizeof(T));
+        __builtin_memcpy(out, row + i, kPackedRows * sizeof(T));
       }
       std::copy(row + i, row + rows, out);
       if (sums_wanted()) sums.add(row);
@@ -190,50 +184,47 @@ class Blocks {
     T* to_;
     std::int64_t rows_, in_block_ = 0, in_span_ = 0;
     int at_ = 0;
-    double block_[kBlockM] = {}, span_[kBlockM] = {};
+    double block_[kBlockRows] = {}, span_[kBlockRows] = {};
   };
   static void fetch(const T* from, std::int64_t count) {
     constexpr std::int64_t kLine = 64 / sizeof(T);
     for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(from + i);
   }
   void multiply(std::int64_t m, std::int64_t rows) {
-    const auto meets = [m](const Piece& piece) {
+    const auto has_rows = [m](const Piece& piece) {
       return piece.side->m0 <= m && m < piece.side->m1;
     };
-    if (!sums_wanted() && std::none_of(piece_, piece_ + pieces_, meets)) return;
+    if (!sums_wanted() && std::none_of(piece_, piece_ + pieces_, has_rows)) return;
     if (call_.a_by_k) pack_a(m, rows);
     for (std::int64_t i = 0; i < rows; ++i) {
-      scratch_.a_rows[i] = call_.a_by_k ? scratch_.a + i / kGroup * kGroup * elements_ + i % kGroup
-                                        : call_.a[m + i] + k_;
+      scratch_.a_rows[i] =
+          call_.a_by_k ? scratch_.a + i / kPackedRows * kPackedRows * elements_ + i % kPackedRows
+                       : call_.a[m + i] + k_;
     }
     for (int i = 0; i < pieces_; ++i) {
-      if (meets(piece_[i])) multiply(piece_[i], m, rows);
+      if (has_rows(piece_[i])) multiply(piece_[i], m, rows);
     }
   }
   void multiply(const Piece& piece, std::int64_t m, std::int64_t rows) {
-    T* c_rows[kBlockM];
+    T* c_rows[kBlockRows];
     for (std::int64_t i = 0; i < rows; ++i) c_rows[i] = piece.side->c[m + i] + piece.n;
     const auto product = kernels_.big.product ? kernels_.big.product : kernels_.product;
     const bool last = k_ + depth_ >= call_.k;
-    product({{scratch_.b + piece.at * elements_,
-              elements_,
-              panel(),
-              panel() * elements_,
-              kColumnWidth,
-              0,
-              divide_up(piece.count, kernels_.lanes),
-              false,
-              depth_,
-              {}},
-             scratch_.a_rows,
-             call_.a_by_k ? kGroup : 1,
-             rows,
-             last && piece.side->bias ? scratch_.bias + piece.at : nullptr,
-             k_ > 0 || call_.accumulate,
-             c_rows,
-             piece.count,
-             nullptr,
-             span_elements_});
+    product({.w = {.b = scratch_.b + piece.at * elements_,
+                   .k = elements_,
+                   .b_step = panel(),
+                   .b_panel = panel() * elements_,
+                   .width = kColumnWidth,
+                   .last = divide_up(piece.count, kernels_.lanes),
+                   .inner = depth_},
+             .a = scratch_.a_rows,
+             .a_step = call_.a_by_k ? kPackedRows : 1,
+             .rows = rows,
+             .bias = last && piece.side->bias ? scratch_.bias + piece.at : nullptr,
+             .accumulate = k_ > 0 || call_.accumulate,
+             .c = c_rows,
+             .columns = piece.count,
+             .spans = span_elements_});
   }
 
   const Kernels<T>& kernels_;
@@ -254,15 +245,17 @@ class Blocks {
 template <class T>
 ProductScratch<T> ProductScratch<T>::carve(Carver& carver, std::int64_t columns, std::int64_t k,
                                            std::int64_t groups) {
-  // Whole panels; tiles fill up every group to a whole block of 32.
-  const std::int64_t width = divide_up(std::min(columns, kBlockN), 64) * 64;
-  const std::int64_t depth = divide_up(std::min(k + 31 * groups, kBlockK), 32) * 32;
+  const std::int64_t width =
+      divide_up(std::min(columns, kBlockN), kMostPanelColumns) * kMostPanelColumns;
+  // AMX fills up every group to a whole block.
+  const std::int64_t filled = k + (kAmxBlock - 1) * groups;
+  const std::int64_t depth = divide_up(std::min(filled, kBlockK), kAmxBlock) * kAmxBlock;
   ProductScratch scratch;
   scratch.columns = width;
-  scratch.a = carver.take<T>(kBlockM * depth);
+  scratch.a = carver.take<T>(kBlockRows * depth);
   scratch.b = carver.take<T>(width * depth);
   scratch.bias = carver.take<T>(width);
-  scratch.a_rows = carver.take<const T*>(kBlockM);
+  scratch.a_rows = carver.take<const T*>(kBlockRows);
   return scratch;
 }
 

@@ -23,8 +23,8 @@ struct ProductSide {
   const T* bias = nullptr;  // [n]
 };
 
-/// One A with up to two B, so that A is packed once for both; a thread's part of its rows. No row
-/// range reaches beyond an end of a side's rows that it meets.
+/// One A with up to two B, so that A is packed once for both; a thread's part of its rows. A row
+/// range lies inside or outside the rows of each side, never across their end.
 template <class T>
 struct BigProduct {
   std::array<Range, 3> rows{};
@@ -38,8 +38,8 @@ struct BigProduct {
   const std::int64_t* groups = nullptr;
 };
 
-/// Scratch memory of one thread, for so many columns (those of both sides) at once and at most so
-/// many k in so many groups.
+/// Scratch memory of one thread for `columns` columns (those of both sides) at once, and at most
+/// `k` k in `groups` groups.
 template <class T>
 struct ProductScratch {
   std::int64_t columns;  // whole panels

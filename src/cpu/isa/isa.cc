@@ -100,7 +100,7 @@ void force_isa(std::string_view name) {
 
 bool may_use_tiles_of(const KernelTable& table) {
   if (!table.tiles) return false;
-  // The emulation needs nobody's permission.
+  // The emulation needs no permission.
   if (&table != avx512_amx_kernels() || may_use_tiles()) return true;
   const bool by_variable = wanted_isa() == "amx";
   if (by_variable || forced.load(std::memory_order_relaxed)) {

@@ -28,7 +28,7 @@ int ask_linux() {
 
 constexpr int kNotAsked = -1, kGranted = 0;
 constinit TileSource source{keeps_amx_tiles, ask_linux};
-// kNotAsked, kGranted, or the number of the error.
+// kNotAsked, kGranted, or an errno.
 constinit std::atomic<int> answer{kNotAsked};
 
 }  // namespace

@@ -5,23 +5,23 @@
 
 namespace openrnn::cpu {
 
-/// Whether there are tiles to be had.
+/// Whether processor and operating system have tiles.
 bool has_tiles();
-/// Whether this process may use them. The first question asks the operating system for them, for
-/// this process and its children; the answer is kept.
+/// Whether this process may use them. The first call asks the operating system for them, for this
+/// process and its children; the answer is kept.
 bool may_use_tiles();
-/// Whether that question was answered with no. Asks nobody, as below.
+/// Whether that request was refused. Does not ask, and neither does the function below.
 bool tiles_refused();
 /// As openrnn::amx_permission().
 std::string tile_permission();
 
-/// Where tiles come from: whether there are any, and what asks for them, giving 0 or the number of
-/// an error.
+/// Where tiles come from: whether there are any, and what asks for them, which returns 0 or an
+/// errno.
 struct TileSource {
   bool (*present)();
   int (*ask)();
 };
-/// Takes tiles from there and forgets what was answered; returns where they came from. For tests.
+/// Replaces that source and forgets the answer; returns the source before. For tests.
 TileSource assume_tiles(const TileSource& source) noexcept;
 
 }  // namespace openrnn::cpu

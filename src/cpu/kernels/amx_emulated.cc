@@ -14,6 +14,8 @@ namespace openrnn::cpu::amx_emulated {
 #include "cpu/kernels/vec_avx512.h"
 // The bodies build on the vector type above.
 #include "cpu/kernels/body/math_body.h"
+#include "cpu/kernels/body/tile_body.h"
+// Products in register tiles.
 #include "cpu/kernels/body/product_body.h"
 // What the operations of a product do with rows and elements.
 #include "cpu/kernels/body/operand_body.h"

@@ -1,22 +1,35 @@
 // The kernel surface: plain functions on pointers and sizes, one table an instruction set.
+//
+// Letters: L lanes of a vector, k the index of a sum, U units of a layer, G gates of a unit. A
+// value is a number that enters a sum; an element is 4 bytes (8 of double) of packed weights of one
+// column, which hold one value or several smaller ones.
+//
+// | what            | shape                                                        |
+// |-----------------|--------------------------------------------------------------|
+// | gate panels     | [U / L][k][G][L]: width G, the gates of L units side by side |
+// | column panels   | [columns / (4 L)][k][4][L]: width 4                          |
+// | column form, c  | rows of [columns]                                            |
+// | panel form, pre | [panel][rows][vectors of the panel][L]                       |
+// | bias            | [vectors][L]; hn_bias of gru: [U rounded up to L]            |
+// | rows of h, c    | [U]; of gates and gate gradients: [G][U], of gru [4][U]      |
 #pragma once
 
 #include <stdint.h>
 
+#include "cpu/tuning/tuning.h"
 #include "engine/sum_order.h"
 
 namespace openrnn::cpu {
 
-/// Where a product keeps its rows in the form that its arithmetic reads, for `rows` rows at once.
-/// staging_bytes() says how much memory that is.
+/// Where a product keeps its rows in the form that its arithmetic reads, for `rows` rows at once:
+/// staging_head() bytes with a pointer or a mark for each, then the rows. See staging_bytes().
 struct Staging {
   void* memory;
   int64_t rows;
 };
 
 /// Packed weights, [panel][k][width][lanes], and the vectors of them that a call works on. With
-/// `width` gates a panel holds one vector of units, else `width` vectors of columns. An element is
-/// a number, or as many smaller ones of one column as fit (Arithmetic).
+/// `width` gates a panel holds one vector of units, else `width` vectors of columns.
 template <class T>
 struct Panels {
   const T* b;
@@ -25,8 +38,8 @@ struct Panels {
   int64_t b_panel;  // elements from one panel to the next
   int64_t width;
   int64_t first, last;  // vectors; multiples of width when panels are gates
-  bool reverse;         // walk from last to first
-  int64_t inner;        // numbers of a row that enter the product
+  bool reverse;         // from last to first: alternating panel order finds more in the cache
+  int64_t inner;        // values of a row that enter the product
   Staging staging;
 };
 
@@ -100,7 +113,7 @@ enum { kMathExp, kMathTanh, kMathSigmoid, kMathFunctions };
 
 /// How a product multiplies. All sum in float32 (int8: exactly, then scaled).
 enum Arithmetic {
-  kExact,       // one fused multiply-add a number
+  kExact,       // one fused multiply-add a value
   kStoredHalf,  // weights of float16, two an element: even k in the first half of a vector
   kStoredBf16,  // weights of bfloat16, two an element: even k in the low half of each word
   kInt8,        // four an element; below a panel's last one its scales, then 128 * their sums
@@ -110,7 +123,7 @@ enum Arithmetic {
   kArithmetics
 };
 
-/// Weights with fewer bits: how many elements hold `inner` numbers, and how many more a panel has.
+/// Weights with fewer bits: how many elements hold `inner` values, and how many more a panel has.
 struct ElementCount {
   int64_t elements, extra;
 };
@@ -121,28 +134,28 @@ inline ElementCount count_elements(Arithmetic arithmetic, int64_t inner) {
     case kInt8:
       return {(inner + 3) / 4, 2};
     case kAmx:
-      return {(inner + 31) / 32 * 16, 0};
+      return {(inner + kAmxBlock - 1) / kAmxBlock * (kAmxBlock / 2), 0};
     case kBf16x3:
-      return {(inner + 31) / 32 * 32, 0};
+      return {(inner + kAmxBlock - 1) / kAmxBlock * kAmxBlock, 0};
     default:
       return {(inner + 1) / 2, 0};
   }
 }
 
-/// Numbers of a row that so many elements of the weights meet, for the arithmetics of training.
-inline int64_t numbers_in(Arithmetic arithmetic, int64_t elements) {
+/// Values of a row that are multiplied by so many packed elements, for the arithmetics of training.
+inline int64_t values_in(Arithmetic arithmetic, int64_t elements) {
   return arithmetic == kDot || arithmetic == kAmx ? 2 * elements : elements;
 }
 
-/// Elements of a block and of a span. Sums of bytes are exact, and tiles add up one block of 32
-/// numbers after another.
+/// Elements of a block and of a span. Sums of bytes are exact, and AMX tiles add one block of 32
+/// values after another.
 struct SumLengths {
   int64_t block, span;
 };
 constexpr SumLengths sum_lengths(Arithmetic arithmetic) {
   switch (arithmetic) {
     case kStoredHalf:
-    case kStoredBf16:  // two numbers an element: the sums of kExact
+    case kStoredBf16:  // two values an element: the sums of kExact
       return {kSumBlock / 2, kSumSpan / 2};
     case kInt8:
     case kAmx:
@@ -153,10 +166,29 @@ constexpr SumLengths sum_lengths(Arithmetic arithmetic) {
   }
 }
 
-/// Bytes of staging for `rows` rows of at most `inner` numbers.
-inline int64_t staging_bytes(Arithmetic arithmetic, int64_t rows, int64_t inner) {
-  if (arithmetic == kExact) return 0;
-  return (rows * 8 + 63) / 64 * 64 + rows * ((inner * 4 + 63) / 64 * 64 + 128);
+constexpr int64_t round_to_line(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+/// Bytes in front of `rows` staged rows: a pointer for each, or a mark of one byte.
+constexpr int64_t staging_head(int64_t rows) { return round_to_line(rows * 8); }
+/// Bytes of a staged row of `inner` values of at most 4 bytes. One more cache line has what fills
+/// up the last element, and the scale of a row of int8; with another one a row of AMX's blocks may
+/// be an odd number of lines.
+constexpr int64_t staging_row(int64_t inner) { return round_to_line(inner * 4) + 128; }
+/// Bytes of a staged row of AMX: its blocks of `tiles` lines each, an odd number of lines in all,
+/// so that the rows of a tile lie in different sets of L1.
+constexpr int64_t amx_row(int64_t blocks, int64_t tiles) { return ((blocks * tiles) | 1) * 64; }
+
+constexpr bool amx_rows_fit() {
+  // Both sides repeat with the blocks.
+  for (int64_t inner = 1; inner <= 4 * kAmxBlock; ++inner) {
+    if (amx_row((inner + kAmxBlock - 1) / kAmxBlock, 2) > staging_row(inner)) return false;
+  }
+  return true;
+}
+static_assert(amx_rows_fit());
+
+/// Bytes of staging for `rows` rows of at most `inner` values.
+constexpr int64_t staging_bytes(Arithmetic arithmetic, int64_t rows, int64_t inner) {
+  return arithmetic == kExact ? 0 : staging_head(rows) + rows * staging_row(inner);
 }
 
 /// Both sides of a product over many rows k, of which columns [first, first + count) are packed:
@@ -172,7 +204,7 @@ struct PackRows {
 template <class T>
 struct BigKernels {
   Arithmetic form;                     // what count_elements says of a column of k rows
-  int64_t span;                        // numbers, at most twice kSumSpan
+  int64_t span;                        // values, at most twice kSumSpan
   void (*pack_a)(const PackRows<T>&);  // 16 columns at a time
   void (*pack_b)(const PackRows<T>&);
   void (*product)(const ProductCall<T>&);
@@ -194,7 +226,7 @@ struct Kernels {
 };
 
 /// What stands in for a table's own kernels where the processor has instructions for them: the same
-/// bits, mostly sooner.
+/// bits, mostly faster.
 struct DotTable {
   Kernels<float> dot, int8;
 };

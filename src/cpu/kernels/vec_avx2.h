@@ -103,7 +103,7 @@ inline void store_half(F32 a, uint16_t* p, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
 
-// ---- Numbers of fewer bits, several in an element ----
+// ---- Values of fewer bits, several in an element ----
 
 inline __m256i words(F32 a) { return _mm256_castps_si256(a.v); }
 inline F32 of_words(__m256i a) { return {_mm256_castsi256_ps(a)}; }
@@ -130,7 +130,7 @@ inline F32 dot_int8(F32 x, F32 w, F32 sum) {
       _mm256_madd_epi16(_mm256_srli_epi16(words(x), 8), _mm256_srai_epi16(words(w), 8));
   return of_words(_mm256_add_epi32(words(sum), _mm256_add_epi32(even, odd)));
 }
-/// a - b of integers, as numbers.
+/// a - b of integers, as floats.
 inline F32 integer_difference(F32 a, F32 b) {
   return {_mm256_cvtepi32_ps(_mm256_sub_epi32(words(a), words(b)))};
 }

@@ -96,7 +96,7 @@ inline void store_half(F32 a, uint16_t* p, int64_t n) {
                            _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
-// ---- Numbers of fewer bits, several in an element ----
+// ---- Values of fewer bits, several in an element ----
 
 inline __m512i words(F32 a) { return _mm512_castps_si512(a.v); }
 inline F32 of_words(__m512i a) { return {_mm512_castsi512_ps(a)}; }
@@ -120,7 +120,7 @@ inline F32 dot_bf16(F32 x, F32 w, F32 sum) {
   return {
       _mm512_dpbf16_ps(sum.v, reinterpret_cast<__m512bh>(x.v), reinterpret_cast<__m512bh>(w.v))};
 }
-/// `inner` numbers as pairs, 0 beyond.
+/// `inner` values as pairs, 0 beyond.
 inline void pack_pairs(const float* x, int64_t inner, float* out) {
   for (int64_t k = 0; k < inner; k += 32) {
     const int64_t left = inner - k, high = left > 16 ? left - 16 : 0;
@@ -151,7 +151,7 @@ inline F32 dot_int8(F32 x, F32 w, F32 sum) {
   return of_words(_mm512_add_epi32(words(sum), _mm512_add_epi32(even, odd)));
 #endif
 }
-/// a - b of integers, as numbers.
+/// a - b of integers, as floats.
 inline F32 integer_difference(F32 a, F32 b) {
   return {_mm512_cvtepi32_ps(_mm512_sub_epi32(words(a), words(b)))};
 }

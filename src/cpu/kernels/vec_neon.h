@@ -98,7 +98,7 @@ inline void store_half(F32 a, uint16_t* p, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
 
-// ---- Numbers of fewer bits, several in an element ----
+// ---- Values of fewer bits, several in an element ----
 
 inline uint32x4_t words(F32 a) { return vreinterpretq_u32_f32(a.v); }
 inline F32 of_words(uint32x4_t a) { return {vreinterpretq_f32_u32(a)}; }
@@ -130,7 +130,7 @@ inline F32 dot_int8(F32 x, F32 w, F32 sum) {
   const int32x4_t four = vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
   return of_words(vaddq_u32(words(sum), vreinterpretq_u32_s32(four)));
 }
-/// a - b of integers, as numbers.
+/// a - b of integers, as floats.
 inline F32 integer_difference(F32 a, F32 b) {
   return {vcvtq_f32_s32(vreinterpretq_s32_u32(vsubq_u32(words(a), words(b))))};
 }

@@ -128,7 +128,7 @@ inline F32 load_half(const uint16_t* p) { return {half_to_float(*p)}; }
 inline F32 load_half(const uint16_t* p, int64_t) { return {half_to_float(*p)}; }
 inline void store_half(F32 a, uint16_t* p, int64_t) { *p = float_to_half(a.v); }
 
-// ---- Numbers of fewer bits, several in an element ----
+// ---- Values of fewer bits, several in an element ----
 
 /// The bfloat16 in the low half of a word, and in the high half.
 inline F32 low_bf16(F32 pair) { return {__builtin_bit_cast(float, bits_of(pair.v) << 16)}; }
@@ -152,7 +152,7 @@ inline F32 dot_int8(F32 x, F32 w, F32 sum) {
   }
   return {__builtin_bit_cast(float, total)};
 }
-/// a - b of integers, as a number.
+/// a - b of integers, as a float.
 inline F32 integer_difference(F32 a, F32 b) {
   return {static_cast<float>(static_cast<int32_t>(bits_of(a.v) - bits_of(b.v)))};
 }

@@ -1,4 +1,4 @@
-// Weights in numbers of fewer bits.
+// Weights in fewer bits: float16, bfloat16, pairs of bfloat16 and 8-bit integers.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace openrnn::cpu {
 namespace {
 
-// A weight that no row has: -0 times 0 changes no sum, not even -0.
+// A weight beyond the last k: -0 times 0 changes no sum, not even -0.
 constexpr std::uint32_t kNoWeight = 0x8000;
 
 // The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
@@ -27,7 +27,7 @@ float pair_bits(std::uint32_t even, std::uint32_t odd) {
   return std::bit_cast<float>(even | odd << 16);
 }
 
-/// One panel: [k][columns] numbers.
+/// One panel: [k][columns] values.
 struct Source {
   const float* panel;
   std::int64_t k, columns;
@@ -66,8 +66,8 @@ void narrow_halves(const Source& from, std::int64_t lanes, std::int64_t elements
   }
 }
 
-// 16 pairs of high parts, then 16 of low ones. A weight without a finite bfloat16 has a low part
-// that is no number, so no sum that it enters is one.
+// 16 pairs of high parts, then 16 of low ones. A weight without a finite bfloat16 has NaN as
+// its low part, and so has every sum that it enters.
 void narrow_twice(const Source& from, std::int64_t elements, float* out) {
   for (std::int64_t first = 0; first < elements; first += 32) {
     for (std::int64_t pair = 0; pair < 16; ++pair) {
@@ -87,7 +87,7 @@ void narrow_twice(const Source& from, std::int64_t elements, float* out) {
   }
 }
 
-// Four numbers an element; then the scales, then 128 times the sums of the bytes.
+// Four values an element; then the scales, then 128 times the sums of the bytes.
 void narrow_bytes(const Source& from, std::int64_t elements, float* out) {
   for (std::int64_t c = 0; c < from.columns; ++c) {
     float most = 0;
@@ -96,7 +96,7 @@ void narrow_bytes(const Source& from, std::int64_t elements, float* out) {
       most = std::max(most, std::abs(from.at(kk, c)));
       finite = finite && std::isfinite(from.at(kk, c));
     }
-    // Not a number: so is every sum then.
+    // NaN, which every sum then is.
     const bool none = most < 127.0f * std::numeric_limits<float>::min();
     const float scale = !finite ? std::nanf("") : none ? 1.0f : most / 127.0f;
     // Sums wrap: the difference that counts fits 32 bits.

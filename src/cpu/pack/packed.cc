@@ -10,7 +10,7 @@
 
 namespace openrnn::cpu {
 
-/// What one thread of a packing has to know; `plain` has room for the numbers of one panel.
+/// What one thread of a packing has to know; `plain` has room for the values of one panel.
 template <class T>
 struct Part {
   int member, members;
@@ -23,10 +23,10 @@ namespace {
 
 template <class T>
 PackedMatrix<T> columns_matrix(std::int64_t columns, std::int64_t k, std::int64_t lanes) {
-  return {nullptr, k, kColumnWidth, divide_up(columns, lanes), lanes, {}};
+  return {.k = k, .width = kColumnWidth, .vectors = divide_up(columns, lanes), .lanes = lanes};
 }
 
-// A panel of numbers [k][columns] in the form of the arithmetic.
+// A panel of values [k][columns] in the form of the arithmetic.
 void narrow(const Part<float>& part, const PackedMatrix<float>& matrix, float* out) {
   const std::int64_t columns = matrix.width * matrix.lanes;
   if (part.arithmetic != kDot || part.kernels.big.form != kDot) {
@@ -41,7 +41,7 @@ void narrow(const Part<float>& part, const PackedMatrix<float>& matrix, float* o
   }
 }
 
-// Fills this thread's panels by fill(panel, out), straight or by way of plain numbers.
+// Fills this thread's panels by fill(panel, out), straight or by way of plain values.
 template <class T, class Fill>
 void fill_panels(const PackedMatrix<T>& matrix, const Part<T>& part, Fill fill) {
   const Share panels(divide_up(matrix.vectors, matrix.width), 1, part.member, part.members);
@@ -59,7 +59,7 @@ template <class T, class Rows>
 void pack_rows(const PackedMatrix<T>& matrix, const Part<T>& part, Rows rows_of) {
   fill_panels(matrix, part, [&](std::int64_t p, T* out) {
     for (std::int64_t v = 0; v < matrix.width; ++v) {
-      const T* rows[16] = {};
+      const T* rows[kMostLanes] = {};
       const std::int64_t count = rows_of(p * matrix.width + v, rows);
       pack_vector_of_columns(rows, count, matrix.lanes, matrix.k, matrix.width * matrix.lanes,
                              out + v * matrix.lanes);
@@ -171,15 +171,15 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params,
   carve(carver);
   most_width_ = std::max({spec.num_units, spec.input_size, spec.output_size()});
   std::fill(zeros_, zeros_ + most_width_, T{0});
-  // Small networks are packed before another thread would have woken up.
-  ThreadLease lease(
-      threads_for(static_cast<double>(layout_.size()), 1 << 15, most_threads(options.max_threads)));
+  // A small network is packed before another thread would have woken up.
+  ThreadLease lease(threads_for(static_cast<double>(layout_.size()), kAlonePacking,
+                                most_threads(options.max_threads)));
   lease.keep(packing_threads(layout_.size(), lease.threads(), lease.barrier_latency()));
   const std::int64_t panel = most_inner_ * std::max(gates(), kColumnWidth) * kernels().lanes;
-  const std::int64_t numbers = arithmetic_ == kExact ? 0 : lease.threads() * panel;
-  const Block plain(static_cast<std::size_t>(numbers) * sizeof(T));
+  const std::int64_t values_at_once = arithmetic_ == kExact ? 0 : lease.threads() * panel;
+  const Block plain(static_cast<std::size_t>(values_at_once) * sizeof(T));
   lease.run([&](int thread) {
-    T* const own = numbers ? static_cast<T*>(plain.data()) + thread * panel : nullptr;
+    T* const own = values_at_once ? static_cast<T*>(plain.data()) + thread * panel : nullptr;
     const Part<T> part{thread, lease.threads(), arithmetic_, *kernels_, own};
     for (std::int64_t l = 0; l < spec.num_layers; ++l) {
       for (std::int64_t d = 0; d < spec.num_dirs(); ++d) fill_layer(values, l, d, part);
@@ -200,8 +200,8 @@ void CpuPacked<T>::carve(Carver& carver) {
     const std::int64_t input = s.layer_input_size(layer);
     const bool skipped = layer == 0 && s.skips_input();
     const std::int64_t width = gates() == 1 ? kColumnWidth : gates();
-    p.w = {nullptr, skipped ? 0 : input, width, blocks * gates(), lanes, {}};
-    p.r = {nullptr, out, width, blocks * gates(), lanes, {}};
+    p.w = {.k = skipped ? 0 : input, .width = width, .vectors = blocks * gates(), .lanes = lanes};
+    p.r = {.k = out, .width = width, .vectors = blocks * gates(), .lanes = lanes};
     if (s.projecting()) p.proj = columns_matrix<T>(out, units, lanes);
     if (back) p.r_back = columns_matrix<T>(out, gates() * units, lanes);
     if (back && !skipped) p.w_back = columns_matrix<T>(input, gates() * units, lanes);

@@ -9,7 +9,7 @@
 
 namespace openrnn::cpu {
 
-/// One packed matrix: `vectors` vectors in panels of `width`. k are its numbers a column, `count`
+/// One packed matrix: `vectors` vectors in panels of `width`. k are its values a column, `count`
 /// the elements that hold them.
 template <class T>
 struct PackedMatrix {
@@ -21,8 +21,15 @@ struct PackedMatrix {
   std::int64_t size() const { return divide_up(vectors, width) * panel_size(); }
   /// Vectors [first, last); `staging` is the calling thread's.
   Panels<T> panels(std::int64_t first, std::int64_t last, const Staging& staging) const {
-    return {data, count.elements, width * lanes, panel_size(), width, first, last, false,
-            k,    staging};
+    return {.b = data,
+            .k = count.elements,
+            .b_step = width * lanes,
+            .b_panel = panel_size(),
+            .width = width,
+            .first = first,
+            .last = last,
+            .inner = k,
+            .staging = staging};
   }
 };
 
@@ -53,7 +60,8 @@ class CpuPacked final : public PackedParams {
   }
   const KernelTable& table() const noexcept { return *table_; }
   Arithmetic arithmetic() const noexcept { return arithmetic_; }
-  /// Numbers that were rounded in packing would have to be rounded again.
+  /// Whether backward transposes the weights as it comes to a layer; not where packing has rounded
+  /// them, as they would have to be rounded again.
   bool transposes() const noexcept { return arithmetic_ == kExact; }
   const Kernels<T>& kernels() const noexcept { return *kernels_; }
   /// Memory of one thread for products of `rows` rows; measured by a carver without memory.

@@ -15,7 +15,7 @@ Four load(const float* p) {
 }
 void store(Four v, float* p) { __builtin_memcpy(p, &v, sizeof(v)); }
 
-// Four numbers of four rows become four vectors of a panel.
+// Transposes four values of four rows into four vectors of a panel.
 void transpose4x4(const float* const* rows, std::int64_t k, std::int64_t step, float* out) {
   const Four a = load(rows[0] + k), b = load(rows[1] + k);
   const Four c = load(rows[2] + k), d = load(rows[3] + k);
@@ -29,9 +29,9 @@ void transpose4x4(const float* const* rows, std::int64_t k, std::int64_t step, f
   store(__builtin_shufflevector(ab2, cd2, 2, 3, 6, 7), out + 3 * step);
 }
 
-// Whole cache lines of four rows at a time: rows of a power of two of columns share few places of
-// the first cache, and would push each other out. Those of two lines later are fetched meanwhile:
-// no processor foresees so many places at once. Returns how many k are done.
+// Whole cache lines of four rows at a time: rows of a power of two of columns share few sets of L1,
+// and would evict each other. Those of two lines later are fetched meanwhile: so many streams are
+// too many for the hardware prefetcher. Returns how many k are done.
 std::int64_t transpose_lines(const float* const* rows, std::int64_t lanes, std::int64_t k,
                              std::int64_t step, float* out) {
   constexpr std::int64_t kLine = 16, kAhead = 2 * kLine;
@@ -55,11 +55,11 @@ std::int64_t transpose_lines(const float* const* rows, std::int64_t lanes, std::
 template <class T>
 void pack_panel_of_rows(const T* const* rows, std::int64_t k, std::int64_t column,
                         std::int64_t columns, std::int64_t panel_columns, T* out) {
-  constexpr std::int64_t kLine = 64 / sizeof(T), kAhead = 4;
+  constexpr std::int64_t kLine = 64 / sizeof(T);
   const std::int64_t count = std::min(panel_columns, columns - column);
   for (std::int64_t kk = 0; kk < k; ++kk, out += panel_columns) {
-    // Rows lie too far from each other for the processor to foresee the next ones.
-    const T* const ahead = rows[std::min(kk + kAhead, k - 1)] + column;
+    // Rows lie too far apart for the hardware prefetcher.
+    const T* const ahead = rows[std::min(kk + kRowsAhead, k - 1)] + column;
     for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(ahead + i);
     std::int64_t i = 0;
     // Of a fixed size: a few moves and no call.

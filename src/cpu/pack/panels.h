@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cpu/kernels/kernels.h"
+#include "cpu/tuning/tuning.h"
 
 namespace openrnn::cpu {
 
@@ -18,9 +19,6 @@ const Kernels<T>& kernels_of(const KernelTable& table) {
 }
 
 inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// Panels of `width` vectors of columns.
-constexpr std::int64_t kColumnWidth = 4;
 
 /// Elements of `columns` columns in panels of kColumnWidth vectors.
 inline std::int64_t column_panels_size(std::int64_t columns, std::int64_t k, std::int64_t lanes) {
@@ -39,7 +37,7 @@ template <class T>
 void pack_vector_of_columns(const T* const* rows, std::int64_t count, std::int64_t lanes,
                             std::int64_t k, std::int64_t step, T* out);
 
-/// A panel of numbers [k][columns] as one of `arithmetic`, in whose form [elements][lanes] each
+/// A panel of values [k][columns] as one of `arithmetic`, in whose form [elements][lanes] each
 /// vector of columns stands beside the others of the panel.
 void narrow_panel(Arithmetic arithmetic, const float* panel, std::int64_t k, std::int64_t columns,
                   std::int64_t lanes, float* out);

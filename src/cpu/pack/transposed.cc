@@ -1,6 +1,6 @@
 #include "cpu/pack/transposed.h"
 
-#include "cpu/threading/thread_lease.h"
+#include "cpu/threading/share.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -17,7 +17,7 @@ void transpose_square(const PackedMatrix<T>& from, std::int64_t vector, std::int
   const std::int64_t lanes = from.lanes, row = from.width * lanes;
   const T* const first =
       from.data + vector / from.width * from.panel_size() + vector % from.width * lanes;
-  const T* rows[16] = {};
+  const T* rows[kMostLanes] = {};
   const std::int64_t count = std::clamp<std::int64_t>(from.k - column, 0, lanes);
   for (std::int64_t i = 0; i < count; ++i) {
     rows[i] = first + (column + i) * row;

@@ -1,13 +1,11 @@
-// The weights as backward reads them, made from forward's panels when a layer's turn comes, so that
-// no second copy of all of them is kept.
+// The weights as backward reads them, transposed from forward's panels layer by layer, so that no
+// second copy of all of them is kept.
 #pragma once
 
 #include "cpu/pack/packed.h"
+#include "cpu/tuning/tuning.h"
 
 namespace openrnn::cpu {
-
-/// Up to so many rows a product is bound by reading its panels, which it reads once.
-inline constexpr std::int64_t kFewRows = 12;
 
 /// Elements of the panels of one direction of a layer that backward reads. r and proj are read by
 /// the same steps; w, after them, takes their place.

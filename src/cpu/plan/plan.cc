@@ -5,22 +5,13 @@
 #include <algorithm>
 #include <atomic>
 
-#include "cpu/threading/thread_lease.h"
+#include "cpu/threading/share.h"
+#include "cpu/tuning/tuning.h"
 
 namespace openrnn::cpu {
 namespace {
 
-// Rough figures of present processors; only their ratios matter, and only near a tie.
-constexpr double kFlopsPerSecond = 120e9;                   // one core, float
-constexpr double kSecondCache = 110e9, kThirdCache = 50e9;  // bytes read a second, one core
-// Bytes a second that a near core has just written, the waiting for those that are late included.
-constexpr double kOtherCore = 3e9;
-// Parameters that one thread packs a second, and the meetings that sharing this work is worth.
-constexpr double kPackedPerSecond = 3.3e9, kPackingMeetings = 100;
-// Rows of a register tile: fewer rows use the multipliers less.
-constexpr std::int64_t kTileRows = 6;
-
-/// A weight: its bytes, and how much sooner than one of float it is multiplied.
+/// A weight: its bytes, and how much faster than one of float it is multiplied.
 struct Weight {
   double bytes, speed;
 };
@@ -52,7 +43,7 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
   const double weights =
       static_cast<double>(own * spec.num_gates()) * static_cast<double>(spec.hidden_size());
   const bool fits = weights * weight.bytes < static_cast<double>(l2_bytes());
-  const double reading = weights * weight.bytes / (fits ? kSecondCache : kThirdCache);
+  const double reading = weights * weight.bytes / (fits ? kL2BytesPerSecond : kL3BytesPerSecond);
   const auto tiles = (rows + kTileRows - 1) / kTileRows;
   // A tile of few rows takes at least the time of loading its weights.
   const double full = static_cast<double>(std::max(rows, 2 * tiles));
@@ -60,12 +51,14 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
   const auto others = std::max(spec.num_units - own, std::int64_t{0});
   const double foreign = static_cast<double>(rows * others) * static_cast<double>(question.element);
   // Members come to a barrier one after another.
-  const double barrier = question.meeting * plan.panel_threads / 2;
-  const double exchange = foreign / kOtherCore * question.meeting / kNearBarrierLatency;
-  const double meeting = plan.panel_threads > 1 ? barrier + exchange : 0.0;
+  const double barrier = question.barrier_latency * plan.panel_threads / 2;
+  const double exchange =
+      foreign / kOtherCoreBytesPerSecond * question.barrier_latency / kNearBarrierLatency;
+  const double waiting = plan.panel_threads > 1 ? barrier + exchange : 0.0;
   const double directions = static_cast<double>(spec.num_dirs()) / plan.dir_groups;
   // Part of the reading hides behind the computing.
-  return directions * (std::max(computing, reading) + 0.3 * std::min(computing, reading) + meeting);
+  return directions *
+         (std::max(computing, reading) + kNotHidden * std::min(computing, reading) + waiting);
 }
 
 }  // namespace
@@ -88,7 +81,7 @@ Plan choose_plan(const PlanQuestion& question) {
   for (int rows = 1; rows <= question.threads && rows <= question.batch; ++rows) {
     for (int dirs = 1; dirs <= question.spec.num_dirs() && rows * dirs <= question.threads;
          ++dirs) {
-      // Fewer threads than there are may be better: more are longer about meeting.
+      // Fewer threads than there are may be better: more wait longer for each other.
       for (int panels = question.threads / (rows * dirs); panels > 0; panels /= 2) {
         const Plan plan{rows, dirs, panels};
         const double seconds = step_seconds(question, plan);
@@ -108,9 +101,9 @@ double seconds_alone(const PlanQuestion& question, std::int64_t time) {
   return 2 * steps * step_seconds(question, Plan{});
 }
 
-int packing_threads(std::int64_t elements, int most, double meeting) {
-  return threads_for(static_cast<double>(elements), kPackedPerSecond * kPackingMeetings * meeting,
-                     most);
+int packing_threads(std::int64_t elements, int most, double barrier_latency) {
+  return threads_for(static_cast<double>(elements),
+                     kPackedPerSecond * kPackingBarriers * barrier_latency, most);
 }
 
 }  // namespace openrnn::cpu

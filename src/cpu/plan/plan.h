@@ -4,20 +4,18 @@
 #include <cstddef>
 
 #include "cpu/kernels/kernels.h"
+#include "cpu/tuning/tuning.h"
 #include "openrnn/spec.h"
 
 namespace openrnn::cpu {
-
-/// Seconds of ThreadLease::barrier_latency() between two cores that share their last cache.
-inline constexpr double kNearBarrierLatency = 0.1e-6;
 
 /// Which part of the work a thread has.
 struct Place {
   int row_group = 0, dir_group = 0, panel = 0;
 };
 
-/// row_groups * dir_groups * panel_threads threads. Threads of one row group and direction meet
-/// after every step; those of one row group after every layer; row groups never.
+/// row_groups * dir_groups * panel_threads threads. Threads of one row group and direction have a
+/// barrier after every step; those of one row group after every layer; row groups never.
 struct Plan {
   int row_groups = 1, dir_groups = 1, panel_threads = 1;
 
@@ -34,10 +32,10 @@ struct Plan {
 struct PlanQuestion {
   const RnnSpec& spec;
   std::int64_t batch, lanes;
-  std::size_t element;  // bytes of one number, weights aside
+  std::size_t element;  // bytes of one value, weights aside
   int threads;          // at most
   Arithmetic arithmetic = kExact;
-  double meeting = kNearBarrierLatency;  // ThreadLease::barrier_latency()
+  double barrier_latency = kNearBarrierLatency;  // ThreadLease::barrier_latency()
 };
 
 /// What a forward pass of `time` steps takes one thread, roughly.
@@ -47,9 +45,9 @@ double seconds_alone(const PlanQuestion& question, std::int64_t time);
 Plan choose_plan(const PlanQuestion& question);
 
 /// How many of `most` threads should pack `elements` parameters.
-int packing_threads(std::int64_t elements, int most, double meeting);
+int packing_threads(std::int64_t elements, int most, double barrier_latency);
 
-/// Bytes of this processor's second cache, of which one core may use all.
+/// Bytes of this processor's L2, of which one core may use all.
 std::size_t l2_bytes();
 
 }  // namespace openrnn::cpu

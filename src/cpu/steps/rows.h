@@ -20,7 +20,7 @@ struct Grid {
   T* at(std::int64_t t, std::int64_t b) const { return base + t * step + b * row; }
 };
 
-/// Numbers of the caller: float16 or T, by rows.
+/// Rows of the caller's values: float16 or T.
 template <class T>
 struct UserRows {
   const void* base = nullptr;
@@ -92,8 +92,8 @@ class Rows {
   Rows(const ForwardArgs& args, const Plan& plan, std::int32_t* order);
 
   std::int64_t length(std::int64_t b) const { return lengths_ ? lengths_[b] : max_time_; }
-  // Without lengths a group is a block of neighbours; with them rows are dealt out, in turn up and
-  // down the groups, so that every group has as much to do.
+  // Without lengths a group is a block of adjacent rows; with them snake-order load balancing deals
+  // rows by falling length to the groups, so that every group has as much to do.
   std::int64_t count(int group) const {
     if (!lengths_) return first(group + 1) - first(group);
     const std::int64_t whole = batch_ / groups_;

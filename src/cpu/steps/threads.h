@@ -7,33 +7,36 @@
 
 namespace openrnn::cpu {
 
-/// Threads that a call asks for: a few multiplications are not worth waking anyone.
+/// Threads that a call asks for: a few multiplications are not worth waking a worker.
 template <class T>
 int wanted_threads(const CpuPacked<T>& packed, const ForwardArgs& args, int most) {
-  constexpr double kAloneWork = 1 << 18;
   const double work = static_cast<double>(packed.layout().size()) *
                       static_cast<double>(args.batch) * static_cast<double>(args.max_time);
-  return threads_for(work, kAloneWork, most);
+  return threads_for(work, kAloneNetwork, most);
 }
 
 template <class T>
 PlanQuestion plan_question(const CpuPacked<T>& packed, const ForwardArgs& args, int threads) {
-  return {packed.spec(), args.batch, packed.kernels().lanes,
-          sizeof(T),     threads,    packed.arithmetic()};
+  return {.spec = packed.spec(),
+          .batch = args.batch,
+          .lanes = packed.kernels().lanes,
+          .element = sizeof(T),
+          .threads = threads,
+          .arithmetic = packed.arithmetic()};
 }
 
-/// Seconds that one thread would take, roughly, for whoever asks for more.
+/// Seconds that one thread would take, roughly.
 template <class T>
 double alone_seconds(const CpuPacked<T>& packed, const ForwardArgs& args) {
   return seconds_alone(plan_question(packed, args, 1), args.max_time);
 }
 
-/// How the threads of `lease` divide a call; it lets go of those that are not needed.
+/// How the threads of `lease` divide a call; it returns those that are not needed.
 template <class T>
 Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, ThreadLease& lease) {
-  const double meeting = lease.barrier_latency();
+  const double latency = lease.barrier_latency();
   PlanQuestion question = plan_question(packed, args, lease.threads());
-  question.meeting = meeting;
+  question.barrier_latency = latency;
   const Plan plan = choose_plan(question);
   lease.keep(plan.threads());
   return plan;

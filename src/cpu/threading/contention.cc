@@ -5,21 +5,21 @@
 namespace openrnn::cpu {
 namespace {
 
-// Waking a worker of a virtual machine takes some tenths of a millisecond; whoever has lost its
-// core is away for a millisecond and more.
+// Seconds. Waking a worker of a virtual machine takes some tenths of a millisecond; one that has
+// lost its core is away for a millisecond or more.
 constexpr double kLeastWait = 0.5e-3;
 // A long job would lose much by going on alone after a short disturbance.
 constexpr double kLeastPart = 0.05;
-// What may be lost before anything is gained: about one slice of the system's scheduler.
+// Seconds that may be lost before anything is gained: about one slice of the system's scheduler.
 constexpr double kTrial = 4e-3;
-// A trial after a long pause may lose this part of it, too.
+// Part of the pause before a trial that the trial may lose, too.
 constexpr double kPauseBought = 0.01;
-// What is put by at most, some slices: so much is lost when a neighbour comes to stay. A trial that
-// gains as much has succeeded: a thread that has slept is given its core at once, and loses it
-// again only after a slice.
+// Seconds of gain that are kept at most, some slices: so much is lost when another busy program
+// starts. A trial that gains as much has succeeded: a thread that has slept gets its core at once,
+// and loses it again only after a slice.
 constexpr double kMost = 20e-3;
 constexpr double kFirstPause = 5e-3, kLongestPause = 1.0;
-// A job so many times as long as the rest of the pause may try by itself.
+// A job of so many times the rest of the pause may try by itself.
 constexpr double kWorthTrying = 10.0;
 
 }  // namespace
@@ -60,7 +60,7 @@ void Contention::rise(int threads) noexcept {
     gain_ = 0;
     return;
   }
-  // What was long ago is forgotten: the next neighbour is given a short pause again.
+  // What was long ago is forgotten: the next busy program begins with a short pause again.
   pause_ *= std::max(0.0, 1 - (gain_ - kMost) / kMost);
   gain_ = kMost;
 }

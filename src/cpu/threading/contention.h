@@ -1,10 +1,10 @@
-// How many threads are worth having beside whoever else runs on this machine.
+// How many threads pay while other programs use the processors, too.
 #pragma once
 
 namespace openrnn::cpu {
 
-/// What became of a job: how long it took, and how long of that the member that waited longest had
-/// nothing to do but to wait for others.
+/// How long a job took, and how much of that the member that waited longest spent waiting for
+/// others.
 struct JobTimes {
   double took, waited;  // seconds
 };
@@ -13,18 +13,18 @@ struct JobTimes {
 /// them would have done the work of all in less time than it took.
 double gained(const JobTimes& times, int threads) noexcept;
 
-/// Seconds of waiting that tell nothing yet inside a job that takes one thread `alone` seconds.
+/// Seconds of waiting that are normal inside a job that takes one thread `alone` seconds.
 double least_wait(double alone) noexcept;
 
 /// Remembers what threads gained. A worker that has lost its core to another program is late by
-/// slices of the system's scheduler, milliseconds each, and a call that has to meet it may be many
-/// times slower than one on one thread. What is gained is put by, what is lost is taken from it.
-/// When nothing is left fewer threads are allowed for a while; then more are tried, and each trial
-/// that fails makes the next pause twice as long. All times are seconds of one clock.
+/// slices of the system's scheduler, milliseconds each, and a call that waits for it at a barrier
+/// may be many times slower than on one thread. Gains are added up, losses are subtracted. When
+/// nothing is left, fewer threads are allowed for a pause; then more are tried, and each trial that
+/// fails doubles the next pause. All times are seconds of one clock.
 class Contention {
  public:
   /// Threads for a job that wants `wanted` at `now` and takes one thread `alone` seconds, 0 where
-  /// that is not known. A long job finds out by itself.
+  /// that is not known. A long job tries more by itself.
   int allow(int wanted, double now, double alone) const noexcept;
   /// A job on `threads` threads, two or more, is over at `now`.
   void tell(int threads, const JobTimes& times, double now) noexcept;
@@ -33,10 +33,10 @@ class Contention {
   void fall(int threads, double now) noexcept;
   void rise(int threads) noexcept;
 
-  // The threads that are allowed, 0: all that are wanted; the number that was too much last.
+  // The threads that are allowed, 0: all that are wanted; how many failed last.
   int limit_ = 0, failed_ = 0;
-  double until_ = 0, pause_ = 0;  // when more may be tried; the pause before that
-  double gain_ = 0;               // what is put by
+  double until_ = 0, pause_ = 0;  // when more may be tried; the pause until then
+  double gain_ = 0;               // seconds gained and not lost
 };
 
 }  // namespace openrnn::cpu

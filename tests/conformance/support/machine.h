@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "cpu/emulation.h"
 #include "cpu/plan/plan.h"
+#include "cpu/support/emulation.h"
 #include "cpu/threading/thread_lease.h"
 #include "engine/cudnn_entry.h"
 #include "openrnn/runtime.h"
@@ -85,22 +85,22 @@ class ForcedThreads {
  public:
   explicit ForcedThreads(int n)
       : before_(num_threads()),
-        meeting_(cpu::assume_barrier_latency(cpu::kNearBarrierLatency)),
-        minding_(cpu::heed_contention(false)) {
+        latency_(cpu::assume_barrier_latency(cpu::kNearBarrierLatency)),
+        heeding_(cpu::heed_contention(false)) {
     set_num_threads(n);
   }
   ~ForcedThreads() {
     set_num_threads(before_);
-    cpu::assume_barrier_latency(meeting_);
-    cpu::heed_contention(minding_);
+    cpu::assume_barrier_latency(latency_);
+    cpu::heed_contention(heeding_);
   }
   ForcedThreads(const ForcedThreads&) = delete;
   ForcedThreads& operator=(const ForcedThreads&) = delete;
 
  private:
   int before_;
-  double meeting_;
-  bool minding_;
+  double latency_;
+  bool heeding_;
 };
 
 }  // namespace openrnn::conformance

@@ -21,14 +21,14 @@ TileProduct product_of_group(const Panels<float>& w, const Walk<float>& walk, co
 }
 
 /// Points a product at rows [row, ..) of staged ones.
-inline void take_rows(TileProduct& p, const TileRows& staged, const float* const* numbers,
+inline void take_rows(TileProduct& p, const TileRows& staged, const float* const* values,
                       int64_t row) {
   p.left[0] = staged.group(row);
   p.left[1] = staged.group(row + 16);
   p.left_row = staged.row;
   p.left_block = staged.block;
   p.marks = staged.marks ? staged.marks + row : nullptr;
-  p.numbers = numbers + row;
+  p.values = values + row;
 }
 
 /// The same for rows from pack_left_tiles: the first of 16 points at all of them.
@@ -62,7 +62,7 @@ void tiled_forward(const ForwardStep<float>& s) {
   TileUnit unit;
   const TileRows staged = stage_tiles<Kind>(s.w, s.h_prev, s.rows);
   Deferred<CellFinisher<Cell>> before;
-  int turn = 0;
+  int buffer = 0;
   Walk<float> walk(s.w, 0);
   Group g;
   while (walk.next(g)) {
@@ -71,9 +71,9 @@ void tiled_forward(const ForwardStep<float>& s) {
     TileProduct p = product_of_group<Kind>(s.w, walk, g);
     p.start = scratch.zeros;
     p.out_row = width * 4;
-    for (int64_t row = 0; row < s.rows; row += kTileRowsAtOnce, turn ^= 1) {
+    for (int64_t row = 0; row < s.rows; row += kTileRowsAtOnce, buffer ^= 1) {
       p.rows = tile_rows(s.rows - row);
-      p.out = scratch.tile[turn];
+      p.out = scratch.tile[buffer];
       take_rows(p, staged, s.h_prev, row);
       run_rows<Kind>(unit, p, before);
       before.set({&s, g, row, p.out, pre + row * width}, p.rows);
@@ -103,16 +103,16 @@ void tiled_backward(const BackwardStep<float>& s) {
   TileUnit unit;
   const TileRows staged = stage_tiles<Kind>(s.w, s.a, s.rows);
   Deferred<GradFinisher<Grad>> before;
-  int turn = 0;
+  int buffer = 0;
   Walk<float> walk(s.w, 0);
   Group g;
   while (walk.next(g)) {
     TileProduct p = product_of_group<Kind>(s.w, walk, g);
     p.out_row = g.vectors * L * 4;
     p.start = scratch.zeros;
-    for (int64_t row = 0; row < s.rows; row += kTileRowsAtOnce, turn ^= 1) {
+    for (int64_t row = 0; row < s.rows; row += kTileRowsAtOnce, buffer ^= 1) {
       p.rows = tile_rows(s.rows - row);
-      p.out = scratch.tile[turn];
+      p.out = scratch.tile[buffer];
       if (s.start_at_carry) {
         load_carry<F32>(s, g, row, p.rows, p.out);
         p.start = p.out;
@@ -187,21 +187,21 @@ void tiled_product_rows(const ProductCall<float>& call, int64_t first, int64_t c
   TileRows staged{};
   if (!packed) staged = stage_tiles<Kind>(call.w, call.a + first, count);
   Deferred<ColumnFinisher> before;
-  int turn = 0;
+  int buffer = 0;
   Walk<float> walk(call.w, 0);
   Group g;
   while (walk.next(g)) {
     TileProduct p = product_of_group<Kind>(call.w, walk, g);
-    for (int64_t row = 0; row < count; row += kTileRowsAtOnce, turn ^= 1) {
+    for (int64_t row = 0; row < count; row += kTileRowsAtOnce, buffer ^= 1) {
       p.rows = tile_rows(count - row);
-      const bool scattered = place_block(call, g, first + row, scratch, scratch.tile[turn], p);
+      const bool scattered = place_block(call, g, first + row, scratch, scratch.tile[buffer], p);
       if (packed) {
         take_packed(p, call.a + first + row, Kind::kTiles);
       } else {
         take_rows(p, staged, call.a + first, row);
       }
       run_rows<Kind>(unit, p, before);
-      before.set({&call, g, first + row, scratch.tile[turn]}, scattered ? p.rows : 0);
+      before.set({&call, g, first + row, scratch.tile[buffer]}, scattered ? p.rows : 0);
     }
   }
   before.rest();
@@ -227,7 +227,10 @@ constexpr Kernels<float> tiled_table() {
   table.backward[kModeTanh] = tiled_backward<Kind, TanhGrad<F32>>;
   table.backward[kModeLstm] = tiled_backward<Kind, LstmGrad<F32>>;
   table.backward[kModeGru] = tiled_backward<Kind, GruGrad<F32>>;
-  table.big = {Kind::kForm, kSumSpan, pack_left_tiles<Kind>, pack_right_tiles<Kind>,
-               tiled_product<Kind>};
+  table.big = {.form = Kind::kForm,
+               .span = kSumSpan,
+               .pack_a = pack_left_tiles<Kind>,
+               .pack_b = pack_right_tiles<Kind>,
+               .product = tiled_product<Kind>};
   return table;
 }

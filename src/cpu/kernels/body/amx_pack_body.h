@@ -1,13 +1,19 @@
-// Rows and columns in the form of tiles: blocks of 32 numbers as 16 pairs of bfloat16, the even one
-// in the low half. Included inside the namespace of its file.
+// Rows and columns in the form of AMX tiles: blocks of 32 values as 16 pairs of bfloat16, the even
+// one in the low half. Included inside the namespace of its file.
+//
+// | what              | shape                                                             |
+// |-------------------|-------------------------------------------------------------------|
+// | staged rows       | [rows][blocks][tile][16 pairs], rows an odd number of lines apart |
+// | packed left side  | [block][tile][16 columns][16 pairs]                               |
+// | packed right side | [block][tile][16 pairs][width]                                    |
 #pragma once
 
 #if defined(__AVX512BF16__)
-/// 32 numbers as 16 pairs of neighbours.
+/// 32 values as 16 pairs of adjacent ones.
 inline F32 row_pairs(F32 first, F32 second) {
   return of_words(reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.v, first.v)));
 }
-/// Numbers of two rows as 16 pairs.
+/// Values of two rows as 16 pairs.
 inline F32 column_pairs(F32 even, F32 odd) { return pair_of(even, odd); }
 #else
 inline F32 row_pairs(F32 first, F32 second) {
@@ -21,16 +27,16 @@ inline F32 column_pairs(F32 even, F32 odd) {
 }
 #endif
 
-inline F32 first_numbers(F32 pairs) {
+inline F32 first_values(F32 pairs) {
   return of_words(
       _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(words(pairs))), 16));
 }
-inline F32 second_numbers(F32 pairs) {
+inline F32 second_values(F32 pairs) {
   return of_words(
       _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(words(pairs), 1)), 16));
 }
 
-/// Beyond this and for what is no number, three products are not float32's.
+/// Beyond this, and for NaN, three products do not give what float32 gives.
 inline bool beyond_split(F32 a) {
   return _mm512_cmp_ps_mask(abs(a).v, _mm512_set1_ps(0x1p126f), _CMP_NLE_UQ) != 0;
 }
@@ -49,7 +55,7 @@ struct Amx {
   static void split_columns(F32 even, F32 odd, F32* pairs) { pairs[0] = column_pairs(even, odd); }
 };
 
-/// Two bfloat16 a number: a tile of high parts, then one of low parts.
+/// Two bfloat16 a value: a tile of high parts, then one of low parts.
 struct Bf16x3 {
   static constexpr Arithmetic kForm = kBf16x3;
   static constexpr int64_t kTiles = 2;
@@ -58,7 +64,7 @@ struct Bf16x3 {
   static bool apart(F32 first, F32 second) { return beyond_split(first) || beyond_split(second); }
   static void split_row(F32 first, F32 second, F32* pairs) {
     pairs[0] = row_pairs(first, second);
-    pairs[1] = row_pairs(first - first_numbers(pairs[0]), second - second_numbers(pairs[0]));
+    pairs[1] = row_pairs(first - first_values(pairs[0]), second - second_values(pairs[0]));
   }
   static void split_columns(F32 even, F32 odd, F32* pairs) {
     pairs[0] = column_pairs(even, odd);
@@ -69,19 +75,19 @@ struct Bf16x3 {
 /// Where the tiles of the left side lie, in bytes.
 struct TileRows {
   const char* at;
-  int64_t row, block;  // from a row, and from a block of 32 numbers, to the next
+  int64_t row, block;  // from a row, and from a block of 32 values, to the next
   const char* marks;   // a byte a row: not 0 where some block of it is apart; null: none is
   const char* group(int64_t rows) const { return at + rows * row; }
 };
 
-/// Rows in staging memory: the marks, then rows an odd number of lines apart, so that those of a
-/// tile lie in different sets of the first cache.
+/// Rows in staging memory: the marks, then the rows, amx_row() bytes apart.
 template <class Kind>
 TileRows stage_tiles(const Panels<float>& w, const float* const* rows, int64_t count) {
   const int64_t blocks = w.k / (16 * Kind::kTiles);
   char* const marks = static_cast<char*>(w.staging.memory);
-  char* const at = marks + (w.staging.rows * 8 + 63) / 64 * 64;
-  const TileRows staged{at, ((blocks * Kind::kTiles) | 1) * 64, Kind::kTiles * 64, marks};
+  char* const at = marks + staging_head(w.staging.rows);
+  const TileRows staged{
+      .at = at, .row = amx_row(blocks, Kind::kTiles), .block = Kind::kTiles * 64, .marks = marks};
   for (int64_t i = 0; i < count; ++i) {
     auto* out = reinterpret_cast<float*>(at + i * staged.row);
     marks[i] = 0;

@@ -1,5 +1,5 @@
 // Products in tiles: blocks of at most 32 rows by one panel. An output takes its blocks of 32
-// numbers in ascending order, whatever the shape. Included inside the namespace of its file.
+// values in ascending order, whatever the shape. Included inside the namespace of its file.
 #pragma once
 
 constexpr int64_t kTileRowsAtOnce = 32, kTileFloats = kTileRowsAtOnce * 4 * F32::kLanes;
@@ -15,9 +15,9 @@ struct TileProduct {
   int64_t start_row;
   float* out;
   int64_t out_row;
-  // Rows that have blocks apart are marked; these are the numbers themselves.
+  // Rows that have blocks apart are marked; these are the values themselves.
   const char* marks;
-  const float* const* numbers;
+  const float* const* values;
   int64_t inner;
 };
 
@@ -140,7 +140,7 @@ void run_group(TileUnit& unit, const TileProduct& p, const int64_t (&blocks)[2],
 
 /// A block of one row by multiply-adds of float32, k ascending, of weights high + low.
 inline void add_apart(const TileProduct& p, int64_t row, int64_t block) {
-  const float* x = p.numbers[row] + 32 * block;
+  const float* x = p.values[row] + 32 * block;
   const int64_t left = p.inner - 32 * block, count = left < 32 ? left : 32;
   const int64_t step = p.right_row / 4;
   float* const out = reinterpret_cast<float*>(reinterpret_cast<char*>(p.out) + row * p.out_row);
@@ -164,7 +164,7 @@ void run_group_apart(TileUnit& unit, TileProduct p) {
     run_group<Kind>(unit, p, {block, block + 1}, nothing);
     for (int64_t row = 0; row < p.rows; ++row) {
       if (!p.marks[row]) continue;
-      const float* x = p.numbers[row] + 32 * block;
+      const float* x = p.values[row] + 32 * block;
       const int64_t left = p.inner - 32 * block;
       // As the rows were staged: those have zeros here.
       if (Kind::apart(load_or_zero(x, left), load_or_zero(x + 16, left - 16))) {

@@ -172,7 +172,7 @@ void backward_step(const BackwardStep<typename V::T>& s) {
       walk.look_ahead(g, block, blocks.count, tile);
       tile.a = a + row;
       if (s.start_at_carry) load_carry<V>(s, g, row, rows, scratch.tile);
-      if (fetching_pays(g, rows, s.w.k, 256)) {
+      if (fetching_pays(g, rows, s.w.k, kFetchBackwardK)) {
         list_gradients<V, Grad>(s, g, row, rows, lines, tile);
         run_tile<V, Op, true>(g, rows, tile);
       } else {

@@ -170,7 +170,7 @@ void forward_step(const ForwardStep<typename V::T>& s) {
       const int64_t rows = blocks.size(block);
       walk.look_ahead(g, block, blocks.count, tile);
       tile.a = a + row;
-      if (kLineVectors && s.gates && fetching_pays(g, rows, s.w.k, 128)) {
+      if (kLineVectors && s.gates && fetching_pays(g, rows, s.w.k, kFetchForwardK)) {
         list_block<V, Cell>(s, g, row, rows, pre + row * width, lines, tile);
         run_tile<V, Op, kLineVectors>(g, rows, tile);
       } else {

@@ -1,6 +1,20 @@
-// exp, sigmoid and tanh: the same operations in the same order for every vector width. Errors stay
-// below 2 ulp; results below the smallest normal number are 0 because kernels run with subnormals
-// flushed. Included inside the namespace of an instruction set.
+// exp, sigmoid and tanh: the same operations in the same order for every vector width. Included
+// inside the namespace of an instruction set.
+//
+// |                 | exp                    | sigmoid          | tanh                   |
+// |-----------------|------------------------|------------------|------------------------|
+// | value           | e^x                    | 1 / (1 + e^-x)   | sinh(x) / cosh(x)      |
+// | error           | 2 ulp                  | 2 ulp            | 2 ulp                  |
+// | range of x      | all                    | all              | all                    |
+// | overflow        | inf from 88.73 (709.8) | never            | never                  |
+// | 0 below         | -87.34 (-708.40)       | -87.34 (-708.40) | not, but of 0          |
+// | 1 (tanh: or -1) | of 0                   | from 18 (38) on  | abs(x) from 12 (22) on |
+// | inf, -inf       | inf, 0                 | 1, 0             | 1, -1                  |
+// | NaN             | NaN                    | NaN              | NaN                    |
+//
+// Limits in brackets are double's. Errors hold for every x whose result is a normal number: tests
+// visit every float, and samples of double. Below the smallest normal number results are 0, since
+// kernels run with subnormals flushed; so are arguments. tanh keeps the sign of a zero.
 #pragma once
 
 // exp(r) = 1 + r + r^2 q(r) for |r| <= ln2 / 2; q interpolates (exp(r) - 1 - r) / r^2 in Chebyshev

@@ -1,16 +1,24 @@
-// How products multiply: what an element of the weights holds, and the rows in the form that meets
-// it. Included inside the namespace of an instruction set.
+// How products multiply: what an element of the weights holds, and the rows in the form that is
+// multiplied by it. Included inside the namespace of an instruction set.
+//
+// | operation  | a packed element holds     | a row as staged                         |
+// |------------|----------------------------|-----------------------------------------|
+// | Exact      | 1 value                    | as it is                                |
+// | StoredHalf | 2 of float16, k even first | as it is; one zero behind an odd length |
+// | StoredBf16 | 2 of bfloat16, k even low  | the same                                |
+// | Dot        | 2 of bfloat16              | values rounded to bfloat16, or pairs    |
+// | Int8       | 4 of 8 bits; then 2 more   | bytes + 128, then the row's scale       |
 #pragma once
 
-/// Rows of floats, in staging memory: first the pointers to them, then each with room at its end.
+/// Rows of floats in staging memory: the pointers to them, then each with room at its end.
 class StagedRows {
  public:
   StagedRows(const Staging& staging, int64_t inner)
       : memory_(static_cast<char*>(staging.memory)),
-        rows_((staging.rows * 8 + 63) / 64 * 64),
-        step_((inner * 4 + 63) / 64 * 64 + 128) {}
+        head_(staging_head(staging.rows)),
+        step_(staging_row(inner)) {}
   float* row(int64_t i) const {
-    float* const at = reinterpret_cast<float*>(memory_ + rows_ + i * step_);
+    float* const at = reinterpret_cast<float*>(memory_ + head_ + i * step_);
     pointers()[i] = at;
     return at;
   }
@@ -18,14 +26,14 @@ class StagedRows {
 
  private:
   char* memory_;
-  int64_t rows_, step_;
+  int64_t head_, step_;
 };
 
-/// Plain numbers.
+/// Plain values.
 template <class V>
 struct Exact {
   using T = typename V::T;
-  static constexpr int kParts = 1;  // numbers of a row that one element meets, one after another
+  static constexpr int kParts = 1;  // values of a row that one element multiplies, in turn
   static constexpr bool kScaled = false;
   static constexpr SumLengths kSums = sum_lengths(kExact);
 
@@ -47,7 +55,7 @@ struct Stored {
   static const float* const* stage(const Panels<float>& w, const float* const* rows,
                                    int64_t count) {
     if (w.inner % 2 == 0) return rows;
-    // The last weight of a pair is there, the number that would meet it is not.
+    // The last element holds a second weight: a zero stands for the value that it multiplies.
     const StagedRows staged(w.staging, w.inner);
     for (int64_t i = 0; i < count; ++i) {
       float* const row = staged.row(i);
@@ -92,7 +100,7 @@ struct Dot {
 };
 
 #else
-/// The same function by multiply-adds of rounded numbers: of each pair the odd one first.
+/// The same function by multiply-adds of rounded values: of each pair the odd one first.
 struct Dot {
   static constexpr int kParts = 2;
   static constexpr bool kScaled = false;
@@ -117,13 +125,13 @@ struct Dot {
   static int64_t most_rows(const Panels<float>& w, int64_t) { return w.staging.rows; }
 };
 
-/// Of the product of weight gradients: numbers, rounded and in the order of pairs.
-struct DotNumbers : Exact<F32> {
+/// Of the product of weight gradients: values, rounded and in the order of pairs.
+struct DotValues : Exact<F32> {
   static constexpr SumLengths kSums = {2 * sum_lengths(kDot).block, 2 * sum_lengths(kDot).span};
 };
 #endif
 
-/// Bytes on both sides. A row is numbers + 128 as unsigned bytes, then its scale.
+/// 8-bit integers on both sides. A row is its values + 128 as unsigned bytes, then its scale.
 struct Int8 {
   static constexpr int kParts = 1;
   static constexpr bool kScaled = true;
@@ -169,7 +177,7 @@ struct Int8 {
     }
     const float limit = horizontal_largest(most);
     const bool finite = !any_nan(strange);
-    // Below, the scale would be no normal number.
+    // Below, the scale would be subnormal.
     const bool zero = !finite || limit < 127.0f * 0x1p-126f;
     const F32 factor = F32::broadcast(zero ? 0.0f : 127.0f / limit);
     auto* bytes = reinterpret_cast<uint8_t*>(row);

@@ -44,16 +44,15 @@ inline void round_all(float* x, int64_t size) {
 /// Columns of row k as bfloat16 in floats, or their pairs with row k + 1. A pair without a second
 /// row has `pad` there, which for one side is -0: so the product changes no sum, not even -0.
 inline void pack_dot_rows(const PackRows<float>& p, float pad) {
-  // Rows lie too far from each other for the processor to foresee the next ones.
-  constexpr int64_t kAhead = 32;
+  // Rows lie too far apart for the hardware prefetcher.
   float* out = p.out;
   for (int64_t k = 0; k < p.k; k += 2) {
-    const bool more = k + kAhead + 1 < p.k;
+    const bool more = k + kNarrowRowsAhead + 1 < p.k;
     for (int64_t c = 0; c < p.width; c += F32::kLanes) {
       const int64_t left = p.count - c;
       if (more && left > 0) {
-        __builtin_prefetch(p.rows[k + kAhead] + p.first + c);
-        __builtin_prefetch(p.rows[k + kAhead + 1] + p.first + c);
+        __builtin_prefetch(p.rows[k + kNarrowRowsAhead] + p.first + c);
+        __builtin_prefetch(p.rows[k + kNarrowRowsAhead + 1] + p.first + c);
       }
       const auto load = [&](int64_t row) {
         if (left <= 0) return F32::broadcast(0);
@@ -117,9 +116,17 @@ constexpr Kernels<typename V::T> training_table() {
 constexpr Kernels<float> dot_table() {
   Kernels<float> table = training_table<F32, Dot>();
 #if defined(__AVX512BF16__)
-  table.big = {kDot, 2 * kSumSpan, pack_dot_a, pack_dot_b, product<F32, Dot>};
+  table.big = {.form = kDot,
+               .span = 2 * kSumSpan,
+               .pack_a = pack_dot_a,
+               .pack_b = pack_dot_b,
+               .product = product<F32, Dot>};
 #else
-  table.big = {kExact, 2 * kSumSpan, pack_dot_a, pack_dot_b, product<F32, DotNumbers>};
+  table.big = {.form = kExact,
+               .span = 2 * kSumSpan,
+               .pack_a = pack_dot_a,
+               .pack_b = pack_dot_b,
+               .product = product<F32, DotValues>};
 #endif
   return table;
 }

@@ -1,4 +1,4 @@
-// The team of threads, its barrier, shares, plans and memory.
+// The thread pool, its barrier, shares, plans and memory.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "cpu/gemm/gemm.h"
 #include "cpu/memory/block.h"
 #include "cpu/plan/plan.h"
+#include "cpu/threading/barrier.h"
 #include "cpu/threading/contention.h"
 #include "cpu/threading/thread_lease.h"
 
@@ -23,7 +23,7 @@ class Unheeding : public ::testing::Environment {
 };
 const ::testing::Environment* const unheeding = ::testing::AddGlobalTestEnvironment(new Unheeding);
 
-TEST(Team, EveryMemberRunsOnce) {
+TEST(ThreadPoolTest, EveryMemberRunsOnce) {
   for (const int wanted : {1, 2, 5, 3}) {
     ThreadLease lease(wanted);
     std::vector<int> calls(static_cast<std::size_t>(lease.threads()));
@@ -33,7 +33,7 @@ TEST(Team, EveryMemberRunsOnce) {
   }
 }
 
-TEST(Team, WhoFindsItTakenWorksAlone) {
+TEST(ThreadPoolTest, ASecondLeaseRunsSingleThreaded) {
   ThreadLease first(2);
   ASSERT_EQ(first.threads(), 2);
   std::thread([] {
@@ -45,7 +45,7 @@ TEST(Team, WhoFindsItTakenWorksAlone) {
   }).join();
 }
 
-TEST(Team, BarrierSeparatesSteps) {
+TEST(ThreadPoolTest, BarrierSeparatesSteps) {
   constexpr int kSteps = 2000;
   for (const int members : {2, 3, 9}) {
     ThreadLease lease(members);
@@ -64,7 +64,7 @@ TEST(Team, BarrierSeparatesSteps) {
   }
 }
 
-TEST(Team, AForkedChildHasATeamOfItsOwn) {
+TEST(ThreadPoolTest, AForkedChildHasAPoolOfItsOwn) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer ends a forked child that starts threads";
 #endif
@@ -84,7 +84,7 @@ TEST(Team, AForkedChildHasATeamOfItsOwn) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-TEST(Team, TheCallersFloatingPointStateComesBack) {
+TEST(ThreadPoolTest, TheCallersFloatingPointStateComesBack) {
   volatile float tiny = 1e-39f;
   ThreadLease lease(1);
   float inside = 1;
@@ -93,7 +93,7 @@ TEST(Team, TheCallersFloatingPointStateComesBack) {
   EXPECT_GT(tiny * 0.75f, 0.0f);
 }
 
-TEST(Team, MeetingsAreMeasuredOrAssumed) {
+TEST(ThreadPoolTest, BarrierLatencyIsMeasuredOrAssumed) {
   ThreadLease lease(3);
   const double measured = lease.barrier_latency();
   EXPECT_GT(measured, 0.0);
@@ -106,13 +106,13 @@ TEST(Team, MeetingsAreMeasuredOrAssumed) {
   EXPECT_EQ(lease.barrier_latency(), 0.0);
 }
 
-TEST(Team, WhoKeepsOneThreadLeavesTheTeamToOthers) {
+TEST(ThreadPoolTest, ALeaseOfOneThreadLeavesThePoolToOthers) {
   ThreadLease first(2);
   first.keep(1);
   std::thread([] { EXPECT_EQ(ThreadLease(2).threads(), 2); }).join();
 }
 
-TEST(Team, KeepsTheFirstThreadsOnly) {
+TEST(ThreadPoolTest, KeepsTheFirstThreadsOnly) {
   ThreadLease lease(5);
   ASSERT_EQ(lease.threads(), 5);
   lease.keep(2);
@@ -127,7 +127,7 @@ TEST(Team, KeepsTheFirstThreadsOnly) {
 }
 
 // Nine members on the processors of this machine: whoever comes late finds its part done.
-TEST(Team, TheCallerDoesWhatNobodyHasBegun) {
+TEST(ThreadPoolTest, TheCallerDoesWhatNobodyHasBegun) {
   const auto caller = std::this_thread::get_id();
   ThreadLease lease(9);
   ASSERT_EQ(lease.threads(), 9);
@@ -151,36 +151,36 @@ void sleep_in_worker(int member) {
 }
 
 // What decides is counted, not timed: on a busy machine the caller, too, may be away meanwhile.
-TEST(Team, AfterLateMeetingsLeasesHaveOneThreadAndThenMoreAreTried) {
+TEST(ThreadPoolTest, AfterLateBarriersLeasesHaveOneThreadAndThenMoreAreTried) {
   heed_contention(true);
   forget_contention();
   const auto threads = [] { return ThreadLease(2).threads(); };
   ASSERT_EQ(threads(), 2);
   hook_pieces(sleep_in_worker);
-  const auto meet = [] {
+  const auto run_barrier = [] {
     ThreadLease lease(2);
     Barrier barrier;
     lease.run([&](int) { barrier.wait(lease.threads()); });
   };
   // Asked once a job, as a pause may end at any time.
-  const auto meet_until_one = [&] {
+  const auto run_until_one = [&] {
     int now = 2;
     for (int job = 0; job < 1000 && now == 2; ++job) {
-      meet();
+      run_barrier();
       now = threads();
     }
     return now;
   };
-  EXPECT_EQ(meet_until_one(), 1);
+  EXPECT_EQ(run_until_one(), 1);
   while (threads() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(meet_until_one(), 1) << "the trial failed";
+  EXPECT_EQ(run_until_one(), 1) << "the trial failed";
   hook_pieces(nullptr);
   forget_contention();
   EXPECT_EQ(threads(), 2);
   heed_contention(false);
 }
 
-TEST(Team, EveryMemberIsToldToGoOnAlone) {
+TEST(ThreadPoolTest, EveryMemberIsToldToGoOnAlone) {
   heed_contention(true);
   forget_contention();
   hook_pieces(sleep_in_worker);
@@ -286,7 +286,7 @@ TEST(ContentionTest, OfManyThreadsOneBusyProcessorCostsOne) {
   EXPECT_EQ(tried, (std::vector<int>{6, 7, 8, 8, 8, 8}));
   EXPECT_EQ(told.allow(8), 7);
   told.jobs(100, 7, 0.99e-3);
-  EXPECT_EQ(told.allow(8), 3) << "more neighbours";
+  EXPECT_EQ(told.allow(8), 3) << "more busy programs";
 }
 
 TEST(ContentionTest, ALongJobTriesByItself) {
@@ -298,7 +298,7 @@ TEST(ContentionTest, ALongJobTriesByItself) {
   EXPECT_GT(least_wait(1.0), 10 * least_wait(0));
 }
 
-TEST(Team, ThreadsGrowWithTheWork) {
+TEST(ThreadPoolTest, ThreadsGrowWithTheWork) {
   EXPECT_EQ(threads_for(99, 100, 64), 1);
   EXPECT_EQ(threads_for(100, 100, 64), 2);
   EXPECT_EQ(threads_for(450, 100, 64), 9);
@@ -339,11 +339,11 @@ TEST(PlanTest, PlacesAreAllDifferentAndWithinTheThreads) {
   }
 }
 
-// What one step of one row of a small network takes is soon less than meeting somebody far away.
+// One step of one row of a small network soon takes less than a barrier between far cores.
 TEST(PlanTest, FarThreadsDoNotShareSmallSteps) {
-  const auto threads = [](RnnMode mode, std::int64_t units, double meeting) {
+  const auto threads = [](RnnMode mode, std::int64_t units, double latency) {
     const RnnSpec spec{.mode = mode, .num_units = units, .input_size = units};
-    return choose_plan({spec, 1, 16, sizeof(float), 2, kExact, meeting}).threads();
+    return choose_plan({spec, 1, 16, sizeof(float), 2, kExact, latency}).threads();
   };
   for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
     EXPECT_EQ(threads(mode, 64, kNearBarrierLatency), 2);

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <vector>
 
-#include "cpu/emulation.h"
 #include "cpu/isa/isa.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/support/emulation.h"
 #include "cpu/threading/subnormals.h"
 
 namespace openrnn::cpu {

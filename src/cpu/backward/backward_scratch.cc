@@ -1,0 +1,91 @@
+#include "cpu/backward/backward_scratch.h"
+
+#include "cpu/pack/transposed.h"
+#include "cpu/tuning/tuning.h"
+
+namespace openrnn::cpu {
+namespace {
+
+// What transposed weights of direction d need beside the gradient's own memory.
+template <class T>
+std::int64_t transposed_beside(const CpuSaved<T>& saved, std::int64_t d, T* dparams) {
+  const CpuPacked<T>& packed = *saved.packed;
+  std::int64_t most = 0;
+  for (std::int64_t l = 0; packed.transposes() && l < packed.spec().num_layers; ++l) {
+    if (transposed_in_gradient(packed, l, d, saved.args.batch, dparams)) continue;
+    most = std::max(most, transposed_size(packed.layer(l, d)));
+  }
+  return most;
+}
+
+// Columns of the products of weight gradients that are packed at once: those of both sides, so that
+// the gate gradients are packed once for both, where that is seen and takes little memory.
+template <class T>
+std::int64_t columns_at_once(const CpuPacked<T>& packed) {
+  const RnnSpec& s = packed.spec();
+  const std::int64_t few = packed.arithmetic() == kExact ? kColumnsOfBoth : kColumnsOfBothNarrow;
+  const std::int64_t widest = std::max({s.input_size, s.output_size(), s.num_units});
+  return widest <= few ? 2 * divide_up(widest, kMostPanelColumns) * kMostPanelColumns : widest;
+}
+
+}  // namespace
+
+template <class T>
+BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& saved, int threads,
+                                             const BackwardArgs& args) {
+  const CpuPacked<T>& packed = *saved.packed;
+  const RnnSpec& s = packed.spec();
+  const std::int64_t batch = saved.args.batch, places = batch * saved.args.max_time;
+  const bool half = s.dtype == DType::kFloat16;
+  const auto grid = [&](bool wanted, std::int64_t count, std::int64_t width, std::int64_t step) {
+    return wanted ? Grid<T>{carver.take<T>(count * width), step * width, width} : Grid<T>{};
+  };
+  BackwardScratch scratch{};
+  scratch.order = carver.take<std::int32_t>(batch);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(s.num_dirs()); ++d) {
+    scratch.da[d] = grid(true, places, packed.gradient_gates() * s.num_units, batch);
+    scratch.dh_proj[d] = grid(s.projecting(), places, s.hidden_size(), batch);
+    scratch.dc[d] = grid(s.is_lstm(), batch, s.num_units, 0);
+    scratch.carry[d] = grid(true, batch, s.hidden_size(), 0);
+  }
+  scratch.dx = grid(s.num_layers > 1 && !dx_serves(saved, args), places, s.output_size(), batch);
+  scratch.dy_wide = half ? carver.take<T>(places * s.output_size()) : nullptr;
+  scratch.dx_wide = half ? carver.take<T>(places * s.input_size) : nullptr;
+  scratch.params_wide = half ? carver.take<T>(packed.layout().size()) : nullptr;
+  for (std::int64_t d = 0; d < s.num_dirs(); ++d) {
+    T* const gradient = half ? scratch.params_wide : static_cast<T*>(args.dparams);
+    scratch.transposed[static_cast<std::size_t>(d)] =
+        carver.take<T>(transposed_beside(saved, d, gradient));
+  }
+  const std::int64_t outputs = std::max<std::int64_t>(
+      {packed.gradient_gates() * s.num_units, s.hidden_size(), kStagedRows, batch});
+  const std::int64_t all = std::max(places, kStagedRows);
+  const std::int64_t groups = divide_up(saved.args.max_time, kGradientSteps);
+  scratch.threads = carver.take<BackwardSpace<T>>(threads);
+  for (int i = 0; i < threads; ++i) {
+    BackwardSpace<T> space{};
+    for (const T*** list :
+         {&space.a, &space.dy, &space.gates, &space.c, &space.c_prev, &space.h_prev}) {
+      *list = carver.take<const T*>(batch);
+    }
+    for (T*** list : {&space.carry, &space.dc, &space.da}) *list = carver.take<T*>(batch);
+    space.rows_a = carver.take<const T*>(all);
+    space.rows_b = carver.take<const T*>(all);
+    space.rows_h = carver.take<const T*>(all);
+    space.groups = carver.take<std::int64_t>(groups);
+    space.rows_c = carver.take<T*>(outputs);
+    space.rows_r = carver.take<T*>(outputs);
+    space.mask = carver.take<T>(s.output_size());
+    space.sums = carver.take<T>(outputs);
+    space.product = ProductScratch<T>::carve(carver, columns_at_once(packed), places, groups);
+    space.staging = packed.stage(carver, std::max(batch, kStagedRows));
+    // Null while the first pass measures.
+    if (scratch.threads) scratch.threads[i] = space;
+  }
+  return scratch;
+}
+
+template struct BackwardScratch<float>;
+template struct BackwardScratch<double>;
+
+}  // namespace openrnn::cpu

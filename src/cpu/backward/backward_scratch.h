@@ -1,0 +1,48 @@
+// Memory of one backward call; nothing of it outlives the call.
+#pragma once
+
+#include "cpu/gemm/product.h"
+#include "cpu/steps/saved.h"
+
+namespace openrnn::cpu {
+
+/// Row pointers and small memory of one thread.
+template <class T>
+struct BackwardSpace {
+  const T **a, **dy, **gates, **c, **c_prev, **h_prev;  // rows of a step
+  T **carry, **dc, **da;
+  const T **rows_a, **rows_b, **rows_h;  // every valid row of the batch
+  std::int64_t* groups;                  // how many of each group of steps
+  T **rows_c, **rows_r;                  // rows of the results of a large product
+  T *mask, *sums;
+  ProductScratch<T> product;
+  Staging staging;
+};
+
+template <class T>
+struct BackwardScratch {
+  std::int32_t* order;
+  std::array<Grid<T>, 2> da, dh_proj;  // [T][B], of each direction
+  std::array<Grid<T>, 2> dc, carry;    // [B], of each direction
+  Grid<T> dx;                    // [T][B][D*O], of one layer at a time; the caller's if it serves
+  std::array<T*, 2> transposed;  // weights that do not fit their gradient, of each direction
+  T *dy_wide, *dx_wide, *params_wide;  // float16 only
+  BackwardSpace<T>* threads;
+
+  static BackwardScratch carve(Carver& carver, const CpuSaved<T>& saved, int threads,
+                               const BackwardArgs& args);
+};
+
+/// The caller's dx is written last; until then it can hold the gradients between layers if its rows
+/// are as wide as theirs and lie in the same order.
+template <class T>
+bool dx_serves(const CpuSaved<T>& saved, const BackwardArgs& args) {
+  const RnnSpec& s = saved.packed->spec();
+  return args.dx && saved.args.time_major && s.dtype != DType::kFloat16 &&
+         s.input_size == s.output_size();
+}
+
+extern template struct BackwardScratch<float>;
+extern template struct BackwardScratch<double>;
+
+}  // namespace openrnn::cpu
