@@ -31,7 +31,7 @@ void check_packed(std::string_view call, const PackedParams& params) {
 class CpuEngine final : public Engine {
  public:
   constexpr CpuEngine() = default;
-  constexpr ~CpuEngine() override {}  // g++ 12 does not know a defaulted one in time
+  constexpr ~CpuEngine() override {}  // a defaulted one comes too late for g++ 12
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
     const std::string tiles =
@@ -86,7 +86,7 @@ class CpuEngine final : public Engine {
   }
 };
 
-// A constant: a static local that another thread makes at a fork is never finished in the child.
+// A constant: initialization of a static local by another thread at a fork never ends in the child.
 constexpr CpuEngine kEngine;
 
 }  // namespace

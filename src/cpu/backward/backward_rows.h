@@ -18,7 +18,7 @@ class BackwardRows {
   void seed_states(std::int64_t layer, std::int64_t d) noexcept;
   /// Writes the gradients of the initial states.
   void store_states(std::int64_t layer, std::int64_t d) noexcept;
-  /// dx of a layer: the forward direction's products first, then the backward direction's.
+  /// dx of a layer: the products of the forward direction first, then those of the backward one.
   void input_gradient(std::int64_t layer) noexcept;
   /// The gradient of a dropped output passes the same mask.
   void drop(std::int64_t layer) noexcept;

@@ -37,7 +37,7 @@ struct BackwardRun {
 
   void thread_main(int thread) noexcept;
 
-  /// Weights of a layer with their transposed forms, wherever those lie.
+  /// Weights of a layer with their transposed forms.
   PackedLayer<T> weights(std::int64_t layer, std::int64_t direction) const noexcept;
   /// The gradient of the output of `layer`; base null: zeros.
   Grid<T> output_gradient(std::int64_t layer) const {

@@ -12,7 +12,7 @@ namespace {
 class CpuDevice final : public Device {
  public:
   constexpr CpuDevice() = default;
-  constexpr ~CpuDevice() override {}  // g++ 12 does not know a defaulted one in time
+  constexpr ~CpuDevice() override {}  // a defaulted one comes too late for g++ 12
   std::string_view name() const override { return "cpu"; }
   std::shared_ptr<void> allocate(std::size_t bytes) const override {
     return cpu::MemoryPool::process().allocate(bytes);
@@ -117,7 +117,7 @@ class CpuDevice final : public Device {
   }
 };
 
-// A constant: a static local that another thread makes at a fork is never finished in the child.
+// A constant: initialization of a static local by another thread at a fork never ends in the child.
 // And never destroyed: arrays of other static objects may outlive any order of destruction.
 constexpr CpuDevice kDevice;
 

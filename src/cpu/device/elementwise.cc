@@ -92,7 +92,7 @@ void unary_as(UnaryOp op, std::int64_t size, const void* x, void* y) {
   using C = ComputeOf<T>;
   switch (op) {
     case UnaryOp::kRelu:
-      // The comparison keeps NaN, as a bad value must not vanish.
+      // The comparison keeps NaN, so that an invalid value is not hidden.
       return map1<T>(size, x, y, [](C v) { return v < C{0} ? C{0} : v; });
     case UnaryOp::kNegate:
       return map1<T>(size, x, y, [](C v) { return -v; });

@@ -26,7 +26,7 @@ double row_sum(const std::vector<T>& values) {
   return total;
 }
 
-// Order does not matter to a maximum; a NaN may be left out, as the sum will show it.
+// The order does not matter for a maximum; a NaN may be ignored, as the sum will show it.
 template <class T>
 T row_max(const std::vector<T>& values) {
   std::array<T, kLanes> lanes;

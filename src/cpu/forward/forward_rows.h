@@ -1,5 +1,4 @@
-// The caller's arrays around a forward pass: what comes in before it, and what goes out after a
-// step and a layer.
+// The caller's arrays around a forward pass: inputs before it, outputs after a step and a layer.
 #pragma once
 
 #include "cpu/forward/forward_run.h"

@@ -32,7 +32,7 @@ void ForwardRun<T>::thread_main(int thread) noexcept {
   if (run_layers(me)) ForwardRows<T>(*this, me).finish_output();
 }
 
-// Whether this thread is still there.
+// Whether this thread still takes part.
 template <class T>
 bool ForwardRun<T>::run_layers(Member& me) noexcept {
   const RnnSpec& spec = shared.spec();
@@ -84,7 +84,7 @@ ForwardStep<T> ForwardRun<T>::step_call(const Member& me, std::int64_t layer,
   return call;
 }
 
-// Whether this thread is still there.
+// Whether this thread still takes part.
 template <class T>
 bool ForwardRun<T>::run_direction(Member& me, std::int64_t layer, std::int64_t direction) noexcept {
   const CpuPacked<T>& packed = shared.packed;

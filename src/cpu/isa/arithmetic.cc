@@ -40,7 +40,7 @@ std::string_view math_kind(const RnnSpec& spec) {
 
 std::string unsupported(const RnnSpec& spec) {
   if (const std::string reason = unsupported_on_cpu(spec); !reason.empty()) return reason;
-  // The sum of as many products of 127 by 127 is the last that 32 bits hold.
+  // The sum of this many products of 127 by 127 is the largest that fits 32 bits.
   constexpr std::int64_t kMostBytes = 133144;
   const std::int64_t widest = std::max({spec.num_units, spec.input_size, spec.output_size()});
   if (spec.weights_dtype != WeightsDType::kInt8 || widest <= kMostBytes) return {};

@@ -55,8 +55,8 @@ bool has_amx() {
          keeps_tiles();
 }
 
-// An answer that is asked for once: under a hypervisor a question takes microseconds. Not a static
-// local: a fork while another thread makes one leaves the child waiting for it.
+// A cached answer: under a hypervisor cpuid takes microseconds. Not a static local: after a fork
+// while another thread initializes one, the child would wait for ever.
 class Answer {
  public:
   explicit constexpr Answer(bool (*ask)()) : ask_(ask) {}

@@ -1,4 +1,4 @@
-// What this processor and its operating system allow.
+// Features of this processor and its operating system.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ bool processor_runs(std::string_view name);
 bool keeps_amx_tiles();
 /// Whether there are products of bytes among the instructions of AVX-512 (VNNI).
 bool has_byte_products();
-/// Whether products of bfloat16 with AVX-512 are there and faster than float32.
+/// Whether AVX-512 has products of bfloat16 that are faster than float32.
 bool bf16_dot_pays();
 
 }  // namespace openrnn::cpu

@@ -40,7 +40,7 @@ bool may_use_tiles() {
   int known = answer.load(std::memory_order_relaxed);
   if (known == kNotAsked) {
     const int asked = source.ask();
-    // Of two threads that ask at once the first one's answer counts for both.
+    // If two threads ask at once, the first answer counts for both.
     if (answer.compare_exchange_strong(known, asked)) known = asked;
   }
   return known == kGranted;

@@ -25,7 +25,7 @@ namespace openrnn::cpu::amx {
 #include "cpu/kernels/body/forward_body.h"
 // What all tables have in common.
 #include "cpu/kernels/body/table_body.h"
-// The tile registers, then what they read, multiply and are part of.
+// The tile registers, and the bodies that use them.
 #include "cpu/kernels/body/tile_amx.h"
 // Rows and columns as tiles.
 #include "cpu/kernels/body/amx_pack_body.h"

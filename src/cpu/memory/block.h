@@ -33,7 +33,7 @@ class Block {
   PoolBlock block_;
 };
 
-/// Hands out aligned pieces of one block: a first pass with null memory measures.
+/// Carves aligned pieces from one block; a first pass with null memory measures the size.
 class Carver {
  public:
   explicit Carver(void* memory = nullptr) : memory_(static_cast<std::byte*>(memory)) {}

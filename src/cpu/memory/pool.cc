@@ -46,7 +46,7 @@ void free_block(void* data, std::size_t size) noexcept { ::operator delete(data,
 constinit MemoryPool process_pool;
 static_assert(std::is_trivially_destructible_v<MemoryPool>);
 
-// A plug-in that is unloaded leaves nothing idle behind.
+// Unloading a plug-in leaks no idle blocks.
 struct AtUnload {
   ~AtUnload() { process_pool.clear(); }
 };

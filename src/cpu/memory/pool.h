@@ -13,9 +13,9 @@ struct PoolBlock {
   std::size_t bytes = 0;
 };
 
-/// Aligned blocks, kept when given back so that a repeated call touches no new page. What lies idle
-/// is bounded by what was ever in use at once. Blocks of 2 MB and more begin with a huge page and
-/// ask for them. Takes no memory of its own: the list of idle blocks lies in them. Thread-safe.
+/// Aligned blocks, kept when released so that a repeated call touches no new page. Idle memory is
+/// at most the peak of what was in use. Blocks of 2 MB and more begin with a huge page and ask for
+/// them. Takes no memory of its own: the list of idle blocks lies in them. Thread-safe.
 class MemoryPool {
  public:
   constexpr MemoryPool() = default;
@@ -28,14 +28,14 @@ class MemoryPool {
   void give_back(PoolBlock block) noexcept;
   /// The same as an owner; the pool must outlive it. Throws: std::bad_alloc.
   std::shared_ptr<void> allocate(std::size_t bytes);
-  /// Bytes that lie idle.
+  /// Idle bytes.
   std::size_t idle_bytes() const;
-  /// Frees what lies idle.
+  /// Frees idle blocks.
   void clear() noexcept;
 
   /// The pool of the process; never destroyed, so that no static object outlives it.
   static MemoryPool& process() noexcept;
-  /// Around a fork: a child must find the pool whole, whatever another thread was doing.
+  /// Around a fork: the pool must be consistent in the child, whatever another thread was doing.
   void hold() { mutex_.lock(); }
   void release() { mutex_.unlock(); }
 

@@ -10,7 +10,7 @@
 
 namespace openrnn::cpu {
 
-/// What one thread of a packing has to know; `plain` has room for the values of one panel.
+/// Arguments of one packing thread; `plain` has room for the values of one panel.
 template <class T>
 struct Part {
   int member, members;
@@ -41,7 +41,7 @@ void narrow(const Part<float>& part, const PackedMatrix<float>& matrix, float* o
   }
 }
 
-// Fills this thread's panels by fill(panel, out), straight or by way of plain values.
+// Fills this thread's panels by fill(panel, out), directly or through plain values.
 template <class T, class Fill>
 void fill_panels(const PackedMatrix<T>& matrix, const Part<T>& part, Fill fill) {
   const Share panels(divide_up(matrix.vectors, matrix.width), 1, part.member, part.members);

@@ -50,7 +50,7 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
   const double computing = 2 * weights * full / (weight.speed * kFlopsPerSecond);
   const auto others = std::max(spec.num_units - own, std::int64_t{0});
   const double foreign = static_cast<double>(rows * others) * static_cast<double>(question.element);
-  // Members come to a barrier one after another.
+  // Members arrive at a barrier one after another.
   const double barrier = question.barrier_latency * plan.panel_threads / 2;
   const double exchange =
       foreign / kOtherCoreBytesPerSecond * question.barrier_latency / kNearBarrierLatency;
@@ -64,7 +64,8 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
 }  // namespace
 
 std::size_t l2_bytes() {
-  // Not a static local: a fork while another thread makes one leaves the child waiting for it.
+  // Not a static local: after a fork while another thread initializes one, the child would wait for
+  // ever.
   static constinit std::atomic<std::size_t> known{0};
   std::size_t bytes = known.load(std::memory_order_relaxed);
   if (bytes == 0) {
@@ -96,7 +97,7 @@ Plan choose_plan(const PlanQuestion& question) {
 }
 
 double seconds_alone(const PlanQuestion& question, std::int64_t time) {
-  // The products with the input are about as much again as the steps.
+  // The products with the input take about as long as the steps.
   const auto steps = static_cast<double>(time * question.spec.num_layers);
   return 2 * steps * step_seconds(question, Plan{});
 }

@@ -1,4 +1,4 @@
-// What the threads of a pass share, forward and backward, and what one of them knows.
+// State that the threads of a pass share, forward and backward, and that of one thread.
 #pragma once
 
 #include "cpu/pack/packed.h"

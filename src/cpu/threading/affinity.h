@@ -19,12 +19,12 @@ void set_spreads_threads(bool spread) noexcept;
 /// one that is late matters less.
 class Placement {
  public:
-  /// By every member as it begins its part.
+  /// Called by every member as it begins its part.
   void seen(int index) noexcept;
   /// By a worker, when it starts and before it ends: its id may become that of a thread of others.
   void enter(int index) noexcept;
   void leave(int index) noexcept;
-  /// By the caller, before a job of so many members.
+  /// Called before a job of that many members.
   void begin(int members) noexcept;
   /// By member `index` in a long wait: workers on its processor, or not seen yet, are moved.
   void spread(int index) noexcept;

@@ -6,7 +6,7 @@
 
 namespace openrnn::cpu {
 
-// For the last member that comes: lets the others go.
+// For the last member to arrive: releases the others.
 bool Barrier::complete(std::uint32_t phase) noexcept {
   arrived_.store(0, std::memory_order_relaxed);
   const bool late = late_.load(std::memory_order_relaxed);

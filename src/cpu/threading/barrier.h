@@ -1,4 +1,4 @@
-// Where the members of a job wait for each other.
+// The barrier of the members of a job.
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,7 @@
 
 namespace openrnn::cpu {
 
-/// Members of a job spin until all have come. May be used again at once.
+/// Members of a job spin until all have arrived. Can be reused at once.
 class alignas(64) Barrier {
  public:
   /// Whether a member found that one thread would have been faster; every member gets the same

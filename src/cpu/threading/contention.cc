@@ -19,7 +19,7 @@ constexpr double kPauseBought = 0.01;
 // and loses it again only after a slice.
 constexpr double kMost = 20e-3;
 constexpr double kFirstPause = 5e-3, kLongestPause = 1.0;
-// A job of so many times the rest of the pause may try by itself.
+// A job of this many times the rest of the pause may try by itself.
 constexpr double kWorthTrying = 10.0;
 
 }  // namespace
@@ -60,7 +60,7 @@ void Contention::rise(int threads) noexcept {
     gain_ = 0;
     return;
   }
-  // What was long ago is forgotten: the next busy program begins with a short pause again.
+  // Old failures are forgotten: the next busy program begins with a short pause again.
   pause_ *= std::max(0.0, 1 - (gain_ - kMost) / kMost);
   gain_ = kMost;
 }

@@ -7,9 +7,9 @@ namespace openrnn::cpu {
 namespace {
 
 constexpr int kRounds = 4, kBarriers = 4;
-// A measurement is believed for 100 times what it took, within limits. A virtual machine may find
-// its processors on cores of one cache now and far from each other a second later; on a busy one
-// even measuring takes milliseconds.
+// A measurement is used for 100 times the time that it took, within limits. A virtual machine may
+// find its processors on cores of one cache now and far from each other a second later; on a busy
+// one even measuring takes milliseconds.
 constexpr int kBelievedPerMeasured = 100;
 constexpr std::chrono::milliseconds kBelievedAtLeast{20}, kBelievedAtMost{1000};
 

@@ -1,4 +1,4 @@
-// How long two threads need to wait for each other at a barrier.
+// The barrier latency of two threads.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ class LatencyProbe {
   double least_ = __builtin_inf();
 };
 
-/// What was measured last, and how long it is believed.
+/// The last measurement, and until when it is used.
 class BarrierLatency {
  public:
   using Clock = std::chrono::steady_clock;

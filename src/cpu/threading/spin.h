@@ -1,4 +1,4 @@
-// How a thread waits for another one: it spins, and gives its processor away now and then.
+// How a thread waits for another one: it spins, and yields its processor now and then.
 #pragma once
 
 #include <sched.h>
@@ -7,12 +7,12 @@
 
 namespace openrnn::cpu {
 
-/// Rounds of `pause` (10 to 50 ns each) before a waiting thread gives its processor away. Another
+/// Rounds of `pause` (10 to 50 ns each) before a waiting thread yields its processor. Another
 /// program may take a processor, so that two members share one; then each wait costs as long as the
 /// waiting thread keeps it. With nothing else to run, that returns at once.
 inline constexpr unsigned kSpinsBeforeYield = 128;
 
-/// Whether a wait gives its processor away in this round.
+/// Whether a wait yields its processor in this round.
 inline bool is_long_wait(unsigned round) noexcept {
   return round % kSpinsBeforeYield == kSpinsBeforeYield - 1;
 }

@@ -5,8 +5,8 @@
 
 namespace openrnn::cpu {
 
-/// While it lives, this thread flushes subnormal numbers to zero, as every kernel expects; then the
-/// caller's floating-point environment comes back.
+/// While it exists, this thread flushes subnormal numbers to zero, as every kernel expects; then
+/// the caller's floating-point environment is restored.
 class FlushSubnormals {
  public:
   FlushSubnormals() noexcept;

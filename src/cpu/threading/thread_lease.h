@@ -1,4 +1,5 @@
-// A lease on the thread pool of the process, which lives until it is ended or this library goes.
+// A lease on the thread pool of the process, which exists until it is ended or this library is
+// unloaded.
 #pragma once
 
 #include <type_traits>
@@ -11,8 +12,8 @@ namespace openrnn::cpu {
 /// For the caller of a job whose other members left it at a barrier.
 void went_on_alone() noexcept;
 
-/// What ThreadLease::barrier_latency() is to answer, 0 for what it measures; returns what it was.
-/// So that tests divide their calls alike, wherever they run.
+/// Sets the result of ThreadLease::barrier_latency(), 0: the measured one; returns the value
+/// before. So that tests divide their calls alike, wherever they run.
 double assume_barrier_latency(double seconds) noexcept;
 
 /// Whether leases give way to other programs (contention.h); returns whether they did. For tests
@@ -29,9 +30,9 @@ int jobs_finished_alone() noexcept;
 /// The next lease that wants threads starts new ones. Any thread may call it, outside of jobs.
 void end_workers() noexcept;
 
-/// A lease on the thread pool, until it goes. Only one at a time has workers: one that finds the
-/// pool taken, or being ended, runs single-threaded; so does, for a while, one whose workers have
-/// lost their processors to other programs.
+/// A lease on the thread pool, released by the destructor. Only one at a time has workers: one that
+/// finds the pool taken, or being ended, runs single-threaded; so does, for a while, one whose
+/// workers have lost their processors to other programs.
 class ThreadLease {
  public:
   /// Asks for `wanted` threads, this one included, for a job that would take one thread `alone`
@@ -43,7 +44,7 @@ class ThreadLease {
 
   /// Threads that run() will use: at most what was wanted, or kept.
   int threads() const noexcept { return threads_; }
-  /// Returns all but the first `count`; the whole pool when one is left.
+  /// Releases all but the first `count`; the whole pool when one is left.
   void keep(int count) noexcept;
   /// Seconds that two threads of the pool need to pass a barrier and read a cache line that the
   /// other has just written; 0 for one thread. Measured now and then, since threads may be moved.

@@ -1,4 +1,4 @@
-// The workers of the process, and the job that they do.
+// The workers of the process, and their job.
 #pragma once
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
-// What a member of a job waits for the others, and when that is too long.
+// Time that a member of a job waits for the others, and when that is too long.
 #pragma once
 
 namespace openrnn::cpu {
 
-/// What the members of a job are told.
+/// Arguments of a job's members.
 struct Job {
   void (*function)(void* context, int member) = nullptr;
   void* context = nullptr;
@@ -12,8 +12,7 @@ struct Job {
   double least_wait = 0;  // shorter waits, in seconds, tell nothing
 };
 
-/// Adds up the waits of one member of a job. Only long waits count, those that give the processor
-/// away.
+/// Adds up the waits of one member of a job. Only long waits count, those that yield the processor.
 class Waits {
  public:
   void begin(const Job& job) noexcept;

@@ -1,4 +1,4 @@
-// How a worker learns of a job.
+// The wake-up of a worker for a job.
 #pragma once
 
 #include <atomic>

@@ -103,7 +103,7 @@ inline V sigmoid(V x) {
   const V e = exp_negative(x);
   const V top = select_less(x, V::broadcast(T(0)), e, one);
   const V quotient = top / (one + e);
-  // Below -ln 3: e / (1 + e) = e - e (e / (1 + e)), so that most of the quotient's error is lost.
+  // Below -ln 3: e / (1 + e) = e - e (e / (1 + e)), so that most of the quotient's error cancels.
   return select_less(x, V::broadcast(T(-1.0986)), fma(negate(e), quotient, e), quotient);
 }
 
