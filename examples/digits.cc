@@ -69,8 +69,7 @@ class Classifier {
   layers::CudnnGRU gru_{{.num_layers = 2,
                          .num_units = 64,
                          .direction = Direction::kBidirectional,
-                         .dropout = 0.5,
-                         .seed = 1}};
+                         .training = {.dropout = 0.5, .seed = 1}}};
   layers::Dense dense_{{.units = kClasses, .seed = 2}};
 };
 

@@ -73,8 +73,10 @@ class Speller {
 
  private:
   layers::Embedding embedding_{{.vocabulary = kSymbols, .dim = 32, .seed = 1}};
-  layers::CudnnLSTM encoder_{{.num_units = 128, .seed = 2, .name = "encoder"}};
-  layers::CudnnLSTM decoder_{{.num_units = 128, .seed = 3, .name = "decoder"}};
+  layers::CudnnLSTM encoder_{
+      {.network = {.num_units = 128, .training = {.seed = 2}}, .name = "encoder"}};
+  layers::CudnnLSTM decoder_{
+      {.network = {.num_units = 128, .training = {.seed = 3}}, .name = "decoder"}};
   layers::Dense dense_{{.units = kSymbols, .seed = 4}};
 };
 

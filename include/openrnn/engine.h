@@ -34,7 +34,7 @@ struct WorkspaceLimits {
 /// Parameters in an engine's own form, made once. Immutable: any number of threads may use one.
 class OPENRNN_API PackedParams {
  public:
-  explicit PackedParams(const RnnSpec& spec, PackFor purpose) : spec_(spec), purpose_(purpose) {}
+  explicit PackedParams(const ValidSpec& spec, PackFor purpose) : spec_(spec), purpose_(purpose) {}
   virtual ~PackedParams() = default;
   PackedParams(const PackedParams&) = delete;
   PackedParams& operator=(const PackedParams&) = delete;
@@ -162,7 +162,7 @@ class OPENRNN_API Engine {
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
 /// Throws: ArgumentError as RnnSpec::validate; EngineError when `engine` does not support the spec;
 /// UnsupportedError for training with a weights_dtype.
-OPENRNN_API void check_pack(const Engine& engine, const RnnSpec& spec, PackFor purpose);
+OPENRNN_API void check_pack(const Engine& engine, const ValidSpec& spec, PackFor purpose);
 /// Why the CPU engines cannot run the spec's math; empty when they can.
 OPENRNN_API std::string unsupported_on_cpu(const RnnSpec& spec);
 

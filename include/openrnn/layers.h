@@ -8,32 +8,17 @@ namespace openrnn::layers {
 
 /// Constructor arguments of the four recurrent layers, with TensorFlow's names and defaults.
 struct CudnnRnnOptions {
-  std::int64_t num_layers = 1;
-  std::int64_t num_units = 0;
-  InputMode input_mode = InputMode::kLinearInput;
-  Direction direction = Direction::kUnidirectional;
-  /// Rate of the dropout between layers in training, in [0, 1].
-  double dropout = 0.0;
-  /// Of the dropout and of the default initializer; see Graph::op_seeds.
-  std::optional<std::int64_t> seed = {};
-  DType dtype = DType::kFloat32;
+  /// The class sets its mode, the first input its input_size.
+  RnnSpec network = {};
   /// Called once for each canonical matrix; empty: glorot_uniform.
   Initializer kernel_initializer = {};
   /// Called once for each canonical bias, two to a gate; empty: zeros.
   Initializer bias_initializer = {};
   /// Empty: the class name in snake case.
   std::string name = {};
-  /// LSTM projection size P; 0: none.
-  std::int64_t num_proj = 0;
   bool trainable = true;
   /// Of each output of each call; see Layer::add_loss.
   Regularizer activity_regularizer = {};
-  /// Arithmetic of the products.
-  Math math = Math::kFloat32;
-  /// Not kNone: for calls without gradients alone. The variable keeps the layer's dtype.
-  WeightsDType weights_dtype = WeightsDType::kNone;
-  /// Where the variables lie and the layer runs; null: the default device.
-  const Device* device = nullptr;
 };
 
 /// What one call of a recurrent layer may be told besides inputs and initial state.
@@ -71,19 +56,8 @@ struct RnnResult {
 /// T time, B batch, I input size, L layers, D directions, U units, O = P when projecting else U.
 class OPENRNN_API CudnnRnn : public Layer {
  public:
-  std::int64_t num_layers() const noexcept { return options_.num_layers; }
-  std::int64_t num_units() const noexcept { return options_.num_units; }
-  /// As given: auto_select stays auto_select.
-  InputMode input_mode() const noexcept { return options_.input_mode; }
-  Direction direction() const noexcept { return options_.direction; }
-  std::int64_t num_dirs() const noexcept {
-    return options_.direction == Direction::kBidirectional ? 2 : 1;
-  }
-  std::int64_t num_proj() const noexcept { return options_.num_proj; }
-  double dropout() const noexcept { return options_.dropout; }
-  RnnMode rnn_mode() const noexcept { return mode_; }
-  Math math() const noexcept { return options_.math; }
-  WeightsDType weights_dtype() const noexcept { return options_.weights_dtype; }
+  /// As given, with the mode of the class; input_size is 0 before build.
+  const RnnSpec& network() const noexcept { return options_.network; }
   /// As openrnn::math_kind; before build too. Throws: EngineError when this machine lacks the math.
   std::string_view math_kind() const;
   /// Throws: ArgumentError before build.
@@ -154,7 +128,6 @@ class OPENRNN_API CudnnRnn : public Layer {
                                    const Replay& replay) override;
 
  private:
-  RnnSpec spec_for(std::int64_t input_size) const;
   void require_built(const char* property) const;
   void check_inputs(const Tensor& inputs) const;
   void check_state(const std::vector<Tensor>& state, std::int64_t batch, bool time_major) const;
@@ -163,9 +136,8 @@ class OPENRNN_API CudnnRnn : public Layer {
                           const Tensor& lengths);
   RnnResult record(const std::vector<Tensor>& given, const RnnCallOptions& call);
 
-  RnnMode mode_;
   CudnnRnnOptions options_;
-  std::optional<RnnSpec> spec_;
+  std::optional<ValidSpec> spec_;
   Variable kernel_;
   std::shared_ptr<SaveableObject> saveable_;
   ops::PackedCache cache_;
@@ -178,6 +150,8 @@ class OPENRNN_API CudnnLSTM : public CudnnRnn {
   /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
   /// or num_proj where it cannot be.
   explicit CudnnLSTM(CudnnRnnOptions options);
+  /// The network alone. Throws: the same.
+  explicit CudnnLSTM(const RnnSpec& network) : CudnnLSTM(CudnnRnnOptions{.network = network}) {}
   /// The layer of a get_config(). Throws: as the constructor.
   static std::shared_ptr<CudnnLSTM> from_config(CudnnRnnOptions config);
 };
@@ -187,6 +161,8 @@ class OPENRNN_API CudnnGRU : public CudnnRnn {
   /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
   /// or num_proj where it cannot be.
   explicit CudnnGRU(CudnnRnnOptions options);
+  /// The network alone. Throws: the same.
+  explicit CudnnGRU(const RnnSpec& network) : CudnnGRU(CudnnRnnOptions{.network = network}) {}
   /// The layer of a get_config(). Throws: as the constructor.
   static std::shared_ptr<CudnnGRU> from_config(CudnnRnnOptions config);
 };
@@ -196,6 +172,9 @@ class OPENRNN_API CudnnRNNTanh : public CudnnRnn {
   /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
   /// or num_proj where it cannot be.
   explicit CudnnRNNTanh(CudnnRnnOptions options);
+  /// The network alone. Throws: the same.
+  explicit CudnnRNNTanh(const RnnSpec& network)
+      : CudnnRNNTanh(CudnnRnnOptions{.network = network}) {}
   /// The layer of a get_config(). Throws: as the constructor.
   static std::shared_ptr<CudnnRNNTanh> from_config(CudnnRnnOptions config);
 };
@@ -205,11 +184,14 @@ class OPENRNN_API CudnnRNNRelu : public CudnnRnn {
   /// Throws: ArgumentError for a size below 1, a rate outside [0, 1], a dtype that is not floating,
   /// or num_proj where it cannot be.
   explicit CudnnRNNRelu(CudnnRnnOptions options);
+  /// The network alone. Throws: the same.
+  explicit CudnnRNNRelu(const RnnSpec& network)
+      : CudnnRNNRelu(CudnnRnnOptions{.network = network}) {}
   /// The layer of a get_config(). Throws: as the constructor.
   static std::shared_ptr<CudnnRNNRelu> from_config(CudnnRnnOptions config);
 };
-/// The layer of a mode that is known only at run time.
-OPENRNN_API std::unique_ptr<CudnnRnn> make_cudnn_rnn(RnnMode mode, CudnnRnnOptions options);
+/// The layer of a mode that is known only at run time, that of the network.
+OPENRNN_API std::unique_ptr<CudnnRnn> make_cudnn_rnn(CudnnRnnOptions options);
 
 // ---- What stands around a recurrent layer ------------------------------------------------------
 

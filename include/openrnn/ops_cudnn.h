@@ -13,27 +13,6 @@ struct CudnnModelState : CallState {
   PackedCache cache;
 };
 
-/// Constructor arguments of the op-level models, in TensorFlow's order.
-struct CudnnRnnOptions {
-  std::int64_t num_layers = 1;
-  std::int64_t num_units = 0;
-  std::int64_t input_size = 0;
-  InputMode input_mode = InputMode::kLinearInput;
-  Direction direction = Direction::kUnidirectional;
-  DType dtype = DType::kFloat32;
-  double dropout = 0.0;
-  /// Op seed of the seed helper; the default 0 is a seed as any other.
-  std::optional<std::int64_t> seed = 0;
-  /// LSTM projection size; 0 is off.
-  std::int64_t num_proj = 0;
-  Math math = Math::kFloat32;
-  /// Not kNone: for calls without gradients alone.
-  WeightsDType weights_dtype = WeightsDType::kNone;
-  /// Where calls run, and where host data goes that they are given; null: the device of the tensors
-  /// that a call is given, the default one where all of them are host data.
-  const Device* device = nullptr;
-};
-
 /// What a call takes besides its tensors.
 struct CudnnCallOptions {
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
@@ -46,24 +25,14 @@ struct CudnnCallOptions {
 
 /// What the four models share: sizes, conversion and the call. A call works on any time and batch,
 /// and on another input depth than input_size if params is long enough for it. Calls of one object
-/// must not overlap.
+/// must not overlap. Without a seed the masks are those of the graph's next one; TensorFlow's
+/// models have seed 0 by default.
 class OPENRNN_API CudnnRnnModel {
  public:
-  InputMode input_mode() const noexcept { return options_.input_mode; }
-  std::int64_t input_size() const noexcept { return options_.input_size; }
-  std::int64_t num_units() const noexcept { return options_.num_units; }
-  std::int64_t num_layers() const noexcept { return options_.num_layers; }
-  RnnMode rnn_mode() const noexcept { return mode_; }
-  Direction direction() const noexcept { return options_.direction; }
-  std::int64_t num_proj() const noexcept { return options_.num_proj; }
-  Math math() const noexcept { return options_.math; }
-  WeightsDType weights_dtype() const noexcept { return options_.weights_dtype; }
-  /// As given: may be null.
-  const Device* device() const noexcept { return options_.device; }
+  /// As given, with the mode of the class.
+  const RnnSpec& spec() const noexcept { return spec_; }
   /// As openrnn::math_kind of spec().
   std::string_view math_kind() const;
-  /// For an input of `input_size`.
-  RnnSpec spec() const { return spec_for(options_.input_size); }
 
   /// Elements of the opaque buffer.
   std::int64_t params_size() const;
@@ -77,14 +46,12 @@ class OPENRNN_API CudnnRnnModel {
 
  protected:
   /// Throws: ArgumentError as RnnSpec::validate.
-  CudnnRnnModel(std::string call, RnnMode mode, const CudnnRnnOptions& options);
+  CudnnRnnModel(std::string call, RnnMode mode, RnnSpec spec);
   RnnOutputs call(RnnInputs inputs, bool is_training, const CudnnCallOptions& options);
 
  private:
-  RnnSpec spec_for(std::int64_t input_size) const;
   std::string call_;
-  RnnMode mode_;
-  CudnnRnnOptions options_;
+  ValidSpec spec_;
   std::shared_ptr<CudnnModelState> kept_;
 };
 
@@ -96,8 +63,7 @@ class OPENRNN_API CudnnRnnModel {
 class OPENRNN_API CudnnLSTM : public CudnnRnnModel {
  public:
   /// Throws: ArgumentError as RnnSpec::validate.
-  explicit CudnnLSTM(const CudnnRnnOptions& options)
-      : CudnnRnnModel("CudnnLSTM", RnnMode::kLstm, options) {}
+  explicit CudnnLSTM(const RnnSpec& spec) : CudnnRnnModel("CudnnLSTM", RnnMode::kLstm, spec) {}
   /// (output [T, B, D*O], output_h, output_c).
   RnnOutputs operator()(const Tensor& input_data, const Tensor& input_h, const Tensor& input_c,
                         const Tensor& params, bool is_training = true,
@@ -112,7 +78,7 @@ template <RnnMode kMode>
 class CudnnNoCell : public CudnnRnnModel {
  public:
   /// Throws: ArgumentError as RnnSpec::validate.
-  explicit CudnnNoCell(const CudnnRnnOptions& options) : CudnnRnnModel(kName, kMode, options) {}
+  explicit CudnnNoCell(const RnnSpec& spec) : CudnnRnnModel(kName, kMode, spec) {}
   /// (output [T, B, D*U], output_h).
   RnnOutputs operator()(const Tensor& input_data, const Tensor& input_h, const Tensor& params,
                         bool is_training = true, const CudnnCallOptions& options = {}) {
@@ -135,15 +101,11 @@ using CudnnRNNRelu = CudnnNoCell<RnnMode::kRnnRelu>;
 /// function keeps no state, so its dropout masks are those of a model's first call.
 struct CudnnFunctionOptions {
   bool is_training = true;
-  InputMode input_mode = InputMode::kLinearInput;
-  Direction direction = Direction::kUnidirectional;
-  double dropout = 0.0;
-  std::optional<std::int64_t> seed = 0;
+  /// What the tensors do not say: all but mode, sizes and dtype.
+  RnnSpec network = {};
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   Tensor lengths = {};
   bool time_major = true;
-  Math math = Math::kFloat32;
-  WeightsDType weights_dtype = WeightsDType::kNone;
 };
 /// inputs [T, B, I], input_h [L*D, B, O], input_c [L*D, B, U], params: (output [T, B, D*O], h, c).
 /// Throws: as a call of ops::CudnnLSTM.
@@ -161,15 +123,13 @@ OPENRNN_API RnnOutputs cudnn_rnn_tanh(const Tensor& inputs, const Tensor& input_
 OPENRNN_API RnnOutputs cudnn_rnn_relu(const Tensor& inputs, const Tensor& input_h,
                                       const Tensor& params,
                                       const CudnnFunctionOptions& options = {});
-/// As CudnnRnnModel::params_size.
-OPENRNN_API std::int64_t cudnn_rnn_opaque_params_size(RnnMode mode, const CudnnRnnOptions& options);
+/// As openrnn::params_size.
+OPENRNN_API std::int64_t cudnn_rnn_opaque_params_size(const RnnSpec& spec);
 /// As CudnnRnnModel::params_to_canonical.
-OPENRNN_API CanonicalParams cudnn_rnn_opaque_params_to_canonical(RnnMode mode,
-                                                                 const CudnnRnnOptions& options,
+OPENRNN_API CanonicalParams cudnn_rnn_opaque_params_to_canonical(const RnnSpec& spec,
                                                                  const Tensor& params);
 /// As CudnnRnnModel::canonical_to_params.
-OPENRNN_API Tensor cudnn_rnn_canonical_to_opaque_params(RnnMode mode,
-                                                        const CudnnRnnOptions& options,
+OPENRNN_API Tensor cudnn_rnn_canonical_to_opaque_params(const RnnSpec& spec,
                                                         std::span<const ConstArrayView> weights,
                                                         std::span<const ConstArrayView> biases);
 

@@ -12,7 +12,7 @@ namespace openrnn::ops {
 class OPENRNN_API PackedCache {
  public:
   /// Packed for `purpose` or more. A tensor that is no leaf (a bare array) is packed each time.
-  std::shared_ptr<const PackedParams> get(const Engine& engine, const RnnSpec& spec,
+  std::shared_ptr<const PackedParams> get(const Engine& engine, const ValidSpec& spec,
                                           const Tensor& params, PackFor purpose);
   /// Number of packings so far.
   std::uint64_t packings() const;
@@ -71,7 +71,7 @@ OPENRNN_API std::optional<std::vector<std::int32_t>> lengths_of(std::string_view
 /// length that does not fit `spec`, naming given and expected; UnsupportedError and EngineError as
 /// choose_engine; UnsupportedError for a weights_dtype where a tape records and gradients may be
 /// asked for.
-OPENRNN_API RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& inputs, PackedCache* cache);
+OPENRNN_API RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& inputs, PackedCache* cache);
 
 /// The dropout state of one model: the same (seed, call) gives the same masks. Thread-compatible.
 class OPENRNN_API DropoutState {

@@ -47,7 +47,7 @@ struct OPENRNN_API ParamRegion {
 class OPENRNN_API ParamsLayout {
  public:
   /// Throws: ArgumentError as RnnSpec::validate.
-  explicit ParamsLayout(const RnnSpec& spec);
+  explicit ParamsLayout(const ValidSpec& spec);
 
   const RnnSpec& spec() const noexcept { return spec_; }
   /// Elements of the whole buffer.
@@ -70,7 +70,8 @@ class OPENRNN_API ParamsLayout {
 
 /// Elements of the opaque buffer: weights sum_l D*G*U*(in_l + O) (+ L*D*P*U), biases L*D*2*G*U.
 /// Throws: ArgumentError as RnnSpec::validate.
-OPENRNN_API std::int64_t params_size(const RnnSpec& spec);
+OPENRNN_API std::int64_t params_size(const ValidSpec& spec);
+inline std::int64_t params_size(const RnnSpec& spec) { return params_size(ValidSpec(spec)); }
 
 /// The buffer as lists of matrices and biases, by layer, direction and slot.
 struct CanonicalParams {

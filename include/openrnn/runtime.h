@@ -25,13 +25,13 @@ OPENRNN_API const Engine& engine(std::string_view name);
 /// supports `spec`; 'cudnn', which copies all arrays to the GPU and back, only if OPENRNN_ENGINE
 /// names it. Throws: UnsupportedError with every engine's reason if none supports it (or the forced
 /// one does not); EngineError if the reason is the spec's math.
-OPENRNN_API const Engine& choose_engine(const RnnSpec& spec);
+OPENRNN_API const Engine& choose_engine(const ValidSpec& spec);
 /// For arrays on a device: its own engine; on the cpu as above. Throws: as above.
-OPENRNN_API const Engine& choose_engine(const RnnSpec& spec, const Device& device);
+OPENRNN_API const Engine& choose_engine(const ValidSpec& spec, const Device& device);
 
 /// Engine::math_kind of the engine that would run `spec`. Throws: as choose_engine.
-OPENRNN_API std::string_view math_kind(const RnnSpec& spec);
-OPENRNN_API std::string_view math_kind(const RnnSpec& spec, const Device& device);
+OPENRNN_API std::string_view math_kind(const ValidSpec& spec);
+OPENRNN_API std::string_view math_kind(const ValidSpec& spec, const Device& device);
 
 /// A device that this machine can use.
 struct DeviceInfo {

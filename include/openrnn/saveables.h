@@ -104,15 +104,11 @@ class OPENRNN_API ObjectSaveable : public SaveableObject {
 
 /// Constructor arguments after the variable, with TensorFlow's names.
 struct CudnnSaveableOptions {
-  std::int64_t num_layers = 1;
-  std::int64_t num_units = 0;
-  std::int64_t input_size = 0;
-  InputMode input_mode = InputMode::kLinearInput;
-  Direction direction = Direction::kUnidirectional;
+  /// The class sets its mode, the variable its dtype.
+  RnnSpec network = {};
   /// Stands before every tensor's name as `SCOPE/`; empty: nothing does.
   std::string scope = {};
   std::string name = "cudnn_rnn_saveable";
-  std::int64_t num_proj = 0;
 };
 
 /// Stores an opaque buffer as the tensors of the compatible cells, and restores it from them.
@@ -167,21 +163,11 @@ class OPENRNN_API CudnnRNNReluSaveable : public CudnnRnnSaveable {
   /// Throws: ArgumentError for sizes out of range, or a variable whose size is not theirs.
   CudnnRNNReluSaveable(Variable opaque_params, const CudnnSaveableOptions& options);
 };
-/// The saveable of a mode that is known only at run time.
+/// The saveable of a mode that is known only at run time, that of the network.
 OPENRNN_API std::shared_ptr<SaveableObject> make_cudnn_saveable(
-    RnnMode mode, Variable opaque_params, const CudnnSaveableOptions& options);
+    Variable opaque_params, const CudnnSaveableOptions& options);
 
 // ---- Converters --------------------------------------------------------------------------------
-
-/// Constructor arguments of the converters, with TensorFlow's names.
-struct CudnnConverterOptions {
-  std::int64_t num_layers = 1;
-  std::int64_t num_units = 0;
-  std::int64_t input_size = 0;
-  std::int64_t num_proj = 0;
-  InputMode input_mode = InputMode::kLinearInput;
-  Direction direction = Direction::kUnidirectional;
-};
 
 /// A buffer in the cell format; projections apart.
 struct TfCanonicalParams {
@@ -215,7 +201,7 @@ class OPENRNN_API CudnnParamsFormatConverter {
                            std::span<const ConstArrayView> recurrent_biases = {}) const;
 
  protected:
-  CudnnParamsFormatConverter(std::string call, RnnMode mode, const CudnnConverterOptions& options);
+  CudnnParamsFormatConverter(std::string call, RnnMode mode, RnnSpec network);
 
  private:
   TfCanonicalFormat format_for(const ConstArrayView& values) const;
@@ -231,25 +217,25 @@ class OPENRNN_API CudnnParamsFormatConverter {
 class OPENRNN_API CudnnParamsFormatConverterLSTM : public CudnnParamsFormatConverter {
  public:
   /// Throws: ArgumentError for sizes out of range.
-  explicit CudnnParamsFormatConverterLSTM(const CudnnConverterOptions& options);
+  explicit CudnnParamsFormatConverterLSTM(const RnnSpec& network);
 };
 /// Of a gru.
 class OPENRNN_API CudnnParamsFormatConverterGRU : public CudnnParamsFormatConverter {
  public:
   /// Throws: ArgumentError for sizes out of range.
-  explicit CudnnParamsFormatConverterGRU(const CudnnConverterOptions& options);
+  explicit CudnnParamsFormatConverterGRU(const RnnSpec& network);
 };
 /// Of a plain network with tanh.
 class OPENRNN_API CudnnParamsFormatConverterTanh : public CudnnParamsFormatConverter {
  public:
   /// Throws: ArgumentError for sizes out of range.
-  explicit CudnnParamsFormatConverterTanh(const CudnnConverterOptions& options);
+  explicit CudnnParamsFormatConverterTanh(const RnnSpec& network);
 };
 /// Of a plain network with relu.
 class OPENRNN_API CudnnParamsFormatConverterRelu : public CudnnParamsFormatConverter {
  public:
   /// Throws: ArgumentError for sizes out of range.
-  explicit CudnnParamsFormatConverterRelu(const CudnnConverterOptions& options);
+  explicit CudnnParamsFormatConverterRelu(const RnnSpec& network);
 };
 
 }  // namespace openrnn

@@ -9,6 +9,8 @@
 
 namespace openrnn {
 
+class Device;
+
 enum class RnnMode : std::uint8_t { kRnnRelu, kRnnTanh, kLstm, kGru };
 enum class InputMode : std::uint8_t { kLinearInput, kSkipInput, kAutoSelect };
 enum class Direction : std::uint8_t { kUnidirectional, kBidirectional };
@@ -43,8 +45,31 @@ OPENRNN_API std::string_view to_string(Gate gate);
 /// The gates in slot order: lstm i f c o; gru r z n; rnn_relu and rnn_tanh h.
 OPENRNN_API std::span<const Gate> gates_of(RnnMode mode);
 
+/// How a network is trained.
+struct TrainingOptions {
+  /// Rate of the dropout between layers in training, in [0, 1].
+  double dropout = 0.0;
+  /// Op seed of the dropout, and of a layer's default initializer; see Graph::op_seeds.
+  std::optional<std::int64_t> seed = {};
+
+  friend bool operator==(const TrainingOptions&, const TrainingOptions&) = default;
+};
+
+/// How a network is computed.
+struct ComputeOptions {
+  /// Arithmetic of the products.
+  Math math = Math::kFloat32;
+  /// Not kNone: for calls without gradients alone. Variables keep the network's dtype.
+  WeightsDType weights_dtype = WeightsDType::kNone;
+  /// Where a layer's variables lie and it runs, where a model's calls run and its host data goes;
+  /// null: the default device, or that of the tensors of a model's call. Engines do not look at it.
+  const Device* device = nullptr;
+
+  friend bool operator==(const ComputeOptions&, const ComputeOptions&) = default;
+};
+
 /// A recurrent network of cuDNN's kind. L layers, U units, I input size, P projection size,
-/// D directions, G gates; O = P when projecting, else U.
+/// D directions, G gates; O = P when projecting, else U. Each member stands in rnn_fields().
 struct OPENRNN_API RnnSpec {
   RnnMode mode = RnnMode::kLstm;
   std::int64_t num_layers = 1;
@@ -53,16 +78,12 @@ struct OPENRNN_API RnnSpec {
   InputMode input_mode = InputMode::kLinearInput;
   Direction direction = Direction::kUnidirectional;
   DType dtype = DType::kFloat32;
-  /// Rate of the dropout between layers in training, in [0, 1].
-  double dropout = 0.0;
-  std::uint64_t seed = 0;
   /// LSTM projection size P; 0 is off, and so is P == U.
   std::int64_t num_proj = 0;
   /// Clamp of the LSTM cell right after its update; off when empty. Not on 'cudnn'.
-  std::optional<std::array<double, 2>> cell_clip;
-  Math math = Math::kFloat32;
-  /// Not kNone: for inference alone.
-  WeightsDType weights_dtype = WeightsDType::kNone;
+  std::optional<std::array<double, 2>> cell_clip = {};
+  TrainingOptions training = {};
+  ComputeOptions compute = {};
 
   std::int64_t num_dirs() const { return direction == Direction::kBidirectional ? 2 : 1; }
   std::int64_t num_gates() const { return static_cast<std::int64_t>(gates_of(mode).size()); }
@@ -85,13 +106,28 @@ struct OPENRNN_API RnnSpec {
   /// [L*D, B, U].
   Shape c_shape(std::int64_t batch) const { return {num_pseudo_layers(), batch, num_units}; }
 
-  /// Throws: ArgumentError naming the field, its value and what was expected: sizes of at least 1
-  /// (and small enough that no size overflows), I == U under skip_input, 0 <= dropout <= 1,
-  /// a floating dtype, num_proj only for lstm and at most U, an ordered clip only for lstm, math
-  /// and weights_dtype other than the dtype's own not for float64 and not both.
+  /// Throws: ArgumentError naming the field, its value and what was expected, as the checks of
+  /// rnn_fields(): sizes of at least 1 (and small enough that no size overflows), I == U under
+  /// skip_input, 0 <= dropout <= 1, a floating dtype, num_proj only for lstm and at most U, an
+  /// ordered clip only for lstm, math and weights_dtype other than the dtype's own not for float64
+  /// and not both.
   void validate() const;
 
   friend bool operator==(const RnnSpec&, const RnnSpec&) = default;
+};
+
+/// A spec that has been validated. It converts from an RnnSpec, which validates it, and to one, so
+/// that what takes a ValidSpec is given either and checks neither twice.
+class OPENRNN_API ValidSpec {
+ public:
+  /// Throws: ArgumentError as RnnSpec::validate.
+  ValidSpec(const RnnSpec& spec) : spec_(spec) { spec_.validate(); }  // NOLINT: it converts
+  operator const RnnSpec&() const noexcept { return spec_; }          // NOLINT: it converts
+  const RnnSpec& operator*() const noexcept { return spec_; }
+  const RnnSpec* operator->() const noexcept { return &spec_; }
+
+ private:
+  RnnSpec spec_;
 };
 
 /// "lstm, 2 layers, 128 units, input size 64, bidirectional, float32".

@@ -16,6 +16,7 @@ from openrnn._core import (
     list_devices,
     list_engines,
     math_kind,
+    network_options,
     set_default_device,
     set_num_threads,
 )
@@ -141,6 +142,7 @@ __all__ = [
     "matmul",
     "multiply",
     "negative",
+    "network_options",
     "nn",
     "one_hot",
     "reduce_mean",

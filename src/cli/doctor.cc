@@ -35,8 +35,8 @@ void print_math(const Device& device) {
         Choice{"weights int8", Math::kFloat32, WeightsDType::kInt8}}) {
     RnnSpec spec;
     spec.num_units = spec.input_size = 1;
-    spec.math = choice.math;
-    spec.weights_dtype = choice.weights;
+    spec.compute.math = choice.math;
+    spec.compute.weights_dtype = choice.weights;
     try {
       const std::string_view kind = math_kind(spec, device);
       const bool other = choice.math == Math::kBf16x3 && kind == "float32";

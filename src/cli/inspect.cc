@@ -15,7 +15,7 @@ namespace {
 std::string kind_here(const Extras& extras) {
   RnnSpec spec;
   spec.num_units = spec.input_size = 1;
-  spec.math = parse_math(train::trained_arithmetic(extras).math);
+  spec.compute.math = parse_math(train::trained_arithmetic(extras).math);
   if (extras.contains("config")) {
     spec.dtype = train::run_config_from_json(extras.get_string("config")).model.dtype;
   }

@@ -21,19 +21,19 @@ void require_pointer(std::string_view call, std::string_view name, const void* p
 }  // namespace
 
 std::string unsupported_on_cpu(const RnnSpec& spec) {
-  if (spec.math != Math::kTf32 && spec.math != Math::kFp16) return {};
-  return message("math '", to_string(spec.math),
+  if (spec.compute.math != Math::kTf32 && spec.compute.math != Math::kFp16) return {};
+  return message("math '", to_string(spec.compute.math),
                  "' is arithmetic of GPUs; a processor has 'float32', 'bf16' and 'bf16x3'");
 }
 
-void check_pack(const Engine& engine, const RnnSpec& spec, PackFor purpose) {
-  spec.validate();
+void check_pack(const Engine& engine, const ValidSpec& valid, PackFor purpose) {
+  const RnnSpec& spec = valid;
   if (const std::string reason = engine.unsupported(spec); !reason.empty()) {
     throw EngineError(
         message("[pack] '", engine.name(), "' cannot run ", describe(spec), ": ", reason));
   }
-  if (purpose == PackFor::kTraining && spec.weights_dtype != WeightsDType::kNone) {
-    throw UnsupportedError(message("[pack] weights_dtype is '", to_string(spec.weights_dtype),
+  if (purpose == PackFor::kTraining && spec.compute.weights_dtype != WeightsDType::kNone) {
+    throw UnsupportedError(message("[pack] weights_dtype is '", to_string(spec.compute.weights_dtype),
                                    "', which is for inference; expected 'none' in training"));
   }
 }

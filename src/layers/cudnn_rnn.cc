@@ -51,6 +51,11 @@ const char* class_name(RnnMode mode) {
   }
 }
 
+ValidSpec depth_checked(RnnSpec network, std::int64_t input_size) {
+  network.input_size = input_size;
+  return network;
+}
+
 void check_one_state(const Layer& layer, std::size_t index, const Tensor& given, Shape expected,
                      bool time_major) {
   if (!time_major) std::swap(expected[0], expected[1]);
@@ -71,31 +76,19 @@ void check_one_state(const Layer& layer, std::size_t index, const Tensor& given,
 }  // namespace
 
 CudnnRnn::CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions options)
-    : Layer(options.name, std::move(default_name), options.dtype, options.device),
-      mode_(mode),
+    : Layer(options.name, std::move(default_name), options.network.dtype,
+            options.network.compute.device),
       options_(std::move(options)) {
-  spec_for(options_.num_units).validate();  // a depth of U suits every input mode
+  options_.network.mode = mode;
+  options_.network.input_size = 0;
+  depth_checked(options_.network, options_.network.num_units);  // U suits every input mode
   set_trainable(options_.trainable);
   set_activity_regularizer(options_.activity_regularizer);
 }
 
-RnnSpec CudnnRnn::spec_for(std::int64_t input_size) const {
-  return {.mode = mode_,
-          .num_layers = options_.num_layers,
-          .num_units = options_.num_units,
-          .input_size = input_size,
-          .input_mode = options_.input_mode,
-          .direction = options_.direction,
-          .dtype = options_.dtype,
-          .dropout = options_.dropout,
-          .num_proj = options_.num_proj,
-          .cell_clip = {},
-          .math = options_.math,
-          .weights_dtype = options_.weights_dtype};
-}
-
 std::string_view CudnnRnn::math_kind() const {
-  return openrnn::math_kind(spec_ ? *spec_ : spec_for(options_.num_units), device());
+  return spec_ ? openrnn::math_kind(*spec_, device())
+               : openrnn::math_kind(depth_checked(network(), network().num_units), device());
 }
 
 const RnnSpec& CudnnRnn::spec() const {
@@ -112,14 +105,13 @@ std::int64_t CudnnRnn::input_size() const { return spec().input_size; }
 const Variable& CudnnRnn::kernel() const { return (void)spec(), kernel_; }
 
 std::vector<Shape> CudnnRnn::state_shape(std::int64_t batch_size) const {
-  const RnnSpec spec = spec_for(options_.num_units);
-  if (mode_ != RnnMode::kLstm) return {spec.h_shape(batch_size)};
-  return {spec.h_shape(batch_size), spec.c_shape(batch_size)};
+  if (!network().is_lstm()) return {network().h_shape(batch_size)};
+  return {network().h_shape(batch_size), network().c_shape(batch_size)};
 }
 
 void CudnnRnn::require_built(const char* property) const {
   if (spec_) return;
-  throw StateError(message("[", class_name(mode_), "] ", property, " of '", name(),
+  throw StateError(message("[", class_name(network().mode), "] ", property, " of '", name(),
                            "' before the input shape is known, expected a build or a call before"));
 }
 
@@ -132,9 +124,9 @@ std::vector<Shape> CudnnRnn::canonical_weight_shapes() const {
 }
 
 std::vector<Shape> CudnnRnn::canonical_weight_shape(std::int64_t layer) const {
-  if (layer < 0 || layer >= num_layers()) {
+  if (layer < 0 || layer >= network().num_layers) {
     throw ArgumentError(message("[", name(), "] canonical_weight_shape of layer ", layer,
-                                ", expected 0 to ", num_layers() - 1));
+                                ", expected 0 to ", network().num_layers - 1));
   }
   require_built("canonical_weight_shape");
   const ParamsLayout layout(*spec_);
@@ -146,10 +138,9 @@ std::vector<Shape> CudnnRnn::canonical_weight_shape(std::int64_t layer) const {
 }
 
 std::vector<Shape> CudnnRnn::canonical_bias_shapes() const {
-  const RnnSpec spec = spec_for(options_.num_units);
   return std::vector<Shape>(
-      static_cast<std::size_t>(2 * spec.num_gates() * spec.num_pseudo_layers()),
-      Shape{options_.num_units});
+      static_cast<std::size_t>(2 * network().num_gates() * network().num_pseudo_layers()),
+      Shape{network().num_units});
 }
 
 Array CudnnRnn::canonical_to_opaque(std::span<const ConstArrayView> weights,
@@ -164,15 +155,9 @@ void CudnnRnn::create_saveable() {
     throw StateError(
         message("Cudnn saveable already created [", name(), "], expected a layer without"));
   }
-  saveable_ = make_cudnn_saveable(mode_, kernel_,
-                                  {.num_layers = spec_->num_layers,
-                                   .num_units = spec_->num_units,
-                                   .input_size = spec_->input_size,
-                                   .input_mode = spec_->input_mode,
-                                   .direction = spec_->direction,
-                                   .scope = saveable_scope(),
-                                   .name = kernel_.name() + "_saveable",
-                                   .num_proj = spec_->num_proj});
+  saveable_ = make_cudnn_saveable(
+      kernel_,
+      {.network = *spec_, .scope = saveable_scope(), .name = kernel_.name() + "_saveable"});
   Graph::current().add_saveable(saveable_);
 }
 
@@ -181,7 +166,7 @@ Shape CudnnRnn::compute_output_shape(const Shape& input_shape) const {
     throw ArgumentError(message("[", name(), "] compute_output_shape of ", to_string(input_shape),
                                 ", expected 3 dimensions: [time, batch, depth]"));
   }
-  return {input_shape[0], input_shape[1], spec_for(options_.num_units).output_size()};
+  return {input_shape[0], input_shape[1], network().output_size()};
 }
 
 void CudnnRnn::do_build(const Shape& input_shape) {
@@ -194,11 +179,11 @@ void CudnnRnn::do_build(const Shape& input_shape) {
     throw ArgumentError(message("[", name(), "] the last dimension of the input shape ",
                                 to_string(input_shape), " is unknown, expected it to be defined"));
   }
-  const RnnSpec spec = spec_for(input_shape.back());
+  const ValidSpec spec = depth_checked(network(), input_shape.back());
   const ParamsLayout layout(spec);
   VariableOptions variable;
   variable.dtype = dtype();
-  variable.seed = stream_seed(options_.seed);
+  variable.seed = stream_seed(network().training.seed);
   variable.initializer = [this, &layout](ArrayView values, RandomStream& random) {
     const std::uint64_t high = random.next_uint32(), low = random.next_uint32();
     const Array params = initialize_params(layout, high << 32 | low, options_.kernel_initializer,
@@ -207,10 +192,10 @@ void CudnnRnn::do_build(const Shape& input_shape) {
   };
   kernel_ = add_weight("opaque_kernel", {layout.size()}, variable);
   const std::uint64_t calls = dropout_.calls();
-  dropout_ = ops::DropoutState(Graph::current().op_seeds(options_.seed));
+  dropout_ = ops::DropoutState(Graph::current().op_seeds(network().training.seed));
   dropout_.set_calls(calls);
   spec_ = spec;
-  set_input_spec({.ndim = 3, .axes = {{-1, spec.input_size}}});
+  set_input_spec({.ndim = 3, .axes = {{-1, spec->input_size}}});
   // Under a reusing scope another layer made the variable, and has its saveable.
   if (!VariableScope::current_reuse()) create_saveable();
 }
@@ -221,10 +206,10 @@ void CudnnRnn::check_inputs(const Tensor& inputs) const {
     throw ArgumentError(message("[", name(), "] incompatible layer input: found ndim=", rank,
                                 " with shape ", to_string(inputs.shape()), ", expected ndim=3"));
   }
-  if (spec_ && !dims_fit(inputs.shape()[2], spec_->input_size)) {
+  if (spec_ && !dims_fit(inputs.shape()[2], (*spec_)->input_size)) {
     throw ArgumentError(message("[", name(), "] incompatible layer input: axis -1 of shape ",
                                 to_string(inputs.shape()), ", expected axis -1 to have value ",
-                                spec_->input_size));
+                                (*spec_)->input_size));
   }
   if (inputs.dtype() != dtype()) {
     throw ArgumentError(message("[", name(), "] inputs are ", dtype_name(inputs.dtype()),
@@ -239,7 +224,7 @@ void CudnnRnn::check_state(const std::vector<Tensor>& state, std::int64_t batch,
   if (state.size() != shapes.size()) {
     throw ArgumentError(message("[", name(), "] an initial_state of ", state.size(),
                                 " tensors, expected ", shapes.size(),
-                                mode_ == RnnMode::kLstm ? ": (h, c)" : ": (h,)"));
+                                network().is_lstm() ? ": (h, c)" : ": (h,)"));
   }
   for (std::size_t i = 0; i < state.size(); ++i) {
     check_one_state(*this, i, state[i], shapes[i], time_major);
@@ -276,7 +261,7 @@ ops::RnnOutputs CudnnRnn::compute(const std::vector<Tensor>& given, const RnnCal
   in.training = call.training;
   in.save = call.save;
   in.every = call.every;
-  if (call.training && options_.dropout > 0.0) in.dropout = dropout_.next();
+  if (call.training && network().training.dropout > 0.0) in.dropout = dropout_.next();
   return ops::rnn(*spec_, in, &cache_);
 }
 
@@ -298,7 +283,7 @@ std::vector<Tensor> CudnnRnn::compute_call(const Attributes& recorded,
               values[0].shape()[call.time_major ? 1 : 0], call.time_major);
   ops::RnnOutputs out = compute(values, call, lengths);
   std::vector<Tensor> results{std::move(out.output), std::move(out.h)};
-  if (mode_ == RnnMode::kLstm) results.push_back(std::move(out.c));
+  if (network().is_lstm()) results.push_back(std::move(out.c));
   return results;
 }
 
@@ -329,14 +314,16 @@ RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& 
   }
   check_state({given.begin() + 1, given.end()}, inputs.shape()[call.time_major ? 1 : 0],
               call.time_major);
-  check_lengths(inputs.shape(), call);
+  const bool symbolic = any_symbolic(given) || call.lengths.is_symbolic();
+  // Else the operation does; what is to be recorded or built is refused before.
+  if (symbolic || !built()) check_lengths(inputs.shape(), call);
   // Before variables are made: arithmetic that is not there leaves nothing behind.
-  if (!built() && options_.math != Math::kFloat32) math_kind();
+  if (!built() && network().compute.math != Math::kFloat32) math_kind();
   ensure_built(inputs.shape(), call.scope);
   require_class_build();
   begin_call(given);
   RnnResult result;
-  if (any_symbolic(given) || call.lengths.is_symbolic()) {
+  if (symbolic) {
     result = record(given, call);
   } else {
     ops::RnnOutputs out = compute(given, call, call.lengths);
@@ -344,7 +331,7 @@ RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& 
               {std::move(out.h)},
               std::move(out.layer_outputs),
               std::move(out.layer_cells)};
-    if (mode_ == RnnMode::kLstm) result.state.push_back(std::move(out.c));
+    if (network().is_lstm()) result.state.push_back(std::move(out.c));
   }
   if (activity_regularizer()) {
     std::vector<Tensor> outputs{result.output};
@@ -379,7 +366,7 @@ std::shared_ptr<CudnnRNNRelu> CudnnRNNRelu::from_config(CudnnRnnOptions config) 
 }
 
 std::shared_ptr<CudnnRnn> CudnnRnn::clone() const {
-  std::shared_ptr<CudnnRnn> copy = make_cudnn_rnn(mode_, options_);
+  std::shared_ptr<CudnnRnn> copy = make_cudnn_rnn(options_);
   copy->copy_layer(*this);
   copy->spec_ = spec_;
   copy->kernel_ = kernel_;
@@ -390,13 +377,12 @@ std::shared_ptr<CudnnRnn> CudnnRnn::clone() const {
 
 std::shared_ptr<CudnnRnn> CudnnRnn::with_arithmetic(Math math, WeightsDType weights_dtype) const {
   require_built("with_arithmetic");
-  RnnSpec spec = *spec_;
-  spec.math = math;
-  spec.weights_dtype = weights_dtype;
-  spec.validate();
+  RnnSpec network = *spec_;
+  network.compute.math = math;
+  network.compute.weights_dtype = weights_dtype;
+  const ValidSpec spec = network;
   std::shared_ptr<CudnnRnn> copy = clone();
-  copy->options_.math = math;
-  copy->options_.weights_dtype = weights_dtype;
+  copy->options_.network.compute = network.compute;
   copy->spec_ = spec;
   return copy;
 }
@@ -410,8 +396,8 @@ CudnnRNNTanh::CudnnRNNTanh(CudnnRnnOptions options)
 CudnnRNNRelu::CudnnRNNRelu(CudnnRnnOptions options)
     : CudnnRnn(RnnMode::kRnnRelu, "cudnn_rnn_relu", std::move(options)) {}
 
-std::unique_ptr<CudnnRnn> make_cudnn_rnn(RnnMode mode, CudnnRnnOptions options) {
-  switch (mode) {
+std::unique_ptr<CudnnRnn> make_cudnn_rnn(CudnnRnnOptions options) {
+  switch (options.network.mode) {
     case RnnMode::kLstm:
       return std::make_unique<CudnnLSTM>(std::move(options));
     case RnnMode::kGru:

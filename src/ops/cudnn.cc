@@ -6,27 +6,15 @@
 namespace openrnn::ops {
 namespace {
 
-RnnSpec spec_of(RnnMode mode, const CudnnRnnOptions& options) {
-  RnnSpec spec{.mode = mode,
-               .num_layers = options.num_layers,
-               .num_units = options.num_units,
-               .input_size = options.input_size,
-               .input_mode = options.input_mode,
-               .direction = options.direction,
-               .dtype = options.dtype,
-               .dropout = options.dropout,
-               .num_proj = options.num_proj,
-               .cell_clip = {},
-               .math = options.math,
-               .weights_dtype = options.weights_dtype};
-  spec.validate();
+RnnSpec of_mode(RnnMode mode, RnnSpec spec) {
+  spec.mode = mode;
   return spec;
 }
 
-Tensor canonical_to_tensor(const RnnSpec& spec, const Device* device,
-                           std::span<const ConstArrayView> weights,
+Tensor canonical_to_tensor(const ValidSpec& spec, std::span<const ConstArrayView> weights,
                            std::span<const ConstArrayView> biases) {
   const Array params = openrnn::canonical_to_params(ParamsLayout(spec), weights, biases);
+  const Device* const device = spec->compute.device;
   return device ? Tensor(params.view(), *device) : Tensor(params.view());
 }
 
@@ -66,26 +54,20 @@ RnnOutputs run_function(FunctionInputs in, const CudnnFunctionOptions& options) 
   if (in.mode == RnnMode::kLstm) require_rank3(in.call, "input_c", in.c);
   in.h = state_as(in.h, options.time_major);
   in.c = state_as(in.c, options.time_major);
-  const std::int64_t dirs = options.direction == Direction::kBidirectional ? 2 : 1;
+  RnnSpec spec = of_mode(in.mode, options.network);
+  const std::int64_t dirs = spec.num_dirs();
   const std::int64_t states = in.h.shape()[options.time_major ? 0 : 1];
   if (states % dirs != 0 || states == 0) {
     throw ArgumentError(message("[", in.call, "] input_h has shape ", to_string(in.h.shape()),
                                 ", expected a multiple of ", dirs, " states"));
   }
   const std::int64_t hidden = in.h.shape()[2];
-  const std::int64_t units = in.mode == RnnMode::kLstm ? in.c.shape()[2] : hidden;
-  RnnSpec spec = spec_of(in.mode, {.num_layers = states / dirs,
-                                   .num_units = units,
-                                   .input_size = in.x.shape()[2],
-                                   .input_mode = options.input_mode,
-                                   .direction = options.direction,
-                                   .dtype = in.x.dtype(),
-                                   .dropout = options.dropout,
-                                   .num_proj = hidden == units ? 0 : hidden,
-                                   .math = options.math,
-                                   .weights_dtype = options.weights_dtype});
-  DropoutState dropout(Graph::current().op_seeds(options.seed));
-  spec.seed = dropout.seed();
+  spec.num_layers = states / dirs;
+  spec.num_units = in.mode == RnnMode::kLstm ? in.c.shape()[2] : hidden;
+  spec.num_proj = hidden == spec.num_units ? 0 : hidden;
+  spec.input_size = in.x.shape()[2];
+  spec.dtype = in.x.dtype();
+  DropoutState dropout(Graph::current().op_seeds(spec.training.seed));
   return rnn(spec,
              {.x = in.x,
               .h0 = in.h,
@@ -102,50 +84,41 @@ RnnOutputs run_function(FunctionInputs in, const CudnnFunctionOptions& options) 
 
 }  // namespace
 
-RnnOutputs run_model(const RnnSpec& spec, RnnInputs given, const ModelOfCall& model) {
+RnnOutputs run_model(const ValidSpec& spec, RnnInputs given, const ModelOfCall& model) {
   place(model.device, given);
   if (!model.state) return rnn(spec, given, nullptr);
   if (given.training) given.dropout = model.state->dropout.next();
   return rnn(spec, given, &model.state->cache);
 }
 
-CudnnRnnModel::CudnnRnnModel(std::string call, RnnMode mode, const CudnnRnnOptions& options)
+CudnnRnnModel::CudnnRnnModel(std::string call, RnnMode mode, RnnSpec spec)
     : call_(std::move(call)),
-      mode_(mode),
-      options_(options),
+      spec_(of_mode(mode, std::move(spec))),
       kept_(std::make_shared<CudnnModelState>()) {
-  spec_of(mode, options);
-  kept_->dropout = DropoutState(Graph::current().op_seeds(options.seed));
-}
-
-RnnSpec CudnnRnnModel::spec_for(std::int64_t input_size) const {
-  CudnnRnnOptions options = options_;
-  options.input_size = input_size;
-  RnnSpec spec = spec_of(mode_, options);
-  spec.seed = kept_->dropout.seed();
-  return spec;
+  kept_->dropout = DropoutState(Graph::current().op_seeds(spec_->training.seed));
 }
 
 std::string_view CudnnRnnModel::math_kind() const {
-  return openrnn::math_kind(spec(), options_.device ? *options_.device : default_device());
+  const Device* const device = spec_->compute.device;
+  return openrnn::math_kind(spec_, device ? *device : default_device());
 }
 
-std::int64_t CudnnRnnModel::params_size() const { return openrnn::params_size(spec()); }
+std::int64_t CudnnRnnModel::params_size() const { return openrnn::params_size(spec_); }
 
 CanonicalParams CudnnRnnModel::params_to_canonical(const Tensor& params) const {
-  return openrnn::params_to_canonical(ParamsLayout(spec()), params.to_host().view());
+  return openrnn::params_to_canonical(ParamsLayout(spec_), params.to_host().view());
 }
 
 Tensor CudnnRnnModel::canonical_to_params(std::span<const ConstArrayView> weights,
                                           std::span<const ConstArrayView> biases) const {
-  return canonical_to_tensor(spec(), options_.device, weights, biases);
+  return canonical_to_tensor(spec_, weights, biases);
 }
 
 RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
                                const CudnnCallOptions& options) {
   require_rank3(call_, "input_data", inputs.x);
   require_rank3(call_, "input_h", inputs.h0);
-  if (mode_ == RnnMode::kLstm) require_rank3(call_, "input_c", inputs.c0);
+  if (spec_->is_lstm()) require_rank3(call_, "input_c", inputs.c0);
   inputs.h0 = state_as(inputs.h0, options.time_major);
   inputs.c0 = state_as(inputs.c0, options.time_major);
   inputs.sequence_lengths = options.sequence_lengths;
@@ -153,9 +126,15 @@ RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
   inputs.time_major = options.time_major;
   inputs.training = is_training;
   inputs.call = call_;
-  const RnnSpec spec = spec_for(inputs.x.shape()[2]);
-  if (is_symbolic(inputs)) return defer_rnn(spec, inputs, {options_.device, kept_});
-  return run_model(spec, std::move(inputs), {options_.device, kept_});
+  const ModelOfCall model{spec_->compute.device, kept_};
+  const std::int64_t depth = inputs.x.shape()[2];
+  if (depth == spec_->input_size && !is_symbolic(inputs)) {
+    return run_model(spec_, std::move(inputs), model);
+  }
+  RnnSpec spec = spec_;
+  spec.input_size = depth;
+  return is_symbolic(inputs) ? defer_rnn(spec, inputs, model)
+                             : run_model(spec, std::move(inputs), model);
 }
 
 RnnOutputs cudnn_lstm(const Tensor& inputs, const Tensor& input_h, const Tensor& input_c,
@@ -180,20 +159,18 @@ RnnOutputs cudnn_rnn_relu(const Tensor& inputs, const Tensor& input_h, const Ten
                       options);
 }
 
-std::int64_t cudnn_rnn_opaque_params_size(RnnMode mode, const CudnnRnnOptions& options) {
-  return openrnn::params_size(spec_of(mode, options));
+std::int64_t cudnn_rnn_opaque_params_size(const RnnSpec& spec) {
+  return openrnn::params_size(spec);
 }
 
-CanonicalParams cudnn_rnn_opaque_params_to_canonical(RnnMode mode, const CudnnRnnOptions& options,
-                                                     const Tensor& params) {
-  return openrnn::params_to_canonical(ParamsLayout(spec_of(mode, options)),
-                                      params.to_host().view());
+CanonicalParams cudnn_rnn_opaque_params_to_canonical(const RnnSpec& spec, const Tensor& params) {
+  return openrnn::params_to_canonical(ParamsLayout(spec), params.to_host().view());
 }
 
-Tensor cudnn_rnn_canonical_to_opaque_params(RnnMode mode, const CudnnRnnOptions& options,
+Tensor cudnn_rnn_canonical_to_opaque_params(const RnnSpec& spec,
                                             std::span<const ConstArrayView> weights,
                                             std::span<const ConstArrayView> biases) {
-  return canonical_to_tensor(spec_of(mode, options), options.device, weights, biases);
+  return canonical_to_tensor(spec, weights, biases);
 }
 
 }  // namespace openrnn::ops

@@ -29,7 +29,7 @@ std::shared_ptr<const void> lender_of(const Tensor& params, PackFor purpose) {
 }  // namespace
 
 // What is kept holds no share in the variable, or its next update would have to copy it.
-std::shared_ptr<const PackedParams> PackedCache::get(const Engine& engine, const RnnSpec& spec,
+std::shared_ptr<const PackedParams> PackedCache::get(const Engine& engine, const ValidSpec& spec,
                                                      const Tensor& params, PackFor purpose) {
   const ConstArrayView view{params.value().data(), params.dtype(), params.shape()};
   const std::lock_guard lock(mutex_);

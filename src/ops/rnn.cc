@@ -52,8 +52,8 @@ void check_lengths(const RnnInputs& in, std::int64_t max_time, std::int64_t batc
   }
 }
 
-void check_inputs(const RnnSpec& spec, const RnnInputs& in) {
-  spec.validate();
+void check_inputs(const ValidSpec& valid, const RnnInputs& in) {
+  const RnnSpec& spec = valid;
   check_x(spec, in);
   const std::int64_t max_time = in.x.shape()[in.time_major ? 0 : 1];
   const std::int64_t batch = in.x.shape()[in.time_major ? 1 : 0];
@@ -71,19 +71,19 @@ void check_inputs(const RnnSpec& spec, const RnnInputs& in) {
   }
   if (in.params.empty()) {
     throw ArgumentError(
-        message("[", in.call, "] params is empty, expected ", params_size(spec), " elements"));
+        message("[", in.call, "] params is empty, expected ", params_size(valid), " elements"));
   }
   check_params(in.call, spec, {in.params.value().data(), in.params.dtype(), in.params.shape()},
-               params_size(spec));
+               params_size(valid));
   require_same_kind(in.call, "params", in.x, in.params);
   check_lengths(in, max_time, batch);
 }
 
 // Rounding of stored weights has no gradient.
 void require_trainable(const RnnSpec& spec, const RnnInputs& in) {
-  if (spec.weights_dtype == WeightsDType::kNone) return;
+  if (spec.compute.weights_dtype == WeightsDType::kNone) return;
   throw UnsupportedError(message(
-      "[", in.call, "] weights_dtype is '", to_string(spec.weights_dtype),
+      "[", in.call, "] weights_dtype is '", to_string(spec.compute.weights_dtype),
       "', which is for inference, in a call whose gradient may be asked for; expected a call ",
       "outside of every tape, or a layer without it to train and a second one of the same ",
       "variables for inference: with_arithmetic makes it"));
@@ -94,7 +94,7 @@ struct Saved {
   const Engine* engine;
   const Device* device;
   std::shared_ptr<const SavedForward> forward;
-  RnnSpec spec;
+  ValidSpec spec;
   Shape x_shape, h_shape, c_shape, params_shape;
   bool want_x, want_h, want_c, want_params;
 
@@ -103,14 +103,14 @@ struct Saved {
 
 std::vector<DeviceArray> Saved::gradient(const std::vector<DeviceArray>& outputs) const {
   std::vector<DeviceArray> result(4);
-  if (want_x) result[0] = DeviceArray(*device, spec.dtype, x_shape);
-  if (want_h) result[1] = DeviceArray(*device, spec.dtype, h_shape);
-  if (want_c) result[2] = DeviceArray(*device, spec.dtype, c_shape);
+  if (want_x) result[0] = DeviceArray(*device, spec->dtype, x_shape);
+  if (want_h) result[1] = DeviceArray(*device, spec->dtype, h_shape);
+  if (want_c) result[2] = DeviceArray(*device, spec->dtype, c_shape);
   if (want_params) {
     // The tail of a longer buffer has no part in the output.
     result[3] = params_shape[0] == params_size(spec)
-                    ? DeviceArray(*device, spec.dtype, params_shape)
-                    : DeviceArray::zeros(*device, spec.dtype, params_shape);
+                    ? DeviceArray(*device, spec->dtype, params_shape)
+                    : DeviceArray::zeros(*device, spec->dtype, params_shape);
   }
   engine->backward({.saved = forward.get(),
                     .dy = outputs[0].data(),
@@ -123,7 +123,7 @@ std::vector<DeviceArray> Saved::gradient(const std::vector<DeviceArray>& outputs
   return result;
 }
 
-Saved describe_call(const Engine& engine, const RnnSpec& spec, const RnnInputs& in,
+Saved describe_call(const Engine& engine, const ValidSpec& spec, const RnnInputs& in,
                     const DeviceArray& h, const DeviceArray& c) {
   return {.engine = &engine,
           .device = &in.x.value().device(),
@@ -184,12 +184,27 @@ struct LayerArrays {
   std::vector<Tensor> tensors() const { return {arrays.begin(), arrays.end()}; }
 };
 
+// Without what it saved, the call was one for inference: its gradient is an error.
+std::vector<Tensor> record_call(const std::string& call, const std::vector<Tensor>& inputs,
+                                std::vector<DeviceArray> outputs, Saved saved) {
+  return record(call, inputs, std::move(outputs),
+                [call, saved = std::move(saved)](const std::vector<DeviceArray>& dy) {
+                  if (saved.forward) return saved.gradient(dy);
+                  throw ArgumentError(message(
+                      "[", call,
+                      "] is_training is false, but is_training must be True for the call to be "
+                      "used in gradients; a layer's call also takes save=True, which keeps what "
+                      "they need without dropout"));
+                });
+}
+
 // One call on values that lie on one device.
-RnnOutputs run(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
-  check_inputs(spec, in);
+RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) {
+  const RnnSpec& spec = valid;
+  check_inputs(valid, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
-  const bool may_save = in.training || in.save, saving = may_save && recording(inputs);
-  const Engine& engine = choose_engine(spec, in.x.device());
+  const bool tracked = recording(inputs), saving = tracked && (in.training || in.save);
+  const Engine& engine = choose_engine(valid, in.x.device());
   if (saving) require_trainable(spec, in);
   PackedCache own;
   std::vector<DeviceArray> out = make_outputs(spec, in);
@@ -200,7 +215,7 @@ RnnOutputs run(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
   const ForwardArgs args{
       .params =
           (cache ? cache : &own)
-              ->get(engine, spec, in.params, saving ? PackFor::kTraining : PackFor::kInference),
+              ->get(engine, valid, in.params, saving ? PackFor::kTraining : PackFor::kInference),
       .max_time = in.x.shape()[in.time_major ? 0 : 1],
       .batch = in.x.shape()[in.time_major ? 1 : 0],
       .time_major = in.time_major,
@@ -215,21 +230,16 @@ RnnOutputs run(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
       .layer_cells = layer_cells.data(),
       .training = in.training,
       .dropout = in.dropout};
-  Saved saved = describe_call(engine, spec, in, out[1], spec.is_lstm() ? out[2] : no_cell);
-  if (saving) {
-    saved.forward = engine.forward_saving(args);
+  std::vector<Tensor> tensors;
+  if (tracked) {
+    Saved saved = describe_call(engine, valid, in, out[1], spec.is_lstm() ? out[2] : no_cell);
+    if (saving) saved.forward = engine.forward_saving(args);
+    if (!saving) engine.forward(args);
+    tensors = record_call(in.call, inputs, std::move(out), std::move(saved));
   } else {
     engine.forward(args);
+    tensors = record(in.call, inputs, std::move(out), nullptr);
   }
-  std::vector<Tensor> tensors = record(
-      in.call, inputs, std::move(out),
-      [may_save, call = in.call, saved = std::move(saved)](const std::vector<DeviceArray>& dy) {
-        if (may_save) return saved.gradient(dy);
-        throw ArgumentError(message("[", call,
-                                    "] is_training is false, but is_training must be True for "
-                                    "the call to be used in gradients; a layer's call also takes "
-                                    "save=True, which keeps what they need without dropout"));
-      });
   return with_layout({.output = std::move(tensors[0]),
                       .h = std::move(tensors[1]),
                       .c = spec.is_lstm() ? std::move(tensors[2]) : Tensor(),
@@ -252,7 +262,7 @@ std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call, const
   return std::vector<std::int32_t>(values.begin(), values.end());
 }
 
-RnnOutputs rnn(const RnnSpec& spec, const RnnInputs& in, PackedCache* cache) {
+RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& in, PackedCache* cache) {
   const StateLayout other = in.time_major ? StateLayout::kBatchMajor : StateLayout::kTimeMajor;
   if (in.h0.state_layout() == other || in.c0.state_layout() == other) {
     RnnInputs given = in;

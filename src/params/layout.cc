@@ -58,10 +58,9 @@ const ParamRegion& find(std::span<const ParamRegion> list, const ParamRegion& li
 
 }  // namespace
 
-ParamsLayout::ParamsLayout(const RnnSpec& spec) : spec_(spec) {
-  spec_.validate();
-  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
-    for (std::int64_t direction = 0; direction < spec.num_dirs(); ++direction) {
+ParamsLayout::ParamsLayout(const ValidSpec& spec) : spec_(*spec) {
+  for (std::int64_t layer = 0; layer < spec_.num_layers; ++layer) {
+    for (std::int64_t direction = 0; direction < spec_.num_dirs(); ++direction) {
       append_weights(spec_, {layer, direction}, weights_);
       append_biases(spec_, {layer, direction}, biases_);
     }
@@ -84,8 +83,8 @@ const ParamRegion& ParamsLayout::bias(std::int64_t layer, std::int64_t direction
   return find(biases_, {role, layer, direction, 0, gate, 0, 0, 0, {}});
 }
 
-std::int64_t params_size(const RnnSpec& spec) {
-  spec.validate();
+std::int64_t params_size(const ValidSpec& valid) {
+  const RnnSpec& spec = valid;
   const std::int64_t gate_units = spec.num_gates() * spec.num_units;
   std::int64_t size = 0;
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {

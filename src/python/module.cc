@@ -2,6 +2,7 @@
 #include "openrnn/runtime.h"
 #include "openrnn/version.h"
 #include "python/support/convert.h"
+#include "python/support/network.h"
 
 namespace openrnn::python {
 
@@ -56,8 +57,8 @@ void bind_runtime(nb::module_& m) {
         RnnSpec spec;
         spec.num_units = spec.input_size = 1;
         spec.dtype = as_dtype(dtype);
-        spec.math = parse_math(math);
-        spec.weights_dtype = parse_weights_dtype(weights_dtype.value_or("none"));
+        spec.compute.math = parse_math(math);
+        spec.compute.weights_dtype = parse_weights_dtype(weights_dtype.value_or("none"));
         const Device* const place = as_device(on);
         return math_kind(spec, place ? *place : default_device());
       },
@@ -79,6 +80,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The compiled part of openrnn.";
   bind_errors(m);
   bind_runtime(m);
+  bind_fields(m);
   bind_tensor(m);
   bind_variable(m);
   bind_graph(m);

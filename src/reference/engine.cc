@@ -49,7 +49,7 @@ Call call_of(const ForwardArgs& args) {
       call.lengths[b] = static_cast<std::size_t>(args.sequence_lengths[b]);
     }
   }
-  call.drops = args.training && spec.dropout > 0.0;
+  call.drops = args.training && spec.training.dropout > 0.0;
   call.key = args.dropout;
   return call;
 }
@@ -109,8 +109,8 @@ class ReferenceEngine : public Engine {
   std::string unsupported(const RnnSpec& spec) const override { return unsupported_on_cpu(spec); }
   std::string_view math_kind(const RnnSpec& spec) const override {
     if (spec.dtype == DType::kFloat64) return "float64";
-    if (spec.weights_dtype == WeightsDType::kInt8) return "int8";
-    return spec.math == Math::kBf16 ? "dot" : to_string(spec.math);
+    if (spec.compute.weights_dtype == WeightsDType::kInt8) return "int8";
+    return spec.compute.math == Math::kBf16 ? "dot" : to_string(spec.compute.math);
   }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,

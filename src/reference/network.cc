@@ -61,8 +61,8 @@ Network make_network(const RnnSpec& spec) {
   Network net;
   net.mode = spec.mode;
   net.dtype = spec.dtype;
-  net.math = spec.math;
-  net.weights = spec.weights_dtype;
+  net.math = spec.compute.math;
+  net.weights = spec.compute.weights_dtype;
   net.layers = static_cast<std::size_t>(spec.num_layers);
   net.dirs = spec.direction == Direction::kBidirectional ? 2 : 1;
   net.gates = gate_count(spec.mode);
@@ -70,7 +70,7 @@ Network make_network(const RnnSpec& spec) {
   net.projects = spec.num_proj > 0 && spec.num_proj < spec.num_units;
   net.hidden = net.projects ? static_cast<std::size_t>(spec.num_proj) : net.units;
   net.clip = spec.cell_clip;
-  net.dropout = spec.dropout;
+  net.dropout = spec.training.dropout;
 
   // All weights: per pseudo-layer the input matrices, the recurrent matrices, the projection.
   for (std::size_t p = 0; p < net.layers * net.dirs; ++p) {

@@ -56,7 +56,7 @@ std::string why_not(const Entry& unasked) {
 
 // Missing arithmetic is an error of the machine; a network that no engine runs is one of ours.
 [[noreturn]] void refuse(const RnnSpec& spec, const std::string& text) {
-  if (spec.math != Math::kFloat32) throw EngineError(text);
+  if (spec.compute.math != Math::kFloat32) throw EngineError(text);
   throw UnsupportedError(text);
 }
 
@@ -75,8 +75,8 @@ std::vector<EngineStatus> list_engines() {
 
 const Engine& engine(std::string_view name) { return get(entry("engine", name)); }
 
-const Engine& choose_engine(const RnnSpec& spec) {
-  spec.validate();
+const Engine& choose_engine(const ValidSpec& valid) {
+  const RnnSpec& spec = valid;
   if (const std::string_view forced = forced_engine(); !forced.empty()) {
     const Engine& chosen = get(entry("OPENRNN_ENGINE", forced));
     if (const std::string reason = chosen.unsupported(spec); !reason.empty()) {
@@ -97,10 +97,10 @@ const Engine& choose_engine(const RnnSpec& spec) {
   refuse(spec, message("[choose_engine] no engine of the cpu can run ", describe(spec), reasons));
 }
 
-const Engine& choose_engine(const RnnSpec& spec, const Device& device) {
+const Engine& choose_engine(const ValidSpec& valid, const Device& device) {
   const Engine* const own = device.engine();
-  if (!own) return choose_engine(spec);
-  spec.validate();
+  if (!own) return choose_engine(valid);
+  const RnnSpec& spec = valid;
   if (const std::string reason = own->unsupported(spec); !reason.empty()) {
     refuse(spec, message("[choose_engine] device '", device.name(), "' cannot run ", describe(spec),
                          ": ", reason));
@@ -108,9 +108,9 @@ const Engine& choose_engine(const RnnSpec& spec, const Device& device) {
   return *own;
 }
 
-std::string_view math_kind(const RnnSpec& spec) { return choose_engine(spec).math_kind(spec); }
+std::string_view math_kind(const ValidSpec& spec) { return choose_engine(spec).math_kind(spec); }
 
-std::string_view math_kind(const RnnSpec& spec, const Device& device) {
+std::string_view math_kind(const ValidSpec& spec, const Device& device) {
   return choose_engine(spec, device).math_kind(spec);
 }
 

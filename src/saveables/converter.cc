@@ -24,16 +24,9 @@ TfCanonicalParams sorted(const TfCanonicalFormat& format, std::vector<Array> arr
 }  // namespace
 
 CudnnParamsFormatConverter::CudnnParamsFormatConverter(std::string call, RnnMode mode,
-                                                       const CudnnConverterOptions& options)
-    : call_(std::move(call)),
-      spec_{.mode = mode,
-            .num_layers = options.num_layers,
-            .num_units = options.num_units,
-            .input_size = options.input_size,
-            .input_mode = options.input_mode,
-            .direction = options.direction,
-            .num_proj = options.num_proj,
-            .cell_clip = {}} {
+                                                       RnnSpec network)
+    : call_(std::move(call)), spec_(std::move(network)) {
+  spec_.mode = mode;
   spec_.validate();
 }
 
@@ -111,16 +104,16 @@ Array CudnnParamsFormatConverter::tf_slots_to_opaque(
   return format.slots_to_opaque(call_, "", tensors);
 }
 
-CudnnParamsFormatConverterLSTM::CudnnParamsFormatConverterLSTM(const CudnnConverterOptions& options)
-    : CudnnParamsFormatConverter("CudnnParamsFormatConverterLSTM", RnnMode::kLstm, options) {}
+CudnnParamsFormatConverterLSTM::CudnnParamsFormatConverterLSTM(const RnnSpec& network)
+    : CudnnParamsFormatConverter("CudnnParamsFormatConverterLSTM", RnnMode::kLstm, network) {}
 
-CudnnParamsFormatConverterGRU::CudnnParamsFormatConverterGRU(const CudnnConverterOptions& options)
-    : CudnnParamsFormatConverter("CudnnParamsFormatConverterGRU", RnnMode::kGru, options) {}
+CudnnParamsFormatConverterGRU::CudnnParamsFormatConverterGRU(const RnnSpec& network)
+    : CudnnParamsFormatConverter("CudnnParamsFormatConverterGRU", RnnMode::kGru, network) {}
 
-CudnnParamsFormatConverterTanh::CudnnParamsFormatConverterTanh(const CudnnConverterOptions& options)
-    : CudnnParamsFormatConverter("CudnnParamsFormatConverterTanh", RnnMode::kRnnTanh, options) {}
+CudnnParamsFormatConverterTanh::CudnnParamsFormatConverterTanh(const RnnSpec& network)
+    : CudnnParamsFormatConverter("CudnnParamsFormatConverterTanh", RnnMode::kRnnTanh, network) {}
 
-CudnnParamsFormatConverterRelu::CudnnParamsFormatConverterRelu(const CudnnConverterOptions& options)
-    : CudnnParamsFormatConverter("CudnnParamsFormatConverterRelu", RnnMode::kRnnRelu, options) {}
+CudnnParamsFormatConverterRelu::CudnnParamsFormatConverterRelu(const RnnSpec& network)
+    : CudnnParamsFormatConverter("CudnnParamsFormatConverterRelu", RnnMode::kRnnRelu, network) {}
 
 }  // namespace openrnn

@@ -4,20 +4,14 @@
 namespace openrnn {
 namespace {
 
-RnnSpec spec_of(const std::string& call, RnnMode mode, const Variable& opaque_params,
-                const CudnnSaveableOptions& options) {
+RnnSpec network_of(const std::string& call, RnnMode mode, const Variable& opaque_params,
+                   RnnSpec network) {
   if (opaque_params.empty()) {
     throw ArgumentError(message("[", call, "] opaque_params is empty, expected a variable"));
   }
-  return {.mode = mode,
-          .num_layers = options.num_layers,
-          .num_units = options.num_units,
-          .input_size = options.input_size,
-          .input_mode = options.input_mode,
-          .direction = options.direction,
-          .dtype = opaque_params.dtype(),
-          .num_proj = options.num_proj,
-          .cell_clip = {}};
+  network.mode = mode;
+  network.dtype = opaque_params.dtype();
+  return network;
 }
 
 std::vector<ConstArrayView> views_of(const std::vector<Array>& arrays) {
@@ -34,7 +28,7 @@ CudnnRnnSaveable::CudnnRnnSaveable(std::string call, RnnMode mode, Variable opaq
       name_(options.name),
       prefix_(options.scope.empty() ? "" : options.scope + "/"),
       opaque_params_(std::move(opaque_params)),
-      format_(spec_of(call_, mode, opaque_params_, options)) {
+      format_(network_of(call_, mode, opaque_params_, options.network)) {
   if (opaque_params_.shape() != Shape{format_.opaque_size()}) {
     throw ArgumentError(message("[", call_, "] opaque_params ", opaque_params_.name(),
                                 " has shape ", to_string(opaque_params_.shape()), ", expected [",
@@ -103,9 +97,9 @@ CudnnRNNReluSaveable::CudnnRNNReluSaveable(Variable opaque_params,
     : CudnnRnnSaveable("CudnnRNNReluSaveable", RnnMode::kRnnRelu, std::move(opaque_params),
                        options) {}
 
-std::shared_ptr<SaveableObject> make_cudnn_saveable(RnnMode mode, Variable opaque_params,
+std::shared_ptr<SaveableObject> make_cudnn_saveable(Variable opaque_params,
                                                     const CudnnSaveableOptions& options) {
-  switch (mode) {
+  switch (options.network.mode) {
     case RnnMode::kLstm:
       return std::make_shared<CudnnLSTMSaveable>(std::move(opaque_params), options);
     case RnnMode::kGru:

@@ -14,7 +14,7 @@ RnnSpec to_spec(const ApiSpec& api) {
   spec.num_units = api.num_units;
   spec.input_size = api.input_size;
   spec.num_proj = api.num_proj;
-  spec.dropout = api.dropout;
+  spec.training.dropout = api.dropout;
   if (!std::isnan(api.clip_low)) spec.cell_clip = {api.clip_low, api.clip_high};
   return spec;
 }

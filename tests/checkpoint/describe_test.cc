@@ -12,12 +12,13 @@ using testing::all_specs;
 using testing::rnn_spec;
 
 std::unique_ptr<layers::CudnnRnn> layer_of(const RnnSpec& spec) {
-  return layers::make_cudnn_rnn(spec.mode, {.num_layers = spec.num_layers,
-                                            .num_units = spec.num_units,
-                                            .input_mode = spec.input_mode,
-                                            .direction = spec.direction,
-                                            .dtype = spec.dtype,
-                                            .num_proj = spec.num_proj});
+  return layers::make_cudnn_rnn({.network = {.mode = spec.mode,
+                                             .num_layers = spec.num_layers,
+                                             .num_units = spec.num_units,
+                                             .input_mode = spec.input_mode,
+                                             .direction = spec.direction,
+                                             .dtype = spec.dtype,
+                                             .num_proj = spec.num_proj}});
 }
 
 TEST(DescribeNetwork, EveryNetworkFromItsTensors) {

@@ -206,7 +206,7 @@ Names stems_of(const CheckpointManager& manager) {
 TEST(SaveSafety, MemoryThatEndsIsAnErrorAndTheOldCheckpointStays) {
   const TempFolder folder;
   const SmallRun run;
-  layers::CudnnLSTM layer({.num_units = 2, .seed = 1});
+  layers::CudnnLSTM layer({.num_units = 2, .training = {.seed = 1}});
   layer.build({1, 1, 1});
   CheckpointManager manager(folder.path(), {.keep = 2});
   testing::skip_syncs = true;

@@ -25,13 +25,13 @@ inline NetworkData network_data(const RnnSpec& spec, std::int64_t max_time,
 
 inline std::unique_ptr<layers::CudnnRnn> layer_of(
     const RnnSpec& spec, const Initializer& bias = random_uniform_initializer(-0.6, 0.6)) {
-  return layers::make_cudnn_rnn(spec.mode,
-                                {.num_layers = spec.num_layers,
-                                 .num_units = spec.num_units,
-                                 .input_mode = spec.input_mode,
-                                 .direction = spec.direction,
-                                 .seed = 5,
-                                 .dtype = spec.dtype,
+  return layers::make_cudnn_rnn({.network = {.mode = spec.mode,
+                                             .num_layers = spec.num_layers,
+                                             .num_units = spec.num_units,
+                                             .input_mode = spec.input_mode,
+                                             .direction = spec.direction,
+                                             .dtype = spec.dtype,
+                                             .training = {.seed = 5}},
                                  .kernel_initializer = random_uniform_initializer(-0.6, 0.6),
                                  .bias_initializer = bias});
 }

@@ -50,14 +50,14 @@ struct Cells {
 };
 
 std::unique_ptr<layers::CudnnRnn> projected(const RnnSpec& spec) {
-  auto layer =
-      layers::make_cudnn_rnn(spec.mode, {.num_layers = spec.num_layers,
-                                         .num_units = spec.num_units,
-                                         .direction = spec.direction,
-                                         .seed = 5,
-                                         .dtype = spec.dtype,
-                                         .bias_initializer = random_uniform_initializer(-1.0, 1.0),
-                                         .num_proj = spec.num_proj});
+  auto layer = layers::make_cudnn_rnn({.network = {.mode = spec.mode,
+                                                   .num_layers = spec.num_layers,
+                                                   .num_units = spec.num_units,
+                                                   .direction = spec.direction,
+                                                   .dtype = spec.dtype,
+                                                   .num_proj = spec.num_proj,
+                                                   .training = {.seed = 5}},
+                                       .bias_initializer = random_uniform_initializer(-1.0, 1.0)});
   layer->build({-1, -1, spec.input_size});
   return layer;
 }

@@ -19,7 +19,7 @@ struct Model {
   Graph graph;
   Graph::AsDefault current{graph};
   TempFolder folder;
-  layers::CudnnLSTM layer{{.num_layers = 2, .num_units = 2, .seed = 1}};
+  layers::CudnnLSTM layer{{.num_layers = 2, .num_units = 2, .training = {.seed = 1}}};
   Variable x{"x", varied(DType::kFloat32, {3}, 4)};
   Checkpoint checkpoint{{{"net", layer}, {"x", x}}};
   std::string prefix = folder / "good";

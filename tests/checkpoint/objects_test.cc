@@ -24,16 +24,16 @@ Variable filled(const std::string& name, std::vector<float> values) {
 }
 
 std::unique_ptr<layers::CudnnRnn> projected(const RnnSpec& spec, std::int64_t seed) {
-  auto layer = layers::make_cudnn_rnn(spec.mode,
-                                      {.num_layers = spec.num_layers,
-                                       .num_units = spec.num_units,
-                                       .input_mode = spec.input_mode,
-                                       .direction = spec.direction,
-                                       .seed = seed,
-                                       .dtype = spec.dtype,
+  auto layer = layers::make_cudnn_rnn({.network = {.mode = spec.mode,
+                                                   .num_layers = spec.num_layers,
+                                                   .num_units = spec.num_units,
+                                                   .input_mode = spec.input_mode,
+                                                   .direction = spec.direction,
+                                                   .dtype = spec.dtype,
+                                                   .num_proj = spec.num_proj,
+                                                   .training = {.seed = seed}},
                                        .kernel_initializer = random_uniform_initializer(-0.6, 0.6),
-                                       .bias_initializer = random_uniform_initializer(-0.6, 0.6),
-                                       .num_proj = spec.num_proj});
+                                       .bias_initializer = random_uniform_initializer(-0.6, 0.6)});
   layer->build({-1, -1, spec.input_size});
   return layer;
 }
@@ -201,7 +201,8 @@ TEST(Objects, AModelOfLayers) {
   const TempFolder folder;
   Graph graph;
   const Graph::AsDefault current(graph);
-  const auto lstm = std::make_shared<layers::CudnnLSTM>(layers::CudnnRnnOptions{.num_units = 4});
+  const auto lstm =
+      std::make_shared<layers::CudnnLSTM>(layers::CudnnRnnOptions{.network = {.num_units = 4}});
   const auto dense = std::make_shared<layers::Dense>(layers::DenseOptions{.units = 2});
   // Without weights, so that it is not counted.
   const auto dropout = std::make_shared<layers::Dropout>(layers::DropoutOptions{.rate = 0.5});
@@ -270,7 +271,7 @@ TEST(Objects, ASaveableAlone) {
   const RnnSpec spec = rnn_spec(RnnMode::kRnnRelu, 2, 3, 4);
   const Variable raw("raw", numbered(spec));
   const auto saveable = std::make_shared<CudnnRNNReluSaveable>(
-      raw, CudnnSaveableOptions{.num_layers = 2, .num_units = 3, .input_size = 4});
+      raw, CudnnSaveableOptions{.network = {.num_layers = 2, .num_units = 3, .input_size = 4}});
   Checkpoint checkpoint({{"net", std::shared_ptr<const ObjectSaveable>(saveable)}});
   checkpoint.write(folder / "a");
   const auto before = saveable->specs();

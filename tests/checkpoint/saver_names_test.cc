@@ -21,10 +21,11 @@ std::vector<std::string> names_in(const std::string& prefix) {
 
 std::shared_ptr<SaveableObject> saveable_of(const RnnSpec& spec, const std::string& variable,
                                             const std::string& scope, const std::string& name) {
-  return make_cudnn_saveable(spec.mode, Variable(variable, numbered(spec)),
-                             {.num_layers = spec.num_layers,
-                              .num_units = spec.num_units,
-                              .input_size = spec.input_size,
+  return make_cudnn_saveable(Variable(variable, numbered(spec)),
+                             {.network = {.mode = spec.mode,
+                                          .num_layers = spec.num_layers,
+                                          .num_units = spec.num_units,
+                                          .input_size = spec.input_size},
                               .scope = scope,
                               .name = name});
 }

@@ -97,8 +97,8 @@ TEST(SaverByName, StoresUnderTheGivenNamesAndReadsThem) {
 TEST(SaverByName, ARenamedVariableWithASaveableKeepsItsRawValue) {
   const TempFolder folder;
   const OwnGraph own;
-  layers::CudnnLSTM layer(
-      {.num_units = 2, .seed = 1, .bias_initializer = random_uniform_initializer(-1.0, 1.0)});
+  layers::CudnnLSTM layer({.network = {.num_units = 2, .training = {.seed = 1}},
+                           .bias_initializer = random_uniform_initializer(-1.0, 1.0)});
   layer.build({1, 1, 1});
   const Saver saver({.by_name = {{{"raw", layer.kernel()}, {"pieces", layer.saveable()}}}});
   saver.write(folder / "a");

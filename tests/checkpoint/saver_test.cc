@@ -18,8 +18,8 @@ const char* const kBias = "rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/
 struct Model {
   Graph graph;
   Graph::AsDefault current{graph};
-  layers::CudnnLSTM layer{
-      {.num_units = 2, .seed = 1, .bias_initializer = random_uniform_initializer(-1.0, 1.0)}};
+  layers::CudnnLSTM layer{{.network = {.num_units = 2, .training = {.seed = 1}},
+                           .bias_initializer = random_uniform_initializer(-1.0, 1.0)}};
   Variable step;
 
   Model() {

@@ -46,8 +46,8 @@ TEST_P(CpuSameFunction, AsFloat32) {
   for (std::int64_t k = 0; k < d.params.size(); ++k) values.push_back(element(d.params.view(), k));
   reference::store_weights(net, values);
   d.params = cast(Array::of<double>({d.params.size()}, values).view(), c.spec.dtype);
-  c.spec.weights_dtype = WeightsDType::kNone;
-  c.spec.math = Math::kFloat32;
+  c.spec.compute.weights_dtype = WeightsDType::kNone;
+  c.spec.compute.math = Math::kFloat32;
   EXPECT_EQ(first_difference(found, run_all(cpu(), c, d)), "");
 }
 
@@ -150,7 +150,7 @@ std::vector<Case> float32_and_others() {
 std::vector<Case> stored_in_float32() {
   std::vector<Case> cases = arithmetic_cases();
   std::erase_if(cases, [](const Case& c) {
-    const WeightsDType stored = c.spec.weights_dtype;
+    const WeightsDType stored = c.spec.compute.weights_dtype;
     return c.spec.dtype != DType::kFloat32 ||
            (stored != WeightsDType::kFloat16 && stored != WeightsDType::kBfloat16);
   });
@@ -160,7 +160,7 @@ std::vector<Case> stored_in_float32() {
 /// With dropout a row's mask depends on its place and on its call.
 std::vector<Case> without_dropout() {
   std::vector<Case> cases = float32_and_others();
-  std::erase_if(cases, [](const Case& c) { return c.spec.dropout > 0.0; });
+  std::erase_if(cases, [](const Case& c) { return c.spec.training.dropout > 0.0; });
   return cases;
 }
 

@@ -149,8 +149,8 @@ TEST(Tolerance, TellsOneArithmeticFromAnother) {
       const Case c = parse_case(text + arithmetic, "the_arithmetic_left_out");
       const Data d = make_data(c);
       Case plain = c;
-      plain.spec.math = Math::kFloat32;
-      plain.spec.weights_dtype = WeightsDType::kNone;
+      plain.spec.compute.math = Math::kFloat32;
+      plain.spec.compute.weights_dtype = WeightsDType::kNone;
       const Result other = run_all(reference_engine(), plain, d);
       EXPECT_NE(compare(bounds_of(c, d), other).failure, "") << c.text;
     }

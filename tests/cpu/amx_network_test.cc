@@ -49,13 +49,14 @@ class AmxNetwork : public testing::TestWithParam<AmxCase> {
   void SetUp() override {
     if (!has_emulation()) GTEST_SKIP() << kNoEmulation;
     case_ = parse_case(GetParam().text, "");
-    case_.spec.math = GetParam().math;
+    case_.spec.compute.math = GetParam().math;
     data_ = make_data(case_);
   }
   Result run(std::string_view isa, int threads) const {
     const ForcedIsa forced(isa);
     const ForcedThreads on(threads);
-    EXPECT_EQ(cpu().math_kind(case_.spec), case_.spec.math == Math::kBf16 ? "amx" : "bf16x3");
+    EXPECT_EQ(cpu().math_kind(case_.spec),
+              case_.spec.compute.math == Math::kBf16 ? "amx" : "bf16x3");
     return run_all(cpu(), case_, data_);
   }
   bool is_wide() const { return GetParam().text == kWide; }
@@ -72,7 +73,7 @@ TEST_P(AmxNetwork, HasTheSameBitsOnAnyThreads) {
 }
 
 TEST_P(AmxNetwork, HasTheSameBitsInRowsAlone) {
-  if (case_.spec.dropout > 0) GTEST_SKIP() << "masks belong to places in the batch";
+  if (case_.spec.training.dropout > 0) GTEST_SKIP() << "masks belong to places in the batch";
   const Result whole = run("amx_emulated", 2);
   const ForcedIsa forced("amx_emulated");
   for (std::int64_t b = 0; b < case_.batch; b += is_wide() || case_.batch > 20 ? 13 : 1) {
@@ -84,8 +85,8 @@ TEST_P(AmxNetwork, HasTheSameBitsInRowsAlone) {
 
 TEST_P(AmxNetwork, HasTheSameBitsInTwoCalls) {
   const RnnSpec& s = case_.spec;
-  if (s.direction != Direction::kUnidirectional || s.dropout > 0 || !case_.lengths.empty() ||
-      case_.time < 2) {
+  if (s.direction != Direction::kUnidirectional || s.training.dropout > 0 ||
+      !case_.lengths.empty() || case_.time < 2) {
     GTEST_SKIP() << "not promised, or nothing to cut";
   }
   const ForcedIsa forced("amx_emulated");
@@ -120,12 +121,13 @@ double distance(const Array& a, const Array& b) {
 TEST_P(AmxNetwork, IsNearFloat32) {
   const Result got = run("amx_emulated", 2);
   Case plain = case_;
-  plain.spec.math = Math::kFloat32;
+  plain.spec.compute.math = Math::kFloat32;
   const Result want = run_all(cpu(), plain, data_);
   EXPECT_NE(first_difference(want, got), "");
   // A bfloat16 is off by up to 2^-9, a pair of them by 2^-17, float16 results by 2^-11; steps,
   // layers and gradients add theirs. A kink of relu passed over costs one gradient of many.
-  const bool bf16 = case_.spec.math == Math::kBf16, half = case_.spec.dtype == DType::kFloat16;
+  const bool bf16 = case_.spec.compute.math == Math::kBf16,
+             half = case_.spec.dtype == DType::kFloat16;
   const double limit = bf16 ? 0x1p-5 : half ? 0x1p-8 : 0x1p-14;
   for (std::size_t i = 0; i < want.parts.size(); ++i) {
     const auto& [name, values] = want.parts[i];
@@ -154,7 +156,7 @@ TEST(AmxIsa, EmulationRunsOnlyWhenForced) {
     EXPECT_THROW(force_cpu_isa("amx_emulated"), EngineError);
     GTEST_SKIP() << kNoEmulation;
   }
-  const RnnSpec spec{.num_units = 3, .input_size = 2, .math = Math::kBf16};
+  const RnnSpec spec{.num_units = 3, .input_size = 2, .compute = {.math = Math::kBf16}};
   {
     const ForcedIsa forced("avx512");
     EXPECT_EQ(cpu().math_kind(spec), "dot");
@@ -172,7 +174,7 @@ TEST(Bf16x3Networks, TakeStrangeInputs) {
   for (const char* text : {"lstm L1 U17 I33 B20 T3 f32", "gru L1 U33 I40 B20 T3 f32",
                            "rnn_tanh L1 U16 I33 B20 T3 f32", "rnn_relu L1 U16 I33 B20 T3 f32"}) {
     Case c = parse_case(text, "");
-    c.spec.math = Math::kBf16x3;
+    c.spec.compute.math = Math::kBf16x3;
     Data d = make_data(c);
     const Result clean = run_all(cpu(), c, d);
     auto x = d.x.as<float>();
@@ -186,7 +188,7 @@ TEST(Bf16x3Networks, TakeStrangeInputs) {
     at(18, 6) = -0x1.8p126f;
     const Result got = run_all(cpu(), c, d);
     Case plain = c;
-    plain.spec.math = Math::kFloat32;
+    plain.spec.compute.math = Math::kFloat32;
     const Result want = run_all(cpu(), plain, d);
     for (std::int64_t b = 0; b < c.batch; ++b) {
       const Result row = row_result(c, got, b);

@@ -19,16 +19,16 @@ constexpr std::array kTexts = {
 
 Case case_of(const char* text, Math math, WeightsDType stored) {
   Case c = parse_case(text, "");
-  c.spec.math = math;
-  c.spec.weights_dtype = stored;
+  c.spec.compute.math = math;
+  c.spec.compute.weights_dtype = stored;
   return c;
 }
 
 Result run(const Case& c, const Data& d, std::string_view isa, int threads) {
   const ForcedIsa forced(isa);
   const ForcedThreads on(threads);
-  return c.spec.weights_dtype == WeightsDType::kNone ? run_all(cpu(), c, d)
-                                                     : run_inference(cpu(), c, d);
+  return c.spec.compute.weights_dtype == WeightsDType::kNone ? run_all(cpu(), c, d)
+                                                             : run_inference(cpu(), c, d);
 }
 
 void expect_equal_everywhere(const Case& c) {
@@ -40,8 +40,9 @@ void expect_equal_everywhere(const Case& c) {
     if (cpu().math_kind(c.spec) == "amx" || cpu().math_kind(c.spec) == "bf16x3") continue;
     for (const int threads : {1, 2, 3}) {
       EXPECT_EQ(first_difference(expected, run(c, d, isa, threads)), "")
-          << c.text << " " << to_string(c.spec.math) << " " << to_string(c.spec.weights_dtype)
-          << " on " << isa << " with " << threads << " threads";
+          << c.text << " " << to_string(c.spec.compute.math) << " "
+          << to_string(c.spec.compute.weights_dtype) << " on " << isa << " with " << threads
+          << " threads";
     }
   }
 }
@@ -82,7 +83,7 @@ TEST(Arithmetic, StoredWeightsAreFloat32OfRoundedWeights) {
       if (c.spec.dtype != DType::kFloat32) continue;
       const Data d = make_data(c);
       Case plain = c;
-      plain.spec.weights_dtype = WeightsDType::kNone;
+      plain.spec.compute.weights_dtype = WeightsDType::kNone;
       const Data rounded = with_rounded_weights(c, d, stored);
       EXPECT_EQ(first_difference(run_inference(cpu(), plain, rounded), run_inference(cpu(), c, d)),
                 "")
@@ -111,7 +112,7 @@ RnnSpec wide_int8(std::int64_t input_size) {
   spec.mode = RnnMode::kRnnRelu;
   spec.num_units = 1;
   spec.input_size = input_size;
-  spec.weights_dtype = WeightsDType::kInt8;
+  spec.compute.weights_dtype = WeightsDType::kInt8;
   return spec;
 }
 

@@ -70,8 +70,10 @@ class CellStep : public testing::TestWithParam<Step> {
     const Math math = GetParam().kind == kExact ? Math::kFloat32
                       : GetParam().kind == kAmx ? Math::kBf16
                                                 : Math::kBf16x3;
-    spec_ = {
-        .mode = GetParam().mode, .num_units = size.units, .input_size = size.inputs, .math = math};
+    spec_ = {.mode = GetParam().mode,
+             .num_units = size.units,
+             .input_size = size.inputs,
+             .compute = {.math = math}};
     params_ = random_array(params_size(spec_), 1);
     // What row 0 has in its first unit is left to float32, and nothing is to be seen of it.
     const ParamsLayout layout(spec_);

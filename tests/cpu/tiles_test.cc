@@ -43,7 +43,8 @@ class Tiles : public ::testing::Test {
     force_isa("");
   }
   static std::string kind(Math math) {
-    return std::string(openrnn::math_kind(RnnSpec{.num_units = 3, .input_size = 2, .math = math}));
+    return std::string(
+        openrnn::math_kind(RnnSpec{.num_units = 3, .input_size = 2, .compute = {.math = math}}));
   }
   static bool lists_amx() { return std::ranges::count(available_cpu_isas(), "amx") == 1; }
 

@@ -13,7 +13,8 @@ namespace {
 // Why this GPU is too old for TF32, which is no fault of the engine; empty for all else.
 std::string lacks_tf32(const RnnSpec& spec) {
   const std::string why = engine("cudnn").unsupported(spec);
-  const bool old = spec.math == Math::kTf32 && why.find("compute capability") != std::string::npos;
+  const bool old =
+      spec.compute.math == Math::kTf32 && why.find("compute capability") != std::string::npos;
   return old ? why : "";
 }
 
@@ -60,7 +61,7 @@ TEST(CudnnArithmetic, IsExactUnlessAskedOtherwise) {
   EXPECT_EQ(compare(bounds, run_all(subject, exact, d)).failure, "");
   for (const Math math : {Math::kTf32, Math::kFp16}) {
     Case other = exact;
-    other.spec.math = math;
+    other.spec.compute.math = math;
     if (!lacks_tf32(other.spec).empty()) continue;
     EXPECT_EQ(subject.math_kind(other.spec), to_string(math));
     EXPECT_NE(compare(bounds, run_all(subject, other, d)).failure, "");

@@ -158,9 +158,9 @@ TEST(CudnnAlgorithms, AnUnknownNameIsRefused) {
 TEST(CudnnArithmetics, SayWhatTheVariableOfNvidiaMakesOfThem) {
   RnnSpec exact = parse_case("lstm L1 U5 I4 B3 T4 f32", "math").spec, tf32 = exact;
   RnnSpec wide = exact, half = exact;
-  tf32.math = Math::kTf32;
+  tf32.compute.math = Math::kTf32;
   wide.dtype = DType::kFloat64;
-  half.math = Math::kFp16;
+  half.compute.math = Math::kFp16;
   if (!pretends()) GTEST_SKIP() << "what a GPU can do is not known here";
   const auto kinds = [&] {
     std::string text;
@@ -327,7 +327,7 @@ TEST(CudnnErrors, NameWhatWasGiven) {
       "and "
       "3 of these");
   RnnSpec spec = c.spec;
-  spec.math = Math::kBf16;
+  spec.compute.math = Math::kBf16;
   EXPECT_EQ(
       error_of([&] { subject().pack(spec, d.params.view(), PackFor::kInference); }),
       "[pack] 'cudnn' cannot run " + describe(spec) +

@@ -271,7 +271,7 @@ std::string train(bool time_major, double dropout, int steps) {
   spec.num_layers = 2;
   spec.num_units = 5;
   spec.input_size = 4;
-  spec.dropout = dropout;
+  spec.training.dropout = dropout;
   HostJob job(spec);
   const HostJob before = job;
   std::string text = "done";

@@ -141,24 +141,24 @@ TEST(Choices, ThatAreUnknownAreRefused) {
 TEST(Unsupported, NamesTheRemedy) {
   RnnSpec spec = lstm(4);
   EXPECT_EQ(unsupported_by_cudnn(spec, 75), "");
-  spec.math = Math::kFp16;
+  spec.compute.math = Math::kFp16;
   EXPECT_EQ(unsupported_by_cudnn(spec, 75), "");
-  spec.math = Math::kTf32;
+  spec.compute.math = Math::kTf32;
   EXPECT_EQ(unsupported_by_cudnn(spec, 80), "");
   EXPECT_EQ(unsupported_by_cudnn(spec, 75),
             "math 'tf32' needs a GPU of compute capability 8.0, this one has 7.5");
-  spec.math = Math::kBf16x3;
+  spec.compute.math = Math::kBf16x3;
   EXPECT_EQ(
       unsupported_by_cudnn(spec, 90),
       "math 'bf16x3' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', and "
       "device='cpu' has this");
-  spec.math = Math::kFloat32;
+  spec.compute.math = Math::kFloat32;
   spec.cell_clip = {{-1.0, 1.0}};
   EXPECT_EQ(unsupported_by_cudnn(spec, 90),
             "cuDNN clamps cells only where it reads them, so with cell_clip its final cells and "
             "their gradients are others; device='cpu' clamps what a step leaves");
   spec.cell_clip.reset();
-  spec.weights_dtype = WeightsDType::kInt8;
+  spec.compute.weights_dtype = WeightsDType::kInt8;
   EXPECT_EQ(unsupported_by_cudnn(spec, 90),
             "cuDNN has no weights_dtype 'int8'; device='cpu' has it");
 }
@@ -238,11 +238,11 @@ TEST(Parts, AreNetworksOfTheirOwn) {
   spec.num_proj = 4;
   spec.direction = Direction::kBidirectional;
   spec.input_mode = InputMode::kAutoSelect;
-  spec.dropout = 0.5;
+  spec.training.dropout = 0.5;
   const RnnSpec first = part_of(spec, 0, 1, -1), later = part_of(spec, 1, 2, -1);
   EXPECT_TRUE(first.skips_input());
   EXPECT_EQ(first.num_layers, 1);
-  EXPECT_EQ(first.dropout, 0.0);
+  EXPECT_EQ(first.training.dropout, 0.0);
   EXPECT_EQ(first.num_dirs(), 2);
   EXPECT_FALSE(later.skips_input());
   EXPECT_EQ(later.input_size, 8);

@@ -26,11 +26,10 @@ Tensor inputs() {
 
 CudnnRnnOptions options_with(Math math, WeightsDType stored = WeightsDType::kNone) {
   CudnnRnnOptions options;
-  options.num_layers = 2;
-  options.num_units = 19;
-  options.seed = 3;
-  options.math = math;
-  options.weights_dtype = stored;
+  options.network = {.num_layers = 2,
+                     .num_units = 19,
+                     .training = {.seed = 3},
+                     .compute = {.math = math, .weights_dtype = stored}};
   return options;
 }
 
@@ -59,8 +58,8 @@ TEST(LayerArithmetic, IsWhatTheEngineRuns) {
     CudnnLSTM layer(options);
     const std::string_view kind = layer.math_kind();
     const Tensor y = layer(x).output;
-    EXPECT_EQ(layer.spec().math, options.math);
-    EXPECT_EQ(layer.spec().weights_dtype, options.weights_dtype);
+    EXPECT_EQ(layer.spec().compute.math, options.network.compute.math);
+    EXPECT_EQ(layer.spec().compute.weights_dtype, options.network.compute.weights_dtype);
     EXPECT_EQ(layer.math_kind(), kind);
     EXPECT_EQ(kind, choose_engine(layer.spec()).math_kind(layer.spec()));
     EXPECT_TRUE(same_bits(y.to_host(), by_the_engine(layer, x))) << describe(layer.spec());
@@ -70,12 +69,12 @@ TEST(LayerArithmetic, IsWhatTheEngineRuns) {
 TEST(LayerArithmetic, StaysInConfigurationsAndCopies) {
   const OwnGraph own;
   CudnnLSTM layer(options_with(Math::kBf16));
-  EXPECT_EQ(layer.get_config().math, Math::kBf16);
-  EXPECT_EQ(layer.clone()->math(), Math::kBf16);
+  EXPECT_EQ(layer.get_config().network.compute.math, Math::kBf16);
+  EXPECT_EQ(layer.clone()->network().compute.math, Math::kBf16);
   CudnnGRU stored(options_with(Math::kFloat32, WeightsDType::kInt8));
-  EXPECT_EQ(stored.get_config().weights_dtype, WeightsDType::kInt8);
-  EXPECT_EQ(stored.clone()->weights_dtype(), WeightsDType::kInt8);
-  EXPECT_EQ(CudnnLSTM({.num_units = 3}).get_config().math, Math::kFloat32);
+  EXPECT_EQ(stored.get_config().network.compute.weights_dtype, WeightsDType::kInt8);
+  EXPECT_EQ(stored.clone()->network().compute.weights_dtype, WeightsDType::kInt8);
+  EXPECT_EQ(CudnnLSTM({.num_units = 3}).get_config().network.compute.math, Math::kFloat32);
 }
 
 TEST(LayerArithmetic, OneLayerTrainsAndAnotherRunsOnItsVariables) {
@@ -87,8 +86,8 @@ TEST(LayerArithmetic, OneLayerTrainsAndAnotherRunsOnItsVariables) {
   trained.build({-1, -1, 4});
   const auto stored = trained.with_arithmetic(Math::kFloat32, WeightsDType::kInt8);
   EXPECT_EQ(stored->math_kind(), "int8");
-  EXPECT_EQ(trained.weights_dtype(), WeightsDType::kNone);
-  EXPECT_EQ(stored->get_config().weights_dtype, WeightsDType::kInt8);
+  EXPECT_EQ(trained.network().compute.weights_dtype, WeightsDType::kNone);
+  EXPECT_EQ(stored->get_config().network.compute.weights_dtype, WeightsDType::kInt8);
   EXPECT_THROW(trained.with_arithmetic(Math::kBf16, WeightsDType::kInt8), ArgumentError);
   EXPECT_EQ(own.graph.variables().size(), 1u);
   const Array before = (*stored)(x).output.to_host();
@@ -133,7 +132,7 @@ TEST(LayerArithmetic, WhatIsNotThereLeavesNothingBehind) {
   }
   EXPECT_TRUE(own.graph.variables().empty());
   CudnnRnnOptions wide = options_with(Math::kBf16);
-  wide.dtype = DType::kFloat64;
+  wide.network.dtype = DType::kFloat64;
   expect_error<ArgumentError>(
       [&] { const CudnnLSTM layer(wide); },
       "[RnnSpec] math is 'bf16' with dtype float64, expected 'float32' (exact)");
@@ -142,11 +141,11 @@ TEST(LayerArithmetic, WhatIsNotThereLeavesNothingBehind) {
 TEST(OpArithmetic, OfModelsAndFunctions) {
   const OwnGraph own;
   const Tensor x = inputs();
-  ops::CudnnGRU model({.num_units = 19,
-                       .input_size = 4,
-                       .math = Math::kFloat32,
-                       .weights_dtype = WeightsDType::kBfloat16});
-  EXPECT_EQ(model.spec().weights_dtype, WeightsDType::kBfloat16);
+  ops::CudnnGRU model(
+      {.num_units = 19,
+       .input_size = 4,
+       .compute = {.math = Math::kFloat32, .weights_dtype = WeightsDType::kBfloat16}});
+  EXPECT_EQ(model.spec().compute.weights_dtype, WeightsDType::kBfloat16);
   EXPECT_EQ(model.math_kind(), "float32");
   Array values(DType::kFloat32, {model.params_size()});
   RandomStream random(5);
@@ -154,16 +153,16 @@ TEST(OpArithmetic, OfModelsAndFunctions) {
   const Tensor params(values.view()), h(Array(DType::kFloat32, {1, 3, 19}).view());
   const Array stored = model(x, h, params, false).output.to_host();
   ops::CudnnFunctionOptions options;
-  options.weights_dtype = WeightsDType::kBfloat16;
+  options.network.compute.weights_dtype = WeightsDType::kBfloat16;
   EXPECT_TRUE(same_bits(stored, ops::cudnn_gru(x, h, params, options).output.to_host()));
-  options.math = Math::kFp16;
-  options.weights_dtype = WeightsDType::kNone;
+  options.network.compute.math = Math::kFp16;
+  options.network.compute.weights_dtype = WeightsDType::kNone;
   EXPECT_THROW(ops::cudnn_gru(x, h, params, options), EngineError);
-  EXPECT_THROW(ops::CudnnLSTM({.num_units = 3,
-                               .input_size = 2,
-                               .math = Math::kBf16,
-                               .weights_dtype = WeightsDType::kInt8}),
-               ArgumentError);
+  EXPECT_THROW(
+      ops::CudnnLSTM({.num_units = 3,
+                      .input_size = 2,
+                      .compute = {.math = Math::kBf16, .weights_dtype = WeightsDType::kInt8}}),
+      ArgumentError);
 }
 
 }  // namespace

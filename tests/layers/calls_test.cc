@@ -94,7 +94,9 @@ TEST(CudnnLayerCall, EdgesOfTimeAndBatch) {
 TEST(CudnnLayerCall, DropoutAdvancesAndCanBeSetBack) {
   const OwnGraph own;
   const auto make = [] {
-    return CudnnLSTM({.num_layers = 2, .num_units = 8, .dropout = 0.5, .seed = 3, .name = "l"});
+    return CudnnLSTM(
+        {.network = {.num_layers = 2, .num_units = 8, .training = {.dropout = 0.5, .seed = 3}},
+         .name = "l"});
   };
   CudnnLSTM layer = make();
   const Tensor x = varied({3, 2, 4});
@@ -215,7 +217,8 @@ TEST(CudnnLayerError, BeforeBuildAndInBuild) {
   EXPECT_FALSE(layer.built());
   EXPECT_NE(thrown<ArgumentError>([] { CudnnLSTM({.num_units = 0}); }), "");
   EXPECT_NE(thrown<ArgumentError>([] { CudnnLSTM({.num_layers = 0, .num_units = 1}); }), "");
-  EXPECT_NE(thrown<ArgumentError>([] { CudnnLSTM({.num_units = 1, .dropout = 1.5}); }), "");
+  EXPECT_NE(
+      thrown<ArgumentError>([] { CudnnLSTM({.num_units = 1, .training = {.dropout = 1.5}}); }), "");
   EXPECT_NE(thrown<ArgumentError>([] { CudnnGRU({.num_units = 4, .num_proj = 2}); }), "");
   EXPECT_NE(thrown<ArgumentError>([] { CudnnGRU({.num_units = 4, .dtype = DType::kInt32}); }), "");
   CudnnGRU skipping({.num_units = 4, .input_mode = InputMode::kSkipInput});

@@ -65,8 +65,10 @@ TEST_F(Config, OfDenseEmbeddingAndDropout) {
 }
 
 TEST_F(Config, OfRecurrentLayers) {
-  const CudnnRnnOptions options{
-      .num_layers = 2, .num_units = 3, .direction = Direction::kBidirectional, .seed = 4};
+  const RnnSpec options{.num_layers = 2,
+                        .num_units = 3,
+                        .direction = Direction::kBidirectional,
+                        .training = {.seed = 4}};
   const auto run = [](CudnnRnn& layer) { return layer.call(varied({3, 2, 5})).output; };
   CudnnLSTM lstm(options);
   CudnnGRU gru(options);
@@ -125,7 +127,8 @@ TEST_F(Config, PredictGivesHostArraysWithTrainingOff) {
 }
 
 TEST_F(Config, ACloneHasAllThatTheLayerHas) {
-  CudnnLSTM layer({.num_units = 3, .dropout = 0.5, .seed = 2, .name = "mine"});
+  CudnnLSTM layer(
+      {.network = {.num_units = 3, .training = {.dropout = 0.5, .seed = 2}}, .name = "mine"});
   layer.set_trainable(true);
   layer.stateful = true;
   layer.set_activity_regularizer([](const Tensor& y) { return ops::reduce_sum(y); });

@@ -25,12 +25,12 @@ struct OwnGraph {
 TEST(CudnnLayer, DefaultsAndProperties) {
   const OwnGraph own;
   CudnnLSTM layer({.num_layers = 2, .num_units = 3});
-  EXPECT_EQ(layer.num_layers(), 2);
-  EXPECT_EQ(layer.num_units(), 3);
-  EXPECT_EQ(layer.num_dirs(), 1);
-  EXPECT_EQ(layer.input_mode(), InputMode::kLinearInput);
-  EXPECT_EQ(layer.direction(), Direction::kUnidirectional);
-  EXPECT_EQ(layer.rnn_mode(), RnnMode::kLstm);
+  EXPECT_EQ(layer.network().num_layers, 2);
+  EXPECT_EQ(layer.network().num_units, 3);
+  EXPECT_EQ(layer.network().num_dirs(), 1);
+  EXPECT_EQ(layer.network().input_mode, InputMode::kLinearInput);
+  EXPECT_EQ(layer.network().direction, Direction::kUnidirectional);
+  EXPECT_EQ(layer.network().mode, RnnMode::kLstm);
   EXPECT_EQ(layer.dtype(), DType::kFloat32);
   EXPECT_EQ(layer.saveable(), nullptr);
   EXPECT_FALSE(layer.built());
@@ -46,13 +46,14 @@ TEST(CudnnLayer, DefaultsAndProperties) {
 
 TEST(CudnnLayer, ShapesOfOtherNetworks) {
   const OwnGraph own;
-  const auto gru = make_cudnn_rnn(RnnMode::kGru, {.num_layers = 2,
-                                                  .num_units = 3,
-                                                  .input_mode = InputMode::kAutoSelect,
-                                                  .direction = Direction::kBidirectional});
+  const auto gru = make_cudnn_rnn({.network = {.mode = RnnMode::kGru,
+                                               .num_layers = 2,
+                                               .num_units = 3,
+                                               .input_mode = InputMode::kAutoSelect,
+                                               .direction = Direction::kBidirectional}});
   EXPECT_EQ(gru->state_shape(2), (std::vector<Shape>{{4, 2, 3}}));
   gru->build({1, 1, 3});
-  EXPECT_EQ(gru->input_mode(), InputMode::kAutoSelect);
+  EXPECT_EQ(gru->network().input_mode, InputMode::kAutoSelect);
   const std::vector<Shape> shapes = gru->canonical_weight_shapes();
   ASSERT_EQ(shapes.size(), 24u);
   EXPECT_EQ(shapes[0], (Shape{3, 0}));  // skipped
@@ -71,7 +72,7 @@ TEST(CudnnLayer, NamesOfVariablesAndScopes) {
                                                     {RnnMode::kRnnTanh, "cudnn_rnn_tanh"},
                                                     {RnnMode::kRnnRelu, "cudnn_rnn_relu"}}) {
     for (const char* suffix : {"", "_1"}) {
-      const auto layer = make_cudnn_rnn(mode, {.num_units = 2});
+      const auto layer = make_cudnn_rnn({.network = {.mode = mode, .num_units = 2}});
       layer->build({1, 1, 2});
       EXPECT_EQ(layer->name(), name + suffix);
       EXPECT_EQ(layer->kernel().name(), name + suffix + "/opaque_kernel");
@@ -87,7 +88,7 @@ TEST(CudnnLayer, PrefixOfTheCanonicalNames) {
   const std::string canonical = "rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel";
   const auto first_name = [](const CudnnLSTM& layer) { return layer.saveable()->spec_names()[0]; };
   CudnnLSTM top({.num_units = 2}), inside({.num_units = 2}), called({.num_units = 2});
-  CudnnLSTM outside({.num_units = 2, .name = "named"});
+  CudnnLSTM outside({.network = {.num_units = 2}, .name = "named"});
   top.build({1, 1, 2});
   outside(zeros({1, 1, 2}));
   {
@@ -104,7 +105,8 @@ TEST(CudnnLayer, PrefixOfTheCanonicalNames) {
 
 TEST(CudnnLayer, AReusingScopeSharesTheVariableAndMakesNoSaveable) {
   const OwnGraph own;
-  CudnnLSTM first({.num_units = 2, .name = "enc"}), second({.num_units = 2, .name = "enc"});
+  CudnnLSTM first({.network = {.num_units = 2}, .name = "enc"}),
+      second({.network = {.num_units = 2}, .name = "enc"});
   {
     const VariableScope scope("m");
     first(zeros({1, 1, 2}));
@@ -119,7 +121,7 @@ TEST(CudnnLayer, AReusingScopeSharesTheVariableAndMakesNoSaveable) {
 // Each canonical matrix draws from its own stream and within its own Glorot limit.
 TEST(CudnnLayer, InitialValues) {
   const OwnGraph own;
-  CudnnGRU layer({.num_layers = 2, .num_units = 6, .seed = 3});
+  CudnnGRU layer({.num_layers = 2, .num_units = 6, .training = {.seed = 3}});
   layer.build({1, 1, 4});
   const RnnSpec spec = layer.spec();
   const ParamsLayout layout(spec);
@@ -147,7 +149,8 @@ TEST(CudnnLayer, InitializersAndSeeds) {
     Graph graph;
     graph.set_seed(of_graph);
     const Graph::AsDefault current(graph);
-    CudnnLSTM layer({.num_units = 4, .seed = seed, .bias_initializer = constant_initializer(0.5)});
+    CudnnLSTM layer({.network = {.num_units = 4, .training = {.seed = seed}},
+                     .bias_initializer = constant_initializer(0.5)});
     layer.build({1, 1, 3});
     return layer.kernel().to_host();
   };
@@ -162,8 +165,7 @@ TEST(CudnnLayer, InitializersAndSeeds) {
   const Array kernel = kernel_of(1);
   for (const float b : kernel.as<float>().subspan(std::size_t{4} * 4 * (3 + 4))) EXPECT_EQ(b, 0.5f);
   int calls = 0;
-  CudnnGRU counted({.num_layers = 2,
-                    .num_units = 2,
+  CudnnGRU counted({.network = {.num_layers = 2, .num_units = 2},
                     .kernel_initializer = [&](ArrayView, RandomStream&) { ++calls; }});
   counted.build({1, 1, 2});
   EXPECT_EQ(calls, 12);

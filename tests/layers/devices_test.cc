@@ -25,9 +25,8 @@ CudnnLSTM lstm_on(const Device& device) {
   return CudnnLSTM({.num_layers = 2,
                     .num_units = 3,
                     .direction = Direction::kBidirectional,
-                    .dropout = 0.4,
-                    .seed = 7,
-                    .device = &device});
+                    .training = {.dropout = 0.4, .seed = 7},
+                    .compute = {.device = &device}});
 }
 
 std::vector<Array> run(const Device& device, bool time_major) {
@@ -70,18 +69,18 @@ TEST(Devices, CopiesStayThere) {
   const auto other = layer.with_arithmetic(Math::kBf16, WeightsDType::kNone);
   EXPECT_EQ(&other->device(), &test_device());
   EXPECT_EQ(&(*other)(varied({2, 1, 4})).output.device(), &test_device());
-  EXPECT_EQ(layer.get_config().device, &test_device());
-  EXPECT_EQ(CudnnLSTM({.num_units = 3}).get_config().device, nullptr);
+  EXPECT_EQ(layer.get_config().network.compute.device, &test_device());
+  EXPECT_EQ(CudnnLSTM({.num_units = 3}).get_config().network.compute.device, nullptr);
 }
 
 TEST(Devices, WhatTheDeviceCannotIsSaidBeforeAnythingIsMade) {
   const OwnGraph own;
-  CudnnLSTM layer({.num_units = 3, .math = Math::kTf32, .device = &test_device()});
+  CudnnLSTM layer({.num_units = 3, .compute = {.math = Math::kTf32, .device = &test_device()}});
   EXPECT_THROW(layer(varied({2, 1, 4})), EngineError);
   EXPECT_FALSE(layer.built());
   EXPECT_TRUE(own.graph.variables().empty());
-  CudnnLSTM stored(
-      {.num_units = 3, .weights_dtype = WeightsDType::kInt8, .device = &test_device(1)});
+  CudnnLSTM stored({.num_units = 3,
+                    .compute = {.weights_dtype = WeightsDType::kInt8, .device = &test_device(1)}});
   EXPECT_THROW(stored(varied({2, 1, 4})), UnsupportedError);
 }
 

@@ -30,7 +30,7 @@ class Nodes : public ::testing::Test {
 
 TEST_F(Nodes, ACallOnAnInputIsRecorded) {
   const auto layer = std::make_shared<CudnnLSTM>(
-      layers::CudnnRnnOptions{.num_units = 4, .direction = Direction::kBidirectional});
+      layers::CudnnRnnOptions{.network = {.num_units = 4, .direction = Direction::kBidirectional}});
   const Tensor in = Input({-1, -1, 5});
   const RnnResult made = (*layer)(in);
   EXPECT_EQ(made.output.shape(), (Shape{-1, -1, 8}));
@@ -74,8 +74,8 @@ TEST_F(Nodes, AValueRecordsNone) {
 }
 
 TEST_F(Nodes, AModelRunsAndTrainsWhatWasRecorded) {
-  const auto lstm = std::make_shared<CudnnLSTM>(
-      layers::CudnnRnnOptions{.num_layers = 2, .num_units = 4, .seed = 1});
+  const auto lstm = std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{
+      .network = {.num_layers = 2, .num_units = 4, .training = {.seed = 1}}});
   const auto dense = std::make_shared<Dense>(layers::DenseOptions{.units = 3});
   const Tensor in = Input({-1, -1, 5}), h0 = Input({2, -1, 4});
   const RnnResult made = (*lstm)(in, {h0, h0});
@@ -113,7 +113,8 @@ TEST_F(Nodes, AModelRunsAndTrainsWhatWasRecorded) {
 // What is between may be an input as well: then it is given, and what else its call makes is
 // computed.
 TEST_F(Nodes, AnOutputOfACallMayBeAnInput) {
-  const auto lstm = std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{.num_units = 4, .seed = 1});
+  const auto lstm = std::make_shared<CudnnLSTM>(
+      layers::CudnnRnnOptions{.network = {.num_units = 4, .training = {.seed = 1}}});
   const Tensor in = Input({-1, -1, 5}), x = varied({3, 2, 5}), h = varied({1, 2, 4}, 2);
   const RnnResult made = (*lstm)(in), direct = (*lstm)(x);
   Model model({in, made.state[0]},
@@ -126,8 +127,8 @@ TEST_F(Nodes, AnOutputOfACallMayBeAnInput) {
 }
 
 TEST_F(Nodes, TrainingIsAsRecordedUnlessSaid) {
-  const auto lstm = std::make_shared<CudnnLSTM>(
-      layers::CudnnRnnOptions{.num_layers = 2, .num_units = 8, .dropout = 0.5, .seed = 3});
+  const auto lstm = std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{
+      .network = {.num_layers = 2, .num_units = 8, .training = {.dropout = 0.5, .seed = 3}}});
   const Tensor in = Input({-1, -1, 5}), x = varied({4, 2, 5});
   Model model({in}, {(*lstm)(in).output});
   const Tensor still = (*lstm)(x, {}, {.training = false}).output;
@@ -160,7 +161,8 @@ TEST_F(Nodes, AModelKeepsSharedLayersAliveAndNoticesOthersGone) {
 }
 
 TEST_F(Nodes, AModelOnAnInputIsRecordedAgain) {
-  const auto lstm = std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{.num_units = 4});
+  const auto lstm =
+      std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{.network = {.num_units = 4}});
   const auto dense = std::make_shared<Dense>(layers::DenseOptions{.units = 5});
   const Tensor in = Input({-1, -1, 5});
   Model inner({in}, {(*dense)((*lstm)(in).output)});
@@ -176,7 +178,7 @@ TEST_F(Nodes, AModelOnAnInputIsRecordedAgain) {
 TEST_F(Nodes, ActivityLossesAreCollectedInBothWays) {
   const Regularizer regularizer = [](const Tensor& y) { return ops::l2_regularization(y, 0.1); };
   const auto layer = std::make_shared<CudnnGRU>(
-      layers::CudnnRnnOptions{.num_units = 3, .activity_regularizer = regularizer});
+      layers::CudnnRnnOptions{.network = {.num_units = 3}, .activity_regularizer = regularizer});
   const Tensor x = varied({2, 1, 4});
   for (int i = 0; i < 2; ++i) {
     const RnnResult out = (*layer)(x);
@@ -253,7 +255,8 @@ TEST_F(Nodes, CellsAndLoopsAreRecorded) {
 }
 
 TEST_F(Nodes, LengthsMayBeSymbolic) {
-  const auto layer = std::make_shared<CudnnGRU>(layers::CudnnRnnOptions{.num_units = 3});
+  const auto layer =
+      std::make_shared<CudnnGRU>(layers::CudnnRnnOptions{.network = {.num_units = 3}});
   const auto cell = std::make_shared<CudnnCompatibleGRUCell>(CompatibleCellOptions{.num_units = 3});
   const Tensor in = Input({-1, -1, 4}), lengths = Input({-1}, DType::kInt32);
   const RnnResult made = (*layer)(in, {}, {.lengths = lengths});
@@ -331,9 +334,10 @@ TEST_F(Nodes, AFailedCallChangesNothing) {
   EXPECT_THROW(layer(varied({2, 1, 4}), {varied({1, 1, 3})}), ArgumentError);
   EXPECT_THROW(layer(varied({2, 4})), ArgumentError);
   EXPECT_THROW(layer.build({-1, -1, -1}), ArgumentError);
-  CudnnLSTM failing({.num_units = 3, .kernel_initializer = [](ArrayView, RandomStream&) {
-                       throw StateError("no numbers today");
-                     }});
+  CudnnLSTM failing(
+      {.network = {.num_units = 3}, .kernel_initializer = [](ArrayView, RandomStream&) {
+         throw StateError("no numbers today");
+       }});
   EXPECT_THROW(failing(varied({2, 1, 4})), StateError);
   EXPECT_FALSE(layer.built());
   EXPECT_TRUE(graph_.variables().empty());
@@ -343,7 +347,8 @@ TEST_F(Nodes, AFailedCallChangesNothing) {
 }
 
 TEST_F(Nodes, CloneSharesTheVariablesAlone) {
-  const auto layer = std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{.num_units = 3});
+  const auto layer =
+      std::make_shared<CudnnLSTM>(layers::CudnnRnnOptions{.network = {.num_units = 3}});
   const Tensor x = varied({2, 1, 4});
   (*layer)(Input({-1, -1, 4}));
   const auto copy = layer->clone();
@@ -355,7 +360,7 @@ TEST_F(Nodes, CloneSharesTheVariablesAlone) {
   EXPECT_TRUE(layer->trainable());
   CudnnLSTM again(layer->get_config());
   EXPECT_EQ(again.name(), "cudnn_lstm");
-  EXPECT_EQ(again.num_units(), 3);
+  EXPECT_EQ(again.network().num_units, 3);
 }
 
 TEST_F(Nodes, EveryClassCopies) {

@@ -19,7 +19,8 @@ class LayerOwnership : public ::testing::Test {
 };
 
 TEST_F(LayerOwnership, TensorsKeepTheirLayer) {
-  auto layer = std::make_shared<CudnnLSTM>(CudnnRnnOptions{.num_layers = 1, .num_units = 4});
+  auto layer =
+      std::make_shared<CudnnLSTM>(CudnnRnnOptions{.network = {.num_layers = 1, .num_units = 4}});
   const std::weak_ptr<CudnnLSTM> kept = layer;
   Tensor output = (*layer)(source_).output;
   layer.reset();
@@ -29,7 +30,8 @@ TEST_F(LayerOwnership, TensorsKeepTheirLayer) {
 }
 
 TEST_F(LayerOwnership, ALayerThatTakesItsOwnOutputIsFreed) {
-  auto layer = std::make_shared<CudnnLSTM>(CudnnRnnOptions{.num_layers = 1, .num_units = 4});
+  auto layer =
+      std::make_shared<CudnnLSTM>(CudnnRnnOptions{.network = {.num_layers = 1, .num_units = 4}});
   const std::weak_ptr<CudnnLSTM> kept = layer;
   {
     const layers::RnnResult first = (*layer)(source_);
@@ -46,7 +48,8 @@ TEST_F(LayerOwnership, ALayerThatTakesItsOwnOutputIsFreed) {
 
 TEST_F(LayerOwnership, LayersAroundEachOtherAreFreed) {
   const auto make = [] {
-    return std::make_shared<CudnnLSTM>(CudnnRnnOptions{.num_layers = 1, .num_units = 4});
+    return std::make_shared<CudnnLSTM>(
+        CudnnRnnOptions{.network = {.num_layers = 1, .num_units = 4}});
   };
   std::weak_ptr<CudnnLSTM> first, second;
   {
@@ -72,9 +75,8 @@ TEST_F(LayerOwnership, LayersAroundEachOtherAreFreed) {
 
 TEST_F(LayerOwnership, ALayerWithLossesOfItsOutputsIsFreed) {
   auto layer = std::make_shared<CudnnLSTM>(CudnnRnnOptions{
-      .num_layers = 1, .num_units = 4, .activity_regularizer = [](const Tensor& output) {
-        return ops::reduce_sum(output);
-      }});
+      .network = {.num_layers = 1, .num_units = 4},
+      .activity_regularizer = [](const Tensor& output) { return ops::reduce_sum(output); }});
   const std::weak_ptr<CudnnLSTM> kept = layer;
   {
     const Tensor output = (*layer)(source_).output;

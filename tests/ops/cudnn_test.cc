@@ -10,30 +10,30 @@ Tensor uniform(const Shape& shape, std::uint64_t seed) {
   return random_tensor(shape, seed, 0.0, 1.0, DType::kFloat32);
 }
 
-ops::CudnnRnnOptions options(std::int64_t layers, std::int64_t units, std::int64_t input) {
+RnnSpec options(std::int64_t layers, std::int64_t units, std::int64_t input) {
   return {.num_layers = layers, .num_units = units, .input_size = input};
 }
 
 TEST(CudnnOps, PropertiesAndSizes) {
   const ops::CudnnLSTM lstm(
       {.num_layers = 2, .num_units = 7, .input_size = 3, .direction = Direction::kBidirectional});
-  EXPECT_EQ(lstm.num_layers(), 2);
-  EXPECT_EQ(lstm.num_units(), 7);
-  EXPECT_EQ(lstm.input_size(), 3);
-  EXPECT_EQ(to_string(lstm.rnn_mode()), "lstm");
-  EXPECT_EQ(to_string(lstm.input_mode()), "linear_input");
-  EXPECT_EQ(to_string(lstm.direction()), "bidirectional");
-  EXPECT_EQ(lstm.num_proj(), 0);
+  EXPECT_EQ(lstm.spec().num_layers, 2);
+  EXPECT_EQ(lstm.spec().num_units, 7);
+  EXPECT_EQ(lstm.spec().input_size, 3);
+  EXPECT_EQ(to_string(lstm.spec().mode), "lstm");
+  EXPECT_EQ(to_string(lstm.spec().input_mode), "linear_input");
+  EXPECT_EQ(to_string(lstm.spec().direction), "bidirectional");
+  EXPECT_EQ(lstm.spec().num_proj, 0);
   const ops::CudnnGRU skip(
       {.num_layers = 2, .num_units = 4, .input_size = 4, .input_mode = InputMode::kSkipInput});
-  EXPECT_EQ(to_string(skip.input_mode()), "skip_input");
+  EXPECT_EQ(to_string(skip.spec().input_mode), "skip_input");
   EXPECT_EQ(skip.params_size(), ops::CudnnGRU(options(2, 4, 4)).params_size() - 3 * 4 * 4);
   EXPECT_EQ(lstm.params_size(), 1960);
   EXPECT_EQ(ops::CudnnGRU(options(1, 100, 50)).params_size(), 45600);
   EXPECT_EQ(ops::CudnnRNNTanh(options(2, 8, 4)).params_size(), 256);
-  EXPECT_EQ(to_string(ops::CudnnRNNRelu(options(2, 8, 4)).rnn_mode()), "rnn_relu");
+  EXPECT_EQ(to_string(ops::CudnnRNNRelu(options(2, 8, 4)).spec().mode), "rnn_relu");
   EXPECT_EQ(ops::cudnn_rnn_opaque_params_size(
-                RnnMode::kLstm, {.num_layers = 2, .num_units = 6, .input_size = 5, .num_proj = 4}),
+                {.num_layers = 2, .num_units = 6, .input_size = 5, .num_proj = 4}),
             552);
 }
 
@@ -94,6 +94,8 @@ TEST(CudnnOps, AnotherInputDepthIfTheBufferIsLongEnough) {
             "input size 10, unidirectional, float32");
 }
 
+RnnSpec masks(std::int64_t seed) { return {.training = {.dropout = 0.5, .seed = seed}}; }
+
 // Lengths, layout, training and the key of dropout reach a call that was recorded.
 TEST(CudnnOps, FunctionsReplayAsTheyWereCalled) {
   const std::int64_t size = ops::CudnnLSTM(options(2, 2, 3)).params_size();
@@ -105,11 +107,11 @@ TEST(CudnnOps, FunctionsReplayAsTheyWereCalled) {
   };
   const auto plain = values_of(call(values, {})[0]);
   for (const ops::CudnnFunctionOptions& how : std::vector<ops::CudnnFunctionOptions>{
-           {.dropout = 0.5, .seed = 7},
-           {.is_training = false, .dropout = 0.5, .seed = 7},
+           {.network = masks(7)},
+           {.is_training = false, .network = masks(7)},
            {.sequence_lengths = {{2, 1}}},
            {.lengths = int_tensor({2}, {1, 2})},
-           {.dropout = 0.5, .seed = 8, .sequence_lengths = {{1, 2}}, .time_major = false}}) {
+           {.network = masks(8), .sequence_lengths = {{1, 2}}, .time_major = false}}) {
     Graph graph;
     const Graph::AsDefault own(graph);
     const Tensors wanted = call(values, how);
@@ -165,8 +167,8 @@ TEST(CudnnOps, AReplayKeepsWhatGradientsOfInferenceNeed) {
 }
 
 TEST(CudnnOps, DropoutMasksAdvanceAndRepeat) {
-  ops::CudnnRnnOptions wanted = options(2, 16, 3);
-  wanted.dropout = 0.5;
+  RnnSpec wanted = options(2, 16, 3);
+  wanted.training.dropout = 0.5;
   const Tensor x = uniform({4, 2, 3}, 1), h = uniform({2, 2, 16}, 2);
   ops::CudnnRNNTanh first(wanted), second(wanted);
   const Tensor params = ops::scale(uniform({first.params_size()}, 3), 0.1);

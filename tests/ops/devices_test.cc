@@ -158,7 +158,7 @@ ops::CudnnLSTM placed_model() {
                          .num_units = 3,
                          .input_size = 4,
                          .dtype = DType::kFloat64,
-                         .device = &test_device()});
+                         .compute = {.device = &test_device()}});
 }
 
 TEST(Devices, AModelTakesHostDataToItsDevice) {

@@ -12,8 +12,8 @@ inline RnnSpec small_spec(RnnMode mode) {
           .input_size = 4,
           .direction = Direction::kBidirectional,
           .dtype = DType::kFloat64,
-          .dropout = 0.5,
-          .cell_clip = {}};
+          .cell_clip = {},
+          .training = {.dropout = 0.5}};
 }
 
 }  // namespace openrnn::testing

@@ -39,7 +39,7 @@ struct OneUnit {
 
 OneUnit bf16_unit() {
   OneUnit unit;
-  unit.spec.math = Math::kBf16;
+  unit.spec.compute.math = Math::kBf16;
   unit.spec.input_size = 1;
   // 1 + 2^-8 is half way between 1 and 1 + 2^-7, and goes to the even one; x the other way.
   unit.params = {1.00390625F, 0.5F, 0.1F, 0.001F};
@@ -153,12 +153,12 @@ TEST(ReferenceBf16x3, IsTheExactProduct) {
 
 TEST(ReferenceStored, Float16AndBfloat16RoundWeightsAndNothingElse) {
   OneUnit unit = bf16_unit();
-  unit.spec.math = Math::kFloat32;
+  unit.spec.compute.math = Math::kFloat32;
   const auto x = static_cast<double>(unit.x[0]), h = static_cast<double>(unit.h[0]);
   const double biases = static_cast<double>(0.1F) + static_cast<double>(0.001F);
-  unit.spec.weights_dtype = WeightsDType::kBfloat16;
+  unit.spec.compute.weights_dtype = WeightsDType::kBfloat16;
   EXPECT_EQ(unit.run()[0], static_cast<float>(1.0 * x + 0.5 * h + biases));
-  unit.spec.weights_dtype = WeightsDType::kFloat16;
+  unit.spec.compute.weights_dtype = WeightsDType::kFloat16;
   unit.params[0] = 1.00146484375F;  // 1 + 1.5 * 2^-10: half way, to the even 1 + 2 * 2^-10
   EXPECT_EQ(unit.run()[0], static_cast<float>(1.001953125 * x + 0.5 * h + biases));
   unit.params[0] = 7e4F;
@@ -167,7 +167,7 @@ TEST(ReferenceStored, Float16AndBfloat16RoundWeightsAndNothingElse) {
 
 OneUnit int8_unit() {
   OneUnit unit;
-  unit.spec.weights_dtype = WeightsDType::kInt8;
+  unit.spec.compute.weights_dtype = WeightsDType::kInt8;
   unit.spec.input_size = 3;
   // The largest of W is -1.27, so that a step is 0.01: q is 50, -127, 10. R alone: 127 steps.
   unit.params = {0.5F, -1.27F, 0.1F, -0.6F, 3.0F, 0.001F};
@@ -214,8 +214,8 @@ TEST(ReferenceArithmetic, RefusesWhatItCannot) {
   expect_error<UnsupportedError>([&] { (void)unit.args(y, PackFor::kTraining); },
                                  "[pack] weights_dtype is 'int8', which is for inference; expected "
                                  "'none' in training");
-  unit.spec.weights_dtype = WeightsDType::kNone;
-  unit.spec.math = Math::kTf32;
+  unit.spec.compute.weights_dtype = WeightsDType::kNone;
+  unit.spec.compute.math = Math::kTf32;
   EXPECT_THROW((void)unit.args(y, PackFor::kInference), EngineError);
 }
 

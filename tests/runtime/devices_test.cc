@@ -59,7 +59,7 @@ TEST(Engines, ADeviceHasItsOwn) {
 
 TEST(Engines, ADeviceThatCannotSaysWhy) {
   RnnSpec spec = small();
-  spec.weights_dtype = WeightsDType::kInt8;
+  spec.compute.weights_dtype = WeightsDType::kInt8;
   try {
     choose_engine(spec, test_device(1));
     FAIL() << "no error";
@@ -72,7 +72,7 @@ TEST(Engines, ADeviceThatCannotSaysWhy) {
   spec.num_units = 0;
   EXPECT_THROW(choose_engine(spec, test_device()), ArgumentError);
   spec = small();
-  spec.math = Math::kTf32;
+  spec.compute.math = Math::kTf32;
   EXPECT_THROW(choose_engine(spec, test_device()), EngineError);
 }
 
@@ -109,7 +109,7 @@ TEST(Sessions, RunOnADevice) {
 TEST(Engines, ArithmeticOfGpusNamesTheirDevice) {
   for (const Math math : {Math::kTf32, Math::kFp16}) {
     RnnSpec spec = small();
-    spec.math = math;
+    spec.compute.math = math;
     const std::string what = error_of<EngineError>([&] { choose_engine(spec, cpu_device()); });
     EXPECT_NE(what.find("device='gpu:0'"), std::string::npos) << what;
   }

@@ -70,7 +70,7 @@ TEST(Embedding, WeightsMayBeStoredSmaller) {
       buffer.data(), openrnn::DType::kFloat32, {openrnn::params_size(spec)}};
   // [snippet]
   openrnn::RnnSpec small = spec;
-  small.weights_dtype = openrnn::WeightsDType::kInt8;
+  small.compute.weights_dtype = openrnn::WeightsDType::kInt8;
   const auto packed = std::make_shared<const openrnn::PackedModel>(small, params);
   assert(openrnn::math_kind(small) == "int8");
   // [end]

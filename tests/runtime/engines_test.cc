@@ -59,7 +59,7 @@ TEST(Engines, AMissingOneSaysWhatItNeeds) {
 // Embedders reach the engines past the layers, which refuse it themselves.
 TEST(Engines, PackStoredWeightsForInferenceAlone) {
   RnnSpec spec = small();
-  spec.weights_dtype = WeightsDType::kInt8;
+  spec.compute.weights_dtype = WeightsDType::kInt8;
   const Array params(DType::kFloat32, {params_size(spec)});
   for (const std::string_view name : {"cpu", "reference"}) {
     EXPECT_NE(engine(name).pack(spec, params.view(), PackFor::kInference), nullptr);
@@ -76,18 +76,18 @@ TEST(MathKind, NamesTheFunctionOfAChoice) {
   spec.dtype = DType::kFloat64;
   EXPECT_EQ(math_kind(spec), "float64");
   spec.dtype = DType::kFloat16;
-  spec.math = Math::kBf16;
+  spec.compute.math = Math::kBf16;
   const bool amx = cpu_isa() == "amx" || cpu_isa() == "amx_emulated";
   EXPECT_EQ(math_kind(spec), amx ? "amx" : "dot");
-  spec.math = Math::kBf16x3;
+  spec.compute.math = Math::kBf16x3;
   EXPECT_EQ(math_kind(spec), amx ? "bf16x3" : "float32");
-  spec.math = Math::kFloat32;
-  spec.weights_dtype = WeightsDType::kBfloat16;
+  spec.compute.math = Math::kFloat32;
+  spec.compute.weights_dtype = WeightsDType::kBfloat16;
   EXPECT_EQ(math_kind(spec), "float32");
-  spec.weights_dtype = WeightsDType::kInt8;
+  spec.compute.weights_dtype = WeightsDType::kInt8;
   EXPECT_EQ(math_kind(spec), "int8");
-  spec.weights_dtype = WeightsDType::kNone;
-  spec.math = Math::kTf32;
+  spec.compute.weights_dtype = WeightsDType::kNone;
+  spec.compute.math = Math::kTf32;
   EXPECT_THROW(math_kind(spec), EngineError);
 }
 

@@ -29,7 +29,7 @@ TEST(ForkLayer, AChildCallsTheLayersOfItsParent) {
     GTEST_SKIP() << reason;
   }
   const conformance::ForcedThreads two(2);
-  layers::CudnnLSTM lstm({.num_layers = 2, .num_units = 130, .seed = 3});
+  layers::CudnnLSTM lstm({.num_layers = 2, .num_units = 130, .training = {.seed = 3}});
   const Array values = conformance::random_array(DType::kFloat32, 495, -1.0, 1.2, 1);
   const Tensor x(ConstArrayView{values.data(), DType::kFloat32, {5, 3, 33}});
   const std::string expected = call_and_differentiate(lstm, x);

@@ -56,7 +56,7 @@ TEST(PackedModel, ChecksItsParameters) {
       },
       "[PackedModel] params is float64, expected float32");
   RnnSpec wrong = small();
-  wrong.dropout = 2.0;
+  wrong.training.dropout = 2.0;
   EXPECT_THROW(PackedModel(wrong, {kParams.data(), DType::kFloat32, {4}}), ArgumentError);
 }
 

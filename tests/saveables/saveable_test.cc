@@ -11,25 +11,14 @@ using testing::same_bits;
 using testing::thrown;
 using testing::views;
 
-CudnnSaveableOptions options_of(const RnnSpec& spec) {
-  return {.num_layers = spec.num_layers,
-          .num_units = spec.num_units,
-          .input_size = spec.input_size,
-          .input_mode = spec.input_mode,
-          .direction = spec.direction,
-          .num_proj = spec.num_proj};
-}
-
 TEST(Saveable, StoresAndRestoresTheVariable) {
   for (const RnnSpec& spec : all_specs()) {
     SCOPED_TRACE(describe(spec));
     Graph graph;
     const Graph::AsDefault current(graph);
     const Variable variable("opaque_kernel", numbered(spec));
-    CudnnSaveableOptions options = options_of(spec);
-    options.scope = "enc";
-    options.name = "enc/opaque_kernel_saveable";
-    const auto saveable = make_cudnn_saveable(spec.mode, variable, options);
+    const auto saveable = make_cudnn_saveable(
+        variable, {.network = spec, .scope = "enc", .name = "enc/opaque_kernel_saveable"});
     EXPECT_EQ(saveable->name(), "enc/opaque_kernel_saveable");
     EXPECT_TRUE(saveable->variable().same_as(variable));
     const TfCanonicalFormat format(spec);
@@ -49,7 +38,7 @@ TEST(Saveable, WithoutScopeAndWithDefaults) {
   const Graph::AsDefault current(graph);
   const RnnSpec spec = rnn_spec(RnnMode::kRnnRelu, 1, 2, 1);
   const Variable variable("params", numbered(spec));
-  const CudnnRNNReluSaveable saveable(variable, {.num_units = 2, .input_size = 1});
+  const CudnnRNNReluSaveable saveable(variable, {.network = {.num_units = 2, .input_size = 1}});
   EXPECT_EQ(saveable.name(), "cudnn_rnn_saveable");
   EXPECT_EQ(saveable.spec_names(),
             (std::vector<std::string>{"rnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel",
@@ -60,23 +49,18 @@ TEST(Saveable, AVariableOfAnotherSizeIsRefused) {
   Graph graph;
   const Graph::AsDefault current(graph);
   const Variable variable("params", Array(DType::kFloat32, {7}));
-  EXPECT_EQ(
-      thrown<ArgumentError>([&] { CudnnGRUSaveable(variable, {.num_units = 2, .input_size = 1}); }),
-      "[CudnnGRUSaveable] opaque_params params has shape [7], expected [30] for gru, 1 "
-      "layer, 2 units, input size 1, unidirectional, float32");
-  EXPECT_EQ(thrown<ArgumentError>([] { CudnnLSTMSaveable({}, {.num_units = 2}); }),
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              CudnnGRUSaveable(variable, {.network = {.num_units = 2, .input_size = 1}});
+            }),
+            "[CudnnGRUSaveable] opaque_params params has shape [7], expected [30] for gru, 1 "
+            "layer, 2 units, input size 1, unidirectional, float32");
+  EXPECT_EQ(thrown<ArgumentError>([] { CudnnLSTMSaveable({}, {.network = {.num_units = 2}}); }),
             "[CudnnLSTMSaveable] opaque_params is empty, expected a variable");
 }
 
 TEST(Converter, SplitsAndJoinsEveryNetwork) {
   for (const RnnSpec& spec : all_specs()) {
     SCOPED_TRACE(describe(spec));
-    const CudnnConverterOptions options{.num_layers = spec.num_layers,
-                                        .num_units = spec.num_units,
-                                        .input_size = spec.input_size,
-                                        .num_proj = spec.num_proj,
-                                        .input_mode = spec.input_mode,
-                                        .direction = spec.direction};
     const auto check = [&](const CudnnParamsFormatConverter& converter) {
       const Array params = numbered(spec);
       const TfCanonicalParams split = converter.opaque_to_tf_canonical(params.view());
@@ -90,10 +74,10 @@ TEST(Converter, SplitsAndJoinsEveryNetwork) {
       EXPECT_TRUE(same_bits(
           back, format.to_opaque("test", "", views(format.from_opaque("test", params.view())))));
     };
-    if (spec.mode == RnnMode::kLstm) check(CudnnParamsFormatConverterLSTM(options));
-    if (spec.mode == RnnMode::kGru) check(CudnnParamsFormatConverterGRU(options));
-    if (spec.mode == RnnMode::kRnnTanh) check(CudnnParamsFormatConverterTanh(options));
-    if (spec.mode == RnnMode::kRnnRelu) check(CudnnParamsFormatConverterRelu(options));
+    if (spec.mode == RnnMode::kLstm) check(CudnnParamsFormatConverterLSTM(spec));
+    if (spec.mode == RnnMode::kGru) check(CudnnParamsFormatConverterGRU(spec));
+    if (spec.mode == RnnMode::kRnnTanh) check(CudnnParamsFormatConverterTanh(spec));
+    if (spec.mode == RnnMode::kRnnRelu) check(CudnnParamsFormatConverterRelu(spec));
   }
 }
 

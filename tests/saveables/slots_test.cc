@@ -11,15 +11,6 @@ using testing::same_bits;
 using testing::thrown;
 using testing::views;
 
-CudnnConverterOptions options_of(const RnnSpec& spec) {
-  return {.num_layers = spec.num_layers,
-          .num_units = spec.num_units,
-          .input_size = spec.input_size,
-          .num_proj = spec.num_proj,
-          .input_mode = spec.input_mode,
-          .direction = spec.direction};
-}
-
 // As numbered(), with each recurrent bias equal to its input bias but for a gru's candidate.
 Array like_a_gradient(const RnnSpec& spec) {
   const ParamsLayout layout(spec);
@@ -125,10 +116,10 @@ TEST(Slots, ByTheConverters) {
       EXPECT_TRUE(
           same_bits(gradient, converter.tf_slots_to_opaque(flat, views(of_gradient.weights_proj))));
     };
-    if (spec.mode == RnnMode::kLstm) check(CudnnParamsFormatConverterLSTM(options_of(spec)));
-    if (spec.mode == RnnMode::kGru) check(CudnnParamsFormatConverterGRU(options_of(spec)));
-    if (spec.mode == RnnMode::kRnnTanh) check(CudnnParamsFormatConverterTanh(options_of(spec)));
-    if (spec.mode == RnnMode::kRnnRelu) check(CudnnParamsFormatConverterRelu(options_of(spec)));
+    if (spec.mode == RnnMode::kLstm) check(CudnnParamsFormatConverterLSTM(spec));
+    if (spec.mode == RnnMode::kGru) check(CudnnParamsFormatConverterGRU(spec));
+    if (spec.mode == RnnMode::kRnnTanh) check(CudnnParamsFormatConverterTanh(spec));
+    if (spec.mode == RnnMode::kRnnRelu) check(CudnnParamsFormatConverterRelu(spec));
   }
 }
 
@@ -137,7 +128,7 @@ TEST(Slots, OfASaveable) {
   const Graph::AsDefault current(graph);
   const RnnSpec spec = rnn_spec(RnnMode::kGru, 2, 3, 4);
   const CudnnGRUSaveable saveable(Variable("raw", numbered(spec)),
-                                  {.num_layers = 2, .num_units = 3, .input_size = 4});
+                                  {.network = {.num_layers = 2, .num_units = 3, .input_size = 4}});
   const Array moments = cast(numbered(spec).view(), DType::kFloat64);
   const std::vector<Array> tensors = saveable.slot_to_tensors(moments.view());
   EXPECT_TRUE(same_bits(moments, saveable.slot_from_tensors(tensors)));

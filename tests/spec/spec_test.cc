@@ -128,12 +128,12 @@ TEST(SpecValidate, NamesTheOption) {
   expect_invalid(spec, "dtype is int32, expected float16, float32 or float64");
   spec = good();
   for (const double wrong : {-0.1, 1.5}) {
-    spec.dropout = wrong;
+    spec.training.dropout = wrong;
     EXPECT_THROW(spec.validate(), ArgumentError) << wrong;
   }
-  spec.dropout = std::nan("");
+  spec.training.dropout = std::nan("");
   expect_invalid(spec, "dropout is nan, expected 0 to 1");
-  spec.dropout = 1.0;
+  spec.training.dropout = 1.0;
   spec.validate();
   spec.num_proj = 7;
   expect_invalid(spec, "num_proj is 7, expected 0 (off) to num_units = 6");
@@ -155,16 +155,16 @@ TEST(SpecValidate, NamesTheOption) {
 
 TEST(SpecValidate, NamesTheArithmetic) {
   RnnSpec spec = good();
-  spec.math = Math::kBf16;
+  spec.compute.math = Math::kBf16;
   spec.validate();
-  spec.weights_dtype = WeightsDType::kInt8;
+  spec.compute.weights_dtype = WeightsDType::kInt8;
   expect_invalid(spec, "weights_dtype is 'int8' with math 'bf16', expected one of them");
-  spec.math = Math::kFloat32;
+  spec.compute.math = Math::kFloat32;
   spec.validate();
   spec.dtype = DType::kFloat64;
   expect_invalid(spec, "weights_dtype is 'int8' with dtype float64, expected 'none'");
-  spec.weights_dtype = WeightsDType::kNone;
-  spec.math = Math::kBf16x3;
+  spec.compute.weights_dtype = WeightsDType::kNone;
+  spec.compute.math = Math::kBf16x3;
   expect_invalid(spec, "math is 'bf16x3' with dtype float64, expected 'float32' (exact)");
 }
 
@@ -180,11 +180,11 @@ TEST(SpecDescribe, ReadsLikeASentence) {
             "lstm, 1 layer, 6 units, input size 6, bidirectional, float32, skip_input, projection "
             "to 2");
   spec = good();
-  spec.math = Math::kBf16;
+  spec.compute.math = Math::kBf16;
   EXPECT_EQ(describe(spec),
             "lstm, 2 layers, 6 units, input size 5, unidirectional, float32, math bf16");
-  spec.math = Math::kFloat32;
-  spec.weights_dtype = WeightsDType::kInt8;
+  spec.compute.math = Math::kFloat32;
+  spec.compute.weights_dtype = WeightsDType::kInt8;
   EXPECT_EQ(describe(spec),
             "lstm, 2 layers, 6 units, input size 5, unidirectional, float32, weights stored as "
             "int8");

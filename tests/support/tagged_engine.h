@@ -14,7 +14,7 @@ class TaggedEngine : public Engine {
   const Device* device() const override { return &device_; }
   std::string description() const override { return "the cpu engine over tagged memory"; }
   std::string unsupported(const RnnSpec& spec) const override {
-    if (exact_ && spec.weights_dtype != WeightsDType::kNone)
+    if (exact_ && spec.compute.weights_dtype != WeightsDType::kNone)
       return "no weights_dtype; device='cpu' has them";
     return cpu_engine().unsupported(spec);
   }

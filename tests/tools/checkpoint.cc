@@ -33,15 +33,17 @@ std::map<std::string, std::string> parse(const std::vector<std::string>& words) 
 
 std::unique_ptr<layers::CudnnRnn> build(std::map<std::string, std::string>& options) {
   layers::CudnnRnnOptions layer;
-  layer.num_layers = std::stoll(options["layers"]);
-  layer.num_units = std::stoll(options["units"]);
-  layer.direction = parse_direction(options["direction"]);
-  layer.input_mode = parse_input_mode(options["input_mode"]);
-  layer.dtype = parse_dtype(options["dtype"]);
-  layer.num_proj = std::stoll(options["proj"]);
-  layer.seed = 3;
+  RnnSpec& network = layer.network;
+  network.mode = parse_rnn_mode(options["mode"]);
+  network.num_layers = std::stoll(options["layers"]);
+  network.num_units = std::stoll(options["units"]);
+  network.direction = parse_direction(options["direction"]);
+  network.input_mode = parse_input_mode(options["input_mode"]);
+  network.dtype = parse_dtype(options["dtype"]);
+  network.num_proj = std::stoll(options["proj"]);
+  network.training.seed = 3;
   layer.kernel_initializer = layer.bias_initializer = random_uniform_initializer(-0.5, 0.5);
-  auto built = layers::make_cudnn_rnn(parse_rnn_mode(options["mode"]), layer);
+  auto built = layers::make_cudnn_rnn(layer);
   const Shape input{-1, -1, std::stoll(options["input"])};
   if (options["scope"].empty()) {
     built->build(input);
@@ -55,7 +57,7 @@ std::unique_ptr<layers::CudnnRnn> build(std::map<std::string, std::string>& opti
 void run_layer(layers::CudnnRnn& layer, const std::string& prefix) {
   const TensorBundleReader data(prefix + "-data");
   std::vector<Tensor> state{Tensor(data.read("h0").view())};
-  const bool lstm = layer.rnn_mode() == RnnMode::kLstm;
+  const bool lstm = layer.network().is_lstm();
   if (lstm) state.push_back(Tensor(data.read("c0").view()));
   layers::RnnCallOptions call;
   const Array lengths = data.read("lengths");

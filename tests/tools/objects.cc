@@ -33,15 +33,17 @@ Options parse(const std::vector<std::string>& words) {
 
 std::unique_ptr<layers::CudnnRnn> build(Options& options, std::int64_t seed) {
   layers::CudnnRnnOptions layer;
-  layer.num_layers = std::stoll(options["layers"]);
-  layer.num_units = std::stoll(options["units"]);
-  layer.direction = parse_direction(options["direction"]);
-  layer.input_mode = parse_input_mode(options["input_mode"]);
-  layer.dtype = parse_dtype(options["dtype"]);
-  layer.num_proj = std::stoll(options["proj"]);
-  layer.seed = seed;
+  RnnSpec& network = layer.network;
+  network.mode = parse_rnn_mode(options["mode"]);
+  network.num_layers = std::stoll(options["layers"]);
+  network.num_units = std::stoll(options["units"]);
+  network.direction = parse_direction(options["direction"]);
+  network.input_mode = parse_input_mode(options["input_mode"]);
+  network.dtype = parse_dtype(options["dtype"]);
+  network.num_proj = std::stoll(options["proj"]);
+  network.training.seed = seed;
   layer.kernel_initializer = layer.bias_initializer = random_uniform_initializer(-0.5, 0.5);
-  auto built = layers::make_cudnn_rnn(parse_rnn_mode(options["mode"]), layer);
+  auto built = layers::make_cudnn_rnn(layer);
   built->build({-1, -1, std::stoll(options["input"])});
   return built;
 }

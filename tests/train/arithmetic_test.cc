@@ -56,7 +56,7 @@ TEST(RunArithmetic, IsInTheConfiguration) {
   EXPECT_EQ(run_config_from_json(to_json(config)).model.math, Math::kBf16);
   const SavedRun run(Math::kBf16);
   TrainedModel trained(run.prefix());
-  EXPECT_EQ(trained.model().rnn().math(), Math::kBf16);
+  EXPECT_EQ(trained.model().rnn().network().compute.math, Math::kBf16);
   const TrainedArithmetic found = trained_arithmetic(trained.extras());
   EXPECT_EQ(found.math, "bf16");
   EXPECT_EQ(found.kind, trained.model().rnn().math_kind());
@@ -66,7 +66,7 @@ TEST(RunArithmetic, IsInTheConfiguration) {
 TEST(RunArithmetic, OfOlderFilesIsFloat32) {
   const SavedRun run(Math::kFloat32, false);
   TrainedModel trained(run.prefix());
-  EXPECT_EQ(trained.model().rnn().math(), Math::kFloat32);
+  EXPECT_EQ(trained.model().rnn().network().compute.math, Math::kFloat32);
   EXPECT_EQ(trained_arithmetic(trained.extras()).math, "float32");
   EXPECT_EQ(trained_arithmetic(trained.extras()).kind, "float32");
   EXPECT_EQ(trained_arithmetic(trained.extras()).version, "1");
@@ -78,8 +78,8 @@ TEST(RunArithmetic, OfOlderFilesIsFloat32) {
 TEST(RunArithmetic, AnotherOneMayBeChosenForATrainedModel) {
   const SavedRun run(Math::kBf16);
   TrainedModel stored(run.prefix(), {.weights_dtype = WeightsDType::kInt8});
-  EXPECT_EQ(stored.model().rnn().weights_dtype(), WeightsDType::kInt8);
-  EXPECT_EQ(stored.model().rnn().math(), Math::kFloat32);
+  EXPECT_EQ(stored.model().rnn().network().compute.weights_dtype, WeightsDType::kInt8);
+  EXPECT_EQ(stored.model().rnn().network().compute.math, Math::kFloat32);
   EXPECT_EQ(stored.model().rnn().math_kind(), "int8");
   TrainedModel plain(run.prefix(), {.math = Math::kFloat32});
   EXPECT_EQ(plain.model().rnn().math_kind(), "float32");

@@ -30,7 +30,7 @@ Array gradient_of(const layers::CudnnRnn& layer, std::uint64_t seed) {
   CanonicalParams parts = slots_to_canonical(layout, gradient.view());
   for (const ParamRegion& region : layout.biases()) {
     if (region.role != ParamRole::kRecurrentBias) continue;
-    if (layer.rnn_mode() == RnnMode::kGru && region.gate == 2) continue;
+    if (layer.network().mode == RnnMode::kGru && region.gate == 2) continue;
     const ParamRegion& input =
         layout.bias(region.layer, region.direction, ParamRole::kInputBias, region.gate);
     const auto index = [&](const ParamRegion& wanted) {
@@ -58,11 +58,12 @@ struct Trained {
 
   Trained(RnnMode mode, Direction direction, std::string_view name, std::int64_t seed,
           DType dtype = DType::kFloat32)
-      : layer(layers::make_cudnn_rnn(mode, {.num_layers = 2,
-                                            .num_units = 3,
-                                            .direction = direction,
-                                            .seed = seed,
-                                            .dtype = dtype})),
+      : layer(layers::make_cudnn_rnn({.network = {.mode = mode,
+                                                  .num_layers = 2,
+                                                  .num_units = 3,
+                                                  .direction = direction,
+                                                  .dtype = dtype,
+                                                  .training = {.seed = seed}}})),
         optimizer(make_optimizer(name, 0.01)) {
     layer->build({1, 1, 4});
   }

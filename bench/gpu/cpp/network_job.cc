@@ -21,7 +21,7 @@ RnnSpec spec_of(const peers::Task& task) {
   if (arithmetic == "float16") {
     spec.dtype = DType::kFloat16;
   } else if (arithmetic == "tf32") {
-    spec.math = Math::kTf32;
+    spec.compute.math = Math::kTf32;
   } else if (arithmetic != "float32") {
     throw peers::Refused("arithmetic is '" + arithmetic + "', expected float32, float16 or tf32");
   }

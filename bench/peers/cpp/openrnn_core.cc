@@ -22,9 +22,9 @@ RnnSpec spec_of(const Task& task) {
   spec.input_size = task.number("input");
   if (task.number("directions", 1) == 2) spec.direction = openrnn::Direction::kBidirectional;
   if (task.number("skip_input") != 0) spec.input_mode = openrnn::InputMode::kSkipInput;
-  spec.math = openrnn::parse_math(task.text("math", "float32"));
+  spec.compute.math = openrnn::parse_math(task.text("math", "float32"));
   const std::string weights = task.text("weights", "float32");
-  if (weights != "float32") spec.weights_dtype = openrnn::parse_weights_dtype(weights);
+  if (weights != "float32") spec.compute.weights_dtype = openrnn::parse_weights_dtype(weights);
   return spec;
 }
 

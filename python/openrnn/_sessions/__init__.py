@@ -47,7 +47,9 @@ class PackedModel(_core.PackedModelBase):
         math: str = "float32",
         weights_dtype: str | None = None,
         max_threads: int = 0,
+        **network: Any,
     ) -> None:
+        _core.require_fields(f"{type(self).__name__}.__init__", network, ["dropout", "seed"])
         super().__init__(
             params,
             {
@@ -58,9 +60,10 @@ class PackedModel(_core.PackedModelBase):
                 "input_mode": input_mode,
                 "direction": direction,
                 "dtype": dtype,
-                "num_proj": num_proj or 0,
+                "num_proj": num_proj,
                 "math": math,
-                "weights_dtype": weights_dtype or "none",
+                "weights_dtype": weights_dtype,
+                **network,
             },
             max_threads,
         )

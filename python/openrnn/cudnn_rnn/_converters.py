@@ -39,13 +39,16 @@ class CudnnParamsFormatConverter:
         self._direction = direction
         self._core = (
             _core.Converter(
-                self._rnn_mode,
-                num_layers,
-                num_units,
-                input_size,
-                num_proj or 0,
-                input_mode,
-                direction,
+                type(self).__name__,
+                {
+                    "rnn_mode": self._rnn_mode,
+                    "num_layers": num_layers,
+                    "num_units": num_units,
+                    "input_size": input_size,
+                    "num_proj": num_proj,
+                    "input_mode": input_mode,
+                    "direction": direction,
+                },
             )
             if self._rnn_mode
             else None

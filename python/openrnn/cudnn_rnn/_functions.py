@@ -12,12 +12,11 @@ _LINEAR = "linear_input"
 _UNIDIRECTIONAL = "unidirectional"
 
 
-def _run(rnn_mode: str, *arguments: Any) -> Any:
-    result = _core.cudnn_rnn_function(rnn_mode, *arguments)
-    _, _, _, _, _, _, time_major, _, direction, dropout, *_ = arguments
+def _run(rnn_mode: str, time_major: bool, tensors: tuple[Any, Any, Any, Any, Any, Any], **network: Any) -> Any:
+    result = _core.cudnn_rnn_function(rnn_mode, *tensors, time_major, network)
     states = result[1].shape[0 if time_major else 1]
-    num_layers = states // (1 if direction == _UNIDIRECTIONAL else 2)
-    warn_of_dropout(f"cudnn_{rnn_mode}", num_layers, dropout)
+    num_layers = states // (1 if network["direction"] == _UNIDIRECTIONAL else 2)
+    warn_of_dropout(f"cudnn_{rnn_mode}", num_layers, network["dropout"])
     return result
 
 
@@ -54,19 +53,14 @@ def cudnn_lstm(
             )
     result: tuple[Tensor, Tensor, Tensor] = _run(
         "lstm",
-        inputs,
-        input_h,
-        input_c,
-        params,
-        is_training,
-        sequence_lengths,
         time_major,
-        input_mode,
-        direction,
-        dropout,
-        seed,
-        math,
-        weights_dtype,
+        (inputs, input_h, input_c, params, is_training, sequence_lengths),
+        input_mode=input_mode,
+        direction=direction,
+        dropout=dropout,
+        seed=seed,
+        math=math,
+        weights_dtype=weights_dtype,
     )
     return result
 
@@ -93,19 +87,14 @@ def cudnn_gru(
     """
     result: tuple[Tensor, Tensor] = _run(
         "gru",
-        inputs,
-        input_h,
-        None,
-        params,
-        is_training,
-        sequence_lengths,
         time_major,
-        input_mode,
-        direction,
-        dropout,
-        seed,
-        math,
-        weights_dtype,
+        (inputs, input_h, None, params, is_training, sequence_lengths),
+        input_mode=input_mode,
+        direction=direction,
+        dropout=dropout,
+        seed=seed,
+        math=math,
+        weights_dtype=weights_dtype,
     )
     return result
 
@@ -132,19 +121,14 @@ def cudnn_rnn_tanh(
     """
     result: tuple[Tensor, Tensor] = _run(
         "rnn_tanh",
-        inputs,
-        input_h,
-        None,
-        params,
-        is_training,
-        sequence_lengths,
         time_major,
-        input_mode,
-        direction,
-        dropout,
-        seed,
-        math,
-        weights_dtype,
+        (inputs, input_h, None, params, is_training, sequence_lengths),
+        input_mode=input_mode,
+        direction=direction,
+        dropout=dropout,
+        seed=seed,
+        math=math,
+        weights_dtype=weights_dtype,
     )
     return result
 
@@ -171,47 +155,20 @@ def cudnn_rnn_relu(
     """
     result: tuple[Tensor, Tensor] = _run(
         "rnn_relu",
-        inputs,
-        input_h,
-        None,
-        params,
-        is_training,
-        sequence_lengths,
         time_major,
-        input_mode,
-        direction,
-        dropout,
-        seed,
-        math,
-        weights_dtype,
+        (inputs, input_h, None, params, is_training, sequence_lengths),
+        input_mode=input_mode,
+        direction=direction,
+        dropout=dropout,
+        seed=seed,
+        math=math,
+        weights_dtype=weights_dtype,
     )
     return result
 
 
-def _model(
-    rnn_mode: str,
-    num_layers: int,
-    num_units: int,
-    input_size: int,
-    input_mode: str,
-    direction: str,
-    dtype: DTypeLike,
-    dropout: float,
-    seed: int | None,
-    num_proj: int | None,
-) -> _core.OpModel:
-    return _core.OpModel(
-        rnn_mode,
-        num_layers,
-        num_units,
-        input_size,
-        input_mode,
-        direction,
-        dtype,
-        dropout,
-        seed,
-        num_proj or 0,
-    )
+def _model(call: str, **network: Any) -> _core.OpModel:
+    return _core.OpModel(call, network)
 
 
 def cudnn_rnn_opaque_params_size(
@@ -230,16 +187,17 @@ def cudnn_rnn_opaque_params_size(
 ) -> int:
     """Elements of the opaque buffer."""
     return _model(
-        rnn_mode,
-        num_layers,
-        num_units,
-        input_size,
-        input_mode,
-        direction,
-        dtype,
-        dropout,
-        seed,
-        num_proj,
+        "cudnn_rnn_opaque_params_size",
+        rnn_mode=rnn_mode,
+        num_layers=num_layers,
+        num_units=num_units,
+        input_size=input_size,
+        input_mode=input_mode,
+        direction=direction,
+        dtype=dtype,
+        dropout=dropout,
+        seed=seed,
+        num_proj=num_proj,
     ).model_params_size()
 
 
@@ -260,16 +218,17 @@ def cudnn_rnn_opaque_params_to_canonical(
     """(weights, biases) of a buffer, by layer, direction and slot."""
     buffer = _core.convert(params, None)
     return _model(
-        rnn_mode,
-        num_layers,
-        num_units,
-        input_size,
-        input_mode,
-        direction,
-        buffer.dtype,
-        dropout,
-        seed,
-        num_proj,
+        "cudnn_rnn_opaque_params_to_canonical",
+        rnn_mode=rnn_mode,
+        num_layers=num_layers,
+        num_units=num_units,
+        input_size=input_size,
+        input_mode=input_mode,
+        direction=direction,
+        dtype=buffer.dtype,
+        dropout=dropout,
+        seed=seed,
+        num_proj=num_proj,
     ).model_params_to_canonical(buffer)
 
 
@@ -293,14 +252,15 @@ def cudnn_rnn_canonical_to_opaque_params(
     weights = _arguments.as_list(call, "weights", weights, "matrices")
     first = _core.convert(weights[0] if weights else 0.0, None)
     return _model(
-        rnn_mode,
-        num_layers,
-        num_units,
-        input_size,
-        input_mode,
-        direction,
-        first.dtype,
-        dropout,
-        seed,
-        num_proj,
+        "cudnn_rnn_canonical_to_opaque_params",
+        rnn_mode=rnn_mode,
+        num_layers=num_layers,
+        num_units=num_units,
+        input_size=input_size,
+        input_mode=input_mode,
+        direction=direction,
+        dtype=first.dtype,
+        dropout=dropout,
+        seed=seed,
+        num_proj=num_proj,
     ).model_canonical_to_params(weights, biases)

@@ -35,7 +35,8 @@ class CudnnRNN(Layer):
     math, the arithmetic of the products: 'float32', 'bf16', 'bf16x3'. weights_dtype, what weights
     are stored as for inference: None, 'float16', 'bfloat16', 'int8'; a call that gradients may be
     asked of raises NotImplementedError with one. device, where the variables lie and the layer
-    runs: 'cpu', 'gpu:0'; None is the default device.
+    runs: 'cpu', 'gpu:0'; None is the default device. Any other option of a network goes by its name
+    (openrnn.network_options()).
     """
 
     _rnn_mode: ClassVar[str] = ""
@@ -59,7 +60,11 @@ class CudnnRNN(Layer):
         math: str = "float32",
         weights_dtype: str | None = None,
         device: str | None = None,
+        **network: Any,
     ) -> None:
+        _core.require_fields(
+            f"{type(self).__name__}.__init__", network, ["rnn_mode", "input_size"]
+        )
         if isinstance(input_mode, int):
             name = next(cls.__name__ for cls in type(self).__mro__ if cls in _LAYERS)
             raise ArgumentError(
@@ -86,6 +91,7 @@ class CudnnRNN(Layer):
                 "math": math,
                 "weights_dtype": weights_dtype,
                 "device": device,
+                **network,
             },
         )
         warn_of_dropout(type(self).__name__, num_layers, dropout)
@@ -159,12 +165,12 @@ class CudnnRNN(Layer):
     @property
     def num_layers(self) -> int:
         """L."""
-        return _core.rnn_num_layers(self)
+        return int(_core.rnn_field(self, "num_layers"))
 
     @property
     def num_units(self) -> int:
         """U."""
-        return _core.rnn_num_units(self)
+        return int(_core.rnn_field(self, "num_units"))
 
     @property
     def num_dirs(self) -> int:
@@ -174,27 +180,28 @@ class CudnnRNN(Layer):
     @property
     def input_mode(self) -> str:
         """'linear_input', 'skip_input' or 'auto_select', as given."""
-        return _core.rnn_input_mode(self)
+        return str(_core.rnn_field(self, "input_mode"))
 
     @property
     def direction(self) -> str:
         """'unidirectional' or 'bidirectional'."""
-        return _core.rnn_direction(self)
+        return str(_core.rnn_field(self, "direction"))
 
     @property
     def rnn_mode(self) -> str:
         """'lstm', 'gru', 'rnn_tanh' or 'rnn_relu'."""
-        return _core.rnn_rnn_mode(self)
+        return str(_core.rnn_field(self, "rnn_mode"))
 
     @property
     def dropout(self) -> float:
         """The rate between layers."""
-        return _core.rnn_dropout(self)
+        return float(_core.rnn_field(self, "dropout"))
 
     @property
     def num_proj(self) -> int | None:
         """P; None without projection."""
-        return _core.rnn_num_proj(self)
+        value: int | None = _core.rnn_field(self, "num_proj")
+        return value
 
     @property
     def input_size(self) -> int:
@@ -204,12 +211,13 @@ class CudnnRNN(Layer):
     @property
     def math(self) -> str:
         """The arithmetic of the products."""
-        return _core.rnn_math(self)
+        return str(_core.rnn_field(self, "math"))
 
     @property
     def weights_dtype(self) -> str | None:
         """What weights are stored as for inference; None: as the dtype."""
-        return _core.rnn_weights_dtype(self)
+        value: str | None = _core.rnn_field(self, "weights_dtype")
+        return value
 
     @property
     def math_kind(self) -> str:

@@ -20,11 +20,14 @@ CUDNN_INPUT_SKIP_MODE = "skip_input"
 CUDNN_INPUT_AUTO_MODE = "auto_select"
 
 
+_NO_OPTIONS = ("self", "__class__")  # of what a constructor's locals() are
+
+
 class _CudnnRNN(_core.OpModel):
     """What the four models share: sizes and conversion.
 
     T time, B batch, I input size, L layers, D directions, U units; O = P when projecting, else U.
-    math and weights_dtype as of the layers. device: where calls run and host data goes; None is
+    math, weights_dtype and any other option as of the layers. device: where calls run and host data goes; None is
     where the tensors lie that a call is given.
     """
 
@@ -48,17 +51,17 @@ class _CudnnRNN(_core.OpModel):
         math: str = "float32",
         weights_dtype: str | None = None,
         device: str | None = None,
+        **network: Any,
     ) -> None:
-        sizes = (num_layers, num_units, input_size)
-        switches = (input_mode, direction, dtype, dropout, seed)
-        self._make(*sizes, *switches, None, math, weights_dtype, device)
+        self._make(locals())
 
-    def _make(self, *sizes_and_switches: Any) -> None:
-        *first, num_proj, math, weights_dtype, device = sizes_and_switches
-        arguments: list[Any] = [self._mode, *first, num_proj or 0, math, weights_dtype, device]
-        super().__init__(*arguments)
-        num_layers, _, _, _, _, _, dropout, _ = first
-        warn_of_dropout(type(self).__name__, num_layers, dropout)
+    def _make(self, arguments: dict[str, Any]) -> None:
+        network = {name: arguments[name] for name in arguments if name not in _NO_OPTIONS}
+        network.update(network.pop("network"), rnn_mode=self._mode)
+        name = type(self).__name__
+        _core.require_fields(f"{name}.__init__", arguments["network"], ["rnn_mode"])
+        super().__init__(name, network)
+        warn_of_dropout(name, arguments["num_layers"], arguments["dropout"])
 
     def params_size(self) -> int:
         """Elements of the opaque buffer."""
@@ -95,10 +98,9 @@ class CudnnLSTM(_CudnnRNN):
         math: str = "float32",
         weights_dtype: str | None = None,
         device: str | None = None,
+        **network: Any,
     ) -> None:
-        sizes = (num_layers, num_units, input_size)
-        switches = (input_mode, direction, dtype, dropout, seed)
-        self._make(*sizes, *switches, num_proj, math, weights_dtype, device)
+        self._make(locals())
 
     def __call__(
         self,

@@ -34,8 +34,8 @@ std::vector<BenchConfig> chosen_configs(const BenchFlags& flags) {
     if (config.name.find(flags.only) == std::string::npos) continue;
     configs.push_back(config);
     RnnSpec& spec = configs.back().spec;
-    spec.math = choice.math.value_or(spec.math);
-    spec.weights_dtype = choice.weights_dtype.value_or(spec.weights_dtype);
+    spec.compute.math = choice.math.value_or(spec.compute.math);
+    spec.compute.weights_dtype = choice.weights_dtype.value_or(spec.compute.weights_dtype);
   }
   if (configs.empty()) {
     throw ArgumentError("[bench] --only '" + excerpt(flags.only) +
@@ -51,8 +51,8 @@ nlohmann::json described(const BenchConfig& config, const Device& device, const 
           {"device", std::string(device.name())},
           {"pass", pass},
           {"threads", threads},
-          {"math", std::string(to_string(config.spec.math))},
-          {"weights_dtype", std::string(to_string(config.spec.weights_dtype))},
+          {"math", std::string(to_string(config.spec.compute.math))},
+          {"weights_dtype", std::string(to_string(config.spec.compute.weights_dtype))},
           {"math_kind", std::string(math_kind(config.spec, device))}};
 }
 
@@ -117,9 +117,9 @@ int run(const BenchFlags& flags) {
         "{}, {} threads, engine {}, FMA peak {:.0f} GFLOP/s (measured again with each line)\n",
         processor_name(), threads, engine.description(), fma_peak(threads, 0.2));
   }
-  fmt::print("math {}, weights {}: computed as {}\n", to_string(first.math),
-             first.weights_dtype == WeightsDType::kNone ? dtype_name(first.dtype)
-                                                        : to_string(first.weights_dtype),
+  fmt::print("math {}, weights {}: computed as {}\n", to_string(first.compute.math),
+             first.compute.weights_dtype == WeightsDType::kNone ? dtype_name(first.dtype)
+                                                        : to_string(first.compute.weights_dtype),
              engine.math_kind(first));
   const nlohmann::json list =
       flags.company ? in_company(configs, device, threads, flags.seconds.value_or(10.0))

@@ -9,7 +9,7 @@
 namespace openrnn::cpu {
 
 Arithmetic arithmetic_of(const RnnSpec& spec, const KernelTable& table) {
-  switch (spec.weights_dtype) {
+  switch (spec.compute.weights_dtype) {
     case WeightsDType::kInt8:
       return kInt8;
     case WeightsDType::kFloat16:
@@ -19,8 +19,8 @@ Arithmetic arithmetic_of(const RnnSpec& spec, const KernelTable& table) {
     default:
       break;
   }
-  if (spec.math == Math::kBf16) return may_use_tiles_of(table) ? kAmx : kDot;
-  return spec.math == Math::kBf16x3 && may_use_tiles_of(table) ? kBf16x3 : kExact;
+  if (spec.compute.math == Math::kBf16) return may_use_tiles_of(table) ? kAmx : kDot;
+  return spec.compute.math == Math::kBf16x3 && may_use_tiles_of(table) ? kBf16x3 : kExact;
 }
 
 std::string_view math_kind(const RnnSpec& spec) {
@@ -43,7 +43,7 @@ std::string unsupported(const RnnSpec& spec) {
   // The sum of this many products of 127 by 127 is the largest that fits 32 bits.
   constexpr std::int64_t kMostBytes = 133144;
   const std::int64_t widest = std::max({spec.num_units, spec.input_size, spec.output_size()});
-  if (spec.weights_dtype != WeightsDType::kInt8 || widest <= kMostBytes) return {};
+  if (spec.compute.weights_dtype != WeightsDType::kInt8 || widest <= kMostBytes) return {};
   return message("sums of int8 are of at most ", kMostBytes, " products, and this network has ",
                  widest);
 }

@@ -29,7 +29,7 @@ struct StepContext {
   Barrier* step_barriers;  // [row group][direction group]
 
   const RnnSpec& spec() const noexcept { return packed.spec(); }
-  bool dropping() const noexcept { return args.training && spec().dropout > 0.0; }
+  bool dropping() const noexcept { return args.training && spec().training.dropout > 0.0; }
 
   StepMember member(int thread) const noexcept {
     const Place place = plan.place(thread);
@@ -79,7 +79,7 @@ struct StepContext {
     const std::int64_t width = spec().output_size();
     const DropoutRow at{static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(t),
                         static_cast<std::uint32_t>(b)};
-    dropout_mask<T>(args.dropout, at, spec().dropout, {mask, static_cast<std::size_t>(width)});
+    dropout_mask<T>(args.dropout, at, spec().training.dropout, {mask, static_cast<std::size_t>(width)});
     packed.kernels().multiply(mask, values, width);
   }
 };

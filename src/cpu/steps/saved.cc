@@ -19,7 +19,7 @@ CpuSaved<T>::CpuSaved(std::shared_ptr<const CpuPacked<T>> weights_in, const Forw
 
 template <class T>
 bool CpuSaved<T>::dropping() const {
-  return args.training && packed->spec().dropout > 0.0;
+  return args.training && packed->spec().training.dropout > 0.0;
 }
 
 template <class T>

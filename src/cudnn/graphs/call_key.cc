@@ -43,7 +43,7 @@ CallKey key_of(const CudnnPacked& packed, const ForwardArgs& args, bool saving) 
 std::string unrecordable(const ForwardArgs& args) {
   const RnnSpec& spec = args.params->spec();
   // The masks depend on a counter of the host, or on cuDNN's generator.
-  if (args.training && spec.dropout > 0.0 && spec.num_layers > 1) return "it drops out";
+  if (args.training && spec.training.dropout > 0.0 && spec.num_layers > 1) return "it drops out";
   if (args.layer_outputs || args.layer_cells) return "it gives what every layer leaves";
   if (args.max_time > most_steps()) return "its sequences are cut";
   const bool empty = args.batch == 0 || args.max_time == 0;

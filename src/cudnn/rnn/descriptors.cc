@@ -31,8 +31,8 @@ cudnnDataType_t data_type(DType dtype) {
 cudnnMathType_t math_type(const RnnSpec& spec) {
   if (spec.dtype == DType::kFloat64) return CUDNN_DEFAULT_MATH;
   if (spec.dtype == DType::kFloat16) return CUDNN_TENSOR_OP_MATH;
-  if (spec.math == Math::kTf32) return CUDNN_DEFAULT_MATH;
-  return spec.math == Math::kFp16 ? CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION : CUDNN_FMA_MATH;
+  if (spec.compute.math == Math::kTf32) return CUDNN_DEFAULT_MATH;
+  return spec.compute.math == Math::kFp16 ? CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION : CUDNN_FMA_MATH;
 }
 
 cudnnRNNMode_t cell_mode(RnnMode mode) {

@@ -28,7 +28,7 @@ class BackwardRun {
       auto din = copier_.vectors(spec_.layer_input_size(stage.part.layer));
       run_stage(stage, dout.get(), din.get());
       if (n > 0 && saved_.masked) {
-        copier_.mask(saved_.key, stage.part.layer - 1, spec_.dropout, spec_.output_size(),
+        copier_.mask(saved_.key, stage.part.layer - 1, spec_.training.dropout, spec_.output_size(),
                      din.get(), din.get());
       }
       dout = std::move(din);

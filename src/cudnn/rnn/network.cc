@@ -15,7 +15,7 @@ class ForwardRun {
         spec_(packed->spec()),
         args_(args),
         saved_(saved),
-        drops_(args.training && spec_.dropout > 0.0 && spec_.num_layers > 1),
+        drops_(args.training && spec_.training.dropout > 0.0 && spec_.num_layers > 1),
         long_(args.max_time > most_steps()),
         by_layers_(args.layer_outputs || args.layer_cells || long_ || has_too_many_weights(spec_)),
         masks_(drops_ && (by_layers_ || dropout_by() == DropoutBy::kExact)),
@@ -90,7 +90,7 @@ class ForwardRun {
                                 of_part(hn_, part, spec_.hidden_size()),
                                 of_part(cn_, part, spec_.num_units)};
       OwnDropout own;
-      if (drops_ && !masks_) own = {spec_.dropout, args_.dropout.seed, args_.dropout.call};
+      if (drops_ && !masks_) own = {spec_.training.dropout, args_.dropout.seed, args_.dropout.call};
       const PieceCall call{&packed_.context(), &packed_.part(part), sequence_->all(),
                            saved_ || own.rate > 0.0, own};
       stage.piece = run_piece(call, memory);
@@ -153,7 +153,7 @@ class ForwardRun {
     // A saved output stays as it was.
     void* to = saved_ ? keep(copier_.vectors(spec_.output_size())) : out;
     if (sequence_->rows() > 0) {
-      copier_.mask(args_.dropout, layer, spec_.dropout, spec_.output_size(), out, to);
+      copier_.mask(args_.dropout, layer, spec_.training.dropout, spec_.output_size(), out, to);
     }
     return to;
   }

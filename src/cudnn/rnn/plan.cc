@@ -175,25 +175,25 @@ Tf32Override tf32_override() {
 
 std::string_view products_on_gpu(const RnnSpec& spec, int capability) {
   if (spec.dtype == DType::kFloat64) return "float64";
-  const bool decides = spec.dtype == DType::kFloat32 && spec.math != Math::kFp16;
+  const bool decides = spec.dtype == DType::kFloat32 && spec.compute.math != Math::kFp16;
   switch (decides ? tf32_override() : Tf32Override::kNone) {
     case Tf32Override::kOff:
       return "float32";
     case Tf32Override::kOn:
       return capability >= kFirstWithTf32 ? "tf32" : "float32";
     default:
-      return to_string(spec.math);
+      return to_string(spec.compute.math);
   }
 }
 
 std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
-  if (spec.math == Math::kBf16 || spec.math == Math::kBf16x3) {
-    return message("math '", to_string(spec.math),
+  if (spec.compute.math == Math::kBf16 || spec.compute.math == Math::kBf16x3) {
+    return message("math '", to_string(spec.compute.math),
                    "' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', and "
                    "device='cpu' has this");
   }
-  if (spec.weights_dtype != WeightsDType::kNone) {
-    return message("cuDNN has no weights_dtype '", to_string(spec.weights_dtype),
+  if (spec.compute.weights_dtype != WeightsDType::kNone) {
+    return message("cuDNN has no weights_dtype '", to_string(spec.compute.weights_dtype),
                    "'; device='cpu' has it");
   }
   if (spec.cell_clip) {
@@ -202,7 +202,7 @@ std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
     return "cuDNN clamps cells only where it reads them, so with cell_clip its final cells and "
            "their gradients are others; device='cpu' clamps what a step leaves";
   }
-  if (spec.math == Math::kTf32 && capability < kFirstWithTf32) {
+  if (spec.compute.math == Math::kTf32 && capability < kFirstWithTf32) {
     return message("math 'tf32' needs a GPU of compute capability 8.0, this one has ",
                    capability / 10, ".", capability % 10);
   }
@@ -247,8 +247,8 @@ RnnSpec part_of(const RnnSpec& spec, std::int64_t first, std::int64_t count, int
   part.input_mode =
       first == 0 && spec.skips_input() ? InputMode::kSkipInput : InputMode::kLinearInput;
   if (direction >= 0) part.direction = Direction::kUnidirectional;
-  part.dropout = 0.0;
-  part.seed = 0;
+  part.training.dropout = 0.0;
+  part.training.seed.reset();
   return part;
 }
 

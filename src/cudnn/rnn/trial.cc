@@ -14,7 +14,7 @@ namespace {
 // times their rounding, and far below the difference of a wrong result.
 double most_difference(const RnnSpec& spec) {
   if (spec.dtype == DType::kFloat64) return 1e-9;
-  const bool exact = spec.dtype == DType::kFloat32 && spec.math == Math::kFloat32;
+  const bool exact = spec.dtype == DType::kFloat32 && spec.compute.math == Math::kFloat32;
   return exact ? 1e-3 : 5e-2;
 }
 

@@ -1,7 +1,10 @@
 #include "ops/symbolic/replay.h"
 
+#include <bit>
+
 #include "base/message.h"
 #include "openrnn/runtime.h"
+#include "openrnn/spec_fields.h"
 #include "ops/symbolic/rnn.h"
 
 namespace openrnn::ops {
@@ -54,6 +57,39 @@ const std::map<std::string, OperationFunction, std::less<>>& operations() {
   return table;
 }
 
+// Two numbers are the bits of both: no attribute is that.
+Attribute attribute_of(const FieldValue& value) {
+  return std::visit(
+      [](const auto& given) -> Attribute {
+        using T = std::remove_cvref_t<decltype(given)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return std::vector<std::int64_t>{};
+        } else if constexpr (std::is_same_v<T, std::array<double, 2>>) {
+          return std::vector<std::int64_t>{std::bit_cast<std::int64_t>(given[0]),
+                                           std::bit_cast<std::int64_t>(given[1])};
+        } else {
+          return given;
+        }
+      },
+      value);
+}
+
+FieldValue value_of(const Attribute& attribute) {
+  return std::visit(
+      [](const auto& given) -> FieldValue {
+        using T = std::remove_cvref_t<decltype(given)>;
+        if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+          if (given.empty()) return {};
+          return std::array{std::bit_cast<double>(given.at(0)), std::bit_cast<double>(given.at(1))};
+        } else if constexpr (std::is_constructible_v<FieldValue, T>) {
+          return given;
+        } else {
+          return {};
+        }
+      },
+      attribute);
+}
+
 }  // namespace
 
 std::vector<Tensor> record_operation(const std::string& op, const std::vector<Tensor>& inputs,
@@ -100,37 +136,24 @@ void ArgumentReader::read(DropoutKey& key) {
   read(key.call);
 }
 
+// By name, so that a network that was recorded before a field was there is read.
 void ArgumentWriter::write(const RnnSpec& spec) {
-  for (const std::string_view name :
-       {to_string(spec.mode), to_string(spec.input_mode), to_string(spec.direction),
-        dtype_name(spec.dtype), to_string(spec.math), to_string(spec.weights_dtype)}) {
-    write(name);
+  std::vector<const RnnField*> fields;
+  for (const RnnField& field : rnn_fields()) {
+    if (field.get(spec) != field.default_value()) fields.push_back(&field);
   }
-  write(std::vector<std::int64_t>{spec.num_layers, spec.num_units, spec.input_size, spec.num_proj});
-  write(spec.dropout);
-  write(spec.seed);
-  write(spec.cell_clip.has_value());
-  for (const double bound : spec.cell_clip.value_or(std::array<double, 2>{})) write(bound);
+  write(static_cast<std::int64_t>(fields.size()));
+  for (const RnnField* const field : fields) {
+    write(field->name);
+    attributes.push_back(attribute_of(field->get(spec)));
+  }
 }
 
 void ArgumentReader::read(RnnSpec& spec) {
-  spec.mode = parse_rnn_mode(next<std::string>());
-  spec.input_mode = parse_input_mode(next<std::string>());
-  spec.direction = parse_direction(next<std::string>());
-  spec.dtype = parse_dtype(next<std::string>());
-  spec.math = parse_math(next<std::string>());
-  spec.weights_dtype = parse_weights_dtype(next<std::string>());
-  const auto& sizes = next<std::vector<std::int64_t>>();
-  spec.num_layers = sizes.at(0);
-  spec.num_units = sizes.at(1);
-  spec.input_size = sizes.at(2);
-  spec.num_proj = sizes.at(3);
-  read(spec.dropout);
-  read(spec.seed);
-  const bool clips = next<bool>();
-  std::array<double, 2> bounds{};
-  for (double& bound : bounds) read(bound);
-  if (clips) spec.cell_clip = bounds;
+  for (auto left = next<std::int64_t>(); left > 0; --left) {
+    const RnnField& field = rnn_field(next<std::string>());
+    field.put(spec, value_of(attributes.at(next_attribute++)));
+  }
 }
 
 void ArgumentReader::read(std::vector<Tensor>& tensors) {

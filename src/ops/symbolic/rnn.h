@@ -19,7 +19,7 @@ struct ModelOfCall {
   std::shared_ptr<CudnnModelState> state = {};
 };
 /// Computes a call.
-RnnOutputs run_model(const RnnSpec& spec, RnnInputs given, const ModelOfCall& model);
+RnnOutputs run_model(const ValidSpec& spec, RnnInputs given, const ModelOfCall& model);
 /// Records a call. Throws: ArgumentError where what is known of the shapes cannot fit `spec`.
 RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in, const ModelOfCall& model);
 /// The operation that it records.

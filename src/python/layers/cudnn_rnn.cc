@@ -4,6 +4,7 @@
 #include "base/message.h"
 #include "ops/symbolic/rnn.h"
 #include "python/layers/layer_ref.h"
+#include "python/support/network.h"
 
 namespace openrnn::python {
 namespace {
@@ -129,59 +130,35 @@ nb::list shapes_list(const std::vector<Shape>& shapes, bool as_tuples) {
 nb::dict config(const LayerRef& self) {
   const layers::CudnnRnnOptions options = self.rnn().get_config();
   nb::dict result;
-  result["num_layers"] = options.num_layers;
-  result["num_units"] = options.num_units;
-  result["input_mode"] = to_string(options.input_mode);
-  result["direction"] = to_string(options.direction);
-  result["dropout"] = options.dropout;
-  result["seed"] = options.seed;
-  result["dtype"] = dtype_str(options.dtype);
+  for (const RnnField& field : rnn_fields()) {
+    // The class and the first input say these.
+    if (field.name == "rnn_mode" || field.name == "input_size") continue;
+    if (!field.stands_in(options.network)) continue;
+    result[nb::str(field.name.data(), field.name.size())] = python_of(field, options.network);
+  }
   result["kernel_initializer"] = python_of(options.kernel_initializer);
   result["bias_initializer"] = python_of(options.bias_initializer);
   result["name"] = options.name;
-  result["num_proj"] = options.num_proj ? nb::object(nb::int_(options.num_proj)) : nb::none();
   result["trainable"] = options.trainable;
   result["activity_regularizer"] = python_of(options.activity_regularizer);
-  result["math"] = to_string(options.math);
-  result["weights_dtype"] = weights_dtype_str(options.weights_dtype);
   // As given: a layer without one moves with the default device.
-  result["device"] = options.device ? nb::object(device_str(*options.device)) : nb::none();
+  const Device* const device = options.network.compute.device;
+  result["device"] = device ? nb::object(device_str(*device)) : nb::none();
   return result;
 }
 
 void bind_properties(nb::module_& m) {
   m.def(
-      "rnn_num_layers", [](const LayerRef& self) { return self.rnn().num_layers(); }, "layer"_a);
-  m.def(
-      "rnn_num_units", [](const LayerRef& self) { return self.rnn().num_units(); }, "layer"_a);
-  m.def(
-      "rnn_num_dirs", [](const LayerRef& self) { return self.rnn().num_dirs(); }, "layer"_a);
-  m.def(
-      "rnn_input_mode", [](const LayerRef& self) { return to_string(self.rnn().input_mode()); },
-      "layer"_a);
-  m.def(
-      "rnn_direction", [](const LayerRef& self) { return to_string(self.rnn().direction()); },
-      "layer"_a);
-  m.def(
-      "rnn_rnn_mode", [](const LayerRef& self) { return to_string(self.rnn().rnn_mode()); },
-      "layer"_a);
-  m.def(
-      "rnn_dropout", [](const LayerRef& self) { return self.rnn().dropout(); }, "layer"_a);
-  m.def(
-      "rnn_num_proj",
-      [](const LayerRef& self) -> std::optional<std::int64_t> {
-        const std::int64_t size = self.rnn().num_proj();
-        return size ? std::optional(size) : std::nullopt;
+      "rnn_field",
+      [](const LayerRef& self, const std::string& name) {
+        return python_of(rnn_field(name), self.rnn().network());
       },
+      "layer"_a, "name"_a, nb::sig("def rnn_field(layer: LayerBase, name: str) -> typing.Any"));
+  m.def(
+      "rnn_num_dirs", [](const LayerRef& self) { return self.rnn().network().num_dirs(); },
       "layer"_a);
   m.def(
       "rnn_input_size", [](const LayerRef& self) { return self.rnn().input_size(); }, "layer"_a);
-  m.def(
-      "rnn_math", [](const LayerRef& self) { return to_string(self.rnn().math()); }, "layer"_a);
-  m.def(
-      "rnn_weights_dtype",
-      [](const LayerRef& self) { return weights_dtype_str(self.rnn().weights_dtype()); },
-      "layer"_a);
   m.def(
       "rnn_math_kind", [](const LayerRef& self) { return self.rnn().math_kind(); }, "layer"_a);
   m.def("rnn_saveable", &LayerRef::saveable, "layer"_a,

@@ -16,7 +16,7 @@ nb::dict& classes() {
 
 const char* kind_of(const Layer& layer) {
   if (const auto* rnn = dynamic_cast<const layers::CudnnRnn*>(&layer)) {
-    return to_string(rnn->rnn_mode()).data();
+    return to_string(rnn->network().mode).data();
   }
   if (dynamic_cast<const Model*>(&layer)) return "model";
   if (dynamic_cast<const layers::Dense*>(&layer)) return "dense";

@@ -2,6 +2,7 @@
 #include "base/message.h"
 #include "graph/graph_state.h"
 #include "python/layers/layer_ref.h"
+#include "python/support/network.h"
 
 namespace openrnn::python {
 namespace {
@@ -29,25 +30,15 @@ DType dtype_option(const nb::dict& options) {
 
 std::shared_ptr<Layer> make_rnn(RnnMode mode, const nb::dict& given_options) {
   layers::CudnnRnnOptions options;
-  options.num_layers = required<std::int64_t>(given_options, "num_layers");
-  options.num_units = required<std::int64_t>(given_options, "num_units");
-  options.input_mode = parse_input_mode(required<std::string>(given_options, "input_mode"));
-  options.direction = parse_direction(required<std::string>(given_options, "direction"));
-  options.dropout = required<double>(given_options, "dropout");
-  options.seed = as_optional_int(given(given_options, "seed"));
-  options.dtype = dtype_option(given_options);
+  options.network = as_network("arguments", given_options);
+  options.network.mode = mode;
   options.kernel_initializer = as_initializer(given(given_options, "kernel_initializer"));
   options.bias_initializer = as_initializer(given(given_options, "bias_initializer"));
   options.name = option<std::string>(given_options, "name", "");
-  options.num_proj = option<std::int64_t>(given_options, "num_proj", 0);
   options.trainable = required<bool>(given_options, "trainable");
   options.activity_regularizer =
       as_tensor_function(given(given_options, "activity_regularizer"), "activity_regularizer");
-  options.math = parse_math(option<std::string>(given_options, "math", "float32"));
-  options.weights_dtype =
-      parse_weights_dtype(option<std::string>(given_options, "weights_dtype", "none"));
-  options.device = as_device(given(given_options, "device"));
-  return layers::make_cudnn_rnn(mode, std::move(options));
+  return layers::make_cudnn_rnn(std::move(options));
 }
 
 std::shared_ptr<Layer> make_dense(const nb::dict& options) {

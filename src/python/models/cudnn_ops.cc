@@ -3,6 +3,7 @@
 #include "openrnn/ops.h"
 #include "ops/symbolic/rnn.h"
 #include "python/layers/layer_ref.h"
+#include "python/support/network.h"
 
 namespace openrnn::python {
 namespace {
@@ -10,19 +11,19 @@ namespace {
 /// One of the four op-level models; the call's shape is all in which they differ.
 class OpModel {
  public:
-  OpModel(RnnMode mode, const ops::CudnnRnnOptions& options) {
-    switch (mode) {
+  explicit OpModel(const RnnSpec& network) {
+    switch (network.mode) {
       case RnnMode::kLstm:
-        model_ = lstm_ = std::make_shared<ops::CudnnLSTM>(options);
+        model_ = lstm_ = std::make_shared<ops::CudnnLSTM>(network);
         break;
       case RnnMode::kGru:
-        model_ = gru_ = std::make_shared<ops::CudnnGRU>(options);
+        model_ = gru_ = std::make_shared<ops::CudnnGRU>(network);
         break;
       case RnnMode::kRnnTanh:
-        model_ = tanh_ = std::make_shared<ops::CudnnRNNTanh>(options);
+        model_ = tanh_ = std::make_shared<ops::CudnnRNNTanh>(network);
         break;
       default:
-        model_ = relu_ = std::make_shared<ops::CudnnRNNRelu>(options);
+        model_ = relu_ = std::make_shared<ops::CudnnRNNRelu>(network);
     }
   }
   ops::CudnnRnnModel& get() const { return *model_; }
@@ -43,33 +44,6 @@ class OpModel {
   std::shared_ptr<ops::CudnnRNNRelu> relu_;
   std::shared_ptr<std::recursive_mutex> mutex_ = std::make_shared<std::recursive_mutex>();
 };
-
-/// The two names that a call takes.
-struct Arithmetic {
-  Arithmetic(const std::string& math_name, const std::optional<std::string>& weights_name)
-      : math(parse_math(math_name)), weights(parse_weights_dtype(weights_name.value_or("none"))) {}
-  Math math;
-  WeightsDType weights;
-};
-
-ops::CudnnRnnOptions model_options(std::int64_t num_layers, std::int64_t num_units,
-                                   std::int64_t input_size, const std::string& input_mode,
-                                   const std::string& direction, nb::handle dtype, double dropout,
-                                   std::optional<std::int64_t> seed, std::int64_t num_proj,
-                                   const Arithmetic& arithmetic, const Device* device) {
-  return {.num_layers = num_layers,
-          .num_units = num_units,
-          .input_size = input_size,
-          .input_mode = parse_input_mode(input_mode),
-          .direction = parse_direction(direction),
-          .dtype = as_dtype(dtype),
-          .dropout = dropout,
-          .seed = seed,
-          .num_proj = num_proj,
-          .math = arithmetic.math,
-          .weights_dtype = arithmetic.weights,
-          .device = device};
-}
 
 nb::tuple outputs_tuple(ops::RnnOutputs& out, bool is_lstm) {
   if (is_lstm) return nb::make_tuple(std::move(out.output), std::move(out.h), std::move(out.c));
@@ -132,21 +106,12 @@ Tensor to_params(const OpModel& self, nb::handle weights, nb::handle biases) {
 
 nb::tuple call_function(const std::string& mode, nb::handle inputs, nb::handle input_h,
                         nb::handle input_c, nb::handle params, nb::handle is_training,
-                        nb::handle sequence_lengths, bool time_major, const std::string& input_mode,
-                        const std::string& direction, double dropout,
-                        std::optional<std::int64_t> seed, const std::string& math,
-                        const std::optional<std::string>& weights_dtype) {
-  const Arithmetic arithmetic(math, weights_dtype);
+                        nb::handle sequence_lengths, bool time_major, const nb::dict& network) {
   const std::string name = "cudnn_" + mode;
   ops::CudnnFunctionOptions options{
       .is_training = as_flag(name.c_str(), "is_training", is_training),
-      .input_mode = parse_input_mode(input_mode),
-      .direction = parse_direction(direction),
-      .dropout = dropout,
-      .seed = seed,
-      .time_major = time_major,
-      .math = arithmetic.math,
-      .weights_dtype = arithmetic.weights};
+      .network = as_network(name.c_str(), network),
+      .time_major = time_major};
   set_lengths(options, "cudnn_rnn", sequence_lengths);
   const RnnMode rnn_mode = parse_rnn_mode(mode);
   const AsTensor first{.call = "cudnn_rnn"};
@@ -172,32 +137,23 @@ nb::tuple call_function(const std::string& mode, nb::handle inputs, nb::handle i
 }
 
 void bind_properties(nb::class_<OpModel>& model) {
+  // Those of TensorFlow's, by name.
+  for (const char* const name : {"rnn_mode", "num_layers", "num_units", "input_size", "input_mode",
+                                 "direction", "num_proj", "math", "weights_dtype"}) {
+    const RnnField& field = rnn_field(name);
+    const std::string signature = "def " + std::string(name) + "(self) -> " + annotation(field);
+    model.def_prop_ro(
+        name, [&field](const OpModel& self) { return python_of(field, self.get().spec()); },
+        nb::sig(signature.c_str()), std::string(field.help).c_str());
+  }
   model
-      .def_prop_ro("input_mode",
-                   [](const OpModel& self) { return to_string(self.get().input_mode()); })
-      .def_prop_ro("input_size", [](const OpModel& self) { return self.get().input_size(); })
-      .def_prop_ro("num_units", [](const OpModel& self) { return self.get().num_units(); })
-      .def_prop_ro("num_layers", [](const OpModel& self) { return self.get().num_layers(); })
-      .def_prop_ro("rnn_mode", [](const OpModel& self) { return to_string(self.get().rnn_mode()); })
-      .def_prop_ro("direction",
-                   [](const OpModel& self) { return to_string(self.get().direction()); })
-      .def_prop_ro("num_proj",
-                   [](const OpModel& self) -> std::optional<std::int64_t> {
-                     const std::int64_t size = self.get().num_proj();
-                     return size ? std::optional(size) : std::nullopt;
-                   })
-      .def_prop_ro("math", [](const OpModel& self) { return to_string(self.get().math()); })
-      .def_prop_ro(
-          "weights_dtype",
-          [](const OpModel& self) { return weights_dtype_str(self.get().weights_dtype()); },
-          "Storage of the weights for inference; None: the dtype.")
       .def_prop_ro(
           "math_kind", [](const OpModel& self) { return self.get().math_kind(); },
           "The arithmetic of the products on this machine, as openrnn.math_kind.")
       .def_prop_ro(
           "device",
           [](const OpModel& self) {
-            const Device* const device = self.get().device();
+            const Device* const device = self.get().spec().compute.device;
             return device ? nb::object(device_str(*device)) : nb::none();
           },
           nb::sig("def device(self) -> str | None"),
@@ -209,31 +165,21 @@ void bind_properties(nb::class_<OpModel>& model) {
 void bind_models(nb::module_& m) {
   m.def("cudnn_rnn_function", &call_function, "rnn_mode"_a, "inputs"_any, "input_h"_any,
         "input_c"_any, "params"_any, "is_training"_any, "sequence_lengths"_any, "time_major"_a,
-        "input_mode"_a, "direction"_a, "dropout"_a, "seed"_a.none(), "math"_a,
-        "weights_dtype"_a.none(),
+        "network"_a,
         nb::sig("def cudnn_rnn_function(rnn_mode: str, inputs: object, input_h: object, "
                 "input_c: object, params: object, is_training: object, sequence_lengths: object, "
-                "time_major: bool, input_mode: str, direction: str, dropout: float, "
-                "seed: int | None, math: str, weights_dtype: str | None) -> typing.Any"));
+                "time_major: bool, network: dict[str, typing.Any]) -> typing.Any"));
   nb::class_<OpModel> model(m, "OpModel", nb::dynamic_attr(),
                             "What the four op-level models share.");
   bind_properties(model);
   model
       .def(
           "__init__",
-          [](OpModel* self, const std::string& mode, std::int64_t num_layers,
-             std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
-             const std::string& direction, nb::handle dtype, double dropout,
-             std::optional<std::int64_t> seed, std::int64_t num_proj, const std::string& math,
-             const std::optional<std::string>& weights_dtype, nb::handle device) {
-            new (self) OpModel(parse_rnn_mode(mode),
-                               model_options(num_layers, num_units, input_size, input_mode,
-                                             direction, dtype, dropout, seed, num_proj,
-                                             Arithmetic(math, weights_dtype), as_device(device)));
+          [](OpModel* self, const std::string& call, const nb::dict& network) {
+            new (self) OpModel(as_network(call.c_str(), network));
           },
-          "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "input_mode"_a,
-          "direction"_a, "dtype"_any, "dropout"_a, "seed"_a.none(), "num_proj"_a,
-          "math"_a = "float32", "weights_dtype"_a.none() = nb::none(), "device"_any = nb::none())
+          "call"_a, "network"_a,
+          nb::sig("def __init__(self, call: str, network: dict[str, typing.Any]) -> None"))
       .def("model_call", &call_model, "input_data"_any, "input_h"_any, "input_c"_any, "params"_any,
            "is_training"_any, "sequence_lengths"_any, "time_major"_a,
            nb::sig("def model_call(self, input_data: object, input_h: object, input_c: object, "

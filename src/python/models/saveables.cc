@@ -2,7 +2,7 @@
 #include "openrnn/saveables.h"
 
 #include "base/message.h"
-#include "python/support/convert.h"
+#include "python/support/network.h"
 
 namespace openrnn::python {
 namespace {
@@ -31,14 +31,14 @@ void bind_cudnn_saveable(nb::module_& m, const char* class_name) {
              std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
              const std::string& direction, nb::handle scope, const std::string& name,
              std::optional<std::int64_t> num_proj) {
-            new (self) T(opaque_params, {.num_layers = num_layers,
-                                         .num_units = num_units,
-                                         .input_size = input_size,
-                                         .input_mode = parse_input_mode(input_mode),
-                                         .direction = parse_direction(direction),
+            new (self) T(opaque_params, {.network = {.num_layers = num_layers,
+                                                     .num_units = num_units,
+                                                     .input_size = input_size,
+                                                     .input_mode = parse_input_mode(input_mode),
+                                                     .direction = parse_direction(direction),
+                                                     .num_proj = num_proj.value_or(0)},
                                          .scope = scope_text(scope),
-                                         .name = name,
-                                         .num_proj = num_proj.value_or(0)});
+                                         .name = name});
           },
           "opaque_params"_any, "num_layers"_a, "num_units"_a, "input_size"_a,
           "input_mode"_a = "linear_input", "direction"_a = "unidirectional",
@@ -77,16 +77,16 @@ struct Converter {
   std::shared_ptr<const CudnnParamsFormatConverter> core;
 };
 
-Converter make_converter(const std::string& mode, const CudnnConverterOptions& options) {
-  switch (parse_rnn_mode(mode)) {
+Converter make_converter(const RnnSpec& network) {
+  switch (network.mode) {
     case RnnMode::kLstm:
-      return {std::make_shared<CudnnParamsFormatConverterLSTM>(options)};
+      return {std::make_shared<CudnnParamsFormatConverterLSTM>(network)};
     case RnnMode::kGru:
-      return {std::make_shared<CudnnParamsFormatConverterGRU>(options)};
+      return {std::make_shared<CudnnParamsFormatConverterGRU>(network)};
     case RnnMode::kRnnTanh:
-      return {std::make_shared<CudnnParamsFormatConverterTanh>(options)};
+      return {std::make_shared<CudnnParamsFormatConverterTanh>(network)};
     default:
-      return {std::make_shared<CudnnParamsFormatConverterRelu>(options)};
+      return {std::make_shared<CudnnParamsFormatConverterRelu>(network)};
   }
 }
 
@@ -109,18 +109,11 @@ void bind_converters(nb::module_& m) {
   nb::class_<Converter>(m, "Converter", nb::dynamic_attr(), "What the four converters share.")
       .def(
           "__init__",
-          [](Converter* self, const std::string& mode, std::int64_t num_layers,
-             std::int64_t num_units, std::int64_t input_size, std::int64_t num_proj,
-             const std::string& input_mode, const std::string& direction) {
-            new (self) Converter(make_converter(mode, {.num_layers = num_layers,
-                                                       .num_units = num_units,
-                                                       .input_size = input_size,
-                                                       .num_proj = num_proj,
-                                                       .input_mode = parse_input_mode(input_mode),
-                                                       .direction = parse_direction(direction)}));
+          [](Converter* self, const std::string& call, const nb::dict& network) {
+            new (self) Converter(make_converter(as_network(call.c_str(), network)));
           },
-          "rnn_mode"_a, "num_layers"_a, "num_units"_a, "input_size"_a, "num_proj"_a, "input_mode"_a,
-          "direction"_a)
+          "call"_a, "network"_a,
+          nb::sig("def __init__(self, call: str, network: dict[str, typing.Any]) -> None"))
       .def("to_opaque", &to_opaque, "tf_canonicals"_any, "weights_proj"_any)
       .def(
           "from_opaque",

@@ -3,6 +3,7 @@
 #include "base/message.h"
 #include "openrnn/runtime.h"
 #include "python/layers/layer_ref.h"
+#include "python/support/network.h"
 
 namespace openrnn::python {
 namespace {
@@ -58,35 +59,14 @@ struct PoolRef {
   CallLock calls = {};
 };
 
-RnnSpec spec_of(const nb::dict& options) {
-  const auto text = [&](const char* name) { return as_value<std::string>(name, options[name]); };
-  const auto size = [&](const char* name) { return as_value<std::int64_t>(name, options[name]); };
-  RnnSpec spec;
-  spec.mode = parse_rnn_mode(text("rnn_mode"));
-  spec.num_layers = size("num_layers");
-  spec.num_units = size("num_units");
-  spec.input_size = size("input_size");
-  spec.input_mode = parse_input_mode(text("input_mode"));
-  spec.direction = parse_direction(text("direction"));
-  spec.dtype = as_dtype(options["dtype"]);
-  spec.num_proj = size("num_proj");
-  spec.math = parse_math(text("math"));
-  spec.weights_dtype = parse_weights_dtype(text("weights_dtype"));
-  return spec;
-}
-
+// The constructor's arguments: what a network is, and how it is computed.
 nb::dict dict_of(const RnnSpec& spec) {
   nb::dict result;
-  result["rnn_mode"] = to_string(spec.mode);
-  result["num_layers"] = spec.num_layers;
-  result["num_units"] = spec.num_units;
-  result["input_size"] = spec.input_size;
-  result["input_mode"] = to_string(spec.input_mode);
-  result["direction"] = to_string(spec.direction);
-  result["dtype"] = dtype_name(spec.dtype);
-  result["num_proj"] = spec.num_proj;
-  result["math"] = to_string(spec.math);
-  result["weights_dtype"] = weights_dtype_str(spec.weights_dtype);
+  for (const RnnField& field : rnn_fields()) {
+    if (field.group == FieldGroup::kTraining || !field.stands_in(spec)) continue;
+    result[nb::str(field.name.data(), field.name.size())] = python_of(field, spec);
+  }
+  result["num_proj"] = spec.num_proj;  // a number here always
   return result;
 }
 
@@ -95,7 +75,7 @@ void bind_packed_model(nb::module_& m) {
       .def(
           "__init__",
           [](ModelRef* self, nb::handle params, const nb::dict& options, int max_threads) {
-            const RnnSpec spec = spec_of(options);
+            const RnnSpec spec = as_network("PackedModel", options);
             const std::vector<Array> given =
                 as_arrays(nb::make_tuple(params), {.call = "PackedModel", .dtype = spec.dtype});
             new (self) ModelRef{unlocked([&] {

@@ -47,16 +47,15 @@ SequenceModel::SequenceModel(const ModelConfig& config) : config_(config) {
     embedding_ = std::make_unique<layers::Embedding>(options);
     embedding_->build({-1, -1});
   }
-  layers::CudnnRnnOptions rnn;
-  rnn.num_layers = config.layers;
-  rnn.num_units = config.units;
-  rnn.dropout = config.dropout;
-  rnn.seed = layer_seed(config, 1);
-  rnn.dtype = config.dtype;
-  rnn.math = config.math;
-  rnn.weights_dtype = config.weights_dtype;
-  rnn.device = config.device;
-  rnn_ = layers::make_cudnn_rnn(config.mode, rnn);
+  rnn_ = layers::make_cudnn_rnn(
+      {.network = {.mode = config.mode,
+                   .num_layers = config.layers,
+                   .num_units = config.units,
+                   .dtype = config.dtype,
+                   .training = {.dropout = config.dropout, .seed = layer_seed(config, 1)},
+                   .compute = {.math = config.math,
+                               .weights_dtype = config.weights_dtype,
+                               .device = config.device}}});
   rnn_->build({-1, -1, width});
   if (config.mode == RnnMode::kLstm) raise_forget_bias();
   if (config.dropout > 0.0) {

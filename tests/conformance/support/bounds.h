@@ -35,8 +35,8 @@ inline std::vector<Bounded> bounded_params(const reference::Network& net, const 
 /// What is known of the tested engine's arithmetic. The stand-in of a GPU rounds where the other
 /// engines do, but for 'tf32' and 'fp16'.
 inline Rounding rounding_of(const Case& c) {
-  const bool wide = tests_gpu() && (!pretends() || c.spec.math != Math::kFloat32);
-  if (wide) return Rounding::of_gpu(c.spec.dtype, c.spec.math);
+  const bool wide = tests_gpu() && (!pretends() || c.spec.compute.math != Math::kFloat32);
+  if (wide) return Rounding::of_gpu(c.spec.dtype, c.spec.compute.math);
   Rounding rounding = Rounding::of(c.spec.dtype);
   const std::string_view kind = tests_gpu() ? "" : cpu().math_kind(c.spec);
   if (kind.starts_with("float")) rounding.order = {32.0, 16.0};

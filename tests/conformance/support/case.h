@@ -20,7 +20,7 @@ struct Case {
   bool null_states = false;           // h0 and c0 are not given
   std::vector<std::int32_t> lengths;  // empty: not given
 
-  bool trains() const { return spec.weights_dtype == WeightsDType::kNone; }
+  bool trains() const { return spec.compute.weights_dtype == WeightsDType::kNone; }
   std::int64_t seq_size(std::int64_t width) const { return time * batch * width; }
   std::int64_t h_size() const { return spec.num_pseudo_layers() * batch * spec.hidden_size(); }
   std::int64_t c_size() const {
@@ -55,9 +55,9 @@ inline bool set_word(Case& c, const std::string& word) {
   } else if (word == "f16" || word == "f32" || word == "f64") {
     s.dtype = parse_dtype("float" + word.substr(1));
   } else if (word == "bf16" || word == "bf16x3" || word == "tf32" || word == "fp16") {
-    s.math = parse_math(word);
+    s.compute.math = parse_math(word);
   } else if (word.starts_with("stored_")) {
-    s.weights_dtype = parse_weights_dtype(word.substr(7));
+    s.compute.weights_dtype = parse_weights_dtype(word.substr(7));
   } else if (word == "batch_major") {
     c.time_major = false;
   } else if (word == "null_states") {
@@ -96,7 +96,7 @@ inline bool set_size(Case& c, const std::string& word) {
       c.time = size;
       return true;
     case 'D':
-      c.spec.dropout = value;
+      c.spec.training.dropout = value;
       return true;
     default:
       return false;

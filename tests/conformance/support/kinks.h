@@ -37,7 +37,7 @@ inline reference::Call reference_call(const Case& c) {
   for (std::size_t b = 0; b < c.lengths.size(); ++b) {
     call.lengths[b] = static_cast<std::size_t>(c.lengths[b]);
   }
-  call.drops = c.spec.dropout > 0.0;
+  call.drops = c.spec.training.dropout > 0.0;
   call.key = kKey;
   return call;
 }

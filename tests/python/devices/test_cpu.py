@@ -66,7 +66,9 @@ def test_device_is_keyword_only_and_last():
     for made in (CudnnLSTM, openrnn.layers.Dense, openrnn.layers.Embedding, ops.CudnnLSTM,
                  CudnnCompatibleGRUCell, openrnn.Variable, openrnn.Tensor, openrnn.constant,
                  openrnn.get_variable):
-        name, parameter = list(inspect.signature(made).parameters.items())[-1]
+        named = [item for item in inspect.signature(made).parameters.items()
+                 if item[1].kind is not inspect.Parameter.VAR_KEYWORD]
+        name, parameter = named[-1]
         assert (name, parameter.default) == ("device", None)
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
 

@@ -97,7 +97,7 @@ def test_signatures_can_be_inspected():
     saw = inspect.signature
     wanted = ["num_layers", "num_units", "input_mode", "direction", "dropout", "seed", "dtype",
               "kernel_initializer", "bias_initializer", "name", "num_proj", "trainable",
-              "activity_regularizer", "math", "weights_dtype", "device"]  # fmt: skip
+              "activity_regularizer", "math", "weights_dtype", "device", "network"]  # fmt: skip
     assert list(saw(openrnn.cudnn_rnn.CudnnGRU).parameters) == wanted
     assert list(saw(openrnn.Variable).parameters) == [
         "initial_value", "trainable", "name", "dtype", "device",

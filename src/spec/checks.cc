@@ -1,0 +1,91 @@
+#include "spec/checks.h"
+
+#include "base/message.h"
+
+namespace openrnn::spec {
+namespace {
+
+// Far above any network, and low enough that no product of sizes overflows 63 bits.
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 22;
+constexpr std::int64_t kMostLayers = std::int64_t{1} << 10;
+
+void require_size(std::string_view field, std::int64_t value, std::int64_t most) {
+  if (value < 1 || value > most) {
+    throw ArgumentError(message("[RnnSpec] ", field, " is ", value, ", expected 1 to ", most));
+  }
+}
+
+void require_lstm(const RnnSpec& spec, std::string_view field) {
+  if (!spec.is_lstm()) {
+    throw ArgumentError(message("[RnnSpec] ", field, " is set for ", to_string(spec.mode),
+                                ", expected it for lstm only"));
+  }
+}
+
+}  // namespace
+
+void check_num_layers(const RnnSpec& spec) {
+  require_size("num_layers", spec.num_layers, kMostLayers);
+}
+
+void check_num_units(const RnnSpec& spec) {
+  require_size("num_units", spec.num_units, kLargestSize);
+}
+
+void check_input_size(const RnnSpec& spec) {
+  require_size("input_size", spec.input_size, kLargestSize);
+  if (spec.input_mode == InputMode::kSkipInput && spec.input_size != spec.num_units) {
+    throw ArgumentError(message("[RnnSpec] input_size is ", spec.input_size,
+                                " under skip_input, expected num_units = ", spec.num_units));
+  }
+}
+
+void check_dtype(const RnnSpec& spec) {
+  if (is_floating(spec.dtype)) return;
+  throw ArgumentError(message("[RnnSpec] dtype is ", dtype_name(spec.dtype),
+                              ", expected float16, float32 or float64"));
+}
+
+void check_dropout(const RnnSpec& spec) {
+  const double rate = spec.training.dropout;
+  if (rate >= 0.0 && rate <= 1.0) return;
+  throw ArgumentError(message("[RnnSpec] dropout is ", rate, ", expected 0 to 1"));
+}
+
+void check_num_proj(const RnnSpec& spec) {
+  if (spec.num_proj == 0) return;
+  require_lstm(spec, "num_proj");
+  if (spec.num_proj > 0 && spec.num_proj <= spec.num_units) return;
+  throw ArgumentError(message("[RnnSpec] num_proj is ", spec.num_proj,
+                              ", expected 0 (off) to num_units = ", spec.num_units));
+}
+
+void check_cell_clip(const RnnSpec& spec) {
+  if (!spec.cell_clip) return;
+  require_lstm(spec, "cell_clip");
+  const auto [low, high] = *spec.cell_clip;
+  if (low <= high) return;
+  throw ArgumentError(
+      message("[RnnSpec] cell_clip is [", low, ", ", high, "], expected low <= high"));
+}
+
+void check_math(const RnnSpec& spec) {
+  if (spec.compute.math == Math::kFloat32 || spec.dtype != DType::kFloat64) return;
+  throw ArgumentError(message("[RnnSpec] math is '", to_string(spec.compute.math),
+                              "' with dtype float64, expected 'float32' (exact)"));
+}
+
+void check_weights_dtype(const RnnSpec& spec) {
+  const std::string_view stored = to_string(spec.compute.weights_dtype);
+  if (spec.compute.weights_dtype == WeightsDType::kNone) return;
+  if (spec.dtype == DType::kFloat64) {
+    throw ArgumentError(
+        message("[RnnSpec] weights_dtype is '", stored, "' with dtype float64, expected 'none'"));
+  }
+  if (spec.compute.math != Math::kFloat32) {
+    throw ArgumentError(message("[RnnSpec] weights_dtype is '", stored, "' with math '",
+                                to_string(spec.compute.math), "', expected one of them"));
+  }
+}
+
+}  // namespace openrnn::spec

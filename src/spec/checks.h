@@ -1,0 +1,20 @@
+// What each field of an RnnSpec must be.
+#pragma once
+
+#include "openrnn/spec.h"
+
+namespace openrnn::spec {
+
+// Each throws ArgumentError naming the field, its value and what was expected.
+void check_num_layers(const RnnSpec& spec);
+void check_num_units(const RnnSpec& spec);
+/// Under skip_input it is num_units.
+void check_input_size(const RnnSpec& spec);
+void check_dtype(const RnnSpec& spec);
+void check_dropout(const RnnSpec& spec);
+void check_num_proj(const RnnSpec& spec);
+void check_cell_clip(const RnnSpec& spec);
+void check_math(const RnnSpec& spec);
+void check_weights_dtype(const RnnSpec& spec);
+
+}  // namespace openrnn::spec

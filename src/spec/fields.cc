@@ -1,0 +1,179 @@
+// The table of fields: a new option is a member of RnnSpec and a row here.
+#include "openrnn/spec_fields.h"
+#include "spec/checks.h"
+#include "spec/field_values.h"
+
+namespace openrnn {
+namespace {
+
+/// What a row says besides the member.
+struct About {
+  std::string_view name;
+  FieldGroup group;
+  bool always;
+  void (*check)(const RnnSpec&);
+  std::string_view help;
+};
+
+/// `Place` gives the member of a spec.
+template <class Place>
+constexpr RnnField row(const About& about, Place) {
+  using T = std::remove_cvref_t<decltype(Place{}(std::declval<RnnSpec&>()))>;
+  return {.name = about.name,
+          .group = about.group,
+          .type = spec::type_of(T{}),
+          .help = about.help,
+          .always = about.always,
+          .get = [](const RnnSpec& spec) { return spec::write(Place{}(spec)); },
+          .set = [](RnnSpec& spec,
+                    const FieldValue& value) { return spec::read(value, Place{}(spec)); },
+          .check = about.check,
+          .choices = spec::choices_of(T{})};
+}
+
+/// The same for a member with a value that stands for 'off', which is written as nothing.
+template <auto kOff, class Place>
+constexpr RnnField row_or_none(const About& about, Place place) {
+  RnnField field = row(about, place);
+  field.get = [](const RnnSpec& spec) {
+    return Place{}(spec) == kOff ? FieldValue() : spec::write(Place{}(spec));
+  };
+  field.set = [](RnnSpec& spec, const FieldValue& value) {
+    if (!std::holds_alternative<std::monostate>(value)) return spec::read(value, Place{}(spec));
+    Place{}(spec) = kOff;
+    return true;
+  };
+  return field;
+}
+
+constexpr auto kNetwork = FieldGroup::kNetwork;
+constexpr auto kTraining = FieldGroup::kTraining;
+constexpr auto kCompute = FieldGroup::kCompute;
+constexpr bool kAlways = true, kWhereSet = false;
+
+constexpr RnnField kFields[] = {
+    row(
+        {"rnn_mode", kNetwork, kAlways, nullptr, "The cell"},
+        [](auto& spec) -> auto& { return spec.mode; }),
+    row(
+        {"num_layers", kNetwork, kAlways, spec::check_num_layers, "Layers L"},
+        [](auto& spec) -> auto& { return spec.num_layers; }),
+    row(
+        {"num_units", kNetwork, kAlways, spec::check_num_units, "Units U of a layer; has to be given"},
+        [](auto& spec) -> auto& { return spec.num_units; }),
+    row(
+        {"input_size", kNetwork, kAlways, spec::check_input_size, "Width I of the input; a layer takes it from the first one"},
+        [](auto& spec) -> auto& { return spec.input_size; }),
+    row(
+        {"input_mode", kNetwork, kAlways, nullptr,
+         "W x enters layer 0; x itself with skip_input; whichever fits I with auto_select"},
+        [](auto& spec) -> auto& { return spec.input_mode; }),
+    row(
+        {"direction", kNetwork, kAlways, nullptr, "One direction, or both side by side"},
+        [](auto& spec) -> auto& { return spec.direction; }),
+    row(
+        {"dropout", kTraining, kAlways, spec::check_dropout,
+         "Rate of the dropout between layers in training"},
+        [](auto& spec) -> auto& { return spec.training.dropout; }),
+    row(
+        {"seed", kTraining, kAlways, nullptr,
+         "Op seed of the dropout, and of a layer's default initializer"},
+        [](auto& spec) -> auto& { return spec.training.seed; }),
+    row(
+        {"dtype", kNetwork, kAlways, spec::check_dtype,
+         "Type of parameters, inputs and outputs: float16, float32 or float64"},
+        [](auto& spec) -> auto& { return spec.dtype; }),
+    row_or_none<0>(
+        {"num_proj", kNetwork, kAlways, spec::check_num_proj, "LSTM projection size P, at most U"},
+        [](auto& spec) -> auto& { return spec.num_proj; }),
+    row(
+        {"cell_clip", kNetwork, kWhereSet, spec::check_cell_clip,
+         "Bounds of the LSTM cell right after its update"},
+        [](auto& spec) -> auto& { return spec.cell_clip; }),
+    row(
+        {"math", kCompute, kAlways, spec::check_math, "Arithmetic of the products"},
+        [](auto& spec) -> auto& { return spec.compute.math; }),
+    row_or_none<WeightsDType::kNone>(
+        {"weights_dtype", kCompute, kAlways, spec::check_weights_dtype,
+         "What weights are stored as for inference"},
+        [](auto& spec) -> auto& { return spec.compute.weights_dtype; }),
+};
+
+std::string_view expected(FieldType type) {
+  switch (type) {
+    case FieldType::kBool:
+      return "true or false";
+    case FieldType::kInteger:
+      return "a whole number";
+    case FieldType::kNumber:
+      return "a number";
+    case FieldType::kWord:
+      return "a word";
+    case FieldType::kDType:
+      return "the name of a dtype";
+    default:
+      return "two numbers";
+  }
+}
+
+std::string words_of(const RnnField& field) {
+  std::string text;
+  for (const std::string_view word : field.choices) {
+    text += message(text.empty() ? "" : ", ", "`", word, "`");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const FieldValue& value) {
+  return std::visit(
+      [](const auto& given) -> std::string {
+        using T = std::remove_cvref_t<decltype(given)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return "None";
+        } else if constexpr (std::is_same_v<T, bool>) {
+          return given ? "true" : "false";
+        } else if constexpr (std::is_same_v<T, std::array<double, 2>>) {
+          return message("[", given[0], ", ", given[1], "]");
+        } else {
+          return message(given);
+        }
+      },
+      value);
+}
+
+std::string_view to_string(FieldType type) {
+  constexpr std::string_view kNames[] = {"bool", "int", "float", "str", "dtype", "(float, float)"};
+  return kNames[static_cast<std::size_t>(type)];
+}
+
+std::span<const RnnField> rnn_fields() { return kFields; }
+
+const RnnField& rnn_field(std::string_view name) {
+  std::string known;
+  for (const RnnField& field : kFields) {
+    if (field.name == name) return field;
+    known += message(known.empty() ? "" : ", ", field.name);
+  }
+  throw ArgumentError(
+      message("[RnnSpec] '", excerpt(name), "' is no field, expected one of ", known));
+}
+
+void RnnField::put(RnnSpec& spec, const FieldValue& value) const {
+  if (set(spec, value)) return;
+  throw ArgumentError(message("[RnnSpec] ", name, " is ", excerpt(to_string(value)), ", expected ",
+                              expected(type)));
+}
+
+std::string rnn_fields_markdown() {
+  std::string text = "| option | type | default | what it says |\n|---|---|---|---|\n";
+  for (const RnnField& field : kFields) {
+    text += message("| `", field.name, "` | ", to_string(field.type), " | `",
+                    to_string(field.default_value()), "` | ", field.help,
+                    field.choices.empty() ? "" : ": ", words_of(field), " |\n");
+  }
+  return text;
+}
+
+}  // namespace openrnn
