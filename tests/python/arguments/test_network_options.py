@@ -1,0 +1,79 @@
+"""Every option of a network reaches layers, models and configurations by its name."""
+
+import numpy as np
+import openrnn
+import pytest
+from openrnn import cudnn_rnn
+from openrnn.cudnn_rnn import ops
+
+OTHERS = {
+    "num_layers": 2,
+    "num_units": 6,
+    "input_mode": "auto_select",
+    "direction": "bidirectional",
+    "dropout": 0.25,
+    "seed": -3,
+    "dtype": "float64",
+    "num_proj": 4,
+    "cell_clip": (-0.5, 1.5),
+    "math": "bf16x3",
+    "weights_dtype": "int8",
+}
+OPTIONS = {option["name"]: option for option in openrnn.network_options()}
+
+
+def test_the_table_says_what_there_is() -> None:
+    assert set(OPTIONS) == {*OTHERS, "rnn_mode", "input_size"}
+    for name, option in OPTIONS.items():
+        assert option["help"] and option["type"], name
+        assert option["default"] in (*option["choices"], option["default"])
+    assert OPTIONS["direction"]["choices"] == ["unidirectional", "bidirectional"]
+    assert OPTIONS["seed"]["default"] is None
+    assert OPTIONS["dropout"]["default"] == 0.0
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_layer_takes_it_and_gives_it_back(name: str) -> None:
+    plain = {"num_layers": 2, "num_units": 5}
+    layer = cudnn_rnn.CudnnLSTM(**{**plain, name: OTHERS[name]})
+    config = layer.get_config()
+    assert config[name] == OTHERS[name]
+    assert type(layer).from_config(config).get_config() == config
+    default = cudnn_rnn.CudnnLSTM(**plain).get_config()
+    assert (name in default) == OPTIONS[name]["always"]
+    if name in default and name not in plain:
+        assert default[name] == OPTIONS[name]["default"]
+
+
+def test_one_that_no_signature_names_is_computed() -> None:
+    x = 3.0 * np.ones((4, 2, 3), np.float32)
+    layer = cudnn_rnn.CudnnLSTM(1, 5, seed=2, cell_clip=(-0.01, 0.02))
+    _, _, every = layer(x, return_all=True)
+    cells = np.asarray(every.cells[0])
+    assert cells.min() >= np.float32(-0.01) and cells.max() <= np.float32(0.02)
+    assert (cells == np.float32(0.02)).any()
+    model = openrnn.PackedModel.from_layer(layer)
+    assert model.spec["cell_clip"] == (-0.01, 0.02)
+    y, _ = openrnn.InferenceSession(model).run(x)
+    np.testing.assert_array_equal(y, np.asarray(layer(x, training=False)[0]))
+    op = ops.CudnnLSTM(1, 5, 3, cell_clip=(-0.01, 0.02))
+    zeros = np.zeros((1, 2, 5), np.float32)
+    np.testing.assert_array_equal(np.asarray(op(x, zeros, zeros, layer.kernel)[0]), y)
+
+
+@pytest.mark.parametrize("name", ["rnn_mode", "input_size", "cell_clips"])
+def test_what_is_no_option_of_a_layer_is_refused(name: str) -> None:
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        cudnn_rnn.CudnnLSTM(1, 5, **{name: 3})
+    if name != "input_size":
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            ops.CudnnGRU(1, 5, 3, **{name: 3})
+
+
+def test_a_value_that_does_not_fit_is_named() -> None:
+    with pytest.raises(TypeError, match="cell_clip is 'float', expected two numbers"):
+        cudnn_rnn.CudnnLSTM(1, 5, cell_clip=3.0)
+    with pytest.raises(ValueError, match=r"cell_clip is \[1, -1\], expected low <= high"):
+        cudnn_rnn.CudnnLSTM(1, 5, cell_clip=(1.0, -1.0))
+    with pytest.raises(ValueError, match="cell_clip is set for gru, expected it for lstm only"):
+        cudnn_rnn.CudnnGRU(1, 5, cell_clip=(-1.0, 1.0))

@@ -1,0 +1,161 @@
+// The table of fields, and that it has every member of an RnnSpec.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "openrnn/spec_fields.h"
+#include "support/expect_error.h"
+#include "support/files/source_file.h"
+
+namespace openrnn {
+namespace {
+
+// A value of each field that is not its default.
+const std::vector<std::pair<std::string, FieldValue>>& others() {
+  static const std::vector<std::pair<std::string, FieldValue>> values{
+      {"rnn_mode", "gru"},
+      {"num_layers", std::int64_t{2}},
+      {"num_units", std::int64_t{6}},
+      {"input_size", std::int64_t{5}},
+      {"input_mode", "auto_select"},
+      {"direction", "bidirectional"},
+      {"dropout", 0.25},
+      {"seed", std::int64_t{-3}},
+      {"dtype", "float64"},
+      {"num_proj", std::int64_t{4}},
+      {"cell_clip", std::array{-0.5, 1.5}},
+      {"math", "bf16x3"},
+      {"weights_dtype", "int8"}};
+  return values;
+}
+
+TEST(Fields, EachIsSetAndGot) {
+  ASSERT_EQ(rnn_fields().size(), others().size());
+  for (std::size_t i = 0; i < others().size(); ++i) {
+    const auto& [name, value] = others()[i];
+    const RnnField& field = rnn_fields()[i];
+    ASSERT_EQ(field.name, name);
+    EXPECT_EQ(&rnn_field(name), &field);
+    RnnSpec spec;
+    EXPECT_EQ(field.stands_in(spec), field.always) << name;
+    field.put(spec, value);
+    EXPECT_EQ(field.get(spec), value) << name;
+    EXPECT_TRUE(field.stands_in(spec)) << name;
+    EXPECT_NE(spec, RnnSpec{}) << name;
+    field.put(spec, field.default_value());
+    EXPECT_EQ(spec, RnnSpec{}) << name;
+  }
+}
+
+TEST(Fields, AreTheMembers) {
+  RnnSpec spec;
+  for (const auto& [name, value] : others()) rnn_field(name).put(spec, value);
+  const RnnSpec wanted{.mode = RnnMode::kGru,
+                       .num_layers = 2,
+                       .num_units = 6,
+                       .input_size = 5,
+                       .input_mode = InputMode::kAutoSelect,
+                       .direction = Direction::kBidirectional,
+                       .dtype = DType::kFloat64,
+                       .num_proj = 4,
+                       .cell_clip = {{-0.5, 1.5}},
+                       .training = {.dropout = 0.25, .seed = -3},
+                       .compute = {.math = Math::kBf16x3, .weights_dtype = WeightsDType::kInt8}};
+  EXPECT_EQ(spec, wanted);
+}
+
+// Fits any member, so that as many of them as there are members make a T and one more does not.
+struct Anything {
+  template <class T>
+  operator T() const;  // NOLINT: it converts
+};
+template <class T, class... Members>
+constexpr std::size_t members() {
+  if constexpr (requires { T{Members{}..., Anything{}}; }) {
+    return members<T, Members..., Anything>();
+  } else {
+    return sizeof...(Members);
+  }
+}
+// A member without a row would be missing in files, bindings and messages: all but `device`, and
+// the two structs themselves.
+static_assert(members<TrainingOptions>() == 2);
+static_assert(members<ComputeOptions>() == 3);
+
+TEST(Fields, NoneIsForgotten) {
+  EXPECT_EQ(rnn_fields().size(),
+            members<RnnSpec>() - 2 + members<TrainingOptions>() + members<ComputeOptions>() - 1);
+}
+
+TEST(Fields, RefuseWhatDoesNotFit) {
+  RnnSpec spec;
+  const auto refused = [&](const char* name, const FieldValue& value, const std::string& text) {
+    expect_error<ArgumentError>([&] { rnn_field(name).put(spec, value); }, text);
+    EXPECT_EQ(spec, RnnSpec{}) << name;
+  };
+  refused("num_units", "many", "[RnnSpec] num_units is many, expected a whole number");
+  refused("num_units", 2.5, "[RnnSpec] num_units is 2.5, expected a whole number");
+  refused("num_units", {}, "[RnnSpec] num_units is None, expected a whole number");
+  refused("dropout", true, "[RnnSpec] dropout is true, expected a number");
+  refused("direction", std::int64_t{1}, "[RnnSpec] direction is 1, expected a word");
+  refused("direction", "both",
+          "[direction] direction is 'both', expected one of 'unidirectional', 'bidirectional'");
+  refused("dtype", 1.0, "[RnnSpec] dtype is 1, expected the name of a dtype");
+  refused("cell_clip", 3.0, "[RnnSpec] cell_clip is 3, expected two numbers");
+  expect_error<ArgumentError>(
+      [] { rnn_field("units"); },
+      "[RnnSpec] 'units' is no field, expected one of rnn_mode, num_layers, num_units, input_size, "
+      "input_mode, direction, dropout, seed, dtype, num_proj, cell_clip, math, weights_dtype");
+}
+
+TEST(Fields, AWholeNumberIsANumber) {
+  RnnSpec spec;
+  rnn_field("dropout").put(spec, std::int64_t{1});
+  EXPECT_EQ(spec.training.dropout, 1.0);
+}
+
+TEST(Fields, WhatIsOffIsNone) {
+  RnnSpec spec{.num_proj = 3, .compute = {.weights_dtype = WeightsDType::kInt8}};
+  for (const char* name : {"num_proj", "weights_dtype", "cell_clip", "seed"}) {
+    EXPECT_EQ(to_string(rnn_field(name).default_value()), "None") << name;
+    rnn_field(name).put(spec, {});
+  }
+  EXPECT_EQ(spec, RnnSpec{});
+}
+
+TEST(Fields, AreInADescriptionWhereTheyAreSet) {
+  RnnSpec spec{.num_units = 2, .input_size = 1};
+  const std::string plain = describe(spec);
+  spec.cell_clip = {{-1.0, 1.0}};
+  EXPECT_EQ(describe(spec), plain + ", cell_clip [-1, 1]");
+}
+
+TEST(ValidSpecs, AreValidatedWhereTheyAreMade) {
+  const RnnSpec spec{.num_units = 2, .input_size = 1};
+  const ValidSpec valid = spec;
+  EXPECT_EQ(*valid, spec);
+  EXPECT_EQ(valid->num_units, 2);
+  expect_error<ArgumentError>([] { const ValidSpec wrong(RnnSpec{.input_size = 1}); },
+                              "[RnnSpec] num_units is 0, expected 1 to 4194304");
+}
+
+// docs/options.md is this table under a heading; OPENRNN_REGENERATE_DOCS=1 writes it anew.
+TEST(Fields, AreInTheDocs) {
+  const std::string path = source_file("docs/options.md");
+  const std::string wanted =
+      "# Options of a network\n\n"
+      "Each is a keyword argument of layers and models in Python, a member of `RnnSpec` in C++, "
+      "and a key of `get_config()` and of\n"
+      "the files of a run. `device` is one more, which no file has. Letters are those of "
+      "[layers.md](layers.md).\n\n" +
+      rnn_fields_markdown();
+  if (std::getenv("OPENRNN_REGENERATE_DOCS")) std::ofstream(path) << wanted;
+  std::stringstream found;
+  found << std::ifstream(path).rdbuf();
+  EXPECT_EQ(found.str(), wanted);
+}
+
+}  // namespace
+}  // namespace openrnn
