@@ -21,7 +21,7 @@ struct CudnnRnnOptions {
   Regularizer activity_regularizer = {};
 };
 
-/// What one call of a recurrent layer may be told besides inputs and initial state.
+/// Options of one call of a recurrent layer.
 struct RnnCallOptions {
   /// [B], each in 0..T; empty: all are T.
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
@@ -35,13 +35,14 @@ struct RnnCallOptions {
   bool training = true;
   /// Keep what gradients need although `training` is false.
   bool save = false;
-  /// Outputs of every layer, and cells of every step, as well. Not for symbolic tensors.
+  /// Return the outputs of every layer, and cells of every time step, too. Not for symbolic
+  /// tensors.
   bool every = false;
   /// Not empty, at the first call: the scope of the variables, as it is.
   std::string scope = {};
 };
 
-/// What a call of a recurrent layer gives; batch-major as RnnCallOptions::time_major says.
+/// Result of a call of a recurrent layer; batch-major as RnnCallOptions::time_major says.
 struct RnnResult {
   /// [T, B, D*O].
   Tensor output;
@@ -88,7 +89,7 @@ class OPENRNN_API CudnnRnn : public Layer {
   /// [T, B, I] to [T, B, D*O]; unknown dimensions stay so. Throws: ArgumentError for another rank.
   Shape compute_output_shape(const Shape& input_shape) const override;
 
-  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  /// Every constructor argument, with the current name; the constructor is the inverse.
   CudnnRnnOptions get_config() const;
   /// A copy that shares the variables, the graph and the tensors, and nothing else.
   std::shared_ptr<CudnnRnn> clone() const;
@@ -114,8 +115,8 @@ class OPENRNN_API CudnnRnn : public Layer {
     return (*this)(inputs, initial_state, call);
   }
 
-  /// Training calls with dropout so far. With the seed it names the next call's masks, so restoring
-  /// it makes a resumed run drop what the uninterrupted one would have.
+  /// Training calls with dropout so far. With the seed it determines the next call's masks, so a
+  /// resumed run has those of an uninterrupted one.
   std::uint64_t dropout_calls() const noexcept { return dropout_.calls(); }
   void set_dropout_calls(std::uint64_t calls) noexcept { dropout_.set_calls(calls); }
   /// Its seed as well, for copies.
@@ -193,7 +194,7 @@ class OPENRNN_API CudnnRNNRelu : public CudnnRnn {
 /// The layer of a mode that is known only at run time, that of the network.
 OPENRNN_API std::unique_ptr<CudnnRnn> make_cudnn_rnn(CudnnRnnOptions options);
 
-// ---- What stands around a recurrent layer ------------------------------------------------------
+// ---- Layers used with recurrent ones -----------------------------------------------------------
 
 enum class Activation : std::uint8_t { kLinear, kRelu, kTanh, kSigmoid };
 
@@ -207,7 +208,7 @@ struct DenseOptions {
   std::optional<std::int64_t> seed = {};
   DType dtype = DType::kFloat32;
   std::string name = {};
-  /// Where the variables lie and the layer runs; null: the default device.
+  /// Device of the variables and calls; null: the default one.
   const Device* device = nullptr;
 };
 
@@ -217,7 +218,7 @@ class OPENRNN_API Dense : public Layer {
  public:
   /// Throws: ArgumentError unless units > 0.
   explicit Dense(DenseOptions options);
-  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  /// Every constructor argument, with the current name; the constructor is the inverse.
   DenseOptions get_config() const;
   static std::shared_ptr<Dense> from_config(DenseOptions config);
   /// Throws: ArgumentError for another depth or dtype than it was built for.
@@ -248,7 +249,7 @@ struct EmbeddingOptions {
   std::optional<std::int64_t> seed = {};
   DType dtype = DType::kFloat32;
   std::string name = {};
-  /// Where the variables lie and the layer runs; null: the default device.
+  /// Device of the variables and calls; null: the default one.
   const Device* device = nullptr;
 };
 
@@ -257,7 +258,7 @@ class OPENRNN_API Embedding : public Layer {
  public:
   /// Throws: ArgumentError unless both sizes are positive.
   explicit Embedding(EmbeddingOptions options);
-  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  /// Every constructor argument, with the current name; the constructor is the inverse.
   EmbeddingOptions get_config() const;
   static std::shared_ptr<Embedding> from_config(EmbeddingOptions config);
   /// Throws: ArgumentError naming the position and value of an index outside the vocabulary.
@@ -291,7 +292,7 @@ class OPENRNN_API Dropout : public Layer {
  public:
   /// Throws: ArgumentError unless 0 <= rate <= 1.
   explicit Dropout(DropoutOptions options);
-  /// Every constructor argument, with the name that it has now; the constructor is its inverse.
+  /// Every constructor argument, with the current name; the constructor is the inverse.
   DropoutOptions get_config() const;
   static std::shared_ptr<Dropout> from_config(DropoutOptions config);
   /// The inputs, dropped when training.

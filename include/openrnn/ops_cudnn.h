@@ -6,14 +6,13 @@
 
 namespace openrnn::ops {
 
-/// What the calls of one op-level model share, also those recorded on symbolic tensors, which may
-/// outlive the model.
+/// State shared by the calls of one op-level model, also by recorded ones, which may outlive it.
 struct CudnnModelState : CallState {
   DropoutState dropout;
   PackedCache cache;
 };
 
-/// What a call takes besides its tensors.
+/// Options of a call.
 struct CudnnCallOptions {
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   /// As RnnInputs::lengths.
@@ -23,10 +22,10 @@ struct CudnnCallOptions {
   bool time_major = true;
 };
 
-/// What the four models share: sizes, conversion and the call. A call works on any time and batch,
-/// and on another input depth than input_size if params is long enough for it. Calls of one object
-/// must not overlap. Without a seed the masks are those of the graph's next one; TensorFlow's
-/// models have seed 0 by default.
+/// Base of the four models: sizes, conversion and the call. A call takes any time and batch size,
+/// and another input size if params is long enough for it. Calls of one object must not overlap.
+/// Without a seed the masks are those of the graph's next one; TensorFlow's models have seed 0 by
+/// default.
 class OPENRNN_API CudnnRnnModel {
  public:
   /// As given, with the mode of the class.
@@ -96,7 +95,7 @@ using CudnnRNNRelu = CudnnNoCell<RnnMode::kRnnRelu>;
 
 // ---- The same as functions ---------------------------------------------------------------------
 
-/// Switches of the functions. Sizes are those of the tensors: input size of `inputs`, layers and
+/// Options of the functions. Sizes are those of the tensors: input size of `inputs`, layers and
 /// units of `input_h` (with a projection `input_h` has its size and `input_c` the units). A
 /// function keeps no state, so its dropout masks are those of a model's first call.
 struct CudnnFunctionOptions {

@@ -49,7 +49,7 @@ class OPENRNN_API TfCanonicalFormat {
   const std::vector<TfTensor>& tensors() const noexcept { return tensors_; }
 
   /// From a buffer of the layout's shape; weights are copied bit for bit, bW + bR rounded once. A
-  /// longer buffer is taken, its tail ignored. Throws: as check_params.
+  /// longer buffer is accepted; its tail is ignored. Throws: as check_params.
   std::vector<Array> from_opaque(std::string_view call, const ConstArrayView& params) const;
   /// The inverse. A bias sum goes half into each bias, so that their sum is what was given.
   /// `prefix` stands before the names in errors. Throws: ArgumentError for a wrong count, shape or
@@ -57,10 +57,10 @@ class OPENRNN_API TfCanonicalFormat {
   Array to_opaque(std::string_view call, std::string_view prefix,
                   std::span<const ConstArrayView> tensors) const;
 
-  /// A buffer that is no set of parameters (a gradient, a moment of Adam, a momentum), in a
-  /// floating dtype of its own: tensors as a cell with one bias keeps them, the input bias' part
-  /// where parameters have sums; then, for each of those, the recurrent bias' part. Bit for bit:
-  /// nothing is summed or halved. Throws: as check_slots.
+  /// A buffer with the layout of parameters that holds something else (a gradient, a moment of
+  /// Adam, a momentum), in its own floating dtype: tensors as a cell with one bias keeps them, the
+  /// input bias' part where parameters have sums; then, for each of those, the recurrent bias'
+  /// part. Bit for bit: nothing is summed or halved. Throws: as check_slots.
   std::vector<Array> slots_from_opaque(std::string_view call, const ConstArrayView& slots) const;
   /// The inverse. The recurrent biases' parts may be left out: then both biases get what the cell's
   /// one bias has. Throws: ArgumentError as to_opaque.
@@ -106,7 +106,7 @@ class OPENRNN_API ObjectSaveable : public SaveableObject {
 struct CudnnSaveableOptions {
   /// The class sets its mode, the variable its dtype.
   RnnSpec network = {};
-  /// Stands before every tensor's name as `SCOPE/`; empty: nothing does.
+  /// Prefix `SCOPE/` of every tensor's name; empty: none.
   std::string scope = {};
   std::string name = "cudnn_rnn_saveable";
 };

@@ -17,10 +17,10 @@ enum class Direction : std::uint8_t { kUnidirectional, kBidirectional };
 
 /// The arithmetic of the products; sums, gates and the cell state are float32 in all of them.
 /// kFloat32: exact in the spec's own dtype. kBf16: both operands rounded to bfloat16. kBf16x3: both
-/// split into two bfloat16, three products. kTf32, kFp16: GPUs alone.
+/// split into two bfloat16, three products. kTf32, kFp16: GPUs only.
 enum class Math : std::uint8_t { kFloat32, kBf16, kBf16x3, kTf32, kFp16 };
-/// What weights are stored as for inference; kNone: as the spec's dtype. kInt8 is per output
-/// channel, with activations scaled per row and time step.
+/// Storage of weights for inference; kNone: the spec's dtype. kInt8 is per output channel, with
+/// activations scaled per row and time step.
 enum class WeightsDType : std::uint8_t { kNone, kFloat16, kBfloat16, kInt8 };
 
 /// 'rnn_relu', 'rnn_tanh', 'lstm', 'gru'; 'linear_input', 'skip_input', 'auto_select';
@@ -49,7 +49,7 @@ OPENRNN_API std::span<const Gate> gates_of(RnnMode mode);
 struct TrainingOptions {
   /// Rate of the dropout between layers in training, in [0, 1].
   double dropout = 0.0;
-  /// Op seed of the dropout, and of a layer's default initializer; see Graph::op_seeds.
+  /// Random seed of dropout and of a layer's default initializer; see Graph::op_seeds.
   std::optional<std::int64_t> seed = {};
 
   friend bool operator==(const TrainingOptions&, const TrainingOptions&) = default;
@@ -59,17 +59,17 @@ struct TrainingOptions {
 struct ComputeOptions {
   /// Arithmetic of the products.
   Math math = Math::kFloat32;
-  /// Not kNone: for calls without gradients alone. Variables keep the network's dtype.
+  /// Not kNone: for calls without gradients only. Variables keep the network's dtype.
   WeightsDType weights_dtype = WeightsDType::kNone;
-  /// Where a layer's variables lie and it runs, where a model's calls run and its host data goes;
-  /// null: the default device, or that of the tensors of a model's call. Engines do not look at it.
+  /// Device of a layer's variables and calls, or of a model's calls and host data; null: the
+  /// default one, or that of the tensors of a model's call. Engines ignore it.
   const Device* device = nullptr;
 
   friend bool operator==(const ComputeOptions&, const ComputeOptions&) = default;
 };
 
 /// A recurrent network of cuDNN's kind. L layers, U units, I input size, P projection size,
-/// D directions, G gates; O = P when projecting, else U. Each member stands in rnn_fields().
+/// D directions, G gates; O = P when projecting, else U. Each member is in rnn_fields().
 struct OPENRNN_API RnnSpec {
   RnnMode mode = RnnMode::kLstm;
   std::int64_t num_layers = 1;
@@ -116,8 +116,8 @@ struct OPENRNN_API RnnSpec {
   friend bool operator==(const RnnSpec&, const RnnSpec&) = default;
 };
 
-/// A spec that has been validated. It converts from an RnnSpec, which validates it, and to one, so
-/// that what takes a ValidSpec is given either and checks neither twice.
+/// A validated spec. Converting an RnnSpec to it validates; so a function that takes a ValidSpec
+/// takes either and never validates twice.
 class OPENRNN_API ValidSpec {
  public:
   /// Throws: ArgumentError as RnnSpec::validate.

@@ -9,12 +9,12 @@
 namespace openrnn::layers {
 namespace {
 
-// A bit pattern, so that every seed of an int64 has a stream of its own.
+// The bit pattern, so that every int64 seed has its own stream.
 std::optional<std::uint64_t> stream_seed(std::optional<std::int64_t> seed) {
   return seed ? std::optional<std::uint64_t>(static_cast<std::uint64_t>(*seed)) : std::nullopt;
 }
 
-// Of a recorded call: what it was told, but for tensors.
+// Arguments of a recorded call, except tensors.
 Attributes attributes_of(const RnnCallOptions& call) {
   Attributes attributes{call.training, call.time_major, call.save, !call.lengths.empty()};
   if (call.sequence_lengths) {
@@ -292,7 +292,7 @@ RnnResult CudnnRnn::record(const std::vector<Tensor>& given, const RnnCallOption
     throw UnsupportedError(message("[", name(), "] every layer's outputs of a symbolic call, ",
                                    "expected values: ask when there are some"));
   }
-  // The lengths go last, so that a model can be given other ones.
+  // The lengths come last, so that a model can be given other ones.
   std::vector<Tensor> inputs = given;
   if (!call.lengths.empty()) inputs.push_back(call.lengths);
   std::vector<Tensor> made = record_node(
@@ -317,7 +317,7 @@ RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& 
   const bool symbolic = any_symbolic(given) || call.lengths.is_symbolic();
   // Else the operation does; what is to be recorded or built is refused before.
   if (symbolic || !built()) check_lengths(inputs.shape(), call);
-  // Before variables are made: arithmetic that is not there leaves nothing behind.
+  // Before variables are made, so that missing arithmetic leaves no variables.
   if (!built() && network().compute.math != Math::kFloat32) math_kind();
   ensure_built(inputs.shape(), call.scope);
   require_class_build();

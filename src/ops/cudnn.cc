@@ -18,7 +18,7 @@ Tensor canonical_to_tensor(const ValidSpec& spec, std::span<const ConstArrayView
   return device ? Tensor(params.view(), *device) : Tensor(params.view());
 }
 
-// Host data of a model's call goes to the model's device; what was placed has to lie there.
+// Host data of a model's call is copied to the model's device; placed tensors must be there.
 void place(const Device* device, RnnInputs& in) {
   if (!device) return;
   for (Tensor* tensor : {&in.x, &in.h0, &in.c0, &in.params}) {

@@ -18,9 +18,9 @@ bool reset_each_call_wanted() {
   return value == "1" || value == "true" || value == "True" || value == "TRUE";
 }
 
-// The memory of the parameters for the engine to read, if it keeps its elements: a variable's does,
-// since whoever writes one makes a copy first while it is shared. That of another owner does during
-// a call, so it serves one that neither saves nor is kept for the next.
+// Owner of the parameters' memory for the engine to read in place, if the elements cannot change: a
+// variable's cannot, since a write copies them first while they are shared. Those of another owner
+// cannot during a call, so they serve a call that neither saves nor is kept for the next.
 std::shared_ptr<const void> lender_of(const Tensor& params, PackFor purpose) {
   const bool one_call = params.leaf_id() == 0 && purpose == PackFor::kInference;
   return params.value().borrowed() && !one_call ? nullptr : params.value().share();
@@ -28,7 +28,7 @@ std::shared_ptr<const void> lender_of(const Tensor& params, PackFor purpose) {
 
 }  // namespace
 
-// What is kept holds no share in the variable, or its next update would have to copy it.
+// What is cached does not share the variable's memory, or its next update would have to copy it.
 std::shared_ptr<const PackedParams> PackedCache::get(const Engine& engine, const ValidSpec& spec,
                                                      const Tensor& params, PackFor purpose) {
   const ConstArrayView view{params.value().data(), params.dtype(), params.shape()};
@@ -38,7 +38,7 @@ std::shared_ptr<const PackedParams> PackedCache::get(const Engine& engine, const
     const auto again = packed_->over(params.value().share());
     return again ? again : packed_;
   }
-  // The old one first: it may be as large as the new one.
+  // Free the old one first: it may be as large as the new one.
   packed_.reset();
   std::shared_ptr<const PackedParams> packed =
       engine.pack(spec, view, {purpose, 0, lender_of(params, purpose)});
@@ -70,7 +70,7 @@ DropoutState DropoutState::of(std::uint64_t seed, std::uint64_t calls) {
 }
 
 DropoutKey DropoutState::next() {
-  // Two models may run one layer at a time.
+  // Two models may run one layer at the same time.
   const std::uint64_t call = std::atomic_ref(calls_).fetch_add(1, std::memory_order_relaxed);
   return {.seed = seed_, .call = reset_each_call_ ? 0 : call};
 }

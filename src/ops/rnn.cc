@@ -107,7 +107,7 @@ std::vector<DeviceArray> Saved::gradient(const std::vector<DeviceArray>& outputs
   if (want_h) result[1] = DeviceArray(*device, spec->dtype, h_shape);
   if (want_c) result[2] = DeviceArray(*device, spec->dtype, c_shape);
   if (want_params) {
-    // The tail of a longer buffer has no part in the output.
+    // The tail of a longer buffer does not affect the output.
     result[3] = params_shape[0] == params_size(spec)
                     ? DeviceArray(*device, spec->dtype, params_shape)
                     : DeviceArray::zeros(*device, spec->dtype, params_shape);
@@ -198,7 +198,7 @@ std::vector<Tensor> record_call(const std::string& call, const std::vector<Tenso
                 });
 }
 
-// One call on values that lie on one device.
+// One call on values of one device.
 RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) {
   const RnnSpec& spec = valid;
   check_inputs(valid, in);

@@ -4,7 +4,7 @@
 namespace openrnn {
 namespace {
 
-// By kind; what follows the format's tensors are the recurrent biases' parts.
+// By kind; after the format's tensors come the parts of the recurrent biases.
 TfCanonicalParams sorted(const TfCanonicalFormat& format, std::vector<Array> arrays) {
   TfCanonicalParams params;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -40,7 +40,7 @@ TfCanonicalFormat CudnnParamsFormatConverter::format_for(const ConstArrayView& v
   return TfCanonicalFormat(spec);
 }
 
-// A buffer that is longer is one of another network, and no call here has to take it.
+// A longer buffer belongs to another network, and is refused.
 void CudnnParamsFormatConverter::check_size(const TfCanonicalFormat& format,
                                             const ConstArrayView& buffer) const {
   if (buffer.shape.size() == 1 && buffer.shape[0] > format.opaque_size()) {

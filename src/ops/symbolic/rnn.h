@@ -8,12 +8,12 @@ namespace openrnn::ops {
 
 bool is_symbolic(const RnnInputs& in);
 /// A state as a call of that layout reads it: transposed where a call of the other layout returned
-/// it. A tensor that no call returned is taken as it is.
+/// it. Any other tensor is used as it is.
 Tensor state_as(const Tensor& state, bool time_major);
-/// The outputs, states being marked with the layout that they have.
+/// The outputs, states marked with their layout.
 RnnOutputs with_layout(RnnOutputs out, bool time_major);
 
-/// The op-level model whose call it is; nothing: a call of no model.
+/// The op-level model whose call it is; empty: none.
 struct ModelOfCall {
   const Device* device = nullptr;
   std::shared_ptr<CudnnModelState> state = {};
@@ -27,7 +27,7 @@ std::vector<Tensor> run_recorded_rnn(const std::vector<Tensor>& inputs,
                                      const Attributes& attributes, const Replay& replay);
 /// The weights and then the biases of an opaque buffer, as CudnnRnnModel::params_to_canonical.
 OPENRNN_API std::vector<Tensor> canonical_tensors(const Tensor& params, const RnnSpec& spec);
-/// What the outputs are: y, h and for lstm c; time and batch -1 where they are not known.
+/// Specs of the outputs: y, h and for lstm c; time and batch -1 where they are not known.
 std::vector<TensorSpec> rnn_specs(const RnnSpec& spec, const Shape& x, bool time_major);
 
 }  // namespace openrnn::ops

@@ -24,7 +24,7 @@ nb::object in_order(nb::handle state) {
   return nb::make_tuple(nb::object(state.attr("h")), nb::object(state.attr("c")));
 }
 
-// For those who read arrays alone: h and c in that order and layout, other than tensors as given.
+// h and c in that order; tensors in the call's layout, other values unchanged.
 nb::list state_parts(nb::handle state, bool time_major) {
   const bool several = PyTuple_Check(state.ptr()) || PyList_Check(state.ptr());
   nb::list parts;
@@ -72,7 +72,7 @@ nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, nb::
                nb::handle scope) {
   layers::CudnnRnn& layer = self.rnn();
   self.keep_graph();
-  // Memory is borrowed only where the call leaves nothing behind that could read it later.
+  // Memory is borrowed only if nothing can read it after the call.
   const bool leaves = save || tape_is_open() || layer.activity_regularizer() ||
                       is_symbolic(inputs) || is_symbolic(initial_state) ||
                       is_symbolic(sequence_lengths);
@@ -141,7 +141,7 @@ nb::dict config(const LayerRef& self) {
   result["name"] = options.name;
   result["trainable"] = options.trainable;
   result["activity_regularizer"] = python_of(options.activity_regularizer);
-  // As given: a layer without one moves with the default device.
+  // As given: a layer without one follows the default device.
   const Device* const device = options.network.compute.device;
   result["device"] = device ? nb::object(device_str(*device)) : nb::none();
   return result;

@@ -147,7 +147,7 @@ void bind_names(nb::class_<LayerRef>& layer) {
       .def_prop_rw(
           "built", [](const LayerRef& self) { return self.get().built(); },
           [](const LayerRef& self, bool built) {
-            // What build() of Keras says at its end.
+            // What build() of Keras sets at its end.
             if (built == self.get().built() || (built && self.get().building())) return;
             throw ArgumentError(message("[built] it is set to ", built ? "True" : "False",
                                         ", expected build() or a call to change it"));
@@ -215,7 +215,7 @@ void bind_building(nb::module_& m) {
       "A copy that shares the variables, the graph and the tensors.");
 }
 
-// A layer that calls its object back is a circle, which Python must see.
+// A layer that calls its object back is a reference cycle, which Python must see.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
