@@ -144,18 +144,20 @@ def test_add_weight(kind, method):
     assert added.name in [v.name for v in openrnn.trainable_variables()]
 
 
-def test_add_weight_not_trainable(kind):
+@pytest.mark.parametrize("method", ["add_weight", "add_variable"])
+def test_add_weight_not_trainable(kind, method):
     layer = make_layer(kind)
     ones = openrnn.initializers.ones()
-    added = layer.add_weight("mean", (3,), dtype="float64", initializer=ones, trainable=False)
+    added = getattr(layer, method)("mean", (3,), dtype="float64", initializer=ones, trainable=False)
     assert added.dtype == "float64" and np.all(array(added) == 1.0)
     assert [v.name for v in layer.non_trainable_weights] == [added.name]
     assert added.name not in [v.name for v in openrnn.trainable_variables()]
 
 
-def test_add_weight_with_regularizer(kind):
+@pytest.mark.parametrize("method", ["add_weight", "add_variable"])
+def test_add_weight_with_regularizer(kind, method):
     layer = make_layer(kind)
-    added = layer.add_weight(
+    added = getattr(layer, method)(
         "w", (2,), initializer=openrnn.initializers.constant(3.0),
         regularizer=openrnn.regularizers.l1(0.5),
     )  # fmt: skip
@@ -173,9 +175,10 @@ def test_add_weight_with_any_callable_as_regularizer(kind):
     assert [value(loss) for loss in layer.get_losses_for(None)] == [18.0]
 
 
-def test_add_weight_with_constraint(kind):
+@pytest.mark.parametrize("method", ["add_weight", "add_variable"])
+def test_add_weight_with_constraint(kind, method):
     layer = make_layer(kind)
-    added = layer.add_weight(
+    added = getattr(layer, method)(
         "w", (3,), initializer=openrnn.initializers.constant(1.0), constraint=openrnn.nn.relu
     )
     optimizer = openrnn.train.GradientDescentOptimizer(1.0)
