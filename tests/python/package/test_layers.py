@@ -80,6 +80,19 @@ def test_configuration_round_trip():
         assert set(one.kernel.numpy()) == {0.5} and one.trainable_weights == []
 
 
+# No two sizes are equal, so that none can stand for another.
+def test_properties_say_what_was_given():
+    layer = openrnn.cudnn_rnn.CudnnLSTM(
+        3, 7, "linear_input", "bidirectional", 0.25, num_proj=5, math="bf16"
+    )
+    layer.build((None, None, 11))
+    found = [layer.num_layers, layer.num_dirs, layer.num_units, layer.num_proj, layer.input_size]
+    assert found == [3, 2, 7, 5, 11]
+    assert (layer.direction, layer.input_mode, layer.rnn_mode, layer.dropout, layer.math) == (
+        "bidirectional", "linear_input", "lstm", 0.25, "bf16"
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["CudnnLSTM", "CudnnGRU", "CudnnRNNTanh", "CudnnRNNRelu"])
 def test_a_deep_copy_has_variables_of_its_own(name):
     layer = getattr(openrnn.cudnn_rnn, name)(1, U)
