@@ -44,6 +44,25 @@ def test_a_layer_keeps_the_graph_that_it_was_built_in_not_one_where_that_failed(
     assert layer.graph is kept() is not None
 
 
+class Plain(openrnn.layers.Layer):
+    def call(self, inputs):
+        return 2.0 * inputs
+
+
+@pytest.mark.parametrize("make", [
+    Plain, lambda: openrnn.layers.Dropout(0.5), lambda: openrnn.layers.Dense(2),
+    lambda: openrnn.layers.Embedding(4, 2),
+], ids=["own", "dropout", "dense", "embedding"])  # fmt: skip
+def test_a_layer_keeps_the_graph_of_its_first_call(make):
+    layer = make()
+    with openrnn.Graph().as_default() as graph:
+        layer(np.ones((2, 3), "int32" if isinstance(layer, openrnn.layers.Embedding) else "f4"))
+    kept = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert layer.graph is kept() is not None
+
+
 def test_the_cells_of_a_stack_keep_the_graph():
     cells = [openrnn.nn.rnn_cell.BasicRNNCell(4) for _ in range(2)]
     with openrnn.Graph().as_default() as graph:
