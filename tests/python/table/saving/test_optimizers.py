@@ -145,6 +145,17 @@ def test_compute_then_apply_is_minimize(row):
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("row", ROWS, ids=IDS)
+def test_a_variable_that_the_loss_does_not_reach_has_no_gradient(row):
+    used, unused, optimizer = openrnn.Variable(draw(4)), openrnn.Variable(draw(3)), optimizer_of(row)
+    before = array(unused).copy()
+    loss = lambda: openrnn.reduce_sum(openrnn.square(used))  # noqa: E731
+    pairs = optimizer.compute_gradients(loss, [unused, used])
+    assert [gradient is None for gradient, _ in pairs] == [True, False]
+    optimizer.apply_gradients(pairs)
+    np.testing.assert_array_equal(array(unused), before)
+
+
 def test_default_variables_are_the_trainable_ones():
     moved = openrnn.Variable(draw(2))
     kept = openrnn.Variable(draw(2), trainable=False)
