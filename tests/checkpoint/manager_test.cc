@@ -288,6 +288,21 @@ TEST(SaveSafety, FilesOfOthersStayWhateverTheStateFileNames) {
   EXPECT_FALSE(tensor_bundle_exists(run_folder + "/model.ckpt-6"));
 }
 
+// Its only slash is not one at the end.
+TEST(CheckpointManager, TheRootIsNotTheCurrentFolder) {
+  const TempFolder folder;
+  const SmallRun run;
+  CheckpointManager manager(folder.path());
+  run.save(manager, 1);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  for (const std::string root : {"/", "//"}) {
+    EXPECT_EQ(CheckpointManager(root).latest(), latest_checkpoint("/")) << root;
+  }
+  EXPECT_EQ(CheckpointManager("").latest(), "model.ckpt-1");
+  std::filesystem::current_path(before);
+}
+
 TEST(SaveSafety, ABaseIsTheNameOfAFile) {
   const TempFolder folder;
   for (const std::string& base : {std::string(), std::string("../m"), std::string("a\0b", 3)}) {
