@@ -44,6 +44,16 @@ TEST(CheckpointState, FolderCanBeMoved) {
   EXPECT_EQ(read_checkpoint_state(folder / "new")->latest, folder / "new/m");
 }
 
+// Programs that save to 'checkpoint/m' make a folder of the state file's name.
+TEST(CheckpointState, AFolderInThePlaceOfAFileIsNoFile) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "checkpoint");
+  EXPECT_FALSE(read_checkpoint_state(folder.path()));
+  std::filesystem::create_directory(folder / "m.index");
+  EXPECT_FALSE(tensor_bundle_exists(folder / "m"));
+  EXPECT_MESSAGE(IoError, TensorBundleReader(folder / "m"), "m.index is missing");
+}
+
 // As a caller there names its files.
 TEST(CheckpointState, OfTheCurrentFolderHasPlainNames) {
   const TempFolder folder;
