@@ -8,16 +8,10 @@
 namespace openrnn {
 namespace {
 
-bool any_same(const Tensor& tensor, const std::vector<Tensor>& others) {
-  return std::any_of(others.begin(), others.end(),
-                     [&](const Tensor& other) { return same_tensor(tensor, other); });
-}
-
 // Whether something that was added for `inputs` depends on one of `sources`.
 bool reachable(const std::vector<Tensor>& inputs, const std::vector<Tensor>& sources) {
-  return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) {
-    return any_same(input, sources) || depends_on(input, sources);
-  });
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const Tensor& input) { return depends_on(input, sources); });
 }
 
 }  // namespace
