@@ -147,7 +147,8 @@ def test_compute_then_apply_is_minimize(row):
 
 @pytest.mark.parametrize("row", ROWS, ids=IDS)
 def test_a_variable_that_the_loss_does_not_reach_has_no_gradient(row):
-    used, unused, optimizer = openrnn.Variable(draw(4)), openrnn.Variable(draw(3)), optimizer_of(row)
+    used, unused = openrnn.Variable(draw(4)), openrnn.Variable(draw(3))
+    optimizer = optimizer_of(row)
     before = array(unused).copy()
     loss = lambda: openrnn.reduce_sum(openrnn.square(used))  # noqa: E731
     pairs = optimizer.compute_gradients(loss, [unused, used])
