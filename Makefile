@@ -23,10 +23,12 @@ test:  ## build everything and run all tests, C++ and Python
 	@scripts/install_python
 	@scripts/test
 
-test-long:  ## the C++ tests under every instruction set of this processor, below an hour on 2 cores
-	@scripts/setup build demo test
+test-long:  ## C++ tests under every instruction set, Python tests over whole grids, below an hour on 2 cores
+	@scripts/setup build python demo test
 	@scripts/build release all
+	@scripts/install_python
 	@scripts/test_long
+	@OPENRNN_GRIDS=whole scripts/test_python
 
 test-torch:  ## compare with PyTorch in .venv-torch, which takes several GB; not part of test
 	@scripts/setup build python test

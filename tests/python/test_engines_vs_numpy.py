@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model import numpy_layout
 import rnn_capi
 from engine_check import RATE, assert_within, check_step, expected
+from model import numpy_layout
+from model.covering import covering
 from model.error_bound import bound
 from model.numpy_layout import Spec
 from model.rnn_data import make_problem
@@ -27,8 +28,8 @@ SIZES = [
 
 
 def grid():
-    """Every mode x direction x input mode x dtype x lengths x layers, sizes in turn. auto_select
-    meets equal and unequal sizes."""
+    """Mode x direction x input mode x dtype x lengths x layers, sizes in turn. auto_select meets equal
+    and unequal sizes."""
     cases, sizes, equal = [], cycle(SIZES), cycle([True, False])
     for mode, direction, inputs, layers, dtype, lengths in product(
         MODES, DIRECTIONS, INPUT_MODES, [1, 2, 3], DTYPES, [None, "mixed"]
@@ -43,7 +44,7 @@ def grid():
             pytest.param(engine, spec, dtype, time, batch, lengths, id=f"{label}-{engine}")
             for engine in ENGINES
         ]
-    return cases
+    return covering(cases)
 
 
 @pytest.mark.parametrize("engine,spec,dtype,time,batch,lengths", grid())

@@ -245,8 +245,10 @@ def test_empty_input(kind, direction, time, batch):
 
 def test_call_itself(kind):
     built = make_layer(kind, name="built")
-    output, _ = built.call(openrnn.constant(draw(T, B, I)))
-    np.testing.assert_array_equal(array(output), array(built(draw(T, B, I))[0]))
+    x, wanted = draw(T, B, I), array(built(draw(T, B, I))[0])
+    np.testing.assert_array_equal(array(built.call(openrnn.constant(x))[0]), wanted)
+    output, _ = built.call(openrnn.constant(transposed(x)), time_major=False)
+    np.testing.assert_array_equal(array(output), transposed(wanted))
 
 
 def test_return_all(kind, direction):

@@ -120,9 +120,10 @@ def test_params_size_with_projection():
     assert found == 552
 
 
-def test_canonical_and_back(kind, direction):
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_canonical_and_back(kind, direction, dtype):
     spec = make_spec(kind, direction)
-    buffer = draw(numpy_layout.params_size(spec))
+    buffer = draw(numpy_layout.params_size(spec), dtype=dtype)
     sizes = (kind.mode, L, U, I)
     weights, biases = ops().cudnn_rnn_opaque_params_to_canonical(
         *sizes, buffer, "linear_input", direction
@@ -131,9 +132,11 @@ def test_canonical_and_back(kind, direction):
         (weights, biases), numpy_layout.params_to_canonical(spec, buffer), strict=True
     ):
         assert [array(tensor).tolist() for tensor in found] == [p.tolist() for p in part]
+        assert {tensor.dtype for tensor in found} == {dtype}
     again = ops().cudnn_rnn_canonical_to_opaque_params(
         *sizes, weights, biases, "linear_input", direction
     )
+    assert again.dtype == dtype
     np.testing.assert_array_equal(array(again), buffer)
 
 

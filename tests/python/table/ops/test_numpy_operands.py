@@ -1,10 +1,12 @@
 """NumPy and Python values beside a tensor: every expression records on the tape, or raises."""
 
 import operator
+from itertools import product
 
 import numpy as np
 import openrnn
 import pytest
+from model.covering import covering
 from table.support import draw, error_text
 
 SHAPE = (2, 3)
@@ -126,9 +128,14 @@ def check(pair, constant, held, dtype):
     np.testing.assert_allclose(gradient.numpy(), wanted, rtol=4 * bound, atol=4 * bound)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("held", ["tensor", "variable", "symbolic"])
-@pytest.mark.parametrize("pair, constant", list(rows()))
+def grid():
+    for row, held, dtype in product(
+        rows(), ["tensor", "variable", "symbolic"], ["float16", "float32", "float64"]
+    ):
+        yield pytest.param(*row.values, held, dtype, id=f"{row.id}-{held}-{dtype}")
+
+
+@pytest.mark.parametrize("pair, constant, held, dtype", covering(grid()))
 def test_value_dtype_and_gradient(pair, constant, held, dtype):
     check(pair, constant, held, dtype)
 
@@ -238,6 +245,20 @@ def test_functions_of_numpy(call, held):
         assert ".numpy()" in error_text(TypeError, call, source)
     if held != "symbolic":
         np.testing.assert_array_equal(call(source), value)
+
+
+@pytest.mark.parametrize("held", ["tensor", "variable"])
+@pytest.mark.parametrize("apply", [operator.add, operator.sub, operator.mul, operator.truediv])
+def test_one_element_with_a_gradient_is_no_number(apply, held):
+    """A constant of one element is taken as a number; of this the gradient would be lost."""
+    start = np.array([0.75], "float32")
+    source = openrnn.Variable(start) if held == "variable" else openrnn.Tensor(start)
+    with openrnn.GradientTape() as tape:
+        if held == "tensor":
+            tape.watch(source)
+        for other in (draw(*SHAPE), openrnn.Tensor(draw(*SHAPE))):
+            error_text(ValueError, apply, source, other)
+            error_text(ValueError, apply, other, source)
 
 
 def test_what_has_no_gradient_is_allowed_under_a_tape():
