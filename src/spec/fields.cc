@@ -59,17 +59,20 @@ constexpr RnnField kFields[] = {
         {"num_layers", kNetwork, kAlways, spec::check_num_layers, "Layers L"},
         [](auto& spec) -> auto& { return spec.num_layers; }),
     row(
-        {"num_units", kNetwork, kAlways, spec::check_num_units, "Units U of a layer; has to be given"},
+        {"num_units", kNetwork, kAlways, spec::check_num_units,
+         "Hidden size: units U of a layer; required"},
         [](auto& spec) -> auto& { return spec.num_units; }),
     row(
-        {"input_size", kNetwork, kAlways, spec::check_input_size, "Width I of the input; a layer takes it from the first one"},
+        {"input_size", kNetwork, kAlways, spec::check_input_size,
+         "Input size I; a layer takes it from its first input"},
         [](auto& spec) -> auto& { return spec.input_size; }),
     row(
         {"input_mode", kNetwork, kAlways, nullptr,
-         "W x enters layer 0; x itself with skip_input; whichever fits I with auto_select"},
+         "Input of layer 0: W x, with skip_input x itself, with auto_select whichever fits I"},
         [](auto& spec) -> auto& { return spec.input_mode; }),
     row(
-        {"direction", kNetwork, kAlways, nullptr, "One direction, or both side by side"},
+        {"direction", kNetwork, kAlways, nullptr,
+         "One direction, or both, their outputs concatenated"},
         [](auto& spec) -> auto& { return spec.direction; }),
     row(
         {"dropout", kTraining, kAlways, spec::check_dropout,
@@ -77,7 +80,7 @@ constexpr RnnField kFields[] = {
         [](auto& spec) -> auto& { return spec.training.dropout; }),
     row(
         {"seed", kTraining, kAlways, nullptr,
-         "Op seed of the dropout, and of a layer's default initializer"},
+         "Random seed of dropout and of a layer's default initializer"},
         [](auto& spec) -> auto& { return spec.training.seed; }),
     row(
         {"dtype", kNetwork, kAlways, spec::check_dtype,
@@ -95,7 +98,7 @@ constexpr RnnField kFields[] = {
         [](auto& spec) -> auto& { return spec.compute.math; }),
     row_or_none<WeightsDType::kNone>(
         {"weights_dtype", kCompute, kAlways, spec::check_weights_dtype,
-         "What weights are stored as for inference"},
+         "Storage of weights for inference"},
         [](auto& spec) -> auto& { return spec.compute.weights_dtype; }),
 };
 
@@ -167,7 +170,7 @@ void RnnField::put(RnnSpec& spec, const FieldValue& value) const {
 }
 
 std::string rnn_fields_markdown() {
-  std::string text = "| option | type | default | what it says |\n|---|---|---|---|\n";
+  std::string text = "| option | type | default | meaning |\n|---|---|---|---|\n";
   for (const RnnField& field : kFields) {
     text += message("| `", field.name, "` | ", to_string(field.type), " | `",
                     to_string(field.default_value()), "` | ", field.help,

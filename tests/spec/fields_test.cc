@@ -148,7 +148,7 @@ TEST(Fields, AreInTheDocs) {
       "# Options of a network\n\n"
       "Each is a keyword argument of layers and models in Python, a member of `RnnSpec` in C++, "
       "and a key of `get_config()` and of\n"
-      "the files of a run. `device` is one more, which no file has. Letters are those of "
+      "the files of a run. `device` is another one, which no file stores. Letters are those of "
       "[layers.md](layers.md).\n\n" +
       rnn_fields_markdown();
   if (std::getenv("OPENRNN_REGENERATE_DOCS")) std::ofstream(path) << wanted;

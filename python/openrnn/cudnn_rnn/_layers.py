@@ -215,13 +215,13 @@ class CudnnRNN(Layer):
 
     @property
     def weights_dtype(self) -> str | None:
-        """What weights are stored as for inference; None: as the dtype."""
+        """Storage of the weights for inference; None: the dtype."""
         value: str | None = _core.rnn_field(self, "weights_dtype")
         return value
 
     @property
     def math_kind(self) -> str:
-        """What the products are on this machine, as openrnn.math_kind."""
+        """The arithmetic of the products on this machine, as openrnn.math_kind."""
         return _core.rnn_math_kind(self)
 
     @property
