@@ -1,4 +1,13 @@
-// A large product in passes over k, each of whole spans.
+// A large product in passes over k, each of whole spans: a pass packs B (and A, if it is by k),
+// then multiplies blocks of rows.
+//
+// | what     | shape                                                   |
+// |----------|---------------------------------------------------------|
+// | a        | [m] pointers to rows of k, or [k] pointers to rows of m |
+// | b        | [k] pointers to rows of n, or [n] pointers to rows of k |
+// | c        | [m] pointers to rows of n                               |
+// | packed a | [group of 16 m][k][16]                                  |
+// | packed b | [panel][k][4][lanes]                                    |
 #pragma once
 
 #include <array>

@@ -1,4 +1,16 @@
 // Parameters in the form that the kernels read.
+//
+// Letters: I input size, U units, O size of a state (U, or P with a projection), G gates, L lanes,
+// in_l the input size of layer l. Panels are gates side by side, or column panels (kernels.h).
+//
+// | matrix    | multiplies           | k    | columns       |
+// |-----------|----------------------|------|---------------|
+// | w         | x                    | in_l | G U, by units |
+// | r         | h of the step before | O    | G U, by units |
+// | proj      | h~                   | U    | P             |
+// | r_back    | gate gradients       | G U  | O             |
+// | w_back    | gate gradients       | G U  | in_l          |
+// | proj_back | dh                   | P    | U             |
 #pragma once
 
 #include <vector>

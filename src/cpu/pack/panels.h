@@ -1,4 +1,11 @@
-// Packs matrices into the panels that the kernels read: [panel][k][width][lanes].
+// Packs matrices into the panels that the kernels read.
+//
+// | what              | shape                                             |
+// |-------------------|---------------------------------------------------|
+// | a panel           | [k][width][L], L lanes of a vector                |
+// | source by rows    | [k] pointers to rows of columns                   |
+// | source by columns | [L] pointers to columns of k values               |
+// | in fewer bits     | [elements][width][L], see Arithmetic in kernels.h |
 #pragma once
 
 #include <cstdint>

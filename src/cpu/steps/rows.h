@@ -1,5 +1,9 @@
 // Rows of the caller's arrays and of the engine's own, and which thread has which rows of the
 // batch.
+//
+// T steps, B rows, L layers, D directions. The caller's sequences are [T][B][width] or
+// [B][T][width], its states [L*D][B][width] or [B][L*D][width]; the engine's grids are [time or
+// layer][B][width].
 #pragma once
 
 #include <algorithm>

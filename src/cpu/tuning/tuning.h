@@ -16,7 +16,7 @@ namespace openrnn::cpu {
 /// Values of float in the widest vector (AVX-512).
 inline constexpr int64_t kMostLanes = 16;
 
-/// Vectors of columns in a panel that is not of gates: with kMostTileRows below, the accumulators
+/// Vectors of columns in a panel that is not of gates: with kTileRows below, the accumulators
 /// of a tile fill 32 registers. Lstm's panels have four vectors, too: its gates.
 inline constexpr int64_t kColumnWidth = 4;
 
@@ -56,7 +56,7 @@ inline constexpr int64_t kFewRows = 2 * kTileRows;
 /// rest, and half of that is a margin for L2s that replace lines badly.
 inline constexpr int64_t kL2PartOfBlock = 4;
 
-/// Fetching what a tile will write while it multiplies pays from so many vectors of a tile on
+/// Fetching what a tile will write while it multiplies pays from N vectors of a tile on
 /// (rows * vectors: half of the largest) and so many k: a shorter tile ends before the lines come.
 /// Backward fetches more lines a tile than forward, and needs twice the time.
 inline constexpr int64_t kFetchVectors = kTileRows * kColumnWidth / 2;
@@ -77,7 +77,7 @@ static_assert(kBlockRows % kPackedRows == 0 && kPackedRows % kMostLanes == 0);
 /// Spans of one pass; a pass of short ones (groups of a few valid steps) ends when they are full.
 inline constexpr int kMostSpans = 64;
 
-/// Up to so many columns of the input and the state each, the gate gradients are packed once for
+/// Up to this many columns of the input and the state each, the gate gradients are packed once for
 /// both. Measured: beyond, the time saved is not seen, and the memory is. Packing for bf16 costs
 /// more, so it is worth saving for more columns.
 inline constexpr int64_t kColumnsOfBoth = 256, kColumnsOfBothNarrow = 512;
@@ -93,7 +93,7 @@ inline constexpr int64_t kChunkRows = 512;
 
 // ---- Fetching ahead: rows lie too far from each other for the processor to foresee the next one
 
-/// Rows, measured: of four cache lines, and of values that are rounded to pairs while packed.
+/// In rows, both measured: rows of four cache lines, and rows that are rounded to pairs in packing.
 inline constexpr int64_t kRowsAhead = 4, kNarrowRowsAhead = 32;
 
 // ---- When a second thread pays: work of some 1 to 10 us on one, as long as waking it

@@ -1,8 +1,11 @@
 // The kernels of one arithmetic in tiles. Included inside the namespace of its file, after the
 // bodies of cells, products and tiles.
+//
+// Shapes are those of the steps and products in kernels.h; a block here is up to 32 rows of them by
+// the vectors of one group: [rows][vectors][L].
 #pragma once
 
-/// Room of two blocks: one is multiplied while the other is finished.
+/// Memory of two blocks: one is multiplied while the other is finished.
 struct TileScratch {
   alignas(64) float tile[2][kTileFloats];
   alignas(64) float zeros[4 * F32::kLanes];
@@ -155,7 +158,8 @@ inline int64_t even_rows(const ProductCall<float>& call, const Group& g, int64_t
   return step;
 }
 
-/// Gives a block of rows its start and its output; says whether the output is scratch memory.
+/// Sets where a block of rows starts and where its output goes; returns whether that is scratch
+/// memory.
 inline bool place_block(const ProductCall<float>& call, const Group& g, int64_t row,
                         TileScratch& scratch, float* tile, TileProduct& p) {
   const int64_t width = g.vectors * F32::kLanes;

@@ -1,5 +1,11 @@
 // Products in tiles: blocks of at most 32 rows by one panel. An output takes its blocks of 32
 // values in ascending order, whatever the shape. Included inside the namespace of its file.
+//
+// | what       | shape                                                      |
+// |------------|------------------------------------------------------------|
+// | left       | up to 2 tiles of 16 rows: [blocks][tile][16 pairs] a row   |
+// | right      | [blocks][tile][16 pairs][width] of a panel                 |
+// | start, out | [rows][vectors][L], rows start_row and out_row bytes apart |
 #pragma once
 
 constexpr int64_t kTileRowsAtOnce = 32, kTileFloats = kTileRowsAtOnce * 4 * F32::kLanes;

@@ -1,5 +1,13 @@
-// One step of backward: dh = carry + da R (+ dy), and the gate gradients of the same units while
-// dh is at hand. Included inside the namespace of an instruction set.
+// One backward step: dh = carry + da R (+ dy), and the gate gradients of the same units while dh is
+// in L1. Included inside the namespace of an instruction set.
+//
+// | what                    | shape                                               |
+// |-------------------------|-----------------------------------------------------|
+// | s.a                     | [rows] pointers to gate gradients of the step after |
+// | s.carry, s.dy, s.dc     | [rows] pointers to rows of [U]                      |
+// | s.gates, s.da           | [rows] pointers to rows of [G][U] (gru: [4][U])     |
+// | s.c, s.c_prev, s.h_prev | [rows] pointers to rows of [U]                      |
+// | tile                    | [rows of the tile][vectors][L]: dh                  |
 #pragma once
 
 /// Units [unit, unit + count) of one row.
@@ -126,8 +134,9 @@ void load_carry(const BackwardStep<typename V::T>& s, const Group& g, int64_t ro
   }
 }
 
-/// What finishing a tile will read and write comes while the tile multiplies, but for what is near:
-/// c was c_prev a step ago, and one row of dc and carry serves all steps.
+/// Lists the cache lines to prefetch while a tile multiplies: what finishing it will read and
+/// write, but for what L2 has: c was c_prev a step ago, and one row of dc and carry serves all
+/// steps.
 template <class V, class Grad>
 void list_gradients(const BackwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
                     Lines<typename V::T>& lines, TileCall<typename V::T>& tile) {

@@ -1,5 +1,16 @@
-// One step forward: the recurrent product, and the cell finished while its tile is in the cache.
-// Included inside the namespace of an instruction set.
+// One forward step: the recurrent product, and the cell finished while its tile is in L1. Included
+// inside the namespace of an instruction set.
+//
+// | what                   | shape                                           |
+// |------------------------|-------------------------------------------------|
+// | s.h_prev, s.c_prev     | [rows] pointers to rows of [U]                  |
+// | s.h, s.c               | the same, written                               |
+// | s.pre                  | [panel][pre_rows][G][L], the input's side       |
+// | s.gates                | [rows] pointers to rows of [G][U] (gru: [4][U]) |
+// | tile, pre, bias of one | [G][L], of the units of one row                 |
+//
+// lstm: c = f c_prev + i g, h = o tanh(c). gru: h = z h_prev + (1 - z) n, n = tanh(x side + r * (h
+// side)), each side with a bias. Plain: h = tanh or relu of the sum.
 #pragma once
 
 /// What a cell needs to finish `count` units of one row.
@@ -11,7 +22,7 @@ struct CellPlace {
   const T* bias;  // [gates][lanes]
 };
 
-/// What a gate is the function of.
+/// The sum that goes into a gate's activation: recurrent side, input side, bias.
 template <class V>
 inline V pre_activation(const CellPlace<typename V::T>& at, int gate) {
   const int64_t n = int64_t{gate} * V::kLanes;
@@ -123,9 +134,9 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
   }
 }
 
-/// What a pass that saves will write for a tile comes while the tile multiplies, and the input's
-/// side of the next tile, which lies behind this one's at `pre`. A vector is a cache line here:
-/// narrower ones have tiles too small to gain by it.
+/// Lists the cache lines to prefetch while a tile multiplies: what a pass that saves will write,
+/// and the input's side of the next tile, which lies behind this one's at `pre`. A vector is a
+/// cache line here: the tiles of narrower ones are too small to gain by it.
 template <class V, class Cell>
 void list_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
                 const typename V::T* pre, Lines<typename V::T>& lines,

@@ -40,13 +40,13 @@ class Walk {
     return true;
   }
   const T* weights(const Group& group) const { return w_.b + group.vector / w_.width * w_.b_panel; }
-  /// Lets row block `block` of `blocks` fetch its part of the panel that comes after the group's.
+  /// Lets row block `block` of `blocks` prefetch its part of the panel after the group's.
   void look_ahead(const Group& group, int64_t block, int64_t blocks, TileCall<T>& tile) const {
     const bool more = w_.reverse ? at_ > w_.first : at_ < w_.last;
     const int64_t step = w_.b_step / blocks;
     tile.ahead = tile.b;
     tile.ahead_step = 0;
-    // One row alone reads every panel once: there is no time to fetch in.
+    // One row alone reads every panel once: there is no time to prefetch in.
     if (!more || pairs_ || step == 0) return;
     const T* next = weights(group) + (w_.reverse ? -w_.b_panel : w_.b_panel);
     tile.ahead = next + block * step * w_.k;
@@ -82,7 +82,7 @@ inline void store_some(V v, typename V::T* p, int64_t n) {
   }
 }
 
-/// A tile with little to multiply ends before what it would fetch could pay.
+/// Whether a tile multiplies long enough for prefetched lines to arrive.
 inline bool fetching_pays(const Group& g, int64_t rows, int64_t k, int64_t shortest) {
   return k >= shortest && rows * g.vectors >= kFetchVectors;
 }
@@ -169,7 +169,7 @@ void column_block(const ProductCall<typename V::T>& call, const Group& g, int64_
   tile.out_row = whole ? distance : width * g.panels;
   tile.out_panel = width;
   if (whole) {
-    // A line of a C that is larger than the caches comes while the tile multiplies.
+    // A C larger than the caches: its lines are prefetched while the tile multiplies.
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t n = 0; n < width * g.panels; n += V::kLanes) {
         __builtin_prefetch(tile.out + r * distance + n, 1);

@@ -1,4 +1,9 @@
 // The table of one instruction set. Included inside its namespace, after the other bodies.
+//
+// | what          | shape                                                         |
+// |---------------|---------------------------------------------------------------|
+// | PackRows.rows | [k] pointers to rows, of which columns [first, first + count) |
+// | PackRows.out  | [k / 2][width] pairs, or [k][width] values, the odd row first |
 #pragma once
 
 template <class V>

@@ -29,7 +29,7 @@ struct TileCall {
   int64_t out_row, out_panel;
   const T* ahead;  // what L2 should hold next: one cache line a k, until those of `lines`
   int64_t ahead_step;
-  const T* const* lines;  // fetched by the last k, one each: what the tile's rows need when it ends
+  const T* const* lines;  // prefetched by the last k, one each: what finishing the tile needs
   int64_t line_count;     // at most k; only tiles that fetch look at them
 };
 
@@ -173,7 +173,7 @@ int64_t most_rows(int64_t vectors) {
   return kRows[vectors - 1];
 }
 
-/// What finishing a tile will read and write, by cache lines.
+/// Cache lines to prefetch: what finishing a tile will read and write.
 template <class T>
 struct Lines {
   static constexpr int64_t kNumbers = 64 / sizeof(T);
