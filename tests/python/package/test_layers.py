@@ -80,6 +80,17 @@ def test_configuration_round_trip():
         assert set(one.kernel.numpy()) == {0.5} and one.trainable_weights == []
 
 
+@pytest.mark.parametrize("name", ["glorot_uniform", "random_uniform", "random_normal"])
+def test_an_initializer_with_a_seed_fills_each_tensor_with_other_values(name):
+    def filled():
+        initializer, layer = getattr(openrnn.initializers, name)(seed=3), openrnn.layers.Layer()
+        return [layer.add_weight(one, (4,), initializer=initializer).numpy() for one in "ab"]
+
+    first, second = filled()
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(filled(), [first, second])
+
+
 # No two sizes are equal, so that none can stand for another.
 def test_properties_say_what_was_given():
     layer = openrnn.cudnn_rnn.CudnnLSTM(
