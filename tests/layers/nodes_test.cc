@@ -110,6 +110,18 @@ TEST_F(Nodes, AModelRunsAndTrainsWhatWasRecorded) {
             "the inputs");
 }
 
+TEST_F(Nodes, InputsAndOutputsOfAModelAreSymbolic) {
+  const Tensor in = Input({-1, 5}), out = ops::tanh(in), value = varied({2, 5});
+  const auto error = [](const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+    return thrown<ArgumentError>([&] { Model(inputs, outputs); });
+  };
+  EXPECT_EQ(error({}, {out}), "[Model] no inputs, expected at least one symbolic tensor");
+  EXPECT_EQ(error({in}, {}), "[Model] no outputs, expected at least one symbolic tensor");
+  const std::string expected = " is not symbolic, expected an Input or what descends from one";
+  EXPECT_EQ(error({in, value}, {out}), "[Model] inputs[1]" + expected);
+  EXPECT_EQ(error({in}, {value}), "[Model] outputs[0]" + expected);
+}
+
 // What is between may be an input as well: then it is given, and what else its call makes is
 // computed.
 TEST_F(Nodes, AnOutputOfACallMayBeAnInput) {
