@@ -79,6 +79,25 @@ inline void check_gradient(const Function& function, const std::vector<Tensor>& 
   }
 }
 
+/// Each input alone has the gradient that it has beside the others.
+inline void check_each_alone(const Function& function, const std::vector<Tensor>& inputs) {
+  GradientTape together;
+  std::vector<Tensor> watched;
+  for (const Tensor& input : inputs) watched.push_back(together.watch(input));
+  const std::vector<DeviceArray> wanted =
+      together.gradient(weighted_sum(function(watched)), watched);
+  together.close();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    GradientTape tape;
+    std::vector<Tensor> given = inputs;
+    given[i] = tape.watch(inputs[i]);
+    const Tensor loss = weighted_sum(function(given));
+    const DeviceArray gradient = tape.gradient(loss, std::vector{given[i]})[0];
+    ASSERT_FALSE(gradient.empty()) << "input " << i;
+    ASSERT_EQ(values_of(gradient), values_of(wanted[i])) << "input " << i;
+  }
+}
+
 /// The message of the error of type E that `call` throws.
 template <class E, class Call>
 std::string message_of(const Call& call) {

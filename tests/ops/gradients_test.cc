@@ -44,6 +44,26 @@ TEST(Gradients, TwoOperands) {
                  {random_tensor({2, 3, 5}, 3), random_tensor({5}, 4)});
 }
 
+// Where one operand is a constant, the other's gradient is computed all the same.
+TEST(Gradients, OfOneOperandWhereTheOtherIsConstant) {
+  const Tensor a = random_tensor({3, 5}, 1), b = random_tensor({3, 5}, 2, 0.5, 2.0);
+  for (Tensor (*op)(const Tensor&, const Tensor&) :
+       {ops::add, ops::subtract, ops::multiply, ops::divide}) {
+    check_each_alone([op](const Tensors& in) { return Tensors{op(in[0], in[1])}; }, {a, b});
+  }
+  check_each_alone([](const Tensors& in) { return Tensors{ops::add_row(in[0], in[1])}; },
+                   {random_tensor({2, 3, 5}, 3), random_tensor({5}, 4)});
+  check_each_alone([](const Tensors& in) { return Tensors{ops::matmul(in[0], in[1])}; },
+                   {a, random_tensor({5, 7}, 5)});
+  check_each_alone([](const Tensors& in) { return Tensors{ops::dense(in[0], in[1], in[2])}; },
+                   {a, random_tensor({5, 7}, 5), random_tensor({7}, 6)});
+  check_each_alone(
+      [](const Tensors& in) {
+        return Tensors{ops::concat({in[0], in[1]}, 1)};
+      },
+      {a, b});
+}
+
 TEST(Gradients, OneOperand) {
   // Away from 0, where relu and absolute have a kink: every |x| is above 0.01 or so.
   const Tensor low = random_tensor({2, 9}, 1, -2.0, -0.01),
