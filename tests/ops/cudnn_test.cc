@@ -37,6 +37,24 @@ TEST(CudnnOps, PropertiesAndSizes) {
             552);
 }
 
+// Said when a Model is called, it counts more than what the function was recorded with.
+TEST(CudnnOps, TrainingOfARecordedCall) {
+  const ops::CudnnGRU gru(options(2, 6, 5));
+  const Tensor params = uniform({gru.params_size()}, 1),
+               zeros = ops::scale(uniform({2, 3, 6}, 2), 0);
+  const Tensor in = Input({4, 3, 5}), x = uniform({4, 3, 5}, 3);
+  const auto output = [&](const Tensor& given, bool training) {
+    return ops::cudnn_gru(given, zeros, params, {.is_training = training, .dropout = 0.5}).output;
+  };
+  const std::vector<double> still = values_of(output(x, false));
+  for (const bool recorded : {true, false}) {
+    Model model({in}, {output(in, recorded)});
+    EXPECT_EQ(values_of(model({x}, false)[0]), still) << recorded;
+    EXPECT_NE(values_of(model({x}, true)[0]), still) << recorded;
+    EXPECT_EQ(values_of(model({x})[0]) == still, !recorded);
+  }
+}
+
 TEST(CudnnOps, CanonicalRoundTrip) {
   const ops::CudnnGRU gru(options(2, 6, 5));
   const Tensor params = uniform({gru.params_size()}, 1);
