@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
 #include "formats/temp_folder.h"
 #include "support/text_runs.h"
@@ -192,6 +193,39 @@ TEST(HostileRun, AScalingThatDividesByNothing) {
     EXPECT_THROW(scaling(name, Array(DType::kFloat32, {2})), TypeError) << name;
   }
   EXPECT_THROW(scaling("series_change_mean", Array::of<double>({2}, nan)), ArgumentError);
+}
+
+// No field is what it is by default.
+TEST(RunConfiguration, IsReadAsItWasWritten) {
+  RunConfig config;
+  config.model = {.mode = RnnMode::kGru,
+                  .layers = 2,
+                  .units = 3,
+                  .vocabulary = 4,
+                  .embedding = 5,
+                  .columns = 6,
+                  .outputs = 7,
+                  .dropout = 0.375,
+                  .dtype = DType::kFloat64,
+                  .seed = 8,
+                  .math = Math::kBf16};
+  config.fit.steps = 9;
+  config.fit.clip_norm = 0.5;
+  config.fit.validate_every = 10;
+  config.fit.patience = 11;
+  const RunConfig found = run_config_from_json(to_json(config));
+  const ModelConfig &model = found.model, &wanted = config.model;
+  EXPECT_EQ(model.mode, wanted.mode);
+  EXPECT_EQ(std::tie(model.layers, model.units, model.vocabulary, model.embedding),
+            std::tie(wanted.layers, wanted.units, wanted.vocabulary, wanted.embedding));
+  EXPECT_EQ(std::tie(model.columns, model.outputs, model.dropout, model.seed),
+            std::tie(wanted.columns, wanted.outputs, wanted.dropout, wanted.seed));
+  EXPECT_EQ(model.dtype, wanted.dtype);
+  EXPECT_EQ(model.math, wanted.math);
+  EXPECT_EQ(found.fit.steps, 9);
+  EXPECT_EQ(found.fit.clip_norm, 0.5);
+  EXPECT_EQ(found.fit.validate_every, 10);
+  EXPECT_EQ(found.fit.patience, 11);
 }
 
 TEST(HostileRun, ConfigurationsAreWholeNumbersAndAreQuotedInShort) {
