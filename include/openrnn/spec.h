@@ -82,6 +82,9 @@ struct OPENRNN_API RnnSpec {
   std::int64_t num_proj = 0;
   /// Clamp of the LSTM cell right after its update; off when empty. Not on 'cudnn'.
   std::optional<std::array<double, 2>> cell_clip = {};
+  /// Joins the biases of the LSTM's forget gate, as TensorFlow's BasicLSTMCell has it: it is in no
+  /// parameter and has no gradient. Not on 'cudnn'.
+  double forget_bias = 0.0;
   TrainingOptions training = {};
   ComputeOptions compute = {};
 

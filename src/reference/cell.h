@@ -50,12 +50,14 @@ Real row_times(const Real* matrix, std::size_t row, const Vector<Real>& v) {
   return sum;
 }
 
-/// W x + bW of gate k at unit u.
+/// W x + bW of gate k at unit u, and the forget bias.
 template <class Real>
 Real input_side(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step<Real>& s) {
   const Real product =
       cell.at.skips ? s.x[u] : row_times(cell.params + cell.at.w[k], u, s.x_operand);
-  return product + cell.params[cell.at.bw[k] + u];
+  const Real bias = cell.params[cell.at.bw[k] + u];
+  const bool forgets = cell.net.mode == RnnMode::kLstm && k == kF && cell.net.forget_bias != 0.0;
+  return product + (forgets ? bias + Real(cell.net.forget_bias) : bias);
 }
 
 /// R h' + bR of gate k at unit u.

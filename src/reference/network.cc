@@ -70,6 +70,7 @@ Network make_network(const RnnSpec& spec) {
   net.projects = spec.num_proj > 0 && spec.num_proj < spec.num_units;
   net.hidden = net.projects ? static_cast<std::size_t>(spec.num_proj) : net.units;
   net.clip = spec.cell_clip;
+  net.forget_bias = spec.forget_bias;
   net.dropout = spec.training.dropout;
 
   // All weights: per pseudo-layer the input matrices, the recurrent matrices, the projection.

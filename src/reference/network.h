@@ -34,6 +34,7 @@ struct Network {
   std::size_t hidden = 0;  // O: P when projecting, else U
   bool projects = false;
   std::optional<std::array<double, 2>> clip;
+  double forget_bias = 0.0;
   double dropout = 0.0;
   std::vector<PseudoLayer> pseudo;  // l0 fwd, l0 bwd, l1 fwd, ...
   std::size_t size = 0;             // elements of the opaque buffer

@@ -1,5 +1,7 @@
 #include "spec/checks.h"
 
+#include <cmath>
+
 #include "base/message.h"
 
 namespace openrnn::spec {
@@ -67,6 +69,14 @@ void check_cell_clip(const RnnSpec& spec) {
   if (low <= high) return;
   throw ArgumentError(
       message("[RnnSpec] cell_clip is [", low, ", ", high, "], expected low <= high"));
+}
+
+void check_forget_bias(const RnnSpec& spec) {
+  if (spec.forget_bias == 0.0) return;
+  require_lstm(spec, "forget_bias");
+  if (std::isfinite(spec.forget_bias)) return;
+  throw ArgumentError(
+      message("[RnnSpec] forget_bias is ", spec.forget_bias, ", expected a finite number"));
 }
 
 void check_math(const RnnSpec& spec) {

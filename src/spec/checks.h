@@ -14,6 +14,7 @@ void check_dtype(const RnnSpec& spec);
 void check_dropout(const RnnSpec& spec);
 void check_num_proj(const RnnSpec& spec);
 void check_cell_clip(const RnnSpec& spec);
+void check_forget_bias(const RnnSpec& spec);
 void check_math(const RnnSpec& spec);
 void check_weights_dtype(const RnnSpec& spec);
 

@@ -94,6 +94,10 @@ constexpr RnnField kFields[] = {
          "Bounds of the LSTM cell right after its update"},
         [](auto& spec) -> auto& { return spec.cell_clip; }),
     row(
+        {"forget_bias", kNetwork, kWhereSet, spec::check_forget_bias,
+         "Joins the biases of the LSTM's forget gate; in no parameter"},
+        [](auto& spec) -> auto& { return spec.forget_bias; }),
+    row(
         {"math", kCompute, kAlways, spec::check_math, "Arithmetic of the products"},
         [](auto& spec) -> auto& { return spec.compute.math; }),
     row_or_none<WeightsDType::kNone>(

@@ -158,6 +158,9 @@ TEST(Unsupported, NamesTheRemedy) {
             "cuDNN clamps cells only where it reads them, so with cell_clip its final cells and "
             "their gradients are others; device='cpu' clamps what a step leaves");
   spec.cell_clip.reset();
+  spec.forget_bias = 1.0;
+  EXPECT_NE(unsupported_by_cudnn(spec, 90).find("without a forget_bias"), std::string::npos);
+  spec.forget_bias = 0.0;
   spec.compute.weights_dtype = WeightsDType::kInt8;
   EXPECT_EQ(unsupported_by_cudnn(spec, 90),
             "cuDNN has no weights_dtype 'int8'; device='cpu' has it");

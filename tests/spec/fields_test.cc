@@ -26,6 +26,7 @@ const std::vector<std::pair<std::string, FieldValue>>& others() {
       {"dtype", "float64"},
       {"num_proj", std::int64_t{4}},
       {"cell_clip", std::array{-0.5, 1.5}},
+      {"forget_bias", 1.0},
       {"math", "bf16x3"},
       {"weights_dtype", "int8"}};
   return values;
@@ -61,6 +62,7 @@ TEST(Fields, AreTheMembers) {
                        .dtype = DType::kFloat64,
                        .num_proj = 4,
                        .cell_clip = {{-0.5, 1.5}},
+                       .forget_bias = 1.0,
                        .training = {.dropout = 0.25, .seed = -3},
                        .compute = {.math = Math::kBf16x3, .weights_dtype = WeightsDType::kInt8}};
   EXPECT_EQ(spec, wanted);
@@ -107,7 +109,8 @@ TEST(Fields, RefuseWhatDoesNotFit) {
   expect_error<ArgumentError>(
       [] { rnn_field("units"); },
       "[RnnSpec] 'units' is no field, expected one of rnn_mode, num_layers, num_units, input_size, "
-      "input_mode, direction, dropout, seed, dtype, num_proj, cell_clip, math, weights_dtype");
+      "input_mode, direction, dropout, seed, dtype, num_proj, cell_clip, forget_bias, math, "
+      "weights_dtype");
 }
 
 TEST(Fields, AWholeNumberIsANumber) {

@@ -148,7 +148,16 @@ TEST(SpecValidate, NamesTheOption) {
   spec.cell_clip = {{std::nan(""), 1.0}};
   EXPECT_THROW(spec.validate(), ArgumentError);
   spec.cell_clip = {{-0.5, 0.5}};
+  spec.forget_bias = 1.0;
   spec.validate();
+  spec.forget_bias = std::nan("");
+  expect_invalid(spec, "forget_bias is nan, expected a finite number");
+  spec.forget_bias = 1.0;
+  spec.cell_clip.reset();
+  spec.mode = RnnMode::kGru;
+  expect_invalid(spec, "forget_bias is set for gru, expected it for lstm only");
+  spec = good();
+  spec.cell_clip = {{-0.5, 0.5}};
   spec.mode = RnnMode::kRnnTanh;
   expect_invalid(spec, "cell_clip is set for rnn_tanh, expected it for lstm only");
 }

@@ -132,6 +132,7 @@ void pack_bias(const PackedLayer<T>& packed, const Source<T>& source, const RnnS
     const std::int64_t gate = v % gates;
     const T* input = source.bias(ParamRole::kInputBias, gate);
     const T* recurrent = source.bias(ParamRole::kRecurrentBias, gate);
+    const bool forgets = gates_of(spec.mode)[static_cast<std::size_t>(gate)] == Gate::kF;
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       const std::int64_t unit = v / gates * lanes + lane;
       const bool inside = unit < spec.num_units;
@@ -139,6 +140,7 @@ void pack_bias(const PackedLayer<T>& packed, const Source<T>& source, const RnnS
       packed.bias[v * lanes + lane] = !inside ? T{0}
                                       : split ? input[unit]
                                               : input[unit] + recurrent[unit];
+      if (inside && forgets) packed.bias[v * lanes + lane] += static_cast<T>(spec.forget_bias);
       if (split) packed.hn_bias[unit] = inside ? recurrent[unit] : T{0};
     }
   }

@@ -196,6 +196,10 @@ std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
     return message("cuDNN has no weights_dtype '", to_string(spec.compute.weights_dtype),
                    "'; device='cpu' has it");
   }
+  if (spec.forget_bias != 0.0) {
+    return "cuDNN reads biases from the parameters alone, without a forget_bias; device='cpu' has "
+           "it";
+  }
   if (spec.cell_clip) {
     // Read in the code of cuDNN 9.19 and 9.26: it clamps c where a step reads it and for tanh(c),
     // stores and passes on the raw one, and does not clamp the gradient of the last one.

@@ -64,6 +64,8 @@ inline bool set_word(Case& c, const std::string& word) {
     c.null_states = true;
   } else if (word == "clip") {
     s.cell_clip = {{-0.3, 0.25}};
+  } else if (word == "forget") {
+    s.forget_bias = 0.8125;
   } else {
     return word == "lengths";
   }
@@ -106,8 +108,8 @@ inline bool set_size(Case& c, const std::string& word) {
 }  // namespace detail
 
 /// "lstm L2 U17 I3 B7 T5 P4 D0.5 bi skip|auto f16|f32|f64 lengths batch_major null_states clip
-/// bf16|bf16x3|tf32|fp16|stored_float16|stored_bfloat16|stored_int8".
-/// Throws: ArgumentError naming a word that is not understood.
+/// forget bf16|bf16x3|tf32|fp16|stored_float16|stored_bfloat16|stored_int8". Throws: ArgumentError
+/// naming a word that is not understood.
 inline Case parse_case(const std::string& text, const std::string& reason) {
   Case c;
   c.text = text;

@@ -16,6 +16,7 @@ OTHERS = {
     "dtype": "float64",
     "num_proj": 4,
     "cell_clip": (-0.5, 1.5),
+    "forget_bias": 1.0,
     "math": "bf16x3",
     "weights_dtype": "int8",
 }
@@ -59,6 +60,21 @@ def test_one_that_no_signature_names_is_computed() -> None:
     op = ops.CudnnLSTM(1, 5, 3, cell_clip=(-0.01, 0.02))
     zeros = np.zeros((1, 2, 5), np.float32)
     np.testing.assert_array_equal(np.asarray(op(x, zeros, zeros, layer.kernel)[0]), y)
+
+
+def test_a_forget_bias_is_one_more_bias() -> None:
+    x = np.linspace(-1, 1, 24, dtype=np.float64).reshape(4, 2, 3)
+    plain = cudnn_rnn.CudnnLSTM(1, 5, seed=2, dtype="float64")
+    raised = cudnn_rnn.CudnnLSTM(1, 5, dtype="float64", forget_bias=0.75)
+    raised.build((None, None, 3))
+    y = np.asarray(plain(x)[0])
+    raised.kernel.assign(plain.kernel)
+    assert np.abs(np.asarray(raised(x)[0]) - y).max() > 1e-3
+    lowered = np.array(plain.kernel)
+    forget = slice(-7 * 5, -6 * 5)  # the second of eight biases, in the order i f c o
+    lowered[forget] -= 0.75
+    raised.kernel.assign(lowered)
+    np.testing.assert_allclose(np.asarray(raised(x)[0]), y, rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["rnn_mode", "input_size", "cell_clips"])
