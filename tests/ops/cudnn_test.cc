@@ -44,7 +44,9 @@ TEST(CudnnOps, TrainingOfARecordedCall) {
                zeros = ops::scale(uniform({2, 3, 6}, 2), 0);
   const Tensor in = Input({4, 3, 5}), x = uniform({4, 3, 5}, 3);
   const auto output = [&](const Tensor& given, bool training) {
-    return ops::cudnn_gru(given, zeros, params, {.is_training = training, .dropout = 0.5}).output;
+    return ops::cudnn_gru(given, zeros, params,
+                          {.is_training = training, .network = {.training = {.dropout = 0.5}}})
+        .output;
   };
   const std::vector<double> still = values_of(output(x, false));
   for (const bool recorded : {true, false}) {
