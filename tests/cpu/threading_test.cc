@@ -33,6 +33,18 @@ TEST(ThreadPoolTest, EveryMemberRunsOnce) {
   }
 }
 
+// Subnormal results are slow, and one thread's bits must not differ from another's.
+TEST(ThreadPoolTest, EveryMemberFlushesSubnormalsAndTheCallerKeepsItsOwn) {
+  const volatile float small = 0x1p-126F, half = 0.5F;
+  for (const int wanted : {1, 2, 3}) {
+    ThreadLease lease(wanted);
+    std::vector<float> products(static_cast<std::size_t>(lease.threads()), 1.0F);
+    lease.run([&](int thread) { products[static_cast<std::size_t>(thread)] = small * half; });
+    EXPECT_EQ(products, std::vector<float>(products.size(), 0.0F)) << wanted;
+    EXPECT_EQ(small * half, 0x1p-127F) << wanted;
+  }
+}
+
 TEST(ThreadPoolTest, ASecondLeaseRunsSingleThreaded) {
   ThreadLease first(2);
   ASSERT_EQ(first.threads(), 2);
