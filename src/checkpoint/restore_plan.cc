@@ -13,10 +13,6 @@ namespace {
 constexpr const char* kRawHint =
     "; a Saver over saveables alone takes a network from its canonical tensors";
 
-bool fits(const TensorInfo& info, const Variable& variable) {
-  return info.shape == variable.shape() && info.dtype == dtype_name(variable.dtype());
-}
-
 }  // namespace
 
 bool same_bits(const Array& a, const Array& b) {
@@ -24,19 +20,8 @@ bool same_bits(const Array& a, const Array& b) {
          (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-void RestorePlan::take(const Variable& variable, const Array& value) {
-  const Tensor now = variable.read();
-  assignments_.push_back({variable, DeviceArray::from_host(now.value().device(), value.view())});
-}
-
 Array RestorePlan::read_checked(const std::string& name, const Variable& variable) const {
-  const TensorInfo& info = reader_.info(name);
-  if (!fits(info, variable)) {
-    throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), ": tensor ", name, " is ",
-                                info.dtype, " ", to_string(info.shape), ", expected ",
-                                dtype_name(variable.dtype()), " ", to_string(variable.shape())));
-  }
-  return reader_.read(name);
+  return read_fitting("Saver::restore", reader_, name, "tensor " + name, variable);
 }
 
 void RestorePlan::add_variable(const std::string& name, const Variable& variable) {
@@ -45,7 +30,7 @@ void RestorePlan::add_variable(const std::string& name, const Variable& variable
     return;
   }
   taken_.insert(name);
-  take(variable, read_checked(name, variable));
+  assignments_.add(variable, read_checked(name, variable));
 }
 
 std::optional<Array> RestorePlan::raw_if_equal(const SaveableObject& saveable,
@@ -70,7 +55,7 @@ void RestorePlan::add_saveable(const SaveableObject& saveable, const std::string
     (reader_.contains(name) ? (void)taken_.insert(name) : absent.push_back(name));
   }
   if (absent.size() == names.size() && has_raw) {
-    take(variable, read_checked(*raw, variable));
+    assignments_.add(variable, read_checked(*raw, variable));
     return;
   }
   if (raw && !has_raw) {
@@ -86,7 +71,7 @@ void RestorePlan::add_saveable(const SaveableObject& saveable, const std::string
   // Checks shapes and dtypes, also where the raw buffer will win.
   const Array from_canonical = saveable.from_tensors(stored);
   const std::optional<Array> same = has_raw ? raw_if_equal(saveable, *raw, stored) : std::nullopt;
-  take(variable, same ? *same : from_canonical);
+  assignments_.add(variable, same ? *same : from_canonical);
 }
 
 std::vector<std::string> RestorePlan::unexpected() const {
@@ -112,12 +97,6 @@ void RestorePlan::check_names(bool refuse_unexpected) const {
     throw ArgumentError(
         message("[Saver::restore] ", reader_.prefix(), " holds ", left.size(),
                 " tensors that the model has no place for: ", listed_excerpts(left)));
-  }
-}
-
-void RestorePlan::assign() {
-  for (Assignment& assignment : assignments_) {
-    assignment.variable.assign(std::move(assignment.value));
   }
 }
 

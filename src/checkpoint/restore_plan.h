@@ -1,9 +1,9 @@
-// A restore in two halves: everything is read and checked, and only then assigned.
+// A restore by the names of tensors.
 #pragma once
 
 #include <set>
 
-#include "openrnn/checkpoint.h"
+#include "checkpoint/assignments.h"
 
 namespace openrnn::checkpoint {
 
@@ -23,22 +23,17 @@ class RestorePlan {
   /// Throws: ArgumentError listing what the variables lack in the file; if `refuse_unexpected`,
   /// also for tensors that nothing took.
   void check_names(bool refuse_unexpected) const;
-  /// Gives every variable its value. Nothing here can fail but memory, and that comes first.
-  void assign();
+  /// Gives every variable its value.
+  void assign() { assignments_.assign(); }
 
  private:
   Array read_checked(const std::string& name, const Variable& variable) const;
   std::vector<std::string> unexpected() const;
   std::optional<Array> raw_if_equal(const SaveableObject& saveable, const std::string& name,
                                     const std::vector<Array>& stored) const;
-  void take(const Variable& variable, const Array& value);
 
   const TensorBundleReader& reader_;
-  struct Assignment {
-    Variable variable;
-    DeviceArray value;
-  };
-  std::vector<Assignment> assignments_;
+  Assignments assignments_;
   std::vector<std::string> missing_;
   bool raw_missing_ = false;
   std::set<std::string> taken_;

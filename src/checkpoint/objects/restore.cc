@@ -3,20 +3,10 @@
 #include <algorithm>
 #include <deque>
 
-#include "base/excerpt.h"
 #include "base/message.h"
 
 namespace openrnn::checkpoint {
 namespace {
-
-std::string graph_bytes(const TensorBundleReader& reader) {
-  if (!reader.contains(formats::kObjectGraphKey)) {
-    throw ArgumentError(message("[Checkpoint::read] ", reader.prefix(),
-                                " holds no object graph, expected an object-based checkpoint; a "
-                                "Saver reads checkpoints by name"));
-  }
-  return reader.read_string(formats::kObjectGraphKey);
-}
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -25,43 +15,6 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 }  // namespace
-
-ObjectFile::ObjectFile(const std::string& prefix)
-    : reader(prefix),
-      graph(formats::decode_object_graph(message(prefix, " ", formats::kObjectGraphKey),
-                                         graph_bytes(reader))) {}
-
-const std::string* ObjectFile::value_of(std::size_t node) const {
-  const std::string* key = graph.nodes[node].value_key();
-  if (key && !reader.contains(*key)) {
-    throw FormatError(
-        message(reader.prefix(), " ", formats::kObjectGraphKey), 0,
-        message("the object graph names the tensor ", excerpt(*key), ", which is not there"));
-  }
-  return key;
-}
-
-std::optional<std::size_t> ObjectFile::slot_of(std::size_t optimizer, std::size_t original,
-                                               const std::string& name) const {
-  for (const formats::ObjectSlot& slot : graph.nodes[optimizer].slots) {
-    if (slot.original == original && slot.name == name) return slot.node;
-  }
-  return {};
-}
-
-std::optional<std::int64_t> ObjectFile::save_counter() const {
-  const formats::ObjectChild* child = graph.nodes[0].child(kSaveCounter);
-  const std::string* key = child ? value_of(child->node) : nullptr;
-  if (!key) return {};
-  const TensorInfo& info = reader.info(*key);
-  if (info.dtype == "int64" && info.shape.empty()) {
-    const std::int64_t count = reader.read(*key).as<std::int64_t>()[0];
-    if (count >= 0) return count;
-  }
-  throw FormatError(
-      reader.prefix(), 0,
-      message("the save counter ", excerpt(*key), " is no int64 scalar of at least 0"));
-}
 
 ObjectPlan::ObjectPlan(const ObjectFile& file, const ObjectTree& tree, Given given)
     : file_(file), tree_(tree), given_(std::move(given)) {
@@ -116,20 +69,15 @@ Array ObjectPlan::take(const std::string& key) {
 }
 
 void ObjectPlan::keep(const Variable& variable, const Array& value) {
-  const Tensor now = variable.read();
   given_.variables.insert(variable.leaf_id());
-  assignments_.push_back({variable, DeviceArray::from_host(now.value().device(), value.view())});
+  assignments_.add(variable, value);
 }
 
 void ObjectPlan::assign_checked(const Variable& variable, const std::string& key,
                                 const std::string& path) {
-  const TensorInfo& info = file_.reader.info(key);
-  if (info.shape != variable.shape() || info.dtype != dtype_name(variable.dtype())) {
-    throw ArgumentError(message("[Checkpoint::read] ", file_.reader.prefix(), ": ", path, " is ",
-                                info.dtype, " ", to_string(info.shape), ", expected ",
-                                dtype_name(variable.dtype()), " ", to_string(variable.shape())));
-  }
-  keep(variable, take(key));
+  const Array value = read_fitting("Checkpoint::read", file_.reader, key, path, variable);
+  given_.keys.insert(key);
+  keep(variable, value);
 }
 
 bool ObjectPlan::is_given(const Variable& variable) const {
@@ -314,12 +262,6 @@ std::map<std::size_t, std::vector<Variable>> ObjectPlan::slots_to_make() const {
     }
   }
   return wanted;
-}
-
-void ObjectPlan::assign() {
-  for (Assignment& assignment : assignments_) {
-    assignment.variable.assign(std::move(assignment.value));
-  }
 }
 
 CheckpointStatus ObjectPlan::status() const {

@@ -1,29 +1,13 @@
-// A restore by object graph in two halves: everything is read and checked, and only then assigned.
+// A restore by object graph.
 #pragma once
 
 #include <set>
 
+#include "checkpoint/assignments.h"
+#include "checkpoint/objects/object_file.h"
 #include "checkpoint/objects/tree.h"
-#include "formats/objects/object_graph.h"
 
 namespace openrnn::checkpoint {
-
-/// An object-based checkpoint that is open.
-struct ObjectFile {
-  /// Throws: ArgumentError when there is no object graph in it, IoError, FormatError.
-  explicit ObjectFile(const std::string& prefix);
-  /// The tensor's key of an object's value; null if it has none.
-  /// Throws: FormatError for a key that is not there.
-  const std::string* value_of(std::size_t node) const;
-  /// The node of a slot; nothing if the file does not have it.
-  std::optional<std::size_t> slot_of(std::size_t optimizer, std::size_t original,
-                                     const std::string& name) const;
-  /// The value of the root's save counter. Throws: FormatError unless it is an int64 of at least 0.
-  std::optional<std::int64_t> save_counter() const;
-
-  TensorBundleReader reader;
-  formats::ObjectGraph graph;
-};
 
 /// What a restore has given to variables so far.
 struct Given {
@@ -39,8 +23,8 @@ class ObjectPlan {
 
   /// The variables with slots in the file that their optimizer has not made yet, by optimizer.
   std::map<std::size_t, std::vector<Variable>> slots_to_make() const;
-  /// Gives every variable its value. Nothing here can fail but memory, and that comes first.
-  void assign();
+  /// Gives every variable its value.
+  void assign() { assignments_.assign(); }
   /// After assign(): what was given before, and now.
   const Given& given() const noexcept { return given_; }
   /// The objects of which the file has more than they hold now.
@@ -69,11 +53,7 @@ class ObjectPlan {
   const ObjectFile& file_;
   const ObjectTree& tree_;
   std::vector<std::optional<std::size_t>> matches_;  // of the tree's nodes, in the file
-  struct Assignment {
-    Variable variable;
-    DeviceArray value;
-  };
-  std::vector<Assignment> assignments_;
+  Assignments assignments_;
   std::vector<std::string> missing_;
   std::size_t missing_objects_ = 0;
   Given given_;
