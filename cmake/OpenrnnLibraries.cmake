@@ -5,7 +5,7 @@ if(OPENRNN_PORTABLE AND OPENRNN_HAS_FULL)
 endif()
 
 include(OpenrnnCudnn)
-set(core_rooms base spec params engine reference cpu ${cudnn_room} runtime)
+set(core_rooms base spec params device engine reference cpu ${cudnn_room} runtime)
 set(full_rooms)
 if(OPENRNN_HAS_FULL)
   set(full_rooms formats graph ops saveables cells layers checkpoint train)

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
+#include "openrnn/params.h"
 
 namespace openrnn {
 

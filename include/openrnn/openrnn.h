@@ -4,6 +4,7 @@
 #include "openrnn/base.h"
 #include "openrnn/cells.h"
 #include "openrnn/checkpoint.h"
+#include "openrnn/device.h"
 #include "openrnn/engine.h"
 #include "openrnn/formats.h"
 #include "openrnn/graph.h"

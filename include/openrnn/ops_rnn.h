@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "openrnn/engine.h"
 #include "openrnn/graph.h"
 
 namespace openrnn::ops {

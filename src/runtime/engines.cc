@@ -4,6 +4,7 @@
 #include "base/message.h"
 #include "cpu/cpu_engine.h"
 #include "engine/cudnn_entry.h"
+#include "openrnn/device.h"
 #include "openrnn/runtime.h"
 #include "reference/reference.h"
 #include "runtime/staged.h"

@@ -4,6 +4,7 @@
 
 #include "base/message.h"
 #include "engine/cudnn_entry.h"
+#include "openrnn/device.h"
 
 namespace openrnn {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/message.h"
+#include "openrnn/device.h"
 #include "openrnn/runtime.h"
 #include "runtime/limits.h"
 

@@ -5,6 +5,7 @@
 
 #include "conformance/support/bounds.h"
 #include "cudnn/rnn/piece.h"
+#include "openrnn/device.h"
 #include "support/expect_error.h"
 #include "support/setting.h"
 

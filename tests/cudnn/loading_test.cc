@@ -15,6 +15,7 @@
 
 #include "cudnn/gpu/context.h"
 #include "engine/cudnn_entry.h"
+#include "openrnn/device.h"
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"
 

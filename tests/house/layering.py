@@ -15,7 +15,7 @@ RANKS = [
     {"base", "version"},
     {"spec", "formats"},
     {"params"},
-    {"engine"},
+    {"device", "engine"},
     {"reference", "cpu", "cudnn", "cudnn_absent"},
     {"runtime"},
     {"graph"},
@@ -41,7 +41,8 @@ FOLDER_RANKS = {
 FOLDER_RANK = {room: {folder: rank for rank, folders in enumerate(ranks) for folder in folders}
                for room, ranks in FOLDER_RANKS.items()}
 # What embedders link needs the C++ library alone, so core knows no file format.
-CORE = {"base", "version", "spec", "params", "engine", "reference", "cpu", "cudnn", "cudnn_absent", "runtime"}
+CORE = {"base", "version", "spec", "params", "device", "engine", "reference", "cpu", "cudnn", "cudnn_absent",
+        "runtime"}
 # The oracle shares no layout and no arithmetic; `spec` and `engine` say what it is asked for.
 ONLY = {"reference": {"base", "spec", "engine", "reference"}}
 # The one header that includes the rest for users.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn::gpu_bench {
 

@@ -1,7 +1,7 @@
 // What openrnn_gpu_bench can be asked for.
 #pragma once
 
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn::gpu_bench {
 

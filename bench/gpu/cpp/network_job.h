@@ -1,6 +1,7 @@
 // One network in one arithmetic on a device: inference, training forward, forward + backward.
 #pragma once
 
+#include "openrnn/device.h"
 #include "openrnn/engine.h"
 #include "peers/cpp/server.h"
 

@@ -1,7 +1,7 @@
 // The processor as a device: plain memory, and products on the vector units.
 #pragma once
 
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn {
 

@@ -1,7 +1,7 @@
 // The elementwise, row-wise and reducing loops of the cpu device. Arguments as in Device.
 #pragma once
 
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn::cpu::device {
 

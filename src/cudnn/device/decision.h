@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "cudnn/kernels/arguments.h"
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn::cudnn {
 

@@ -5,7 +5,7 @@
 
 #include "cudnn/device/readings.h"
 #include "cudnn/gpu/context.h"
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn::cudnn {
 

@@ -7,7 +7,7 @@
 
 #include "cudnn/gpu/context.h"
 #include "cudnn/kernels/arguments.h"
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn::cudnn {
 

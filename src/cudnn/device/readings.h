@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cudnn/gpu/event.h"
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn::cudnn {
 

@@ -4,6 +4,7 @@
 #include "conformance/support/bounds.h"
 #include "cudnn/calls/counted.h"
 #include "cudnn/rnn/sequence.h"
+#include "openrnn/device.h"
 #include "support/setting.h"
 
 namespace openrnn::conformance {

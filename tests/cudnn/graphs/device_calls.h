@@ -5,6 +5,7 @@
 #include "conformance/support/run.h"
 #include "cudnn/calls/counted.h"
 #include "cudnn/graphs/graph_cache.h"
+#include "openrnn/device.h"
 #include "support/setting.h"
 
 namespace openrnn::conformance {

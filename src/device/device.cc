@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn {
 namespace {

@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "base/message.h"
-#include "openrnn/engine.h"
+#include "openrnn/device.h"
 
 namespace openrnn {
 
