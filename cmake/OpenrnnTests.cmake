@@ -1,5 +1,5 @@
-# tests/<room>/<name>_test.cc becomes the executable <room>_<name>_test, in tests/cudnn from its
-# subfolders too; tests/tools/<name>.cc becomes tool_<name>, a small program that the Python tests
+# tests/<room>/<name>_test.cc becomes the executable <room>_<name>_test, from a room's subfolders
+# too; tests/tools/<name>.cc becomes tool_<name>, a small program that the Python tests
 # run.
 
 if(OPENRNN_HAS_CUDA)
@@ -11,10 +11,15 @@ target_link_libraries(openrnn_source_file PRIVATE openrnn_flags)
 target_include_directories(openrnn_source_file PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 target_compile_definitions(openrnn_source_file PRIVATE OPENRNN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
-function(add_lib_test path)
-  get_filename_component(name ${path} NAME_WE)
+function(room_of_test result path)
   file(RELATIVE_PATH below ${PROJECT_SOURCE_DIR}/tests ${path})
   string(REGEX REPLACE "/.*" "" room ${below})
+  set(${result} ${room} PARENT_SCOPE)
+endfunction()
+
+function(add_lib_test path)
+  get_filename_component(name ${path} NAME_WE)
+  room_of_test(room ${path})
   set(target ${room}_${name})
   add_executable(${target} ${path} $<TARGET_OBJECTS:openrnn_source_file>)
   target_link_libraries(${target} PRIVATE openrnn openrnn_core openrnn_flags fmt::fmt
@@ -39,8 +44,7 @@ target_link_libraries(openrnn_default_device PRIVATE openrnn openrnn_core openrn
 target_include_directories(openrnn_default_device PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 function(run_on_device path)
   get_filename_component(name ${path} NAME_WE)
-  get_filename_component(folder ${path} DIRECTORY)
-  get_filename_component(room ${folder} NAME)
+  room_of_test(room ${path})
   set(target ${room}_${name})
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:openrnn_default_device>)
   add_test(NAME ${target}_on_device COMMAND ${target})
@@ -49,7 +53,8 @@ function(run_on_device path)
 endfunction()
 set(rooms_on_devices graph ops layers cells saveables checkpoint train)
 
-file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_test.cc)
+file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_test.cc
+  ${PROJECT_SOURCE_DIR}/tests/*/*/*_test.cc)
 list(FILTER test_sources EXCLUDE REGEX "/tests/cudnn/")
 # Rooms in which no thread is started have no races to look for.
 if(OPENRNN_SANITIZE STREQUAL "thread")
@@ -58,8 +63,7 @@ if(OPENRNN_SANITIZE STREQUAL "thread")
 endif()
 foreach(path IN LISTS test_sources)
   add_lib_test(${path})
-  get_filename_component(folder ${path} DIRECTORY)
-  get_filename_component(room ${folder} NAME)
+  room_of_test(room ${path})
   if(room IN_LIST rooms_on_devices)
     run_on_device(${path})
   endif()

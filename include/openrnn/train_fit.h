@@ -1,4 +1,4 @@
-// The fit loop, its two tasks, and the configuration of a whole run.
+// The fit loop and its two tasks.
 #pragma once
 
 #include "openrnn/checkpoint.h"
@@ -82,6 +82,9 @@ class OPENRNN_API SeriesTask : public Task {
   bool to_sequence_;
 };
 
+/// The scaling that a SeriesTask has saved. Throws: ArgumentError, TypeError.
+OPENRNN_API SeriesScaling load_scaling(const Extras& extras);
+
 // ---- The loop ----------------------------------------------------------------------------------
 
 /// Options of Fit.
@@ -161,103 +164,5 @@ class OPENRNN_API Fit {
   std::optional<double> best_;
   std::int64_t best_step_ = 0, worse_ = 0;
 };
-
-// ---- A run -------------------------------------------------------------------------------------
-
-/// Everything that decides the bits of a run of the tool; stored as `openrnn/config`, JSON.
-struct RunConfig {
-  std::string task = "text";  // or 'series'
-  ModelConfig model;
-  FitOptions fit;
-  std::string optimizer = "adam";
-  std::int64_t batch = 32;
-  std::int64_t seq_len = 100;
-  std::int64_t epochs = 0;  // 0: the steps were given
-  // text
-  TextLevel level = TextLevel::kByte;
-  // series
-  std::vector<std::string> columns;
-  std::int64_t horizon = 1;
-  bool to_sequence = false;
-  double valid_fraction = 0.05;
-  /// Where the data came from, and a fingerprint of it.
-  std::string input, valid, data_hash;
-};
-
-OPENRNN_API std::string to_json(const RunConfig& config);
-/// Throws: ArgumentError naming what is missing or wrong.
-OPENRNN_API RunConfig run_config_from_json(std::string_view json);
-/// Throws: ArgumentError for a model larger than its checkpoint, before memory is allocated for it.
-OPENRNN_API void check_size(const RunConfig& config, const TensorBundleReader& reader);
-/// What a run's configuration says of its series.
-OPENRNN_API SeriesOptions series_options(const RunConfig& config);
-/// The scaling that a SeriesTask has saved. Throws: ArgumentError, TypeError.
-OPENRNN_API SeriesScaling load_scaling(const Extras& extras);
-/// 16 hexadecimal digits that differ for different bytes.
-OPENRNN_API std::string fingerprint(std::string_view bytes);
-
-/// The arithmetic that a run was trained with, stored as `openrnn/math`, `openrnn/math_kind` and
-/// `openrnn/arithmetic`.
-struct TrainedArithmetic {
-  std::string math = "float32";
-  /// Engine::math_kind of each machine that took part, in their order: 'dot', or 'dot, amx'.
-  std::string kind = "float32";
-  /// Versions of the order of sums (docs/numerics.md) of the libraries that took part, in their
-  /// order: '2', or '1, 2'.
-  std::string version = "1";
-};
-/// The version of this library.
-OPENRNN_API std::string arithmetic_version();
-/// Of any checkpoint; where it says nothing: float32, version 1.
-OPENRNN_API TrainedArithmetic trained_arithmetic(const Extras& extras);
-/// Writes the arithmetic of `model`, appended to what `resumed` (empty: nothing) says of earlier
-/// steps.
-OPENRNN_API void save_arithmetic(const SequenceModel& model, const std::optional<Extras>& resumed,
-                                 Extras& extras);
-
-/// Overrides the arithmetic of a trained model; unset: the run's own. A weights_dtype alone implies
-/// math float32.
-struct ArithmeticChoice {
-  std::optional<Math> math = {};
-  std::optional<WeightsDType> weights_dtype = {};
-};
-
-/// A trained model, restored from a checkpoint into a graph of its own.
-class OPENRNN_API TrainedModel {
- public:
-  /// `run` is a folder with a `checkpoint` file, or a prefix. Throws: ArgumentError when it holds
-  /// no run of this library, or parts that do not fit together; TypeError, IoError, FormatError.
-  /// `device` null: the default one.
-  explicit TrainedModel(const std::string& run, const ArithmeticChoice& choice = {},
-                        const Device* device = nullptr);
-  /// From an open file.
-  TrainedModel(const TensorBundleReader& reader, const ArithmeticChoice& choice,
-               const Device* device);
-  ~TrainedModel();
-  TrainedModel(const TrainedModel&) = delete;
-  TrainedModel& operator=(const TrainedModel&) = delete;
-
-  const std::string& prefix() const noexcept { return prefix_; }
-  const RunConfig& config() const noexcept { return config_; }
-  /// Empty unless the task is text.
-  const Vocabulary& vocabulary() const noexcept { return vocabulary_; }
-  SequenceModel& model() noexcept { return *model_; }
-  const Extras& extras() const noexcept { return extras_; }
-
- private:
-  std::string prefix_;
-  Extras extras_;
-  RunConfig config_;
-  Vocabulary vocabulary_;
-  std::unique_ptr<Graph> graph_;
-  std::unique_ptr<SequenceModel> model_;
-};
-
-/// The latest prefix of a run's folder, or `run` itself when it is a prefix.
-/// Throws: ArgumentError when there is neither.
-OPENRNN_API std::string resolve_run(const std::string& run);
-/// Opens the latest checkpoint, also while a run is saving into the folder.
-/// Throws: as resolve_run and TensorBundleReader.
-OPENRNN_API TensorBundleReader open_run(const std::string& run);
 
 }  // namespace openrnn::train

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/flags.h"
-#include "openrnn/train_fit.h"
+#include "openrnn/train_run.h"
 
 namespace openrnn::cli {
 

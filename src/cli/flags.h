@@ -7,24 +7,15 @@
 #include <variant>
 #include <vector>
 
+#include "openrnn/train_run.h"
+
 namespace openrnn::cli {
 
-/// An unset flag takes the run's value on --resume, else a default that may depend on the task.
+/// The flags are the options of a run, with dashes for underscores.
 struct TrainFlags {
-  std::optional<std::string> task, input, valid, level, cell, optimizer, lr_schedule, dtype, target,
-      math;
-  std::optional<std::int64_t> layers, units, embedding, batch, seq_len, epochs, steps, warmup, seed,
-      valid_every, patience, horizon;
-  std::optional<double> lr, dropout, clip_norm, valid_fraction;
-  std::optional<std::vector<std::string>> columns;
-  // These change no bit of the run.
-  std::string out = "out";
-  bool resume = false;
+  train::RunOptions run;
   std::string device;
   int threads = 0;
-  std::int64_t save_steps = 0;
-  double save_seconds = 20.0;
-  int keep = 5;
 };
 
 /// Of a network that runs and does not train.

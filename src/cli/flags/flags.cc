@@ -19,18 +19,19 @@ void add_device(CLI::App* app, std::string& device) {
   app->add_option("--device", device, "cpu, gpu:0, gpu:1, ... (default: OPENRNN_DEVICE, else cpu)");
 }
 
-void add_math(CLI::App* app, std::optional<std::string>& math, const std::string& otherwise) {
-  add_choice(app, "--math", math, {"float32", "bf16", "bf16x3", "tf32", "fp16"},
-             "Arithmetic of the recurrent products (default " + otherwise + ")");
+const std::vector<std::string> kMaths{"float32", "bf16", "bf16x3", "tf32", "fp16"};
+
+std::string math_help(const std::string& otherwise) {
+  return "Arithmetic of the recurrent products (default " + otherwise + ")";
 }
 
 void add_arithmetic(CLI::App* app, ArithmeticFlags& flags, const std::string& otherwise) {
-  add_math(app, flags.math, otherwise);
+  add_choice(app, "--math", flags.math, kMaths, math_help(otherwise));
   add_choice(app, "--weights-dtype", flags.weights_dtype, {"none", "float16", "bfloat16", "int8"},
              "Storage of the recurrent weights (default none: the model's dtype)");
 }
 
-void add_data_flags(CLI::App* app, TrainFlags& flags) {
+void add_data_flags(CLI::App* app, train::RunOptions& flags) {
   add_choice(app, "--task", flags.task, {"text", "series"},
              "text: next-symbol model; series: forecast (default text)");
   add_text(app, "--input", flags.input, "The text or the CSV file to train on");
@@ -38,7 +39,8 @@ void add_data_flags(CLI::App* app, TrainFlags& flags) {
            "A text to validate on (default: the last lines of the input)");
   add_number(app, "--valid-fraction", flags.valid_fraction, kAny,
              "Fraction of the input held out (default: text 0.05, series 0.2)");
-  add_choice(app, "--level", flags.level, {"byte", "char"}, "Symbols of a text (default byte)");
+  add_choice(app, "--level", flags.level, train::parse_text_level, {"byte", "char"},
+             "Symbols of a text (default byte)");
   // CLI11 drops an empty word.
   const auto take_columns = [app, &flags](const std::vector<std::string>& names) {
     if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
@@ -55,8 +57,8 @@ void add_data_flags(CLI::App* app, TrainFlags& flags) {
       "sequence: forecast after each row of a window; one: after its last (default sequence)");
 }
 
-void add_model_flags(CLI::App* app, TrainFlags& flags) {
-  add_choice(app, "--cell", flags.cell, {"lstm", "gru", "rnn_tanh", "rnn_relu"},
+void add_model_flags(CLI::App* app, train::RunOptions& flags) {
+  add_choice(app, "--cell", flags.cell, parse_rnn_mode, {"lstm", "gru", "rnn_tanh", "rnn_relu"},
              "Recurrent cell (default lstm)");
   add_number(app, "--layers", flags.layers, kPositive, "Recurrent layers (default 1)");
   add_number(app, "--units", flags.units, kPositive,
@@ -65,13 +67,13 @@ void add_model_flags(CLI::App* app, TrainFlags& flags) {
              "Width of the embedding, 0 for one-hot (default 64)");
   add_number(app, "--dropout", flags.dropout, kAny,
              "Dropout rate between layers and before the dense layer (default 0)");
-  add_choice(app, "--dtype", flags.dtype, {"float16", "float32", "float64"},
+  add_choice(app, "--dtype", flags.dtype, parse_dtype, {"float16", "float32", "float64"},
              "float16, float32 or float64 (default float32)");
-  add_math(app, flags.math, "float32");
+  add_choice(app, "--math", flags.math, parse_math, kMaths, math_help("float32"));
   add_number(app, "--seed", flags.seed, kNotNegative, "Random seed (default 0)");
 }
 
-void add_fit_flags(CLI::App* app, TrainFlags& flags) {
+void add_fit_flags(CLI::App* app, train::RunOptions& flags) {
   add_number(app, "--batch", flags.batch, kPositive,
              "Batch size: parallel streams of a text, windows of a series (default 32)");
   add_number(app, "--seq-len", flags.seq_len, kPositive,
@@ -84,7 +86,8 @@ void add_fit_flags(CLI::App* app, TrainFlags& flags) {
              "Optimizer (default adam)");
   add_number(app, "--lr", flags.lr, kAny,
              "Learning rate (default 0.004; sgd, momentum, nesterov 0.5, adagrad 0.05)");
-  add_choice(app, "--lr-schedule", flags.lr_schedule, {"constant", "exponential", "cosine"},
+  add_choice(app, "--lr-schedule", flags.lr_schedule, train::parse_schedule,
+             {"constant", "exponential", "cosine"},
              "Learning-rate schedule (default cosine, down to 1/20 at the last step)");
   add_number(app, "--warmup", flags.warmup, kNotNegative,
              "Warm-up steps of the learning rate (default 1/20 of all, at most 100)");
@@ -98,16 +101,18 @@ void add_fit_flags(CLI::App* app, TrainFlags& flags) {
 
 void add_train(CLI::App& tool, TrainFlags& flags) {
   CLI::App* app = tool.add_subcommand("train", "Train a model on a text or a series");
-  add_data_flags(app, flags);
-  add_model_flags(app, flags);
-  add_fit_flags(app, flags);
-  app->add_option("--out", flags.out, "Folder for checkpoints and events")->capture_default_str();
-  app->add_flag("--resume", flags.resume, "Continue the run in --out where it stopped");
-  add_number(app, "--save-steps", flags.save_steps, kNotNegative,
+  add_data_flags(app, flags.run);
+  add_model_flags(app, flags.run);
+  add_fit_flags(app, flags.run);
+  app->add_option("--out", flags.run.out, "Folder for checkpoints and events")
+      ->capture_default_str();
+  app->add_flag("--resume", flags.run.resume, "Continue the run in --out where it stopped");
+  add_number(app, "--save-steps", flags.run.save_steps, kNotNegative,
              "Also save every N training steps (0: off)");
-  add_number(app, "--save-seconds", flags.save_seconds, {0.0, 1e9}, "Save every N seconds (0: off)")
+  add_number(app, "--save-seconds", flags.run.save_seconds, {0.0, 1e9},
+             "Save every N seconds (0: off)")
       ->default_str("20");
-  add_number(app, "--keep", flags.keep, {0, 1000000}, "Checkpoints to keep, 0: all")
+  add_number(app, "--keep", flags.run.keep, {0, 1000000}, "Checkpoints to keep, 0: all")
       ->default_str("5");
   add_device(app, flags.device);
   add_threads(app, flags.threads);

@@ -34,16 +34,23 @@ std::size_t distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+void require_choice(const CLI::App* app, const std::string& name, const std::string& text,
+                    const std::vector<std::string>& choices) {
+  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return;
+  refuse_value(app, name, "'" + excerpt(text) + "'", "one of " + joined(choices, ", "));
+}
+
+std::string choice_type(const std::vector<std::string>& choices) {
+  return "{" + joined(choices, ",") + "}";
+}
+
 CLI::Option* add_choice(CLI::App* app, const std::string& name, std::optional<std::string>& value,
                         const std::vector<std::string>& choices, const std::string& help) {
   const auto take = [app, name, choices, &value](const std::string& text) {
-    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-      refuse_value(app, name, "'" + excerpt(text) + "'", "one of " + joined(choices, ", "));
-    }
+    require_choice(app, name, text, choices);
     value = text;
   };
-  return app->add_option_function<std::string>(name, take, help)
-      ->type_name("{" + joined(choices, ",") + "}");
+  return app->add_option_function<std::string>(name, take, help)->type_name(choice_type(choices));
 }
 
 CLI::Option* add_text(CLI::App* app, const std::string& name, std::optional<std::string>& value,

@@ -77,9 +77,26 @@ requires std::is_arithmetic_v<T> CLI::Option* add_number(
       ->type_name(std::is_integral_v<T> ? "INT" : "FLOAT");
 }
 
+/// Throws: ArgumentError unless `text` is one of the choices.
+void require_choice(const CLI::App* app, const std::string& name, const std::string& text,
+                    const std::vector<std::string>& choices);
+/// "{a,b}".
+std::string choice_type(const std::vector<std::string>& choices);
+
 /// One of a few words.
 CLI::Option* add_choice(CLI::App* app, const std::string& name, std::optional<std::string>& value,
                         const std::vector<std::string>& choices, const std::string& help);
+/// The same, as the value that `parse` makes of it.
+template <class T>
+CLI::Option* add_choice(CLI::App* app, const std::string& name, std::optional<T>& value,
+                        T (*parse)(std::string_view), const std::vector<std::string>& choices,
+                        const std::string& help) {
+  const auto take = [app, name, parse, choices, &value](const std::string& text) {
+    require_choice(app, name, text, choices);
+    value = parse(text);
+  };
+  return app->add_option_function<std::string>(name, take, help)->type_name(choice_type(choices));
+}
 CLI::Option* add_text(CLI::App* app, const std::string& name, std::optional<std::string>& value,
                       const std::string& help);
 

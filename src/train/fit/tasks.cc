@@ -134,15 +134,4 @@ SeriesScaling load_scaling(const Extras& extras) {
           {values("series_change_mean", false), values("series_change_deviation", true)}};
 }
 
-SeriesOptions series_options(const RunConfig& config) {
-  SeriesOptions options;
-  options.window = config.seq_len;
-  options.horizon = config.horizon;
-  options.to_sequence = config.to_sequence;
-  options.batch = config.batch;
-  options.valid_fraction = config.valid_fraction;
-  options.seed = config.model.seed;
-  return options;
-}
-
 }  // namespace openrnn::train

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "base/excerpt.h"
-#include "openrnn/train_fit.h"
+#include "openrnn/train_run.h"
 #include "train/message.h"
 
 namespace openrnn::train {

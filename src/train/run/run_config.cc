@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/excerpt.h"
-#include "openrnn/train_fit.h"
+#include "openrnn/train_run.h"
 #include "train/message.h"
 
 namespace openrnn::train {
@@ -129,6 +129,17 @@ RunConfig run_config_from_json(std::string_view text) {
     throw ArgumentError(message("run_config_from_json", "not the configuration of a run: ",
                                 excerpt(error.what()), ", expected what to_json gives"));
   }
+}
+
+SeriesOptions series_options(const RunConfig& config) {
+  SeriesOptions options;
+  options.window = config.seq_len;
+  options.horizon = config.horizon;
+  options.to_sequence = config.to_sequence;
+  options.batch = config.batch;
+  options.valid_fraction = config.valid_fraction;
+  options.seed = config.model.seed;
+  return options;
 }
 
 std::string fingerprint(std::string_view bytes) {

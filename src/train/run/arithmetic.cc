@@ -1,6 +1,6 @@
 // What a checkpoint says of the arithmetic that its run was trained with.
 #include "engine/sum_order.h"
-#include "openrnn/train_fit.h"
+#include "openrnn/train_run.h"
 
 namespace openrnn::train {
 namespace {

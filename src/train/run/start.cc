@@ -1,0 +1,159 @@
+// The first half of a run: its options, its folder, its data, and what it is built of.
+#include <filesystem>
+
+#include "base/excerpt.h"
+#include "train/run/option_error.h"
+#include "train/run/resolve.h"
+#include "train/run/run_impl.h"
+
+namespace openrnn::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Throws: OptionError unless `path` names something that can be a file; what only reading it tells
+/// is left to its reader.
+void require_file(const char* reader, const char* option, const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  const auto refuse = [&](const char* what) {
+    throw OptionError(reader, {{option, true}, {" '" + path + "'" + what}});
+  };
+  if (status.type() == fs::file_type::not_found) refuse(": no such file, expected one");
+  if (fs::is_directory(status)) refuse(" is a folder, expected a file");
+}
+
+}  // namespace
+
+Run::Impl::Impl(const RunOptions& given) : options(given) {
+  const Graph::AsDefault current(graph);
+  if (options.out.empty()) refuse_option(Option{"out"}, " is empty, expected a folder");
+  check_ranges(options);
+  const std::optional<std::string> run = find_run();
+  if (run && !options.resume) refuse_run(*run);
+  if (run) {
+    enter_folder();
+    take_up(find_run().value_or(*run));
+  } else {
+    check_together(options, options.task.value_or("text"));
+    config = new_config(options);
+    if (config.input.empty()) {
+      refuse_option("no ", Option{"input"}, ", expected a file to train on");
+    }
+  }
+  config.model.device = options.device;
+  check_files();
+  load_data();
+  build();
+}
+
+void Run::Impl::refuse_run(const std::string& prefix) const {
+  refuse_option(Option{"out"}, " '", options.out, "' holds a run ('", prefix,
+                "'), expected another folder, or ", Option{"resume"}, " to go on");
+}
+
+std::optional<std::string> Run::Impl::find_run() const {
+  std::error_code ignored;
+  if (!fs::is_directory(options.out, ignored)) return std::nullopt;
+  return latest_checkpoint(options.out);
+}
+
+void Run::Impl::enter_folder() {
+  std::error_code ignored;
+  if (fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored)) {
+    refuse_option(Option{"out"}, " '", options.out, "' is a file, expected a folder or nothing");
+  }
+  const CheckpointManagerOptions keep{.keep = options.keep};
+  auto made = std::make_unique<CheckpointManager>(options.out, keep);
+  claim = std::make_unique<FolderClaim>(options.out);
+  made->lock();
+  manager = std::move(made);
+}
+
+void Run::Impl::take_up(const std::string& prefix) {
+  resumed_from = prefix;
+  const TensorBundleReader reader(prefix);
+  resumed = read_extras(reader);
+  if (!resumed->contains("config")) {
+    refuse_option("checkpoint '", prefix, "' is not of a run of this tool, expected one to resume");
+  }
+  config = run_config_from_json(resumed->get_string("config"));
+  check_size(config, reader);
+  if (options.task && *options.task != config.task) agree(options, 1, config);
+  check_together(options, config.task);
+  if (options.input) config.input = *options.input;
+  if (options.valid && config.valid.empty()) {
+    refuse_option(
+        Option{"valid"}, " '", *options.valid,
+        "' contradicts the run to resume, expected none, as that holds out lines of its input");
+  }
+  if (options.valid) config.valid = *options.valid;
+}
+
+void Run::Impl::check_files() const {
+  const char* const reader = config.task == "text" ? "load_text" : "load_series";
+  require_file(reader, "input", config.input);
+  if (!config.valid.empty()) require_file(reader, "valid", config.valid);
+}
+
+void Run::Impl::check_data_is_the_same(const std::string& hash) const {
+  if (!resumed || hash == config.data_hash) return;
+  const RunConfig old = run_config_from_json(resumed->get_string("config"));
+  // The first half is of what is learnt, the second one of a file to validate on.
+  const bool same_input =
+      !config.valid.empty() &&
+      hash.substr(0, hash.size() / 2) == old.data_hash.substr(0, old.data_hash.size() / 2);
+  refuse_option(Option{same_input ? "valid" : "input"}, " '",
+                same_input ? config.valid : config.input, "' has other data (fingerprint ", hash,
+                ") than the run to resume, expected that of '", same_input ? old.valid : old.input,
+                "' (fingerprint ", old.data_hash, ")");
+}
+
+void Run::Impl::load_data() {
+  std::string hash;
+  if (config.task == "text") {
+    text = load_text({config.input, config.valid, config.level, config.valid_fraction});
+    hash = fingerprint(text.train) + fingerprint(text.valid);
+    config.model.vocabulary = config.model.outputs = text.vocabulary.size();
+  } else {
+    const SeriesTable table = load_series(config.input, config.columns);
+    const auto values = table.values.as<double>();
+    hash =
+        fingerprint({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)});
+    series.emplace(table, series_options(config));
+    config.columns = table.names;
+    config.model.columns = config.model.outputs = series->columns();
+  }
+  check_data_is_the_same(hash);
+  config.data_hash = hash;
+}
+
+void Run::Impl::build() {
+  model = std::make_unique<SequenceModel>(config.model);
+  if (series) {
+    task = std::make_unique<SeriesTask>(*model, *series, config.to_sequence);
+  } else {
+    TextTask::Options sizes;
+    sizes.batch = config.batch;
+    sizes.seq_len = config.seq_len;
+    task = std::make_unique<TextTask>(*model, text, sizes);
+  }
+  if (resumed) {
+    agree(options, task->windows(), config);
+  } else {
+    resolve_steps(options, task->windows(), config);
+  }
+  optimizer = make_optimizer(config.optimizer, config.fit.schedule.learning_rate);
+  fit = std::make_unique<Fit>(*task, *optimizer, config.fit);
+  saver = std::make_unique<Saver>();
+  if (resumed) {
+    saver->restore(*resumed_from);
+    fit->load(*resumed);
+    saved_step = fit->step();
+    return;
+  }
+  enter_folder();
+  if (const auto run = find_run()) refuse_run(*run);  // of a process that was faster
+}
+
+}  // namespace openrnn::train

@@ -1,0 +1,314 @@
+// train::Run: the same bits however it was stopped, and what it says of options that do not fit.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "formats/temp_folder.h"
+#include "openrnn/train.h"
+#include "support/in_child.h"
+#include "support/text_runs.h"
+
+namespace openrnn::train {
+namespace {
+
+using formats::TempFolder;
+
+constexpr std::int64_t kSteps = 24;
+
+std::string write_text(const TempFolder& folder) {
+  const char* const words[] = {"the ", "cat ", "sat ", "on ", "a ", "mat,\n"};
+  std::string path = folder / "text.txt";
+  std::ofstream(path) << text_of_words(words, 1200, 0).train << "\n";
+  return path;
+}
+
+std::string write_table(const TempFolder& folder) {
+  std::string path = folder / "table.csv";
+  std::ofstream file(path);
+  file << "a,b\n";
+  for (int row = 0; row < 90; ++row) file << row % 7 << ',' << row * row % 11 << '\n';
+  return path;
+}
+
+RunOptions text_options(const TempFolder& folder, const std::string& out) {
+  return {.out = folder / out,
+          .input = write_text(folder),
+          .layers = 2,
+          .units = 7,
+          .embedding = 4,
+          .dropout = 0.25,
+          .seed = 5,
+          .batch = 3,
+          .seq_len = 9,
+          .steps = kSteps,
+          .save_seconds = 0.0};
+}
+
+RunOptions series_options_of(const TempFolder& folder, const std::string& out) {
+  return {.out = folder / out,
+          .task = "series",
+          .input = write_table(folder),
+          .units = 5,
+          .seq_len = 8,
+          .steps = kSteps,
+          .save_seconds = 0.0};
+}
+
+/// Both files of the checkpoint of one step.
+std::string checkpoint_bytes(const std::string& out, std::int64_t step) {
+  const std::string prefix = out + "/model.ckpt-" + std::to_string(step);
+  return read_file(prefix + ".index") + read_file(prefix + ".data-00000-of-00001");
+}
+
+RunCallbacks stop_at(std::int64_t step) {
+  return {.after_step = [step](const StepReport& report) { return report.step < step; }};
+}
+
+template <class Error = OptionError>
+std::string what(const RunOptions& options) {
+  try {
+    const train::Run run(options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void stops_and_resumes_to_the_same_bits(RunOptions options, const std::string& whole,
+                                        const std::string& parts) {
+  options.out = whole;
+  EXPECT_EQ(train::Run(options).train(), StopReason::kDone);
+  options.out = parts;
+  const auto said = in_child([&] {
+    train::Run run(options);
+    const bool stopped = run.train(stop_at(kSteps / 2)) == StopReason::kCallback;
+    return std::string(stopped && run.step() == kSteps / 2 ? "half" : "not half");
+  });
+  ASSERT_EQ(said.value_or("died"), "half");
+  RunOptions rest{.out = parts, .resume = true};  // all else is as the run has it
+  train::Run run(rest);
+  EXPECT_EQ(run.resumed_from(), parts + "/model.ckpt-" + std::to_string(kSteps / 2));
+  EXPECT_EQ(run.step(), kSteps / 2);
+  EXPECT_EQ(run.notes(), std::vector<std::string>());
+  EXPECT_EQ(run.train(), StopReason::kDone);
+  EXPECT_EQ(checkpoint_bytes(parts, kSteps), checkpoint_bytes(whole, kSteps));
+}
+
+TEST(Run, ATextStoppedHalfWayAndResumedByAnotherProcessHasTheSameBits) {
+  const TempFolder folder;
+  stops_and_resumes_to_the_same_bits(text_options(folder, ""), folder / "whole", folder / "parts");
+}
+
+TEST(Run, ASeriesStoppedHalfWayAndResumedByAnotherProcessHasTheSameBits) {
+  const TempFolder folder;
+  stops_and_resumes_to_the_same_bits(series_options_of(folder, ""), folder / "whole",
+                                     folder / "parts");
+}
+
+TEST(Run, GoesOnInOneObject) {
+  const TempFolder folder;
+  EXPECT_EQ(train::Run(text_options(folder, "whole")).train(), StopReason::kDone);
+  train::Run run(text_options(folder, "parts"));
+  for (const std::int64_t step : {5, 6, 17}) {
+    EXPECT_EQ(run.train(stop_at(step)), StopReason::kCallback);
+    EXPECT_EQ(run.step(), step);
+    EXPECT_FALSE(checkpoint_bytes(folder / "parts", step).empty());
+  }
+  EXPECT_EQ(run.train(), StopReason::kDone);
+  EXPECT_EQ(run.train(), StopReason::kDone);  // nothing is left to do
+  EXPECT_EQ(checkpoint_bytes(folder / "parts", kSteps), checkpoint_bytes(folder / "whole", kSteps));
+}
+
+TEST(Run, CallbacksSeeEveryStepAndSave) {
+  const TempFolder folder;
+  RunOptions options = text_options(folder, "out");
+  options.save_steps = 10;
+  options.valid_every = 12;
+  train::Run run(options);
+  std::vector<std::int64_t> steps, reported;
+  std::vector<std::string> saved;
+  std::optional<double> validation;
+  const RunCallbacks callbacks{
+      .after_step =
+          [&](const StepReport& report) {
+            steps.push_back(report.step);
+            return true;
+          },
+      .on_report =
+          [&](const StepReport& report) {
+            EXPECT_TRUE(report.known());
+            EXPECT_GT(report.metric(), 0.0);
+            reported.push_back(report.step);
+            if (report.validation) validation = report.validation;
+          },
+      .after_save = [&](const std::string& prefix) { saved.push_back(prefix); }};
+  run.train(callbacks);
+  ASSERT_EQ(steps.size(), static_cast<std::size_t>(kSteps));
+  EXPECT_EQ(reported, steps);
+  const std::string prefix = folder / "out" + "/model.ckpt-";
+  EXPECT_EQ(saved, (std::vector{prefix + "0", prefix + "10", prefix + "20", prefix + "24"}));
+  // The held-out text is shorter than what a quick validation reads.
+  EXPECT_EQ(validation, run.validate());
+  EXPECT_TRUE(run.best() && *run.best() <= *validation);
+  EXPECT_EQ(run.save(), prefix + "24-2");
+}
+
+TEST(Run, LeavesTheCurrentGraphAlone) {
+  const TempFolder folder;
+  Graph mine;
+  const Graph::AsDefault current(mine);
+  train::Run run(text_options(folder, "out"));
+  run.train({.after_step = [&](const StepReport&) { return &Graph::current() == &mine; },
+             .on_report = [&](const StepReport&) { EXPECT_EQ(&Graph::current(), &mine); },
+             .after_save = [&](const std::string&) { EXPECT_EQ(&Graph::current(), &mine); }});
+  EXPECT_EQ(run.step(), kSteps);
+  run.validate();
+  EXPECT_TRUE(mine.variables().empty());
+  EXPECT_TRUE(mine.saveables().empty());
+}
+
+TEST(Run, AnErrorOfACallbackEndsItWithoutASave) {
+  const TempFolder folder;
+  train::Run run(text_options(folder, "out"));
+  const RunCallbacks broken{.after_step = [](const StepReport& report) -> bool {
+    if (report.step == 3) throw StateError("mine");
+    return true;
+  }};
+  EXPECT_THROW(run.train(broken), StateError);
+  EXPECT_EQ(run.step(), 3);
+  EXPECT_EQ(latest_checkpoint(folder / "out"), folder / "out" + "/model.ckpt-0");
+  EXPECT_EQ(run.save(), folder / "out" + "/model.ckpt-3");
+}
+
+TEST(Run, PatienceKeepsTheBestWeights) {
+  const TempFolder folder;
+  RunOptions options = text_options(folder, "out");
+  options.valid_every = 1;
+  options.patience = 2;
+  options.lr = 3.0;  // too high to learn anything
+  options.warmup = 0;
+  options.lr_schedule = ScheduleKind::kConstant;
+  train::Run run(options);
+  EXPECT_EQ(run.train(), StopReason::kPatience);
+  EXPECT_EQ(run.step(), run.best_step() + 2);
+  TrainedModel best(run.best_prefix());
+  EXPECT_EQ(best.extras().get_int("best_step"), run.best_step());
+}
+
+TEST(Run, AnotherOptionIsRefusedWithBothValues) {
+  const TempFolder folder;
+  train::Run(text_options(folder, "out")).train(stop_at(1));
+  const auto refused = [&](const auto& change) {
+    RunOptions options{.out = folder / "out", .resume = true};
+    change(options);
+    return what(options);
+  };
+  const std::string middle = " contradicts the run to resume, expected ";
+  EXPECT_EQ(refused([](auto& o) { o.units = 8; }), "[Run] units 8" + middle + "units 7");
+  EXPECT_EQ(refused([](auto& o) { o.cell = RnnMode::kGru; }),
+            "[Run] cell gru" + middle + "cell lstm");
+  EXPECT_EQ(refused([](auto& o) { o.dtype = DType::kFloat64; }),
+            "[Run] dtype float64" + middle + "dtype float32");
+  EXPECT_EQ(refused([](auto& o) { o.lr = 0.5; }), "[Run] lr 0.5" + middle + "lr 0.004");
+  EXPECT_EQ(refused([](auto& o) { o.lr_schedule = ScheduleKind::kConstant; }),
+            "[Run] lr_schedule constant" + middle + "lr_schedule cosine");
+  EXPECT_EQ(refused([](auto& o) { o.steps = 30; }), "[Run] steps 30" + middle + "steps 24");
+  EXPECT_EQ(refused([](auto& o) { o.task = "series"; }),
+            "[Run] task series" + middle + "task text");
+  EXPECT_EQ(refused([](auto& o) { o.level = TextLevel::kChar; }),
+            "[Run] level char" + middle + "level byte");
+  // The same values are no contradiction.
+  EXPECT_EQ(refused([&](auto& o) {
+              o = text_options(folder, "out");
+              o.resume = true;
+            }),
+            "no error");
+}
+
+TEST(Run, OptionsOutOfRangeAreRefusedBeforeAnythingIsMade) {
+  const TempFolder folder;
+  const auto refused = [&](const auto& change) {
+    RunOptions options = text_options(folder, "out");
+    change(options);
+    return what<ArgumentError>(options);
+  };
+  EXPECT_EQ(refused([](auto& o) { o.units = 0; }), "[Run] units 0, expected 1 or more");
+  EXPECT_EQ(refused([](auto& o) { o.seed = -1; }), "[Run] seed -1, expected 0 or more");
+  EXPECT_EQ(refused([](auto& o) { o.keep = -1; }), "[Run] keep -1, expected 0 or more");
+  EXPECT_EQ(refused([](auto& o) { o.save_seconds = -1.0; }),
+            "[Run] save_seconds -1, expected a finite number of 0 or more");
+  EXPECT_EQ(refused([](auto& o) { o.task = "speech"; }),
+            "[Run] task 'speech', expected one of text, series");
+  EXPECT_EQ(refused([](auto& o) { o.target = "one"; }),
+            "[Run] target with task text, expected it with task series alone");
+  EXPECT_EQ(refused([](auto& o) { o.epochs = 2; }),
+            "[Run] steps and epochs, expected one of the two");
+  EXPECT_EQ(refused([](auto& o) { o.patience = 1, o.valid_every = 0; }),
+            "[Run] patience and valid_every 0, expected one of the two");
+  EXPECT_EQ(refused([](auto& o) { o.input.reset(); }),
+            "[Run] no input, expected a file to train on");
+  EXPECT_EQ(refused([](auto& o) { o.input = "/no/file"; }),
+            "[load_text] input '/no/file': no such file, expected one");
+  EXPECT_EQ(refused([](auto& o) { o.out = ""; }), "[Run] out is empty, expected a folder");
+  EXPECT_NE(refused([](auto& o) { o.dropout = 1.5; }).find("1.5"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST(Run, AFolderInUseSaysSo) {
+  const TempFolder folder;
+  const RunOptions options = text_options(folder, "out");
+  RunOptions resumed = options;
+  resumed.resume = true;
+  const std::string user = " is in use by ", expected = ", expected one run at a time in a folder";
+  {
+    train::Run run(options);
+    const std::string here = what<StateError>(options);
+    EXPECT_EQ(here, "[Run] " + options.out + user + "another run of this process" + expected);
+    run.train(stop_at(2));
+    EXPECT_EQ(what<StateError>(resumed), here);
+  }
+  EXPECT_EQ(what<Error>(resumed), "no error");
+  EXPECT_EQ(what(options), "[Run] out '" + options.out + "' holds a run ('" + options.out +
+                               "/model.ckpt-2'), expected another folder, or resume to go on");
+}
+
+TEST(Run, AFolderThatAnotherProcessUsesSaysSo) {
+  const TempFolder folder;
+  const RunOptions options = text_options(folder, "out");
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      const train::Run run(options);
+      char go = 'r';
+      (void)!write(ready[1], &go, 1);
+      pause();  // until it is killed
+    } catch (...) {
+    }
+    _exit(1);
+  }
+  char go = 0;
+  close(ready[1]);
+  ASSERT_EQ(read(ready[0], &go, 1), 1);
+  const std::string said = what<StateError>(options);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
+  EXPECT_NE(said.find(options.out + " is in use by process " + std::to_string(child)),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(what<Error>(options), "no error");  // the lock went with its holder
+}
+
+TEST(OptionError, NamesOptionsAsItsReaderDoes) {
+  const OptionError error("Run", {{"seq_len", true}, {" 0, expected 1 or more"}});
+  EXPECT_STREQ(error.what(), "[Run] seq_len 0, expected 1 or more");
+  EXPECT_EQ(error.call(), "Run");
+  EXPECT_EQ(error.text([](const std::string& option) { return "--" + option; }),
+            "--seq_len 0, expected 1 or more");
+}
+
+}  // namespace
+}  // namespace openrnn::train
