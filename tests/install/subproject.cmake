@@ -19,7 +19,7 @@ function(expect_outputs others)
   endif()
 endfunction()
 
-set(of_core "openrnn_(base|spec|params|engine|reference|cpu|cudnn|cudnn_absent|runtime)\\.dir/")
+set(of_core "openrnn_(base|spec|params|engine|device|reference|cpu|cudnn|cudnn_absent|runtime)\\.dir/")
 run(${configure} ${hidden} -DLINK=)
 if(generator STREQUAL "Ninja")
   expect_outputs(none)
