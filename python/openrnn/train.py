@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from openrnn import _arguments, _copies, _core
 from openrnn._core import CheckpointStatus, Tensor, Variable, get_or_create_global_step
 from openrnn._graph import GradientTape, trainable_variables
+from openrnn._runs import Run, StepReport
 from openrnn._typing import TensorLike
 from openrnn.errors import ArgumentError
 
@@ -25,7 +26,9 @@ __all__ = [
     "NetworkDescription",
     "Optimizer",
     "RMSPropOptimizer",
+    "Run",
     "Saver",
+    "StepReport",
     "describe_network",
     "get_checkpoint_state",
     "get_or_create_global_step",

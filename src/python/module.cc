@@ -93,6 +93,7 @@ NB_MODULE(_core, m) {
   bind_saveables(m);
   bind_optimizers(m);
   bind_saver(m);
+  bind_runs(m);
   bind_sessions(m);
   bind_copies(m);
   bind_messages(m);
