@@ -157,22 +157,29 @@ RnnResult CudnnRnn::record(const std::vector<Tensor>& given, const RnnCallOption
 RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& initial_state,
                                const RnnCallOptions& call) {
   check_inputs(inputs);
+  const bool symbolic = inputs.is_symbolic() || any_symbolic(initial_state);
+  if (!symbolic && !call.lengths.empty() && !call.lengths.is_symbolic()) {
+    // To the host once, for the check and the operation.
+    RnnCallOptions on_host = call;
+    on_host.sequence_lengths = ops::lengths_of(name(), call.lengths);
+    on_host.lengths = {};
+    return (*this)(inputs, initial_state, on_host);
+  }
   std::vector<Tensor> given{inputs};
   for (const Tensor& state : initial_state) {
     given.push_back(ops::state_as(state, call.time_major));
   }
   check_state({given.begin() + 1, given.end()}, inputs.shape()[call.time_major ? 1 : 0],
               call.time_major);
-  const bool symbolic = any_symbolic(given) || call.lengths.is_symbolic();
-  // Else the operation does; what is to be recorded or built is refused before.
-  if (symbolic || !built()) check_lengths(inputs.shape(), call);
+  // Before anything is built or recorded, and before dropout advances.
+  check_lengths(inputs.shape(), call);
   // Before variables are made, so that missing arithmetic leaves no variables.
   if (!built() && network().compute.math != Math::kFloat32) math_kind();
   ensure_built(inputs.shape(), call.scope);
   require_class_build();
   begin_call(given);
   RnnResult result;
-  if (symbolic) {
+  if (symbolic || call.lengths.is_symbolic()) {
     result = record(given, call);
   } else {
     ops::RnnOutputs out = compute(given, call, call.lengths);

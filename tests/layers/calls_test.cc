@@ -106,6 +106,10 @@ TEST(CudnnLayerCall, DropoutAdvancesAndCanBeSetBack) {
   const RnnCallOptions inference{.training = false};
   EXPECT_TRUE(same(layer(x, {}, inference).output, layer(x, {}, inference).output));
   EXPECT_EQ(layer.dropout_calls(), 2u);
+  // One that fails does not advance it.
+  EXPECT_THROW(layer(x, {}, {.sequence_lengths = {{4, 1}}}), ArgumentError);
+  EXPECT_THROW(layer(varied({3, 2, 5})), ArgumentError);
+  EXPECT_EQ(layer.dropout_calls(), 2u);
   layer.set_dropout_calls(0);
   EXPECT_TRUE(same(layer(x).output, first));
   // A fresh process with the same seeds and a restored counter, set before the layer is built.

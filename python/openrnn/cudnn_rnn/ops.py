@@ -59,7 +59,7 @@ class _CudnnRNN(_core.OpModel):
         network = {name: arguments[name] for name in arguments if name not in _NO_OPTIONS}
         network.update(network.pop("network"), rnn_mode=self._mode)
         name = type(self).__name__
-        _core.require_fields(f"{name}.__init__", arguments["network"], ["rnn_mode"])
+        _core.require_fields(f"{name}.__init__", arguments["network"], ["rnn_mode", "num_proj"])
         super().__init__(name, network)
         warn_of_dropout(name, arguments["num_layers"], arguments["dropout"])
 

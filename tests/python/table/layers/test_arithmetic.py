@@ -25,7 +25,7 @@ each = pytest.mark.parametrize("arithmetic", HERE, ids=["-".join(a.values()) for
 
 def test_arguments_are_keywords_after_all_others(kind):
     found = inspect.signature(kind.layer).parameters
-    assert list(found)[-3:] == ["math", "weights_dtype", "device"]
+    assert list(found)[-4:] == ["math", "weights_dtype", "device", "network"]
     assert [found[name].kind for name in ("math", "weights_dtype")] == [
         inspect.Parameter.KEYWORD_ONLY] * 2
     assert (found["math"].default, found["weights_dtype"].default) == ("float32", None)

@@ -16,7 +16,7 @@ each = pytest.mark.parametrize("arithmetic", HERE, ids=["-".join(a.values()) for
 def test_arguments_are_keywords_after_all_others(kind):
     for function in (kind.op, kind.function):
         found = inspect.signature(function).parameters
-        newest = ["math", "weights_dtype"] + (["device"] if function is kind.op else [])
+        newest = ["math", "weights_dtype"] + (["device", "network"] if function is kind.op else [])
         assert list(found)[-len(newest):] == newest
         assert found["math"].kind is found["weights_dtype"].kind is inspect.Parameter.KEYWORD_ONLY
         assert (found["math"].default, found["weights_dtype"].default) == ("float32", None)
