@@ -57,7 +57,9 @@ def test_interrupted_saves_and_leaves_with_130(tmp_path, with_signal):
     text = write_text(tmp_path)
     whole, out = tmp_path / "whole", tmp_path / "out"
     good(*tiny_flags(text, whole))
-    process = start_until_saved(tiny_flags(text, out, save_steps=2))
+    # Under nohup it would inherit an ignored hang-up.
+    process = start_until_saved(tiny_flags(text, out, save_steps=2),
+                                preexec_fn=lambda: signal.signal(with_signal, signal.SIG_DFL))
     assert process is not None
     assert end(process, with_signal) == 130
     state = (out / "checkpoint").read_text()
