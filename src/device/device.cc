@@ -1,8 +1,8 @@
+#include "openrnn/device.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
-
-#include "openrnn/device.h"
 
 namespace openrnn {
 namespace {

@@ -33,7 +33,8 @@ void check_pack(const Engine& engine, const ValidSpec& valid, PackFor purpose) {
         message("[pack] '", engine.name(), "' cannot run ", describe(spec), ": ", reason));
   }
   if (purpose == PackFor::kTraining && spec.compute.weights_dtype != WeightsDType::kNone) {
-    throw UnsupportedError(message("[pack] weights_dtype is '", to_string(spec.compute.weights_dtype),
+    throw UnsupportedError(message("[pack] weights_dtype is '",
+                                   to_string(spec.compute.weights_dtype),
                                    "', which is for inference; expected 'none' in training"));
   }
 }

@@ -118,8 +118,9 @@ int run(const BenchFlags& flags) {
         processor_name(), threads, engine.description(), fma_peak(threads, 0.2));
   }
   fmt::print("math {}, weights {}: computed as {}\n", to_string(first.compute.math),
-             first.compute.weights_dtype == WeightsDType::kNone ? dtype_name(first.dtype)
-                                                        : to_string(first.compute.weights_dtype),
+             first.compute.weights_dtype == WeightsDType::kNone
+                 ? dtype_name(first.dtype)
+                 : to_string(first.compute.weights_dtype),
              engine.math_kind(first));
   const nlohmann::json list =
       flags.company ? in_company(configs, device, threads, flags.seconds.value_or(10.0))

@@ -32,7 +32,9 @@ BenchConfig make_config(RnnMode mode, const Sizes& sizes) {
 
 double bytes_of_weight(const RnnSpec& spec) {
   if (spec.compute.weights_dtype == WeightsDType::kInt8) return 1.0;
-  return spec.compute.weights_dtype != WeightsDType::kNone || spec.compute.math == Math::kBf16 ? 2.0 : 4.0;
+  return spec.compute.weights_dtype != WeightsDType::kNone || spec.compute.math == Math::kBf16
+             ? 2.0
+             : 4.0;
 }
 
 /// Median time of the work and median peak of the machine, measured alternately.

@@ -13,7 +13,9 @@ Array random_array(Shape shape, double scale, std::uint64_t stream) {
   return array;
 }
 
-bool trains(const BenchConfig& config) { return config.spec.compute.weights_dtype == WeightsDType::kNone; }
+bool trains(const BenchConfig& config) {
+  return config.spec.compute.weights_dtype == WeightsDType::kNone;
+}
 
 }  // namespace
 

@@ -79,7 +79,8 @@ struct StepContext {
     const std::int64_t width = spec().output_size();
     const DropoutRow at{static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(t),
                         static_cast<std::uint32_t>(b)};
-    dropout_mask<T>(args.dropout, at, spec().training.dropout, {mask, static_cast<std::size_t>(width)});
+    dropout_mask<T>(args.dropout, at, spec().training.dropout,
+                    {mask, static_cast<std::size_t>(width)});
     packed.kernels().multiply(mask, values, width);
   }
 };

@@ -122,8 +122,9 @@ const void* at(const void* memory, std::int64_t element, DType dtype) {
 }  // namespace
 
 NetworkKey network_key(const Context& context, const RnnSpec& spec) {
-  return {context.ordinal(),  spec.mode,          spec.num_layers, spec.num_units, spec.input_size,
-          spec.hidden_size(), spec.skips_input(), spec.direction,  spec.dtype,     spec.compute.math};
+  return {context.ordinal(), spec.mode,          spec.num_layers,    spec.num_units,
+          spec.input_size,   spec.hidden_size(), spec.skips_input(), spec.direction,
+          spec.dtype,        spec.compute.math};
 }
 
 std::shared_ptr<const WeightMap> weight_map(Context& context, const RnnSpec& spec) {
