@@ -44,6 +44,13 @@ TEST(MemoryPool, KeepsNoMoreThanWasEverUsedAndAQuarter) {
   EXPECT_GT(pool.idle_bytes(), 0u);
 }
 
+TEST(MemoryPool, KeepsTheBlockThatComesBackRatherThanOlderOnes) {
+  Pool pool;
+  pool.allocate(2u << 20);
+  pool.allocate(5u << 20);
+  EXPECT_GE(pool.idle_bytes(), 5u << 20);
+}
+
 TEST(MemoryPool, LargeBlocksBeginWithAHugePage) {
   Pool pool;
   for (const std::size_t bytes : {2u << 20, 5u << 20, 17u << 20}) {

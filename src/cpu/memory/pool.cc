@@ -82,13 +82,14 @@ PoolBlock MemoryPool::take(std::size_t bytes) {
 
 void MemoryPool::give_back(PoolBlock block) noexcept {
   const std::scoped_lock lock(mutex_);
+  // Others go, not this one: the call that returns it will most likely come again.
+  while (idle_bytes_ + used_bytes_ > peak_bytes_ + peak_bytes_ / 4 && idle_bytes_ > 0) {
+    free_largest();
+  }
   Idle*& first = idle_[class_of(block.bytes)];
   first = new (block.data) Idle{first};
   used_bytes_ -= block.bytes;
   idle_bytes_ += block.bytes;
-  while (idle_bytes_ + used_bytes_ > peak_bytes_ + peak_bytes_ / 4 && idle_bytes_ > 0) {
-    free_largest();
-  }
 }
 
 std::shared_ptr<void> MemoryPool::allocate(std::size_t bytes) {
