@@ -21,13 +21,14 @@ using conformance::parse_case;
 using conformance::Result;
 using openrnn::testing::own_threads;
 using openrnn::testing::own_threads_down_to;
+using openrnn::testing::threads_alone;
 
 /// A network that is worth two threads, in packing and in runs.
 class Threads : public ::testing::Test {
  protected:
   void SetUp() override {
     shutdown();
-    alone_ = own_threads_down_to(1);
+    alone_ = threads_alone();
   }
   std::shared_ptr<const PackedModel> model(const ModelOptions& options = {}) const {
     return std::make_shared<PackedModel>(case_.spec, data_.params.view(), options);

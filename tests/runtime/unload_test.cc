@@ -8,8 +8,8 @@
 namespace openrnn {
 namespace {
 
-using openrnn::testing::own_threads;
 using openrnn::testing::own_threads_down_to;
+using openrnn::testing::threads_alone;
 
 /// Loads the plug-in, runs a network in it on two threads, and unloads it.
 void load_run_and_unload() {
@@ -23,7 +23,7 @@ void load_run_and_unload() {
 }
 
 TEST(Unload, LeavesNoThreadBehind) {
-  const int before = own_threads();
+  const int before = threads_alone();
   for (int round = 0; round < 20; ++round) {
     ASSERT_NO_FATAL_FAILURE(load_run_and_unload()) << "round " << round;
     ASSERT_EQ(own_threads_down_to(before), before) << "round " << round;

@@ -21,4 +21,16 @@ inline int own_threads_down_to(int wanted) {
   return own_threads();
 }
 
+/// How many there are without the library's: this one, and under ThreadSanitizer one of its own,
+/// which comes with the first that is started.
+inline int threads_alone() {
+#if defined(__SANITIZE_THREAD__)
+  constexpr int kAlone = 2;
+#else
+  constexpr int kAlone = 1;
+#endif
+  std::thread([] {}).join();
+  return own_threads_down_to(kAlone);
+}
+
 }  // namespace openrnn::testing
