@@ -15,35 +15,37 @@ enum class ParamRole : std::uint8_t {
   kProjection,       // Wp, [P, U]
   kInputBias,        // bW, [U]
   kRecurrentBias,    // bR, [U]
+  kPeephole,         // p, [U]; of i, f and o
 };
 
-/// One matrix (row-major) or bias inside the opaque buffer.
+/// One matrix (row-major) or vector inside the opaque buffer.
 struct OPENRNN_API ParamRegion {
   ParamRole role = ParamRole::kInputWeight;
   std::int64_t layer = 0;
   std::int64_t direction = 0;  // 0 forward, 1 backward
-  /// cuDNN's linLayerID: input slots, then recurrent slots, then the projection.
+  /// cuDNN's linLayerID: input slots, then recurrent slots, then the projection; peepholes follow.
   std::int64_t slot = 0;
   /// Index of the gate in gates_of(mode); 0 for the projection.
   std::int64_t gate = 0;
   std::int64_t rows = 0;
-  std::int64_t cols = 0;  // 1 for a bias
+  std::int64_t cols = 0;  // 1 for a vector
   /// Elements from the start of the buffer.
   std::int64_t offset = 0;
-  /// "l0_fwd/W_i", "l1_bwd/bR_o", "l0_fwd/Wp".
+  /// "l0_fwd/W_i", "l1_bwd/bR_o", "l0_fwd/Wp", "l0_fwd/p_i".
   std::string name;
 
   bool is_bias() const {
     return role == ParamRole::kInputBias || role == ParamRole::kRecurrentBias;
   }
+  bool is_vector() const { return is_bias() || role == ParamRole::kPeephole; }
   std::int64_t size() const { return rows * cols; }
-  /// [U] for a bias, else [rows, cols].
-  Shape shape() const { return is_bias() ? Shape{rows} : Shape{rows, cols}; }
+  /// [U] for a vector, else [rows, cols].
+  Shape shape() const { return is_vector() ? Shape{rows} : Shape{rows, cols}; }
 };
 
-/// The layout of the opaque buffer as data: all weights, then all biases, each by layer, direction
-/// and slot, without gaps. Every reader, writer and packer walks these lists. It is the layout that
-/// cuDNN 5 to 9 use.
+/// The layout of the opaque buffer as data: all weights, then all biases, then all peepholes, each
+/// by layer, direction and slot, without gaps. Every reader, writer and packer walks these lists.
+/// Without options that cuDNN lacks it is the layout that cuDNN 5 to 9 use.
 class OPENRNN_API ParamsLayout {
  public:
   /// Throws: ArgumentError as RnnSpec::validate.
@@ -54,6 +56,7 @@ class OPENRNN_API ParamsLayout {
   std::int64_t size() const noexcept { return size_; }
   /// In buffer order. An absent input matrix (skip_input) is listed with cols 0.
   std::span<const ParamRegion> weights() const noexcept { return weights_; }
+  /// All vectors: the biases, then the peepholes.
   std::span<const ParamRegion> biases() const noexcept { return biases_; }
 
   /// The region of one gate. Throws: ArgumentError when there is none.
@@ -68,15 +71,16 @@ class OPENRNN_API ParamsLayout {
   std::int64_t size_ = 0;
 };
 
-/// Elements of the opaque buffer: weights sum_l D*G*U*(in_l + O) (+ L*D*P*U), biases L*D*2*G*U.
+/// Elements of the opaque buffer: weights sum_l D*G*U*(in_l + O) (+ L*D*P*U), biases L*D*2*G*U (or
+/// one a gate, or none), peepholes L*D*3*U.
 /// Throws: ArgumentError as RnnSpec::validate.
 OPENRNN_API std::int64_t params_size(const ValidSpec& spec);
 inline std::int64_t params_size(const RnnSpec& spec) { return params_size(ValidSpec(spec)); }
 
-/// The buffer as lists of matrices and biases, by layer, direction and slot.
+/// The buffer as lists of matrices and vectors, as ParamsLayout has them.
 struct CanonicalParams {
   std::vector<Array> weights;  // [U, in_l], [U, O], [P, U]
-  std::vector<Array> biases;   // [U]
+  std::vector<Array> biases;   // [U], with the peepholes behind them
 };
 
 /// Splits a buffer of the layout's shape (parameters, gradients, optimizer slots) into its
@@ -130,8 +134,8 @@ OPENRNN_API Initializer random_normal_initializer(double mean = 0.0, double stdd
 /// (Saxe et al. 2013).
 OPENRNN_API Initializer orthogonal_initializer(double gain = 1.0);
 
-/// A new buffer: `kernel` on each canonical matrix, `bias` on each canonical bias, each with its
-/// own random stream of `seed`. An empty Initializer means the default.
+/// A new buffer: `kernel` on each canonical matrix and peephole, `bias` on each canonical bias,
+/// each with its own random stream of `seed`. An empty Initializer means the default.
 OPENRNN_API Array initialize_params(const ParamsLayout& layout, std::uint64_t seed,
                                     const Initializer& kernel = {}, const Initializer& bias = {});
 

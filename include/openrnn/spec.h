@@ -45,6 +45,39 @@ OPENRNN_API std::string_view to_string(Gate gate);
 /// The gates in slot order: lstm i f c o; gru r z n; rnn_relu and rnn_tanh h.
 OPENRNN_API std::span<const Gate> gates_of(RnnMode mode);
 
+/// The functions of a cell, by ONNX's names.
+enum class CellActivationKind : std::uint8_t {
+  kSigmoid,
+  kTanh,
+  kRelu,
+  kAffine,           // alpha x + beta
+  kLeakyRelu,        // x, but alpha x below 0
+  kThresholdedRelu,  // x above alpha, else 0
+  kScaledTanh,       // alpha tanh(beta x)
+  kHardSigmoid,      // min(max(alpha x + beta, 0), 1)
+  kElu,              // x, but alpha (e^x - 1) below 0
+  kSoftsign,         // x / (1 + |x|)
+  kSoftplus,         // ln(1 + e^x)
+};
+
+/// One of them with its parameters, which are 0 where it has none.
+struct CellActivation {
+  CellActivationKind kind = CellActivationKind::kTanh;
+  double alpha = 0.0, beta = 0.0;
+
+  friend bool operator==(const CellActivation&, const CellActivation&) = default;
+};
+
+/// The function with its default parameters: affine 1, 0; leaky_relu 0.01; thresholded_relu 1;
+/// scaled_tanh 1, 1; hard_sigmoid 0.2, 0.5; elu 1 (ONNX's, where it has some).
+OPENRNN_API CellActivation make_cell_activation(CellActivationKind kind);
+/// "tanh", "leaky_relu(0.1)", "hard_sigmoid(0.2, 0.5)"; parameters that are left out take their
+/// defaults. 'linear' is affine(1, 0). Throws: ArgumentError listing the names, or for parameters
+/// that are no finite numbers or too many.
+OPENRNN_API CellActivation parse_cell_activation(std::string_view text);
+/// Its inverse, with every parameter.
+OPENRNN_API std::string to_string(const CellActivation& activation);
+
 /// How a network is trained.
 struct TrainingOptions {
   /// Rate of the dropout between layers in training, in [0, 1].
@@ -68,7 +101,8 @@ struct ComputeOptions {
   friend bool operator==(const ComputeOptions&, const ComputeOptions&) = default;
 };
 
-/// A recurrent network of cuDNN's kind. L layers, U units, I input size, P projection size,
+/// A recurrent network: cuDNN's four cells, and what the options after `num_proj` make of them
+/// (docs/cells_reference.md has the equations). L layers, U units, I input size, P projection size,
 /// D directions, G gates; O = P when projecting, else U. Each member is in rnn_fields().
 struct OPENRNN_API RnnSpec {
   RnnMode mode = RnnMode::kLstm;
@@ -78,13 +112,35 @@ struct OPENRNN_API RnnSpec {
   InputMode input_mode = InputMode::kLinearInput;
   Direction direction = Direction::kUnidirectional;
   DType dtype = DType::kFloat32;
-  /// LSTM projection size P; 0 is off, and so is P == U.
+  /// Projection size P of LSTM and plain networks; 0 is off, and so is P == U.
   std::int64_t num_proj = 0;
   /// Clamp of the LSTM cell right after its update; off when empty. Not on 'cudnn'.
   std::optional<std::array<double, 2>> cell_clip = {};
   /// Joins the biases of the LSTM's forget gate, as TensorFlow's BasicLSTMCell has it: it is in no
   /// parameter and has no gradient. Not on 'cudnn'.
   double forget_bias = 0.0;
+  /// GRU: whether the reset gate applies to the product with the state (cuDNN's) or to the state
+  /// before it.
+  bool reset_after = true;
+  /// Of the candidate: the LSTM's new memory, the GRU's n, a plain network's state. Empty: tanh,
+  /// and relu for rnn_relu.
+  std::optional<CellActivation> activation = {};
+  /// Of the gates of LSTM and GRU. Empty: sigmoid.
+  std::optional<CellActivation> recurrent_activation = {};
+  /// Of the LSTM's cell on its way out. Empty: tanh.
+  std::optional<CellActivation> output_activation = {};
+  /// LSTM: i and f also see the cell before the step, o the cell after it, each unit its own.
+  bool use_peepholes = false;
+  /// LSTM: f is 1 - i; its weights are there and unused.
+  bool coupled_gates = false;
+  /// Bounds of the projected output.
+  std::optional<std::array<double, 2>> proj_clip = {};
+  /// Bounds of what enters the activations of gates and candidate.
+  std::optional<std::array<double, 2>> gate_clip = {};
+  /// Without, there are no biases in the parameters.
+  bool use_bias = true;
+  /// One bias a gate, on the input's side, in place of cuDNN's two.
+  bool single_bias = false;
   TrainingOptions training = {};
   ComputeOptions compute = {};
 
@@ -92,6 +148,13 @@ struct OPENRNN_API RnnSpec {
   std::int64_t num_gates() const { return static_cast<std::int64_t>(gates_of(mode).size()); }
   bool is_lstm() const { return mode == RnnMode::kLstm; }
   bool projecting() const { return num_proj > 0 && num_proj < num_units; }
+  CellActivation candidate_activation() const;
+  CellActivation gate_activation() const;
+  CellActivation cell_activation() const;
+  /// Whether a step is one of cuDNN's four cells, but for biases, forget_bias and cell_clip.
+  bool has_cudnn_step() const;
+  /// How many biases a gate has: 0, 1 or 2.
+  int biases_per_gate() const { return !use_bias ? 0 : single_bias ? 1 : 2; }
   /// Whether layer 0 takes x itself in place of W x: skip_input, or auto_select with I == U.
   bool skips_input() const;
   /// O, the width of one direction's output and of h.
@@ -111,9 +174,9 @@ struct OPENRNN_API RnnSpec {
 
   /// Throws: ArgumentError naming the field, its value and what was expected, as the checks of
   /// rnn_fields(): sizes of at least 1 (and small enough that no size overflows), I == U under
-  /// skip_input, 0 <= dropout <= 1, a floating dtype, num_proj only for lstm and at most U, an
-  /// ordered clip only for lstm, math and weights_dtype other than the dtype's own not for float64
-  /// and not both.
+  /// skip_input, 0 <= dropout <= 1, a floating dtype, num_proj not for gru and at most U, ordered
+  /// clips, options of one cell not for another, math and weights_dtype other than the dtype's own
+  /// not for float64 and not both.
   void validate() const;
 
   friend bool operator==(const RnnSpec&, const RnnSpec&) = default;

@@ -14,8 +14,8 @@ using FieldValue =
 /// "None", "true", "3", "0.5", "lstm", "[-1, 1]".
 OPENRNN_API std::string to_string(const FieldValue& value);
 
-enum class FieldType : std::uint8_t { kBool, kInteger, kNumber, kWord, kDType, kPair };
-/// "bool", "int", "float", "str", "dtype", "(float, float)".
+enum class FieldType : std::uint8_t { kBool, kInteger, kNumber, kWord, kDType, kPair, kActivation };
+/// "bool", "int", "float", "str", "dtype", "(float, float)", "activation".
 OPENRNN_API std::string_view to_string(FieldType type);
 
 /// Whether a field says what a network is, how it is trained, or how it is computed.
@@ -42,7 +42,8 @@ struct RnnField {
   FieldValue default_value() const { return get(RnnSpec{}); }
   /// Whether a file or a configuration of this spec has it.
   bool stands_in(const RnnSpec& spec) const { return always || get(spec) != default_value(); }
-  /// Sets it; an integer will do for a number. Throws: ArgumentError naming field, value and what
+  /// Sets it; an integer will do for a number, one number
+  /// for the two of a clip: [-number, number]. Throws: ArgumentError naming field, value and what
   /// was expected.
   void put(RnnSpec& spec, const FieldValue& value) const;
 };

@@ -109,16 +109,15 @@ Array initialize_params(const ParamsLayout& layout, std::uint64_t seed, const In
   Array params(layout.spec().dtype, {layout.size()});
   const std::size_t width = dtype_size(params.dtype());
   std::uint64_t stream = 0;
-  const auto fill_regions = [&](std::span<const ParamRegion> regions, const Initializer& init) {
+  for (const auto regions : {layout.weights(), layout.biases()}) {
     for (const ParamRegion& region : regions) {
+      const Initializer& init = region.is_bias() ? bias_or_default : kernel_or_default;
       RandomStream random(seed, ++stream);
       auto* to =
           static_cast<std::byte*>(params.data()) + static_cast<std::size_t>(region.offset) * width;
       if (region.size()) init({to, params.dtype(), region.shape()}, random);
     }
-  };
-  fill_regions(layout.weights(), kernel_or_default);
-  fill_regions(layout.biases(), bias_or_default);
+  }
   return params;
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "base/message.h"
 #include "openrnn/params.h"
 
@@ -37,11 +40,19 @@ void append_weights(const RnnSpec& spec, PseudoLayer at, std::vector<ParamRegion
 
 void append_biases(const RnnSpec& spec, PseudoLayer at, std::vector<ParamRegion>& list) {
   const std::int64_t gates = spec.num_gates();
-  for (std::int64_t slot = 0; slot < 2 * gates; ++slot) {
+  for (std::int64_t slot = 0; slot < spec.biases_per_gate() * gates; ++slot) {
     const bool input = slot < gates;
     list.push_back({input ? ParamRole::kInputBias : ParamRole::kRecurrentBias, at.layer,
                     at.direction, slot, slot % gates, spec.num_units, 1, 0,
                     region_name(spec, at, input ? "bW" : "bR", slot % gates)});
+  }
+}
+
+void append_peepholes(const RnnSpec& spec, PseudoLayer at, std::vector<ParamRegion>& list) {
+  constexpr std::int64_t kGatesThatSee[] = {0, 1, 3};  // i, f, o
+  for (const std::int64_t gate : kGatesThatSee) {
+    list.push_back({ParamRole::kPeephole, at.layer, at.direction, 2 * spec.num_gates() + 1 + gate,
+                    gate, spec.num_units, 1, 0, region_name(spec, at, "p", gate)});
   }
 }
 
@@ -59,12 +70,15 @@ const ParamRegion& find(std::span<const ParamRegion> list, const ParamRegion& li
 }  // namespace
 
 ParamsLayout::ParamsLayout(const ValidSpec& spec) : spec_(*spec) {
+  std::vector<ParamRegion> peepholes;
   for (std::int64_t layer = 0; layer < spec_.num_layers; ++layer) {
     for (std::int64_t direction = 0; direction < spec_.num_dirs(); ++direction) {
       append_weights(spec_, {layer, direction}, weights_);
       append_biases(spec_, {layer, direction}, biases_);
+      if (spec_.use_peepholes) append_peepholes(spec_, {layer, direction}, peepholes);
     }
   }
+  std::ranges::move(peepholes, std::back_inserter(biases_));
   for (std::vector<ParamRegion>* list : {&weights_, &biases_}) {
     for (ParamRegion& region : *list) {
       region.offset = size_;
@@ -89,10 +103,11 @@ std::int64_t params_size(const ValidSpec& valid) {
   std::int64_t size = 0;
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
     const bool skipped = layer == 0 && spec.skips_input();
-    // Both weights of a gate's unit and its two biases.
+    // Both weights of a gate's unit and its biases.
     const std::int64_t input = skipped ? 0 : spec.layer_input_size(layer);
-    size += gate_units * (input + spec.hidden_size() + 2);
+    size += gate_units * (input + spec.hidden_size() + spec.biases_per_gate());
     if (spec.projecting()) size += spec.num_proj * spec.num_units;
+    if (spec.use_peepholes) size += 3 * spec.num_units;
   }
   return spec.num_dirs() * size;
 }

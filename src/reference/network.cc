@@ -45,6 +45,47 @@ void store_matrix(const Network& net, double* matrix, std::size_t rows, std::siz
   }
 }
 
+// All weights: per pseudo-layer the input matrices, the recurrent matrices, the projection.
+void place_weights(const RnnSpec& spec, Network& net) {
+  for (std::size_t p = 0; p < net.layers * net.dirs; ++p) {
+    PseudoLayer at;
+    const bool first = p < net.dirs;
+    at.input = first ? static_cast<std::size_t>(spec.input_size) : net.dirs * net.hidden;
+    at.skips = first && skips(spec);
+    for (std::size_t k = 0; k < net.gates; ++k) {
+      at.w[k] = net.size;
+      net.size += at.skips ? 0 : net.units * at.input;
+    }
+    for (std::size_t k = 0; k < net.gates; ++k) {
+      at.r[k] = net.size;
+      net.size += net.units * net.hidden;
+    }
+    at.wp = net.size;
+    net.size += net.projects ? net.hidden * net.units : 0;
+    net.pseudo.push_back(at);
+  }
+}
+
+// Then all biases: per pseudo-layer those of the input side, those of the recurrent side.
+void place_vectors(Network& net) {
+  for (PseudoLayer& at : net.pseudo) {
+    for (std::size_t k = 0; net.input_bias && k < net.gates; ++k, net.size += net.units) {
+      at.bw[k] = net.size;
+    }
+    for (std::size_t k = 0; net.recurrent_bias && k < net.gates; ++k, net.size += net.units) {
+      at.br[k] = net.size;
+    }
+  }
+  // Then all peepholes.
+  for (PseudoLayer& at : net.pseudo) {
+    for (const std::size_t k : {kI, kF, kO}) {
+      if (!net.peepholes) break;
+      at.peephole[k] = net.size;
+      net.size += net.units;
+    }
+  }
+}
+
 }  // namespace
 
 void store_weights(const Network& net, std::vector<double>& params) {
@@ -70,32 +111,24 @@ Network make_network(const RnnSpec& spec) {
   net.projects = spec.num_proj > 0 && spec.num_proj < spec.num_units;
   net.hidden = net.projects ? static_cast<std::size_t>(spec.num_proj) : net.units;
   net.clip = spec.cell_clip;
+  net.proj_clip = spec.proj_clip;
+  net.gate_clip = spec.gate_clip;
   net.forget_bias = spec.forget_bias;
+  const bool relu = spec.mode == RnnMode::kRnnRelu;
+  net.candidate_function = spec.activation.value_or(
+      CellActivation{relu ? CellActivationKind::kRelu : CellActivationKind::kTanh});
+  net.gate_function =
+      spec.recurrent_activation.value_or(CellActivation{CellActivationKind::kSigmoid});
+  net.cell_function = spec.output_activation.value_or(CellActivation{CellActivationKind::kTanh});
+  net.reset_after = spec.reset_after;
+  net.peepholes = spec.use_peepholes;
+  net.coupled = spec.coupled_gates;
+  net.input_bias = spec.use_bias;
+  net.recurrent_bias = spec.use_bias && !spec.single_bias;
   net.dropout = spec.training.dropout;
 
-  // All weights: per pseudo-layer the input matrices, the recurrent matrices, the projection.
-  for (std::size_t p = 0; p < net.layers * net.dirs; ++p) {
-    PseudoLayer at;
-    const bool first = p < net.dirs;
-    at.input = first ? static_cast<std::size_t>(spec.input_size) : net.dirs * net.hidden;
-    at.skips = first && skips(spec);
-    for (std::size_t k = 0; k < net.gates; ++k) {
-      at.w[k] = net.size;
-      net.size += at.skips ? 0 : net.units * at.input;
-    }
-    for (std::size_t k = 0; k < net.gates; ++k) {
-      at.r[k] = net.size;
-      net.size += net.units * net.hidden;
-    }
-    at.wp = net.size;
-    net.size += net.projects ? net.hidden * net.units : 0;
-    net.pseudo.push_back(at);
-  }
-  // Then all biases: per pseudo-layer those of the input side, those of the recurrent side.
-  for (PseudoLayer& at : net.pseudo) {
-    for (std::size_t k = 0; k < net.gates; ++k, net.size += net.units) at.bw[k] = net.size;
-    for (std::size_t k = 0; k < net.gates; ++k, net.size += net.units) at.br[k] = net.size;
-  }
+  place_weights(spec, net);
+  place_vectors(net);
   return net;
 }
 

@@ -19,7 +19,7 @@ enum PlainGate : std::size_t { kH = 0 };
 struct PseudoLayer {
   std::size_t input = 0;  // width of x
   bool skips = false;     // x itself stands in place of W x
-  std::array<std::size_t, 4> w{}, r{}, bw{}, br{};
+  std::array<std::size_t, 4> w{}, r{}, bw{}, br{}, peephole{};
   std::size_t wp = 0;
 };
 
@@ -33,8 +33,11 @@ struct Network {
   std::size_t units = 0;   // U
   std::size_t hidden = 0;  // O: P when projecting, else U
   bool projects = false;
-  std::optional<std::array<double, 2>> clip;
+  std::optional<std::array<double, 2>> clip, proj_clip, gate_clip;
   double forget_bias = 0.0;
+  CellActivation gate_function, candidate_function, cell_function;
+  bool reset_after = true, peepholes = false, coupled = false;
+  bool input_bias = true, recurrent_bias = true;
   double dropout = 0.0;
   std::vector<PseudoLayer> pseudo;  // l0 fwd, l0 bwd, l1 fwd, ...
   std::size_t size = 0;             // elements of the opaque buffer
@@ -44,5 +47,12 @@ Network make_network(const RnnSpec& spec);
 /// An opaque buffer as the operands of products: weights rounded to bfloat16 for math 'bf16', to
 /// the stored type for weights_dtype (int8: q * scale); biases unchanged.
 void store_weights(const Network& net, std::vector<double>& params);
+
+/// The function of gate k: the candidate is c, n or h.
+inline const CellActivation& function_of(const Network& net, std::size_t k) {
+  const bool gated = net.mode == RnnMode::kLstm || net.mode == RnnMode::kGru;
+  const std::size_t candidate = !gated ? kH : net.mode == RnnMode::kGru ? kN : kC;
+  return k == candidate ? net.candidate_function : net.gate_function;
+}
 
 }  // namespace openrnn::reference

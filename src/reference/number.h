@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "openrnn/base.h"
+#include "openrnn/spec.h"
 
 namespace openrnn::reference {
 
@@ -28,6 +28,58 @@ inline double kept_as(double value, DType dtype) {
   return dtype == DType::kFloat16 ? static_cast<double>(to_float(to_half(value))) : value;
 }
 inline double times_mask(double value, double mask) { return value * mask; }
+
+// ---- Activations -------------------------------------------------------------------------------
+
+/// f(a), of the functions that have no name of their own above.
+inline double other_activation(const CellActivation& f, double a) {
+  switch (f.kind) {
+    case CellActivationKind::kAffine:
+      return f.alpha * a + f.beta;
+    case CellActivationKind::kLeakyRelu:
+      return a > 0.0 ? a : f.alpha * a;
+    case CellActivationKind::kThresholdedRelu:
+      return a <= f.alpha ? 0.0 : a;
+    case CellActivationKind::kScaledTanh:
+      return f.alpha * std::tanh(f.beta * a);
+    case CellActivationKind::kHardSigmoid:
+      return std::clamp(f.alpha * a + f.beta, 0.0, 1.0);
+    case CellActivationKind::kElu:
+      return a > 0.0 ? a : f.alpha * std::expm1(a);
+    case CellActivationKind::kSoftsign:
+      return a / (1.0 + std::abs(a));
+    default:  // softplus, so that e^a does not overflow
+      return std::max(a, 0.0) + std::log1p(std::exp(-std::abs(a)));
+  }
+}
+/// Its derivative; at a kink the one from the left of leaky_relu, thresholded_relu and elu, and 0
+/// where hard_sigmoid has reached 0 or 1, as PyTorch and Keras 3 have them.
+inline double other_slope(const CellActivation& f, double a) {
+  switch (f.kind) {
+    case CellActivationKind::kAffine:
+      return f.alpha;
+    case CellActivationKind::kLeakyRelu:
+      return a > 0.0 ? 1.0 : f.alpha;
+    case CellActivationKind::kThresholdedRelu:
+      return a <= f.alpha ? 0.0 : 1.0;
+    case CellActivationKind::kScaledTanh: {
+      const double t = std::tanh(f.beta * a);
+      return f.alpha * f.beta * (1.0 - t * t);
+    }
+    case CellActivationKind::kHardSigmoid: {
+      const double y = f.alpha * a + f.beta;
+      return y > 0.0 && y < 1.0 ? f.alpha : 0.0;
+    }
+    case CellActivationKind::kElu:
+      return a > 0.0 ? 1.0 : f.alpha * std::exp(a);
+    case CellActivationKind::kSoftsign: {
+      const double d = 1.0 + std::abs(a);
+      return 1.0 / (d * d);
+    }
+    default:
+      return sigmoid(a);
+  }
+}
 
 // ---- Operands of products ----------------------------------------------------------------------
 

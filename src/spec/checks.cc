@@ -24,6 +24,19 @@ void require_lstm(const RnnSpec& spec, std::string_view field) {
   }
 }
 
+// NaN is in no order.
+void require_order(std::string_view field, const std::array<double, 2>& clip) {
+  if (clip[0] <= clip[1]) return;
+  throw ArgumentError(
+      message("[RnnSpec] ", field, " is [", clip[0], ", ", clip[1], "], expected low <= high"));
+}
+
+void require_finite(std::string_view field, const std::optional<CellActivation>& given) {
+  if (!given || (std::isfinite(given->alpha) && std::isfinite(given->beta))) return;
+  throw ArgumentError(
+      message("[RnnSpec] ", field, " is ", to_string(*given), ", expected finite parameters"));
+}
+
 }  // namespace
 
 void check_num_layers(const RnnSpec& spec) {
@@ -56,7 +69,11 @@ void check_dropout(const RnnSpec& spec) {
 
 void check_num_proj(const RnnSpec& spec) {
   if (spec.num_proj == 0) return;
-  require_lstm(spec, "num_proj");
+  if (spec.mode == RnnMode::kGru) {
+    throw ArgumentError(
+        "[RnnSpec] num_proj is set for gru, expected it for lstm, rnn_tanh and rnn_relu: z h would "
+        "need the state that is not projected");
+  }
   if (spec.num_proj > 0 && spec.num_proj <= spec.num_units) return;
   throw ArgumentError(message("[RnnSpec] num_proj is ", spec.num_proj,
                               ", expected 0 (off) to num_units = ", spec.num_units));
@@ -65,10 +82,7 @@ void check_num_proj(const RnnSpec& spec) {
 void check_cell_clip(const RnnSpec& spec) {
   if (!spec.cell_clip) return;
   require_lstm(spec, "cell_clip");
-  const auto [low, high] = *spec.cell_clip;
-  if (low <= high) return;
-  throw ArgumentError(
-      message("[RnnSpec] cell_clip is [", low, ", ", high, "], expected low <= high"));
+  require_order("cell_clip", *spec.cell_clip);
 }
 
 void check_forget_bias(const RnnSpec& spec) {
@@ -77,6 +91,56 @@ void check_forget_bias(const RnnSpec& spec) {
   if (std::isfinite(spec.forget_bias)) return;
   throw ArgumentError(
       message("[RnnSpec] forget_bias is ", spec.forget_bias, ", expected a finite number"));
+}
+
+void check_reset_after(const RnnSpec& spec) {
+  if (spec.reset_after || spec.mode == RnnMode::kGru) return;
+  throw ArgumentError(message("[RnnSpec] reset_after is false for ", to_string(spec.mode),
+                              ", expected that for gru only"));
+}
+
+void check_activation(const RnnSpec& spec) { require_finite("activation", spec.activation); }
+
+void check_recurrent_activation(const RnnSpec& spec) {
+  if (!spec.recurrent_activation) return;
+  if (!spec.is_lstm() && spec.mode != RnnMode::kGru) {
+    throw ArgumentError(message("[RnnSpec] recurrent_activation is set for ", to_string(spec.mode),
+                                ", expected it for lstm and gru only"));
+  }
+  require_finite("recurrent_activation", spec.recurrent_activation);
+}
+
+void check_output_activation(const RnnSpec& spec) {
+  if (!spec.output_activation) return;
+  require_lstm(spec, "output_activation");
+  require_finite("output_activation", spec.output_activation);
+}
+
+void check_use_peepholes(const RnnSpec& spec) {
+  if (spec.use_peepholes) require_lstm(spec, "use_peepholes");
+}
+
+void check_coupled_gates(const RnnSpec& spec) {
+  if (spec.coupled_gates) require_lstm(spec, "coupled_gates");
+}
+
+void check_proj_clip(const RnnSpec& spec) {
+  if (!spec.proj_clip) return;
+  if (!spec.projecting()) {
+    throw ArgumentError(
+        "[RnnSpec] proj_clip is set without a projection, expected num_proj below "
+        "num_units with it");
+  }
+  require_order("proj_clip", *spec.proj_clip);
+}
+
+void check_gate_clip(const RnnSpec& spec) {
+  if (spec.gate_clip) require_order("gate_clip", *spec.gate_clip);
+}
+
+void check_single_bias(const RnnSpec& spec) {
+  if (spec.use_bias || !spec.single_bias) return;
+  throw ArgumentError("[RnnSpec] single_bias is true and use_bias false, expected one of them");
 }
 
 void check_math(const RnnSpec& spec) {

@@ -15,6 +15,15 @@ void check_dropout(const RnnSpec& spec);
 void check_num_proj(const RnnSpec& spec);
 void check_cell_clip(const RnnSpec& spec);
 void check_forget_bias(const RnnSpec& spec);
+void check_reset_after(const RnnSpec& spec);
+void check_activation(const RnnSpec& spec);
+void check_recurrent_activation(const RnnSpec& spec);
+void check_output_activation(const RnnSpec& spec);
+void check_use_peepholes(const RnnSpec& spec);
+void check_coupled_gates(const RnnSpec& spec);
+void check_proj_clip(const RnnSpec& spec);
+void check_gate_clip(const RnnSpec& spec);
+void check_single_bias(const RnnSpec& spec);
 void check_math(const RnnSpec& spec);
 void check_weights_dtype(const RnnSpec& spec);
 

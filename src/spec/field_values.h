@@ -15,6 +15,7 @@ constexpr FieldType type_of(std::int64_t) { return FieldType::kInteger; }
 constexpr FieldType type_of(double) { return FieldType::kNumber; }
 constexpr FieldType type_of(DType) { return FieldType::kDType; }
 constexpr FieldType type_of(const std::array<double, 2>&) { return FieldType::kPair; }
+constexpr FieldType type_of(const CellActivation&) { return FieldType::kActivation; }
 template <class T>
 constexpr FieldType type_of(const std::optional<T>&) {
   return type_of(T{});
@@ -26,6 +27,8 @@ FieldValue write(const T& value) {
     return std::string(dtype_name(value));
   } else if constexpr (std::is_enum_v<T>) {
     return std::string(word(value));
+  } else if constexpr (std::is_same_v<T, CellActivation>) {
+    return to_string(value);
   } else {
     return value;
   }
@@ -61,6 +64,22 @@ inline bool read(const FieldValue& value, double& to) {
   const auto* const given = std::get_if<double>(&value);
   if (given) to = *given;
   return given != nullptr;
+}
+/// One number stands for the bounds on either side of 0.
+inline bool read(const FieldValue& value, std::array<double, 2>& to) {
+  double bound = 0.0;
+  if (read(value, bound)) {
+    to = {-bound, bound};
+    return true;
+  }
+  const auto* const given = std::get_if<std::array<double, 2>>(&value);
+  if (given) to = *given;
+  return given != nullptr;
+}
+inline bool read(const FieldValue& value, CellActivation& to) {
+  const auto* const text = std::get_if<std::string>(&value);
+  if (text) to = parse_cell_activation(*text);
+  return text != nullptr;
 }
 template <class T>
 bool read(const FieldValue& value, std::optional<T>& to) {

@@ -87,7 +87,8 @@ constexpr RnnField kFields[] = {
          "Type of parameters, inputs and outputs: float16, float32 or float64"},
         [](auto& spec) -> auto& { return spec.dtype; }),
     row_or_none<0>(
-        {"num_proj", kNetwork, kAlways, spec::check_num_proj, "LSTM projection size P, at most U"},
+        {"num_proj", kNetwork, kAlways, spec::check_num_proj,
+         "Projection size P of LSTM and plain networks, at most U"},
         [](auto& spec) -> auto& { return spec.num_proj; }),
     row(
         {"cell_clip", kNetwork, kWhereSet, spec::check_cell_clip,
@@ -97,6 +98,44 @@ constexpr RnnField kFields[] = {
         {"forget_bias", kNetwork, kWhereSet, spec::check_forget_bias,
          "Joins the biases of the LSTM's forget gate; in no parameter"},
         [](auto& spec) -> auto& { return spec.forget_bias; }),
+    row(
+        {"reset_after", kNetwork, kWhereSet, spec::check_reset_after,
+         "GRU: the reset gate applies after the product with the state, else before it"},
+        [](auto& spec) -> auto& { return spec.reset_after; }),
+    row(
+        {"activation", kNetwork, kWhereSet, spec::check_activation,
+         "Of the candidate; off: tanh, and relu for rnn_relu"},
+        [](auto& spec) -> auto& { return spec.activation; }),
+    row(
+        {"recurrent_activation", kNetwork, kWhereSet, spec::check_recurrent_activation,
+         "Of the gates of LSTM and GRU; off: sigmoid"},
+        [](auto& spec) -> auto& { return spec.recurrent_activation; }),
+    row(
+        {"output_activation", kNetwork, kWhereSet, spec::check_output_activation,
+         "Of the LSTM's cell on its way out; off: tanh"},
+        [](auto& spec) -> auto& { return spec.output_activation; }),
+    row(
+        {"use_peepholes", kNetwork, kWhereSet, spec::check_use_peepholes,
+         "The LSTM's gates also see the cell"},
+        [](auto& spec) -> auto& { return spec.use_peepholes; }),
+    row(
+        {"coupled_gates", kNetwork, kWhereSet, spec::check_coupled_gates,
+         "The LSTM's forget gate is 1 - i"},
+        [](auto& spec) -> auto& { return spec.coupled_gates; }),
+    row(
+        {"proj_clip", kNetwork, kWhereSet, spec::check_proj_clip, "Bounds of the projected output"},
+        [](auto& spec) -> auto& { return spec.proj_clip; }),
+    row(
+        {"gate_clip", kNetwork, kWhereSet, spec::check_gate_clip,
+         "Bounds of what enters the activations of gates and candidate"},
+        [](auto& spec) -> auto& { return spec.gate_clip; }),
+    row(
+        {"use_bias", kNetwork, kWhereSet, nullptr, "Without, there are no biases"},
+        [](auto& spec) -> auto& { return spec.use_bias; }),
+    row(
+        {"single_bias", kNetwork, kWhereSet, spec::check_single_bias,
+         "One bias a gate, on the input's side, in place of two"},
+        [](auto& spec) -> auto& { return spec.single_bias; }),
     row(
         {"math", kCompute, kAlways, spec::check_math, "Arithmetic of the products"},
         [](auto& spec) -> auto& { return spec.compute.math; }),
@@ -118,8 +157,10 @@ std::string_view expected(FieldType type) {
       return "a word";
     case FieldType::kDType:
       return "the name of a dtype";
+    case FieldType::kActivation:
+      return "the name of an activation";
     default:
-      return "two numbers";
+      return "two numbers, or one for both sides of 0";
   }
 }
 
@@ -151,7 +192,8 @@ std::string to_string(const FieldValue& value) {
 }
 
 std::string_view to_string(FieldType type) {
-  constexpr std::string_view kNames[] = {"bool", "int", "float", "str", "dtype", "(float, float)"};
+  constexpr std::string_view kNames[] = {"bool",           "int",       "float", "str", "dtype",
+                                         "(float, float)", "activation"};
   return kNames[static_cast<std::size_t>(type)];
 }
 

@@ -41,6 +41,30 @@ bool RnnSpec::skips_input() const {
          (input_mode == InputMode::kAutoSelect && input_size == num_units);
 }
 
+CellActivation RnnSpec::candidate_activation() const {
+  const bool is_relu = mode == RnnMode::kRnnRelu;
+  return activation.value_or(
+      CellActivation{is_relu ? CellActivationKind::kRelu : CellActivationKind::kTanh});
+}
+
+CellActivation RnnSpec::gate_activation() const {
+  return recurrent_activation.value_or(CellActivation{CellActivationKind::kSigmoid});
+}
+
+CellActivation RnnSpec::cell_activation() const {
+  return output_activation.value_or(CellActivation{CellActivationKind::kTanh});
+}
+
+bool RnnSpec::has_cudnn_step() const {
+  const CellActivationKind candidate = candidate_activation().kind;
+  const bool is_plain = mode == RnnMode::kRnnRelu || mode == RnnMode::kRnnTanh;
+  return (candidate == CellActivationKind::kTanh ||
+          (is_plain && candidate == CellActivationKind::kRelu)) &&
+         gate_activation().kind == CellActivationKind::kSigmoid &&
+         cell_activation().kind == CellActivationKind::kTanh && reset_after && !use_peepholes &&
+         !coupled_gates && !gate_clip;
+}
+
 void RnnSpec::validate() const {
   for (const RnnField& field : rnn_fields()) {
     if (field.check) field.check(*this);

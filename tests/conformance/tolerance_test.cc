@@ -28,6 +28,12 @@ Single sigmoid(Single a) { return single(1.0f / (1.0f + std::exp(-a.value))); }
 Single tanh_of(Single a) { return single(std::tanh(a.value)); }
 Single relu(Single a) { return single(std::max(a.value, 0.0f)); }
 Single relu_slope(Single a) { return single(a.value > 0.0f ? 1.0f : 0.0f); }
+Single other_activation(const CellActivation& f, Single a) {
+  return Single(reference::other_activation(f, static_cast<double>(a.value)));
+}
+Single other_slope(const CellActivation& f, Single a) {
+  return Single(reference::other_slope(f, static_cast<double>(a.value)));
+}
 Single clamp_to(Single c, double low, double high) {
   return single(std::clamp(c.value, static_cast<float>(low), static_cast<float>(high)));
 }

@@ -27,6 +27,16 @@ const std::vector<std::pair<std::string, FieldValue>>& others() {
       {"num_proj", std::int64_t{4}},
       {"cell_clip", std::array{-0.5, 1.5}},
       {"forget_bias", 1.0},
+      {"reset_after", false},
+      {"activation", "leaky_relu(0.25)"},
+      {"recurrent_activation", "hard_sigmoid(0.1875, 0.5)"},
+      {"output_activation", "softsign"},
+      {"use_peepholes", true},
+      {"coupled_gates", true},
+      {"proj_clip", std::array{-2.0, 3.0}},
+      {"gate_clip", std::array{-4.0, 5.0}},
+      {"use_bias", false},
+      {"single_bias", true},
       {"math", "bf16x3"},
       {"weights_dtype", "int8"}};
   return values;
@@ -63,6 +73,16 @@ TEST(Fields, AreTheMembers) {
                        .num_proj = 4,
                        .cell_clip = {{-0.5, 1.5}},
                        .forget_bias = 1.0,
+                       .reset_after = false,
+                       .activation = {{CellActivationKind::kLeakyRelu, 0.25}},
+                       .recurrent_activation = {{CellActivationKind::kHardSigmoid, 0.1875, 0.5}},
+                       .output_activation = {{CellActivationKind::kSoftsign}},
+                       .use_peepholes = true,
+                       .coupled_gates = true,
+                       .proj_clip = {{-2.0, 3.0}},
+                       .gate_clip = {{-4.0, 5.0}},
+                       .use_bias = false,
+                       .single_bias = true,
                        .training = {.dropout = 0.25, .seed = -3},
                        .compute = {.math = Math::kBf16x3, .weights_dtype = WeightsDType::kInt8}};
   EXPECT_EQ(spec, wanted);
@@ -105,12 +125,23 @@ TEST(Fields, RefuseWhatDoesNotFit) {
   refused("direction", "both",
           "[direction] direction is 'both', expected one of 'unidirectional', 'bidirectional'");
   refused("dtype", 1.0, "[RnnSpec] dtype is 1, expected the name of a dtype");
-  refused("cell_clip", 3.0, "[RnnSpec] cell_clip is 3, expected two numbers");
+  refused("cell_clip", "3",
+          "[RnnSpec] cell_clip is 3, expected two numbers, or one for both sides of 0");
+  refused("activation", 3.0, "[RnnSpec] activation is 3, expected the name of an activation");
   expect_error<ArgumentError>(
       [] { rnn_field("units"); },
       "[RnnSpec] 'units' is no field, expected one of rnn_mode, num_layers, num_units, input_size, "
-      "input_mode, direction, dropout, seed, dtype, num_proj, cell_clip, forget_bias, math, "
-      "weights_dtype");
+      "input_mode, direction, dropout, seed, dtype, num_proj, cell_clip, forget_bias, "
+      "reset_after, activation, recurrent_activation, output_activation, use_peepholes, "
+      "coupled_gates, proj_clip, gate_clip, use_bias, single_bias, math, weights_dtype");
+}
+
+TEST(Fields, OneNumberIsAClipOnBothSides) {
+  RnnSpec spec;
+  rnn_field("cell_clip").put(spec, 3.0);
+  EXPECT_EQ(spec.cell_clip, (std::array{-3.0, 3.0}));
+  rnn_field("gate_clip").put(spec, std::int64_t{2});
+  EXPECT_EQ(spec.gate_clip, (std::array{-2.0, 2.0}));
 }
 
 TEST(Fields, AWholeNumberIsANumber) {

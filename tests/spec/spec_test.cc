@@ -141,7 +141,10 @@ TEST(SpecValidate, NamesTheOption) {
   expect_invalid(spec, "num_proj is -1, expected 0 (off) to num_units = 6");
   spec.num_proj = 2;
   spec.mode = RnnMode::kGru;
-  expect_invalid(spec, "num_proj is set for gru, expected it for lstm only");
+  expect_invalid(
+      spec,
+      "num_proj is set for gru, expected it for lstm, rnn_tanh and rnn_relu: z h would need "
+      "the state that is not projected");
   spec = good();
   spec.cell_clip = {{0.5, -0.5}};
   expect_invalid(spec, "cell_clip is [0.5, -0.5], expected low <= high");

@@ -8,20 +8,47 @@ namespace openrnn::conformance {
 
 namespace detail {
 
+using Clip = std::optional<std::array<double, 2>>;
+
+inline double distance_from_ends(const Clip& clip, double value) {
+  if (!clip) return 1e9;
+  return std::min(std::abs(value - (*clip)[0]), std::abs(value - (*clip)[1]));
+}
+
+/// From where a function has a kink.
+inline double distance_from_kink(const CellActivation& f, double a) {
+  switch (f.kind) {
+    case CellActivationKind::kRelu:
+    case CellActivationKind::kLeakyRelu:
+    case CellActivationKind::kElu:
+      return std::abs(a);
+    case CellActivationKind::kThresholdedRelu:
+      return std::abs(a - f.alpha);
+    case CellActivationKind::kHardSigmoid:
+      return std::min(std::abs(f.alpha * a + f.beta), std::abs(f.alpha * a + f.beta - 1.0)) /
+             std::abs(f.alpha);
+    default:
+      return 1e9;
+  }
+}
+
 /// The distances of one step of one row.
-inline double step_distance(const reference::Cell<double>& cell, const reference::Step<double>& s) {
+inline double step_distance(const reference::Network& net, const reference::Step<double>& s) {
   double nearest = 1e9;
-  for (std::size_t u = 0; u < cell.net.units; ++u) {
-    const auto sum = [&](std::size_t k) {
-      return reference::input_side(cell, k, u, s) + reference::recurrent_side(cell, k, u, s);
-    };
-    if (cell.net.mode == RnnMode::kRnnRelu) {
-      nearest = std::min(nearest, std::abs(sum(reference::kH)));
-    } else if (cell.net.clip) {
-      const double c = s.gate[reference::kF][u] * s.c_before[u] +
-                       s.gate[reference::kI][u] * s.gate[reference::kC][u];
-      for (const double end : *cell.net.clip) nearest = std::min(nearest, std::abs(c - end));
+  const auto visit = [&](double distance) { nearest = std::min(nearest, distance); };
+  for (std::size_t k = 0; k < net.gates; ++k) {
+    for (const double a : s.gate[k].argument) {
+      visit(distance_from_ends(net.gate_clip, a));
+      visit(distance_from_kink(reference::function_of(net, k), a));
     }
+  }
+  for (const double c : s.cell.argument) visit(distance_from_kink(net.cell_function, c));
+  for (const double h : s.projected) visit(distance_from_ends(net.proj_clip, h));
+  for (std::size_t u = 0; net.clip && u < net.units; ++u) {
+    const auto gate = [&](std::size_t k) { return s.gate[k].value[u]; };
+    const double c =
+        gate(reference::kF) * s.c_before[u] + gate(reference::kI) * gate(reference::kC);
+    visit(distance_from_ends(net.clip, c));
   }
   return nearest;
 }
@@ -54,7 +81,7 @@ inline double distance_from_kinks(const Case& c, const Data& d) {
   for (std::size_t p = 0; p < net.pseudo.size(); ++p) {
     for (const auto& step : result.tape[p]) {
       if (step.h.empty()) continue;
-      nearest = std::min(nearest, detail::step_distance({net, net.pseudo[p], params.data()}, step));
+      nearest = std::min(nearest, detail::step_distance(net, step));
     }
   }
   return nearest;

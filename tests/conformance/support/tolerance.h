@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "openrnn/spec.h"
@@ -129,6 +130,60 @@ inline Bounded relu(const Bounded& a) {
 /// Of h = relu(a): h > 0 says a > 0. Near zero on either side it is in doubt.
 inline Bounded relu_slope(const Bounded& h) {
   return Bounded::closed(h.value > 0.0 ? 1.0 : 0.0, h.error() > 0.0 && h.value <= h.error());
+}
+
+/// Where a function or its slope has a kink, a jump or an extreme.
+inline std::array<double, 3> turning_points(const CellActivation& f) {
+  if (f.kind == CellActivationKind::kThresholdedRelu) return {f.alpha, 0.0, 0.0};
+  if (f.kind == CellActivationKind::kHardSigmoid && f.alpha != 0.0) {
+    return {-f.beta / f.alpha, (1.0 - f.beta) / f.alpha, 0.0};
+  }
+  return {0.0, 0.0, 0.0};
+}
+/// How far `function` may be from its value at `a` inside [a - e, a + e]: it has its extremes there
+/// at the ends, or on either side of a turning point.
+template <class F>
+double moved_by(const CellActivation& f, double a, double e, F function) {
+  const double at = function(f, a);
+  double most = 0.0;
+  const auto visit = [&](double x) { most = std::max(most, std::abs(function(f, x) - at)); };
+  if (e == 0.0) return 0.0;
+  visit(a - e);
+  visit(a + e);
+  for (const double point : turning_points(f)) {
+    if (std::abs(point - a) > e) continue;
+    visit(point);
+    visit(std::nextafter(point, -1e9));
+    visit(std::nextafter(point, 1e9));
+  }
+  return most;
+}
+/// Those without parameters are within 2 ulp. A parameter is rounded once, and so is each product
+/// and sum with it: affine and hard_sigmoid are within 2 eps (|alpha a| + |beta|), the others
+/// within 4 eps |f(a)|, and scaled_tanh's beta moves its argument by eps |beta a|.
+inline Bounded other_activation(const CellActivation& f, const Bounded& a) {
+  const double y = reference::other_activation(f, a.value), e = a.error();
+  const double eps = Bounded::rounding.eps;
+  double own = 4.0 * eps * std::abs(y);
+  if (f.kind == CellActivationKind::kAffine || f.kind == CellActivationKind::kHardSigmoid) {
+    own = 2.0 * eps * (std::abs(f.alpha * a.value) + std::abs(f.beta));
+  } else if (f.kind == CellActivationKind::kScaledTanh) {
+    own += eps * std::abs(a.value * reference::other_slope(f, a.value));
+  }
+  const auto value = [](const CellActivation& g, double x) {
+    return reference::other_activation(g, x);
+  };
+  return Bounded::closed(y, moved_by(f, a.value, e, value) + own);
+}
+/// Slopes are computed from values near 1, and so within 6 eps of the largest one. A kink is in
+/// doubt within the rounding of the argument too.
+inline Bounded other_slope(const CellActivation& f, const Bounded& a) {
+  const double eps = Bounded::rounding.eps;
+  const double e = a.error() + 4.0 * eps * std::abs(a.value);
+  const auto slope = [](const CellActivation& g, double x) { return reference::other_slope(g, x); };
+  const bool scaled = f.kind == CellActivationKind::kScaledTanh;
+  const double largest = std::max(1.0, std::abs(f.alpha) * (scaled ? std::abs(f.beta) : 1.0));
+  return Bounded::closed(slope(f, a.value), moved_by(f, a.value, e, slope) + 6.0 * eps * largest);
 }
 inline Bounded clamp_to(const Bounded& c, double low, double high) {
   return Bounded::closed(std::clamp(c.value, low, high), c.error());

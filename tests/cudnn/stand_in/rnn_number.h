@@ -26,6 +26,12 @@ inline Number sigmoid(Number a) { return Number(reference::sigmoid(a.value)); }
 inline Number tanh_of(Number a) { return Number(reference::tanh_of(a.value)); }
 inline Number relu(Number a) { return Number(reference::relu(a.value)); }
 inline Number relu_slope(Number a) { return Number(reference::relu_slope(a.value)); }
+inline Number other_activation(const CellActivation& f, Number a) {
+  return Number(reference::other_activation(f, a.value));
+}
+inline Number other_slope(const CellActivation& f, Number a) {
+  return Number(reference::other_slope(f, a.value));
+}
 inline Number clamp_to(Number c, double low, double high) {
   return Number(reference::clamp_to(c.value, low, high));
 }
