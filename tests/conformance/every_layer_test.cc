@@ -204,7 +204,7 @@ std::vector<Case> cases() {
         "rnn_tanh L3 U17 I17 B5 T4 skip f32 stored_bfloat16", "gru L2 U7 I3 B3 T4 bi f32 bf16x3"}) {
     if (!tests_gpu()) list.push_back(parse_case(text, "arithmetic"));
   }
-  return tests_gpu() ? without_clip(list) : list;
+  return tests_gpu() ? of_cudnn(list) : list;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, EveryStep, testing::ValuesIn(cases()), [](const auto& at) {

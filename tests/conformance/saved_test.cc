@@ -27,7 +27,7 @@ std::vector<Case> cases() {
       list.push_back(parse_case(text + math, "arithmetic"));
     }
   }
-  return tests_gpu() ? without_clip(list) : list;
+  return tests_gpu() ? of_cudnn(list) : list;
 }
 
 void overwrite(Array& values) {

@@ -29,7 +29,7 @@ RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 # The same inside a room, for rooms whose folders have ranks; "" is the room's own folder.
 FOLDER_RANKS = {
     "cpu": [
-        {"tuning", "kernels/body", "memory", "threading"},
+        {"tuning", "kernels/body", "kernels/cell", "memory", "threading"},
         {"kernels"},
         {"isa", "plan"},
         {"pack"},

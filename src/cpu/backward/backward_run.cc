@@ -91,6 +91,11 @@ BackwardStep<T> BackwardRun<T>::step_call(const Member& me, std::int64_t layer,
   call.dc = me.space.dc;
   call.da = me.space.da;
   call.units = spec.num_units;
+  if (shared.packed.has_options()) {
+    const int first = shared.packed.resets_before() ? kCellCandidate : cell_index(spec);
+    call.options = &shared.packed.layer(layer, d).options;
+    call.finish = shared.packed.kernels().cells.backward[first];
+  }
   shared.set_clip(call);
   return call;
 }
@@ -145,6 +150,7 @@ void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::in
     call.w.reverse = s % 2 == 1;
     if (shared.spec().projecting()) project_step(me, layer, d, s, count, older);
     step(call, count, older);
+    if (shared.packed.resets_before()) reset_step(me, layer, d, call, count);
     barrier.wait(sharing);
     older = count;
   }
@@ -157,7 +163,8 @@ template <class T>
 void BackwardRun<T>::step(BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept {
   const CpuPacked<T>& packed = shared.packed;
   const RnnSpec& spec = shared.spec();
-  const auto backward = packed.kernels().backward[mode_index(spec.mode)];
+  const Kernels<T>& kernels = packed.kernels();
+  const auto backward = call.options ? kernels.backward_cell : kernels.backward[mode_index(spec)];
   if (spec.projecting()) {
     call.rows = count;
     return backward(call);
@@ -181,6 +188,42 @@ void BackwardRun<T>::step(BackwardStep<T> call, std::int64_t count, std::int64_t
   call.start_at_carry = true;
   call.w.k = 0;
   backward(call);
+}
+
+// The second part of a step whose reset gate applies before the product: the gradient of r h, from
+// all units of n's.
+template <class T>
+void BackwardRun<T>::reset_step(const Member& me, std::int64_t layer, std::int64_t d,
+                                BackwardStep<T> call, std::int64_t count) noexcept {
+  shared.step_barrier(me).wait(shared.plan.panel_threads);
+  const PackedMatrix<T> matrix = weights(layer, d).r_n_back;
+  const Share vectors(matrix.vectors, 1, me.place.panel, shared.plan.panel_threads);
+  const bool reverse = call.w.reverse;
+  call.w = matrix.panels(vectors.first, vectors.last, me.space.staging);
+  call.w.reverse = reverse;
+  for (std::int64_t i = 0; i < count; ++i) me.space.a[i] = me.space.da[i];
+  call.rows = count;
+  call.dy = nullptr;
+  call.finish = shared.packed.kernels().cells.backward[kCellReset];
+  shared.packed.kernels().backward_cell(call);
+}
+
+// Stops the gradient where the clip of the projection held h.
+template <class T>
+void BackwardRun<T>::clip_step(const Member& me, std::int64_t layer, std::int64_t d,
+                               std::int64_t step, std::int64_t count, std::int64_t first,
+                               std::int64_t last) noexcept {
+  const auto [low, high] = *shared.spec().proj_clip;
+  const Grid<T>& raw =
+      saved.layers[static_cast<std::size_t>(layer)].projected[static_cast<std::size_t>(d)];
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t b = shared.row(me, i);
+    const T* const h = raw.at(shared.time_of(d, step, b), b);
+    T* const dh = me.space.rows_c[i];
+    for (std::int64_t j = first; j < last; ++j) {
+      if (h[j] < static_cast<T>(low) || static_cast<T>(high) < h[j]) dh[j] = 0;
+    }
+  }
 }
 
 // dh of the projected output, [P]; then it takes the place of a, so that the cell's own step
@@ -214,6 +257,7 @@ void BackwardRun<T>::project_step(const Member& me, std::int64_t layer, std::int
       if (i >= older) std::copy(space.carry[i] + first, space.carry[i] + last, to + first);
       if (output_gradient(layer).base) kernels.add(space.dy[i] + first, to + first, last - first);
     }
+    if (shared.spec().proj_clip) clip_step(me, layer, d, step, count, first, last);
   }
   for (std::int64_t i = 0; i < count; ++i) space.a[i] = space.rows_c[i];
   shared.step_barrier(me).wait(sharing);

@@ -1,7 +1,8 @@
 // The backward pass on the packed weights.
 //
 // Letters as in forward_run.h; GG the gate gradients of a unit: G, but 4 for gru, whose rows are
-// [n, r, z, n * r], the first three of the input's side, the last three of the recurrent side.
+// [n, r, z, n * r], the first three of the input's side, the last three of the recurrent side. With
+// a reset before the product they are [n, r, z], of which r and z meet h, and n meets r h.
 //
 // | what                         | shape                       |
 // |------------------------------|-----------------------------|
@@ -53,6 +54,10 @@ struct BackwardRun {
   void point(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
              std::int64_t count) noexcept;
   void step(BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept;
+  void reset_step(const Member& me, std::int64_t layer, std::int64_t d, BackwardStep<T> call,
+                  std::int64_t count) noexcept;
+  void clip_step(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
+                 std::int64_t count, std::int64_t first, std::int64_t last) noexcept;
   void project_step(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
                     std::int64_t count, std::int64_t older) noexcept;
   void first_state(const Member& me, std::int64_t layer, std::int64_t d) noexcept;
@@ -68,6 +73,15 @@ struct BackwardRun {
 template <class T>
 void weight_gradients(const BackwardRun<T>& run, std::int64_t layer, int thread) noexcept;
 
+/// One thread's share of the gradients of peepholes.
+template <class T>
+void peephole_gradients(const BackwardRun<T>& run, std::int64_t layer, std::int64_t direction,
+                        int thread) noexcept;
+
+extern template void peephole_gradients<float>(const BackwardRun<float>&, std::int64_t,
+                                               std::int64_t, int) noexcept;
+extern template void peephole_gradients<double>(const BackwardRun<double>&, std::int64_t,
+                                                std::int64_t, int) noexcept;
 extern template void weight_gradients<float>(const BackwardRun<float>&, std::int64_t, int) noexcept;
 extern template void weight_gradients<double>(const BackwardRun<double>&, std::int64_t,
                                               int) noexcept;

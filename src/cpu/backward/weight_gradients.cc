@@ -1,4 +1,4 @@
-#include "cpu/backward/backward_run.h"
+#include "cpu/backward/places.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -31,45 +31,25 @@ class LayerGradients {
                     .groups = space_.groups},
                    space_.product);
     for (const Range& rows : own) store_bias(rows);
+    if (packed_.resets_before()) candidate();
     if (spec_.projecting()) projection();
+    if (spec_.use_peepholes) peephole_gradients(run_, layer_, d_, thread_);
   }
 
  private:
-  // Every valid position in the order of the sums over them; counts those of each group.
-  template <class F>
-  void each_place(F visit) {
-    count_ = 0;
-    std::int64_t* group = space_.groups;
-    const std::int64_t steps = run_.shared.args.max_time;
-    for (std::int64_t last = steps; last > 0;) {
-      const std::int64_t first = (last - 1) / kGradientSteps * kGradientSteps, before = count_;
-      for (std::int64_t t = first; t < last; ++t) {
-        for (std::int64_t b = 0; b < run_.shared.args.batch; ++b) {
-          if (t < run_.shared.rows.length(b)) visit(t, b, count_++);
-        }
-      }
-      if (count_ > before) *group++ = count_ - before;
-      last = first;
-    }
-  }
   void rows_of(const Grid<T>& grid, const T** rows) {
-    each_place([&](std::int64_t t, std::int64_t b, std::int64_t k) { rows[k] = grid.at(t, b); });
-  }
-  void previous_outputs() {
-    const Grid<T>& out = run_.saved.layers[static_cast<std::size_t>(layer_)].out;
-    const std::int64_t side = d_ * spec_.hidden_size(), p = layer_ * spec_.num_dirs() + d_;
-    each_place([&](std::int64_t t, std::int64_t b, std::int64_t k) {
-      const bool first = d_ == 0 ? t == 0 : t == run_.shared.rows.length(b) - 1;
-      const Grid<T>& h0 = run_.saved.h0;
-      const T* start = h0.base ? h0.at(p, b) : packed_.zeros();
-      space_.rows_h[k] = first ? start : out.at(t + (d_ == 0 ? -1 : 1), b) + side;
-    });
+    count_ = each_place(
+        run_.shared, space_.groups,
+        [&](std::int64_t t, std::int64_t b, std::int64_t k) { rows[k] = grid.at(t, b); });
   }
   bool gru() const { return spec_.mode == RnnMode::kGru; }
-  // Columns of a row of gate gradients that a side has: all, but gru's are [n, r, z, n * r].
+  // Columns of a row of gate gradients that a side has: all, but gru's are [n, r, z, n * r], and
+  // [n, r, z] with a reset before the product, where n does not meet h.
   Range columns_of(ParamRole role) const {
-    const std::int64_t first = gru() && role == ParamRole::kRecurrentWeight ? spec_.num_units : 0;
-    return {first, first + spec_.num_gates() * spec_.num_units};
+    const bool recurrent = role == ParamRole::kRecurrentWeight;
+    const std::int64_t first = gru() && recurrent ? spec_.num_units : 0;
+    const std::int64_t gates = recurrent ? packed_.recurrent_gates() : spec_.num_gates();
+    return {first, first + gates * spec_.num_units};
   }
   // The gate of such a column.
   std::int64_t gate_of(std::int64_t m) const {
@@ -77,7 +57,10 @@ class LayerGradients {
     return !gru() ? gate : gate == 0 ? 2 : gate - 1;
   }
   ProductSide<T> side(ParamRole role, std::int64_t width, const T** rows, T** outputs) {
-    const Range columns = columns_of(role);
+    return side(role, columns_of(role), width, rows, outputs);
+  }
+  ProductSide<T> side(ParamRole role, const Range& columns, std::int64_t width, const T** rows,
+                      T** outputs) {
     for (std::int64_t m = columns.first; m < columns.last; ++m) {
       const ParamRegion& region = packed_.layout().weight(layer_, d_, role, gate_of(m));
       outputs[m] = run_.dparams + region.offset + m % spec_.num_units * region.cols;
@@ -95,7 +78,9 @@ class LayerGradients {
                   space_.rows_b, space_.rows_c);
   }
   void recurrent_side() {
-    previous_outputs();
+    const Grid<T>& out = run_.saved.layers[static_cast<std::size_t>(layer_)].out;
+    point_before(run_.shared, layer_, d_, out, d_ * spec_.hidden_size(), run_.saved.h0,
+                 space_.rows_h, space_.groups);
     recurrent_ =
         side(ParamRole::kRecurrentWeight, spec_.hidden_size(), space_.rows_h, space_.rows_r);
   }
@@ -123,16 +108,35 @@ class LayerGradients {
     }
     return cuts[3];
   }
-  // Both biases enter the same sums; gru's n is the exception.
+  // Both biases enter the same sums; that of n is the exception where the reset comes after.
   void store_bias(const Range& own) {
+    const int biases = spec_.biases_per_gate();
     const auto store = [&](ParamRole role, std::int64_t m) {
       const ParamRegion& bias = packed_.layout().bias(layer_, d_, role, gate_of(m));
       run_.dparams[bias.offset + m % spec_.num_units] = space_.sums[m];
     };
     for (std::int64_t m = own.first; m < own.last; ++m) {
-      if (m < input_.m1) store(ParamRole::kInputBias, m);
-      if (m >= recurrent_.m0) store(ParamRole::kRecurrentBias, m);
+      if (biases > 0 && m < input_.m1) store(ParamRole::kInputBias, m);
+      const bool recurrent = m >= recurrent_.m0 || packed_.resets_before();
+      if (biases > 1 && recurrent) store(ParamRole::kRecurrentBias, m);
     }
+  }
+  // Of n's weights, which have met r h.
+  void candidate() {
+    const auto d = static_cast<std::size_t>(d_);
+    const std::int64_t units = spec_.num_units;
+    rows_of(run_.saved.layers[static_cast<std::size_t>(layer_)].gates[d], space_.rows_b);
+    for (std::int64_t k = 0; k < count_; ++k) space_.rows_b[k] += 3 * units;
+    const Share own(units, kShareRows, thread_, run_.shared.plan.threads());
+    big_product<T>(packed_.kernels(),
+                   {.rows = {{{own.first, own.last}}},
+                    .k = count_,
+                    .a = space_.rows_a,
+                    .a_by_k = true,
+                    .sides = {{side(ParamRole::kRecurrentWeight, {0, units}, units, space_.rows_b,
+                                    space_.rows_c)}},
+                    .groups = space_.groups},
+                   space_.product);
   }
   void projection() {
     const auto d = static_cast<std::size_t>(d_);

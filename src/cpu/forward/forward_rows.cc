@@ -73,6 +73,9 @@ void place_layers(ForwardRun<T>& run) {
       // Of its own for every layer: cn is read while the next one has begun.
       store.c[i] = {scratch.c + (l * spec.num_dirs() + d) * args.batch * units, 0, units};
       store.h_tilde[i] = {scratch.h_tilde + d * args.batch * units, 0, units};
+      if (!run.shared.packed.resets_before()) continue;
+      const std::int64_t gates = run.shared.packed.saved_gates() * units;
+      store.gates[i] = {scratch.gates + d * args.batch * gates, 0, gates};
     }
   }
 }

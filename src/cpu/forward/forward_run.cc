@@ -1,6 +1,7 @@
 #include "cpu/forward/forward_run.h"
 
 #include "cpu/forward/forward_rows.h"
+#include "cpu/forward/second_products.h"
 #include "cpu/steps/mode.h"
 
 namespace openrnn::cpu {
@@ -72,8 +73,17 @@ ForwardStep<T> ForwardRun<T>::step_call(const Member& me, std::int64_t layer,
   const RnnSpec& spec = shared.spec();
   const PackedLayer<T>& weights = shared.packed.layer(layer, direction);
   ForwardStep<T> call{};
-  call.w = weights.r.panels(vectors.first, vectors.last, me.space.staging);
+  if (!shared.packed.resets_before()) {
+    call.w = weights.r.panels(vectors.first, vectors.last, me.space.staging);
+  } else {
+    // Those of two gates; both parts of a step are of the units of `vectors`.
+    call.w = weights.r.panels(vectors.first / 3 * 2, vectors.last / 3 * 2, me.space.staging);
+  }
   call.pre = me.space.pre;
+  if (shared.packed.has_options()) {
+    call.options = &weights.options;
+    call.finish = shared.packed.kernels().cells.forward[cell_index(spec)];
+  }
   call.bias = weights.bias;
   call.hn_bias = weights.hn_bias;
   call.units = spec.num_units;
@@ -88,7 +98,7 @@ ForwardStep<T> ForwardRun<T>::step_call(const Member& me, std::int64_t layer,
 template <class T>
 bool ForwardRun<T>::run_direction(Member& me, std::int64_t layer, std::int64_t direction) noexcept {
   const CpuPacked<T>& packed = shared.packed;
-  const PackedMatrix<T>& matrix = packed.layer(layer, direction).r;
+  const PackedMatrix<T>& matrix = packed.layer(layer, direction).w;
   const std::int64_t grain = packed.gates() == 1 ? 1 : matrix.width;
   std::int64_t first = 0;
   while (true) {
@@ -127,7 +137,7 @@ void ForwardRun<T>::project(const Member& me, std::int64_t layer, std::int64_t d
     packed.kernels().skip({.gates = packed.gates(),
                            .first = vectors.first,
                            .last = vectors.last,
-                           .width = weights.r.width,
+                           .width = weights.w.width,
                            .x = me.space.a,
                            .rows = count,
                            .pre = me.space.pre,
@@ -152,6 +162,7 @@ void ForwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t dir
   const std::int64_t side = direction * spec.hidden_size(), back = direction == 0 ? -1 : 1;
   const ThreadSpace<T>& space = me.space;
   const T* const zeros = shared.packed.zeros();
+  const bool keeps = store.gates[d].base != nullptr;
   for (std::int64_t i = 0; i < call.rows; ++i) {
     const std::int64_t b = shared.row(me, i);
     const std::int64_t t = shared.time_of(direction, step, b);
@@ -166,13 +177,13 @@ void ForwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t dir
       space.c[i] = store.c[d].at(t, b);
       space.c_prev[i] = step > 0 ? store.c[d].at(t + back, b) : c0.base ? c0.at(p, b) : zeros;
     }
-    if (saving) space.gates[i] = store.gates[d].at(t, b);
+    if (keeps) space.gates[i] = store.gates[d].at(t, b);
   }
   call.h_prev = space.h_prev;
   call.c_prev = space.c_prev;
   call.c = space.c;
   call.h = space.h;
-  call.gates = saving ? space.gates : nullptr;
+  call.gates = keeps ? space.gates : nullptr;
 }
 
 template <class T>
@@ -185,7 +196,13 @@ bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction,
   // Alternating panel order: what of the weights stayed in the cache after a step is read first in
   // the next.
   call.w.reverse = step % 2 == 1;
-  shared.packed.kernels().forward[mode_index(spec.mode)](call);
+  const Kernels<T>& kernels = shared.packed.kernels();
+  if (call.options) {
+    kernels.forward_cell[cell_index(spec)](call);
+    if (shared.packed.resets_before()) multiply_reset_state(*this, me, layer, direction, call);
+  } else {
+    kernels.forward[mode_index(spec)](call);
+  }
   call.pre_first += call.rows;
   if (args.layer_cells && args.layer_cells[layer]) {
     ForwardRows<T>(*this, me).keep_cells(layer, direction, step, call);
@@ -193,38 +210,8 @@ bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction,
   Barrier& barrier = shared.step_barrier(me);
   if (!wait(me, barrier, shared.plan.panel_threads)) return false;
   if (!spec.projecting()) return true;
-  const LayerStore<T>& store = scratch.layers[layer];
-  for (std::int64_t i = 0; i < call.rows; ++i) {
-    const std::int64_t b = shared.row(me, i), t = shared.time_of(direction, step, b);
-    me.space.c[i] = store.out.at(t, b) + direction * spec.hidden_size();
-    me.space.c_prev[i] = me.space.h[i];
-  }
-  project_output(me, layer, direction, call.rows);
+  project_output(*this, me, layer, direction, step, call);
   return wait(me, barrier, shared.plan.panel_threads);
-}
-
-// h = Wp h~ for the rows of this step, whose pointers lie in the places of c and c_prev.
-template <class T>
-void ForwardRun<T>::project_output(const Member& me, std::int64_t layer, std::int64_t direction,
-                                   std::int64_t active) noexcept {
-  const CpuPacked<T>& packed = shared.packed;
-  const PackedMatrix<T>& proj = packed.layer(layer, direction).proj;
-  const Share vectors(proj.vectors, 1, me.place.panel, shared.plan.panel_threads);
-  const std::int64_t columns = shared.spec().hidden_size();
-  packed.kernels().product({.w = proj.panels(vectors.first, vectors.last, me.space.staging),
-                            .a = me.space.c_prev,
-                            .a_step = 1,
-                            .rows = active,
-                            .c = me.space.c,
-                            .columns = columns});
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (shared.spec().dtype != DType::kFloat16) return;
-    const std::int64_t first = vectors.first * proj.lanes;
-    const std::int64_t last = std::min(columns, vectors.last * proj.lanes);
-    for (std::int64_t i = 0; i < active && first < last; ++i) {
-      packed.table().round_half(me.space.c[i] + first, last - first);
-    }
-  }
 }
 
 template struct ForwardRun<float>;

@@ -53,8 +53,6 @@ struct ForwardRun {
              ForwardStep<T>& call) noexcept;
   bool step(Member& me, std::int64_t layer, std::int64_t direction, std::int64_t step,
             ForwardStep<T>& call) noexcept;
-  void project_output(const Member& me, std::int64_t layer, std::int64_t direction,
-                      std::int64_t active) noexcept;
 };
 
 /// Runs `run` on the threads of `lease`.

@@ -10,7 +10,7 @@ namespace {
 template <class T>
 std::int64_t pre_elements(const CpuPacked<T>& packed, const Room& room) {
   const PackedLayer<T>& first = packed.layer(0, 0);
-  const std::int64_t row = first.r.vectors * first.r.lanes, panel = first.r.width * first.r.lanes;
+  const std::int64_t row = first.w.vectors * first.w.lanes, panel = first.w.width * first.w.lanes;
   const std::int64_t least = kChunkBytes / static_cast<std::int64_t>(sizeof(T));
   return room.threads * std::min(least, room.batch * room.max_time * row) +
          packed.spec().num_dirs() *
@@ -38,6 +38,8 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
     scratch.last = carver.take<T>(half ? out : 0);
     scratch.c = carver.take<T>(s.is_lstm() ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
     scratch.h_tilde = carver.take<T>(s.projecting() ? dirs * room.batch * s.num_units : 0);
+    const std::int64_t gates = packed.resets_before() ? packed.saved_gates() : 0;
+    scratch.gates = carver.take<T>(gates * dirs * room.batch * s.num_units);
   }
   const std::int64_t threads = room.threads;
   scratch.pre = carver.take<T>(pre_elements(packed, room));

@@ -28,6 +28,7 @@ struct Scratch {
   T* ping[2];  // outputs of the layers below the last
   T* last;     // float16: output of the last layer
   T *c, *h_tilde;
+  T* gates;  // of a GRU that resets before the product: a step's, between its parts
   LayerStore<T>* layers;
   T* pre;
   const T** pointers;

@@ -16,6 +16,7 @@
 
 #include <stdint.h>
 
+#include "cpu/kernels/cell/options.h"
 #include "cpu/tuning/tuning.h"
 #include "engine/sum_order.h"
 
@@ -69,7 +70,9 @@ struct SkipCall {
   int64_t units;
 };
 
-/// One step of one direction for some rows and units. Row pointers point at unit 0.
+/// One step of one direction for some rows and units. Row pointers point at unit 0. With `options`,
+/// `gates` keep the sums that enter the activations; those of a reset before the product are
+/// [r, z, n, r h'], and its second part has the state before the step in `c_prev`.
 template <class T>
 struct ForwardStep {
   Panels<T> w;
@@ -86,6 +89,8 @@ struct ForwardStep {
   int64_t units;
   bool clip, round_c, round_h;  // rounded to float16 and back
   T clip_low, clip_high;
+  const CellOptions<T>* options;  // null: one of cuDNN's steps
+  FinishCell<T> finish;           // with options
 };
 
 /// One step of backward: dh = carry + a b (+ dy), then the gate gradients of those units.
@@ -106,6 +111,8 @@ struct BackwardStep {
   int64_t units;
   bool clip;
   T clip_low, clip_high;
+  const CellOptions<T>* options;
+  FinishGradient<T> finish;
 };
 
 enum { kModeRelu, kModeTanh, kModeLstm, kModeGru, kModes };
@@ -217,11 +224,15 @@ struct Kernels {
   void (*skip)(const SkipCall<T>&);
   void (*forward[kModes])(const ForwardStep<T>&);
   void (*backward[kModes])(const BackwardStep<T>&);
+  void (*forward_cell[kCells])(const ForwardStep<T>&);  // with options
+  void (*backward_cell)(const BackwardStep<T>&);
+  CellFinishers<T> cells;
   void (*math[kMathFunctions])(const T* x, T* y, int64_t size);
   /// y += x for the first form, y *= x for the second.
   void (*add)(const T* x, T* y, int64_t size);
   void (*multiply)(const T* x, T* y, int64_t size);
-  void (*add_wide)(const T* x, double* y, int64_t size);  // y += x in float64
+  void (*add_wide)(const T* x, double* y, int64_t size);                      // y += x in float64
+  void (*add_product_wide)(const T* a, const T* b, double* y, int64_t size);  // y += a b in float64
   BigKernels<T> big;
 };
 

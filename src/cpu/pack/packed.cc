@@ -1,10 +1,10 @@
 #include "cpu/pack/packed.h"
 
 #include <algorithm>
-#include <array>
 
 #include "cpu/isa/arithmetic.h"
 #include "cpu/isa/isa.h"
+#include "cpu/pack/vectors.h"
 #include "cpu/plan/plan.h"
 #include "cpu/threading/thread_lease.h"
 
@@ -67,10 +67,6 @@ void pack_rows(const PackedMatrix<T>& matrix, const Part<T>& part, Rows rows_of)
   });
 }
 
-// Matrices one below the other; the first null ends them.
-template <class T>
-using Stack = std::array<const T*, 4>;
-
 // The matrix has its k as rows: blocks of `rows_each` rows, one below the other.
 template <class T>
 void pack_stacked(const PackedMatrix<T>& matrix, const Part<T>& part, const Stack<T>& blocks,
@@ -90,60 +86,24 @@ void pack_stacked(const PackedMatrix<T>& matrix, const Part<T>& part, const Stac
   });
 }
 
-// Reads the regions of one direction of one layer out of the opaque buffer.
-template <class T>
-struct Source {
-  const ParamsLayout& layout;
-  const T* params;
-  std::int64_t layer, direction;
-
-  const T* weight(ParamRole role, std::int64_t gate) const {
-    return params + layout.weight(layer, direction, role, gate).offset;
-  }
-  const T* bias(ParamRole role, std::int64_t gate) const {
-    return params + layout.bias(layer, direction, role, gate).offset;
-  }
-  Stack<T> gates(ParamRole role, std::initializer_list<std::int64_t> order) const {
-    Stack<T> blocks{};
-    std::size_t count = 0;
-    for (const std::int64_t gate : order) blocks[count++] = weight(role, gate);
-    return blocks;
-  }
+// The gates of a matrix: `count` of them from `first` on.
+struct Gates {
+  ParamRole role;
+  std::int64_t first, count;
 };
 
 // Vector v of gate panels is gate v % G of the units from v / G * lanes on.
 template <class T>
-void pack_gates(const PackedMatrix<T>& matrix, const Source<T>& source, ParamRole role,
-                std::int64_t gates, std::int64_t units, const Part<T>& part) {
+void pack_gates(const PackedMatrix<T>& matrix, const Source<T>& source, const Gates& of,
+                std::int64_t units, const Part<T>& part) {
+  const std::int64_t gates = of.count;
   pack_rows<T>(matrix, part, [&](std::int64_t v, const T** rows) {
-    const T* base = source.weight(role, v % gates);
+    const T* base = source.weight(of.role, of.first + v % gates);
     const std::int64_t unit = v / gates * matrix.lanes;
     const std::int64_t count = std::clamp<std::int64_t>(units - unit, 0, matrix.lanes);
     for (std::int64_t i = 0; i < count; ++i) rows[i] = base + (unit + i) * matrix.k;
     return count;
   });
-}
-
-template <class T>
-void pack_bias(const PackedLayer<T>& packed, const Source<T>& source, const RnnSpec& spec) {
-  const std::int64_t gates = spec.num_gates(), lanes = packed.r.lanes;
-  const bool gru = spec.mode == RnnMode::kGru;
-  for (std::int64_t v = 0; v < divide_up(packed.r.vectors, packed.r.width) * packed.r.width; ++v) {
-    const std::int64_t gate = v % gates;
-    const T* input = source.bias(ParamRole::kInputBias, gate);
-    const T* recurrent = source.bias(ParamRole::kRecurrentBias, gate);
-    const bool forgets = gates_of(spec.mode)[static_cast<std::size_t>(gate)] == Gate::kF;
-    for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      const std::int64_t unit = v / gates * lanes + lane;
-      const bool inside = unit < spec.num_units;
-      const bool split = gru && gate == 2;
-      packed.bias[v * lanes + lane] = !inside ? T{0}
-                                      : split ? input[unit]
-                                              : input[unit] + recurrent[unit];
-      if (inside && forgets) packed.bias[v * lanes + lane] += static_cast<T>(spec.forget_bias);
-      if (split) packed.hn_bias[unit] = inside ? recurrent[unit] : T{0};
-    }
-  }
 }
 
 }  // namespace
@@ -155,7 +115,8 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params,
       table_(&cpu::kernels()),
       arithmetic_(arithmetic_of(spec, *table_)),
       kernels_(&kernels_for<T>(*table_, arithmetic_)),
-      layout_(spec) {
+      layout_(spec),
+      has_options_(!spec.has_cudnn_step()) {
   check_params("pack", spec, params, layout_.size());
   Block wide;
   const T* values = static_cast<const T*>(params.data);
@@ -203,23 +164,30 @@ void CpuPacked<T>::carve(Carver& carver) {
     const bool skipped = layer == 0 && s.skips_input();
     const std::int64_t width = gates() == 1 ? kColumnWidth : gates();
     p.w = {.k = skipped ? 0 : input, .width = width, .vectors = blocks * gates(), .lanes = lanes};
-    p.r = {.k = out, .width = width, .vectors = blocks * gates(), .lanes = lanes};
+    p.r = {.k = out,
+           .width = resets_before() ? recurrent_gates() : width,
+           .vectors = blocks * recurrent_gates(),
+           .lanes = lanes};
+    if (resets_before()) p.r_n = columns_matrix<T>(units, units, lanes);
+    if (resets_before() && back) p.r_n_back = columns_matrix<T>(units, units, lanes);
     if (s.projecting()) p.proj = columns_matrix<T>(out, units, lanes);
-    if (back) p.r_back = columns_matrix<T>(out, gates() * units, lanes);
+    if (back) p.r_back = columns_matrix<T>(out, recurrent_gates() * units, lanes);
     if (back && !skipped) p.w_back = columns_matrix<T>(input, gates() * units, lanes);
     if (back && s.projecting()) p.proj_back = columns_matrix<T>(units, out, lanes);
-    for (PackedMatrix<T>* matrix : {&p.w, &p.r, &p.proj, &p.r_back, &p.w_back, &p.proj_back}) {
+    for (PackedMatrix<T>* matrix :
+         {&p.w, &p.r, &p.r_n, &p.proj, &p.r_back, &p.r_n_back, &p.w_back, &p.proj_back}) {
       matrix->count = count_elements(arithmetic_, matrix->k);
       most_inner_ = std::max(most_inner_, matrix->k);
     }
-    for (PackedMatrix<T>* matrix : {&p.w, &p.r, &p.proj}) {
+    for (PackedMatrix<T>* matrix : {&p.w, &p.r, &p.r_n, &p.proj}) {
       matrix->data = carver.take<T>(matrix->size());
     }
-    for (PackedMatrix<T>* matrix : {&p.r_back, &p.w_back, &p.proj_back}) {
+    for (PackedMatrix<T>* matrix : {&p.r_back, &p.r_n_back, &p.w_back, &p.proj_back}) {
       if (!transposes()) matrix->data = carver.take<T>(matrix->size());
     }
-    p.bias = carver.take<T>(divide_up(p.r.vectors, width) * width * lanes);
+    p.bias = carver.take<T>(divide_up(p.w.vectors, width) * width * lanes);
     p.hn_bias = carver.take<T>(blocks * lanes);
+    p.peephole = carver.take<T>(s.use_peepholes ? 3 * blocks * lanes : 0);
   }
 }
 
@@ -227,12 +195,17 @@ template <class T>
 void CpuPacked<T>::fill_layer(const T* params, std::int64_t layer, std::int64_t direction,
                               const Part<T>& part) {
   const RnnSpec& s = spec();
-  const PackedLayer<T>& p = this->layer(layer, direction);
+  PackedLayer<T>& p = layers_[static_cast<std::size_t>(layer * s.num_dirs() + direction)];
   const Source<T> source{layout_, params, layer, direction};
   const std::int64_t units = s.num_units, out = s.hidden_size();
-  if (p.w.k > 0) pack_gates(p.w, source, ParamRole::kInputWeight, gates(), units, part);
-  pack_gates(p.r, source, ParamRole::kRecurrentWeight, gates(), units, part);
-  if (part.member == 0) pack_bias(p, source, s);
+  constexpr ParamRole kInput = ParamRole::kInputWeight, kState = ParamRole::kRecurrentWeight;
+  if (p.w.k > 0) pack_gates(p.w, source, {kInput, 0, gates()}, units, part);
+  pack_gates(p.r, source, {kState, 0, recurrent_gates()}, units, part);
+  if (resets_before()) pack_gates(p.r_n, source, {kState, 2, 1}, units, part);
+  if (part.member == 0) {
+    pack_bias(p, source, s);
+    if (has_options()) pack_options(p, source, s);
+  }
   if (s.projecting()) {
     pack_rows<T>(p.proj, part, [&](std::int64_t v, const T** rows) {
       const T* base = source.weight(ParamRole::kProjection, 0);
@@ -246,10 +219,12 @@ void CpuPacked<T>::fill_layer(const T* params, std::int64_t layer, std::int64_t 
   const auto gate_blocks = [&](ParamRole role) {
     // The input side of gru's gradients begins with n.
     if (gru && role == ParamRole::kInputWeight) return source.gates(role, {2, 0, 1});
+    if (gru && resets_before()) return source.gates(role, {0, 1});
     if (gru) return source.gates(role, {0, 1, 2});
     return s.is_lstm() ? source.gates(role, {0, 1, 2, 3}) : source.gates(role, {0});
   };
   pack_stacked(p.r_back, part, gate_blocks(ParamRole::kRecurrentWeight), units, out);
+  if (resets_before()) pack_stacked(p.r_n_back, part, source.gates(kState, {2}), units, out);
   if (p.w_back.k > 0) {
     pack_stacked(p.w_back, part, gate_blocks(ParamRole::kInputWeight), units,
                  s.layer_input_size(layer));

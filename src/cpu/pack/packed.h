@@ -7,10 +7,14 @@
 // |-----------|----------------------|------|---------------|
 // | w         | x                    | in_l | G U, by units |
 // | r         | h of the step before | O    | G U, by units |
+// | r_n       | r h, reset before    | U    | U             |
 // | proj      | h~                   | U    | P             |
 // | r_back    | gate gradients       | G U  | O             |
+// | r_n_back  | those of n           | U    | U             |
 // | w_back    | gate gradients       | G U  | in_l          |
 // | proj_back | dh                   | P    | U             |
+//
+// Where the reset gate applies before the product, r and r_back are those of gates r and z alone.
 #pragma once
 
 #include <vector>
@@ -50,9 +54,13 @@ struct PackedMatrix {
 template <class T>
 struct PackedLayer {
   PackedMatrix<T> w, r;       // gate panels; plain networks: column panels
-  T* bias = nullptr;          // in the order of the vectors of r: bW + bR; gru n: bWn alone
+  PackedMatrix<T> r_n;        // column panels
+  T* bias = nullptr;          // in the order of the vectors of w: bW + bR; gru n: bWn alone
   T* hn_bias = nullptr;       // gru: bRn, padded to lanes
+  T* peephole = nullptr;      // [i, f, o][units padded to lanes]
+  CellOptions<T> options{};   // unless RnnSpec::has_cudnn_step()
   PackedMatrix<T> proj;       // h~ -> h: k = U, columns P
+  PackedMatrix<T> r_n_back;   // gate gradients of n -> r h: k = U, columns U
   PackedMatrix<T> r_back;     // gate gradients (recurrent side) -> h: k = G*U, columns O
   PackedMatrix<T> w_back;     // gate gradients (input side) -> x: k = G*U, columns in_l
   PackedMatrix<T> proj_back;  // h -> h~: k = P, columns U
@@ -89,10 +97,16 @@ class CpuPacked final : public PackedParams {
   /// Rows are read as zeros from here: max(U, O, I) elements.
   const T* zeros() const noexcept { return zeros_; }
   /// Rows of gate gradients: gru keeps the recurrent side of n beside the input side.
-  std::int64_t gradient_gates() const { return spec().mode == RnnMode::kGru ? 4 : gates(); }
-  /// Vectors of activations that backward needs of a unit.
-  std::int64_t saved_gates() const { return gradient_gates(); }
+  std::int64_t gradient_gates() const { return is_gru() && spec().reset_after ? 4 : gates(); }
+  /// Vectors that backward needs of a unit: sums or activations.
+  std::int64_t saved_gates() const { return is_gru() ? 4 : gates(); }
   std::int64_t gates() const { return spec().num_gates(); }
+  /// Gates whose recurrent product is that of h itself.
+  std::int64_t recurrent_gates() const { return resets_before() ? 2 : gates(); }
+  bool is_gru() const { return spec().mode == RnnMode::kGru; }
+  bool resets_before() const { return !spec().reset_after; }
+  /// Whether steps are those of cells with options.
+  bool has_options() const noexcept { return has_options_; }
   std::int64_t most_width() const noexcept { return most_width_; }
 
  private:
@@ -107,6 +121,7 @@ class CpuPacked final : public PackedParams {
   Block memory_;
   T* zeros_ = nullptr;
   std::int64_t most_width_ = 0, most_inner_ = 0;
+  bool has_options_ = false;
 };
 
 extern template class CpuPacked<float>;

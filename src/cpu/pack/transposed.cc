@@ -69,7 +69,8 @@ template <class T>
 PackedLayer<T> with_transposed(const PackedLayer<T>& layer, T* memory) {
   PackedLayer<T> result = layer;
   result.r_back.data = memory;
-  result.proj_back.data = memory + layer.r_back.size();
+  result.r_n_back.data = memory + layer.r_back.size();
+  result.proj_back.data = result.r_n_back.data + layer.r_n_back.size();
   result.w_back.data = memory;
   return result;
 }
@@ -77,7 +78,10 @@ PackedLayer<T> with_transposed(const PackedLayer<T>& layer, T* memory) {
 template <class T>
 void transpose_recurrent(const RnnSpec& spec, const PackedLayer<T>& layer, int member,
                          int members) {
-  transpose(layer.r, {spec.num_gates(), 0, spec.num_units}, layer.r_back, member, members);
+  const bool resets_before = !spec.reset_after;
+  const std::int64_t gates = resets_before ? 2 : spec.num_gates();
+  transpose(layer.r, {gates, 0, spec.num_units}, layer.r_back, member, members);
+  if (resets_before) transpose(layer.r_n, {1, 0, spec.num_units}, layer.r_n_back, member, members);
   if (!spec.projecting()) return;
   transpose(layer.proj, {1, 0, spec.hidden_size()}, layer.proj_back, member, members);
 }

@@ -7,11 +7,12 @@
 
 namespace openrnn::cpu {
 
-/// Elements of the panels of one direction of a layer that backward reads. r and proj are read by
-/// the same steps; w, after them, takes their place.
+/// Elements of the panels of one direction of a layer that backward reads. r, r_n and proj are read
+/// by the same steps; w, after them, takes their place.
 template <class T>
 std::int64_t transposed_size(const PackedLayer<T>& layer) {
-  return std::max(layer.r_back.size() + layer.proj_back.size(), layer.w_back.size());
+  return std::max(layer.r_back.size() + layer.r_n_back.size() + layer.proj_back.size(),
+                  layer.w_back.size());
 }
 
 /// Where the gradient of these weights will be written lies idle until then. Null when it is too
@@ -25,7 +26,7 @@ T* transposed_in_gradient(const CpuPacked<T>& packed, std::int64_t layer, std::i
 template <class T>
 PackedLayer<T> with_transposed(const PackedLayer<T>& layer, T* memory);
 
-/// One member's share of the panels of r_back and proj_back, or of w_back.
+/// One member's share of the panels of r_back, r_n_back and proj_back, or of w_back.
 template <class T>
 void transpose_recurrent(const RnnSpec& spec, const PackedLayer<T>& layer, int member, int members);
 template <class T>

@@ -1,4 +1,4 @@
-// The kernels' index of a mode.
+// The kernels' indices of a mode.
 #pragma once
 
 #include "cpu/kernels/kernels.h"
@@ -6,17 +6,18 @@
 
 namespace openrnn::cpu {
 
-inline int mode_index(RnnMode mode) {
-  switch (mode) {
-    case RnnMode::kRnnRelu:
-      return kModeRelu;
-    case RnnMode::kRnnTanh:
-      return kModeTanh;
-    case RnnMode::kLstm:
-      return kModeLstm;
-    default:
-      return kModeGru;
-  }
+inline int mode_index(const RnnSpec& spec) {
+  if (spec.is_lstm()) return kModeLstm;
+  if (spec.mode == RnnMode::kGru) return kModeGru;
+  return spec.candidate_activation().kind == CellActivationKind::kRelu ? kModeRelu : kModeTanh;
+}
+
+/// Of a cell with options; that of a reset before the product has two parts, of which forward
+/// begins with this one.
+inline int cell_index(const RnnSpec& spec) {
+  if (spec.is_lstm()) return kCellLstm;
+  if (spec.mode != RnnMode::kGru) return kCellPlain;
+  return spec.reset_after ? kCellGru : kCellReset;
 }
 
 }  // namespace openrnn::cpu

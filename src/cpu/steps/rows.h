@@ -132,6 +132,7 @@ struct LayerStore {
   Grid<T> out;    // [T][B][D*O]
   Grid<T> input;  // what the next layer reads: out, or out with dropout
   std::array<Grid<T>, 2> c, h_tilde, gates;
+  std::array<Grid<T>, 2> projected;  // [T][B][P] before proj_clip, of a saving pass
 };
 
 }  // namespace openrnn::cpu

@@ -42,6 +42,7 @@ void CpuSaved<T>::carve(Carver& carver) {
       layer.gates[d] = grid(places, gates);
       if (s.is_lstm()) layer.c[d] = grid(places, units);
       if (s.projecting()) layer.h_tilde[d] = grid(places, units);
+      if (s.proj_clip) layer.projected[d] = grid(places, s.hidden_size());
     }
   }
 }

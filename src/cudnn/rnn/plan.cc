@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/message.h"
+#include "openrnn/spec_fields.h"
 
 namespace openrnn::cudnn {
 namespace {
@@ -95,6 +96,16 @@ std::string rows_that_fit(std::int64_t time, std::int64_t width) {
   const std::int64_t rows = kMost32 / product({time, width});
   if (rows == 0) return "not even one row of these steps fits: use device='cpu'";
   return message("split the batch: ", rows, " rows of ", time, " steps fit");
+}
+
+// The options that are set and are not cuDNN's: "use_peepholes true, gate_clip [-3, 3]".
+std::string options_beyond_cudnn(const RnnSpec& spec) {
+  std::string text;
+  for (const RnnField& field : rnn_fields()) {
+    if (field.always || !field.stands_in(spec)) continue;
+    text += message(text.empty() ? "" : ", ", field.name, " ", openrnn::to_string(field.get(spec)));
+  }
+  return text;
 }
 
 }  // namespace
@@ -199,6 +210,14 @@ std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
   if (spec.forget_bias != 0.0) {
     return "cuDNN reads biases from the parameters alone, without a forget_bias; device='cpu' has "
            "it";
+  }
+  if (!spec.has_cudnn_step() || spec.biases_per_gate() != 2 || spec.proj_clip) {
+    return message("cuDNN has the four cells alone, without ", options_beyond_cudnn(spec),
+                   "; device='cpu' has them");
+  }
+  if (spec.projecting() && !spec.is_lstm()) {
+    return message("cuDNN projects lstm only, expected no num_proj for ", to_string(spec.mode),
+                   "; device='cpu' has it");
   }
   if (spec.cell_clip) {
     // Read in the code of cuDNN 9.19 and 9.26: it clamps c where a step reads it and for tanh(c),

@@ -66,6 +66,26 @@ inline bool set_word(Case& c, const std::string& word) {
     s.cell_clip = {{-0.3, 0.25}};
   } else if (word == "forget") {
     s.forget_bias = 0.8125;
+  } else if (word == "reset_before") {
+    s.reset_after = false;
+  } else if (word == "peepholes") {
+    s.use_peepholes = true;
+  } else if (word == "coupled") {
+    s.coupled_gates = true;
+  } else if (word == "no_bias") {
+    s.use_bias = false;
+  } else if (word == "one_bias") {
+    s.single_bias = true;
+  } else if (word == "proj_clip") {
+    s.proj_clip = {{-0.2, 0.15}};
+  } else if (word == "gate_clip") {
+    s.gate_clip = {{-0.45, 0.35}};
+  } else if (word.starts_with("act=")) {
+    s.activation = parse_cell_activation(word.substr(4));
+  } else if (word.starts_with("gates=")) {
+    s.recurrent_activation = parse_cell_activation(word.substr(6));
+  } else if (word.starts_with("out=")) {
+    s.output_activation = parse_cell_activation(word.substr(4));
   } else {
     return word == "lengths";
   }
@@ -108,8 +128,10 @@ inline bool set_size(Case& c, const std::string& word) {
 }  // namespace detail
 
 /// "lstm L2 U17 I3 B7 T5 P4 D0.5 bi skip|auto f16|f32|f64 lengths batch_major null_states clip
-/// forget bf16|bf16x3|tf32|fp16|stored_float16|stored_bfloat16|stored_int8". Throws: ArgumentError
-/// naming a word that is not understood.
+/// forget reset_before peepholes coupled no_bias one_bias proj_clip gate_clip act=relu
+/// gates=hard_sigmoid(0.2,0.5) out=softsign
+/// bf16|bf16x3|tf32|fp16|stored_float16|stored_bfloat16|stored_int8". Throws: ArgumentError naming
+/// a word that is not understood.
 inline Case parse_case(const std::string& text, const std::string& reason) {
   Case c;
   c.text = text;

@@ -79,6 +79,38 @@ inline constexpr std::array kOddCases = {
     std::array{"lstm L1 U7 I7 B5 T4 forget P3 skip f64", "forget_bias_and_projection"},
     std::array{"lstm L2 U16 I5 B3 T4 forget f16", "forget_bias_in_half"},
     std::array{"lstm L1 U33 I5 B3 T4 forget clip f32", "forget_bias_and_clamped_cells"},
+    std::array{"lstm L2 U17 I3 B5 T6 bi peepholes f32 lengths", "peepholes"},
+    std::array{"lstm L1 U33 I7 B7 T5 peepholes clip P9 proj_clip f64 batch_major", "peepholes"},
+    std::array{"lstm L2 U16 I5 B3 T4 peepholes coupled f16", "peepholes_in_half"},
+    std::array{"lstm L1 U17 I17 B6 T5 coupled skip f32", "coupled_gates"},
+    std::array{"lstm L2 U15 I3 B5 T4 P7 proj_clip bi f16 lengths", "clipped_projection"},
+    std::array{"lstm L1 U7 I5 B5 T6 gate_clip forget f32", "clipped_gates"},
+    std::array{"gru L2 U33 I5 B4 T5 gate_clip bi f64", "clipped_gates"},
+    std::array{"rnn_tanh L1 U17 I5 B4 T5 gate_clip f32 lengths", "clipped_gates"},
+    std::array{"gru L2 U17 I3 B5 T6 bi reset_before f32 lengths", "reset_before"},
+    std::array{"gru L1 U130 I33 B7 T4 reset_before one_bias f32", "reset_before"},
+    std::array{"gru L2 U7 I7 B3 T5 reset_before gate_clip skip f64 batch_major", "reset_before"},
+    std::array{"gru L3 U16 I5 B1 T4 reset_before D0.5 no_bias f16 null_states", "reset_before"},
+    std::array{"lstm L2 U7 I3 B3 T4 no_bias forget f32", "no_biases"},
+    std::array{"lstm L1 U17 I5 B3 T4 one_bias bi f32", "one_bias"},
+    std::array{"gru L2 U17 I5 B4 T4 one_bias f32 lengths", "one_bias"},
+    std::array{"gru L1 U7 I5 B4 T4 no_bias f64", "no_biases"},
+    std::array{"rnn_relu L2 U17 I5 B4 T4 no_bias P5 f32", "plain_projection"},
+    std::array{"rnn_tanh L1 U33 I5 B3 T5 P16 proj_clip bi f64 lengths", "plain_projection"},
+    std::array{"rnn_tanh L2 U16 I3 B5 T4 P7 act=softsign f16", "plain_projection"},
+    std::array{"lstm L2 U17 I5 B4 T5 gates=hard_sigmoid f32 lengths", "hard_sigmoid"},
+    std::array{"gru L1 U33 I5 B4 T5 gates=hard_sigmoid(0.1875,0.5) act=relu f32", "hard_sigmoid"},
+    std::array{"gru L1 U16 I5 B4 T5 reset_before gates=hard_sigmoid act=softsign bi f32",
+               "reset_before"},
+    std::array{"lstm L1 U7 I5 B4 T5 act=relu out=relu f64", "activations"},
+    std::array{"lstm L1 U17 I5 B4 T5 act=softsign out=elu(0.7) peepholes f32", "activations"},
+    std::array{"lstm L1 U17 I5 B4 T5 act=affine(0.8,0.1) out=affine f32", "activations"},
+    std::array{"lstm L1 U17 I5 B4 T5 act=scaled_tanh(1.7,0.6) gates=softsign f16", "activations"},
+    std::array{"gru L2 U7 I5 B4 T5 act=leaky_relu(0.2) bi f32", "activations"},
+    std::array{"gru L1 U17 I5 B4 T5 act=elu gates=softplus f64", "activations"},
+    std::array{"rnn_tanh L1 U17 I5 B4 T5 act=thresholded_relu(0.1) f32", "activations"},
+    std::array{"rnn_tanh L2 U17 I5 B4 T5 act=softplus f32 lengths", "activations"},
+    std::array{"rnn_relu L1 U17 I5 B4 T5 act=sigmoid bi f32", "activations"},
 };
 
 }  // namespace detail
@@ -118,10 +150,12 @@ inline std::vector<Case> odd_cases() {
   return cases;
 }
 
-/// Without cell_clip, which cuDNN has in another sense, and forget_bias, which it has not.
-inline std::vector<Case> without_clip(std::vector<Case> cases) {
+/// Without cell_clip, which cuDNN has in another sense, and the options that it has not.
+inline std::vector<Case> of_cudnn(std::vector<Case> cases) {
   std::erase_if(cases, [](const Case& c) {
-    return c.spec.cell_clip.has_value() || c.spec.forget_bias != 0.0;
+    const RnnSpec& s = c.spec;
+    return s.cell_clip || s.forget_bias != 0.0 || !s.has_cudnn_step() || s.proj_clip ||
+           s.biases_per_gate() != 2 || (s.projecting() && !s.is_lstm());
   });
   return cases;
 }

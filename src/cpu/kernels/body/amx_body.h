@@ -227,6 +227,12 @@ constexpr Kernels<float> tiled_table() {
   table.forward[kModeTanh] = tiled_forward<Kind, PlainCell<F32, tanh<F32>>>;
   table.forward[kModeLstm] = tiled_forward<Kind, LstmCell<F32>>;
   table.forward[kModeGru] = tiled_forward<Kind, GruCell<F32>>;
+  table.forward_cell[kCellPlain] = tiled_forward<Kind, CellWithOptions<F32, 1>>;
+  table.forward_cell[kCellLstm] = tiled_forward<Kind, CellWithOptions<F32, 4>>;
+  table.forward_cell[kCellGru] = tiled_forward<Kind, CellWithOptions<F32, 3>>;
+  table.forward_cell[kCellReset] = tiled_forward<Kind, CellWithOptions<F32, 2, 3>>;
+  table.forward_cell[kCellCandidate] = tiled_forward<Kind, CellWithOptions<F32, 1, 3, 2>>;
+  table.backward_cell = tiled_backward<Kind, GradWithOptions<F32>>;
   table.backward[kModeRelu] = tiled_backward<Kind, ReluGrad<F32>>;
   table.backward[kModeTanh] = tiled_backward<Kind, TanhGrad<F32>>;
   table.backward[kModeLstm] = tiled_backward<Kind, LstmGrad<F32>>;

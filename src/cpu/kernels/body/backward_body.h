@@ -10,11 +10,6 @@
 // | tile                    | [rows of the tile][vectors][L]: dh                  |
 #pragma once
 
-/// Units [unit, unit + count) of one row.
-struct GradPlace {
-  int64_t row, unit, count;
-};
-
 template <class V>
 struct LstmGrad {
   using T = typename V::T;
@@ -106,6 +101,21 @@ struct ReluGrad {
     const V h = load_some<V>(s.gates[at.row] + at.unit, at.count);
     const V zero = V::broadcast(T(0));
     store_some<V>(select_less(zero, h, dh, zero), s.da[at.row] + at.unit, at.count);
+  }
+};
+
+/// Of a cell with options.
+template <class V>
+struct GradWithOptions {
+  using T = typename V::T;
+  static void list(const BackwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
+    lines.add(s.gates[row] + unit);
+    lines.add(s.da[row] + unit);
+  }
+  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+    alignas(64) T values[V::kLanes];
+    dh.store(values);
+    s.finish(s, at, values);
   }
 };
 

@@ -13,15 +13,6 @@
 // side)), each side with a bias. Plain: h = tanh or relu of the sum.
 #pragma once
 
-/// What a cell needs to finish `count` units of one row.
-template <class T>
-struct CellPlace {
-  int64_t row, unit, count;
-  const T* tile;  // [gates][lanes], the recurrent sums
-  const T* pre;   // [gates][lanes], the input's
-  const T* bias;  // [gates][lanes]
-};
-
 /// The sum that goes into a gate's activation: recurrent side, input side, bias.
 template <class V>
 inline V pre_activation(const CellPlace<typename V::T>& at, int gate) {
@@ -96,11 +87,6 @@ struct GruCell {
   }
 };
 
-template <class V>
-inline V relu(V x) {
-  return largest(V::broadcast(0), x);
-}
-
 template <class V, V (*activation)(V)>
 struct PlainCell {
   using T = typename V::T;
@@ -118,6 +104,37 @@ struct PlainCell {
   }
 };
 
+/// A cell with options of G gates in this product, from gate `kFirst` on of `kOfAll`.
+template <class V, int G, int kOfAll = G, int kFirst = 0>
+struct CellWithOptions {
+  using T = typename V::T;
+  static constexpr int kGates = G, kAllGates = kOfAll, kFirstGate = kFirst;
+
+  static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
+    lines.add_gates(s.gates[row] + unit, G, s.units);
+    lines.add(s.h[row] + unit);
+  }
+  static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) { s.finish(s, at); }
+};
+
+/// Whether the product has only some of a unit's gates, while the input's side has all.
+template <class Cell>
+constexpr bool has_some_gates() {
+  if constexpr (requires { Cell::kAllGates; }) return Cell::kAllGates != Cell::kGates;
+  return false;
+}
+
+/// Units of one row from `unit` on, of whose gates the product has some.
+template <class V, class Cell>
+CellPlace<typename V::T> place_of_some(const ForwardStep<typename V::T>& s, int64_t row,
+                                       int64_t unit, const typename V::T* tile) {
+  constexpr int64_t L = V::kLanes, kWidth = Cell::kAllGates * L, kFirst = Cell::kFirstGate * L;
+  const int64_t block = unit / L, own = block - s.w.first / Cell::kGates;
+  const typename V::T* pre =
+      s.pre + own * s.pre_rows * kWidth + (s.pre_first + row) * kWidth + kFirst;
+  return {row, unit, s.units - unit, tile, pre, s.bias + block * kWidth + kFirst};
+}
+
 template <class V, class Cell>
 void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
                   const typename V::T* tile, const typename V::T* pre) {
@@ -128,7 +145,12 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
       const typename V::T* start = pre + p * s.pre_rows * width + r * width;
       for (int64_t n = 0; n < g.vectors; n += Cell::kGates, tile += Cell::kGates * L) {
         const int64_t vector = g.vector + p * g.vectors + n, unit = vector / Cell::kGates * L;
-        Cell::finish(s, {row + r, unit, s.units - unit, tile, start + n * L, s.bias + vector * L});
+        if constexpr (has_some_gates<Cell>()) {
+          Cell::finish(s, place_of_some<V, Cell>(s, row + r, unit, tile));
+        } else {
+          Cell::finish(s,
+                       {row + r, unit, s.units - unit, tile, start + n * L, s.bias + vector * L});
+        }
       }
     }
   }
@@ -157,7 +179,7 @@ template <class V, class Cell, class Op>
 void forward_step(const ForwardStep<typename V::T>& s) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
-  constexpr bool kLineVectors = L == Lines<T>::kNumbers;
+  constexpr bool kLineVectors = L == Lines<T>::kNumbers && !has_some_gates<Cell>();
   Scratch<T, L> scratch;
   Lines<T> lines;
   const T* const* a = Op::stage(s.w, s.h_prev, s.rows);

@@ -26,6 +26,13 @@ void add_wide(const typename V::T* __restrict x, double* __restrict y, int64_t s
   for (int64_t i = 0; i < size; ++i) y[i] += static_cast<double>(x[i]);
 }
 
+/// In float64, where products of floats are exact.
+template <class V>
+void add_product_wide(const typename V::T* __restrict a, const typename V::T* __restrict b,
+                      double* __restrict y, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) y[i] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+}
+
 inline void widen(const uint16_t* half, float* out, int64_t size) {
   for (int64_t i = 0; i < size; i += F32::kLanes) {
     const int64_t n = fewer(size - i, F32::kLanes);
@@ -93,6 +100,8 @@ constexpr Kernels<typename V::T> common_table() {
   table.add = add<V>;
   table.multiply = multiply<V>;
   table.add_wide = add_wide<V>;
+  table.add_product_wide = add_product_wide<V>;
+  table.cells = cell_finishers<V>();
   return table;
 }
 
@@ -104,6 +113,11 @@ constexpr Kernels<typename V::T> forward_table() {
   table.forward[kModeTanh] = forward_step<V, PlainCell<V, tanh<V>>, Op>;
   table.forward[kModeLstm] = forward_step<V, LstmCell<V>, Op>;
   table.forward[kModeGru] = forward_step<V, GruCell<V>, Op>;
+  table.forward_cell[kCellPlain] = forward_step<V, CellWithOptions<V, 1>, Op>;
+  table.forward_cell[kCellLstm] = forward_step<V, CellWithOptions<V, 4>, Op>;
+  table.forward_cell[kCellGru] = forward_step<V, CellWithOptions<V, 3>, Op>;
+  table.forward_cell[kCellReset] = forward_step<V, CellWithOptions<V, 2, 3>, Op>;
+  table.forward_cell[kCellCandidate] = forward_step<V, CellWithOptions<V, 1, 3, 2>, Op>;
   return table;
 }
 
@@ -114,6 +128,7 @@ constexpr Kernels<typename V::T> training_table() {
   table.backward[kModeTanh] = backward_step<V, TanhGrad<V>, Op>;
   table.backward[kModeLstm] = backward_step<V, LstmGrad<V>, Op>;
   table.backward[kModeGru] = backward_step<V, GruGrad<V>, Op>;
+  table.backward_cell = backward_step<V, GradWithOptions<V>, Op>;
   table.big.span = kSumSpan;
   return table;
 }
