@@ -37,7 +37,11 @@ struct TfTensor {
 
 /// The tensors that TensorFlow's platform-independent cells hold for a network: kernels [in + O,
 /// G*U] with column blocks i c f o (lstm) or r z (gru), one bias a gate but for the candidate of a
-/// gru. Weights by layer and direction, a projection after its kernel, then all biases.
+/// gru. Weights by layer and direction, a projection after its kernel, then all biases, each
+/// layer's peepholes (`w_f_diag`, `w_i_diag`, `w_o_diag`) behind them. A gru that resets before the
+/// product is TensorFlow's GRUCell, `gru_cell`. Biases that a network has not have no tensor.
+/// Options without parameters (activations, clips, forget_bias, coupled_gates) are not in it: the
+/// cell that reads it sets them.
 class OPENRNN_API TfCanonicalFormat {
  public:
   /// Throws: ArgumentError as RnnSpec::validate.

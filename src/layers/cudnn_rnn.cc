@@ -96,9 +96,11 @@ std::vector<Shape> CudnnRnn::canonical_weight_shape(std::int64_t layer) const {
 }
 
 std::vector<Shape> CudnnRnn::canonical_bias_shapes() const {
-  return std::vector<Shape>(
-      static_cast<std::size_t>(2 * network().num_gates() * network().num_pseudo_layers()),
-      Shape{network().num_units});
+  const RnnSpec& spec = network();
+  const std::int64_t peepholes = spec.use_peepholes ? 3 : 0;
+  const std::int64_t vectors = spec.biases_per_gate() * spec.num_gates() + peepholes;
+  return std::vector<Shape>(static_cast<std::size_t>(vectors * spec.num_pseudo_layers()),
+                            Shape{spec.num_units});
 }
 
 Array CudnnRnn::canonical_to_opaque(std::span<const ConstArrayView> weights,

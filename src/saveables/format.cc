@@ -6,16 +6,10 @@ namespace openrnn {
 namespace {
 
 // Column blocks of a joined kernel, as indices into gates_of(mode). TensorFlow's lstm cells have
-// the new memory second; the candidate of a gru has its own tensors.
+// the new memory second.
 std::vector<std::int64_t> joined_gates(RnnMode mode) {
-  switch (mode) {
-    case RnnMode::kLstm:
-      return {0, 2, 1, 3};
-    case RnnMode::kGru:
-      return {0, 1};
-    default:
-      return {0};
-  }
+  if (mode == RnnMode::kLstm) return {0, 2, 1, 3};
+  return {0};
 }
 
 struct Place {
@@ -39,9 +33,10 @@ TfPart matrix_part(const ParamRegion& region, std::int64_t row, std::int64_t col
   return {region.rows, region.cols, region.offset, -1, row, col};
 }
 
+using Gates = std::vector<std::int64_t>;
+
 // Rows: inputs, then hidden units; columns: the gates.
-TfTensor joined_kernel(const Place& at, const std::string& suffix) {
-  const std::vector<std::int64_t> gates = joined_gates(at.layout->spec().mode);
+TfTensor joined_kernel(const Place& at, const std::string& suffix, const Gates& gates) {
   TfTensor tensor = at.tensor(suffix, {}, TfTensorKind::kWeight);
   std::int64_t col = 0;
   for (const std::int64_t gate : gates) {
@@ -55,15 +50,20 @@ TfTensor joined_kernel(const Place& at, const std::string& suffix) {
   return tensor;
 }
 
-TfTensor joined_bias(const Place& at, const std::string& suffix) {
+// The sums of the biases of some gates, or the biases where each has one; nothing without.
+void append_bias(const Place& at, const std::string& suffix, const Gates& gates,
+                 std::vector<TfTensor>& list) {
+  const int biases = at.layout->spec().biases_per_gate();
+  if (biases == 0) return;
   TfTensor tensor = at.tensor(suffix, {0}, TfTensorKind::kBias);
-  for (const std::int64_t gate : joined_gates(at.layout->spec().mode)) {
+  for (const std::int64_t gate : gates) {
     const ParamRegion& input = at.bias(ParamRole::kInputBias, gate);
-    const ParamRegion& hidden = at.bias(ParamRole::kRecurrentBias, gate);
-    tensor.parts.push_back({input.rows, 1, input.offset, hidden.offset, 0, tensor.shape[0]});
+    const std::int64_t second =
+        biases > 1 ? at.bias(ParamRole::kRecurrentBias, gate).offset : std::int64_t{-1};
+    tensor.parts.push_back({input.rows, 1, input.offset, second, 0, tensor.shape[0]});
     tensor.shape[0] += input.rows;
   }
-  return tensor;
+  list.push_back(std::move(tensor));
 }
 
 TfTensor transposed(const Place& at, const std::string& suffix, const ParamRegion& region) {
@@ -72,33 +72,60 @@ TfTensor transposed(const Place& at, const std::string& suffix, const ParamRegio
   return tensor;
 }
 
-TfTensor single_bias(const Place& at, const std::string& suffix, const ParamRegion& region) {
+TfTensor vector_alone(const Place& at, const std::string& suffix, const ParamRegion& region) {
   TfTensor tensor = at.tensor(suffix, {region.rows}, TfTensorKind::kBias);
   tensor.parts.push_back({region.rows, 1, region.offset, -1, 0, 0});
   return tensor;
 }
 
+constexpr std::int64_t kCandidate = 2;
+
+// TensorFlow's GRUCell, whose candidate has one kernel, too.
+void append_reset_before(const Place& at, std::vector<TfTensor>& weights,
+                         std::vector<TfTensor>& biases) {
+  weights.push_back(joined_kernel(at, "gates/kernel", {0, 1}));
+  weights.push_back(joined_kernel(at, "candidate/kernel", {kCandidate}));
+  append_bias(at, "gates/bias", {0, 1}, biases);
+  append_bias(at, "candidate/bias", {kCandidate}, biases);
+}
+
 void append_gru(const Place& at, std::vector<TfTensor>& weights, std::vector<TfTensor>& biases) {
-  constexpr std::int64_t kCandidate = 2;
-  weights.push_back(joined_kernel(at, "gates/kernel"));
+  const RnnSpec& spec = at.layout->spec();
+  if (!spec.reset_after) return append_reset_before(at, weights, biases);
+  weights.push_back(joined_kernel(at, "gates/kernel", {0, 1}));
   weights.push_back(transposed(at, "candidate/input_projection/kernel",
                                at.weight(ParamRole::kInputWeight, kCandidate)));
   weights.push_back(transposed(at, "candidate/hidden_projection/kernel",
                                at.weight(ParamRole::kRecurrentWeight, kCandidate)));
-  biases.push_back(joined_bias(at, "gates/bias"));
-  biases.push_back(single_bias(at, "candidate/input_projection/bias",
-                               at.bias(ParamRole::kInputBias, kCandidate)));
-  biases.push_back(single_bias(at, "candidate/hidden_projection/bias",
-                               at.bias(ParamRole::kRecurrentBias, kCandidate)));
+  append_bias(at, "gates/bias", {0, 1}, biases);
+  if (spec.biases_per_gate() > 0) {
+    biases.push_back(vector_alone(at, "candidate/input_projection/bias",
+                                  at.bias(ParamRole::kInputBias, kCandidate)));
+  }
+  if (spec.biases_per_gate() > 1) {
+    biases.push_back(vector_alone(at, "candidate/hidden_projection/bias",
+                                  at.bias(ParamRole::kRecurrentBias, kCandidate)));
+  }
 }
 
 void append_plain(const Place& at, std::vector<TfTensor>& weights, std::vector<TfTensor>& biases) {
-  weights.push_back(joined_kernel(at, "kernel"));
+  const Gates gates = joined_gates(at.layout->spec().mode);
+  weights.push_back(joined_kernel(at, "kernel", gates));
   if (at.layout->spec().projecting()) {
     weights.push_back(transposed(at, "projection/kernel", at.weight(ParamRole::kProjection, 0)));
     weights.back().kind = TfTensorKind::kProjection;
   }
-  biases.push_back(joined_bias(at, "bias"));
+  append_bias(at, "bias", gates, biases);
+  if (!at.layout->spec().use_peepholes) return;
+  constexpr std::pair<const char*, std::int64_t> kPeepholes[] = {
+      {"w_f_diag", 1}, {"w_i_diag", 0}, {"w_o_diag", 3}};
+  for (const auto& [suffix, gate] : kPeepholes) {
+    biases.push_back(vector_alone(at, suffix, at.bias(ParamRole::kPeephole, gate)));
+  }
+}
+
+std::string_view cell_name(const RnnSpec& spec) {
+  return spec.reset_after ? tf_cell_name(spec.mode) : "gru_cell";
 }
 
 }  // namespace
@@ -126,9 +153,8 @@ TfCanonicalFormat::TfCanonicalFormat(const RnnSpec& spec) : spec_(spec) {
   std::vector<TfTensor> biases;
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
     for (std::int64_t dir = 0; dir < spec.num_dirs(); ++dir) {
-      const Place at{
-          &layout, layer, dir,
-          message(tf_cell_scope(spec.direction, layer, dir), "/", tf_cell_name(spec.mode))};
+      const Place at{&layout, layer, dir,
+                     message(tf_cell_scope(spec.direction, layer, dir), "/", cell_name(spec))};
       (spec.mode == RnnMode::kGru ? append_gru : append_plain)(at, tensors_, biases);
     }
   }

@@ -35,7 +35,7 @@ TEST_P(CudnnAgreement, WithTheReference) {
 
 // All of the grid on a GPU; a stand-in computes in loops.
 std::vector<Case> cases() {
-  std::vector<Case> list = without_clip(pretends() ? some_cases(5) : all_cases());
+  std::vector<Case> list = of_cudnn(pretends() ? some_cases(5) : all_cases());
   for (const std::string math : {"tf32", "fp16"}) {
     for (const char* text :
          {"lstm L2 U17 I33 B5 T4 f32 ", "gru L2 U17 I5 B7 T5 bi lengths f32 ",

@@ -28,13 +28,17 @@ FieldValue value_of(const char* call, const RnnField& field, nb::handle value) {
       return as_field<std::int64_t>(call, field, value, "an integer");
     case FieldType::kNumber:
       return as_field<double>(call, field, value, "a number");
+    case FieldType::kActivation:
+      return as_field<std::string>(call, field, value, "the name of an activation");
     case FieldType::kWord:
       return as_field<std::string>(call, field, value, "a string");
     case FieldType::kDType:
       return std::string(dtype_name(as_dtype(value)));
     default: {
-      const auto [low, high] =
-          as_field<std::pair<double, double>>(call, field, value, "two numbers");
+      double bound = 0.0;
+      if (nb::try_cast<double>(value, bound)) return bound;
+      const auto [low, high] = as_field<std::pair<double, double>>(
+          call, field, value, "two numbers, or one for both sides of 0");
       return std::array{low, high};
     }
   }
@@ -100,8 +104,8 @@ void require_fields(const std::string& call, const nb::dict& options,
 }
 
 std::string annotation(const RnnField& field) {
-  constexpr std::string_view kNames[] = {"bool", "int", "float",
-                                         "str",  "str", "tuple[float, float]"};
+  constexpr std::string_view kNames[] = {
+      "bool", "int", "float", "str", "str", "float | tuple[float, float]", "str"};
   return message(kNames[static_cast<std::size_t>(field.type)], can_be_none(field) ? " | None" : "");
 }
 

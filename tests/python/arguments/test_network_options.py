@@ -17,6 +17,16 @@ OTHERS = {
     "num_proj": 4,
     "cell_clip": (-0.5, 1.5),
     "forget_bias": 1.0,
+    "reset_after": False,
+    "activation": "leaky_relu(0.25)",
+    "recurrent_activation": "hard_sigmoid(0.1875, 0.5)",
+    "output_activation": "softsign",
+    "use_peepholes": True,
+    "coupled_gates": True,
+    "proj_clip": (-2.0, 3.0),
+    "gate_clip": (-4.0, 5.0),
+    "use_bias": False,
+    "single_bias": True,
     "math": "bf16x3",
     "weights_dtype": "int8",
 }
@@ -36,11 +46,14 @@ def test_the_table_says_what_there_is() -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_layer_takes_it_and_gives_it_back(name: str) -> None:
     plain = {"num_layers": 2, "num_units": 5}
-    layer = cudnn_rnn.CudnnLSTM(**{**plain, name: OTHERS[name]})
+    if name == "proj_clip":
+        plain["num_proj"] = 3
+    kind = cudnn_rnn.CudnnGRU if name == "reset_after" else cudnn_rnn.CudnnLSTM
+    layer = kind(**{**plain, name: OTHERS[name]})
     config = layer.get_config()
     assert config[name] == OTHERS[name]
     assert type(layer).from_config(config).get_config() == config
-    default = cudnn_rnn.CudnnLSTM(**plain).get_config()
+    default = kind(**plain).get_config()
     assert (name in default) == OPTIONS[name]["always"]
     if name in default and name not in plain:
         assert default[name] == OPTIONS[name]["default"]
@@ -87,8 +100,12 @@ def test_what_is_no_option_of_a_layer_is_refused(name: str) -> None:
 
 
 def test_a_value_that_does_not_fit_is_named() -> None:
-    with pytest.raises(TypeError, match="cell_clip is 'float', expected two numbers"):
-        cudnn_rnn.CudnnLSTM(1, 5, cell_clip=3.0)
+    with pytest.raises(TypeError, match="cell_clip is 'str', expected two numbers, or one for both"):
+        cudnn_rnn.CudnnLSTM(1, 5, cell_clip="3")
+    with pytest.raises(TypeError, match="activation is 'function', expected the name of an activ"):
+        cudnn_rnn.CudnnLSTM(1, 5, activation=lambda a: a)
+    with pytest.raises(ValueError, match="activation is 'tan', expected one of 'sigmoid', 'tanh'"):
+        cudnn_rnn.CudnnLSTM(1, 5, activation="tan")
     with pytest.raises(ValueError, match=r"cell_clip is \[1, -1\], expected low <= high"):
         cudnn_rnn.CudnnLSTM(1, 5, cell_clip=(1.0, -1.0))
     with pytest.raises(ValueError, match="cell_clip is set for gru, expected it for lstm only"):
