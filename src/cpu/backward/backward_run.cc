@@ -95,6 +95,11 @@ BackwardStep<T> BackwardRun<T>::step_call(const Member& me, std::int64_t layer,
     const int first = shared.packed.resets_before() ? kCellCandidate : cell_index(spec);
     call.options = &shared.packed.layer(layer, d).options;
     call.finish = shared.packed.kernels().cells.backward[first];
+    call.saved_gates = shared.packed.saved_gates();
+    call.gradient_gates = shared.packed.gradient_gates();
+    call.before = spec.is_lstm()           ? me.space.c_prev
+                  : shared.packed.is_gru() ? me.space.h_prev
+                                           : nullptr;
   }
   shared.set_clip(call);
   return call;
@@ -183,7 +188,7 @@ void BackwardRun<T>::step(BackwardStep<T> call, std::int64_t count, std::int64_t
     if (pointers) pointers += older;
   };
   skip(call.a), skip(call.carry), skip(call.dy), skip(call.gates), skip(call.c);
-  skip(call.c_prev), skip(call.h_prev), skip(call.dc), skip(call.da);
+  skip(call.c_prev), skip(call.h_prev), skip(call.dc), skip(call.da), skip(call.before);
   call.rows = count - older;
   call.start_at_carry = true;
   call.w.k = 0;

@@ -7,41 +7,55 @@ namespace openrnn::cpu {
 namespace {
 
 constexpr std::int64_t kUnitsAtOnce = 64;
+// i, f and o, of which the last one sees the cell after a step.
+constexpr std::int64_t kGates[] = {0, 1, 3};
+constexpr std::int64_t kSeeing = 3;
 
-// The sums of a b over positions, for some units: in the order of sum_order.h for columns.
+using Sums = double[kSeeing][kUnitsAtOnce];
+
+void move(Sums& from, std::int64_t units, Sums& to) {
+  for (std::int64_t n = 0; n < kSeeing; ++n) {
+    for (std::int64_t i = 0; i < units; ++i) to[n][i] += std::exchange(from[n][i], 0.0);
+  }
+}
+
+// The sums of gate gradients times cells over all places, in the order of sum_order.h for columns.
 template <class T>
-struct ProductSums {
+struct PeepholeSums {
   const Kernels<T>& kernels;
-  const T* const* a;  // [k], from the gate's first unit on
-  const T* const* b;
-  const std::int64_t* groups;
-  std::int64_t count;
+  const BackwardSpace<T>& space;  // rows_a: gate gradients, rows_b: cells before, rows_h: after
+  std::int64_t count, all_units;
 
-  void over(std::int64_t first, std::int64_t units, T* sums) const {
-    double span[kUnitsAtOnce];
-    std::fill_n(sums, units, T{0});
-    const std::int64_t* group = groups;
+  /// Of `units` units from `first` on; to[n] is the gradient of the n-th peephole.
+  void over(std::int64_t first, std::int64_t units, T* const (&to)[kSeeing]) const {
+    for (T* const sums : to) std::fill_n(sums + first, units, T{0});
+    const std::int64_t* group = space.groups;
     for (std::int64_t k = 0, left = 0; k < count;) {
       if (left == 0) left = *group++;
       const std::int64_t end = k + std::min(left, kSumSpan);
       left -= end - k;
-      std::fill_n(span, units, 0.0);
-      add_blocks(k, end, first, units, span);
-      for (std::int64_t i = 0; i < units; ++i) sums[i] += static_cast<T>(span[i]);
+      Sums span = {};
+      add_span(k, end, first, units, span);
+      for (std::int64_t n = 0; n < kSeeing; ++n) {
+        for (std::int64_t i = 0; i < units; ++i) to[n][first + i] += static_cast<T>(span[n][i]);
+      }
       k = end;
     }
   }
 
  private:
-  void add_blocks(std::int64_t k, std::int64_t end, std::int64_t first, std::int64_t units,
-                  double* span) const {
-    double block[kUnitsAtOnce] = {};
+  void add_span(std::int64_t k, std::int64_t end, std::int64_t first, std::int64_t units,
+                Sums& span) const {
+    Sums block = {};
     while (k < end) {
-      const std::int64_t last = std::min(k + kSumBlock, end);
-      for (; k < last; ++k) {
-        kernels.add_product_wide(a[k] + first, b[k] + first, block, units);
+      for (const std::int64_t last = std::min(k + kSumBlock, end); k < last; ++k) {
+        const T* const cells[] = {space.rows_b[k], space.rows_b[k], space.rows_h[k]};
+        for (std::int64_t n = 0; n < kSeeing; ++n) {
+          const T* const gradient = space.rows_a[k] + kGates[n] * all_units + first;
+          kernels.add_product_wide(gradient, cells[n] + first, block[n], units);
+        }
       }
-      for (std::int64_t i = 0; i < units; ++i) span[i] += std::exchange(block[i], 0.0);
+      move(block, units, span);
     }
   }
 };
@@ -59,23 +73,21 @@ void peephole_gradients(const BackwardRun<T>& run, std::int64_t layer, std::int6
   const auto d = static_cast<std::size_t>(direction);
   const Grid<T>& cells = run.saved.layers[static_cast<std::size_t>(layer)].c[d];
   const Grid<T>& da = run.scratch.da[d];
-  // i and f see the cell before a step, o the one after it.
-  for (const std::int64_t gate : {0, 1, 3}) {
-    if (gate < 3) {
-      point_before(shared, layer, direction, cells, 0, run.saved.c0, space.rows_b, space.groups);
-    }
-    const std::int64_t count =
-        each_place(shared, space.groups, [&](std::int64_t t, std::int64_t b, std::int64_t k) {
-          space.rows_a[k] = da.at(t, b) + gate * units;
-          if (gate == 3) space.rows_b[k] = cells.at(t, b);
-        });
-    const ProductSums<T> sums{shared.packed.kernels(), space.rows_a, space.rows_b, space.groups,
-                              count};
-    T* const to = run.dparams +
-                  shared.packed.layout().bias(layer, direction, ParamRole::kPeephole, gate).offset;
-    for (std::int64_t u = own.first; u < own.last; u += kUnitsAtOnce) {
-      sums.over(u, std::min(kUnitsAtOnce, own.last - u), to + u);
-    }
+  point_before(shared, layer, direction, cells, 0, run.saved.c0, space.rows_b, space.groups);
+  const std::int64_t count =
+      each_place(shared, space.groups, [&](std::int64_t t, std::int64_t b, std::int64_t k) {
+        space.rows_a[k] = da.at(t, b);
+        space.rows_h[k] = cells.at(t, b);
+      });
+  const PeepholeSums<T> sums{shared.packed.kernels(), space, count, units};
+  T* to[kSeeing];
+  for (std::int64_t n = 0; n < kSeeing; ++n) {
+    const ParamRegion& region =
+        shared.packed.layout().bias(layer, direction, ParamRole::kPeephole, kGates[n]);
+    to[n] = run.dparams + region.offset;
+  }
+  for (std::int64_t u = own.first; u < own.last; u += kUnitsAtOnce) {
+    sums.over(u, std::min(kUnitsAtOnce, own.last - u), to);
   }
 }
 

@@ -113,6 +113,10 @@ struct BackwardStep {
   T clip_low, clip_high;
   const CellOptions<T>* options;
   FinishGradient<T> finish;
+  // What a step with options will read and write, to prefetch: gates of a row, gate gradients of a
+  // row, and the state before, null for none.
+  int64_t saved_gates, gradient_gates;
+  const T* const* before;
 };
 
 enum { kModeRelu, kModeTanh, kModeLstm, kModeGru, kModes };

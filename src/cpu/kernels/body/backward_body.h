@@ -109,8 +109,9 @@ template <class V>
 struct GradWithOptions {
   using T = typename V::T;
   static void list(const BackwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
-    lines.add(s.gates[row] + unit);
-    lines.add(s.da[row] + unit);
+    lines.add_gates(s.gates[row] + unit, s.saved_gates, s.units);
+    lines.add_gates(s.da[row] + unit, s.gradient_gates, s.units);
+    if (s.before) lines.add(s.before[row] + unit);
   }
   static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
     alignas(64) T values[V::kLanes];

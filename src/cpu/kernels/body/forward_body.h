@@ -111,7 +111,9 @@ struct CellWithOptions {
   static constexpr int kGates = G, kAllGates = kOfAll, kFirstGate = kFirst;
 
   static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
-    lines.add_gates(s.gates[row] + unit, G, s.units);
+    // A GRU saves one more vector than it has gates.
+    lines.add_gates(s.gates[row] + unit, G == 3 ? 4 : G, s.units);
+    if constexpr (G == 4) lines.add(s.c[row] + unit);
     lines.add(s.h[row] + unit);
   }
   static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) { s.finish(s, at); }
