@@ -26,7 +26,7 @@ int main(int argc, char** argv) try {
   const std::int64_t steps = argc > 2 ? std::stoll(argv[2]) : 300;
 
   // The core: a model, its task, an optimizer, the loop.
-  SequenceModel model({.units = 128,
+  SequenceModel model({.network = {.num_units = 128},
                        .vocabulary = text.vocabulary.size(),
                        .embedding = 32,
                        .outputs = text.vocabulary.size()});

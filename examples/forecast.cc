@@ -16,7 +16,9 @@ int main(int argc, char** argv) try {
   const SeriesTable table = load_series(argv[1], {argv[2]});
   const SeriesWindows windows(table, {.window = 32, .batch = 16, .seed = 1});
 
-  SequenceModel model({.units = 32, .columns = 1, .outputs = 1, .dropout = 0.3, .seed = 1});
+  SequenceModel model({.network = {.num_units = 32, .training = {.dropout = 0.3, .seed = 1}},
+                       .columns = 1,
+                       .outputs = 1});
   SeriesTask task(model, windows, /*to_sequence=*/false);
   AdamOptimizer adam;
   const Schedule schedule{

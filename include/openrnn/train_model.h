@@ -6,11 +6,12 @@
 
 namespace openrnn::train {
 
-/// Configuration of the network.
+/// What a model is.
 struct ModelConfig {
-  RnnMode mode = RnnMode::kLstm;
-  std::int64_t layers = 1;
-  std::int64_t units = 128;
+  /// The recurrent layers. The data say its input_size. The dtype and the device are those of all
+  /// layers, the dropout is also that before the last one; weights_dtype is for inference. Files of
+  /// runs have neither input_size, direction, weights_dtype nor device.
+  RnnSpec network = {};
   /// Classes of the input symbols (text); 0: the inputs are numbers.
   std::int64_t vocabulary = 0;
   /// Width of their embedding; 0: one-hot.
@@ -19,15 +20,11 @@ struct ModelConfig {
   std::int64_t columns = 0;
   /// Width of the last layer.
   std::int64_t outputs = 0;
-  double dropout = 0.0;
-  DType dtype = DType::kFloat32;
-  std::uint64_t seed = 0;
-  /// Arithmetic of the recurrent layers.
-  Math math = Math::kFloat32;
-  /// Storage of the recurrent layers' weights, for inference only; not saved in checkpoints.
-  WeightsDType weights_dtype = WeightsDType::kNone;
-  /// Device of all layers; null: the default one. Not saved: a run can be resumed on any device.
-  const Device* device = nullptr;
+
+  /// The seed of all layers and of the order of the data: the network's, or 0.
+  std::uint64_t seed() const {
+    return static_cast<std::uint64_t>(network.training.seed.value_or(0));
+  }
 };
 
 /// Symbols or numbers in, logits or forecasts out: [T, B] or [T, B, C] -> [T, B, outputs]. Its
@@ -35,6 +32,7 @@ struct ModelConfig {
 /// `cudnn_lstm/opaque_kernel` (canonical names without a scope) and `dense/kernel`, `dense/bias`.
 class OPENRNN_API SequenceModel {
  public:
+  /// The forget gates of an LSTM start with a bias of 1, unless the network has a forget_bias.
   /// Throws: ArgumentError as the layers do.
   explicit SequenceModel(const ModelConfig& config);
 

@@ -2,6 +2,9 @@
 // alone.
 #pragma once
 
+#include <map>
+
+#include "openrnn/spec_fields.h"
 #include "openrnn/train_fit.h"
 
 namespace openrnn::train {
@@ -79,14 +82,11 @@ struct RunOptions {
       {};  // 'sequence': forecast after each row; or 'one': the last
 
   // Model.
-  std::optional<RnnMode> cell = {};            // kLstm
-  std::optional<std::int64_t> layers = {};     // 1
-  std::optional<std::int64_t> units = {};      // 256; series 32
+  /// Fields of the network by name: any of rnn_fields() but `input_size`, `direction` and
+  /// `weights_dtype`, with `cell` for `rnn_mode`, `layers` for `num_layers` and `units` for
+  /// `num_units`. Defaults are those of RnnSpec; 256 units, 32 of a series; seed 0.
+  std::map<std::string, FieldValue> network = {};
   std::optional<std::int64_t> embedding = {};  // width, 0 for one-hot: 64
-  std::optional<double> dropout = {};          // between layers and before the last: 0
-  std::optional<DType> dtype = {};             // kFloat32
-  std::optional<Math> math = {};               // of the recurrent products: kFloat32
-  std::optional<std::int64_t> seed = {};       // 0
 
   // Fit.
   std::optional<std::int64_t> batch = {};        // parallel streams, or windows of a series: 32
@@ -111,7 +111,7 @@ struct RunOptions {
 /// An invalid option, or one that contradicts another or the run to resume. Python: ValueError.
 class OPENRNN_API OptionError : public ArgumentError {
  public:
-  /// A part of the text, or the name of a member of RunOptions.
+  /// A part of the text, or the name of an option: a member of RunOptions, or of its `network`.
   struct Piece {
     std::string text;
     bool is_option = false;

@@ -42,7 +42,9 @@ class Run(_core.RunBase):
     of a text. columns (all), horizon (1 row ahead), target ('sequence': a forecast after each row of
     a window, 'one': after its last): of a series.
     cell ('lstm', 'gru', 'rnn_tanh', 'rnn_relu'), layers (1), units (256; series 32), embedding (64,
-    0 is one-hot), dropout (0), dtype ('float32'), math ('float32'), seed (0): the model.
+    0 is one-hot), dropout (0), dtype ('float32'), math ('float32'), seed (0): the model. Any other
+    option of a network goes by its name (openrnn.network_options()) but input_size, direction and
+    weights_dtype: cell_clip, forget_bias, ...
     batch (32), seq_len (100; series 24), epochs (10, but 500 to 20000 steps) or steps, optimizer
     ('adam'), lr (0.004; 'sgd', 'momentum', 'nesterov' 0.5, 'adagrad' 0.05), lr_schedule ('cosine',
     'exponential', 'constant'), warmup (1/20 of the steps, at most 100), clip_norm (1, 0 is off),
@@ -91,9 +93,12 @@ class Run(_core.RunBase):
         save_seconds: float = 20.0,
         keep: int = 5,
         device: str | None = None,
+        **network: Any,
     ) -> None:
         options = dict(locals())
         del options["self"], options["__class__"]
+        named = ("cell", "layers", "units", "dropout", "dtype", "math", "seed")
+        options["network"] = {**network, **{name: options.pop(name) for name in named}}
         options["out"] = _arguments.as_path("Run", "out", out)
         for name in ("input", "valid"):
             if options[name] is not None:

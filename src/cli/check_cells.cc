@@ -19,26 +19,27 @@ constexpr std::size_t kMostSymbols = 256;
 class CellModel {
  public:
   explicit CellModel(const train::TrainedModel& trained)
-      : config_(trained.config().model), current_(graph_) {
+      : config_(trained.config().model), network_(config_.network), current_(graph_) {
+    check_network();
     if (config_.embedding > 0) {
       layers::EmbeddingOptions embedding;
       embedding.vocabulary = config_.vocabulary;
       embedding.dim = config_.embedding;
-      embedding.dtype = config_.dtype;
+      embedding.dtype = network_.dtype;
       embedding_ = std::make_unique<layers::Embedding>(embedding);
     }
     std::vector<std::shared_ptr<RnnCell>> cells;
-    for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-      cells.push_back(
-          make_compatible_cell(config_.mode, {.num_units = config_.units, .dtype = config_.dtype}));
+    for (std::int64_t layer = 0; layer < network_.num_layers; ++layer) {
+      cells.push_back(make_compatible_cell(
+          network_.mode, {.num_units = network_.num_units, .dtype = network_.dtype}));
     }
     cell_ = std::make_unique<MultiRNNCell>(std::move(cells));
     layers::DenseOptions dense;
     dense.units = config_.outputs;
-    dense.dtype = config_.dtype;
+    dense.dtype = network_.dtype;
     dense_ = std::make_unique<layers::Dense>(dense);
     // One call makes the variables; then the file fills them.
-    (void)run({0}, cell_->zero_state(1, config_.dtype));
+    (void)run({0}, cell_->zero_state(1, network_.dtype));
     Saver().restore(trained.prefix());
   }
 
@@ -48,16 +49,33 @@ class CellModel {
                                                   std::span<const std::int32_t>(ids));
     const Tensor x = embedding_
                          ? (*embedding_)(indices.view())
-                         : ops::one_hot(Tensor(indices.view()), config_.vocabulary, config_.dtype);
+                         : ops::one_hot(Tensor(indices.view()), config_.vocabulary, network_.dtype);
     DynamicRnnOptions options;
     options.initial_state = state;
     options.time_major = true;
     return (*dense_)(dynamic_rnn(*cell_, x, options).outputs);
   }
-  CellState zero_state() const { return cell_->zero_state(1, config_.dtype); }
+  CellState zero_state() const { return cell_->zero_state(1, network_.dtype); }
 
  private:
+  /// Throws: ArgumentError naming what the cells do not have.
+  void check_network() const {
+    const RnnSpec of_cells{.mode = network_.mode,
+                           .num_layers = network_.num_layers,
+                           .num_units = network_.num_units,
+                           .dtype = network_.dtype,
+                           .training = network_.training,
+                           .compute = network_.compute};
+    for (const RnnField& field : rnn_fields()) {
+      if (field.get(network_) == field.get(of_cells)) continue;
+      throw ArgumentError(fmt::format(
+          "[check-cells] a run with {} {}, which the compatible cells do not have, expected {}",
+          field.name, to_string(field.get(network_)), to_string(field.default_value())));
+    }
+  }
+
   train::ModelConfig config_;
+  RnnSpec network_;
   Graph graph_;
   Graph::AsDefault current_;
   std::unique_ptr<layers::Embedding> embedding_;

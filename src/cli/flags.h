@@ -73,6 +73,9 @@ struct BenchFlags {
 using Flags = std::variant<TrainFlags, GenerateFlags, EvalFlags, InspectFlags, CheckCellsFlags,
                            PlotFlags, DoctorFlags, BenchFlags>;
 
+/// "--seq-len" of "seq_len".
+std::string flag_of(std::string option);
+
 /// Nothing when help or the version was asked for and printed. Throws: ArgumentError for flags that
 /// cannot be understood.
 std::optional<Flags> parse_flags(int argc, char** argv);

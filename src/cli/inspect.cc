@@ -6,19 +6,24 @@
 #include "cli/commands.h"
 #include "openrnn/runtime.h"
 #include "openrnn/train.h"
+#include "train/run/network_options.h"
+#include "train/run/text_of.h"
 
 namespace openrnn::cli {
 
 namespace {
 
+/// Nothing of a checkpoint that is of no run.
+std::optional<RnnSpec> network_of(const Extras& extras) {
+  if (!extras.contains("config")) return std::nullopt;
+  return train::run_config_from_json(extras.get_string("config")).model.network;
+}
+
 /// The kind of arithmetic of the run's network on this machine; empty if it lacks it.
 std::string kind_here(const Extras& extras) {
-  RnnSpec spec;
-  spec.num_units = spec.input_size = 1;
+  RnnSpec spec = network_of(extras).value_or(RnnSpec{.num_units = 1});
+  spec.input_size = spec.num_units;  // which suits every input mode
   spec.compute.math = parse_math(train::trained_arithmetic(extras).math);
-  if (extras.contains("config")) {
-    spec.dtype = train::run_config_from_json(extras.get_string("config")).model.dtype;
-  }
   try {
     return std::string(math_kind(spec));
   } catch (const EngineError&) {
@@ -26,9 +31,21 @@ std::string kind_here(const Extras& extras) {
   }
 }
 
+/// What no tensor of the checkpoint shows.
+void print_options(const Extras& extras) {
+  const std::optional<RnnSpec> network = network_of(extras);
+  if (!network) return;
+  std::string text;
+  for (const train::NetworkOption& option : train::network_options()) {
+    if (option.always || !option.stands_in(*network)) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", option.name,
+                        train::text_of(option.field->get(*network)));
+  }
+  if (!text.empty()) fmt::print("options: {}\n", text);
+}
+
 /// The arithmetic that a run was trained with, and how this machine would compute it.
-void print_arithmetic(const TensorBundleReader& reader) {
-  const Extras extras = read_extras(reader);
+void print_arithmetic(const Extras& extras) {
   if (!extras.contains("math_kind")) return;
   const train::TrainedArithmetic trained = train::trained_arithmetic(extras);
   fmt::print("arithmetic: math {}, trained as {}\n", trained.math, trained.kind);
@@ -73,7 +90,9 @@ int run(const InspectFlags& flags) {
   if (contents.networks.empty() && contents.remarks.empty()) {
     fmt::print("no recurrent network among them\n");
   }
-  print_arithmetic(reader);
+  const Extras extras = read_extras(reader);
+  print_options(extras);
+  print_arithmetic(extras);
   return 0;
 }
 

@@ -24,15 +24,15 @@ struct Choice {
 struct Trial {
   Trial(const Choice& choice, const Device& device) : current(graph), text(small_text()) {
     ModelConfig config;
-    config.mode = choice.mode;
-    config.layers = 2;
-    config.units = 7;
+    config.network.mode = choice.mode;
+    config.network.num_layers = 2;
+    config.network.num_units = 7;
     config.embedding = choice.embedding;
     config.vocabulary = config.outputs = text.vocabulary.size();
-    config.dropout = 0.3;
-    config.dtype = choice.dtype;
-    config.seed = 11;
-    config.device = &device;
+    config.network.training.dropout = 0.3;
+    config.network.dtype = choice.dtype;
+    config.network.training.seed = 11;
+    config.network.compute.device = &device;
     model = std::make_unique<SequenceModel>(config);
     task = std::make_unique<TextTask>(*model, text, TextTask::Options{.batch = 3, .seq_len = 17});
     optimizer = make_optimizer(choice.optimizer, 0.01);
@@ -138,10 +138,10 @@ TEST(Devices, SeriesTrainToTheSameBits) {
     Graph graph;
     const Graph::AsDefault current(graph);
     ModelConfig config;
-    config.mode = RnnMode::kGru;
-    config.units = 6;
+    config.network.mode = RnnMode::kGru;
+    config.network.num_units = 6;
     config.columns = config.outputs = 2;
-    config.device = &device;
+    config.network.compute.device = &device;
     SequenceModel model(config);
     SeriesTask task(model, windows, to_sequence);
     const auto optimizer = make_optimizer("sgd", 0.1);

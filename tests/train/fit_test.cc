@@ -29,14 +29,14 @@ struct Trial {
   };
   explicit Trial(const Options& options) : current(graph), text(small_text()) {
     ModelConfig config;
-    config.mode = options.mode;
-    config.layers = 2;
-    config.units = 9;
+    config.network.mode = options.mode;
+    config.network.num_layers = 2;
+    config.network.num_units = 9;
     config.embedding = 5;
     config.vocabulary = config.outputs = text.vocabulary.size();
-    config.dropout = 0.3;
-    config.dtype = options.dtype;
-    config.seed = 11;
+    config.network.training.dropout = 0.3;
+    config.network.dtype = options.dtype;
+    config.network.training.seed = 11;
     model = std::make_unique<SequenceModel>(config);
     task = std::make_unique<TextTask>(*model, text, TextTask::Options{.batch = 3, .seq_len = 17});
     optimizer = make_optimizer(options.optimizer, 0.01);
@@ -113,7 +113,7 @@ TEST(TextTask, AQuickValidationEndsWithAWholeCharacter) {
   text.valid = "a\u00e4b\u20acab";  // its characters begin at bytes 0, 1, 3, 4, 7 and 8
   text.vocabulary = Vocabulary::of_text(text.train, TextLevel::kChar);
   ModelConfig config;
-  config.units = 3;
+  config.network.num_units = 3;
   config.vocabulary = config.outputs = text.vocabulary.size();
   SequenceModel model(config);
   for (const auto& [most, kept] : std::map<std::int64_t, std::size_t>{
@@ -243,11 +243,11 @@ struct SeriesTrial {
   explicit SeriesTrial(double dropout)
       : current(graph), data(waves(), {.window = 6, .batch = 16, .seed = 3}) {
     ModelConfig config;
-    config.layers = 2;
-    config.units = 5;
+    config.network.num_layers = 2;
+    config.network.num_units = 5;
     config.columns = config.outputs = 2;
-    config.dropout = dropout;
-    config.seed = 3;
+    config.network.training.dropout = dropout;
+    config.network.training.seed = 3;
     model = std::make_unique<SequenceModel>(config);
     task = std::make_unique<SeriesTask>(*model, data, false);
     optimizer = make_optimizer("adam", 0.01);
@@ -441,13 +441,13 @@ TEST(Resume, AValidationThatIsNoNumberIsAnError) {
 TEST(RunConfig, GoesThroughJson) {
   RunConfig config;
   config.task = "series";
-  config.model.mode = RnnMode::kGru;
-  config.model.dropout = 0.1;
+  config.model.network.mode = RnnMode::kGru;
+  config.model.network.training.dropout = 0.1;
   config.fit.schedule.learning_rate = 0.1;
   config.columns = {"a", "b,\"c\""};
   config.input = "f\xff.csv";
   const RunConfig back = run_config_from_json(to_json(config));
-  EXPECT_EQ(back.model.mode, RnnMode::kGru);
+  EXPECT_EQ(back.model.network.mode, RnnMode::kGru);
   EXPECT_EQ(back.fit.schedule.learning_rate, 0.1);
   EXPECT_EQ(back.columns, config.columns);
   EXPECT_EQ(to_json(back), to_json(config));

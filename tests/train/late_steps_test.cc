@@ -47,13 +47,13 @@ Text small_text() {
 struct TextTrial {
   TextTrial(DType dtype, std::int64_t steps) : current(graph), text(small_text()) {
     ModelConfig config;
-    config.layers = 2;
-    config.units = 7;
+    config.network.num_layers = 2;
+    config.network.num_units = 7;
     config.embedding = 5;
     config.vocabulary = config.outputs = text.vocabulary.size();
-    config.dropout = 0.3;
-    config.dtype = dtype;
-    config.seed = 11;
+    config.network.training.dropout = 0.3;
+    config.network.dtype = dtype;
+    config.network.training.seed = 11;
     model = std::make_unique<SequenceModel>(config);
     task = std::make_unique<TextTask>(*model, text, TextTask::Options{.batch = 3, .seq_len = 17});
     FitOptions options;

@@ -16,11 +16,11 @@ class Model {
   explicit Model(std::int64_t embedding = 6, RnnMode mode = RnnMode::kLstm)
       : current_(graph_), vocabulary_(Vocabulary::of_text("abcde \n", TextLevel::kByte)) {
     ModelConfig config;
-    config.mode = mode;
-    config.units = 11;
+    config.network.mode = mode;
+    config.network.num_units = 11;
     config.embedding = embedding;
     config.vocabulary = config.outputs = vocabulary_.size();
-    config.seed = 4;
+    config.network.training.seed = 4;
     model_ = std::make_unique<SequenceModel>(config);
   }
   SequenceModel& model() { return *model_; }
@@ -193,10 +193,34 @@ TEST(SequenceModel, StartsWithAnOpenForgetGate) {
   }
 }
 
+TEST(SequenceModel, AForgetBiasOfTheNetworkIsTheOnlyOne) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const SequenceModel model(
+      {.network = {.num_units = 3, .forget_bias = 1.0}, .vocabulary = 5, .outputs = 5});
+  const ParamsLayout layout(model.rnn().spec());
+  const Array params = model.rnn().kernel().to_host();
+  EXPECT_EQ(model.rnn().spec().forget_bias, 1.0);
+  for (const ParamRegion& region : layout.biases()) {
+    for (std::int64_t i = 0; i < region.size(); ++i) {
+      EXPECT_EQ(element(params.view(), region.offset + i), 0.0) << region.name;
+    }
+  }
+}
+
+TEST(SequenceModel, ADenseLayerReadsProjectedOutputs) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  SequenceModel model({.network = {.num_units = 5, .num_proj = 2}, .columns = 3, .outputs = 4});
+  EXPECT_EQ(model.dense().kernel().shape(), (Shape{2, 4}));
+  EXPECT_EQ(model(Array(DType::kFloat32, {6, 2, 3})).outputs.shape(), (Shape{6, 2, 4}));
+}
+
 TEST(SequenceModel, NeedsOneKindOfInput) {
   Graph graph;
   const Graph::AsDefault current(graph);
   ModelConfig config;
+  config.network.num_units = 2;
   config.outputs = 3;
   EXPECT_THROW(SequenceModel{config}, ArgumentError);
   config.vocabulary = config.columns = 3;

@@ -11,13 +11,13 @@ constexpr double kLearningRate = 1e-2;
 
 train::ModelConfig config_of(const TrainingSizes& sizes, const train::Text& text) {
   train::ModelConfig config;
-  config.layers = sizes.layers;
-  config.units = sizes.units;
+  config.network.num_layers = sizes.layers;
+  config.network.num_units = sizes.units;
   config.embedding = sizes.embedding;
   config.vocabulary = config.outputs = text.vocabulary.size();
-  config.dropout = sizes.dropout;
-  config.dtype = sizes.dtype;
-  config.seed = kSeed;
+  config.network.training.dropout = sizes.dropout;
+  config.network.dtype = sizes.dtype;
+  config.network.training.seed = std::int64_t{kSeed};
   return config;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "cli/flags/network_options.h"
 #include "cli/flags/options.h"
 #include "openrnn/version.h"
 
@@ -19,15 +20,10 @@ void add_device(CLI::App* app, std::string& device) {
   app->add_option("--device", device, "cpu, gpu:0, gpu:1, ... (default: OPENRNN_DEVICE, else cpu)");
 }
 
-const std::vector<std::string> kMaths{"float32", "bf16", "bf16x3", "tf32", "fp16"};
-
-std::string math_help(const std::string& otherwise) {
-  return "Arithmetic of the recurrent products (default " + otherwise + ")";
-}
-
 void add_arithmetic(CLI::App* app, ArithmeticFlags& flags, const std::string& otherwise) {
-  add_choice(app, "--math", flags.math, kMaths, math_help(otherwise));
-  add_choice(app, "--weights-dtype", flags.weights_dtype, {"none", "float16", "bfloat16", "int8"},
+  add_choice(app, "--math", flags.math, choices_of(rnn_field("math")),
+             "Arithmetic of the recurrent products (default " + otherwise + ")");
+  add_choice(app, "--weights-dtype", flags.weights_dtype, choices_of(rnn_field("weights_dtype")),
              "Storage of the recurrent weights (default none: the model's dtype)");
 }
 
@@ -58,19 +54,11 @@ void add_data_flags(CLI::App* app, train::RunOptions& flags) {
 }
 
 void add_model_flags(CLI::App* app, train::RunOptions& flags) {
-  add_choice(app, "--cell", flags.cell, parse_rnn_mode, {"lstm", "gru", "rnn_tanh", "rnn_relu"},
-             "Recurrent cell (default lstm)");
-  add_number(app, "--layers", flags.layers, kPositive, "Recurrent layers (default 1)");
-  add_number(app, "--units", flags.units, kPositive,
-             "Hidden size: units of each layer (default 256; series 32)");
+  for (const train::NetworkOption& option : train::network_options()) {
+    add_network_option(app, option, flags.network);
+  }
   add_number(app, "--embedding", flags.embedding, kNotNegative,
              "Width of the embedding, 0 for one-hot (default 64)");
-  add_number(app, "--dropout", flags.dropout, kAny,
-             "Dropout rate between layers and before the dense layer (default 0)");
-  add_choice(app, "--dtype", flags.dtype, parse_dtype, {"float16", "float32", "float64"},
-             "float16, float32 or float64 (default float32)");
-  add_choice(app, "--math", flags.math, parse_math, kMaths, math_help("float32"));
-  add_number(app, "--seed", flags.seed, kNotNegative, "Random seed (default 0)");
 }
 
 void add_fit_flags(CLI::App* app, train::RunOptions& flags) {

@@ -66,9 +66,9 @@ CellBound::Layer CellBound::make_layer(const ParamsLayout& layout, const Array& 
 }
 
 CellBound::CellBound(const train::SequenceModel& model)
-    : mode_(model.config().mode),
-      epsilon_(epsilon_of(model.config().dtype)),
-      units_(static_cast<double>(model.config().units)) {
+    : mode_(model.config().network.mode),
+      epsilon_(epsilon_of(model.config().network.dtype)),
+      units_(static_cast<double>(model.config().network.num_units)) {
   const ParamsLayout layout(model.rnn().spec());
   const Array params = model.rnn().kernel().to_host();
   for (std::int64_t l = 0; l < layout.spec().num_layers; ++l) {

@@ -3,8 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "cli/commands.h"
 #include "cli/report/progress.h"
 #include "cli/report/series_report.h"
@@ -14,11 +12,6 @@ namespace openrnn::cli {
 namespace {
 
 constexpr int kInterrupted = 130;
-
-std::string flag_of(std::string option) {
-  std::replace(option.begin(), option.end(), '_', '-');
-  return "--" + option;
-}
 
 std::unique_ptr<train::Run> make_run(const train::RunOptions& options) {
   try {

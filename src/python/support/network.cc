@@ -12,36 +12,11 @@ bool can_be_none(const RnnField& field) {
 }
 
 template <class T>
-T as_field(const char* call, const RnnField& field, nb::handle value, const char* expected) {
+T as_field(const char* call, std::string_view name, nb::handle value, const char* expected) {
   T result{};
   if (nb::try_cast<T>(value, result)) return result;
   throw TypeError(
-      message("[", call, "] ", field.name, " is ", quoted_type(value), ", expected ", expected));
-}
-
-FieldValue value_of(const char* call, const RnnField& field, nb::handle value) {
-  if (can_be_none(field) && value.is_none()) return {};
-  switch (field.type) {
-    case FieldType::kBool:
-      return as_field<bool>(call, field, value, "True or False");
-    case FieldType::kInteger:
-      return as_field<std::int64_t>(call, field, value, "an integer");
-    case FieldType::kNumber:
-      return as_field<double>(call, field, value, "a number");
-    case FieldType::kActivation:
-      return as_field<std::string>(call, field, value, "the name of an activation");
-    case FieldType::kWord:
-      return as_field<std::string>(call, field, value, "a string");
-    case FieldType::kDType:
-      return std::string(dtype_name(as_dtype(value)));
-    default: {
-      double bound = 0.0;
-      if (nb::try_cast<double>(value, bound)) return bound;
-      const auto [low, high] = as_field<std::pair<double, double>>(
-          call, field, value, "two numbers, or one for both sides of 0");
-      return std::array{low, high};
-    }
-  }
+      message("[", call, "] ", name, " is ", quoted_type(value), ", expected ", expected));
 }
 
 nb::dict dict_of(const RnnField& field) {
@@ -59,9 +34,35 @@ nb::dict dict_of(const RnnField& field) {
 
 }  // namespace
 
+FieldValue value_of(const char* call, std::string_view name, const RnnField& field,
+                    nb::handle value) {
+  if (can_be_none(field) && value.is_none()) return {};
+  switch (field.type) {
+    case FieldType::kBool:
+      return as_field<bool>(call, name, value, "True or False");
+    case FieldType::kInteger:
+      return as_field<std::int64_t>(call, name, value, "an integer");
+    case FieldType::kNumber:
+      return as_field<double>(call, name, value, "a number");
+    case FieldType::kActivation:
+      return as_field<std::string>(call, name, value, "the name of an activation");
+    case FieldType::kWord:
+      return as_field<std::string>(call, name, value, "a string");
+    case FieldType::kDType:
+      return std::string(dtype_name(as_dtype(value)));
+    default: {
+      double bound = 0.0;
+      if (nb::try_cast<double>(value, bound)) return bound;
+      const auto [low, high] = as_field<std::pair<double, double>>(
+          call, name, value, "two numbers, or one for both sides of 0");
+      return std::array{low, high};
+    }
+  }
+}
+
 void set_field(const char* call, RnnSpec& spec, const RnnField& field, nb::handle value) {
   if (field.type == FieldType::kDType && value.is_none()) return;
-  field.put(spec, value_of(call, field, value));
+  field.put(spec, value_of(call, field.name, field, value));
 }
 
 RnnSpec as_network(const char* call, const nb::dict& options) {

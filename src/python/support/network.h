@@ -10,6 +10,9 @@ namespace openrnn::python {
 /// a dtype of None. Other keys are left alone. Throws: TypeError naming call and field, and as
 /// RnnField::put.
 RnnSpec as_network(const char* call, const nb::dict& options);
+/// The value of one field, which messages call `name`. Throws: TypeError naming call and name.
+FieldValue value_of(const char* call, std::string_view name, const RnnField& field,
+                    nb::handle value);
 /// Sets one field. Throws: as as_network.
 void set_field(const char* call, RnnSpec& spec, const RnnField& field, nb::handle value);
 /// None, bool, int, float, str or a tuple of two; 'dtype' as NumPy names it.

@@ -1,6 +1,7 @@
 // train.Run: a training run with its data, checkpoints and events.
-#include "python/support/convert.h"
+#include "python/support/network.h"
 #include "train/run/fields.h"
+#include "train/run/network_options.h"
 
 namespace openrnn::python {
 namespace {
@@ -45,13 +46,6 @@ void set(std::int64_t& to, const char* name, nb::handle value) {
   to = as_value<std::int64_t>(name, value);
 }
 void set(double& to, const char* name, nb::handle value) { to = as_value<double>(name, value); }
-void set(DType& to, const char*, nb::handle value) { to = as_dtype(value); }
-void set(RnnMode& to, const char* name, nb::handle value) {
-  to = parse_rnn_mode(as_value<std::string>(name, value));
-}
-void set(Math& to, const char* name, nb::handle value) {
-  to = parse_math(as_value<std::string>(name, value));
-}
 void set(train::TextLevel& to, const char* name, nb::handle value) {
   to = train::parse_text_level(as_value<std::string>(name, value));
 }
@@ -63,12 +57,28 @@ void set(std::vector<std::string>& to, const char* name, nb::handle value) {
   for (const nb::handle one : value) to.push_back(as_value<std::string>(name, one));
 }
 
+/// None stands for an option that is not given. Throws: TypeError as Python's own for an unknown
+/// one.
+std::map<std::string, FieldValue> network_of(const nb::dict& given) {
+  std::map<std::string, FieldValue> network;
+  for (const auto [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    const train::NetworkOption* const option = train::find_network_option(name);
+    if (!option) {
+      throw TypeError("Run.__init__() got an unexpected keyword argument '" + name + "'");
+    }
+    if (!value.is_none()) network[name] = value_of("Run", name, *option->field, value);
+  }
+  return network;
+}
+
 train::RunOptions options_of(const nb::dict& given) {
   train::RunOptions options;
   train::each_run_field([&](const auto& field) {
     const nb::object value = given.get(field.name, nb::none());
     if (!value.is_none()) set((options.*field.option).emplace(), field.name, value);
   });
+  options.network = network_of(nb::cast<nb::dict>(given["network"]));
   options.out = as_value<std::string>("out", nb::object(given["out"]));
   options.resume = as_flag("Run", "resume", nb::object(given["resume"]));
   options.save_steps = as_value<std::int64_t>("save_steps", nb::object(given["save_steps"]));

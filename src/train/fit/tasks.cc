@@ -22,8 +22,9 @@ TextTask::TextTask(SequenceModel& model, const Text& text, const Options& option
     : model_(model),
       text_(text),
       options_(options),
-      streams_(text.vocabulary.encode(text.train),
-               {.batch = options.batch, .seq_len = options.seq_len, .seed = model.config().seed}) {
+      streams_(
+          text.vocabulary.encode(text.train),
+          {.batch = options.batch, .seq_len = options.seq_len, .seed = model.config().seed()}) {
   const auto symbols = static_cast<double>(text.vocabulary.encode(text.train).size());
   symbols_per_byte_ = symbols / static_cast<double>(text.train.size());
 }

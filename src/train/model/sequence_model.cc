@@ -9,7 +9,8 @@ namespace {
 /// Each layer starts from random numbers of its own.
 std::int64_t layer_seed(const ModelConfig& config, int layer) {
   constexpr std::uint64_t kSeeds = std::uint64_t{1} << 31;
-  return static_cast<std::int64_t>((config.seed * 4 + static_cast<std::uint64_t>(layer)) % kSeeds);
+  return static_cast<std::int64_t>((config.seed() * 4 + static_cast<std::uint64_t>(layer)) %
+                                   kSeeds);
 }
 
 void set_element(Array& array, std::int64_t index, double value) {
@@ -40,35 +41,29 @@ SequenceModel::SequenceModel(const ModelConfig& config) : config_(config) {
     options.vocabulary = config.vocabulary;
     options.dim = config.embedding;
     options.seed = layer_seed(config, 0);
-    options.dtype = config.dtype;
-    options.device = config.device;
+    options.dtype = config.network.dtype;
+    options.device = config.network.compute.device;
     // As large as what the layers hand on: a small embedding is hardly heard at first.
     options.initializer = random_normal_initializer(0.0, 0.5);
     embedding_ = std::make_unique<layers::Embedding>(options);
     embedding_->build({-1, -1});
   }
-  rnn_ = layers::make_cudnn_rnn(
-      {.network = {.mode = config.mode,
-                   .num_layers = config.layers,
-                   .num_units = config.units,
-                   .dtype = config.dtype,
-                   .training = {.dropout = config.dropout, .seed = layer_seed(config, 1)},
-                   .compute = {.math = config.math,
-                               .weights_dtype = config.weights_dtype,
-                               .device = config.device}}});
+  RnnSpec network = config.network;
+  network.training.seed = layer_seed(config, 1);
+  rnn_ = layers::make_cudnn_rnn({.network = network});
   rnn_->build({-1, -1, width});
-  if (config.mode == RnnMode::kLstm) raise_forget_bias();
-  if (config.dropout > 0.0) {
+  if (network.is_lstm() && network.forget_bias == 0.0) raise_forget_bias();
+  if (network.training.dropout > 0.0) {
     output_dropout_ = std::make_unique<layers::Dropout>(
-        layers::DropoutOptions{config.dropout, layer_seed(config, 2), ""});
+        layers::DropoutOptions{network.training.dropout, layer_seed(config, 2), ""});
   }
   layers::DenseOptions dense;
   dense.units = config.outputs;
   dense.seed = layer_seed(config, 3);
-  dense.dtype = config.dtype;
-  dense.device = config.device;
+  dense.dtype = config.network.dtype;
+  dense.device = config.network.compute.device;
   dense_ = std::make_unique<layers::Dense>(dense);
-  dense_->build({-1, -1, config.units});
+  dense_->build({-1, -1, rnn_->spec().output_size()});
 }
 
 /// A forget gate that starts open lets gradients reach far back from the first step on.
@@ -89,10 +84,11 @@ SequenceModel::Result SequenceModel::operator()(const Array& x, const std::vecto
   if (embedding_) {
     inputs = (*embedding_)(x.view());
   } else if (config_.vocabulary > 0) {
-    inputs = ops::one_hot(Tensor(x.view()), config_.vocabulary, config_.dtype);
+    inputs = ops::one_hot(Tensor(x.view()), config_.vocabulary, config_.network.dtype);
   } else {
-    inputs = x.dtype() == config_.dtype ? Tensor(x.view())
-                                        : Tensor(cast(x.view(), config_.dtype).view());
+    inputs = x.dtype() == config_.network.dtype
+                 ? Tensor(x.view())
+                 : Tensor(cast(x.view(), config_.network.dtype).view());
   }
   layers::RnnCallOptions options;
   options.training = call.training;

@@ -40,7 +40,7 @@ void save_arithmetic(const SequenceModel& model, const std::optional<Extras>& re
     if (resumed->contains(kKind)) now.kind = with_last(before.kind, now.kind);
     now.version = with_last(before.version, now.version);
   }
-  extras.set_string(kMath, std::string(to_string(model.config().math)));
+  extras.set_string(kMath, std::string(to_string(model.config().network.compute.math)));
   extras.set_string(kKind, now.kind);
   extras.set_string(kVersion, now.version);
 }

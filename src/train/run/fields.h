@@ -1,4 +1,5 @@
-// The options of a run in one table: what the checks, the resume check and the bindings walk.
+// The options of a run in one table: what the checks, the resume check and the bindings walk. Those
+// of its network are in the table of network_options.h.
 #pragma once
 
 #include <limits>
@@ -32,19 +33,9 @@ inline constexpr std::tuple kRunFields{
                         .option = &RunOptions::level,
                         .of_run = [](ConfigRef c) { return c.level; },
                         .task = "text"},
-    RunField<RnnMode>{"cell", &RunOptions::cell, [](ConfigRef c) { return c.model.mode; }},
-    RunField<std::int64_t>{"layers", &RunOptions::layers,
-                           [](ConfigRef c) { return c.model.layers; }, 1},
-    RunField<std::int64_t>{"units", &RunOptions::units, [](ConfigRef c) { return c.model.units; },
-                           1},
     RunField<std::int64_t>{"embedding", &RunOptions::embedding,
                            [](ConfigRef c) { return c.model.embedding; }, 0, "text"},
     RunField<std::string>{.name = "valid", .option = &RunOptions::valid, .task = "text"},
-    RunField<double>{"dropout", &RunOptions::dropout, [](ConfigRef c) { return c.model.dropout; }},
-    RunField<DType>{"dtype", &RunOptions::dtype, [](ConfigRef c) { return c.model.dtype; }},
-    RunField<Math>{"math", &RunOptions::math, [](ConfigRef c) { return c.model.math; }},
-    RunField<std::int64_t>{"seed", &RunOptions::seed,
-                           [](ConfigRef c) { return static_cast<std::int64_t>(c.model.seed); }, 0},
     RunField<std::vector<std::string>>{.name = "columns",
                                        .option = &RunOptions::columns,
                                        .of_run = [](ConfigRef c) { return c.columns; },

@@ -8,10 +8,12 @@ namespace openrnn::train {
 
 /// The name of an option among the parts of a message.
 struct Option {
-  const char* name;
+  std::string_view name;
 };
 
-inline OptionError::Piece piece_of(const Option& option) { return {option.name, true}; }
+inline OptionError::Piece piece_of(const Option& option) {
+  return {std::string(option.name), true};
+}
 template <class Part>
 OptionError::Piece piece_of(const Part& part) {
   return {openrnn::message(part), false};

@@ -1,13 +1,13 @@
 #include "train/run/resolve.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "base/excerpt.h"
 #include "train/run/fields.h"
+#include "train/run/network_options.h"
 #include "train/run/option_error.h"
+#include "train/run/text_of.h"
 
 namespace openrnn::train {
 namespace {
@@ -19,28 +19,6 @@ constexpr std::int64_t kValidations = 20, kMostWarmUp = 100;
 double default_rate(const std::string& optimizer) {
   if (optimizer == "sgd" || optimizer == "momentum" || optimizer == "nesterov") return 0.5;
   return optimizer == "adagrad" ? 0.05 : 0.004;
-}
-
-std::string text_of(const std::string& value) { return value; }
-std::string text_of(std::int64_t value) { return std::to_string(value); }
-// The shortest digits that are this number: the Python module links no library for that.
-std::string text_of(double value) {
-  const double size = std::fabs(value);
-  const bool plain = value == 0.0 || (size >= 1e-4 && size < 1e16);
-  std::array<char, 64> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
-                                 plain ? std::chars_format::fixed : std::chars_format::scientific);
-  return {text.data(), end.ptr};
-}
-std::string text_of(DType value) { return std::string(dtype_name(value)); }
-std::string text_of(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text.append(text.empty() ? "" : ",").append(value);
-  return text;
-}
-template <class Name>
-requires std::is_enum_v<Name> std::string text_of(Name value) {
-  return std::string(to_string(value));
 }
 
 /// Compares one option, if given, with what the run has.
@@ -78,6 +56,8 @@ void check_ranges(const RunOptions& options) {
       if (const auto& value = options.*field.option) at_least(field.name, *value, field.least);
     }
   });
+  RnnSpec ignored;
+  set_network(options, ignored);
   at_least("save_steps", options.save_steps, 0);
   at_least("keep", options.keep, 0);
   if (!(options.save_seconds >= 0.0) || !std::isfinite(options.save_seconds)) {
@@ -112,15 +92,8 @@ RunConfig new_config(const RunOptions& options) {
   config.input = options.input.value_or("");
   config.valid = options.valid.value_or("");
 
-  ModelConfig& model = config.model;
-  model.mode = options.cell.value_or(RnnMode::kLstm);
-  model.layers = options.layers.value_or(1);
-  model.units = options.units.value_or(text ? 256 : 32);
-  model.embedding = text ? options.embedding.value_or(64) : 0;
-  model.dropout = options.dropout.value_or(0.0);
-  model.dtype = options.dtype.value_or(DType::kFloat32);
-  model.seed = static_cast<std::uint64_t>(options.seed.value_or(0));
-  model.math = options.math.value_or(Math::kFloat32);
+  config.model.network = new_network(options);
+  config.model.embedding = text ? options.embedding.value_or(64) : 0;
 
   config.batch = options.batch.value_or(32);
   config.seq_len = options.seq_len.value_or(text ? 100 : 24);
@@ -161,6 +134,7 @@ void agree(const RunOptions& options, std::int64_t windows, RunConfig& config) {
   each_run_field([&](const auto& field) {
     if (field.of_run) same(field.name, options.*field.option, field.of_run(config));
   });
+  agree_on_network(options, config.model.network);
   std::int64_t steps = config.fit.steps;
   if (options.steps) {
     steps = *options.steps;

@@ -1,28 +1,40 @@
 // The configuration of a run as JSON.
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/excerpt.h"
 #include "openrnn/train_run.h"
 #include "train/message.h"
+#include "train/run/network_options.h"
 
 namespace openrnn::train {
 namespace {
 
 using nlohmann::json;
 
+json json_of(const FieldValue& value) {
+  return std::visit(
+      [](const auto& given) -> json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(given)>, std::monostate>) {
+          return nullptr;
+        } else {
+          return given;
+        }
+      },
+      value);
+}
+
 json model_json(const ModelConfig& model) {
-  return {{"rnn_mode", std::string(openrnn::to_string(model.mode))},
-          {"num_layers", model.layers},
-          {"num_units", model.units},
-          {"vocabulary", model.vocabulary},
+  json to{{"vocabulary", model.vocabulary},
           {"embedding", model.embedding},
           {"columns", model.columns},
-          {"outputs", model.outputs},
-          {"dropout", model.dropout},
-          {"dtype", std::string(dtype_name(model.dtype))},
-          {"seed", model.seed},
-          {"math", std::string(openrnn::to_string(model.math))}};
+          {"outputs", model.outputs}};
+  for (const NetworkOption& option : network_options()) {
+    if (!option.stands_in(model.network)) continue;
+    to[std::string(option.field->name)] = json_of(option.field->get(model.network));
+  }
+  return to;
 }
 
 json fit_json(const FitOptions& fit) {
@@ -46,20 +58,38 @@ std::int64_t integer(const json& from, const char* name) {
                               ", expected a whole number"));
 }
 
+FieldValue value_from(const json& from) {
+  if (from.is_null()) return {};
+  if (from.is_boolean()) return from.get<bool>();
+  if (from.is_number_integer()) return from.get<std::int64_t>();
+  if (from.is_number()) return from.get<double>();
+  if (from.is_array() && from.size() == 2) return from.get<std::array<double, 2>>();
+  return from.get<std::string>();
+}
+
+/// Throws: ArgumentError for a key of a later version, without which the model is another one.
+void check_keys(const json& from) {
+  std::set<std::string_view> known{"vocabulary", "embedding", "columns", "outputs"};
+  for (const NetworkOption& option : network_options()) known.insert(option.field->name);
+  for (const auto& [key, value] : from.items()) {
+    if (known.contains(key)) continue;
+    throw ArgumentError(message("run_config_from_json", "the model has '", excerpt(key),
+                                "', expected only what this version of the library knows"));
+  }
+}
+
 ModelConfig model_from(const json& from) {
+  check_keys(from);
   ModelConfig model;
-  model.mode = parse_rnn_mode(from.at("rnn_mode").get<std::string>());
-  model.layers = integer(from, "num_layers");
-  model.units = integer(from, "num_units");
   model.vocabulary = integer(from, "vocabulary");
   model.embedding = integer(from, "embedding");
   model.columns = integer(from, "columns");
   model.outputs = integer(from, "outputs");
-  model.dropout = from.at("dropout");
-  model.dtype = parse_dtype(from.at("dtype").get<std::string>());
-  model.seed = static_cast<std::uint64_t>(integer(from, "seed"));
-  // Files of versions without the choice are float32.
-  model.math = parse_math(from.value("math", "float32"));
+  for (const NetworkOption& option : network_options()) {
+    const std::string key(option.field->name);
+    if (!option.required && !from.contains(key)) continue;
+    option.field->put(model.network, value_from(from.at(key)));
+  }
   return model;
 }
 
@@ -82,7 +112,7 @@ FitOptions fit_from(const json& from) {
 
 std::string to_json(const RunConfig& config) {
   const json all{{"task", config.task},
-                 {"rnn_mode", std::string(openrnn::to_string(config.model.mode))},
+                 {"rnn_mode", std::string(openrnn::to_string(config.model.network.mode))},
                  {"model", model_json(config.model)},
                  {"fit", fit_json(config.fit)},
                  {"optimizer", config.optimizer},
@@ -138,7 +168,7 @@ SeriesOptions series_options(const RunConfig& config) {
   options.to_sequence = config.to_sequence;
   options.batch = config.batch;
   options.valid_fraction = config.valid_fraction;
-  options.seed = config.model.seed;
+  options.seed = config.model.seed();
   return options;
 }
 

@@ -41,7 +41,7 @@ Run::Impl::Impl(const RunOptions& given) : options(given) {
       refuse_option("no ", Option{"input"}, ", expected a file to train on");
     }
   }
-  config.model.device = options.device;
+  config.model.network.compute.device = options.device;
   check_files();
   load_data();
   build();

@@ -74,14 +74,16 @@ void check_size(const RunConfig& config, const TensorBundleReader& reader) {
     return static_cast<double>(a) * static_cast<double>(b);
   };
   const ModelConfig& model = config.model;
-  const double least = product(model.units, model.units) * static_cast<double>(model.layers) +
-                       product(model.vocabulary, model.embedding) +
-                       product(model.units, model.outputs);
+  const RnnSpec& network = model.network;
+  const double least =
+      product(network.num_units, network.hidden_size()) * static_cast<double>(network.num_layers) +
+      product(model.vocabulary, model.embedding) + product(network.hidden_size(), model.outputs);
   if (least <= static_cast<double>(bytes)) return;
   throw ArgumentError(message("check_size", excerpt(reader.prefix()), " has ", bytes,
-                              " bytes of tensors, expected more for a model of ", model.layers,
-                              " layers of ", model.units, " units, vocabulary ", model.vocabulary,
-                              " and ", model.outputs, " outputs"));
+                              " bytes of tensors, expected more for a model of ",
+                              network.num_layers, " layers of ", network.num_units,
+                              " units, vocabulary ", model.vocabulary, " and ", model.outputs,
+                              " outputs"));
 }
 
 TensorBundleReader open_run(const std::string& run) {
@@ -117,10 +119,11 @@ TrainedModel::TrainedModel(const TensorBundleReader& reader, const ArithmeticCho
     vocabulary_ = Vocabulary(config_.level, std::vector<std::int32_t>(codes.begin(), codes.end()));
   }
   check_fits(prefix_, config_, vocabulary_);
-  config_.model.weights_dtype = choice.weights_dtype.value_or(WeightsDType::kNone);
-  const bool stored = config_.model.weights_dtype != WeightsDType::kNone;
-  config_.model.math = choice.math.value_or(stored ? Math::kFloat32 : config_.model.math);
-  config_.model.device = device;
+  ComputeOptions& compute = config_.model.network.compute;
+  compute.weights_dtype = choice.weights_dtype.value_or(WeightsDType::kNone);
+  const bool stored = compute.weights_dtype != WeightsDType::kNone;
+  compute.math = choice.math.value_or(stored ? Math::kFloat32 : compute.math);
+  compute.device = device;
   model_ = std::make_unique<SequenceModel>(config_.model);
   SaverOptions options;
   options.graph = graph_.get();

@@ -61,8 +61,14 @@ def test_a_slip_names_the_nearest_flag():
     ("--threads", "many", "--threads 'many' is no number, expected a whole number from 1"),
     ("--threads", "0", "--threads 0, expected a whole number from 1 to 1024"),
     ("--columns", "", "--columns with an empty name"),
-    ("--cell", "", "--cell '', expected one of lstm, gru, rnn_tanh, rnn_relu"),
+    ("--cell", "", "--cell '', expected one of rnn_relu, rnn_tanh, lstm, gru"),
     ("--out", "", "--out is empty, expected a folder"),
+    ("--cell-clip", "", "--cell-clip '' is no number, expected a finite number"),
+    ("--cell-clip", "-3,x", "--cell-clip 'x' is no number, expected a finite number"),
+    ("--cell-clip", "-3,3,3", "--cell-clip '3,3' is no number, expected a finite number"),
+    ("--cell-clip", "-inf,3", "--cell-clip -inf, expected a finite number"),
+    ("--forget-bias", "nan", "--forget-bias nan, expected a finite number"),
+    ("--num-proj", "0.5", "--num-proj 0.5, expected a whole number"),
 ])
 def test_a_value_that_is_none(text, tmp_path, flag, value, sentence):
     line = fault("train", "--input", text, flag, value, cwd=tmp_path)

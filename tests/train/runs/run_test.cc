@@ -34,11 +34,8 @@ std::string write_table(const TempFolder& folder) {
 RunOptions text_options(const TempFolder& folder, const std::string& out) {
   return {.out = folder / out,
           .input = write_text(folder),
-          .layers = 2,
-          .units = 7,
+          .network = {{"layers", 2}, {"units", 7}, {"dropout", 0.25}, {"seed", 5}},
           .embedding = 4,
-          .dropout = 0.25,
-          .seed = 5,
           .batch = 3,
           .seq_len = 9,
           .steps = kSteps,
@@ -49,7 +46,7 @@ RunOptions series_options_of(const TempFolder& folder, const std::string& out) {
   return {.out = folder / out,
           .task = "series",
           .input = write_table(folder),
-          .units = 5,
+          .network = {{"units", 5}},
           .seq_len = 8,
           .steps = kSteps,
           .save_seconds = 0.0};
@@ -104,6 +101,21 @@ TEST(Run, ASeriesStoppedHalfWayAndResumedByAnotherProcessHasTheSameBits) {
   const TempFolder folder;
   stops_and_resumes_to_the_same_bits(series_options_of(folder, ""), folder / "whole",
                                      folder / "parts");
+}
+
+TEST(Run, ANetworkWithOptionsOfItsOwnHasTheSameBits) {
+  const TempFolder folder;
+  const RunOptions plain = text_options(folder, "plain");
+  train::Run(plain).train();
+  RunOptions options = plain;
+  options.network["forget_bias"] = 1.5;
+  options.network["cell_clip"] = std::array{-0.25, 0.125};
+  stops_and_resumes_to_the_same_bits(options, folder / "whole", folder / "parts");
+  EXPECT_NE(checkpoint_bytes(folder / "whole", kSteps), checkpoint_bytes(plain.out, kSteps));
+  TrainedModel trained(folder / "parts");
+  const RnnSpec& network = trained.model().rnn().spec();
+  EXPECT_EQ(network.forget_bias, 1.5);
+  EXPECT_EQ(network.cell_clip, (std::array{-0.25, 0.125}));
 }
 
 TEST(Run, GoesOnInOneObject) {
@@ -205,10 +217,10 @@ TEST(Run, AnotherOptionIsRefusedWithBothValues) {
     return what(options);
   };
   const std::string middle = " contradicts the run to resume, expected ";
-  EXPECT_EQ(refused([](auto& o) { o.units = 8; }), "[Run] units 8" + middle + "units 7");
-  EXPECT_EQ(refused([](auto& o) { o.cell = RnnMode::kGru; }),
+  EXPECT_EQ(refused([](auto& o) { o.network["units"] = 8; }), "[Run] units 8" + middle + "units 7");
+  EXPECT_EQ(refused([](auto& o) { o.network["cell"] = "gru"; }),
             "[Run] cell gru" + middle + "cell lstm");
-  EXPECT_EQ(refused([](auto& o) { o.dtype = DType::kFloat64; }),
+  EXPECT_EQ(refused([](auto& o) { o.network["dtype"] = "float64"; }),
             "[Run] dtype float64" + middle + "dtype float32");
   EXPECT_EQ(refused([](auto& o) { o.lr = 0.5; }), "[Run] lr 0.5" + middle + "lr 0.004");
   EXPECT_EQ(refused([](auto& o) { o.lr_schedule = ScheduleKind::kConstant; }),
@@ -233,8 +245,8 @@ TEST(Run, OptionsOutOfRangeAreRefusedBeforeAnythingIsMade) {
     change(options);
     return what<ArgumentError>(options);
   };
-  EXPECT_EQ(refused([](auto& o) { o.units = 0; }), "[Run] units 0, expected 1 or more");
-  EXPECT_EQ(refused([](auto& o) { o.seed = -1; }), "[Run] seed -1, expected 0 or more");
+  EXPECT_EQ(refused([](auto& o) { o.network["units"] = 0; }), "[Run] units 0, expected 1 or more");
+  EXPECT_EQ(refused([](auto& o) { o.network["seed"] = -1; }), "[Run] seed -1, expected 0 or more");
   EXPECT_EQ(refused([](auto& o) { o.keep = -1; }), "[Run] keep -1, expected 0 or more");
   EXPECT_EQ(refused([](auto& o) { o.save_seconds = -1.0; }),
             "[Run] save_seconds -1, expected a finite number of 0 or more");
@@ -251,7 +263,7 @@ TEST(Run, OptionsOutOfRangeAreRefusedBeforeAnythingIsMade) {
   EXPECT_EQ(refused([](auto& o) { o.input = "/no/file"; }),
             "[load_text] input '/no/file': no such file, expected one");
   EXPECT_EQ(refused([](auto& o) { o.out = ""; }), "[Run] out is empty, expected a folder");
-  EXPECT_NE(refused([](auto& o) { o.dropout = 1.5; }).find("1.5"), std::string::npos);
+  EXPECT_NE(refused([](auto& o) { o.network["dropout"] = 1.5; }).find("1.5"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
 }
 
