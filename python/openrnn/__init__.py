@@ -13,12 +13,14 @@ from openrnn._core import (
     Variable,
     get_default_device,
     get_num_threads,
+    get_spread_threads,
     list_devices,
     list_engines,
     math_kind,
     network_options,
     set_default_device,
     set_num_threads,
+    set_spread_threads,
 )
 from openrnn._core import version as __version__
 from openrnn._graph import (
@@ -128,6 +130,7 @@ __all__ = [
     "get_default_device",
     "get_default_graph",
     "get_num_threads",
+    "get_spread_threads",
     "get_variable",
     "get_variable_scope",
     "global_variables",
@@ -154,6 +157,7 @@ __all__ = [
     "set_default_device",
     "set_num_threads",
     "set_random_seed",
+    "set_spread_threads",
     "sigmoid",
     "slice",
     "split",

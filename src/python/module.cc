@@ -40,6 +40,10 @@ void bind_runtime(nb::module_& m) {
   m.def("set_num_threads", &set_num_threads, "n"_a,
         "Number of threads that a call may use, 1 to 1024. Results do not depend on it.");
   m.def("get_num_threads", &num_threads, "Number of threads that a call may use.");
+  m.def("set_spread_threads", &set_spread_threads, "spread"_a,
+        "Whether a worker thread that shares a CPU with another thread of its call is moved to an "
+        "idle one. On unless OPENRNN_SPREAD_THREADS is 0; results do not depend on it.");
+  m.def("get_spread_threads", &spread_threads, "Whether such worker threads are moved.");
   nb::class_<EngineStatus>(m, "EngineStatus", "One engine of this build.")
       .def_ro("name", &EngineStatus::name)
       .def_ro("available", &EngineStatus::available)

@@ -77,6 +77,7 @@ INSTANCES = {
 # Calls that work, of which one argument at a time is made wrong.
 GOOD = {
     openrnn.set_num_threads: {"n": 1},
+    openrnn.set_spread_threads: {"spread": True},
     openrnn.math_kind: {"math": "bf16", "weights_dtype": None, "dtype": "float32", "device": "cpu"},
     openrnn.Tensor: {"value": 1.0, "dtype": "float32", "device": "cpu"},
     openrnn.Variable: {"initial_value": 1.0, "trainable": True, "name": "v", "dtype": "float32"},
@@ -197,6 +198,7 @@ def alone(tmp_path, monkeypatch):
     yield
     openrnn.reset_default_graph()
     openrnn.set_num_threads(threads)
+    openrnn.set_spread_threads(True)
     openrnn.set_default_device(device)
 
 
