@@ -27,6 +27,8 @@ struct RnnCallOptions {
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   /// The same as an int32 tensor [B], which may be symbolic; not both.
   Tensor lengths = {};
+  /// Masked steps and resets; not for symbolic tensors.
+  ops::StepFlags flags = {};
   /// False: inputs and output are [B, T, .], states [B, L*D, .]. A state that a call of the other
   /// layout returned is transposed. Any other tensor is read as this says: where B == L*D its shape
   /// cannot tell [L*D, B, .] from [B, L*D, .].

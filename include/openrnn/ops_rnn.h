@@ -25,6 +25,25 @@ class OPENRNN_API PackedCache {
   std::uint64_t leaf_id_ = 0, version_ = 0, packings_ = 0;
 };
 
+/// Steps that are skipped, and steps before which a state is put back. Each is [T, B], or [B, T]
+/// when the call is batch-major, flat; empty: none is. A row of the batch is computed as the
+/// sequences that its resets cut it into, each of its steps that are not masked, so a skipped step
+/// costs nothing; the backward direction, too, begins anew in each. Dropout between layers numbers
+/// the steps of such a sequence.
+struct StepFlags {
+  /// False: the step passes its row's state through.
+  std::vector<bool> mask = {};
+  /// What a masked step puts out: 0, or (Keras's default) its direction's last output in the same
+  /// sequence, 0 before there is one.
+  bool zero_output_for_mask = true;
+  /// True: the row's state is put back before the step, masked or not.
+  std::vector<bool> reset = {};
+  /// To the call's initial state, else to zeros.
+  bool reset_to_initial = false;
+
+  bool any() const { return !mask.empty() || !reset.empty(); }
+};
+
 /// T max_time, B batch, I input size, L layers, D directions, O hidden size, U units.
 struct RnnInputs {
   Tensor x = {};  // [T, B, I], or [B, T, I] when batch-major
@@ -37,6 +56,8 @@ struct RnnInputs {
   std::optional<std::vector<std::int32_t>> sequence_lengths = {};
   /// The same as an int32 tensor [B], which may be symbolic; not both.
   Tensor lengths = {};
+  /// Not for symbolic tensors.
+  StepFlags flags = {};
   bool time_major = true;
   /// Whether dropout between layers is on.
   bool training = true;
@@ -66,6 +87,10 @@ struct RnnOutputs {
 /// Throws: ArgumentError for another dtype or rank.
 OPENRNN_API std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call,
                                                                 const Tensor& lengths);
+
+/// Throws: ArgumentError unless mask and reset are empty or have T * B elements.
+OPENRNN_API void check_flags(std::string_view call, const StepFlags& flags, std::int64_t max_time,
+                             std::int64_t batch);
 
 /// Runs the engine that choose_engine names for the device of x. `cache` may be null: packs each
 /// time. Gradients flow to x, h0, c0 and params. Throws: ArgumentError for a rank, shape, dtype or

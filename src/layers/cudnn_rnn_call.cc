@@ -106,6 +106,7 @@ ops::RnnOutputs CudnnRnn::compute(const std::vector<Tensor>& given, const RnnCal
   if (given.size() > 2) in.c0 = given[2];
   in.sequence_lengths = call.sequence_lengths;
   in.lengths = lengths;
+  in.flags = call.flags;
   in.time_major = call.time_major;
   in.training = call.training;
   in.save = call.save;
@@ -137,6 +138,10 @@ std::vector<Tensor> CudnnRnn::compute_call(const Attributes& recorded,
 }
 
 RnnResult CudnnRnn::record(const std::vector<Tensor>& given, const RnnCallOptions& call) {
+  if (call.flags.any()) {
+    throw UnsupportedError(message("[", name(), "] mask and reset of a symbolic call, expected ",
+                                   "values, or sequence_lengths"));
+  }
   if (call.every) {
     throw UnsupportedError(message("[", name(), "] every layer's outputs of a symbolic call, ",
                                    "expected values: ask when there are some"));
@@ -173,6 +178,10 @@ RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& 
               call.time_major);
   // Before anything is built or recorded, and before dropout advances.
   check_lengths(inputs.shape(), call);
+  if (!symbolic) {
+    ops::check_flags(name(), call.flags, inputs.shape()[call.time_major ? 0 : 1],
+                     inputs.shape()[call.time_major ? 1 : 0]);
+  }
   // Before variables are made, so that missing arithmetic leaves no variables.
   if (!built() && network().compute.math != Math::kFloat32) math_kind();
   ensure_built(inputs.shape(), call.scope);

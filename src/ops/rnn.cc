@@ -2,6 +2,7 @@
 
 #include "openrnn/ops_rnn.h"
 #include "openrnn/runtime.h"
+#include "ops/segments.h"
 #include "ops/support/support.h"
 
 namespace openrnn::ops {
@@ -271,6 +272,10 @@ RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& in, PackedCache* cache) {
     return rnn(spec, given, cache);
   }
   if (is_symbolic(in)) {
+    if (in.flags.any()) {
+      throw UnsupportedError(message("[", in.call, "] mask and reset of a symbolic call, expected ",
+                                     "values, or sequence_lengths"));
+    }
     return defer_rnn(spec, in, {});
   }
   if (!in.lengths.empty()) {
@@ -278,6 +283,13 @@ RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& in, PackedCache* cache) {
     given.sequence_lengths = lengths_of(in.call, in.lengths);
     given.lengths = {};
     return rnn(spec, given, cache);
+  }
+  if (in.flags.any()) {
+    check_inputs(spec, in);
+    check_flags(in.call, in.flags, in.x.shape()[in.time_major ? 0 : 1],
+                in.x.shape()[in.time_major ? 1 : 0]);
+    return run_in_segments(spec, in,
+                           [&](const RnnInputs& given) { return rnn(spec, given, cache); });
   }
   if (apart(in.x, in.h0, in.c0, in.params)) return run(spec, brought_together(in), cache);
   return run(spec, in, cache);

@@ -1,0 +1,232 @@
+// Masked steps and resets, against a loop over steps and against sequences cut by hand.
+#include "base/message.h"
+#include "ops/check_gradient.h"
+#include "ops/small_spec.h"
+#include "support/expect_error.h"
+
+namespace openrnn::testing {
+namespace {
+
+using Flags = std::vector<bool>;
+
+constexpr std::int64_t kTime = 6, kBatch = 3;
+// By time and row: holes, left padding, a row that is masked at its end; resets at masked steps, at
+// the first step, and twice in a row.
+const Flags kMask = {true, false, true, false, false, true,  true, true, true,
+                     true, false, true, false, true,  false, true, true, false};
+const Flags kReset = {false, false, true, false, true,  false, true,  false, false,
+                      true,  false, true, false, false, false, false, true,  true};
+
+struct Flagged {
+  RnnSpec spec;
+  ops::RnnInputs in;
+};
+
+Flagged make_call(RnnMode mode, Direction direction, std::int64_t layers = 2) {
+  Flagged call{small_spec(mode), {}};
+  call.spec.num_layers = layers;
+  call.spec.direction = direction;
+  call.spec.training.dropout = 0.0;
+  call.in.x = random_tensor({kTime, kBatch, call.spec.input_size}, 1, -0.9, 0.9);
+  call.in.h0 = random_tensor(call.spec.h_shape(kBatch), 2, -0.9, 0.9);
+  if (call.spec.is_lstm()) call.in.c0 = random_tensor(call.spec.c_shape(kBatch), 3, -0.9, 0.9);
+  call.in.params = random_tensor({params_size(call.spec)}, 4, -0.7, 0.8);
+  return call;
+}
+
+void expect_near(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  const std::vector<double> left = values_of(a), right = values_of(b);
+  for (std::size_t i = 0; i < left.size(); ++i) ASSERT_NEAR(left[i], right[i], 1e-14) << i;
+}
+
+// By row: a's where `choose`, else b's; both [N, B, ..].
+Tensor pick(const Flags& choose, const Tensor& a, const Tensor& b) {
+  return ops::transpose_leading(
+      ops::select_rows(choose, ops::transpose_leading(a), ops::transpose_leading(b)));
+}
+
+Flags at_step(const Flags& flags, std::int64_t t, bool otherwise) {
+  if (flags.empty()) return Flags(kBatch, otherwise);
+  return {flags.begin() + t * kBatch, flags.begin() + (t + 1) * kBatch};
+}
+
+// A state put back where `reset`.
+Tensor put_back(const Flagged& call, const Flags& reset, const Tensor& initial, const Tensor& now) {
+  return pick(reset, call.in.flags.reset_to_initial ? initial : ops::scale(initial, 0.0), now);
+}
+
+// One step at a time, every row of one layer: what is masked keeps its state.
+ops::RnnOutputs step_by_step(const Flagged& call) {
+  const ops::StepFlags& flags = call.in.flags;
+  ops::RnnOutputs now{.h = call.in.h0, .c = call.in.c0};
+  const Tensor nothing = ops::scale(call.in.h0, 0.0);
+  Tensor last = nothing;
+  std::vector<Tensor> outputs;
+  for (std::int64_t t = 0; t < kTime; ++t) {
+    const Flags mask = at_step(flags.mask, t, true), reset = at_step(flags.reset, t, false);
+    last = pick(reset, nothing, last);
+    ops::RnnInputs step = call.in;
+    step.flags = {};
+    step.x = ops::slice(call.in.x, {0, t, 1});
+    now.h = step.h0 = put_back(call, reset, call.in.h0, now.h);
+    if (call.spec.is_lstm()) now.c = step.c0 = put_back(call, reset, call.in.c0, now.c);
+    const ops::RnnOutputs made = ops::rnn(call.spec, step, nullptr);
+    now.h = pick(mask, made.h, now.h);
+    if (call.spec.is_lstm()) now.c = pick(mask, made.c, now.c);
+    last = pick(mask, made.output, last);
+    outputs.push_back(pick(mask, made.output, flags.zero_output_for_mask ? nothing : last));
+  }
+  now.output = ops::concat(outputs, 0);
+  return now;
+}
+
+void expect_loop(RnnMode mode, const ops::StepFlags& flags) {
+  Flagged call = make_call(mode, Direction::kUnidirectional, 1);
+  call.in.flags = flags;
+  const ops::RnnOutputs found = ops::rnn(call.spec, call.in, nullptr), wanted = step_by_step(call);
+  expect_near(found.output, wanted.output);
+  expect_near(found.h, wanted.h);
+  if (call.spec.is_lstm()) expect_near(found.c, wanted.c);
+}
+
+TEST(StepFlags, AreALoopOverSteps) {
+  const Flags& mask = kMask;
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh}) {
+    for (const bool zero : {true, false}) {
+      for (const bool initial : {true, false}) {
+        SCOPED_TRACE(message(to_string(mode), " ", zero, " ", initial));
+        expect_loop(mode, {mask, zero, {}, initial});
+        expect_loop(mode, {{}, zero, kReset, initial});
+        expect_loop(mode, {mask, zero, kReset, initial});
+      }
+    }
+  }
+}
+
+// Step t of row 0.
+Tensor step_of(const Tensor& x, std::int64_t t) {
+  return ops::slice(ops::slice(x, {0, t, 1}), {1, 0, 1});
+}
+
+// Two steps of row 0 as a sequence of its own.
+ops::RnnOutputs two_steps(const Flagged& call, std::int64_t first, std::int64_t second,
+                          const Tensor& h0) {
+  ops::RnnInputs in = call.in;
+  in.flags = {};
+  in.x = ops::concat({step_of(call.in.x, first), step_of(call.in.x, second)}, 0);
+  in.h0 = h0;
+  return ops::rnn(call.spec, in, nullptr);
+}
+
+// Row 0 computes steps 0 and 2, is reset, and computes 3 and 5. A masked step keeps the last output
+// of each direction.
+TEST(StepFlags, CutBothDirections) {
+  Flagged call = make_call(RnnMode::kGru, Direction::kBidirectional);
+  Flags mask(kTime * kBatch, true), reset(kTime * kBatch, false);
+  mask[1 * kBatch] = mask[4 * kBatch] = false;
+  reset[3 * kBatch] = true;
+  call.in.flags = {mask, false, reset, false};
+  const ops::RnnOutputs found = ops::rnn(call.spec, call.in, nullptr);
+  const ops::RnnOutputs before = two_steps(call, 0, 2, ops::slice(call.in.h0, {1, 0, 1}));
+  const ops::RnnOutputs after = two_steps(call, 3, 5, {});
+  const std::int64_t width = call.spec.hidden_size();
+  const auto expect_step = [&](std::int64_t t, const ops::RnnOutputs& from, std::int64_t forward,
+                               std::int64_t backward) {
+    const auto half = [&](const Tensor& y, std::int64_t at, std::int64_t begin) {
+      return ops::slice(step_of(y, at), {2, begin, width});
+    };
+    expect_near(half(found.output, t, 0), half(from.output, forward, 0));
+    expect_near(half(found.output, t, width), half(from.output, backward, width));
+  };
+  expect_step(0, before, 0, 0);
+  expect_step(1, before, 0, 1);
+  expect_step(2, before, 1, 1);
+  expect_step(3, after, 0, 0);
+  expect_step(4, after, 0, 1);
+  expect_step(5, after, 1, 1);
+  expect_near(ops::slice(found.h, {1, 0, 1}), after.h);
+}
+
+TEST(StepFlags, HaveGradientsOfEveryInput) {
+  const Flags& mask = kMask;
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
+    for (const bool zero : {true, false}) {
+      Flagged call = make_call(mode, Direction::kBidirectional, 1);
+      call.in.flags = {mask, zero, kReset, zero};
+      call.in.sequence_lengths = {{5, 6, 4}};
+      std::vector<Tensor> sources{call.in.x, call.in.params, call.in.h0};
+      if (call.spec.is_lstm()) sources.push_back(call.in.c0);
+      const auto function = [&](const std::vector<Tensor>& given) {
+        ops::RnnInputs in = call.in;
+        in.x = given[0];
+        in.params = given[1];
+        in.h0 = given[2];
+        if (call.spec.is_lstm()) in.c0 = given[3];
+        const ops::RnnOutputs out = ops::rnn(call.spec, in, nullptr);
+        std::vector<Tensor> outputs{out.output, out.h};
+        if (call.spec.is_lstm()) outputs.push_back(out.c);
+        return outputs;
+      };
+      check_gradient(function, sources);
+    }
+  }
+}
+
+TEST(StepFlags, AreTheSameBatchMajor) {
+  const auto by_row = [](const Flags& flags) {
+    Flags turned;
+    for (std::int64_t i = 0; i < kTime * kBatch; ++i) {
+      turned.push_back(flags[static_cast<std::size_t>(i % kTime * kBatch + i / kTime)]);
+    }
+    return turned;
+  };
+  Flagged call = make_call(RnnMode::kLstm, Direction::kBidirectional);
+  call.in.flags = {kMask, false, kReset, false};
+  Flagged other = call;
+  other.in.time_major = false;
+  other.in.flags.mask = by_row(call.in.flags.mask);
+  other.in.flags.reset = by_row(kReset);
+  other.in.x = ops::transpose_leading(call.in.x);
+  other.in.h0 = ops::transpose_leading(call.in.h0);
+  other.in.c0 = ops::transpose_leading(call.in.c0);
+  const ops::RnnOutputs found = ops::rnn(other.spec, other.in, nullptr);
+  const ops::RnnOutputs wanted = ops::rnn(call.spec, call.in, nullptr);
+  expect_near(ops::transpose_leading(found.output), wanted.output);
+  expect_near(ops::transpose_leading(found.h), wanted.h);
+  expect_near(ops::transpose_leading(found.c), wanted.c);
+  EXPECT_EQ(found.h.state_layout(), StateLayout::kBatchMajor);
+}
+
+TEST(StepFlags, OfPaddingAreLengths) {
+  Flagged call = make_call(RnnMode::kLstm, Direction::kBidirectional);
+  const std::vector<std::int32_t> lengths = {4, 0, 6};
+  for (std::int64_t i = 0; i < kTime * kBatch; ++i) {
+    call.in.flags.mask.push_back(i / kBatch < lengths[static_cast<std::size_t>(i % kBatch)]);
+  }
+  call.in.every = true;
+  const ops::RnnOutputs found = ops::rnn(call.spec, call.in, nullptr);
+  call.in.flags = {};
+  call.in.sequence_lengths = lengths;
+  const ops::RnnOutputs wanted = ops::rnn(call.spec, call.in, nullptr);
+  EXPECT_EQ(values_of(found.output), values_of(wanted.output));
+  EXPECT_EQ(values_of(found.h), values_of(wanted.h));
+  EXPECT_EQ(values_of(found.c), values_of(wanted.c));
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    EXPECT_EQ(values_of(found.layer_outputs[layer]), values_of(wanted.layer_outputs[layer]));
+    EXPECT_EQ(values_of(found.layer_cells[layer]), values_of(wanted.layer_cells[layer]));
+  }
+}
+
+TEST(StepFlags, OfAnotherSizeAreRefused) {
+  Flagged call = make_call(RnnMode::kGru, Direction::kUnidirectional);
+  call.in.flags.mask = {true, false};
+  expect_error<ArgumentError>([&] { ops::rnn(call.spec, call.in, nullptr); },
+                              "[rnn] mask has 2 elements, expected one a step: 6 times 3");
+  call.in.flags = {.reset = Flags(17)};
+  expect_error<ArgumentError>([&] { ops::rnn(call.spec, call.in, nullptr); },
+                              "[rnn] reset has 17 elements, expected one a step: 6 times 3");
+}
+
+}  // namespace
+}  // namespace openrnn::testing
