@@ -175,11 +175,11 @@ TEST(StepFlags, HaveGradientsOfEveryInput) {
 
 TEST(StepFlags, AreTheSameBatchMajor) {
   const auto by_row = [](const Flags& flags) {
-    Flags turned;
+    Flags transposed;
     for (std::int64_t i = 0; i < kTime * kBatch; ++i) {
-      turned.push_back(flags[static_cast<std::size_t>(i % kTime * kBatch + i / kTime)]);
+      transposed.push_back(flags[static_cast<std::size_t>(i % kTime * kBatch + i / kTime)]);
     }
-    return turned;
+    return transposed;
   };
   Flagged call = make_call(RnnMode::kLstm, Direction::kBidirectional);
   call.in.flags = {kMask, false, kReset, false};

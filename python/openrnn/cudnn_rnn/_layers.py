@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from openrnn import _core, initializers
 from openrnn._core import Tensor, Variable
+from openrnn._steps import step_flags
 from openrnn._subclasses import or_own_call
 from openrnn._typing import DTypeLike, Initializer, Regularizer, TensorLike
 from openrnn._warnings import warn_of_dropout
@@ -107,6 +108,10 @@ class CudnnRNN(Layer):
         time_major: bool = True,
         save: bool = False,
         return_all: bool = False,
+        mask: TensorLike = None,
+        zero_output_for_mask: bool = True,
+        reset: TensorLike = None,
+        reset_to_initial: bool = False,
         scope: Any = None,
     ) -> Any:
         """Runs the network; builds it first if need be. Returns (output, states).
@@ -119,7 +124,11 @@ class CudnnRNN(Layer):
         is read as the call's time_major says: where B == L*D, [L*D, B, .] and [B, L*D, .] have
         one shape, and an array in the wrong one cannot be refused.
         `training`: dropout is on and gradients may be asked for; `save`: gradients without
-        dropout. `return_all` returns (output, states, EveryLayer). `scope`: a variable scope for
+        dropout. mask [T, B] ([B, T] when batch-major): a step that is False passes its row's state
+        through and puts out 0, or, with zero_output_for_mask False, the direction's last output.
+        reset [T, B]: True puts the row's state back before the step, to zeros or, with
+        reset_to_initial, to initial_state; the row goes on as a sequence of its own, in both
+        directions. What is skipped costs nothing. `return_all` returns (output, states, EveryLayer). `scope`: a variable scope for
         the first use.
         """
         result = _core.rnn_call(
@@ -132,6 +141,9 @@ class CudnnRNN(Layer):
             save,
             return_all,
             scope,
+            step_flags(
+                self.name, inputs, mask, zero_output_for_mask, reset, reset_to_initial
+            ),
         )
         return _with_every_layer(result) if return_all else result
 
@@ -145,6 +157,10 @@ class CudnnRNN(Layer):
         time_major: bool = True,
         save: bool = False,
         return_all: bool = False,
+        mask: TensorLike = None,
+        zero_output_for_mask: bool = True,
+        reset: TensorLike = None,
+        reset_to_initial: bool = False,
     ) -> Any:
         """What the class computes; the layer must be built."""
         if not self.built:
@@ -159,6 +175,9 @@ class CudnnRNN(Layer):
             save,
             return_all,
             None,
+            step_flags(
+                self.name, inputs, mask, zero_output_for_mask, reset, reset_to_initial
+            ),
         )
         return _with_every_layer(result) if return_all else result
 

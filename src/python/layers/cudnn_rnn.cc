@@ -67,9 +67,22 @@ nb::tuple result_tuple(layers::RnnResult& result, bool every) {
                         std::move(result.layer_outputs), std::move(result.layer_cells));
 }
 
+// One byte a step, as Python's step_flags makes them.
+std::vector<bool> flags_in(const nb::bytes& given) {
+  return std::vector<bool>(given.c_str(), given.c_str() + given.size());
+}
+
+// (mask, zero_output_for_mask, reset, reset_to_initial), or None.
+ops::StepFlags as_step_flags(nb::handle given) {
+  if (given.is_none()) return {};
+  const auto [mask, zero, reset, initial] =
+      nb::cast<std::tuple<nb::bytes, bool, nb::bytes, bool>>(given);
+  return {flags_in(mask), zero, flags_in(reset), initial};
+}
+
 nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, nb::handle training,
                nb::handle sequence_lengths, bool time_major, bool save, bool every,
-               nb::handle scope) {
+               nb::handle scope, nb::handle step_flags) {
   layers::CudnnRnn& layer = self.rnn();
   self.keep_graph();
   // Memory is borrowed only if nothing can read it after the call.
@@ -87,6 +100,7 @@ nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, nb::
   options.training = as_flag(layer.name().c_str(), "training", training);
   options.save = save;
   options.every = every;
+  options.flags = as_step_flags(step_flags);
   const auto lock = self.exclusive();
   // Building and recording touch the graph and call Python back: one thread at a time.
   if (!layer.built() || any_symbolic(x, options.lengths) || any_symbolic(state)) {
@@ -214,10 +228,11 @@ void bind_cudnn_rnn(nb::module_& m) {
   m.def(
       "rnn_call", &call, "layer"_a, "inputs"_any, "initial_state"_any, "training"_any,
       "sequence_lengths"_any, "time_major"_a, "save"_a, "every"_a, "scope"_any,
+      "step_flags"_any,
       nb::sig(
           "def rnn_call(layer: LayerBase, inputs: object, initial_state: object, training: object, "
           "sequence_lengths: object, time_major: bool, save: bool, every: bool, "
-          "scope: object) -> typing.Any"));
+          "scope: object, step_flags: object) -> typing.Any"));
   m.def("rnn_state_parts", &state_parts, "state"_any, "time_major"_a,
         nb::sig("def rnn_state_parts(state: object, time_major: bool) -> list[typing.Any]"));
   m.def("rnn_seconds_per_call", &seconds_per_call, "layer"_a, "inputs"_any, "calls"_a,
