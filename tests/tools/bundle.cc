@@ -10,6 +10,8 @@
 #include <cstring>
 #include <iostream>
 
+#include "tools/tool_main.h"
+
 using namespace openrnn;
 
 namespace {
@@ -107,10 +109,4 @@ void run(const std::vector<std::string>& words) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  run({argv + 1, argv + argc});
-  return 0;
-} catch (const std::exception& error) {
-  std::cerr << error.what() << '\n';
-  return 1;
-}
+int main(int argc, char** argv) { return testing::tool_main(argc, argv, run); }

@@ -8,51 +8,15 @@
 //   tool_checkpoint loop FOLDER
 //     goes on from the latest checkpoint and saves every step, saying so, until it is killed
 #include <openrnn/checkpoint.h>
-#include <openrnn/layers.h>
 
 #include <algorithm>
-#include <iostream>
+
+#include "tools/layer_of_words.h"
+#include "tools/tool_main.h"
 
 using namespace openrnn;
 
 namespace {
-
-std::map<std::string, std::string> parse(const std::vector<std::string>& words) {
-  std::map<std::string, std::string> options{{"direction", "unidirectional"},
-                                             {"dtype", "float32"},
-                                             {"input_mode", "linear_input"},
-                                             {"proj", "0"},
-                                             {"scope", ""},
-                                             {"saver", "all"}};
-  for (const std::string& word : words) {
-    const std::size_t equals = word.find('=');
-    options[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return options;
-}
-
-std::unique_ptr<layers::CudnnRnn> build(std::map<std::string, std::string>& options) {
-  layers::CudnnRnnOptions layer;
-  RnnSpec& network = layer.network;
-  network.mode = parse_rnn_mode(options["mode"]);
-  network.num_layers = std::stoll(options["layers"]);
-  network.num_units = std::stoll(options["units"]);
-  network.direction = parse_direction(options["direction"]);
-  network.input_mode = parse_input_mode(options["input_mode"]);
-  network.dtype = parse_dtype(options["dtype"]);
-  network.num_proj = std::stoll(options["proj"]);
-  network.training.seed = 3;
-  layer.kernel_initializer = layer.bias_initializer = random_uniform_initializer(-0.5, 0.5);
-  auto built = layers::make_cudnn_rnn(layer);
-  const Shape input{-1, -1, std::stoll(options["input"])};
-  if (options["scope"].empty()) {
-    built->build(input);
-  } else {
-    const VariableScope scope(options["scope"]);
-    built->build(input);
-  }
-  return built;
-}
 
 void run_layer(layers::CudnnRnn& layer, const std::string& prefix) {
   const TensorBundleReader data(prefix + "-data");
@@ -106,10 +70,10 @@ void run(const std::vector<std::string>& words) {
     for (const std::string& remark : contents.remarks) std::cout << "remark\t" << remark << '\n';
     return;
   }
-  auto options = parse({words.begin() + 3, words.end()});
-  const auto layer = build(options);
+  const testing::Options options = testing::parse_options(std::span(words).subspan(3));
+  const auto layer = testing::build_layer(options, 3);
   SaverOptions saver;
-  saver.only_saveables = options["saver"] == "saveables";
+  saver.only_saveables = options.contains("saver") && options.at("saver") == "saveables";
   if (words.at(1) != "-") Saver(saver).restore(words.at(1));
   Saver().write(words.at(2));
   run_layer(*layer, words.at(2));
@@ -117,10 +81,4 @@ void run(const std::vector<std::string>& words) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  run({argv + 1, argv + argc});
-  return 0;
-} catch (const std::exception& error) {
-  std::cerr << error.what() << '\n';
-  return 1;
-}
+int main(int argc, char** argv) { return testing::tool_main(argc, argv, run); }
