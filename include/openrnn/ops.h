@@ -54,6 +54,10 @@ OPENRNN_API Tensor absolute(const Tensor& x);
 OPENRNN_API Tensor cast(const Tensor& x, DType dtype);
 /// x * mask, the mask of Device::dropout over rows of the last dimension.
 OPENRNN_API Tensor dropout(const Tensor& x, double rate, DropoutKey key);
+/// The same with the key that next_key returns: asked for it when nothing refuses the call any
+/// more, so that a refused call uses up none.
+OPENRNN_API Tensor next_dropout(const Tensor& x, double rate,
+                                const std::function<DropoutKey()>& next_key);
 
 // ---- Reductions to a scalar (shape []): float32 for float16, else the dtype of x ---------------
 

@@ -97,7 +97,8 @@ using CudnnRNNRelu = CudnnNoCell<RnnMode::kRnnRelu>;
 
 /// Options of the functions. Sizes are those of the tensors: input size of `inputs`, layers and
 /// units of `input_h` (with a projection `input_h` has its size and `input_c` the units). A
-/// function keeps no state, so its dropout masks are those of a model's first call.
+/// function keeps no state, so its dropout masks are those of a model's first call. A refused call
+/// uses up no seed of the graph.
 struct CudnnFunctionOptions {
   bool is_training = true;
   /// What the tensors do not say: all but mode, sizes and dtype.

@@ -1,6 +1,7 @@
 // The recurrent operation with history: one engine call on tensors.
 #pragma once
 
+#include <functional>
 #include <mutex>
 
 #include "openrnn/engine.h"
@@ -65,6 +66,9 @@ struct RnnInputs {
   /// in TensorFlow.
   bool save = false;
   DropoutKey dropout = {};
+  /// Gives the key in place of `dropout`; asked for it when nothing refuses the call any more, so
+  /// that a refused call uses up none.
+  std::function<DropoutKey()> next_dropout = {};
   /// Return the outputs of every layer too, and for lstm the cell states of every time step.
   bool every = false;
   /// What error messages begin with.

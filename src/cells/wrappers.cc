@@ -99,8 +99,7 @@ CellResult MultiRNNCell::step(const Tensor& inputs, const CellState& state) {
 DropoutWrapper::DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOptions options)
     : RnnCell("DropoutWrapper", "", "dropout_wrapper", DType::kFloat32),
       cell_(std::move(cell)),
-      options_(options),
-      dropout_(Graph::current().op_seeds(options.seed)) {
+      options_(options) {
   if (!cell_) throw ArgumentError("[DropoutWrapper] cell is null, expected a cell");
   const auto check = [](const char* name, double value) {
     if (!(value > 0.0 && value <= 1.0)) {
@@ -111,6 +110,7 @@ DropoutWrapper::DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOpti
   check("input_keep_prob", options_.input_keep_prob);
   check("output_keep_prob", options_.output_keep_prob);
   check("state_keep_prob", options_.state_keep_prob);
+  dropout_ = ops::DropoutState(Graph::current().op_seeds(options_.seed));
 }
 
 std::shared_ptr<DropoutWrapper> DropoutWrapper::from_config(std::shared_ptr<RnnCell> cell,
@@ -142,7 +142,8 @@ std::vector<Layer*> DropoutWrapper::sublayers() const {
 Tensor DropoutWrapper::drop(const Tensor& x, double keep_prob) {
   // Where only shapes are asked for, no mask is used up.
   if (x.is_symbolic() || x.shape()[0] == 0) return x;
-  return keep_prob == 1.0 ? x : ops::dropout(x, 1.0 - keep_prob, dropout_.next());
+  if (keep_prob == 1.0) return x;
+  return ops::next_dropout(x, 1.0 - keep_prob, [this] { return dropout_.next(); });
 }
 
 CellResult DropoutWrapper::step(const Tensor& inputs, const CellState& state) {

@@ -67,7 +67,9 @@ RnnOutputs run_function(FunctionInputs in, const CudnnFunctionOptions& options) 
   spec.num_proj = hidden == spec.num_units ? 0 : hidden;
   spec.input_size = in.x.shape()[2];
   spec.dtype = in.x.dtype();
-  DropoutState dropout(Graph::current().op_seeds(spec.training.seed));
+  const auto first_key = [seed = spec.training.seed] {
+    return DropoutState(Graph::current().op_seeds(seed)).next();
+  };
   return rnn(spec,
              {.x = in.x,
               .h0 = in.h,
@@ -77,7 +79,7 @@ RnnOutputs run_function(FunctionInputs in, const CudnnFunctionOptions& options) 
               .lengths = options.lengths,
               .time_major = options.time_major,
               .training = options.is_training,
-              .dropout = dropout.next(),
+              .next_dropout = first_key,
               .call = in.call},
              nullptr);
 }
@@ -87,7 +89,7 @@ RnnOutputs run_function(FunctionInputs in, const CudnnFunctionOptions& options) 
 RnnOutputs run_model(const ValidSpec& spec, RnnInputs given, const ModelOfCall& model) {
   place(model.device, given);
   if (!model.state) return rnn(spec, given, nullptr);
-  if (given.training) given.dropout = model.state->dropout.next();
+  if (given.training) given.next_dropout = [&state = *model.state] { return state.dropout.next(); };
   return rnn(spec, given, &model.state->cache);
 }
 

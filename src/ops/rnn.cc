@@ -230,7 +230,7 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
       .layer_outputs = layer_outputs.data(),
       .layer_cells = layer_cells.data(),
       .training = in.training,
-      .dropout = in.dropout};
+      .dropout = dropout_key(in)};
   std::vector<Tensor> tensors;
   if (tracked) {
     Saved saved = describe_call(engine, valid, in, out[1], spec.is_lstm() ? out[2] : no_cell);

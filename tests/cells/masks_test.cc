@@ -64,5 +64,15 @@ TEST(Masks, AreUsedUpByRowsAlone) {
   EXPECT_EQ(output.dropout_state().calls(), 1u);
 }
 
+TEST(Masks, OfARefusedWrapperUseUpNoSeed) {
+  const OwnGraph own;
+  Graph& graph = Graph::current();
+  graph.set_seed(5);
+  const auto cell = make_compatible_cell(RnnMode::kLstm, units(3));
+  const auto next = graph.op_seeds({});
+  EXPECT_THROW(DropoutWrapper(cell, {.input_keep_prob = 0.0}), ArgumentError);
+  EXPECT_EQ(graph.op_seeds({}).second, next.second + 1);
+}
+
 }  // namespace
 }  // namespace openrnn

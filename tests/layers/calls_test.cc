@@ -109,6 +109,10 @@ TEST(CudnnLayerCall, DropoutAdvancesAndCanBeSetBack) {
   // One that fails does not advance it.
   EXPECT_THROW(layer(x, {}, {.sequence_lengths = {{4, 1}}}), ArgumentError);
   EXPECT_THROW(layer(varied({3, 2, 5})), ArgumentError);
+  const Tensor depth = Input({-1, -1, 4}), lengths = Input({-1}, DType::kInt32);
+  Model recorded({depth, lengths}, {layer(depth, {}, {.lengths = lengths}).output});
+  const Tensor beyond(Array::of<std::int32_t>({2}, std::vector<std::int32_t>{4, 1}).view());
+  EXPECT_THROW(recorded({x, beyond}), ArgumentError);
   EXPECT_EQ(layer.dropout_calls(), 2u);
   layer.set_dropout_calls(0);
   EXPECT_TRUE(same(layer(x).output, first));

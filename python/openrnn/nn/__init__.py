@@ -1,7 +1,5 @@
 """Operations of networks, under the names of tf.nn."""
 
-import itertools
-
 from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._typing import TensorLike
@@ -21,8 +19,6 @@ __all__ = [
     "stack_bidirectional_dynamic_rnn",
     "tanh",
 ]
-
-_dropout_calls = itertools.count()
 
 
 def relu(features: TensorLike) -> Tensor:
@@ -62,8 +58,7 @@ def dropout(
         raise ArgumentError("[dropout] expected one of keep_prob and rate")
     kept = 0.0 if keep_prob is None else _arguments.as_number("dropout", "keep_prob", keep_prob)
     dropped = rate if rate is not None else 1.0 - kept
-    first, second = _core.op_seeds(seed)
-    return _core.dropout(x, dropped, first << 32 | second, next(_dropout_calls))
+    return _core.dropout(x, dropped, seed)
 
 
 def embedding_lookup(params: TensorLike, ids: TensorLike) -> Tensor:

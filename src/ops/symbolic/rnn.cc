@@ -38,7 +38,7 @@ Attributes attributes_of(const RnnSpec& spec, const RnnInputs& in, const ModelOf
   writer.write(in.time_major);
   writer.write(in.training);
   writer.write(in.save);
-  writer.write(in.dropout);
+  writer.write(dropout_key(in));
   writer.write(in.sequence_lengths.has_value());
   writer.write(in.sequence_lengths.value_or(std::vector<std::int32_t>{}));
   writer.write(model.device ? model.device->name() : std::string_view());
@@ -95,6 +95,10 @@ std::vector<Tensor> canonical_tensors(const Tensor& params, const RnnSpec& spec)
 
 bool is_symbolic(const RnnInputs& in) {
   return any_symbolic(in.x, in.h0, in.c0, in.params, in.lengths);
+}
+
+DropoutKey dropout_key(const RnnInputs& in) {
+  return in.next_dropout ? in.next_dropout() : in.dropout;
 }
 
 Tensor state_as(const Tensor& state, bool time_major) {

@@ -10,6 +10,8 @@ bool is_symbolic(const RnnInputs& in);
 /// A state as a call of that layout reads it: transposed where a call of the other layout returned
 /// it. Any other tensor is used as it is.
 Tensor state_as(const Tensor& state, bool time_major);
+/// The key of a call that is not refused.
+DropoutKey dropout_key(const RnnInputs& in);
 /// The outputs, states marked with their layout.
 RnnOutputs with_layout(RnnOutputs out, bool time_major);
 

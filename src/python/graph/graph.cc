@@ -233,9 +233,6 @@ void bind_graph(nb::module_& m) {
       .def("close", &OpenedScope::close);
   m.def("current_scope",
         [] { return std::pair(VariableScope::current_name(), VariableScope::current_reuse()); });
-  m.def(
-      "op_seeds", [](std::optional<std::int64_t> seed) { return Graph::current().op_seeds(seed); },
-      "seed"_a.none());
   m.def("get_variable", &get_variable_from_python, "name"_a, "shape"_any, "dtype"_any = "float32",
         "initializer"_any = nb::none(), "regularizer"_any = nb::none(), "trainable"_a = true,
         "constraint"_any = nb::none(), "device"_any = nb::none());

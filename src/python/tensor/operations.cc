@@ -1,4 +1,6 @@
 // The differentiable operations. The package's functions give them signatures and defaults.
+#include <atomic>
+
 #include "base/message.h"
 #include "openrnn/ops.h"
 #include "openrnn/train_optimizer.h"
@@ -60,10 +62,17 @@ void bind_elementwise(nb::module_& m) {
       "stop_gradient", [](nb::handle x) { return tensor(x, "stop_gradient").detached(); }, "x"_any);
   m.def(
       "dropout",
-      [](nb::handle x, double rate, std::uint64_t seed, std::uint64_t call) {
-        return ops::dropout(tensor(x, "dropout"), rate, {.seed = seed, .call = call});
+      [](nb::handle x, double rate, std::optional<std::int64_t> seed) {
+        return ops::next_dropout(tensor(x, "dropout"), rate, [seed] {
+          // Without a seed, calls differ by their number.
+          static std::atomic<std::uint64_t> calls{0};
+          const auto [first, second] = Graph::current().op_seeds(seed);
+          return DropoutKey{
+              .seed = static_cast<std::uint64_t>(first) << 32U | static_cast<std::uint64_t>(second),
+              .call = calls++};
+        });
       },
-      "x"_any, "rate"_a, "seed"_a, "call"_a);
+      "x"_any, "rate"_a, "seed"_a.none());
   m.def(
       "l1",
       [](nb::handle x, double factor) { return ops::l1_regularization(tensor(x, "l1"), factor); },
