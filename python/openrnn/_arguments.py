@@ -6,8 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 
+# Of what the locals() of a constructor hold.
+_NOT_GIVEN = ("self", "__class__", "network")
+
+
 def _refuse(call: str, name: str, value: Any, expected: str) -> TypeError:
     return TypeError(f"[{call}] {name} is {type(value).__name__!r}, expected {expected}")
+
+
+def of_call(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The locals() at the start of a function as what it was given: options of `**network` too."""
+    given = {name: value for name, value in arguments.items() if name not in _NOT_GIVEN}
+    return {**given, **arguments.get("network", {})}
 
 
 def as_path(call: str, name: str, value: Any) -> str:

@@ -49,24 +49,9 @@ class PackedModel(_core.PackedModelBase):
         max_threads: int = 0,
         **network: Any,
     ) -> None:
+        options = _arguments.of_call(locals())
         _core.require_fields(f"{type(self).__name__}.__init__", network, ["dropout", "seed"])
-        super().__init__(
-            params,
-            {
-                "rnn_mode": rnn_mode,
-                "num_layers": num_layers,
-                "num_units": num_units,
-                "input_size": input_size,
-                "input_mode": input_mode,
-                "direction": direction,
-                "dtype": dtype,
-                "num_proj": num_proj,
-                "math": math,
-                "weights_dtype": weights_dtype,
-                **network,
-            },
-            max_threads,
-        )
+        super().__init__(params, options, max_threads)
         self._spec = self.spec_core
 
     @classmethod

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from openrnn import _core
+from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._messages import own_constructor
 from openrnn._typing import TensorLike
@@ -31,28 +31,14 @@ class CudnnParamsFormatConverter:
         input_mode: str = "linear_input",
         direction: str = "unidirectional",
     ) -> None:
+        network = {**_arguments.of_call(locals()), "rnn_mode": self._rnn_mode}
         self._num_layers = num_layers
         self._num_units = num_units
         self._input_size = input_size
         self._num_proj = num_proj
         self._input_mode = input_mode
         self._direction = direction
-        self._core = (
-            _core.Converter(
-                type(self).__name__,
-                {
-                    "rnn_mode": self._rnn_mode,
-                    "num_layers": num_layers,
-                    "num_units": num_units,
-                    "input_size": input_size,
-                    "num_proj": num_proj,
-                    "input_mode": input_mode,
-                    "direction": direction,
-                },
-            )
-            if self._rnn_mode
-            else None
-        )
+        self._core = _core.Converter(type(self).__name__, network) if self._rnn_mode else None
 
     def _converter(self) -> _core.Converter:
         if self._core is None:

@@ -10,14 +10,29 @@ from openrnn._warnings import warn_of_dropout
 
 _LINEAR = "linear_input"
 _UNIDIRECTIONAL = "unidirectional"
+# What a function is called with; its other arguments are options of its network.
+_CALL = ("inputs", "input_h", "input_c", "params", "is_training", "sequence_lengths", "time_major")
 
 
-def _run(rnn_mode: str, time_major: bool, tensors: tuple[Any, Any, Any, Any, Any, Any], **network: Any) -> Any:
-    result = _core.cudnn_rnn_function(rnn_mode, *tensors, time_major, network)
-    states = result[1].shape[0 if time_major else 1]
-    num_layers = states // (1 if network["direction"] == _UNIDIRECTIONAL else 2)
-    warn_of_dropout(f"cudnn_{rnn_mode}", num_layers, network["dropout"])
+def _run(rnn_mode: str, arguments: dict[str, Any]) -> Any:
+    call: dict[str, Any] = {name: arguments.get(name) for name in _CALL}
+    result = _core.cudnn_rnn_function(rnn_mode, **call, network=arguments)
+    states = result[1].shape[0 if arguments["time_major"] else 1]
+    num_layers = states // (1 if arguments["direction"] == _UNIDIRECTIONAL else 2)
+    warn_of_dropout(f"cudnn_{rnn_mode}", num_layers, arguments["dropout"])
     return result
+
+
+def _check_num_proj(input_h: TensorLike, num_proj: int | None) -> None:
+    if not num_proj:
+        return
+    given = _core.convert(input_h, None).shape[-1]
+    if given != num_proj:
+        from openrnn.errors import ArgumentError
+
+        raise ArgumentError(
+            f"[cudnn_lstm] num_proj is {num_proj}, expected {given}, the width of input_h"
+        )
 
 
 def cudnn_lstm(
@@ -43,25 +58,8 @@ def cudnn_lstm(
     params is packed at every call; a model of `ops` keeps what it packed from a Variable.
     num_proj, when given, must be the width of input_h.
     """
-    if num_proj:
-        given = _core.convert(input_h, None).shape[-1]
-        if given != num_proj:
-            from openrnn.errors import ArgumentError
-
-            raise ArgumentError(
-                f"[cudnn_lstm] num_proj is {num_proj}, expected {given}, the width of input_h"
-            )
-    result: tuple[Tensor, Tensor, Tensor] = _run(
-        "lstm",
-        time_major,
-        (inputs, input_h, input_c, params, is_training, sequence_lengths),
-        input_mode=input_mode,
-        direction=direction,
-        dropout=dropout,
-        seed=seed,
-        math=math,
-        weights_dtype=weights_dtype,
-    )
+    _check_num_proj(input_h, num_proj)
+    result: tuple[Tensor, Tensor, Tensor] = _run("lstm", locals())
     return result
 
 
@@ -85,17 +83,7 @@ def cudnn_gru(
 
     params is packed at every call; a model of `ops` keeps what it packed from a Variable.
     """
-    result: tuple[Tensor, Tensor] = _run(
-        "gru",
-        time_major,
-        (inputs, input_h, None, params, is_training, sequence_lengths),
-        input_mode=input_mode,
-        direction=direction,
-        dropout=dropout,
-        seed=seed,
-        math=math,
-        weights_dtype=weights_dtype,
-    )
+    result: tuple[Tensor, Tensor] = _run("gru", locals())
     return result
 
 
@@ -119,17 +107,7 @@ def cudnn_rnn_tanh(
 
     params is packed at every call; a model of `ops` keeps what it packed from a Variable.
     """
-    result: tuple[Tensor, Tensor] = _run(
-        "rnn_tanh",
-        time_major,
-        (inputs, input_h, None, params, is_training, sequence_lengths),
-        input_mode=input_mode,
-        direction=direction,
-        dropout=dropout,
-        seed=seed,
-        math=math,
-        weights_dtype=weights_dtype,
-    )
+    result: tuple[Tensor, Tensor] = _run("rnn_tanh", locals())
     return result
 
 
@@ -153,22 +131,12 @@ def cudnn_rnn_relu(
 
     params is packed at every call; a model of `ops` keeps what it packed from a Variable.
     """
-    result: tuple[Tensor, Tensor] = _run(
-        "rnn_relu",
-        time_major,
-        (inputs, input_h, None, params, is_training, sequence_lengths),
-        input_mode=input_mode,
-        direction=direction,
-        dropout=dropout,
-        seed=seed,
-        math=math,
-        weights_dtype=weights_dtype,
-    )
+    result: tuple[Tensor, Tensor] = _run("rnn_relu", locals())
     return result
 
 
-def _model(call: str, **network: Any) -> _core.OpModel:
-    return _core.OpModel(call, network)
+def _model(call: str, arguments: dict[str, Any], dtype: DTypeLike) -> _core.OpModel:
+    return _core.OpModel(call, {**arguments, "dtype": dtype})
 
 
 def cudnn_rnn_opaque_params_size(
@@ -186,19 +154,7 @@ def cudnn_rnn_opaque_params_size(
     num_proj: int | None = None,
 ) -> int:
     """Elements of the opaque buffer."""
-    return _model(
-        "cudnn_rnn_opaque_params_size",
-        rnn_mode=rnn_mode,
-        num_layers=num_layers,
-        num_units=num_units,
-        input_size=input_size,
-        input_mode=input_mode,
-        direction=direction,
-        dtype=dtype,
-        dropout=dropout,
-        seed=seed,
-        num_proj=num_proj,
-    ).model_params_size()
+    return _model("cudnn_rnn_opaque_params_size", locals(), dtype).model_params_size()
 
 
 def cudnn_rnn_opaque_params_to_canonical(
@@ -216,20 +172,9 @@ def cudnn_rnn_opaque_params_to_canonical(
     num_proj: int | None = None,
 ) -> tuple[list[Tensor], list[Tensor]]:
     """(weights, biases) of a buffer, by layer, direction and slot."""
-    buffer = _core.convert(params, None)
-    return _model(
-        "cudnn_rnn_opaque_params_to_canonical",
-        rnn_mode=rnn_mode,
-        num_layers=num_layers,
-        num_units=num_units,
-        input_size=input_size,
-        input_mode=input_mode,
-        direction=direction,
-        dtype=buffer.dtype,
-        dropout=dropout,
-        seed=seed,
-        num_proj=num_proj,
-    ).model_params_to_canonical(buffer)
+    arguments, buffer = locals(), _core.convert(params, None)
+    model = _model("cudnn_rnn_opaque_params_to_canonical", arguments, buffer.dtype)
+    return model.model_params_to_canonical(buffer)
 
 
 def cudnn_rnn_canonical_to_opaque_params(
@@ -248,19 +193,7 @@ def cudnn_rnn_canonical_to_opaque_params(
     num_proj: int | None = None,
 ) -> Tensor:
     """The opaque buffer of such lists."""
-    call = "cudnn_rnn_canonical_to_opaque_params"
+    arguments, call = locals(), "cudnn_rnn_canonical_to_opaque_params"
     weights = _arguments.as_list(call, "weights", weights, "matrices")
     first = _core.convert(weights[0] if weights else 0.0, None)
-    return _model(
-        "cudnn_rnn_canonical_to_opaque_params",
-        rnn_mode=rnn_mode,
-        num_layers=num_layers,
-        num_units=num_units,
-        input_size=input_size,
-        input_mode=input_mode,
-        direction=direction,
-        dtype=first.dtype,
-        dropout=dropout,
-        seed=seed,
-        num_proj=num_proj,
-    ).model_canonical_to_params(weights, biases)
+    return _model(call, arguments, first.dtype).model_canonical_to_params(weights, biases)

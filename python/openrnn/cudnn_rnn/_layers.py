@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from openrnn import _core, initializers
+from openrnn import _arguments, _core, initializers
 from openrnn._core import Tensor, Variable
 from openrnn._steps import step_flags
 from openrnn._subclasses import or_own_call
@@ -13,6 +13,7 @@ from openrnn.errors import ArgumentError, StateError
 from openrnn.layers import Layer
 
 _Shape = list[int]
+_INITIALIZERS = ("kernel_initializer", "bias_initializer")
 _Self = TypeVar("_Self", bound="CudnnRNN")
 
 
@@ -63,6 +64,7 @@ class CudnnRNN(Layer):
         device: str | None = None,
         **network: Any,
     ) -> None:
+        arguments = _arguments.of_call(locals())
         _core.require_fields(
             f"{type(self).__name__}.__init__", network, ["rnn_mode", "input_size"]
         )
@@ -73,28 +75,9 @@ class CudnnRNN(Layer):
                 "'auto_select'. The model of (num_layers, num_units, input_size) is "
                 f"openrnn.cudnn_rnn.ops.{name}"
             )
-        self._make(
-            self._rnn_mode,
-            {
-                "num_layers": num_layers,
-                "num_units": num_units,
-                "input_mode": input_mode,
-                "direction": direction,
-                "dropout": dropout,
-                "seed": seed,
-                "dtype": dtype,
-                "kernel_initializer": initializers.get(kernel_initializer),
-                "bias_initializer": initializers.get(bias_initializer),
-                "name": name,
-                "num_proj": num_proj,
-                "trainable": trainable,
-                "activity_regularizer": activity_regularizer,
-                "math": math,
-                "weights_dtype": weights_dtype,
-                "device": device,
-                **network,
-            },
-        )
+        for key in _INITIALIZERS:
+            arguments[key] = initializers.get(arguments[key])
+        self._make(self._rnn_mode, arguments)
         warn_of_dropout(type(self).__name__, num_layers, dropout)
 
     @or_own_call
@@ -300,7 +283,7 @@ class CudnnRNN(Layer):
     def get_config(self) -> dict[str, Any]:
         """Every constructor argument, with the name that the layer has now."""
         config = _core.rnn_config(self)
-        for key in ("kernel_initializer", "bias_initializer"):
+        for key in _INITIALIZERS:
             config[key] = initializers.serialize(config[key])
         return config
 

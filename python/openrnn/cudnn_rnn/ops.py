@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from openrnn import _core
+from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._messages import own_constructor
 from openrnn._typing import DTypeLike, TensorLike
@@ -18,9 +18,6 @@ CUDNN_RNN_BIDIRECTION = "bidirectional"
 CUDNN_INPUT_LINEAR_MODE = "linear_input"
 CUDNN_INPUT_SKIP_MODE = "skip_input"
 CUDNN_INPUT_AUTO_MODE = "auto_select"
-
-
-_NO_OPTIONS = ("self", "__class__")  # of what a constructor's locals() are
 
 
 class _CudnnRNN(_core.OpModel):
@@ -56,11 +53,9 @@ class _CudnnRNN(_core.OpModel):
         self._make(locals())
 
     def _make(self, arguments: dict[str, Any]) -> None:
-        network = {name: arguments[name] for name in arguments if name not in _NO_OPTIONS}
-        network.update(network.pop("network"), rnn_mode=self._mode)
         name = type(self).__name__
         _core.require_fields(f"{name}.__init__", arguments["network"], ["rnn_mode", "num_proj"])
-        super().__init__(name, network)
+        super().__init__(name, {**_arguments.of_call(arguments), "rnn_mode": self._mode})
         warn_of_dropout(name, arguments["num_layers"], arguments["dropout"])
 
     def params_size(self) -> int:

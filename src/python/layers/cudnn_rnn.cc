@@ -143,13 +143,10 @@ nb::list shapes_list(const std::vector<Shape>& shapes, bool as_tuples) {
 
 nb::dict config(const LayerRef& self) {
   const layers::CudnnRnnOptions options = self.rnn().get_config();
-  nb::dict result;
-  for (const RnnField& field : rnn_fields()) {
+  nb::dict result = network_dict(options.network, [](const RnnField& field) {
     // The class and the first input say these.
-    if (field.name == "rnn_mode" || field.name == "input_size") continue;
-    if (!field.stands_in(options.network)) continue;
-    result[nb::str(field.name.data(), field.name.size())] = python_of(field, options.network);
-  }
+    return field.name != "rnn_mode" && field.name != "input_size";
+  });
   result["kernel_initializer"] = python_of(options.kernel_initializer);
   result["bias_initializer"] = python_of(options.bias_initializer);
   result["name"] = options.name;

@@ -61,11 +61,8 @@ struct PoolRef {
 
 // The constructor's arguments: what a network is, and how it is computed.
 nb::dict dict_of(const RnnSpec& spec) {
-  nb::dict result;
-  for (const RnnField& field : rnn_fields()) {
-    if (field.group == FieldGroup::kTraining || !field.stands_in(spec)) continue;
-    result[nb::str(field.name.data(), field.name.size())] = python_of(field, spec);
-  }
+  nb::dict result = network_dict(
+      spec, [](const RnnField& field) { return field.group != FieldGroup::kTraining; });
   result["num_proj"] = spec.num_proj;  // a number here always
   return result;
 }

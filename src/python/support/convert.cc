@@ -49,11 +49,6 @@ std::optional<DType> as_optional_dtype(nb::handle dtype) {
   return dtype.is_none() ? std::nullopt : std::optional(as_dtype(dtype));
 }
 
-std::optional<std::string_view> weights_dtype_str(WeightsDType dtype) {
-  if (dtype == WeightsDType::kNone) return std::nullopt;
-  return to_string(dtype);
-}
-
 nb::str dtype_str(DType dtype) {
   const std::string_view name = dtype_name(dtype);
   return nb::str(name.data(), name.size());

@@ -42,7 +42,6 @@ std::optional<DType> as_optional_dtype(nb::handle dtype);
 nb::str dtype_str(DType dtype);
 
 /// None stands for what is not stored otherwise.
-std::optional<std::string_view> weights_dtype_str(WeightsDType dtype);
 
 /// Integers, None for -1; anything with `as_list()` (a TensorShape) too. Throws: TypeError.
 Shape as_shape(const char* call, nb::handle shape);

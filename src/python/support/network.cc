@@ -75,6 +75,15 @@ RnnSpec as_network(const char* call, const nb::dict& options) {
   return spec;
 }
 
+nb::dict network_dict(const RnnSpec& spec, bool (*wanted)(const RnnField&)) {
+  nb::dict result;
+  for (const RnnField& field : rnn_fields()) {
+    if (!wanted(field) || !field.stands_in(spec)) continue;
+    result[nb::str(field.name.data(), field.name.size())] = python_of(field, spec);
+  }
+  return result;
+}
+
 nb::object python_of(const RnnField& field, const RnnSpec& spec) {
   const FieldValue value = field.get(spec);
   if (field.type == FieldType::kDType) return dtype_str(spec.dtype);

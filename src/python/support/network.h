@@ -15,6 +15,8 @@ FieldValue value_of(const char* call, std::string_view name, const RnnField& fie
                     nb::handle value);
 /// Sets one field. Throws: as as_network.
 void set_field(const char* call, RnnSpec& spec, const RnnField& field, nb::handle value);
+/// The inverse, without 'device': the fields that stand in `spec`, of those that are `wanted`.
+nb::dict network_dict(const RnnSpec& spec, bool (*wanted)(const RnnField&));
 /// None, bool, int, float, str or a tuple of two; 'dtype' as NumPy names it.
 nb::object python_of(const RnnField& field, const RnnSpec& spec);
 /// Throws: TypeError as Python's own for a key that is no field, or one of `without`.

@@ -2,6 +2,7 @@
 #include "base/message.h"
 #include "openrnn/checkpoint.h"
 #include "python/layers/layer_ref.h"
+#include "python/support/network.h"
 #include "python/train/optimizer_ref.h"
 
 namespace openrnn::python {
@@ -135,16 +136,12 @@ void bind_manager(nb::module_& m) {
           "The newest prefix whose files are there; None when there is none.");
 }
 
-nb::dict spec_dict(const NetworkDescription& network) {
-  const RnnSpec& spec = network.spec;
-  nb::dict result;
-  result["num_layers"] = spec.num_layers;
-  result["num_units"] = spec.num_units;
-  result["input_size"] = spec.input_size;
-  result["input_mode"] = to_string(spec.input_mode);
-  result["direction"] = to_string(spec.direction);
-  result["dtype"] = dtype_name(spec.dtype);
-  result["num_proj"] = spec.num_proj;
+// Of a file, which may fit several modes.
+nb::dict spec_dict(const RnnSpec& spec) {
+  nb::dict result = network_dict(spec, [](const RnnField& field) {
+    return field.group == FieldGroup::kNetwork && field.name != "rnn_mode";
+  });
+  result["num_proj"] = spec.num_proj;  // a number here always
   return result;
 }
 
@@ -158,7 +155,7 @@ void bind_describe(nb::module_& m) {
         for (const NetworkDescription& network : found.networks) {
           nb::list modes;
           for (const RnnMode mode : network.modes) modes.append(to_string(mode));
-          networks.append(nb::make_tuple(network.scope, modes, spec_dict(network),
+          networks.append(nb::make_tuple(network.scope, modes, spec_dict(network.spec),
                                          network.raw_variable, network.text));
         }
         return std::pair(networks, found.remarks);
