@@ -13,9 +13,9 @@ struct PoolBlock {
   std::size_t bytes = 0;
 };
 
-/// Aligned blocks, kept when released so that a repeated call touches no new page. Idle memory is
-/// at most the peak of what was in use. Blocks of 2 MB and more begin with a huge page and ask for
-/// them. Takes no memory of its own: the list of idle blocks lies in them. Thread-safe.
+/// Aligned blocks, kept when released so that a repeated call touches no new page: in use and idle
+/// together at most 1.25 times the peak of what was in use. Blocks of 2 MB and more begin with a
+/// huge page and ask for more. The list of idle blocks lies in them. Thread-safe.
 class MemoryPool {
  public:
   constexpr MemoryPool() = default;
@@ -44,7 +44,7 @@ class MemoryPool {
     Idle* next;
   };
   // Four size classes an octave.
-  static constexpr std::size_t kClasses = 4 * 64;
+  static constexpr std::size_t kClasses = std::size_t{4} * 64;
 
   void free_largest() noexcept;
 
