@@ -95,7 +95,7 @@ RnnOutputs run_model(const ValidSpec& spec, RnnInputs given, const ModelOfCall& 
 
 CudnnRnnModel::CudnnRnnModel(std::string call, RnnMode mode, RnnSpec spec)
     : call_(std::move(call)),
-      spec_(of_mode(mode, std::move(spec))),
+      spec_(of_mode(mode, spec)),
       kept_(std::make_shared<CudnnModelState>()) {
   kept_->dropout = DropoutState(Graph::current().op_seeds(spec_->training.seed));
 }

@@ -25,7 +25,7 @@ TfCanonicalParams sorted(const TfCanonicalFormat& format, std::vector<Array> arr
 
 CudnnParamsFormatConverter::CudnnParamsFormatConverter(std::string call, RnnMode mode,
                                                        RnnSpec network)
-    : call_(std::move(call)), spec_(std::move(network)) {
+    : call_(std::move(call)), spec_(network) {
   spec_.mode = mode;
   spec_.validate();
 }

@@ -189,8 +189,8 @@ TEST(Limits, NameTheSizeAndTheRemedy) {
 TEST(Limits, AreOfTheElementsOfALayerToo) {
   RnnSpec spec = lstm(512);
   spec.direction = Direction::kBidirectional;
-  EXPECT_EQ(refusal_of(spec, {2097, 1000, 2097 * 1000}), "");
-  EXPECT_EQ(refusal_of(spec, {2100, 1000, 2100 * 1000}),
+  EXPECT_EQ(refusal_of(spec, {2097, 1000, 2'097'000}), "");
+  EXPECT_EQ(refusal_of(spec, {2100, 1000, 2'100'000}),
             "[forward] time * batch * width of the widest layer is 2150400000, expected at most "
             "2147483647 on 'cudnn', which counts in 32 bits; split the batch: 2097 rows of 1000 "
             "steps fit");

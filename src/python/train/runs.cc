@@ -16,7 +16,7 @@ class RunRef {
     if (!run_) throw StateError("[Run] the run is closed, expected an open one");
     return *run_;
   }
-  const std::shared_ptr<train::Run>& share() const noexcept { return run_; }
+  std::shared_ptr<train::Run> share() const noexcept { return run_; }
   void close() { run_.reset(); }
   /// Calls that train or save must not overlap.
   std::unique_lock<std::recursive_mutex> lock() const { return calls_.take(); }

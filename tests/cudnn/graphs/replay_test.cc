@@ -98,7 +98,7 @@ TEST_F(CudnnGraphs, ReadsTheWeightsThatTheCallHas) {
     EXPECT_EQ(first_difference(expected[0], trained(c, data[0], first)), "");
     EXPECT_EQ(first_difference(expected[1], trained(c, data[1], second)), "");
   }
-  launches.expect(2 * 2 * 3);
+  launches.expect(std::int64_t{2} * 2 * 3);
 }
 
 TEST_F(CudnnGraphs, WhatIsSavedStaysWhileItIsInUse) {
