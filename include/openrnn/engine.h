@@ -138,6 +138,13 @@ class OPENRNN_API Engine {
   /// (two orders of the sums of bf16), 'bf16x3', 'int8'; the reference sums each in double. math
   /// 'bf16x3' without AMX is 'float32'. Results of equal kinds have equal bits.
   virtual std::string_view math_kind(const RnnSpec& spec) const = 0;
+  /// Bytes that forward_saving keeps for backward, of a call of this size in training; unset where
+  /// only a call can tell.
+  virtual std::optional<std::int64_t> saved_bytes(const RnnSpec& spec, std::int64_t max_time,
+                                                  std::int64_t batch) const {
+    static_cast<void>(spec), static_cast<void>(max_time), static_cast<void>(batch);
+    return std::nullopt;
+  }
   /// `params` is the opaque buffer, at least params_size(spec) long. Throws: ArgumentError for
   /// params of another shape or dtype, or null; EngineError when this engine cannot run the math;
   /// UnsupportedError for training with a weights_dtype.

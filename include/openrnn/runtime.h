@@ -33,6 +33,38 @@ OPENRNN_API const Engine& choose_engine(const ValidSpec& spec, const Device& dev
 OPENRNN_API std::string_view math_kind(const ValidSpec& spec);
 OPENRNN_API std::string_view math_kind(const ValidSpec& spec, const Device& device);
 
+/// What would run a network, and why.
+struct Explanation {
+  /// The engine that choose_engine names; empty when none can run the network.
+  std::string engine;
+  /// What it runs on: instruction set and threads, or GPU and cuDNN.
+  std::string description;
+  /// 'cudnn step', or 'step with options: use_peepholes true, ..'; empty without an engine.
+  std::string kernels;
+  /// As openrnn::math_kind.
+  std::string math_kind;
+  /// Whether results are the same bits at every run and for every number of threads, and on every
+  /// machine where math_kind is the same.
+  bool same_bits = false;
+  std::int64_t params_bytes = 0;
+  /// Beyond inputs and outputs, kept from forward to backward; unset where only a call can tell.
+  std::optional<std::int64_t> saved_bytes = {};
+  /// Every other engine of this build, and why it is not the one.
+  std::vector<std::pair<std::string, std::string>> others = {};
+};
+/// The call that an Explanation is of.
+struct ExplainedCall {
+  std::int64_t max_time = 1, batch = 1;
+  /// Null: the cpu.
+  const Device* device = nullptr;
+};
+/// Decides as choose_engine, but computes nothing and never throws for what no engine can run: then
+/// `engine` is empty and `others` says why. Throws: ArgumentError as RnnSpec::validate, or for
+/// sizes below 0.
+OPENRNN_API Explanation explain(const ValidSpec& spec, const ExplainedCall& call = {});
+/// One line for each of its members.
+OPENRNN_API std::string to_string(const Explanation& explanation);
+
 /// A device that this machine can use.
 struct DeviceInfo {
   std::string name;

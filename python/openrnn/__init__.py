@@ -9,8 +9,10 @@ from openrnn import _numpy as _numpy
 from openrnn import _signatures as _signatures
 from openrnn._core import (
     EngineStatus,
+    Explanation,
     Tensor,
     Variable,
+    explain,
     get_default_device,
     get_num_threads,
     get_spread_threads,
@@ -93,6 +95,7 @@ __all__ = [
     "ArgumentError",
     "EngineError",
     "EngineStatus",
+    "Explanation",
     "FormatError",
     "GradientTape",
     "Graph",
@@ -122,6 +125,7 @@ __all__ = [
     "cudnn_rnn",
     "divide",
     "exp",
+    "explain",
     "float16",
     "float32",
     "float64",

@@ -18,7 +18,7 @@ def _bytes_of(call: str, name: str, given: TensorLike, steps: tuple[int, ...]) -
         raise ArgumentError(
             f"[{call}] {name} has shape {list(flags.shape)}, expected {list(steps)}, as the inputs"
         )
-    return (flags != 0).tobytes()
+    return bytes((flags != 0).tobytes())
 
 
 def step_flags(

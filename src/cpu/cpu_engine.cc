@@ -40,6 +40,15 @@ class CpuEngine final : public Engine {
   }
   std::string unsupported(const RnnSpec& spec) const override { return cpu::unsupported(spec); }
   std::string_view math_kind(const RnnSpec& spec) const override { return cpu::math_kind(spec); }
+  std::optional<std::int64_t> saved_bytes(const RnnSpec& spec, std::int64_t max_time,
+                                          std::int64_t batch) const override {
+    ForwardArgs args;
+    args.max_time = max_time;
+    args.batch = batch;
+    args.training = true;
+    return is_double(spec) ? cpu::saved_bytes<double>(spec, args)
+                           : cpu::saved_bytes<float>(spec, args);
+  }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
                                            const PackOptions& options) const override {

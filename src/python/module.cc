@@ -85,6 +85,7 @@ NB_MODULE(_core, m) {
   bind_errors(m);
   bind_runtime(m);
   bind_fields(m);
+  bind_explain(m);
   bind_tensor(m);
   bind_variable(m);
   bind_graph(m);

@@ -6,6 +6,7 @@
 #include "engine/cudnn_entry.h"
 #include "openrnn/device.h"
 #include "openrnn/runtime.h"
+#include "openrnn/spec_fields.h"
 #include "reference/reference.h"
 #include "runtime/staged.h"
 
@@ -61,7 +62,69 @@ std::string why_not(const Entry& unasked) {
   throw UnsupportedError(text);
 }
 
+std::string kernels_of(const RnnSpec& spec) {
+  if (spec.has_cudnn_step()) return message("cudnn's ", to_string(spec.mode), " step");
+  std::string options;
+  for (const RnnField& field : rnn_fields()) {
+    if (field.always || field.group != FieldGroup::kNetwork || !field.stands_in(spec)) continue;
+    options += message(options.empty() ? "" : ", ", field.name, " ", to_string(field.get(spec)));
+  }
+  return message(to_string(spec.mode), " step with options: ", options);
+}
+
+// Why `each` does not run the network when `chosen` does.
+std::string reason_of(const Entry& each, const RnnSpec& spec, const Engine* chosen) {
+  if (const std::string missing = each.missing(); !missing.empty()) return missing;
+  if (const std::string reason = each.get().unsupported(spec); !reason.empty()) return reason;
+  if (!chosen) return "supports it, but is not asked for";
+  return each.chosen ? message("slower than '", chosen->name(), "'") : "needs device='gpu:0'";
+}
+
 }  // namespace
+
+Explanation explain(const ValidSpec& valid, const ExplainedCall& call) {
+  if (call.max_time < 0 || call.batch < 0) {
+    throw ArgumentError(message("[explain] max_time is ", call.max_time, ", batch ", call.batch,
+                                ", expected 0 or more"));
+  }
+  const RnnSpec& spec = valid;
+  Explanation found;
+  const Engine* chosen = nullptr;
+  try {
+    chosen = call.device ? &choose_engine(valid, *call.device) : &choose_engine(valid);
+    found.engine = chosen->name();
+    found.description = chosen->description();
+    found.kernels = kernels_of(spec);
+    found.math_kind = chosen->math_kind(spec);
+    found.saved_bytes = chosen->saved_bytes(spec, call.max_time, call.batch);
+    // A GPU's results are repeatable there, but no promise to others.
+    found.same_bits = !chosen->device() && found.engine != "cudnn";
+  } catch (const Error&) {
+    chosen = nullptr;
+  }
+  found.params_bytes = params_size(valid) * static_cast<std::int64_t>(dtype_size(spec.dtype));
+  for (const Entry& each : kEngines) {
+    if (each.name != found.engine) {
+      found.others.emplace_back(each.name, reason_of(each, spec, chosen));
+    }
+  }
+  return found;
+}
+
+std::string to_string(const Explanation& e) {
+  std::string text = message("engine       ", e.engine.empty() ? "none" : e.engine, "\n");
+  if (!e.engine.empty()) {
+    text += message("runs on      ", e.description, "\nkernels      ", e.kernels, "\narithmetic   ",
+                    e.math_kind, "\nsame bits    ",
+                    e.same_bits ? "at every run, thread count and processor of this arithmetic"
+                                : "at every run on this GPU",
+                    "\n");
+  }
+  text += message("parameters   ", e.params_bytes, " bytes\n");
+  if (e.saved_bytes) text += message("saved        ", *e.saved_bytes, " bytes in training\n");
+  for (const auto& [name, reason] : e.others) text += message("not ", name, ": ", reason, "\n");
+  return text;
+}
 
 std::vector<EngineStatus> list_engines() {
   std::vector<EngineStatus> list;

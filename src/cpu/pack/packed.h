@@ -69,6 +69,11 @@ struct PackedLayer {
 template <class T>
 struct Part;
 
+/// Vectors that backward needs of a unit: sums or activations.
+inline std::int64_t saved_gates(const RnnSpec& spec) {
+  return spec.mode == RnnMode::kGru ? 4 : spec.num_gates();
+}
+
 /// T is float for float16, which is widened once here.
 template <class T>
 class CpuPacked final : public PackedParams {
@@ -98,8 +103,7 @@ class CpuPacked final : public PackedParams {
   const T* zeros() const noexcept { return zeros_; }
   /// Rows of gate gradients: gru keeps the recurrent side of n beside the input side.
   std::int64_t gradient_gates() const { return is_gru() && spec().reset_after ? 4 : gates(); }
-  /// Vectors that backward needs of a unit: sums or activations.
-  std::int64_t saved_gates() const { return is_gru() ? 4 : gates(); }
+  std::int64_t saved_gates() const { return cpu::saved_gates(spec()); }
   std::int64_t gates() const { return spec().num_gates(); }
   /// Gates whose recurrent product is that of h itself.
   std::int64_t recurrent_gates() const { return resets_before() ? 2 : gates(); }

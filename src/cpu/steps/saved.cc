@@ -3,41 +3,22 @@
 namespace openrnn::cpu {
 
 template <class T>
-CpuSaved<T>::CpuSaved(std::shared_ptr<const CpuPacked<T>> weights_in, const ForwardArgs& given)
-    : packed(std::move(weights_in)), args(given) {
-  if (given.sequence_lengths) {
-    lengths.assign(given.sequence_lengths, given.sequence_lengths + given.batch);
-    args.sequence_lengths = lengths.data();
-  }
-  layers.resize(static_cast<std::size_t>(packed->spec().num_layers));
-  Carver measure;
-  carve(measure);
-  memory_ = Block(measure.used());
-  Carver carver(memory_.data());
-  carve(carver);
-}
-
-template <class T>
-bool CpuSaved<T>::dropping() const {
-  return args.training && packed->spec().training.dropout > 0.0;
-}
-
-template <class T>
-void CpuSaved<T>::carve(Carver& carver) {
-  const RnnSpec& s = packed->spec();
+void SavedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardArgs& args) {
   const std::int64_t batch = args.batch, places = args.max_time * batch;
   const std::int64_t out = s.output_size(), units = s.num_units;
-  const std::int64_t gates = packed->saved_gates() * units, states = s.num_pseudo_layers() * batch;
+  const std::int64_t gates = saved_gates(s) * units, states = s.num_pseudo_layers() * batch;
+  const bool drops = args.training && s.training.dropout > 0.0;
   const auto grid = [&](std::int64_t count, std::int64_t width) {
     return Grid<T>{carver.take<T>(count * width), batch * width, width};
   };
+  layers.resize(static_cast<std::size_t>(s.num_layers));
   x = grid(places, s.input_size);
   if (args.h0) h0 = grid(states, s.hidden_size());
   if (args.c0 && s.is_lstm()) c0 = grid(states, units);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     LayerStore<T>& layer = layers[l];
     layer.out = grid(places, out);
-    layer.input = dropping() && l + 1 < layers.size() ? grid(places, out) : layer.out;
+    layer.input = drops && l + 1 < layers.size() ? grid(places, out) : layer.out;
     for (std::size_t d = 0; d < static_cast<std::size_t>(s.num_dirs()); ++d) {
       layer.gates[d] = grid(places, gates);
       if (s.is_lstm()) layer.c[d] = grid(places, units);
@@ -47,6 +28,27 @@ void CpuSaved<T>::carve(Carver& carver) {
   }
 }
 
+template <class T>
+CpuSaved<T>::CpuSaved(std::shared_ptr<const CpuPacked<T>> weights_in, const ForwardArgs& given)
+    : packed(std::move(weights_in)), args(given) {
+  if (given.sequence_lengths) {
+    lengths.assign(given.sequence_lengths, given.sequence_lengths + given.batch);
+    args.sequence_lengths = lengths.data();
+  }
+  Carver measure;
+  this->carve(measure, packed->spec(), args);
+  memory_ = Block(measure.used());
+  Carver carver(memory_.data());
+  this->carve(carver, packed->spec(), args);
+}
+
+template <class T>
+bool CpuSaved<T>::dropping() const {
+  return args.training && packed->spec().training.dropout > 0.0;
+}
+
+template struct SavedPlaces<float>;
+template struct SavedPlaces<double>;
 template struct CpuSaved<float>;
 template struct CpuSaved<double>;
 

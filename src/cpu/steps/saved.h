@@ -8,9 +8,27 @@
 
 namespace openrnn::cpu {
 
+/// What backward reads of a forward pass, as places in one block of memory.
+template <class T>
+struct SavedPlaces {
+  std::vector<LayerStore<T>> layers;
+  Grid<T> x;       // [T][B]
+  Grid<T> h0, c0;  // [L*D][B]; base null: zeros
+
+  void carve(Carver& carver, const RnnSpec& spec, const ForwardArgs& args);
+};
+
+/// Bytes of it for calls without initial states.
+template <class T>
+std::int64_t saved_bytes(const RnnSpec& spec, const ForwardArgs& args) {
+  Carver measure;
+  SavedPlaces<T>().carve(measure, spec, args);
+  return static_cast<std::int64_t>(measure.used());
+}
+
 /// Owns copies of everything that backward reads; nothing writes into it after the call.
 template <class T>
-struct CpuSaved final : public SavedForward {
+struct CpuSaved final : public SavedForward, public SavedPlaces<T> {
   /// `given` is the caller's call, of which shapes, lengths and keys are kept and pointers are not.
   CpuSaved(std::shared_ptr<const CpuPacked<T>> weights, const ForwardArgs& given);
 
@@ -20,15 +38,13 @@ struct CpuSaved final : public SavedForward {
   std::shared_ptr<const CpuPacked<T>> packed;
   ForwardArgs args;
   std::vector<std::int32_t> lengths;
-  std::vector<LayerStore<T>> layers;
-  Grid<T> x;       // [T][B]
-  Grid<T> h0, c0;  // [L*D][B]; base null: zeros
 
  private:
-  void carve(Carver& carver);
   Block memory_;
 };
 
+extern template struct SavedPlaces<float>;
+extern template struct SavedPlaces<double>;
 extern template struct CpuSaved<float>;
 extern template struct CpuSaved<double>;
 

@@ -27,5 +27,6 @@ void require_fields(const std::string& call, const nb::dict& options,
 std::string annotation(const RnnField& field);
 
 void bind_fields(nb::module_& m);
+void bind_explain(nb::module_& m);
 
 }  // namespace openrnn::python

@@ -1,0 +1,70 @@
+// What explain says is what a call then does.
+#include <gtest/gtest.h>
+
+#include "conformance/support/run.h"
+#include "openrnn/runtime.h"
+#include "support/expect_error.h"
+#include "support/setting.h"
+
+namespace openrnn {
+namespace {
+
+TEST(Explain, NamesTheEngineTheKernelsAndTheOthers) {
+  RnnSpec spec{.num_units = 8, .input_size = 3, .use_peepholes = true};
+  const Explanation found = explain(spec);
+  EXPECT_EQ(found.engine, "cpu");
+  EXPECT_EQ(found.description, engine("cpu").description());
+  EXPECT_EQ(found.kernels, "lstm step with options: use_peepholes true");
+  EXPECT_EQ(found.math_kind, "float32");
+  EXPECT_TRUE(found.same_bits);
+  EXPECT_EQ(found.params_bytes, 4 * params_size(spec));
+  ASSERT_EQ(found.others.size(), 2u);
+  EXPECT_EQ(found.others[0].first, "cudnn");
+  EXPECT_NE(found.others[0].second, "");
+  EXPECT_EQ(found.others[1],
+            (std::pair<std::string, std::string>{"reference", "slower than 'cpu'"}));
+  spec.use_peepholes = false;
+  spec.use_bias = false;
+  EXPECT_EQ(explain(spec).kernels, "cudnn's lstm step");
+}
+
+TEST(Explain, ANetworkThatNoneCanRunHasNoEngine) {
+  const RnnSpec spec{.num_units = 8, .input_size = 3, .compute = {.math = Math::kTf32}};
+  const Explanation found = explain(spec);
+  EXPECT_EQ(found.engine, "");
+  EXPECT_FALSE(found.same_bits);
+  EXPECT_FALSE(found.saved_bytes);
+  ASSERT_EQ(found.others.size(), 3u);
+  EXPECT_EQ(found.others[1].second, engine("cpu").unsupported(spec));
+  EXPECT_NE(to_string(found).find("engine       none"), std::string::npos);
+}
+
+TEST(Explain, AnEngineThatIsForcedIsNamed) {
+  const testing::Setting forced("OPENRNN_ENGINE", "reference");
+  const Explanation found = explain(RnnSpec{.num_units = 8, .input_size = 3});
+  EXPECT_EQ(found.engine, "reference");
+  EXPECT_EQ(found.math_kind, "float32");
+}
+
+// By layer and direction: an output, the saved gates, a cell; x; each place begins with a line.
+TEST(Explain, CountsWhatTrainingKeeps) {
+  const auto line = [](std::int64_t floats) { return (floats * 4 + 63) / 64 * 64; };
+  RnnSpec spec{
+      .num_layers = 2, .num_units = 5, .input_size = 3, .direction = Direction::kBidirectional};
+  const std::int64_t places = 7 * 4;
+  EXPECT_EQ(
+      *explain(spec, {7, 4}).saved_bytes,
+      line(places * 3) + 2 * (line(places * 10) + 2 * (line(places * 20) + line(places * 5))));
+  spec.training.dropout = 0.5;
+  EXPECT_EQ(*explain(spec, {7, 4}).saved_bytes,
+            line(places * 3) + line(places * 10) +
+                2 * (line(places * 10) + 2 * (line(places * 20) + line(places * 5))));
+  expect_error<ArgumentError>(
+      [&] {
+        explain(spec, {-1, 4});
+      },
+      "[explain] max_time is -1, batch 4, expected 0 or more");
+}
+
+}  // namespace
+}  // namespace openrnn
