@@ -264,6 +264,47 @@ TEST(Objects, SlotsOfBothBiasesComeBack) {
   EXPECT_TRUE(same_bits(slot.to_host(), before));
 }
 
+// TensorFlow reads a checkpoint of names into objects, and the other way round, by these.
+TEST(Objects, SlotsAreNamedAfterTheirVariables) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const auto layer = projected(rnn_spec(RnnMode::kGru, 1, 5, 3), 1);
+  const Variable x = filled("x", {1, 2}), of_x = filled("x/Momentum", {3, 4});
+  const Variable adam(layer->kernel().name() + "/Adam_1", layer->kernel().to_host());
+  const Variable other("kept", layer->kernel().to_host());
+  const Trackable optimizer = Trackable::from([&] {
+    TrackedObject object;
+    object.slots = {
+        {"momentum", x, of_x}, {"v", layer->kernel(), adam}, {"other", layer->kernel(), other}};
+    return object;
+  });
+  Checkpoint({{"x", x}, {"net", *layer}, {"optimizer", optimizer}}).write(folder / "a");
+  const auto objects = formats::decode_object_graph(
+      "a", TensorBundleReader(folder / "a").read_string(formats::kObjectGraphKey));
+  const auto full_name = [&](std::size_t node) {
+    return objects.nodes[node].attributes.at(0).full_name;
+  };
+  std::multiset<std::string> found, expected{"x/Momentum"};
+  for (const auto& slot : objects.nodes[objects.nodes[0].child("optimizer")->node].slots) {
+    found.insert(full_name(slot.node));
+    const std::string variable = full_name(slot.original);
+    EXPECT_EQ(full_name(slot.node).rfind(variable + "/", 0), 0u) << variable;
+  }
+  // Two differing biases of a sum have one name.
+  const auto saveable = std::dynamic_pointer_cast<const ObjectSaveable>(layer->saveable());
+  ASSERT_NE(saveable, nullptr);
+  const std::vector<std::string> names = saveable->spec_names();
+  const std::vector<bool> sums = saveable->bias_sums();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    for (int n = 0; n < (sums[i] ? 2 : 1); ++n) {
+      expected.insert(names[i] + "/Adam_1");
+      expected.insert(names[i] + "/other");
+    }
+  }
+  EXPECT_EQ(found, expected);
+}
+
 TEST(Objects, ASaveableAlone) {
   const TempFolder folder;
   Graph graph;

@@ -109,6 +109,29 @@ TEST(SaverByName, ARenamedVariableWithASaveableKeepsItsRawValue) {
   EXPECT_TRUE(same_bits(layer.kernel().to_host(), before));
 }
 
+// Given variables choose the saveables of theirs, unless it is saveables alone that are wanted.
+TEST(SaverChoice, SaveablesBesideGivenVariables) {
+  const TempFolder folder;
+  OwnGraph own;
+  const Variable a = scalar("a", 1.0f), b = scalar("b", 2.0f);
+  const auto of_b = std::make_shared<Pair>("of_b", b);
+  own.graph.add_saveable(std::make_shared<Pair>("of_a", a));
+  own.graph.add_saveable(of_b);
+  const auto names = [&](const SaverOptions& options) {
+    Saver(options).write(folder / "a");
+    Names found;
+    const TensorBundleReader reader(folder / "a");
+    for (const TensorInfo& info : reader.tensors()) found.push_back(info.name);
+    return found;
+  };
+  EXPECT_EQ(names({.variables = {{a}}}), (Names{"a", "of_a/a", "of_a/z"}));
+  const Names all{"of_a/a", "of_a/z", "of_b/a", "of_b/z"};
+  EXPECT_EQ(names({.only_saveables = true}), all);
+  EXPECT_EQ(names({.variables = {{a}}, .only_saveables = true}), all);
+  EXPECT_EQ(names({.variables = {{a}}, .saveables = {{of_b}}, .only_saveables = true}),
+            (Names{"of_b/a", "of_b/z"}));
+}
+
 TEST(SaverByName, RefusesWhatContradicts) {
   const OwnGraph own;
   const Variable a = scalar("a", 1.0f);

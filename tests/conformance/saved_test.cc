@@ -46,6 +46,21 @@ TEST_P(Saved, BackwardTwiceGivesTheSameBits) {
   EXPECT_EQ(first_difference(first, run_backward(subject(), c(), d, *saved)), "");
 }
 
+TEST_P(Saved, ParamsPackedForInferenceAreRefused) {
+  const Data d = make_data(c());
+  ForwardBuffers out = forward_buffers(c());
+  const ForwardArgs args = forward_args(
+      c(), d, out, subject().pack(c().spec, d.params.view(), PackFor::kInference), true);
+  try {
+    subject().forward_saving(args);
+    FAIL() << "no error";
+  } catch (const StateError& error) {
+    EXPECT_STREQ(error.what(),
+                 "[forward_saving] params are packed for inference, expected them packed for "
+                 "training");
+  }
+}
+
 TEST_P(Saved, AbsentGradientsOfStatesAreZeros) {
   const Data d = make_data(c());
   ForwardBuffers out = forward_buffers(c());

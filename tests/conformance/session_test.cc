@@ -56,6 +56,31 @@ TEST(Session, GivesWhatTheEngineGives) {
   }
 }
 
+// What it has no room for would be written behind it.
+TEST(Session, AWorkspaceOfAnotherCallIsRefused) {
+  const Case c = parse_case("lstm L2 U17 I3 B3 T4 f32", "workspace");
+  const Data d = make_data(c);
+  const auto params = cpu().pack(c.spec, d.params.view(), PackFor::kInference);
+  const auto other = cpu().pack(c.spec, d.params.view(), PackFor::kInference);
+  const auto error_of = [&](const auto& owner, const WorkspaceLimits& limits) -> std::string {
+    ForwardBuffers out = forward_buffers(c);
+    const auto workspace = cpu().make_workspace(owner, limits);
+    try {
+      cpu().forward(forward_args(c, d, out, params, false), workspace.get());
+    } catch (const ArgumentError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error_of(params, {.batch = 3, .time = 4}), "");
+  EXPECT_EQ(error_of(other, {.batch = 3, .time = 4}),
+            "[forward] workspace was made for other params, expected the call's own");
+  EXPECT_EQ(error_of(params, {.batch = 2, .time = 9}),
+            "[forward] batch is 3 and max_time 4, expected at most the workspace's 2 and 9");
+  EXPECT_EQ(error_of(params, {.batch = 9, .time = 3}),
+            "[forward] batch is 3 and max_time 4, expected at most the workspace's 9 and 3");
+}
+
 TEST(Session, ManyThreadsShareOneModel) {
   constexpr int kThreads = 4, kRuns = 20;
   for (const Case& c : cases()) {

@@ -86,6 +86,31 @@ TEST(MemoryPool, ServesManyThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
+// What a child of a fork finds: no thread is inside the pool, so it is consistent.
+TEST(MemoryPool, OthersWaitWhileItIsHeld) {
+  Pool pool;
+  const cpu::PoolBlock block = pool.take(1000);
+  std::atomic<int> begun{0}, done{0};
+  const auto begin = [&](auto use) {
+    return std::thread([&, use] {
+      ++begun;
+      use();
+      ++done;
+    });
+  };
+  pool.hold();
+  std::thread threads[] = {begin([&] { pool.give_back(pool.take(3000)); }),
+                           begin([&] { pool.give_back(block); }),
+                           begin([&] { pool.idle_bytes(); })};
+  while (begun < 3) std::this_thread::yield();
+  // Long enough for threads that run to be done.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(done, 0);
+  pool.release();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done, 3);
+}
+
 TEST(DeviceArray, SharesUntilItMustNot) {
   DeviceArray a = random_array(DType::kFloat32, {2, 3}, 1);
   DeviceArray b = a.reshaped({3, 2});

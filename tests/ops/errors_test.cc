@@ -39,11 +39,27 @@ TEST(Errors, Products) {
             "[dense] x is a scalar, expected at least one dimension");
 }
 
+TEST(Errors, TwoOfOneShapeAndDtype) {
+  using Operation = Tensor (*)(const Tensor&, const Tensor&);
+  const std::pair<std::string, Operation> operations[] = {{"add", ops::add},
+                                                          {"subtract", ops::subtract},
+                                                          {"multiply", ops::multiply},
+                                                          {"divide", ops::divide}};
+  for (const auto& [name, operation] : operations) {
+    EXPECT_EQ(argument_error([&] { operation(zeros({2}), zeros({3})); }),
+              "[" + name + "] b has shape [3], expected [2] as a");
+    EXPECT_EQ(argument_error([&] { operation(zeros({2}), zeros({2}, DType::kFloat64)); }),
+              "[" + name + "] b is float64, expected float32");
+    EXPECT_EQ(argument_error([&] { operation(int_tensor({1}, {1}), int_tensor({1}, {1})); }),
+              "[" + name + "] a is int32 of shape [1], expected a floating tensor");
+  }
+  EXPECT_EQ(argument_error([] {
+              ops::select_rows({true}, zeros({1, 2}), zeros({1, 3}));
+            }),
+            "[select_rows] b has shape [1, 3], expected [1, 2] as a");
+}
+
 TEST(Errors, Elementwise) {
-  EXPECT_EQ(argument_error([] { ops::add(zeros({2}), zeros({3})); }),
-            "[add] b has shape [3], expected [2] as a");
-  EXPECT_EQ(argument_error([] { ops::multiply(zeros({2}), zeros({2}, DType::kFloat64)); }),
-            "[multiply] b is float64, expected float32");
   EXPECT_EQ(argument_error([] { ops::tanh(Tensor()); }),
             "[tanh] x is empty, expected a floating tensor");
   EXPECT_EQ(argument_error([] {

@@ -133,6 +133,29 @@ TEST(InitializeParams, GivesEveryTensorItsOwnNumbers) {
   }
 }
 
+// A seed gives the same weights in every version.
+TEST(InitializeParams, EveryTensorHasTheStreamOfItsPlace) {
+  RnnSpec spec;
+  spec.num_units = 5;
+  spec.input_size = 3;
+  spec.dtype = DType::kFloat64;
+  const ParamsLayout layout(spec);
+  const Array params =
+      initialize_params(layout, 5, random_uniform_initializer(), random_normal_initializer());
+  const CanonicalParams parts = params_to_canonical(layout, params.view());
+  std::uint64_t stream = 0;
+  const auto expect = [&](const std::vector<Array>& tensors, const Initializer& initializer) {
+    for (const Array& tensor : tensors) {
+      Array expected(tensor.dtype(), tensor.shape());
+      RandomStream random(5, ++stream);
+      initializer(expected.view(), random);
+      EXPECT_EQ(std::memcmp(tensor.data(), expected.data(), expected.size_bytes()), 0) << stream;
+    }
+  };
+  expect(parts.weights, random_uniform_initializer());
+  expect(parts.biases, random_normal_initializer());
+}
+
 TEST(InitializeParams, RepeatsForASeedAndTakesInitializers) {
   RnnSpec spec;
   spec.num_units = 5;

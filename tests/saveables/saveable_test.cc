@@ -90,6 +90,20 @@ TEST(Converter, WrongListsAreRefused) {
             }),
             "[CudnnParamsFormatConverterLSTM] 1 tf_canonicals and 0 weights_proj, expected 4 and 2 "
             "for lstm, 2 layers, 3 units, input size 2, unidirectional, float32, projection to 2");
+  // Only a matrix without elements may come as [0].
+  const RnnSpec network = rnn_spec(RnnMode::kGru, 1, 3, 2);
+  const CudnnParamsFormatConverterGRU gru(network);
+  std::vector<Array> tensors =
+      TfCanonicalFormat(network).from_opaque("test", numbered(network).view());
+  for (Array& tensor : tensors) {
+    const Shape shape = tensor.shape();
+    const Array whole = std::exchange(tensor, Array(DType::kFloat32, {0}));
+    EXPECT_NE(thrown<ArgumentError>([&] {
+                gru.tf_canonical_to_opaque(views(tensors));
+              }).find(" has shape [0], expected " + to_string(shape)),
+              std::string::npos);
+    tensor = Array(whole.view());
+  }
   const Array integers(DType::kInt32, {4});
   EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(integers.view()); }),
             "[CudnnParamsFormatConverterLSTM] values are int32, expected float16, float32 or "

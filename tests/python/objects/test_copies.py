@@ -229,6 +229,19 @@ def test_a_shallow_copy_shares_the_weights():
     np.testing.assert_array_equal(step(again), step(stack))
 
 
+def test_a_shallow_copy_of_a_wrapper_takes_a_dtype_of_its_own():
+    """A cell takes the dtype of its first input; that of a copy is not the original's."""
+    wrappers = (
+        cells.DropoutWrapper(cells.BasicRNNCell(4), input_keep_prob=0.5),
+        cells.MultiRNNCell([cells.BasicRNNCell(4)]),
+    )
+    for wrapper in wrappers:
+        for cell, dtype in ((copy.copy(wrapper), "float16"), (wrapper, "float32")):
+            output, _ = cell(openrnn.constant(X[0].astype(dtype)), cell.zero_state(2, dtype))
+            inner = cell.wrapped_cell if wrapper is wrappers[0] else cell.cells[0]
+            assert output.dtype == inner.dtype == dtype
+
+
 def test_initializers_and_regularizers(way):
     normal = openrnn.initializers.random_normal(1.0, 2.0, seed=5)
     assert way(normal).get_config() == normal.get_config()

@@ -277,6 +277,41 @@ def test_what_is_shared_stays_shared(way):
     assert held["body"].name == "body" and held["first"].get_layer("body") is held["body"]
 
 
+class Holding(layers.Layer):
+    """Its last output leads to the call that made it, and so back to the layer."""
+
+    def call(self, inputs):
+        self.last = inputs * 2.0
+        return self.last
+
+
+def test_a_layer_that_holds_its_own_output(way):
+    body = Holding()
+    body.last = body(sequence())
+    (node,) = body.inbound_nodes
+    orders = [[body, node, body.last]]
+    if way is copy.deepcopy:
+        orders += [[body.last, node, body], [node, body.last, body]]
+    for held in orders:
+        found = {type(one): one for one in way(held)}
+        copied = found[Holding]
+        assert copied is not body and copied.inbound_nodes == [found[type(node)]]
+        assert copied.last is found[openrnn.Tensor] is copied.inbound_nodes[0].output_tensors[0]
+
+
+def test_masks_of_an_op_level_model_go_on(way):
+    x = Input(batch_shape=(4, 2, 3))
+    model = rnn.ops.CudnnLSTM(2, 3, 3, dropout=0.5, seed=3)
+    params = openrnn.Variable(rng.normal(size=model.params_size()).astype("float32"), name="buffer")
+    zeros = np.zeros((2, 2, 3), "float32")
+    net = Model(x, model(x, zeros, zeros, params, is_training=True)[0])
+    first = net(X, training=True).numpy()
+    copied = way(net)
+    second = net(X, training=True).numpy()
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(copied(X, training=True), second)
+
+
 def test_names(way):
     model, _ = operations()
     copied = way(model)

@@ -177,6 +177,16 @@ def test_a_call_that_returns_nothing_is_an_error(base):
         layer(draw(T, B, I))
 
 
+def test_a_call_that_returns_none_beside_a_tensor_is_an_error():
+    class Half(openrnn.layers.Layer):
+        def call(self, inputs):
+            return inputs, [None]
+
+    for inputs in (draw(B, I), openrnn.Input(batch_shape=(None, I))):
+        with pytest.raises(ValueError, match=r"\[half\] call\(\) returned None, expected a Tensor"):
+            Half(name="half")(inputs)
+
+
 def test_builds_of_a_line_of_classes_all_run():
     class First(openrnn.layers.Layer):
         def build(self, input_shape):

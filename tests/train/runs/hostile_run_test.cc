@@ -108,6 +108,15 @@ TEST(HostileRun, EveryExtraIsCheckedBeforeItIsRead) {
   EXPECT_NO_THROW(fresh.fit.load(good));
 }
 
+TEST(HostileRun, ATaskThatIsNotKnown) {
+  const TempFolder folder;
+  SmallRun run;
+  run.config.task = "speech";
+  Saver().write(folder / "bad", with_vocabulary(run.config, run.text.vocabulary.codes()));
+  EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"),
+                 "the task 'speech', expected text or series");
+}
+
 TEST(HostileRun, AVocabularyThatDoesNotFitTheModel) {
   const TempFolder folder;
   SmallRun run;

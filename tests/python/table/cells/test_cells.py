@@ -7,7 +7,7 @@ import openrnn
 import pytest
 from table.cells.cell_support import CELLS, buffer_of, fill_variables, flat_state, rnn_cell
 from table.support import (
-    B, I, U, array, assert_close, assert_names, draw, error_text, graph_state, oracle,
+    B, I, T, U, array, assert_close, assert_names, draw, error_text, graph_state, oracle,
 )  # fmt: skip
 
 BY_CELL = pytest.mark.parametrize("cell_kind", CELLS, ids=[cell.mode for cell in CELLS])
@@ -137,6 +137,23 @@ def test_half(cell_kind):
     output, _ = cell(x, cell.zero_state(B, "float16"))
     assert output.dtype == "float16"
     assert {v.dtype for v in openrnn.global_variables()} == {"float16"}
+
+
+@BY_CELL
+@pytest.mark.parametrize("loop", [False, True], ids=["step", "dynamic_rnn"])
+def test_an_array_of_numpys_default_dtype_leaves_float32(cell_kind, loop):
+    cell, other = cell_kind.make(U), cell_kind.make(U, name="other")
+    x = draw(T, B, I).astype("float64")
+
+    def run(cell, x):
+        state = random_state(cell_kind)
+        if not loop:
+            return cell(x[0], state)[0]
+        return openrnn.nn.dynamic_rnn(cell, x, initial_state=state, time_major=True)[0]
+
+    assert run(cell, x).dtype == cell.dtype == "float32"
+    # A tensor was made float64 on purpose.
+    assert run(other, openrnn.constant(x)).dtype == other.dtype == "float64"
 
 
 @BY_CELL

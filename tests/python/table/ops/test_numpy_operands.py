@@ -247,6 +247,16 @@ def test_functions_of_numpy(call, held):
         np.testing.assert_array_equal(call(source), value)
 
 
+@pytest.mark.parametrize("reduce", [np.add.reduce, np.sum], ids=["ufunc", "function"])
+def test_a_named_argument_whose_gradient_is_recorded(reduce):
+    plain, start = openrnn.constant(draw(*SHAPE)), openrnn.Variable(np.float32(2.5))
+    wanted = reduce(plain.numpy(), axis=None, initial=2.5)
+    np.testing.assert_array_equal(reduce(plain, axis=None, initial=start), wanted)
+    with openrnn.GradientTape():
+        text = error_text(TypeError, lambda: reduce(plain, axis=None, initial=start))
+    assert "a Variable whose gradient is being recorded" in text
+
+
 @pytest.mark.parametrize("held", ["tensor", "variable"])
 @pytest.mark.parametrize("apply", [operator.add, operator.sub, operator.mul, operator.truediv])
 def test_one_element_with_a_gradient_is_no_number(apply, held):

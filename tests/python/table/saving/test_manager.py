@@ -1,5 +1,7 @@
 """CheckpointManager and describe_network."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import openrnn
 import pytest
@@ -40,6 +42,21 @@ def test_the_newest_few_are_kept(tmp_path, kind):
     assert again.checkpoints == manager.checkpoints
     assert again.restore_or_initialize() == f"{folder}/model.ckpt-7-2"
     np.testing.assert_allclose(layer.kernel.numpy(), kernels[-1])
+
+
+@pytest.mark.parametrize("kind", ["Saver", "Checkpoint"])
+def test_several_threads_save(tmp_path, kind):
+    layer = make_layer()
+    saver = openrnn.train.Saver() if kind == "Saver" else openrnn.train.Checkpoint(net=layer)
+    manager = openrnn.train.CheckpointManager(saver, tmp_path, max_to_keep=3)
+    with ThreadPoolExecutor(4) as pool:
+        saved = list(pool.map(manager.save, range(40)))
+    assert len(set(saved)) == 40
+    kept = manager.checkpoints
+    assert len(kept) == 3 and set(kept) < set(saved)
+    assert sorted(str(path)[: -len(".index")] for path in tmp_path.glob("*.index")) == sorted(kept)
+    for prefix in kept:
+        openrnn.train.CheckpointManager(saver, tmp_path).checkpoint.restore(prefix)
 
 
 def test_manager_errors(tmp_path):

@@ -315,3 +315,24 @@ def test_constructor_of_wrong_types(name, rate):
     more = {"momentum": 0.9} if name == "MomentumOptimizer" else {}
     make = getattr(openrnn.train, name)
     error_text((TypeError, ValueError), lambda: make(learning_rate=rate, **more))
+
+
+def test_slots_of_a_layer_come_with_the_checkpoint(tmp_path):
+    """An optimizer that has made none yet gets those of a recurrent layer when it is restored."""
+    rows, kept = draw(4, 2, 3), {}
+    for turn in ("saved", "restored"):
+        with openrnn.Graph().as_default():
+            layer = openrnn.cudnn_rnn.CudnnLSTM(2, 5, seed=1)
+            layer.build((None, None, 3))
+            optimizer = openrnn.train.AdamOptimizer(0.1)
+            checkpoint = openrnn.train.Checkpoint(net=layer, optimizer=optimizer)
+            if turn == "saved":
+                loss = lambda: openrnn.reduce_sum(openrnn.square(layer(rows)[0]))  # noqa: E731, B023
+                optimizer.minimize(loss)
+                checkpoint.write(tmp_path / "one")
+            else:
+                checkpoint.read(tmp_path / "one").assert_consumed()
+            kept[turn] = [array(optimizer.get_slot(layer.kernel, name)) for name in ("m", "v")]
+    for saved, restored in zip(kept["saved"], kept["restored"], strict=True):
+        assert np.any(saved)
+        np.testing.assert_array_equal(restored, saved)
