@@ -269,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "lstm L3 U3 I5 B2 T1500 P2 bi f32", "gru L2 U3 I7 B1 T1500 bi f64 lengths",
                     "rnn_tanh L3 U5 I3 B3 T1500 D0.5 f16", "gru L2 U100 I3 B2 T2 bi f32",
                     "lstm L2 U70 I3 B2 T2 P60 bi bf16", "lstm L1 U3 I500 B3 T2 f16",
-                    "lstm L2 U17 I34 B7 T5 bi bf16x3"));
+                    "lstm L2 U17 I34 B7 T5 bi bf16x3", "lstm L1 U130 I3 B5000 T1 f32"));
 
 }  // namespace
 }  // namespace openrnn::cpu
