@@ -27,7 +27,8 @@ TEST(CudnnOps, PropertiesAndSizes) {
   const ops::CudnnGRU skip(
       {.num_layers = 2, .num_units = 4, .input_size = 4, .input_mode = InputMode::kSkipInput});
   EXPECT_EQ(to_string(skip.spec().input_mode), "skip_input");
-  EXPECT_EQ(skip.params_size(), ops::CudnnGRU(options(2, 4, 4)).params_size() - 3 * 4 * 4);
+  EXPECT_EQ(skip.params_size(),
+            ops::CudnnGRU(options(2, 4, 4)).params_size() - 48);  // 3 W of 4 by 4
   EXPECT_EQ(lstm.params_size(), 1960);
   EXPECT_EQ(ops::CudnnGRU(options(1, 100, 50)).params_size(), 45600);
   EXPECT_EQ(ops::CudnnRNNTanh(options(2, 8, 4)).params_size(), 256);

@@ -14,7 +14,7 @@ extern "C" __attribute__((visibility("default"))) long run_network() {
     const openrnn::Array params = openrnn::initialize_params(openrnn::ParamsLayout(spec), 1);
     const auto model = std::make_shared<openrnn::PackedModel>(spec, params.view());
     openrnn::InferenceSession session(model, {.max_threads = 2});
-    std::vector<float> x(20 * 16 * 64, 0.5F), y(20 * 16 * 512);
+    std::vector<float> x(std::size_t{20} * 16 * 64, 0.5F), y(std::size_t{20} * 16 * 512);
     session.run({.max_time = 20, .batch = 16, .x = x.data(), .y = y.data()});
     return static_cast<long>(y.size());
   } catch (const openrnn::Error&) {
