@@ -67,6 +67,7 @@ struct BenchFlags {
   int threads = 0;
   std::optional<double> seconds;
   bool company = false;
+  bool cells = false;
   ArithmeticFlags arithmetic;
 };
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/excerpt.h"
+#include "cli/bench/cells.h"
 #include "cli/bench/company.h"
 #include "cli/bench/measure.h"
 #include "cli/bench/meters.h"
@@ -95,12 +96,38 @@ nlohmann::json in_company(const std::vector<BenchConfig>& configs, const Device&
   return list;
 }
 
+nlohmann::json cells(const BenchFlags& flags) {
+  fmt::print("time of a cell with an option to cuDNN's cell of the same size, medians\n");
+  fmt::print("{:<16}  {:<48}  {:>7}  {:>8}\n", "config", "option", "forward", "training");
+  nlohmann::json list = nlohmann::json::array();
+  measure_cells(flags.only, [&](const CellCost& cost) {
+    fmt::print("{:<16}  {:<48}  {:>7.2f}  {:>8.2f}\n", cost.config, cost.option, cost.forward_ratio,
+               cost.training_ratio);
+    std::fflush(stdout);
+    list.push_back({{"config", cost.config},
+                    {"option", cost.option},
+                    {"forward_ratio", cost.forward_ratio},
+                    {"training_ratio", cost.training_ratio}});
+  });
+  if (list.empty()) {
+    throw ArgumentError("[bench] --only '" + excerpt(flags.only) +
+                        "' names no cell, expected part of one such as 'GRU U128 B16 T50 "
+                        "reset_after false'");
+  }
+  return list;
+}
+
 }  // namespace
 
 int run(const BenchFlags& flags) {
   use_threads(flags.threads);
   use_device(flags.device);
   const int threads = num_threads();
+  if (flags.cells) {
+    const nlohmann::json list = cells(flags);
+    if (!flags.json.empty()) write_file_atomically(flags.json, list.dump(2) + "\n");
+    return 0;
+  }
   const std::vector<BenchConfig> configs = chosen_configs(flags);
   const RnnSpec& first = configs.front().spec;
   const Device& device = default_device();

@@ -161,6 +161,8 @@ void add_bench(CLI::App& tool, BenchFlags& flags) {
       ->default_str("1, with --company 10");
   app->add_flag("--company", flags.company,
                 "With a busy process on one of the CPUs: one thread against --threads");
+  app->add_flag("--cells", flags.cells, "Cells with options against cuDNN's cell of the same size")
+      ->excludes("--company");
   add_arithmetic(app, flags.arithmetic, "float32");
   add_device(app, flags.device);
   add_threads(app, flags.threads);
