@@ -44,11 +44,22 @@ struct PeepholeSums {
   }
 
  private:
+  // Rows lie too far apart for the hardware prefetcher.
+  void fetch(std::int64_t k, std::int64_t first, std::int64_t units) const {
+    const auto lines = [&](const T* from) {
+      constexpr std::int64_t kLine = 64 / sizeof(T);
+      for (std::int64_t i = 0; i < units; i += kLine) __builtin_prefetch(from + first + i);
+    };
+    for (const std::int64_t gate : kGates) lines(space.rows_a[k] + gate * all_units);
+    lines(space.rows_b[k]);
+    lines(space.rows_h[k]);
+  }
   void add_span(std::int64_t k, std::int64_t end, std::int64_t first, std::int64_t units,
                 Sums& span) const {
     Sums block = {};
     while (k < end) {
       for (const std::int64_t last = std::min(k + kSumBlock, end); k < last; ++k) {
+        fetch(std::min(k + kRowsAhead, count - 1), first, units);
         const T* const cells[] = {space.rows_b[k], space.rows_b[k], space.rows_h[k]};
         for (std::int64_t n = 0; n < kSeeing; ++n) {
           const T* const gradient = space.rows_a[k] + kGates[n] * all_units + first;
