@@ -10,6 +10,7 @@ struct ApiSpec {
   std::int64_t num_layers, num_units, input_size, num_proj;
   double dropout;
   double clip_low, clip_high;  // no clip when both are NaN
+  const char* options;         // "name=value;name=low:high", or null
 };
 
 }  // extern "C"

@@ -32,6 +32,7 @@ class _Spec(ctypes.Structure):
         [(name, c_char_p) for name in ("mode", "input_mode", "direction", "dtype")]
         + [(name, c_int64) for name in ("num_layers", "num_units", "input_size", "num_proj")]
         + [(name, c_double) for name in ("dropout", "clip_low", "clip_high")]
+        + [("options", c_char_p)]
     )
 
 
@@ -100,7 +101,20 @@ def _spec(spec, dtype, dropout=0.0):
     names = [spec.mode, spec.input_mode, spec.direction, np.dtype(dtype).name]
     sizes = [spec.num_layers, spec.num_units, spec.input_size, spec.num_proj]
     low, high = spec.cell_clip or (np.nan, np.nan)
-    return _Spec(*[name.encode() for name in names], *sizes, dropout, low, high)
+    return _Spec(*[name.encode() for name in names], *sizes, dropout, low, high, _options(spec))
+
+
+def _options(spec):
+    """The options of a CellSpec that are not at their defaults, but for cell_clip."""
+
+    def text(value):
+        if isinstance(value, tuple):
+            return ":".join(repr(bound) for bound in value)
+        return str(int(value)) if isinstance(value, bool) else str(value)
+
+    options = dict(getattr(spec, "options", {}))
+    options.pop("cell_clip", None)
+    return ";".join(f"{name}={text(value)}" for name, value in options.items()).encode()
 
 
 def _pointer(array):

@@ -1,0 +1,186 @@
+"""Cells with options in NumPy: the equations of docs/cells_reference.md, a loop over layers,
+directions and time, and gradients by a complex step.
+
+Every array may have leading axes for variants of the network that are computed at once; after them
+come [T, B, width] for sequences, [L * D, B, width] for states, [rows, columns] for matrices.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from model import cell_spec
+from model.cell_activations import Activation
+
+STEP = 1e-100
+
+
+def _product(matrix, rows):
+    return np.einsum("...ui,...bi->...bu", matrix, rows)
+
+
+def _over_rows(vector):
+    """A vector [..., U] beside rows [..., B, U]."""
+    return vector[..., None, :]
+
+
+class Functions:
+    """σ, φ, ψ and the clips of a network. `margin` is how near any number came to a kink; one
+    that is on it, as a clipped one may be, has the derivative that the document names."""
+
+    def __init__(self, spec):
+        plain = {"rnn_relu": "relu"}.get(spec.mode, "tanh")
+        self._sigma = Activation(spec.recurrent_activation or "sigmoid")
+        self._phi = Activation(spec.activation or plain)
+        self._psi = Activation(spec.output_activation or "tanh")
+        self.spec, self.margin = spec, np.inf
+
+    def _near(self, a, kinks):
+        for kink in kinks:
+            distance = np.abs(np.real(a) - kink)
+            distance = np.where(distance == 0, np.inf, distance)
+            self.margin = min(self.margin, np.min(distance, initial=np.inf))
+
+    def _activate(self, function, a):
+        self._near(a, function.kinks)
+        return function(a)
+
+    def clip(self, bounds, a):
+        """min(max(a, low), high), with derivative 1 at its ends."""
+        if bounds is None:
+            return a
+        self._near(a, bounds)
+        low, high = bounds
+        return np.where(np.real(a) < low, low, np.where(np.real(a) > high, high, a))
+
+    def gate(self, s):
+        return self._activate(self._sigma, self.clip(self.spec.gate_clip, s))
+
+    def candidate(self, s):
+        return self._activate(self._phi, self.clip(self.spec.gate_clip, s))
+
+    def output(self, c):
+        return self._activate(self._psi, c)
+
+
+@dataclass
+class Weights:
+    """One pseudo-layer's, by slot; W[k] is None where the layer takes x itself."""
+
+    W: list
+    R: list
+    bW: list
+    bR: list
+    p: list
+    Wp: np.ndarray
+
+    @staticmethod
+    def of(spec, pseudo, parts):
+        matrices, biases, peepholes = parts
+        gates, zero = spec.num_gates, np.zeros(spec.num_units)
+        skips = spec.skip and pseudo < spec.num_dirs
+        biases = biases + [zero] * (2 * gates - len(biases))
+        p = dict(zip(cell_spec.PEEPHOLES, peepholes or [zero] * 3))
+        return Weights(
+            [None] * gates if skips else matrices[:gates],
+            matrices[gates : 2 * gates],
+            biases[:gates], biases[gates:], p,
+            matrices[-1] if spec.num_proj else None,
+        )  # fmt: skip
+
+    def of_input(self, k, x):
+        return (x if self.W[k] is None else _product(self.W[k], x)) + _over_rows(self.bW[k])
+
+    def of_state(self, k, h):
+        return _product(self.R[k], h) + _over_rows(self.bR[k])
+
+    def sum(self, k, x, h):
+        return self.of_input(k, x) + self.of_state(k, h)
+
+
+def _project(w, f, m):
+    return m if w.Wp is None else f.clip(f.spec.proj_clip, _product(w.Wp, m))
+
+
+def _lstm(w, f, x, h, c):
+    spec = f.spec
+    peep = lambda k, cell: _over_rows(w.p[k]) * cell
+    i = f.gate(w.sum(0, x, h) + peep(0, c))
+    if spec.coupled_gates:
+        forget = 1 - i
+    else:
+        forget = f.gate(w.sum(1, x, h) + spec.forget_bias + peep(1, c))
+    c = f.clip(spec.cell_clip, forget * c + i * f.candidate(w.sum(2, x, h)))
+    o = f.gate(w.sum(3, x, h) + peep(3, c))
+    return _project(w, f, o * f.output(c)), c
+
+
+def _gru(w, f, x, h, c):
+    r, z = f.gate(w.sum(0, x, h)), f.gate(w.sum(1, x, h))
+    if f.spec.reset_after:
+        n = f.candidate(w.of_input(2, x) + r * w.of_state(2, h))
+    else:
+        n = f.candidate(w.of_input(2, x) + w.of_state(2, r * h))
+    return (1 - z) * n + z * h, c
+
+
+def _plain(w, f, x, h, c):
+    return _project(w, f, f.candidate(w.sum(0, x, h))), c
+
+
+_STEPS = {"lstm": _lstm, "gru": _gru, "rnn_tanh": _plain, "rnn_relu": _plain}
+
+
+def forward(spec, params, x, h0, c0, lengths=None):
+    """({y, h, c of an lstm}, Functions)"""
+    functions, step = Functions(spec), _STEPS[spec.mode]
+    time, batch = x.shape[-3:-1]
+    lengths = np.full(batch, time) if lengths is None else np.asarray(lengths)
+    last_h, last_c = [], []
+    for pseudo, parts in enumerate(cell_spec.split(spec, params)):
+        direction = pseudo % spec.num_dirs
+        w = Weights.of(spec, pseudo, parts)
+        h, c = h0[..., pseudo, :, :], c0[..., pseudo, :, :]
+        outputs = [None] * time
+        for t in range(time)[:: -1 if direction else 1]:
+            valid = (t < lengths)[:, None]
+            # A copy of the state in the place of padding keeps NaN there out of everything.
+            row = np.where(valid, x[..., t, :, :], 0)
+            new_h, new_c = step(w, functions, row, h, c)
+            outputs[t] = np.where(valid, new_h, 0)
+            h, c = np.where(valid, new_h, h), np.where(valid, new_c, c)
+        last_h.append(h)
+        last_c.append(c)
+        none = np.zeros((*h.shape[:-2], 0, *h.shape[-2:]))
+        side = np.stack(outputs, axis=-3) if outputs else none
+        sides = ([] if direction == 0 else sides) + [side]
+        if direction + 1 == spec.num_dirs:
+            x = np.concatenate(sides, axis=-1)
+    found = {"y": x, "h": np.stack(last_h, axis=-3)}
+    if spec.mode == "lstm":
+        found["c"] = np.stack(last_c, axis=-3)
+    return found, functions
+
+
+def gradients(problem):
+    """{dx, dh0, dc0 of an lstm, dparams} of sum(dy y) + sum(dh h) + sum(dc c): each number of the
+    inputs in turn gets an imaginary part, all turns at once."""
+    spec, names = problem.spec, ["params", "x", "h0", "c0"]
+    given = [np.nan_to_num(np.asarray(getattr(problem, name), np.float64)) for name in names]
+    sizes = [array.size for array in given]
+    flat = np.concatenate([array.ravel() for array in given])
+    varied = flat + 1j * STEP * np.eye(flat.size)
+    pieces = np.split(varied, np.cumsum(sizes)[:-1], axis=1)
+    inputs = [piece.reshape(-1, *array.shape) for piece, array in zip(pieces, given)]
+    found, _ = forward(spec, *inputs, problem.lengths)
+    upstream = {"y": problem.dy, "h": problem.dh, "c": problem.dc}
+    loss = 0
+    for name, value in found.items():
+        weight = np.nan_to_num(np.asarray(upstream[name], np.float64))
+        loss = loss + np.sum(value * weight, axis=(-3, -2, -1))
+    parts = np.split(np.imag(loss) / STEP, np.cumsum(sizes)[:-1])
+    wanted = dict(zip(["dparams", "dx", "dh0", "dc0"], parts))
+    wanted = {n: v.reshape(g.shape) for (n, v), g in zip(wanted.items(), given)}
+    if spec.mode != "lstm":
+        del wanted["dc0"]
+    return wanted
