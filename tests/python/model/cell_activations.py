@@ -49,7 +49,9 @@ FUNCTIONS = {
     "leaky_relu": (lambda a, alpha: _above(a, 0, a, alpha * a), (0.01,), lambda _: (0.0,)),
     "thresholded_relu": (lambda a, alpha: _above(a, alpha, a, 0.0), (1.0,), lambda alpha: (alpha,)),
     "scaled_tanh": (lambda a, alpha, beta: alpha * np.tanh(beta * a), (1.0, 1.0), lambda *_: ()),
-    "hard_sigmoid": (_hard_sigmoid, (0.2, 0.5), lambda alpha, beta: (-beta / alpha, (1 - beta) / alpha)),
+    "hard_sigmoid": (
+        _hard_sigmoid, (0.2, 0.5), lambda alpha, beta: (-beta / alpha, (1 - beta) / alpha),
+    ),
     "elu": (_elu, (1.0,), lambda _: (0.0,)),
     "softsign": (_softsign, (), lambda: ()),
     "softplus": (_softplus, (), lambda: ()),
