@@ -4,8 +4,8 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper
 
-from model import cell_spec
-from model.cell_activations import FUNCTIONS
+from model.cells import cell_spec
+from model.cells.cell_activations import FUNCTIONS
 from model.onnx_models import BLOCKS, IR_VERSION, OPERATORS, OPSET
 
 NAMES = {

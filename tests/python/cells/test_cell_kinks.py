@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import rnn_capi
-from model import cell_problems
-from model.cell_spec import CellSpec
+from model.cells import cell_problems
+from model.cells.cell_spec import CellSpec
 from model.rnn_data import Problem
 
 # (activation, {pre-activation: derivative}); numbers that every dtype has.

@@ -9,8 +9,9 @@ tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
 import openrnn
 
 import tf1_cells
-from model import cell_problems, package_run
-from model.cell_spec import CellSpec, split
+from model import package_run
+from model.cells import cell_problems
+from model.cells.cell_spec import CellSpec, split
 
 # Each option alone and some together; biases are two a gate where nothing else is said.
 OPTIONS = [

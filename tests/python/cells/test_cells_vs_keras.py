@@ -8,8 +8,8 @@ tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
 keras = pytest.importorskip("keras", minversion="3", reason="Keras 3 is not installed")
 
 import rnn_capi
-from model import cell_problems, cell_spec
-from model.cell_spec import CellSpec
+from model.cells import cell_problems, cell_spec
+from model.cells.cell_spec import CellSpec
 
 CLASSES = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "SimpleRNN"}
 # Keras has the blocks i f c o, z r h.

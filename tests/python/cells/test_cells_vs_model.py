@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import rnn_capi
-from model import cell_problems, cell_spec
-from model.cell_activations import FUNCTIONS
-from model.cell_spec import CellSpec
+from model.cells import cell_problems, cell_spec
+from model.cells.cell_activations import FUNCTIONS
+from model.cells.cell_spec import CellSpec
 from model.covering import WHOLE, cover
 
 MODES = ["lstm", "gru", "rnn_tanh", "rnn_relu"]

@@ -10,9 +10,9 @@ pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
 
 import onnx_cells
 import rnn_capi
-from model import cell_problems
-from model.cell_activations import FUNCTIONS, sigmoid
-from model.cell_spec import CellSpec
+from model.cells import cell_problems
+from model.cells.cell_activations import FUNCTIONS, sigmoid
+from model.cells.cell_spec import CellSpec
 
 ACTIVATIONS = [
     *(name for name in FUNCTIONS if name != "linear"), "affine(0.5, 0.25)", "leaky_relu(0.3)",

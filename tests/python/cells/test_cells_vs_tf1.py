@@ -7,8 +7,8 @@ pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
 
 import rnn_capi
 import tf1_cells
-from model import cell_problems, cell_spec
-from model.cell_spec import CellSpec
+from model.cells import cell_problems, cell_spec
+from model.cells.cell_spec import CellSpec
 
 ENGINES = ["reference", "cpu"]
 

@@ -8,8 +8,8 @@ import torch
 import rnn_capi
 import torch_mapping
 import torch_reference
-from model import cell_problems, cell_spec
-from model.cell_spec import CellSpec
+from model.cells import cell_problems, cell_spec
+from model.cells.cell_spec import CellSpec
 
 # (mode, activation, PyTorch's class and arguments): both names of one plain network.
 NETWORKS = [

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from model import cell_spec, numpy_cells
+from model.cells import cell_spec, numpy_cells
 from model.rnn_data import Problem
 
 # A number this near to a kink may be on the other side of it in float32, whose errors are below

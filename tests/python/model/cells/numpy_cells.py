@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from model import cell_spec
-from model.cell_activations import Activation
+from model.cells import cell_spec
+from model.cells.cell_activations import Activation
 
 STEP = 1e-100
 

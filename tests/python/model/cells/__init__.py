@@ -1,0 +1,1 @@
+"""Cells with options: their parameters, equations and data in NumPy."""
