@@ -84,6 +84,18 @@ struct TrainingOptions {
   double dropout = 0.0;
   /// Random seed of dropout and of a layer's default initializer; see Graph::op_seeds.
   std::optional<std::int64_t> seed = {};
+  /// Rates, in [0, 1], of what operations do around the engine in training: dropout of the input of
+  /// layer 0 and of the last layer's output, each element of each step by itself, and DropConnect
+  /// (Wan et al. 2013) of the recurrent weights, one mask a call. What is kept is divided by
+  /// 1 - rate, so that nothing changes outside of training.
+  double input_dropout = 0.0, output_dropout = 0.0, drop_connect = 0.0;
+
+  /// Whether operations have something to do around the engine.
+  bool drops_around() const {
+    return input_dropout > 0.0 || output_dropout > 0.0 || drop_connect > 0.0;
+  }
+  /// Whether training uses random masks.
+  bool drops() const { return dropout > 0.0 || drops_around(); }
 
   friend bool operator==(const TrainingOptions&, const TrainingOptions&) = default;
 };

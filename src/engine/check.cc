@@ -52,6 +52,11 @@ void check_forward(std::string_view call, const ForwardArgs& args) {
         message("[", call, "] max_threads is ", args.max_threads, ", expected 0 or more"));
   }
   const RnnSpec& spec = args.params->spec();
+  if (args.training && spec.training.drops_around()) {
+    throw ArgumentError(message("[", call, "] params are of ", describe(spec),
+                                ", expected them without input_dropout, output_dropout and ",
+                                "drop_connect: operations apply those (ops::rnn), engines do not"));
+  }
   std::int64_t steps = 0;
   if (__builtin_mul_overflow(args.max_time, args.batch, &steps)) {
     throw ArgumentError(message("[", call, "] max_time is ", args.max_time, " and batch ",

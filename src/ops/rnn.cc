@@ -2,6 +2,7 @@
 
 #include "openrnn/ops_rnn.h"
 #include "openrnn/runtime.h"
+#include "ops/masks_around.h"
 #include "ops/segments.h"
 #include "ops/support/support.h"
 
@@ -251,18 +252,6 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
 
 }  // namespace
 
-std::optional<std::vector<std::int32_t>> lengths_of(std::string_view call, const Tensor& lengths) {
-  if (lengths.empty()) return std::nullopt;
-  if (lengths.dtype() != DType::kInt32 || lengths.shape().size() != 1) {
-    throw ArgumentError(message("[", call, "] sequence_lengths is ", dtype_name(lengths.dtype()),
-                                " of shape ", to_string(lengths.shape()),
-                                ", expected int32 of 1 dimension: one a row of the batch"));
-  }
-  const Array host = lengths.to_host();
-  const std::span<const std::int32_t> values = host.as<std::int32_t>();
-  return std::vector<std::int32_t>(values.begin(), values.end());
-}
-
 RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& in, PackedCache* cache) {
   const StateLayout other = in.time_major ? StateLayout::kBatchMajor : StateLayout::kTimeMajor;
   if (in.h0.state_layout() == other || in.c0.state_layout() == other) {
@@ -283,6 +272,15 @@ RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& in, PackedCache* cache) {
     given.sequence_lengths = lengths_of(in.call, in.lengths);
     given.lengths = {};
     return rnn(spec, given, cache);
+  }
+  if (spec->training.drops_around()) {
+    check_inputs(spec, in);
+    check_flags(in.call, in.flags, in.x.shape()[in.time_major ? 0 : 1],
+                in.x.shape()[in.time_major ? 1 : 0]);
+    const DropoutKey key = in.training && in.next_dropout ? in.next_dropout() : in.dropout;
+    return run_with_masks(spec, in, key, [cache](const ValidSpec& inside, const RnnInputs& given) {
+      return rnn(inside, given, cache);
+    });
   }
   if (in.flags.any()) {
     check_inputs(spec, in);

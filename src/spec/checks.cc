@@ -24,6 +24,11 @@ void require_lstm(const RnnSpec& spec, std::string_view field) {
   }
 }
 
+void require_rate(std::string_view field, double rate) {
+  if (rate >= 0.0 && rate <= 1.0) return;
+  throw ArgumentError(message("[RnnSpec] ", field, " is ", rate, ", expected 0 to 1"));
+}
+
 // NaN is in no order.
 void require_order(std::string_view field, const std::array<double, 2>& clip) {
   if (clip[0] <= clip[1]) return;
@@ -61,10 +66,18 @@ void check_dtype(const RnnSpec& spec) {
                               ", expected float16, float32 or float64"));
 }
 
-void check_dropout(const RnnSpec& spec) {
-  const double rate = spec.training.dropout;
-  if (rate >= 0.0 && rate <= 1.0) return;
-  throw ArgumentError(message("[RnnSpec] dropout is ", rate, ", expected 0 to 1"));
+void check_dropout(const RnnSpec& spec) { require_rate("dropout", spec.training.dropout); }
+
+void check_input_dropout(const RnnSpec& spec) {
+  require_rate("input_dropout", spec.training.input_dropout);
+}
+
+void check_output_dropout(const RnnSpec& spec) {
+  require_rate("output_dropout", spec.training.output_dropout);
+}
+
+void check_drop_connect(const RnnSpec& spec) {
+  require_rate("drop_connect", spec.training.drop_connect);
 }
 
 void check_num_proj(const RnnSpec& spec) {

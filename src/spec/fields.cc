@@ -137,6 +137,18 @@ constexpr RnnField kFields[] = {
          "One bias a gate, on the input's side, in place of two"},
         [](auto& spec) -> auto& { return spec.single_bias; }),
     row(
+        {"input_dropout", kTraining, kWhereSet, spec::check_input_dropout,
+         "Rate of dropout of the inputs in training"},
+        [](auto& spec) -> auto& { return spec.training.input_dropout; }),
+    row(
+        {"output_dropout", kTraining, kWhereSet, spec::check_output_dropout,
+         "Rate of dropout of the last layer's output in training"},
+        [](auto& spec) -> auto& { return spec.training.output_dropout; }),
+    row(
+        {"drop_connect", kTraining, kWhereSet, spec::check_drop_connect,
+         "Rate of DropConnect of the recurrent weights in training"},
+        [](auto& spec) -> auto& { return spec.training.drop_connect; }),
+    row(
         {"math", kCompute, kAlways, spec::check_math, "Arithmetic of the products"},
         [](auto& spec) -> auto& { return spec.compute.math; }),
     row_or_none<WeightsDType::kNone>(

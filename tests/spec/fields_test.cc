@@ -37,6 +37,9 @@ const std::vector<std::pair<std::string, FieldValue>>& others() {
       {"gate_clip", std::array{-4.0, 5.0}},
       {"use_bias", false},
       {"single_bias", true},
+      {"input_dropout", 0.125},
+      {"output_dropout", 0.375},
+      {"drop_connect", 0.5},
       {"math", "bf16x3"},
       {"weights_dtype", "int8"}};
   return values;
@@ -83,7 +86,11 @@ TEST(Fields, AreTheMembers) {
                        .gate_clip = {{-4.0, 5.0}},
                        .use_bias = false,
                        .single_bias = true,
-                       .training = {.dropout = 0.25, .seed = -3},
+                       .training = {.dropout = 0.25,
+                                    .seed = -3,
+                                    .input_dropout = 0.125,
+                                    .output_dropout = 0.375,
+                                    .drop_connect = 0.5},
                        .compute = {.math = Math::kBf16x3, .weights_dtype = WeightsDType::kInt8}};
   EXPECT_EQ(spec, wanted);
 }
@@ -103,7 +110,7 @@ constexpr std::size_t members() {
 }
 // A member without a row would be missing in files, bindings and messages: all but `device`, and
 // the two structs themselves.
-static_assert(members<TrainingOptions>() == 2);
+static_assert(members<TrainingOptions>() == 5);
 static_assert(members<ComputeOptions>() == 3);
 
 TEST(Fields, NoneIsForgotten) {
@@ -133,7 +140,8 @@ TEST(Fields, RefuseWhatDoesNotFit) {
       "[RnnSpec] 'units' is no field, expected one of rnn_mode, num_layers, num_units, input_size, "
       "input_mode, direction, dropout, seed, dtype, num_proj, cell_clip, forget_bias, "
       "reset_after, activation, recurrent_activation, output_activation, use_peepholes, "
-      "coupled_gates, proj_clip, gate_clip, use_bias, single_bias, math, weights_dtype");
+      "coupled_gates, proj_clip, gate_clip, use_bias, single_bias, input_dropout, output_dropout, "
+      "drop_connect, math, weights_dtype");
 }
 
 TEST(Fields, OneNumberIsAClipOnBothSides) {

@@ -102,7 +102,7 @@ std::string rows_that_fit(std::int64_t time, std::int64_t width) {
 std::string options_beyond_cudnn(const RnnSpec& spec) {
   std::string text;
   for (const RnnField& field : rnn_fields()) {
-    if (field.always || !field.stands_in(spec)) continue;
+    if (field.always || field.group != FieldGroup::kNetwork || !field.stands_in(spec)) continue;
     text += message(text.empty() ? "" : ", ", field.name, " ", openrnn::to_string(field.get(spec)));
   }
   return text;

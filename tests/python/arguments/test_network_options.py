@@ -27,6 +27,9 @@ OTHERS = {
     "gate_clip": (-4.0, 5.0),
     "use_bias": False,
     "single_bias": True,
+    "input_dropout": 0.125,
+    "output_dropout": 0.375,
+    "drop_connect": 0.5,
     "math": "bf16x3",
     "weights_dtype": "int8",
 }

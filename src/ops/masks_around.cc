@@ -1,0 +1,63 @@
+#include "ops/masks_around.h"
+
+#include "openrnn/ops.h"
+#include "openrnn/params.h"
+
+namespace openrnn::ops {
+namespace {
+
+// Streams of their own beside the masks between layers, which have the key itself.
+enum class Stream : std::uint64_t { kInput = 1, kOutput = 2, kWeights = 3 };
+
+DropoutKey key_of(DropoutKey key, Stream stream) {
+  // The golden ratio's bits: seeds that differ by little stay apart.
+  key.seed += static_cast<std::uint64_t>(stream) * 0x9E3779B97F4A7C15U;
+  return key;
+}
+
+// 1 for every parameter, but a mask for the recurrent weights: a row of it for each of theirs.
+Tensor weight_mask(const RnnSpec& spec, const Tensor& params, DropoutKey key) {
+  Array mask(DType::kFloat64, params.shape());
+  const std::span<double> values = mask.as<double>();
+  std::fill(values.begin(), values.end(), 1.0);
+  std::uint32_t matrix = 0;
+  for (const ParamRegion& region : ParamsLayout(spec).weights()) {
+    if (region.role != ParamRole::kRecurrentWeight) continue;
+    for (std::int64_t row = 0; row < region.rows; ++row) {
+      const auto first = static_cast<std::size_t>(region.offset + row * region.cols);
+      dropout_mask<double>(key, {matrix, 0, static_cast<std::uint32_t>(row)},
+                           spec.training.drop_connect,
+                           values.subspan(first, static_cast<std::size_t>(region.cols)));
+    }
+    ++matrix;
+  }
+  return Tensor(openrnn::cast(mask.view(), params.dtype()).view(), params.device());
+}
+
+}  // namespace
+
+RnnOutputs run_with_masks(
+    const RnnSpec& spec, const RnnInputs& in, DropoutKey key,
+    const std::function<RnnOutputs(const ValidSpec&, const RnnInputs&)>& run) {
+  const TrainingOptions& rates = spec.training;
+  RnnSpec inside = spec;
+  inside.training.input_dropout = inside.training.output_dropout = 0.0;
+  inside.training.drop_connect = 0.0;
+  if (!in.training) return run(inside, in);
+  RnnInputs given = in;
+  given.dropout = key;
+  given.next_dropout = {};
+  if (rates.input_dropout > 0.0) {
+    given.x = dropout(in.x, rates.input_dropout, key_of(key, Stream::kInput));
+  }
+  if (rates.drop_connect > 0.0) {
+    given.params = multiply(in.params, weight_mask(spec, in.params, key_of(key, Stream::kWeights)));
+  }
+  RnnOutputs out = run(inside, given);
+  if (rates.output_dropout > 0.0) {
+    out.output = dropout(out.output, rates.output_dropout, key_of(key, Stream::kOutput));
+  }
+  return out;
+}
+
+}  // namespace openrnn::ops

@@ -1,0 +1,153 @@
+// Dropout of inputs and outputs and DropConnect: what is masked, how often, and its gradient.
+#include <set>
+
+#include "openrnn/runtime.h"
+#include "ops/check_gradient.h"
+#include "ops/small_spec.h"
+#include "support/expect_error.h"
+
+namespace openrnn::testing {
+namespace {
+
+struct Masked {
+  RnnSpec spec;
+  ops::RnnInputs in;
+  ops::RnnOutputs operator()() const { return ops::rnn(spec, in, nullptr); }
+};
+
+Masked make_call(RnnMode mode, const TrainingOptions& training) {
+  Masked call{small_spec(mode), {}};
+  call.spec.training = training;
+  call.in.x = random_tensor({5, 3, call.spec.input_size}, 1, 0.1, 0.9);
+  call.in.params = random_tensor({params_size(call.spec) + 3}, 4, 0.1, 0.8);
+  call.in.dropout = {.seed = 9, .call = 2};
+  return call;
+}
+
+TEST(MasksAround, OfInputsAreThoseOfDropout) {
+  Masked call = make_call(RnnMode::kGru, {.input_dropout = 0.5});
+  GradientTape tape;
+  call.in.x = tape.watch(call.in.x);
+  const Tensor sum = ops::reduce_sum(call().output);
+  tape.close();
+  // Only where an input was kept has it a gradient.
+  const std::vector<double> dx = values_of(tape.gradient(sum, {call.in.x})[0]);
+  const auto kept = std::count_if(dx.begin(), dx.end(), [](double d) { return d != 0.0; });
+  EXPECT_GT(kept, static_cast<std::ptrdiff_t>(dx.size() / 5));
+  EXPECT_LT(kept, static_cast<std::ptrdiff_t>(dx.size() * 4 / 5));
+  call.spec.training.input_dropout = 1.0;
+  Masked without = call;
+  without.spec.training = {};
+  without.in.x = ops::scale(call.in.x, 0.0);
+  EXPECT_EQ(values_of(call().output), values_of(without().output));
+}
+
+TEST(MasksAround, OfOutputsLeaveStates) {
+  const Masked call = make_call(RnnMode::kLstm, {.output_dropout = 0.5});
+  Masked without = call;
+  without.spec.training = {};
+  const std::vector<double> y = values_of(call().output), all = values_of(without().output);
+  std::ptrdiff_t dropped = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (y[i] == 0.0) {
+      ++dropped;
+    } else {
+      EXPECT_EQ(y[i], 2.0 * all[i]) << i;
+    }
+  }
+  EXPECT_GT(dropped, static_cast<std::ptrdiff_t>(y.size() / 5));
+  EXPECT_LT(dropped, static_cast<std::ptrdiff_t>(y.size() * 4 / 5));
+  EXPECT_EQ(values_of(call().h), values_of(without().h));
+  EXPECT_EQ(values_of(call().c), values_of(without().c));
+}
+
+TEST(MasksAround, OfWeightsAreTheRecurrentOnesAlone) {
+  Masked call = make_call(RnnMode::kRnnTanh, {.drop_connect = 0.25});
+  GradientTape tape;
+  call.in.params = tape.watch(call.in.params);
+  const Tensor sum = ops::reduce_sum(call().output);
+  tape.close();
+  const std::vector<double> d = values_of(tape.gradient(sum, {call.in.params})[0]);
+  const ParamsLayout layout(call.spec);
+  std::ptrdiff_t dropped = 0, all = 0;
+  for (const auto regions : {layout.weights(), layout.biases()}) {
+    for (const ParamRegion& region : regions) {
+      for (std::int64_t i = 0; i < region.size(); ++i) {
+        const bool none = d[static_cast<std::size_t>(region.offset + i)] == 0.0;
+        if (region.role != ParamRole::kRecurrentWeight) {
+          EXPECT_FALSE(none) << region.name << " " << i;
+        } else {
+          dropped += none;
+          ++all;
+        }
+      }
+    }
+  }
+  EXPECT_GT(dropped, all / 10);
+  EXPECT_LT(dropped, all / 2);
+  // A mask of all recurrent weights: the state before has no effect.
+  call.spec.training.drop_connect = 1.0;
+  Masked started = call;
+  started.in.h0 = random_tensor(call.spec.h_shape(3), 7);
+  EXPECT_EQ(values_of(call().output), values_of(started().output));
+}
+
+TEST(MasksAround, HaveGradientsAndChangeWithTheCall) {
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
+    const Masked call = make_call(
+        mode,
+        {.dropout = 0.25, .input_dropout = 0.25, .output_dropout = 0.5, .drop_connect = 0.375});
+    check_gradient(
+        [&](const std::vector<Tensor>& given) {
+          Masked moved = call;
+          moved.in.x = given[0];
+          moved.in.params = given[1];
+          const ops::RnnOutputs out = moved();
+          return std::vector<Tensor>{out.output, out.h};
+        },
+        {call.in.x, call.in.params});
+    std::set<std::vector<double>> seen;
+    for (const std::uint64_t number : {0, 1, 2}) {
+      Masked other = call;
+      other.in.dropout.call = number;
+      seen.insert(values_of(other().output));
+    }
+    EXPECT_EQ(seen.size(), 3u);
+    EXPECT_EQ(seen.count(values_of(call().output)), 1u);
+  }
+}
+
+TEST(MasksAround, AreOfTrainingAlone) {
+  Masked call = make_call(RnnMode::kGru, {.input_dropout = 0.5, .drop_connect = 0.5});
+  call.in.training = false;
+  Masked without = call;
+  without.spec.training = {};
+  EXPECT_EQ(values_of(call().output), values_of(without().output));
+  without.in.training = true;
+  EXPECT_EQ(values_of(call().output), values_of(without().output));
+}
+
+TEST(MasksAround, AreNotOfTheEngines) {
+  const RnnSpec spec{.num_units = 4, .input_size = 3, .training = {.drop_connect = 0.5}};
+  const Array params(DType::kFloat32, {params_size(spec)});
+  std::vector<float> x(6), y(8);
+  for (const char* name : {"cpu", "reference"}) {
+    ForwardArgs args;
+    args.params = engine(name).pack(spec, params.view(), PackFor::kTraining);
+    args.max_time = 1;
+    args.batch = 2;
+    args.x = x.data();
+    args.y = y.data();
+    engine(name).forward(args);
+    args.training = true;
+    try {
+      engine(name).forward_saving(args);
+      ADD_FAILURE() << name;
+    } catch (const ArgumentError& error) {
+      EXPECT_NE(std::string(error.what()).find("operations apply those"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::testing
