@@ -167,6 +167,7 @@ METHODS = {
 
 NOT_MADE_BY_USERS = (
     openrnn.EngineStatus,
+    openrnn.Explanation,
     train.CheckpointStatus,
     train.StepReport,
     cudnn_rnn.CudnnOpaqueParamsSaveable,

@@ -213,7 +213,7 @@ def test_states_must_be_as_major_as_the_data(kind, caller, time_major):
     assert array(layer.kernel).tobytes() == before
 
 
-@pytest.mark.parametrize("word", ["sequence_length", "mask", "timemajor"])
+@pytest.mark.parametrize("word", ["sequence_length", "masks", "timemajor"])
 def test_unknown_keyword(kind, word):
     layer = make_layer(kind)
     with nothing_changes(layer):
