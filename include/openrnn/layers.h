@@ -1,4 +1,4 @@
-// The layers: CudnnLSTM and its sisters, Dense, Embedding, Dropout.
+// The layers: CudnnLSTM and its sisters, LSTM, GRU, RNN, Dense, Embedding, Dropout.
 #pragma once
 
 #include "openrnn/graph_layer.h"
@@ -6,7 +6,7 @@
 
 namespace openrnn::layers {
 
-/// Constructor arguments of the four recurrent layers, with TensorFlow's names and defaults.
+/// Constructor arguments of the recurrent layers, with TensorFlow's names and defaults.
 struct CudnnRnnOptions {
   /// The class sets its mode, the first input its input_size.
   RnnSpec network = {};
@@ -125,7 +125,14 @@ class OPENRNN_API CudnnRnn : public Layer {
   ops::DropoutState& dropout_state() noexcept { return dropout_; }
 
  protected:
-  CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions options);
+  /// The class in messages, and the default name of its layers.
+  struct Names {
+    const char* of_class;
+    const char* of_layer;
+  };
+  CudnnRnn(RnnMode mode, Names names, CudnnRnnOptions options);
+  /// A new layer of the same class.
+  virtual std::shared_ptr<CudnnRnn> another(CudnnRnnOptions options) const;
   void do_build(const Shape& input_shape) override;
   std::vector<Tensor> compute_call(const Attributes& call, const std::vector<Tensor>& inputs,
                                    const Replay& replay) override;
@@ -139,6 +146,7 @@ class OPENRNN_API CudnnRnn : public Layer {
                           const Tensor& lengths);
   RnnResult record(const std::vector<Tensor>& given, const RnnCallOptions& call);
 
+  const char* class_name_;
   CudnnRnnOptions options_;
   std::optional<ValidSpec> spec_;
   Variable kernel_;
@@ -157,6 +165,9 @@ class OPENRNN_API CudnnLSTM : public CudnnRnn {
   explicit CudnnLSTM(const RnnSpec& network) : CudnnLSTM(CudnnRnnOptions{.network = network}) {}
   /// The layer of a get_config(). Throws: as the constructor.
   static std::shared_ptr<CudnnLSTM> from_config(CudnnRnnOptions config);
+
+ protected:
+  CudnnLSTM(Names names, CudnnRnnOptions options);
 };
 /// Gated recurrent unit, the reset gate after the recurrent product; state (h).
 class OPENRNN_API CudnnGRU : public CudnnRnn {
@@ -168,6 +179,9 @@ class OPENRNN_API CudnnGRU : public CudnnRnn {
   explicit CudnnGRU(const RnnSpec& network) : CudnnGRU(CudnnRnnOptions{.network = network}) {}
   /// The layer of a get_config(). Throws: as the constructor.
   static std::shared_ptr<CudnnGRU> from_config(CudnnRnnOptions config);
+
+ protected:
+  CudnnGRU(Names names, CudnnRnnOptions options);
 };
 /// h = tanh(W x + R h' + bW + bR); state (h).
 class OPENRNN_API CudnnRNNTanh : public CudnnRnn {
@@ -193,7 +207,50 @@ class OPENRNN_API CudnnRNNRelu : public CudnnRnn {
   /// The layer of a get_config(). Throws: as the constructor.
   static std::shared_ptr<CudnnRNNRelu> from_config(CudnnRnnOptions config);
 };
-/// The layer of a mode that is known only at run time, that of the network.
+/// CudnnLSTM under the name 'lstm'; what its options make of it: docs/cells_reference.md.
+class OPENRNN_API LSTM : public CudnnLSTM {
+ public:
+  /// Throws: as CudnnLSTM.
+  explicit LSTM(CudnnRnnOptions options);
+  explicit LSTM(const RnnSpec& network) : LSTM(CudnnRnnOptions{.network = network}) {}
+  explicit LSTM(std::int64_t num_units, std::int64_t num_layers = 1)
+      : LSTM(RnnSpec{.num_layers = num_layers, .num_units = num_units}) {}
+  /// The layer of a get_config(). Throws: as the constructor.
+  static std::shared_ptr<LSTM> from_config(CudnnRnnOptions config);
+
+ protected:
+  std::shared_ptr<CudnnRnn> another(CudnnRnnOptions options) const override;
+};
+/// CudnnGRU under the name 'gru', in the same way.
+class OPENRNN_API GRU : public CudnnGRU {
+ public:
+  /// Throws: as CudnnGRU.
+  explicit GRU(CudnnRnnOptions options);
+  explicit GRU(const RnnSpec& network) : GRU(CudnnRnnOptions{.network = network}) {}
+  explicit GRU(std::int64_t num_units, std::int64_t num_layers = 1)
+      : GRU(RnnSpec{.num_layers = num_layers, .num_units = num_units}) {}
+  /// The layer of a get_config(). Throws: as the constructor.
+  static std::shared_ptr<GRU> from_config(CudnnRnnOptions config);
+
+ protected:
+  std::shared_ptr<CudnnRnn> another(CudnnRnnOptions options) const override;
+};
+/// A plain network, named 'rnn', of any activation: h = activation(W x + R h' + bW + bR); state
+/// (h). Those of tanh and relu are CudnnRNNTanh's and CudnnRNNRelu's networks.
+class OPENRNN_API RNN : public CudnnRnn {
+ public:
+  /// Without activation: relu for the mode kRnnRelu, else tanh. Throws: as CudnnRNNTanh.
+  explicit RNN(CudnnRnnOptions options);
+  explicit RNN(const RnnSpec& network) : RNN(CudnnRnnOptions{.network = network}) {}
+  explicit RNN(std::int64_t num_units, std::int64_t num_layers = 1)
+      : RNN(RnnSpec{.num_layers = num_layers, .num_units = num_units}) {}
+  /// The layer of a get_config(). Throws: as the constructor.
+  static std::shared_ptr<RNN> from_config(CudnnRnnOptions config);
+
+ protected:
+  std::shared_ptr<CudnnRnn> another(CudnnRnnOptions options) const override;
+};
+/// The Cudnn layer of a mode that is known only at run time, that of the network.
 OPENRNN_API std::unique_ptr<CudnnRnn> make_cudnn_rnn(CudnnRnnOptions options);
 
 // ---- Layers used with recurrent ones -----------------------------------------------------------

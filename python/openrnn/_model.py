@@ -4,12 +4,12 @@ from typing import Any
 
 from openrnn import _arguments, _copies, _core
 from openrnn._core import Tensor
+from openrnn._layer import Layer
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
 from openrnn._subclasses import or_own_call
 from openrnn._typing import DTypeLike, ShapeLike
 from openrnn.errors import ArgumentError
-from openrnn.layers import Layer
 
 
 def Input(  # noqa: N802 - TensorFlow's name

@@ -13,19 +13,6 @@ std::optional<std::uint64_t> stream_seed(std::optional<std::int64_t> seed) {
   return seed ? std::optional<std::uint64_t>(static_cast<std::uint64_t>(*seed)) : std::nullopt;
 }
 
-const char* class_name(RnnMode mode) {
-  switch (mode) {
-    case RnnMode::kLstm:
-      return "CudnnLSTM";
-    case RnnMode::kGru:
-      return "CudnnGRU";
-    case RnnMode::kRnnTanh:
-      return "CudnnRNNTanh";
-    default:
-      return "CudnnRNNRelu";
-  }
-}
-
 ValidSpec depth_checked(RnnSpec network, std::int64_t input_size) {
   network.input_size = input_size;
   return network;
@@ -33,9 +20,9 @@ ValidSpec depth_checked(RnnSpec network, std::int64_t input_size) {
 
 }  // namespace
 
-CudnnRnn::CudnnRnn(RnnMode mode, std::string default_name, CudnnRnnOptions options)
-    : Layer(options.name, std::move(default_name), options.network.dtype,
-            options.network.compute.device),
+CudnnRnn::CudnnRnn(RnnMode mode, Names names, CudnnRnnOptions options)
+    : Layer(options.name, names.of_layer, options.network.dtype, options.network.compute.device),
+      class_name_(names.of_class),
       options_(std::move(options)) {
   options_.network.mode = mode;
   options_.network.input_size = 0;
@@ -69,7 +56,7 @@ std::vector<Shape> CudnnRnn::state_shape(std::int64_t batch_size) const {
 
 void CudnnRnn::require_built(const char* property) const {
   if (spec_) return;
-  throw StateError(message("[", class_name(network().mode), "] ", property, " of '", name(),
+  throw StateError(message("[", class_name_, "] ", property, " of '", name(),
                            "' before the input shape is known, expected a build or a call before"));
 }
 
@@ -168,24 +155,8 @@ CudnnRnnOptions CudnnRnn::get_config() const {
   return config;
 }
 
-std::shared_ptr<CudnnLSTM> CudnnLSTM::from_config(CudnnRnnOptions config) {
-  return std::make_shared<CudnnLSTM>(std::move(config));
-}
-
-std::shared_ptr<CudnnGRU> CudnnGRU::from_config(CudnnRnnOptions config) {
-  return std::make_shared<CudnnGRU>(std::move(config));
-}
-
-std::shared_ptr<CudnnRNNTanh> CudnnRNNTanh::from_config(CudnnRnnOptions config) {
-  return std::make_shared<CudnnRNNTanh>(std::move(config));
-}
-
-std::shared_ptr<CudnnRNNRelu> CudnnRNNRelu::from_config(CudnnRnnOptions config) {
-  return std::make_shared<CudnnRNNRelu>(std::move(config));
-}
-
 std::shared_ptr<CudnnRnn> CudnnRnn::clone() const {
-  std::shared_ptr<CudnnRnn> copy = make_cudnn_rnn(options_);
+  std::shared_ptr<CudnnRnn> copy = another(options_);
   copy->copy_layer(*this);
   copy->spec_ = spec_;
   copy->kernel_ = kernel_;
@@ -204,28 +175,6 @@ std::shared_ptr<CudnnRnn> CudnnRnn::with_arithmetic(Math math, WeightsDType weig
   copy->options_.network.compute = network.compute;
   copy->spec_ = spec;
   return copy;
-}
-
-CudnnLSTM::CudnnLSTM(CudnnRnnOptions options)
-    : CudnnRnn(RnnMode::kLstm, "cudnn_lstm", std::move(options)) {}
-CudnnGRU::CudnnGRU(CudnnRnnOptions options)
-    : CudnnRnn(RnnMode::kGru, "cudnn_gru", std::move(options)) {}
-CudnnRNNTanh::CudnnRNNTanh(CudnnRnnOptions options)
-    : CudnnRnn(RnnMode::kRnnTanh, "cudnn_rnn_tanh", std::move(options)) {}
-CudnnRNNRelu::CudnnRNNRelu(CudnnRnnOptions options)
-    : CudnnRnn(RnnMode::kRnnRelu, "cudnn_rnn_relu", std::move(options)) {}
-
-std::unique_ptr<CudnnRnn> make_cudnn_rnn(CudnnRnnOptions options) {
-  switch (options.network.mode) {
-    case RnnMode::kLstm:
-      return std::make_unique<CudnnLSTM>(std::move(options));
-    case RnnMode::kGru:
-      return std::make_unique<CudnnGRU>(std::move(options));
-    case RnnMode::kRnnTanh:
-      return std::make_unique<CudnnRNNTanh>(std::move(options));
-    default:
-      return std::make_unique<CudnnRNNRelu>(std::move(options));
-  }
 }
 
 }  // namespace openrnn::layers

@@ -80,6 +80,45 @@ TEST_F(Config, OfRecurrentLayers) {
   expect_same_layer<CudnnRnn>(relu, *CudnnRNNRelu::from_config(relu.get_config()), run);
 }
 
+TEST_F(Config, OfThePlainNames) {
+  const auto run = [](CudnnRnn& layer) { return layer.call(varied({3, 2, 5})).output; };
+  const RnnSpec peephole{.num_layers = 2, .num_units = 3, .use_peepholes = true};
+  LSTM lstm(peephole);
+  GRU gru({.num_units = 3, .reset_after = false});
+  RNN rnn({.num_units = 3, .activation = parse_cell_activation("elu(0.5)")});
+  expect_same_layer<CudnnRnn>(lstm, *LSTM::from_config(lstm.get_config()), run);
+  expect_same_layer<CudnnRnn>(gru, *GRU::from_config(gru.get_config()), run);
+  expect_same_layer<CudnnRnn>(rnn, *RNN::from_config(rnn.get_config()), run);
+  EXPECT_EQ(lstm.name() + " " + gru.name() + " " + rnn.name(), "lstm gru rnn");
+  EXPECT_EQ(lstm.kernel().name(), "lstm/opaque_kernel");
+  CudnnLSTM cudnn(peephole);
+  expect_same_layer<CudnnRnn>(lstm, cudnn, run);
+  EXPECT_NE(std::dynamic_pointer_cast<LSTM>(lstm.clone()), nullptr);
+  EXPECT_NE(std::dynamic_pointer_cast<GRU>(gru.copy()), nullptr);
+  EXPECT_NE(std::dynamic_pointer_cast<RNN>(rnn.with_arithmetic(Math::kFloat32, {})), nullptr);
+  EXPECT_EQ(std::dynamic_pointer_cast<LSTM>(cudnn.clone()), nullptr);
+  EXPECT_EQ(thrown<StateError>([] { (void)LSTM(4).canonical_weight_shapes(); }).substr(0, 30),
+            "[LSTM] canonical_weight_shapes");
+}
+
+TEST_F(Config, OfAPlainNetworksActivation) {
+  const auto mode_of = [](RnnSpec network) { return RNN(network).network().mode; };
+  const CellActivation relu{CellActivationKind::kRelu}, tanh{CellActivationKind::kTanh};
+  EXPECT_EQ(RNN(4).network().mode, RnnMode::kRnnTanh);
+  EXPECT_EQ(mode_of({.mode = RnnMode::kRnnRelu, .num_units = 4}), RnnMode::kRnnRelu);
+  for (const RnnMode before : {RnnMode::kRnnRelu, RnnMode::kRnnTanh, RnnMode::kLstm}) {
+    const RNN by_relu({.mode = before, .num_units = 4, .activation = relu});
+    EXPECT_EQ(by_relu.network().mode, RnnMode::kRnnRelu);
+    EXPECT_TRUE(by_relu.network().has_cudnn_step());
+    EXPECT_FALSE(by_relu.network().activation);
+    EXPECT_EQ(mode_of({.mode = before, .num_units = 4, .activation = tanh}), RnnMode::kRnnTanh);
+  }
+  const RNN other({.mode = RnnMode::kRnnRelu,
+                   .num_units = 4,
+                   .activation = make_cell_activation(CellActivationKind::kElu)});
+  EXPECT_EQ(other.network().candidate_activation().kind, CellActivationKind::kElu);
+}
+
 template <class Cell>
 Tensor stepped(Cell& cell) {
   return cell.call(varied({2, 5}), cell.zero_state(2, DType::kFloat32)).output;

@@ -5,12 +5,12 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from openrnn import _arguments, _core, initializers
 from openrnn._core import Tensor, Variable
+from openrnn._layer import Layer
 from openrnn._steps import step_flags
 from openrnn._subclasses import or_own_call
 from openrnn._typing import DTypeLike, Initializer, Regularizer, TensorLike
 from openrnn._warnings import warn_of_dropout
 from openrnn.errors import ArgumentError, StateError
-from openrnn.layers import Layer
 
 _Shape = list[int]
 _INITIALIZERS = ("kernel_initializer", "bias_initializer")
@@ -41,7 +41,7 @@ class CudnnRNN(Layer):
     (openrnn.network_options()).
     """
 
-    _rnn_mode: ClassVar[str] = ""
+    _kind: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -75,10 +75,14 @@ class CudnnRNN(Layer):
                 "'auto_select'. The model of (num_layers, num_units, input_size) is "
                 f"openrnn.cudnn_rnn.ops.{name}"
             )
+        self._make_network(arguments)
+
+    def _make_network(self, arguments: dict[str, Any]) -> None:
+        """Makes the layer of a constructor's arguments."""
         for key in _INITIALIZERS:
             arguments[key] = initializers.get(arguments[key])
-        self._make(self._rnn_mode, arguments)
-        warn_of_dropout(type(self).__name__, num_layers, dropout)
+        self._make(self._kind, arguments)
+        warn_of_dropout(type(self).__name__, arguments["num_layers"], arguments["dropout"])
 
     @or_own_call
     def __call__(
@@ -294,7 +298,7 @@ class CudnnLSTM(CudnnRNN):
     i, f, o = sigmoid(W x + R h' + bW + bR), g = tanh(the same), c = f c' + i g, h = o tanh(c).
     """
 
-    _rnn_mode = "lstm"
+    _kind = "lstm"
 
 
 class CudnnGRU(CudnnRNN):
@@ -304,20 +308,20 @@ class CudnnGRU(CudnnRNN):
     h = (1 - z) n + z h'.
     """
 
-    _rnn_mode = "gru"
+    _kind = "gru"
 
 
 class CudnnRNNTanh(CudnnRNN):
     """h = tanh(W x + R h' + bW + bR); states (h,)."""
 
-    _rnn_mode = "rnn_tanh"
+    _kind = "rnn_tanh"
 
 
 class CudnnRNNRelu(CudnnRNN):
     """h = max(0, W x + R h' + bW + bR); states (h,)."""
 
-    _rnn_mode = "rnn_relu"
+    _kind = "rnn_relu"
 
 
 _LAYERS = (CudnnLSTM, CudnnGRU, CudnnRNNTanh, CudnnRNNRelu)
-_core.set_layer_classes({cls._rnn_mode: cls for cls in _LAYERS})
+_core.set_layer_classes({cls._kind: cls for cls in _LAYERS})

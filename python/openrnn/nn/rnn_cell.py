@@ -7,12 +7,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from openrnn import _arguments, _copies, _core, _ops, initializers
 from openrnn._core import Tensor
+from openrnn._layer import Layer
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
 from openrnn._subclasses import is_overridden, snake_case
 from openrnn._typing import DTypeLike, Initializer, ShapeLike, TensorLike
 from openrnn.errors import ArgumentError
-from openrnn.layers import Layer
 
 
 class LSTMStateTuple(NamedTuple):

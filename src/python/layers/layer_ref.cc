@@ -15,6 +15,9 @@ nb::dict& classes() {
 }
 
 const char* kind_of(const Layer& layer) {
+  if (dynamic_cast<const layers::LSTM*>(&layer)) return "LSTM";
+  if (dynamic_cast<const layers::GRU*>(&layer)) return "GRU";
+  if (dynamic_cast<const layers::RNN*>(&layer)) return "RNN";
   if (const auto* rnn = dynamic_cast<const layers::CudnnRnn*>(&layer)) {
     return to_string(rnn->network().mode).data();
   }

@@ -28,16 +28,19 @@ DType dtype_option(const nb::dict& options) {
   return dtype.is_none() ? DType::kFloat32 : as_dtype(dtype);
 }
 
-std::shared_ptr<Layer> make_rnn(RnnMode mode, const nb::dict& given_options) {
+std::shared_ptr<Layer> make_rnn(const std::string& kind, const nb::dict& given_options) {
   layers::CudnnRnnOptions options;
   options.network = as_network("arguments", given_options);
-  options.network.mode = mode;
   options.kernel_initializer = as_initializer(given(given_options, "kernel_initializer"));
   options.bias_initializer = as_initializer(given(given_options, "bias_initializer"));
   options.name = option<std::string>(given_options, "name", "");
   options.trainable = required<bool>(given_options, "trainable");
   options.activity_regularizer =
       as_tensor_function(given(given_options, "activity_regularizer"), "activity_regularizer");
+  if (kind == "LSTM") return std::make_shared<layers::LSTM>(std::move(options));
+  if (kind == "GRU") return std::make_shared<layers::GRU>(std::move(options));
+  if (kind == "RNN") return std::make_shared<layers::RNN>(std::move(options));
+  options.network.mode = parse_rnn_mode(kind);
   return layers::make_cudnn_rnn(std::move(options));
 }
 
@@ -120,7 +123,7 @@ std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& optio
                                    as_inputs(options["outputs"], {.call = "Model"}),
                                    option<std::string>(options, "name", ""));
   }
-  return make_rnn(parse_rnn_mode(kind), options);
+  return make_rnn(kind, options);
 }
 
 void bind_simple_layers(nb::module_& m) {

@@ -5,6 +5,7 @@ import openrnn
 from numpy.typing import NDArray
 from openrnn import Tensor, Variable
 from openrnn.cudnn_rnn import CudnnGRU, CudnnLSTM, ops
+from openrnn.layers import GRU, LSTM, RNN
 
 
 def loss_of(layer: CudnnLSTM, x: NDArray[np.float32]) -> Tensor:
@@ -49,3 +50,8 @@ def save(prefix: str) -> str:
     written: str = saver.save(prefix, global_step=3)
     saver.restore(written)
     return written
+
+
+def plain() -> list[CudnnLSTM | GRU | RNN]:
+    lstm = LSTM(4, 2, use_peepholes=True, cell_clip=3.0, proj_clip=(-1.0, 2.0), num_proj=2)
+    return [lstm, GRU(4, reset_after=False), RNN(4, activation="leaky_relu(0.1)")]

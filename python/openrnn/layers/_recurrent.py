@@ -1,0 +1,151 @@
+"""LSTM, GRU and RNN: the recurrent layers with each option of a network as an argument."""
+
+from typing import Any
+
+from openrnn import _arguments, _core
+from openrnn._typing import DTypeLike, Initializer, Regularizer
+from openrnn.cudnn_rnn._layers import CudnnGRU, CudnnLSTM, CudnnRNN
+
+_Clip = float | tuple[float, float] | None
+
+
+class LSTM(CudnnLSTM):
+    """Long short-term memory with every option of a network; states (h, c), named 'lstm'.
+
+    The layer CudnnLSTM, its options as named arguments (openrnn.network_options() says what each
+    means). A clip is (low, high), or one number for both sides of 0; an activation is a name, such
+    as 'leaky_relu(0.1)'.
+    """
+
+    _kind = "LSTM"
+
+    def __init__(
+        self,
+        num_units: int,
+        num_layers: int = 1,
+        *,
+        input_mode: str = "linear_input",
+        direction: str = "unidirectional",
+        dropout: float = 0.0,
+        seed: int | None = None,
+        dtype: DTypeLike = "float32",
+        kernel_initializer: Initializer = None,
+        bias_initializer: Initializer = None,
+        name: str | None = None,
+        num_proj: int | None = None,
+        cell_clip: _Clip = None,
+        forget_bias: float = 0.0,
+        activation: str | None = None,
+        recurrent_activation: str | None = None,
+        output_activation: str | None = None,
+        use_peepholes: bool = False,
+        coupled_gates: bool = False,
+        proj_clip: _Clip = None,
+        gate_clip: _Clip = None,
+        use_bias: bool = True,
+        single_bias: bool = False,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        drop_connect: float = 0.0,
+        trainable: bool = True,
+        activity_regularizer: Regularizer | None = None,
+        math: str = "float32",
+        weights_dtype: str | None = None,
+        device: str | None = None,
+    ) -> None:
+        self._make_network(_arguments.of_call(locals()))
+
+
+class GRU(CudnnGRU):
+    """Gated recurrent unit with every option of a network; states (h,), named 'gru'.
+
+    The layer CudnnGRU, its options as named arguments, as LSTM has them. reset_after=False: the
+    reset gate before the recurrent product.
+    """
+
+    _kind = "GRU"
+
+    def __init__(
+        self,
+        num_units: int,
+        num_layers: int = 1,
+        *,
+        input_mode: str = "linear_input",
+        direction: str = "unidirectional",
+        dropout: float = 0.0,
+        seed: int | None = None,
+        dtype: DTypeLike = "float32",
+        kernel_initializer: Initializer = None,
+        bias_initializer: Initializer = None,
+        name: str | None = None,
+        reset_after: bool = True,
+        activation: str | None = None,
+        recurrent_activation: str | None = None,
+        gate_clip: _Clip = None,
+        use_bias: bool = True,
+        single_bias: bool = False,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        drop_connect: float = 0.0,
+        trainable: bool = True,
+        activity_regularizer: Regularizer | None = None,
+        math: str = "float32",
+        weights_dtype: str | None = None,
+        device: str | None = None,
+    ) -> None:
+        self._make_network(_arguments.of_call(locals()))
+
+    def get_config(self) -> dict[str, Any]:
+        """Every constructor argument, with the name that the layer has now."""
+        config = super().get_config()
+        del config["num_proj"]  # not of a gru
+        return config
+
+
+class RNN(CudnnRNN):
+    """A plain network of any activation, h = activation(W x + R h' + bW + bR); named 'rnn'.
+
+    States (h,); options as LSTM has them. With 'tanh' and 'relu' it is the network of CudnnRNNTanh
+    and CudnnRNNRelu.
+    """
+
+    _kind = "RNN"
+
+    def __init__(
+        self,
+        num_units: int,
+        num_layers: int = 1,
+        *,
+        input_mode: str = "linear_input",
+        direction: str = "unidirectional",
+        dropout: float = 0.0,
+        seed: int | None = None,
+        dtype: DTypeLike = "float32",
+        kernel_initializer: Initializer = None,
+        bias_initializer: Initializer = None,
+        name: str | None = None,
+        num_proj: int | None = None,
+        activation: str | None = "tanh",
+        proj_clip: _Clip = None,
+        gate_clip: _Clip = None,
+        use_bias: bool = True,
+        single_bias: bool = False,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        drop_connect: float = 0.0,
+        trainable: bool = True,
+        activity_regularizer: Regularizer | None = None,
+        math: str = "float32",
+        weights_dtype: str | None = None,
+        device: str | None = None,
+    ) -> None:
+        self._make_network(_arguments.of_call(locals()))
+
+    def get_config(self) -> dict[str, Any]:
+        """Every constructor argument, with the name that the layer has now."""
+        config = super().get_config()
+        config.setdefault("activation", self.rnn_mode.removeprefix("rnn_"))
+        return config
+
+
+_core.set_layer_classes({cls._kind: cls for cls in (LSTM, GRU, RNN)})
