@@ -133,6 +133,7 @@ class OPENRNN_API VariableCell : public RnnCell {
   void copy_cell(const VariableCell& other);
   Variable add_kernel(const std::string& name, const Shape& shape);
   Variable add_bias(const std::string& name, std::int64_t size, double value = 0.0);
+  Variable add_bias(const std::string& name, std::int64_t size, Initializer initializer);
   const CompatibleCellOptions& options() const noexcept { return options_; }
 
  private:
@@ -202,6 +203,123 @@ class OPENRNN_API BasicRNNCell : public VariableCell {
  private:
   ActivationFunction activation_;
   Variable kernel_, bias_;
+};
+
+// ---- TensorFlow 1's cells, with its variables, defaults and steps ------------------------------
+
+/// An activation of a cell, applied to each element; empty: tanh.
+using CellFunction = std::function<Tensor(const Tensor&)>;
+
+/// Constructor arguments of LSTMCell.
+struct LSTMCellOptions {
+  std::int64_t num_units = 0;
+  /// i and f also see the cell before the step, o the one after it: w_i_diag, w_f_diag, w_o_diag.
+  bool use_peepholes = false;
+  /// The cell stays within [-cell_clip, cell_clip], to rounding. Empty: no clip.
+  std::optional<double> cell_clip = {};
+  /// P, the width of a projection of the output; 0: none.
+  std::int64_t num_proj = 0;
+  /// The same of the projected output.
+  std::optional<double> proj_clip = {};
+  /// Joins the bias of f; in no variable.
+  double forget_bias = 1.0;
+  /// Of the new memory and of the cell on its way out.
+  CellFunction activation = {};
+  DType dtype = DType::kFloat32;
+  /// Of kernels and diagonals; empty: glorot_uniform.
+  Initializer kernel_initializer = {};
+  std::optional<std::int64_t> seed = {};
+  /// The others are those of CompatibleCellOptions.
+  std::string name = {};
+  const Device* device = nullptr;
+  bool reuse = false;
+};
+
+/// kernel [I + O, 4U] and bias [4U], column blocks i j f o; w_f_diag, w_i_diag, w_o_diag [U] with
+/// peepholes; projection/kernel [U, P]. O = P when projecting, else U.
+class OPENRNN_API LSTMCell : public VariableCell {
+ public:
+  /// Throws: ArgumentError for a size or clip out of range.
+  explicit LSTMCell(LSTMCellOptions options);
+  static std::shared_ptr<LSTMCell> from_config(LSTMCellOptions config);
+  LSTMCellOptions get_config() const;
+  std::vector<std::int64_t> state_size() const override { return {num_units(), output_size()}; }
+  std::int64_t output_size() const override;
+  std::shared_ptr<Layer> copy() const override;
+  bool is_memory(std::size_t index) const override { return index == 0; }
+
+ protected:
+  struct Names {
+    const char* of_class;
+    const char* of_cell;
+  };
+  LSTMCell(Names names, LSTMCellOptions options);
+  void make_variables(std::int64_t input_size) override;
+  CellResult step(const Tensor& inputs, const CellState& state) override;
+  void copy_lstm(const LSTMCell& other);
+
+ private:
+  LSTMCellOptions options_;
+  Variable kernel_, bias_, forget_diagonal_, input_diagonal_, output_diagonal_, projection_;
+};
+
+/// Constructor arguments of BasicLSTMCell, as those of LSTMCell.
+struct BasicLSTMCellOptions {
+  std::int64_t num_units = 0;
+  double forget_bias = 1.0;
+  CellFunction activation = {};
+  DType dtype = DType::kFloat32;
+  Initializer kernel_initializer = {};
+  std::optional<std::int64_t> seed = {};
+  std::string name = {};
+  const Device* device = nullptr;
+  bool reuse = false;
+};
+
+/// An LSTMCell without the other options.
+class OPENRNN_API BasicLSTMCell : public LSTMCell {
+ public:
+  /// Throws: ArgumentError unless num_units > 0.
+  explicit BasicLSTMCell(BasicLSTMCellOptions options);
+  static std::shared_ptr<BasicLSTMCell> from_config(BasicLSTMCellOptions config);
+  BasicLSTMCellOptions get_config() const;
+  std::shared_ptr<Layer> copy() const override;
+};
+
+/// Constructor arguments of GRUCell.
+struct GRUCellOptions {
+  std::int64_t num_units = 0;
+  /// Of the candidate.
+  CellFunction activation = {};
+  DType dtype = DType::kFloat32;
+  Initializer kernel_initializer = {};
+  /// Of both biases; empty: 1 for those of the gates, 0 for the candidate's.
+  Initializer bias_initializer = {};
+  std::optional<std::int64_t> seed = {};
+  std::string name = {};
+  const Device* device = nullptr;
+  bool reuse = false;
+};
+
+/// gates/{kernel [I + U, 2U], bias [2U]}, column blocks reset and update; candidate/{kernel
+/// [I + U, U], bias [U]}: the reset gate acts before the product, unlike CudnnCompatibleGRUCell's.
+class OPENRNN_API GRUCell : public VariableCell {
+ public:
+  /// Throws: ArgumentError unless num_units > 0.
+  explicit GRUCell(GRUCellOptions options);
+  static std::shared_ptr<GRUCell> from_config(GRUCellOptions config);
+  GRUCellOptions get_config() const;
+  std::vector<std::int64_t> state_size() const override { return {num_units()}; }
+  std::int64_t output_size() const override { return num_units(); }
+  std::shared_ptr<Layer> copy() const override;
+
+ protected:
+  void make_variables(std::int64_t input_size) override;
+  CellResult step(const Tensor& inputs, const CellState& state) override;
+
+ private:
+  GRUCellOptions options_;
+  Variable gates_kernel_, gates_bias_, candidate_kernel_, candidate_bias_;
 };
 
 /// The cell that reads checkpoints of a mode. Throws: ArgumentError as its constructor.
@@ -331,5 +449,39 @@ OPENRNN_API StackBidirectionalResult
 stack_bidirectional_dynamic_rnn(const std::vector<std::shared_ptr<RnnCell>>& cells_fw,
                                 const std::vector<std::shared_ptr<RnnCell>>& cells_bw,
                                 const Tensor& inputs, const StackBidirectionalOptions& options);
+
+/// Options of bidirectional_dynamic_rnn, as those of dynamic_rnn.
+struct BidirectionalOptions {
+  std::optional<std::vector<std::int32_t>> sequence_lengths = {};
+  Tensor lengths = {};
+  std::optional<CellState> initial_state_fw = {};
+  std::optional<CellState> initial_state_bw = {};
+  std::optional<DType> dtype = {};
+  bool time_major = false;
+  /// Empty: 'bidirectional_rnn'; the cells are in its scopes `fw` and `bw`.
+  std::string scope = {};
+};
+
+/// Result of bidirectional_dynamic_rnn: the outputs of each direction, at the time steps of their
+/// inputs, and its final state.
+struct BidirectionalResult {
+  DynamicRnnResult fw, bw;
+};
+
+/// A forward and a length-aware backward pass over the same input. Throws: as dynamic_rnn.
+OPENRNN_API BidirectionalResult bidirectional_dynamic_rnn(RnnCell& cell_fw, RnnCell& cell_bw,
+                                                          const Tensor& inputs,
+                                                          const BidirectionalOptions& options);
+
+/// Result of static_rnn: one output [B, O] a time step, and the state after the last.
+struct StaticRnnResult {
+  std::vector<Tensor> outputs;
+  CellState state;
+};
+
+/// dynamic_rnn over a list of inputs, one [B, I] a time step; time_major has no meaning. Throws:
+/// ArgumentError for an empty list, and as dynamic_rnn.
+OPENRNN_API StaticRnnResult static_rnn(RnnCell& cell, const std::vector<Tensor>& inputs,
+                                       const DynamicRnnOptions& options);
 
 }  // namespace openrnn

@@ -178,9 +178,15 @@ Variable VariableCell::add_kernel(const std::string& name, const Shape& shape) {
 }
 
 Variable VariableCell::add_bias(const std::string& name, std::int64_t size, double value) {
+  return add_bias(name, size, constant_initializer(value));
+}
+
+Variable VariableCell::add_bias(const std::string& name, std::int64_t size,
+                                Initializer initializer) {
   VariableOptions variable;
   variable.dtype = dtype();
-  variable.initializer = constant_initializer(value);
+  variable.initializer = std::move(initializer);
+  if (options_.seed) variable.seed = static_cast<std::uint64_t>(*options_.seed);
   return add_weight(name, {size}, variable);
 }
 

@@ -94,6 +94,7 @@ NB_MODULE(_core, m) {
   bind_initializers(m);
   bind_layer(m);
   bind_cells(m);
+  bind_loops(m);
   bind_models(m);
   bind_saveables(m);
   bind_optimizers(m);

@@ -1,10 +1,8 @@
 """The compatible cells: plain operations that read the checkpoints of the layers."""
 
-from typing import Any
-
-from openrnn import _core, initializers
+from openrnn import _core
 from openrnn._typing import DTypeLike, Initializer
-from openrnn.nn.rnn_cell import _LSTM, BasicRNNCell, _Compatible
+from openrnn.nn._cell import _LSTM, _Compatible
 
 
 class CudnnCompatibleLSTMCell(_LSTM):
@@ -26,28 +24,17 @@ class CudnnCompatibleLSTMCell(_LSTM):
         num_proj: int | None = None,
         device: str | None = None,
     ) -> None:
-        self._make_cell(
+        self._make_variable_cell(
             {
                 "num_units": num_units,
                 "name": name,
-                "kernel_initializer": initializers.get(kernel_initializer),
+                "kernel_initializer": kernel_initializer,
                 "num_proj": num_proj,
                 "device": device,
             },
             dtype,
             reuse,
         )
-        self._config = {
-            "num_units": num_units,
-            "reuse": reuse,
-            "kernel_initializer": initializers.serialize(kernel_initializer),
-            "num_proj": num_proj,
-            "device": device,
-        }
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"name": self.name, "dtype": self.dtype, **self._config}
 
 
 class CudnnCompatibleGRUCell(_Compatible):
@@ -69,32 +56,21 @@ class CudnnCompatibleGRUCell(_Compatible):
         dtype: DTypeLike = None,
         device: str | None = None,
     ) -> None:
-        self._make_cell(
+        self._make_variable_cell(
             {
                 "num_units": num_units,
                 "name": name,
-                "kernel_initializer": initializers.get(kernel_initializer),
+                "kernel_initializer": kernel_initializer,
                 "device": device,
             },
             dtype,
             reuse,
         )
-        self._config = {
-            "num_units": num_units,
-            "reuse": reuse,
-            "kernel_initializer": initializers.serialize(kernel_initializer),
-            "device": device,
-        }
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"name": self.name, "dtype": self.dtype, **self._config}
 
 
 _core.set_layer_classes(
     {
         "lstm_cell": CudnnCompatibleLSTMCell,
         "gru_cell": CudnnCompatibleGRUCell,
-        "basic_cell": BasicRNNCell,
     }
 )

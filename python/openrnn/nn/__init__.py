@@ -4,9 +4,15 @@ from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._typing import TensorLike
 from openrnn.nn import rnn_cell
-from openrnn.nn._loops import dynamic_rnn, stack_bidirectional_dynamic_rnn
+from openrnn.nn._loops import (
+    bidirectional_dynamic_rnn,
+    dynamic_rnn,
+    stack_bidirectional_dynamic_rnn,
+    static_rnn,
+)
 
 __all__ = [
+    "bidirectional_dynamic_rnn",
     "dropout",
     "dynamic_rnn",
     "embedding_lookup",
@@ -17,6 +23,7 @@ __all__ = [
     "softmax",
     "sparse_softmax_cross_entropy_with_logits",
     "stack_bidirectional_dynamic_rnn",
+    "static_rnn",
     "tanh",
 ]
 

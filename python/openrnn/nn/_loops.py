@@ -1,12 +1,19 @@
 """The loops that run cells over a sequence."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from openrnn import _core
 from openrnn._core import Tensor
 from openrnn._typing import DTypeLike, TensorLike
 from openrnn.errors import ArgumentError
-from openrnn.nn.rnn_cell import RNNCell, _scope_text
+from openrnn.nn._cell import RNNCell, _scope_text
+
+
+def _cell_of(call: str, name: str, cell: Any) -> RNNCell:
+    if not isinstance(cell, RNNCell):
+        raise TypeError(f"[{call}] {name} is a {type(cell).__name__}, expected an RNN cell")
+    return cell
 
 
 def dynamic_rnn(
@@ -24,12 +31,69 @@ def dynamic_rnn(
     output is 0 and the state is carried. Without initial_state it starts from zeros, which needs
     `dtype`.
     """
-    if not isinstance(cell, RNNCell):
-        raise TypeError(f"[dynamic_rnn] cell is a {type(cell).__name__}, expected an RNN cell")
+    _cell_of("dynamic_rnn", "cell", cell)
     cell._take_dtype(dtype if dtype is not None else getattr(inputs, "dtype", None))
     flat = None if initial_state is None else cell._flat_state(initial_state)
     outputs, state = _core.dynamic_rnn(
         cell, inputs, sequence_length, flat, dtype, time_major, _scope_text(scope)
+    )
+    return outputs, cell._state_of(iter(state))
+
+
+def bidirectional_dynamic_rnn(
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: TensorLike,
+    sequence_length: TensorLike = None,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: DTypeLike = None,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[tuple[Tensor, Tensor], tuple[Any, Any]]:
+    """A forward and a length-aware backward pass: ((output_fw, output_bw), (state_fw, state_bw)).
+
+    Arguments as those of dynamic_rnn. output_bw stands at the time steps of its inputs.
+    """
+    states = []
+    for name, cell, given in (
+        ("cell_fw", cell_fw, initial_state_fw),
+        ("cell_bw", cell_bw, initial_state_bw),
+    ):
+        _cell_of("bidirectional_dynamic_rnn", name, cell)
+        cell._take_dtype(dtype if dtype is not None else getattr(inputs, "dtype", None))
+        states.append(None if given is None else cell._flat_state(given))
+    outputs, (forward, backward) = _core.bidirectional_dynamic_rnn(
+        cell_fw,
+        cell_bw,
+        inputs,
+        sequence_length,
+        states[0],
+        states[1],
+        dtype,
+        time_major,
+        _scope_text(scope),
+    )
+    return outputs, (cell_fw._state_of(iter(forward)), cell_bw._state_of(iter(backward)))
+
+
+def static_rnn(
+    cell: RNNCell,
+    inputs: Sequence[TensorLike],
+    initial_state: Any = None,
+    dtype: DTypeLike = None,
+    sequence_length: TensorLike = None,
+    scope: Any = None,
+) -> tuple[list[Tensor], Any]:
+    """dynamic_rnn over a list of inputs, one [B, I] a time step: (list of outputs, final state)."""
+    _cell_of("static_rnn", "cell", cell)
+    if not isinstance(inputs, (list, tuple)):
+        raise TypeError(f"[static_rnn] inputs is a {type(inputs).__name__}, expected a list")
+    first = getattr(inputs[0], "dtype", None) if inputs else None
+    cell._take_dtype(dtype if dtype is not None else first)
+    flat = None if initial_state is None else cell._flat_state(initial_state)
+    outputs, state = _core.static_rnn(
+        cell, inputs, flat, dtype, sequence_length, _scope_text(scope)
     )
     return outputs, cell._state_of(iter(state))
 

@@ -1,234 +1,30 @@
 """Cells, one step of a recurrent network each, and their wrappers."""
 
 import copy
-import operator
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
-from openrnn import _arguments, _copies, _core, _ops, initializers
+import numpy as np
+
+from openrnn import _arguments, _core, _ops
 from openrnn._core import Tensor
 from openrnn._layer import Layer
-from openrnn._structure import flatten as _flatten
-from openrnn._structure import pack as _pack
-from openrnn._subclasses import is_overridden, snake_case
-from openrnn._typing import DTypeLike, Initializer, ShapeLike, TensorLike
-from openrnn.errors import ArgumentError
+from openrnn._typing import DTypeLike, Initializer
+from openrnn.errors import ArgumentError, UnsupportedError
+from openrnn.nn._cell import _LSTM, LSTMStateTuple, RNNCell, _Compatible
 
+__all__ = [
+    "BasicLSTMCell",
+    "BasicRNNCell",
+    "DropoutWrapper",
+    "GRUCell",
+    "LSTMCell",
+    "LSTMStateTuple",
+    "MultiRNNCell",
+    "RNNCell",
+]
 
-class LSTMStateTuple(NamedTuple):
-    """State of an LSTM cell: (c, h), where the layers have (h, c)."""
-
-    c: Any
-    h: Any
-
-
-def _scope_text(scope: Any) -> str:
-    return "" if scope is None else str(getattr(scope, "name", scope))
-
-
-_OVERRIDABLE = ("call", "__call__", "zero_state", "state_size", "output_size")
-
-
-def _relu(x: Tensor) -> Tensor:
-    return _core.relu(x)
-
-
-def _parts(size: Any, memory: bool = False) -> list[tuple[int, bool]]:
-    """(width, whether dropout skips it) of each tensor of a state_size."""
-    if isinstance(size, LSTMStateTuple):
-        return [*_parts(size.c, True), *_parts(size.h)]
-    if isinstance(size, (list, tuple)):
-        return [part for each in size for part in _parts(each, memory)]
-    return [(operator.index(size), memory)]
-
-
-class RNNCell(Layer):
-    """What the cells share. B batch, I input depth.
-
-    Your own subclass has `state_size`, an integer or a nested tuple, `output_size`, and
-    call(inputs, state), which returns (output, new state); it may make weights in `build`. It runs
-    in every loop and wrapper.
-    """
-
-    _steps = True
-    _kind: ClassVar[str] = "python_cell"
-    _overridden: ClassVar[list[str]] = []
-
-    def __init__(
-        self,
-        trainable: bool = True,
-        name: str | None = None,
-        dtype: DTypeLike = None,
-        *,
-        device: str | None = None,
-        _reuse: bool | None = None,
-    ) -> None:
-        self._make_cell(
-            {
-                "trainable": trainable,
-                "name": name or "",
-                "default_name": snake_case(type(self).__name__),
-                "device": device,
-            },
-            dtype,
-            bool(_reuse),
-        )
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._overridden = [name for name in _OVERRIDABLE if is_overridden(cls, name)]
-
-    def _make_cell(
-        self, options: dict[str, Any], dtype: DTypeLike, reuse: bool | None
-    ) -> None:
-        self._options = {**options, "dtype": dtype or "float32", "reuse": reuse}
-        self._dtype_given = dtype is not None
-        self._make(self._kind, self._options)
-
-    def _install(self) -> None:
-        super()._install()
-        if self._overridden:
-            _core.cell_override(self, self._overridden)
-
-    def build(self, input_shape: ShapeLike | None) -> None:
-        """Makes the variables for inputs of that shape; None: the first call makes them."""
-        if input_shape is not None or _core.layer_building(self):
-            super().build(input_shape or ())
-
-    @property
-    def state_size(self) -> Any:
-        """Widths in the structure of the state."""
-        return self._structure(iter(_core.cell_state_size(self)))
-
-    @property
-    def output_size(self) -> int:
-        """Width of the output."""
-        return _core.cell_output_size(self)
-
-    def zero_state(self, batch_size: int, dtype: DTypeLike) -> Any:
-        """Zeros [batch_size, size] in the structure of the state."""
-        size = _arguments.as_integer("zero_state", "batch_size", batch_size)
-        return self._state_of(iter(_core.cell_zero_state(self, size, dtype)))
-
-    def __call__(self, inputs: TensorLike, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
-        """One step on inputs [B, I]: (output [B, output_size], new state)."""
-        self._take_dtype(getattr(inputs, "dtype", None))
-        output, new_state = _core.cell_step(
-            self, inputs, self._flat_state(state), _scope_text(scope)
-        )
-        return output, self._state_of(iter(new_state))
-
-    def call(self, inputs: TensorLike, state: Any) -> Any:
-        """What the class computes: (output, new state)."""
-        if self._kind == RNNCell._kind:
-            raise NotImplementedError(f"[{type(self).__name__}] it has no call(), expected one")
-        output, new_state = _core.cell_class_step(self, inputs, self._flat(state))
-        return output, self._structure(iter(new_state))
-
-    def _own_step(self, inputs: Tensor, flat: list[Tensor]) -> tuple[Any, list[Any]]:
-        return self._own_result("call", self.call(inputs, self._state_of(iter(flat))))
-
-    def _own_call(self, inputs: Tensor, flat: list[Tensor], scope: str) -> tuple[Any, list[Any]]:
-        arguments = (inputs, self._state_of(iter(flat)), *([scope] if scope else []))
-        return self._own_result("__call__", self(*arguments))
-
-    def _own_result(self, what: str, result: Any) -> tuple[Any, list[Any]]:
-        if not isinstance(result, (list, tuple)) or len(result) != 2:
-            raise ArgumentError(
-                f"[{self.name}] {what}() returned {_shown(result)}, expected (output, state)"
-            )
-        output, state = result
-        return output, self._flat_state(state)
-
-    def _own_zero_state(self, batch_size: int, dtype: str) -> list[Any]:
-        return self._flat_state(self.zero_state(batch_size, dtype))
-
-    def _own_state(self) -> list[tuple[int, bool]]:
-        return _parts(self.state_size)
-
-    def _take_dtype(self, dtype: Any) -> bool:
-        """Takes the dtype of the first input where none was given; returns whether it changed."""
-        name = str(getattr(dtype, "name", dtype))
-        # float64 is NumPy's default: an array of it does not make the cell float64.
-        wanted = name == "float16" or (name == "float64" and isinstance(dtype, str))
-        if self._dtype_given or self.built or not wanted or name == self.dtype:
-            return False
-        self._options["dtype"] = name
-        self._remake(self._options)
-        return True
-
-    def _remake(self, options: dict[str, Any]) -> None:
-        _core.cell_remake(self, self._kind, options)
-        self._install()
-
-    def _state_of(self, flat: Any) -> Any:
-        """One state from an iterator over flat values."""
-        own = "state_size" in self._overridden
-        return _pack(self.state_size, flat) if own else self._structure(flat)
-
-    def _flat_state(self, state: Any) -> list[Any]:
-        """The inverse; raises where the structure is another one."""
-        if "state_size" not in self._overridden:
-            return self._flat(state)
-        size, given = self.state_size, _flatten(state)
-        nested = isinstance(size, (list, tuple))
-        if isinstance(state, (list, tuple)) != nested or len(given) != len(_flatten(size)):
-            wanted = f"a tuple of {len(_flatten(size))}" if nested else "one tensor"
-            raise ArgumentError(
-                f"[{self.name}] the state is {_shown(state)}, expected {wanted} as state_size"
-            )
-        return given
-
-    def _around(self, made: tuple[str, dict[str, Any]], **attributes: Any) -> Any:
-        """A copy of a wrapper around other cells."""
-        copied = self._with_attributes(
-            _copies.make_layer(type(self), made, _core.layer_state(self))
-        )
-        copied.__dict__.update(attributes, _made=made)
-        return copied
-
-    def _structure(self, flat: Any) -> Any:
-        """_state_of() as the class has it."""
-        return next(flat)
-
-    def _flat(self, state: Any) -> list[Any]:
-        """_flat_state() as the class has it."""
-        if isinstance(state, (list, tuple)):
-            raise ArgumentError(f"[{self.name}] the state is {_shown(state)}, expected one tensor")
-        return [state]
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "None"
-    of = f" of {len(value)}" if isinstance(value, (list, tuple)) else ""
-    return f"a {type(value).__name__}{of}"
-
-
-class _Compatible(RNNCell):
-    """A cell with variables of its own."""
-
-    @property
-    def num_units(self) -> int:
-        """U."""
-        return _core.cell_num_units(self)
-
-    @property
-    def _num_units(self) -> int:
-        return _core.cell_num_units(self)
-
-
-class _LSTM(_Compatible):
-    """A cell whose state is (c, h)."""
-
-    def _structure(self, flat: Any) -> LSTMStateTuple:
-        return LSTMStateTuple(next(flat), next(flat))
-
-    def _flat(self, state: Any) -> list[Any]:
-        if not isinstance(state, (list, tuple)) or len(state) != 2:
-            given = len(state) if isinstance(state, (list, tuple)) else type(state).__name__
-            raise ArgumentError(f"[{self.name}] the state is {given}, expected length 2: (c, h)")
-        return list(state)
+_Activation = Callable[[Tensor], Any] | str | None
 
 
 class BasicRNNCell(_Compatible):
@@ -239,7 +35,7 @@ class BasicRNNCell(_Compatible):
     def __init__(
         self,
         num_units: int,
-        activation: Callable[[Tensor], Any] | str | None = "tanh",
+        activation: _Activation = "tanh",
         reuse: bool | None = None,
         name: str | None = None,
         *,
@@ -247,36 +43,178 @@ class BasicRNNCell(_Compatible):
         kernel_initializer: Initializer = None,
         device: str | None = None,
     ) -> None:
-        function = activation
-        if isinstance(activation, str):
-            named = {"tanh": None, "relu": _relu, "sigmoid": _ops.sigmoid}
-            if activation not in named:
-                raise ArgumentError(
-                    f"[BasicRNNCell] activation is '{activation}', expected {sorted(named)}"
-                )
-            function = named[activation]
-        self._make_cell(
+        self._make_variable_cell(
             {
                 "num_units": num_units,
-                "activation": function,
+                "activation": activation,
                 "name": name,
-                "kernel_initializer": initializers.get(kernel_initializer),
+                "kernel_initializer": kernel_initializer,
                 "device": device,
             },
             dtype,
             reuse,
         )
-        self._config = {
-            "num_units": num_units,
-            "activation": activation,
-            "reuse": reuse,
-            "kernel_initializer": initializers.serialize(kernel_initializer),
-            "device": device,
-        }
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"name": self.name, "dtype": self.dtype, **self._config}
+
+class _TupleOrOne(_LSTM):
+    """An LSTM whose state is (c, h), or both in one tensor [B, U + O]."""
+
+    _state_is_tuple = True
+
+    def _structure(self, flat: Any) -> Any:
+        c, h = next(flat), next(flat)
+        if self._state_is_tuple:
+            return LSTMStateTuple(c, h)
+        return c + h if isinstance(c, int) else _ops.concat([c, h], 1)
+
+    def _flat(self, state: Any) -> list[Any]:
+        if self._state_is_tuple:
+            return super()._flat(state)
+        if isinstance(state, (list, tuple)):
+            raise ArgumentError(
+                f"[{self.name}] the state is a {type(state).__name__} of {len(state)}, expected "
+                "one tensor as state_is_tuple is False"
+            )
+        sizes = _core.cell_state_size(self)
+        if not isinstance(state, Tensor):
+            state = np.asarray(state)
+        if len(state.shape) != 2 or state.shape[1] != sum(sizes):
+            raise ArgumentError(
+                f"[{self.name}] the state has shape {tuple(state.shape)}, expected "
+                f"[batch, {sum(sizes)}]"
+            )
+        if isinstance(state, Tensor):
+            return list(_ops.split(state, sizes, 1))
+        return [state[:, : sizes[0]], state[:, sizes[0] :]]
+
+
+class BasicLSTMCell(_TupleOrOne):
+    """An LSTMCell without its other options: kernel [I + U, 4U] and bias [4U], blocks i, j, f, o.
+
+    State LSTMStateTuple(c, h), each [B, U]; with state_is_tuple=False both in one [B, 2U].
+    """
+
+    _kind = "basic_lstm_cell"
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: _Activation = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: DTypeLike = None,
+        *,
+        kernel_initializer: Initializer = None,
+        device: str | None = None,
+    ) -> None:
+        self._state_is_tuple = bool(state_is_tuple)
+        self._make_variable_cell(
+            {
+                "num_units": num_units,
+                "forget_bias": forget_bias,
+                "activation": activation,
+                "kernel_initializer": kernel_initializer,
+                "name": name,
+                "device": device,
+            },
+            dtype,
+            reuse,
+        )
+        self._config["state_is_tuple"] = self._state_is_tuple
+
+
+class LSTMCell(_TupleOrOne):
+    """Long short-term memory with peepholes, clips and a projection, as tf.nn.rnn_cell.LSTMCell.
+
+    kernel [I + O, 4U] and bias [4U], column blocks i, j, f, o; with use_peepholes w_f_diag,
+    w_i_diag, w_o_diag [U]; with num_proj projection/kernel [U, P]. O = P with num_proj, else U.
+    A clip is a bound on both sides of 0, proj_clip where num_proj is. State LSTMStateTuple(c [B, U],
+    h [B, O]); with state_is_tuple=False both in one tensor.
+    """
+
+    _kind = "tf_lstm_cell"
+
+    def __init__(
+        self,
+        num_units: int,
+        use_peepholes: bool = False,
+        cell_clip: float | None = None,
+        initializer: Initializer = None,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        num_unit_shards: None = None,
+        num_proj_shards: None = None,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: _Activation = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: DTypeLike = None,
+        *,
+        device: str | None = None,
+    ) -> None:
+        shards = {"num_unit_shards": num_unit_shards, "num_proj_shards": num_proj_shards}
+        for key, value in shards.items():
+            if value is not None:
+                raise UnsupportedError(
+                    f"[LSTMCell] {key} is {value!r}, expected None: variables are not partitioned"
+                )
+        self._state_is_tuple = bool(state_is_tuple)
+        self._make_variable_cell(
+            {
+                "num_units": num_units,
+                "use_peepholes": use_peepholes,
+                "cell_clip": cell_clip,
+                "kernel_initializer": initializer,
+                "num_proj": num_proj,
+                "proj_clip": proj_clip,
+                "forget_bias": forget_bias,
+                "activation": activation,
+                "name": name,
+                "device": device,
+            },
+            dtype,
+            reuse,
+        )
+        self._config["initializer"] = self._config.pop("kernel_initializer")
+        self._config["state_is_tuple"] = self._state_is_tuple
+
+
+class GRUCell(_Compatible):
+    """Gated recurrent unit with the reset gate before the product, as tf.nn.rnn_cell.GRUCell.
+
+    gates/{kernel [I + U, 2U], bias [2U]}, column blocks reset and update, bias 1 at first;
+    candidate/{kernel [I + U, U], bias [U]}. State and output are one, [B, U].
+    """
+
+    _kind = "tf_gru_cell"
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: _Activation = None,
+        reuse: bool | None = None,
+        kernel_initializer: Initializer = None,
+        bias_initializer: Initializer = None,
+        name: str | None = None,
+        dtype: DTypeLike = None,
+        *,
+        device: str | None = None,
+    ) -> None:
+        self._make_variable_cell(
+            {
+                "num_units": num_units,
+                "activation": activation,
+                "kernel_initializer": kernel_initializer,
+                "bias_initializer": bias_initializer,
+                "name": name,
+                "device": device,
+            },
+            dtype,
+            reuse,
+        )
 
 
 class MultiRNNCell(RNNCell):
@@ -382,3 +320,13 @@ class DropoutWrapper(RNNCell):
     def __copy__(self) -> Any:
         cell = copy.copy(self._cell)
         return self._around(("dropout_cell", {"cell": cell, **self._options}), _cell=cell)
+
+
+_core.set_layer_classes(
+    {
+        "basic_cell": BasicRNNCell,
+        "basic_lstm_cell": BasicLSTMCell,
+        "tf_lstm_cell": LSTMCell,
+        "tf_gru_cell": GRUCell,
+    }
+)

@@ -28,6 +28,9 @@ const char* kind_of(const Layer& layer) {
   if (dynamic_cast<const CudnnCompatibleLSTMCell*>(&layer)) return "lstm_cell";
   if (dynamic_cast<const CudnnCompatibleGRUCell*>(&layer)) return "gru_cell";
   if (dynamic_cast<const BasicRNNCell*>(&layer)) return "basic_cell";
+  if (dynamic_cast<const BasicLSTMCell*>(&layer)) return "basic_lstm_cell";
+  if (dynamic_cast<const LSTMCell*>(&layer)) return "tf_lstm_cell";
+  if (dynamic_cast<const GRUCell*>(&layer)) return "tf_gru_cell";
   if (dynamic_cast<const MultiRNNCell*>(&layer)) return "multi_cell";
   if (dynamic_cast<const DropoutWrapper*>(&layer)) return "dropout_cell";
   return "layer";

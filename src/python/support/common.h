@@ -73,6 +73,7 @@ void bind_operations(nb::module_& m);
 void bind_initializers(nb::module_& m);
 void bind_layer(nb::module_& m);
 void bind_cells(nb::module_& m);
+void bind_loops(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_saveables(nb::module_& m);
 void bind_optimizers(nb::module_& m);
