@@ -21,7 +21,8 @@ Tensor weight_mask(const RnnSpec& spec, const Tensor& params, DropoutKey key) {
   const std::span<double> values = mask.as<double>();
   std::fill(values.begin(), values.end(), 1.0);
   std::uint32_t matrix = 0;
-  for (const ParamRegion& region : ParamsLayout(spec).weights()) {
+  const ParamsLayout layout(spec);
+  for (const ParamRegion& region : layout.weights()) {
     if (region.role != ParamRole::kRecurrentWeight) continue;
     for (std::int64_t row = 0; row < region.rows; ++row) {
       const auto first = static_cast<std::size_t>(region.offset + row * region.cols);

@@ -50,8 +50,9 @@ void store_weights(const Network& net, std::vector<double>& params);
 
 /// The function of gate k: the candidate is c, n or h.
 inline const CellActivation& function_of(const Network& net, std::size_t k) {
-  const bool gated = net.mode == RnnMode::kLstm || net.mode == RnnMode::kGru;
-  const std::size_t candidate = !gated ? kH : net.mode == RnnMode::kGru ? kN : kC;
+  std::size_t candidate = kH;
+  if (net.mode == RnnMode::kLstm) candidate = kC;
+  if (net.mode == RnnMode::kGru) candidate = kN;
   return k == candidate ? net.candidate_function : net.gate_function;
 }
 

@@ -130,11 +130,11 @@ constexpr bool has_some_gates() {
 template <class V, class Cell>
 CellPlace<typename V::T> place_of_some(const ForwardStep<typename V::T>& s, int64_t row,
                                        int64_t unit, const typename V::T* tile) {
-  constexpr int64_t L = V::kLanes, kWidth = Cell::kAllGates * L, kFirst = Cell::kFirstGate * L;
+  constexpr int64_t L = V::kLanes, kWidth = Cell::kAllGates * L, kGate = Cell::kFirstGate * L;
   const int64_t block = unit / L, own = block - s.w.first / Cell::kGates;
   const typename V::T* pre =
-      s.pre + own * s.pre_rows * kWidth + (s.pre_first + row) * kWidth + kFirst;
-  return {row, unit, s.units - unit, tile, pre, s.bias + block * kWidth + kFirst};
+      s.pre + own * s.pre_rows * kWidth + (s.pre_first + row) * kWidth + kGate;
+  return {row, unit, s.units - unit, tile, pre, s.bias + block * kWidth + kGate};
 }
 
 template <class V, class Cell>
