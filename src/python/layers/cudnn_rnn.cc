@@ -224,8 +224,7 @@ void bind_cudnn_rnn(nb::module_& m) {
   bind_shapes(m);
   m.def(
       "rnn_call", &call, "layer"_a, "inputs"_any, "initial_state"_any, "training"_any,
-      "sequence_lengths"_any, "time_major"_a, "save"_a, "every"_a, "scope"_any,
-      "step_flags"_any,
+      "sequence_lengths"_any, "time_major"_a, "save"_a, "every"_a, "scope"_any, "step_flags"_any,
       nb::sig(
           "def rnn_call(layer: LayerBase, inputs: object, initial_state: object, training: object, "
           "sequence_lengths: object, time_major: bool, save: bool, every: bool, "
