@@ -5,17 +5,8 @@
 namespace openrnn {
 namespace {
 
-CompatibleCellOptions variables_of(const LSTMCellOptions& options) {
-  return {.num_units = options.num_units,
-          .dtype = options.dtype,
-          .kernel_initializer = options.kernel_initializer,
-          .seed = options.seed,
-          .name = options.name,
-          .device = options.device,
-          .reuse = options.reuse};
-}
-
-CompatibleCellOptions variables_of(const GRUCellOptions& options) {
+template <class Options>
+CompatibleCellOptions variables_of(const Options& options) {
   return {.num_units = options.num_units,
           .dtype = options.dtype,
           .kernel_initializer = options.kernel_initializer,

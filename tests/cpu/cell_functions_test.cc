@@ -102,6 +102,40 @@ TEST(CellFunctions, HaveTheSameBitsOnEveryInstructionSet) {
   }
 }
 
+// The gradient of the sum of all outputs.
+std::vector<float> slopes(const std::string& function, const std::vector<float>& x) {
+  const RnnSpec spec{.mode = RnnMode::kRnnTanh,
+                     .num_units = static_cast<std::int64_t>(x.size()),
+                     .input_size = static_cast<std::int64_t>(x.size()),
+                     .input_mode = InputMode::kSkipInput,
+                     .activation = parse_cell_activation(function),
+                     .use_bias = false};
+  const Array params(DType::kFloat32, {params_size(spec)});
+  const std::vector<float> ones(x.size(), 1.0F);
+  std::vector<float> y(x.size()), dx(x.size());
+  ForwardArgs args;
+  args.params = engine("cpu").pack(spec, params.view(), PackFor::kTraining);
+  args.max_time = args.batch = 1;
+  args.x = x.data();
+  args.y = y.data();
+  const auto saved = engine("cpu").forward_saving(args);
+  engine("cpu").backward({.saved = saved.get(), .dy = ones.data(), .dx = dx.data()});
+  return dx;
+}
+
+TEST(CellFunctions, HaveTheSlopesOfTheirKinks) {
+  using Slopes = std::vector<float>;
+  for (const std::string_view isa : available_cpu_isas()) {
+    const conformance::ForcedIsa forced(isa);
+    EXPECT_EQ(slopes("thresholded_relu(0)", {-1, 0, 1}), (Slopes{0, 0, 1})) << isa;
+    EXPECT_EQ(slopes("thresholded_relu(0.5)", {0, 0.5F, 1}), (Slopes{0, 0, 1})) << isa;
+    EXPECT_EQ(slopes("thresholded_relu(-0.5)", {-1, -0.5F, 0}), (Slopes{0, 0, 1})) << isa;
+    EXPECT_EQ(slopes("leaky_relu(0.25)", {-1, 0, 1}), (Slopes{0.25F, 0.25F, 1})) << isa;
+    EXPECT_EQ(slopes("elu(0.5)", {0, 1}), (Slopes{0.5F, 1})) << isa;
+    EXPECT_EQ(slopes("hard_sigmoid(0.25, 0.5)", {-2, 0, 2}), (Slopes{0, 0.25F, 0})) << isa;
+  }
+}
+
 TEST(CellFunctions, OfExtremesAndNaN) {
   constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::nanf("");
   const std::vector<float> x = {kInf, -kInf, kNaN, 0.0F,  1e30F, -1e30F, 0.5F,  -0.5F,

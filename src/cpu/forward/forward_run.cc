@@ -73,12 +73,10 @@ ForwardStep<T> ForwardRun<T>::step_call(const Member& me, std::int64_t layer,
   const RnnSpec& spec = shared.spec();
   const PackedLayer<T>& weights = shared.packed.layer(layer, direction);
   ForwardStep<T> call{};
-  if (!shared.packed.resets_before()) {
-    call.w = weights.r.panels(vectors.first, vectors.last, me.space.staging);
-  } else {
-    // Those of two gates; both parts of a step are of the units of `vectors`.
-    call.w = weights.r.panels(vectors.first / 3 * 2, vectors.last / 3 * 2, me.space.staging);
-  }
+  // Of these units, as many gates as the product has.
+  const std::int64_t gates = shared.packed.gates(), own = shared.packed.recurrent_gates();
+  call.w =
+      weights.r.panels(vectors.first / gates * own, vectors.last / gates * own, me.space.staging);
   call.pre = me.space.pre;
   if (shared.packed.has_options()) {
     call.options = &weights.options;

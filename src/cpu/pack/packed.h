@@ -74,6 +74,11 @@ inline std::int64_t saved_gates(const RnnSpec& spec) {
   return spec.mode == RnnMode::kGru ? 4 : spec.num_gates();
 }
 
+/// Gates whose recurrent product is that of h itself: all, but not n after a reset.
+inline std::int64_t recurrent_gates(const RnnSpec& spec) {
+  return spec.reset_after ? spec.num_gates() : 2;
+}
+
 /// T is float for float16, which is widened once here.
 template <class T>
 class CpuPacked final : public PackedParams {
@@ -105,8 +110,7 @@ class CpuPacked final : public PackedParams {
   std::int64_t gradient_gates() const { return is_gru() && spec().reset_after ? 4 : gates(); }
   std::int64_t saved_gates() const { return cpu::saved_gates(spec()); }
   std::int64_t gates() const { return spec().num_gates(); }
-  /// Gates whose recurrent product is that of h itself.
-  std::int64_t recurrent_gates() const { return resets_before() ? 2 : gates(); }
+  std::int64_t recurrent_gates() const { return cpu::recurrent_gates(spec()); }
   bool is_gru() const { return spec().mode == RnnMode::kGru; }
   bool resets_before() const { return !spec().reset_after; }
   /// Whether steps are those of cells with options.

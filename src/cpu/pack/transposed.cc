@@ -78,10 +78,9 @@ PackedLayer<T> with_transposed(const PackedLayer<T>& layer, T* memory) {
 template <class T>
 void transpose_recurrent(const RnnSpec& spec, const PackedLayer<T>& layer, int member,
                          int members) {
-  const bool resets_before = !spec.reset_after;
-  const std::int64_t gates = resets_before ? 2 : spec.num_gates();
-  transpose(layer.r, {gates, 0, spec.num_units}, layer.r_back, member, members);
-  if (resets_before) transpose(layer.r_n, {1, 0, spec.num_units}, layer.r_n_back, member, members);
+  transpose(layer.r, {recurrent_gates(spec), 0, spec.num_units}, layer.r_back, member, members);
+  if (!spec.reset_after)
+    transpose(layer.r_n, {1, 0, spec.num_units}, layer.r_n_back, member, members);
   if (!spec.projecting()) return;
   transpose(layer.proj, {1, 0, spec.hidden_size()}, layer.proj_back, member, members);
 }

@@ -9,11 +9,14 @@ namespace {
 
 template <class T>
 CellFunction<T> function_of(const CellActivation& f) {
-  const auto alpha = static_cast<T>(f.alpha);
-  const bool thresholds = f.kind == CellActivationKind::kThresholdedRelu;
-  const T beta = thresholds ? std::nextafter(alpha, std::numeric_limits<T>::infinity())
-                            : static_cast<T>(f.beta);
-  return {static_cast<int>(f.kind), alpha, beta};
+  CellFunction<T> function{static_cast<int>(f.kind), static_cast<T>(f.alpha),
+                           static_cast<T>(f.beta)};
+  if (f.kind != CellActivationKind::kThresholdedRelu) return function;
+  // Kernels take subnormal numbers for 0, so the one above 0 is the smallest normal one.
+  constexpr T kSmallest = std::numeric_limits<T>::min();
+  const T above = std::nextafter(function.alpha, std::numeric_limits<T>::infinity());
+  function.beta = above >= 0 && above < kSmallest ? kSmallest : above;
+  return function;
 }
 
 }  // namespace
