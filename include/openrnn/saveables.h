@@ -83,6 +83,8 @@ class OPENRNN_API TfCanonicalFormat {
 OPENRNN_API std::string tf_cell_scope(Direction direction, std::int64_t layer, std::int64_t dir);
 /// 'cudnn_compatible_lstm_cell', 'cudnn_compatible_gru_cell', 'basic_rnn_cell'.
 OPENRNN_API std::string_view tf_cell_name(RnnMode mode);
+/// The same, but 'gru_cell' for a gru that resets before the product.
+OPENRNN_API std::string_view tf_cell_name(const RnnSpec& spec);
 
 // ---- Saveables ---------------------------------------------------------------------------------
 

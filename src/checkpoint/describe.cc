@@ -29,6 +29,7 @@ const TensorInfo& need(const Candidate& group, const std::string& name, std::siz
 RnnSpec spec_of(const Candidate& group) {
   RnnSpec spec{.mode = group.mode, .num_layers = group.num_layers, .cell_clip = {}};
   spec.direction = group.direction;
+  spec.reset_after = group.reset_after;
   if (group.num_layers > static_cast<std::int64_t>(group.tensors.size())) {
     throw ArgumentError(message("layer ", group.num_layers - 1, " is there, but only ",
                                 group.tensors.size(), " tensors in all"));
@@ -48,6 +49,7 @@ RnnSpec spec_of(const Candidate& group) {
     spec.input_mode = InputMode::kSkipInput;
     spec.input_size = spec.num_units;
   }
+  spec.use_peepholes = group.find(first + "w_i_diag") != nullptr;
   spec.validate();
   return spec;
 }
@@ -122,6 +124,24 @@ std::string raw_variable_of(const TensorBundleReader& reader, const NetworkDescr
   return fitting.size() == 1 ? fitting[0] : std::string();
 }
 
+// One bias a gate looks as the sum of two does, and none as a file that has lost some: a raw buffer
+// of that size tells.
+void settle_biases(const TensorBundleReader& reader, const Candidate& group,
+                   NetworkDescription& network) {
+  const RnnSpec two = network.spec;
+  const auto fits = [&](const RnnSpec& spec) {
+    network.spec = spec;
+    return !raw_variable_of(reader, network, params_size(spec)).empty();
+  };
+  RnnSpec one = two, none = two;
+  one.single_bias = true;
+  none.use_bias = false;
+  const char* const bias = two.mode == RnnMode::kGru ? "gates/bias" : "bias";
+  if (!group.find(group.cell_prefix(0) + bias) && fits(none)) return;
+  if (fits(two) || fits(one)) return;
+  network.spec = two;
+}
+
 }  // namespace
 
 CheckpointContents describe_network(const TensorBundleReader& reader) {
@@ -130,6 +150,7 @@ CheckpointContents describe_network(const TensorBundleReader& reader) {
   for (const Candidate& group : checkpoint::find_candidates(reader)) {
     try {
       NetworkDescription network{.scope = group.scope, .modes = {}, .spec = spec_of(group)};
+      settle_biases(reader, group, network);
       const TfCanonicalFormat format(network.spec);
       check_against(group, format);
       network.raw_variable = raw_variable_of(reader, network, format.opaque_size());
@@ -137,7 +158,7 @@ CheckpointContents describe_network(const TensorBundleReader& reader) {
       name_modes(reader, network);
       contents.networks.push_back(std::move(network));
     } catch (const ArgumentError& error) {
-      contents.remarks.push_back(message("the tensors of ", tf_cell_name(group.mode), " under '",
+      contents.remarks.push_back(message("the tensors of ", group.cell_name(), " under '",
                                          excerpt(group.scope),
                                          "' form no network: ", error.what()));
     }

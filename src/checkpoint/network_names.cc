@@ -10,12 +10,22 @@
 namespace openrnn::checkpoint {
 namespace {
 
-constexpr RnnMode kFamilies[] = {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh};
+// Cells of one name.
+struct Family {
+  RnnMode mode = RnnMode::kLstm;
+  bool reset_after = true;
+
+  std::string_view name() const {
+    return tf_cell_name(RnnSpec{.mode = mode, .reset_after = reset_after});
+  }
+};
+constexpr Family kFamilies[] = {
+    {RnnMode::kLstm}, {RnnMode::kGru}, {RnnMode::kGru, false}, {RnnMode::kRnnTanh}};
 
 struct Parsed {
   std::string scope;
   Direction direction = Direction::kUnidirectional;
-  RnnMode mode = RnnMode::kLstm;
+  Family family;
   std::int64_t layer = 0;
 };
 
@@ -47,8 +57,11 @@ std::optional<std::int64_t> cut_cell(std::string_view& text) {
   return number;
 }
 
-std::vector<std::string_view> suffixes(RnnMode mode) {
-  if (mode == RnnMode::kGru) {
+std::vector<std::string_view> suffixes(const Family& family) {
+  if (!family.reset_after) {
+    return {"gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias"};
+  }
+  if (family.mode == RnnMode::kGru) {
     return {"gates/kernel",
             "gates/bias",
             "candidate/input_projection/kernel",
@@ -56,13 +69,15 @@ std::vector<std::string_view> suffixes(RnnMode mode) {
             "candidate/hidden_projection/kernel",
             "candidate/hidden_projection/bias"};
   }
-  if (mode == RnnMode::kLstm) return {"projection/kernel", "kernel", "bias"};
-  return {"kernel", "bias"};
+  if (family.mode == RnnMode::kLstm) {
+    return {"projection/kernel", "kernel", "bias", "w_f_diag", "w_i_diag", "w_o_diag"};
+  }
+  return {"projection/kernel", "kernel", "bias"};
 }
 
-std::optional<Parsed> parse_head(std::string_view head, RnnMode mode) {
+std::optional<Parsed> parse_head(std::string_view head, const Family& family) {
   Parsed parsed;
-  parsed.mode = mode;
+  parsed.family = family;
   if (cut_tail(head, "bidirectional_rnn/fw") || cut_tail(head, "bidirectional_rnn/bw")) {
     const std::optional<std::int64_t> layer = cut_cell(head);
     if (!layer || !cut_tail(head, "stack_bidirectional_rnn")) return {};
@@ -78,11 +93,11 @@ std::optional<Parsed> parse_head(std::string_view head, RnnMode mode) {
 }
 
 std::optional<Parsed> parse(const std::string& name) {
-  for (const RnnMode mode : kFamilies) {
-    for (const std::string_view suffix : suffixes(mode)) {
+  for (const Family& family : kFamilies) {
+    for (const std::string_view suffix : suffixes(family)) {
       std::string_view head = name;
-      if (!cut_tail(head, suffix) || !cut_tail(head, tf_cell_name(mode))) continue;
-      return parse_head(head, mode);
+      if (!cut_tail(head, suffix) || !cut_tail(head, family.name())) continue;
+      return parse_head(head, family);
     }
   }
   return {};
@@ -90,9 +105,11 @@ std::optional<Parsed> parse(const std::string& name) {
 
 }  // namespace
 
+std::string_view Candidate::cell_name() const { return Family{mode, reset_after}.name(); }
+
 std::string Candidate::cell_prefix(std::int64_t layer) const {
   return message(scope, scope.empty() ? "" : "/", tf_cell_scope(direction, layer, 0), "/",
-                 tf_cell_name(mode), "/");
+                 cell_name(), "/");
 }
 
 const TensorInfo* Candidate::find(const std::string& name) const {
@@ -101,14 +118,16 @@ const TensorInfo* Candidate::find(const std::string& name) const {
 }
 
 std::vector<Candidate> find_candidates(const TensorBundleReader& reader) {
-  std::map<std::tuple<std::string, Direction, RnnMode>, Candidate> groups;
+  std::map<std::tuple<std::string, Direction, RnnMode, bool>, Candidate> groups;
   for (const TensorInfo& info : reader.tensors()) {
     const std::optional<Parsed> parsed = parse(info.name);
     if (!parsed) continue;
-    Candidate& group = groups[{parsed->scope, parsed->direction, parsed->mode}];
+    const Family& family = parsed->family;
+    Candidate& group = groups[{parsed->scope, parsed->direction, family.mode, !family.reset_after}];
     group.scope = parsed->scope;
     group.direction = parsed->direction;
-    group.mode = parsed->mode;
+    group.mode = family.mode;
+    group.reset_after = family.reset_after;
     group.num_layers = std::max(group.num_layers, parsed->layer + 1);
     group.tensors[info.name] = &info;
   }

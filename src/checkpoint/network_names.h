@@ -13,10 +13,14 @@ struct Candidate {
   Direction direction = Direction::kUnidirectional;
   /// kRnnTanh stands for both plain modes, whose names are the same.
   RnnMode mode = RnnMode::kLstm;
+  /// Of a gru.
+  bool reset_after = true;
   std::int64_t num_layers = 0;
   /// By full name.
   std::map<std::string, const TensorInfo*> tensors;
 
+  /// As tf_cell_name.
+  std::string_view cell_name() const;
   /// 'SCOPE/rnn/multi_rnn_cell/cell_0/CELL/' for a layer and direction.
   std::string cell_prefix(std::int64_t layer) const;
   const TensorInfo* find(const std::string& name) const;

@@ -28,6 +28,8 @@ std::string kind_here(const Extras& extras) {
     return std::string(math_kind(spec));
   } catch (const EngineError&) {
     return {};
+  } catch (const UnsupportedError&) {
+    return {};  // on the device that OPENRNN_DEVICE names
   }
 }
 

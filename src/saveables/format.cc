@@ -124,10 +124,6 @@ void append_plain(const Place& at, std::vector<TfTensor>& weights, std::vector<T
   }
 }
 
-std::string_view cell_name(const RnnSpec& spec) {
-  return spec.reset_after ? tf_cell_name(spec.mode) : "gru_cell";
-}
-
 }  // namespace
 
 std::string tf_cell_scope(Direction direction, std::int64_t layer, std::int64_t dir) {
@@ -147,6 +143,10 @@ std::string_view tf_cell_name(RnnMode mode) {
   }
 }
 
+std::string_view tf_cell_name(const RnnSpec& spec) {
+  return spec.reset_after ? tf_cell_name(spec.mode) : "gru_cell";
+}
+
 TfCanonicalFormat::TfCanonicalFormat(const RnnSpec& spec) : spec_(spec) {
   const ParamsLayout layout(spec);
   opaque_size_ = layout.size();
@@ -154,7 +154,7 @@ TfCanonicalFormat::TfCanonicalFormat(const RnnSpec& spec) : spec_(spec) {
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
     for (std::int64_t dir = 0; dir < spec.num_dirs(); ++dir) {
       const Place at{&layout, layer, dir,
-                     message(tf_cell_scope(spec.direction, layer, dir), "/", cell_name(spec))};
+                     message(tf_cell_scope(spec.direction, layer, dir), "/", tf_cell_name(spec))};
       (spec.mode == RnnMode::kGru ? append_gru : append_plain)(at, tensors_, biases);
     }
   }

@@ -35,17 +35,12 @@ cudnnMathType_t math_type(const RnnSpec& spec) {
   return spec.compute.math == Math::kFp16 ? CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION : CUDNN_FMA_MATH;
 }
 
-cudnnRNNMode_t cell_mode(RnnMode mode) {
-  switch (mode) {
-    case RnnMode::kRnnRelu:
-      return CUDNN_RNN_RELU;
-    case RnnMode::kRnnTanh:
-      return CUDNN_RNN_TANH;
-    case RnnMode::kLstm:
-      return CUDNN_LSTM;
-    default:
-      return CUDNN_GRU;
-  }
+// The activation of a plain network says which of the two it is, whatever its mode.
+cudnnRNNMode_t cell_mode(const RnnSpec& spec) {
+  if (spec.is_lstm()) return CUDNN_LSTM;
+  if (spec.mode == RnnMode::kGru) return CUDNN_GRU;
+  const bool is_relu = spec.candidate_activation().kind == CellActivationKind::kRelu;
+  return is_relu ? CUDNN_RNN_RELU : CUDNN_RNN_TANH;
 }
 
 }  // namespace
@@ -82,7 +77,7 @@ RnnDescriptor::RnnDescriptor(Context& context, cudnnHandle_t handle, const RnnSp
   const CudnnApi& cudnn = libraries().cudnn;
   generator_ = set_dropout(context, handle, dropout_.get(), dropout);
   const cudnnDataType_t type = data_type(spec.dtype);
-  check(cudnn.set_rnn(rnn_.get(), variant.algorithm, cell_mode(spec.mode), CUDNN_RNN_DOUBLE_BIAS,
+  check(cudnn.set_rnn(rnn_.get(), variant.algorithm, cell_mode(spec), CUDNN_RNN_DOUBLE_BIAS,
                       spec.num_dirs() == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
                       spec.skips_input() ? CUDNN_SKIP_INPUT : CUDNN_LINEAR_INPUT, type,
                       type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,

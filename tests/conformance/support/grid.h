@@ -111,6 +111,8 @@ inline constexpr std::array kOddCases = {
     std::array{"rnn_tanh L1 U17 I5 B4 T5 act=thresholded_relu(0.1) f32", "activations"},
     std::array{"rnn_tanh L2 U17 I5 B4 T5 act=softplus f32 lengths", "activations"},
     std::array{"rnn_relu L1 U17 I5 B4 T5 act=sigmoid bi f32", "activations"},
+    std::array{"rnn_tanh L2 U7 I5 B4 T5 act=relu f32 lengths", "activation_of_the_other_mode"},
+    std::array{"rnn_relu L1 U7 I5 B4 T5 act=tanh bi f64", "activation_of_the_other_mode"},
 };
 
 }  // namespace detail
