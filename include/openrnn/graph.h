@@ -21,6 +21,7 @@ struct Symbol;
 namespace graph {
 class OpenTapes;
 class Recording;
+struct Recorder;
 }  // namespace graph
 
 /// The device of variables and tensors for which none was given: that of set_default_device, else
@@ -41,6 +42,10 @@ OPENRNN_API DeviceArray on_device(DeviceArray array, const Device& device);
 /// of its inputs (empty: none).
 using BackwardFunction =
     std::function<std::vector<DeviceArray>(const std::vector<DeviceArray>& output_gradients)>;
+/// The same where work can be saved: `wanted` says for each input whether its gradient is used; of
+/// the others it may be empty.
+using SelectiveBackward = std::function<std::vector<DeviceArray>(
+    const std::vector<DeviceArray>& output_gradients, const std::vector<bool>& wanted)>;
 
 /// Where an input came from, without its value: history keeps only the values that gradients read.
 struct Edge {
@@ -49,6 +54,8 @@ struct Edge {
   std::uint64_t leaf_id = 0;
 };
 
+struct NodeHistory;
+
 /// One recorded operation. Ids grow with time, so inputs have smaller ids than what they feed.
 struct Node {
   std::uint64_t id = 0;
@@ -56,6 +63,10 @@ struct Node {
   std::vector<Edge> inputs;
   std::size_t num_outputs = 0;
   BackwardFunction backward;
+  SelectiveBackward selective;  // if not empty: in the place of `backward`
+  /// What a gradient of the gradient reads. Null unless two tapes or more recorded the operation:
+  /// one alone keeps no more than its gradients need.
+  std::shared_ptr<const NodeHistory> history;
 };
 
 /// Layout of a recurrent network's state: [L*D, B, .] or [B, L*D, .]. The shape does not tell which
@@ -130,9 +141,8 @@ class OPENRNN_API Tensor {
   DType symbol_dtype() const noexcept;
   const Shape& symbol_shape() const noexcept;
   [[noreturn]] static void throw_symbolic();
-  friend std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
-                                    std::vector<DeviceArray> outputs, BackwardFunction backward);
   friend class GradientTape;
+  friend struct graph::Recorder;
   friend class Variable;
   DeviceArray value_;
   std::weak_ptr<const Node> node_;
@@ -145,19 +155,42 @@ class OPENRNN_API Tensor {
   std::shared_ptr<const Symbol> symbol_;
 };
 
+/// One call of a recorded operation, for its gradient as tensors.
+struct GradientCall {
+  const std::vector<Tensor>& inputs;  // of the operation, with their own history
+  const std::vector<Tensor>& outputs;
+  const std::vector<Tensor>& output_gradients;  // empty: zero
+  const std::vector<bool>& wanted;              // whether an input's gradient is used
+};
+/// The gradient of one operation by operations that are recorded themselves: one tensor an input or
+/// fewer, empty: none. It has the bits of the BackwardFunction.
+using GradientFunction = std::function<std::vector<Tensor>(const GradientCall& call)>;
+
+/// The tensors of a recorded operation. An empty `gradient`: it has no second derivative.
+struct NodeHistory {
+  std::vector<Tensor> inputs, outputs;
+  GradientFunction gradient;
+};
+
 /// Whether an operation on these inputs must be recorded: a tape is open on this thread and an
 /// input is tracked. Operations ask before they keep anything for backward.
 OPENRNN_API bool recording(const std::vector<Tensor>& inputs);
 /// Wraps an operation's results; keeps history only if recording(inputs). `backward` gets one
 /// gradient an output, and gives one an input or fewer; it may be called any number of times.
+/// Without `gradient`, a gradient of the gradient is an error that names `op`.
 OPENRNN_API std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
-                                       std::vector<DeviceArray> outputs, BackwardFunction backward);
+                                       std::vector<DeviceArray> outputs, BackwardFunction backward,
+                                       GradientFunction gradient = {});
+OPENRNN_API std::vector<Tensor> record_selective(std::string op, const std::vector<Tensor>& inputs,
+                                                 std::vector<DeviceArray> outputs,
+                                                 SelectiveBackward backward,
+                                                 GradientFunction gradient = {});
 
 /// Until it is closed, operations of this thread on watched tensors and trainable variables are
 /// recorded. Gradients may be asked any number of times, also after close(), and flow through what
 /// this tape recorded, not through what was computed before it: a state carried over from an
 /// earlier step counts as a constant. A closed tape costs no time; what it recorded is freed with
-/// it.
+/// it. Tapes may be nested: see gradients().
 class OPENRNN_API GradientTape {
  public:
   GradientTape();
@@ -181,10 +214,26 @@ class OPENRNN_API GradientTape {
   std::vector<DeviceArray> gradient(const std::vector<Tensor>& targets,
                                     const std::vector<Tensor>& sources,
                                     const std::vector<DeviceArray>& output_gradients) const;
+  /// The gradients as tensors, empty ones where no gradient flows; `output_gradients` are empty, or
+  /// one a target, empty: ones. Tapes of this thread that are open, other than this one, record how
+  /// they are computed, so that gradients of gradients may be asked of those; of operations that
+  /// were computed before the outer tape was opened, or have no second derivative, that is an
+  /// UnsupportedError naming them. With no other tape open they are those of gradient(). The bits
+  /// are the same. Throws: as gradient().
+  std::vector<Tensor> gradients(const std::vector<Tensor>& targets,
+                                const std::vector<Tensor>& sources,
+                                const std::vector<Tensor>& output_gradients = {}) const;
+  std::vector<Tensor> gradients(const std::vector<Tensor>& targets,
+                                const std::vector<Variable>& sources,
+                                const std::vector<Tensor>& output_gradients = {}) const;
   /// Whether a gradient of that target can be asked for.
   bool holds(const Tensor& target) const;
 
  private:
+  void check_targets(const std::vector<Tensor>& targets, std::size_t given) const;
+  std::vector<Tensor> tensors_of_leaves(const std::vector<Tensor>& targets,
+                                        const std::vector<std::uint64_t>& leaves,
+                                        const std::vector<Tensor>& output_gradients) const;
   std::vector<DeviceArray> of_leaves(const std::vector<Tensor>& targets,
                                      const std::vector<std::uint64_t>& leaves,
                                      const std::vector<DeviceArray>& output_gradients) const;

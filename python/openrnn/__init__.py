@@ -25,6 +25,7 @@ from openrnn._core import (
     set_spread_threads,
 )
 from openrnn._core import version as __version__
+from openrnn._derivatives import hvp, jvp
 from openrnn._graph import (
     GradientTape,
     Graph,
@@ -138,9 +139,11 @@ __all__ = [
     "get_variable",
     "get_variable_scope",
     "global_variables",
+    "hvp",
     "initializers",
     "int32",
     "int64",
+    "jvp",
     "layers",
     "list_devices",
     "list_engines",

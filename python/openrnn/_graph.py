@@ -210,6 +210,8 @@ class GradientTape:
 
     Operations of this thread on watched tensors and trainable variables are recorded. Gradients
     may be asked any number of times, inside and after the statement: all tapes are persistent.
+    What a tape's own gradients compute, only other open tapes record: they have gradients of
+    gradients.
     """
 
     def __init__(self, persistent: bool = True) -> None:
@@ -240,6 +242,10 @@ class GradientTape:
         `target` and `sources` are tensors or variables, or nested lists or tuples of them; several
         targets count as their sum. `output_gradients` are the gradients of the targets, ones by
         default. None where no gradient flows. Calling twice gives the same bits.
+
+        While another tape is open on this thread, it records the gradients, and its own gradient
+        may be asked for: UnsupportedError names an operation that has no second derivative, or was
+        computed before that tape was entered.
         """
         targets = [t.read_value() if isinstance(t, Variable) else t for t in _flatten(target)]
         starts = [None] * len(targets) if output_gradients is None else _flatten(output_gradients)

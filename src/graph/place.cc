@@ -82,7 +82,10 @@ Tensor Tensor::to(const Device& device) const {
   const BackwardFunction back = [&from = value_.device()](const auto& gradients) {
     return std::vector{on_device(gradients[0], from)};
   };
-  Tensor there = record("to", {*this}, {on_device(value_, device)}, back)[0];
+  const GradientFunction gradient = [&from = value_.device()](const GradientCall& call) {
+    return std::vector{call.output_gradients[0].to(from)};
+  };
+  Tensor there = record("to", {*this}, {on_device(value_, device)}, back, gradient)[0];
   there.placed_ = true;
   return there;
 }

@@ -1,9 +1,8 @@
-#include <algorithm>
 #include <atomic>
 
 #include "base/message.h"
-#include "graph/leaf_id.h"
-#include "graph/recording.h"
+#include "graph/tape/leaf_id.h"
+#include "graph/tape/recording.h"
 
 namespace openrnn {
 
@@ -15,12 +14,6 @@ std::uint64_t next_id() noexcept {
 }
 
 }  // namespace graph
-
-namespace {
-
-bool is_placed(const Tensor& tensor) { return !tensor.empty() && tensor.placed(); }
-
-}  // namespace
 
 double Tensor::item() const {
   if (empty() || value().size() != 1) {
@@ -52,32 +45,17 @@ bool recording(const std::vector<Tensor>& inputs) {
 }
 
 std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
-                           std::vector<DeviceArray> outputs, BackwardFunction backward) {
-  std::vector<Tensor> tensors;
-  tensors.reserve(outputs.size());
-  const bool placed = inputs.empty() || std::any_of(inputs.begin(), inputs.end(), is_placed);
-  for (DeviceArray& output : outputs) {
-    tensors.emplace_back(std::move(output));
-    tensors.back().placed_ = placed;
-  }
-  if (!recording(inputs)) return tensors;
-  auto node = std::make_shared<Node>();
-  node->id = graph::next_id();
-  node->op = std::move(op);
-  node->num_outputs = tensors.size();
-  node->backward = std::move(backward);
-  for (const Tensor& input : inputs) {
-    const std::shared_ptr<const Node> from = input.node();
-    node->inputs.push_back({from ? from->id : 0, input.output_index_,
-                            input.wants_gradient_ ? input.leaf_id_ : std::uint64_t{0}});
-  }
-  const std::shared_ptr<const Node> shared = std::move(node);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    tensors[i].node_ = shared;
-    tensors[i].output_index_ = i;
-  }
-  graph::OpenTapes::of_this_thread()->record(shared);
-  return tensors;
+                           std::vector<DeviceArray> outputs, BackwardFunction backward,
+                           GradientFunction gradient) {
+  return graph::Recorder::record(std::move(op), inputs, std::move(outputs), std::move(backward), {},
+                                 std::move(gradient));
+}
+
+std::vector<Tensor> record_selective(std::string op, const std::vector<Tensor>& inputs,
+                                     std::vector<DeviceArray> outputs, SelectiveBackward backward,
+                                     GradientFunction gradient) {
+  return graph::Recorder::record(std::move(op), inputs, std::move(outputs), {}, std::move(backward),
+                                 std::move(gradient));
 }
 
 }  // namespace openrnn

@@ -2,8 +2,8 @@
 
 #include "base/message.h"
 #include "graph/graph_state.h"
-#include "graph/leaf_id.h"
 #include "graph/scope_stack.h"
+#include "graph/tape/leaf_id.h"
 
 namespace openrnn {
 

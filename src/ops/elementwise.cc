@@ -1,10 +1,15 @@
-#include "openrnn/ops.h"
-#include "ops/support/support.h"
+#include "ops/gradients/gradients.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {
 namespace {
+
+using gradients::if_wanted;
+using gradients::reads_input;
+using gradients::reads_output;
+using gradients::upstream;
+using Tensors = std::vector<Tensor>;
 
 DeviceArray run_binary(BinaryOp op, const DeviceArray& a, const DeviceArray& b) {
   DeviceArray c = make(a, a.dtype(), a.shape());
@@ -28,9 +33,6 @@ Tensor defer_binary(const char* call, const Tensor& a, const Tensor& b) {
   return defer_one(call, infer::same(call, a, b), a, b);
 }
 
-bool reads_input(UnaryOp op) { return op == UnaryOp::kSquare || op == UnaryOp::kAbs; }
-bool reads_output(UnaryOp op) { return op != UnaryOp::kNegate && !reads_input(op); }
-
 Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
   require_floating(call, "x", x);
   if (x.is_symbolic()) return defer_one(call, infer::like(call, x), x);
@@ -38,13 +40,16 @@ Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
   const Device& device = y.device();
   device.unary(op, x.dtype(), y.size(), x.value().data(), y.mutable_data());
   const DeviceArray kept = reads_output(op) ? y : reads_input(op) ? x.value() : DeviceArray();
-  return record_one(call, {x}, std::move(y), [op, kept](const DeviceArray& dy) {
-    DeviceArray dx = make(dy, dy.dtype(), dy.shape());
-    dy.device().unary_gradient(op, dy.dtype(), dy.size(), reads_input(op) ? kept.data() : nullptr,
-                               reads_output(op) ? kept.data() : nullptr, dy.data(),
-                               dx.mutable_data());
-    return std::vector<DeviceArray>{dx};
-  });
+  return record_one(
+      call, {x}, std::move(y),
+      [op, kept](const DeviceArray& dy) {
+        DeviceArray dx = make(dy, dy.dtype(), dy.shape());
+        dy.device().unary_gradient(
+            op, dy.dtype(), dy.size(), reads_input(op) ? kept.data() : nullptr,
+            reads_output(op) ? kept.data() : nullptr, dy.data(), dx.mutable_data());
+        return std::vector<DeviceArray>{dx};
+      },
+      [op](const GradientCall& made) { return gradients::of_unary(made, op); });
 }
 
 }  // namespace
@@ -53,10 +58,14 @@ Tensor add(const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) return defer_binary("add", a, b);
   if (apart(a, b)) return std::apply(add, together("add", a, b));
   require_same("add", a, b);
-  return record_one("add", {a, b}, run_binary(BinaryOp::kAdd, a.value(), b.value()),
-                    [](const DeviceArray& dc) {
-                      return std::vector{dc, dc};
-                    });
+  return record_one(
+      "add", {a, b}, run_binary(BinaryOp::kAdd, a.value(), b.value()),
+      [](const DeviceArray& dc) {
+        return std::vector{dc, dc};
+      },
+      [](const GradientCall& call) {
+        return Tensors{upstream(call), upstream(call)};
+      });
 }
 
 Tensor subtract(const Tensor& a, const Tensor& b) {
@@ -64,10 +73,15 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
   if (apart(a, b)) return std::apply(subtract, together("subtract", a, b));
   require_same("subtract", a, b);
   const bool want_b = b.tracked();
-  return record_one("subtract", {a, b}, run_binary(BinaryOp::kSubtract, a.value(), b.value()),
-                    [want_b](const DeviceArray& dc) {
-                      return std::vector{dc, want_b ? run_scale(-1.0, dc) : DeviceArray()};
-                    });
+  return record_one(
+      "subtract", {a, b}, run_binary(BinaryOp::kSubtract, a.value(), b.value()),
+      [want_b](const DeviceArray& dc) {
+        return std::vector{dc, want_b ? run_scale(-1.0, dc) : DeviceArray()};
+      },
+      [](const GradientCall& call) {
+        return Tensors{upstream(call),
+                       if_wanted(call, 1, [&] { return scale(upstream(call), -1.0); })};
+      });
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
@@ -75,13 +89,19 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
   if (apart(a, b)) return std::apply(multiply, together("multiply", a, b));
   require_same("multiply", a, b);
   const bool want_a = a.tracked(), want_b = b.tracked();
-  return record_one("multiply", {a, b}, run_binary(BinaryOp::kMultiply, a.value(), b.value()),
-                    [want_a, want_b, a = a.value(), b = b.value()](const DeviceArray& dc) {
-                      std::vector<DeviceArray> gradients(2);
-                      if (want_a) gradients[0] = run_binary(BinaryOp::kMultiply, dc, b);
-                      if (want_b) gradients[1] = run_binary(BinaryOp::kMultiply, dc, a);
-                      return gradients;
-                    });
+  return record_one(
+      "multiply", {a, b}, run_binary(BinaryOp::kMultiply, a.value(), b.value()),
+      [want_a, want_b, a = a.value(), b = b.value()](const DeviceArray& dc) {
+        std::vector<DeviceArray> gradients(2);
+        if (want_a) gradients[0] = run_binary(BinaryOp::kMultiply, dc, b);
+        if (want_b) gradients[1] = run_binary(BinaryOp::kMultiply, dc, a);
+        return gradients;
+      },
+      [](const GradientCall& call) {
+        const Tensor& dc = upstream(call);
+        return Tensors{if_wanted(call, 0, [&] { return multiply(dc, call.inputs[1]); }),
+                       if_wanted(call, 1, [&] { return multiply(dc, call.inputs[0]); })};
+      });
 }
 
 Tensor divide(const Tensor& a, const Tensor& b) {
@@ -90,14 +110,21 @@ Tensor divide(const Tensor& a, const Tensor& b) {
   require_same("divide", a, b);
   const bool want_b = b.tracked();
   DeviceArray c = run_binary(BinaryOp::kDivide, a.value(), b.value());
-  return record_one("divide", {a, b}, c, [want_b, b = b.value(), c](const DeviceArray& dc) {
-    std::vector<DeviceArray> gradients(2);
-    gradients[0] = run_binary(BinaryOp::kDivide, dc, b);
-    if (want_b) {
-      gradients[1] = run_scale(-1.0, run_binary(BinaryOp::kMultiply, gradients[0], c));
-    }
-    return gradients;
-  });
+  return record_one(
+      "divide", {a, b}, c,
+      [want_b, b = b.value(), c](const DeviceArray& dc) {
+        std::vector<DeviceArray> gradients(2);
+        gradients[0] = run_binary(BinaryOp::kDivide, dc, b);
+        if (want_b) {
+          gradients[1] = run_scale(-1.0, run_binary(BinaryOp::kMultiply, gradients[0], c));
+        }
+        return gradients;
+      },
+      [](const GradientCall& call) {
+        const Tensor to_a = divide(upstream(call), call.inputs[1]);
+        return Tensors{
+            to_a, if_wanted(call, 1, [&] { return scale(multiply(to_a, call.outputs[0]), -1.0); })};
+      });
 }
 
 Tensor add_n(const std::vector<Tensor>& terms) {
@@ -123,15 +150,21 @@ Tensor add_row(const Tensor& x, const Tensor& row) {
   y.device().add_row(x.dtype(), size.rows, size.cols, x.value().data(), row.value().data(),
                      y.mutable_data());
   const bool want_row = row.tracked();
-  return record_one("add_row", {x, row}, std::move(y), [size, want_row](const DeviceArray& dy) {
-    std::vector<DeviceArray> gradients{dy, DeviceArray()};
-    if (want_row) {
-      gradients[1] = make(dy, dy.dtype(), {size.cols});
-      dy.device().column_sum(dy.dtype(), size.rows, size.cols, dy.data(),
-                             gradients[1].mutable_data());
-    }
-    return gradients;
-  });
+  return record_one(
+      "add_row", {x, row}, std::move(y),
+      [size, want_row](const DeviceArray& dy) {
+        std::vector<DeviceArray> gradients{dy, DeviceArray()};
+        if (want_row) {
+          gradients[1] = make(dy, dy.dtype(), {size.cols});
+          dy.device().column_sum(dy.dtype(), size.rows, size.cols, dy.data(),
+                                 gradients[1].mutable_data());
+        }
+        return gradients;
+      },
+      [](const GradientCall& call) {
+        return Tensors{upstream(call),
+                       if_wanted(call, 1, [&] { return gradients::column_sum(upstream(call)); })};
+      });
 }
 
 Tensor add_scalar(const Tensor& x, double term) {
@@ -143,8 +176,9 @@ Tensor add_scalar(const Tensor& x, double term) {
   const Device& device = y.device();
   device.fill(y.dtype(), y.size(), term, y.dtype(), nullptr, y.mutable_data());
   device.accumulate(y.dtype(), y.size(), x.value().data(), y.mutable_data());
-  return record_one("add_scalar", {x}, std::move(y),
-                    [](const DeviceArray& dy) { return std::vector{dy}; });
+  return record_one(
+      "add_scalar", {x}, std::move(y), [](const DeviceArray& dy) { return std::vector{dy}; },
+      [](const GradientCall& call) { return Tensors{upstream(call)}; });
 }
 
 Tensor scale(const Tensor& x, double factor) {
@@ -152,8 +186,10 @@ Tensor scale(const Tensor& x, double factor) {
   if (x.is_symbolic()) {
     return defer_one("scale", infer::like("scale", x), x, factor);
   }
-  return record_one("scale", {x}, run_scale(factor, x.value()),
-                    [factor](const DeviceArray& dy) { return std::vector{run_scale(factor, dy)}; });
+  return record_one(
+      "scale", {x}, run_scale(factor, x.value()),
+      [factor](const DeviceArray& dy) { return std::vector{run_scale(factor, dy)}; },
+      [factor](const GradientCall& call) { return Tensors{scale(upstream(call), factor)}; });
 }
 
 Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::kRelu, x); }
@@ -175,7 +211,10 @@ Tensor cast(const Tensor& x, DType dtype) {
   }
   return record_one(
       "cast", {x}, run_convert(x.value(), dtype),
-      [from = x.dtype()](const DeviceArray& dy) { return std::vector{run_convert(dy, from)}; });
+      [from = x.dtype()](const DeviceArray& dy) { return std::vector{run_convert(dy, from)}; },
+      [](const GradientCall& call) {
+        return Tensors{cast(upstream(call), call.inputs[0].dtype())};
+      });
 }
 
 Tensor dropout(const Tensor& x, double rate, DropoutKey key) {
@@ -199,8 +238,12 @@ Tensor next_dropout(const Tensor& x, double rate, const std::function<DropoutKey
                           to.mutable_data());
     return to;
   };
-  return record_one("dropout", {x}, masked(x.value()),
-                    [masked](const DeviceArray& dy) { return std::vector{masked(dy)}; });
+  return record_one(
+      "dropout", {x}, masked(x.value()),
+      [masked](const DeviceArray& dy) { return std::vector{masked(dy)}; },
+      [rate, key](const GradientCall& call) {
+        return Tensors{dropout(upstream(call), rate, key)};
+      });
 }
 
 }  // namespace openrnn::ops

@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "openrnn/ops.h"
-#include "ops/support/support.h"
+#include "ops/gradients/gradients.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
@@ -79,6 +78,11 @@ struct CrossEntropy {
          .logits_gradient = result.mutable_data()});
     return result;
   }
+  // The same with history.
+  Tensor gradient(const Tensor& logits, const Tensor& row_gradients) const {
+    return gradients::cross_entropy_gradient(logits, row_gradients, Tensor(labels),
+                                             gradient(row_gradients.value()));
+  }
 };
 
 }  // namespace
@@ -101,12 +105,17 @@ Tensor softmax(const Tensor& logits) {
     device.convert(y.size(), wide, y.data(), dtype, narrow.mutable_data());
     y = std::move(narrow);
   }
-  return record_one("softmax", {logits}, y, [size, y](const DeviceArray& dy) {
-    DeviceArray dx = make(dy, dy.dtype(), dy.shape());
-    dy.device().softmax_gradient(dy.dtype(), size.rows, size.cols, y.data(), dy.data(),
-                                 dx.mutable_data());
-    return std::vector{dx};
-  });
+  return record_one(
+      "softmax", {logits}, y,
+      [size, y](const DeviceArray& dy) {
+        DeviceArray dx = make(dy, dy.dtype(), dy.shape());
+        dy.device().softmax_gradient(dy.dtype(), size.rows, size.cols, y.data(), dy.data(),
+                                     dx.mutable_data());
+        return std::vector{dx};
+      },
+      [](const GradientCall& call) {
+        return std::vector{gradients::softmax_gradient(call.outputs[0], gradients::upstream(call))};
+      });
 }
 
 Tensor softmax_cross_entropy_rows(const Tensor& logits, const Tensor& labels) {
@@ -116,10 +125,13 @@ Tensor softmax_cross_entropy_rows(const Tensor& logits, const Tensor& labels) {
   }
   CrossEntropy result(logits, labels);
   const DeviceArray losses = std::move(result.losses);
-  return record_one("softmax_cross_entropy_rows", {logits}, losses,
-                    [result = std::move(result)](const DeviceArray& dy) {
-                      return std::vector{result.gradient(dy)};
-                    });
+  const auto kept = std::make_shared<const CrossEntropy>(std::move(result));
+  return record_one(
+      "softmax_cross_entropy_rows", {logits}, losses,
+      [kept](const DeviceArray& dy) { return std::vector{kept->gradient(dy)}; },
+      [kept](const GradientCall& call) {
+        return std::vector{kept->gradient(call.inputs[0], gradients::upstream(call))};
+      });
 }
 
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels) {
@@ -131,14 +143,21 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels) {
   CrossEntropy result(logits, labels);
   const double share = result.counted > 0 ? 1.0 / static_cast<double>(result.counted) : 0.0;
   const DeviceArray losses = std::move(result.losses);
-  return record_one("softmax_cross_entropy", {logits},
-                    summed(losses, {.factor = share, .out_dtype = losses.dtype()}),
-                    [share, result = std::move(result)](const DeviceArray& dy) {
-                      DeviceArray rows = make(dy, dy.dtype(), {result.size.rows});
-                      dy.device().fill(rows.dtype(), rows.size(), share, dy.dtype(), dy.data(),
-                                       rows.mutable_data());
-                      return std::vector{result.gradient(rows)};
-                    });
+  const auto kept = std::make_shared<const CrossEntropy>(std::move(result));
+  return record_one(
+      "softmax_cross_entropy", {logits},
+      summed(losses, {.factor = share, .out_dtype = losses.dtype()}),
+      [share, kept](const DeviceArray& dy) {
+        DeviceArray rows = make(dy, dy.dtype(), {kept->size.rows});
+        dy.device().fill(rows.dtype(), rows.size(), share, dy.dtype(), dy.data(),
+                         rows.mutable_data());
+        return std::vector{kept->gradient(rows)};
+      },
+      [share, kept](const GradientCall& call) {
+        const Tensor& dy = gradients::upstream(call);
+        const Tensor rows = gradients::filled(dy, share, dy.dtype(), {kept->size.rows});
+        return std::vector{kept->gradient(call.inputs[0], rows)};
+      });
 }
 
 Tensor mean_squared_error(const Tensor& a, const Tensor& b) {

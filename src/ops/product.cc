@@ -1,5 +1,4 @@
-#include "openrnn/ops.h"
-#include "ops/support/support.h"
+#include "ops/gradients/gradients.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
@@ -121,14 +120,16 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
                               .transpose_a = options.transpose_a,
                               .transpose_b = options.transpose_b});
   const bool want_a = a.tracked(), want_b = b.tracked();
-  return record_one("matmul", {a, b}, std::move(c),
-                    [=, a = want_b ? a.value() : DeviceArray(),
-                     b = want_a ? b.value() : DeviceArray()](const DeviceArray& dc) {
-                      std::vector<DeviceArray> gradients(2);
-                      if (want_a) gradients[0] = gradient_of_a(size, options, b, dc);
-                      if (want_b) gradients[1] = gradient_of_b(size, options, a, dc);
-                      return gradients;
-                    });
+  return record_one(
+      "matmul", {a, b}, std::move(c),
+      [=, a = want_b ? a.value() : DeviceArray(),
+       b = want_a ? b.value() : DeviceArray()](const DeviceArray& dc) {
+        std::vector<DeviceArray> gradients(2);
+        if (want_a) gradients[0] = gradient_of_a(size, options, b, dc);
+        if (want_b) gradients[1] = gradient_of_b(size, options, a, dc);
+        return gradients;
+      },
+      [options](const GradientCall& call) { return gradients::of_matmul(call, options); });
 }
 
 Tensor dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
@@ -149,17 +150,17 @@ Tensor dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
                               .b = kernel.value().data(),
                               .bias = bias.empty() ? nullptr : bias.value().data()});
   const bool want_x = x.tracked(), want_kernel = kernel.tracked(), want_bias = bias.tracked();
-  return record_one("dense", {x, kernel, bias}, std::move(y),
-                    [=, x_shape = x.shape(), x = want_kernel ? x.value() : DeviceArray(),
-                     kernel = want_x ? kernel.value() : DeviceArray()](const DeviceArray& dy) {
-                      std::vector<DeviceArray> gradients(3);
-                      if (want_x) {
-                        gradients[0] = gradient_of_a(size, {}, kernel, dy).reshaped(x_shape);
-                      }
-                      if (want_kernel) gradients[1] = gradient_of_b(size, {}, x, dy);
-                      if (want_bias) gradients[2] = bias_gradient(size, dy);
-                      return gradients;
-                    });
+  return record_one(
+      "dense", {x, kernel, bias}, std::move(y),
+      [=, x_shape = x.shape(), x = want_kernel ? x.value() : DeviceArray(),
+       kernel = want_x ? kernel.value() : DeviceArray()](const DeviceArray& dy) {
+        std::vector<DeviceArray> gradients(3);
+        if (want_x) gradients[0] = gradient_of_a(size, {}, kernel, dy).reshaped(x_shape);
+        if (want_kernel) gradients[1] = gradient_of_b(size, {}, x, dy);
+        if (want_bias) gradients[2] = bias_gradient(size, dy);
+        return gradients;
+      },
+      gradients::of_dense);
 }
 
 }  // namespace openrnn::ops

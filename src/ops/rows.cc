@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "openrnn/ops.h"
-#include "ops/support/support.h"
+#include "ops/gradients/gradients.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
 namespace openrnn::ops {
 namespace {
+
+using gradients::upstream;
 
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
 
@@ -116,8 +117,10 @@ Tensor transpose_leading(const Tensor& x) {
   if (x.is_symbolic()) {
     return defer_one("transpose_leading", infer::transpose_leading(x), x);
   }
-  return record_one("transpose_leading", {x}, swapped(x.value()),
-                    [](const DeviceArray& dy) { return std::vector{swapped(dy)}; });
+  return record_one(
+      "transpose_leading", {x}, swapped(x.value()),
+      [](const DeviceArray& dy) { return std::vector{swapped(dy)}; },
+      [](const GradientCall& call) { return std::vector{transpose_leading(upstream(call))}; });
 }
 
 Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& lengths,
@@ -139,7 +142,10 @@ Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& length
       x.value().device(), reversal(lengths, max_time, batch, time_major).view());
   return record_one(
       "reverse_sequence", {x}, gathered(x.value(), cols, indices, x.shape()),
-      [=](const DeviceArray& dy) { return std::vector{gathered(dy, cols, indices, dy.shape())}; });
+      [=](const DeviceArray& dy) { return std::vector{gathered(dy, cols, indices, dy.shape())}; },
+      [=](const GradientCall& call) {
+        return std::vector{reverse_sequence(upstream(call), lengths, time_major)};
+      });
 }
 
 Tensor reverse_sequence_by(const Tensor& x, const Tensor& lengths, bool time_major) {
@@ -167,12 +173,15 @@ Tensor select_rows(const std::vector<bool>& choose, const Tensor& a, const Tenso
   copy_chosen(choose, true, a.value(), out);
   copy_chosen(choose, false, b.value(), out);
   const bool want_a = a.tracked(), want_b = b.tracked();
-  return record_one("select_rows", {a, b}, std::move(out), [=](const DeviceArray& dy) {
-    std::vector<DeviceArray> gradients(2);
-    if (want_a) gradients[0] = masked_rows(choose, true, dy);
-    if (want_b) gradients[1] = masked_rows(choose, false, dy);
-    return gradients;
-  });
+  return record_one(
+      "select_rows", {a, b}, std::move(out),
+      [=](const DeviceArray& dy) {
+        std::vector<DeviceArray> gradients(2);
+        if (want_a) gradients[0] = masked_rows(choose, true, dy);
+        if (want_b) gradients[1] = masked_rows(choose, false, dy);
+        return gradients;
+      },
+      [=](const GradientCall& call) { return gradients::of_select_rows(call, choose); });
 }
 
 Tensor embedding_lookup(const Tensor& table, const Tensor& indices) {
@@ -200,6 +209,9 @@ Tensor embedding_lookup(const Tensor& table, const Tensor& indices) {
                                      static_cast<const std::int32_t*>(places.data()),
                                      gradient.mutable_data());
         return std::vector{gradient};
+      },
+      [places = Tensor(places)](const GradientCall& call) {
+        return std::vector{gradients::scattered(upstream(call), places, call.inputs[0].shape())};
       });
 }
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include "openrnn/ops.h"
-#include "ops/support/support.h"
+#include "ops/gradients/gradients.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
@@ -102,7 +101,10 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   }
   return record_one(
       "reshape", {x}, x.value().reshaped(resolved(x, shape)),
-      [from = x.shape()](const DeviceArray& dy) { return std::vector{dy.reshaped(from)}; });
+      [from = x.shape()](const DeviceArray& dy) { return std::vector{dy.reshaped(from)}; },
+      [](const GradientCall& call) {
+        return std::vector{reshape(gradients::upstream(call), call.inputs[0].shape())};
+      });
 }
 
 Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
@@ -129,14 +131,16 @@ Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
   }
   DeviceArray whole = make(parts[0], parts[0].dtype(), std::move(shape));
   for (std::size_t i = 0; i < parts.size(); ++i) paste(parts[i].value(), along, begins[i], whole);
-  return record_one("concat", parts, std::move(whole),
-                    [along, begins, sizes](const DeviceArray& dy) {
-                      std::vector<DeviceArray> gradients;
-                      for (std::size_t i = 0; i < begins.size(); ++i) {
-                        gradients.push_back(cut(dy, along, begins[i], sizes[i]));
-                      }
-                      return gradients;
-                    });
+  return record_one(
+      "concat", parts, std::move(whole),
+      [along, begins, sizes](const DeviceArray& dy) {
+        std::vector<DeviceArray> gradients;
+        for (std::size_t i = 0; i < begins.size(); ++i) {
+          gradients.push_back(cut(dy, along, begins[i], sizes[i]));
+        }
+        return gradients;
+      },
+      [axis](const GradientCall& call) { return gradients::of_concat(call, axis); });
 }
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
@@ -158,19 +162,21 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
     parts.push_back(cut(x.value(), along, begin, size));
     begin += size;
   }
-  return record("split", {x}, std::move(parts),
-                [along, sizes, dtype = x.dtype(),
-                 shape = x.shape()](const std::vector<DeviceArray>& gradients) {
-                  const auto first = std::find_if(gradients.begin(), gradients.end(),
-                                                  [](const auto& dy) { return !dy.empty(); });
-                  DeviceArray dx = DeviceArray::zeros(first->device(), dtype, shape);
-                  std::int64_t at = 0;
-                  for (std::size_t i = 0; i < gradients.size(); ++i) {
-                    if (!gradients[i].empty()) paste(gradients[i], along, at, dx);
-                    at += sizes[i];
-                  }
-                  return std::vector{dx};
-                });
+  return record(
+      "split", {x}, std::move(parts),
+      [along, sizes, dtype = x.dtype(),
+       shape = x.shape()](const std::vector<DeviceArray>& gradients) {
+        const auto first = std::find_if(gradients.begin(), gradients.end(),
+                                        [](const auto& dy) { return !dy.empty(); });
+        DeviceArray dx = DeviceArray::zeros(first->device(), dtype, shape);
+        std::int64_t at = 0;
+        for (std::size_t i = 0; i < gradients.size(); ++i) {
+          if (!gradients[i].empty()) paste(gradients[i], along, at, dx);
+          at += sizes[i];
+        }
+        return std::vector{dx};
+      },
+      [axis](const GradientCall& call) { return gradients::of_split(call, axis); });
 }
 
 Tensor slice(const Tensor& x, const SliceRange& range) {
@@ -184,12 +190,14 @@ Tensor slice(const Tensor& x, const SliceRange& range) {
     throw ArgumentError(message("[slice] begin is ", range.begin, " and size ", range.size,
                                 ", expected a range within 0 to ", steps));
   }
-  return record_one("slice", {x}, cut(x.value(), along, range.begin, range.size),
-                    [=, shape = x.shape()](const DeviceArray& dy) {
-                      DeviceArray dx = DeviceArray::zeros(dy.device(), dy.dtype(), shape);
-                      paste(dy, along, range.begin, dx);
-                      return std::vector{dx};
-                    });
+  return record_one(
+      "slice", {x}, cut(x.value(), along, range.begin, range.size),
+      [=, shape = x.shape()](const DeviceArray& dy) {
+        DeviceArray dx = DeviceArray::zeros(dy.device(), dy.dtype(), shape);
+        paste(dy, along, range.begin, dx);
+        return std::vector{dx};
+      },
+      [range](const GradientCall& call) { return gradients::of_slice(call, range); });
 }
 
 Tensor stack(const std::vector<Tensor>& parts) {

@@ -120,13 +120,31 @@ Matrix as_rows(std::string_view call, std::string_view name, const Tensor& tenso
 }
 
 Tensor record_one(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,
-                  OneBackward backward) {
+                  OneBackward backward, GradientFunction gradient) {
   std::vector<DeviceArray> outputs;
   outputs.push_back(std::move(output));
-  return record(std::move(op), inputs, std::move(outputs),
-                [backward = std::move(backward)](const std::vector<DeviceArray>& gradients) {
-                  return backward(gradients[0]);
-                })[0];
+  return record(
+      std::move(op), inputs, std::move(outputs),
+      [backward = std::move(backward)](const std::vector<DeviceArray>& gradients) {
+        return backward(gradients[0]);
+      },
+      std::move(gradient))[0];
+}
+
+Tensor record_composed(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,
+                       GradientFunction gradient) {
+  std::vector<Tensor> constants;
+  for (const Tensor& input : inputs) constants.push_back(input.detached());
+  const std::vector<Tensor> results{Tensor(output)};
+  const auto backward = [=](const std::vector<DeviceArray>& dy, const std::vector<bool>& wanted) {
+    const std::vector<Tensor> given{Tensor(dy[0])};
+    std::vector<DeviceArray> arrays;
+    for (const Tensor& found : gradient({constants, results, given, wanted})) {
+      arrays.push_back(found.empty() ? DeviceArray() : found.value());
+    }
+    return arrays;
+  };
+  return record_selective(std::move(op), inputs, {std::move(output)}, backward, gradient)[0];
 }
 
 }  // namespace openrnn::ops

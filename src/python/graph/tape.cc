@@ -19,15 +19,13 @@ std::vector<std::optional<Tensor>> gradient(Tape& tape, const std::vector<Tensor
   std::vector<Tensor> wanted;
   for (const nb::handle source : sources) wanted.push_back(as_source(source));
   const GradientTape& recorded = tape.get();
-  std::vector<Tensor> tracked;
-  std::vector<DeviceArray> starts;
+  std::vector<Tensor> tracked, starts;
   const nb::list given = nb::borrow<nb::list>(output_gradients);
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (!recorded.holds(targets[i])) continue;
     tracked.push_back(targets[i]);
-    const Tensor start =
-        as_optional_tensor(given[i], {.call = "gradient", .dtype = targets[i].dtype()});
-    starts.push_back(start.empty() ? DeviceArray() : start.value());
+    starts.push_back(
+        as_optional_tensor(given[i], {.call = "gradient", .dtype = targets[i].dtype()}));
   }
   std::vector<std::optional<Tensor>> result(wanted.size());
   if (tracked.empty()) return result;
@@ -39,10 +37,10 @@ std::vector<std::optional<Tensor>> gradient(Tape& tape, const std::vector<Tensor
     known.push_back(wanted[i]);
     places.push_back(i);
   }
-  const std::vector<DeviceArray> gradients =
-      unlocked([&] { return recorded.gradient(tracked, known, starts); });
+  std::vector<Tensor> gradients =
+      unlocked([&] { return recorded.gradients(tracked, known, starts); });
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i].empty()) result[places[i]] = Tensor(gradients[i]);
+    if (!gradients[i].empty()) result[places[i]] = std::move(gradients[i]);
   }
   return result;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/message.h"
-#include "graph/recording.h"
+#include "graph/tape/recording.h"
 
 namespace openrnn::python {
 namespace {

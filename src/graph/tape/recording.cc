@@ -1,4 +1,4 @@
-#include "graph/recording.h"
+#include "graph/tape/recording.h"
 
 #include <algorithm>
 
@@ -39,9 +39,27 @@ void OpenTapes::close(const Recording& tape) noexcept {
   count_ = tapes_.size();
 }
 
+std::shared_ptr<Recording> OpenTapes::take(const Recording& tape) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(tapes_.begin(), tapes_.end(),
+                                  [&tape](const auto& each) { return each.get() == &tape; });
+  if (found == tapes_.end()) return nullptr;
+  std::shared_ptr<Recording> taken = std::move(*found);
+  tapes_.erase(found);
+  count_ = tapes_.size();
+  return taken;
+}
+
 void OpenTapes::record(const std::shared_ptr<const Node>& node) const {
   const std::lock_guard lock(mutex_);
   for (const auto& tape : tapes_) tape->add(node);
+}
+
+Pause::Pause(const Recording& tape)
+    : tapes_(*OpenTapes::of_this_thread()), paused_(tapes_.take(tape)) {}
+
+Pause::~Pause() {
+  if (paused_) tapes_.open(std::move(paused_));
 }
 
 }  // namespace openrnn::graph
