@@ -1,6 +1,7 @@
 #include "base/message.h"
 #include "reference/reference.h"
 #include "reference/sequence_gradient.h"
+#include "reference/write.h"
 
 namespace openrnn {
 namespace {
@@ -57,19 +58,6 @@ Call call_of(const ForwardArgs& args) {
 /// The whole array of one argument, as one dimension.
 ConstArrayView flat(const Network& net, const void* data, std::size_t size) {
   return {data, net.dtype, {static_cast<std::int64_t>(size)}};
-}
-
-void write(DType dtype, const std::vector<double>& values, void* to) {
-  if (to == nullptr) return;
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    if (dtype == DType::kFloat16) {
-      static_cast<Half*>(to)[k] = to_half(values[k]);
-    } else if (dtype == DType::kFloat32) {
-      static_cast<float*>(to)[k] = static_cast<float>(values[k]);
-    } else {
-      static_cast<double*>(to)[k] = values[k];
-    }
-  }
 }
 
 ForwardResult<double> run_forward(const ReferencePacked& packed, const Call& call,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "openrnn/engine.h"
+#include "openrnn/engine_tangent.h"
 
 namespace openrnn {
 
@@ -10,5 +11,8 @@ namespace openrnn {
 /// that is part of float16's definition; float32 is rounded once, in the results. So its bits may
 /// differ between machines, and it allocates in every call: a workspace of it is empty.
 const Engine& reference_engine();
+
+/// The same loops in dual numbers, in double: what other implementations are tested against.
+void reference_tangent(const TangentArgs& args);
 
 }  // namespace openrnn

@@ -27,6 +27,12 @@ struct Call {
   }
 };
 
+/// What a call's arrays are: of the numbers' values.
+template <class Real>
+struct Source {
+  using Type = ConstArrayView;
+};
+
 /// `width` elements of an array from `place` on; zeros if there is no array.
 template <class Real>
 Vector<Real> read(const ConstArrayView& source, std::size_t place, std::size_t width) {
@@ -55,7 +61,7 @@ using Tape = std::vector<std::vector<Step<Real>>>;
 template <class Real>
 struct ForwardInput {
   const Real* params;
-  ConstArrayView x, h0, c0;
+  typename Source<Real>::Type x, h0, c0;
 };
 
 /// In the caller's layout; padded outputs are zeros.

@@ -9,7 +9,7 @@ namespace openrnn::reference {
 template <class Real>
 struct BackwardInput {
   const Real* params;
-  ConstArrayView dy, dhn, dcn;
+  typename Source<Real>::Type dy, dhn, dcn;
 };
 
 /// In the caller's layout; dx is zero at padded steps.
