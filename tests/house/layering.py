@@ -34,7 +34,7 @@ FOLDER_RANKS = {
         {"isa", "plan"},
         {"pack"},
         {"gemm", "steps"},
-        {"forward", "backward", "device"},
+        {"forward", "backward", "device", "tangent"},
         {""},
     ],
 }

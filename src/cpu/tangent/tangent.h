@@ -1,0 +1,12 @@
+// A recurrent call and its gradient in dual numbers, on the vector units.
+#pragma once
+
+#include "openrnn/engine_tangent.h"
+
+namespace openrnn {
+
+/// In the dtype of the network, float16 in float32; products are those of the cpu device, so the
+/// bits are the same for any number of threads and on every processor.
+void cpu_tangent(const TangentArgs& args);
+
+}  // namespace openrnn
