@@ -2,6 +2,7 @@
 
 #include "openrnn/ops_rnn.h"
 #include "openrnn/runtime.h"
+#include "ops/gradients/rnn.h"
 #include "ops/masks_around.h"
 #include "ops/segments.h"
 #include "ops/support/support.h"
@@ -91,43 +92,10 @@ void require_trainable(const RnnSpec& spec, const RnnInputs& in) {
       "variables for inference: with_arithmetic makes it"));
 }
 
-// What the gradient of one call needs; the engine's part owns its memory.
-struct Saved {
-  const Engine* engine;
-  const Device* device;
-  std::shared_ptr<const SavedForward> forward;
-  ValidSpec spec;
-  Shape x_shape, h_shape, c_shape, params_shape;
-  bool want_x, want_h, want_c, want_params;
-
-  std::vector<DeviceArray> gradient(const std::vector<DeviceArray>& outputs) const;
-};
-
-std::vector<DeviceArray> Saved::gradient(const std::vector<DeviceArray>& outputs) const {
-  std::vector<DeviceArray> result(4);
-  if (want_x) result[0] = DeviceArray(*device, spec->dtype, x_shape);
-  if (want_h) result[1] = DeviceArray(*device, spec->dtype, h_shape);
-  if (want_c) result[2] = DeviceArray(*device, spec->dtype, c_shape);
-  if (want_params) {
-    // The tail of a longer buffer does not affect the output.
-    result[3] = params_shape[0] == params_size(spec)
-                    ? DeviceArray(*device, spec->dtype, params_shape)
-                    : DeviceArray::zeros(*device, spec->dtype, params_shape);
-  }
-  engine->backward({.saved = forward.get(),
-                    .dy = outputs[0].data(),
-                    .dhn = outputs[1].data(),
-                    .dcn = outputs.size() > 2 ? outputs[2].data() : nullptr,
-                    .dx = result[0].mutable_data(),
-                    .dh0 = result[1].mutable_data(),
-                    .dc0 = result[2].mutable_data(),
-                    .dparams = result[3].mutable_data()});
-  return result;
-}
-
-Saved describe_call(const Engine& engine, const ValidSpec& spec, const RnnInputs& in,
-                    const DeviceArray& h, const DeviceArray& c) {
-  return {.engine = &engine,
+gradients::SavedCall describe_call(const Engine& engine, const ValidSpec& spec, const RnnInputs& in,
+                                   const DeviceArray& h, const DeviceArray& c) {
+  return {.call = in.call,
+          .engine = &engine,
           .device = &in.x.value().device(),
           .forward = nullptr,
           .spec = spec,
@@ -138,7 +106,11 @@ Saved describe_call(const Engine& engine, const ValidSpec& spec, const RnnInputs
           .want_x = in.x.tracked(),
           .want_h = in.h0.tracked(),
           .want_c = in.c0.tracked(),
-          .want_params = in.params.tracked()};
+          .want_params = in.params.tracked(),
+          .time_major = in.time_major,
+          .training = in.training,
+          .lengths = in.sequence_lengths,
+          .dropout = {}};
 }
 
 RnnInputs brought_together(RnnInputs in) {
@@ -186,20 +158,6 @@ struct LayerArrays {
   std::vector<Tensor> tensors() const { return {arrays.begin(), arrays.end()}; }
 };
 
-// Without what it saved, the call was one for inference: its gradient is an error.
-std::vector<Tensor> record_call(const std::string& call, const std::vector<Tensor>& inputs,
-                                std::vector<DeviceArray> outputs, Saved saved) {
-  return record(call, inputs, std::move(outputs),
-                [call, saved = std::move(saved)](const std::vector<DeviceArray>& dy) {
-                  if (saved.forward) return saved.gradient(dy);
-                  throw ArgumentError(message(
-                      "[", call,
-                      "] is_training is false, but is_training must be True for the call to be "
-                      "used in gradients; a layer's call also takes save=True, which keeps what "
-                      "they need without dropout"));
-                });
-}
-
 // One call on values of one device.
 RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) {
   const RnnSpec& spec = valid;
@@ -234,10 +192,12 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
       .dropout = dropout_key(in)};
   std::vector<Tensor> tensors;
   if (tracked) {
-    Saved saved = describe_call(engine, valid, in, out[1], spec.is_lstm() ? out[2] : no_cell);
+    gradients::SavedCall saved =
+        describe_call(engine, valid, in, out[1], spec.is_lstm() ? out[2] : no_cell);
+    saved.dropout = args.dropout;
     if (saving) saved.forward = engine.forward_saving(args);
     if (!saving) engine.forward(args);
-    tensors = record_call(in.call, inputs, std::move(out), std::move(saved));
+    tensors = gradients::record_call(inputs, std::move(out), std::move(saved));
   } else {
     engine.forward(args);
     tensors = record(in.call, inputs, std::move(out), nullptr);

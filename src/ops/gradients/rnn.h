@@ -1,0 +1,30 @@
+// What the gradient of a recurrent call needs, and the gradient of that.
+#pragma once
+
+#include "openrnn/ops_rnn.h"
+
+namespace openrnn::ops::gradients {
+
+/// What one call leaves for its gradient; the engine's part owns its memory.
+struct SavedCall {
+  std::string call;
+  const Engine* engine = nullptr;
+  const Device* device = nullptr;
+  /// Null: the call was one for inference, and its gradient is an error.
+  std::shared_ptr<const SavedForward> forward;
+  ValidSpec spec;
+  Shape x_shape, h_shape, c_shape, params_shape;
+  bool want_x = false, want_h = false, want_c = false, want_params = false;
+  bool time_major = true, training = true;
+  std::optional<std::vector<std::int32_t>> lengths;
+  DropoutKey dropout;
+
+  std::vector<DeviceArray> gradient(const std::vector<DeviceArray>& outputs) const;
+};
+
+/// Records the call on {x, h0, c0, params}. The gradient of its gradient, and products with its
+/// Jacobian, are computed in dual numbers on the host.
+std::vector<Tensor> record_call(const std::vector<Tensor>& inputs, std::vector<DeviceArray> outputs,
+                                SavedCall saved);
+
+}  // namespace openrnn::ops::gradients

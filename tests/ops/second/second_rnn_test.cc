@@ -1,0 +1,256 @@
+#include "openrnn/graph_jvp.h"
+#include "ops/second/second_order.h"
+#include "ops/small_spec.h"
+
+namespace openrnn::testing {
+namespace {
+
+constexpr RnnMode kModes[] = {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh, RnnMode::kRnnRelu};
+
+struct Call {
+  RnnSpec spec;
+  ops::RnnInputs inputs;
+
+  Tensors sources() const {
+    Tensors all{inputs.x, inputs.params};
+    if (!inputs.h0.empty()) all.push_back(inputs.h0);
+    if (!inputs.c0.empty()) all.push_back(inputs.c0);
+    return all;
+  }
+  Tensors operator()(const Tensors& sources) const {
+    ops::RnnInputs in = inputs;
+    in.x = sources[0];
+    in.params = sources[1];
+    if (!in.h0.empty()) in.h0 = sources[2];
+    if (!in.c0.empty()) in.c0 = sources[3];
+    const ops::RnnOutputs out = ops::rnn(spec, in, nullptr);
+    Tensors outputs{out.output, out.h};
+    if (spec.is_lstm()) outputs.push_back(out.c);
+    return outputs;
+  }
+};
+
+struct Sizes {
+  std::int64_t time = 3, batch = 2;
+};
+
+// The relu network keeps every pre-activation above 0, so no kink is near.
+Call make_call(const RnnSpec& spec, bool time_major = true, Sizes size = {}) {
+  const bool relu = spec.mode == RnnMode::kRnnRelu && !spec.activation;
+  const double low = relu ? 0.05 : -0.9, high = relu ? 0.3 : 0.9;
+  Shape h = spec.h_shape(size.batch), c = spec.c_shape(size.batch);
+  if (!time_major) {
+    std::swap(h[0], h[1]);
+    std::swap(c[0], c[1]);
+  }
+  Call call{spec, {}};
+  const Shape x = time_major ? Shape{size.time, size.batch, spec.input_size}
+                             : Shape{size.batch, size.time, spec.input_size};
+  call.inputs.x = random_tensor(x, 1, low, high);
+  call.inputs.h0 = random_tensor(h, 2, low, high);
+  if (spec.is_lstm()) call.inputs.c0 = random_tensor(c, 3, low, high);
+  call.inputs.params = random_tensor({params_size(spec) + 5}, 4, low, high);
+  call.inputs.time_major = time_major;
+  call.inputs.dropout = {.seed = 5, .call = 2};
+  return call;
+}
+
+RnnSpec one_layer(RnnMode mode) {
+  RnnSpec spec = small_spec(mode);
+  spec.num_layers = 1;
+  spec.num_units = 2;
+  spec.input_size = 2;
+  spec.direction = Direction::kUnidirectional;
+  spec.training = {};
+  return spec;
+}
+
+void check(const Call& call) { check_second(call, call.sources(), 2e-5); }
+
+TEST(SecondRnn, EveryModeDirectionInputModeAndLayout) {
+  for (const RnnMode mode : kModes) {
+    for (const Direction direction : {Direction::kUnidirectional, Direction::kBidirectional}) {
+      for (const InputMode input : {InputMode::kLinearInput, InputMode::kSkipInput}) {
+        SCOPED_TRACE(::testing::Message() << to_string(mode) << int(direction) << int(input));
+        RnnSpec spec = one_layer(mode);
+        spec.direction = direction;
+        spec.input_mode = input;
+        check(make_call(spec, direction == Direction::kUnidirectional));
+      }
+    }
+  }
+}
+
+TEST(SecondRnn, LayersWithDropoutAndLengths) {
+  for (const RnnMode mode : kModes) {
+    for (const bool time_major : {false, true}) {
+      SCOPED_TRACE(to_string(mode));
+      RnnSpec spec = one_layer(mode);
+      spec.num_layers = 2;
+      spec.training.dropout = 0.5;
+      spec.direction = Direction::kBidirectional;
+      Call call = make_call(spec, time_major, {.time = 3, .batch = 3});
+      call.inputs.sequence_lengths = {{3, 0, 2}};
+      check(call);
+      call.inputs.training = false;
+      call.inputs.save = true;
+      check(call);
+    }
+  }
+}
+
+TEST(SecondRnn, OddSizesAndNoStates) {
+  for (const RnnMode mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    RnnSpec spec = one_layer(mode);
+    spec.num_units = 1;
+    spec.input_size = 3;
+    Call call = make_call(spec, true, {.time = 1, .batch = 1});
+    call.inputs.h0 = call.inputs.c0 = Tensor();
+    check(call);
+    spec.num_units = 3;
+    check(make_call(spec, false, {.time = 5, .batch = 1}));
+  }
+}
+
+TEST(SecondRnn, OptionsOfTheLstm) {
+  const auto with = [](const std::function<void(RnnSpec&)>& set, bool both = true) {
+    RnnSpec spec = one_layer(RnnMode::kLstm);
+    if (both) spec.direction = Direction::kBidirectional;
+    set(spec);
+    Call call = make_call(spec);
+    call.inputs.sequence_lengths = {{3, 2}};
+    check(call);
+  };
+  with([](RnnSpec& s) { s.use_peepholes = true; });
+  with([](RnnSpec& s) { s.coupled_gates = true; });
+  with([](RnnSpec& s) { s.coupled_gates = s.use_peepholes = true; });
+  with([](RnnSpec& s) { s.forget_bias = 0.75; });
+  with([](RnnSpec& s) { s.use_bias = false; });
+  with([](RnnSpec& s) { s.single_bias = true; });
+  with([](RnnSpec& s) { s.cell_clip = {{-0.2, 0.15}}; });
+  with([](RnnSpec& s) { s.gate_clip = {{-0.3, 0.25}}; });
+  with([](RnnSpec& s) { s.num_proj = 1; });
+  with([](RnnSpec& s) {
+    s.num_units = 3;
+    s.num_layers = 2;
+    s.num_proj = 2;
+    s.proj_clip = {{-0.1, 0.12}};
+    s.use_peepholes = true;
+    s.cell_clip = {{-0.4, 0.5}};
+  });
+}
+
+TEST(SecondRnn, OptionsOfTheOthers) {
+  RnnSpec gru = one_layer(RnnMode::kGru);
+  gru.reset_after = false;
+  check(make_call(gru));
+  gru.single_bias = true;
+  gru.num_layers = 2;
+  gru.direction = Direction::kBidirectional;
+  Call call = make_call(gru, false);
+  call.inputs.sequence_lengths = {{1, 3}};
+  check(call);
+  gru.reset_after = true;
+  gru.gate_clip = {{-0.3, 0.4}};
+  check(make_call(gru));
+  RnnSpec plain = one_layer(RnnMode::kRnnTanh);
+  plain.num_proj = 1;
+  check(make_call(plain));
+  plain.proj_clip = {{-0.2, 0.3}};
+  plain.use_bias = false;
+  check(make_call(plain));
+}
+
+TEST(SecondRnn, EveryActivation) {
+  for (const char* name : {"relu", "affine(0.7, 0.1)", "leaky_relu(0.2)", "thresholded_relu(0.1)",
+                           "scaled_tanh(1.3, 0.6)", "hard_sigmoid(0.4, 0.5)", "elu(0.8)",
+                           "softsign", "softplus", "sigmoid", "tanh"}) {
+    SCOPED_TRACE(name);
+    RnnSpec lstm = one_layer(RnnMode::kLstm);
+    lstm.activation = lstm.output_activation = parse_cell_activation(name);
+    check(make_call(lstm));
+    RnnSpec gru = one_layer(RnnMode::kGru);
+    gru.recurrent_activation = parse_cell_activation(name);
+    check(make_call(gru));
+  }
+}
+
+TEST(SecondRnn, MasksResetsAndMasksAround) {
+  RnnSpec spec = one_layer(RnnMode::kLstm);
+  spec.direction = Direction::kBidirectional;
+  spec.training = {.input_dropout = 0.3, .output_dropout = 0.2, .drop_connect = 0.3};
+  Call call = make_call(spec, true, {.time = 4, .batch = 2});
+  check(call);
+  call.inputs.flags.mask = {true, true, false, true, true, true, true, false};
+  call.inputs.flags.reset = {false, false, false, false, true, false, false, false};
+  call.inputs.flags.zero_output_for_mask = false;
+  check(call);
+}
+
+// Over the engine's own second derivative and a third one that does not exist.
+TEST(SecondRnn, JvpUnderATapeAndTheThirdDerivative) {
+  const Call call = make_call(one_layer(RnnMode::kLstm));
+  const Tensors at = call.sources();
+  Tensors v;
+  for (std::size_t i = 0; i < at.size(); ++i) v.push_back(random_tensor(at[i].shape(), 10 + i));
+  // d/dz of J(z) v, by differences.
+  check_gradient([&](const Tensors& in) { return jvp(call, in, v).tangents; }, at, 2e-5);
+  check_gradient([&](const Tensors& in) { return jvp(call, at, in).tangents; }, v, 2e-5);
+
+  const GradientTape outer;
+  const Tensor x = outer.watch(at[0]);
+  Tensor found;
+  {
+    const GradientTape middle;
+    Tensors in = at;
+    in[0] = x;
+    const Tensor first = ops::reduce_sum(ops::square(gradient_of(call)(in)[0]));
+    found = middle.gradients({first}, Tensors{x})[0];
+  }
+  EXPECT_EQ(message_of<UnsupportedError>([&] { outer.gradient(found, Tensors{x}); }),
+            "[gradient] a third derivative of 'rnn', expected first and second ones");
+}
+
+TEST(SecondRnn, TheHessianIsSymmetric) {
+  for (const RnnMode mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    RnnSpec spec = small_spec(mode);
+    const Call call = make_call(spec);
+    const Tensors at = call.sources();
+    Tensors v, w;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      v.push_back(random_tensor(at[i].shape(), 20 + i));
+      w.push_back(random_tensor(at[i].shape(), 30 + i));
+    }
+    const auto loss = [&](const Tensors& in) { return squared_sum(call(in)); };
+    const auto dot = [](const Tensors& a, const Tensors& b) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        sum += ops::reduce_sum(ops::multiply(a[i], b[i])).item();
+      }
+      return sum;
+    };
+    const double one = dot(w, hvp(loss, at, v)), other = dot(v, hvp(loss, at, w));
+    EXPECT_NEAR(one, other, 1e-11 * (1 + std::abs(one)));
+    EXPECT_GT(std::abs(one), 1e-3);
+  }
+}
+
+TEST(SecondRnn, WhatIsNotAskedForChangesNothing) {
+  RnnSpec spec = one_layer(RnnMode::kGru);
+  const Call call = make_call(spec);
+  const auto second = [&](bool all) {
+    const GradientTape outer;
+    Tensors in = call.sources();
+    in[0] = outer.watch(in[0]);
+    if (all) in[1] = outer.watch(in[1]);
+    const GradientTape inner;
+    const Tensor gradient = inner.gradients({squared_sum(call(in))}, Tensors{in[0]})[0];
+    return values_of(outer.gradient(ops::square(gradient), Tensors{in[0]})[0]);
+  };
+  EXPECT_EQ(second(true), second(false));
+}
+
+}  // namespace
+}  // namespace openrnn::testing
