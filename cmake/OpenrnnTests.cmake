@@ -94,7 +94,8 @@ if(OPENRNN_HAS_CUDA)
   target_sources(cudnn_kernels_on_cpu_test PRIVATE ${stand_in}/kernels/kernels_on_cpu.cc
     ${stand_in}/kernels/block_of_fibers.cc)
   # Programs that say nothing of a device, with gpu:0 as the default one.
-  foreach(target ops_gradients_test ops_rnn_test layers_cudnn_rnn_test layers_calls_test
+  foreach(target ops_gradients_test ops_rnn_test ops_second_gradients_test ops_second_rnn_test
+      layers_cudnn_rnn_test layers_calls_test
       cells_loops_test checkpoint_objects_test train_optimizer_test train_minimize_test
       train_model_test train_fit_test train_late_steps_test)
     if(TARGET ${target})

@@ -65,7 +65,15 @@ RnnSpec one_layer(RnnMode mode) {
   return spec;
 }
 
-void check(const Call& call) { check_second(call, call.sources(), 2e-5); }
+// What the engine of the default device cannot run at all has no gradient there either.
+bool runs(const RnnSpec& spec) {
+  const Engine* const engine = default_device().engine();
+  return !engine || engine->unsupported(spec).empty();
+}
+
+void check(const Call& call) {
+  if (runs(call.spec)) check_second(call, call.sources(), 2e-5);
+}
 
 TEST(SecondRnn, EveryModeDirectionInputModeAndLayout) {
   for (const RnnMode mode : kModes) {
