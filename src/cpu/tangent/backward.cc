@@ -33,8 +33,8 @@ class Backward {
     } else if (net_.gru) {
       gru();
     } else {
-      for_units([this](std::int64_t k, std::int64_t, std::int64_t) {
-        set(k, kH, emitted_[k] * trace_.slope[kH][first_ + k]);
+      for_units([this](std::int64_t k, std::int64_t b, std::int64_t u) {
+        set({k, b, u}, kH, emitted_[k] * trace_.slope[kH][first_ + k]);
         return Dual<T>();
       });
     }
@@ -43,9 +43,9 @@ class Backward {
     add_times(net_, step_, {at_.r, rows, net_.outputs}, state_.h);
   }
 
-  void input_gradient(DualArray<T>& dx) const {
+  void input_gradient(DualArray<T>& dx, Part part) const {
     const std::int64_t width = net_.gates * net_.units;
-    if (!at_.skips) return add_times(net_, input_, {at_.w, width, at_.inputs}, dx);
+    if (!at_.skips) return add_times(net_, input_, {at_.w, width, at_.inputs}, dx, part);
     for (std::int64_t row = 0; row < net_.steps(); ++row) {
       for (std::int64_t k = 0; k < width; ++k) {
         dx.at(row * at_.inputs + k % net_.units).add(0, input_[row * width + k]);
@@ -57,7 +57,8 @@ class Backward {
     const std::int64_t width = net_.gates * net_.units, hidden = net_.outputs;
     const DualArray<T>& recurrent = net_.gru ? recurrent_ : input_;
     if (!at_.skips) {
-      outer_direction(input_, width, 0, trace_.x, {at_.w, width, at_.inputs}, dparams);
+      outer_direction(input_, width, 0, trace_.x, {at_.w, width, at_.inputs}, dparams,
+                      trace_.x_moves);
     }
     const std::int64_t own = before() ? 2 * net_.units : width;
     outer_direction(recurrent, width, 0, trace_.h_before, {at_.r, own, hidden}, dparams);
@@ -114,21 +115,23 @@ class Backward {
     add_times(net_, passed, {at_.wp, net_.outputs, net_.units}, emitted_);
   }
 
-  // The gradient of gate g's sum at unit k of the step: of W x, and of R h unless `other`.
-  void set(std::int64_t k, std::size_t g, Dual<T> gradient) { set(k, g, gradient, gradient); }
-  void set(std::int64_t k, std::size_t g, Dual<T> gradient, Dual<T> of_recurrent) {
-    const std::int64_t b = k / net_.units, u = k % net_.units;
-    const std::int64_t row = b * net_.gates * net_.units;
-    const std::int64_t column = static_cast<std::int64_t>(g) * net_.units + u;
+  struct At {
+    std::int64_t k, b, u;  // k = b * U + u
+  };
+  // The gradient of gate g's sum at a unit of the step: of W x, and of R h.
+  void set(const At& at, std::size_t g, Dual<T> gradient) { set(at, g, gradient, gradient); }
+  void set(const At& at, std::size_t g, Dual<T> gradient, Dual<T> of_recurrent) {
+    const std::int64_t row = at.b * net_.gates * net_.units;
+    const std::int64_t column = static_cast<std::int64_t>(g) * net_.units + at.u;
     const std::int64_t place = first_ * net_.gates + row + column;
     input_.at(place).set(0, gradient);
     if (net_.gru) recurrent_.at(place).set(0, of_recurrent);
     if (!before()) {
       step_.at(row + column).set(0, of_recurrent);
     } else if (g == kN) {
-      candidate_.at(k).set(0, of_recurrent);
+      candidate_.at(at.k).set(0, of_recurrent);
     } else {
-      step_.at(b * 2 * net_.units + column).set(0, of_recurrent);
+      step_.at(at.b * 2 * net_.units + column).set(0, of_recurrent);
     }
   }
 
@@ -136,7 +139,7 @@ class Backward {
 
   void lstm() {
     const RnnSpec& spec = net_.spec;
-    for_units([&](std::int64_t k, std::int64_t, std::int64_t u) {
+    for_units([&](std::int64_t k, std::int64_t b, std::int64_t u) {
       const auto value = [&](std::size_t g) { return trace_.value[g][first_ + k]; };
       const auto slope = [&](std::size_t g) { return trace_.slope[g][first_ + k]; };
       const Dual<T> dm = emitted_[k], before = trace_.c_before[first_ + k];
@@ -147,10 +150,10 @@ class Backward {
       const Dual<T> by_i = spec.coupled_gates ? value(kC) - before : value(kC);
       const Dual<T> in = dc * by_i * slope(kI);
       const Dual<T> forget = spec.coupled_gates ? Dual<T>() : dc * before * slope(kF);
-      set(k, kI, in);
-      set(k, kF, forget);
-      set(k, kC, dc * value(kI) * slope(kC));
-      set(k, kO, out);
+      set({k, b, u}, kI, in);
+      set({k, b, u}, kF, forget);
+      set({k, b, u}, kC, dc * value(kI) * slope(kC));
+      set({k, b, u}, kO, out);
       Dual<T> left = dc * value(kF);
       if (spec.use_peepholes) left = left + in * peephole(kI, u) + forget * peephole(kF, u);
       state_.c.at(k).set(0, left);
@@ -162,21 +165,21 @@ class Backward {
     const Dual<T> one{T(1), T(0)};
     candidate_.clear();
     reset_.clear();
-    for_units([&](std::int64_t k, std::int64_t, std::int64_t) {
+    for_units([&](std::int64_t k, std::int64_t b, std::int64_t u) {
       const auto value = [&](std::size_t g) { return trace_.value[g][first_ + k]; };
       const auto slope = [&](std::size_t g) { return trace_.slope[g][first_ + k]; };
       const Dual<T> dh = state_.h[k], dn = dh * (one - value(kZ)) * slope(kN);
-      set(k, kZ, dh * (trace_.h_before[first_ + k] - value(kN)) * slope(kZ));
-      set(k, kN, dn, net_.spec.reset_after ? dn * value(kR) : dn);
-      if (net_.spec.reset_after) set(k, kR, dn * trace_.recurrent[first_ + k] * slope(kR));
+      set({k, b, u}, kZ, dh * (trace_.h_before[first_ + k] - value(kN)) * slope(kZ));
+      set({k, b, u}, kN, dn, net_.spec.reset_after ? dn * value(kR) : dn);
+      if (net_.spec.reset_after) set({k, b, u}, kR, dn * trace_.recurrent[first_ + k] * slope(kR));
       return dh * value(kZ);
     });
     if (!before()) return;
     add_times(net_, candidate_, {at_.r + 2 * net_.units * net_.outputs, net_.units, net_.outputs},
               reset_);
-    for_units([&](std::int64_t k, std::int64_t, std::int64_t) {
+    for_units([&](std::int64_t k, std::int64_t b, std::int64_t u) {
       const Dual<T> gradient = reset_[k] * trace_.h_before[first_ + k];
-      set(k, kR, gradient * trace_.slope[kR][first_ + k]);
+      set({k, b, u}, kR, gradient * trace_.slope[kR][first_ + k]);
       return state_.h[k] + reset_[k] * trace_.value[kR][first_ + k];
     });
   }
@@ -224,18 +227,19 @@ class Backward {
 
 template <class T>
 void backward_direction(const TangentNet<T>& net, const Places& at, const Trace<T>& trace,
-                        DualArray<T>& dy, States<T>& state, DualArray<T>& dx, T* dparams) {
+                        DualArray<T>& dy, States<T>& state, DualArray<T>* dx, Part part,
+                        T* dparams) {
   Backward<T> pass(net, at, trace, state);
   for (std::int64_t n = net.time; n-- > 0;) pass.step(n, dy);
-  pass.input_gradient(dx);
+  if (dx) pass.input_gradient(*dx, part);
   if (dparams) pass.parameter_directions(dparams);
 }
 
 template void backward_direction<float>(const TangentNet<float>&, const Places&,
                                         const Trace<float>&, DualArray<float>&, States<float>&,
-                                        DualArray<float>&, float*);
+                                        DualArray<float>*, Part, float*);
 template void backward_direction<double>(const TangentNet<double>&, const Places&,
                                          const Trace<double>&, DualArray<double>&, States<double>&,
-                                         DualArray<double>&, double*);
+                                         DualArray<double>*, Part, double*);
 
 }  // namespace openrnn::cpu

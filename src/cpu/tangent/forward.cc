@@ -40,7 +40,8 @@ class Forward {
     // W x + bW of all steps at once.
     if (!at.skips) {
       input_ = DualArray<T>(net.steps() * net.gates * net.units);
-      times_transposed(net, trace.x, {at.w, net.gates * net.units, at.inputs}, input_);
+      times_transposed(net, trace.x, {at.w, net.gates * net.units, at.inputs}, input_,
+                       trace.x_moves);
     }
   }
 

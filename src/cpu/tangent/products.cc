@@ -17,10 +17,10 @@ void product(GemmArgs args) {
 
 template <class T>
 void times_transposed(const TangentNet<T>& net, const DualArray<T>& in, const MatrixPlace& m,
-                      DualArray<T>& out) {
+                      DualArray<T>& out, bool moves) {
   const std::int64_t n = in.size() / m.cols;
   GemmArgs args{.trans_b = true,
-                .m = 2 * n,
+                .m = moves ? 2 * n : n,
                 .n = m.rows,
                 .k = m.cols,
                 .a = in.v(),
@@ -40,21 +40,23 @@ void times_transposed(const TangentNet<T>& net, const DualArray<T>& in, const Ma
 
 template <class T>
 void add_times(const TangentNet<T>& net, const DualArray<T>& in, const MatrixPlace& m,
-               DualArray<T>& out) {
+               DualArray<T>& out, Part part) {
   const std::int64_t n = in.size() / m.rows;
-  GemmArgs args{.m = 2 * n,
+  const bool both = part == Part::kBoth;
+  GemmArgs args{.m = both ? 2 * n : n,
                 .n = m.cols,
                 .k = m.rows,
-                .a = in.v(),
+                .a = both ? in.v() : in.d(),
                 .lda = m.rows,
                 .b = net.params.v() + m.offset,
                 .ldb = m.cols,
-                .c = out.v(),
+                .c = both ? out.v() : out.at(0).d,
                 .ldc = m.cols,
                 .accumulate = true};
   product<T>(args);
   if (!net.moves) return;
   args.m = n;
+  args.a = in.v();
   args.b = net.params.d() + m.offset;
   args.c = out.at(0).d;
   product<T>(args);
@@ -62,7 +64,7 @@ void add_times(const TangentNet<T>& net, const DualArray<T>& in, const MatrixPla
 
 template <class T>
 void outer_direction(const DualArray<T>& a, std::int64_t a_cols, std::int64_t first,
-                     const DualArray<T>& b, const MatrixPlace& m, T* out) {
+                     const DualArray<T>& b, const MatrixPlace& m, T* out, bool moves) {
   const std::int64_t n = b.size() / m.cols;
   GemmArgs args{.trans_a = true,
                 .m = m.rows,
@@ -75,6 +77,7 @@ void outer_direction(const DualArray<T>& a, std::int64_t a_cols, std::int64_t fi
                 .c = out + m.offset,
                 .ldc = m.cols};
   product<T>(args);
+  if (!moves) return;
   args.a = a.v() + first;
   args.b = b.d();
   args.accumulate = true;
@@ -82,16 +85,16 @@ void outer_direction(const DualArray<T>& a, std::int64_t a_cols, std::int64_t fi
 }
 
 template void times_transposed<float>(const TangentNet<float>&, const DualArray<float>&,
-                                      const MatrixPlace&, DualArray<float>&);
+                                      const MatrixPlace&, DualArray<float>&, bool);
 template void times_transposed<double>(const TangentNet<double>&, const DualArray<double>&,
-                                       const MatrixPlace&, DualArray<double>&);
+                                       const MatrixPlace&, DualArray<double>&, bool);
 template void add_times<float>(const TangentNet<float>&, const DualArray<float>&,
-                               const MatrixPlace&, DualArray<float>&);
+                               const MatrixPlace&, DualArray<float>&, Part);
 template void add_times<double>(const TangentNet<double>&, const DualArray<double>&,
-                                const MatrixPlace&, DualArray<double>&);
+                                const MatrixPlace&, DualArray<double>&, Part);
 template void outer_direction<float>(const DualArray<float>&, std::int64_t, std::int64_t,
-                                     const DualArray<float>&, const MatrixPlace&, float*);
+                                     const DualArray<float>&, const MatrixPlace&, float*, bool);
 template void outer_direction<double>(const DualArray<double>&, std::int64_t, std::int64_t,
-                                      const DualArray<double>&, const MatrixPlace&, double*);
+                                      const DualArray<double>&, const MatrixPlace&, double*, bool);
 
 }  // namespace openrnn::cpu

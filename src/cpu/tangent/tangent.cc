@@ -128,6 +128,7 @@ class Network {
     const std::int64_t p = layer * net_.dirs + d, inputs = args_.spec.layer_input_size(layer);
     Trace<T>& trace = traces_[static_cast<std::size_t>(p)];
     trace.x = DualArray<T>(net_.steps() * inputs);
+    trace.x_moves = layer > 0 || args_.direction.x != nullptr;
     reorder(d, inputs, 0, inputs,
             [&](std::int64_t from, std::int64_t own) { trace.x.at(own).set(0, input[from]); });
     States<T> states{state(args_.at.h0, args_.direction.h0, p, net_.outputs), {}};
@@ -149,7 +150,9 @@ class Network {
     States<T> states{state(args_.gradients.hn, nullptr, p, net_.outputs), {}};
     if (net_.lstm) states.c = state(args_.gradients.cn, nullptr, p, net_.units);
     backward_direction(net_, net_.places[static_cast<std::size_t>(p)],
-                       traces_[static_cast<std::size_t>(p)], own_dy, states, own_dx, dparams);
+                       traces_[static_cast<std::size_t>(p)], own_dy, states,
+                       layer > 0 || args_.curvature.x ? &own_dx : nullptr,
+                       layer > 0 ? Part::kBoth : Part::kDerivatives, dparams);
     reorder(d, inputs, 0, inputs,
             [&](std::int64_t to, std::int64_t own) { dx.at(to).add(0, own_dx[own]); });
     write_state(states.h, p, net_.outputs, args_.curvature.h0);

@@ -51,24 +51,28 @@ struct MatrixPlace {
   std::int64_t offset = 0, rows = 0, cols = 0;
 };
 
-/// out [n, rows of m] = in [n, cols of m] times m transposed.
+/// out [n, rows of m] = in [n, cols of m] times m transposed. Unless `moves`, the derivatives of
+/// `in` are 0.
 template <class T>
 void times_transposed(const TangentNet<T>& net, const DualArray<T>& in, const MatrixPlace& m,
-                      DualArray<T>& out);
+                      DualArray<T>& out, bool moves = true);
+/// What of a result is used.
+enum class Part : std::uint8_t { kBoth, kDerivatives };
 /// out [n, cols of m] += in [n, rows of m] times m.
 template <class T>
 void add_times(const TangentNet<T>& net, const DualArray<T>& in, const MatrixPlace& m,
-               DualArray<T>& out);
+               DualArray<T>& out, Part part = Part::kBoth);
 /// The derivative of a^T b, a [N, rows of m] and b [N, cols of m], into `out` at m; `a_cols` is how
-/// far apart the rows of a are, from column `first` on.
+/// far apart the rows of a are, from column `first` on. Unless `moves`, the derivatives of b are 0.
 template <class T>
 void outer_direction(const DualArray<T>& a, std::int64_t a_cols, std::int64_t first,
-                     const DualArray<T>& b, const MatrixPlace& m, T* out);
+                     const DualArray<T>& b, const MatrixPlace& m, T* out, bool moves = true);
 
 /// What a forward pass over one direction of one layer leaves.
 template <class T>
 struct Trace {
   DualArray<T> x;                            // [N, in]
+  bool x_moves = true;                       // false: the derivatives of x are 0
   DualArray<T> h_before, c_before;           // [N, O], [N, U]
   std::array<DualArray<T>, 4> value, slope;  // [N, U] by gate
   DualArray<T> c, cell_value, cell_slope;    // lstm [N, U]
@@ -91,10 +95,11 @@ void forward_direction(const TangentNet<T>& net, const Places& at, States<T>& st
                        Trace<T>& trace, DualArray<T>& y);
 
 /// The gradient of that, from dy [N, O] and `state`, the gradients of the last state, which it
-/// replaces by those of the first one. Adds to dx [N, in], and writes the directions of gradients
-/// of the parameters into dparams unless that is null.
+/// replaces by those of the first one. Adds that `part` of dx [N, in], and writes the directions of
+/// gradients of the parameters into dparams; neither where it is null.
 template <class T>
 void backward_direction(const TangentNet<T>& net, const Places& at, const Trace<T>& trace,
-                        DualArray<T>& dy, States<T>& state, DualArray<T>& dx, T* dparams);
+                        DualArray<T>& dy, States<T>& state, DualArray<T>* dx, Part part,
+                        T* dparams);
 
 }  // namespace openrnn::cpu
