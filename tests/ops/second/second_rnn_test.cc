@@ -121,6 +121,19 @@ TEST(SecondRnn, OddSizesAndNoStates) {
   }
 }
 
+TEST(SecondRnn, NoStepsOrNoRows) {
+  for (const RnnMode mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    check(make_call(one_layer(mode), true, {.time = 0, .batch = 2}));
+    const Call call = make_call(one_layer(mode), true, {.time = 2, .batch = 0});
+    const Tensors at = call.sources();
+    const auto loss = [&](const Tensors& in) {
+      return ops::add(ops::reduce_sum(call(in)[0]), ops::reduce_sum(ops::square(in[1])));
+    };
+    EXPECT_EQ(values_of(hvp(loss, at, at)[1]), values_of(ops::scale(at[1], 2.0)));
+  }
+}
+
 TEST(SecondRnn, OptionsOfTheLstm) {
   const auto with = [](const std::function<void(RnnSpec&)>& set, bool both = true) {
     RnnSpec spec = one_layer(RnnMode::kLstm);
