@@ -52,4 +52,8 @@ struct TangentArgs {
   Curvature curvature;  // H v; null: not wanted
 };
 
+/// Whether the functions of TangentArgs know every option that the spec sets. An option that they
+/// do not know yet leaves a call without a second derivative: an error, never a wrong number.
+OPENRNN_API bool has_tangent(const RnnSpec& spec);
+
 }  // namespace openrnn

@@ -212,16 +212,20 @@ std::vector<Tensor> record_call(const std::vector<Tensor>& inputs, std::vector<D
         "gradients; a layer's call also takes save=True, which keeps what they need without "
         "dropout"));
   };
+  GradientFunction second;
+  if (has_tangent(kept->spec)) {
+    second = [kept, require_saved](const GradientCall& call) {
+      require_saved();
+      return record_gradient(kept, call);
+    };
+  }
   return record(
       std::move(name), inputs, std::move(outputs),
       [kept, require_saved](const Arrays& dy) {
         require_saved();
         return kept->gradient(dy);
       },
-      [kept, require_saved](const GradientCall& call) {
-        require_saved();
-        return record_gradient(kept, call);
-      });
+      std::move(second));
 }
 
 }  // namespace openrnn::ops::gradients

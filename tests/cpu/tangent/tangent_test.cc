@@ -108,6 +108,22 @@ INSTANTIATE_TEST_SUITE_P(Cases, Tangent, testing::ValuesIn(difference_cases()), 
 INSTANTIATE_TEST_SUITE_P(Narrow, Tangent, testing::ValuesIn(narrow_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Grid, Tangent, testing::ValuesIn(wide_cases()), name_of);
 
+TEST(TangentSpecs, EveryCaseHasOne) {
+  for (const Case& c : difference_cases()) EXPECT_TRUE(has_tangent(c.spec)) << c.text;
+  for (const char* options :
+       {"forget peepholes coupled clip", "reset_before", "no_bias", "one_bias", "P2 proj_clip"}) {
+    const std::string mode = std::string(options) == "reset_before" ? "gru" : "lstm";
+    EXPECT_TRUE(has_tangent(parse_case(mode + " L1 U3 I4 B1 T1 f32 " + options, "").spec));
+  }
+  RnnSpec other;
+  other.mode = static_cast<RnnMode>(100);
+  EXPECT_FALSE(has_tangent(other));
+  other.mode = RnnMode::kGru;
+  EXPECT_TRUE(has_tangent(other));
+  other.activation = CellActivation{.kind = static_cast<CellActivationKind>(100)};
+  EXPECT_FALSE(has_tangent(other));
+}
+
 TEST(TangentBits, OfThreadsAreOne) {
   const Case c = parse_case("lstm L2 U130 I65 B33 T5 bi f32 lengths", "more than one thread");
   const int before = num_threads();
