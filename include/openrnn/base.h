@@ -216,7 +216,22 @@ struct DropoutKey {
   std::uint64_t call = 0;
 };
 
-/// Where a row of one mask lies. `layer` is the layer whose output is dropped.
+/// What a call's masks are of. Each has a stream of its own: that between layers is the key's.
+enum class MaskOf : std::uint8_t {
+  kLayer,           // dropout between layers
+  kInput,           // input_dropout
+  kOutput,          // output_dropout
+  kWeights,         // drop_connect
+  kRecurrentState,  // recurrent_dropout of the state
+  kCandidate,       // recurrent_dropout of the candidate
+  kZoneout,         // zoneout of h
+  kZoneoutCell,     // zoneout of c
+};
+/// The key of those masks of the call that `key` names.
+OPENRNN_API DropoutKey key_of(DropoutKey key, MaskOf masks) noexcept;
+
+/// Where a row of one mask lies. `layer` is the layer whose output is dropped, or for masks inside
+/// a step its pseudo-layer.
 struct DropoutRow {
   std::uint32_t layer = 0;
   std::uint32_t time = 0;

@@ -78,6 +78,11 @@ OPENRNN_API CellActivation parse_cell_activation(std::string_view text);
 /// Its inverse, with every parameter.
 OPENRNN_API std::string to_string(const CellActivation& activation);
 
+/// What recurrent_dropout masks: kState the state that enters the recurrent product, one mask for
+/// all steps of a call (Gal and Ghahramani 2016); kCandidate the candidate, anew each step
+/// (Semeniuta et al. 2016).
+enum class RecurrentDropoutForm : std::uint8_t { kState, kCandidate };
+
 /// How a network is trained.
 struct TrainingOptions {
   /// Rate of the dropout between layers in training, in [0, 1].
@@ -89,13 +94,21 @@ struct TrainingOptions {
   /// (Wan et al. 2013) of the recurrent weights, one mask a call. What is kept is divided by
   /// 1 - rate, so that nothing changes outside of training.
   double input_dropout = 0.0, output_dropout = 0.0, drop_connect = 0.0;
+  /// Rate, in [0, 1], of the dropout inside a step, which engines apply, and what it masks. What is
+  /// kept is divided by 1 - rate. Not on 'cudnn'.
+  double recurrent_dropout = 0.0;
+  RecurrentDropoutForm recurrent_dropout_form = RecurrentDropoutForm::kState;
 
   /// Whether operations have something to do around the engine.
   bool drops_around() const {
     return input_dropout > 0.0 || output_dropout > 0.0 || drop_connect > 0.0;
   }
-  /// Whether training uses random masks.
-  bool drops() const { return dropout > 0.0 || drops_around(); }
+  bool drops_state() const {
+    return recurrent_dropout > 0.0 && recurrent_dropout_form == RecurrentDropoutForm::kState;
+  }
+  bool drops_candidate() const {
+    return recurrent_dropout > 0.0 && recurrent_dropout_form == RecurrentDropoutForm::kCandidate;
+  }
 
   friend bool operator==(const TrainingOptions&, const TrainingOptions&) = default;
 };
@@ -153,6 +166,10 @@ struct OPENRNN_API RnnSpec {
   bool use_bias = true;
   /// One bias a gate, on the input's side, in place of cuDNN's two.
   bool single_bias = false;
+  /// Rates, in [0, 1], at which a unit of h, or of the LSTM's cell, keeps its value of the step
+  /// before (Krueger et al. 2017): at random in training, its expectation outside of it. Not on
+  /// 'cudnn'.
+  double zoneout = 0.0, zoneout_cell = 0.0;
   TrainingOptions training = {};
   ComputeOptions compute = {};
 
@@ -165,6 +182,13 @@ struct OPENRNN_API RnnSpec {
   CellActivation cell_activation() const;
   /// Whether a step is one of cuDNN's four cells, but for biases, forget_bias and cell_clip.
   bool has_cudnn_step() const;
+  /// Whether units keep values of the step before.
+  bool zones_out() const { return zoneout > 0.0 || zoneout_cell > 0.0; }
+  /// Whether training uses random masks.
+  bool draws_masks() const {
+    return training.dropout > 0.0 || training.drops_around() || training.recurrent_dropout > 0.0 ||
+           zones_out();
+  }
   /// How many biases a gate has: 0, 1 or 2.
   int biases_per_gate() const { return !use_bias ? 0 : single_bias ? 1 : 2; }
   /// Whether layer 0 takes x itself in place of W x: skip_input, or auto_select with I == U.

@@ -52,6 +52,9 @@ struct RnnField {
 OPENRNN_API std::span<const RnnField> rnn_fields();
 /// Throws: ArgumentError listing the fields.
 OPENRNN_API const RnnField& rnn_field(std::string_view name);
+/// Those that make a step another than cuDNN's, where they are set: "use_peepholes true, zoneout
+/// 0.1".
+OPENRNN_API std::string step_options(const RnnSpec& spec);
 /// The fields as a table in Markdown: docs/options.md has it.
 OPENRNN_API std::string rnn_fields_markdown();
 

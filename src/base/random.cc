@@ -19,6 +19,12 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> at,
   return counter::philox(at, key);
 }
 
+DropoutKey key_of(DropoutKey key, MaskOf masks) noexcept {
+  // The golden ratio's bits: seeds that differ by little stay apart.
+  key.seed += static_cast<std::uint64_t>(masks) * 0x9E3779B97F4A7C15U;
+  return key;
+}
+
 template <class T>
 void dropout_mask(DropoutKey key, DropoutRow at, double rate, std::span<T> mask) noexcept {
   const auto words = counter::dropout_words(key.seed, key.call);

@@ -48,6 +48,11 @@ bool has_tangent(const RnnSpec& spec) {
   rest.training.dropout = none.training.dropout;
   rest.training.seed = none.training.seed;
   rest.compute = none.compute;
+  // Those of the reference alone.
+  rest.zoneout = none.zoneout;
+  rest.zoneout_cell = none.zoneout_cell;
+  rest.training.recurrent_dropout = none.training.recurrent_dropout;
+  rest.training.recurrent_dropout_form = none.training.recurrent_dropout_form;
   // Operations apply these around the call.
   rest.training.input_dropout = none.training.input_dropout;
   rest.training.output_dropout = none.training.output_dropout;

@@ -111,7 +111,7 @@ ops::RnnOutputs CudnnRnn::compute(const std::vector<Tensor>& given, const RnnCal
   in.training = call.training;
   in.save = call.save;
   in.every = call.every;
-  if (call.training && network().training.drops()) {
+  if (call.training && network().draws_masks()) {
     in.next_dropout = [this] { return dropout_.next(); };
   }
   return ops::rnn(*spec_, in, &cache_);

@@ -6,15 +6,6 @@
 namespace openrnn::ops {
 namespace {
 
-// Streams of their own beside the masks between layers, which have the key itself.
-enum class Stream : std::uint64_t { kInput = 1, kOutput = 2, kWeights = 3 };
-
-DropoutKey key_of(DropoutKey key, Stream stream) {
-  // The golden ratio's bits: seeds that differ by little stay apart.
-  key.seed += static_cast<std::uint64_t>(stream) * 0x9E3779B97F4A7C15U;
-  return key;
-}
-
 // 1 for every parameter, but a mask for the recurrent weights: a row of it for each of theirs.
 Tensor weight_mask(const RnnSpec& spec, const Tensor& params, DropoutKey key) {
   Array mask(DType::kFloat64, params.shape());
@@ -49,14 +40,14 @@ RnnOutputs run_with_masks(
   given.dropout = key;
   given.next_dropout = {};
   if (rates.input_dropout > 0.0) {
-    given.x = dropout(in.x, rates.input_dropout, key_of(key, Stream::kInput));
+    given.x = dropout(in.x, rates.input_dropout, key_of(key, MaskOf::kInput));
   }
   if (rates.drop_connect > 0.0) {
-    given.params = multiply(in.params, weight_mask(spec, in.params, key_of(key, Stream::kWeights)));
+    given.params = multiply(in.params, weight_mask(spec, in.params, key_of(key, MaskOf::kWeights)));
   }
   RnnOutputs out = run(inside, given);
   if (rates.output_dropout > 0.0) {
-    out.output = dropout(out.output, rates.output_dropout, key_of(key, Stream::kOutput));
+    out.output = dropout(out.output, rates.output_dropout, key_of(key, MaskOf::kOutput));
   }
   return out;
 }

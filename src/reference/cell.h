@@ -18,16 +18,28 @@ struct Function {
   Vector<Real> argument, value, slope;
 };
 
+/// What is random in a step; an empty one is off.
+struct Masks {
+  Vector<double> state;      // of the state that enters the recurrent products
+  Vector<double> candidate;  // of g, n or the new state
+  // How much of the value before each unit of h and of c keeps: 0 or 1, and the rate outside of
+  // training.
+  Vector<double> kept, kept_cell;
+};
+
 /// Inputs and results of one step.
 template <class Real>
 struct Step {
+  Masks masks;
   Vector<Real> x, h_before, c_before;
+  Vector<Real> h_entering;              // h_before, masked
   Vector<Real> x_operand, h_operand;    // as operands of the products
   std::array<Function<Real>, 4> gate;   // lstm i f g o; gru r z n; rnn h; slopes by the sums
   Vector<Real> recurrent_n;             // gru: Rn h' + bRn
   Vector<Real> reset_h, reset_operand;  // gru, reset before the product: r * h'
   Vector<Real> clip_slope;              // lstm: d(clamped cell) / d(cell)
   Function<Real> cell;                  // lstm: the cell's activation
+  Vector<Real> c_now;                   // lstm: the cell before zoneout, which o and it see
   Vector<Real> emitted;                 // what a projection reads: lstm o * cell, rnn its state
   Vector<Real> projected, proj_slope;   // with a clip: Wp emitted, and d(clamped one) / d(it)
   Vector<Real> h, c;
@@ -50,6 +62,28 @@ Vector<Real> operand(const Network& net, Vector<Real> v) {
     if (net.math == Math::kBf16x3) a = as_split(a);
   }
   return v;
+}
+
+/// The candidate at unit u as the state takes it in.
+template <class Real>
+Real masked_candidate(const Step<Real>& s, std::size_t u, const Real& value) {
+  return s.masks.candidate.empty() ? value : times_mask(value, s.masks.candidate[u]);
+}
+
+/// `part` of a value, without a rounding where it is all or nothing of it.
+template <class Real>
+Real part_of(const Real& value, double part) {
+  if (part == 0.0) return Real(0.0);
+  return part == 1.0 ? value : times_mask(value, part);
+}
+
+/// The state at unit u after zoneout.
+template <class Real>
+Real zoned_out(const Network& net, const Vector<double>& kept, std::size_t u, const Real& before,
+               const Real& now) {
+  if (kept.empty() || kept[u] == 0.0) return now;
+  if (kept[u] == 1.0) return before;
+  return kept_as(times_mask(before, kept[u]) + times_mask(now, 1.0 - kept[u]), net.dtype);
 }
 
 /// Element `row` of matrix * v.
@@ -134,7 +168,7 @@ Real both_sides(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step
   return input_side(cell, k, u, s) + recurrent_side(cell, k, u, s.h_operand);
 }
 
-/// h from what a step puts out: through the projection, if there is one.
+/// h from what a step puts out: through the projection, if there is one, and zoneout.
 template <class Real>
 void put_out(const Cell<Real>& cell, Step<Real>& s) {
   const Network& net = cell.net;
@@ -147,14 +181,15 @@ void put_out(const Cell<Real>& cell, Step<Real>& s) {
       s.proj_slope.push_back(clamp_slope(h, low, high));
       h = clamp_to(h, low, high);
     }
-    s.h.push_back(kept_as(h, net.dtype));
+    s.h.push_back(zoned_out(net, s.masks.kept, j, s.h_before[j], kept_as(h, net.dtype)));
   }
 }
 
 template <class Real>
 void plain_step(const Cell<Real>& cell, Step<Real>& s) {
   for (std::size_t u = 0; u < cell.net.units; ++u) {
-    s.emitted.push_back(apply_gate(cell, kH, both_sides(cell, kH, u, s), s));
+    const Real m = apply_gate(cell, kH, both_sides(cell, kH, u, s), s);
+    s.emitted.push_back(masked_candidate(s, u, m));
   }
   put_out(cell, s);
 }
@@ -165,7 +200,7 @@ void gru_step(const Cell<Real>& cell, Step<Real>& s) {
   for (std::size_t u = 0; u < net.units; ++u) {
     const Real r = apply_gate(cell, kR, both_sides(cell, kR, u, s), s);
     apply_gate(cell, kZ, both_sides(cell, kZ, u, s), s);
-    if (!net.reset_after) s.reset_h.push_back(r * s.h_before[u]);
+    if (!net.reset_after) s.reset_h.push_back(r * s.h_entering[u]);
   }
   s.reset_operand = operand(net, s.reset_h);
   for (std::size_t u = 0; u < net.units; ++u) {
@@ -174,7 +209,9 @@ void gru_step(const Cell<Real>& cell, Step<Real>& s) {
     const Real n =
         apply_gate(cell, kN, input_side(cell, kN, u, s) + (net.reset_after ? r * q : q), s);
     s.recurrent_n.push_back(q);
-    s.h.push_back(kept_as((Real(1.0) - z) * n + z * s.h_before[u], net.dtype));
+    const Real& before = s.h_before[u];
+    const Real h = (Real(1.0) - z) * masked_candidate(s, u, n) + z * before;
+    s.h.push_back(zoned_out(net, s.masks.kept, u, before, kept_as(h, net.dtype)));
   }
 }
 
@@ -195,7 +232,7 @@ void lstm_step(const Cell<Real>& cell, Step<Real>& s) {
     const Real f =
         net.coupled ? Real(1.0) - i : apply_gate(cell, kF, seen(cell, kF, u, s, before), s);
     const Real g = apply_gate(cell, kC, both_sides(cell, kC, u, s), s);
-    Real c = f * before + i * g;
+    Real c = f * before + i * masked_candidate(s, u, g);
     Real slope(1.0);
     if (net.clip) {
       const auto [low, high] = *net.clip;
@@ -206,17 +243,22 @@ void lstm_step(const Cell<Real>& cell, Step<Real>& s) {
     const Real o = apply_gate(cell, kO, seen(cell, kO, u, s, c), s);
     if (net.coupled) s.gate[kF].value.push_back(f);
     s.clip_slope.push_back(slope);
-    s.c.push_back(c);
+    s.c_now.push_back(c);
+    s.c.push_back(zoned_out(net, s.masks.kept_cell, u, before, c));
     s.emitted.push_back(o * apply(net.cell_function, c, {}, s.cell));
   }
   put_out(cell, s);
 }
 
-/// Computes everything from `x`, `h_before` and `c_before`.
+/// Computes everything from `masks`, `x`, `h_before` and `c_before`.
 template <class Real>
 void run_step(const Cell<Real>& cell, Step<Real>& step) {
   step.x_operand = operand(cell.net, step.x);
-  step.h_operand = operand(cell.net, step.h_before);
+  step.h_entering = step.h_before;
+  for (std::size_t j = 0; j < step.masks.state.size(); ++j) {
+    step.h_entering[j] = times_mask(step.h_before[j], step.masks.state[j]);
+  }
+  step.h_operand = operand(cell.net, step.h_entering);
   switch (cell.net.mode) {
     case RnnMode::kLstm:
       return lstm_step(cell, step);

@@ -34,16 +34,27 @@ void add_to(Real* sum, const Vector<Real>& terms) {
   for (std::size_t u = 0; u < terms.size(); ++u) sum[u] += terms[u];
 }
 
-// Each of the three takes the gradient of the state after the step, of which `dm` is that of what
-// the step put out. It stores in `state` the part of the gradient of the state before that does not
-// pass through R.
+/// What of the gradient of a state passes to the step's own value, and what to the state before.
+template <class Real>
+Real to_now(const Vector<double>& kept, std::size_t u, const Real& d) {
+  return kept.empty() ? d : part_of(d, 1.0 - kept[u]);
+}
+template <class Real>
+Real to_before(const Vector<double>& kept, std::size_t u, const Real& d) {
+  return kept.empty() ? Real(0.0) : part_of(d, kept[u]);
+}
+
+// Each of the three takes the gradient of the state after the step, but for what zoneout passes
+// on, of which `dm` is that of what the step put out. It stores in `state` the part of the gradient
+// of the state before that passes neither through R nor through zoneout of h; `dentering` is of the
+// state that enters the products.
 
 template <class Real>
 GateGradients<Real> plain_gradient(const Cell<Real>& cell, const Step<Real>& s,
                                    const Vector<Real>& dm, StateGradient<Real>& state) {
   GateGradients<Real> d;
   for (std::size_t u = 0; u < cell.net.units; ++u) {
-    d.input[kH].push_back(dm[u] * s.gate[kH].slope[u]);
+    d.input[kH].push_back(masked_candidate(s, u, dm[u]) * s.gate[kH].slope[u]);
   }
   d.recurrent = d.input;
   state.dh.assign(cell.net.hidden, Real(0.0));
@@ -52,15 +63,16 @@ GateGradients<Real> plain_gradient(const Cell<Real>& cell, const Step<Real>& s,
 
 template <class Real>
 GateGradients<Real> gru_gradient(const Cell<Real>& cell, const Step<Real>& s,
-                                 StateGradient<Real>& state, Real* dparams) {
+                                 StateGradient<Real>& state, Vector<Real>& dentering,
+                                 Real* dparams) {
   const Network& net = cell.net;
   const Real one(1.0);
   GateGradients<Real> d;
   for (std::size_t u = 0; u < net.units; ++u) {
     const Real r = s.gate[kR].value[u], z = s.gate[kZ].value[u], n = s.gate[kN].value[u];
     const Real dh = state.dh[u];
-    const Real dn = dh * (one - z) * s.gate[kN].slope[u];
-    d.input[kZ].push_back(dh * (s.h_before[u] - n) * s.gate[kZ].slope[u]);
+    const Real dn = masked_candidate(s, u, dh * (one - z)) * s.gate[kN].slope[u];
+    d.input[kZ].push_back(dh * (s.h_before[u] - masked_candidate(s, u, n)) * s.gate[kZ].slope[u]);
     d.input[kN].push_back(dn);
     d.recurrent[kN].push_back(net.reset_after ? dn * r : dn);
     if (net.reset_after) d.input[kR].push_back(dn * s.recurrent_n[u] * s.gate[kR].slope[u]);
@@ -72,8 +84,8 @@ GateGradients<Real> gru_gradient(const Cell<Real>& cell, const Step<Real>& s,
     through_matrix(cell.params + cell.at.r[kN], operand(net, d.recurrent[kN]), s.reset_operand,
                    dreset, dparams + cell.at.r[kN]);
     for (std::size_t u = 0; u < net.units; ++u) {
-      d.input[kR].push_back(dreset[u] * s.h_before[u] * s.gate[kR].slope[u]);
-      state.dh[u] += dreset[u] * s.gate[kR].value[u];
+      d.input[kR].push_back(dreset[u] * s.h_entering[u] * s.gate[kR].slope[u]);
+      dentering[u] += dreset[u] * s.gate[kR].value[u];
     }
   }
   d.recurrent[kR] = d.input[kR];
@@ -89,25 +101,27 @@ GateGradients<Real> lstm_gradient(const Cell<Real>& cell, const Step<Real>& s,
   GateGradients<Real> d;
   for (std::size_t u = 0; u < net.units; ++u) {
     const Real i = s.gate[kI].value[u], f = s.gate[kF].value[u];
-    const Real g = s.gate[kC].value[u], o = s.gate[kO].value[u], before = s.c_before[u];
+    const Real g = masked_candidate(s, u, s.gate[kC].value[u]);
+    const Real o = s.gate[kO].value[u], before = s.c_before[u];
     const auto peephole = [&](std::size_t k) { return cell.params[cell.at.peephole[k] + u]; };
     const Real do_ = dm[u] * s.cell.value[u] * s.gate[kO].slope[u];
-    Real dc = state.dc[u] + dm[u] * o * s.cell.slope[u];
+    const Vector<double>& kept = s.masks.kept_cell;
+    Real dc = to_now(kept, u, state.dc[u]) + dm[u] * o * s.cell.slope[u];
     if (net.peepholes) dc += do_ * peephole(kO);
     dc = dc * s.clip_slope[u];
     const Real di = dc * (net.coupled ? g - before : g) * s.gate[kI].slope[u];
     const Real df = net.coupled ? Real(0.0) : dc * before * s.gate[kF].slope[u];
     d.input[kI].push_back(di);
     d.input[kF].push_back(df);
-    d.input[kC].push_back(dc * i * s.gate[kC].slope[u]);
+    d.input[kC].push_back(masked_candidate(s, u, dc * i) * s.gate[kC].slope[u]);
     d.input[kO].push_back(do_);
-    state.dc[u] = dc * f;
+    state.dc[u] = kept.empty() ? dc * f : dc * f + to_before(kept, u, state.dc[u]);
     if (!net.peepholes) continue;
     state.dc[u] += di * peephole(kI);
     state.dc[u] += df * peephole(kF);
     dparams[cell.at.peephole[kI] + u] += di * before;
     dparams[cell.at.peephole[kF] + u] += df * before;
-    dparams[cell.at.peephole[kO] + u] += do_ * s.c[u];
+    dparams[cell.at.peephole[kO] + u] += do_ * s.c_now[u];
   }
   d.recurrent = d.input;
   state.dh.assign(net.hidden, Real(0.0));
@@ -136,8 +150,13 @@ template <class Real>
 void step_gradient(const Cell<Real>& cell, const Step<Real>& s, StateGradient<Real>& state,
                    Vector<Real>& dx, Real* dparams) {
   const Network& net = cell.net;
+  Vector<Real> dentering(net.hidden, Real(0.0)), passed_on = state.dh;
+  for (std::size_t j = 0; j < net.hidden; ++j) {
+    passed_on[j] = to_before(s.masks.kept, j, state.dh[j]);
+    state.dh[j] = to_now(s.masks.kept, j, state.dh[j]);
+  }
   const auto gate_gradients = [&] {
-    if (net.mode == RnnMode::kGru) return gru_gradient(cell, s, state, dparams);
+    if (net.mode == RnnMode::kGru) return gru_gradient(cell, s, state, dentering, dparams);
     const Vector<Real> dm = emitted_gradient(cell, s, state.dh, dparams);
     if (net.mode == RnnMode::kLstm) return lstm_gradient(cell, s, dm, state, dparams);
     return plain_gradient(cell, s, dm, state);
@@ -154,10 +173,15 @@ void step_gradient(const Cell<Real>& cell, const Step<Real>& s, StateGradient<Re
     const bool reset = net.mode == RnnMode::kGru && !net.reset_after && k == kN;
     if (!reset) {
       through_matrix(cell.params + cell.at.r[k], operand(net, d.recurrent[k]), s.h_operand,
-                     state.dh, dparams + cell.at.r[k]);
+                     dentering, dparams + cell.at.r[k]);
     }
     if (net.input_bias) add_to(dparams + cell.at.bw[k], d.input[k]);
     if (net.recurrent_bias) add_to(dparams + cell.at.br[k], d.recurrent[k]);
+  }
+  for (std::size_t j = 0; j < net.hidden; ++j) {
+    state.dh[j] +=
+        s.masks.state.empty() ? dentering[j] : times_mask(dentering[j], s.masks.state[j]);
+    if (!s.masks.kept.empty()) state.dh[j] += passed_on[j];
   }
 }
 

@@ -39,7 +39,6 @@ std::shared_ptr<const ReferencePacked> own_params(
 }
 
 Call call_of(const ForwardArgs& args) {
-  const RnnSpec& spec = args.params->spec();
   Call call;
   call.max_time = static_cast<std::size_t>(args.max_time);
   call.batch = static_cast<std::size_t>(args.batch);
@@ -50,7 +49,7 @@ Call call_of(const ForwardArgs& args) {
       call.lengths[b] = static_cast<std::size_t>(args.sequence_lengths[b]);
     }
   }
-  call.drops = args.training && spec.training.dropout > 0.0;
+  call.training = args.training;
   call.key = args.dropout;
   return call;
 }

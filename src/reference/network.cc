@@ -126,6 +126,10 @@ Network make_network(const RnnSpec& spec) {
   net.input_bias = spec.use_bias;
   net.recurrent_bias = spec.use_bias && !spec.single_bias;
   net.dropout = spec.training.dropout;
+  net.recurrent_dropout = spec.training.recurrent_dropout;
+  net.drops_candidate = spec.training.recurrent_dropout_form == RecurrentDropoutForm::kCandidate;
+  net.zoneout = spec.zoneout;
+  net.zoneout_cell = spec.zoneout_cell;
 
   place_weights(spec, net);
   place_vectors(net);

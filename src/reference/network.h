@@ -38,7 +38,8 @@ struct Network {
   CellActivation gate_function, candidate_function, cell_function;
   bool reset_after = true, peepholes = false, coupled = false;
   bool input_bias = true, recurrent_bias = true;
-  double dropout = 0.0;
+  double dropout = 0.0, recurrent_dropout = 0.0, zoneout = 0.0, zoneout_cell = 0.0;
+  bool drops_candidate = false;     // recurrent_dropout of the candidate, else of the state
   std::vector<PseudoLayer> pseudo;  // l0 fwd, l0 bwd, l1 fwd, ...
   std::size_t size = 0;             // elements of the opaque buffer
 };

@@ -13,8 +13,10 @@ struct Call {
   std::size_t max_time = 0, batch = 0;
   bool time_major = true;
   std::vector<std::size_t> lengths;  // [B]
-  bool drops = false;                // dropout between the layers
+  bool training = false;             // whether masks are random
   DropoutKey key;
+
+  bool drops(const Network& net) const { return training && net.dropout > 0.0; }
 
   /// Where the vector of step t and row b starts in a sequence array of that width.
   std::size_t step_place(std::size_t t, std::size_t b, std::size_t width) const {
@@ -54,6 +56,30 @@ inline Vector<double> mask_of(const Network& net, const Call& call, std::size_t 
   return mask;
 }
 
+/// The masks of a step of pseudo-layer p.
+inline Masks masks_of(const Network& net, const Call& call, std::size_t p, std::size_t t,
+                      std::size_t b) {
+  const auto draw = [&](MaskOf masks, double rate, std::size_t time, std::size_t width) {
+    Vector<double> mask(rate > 0.0 ? width : 0);
+    const DropoutRow row{static_cast<std::uint32_t>(p), static_cast<std::uint32_t>(time),
+                         static_cast<std::uint32_t>(b)};
+    dropout_mask<double>(key_of(call.key, masks), row, rate, mask);
+    return mask;
+  };
+  // What dropout would drop keeps its value.
+  const auto kept = [&](MaskOf masks, double rate, std::size_t width) {
+    Vector<double> values = draw(masks, rate, t, width);
+    for (double& value : values) value = !call.training ? rate : value == 0.0 ? 1.0 : 0.0;
+    return values;
+  };
+  const double of_state = call.training && !net.drops_candidate ? net.recurrent_dropout : 0.0;
+  const double of_candidate = call.training && net.drops_candidate ? net.recurrent_dropout : 0.0;
+  return {.state = draw(MaskOf::kRecurrentState, of_state, 0, net.hidden),
+          .candidate = draw(MaskOf::kCandidate, of_candidate, t, net.units),
+          .kept = kept(MaskOf::kZoneout, net.zoneout, net.hidden),
+          .kept_cell = kept(MaskOf::kZoneoutCell, net.zoneout_cell, net.units)};
+}
+
 /// Every step of a call: [pseudo-layer][t * B + b]; a padded step is empty.
 template <class Real>
 using Tape = std::vector<std::vector<Step<Real>>>;
@@ -71,16 +97,17 @@ struct ForwardResult {
   Tape<Real> tape;
 };
 
-/// One row in one direction: writes its outputs into columns of `output` and returns the last
+/// One row of pseudo-layer p: writes its outputs into columns of `output` and returns the last
 /// step's state in `h` and `c`.
 template <class Real>
-void run_row(const Cell<Real>& cell, const Call& call, std::size_t direction, std::size_t b,
+void run_row(const Cell<Real>& cell, const Call& call, std::size_t p, std::size_t b,
              const std::vector<Vector<Real>>& input, std::vector<Vector<Real>>& output,
              Vector<Real>& h, Vector<Real>& c, std::vector<Step<Real>>& steps) {
-  const std::size_t length = call.lengths[b];
+  const std::size_t length = call.lengths[b], direction = p % cell.net.dirs;
   for (std::size_t n = 0; n < length; ++n) {
     const std::size_t t = direction == 0 ? n : length - 1 - n;
     Step<Real>& step = steps[t * call.batch + b];
+    step.masks = masks_of(cell.net, call, p, t, b);
     step.x = input[t * call.batch + b];
     step.h_before = h;
     step.c_before = c;
@@ -109,7 +136,7 @@ void run_layer(const Network& net, const Call& call, std::size_t layer,
       const std::size_t c_place = call.state_place(p, count, b, net.units);
       Vector<Real> h = read<Real>(in.h0, h_place, net.hidden), c;
       if (lstm) c = read<Real>(in.c0, c_place, net.units);
-      run_row(cell, call, d, b, input, output, h, c, result.tape[p]);
+      run_row(cell, call, p, b, input, output, h, c, result.tape[p]);
       std::copy(h.begin(), h.end(), result.hn.begin() + static_cast<std::ptrdiff_t>(h_place));
       std::copy(c.begin(), c.end(), result.cn.begin() + static_cast<std::ptrdiff_t>(c_place));
     }
@@ -162,7 +189,7 @@ ForwardResult<Real> forward(const Network& net, const Call& call, const ForwardI
     run_layer(net, call, layer, in, input, output, result);
     if (layer + 1 == net.layers) break;
     std::swap(input, output);
-    if (!call.drops) continue;
+    if (!call.drops(net)) continue;
     for_valid_steps(call, [&](std::size_t t, std::size_t b) {
       const Vector<double> mask = mask_of(net, call, layer, t, b);
       Vector<Real>& row = input[t * call.batch + b];

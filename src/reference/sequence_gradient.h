@@ -80,7 +80,7 @@ BackwardResult<Real> backward(const Network& net, const Call& call, const Tape<R
     dinput.assign(steps, Vector<Real>(net.pseudo[layer * net.dirs].input, Real(0.0)));
     layer_gradient(net, call, layer, in, tape, doutput, dinput, result);
     doutput = std::move(dinput);
-    if (!call.drops || layer == 0) continue;
+    if (!call.drops(net) || layer == 0) continue;
     for_valid_steps(call, [&](std::size_t t, std::size_t b) {
       const Vector<double> mask = mask_of(net, call, layer - 1, t, b);
       Vector<Real>& row = doutput[t * call.batch + b];

@@ -40,7 +40,7 @@ Call call_of(const TangentArgs& args) {
     call.lengths.push_back(
         args.sequence_lengths ? static_cast<std::size_t>(args.sequence_lengths[b]) : call.max_time);
   }
-  call.drops = args.training && args.spec.training.dropout > 0.0;
+  call.training = args.training;
   call.key = args.dropout;
   return call;
 }

@@ -64,12 +64,7 @@ std::string why_not(const Entry& unasked) {
 
 std::string kernels_of(const RnnSpec& spec) {
   if (spec.has_cudnn_step()) return message("cudnn's ", to_string(spec.mode), " step");
-  std::string options;
-  for (const RnnField& field : rnn_fields()) {
-    if (field.always || field.group != FieldGroup::kNetwork || !field.stands_in(spec)) continue;
-    options += message(options.empty() ? "" : ", ", field.name, " ", to_string(field.get(spec)));
-  }
-  return message(to_string(spec.mode), " step with options: ", options);
+  return message(to_string(spec.mode), " step with options: ", step_options(spec));
 }
 
 // Why `each` does not run the network when `chosen` does.

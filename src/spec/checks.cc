@@ -156,6 +156,17 @@ void check_single_bias(const RnnSpec& spec) {
   throw ArgumentError("[RnnSpec] single_bias is true and use_bias false, expected one of them");
 }
 
+void check_zoneout(const RnnSpec& spec) { require_rate("zoneout", spec.zoneout); }
+
+void check_zoneout_cell(const RnnSpec& spec) {
+  require_rate("zoneout_cell", spec.zoneout_cell);
+  if (spec.zoneout_cell > 0.0) require_lstm(spec, "zoneout_cell");
+}
+
+void check_recurrent_dropout(const RnnSpec& spec) {
+  require_rate("recurrent_dropout", spec.training.recurrent_dropout);
+}
+
 void check_math(const RnnSpec& spec) {
   if (spec.compute.math == Math::kFloat32 || spec.dtype != DType::kFloat64) return;
   throw ArgumentError(message("[RnnSpec] math is '", to_string(spec.compute.math),

@@ -27,6 +27,9 @@ void check_coupled_gates(const RnnSpec& spec);
 void check_proj_clip(const RnnSpec& spec);
 void check_gate_clip(const RnnSpec& spec);
 void check_single_bias(const RnnSpec& spec);
+void check_zoneout(const RnnSpec& spec);
+void check_zoneout_cell(const RnnSpec& spec);
+void check_recurrent_dropout(const RnnSpec& spec);
 void check_math(const RnnSpec& spec);
 void check_weights_dtype(const RnnSpec& spec);
 

@@ -137,6 +137,14 @@ constexpr RnnField kFields[] = {
          "One bias a gate, on the input's side, in place of two"},
         [](auto& spec) -> auto& { return spec.single_bias; }),
     row(
+        {"zoneout", kNetwork, kWhereSet, spec::check_zoneout,
+         "Rate at which a unit of h keeps its value; outside of training the expectation"},
+        [](auto& spec) -> auto& { return spec.zoneout; }),
+    row(
+        {"zoneout_cell", kNetwork, kWhereSet, spec::check_zoneout_cell,
+         "The same of a unit of the LSTM's cell"},
+        [](auto& spec) -> auto& { return spec.zoneout_cell; }),
+    row(
         {"input_dropout", kTraining, kWhereSet, spec::check_input_dropout,
          "Rate of dropout of the inputs in training"},
         [](auto& spec) -> auto& { return spec.training.input_dropout; }),
@@ -148,6 +156,15 @@ constexpr RnnField kFields[] = {
         {"drop_connect", kTraining, kWhereSet, spec::check_drop_connect,
          "Rate of DropConnect of the recurrent weights in training"},
         [](auto& spec) -> auto& { return spec.training.drop_connect; }),
+    row(
+        {"recurrent_dropout", kTraining, kWhereSet, spec::check_recurrent_dropout,
+         "Rate of dropout inside the steps in training"},
+        [](auto& spec) -> auto& { return spec.training.recurrent_dropout; }),
+    row(
+        {"recurrent_dropout_form", kTraining, kWhereSet, nullptr,
+         "What it masks: the state that enters the recurrent product, one mask for all steps of a "
+         "call, or the candidate, anew each step"},
+        [](auto& spec) -> auto& { return spec.training.recurrent_dropout_form; }),
     row(
         {"math", kCompute, kAlways, spec::check_math, "Arithmetic of the products"},
         [](auto& spec) -> auto& { return spec.compute.math; }),
@@ -225,6 +242,17 @@ void RnnField::put(RnnSpec& spec, const FieldValue& value) const {
   if (set(spec, value)) return;
   throw ArgumentError(message("[RnnSpec] ", name, " is ", excerpt(to_string(value)), ", expected ",
                               expected(type)));
+}
+
+std::string step_options(const RnnSpec& spec) {
+  std::string text;
+  for (const RnnField& field : kFields) {
+    const bool in_step = field.group == kNetwork ||
+                         (field.group == kTraining && field.name.starts_with("recurrent_"));
+    if (field.always || !in_step || !field.stands_in(spec)) continue;
+    text += message(text.empty() ? "" : ", ", field.name, " ", to_string(field.get(spec)));
+  }
+  return text;
 }
 
 std::string rnn_fields_markdown() {

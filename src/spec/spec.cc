@@ -62,7 +62,7 @@ bool RnnSpec::has_cudnn_step() const {
           (is_plain && candidate == CellActivationKind::kRelu)) &&
          gate_activation().kind == CellActivationKind::kSigmoid &&
          cell_activation().kind == CellActivationKind::kTanh && reset_after && !use_peepholes &&
-         !coupled_gates && !gate_clip;
+         !coupled_gates && !gate_clip && !zones_out() && training.recurrent_dropout == 0.0;
 }
 
 void RnnSpec::validate() const {

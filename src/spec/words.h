@@ -14,6 +14,7 @@ inline constexpr std::string_view kInputModes[] = {"linear_input", "skip_input",
 inline constexpr std::string_view kDirections[] = {"unidirectional", "bidirectional"};
 inline constexpr std::string_view kMaths[] = {"float32", "bf16", "bf16x3", "tf32", "fp16"};
 inline constexpr std::string_view kWeightsDTypes[] = {"none", "float16", "bfloat16", "int8"};
+inline constexpr std::string_view kRecurrentDropoutForms[] = {"state", "candidate"};
 inline constexpr std::string_view kGates[] = {"i", "f", "c", "o", "r", "z", "n", "h"};
 
 /// The name that a field of this type has, and its words.
@@ -26,6 +27,9 @@ constexpr WordList words_of(InputMode) { return {"input_mode", kInputModes}; }
 constexpr WordList words_of(Direction) { return {"direction", kDirections}; }
 constexpr WordList words_of(Math) { return {"math", kMaths}; }
 constexpr WordList words_of(WeightsDType) { return {"weights_dtype", kWeightsDTypes}; }
+constexpr WordList words_of(RecurrentDropoutForm) {
+  return {"recurrent_dropout_form", kRecurrentDropoutForms};
+}
 constexpr WordList words_of(Gate) { return {"gate", kGates}; }
 
 template <class Enum>

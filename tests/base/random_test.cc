@@ -69,6 +69,19 @@ TEST(DropoutMask, DependsOnEveryPartOfItsKey) {
   EXPECT_EQ(seen.size(), made);
 }
 
+TEST(DropoutMask, HasAStreamForEachOfItsUses) {
+  std::set<std::vector<double>> seen;
+  std::size_t made = 0;
+  for (const std::uint64_t seed : {0, 1, 2, 77}) {
+    for (int of = 0; of <= static_cast<int>(MaskOf::kZoneoutCell); ++of, ++made) {
+      seen.insert(mask(key_of({seed, 3}, static_cast<MaskOf>(of)), {1, 2, 3}, 0.5, 256));
+    }
+  }
+  EXPECT_EQ(seen.size(), made);
+  EXPECT_EQ(mask(key_of({7, 3}, MaskOf::kLayer), {1, 2, 3}, 0.5, 9),
+            mask({7, 3}, {1, 2, 3}, 0.5, 9));
+}
+
 TEST(DropoutMask, OfAUnitDependsOnNoWidthAndNoType) {
   const std::vector<double> wide = mask({1, 2}, {3, 4, 5}, 0.5, 131);
   for (const std::size_t width : {1, 3, 4, 17, 130}) {

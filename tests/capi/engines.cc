@@ -81,12 +81,12 @@ OPENRNN_API const char* openrnn_test_run(const ApiSpec* spec, const ApiRun* run)
   return call([&] { run_engine(*spec, *run); });
 }
 
-/// One row of a mask, in double or in float.
+/// One row of the masks of that MaskOf, in double or in float.
 OPENRNN_API void openrnn_test_dropout_row(std::uint64_t seed, std::uint64_t number,
-                                          std::uint32_t layer, std::uint32_t time,
-                                          std::uint32_t row, double rate, std::int32_t in_double,
-                                          std::int64_t width, void* out) {
-  const DropoutKey key{seed, number};
+                                          std::int32_t masks, std::uint32_t layer,
+                                          std::uint32_t time, std::uint32_t row, double rate,
+                                          std::int32_t in_double, std::int64_t width, void* out) {
+  const DropoutKey key = key_of({seed, number}, static_cast<MaskOf>(masks));
   const DropoutRow at{layer, time, row};
   const auto size = static_cast<std::size_t>(width);
   if (in_double) {

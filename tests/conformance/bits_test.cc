@@ -157,23 +157,23 @@ std::vector<Case> stored_in_float32() {
   return cases;
 }
 
-/// With dropout a row's mask depends on its place and on its call.
-std::vector<Case> without_dropout() {
+/// A row's masks depend on its place and on its call, in training.
+std::vector<Case> without_masks() {
   std::vector<Case> cases = float32_and_others();
-  std::erase_if(cases, [](const Case& c) { return c.spec.training.dropout > 0.0; });
+  std::erase_if(cases, [](const Case& c) { return c.spec.draws_masks() && c.trains(); });
   return cases;
 }
 
 /// A backward direction needs the whole sequence.
 std::vector<Case> that_can_be_cut() {
-  std::vector<Case> cases = without_dropout();
+  std::vector<Case> cases = without_masks();
   std::erase_if(cases, [](const Case& c) { return c.spec.num_dirs() == 2; });
   return cases;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CpuBits, testing::ValuesIn(float32_and_others()), name_of);
 INSTANTIATE_TEST_SUITE_P(Cases, CpuSameFunction, testing::ValuesIn(stored_in_float32()), name_of);
-INSTANTIATE_TEST_SUITE_P(Cases, CpuRows, testing::ValuesIn(without_dropout()), name_of);
+INSTANTIATE_TEST_SUITE_P(Cases, CpuRows, testing::ValuesIn(without_masks()), name_of);
 INSTANTIATE_TEST_SUITE_P(Cases, CpuCuts, testing::ValuesIn(that_can_be_cut()), name_of);
 
 }  // namespace

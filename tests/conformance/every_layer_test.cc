@@ -67,7 +67,7 @@ Bounds every_bounds(const Case& c, const Data& d, How how) {
   const reference::Network net = reference::make_network(c.spec);
   const std::vector<Bounded> params = bounded_params(net, d);
   reference::Call at = reference_call(c);
-  at.drops = at.drops && how != How::kInference;
+  at.training = at.training && how != How::kInference;
   const auto found = reference::forward<Bounded>(
       net, at, {params.data(), d.x.view(), given(c, d.h0), given(c, d.c0)});
   for (std::size_t l = 0; l < net.layers; ++l) {

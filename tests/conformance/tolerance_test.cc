@@ -79,13 +79,13 @@ Result run_single(const Case& c, const Data& d) {
     result.parts.emplace_back(name, as_array(values, c.spec.dtype));
   };
   reference::Call call = reference_call(c);
-  const bool drops = std::exchange(call.drops, false);
+  const bool training = std::exchange(call.training, false);
   const auto inference = reference::forward<Single>(net, call, in);
   add("inference y", inference.y);
   add("inference hn", inference.hn);
   add("inference cn", inference.cn);
   if (!c.trains()) return result;
-  call.drops = drops;
+  call.training = training;
   const auto forward = reference::forward<Single>(net, call, in);
   add("y", forward.y);
   add("hn", forward.hn);

@@ -73,7 +73,7 @@ TEST_P(AmxNetwork, HasTheSameBitsOnAnyThreads) {
 }
 
 TEST_P(AmxNetwork, HasTheSameBitsInRowsAlone) {
-  if (case_.spec.training.dropout > 0) GTEST_SKIP() << "masks belong to places in the batch";
+  if (case_.spec.draws_masks()) GTEST_SKIP() << "masks belong to places in the batch";
   const Result whole = run("amx_emulated", 2);
   const ForcedIsa forced("amx_emulated");
   for (std::int64_t b = 0; b < case_.batch; b += is_wide() || case_.batch > 20 ? 13 : 1) {
@@ -85,8 +85,8 @@ TEST_P(AmxNetwork, HasTheSameBitsInRowsAlone) {
 
 TEST_P(AmxNetwork, HasTheSameBitsInTwoCalls) {
   const RnnSpec& s = case_.spec;
-  if (s.direction != Direction::kUnidirectional || s.training.dropout > 0 ||
-      !case_.lengths.empty() || case_.time < 2) {
+  if (s.direction != Direction::kUnidirectional || s.draws_masks() || !case_.lengths.empty() ||
+      case_.time < 2) {
     GTEST_SKIP() << "not promised, or nothing to cut";
   }
   const ForcedIsa forced("amx_emulated");

@@ -164,6 +164,12 @@ TEST(Unsupported, NamesTheRemedy) {
   spec.compute.weights_dtype = WeightsDType::kInt8;
   EXPECT_EQ(unsupported_by_cudnn(spec, 90),
             "cuDNN has no weights_dtype 'int8'; device='cpu' has it");
+  spec.compute = {};
+  spec.zoneout = 0.125;
+  spec.training = {.dropout = 0.5, .recurrent_dropout = 0.25};
+  EXPECT_EQ(unsupported_by_cudnn(spec, 90),
+            "cuDNN has the four cells alone, without zoneout 0.125, recurrent_dropout 0.25; "
+            "device='cpu' has them");
 }
 
 std::string refusal_of(const RnnSpec& spec, const Extent& extent) {

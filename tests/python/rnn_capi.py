@@ -82,7 +82,7 @@ def library():
         function = getattr(loaded, "openrnn_test_" + name)
         function.argtypes, function.restype = arguments, c_char_p
     loaded.openrnn_test_dropout_row.argtypes = (
-        [c_uint64, c_uint64] + [c_uint32] * 3 + [c_double, c_int32, c_int64, c_void_p]
+        [c_uint64, c_uint64, c_int32] + [c_uint32] * 3 + [c_double, c_int32, c_int64, c_void_p]
     )
     loaded.openrnn_test_dropout_row.restype = None
     return loaded
@@ -194,10 +194,32 @@ def dropout_mask(spec, dtype, rate, time, batch, seed=0, number=0):
     )
     for layer, t, b in np.ndindex(masks.shape[:3]):
         library().openrnn_test_dropout_row(
-            seed, number, layer, t, b, rate, mask_type == np.float64, masks.shape[3],
+            seed, number, 0, layer, t, b, rate, mask_type == np.float64, masks.shape[3],
             masks[layer, t, b].ctypes.data,
         )  # fmt: skip
     return masks
+
+
+# Those inside a step, by the numbers of openrnn::MaskOf.
+STEP_MASKS = {"state": 4, "candidate": 5, "zoneout": 6, "zoneout_cell": 7}
+
+
+def step_masks(spec, time, batch, seed=0, number=0):
+    """The masks inside the steps that the library itself generates, in float64, by the names of
+    STEP_MASKS: [L * D, B, O] of the state, else [L * D, T, B, U], of zoneout [L * D, T, B, O]."""
+    form = spec.recurrent_dropout_form
+    rates = {"zoneout": spec.zoneout, "zoneout_cell": spec.zoneout_cell}
+    rates[form] = spec.recurrent_dropout
+    found = {}
+    for name, rate in rates.items():
+        width = spec.state_width if name in ("state", "zoneout") else spec.num_units
+        found[name] = np.empty((spec.num_pseudo, 1 if name == "state" else time, batch, width))
+        for pseudo, t, b in np.ndindex(found[name].shape[:3]):
+            library().openrnn_test_dropout_row(
+                seed, number, STEP_MASKS[name], pseudo, t, b, rate, True, width,
+                found[name][pseudo, t, b].ctypes.data,
+            )  # fmt: skip
+    return found
 
 
 def set_num_threads(count):

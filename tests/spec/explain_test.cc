@@ -23,6 +23,11 @@ TEST(Explain, NamesTheEngineTheKernelsAndTheOthers) {
   EXPECT_NE(found.others[0].second, "");
   EXPECT_EQ(found.others[1],
             (std::pair<std::string, std::string>{"reference", "slower than 'cpu'"}));
+  spec.training = {.input_dropout = 0.5, .recurrent_dropout = 0.25};
+  spec.zoneout_cell = 0.5;
+  EXPECT_EQ(explain(spec).kernels,
+            "lstm step with options: use_peepholes true, zoneout_cell 0.5, recurrent_dropout 0.25");
+  spec.training.recurrent_dropout = spec.zoneout_cell = 0.0;
   spec.use_peepholes = false;
   spec.use_bias = false;
   EXPECT_EQ(explain(spec).kernels, "cudnn's lstm step");

@@ -37,9 +37,13 @@ const std::vector<std::pair<std::string, FieldValue>>& others() {
       {"gate_clip", std::array{-4.0, 5.0}},
       {"use_bias", false},
       {"single_bias", true},
+      {"zoneout", 0.0625},
+      {"zoneout_cell", 0.25},
       {"input_dropout", 0.125},
       {"output_dropout", 0.375},
       {"drop_connect", 0.5},
+      {"recurrent_dropout", 0.75},
+      {"recurrent_dropout_form", "candidate"},
       {"math", "bf16x3"},
       {"weights_dtype", "int8"}};
   return values;
@@ -86,11 +90,15 @@ TEST(Fields, AreTheMembers) {
                        .gate_clip = {{-4.0, 5.0}},
                        .use_bias = false,
                        .single_bias = true,
+                       .zoneout = 0.0625,
+                       .zoneout_cell = 0.25,
                        .training = {.dropout = 0.25,
                                     .seed = -3,
                                     .input_dropout = 0.125,
                                     .output_dropout = 0.375,
-                                    .drop_connect = 0.5},
+                                    .drop_connect = 0.5,
+                                    .recurrent_dropout = 0.75,
+                                    .recurrent_dropout_form = RecurrentDropoutForm::kCandidate},
                        .compute = {.math = Math::kBf16x3, .weights_dtype = WeightsDType::kInt8}};
   EXPECT_EQ(spec, wanted);
 }
@@ -110,7 +118,7 @@ constexpr std::size_t members() {
 }
 // A member without a row would be missing in files, bindings and messages: all but `device`, and
 // the two structs themselves.
-static_assert(members<TrainingOptions>() == 5);
+static_assert(members<TrainingOptions>() == 7);
 static_assert(members<ComputeOptions>() == 3);
 
 TEST(Fields, NoneIsForgotten) {
@@ -140,8 +148,9 @@ TEST(Fields, RefuseWhatDoesNotFit) {
       "[RnnSpec] 'units' is no field, expected one of rnn_mode, num_layers, num_units, input_size, "
       "input_mode, direction, dropout, seed, dtype, num_proj, cell_clip, forget_bias, "
       "reset_after, activation, recurrent_activation, output_activation, use_peepholes, "
-      "coupled_gates, proj_clip, gate_clip, use_bias, single_bias, input_dropout, output_dropout, "
-      "drop_connect, math, weights_dtype");
+      "coupled_gates, proj_clip, gate_clip, use_bias, single_bias, zoneout, zoneout_cell, "
+      "input_dropout, output_dropout, drop_connect, recurrent_dropout, recurrent_dropout_form, "
+      "math, weights_dtype");
 }
 
 TEST(Fields, OneNumberIsAClipOnBothSides) {

@@ -2,6 +2,7 @@
 
 #include "cpu/backward/backward_rows.h"
 #include "cpu/backward/blocks.h"
+#include "cpu/backward/state_gradient.h"
 #include "cpu/steps/mode.h"
 
 namespace openrnn::cpu {
@@ -101,6 +102,12 @@ BackwardStep<T> BackwardRun<T>::step_call(const Member& me, std::int64_t layer,
                   : shared.packed.is_gru() ? me.space.h_prev
                                            : nullptr;
   }
+  if (shared.splits_state() && !spec.projecting()) {
+    // dh is there, in the place of carry.
+    call.w.k = 0;
+    call.start_at_carry = true;
+    call.dy = nullptr;
+  }
   shared.set_clip(call);
   return call;
 }
@@ -132,7 +139,7 @@ void BackwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t d,
     }
     if (spec.is_lstm()) {
       const T* start = saved.c0.base ? saved.c0.at(p, b) : zeros;
-      space.c[i] = store.c[i_d].at(t, b);
+      space.c[i] = (spec.zoneout_cell > 0.0 ? store.c_now[i_d] : store.c[i_d]).at(t, b);
       space.c_prev[i] = step > 0 ? store.c[i_d].at(t + back, b) : start;
       space.dc[i] = scratch.dc[i_d].at(0, b);
     }
@@ -143,7 +150,9 @@ template <class T>
 void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::int64_t d) noexcept {
   Barrier& barrier = shared.step_barrier(me);
   const int sharing = shared.plan.panel_threads;
+  StateGradient<T> state(*this, me, layer, d);
   BackwardRows<T>(*this, me).seed_states(layer, d);
+  state.begin();
   barrier.wait(sharing);
   BackwardStep<T> call = step_call(me, layer, d);
   const std::int64_t steps = me.rows ? shared.rows.length(shared.row(me, 0)) : 0;
@@ -153,13 +162,14 @@ void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::in
     point(me, layer, d, s, count);
     // Alternating panel order, as in forward.
     call.w.reverse = s % 2 == 1;
-    if (shared.spec().projecting()) project_step(me, layer, d, s, count, older);
+    state.before_cell(call, s, count, older);
     step(call, count, older);
     if (shared.packed.resets_before()) reset_step(me, layer, d, call, count);
+    state.after_cell(call, count);
     barrier.wait(sharing);
     older = count;
   }
-  if (args.dh0) first_state(me, layer, d);
+  if (args.dh0) state.first();
   barrier.wait(sharing);
   BackwardRows<T>(*this, me).store_states(layer, d);
 }
@@ -170,7 +180,7 @@ void BackwardRun<T>::step(BackwardStep<T> call, std::int64_t count, std::int64_t
   const RnnSpec& spec = shared.spec();
   const Kernels<T>& kernels = packed.kernels();
   const auto backward = call.options ? kernels.backward_cell : kernels.backward[mode_index(spec)];
-  if (spec.projecting()) {
+  if (spec.projecting() || shared.splits_state()) {
     call.rows = count;
     return backward(call);
   }
@@ -189,6 +199,7 @@ void BackwardRun<T>::step(BackwardStep<T> call, std::int64_t count, std::int64_t
   };
   skip(call.a), skip(call.carry), skip(call.dy), skip(call.gates), skip(call.c);
   skip(call.c_prev), skip(call.h_prev), skip(call.dc), skip(call.da), skip(call.before);
+  skip(call.mask);
   call.rows = count - older;
   call.start_at_carry = true;
   call.w.k = 0;
@@ -206,89 +217,16 @@ void BackwardRun<T>::reset_step(const Member& me, std::int64_t layer, std::int64
   const bool reverse = call.w.reverse;
   call.w = matrix.panels(vectors.first, vectors.last, me.space.staging);
   call.w.reverse = reverse;
-  for (std::int64_t i = 0; i < count; ++i) me.space.a[i] = me.space.da[i];
+  for (std::int64_t i = 0; i < count; ++i) {
+    me.space.a[i] = me.space.da[i];
+    me.space.masks[i] = scratch.state_mask[static_cast<std::size_t>(d)].at(0, shared.row(me, i));
+  }
   call.rows = count;
+  call.start_at_carry = false;
   call.dy = nullptr;
+  call.mask = shared.drops_state() ? me.space.masks : nullptr;
   call.finish = shared.packed.kernels().cells.backward[kCellReset];
   shared.packed.kernels().backward_cell(call);
-}
-
-// Stops the gradient where the clip of the projection held h.
-template <class T>
-void BackwardRun<T>::clip_step(const Member& me, std::int64_t layer, std::int64_t d,
-                               std::int64_t step, std::int64_t count, std::int64_t first,
-                               std::int64_t last) noexcept {
-  const auto [low, high] = *shared.spec().proj_clip;
-  const Grid<T>& raw =
-      saved.layers[static_cast<std::size_t>(layer)].projected[static_cast<std::size_t>(d)];
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t b = shared.row(me, i);
-    const T* const h = raw.at(shared.time_of(d, step, b), b);
-    T* const dh = me.space.rows_c[i];
-    for (std::int64_t j = first; j < last; ++j) {
-      if (h[j] < static_cast<T>(low) || static_cast<T>(high) < h[j]) dh[j] = 0;
-    }
-  }
-}
-
-// dh of the projected output, [P]; then it takes the place of a, so that the cell's own step
-// multiplies it by Wp.
-template <class T>
-void BackwardRun<T>::project_step(const Member& me, std::int64_t layer, std::int64_t d,
-                                  std::int64_t step, std::int64_t count,
-                                  std::int64_t older) noexcept {
-  const std::int64_t width = shared.spec().hidden_size();
-  const int sharing = shared.plan.panel_threads;
-  const Kernels<T>& kernels = shared.packed.kernels();
-  const PackedMatrix<T> matrix = weights(layer, d).r_back;
-  const Share vectors(matrix.vectors, 1, me.place.panel, sharing);
-  const std::int64_t first = vectors.first * matrix.lanes;
-  const std::int64_t last = std::min(width, vectors.last * matrix.lanes);
-  const BackwardSpace<T>& space = me.space;
-  const Grid<T>& dh = scratch.dh_proj[static_cast<std::size_t>(d)];
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t b = shared.row(me, i);
-    space.rows_c[i] = dh.at(shared.time_of(d, step, b), b);
-  }
-  if (first < last) {
-    kernels.product({.w = matrix.panels(vectors.first, vectors.last, space.staging),
-                     .a = space.a,
-                     .a_step = 1,
-                     .rows = older,
-                     .c = space.rows_c,
-                     .columns = width});
-    for (std::int64_t i = 0; i < count; ++i) {
-      T* const to = space.rows_c[i];
-      if (i >= older) std::copy(space.carry[i] + first, space.carry[i] + last, to + first);
-      if (output_gradient(layer).base) kernels.add(space.dy[i] + first, to + first, last - first);
-    }
-    if (shared.spec().proj_clip) clip_step(me, layer, d, step, count, first, last);
-  }
-  for (std::int64_t i = 0; i < count; ++i) space.a[i] = space.rows_c[i];
-  shared.step_barrier(me).wait(sharing);
-}
-
-// The gradient of the initial state takes the place of carry; a row of length zero has it there.
-template <class T>
-void BackwardRun<T>::first_state(const Member& me, std::int64_t layer, std::int64_t d) noexcept {
-  const RnnSpec& spec = shared.spec();
-  const PackedMatrix<T> matrix = weights(layer, d).r_back;
-  const Share vectors(matrix.vectors, 1, me.place.panel, shared.plan.panel_threads);
-  const std::int64_t count = shared.active(me, 0);
-  const auto i_d = static_cast<std::size_t>(d);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t b = shared.row(me, i);
-    me.space.a[i] = scratch.da[i_d].at(shared.time_of(d, 0, b), b) + recurrent_side();
-    me.space.carry[i] = scratch.carry[i_d].at(0, b);
-  }
-  shared.packed.kernels().product(
-      {.w = matrix.panels(vectors.first, vectors.last, me.space.staging),
-       .a = me.space.a,
-       .a_step = 1,
-       .rows = count,
-       .accumulate = spec.mode == RnnMode::kGru,
-       .c = me.space.carry,
-       .columns = spec.hidden_size()});
 }
 
 template struct BackwardRun<float>;

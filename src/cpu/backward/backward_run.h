@@ -44,6 +44,11 @@ struct BackwardRun {
   Grid<T> output_gradient(std::int64_t layer) const {
     return layer + 1 == shared.spec().num_layers ? dy : scratch.dx;
   }
+  /// Where the recurrent side of a row of gate gradients begins.
+  std::int64_t recurrent_side() const {
+    const RnnSpec& spec = shared.spec();
+    return spec.mode == RnnMode::kGru ? spec.num_units : 0;
+  }
 
  private:
   using Member = BackwardMember<T>;
@@ -56,17 +61,7 @@ struct BackwardRun {
   void step(BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept;
   void reset_step(const Member& me, std::int64_t layer, std::int64_t d, BackwardStep<T> call,
                   std::int64_t count) noexcept;
-  void clip_step(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
-                 std::int64_t count, std::int64_t first, std::int64_t last) noexcept;
-  void project_step(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
-                    std::int64_t count, std::int64_t older) noexcept;
-  void first_state(const Member& me, std::int64_t layer, std::int64_t d) noexcept;
   void transpose_layer(std::int64_t layer, int thread, bool input) const noexcept;
-  // Where the recurrent side of a row of gate gradients begins.
-  std::int64_t recurrent_side() const {
-    const RnnSpec& spec = shared.spec();
-    return spec.mode == RnnMode::kGru ? spec.num_units : 0;
-  }
 };
 
 /// One thread's share of the weight gradients of a layer, in the order of sum_order.h.

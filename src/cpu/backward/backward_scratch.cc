@@ -47,6 +47,11 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     scratch.dh_proj[d] = grid(s.projecting(), places, s.hidden_size(), batch);
     scratch.dc[d] = grid(s.is_lstm(), batch, s.num_units, 0);
     scratch.carry[d] = grid(true, batch, s.hidden_size(), 0);
+    const bool drops_state = s.training.drops_state();
+    scratch.state_mask[d] = grid(drops_state, batch, s.hidden_size(), 0);
+    scratch.candidate_mask[d] = grid(s.training.drops_candidate(), batch, s.num_units, 0);
+    scratch.dh_split[d] = grid(drops_state || s.zoneout > 0.0, batch, s.hidden_size(), 0);
+    scratch.dc_kept[d] = grid(s.zoneout_cell > 0.0, batch, s.num_units, 0);
   }
   scratch.dx = grid(s.num_layers > 1 && !dx_serves(saved, args), places, s.output_size(), batch);
   scratch.dy_wide = half ? carver.take<T>(places * s.output_size()) : nullptr;
@@ -64,8 +69,8 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
   scratch.threads = carver.take<BackwardSpace<T>>(threads);
   for (int i = 0; i < threads; ++i) {
     BackwardSpace<T> space{};
-    for (const T*** list :
-         {&space.a, &space.dy, &space.gates, &space.c, &space.c_prev, &space.h_prev}) {
+    for (const T*** list : {&space.a, &space.dy, &space.gates, &space.c, &space.c_prev,
+                            &space.h_prev, &space.masks}) {
       *list = carver.take<const T*>(batch);
     }
     for (T*** list : {&space.carry, &space.dc, &space.da}) *list = carver.take<T*>(batch);
@@ -75,7 +80,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     space.groups = carver.take<std::int64_t>(groups);
     space.rows_c = carver.take<T*>(outputs);
     space.rows_r = carver.take<T*>(outputs);
-    space.mask = carver.take<T>(s.output_size());
+    space.mask = carver.take<T>(std::max(s.output_size(), s.num_units));
     space.sums = carver.take<T>(outputs);
     space.product = ProductScratch<T>::carve(carver, columns_at_once(packed), places, groups);
     space.staging = packed.stage(carver, std::max(batch, kStagedRows));

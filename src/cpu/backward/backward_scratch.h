@@ -14,7 +14,8 @@ struct BackwardSpace {
   const T **rows_a, **rows_b, **rows_h;  // every valid row of the batch
   std::int64_t* groups;                  // how many of each group of steps
   T **rows_c, **rows_r;                  // rows of the results of a large product
-  T *mask, *sums;
+  const T** masks;
+  T *mask, *sums;  // mask: max(D * O, U)
   ProductScratch<T> product;
   Staging staging;
 };
@@ -24,6 +25,8 @@ struct BackwardScratch {
   std::int32_t* order;
   std::array<Grid<T>, 2> da, dh_proj;  // [T][B], of each direction
   std::array<Grid<T>, 2> dc, carry;    // [B], of each direction
+  // [B], of each direction: masks, dh before the cell's part of a step, and what zoneout keeps.
+  std::array<Grid<T>, 2> state_mask, candidate_mask, dh_split, dc_kept;
   Grid<T> dx;                    // [T][B][D*O], of one layer at a time; the caller's if it serves
   std::array<T*, 2> transposed;  // weights that do not fit their gradient, of each direction
   T *dy_wide, *dx_wide, *params_wide;  // float16 only

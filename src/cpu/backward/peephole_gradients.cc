@@ -82,13 +82,15 @@ void peephole_gradients(const BackwardRun<T>& run, std::int64_t layer, std::int6
   if (own.first >= own.last) return;
   const BackwardSpace<T>& space = run.scratch.threads[thread];
   const auto d = static_cast<std::size_t>(direction);
-  const Grid<T>& cells = run.saved.layers[static_cast<std::size_t>(layer)].c[d];
+  const LayerStore<T>& store = run.saved.layers[static_cast<std::size_t>(layer)];
+  const Grid<T>& cells = store.c[d];
+  const Grid<T>& now = store.c_now[d].base ? store.c_now[d] : cells;
   const Grid<T>& da = run.scratch.da[d];
   point_before(shared, layer, direction, cells, 0, run.saved.c0, space.rows_b, space.groups);
   const std::int64_t count =
       each_place(shared, space.groups, [&](std::int64_t t, std::int64_t b, std::int64_t k) {
         space.rows_a[k] = da.at(t, b);
-        space.rows_h[k] = cells.at(t, b);
+        space.rows_h[k] = now.at(t, b);
       });
   const PeepholeSums<T> sums{shared.packed.kernels(), space, count, units};
   T* to[kSeeing];

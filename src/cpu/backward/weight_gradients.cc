@@ -78,9 +78,17 @@ class LayerGradients {
                   space_.rows_b, space_.rows_c);
   }
   void recurrent_side() {
-    const Grid<T>& out = run_.saved.layers[static_cast<std::size_t>(layer_)].out;
-    point_before(run_.shared, layer_, d_, out, d_ * spec_.hidden_size(), run_.saved.h0,
-                 space_.rows_h, space_.groups);
+    const LayerStore<T>& store = run_.saved.layers[static_cast<std::size_t>(layer_)];
+    if (run_.shared.drops_state()) {
+      count_ = each_place(
+          run_.shared, space_.groups, [&](std::int64_t t, std::int64_t b, std::int64_t k) {
+            const std::int64_t step = d_ == 0 ? t : run_.shared.rows.length(b) - 1 - t;
+            space_.rows_h[k] = store.entering(static_cast<std::size_t>(d_), step, b);
+          });
+    } else {
+      point_before(run_.shared, layer_, d_, store.out, d_ * spec_.hidden_size(), run_.saved.h0,
+                   space_.rows_h, space_.groups);
+    }
     recurrent_ =
         side(ParamRole::kRecurrentWeight, spec_.hidden_size(), space_.rows_h, space_.rows_r);
   }

@@ -68,11 +68,15 @@ void place_layers(ForwardRun<T>& run) {
       store.out = {static_cast<T*>(args.y), y.step, y.row};
     }
     store.input = store.out;
+    store.operand_steps = 2;
     for (std::int64_t d = 0; d < spec.num_dirs(); ++d) {
       const auto i = static_cast<std::size_t>(d);
       // Of its own for every layer: cn is read while the next one has begun.
       store.c[i] = {scratch.c + (l * spec.num_dirs() + d) * args.batch * units, 0, units};
       store.h_tilde[i] = {scratch.h_tilde + d * args.batch * units, 0, units};
+      store.c_now[i] = {scratch.c_now + d * args.batch * units, 0, units};
+      const std::int64_t state = args.batch * spec.hidden_size();
+      store.operand[i] = {scratch.operand + d * 2 * state, state, spec.hidden_size()};
       if (!run.shared.packed.resets_before()) continue;
       const std::int64_t gates = run.shared.packed.saved_gates() * units;
       store.gates[i] = {scratch.gates + d * args.batch * gates, 0, gates};

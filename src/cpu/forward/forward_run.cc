@@ -2,6 +2,7 @@
 
 #include "cpu/forward/forward_rows.h"
 #include "cpu/forward/second_products.h"
+#include "cpu/forward/step_masks.h"
 #include "cpu/steps/mode.h"
 
 namespace openrnn::cpu {
@@ -98,6 +99,10 @@ bool ForwardRun<T>::run_direction(Member& me, std::int64_t layer, std::int64_t d
   const CpuPacked<T>& packed = shared.packed;
   const PackedMatrix<T>& matrix = packed.layer(layer, direction).w;
   const std::int64_t grain = packed.gates() == 1 ? 1 : matrix.width;
+  if (ForwardMasks<T>(*this, me, layer, direction).begin() &&
+      !wait(me, shared.step_barrier(me), shared.plan.panel_threads)) {
+    return false;
+  }
   std::int64_t first = 0;
   while (true) {
     const int sharing = shared.plan.panel_threads;
@@ -172,7 +177,7 @@ void ForwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t dir
       space.h_prev[i] = h0.base ? h0.at(p, b) : zeros;
     }
     if (spec.is_lstm()) {
-      space.c[i] = store.c[d].at(t, b);
+      space.c[i] = (spec.zoneout_cell > 0.0 ? store.c_now[d] : store.c[d]).at(t, b);
       space.c_prev[i] = step > 0 ? store.c[d].at(t + back, b) : c0.base ? c0.at(p, b) : zeros;
     }
     if (keeps) space.gates[i] = store.gates[d].at(t, b);
@@ -191,6 +196,8 @@ bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction,
   const ForwardArgs& args = shared.args;
   call.rows = shared.active(me, step);
   point(me, layer, direction, step, call);
+  const ForwardMasks<T> masks(*this, me, layer, direction);
+  masks.before(step, call);
   // Alternating panel order: what of the weights stayed in the cache after a step is read first in
   // the next.
   call.w.reverse = step % 2 == 1;
@@ -202,9 +209,11 @@ bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction,
     kernels.forward[mode_index(spec)](call);
   }
   call.pre_first += call.rows;
+  masks.finish_cells(step, call);
   if (args.layer_cells && args.layer_cells[layer]) {
     ForwardRows<T>(*this, me).keep_cells(layer, direction, step, call);
   }
+  if (!spec.projecting()) masks.finish_state(step, call.rows, masks.units_of(call));
   Barrier& barrier = shared.step_barrier(me);
   if (!wait(me, barrier, shared.plan.panel_threads)) return false;
   if (!spec.projecting()) return true;

@@ -5,6 +5,14 @@
 namespace openrnn::cpu {
 namespace {
 
+// Pointers to rows that a step has: ThreadSpace's from h_prev on.
+constexpr std::int64_t kRowLists = 7;
+
+// Of the widest row that a thread masks.
+std::int64_t mask_elements(const RnnSpec& spec) {
+  return std::max(spec.output_size(), spec.num_units);
+}
+
 // Pre-activations of all threads. Whatever the plan, one step of all rows and units fits; shares
 // are rounded up to rows and panels.
 template <class T>
@@ -25,7 +33,8 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
   const RnnSpec& s = packed.spec();
   const bool half = s.dtype == DType::kFloat16;
   const std::int64_t places = room.batch * room.max_time, dirs = s.num_dirs();
-  const std::int64_t out = places * s.output_size();
+  const std::int64_t out = places * s.output_size(), rows = dirs * room.batch;
+  const bool drops_state = s.training.drops_state();
   Scratch scratch{};
   scratch.order = carver.take<std::int32_t>(room.batch);
   scratch.layers = carver.take<LayerStore<T>>(s.num_layers);
@@ -38,14 +47,18 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
     scratch.last = carver.take<T>(half ? out : 0);
     scratch.c = carver.take<T>(s.is_lstm() ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
     scratch.h_tilde = carver.take<T>(s.projecting() ? dirs * room.batch * s.num_units : 0);
+    scratch.c_now = carver.take<T>(s.zoneout_cell > 0.0 ? rows * s.num_units : 0);
+    scratch.operand = carver.take<T>(drops_state ? 2 * rows * s.hidden_size() : 0);
     const std::int64_t gates = packed.resets_before() ? packed.saved_gates() : 0;
     scratch.gates = carver.take<T>(gates * dirs * room.batch * s.num_units);
   }
+  scratch.state_mask = carver.take<T>(drops_state ? rows * s.hidden_size() : 0);
+  scratch.candidate_mask = carver.take<T>(s.training.drops_candidate() ? rows * s.num_units : 0);
   const std::int64_t threads = room.threads;
   scratch.pre = carver.take<T>(pre_elements(packed, room));
-  const std::int64_t pointers = std::max(kChunkRows, room.batch) + 5 * room.batch;
+  const std::int64_t pointers = std::max(kChunkRows, room.batch) + kRowLists * room.batch;
   scratch.pointers = carver.take<const T*>(threads * pointers);
-  scratch.masks = carver.take<T>(threads * s.output_size());
+  scratch.masks = carver.take<T>(threads * mask_elements(s));
   const std::int64_t staged = std::max(room.batch, std::min(kStagedRows, places));
   for (std::int64_t i = 0; i < threads; ++i) {
     const Staging own = packed.stage(carver, staged);
@@ -58,7 +71,7 @@ template <class T>
 ThreadSpace<T> Scratch<T>::of_thread(int thread, const CpuPacked<T>& packed,
                                      const Room& room) const {
   const std::int64_t a_rows = std::max(kChunkRows, room.batch);
-  const T** at = pointers + thread * (a_rows + 5 * room.batch);
+  const T** at = pointers + thread * (a_rows + kRowLists * room.batch);
   ThreadSpace<T> space{};
   space.pre_size = pre_elements(packed, room) / room.threads / 16 * 16;
   space.pre = pre + thread * space.pre_size;
@@ -70,7 +83,9 @@ ThreadSpace<T> Scratch<T>::of_thread(int thread, const CpuPacked<T>& packed,
   space.c = const_cast<T**>(at + 2 * room.batch);
   space.h = const_cast<T**>(at + 3 * room.batch);
   space.gates = const_cast<T**>(at + 4 * room.batch);
-  space.mask = masks + thread * packed.spec().output_size();
+  space.operand = at + 5 * room.batch;
+  space.masks = at + 6 * room.batch;
+  space.mask = masks + thread * mask_elements(packed.spec());
   space.staging = packed.staging_of(staging, thread);
   return space;
 }

@@ -15,7 +15,8 @@ struct ThreadSpace {
   std::int64_t a_rows;
   const T **h_prev, **c_prev;
   T **c, **h, **gates;
-  T* mask;
+  const T **operand, **masks;
+  T* mask;  // max(D * O, U)
   Staging staging;
 };
 
@@ -27,7 +28,9 @@ struct Scratch {
   T *h0, *c0;
   T* ping[2];  // outputs of the layers below the last
   T* last;     // float16: output of the last layer
-  T *c, *h_tilde;
+  T *c, *h_tilde, *c_now;
+  T* operand;                      // [D][2][B][O]: masked states of a step and the one after it
+  T *state_mask, *candidate_mask;  // [D][B][O], [D][B][U]
   T* gates;  // of a GRU that resets before the product: a step's, between its parts
   LayerStore<T>* layers;
   T* pre;

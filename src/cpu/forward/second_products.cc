@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cpu/forward/step_masks.h"
+
 namespace openrnn::cpu {
 namespace {
 
@@ -54,6 +56,7 @@ void multiply_reset_state(const ForwardRun<T>& run, const ForwardMember<T>& me, 
     space.h_prev[i] = space.gates[i] + 3 * call.units;
   }
   call.c_prev = space.c_prev;
+  call.operand = nullptr;
   call.finish = packed.kernels().cells.forward[kCellCandidate];
   packed.kernels().forward_cell[kCellCandidate](call);
 }
@@ -83,6 +86,7 @@ void project_output(const ForwardRun<T>& run, const ForwardMember<T>& me, std::i
   if (own.first >= own.last) return;
   const Grid<T>& kept = store.projected[static_cast<std::size_t>(direction)];
   finish_projection(run, me, kept, direction, step, call.rows, own);
+  ForwardMasks<T>(run, me, layer, direction).finish_state(step, call.rows, {own.first, own.last});
 }
 
 template void multiply_reset_state<float>(const ForwardRun<float>&, const ForwardMember<float>&,

@@ -26,6 +26,7 @@ namespace openrnn::cpu::amx {
 #include "cpu/kernels/cell/activation_body.h"
 // What cells with options compute at a unit.
 #include "cpu/kernels/cell/cell_body.h"
+#include "cpu/kernels/cell/zoneout_body.h"
 // What all tables have in common.
 #include "cpu/kernels/body/table_body.h"
 // The tile registers, and the bodies that use them.

@@ -19,6 +19,7 @@ namespace openrnn::cpu::avx2 {
 #include "cpu/kernels/cell/activation_body.h"
 // What cells with options compute at a unit.
 #include "cpu/kernels/cell/cell_body.h"
+#include "cpu/kernels/cell/zoneout_body.h"
 // The table lists them all.
 #include "cpu/kernels/body/table_body.h"
 }  // namespace openrnn::cpu::avx2

@@ -77,6 +77,8 @@ template <class T>
 struct ForwardStep {
   Panels<T> w;
   const T* const* h_prev;
+  const T* const* operand;  // the rows that enter the product; null: h_prev
+  const T* const* mask;     // of the candidate, with options; null: none
   int64_t rows;
   const T* pre;  // panel form of pre_rows rows, of which this step's begin at pre_first
   int64_t pre_rows, pre_first;
@@ -91,6 +93,8 @@ struct ForwardStep {
   T clip_low, clip_high;
   const CellOptions<T>* options;  // null: one of cuDNN's steps
   FinishCell<T> finish;           // with options
+
+  const T* const* entering() const { return operand ? operand : h_prev; }
 };
 
 /// One step of backward: dh = carry + a b (+ dy), then the gate gradients of those units.
@@ -106,6 +110,7 @@ struct BackwardStep {
   const T* const* c;
   const T* const* c_prev;
   const T* const* h_prev;
+  const T* const* mask;  // with options: of the candidate, or of what enters n's product
   T* const* dc;
   T* const* da;
   int64_t units;
@@ -235,6 +240,8 @@ struct Kernels {
   /// y += x for the first form, y *= x for the second.
   void (*add)(const T* x, T* y, int64_t size);
   void (*multiply)(const T* x, T* y, int64_t size);
+  void (*zone_out)(const ZoneRow<T>&);
+  void (*zone_out_gradient)(const ZoneGradient<T>&);
   void (*add_wide)(const T* x, double* y, int64_t size);                      // y += x in float64
   void (*add_product_wide)(const T* a, const T* b, double* y, int64_t size);  // y += a b in float64
   BigKernels<T> big;

@@ -116,7 +116,7 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params,
       arithmetic_(arithmetic_of(spec, *table_)),
       kernels_(&kernels_for<T>(*table_, arithmetic_)),
       layout_(spec),
-      has_options_(!spec.has_cudnn_step()) {
+      has_options_(cpu::has_options(spec)) {
   check_params("pack", spec, params, layout_.size());
   Block wide;
   const T* values = static_cast<const T*>(params.data);

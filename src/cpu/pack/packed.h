@@ -58,7 +58,7 @@ struct PackedLayer {
   T* bias = nullptr;          // in the order of the vectors of w: bW + bR; gru n: bWn alone
   T* hn_bias = nullptr;       // gru: bRn, padded to lanes
   T* peephole = nullptr;      // [i, f, o][units padded to lanes]
-  CellOptions<T> options{};   // unless RnnSpec::has_cudnn_step()
+  CellOptions<T> options{};   // where has_options()
   PackedMatrix<T> proj;       // h~ -> h: k = U, columns P
   PackedMatrix<T> r_n_back;   // gate gradients of n -> r h: k = U, columns U
   PackedMatrix<T> r_back;     // gate gradients (recurrent side) -> h: k = G*U, columns O
@@ -77,6 +77,14 @@ inline std::int64_t saved_gates(const RnnSpec& spec) {
 /// Gates whose recurrent product is that of h itself: all, but not n after a reset.
 inline std::int64_t recurrent_gates(const RnnSpec& spec) {
   return spec.reset_after ? spec.num_gates() : 2;
+}
+
+/// Whether steps need the finishers of cells with options: zoneout and a masked state surround a
+/// step of any cell.
+inline bool has_options(const RnnSpec& spec) {
+  RnnSpec step = spec;
+  step.zoneout = step.zoneout_cell = step.training.recurrent_dropout = 0.0;
+  return !step.has_cudnn_step() || spec.training.drops_candidate();
 }
 
 /// T is float for float16, which is widened once here.

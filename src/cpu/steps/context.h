@@ -1,6 +1,7 @@
 // State that the threads of a pass share, forward and backward, and that of one thread.
 #pragma once
 
+#include "base/counter.h"
 #include "cpu/pack/packed.h"
 #include "cpu/plan/plan.h"
 #include "cpu/steps/rows.h"
@@ -30,6 +31,12 @@ struct StepContext {
 
   const RnnSpec& spec() const noexcept { return packed.spec(); }
   bool dropping() const noexcept { return args.training && spec().training.dropout > 0.0; }
+  bool drops_state() const noexcept { return args.training && spec().training.drops_state(); }
+  bool drops_candidate() const noexcept {
+    return args.training && spec().training.drops_candidate();
+  }
+  /// Whether the gradient of h is made apart from the cell's own product.
+  bool splits_state() const noexcept { return drops_state() || spec().zoneout > 0.0; }
 
   StepMember member(int thread) const noexcept {
     const Place place = plan.place(thread);
@@ -77,11 +84,63 @@ struct StepContext {
   /// room for one row.
   void drop(std::int64_t layer, std::int64_t t, std::int64_t b, T* mask, T* values) const {
     const std::int64_t width = spec().output_size();
-    const DropoutRow at{static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(t),
-                        static_cast<std::uint32_t>(b)};
-    dropout_mask<T>(args.dropout, at, spec().training.dropout,
-                    {mask, static_cast<std::size_t>(width)});
+    fill_mask({MaskOf::kLayer, layer, t, b}, spec().training.dropout, {0, width}, mask);
     packed.kernels().multiply(mask, values, width);
+  }
+
+  /// One row of a mask.
+  struct MaskPlace {
+    MaskOf of;
+    std::int64_t layer, time, row;
+  };
+  struct Units {
+    std::int64_t first, last;
+    std::int64_t count() const { return last - first; }
+  };
+  /// Units [first, last) of a row of dropout_mask.
+  void fill_mask(const MaskPlace& at, double rate, const Units& units, T* out) const {
+    const DropoutKey key = key_of(args.dropout, at.of);
+    const auto words = counter::dropout_words(key.seed, key.call);
+    const std::uint64_t threshold = counter::dropout_threshold(rate);
+    // A table, as a branch on a random bit is mispredicted half the time.
+    const std::array<T, 2> choice{counter::dropout_scale<T>(rate), T{0}};
+    for (std::int64_t unit = units.first / 4 * 4; unit < units.last; unit += 4) {
+      const auto random = counter::dropout_group(
+          words, static_cast<std::uint32_t>(at.layer), static_cast<std::uint32_t>(at.time),
+          static_cast<std::uint32_t>(at.row), static_cast<std::uint32_t>(unit / 4));
+      const std::int64_t last = std::min<std::int64_t>(unit + 4, units.last);
+      for (std::int64_t n = std::max(unit, units.first); n < last; ++n) {
+        out[n - units.first] = choice[random[static_cast<std::size_t>(n - unit)] < threshold];
+      }
+    }
+  }
+  /// Zoneout of some units of a row, all pointers at the first of them; `mask` has room for them.
+  void zone_out(const MaskPlace& at, double rate, const Units& units, T* mask, const T* before,
+                const T* now, T* out) const {
+    if (args.training) fill_mask(at, rate, units, mask);
+    packed.kernels().zone_out({.mask = args.training ? mask : nullptr,
+                               .rate = static_cast<T>(rate),
+                               .rest = static_cast<T>(1.0 - rate),
+                               .before = before,
+                               .now = now,
+                               .out = out,
+                               .count = units.count()});
+    if constexpr (sizeof(T) == sizeof(float)) {
+      const bool rounds = spec().dtype == DType::kFloat16 && !args.training;
+      if (rounds) packed.table().round_half(out, units.count());
+    }
+  }
+  /// Divides the gradient `d` of what that put out among the step's own, in its place, and
+  /// `before`.
+  void zone_out_gradient(const MaskPlace& at, double rate, const Units& units, T* mask, T* d,
+                         T* before) const {
+    if (args.training) fill_mask(at, rate, units, mask);
+    packed.kernels().zone_out_gradient({.mask = args.training ? mask : nullptr,
+                                        .rate = static_cast<T>(rate),
+                                        .rest = static_cast<T>(1.0 - rate),
+                                        .d = d,
+                                        .before = before,
+                                        .count = units.count()});
   }
 };
 

@@ -133,6 +133,14 @@ struct LayerStore {
   Grid<T> input;  // what the next layer reads: out, or out with dropout
   std::array<Grid<T>, 2> c, h_tilde, gates;
   std::array<Grid<T>, 2> projected;  // [T][B][P] before proj_clip, of a saving pass
+  std::array<Grid<T>, 2> c_now;      // as c: the cells before zoneout, which o and h see
+  std::array<Grid<T>, 2> operand;    // [step][B][O], of the last operand_steps: masked states
+  std::int64_t operand_steps = 1;
+
+  /// What enters the product of a step where that is not h; steps from where a direction begins.
+  T* entering(std::size_t direction, std::int64_t step, std::int64_t b) const {
+    return operand[direction].at(step % operand_steps, b);
+  }
 };
 
 }  // namespace openrnn::cpu

@@ -8,6 +8,7 @@ void SavedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardArgs& 
   const std::int64_t out = s.output_size(), units = s.num_units;
   const std::int64_t gates = saved_gates(s) * units, states = s.num_pseudo_layers() * batch;
   const bool drops = args.training && s.training.dropout > 0.0;
+  const bool drops_state = args.training && s.training.drops_state();
   const auto grid = [&](std::int64_t count, std::int64_t width) {
     return Grid<T>{carver.take<T>(count * width), batch * width, width};
   };
@@ -18,12 +19,15 @@ void SavedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardArgs& 
   for (std::size_t l = 0; l < layers.size(); ++l) {
     LayerStore<T>& layer = layers[l];
     layer.out = grid(places, out);
+    layer.operand_steps = std::max<std::int64_t>(args.max_time, 1);
     layer.input = drops && l + 1 < layers.size() ? grid(places, out) : layer.out;
     for (std::size_t d = 0; d < static_cast<std::size_t>(s.num_dirs()); ++d) {
       layer.gates[d] = grid(places, gates);
       if (s.is_lstm()) layer.c[d] = grid(places, units);
       if (s.projecting()) layer.h_tilde[d] = grid(places, units);
       if (s.proj_clip) layer.projected[d] = grid(places, s.hidden_size());
+      if (s.zoneout_cell > 0.0) layer.c_now[d] = grid(places, units);
+      if (drops_state) layer.operand[d] = grid(places, s.hidden_size());
     }
   }
 }

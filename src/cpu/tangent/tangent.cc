@@ -236,6 +236,10 @@ TangentNet<T>::TangentNet(const TangentArgs& args)
 
 namespace openrnn {
 
+bool has_cpu_tangent(const RnnSpec& spec) {
+  return spec.training.recurrent_dropout == 0.0 && !spec.zones_out();
+}
+
 void cpu_tangent(const TangentArgs& args) {
   if (args.spec.dtype == DType::kFloat64) return cpu::run<double>(args);
   cpu::run<float>(args);

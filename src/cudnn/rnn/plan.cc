@@ -98,16 +98,6 @@ std::string rows_that_fit(std::int64_t time, std::int64_t width) {
   return message("split the batch: ", rows, " rows of ", time, " steps fit");
 }
 
-// The options that are set and are not cuDNN's: "use_peepholes true, gate_clip [-3, 3]".
-std::string options_beyond_cudnn(const RnnSpec& spec) {
-  std::string text;
-  for (const RnnField& field : rnn_fields()) {
-    if (field.always || field.group != FieldGroup::kNetwork || !field.stands_in(spec)) continue;
-    text += message(text.empty() ? "" : ", ", field.name, " ", openrnn::to_string(field.get(spec)));
-  }
-  return text;
-}
-
 }  // namespace
 
 Extent extent_of(const ForwardArgs& args) {
@@ -212,7 +202,7 @@ std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
            "it";
   }
   if (!spec.has_cudnn_step() || spec.biases_per_gate() != 2 || spec.proj_clip) {
-    return message("cuDNN has the four cells alone, without ", options_beyond_cudnn(spec),
+    return message("cuDNN has the four cells alone, without ", step_options(spec),
                    "; device='cpu' has them");
   }
   if (spec.projecting() && !spec.is_lstm()) {

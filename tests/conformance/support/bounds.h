@@ -54,14 +54,14 @@ inline Bounds bounds_of(const Case& c, const Data& d) {
   const reference::ForwardInput<Bounded> in{params.data(), d.x.view(), given(c, d.h0),
                                             given(c, d.c0)};
   reference::Call call = reference_call(c);
-  const bool dropped = call.drops;
-  call.drops = false;
+  const bool random = call.training;
+  call.training = false;
   auto forward = reference::forward<Bounded>(net, call, in);
   bounds.parts = {
       {"inference y", forward.y}, {"inference hn", forward.hn}, {"inference cn", forward.cn}};
   if (!c.trains()) return bounds;
-  call.drops = dropped;
-  if (dropped) forward = reference::forward<Bounded>(net, call, in);
+  call.training = random;
+  if (random) forward = reference::forward<Bounded>(net, call, in);
   const auto backward = reference::backward<Bounded>(
       net, call, forward.tape, {params.data(), d.dy.view(), d.dhn.view(), d.dcn.view()});
   bounds.parts.emplace_back("y", forward.y);

@@ -80,6 +80,15 @@ inline bool set_word(Case& c, const std::string& word) {
     s.proj_clip = {{-0.2, 0.15}};
   } else if (word == "gate_clip") {
     s.gate_clip = {{-0.45, 0.35}};
+  } else if (word.starts_with("drop_state=") || word.starts_with("drop_candidate=")) {
+    s.training.recurrent_dropout = std::stod(word.substr(word.find('=') + 1));
+    s.training.recurrent_dropout_form = word.starts_with("drop_state")
+                                            ? RecurrentDropoutForm::kState
+                                            : RecurrentDropoutForm::kCandidate;
+  } else if (word.starts_with("zone=")) {
+    s.zoneout = std::stod(word.substr(5));
+  } else if (word.starts_with("zone_cell=")) {
+    s.zoneout_cell = std::stod(word.substr(10));
   } else if (word.starts_with("act=")) {
     s.activation = parse_cell_activation(word.substr(4));
   } else if (word.starts_with("gates=")) {
@@ -129,7 +138,8 @@ inline bool set_size(Case& c, const std::string& word) {
 
 /// "lstm L2 U17 I3 B7 T5 P4 D0.5 bi skip|auto f16|f32|f64 lengths batch_major null_states clip
 /// forget reset_before peepholes coupled no_bias one_bias proj_clip gate_clip act=relu
-/// gates=hard_sigmoid(0.2,0.5) out=softsign
+/// gates=hard_sigmoid(0.2,0.5) out=softsign drop_state=0.5 drop_candidate=0.5 zone=0.25
+/// zone_cell=0.5
 /// bf16|bf16x3|tf32|fp16|stored_float16|stored_bfloat16|stored_int8". Throws: ArgumentError naming
 /// a word that is not understood.
 inline Case parse_case(const std::string& text, const std::string& reason) {

@@ -46,8 +46,8 @@ inline double step_distance(const reference::Network& net, const reference::Step
   for (const double h : s.projected) visit(distance_from_ends(net.proj_clip, h));
   for (std::size_t u = 0; net.clip && u < net.units; ++u) {
     const auto gate = [&](std::size_t k) { return s.gate[k].value[u]; };
-    const double c =
-        gate(reference::kF) * s.c_before[u] + gate(reference::kI) * gate(reference::kC);
+    const double g = reference::masked_candidate(s, u, gate(reference::kC));
+    const double c = gate(reference::kF) * s.c_before[u] + gate(reference::kI) * g;
     visit(distance_from_ends(net.clip, c));
   }
   return nearest;
@@ -64,7 +64,7 @@ inline reference::Call reference_call(const Case& c) {
   for (std::size_t b = 0; b < c.lengths.size(); ++b) {
     call.lengths[b] = static_cast<std::size_t>(c.lengths[b]);
   }
-  call.drops = c.spec.training.dropout > 0.0;
+  call.training = c.spec.draws_masks();
   call.key = kKey;
   return call;
 }

@@ -118,7 +118,9 @@ void add_forward_threads(const Call<T>& call, const Scratch<T>& scratch, Pieces&
     pieces.add(call.name("c", i), space.c, batch);
     pieces.add(call.name("h", i), space.h, batch);
     pieces.add(call.name("gates", i), space.gates, batch);
-    pieces.add(call.name("mask", i), space.mask, call.out);
+    pieces.add(call.name("operand", i), space.operand, batch);
+    pieces.add(call.name("masks", i), space.masks, batch);
+    pieces.add(call.name("mask", i), space.mask, std::max(call.out, call.s.num_units));
     pieces.add(call.name("staging", i), static_cast<char*>(space.staging.memory),
                staging_size(*call.packed, batch));
   }
@@ -134,6 +136,8 @@ void expect_forward_has_room(const Call<T>& call, bool saving) {
   Carver carver(memory.data());
   const auto scratch = Scratch<T>::carve(carver, *call.packed, room, saving);
   Pieces pieces;
+  const std::int64_t rows = s.num_dirs() * call.c.batch;
+  const bool drops_state = s.training.drops_state();
   pieces.add("order", scratch.order, call.c.batch);
   pieces.add("layers", scratch.layers, s.num_layers);
   if (!saving) {
@@ -148,7 +152,12 @@ void expect_forward_has_room(const Call<T>& call, bool saving) {
     pieces.add("c", scratch.c, s.is_lstm() ? call.states * s.num_units : 0);
     pieces.add("h~", scratch.h_tilde,
                s.projecting() ? s.num_dirs() * call.c.batch * s.num_units : 0);
+    pieces.add("c now", scratch.c_now, s.zoneout_cell > 0.0 ? rows * s.num_units : 0);
+    pieces.add("operand", scratch.operand, drops_state ? 2 * rows * s.hidden_size() : 0);
   }
+  pieces.add("masks of the state", scratch.state_mask, drops_state ? rows * s.hidden_size() : 0);
+  pieces.add("masks of the candidate", scratch.candidate_mask,
+             s.training.drops_candidate() ? rows * s.num_units : 0);
   add_forward_threads(call, scratch, pieces);
   pieces.add("the end", static_cast<char*>(memory.data()) + measure.used(), 1);
   pieces.expect_room();
@@ -164,7 +173,7 @@ void add_backward_thread(const Call<T>& call, const BackwardSpace<T>& space, int
   rows("a", space.a, batch), rows("dy", space.dy, batch), rows("gates", space.gates, batch);
   rows("c", space.c, batch), rows("c_prev", space.c_prev, batch);
   rows("h_prev", space.h_prev, batch), rows("carry", space.carry, batch);
-  rows("dc", space.dc, batch), rows("da", space.da, batch);
+  rows("dc", space.dc, batch), rows("da", space.da, batch), rows("masks", space.masks, batch);
   rows("rows_a", space.rows_a, call.places), rows("rows_b", space.rows_b, call.places);
   rows("rows_h", space.rows_h, call.places);
   rows("groups", space.groups, divide_up(call.c.time, kGradientSteps));
@@ -172,7 +181,7 @@ void add_backward_thread(const Call<T>& call, const BackwardSpace<T>& space, int
   rows("rows_c", space.rows_c,
        std::max({batch, std::min(kStagedRows, call.places), call.gates, call.s.hidden_size()}));
   rows("rows_r", space.rows_r, call.gates);
-  rows("mask", space.mask, call.out);
+  rows("mask", space.mask, std::max(call.out, call.s.num_units));
   rows("sums", space.sums, call.gates);
   rows("the product's a", space.product.a, 1), rows("the product's b", space.product.b, 1);
   EXPECT_GE(space.staging.rows, std::max(batch, std::min(kStagedRows, call.places)));
@@ -200,6 +209,13 @@ void expect_backward_has_room(const Call<T>& call, bool dx_wanted) {
     pieces.add("dh_proj", scratch.dh_proj[d], s.projecting() ? call.places * s.hidden_size() : 0);
     pieces.add("dc", scratch.dc[d], s.is_lstm() ? call.c.batch * s.num_units : 0);
     pieces.add("carry", scratch.carry[d], call.c.batch * s.hidden_size());
+    const bool drops_state = s.training.drops_state();
+    const std::int64_t h = call.c.batch * s.hidden_size(), c = call.c.batch * s.num_units;
+    pieces.add("masks of the state", scratch.state_mask[d], drops_state ? h : 0);
+    pieces.add("masks of the candidate", scratch.candidate_mask[d],
+               s.training.drops_candidate() ? c : 0);
+    pieces.add("dh", scratch.dh_split[d], drops_state || s.zoneout > 0.0 ? h : 0);
+    pieces.add("kept dc", scratch.dc_kept[d], s.zoneout_cell > 0.0 ? c : 0);
   }
   const bool own_dx = s.num_layers > 1 && !dx_serves(saved, args);
   pieces.add("dx", scratch.dx, own_dx ? call.places * call.out : 0);
@@ -236,6 +252,9 @@ void expect_saved_has_room(const Call<T>& call) {
       pieces.add("gates", layer.gates[i], call.places * call.gates);
       pieces.add("c", layer.c[i], s.is_lstm() ? call.places * s.num_units : 0);
       pieces.add("h~", layer.h_tilde[i], s.projecting() ? call.places * s.num_units : 0);
+      pieces.add("c now", layer.c_now[i], s.zoneout_cell > 0.0 ? call.places * s.num_units : 0);
+      pieces.add("operand", layer.operand[i],
+                 s.training.drops_state() ? call.places * s.hidden_size() : 0);
     }
   }
   pieces.expect_room();
@@ -269,7 +288,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "lstm L3 U3 I5 B2 T1500 P2 bi f32", "gru L2 U3 I7 B1 T1500 bi f64 lengths",
                     "rnn_tanh L3 U5 I3 B3 T1500 D0.5 f16", "gru L2 U100 I3 B2 T2 bi f32",
                     "lstm L2 U70 I3 B2 T2 P60 bi bf16", "lstm L1 U3 I500 B3 T2 f16",
-                    "lstm L2 U17 I34 B7 T5 bi bf16x3", "lstm L1 U130 I3 B5000 T1 f32"));
+                    "lstm L2 U17 I34 B7 T5 bi bf16x3", "lstm L1 U130 I3 B5000 T1 f32",
+                    "lstm L2 U130 I3 B7 T40 P3 bi drop_state=0.5 zone=0.5 zone_cell=0.5 f32",
+                    "lstm L1 U5 I3 B2 T1500 P2 drop_state=0.5 zone=0.5 zone_cell=0.5 f16",
+                    "gru L2 U33 I3 B1500 T2 drop_candidate=0.5 zone=0.5 bi f64",
+                    "rnn_tanh L1 U3 I2 B1500 T2 drop_state=0.5 bf16"));
 
 }  // namespace
 }  // namespace openrnn::cpu

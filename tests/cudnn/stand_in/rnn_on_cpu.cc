@@ -201,8 +201,8 @@ reference::Call call_of(const RnnDescriptor& rnn, const DataDescriptor& at, bool
   call.max_time = static_cast<std::size_t>(at.time);
   call.batch = static_cast<std::size_t>(at.batch);
   for (const int length : at.lengths) call.lengths.push_back(static_cast<std::size_t>(length));
-  call.drops = training && rnn.dropout.rate > 0.0F;
-  if (call.drops) call.key = draw(rnn.dropout.states);
+  call.training = training && rnn.dropout.rate > 0.0F;
+  if (call.training) call.key = draw(rnn.dropout.states);
   return call;
 }
 

@@ -75,6 +75,24 @@ void check(const Call& call) {
   if (runs(call.spec)) check_second(call, call.sources(), 2e-5);
 }
 
+TEST(SecondRnn, MasksInsideOfStepsAndZoneout) {
+  for (const RnnMode mode : kModes) {
+    for (const auto form : {RecurrentDropoutForm::kState, RecurrentDropoutForm::kCandidate}) {
+      RnnSpec spec = one_layer(mode);
+      spec.training = {.recurrent_dropout = 0.375, .recurrent_dropout_form = form};
+      spec.zoneout = 0.25;
+      if (spec.is_lstm()) spec.zoneout_cell = 0.375;
+      spec.reset_after = mode != RnnMode::kGru || form == RecurrentDropoutForm::kState;
+      SCOPED_TRACE(describe(spec));
+      Call call = make_call(spec);
+      check(call);
+      call.inputs.training = false;
+      call.inputs.save = true;
+      check(call);
+    }
+  }
+}
+
 TEST(SecondRnn, EveryModeDirectionInputModeAndLayout) {
   for (const RnnMode mode : kModes) {
     for (const Direction direction : {Direction::kUnidirectional, Direction::kBidirectional}) {

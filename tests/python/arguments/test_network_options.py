@@ -27,9 +27,13 @@ OTHERS = {
     "gate_clip": (-4.0, 5.0),
     "use_bias": False,
     "single_bias": True,
+    "zoneout": 0.0625,
+    "zoneout_cell": 0.25,
     "input_dropout": 0.125,
     "output_dropout": 0.375,
     "drop_connect": 0.5,
+    "recurrent_dropout": 0.75,
+    "recurrent_dropout_form": "candidate",
     "math": "bf16x3",
     "weights_dtype": "int8",
 }

@@ -80,6 +80,25 @@ def test_a_run_is_stopped_and_resumed_with_the_same_bits(tmp_path, text, plain, 
     assert checkpoint_bytes(tmp_path / "out", STEPS) == checkpoint_bytes(own, STEPS)
 
 
+@pytest.mark.parametrize("flags", [
+    ["--recurrent-dropout", 0.5, "--drop-connect", 0.25], ["--zoneout", 0.25, "--zoneout-cell", 0.5],
+    ["--recurrent-dropout", 0.25, "--recurrent-dropout-form", "candidate", "--zoneout", 0.125],
+])
+def test_masks_inside_the_steps_go_on_where_a_run_stopped(tmp_path, text, plain, flags):
+    """The number of the call names the masks: a resumed run has those that it would have had."""
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    good(*small_flags(text, whole, steps=STEPS), *flags)
+    assert checkpoint_bytes(whole, STEPS) != checkpoint_bytes(plain, STEPS)
+    options = {flag.lstrip("-").replace("-", "_"): value
+               for flag, value in zip(flags[::2], flags[1::2])}
+    sizes = {"units": 9, "layers": 2, "embedding": 5, "batch": 3, "seq_len": 11, "steps": STEPS,
+             "dropout": 0.2, "seed": 7}
+    with openrnn.train.Run(out, input=text, **options, **sizes) as run:
+        assert run.train(lambda report: report.step < STEPS // 2) == "callback"
+    good("train", "--out", out, "--resume")
+    assert checkpoint_bytes(out, STEPS) == checkpoint_bytes(whole, STEPS)
+
+
 def test_another_value_is_named_with_that_of_the_run(own):
     with pytest.raises(openrnn.ArgumentError) as raised:
         openrnn.train.Run(own, resume=True, forget_bias=2.5)

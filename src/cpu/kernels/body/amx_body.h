@@ -63,7 +63,7 @@ void tiled_forward(const ForwardStep<float>& s) {
   TileScratch scratch;
   for (float& zero : scratch.zeros) zero = 0;
   TileUnit unit;
-  const TileRows staged = stage_tiles<Kind>(s.w, s.h_prev, s.rows);
+  const TileRows staged = stage_tiles<Kind>(s.w, s.entering(), s.rows);
   Deferred<CellFinisher<Cell>> before;
   int buffer = 0;
   Walk<float> walk(s.w, 0);
@@ -77,7 +77,7 @@ void tiled_forward(const ForwardStep<float>& s) {
     for (int64_t row = 0; row < s.rows; row += kTileRowsAtOnce, buffer ^= 1) {
       p.rows = tile_rows(s.rows - row);
       p.out = scratch.tile[buffer];
-      take_rows(p, staged, s.h_prev, row);
+      take_rows(p, staged, s.entering(), row);
       run_rows<Kind>(unit, p, before);
       before.set({&s, g, row, p.out, pre + row * width}, p.rows);
     }

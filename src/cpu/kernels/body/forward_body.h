@@ -4,6 +4,7 @@
 // | what                   | shape                                           |
 // |------------------------|-------------------------------------------------|
 // | s.h_prev, s.c_prev     | [rows] pointers to rows of [U]                  |
+// | s.operand, s.mask      | the same, where they are not null               |
 // | s.h, s.c               | the same, written                               |
 // | s.pre                  | [panel][pre_rows][G][L], the input's side       |
 // | s.gates                | [rows] pointers to rows of [G][U] (gru: [4][U]) |
@@ -184,7 +185,7 @@ void forward_step(const ForwardStep<typename V::T>& s) {
   constexpr bool kLineVectors = L == Lines<T>::kNumbers && !has_some_gates<Cell>();
   Scratch<T, L> scratch;
   Lines<T> lines;
-  const T* const* a = Op::stage(s.w, s.h_prev, s.rows);
+  const T* const* a = Op::stage(s.w, s.entering(), s.rows);
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {

@@ -99,6 +99,8 @@ constexpr Kernels<typename V::T> common_table() {
   table.math[kMathSigmoid] = map<V, sigmoid<V>>;
   table.add = add<V>;
   table.multiply = multiply<V>;
+  table.zone_out = zone_out<V>;
+  table.zone_out_gradient = zone_out_gradient<V>;
   table.add_wide = add_wide<V>;
   table.add_product_wide = add_product_wide<V>;
   table.cells = cell_finishers<V>();

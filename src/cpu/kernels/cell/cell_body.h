@@ -44,6 +44,12 @@ inline V with_peephole(const typename V::T* peephole, int64_t unit, V cell, V su
   return peephole ? fma(V::load(peephole + unit), cell, sum) : sum;
 }
 
+/// The candidate as the state takes it in.
+template <class V, class Step>
+inline V masked(const Step& s, int64_t row, int64_t unit, int64_t count, V candidate) {
+  return s.mask ? candidate * load_some<V>(s.mask[row] + unit, count) : candidate;
+}
+
 template <class V>
 struct LstmWithOptions {
   using T = typename V::T;
@@ -56,7 +62,8 @@ struct LstmWithOptions {
     const V g_sum = pre_activation<V>(at, 2);
     const V i = gate_value(cell, cell.gate, i_sum);
     const V f = cell.coupled ? V::broadcast(1) - i : gate_value(cell, cell.gate, f_sum);
-    V c = fma(f, before, i * gate_value(cell, cell.candidate, g_sum));
+    const V g = masked(s, at.row, at.unit, at.count, gate_value(cell, cell.candidate, g_sum));
+    V c = fma(f, before, i * g);
     if (s.clip) c = clipped(c, s.clip_low, s.clip_high);
     if (s.round_c) c = round_half(c);
     const V o_sum = with_peephole(cell.peephole[3], at.unit, c, pre_activation<V>(at, 3));
@@ -82,7 +89,9 @@ struct LstmWithOptions {
     const Evaluated<V> i = gate_point(cell, cell.gate, sum(0));
     Evaluated<V> f{V::broadcast(1) - i.value, zero};
     if (!cell.coupled) f = gate_point(cell, cell.gate, sum(1));
-    const Evaluated<V> g = gate_point(cell, cell.candidate, sum(2));
+    Evaluated<V> g = gate_point(cell, cell.candidate, sum(2));
+    g = {masked(s, at.row, at.unit, at.count, g.value),
+         masked(s, at.row, at.unit, at.count, g.slope)};
     const Evaluated<V> o = gate_point(cell, cell.gate, sum(3));
     const Evaluated<V> out = evaluate(cell.output, load_some<V>(s.c[at.row] + at.unit, at.count));
     T* carried = s.dc[at.row] + at.unit;
@@ -116,7 +125,7 @@ struct GruWithOptions {
     const V r = gate_value(cell, cell.gate, r_sum), z = gate_value(cell, cell.gate, z_sum);
     const V hn = V::load(at.tile + 2 * L) + V::load(s.hn_bias + at.unit);
     const V n_sum = fma(r, hn, V::load(at.pre + 2 * L) + V::load(at.bias + 2 * L));
-    const V n = gate_value(cell, cell.candidate, n_sum);
+    const V n = masked(s, at.row, at.unit, at.count, gate_value(cell, cell.candidate, n_sum));
     const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
     V h = fma(z, old, (V::broadcast(1) - z) * n);
     if (s.round_h) h = round_half(h);
@@ -137,7 +146,9 @@ struct GruWithOptions {
     const V dh = V::load(values), old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
     const Evaluated<V> r = gate_point(cell, cell.gate, saved(0));
     const Evaluated<V> z = gate_point(cell, cell.gate, saved(1));
-    const Evaluated<V> n = gate_point(cell, cell.candidate, saved(2));
+    Evaluated<V> n = gate_point(cell, cell.candidate, saved(2));
+    n = {masked(s, at.row, at.unit, at.count, n.value),
+         masked(s, at.row, at.unit, at.count, n.slope)};
     const V dn = (dh * (V::broadcast(1) - z.value)) * n.slope;
     T* da = s.da[at.row] + at.unit;
     store_some<V>(dn, da, at.count);
@@ -156,7 +167,7 @@ struct ResetBefore {
   static void reset(const ForwardStep<T>& s, const CellPlace<T>& at) {
     const CellOptions<T>& cell = *s.options;
     const V r_sum = pre_activation<V>(at, 0), z_sum = pre_activation<V>(at, 1);
-    const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
+    const V old = load_some<V>(s.entering()[at.row] + at.unit, at.count);
     T* gates = s.gates[at.row] + at.unit;
     store_some<V>(r_sum, gates, at.count);
     store_some<V>(z_sum, gates + s.units, at.count);
@@ -167,7 +178,7 @@ struct ResetBefore {
     const CellOptions<T>& cell = *s.options;
     T* gates = s.gates[at.row] + at.unit;
     const V n_sum = pre_activation<V>(at, 0);
-    const V n = gate_value(cell, cell.candidate, n_sum);
+    const V n = masked(s, at.row, at.unit, at.count, gate_value(cell, cell.candidate, n_sum));
     const V z = gate_value(cell, cell.gate, load_some<V>(gates + s.units, at.count));
     const V old = load_some<V>(s.c_prev[at.row] + at.unit, at.count);
     V h = fma(z, old, (V::broadcast(1) - z) * n);
@@ -181,18 +192,20 @@ struct ResetBefore {
     const T* gates = s.gates[at.row] + at.unit;
     const V dh = V::load(values), old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
     const Evaluated<V> z = gate_point(cell, cell.gate, load_some<V>(gates + s.units, at.count));
-    const Evaluated<V> n =
-        gate_point(cell, cell.candidate, load_some<V>(gates + 2 * s.units, at.count));
+    Evaluated<V> n = gate_point(cell, cell.candidate, load_some<V>(gates + 2 * s.units, at.count));
+    n = {masked(s, at.row, at.unit, at.count, n.value),
+         masked(s, at.row, at.unit, at.count, n.slope)};
     T* da = s.da[at.row] + at.unit;
     store_some<V>((dh * (V::broadcast(1) - z.value)) * n.slope, da, at.count);
     store_some<V>((dh * (old - n.value)) * z.slope, da + 2 * s.units, at.count);
     store_some<V>(dh * z.value, s.carry[at.row] + at.unit, at.count);
   }
 
-  /// Of r h, which n's part has multiplied.
+  /// Of r h, which n's part has multiplied; the mask is that of the h in it.
   static void reset_gradient(const BackwardStep<T>& s, const GradPlace& at, const T* values) {
     const CellOptions<T>& cell = *s.options;
-    const V d = V::load(values), old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
+    const V d = masked(s, at.row, at.unit, at.count, V::load(values));
+    const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
     const Evaluated<V> r =
         gate_point(cell, cell.gate, load_some<V>(s.gates[at.row] + at.unit, at.count));
     T* carried = s.carry[at.row] + at.unit;
@@ -208,6 +221,7 @@ struct PlainWithOptions {
   static void forward(const ForwardStep<T>& s, const CellPlace<T>& at) {
     const V sum = pre_activation<V>(at, 0);
     V h = gate_value(*s.options, s.options->candidate, sum);
+    h = masked(s, at.row, at.unit, at.count, h);
     if (s.gates) store_some<V>(sum, s.gates[at.row] + at.unit, at.count);
     if (s.round_h) h = round_half(h);
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
@@ -216,7 +230,8 @@ struct PlainWithOptions {
   static void backward(const BackwardStep<T>& s, const GradPlace& at, const T* values) {
     const V sum = load_some<V>(s.gates[at.row] + at.unit, at.count);
     const V slope = gate_point(*s.options, s.options->candidate, sum).slope;
-    store_some<V>(V::load(values) * slope, s.da[at.row] + at.unit, at.count);
+    const V d = masked(s, at.row, at.unit, at.count, V::load(values));
+    store_some<V>(d * slope, s.da[at.row] + at.unit, at.count);
   }
 };
 

@@ -67,6 +67,26 @@ using FinishGradient = void (*)(const BackwardStep<T>&, const GradPlace&, const 
 /// Backward they come in the opposite order.
 enum { kCellPlain, kCellLstm, kCellGru, kCellReset, kCellCandidate, kCells };
 
+/// Zoneout of some units of a row: those whose mask is 0 keep the value before.
+template <class T>
+struct ZoneRow {
+  const T* mask;  // null: rate * before + rest * now
+  T rate, rest;
+  const T *before, *now;
+  T* out;  // may be `now`
+  int64_t count;
+};
+
+/// Its gradient: that of `out` in `d`, which becomes that of `now`.
+template <class T>
+struct ZoneGradient {
+  const T* mask;
+  T rate, rest;
+  T* d;
+  T* before;
+  int64_t count;
+};
+
 template <class T>
 struct CellFinishers {
   FinishCell<T> forward[kCells];

@@ -12,11 +12,11 @@ from model.rnn_data import Problem
 MARGIN = 1e-4
 
 
-def make(spec, time=4, batch=3, dtype=np.float64, lengths=None, scale=1.0, seed=0):
+def make(spec, time=4, batch=3, dtype=np.float64, lengths=None, scale=1.0, seed=0, masks=None):
     """A Problem whose numbers keep their distance from every kink. Padding holds NaN."""
     for attempt in range(100):
         problem = _draw(spec, time, batch, lengths, scale, [seed, attempt])
-        _, functions = _values(problem)
+        _, functions = _values(problem, masks)
         if functions.margin > MARGIN:
             return cast(problem, dtype)
     raise AssertionError("every attempt came near to a kink")
@@ -49,19 +49,19 @@ def cast(problem, dtype):
     return replace(problem, **{name: getattr(problem, name).astype(dtype) for name in names})
 
 
-def _values(problem):
+def _values(problem, masks=None):
     p = problem
     given = [np.asarray(each, np.float64) for each in (p.params, p.x, p.h0, p.c0)]
-    return numpy_cells.forward(p.spec, *given, p.lengths)
+    return numpy_cells.forward(p.spec, *given, p.lengths, masks)
 
 
-def values(problem):
-    return _values(problem)[0]
+def values(problem, masks=None):
+    return _values(problem, masks)[0]
 
 
-def wanted(problem, gradients=True):
-    """Values, and gradients, of the model in float64."""
-    return values(problem) | (numpy_cells.gradients(problem) if gradients else {})
+def wanted(problem, masks=None):
+    """Values and gradients of the model in float64, with `masks` those in training."""
+    return values(problem, masks) | numpy_cells.gradients(problem, masks)
 
 
 # Sums of some dozen terms through eight steps: float64 is within some 1e-14 of the model, float32

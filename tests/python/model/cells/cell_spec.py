@@ -29,6 +29,10 @@ class CellSpec(Spec):
     gate_clip: tuple = None
     use_bias: bool = True
     single_bias: bool = False
+    zoneout: float = 0.0
+    zoneout_cell: float = 0.0
+    recurrent_dropout: float = 0.0
+    recurrent_dropout_form: str = "state"
 
     @property
     def options(self):

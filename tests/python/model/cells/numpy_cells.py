@@ -102,37 +102,65 @@ def _project(w, f, m):
     return m if w.Wp is None else f.clip(f.spec.proj_clip, _product(w.Wp, m))
 
 
-def _lstm(w, f, x, h, c):
+class Inside:
+    """What is inside a step: the masks d of the state and of the candidate, and how much k of h and
+    c is kept. `masks` has the library's, whose zeros of zoneout are what is kept; None is outside
+    of training."""
+
+    def __init__(self, spec, masks, pseudo, t):
+        self.state = self.candidate = 1.0
+        self.kept, self.kept_cell = spec.zoneout, spec.zoneout_cell
+        if masks is None:
+            return
+        if "state" in masks:
+            self.state = masks["state"][pseudo, 0]
+        if "candidate" in masks:
+            self.candidate = masks["candidate"][pseudo, t]
+        self.kept = 1.0 * (masks["zoneout"][pseudo, t] == 0)
+        self.kept_cell = 1.0 * (masks["zoneout_cell"][pseudo, t] == 0)
+
+
+def _keep(kept, before, now):
+    return kept * before + (1 - kept) * now
+
+
+def _lstm(w, f, x, h, c, inside):
     spec = f.spec
+    before, h = h, inside.state * h
     peep = lambda k, cell: _over_rows(w.p[k]) * cell
     i = f.gate(w.sum(0, x, h) + peep(0, c))
     if spec.coupled_gates:
         forget = 1 - i
     else:
         forget = f.gate(w.sum(1, x, h) + spec.forget_bias + peep(1, c))
-    c = f.clip(spec.cell_clip, forget * c + i * f.candidate(w.sum(2, x, h)))
-    o = f.gate(w.sum(3, x, h) + peep(3, c))
-    return _project(w, f, o * f.output(c)), c
+    g = inside.candidate * f.candidate(w.sum(2, x, h))
+    new = f.clip(spec.cell_clip, forget * c + i * g)
+    o = f.gate(w.sum(3, x, h) + peep(3, new))
+    h = _project(w, f, o * f.output(new))
+    return _keep(inside.kept, before, h), _keep(inside.kept_cell, c, new)
 
 
-def _gru(w, f, x, h, c):
+def _gru(w, f, x, h, c, inside):
+    before, h = h, inside.state * h
     r, z = f.gate(w.sum(0, x, h)), f.gate(w.sum(1, x, h))
     if f.spec.reset_after:
         n = f.candidate(w.of_input(2, x) + r * w.of_state(2, h))
     else:
         n = f.candidate(w.of_input(2, x) + w.of_state(2, r * h))
-    return (1 - z) * n + z * h, c
+    new = (1 - z) * (inside.candidate * n) + z * before
+    return _keep(inside.kept, before, new), c
 
 
-def _plain(w, f, x, h, c):
-    return _project(w, f, f.candidate(w.sum(0, x, h))), c
+def _plain(w, f, x, h, c, inside):
+    m = inside.candidate * f.candidate(w.sum(0, x, inside.state * h))
+    return _keep(inside.kept, h, _project(w, f, m)), c
 
 
 _STEPS = {"lstm": _lstm, "gru": _gru, "rnn_tanh": _plain, "rnn_relu": _plain}
 
 
-def forward(spec, params, x, h0, c0, lengths=None):
-    """({y, h, c of an lstm}, Functions)"""
+def forward(spec, params, x, h0, c0, lengths=None, masks=None):
+    """({y, h, c of an lstm}, Functions); `masks` in training, as rnn_capi.step_masks has them."""
     functions, step = Functions(spec), _STEPS[spec.mode]
     time, batch = x.shape[-3:-1]
     lengths = np.full(batch, time) if lengths is None else np.asarray(lengths)
@@ -146,7 +174,8 @@ def forward(spec, params, x, h0, c0, lengths=None):
             valid = (t < lengths)[:, None]
             # A copy of the state in the place of padding keeps NaN there out of everything.
             row = np.where(valid, x[..., t, :, :], 0)
-            new_h, new_c = step(w, functions, row, h, c)
+            inside = Inside(spec, masks, pseudo, t)
+            new_h, new_c = step(w, functions, row, h, c, inside)
             outputs[t] = np.where(valid, new_h, 0)
             h, c = np.where(valid, new_h, h), np.where(valid, new_c, c)
         last_h.append(h)
@@ -162,7 +191,7 @@ def forward(spec, params, x, h0, c0, lengths=None):
     return found, functions
 
 
-def gradients(problem):
+def gradients(problem, masks=None):
     """{dx, dh0, dc0 of an lstm, dparams} of sum(dy y) + sum(dh h) + sum(dc c): each number of the
     inputs in turn gets an imaginary part, all turns at once."""
     spec, names = problem.spec, ["params", "x", "h0", "c0"]
@@ -172,7 +201,7 @@ def gradients(problem):
     varied = flat + 1j * STEP * np.eye(flat.size)
     pieces = np.split(varied, np.cumsum(sizes)[:-1], axis=1)
     inputs = [piece.reshape(-1, *array.shape) for piece, array in zip(pieces, given)]
-    found, _ = forward(spec, *inputs, problem.lengths)
+    found, _ = forward(spec, *inputs, problem.lengths, masks)
     upstream = {"y": problem.dy, "h": problem.dh, "c": problem.dc}
     loss = 0
     for name, value in found.items():
