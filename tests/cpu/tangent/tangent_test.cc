@@ -2,6 +2,7 @@
 
 #include "conformance/support/difference.h"
 #include "conformance/support/grid.h"
+#include "conformance/support/machine.h"
 #include "conformance/support/run.h"
 #include "reference/reference.h"
 
@@ -131,18 +132,26 @@ TEST(TangentSpecs, EveryCaseHasOne) {
   EXPECT_FALSE(has_tangent(other));
 }
 
-TEST(TangentBits, OfThreadsAreOne) {
-  const Case c = parse_case("lstm L2 U130 I65 B33 T5 bi f32 lengths", "more than one thread");
-  const int before = num_threads();
-  set_num_threads(1);
-  const Parts one = tangent_of(c, cpu_tangent);
-  set_num_threads(3);
-  const Parts three = tangent_of(c, cpu_tangent);
-  set_num_threads(before);
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    EXPECT_EQ(std::memcmp(one[i].second.data(), three[i].second.data(), one[i].second.size_bytes()),
-              0)
-        << one[i].first;
+TEST(TangentBits, OfThreadsAndInstructionSetsAreOne) {
+  for (const char* text : {"lstm L2 U130 I65 B33 T5 bi f32 lengths", "gru L1 U33 I17 B3 T7 f64",
+                           "gru L2 U15 I7 B5 T3 f32 reset_before"}) {
+    const Case c = parse_case(text, "more than one vector, more than one thread");
+    const int before = num_threads();
+    const auto run = [&](std::string_view isa, int threads) {
+      const ForcedIsa forced(isa);
+      set_num_threads(threads);
+      return tangent_of(c, cpu_tangent);
+    };
+    const Parts one = run(tested_isas(c.spec).front(), 1);
+    for (const std::string_view isa : tested_isas(c.spec)) {
+      const Parts other = run(isa, 3);
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        const Array &a = one[i].second, &b = other[i].second;
+        if (a.size() == 0) continue;
+        EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size_bytes()), 0) << isa << one[i].first;
+      }
+    }
+    set_num_threads(before);
   }
 }
 
