@@ -48,7 +48,6 @@ bool has_tangent(const RnnSpec& spec) {
   rest.training.dropout = none.training.dropout;
   rest.training.seed = none.training.seed;
   rest.compute = none.compute;
-  // Those of the reference alone.
   rest.zoneout = none.zoneout;
   rest.zoneout_cell = none.zoneout_cell;
   rest.training.recurrent_dropout = none.training.recurrent_dropout;

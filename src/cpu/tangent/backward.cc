@@ -7,14 +7,16 @@ namespace {
 template <class T>
 class Backward {
  public:
-  Backward(const TangentNet<T>& net, const Places& at, const Trace<T>& trace, States<T>& state)
+  Backward(const TangentNet<T>& net, const Places& at, Trace<T>& trace, States<T>& state)
       : net_(net),
         at_(at),
         trace_(trace),
         state_(state),
         input_(net.steps() * net.gates * net.units),
         emitted_(net.batch * net.units),
-        step_(net.batch * net.gates * net.units) {
+        step_(net.batch * net.gates * net.units),
+        entering_(net.batch * net.outputs) {
+    if (!trace.masks.kept.empty()) passed_on_ = DualArray<T>(entering_.size());
     if (net.gru) recurrent_ = DualArray<T>(input_.size());
     if (net.projects) projected_ = DualArray<T>(net.steps() * net.outputs);
     if (before()) {
@@ -26,21 +28,31 @@ class Backward {
   void step(std::int64_t n, DualArray<T>& dy) {
     n_ = n;
     first_ = n * net_.batch * net_.units;
+    trace_.masks.draw(net_, n);
     take_output(dy);
     step_.clear();
+    entering_.clear();
     if (net_.lstm) {
       lstm();
     } else if (net_.gru) {
       gru();
     } else {
       for_units([this](std::int64_t k, std::int64_t b, std::int64_t u) {
-        set({k, b, u}, kH, emitted_[k] * trace_.slope[kH][first_ + k]);
+        set({k, b, u}, kH,
+            masked(trace_.masks.candidate, k, emitted_[k]) * trace_.slope[kH][first_ + k]);
         return Dual<T>();
       });
     }
     // Through R to the state before.
     const std::int64_t rows = before() ? 2 * net_.units : net_.gates * net_.units;
-    add_times(net_, step_, {at_.r, rows, net_.outputs}, state_.h);
+    add_times(net_, step_, {at_.r, rows, net_.outputs}, entering_);
+    for (std::int64_t b = 0; b < net_.batch; ++b) {
+      if (!net_.active(n_, b)) continue;
+      for (std::int64_t k = b * net_.outputs; k < (b + 1) * net_.outputs; ++k) {
+        state_.h.at(k).add(0, masked(trace_.masks.state, k, entering_[k]));
+        if (passed_on_.size() > 0) state_.h.at(k).add(0, passed_on_[k]);
+      }
+    }
   }
 
   void input_gradient(DualArray<T>& dx, Part part) const {
@@ -61,7 +73,8 @@ class Backward {
                       trace_.x_moves);
     }
     const std::int64_t own = before() ? 2 * net_.units : width;
-    outer_direction(recurrent, width, 0, trace_.h_before, {at_.r, own, hidden}, dparams);
+    const DualArray<T>& entering = trace_.entering.size() > 0 ? trace_.entering : trace_.h_before;
+    outer_direction(recurrent, width, 0, entering, {at_.r, own, hidden}, dparams);
     if (before()) {
       outer_direction(recurrent, width, own, trace_.reset,
                       {at_.r + own * hidden, net_.units, hidden}, dparams);
@@ -100,6 +113,11 @@ class Backward {
       if (!net_.active(n_, b)) continue;
       for (std::int64_t k = b * net_.outputs; k < (b + 1) * net_.outputs; ++k) {
         state_.h.at(k).add(0, dy[first + k]);
+        if (passed_on_.size() > 0) {
+          const Dual<T> all = state_.h[k];
+          passed_on_.at(k).set(0, masked(trace_.masks.kept, k, all));
+          state_.h.at(k).set(0, zoned_out(trace_.masks.kept, k, Dual<T>(), all));
+        }
         if (!net_.projects) {
           emitted_.at(k).set(0, state_.h[k]);
         } else {
@@ -144,17 +162,22 @@ class Backward {
       const auto slope = [&](std::size_t g) { return trace_.slope[g][first_ + k]; };
       const Dual<T> dm = emitted_[k], before = trace_.c_before[first_ + k];
       const Dual<T> out = dm * trace_.cell_value[first_ + k] * slope(kO);
-      Dual<T> dc = state_.c[k] + dm * value(kO) * trace_.cell_slope[first_ + k];
+      const std::vector<T>& kept = trace_.masks.kept_cell;
+      const Dual<T> after = state_.c[k];
+      Dual<T> dc =
+          zoned_out(kept, k, Dual<T>(), after) + dm * value(kO) * trace_.cell_slope[first_ + k];
       if (spec.use_peepholes) dc = dc + out * peephole(kO, u);
       dc = trace_.clip[static_cast<std::size_t>(first_ + k)] * dc;
-      const Dual<T> by_i = spec.coupled_gates ? value(kC) - before : value(kC);
+      const Dual<T> g = masked(trace_.masks.candidate, k, value(kC));
+      const Dual<T> by_i = spec.coupled_gates ? g - before : g;
       const Dual<T> in = dc * by_i * slope(kI);
       const Dual<T> forget = spec.coupled_gates ? Dual<T>() : dc * before * slope(kF);
       set({k, b, u}, kI, in);
       set({k, b, u}, kF, forget);
-      set({k, b, u}, kC, dc * value(kI) * slope(kC));
+      set({k, b, u}, kC, masked(trace_.masks.candidate, k, dc * value(kI)) * slope(kC));
       set({k, b, u}, kO, out);
       Dual<T> left = dc * value(kF);
+      if (!kept.empty()) left = left + masked(kept, k, after);
       if (spec.use_peepholes) left = left + in * peephole(kI, u) + forget * peephole(kF, u);
       state_.c.at(k).set(0, left);
       return Dual<T>();
@@ -168,8 +191,10 @@ class Backward {
     for_units([&](std::int64_t k, std::int64_t b, std::int64_t u) {
       const auto value = [&](std::size_t g) { return trace_.value[g][first_ + k]; };
       const auto slope = [&](std::size_t g) { return trace_.slope[g][first_ + k]; };
-      const Dual<T> dh = state_.h[k], dn = dh * (one - value(kZ)) * slope(kN);
-      set({k, b, u}, kZ, dh * (trace_.h_before[first_ + k] - value(kN)) * slope(kZ));
+      const std::vector<T>& mask = trace_.masks.candidate;
+      const Dual<T> dh = state_.h[k], n = masked(mask, k, value(kN));
+      const Dual<T> dn = masked(mask, k, dh * (one - value(kZ))) * slope(kN);
+      set({k, b, u}, kZ, dh * (trace_.h_before[first_ + k] - n) * slope(kZ));
       set({k, b, u}, kN, dn, net_.spec.reset_after ? dn * value(kR) : dn);
       if (net_.spec.reset_after) set({k, b, u}, kR, dn * trace_.recurrent[first_ + k] * slope(kR));
       return dh * value(kZ);
@@ -178,9 +203,11 @@ class Backward {
     add_times(net_, candidate_, {at_.r + 2 * net_.units * net_.outputs, net_.units, net_.outputs},
               reset_);
     for_units([&](std::int64_t k, std::int64_t b, std::int64_t u) {
-      const Dual<T> gradient = reset_[k] * trace_.h_before[first_ + k];
+      const DualArray<T>& entering = trace_.entering.size() > 0 ? trace_.entering : trace_.h_before;
+      const Dual<T> gradient = reset_[k] * entering[first_ + k];
       set({k, b, u}, kR, gradient * trace_.slope[kR][first_ + k]);
-      return state_.h[k] + reset_[k] * trace_.value[kR][first_ + k];
+      entering_.at(k).set(0, reset_[k] * trace_.value[kR][first_ + k]);
+      return state_.h[k];
     });
   }
 
@@ -216,17 +243,17 @@ class Backward {
 
   const TangentNet<T>& net_;
   const Places& at_;
-  const Trace<T>& trace_;
+  Trace<T>& trace_;
   States<T>& state_;
   DualArray<T> input_, recurrent_, projected_;  // of all steps: sums of W x, of R h, of Wp m
-  DualArray<T> emitted_, step_, candidate_, reset_;
+  DualArray<T> emitted_, step_, candidate_, reset_, entering_, passed_on_;
   std::int64_t n_ = 0, first_ = 0;
 };
 
 }  // namespace
 
 template <class T>
-void backward_direction(const TangentNet<T>& net, const Places& at, const Trace<T>& trace,
+void backward_direction(const TangentNet<T>& net, const Places& at, Trace<T>& trace,
                         DualArray<T>& dy, States<T>& state, DualArray<T>* dx, Part part,
                         T* dparams) {
   Backward<T> pass(net, at, trace, state);
@@ -235,11 +262,11 @@ void backward_direction(const TangentNet<T>& net, const Places& at, const Trace<
   if (dparams) pass.parameter_directions(dparams);
 }
 
-template void backward_direction<float>(const TangentNet<float>&, const Places&,
-                                        const Trace<float>&, DualArray<float>&, States<float>&,
-                                        DualArray<float>*, Part, float*);
-template void backward_direction<double>(const TangentNet<double>&, const Places&,
-                                         const Trace<double>&, DualArray<double>&, States<double>&,
-                                         DualArray<double>*, Part, double*);
+template void backward_direction<float>(const TangentNet<float>&, const Places&, Trace<float>&,
+                                        DualArray<float>&, States<float>&, DualArray<float>*, Part,
+                                        float*);
+template void backward_direction<double>(const TangentNet<double>&, const Places&, Trace<double>&,
+                                         DualArray<double>&, States<double>&, DualArray<double>*,
+                                         Part, double*);
 
 }  // namespace openrnn::cpu

@@ -29,6 +29,8 @@ class Forward {
       trace.clip.assign(static_cast<std::size_t>(all), T(1));
     }
     if (net.gru) trace.recurrent = DualArray<T>(all);
+    entering_ = DualArray<T>(net.batch * net.outputs);
+    if (!trace.masks.state.empty()) trace.entering = DualArray<T>(outputs);
     if (net.gru && !net.spec.reset_after) {
       trace.reset = DualArray<T>(all);
       reset_ = DualArray<T>(net.batch * net.units);
@@ -49,14 +51,19 @@ class Forward {
     first_ = n * net_.batch * net_.units;
     keep(state_.h, n * net_.batch * net_.outputs, trace_.h_before);
     if (net_.lstm) keep(state_.c, first_, trace_.c_before);
+    trace_.masks.draw(net_, n);
+    for (std::int64_t k = 0; k < entering_.size(); ++k) {
+      entering_.at(k).set(0, masked(trace_.masks.state, k, state_.h[k]));
+    }
+    if (trace_.entering.size() > 0) keep(entering_, n * net_.batch * net_.outputs, trace_.entering);
     const bool reset_before = net_.gru && !net_.spec.reset_after;
-    recurrent(state_.h, 0, reset_before ? 2 : net_.gates);
+    recurrent(entering_, 0, reset_before ? 2 : net_.gates);
     if (net_.lstm) lstm();
     if (net_.gru) gru();
     if (!net_.lstm && !net_.gru) {
       gate(kH, [](std::int64_t, std::int64_t, Dual<T> sum) { return sum; });
       for (std::int64_t k = 0; k < emitted_.size(); ++k) {
-        emitted_.at(k).set(0, trace_.value[kH][first_ + k]);
+        emitted_.at(k).set(0, candidate(kH, k));
       }
     }
     put_out(n, y);
@@ -120,6 +127,11 @@ class Forward {
     return net_.spec.use_peepholes ? net_.params[at_.peephole[k] + u] * c : Dual<T>();
   }
 
+  // The candidate's value as the state takes it in.
+  Dual<T> candidate(std::size_t gate, std::int64_t k) const {
+    return masked(trace_.masks.candidate, k, trace_.value[gate][first_ + k]);
+  }
+
   void lstm() {
     const auto before = [this](std::size_t k) {
       return [this, k](std::int64_t b, std::int64_t u, Dual<T> sum) {
@@ -133,7 +145,7 @@ class Forward {
     for (std::int64_t k = 0; k < argument_.size(); ++k) {
       const Dual<T> i = trace_.value[kI][first_ + k];
       if (net_.spec.coupled_gates) trace_.value[kF].at(first_ + k).set(0, Dual<T>{T(1), T(0)} - i);
-      Dual<T> c = trace_.value[kF][first_ + k] * state_.c[k] + i * trace_.value[kC][first_ + k];
+      Dual<T> c = trace_.value[kF][first_ + k] * state_.c[k] + i * candidate(kC, k);
       if (clip) {
         const T low = static_cast<T>((*clip)[0]), high = static_cast<T>((*clip)[1]);
         const bool out = c.v < low || high < c.v;
@@ -159,7 +171,7 @@ class Forward {
     const bool after = net_.spec.reset_after;
     if (!after) {
       for (std::int64_t k = 0; k < reset_.size(); ++k) {
-        reset_.at(k).set(0, trace_.value[kR][first_ + k] * state_.h[k]);
+        reset_.at(k).set(0, trace_.value[kR][first_ + k] * entering_[k]);
       }
       keep(reset_, first_, trace_.reset);
       recurrent(reset_, 2, 3);
@@ -176,7 +188,7 @@ class Forward {
     activate(kN);
     for (std::int64_t k = 0; k < emitted_.size(); ++k) {
       const Dual<T> z = trace_.value[kZ][first_ + k], one{T(1), T(0)};
-      emitted_.at(k).set(0, (one - z) * trace_.value[kN][first_ + k] + z * state_.h[k]);
+      emitted_.at(k).set(0, (one - z) * candidate(kN, k) + z * state_.h[k]);
     }
   }
 
@@ -194,11 +206,13 @@ class Forward {
     for (std::int64_t b = 0; b < net_.batch; ++b) {
       if (!net_.active(n, b)) continue;
       for (std::int64_t k = b * net_.outputs; k < (b + 1) * net_.outputs; ++k) {
-        state_.h.at(k).set(0, h[k]);
-        y.at(first + k).set(0, h[k]);
+        const Dual<T> now = zoned_out(trace_.masks.kept, k, state_.h[k], h[k]);
+        state_.h.at(k).set(0, now);
+        y.at(first + k).set(0, now);
       }
       for (std::int64_t k = b * net_.units; net_.lstm && k < (b + 1) * net_.units; ++k) {
-        state_.c.at(k).set(0, trace_.c[first_ + k]);
+        state_.c.at(k).set(0,
+                           zoned_out(trace_.masks.kept_cell, k, state_.c[k], trace_.c[first_ + k]));
       }
     }
   }
@@ -219,7 +233,7 @@ class Forward {
   const Places& at_;
   States<T>& state_;
   Trace<T>& trace_;
-  DualArray<T> input_, sums_, argument_, emitted_, reset_;
+  DualArray<T> input_, sums_, argument_, emitted_, entering_, reset_;
   std::vector<T> scratch_;
   std::int64_t first_ = 0;  // of the step in [N, U]
   std::int64_t first_gate_ = 0, gates_here_ = 0;

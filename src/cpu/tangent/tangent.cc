@@ -128,6 +128,7 @@ class Network {
     const std::int64_t p = layer * net_.dirs + d, inputs = args_.spec.layer_input_size(layer);
     Trace<T>& trace = traces_[static_cast<std::size_t>(p)];
     trace.x = DualArray<T>(net_.steps() * inputs);
+    trace.masks = StepMasks<T>(args_, net_, p);
     trace.x_moves = layer > 0 || args_.direction.x != nullptr;
     reorder(d, inputs, 0, inputs,
             [&](std::int64_t from, std::int64_t own) { trace.x.at(own).set(0, input[from]); });
@@ -235,10 +236,6 @@ TangentNet<T>::TangentNet(const TangentArgs& args)
 }  // namespace openrnn::cpu
 
 namespace openrnn {
-
-bool has_cpu_tangent(const RnnSpec& spec) {
-  return spec.training.recurrent_dropout == 0.0 && !spec.zones_out();
-}
 
 void cpu_tangent(const TangentArgs& args) {
   if (args.spec.dtype == DType::kFloat64) return cpu::run<double>(args);

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "cpu/tangent/dual.h"
+#include "cpu/tangent/masks.h"
 #include "openrnn/engine_tangent.h"
 
 namespace openrnn::cpu {
@@ -71,11 +72,13 @@ void outer_direction(const DualArray<T>& a, std::int64_t a_cols, std::int64_t fi
 /// What a forward pass over one direction of one layer leaves.
 template <class T>
 struct Trace {
-  DualArray<T> x;                            // [N, in]
-  bool x_moves = true;                       // false: the derivatives of x are 0
-  DualArray<T> h_before, c_before;           // [N, O], [N, U]
+  DualArray<T> x;                   // [N, in]
+  bool x_moves = true;              // false: the derivatives of x are 0
+  DualArray<T> h_before, c_before;  // [N, O], [N, U]
+  DualArray<T> entering;            // [N, O]: h_before with its mask, if there is one
+  StepMasks<T> masks;
   std::array<DualArray<T>, 4> value, slope;  // [N, U] by gate
-  DualArray<T> c, cell_value, cell_slope;    // lstm [N, U]
+  DualArray<T> c, cell_value, cell_slope;    // lstm [N, U]; c before zoneout
   std::vector<T> clip;                       // lstm [N * U]: 1 inside of cell_clip, else 0
   DualArray<T> emitted;                      // with a projection [N, U]
   std::vector<T> proj_clip;                  // [N * O]
@@ -96,9 +99,10 @@ void forward_direction(const TangentNet<T>& net, const Places& at, States<T>& st
 
 /// The gradient of that, from dy [N, O] and `state`, the gradients of the last state, which it
 /// replaces by those of the first one. Adds that `part` of dx [N, in], and writes the directions of
-/// gradients of the parameters into dparams; neither where it is null.
+/// gradients of the parameters into dparams; neither where it is null. Draws the masks of `trace`
+/// anew.
 template <class T>
-void backward_direction(const TangentNet<T>& net, const Places& at, const Trace<T>& trace,
+void backward_direction(const TangentNet<T>& net, const Places& at, Trace<T>& trace,
                         DualArray<T>& dy, States<T>& state, DualArray<T>* dx, Part part,
                         T* dparams);
 
