@@ -8,9 +8,8 @@ using Tensors = std::vector<Tensor>;
 
 // sum of x^3, by an operation that is not in the library.
 Tensor cubes(const Tensor& x, bool twice) {
-  const DeviceArray value = x.value();
   const auto slopes = [](const Tensor& at) { return ops::scale(ops::square(at), 3.0); };
-  const auto backward = [=](const std::vector<DeviceArray>& dy) {
+  const auto backward = [slopes, value = x.value()](const std::vector<DeviceArray>& dy) {
     return std::vector{ops::multiply(slopes(Tensor(value)), Tensor(dy[0])).value()};
   };
   const GradientFunction gradient = [=](const GradientCall& call) {
