@@ -16,6 +16,11 @@ enum class ParamRole : std::uint8_t {
   kInputBias,        // bW, [U]
   kRecurrentBias,    // bR, [U]
   kPeephole,         // p, [U]; of i, f and o
+  kInputGain,        // gW, [U]; of layer_norm of products
+  kRecurrentGain,    // gR, [U]
+  kSumGain,          // g, [U]; of layer_norm of gates
+  kCellGain,         // gC, [U]; of layer_norm_cell
+  kCellBias,         // bC, [U]
 };
 
 /// One matrix (row-major) or vector inside the opaque buffer.
@@ -23,28 +28,37 @@ struct OPENRNN_API ParamRegion {
   ParamRole role = ParamRole::kInputWeight;
   std::int64_t layer = 0;
   std::int64_t direction = 0;  // 0 forward, 1 backward
-  /// cuDNN's linLayerID: input slots, then recurrent slots, then the projection; peepholes follow.
+  /// cuDNN's linLayerID: input slots, then recurrent slots, then the projection; peepholes follow,
+  /// then gains of the input's side or of sums, of the recurrent side, and the cell's gain and
+  /// bias.
   std::int64_t slot = 0;
-  /// Index of the gate in gates_of(mode); 0 for the projection.
+  /// Index of the gate in gates_of(mode); 0 for the projection and the cell.
   std::int64_t gate = 0;
   std::int64_t rows = 0;
   std::int64_t cols = 0;  // 1 for a vector
   /// Elements from the start of the buffer.
   std::int64_t offset = 0;
-  /// "l0_fwd/W_i", "l1_bwd/bR_o", "l0_fwd/Wp", "l0_fwd/p_i".
+  /// "l0_fwd/W_i", "l1_bwd/bR_o", "l0_fwd/Wp", "l0_fwd/p_i", "l0_fwd/gW_i", "l0_fwd/gC".
   std::string name;
 
   bool is_bias() const {
     return role == ParamRole::kInputBias || role == ParamRole::kRecurrentBias;
   }
-  bool is_vector() const { return is_bias() || role == ParamRole::kPeephole; }
+  bool is_gain() const {
+    return role == ParamRole::kInputGain || role == ParamRole::kRecurrentGain ||
+           role == ParamRole::kSumGain || role == ParamRole::kCellGain;
+  }
+  bool is_vector() const {
+    return is_bias() || is_gain() || role == ParamRole::kPeephole || role == ParamRole::kCellBias;
+  }
   std::int64_t size() const { return rows * cols; }
   /// [U] for a vector, else [rows, cols].
   Shape shape() const { return is_vector() ? Shape{rows} : Shape{rows, cols}; }
 };
 
-/// The layout of the opaque buffer as data: all weights, then all biases, then all peepholes, each
-/// by layer, direction and slot, without gaps. Every reader, writer and packer walks these lists.
+/// The layout of the opaque buffer as data: all weights, then all biases, then all peepholes, then
+/// all gains of gates, then all gains and biases of cells, each by layer, direction and slot,
+/// without gaps. Every reader, writer and packer walks these lists.
 /// Without options that cuDNN lacks it is the layout that cuDNN 5 to 9 use.
 class OPENRNN_API ParamsLayout {
  public:
@@ -56,7 +70,7 @@ class OPENRNN_API ParamsLayout {
   std::int64_t size() const noexcept { return size_; }
   /// In buffer order. An absent input matrix (skip_input) is listed with cols 0.
   std::span<const ParamRegion> weights() const noexcept { return weights_; }
-  /// All vectors: the biases, then the peepholes.
+  /// All vectors: the biases, then the peepholes, then what layer normalization has.
   std::span<const ParamRegion> biases() const noexcept { return biases_; }
 
   /// The region of one gate. Throws: ArgumentError when there is none.
@@ -72,7 +86,8 @@ class OPENRNN_API ParamsLayout {
 };
 
 /// Elements of the opaque buffer: weights sum_l D*G*U*(in_l + O) (+ L*D*P*U), biases L*D*2*G*U (or
-/// one a gate, or none), peepholes L*D*3*U.
+/// one a gate, or none), peepholes L*D*3*U, gains L*D*2*G*U of products or L*D*G*U of gates, and
+/// L*D*2*U of cells.
 /// Throws: ArgumentError as RnnSpec::validate.
 OPENRNN_API std::int64_t params_size(const ValidSpec& spec);
 inline std::int64_t params_size(const RnnSpec& spec) { return params_size(ValidSpec(spec)); }
@@ -80,7 +95,7 @@ inline std::int64_t params_size(const RnnSpec& spec) { return params_size(ValidS
 /// The buffer as lists of matrices and vectors, as ParamsLayout has them.
 struct CanonicalParams {
   std::vector<Array> weights;  // [U, in_l], [U, O], [P, U]
-  std::vector<Array> biases;   // [U], with the peepholes behind them
+  std::vector<Array> biases;   // [U], with the peepholes and what follows behind them
 };
 
 /// Splits a buffer of the layout's shape (parameters, gradients, optimizer slots) into its
@@ -135,7 +150,8 @@ OPENRNN_API Initializer random_normal_initializer(double mean = 0.0, double stdd
 OPENRNN_API Initializer orthogonal_initializer(double gain = 1.0);
 
 /// A new buffer: `kernel` on each canonical matrix and peephole, `bias` on each canonical bias,
-/// each with its own random stream of `seed`. An empty Initializer means the default.
+/// each with its own random stream of `seed`. An empty Initializer means the default. Gains of
+/// layer normalization are 1, the biases of its cells 0.
 OPENRNN_API Array initialize_params(const ParamsLayout& layout, std::uint64_t seed,
                                     const Initializer& kernel = {}, const Initializer& bias = {});
 

@@ -39,9 +39,13 @@ struct TfTensor {
 /// G*U] with column blocks i c f o (lstm) or r z (gru), one bias a gate but for the candidate of a
 /// gru. Weights by layer and direction, a projection after its kernel, then all biases, each
 /// layer's peepholes (`w_f_diag`, `w_i_diag`, `w_o_diag`) behind them. A gru that resets before the
-/// product is TensorFlow's GRUCell, `gru_cell`. Biases that a network has not have no tensor.
-/// Options without parameters (activations, clips, forget_bias, coupled_gates) are not in it: the
-/// cell that reads it sets them.
+/// product is TensorFlow's GRUCell, `gru_cell`. Biases that a network has not have no tensor. Layer
+/// normalization of gates with a carried cell is LayerNormBasicLSTMCell, whose `input`,
+/// `transform`, `forget`, `output` and `state` have gamma and beta, the beta of a gate being its
+/// bias; other layer normalization has `kernel_norm/gamma`, `recurrent_norm/gamma` and
+/// `state_norm/{gamma, beta}`, blocks as the kernel (gru: r z n), behind a layer's biases. Options
+/// without parameters (activations, clips, forget_bias, coupled_gates) are not in it: the cell that
+/// reads it sets them.
 class OPENRNN_API TfCanonicalFormat {
  public:
   /// Throws: ArgumentError as RnnSpec::validate.
@@ -83,7 +87,8 @@ class OPENRNN_API TfCanonicalFormat {
 OPENRNN_API std::string tf_cell_scope(Direction direction, std::int64_t layer, std::int64_t dir);
 /// 'cudnn_compatible_lstm_cell', 'cudnn_compatible_gru_cell', 'basic_rnn_cell'.
 OPENRNN_API std::string_view tf_cell_name(RnnMode mode);
-/// The same, but 'gru_cell' for a gru that resets before the product.
+/// The same, but 'gru_cell' for a gru that resets before the product, and
+/// 'layer_norm_basic_lstm_cell' for that cell.
 OPENRNN_API std::string_view tf_cell_name(const RnnSpec& spec);
 
 // ---- Saveables ---------------------------------------------------------------------------------

@@ -23,20 +23,34 @@ enum class Math : std::uint8_t { kFloat32, kBf16, kBf16x3, kTf32, kFp16 };
 /// activations scaled per row and time step.
 enum class WeightsDType : std::uint8_t { kNone, kFloat16, kBfloat16, kInt8 };
 
+/// Layer normalization of what enters the gates, each value with a gain; biases join after it.
+/// kProducts: W x and R h apart, each over all G*U values (Ba et al. 2016, Haste).
+/// kSplitProducts: the same of a GRU, but r and z over 2U and n over U (Ba et al. 2016). kGates: of
+/// an LSTM, W x + R h of each gate over U (TensorFlow's LayerNormBasicLSTMCell).
+enum class LayerNorm : std::uint8_t { kNone, kProducts, kSplitProducts, kGates };
+/// Of the LSTM's cell, with gain and bias. kOutput: on its way out alone (Ba et al. 2016, Haste).
+/// kCarried: the next step sees the normalized cell, too (LayerNormBasicLSTMCell).
+enum class LayerNormCell : std::uint8_t { kNone, kOutput, kCarried };
+
 /// 'rnn_relu', 'rnn_tanh', 'lstm', 'gru'; 'linear_input', 'skip_input', 'auto_select';
 /// 'unidirectional', 'bidirectional'; 'float32', 'bf16', 'bf16x3', 'tf32', 'fp16'; 'none',
-/// 'float16', 'bfloat16', 'int8'.
+/// 'float16', 'bfloat16', 'int8'; 'none', 'products', 'split_products', 'gates'; 'none', 'output',
+/// 'carried'.
 OPENRNN_API std::string_view to_string(RnnMode mode);
 OPENRNN_API std::string_view to_string(InputMode mode);
 OPENRNN_API std::string_view to_string(Direction direction);
 OPENRNN_API std::string_view to_string(Math math);
 OPENRNN_API std::string_view to_string(WeightsDType dtype);
+OPENRNN_API std::string_view to_string(LayerNorm norm);
+OPENRNN_API std::string_view to_string(LayerNormCell norm);
 /// The inverses. Throws: ArgumentError listing the names.
 OPENRNN_API RnnMode parse_rnn_mode(std::string_view name);
 OPENRNN_API InputMode parse_input_mode(std::string_view name);
 OPENRNN_API Direction parse_direction(std::string_view name);
 OPENRNN_API Math parse_math(std::string_view name);
 OPENRNN_API WeightsDType parse_weights_dtype(std::string_view name);
+OPENRNN_API LayerNorm parse_layer_norm(std::string_view name);
+OPENRNN_API LayerNormCell parse_layer_norm_cell(std::string_view name);
 
 /// What a gate computes, in the names of the equations: i input, f forget, c new memory, o output
 /// (LSTM); r reset, z update, n new memory (GRU); h the only one of a plain network.
@@ -166,6 +180,12 @@ struct OPENRNN_API RnnSpec {
   bool use_bias = true;
   /// One bias a gate, on the input's side, in place of cuDNN's two.
   bool single_bias = false;
+  /// Of LSTM and GRU.
+  LayerNorm layer_norm = LayerNorm::kNone;
+  /// LSTM, with layer_norm.
+  LayerNormCell layer_norm_cell = LayerNormCell::kNone;
+  /// Joins the variance of each of them: 1e-5 as in Haste and PyTorch; TensorFlow has 1e-12.
+  double layer_norm_epsilon = 1e-5;
   /// Rates, in [0, 1], at which a unit of h, or of the LSTM's cell, keeps its value of the step
   /// before (Krueger et al. 2017): at random in training, its expectation outside of it. Not on
   /// 'cudnn'.
@@ -182,6 +202,10 @@ struct OPENRNN_API RnnSpec {
   CellActivation cell_activation() const;
   /// Whether a step is one of cuDNN's four cells, but for biases, forget_bias and cell_clip.
   bool has_cudnn_step() const;
+  bool normalizes() const { return layer_norm != LayerNorm::kNone; }
+  /// Whether W x and R h are normalized apart.
+  bool normalizes_products() const { return normalizes() && layer_norm != LayerNorm::kGates; }
+  bool normalizes_cell() const { return layer_norm_cell != LayerNormCell::kNone; }
   /// Whether units keep values of the step before.
   bool zones_out() const { return zoneout > 0.0 || zoneout_cell > 0.0; }
   /// Whether training uses random masks.

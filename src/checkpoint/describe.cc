@@ -25,6 +25,19 @@ const TensorInfo& need(const Candidate& group, const std::string& name, std::siz
   return *info;
 }
 
+// Layer normalization, of which names do not tell all: outside of LayerNormBasicLSTMCell the cell
+// is taken for one whose output alone sees it normalized, and a gru for one of whole products.
+void name_norms(const Candidate& group, const std::string& first, RnnSpec& spec) {
+  const auto has = [&](const char* name) { return group.find(first + name) != nullptr; };
+  if (has("kernel_norm/gamma")) spec.layer_norm = LayerNorm::kProducts;
+  if (has("input/gamma")) spec.layer_norm = LayerNorm::kGates;
+  if (has("state_norm/gamma") || has("state/gamma")) {
+    spec.layer_norm_cell = group.layer_norm ? LayerNormCell::kCarried : LayerNormCell::kOutput;
+  }
+  // TensorFlow's.
+  if (group.layer_norm) spec.layer_norm_epsilon = 1e-12;
+}
+
 // The spec of the first layer's tensors; the others are checked later.
 RnnSpec spec_of(const Candidate& group) {
   RnnSpec spec{.mode = group.mode, .num_layers = group.num_layers, .cell_clip = {}};
@@ -50,6 +63,7 @@ RnnSpec spec_of(const Candidate& group) {
     spec.input_size = spec.num_units;
   }
   spec.use_peepholes = group.find(first + "w_i_diag") != nullptr;
+  name_norms(group, first, spec);
   spec.validate();
   return spec;
 }
@@ -136,7 +150,9 @@ void settle_biases(const TensorBundleReader& reader, const Candidate& group,
   RnnSpec one = two, none = two;
   one.single_bias = true;
   none.use_bias = false;
-  const char* const bias = two.mode == RnnMode::kGru ? "gates/bias" : "bias";
+  const char* const bias = two.mode == RnnMode::kGru             ? "gates/bias"
+                           : two.layer_norm == LayerNorm::kGates ? "input/beta"
+                                                                 : "bias";
   if (!group.find(group.cell_prefix(0) + bias) && fits(none)) return;
   if (fits(two) || fits(one)) return;
   network.spec = two;

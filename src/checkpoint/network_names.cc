@@ -14,13 +14,20 @@ namespace {
 struct Family {
   RnnMode mode = RnnMode::kLstm;
   bool reset_after = true;
+  bool layer_norm = false;  // LayerNormBasicLSTMCell
 
   std::string_view name() const {
-    return tf_cell_name(RnnSpec{.mode = mode, .reset_after = reset_after});
+    RnnSpec spec{.mode = mode, .reset_after = reset_after};
+    if (layer_norm) spec.layer_norm = LayerNorm::kGates;
+    if (layer_norm) spec.layer_norm_cell = LayerNormCell::kCarried;
+    return tf_cell_name(spec);
   }
 };
-constexpr Family kFamilies[] = {
-    {RnnMode::kLstm}, {RnnMode::kGru}, {RnnMode::kGru, false}, {RnnMode::kRnnTanh}};
+constexpr Family kFamilies[] = {{RnnMode::kLstm},
+                                {RnnMode::kLstm, true, true},
+                                {RnnMode::kGru},
+                                {RnnMode::kGru, false},
+                                {RnnMode::kRnnTanh}};
 
 struct Parsed {
   std::string scope;
@@ -67,10 +74,31 @@ std::vector<std::string_view> suffixes(const Family& family) {
             "candidate/input_projection/kernel",
             "candidate/input_projection/bias",
             "candidate/hidden_projection/kernel",
-            "candidate/hidden_projection/bias"};
+            "candidate/hidden_projection/bias",
+            "kernel_norm/gamma",
+            "recurrent_norm/gamma"};
   }
   if (family.mode == RnnMode::kLstm) {
-    return {"projection/kernel", "kernel", "bias", "w_f_diag", "w_i_diag", "w_o_diag"};
+    return {"projection/kernel",
+            "kernel",
+            "bias",
+            "w_f_diag",
+            "w_i_diag",
+            "w_o_diag",
+            "kernel_norm/gamma",
+            "recurrent_norm/gamma",
+            "state_norm/gamma",
+            "state_norm/beta",
+            "input/gamma",
+            "input/beta",
+            "transform/gamma",
+            "transform/beta",
+            "forget/gamma",
+            "forget/beta",
+            "output/gamma",
+            "output/beta",
+            "state/gamma",
+            "state/beta"};
   }
   return {"projection/kernel", "kernel", "bias"};
 }
@@ -105,7 +133,9 @@ std::optional<Parsed> parse(const std::string& name) {
 
 }  // namespace
 
-std::string_view Candidate::cell_name() const { return Family{mode, reset_after}.name(); }
+std::string_view Candidate::cell_name() const {
+  return Family{mode, reset_after, layer_norm}.name();
+}
 
 std::string Candidate::cell_prefix(std::int64_t layer) const {
   return message(scope, scope.empty() ? "" : "/", tf_cell_scope(direction, layer, 0), "/",
@@ -118,16 +148,18 @@ const TensorInfo* Candidate::find(const std::string& name) const {
 }
 
 std::vector<Candidate> find_candidates(const TensorBundleReader& reader) {
-  std::map<std::tuple<std::string, Direction, RnnMode, bool>, Candidate> groups;
+  std::map<std::tuple<std::string, Direction, RnnMode, bool, bool>, Candidate> groups;
   for (const TensorInfo& info : reader.tensors()) {
     const std::optional<Parsed> parsed = parse(info.name);
     if (!parsed) continue;
     const Family& family = parsed->family;
-    Candidate& group = groups[{parsed->scope, parsed->direction, family.mode, !family.reset_after}];
+    Candidate& group = groups[{parsed->scope, parsed->direction, family.mode, !family.reset_after,
+                               family.layer_norm}];
     group.scope = parsed->scope;
     group.direction = parsed->direction;
     group.mode = family.mode;
     group.reset_after = family.reset_after;
+    group.layer_norm = family.layer_norm;
     group.num_layers = std::max(group.num_layers, parsed->layer + 1);
     group.tensors[info.name] = &info;
   }

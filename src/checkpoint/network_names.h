@@ -15,6 +15,8 @@ struct Candidate {
   RnnMode mode = RnnMode::kLstm;
   /// Of a gru.
   bool reset_after = true;
+  /// Of an lstm: whether it is LayerNormBasicLSTMCell's.
+  bool layer_norm = false;
   std::int64_t num_layers = 0;
   /// By full name.
   std::map<std::string, const TensorInfo*> tensors;

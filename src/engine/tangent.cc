@@ -45,6 +45,9 @@ bool has_tangent(const RnnSpec& spec) {
   rest.gate_clip = none.gate_clip;
   rest.use_bias = none.use_bias;
   rest.single_bias = none.single_bias;
+  rest.layer_norm = none.layer_norm;
+  rest.layer_norm_cell = none.layer_norm_cell;
+  rest.layer_norm_epsilon = none.layer_norm_epsilon;
   rest.training.dropout = none.training.dropout;
   rest.training.seed = none.training.seed;
   rest.compute = none.compute;

@@ -106,12 +106,18 @@ Array initialize_params(const ParamsLayout& layout, std::uint64_t seed, const In
                         const Initializer& bias) {
   const Initializer kernel_or_default = kernel ? kernel : glorot_uniform_initializer();
   const Initializer bias_or_default = bias ? bias : constant_initializer(0.0);
+  const Initializer one = constant_initializer(1.0), zero = constant_initializer(0.0);
+  const auto of = [&](const ParamRegion& region) -> const Initializer& {
+    if (region.is_gain()) return one;
+    if (region.role == ParamRole::kCellBias) return zero;
+    return region.is_bias() ? bias_or_default : kernel_or_default;
+  };
   Array params(layout.spec().dtype, {layout.size()});
   const std::size_t width = dtype_size(params.dtype());
   std::uint64_t stream = 0;
   for (const auto regions : {layout.weights(), layout.biases()}) {
     for (const ParamRegion& region : regions) {
-      const Initializer& init = region.is_bias() ? bias_or_default : kernel_or_default;
+      const Initializer& init = of(region);
       RandomStream random(seed, ++stream);
       auto* to =
           static_cast<std::byte*>(params.data()) + static_cast<std::size_t>(region.offset) * width;

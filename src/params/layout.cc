@@ -16,7 +16,7 @@ std::string region_name(const RnnSpec& spec, PseudoLayer at, std::string_view sy
   // Without a stream, for speed: a layout is made with every packing.
   std::string name = "l" + std::to_string(at.layer) + (at.direction == 0 ? "_fwd/" : "_bwd/");
   name += symbol;
-  if (symbol == "Wp") return name;
+  if (symbol == "Wp" || symbol == "gC" || symbol == "bC") return name;
   return (name += '_') += to_string(gates_of(spec.mode)[static_cast<std::size_t>(gate)]);
 }
 
@@ -56,6 +56,29 @@ void append_peepholes(const RnnSpec& spec, PseudoLayer at, std::vector<ParamRegi
   }
 }
 
+void append_gains(const RnnSpec& spec, PseudoLayer at, std::vector<ParamRegion>& list) {
+  const std::int64_t gates = spec.num_gates(), units = spec.num_units;
+  const auto append = [&](ParamRole role, std::string_view symbol, std::int64_t first) {
+    for (std::int64_t g = 0; g < gates; ++g) {
+      list.push_back({role, at.layer, at.direction, first + g, g, units, 1, 0,
+                      region_name(spec, at, symbol, g)});
+    }
+  };
+  const std::int64_t first = 3 * gates + 1;
+  if (!spec.normalizes_products()) return append(ParamRole::kSumGain, "g", first);
+  append(ParamRole::kInputGain, "gW", first);
+  append(ParamRole::kRecurrentGain, "gR", first + gates);
+}
+
+void append_cell(const RnnSpec& spec, PseudoLayer at, std::vector<ParamRegion>& list) {
+  const std::int64_t slot = 5 * spec.num_gates() + 1;
+  for (const bool gain : {true, false}) {
+    list.push_back({gain ? ParamRole::kCellGain : ParamRole::kCellBias, at.layer, at.direction,
+                    gain ? slot : slot + 1, 0, spec.num_units, 1, 0,
+                    region_name(spec, at, gain ? "gC" : "bC", 0)});
+  }
+}
+
 const ParamRegion& find(std::span<const ParamRegion> list, const ParamRegion& like) {
   for (const ParamRegion& region : list) {
     if (region.layer == like.layer && region.direction == like.direction &&
@@ -70,15 +93,19 @@ const ParamRegion& find(std::span<const ParamRegion> list, const ParamRegion& li
 }  // namespace
 
 ParamsLayout::ParamsLayout(const ValidSpec& spec) : spec_(*spec) {
-  std::vector<ParamRegion> peepholes;
+  std::vector<ParamRegion> peepholes, gains, cells;
   for (std::int64_t layer = 0; layer < spec_.num_layers; ++layer) {
     for (std::int64_t direction = 0; direction < spec_.num_dirs(); ++direction) {
       append_weights(spec_, {layer, direction}, weights_);
       append_biases(spec_, {layer, direction}, biases_);
       if (spec_.use_peepholes) append_peepholes(spec_, {layer, direction}, peepholes);
+      if (spec_.normalizes()) append_gains(spec_, {layer, direction}, gains);
+      if (spec_.normalizes_cell()) append_cell(spec_, {layer, direction}, cells);
     }
   }
-  std::ranges::move(peepholes, std::back_inserter(biases_));
+  for (std::vector<ParamRegion>* list : {&peepholes, &gains, &cells}) {
+    std::ranges::move(*list, std::back_inserter(biases_));
+  }
   for (std::vector<ParamRegion>* list : {&weights_, &biases_}) {
     for (ParamRegion& region : *list) {
       region.offset = size_;
@@ -108,6 +135,8 @@ std::int64_t params_size(const ValidSpec& valid) {
     size += gate_units * (input + spec.hidden_size() + spec.biases_per_gate());
     if (spec.projecting()) size += spec.num_proj * spec.num_units;
     if (spec.use_peepholes) size += 3 * spec.num_units;
+    if (spec.normalizes()) size += (spec.normalizes_products() ? 2 : 1) * gate_units;
+    if (spec.normalizes_cell()) size += 2 * spec.num_units;
   }
   return spec.num_dirs() * size;
 }

@@ -3,20 +3,9 @@
 
 #include <utility>
 
-#include "reference/network.h"
-#include "reference/number.h"
+#include "reference/norm.h"
 
 namespace openrnn::reference {
-
-template <class Real>
-using Vector = std::vector<Real>;
-
-/// A function at each unit: its argument, before a clip, its value, and its derivative by the
-/// argument.
-template <class Real>
-struct Function {
-  Vector<Real> argument, value, slope;
-};
 
 /// What is random in a step; an empty one is off.
 struct Masks {
@@ -35,6 +24,9 @@ struct Step {
   Vector<Real> h_entering;              // h_before, masked
   Vector<Real> x_operand, h_operand;    // as operands of the products
   std::array<Function<Real>, 4> gate;   // lstm i f g o; gru r z n; rnn h; slopes by the sums
+  NormalizedSide<Real> input_norm;      // of W x, or of the sums W x + R h'
+  NormalizedSide<Real> recurrent_norm;  // of R h'
+  Normalized<Real> cell_norm;           // lstm: of the cell
   Vector<Real> recurrent_n;             // gru: Rn h' + bRn
   Vector<Real> reset_h, reset_operand;  // gru, reset before the product: r * h'
   Vector<Real> clip_slope;              // lstm: d(clamped cell) / d(cell)
@@ -95,60 +87,38 @@ Real row_times(const Real* matrix, std::size_t row, const Vector<Real>& v) {
 }
 
 template <class Real>
-Real activate(const CellActivation& f, const Real& a) {
-  switch (f.kind) {
-    case CellActivationKind::kSigmoid:
-      return sigmoid(a);
-    case CellActivationKind::kTanh:
-      return tanh_of(a);
-    case CellActivationKind::kRelu:
-      return relu(a);
-    default:
-      return other_activation(f, a);
-  }
-}
-
-/// The derivative where f(a) is y.
-template <class Real>
-Real slope_of(const CellActivation& f, const Real& a, const Real& y) {
-  switch (f.kind) {
-    case CellActivationKind::kSigmoid:
-      return y * (Real(1.0) - y);
-    case CellActivationKind::kTanh:
-      return Real(1.0) - y * y;
-    case CellActivationKind::kRelu:
-      return relu_slope(y);
-    default:
-      return other_slope(f, a);
-  }
-}
-
-/// Appends f(a), of a clamped first if there are bounds, and returns it.
-template <class Real>
-Real apply(const CellActivation& f, Real a, const std::optional<std::array<double, 2>>& clip,
-           Function<Real>& result) {
-  Real passed(1.0);
-  result.argument.push_back(a);
-  if (clip) {
-    passed = clamp_slope(a, (*clip)[0], (*clip)[1]);
-    a = clamp_to(a, (*clip)[0], (*clip)[1]);
-  }
-  const Real y = activate(f, a);
-  const Real slope = slope_of(f, a, y);
-  result.value.push_back(y);
-  result.slope.push_back(clip ? slope * passed : slope);
-  return y;
-}
-
-template <class Real>
 Real apply_gate(const Cell<Real>& cell, std::size_t k, const Real& a, Step<Real>& s) {
   return apply(function_of(cell.net, k), a, cell.net.gate_clip, s.gate[k]);
 }
 
-/// W x + bW of gate k at unit u, and the forget bias.
+/// W x of gate k at unit u.
+template <class Real>
+Real input_product(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step<Real>& s) {
+  return cell.at.skips ? s.x[u] : row_times(cell.params + cell.at.w[k], u, s.x_operand);
+}
+
+/// Layer normalization of the products of a step, or of their sums.
+template <class Real>
+void normalize_products(const Cell<Real>& cell, Step<Real>& s) {
+  const Network& net = cell.net;
+  const auto of_state = [&](std::size_t k, std::size_t u) {
+    return row_times(cell.params + cell.at.r[k], u, s.h_operand);
+  };
+  const bool apart = normalizes_products(net);
+  const auto of_input = [&](std::size_t k, std::size_t u) {
+    const Real product = input_product(cell, k, u, s);
+    return apart ? product : product + of_state(k, u);
+  };
+  s.input_norm = normalized_side(net, cell.params, cell.at.input_gain, of_input);
+  if (!apart) return;
+  s.recurrent_norm = normalized_side(net, cell.params, cell.at.recurrent_gain, of_state);
+}
+
+/// W x + bW of gate k at unit u, and the forget bias; of normalized sums all but bR.
 template <class Real>
 Real input_side(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step<Real>& s) {
-  Real sum = cell.at.skips ? s.x[u] : row_times(cell.params + cell.at.w[k], u, s.x_operand);
+  const bool normed = cell.net.norm != LayerNorm::kNone;
+  Real sum = normed ? value_of(cell.net, s.input_norm, k, u) : input_product(cell, k, u, s);
   const bool forgets = cell.net.mode == RnnMode::kLstm && k == kF && cell.net.forget_bias != 0.0;
   const Real bias = cell.net.input_bias ? cell.params[cell.at.bw[k] + u] : Real(0.0);
   if (forgets) return sum + (bias + Real(cell.net.forget_bias));
@@ -157,15 +127,20 @@ Real input_side(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step
 
 /// R h' + bR of gate k at unit u, of the state or of what the reset gate has left of it.
 template <class Real>
-Real recurrent_side(const Cell<Real>& cell, std::size_t k, std::size_t u,
+Real recurrent_side(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step<Real>& s,
                     const Vector<Real>& h_operand) {
-  const Real product = row_times(cell.params + cell.at.r[k], u, h_operand);
+  Real product(0.0);
+  if (cell.net.norm == LayerNorm::kNone) {
+    product = row_times(cell.params + cell.at.r[k], u, h_operand);
+  } else if (normalizes_products(cell.net)) {
+    product = value_of(cell.net, s.recurrent_norm, k, u);
+  }
   return cell.net.recurrent_bias ? product + cell.params[cell.at.br[k] + u] : product;
 }
 
 template <class Real>
 Real both_sides(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step<Real>& s) {
-  return input_side(cell, k, u, s) + recurrent_side(cell, k, u, s.h_operand);
+  return input_side(cell, k, u, s) + recurrent_side(cell, k, u, s, s.h_operand);
 }
 
 /// h from what a step puts out: through the projection, if there is one, and zoneout.
@@ -205,7 +180,7 @@ void gru_step(const Cell<Real>& cell, Step<Real>& s) {
   s.reset_operand = operand(net, s.reset_h);
   for (std::size_t u = 0; u < net.units; ++u) {
     const Real r = s.gate[kR].value[u], z = s.gate[kZ].value[u];
-    const Real q = recurrent_side(cell, kN, u, net.reset_after ? s.h_operand : s.reset_operand);
+    const Real q = recurrent_side(cell, kN, u, s, net.reset_after ? s.h_operand : s.reset_operand);
     const Real n =
         apply_gate(cell, kN, input_side(cell, kN, u, s) + (net.reset_after ? r * q : q), s);
     s.recurrent_n.push_back(q);
@@ -221,6 +196,23 @@ Real seen(const Cell<Real>& cell, std::size_t k, std::size_t u, const Step<Real>
           const Real& c) {
   const Real sum = both_sides(cell, k, u, s);
   return cell.net.peepholes ? sum + cell.params[cell.at.peephole[k] + u] * c : sum;
+}
+
+/// What the output sees of the cell: the cell, or its normalization, which may take its place.
+template <class Real>
+Vector<Real> normalize_cell(const Cell<Real>& cell, Step<Real>& s) {
+  const Network& net = cell.net;
+  if (net.cell_norm == LayerNormCell::kNone) return s.c_now;
+  s.cell_norm =
+      normalized(net, s.c_now, [&](std::size_t u) { return cell.params[cell.at.cell_gain + u]; });
+  Vector<Real> seen_by_output;
+  for (std::size_t u = 0; u < net.units; ++u) {
+    const Real c = s.cell_norm.value[u] + cell.params[cell.at.cell_bias + u];
+    const bool carried = net.cell_norm == LayerNormCell::kCarried;
+    seen_by_output.push_back(carried ? kept_as(c, net.dtype) : c);
+  }
+  if (net.cell_norm == LayerNormCell::kCarried) s.c_now = seen_by_output;
+  return seen_by_output;
 }
 
 template <class Real>
@@ -239,13 +231,15 @@ void lstm_step(const Cell<Real>& cell, Step<Real>& s) {
       slope = clamp_slope(c, low, high);
       c = clamp_to(c, low, high);
     }
-    c = kept_as(c, net.dtype);
-    const Real o = apply_gate(cell, kO, seen(cell, kO, u, s, c), s);
     if (net.coupled) s.gate[kF].value.push_back(f);
     s.clip_slope.push_back(slope);
-    s.c_now.push_back(c);
-    s.c.push_back(zoned_out(net, s.masks.kept_cell, u, before, c));
-    s.emitted.push_back(o * apply(net.cell_function, c, {}, s.cell));
+    s.c_now.push_back(net.cell_norm == LayerNormCell::kCarried ? c : kept_as(c, net.dtype));
+  }
+  const Vector<Real> seen_by_output = normalize_cell(cell, s);
+  for (std::size_t u = 0; u < net.units; ++u) {
+    const Real o = apply_gate(cell, kO, seen(cell, kO, u, s, s.c_now[u]), s);
+    s.emitted.push_back(o * apply(net.cell_function, seen_by_output[u], {}, s.cell));
+    s.c.push_back(zoned_out(net, s.masks.kept_cell, u, s.c_before[u], s.c_now[u]));
   }
   put_out(cell, s);
 }
@@ -259,6 +253,7 @@ void run_step(const Cell<Real>& cell, Step<Real>& step) {
     step.h_entering[j] = times_mask(step.h_before[j], step.masks.state[j]);
   }
   step.h_operand = operand(cell.net, step.h_entering);
+  if (cell.net.norm != LayerNorm::kNone) normalize_products(cell, step);
   switch (cell.net.mode) {
     case RnnMode::kLstm:
       return lstm_step(cell, step);

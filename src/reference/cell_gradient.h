@@ -93,28 +93,50 @@ GateGradients<Real> gru_gradient(const Cell<Real>& cell, const Step<Real>& s,
   return d;
 }
 
+/// The gradient of the cell right after its update and clip, without what the o gate's peephole
+/// adds: `d_seen` is that of what the output sees, `dc` that of the cell that is carried.
+template <class Real>
+Vector<Real> cell_gradient(const Cell<Real>& cell, const Step<Real>& s, const Vector<Real>& d_seen,
+                           const Vector<Real>& dc, Real* dparams) {
+  const Network& net = cell.net;
+  Vector<Real> d = d_seen;
+  const bool carried = net.cell_norm != LayerNormCell::kOutput;
+  for (std::size_t u = 0; carried && u < net.units; ++u) d[u] += dc[u];
+  if (net.cell_norm == LayerNormCell::kNone) return d;
+  add_to(dparams + cell.at.cell_bias, d);
+  d = normalized_gradient(
+      s.cell_norm, d, [&](std::size_t u) { return cell.params[cell.at.cell_gain + u]; },
+      [&](std::size_t u) -> Real& { return dparams[cell.at.cell_gain + u]; });
+  for (std::size_t u = 0; !carried && u < net.units; ++u) d[u] += dc[u];
+  return d;
+}
+
 template <class Real>
 GateGradients<Real> lstm_gradient(const Cell<Real>& cell, const Step<Real>& s,
                                   const Vector<Real>& dm, StateGradient<Real>& state,
                                   Real* dparams) {
   const Network& net = cell.net;
   GateGradients<Real> d;
+  Vector<Real> d_seen, dc_after = state.dc;
+  for (std::size_t u = 0; u < net.units; ++u) {
+    const Real do_ = dm[u] * s.cell.value[u] * s.gate[kO].slope[u];
+    d.input[kO].push_back(do_);
+    d_seen.push_back(dm[u] * s.gate[kO].value[u] * s.cell.slope[u]);
+    dc_after[u] = to_now(s.masks.kept_cell, u, state.dc[u]);
+    if (net.peepholes) dc_after[u] += do_ * cell.params[cell.at.peephole[kO] + u];
+  }
+  const Vector<Real> dcell = cell_gradient(cell, s, d_seen, dc_after, dparams);
   for (std::size_t u = 0; u < net.units; ++u) {
     const Real i = s.gate[kI].value[u], f = s.gate[kF].value[u];
-    const Real g = masked_candidate(s, u, s.gate[kC].value[u]);
-    const Real o = s.gate[kO].value[u], before = s.c_before[u];
+    const Real g = masked_candidate(s, u, s.gate[kC].value[u]), before = s.c_before[u];
     const auto peephole = [&](std::size_t k) { return cell.params[cell.at.peephole[k] + u]; };
-    const Real do_ = dm[u] * s.cell.value[u] * s.gate[kO].slope[u];
+    const Real do_ = d.input[kO][u], dc = dcell[u] * s.clip_slope[u];
     const Vector<double>& kept = s.masks.kept_cell;
-    Real dc = to_now(kept, u, state.dc[u]) + dm[u] * o * s.cell.slope[u];
-    if (net.peepholes) dc += do_ * peephole(kO);
-    dc = dc * s.clip_slope[u];
     const Real di = dc * (net.coupled ? g - before : g) * s.gate[kI].slope[u];
     const Real df = net.coupled ? Real(0.0) : dc * before * s.gate[kF].slope[u];
     d.input[kI].push_back(di);
     d.input[kF].push_back(df);
     d.input[kC].push_back(masked_candidate(s, u, dc * i) * s.gate[kC].slope[u]);
-    d.input[kO].push_back(do_);
     state.dc[u] = kept.empty() ? dc * f : dc * f + to_before(kept, u, state.dc[u]);
     if (!net.peepholes) continue;
     state.dc[u] += di * peephole(kI);
@@ -144,6 +166,19 @@ Vector<Real> emitted_gradient(const Cell<Real>& cell, const Step<Real>& s, const
   return dm;
 }
 
+/// From gradients of normalized sums to those of the products.
+template <class Real>
+void through_norms(const Cell<Real>& cell, const Step<Real>& s, GateGradients<Real>& d,
+                   Real* dparams) {
+  const PseudoLayer& at = cell.at;
+  side_gradient(cell.net, cell.params, at.input_gain, s.input_norm, d.input, dparams);
+  if (!normalizes_products(cell.net)) {
+    d.recurrent = d.input;
+    return;
+  }
+  side_gradient(cell.net, cell.params, at.recurrent_gain, s.recurrent_norm, d.recurrent, dparams);
+}
+
 /// Adds this step's part to dx and dparams, and replaces `state`, the gradient of the state after
 /// the step, by that of the state before it.
 template <class Real>
@@ -161,7 +196,12 @@ void step_gradient(const Cell<Real>& cell, const Step<Real>& s, StateGradient<Re
     if (net.mode == RnnMode::kLstm) return lstm_gradient(cell, s, dm, state, dparams);
     return plain_gradient(cell, s, dm, state);
   };
-  const GateGradients<Real> d = gate_gradients();
+  GateGradients<Real> d = gate_gradients();
+  for (std::size_t k = 0; k < net.gates; ++k) {
+    if (net.input_bias) add_to(dparams + cell.at.bw[k], d.input[k]);
+    if (net.recurrent_bias) add_to(dparams + cell.at.br[k], d.recurrent[k]);
+  }
+  if (net.norm != LayerNorm::kNone) through_norms(cell, s, d, dparams);
   for (std::size_t k = 0; k < net.gates; ++k) {
     if (cell.at.skips) {
       add_to(dx.data(), d.input[k]);
@@ -175,8 +215,6 @@ void step_gradient(const Cell<Real>& cell, const Step<Real>& s, StateGradient<Re
       through_matrix(cell.params + cell.at.r[k], operand(net, d.recurrent[k]), s.h_operand,
                      dentering, dparams + cell.at.r[k]);
     }
-    if (net.input_bias) add_to(dparams + cell.at.bw[k], d.input[k]);
-    if (net.recurrent_bias) add_to(dparams + cell.at.br[k], d.recurrent[k]);
   }
   for (std::size_t j = 0; j < net.hidden; ++j) {
     state.dh[j] +=

@@ -39,6 +39,10 @@ inline Dual clamp_slope(const Dual& c, double low, double high) {
   return Dual(clamp_slope(c.value, low, high));
 }
 inline Dual kept_as(const Dual& value, DType) { return value; }
+inline Dual inverse_root(const Dual& variance, double epsilon) {
+  const double y = inverse_root(variance.value, epsilon);
+  return {y, -0.5 * y * y * y * variance.d};
+}
 inline Dual times_mask(const Dual& value, double mask) {
   return {times_mask(value.value, mask), times_mask(value.d, mask)};
 }

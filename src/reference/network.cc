@@ -86,6 +86,25 @@ void place_vectors(Network& net) {
   }
 }
 
+// Then all gains of gates, and all gains and biases of cells.
+void place_norms(Network& net) {
+  for (PseudoLayer& at : net.pseudo) {
+    const bool both = normalizes_products(net), any = net.norm != LayerNorm::kNone;
+    for (std::size_t k = 0; any && k < net.gates; ++k, net.size += net.units) {
+      at.input_gain[k] = net.size;
+    }
+    for (std::size_t k = 0; both && k < net.gates; ++k, net.size += net.units) {
+      at.recurrent_gain[k] = net.size;
+    }
+  }
+  for (PseudoLayer& at : net.pseudo) {
+    if (net.cell_norm == LayerNormCell::kNone) break;
+    at.cell_gain = net.size;
+    at.cell_bias = net.size + net.units;
+    net.size += 2 * net.units;
+  }
+}
+
 }  // namespace
 
 void store_weights(const Network& net, std::vector<double>& params) {
@@ -125,6 +144,9 @@ Network make_network(const RnnSpec& spec) {
   net.coupled = spec.coupled_gates;
   net.input_bias = spec.use_bias;
   net.recurrent_bias = spec.use_bias && !spec.single_bias;
+  net.norm = spec.layer_norm;
+  net.cell_norm = spec.layer_norm_cell;
+  net.norm_epsilon = spec.layer_norm_epsilon;
   net.dropout = spec.training.dropout;
   net.recurrent_dropout = spec.training.recurrent_dropout;
   net.drops_candidate = spec.training.recurrent_dropout_form == RecurrentDropoutForm::kCandidate;
@@ -133,6 +155,7 @@ Network make_network(const RnnSpec& spec) {
 
   place_weights(spec, net);
   place_vectors(net);
+  place_norms(net);
   return net;
 }
 

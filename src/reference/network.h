@@ -20,7 +20,8 @@ struct PseudoLayer {
   std::size_t input = 0;  // width of x
   bool skips = false;     // x itself stands in place of W x
   std::array<std::size_t, 4> w{}, r{}, bw{}, br{}, peephole{};
-  std::size_t wp = 0;
+  std::array<std::size_t, 4> input_gain{}, recurrent_gain{};  // of sums: input_gain alone
+  std::size_t wp = 0, cell_gain = 0, cell_bias = 0;
 };
 
 /// A network in the terms of the equations.
@@ -38,11 +39,19 @@ struct Network {
   CellActivation gate_function, candidate_function, cell_function;
   bool reset_after = true, peepholes = false, coupled = false;
   bool input_bias = true, recurrent_bias = true;
+  LayerNorm norm = LayerNorm::kNone;
+  LayerNormCell cell_norm = LayerNormCell::kNone;
+  double norm_epsilon = 0.0;
   double dropout = 0.0, recurrent_dropout = 0.0, zoneout = 0.0, zoneout_cell = 0.0;
   bool drops_candidate = false;     // recurrent_dropout of the candidate, else of the state
   std::vector<PseudoLayer> pseudo;  // l0 fwd, l0 bwd, l1 fwd, ...
   std::size_t size = 0;             // elements of the opaque buffer
 };
+
+/// Whether W x and R h are normalized apart.
+inline bool normalizes_products(const Network& net) {
+  return net.norm == LayerNorm::kProducts || net.norm == LayerNorm::kSplitProducts;
+}
 
 Network make_network(const RnnSpec& spec);
 /// An opaque buffer as the operands of products: weights rounded to bfloat16 for math 'bf16', to

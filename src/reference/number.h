@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "openrnn/spec.h"
@@ -26,6 +28,10 @@ inline double clamp_slope(double c, double low, double high) {
 /// Rounding of a stored state: float16 rounds at every step, wider types only in the results.
 inline double kept_as(double value, DType dtype) {
   return dtype == DType::kFloat16 ? static_cast<double>(to_float(to_half(value))) : value;
+}
+/// 1 / sqrt(variance + epsilon).
+inline double inverse_root(double variance, double epsilon) {
+  return 1.0 / std::sqrt(variance + epsilon);
 }
 inline double times_mask(double value, double mask) { return value * mask; }
 
@@ -119,6 +125,64 @@ inline std::vector<double> as_int8(std::vector<double> row) {
     }
   }
   return row;
+}
+
+// ---- Functions of units, for any number --------------------------------------------------------
+
+template <class Real>
+using Vector = std::vector<Real>;
+
+/// A function at each unit: its argument, before a clip, its value, and its derivative by the
+/// argument.
+template <class Real>
+struct Function {
+  Vector<Real> argument, value, slope;
+};
+
+template <class Real>
+Real activate(const CellActivation& f, const Real& a) {
+  switch (f.kind) {
+    case CellActivationKind::kSigmoid:
+      return sigmoid(a);
+    case CellActivationKind::kTanh:
+      return tanh_of(a);
+    case CellActivationKind::kRelu:
+      return relu(a);
+    default:
+      return other_activation(f, a);
+  }
+}
+
+/// The derivative where f(a) is y.
+template <class Real>
+Real slope_of(const CellActivation& f, const Real& a, const Real& y) {
+  switch (f.kind) {
+    case CellActivationKind::kSigmoid:
+      return y * (Real(1.0) - y);
+    case CellActivationKind::kTanh:
+      return Real(1.0) - y * y;
+    case CellActivationKind::kRelu:
+      return relu_slope(y);
+    default:
+      return other_slope(f, a);
+  }
+}
+
+/// Appends f(a), of a clamped first if there are bounds, and returns it.
+template <class Real>
+Real apply(const CellActivation& f, Real a, const std::optional<std::array<double, 2>>& clip,
+           Function<Real>& result) {
+  Real passed(1.0);
+  result.argument.push_back(a);
+  if (clip) {
+    passed = clamp_slope(a, (*clip)[0], (*clip)[1]);
+    a = clamp_to(a, (*clip)[0], (*clip)[1]);
+  }
+  const Real y = activate(f, a);
+  const Real slope = slope_of(f, a, y);
+  result.value.push_back(y);
+  result.slope.push_back(clip ? slope * passed : slope);
+  return y;
 }
 
 }  // namespace openrnn::reference

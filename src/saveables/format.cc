@@ -78,6 +78,40 @@ TfTensor vector_alone(const Place& at, const std::string& suffix, const ParamReg
   return tensor;
 }
 
+// Vectors of some gates in one tensor.
+TfTensor joined_vector(const Place& at, const std::string& suffix, ParamRole role,
+                       const Gates& gates) {
+  TfTensor tensor = at.tensor(suffix, {0}, TfTensorKind::kBias);
+  for (const std::int64_t gate : gates) {
+    const ParamRegion& region = at.bias(role, gate);
+    tensor.parts.push_back({region.rows, 1, region.offset, -1, 0, tensor.shape[0]});
+    tensor.shape[0] += region.rows;
+  }
+  return tensor;
+}
+
+// Layer normalization has the names of TensorFlow Addons' cells; that of gates those of
+// LayerNormBasicLSTMCell, where the bias of a gate is its beta.
+void append_norms(const Place& at, const Gates& gates, std::vector<TfTensor>& list) {
+  const RnnSpec& spec = at.layout->spec();
+  const bool of_gates = spec.layer_norm == LayerNorm::kGates;
+  const std::string cell = of_gates ? "state/" : "state_norm/";
+  if (of_gates) {
+    constexpr std::pair<const char*, std::int64_t> kScopes[] = {
+        {"input/", 0}, {"transform/", 2}, {"forget/", 1}, {"output/", 3}};
+    for (const auto& [scope, gate] : kScopes) {
+      list.push_back(vector_alone(at, message(scope, "gamma"), at.bias(ParamRole::kSumGain, gate)));
+      append_bias(at, message(scope, "beta"), {gate}, list);
+    }
+  } else if (spec.normalizes()) {
+    list.push_back(joined_vector(at, "kernel_norm/gamma", ParamRole::kInputGain, gates));
+    list.push_back(joined_vector(at, "recurrent_norm/gamma", ParamRole::kRecurrentGain, gates));
+  }
+  if (!spec.normalizes_cell()) return;
+  list.push_back(vector_alone(at, cell + "gamma", at.bias(ParamRole::kCellGain, 0)));
+  list.push_back(vector_alone(at, cell + "beta", at.bias(ParamRole::kCellBias, 0)));
+}
+
 constexpr std::int64_t kCandidate = 2;
 
 // TensorFlow's GRUCell, whose candidate has one kernel, too.
@@ -106,6 +140,7 @@ void append_gru(const Place& at, std::vector<TfTensor>& weights, std::vector<TfT
     biases.push_back(vector_alone(at, "candidate/hidden_projection/bias",
                                   at.bias(ParamRole::kRecurrentBias, kCandidate)));
   }
+  append_norms(at, {0, 1, kCandidate}, biases);
 }
 
 void append_plain(const Place& at, std::vector<TfTensor>& weights, std::vector<TfTensor>& biases) {
@@ -115,8 +150,10 @@ void append_plain(const Place& at, std::vector<TfTensor>& weights, std::vector<T
     weights.push_back(transposed(at, "projection/kernel", at.weight(ParamRole::kProjection, 0)));
     weights.back().kind = TfTensorKind::kProjection;
   }
-  append_bias(at, "bias", gates, biases);
-  if (!at.layout->spec().use_peepholes) return;
+  const RnnSpec& spec = at.layout->spec();
+  if (spec.layer_norm != LayerNorm::kGates) append_bias(at, "bias", gates, biases);
+  append_norms(at, gates, biases);
+  if (!spec.use_peepholes) return;
   constexpr std::pair<const char*, std::int64_t> kPeepholes[] = {
       {"w_f_diag", 1}, {"w_i_diag", 0}, {"w_o_diag", 3}};
   for (const auto& [suffix, gate] : kPeepholes) {
@@ -144,6 +181,11 @@ std::string_view tf_cell_name(RnnMode mode) {
 }
 
 std::string_view tf_cell_name(const RnnSpec& spec) {
+  // Under any other name TensorFlow's cell, which always carries what it normalizes, finds nothing.
+  const bool basic = spec.layer_norm == LayerNorm::kGates &&
+                     spec.layer_norm_cell == LayerNormCell::kCarried && spec.use_bias &&
+                     !spec.use_peepholes && !spec.projecting();
+  if (basic) return "layer_norm_basic_lstm_cell";
   return spec.reset_after ? tf_cell_name(spec.mode) : "gru_cell";
 }
 

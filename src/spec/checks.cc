@@ -156,6 +156,58 @@ void check_single_bias(const RnnSpec& spec) {
   throw ArgumentError("[RnnSpec] single_bias is true and use_bias false, expected one of them");
 }
 
+// Only what has been published: the others would be names for cells that nobody else has.
+void check_layer_norm(const RnnSpec& spec) {
+  if (!spec.normalizes()) return;
+  const std::string given = message("[RnnSpec] layer_norm is '", to_string(spec.layer_norm), "'");
+  const bool gru = spec.mode == RnnMode::kGru;
+  if (!gru && !spec.is_lstm()) {
+    throw ArgumentError(
+        message(given, " for ", to_string(spec.mode), ", expected it for lstm and gru only"));
+  }
+  if (spec.layer_norm == LayerNorm::kGates && gru) {
+    throw ArgumentError(message(given, " for gru, expected 'products' or 'split_products'"));
+  }
+  if (spec.layer_norm == LayerNorm::kSplitProducts && !gru) {
+    throw ArgumentError(message(given, " for lstm, expected 'products' or 'gates'"));
+  }
+  if (!spec.reset_after) {
+    throw ArgumentError(message(given, " with reset_after false, expected reset_after true: the ",
+                                "product with the state is normalized as a whole"));
+  }
+  if (spec.zones_out() || spec.training.recurrent_dropout > 0.0) {
+    throw ArgumentError(
+        message(given, " with zoneout or recurrent_dropout, expected none of them"));
+  }
+  if (spec.coupled_gates && spec.layer_norm == LayerNorm::kProducts) {
+    throw ArgumentError(message(given,
+                                " with coupled_gates, expected 'gates': the statistics of a ",
+                                "product would be those of the forget gate's unused weights, too"));
+  }
+}
+
+void check_layer_norm_cell(const RnnSpec& spec) {
+  if (!spec.normalizes_cell()) return;
+  require_lstm(spec, "layer_norm_cell");
+  if (spec.normalizes()) return;
+  throw ArgumentError(message("[RnnSpec] layer_norm_cell is '", to_string(spec.layer_norm_cell),
+                              "' with layer_norm 'none', expected 'products' or 'gates' with it"));
+}
+
+void check_layer_norm_epsilon(const RnnSpec& spec) {
+  // 1 / sqrt(epsilon) is the largest factor that a normalization multiplies with; its square stays
+  // inside float32.
+  constexpr double kLeast = 1e-30;
+  const bool plain = !spec.is_lstm() && spec.mode != RnnMode::kGru;
+  if (plain && spec.layer_norm_epsilon != RnnSpec{}.layer_norm_epsilon) {
+    throw ArgumentError(message("[RnnSpec] layer_norm_epsilon is set for ", to_string(spec.mode),
+                                ", expected it for lstm and gru only"));
+  }
+  if (spec.layer_norm_epsilon >= kLeast && std::isfinite(spec.layer_norm_epsilon)) return;
+  throw ArgumentError(message("[RnnSpec] layer_norm_epsilon is ", spec.layer_norm_epsilon,
+                              ", expected a finite number from ", kLeast, " on"));
+}
+
 void check_zoneout(const RnnSpec& spec) { require_rate("zoneout", spec.zoneout); }
 
 void check_zoneout_cell(const RnnSpec& spec) {

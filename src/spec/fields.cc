@@ -136,6 +136,18 @@ constexpr RnnField kFields[] = {
         {"single_bias", kNetwork, kWhereSet, spec::check_single_bias,
          "One bias a gate, on the input's side, in place of two"},
         [](auto& spec) -> auto& { return spec.single_bias; }),
+    row_or_none<LayerNorm::kNone>(
+        {"layer_norm", kNetwork, kWhereSet, spec::check_layer_norm,
+         "Layer normalization of W x and R h, or of their sum gate by gate, of LSTM and GRU"},
+        [](auto& spec) -> auto& { return spec.layer_norm; }),
+    row_or_none<LayerNormCell::kNone>(
+        {"layer_norm_cell", kNetwork, kWhereSet, spec::check_layer_norm_cell,
+         "Layer normalization of the LSTM's cell: of what the output sees, or of what is carried"},
+        [](auto& spec) -> auto& { return spec.layer_norm_cell; }),
+    row(
+        {"layer_norm_epsilon", kNetwork, kWhereSet, spec::check_layer_norm_epsilon,
+         "Joins the variance in layer normalization; LayerNormBasicLSTMCell has 1e-12"},
+        [](auto& spec) -> auto& { return spec.layer_norm_epsilon; }),
     row(
         {"zoneout", kNetwork, kWhereSet, spec::check_zoneout,
          "Rate at which a unit of h keeps its value; outside of training the expectation"},

@@ -15,6 +15,8 @@ std::string_view to_string(InputMode mode) { return spec::word(mode); }
 std::string_view to_string(Direction direction) { return spec::word(direction); }
 std::string_view to_string(Math math) { return spec::word(math); }
 std::string_view to_string(WeightsDType dtype) { return spec::word(dtype); }
+std::string_view to_string(LayerNorm norm) { return spec::word(norm); }
+std::string_view to_string(LayerNormCell norm) { return spec::word(norm); }
 std::string_view to_string(Gate gate) { return spec::word(gate); }
 
 RnnMode parse_rnn_mode(std::string_view name) { return spec::parse_word<RnnMode>(name); }
@@ -23,6 +25,10 @@ Direction parse_direction(std::string_view name) { return spec::parse_word<Direc
 Math parse_math(std::string_view name) { return spec::parse_word<Math>(name); }
 WeightsDType parse_weights_dtype(std::string_view name) {
   return spec::parse_word<WeightsDType>(name);
+}
+LayerNorm parse_layer_norm(std::string_view name) { return spec::parse_word<LayerNorm>(name); }
+LayerNormCell parse_layer_norm_cell(std::string_view name) {
+  return spec::parse_word<LayerNormCell>(name);
 }
 
 std::span<const Gate> gates_of(RnnMode mode) {
@@ -62,7 +68,8 @@ bool RnnSpec::has_cudnn_step() const {
           (is_plain && candidate == CellActivationKind::kRelu)) &&
          gate_activation().kind == CellActivationKind::kSigmoid &&
          cell_activation().kind == CellActivationKind::kTanh && reset_after && !use_peepholes &&
-         !coupled_gates && !gate_clip && !zones_out() && training.recurrent_dropout == 0.0;
+         !coupled_gates && !gate_clip && !normalizes() && !zones_out() &&
+         training.recurrent_dropout == 0.0;
 }
 
 void RnnSpec::validate() const {

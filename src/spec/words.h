@@ -14,6 +14,8 @@ inline constexpr std::string_view kInputModes[] = {"linear_input", "skip_input",
 inline constexpr std::string_view kDirections[] = {"unidirectional", "bidirectional"};
 inline constexpr std::string_view kMaths[] = {"float32", "bf16", "bf16x3", "tf32", "fp16"};
 inline constexpr std::string_view kWeightsDTypes[] = {"none", "float16", "bfloat16", "int8"};
+inline constexpr std::string_view kLayerNorms[] = {"none", "products", "split_products", "gates"};
+inline constexpr std::string_view kLayerNormsOfCell[] = {"none", "output", "carried"};
 inline constexpr std::string_view kRecurrentDropoutForms[] = {"state", "candidate"};
 inline constexpr std::string_view kGates[] = {"i", "f", "c", "o", "r", "z", "n", "h"};
 
@@ -27,6 +29,8 @@ constexpr WordList words_of(InputMode) { return {"input_mode", kInputModes}; }
 constexpr WordList words_of(Direction) { return {"direction", kDirections}; }
 constexpr WordList words_of(Math) { return {"math", kMaths}; }
 constexpr WordList words_of(WeightsDType) { return {"weights_dtype", kWeightsDTypes}; }
+constexpr WordList words_of(LayerNorm) { return {"layer_norm", kLayerNorms}; }
+constexpr WordList words_of(LayerNormCell) { return {"layer_norm_cell", kLayerNormsOfCell}; }
 constexpr WordList words_of(RecurrentDropoutForm) {
   return {"recurrent_dropout_form", kRecurrentDropoutForms};
 }

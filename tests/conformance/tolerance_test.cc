@@ -54,6 +54,9 @@ std::vector<Single> as_int8(const std::vector<Single>& row) {
   values = reference::as_int8(values);
   return {values.begin(), values.end()};
 }
+Single inverse_root(Single variance, double epsilon) {
+  return single(1.0f / std::sqrt(variance.value + static_cast<float>(epsilon)));
+}
 Single times_mask(Single a, double mask) { return single(a.value * static_cast<float>(mask)); }
 
 Array as_array(const std::vector<Single>& values, DType dtype) {

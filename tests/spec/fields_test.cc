@@ -37,6 +37,9 @@ const std::vector<std::pair<std::string, FieldValue>>& others() {
       {"gate_clip", std::array{-4.0, 5.0}},
       {"use_bias", false},
       {"single_bias", true},
+      {"layer_norm", "gates"},
+      {"layer_norm_cell", "carried"},
+      {"layer_norm_epsilon", 0.125},
       {"zoneout", 0.0625},
       {"zoneout_cell", 0.25},
       {"input_dropout", 0.125},
@@ -90,6 +93,9 @@ TEST(Fields, AreTheMembers) {
                        .gate_clip = {{-4.0, 5.0}},
                        .use_bias = false,
                        .single_bias = true,
+                       .layer_norm = LayerNorm::kGates,
+                       .layer_norm_cell = LayerNormCell::kCarried,
+                       .layer_norm_epsilon = 0.125,
                        .zoneout = 0.0625,
                        .zoneout_cell = 0.25,
                        .training = {.dropout = 0.25,
@@ -148,9 +154,9 @@ TEST(Fields, RefuseWhatDoesNotFit) {
       "[RnnSpec] 'units' is no field, expected one of rnn_mode, num_layers, num_units, input_size, "
       "input_mode, direction, dropout, seed, dtype, num_proj, cell_clip, forget_bias, "
       "reset_after, activation, recurrent_activation, output_activation, use_peepholes, "
-      "coupled_gates, proj_clip, gate_clip, use_bias, single_bias, zoneout, zoneout_cell, "
-      "input_dropout, output_dropout, drop_connect, recurrent_dropout, recurrent_dropout_form, "
-      "math, weights_dtype");
+      "coupled_gates, proj_clip, gate_clip, use_bias, single_bias, layer_norm, layer_norm_cell, "
+      "layer_norm_epsilon, zoneout, zoneout_cell, input_dropout, output_dropout, drop_connect, "
+      "recurrent_dropout, recurrent_dropout_form, math, weights_dtype");
 }
 
 TEST(Fields, OneNumberIsAClipOnBothSides) {
@@ -169,7 +175,7 @@ TEST(Fields, AWholeNumberIsANumber) {
 
 TEST(Fields, WhatIsOffIsNone) {
   RnnSpec spec{.num_proj = 3, .compute = {.weights_dtype = WeightsDType::kInt8}};
-  for (const char* name : {"num_proj", "weights_dtype", "cell_clip", "seed"}) {
+  for (const char* name : {"num_proj", "weights_dtype", "cell_clip", "seed", "layer_norm"}) {
     EXPECT_EQ(to_string(rnn_field(name).default_value()), "None") << name;
     rnn_field(name).put(spec, {});
   }

@@ -163,7 +163,8 @@ void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::in
     // Alternating panel order, as in forward.
     call.w.reverse = s % 2 == 1;
     state.before_cell(call, s, count, older);
-    step(call, count, older);
+    shared.packed.normalizes() ? norm_step(me, layer, d, s, call, count, older)
+                               : step(call, count, older);
     if (shared.packed.resets_before()) reset_step(me, layer, d, call, count);
     state.after_cell(call, count);
     barrier.wait(sharing);

@@ -2,7 +2,8 @@
 //
 // Letters as in forward_run.h; GG the gate gradients of a unit: G, but 4 for gru, whose rows are
 // [n, r, z, n * r], the first three of the input's side, the last three of the recurrent side. With
-// a reset before the product they are [n, r, z], of which r and z meet h, and n meets r h.
+// a reset before the product they are [n, r, z], of which r and z meet h, and n meets r h. With
+// layer normalization of products they are 2 G: the input's side, then the recurrent one.
 //
 // | what                         | shape                       |
 // |------------------------------|-----------------------------|
@@ -47,6 +48,9 @@ struct BackwardRun {
   /// Where the recurrent side of a row of gate gradients begins.
   std::int64_t recurrent_side() const {
     const RnnSpec& spec = shared.spec();
+    if (spec.normalizes()) {
+      return spec.normalizes_products() ? spec.num_gates() * spec.num_units : 0;
+    }
     return spec.mode == RnnMode::kGru ? spec.num_units : 0;
   }
 
@@ -59,6 +63,8 @@ struct BackwardRun {
   void point(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
              std::int64_t count) noexcept;
   void step(BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept;
+  void norm_step(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
+                 BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept;
   void reset_step(const Member& me, std::int64_t layer, std::int64_t d, BackwardStep<T> call,
                   std::int64_t count) noexcept;
   void transpose_layer(std::int64_t layer, int thread, bool input) const noexcept;
@@ -67,6 +73,11 @@ struct BackwardRun {
 /// One thread's share of the weight gradients of a layer, in the order of sum_order.h.
 template <class T>
 void weight_gradients(const BackwardRun<T>& run, std::int64_t layer, int thread) noexcept;
+
+/// One thread's share of the gradients of gains, and of all biases, where sums are normalized.
+template <class T>
+void norm_gradients(const BackwardRun<T>& run, std::int64_t layer, std::int64_t direction,
+                    int thread) noexcept;
 
 /// One thread's share of the gradients of peepholes.
 template <class T>
@@ -77,6 +88,10 @@ extern template void peephole_gradients<float>(const BackwardRun<float>&, std::i
                                                std::int64_t, int) noexcept;
 extern template void peephole_gradients<double>(const BackwardRun<double>&, std::int64_t,
                                                 std::int64_t, int) noexcept;
+extern template void norm_gradients<float>(const BackwardRun<float>&, std::int64_t, std::int64_t,
+                                           int) noexcept;
+extern template void norm_gradients<double>(const BackwardRun<double>&, std::int64_t, std::int64_t,
+                                            int) noexcept;
 extern template void weight_gradients<float>(const BackwardRun<float>&, std::int64_t, int) noexcept;
 extern template void weight_gradients<double>(const BackwardRun<double>&, std::int64_t,
                                               int) noexcept;

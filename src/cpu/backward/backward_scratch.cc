@@ -28,6 +28,18 @@ std::int64_t columns_at_once(const CpuPacked<T>& packed) {
   return widest <= few ? 2 * divide_up(widest, kMostPanelColumns) * kMostPanelColumns : widest;
 }
 
+// The pointers to rows of a step.
+template <class T>
+void take_rows(Carver& carver, std::int64_t batch, BackwardSpace<T>& space) {
+  for (const T*** list : {&space.a, &space.dy, &space.gates, &space.c, &space.c_prev, &space.h_prev,
+                          &space.masks, &space.norms}) {
+    *list = carver.take<const T*>(batch);
+  }
+  for (T*** list : {&space.carry, &space.dc, &space.da, &space.sums_of, &space.dm}) {
+    *list = carver.take<T*>(batch);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -52,6 +64,9 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
     scratch.candidate_mask[d] = grid(s.training.drops_candidate(), batch, s.num_units, 0);
     scratch.dh_split[d] = grid(drops_state || s.zoneout > 0.0, batch, s.hidden_size(), 0);
     scratch.dc_kept[d] = grid(s.zoneout_cell > 0.0, batch, s.num_units, 0);
+    scratch.dsums[d] =
+        grid(packed.normalizes(), places, packed.sum_gradients() * s.num_units, batch);
+    scratch.dm[d] = grid(packed.normalizes() && s.projecting(), batch, s.num_units, 0);
   }
   scratch.dx = grid(s.num_layers > 1 && !dx_serves(saved, args), places, s.output_size(), batch);
   scratch.dy_wide = half ? carver.take<T>(places * s.output_size()) : nullptr;
@@ -69,11 +84,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
   scratch.threads = carver.take<BackwardSpace<T>>(threads);
   for (int i = 0; i < threads; ++i) {
     BackwardSpace<T> space{};
-    for (const T*** list : {&space.a, &space.dy, &space.gates, &space.c, &space.c_prev,
-                            &space.h_prev, &space.masks}) {
-      *list = carver.take<const T*>(batch);
-    }
-    for (T*** list : {&space.carry, &space.dc, &space.da}) *list = carver.take<T*>(batch);
+    take_rows(carver, batch, space);
     space.rows_a = carver.take<const T*>(all);
     space.rows_b = carver.take<const T*>(all);
     space.rows_h = carver.take<const T*>(all);

@@ -11,6 +11,8 @@ template <class T>
 struct BackwardSpace {
   const T **a, **dy, **gates, **c, **c_prev, **h_prev;  // rows of a step
   T **carry, **dc, **da;
+  T **sums_of, **dm;  // with layer normalization: gradients of sums, of what the step put out
+  const T** norms;
   const T **rows_a, **rows_b, **rows_h;  // every valid row of the batch
   std::int64_t* groups;                  // how many of each group of steps
   T **rows_c, **rows_r;                  // rows of the results of a large product
@@ -25,6 +27,8 @@ struct BackwardScratch {
   std::int32_t* order;
   std::array<Grid<T>, 2> da, dh_proj;  // [T][B], of each direction
   std::array<Grid<T>, 2> dc, carry;    // [B], of each direction
+  // With layer normalization: gradients of normalized sums [T][B], and of h~ [B].
+  std::array<Grid<T>, 2> dsums, dm;
   // [B], of each direction: masks, dh before the cell's part of a step, and what zoneout keeps.
   std::array<Grid<T>, 2> state_mask, candidate_mask, dh_split, dc_kept;
   Grid<T> dx;                    // [T][B][D*O], of one layer at a time; the caller's if it serves

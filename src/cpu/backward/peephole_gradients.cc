@@ -85,7 +85,8 @@ void peephole_gradients(const BackwardRun<T>& run, std::int64_t layer, std::int6
   const LayerStore<T>& store = run.saved.layers[static_cast<std::size_t>(layer)];
   const Grid<T>& cells = store.c[d];
   const Grid<T>& now = store.c_now[d].base ? store.c_now[d] : cells;
-  const Grid<T>& da = run.scratch.da[d];
+  // A peephole joins after layer normalization.
+  const Grid<T>& da = shared.spec().normalizes() ? run.scratch.dsums[d] : run.scratch.da[d];
   point_before(shared, layer, direction, cells, 0, run.saved.c0, space.rows_b, space.groups);
   const std::int64_t count =
       each_place(shared, space.groups, [&](std::int64_t t, std::int64_t b, std::int64_t k) {

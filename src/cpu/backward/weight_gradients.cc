@@ -30,9 +30,12 @@ class LayerGradients {
                     .sums = space_.sums,
                     .groups = space_.groups},
                    space_.product);
-    for (const Range& rows : own) store_bias(rows);
+    for (const Range& rows : own) {
+      if (!spec_.normalizes()) store_bias(rows);
+    }
     if (packed_.resets_before()) candidate();
     if (spec_.projecting()) projection();
+    if (spec_.normalizes()) norm_gradients(run_, layer_, d_, thread_);
     if (spec_.use_peepholes) peephole_gradients(run_, layer_, d_, thread_);
   }
 
@@ -44,16 +47,19 @@ class LayerGradients {
   }
   bool gru() const { return spec_.mode == RnnMode::kGru; }
   // Columns of a row of gate gradients that a side has: all, but gru's are [n, r, z, n * r], and
-  // [n, r, z] with a reset before the product, where n does not meet h.
+  // [n, r, z] with a reset before the product, where n does not meet h; normalized products have
+  // each side apart.
   Range columns_of(ParamRole role) const {
     const bool recurrent = role == ParamRole::kRecurrentWeight;
-    const std::int64_t first = gru() && recurrent ? spec_.num_units : 0;
+    const std::int64_t before = spec_.normalizes_products() ? spec_.num_gates() : gru() ? 1 : 0;
+    const std::int64_t first = recurrent ? before * spec_.num_units : 0;
     const std::int64_t gates = recurrent ? packed_.recurrent_gates() : spec_.num_gates();
     return {first, first + gates * spec_.num_units};
   }
   // The gate of such a column.
   std::int64_t gate_of(std::int64_t m) const {
     const std::int64_t gate = m / spec_.num_units;
+    if (spec_.normalizes_products() && gate >= spec_.num_gates()) return gate - spec_.num_gates();
     return !gru() ? gate : gate == 0 ? 2 : gate - 1;
   }
   ProductSide<T> side(ParamRole role, std::int64_t width, const T** rows, T** outputs) {

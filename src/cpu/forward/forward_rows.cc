@@ -77,7 +77,7 @@ void place_layers(ForwardRun<T>& run) {
       store.c_now[i] = {scratch.c_now + d * args.batch * units, 0, units};
       const std::int64_t state = args.batch * spec.hidden_size();
       store.operand[i] = {scratch.operand + d * 2 * state, state, spec.hidden_size()};
-      if (!run.shared.packed.resets_before()) continue;
+      if (!run.shared.packed.hands_on_gates()) continue;
       const std::int64_t gates = run.shared.packed.saved_gates() * units;
       store.gates[i] = {scratch.gates + d * args.batch * gates, 0, gates};
     }
@@ -110,13 +110,17 @@ void ForwardRows<T>::keep_cells(std::int64_t layer, std::int64_t direction, std:
   const RnnSpec& spec = shared_.spec();
   const CpuPacked<T>& packed = shared_.packed;
   const std::int64_t lanes = packed.layer(layer, direction).r.lanes, units = spec.num_units;
-  const std::int64_t first = call.w.first / packed.gates() * lanes;
-  const std::int64_t count = std::min(units, call.w.last / packed.gates() * lanes) - first;
+  // With layer normalization a member computes whole rows.
+  const bool whole = packed.normalizes();
+  const std::int64_t first = whole ? 0 : call.w.first / packed.gates() * lanes;
+  const std::int64_t count =
+      whole ? units : std::min(units, call.w.last / packed.gates() * lanes) - first;
   if (count <= 0) return;
   const auto cells =
       sequence_rows<T>(shared_.args.layer_cells[layer], spec, shared_.args, spec.num_dirs() * units)
           .from(direction * units + first);
-  for (std::int64_t i = 0; i < call.rows; ++i) {
+  const std::int64_t stride = whole ? shared_.plan.panel_threads : 1;
+  for (std::int64_t i = whole ? me_.place.panel : 0; i < call.rows; i += stride) {
     const std::int64_t b = shared_.row(me_, i);
     cells.store(packed.table(), shared_.time_of(direction, step, b), b, count,
                 me_.space.c[i] + first);

@@ -1,6 +1,7 @@
 #include "cpu/forward/forward_run.h"
 
 #include "cpu/forward/forward_rows.h"
+#include "cpu/forward/norm_step.h"
 #include "cpu/forward/second_products.h"
 #include "cpu/forward/step_masks.h"
 #include "cpu/steps/mode.h"
@@ -202,7 +203,9 @@ bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction,
   // the next.
   call.w.reverse = step % 2 == 1;
   const Kernels<T>& kernels = shared.packed.kernels();
-  if (call.options) {
+  if (shared.packed.normalizes()) {
+    run_norm_step(*this, me, layer, direction, step, call);
+  } else if (call.options) {
     kernels.forward_cell[cell_index(spec)](call);
     if (shared.packed.resets_before()) multiply_reset_state(*this, me, layer, direction, call);
   } else {

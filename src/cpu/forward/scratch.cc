@@ -6,7 +6,7 @@ namespace openrnn::cpu {
 namespace {
 
 // Pointers to rows that a step has: ThreadSpace's from h_prev on.
-constexpr std::int64_t kRowLists = 7;
+constexpr std::int64_t kRowLists = 10;
 
 // Of the widest row that a thread masks.
 std::int64_t mask_elements(const RnnSpec& spec) {
@@ -49,12 +49,15 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
     scratch.h_tilde = carver.take<T>(s.projecting() ? dirs * room.batch * s.num_units : 0);
     scratch.c_now = carver.take<T>(s.zoneout_cell > 0.0 ? rows * s.num_units : 0);
     scratch.operand = carver.take<T>(drops_state ? 2 * rows * s.hidden_size() : 0);
-    const std::int64_t gates = packed.resets_before() ? packed.saved_gates() : 0;
+    const std::int64_t gates = packed.hands_on_gates() ? packed.saved_gates() : 0;
     scratch.gates = carver.take<T>(gates * dirs * room.batch * s.num_units);
   }
   scratch.state_mask = carver.take<T>(drops_state ? rows * s.hidden_size() : 0);
   scratch.candidate_mask = carver.take<T>(s.training.drops_candidate() ? rows * s.num_units : 0);
   const std::int64_t threads = room.threads;
+  const std::int64_t products = packed.normalizes() ? dirs * room.batch * packed.product_row() : 0;
+  scratch.products = carver.take<T>(products);
+  scratch.inputs = carver.take<T>(threads > 1 ? products : 0);
   scratch.pre = carver.take<T>(pre_elements(packed, room));
   const std::int64_t pointers = std::max(kChunkRows, room.batch) + kRowLists * room.batch;
   scratch.pointers = carver.take<const T*>(threads * pointers);
@@ -85,6 +88,9 @@ ThreadSpace<T> Scratch<T>::of_thread(int thread, const CpuPacked<T>& packed,
   space.gates = const_cast<T**>(at + 4 * room.batch);
   space.operand = at + 5 * room.batch;
   space.masks = at + 6 * room.batch;
+  space.products = const_cast<T**>(at + 7 * room.batch);
+  space.inputs = const_cast<T**>(at + 8 * room.batch);
+  space.norms = const_cast<T**>(at + 9 * room.batch);
   space.mask = masks + thread * mask_elements(packed.spec());
   space.staging = packed.staging_of(staging, thread);
   return space;

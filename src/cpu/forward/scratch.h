@@ -15,6 +15,7 @@ struct ThreadSpace {
   std::int64_t a_rows;
   const T **h_prev, **c_prev;
   T **c, **h, **gates;
+  T **products, **inputs, **norms;  // with layer normalization
   const T **operand, **masks;
   T* mask;  // max(D * O, U)
   Staging staging;
@@ -31,7 +32,9 @@ struct Scratch {
   T *c, *h_tilde, *c_now;
   T* operand;                      // [D][2][B][O]: masked states of a step and the one after it
   T *state_mask, *candidate_mask;  // [D][B][O], [D][B][U]
-  T* gates;  // of a GRU that resets before the product: a step's, between its parts
+  T* gates;                        // a step's, between its parts
+  // With layer normalization, of a step: R h of all units, and W x where threads share a row.
+  T *products, *inputs;
   LayerStore<T>* layers;
   T* pre;
   const T** pointers;

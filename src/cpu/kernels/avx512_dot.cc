@@ -26,6 +26,9 @@ namespace openrnn::cpu::avx512_dot {
 // What cells with options compute at a unit.
 #include "cpu/kernels/cell/cell_body.h"
 #include "cpu/kernels/cell/zoneout_body.h"
+// Their rows with layer normalization.
+#include "cpu/kernels/cell/norm_body.h"
+#include "cpu/kernels/cell/norm_gradient_body.h"
 // The table lists them all.
 #include "cpu/kernels/body/table_body.h"
 }  // namespace openrnn::cpu::avx512_dot

@@ -236,6 +236,9 @@ struct Kernels {
   void (*forward_cell[kCells])(const ForwardStep<T>&);  // with options
   void (*backward_cell)(const BackwardStep<T>&);
   CellFinishers<T> cells;
+  /// With layer normalization, after the products of a step, by kCellLstm and kCellGru.
+  void (*norm_forward[kCells])(const ForwardStep<T>&, const NormForward<T>&);
+  void (*norm_backward[kCells])(const BackwardStep<T>&, const NormBackward<T>&);
   void (*math[kMathFunctions])(const T* x, T* y, int64_t size);
   /// y += x for the first form, y *= x for the second.
   void (*add)(const T* x, T* y, int64_t size);

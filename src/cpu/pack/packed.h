@@ -58,6 +58,7 @@ struct PackedLayer {
   T* bias = nullptr;          // in the order of the vectors of w: bW + bR; gru n: bWn alone
   T* hn_bias = nullptr;       // gru: bRn, padded to lanes
   T* peephole = nullptr;      // [i, f, o][units padded to lanes]
+  T* gains = nullptr;         // of each side, as bias; then the cell's gain and bias, padded
   CellOptions<T> options{};   // where has_options()
   PackedMatrix<T> proj;       // h~ -> h: k = U, columns P
   PackedMatrix<T> r_n_back;   // gate gradients of n -> r h: k = U, columns U
@@ -77,6 +78,12 @@ inline std::int64_t saved_gates(const RnnSpec& spec) {
 /// Gates whose recurrent product is that of h itself: all, but not n after a reset.
 inline std::int64_t recurrent_gates(const RnnSpec& spec) {
   return spec.reset_after ? spec.num_gates() : 2;
+}
+
+/// The parts of a row that layer normalization keeps for backward.
+inline NormRow norm_row(const RnnSpec& spec) {
+  return norm_row(spec.num_gates(), spec.num_units, spec.normalizes_products(),
+                  spec.normalizes_cell());
 }
 
 /// Whether steps need the finishers of cells with options: zoneout and a masked state surround a
@@ -114,13 +121,28 @@ class CpuPacked final : public PackedParams {
   const ParamsLayout& layout() const noexcept { return layout_; }
   /// Rows are read as zeros from here: max(U, O, I) elements.
   const T* zeros() const noexcept { return zeros_; }
-  /// Rows of gate gradients: gru keeps the recurrent side of n beside the input side.
-  std::int64_t gradient_gates() const { return is_gru() && spec().reset_after ? 4 : gates(); }
+  /// Rows of gate gradients: gru keeps the recurrent side of n beside the input side, and
+  /// normalized products have each side apart.
+  std::int64_t gradient_gates() const {
+    if (normalizes()) return (spec().normalizes_products() ? 2 : 1) * gates();
+    return is_gru() && spec().reset_after ? 4 : gates();
+  }
   std::int64_t saved_gates() const { return cpu::saved_gates(spec()); }
   std::int64_t gates() const { return spec().num_gates(); }
   std::int64_t recurrent_gates() const { return cpu::recurrent_gates(spec()); }
   bool is_gru() const { return spec().mode == RnnMode::kGru; }
   bool resets_before() const { return !spec().reset_after; }
+  bool normalizes() const { return spec().normalizes(); }
+  /// Whether a step is in parts that hand on gates, so that it needs memory for them.
+  bool hands_on_gates() const { return resets_before() || spec().normalizes_cell(); }
+  /// Elements of a row of products of all gates and units: vectors of w or r.
+  std::int64_t product_row() const {
+    return divide_up(spec().num_units, kernels().lanes) * gates() * kernels().lanes;
+  }
+  /// Vectors of gradients of normalized sums, and of the normalized cell.
+  std::int64_t sum_gradients() const {
+    return !normalizes() ? 0 : 4 + (spec().normalizes_cell() ? 1 : 0);
+  }
   /// Whether steps are those of cells with options.
   bool has_options() const noexcept { return has_options_; }
   std::int64_t most_width() const noexcept { return most_width_; }

@@ -19,6 +19,54 @@ CellFunction<T> function_of(const CellActivation& f) {
   return function;
 }
 
+// Those of the units of a vector side by side, zero beyond the units.
+template <class T>
+T* pack_gains(const Source<T>& source, const RnnSpec& spec, ParamRole role, std::int64_t gates,
+              std::int64_t lanes, T* to) {
+  for (std::int64_t unit = 0; unit < spec.num_units; unit += lanes) {
+    for (std::int64_t gate = 0; gate < gates; ++gate, to += lanes) {
+      const T* const from = source.bias(role, gate) + unit;
+      const std::int64_t count = std::min(lanes, spec.num_units - unit);
+      std::fill(std::copy_n(from, count, to), to + lanes, T{0});
+    }
+  }
+  return to;
+}
+
+template <class T>
+NormOptions<T> pack_norm(const PackedLayer<T>& packed, const Source<T>& source,
+                         const RnnSpec& spec) {
+  NormOptions<T> norm{.groups = 1,
+                      .begins = {0, spec.num_gates()},
+                      .products = spec.normalizes_products(),
+                      .normalizes_cell = spec.normalizes_cell(),
+                      .carries_cell = spec.layer_norm_cell == LayerNormCell::kCarried,
+                      .epsilon = static_cast<T>(spec.layer_norm_epsilon)};
+  if (spec.layer_norm == LayerNorm::kSplitProducts) {
+    norm.groups = 2;
+    norm.begins[1] = 2;
+    norm.begins[2] = 3;
+  } else if (spec.layer_norm == LayerNorm::kGates) {
+    norm.groups = spec.num_gates();
+    for (std::int64_t n = 1; n <= norm.groups; ++n) norm.begins[n] = n;
+  }
+  const std::int64_t lanes = packed.w.lanes, gates = spec.num_gates();
+  T* to = packed.gains;
+  norm.gain[0] = to;
+  to = pack_gains(source, spec, norm.products ? ParamRole::kInputGain : ParamRole::kSumGain, gates,
+                  lanes, to);
+  if (norm.products) {
+    norm.gain[1] = to;
+    to = pack_gains(source, spec, ParamRole::kRecurrentGain, gates, lanes, to);
+  }
+  if (norm.normalizes_cell) {
+    norm.cell_gain = to;
+    norm.cell_bias = to = pack_gains(source, spec, ParamRole::kCellGain, 1, lanes, to);
+    pack_gains(source, spec, ParamRole::kCellBias, 1, lanes, to);
+  }
+  return norm;
+}
+
 }  // namespace
 
 template <class T>
@@ -56,6 +104,7 @@ void pack_options(PackedLayer<T>& packed, const Source<T>& source, const RnnSpec
     options.low = static_cast<T>((*spec.gate_clip)[0]);
     options.high = static_cast<T>((*spec.gate_clip)[1]);
   }
+  if (spec.normalizes()) options.norm = pack_norm(packed, source, spec);
   if (!spec.use_peepholes) return;
   const std::int64_t padded = divide_up(spec.num_units, packed.w.lanes) * packed.w.lanes;
   T* to = packed.peephole;

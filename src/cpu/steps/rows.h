@@ -133,6 +133,7 @@ struct LayerStore {
   Grid<T> input;  // what the next layer reads: out, or out with dropout
   std::array<Grid<T>, 2> c, h_tilde, gates;
   std::array<Grid<T>, 2> projected;  // [T][B][P] before proj_clip, of a saving pass
+  std::array<Grid<T>, 2> norms;      // [T][B] rows of NormRow, of a saving pass
   std::array<Grid<T>, 2> c_now;      // as c: the cells before zoneout, which o and h see
   std::array<Grid<T>, 2> operand;    // [step][B][O], of the last operand_steps: masked states
   std::int64_t operand_steps = 1;

@@ -28,6 +28,7 @@ void SavedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardArgs& 
       if (s.proj_clip) layer.projected[d] = grid(places, s.hidden_size());
       if (s.zoneout_cell > 0.0) layer.c_now[d] = grid(places, units);
       if (drops_state) layer.operand[d] = grid(places, s.hidden_size());
+      if (s.normalizes()) layer.norms[d] = grid(places, norm_row(s).size);
     }
   }
 }

@@ -237,6 +237,8 @@ TangentNet<T>::TangentNet(const TangentArgs& args)
 
 namespace openrnn {
 
+bool has_cpu_tangent(const RnnSpec& spec) { return !spec.normalizes(); }
+
 void cpu_tangent(const TangentArgs& args) {
   if (args.spec.dtype == DType::kFloat64) return cpu::run<double>(args);
   cpu::run<float>(args);

@@ -89,7 +89,7 @@ Arrays tangent(const SavedCall& saved, const Point& point, const Wanted& wanted)
       .gradients = {upstream[0].data(), upstream[1].data(), upstream[2].data()},
       .moved = {results[0].data(), results[1].data(), results[2].data()},
       .curvature = {results[3].data(), results[4].data(), results[5].data(), results[6].data()}};
-  if (saved.engine->name() == "reference") {
+  if (saved.engine->name() == "reference" || !has_cpu_tangent(spec)) {
     reference_tangent(args);
   } else {
     cpu_tangent(args);

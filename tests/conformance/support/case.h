@@ -42,6 +42,19 @@ inline std::vector<std::int32_t> uneven_lengths(std::int64_t time, std::int64_t 
 
 namespace detail {
 
+inline bool set_norm(RnnSpec& s, const std::string& word) {
+  if (word.starts_with("norm=")) {
+    s.layer_norm = parse_layer_norm(word.substr(5));
+  } else if (word.starts_with("cell_norm=")) {
+    s.layer_norm_cell = parse_layer_norm_cell(word.substr(10));
+  } else if (word == "tiny_epsilon") {
+    s.layer_norm_epsilon = 1e-12;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 inline bool set_word(Case& c, const std::string& word) {
   RnnSpec& s = c.spec;
   if (word == "lstm" || word == "gru" || word == "rnn_tanh" || word == "rnn_relu") {
@@ -139,7 +152,7 @@ inline bool set_size(Case& c, const std::string& word) {
 /// "lstm L2 U17 I3 B7 T5 P4 D0.5 bi skip|auto f16|f32|f64 lengths batch_major null_states clip
 /// forget reset_before peepholes coupled no_bias one_bias proj_clip gate_clip act=relu
 /// gates=hard_sigmoid(0.2,0.5) out=softsign drop_state=0.5 drop_candidate=0.5 zone=0.25
-/// zone_cell=0.5
+/// zone_cell=0.5 norm=products cell_norm=output tiny_epsilon
 /// bf16|bf16x3|tf32|fp16|stored_float16|stored_bfloat16|stored_int8". Throws: ArgumentError naming
 /// a word that is not understood.
 inline Case parse_case(const std::string& text, const std::string& reason) {
@@ -149,7 +162,8 @@ inline Case parse_case(const std::string& text, const std::string& reason) {
   std::istringstream words(text);
   bool lengths = false;
   for (std::string word; words >> word;) {
-    if (!detail::set_word(c, word) && !detail::set_size(c, word)) {
+    if (!detail::set_word(c, word) && !detail::set_norm(c.spec, word) &&
+        !detail::set_size(c, word)) {
       throw ArgumentError("[parse_case] word is '" + word +
                           "', expected one of the words of a case");
     }

@@ -74,6 +74,14 @@ inline std::vector<Case> difference_cases() {
   add("lstm L2 U4 I3 B3 T4 P2 f64", "projection");
   add("lstm L2 U3 I3 B4 T4 P1 bi skip f64 lengths", "projection");
   add("lstm L2 U4 I3 B3 T5 clip f64", "clamped_cells");
+  for (const std::string norm : {"products", "gates"}) {
+    for (const char* cell : {"", " cell_norm=output", " cell_norm=carried clip"}) {
+      add("lstm L2 U4 I3 B3 T4 bi peepholes lengths f64 norm=" + norm + cell, "layer_norm");
+    }
+  }
+  add("lstm L1 U4 I4 B3 T4 skip P2 f64 norm=gates cell_norm=carried", "layer_norm");
+  add("gru L2 U4 I3 B3 T4 bi lengths f64 norm=products", "layer_norm");
+  add("gru L1 U5 I5 B3 T4 skip f64 norm=split_products", "layer_norm");
   return cases;
 }
 

@@ -198,6 +198,15 @@ inline Bounded kept_as(const Bounded& a, DType dtype) {
   const Rounding& r = Bounded::rounding;
   return Bounded::closed(kept, a.error() + r.memory_eps * std::abs(a.value) + r.memory_tiny);
 }
+/// Monotone, so its extremes lie at the ends of the variance's interval. Epsilon, its sum with the
+/// variance, the root and the quotient are rounded: 0.25, 0.25, 0.5 and 0.5 eps.
+inline Bounded inverse_root(const Bounded& variance, double epsilon) {
+  const double e = variance.error(), v = variance.value;
+  const double at = reference::inverse_root(v, epsilon);
+  const double above = reference::inverse_root(std::max(v - e, 0.0), epsilon);
+  const double moved = std::max(above - at, at - reference::inverse_root(v + e, epsilon));
+  return Bounded::closed(at, moved + 1.5 * Bounded::rounding.eps * above);
+}
 /// The mask's scale is rounded to the engine's arithmetic, and so is what an engine keeps of it.
 inline Bounded times_mask(const Bounded& a, double mask) {
   const Rounding& r = Bounded::rounding;

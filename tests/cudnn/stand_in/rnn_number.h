@@ -42,6 +42,9 @@ inline Number kept_as(Number a, DType dtype) {
   if (dtype == DType::kFloat32) return Number(static_cast<double>(static_cast<float>(a.value)));
   return Number(dtype == DType::kFloat16 ? as_half(a.value) : a.value);
 }
+inline Number inverse_root(Number variance, double epsilon) {
+  return Number(reference::inverse_root(variance.value, epsilon));
+}
 inline Number times_mask(Number a, double mask) { return Number(a.value * mask); }
 /// The loops call this for every operand of a network whose math is not exact.
 inline Number as_bf16(Number a) {

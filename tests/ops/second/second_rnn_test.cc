@@ -201,6 +201,24 @@ TEST(SecondRnn, OptionsOfTheOthers) {
   check(make_call(plain));
 }
 
+TEST(SecondRnn, LayerNormalization) {
+  const auto with = [](RnnMode mode, LayerNorm norm, LayerNormCell cell = LayerNormCell::kNone) {
+    RnnSpec spec = one_layer(mode);
+    spec.num_units = 3;
+    spec.direction = Direction::kBidirectional;
+    spec.layer_norm = norm;
+    spec.layer_norm_cell = cell;
+    spec.layer_norm_epsilon = 1e-2;
+    Call call = make_call(spec);
+    call.inputs.sequence_lengths = {{3, 2}};
+    check(call);
+  };
+  with(RnnMode::kLstm, LayerNorm::kProducts, LayerNormCell::kOutput);
+  with(RnnMode::kLstm, LayerNorm::kGates, LayerNormCell::kCarried);
+  with(RnnMode::kGru, LayerNorm::kProducts);
+  with(RnnMode::kGru, LayerNorm::kSplitProducts);
+}
+
 TEST(SecondRnn, EveryActivation) {
   for (const char* name : {"relu", "affine(0.7, 0.1)", "leaky_relu(0.2)", "thresholded_relu(0.1)",
                            "scaled_tanh(1.3, 0.6)", "hard_sigmoid(0.4, 0.5)", "elu(0.8)",

@@ -27,6 +27,9 @@ OTHERS = {
     "gate_clip": (-4.0, 5.0),
     "use_bias": False,
     "single_bias": True,
+    "layer_norm": "gates",
+    "layer_norm_cell": "carried",
+    "layer_norm_epsilon": 0.125,
     "zoneout": 0.0625,
     "zoneout_cell": 0.25,
     "input_dropout": 0.125,
@@ -55,6 +58,8 @@ def test_a_layer_takes_it_and_gives_it_back(name: str) -> None:
     plain = {"num_layers": 2, "num_units": 5}
     if name == "proj_clip":
         plain["num_proj"] = 3
+    if name == "layer_norm_cell":
+        plain["layer_norm"] = "products"
     kind = cudnn_rnn.CudnnGRU if name == "reset_after" else cudnn_rnn.CudnnLSTM
     layer = kind(**{**plain, name: OTHERS[name]})
     config = layer.get_config()

@@ -44,7 +44,7 @@ def tensors(spec, buffer):
     """W, R, B and P of one layer."""
     blocks, gates, found = BLOCKS[spec.mode], spec.num_gates, {}
     rows = {"W": [], "R": [], "B": [], "P": []}
-    for matrices, biases, peepholes in cell_spec.split(spec, np.asarray(buffer, np.float32)):
+    for matrices, biases, peepholes, *_ in cell_spec.split(spec, np.asarray(buffer, np.float32)):
         rows["W"].append(np.vstack([matrices[k] for k in blocks]))
         rows["R"].append(np.vstack([matrices[gates + k] for k in blocks]))
         if biases:

@@ -24,7 +24,7 @@ OURS = {
 
 def weights(spec, buffer):
     """[kernel, recurrent kernel, bias] of Keras from a buffer."""
-    ((matrices, biases, _),) = cell_spec.split(spec, buffer)
+    ((matrices, biases, *_),) = cell_spec.split(spec, buffer)
     gates, order = spec.num_gates, BLOCKS[spec.mode]
     stack = lambda parts: np.concatenate([parts[k].T for k in order], axis=-1)
     found = [stack(matrices[:gates]), stack(matrices[gates:])]

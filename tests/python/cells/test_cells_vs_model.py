@@ -69,11 +69,14 @@ GRIDS = {
         "activation": [None, "relu"],
         "recurrent_activation": [None, "hard_sigmoid"],
         "output_activation": [None, "softsign"],
+        "layer_norm": [None, "products", "gates"],
+        "layer_norm_cell": [None, "output", "carried"],
     },
     "gru": {
         "reset_after": [True, False],
         "activation": [None, "elu(0.5)", "softplus"],
         "recurrent_activation": [None, "hard_sigmoid"],
+        "layer_norm": [None, "products", "split_products"],
     },
     "rnn_tanh": {
         "num_proj": [0, 2],
@@ -101,6 +104,12 @@ def test_options(mode, options):
     if not options.get("num_proj"):
         options["proj_clip"] = None
     options.update(use_bias=biases != "none", single_bias=biases == "single")
+    if options.get("layer_norm") is None:
+        options.pop("layer_norm_cell", None)
+    if options.get("layer_norm") == "products":
+        options.pop("coupled_gates", None)
+    if not options.get("reset_after", True):
+        options.pop("layer_norm")
     width = 5 if options["input_mode"] == "skip_input" else 3
     check(CellSpec(mode, num_units=5, input_size=width, **options), lengths)
 
@@ -110,6 +119,7 @@ EVERY = {
         "forget_bias": 0.5, "activation": "softsign", "recurrent_activation": "hard_sigmoid",
         "output_activation": "elu", "use_peepholes": True, "gate_clip": (-1.5, 1.75),
         "cell_clip": (-0.5, 0.625), "num_proj": 17, "proj_clip": (-1.5, 1.25), "single_bias": True,
+        "layer_norm": "products", "layer_norm_cell": "output", "layer_norm_epsilon": 1e-3,
     },
     "gru": {
         "reset_after": False, "activation": "scaled_tanh(1.25, 0.5)", "gate_clip": (-1.5, 1.75),
@@ -146,6 +156,7 @@ def test_no_steps_and_no_rows(engine, mode):
 MOVED = {
     "gate_clip": None, "cell_clip": None, "proj_clip": None, "activation": None,
     "recurrent_activation": None, "output_activation": None, "forget_bias": 0.0,
+    "layer_norm_epsilon": 1e-1, "layer_norm_cell": "carried",
 }  # fmt: skip
 
 

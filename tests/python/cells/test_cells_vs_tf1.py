@@ -56,6 +56,19 @@ def test_basic_lstm_cell():
     check(CellSpec("lstm", 2, 5, 3, forget_bias=1.0, **how), "mixed", basic=True)
 
 
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("lengths", [None, "mixed"])
+@pytest.mark.parametrize("forget_bias,activation", [(1.0, None), (0.0, "softsign")])
+def test_layer_norm_basic_lstm_cell(stack, lengths, forget_bias, activation):
+    layers, direction = stack
+    spec = CellSpec(
+        "lstm", layers, 5, 3, direction=direction, single_bias=True, forget_bias=forget_bias,
+        activation=activation, output_activation=activation, layer_norm="gates",
+        layer_norm_cell="carried", layer_norm_epsilon=1e-12,
+    )  # fmt: skip
+    check(spec, lengths)
+
+
 @pytest.mark.parametrize(
     "stack,lengths,activation", [(STACKS[0], "mixed", None), (STACKS[1], "mixed", "relu")]
 )

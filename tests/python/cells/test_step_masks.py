@@ -168,7 +168,7 @@ def test_the_paper_of_zoneout_in_training():
     problem = cell_problems.make(spec, time=3)
     masks = rnn_capi.step_masks(spec, 3, 3, SEED, NUMBER)
     found = run("cpu", problem, "float64", training=True)
-    ((matrices, biases, _),) = cell_spec.split(spec, problem.params)
+    ((matrices, biases, *_),) = cell_spec.split(spec, problem.params)
     h, c = problem.h0[0], problem.c0[0]
     sigmoid = lambda a: 1 / (1 + np.exp(-a))
     for t in range(3):

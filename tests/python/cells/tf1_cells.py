@@ -4,6 +4,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.keras.layers.legacy_rnn import rnn_cell_impl
 
+from files.tf_rnn_cells import LayerNormBasicLSTMCell
+
 v1 = tf.compat.v1
 FUNCTIONS = {
     None: None, "relu": tf.nn.relu, "elu": tf.nn.elu, "softsign": tf.nn.softsign,
@@ -14,6 +16,8 @@ NAMES = {"lstm": "cudnn_compatible_lstm_cell", "gru": "gru_cell"}
 
 
 def cell_name(spec):
+    if (spec.layer_norm, spec.layer_norm_cell) == ("gates", "carried"):
+        return "layer_norm_basic_lstm_cell"
     return NAMES.get(spec.mode, "basic_rnn_cell")
 
 
@@ -27,6 +31,8 @@ def make_cell(spec, basic=False):
         return rnn_cell_impl.BasicRNNCell(spec.num_units, **how)
     assert spec.activation == spec.output_activation
     how["forget_bias"] = spec.forget_bias
+    if spec.layer_norm:
+        return LayerNormBasicLSTMCell(spec.num_units, epsilon=spec.layer_norm_epsilon, **how)
     if basic:
         return rnn_cell_impl.BasicLSTMCell(spec.num_units, **how)
     one = lambda clip: clip and clip[1]
@@ -38,7 +44,7 @@ def make_cell(spec, basic=False):
 
 def tensors(spec, parts):
     """{name without the cell's scope: tensor} of one pseudo-layer, from `cell_spec.split`."""
-    matrices, biases, peepholes = parts
+    matrices, biases, peepholes, gains, cell = parts
     gates = spec.num_gates
     both = spec.biases_per_gate == 2
     bias = lambda k: biases[k] + biases[gates + k] if both else biases[k]
@@ -48,9 +54,21 @@ def tensors(spec, parts):
     if spec.mode == "gru":
         groups = {"gates/": (0, 1), "candidate/": (2,)}
     found = {}
+    if spec.layer_norm == "gates":
+        for k, scope in enumerate(["input", "forget", "transform", "output"]):
+            found[scope + "/gamma"] = gains[k]
+            if biases:
+                found[scope + "/beta"] = bias(k)
+    elif spec.layer_norm:
+        order = (0, 2, 1, 3) if spec.mode == "lstm" else (0, 1, 2)
+        for n, side in enumerate(["kernel_norm", "recurrent_norm"]):
+            found[side + "/gamma"] = np.concatenate([gains[n * gates + k] for k in order])
+    if cell:
+        state = "state" if spec.layer_norm == "gates" else "state_norm"
+        found[state + "/gamma"], found[state + "/beta"] = cell
     for prefix, order in groups.items():
         found[prefix + "kernel"] = kernel(order)
-        if biases:
+        if biases and spec.layer_norm != "gates":
             found[prefix + "bias"] = np.concatenate([bias(k) for k in order])
     if spec.num_proj:
         found["projection/kernel"] = matrices[-1].T

@@ -11,8 +11,51 @@ from tensorflow.python.keras.layers.legacy_rnn import rnn_cell_impl as rnn_cell
 v1 = tf.compat.v1
 
 
+class LayerNormBasicLSTMCell(rnn_cell.RNNCell):
+    """tf.contrib.rnn's, which TensorFlow 2 has no more: its equations in TensorFlow's operations."""
+
+    def __init__(
+        self, num_units, forget_bias=1.0, activation=None, layer_norm=True, norm_gain=1.0,
+        norm_shift=0.0, epsilon=1e-12, name="layer_norm_basic_lstm_cell",
+    ):  # fmt: skip
+        super().__init__(name=name)
+        self._units, self._forget_bias, self._epsilon = num_units, forget_bias, epsilon
+        self._activation = {"relu": tf.nn.relu, None: tf.tanh}.get(activation, activation)
+        self._normed, self._gain, self._shift = layer_norm, norm_gain, norm_shift
+
+    state_size = property(lambda self: rnn_cell.LSTMStateTuple(self._units, self._units))
+    output_size = property(lambda self: self._units)
+
+    def _norm(self, a, scope):
+        if not self._normed:
+            return a
+        with v1.variable_scope(scope):
+            start = v1.constant_initializer
+            gamma = v1.get_variable("gamma", [self._units], a.dtype, start(self._gain))
+            beta = v1.get_variable("beta", [self._units], a.dtype, start(self._shift))
+        mean, variance = tf.nn.moments(a, [1], keepdims=True)
+        return tf.nn.batch_normalization(a, mean, variance, beta, gamma, self._epsilon)
+
+    def call(self, inputs, state):
+        c, h = state
+        joined = tf.concat([inputs, h], 1)
+        size = 4 * self._units
+        sums = joined @ v1.get_variable("kernel", [joined.shape[-1], size], joined.dtype)
+        if not self._normed:
+            sums += v1.get_variable("bias", [size], joined.dtype, v1.zeros_initializer())
+        i, j, f, o = tf.split(sums, 4, 1)
+        i, j = self._norm(i, "input"), self._norm(j, "transform")
+        f, o = self._norm(f, "forget"), self._norm(o, "output")
+        c = c * tf.sigmoid(f + self._forget_bias) + tf.sigmoid(i) * self._activation(j)
+        c = self._norm(c, "state")
+        h = self._activation(c) * tf.sigmoid(o)
+        return h, rnn_cell.LSTMStateTuple(c, h)
+
+
 def make(name, *args, **options):
     """A cell of TensorFlow's, without its warning that it is old."""
+    if name == "LayerNormBasicLSTMCell":
+        return LayerNormBasicLSTMCell(*args, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return getattr(rnn_cell, name)(*args, **options)

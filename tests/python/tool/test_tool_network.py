@@ -15,7 +15,7 @@ def other_value(option):
     """A value that is neither the default nor that of the run below, as a flag has it."""
     before = option["default"]
     if option["choices"]:
-        return next(choice for choice in option["choices"] if choice != before)
+        return next(choice for choice in option["choices"] if choice != (before or "none"))
     return {"bool": "false" if before else "true", "int": "6", "float": "0.5", "dtype": "float64",
             "(float, float)": "-0.5,1.5", "activation": "leaky_relu(0.25)"}[option["type"]]
 
@@ -120,16 +120,21 @@ def test_eval_scores_as_the_run_did(tmp_path, text):
     assert "\noptions: cell_clip -0.25,0.125, forget_bias 1\n" in good("inspect", out).stdout
 
 
+def go_back_to_step_10(out):
+    """A run of 20 steps as if it had been killed on the way."""
+    for name in ("model.ckpt-20.index", "model.ckpt-20.data-00000-of-00001", "checkpoint"):
+        (out / name).unlink()
+    state = 'model_checkpoint_path: "model.ckpt-10"\nall_model_checkpoint_paths: "model.ckpt-10"\n'
+    (out / "checkpoint").write_text(state)
+
+
 def test_a_cell_with_options(tmp_path, text):
     """One of every type: a truth, an activation, one number for two."""
     flags = ["--use-peepholes", "--activation", "leaky_relu(0.25)", "--gate-clip", 3,
              "--single-bias", "true"]
     good(*small_flags(text, tmp_path / "whole", steps=20), *flags)
     good(*small_flags(text, tmp_path / "out", steps=20), *flags, "--save-steps", 10)
-    for name in ("model.ckpt-20.index", "model.ckpt-20.data-00000-of-00001", "checkpoint"):
-        (tmp_path / "out" / name).unlink()
-    state = 'model_checkpoint_path: "model.ckpt-10"\nall_model_checkpoint_paths: "model.ckpt-10"\n'
-    (tmp_path / "out" / "checkpoint").write_text(state)
+    go_back_to_step_10(tmp_path / "out")
     again = good("train", "--out", tmp_path / "out", "--resume", "--gate-clip=-3,3")
     assert "(step 10 of 20)" in again.stderr and "use_peepholes true" in again.stderr
     assert checkpoint_bytes(tmp_path / "out", 20) == checkpoint_bytes(tmp_path / "whole", 20)
@@ -139,6 +144,22 @@ def test_a_cell_with_options(tmp_path, text):
     assert line.startswith("[RnnSpec] use_peepholes is ") and line.endswith("expected it for lstm only")
     line = fault(*small_flags(text, tmp_path / "no"), "--activation", "sine")
     assert line.startswith("[activation] activation is 'sine', expected one of 'sigmoid', 'tanh'")
+
+
+@pytest.mark.parametrize("cell,flags,shown", [
+    ("lstm", ["--layer-norm", "products", "--layer-norm-cell", "output"],
+     "layer_norm products, layer_norm_cell output"),
+    ("lstm", ["--layer-norm", "gates", "--layer-norm-cell", "carried", "--layer-norm-epsilon",
+              "1e-12"], "layer_norm gates, layer_norm_cell carried, layer_norm_epsilon 1e-12"),
+    ("gru", ["--layer-norm", "split_products"], "layer_norm split_products"),
+])
+def test_layer_normalization_trains_and_resumes(tmp_path, text, cell, flags, shown):
+    good(*small_flags(text, tmp_path / "whole", steps=20, cell=cell), *flags)
+    good(*small_flags(text, tmp_path / "out", steps=20, cell=cell), *flags, "--save-steps", 10)
+    go_back_to_step_10(tmp_path / "out")
+    good("train", "--out", tmp_path / "out", "--resume")
+    assert checkpoint_bytes(tmp_path / "out", 20) == checkpoint_bytes(tmp_path / "whole", 20)
+    assert f"options: {shown}\n" in good("inspect", tmp_path / "out").stdout
 
 
 def test_inspect_is_silent_where_all_are_at_their_defaults(plain):

@@ -104,6 +104,10 @@ constexpr Kernels<typename V::T> common_table() {
   table.add_wide = add_wide<V>;
   table.add_product_wide = add_product_wide<V>;
   table.cells = cell_finishers<V>();
+  table.norm_forward[kCellLstm] = norm_forward<V, 4, LstmWithOptions<V>>;
+  table.norm_forward[kCellGru] = norm_forward<V, 3, GruWithOptions<V>>;
+  table.norm_backward[kCellLstm] = norm_backward<V, 4, LstmWithOptions<V>>;
+  table.norm_backward[kCellGru] = norm_backward<V, 3, GruWithOptions<V>>;
   return table;
 }
 

@@ -54,7 +54,8 @@ template <class V>
 struct LstmWithOptions {
   using T = typename V::T;
 
-  static void forward(const ForwardStep<T>& s, const CellPlace<T>& at) {
+  /// The cell before it is rounded, from the sums of i, f and g, which it keeps.
+  static V update(const ForwardStep<T>& s, const CellPlace<T>& at) {
     const CellOptions<T>& cell = *s.options;
     const V before = load_some<V>(s.c_prev[at.row] + at.unit, at.count);
     const V i_sum = with_peephole(cell.peephole[0], at.unit, before, pre_activation<V>(at, 0));
@@ -63,41 +64,59 @@ struct LstmWithOptions {
     const V i = gate_value(cell, cell.gate, i_sum);
     const V f = cell.coupled ? V::broadcast(1) - i : gate_value(cell, cell.gate, f_sum);
     const V g = masked(s, at.row, at.unit, at.count, gate_value(cell, cell.candidate, g_sum));
-    V c = fma(f, before, i * g);
-    if (s.clip) c = clipped(c, s.clip_low, s.clip_high);
-    if (s.round_c) c = round_half(c);
-    const V o_sum = with_peephole(cell.peephole[3], at.unit, c, pre_activation<V>(at, 3));
-    V h = gate_value(cell, cell.gate, o_sum) * activate(cell.output, c);
-    if (s.round_h) h = round_half(h);
+    const V c = fma(f, before, i * g);
     if (s.gates) {
       T* gates = s.gates[at.row] + at.unit;
       store_some<V>(i_sum, gates, at.count);
       store_some<V>(f_sum, gates + s.units, at.count);
       store_some<V>(g_sum, gates + 2 * s.units, at.count);
-      store_some<V>(o_sum, gates + 3 * s.units, at.count);
     }
-    store_some<V>(c, s.c[at.row] + at.unit, at.count);
+    return s.clip ? clipped(c, s.clip_low, s.clip_high) : c;
+  }
+
+  /// Of the cell c, of which the output sees `seen`; o_sum is without its peephole.
+  static void put_out(const ForwardStep<T>& s, const CellPlace<T>& at, V o_sum, V c, V seen) {
+    const CellOptions<T>& cell = *s.options;
+    o_sum = with_peephole(cell.peephole[3], at.unit, c, o_sum);
+    V h = gate_value(cell, cell.gate, o_sum) * activate(cell.output, seen);
+    if (s.round_h) h = round_half(h);
+    if (s.gates) store_some<V>(o_sum, s.gates[at.row] + at.unit + 3 * s.units, at.count);
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
 
-  static void backward(const BackwardStep<T>& s, const GradPlace& at, const T* values) {
+  static void forward(const ForwardStep<T>& s, const CellPlace<T>& at) {
+    V c = update(s, at);
+    if (s.round_c) c = round_half(c);
+    store_some<V>(c, s.c[at.row] + at.unit, at.count);
+    put_out(s, at, pre_activation<V>(at, 3), c, c);
+  }
+
+  /// What o and the cell on its way out have of dh. Keeps o's gradient.
+  struct Output {
+    V d_o, before_slope, slope;  // dh o, and that of the activation
+  };
+  static Output output(const BackwardStep<T>& s, const GradPlace& at, V dh, V seen) {
+    const CellOptions<T>& cell = *s.options;
+    const T* o_sum = s.gates[at.row] + at.unit + 3 * s.units;
+    const Evaluated<V> o = gate_point(cell, cell.gate, load_some<V>(o_sum, at.count));
+    const Evaluated<V> out = evaluate(cell.output, seen);
+    const V d_o = (dh * out.value) * o.slope;
+    store_some<V>(d_o, s.da[at.row] + at.unit + 3 * s.units, at.count);
+    return {d_o, dh * o.value, out.slope};
+  }
+
+  /// From dc, the gradient of the cell after its clip, to those of i, f, g and the cell before.
+  static void update_gradient(const BackwardStep<T>& s, const GradPlace& at, V dc) {
     const CellOptions<T>& cell = *s.options;
     const T* gates = s.gates[at.row] + at.unit;
     const auto sum = [&](int gate) { return load_some<V>(gates + gate * s.units, at.count); };
-    const V zero = V::broadcast(0), dh = V::load(values);
     const V before = load_some<V>(s.c_prev[at.row] + at.unit, at.count);
     const Evaluated<V> i = gate_point(cell, cell.gate, sum(0));
-    Evaluated<V> f{V::broadcast(1) - i.value, zero};
+    Evaluated<V> f{V::broadcast(1) - i.value, V::broadcast(0)};
     if (!cell.coupled) f = gate_point(cell, cell.gate, sum(1));
     Evaluated<V> g = gate_point(cell, cell.candidate, sum(2));
     g = {masked(s, at.row, at.unit, at.count, g.value),
          masked(s, at.row, at.unit, at.count, g.slope)};
-    const Evaluated<V> o = gate_point(cell, cell.gate, sum(3));
-    const Evaluated<V> out = evaluate(cell.output, load_some<V>(s.c[at.row] + at.unit, at.count));
-    T* carried = s.dc[at.row] + at.unit;
-    const V d_o = (dh * out.value) * o.slope;
-    V dc = fma(dh * o.value, out.slope, load_some<V>(carried, at.count));
-    dc = with_peephole(cell.peephole[3], at.unit, d_o, dc);
     if (s.clip) {
       dc = dc * passes(fma(f.value, before, i.value * g.value), s.clip_low, s.clip_high);
     }
@@ -109,8 +128,15 @@ struct LstmWithOptions {
     store_some<V>(d_i, da, at.count);
     store_some<V>(d_f, da + s.units, at.count);
     store_some<V>((dc * i.value) * g.slope, da + 2 * s.units, at.count);
-    store_some<V>(d_o, da + 3 * s.units, at.count);
-    store_some<V>(rest, carried, at.count);
+    store_some<V>(rest, s.dc[at.row] + at.unit, at.count);
+  }
+
+  static void backward(const BackwardStep<T>& s, const GradPlace& at, const T* values) {
+    const V c = load_some<V>(s.c[at.row] + at.unit, at.count);
+    const Output out = output(s, at, V::load(values), c);
+    const V after = load_some<V>(s.dc[at.row] + at.unit, at.count);
+    const V dc = fma(out.before_slope, out.slope, after);
+    update_gradient(s, at, with_peephole(s.options->peephole[3], at.unit, out.d_o, dc));
   }
 };
 

@@ -27,6 +27,58 @@ struct CellFunction {
   T alpha, beta;  // thresholded_relu: beta is the number above alpha
 };
 
+/// Layer normalization: the gates from begins[n] to begins[n + 1] are one group of values.
+template <class T>
+struct NormOptions {
+  int64_t groups;  // 0: none
+  int64_t begins[5];
+  bool products;  // W x and R h apart; else their sum
+  bool normalizes_cell, carries_cell;
+  T epsilon;
+  const T* gain[2];  // of W x or of sums, and of R h: [blocks of lanes units][gates][lanes]
+  const T *cell_gain, *cell_bias;  // [units padded to lanes]
+};
+
+/// Where a row that backward reads has its parts: normalized values [gates][units] and 1 /
+/// sqrt(variance + epsilon) of each gate, of W x or of sums, then of R h, then of the cell.
+struct NormRow {
+  int64_t input, recurrent, cell, input_inverse, recurrent_inverse, cell_inverse, size;
+};
+inline NormRow norm_row(int64_t gates, int64_t units, bool products, bool normalizes_cell) {
+  NormRow row{};
+  row.recurrent = gates * units;
+  row.cell = row.recurrent + (products ? gates * units : 0);
+  row.input_inverse = row.cell + (normalizes_cell ? units : 0);
+  row.recurrent_inverse = row.input_inverse + gates;
+  row.cell_inverse = row.recurrent_inverse + (products ? gates : 0);
+  row.size = row.cell_inverse + 1;
+  return row;
+}
+
+/// Rows first, first + stride, .. of a step whose products are there.
+template <class T>
+struct NormForward {
+  T* const* products;  // [rows], each [blocks][gates][lanes]: R h, and sums take its place
+  // W x: [rows], or, where that is null, rows input_row apart; blocks of a row input_step apart.
+  const T* const* inputs;
+  const T* input;
+  int64_t input_row, input_step;
+  T* const* saved;  // [rows] of what backward reads; null: not saved
+  NormRow place;
+  int64_t first, stride;
+};
+
+/// The same backward; the step's `da` are the gradients of sums, behind which each row has [units]
+/// for those of the normalized cell.
+template <class T>
+struct NormBackward {
+  const T* const* dh;  // [rows] of what the step put out, without dy
+  const T* const* saved;
+  T* const* out;  // [rows] of gate gradients
+  NormRow place;
+  int64_t first, stride;
+};
+
 /// The options of one direction of one layer.
 template <class T>
 struct CellOptions {
@@ -35,6 +87,7 @@ struct CellOptions {
   bool coupled;          // lstm: f = 1 - i
   bool clip;             // of what enters gates and candidate
   T low, high;
+  NormOptions<T> norm;
 };
 
 /// `count` units of one row from `unit` on, and the sums of each.

@@ -10,6 +10,7 @@ import numpy as np
 from model.numpy_layout import Spec
 
 PEEPHOLES = (0, 1, 3)  # i, f and o among the gates i, f, c, o
+PARTS = 5
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,9 @@ class CellSpec(Spec):
     gate_clip: tuple = None
     use_bias: bool = True
     single_bias: bool = False
+    layer_norm: str = None
+    layer_norm_cell: str = None
+    layer_norm_epsilon: float = 1e-5
     zoneout: float = 0.0
     zoneout_cell: float = 0.0
     recurrent_dropout: float = 0.0
@@ -45,9 +49,14 @@ class CellSpec(Spec):
     def biases_per_gate(self):
         return 0 if not self.use_bias else 1 if self.single_bias else 2
 
+    @property
+    def gains_per_gate(self):
+        return {None: 0, "gates": 1}.get(self.layer_norm, 2)
+
 
 def shapes(spec):
-    """Per pseudo-layer (matrices, biases, peepholes), each a list of shapes by slot."""
+    """Per pseudo-layer (matrices, biases, peepholes, gains of gates, gain and bias of the cell), each
+    a list of shapes by slot."""
     units, gates = spec.num_units, spec.num_gates
     found = []
     for pseudo in range(spec.num_pseudo):
@@ -57,7 +66,9 @@ def shapes(spec):
         if spec.num_proj:
             matrices.append((spec.num_proj, units))
         biases = [(units,)] * (gates * spec.biases_per_gate)
-        found.append((matrices, biases, [(units,)] * (3 * spec.use_peepholes)))
+        gains = [(units,)] * (gates * spec.gains_per_gate)
+        cell = [(units,)] * (2 * (spec.layer_norm_cell is not None))
+        found.append((matrices, biases, [(units,)] * (3 * spec.use_peepholes), gains, cell))
     return found
 
 
@@ -66,10 +77,11 @@ def params_size(spec):
 
 
 def split(spec, buffer):
-    """Per pseudo-layer (matrices, biases, peepholes) of a buffer [..., size]: in it are all
-    matrices, then all biases, then all peepholes, each by layer and direction."""
-    every, found, at = shapes(spec), [([], [], []) for _ in range(spec.num_pseudo)], 0
-    for part in range(3):
+    """The parts of `shapes` per pseudo-layer of a buffer [..., size]: in it are all matrices, then
+    all biases, then all peepholes and so on, each by layer and direction."""
+    every, at = shapes(spec), 0
+    found = [tuple([] for _ in range(PARTS)) for _ in range(spec.num_pseudo)]
+    for part in range(PARTS):
         for pseudo, parts in enumerate(every):
             for shape in parts[part]:
                 size = int(np.prod(shape))
@@ -82,4 +94,4 @@ def split(spec, buffer):
 
 def join(parts):
     """The buffer again, from what `split` gives."""
-    return np.concatenate([np.ravel(t) for n in range(3) for p in parts for t in p[n]])
+    return np.concatenate([np.ravel(t) for n in range(PARTS) for p in parts for t in p[n]])

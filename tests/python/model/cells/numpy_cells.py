@@ -19,6 +19,12 @@ def _product(matrix, rows):
     return np.einsum("...ui,...bi->...bu", matrix, rows)
 
 
+def _layer_norm(a, epsilon):
+    """Ba et al. 2016, without gain and bias. No mean of squares: complex steps need a * a."""
+    a = a - np.mean(a, axis=-1, keepdims=True)
+    return a / np.sqrt(np.mean(a * a, axis=-1, keepdims=True) + epsilon)
+
+
 def _over_rows(vector):
     """A vector [..., U] beside rows [..., B, U]."""
     return vector[..., None, :]
@@ -73,10 +79,13 @@ class Weights:
     bR: list
     p: list
     Wp: np.ndarray
+    spec: cell_spec.CellSpec
+    gains: list
+    cell: list
 
     @staticmethod
     def of(spec, pseudo, parts):
-        matrices, biases, peepholes = parts
+        matrices, biases, peepholes, gains, cell = parts
         gates, zero = spec.num_gates, np.zeros(spec.num_units)
         skips = spec.skip and pseudo < spec.num_dirs
         biases = biases + [zero] * (2 * gates - len(biases))
@@ -85,17 +94,51 @@ class Weights:
             [None] * gates if skips else matrices[:gates],
             matrices[gates : 2 * gates],
             biases[:gates], biases[gates:], p,
-            matrices[-1] if spec.num_proj else None,
+            matrices[-1] if spec.num_proj else None, spec, gains, cell,
         )  # fmt: skip
 
+    def _wx(self, k, x):
+        return x if self.W[k] is None else _product(self.W[k], x)
+
+    def _group(self, k):
+        """The gates that are normalized together with gate k."""
+        if self.spec.layer_norm == "gates":
+            return [k]
+        if self.spec.layer_norm == "split_products":
+            return [2] if k == 2 else [0, 1]
+        return list(range(self.spec.num_gates))
+
+    def _normed(self, k, values, gains):
+        """LN of values(j) over the gates of k's group, of which k's is returned."""
+        group = self._group(k)
+        every = np.concatenate([values(j) for j in group], axis=-1)
+        every = _layer_norm(every, self.spec.layer_norm_epsilon)
+        units = self.spec.num_units
+        at = group.index(k) * units
+        return every[..., at : at + units] * _over_rows(gains[k])
+
     def of_input(self, k, x):
-        return (x if self.W[k] is None else _product(self.W[k], x)) + _over_rows(self.bW[k])
+        wx = self._wx(k, x)
+        if self.spec.layer_norm:
+            wx = self._normed(k, lambda j: self._wx(j, x), self.gains)
+        return wx + _over_rows(self.bW[k])
 
     def of_state(self, k, h):
-        return _product(self.R[k], h) + _over_rows(self.bR[k])
+        rh = _product(self.R[k], h)
+        if self.spec.layer_norm:
+            gains = self.gains[self.spec.num_gates :]
+            rh = self._normed(k, lambda j: _product(self.R[j], h), gains)
+        return rh + _over_rows(self.bR[k])
 
     def sum(self, k, x, h):
+        if self.spec.layer_norm == "gates":
+            both = lambda j: self._wx(j, x) + _product(self.R[j], h)
+            return self._normed(k, both, self.gains) + _over_rows(self.bW[k] + self.bR[k])
         return self.of_input(k, x) + self.of_state(k, h)
+
+    def normed_cell(self, c):
+        gain, bias = self.cell
+        return _layer_norm(c, self.spec.layer_norm_epsilon) * _over_rows(gain) + _over_rows(bias)
 
 
 def _project(w, f, m):
@@ -135,8 +178,10 @@ def _lstm(w, f, x, h, c, inside):
         forget = f.gate(w.sum(1, x, h) + spec.forget_bias + peep(1, c))
     g = inside.candidate * f.candidate(w.sum(2, x, h))
     new = f.clip(spec.cell_clip, forget * c + i * g)
+    seen = new if spec.layer_norm_cell is None else w.normed_cell(new)
+    new = seen if spec.layer_norm_cell == "carried" else new
     o = f.gate(w.sum(3, x, h) + peep(3, new))
-    h = _project(w, f, o * f.output(new))
+    h = _project(w, f, o * f.output(seen))
     return _keep(inside.kept, before, h), _keep(inside.kept_cell, c, new)
 
 

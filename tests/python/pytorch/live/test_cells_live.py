@@ -23,7 +23,7 @@ NETWORKS = [
 def named_tensors(spec, buffer):
     """PyTorch's names: per pseudo-layer the gates of W and of R stacked as rows, biases alike."""
     found = {}
-    for pseudo, (matrices, biases, _) in enumerate(cell_spec.split(spec, buffer)):
+    for pseudo, (matrices, biases, *_) in enumerate(cell_spec.split(spec, buffer)):
         of, gates = torch_mapping.suffix(spec, pseudo), spec.num_gates
         for n, side in enumerate(["ih", "hh"]):
             own = slice(n * gates, (n + 1) * gates)
