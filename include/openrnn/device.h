@@ -10,7 +10,7 @@ namespace openrnn {
 
 class Engine;
 
-enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare, kAbs };
+enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare, kAbs, kSqrt };
 enum class BinaryOp : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
 
 /// c[m, n] = sum over k of op(a)[m, k] * op(b)[k, n] in the order of docs/numerics.md, added to c

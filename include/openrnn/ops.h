@@ -47,6 +47,8 @@ OPENRNN_API Tensor sigmoid(const Tensor& x);
 OPENRNN_API Tensor exp(const Tensor& x);
 OPENRNN_API Tensor negate(const Tensor& x);
 OPENRNN_API Tensor square(const Tensor& x);
+/// Correctly rounded; its gradient at 0 is infinite.
+OPENRNN_API Tensor sqrt(const Tensor& x);
 /// The gradient at 0 is 0.
 OPENRNN_API Tensor absolute(const Tensor& x);
 /// In another floating dtype, each element rounded to nearest even once; the gradient has the dtype

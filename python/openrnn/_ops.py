@@ -83,6 +83,11 @@ def square(x: TensorLike) -> Tensor:
     return _core.square(x)
 
 
+def sqrt(x: TensorLike) -> Tensor:
+    """The square root; its gradient at 0 is infinite."""
+    return _core.sqrt(x)
+
+
 def abs(x: TensorLike) -> Tensor:  # noqa: A001 - TensorFlow's name
     """The absolute value; its gradient at 0 is 0."""
     return _core.abs(x)

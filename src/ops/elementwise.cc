@@ -198,6 +198,7 @@ Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::kSigmoid, x);
 Tensor exp(const Tensor& x) { return unary("exp", UnaryOp::kExp, x); }
 Tensor negate(const Tensor& x) { return unary("negate", UnaryOp::kNegate, x); }
 Tensor square(const Tensor& x) { return unary("square", UnaryOp::kSquare, x); }
+Tensor sqrt(const Tensor& x) { return unary("sqrt", UnaryOp::kSqrt, x); }
 Tensor absolute(const Tensor& x) { return unary("absolute", UnaryOp::kAbs, x); }
 
 Tensor cast(const Tensor& x, DType dtype) {

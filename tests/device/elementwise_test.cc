@@ -27,13 +27,16 @@ TEST(Elementwise, ExactUnaryFunctions) {
     const DeviceArray x = random_array(dtype, {1037}, 1);
     const DeviceArray relu = run_unary(UnaryOp::kRelu, x), negated = run_unary(UnaryOp::kNegate, x),
                       squared = run_unary(UnaryOp::kSquare, x),
-                      absolute = run_unary(UnaryOp::kAbs, x);
+                      absolute = run_unary(UnaryOp::kAbs, x),
+                      root = run_unary(UnaryOp::kSqrt, absolute);
     for (std::int64_t i = 0; i < x.size(); ++i) {
       const double v = at(x, i);
       ASSERT_EQ(at(relu, i), std::max(v, 0.0));
       ASSERT_EQ(at(negated, i), -v);
       ASSERT_EQ(at(squared, i), rounded(dtype, v * v));
       ASSERT_EQ(at(absolute, i), std::abs(v));
+      // A root that is rounded twice, to float64 first, is the one that is rounded once.
+      ASSERT_EQ(at(root, i), rounded(dtype, std::sqrt(std::abs(v))));
     }
   }
 }

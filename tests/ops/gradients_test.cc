@@ -73,6 +73,8 @@ TEST(Gradients, OneOperand) {
                                       ops::square, ops::absolute, ops::softmax}) {
     check_gradient([op](const Tensors& in) { return Tensors{op(in[0])}; }, {x});
   }
+  check_gradient([](const Tensors& in) { return Tensors{ops::sqrt(in[0])}; },
+                 {random_tensor({3, 7}, 3, 0.5, 2.0)});
   check_gradient([](const Tensors& in) { return Tensors{ops::scale(in[0], -1.75)}; }, {x});
   check_gradient([](const Tensors& in) { return Tensors{ops::add_scalar(in[0], 3.0)}; }, {x});
   check_gradient([](const Tensors& in) { return Tensors{ops::cast(in[0], DType::kFloat64)}; }, {x});

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "cpu/device/loops.h"
 #include "cpu/device/parallel.h"
@@ -100,6 +101,8 @@ void unary_as(UnaryOp op, std::int64_t size, const void* x, void* y) {
       return map1<T>(size, x, y, [](C v) { return v * v; });
     case UnaryOp::kAbs:
       return map1<T>(size, x, y, [](C v) { return v < C{0} ? -v : v; });
+    case UnaryOp::kSqrt:
+      return map1<T>(size, x, y, [](C v) { return std::sqrt(v); });
     case UnaryOp::kTanh:
       return transcendental<T>(Unary::kTanh, size, x, y);
     case UnaryOp::kSigmoid:
@@ -122,6 +125,8 @@ void unary_gradient_as(UnaryOp op, std::int64_t size, const void* x, const void*
       return map2<T>(size, x, dy, dx, [](C v, C d) { return (v + v) * d; });
     case UnaryOp::kAbs:
       return map2<T>(size, x, dy, dx, [](C v, C d) { return v > C{0} ? d : v < C{0} ? -d : C{0}; });
+    case UnaryOp::kSqrt:
+      return map2<T>(size, y, dy, dx, [](C v, C d) { return d / (v + v); });
     case UnaryOp::kTanh:
       return map2<T>(size, y, dy, dx, [](C v, C d) { return d * (C{1} - v * v); });
     case UnaryOp::kSigmoid:

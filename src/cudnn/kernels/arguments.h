@@ -9,7 +9,7 @@ namespace openrnn::gpu {
 
 enum class Number : std::int32_t { kHalf, kFloat, kDouble };
 
-enum class Unary : std::int32_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare, kAbs };
+enum class Unary : std::int32_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare, kAbs, kSqrt };
 enum class Binary : std::int32_t { kAdd, kSubtract, kMultiply, kDivide };
 enum class Rule : std::int32_t {
   kGradientDescent,

@@ -37,6 +37,8 @@ __device__ inline C unary_of(Unary op, C v) {
       return -v;
     case Unary::kSquare:
       return v * v;
+    case Unary::kSqrt:
+      return root(v);
     default:
       return v < C(0) ? -v : v;
   }
@@ -60,6 +62,8 @@ __device__ inline C unary_gradient_of(Unary op, C v, C d) {
       return -d;
     case Unary::kSquare:
       return (v + v) * d;
+    case Unary::kSqrt:
+      return d / (v + v);
     default:
       return v > C(0) ? d : v < C(0) ? -d : C(0);
   }

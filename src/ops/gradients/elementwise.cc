@@ -3,9 +3,9 @@
 namespace openrnn::ops::gradients {
 namespace {
 
-constexpr std::array<const char*, 7> kNames{
-    "relu_gradient",   "tanh_gradient",   "sigmoid_gradient", "exp_gradient",
-    "negate_gradient", "square_gradient", "absolute_gradient"};
+constexpr std::array<const char*, 8> kNames{
+    "relu_gradient",   "tanh_gradient",   "sigmoid_gradient",  "exp_gradient",
+    "negate_gradient", "square_gradient", "absolute_gradient", "sqrt_gradient"};
 
 // The derivative of f'(source), as a function of source.
 Tensor slope_of_slope(UnaryOp op, const Tensor& source) {
@@ -18,6 +18,10 @@ Tensor slope_of_slope(UnaryOp op, const Tensor& source) {
       return add_scalar(zeros_like(source), 1.0);
     case UnaryOp::kSquare:
       return add_scalar(zeros_like(source), 2.0);
+    case UnaryOp::kSqrt: {
+      const Tensor ones = add_scalar(zeros_like(source), 1.0);
+      return scale(divide(ones, square(source)), -0.5);
+    }
     default:  // 0 but at the kinks of relu and absolute
       return zeros_like(source);
   }

@@ -48,6 +48,7 @@ const std::map<std::string, OperationFunction, std::less<>>& operations() {
       {"softmax_cross_entropy_rows", Replayed<softmax_cross_entropy_rows>::run},
       {"split", Replayed<split>::run},
       {"square", Replayed<square>::run},
+      {"sqrt", Replayed<sqrt>::run},
       {"stack", Replayed<stack>::run},
       {"subtract", Replayed<subtract>::run},
       {"tanh", Replayed<ops::tanh>::run},

@@ -31,6 +31,7 @@ void bind_elementwise(nb::module_& m) {
   bind_unary(m, "exp", ops::exp);
   bind_unary(m, "negative", ops::negate);
   bind_unary(m, "square", ops::square);
+  bind_unary(m, "sqrt", ops::sqrt);
   bind_unary(m, "abs", ops::absolute);
   bind_unary(m, "softmax", ops::softmax);
   bind_unary(m, "reduce_sum", ops::reduce_sum);

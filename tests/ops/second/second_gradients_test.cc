@@ -45,6 +45,8 @@ TEST(SecondGradients, OneOperand) {
                                       ops::square, ops::absolute, ops::softmax}) {
     check_third([op](const Tensors& in) { return Tensors{op(in[0])}; }, {x});
   }
+  check_third([](const Tensors& in) { return Tensors{ops::sqrt(in[0])}; },
+              {random_tensor({2, 5}, 3, 0.5, 2.0)});
   check_second([](const Tensors& in) { return Tensors{ops::scale(in[0], -1.75)}; }, {x});
   check_second([](const Tensors& in) { return Tensors{ops::add_scalar(in[0], 3.0)}; }, {x});
   check_second([](const Tensors& in) { return Tensors{ops::cast(in[0], DType::kFloat64)}; }, {x});

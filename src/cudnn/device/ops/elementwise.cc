@@ -12,7 +12,8 @@ static_assert(same(gpu::Unary::kRelu, UnaryOp::kRelu) && same(gpu::Unary::kTanh,
               same(gpu::Unary::kSigmoid, UnaryOp::kSigmoid) &&
               same(gpu::Unary::kExp, UnaryOp::kExp) &&
               same(gpu::Unary::kNegate, UnaryOp::kNegate) &&
-              same(gpu::Unary::kSquare, UnaryOp::kSquare) && same(gpu::Unary::kAbs, UnaryOp::kAbs));
+              same(gpu::Unary::kSquare, UnaryOp::kSquare) &&
+              same(gpu::Unary::kAbs, UnaryOp::kAbs) && same(gpu::Unary::kSqrt, UnaryOp::kSqrt));
 static_assert(same(gpu::Binary::kAdd, BinaryOp::kAdd) &&
               same(gpu::Binary::kSubtract, BinaryOp::kSubtract) &&
               same(gpu::Binary::kMultiply, BinaryOp::kMultiply) &&
