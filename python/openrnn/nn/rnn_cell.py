@@ -20,6 +20,7 @@ __all__ = [
     "GRUCell",
     "LSTMCell",
     "LSTMStateTuple",
+    "LayerNormBasicLSTMCell",
     "MultiRNNCell",
     "RNNCell",
 ]
@@ -217,6 +218,65 @@ class GRUCell(_Compatible):
         )
 
 
+class LayerNormBasicLSTMCell(_LSTM):
+    """LSTM with layer normalization and recurrent dropout, as tf.contrib.rnn's of that name.
+
+    i, j, f, o = LN of the blocks of [x, h] kernel; c = LN(c' * sigmoid(f + forget_bias) +
+    sigmoid(i) * activation(j)), h = sigmoid(o) * activation(c), where LN divides by
+    sqrt(variance + 1e-12), 1e-3 for float16. kernel [I + U, 4U], blocks i, j, f, o; gamma and beta
+    [U] under input, transform, forget, output and state, norm_gain and norm_shift at first; with
+    layer_norm=False bias [4U] in their place. dropout_keep_prob keeps elements of activation(j), at
+    every call. State LSTMStateTuple(c, h), each [B, U].
+    """
+
+    _kind = "layer_norm_lstm_cell"
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        input_size: None = None,
+        activation: _Activation = "tanh",
+        layer_norm: bool = True,
+        norm_gain: float = 1.0,
+        norm_shift: float = 0.0,
+        dropout_keep_prob: float = 1.0,
+        dropout_prob_seed: int | None = None,
+        reuse: bool | None = None,
+        *,
+        name: str | None = None,
+        dtype: DTypeLike = None,
+        kernel_initializer: Initializer = None,
+        device: str | None = None,
+    ) -> None:
+        if input_size is not None:
+            raise UnsupportedError(
+                f"[LayerNormBasicLSTMCell] input_size is {input_size!r}, expected None: the first "
+                "input tells it"
+            )
+        numbers = {
+            "forget_bias": forget_bias,
+            "norm_gain": norm_gain,
+            "norm_shift": norm_shift,
+            "dropout_keep_prob": dropout_keep_prob,
+        }
+        as_number = _arguments.as_number
+        self._make_variable_cell(
+            {
+                "num_units": num_units,
+                **{key: as_number(type(self).__name__, key, numbers[key]) for key in numbers},
+                "activation": activation,
+                "layer_norm": layer_norm,
+                "dropout_prob_seed": dropout_prob_seed,
+                "kernel_initializer": kernel_initializer,
+                "name": name,
+                "device": device,
+            },
+            dtype,
+            reuse,
+        )
+
+
 class MultiRNNCell(RNNCell):
     """Each cell's output is the next one's input; variables under multi_rnn_cell/cell_{i}/."""
 
@@ -328,5 +388,6 @@ _core.set_layer_classes(
         "basic_lstm_cell": BasicLSTMCell,
         "tf_lstm_cell": LSTMCell,
         "tf_gru_cell": GRUCell,
+        "layer_norm_lstm_cell": LayerNormBasicLSTMCell,
     }
 )

@@ -1,5 +1,6 @@
 // Arguments of Python as cells and their options.
 #include "base/message.h"
+#include "openrnn/cells_layer_norm.h"
 #include "python/cells/cells.h"
 
 namespace openrnn::python {
@@ -60,6 +61,18 @@ std::shared_ptr<RnnCell> make_gru_cell(const nb::dict& options) {
   return std::make_shared<GRUCell>(std::move(cell));
 }
 
+std::shared_ptr<RnnCell> make_layer_norm_cell(const nb::dict& options) {
+  auto cell = common_options<LayerNormBasicLSTMCellOptions>(options);
+  read(cell.forget_bias, options, "forget_bias");
+  read(cell.layer_norm, options, "layer_norm");
+  read(cell.norm_gain, options, "norm_gain");
+  read(cell.norm_shift, options, "norm_shift");
+  read(cell.dropout_keep_prob, options, "dropout_keep_prob");
+  cell.dropout_prob_seed = as_optional_int(option_or_none(options, "dropout_prob_seed"));
+  cell.activation = activation_of(options, "LayerNormBasicLSTMCell");
+  return std::make_shared<LayerNormBasicLSTMCell>(std::move(cell));
+}
+
 }  // namespace
 
 nb::object option_or_none(const nb::dict& options, const char* name) {
@@ -70,6 +83,7 @@ std::shared_ptr<RnnCell> make_variable_cell(const std::string& kind, const nb::d
   if (kind == "tf_lstm_cell") return make_lstm_cell(options);
   if (kind == "basic_lstm_cell") return make_basic_lstm_cell(options);
   if (kind == "tf_gru_cell") return make_gru_cell(options);
+  if (kind == "layer_norm_lstm_cell") return make_layer_norm_cell(options);
   auto cell = common_options<CompatibleCellOptions>(options);
   read(cell.num_proj, options, "num_proj");
   if (kind == "lstm_cell") return std::make_shared<CudnnCompatibleLSTMCell>(std::move(cell));

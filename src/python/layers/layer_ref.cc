@@ -4,6 +4,7 @@
 
 #include "base/message.h"
 #include "graph/tape/recording.h"
+#include "openrnn/cells_layer_norm.h"
 
 namespace openrnn::python {
 namespace {
@@ -31,6 +32,7 @@ const char* kind_of(const Layer& layer) {
   if (dynamic_cast<const BasicLSTMCell*>(&layer)) return "basic_lstm_cell";
   if (dynamic_cast<const LSTMCell*>(&layer)) return "tf_lstm_cell";
   if (dynamic_cast<const GRUCell*>(&layer)) return "tf_gru_cell";
+  if (dynamic_cast<const LayerNormBasicLSTMCell*>(&layer)) return "layer_norm_lstm_cell";
   if (dynamic_cast<const MultiRNNCell*>(&layer)) return "multi_cell";
   if (dynamic_cast<const DropoutWrapper*>(&layer)) return "dropout_cell";
   return "layer";

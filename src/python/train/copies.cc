@@ -1,6 +1,7 @@
 // What copies and pickles of layers, variables and optimizers are made of.
 #include "base/message.h"
 #include "graph/scope_stack.h"
+#include "openrnn/cells_layer_norm.h"
 #include "python/layers/layer_ref.h"
 #include "python/train/optimizer_ref.h"
 
@@ -33,6 +34,7 @@ ops::DropoutState* dropout_of(Layer& layer) {
   if (auto* rnn = dynamic_cast<layers::CudnnRnn*>(&layer)) return &rnn->dropout_state();
   if (auto* dropout = dynamic_cast<layers::Dropout*>(&layer)) return &dropout->dropout_state();
   if (auto* wrapper = dynamic_cast<DropoutWrapper*>(&layer)) return &wrapper->dropout_state();
+  if (auto* cell = dynamic_cast<LayerNormBasicLSTMCell*>(&layer)) return &cell->dropout_state();
   return nullptr;
 }
 

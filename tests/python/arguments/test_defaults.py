@@ -152,6 +152,9 @@ CONFIGS = [
                          "activation": "sigmoid", "state_is_tuple": False, "device": "cpu"}),
     (rnn_cell.GRUCell, {**CELL, "activation": "linear",
                         "bias_initializer": initializers.constant(0.5)}),
+    (rnn_cell.LayerNormBasicLSTMCell, {
+        **CELL, "activation": "relu", "forget_bias": 0.5, "layer_norm": False, "norm_gain": 0.5,
+        "norm_shift": 0.25, "dropout_keep_prob": 0.75, "dropout_prob_seed": -7}),
     (rnn_cell.MultiRNNCell, {"cells": [INNER]}),
     (rnn_cell.DropoutWrapper, {"cell": INNER, "input_keep_prob": 0.5, "output_keep_prob": 0.25,
                                "state_keep_prob": 0.75, "seed": -7}),

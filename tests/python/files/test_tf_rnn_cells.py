@@ -29,6 +29,10 @@ CELLS = {
                               "state_is_tuple": False}),
     "gru": ("GRUCell", {}),
     "gru_sigmoid": ("GRUCell", {"activation": "sigmoid"}),
+    "layer_norm": ("LayerNormBasicLSTMCell", {}),
+    "layer_norm_options": ("LayerNormBasicLSTMCell", {
+        "forget_bias": -0.5, "activation": "relu", "norm_gain": 0.5, "norm_shift": 0.25}),
+    "layer_norm_off": ("LayerNormBasicLSTMCell", {"layer_norm": False}),
 }  # fmt: skip
 
 
@@ -84,7 +88,7 @@ def compare(theirs, mine, dtype, folder):
         for variable in variables:
             start = starts.pop(variable.name)
             assert variable.shape == start.shape
-            if "bias" in variable.name:
+            if variable.name.endswith(("bias", "gamma", "beta")):
                 np.testing.assert_array_equal(variable, start)
             else:  # glorot: other random numbers within the same limit
                 limit = np.sqrt(6.0 / (sum(start.shape) * (3 - start.ndim)))

@@ -16,6 +16,7 @@ MAKERS = {
     "lstm": lambda **kw: rnn_cell.LSTMCell(
         5, use_peepholes=True, cell_clip=0.3, num_proj=4, proj_clip=0.2, **kw),
     "gru": lambda **kw: rnn_cell.GRUCell(5, **kw),
+    "layer_norm": lambda **kw: rnn_cell.LayerNormBasicLSTMCell(5, **kw),
 }  # fmt: skip
 
 

@@ -1,0 +1,119 @@
+// tf.contrib.rnn's LayerNormBasicLSTMCell.
+#include "base/message.h"
+#include "graph/graph_state.h"
+#include "openrnn/cells_layer_norm.h"
+
+namespace openrnn {
+namespace {
+
+CompatibleCellOptions variables_of(const LayerNormBasicLSTMCellOptions& options) {
+  return {.num_units = options.num_units,
+          .dtype = options.dtype,
+          .kernel_initializer = options.kernel_initializer,
+          .seed = options.seed,
+          .name = options.name,
+          .device = options.device,
+          .reuse = options.reuse};
+}
+
+// In the order of the kernel's blocks, then the cell's.
+constexpr const char* kScopes[] = {"input", "transform", "forget", "output", "state"};
+
+}  // namespace
+
+LayerNormBasicLSTMCell::LayerNormBasicLSTMCell(LayerNormBasicLSTMCellOptions options)
+    : VariableCell("LayerNormBasicLSTMCell", "layer_norm_basic_lstm_cell", variables_of(options)),
+      options_(std::move(options)) {
+  const double keep = options_.dropout_keep_prob;
+  if (!(keep > 0.0 && keep <= 1.0)) {
+    throw ArgumentError(message("[LayerNormBasicLSTMCell] dropout_keep_prob ", keep,
+                                ", expected above 0 and at most 1"));
+  }
+  if (keep < 1.0) {
+    dropout_ = ops::DropoutState(Graph::current().op_seeds(options_.dropout_prob_seed));
+  }
+}
+
+std::shared_ptr<LayerNormBasicLSTMCell> LayerNormBasicLSTMCell::from_config(
+    LayerNormBasicLSTMCellOptions config) {
+  return std::make_shared<LayerNormBasicLSTMCell>(std::move(config));
+}
+
+LayerNormBasicLSTMCellOptions LayerNormBasicLSTMCell::get_config() const {
+  LayerNormBasicLSTMCellOptions config = options_;
+  config.name = name();
+  return config;
+}
+
+void LayerNormBasicLSTMCell::make_variables(std::int64_t input_size) {
+  kernel_ = add_kernel("kernel", {input_size + num_units(), 4 * num_units()});
+  if (!options_.layer_norm) {
+    bias_ = add_bias("bias", 4 * num_units());
+    return;
+  }
+  for (std::size_t n = 0; n < kNorms; ++n) {
+    norms_[n].gamma = add_bias(message(kScopes[n], "/gamma"), num_units(), options_.norm_gain);
+    norms_[n].beta = add_bias(message(kScopes[n], "/beta"), num_units(), options_.norm_shift);
+  }
+}
+
+Tensor LayerNormBasicLSTMCell::normalized(const Tensor& x, const Norm& norm) const {
+  const std::int64_t units = num_units();
+  const auto ones = [&](const Shape& shape) {
+    return ops::add_scalar(Tensor(DeviceArray::zeros(device(), dtype(), shape)), 1.0);
+  };
+  const Tensor down = ones({units, 1}), across = ones({1, units});
+  const auto mean = [&](const Tensor& values) {
+    return ops::scale(ops::matmul(values, down), 1.0 / static_cast<double>(units));
+  };
+  const double epsilon = dtype() == DType::kFloat16 ? 1e-3 : 1e-12;
+  const Tensor moved = ops::subtract(x, ops::matmul(mean(x), across));
+  const Tensor deviation = ops::sqrt(ops::add_scalar(mean(ops::square(moved)), epsilon));
+  const Tensor hat = ops::divide(moved, ops::matmul(deviation, across));
+  // Of a symbolic tensor only the shape matters.
+  const Tensor zeros = hat.is_symbolic()
+                           ? ops::scale(hat, 0.0)
+                           : Tensor(DeviceArray::zeros(device(), dtype(), hat.shape()));
+  const Tensor scaled = ops::multiply(hat, ops::add_row(zeros, norm.gamma.read()));
+  return ops::add_row(scaled, norm.beta.read());
+}
+
+Tensor LayerNormBasicLSTMCell::dropped(const Tensor& memory) {
+  // Where only shapes are asked for, no mask is used up.
+  if (memory.is_symbolic() || memory.shape()[0] == 0) return memory;
+  if (options_.dropout_keep_prob == 1.0) return memory;
+  return ops::next_dropout(memory, 1.0 - options_.dropout_keep_prob,
+                           [this] { return dropout_.next(); });
+}
+
+CellResult LayerNormBasicLSTMCell::step(const Tensor& inputs, const CellState& state) {
+  const std::int64_t units = num_units();
+  const Tensor joined = ops::concat({inputs, state[1]}, 1);
+  const Tensor product = options_.layer_norm ? ops::matmul(joined, kernel_.read())
+                                             : ops::dense(joined, kernel_.read(), bias_.read());
+  std::vector<Tensor> sums = ops::split(product, 1, {units, units, units, units});
+  for (std::size_t n = 0; options_.layer_norm && n < sums.size(); ++n) {
+    sums[n] = normalized(sums[n], norms_[n]);
+  }
+  const CellFunction activation = options_.activation ? options_.activation : ops::tanh;
+  const Tensor forget = ops::sigmoid(ops::add_scalar(sums[2], options_.forget_bias));
+  Tensor c = ops::add(ops::multiply(state[0], forget),
+                      ops::multiply(ops::sigmoid(sums[0]), dropped(activation(sums[1]))));
+  if (options_.layer_norm) c = normalized(c, norms_[4]);
+  const Tensor h = ops::multiply(activation(c), ops::sigmoid(sums[3]));
+  return {h, {c, h}};
+}
+
+std::shared_ptr<Layer> LayerNormBasicLSTMCell::copy() const {
+  // A new one would take a seed of its own.
+  const graph::Rollback seeds(Graph::current());
+  auto made = std::make_shared<LayerNormBasicLSTMCell>(options_);
+  made->copy_cell(*this);
+  made->kernel_ = kernel_;
+  made->bias_ = bias_;
+  made->norms_ = norms_;
+  made->dropout_ = dropout_;
+  return made;
+}
+
+}  // namespace openrnn
