@@ -13,23 +13,34 @@ namespace {
 
 struct Option {
   RnnMode mode;
-  const char* field;  // empty: none
-  FieldValue value;
+  std::vector<std::pair<const char*, FieldValue>> fields;  // empty: none
+
+  std::string name() const {
+    std::string text;
+    for (const auto& [field, value] : fields) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", field, to_string(value));
+    }
+    return text.empty() ? "none" : text;
+  }
 };
 
 std::vector<Option> options() {
   const auto name = [](const char* text) { return FieldValue(std::string(text)); };
-  return {{RnnMode::kLstm, "", {}},
-          {RnnMode::kLstm, "recurrent_activation", name("hard_sigmoid")},
-          {RnnMode::kLstm, "use_peepholes", true},
-          {RnnMode::kLstm, "cell_clip", std::array{-3.0, 3.0}},
-          {RnnMode::kLstm, "gate_clip", std::array{-3.0, 3.0}},
-          {RnnMode::kLstm, "coupled_gates", true},
-          {RnnMode::kLstm, "activation", name("softplus")},
-          {RnnMode::kLstm, "activation", name("elu")},
-          {RnnMode::kGru, "", {}},
-          {RnnMode::kGru, "recurrent_activation", name("hard_sigmoid")},
-          {RnnMode::kGru, "reset_after", false}};
+  const RnnMode lstm = RnnMode::kLstm, gru = RnnMode::kGru;
+  return {{lstm, {}},
+          {lstm, {{"recurrent_activation", name("hard_sigmoid")}}},
+          {lstm, {{"use_peepholes", true}}},
+          {lstm, {{"cell_clip", std::array{-3.0, 3.0}}}},
+          {lstm, {{"gate_clip", std::array{-3.0, 3.0}}}},
+          {lstm, {{"coupled_gates", true}}},
+          {lstm, {{"activation", name("softplus")}}},
+          {lstm, {{"activation", name("elu")}}},
+          {lstm, {{"layer_norm", name("products")}, {"layer_norm_cell", name("output")}}},
+          {lstm, {{"layer_norm", name("gates")}, {"layer_norm_cell", name("carried")}}},
+          {gru, {}},
+          {gru, {{"recurrent_activation", name("hard_sigmoid")}}},
+          {gru, {{"reset_after", false}}},
+          {gru, {{"layer_norm", name("products")}}}};
 }
 
 BenchConfig config_of(RnnMode mode, std::int64_t units, std::int64_t batch) {
@@ -79,11 +90,8 @@ std::vector<CellCost> measure_cells(const std::string& only,
       for (const Option& option : options()) {
         const BenchConfig plain = config_of(option.mode, units, batch);
         BenchConfig with = plain;
-        const std::string field = option.field;
-        if (!field.empty()) rnn_field(field).put(with.spec, option.value);
-        CellCost cost{plain.name, field.empty()
-                                      ? "none"
-                                      : fmt::format("{} {}", field, to_string(option.value))};
+        for (const auto& [field, value] : option.fields) rnn_field(field).put(with.spec, value);
+        CellCost cost{plain.name, option.name()};
         if (fmt::format("{} {}", cost.config, cost.option).find(only) == std::string::npos) {
           continue;
         }

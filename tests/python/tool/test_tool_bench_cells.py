@@ -15,6 +15,7 @@ def test_each_option_has_two_ratios(tmp_path: Path) -> None:
         "none",
         "recurrent_activation hard_sigmoid",
         "reset_after false",
+        "layer_norm products",
     ]
     for row in rows:
         assert row["config"] == only and row["option"] in done.stdout
