@@ -57,6 +57,18 @@ struct StepDecision {
   double taken = 1.0;  // 0: something is not finite, and the step changes nothing
 };
 
+/// Values between two bounds, which are rounded to dtype: out[i] = min(max(x[i], low), high); with
+/// dy its gradient, out[i] = dy[i] where low <= x[i] <= high, else 0. NaN passes, and so does its
+/// gradient.
+struct ClipArgs {
+  DType dtype = DType::kFloat32;
+  std::int64_t size = 0;
+  double low = 0.0, high = 0.0;
+  const void* x = nullptr;
+  const void* dy = nullptr;
+  void* out = nullptr;
+};
+
 /// A step is taken if the norm is finite, and the loss where that decides too. A norm above
 /// `clip_norm` makes the factor clip_norm * min(1 / norm, 1 / clip_norm); 0: no clipping.
 struct DecisionArgs {
@@ -174,6 +186,7 @@ class OPENRNN_API Device {
   /// y = factor * x; y may be x.
   virtual void scale(DType dtype, std::int64_t size, double factor, const void* x,
                      void* y) const = 0;
+  virtual void clip(const ClipArgs& args) const = 0;
   /// y[i] = factor * *scalar, which is of scalar_dtype; null stands for 1.
   virtual void fill(DType dtype, std::int64_t size, double factor, DType scalar_dtype,
                     const void* scalar, void* y) const = 0;

@@ -39,6 +39,11 @@ OPENRNN_API Tensor add_scalar(const Tensor& x, double term);
 /// factor * x.
 OPENRNN_API Tensor scale(const Tensor& x, double factor);
 
+/// min(max(x, low), high), the bounds rounded to the dtype of x. The gradient passes where
+/// low <= x <= high and is 0 elsewhere, as that of tf.clip_by_value; NaN passes. Throws:
+/// ArgumentError unless low <= high.
+OPENRNN_API Tensor clip(const Tensor& x, double low, double high);
+
 /// max(0, x); the gradient at 0 is 0.
 OPENRNN_API Tensor relu(const Tensor& x);
 OPENRNN_API Tensor tanh(const Tensor& x);

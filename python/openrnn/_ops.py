@@ -93,6 +93,11 @@ def abs(x: TensorLike) -> Tensor:  # noqa: A001 - TensorFlow's name
     return _core.abs(x)
 
 
+def clip_by_value(t: TensorLike, clip_value_min: float, clip_value_max: float) -> Tensor:
+    """t within two bounds; the gradient passes where t is between them or on one, else it is 0."""
+    return _core.clip_by_value(t, clip_value_min, clip_value_max)
+
+
 def exp(x: TensorLike) -> Tensor:
     """e to the power x."""
     return _core.exp(x)

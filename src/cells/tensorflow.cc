@@ -32,13 +32,8 @@ CellFunction or_tanh(const CellFunction& activation) {
   return activation ? activation : CellFunction(ops::tanh);
 }
 
-// Between -bound and bound. Values inside pass as they are, with their gradient, and so do the
-// bounds: relu is 0 at 0, and so is its gradient.
 Tensor clipped(const Tensor& x, std::optional<double> bound) {
-  if (!bound) return x;
-  const Tensor above = ops::relu(ops::add_scalar(x, -*bound));
-  const Tensor below = ops::relu(ops::add_scalar(ops::negate(x), -*bound));
-  return ops::add(ops::subtract(x, above), below);
+  return bound ? ops::clip(x, -*bound, *bound) : x;
 }
 
 // row [U] times each row of x [B, U].

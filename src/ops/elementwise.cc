@@ -192,6 +192,29 @@ Tensor scale(const Tensor& x, double factor) {
       [factor](const GradientCall& call) { return Tensors{scale(upstream(call), factor)}; });
 }
 
+Tensor clip(const Tensor& x, double low, double high) {
+  require_floating("clip", "x", x);
+  if (!(low <= high)) {
+    throw ArgumentError(
+        message("[clip] low is ", low, " and high ", high, ", expected low at most high"));
+  }
+  if (x.is_symbolic()) return defer_one("clip", infer::like("clip", x), x, low, high);
+  const auto run = [low, high](const DeviceArray& from, const DeviceArray& dy) {
+    DeviceArray to = make(from, from.dtype(), from.shape());
+    from.device().clip({.dtype = from.dtype(),
+                        .size = from.size(),
+                        .low = low,
+                        .high = high,
+                        .x = from.data(),
+                        .dy = dy.data(),
+                        .out = to.mutable_data()});
+    return to;
+  };
+  return record_one("clip", {x}, run(x.value(), {}), [run, x = x.value()](const DeviceArray& dy) {
+    return std::vector{run(x, dy)};
+  });
+}
+
 Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::kRelu, x); }
 Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::kTanh, x); }
 Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::kSigmoid, x); }

@@ -103,6 +103,28 @@ TEST(DeviceBits, TranscendentalFunctionsOverTheirRange) {
   }
 }
 
+TEST(DeviceBits, Clip) {
+  for (const DType dtype : kFloating) {
+    for (const std::int64_t size : kOddSizes) {
+      const DeviceArray x = numbers(dtype, {size}, 1), dy = numbers(dtype, {size}, 2);
+      for (const bool gradient : {false, true}) {
+        SCOPED_TRACE(::testing::Message() << dtype_name(dtype) << " " << size << " " << gradient);
+        expect_cpu_bits({x, dy}, [&](const Device& device, std::vector<DeviceArray>& in) {
+          DeviceArray to(device, dtype, {size});
+          device.clip({.dtype = dtype,
+                       .size = size,
+                       .low = -0.7,
+                       .high = 0.3,
+                       .x = in[0].data(),
+                       .dy = gradient ? in[1].data() : nullptr,
+                       .out = to.mutable_data()});
+          return without_nan(to);
+        });
+      }
+    }
+  }
+}
+
 TEST(DeviceBits, BinaryScaleFillConvert) {
   for (const DType dtype : kFloating) {
     for (const std::int64_t size : kOddSizes) {

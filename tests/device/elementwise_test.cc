@@ -122,6 +122,41 @@ TEST(Elementwise, ScaleFillAccumulate) {
   }
 }
 
+// 0.3 is 0.30005 in float16: the bound is that, so the value next below passes with its gradient.
+TEST(Elementwise, ClipKeepsWhatIsBetweenItsBounds) {
+  for (const DType dtype : kFloating) {
+    const std::vector<double> values{-1e30, -INFINITY, -0.75, -0.7,    -0.0,
+                                     0.25,  0.3,       5000,  INFINITY};
+    const auto size = static_cast<std::int64_t>(values.size());
+    const DeviceArray x = DeviceArray::from_host(
+        tested(), cast(Array::of<double>({size}, values).view(), dtype).view());
+    const DeviceArray dy = random_array(dtype, {size}, 8);
+    DeviceArray y(tested(), dtype, {size}), dx(tested(), dtype, {size});
+    ClipArgs args{.dtype = dtype, .size = size, .low = -0.7, .high = 0.3, .x = x.data()};
+    args.out = y.mutable_data();
+    tested().clip(args);
+    args.dy = dy.data();
+    args.out = dx.mutable_data();
+    tested().clip(args);
+    const double low = rounded(dtype, -0.7), high = rounded(dtype, 0.3);
+    for (std::int64_t i = 0; i < size; ++i) {
+      ASSERT_EQ(at(y, i), std::clamp(at(x, i), low, high)) << dtype_name(dtype) << " " << i;
+      ASSERT_EQ(at(dx, i), i >= 3 && i <= 6 ? at(dy, i) : 0.0) << dtype_name(dtype) << " " << i;
+    }
+  }
+  const auto nan = array_of<float>({1}, {NAN}), one = array_of<float>({1}, {2.0f});
+  DeviceArray out(tested(), DType::kFloat32, {1});
+  tested().clip({.size = 1, .low = -1, .high = 1, .x = nan.data(), .out = out.mutable_data()});
+  EXPECT_TRUE(std::isnan(at(out, 0)));
+  tested().clip({.size = 1,
+                 .low = -1,
+                 .high = 1,
+                 .x = nan.data(),
+                 .dy = one.data(),
+                 .out = out.mutable_data()});
+  EXPECT_EQ(at(out, 0), 2.0);
+}
+
 TEST(Elementwise, ConvertRoundsOnce) {
   for (const DType from : kFloating) {
     const DeviceArray x = random_array(from, {1031}, 6, -70000, 70000);

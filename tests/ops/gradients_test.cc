@@ -77,6 +77,7 @@ TEST(Gradients, OneOperand) {
                  {random_tensor({3, 7}, 3, 0.5, 2.0)});
   check_gradient([](const Tensors& in) { return Tensors{ops::scale(in[0], -1.75)}; }, {x});
   check_gradient([](const Tensors& in) { return Tensors{ops::add_scalar(in[0], 3.0)}; }, {x});
+  check_gradient([](const Tensors& in) { return Tensors{ops::clip(in[0], -0.71, 1.1)}; }, {x});
   check_gradient([](const Tensors& in) { return Tensors{ops::cast(in[0], DType::kFloat64)}; }, {x});
   check_gradient(
       [](const Tensors& in) { return Tensors{ops::dropout(in[0], 0.4, {.seed = 3, .call = 8})}; },

@@ -35,6 +35,7 @@ std::vector<Case> elementwise_cases() {
       one("add_row", {a, random({5}, 3)},
           [](const Tensors& in) { return ops::add_row(in[0], in[1]); }),
       one("add_scalar", {a}, [](const Tensors& in) { return ops::add_scalar(in[0], 0.5); }),
+      one("clip", {a}, [](const Tensors& in) { return ops::clip(in[0], -0.25, 0.5); }),
       one("scale", {a}, [](const Tensors& in) { return ops::scale(in[0], 0.5); }),
       one("relu", {a}, [](const Tensors& in) { return ops::relu(in[0]); }),
       one("tanh", {a}, [](const Tensors& in) { return ops::tanh(in[0]); }),

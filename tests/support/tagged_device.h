@@ -54,6 +54,13 @@ class TaggedDevice : public Device {
                   void* out) const override {
     cpu().column_sum(dtype, rows, cols, untagged(x), untagged(out));
   }
+  void clip(const ClipArgs& args) const override {
+    ClipArgs plain = args;
+    plain.x = untagged(args.x);
+    plain.dy = untagged(args.dy);
+    plain.out = untagged(args.out);
+    cpu().clip(plain);
+  }
   void scale(DType dtype, std::int64_t size, double factor, const void* x, void* y) const override {
     cpu().scale(dtype, size, factor, untagged(x), untagged(y));
   }

@@ -70,6 +70,7 @@ class CpuDevice final : public Device {
                   void* out) const override {
     cpu::device::column_sum(dtype, rows, cols, x, out);
   }
+  void clip(const ClipArgs& args) const override { cpu::device::clip(args); }
   void scale(DType dtype, std::int64_t size, double factor, const void* x, void* y) const override {
     cpu::device::scale(dtype, size, factor, x, y);
   }

@@ -187,6 +187,23 @@ void scale(DType dtype, std::int64_t size, double factor, const void* x, void* y
   });
 }
 
+void clip(const ClipArgs& args) {
+  with_floating("clip", args.dtype, [&args](auto type) {
+    using T = decltype(type);
+    using C = ComputeOf<T>;
+    const C low = converted<C>(converted<T>(args.low)),
+            high = converted<C>(converted<T>(args.high));
+    // The comparisons keep NaN, as those of relu.
+    if (!args.dy) {
+      return map1<T>(args.size, args.x, args.out, [=](C v) {
+        return v < low ? low : v > high ? high : v;
+      });
+    }
+    map2<T>(args.size, args.x, args.dy, args.out,
+            [=](C v, C d) { return v < low || v > high ? C{0} : d; });
+  });
+}
+
 void fill(DType dtype, std::int64_t size, double factor, DType scalar_dtype, const void* scalar,
           void* y) {
   const double value = scalar ? factor * element({scalar, scalar_dtype, {1}}, 0) : factor;

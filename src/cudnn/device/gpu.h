@@ -43,6 +43,7 @@ class GpuDevice final : public Device {
                void* y) const override;
   void column_sum(DType dtype, std::int64_t rows, std::int64_t cols, const void* x,
                   void* out) const override;
+  void clip(const ClipArgs& args) const override;
   void scale(DType dtype, std::int64_t size, double factor, const void* x, void* y) const override;
   void fill(DType dtype, std::int64_t size, double factor, DType scalar_dtype, const void* scalar,
             void* y) const override;

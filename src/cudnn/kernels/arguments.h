@@ -53,6 +53,15 @@ struct ScaleArguments {
   void* y;
 };
 
+/// x within the bounds, or with dy the gradient of that.
+struct ClipArguments {
+  Number number;
+  std::int64_t size;
+  double low, high;
+  const void *x, *dy;
+  void* out;
+};
+
 /// y = factor * *scalar; null stands for 1.
 struct FillArguments {
   Number number, scalar_number;

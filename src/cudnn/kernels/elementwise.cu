@@ -121,6 +121,24 @@ extern "C" __global__ void openrnn_scale(ScaleArguments arguments) {
   });
 }
 
+extern "C" __global__ void openrnn_clip(ClipArguments arguments) {
+  with_number(arguments.number, [=](auto type) {
+    using T = decltype(type);
+    using C = ComputeOf<T>;
+    const C low = widen(Convert<T, double>::of(arguments.low));
+    const C high = widen(Convert<T, double>::of(arguments.high));
+    // The comparisons keep NaN, as those of relu.
+    if (!arguments.dy) {
+      map1<T>(arguments.size, arguments.x, arguments.out, [=](C v) {
+        return v < low ? low : v > high ? high : v;
+      });
+    } else {
+      map2<T>(arguments.size, arguments.x, arguments.dy, arguments.out,
+              [=](C v, C d) { return v < low || v > high ? C(0) : d; });
+    }
+  });
+}
+
 extern "C" __global__ void openrnn_fill(FillArguments arguments) {
   double value = arguments.factor;
   if (arguments.scalar) {

@@ -19,6 +19,7 @@ const std::map<std::string, OperationFunction, std::less<>>& operations() {
       {"add_row", Replayed<add_row>::run},
       {"add_scalar", Replayed<add_scalar>::run},
       {"cast", Replayed<cast>::run},
+      {"clip", Replayed<ops::clip>::run},
       {"concat", Replayed<concat>::run},
       {"dense", Replayed<dense>::run},
       {"divide", Replayed<divide>::run},

@@ -46,6 +46,12 @@ void bind_elementwise(nb::module_& m) {
       "add_n", [](nb::handle terms) { return ops::add_n(as_tensors(terms, {.call = "add_n"})); },
       "terms"_any);
   m.def(
+      "clip_by_value",
+      [](nb::handle x, double low, double high) {
+        return ops::clip(tensor(x, "clip_by_value"), low, high);
+      },
+      "x"_any, "low"_a, "high"_a);
+  m.def(
       "cast",
       [](nb::handle x, nb::handle dtype) {
         const Tensor given = tensor(x, "cast");

@@ -59,6 +59,14 @@ void GpuDevice::scale(DType dtype, std::int64_t size, double factor, const void*
          gpu::ScaleArguments{number, size, factor, x, y});
 }
 
+void GpuDevice::clip(const ClipArgs& args) const {
+  const gpu::Number number = number_of("clip", args.dtype);
+  if (args.size <= 0) return;
+  const Context::Current current(context_);
+  launch(context_, "openrnn_clip", for_elements(args.size),
+         gpu::ClipArguments{number, args.size, args.low, args.high, args.x, args.dy, args.out});
+}
+
 void GpuDevice::fill(DType dtype, std::int64_t size, double factor, DType scalar_dtype,
                      const void* scalar, void* y) const {
   const gpu::Number number = number_of("fill", dtype);

@@ -17,6 +17,7 @@ namespace {
 const Kernel kKernels[] = {{"openrnn_unary", openrnn_unary},
                            {"openrnn_unary_gradient", openrnn_unary_gradient},
                            {"openrnn_binary", openrnn_binary},
+                           {"openrnn_clip", openrnn_clip},
                            {"openrnn_scale", openrnn_scale},
                            {"openrnn_fill", openrnn_fill},
                            {"openrnn_convert", openrnn_convert},
