@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from openrnn import _arguments, _core, _ops
-from openrnn._core import Tensor
+from openrnn._core import Tensor, Variable
 from openrnn._layer import Layer
 from openrnn._typing import DTypeLike, Initializer
 from openrnn.errors import ArgumentError, UnsupportedError
@@ -77,7 +77,9 @@ class _TupleOrOne(_LSTM):
                 "one tensor as state_is_tuple is False"
             )
         sizes = _core.cell_state_size(self)
-        if not isinstance(state, Tensor):
+        if isinstance(state, Variable):
+            state = _core.convert(state, None)  # a gradient may be asked for
+        elif not isinstance(state, Tensor):
             state = np.asarray(state)
         if len(state.shape) != 2 or state.shape[1] != sum(sizes):
             raise ArgumentError(

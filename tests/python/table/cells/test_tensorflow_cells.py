@@ -54,6 +54,33 @@ def test_states():
         apart(X[:, 0], given)
 
 
+def test_a_variable_as_joined_state_gets_its_gradient():
+    joined = rnn_cell.BasicLSTMCell(5, state_is_tuple=False)
+    first = openrnn.Variable(np.random.default_rng(6).normal(size=(3, 10)).astype("float32"))
+    with openrnn.GradientTape() as tape:
+        output, _ = joined(X[:, 0], first)
+    of_variable = np.asarray(tape.gradient(output, [first])[0])
+    with openrnn.GradientTape() as tape:
+        tensor = tape.watch(openrnn.convert_to_tensor(first.numpy()))
+        output, _ = joined(X[:, 0], tensor)
+    np.testing.assert_array_equal(of_variable, tape.gradient(output, [tensor])[0])
+    assert np.abs(of_variable).min() > 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_clip_of_large_values(dtype):
+    """The cell's sum is c times the forget gate: far above every precision of the bound."""
+    cell = rnn_cell.LSTMCell(3, cell_clip=0.5, forget_bias=20.0, dtype=dtype, name="clipped")
+    c = np.array([[6e4, -6e4, 0.25], [1e4, -np.inf, np.inf]], dtype)
+    if dtype != "float16":
+        c[0] *= 1e6
+    _, (clipped, h) = cell(np.zeros((2, 2), dtype), (c, np.zeros((2, 3), dtype)))
+    clipped = clipped.numpy()
+    np.testing.assert_array_equal(clipped[1], np.array([0.5, -0.5, 0.5], dtype))
+    np.testing.assert_array_equal(clipped[0, :2], np.array([0.5, -0.5], dtype))
+    assert np.isfinite(h.numpy()).all()
+
+
 @pytest.mark.parametrize("kind", MAKERS)
 def test_copies_reuse_and_subclasses(kind):
     cell = MAKERS[kind](name="one")
