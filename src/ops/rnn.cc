@@ -80,6 +80,7 @@ void check_inputs(const ValidSpec& valid, const RnnInputs& in) {
                params_size(valid));
   require_same_kind(in.call, "params", in.x, in.params);
   check_lengths(in, max_time, batch);
+  check_flags(in.call, in.flags, max_time, batch);
 }
 
 // Rounding of stored weights has no gradient.
@@ -90,6 +91,18 @@ void require_trainable(const RnnSpec& spec, const RnnInputs& in) {
       "', which is for inference, in a call whose gradient may be asked for; expected a call ",
       "outside of every tape, or a layer without it to train and a second one of the same ",
       "variables for inference: with_arithmetic makes it"));
+}
+
+bool saving(const RnnInputs& in) {
+  return recording({in.x, in.h0, in.c0, in.params}) && (in.training || in.save);
+}
+
+// All that refuses a call, before it draws a key or runs anything.
+const Engine& check_call(const ValidSpec& valid, const RnnInputs& in) {
+  check_inputs(valid, in);
+  const Engine& engine = choose_engine(valid, in.x.device());
+  if (saving(in)) require_trainable(valid, in);
+  return engine;
 }
 
 gradients::SavedCall describe_call(const Engine& engine, const ValidSpec& spec, const RnnInputs& in,
@@ -161,11 +174,9 @@ struct LayerArrays {
 // One call on values of one device.
 RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) {
   const RnnSpec& spec = valid;
-  check_inputs(valid, in);
+  const Engine& engine = check_call(valid, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
-  const bool tracked = recording(inputs), saving = tracked && (in.training || in.save);
-  const Engine& engine = choose_engine(valid, in.x.device());
-  if (saving) require_trainable(spec, in);
+  const bool tracked = recording(inputs), keep = saving(in);
   PackedCache own;
   std::vector<DeviceArray> out = make_outputs(spec, in);
   const DeviceArray no_cell;
@@ -175,7 +186,7 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
   const ForwardArgs args{
       .params =
           (cache ? cache : &own)
-              ->get(engine, valid, in.params, saving ? PackFor::kTraining : PackFor::kInference),
+              ->get(engine, valid, in.params, keep ? PackFor::kTraining : PackFor::kInference),
       .max_time = in.x.shape()[in.time_major ? 0 : 1],
       .batch = in.x.shape()[in.time_major ? 1 : 0],
       .time_major = in.time_major,
@@ -195,8 +206,8 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
     gradients::SavedCall saved =
         describe_call(engine, valid, in, out[1], spec.is_lstm() ? out[2] : no_cell);
     saved.dropout = args.dropout;
-    if (saving) saved.forward = engine.forward_saving(args);
-    if (!saving) engine.forward(args);
+    if (keep) saved.forward = engine.forward_saving(args);
+    if (!keep) engine.forward(args);
     tensors = gradients::record_call(inputs, std::move(out), std::move(saved));
   } else {
     engine.forward(args);
@@ -233,24 +244,17 @@ RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& in, PackedCache* cache) {
     given.lengths = {};
     return rnn(spec, given, cache);
   }
-  if (spec->training.drops_around()) {
-    check_inputs(spec, in);
-    check_flags(in.call, in.flags, in.x.shape()[in.time_major ? 0 : 1],
-                in.x.shape()[in.time_major ? 1 : 0]);
-    const DropoutKey key = in.training && in.next_dropout ? in.next_dropout() : in.dropout;
-    return run_with_masks(spec, in, key, [cache](const ValidSpec& inside, const RnnInputs& given) {
-      return rnn(inside, given, cache);
-    });
-  }
-  if (in.flags.any()) {
-    check_inputs(spec, in);
-    check_flags(in.call, in.flags, in.x.shape()[in.time_major ? 0 : 1],
-                in.x.shape()[in.time_major ? 1 : 0]);
+  if (apart(in.x, in.h0, in.c0, in.params)) return rnn(spec, brought_together(in), cache);
+  if (!spec->training.drops_around() && !in.flags.any()) return run(spec, in, cache);
+  check_call(spec, in);
+  if (!spec->training.drops_around()) {
     return run_in_segments(spec, in,
                            [&](const RnnInputs& given) { return rnn(spec, given, cache); });
   }
-  if (apart(in.x, in.h0, in.c0, in.params)) return run(spec, brought_together(in), cache);
-  return run(spec, in, cache);
+  const DropoutKey key = in.training && in.next_dropout ? in.next_dropout() : in.dropout;
+  return run_with_masks(spec, in, key, [cache](const ValidSpec& inside, const RnnInputs& given) {
+    return rnn(inside, given, cache);
+  });
 }
 
 }  // namespace openrnn::ops

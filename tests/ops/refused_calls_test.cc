@@ -115,20 +115,27 @@ TEST(RefusedCalls, OfAFunctionUseUpNoSeed) {
   EXPECT_EQ(values_of(model(good_inputs())[0]), second);
 }
 
-// What an engine or a tape refuses, and not the shapes.
+// What an engine or a tape refuses, and not the shapes; whether masks are drawn inside the engine
+// or around it.
 TEST(RefusedCalls, OfUntrainableWeightsUseUpNothing) {
-  const SeededGraph seeded;
-  RnnSpec stored = network();
-  stored.compute.weights_dtype = WeightsDType::kBfloat16;
-  ops::CudnnLSTM model(stored);
-  const auto next = Graph::current().op_seeds({});
-  const GradientTape tape;
-  Tensors in = good_inputs();
-  in[3] = tape.watch(in[3]);
-  EXPECT_ANY_THROW(model(in[0], in[1], in[2], in[3]));
-  EXPECT_EQ(model.dropout_state().calls(), 0u);
-  EXPECT_ANY_THROW(call_function(in, {.network = stored}));
-  EXPECT_EQ(Graph::current().op_seeds({}).second, next.second + 1);
+  for (double TrainingOptions::*rate :
+       {&TrainingOptions::dropout, &TrainingOptions::input_dropout,
+        &TrainingOptions::output_dropout, &TrainingOptions::drop_connect}) {
+    const SeededGraph seeded;
+    RnnSpec stored = network();
+    stored.training = {};
+    stored.training.*rate = 0.5;
+    stored.compute.weights_dtype = WeightsDType::kBfloat16;
+    ops::CudnnLSTM model(stored);
+    const auto next = Graph::current().op_seeds({});
+    const GradientTape tape;
+    Tensors in = good_inputs();
+    in[3] = tape.watch(in[3]);
+    EXPECT_ANY_THROW(model(in[0], in[1], in[2], in[3]));
+    EXPECT_EQ(model.dropout_state().calls(), 0u);
+    EXPECT_ANY_THROW(call_function(in, {.network = stored}));
+    EXPECT_EQ(Graph::current().op_seeds({}).second, next.second + 1);
+  }
 }
 
 TEST(RefusedCalls, OfAModelUseUpNoMask) {
