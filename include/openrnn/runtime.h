@@ -39,7 +39,8 @@ struct Explanation {
   std::string engine;
   /// What it runs on: instruction set and threads, or GPU and cuDNN.
   std::string description;
-  /// 'cudnn step', or 'step with options: use_peepholes true, ..'; empty without an engine.
+  /// "cudnn's lstm step", or 'lstm step with options: use_peepholes true, ..'; empty without an
+  /// engine.
   std::string kernels;
   /// As openrnn::math_kind.
   std::string math_kind;
