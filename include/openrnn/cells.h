@@ -182,16 +182,17 @@ class OPENRNN_API CudnnCompatibleGRUCell : public VariableCell {
   Variable gates_kernel_, gates_bias_, input_kernel_, input_bias_, hidden_kernel_, hidden_bias_;
 };
 
+/// An activation of a cell, applied to each element; empty: tanh.
+using CellFunction = std::function<Tensor(const Tensor&)>;
+
 /// activation([x, h] kernel + bias): kernel [I + U, U], bias [U].
 class OPENRNN_API BasicRNNCell : public VariableCell {
  public:
-  using ActivationFunction = std::function<Tensor(const Tensor&)>;
-  /// Empty activation: tanh.
-  explicit BasicRNNCell(CompatibleCellOptions options, ActivationFunction activation = {});
+  explicit BasicRNNCell(CompatibleCellOptions options, CellFunction activation = {});
   static std::shared_ptr<BasicRNNCell> from_config(CompatibleCellOptions config,
-                                                   ActivationFunction activation = {});
+                                                   CellFunction activation = {});
   /// The other constructor argument.
-  const ActivationFunction& activation() const noexcept { return activation_; }
+  const CellFunction& activation() const noexcept { return activation_; }
   std::vector<std::int64_t> state_size() const override { return {num_units()}; }
   std::int64_t output_size() const override { return num_units(); }
   std::shared_ptr<Layer> copy() const override;
@@ -201,21 +202,18 @@ class OPENRNN_API BasicRNNCell : public VariableCell {
   CellResult step(const Tensor& inputs, const CellState& state) override;
 
  private:
-  ActivationFunction activation_;
+  CellFunction activation_;
   Variable kernel_, bias_;
 };
 
 // ---- TensorFlow 1's cells, with its variables, defaults and steps ------------------------------
-
-/// An activation of a cell, applied to each element; empty: tanh.
-using CellFunction = std::function<Tensor(const Tensor&)>;
 
 /// Constructor arguments of LSTMCell.
 struct LSTMCellOptions {
   std::int64_t num_units = 0;
   /// i and f also see the cell before the step, o the one after it: w_i_diag, w_f_diag, w_o_diag.
   bool use_peepholes = false;
-  /// The cell stays within [-cell_clip, cell_clip], to rounding. Empty: no clip.
+  /// The cell stays within [-cell_clip, cell_clip]. Empty: no clip.
   std::optional<double> cell_clip = {};
   /// P, the width of a projection of the output; 0: none.
   std::int64_t num_proj = 0;

@@ -94,12 +94,12 @@ std::shared_ptr<Layer> CudnnCompatibleGRUCell::copy() const {
   return made;
 }
 
-BasicRNNCell::BasicRNNCell(CompatibleCellOptions options, ActivationFunction activation)
+BasicRNNCell::BasicRNNCell(CompatibleCellOptions options, CellFunction activation)
     : VariableCell("BasicRNNCell", "basic_rnn_cell", std::move(options)),
-      activation_(activation ? std::move(activation) : ActivationFunction(ops::tanh)) {}
+      activation_(activation ? std::move(activation) : CellFunction(ops::tanh)) {}
 
 std::shared_ptr<BasicRNNCell> BasicRNNCell::from_config(CompatibleCellOptions config,
-                                                        ActivationFunction activation) {
+                                                        CellFunction activation) {
   return std::make_shared<BasicRNNCell>(std::move(config), std::move(activation));
 }
 

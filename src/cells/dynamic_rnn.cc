@@ -1,286 +1,37 @@
-// The loops over time.
-#include <algorithm>
-
+// Loops in one direction.
 #include "base/message.h"
-#include "graph/scope_stack.h"
-#include "openrnn/cells.h"
+#include "cells/loop.h"
 
 namespace openrnn {
-namespace {
-
-using LengthValues = std::optional<std::vector<std::int32_t>>;
-
-// Known, or a symbolic tensor.
-struct Lengths {
-  LengthValues values = {};
-  Tensor symbolic = {};
-};
-
-Tensor zeros(const Device& device, DType dtype, Shape shape) {
-  return Tensor(DeviceArray::zeros(device, dtype, std::move(shape)));
-}
-
-Tensor zeros_like(const Tensor& x) { return zeros(x.device(), x.dtype(), x.shape()); }
-
-void check_inputs(std::string_view call, const Tensor& inputs) {
-  if (inputs.shape().size() != 3) {
-    throw ArgumentError(message("[", call, "] inputs have shape ", to_string(inputs.shape()),
-                                ", expected 3 dimensions"));
-  }
-}
-
-void check_lengths(std::string_view call, const LengthValues& lengths, const Shape& time_major) {
-  if (!lengths) return;
-  const std::int64_t max_time = time_major[0], batch = time_major[1];
-  if (batch >= 0 && lengths->size() != static_cast<std::size_t>(batch)) {
-    throw ArgumentError(message("[", call, "] sequence_lengths has ", lengths->size(),
-                                " values, expected ", batch));
-  }
-  for (std::size_t row = 0; row < lengths->size(); ++row) {
-    if ((*lengths)[row] < 0 || (max_time >= 0 && (*lengths)[row] > max_time)) {
-      throw ArgumentError(message("[", call, "] sequence_lengths[", row, "] is ", (*lengths)[row],
-                                  ", expected 0 to ",
-                                  max_time < 0 ? "max_time" : message(max_time)));
-    }
-  }
-}
-
-template <class Options>
-Lengths lengths_in(std::string_view call, const Options& options, const Shape& time_major) {
-  if (options.lengths.is_symbolic()) return {.symbolic = options.lengths};
-  const Lengths lengths{options.lengths.empty() ? options.sequence_lengths
-                                                : ops::lengths_of(call, options.lengths)};
-  check_lengths(call, lengths.values, time_major);
-  return lengths;
-}
-
-// The initial state of a loop: as given, or zeros of a dtype.
-struct Start {
-  std::optional<CellState> given;
-  DType dtype = DType::kFloat32;
-
-  CellState state(const RnnCell& cell, std::int64_t batch) const {
-    return given ? *given : cell.zero_state(batch, dtype);
-  }
-};
-
-Start make_start(std::string_view call, const std::optional<CellState>& given,
-                 std::optional<DType> dtype) {
-  if (given || dtype) return {given, dtype.value_or(DType::kFloat32)};
-  throw ArgumentError(
-      message("[", call, "] neither an initial state nor a dtype, expected one of them"));
-}
-
-// Rows that are still running at step t.
-std::vector<bool> running(const std::vector<std::int32_t>& lengths, std::int64_t t) {
-  std::vector<bool> rows(lengths.size());
-  for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = t < lengths[row];
-  return rows;
-}
-
-// One step in which only the rows of `rows` take part; the others read nothing.
-CellResult masked_step(RnnCell& cell, const Tensor& x, const CellState& state,
-                       const std::vector<bool>& rows) {
-  CellResult result = cell(ops::select_rows(rows, x, zeros_like(x)), state);
-  result.output = ops::select_rows(rows, result.output, zeros_like(result.output));
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    result.state[i] = ops::select_rows(rows, result.state[i], state[i]);
-  }
-  return result;
-}
-
-// x [T, B, I]; the cell's variables are made in the current scope.
-DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
-                            const LengthValues& lengths) {
-  const Device& device = x.device();
-  const std::int64_t max_time = x.shape()[0], batch = x.shape()[1];
-  if (max_time == 0) {
-    // Makes the variables, checks the state.
-    cell(zeros(device, x.dtype(), {batch, x.shape()[2]}), state);
-    return {zeros(device, x.dtype(), {0, batch, cell.step_output_size()}), std::move(state)};
-  }
-  const std::vector<Tensor> steps = ops::unstack(x);
-  std::vector<Tensor> outputs;
-  outputs.reserve(steps.size());
-  std::optional<graph::ReopenedScope> later;
-  for (std::int64_t t = 0; t < max_time; ++t) {
-    // The first step made the variables.
-    if (t == 1 && cell.needs_reuse()) later.emplace(VariableScope::current_name(), true);
-    const Tensor& step = steps[static_cast<std::size_t>(t)];
-    const std::vector<bool> rows =
-        lengths ? running(*lengths, t) : std::vector<bool>(static_cast<std::size_t>(batch), true);
-    const bool all = std::find(rows.begin(), rows.end(), false) == rows.end();
-    CellResult result = all ? cell(step, state) : masked_step(cell, step, state, rows);
-    outputs.push_back(std::move(result.output));
-    state = std::move(result.state);
-  }
-  return {ops::stack(outputs), std::move(state)};
-}
-
-DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
-                          const Lengths& lengths);
-
-// Arguments of a recorded loop besides symbolic inputs, states and lengths.
-Attributes attributes_of(DType dtype, std::size_t states, const LengthValues& lengths) {
-  Attributes loop{std::string(dtype_name(dtype)), static_cast<std::int64_t>(states),
-                  VariableScope::current_name()};
-  if (lengths) loop.emplace_back(std::vector<std::int64_t>(lengths->begin(), lengths->end()));
-  return loop;
-}
-
-LengthValues lengths_in(const Attributes& loop) {
-  if (loop.size() < 4) return std::nullopt;
-  const auto& lengths = std::get<std::vector<std::int64_t>>(loop[3]);
-  return std::vector<std::int32_t>(lengths.begin(), lengths.end());
-}
-
-// The whole loop as one call of the cell: how many steps there are is not known yet.
-DynamicRnnResult record_cell(RnnCell& cell, const Tensor& x, const Start& start,
-                             const Lengths& lengths) {
-  const std::int64_t depth = x.shape()[2], batch = x.shape()[1];
-  if (depth < 0) {
-    throw ArgumentError(message("[dynamic_rnn] inputs have shape ", to_string(x.shape()),
-                                ", expected a last dimension that is known"));
-  }
-  // With batch size 0: makes the variables.
-  cell(zeros(cell.device(), x.dtype(), {0, depth}), cell.zero_state(0, x.dtype()));
-  std::vector<Tensor> inputs{x};
-  if (start.given) inputs.insert(inputs.end(), start.given->begin(), start.given->end());
-  const std::size_t states = inputs.size() - 1;
-  if (!lengths.symbolic.empty()) inputs.push_back(lengths.symbolic);
-  std::vector<TensorSpec> specs{{x.dtype(), {x.shape()[0], batch, cell.step_output_size()}}};
-  for (const CellStatePart& part : cell.step_state())
-    specs.push_back({x.dtype(), {batch, part.size}});
-  const std::vector<Tensor> made = cell.record_loop(
-      inputs, std::move(specs),
-      {.attributes = attributes_of(start.dtype, states, lengths.values),
-       // With the scope a copy of the cell would find the variables of the original.
-       .copies = !cell.needs_reuse()});
-  return {made[0], {made.begin() + 1, made.end()}};
-}
-
-DynamicRnnResult run_cell(RnnCell& cell, const Tensor& x, const Start& start,
-                          const Lengths& lengths) {
-  if (any_symbolic(x, lengths.symbolic) || (start.given && any_symbolic(*start.given))) {
-    return record_cell(cell, x, start, lengths);
-  }
-  return run_values(cell, cell.placed(x), start.state(cell, x.shape()[1]), lengths.values);
-}
-
-struct BidirectionalLayer {
-  RnnCell& fw;
-  RnnCell& bw;
-  Start start_fw, start_bw;
-  CellState state_fw = {}, state_bw = {};
-};
-
-Tensor reversed(const Tensor& x, const Lengths& lengths) {
-  if (lengths.symbolic.empty()) {
-    return ops::reverse_sequence(x, lengths.values.value_or(std::vector<std::int32_t>{}));
-  }
-  return ops::reverse_sequence_by(x, lengths.symbolic);
-}
-
-// x [T, B, I] to [T, B, 2 O].
-Tensor run_bidirectional(BidirectionalLayer& layer, const Tensor& x, const Lengths& lengths) {
-  const VariableScope scope("bidirectional_rnn", VariableScope::current_reuse());
-  DynamicRnnResult fw, bw;
-  {
-    const VariableScope direction("fw", VariableScope::current_reuse());
-    fw = run_cell(layer.fw, x, layer.start_fw, lengths);
-  }
-  {
-    const VariableScope direction("bw", VariableScope::current_reuse());
-    bw = run_cell(layer.bw, reversed(x, lengths), layer.start_bw, lengths);
-  }
-  layer.state_fw = std::move(fw.state);
-  layer.state_bw = std::move(bw.state);
-  return ops::concat({fw.outputs, reversed(bw.outputs, lengths)}, 2);
-}
-
-void check_cells(const std::vector<std::shared_ptr<RnnCell>>& fw,
-                 const std::vector<std::shared_ptr<RnnCell>>& bw,
-                 const StackBidirectionalOptions& options) {
-  constexpr const char* kCall = "[stack_bidirectional_dynamic_rnn] ";
-  if (fw.empty() || bw.empty()) {
-    throw ArgumentError(message(kCall, fw.size(), " cells_fw and ", bw.size(),
-                                " cells_bw, expected at least 1 of each"));
-  }
-  if (fw.size() != bw.size()) {
-    throw ArgumentError(message(kCall, fw.size(), " cells_fw and ", bw.size(),
-                                " cells_bw, expected as many of each"));
-  }
-  for (std::size_t i = 0; i < fw.size(); ++i) {
-    if (!fw[i] || !bw[i]) throw ArgumentError(message(kCall, "cell ", i, " is null"));
-  }
-  for (const auto* states : {&options.initial_states_fw, &options.initial_states_bw}) {
-    if (*states && (*states)->size() != fw.size()) {
-      throw ArgumentError(message(kCall, (*states)->size(), " initial states, expected ", fw.size(),
-                                  ", one a layer"));
-    }
-  }
-}
-
-}  // namespace
-
-std::vector<Tensor> RnnCell::compute_loop(const Attributes& loop,
-                                          const std::vector<Tensor>& inputs) {
-  std::optional<graph::ReopenedScope> reopened;
-  if (needs_reuse()) reopened.emplace(std::get<std::string>(loop[2]), true);
-  Start start{.given = {}, .dtype = parse_dtype(std::get<std::string>(loop[0]))};
-  const auto states = std::get<std::int64_t>(loop[1]);
-  const auto end = inputs.begin() + 1 + states;
-  if (states > 0) start.given.emplace(inputs.begin() + 1, end);
-  const Lengths lengths{end == inputs.end() ? lengths_in(loop)
-                                            : ops::lengths_of("dynamic_rnn", inputs.back())};
-  check_lengths("dynamic_rnn", lengths.values, inputs[0].shape());
-  DynamicRnnResult result = run_cell(*this, inputs[0], start, lengths);
-  result.state.insert(result.state.begin(), std::move(result.outputs));
-  return std::move(result.state);
-}
 
 DynamicRnnResult dynamic_rnn(RnnCell& cell, const Tensor& inputs,
                              const DynamicRnnOptions& options) {
   constexpr std::string_view kCall = "dynamic_rnn";
-  check_inputs(kCall, inputs);
-  const Tensor given = cell.placed(inputs);
-  const Tensor x = options.time_major ? given : ops::transpose_leading(given);
-  const Lengths lengths = lengths_in(kCall, options, x.shape());
-  const Start start = make_start(kCall, options.initial_state, options.dtype);
+  const Tensor x = cells::placed_inputs(kCall, cell, inputs, options.time_major);
+  const cells::Lengths lengths = cells::lengths_in(kCall, options, x.shape());
+  const cells::Start start = cells::make_start(kCall, options.initial_state, options.dtype);
   const VariableScope scope(options.scope.empty() ? "rnn" : options.scope,
                             VariableScope::current_reuse());
-  DynamicRnnResult result = run_cell(cell, x, start, lengths);
+  DynamicRnnResult result = cells::run_cell(kCall, cell, x, start, lengths);
   if (!options.time_major) result.outputs = ops::transpose_leading(result.outputs);
   return result;
 }
 
-StackBidirectionalResult stack_bidirectional_dynamic_rnn(
-    const std::vector<std::shared_ptr<RnnCell>>& cells_fw,
-    const std::vector<std::shared_ptr<RnnCell>>& cells_bw, const Tensor& inputs,
-    const StackBidirectionalOptions& options) {
-  constexpr std::string_view kCall = "stack_bidirectional_dynamic_rnn";
-  check_cells(cells_fw, cells_bw, options);
-  check_inputs(kCall, inputs);
-  Tensor x = cells_fw[0]->placed(inputs);
-  if (!options.time_major) x = ops::transpose_leading(x);
-  const Lengths lengths = lengths_in(kCall, options, x.shape());
-  const VariableScope scope(options.scope.empty() ? "stack_bidirectional_rnn" : options.scope,
-                            VariableScope::current_reuse());
-  StackBidirectionalResult result;
-  for (std::size_t i = 0; i < cells_fw.size(); ++i) {
-    const auto given = [&](const std::optional<std::vector<CellState>>& states) {
-      return states ? std::optional<CellState>((*states)[i]) : std::nullopt;
-    };
-    const VariableScope cell_scope(message("cell_", i), VariableScope::current_reuse());
-    BidirectionalLayer layer{*cells_fw[i], *cells_bw[i],
-                             make_start(kCall, given(options.initial_states_fw), options.dtype),
-                             make_start(kCall, given(options.initial_states_bw), options.dtype)};
-    x = run_bidirectional(layer, x, lengths);
-    result.states_fw.push_back(std::move(layer.state_fw));
-    result.states_bw.push_back(std::move(layer.state_bw));
+StaticRnnResult static_rnn(RnnCell& cell, const std::vector<Tensor>& inputs,
+                           const DynamicRnnOptions& options) {
+  if (inputs.empty()) {
+    throw ArgumentError("[static_rnn] no inputs, expected one for each time step");
   }
-  result.outputs = options.time_major ? x : ops::transpose_leading(x);
-  return result;
+  for (std::size_t t = 0; t < inputs.size(); ++t) {
+    if (inputs[t].shape().size() != 2) {
+      throw ArgumentError(message("[static_rnn] inputs[", t, "] has shape ",
+                                  to_string(inputs[t].shape()), ", expected 2 dimensions"));
+    }
+  }
+  DynamicRnnOptions loop = options;
+  loop.time_major = true;
+  DynamicRnnResult result = dynamic_rnn(cell, ops::stack(inputs), loop);
+  return {ops::unstack(result.outputs), std::move(result.state)};
 }
 
 }  // namespace openrnn

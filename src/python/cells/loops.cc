@@ -1,4 +1,6 @@
 // The loops over time.
+#include <algorithm>
+
 #include "base/message.h"
 #include "python/cells/cells.h"
 
@@ -29,6 +31,17 @@ std::pair<Tensor, CellState> run_dynamic(nb::handle cell, nb::handle inputs, nb:
   return {std::move(result.outputs), std::move(result.state)};
 }
 
+// The cells of one call for this thread alone. In one order, so that two calls never wait for each
+// other.
+std::vector<std::unique_lock<std::recursive_mutex>> exclusive(std::vector<nb::handle> cells) {
+  std::vector<const LayerRef*> refs;
+  for (const nb::handle cell : cells) refs.push_back(&nb::cast<const LayerRef&>(cell));
+  std::sort(refs.begin(), refs.end(), std::less<>());
+  std::vector<std::unique_lock<std::recursive_mutex>> locks;
+  for (const LayerRef* ref : refs) locks.push_back(ref->exclusive());
+  return locks;
+}
+
 std::optional<std::vector<CellState>> optional_states(nb::handle states, DType dtype) {
   if (states.is_none()) return std::nullopt;
   std::vector<CellState> result;
@@ -42,8 +55,9 @@ std::tuple<Tensor, std::vector<CellState>, std::vector<CellState>> run_stack(
     const std::string& scope) {
   constexpr const char* kCall = "stack_bidirectional_dynamic_rnn";
   const auto forward = shared_cells(cells_fw, kCall), backward = shared_cells(cells_bw, kCall);
-  for (const nb::handle cell : cells_fw) nb::cast<LayerRef&>(cell).keep_graph();
-  for (const nb::handle cell : cells_bw) nb::cast<LayerRef&>(cell).keep_graph();
+  std::vector<nb::handle> cells(cells_fw.begin(), cells_fw.end());
+  cells.insert(cells.end(), cells_bw.begin(), cells_bw.end());
+  for (const nb::handle cell : cells) nb::cast<LayerRef&>(cell).keep_graph();
   const DType wanted = !dtype.is_none()  ? as_dtype(dtype)
                        : forward.empty() ? DType::kFloat32
                                          : forward[0]->dtype();
@@ -55,6 +69,7 @@ std::tuple<Tensor, std::vector<CellState>, std::vector<CellState>> run_stack(
   options.time_major = time_major;
   options.scope = scope;
   const Tensor x = as_tensor(inputs, {.call = kCall, .dtype = wanted});
+  const auto locks = exclusive(cells);
   StackBidirectionalResult result = stack_bidirectional_dynamic_rnn(forward, backward, x, options);
   return {std::move(result.outputs), std::move(result.states_fw), std::move(result.states_bw)};
 }
@@ -78,6 +93,7 @@ BothDirections run_bidirectional(nb::handle cell_fw, nb::handle cell_bw, nb::han
   options.time_major = time_major;
   options.scope = scope;
   const Tensor x = as_tensor(inputs, {.call = kCall, .dtype = wanted});
+  const auto locks = exclusive({cell_fw, cell_bw});
   BidirectionalResult result = bidirectional_dynamic_rnn(forward, backward, x, options);
   return {{std::move(result.fw.outputs), std::move(result.bw.outputs)},
           {std::move(result.fw.state), std::move(result.bw.state)}};
