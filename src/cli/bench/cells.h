@@ -16,8 +16,8 @@ struct CellCost {
   double forward_ratio = 0.0, training_ratio = 0.0;
 };
 
-/// Of every option at each size, in the order in which they are measured; `only` is part of
-/// "CONFIG OPTION".
+/// Of the options that cost time, at each size, in the order in which they are measured; `only` is
+/// part of "CONFIG OPTION".
 std::vector<CellCost> measure_cells(const std::string& only,
                                     const std::function<void(const CellCost&)>& report);
 

@@ -161,10 +161,13 @@ void add_bench(CLI::App& tool, BenchFlags& flags) {
       ->default_str("1, with --company 10");
   app->add_flag("--company", flags.company,
                 "With a busy process on one of the CPUs: one thread against --threads");
-  app->add_flag("--cells", flags.cells, "Cells with options against cuDNN's cell of the same size")
-      ->excludes("--company");
   add_arithmetic(app, flags.arithmetic, "float32");
   add_device(app, flags.device);
+  CLI::Option* cells = app->add_flag(
+      "--cells", flags.cells, "Cells with options against cuDNN's cell of the same size, float32");
+  for (const char* other : {"--company", "--seconds", "--math", "--weights-dtype", "--device"}) {
+    cells->excludes(other);
+  }
   add_threads(app, flags.threads);
 }
 
