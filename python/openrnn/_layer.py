@@ -234,15 +234,15 @@ class Layer(_core.LayerBase):
         return _core.layer_get_output_shape_at(self, node_index)
 
     def get_input_mask_at(self, node_index: int) -> Any:
-        """None: no layer here makes a mask."""
+        """None: layers pass no masks on; a recurrent layer's call takes one."""
         return _core.layer_get_input_mask_at(self, node_index)
 
     def get_output_mask_at(self, node_index: int) -> Any:
-        """None: no layer here makes a mask."""
+        """None: layers pass no masks on; a recurrent layer's call takes one."""
         return _core.layer_get_output_mask_at(self, node_index)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
-        """None. Raises TypeError for a mask, which no layer here supports."""
+        """None. Raises TypeError for a mask: layers pass none on, a recurrent layer's call takes one."""
         masks = mask if isinstance(mask, (list, tuple)) else [mask]
         if any(one is not None for one in masks):
             raise TypeError(

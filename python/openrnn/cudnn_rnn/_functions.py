@@ -7,6 +7,7 @@ from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._typing import DTypeLike, TensorLike
 from openrnn._warnings import warn_of_dropout
+from openrnn.errors import ArgumentError
 
 _LINEAR = "linear_input"
 _UNIDIRECTIONAL = "unidirectional"
@@ -28,8 +29,6 @@ def _check_num_proj(input_h: TensorLike, num_proj: int | None) -> None:
         return
     given = _core.convert(input_h, None).shape[-1]
     if given != num_proj:
-        from openrnn.errors import ArgumentError
-
         raise ArgumentError(
             f"[cudnn_lstm] num_proj is {num_proj}, expected {given}, the width of input_h"
         )

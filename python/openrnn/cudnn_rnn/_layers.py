@@ -24,10 +24,6 @@ class EveryLayer(NamedTuple):
     cells: list[Tensor]
 
 
-def _with_every_layer(result: Any) -> tuple[Any, Any, EveryLayer]:
-    return result[0], result[1], EveryLayer(result[2], result[3])
-
-
 class CudnnRNN(Layer):
     """A stack of recurrent layers over one opaque parameter buffer, `NAME/opaque_kernel`.
 
@@ -115,24 +111,12 @@ class CudnnRNN(Layer):
         through and puts out 0, or, with zero_output_for_mask False, the direction's last output.
         reset [T, B]: True puts the row's state back before the step, to zeros or, with
         reset_to_initial, to initial_state; the row goes on as a sequence of its own, in both
-        directions. What is skipped costs nothing. `return_all` returns (output, states, EveryLayer). `scope`: a variable scope for
-        the first use.
+        directions. What is skipped costs nothing. `return_all` returns (output, states,
+        EveryLayer). `scope`: a variable scope for the first use.
         """
-        result = _core.rnn_call(
-            self,
-            inputs,
-            initial_state,
-            training,
-            sequence_lengths,
-            time_major,
-            save,
-            return_all,
-            scope,
-            step_flags(
-                self.name, inputs, mask, zero_output_for_mask, reset, reset_to_initial
-            ),
-        )
-        return _with_every_layer(result) if return_all else result
+        flags = step_flags(self.name, inputs, mask, zero_output_for_mask, reset, reset_to_initial)
+        return self._run(inputs, initial_state, training, sequence_lengths, time_major, save,
+                         return_all, scope, flags)  # fmt: skip
 
     def call(
         self,
@@ -152,21 +136,13 @@ class CudnnRNN(Layer):
         """What the class computes; the layer must be built."""
         if not self.built:
             raise StateError(f"[{self.name}] call() of an unbuilt layer, expected build() before")
-        result = _core.rnn_call(
-            self,
-            inputs,
-            initial_state,
-            training,
-            sequence_lengths,
-            time_major,
-            save,
-            return_all,
-            None,
-            step_flags(
-                self.name, inputs, mask, zero_output_for_mask, reset, reset_to_initial
-            ),
-        )
-        return _with_every_layer(result) if return_all else result
+        flags = step_flags(self.name, inputs, mask, zero_output_for_mask, reset, reset_to_initial)
+        return self._run(inputs, initial_state, training, sequence_lengths, time_major, save,
+                         return_all, None, flags)  # fmt: skip
+
+    def _run(self, *arguments: Any) -> Any:
+        output, states, *every = _core.rnn_call(self, *arguments)
+        return (output, states, EveryLayer(*every)) if every else (output, states)
 
     @property
     def num_layers(self) -> int:

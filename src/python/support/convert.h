@@ -41,8 +41,6 @@ DType as_dtype(nb::handle dtype);
 std::optional<DType> as_optional_dtype(nb::handle dtype);
 nb::str dtype_str(DType dtype);
 
-/// None stands for what is not stored otherwise.
-
 /// Integers, None for -1; anything with `as_list()` (a TensorShape) too. Throws: TypeError.
 Shape as_shape(const char* call, nb::handle shape);
 /// (2, None, 3).

@@ -47,7 +47,7 @@ using RowMajor = nb::ndarray<nb::ro, nb::c_contig>;
 // What a capsule gave away. The producer may use the memory again as soon as it is told, so a GPU
 // has to be done with it by then.
 struct Borrowed {
-  Borrowed(const Device& device, RowMajor array) : device(device), array(std::move(array)) {}
+  Borrowed(const Device& of, RowMajor given) : device(of), array(std::move(given)) {}
   ~Borrowed() {
     try {
       device.wait();
