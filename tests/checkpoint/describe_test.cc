@@ -49,6 +49,42 @@ TEST(DescribeNetwork, EveryNetworkFromItsTensors) {
   }
 }
 
+// Options that have, or take away, tensors.
+TEST(DescribeNetwork, OptionsFromTheirTensors) {
+  const auto found = [](const RnnSpec& spec) {
+    const TempFolder folder;
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    layers::make_cudnn_rnn({.network = spec})->build({-1, -1, spec.input_size});
+    Saver().write(folder / "a");
+    const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
+    return contents.networks.size() == 1 ? contents.networks[0].spec : RnnSpec{};
+  };
+  RnnSpec spec = rnn_spec(RnnMode::kLstm, 2, 7, 5);
+  spec.use_peepholes = true;
+  std::vector<RnnSpec> specs{spec};
+  spec.num_proj = 3;
+  specs.push_back(spec);
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh}) {
+    spec = rnn_spec(mode, 2, 7, 5);
+    spec.single_bias = true;
+    specs.push_back(spec);
+    spec.single_bias = false;
+    spec.use_bias = false;
+    specs.push_back(spec);
+  }
+  spec = rnn_spec(RnnMode::kRnnTanh, 2, 7, 5);
+  spec.num_proj = 3;
+  specs.push_back(spec);
+  spec = rnn_spec(RnnMode::kGru, 2, 7, 5);
+  spec.reset_after = false;
+  spec.single_bias = true;
+  specs.push_back(spec);
+  for (const RnnSpec& wanted : specs) {
+    EXPECT_TRUE(found(wanted) == wanted) << describe(wanted) << "\n" << describe(found(wanted));
+  }
+}
+
 // tanh and relu are told apart by the run's configuration alone.
 TEST(DescribeNetwork, TheConfigurationTellsTanhFromRelu) {
   const auto modes = [](const std::string& config) {
