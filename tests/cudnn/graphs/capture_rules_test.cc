@@ -25,10 +25,19 @@ class StandInCaptures : public ::testing::Test {
     ASSERT_EQ(driver().memory_alloc(&to_, kBytes), CUDA_SUCCESS);
   }
 
+  void TearDown() override { drop_graph(); }
+
   CUresult begin(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) {
     return driver().stream_begin_capture(stream_, mode);
   }
-  CUresult end() { return driver().stream_end_capture(stream_, &graph_); }
+  CUresult end() {
+    drop_graph();
+    return driver().stream_end_capture(stream_, &graph_);
+  }
+  void drop_graph() {
+    if (graph_) EXPECT_EQ(driver().graph_destroy(graph_), CUDA_SUCCESS);
+    graph_ = nullptr;
+  }
   CUresult fill(unsigned char value) { return driver().fill(from_, value, kBytes, stream_); }
   CUresult copy() { return driver().copy(to_, from_, kBytes, stream_); }
 
@@ -44,7 +53,7 @@ class StandInCaptures : public ::testing::Test {
     const CUresult ended = end();
     EXPECT_EQ(ended, answer == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     EXPECT_EQ(graph_ == nullptr, answer != CUDA_SUCCESS);
-    if (graph_) driver().graph_destroy(graph_);
+    drop_graph();
     return answer;
   }
   unsigned char byte_at(CUdeviceptr memory) {
@@ -56,7 +65,7 @@ class StandInCaptures : public ::testing::Test {
   CUgraphExec made() {
     CUgraphExec graph = nullptr;
     EXPECT_EQ(driver().graph_instantiate(&graph, graph_, 0), CUDA_SUCCESS);
-    EXPECT_EQ(driver().graph_destroy(graph_), CUDA_SUCCESS);
+    drop_graph();
     return graph;
   }
 
@@ -106,6 +115,7 @@ TEST_F(StandInCaptures, NeitherWaitNorAsk) {
   EXPECT_EQ(refused([&] { return driver().stream_wait(stream_, event, 0); }),
             CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
   EXPECT_EQ(driver().event_synchronize(event), CUDA_SUCCESS);
+  EXPECT_EQ(driver().event_destroy(event), CUDA_SUCCESS);
 }
 
 TEST_F(StandInCaptures, DoNotTouchMemoryOfTheHostThatIsNotPinned) {
