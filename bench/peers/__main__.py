@@ -16,7 +16,7 @@ from peers.measure import LineRun, measure_memory
 from peers.progress import Progress
 from peers.protocol import Pool
 
-WORKERS = ("pytorch", "ort", "keras_tf", "jax_scan", "openrnn_layers")
+WORKERS = ("pytorch", "pytorch_cells", "ort", "keras_tf", "jax_scan", "openrnn_layers")
 NATIVE = ("onednn", "openrnn_core")
 SECONDS = 5.0
 LONGEST_FLOP_RATE = 1e11  # of one side on one thread, for guessing how long a line takes

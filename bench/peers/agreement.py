@@ -23,7 +23,7 @@ TOLERANCES = {
 GRADIENTS = ("dx", "dparams")
 # Of the first training steps. Keras has one bias where others have two, of which each is trained.
 LOSSES = 5e-3
-REFERENCES = ("PyTorch", "ONNX Runtime", "oneDNN", "Keras", "JAX")
+REFERENCES = ("PyTorch", "PyTorch loop", "ONNX Runtime", "oneDNN", "Keras", "JAX")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from peers.cells import CELLS
+
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1}
 LABELS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN"}
 
@@ -72,6 +74,7 @@ class Line:
     padded: bool = field(default=False)
     # Weights are uniform up to this with biases of 1, instead of all up to 1 / sqrt(units).
     weights: float = 0.0
+    option: str = ""  # one of CELLS
 
     @property
     def name(self) -> str:
@@ -111,6 +114,7 @@ ACCURACY_SIZES = (
     ("gru", 1, 512, 32, 50),
 )  # fmt: skip
 SMALL_WEIGHTS = 0.005
+CELL_SIZES = (1, 256, 32, 100)
 PADDED_SIZES = ((4, 512, 64, 30), (2, 256, 16, 100))
 COMPANY_SIZES = ((1, 64, 1, 100), (1, 256, 1, 100), (1, 512, 1, 50), (1, 256, 16, 50))
 MEMORY_SIZES = ((1, 512, 32, 50), (4, 512, 64, 30), (4, 1024, 64, 40))
@@ -206,6 +210,15 @@ def company_line(network: Network, worker: str, name: str) -> Line:
     return Line("company", network, "forward", 2, sides, f"in company of {name}")
 
 
+def cell_line(option: str, work: str) -> Line:
+    """A cell with an option against the same cell as a loop over time in PyTorch."""
+    network = Network(CELLS[option].mode, *CELL_SIZES)
+    loop = "pytorch_cells"
+    compiled = Side("PyTorch compiled loop", loop, options=(("compile", "1"),))
+    sides = (*PYTHON_OURS, Side("PyTorch loop", loop), compiled)
+    return Line("cells", network, work, 1, sides, option, option=option)
+
+
 def memory_line(network: Network) -> Line:
     """Peak memory of a training step; every side in a fresh process."""
     return Line("memory", network, "memory", 2, (*OURS, *peers_of("training")))
@@ -242,6 +255,7 @@ def gate_set() -> list[Line]:
                     found.append(weights_line(network, threads))
         found.append(model_line(threads))
     found += accuracy_lines()
+    found += [cell_line(option, work) for option in CELLS for work in ("forward", "training")]
     for worker, name in (("ort", "ONNX Runtime"), ("pytorch", "PyTorch")):
         found += [company_line(Network("lstm", *sizes), worker, name) for sizes in COMPANY_SIZES]
     found += [memory_line(Network(c, *sizes)) for c in ("lstm", "gru") for sizes in MEMORY_SIZES]

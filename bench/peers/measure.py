@@ -53,7 +53,7 @@ class Entry:
 
 def worker_name(side: Side) -> str:
     """Keras under XLA is a process of its own; so are two sides of one library in one line."""
-    own_process = ("jit", "math", "weights", "what", "beside", "own_threads")
+    own_process = ("jit", "compile", "math", "weights", "what", "beside", "own_threads")
     extra = [f"{key}{value}" for key, value in side.options if key in own_process]
     extra += [word for word in side.key.split() if word in ("lengths", "packed", "alone")]
     return "#".join([side.worker, "-".join(extra)]) if extra else side.worker
@@ -68,6 +68,8 @@ def setup_command(line: Line, side: Side, folder: Path, work: str) -> str:
         "units": network.units, "input": width, "batch": network.batch,
         "time": network.time, "directions": network.directions, "pass": work,
     }  # fmt: skip
+    if line.option:
+        words["option"] = line.option.replace(" ", "_")
     words |= dict(side.options)
     return "setup " + " ".join(f"{key}={value}" for key, value in words.items())
 

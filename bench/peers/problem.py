@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from peers.cells import CELLS
 from peers.lines import GATES, Line, Network
 
 SEED = 7
@@ -44,10 +45,11 @@ def arrays_of(line: Line) -> dict[str, NDArray[np.generic]]:
     def uniform(shape: tuple[int, ...], scale: float) -> NDArray[np.float32]:
         return (random.random(shape, np.float32) * 2 - 1) * np.float32(scale)
 
+    vectors = CELLS[line.option].vectors * network.units if line.option else 0
     x_shape = (network.time, network.batch, network.units)
     y_shape = (*x_shape[:2], network.directions * network.units)
     found: dict[str, NDArray[np.generic]] = {
-        "params": uniform((params_size(network),), line.weights or network.units**-0.5),
+        "params": uniform((params_size(network) + vectors,), line.weights or network.units**-0.5),
         "x": uniform(x_shape, 1.0),
         "r": uniform(y_shape, 1.0),
     }

@@ -178,6 +178,9 @@ def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
     company = least_goal(
         "in company: every line over ours on one thread", 0.83, by("company"), best_ratio
     )
+    cells = least_goal(
+        "cells with options: every line over the best loop in PyTorch", 3.0, by("cells"), best_ratio
+    )
     memory = [v for r in by("memory") if (v := memory_ratio(r)) is not None]
     peak = Goal(
         "peak memory of a training step over the leanest peer's, at most", 1.0,
@@ -185,4 +188,4 @@ def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
     )  # fmt: skip
     arithmetic, errors = arithmetic_goals(by, amx), accuracy_goals(gate)
     plain = [lost, *ratio_goals(by, amx), *roofline_goals(by), *arithmetic]
-    return [*plain, company, peak, *errors]
+    return [*plain, company, cells, peak, *errors]

@@ -17,6 +17,7 @@ GROUPS = {
     "padding": "Half of the steps are padding",
     "math": "Other arithmetic",
     "weights": "Smaller weights",
+    "cells": "Cells with options, against loops over time",
     "company": "In turn with another library in one process",
     "model": "A language model's training step",
     "accuracy": "Accuracy: float32 against float64",

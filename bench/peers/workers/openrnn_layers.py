@@ -3,6 +3,7 @@
 import importlib
 import time
 
+from peers.cells import CELLS
 from peers.workers import server
 
 THREADS = server.pin()
@@ -15,10 +16,13 @@ openrnn.set_num_threads(THREADS)
 CLASSES = {"lstm": "CudnnLSTM", "gru": "CudnnGRU", "rnn_tanh": "CudnnRNNTanh"}
 
 
-def arithmetic(task: server.Task) -> dict[str, str]:
-    """The keyword arguments that choose another arithmetic."""
+def options_of(task: server.Task) -> dict[str, object]:
+    """The keyword arguments that choose another arithmetic or another cell."""
     chosen = {"math": task.text("math"), "weights_dtype": task.text("weights")}
-    return {key: value for key, value in chosen.items() if value not in ("", "float32")}
+    found: dict[str, object] = {k: v for k, v in chosen.items() if v not in ("", "float32")}
+    if option := task.text("option").replace("_", " "):
+        found |= CELLS[option].options
+    return found
 
 
 class Inference:
@@ -27,7 +31,7 @@ class Inference:
     def __init__(self, task: server.Task) -> None:
         direction = "bidirectional" if task.number("directions", 1) == 2 else "unidirectional"
         self.layer = getattr(cudnn_rnn, CLASSES[task.text("cell")])(
-            task.number("layers"), task.number("units"), direction=direction, **arithmetic(task)
+            task.number("layers"), task.number("units"), direction=direction, **options_of(task)
         )
         self.x = openrnn.Tensor(task.array("x"))
         self.layer.build(self.x.shape)
@@ -86,7 +90,7 @@ class Training:
         direction = "bidirectional" if task.number("directions", 1) == 2 else "unidirectional"
         self.model = getattr(cudnn_rnn.ops, CLASSES[task.text("cell")])(
             task.number("layers"), task.number("units"), task.number("input"),
-            direction=direction, **arithmetic(task),
+            direction=direction, **options_of(task),
         )  # fmt: skip
         params = task.array("params")
         # With one of them, as where memory is measured, what is packed stays.

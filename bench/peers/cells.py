@@ -1,0 +1,23 @@
+"""The cells with options that are measured, by the names of docs/cells_reference.md."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One of cuDNN's cells and the options that make another one of it."""
+
+    mode: str  # 'lstm', 'gru'
+    options: Mapping[str, object] = field(default_factory=dict)
+    vectors: int = 0  # of U elements each, after all biases of the buffer
+
+
+CELLS = {
+    "hard sigmoid": Cell("lstm", {"recurrent_activation": "hard_sigmoid"}),
+    "peepholes": Cell("lstm", {"use_peepholes": True}, vectors=3),
+    "cell clip": Cell("lstm", {"cell_clip": 3.0}),
+    "coupled gates": Cell("lstm", {"coupled_gates": True}),
+    "softsign": Cell("lstm", {"activation": "softsign", "output_activation": "softsign"}),
+    "reset before": Cell("gru", {"reset_after": False}),
+}
