@@ -26,7 +26,9 @@ std::size_t class_size(std::size_t bytes) {
 
 // The number of a size from class_size.
 std::size_t class_of(std::size_t size) {
-  const auto octave = static_cast<std::size_t>(std::bit_width(size)) - 1;
+  // No size is below that of the first class: only the analyzer has to be told.
+  const auto octave =
+      static_cast<std::size_t>(std::bit_width(std::max<std::size_t>(size, 256))) - 1;
   return 4 * octave + ((size >> (octave - 2)) & 3);
 }
 std::size_t size_of_class(std::size_t number) { return (4 + number % 4) << (number / 4 - 2); }

@@ -22,14 +22,15 @@ bool Barrier::wait(int members) noexcept {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) == members - 1) return complete(phase);
   JobMember* waiting = nullptr;  // set by the first long wait
   bool asked = false;
-  std::uint32_t now = phase;
-  for (unsigned round = 0; (now = phase_.load(std::memory_order_acquire)) == phase; ++round) {
+  std::uint32_t now = phase_.load(std::memory_order_acquire);
+  for (unsigned round = 0; now == phase; ++round) {
     if (is_long_wait(round)) {
       waiting = &this_member();
       placement.spread(waiting->index);
       if (waiting->waits.too_long()) late_.store(asked = true, std::memory_order_relaxed);
     }
     relax(round);
+    now = phase_.load(std::memory_order_acquire);
   }
   if (waiting) waiting->waits.over();
   const bool late = now % 2 == 1;

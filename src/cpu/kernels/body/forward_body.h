@@ -113,7 +113,7 @@ struct CellWithOptions {
 
   static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
     // A GRU saves one more vector than it has gates.
-    lines.add_gates(s.gates[row] + unit, G == 3 ? 4 : G, s.units);
+    lines.add_gates(s.gates[row] + unit, G + (G == 3 ? 1 : 0), s.units);
     if constexpr (G == 4) lines.add(s.c[row] + unit);
     lines.add(s.h[row] + unit);
   }
