@@ -8,6 +8,7 @@ namespace {
 using gradients::if_wanted;
 using gradients::reads_input;
 using gradients::reads_output;
+using gradients::run_clip;
 using gradients::upstream;
 using Tensors = std::vector<Tensor>;
 
@@ -199,20 +200,14 @@ Tensor clip(const Tensor& x, double low, double high) {
         message("[clip] low is ", low, " and high ", high, ", expected low at most high"));
   }
   if (x.is_symbolic()) return defer_one("clip", infer::like("clip", x), x, low, high);
-  const auto run = [low, high](const DeviceArray& from, const DeviceArray& dy) {
-    DeviceArray to = make(from, from.dtype(), from.shape());
-    from.device().clip({.dtype = from.dtype(),
-                        .size = from.size(),
-                        .low = low,
-                        .high = high,
-                        .x = from.data(),
-                        .dy = dy.data(),
-                        .out = to.mutable_data()});
-    return to;
-  };
-  return record_one("clip", {x}, run(x.value(), {}), [run, x = x.value()](const DeviceArray& dy) {
-    return std::vector{run(x, dy)};
-  });
+  return record_one(
+      "clip", {x}, run_clip(low, high, x.value(), {}),
+      [low, high, x = x.value()](const DeviceArray& dy) {
+        return std::vector{run_clip(low, high, x, dy)};
+      },
+      [low, high](const GradientCall& call) {
+        return Tensors{gradients::clip_gradient(low, high, call.inputs[0], upstream(call))};
+      });
 }
 
 Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::kRelu, x); }

@@ -54,6 +54,29 @@ Tensors of_unary(const GradientCall& call, UnaryOp op) {
   return {unary_gradient(op, reads_input(op) ? call.inputs[0] : call.outputs[0], upstream(call))};
 }
 
+DeviceArray run_clip(double low, double high, const DeviceArray& x, const DeviceArray& dy) {
+  DeviceArray out = make(x, x.dtype(), x.shape());
+  x.device().clip({.dtype = x.dtype(),
+                   .size = x.size(),
+                   .low = low,
+                   .high = high,
+                   .x = x.data(),
+                   .dy = dy.data(),
+                   .out = out.mutable_data()});
+  return out;
+}
+
+Tensor clip_gradient(double low, double high, const Tensor& x, const Tensor& dy) {
+  return record_composed("clip_gradient", {x, dy}, run_clip(low, high, x.value(), dy.value()),
+                         [low, high](const GradientCall& call) {
+                           const Tensor& from = call.inputs[0];
+                           return Tensors{if_wanted(call, 0, [&] { return zeros_like(from); }),
+                                          if_wanted(call, 1, [&] {
+                                            return clip_gradient(low, high, from, upstream(call));
+                                          })};
+                         });
+}
+
 Tensor column_sum(const Tensor& x) {
   const Matrix size = as_rows("column_sum", "x", x);
   DeviceArray sums = make(x, x.dtype(), {size.cols});

@@ -34,6 +34,9 @@ Tensor l2_norm_loss(const Tensor& x, double factor);
 Tensor scaled_by(const Tensor& x, double factor, const Tensor& scalar);
 /// x [.., C] summed along its last dimension, that sum in each element of [.., C].
 Tensor spread_row_sums(const Tensor& x);
+/// x between the bounds; with dy (empty: none) dy where x is, else 0.
+DeviceArray run_clip(double low, double high, const DeviceArray& x, const DeviceArray& dy);
+Tensor clip_gradient(double low, double high, const Tensor& x, const Tensor& dy);
 /// dy times the derivative of `op`, of which `source` is the input, for square and absolute, or
 /// the output.
 Tensor unary_gradient(UnaryOp op, const Tensor& source, const Tensor& dy);

@@ -48,6 +48,8 @@ TEST(SecondGradients, OneOperand) {
   check_third([](const Tensors& in) { return Tensors{ops::sqrt(in[0])}; },
               {random_tensor({2, 5}, 3, 0.5, 2.0)});
   check_second([](const Tensors& in) { return Tensors{ops::scale(in[0], -1.75)}; }, {x});
+  check_third([](const Tensors& in) { return Tensors{ops::square(ops::clip(in[0], -0.7, 0.6))}; },
+              {x});
   check_second([](const Tensors& in) { return Tensors{ops::add_scalar(in[0], 3.0)}; }, {x});
   check_second([](const Tensors& in) { return Tensors{ops::cast(in[0], DType::kFloat64)}; }, {x});
   check_second(
@@ -59,7 +61,8 @@ TEST(SecondGradients, OneOperand) {
 
 // Almost everywhere, as PyTorch and TensorFlow have it: an array of zeros, not an empty one.
 TEST(SecondGradients, OfKinksAreZero) {
-  for (Tensor (*op)(const Tensor&) : {ops::relu, ops::absolute}) {
+  const auto clip = [](const Tensor& x) { return ops::clip(x, -0.5, 0.5); };
+  for (Tensor (*op)(const Tensor&) : {ops::relu, ops::absolute, +clip}) {
     const GradientTape outer;
     const Tensor x = outer.watch(random_tensor({7}, 3));
     const GradientTape inner;
