@@ -113,7 +113,7 @@ class Job:
 def make(task: server.Task) -> server.Job:
     """The job of a task."""
     if task.text("pass") == "model":
-        from peers.workers.keras_model import Model
+        from peers.workers.models.keras import Model
 
         return Model(task)
     return Job(task)

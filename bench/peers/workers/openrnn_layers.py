@@ -136,7 +136,7 @@ def engine_text() -> str:
 def make(task: server.Task) -> server.Job:
     """The job of a task."""
     if task.text("pass") == "model":
-        from peers.workers.openrnn_model import Model
+        from peers.workers.models.openrnn import Model
 
         return Model(task)
     if task.text("beside"):

@@ -96,7 +96,7 @@ class Job:
 def make(task: server.Task) -> server.Job:
     """The job of a task."""
     if task.text("pass") == "model":
-        from peers.workers.pytorch_model import Model
+        from peers.workers.models.pytorch import Model
 
         return Model(task)
     return Job(task)

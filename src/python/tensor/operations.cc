@@ -65,6 +65,9 @@ void bind_elementwise(nb::module_& m) {
         return make_tensor(value, dtype, as_device(device));
       },
       "value"_any, "dtype"_any, "device"_any = nb::none());
+}
+
+void bind_training(nb::module_& m) {
   m.def(
       "stop_gradient", [](nb::handle x) { return tensor(x, "stop_gradient").detached(); }, "x"_any);
   m.def(
@@ -193,6 +196,7 @@ std::pair<std::vector<std::optional<Tensor>>, Tensor> clip(nb::handle tensors, d
 
 void bind_operations(nb::module_& m) {
   bind_elementwise(m);
+  bind_training(m);
   bind_products(m);
   bind_shapes(m);
   m.def("clip_by_global_norm", &clip, "tensors"_any, "clip_norm"_a);

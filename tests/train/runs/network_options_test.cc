@@ -30,9 +30,12 @@ FieldValue other_value(const RnnField& field) {
       return "float64";
     case FieldType::kActivation:
       return "leaky_relu(0.25)";
-    default:
-      return std::string(*std::ranges::find_if(
-          field.choices, [&](auto word) { return FieldValue(std::string(word)) != before; }));
+    default:  // a word that is not another name of the default
+      return std::string(*std::ranges::find_if(field.choices, [&](auto word) {
+        RnnSpec network;
+        field.put(network, std::string(word));
+        return field.get(network) != before;
+      }));
   }
 }
 

@@ -61,7 +61,8 @@ def test_a_variable_as_joined_state_gets_its_gradient():
         output, _ = joined(X[:, 0], first)
     of_variable = np.asarray(tape.gradient(output, [first])[0])
     with openrnn.GradientTape() as tape:
-        tensor = tape.watch(openrnn.convert_to_tensor(first.numpy()))
+        tensor = openrnn.convert_to_tensor(first.numpy())
+        tape.watch(tensor)
         output, _ = joined(X[:, 0], tensor)
     np.testing.assert_array_equal(of_variable, tape.gradient(output, [tensor])[0])
     assert np.abs(of_variable).min() > 0

@@ -1,0 +1,1 @@
+"""The language model on each side."""
