@@ -19,5 +19,10 @@ CELLS = {
     "cell clip": Cell("lstm", {"cell_clip": 3.0}),
     "coupled gates": Cell("lstm", {"coupled_gates": True}),
     "softsign": Cell("lstm", {"activation": "softsign", "output_activation": "softsign"}),
+    "layer norm": Cell(
+        "lstm",
+        {"layer_norm": "gates", "layer_norm_cell": "carried", "layer_norm_epsilon": 1e-5},
+        vectors=6,
+    ),
     "reset before": Cell("gru", {"reset_after": False}),
 }

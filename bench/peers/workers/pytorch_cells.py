@@ -16,6 +16,7 @@ from peers.workers import layout  # noqa: E402
 
 torch.set_num_threads(THREADS)
 Tensor = torch.Tensor
+EPSILON = 1e-5
 # (product with the input, state, recurrent matrix, vectors) to the next state, whose first is h.
 Step = Callable[[Tensor, tuple[Tensor, ...], Tensor, Tensor], tuple[Tensor, ...]]
 
@@ -46,6 +47,21 @@ def lstm_step(option: str) -> Step:
     return step
 
 
+def layer_norm_step(
+    x: Tensor, state: tuple[Tensor, ...], recurrent: Tensor, vectors: Tensor
+) -> tuple[Tensor, ...]:
+    """The step of LayerNormBasicLSTMCell; the biases of gates follow gains, and gain and bias of c."""
+    h, c = state
+    units = (h.shape[1],)
+    sums = torch.addmm(x, h, recurrent.t()).chunk(4, 1)
+    i, f, g, o = (
+        functional.layer_norm(sums[k], units, vectors[k], vectors[6 + k], EPSILON) for k in range(4)
+    )
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    c = functional.layer_norm(c, units, vectors[4], vectors[5], EPSILON)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
 def gru_step(
     x: Tensor, state: tuple[Tensor, ...], recurrent: Tensor, vectors: Tensor
 ) -> tuple[Tensor, ...]:
@@ -68,14 +84,17 @@ class Job:
         self.states = 2 if cell.mode == "lstm" else 1
         tail = np.asarray(task.array("params"), np.float32)
         vectors = tail[tail.size - cell.vectors * task.number("units") :]
-        arrays = (part.w, part.r, part.bw, part.br, vectors.reshape(cell.vectors, -1))
+        arrays = (part.w, part.r, part.bw, part.br, vectors.reshape(-1, task.number("units")))
         self.parameters = [torch.from_numpy(array.copy()) for array in arrays]
         self.x = torch.from_numpy(np.asarray(task.array("x"), np.float32))
         if task.training:
             self.r = torch.from_numpy(np.asarray(task.array("r"), np.float32))
             for tensor in (*self.parameters, self.x):
                 tensor.requires_grad_()
+        self.normalized = option == "layer norm"
         self.step: Step = lstm_step(option) if cell.mode == "lstm" else gru_step
+        if self.normalized:
+            self.step = layer_norm_step
         self.kernel = "a loop of steps"
         if task.number("compile"):
             self.step = torch.compile(self.step, dynamic=False)
@@ -83,8 +102,12 @@ class Job:
 
     def _forward(self) -> Tensor:
         w, recurrent, bw, br, vectors = self.parameters
-        inputs = functional.linear(self.x, w, bw + br).unbind(0)
         batch, units = self.x.shape[1], recurrent.shape[1]
+        if self.normalized:  # the biases join after it
+            inputs = functional.linear(self.x, w).unbind(0)
+            vectors = torch.cat([vectors, (bw + br).reshape(-1, units)])
+        else:
+            inputs = functional.linear(self.x, w, bw + br).unbind(0)
         self.state = tuple(torch.zeros(batch, units) for _ in range(self.states))
         outputs = []
         for each in inputs:
