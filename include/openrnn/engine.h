@@ -104,7 +104,20 @@ struct ForwardArgs {
   /// Threads that this call and its backward may use, the caller's included; 0: num_threads().
   /// With 1 a call with a workspace neither waits for another thread nor makes a system call.
   int max_threads = 0;
+  /// Of forward_saving. 0: keeps all that backward reads. Else it keeps x and the states at the
+  /// borders of chunks of recompute_steps(recompute, max_time) steps, and backward computes one
+  /// chunk after another again; every result has the same bits. For unidirectional networks that
+  /// costs one more forward pass; for bidirectional ones, whose directions walk opposite ways,
+  /// about two of the layers up to each, and memory for one layer's gradient over all of T.
+  /// Engine 'cpu' only.
+  std::int64_t recompute = 0;
 };
+
+/// A ForwardArgs::recompute of about the root of max_time.
+inline constexpr std::int64_t kRecomputeRoot = -1;
+/// Steps of a chunk: 0 for 0, else `recompute`, or the root of max_time, rounded up to a multiple
+/// of 32, in whose groups gradients of weights are summed (docs/numerics.md).
+OPENRNN_API std::int64_t recompute_steps(std::int64_t recompute, std::int64_t max_time);
 
 /// One backward call. Shapes and layouts as in the forward call.
 struct BackwardArgs {
@@ -138,11 +151,13 @@ class OPENRNN_API Engine {
   /// (two orders of the sums of bf16), 'bf16x3', 'int8'; the reference sums each in double. math
   /// 'bf16x3' without AMX is 'float32'. Results of equal kinds have equal bits.
   virtual std::string_view math_kind(const RnnSpec& spec) const = 0;
-  /// Bytes that forward_saving keeps for backward, of a call of this size in training; unset where
-  /// only a call can tell.
+  /// Bytes that forward_saving keeps for backward, of a call of this size in training without
+  /// initial states; `recompute` as in ForwardArgs. Unset where only a call can tell.
   virtual std::optional<std::int64_t> saved_bytes(const RnnSpec& spec, std::int64_t max_time,
-                                                  std::int64_t batch) const {
+                                                  std::int64_t batch,
+                                                  std::int64_t recompute = 0) const {
     static_cast<void>(spec), static_cast<void>(max_time), static_cast<void>(batch);
+    static_cast<void>(recompute);
     return std::nullopt;
   }
   /// `params` is the opaque buffer, at least params_size(spec) long. Throws: ArgumentError for
@@ -164,9 +179,11 @@ class OPENRNN_API Engine {
 };
 
 /// Throws: ArgumentError when sizes are negative, a needed pointer is null, a length lies outside
-/// 0..T (naming its row and value), max_threads is negative, or cells are asked of a mode that has
-/// none.
+/// 0..T (naming its row and value), max_threads is negative, recompute below kRecomputeRoot, or
+/// cells are asked of a mode that has none.
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
+/// For engines that keep all that backward reads. Throws: UnsupportedError unless recompute is 0.
+OPENRNN_API void check_saves_all(const Engine& engine, const ForwardArgs& args);
 /// Throws: ArgumentError as RnnSpec::validate; EngineError when `engine` does not support the spec;
 /// UnsupportedError for training with a weights_dtype.
 OPENRNN_API void check_pack(const Engine& engine, const ValidSpec& spec, PackFor purpose);

@@ -37,6 +37,9 @@ struct RnnCallOptions {
   bool training = true;
   /// Keep what gradients need although `training` is false.
   bool save = false;
+  /// As ForwardArgs::recompute, of a call that keeps what gradients need: instead of that, x and
+  /// some states, from which backward computes the rest again.
+  std::int64_t recompute = 0;
   /// Return the outputs of every layer, and cells of every time step, too. Not for symbolic
   /// tensors.
   bool every = false;

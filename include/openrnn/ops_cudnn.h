@@ -20,6 +20,9 @@ struct CudnnCallOptions {
   /// False: input and output are [B, T, .], states [B, L*D, .]; states as in
   /// layers::RnnCallOptions.
   bool time_major = true;
+  /// As RnnInputs::save and recompute.
+  bool save = false;
+  std::int64_t recompute = 0;
 };
 
 /// Base of the four models: sizes, conversion and the call. A call takes any time and batch size,

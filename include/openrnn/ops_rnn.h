@@ -65,6 +65,9 @@ struct RnnInputs {
   /// Keep what gradients need although training is off; else asking for a gradient is an error, as
   /// in TensorFlow.
   bool save = false;
+  /// As ForwardArgs::recompute, of a call that keeps what gradients need: instead of that, x and
+  /// some states, from which backward computes the rest again.
+  std::int64_t recompute = 0;
   DropoutKey dropout = {};
   /// Gives the key in place of `dropout`; asked for it when nothing refuses the call any more, so
   /// that a refused call uses up none.
@@ -100,7 +103,7 @@ OPENRNN_API void check_flags(std::string_view call, const StepFlags& flags, std:
 /// time. Gradients flow to x, h0, c0 and params. Throws: ArgumentError for a rank, shape, dtype or
 /// length that does not fit `spec`, naming given and expected; UnsupportedError and EngineError as
 /// choose_engine; UnsupportedError for a weights_dtype where a tape records and gradients may be
-/// asked for.
+/// asked for, and for recompute on another engine than the cpu's.
 OPENRNN_API RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& inputs, PackedCache* cache);
 
 /// The dropout state of one model: the same (seed, call) gives the same masks. Thread-compatible.

@@ -58,10 +58,12 @@ struct ExplainedCall {
   std::int64_t max_time = 1, batch = 1;
   /// Null: the cpu.
   const Device* device = nullptr;
+  /// As ForwardArgs::recompute.
+  std::int64_t recompute = 0;
 };
 /// Decides as choose_engine, but computes nothing and never throws for what no engine can run: then
 /// `engine` is empty and `others` says why. Throws: ArgumentError as RnnSpec::validate, or for
-/// sizes below 0.
+/// sizes below 0 or recompute below kRecomputeRoot.
 OPENRNN_API Explanation explain(const ValidSpec& spec, const ExplainedCall& call = {});
 /// One line for each of its members.
 OPENRNN_API std::string to_string(const Explanation& explanation);

@@ -61,10 +61,13 @@ class OPENRNN_API SequenceModel {
   std::vector<Variable> variables() const;
   std::uint64_t dropout_calls() const;
   void set_dropout_calls(std::uint64_t calls);
+  /// As RnnCallOptions::recompute, of training calls.
+  void set_recompute(std::int64_t recompute) noexcept { recompute_ = recompute; }
 
  private:
   void raise_forget_bias();
   ModelConfig config_;
+  std::int64_t recompute_ = 0;
   std::unique_ptr<layers::Embedding> embedding_;
   std::unique_ptr<layers::CudnnRnn> rnn_;
   std::unique_ptr<layers::Dropout> output_dropout_;

@@ -105,6 +105,7 @@ struct RunOptions {
   std::int64_t save_steps = 0;     // also save every N steps; 0: off
   double save_seconds = 20.0;      // save every N seconds; 0: off
   int keep = 5;                    // checkpoints to keep; 0: all
+  std::int64_t recompute = 0;      // steps of a chunk, as ForwardArgs::recompute; 0: off
   const Device* device = nullptr;  // null: the default device; a run resumes on any
 };
 

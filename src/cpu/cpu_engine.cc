@@ -6,12 +6,14 @@
 #include "cpu/isa/arithmetic.h"
 #include "cpu/isa/isa.h"
 #include "cpu/isa/tiles.h"
+#include "cpu/recompute/recompute_call.h"
 #include "cpu/threading/share.h"
 
 namespace openrnn {
 namespace {
 
 using cpu::CpuPacked;
+using cpu::CpuRecomputed;
 using cpu::CpuSaved;
 using cpu::CpuWorkspace;
 
@@ -28,6 +30,12 @@ void check_packed(std::string_view call, const PackedParams& params) {
   }
 }
 
+template <class T>
+std::int64_t saved_bytes_of(const RnnSpec& spec, const ForwardArgs& args) {
+  return args.recompute != 0 ? cpu::bytes_of<cpu::RecomputedPlaces<T>>(spec, args)
+                             : cpu::bytes_of<cpu::SavedPlaces<T>>(spec, args);
+}
+
 class CpuEngine final : public Engine {
  public:
   constexpr CpuEngine() = default;
@@ -41,13 +49,14 @@ class CpuEngine final : public Engine {
   std::string unsupported(const RnnSpec& spec) const override { return cpu::unsupported(spec); }
   std::string_view math_kind(const RnnSpec& spec) const override { return cpu::math_kind(spec); }
   std::optional<std::int64_t> saved_bytes(const RnnSpec& spec, std::int64_t max_time,
-                                          std::int64_t batch) const override {
+                                          std::int64_t batch,
+                                          std::int64_t recompute) const override {
     ForwardArgs args;
     args.max_time = max_time;
     args.batch = batch;
     args.training = true;
-    return is_double(spec) ? cpu::saved_bytes<double>(spec, args)
-                           : cpu::saved_bytes<float>(spec, args);
+    args.recompute = recompute;
+    return is_double(spec) ? saved_bytes_of<double>(spec, args) : saved_bytes_of<float>(spec, args);
   }
 
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
@@ -80,8 +89,12 @@ class CpuEngine final : public Engine {
   std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
     check_forward("forward_saving", args);
     check_packed("forward_saving", *args.params);
-    if (is_double(args.params->spec())) return cpu::forward_saving_call<double>(args);
-    return cpu::forward_saving_call<float>(args);
+    const bool wide = is_double(args.params->spec());
+    if (args.recompute != 0) {
+      return wide ? cpu::forward_recomputed_call<double>(args)
+                  : cpu::forward_recomputed_call<float>(args);
+    }
+    return wide ? cpu::forward_saving_call<double>(args) : cpu::forward_saving_call<float>(args);
   }
   void backward(const BackwardArgs& args) const override {
     if (const auto* f32 = dynamic_cast<const CpuSaved<float>*>(args.saved)) {
@@ -89,6 +102,12 @@ class CpuEngine final : public Engine {
     }
     if (const auto* f64 = dynamic_cast<const CpuSaved<double>*>(args.saved)) {
       return cpu::backward_call(*f64, args);
+    }
+    if (const auto* f32 = dynamic_cast<const CpuRecomputed<float>*>(args.saved)) {
+      return cpu::backward_recomputed_call(*f32, args);
+    }
+    if (const auto* f64 = dynamic_cast<const CpuRecomputed<double>*>(args.saved)) {
+      return cpu::backward_recomputed_call(*f64, args);
     }
     throw ArgumentError(message("[backward] saved is ", args.saved ? "another engine's" : "null",
                                 ", expected what cpu's forward_saving returned"));

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "base/message.h"
+#include "engine/sum_order.h"
 #include "openrnn/engine.h"
 
 namespace openrnn {
@@ -39,6 +42,25 @@ void check_pack(const Engine& engine, const ValidSpec& valid, PackFor purpose) {
   }
 }
 
+std::int64_t recompute_steps(std::int64_t recompute, std::int64_t max_time) {
+  if (recompute == 0) return 0;
+  std::int64_t least = recompute;
+  // The root, which no group of steps is longer than for short sequences.
+  if (recompute < 0) {
+    for (least = kGradientSteps; least < max_time / least;) least += kGradientSteps;
+  }
+  // No longer than the sequence, so that nothing overflows.
+  least = std::min(least, std::max<std::int64_t>(max_time, 1));
+  return (least + kGradientSteps - 1) / kGradientSteps * kGradientSteps;
+}
+
+void check_saves_all(const Engine& engine, const ForwardArgs& args) {
+  if (args.recompute == 0) return;
+  throw UnsupportedError(message("[forward_saving] engine '", engine.name(),
+                                 "' keeps all that backward reads and cannot recompute it, ",
+                                 "expected save=True (recompute 0), or engine 'cpu'"));
+}
+
 void check_forward(std::string_view call, const ForwardArgs& args) {
   if (!args.params) {
     throw ArgumentError(message("[", call, "] params is null, expected packed parameters"));
@@ -50,6 +72,10 @@ void check_forward(std::string_view call, const ForwardArgs& args) {
   if (args.max_threads < 0) {
     throw ArgumentError(
         message("[", call, "] max_threads is ", args.max_threads, ", expected 0 or more"));
+  }
+  if (args.recompute < kRecomputeRoot) {
+    throw ArgumentError(message("[", call, "] recompute is ", args.recompute,
+                                ", expected a number of steps, 0 or kRecomputeRoot"));
   }
   const RnnSpec& spec = args.params->spec();
   if (args.training && spec.training.drops_around()) {

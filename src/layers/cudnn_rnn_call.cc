@@ -8,7 +8,8 @@ namespace {
 
 // Arguments of a recorded call, except tensors.
 Attributes attributes_of(const RnnCallOptions& call) {
-  Attributes attributes{call.training, call.time_major, call.save, !call.lengths.empty()};
+  Attributes attributes{call.training, call.time_major, call.save, !call.lengths.empty(),
+                        call.recompute};
   if (call.sequence_lengths) {
     attributes.emplace_back(
         std::vector<std::int64_t>(call.sequence_lengths->begin(), call.sequence_lengths->end()));
@@ -23,8 +24,9 @@ RnnCallOptions options_in(const Attributes& recorded) {
   call.training = std::get<bool>(recorded.at(0));
   call.time_major = std::get<bool>(recorded.at(1));
   call.save = std::get<bool>(recorded.at(2));
-  if (recorded.size() > 4) {
-    const auto& lengths = std::get<std::vector<std::int64_t>>(recorded[4]);
+  call.recompute = std::get<std::int64_t>(recorded.at(4));
+  if (recorded.size() > 5) {
+    const auto& lengths = std::get<std::vector<std::int64_t>>(recorded[5]);
     call.sequence_lengths.emplace(lengths.begin(), lengths.end());
   }
   return call;
@@ -110,6 +112,7 @@ ops::RnnOutputs CudnnRnn::compute(const std::vector<Tensor>& given, const RnnCal
   in.time_major = call.time_major;
   in.training = call.training;
   in.save = call.save;
+  in.recompute = call.recompute;
   in.every = call.every;
   if (call.training && network().draws_masks()) {
     in.next_dropout = [this] { return dropout_.next(); };

@@ -127,6 +127,8 @@ RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
   inputs.lengths = options.lengths;
   inputs.time_major = options.time_major;
   inputs.training = is_training;
+  inputs.save = options.save;
+  inputs.recompute = options.recompute;
   inputs.call = call_;
   const ModelOfCall model{spec_->compute.device, kept_};
   const std::int64_t depth = inputs.x.shape()[2];

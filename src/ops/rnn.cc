@@ -93,15 +93,26 @@ void require_trainable(const RnnSpec& spec, const RnnInputs& in) {
       "variables for inference: with_arithmetic makes it"));
 }
 
-bool saving(const RnnInputs& in) {
-  return recording({in.x, in.h0, in.c0, in.params}) && (in.training || in.save);
+// Whether the call keeps what gradients need.
+bool saves(const RnnInputs& in) {
+  return (in.training || in.save) && recording({in.x, in.h0, in.c0, in.params});
+}
+
+// Before the call takes a key of dropout.
+void require_recomputing(const Engine& engine, const RnnInputs& in) {
+  ForwardArgs args;
+  args.recompute = in.recompute;
+  if (engine.name() != "cpu") check_saves_all(engine, args);
 }
 
 // All that refuses a call, before it draws a key or runs anything.
 const Engine& check_call(const ValidSpec& valid, const RnnInputs& in) {
   check_inputs(valid, in);
   const Engine& engine = choose_engine(valid, in.x.device());
-  if (saving(in)) require_trainable(valid, in);
+  if (saves(in)) {
+    require_trainable(valid, in);
+    require_recomputing(engine, in);
+  }
   return engine;
 }
 
@@ -176,7 +187,7 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
   const RnnSpec& spec = valid;
   const Engine& engine = check_call(valid, in);
   const std::vector<Tensor> inputs{in.x, in.h0, in.c0, in.params};
-  const bool tracked = recording(inputs), keep = saving(in);
+  const bool tracked = recording(inputs), keep = saves(in);
   PackedCache own;
   std::vector<DeviceArray> out = make_outputs(spec, in);
   const DeviceArray no_cell;
@@ -200,7 +211,8 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
       .layer_outputs = layer_outputs.data(),
       .layer_cells = layer_cells.data(),
       .training = in.training,
-      .dropout = dropout_key(in)};
+      .dropout = dropout_key(in),
+      .recompute = keep ? in.recompute : 0};
   std::vector<Tensor> tensors;
   if (tracked) {
     gradients::SavedCall saved =

@@ -82,6 +82,10 @@ Explanation explain(const ValidSpec& valid, const ExplainedCall& call) {
     throw ArgumentError(message("[explain] max_time is ", call.max_time, ", batch ", call.batch,
                                 ", expected 0 or more"));
   }
+  if (call.recompute < kRecomputeRoot) {
+    throw ArgumentError(message("[explain] recompute is ", call.recompute,
+                                ", expected a number of steps, 0 or kRecomputeRoot"));
+  }
   const RnnSpec& spec = valid;
   Explanation found;
   const Engine* chosen = nullptr;
@@ -91,7 +95,7 @@ Explanation explain(const ValidSpec& valid, const ExplainedCall& call) {
     found.description = chosen->description();
     found.kernels = kernels_of(spec);
     found.math_kind = chosen->math_kind(spec);
-    found.saved_bytes = chosen->saved_bytes(spec, call.max_time, call.batch);
+    found.saved_bytes = chosen->saved_bytes(spec, call.max_time, call.batch, call.recompute);
     // A GPU's results are repeatable there, but no promise to others.
     found.same_bits = !chosen->device() && found.engine != "cudnn";
   } catch (const Error&) {

@@ -35,6 +35,7 @@ FOLDER_RANKS = {
         {"pack"},
         {"gemm", "steps"},
         {"forward", "backward", "device", "tangent"},
+        {"recompute"},
         {""},
     ],
 }
@@ -280,7 +281,7 @@ def self_test():
                                       "leaves out openrnn/params.h"),
         "src/cpu/pack/up.cc": ('#include "cpu/forward/a.h"', "the folder forward (rank 5) is not below pack"),
         "src/cpu/forward/beside.cc": ('#include "cpu/backward/a.h"', "is not below forward"),
-        "src/cpu/pack/engine.cc": ('#include "cpu/engine.h"', "the folder cpu (rank 6) is not below pack"),
+        "src/cpu/pack/engine.cc": ('#include "cpu/engine.h"', "the folder cpu (rank 7) is not below pack"),
         "src/cpu/attic/x.cc": ('#include "cpu/pack/a.h"', "the folder attic of cpu has no rank"),
         "src/cudnn/kernel.cu": ('#include "runtime/x.h"', "not below cudnn"),
         "src/cudnn/kernel.cuh": ('#include "runtime/x.h"', "not below cudnn"),

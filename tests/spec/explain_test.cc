@@ -51,6 +51,25 @@ TEST(Explain, AnEngineThatIsForcedIsNamed) {
   EXPECT_EQ(found.math_kind, "float32");
 }
 
+// x, and for each chunk of 32 steps the states that enter it, a slot a layer and direction.
+TEST(Explain, CountsWhatRecomputingKeeps) {
+  const RnnSpec spec{
+      .num_layers = 2, .num_units = 16, .input_size = 4, .direction = Direction::kBidirectional};
+  const auto kept = [&](std::int64_t time, std::int64_t recompute) {
+    return *explain(spec, {.max_time = time, .batch = 4, .recompute = recompute}).saved_bytes;
+  };
+  const auto expected = [](std::int64_t time, std::int64_t chunks) {
+    return time * 4 * 4 * 4 + 2 * chunks * 2 * 2 * 4 * 16 * 4;
+  };
+  EXPECT_EQ(kept(320, 32), expected(320, 10));
+  EXPECT_EQ(kept(321, 32), expected(321, 11));
+  EXPECT_EQ(kept(320, 33), expected(320, 5));
+  EXPECT_EQ(kept(4096, kRecomputeRoot), expected(4096, 64));
+  EXPECT_EQ(kept(4096, 4096), expected(4096, 1));
+  EXPECT_LT(8 * kept(4096, kRecomputeRoot), kept(4096, 0));
+  EXPECT_THROW(kept(1, -2), ArgumentError);
+}
+
 // By layer and direction: an output, the saved gates, a cell; x; each place begins with a line.
 TEST(Explain, CountsWhatTrainingKeeps) {
   const auto line = [](std::int64_t floats) { return (floats * 4 + 63) / 64 * 64; };

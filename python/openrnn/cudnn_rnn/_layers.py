@@ -89,7 +89,7 @@ class CudnnRNN(Layer):
         *,
         sequence_lengths: TensorLike = None,
         time_major: bool = True,
-        save: bool = False,
+        save: bool | str | int = False,
         return_all: bool = False,
         mask: TensorLike = None,
         zero_output_for_mask: bool = True,
@@ -107,7 +107,10 @@ class CudnnRNN(Layer):
         is read as the call's time_major says: where B == L*D, [L*D, B, .] and [B, L*D, .] have
         one shape, and an array in the wrong one cannot be refused.
         `training`: dropout is on and gradients may be asked for; `save`: gradients without
-        dropout. mask [T, B] ([B, T] when batch-major): a step that is False passes its row's state
+        dropout. save='inputs' keeps inputs and a few states alone and computes the rest again in
+        the backward pass, in chunks of about the root of T steps; save=k in chunks of k steps,
+        rounded up to a multiple of 32. The same bits for less memory and one more forward pass; on
+        the cpu. mask [T, B] ([B, T] when batch-major): a step that is False passes its row's state
         through and puts out 0, or, with zero_output_for_mask False, the direction's last output.
         reset [T, B]: True puts the row's state back before the step, to zeros or, with
         reset_to_initial, to initial_state; the row goes on as a sequence of its own, in both
@@ -126,7 +129,7 @@ class CudnnRNN(Layer):
         *,
         sequence_lengths: TensorLike = None,
         time_major: bool = True,
-        save: bool = False,
+        save: bool | str | int = False,
         return_all: bool = False,
         mask: TensorLike = None,
         zero_output_for_mask: bool = True,

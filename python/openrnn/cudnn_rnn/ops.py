@@ -107,6 +107,7 @@ class CudnnLSTM(_CudnnRNN):
         *,
         sequence_lengths: TensorLike = None,
         time_major: bool = True,
+        save: bool | str | int = False,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """(output [T, B, D*O], output_h [L*D, B, O], output_c [L*D, B, U]).
 
@@ -114,10 +115,11 @@ class CudnnLSTM(_CudnnRNN):
         params is the opaque buffer. A Variable is packed once for each value that it gets; an
         array or a tensor is packed again at every call, which for 850,000 parameters takes three
         times as long as one step of one row.
-        A gradient through is_training=False is a ValueError.
+        A gradient through is_training=False is a ValueError, unless save says what to keep, as of
+        the layers.
         """
         result: tuple[Tensor, Tensor, Tensor] = self.model_call(
-            input_data, input_h, input_c, params, is_training, sequence_lengths, time_major
+            input_data, input_h, input_c, params, is_training, sequence_lengths, time_major, save
         )
         return result
 
@@ -134,6 +136,7 @@ class _NoCell(_CudnnRNN):
         *,
         sequence_lengths: TensorLike = None,
         time_major: bool = True,
+        save: bool | str | int = False,
     ) -> tuple[Tensor, Tensor]:
         """(output [T, B, D*U], output_h [L*D, B, U]).
 
@@ -141,10 +144,11 @@ class _NoCell(_CudnnRNN):
         params is the opaque buffer. A Variable is packed once for each value that it gets; an
         array or a tensor is packed again at every call, which for 850,000 parameters takes three
         times as long as one step of one row.
-        A gradient through is_training=False is a ValueError.
+        A gradient through is_training=False is a ValueError, unless save says what to keep, as of
+        the layers.
         """
         result: tuple[Tensor, Tensor] = self.model_call(
-            input_data, input_h, None, params, is_training, sequence_lengths, time_major
+            input_data, input_h, None, params, is_training, sequence_lengths, time_major, save
         )
         return result
 

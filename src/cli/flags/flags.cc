@@ -102,6 +102,10 @@ void add_train(CLI::App& tool, TrainFlags& flags) {
       ->default_str("20");
   add_number(app, "--keep", flags.run.keep, {0, 1000000}, "Checkpoints to keep, 0: all")
       ->default_str("5");
+  add_number(
+      app, "--recompute", flags.run.recompute, kNotNegative,
+      "Keep less memory for gradients and compute the rest again, in chunks of N time steps, "
+      "rounded up to a multiple of 32 (0: off)");
   add_device(app, flags.device);
   add_threads(app, flags.threads);
 }

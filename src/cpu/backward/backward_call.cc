@@ -6,6 +6,16 @@
 namespace openrnn::cpu {
 
 template <class T>
+StateGradients<T> state_gradients(const RnnSpec& spec, const ForwardArgs& call,
+                                  const BackwardArgs& args) {
+  const auto rows = [&](const void* base, std::int64_t width) {
+    return state_rows<T>(base, spec, call, width);
+  };
+  const std::int64_t h = spec.hidden_size(), c = spec.num_units;
+  return {rows(args.dhn, h), rows(args.dcn, c), rows(args.dh0, h), rows(args.dc0, c)};
+}
+
+template <class T>
 void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const CpuPacked<T>& packed = *saved.packed;
   const RnnSpec& spec = packed.spec();
@@ -20,6 +30,7 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);
   const auto dy = sequence_rows<T>(args.dy, spec, saved.args, spec.output_size());
   const auto dx = sequence_rows<T>(args.dx, spec, saved.args, spec.input_size);
+  const StateGradients<T> states = state_gradients<T>(spec, saved.args, args);
   const auto place = [&](const UserRows<T>& user, T* wide, std::int64_t width) {
     if (!user.base) return Grid<T>{};
     if (wide) return Grid<T>{wide, saved.args.batch * width, width};
@@ -28,6 +39,7 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const Grid<T> user_dx = place(dx, scratch.dx_wide, spec.input_size);
   if (dx_serves(saved, args)) scratch.dx = user_dx;
   T* const dparams = scratch.params_wide ? scratch.params_wide : static_cast<T*>(args.dparams);
+  auto* const narrow_to = scratch.params_wide ? static_cast<std::uint16_t*>(args.dparams) : nullptr;
   BackwardRun<T> run{.shared = {.packed = packed,
                                 .args = saved.args,
                                 .plan = plan,
@@ -35,15 +47,23 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
                                 .row_barriers = barriers.get(),
                                 .step_barriers = barriers.get() + threads},
                      .saved = saved,
-                     .args = args,
+                     .states = {states, states},
+                     .user_dy = dy,
+                     .user_dx = dx,
                      .scratch = scratch,
                      .dy = place(dy, scratch.dy_wide, spec.output_size()),
                      .dx = user_dx,
-                     .dparams = args.dparams ? dparams : nullptr,
-                     .all_barrier = barriers.get() + 2 * threads};
+                     .dparams = dparams,
+                     .all_barrier = barriers.get() + 2 * threads,
+                     .lent = dparams,
+                     .narrow_to = narrow_to};
   lease.run([&run](int thread) { run.thread_main(thread); });
 }
 
+template StateGradients<float> state_gradients<float>(const RnnSpec&, const ForwardArgs&,
+                                                      const BackwardArgs&);
+template StateGradients<double> state_gradients<double>(const RnnSpec&, const ForwardArgs&,
+                                                        const BackwardArgs&);
 template void backward_call<float>(const CpuSaved<float>&, const BackwardArgs&);
 template void backward_call<double>(const CpuSaved<double>&, const BackwardArgs&);
 

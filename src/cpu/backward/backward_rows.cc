@@ -8,11 +8,10 @@ namespace openrnn::cpu {
 template <class T>
 void BackwardRows<T>::widen_output_gradient() noexcept {
   const RnnSpec& spec = shared_.spec();
-  const auto user = sequence_rows<T>(run_.args.dy, spec, shared_.args, spec.output_size());
   for (std::int64_t i = me_.index; i < me_.rows; i += me_.members) {
     const std::int64_t b = shared_.row(me_, i);
     for (std::int64_t t = 0; t < shared_.rows.length(b); ++t) {
-      user.load(shared_.packed.table(), t, b, spec.output_size(), run_.dy.at(t, b));
+      run_.user_dy.load(shared_.packed.table(), t, b, spec.output_size(), run_.dy.at(t, b));
     }
   }
 }
@@ -20,23 +19,21 @@ void BackwardRows<T>::widen_output_gradient() noexcept {
 template <class T>
 void BackwardRows<T>::seed_states(std::int64_t layer, std::int64_t d) noexcept {
   const RnnSpec& spec = shared_.spec();
-  const BackwardArgs& args = run_.args;
   const KernelTable& table = shared_.packed.table();
   const auto i_d = static_cast<std::size_t>(d);
   const std::int64_t p = layer * spec.num_dirs() + d, width = spec.hidden_size();
-  const auto dhn = state_rows<T>(args.dhn, spec, shared_.args, width);
-  const auto dcn = state_rows<T>(args.dcn, spec, shared_.args, spec.num_units);
+  const UserRows<T>&dhn = run_.states[i_d].dhn, &dcn = run_.states[i_d].dcn;
   for (std::int64_t i = me_.place.panel; i < me_.rows; i += shared_.plan.panel_threads) {
     const std::int64_t b = shared_.row(me_, i);
     T* const carry = run_.scratch.carry[i_d].at(0, b);
-    if (args.dhn) {
+    if (dhn.base) {
       dhn.load(table, p, b, width, carry);
     } else {
       std::fill_n(carry, width, T{0});
     }
     if (!spec.is_lstm()) continue;
     T* const dc = run_.scratch.dc[i_d].at(0, b);
-    if (args.dcn) {
+    if (dcn.base) {
       dcn.load(table, p, b, spec.num_units, dc);
     } else {
       std::fill_n(dc, spec.num_units, T{0});
@@ -47,16 +44,14 @@ void BackwardRows<T>::seed_states(std::int64_t layer, std::int64_t d) noexcept {
 template <class T>
 void BackwardRows<T>::store_states(std::int64_t layer, std::int64_t d) noexcept {
   const RnnSpec& spec = shared_.spec();
-  const BackwardArgs& args = run_.args;
   const KernelTable& table = shared_.packed.table();
   const auto i_d = static_cast<std::size_t>(d);
   const std::int64_t p = layer * spec.num_dirs() + d;
-  const auto dh0 = state_rows<T>(args.dh0, spec, shared_.args, spec.hidden_size());
-  const auto dc0 = state_rows<T>(args.dc0, spec, shared_.args, spec.num_units);
+  const UserRows<T>&dh0 = run_.states[i_d].dh0, &dc0 = run_.states[i_d].dc0;
   for (std::int64_t i = me_.place.panel; i < me_.rows; i += shared_.plan.panel_threads) {
     const std::int64_t b = shared_.row(me_, i);
-    if (args.dh0) dh0.store(table, p, b, spec.hidden_size(), run_.scratch.carry[i_d].at(0, b));
-    if (args.dc0 && spec.is_lstm()) {
+    if (dh0.base) dh0.store(table, p, b, spec.hidden_size(), run_.scratch.carry[i_d].at(0, b));
+    if (dc0.base && spec.is_lstm()) {
       dc0.store(table, p, b, spec.num_units, run_.scratch.dc[i_d].at(0, b));
     }
   }
@@ -131,12 +126,11 @@ void BackwardRows<T>::drop(std::int64_t layer) noexcept {
 template <class T>
 void BackwardRows<T>::finish_input_gradient() noexcept {
   const RnnSpec& spec = shared_.spec();
-  const auto user = sequence_rows<T>(run_.args.dx, spec, shared_.args, spec.input_size);
   for (std::int64_t i = me_.index; i < me_.rows; i += me_.members) {
     const std::int64_t b = shared_.row(me_, i), length = shared_.rows.length(b);
     for (std::int64_t t = run_.scratch.dx_wide ? 0 : length; t < shared_.args.max_time; ++t) {
-      user.store(shared_.packed.table(), t, b, spec.input_size,
-                 t < length ? run_.dx.at(t, b) : nullptr);
+      run_.user_dx.store(shared_.packed.table(), t, b, spec.input_size,
+                         t < length ? run_.dx.at(t, b) : nullptr);
     }
   }
 }

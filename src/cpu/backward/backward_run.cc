@@ -10,20 +10,17 @@ namespace openrnn::cpu {
 template <class T>
 void BackwardRun<T>::thread_main(int thread) noexcept {
   const Member me{shared.member(thread), scratch.threads[thread]};
-  if (scratch.dy_wide && args.dy) {
+  if (scratch.dy_wide && user_dy.base) {
     BackwardRows<T>(*this, me).widen_output_gradient();
     shared.row_barrier(me).wait(me.members);
   }
-  for (std::int64_t layer = shared.spec().num_layers - 1; layer >= 0; --layer) {
-    run_layer(me, layer);
-  }
-  if (dx.base) BackwardRows<T>(*this, me).finish_input_gradient();
+  for (std::int64_t layer = last_layer - 1; layer >= first_layer; --layer) run_layer(me, layer);
+  if (backward_states_only) return;
+  if (dx.base && first_layer == 0) BackwardRows<T>(*this, me).finish_input_gradient();
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (!scratch.params_wide || !dparams) return;
+    if (!narrow_to) return;
     const Share own(shared.packed.layout().size(), 64, thread, shared.plan.threads());
-    shared.packed.table().narrow(dparams + own.first,
-                                 static_cast<std::uint16_t*>(args.dparams) + own.first,
-                                 own.last - own.first);
+    shared.packed.table().narrow(dparams + own.first, narrow_to + own.first, own.last - own.first);
   }
 }
 
@@ -34,10 +31,11 @@ void BackwardRun<T>::run_layer(const Member& me, std::int64_t layer) noexcept {
   if (transposes) transpose_layer(layer, me.thread, false);
   for (std::int64_t d = me.place.dir_group; d < shared.spec().num_dirs();
        d += shared.plan.dir_groups) {
-    run_direction(me, layer, d);
+    if (d == 1 || !backward_states_only) run_direction(me, layer, d);
   }
   // Every row's gate gradients are there.
   all_barrier->wait(threads);
+  if (backward_states_only) return;
   if (layer > 0 || dx.base) {
     if (transposes) transpose_layer(layer, me.thread, true);
     BackwardRows<T>(*this, me).input_gradient(layer);
@@ -68,7 +66,7 @@ template <class T>
 PackedLayer<T> BackwardRun<T>::weights(std::int64_t layer, std::int64_t direction) const noexcept {
   const CpuPacked<T>& packed = shared.packed;
   if (!packed.transposes()) return packed.layer(layer, direction);
-  T* const own = transposed_in_gradient(packed, layer, direction, shared.args.batch, dparams);
+  T* const own = transposed_in_gradient(packed, layer, direction, shared.args.batch, lent);
   return with_transposed(packed.layer(layer, direction),
                          own ? own : scratch.transposed[static_cast<std::size_t>(direction)]);
 }
@@ -170,7 +168,7 @@ void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::in
     barrier.wait(sharing);
     older = count;
   }
-  if (args.dh0) state.first();
+  if (states[static_cast<std::size_t>(d)].dh0.base) state.first();
   barrier.wait(sharing);
   BackwardRows<T>(*this, me).store_states(layer, d);
 }

@@ -25,17 +25,35 @@ struct BackwardMember : StepMember {
   const BackwardSpace<T>& space;
 };
 
+/// Gradients of a direction's final and initial states, the caller's or those at a border between
+/// chunks; base null: zeros, and not wanted.
+template <class T>
+struct StateGradients {
+  UserRows<T> dhn, dcn, dh0, dc0;
+};
+
 /// What every thread of one backward call shares. Filled by the caller; thread_main runs on each.
 template <class T>
 struct BackwardRun {
   StepContext<T> shared;
-  const CpuSaved<T>& saved;
-  const BackwardArgs& args;
+  const SavedPlaces<T>& saved;
+  std::array<StateGradients<T>, 2> states;  // of each direction
+  UserRows<T> user_dy, user_dx;
   BackwardScratch<T> scratch;
   Grid<T> dy;  // base null: zeros
   Grid<T> dx;  // base null: not wanted
   T* dparams;  // null: not wanted
   Barrier* all_barrier;
+  /// Where transposed weights may lie until gradients are written: dparams, unless null.
+  T* lent = nullptr;
+  /// The gradients begin with what dparams holds.
+  bool accumulate = false;
+  /// float16: where the gradients of parameters go in the end; null: they stay.
+  std::uint16_t* narrow_to = nullptr;
+  /// Layers [first, last).
+  std::int64_t first_layer = 0, last_layer = shared.spec().num_layers;
+  /// The gradients of states of the backward direction alone.
+  bool backward_states_only = false;
 
   void thread_main(int thread) noexcept;
 

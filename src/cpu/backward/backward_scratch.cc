@@ -8,11 +8,11 @@ namespace {
 
 // What transposed weights of direction d need beside the gradient's own memory.
 template <class T>
-std::int64_t transposed_beside(const CpuSaved<T>& saved, std::int64_t d, T* dparams) {
-  const CpuPacked<T>& packed = *saved.packed;
+std::int64_t transposed_beside(const BackwardNeeds<T>& needs, std::int64_t d, T* dparams) {
+  const CpuPacked<T>& packed = needs.packed;
   std::int64_t most = 0;
   for (std::int64_t l = 0; packed.transposes() && l < packed.spec().num_layers; ++l) {
-    if (transposed_in_gradient(packed, l, d, saved.args.batch, dparams)) continue;
+    if (transposed_in_gradient(packed, l, d, needs.call.batch, dparams)) continue;
     most = std::max(most, transposed_size(packed.layer(l, d)));
   }
   return most;
@@ -45,9 +45,21 @@ void take_rows(Carver& carver, std::int64_t batch, BackwardSpace<T>& space) {
 template <class T>
 BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& saved, int threads,
                                              const BackwardArgs& args) {
-  const CpuPacked<T>& packed = *saved.packed;
+  const RnnSpec& s = saved.packed->spec();
+  const bool half = s.dtype == DType::kFloat16;
+  return carve(carver, {.packed = *saved.packed,
+                        .call = saved.args,
+                        .threads = threads,
+                        .between = s.num_layers > 1 && !dx_serves(saved, args),
+                        .wide_params = half && args.dparams,
+                        .lent = half ? nullptr : static_cast<T*>(args.dparams)});
+}
+
+template <class T>
+BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const BackwardNeeds<T>& needs) {
+  const CpuPacked<T>& packed = needs.packed;
   const RnnSpec& s = packed.spec();
-  const std::int64_t batch = saved.args.batch, places = batch * saved.args.max_time;
+  const std::int64_t batch = needs.call.batch, places = batch * needs.call.max_time;
   const bool half = s.dtype == DType::kFloat16;
   const auto grid = [&](bool wanted, std::int64_t count, std::int64_t width, std::int64_t step) {
     return wanted ? Grid<T>{carver.take<T>(count * width), step * width, width} : Grid<T>{};
@@ -68,21 +80,21 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
         grid(packed.normalizes(), places, packed.sum_gradients() * s.num_units, batch);
     scratch.dm[d] = grid(packed.normalizes() && s.projecting(), batch, s.num_units, 0);
   }
-  scratch.dx = grid(s.num_layers > 1 && !dx_serves(saved, args), places, s.output_size(), batch);
+  scratch.dx = grid(needs.between, places, s.output_size(), batch);
   scratch.dy_wide = half ? carver.take<T>(places * s.output_size()) : nullptr;
   scratch.dx_wide = half ? carver.take<T>(places * s.input_size) : nullptr;
-  scratch.params_wide = half ? carver.take<T>(packed.layout().size()) : nullptr;
+  scratch.params_wide = needs.wide_params ? carver.take<T>(packed.layout().size()) : nullptr;
   for (std::int64_t d = 0; d < s.num_dirs(); ++d) {
-    T* const gradient = half ? scratch.params_wide : static_cast<T*>(args.dparams);
+    T* const gradient = scratch.params_wide ? scratch.params_wide : needs.lent;
     scratch.transposed[static_cast<std::size_t>(d)] =
-        carver.take<T>(transposed_beside(saved, d, gradient));
+        carver.take<T>(transposed_beside(needs, d, gradient));
   }
   const std::int64_t outputs = std::max<std::int64_t>(
       {packed.gradient_gates() * s.num_units, s.hidden_size(), kStagedRows, batch});
   const std::int64_t all = std::max(places, kStagedRows);
-  const std::int64_t groups = divide_up(saved.args.max_time, kGradientSteps);
-  scratch.threads = carver.take<BackwardSpace<T>>(threads);
-  for (int i = 0; i < threads; ++i) {
+  const std::int64_t groups = divide_up(needs.call.max_time, kGradientSteps);
+  scratch.threads = carver.take<BackwardSpace<T>>(needs.threads);
+  for (int i = 0; i < needs.threads; ++i) {
     BackwardSpace<T> space{};
     take_rows(carver, batch, space);
     space.rows_a = carver.take<const T*>(all);

@@ -22,6 +22,17 @@ struct BackwardSpace {
   Staging staging;
 };
 
+/// What decides the memory of a backward pass over `call`, which may be a chunk.
+template <class T>
+struct BackwardNeeds {
+  const CpuPacked<T>& packed;
+  const ForwardArgs& call;
+  int threads = 1;
+  bool between = false;      // gradients between layers
+  bool wide_params = false;  // float16: those of parameters
+  T* lent = nullptr;         // memory of those that is idle until they are written
+};
+
 template <class T>
 struct BackwardScratch {
   std::int32_t* order;
@@ -36,6 +47,7 @@ struct BackwardScratch {
   T *dy_wide, *dx_wide, *params_wide;  // float16 only
   BackwardSpace<T>* threads;
 
+  static BackwardScratch carve(Carver& carver, const BackwardNeeds<T>& needs);
   static BackwardScratch carve(Carver& carver, const CpuSaved<T>& saved, int threads,
                                const BackwardArgs& args);
 };

@@ -79,10 +79,13 @@ struct NormSums {
   const BackwardSpace<T>& space;  // rows_a: gradients of sums, rows_b: normalized values
   const Terms<T>& terms;
   std::int64_t count;
+  bool accumulate;
 
   /// Of `units` units from `first` on.
   void over(std::int64_t first, std::int64_t units) const {
-    for (std::int64_t n = 0; n < terms.count; ++n) std::fill_n(to(n) + first, units, T{0});
+    for (std::int64_t n = 0; n < terms.count && !accumulate; ++n) {
+      std::fill_n(to(n) + first, units, T{0});
+    }
     const std::int64_t* group = space.groups;
     for (std::int64_t k = 0, left = 0; k < count;) {
       if (left == 0) left = *group++;
@@ -156,7 +159,7 @@ void norm_gradients(const BackwardRun<T>& run, std::int64_t layer, std::int64_t 
         space.rows_b[k] = norms.at(t, b);
       });
   const Terms<T> terms = terms_of(run, layer, direction);
-  const NormSums<T> sums{shared.packed.kernels(), space, terms, count};
+  const NormSums<T> sums{shared.packed.kernels(), space, terms, count, run.accumulate};
   for (std::int64_t u = own.first; u < own.last; u += kUnitsAtOnce) {
     sums.over(u, std::min(kUnitsAtOnce, own.last - u));
   }

@@ -25,10 +25,13 @@ struct PeepholeSums {
   const Kernels<T>& kernels;
   const BackwardSpace<T>& space;  // rows_a: gate gradients, rows_b: cells before, rows_h: after
   std::int64_t count, all_units;
+  bool accumulate;
 
   /// Of `units` units from `first` on; to[n] is the gradient of the n-th peephole.
   void over(std::int64_t first, std::int64_t units, T* const (&to)[kSeeing]) const {
-    for (T* const sums : to) std::fill_n(sums + first, units, T{0});
+    for (T* const sums : to) {
+      if (!accumulate) std::fill_n(sums + first, units, T{0});
+    }
     const std::int64_t* group = space.groups;
     for (std::int64_t k = 0, left = 0; k < count;) {
       if (left == 0) left = *group++;
@@ -93,7 +96,7 @@ void peephole_gradients(const BackwardRun<T>& run, std::int64_t layer, std::int6
         space.rows_a[k] = da.at(t, b);
         space.rows_h[k] = now.at(t, b);
       });
-  const PeepholeSums<T> sums{shared.packed.kernels(), space, count, units};
+  const PeepholeSums<T> sums{shared.packed.kernels(), space, count, units, run.accumulate};
   T* to[kSeeing];
   for (std::int64_t n = 0; n < kSeeing; ++n) {
     const ParamRegion& region =

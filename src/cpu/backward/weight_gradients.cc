@@ -21,12 +21,14 @@ class LayerGradients {
     input_side();
     recurrent_side();
     const std::array<Range, 3> own = own_rows();
+    for (const Range& rows : own) load_bias(rows);
     big_product<T>(packed_.kernels(),
                    {.rows = own,
                     .k = count_,
                     .a = space_.rows_a,
                     .a_by_k = true,
                     .sides = {{input_, recurrent_}},
+                    .accumulate = run_.accumulate,
                     .sums = space_.sums,
                     .groups = space_.groups},
                    space_.product);
@@ -122,6 +124,20 @@ class LayerGradients {
     }
     return cuts[3];
   }
+  // The sums go on from the biases that hold them.
+  void load_bias(const Range& own) {
+    if (!run_.accumulate) return;
+    const int biases = spec_.biases_per_gate();
+    for (std::int64_t m = own.first; m < own.last; ++m) {
+      const bool input = m < input_.m1;
+      space_.sums[m] = T{0};
+      // What has no bias, or is summed elsewhere, is not stored either.
+      if (biases < (input ? 1 : 2) || spec_.normalizes()) continue;
+      const ParamRole role = input ? ParamRole::kInputBias : ParamRole::kRecurrentBias;
+      const ParamRegion& bias = packed_.layout().bias(layer_, d_, role, gate_of(m));
+      space_.sums[m] = run_.dparams[bias.offset + m % spec_.num_units];
+    }
+  }
   // Both biases enter the same sums; that of n is the exception where the reset comes after.
   void store_bias(const Range& own) {
     const int biases = spec_.biases_per_gate();
@@ -149,6 +165,7 @@ class LayerGradients {
                     .a_by_k = true,
                     .sides = {{side(ParamRole::kRecurrentWeight, {0, units}, units, space_.rows_b,
                                     space_.rows_c)}},
+                    .accumulate = run_.accumulate,
                     .groups = space_.groups},
                    space_.product);
   }
@@ -169,6 +186,7 @@ class LayerGradients {
                     .a = space_.rows_a,
                     .a_by_k = true,
                     .sides = {{side}},
+                    .accumulate = run_.accumulate,
                     .groups = space_.groups},
                    space_.product);
   }

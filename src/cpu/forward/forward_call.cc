@@ -44,6 +44,14 @@ void place_inputs(ForwardRun<T>& run) {
   run.c0 = dense(args.c0 ? run.scratch.c0 : nullptr, spec.num_units);
 }
 
+template <class T>
+std::shared_ptr<const CpuPacked<T>> packed_for_training(const ForwardArgs& args) {
+  auto packed = std::static_pointer_cast<const CpuPacked<T>>(args.params);
+  if (packed->purpose() == PackFor::kTraining) return packed;
+  throw StateError(
+      "[forward_saving] params are packed for inference, expected them packed for training");
+}
+
 }  // namespace
 
 template <class T>
@@ -92,11 +100,7 @@ void forward_call(const ForwardArgs& args, Workspace* workspace) {
 
 template <class T>
 std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
-  auto packed = std::static_pointer_cast<const CpuPacked<T>>(args.params);
-  if (packed->purpose() != PackFor::kTraining) {
-    throw StateError(
-        "[forward_saving] params are packed for inference, expected them packed for training");
-  }
+  auto packed = packed_for_training<T>(args);
   auto saved = std::make_unique<CpuSaved<T>>(packed, args);
   const int most = most_threads(args.max_threads);
   const Room room{args.batch, args.max_time, most};
@@ -109,7 +113,7 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(most));
   ThreadLease lease(wanted_threads(*packed, args, most), alone_seconds(*packed, args));
   auto run = make_run<T>(*packed, args, scratch, lease, barriers.get());
-  run.saving = run.gather = true;
+  run.gather = true;
   run.x = saved->x;
   run.h0 = saved->h0;
   run.c0 = saved->c0;
@@ -121,10 +125,31 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   return saved;
 }
 
+template <class T>
+std::unique_ptr<SavedForward> forward_recomputed_call(const ForwardArgs& args) {
+  auto packed = packed_for_training<T>(args);
+  auto saved = std::make_unique<CpuRecomputed<T>>(packed, args);
+  const int most = most_threads(args.max_threads);
+  const CpuWorkspace<T> own(args.params, {args.batch, args.max_time, most});
+  const Scratch<T> scratch = own.carve(*packed, {args.batch, args.max_time, 1});
+  ThreadLease lease(wanted_threads(*packed, args, most), alone_seconds(*packed, args));
+  auto run = make_run<T>(*packed, args, scratch, lease, own.barriers());
+  run.gather = true;
+  run.x = saved->x;
+  run.h0 = saved->h0;
+  run.c0 = saved->c0;
+  run.borders = &saved->borders;
+  place_layers(run);
+  run_forward(run, lease);
+  return saved;
+}
+
 template void forward_call<float>(const ForwardArgs&, Workspace*);
 template void forward_call<double>(const ForwardArgs&, Workspace*);
 template std::unique_ptr<SavedForward> forward_saving_call<float>(const ForwardArgs&);
 template std::unique_ptr<SavedForward> forward_saving_call<double>(const ForwardArgs&);
+template std::unique_ptr<SavedForward> forward_recomputed_call<float>(const ForwardArgs&);
+template std::unique_ptr<SavedForward> forward_recomputed_call<double>(const ForwardArgs&);
 template class CpuWorkspace<float>;
 template class CpuWorkspace<double>;
 

@@ -34,9 +34,15 @@ void forward_call(const ForwardArgs& args, Workspace* workspace);
 template <class T>
 std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args);
 
+/// The same for a backward pass that computes the call again, by args.recompute.
+template <class T>
+std::unique_ptr<SavedForward> forward_recomputed_call(const ForwardArgs& args);
+
 extern template void forward_call<float>(const ForwardArgs&, Workspace*);
 extern template void forward_call<double>(const ForwardArgs&, Workspace*);
 extern template std::unique_ptr<SavedForward> forward_saving_call<float>(const ForwardArgs&);
 extern template std::unique_ptr<SavedForward> forward_saving_call<double>(const ForwardArgs&);
+extern template std::unique_ptr<SavedForward> forward_recomputed_call<float>(const ForwardArgs&);
+extern template std::unique_ptr<SavedForward> forward_recomputed_call<double>(const ForwardArgs&);
 
 }  // namespace openrnn::cpu

@@ -104,26 +104,66 @@ void ForwardRows<T>::gather_inputs() noexcept {
   }
 }
 
+// The units that this member's step computes: with layer normalization all, of its own rows.
+template <class T>
+Range ForwardRows<T>::own_units(std::int64_t layer, std::int64_t direction,
+                                const ForwardStep<T>& call) const {
+  const CpuPacked<T>& packed = shared_.packed;
+  const std::int64_t lanes = packed.layer(layer, direction).r.lanes;
+  if (packed.normalizes()) return {0, shared_.spec().num_units};
+  return {call.w.first / packed.gates() * lanes,
+          std::min(shared_.spec().num_units, call.w.last / packed.gates() * lanes)};
+}
+
 template <class T>
 void ForwardRows<T>::keep_cells(std::int64_t layer, std::int64_t direction, std::int64_t step,
                                 const ForwardStep<T>& call) noexcept {
   const RnnSpec& spec = shared_.spec();
-  const CpuPacked<T>& packed = shared_.packed;
-  const std::int64_t lanes = packed.layer(layer, direction).r.lanes, units = spec.num_units;
-  // With layer normalization a member computes whole rows.
-  const bool whole = packed.normalizes();
-  const std::int64_t first = whole ? 0 : call.w.first / packed.gates() * lanes;
-  const std::int64_t count =
-      whole ? units : std::min(units, call.w.last / packed.gates() * lanes) - first;
-  if (count <= 0) return;
+  const std::int64_t units = spec.num_units;
+  const Range own = own_units(layer, direction, call);
+  if (own.first >= own.last) return;
   const auto cells =
       sequence_rows<T>(shared_.args.layer_cells[layer], spec, shared_.args, spec.num_dirs() * units)
-          .from(direction * units + first);
-  const std::int64_t stride = whole ? shared_.plan.panel_threads : 1;
-  for (std::int64_t i = whole ? me_.place.panel : 0; i < call.rows; i += stride) {
+          .from(direction * units + own.first);
+  for (std::int64_t i = first_row(); i < call.rows; i += row_stride()) {
     const std::int64_t b = shared_.row(me_, i);
-    cells.store(packed.table(), shared_.time_of(direction, step, b), b, count,
-                me_.space.c[i] + first);
+    cells.store(shared_.packed.table(), shared_.time_of(direction, step, b), b,
+                own.last - own.first, me_.space.c[i] + own.first);
+  }
+}
+
+template <class T>
+void ForwardRows<T>::keep_border_cells(std::int64_t layer, std::int64_t direction,
+                                       std::int64_t step, const ForwardStep<T>& call) noexcept {
+  const Range own = own_units(layer, direction, call);
+  if (own.first >= own.last) return;
+  const std::int64_t p = layer * shared_.spec().num_dirs() + direction;
+  for (std::int64_t i = first_row(); i < call.rows; i += row_stride()) {
+    const std::int64_t b = shared_.row(me_, i);
+    const std::int64_t chunk =
+        run_.borders->entered_after(direction, shared_.time_of(direction, step, b));
+    if (chunk < 0) continue;
+    const T* const c = me_.space.c[i];
+    std::copy(c + own.first, c + own.last, run_.borders->c_of(chunk).at(p, b) + own.first);
+  }
+}
+
+template <class T>
+void ForwardRows<T>::keep_border_outputs(std::int64_t layer) noexcept {
+  const RnnSpec& spec = shared_.spec();
+  const BorderStates<T>& borders = *run_.borders;
+  const std::int64_t width = spec.hidden_size();
+  const Grid<T>& out = run_.scratch.layers[layer].out;
+  for (std::int64_t i = me_.index; i < me_.rows; i += me_.members) {
+    const std::int64_t b = shared_.row(me_, i);
+    for (std::int64_t t = borders.steps; t < shared_.rows.length(b); t += borders.steps) {
+      for (std::int64_t d = 0; d < spec.num_dirs(); ++d) {
+        // Step t is the first of a chunk: the one before it, too, is at the border.
+        const std::int64_t at = d == 0 ? t - 1 : t;
+        std::copy_n(out.at(at, b) + d * width, width,
+                    borders.h_of(borders.entered_after(d, at)).at(layer * spec.num_dirs() + d, b));
+      }
+    }
   }
 }
 
@@ -131,6 +171,7 @@ template <class T>
 void ForwardRows<T>::finish_layer(std::int64_t layer) noexcept {
   finish_states(layer);
   finish_kept(layer);
+  if (run_.borders) keep_border_outputs(layer);
 }
 
 template <class T>
@@ -151,6 +192,7 @@ template <class T>
 void ForwardRows<T>::finish_output() noexcept {
   const RnnSpec& spec = shared_.spec();
   const ForwardArgs& args = shared_.args;
+  if (!args.y) return;
   const auto y = sequence_rows<T>(args.y, spec, args, spec.output_size());
   const Grid<T>& out = run_.scratch.layers[spec.num_layers - 1].out;
   const bool elsewhere = out.base != args.y;

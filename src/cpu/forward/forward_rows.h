@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cpu/forward/forward_run.h"
+#include "cpu/gemm/product.h"
 
 namespace openrnn::cpu {
 
@@ -22,6 +23,9 @@ class ForwardRows {
   /// the next step may overwrite them before others come.
   void keep_cells(std::int64_t layer, std::int64_t direction, std::int64_t step,
                   const ForwardStep<T>& call) noexcept;
+  /// The same of the cells at the borders of chunks.
+  void keep_border_cells(std::int64_t layer, std::int64_t direction, std::int64_t step,
+                         const ForwardStep<T>& call) noexcept;
   /// Writes the final states of a layer, the outputs of it that the caller asked for, and the
   /// padding of its cells.
   void finish_layer(std::int64_t layer) noexcept;
@@ -33,6 +37,12 @@ class ForwardRows {
  private:
   void finish_states(std::int64_t layer) noexcept;
   void finish_kept(std::int64_t layer) noexcept;
+  void keep_border_outputs(std::int64_t layer) noexcept;
+  std::int64_t first_row() const { return shared_.packed.normalizes() ? me_.place.panel : 0; }
+  std::int64_t row_stride() const {
+    return shared_.packed.normalizes() ? shared_.plan.panel_threads : 1;
+  }
+  Range own_units(std::int64_t layer, std::int64_t direction, const ForwardStep<T>& call) const;
 
   const ForwardRun<T>& run_;
   const StepContext<T>& shared_;

@@ -40,13 +40,14 @@ template <class T>
 bool ForwardRun<T>::run_layers(Member& me) noexcept {
   const RnnSpec& spec = shared.spec();
   Barrier& barrier = shared.row_barrier(me);
-  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
     for (std::int64_t d = me.place.dir_group; d < spec.num_dirs(); d += shared.plan.dir_groups) {
+      if (layer + 1 == layers && d < first_direction) continue;
       if (!run_direction(me, layer, d)) return false;
     }
     if (!wait(me, barrier, me.members)) return false;
     ForwardRows<T>(*this, me).finish_layer(layer);
-    if (shared.dropping() && layer + 1 < spec.num_layers) {
+    if (shared.dropping() && layer + 1 < layers) {
       // States are read from the outputs before dropout may overwrite them.
       if (!wait(me, barrier, me.members)) return false;
       ForwardRows<T>(*this, me).drop_outputs(layer);
@@ -215,6 +216,9 @@ bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction,
   masks.finish_cells(step, call);
   if (args.layer_cells && args.layer_cells[layer]) {
     ForwardRows<T>(*this, me).keep_cells(layer, direction, step, call);
+  }
+  if (borders && spec.is_lstm()) {
+    ForwardRows<T>(*this, me).keep_border_cells(layer, direction, step, call);
   }
   if (!spec.projecting()) masks.finish_state(step, call.rows, masks.units_of(call));
   Barrier& barrier = shared.step_barrier(me);

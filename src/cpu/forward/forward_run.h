@@ -14,6 +14,7 @@
 
 #include "cpu/forward/scratch.h"
 #include "cpu/steps/context.h"
+#include "cpu/steps/recomputed.h"
 #include "cpu/threading/thread_lease.h"
 
 namespace openrnn::cpu {
@@ -29,7 +30,12 @@ struct ForwardRun {
   StepContext<T> shared;
   Scratch<T> scratch;
   Room room;
-  bool saving = false;
+  /// Of the layers below this one.
+  std::int64_t layers = shared.spec().num_layers;
+  /// The first direction of the last of them: 1 where only the backward one is wanted.
+  std::int64_t first_direction = 0;
+  /// Where the states at the borders of chunks are kept; null: nowhere.
+  const BorderStates<T>* borders = nullptr;
 
   // Where layer 0 and the first steps read; x and states are gathered there first when `gather`.
   Grid<T> x;

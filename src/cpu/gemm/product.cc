@@ -264,7 +264,7 @@ void big_product(const Kernels<T>& kernels, const BigProduct<T>& call,
                  const ProductScratch<T>& scratch) noexcept {
   const auto empty = [](const Range& rows) { return rows.first >= rows.last; };
   if (std::all_of(call.rows.begin(), call.rows.end(), empty)) return;
-  if (call.sums) {
+  if (call.sums && !call.accumulate) {
     for (const Range& rows : call.rows) {
       if (!empty(rows)) std::fill(call.sums + rows.first, call.sums + rows.last, T{0});
     }

@@ -41,8 +41,8 @@ struct BigProduct {
   const T* const* a = nullptr;
   bool a_by_k = false;  // a[k] points at m = 0; else a[m] points at k = 0
   std::array<ProductSide<T>, 2> sides{};
-  bool accumulate = false;
-  T* sums = nullptr;  // [m]: the sums of A over k, for a_by_k; null: not wanted
+  bool accumulate = false;  // C and sums begin with what they hold
+  T* sums = nullptr;        // [m]: the sums of A over k, for a_by_k; null: not wanted
   /// How many k each group has, whose spans begin with it; all of them 1 or more. Null: one of k.
   const std::int64_t* groups = nullptr;
 };

@@ -114,6 +114,11 @@ std::size_t MemoryPool::idle_bytes() const {
   return idle_bytes_;
 }
 
+std::size_t MemoryPool::used_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return used_bytes_;
+}
+
 void MemoryPool::clear() noexcept {
   const std::scoped_lock lock(mutex_);
   while (idle_bytes_ > 0) free_largest();

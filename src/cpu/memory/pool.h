@@ -30,6 +30,8 @@ class MemoryPool {
   std::shared_ptr<void> allocate(std::size_t bytes);
   /// Idle bytes.
   std::size_t idle_bytes() const;
+  /// Bytes of blocks that are in use.
+  std::size_t used_bytes() const;
   /// Frees idle blocks.
   void clear() noexcept;
 

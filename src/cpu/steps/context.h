@@ -26,8 +26,9 @@ struct StepContext {
   const ForwardArgs& args;  // of forward, whose shapes, lengths and dropout backward has, too
   Plan plan;
   Rows rows;
-  Barrier* row_barriers;   // [row group]
-  Barrier* step_barriers;  // [row group][direction group]
+  Barrier* row_barriers;        // [row group]
+  Barrier* step_barriers;       // [row group][direction group]
+  std::int64_t first_time = 0;  // of step 0, where this is a chunk of a longer call
 
   const RnnSpec& spec() const noexcept { return packed.spec(); }
   bool dropping() const noexcept { return args.training && spec().training.dropout > 0.0; }
@@ -102,11 +103,13 @@ struct StepContext {
     const DropoutKey key = key_of(args.dropout, at.of);
     const auto words = counter::dropout_words(key.seed, key.call);
     const std::uint64_t threshold = counter::dropout_threshold(rate);
+    // One mask of states serves the whole call, not a chunk of it.
+    const std::int64_t first = at.of == MaskOf::kRecurrentState ? 0 : first_time;
     // A table, as a branch on a random bit is mispredicted half the time.
     const std::array<T, 2> choice{counter::dropout_scale<T>(rate), T{0}};
     for (std::int64_t unit = units.first / 4 * 4; unit < units.last; unit += 4) {
       const auto random = counter::dropout_group(
-          words, static_cast<std::uint32_t>(at.layer), static_cast<std::uint32_t>(at.time),
+          words, static_cast<std::uint32_t>(at.layer), static_cast<std::uint32_t>(first + at.time),
           static_cast<std::uint32_t>(at.row), static_cast<std::uint32_t>(unit / 4));
       const std::int64_t last = std::min<std::int64_t>(unit + 4, units.last);
       for (std::int64_t n = std::max(unit, units.first); n < last; ++n) {

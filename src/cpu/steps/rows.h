@@ -22,6 +22,8 @@ struct Grid {
   std::int64_t step = 0, row = 0;
 
   T* at(std::int64_t t, std::int64_t b) const { return base + t * step + b * row; }
+  /// The same rows from time `t` on; without a base there are none.
+  Grid after(std::int64_t t) const { return base ? Grid{at(t, 0), step, row} : *this; }
 };
 
 /// Rows of the caller's values: float16 or T.
@@ -36,6 +38,8 @@ struct UserRows {
     const auto bytes = static_cast<std::size_t>(k) * (half ? sizeof(std::uint16_t) : sizeof(T));
     return {static_cast<const char*>(base) + bytes, half, step, row};
   }
+  /// The same rows from time `t` on; without a base there are none.
+  UserRows after(std::int64_t t) const { return base ? from(t * step) : *this; }
   const T* direct(std::int64_t t, std::int64_t b) const {
     return static_cast<const T*>(base) + t * step + b * row;
   }

@@ -4,18 +4,27 @@ namespace openrnn::cpu {
 
 template <class T>
 void SavedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardArgs& args) {
+  const std::int64_t batch = args.batch, states = s.num_pseudo_layers() * batch;
+  const auto grid = [&](std::int64_t count, std::int64_t width) {
+    return Grid<T>{carver.take<T>(count * width), batch * width, width};
+  };
+  x = grid(args.max_time * batch, s.input_size);
+  if (args.h0) h0 = grid(states, s.hidden_size());
+  if (args.c0 && s.is_lstm()) c0 = grid(states, s.num_units);
+  carve_layers(carver, s, args);
+}
+
+template <class T>
+void SavedPlaces<T>::carve_layers(Carver& carver, const RnnSpec& s, const ForwardArgs& args) {
   const std::int64_t batch = args.batch, places = args.max_time * batch;
   const std::int64_t out = s.output_size(), units = s.num_units;
-  const std::int64_t gates = saved_gates(s) * units, states = s.num_pseudo_layers() * batch;
+  const std::int64_t gates = saved_gates(s) * units;
   const bool drops = args.training && s.training.dropout > 0.0;
   const bool drops_state = args.training && s.training.drops_state();
   const auto grid = [&](std::int64_t count, std::int64_t width) {
     return Grid<T>{carver.take<T>(count * width), batch * width, width};
   };
   layers.resize(static_cast<std::size_t>(s.num_layers));
-  x = grid(places, s.input_size);
-  if (args.h0) h0 = grid(states, s.hidden_size());
-  if (args.c0 && s.is_lstm()) c0 = grid(states, units);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     LayerStore<T>& layer = layers[l];
     layer.out = grid(places, out);

@@ -16,13 +16,15 @@ struct SavedPlaces {
   Grid<T> h0, c0;  // [L*D][B]; base null: zeros
 
   void carve(Carver& carver, const RnnSpec& spec, const ForwardArgs& args);
+  /// Without x and the initial states, which lie elsewhere.
+  void carve_layers(Carver& carver, const RnnSpec& spec, const ForwardArgs& args);
 };
 
-/// Bytes of it for calls without initial states.
-template <class T>
-std::int64_t saved_bytes(const RnnSpec& spec, const ForwardArgs& args) {
+/// Bytes of `Places` for a call.
+template <class Places>
+std::int64_t bytes_of(const RnnSpec& spec, const ForwardArgs& args) {
   Carver measure;
-  SavedPlaces<T>().carve(measure, spec, args);
+  Places().carve(measure, spec, args);
   return static_cast<std::int64_t>(measure.used());
 }
 

@@ -38,6 +38,7 @@ Attributes attributes_of(const RnnSpec& spec, const RnnInputs& in, const ModelOf
   writer.write(in.time_major);
   writer.write(in.training);
   writer.write(in.save);
+  writer.write(in.recompute);
   writer.write(dropout_key(in));
   writer.write(in.sequence_lengths.has_value());
   writer.write(in.sequence_lengths.value_or(std::vector<std::int32_t>{}));
@@ -58,6 +59,7 @@ std::vector<Tensor> run_recorded_rnn(const std::vector<Tensor>& inputs,
   reader.read(given.time_major);
   reader.read(given.training);
   reader.read(given.save);
+  reader.read(given.recompute);
   reader.read(given.dropout);
   const bool has_lengths = reader.next<bool>();
   std::vector<std::int32_t> lengths;

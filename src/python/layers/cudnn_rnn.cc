@@ -81,12 +81,14 @@ ops::StepFlags as_step_flags(nb::handle given) {
 }
 
 nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, nb::handle training,
-               nb::handle sequence_lengths, bool time_major, bool save, bool every,
+               nb::handle sequence_lengths, bool time_major, nb::handle save, bool every,
                nb::handle scope, nb::handle step_flags) {
   layers::CudnnRnn& layer = self.rnn();
   self.keep_graph();
   // Memory is borrowed only if nothing can read it after the call.
-  const bool leaves = save || tape_is_open() || layer.activity_regularizer() ||
+  layers::RnnCallOptions options;
+  set_save(options, layer.name(), save);
+  const bool leaves = options.save || tape_is_open() || layer.activity_regularizer() ||
                       is_symbolic(inputs) || is_symbolic(initial_state) ||
                       is_symbolic(sequence_lengths);
   AsTensor how{.call = layer.name().c_str(),
@@ -94,11 +96,9 @@ nb::tuple call(LayerRef& self, nb::handle inputs, nb::handle initial_state, nb::
                .memory = leaves ? Memory::kCopy : Memory::kBorrow};
   const Tensor x = as_tensor(inputs, how);
   const std::vector<Tensor> state = as_states(layer, initial_state, how);
-  layers::RnnCallOptions options;
   set_lengths(options, layer.name().c_str(), sequence_lengths);
   options.time_major = time_major;
   options.training = as_flag(layer.name().c_str(), "training", training);
-  options.save = save;
   options.every = every;
   options.flags = as_step_flags(step_flags);
   const auto lock = self.exclusive();
@@ -224,10 +224,10 @@ void bind_cudnn_rnn(nb::module_& m) {
   bind_shapes(m);
   m.def(
       "rnn_call", &call, "layer"_a, "inputs"_any, "initial_state"_any, "training"_any,
-      "sequence_lengths"_any, "time_major"_a, "save"_a, "every"_a, "scope"_any, "step_flags"_any,
+      "sequence_lengths"_any, "time_major"_a, "save"_any, "every"_a, "scope"_any, "step_flags"_any,
       nb::sig(
           "def rnn_call(layer: LayerBase, inputs: object, initial_state: object, training: object, "
-          "sequence_lengths: object, time_major: bool, save: bool, every: bool, "
+          "sequence_lengths: object, time_major: bool, save: object, every: bool, "
           "scope: object, step_flags: object) -> typing.Any"));
   m.def("rnn_state_parts", &state_parts, "state"_any, "time_major"_a,
         nb::sig("def rnn_state_parts(state: object, time_major: bool) -> list[typing.Any]"));

@@ -52,7 +52,7 @@ nb::tuple outputs_tuple(ops::RnnOutputs& out, bool is_lstm) {
 
 nb::tuple call_model(const OpModel& self, nb::handle input_data, nb::handle input_h,
                      nb::handle input_c, nb::handle params, nb::handle is_training,
-                     nb::handle sequence_lengths, bool time_major) {
+                     nb::handle sequence_lengths, bool time_major, nb::handle save) {
   const RnnSpec spec = self.get().spec();
   const bool is_lstm = spec.is_lstm();
   const bool training = as_flag("cudnn_rnn", "is_training", is_training);
@@ -66,6 +66,7 @@ nb::tuple call_model(const OpModel& self, nb::handle input_data, nb::handle inpu
                                as_tensor(params, how)};
   ops::CudnnCallOptions options{.time_major = time_major};
   set_lengths(options, "cudnn_rnn", sequence_lengths);
+  set_save(options, "cudnn_rnn", save);
   ops::RnnOutputs out;
   if (any_symbolic(in) || options.lengths.is_symbolic()) {
     out = self.call(in, training, options);
@@ -181,10 +182,10 @@ void bind_models(nb::module_& m) {
           "call"_a, "network"_a,
           nb::sig("def __init__(self, call: str, network: dict[str, typing.Any]) -> None"))
       .def("model_call", &call_model, "input_data"_any, "input_h"_any, "input_c"_any, "params"_any,
-           "is_training"_any, "sequence_lengths"_any, "time_major"_a,
+           "is_training"_any, "sequence_lengths"_any, "time_major"_a, "save"_any,
            nb::sig("def model_call(self, input_data: object, input_h: object, input_c: object, "
                    "params: object, is_training: object, sequence_lengths: object, "
-                   "time_major: bool) -> typing.Any"))
+                   "time_major: bool, save: object) -> typing.Any"))
       .def("model_params_size", [](const OpModel& self) { return self.get().params_size(); })
       .def(
           "model_params_to_canonical",

@@ -5,7 +5,8 @@
 namespace openrnn::python {
 namespace {
 
-Explanation explained(std::int64_t max_time, std::int64_t batch, const nb::kwargs& network) {
+Explanation explained(std::int64_t max_time, std::int64_t batch, nb::handle save,
+                      const nb::kwargs& network) {
   nb::dict fields;
   for (const auto [name, value] : network) {
     if (nb::cast<std::string>(name) != "device") fields[name] = value;
@@ -13,7 +14,7 @@ Explanation explained(std::int64_t max_time, std::int64_t batch, const nb::kwarg
   require_fields("explain", fields, {});
   const RnnSpec spec = as_network("explain", nb::dict(network));
   const Device& device = spec.compute.device ? *spec.compute.device : default_device();
-  return explain(ValidSpec(spec), {max_time, batch, &device});
+  return explain(ValidSpec(spec), {max_time, batch, &device, as_save("explain", save).second});
 }
 
 }  // namespace
@@ -36,13 +37,16 @@ void bind_explain(nb::module_& m) {
       .def("__repr__", [](const Explanation& self) {
         return "<openrnn explanation: " + (self.engine.empty() ? "no engine" : self.engine) + ">";
       });
-  m.def("explain", &explained, nb::kw_only(), "max_time"_a = 1, "batch"_a = 1, "network"_a,
+  m.def("explain", &explained, nb::kw_only(), "max_time"_a = 1, "batch"_a = 1, "save"_a = true,
+        "network"_a,
         "Decides which engine would run a network, and computes nothing.\n\n"
         "network: the options of network_options() by name, and device. max_time and batch: the "
-        "size of the call whose memory saved_bytes counts. A network that no engine can run has "
+        "size of the call whose memory saved_bytes counts; save: as of a layer's call. A network "
+        "that no engine can run has "
         "engine '', and others says why.\n"
         "Raises: ValueError for options that do not fit together, TypeError for an unknown one.",
-        nb::sig("def explain(*, max_time: int = 1, batch: int = 1, **network: typing.Any) -> "
+        nb::sig("def explain(*, max_time: int = 1, batch: int = 1, save: bool | str | int = True, "
+                "**network: typing.Any) -> "
                 "Explanation"));
 }
 

@@ -95,6 +95,17 @@ nb::tuple shape_tuple(const Shape& shape) {
   return result;
 }
 
+std::pair<bool, std::int64_t> as_save(std::string_view call, nb::handle save) {
+  if (PyBool_Check(save.ptr())) return {nb::cast<bool>(save), 0};
+  std::int64_t steps = 0;
+  if (nb::try_cast<std::int64_t>(save, steps) && steps > 0) return {true, steps};
+  if (PyUnicode_Check(save.ptr()) && nb::cast<std::string>(save) == "inputs") {
+    return {true, kRecomputeRoot};
+  }
+  throw ArgumentError(message("[", call, "] save is ", nb::repr(save).c_str(),
+                              ", expected False, True, 'inputs' or a number of time steps"));
+}
+
 std::optional<std::vector<std::int32_t>> as_lengths(const char* call, nb::handle lengths) {
   if (lengths.is_none()) return std::nullopt;
   const Tensor given = as_tensor(lengths, {.call = call});

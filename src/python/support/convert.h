@@ -49,6 +49,9 @@ nb::list shape_list(const Shape& shape);
 
 /// [B] integers, None for unset. Throws: TypeError, ArgumentError.
 std::optional<std::vector<std::int32_t>> as_lengths(const char* call, nb::handle lengths);
+/// (whether to keep anything, ForwardArgs::recompute) of False, True, 'inputs' or a number of
+/// steps. Throws: ArgumentError for another value.
+std::pair<bool, std::int64_t> as_save(std::string_view call, nb::handle save);
 /// Into the options of a call: a symbolic tensor as it is, else the values.
 template <class Options>
 void set_lengths(Options& options, const char* call, nb::handle lengths) {
@@ -59,6 +62,14 @@ void set_lengths(Options& options, const char* call, nb::handle lengths) {
   } else {
     options.sequence_lengths = as_lengths(call, lengths);
   }
+}
+/// False, True, 'inputs' or a number of steps, into the options of a call: what it keeps for
+/// gradients. Throws: ArgumentError for another value.
+template <class Options>
+void set_save(Options& options, std::string_view call, nb::handle save) {
+  const auto [keeps, recompute] = as_save(call, save);
+  options.save = keeps;
+  options.recompute = recompute;
 }
 std::vector<Variable> as_variables(const char* call, nb::handle variables);
 /// A Python value as T. Throws: TypeError naming the argument.

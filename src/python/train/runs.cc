@@ -84,6 +84,7 @@ train::RunOptions options_of(const nb::dict& given) {
   options.save_steps = as_value<std::int64_t>("save_steps", nb::object(given["save_steps"]));
   options.save_seconds = as_value<double>("save_seconds", nb::object(given["save_seconds"]));
   options.keep = as_value<int>("keep", nb::object(given["keep"]));
+  options.recompute = as_value<std::int64_t>("recompute", nb::object(given["recompute"]));
   options.device = as_device(nb::object(given["device"]));
   return options;
 }

@@ -92,6 +92,7 @@ SequenceModel::Result SequenceModel::operator()(const Array& x, const std::vecto
   }
   layers::RnnCallOptions options;
   options.training = call.training;
+  if (call.training) options.recompute = recompute_;
   options.sequence_lengths = call.sequence_lengths;
   layers::RnnResult result = (*rnn_)(inputs, state, options);
   Tensor hidden = result.output;

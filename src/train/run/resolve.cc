@@ -60,6 +60,7 @@ void check_ranges(const RunOptions& options) {
   set_network(options, ignored);
   at_least("save_steps", options.save_steps, 0);
   at_least("keep", options.keep, 0);
+  at_least("recompute", options.recompute, 0);
   if (!(options.save_seconds >= 0.0) || !std::isfinite(options.save_seconds)) {
     refuse_option(Option{"save_seconds"}, " ", options.save_seconds,
                   ", expected a finite number of 0 or more");

@@ -130,6 +130,7 @@ void Run::Impl::load_data() {
 
 void Run::Impl::build() {
   model = std::make_unique<SequenceModel>(config.model);
+  model->set_recompute(options.recompute);
   if (series) {
     task = std::make_unique<SeriesTask>(*model, *series, config.to_sequence);
   } else {
