@@ -86,16 +86,16 @@ struct ForwardArgs {
   const std::int32_t* sequence_lengths = nullptr;
   const void* x = nullptr;
   const void* h0 = nullptr;  // [L*D, B, O]; null: zeros
-  const void* c0 = nullptr;  // [L*D, B, U]; null: zeros; lstm only
+  const void* c0 = nullptr;  // [L*D, B, U]; null: zeros; where has_cell()
   void* y = nullptr;
   void* hn = nullptr;  // null: not wanted
-  void* cn = nullptr;  // null: not wanted; lstm only
+  void* cn = nullptr;  // null: not wanted; where has_cell()
   /// Outputs of every layer, each laid out as y, padded positions 0: L pointers, of which null ones
   /// are not wanted; null: none is. A layer's output is that before dropout; the last one is y. No
   /// two arrays that a call writes may overlap. Asking changes no other bit.
   void* const* layer_outputs = nullptr;
   /// Cells of every layer and step, each [T, B, D*U] or [B, T, D*U], else as layer_outputs; after
-  /// clipping. lstm only.
+  /// clipping. Where has_cell().
   void* const* layer_cells = nullptr;
   /// Whether dropout between layers is on; its masks are those of dropout_mask with `dropout`, over
   /// all D*O units of a layer's output at original time and row.
@@ -124,7 +124,7 @@ struct BackwardArgs {
   const SavedForward* saved = nullptr;
   const void* dy = nullptr;   // null: zeros. Padded positions are never read.
   const void* dhn = nullptr;  // null: zeros
-  const void* dcn = nullptr;  // null: zeros; lstm only
+  const void* dcn = nullptr;  // null: zeros; where has_cell()
   void* dx = nullptr;         // null: not wanted, as all below
   void* dh0 = nullptr;
   void* dc0 = nullptr;

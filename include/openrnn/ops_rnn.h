@@ -50,7 +50,7 @@ struct RnnInputs {
   Tensor x = {};  // [T, B, I], or [B, T, I] when batch-major
   // A state that a call of the other layout returned is transposed.
   Tensor h0 = {};  // [L*D, B, O], or [B, L*D, O]; empty: zeros
-  Tensor c0 = {};  // [L*D, B, U], or [B, L*D, U]; empty: zeros; lstm only
+  Tensor c0 = {};  // [L*D, B, U], or [B, L*D, U]; empty: zeros; where has_cell()
   /// The opaque buffer, at least params_size long: a Variable's read() or any tensor.
   Tensor params = {};
   /// [B], each 0 to T, any order; unset: all T.
@@ -82,12 +82,12 @@ struct RnnInputs {
 struct RnnOutputs {
   Tensor output = {};  // [T, B, D*O], or [B, T, D*O]
   Tensor h = {};       // as h0
-  Tensor c = {};       // as c0; empty unless lstm
+  Tensor c = {};       // as c0; empty unless has_cell()
   // h and c know their layout: a call with the other layout transposes them.
   /// With `every`: of each layer its output before dropout [T, B, D*O] (the last is `output`), and
   /// its cells [T, B, D*U]; batch-major when x is, padded positions 0. Values without history.
   std::vector<Tensor> layer_outputs = {};
-  std::vector<Tensor> layer_cells = {};  // empty unless lstm
+  std::vector<Tensor> layer_cells = {};  // empty unless has_cell()
 };
 
 /// Values of an int32 tensor [B] of lengths; unset for an empty one.

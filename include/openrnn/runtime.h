@@ -209,9 +209,9 @@ class OPENRNN_API StreamPool {
   std::int64_t size() const noexcept { return limits_.streams - free_count_; }
   bool contains(StreamId id) const noexcept;
 
-  /// Opens a stream with a copy of h [L*D, O] and c [L*D, U] (lstm only), in the spec's dtype;
-  /// null: zeros. Throws: StateError when as many are open as there may be, ArgumentError for a c
-  /// that the mode does not have.
+  /// Opens a stream with a copy of h [L*D, O] and c [L*D, U] (where has_cell()), in the spec's
+  /// dtype; null: zeros. Throws: StateError when as many are open as there may be, ArgumentError
+  /// for a c that the mode does not have.
   StreamId join(const void* h = nullptr, const void* c = nullptr);
   /// Throws: ArgumentError for a stream that is not open, as all below.
   void leave(StreamId id);

@@ -151,7 +151,7 @@ struct OPENRNN_API RnnSpec {
   InputMode input_mode = InputMode::kLinearInput;
   Direction direction = Direction::kUnidirectional;
   DType dtype = DType::kFloat32;
-  /// Projection size P of LSTM and plain networks; 0 is off, and so is P == U.
+  /// Projection size P; 0 is off, and so is P == U.
   std::int64_t num_proj = 0;
   /// Clamp of the LSTM cell right after its update; off when empty. Not on 'cudnn'.
   std::optional<std::array<double, 2>> cell_clip = {};
@@ -197,6 +197,9 @@ struct OPENRNN_API RnnSpec {
   std::int64_t num_gates() const { return static_cast<std::int64_t>(gates_of(mode).size()); }
   bool is_lstm() const { return mode == RnnMode::kLstm; }
   bool projecting() const { return num_proj > 0 && num_proj < num_units; }
+  /// Whether there is a second state c, [L*D, B, U]: the LSTM's cell, or what a projected GRU
+  /// interpolates before its projection.
+  bool has_cell() const { return is_lstm() || (mode == RnnMode::kGru && projecting()); }
   CellActivation candidate_activation() const;
   CellActivation gate_activation() const;
   CellActivation cell_activation() const;
@@ -234,7 +237,7 @@ struct OPENRNN_API RnnSpec {
 
   /// Throws: ArgumentError naming the field, its value and what was expected, as the checks of
   /// rnn_fields(): sizes of at least 1 (and small enough that no size overflows), I == U under
-  /// skip_input, 0 <= dropout <= 1, a floating dtype, num_proj not for gru and at most U, ordered
+  /// skip_input, 0 <= dropout <= 1, a floating dtype, num_proj at most U, ordered
   /// clips, options of one cell not for another, math and weights_dtype other than the dtype's own
   /// not for float64 and not both.
   void validate() const;

@@ -75,6 +75,7 @@ std::vector<std::string_view> suffixes(const Family& family) {
             "candidate/input_projection/bias",
             "candidate/hidden_projection/kernel",
             "candidate/hidden_projection/bias",
+            "projection/kernel",
             "kernel_norm/gamma",
             "recurrent_norm/gamma"};
   }

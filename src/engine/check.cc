@@ -90,7 +90,7 @@ void check_forward(std::string_view call, const ForwardArgs& args) {
   }
   require_pointer(call, "x", args.x, steps, spec.input_size);
   require_pointer(call, "y", args.y, steps, spec.output_size());
-  if (args.layer_cells && !spec.is_lstm()) {
+  if (args.layer_cells && !spec.has_cell()) {
     throw ArgumentError(
         message("[", call, "] layer_cells is given, expected null for ", to_string(spec.mode)));
   }

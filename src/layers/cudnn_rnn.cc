@@ -50,7 +50,7 @@ std::int64_t CudnnRnn::input_size() const { return spec().input_size; }
 const Variable& CudnnRnn::kernel() const { return (void)spec(), kernel_; }
 
 std::vector<Shape> CudnnRnn::state_shape(std::int64_t batch_size) const {
-  if (!network().is_lstm()) return {network().h_shape(batch_size)};
+  if (!network().has_cell()) return {network().h_shape(batch_size)};
   return {network().h_shape(batch_size), network().c_shape(batch_size)};
 }
 

@@ -75,7 +75,7 @@ void CudnnRnn::check_state(const std::vector<Tensor>& state, std::int64_t batch,
   if (state.size() != shapes.size()) {
     throw ArgumentError(message("[", name(), "] an initial_state of ", state.size(),
                                 " tensors, expected ", shapes.size(),
-                                network().is_lstm() ? ": (h, c)" : ": (h,)"));
+                                network().has_cell() ? ": (h, c)" : ": (h,)"));
   }
   for (std::size_t i = 0; i < state.size(); ++i) {
     check_one_state(*this, i, state[i], shapes[i], time_major);
@@ -138,7 +138,7 @@ std::vector<Tensor> CudnnRnn::compute_call(const Attributes& recorded,
               values[0].shape()[call.time_major ? 1 : 0], call.time_major);
   ops::RnnOutputs out = compute(values, call, lengths);
   std::vector<Tensor> results{std::move(out.output), std::move(out.h)};
-  if (network().is_lstm()) results.push_back(std::move(out.c));
+  if (network().has_cell()) results.push_back(std::move(out.c));
   return results;
 }
 
@@ -201,7 +201,7 @@ RnnResult CudnnRnn::operator()(const Tensor& inputs, const std::vector<Tensor>& 
               {std::move(out.h)},
               std::move(out.layer_outputs),
               std::move(out.layer_cells)};
-    if (network().is_lstm()) result.state.push_back(std::move(out.c));
+    if (network().has_cell()) result.state.push_back(std::move(out.c));
   }
   if (activity_regularizer()) {
     std::vector<Tensor> outputs{result.output};

@@ -120,7 +120,7 @@ RnnOutputs CudnnRnnModel::call(RnnInputs inputs, bool is_training,
                                const CudnnCallOptions& options) {
   require_rank3(call_, "input_data", inputs.x);
   require_rank3(call_, "input_h", inputs.h0);
-  if (spec_->is_lstm()) require_rank3(call_, "input_c", inputs.c0);
+  if (spec_->has_cell()) require_rank3(call_, "input_c", inputs.c0);
   inputs.h0 = state_as(inputs.h0, options.time_major);
   inputs.c0 = state_as(inputs.c0, options.time_major);
   inputs.sequence_lengths = options.sequence_lengths;

@@ -66,7 +66,7 @@ void check_inputs(const ValidSpec& valid, const RnnInputs& in) {
     std::swap(c[0], c[1]);
   }
   require_shape(spec, in, "input_h", in.h0, h);
-  if (spec.is_lstm()) {
+  if (spec.has_cell()) {
     require_shape(spec, in, "input_c", in.c0, c);
   } else if (!in.c0.empty()) {
     throw ArgumentError(
@@ -161,7 +161,7 @@ std::vector<DeviceArray> make_outputs(const RnnSpec& spec, const RnnInputs& in) 
   std::vector<DeviceArray> outputs;
   outputs.push_back(make(in.x, spec.dtype, std::move(y)));
   outputs.push_back(make(in.x, spec.dtype, std::move(h)));
-  if (spec.is_lstm()) outputs.push_back(make(in.x, spec.dtype, std::move(c)));
+  if (spec.has_cell()) outputs.push_back(make(in.x, spec.dtype, std::move(c)));
   return outputs;
 }
 
@@ -192,7 +192,7 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
   std::vector<DeviceArray> out = make_outputs(spec, in);
   const DeviceArray no_cell;
   const LayerArrays layer_outputs(spec, in, in.every, spec.output_size());
-  const LayerArrays layer_cells(spec, in, in.every && spec.is_lstm(),
+  const LayerArrays layer_cells(spec, in, in.every && spec.has_cell(),
                                 spec.num_dirs() * spec.num_units);
   const ForwardArgs args{
       .params =
@@ -207,7 +207,7 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
       .c0 = data_or_null(in.c0),
       .y = out[0].mutable_data(),
       .hn = out[1].mutable_data(),
-      .cn = spec.is_lstm() ? out[2].mutable_data() : nullptr,
+      .cn = spec.has_cell() ? out[2].mutable_data() : nullptr,
       .layer_outputs = layer_outputs.data(),
       .layer_cells = layer_cells.data(),
       .training = in.training,
@@ -216,7 +216,7 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
   std::vector<Tensor> tensors;
   if (tracked) {
     gradients::SavedCall saved =
-        describe_call(engine, valid, in, out[1], spec.is_lstm() ? out[2] : no_cell);
+        describe_call(engine, valid, in, out[1], spec.has_cell() ? out[2] : no_cell);
     saved.dropout = args.dropout;
     if (keep) saved.forward = engine.forward_saving(args);
     if (!keep) engine.forward(args);
@@ -227,7 +227,7 @@ RnnOutputs run(const ValidSpec& valid, const RnnInputs& in, PackedCache* cache) 
   }
   return with_layout({.output = std::move(tensors[0]),
                       .h = std::move(tensors[1]),
-                      .c = spec.is_lstm() ? std::move(tensors[2]) : Tensor(),
+                      .c = spec.has_cell() ? std::move(tensors[2]) : Tensor(),
                       .layer_outputs = layer_outputs.tensors(),
                       .layer_cells = layer_cells.tensors()},
                      in.time_major);

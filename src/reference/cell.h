@@ -32,7 +32,7 @@ struct Step {
   Vector<Real> clip_slope;              // lstm: d(clamped cell) / d(cell)
   Function<Real> cell;                  // lstm: the cell's activation
   Vector<Real> c_now;                   // lstm: the cell before zoneout, which o and it see
-  Vector<Real> emitted;                 // what a projection reads: lstm o * cell, rnn its state
+  Vector<Real> emitted;                 // what a projection reads: lstm o * cell, else the state
   Vector<Real> projected, proj_slope;   // with a clip: Wp emitted, and d(clamped one) / d(it)
   Vector<Real> h, c;
 };
@@ -184,10 +184,15 @@ void gru_step(const Cell<Real>& cell, Step<Real>& s) {
     const Real n =
         apply_gate(cell, kN, input_side(cell, kN, u, s) + (net.reset_after ? r * q : q), s);
     s.recurrent_n.push_back(q);
-    const Real& before = s.h_before[u];
-    const Real h = (Real(1.0) - z) * masked_candidate(s, u, n) + z * before;
-    s.h.push_back(zoned_out(net, s.masks.kept, u, before, kept_as(h, net.dtype)));
+    const Real& before = net.projects ? s.c_before[u] : s.h_before[u];
+    Real m = (Real(1.0) - z) * masked_candidate(s, u, n) + z * before;
+    if (net.projects) {
+      m = kept_as(m, net.dtype);
+      s.c.push_back(zoned_out(net, s.masks.kept_cell, u, before, m));
+    }
+    s.emitted.push_back(m);
   }
+  put_out(cell, s);
 }
 
 /// The sum of gate k and what its peephole adds of cell c.

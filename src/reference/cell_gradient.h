@@ -63,21 +63,28 @@ GateGradients<Real> plain_gradient(const Cell<Real>& cell, const Step<Real>& s,
 
 template <class Real>
 GateGradients<Real> gru_gradient(const Cell<Real>& cell, const Step<Real>& s,
-                                 StateGradient<Real>& state, Vector<Real>& dentering,
-                                 Real* dparams) {
+                                 const Vector<Real>& dm, StateGradient<Real>& state,
+                                 Vector<Real>& dentering, Real* dparams) {
   const Network& net = cell.net;
   const Real one(1.0);
   GateGradients<Real> d;
   for (std::size_t u = 0; u < net.units; ++u) {
     const Real r = s.gate[kR].value[u], z = s.gate[kZ].value[u], n = s.gate[kN].value[u];
-    const Real dh = state.dh[u];
+    const Real before = net.projects ? s.c_before[u] : s.h_before[u];
+    const Vector<double>& kept = s.masks.kept_cell;
+    const Real dh = net.projects ? dm[u] + to_now(kept, u, state.dc[u]) : dm[u];
     const Real dn = masked_candidate(s, u, dh * (one - z)) * s.gate[kN].slope[u];
-    d.input[kZ].push_back(dh * (s.h_before[u] - masked_candidate(s, u, n)) * s.gate[kZ].slope[u]);
+    d.input[kZ].push_back(dh * (before - masked_candidate(s, u, n)) * s.gate[kZ].slope[u]);
     d.input[kN].push_back(dn);
     d.recurrent[kN].push_back(net.reset_after ? dn * r : dn);
     if (net.reset_after) d.input[kR].push_back(dn * s.recurrent_n[u] * s.gate[kR].slope[u]);
-    state.dh[u] = dh * z;
+    if (net.projects) {
+      state.dc[u] = kept.empty() ? dh * z : dh * z + to_before(kept, u, state.dc[u]);
+    } else {
+      state.dh[u] = dh * z;
+    }
   }
+  if (net.projects) state.dh.assign(net.hidden, Real(0.0));
   if (!net.reset_after) {
     // Through R of n to r * h', and on to both.
     Vector<Real> dreset(net.units, Real(0.0));
@@ -191,8 +198,8 @@ void step_gradient(const Cell<Real>& cell, const Step<Real>& s, StateGradient<Re
     state.dh[j] = to_now(s.masks.kept, j, state.dh[j]);
   }
   const auto gate_gradients = [&] {
-    if (net.mode == RnnMode::kGru) return gru_gradient(cell, s, state, dentering, dparams);
     const Vector<Real> dm = emitted_gradient(cell, s, state.dh, dparams);
+    if (net.mode == RnnMode::kGru) return gru_gradient(cell, s, dm, state, dentering, dparams);
     if (net.mode == RnnMode::kLstm) return lstm_gradient(cell, s, dm, state, dparams);
     return plain_gradient(cell, s, dm, state);
   };

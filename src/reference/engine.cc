@@ -71,7 +71,7 @@ ForwardResult<double> run_forward(const ReferencePacked& packed, const Call& cal
   // Every input has been read, so that hn may be h0 and cn may be c0.
   write(net.dtype, result.y, args.y);
   write(net.dtype, result.hn, args.hn);
-  if (net.mode == RnnMode::kLstm) write(net.dtype, result.cn, args.cn);
+  if (net.has_cell) write(net.dtype, result.cn, args.cn);
   for (std::size_t layer = 0; layer < net.layers; ++layer) {
     if (args.layer_outputs && args.layer_outputs[layer]) {
       write(net.dtype, every_step(net, call, result.tape, layer, &Step<double>::h, net.hidden),
@@ -146,7 +146,7 @@ class ReferenceEngine : public Engine {
          flat(net, args.dhn, states * net.hidden), flat(net, args.dcn, states * net.units)});
     write(net.dtype, result.dx, args.dx);
     write(net.dtype, result.dh0, args.dh0);
-    if (net.mode == RnnMode::kLstm) write(net.dtype, result.dc0, args.dc0);
+    if (net.has_cell) write(net.dtype, result.dc0, args.dc0);
     write(net.dtype, result.dparams, args.dparams);
   }
 };

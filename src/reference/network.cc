@@ -128,6 +128,7 @@ Network make_network(const RnnSpec& spec) {
   net.gates = gate_count(spec.mode);
   net.units = static_cast<std::size_t>(spec.num_units);
   net.projects = spec.num_proj > 0 && spec.num_proj < spec.num_units;
+  net.has_cell = spec.mode == RnnMode::kLstm || (spec.mode == RnnMode::kGru && net.projects);
   net.hidden = net.projects ? static_cast<std::size_t>(spec.num_proj) : net.units;
   net.clip = spec.cell_clip;
   net.proj_clip = spec.proj_clip;

@@ -34,6 +34,7 @@ struct Network {
   std::size_t units = 0;   // U
   std::size_t hidden = 0;  // O: P when projecting, else U
   bool projects = false;
+  bool has_cell = false;  // lstm, and gru with a projection
   std::optional<std::array<double, 2>> clip, proj_clip, gate_clip;
   double forget_bias = 0.0;
   CellActivation gate_function, candidate_function, cell_function;

@@ -125,7 +125,7 @@ template <class Real>
 void run_layer(const Network& net, const Call& call, std::size_t layer,
                const ForwardInput<Real>& in, const std::vector<Vector<Real>>& input,
                std::vector<Vector<Real>>& output, ForwardResult<Real>& result) {
-  const bool lstm = net.mode == RnnMode::kLstm;
+  const bool has_cell = net.has_cell;
   const std::size_t count = net.pseudo.size();
   for (std::size_t d = 0; d < net.dirs; ++d) {
     const std::size_t p = layer * net.dirs + d;
@@ -135,7 +135,7 @@ void run_layer(const Network& net, const Call& call, std::size_t layer,
       const std::size_t h_place = call.state_place(p, count, b, net.hidden);
       const std::size_t c_place = call.state_place(p, count, b, net.units);
       Vector<Real> h = read<Real>(in.h0, h_place, net.hidden), c;
-      if (lstm) c = read<Real>(in.c0, c_place, net.units);
+      if (has_cell) c = read<Real>(in.c0, c_place, net.units);
       run_row(cell, call, p, b, input, output, h, c, result.tape[p]);
       std::copy(h.begin(), h.end(), result.hn.begin() + static_cast<std::ptrdiff_t>(h_place));
       std::copy(c.begin(), c.end(), result.cn.begin() + static_cast<std::ptrdiff_t>(c_place));
@@ -173,7 +173,7 @@ ForwardResult<Real> forward(const Network& net, const Call& call, const ForwardI
   const std::size_t steps = call.max_time * call.batch, width = net.dirs * net.hidden;
   ForwardResult<Real> result;
   result.hn.resize(net.pseudo.size() * call.batch * net.hidden, Real(0.0));
-  if (net.mode == RnnMode::kLstm) {
+  if (net.has_cell) {
     result.cn.resize(net.pseudo.size() * call.batch * net.units, Real(0.0));
   }
   result.y.assign(steps * width, Real(0.0));

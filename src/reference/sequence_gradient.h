@@ -41,7 +41,7 @@ void layer_gradient(const Network& net, const Call& call, std::size_t layer,
                     const BackwardInput<Real>& in, const Tape<Real>& tape,
                     const std::vector<Vector<Real>>& doutput, std::vector<Vector<Real>>& dinput,
                     BackwardResult<Real>& result) {
-  const bool lstm = net.mode == RnnMode::kLstm;
+  const bool has_cell = net.has_cell;
   const std::size_t count = net.pseudo.size();
   for (std::size_t d = 0; d < net.dirs; ++d) {
     const std::size_t p = layer * net.dirs + d;
@@ -51,7 +51,7 @@ void layer_gradient(const Network& net, const Call& call, std::size_t layer,
       const std::size_t c_place = call.state_place(p, count, b, net.units);
       StateGradient<Real> state;
       state.dh = read<Real>(in.dhn, h_place, net.hidden);
-      if (lstm) state.dc = read<Real>(in.dcn, c_place, net.units);
+      if (has_cell) state.dc = read<Real>(in.dcn, c_place, net.units);
       row_gradient(cell, call, d, b, tape[p], doutput, dinput, state, result.dparams.data());
       std::copy(state.dh.begin(), state.dh.end(),
                 result.dh0.begin() + static_cast<std::ptrdiff_t>(h_place));
@@ -68,7 +68,7 @@ BackwardResult<Real> backward(const Network& net, const Call& call, const Tape<R
   BackwardResult<Real> result;
   result.dparams.assign(net.size, Real(0.0));
   result.dh0.assign(net.pseudo.size() * call.batch * net.hidden, Real(0.0));
-  if (net.mode == RnnMode::kLstm) {
+  if (net.has_cell) {
     result.dc0.assign(net.pseudo.size() * call.batch * net.units, Real(0.0));
   }
 

@@ -141,7 +141,7 @@ class StagedEngine final : public Engine {
     const RnnSpec& spec = saved->spec;
     const std::int64_t planes = spec.num_pseudo_layers() * saved->batch;
     const std::int64_t h = planes * spec.hidden_size();
-    const std::int64_t c = spec.is_lstm() ? planes * spec.num_units : 0;
+    const std::int64_t c = spec.has_cell() ? planes * spec.num_units : 0;
     Stage stage(memory(), spec.dtype);
     BackwardArgs inner;
     inner.saved = saved->inner.get();
@@ -176,7 +176,7 @@ class StagedEngine final : public Engine {
     const std::int64_t steps = args.max_time * args.batch;
     const std::int64_t planes = spec.num_pseudo_layers() * args.batch;
     const std::int64_t h = planes * spec.hidden_size();
-    const std::int64_t c = spec.is_lstm() ? planes * spec.num_units : 0;
+    const std::int64_t c = spec.has_cell() ? planes * spec.num_units : 0;
     ForwardArgs inner = args;
     inner.params = own(call, args.params);
     inner.x = stage.in(args.x, steps * spec.input_size);

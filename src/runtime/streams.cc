@@ -103,7 +103,7 @@ StreamPool::StreamPool(std::shared_ptr<const PackedModel> model, const StreamLim
   };
   h_ = states(limits_.streams, spec.hidden_size());
   batch_h_ = states(limits_.batch, spec.hidden_size());
-  if (spec.is_lstm()) {
+  if (spec.has_cell()) {
     c_ = states(limits_.streams, spec.num_units);
     batch_c_ = states(limits_.batch, spec.num_units);
   }
@@ -134,7 +134,7 @@ std::size_t StreamPool::slot_of(std::string_view call, StreamId id) const {
 }
 
 void StreamPool::check_cell(std::string_view call, const void* c) const {
-  if (c && !model_->spec().is_lstm()) {
+  if (c && !model_->spec().has_cell()) {
     throw ArgumentError(
         message("[", call, "] c is given, expected null for ", to_string(model_->spec().mode)));
   }
@@ -142,7 +142,7 @@ void StreamPool::check_cell(std::string_view call, const void* c) const {
 
 void StreamPool::fill(std::size_t slot, const void* h, const void* c) {
   set_state(h_, slot, h);
-  if (model_->spec().is_lstm()) set_state(c_, slot, c);
+  if (model_->spec().has_cell()) set_state(c_, slot, c);
 }
 
 StreamId StreamPool::join(const void* h, const void* c) {
@@ -204,7 +204,7 @@ void StreamPool::step(const StreamStep& step) {
                                 step.max_time, ", expected at most ", limits_.batch, " and ",
                                 limits_.time, ", the pool's limits"));
   }
-  const bool lstm = model_->spec().is_lstm();
+  const bool lstm = model_->spec().has_cell();
   ForwardArgs args;
   args.params = model_->packed();
   args.max_time = step.max_time;

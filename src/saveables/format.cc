@@ -114,6 +114,12 @@ void append_norms(const Place& at, const Gates& gates, std::vector<TfTensor>& li
 
 constexpr std::int64_t kCandidate = 2;
 
+void append_projection(const Place& at, std::vector<TfTensor>& weights) {
+  if (!at.layout->spec().projecting()) return;
+  weights.push_back(transposed(at, "projection/kernel", at.weight(ParamRole::kProjection, 0)));
+  weights.back().kind = TfTensorKind::kProjection;
+}
+
 // TensorFlow's GRUCell, whose candidate has one kernel, too.
 void append_reset_before(const Place& at, std::vector<TfTensor>& weights,
                          std::vector<TfTensor>& biases) {
@@ -131,6 +137,7 @@ void append_gru(const Place& at, std::vector<TfTensor>& weights, std::vector<TfT
                                at.weight(ParamRole::kInputWeight, kCandidate)));
   weights.push_back(transposed(at, "candidate/hidden_projection/kernel",
                                at.weight(ParamRole::kRecurrentWeight, kCandidate)));
+  append_projection(at, weights);
   append_bias(at, "gates/bias", {0, 1}, biases);
   if (spec.biases_per_gate() > 0) {
     biases.push_back(vector_alone(at, "candidate/input_projection/bias",
@@ -146,10 +153,7 @@ void append_gru(const Place& at, std::vector<TfTensor>& weights, std::vector<TfT
 void append_plain(const Place& at, std::vector<TfTensor>& weights, std::vector<TfTensor>& biases) {
   const Gates gates = joined_gates(at.layout->spec().mode);
   weights.push_back(joined_kernel(at, "kernel", gates));
-  if (at.layout->spec().projecting()) {
-    weights.push_back(transposed(at, "projection/kernel", at.weight(ParamRole::kProjection, 0)));
-    weights.back().kind = TfTensorKind::kProjection;
-  }
+  append_projection(at, weights);
   const RnnSpec& spec = at.layout->spec();
   if (spec.layer_norm != LayerNorm::kGates) append_bias(at, "bias", gates, biases);
   append_norms(at, gates, biases);

@@ -82,10 +82,10 @@ void check_drop_connect(const RnnSpec& spec) {
 
 void check_num_proj(const RnnSpec& spec) {
   if (spec.num_proj == 0) return;
-  if (spec.mode == RnnMode::kGru) {
+  if (spec.projecting() && !spec.reset_after) {
     throw ArgumentError(
-        "[RnnSpec] num_proj is set for gru, expected it for lstm, rnn_tanh and rnn_relu: z h would "
-        "need the state that is not projected");
+        "[RnnSpec] num_proj is set with reset_after false, expected it true: r has num_units "
+        "values and the state before the product num_proj");
   }
   if (spec.num_proj > 0 && spec.num_proj <= spec.num_units) return;
   throw ArgumentError(message("[RnnSpec] num_proj is ", spec.num_proj,
@@ -175,6 +175,9 @@ void check_layer_norm(const RnnSpec& spec) {
     throw ArgumentError(message(given, " with reset_after false, expected reset_after true: the ",
                                 "product with the state is normalized as a whole"));
   }
+  if (gru && spec.projecting()) {
+    throw ArgumentError(message(given, " with num_proj of a gru, expected one of them"));
+  }
   if (spec.zones_out() || spec.training.recurrent_dropout > 0.0) {
     throw ArgumentError(
         message(given, " with zoneout or recurrent_dropout, expected none of them"));
@@ -212,7 +215,9 @@ void check_zoneout(const RnnSpec& spec) { require_rate("zoneout", spec.zoneout);
 
 void check_zoneout_cell(const RnnSpec& spec) {
   require_rate("zoneout_cell", spec.zoneout_cell);
-  if (spec.zoneout_cell > 0.0) require_lstm(spec, "zoneout_cell");
+  if (spec.zoneout_cell == 0.0 || spec.has_cell()) return;
+  throw ArgumentError(message("[RnnSpec] zoneout_cell is set for ", to_string(spec.mode),
+                              ", expected it for lstm, and for gru with num_proj"));
 }
 
 void check_recurrent_dropout(const RnnSpec& spec) {

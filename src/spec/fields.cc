@@ -87,8 +87,7 @@ constexpr RnnField kFields[] = {
          "Type of parameters, inputs and outputs: float16, float32 or float64"},
         [](auto& spec) -> auto& { return spec.dtype; }),
     row_or_none<0>(
-        {"num_proj", kNetwork, kAlways, spec::check_num_proj,
-         "Projection size P of LSTM and plain networks, at most U"},
+        {"num_proj", kNetwork, kAlways, spec::check_num_proj, "Projection size P, at most U"},
         [](auto& spec) -> auto& { return spec.num_proj; }),
     row(
         {"cell_clip", kNetwork, kWhereSet, spec::check_cell_clip,
@@ -154,7 +153,7 @@ constexpr RnnField kFields[] = {
         [](auto& spec) -> auto& { return spec.zoneout; }),
     row(
         {"zoneout_cell", kNetwork, kWhereSet, spec::check_zoneout_cell,
-         "The same of a unit of the LSTM's cell"},
+         "The same of a unit of c: the LSTM's cell, or the state of a projected GRU"},
         [](auto& spec) -> auto& { return spec.zoneout_cell; }),
     row(
         {"input_dropout", kTraining, kWhereSet, spec::check_input_dropout,
@@ -261,7 +260,9 @@ std::string step_options(const RnnSpec& spec) {
   for (const RnnField& field : kFields) {
     const bool in_step = field.group == kNetwork ||
                          (field.group == kTraining && field.name.starts_with("recurrent_"));
-    if (field.always || !in_step || !field.stands_in(spec)) continue;
+    // cuDNN projects an LSTM.
+    const bool beyond = field.name == "num_proj" && spec.projecting() && !spec.is_lstm();
+    if (!beyond && (field.always || !in_step || !field.stands_in(spec))) continue;
     text += message(text.empty() ? "" : ", ", field.name, " ", to_string(field.get(spec)));
   }
   return text;

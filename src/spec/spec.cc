@@ -63,8 +63,10 @@ CellActivation RnnSpec::cell_activation() const {
 
 bool RnnSpec::has_cudnn_step() const {
   const CellActivationKind candidate = candidate_activation().kind;
+  const bool projected_gru = mode == RnnMode::kGru && projecting();
   const bool is_plain = mode == RnnMode::kRnnRelu || mode == RnnMode::kRnnTanh;
-  return (candidate == CellActivationKind::kTanh ||
+  return !projected_gru &&
+         (candidate == CellActivationKind::kTanh ||
           (is_plain && candidate == CellActivationKind::kRelu)) &&
          gate_activation().kind == CellActivationKind::kSigmoid &&
          cell_activation().kind == CellActivationKind::kTanh && reset_after && !use_peepholes &&

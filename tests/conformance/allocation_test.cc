@@ -141,7 +141,7 @@ struct PreparedLayers : Prepared {
   void run() {
     ForwardArgs args = forward_args(c, d, out, nullptr, false);
     args.layer_outputs = output_pointers.data();
-    if (c.spec.is_lstm()) args.layer_cells = cell_pointers.data();
+    if (c.spec.has_cell()) args.layer_cells = cell_pointers.data();
     session.run(args);
   }
 };
@@ -164,7 +164,7 @@ struct PreparedStreams {
              {.streams = c.batch + 1, .batch = c.batch, .time = c.time, .threads = threads}),
         ids(static_cast<std::size_t>(c.batch)) {}
   void run() {
-    void* const cells = c.spec.is_lstm() ? cell.data() : nullptr;
+    void* const cells = c.spec.has_cell() ? cell.data() : nullptr;
     for (StreamId& id : ids) id = pool.join(h.data(), cells);
     pool.step({.ids = ids,
                .max_time = c.time,

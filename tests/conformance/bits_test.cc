@@ -80,7 +80,7 @@ void run_piece(const Case& c, const Data& d, std::int64_t first, std::int64_t co
   ForwardArgs args =
       forward_args(piece, part, out, cpu().pack(c.spec, d.params.view(), purpose), training);
   args.h0 = args.hn = states.hn.data();
-  if (c.spec.is_lstm()) args.c0 = args.cn = states.cn.data();
+  if (c.spec.has_cell()) args.c0 = args.cn = states.cn.data();
   if (training) {
     cpu().forward_saving(args);
   } else {
@@ -95,7 +95,7 @@ void expect_same_in_pieces(const Case& c, const Data& d, std::int64_t length, bo
   ForwardBuffers states{Array(c.spec.dtype, {0}), d.h0, d.c0};
   if (c.null_states) {
     std::memset(states.hn.data(), 0, states.hn.size_bytes());
-    if (c.spec.is_lstm()) std::memset(states.cn.data(), 0, states.cn.size_bytes());
+    if (c.spec.has_cell()) std::memset(states.cn.data(), 0, states.cn.size_bytes());
   }
   Result expected, found;
   for (std::int64_t first = 0; first < c.time; first += length) {
@@ -109,7 +109,7 @@ void expect_same_in_pieces(const Case& c, const Data& d, std::int64_t length, bo
   }
   expected.parts.emplace_back("hn", whole[prefix + "hn"]);
   found.parts.emplace_back("hn", std::move(states.hn));
-  if (c.spec.is_lstm()) {
+  if (c.spec.has_cell()) {
     expected.parts.emplace_back("cn", whole[prefix + "cn"]);
     found.parts.emplace_back("cn", std::move(states.cn));
   }

@@ -21,7 +21,7 @@ struct EveryLayer {
     const RnnSpec& s = c.spec;
     for (std::int64_t l = 0; l < s.num_layers; ++l) {
       outputs.push_back(random_array(s.dtype, c.seq_size(s.output_size()), 5, 6, 7));
-      const std::int64_t cell = s.is_lstm() ? c.seq_size(s.num_dirs() * s.num_units) : 0;
+      const std::int64_t cell = s.has_cell() ? c.seq_size(s.num_dirs() * s.num_units) : 0;
       cells.push_back(random_array(s.dtype, cell, 5, 6, 8));
     }
     for (Array& array : outputs) output_pointers.push_back(array.data());
@@ -31,7 +31,7 @@ struct EveryLayer {
                    How how) {
     ForwardArgs args = forward_args(c, d, out, std::move(params), how != How::kInference);
     args.layer_outputs = output_pointers.data();
-    args.layer_cells = c.spec.is_lstm() ? cell_pointers.data() : nullptr;
+    args.layer_cells = c.spec.has_cell() ? cell_pointers.data() : nullptr;
     return args;
   }
   Result result() && {
@@ -76,7 +76,7 @@ Bounds every_bounds(const Case& c, const Data& d, How how) {
       return reference::every_step(net, at, found.tape, l, member, width);
     };
     bounds.parts.emplace_back("output " + number, part(&reference::Step<Bounded>::h, net.hidden));
-    if (!c.spec.is_lstm()) continue;
+    if (!c.spec.has_cell()) continue;
     bounds.parts.emplace_back("cell " + number, part(&reference::Step<Bounded>::c, net.units));
   }
   return bounds;
@@ -150,10 +150,10 @@ TEST_P(EveryStep, FitsTheOtherResults) {
       y.parts.emplace_back(last, all[last]);
       EXPECT_EQ(first_difference(y, expected), "");
       expect_ends(c, all, "output ", "hn", s.hidden_size());
-      if (s.is_lstm()) expect_ends(c, all, "cell ", "cn", s.num_units);
+      if (s.has_cell()) expect_ends(c, all, "cell ", "cn", s.num_units);
       for (std::int64_t l = 0; l < s.num_layers; ++l) {
         expect_zero_padding(c, all["output " + std::to_string(l)], s.output_size());
-        if (!s.is_lstm()) continue;
+        if (!s.has_cell()) continue;
         expect_zero_padding(c, all["cell " + std::to_string(l)], s.num_dirs() * s.num_units);
       }
     }

@@ -101,10 +101,10 @@ TEST_P(Padding, OfAWholeRowPassesStatesThrough) {
   for (const char* prefix : {"inference ", ""}) {
     if (!c().trains() && *prefix == '\0') continue;
     expected.parts.emplace_back(std::string(prefix) + "hn", row.h0);
-    if (c().spec.is_lstm()) expected.parts.emplace_back(std::string(prefix) + "cn", row.c0);
+    if (c().spec.has_cell()) expected.parts.emplace_back(std::string(prefix) + "cn", row.c0);
   }
   if (c().trains()) expected.parts.emplace_back("dh0", row.dhn);
-  if (c().trains() && c().spec.is_lstm()) expected.parts.emplace_back("dc0", row.dcn);
+  if (c().trains() && c().spec.has_cell()) expected.parts.emplace_back("dc0", row.dcn);
   Result found = row_result(c(), result, 0);
   std::erase_if(found.parts, [](const auto& part) { return part.first.ends_with("y"); });
   std::erase_if(found.parts, [](const auto& part) { return part.first == "dx"; });

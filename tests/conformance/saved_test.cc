@@ -118,12 +118,12 @@ TEST_P(Saved, StatesMayStayInPlace) {
       call, given, out, subject().pack(call.spec, d.params.view(), PackFor::kInference), false);
   if (call.null_states) return;  // nothing to keep in place
   args.hn = given.h0.data();
-  if (call.spec.is_lstm()) args.cn = given.c0.data();
+  if (call.spec.has_cell()) args.cn = given.c0.data();
   subject().forward(args);
   Result found;
   found.parts.emplace_back("y", std::move(out.y));
   found.parts.emplace_back("hn", std::move(given.h0));
-  if (call.spec.is_lstm()) found.parts.emplace_back("cn", std::move(given.c0));
+  if (call.spec.has_cell()) found.parts.emplace_back("cn", std::move(given.c0));
   EXPECT_EQ(first_difference(found, expected), "");
 }
 

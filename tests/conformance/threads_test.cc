@@ -79,7 +79,7 @@ TEST_P(CpuThreads, MayWriteStatesInPlace) {
     Data given = d;
     ForwardArgs args = forward_args(c, given, out, packed, false);
     args.hn = given.h0.data();
-    if (c.spec.is_lstm()) args.cn = given.c0.data();
+    if (c.spec.has_cell()) args.cn = given.c0.data();
     cpu().forward(args);
     Result found;
     append_forward(found, "", {std::move(out.y), std::move(given.h0), std::move(given.c0)});

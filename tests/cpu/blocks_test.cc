@@ -120,9 +120,9 @@ class Chunks : public testing::TestWithParam<RnnMode> {
     args.x = part(x_, first * kRows * kDepth);
     args.y = pass.y.data();
     args.hn = pass.hn.data();
-    if (spec_.is_lstm()) args.cn = pass.cn.data();
+    if (spec_.has_cell()) args.cn = pass.cn.data();
     if (before) args.h0 = before->hn.data();
-    if (before && spec_.is_lstm()) args.c0 = before->cn.data();
+    if (before && spec_.has_cell()) args.c0 = before->cn.data();
     pass.saved = cpu_engine().forward_saving(args);
     return pass;
   }
@@ -134,9 +134,9 @@ class Chunks : public testing::TestWithParam<RnnMode> {
     args.dy = part(dy_, first * kRows * kWidth);
     args.dx = out.dx.data();
     args.dh0 = out.dh0.data();
-    if (spec_.is_lstm()) args.dc0 = out.dc0.data();
+    if (spec_.has_cell()) args.dc0 = out.dc0.data();
     if (after) args.dhn = after->dh0.data();
-    if (after && spec_.is_lstm()) args.dcn = after->dc0.data();
+    if (after && spec_.has_cell()) args.dcn = after->dc0.data();
     args.dparams = out.dparams.data();
     cpu_engine().backward(args);
     return out;

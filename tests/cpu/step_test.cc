@@ -97,7 +97,7 @@ class CellStep : public testing::TestWithParam<Step> {
     args.batch = batch_;
     args.x = x_.data();
     args.h0 = h0_.data();
-    if (spec_.is_lstm()) args.c0 = c0_.data();
+    if (spec_.has_cell()) args.c0 = c0_.data();
     args.y = y.data();
     return args;
   }

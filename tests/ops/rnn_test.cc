@@ -30,7 +30,7 @@ struct Call {
     if (!in.c0.empty()) in.c0 = sources[3];
     const ops::RnnOutputs out = ops::rnn(spec, in, nullptr);
     Tensors outputs{out.output, out.h};
-    if (spec.is_lstm()) outputs.push_back(out.c);
+    if (spec.has_cell()) outputs.push_back(out.c);
     return outputs;
   }
 };
@@ -47,7 +47,7 @@ Call make_call(const RnnSpec& spec, bool time_major) {
   Call call{spec, {}};
   call.inputs.x = random_tensor(time_major ? Shape{4, 3, 4} : Shape{3, 4, 4}, 1, low, high);
   call.inputs.h0 = random_tensor(h, 2, low, high);
-  if (spec.is_lstm()) call.inputs.c0 = random_tensor(c, 3, low, high);
+  if (spec.has_cell()) call.inputs.c0 = random_tensor(c, 3, low, high);
   call.inputs.params = random_tensor({params_size(spec) + 5}, 4, low, high);
   call.inputs.time_major = time_major;
   return call;

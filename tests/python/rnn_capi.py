@@ -247,13 +247,13 @@ def run(
     for with time_major=False: the problem stays time-major and is transposed here, in and out."""
     spec, dtype = problem.spec, problem.x.dtype
     turn = (lambda a: a) if time_major else (lambda a: np.ascontiguousarray(a.swapaxes(0, 1)))
-    lstm = spec.mode == "lstm"
+    has_cell = spec.has_cell
     params = problem.params if params is None else params
     given = {name: turn(getattr(problem, name)) for name in ("x", "h0", "c0", "dy", "dh", "dc")}
     names = {"y": "dy", "hn": "h0", "cn": "c0"}
     if backward_calls:
         names.update(dx="x", dh0="h0", dc0="c0")
-    if not lstm:
+    if not has_cell:
         for each in ("cn", "dc0"):
             names.pop(each, None)
     out = {name: np.full_like(given[like], np.nan) for name, like in names.items()}
@@ -264,9 +264,9 @@ def run(
         max_time=problem.x.shape[0], batch=problem.x.shape[1], time_major=time_major,
         training=training, saving=saving, backward_calls=backward_calls, dropout_seed=seed,
         dropout_call=number, lengths=_pointer(problem.lengths), x=_pointer(given["x"]),
-        h0=_pointer(given["h0"]), c0=_pointer(given["c0"]) if lstm else None,
+        h0=_pointer(given["h0"]), c0=_pointer(given["c0"]) if has_cell else None,
         dy=_pointer(given["dy"]), dhn=_pointer(given["dh"]),
-        dcn=_pointer(given["dc"]) if lstm else None,
+        dcn=_pointer(given["dc"]) if has_cell else None,
         **{name: _pointer(array) for name, array in out.items()},
     )  # fmt: skip
     call("run", byref(_spec(spec, dtype, dropout)), byref(block))

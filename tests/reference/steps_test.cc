@@ -27,7 +27,7 @@ struct OneStep {
     args.h0 = &h0;
     args.y = &y;
     args.hn = &hn;
-    if (spec.is_lstm()) {
+    if (spec.has_cell()) {
       args.c0 = &c0;
       args.cn = &cn;
     }

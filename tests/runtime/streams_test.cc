@@ -33,7 +33,7 @@ struct Alone {
     args.x = x.data();
     args.y = y.data();
     args.h0 = args.hn = h.data();
-    if (spec.is_lstm()) args.c0 = args.cn = c.data();
+    if (spec.has_cell()) args.c0 = args.cn = c.data();
     session.run(args);
     return y;
   }
@@ -61,7 +61,7 @@ class Crowd {
     if (!alone_.empty() && random_.below(4) == 0) {
       const StreamId id = someone();
       const auto [h, c] = random_.below(2) ? random_state() : zero_state();
-      pool_.reset(id, h.data(), spec_.is_lstm() ? c.data() : nullptr);
+      pool_.reset(id, h.data(), spec_.has_cell() ? c.data() : nullptr);
       alone_.at(id).h = h;
       alone_.at(id).c = c;
     }
@@ -74,7 +74,7 @@ class Crowd {
       expected.parts.emplace_back("h", one.h);
       expected.parts.emplace_back("c", one.c);
       auto [h, c] = zero_state();
-      pool_.read(id, h.data(), spec_.is_lstm() ? c.data() : nullptr);
+      pool_.read(id, h.data(), spec_.has_cell() ? c.data() : nullptr);
       found.parts.emplace_back("h", std::move(h));
       found.parts.emplace_back("c", std::move(c));
       ASSERT_EQ(first_difference(expected, found), "");
@@ -86,7 +86,7 @@ class Crowd {
   std::pair<Array, Array> zero_state() const {
     const std::int64_t planes = spec_.num_pseudo_layers();
     return {Array(spec_.dtype, {planes * spec_.hidden_size()}),
-            Array(spec_.dtype, {spec_.is_lstm() ? planes * spec_.num_units : 0})};
+            Array(spec_.dtype, {spec_.has_cell() ? planes * spec_.num_units : 0})};
   }
   std::pair<Array, Array> random_state() {
     const auto [h, c] = zero_state();
@@ -101,7 +101,7 @@ class Crowd {
     const bool zeros = random_.below(2) == 0;
     const auto [h, c] = zeros ? zero_state() : random_state();
     const StreamId id =
-        zeros ? pool_.join() : pool_.join(h.data(), spec_.is_lstm() ? c.data() : nullptr);
+        zeros ? pool_.join() : pool_.join(h.data(), spec_.has_cell() ? c.data() : nullptr);
     ASSERT_TRUE(pool_.contains(id));
     ASSERT_TRUE(alone_.emplace(id, Alone(model_, h, c)).second) << "an id came twice";
   }

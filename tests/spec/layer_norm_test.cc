@@ -36,6 +36,14 @@ TEST(LayerNormSpec, RefusesWhatNobodyHasPublished) {
   expect_refused(before,
                  "layer_norm is 'products' with reset_after false, expected reset_after true: the "
                  "product with the state is normalized as a whole");
+  for (const LayerNorm norm : {LayerNorm::kProducts, LayerNorm::kSplitProducts}) {
+    RnnSpec projected = with(RnnMode::kGru, norm);
+    projected.num_proj = 2;
+    expect_refused(projected, "layer_norm is '" + std::string(to_string(norm)) +
+                                  "' with num_proj of a gru, expected one of them");
+    projected.num_proj = 3;  // as wide as the units: off
+    EXPECT_NO_THROW(projected.validate());
+  }
   RnnSpec zones = with(RnnMode::kLstm, LayerNorm::kGates);
   zones.zoneout = 0.5;
   expect_refused(zones,

@@ -141,10 +141,21 @@ TEST(SpecValidate, NamesTheOption) {
   expect_invalid(spec, "num_proj is -1, expected 0 (off) to num_units = 6");
   spec.num_proj = 2;
   spec.mode = RnnMode::kGru;
-  expect_invalid(
-      spec,
-      "num_proj is set for gru, expected it for lstm, rnn_tanh and rnn_relu: z h would need "
-      "the state that is not projected");
+  spec.validate();
+  EXPECT_TRUE(spec.has_cell());
+  spec.zoneout_cell = 0.5;
+  spec.validate();
+  spec.num_proj = 6;  // as wide as the units: off
+  EXPECT_FALSE(spec.has_cell());
+  expect_invalid(spec,
+                 "zoneout_cell is set for gru, expected it for lstm, and for gru with num_proj");
+  spec.zoneout_cell = 0.0;
+  spec.reset_after = false;
+  spec.validate();
+  spec.num_proj = 2;
+  expect_invalid(spec,
+                 "num_proj is set with reset_after false, expected it true: r has num_units values "
+                 "and the state before the product num_proj");
   spec = good();
   spec.cell_clip = {{0.5, -0.5}};
   expect_invalid(spec, "cell_clip is [0.5, -0.5], expected low <= high");

@@ -21,7 +21,7 @@ namespace {
 void run_layer(layers::CudnnRnn& layer, const std::string& prefix) {
   const TensorBundleReader data(prefix + "-data");
   std::vector<Tensor> state{Tensor(data.read("h0").view())};
-  const bool lstm = layer.network().is_lstm();
+  const bool lstm = layer.network().has_cell();
   if (lstm) state.push_back(Tensor(data.read("c0").view()));
   layers::RnnCallOptions call;
   const Array lengths = data.read("lengths");

@@ -89,8 +89,11 @@ class PackedModel(_core.PackedModelBase):
         return str(self._spec["dtype"])
 
     @property
-    def _is_lstm(self) -> bool:
-        return bool(self._spec["rnn_mode"] == "lstm")
+    def _has_cell(self) -> bool:
+        """Of an lstm, and of a gru with a projection."""
+        mode = self._spec["rnn_mode"]
+        projected = self._hidden_size < int(self._spec["num_units"])
+        return bool(mode == "lstm" or (mode == "gru" and projected))
 
     @property
     def _pseudo_layers(self) -> int:
@@ -109,9 +112,9 @@ class PackedModel(_core.PackedModelBase):
         return self._directions * self._hidden_size
 
     def _state_shapes(self, batch: int | None, time_major: bool = True) -> list[tuple[int, ...]]:
-        """Of h, and of an LSTM's c; batch None: of one stream."""
+        """Of h, and of c, where there is one; batch None: of one stream."""
         widths = [self._hidden_size]
-        if self._is_lstm:
+        if self._has_cell:
             widths.append(int(self._spec["num_units"]))
         rows = [self._pseudo_layers]
         if batch is not None:
@@ -143,7 +146,7 @@ class PackedModel(_core.PackedModelBase):
         if len(parts) != len(shapes):
             raise ArgumentError(
                 f"[{call}] a state of {len(parts)} arrays, expected {len(shapes)}: "
-                + ("(h, c)" if self._is_lstm else "(h,)")
+                + ("(h, c)" if self._has_cell else "(h,)")
             )
         found: list[Any] = []
         for name, part, shape in zip("hc", parts, shapes, strict=False):

@@ -67,7 +67,8 @@ class GRU(CudnnGRU):
     """Gated recurrent unit with every option of a network; states (h,), named 'gru'.
 
     The layer CudnnGRU, its options as named arguments, as LSTM has them. reset_after=False: the
-    reset gate before the recurrent product.
+    reset gate before the recurrent product. With num_proj the states are (h, c): c is what the gate
+    z interpolates, [L*D, B, U], and h its projection.
     """
 
     _kind = "GRU"
@@ -85,15 +86,18 @@ class GRU(CudnnGRU):
         kernel_initializer: Initializer = None,
         bias_initializer: Initializer = None,
         name: str | None = None,
+        num_proj: int | None = None,
         reset_after: bool = True,
         activation: str | None = None,
         recurrent_activation: str | None = None,
+        proj_clip: _Clip = None,
         gate_clip: _Clip = None,
         use_bias: bool = True,
         single_bias: bool = False,
         layer_norm: str | None = None,
         layer_norm_epsilon: float = 1e-5,
         zoneout: float = 0.0,
+        zoneout_cell: float = 0.0,
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         drop_connect: float = 0.0,
@@ -106,12 +110,6 @@ class GRU(CudnnGRU):
         device: str | None = None,
     ) -> None:
         self._make_network(_arguments.of_call(locals()))
-
-    def get_config(self) -> dict[str, Any]:
-        """Every constructor argument, with the name that the layer has now."""
-        config = super().get_config()
-        del config["num_proj"]  # not of a gru
-        return config
 
 
 class RNN(CudnnRNN):

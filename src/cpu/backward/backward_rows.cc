@@ -31,7 +31,7 @@ void BackwardRows<T>::seed_states(std::int64_t layer, std::int64_t d) noexcept {
     } else {
       std::fill_n(carry, width, T{0});
     }
-    if (!spec.is_lstm()) continue;
+    if (!spec.has_cell()) continue;
     T* const dc = run_.scratch.dc[i_d].at(0, b);
     if (dcn.base) {
       dcn.load(table, p, b, spec.num_units, dc);
@@ -51,7 +51,7 @@ void BackwardRows<T>::store_states(std::int64_t layer, std::int64_t d) noexcept 
   for (std::int64_t i = me_.place.panel; i < me_.rows; i += shared_.plan.panel_threads) {
     const std::int64_t b = shared_.row(me_, i);
     if (dh0.base) dh0.store(table, p, b, spec.hidden_size(), run_.scratch.carry[i_d].at(0, b));
-    if (dc0.base && spec.is_lstm()) {
+    if (dc0.base && spec.has_cell()) {
       dc0.store(table, p, b, spec.num_units, run_.scratch.dc[i_d].at(0, b));
     }
   }

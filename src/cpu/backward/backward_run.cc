@@ -96,7 +96,7 @@ BackwardStep<T> BackwardRun<T>::step_call(const Member& me, std::int64_t layer,
     call.finish = shared.packed.kernels().cells.backward[first];
     call.saved_gates = shared.packed.saved_gates();
     call.gradient_gates = shared.packed.gradient_gates();
-    call.before = spec.is_lstm()           ? me.space.c_prev
+    call.before = spec.has_cell()          ? me.space.c_prev
                   : shared.packed.is_gru() ? me.space.h_prev
                                            : nullptr;
   }
@@ -135,7 +135,7 @@ void BackwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t d,
       const T* start = saved.h0.base ? saved.h0.at(p, b) : zeros;
       space.h_prev[i] = step > 0 ? store.out.at(t + back, b) + side : start;
     }
-    if (spec.is_lstm()) {
+    if (spec.has_cell()) {
       const T* start = saved.c0.base ? saved.c0.at(p, b) : zeros;
       space.c[i] = (spec.zoneout_cell > 0.0 ? store.c_now[i_d] : store.c[i_d]).at(t, b);
       space.c_prev[i] = step > 0 ? store.c[i_d].at(t + back, b) : start;

@@ -69,7 +69,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const BackwardNeeds
   for (std::size_t d = 0; d < static_cast<std::size_t>(s.num_dirs()); ++d) {
     scratch.da[d] = grid(true, places, packed.gradient_gates() * s.num_units, batch);
     scratch.dh_proj[d] = grid(s.projecting(), places, s.hidden_size(), batch);
-    scratch.dc[d] = grid(s.is_lstm(), batch, s.num_units, 0);
+    scratch.dc[d] = grid(s.has_cell(), batch, s.num_units, 0);
     scratch.carry[d] = grid(true, batch, s.hidden_size(), 0);
     const bool drops_state = s.training.drops_state();
     scratch.state_mask[d] = grid(drops_state, batch, s.hidden_size(), 0);

@@ -29,7 +29,7 @@ void StateGradient<T>::after_cell(const BackwardStep<T>& call, std::int64_t coun
   const RnnSpec& spec = shared_.spec();
   const Units units = units_of(call.w, spec.num_units);
   if (units.count() <= 0) return;
-  const bool adds_state = shared_.splits_state() && shared_.packed.is_gru();
+  const bool adds_state = shared_.splits_state() && shared_.packed.keeps_h();
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared_.row(me_, i);
     if (adds_state) {
@@ -169,7 +169,7 @@ void StateGradient<T>::first() noexcept {
                    .a = space_.a,
                    .a_step = 1,
                    .rows = count,
-                   .accumulate = !splits && shared_.packed.is_gru(),
+                   .accumulate = !splits && shared_.packed.keeps_h(),
                    .c = space_.rows_c,
                    .columns = width()});
   for (std::int64_t i = 0; splits && units.count() > 0 && i < count; ++i) {

@@ -49,7 +49,7 @@ class StateGradient {
   std::int64_t pseudo() const { return layer_ * shared_.spec().num_dirs() + d_; }
   std::int64_t width() const { return shared_.spec().hidden_size(); }
   // Whether a step hands something to the one before it beside the product.
-  bool carries() const { return shared_.packed.is_gru() || shared_.spec().zoneout > 0.0; }
+  bool carries() const { return shared_.packed.keeps_h() || shared_.spec().zoneout > 0.0; }
 
   const BackwardRun<T>& run_;
   const StepContext<T>& shared_;

@@ -18,7 +18,7 @@ void ForwardRows<T>::finish_states(std::int64_t layer) noexcept {
                    : run_.h0.base ? run_.h0.at(p, b)
                                   : nullptr;
       if (args.hn) hn.store(table, p, b, width, h);
-      if (!args.cn || !spec.is_lstm()) continue;
+      if (!args.cn || !spec.has_cell()) continue;
       const T* c = length > 0     ? store.c[static_cast<std::size_t>(d)].at(t, b)
                    : run_.c0.base ? run_.c0.at(p, b)
                                   : nullptr;

@@ -178,7 +178,7 @@ void ForwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t dir
     } else {
       space.h_prev[i] = h0.base ? h0.at(p, b) : zeros;
     }
-    if (spec.is_lstm()) {
+    if (spec.has_cell()) {
       space.c[i] = (spec.zoneout_cell > 0.0 ? store.c_now[d] : store.c[d]).at(t, b);
       space.c_prev[i] = step > 0 ? store.c[d].at(t + back, b) : c0.base ? c0.at(p, b) : zeros;
     }
@@ -217,7 +217,7 @@ bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction,
   if (args.layer_cells && args.layer_cells[layer]) {
     ForwardRows<T>(*this, me).keep_cells(layer, direction, step, call);
   }
-  if (borders && spec.is_lstm()) {
+  if (borders && spec.has_cell()) {
     ForwardRows<T>(*this, me).keep_border_cells(layer, direction, step, call);
   }
   if (!spec.projecting()) masks.finish_state(step, call.rows, masks.units_of(call));

@@ -45,7 +45,7 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
     scratch.ping[0] = carver.take<T>(s.num_layers > 1 ? out : 0);
     scratch.ping[1] = carver.take<T>(s.num_layers > 2 ? out : 0);
     scratch.last = carver.take<T>(half ? out : 0);
-    scratch.c = carver.take<T>(s.is_lstm() ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
+    scratch.c = carver.take<T>(s.has_cell() ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
     scratch.h_tilde = carver.take<T>(s.projecting() ? dirs * room.batch * s.num_units : 0);
     scratch.c_now = carver.take<T>(s.zoneout_cell > 0.0 ? rows * s.num_units : 0);
     scratch.operand = carver.take<T>(drops_state ? 2 * rows * s.hidden_size() : 0);

@@ -131,6 +131,8 @@ class CpuPacked final : public PackedParams {
   std::int64_t gates() const { return spec().num_gates(); }
   std::int64_t recurrent_gates() const { return cpu::recurrent_gates(spec()); }
   bool is_gru() const { return spec().mode == RnnMode::kGru; }
+  /// Whether a step takes h over beside the recurrent product.
+  bool keeps_h() const { return is_gru() && !spec().projecting(); }
   bool resets_before() const { return !spec().reset_after; }
   bool normalizes() const { return spec().normalizes(); }
   /// Whether a step is in parts that hand on gates, so that it needs memory for them.

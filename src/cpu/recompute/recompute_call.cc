@@ -59,7 +59,7 @@ class Recomputation {
  private:
   void carve(Carver& carver) {
     const std::int64_t batch = saved_.args.batch, planes = spec_.num_pseudo_layers();
-    const std::int64_t h = spec_.hidden_size(), c = spec_.is_lstm() ? spec_.num_units : 0;
+    const std::int64_t h = spec_.hidden_size(), c = spec_.has_cell() ? spec_.num_units : 0;
     const bool both = spec_.num_dirs() == 2, half = spec_.dtype == DType::kFloat16;
     const auto rows = [&](std::int64_t count, std::int64_t width, std::int64_t step) {
       return width > 0 ? UserRows<T>{carver.take<T>(count * width), false, step * width, width}

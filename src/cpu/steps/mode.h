@@ -17,6 +17,7 @@ inline int mode_index(const RnnSpec& spec) {
 inline int cell_index(const RnnSpec& spec) {
   if (spec.is_lstm()) return kCellLstm;
   if (spec.mode != RnnMode::kGru) return kCellPlain;
+  if (spec.projecting()) return kCellProjectedGru;
   return spec.reset_after ? kCellGru : kCellReset;
 }
 

@@ -10,14 +10,14 @@ void RecomputedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardA
   };
   x = grid(args.max_time * batch, s.input_size);
   if (args.h0) h0 = grid(states, s.hidden_size());
-  if (args.c0 && s.is_lstm()) c0 = grid(states, s.num_units);
+  if (args.c0 && s.has_cell()) c0 = grid(states, s.num_units);
   const std::int64_t steps = recompute_steps(args.recompute, args.max_time);
   borders.steps = steps;
   borders.chunks = std::max<std::int64_t>(divide_up(args.max_time, steps), 1);
   borders.layers = s.num_pseudo_layers();
   borders.batch = batch;
   borders.h_width = s.hidden_size();
-  borders.c_width = s.is_lstm() ? s.num_units : 0;
+  borders.c_width = s.has_cell() ? s.num_units : 0;
   borders.h = carver.take<T>(borders.chunks * states * borders.h_width);
   borders.c = carver.take<T>(borders.chunks * states * borders.c_width);
 }

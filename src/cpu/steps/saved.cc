@@ -10,7 +10,7 @@ void SavedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardArgs& 
   };
   x = grid(args.max_time * batch, s.input_size);
   if (args.h0) h0 = grid(states, s.hidden_size());
-  if (args.c0 && s.is_lstm()) c0 = grid(states, s.num_units);
+  if (args.c0 && s.has_cell()) c0 = grid(states, s.num_units);
   carve_layers(carver, s, args);
 }
 
@@ -32,7 +32,7 @@ void SavedPlaces<T>::carve_layers(Carver& carver, const RnnSpec& s, const Forwar
     layer.input = drops && l + 1 < layers.size() ? grid(places, out) : layer.out;
     for (std::size_t d = 0; d < static_cast<std::size_t>(s.num_dirs()); ++d) {
       layer.gates[d] = grid(places, gates);
-      if (s.is_lstm()) layer.c[d] = grid(places, units);
+      if (s.has_cell()) layer.c[d] = grid(places, units);
       if (s.projecting()) layer.h_tilde[d] = grid(places, units);
       if (s.proj_clip) layer.projected[d] = grid(places, s.hidden_size());
       if (s.zoneout_cell > 0.0) layer.c_now[d] = grid(places, units);

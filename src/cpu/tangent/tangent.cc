@@ -237,7 +237,10 @@ TangentNet<T>::TangentNet(const TangentArgs& args)
 
 namespace openrnn {
 
-bool has_cpu_tangent(const RnnSpec& spec) { return !spec.normalizes(); }
+bool has_cpu_tangent(const RnnSpec& spec) {
+  const bool projected_gru = spec.mode == RnnMode::kGru && spec.projecting();
+  return !projected_gru && !spec.normalizes();
+}
 
 void cpu_tangent(const TangentArgs& args) {
   if (args.spec.dtype == DType::kFloat64) return cpu::run<double>(args);

@@ -72,7 +72,7 @@ Arrays tangent(const SavedCall& saved, const Point& point, const Wanted& wanted)
   std::vector<ToDevice> results;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const bool asked = i < 3 ? wanted.moved[i] : wanted.curvature[i - 3];
-    results.emplace_back(asked && (spec.is_lstm() || (i != 2 && i != 5)), spec.dtype, shapes[i]);
+    results.emplace_back(asked && (spec.has_cell() || (i != 2 && i != 5)), spec.dtype, shapes[i]);
   }
   const std::size_t time = saved.time_major ? 0 : 1;
   const TangentArgs args{

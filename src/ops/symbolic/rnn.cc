@@ -124,7 +124,7 @@ std::vector<TensorSpec> rnn_specs(const RnnSpec& spec, const Shape& x, bool time
     std::swap(c[0], c[1]);
   }
   std::vector<TensorSpec> specs{{spec.dtype, std::move(y)}, {spec.dtype, std::move(h)}};
-  if (spec.is_lstm()) specs.push_back({spec.dtype, std::move(c)});
+  if (spec.has_cell()) specs.push_back({spec.dtype, std::move(c)});
   return specs;
 }
 
@@ -136,14 +136,14 @@ RnnOutputs defer_rnn(const RnnSpec& spec, const RnnInputs& in, const ModelOfCall
   require_fit(spec, in, "input_data", in.x, {spec.dtype, {-1, -1, spec.input_size}});
   std::vector<TensorSpec> specs = rnn_specs(spec, in.x.shape(), in.time_major);
   require_fit(spec, in, "input_h", in.h0, specs[1]);
-  if (spec.is_lstm()) require_fit(spec, in, "input_c", in.c0, specs[2]);
+  if (spec.has_cell()) require_fit(spec, in, "input_c", in.c0, specs[2]);
   check_params_spec(spec, in);
   require_fit(spec, in, "sequence_lengths", in.lengths,
               {DType::kInt32, {in.x.shape()[in.time_major ? 1 : 0]}});
   const std::vector<Tensor> made =
       record_operation("rnn", {in.x, in.h0, in.c0, in.params, in.lengths}, std::move(specs),
                        attributes_of(spec, in, model));
-  return with_layout({.output = made[0], .h = made[1], .c = spec.is_lstm() ? made[2] : Tensor()},
+  return with_layout({.output = made[0], .h = made[1], .c = spec.has_cell() ? made[2] : Tensor()},
                      in.time_major);
 }
 

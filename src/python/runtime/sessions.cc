@@ -43,7 +43,7 @@ struct ModelRef {
     return bytes(shape_size(spec().h_shape(batch)));
   }
   std::int64_t c_bytes(std::int64_t batch) const {
-    return spec().is_lstm() ? bytes(shape_size(spec().c_shape(batch))) : 0;
+    return spec().has_cell() ? bytes(shape_size(spec().c_shape(batch))) : 0;
   }
 };
 

@@ -67,7 +67,7 @@ void TextTask::save(Extras& extras) const {
 void TextTask::load(const Extras& extras) {
   const std::uint64_t calls = saved_calls(extras);
   const RnnSpec& spec = model_.rnn().spec();
-  const std::int64_t states = spec.mode == RnnMode::kLstm ? 2 : 1;
+  const std::int64_t states = spec.has_cell() ? 2 : 1;
   const std::int64_t count = extras.get_int("state_count");
   if (count != 0 && count != states) {
     throw ArgumentError(

@@ -98,10 +98,10 @@ TEST_P(Recompute, ComputesAnyPartOfTheGradient) {
     Array found = random_array(c.spec.dtype, expected.size(), 5, 6, 1);
     const std::string name = part;
     BackwardArgs args{.saved = saved.get(), .dy = d.dy.data(), .dhn = d.dhn.data()};
-    if (c.spec.is_lstm()) args.dcn = d.dcn.data();
+    if (c.spec.has_cell()) args.dcn = d.dcn.data();
     if (name == "dx") args.dx = found.data();
     if (name == "dh0") args.dh0 = found.data();
-    if (name == "dc0" && c.spec.is_lstm()) args.dc0 = found.data();
+    if (name == "dc0" && c.spec.has_cell()) args.dc0 = found.data();
     if (name == "dparams") args.dparams = found.data();
     cpu.backward(args);
     Result one, other;

@@ -24,7 +24,7 @@ struct Case {
   std::int64_t seq_size(std::int64_t width) const { return time * batch * width; }
   std::int64_t h_size() const { return spec.num_pseudo_layers() * batch * spec.hidden_size(); }
   std::int64_t c_size() const {
-    return spec.is_lstm() ? spec.num_pseudo_layers() * batch * spec.num_units : 0;
+    return spec.has_cell() ? spec.num_pseudo_layers() * batch * spec.num_units : 0;
   }
 };
 

@@ -49,7 +49,7 @@ inline void expect_right_gradients(const Engine& engine, const Case& c, Data& d)
   expect_differences(engine, c, d, d.x, result["dx"], "dx");
   if (!c.null_states) {
     expect_differences(engine, c, d, d.h0, result["dh0"], "dh0");
-    if (c.spec.is_lstm()) expect_differences(engine, c, d, d.c0, result["dc0"], "dc0");
+    if (c.spec.has_cell()) expect_differences(engine, c, d, d.c0, result["dc0"], "dc0");
   }
   expect_differences(engine, c, d, d.params, result["dparams"], "dparams");
 }

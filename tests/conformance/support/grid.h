@@ -166,6 +166,14 @@ inline constexpr std::array kOddCases = {
     std::array{"gru L1 U1 I1 B5 T3 norm=products act=softsign f32", "layer_norm_of_one_unit"},
     std::array{"lstm L1 U7 I5 B0 T3 norm=products f32", "layer_norm_of_no_rows"},
     std::array{"gru L1 U7 I5 B3 T0 norm=split_products f32", "layer_norm_of_no_steps"},
+    std::array{"gru L2 U17 I5 B5 T5 P7 bi f32 lengths", "gru_projection"},
+    std::array{"gru L1 U33 I5 B7 T5 P9 proj_clip gate_clip f64 batch_major", "gru_projection"},
+    std::array{"gru L2 U16 I3 B3 T4 P3 one_bias act=softsign f16 null_states", "gru_projection"},
+    std::array{"gru L3 U17 I17 B5 T4 P1 D0.5 skip f32", "gru_projection_to_one"},
+    std::array{"gru L1 U130 I5 B1 T5 P33 drop_state=0.5 zone=0.25 zone_cell=0.5 f32",
+               "gru_projection_and_zoneout"},
+    std::array{"gru L1 U15 I5 B6 T6 P8 drop_candidate=0.5 zone_cell=0.25 bi f32 lengths",
+               "gru_projection_and_zoneout"},
 };
 
 }  // namespace detail

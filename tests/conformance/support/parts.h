@@ -52,7 +52,7 @@ inline Data row_data(const Case& c, const Data& d, std::int64_t b) {
   row.dy = take(d.dy, row_cut(c, c.time, s.output_size(), b));
   row.h0 = take(d.h0, row_cut(c, planes, s.hidden_size(), b));
   row.dhn = take(d.dhn, row_cut(c, planes, s.hidden_size(), b));
-  if (!s.is_lstm()) return row;
+  if (!s.has_cell()) return row;
   row.c0 = take(d.c0, row_cut(c, planes, s.num_units, b));
   row.dcn = take(d.dcn, row_cut(c, planes, s.num_units, b));
   return row;

@@ -82,7 +82,7 @@ inline ForwardArgs forward_args(const Case& c, const Data& d, ForwardBuffers& ou
   args.y = out.y.data();
   args.hn = out.hn.data();
   if (!c.null_states) args.h0 = d.h0.data();
-  if (c.spec.is_lstm()) {
+  if (c.spec.has_cell()) {
     args.cn = out.cn.data();
     if (!c.null_states) args.c0 = d.c0.data();
   }
@@ -118,7 +118,7 @@ inline Result run_backward(const Engine& engine, const Case& c, const Data& d,
   args.dhn = d.dhn.data();
   args.dx = dx.data();
   args.dh0 = dh0.data();
-  if (c.spec.is_lstm()) {
+  if (c.spec.has_cell()) {
     args.dcn = d.dcn.data();
     args.dc0 = dc0.data();
   }

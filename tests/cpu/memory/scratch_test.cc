@@ -149,7 +149,7 @@ void expect_forward_has_room(const Call<T>& call, bool saving) {
     for (int i = 0; i < 2 && i + 1 < s.num_layers; ++i) {
       pieces.add("ping", scratch.ping[i], call.places * call.out);
     }
-    pieces.add("c", scratch.c, s.is_lstm() ? call.states * s.num_units : 0);
+    pieces.add("c", scratch.c, s.has_cell() ? call.states * s.num_units : 0);
     pieces.add("h~", scratch.h_tilde,
                s.projecting() ? s.num_dirs() * call.c.batch * s.num_units : 0);
     pieces.add("c now", scratch.c_now, s.zoneout_cell > 0.0 ? rows * s.num_units : 0);
@@ -207,7 +207,7 @@ void expect_backward_has_room(const Call<T>& call, bool dx_wanted) {
   for (std::size_t d = 0; d < static_cast<std::size_t>(s.num_dirs()); ++d) {
     pieces.add("da", scratch.da[d], call.places * call.gates);
     pieces.add("dh_proj", scratch.dh_proj[d], s.projecting() ? call.places * s.hidden_size() : 0);
-    pieces.add("dc", scratch.dc[d], s.is_lstm() ? call.c.batch * s.num_units : 0);
+    pieces.add("dc", scratch.dc[d], s.has_cell() ? call.c.batch * s.num_units : 0);
     pieces.add("carry", scratch.carry[d], call.c.batch * s.hidden_size());
     const bool drops_state = s.training.drops_state();
     const std::int64_t h = call.c.batch * s.hidden_size(), c = call.c.batch * s.num_units;
@@ -243,14 +243,14 @@ void expect_saved_has_room(const Call<T>& call) {
   Pieces pieces;
   pieces.add("x", saved.x, call.places * s.input_size);
   pieces.add("h0", saved.h0, call.states * s.hidden_size());
-  pieces.add("c0", saved.c0, s.is_lstm() ? call.states * s.num_units : 0);
+  pieces.add("c0", saved.c0, s.has_cell() ? call.states * s.num_units : 0);
   for (const LayerStore<T>& layer : saved.layers) {
     pieces.add("out", layer.out, call.places * call.out);
     if (layer.input.base != layer.out.base)
       pieces.add("input", layer.input, call.places * call.out);
     for (std::size_t i = 0; i < static_cast<std::size_t>(s.num_dirs()); ++i) {
       pieces.add("gates", layer.gates[i], call.places * call.gates);
-      pieces.add("c", layer.c[i], s.is_lstm() ? call.places * s.num_units : 0);
+      pieces.add("c", layer.c[i], s.has_cell() ? call.places * s.num_units : 0);
       pieces.add("h~", layer.h_tilde[i], s.projecting() ? call.places * s.num_units : 0);
       pieces.add("c now", layer.c_now[i], s.zoneout_cell > 0.0 ? call.places * s.num_units : 0);
       pieces.add("operand", layer.operand[i],

@@ -29,7 +29,7 @@ Flagged make_call(RnnMode mode, Direction direction, std::int64_t layers = 2) {
   call.spec.training.dropout = 0.0;
   call.in.x = random_tensor({kTime, kBatch, call.spec.input_size}, 1, -0.9, 0.9);
   call.in.h0 = random_tensor(call.spec.h_shape(kBatch), 2, -0.9, 0.9);
-  if (call.spec.is_lstm()) call.in.c0 = random_tensor(call.spec.c_shape(kBatch), 3, -0.9, 0.9);
+  if (call.spec.has_cell()) call.in.c0 = random_tensor(call.spec.c_shape(kBatch), 3, -0.9, 0.9);
   call.in.params = random_tensor({params_size(call.spec)}, 4, -0.7, 0.8);
   return call;
 }
@@ -70,10 +70,10 @@ ops::RnnOutputs step_by_step(const Flagged& call) {
     step.flags = {};
     step.x = ops::slice(call.in.x, {0, t, 1});
     now.h = step.h0 = put_back(call, reset, call.in.h0, now.h);
-    if (call.spec.is_lstm()) now.c = step.c0 = put_back(call, reset, call.in.c0, now.c);
+    if (call.spec.has_cell()) now.c = step.c0 = put_back(call, reset, call.in.c0, now.c);
     const ops::RnnOutputs made = ops::rnn(call.spec, step, nullptr);
     now.h = pick(mask, made.h, now.h);
-    if (call.spec.is_lstm()) now.c = pick(mask, made.c, now.c);
+    if (call.spec.has_cell()) now.c = pick(mask, made.c, now.c);
     last = pick(mask, made.output, last);
     outputs.push_back(pick(mask, made.output, flags.zero_output_for_mask ? nothing : last));
   }
@@ -87,7 +87,7 @@ void expect_loop(RnnMode mode, const ops::StepFlags& flags) {
   const ops::RnnOutputs found = ops::rnn(call.spec, call.in, nullptr), wanted = step_by_step(call);
   expect_near(found.output, wanted.output);
   expect_near(found.h, wanted.h);
-  if (call.spec.is_lstm()) expect_near(found.c, wanted.c);
+  if (call.spec.has_cell()) expect_near(found.c, wanted.c);
 }
 
 TEST(StepFlags, AreALoopOverSteps) {
@@ -156,16 +156,16 @@ TEST(StepFlags, HaveGradientsOfEveryInput) {
       call.in.flags = {mask, zero, kReset, zero};
       call.in.sequence_lengths = {{5, 6, 4}};
       std::vector<Tensor> sources{call.in.x, call.in.params, call.in.h0};
-      if (call.spec.is_lstm()) sources.push_back(call.in.c0);
+      if (call.spec.has_cell()) sources.push_back(call.in.c0);
       const auto function = [&](const std::vector<Tensor>& given) {
         ops::RnnInputs in = call.in;
         in.x = given[0];
         in.params = given[1];
         in.h0 = given[2];
-        if (call.spec.is_lstm()) in.c0 = given[3];
+        if (call.spec.has_cell()) in.c0 = given[3];
         const ops::RnnOutputs out = ops::rnn(call.spec, in, nullptr);
         std::vector<Tensor> outputs{out.output, out.h};
-        if (call.spec.is_lstm()) outputs.push_back(out.c);
+        if (call.spec.has_cell()) outputs.push_back(out.c);
         return outputs;
       };
       check_gradient(function, sources);

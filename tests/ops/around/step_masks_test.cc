@@ -19,7 +19,7 @@ Masked make_call(RnnMode mode, std::int64_t time = 5, std::int64_t batch = 3) {
   call.spec.training = {};
   call.in.x = random_tensor({time, batch, call.spec.input_size}, 1, 0.1, 0.9);
   call.in.h0 = random_tensor(call.spec.h_shape(batch), 2, -0.9, 0.9);
-  if (call.spec.is_lstm()) call.in.c0 = random_tensor(call.spec.c_shape(batch), 3, -0.9, 0.9);
+  if (call.spec.has_cell()) call.in.c0 = random_tensor(call.spec.c_shape(batch), 3, -0.9, 0.9);
   call.in.params = random_tensor({params_size(call.spec)}, 4, -0.7, 0.8);
   call.in.dropout = {.seed = 9, .call = 2};
   return call;
@@ -27,14 +27,14 @@ Masked make_call(RnnMode mode, std::int64_t time = 5, std::int64_t batch = 3) {
 
 void expect_gradients(const Masked& call) {
   std::vector<Tensor> given{call.in.x, call.in.params, call.in.h0};
-  if (call.spec.is_lstm()) given.push_back(call.in.c0);
+  if (call.spec.has_cell()) given.push_back(call.in.c0);
   check_gradient(
       [&](const std::vector<Tensor>& moved) {
         Masked other = call;
         other.in.x = moved[0];
         other.in.params = moved[1];
         other.in.h0 = moved[2];
-        if (call.spec.is_lstm()) other.in.c0 = moved[3];
+        if (call.spec.has_cell()) other.in.c0 = moved[3];
         const ops::RnnOutputs out = other();
         std::vector<Tensor> results{out.output, out.h};
         if (!out.c.empty()) results.push_back(out.c);
@@ -51,7 +51,7 @@ std::vector<Masked> every_option() {
       call.spec.training = {.recurrent_dropout = 0.375, .recurrent_dropout_form = form};
       calls.push_back(call);
       call.spec.zoneout = 0.25;
-      if (mode == RnnMode::kLstm) call.spec.zoneout_cell = 0.5;
+      if (call.spec.has_cell()) call.spec.zoneout_cell = 0.5;
       call.in.sequence_lengths = {{4, 0, 5}};
       calls.push_back(call);
       if (mode != RnnMode::kGru) continue;

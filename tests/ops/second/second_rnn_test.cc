@@ -25,7 +25,7 @@ struct Call {
     if (!in.c0.empty()) in.c0 = sources[3];
     const ops::RnnOutputs out = ops::rnn(spec, in, nullptr);
     Tensors outputs{out.output, out.h};
-    if (spec.is_lstm()) outputs.push_back(out.c);
+    if (spec.has_cell()) outputs.push_back(out.c);
     return outputs;
   }
 };
@@ -48,7 +48,7 @@ Call make_call(const RnnSpec& spec, bool time_major = true, Sizes size = {}) {
                              : Shape{size.batch, size.time, spec.input_size};
   call.inputs.x = random_tensor(x, 1, low, high);
   call.inputs.h0 = random_tensor(h, 2, low, high);
-  if (spec.is_lstm()) call.inputs.c0 = random_tensor(c, 3, low, high);
+  if (spec.has_cell()) call.inputs.c0 = random_tensor(c, 3, low, high);
   call.inputs.params = random_tensor({params_size(spec) + 5}, 4, low, high);
   call.inputs.time_major = time_major;
   call.inputs.dropout = {.seed = 5, .call = 2};
@@ -81,7 +81,7 @@ TEST(SecondRnn, MasksInsideOfStepsAndZoneout) {
       RnnSpec spec = one_layer(mode);
       spec.training = {.recurrent_dropout = 0.375, .recurrent_dropout_form = form};
       spec.zoneout = 0.25;
-      if (spec.is_lstm()) spec.zoneout_cell = 0.375;
+      if (spec.has_cell()) spec.zoneout_cell = 0.375;
       spec.reset_after = mode != RnnMode::kGru || form == RecurrentDropoutForm::kState;
       SCOPED_TRACE(describe(spec));
       Call call = make_call(spec);
@@ -91,6 +91,13 @@ TEST(SecondRnn, MasksInsideOfStepsAndZoneout) {
       check(call);
     }
   }
+}
+
+TEST(SecondRnn, ProjectedGru) {
+  RnnSpec spec = one_layer(RnnMode::kGru);
+  spec.num_units = 3;
+  spec.num_proj = 2;
+  check(make_call(spec));
 }
 
 TEST(SecondRnn, EveryModeDirectionInputModeAndLayout) {

@@ -38,6 +38,7 @@ OPTIONS = [
     ("gru", {"reset_after": False, "use_bias": False}),
     ("gru", {"single_bias": True}),
     ("gru", {"gate_clip": (-0.5, 0.75)}),
+    ("gru", {"num_proj": 2, "proj_clip": (-0.25, 0.25)}),
     ("rnn_tanh", {"num_proj": 2, "proj_clip": (-0.25, 0.25)}),
     ("rnn_tanh", {"activation": "elu"}),
     ("rnn_relu", {"single_bias": True}),

@@ -74,6 +74,8 @@ GRIDS = {
     },
     "gru": {
         "reset_after": [True, False],
+        "num_proj": [0, 2],
+        "proj_clip": [None, CLIP],
         "activation": [None, "elu(0.5)", "softplus"],
         "recurrent_activation": [None, "hard_sigmoid"],
         "layer_norm": [None, "products", "split_products"],
@@ -101,6 +103,8 @@ def rows(mode):
 @pytest.mark.parametrize("mode,options", [row for mode in MODES for row in rows(mode)])
 def test_options(mode, options):
     lengths, biases = options.pop("lengths"), options.pop("biases")
+    if mode == "gru" and (not options["reset_after"] or options["layer_norm"]):
+        options["num_proj"] = 0
     if not options.get("num_proj"):
         options["proj_clip"] = None
     options.update(use_bias=biases != "none", single_bias=biases == "single")

@@ -1,6 +1,7 @@
 """recurrent_dropout and zoneout: every engine against the NumPy model and Keras with the masks that
 the library generates, their rates, and what layers, models and files make of them."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -22,6 +23,7 @@ NETWORKS = {
     }),
     "coupled gates": ("lstm", {"coupled_gates": True}),
     "gru": ("gru", {}),
+    "projected gru": ("gru", {"num_proj": 2, "proj_clip": (-0.5, 0.5)}),
     "reset before": ("gru", {"reset_after": False, "recurrent_activation": "hard_sigmoid"}),
     "tanh": ("rnn_tanh", {}),
     "projected tanh": ("rnn_tanh", {"num_proj": 2}),
@@ -41,14 +43,14 @@ RATES = {
 }  # fmt: skip
 
 
-def rates_of(mode, rates):
-    """Only an lstm has a cell."""
-    return {n: rate for n, rate in RATES[rates].items() if n != "zoneout_cell" or mode == "lstm"}
+def rates_of(has_cell, rates):
+    return {n: rate for n, rate in RATES[rates].items() if n != "zoneout_cell" or has_cell}
 
 
 def spec_of(network, rates, **more):
     mode, options = NETWORKS[network]
-    return CellSpec(mode, num_units=5, input_size=3, **options, **rates_of(mode, rates), **more)
+    spec = CellSpec(mode, num_units=5, input_size=3, **options, **more)
+    return replace(spec, **rates_of(spec.has_cell, rates))
 
 
 def run(engine, problem, dtype, **how):
@@ -87,7 +89,7 @@ def test_outside_of_training_zoneout_is_its_expectation(network, rates):
 @pytest.mark.parametrize("mode", ["lstm", "gru", "rnn_tanh"])
 def test_wide_networks_agree(mode, rates):
     """More units and rows than a vector or a register tile has."""
-    spec = CellSpec(mode, 2, 35, 19, direction="bidirectional", **rates_of(mode, rates))
+    spec = CellSpec(mode, 2, 35, 19, direction="bidirectional", **rates_of(mode == "lstm", rates))
     masks = rnn_capi.step_masks(spec, 5, 13, SEED, NUMBER)
     problem = cell_problems.make(spec, 5, 13, "float64", "mixed", scale=0.25, masks=masks)
     runs = [run(engine, problem, "float64", training=True) for engine in ENGINES]
@@ -236,7 +238,7 @@ def test_a_rate_of_zero_is_no_option():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match="zoneout_cell is set for gru, expected it for lstm only"):
+    with pytest.raises(ValueError, match="zoneout_cell is set for gru, expected it for lstm, and"):
         cudnn_rnn.CudnnGRU(1, 5, zoneout_cell=0.5)
     with pytest.raises(ValueError, match="zoneout is 1.5, expected 0 to 1"):
         layers.RNN(5, zoneout=1.5)

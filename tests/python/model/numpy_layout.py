@@ -32,6 +32,11 @@ class Spec:
     cell_clip: tuple = None
 
     @property
+    def has_cell(self):
+        """Whether there is a second state: of an lstm, and of a gru with a projection."""
+        return self.mode == "lstm" or (self.mode == "gru" and self.num_proj > 0)
+
+    @property
     def num_gates(self):
         return len(GATES[self.mode])
 

@@ -68,7 +68,7 @@ def run(
     calls of the same object go first; `more` goes to its constructor."""
     turn = (lambda a: a) if time_major else (lambda a: np.ascontiguousarray(a.swapaxes(0, 1)))
     tensor = lambda a: openrnn.Tensor(turn(a))
-    lstm = problem.spec.mode == "lstm"
+    lstm = problem.spec.has_cell
     x, states = tensor(problem.x), [tensor(s) for s in problem.states if s is not None]
     how = {} if problem.lengths is None else {"sequence_lengths": problem.lengths}
     with openrnn.GradientTape() as tape:

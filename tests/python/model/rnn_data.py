@@ -24,11 +24,11 @@ class Problem:
     @property
     def states(self):
         """(h0, c0), or (h0, None) for the modes without a cell state."""
-        return self.h0, self.c0 if self.spec.mode == "lstm" else None
+        return self.h0, self.c0 if self.spec.has_cell else None
 
     @property
     def upstream(self):
-        return self.dy, self.dh, self.dc if self.spec.mode == "lstm" else None
+        return self.dy, self.dh, self.dc if self.spec.has_cell else None
 
 
 def random_params(spec, rng):

@@ -83,6 +83,7 @@ def test_a_run_is_stopped_and_resumed_with_the_same_bits(tmp_path, text, plain, 
 @pytest.mark.parametrize("flags", [
     ["--recurrent-dropout", 0.5, "--drop-connect", 0.25], ["--zoneout", 0.25, "--zoneout-cell", 0.5],
     ["--recurrent-dropout", 0.25, "--recurrent-dropout-form", "candidate", "--zoneout", 0.125],
+    ["--cell", "gru", "--num-proj", 4, "--zoneout-cell", 0.25],
 ])
 def test_masks_inside_the_steps_go_on_where_a_run_stopped(tmp_path, text, plain, flags):
     """The number of the call names the masks: a resumed run has those that it would have had."""

@@ -230,6 +230,7 @@ constexpr Kernels<float> tiled_table() {
   table.forward_cell[kCellPlain] = tiled_forward<Kind, CellWithOptions<F32, 1>>;
   table.forward_cell[kCellLstm] = tiled_forward<Kind, CellWithOptions<F32, 4>>;
   table.forward_cell[kCellGru] = tiled_forward<Kind, CellWithOptions<F32, 3>>;
+  table.forward_cell[kCellProjectedGru] = table.forward_cell[kCellGru];
   table.forward_cell[kCellReset] = tiled_forward<Kind, CellWithOptions<F32, 2, 3>>;
   table.forward_cell[kCellCandidate] = tiled_forward<Kind, CellWithOptions<F32, 1, 3, 2>>;
   table.backward_cell = tiled_backward<Kind, GradWithOptions<F32>>;

@@ -105,9 +105,9 @@ constexpr Kernels<typename V::T> common_table() {
   table.add_product_wide = add_product_wide<V>;
   table.cells = cell_finishers<V>();
   table.norm_forward[kCellLstm] = norm_forward<V, 4, LstmWithOptions<V>>;
-  table.norm_forward[kCellGru] = norm_forward<V, 3, GruWithOptions<V>>;
+  table.norm_forward[kCellGru] = norm_forward<V, 3, GruWithOptions<V, false>>;
   table.norm_backward[kCellLstm] = norm_backward<V, 4, LstmWithOptions<V>>;
-  table.norm_backward[kCellGru] = norm_backward<V, 3, GruWithOptions<V>>;
+  table.norm_backward[kCellGru] = norm_backward<V, 3, GruWithOptions<V, false>>;
   return table;
 }
 
@@ -122,6 +122,7 @@ constexpr Kernels<typename V::T> forward_table() {
   table.forward_cell[kCellPlain] = forward_step<V, CellWithOptions<V, 1>, Op>;
   table.forward_cell[kCellLstm] = forward_step<V, CellWithOptions<V, 4>, Op>;
   table.forward_cell[kCellGru] = forward_step<V, CellWithOptions<V, 3>, Op>;
+  table.forward_cell[kCellProjectedGru] = table.forward_cell[kCellGru];
   table.forward_cell[kCellReset] = forward_step<V, CellWithOptions<V, 2, 3>, Op>;
   table.forward_cell[kCellCandidate] = forward_step<V, CellWithOptions<V, 1, 3, 2>, Op>;
   return table;

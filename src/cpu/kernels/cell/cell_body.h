@@ -140,9 +140,15 @@ struct LstmWithOptions {
   }
 };
 
-template <class V>
+/// `kCell`: the state is c, which a projection reads too.
+template <class V, bool kCell>
 struct GruWithOptions {
   using T = typename V::T;
+
+  template <class Step>
+  static V before(const Step& s, int64_t row, int64_t unit, int64_t count) {
+    return load_some<V>((kCell ? s.c_prev : s.h_prev)[row] + unit, count);
+  }
 
   static void forward(const ForwardStep<T>& s, const CellPlace<T>& at) {
     constexpr int L = V::kLanes;
@@ -152,9 +158,10 @@ struct GruWithOptions {
     const V hn = V::load(at.tile + 2 * L) + V::load(s.hn_bias + at.unit);
     const V n_sum = fma(r, hn, V::load(at.pre + 2 * L) + V::load(at.bias + 2 * L));
     const V n = masked(s, at.row, at.unit, at.count, gate_value(cell, cell.candidate, n_sum));
-    const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
+    const V old = before(s, at.row, at.unit, at.count);
     V h = fma(z, old, (V::broadcast(1) - z) * n);
-    if (s.round_h) h = round_half(h);
+    if (kCell ? s.round_c : s.round_h) h = round_half(h);
+    if (kCell) store_some<V>(h, s.c[at.row] + at.unit, at.count);
     if (s.gates) {
       T* gates = s.gates[at.row] + at.unit;
       store_some<V>(r_sum, gates, at.count);
@@ -169,7 +176,10 @@ struct GruWithOptions {
     const CellOptions<T>& cell = *s.options;
     const T* gates = s.gates[at.row] + at.unit;
     const auto saved = [&](int gate) { return load_some<V>(gates + gate * s.units, at.count); };
-    const V dh = V::load(values), old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
+    T* const carried = (kCell ? s.dc : s.carry)[at.row] + at.unit;
+    V dh = V::load(values);
+    if (kCell) dh = dh + load_some<V>(carried, at.count);
+    const V old = before(s, at.row, at.unit, at.count);
     const Evaluated<V> r = gate_point(cell, cell.gate, saved(0));
     const Evaluated<V> z = gate_point(cell, cell.gate, saved(1));
     Evaluated<V> n = gate_point(cell, cell.candidate, saved(2));
@@ -181,7 +191,7 @@ struct GruWithOptions {
     store_some<V>((dn * saved(3)) * r.slope, da + s.units, at.count);
     store_some<V>((dh * (old - n.value)) * z.slope, da + 2 * s.units, at.count);
     store_some<V>(dn * r.value, da + 3 * s.units, at.count);
-    store_some<V>(dh * z.value, s.carry[at.row] + at.unit, at.count);
+    store_some<V>(dh * z.value, carried, at.count);
   }
 };
 
@@ -263,8 +273,11 @@ struct PlainWithOptions {
 
 template <class V>
 constexpr CellFinishers<typename V::T> cell_finishers() {
-  return {{PlainWithOptions<V>::forward, LstmWithOptions<V>::forward, GruWithOptions<V>::forward,
-           ResetBefore<V>::reset, ResetBefore<V>::candidate},
-          {PlainWithOptions<V>::backward, LstmWithOptions<V>::backward, GruWithOptions<V>::backward,
-           ResetBefore<V>::reset_gradient, ResetBefore<V>::candidate_gradient}};
+  using Gru = GruWithOptions<V, false>;
+  using ProjectedGru = GruWithOptions<V, true>;
+  return {
+      {PlainWithOptions<V>::forward, LstmWithOptions<V>::forward, Gru::forward,
+       ResetBefore<V>::reset, ResetBefore<V>::candidate, ProjectedGru::forward},
+      {PlainWithOptions<V>::backward, LstmWithOptions<V>::backward, Gru::backward,
+       ResetBefore<V>::reset_gradient, ResetBefore<V>::candidate_gradient, ProjectedGru::backward}};
 }

@@ -117,8 +117,9 @@ using FinishGradient = void (*)(const BackwardStep<T>&, const GradPlace&, const 
 
 /// The finishers. A GRU whose reset gate applies before the product has two a step: kCellReset does
 /// gates r and z and writes r h', kCellCandidate multiplies that by R of n and does the rest.
-/// Backward they come in the opposite order.
-enum { kCellPlain, kCellLstm, kCellGru, kCellReset, kCellCandidate, kCells };
+/// Backward they come in the opposite order. kCellProjectedGru keeps its state where an LSTM has
+/// its cell.
+enum { kCellPlain, kCellLstm, kCellGru, kCellReset, kCellCandidate, kCellProjectedGru, kCells };
 
 /// Zoneout of some units of a row: those whose mask is 0 keep the value before.
 template <class T>

@@ -192,8 +192,12 @@ def _gru(w, f, x, h, c, inside):
         n = f.candidate(w.of_input(2, x) + r * w.of_state(2, h))
     else:
         n = f.candidate(w.of_input(2, x) + w.of_state(2, r * h))
-    new = (1 - z) * (inside.candidate * n) + z * before
-    return _keep(inside.kept, before, new), c
+    # With a projection c is the state that z interpolates, and h what enters the products.
+    kept = before if w.Wp is None else c
+    new = (1 - z) * (inside.candidate * n) + z * kept
+    if w.Wp is None:
+        return _keep(inside.kept, before, new), c
+    return _keep(inside.kept, before, _project(w, f, new)), _keep(inside.kept_cell, c, new)
 
 
 def _plain(w, f, x, h, c, inside):
@@ -205,7 +209,7 @@ _STEPS = {"lstm": _lstm, "gru": _gru, "rnn_tanh": _plain, "rnn_relu": _plain}
 
 
 def forward(spec, params, x, h0, c0, lengths=None, masks=None):
-    """({y, h, c of an lstm}, Functions); `masks` in training, as rnn_capi.step_masks has them."""
+    """({y, h, c where there is one}, Functions); `masks` in training, as rnn_capi.step_masks has them."""
     functions, step = Functions(spec), _STEPS[spec.mode]
     time, batch = x.shape[-3:-1]
     lengths = np.full(batch, time) if lengths is None else np.asarray(lengths)
@@ -231,13 +235,13 @@ def forward(spec, params, x, h0, c0, lengths=None, masks=None):
         if direction + 1 == spec.num_dirs:
             x = np.concatenate(sides, axis=-1)
     found = {"y": x, "h": np.stack(last_h, axis=-3)}
-    if spec.mode == "lstm":
+    if spec.has_cell:
         found["c"] = np.stack(last_c, axis=-3)
     return found, functions
 
 
 def gradients(problem, masks=None):
-    """{dx, dh0, dc0 of an lstm, dparams} of sum(dy y) + sum(dh h) + sum(dc c): each number of the
+    """{dx, dh0, dc0 where there is one, dparams} of sum(dy y) + sum(dh h) + sum(dc c): each number of the
     inputs in turn gets an imaginary part, all turns at once."""
     spec, names = problem.spec, ["params", "x", "h0", "c0"]
     given = [np.nan_to_num(np.asarray(getattr(problem, name), np.float64)) for name in names]
@@ -255,6 +259,6 @@ def gradients(problem, masks=None):
     parts = np.split(np.imag(loss) / STEP, np.cumsum(sizes)[:-1])
     wanted = dict(zip(["dparams", "dx", "dh0", "dc0"], parts))
     wanted = {n: v.reshape(g.shape) for (n, v), g in zip(wanted.items(), given)}
-    if spec.mode != "lstm":
+    if not spec.has_cell:
         del wanted["dc0"]
     return wanted
