@@ -227,7 +227,7 @@ TEST(CudnnLayerError, BeforeBuildAndInBuild) {
   EXPECT_NE(thrown<ArgumentError>([] { CudnnLSTM({.num_layers = 0, .num_units = 1}); }), "");
   EXPECT_NE(
       thrown<ArgumentError>([] { CudnnLSTM({.num_units = 1, .training = {.dropout = 1.5}}); }), "");
-  EXPECT_NE(thrown<ArgumentError>([] { CudnnGRU({.num_units = 4, .num_proj = 2}); }), "");
+  EXPECT_NE(thrown<ArgumentError>([] { CudnnGRU({.num_units = 4, .num_proj = 5}); }), "");
   EXPECT_NE(thrown<ArgumentError>([] { CudnnGRU({.num_units = 4, .dtype = DType::kInt32}); }), "");
   CudnnGRU skipping({.num_units = 4, .input_mode = InputMode::kSkipInput});
   EXPECT_NE(thrown<ArgumentError>([&] { skipping.build({1, 1, 3}); }), "");
