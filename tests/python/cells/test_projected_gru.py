@@ -22,7 +22,7 @@ def make_layer(**more):
 def test_the_equations_written_out():
     spec = CellSpec("gru", 1, 5, 3, num_proj=2)
     problem = cell_problems.make(spec, time=4)
-    ((matrices, b, _),) = cell_spec.split(spec, problem.params)
+    ((matrices, b, *_),) = cell_spec.split(spec, problem.params)
     W, R, Wp = matrices[:3], matrices[3:6], matrices[6]
     h, c = problem.h0[0], problem.c0[0]
     sigmoid = lambda a: 1 / (1 + np.exp(-a))

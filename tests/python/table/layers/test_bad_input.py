@@ -31,7 +31,7 @@ CONSTRUCTOR = [
 PROJECTIONS = [
     ("too wide", LSTM, {"num_proj": U + 1}, [str(U + 1), str(U)]),
     ("negative", LSTM, {"num_proj": -1}, ["-1"]),
-    ("no lstm", GRU, {"num_proj": 1}, ["proj"]),
+    ("reset before", GRU, {"num_proj": 1, "reset_after": False}, ["proj", "reset_after"]),
 ]
 
 
