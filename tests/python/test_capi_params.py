@@ -65,7 +65,7 @@ def test_tf_format_both_ways(spec, dtype):
         (Spec("lstm", 1, 0, 2), "num_units.*0"),
         (Spec("lstm", 1, 3, -1), "input_size.*-1"),
         (Spec("gru", 1, 3, 2, "skip_input"), "skip_input"),
-        (Spec("gru", 1, 3, 2, num_proj=2), "num_proj"),
+        (Spec("gru", 1, 3, 2, num_proj=4), "num_proj.*4"),
         (Spec("lstm", 1, 3, 2, num_proj=4), "num_proj.*4"),
         (Spec("lstm", 1, 3, 2, "skipping"), "skipping.*linear_input.*skip_input.*auto_select"),
         (Spec("lstm", 1, 3, 2, direction="up"), "up.*unidirectional.*bidirectional"),
