@@ -4,13 +4,8 @@ namespace openrnn::cpu {
 
 template <class T>
 void RecomputedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardArgs& args) {
+  this->carve_inputs(carver, s, args);
   const std::int64_t batch = args.batch, states = s.num_pseudo_layers() * batch;
-  const auto grid = [&](std::int64_t count, std::int64_t width) {
-    return Grid<T>{carver.take<T>(count * width), batch * width, width};
-  };
-  x = grid(args.max_time * batch, s.input_size);
-  if (args.h0) h0 = grid(states, s.hidden_size());
-  if (args.c0 && s.has_cell()) c0 = grid(states, s.num_units);
   const std::int64_t steps = recompute_steps(args.recompute, args.max_time);
   borders.steps = steps;
   borders.chunks = std::max<std::int64_t>(divide_up(args.max_time, steps), 1);
@@ -25,17 +20,9 @@ void RecomputedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardA
 template <class T>
 CpuRecomputed<T>::CpuRecomputed(std::shared_ptr<const CpuPacked<T>> weights,
                                 const ForwardArgs& given)
-    : packed(std::move(weights)), args(given) {
-  if (given.sequence_lengths) {
-    lengths.assign(given.sequence_lengths, given.sequence_lengths + given.batch);
-    args.sequence_lengths = lengths.data();
-  }
-  Carver measure;
-  this->carve(measure, packed->spec(), given);
-  memory_ = Block(measure.used());
-  Carver carver(memory_.data());
-  this->carve(carver, packed->spec(), given);
+    : KeptCall<T, RecomputedPlaces<T>>(std::move(weights), given) {
   fill_borders(given);
+  ForwardArgs& args = this->args;
   args.x = args.h0 = args.c0 = nullptr;
   args.y = args.hn = args.cn = nullptr;
   args.layer_outputs = args.layer_cells = nullptr;
@@ -44,7 +31,7 @@ CpuRecomputed<T>::CpuRecomputed(std::shared_ptr<const CpuPacked<T>> weights,
 // A row enters the first chunk of its direction with its initial state.
 template <class T>
 void CpuRecomputed<T>::fill_borders(const ForwardArgs& given) {
-  const RnnSpec& spec = packed->spec();
+  const RnnSpec& spec = this->packed->spec();
   const auto fill = [&](const void* user, std::int64_t width, const auto& of) {
     const auto rows = state_rows<T>(user, spec, given, width);
     for (std::int64_t chunk = 0; chunk < this->borders.chunks; ++chunk) {
@@ -52,7 +39,7 @@ void CpuRecomputed<T>::fill_borders(const ForwardArgs& given) {
       for (std::int64_t p = 0; to.base && p < spec.num_pseudo_layers(); ++p) {
         for (std::int64_t b = 0; b < given.batch; ++b) {
           if (user) {
-            rows.load(packed->table(), p, b, width, to.at(p, b));
+            rows.load(this->packed->table(), p, b, width, to.at(p, b));
           } else {
             std::fill_n(to.at(p, b), width, T{0});
           }

@@ -1,10 +1,7 @@
 // What a forward call keeps for a backward pass that computes it again, chunk by chunk.
 #pragma once
 
-#include <vector>
-
-#include "cpu/pack/packed.h"
-#include "cpu/steps/rows.h"
+#include "cpu/steps/kept_call.h"
 
 namespace openrnn::cpu {
 
@@ -37,34 +34,26 @@ struct BorderStates {
 
 /// x and the states at the borders, as places in one block of memory.
 template <class T>
-struct RecomputedPlaces {
-  Grid<T> x;       // [T][B]
-  Grid<T> h0, c0;  // [L*D][B]; base null: zeros
+struct RecomputedPlaces : public InputPlaces<T> {
   BorderStates<T> borders;
 
   /// Chunks of recompute_steps(args.recompute, args.max_time) steps.
   void carve(Carver& carver, const RnnSpec& spec, const ForwardArgs& args);
 };
 
-/// Owns copies of what a chunk is computed from; nothing writes into it after the call.
+/// Owns copies of what a chunk is computed from.
 template <class T>
-struct CpuRecomputed final : public SavedForward, public RecomputedPlaces<T> {
-  /// `given` is the caller's call, of which shapes, lengths and keys are kept and pointers are not.
-  /// The states that enter chunks are the initial ones until others are known.
+struct CpuRecomputed final : public KeptCall<T, RecomputedPlaces<T>> {
+  /// No pointer of `given` is kept. The states that enter chunks are the initial ones until others
+  /// are known.
   CpuRecomputed(std::shared_ptr<const CpuPacked<T>> weights, const ForwardArgs& given);
 
   std::int64_t length(std::int64_t row) const {
-    return args.sequence_lengths ? args.sequence_lengths[row] : args.max_time;
+    return this->args.sequence_lengths ? this->args.sequence_lengths[row] : this->args.max_time;
   }
-
-  std::shared_ptr<const CpuPacked<T>> packed;
-  ForwardArgs args;
-  std::vector<std::int32_t> lengths;
 
  private:
   void fill_borders(const ForwardArgs& given);
-
-  Block memory_;
 };
 
 extern template struct RecomputedPlaces<float>;

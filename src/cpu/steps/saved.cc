@@ -4,13 +4,7 @@ namespace openrnn::cpu {
 
 template <class T>
 void SavedPlaces<T>::carve(Carver& carver, const RnnSpec& s, const ForwardArgs& args) {
-  const std::int64_t batch = args.batch, states = s.num_pseudo_layers() * batch;
-  const auto grid = [&](std::int64_t count, std::int64_t width) {
-    return Grid<T>{carver.take<T>(count * width), batch * width, width};
-  };
-  x = grid(args.max_time * batch, s.input_size);
-  if (args.h0) h0 = grid(states, s.hidden_size());
-  if (args.c0 && s.has_cell()) c0 = grid(states, s.num_units);
+  this->carve_inputs(carver, s, args);
   carve_layers(carver, s, args);
 }
 
@@ -43,22 +37,8 @@ void SavedPlaces<T>::carve_layers(Carver& carver, const RnnSpec& s, const Forwar
 }
 
 template <class T>
-CpuSaved<T>::CpuSaved(std::shared_ptr<const CpuPacked<T>> weights_in, const ForwardArgs& given)
-    : packed(std::move(weights_in)), args(given) {
-  if (given.sequence_lengths) {
-    lengths.assign(given.sequence_lengths, given.sequence_lengths + given.batch);
-    args.sequence_lengths = lengths.data();
-  }
-  Carver measure;
-  this->carve(measure, packed->spec(), args);
-  memory_ = Block(measure.used());
-  Carver carver(memory_.data());
-  this->carve(carver, packed->spec(), args);
-}
-
-template <class T>
 bool CpuSaved<T>::dropping() const {
-  return args.training && packed->spec().training.dropout > 0.0;
+  return this->args.training && weights().spec().training.dropout > 0.0;
 }
 
 template struct SavedPlaces<float>;

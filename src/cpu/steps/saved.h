@@ -1,19 +1,14 @@
 // What a forward call keeps for backward.
 #pragma once
 
-#include <vector>
-
-#include "cpu/pack/packed.h"
-#include "cpu/steps/rows.h"
+#include "cpu/steps/kept_call.h"
 
 namespace openrnn::cpu {
 
 /// What backward reads of a forward pass, as places in one block of memory.
 template <class T>
-struct SavedPlaces {
+struct SavedPlaces : public InputPlaces<T> {
   std::vector<LayerStore<T>> layers;
-  Grid<T> x;       // [T][B]
-  Grid<T> h0, c0;  // [L*D][B]; base null: zeros
 
   void carve(Carver& carver, const RnnSpec& spec, const ForwardArgs& args);
   /// Without x and the initial states, which lie elsewhere.
@@ -28,21 +23,13 @@ std::int64_t bytes_of(const RnnSpec& spec, const ForwardArgs& args) {
   return static_cast<std::int64_t>(measure.used());
 }
 
-/// Owns copies of everything that backward reads; nothing writes into it after the call.
+/// Owns copies of everything that backward reads.
 template <class T>
-struct CpuSaved final : public SavedForward, public SavedPlaces<T> {
-  /// `given` is the caller's call, of which shapes, lengths and keys are kept and pointers are not.
-  CpuSaved(std::shared_ptr<const CpuPacked<T>> weights, const ForwardArgs& given);
+struct CpuSaved final : public KeptCall<T, SavedPlaces<T>> {
+  using KeptCall<T, SavedPlaces<T>>::KeptCall;
 
-  const CpuPacked<T>& weights() const noexcept { return *packed; }
+  const CpuPacked<T>& weights() const noexcept { return *this->packed; }
   bool dropping() const;
-
-  std::shared_ptr<const CpuPacked<T>> packed;
-  ForwardArgs args;
-  std::vector<std::int32_t> lengths;
-
- private:
-  Block memory_;
 };
 
 extern template struct SavedPlaces<float>;
