@@ -1,20 +1,11 @@
 // tf.contrib.rnn's LayerNormBasicLSTMCell.
 #include "base/message.h"
+#include "cells/tensorflow.h"
 #include "graph/graph_state.h"
 #include "openrnn/cells_layer_norm.h"
 
 namespace openrnn {
 namespace {
-
-CompatibleCellOptions variables_of(const LayerNormBasicLSTMCellOptions& options) {
-  return {.num_units = options.num_units,
-          .dtype = options.dtype,
-          .kernel_initializer = options.kernel_initializer,
-          .seed = options.seed,
-          .name = options.name,
-          .device = options.device,
-          .reuse = options.reuse};
-}
 
 // In the order of the kernel's blocks, then the cell's.
 constexpr const char* kScopes[] = {"input", "transform", "forget", "output", "state"};
@@ -22,7 +13,8 @@ constexpr const char* kScopes[] = {"input", "transform", "forget", "output", "st
 }  // namespace
 
 LayerNormBasicLSTMCell::LayerNormBasicLSTMCell(LayerNormBasicLSTMCellOptions options)
-    : VariableCell("LayerNormBasicLSTMCell", "layer_norm_basic_lstm_cell", variables_of(options)),
+    : VariableCell("LayerNormBasicLSTMCell", "layer_norm_basic_lstm_cell",
+                   cells::variables_of(options)),
       options_(std::move(options)) {
   const double keep = options_.dropout_keep_prob;
   if (!(keep > 0.0 && keep <= 1.0)) {
@@ -70,12 +62,7 @@ Tensor LayerNormBasicLSTMCell::normalized(const Tensor& x, const Norm& norm) con
   const Tensor moved = ops::subtract(x, ops::matmul(mean(x), across));
   const Tensor deviation = ops::sqrt(ops::add_scalar(mean(ops::square(moved)), epsilon));
   const Tensor hat = ops::divide(moved, ops::matmul(deviation, across));
-  // Of a symbolic tensor only the shape matters.
-  const Tensor zeros = hat.is_symbolic()
-                           ? ops::scale(hat, 0.0)
-                           : Tensor(DeviceArray::zeros(device(), dtype(), hat.shape()));
-  const Tensor scaled = ops::multiply(hat, ops::add_row(zeros, norm.gamma.read()));
-  return ops::add_row(scaled, norm.beta.read());
+  return ops::add_row(cells::scale_columns(hat, norm.gamma.read()), norm.beta.read());
 }
 
 Tensor LayerNormBasicLSTMCell::dropped(const Tensor& memory) {
@@ -95,7 +82,7 @@ CellResult LayerNormBasicLSTMCell::step(const Tensor& inputs, const CellState& s
   for (std::size_t n = 0; options_.layer_norm && n < sums.size(); ++n) {
     sums[n] = normalized(sums[n], norms_[n]);
   }
-  const CellFunction activation = options_.activation ? options_.activation : ops::tanh;
+  const CellFunction activation = cells::or_tanh(options_.activation);
   const Tensor forget = ops::sigmoid(ops::add_scalar(sums[2], options_.forget_bias));
   Tensor c = ops::add(ops::multiply(state[0], forget),
                       ops::multiply(ops::sigmoid(sums[0]), dropped(activation(sums[1]))));

@@ -1,20 +1,14 @@
 // TensorFlow 1's cells: BasicLSTMCell, LSTMCell, GRUCell.
+#include "cells/tensorflow.h"
+
 #include "base/message.h"
-#include "openrnn/cells.h"
 
 namespace openrnn {
 namespace {
 
-template <class Options>
-CompatibleCellOptions variables_of(const Options& options) {
-  return {.num_units = options.num_units,
-          .dtype = options.dtype,
-          .kernel_initializer = options.kernel_initializer,
-          .seed = options.seed,
-          .name = options.name,
-          .device = options.device,
-          .reuse = options.reuse};
-}
+using cells::or_tanh;
+using cells::scale_columns;
+using cells::variables_of;
 
 LSTMCellOptions lstm_options(BasicLSTMCellOptions options) {
   return {.num_units = options.num_units,
@@ -28,21 +22,8 @@ LSTMCellOptions lstm_options(BasicLSTMCellOptions options) {
           .reuse = options.reuse};
 }
 
-CellFunction or_tanh(const CellFunction& activation) {
-  return activation ? activation : CellFunction(ops::tanh);
-}
-
 Tensor clipped(const Tensor& x, std::optional<double> bound) {
   return bound ? ops::clip(x, -*bound, *bound) : x;
-}
-
-// row [U] times each row of x [B, U].
-Tensor scale_columns(const Tensor& x, const Tensor& row) {
-  // Of a symbolic tensor only the shape matters.
-  const Tensor zeros = x.is_symbolic()
-                           ? ops::scale(x, 0.0)
-                           : Tensor(DeviceArray::zeros(x.device(), x.dtype(), x.shape()));
-  return ops::multiply(x, ops::add_row(zeros, row));
 }
 
 }  // namespace
