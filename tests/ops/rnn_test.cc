@@ -1,8 +1,7 @@
 #include <set>
 #include <thread>
 
-#include "ops/check_gradient.h"
-#include "ops/small_spec.h"
+#include "ops/rnn_call.h"
 #include "support/setting.h"
 
 namespace openrnn::testing {
@@ -10,53 +9,14 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-constexpr RnnMode kModes[] = {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh, RnnMode::kRnnRelu};
-
-struct Call {
-  RnnSpec spec;
-  ops::RnnInputs inputs;
-
-  Tensors sources() const {
-    Tensors all{inputs.x, inputs.params};
-    if (!inputs.h0.empty()) all.push_back(inputs.h0);
-    if (!inputs.c0.empty()) all.push_back(inputs.c0);
-    return all;
-  }
-  Tensors operator()(const Tensors& sources) const {
-    ops::RnnInputs in = inputs;
-    in.x = sources[0];
-    in.params = sources[1];
-    if (!in.h0.empty()) in.h0 = sources[2];
-    if (!in.c0.empty()) in.c0 = sources[3];
-    const ops::RnnOutputs out = ops::rnn(spec, in, nullptr);
-    Tensors outputs{out.output, out.h};
-    if (spec.has_cell()) outputs.push_back(out.c);
-    return outputs;
-  }
-};
-
-// T 4, B 3. The relu network keeps every pre-activation above 0, so no kink is near.
-Call make_call(const RnnSpec& spec, bool time_major) {
-  const bool relu = spec.mode == RnnMode::kRnnRelu;
-  const double low = relu ? 0.05 : -0.9, high = relu ? 0.3 : 0.9;
-  Shape h = spec.h_shape(3), c = spec.c_shape(3);
-  if (!time_major) {
-    std::swap(h[0], h[1]);
-    std::swap(c[0], c[1]);
-  }
-  Call call{spec, {}};
-  call.inputs.x = random_tensor(time_major ? Shape{4, 3, 4} : Shape{3, 4, 4}, 1, low, high);
-  call.inputs.h0 = random_tensor(h, 2, low, high);
-  if (spec.has_cell()) call.inputs.c0 = random_tensor(c, 3, low, high);
-  call.inputs.params = random_tensor({params_size(spec) + 5}, 4, low, high);
-  call.inputs.time_major = time_major;
-  return call;
+RnnCall make_call(const RnnSpec& spec, bool time_major) {
+  return rnn_call(spec, time_major, {.time = 4, .batch = 3});
 }
 
 TEST(Rnn, GradientsOfEveryInput) {
   for (const RnnMode mode : kModes) {
     SCOPED_TRACE(to_string(mode));
-    Call call = make_call(small_spec(mode), true);
+    RnnCall call = make_call(small_spec(mode), true);
     call.inputs.dropout = {.seed = 5, .call = 2};
     check_gradient(call, call.sources(), 5e-6);
   }
@@ -65,7 +25,7 @@ TEST(Rnn, GradientsOfEveryInput) {
 TEST(Rnn, GradientsWithLengthsBatchMajorAndWithoutTraining) {
   for (const RnnMode mode : kModes) {
     SCOPED_TRACE(to_string(mode));
-    Call call = make_call(small_spec(mode), false);
+    RnnCall call = make_call(small_spec(mode), false);
     call.inputs.sequence_lengths = {{4, 0, 2}};
     call.inputs.training = false;
     call.inputs.save = true;
@@ -76,7 +36,7 @@ TEST(Rnn, GradientsWithLengthsBatchMajorAndWithoutTraining) {
 TEST(Rnn, GradientsWithoutStates) {
   RnnSpec spec = small_spec(RnnMode::kLstm);
   spec.direction = Direction::kUnidirectional;
-  Call call = make_call(spec, true);
+  RnnCall call = make_call(spec, true);
   call.inputs.h0 = Tensor();
   call.inputs.c0 = Tensor();
   check_gradient(call, call.sources(), 5e-6);
@@ -85,12 +45,12 @@ TEST(Rnn, GradientsWithoutStates) {
 TEST(Rnn, AProjectionHasAGradientToo) {
   RnnSpec spec = small_spec(RnnMode::kLstm);
   spec.num_proj = 2;
-  const Call call = make_call(spec, true);
+  const RnnCall call = make_call(spec, true);
   check_gradient(call, call.sources(), 5e-6);
 }
 
 TEST(Rnn, GradientOfAnInferenceCallIsAnError) {
-  const Call call = make_call(small_spec(RnnMode::kGru), true);
+  const RnnCall call = make_call(small_spec(RnnMode::kGru), true);
   GradientTape tape;
   ops::RnnInputs in = call.inputs;
   in.params = tape.watch(in.params);
@@ -106,7 +66,7 @@ TEST(Rnn, GradientOfAnInferenceCallIsAnError) {
 }
 
 TEST(Rnn, StatesOfACallMayAllBeGivenToOneOfTheOtherLayout) {
-  const Call call = make_call(small_spec(RnnMode::kGru), true);
+  const RnnCall call = make_call(small_spec(RnnMode::kGru), true);
   ops::RnnInputs in = call.inputs;
   const ops::RnnOutputs first = ops::rnn(call.spec, in, nullptr);
   in.h0 = first.h;
@@ -119,7 +79,7 @@ TEST(Rnn, StatesOfACallMayAllBeGivenToOneOfTheOtherLayout) {
 }
 
 TEST(Rnn, TheTailOfALongerBufferHasNoGradient) {
-  const Call call = make_call(small_spec(RnnMode::kRnnTanh), true);
+  const RnnCall call = make_call(small_spec(RnnMode::kRnnTanh), true);
   GradientTape tape;
   ops::RnnInputs in = call.inputs;
   in.params = tape.watch(in.params);
@@ -130,7 +90,7 @@ TEST(Rnn, TheTailOfALongerBufferHasNoGradient) {
 }
 
 TEST(Rnn, LaterWritesDoNotReachWhatWasSaved) {
-  const Call call = make_call(small_spec(RnnMode::kLstm), true);
+  const RnnCall call = make_call(small_spec(RnnMode::kLstm), true);
   Graph graph;
   const Graph::AsDefault scope(graph);
   const Variable params("params", call.inputs.params.to_host());
@@ -155,7 +115,7 @@ TEST(Rnn, LaterWritesDoNotReachWhatWasSaved) {
 }
 
 TEST(PackedCache, PacksOnceAVersion) {
-  const Call call = make_call(small_spec(RnnMode::kGru), true);
+  const RnnCall call = make_call(small_spec(RnnMode::kGru), true);
   Graph graph;
   const Graph::AsDefault scope(graph);
   const Variable params("params", call.inputs.params.to_host());

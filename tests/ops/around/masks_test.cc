@@ -2,49 +2,42 @@
 #include <set>
 
 #include "openrnn/runtime.h"
-#include "ops/check_gradient.h"
-#include "ops/small_spec.h"
+#include "ops/rnn_call.h"
 #include "support/expect_error.h"
 
 namespace openrnn::testing {
 namespace {
 
-struct Masked {
-  RnnSpec spec;
-  ops::RnnInputs in;
-  ops::RnnOutputs operator()() const { return ops::rnn(spec, in, nullptr); }
-};
-
-Masked make_call(RnnMode mode, const TrainingOptions& training) {
-  Masked call{small_spec(mode), {}};
+RnnCall make_call(RnnMode mode, const TrainingOptions& training) {
+  RnnCall call{small_spec(mode), {}};
   call.spec.training = training;
-  call.in.x = random_tensor({5, 3, call.spec.input_size}, 1, 0.1, 0.9);
-  call.in.params = random_tensor({params_size(call.spec) + 3}, 4, 0.1, 0.8);
-  call.in.dropout = {.seed = 9, .call = 2};
+  call.inputs.x = random_tensor({5, 3, call.spec.input_size}, 1, 0.1, 0.9);
+  call.inputs.params = random_tensor({params_size(call.spec) + 3}, 4, 0.1, 0.8);
+  call.inputs.dropout = {.seed = 9, .call = 2};
   return call;
 }
 
 TEST(MasksAround, OfInputsAreThoseOfDropout) {
-  Masked call = make_call(RnnMode::kGru, {.input_dropout = 0.5});
+  RnnCall call = make_call(RnnMode::kGru, {.input_dropout = 0.5});
   GradientTape tape;
-  call.in.x = tape.watch(call.in.x);
+  call.inputs.x = tape.watch(call.inputs.x);
   const Tensor sum = ops::reduce_sum(call().output);
   tape.close();
   // Only where an input was kept has it a gradient.
-  const std::vector<double> dx = values_of(tape.gradient(sum, {call.in.x})[0]);
+  const std::vector<double> dx = values_of(tape.gradient(sum, {call.inputs.x})[0]);
   const auto kept = std::count_if(dx.begin(), dx.end(), [](double d) { return d != 0.0; });
   EXPECT_GT(kept, static_cast<std::ptrdiff_t>(dx.size() / 5));
   EXPECT_LT(kept, static_cast<std::ptrdiff_t>(dx.size() * 4 / 5));
   call.spec.training.input_dropout = 1.0;
-  Masked without = call;
+  RnnCall without = call;
   without.spec.training = {};
-  without.in.x = ops::scale(call.in.x, 0.0);
+  without.inputs.x = ops::scale(call.inputs.x, 0.0);
   EXPECT_EQ(values_of(call().output), values_of(without().output));
 }
 
 TEST(MasksAround, OfOutputsLeaveStates) {
-  const Masked call = make_call(RnnMode::kLstm, {.output_dropout = 0.5});
-  Masked without = call;
+  const RnnCall call = make_call(RnnMode::kLstm, {.output_dropout = 0.5});
+  RnnCall without = call;
   without.spec.training = {};
   const std::vector<double> y = values_of(call().output), all = values_of(without().output);
   std::ptrdiff_t dropped = 0;
@@ -62,12 +55,12 @@ TEST(MasksAround, OfOutputsLeaveStates) {
 }
 
 TEST(MasksAround, OfWeightsAreTheRecurrentOnesAlone) {
-  Masked call = make_call(RnnMode::kRnnTanh, {.drop_connect = 0.25});
+  RnnCall call = make_call(RnnMode::kRnnTanh, {.drop_connect = 0.25});
   GradientTape tape;
-  call.in.params = tape.watch(call.in.params);
+  call.inputs.params = tape.watch(call.inputs.params);
   const Tensor sum = ops::reduce_sum(call().output);
   tape.close();
-  const std::vector<double> d = values_of(tape.gradient(sum, {call.in.params})[0]);
+  const std::vector<double> d = values_of(tape.gradient(sum, {call.inputs.params})[0]);
   const ParamsLayout layout(call.spec);
   std::ptrdiff_t dropped = 0, all = 0;
   for (const auto regions : {layout.weights(), layout.biases()}) {
@@ -87,29 +80,21 @@ TEST(MasksAround, OfWeightsAreTheRecurrentOnesAlone) {
   EXPECT_LT(dropped, all / 2);
   // A mask of all recurrent weights: the state before has no effect.
   call.spec.training.drop_connect = 1.0;
-  Masked started = call;
-  started.in.h0 = random_tensor(call.spec.h_shape(3), 7);
+  RnnCall started = call;
+  started.inputs.h0 = random_tensor(call.spec.h_shape(3), 7);
   EXPECT_EQ(values_of(call().output), values_of(started().output));
 }
 
 TEST(MasksAround, HaveGradientsAndChangeWithTheCall) {
   for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
-    const Masked call = make_call(
+    const RnnCall call = make_call(
         mode,
         {.dropout = 0.25, .input_dropout = 0.25, .output_dropout = 0.5, .drop_connect = 0.375});
-    check_gradient(
-        [&](const std::vector<Tensor>& given) {
-          Masked moved = call;
-          moved.in.x = given[0];
-          moved.in.params = given[1];
-          const ops::RnnOutputs out = moved();
-          return std::vector<Tensor>{out.output, out.h};
-        },
-        {call.in.x, call.in.params});
+    check_gradient(call, call.sources());
     std::set<std::vector<double>> seen;
     for (const std::uint64_t number : {0, 1, 2}) {
-      Masked other = call;
-      other.in.dropout.call = number;
+      RnnCall other = call;
+      other.inputs.dropout.call = number;
       seen.insert(values_of(other().output));
     }
     EXPECT_EQ(seen.size(), 3u);
@@ -118,12 +103,12 @@ TEST(MasksAround, HaveGradientsAndChangeWithTheCall) {
 }
 
 TEST(MasksAround, AreOfTrainingAlone) {
-  Masked call = make_call(RnnMode::kGru, {.input_dropout = 0.5, .drop_connect = 0.5});
-  call.in.training = false;
-  Masked without = call;
+  RnnCall call = make_call(RnnMode::kGru, {.input_dropout = 0.5, .drop_connect = 0.5});
+  call.inputs.training = false;
+  RnnCall without = call;
   without.spec.training = {};
   EXPECT_EQ(values_of(call().output), values_of(without().output));
-  without.in.training = true;
+  without.inputs.training = true;
   EXPECT_EQ(values_of(call().output), values_of(without().output));
 }
 

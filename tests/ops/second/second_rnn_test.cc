@@ -1,56 +1,12 @@
 #include "openrnn/graph_jvp.h"
+#include "ops/rnn_call.h"
 #include "ops/second/second_order.h"
-#include "ops/small_spec.h"
 
 namespace openrnn::testing {
 namespace {
 
-constexpr RnnMode kModes[] = {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh, RnnMode::kRnnRelu};
-
-struct Call {
-  RnnSpec spec;
-  ops::RnnInputs inputs;
-
-  Tensors sources() const {
-    Tensors all{inputs.x, inputs.params};
-    if (!inputs.h0.empty()) all.push_back(inputs.h0);
-    if (!inputs.c0.empty()) all.push_back(inputs.c0);
-    return all;
-  }
-  Tensors operator()(const Tensors& sources) const {
-    ops::RnnInputs in = inputs;
-    in.x = sources[0];
-    in.params = sources[1];
-    if (!in.h0.empty()) in.h0 = sources[2];
-    if (!in.c0.empty()) in.c0 = sources[3];
-    const ops::RnnOutputs out = ops::rnn(spec, in, nullptr);
-    Tensors outputs{out.output, out.h};
-    if (spec.has_cell()) outputs.push_back(out.c);
-    return outputs;
-  }
-};
-
-struct Sizes {
-  std::int64_t time = 3, batch = 2;
-};
-
-// The relu network keeps every pre-activation above 0, so no kink is near.
-Call make_call(const RnnSpec& spec, bool time_major = true, Sizes size = {}) {
-  const bool relu = spec.mode == RnnMode::kRnnRelu && !spec.activation;
-  const double low = relu ? 0.05 : -0.9, high = relu ? 0.3 : 0.9;
-  Shape h = spec.h_shape(size.batch), c = spec.c_shape(size.batch);
-  if (!time_major) {
-    std::swap(h[0], h[1]);
-    std::swap(c[0], c[1]);
-  }
-  Call call{spec, {}};
-  const Shape x = time_major ? Shape{size.time, size.batch, spec.input_size}
-                             : Shape{size.batch, size.time, spec.input_size};
-  call.inputs.x = random_tensor(x, 1, low, high);
-  call.inputs.h0 = random_tensor(h, 2, low, high);
-  if (spec.has_cell()) call.inputs.c0 = random_tensor(c, 3, low, high);
-  call.inputs.params = random_tensor({params_size(spec) + 5}, 4, low, high);
-  call.inputs.time_major = time_major;
+RnnCall make_call(const RnnSpec& spec, bool time_major = true, Sizes size = {3, 2}) {
+  RnnCall call = rnn_call(spec, time_major, size);
   call.inputs.dropout = {.seed = 5, .call = 2};
   return call;
 }
@@ -71,7 +27,7 @@ bool runs(const RnnSpec& spec) {
   return !engine || engine->unsupported(spec).empty();
 }
 
-void check(const Call& call) {
+void check(const RnnCall& call) {
   if (runs(call.spec)) check_second(call, call.sources(), 2e-5);
 }
 
@@ -84,7 +40,7 @@ TEST(SecondRnn, MasksInsideOfStepsAndZoneout) {
       if (spec.has_cell()) spec.zoneout_cell = 0.375;
       spec.reset_after = mode != RnnMode::kGru || form == RecurrentDropoutForm::kState;
       SCOPED_TRACE(describe(spec));
-      Call call = make_call(spec);
+      RnnCall call = make_call(spec);
       check(call);
       call.inputs.training = false;
       call.inputs.save = true;
@@ -122,7 +78,7 @@ TEST(SecondRnn, LayersWithDropoutAndLengths) {
       spec.num_layers = 2;
       spec.training.dropout = 0.5;
       spec.direction = Direction::kBidirectional;
-      Call call = make_call(spec, time_major, {.time = 3, .batch = 3});
+      RnnCall call = make_call(spec, time_major, {.time = 3, .batch = 3});
       call.inputs.sequence_lengths = {{3, 0, 2}};
       check(call);
       call.inputs.training = false;
@@ -138,7 +94,7 @@ TEST(SecondRnn, OddSizesAndNoStates) {
     RnnSpec spec = one_layer(mode);
     spec.num_units = 1;
     spec.input_size = 3;
-    Call call = make_call(spec, true, {.time = 1, .batch = 1});
+    RnnCall call = make_call(spec, true, {.time = 1, .batch = 1});
     call.inputs.h0 = call.inputs.c0 = Tensor();
     check(call);
     spec.num_units = 3;
@@ -150,7 +106,7 @@ TEST(SecondRnn, NoStepsOrNoRows) {
   for (const RnnMode mode : kModes) {
     SCOPED_TRACE(to_string(mode));
     check(make_call(one_layer(mode), true, {.time = 0, .batch = 2}));
-    const Call call = make_call(one_layer(mode), true, {.time = 2, .batch = 0});
+    const RnnCall call = make_call(one_layer(mode), true, {.time = 2, .batch = 0});
     const Tensors at = call.sources();
     const auto loss = [&](const Tensors& in) {
       return ops::add(ops::reduce_sum(call(in)[0]), ops::reduce_sum(ops::square(in[1])));
@@ -164,7 +120,7 @@ TEST(SecondRnn, OptionsOfTheLstm) {
     RnnSpec spec = one_layer(RnnMode::kLstm);
     if (both) spec.direction = Direction::kBidirectional;
     set(spec);
-    Call call = make_call(spec);
+    RnnCall call = make_call(spec);
     call.inputs.sequence_lengths = {{3, 2}};
     check(call);
   };
@@ -194,7 +150,7 @@ TEST(SecondRnn, OptionsOfTheOthers) {
   gru.single_bias = true;
   gru.num_layers = 2;
   gru.direction = Direction::kBidirectional;
-  Call call = make_call(gru, false);
+  RnnCall call = make_call(gru, false);
   call.inputs.sequence_lengths = {{1, 3}};
   check(call);
   gru.reset_after = true;
@@ -216,7 +172,7 @@ TEST(SecondRnn, LayerNormalization) {
     spec.layer_norm = norm;
     spec.layer_norm_cell = cell;
     spec.layer_norm_epsilon = 1e-2;
-    Call call = make_call(spec);
+    RnnCall call = make_call(spec);
     call.inputs.sequence_lengths = {{3, 2}};
     check(call);
   };
@@ -244,7 +200,7 @@ TEST(SecondRnn, MasksResetsAndMasksAround) {
   RnnSpec spec = one_layer(RnnMode::kLstm);
   spec.direction = Direction::kBidirectional;
   spec.training = {.input_dropout = 0.3, .output_dropout = 0.2, .drop_connect = 0.3};
-  Call call = make_call(spec, true, {.time = 4, .batch = 2});
+  RnnCall call = make_call(spec, true, {.time = 4, .batch = 2});
   check(call);
   call.inputs.flags.mask = {true, true, false, true, true, true, true, false};
   call.inputs.flags.reset = {false, false, false, false, true, false, false, false};
@@ -254,7 +210,7 @@ TEST(SecondRnn, MasksResetsAndMasksAround) {
 
 // Over the engine's own second derivative and a third one that does not exist.
 TEST(SecondRnn, JvpUnderATapeAndTheThirdDerivative) {
-  const Call call = make_call(one_layer(RnnMode::kLstm));
+  const RnnCall call = make_call(one_layer(RnnMode::kLstm));
   const Tensors at = call.sources();
   Tensors v;
   for (std::size_t i = 0; i < at.size(); ++i) v.push_back(random_tensor(at[i].shape(), 10 + i));
@@ -280,7 +236,7 @@ TEST(SecondRnn, TheHessianIsSymmetric) {
   for (const RnnMode mode : kModes) {
     SCOPED_TRACE(to_string(mode));
     RnnSpec spec = small_spec(mode);
-    const Call call = make_call(spec);
+    const RnnCall call = make_call(spec);
     const Tensors at = call.sources();
     Tensors v, w;
     for (std::size_t i = 0; i < at.size(); ++i) {
@@ -303,7 +259,7 @@ TEST(SecondRnn, TheHessianIsSymmetric) {
 
 TEST(SecondRnn, WhatIsNotAskedForChangesNothing) {
   RnnSpec spec = one_layer(RnnMode::kGru);
-  const Call call = make_call(spec);
+  const RnnCall call = make_call(spec);
   const auto second = [&](bool all) {
     const GradientTape outer;
     Tensors in = call.sources();
