@@ -210,13 +210,13 @@ def company_line(network: Network, worker: str, name: str) -> Line:
     return Line("company", network, "forward", 2, sides, f"in company of {name}")
 
 
-def cell_line(option: str, work: str) -> Line:
+def cell_line(option: str, work: str, threads: int) -> Line:
     """A cell with an option against the same cell as a loop over time in PyTorch."""
     network = Network(CELLS[option].mode, *CELL_SIZES)
     loop = "pytorch_cells"
     compiled = Side("PyTorch compiled loop", loop, options=(("compile", "1"),))
     sides = (*PYTHON_OURS, Side("PyTorch loop", loop), compiled)
-    return Line("cells", network, work, 1, sides, option, option=option)
+    return Line("cells", network, work, threads, sides, option, option=option)
 
 
 def memory_line(network: Network) -> Line:
@@ -253,9 +253,10 @@ def gate_set() -> list[Line]:
                     found += [math_line(network, work, threads) for work in works]
                 if network.batch == 1 and network.units >= 256:
                     found.append(weights_line(network, threads))
+        works = ("forward", "training")
+        found += [cell_line(option, work, threads) for option in CELLS for work in works]
         found.append(model_line(threads))
     found += accuracy_lines()
-    found += [cell_line(option, work) for option in CELLS for work in ("forward", "training")]
     for worker, name in (("ort", "ONNX Runtime"), ("pytorch", "PyTorch")):
         found += [company_line(Network("lstm", *sizes), worker, name) for sizes in COMPANY_SIZES]
     found += [memory_line(Network(c, *sizes)) for c in ("lstm", "gru") for sizes in MEMORY_SIZES]
