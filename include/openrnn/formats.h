@@ -29,7 +29,7 @@ struct NamedTensor {
 /// What the index of a file says of one tensor.
 struct TensorInfo {
   std::string name;
-  /// TensorFlow's name of the element type, such as 'float32', 'string' or 'bfloat16'.
+  /// The usual name of the element type, such as 'float32', 'string' or 'bfloat16'.
   std::string dtype;
   Shape shape;
   /// Bytes in the data files.

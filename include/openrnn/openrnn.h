@@ -8,6 +8,7 @@
 #include "openrnn/device.h"
 #include "openrnn/engine.h"
 #include "openrnn/formats.h"
+#include "openrnn/formats_model_file.h"
 #include "openrnn/graph.h"
 #include "openrnn/layers.h"
 #include "openrnn/ops.h"

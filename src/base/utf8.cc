@@ -35,6 +35,13 @@ bool is_control(std::int32_t code_point) {
 
 }  // namespace
 
+bool is_valid_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    if (next_code_point(text, at) < 0) return false;
+  }
+  return true;
+}
+
 bool is_printable_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     if (is_control(next_code_point(text, at))) return false;  // so is -1

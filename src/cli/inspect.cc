@@ -1,9 +1,13 @@
-// openrnn inspect: the tensors of a checkpoint, and the networks that they form.
+// openrnn inspect: the tensors of a checkpoint, and the networks that they form; the tensors of a
+// model file of another framework.
 #include <fmt/core.h>
 
-#include <algorithm>
+#include <filesystem>
 
+#include "base/excerpt.h"
 #include "cli/commands.h"
+#include "cli/report/tensor_table.h"
+#include "openrnn/formats_model_file.h"
 #include "openrnn/runtime.h"
 #include "openrnn/train.h"
 #include "train/run/network_options.h"
@@ -64,22 +68,35 @@ void print_arithmetic(const Extras& extras) {
   }
 }
 
+/// A model file of another framework, if the path is one.
+std::optional<FoundFile> model_file_at(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  FoundFile found = identify_file(path);
+  if (found.kind == FileKind::kUnknown) return std::nullopt;
+  return found;
+}
+
+int inspect_model_file(const std::string& path, const FoundFile& found) {
+  const ModelFile file(path);
+  const std::uint64_t bytes = print_tensor_table(file.tensors());
+  fmt::print("{} tensors, {} bytes in {}, {}, which has no checksums\n", file.tensors().size(),
+             bytes, path, found.what);
+  for (const NamedValue& value : file.values()) {
+    fmt::print("{}: {}\n", excerpt(value.name), text_of_value(value.value));
+  }
+  return 0;
+}
+
 }  // namespace
 
 int run(const InspectFlags& flags) {
+  if (const std::optional<FoundFile> found = model_file_at(flags.checkpoint)) {
+    return inspect_model_file(flags.checkpoint, *found);
+  }
   const TensorBundleReader reader = train::open_run(flags.checkpoint);
   if (!flags.fast) reader.verify();
-  std::size_t width = 6;
-  std::uint64_t bytes = 0;
-  for (const TensorInfo& tensor : reader.tensors()) {
-    width = std::max(width, tensor.name.size());
-    bytes += tensor.bytes;
-  }
-  fmt::print("{:<{}}  {:<8}  {:<16}  {:>12}\n", "tensor", width, "dtype", "shape", "bytes");
-  for (const TensorInfo& tensor : reader.tensors()) {
-    fmt::print("{:<{}}  {:<8}  {:<16}  {:>12}\n", tensor.name, width, tensor.dtype,
-               to_string(tensor.shape), tensor.bytes);
-  }
+  const std::uint64_t bytes = print_tensor_table(reader.tensors());
   fmt::print("{} tensors, {} bytes in {}, {}\n", reader.tensors().size(), bytes, reader.prefix(),
              flags.fast ? "not verified" : "every checksum is right");
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "../../fuzz/formats_entries.h"
+#include "../../fuzz/model_file_entries.h"
 #include "formats/temp_folder.h"
 #include "support/files/source_file.h"
 
@@ -31,6 +32,7 @@ void replay(const std::string& corpus, bool (*entry)(std::string_view)) {
 TEST(Corpus, TensorBundle) { replay("tensor_bundle", fuzz_tensor_bundle); }
 TEST(Corpus, EventFile) { replay("event_file", fuzz_event_file); }
 TEST(Corpus, ObjectGraph) { replay("object_graph", fuzz_object_graph); }
+TEST(Corpus, Safetensors) { replay("safetensors", fuzz_model_file); }
 TEST(Corpus, CheckpointState) { replay("checkpoint_state", fuzz_checkpoint_state); }
 
 }  // namespace

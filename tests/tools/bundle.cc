@@ -6,52 +6,16 @@
 //   tool_bundle list PREFIX           names, dtypes and dimensions alone
 #include <openrnn/formats.h>
 
-#include <cstdio>
 #include <cstring>
 #include <iostream>
 
+#include "tools/tensor_lines.h"
 #include "tools/tool_main.h"
 
 using namespace openrnn;
+using namespace openrnn::testing;
 
 namespace {
-
-std::string to_hex(const void* data, std::size_t size) {
-  std::string text;
-  char two[3];
-  for (std::size_t i = 0; i < size; ++i) {
-    std::snprintf(two, sizeof two, "%02x", static_cast<const unsigned char*>(data)[i]);
-    text += two;
-  }
-  return text;
-}
-
-std::string from_hex(const std::string& text) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
-  }
-  return bytes;
-}
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == at) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-Shape parse_shape(const std::string& text) {
-  Shape shape;
-  if (text.empty()) return shape;
-  for (const std::string& dim : split(text, ',')) shape.push_back(std::stoll(dim));
-  return shape;
-}
 
 std::string hex_of(const TensorValue& value) {
   if (const auto* array = std::get_if<Array>(&value)) {
@@ -62,12 +26,6 @@ std::string hex_of(const TensorValue& value) {
     text += to_hex(item.data(), item.size()) + ",";
   }
   return text;
-}
-
-void print(const TensorInfo& info, const std::string& hex) {
-  std::cout << info.name << '\t' << info.dtype << '\t';
-  for (std::size_t i = 0; i < info.shape.size(); ++i) std::cout << (i ? "," : "") << info.shape[i];
-  std::cout << '\t' << hex << '\n';
 }
 
 void write(const std::string& prefix) {
@@ -82,11 +40,7 @@ void write(const std::string& prefix) {
       writer.add(field[0], tensor);
       continue;
     }
-    Array array(parse_dtype(field[1]), shape);
-    const std::string bytes = from_hex(field.at(3));
-    if (bytes.size() != array.size_bytes()) throw ArgumentError("wrong number of bytes");
-    if (!bytes.empty()) std::memcpy(array.data(), bytes.data(), bytes.size());
-    writer.add(field[0], array);
+    writer.add(field[0], parse_array(field));
   }
   writer.finish();
 }

@@ -140,7 +140,8 @@ void add_eval(CLI::App& tool, EvalFlags& flags) {
 
 void add_others(CLI::App& tool, InspectFlags& inspect, CheckCellsFlags& cells, PlotFlags& plot) {
   CLI::App* app = tool.add_subcommand("inspect", "List the tensors and networks of a checkpoint");
-  app->add_option("checkpoint", inspect.checkpoint, "A checkpoint prefix, or a run's folder")
+  app->add_option("checkpoint", inspect.checkpoint,
+                  "A checkpoint prefix, a run's folder, or a model file of another framework")
       ->required();
   app->add_flag("--fast", inspect.fast, "Do not read every tensor to verify its checksum");
 

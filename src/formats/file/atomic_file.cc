@@ -64,15 +64,19 @@ void OutputFile::discard() noexcept {
   file_.close();
 }
 
+void replace_file(const std::string& path, const std::function<void(OutputFile&)>& write) {
+  OutputFile file(path + std::string(kUnfinishedSuffix));
+  const FolderSync folder(path);
+  write(file);
+  file.sync();
+  rename_file(file.path(), path);
+  folder.sync();
+}
+
 }  // namespace formats
 
 void write_file_atomically(const std::string& path, std::string_view bytes) {
-  formats::OutputFile file(path + std::string(formats::kUnfinishedSuffix));
-  const formats::FolderSync folder(path);
-  file.write(bytes);
-  file.sync();
-  formats::rename_file(file.path(), path);
-  folder.sync();
+  formats::replace_file(path, [&](formats::OutputFile& file) { file.write(bytes); });
 }
 
 std::string formats::read_all(const Descriptor& file, const std::string& path) {

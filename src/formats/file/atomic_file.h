@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,9 @@ class OutputFile {
   Descriptor file_;
   bool keep_ = false;
 };
+
+/// As write_file_atomically, of what `write` writes.
+void replace_file(const std::string& path, const std::function<void(OutputFile&)>& write);
 
 /// The rest of the file. Throws: IoError.
 std::string read_all(const Descriptor& file, const std::string& path);

@@ -54,4 +54,10 @@ void FileSource::read_at(std::uint64_t offset, void* out, std::size_t count) con
   }
 }
 
+std::string_view FileSource::mapped() const {
+  const std::lock_guard lock(mapping_mutex_);
+  if (size_ && mapping_.bytes().empty()) mapping_ = FileMapping(file_, size_, path_);
+  return mapping_.bytes();
+}
+
 }  // namespace openrnn::formats

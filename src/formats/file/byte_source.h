@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 
+#include "formats/file/mapping.h"
 #include "formats/file/system.h"
 
 namespace openrnn::formats {
@@ -16,6 +18,8 @@ class ByteSource {
   /// Fills `out` with `count` bytes from `offset`. Thread-safe.
   /// Throws: FormatError if the file is too short, IoError if reading fails.
   virtual void read_at(std::uint64_t offset, void* out, std::size_t count) const = 0;
+  /// All bytes, mapped at the first call; as long as this object. Thread-safe. Throws: IoError.
+  virtual std::string_view mapped() const = 0;
 
   /// read_at into a string. The range is checked before memory is allocated for it.
   std::string read_string(std::uint64_t offset, std::uint64_t count) const;
@@ -32,6 +36,7 @@ class MemorySource : public ByteSource {
   const std::string& path() const noexcept override { return path_; }
   std::uint64_t size() const noexcept override { return bytes_.size(); }
   void read_at(std::uint64_t offset, void* out, std::size_t count) const override;
+  std::string_view mapped() const override { return bytes_; }
 
  private:
   std::string path_;
@@ -46,12 +51,15 @@ class FileSource : public ByteSource {
   const std::string& path() const noexcept override { return path_; }
   std::uint64_t size() const noexcept override { return size_; }
   void read_at(std::uint64_t offset, void* out, std::size_t count) const override;
+  std::string_view mapped() const override;
   FileIdentity identity() const { return identity_of(file_); }
 
  private:
   std::string path_;
   Descriptor file_;
   std::uint64_t size_ = 0;
+  mutable std::mutex mapping_mutex_;
+  mutable FileMapping mapping_;
 };
 
 }  // namespace openrnn::formats

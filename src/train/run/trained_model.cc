@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/excerpt.h"
+#include "openrnn/formats_model_file.h"
 #include "openrnn/train_run.h"
 #include "train/message.h"
 
@@ -62,9 +63,13 @@ std::string resolve_run(const std::string& run) {
   if (!prefix.empty() && tensor_bundle_exists(prefix)) {
     refuse_run("'", run, "' is one file of a checkpoint, expected its prefix, '", prefix, "'");
   }
-  const bool there = fs::exists(run, ignored);
-  refuse_run("'", run, there ? "' is a file and no checkpoint" : "' does not exist",
-             ", expected the output folder of a run or a checkpoint's prefix");
+  std::string fault = "' does not exist";
+  if (fs::is_regular_file(run, ignored)) {
+    fault = "' is " + identify_file(run).what + " and no checkpoint";
+  } else if (fs::exists(run, ignored)) {
+    fault = "' is no regular file";
+  }
+  refuse_run("'", run, fault, ", expected the output folder of a run or a checkpoint's prefix");
 }
 
 void check_size(const RunConfig& config, const TensorBundleReader& reader) {

@@ -1,0 +1,41 @@
+// What the fuzzers of model files run, shared with the test that replays their corpora.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+#include "formats/model_file/open.h"
+
+namespace openrnn::formats {
+
+/// Opens a model file and reads its tensors in every way; whether it is whole. The files that an
+/// index names are the bytes after the first zero byte of the input.
+inline bool fuzz_model_file(std::string_view input) {
+  // A tensor may be named often; each call has time for some.
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 24;
+  const std::string_view index = input.substr(0, input.find('\0'));
+  const std::string_view shard = input.substr(std::min(input.size(), index.size() + 1));
+  const bool is_index = input.starts_with('{') && !shard.empty();
+  try {
+    const FileContents contents = open_contents(
+        std::make_unique<MemorySource>("m", is_index ? index : input),
+        [&](const std::string& name) { return std::make_unique<MemorySource>(name, shard); });
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
+      if (contents.tensors[i].bytes > kMostBytes - bytes) break;
+      bytes += contents.tensors[i].bytes;
+      try {
+        read_tensor_bytes(contents, i);
+        view_tensor(contents, i);
+        read_tensor(contents, i);
+      } catch (const UnsupportedError&) {  // an element type that is listed and not read
+      }
+    }
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace openrnn::formats

@@ -1,0 +1,103 @@
+// Model files of other frameworks as named tensors: safetensors.
+// Files are untrusted input: every length is checked before use.
+#pragma once
+
+#include <map>
+
+#include "openrnn/formats.h"
+
+namespace openrnn {
+
+// ---- Reading -----------------------------------------------------------------------------------
+
+/// The kinds of files that a ModelFile reads.
+enum class FileKind : std::uint8_t {
+  kUnknown,
+  kSafetensors,
+  /// The `.index.json` of tensors in several safetensors files, which lie in its folder.
+  kSafetensorsIndex,
+};
+
+/// What a file is by its content; its name is not looked at.
+struct FoundFile {
+  FileKind kind = FileKind::kUnknown;
+  /// With an article: 'a safetensors file', 'an HDF5 file', 'a file' where nothing is known of it.
+  std::string what;
+};
+
+/// Throws: IoError.
+OPENRNN_API FoundFile identify_file(const std::string& path);
+
+/// A value beside the tensors: None is std::monostate, a sequence of equal kinds is one value.
+using PlainValue =
+    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                 std::vector<double>, std::vector<std::string>>;
+
+struct NamedValue {
+  std::string name;
+  PlainValue value;
+};
+
+/// The tensors of one file, or of the files that an index names. All that the file says of them is
+/// checked when opening; elements are read when they are asked for. Thread-safe.
+class OPENRNN_API ModelFile {
+ public:
+  /// Throws: IoError for a file that cannot be opened; FormatError, naming what was found, for a
+  /// malformed one or one of another kind; UnsupportedError for what is well-formed and not read.
+  explicit ModelFile(const std::string& path);
+  ~ModelFile();
+  ModelFile(ModelFile&&) noexcept;
+  ModelFile& operator=(ModelFile&&) noexcept;
+
+  const std::string& path() const noexcept;
+  FileKind kind() const noexcept;
+  /// In the order of the file. Element types without a DType are listed with their usual names
+  /// ('int8', 'float8_e5m2'), unknown ones with those of the file.
+  const std::vector<TensorInfo>& tensors() const noexcept;
+  /// Metadata and plain values in the order of the file; all of safetensors are strings.
+  const std::vector<NamedValue>& values() const noexcept;
+  bool contains(std::string_view name) const;
+  /// Throws: ArgumentError listing the names of the file for an unknown `name`.
+  const TensorInfo& info(std::string_view name) const;
+
+  /// The elements in row-major order.
+  /// Throws: ArgumentError for an unknown name, UnsupportedError for an element type without a
+  /// DType, FormatError for a bool that is neither 0 nor 1.
+  Array read(std::string_view name) const;
+  /// The same as bytes, of any element type of whole bytes.
+  std::string read_bytes(std::string_view name) const;
+  /// The elements where they are mapped, without a copy; nothing if they are not aligned to
+  /// their size: read() copies them. Valid as long as this object. The file must not be
+  /// truncated meanwhile: that would end the process (SIGBUS). Throws: as read().
+  std::optional<ConstArrayView> view(std::string_view name) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// ---- Writing -----------------------------------------------------------------------------------
+
+/// A tensor to be written; its elements are borrowed.
+struct NamedView {
+  std::string name;
+  ConstArrayView values;
+};
+
+struct SafetensorsOptions {
+  std::map<std::string, std::string> metadata;
+  /// 0: one file. Otherwise P.safetensors becomes files P-00001-of-N.safetensors of at most this
+  /// many bytes of elements (but at least one tensor), and P.safetensors.index.json.
+  std::uint64_t max_shard_bytes = 0;
+};
+
+/// Writes beside, syncs and renames; byte for byte what the safetensors package writes for the same
+/// tensors. A sharded write replaces nothing.
+/// Throws: ArgumentError, before anything is written, for a name that is empty, repeated, not
+/// UTF-8, holds a control character or is '__metadata__', and where a file of a sharded write is
+/// there already; UnsupportedError for a dtype that the format lacks; IoError; StateError while
+/// another writer has the file.
+OPENRNN_API void write_safetensors(const std::string& path, std::span<const NamedView> tensors,
+                                   const SafetensorsOptions& options = {});
+
+}  // namespace openrnn

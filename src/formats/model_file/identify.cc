@@ -1,0 +1,83 @@
+#include "formats/model_file/identify.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "formats/safetensors/reader.h"
+
+namespace openrnn {
+
+namespace formats {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+// Files that are not read are named, too.
+struct Signature {
+  std::size_t offset;
+  std::string_view bytes;
+  const char* what;
+};
+
+constexpr Signature kSignatures[] = {
+    {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file"},
+    {0, "PK\x03\x04"sv, "a zip archive"},
+    {0, "PK\x05\x06"sv, "an empty zip archive"},
+    {0, "\x93NUMPY"sv, "a NumPy array"},
+    {0, "\x1f\x8b"sv, "a gzip file"},
+    {0, "GGUF"sv, "a GGUF file"},
+    {0, "\x80\x02"sv, "a Python pickle"},
+    {0, "\x80\x03"sv, "a Python pickle"},
+    {0, "\x80\x04"sv, "a Python pickle"},
+    {0, "\x80\x05"sv, "a Python pickle"},
+    {257, "ustar"sv, "a tar archive"},
+};
+
+// As far as the signatures reach, and enough to see that JSON is an index.
+constexpr std::size_t kHeadBytes = 4096;
+
+bool starts_as_safetensors(std::string_view head, std::uint64_t size) {
+  std::uint64_t length = 0;
+  if (head.size() < sizeof length + 2) return false;
+  std::memcpy(&length, head.data(), sizeof length);
+  return head[sizeof length] == '{' && length <= kMaxSafetensorsHeader &&
+         length <= size - sizeof length;
+}
+
+bool starts_as_json(std::string_view head) {
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && head[first] == '{';
+}
+
+}  // namespace
+
+FoundFile identify(const ByteSource& file) {
+  const std::string head = file.read_string(0, std::min<std::uint64_t>(kHeadBytes, file.size()));
+  if (head.empty()) return {FileKind::kUnknown, "an empty file"};
+  if (starts_as_safetensors(head, file.size())) {
+    return {FileKind::kSafetensors, "a safetensors file"};
+  }
+  if (starts_as_json(head)) {
+    // "weight_map" may come after any amount of metadata.
+    const bool index = file.size() <= kMaxSafetensorsHeader &&
+                       file.read_string(0, file.size()).find("\"weight_map\"") != std::string::npos;
+    if (index) return {FileKind::kSafetensorsIndex, "an index of safetensors files"};
+    return {FileKind::kUnknown, "a JSON file"};
+  }
+  for (const Signature& signature : kSignatures) {
+    if (head.size() >= signature.offset &&
+        std::string_view(head).substr(signature.offset).starts_with(signature.bytes)) {
+      return {FileKind::kUnknown, signature.what};
+    }
+  }
+  return {FileKind::kUnknown, "a file"};
+}
+
+}  // namespace formats
+
+FoundFile identify_file(const std::string& path) {
+  return formats::identify(formats::FileSource(path));
+}
+
+}  // namespace openrnn

@@ -1,0 +1,82 @@
+#include "formats/model_file/open.h"
+
+#include <algorithm>
+
+#include "base/excerpt.h"
+#include "base/message.h"
+#include "formats/model_file/identify.h"
+
+namespace openrnn::formats {
+
+namespace {
+
+// Throws unless elements of this type can be read.
+DType readable_dtype(const TensorInfo& info) {
+  if (const std::optional<DType> dtype = find_dtype(info.dtype)) return *dtype;
+  throw UnsupportedError(message("[read] tensor '", excerpt(info.name), "' has element type ",
+                                 excerpt(info.dtype), ", expected one of OpenRNN's dtypes"));
+}
+
+// Any other byte in a C++ bool is undefined behaviour.
+void check_bool_bytes(const FileContents& contents, std::size_t tensor, std::string_view bytes) {
+  const auto* bad = std::find_if(bytes.begin(), bytes.end(),
+                                 [](char c) { return static_cast<unsigned char>(c) > 1; });
+  if (bad == bytes.end()) return;
+  const TensorPlace& place = contents.places[tensor];
+  throw FormatError(place.source->path(), place.offset,
+                    message("element ", bad - bytes.begin(), " of tensor '",
+                            excerpt(contents.tensors[tensor].name), "' is ",
+                            int{static_cast<unsigned char>(*bad)}, ", expected 0 or 1"));
+}
+
+void copy_elements(const FileContents& contents, std::size_t tensor, void* out) {
+  const TensorPlace& place = contents.places[tensor];
+  place.source->read_at(place.offset, out,
+                        static_cast<std::size_t>(contents.tensors[tensor].bytes));
+}
+
+}  // namespace
+
+FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener& open) {
+  const FoundFile found = identify(*file);
+  switch (found.kind) {
+    case FileKind::kSafetensors:
+      return read_safetensors(std::move(file));
+    case FileKind::kSafetensorsIndex:
+      return read_safetensors_index(*file, open);
+    case FileKind::kUnknown:
+      break;
+  }
+  throw FormatError(file->path(), 0,
+                    message("this is ", found.what == "a file" ? "of no known kind" : found.what,
+                            ", expected a safetensors file or an index of several"));
+}
+
+Array read_tensor(const FileContents& contents, std::size_t tensor) {
+  const TensorInfo& info = contents.tensors[tensor];
+  Array out(readable_dtype(info), info.shape);
+  copy_elements(contents, tensor, out.data());
+  if (out.dtype() == DType::kBool) {
+    check_bool_bytes(contents, tensor, {static_cast<const char*>(out.data()), out.size_bytes()});
+  }
+  return out;
+}
+
+std::string read_tensor_bytes(const FileContents& contents, std::size_t tensor) {
+  std::string bytes(static_cast<std::size_t>(contents.tensors[tensor].bytes), '\0');
+  copy_elements(contents, tensor, bytes.data());
+  return bytes;
+}
+
+std::optional<ConstArrayView> view_tensor(const FileContents& contents, std::size_t tensor) {
+  const TensorInfo& info = contents.tensors[tensor];
+  const TensorPlace& place = contents.places[tensor];
+  const DType dtype = readable_dtype(info);
+  const std::string_view bytes =
+      place.source->mapped().substr(place.offset, static_cast<std::size_t>(info.bytes));
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % dtype_size(dtype) != 0) return std::nullopt;
+  if (dtype == DType::kBool) check_bool_bytes(contents, tensor, bytes);
+  return ConstArrayView{bytes.data(), dtype, info.shape};
+}
+
+}  // namespace openrnn::formats

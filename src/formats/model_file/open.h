@@ -1,0 +1,17 @@
+// A model file over any byte sources.
+#pragma once
+
+#include "formats/safetensors/reader.h"
+
+namespace openrnn::formats {
+
+/// The tensors of a file of any kind that a ModelFile reads; `open` opens the files that an index
+/// names. Throws: FormatError, UnsupportedError, IoError.
+FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener& open);
+
+/// The elements, in memory of the size of the tensor. Throws: as ModelFile::read.
+Array read_tensor(const FileContents& contents, std::size_t tensor);
+std::string read_tensor_bytes(const FileContents& contents, std::size_t tensor);
+std::optional<ConstArrayView> view_tensor(const FileContents& contents, std::size_t tensor);
+
+}  // namespace openrnn::formats

@@ -1,0 +1,208 @@
+// safetensors files: what is read, what is refused and how it is said, what is written.
+
+#include <gtest/gtest.h>
+#include <openrnn/formats_model_file.h>
+
+#include <nlohmann/json.hpp>
+
+#include "../../../fuzz/model_file_entries.h"
+#include "formats/temp_folder.h"
+#include "support/files/source_file.h"
+
+namespace openrnn::formats {
+namespace {
+
+std::string corpus_file(const std::string& name) {
+  return read_file(source_file("fuzz/corpus/safetensors/" + name));
+}
+
+std::string by_hand(const std::string& header, const std::string& data = "") {
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + data;
+}
+
+template <class T>
+std::vector<T> elements(const Array& array) {
+  const auto values = array.as<T>();
+  return {values.begin(), values.end()};
+}
+
+class Safetensors : public testing::Test {
+ protected:
+  void expect(const std::string& bytes, const std::string& part) {
+    write_raw(folder / "m", bytes);
+    EXPECT_MESSAGE(FormatError, ModelFile(folder / "m"), part);
+  }
+  const TempFolder folder;
+};
+
+TEST_F(Safetensors, PackagesFile) {
+  const std::string path = source_file("fuzz/corpus/safetensors/good_package");
+  const ModelFile file(path);
+  EXPECT_EQ(file.kind(), FileKind::kSafetensors);
+  EXPECT_EQ(identify_file(path).what, "a safetensors file");
+  EXPECT_EQ(file.tensors().size(), 10u);
+  EXPECT_EQ(file.info("rnn.weight_ih_l0").shape, (Shape{4, 3}));
+  EXPECT_EQ(file.info("rnn.weight_ih_l0").dtype, "float32");
+  EXPECT_EQ(file.info("short").dtype, "int16");
+  EXPECT_EQ(file.info("brain").dtype, "bfloat16");
+  EXPECT_EQ(file.info("step").shape, Shape{});
+  EXPECT_EQ(elements<std::int64_t>(file.read("step")), (std::vector<std::int64_t>{7}));
+  EXPECT_EQ(elements<std::uint8_t>(file.read("bytes")), (std::vector<std::uint8_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(elements<std::int32_t>(file.read("ids")), (std::vector<std::int32_t>{0, 1, 2}));
+  EXPECT_EQ(elements<bool>(file.read("mask")), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(file.read("half").dtype(), DType::kFloat16);
+  EXPECT_EQ(file.read("rnn.bias_ih_l0").dtype(), DType::kFloat64);
+  EXPECT_EQ(file.read("empty").shape(), (Shape{0, 3}));
+  EXPECT_EQ(file.read_bytes("short"), std::string("\0\0\1\0\2\0", 6));
+  EXPECT_MESSAGE(UnsupportedError, file.read("short"), "'short' has element type int16");
+  EXPECT_MESSAGE(ArgumentError, file.read("shorts"), "[read] 'shorts' is not in ");
+  ASSERT_EQ(file.values().size(), 1u);
+  EXPECT_EQ(file.values()[0].name, "format");
+  EXPECT_EQ(std::get<std::string>(file.values()[0].value), "np");
+}
+
+TEST_F(Safetensors, ViewsShareTheMapping) {
+  const ModelFile file(source_file("fuzz/corpus/safetensors/good_package"));
+  for (const char* name : {"rnn.weight_ih_l0", "rnn.bias_ih_l0", "mask", "empty", "step"}) {
+    const std::optional<ConstArrayView> view = file.view(name);
+    ASSERT_TRUE(view) << name;
+    const Array copy = file.read(name);
+    EXPECT_EQ(view->dtype, copy.dtype());
+    EXPECT_EQ(view->shape, copy.shape());
+    EXPECT_EQ(0, std::memcmp(view->data, copy.data(), copy.size_bytes())) << name;
+    EXPECT_EQ(view->data, file.view(name)->data) << name;
+  }
+}
+
+TEST_F(Safetensors, AViewThatWouldNotBeAligned) {
+  const ModelFile file(source_file("fuzz/corpus/safetensors/good_unaligned"));
+  EXPECT_EQ(file.tensors()[0].name, "a");  // the order of the bytes
+  EXPECT_EQ(file.info("new").dtype, "Q7");
+  EXPECT_EQ(file.read_bytes("new"), "\x0c");
+  EXPECT_FALSE(file.view("b"));
+  EXPECT_EQ(file.read("b").size(), 1);
+  EXPECT_MESSAGE(UnsupportedError, file.view("z"), "float8_e4m3fn");
+}
+
+TEST_F(Safetensors, Errors) {
+  expect(by_hand(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "abcd"),
+         "m @ 8] tensor 'a' has 4 bytes, expected 2 elements of 32 bits");
+  expect(by_hand(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "ab"),
+         "tensor 'a' has bytes 1 to 2, expected it to begin at 0");
+  expect(by_hand(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "ab"),
+         "the tensors have 1 bytes, expected 2");
+  expect(by_hand(R"({"a":{"dtype":"U8","shape":[1.5]}})"), "has 1.5, expected sizes from 0");
+  expect(by_hand(R"({"a":{"dtype":"U8","data_offsets":[1,2,3]}})"), "expected two data_offsets");
+  expect(by_hand(R"({"a":{"dtype":"U8","shape":[],"shape":[]}})"), "has shape twice");
+  expect(by_hand(R"({"a":{"dtype":"U8"}})"), "expected dtype, shape and data_offsets");
+  expect(by_hand(R"({"a" 1})"), "m @ 13] this is no JSON, expected the header");
+  expect(by_hand(R"({"__metadata__":{"a":"1","a":"2"}})"), "'a' is there twice");
+  expect("\x89HDF\r\n\x1a\n", "this is an HDF5 file, expected a safetensors file");
+  expect("abcdefgh", "this is of no known kind");
+  expect("{\"a\":1}", "this is a JSON file");
+  EXPECT_MESSAGE(IoError, ModelFile(folder / "absent"), "absent");
+}
+
+TEST_F(Safetensors, EveryTruncationIsRefused) {
+  for (const char* name : {"good_package", "good_unaligned", "good_no_tensors"}) {
+    const std::string whole = corpus_file(name);
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      const std::string cut = whole.substr(0, size);
+      EXPECT_FALSE(fuzz_model_file(cut)) << name << " of " << size;
+    }
+  }
+}
+
+TEST_F(Safetensors, AnyChangedByteDoesNoHarm) {
+  int refused = 0;
+  for (const char* name : {"good_package", "good_unaligned", "good_index"}) {
+    const std::string whole = corpus_file(name);
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      for (const int change : {0x01, 0x80, 0xff}) {
+        std::string changed = whole;
+        changed[at] = static_cast<char>(changed[at] ^ change);
+        refused += !fuzz_model_file(changed);
+      }
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST_F(Safetensors, Shards) {
+  const Array a = array_of<float>({3}, {1, 2, 3}), b = array_of<double>({2}, {4, 5}),
+              c = array_of<float>({1}, {6});
+  const std::vector<NamedView> named{{"a", a.view()}, {"b", b.view()}, {"c", c.view()}};
+  const std::string path = folder / "m.safetensors";
+  const SafetensorsOptions options{.metadata = {{"k", "v"}}, .max_shard_bytes = 20};
+  write_safetensors(path, named, options);
+  EXPECT_EQ(folder.names(),
+            (std::vector<std::string>{"m-00001-of-00002.safetensors",
+                                      "m-00002-of-00002.safetensors", "m.safetensors.index.json"}));
+  const ModelFile file(path + ".index.json");
+  EXPECT_EQ(file.kind(), FileKind::kSafetensorsIndex);
+  EXPECT_EQ(elements<float>(file.read("a")), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(elements<double>(file.read("b")), (std::vector<double>{4, 5}));
+  EXPECT_EQ(elements<float>(file.read("c")), (std::vector<float>{6}));
+  ASSERT_EQ(file.values().size(), 2u);  // the shards' equal metadata once
+  EXPECT_EQ(std::get<std::string>(file.values()[0].value), "32");
+  EXPECT_EQ(file.values()[1].name, "k");
+  EXPECT_MESSAGE(ArgumentError, write_safetensors(path, named, options), "is there already");
+  EXPECT_MESSAGE(ArgumentError, write_safetensors(folder / "m", named, options),
+                 "expected one that ends in .safetensors");
+  std::filesystem::remove(folder / "m-00002-of-00002.safetensors");
+  EXPECT_MESSAGE(IoError, ModelFile(path + ".index.json"), "m-00002-of-00002.safetensors");
+}
+
+TEST_F(Safetensors, AnIndexAndItsFilesAgree) {
+  const Array a = array_of<float>({1}, {1});
+  write_safetensors(folder / "s", std::vector<NamedView>{{"a", a.view()}, {"b", a.view()}});
+  write_raw(folder / "i", R"({"weight_map": {"a": "s"}})");
+  EXPECT_MESSAGE(FormatError, ModelFile(folder / "i"),
+                 "tensor 'b' is not in this file by the index");
+  write_raw(folder / "i", R"({"weight_map": {"a": "s", "b": "s", "c": "s"}})");
+  EXPECT_MESSAGE(FormatError, ModelFile(folder / "i"), "tensor 'c' is not in 's'");
+  write_raw(folder / "i", R"({"weight_map": {"a": "/etc/passwd"}})");
+  EXPECT_MESSAGE(FormatError, ModelFile(folder / "i"), "expected the name of one in the folder");
+}
+
+TEST_F(Safetensors, WhatIsWrittenIsRead) {
+  const std::string path = folder / "m";
+  const Array scalar = array_of<std::int64_t>({}, {-5}), empty = Array(DType::kFloat16, {3, 0}),
+              matrix = array_of<float>({3, 5}, std::vector<float>(15, 0.5f)),
+              odd = array_of<std::uint8_t>({1}, {9});
+  Array mask(DType::kBool, {3});
+  mask.as<bool>()[1] = true;
+  const std::vector<NamedView> named{{"s\xc3\xa4", scalar.view()},
+                                     {"e", empty.view()},
+                                     {"m", matrix.view()},
+                                     {"b", mask.view()},
+                                     {"o", odd.view()}};
+  write_safetensors(path, named, {.metadata = {{"text", "two\nlines"}}});
+  const ModelFile file(path);
+  ASSERT_EQ(file.tensors().size(), named.size());
+  for (const NamedView& one : named) {
+    const Array back = file.read(one.name);
+    EXPECT_EQ(back.dtype(), one.values.dtype);
+    EXPECT_EQ(back.shape(), one.values.shape);
+    EXPECT_EQ(0, std::memcmp(back.data(), one.values.data, back.size_bytes())) << one.name;
+    EXPECT_TRUE(file.view(one.name)) << one.name;
+  }
+  EXPECT_EQ(std::get<std::string>(file.values().at(0).value), "two\nlines");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
+TEST_F(Safetensors, NamesThatCannotBeWritten) {
+  const Array a = array_of<float>({1}, {1});
+  const auto write = [&](const std::string& name) {
+    write_safetensors(folder / "m", std::vector<NamedView>{{"a", a.view()}, {name, a.view()}});
+  };
+  EXPECT_MESSAGE(ArgumentError, write(""), "is empty");
+  EXPECT_MESSAGE(ArgumentError, write("a"), "'a' is given twice");
+  EXPECT_MESSAGE(ArgumentError, write("\xff"), "is not printable UTF-8");
+  EXPECT_MESSAGE(ArgumentError, write("__metadata__"), "expected another name");
+  EXPECT_TRUE(folder.names().empty());
+}
+
+}  // namespace
+}  // namespace openrnn::formats
