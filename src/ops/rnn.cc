@@ -4,7 +4,7 @@
 #include "openrnn/runtime.h"
 #include "ops/gradients/rnn.h"
 #include "ops/masks_around.h"
-#include "ops/segments.h"
+#include "ops/segments/segments.h"
 #include "ops/support/support.h"
 
 namespace openrnn::ops {
