@@ -6,8 +6,8 @@
 namespace openrnn::cpu {
 
 template <class T>
-StateGradients<T> state_gradients(const RnnSpec& spec, const ForwardArgs& call,
-                                  const BackwardArgs& args) {
+StateGradientRows<T> state_gradients(const RnnSpec& spec, const ForwardArgs& call,
+                                     const BackwardArgs& args) {
   const auto rows = [&](const void* base, std::int64_t width) {
     return state_rows<T>(base, spec, call, width);
   };
@@ -30,13 +30,8 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);
   const auto dy = sequence_rows<T>(args.dy, spec, saved.args, spec.output_size());
   const auto dx = sequence_rows<T>(args.dx, spec, saved.args, spec.input_size);
-  const StateGradients<T> states = state_gradients<T>(spec, saved.args, args);
-  const auto place = [&](const UserRows<T>& user, T* wide, std::int64_t width) {
-    if (!user.base) return Grid<T>{};
-    if (wide) return Grid<T>{wide, saved.args.batch * width, width};
-    return Grid<T>{static_cast<T*>(const_cast<void*>(user.base)), user.step, user.row};
-  };
-  const Grid<T> user_dx = place(dx, scratch.dx_wide, spec.input_size);
+  const StateGradientRows<T> states = state_gradients<T>(spec, saved.args, args);
+  const Grid<T> user_dx = grid_of(dx, scratch.dx_wide, saved.args.batch, spec.input_size);
   if (dx_serves(saved, args)) scratch.dx = user_dx;
   T* const dparams = scratch.params_wide ? scratch.params_wide : static_cast<T*>(args.dparams);
   auto* const narrow_to = scratch.params_wide ? static_cast<std::uint16_t*>(args.dparams) : nullptr;
@@ -51,7 +46,7 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
                      .user_dy = dy,
                      .user_dx = dx,
                      .scratch = scratch,
-                     .dy = place(dy, scratch.dy_wide, spec.output_size()),
+                     .dy = grid_of(dy, scratch.dy_wide, saved.args.batch, spec.output_size()),
                      .dx = user_dx,
                      .dparams = dparams,
                      .all_barrier = barriers.get() + 2 * threads,
@@ -60,10 +55,10 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   lease.run([&run](int thread) { run.thread_main(thread); });
 }
 
-template StateGradients<float> state_gradients<float>(const RnnSpec&, const ForwardArgs&,
-                                                      const BackwardArgs&);
-template StateGradients<double> state_gradients<double>(const RnnSpec&, const ForwardArgs&,
-                                                        const BackwardArgs&);
+template StateGradientRows<float> state_gradients<float>(const RnnSpec&, const ForwardArgs&,
+                                                         const BackwardArgs&);
+template StateGradientRows<double> state_gradients<double>(const RnnSpec&, const ForwardArgs&,
+                                                           const BackwardArgs&);
 template void backward_call<float>(const CpuSaved<float>&, const BackwardArgs&);
 template void backward_call<double>(const CpuSaved<double>&, const BackwardArgs&);
 

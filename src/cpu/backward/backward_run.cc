@@ -2,7 +2,7 @@
 
 #include "cpu/backward/backward_rows.h"
 #include "cpu/backward/blocks.h"
-#include "cpu/backward/state_gradient.h"
+#include "cpu/backward/state_backward.h"
 #include "cpu/steps/mode.h"
 
 namespace openrnn::cpu {
@@ -10,7 +10,8 @@ namespace openrnn::cpu {
 template <class T>
 void BackwardRun<T>::thread_main(int thread) noexcept {
   const Member me{shared.member(thread), scratch.threads[thread]};
-  if (scratch.dy_wide && user_dy.base) {
+  // The last layer alone reads it.
+  if (scratch.dy_wide && user_dy.base && last_layer == shared.spec().num_layers) {
     BackwardRows<T>(*this, me).widen_output_gradient();
     shared.row_barrier(me).wait(me.members);
   }
@@ -72,10 +73,9 @@ PackedLayer<T> BackwardRun<T>::weights(std::int64_t layer, std::int64_t directio
 }
 
 template <class T>
-BackwardStep<T> BackwardRun<T>::step_call(const Member& me, std::int64_t layer,
-                                          std::int64_t d) const {
+BackwardStep<T> BackwardRun<T>::step_call(const Member& me, const PackedLayer<T>& own,
+                                          std::int64_t layer, std::int64_t d) const {
   const RnnSpec& spec = shared.spec();
-  const PackedLayer<T> own = weights(layer, d);
   const PackedMatrix<T>& matrix = spec.projecting() ? own.proj_back : own.r_back;
   const Share vectors(matrix.vectors, 1, me.place.panel, shared.plan.panel_threads);
   BackwardStep<T> call{};
@@ -148,11 +148,12 @@ template <class T>
 void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::int64_t d) noexcept {
   Barrier& barrier = shared.step_barrier(me);
   const int sharing = shared.plan.panel_threads;
-  StateGradient<T> state(*this, me, layer, d);
+  const PackedLayer<T> own = weights(layer, d);
+  StateBackward<T> state(*this, me, own, layer, d);
   BackwardRows<T>(*this, me).seed_states(layer, d);
-  state.begin();
+  state.draw_masks();
   barrier.wait(sharing);
-  BackwardStep<T> call = step_call(me, layer, d);
+  BackwardStep<T> call = step_call(me, own, layer, d);
   const std::int64_t steps = me.rows ? shared.rows.length(shared.row(me, 0)) : 0;
   std::int64_t older = 0;  // rows that have a later step already behind them
   for (std::int64_t s = steps - 1; s >= 0; --s) {
@@ -163,12 +164,12 @@ void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::in
     state.before_cell(call, s, count, older);
     shared.packed.normalizes() ? norm_step(me, layer, d, s, call, count, older)
                                : step(call, count, older);
-    if (shared.packed.resets_before()) reset_step(me, layer, d, call, count);
+    if (shared.packed.resets_before()) reset_step(me, own.r_n_back, d, call, count);
     state.after_cell(call, count);
     barrier.wait(sharing);
     older = count;
   }
-  if (states[static_cast<std::size_t>(d)].dh0.base) state.first();
+  if (states[static_cast<std::size_t>(d)].dh0.base) state.initial_state();
   barrier.wait(sharing);
   BackwardRows<T>(*this, me).store_states(layer, d);
 }
@@ -208,10 +209,9 @@ void BackwardRun<T>::step(BackwardStep<T> call, std::int64_t count, std::int64_t
 // The second part of a step whose reset gate applies before the product: the gradient of r h, from
 // all units of n's.
 template <class T>
-void BackwardRun<T>::reset_step(const Member& me, std::int64_t layer, std::int64_t d,
+void BackwardRun<T>::reset_step(const Member& me, const PackedMatrix<T>& matrix, std::int64_t d,
                                 BackwardStep<T> call, std::int64_t count) noexcept {
   shared.step_barrier(me).wait(shared.plan.panel_threads);
-  const PackedMatrix<T> matrix = weights(layer, d).r_n_back;
   const Share vectors(matrix.vectors, 1, me.place.panel, shared.plan.panel_threads);
   const bool reverse = call.w.reverse;
   call.w = matrix.panels(vectors.first, vectors.last, me.space.staging);

@@ -2,8 +2,8 @@
 //
 // Letters as in forward_run.h; GG the gate gradients of a unit: G, but 4 for gru, whose rows are
 // [n, r, z, n * r], the first three of the input's side, the last three of the recurrent side. With
-// a reset before the product they are [n, r, z], of which r and z meet h, and n meets r h. With
-// layer normalization of products they are 2 G: the input's side, then the recurrent one.
+// a reset before the product they are [n, r, z]: R of r and z multiplies h, R of n multiplies r h.
+// With layer normalization of products they are 2 G: the input's side, then the recurrent one.
 //
 // | what                         | shape                       |
 // |------------------------------|-----------------------------|
@@ -28,7 +28,7 @@ struct BackwardMember : StepMember {
 /// Gradients of a direction's final and initial states, the caller's or those at a border between
 /// chunks; base null: zeros, and not wanted.
 template <class T>
-struct StateGradients {
+struct StateGradientRows {
   UserRows<T> dhn, dcn, dh0, dc0;
 };
 
@@ -37,7 +37,7 @@ template <class T>
 struct BackwardRun {
   StepContext<T> shared;
   const SavedPlaces<T>& saved;
-  std::array<StateGradients<T>, 2> states;  // of each direction
+  std::array<StateGradientRows<T>, 2> states;  // of each direction
   UserRows<T> user_dy, user_dx;
   BackwardScratch<T> scratch;
   Grid<T> dy;  // base null: zeros
@@ -77,14 +77,15 @@ struct BackwardRun {
 
   void run_layer(const Member& me, std::int64_t layer) noexcept;
   void run_direction(const Member& me, std::int64_t layer, std::int64_t d) noexcept;
-  BackwardStep<T> step_call(const Member& me, std::int64_t layer, std::int64_t d) const;
+  BackwardStep<T> step_call(const Member& me, const PackedLayer<T>& own, std::int64_t layer,
+                            std::int64_t d) const;
   void point(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
              std::int64_t count) noexcept;
   void step(BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept;
   void norm_step(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
                  BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept;
-  void reset_step(const Member& me, std::int64_t layer, std::int64_t d, BackwardStep<T> call,
-                  std::int64_t count) noexcept;
+  void reset_step(const Member& me, const PackedMatrix<T>& matrix, std::int64_t d,
+                  BackwardStep<T> call, std::int64_t count) noexcept;
   void transpose_layer(std::int64_t layer, int thread, bool input) const noexcept;
 };
 

@@ -1,11 +1,11 @@
-#include "cpu/backward/state_gradient.h"
+#include "cpu/backward/state_backward.h"
 
 #include "cpu/backward/blocks.h"
 
 namespace openrnn::cpu {
 
 template <class T>
-void StateGradient<T>::begin() noexcept {
+void StateBackward<T>::draw_masks() noexcept {
   if (!shared_.drops_state()) return;
   for (std::int64_t i = me_.place.panel; i < me_.rows; i += shared_.plan.panel_threads) {
     const std::int64_t b = shared_.row(me_, i);
@@ -16,20 +16,21 @@ void StateGradient<T>::begin() noexcept {
 }
 
 template <class T>
-void StateGradient<T>::before_cell(BackwardStep<T>& call, std::int64_t step, std::int64_t count,
+void StateBackward<T>::before_cell(BackwardStep<T>& call, std::int64_t step, std::int64_t count,
                                    std::int64_t older) noexcept {
-  if (shared_.spec().projecting() || shared_.splits_state()) pass(step, count, older);
+  if (shared_.spec().projecting() || shared_.splits_state()) output_gradient(step, count, older);
   if (shared_.drops_candidate()) mask_candidate(call, step, count);
   if (shared_.spec().zoneout_cell > 0.0) split_cells(call, step, count);
 }
 
 template <class T>
-void StateGradient<T>::after_cell(const BackwardStep<T>& call, std::int64_t count) noexcept {
+void StateBackward<T>::after_cell(const BackwardStep<T>& call, std::int64_t count) noexcept {
   const Kernels<T>& kernels = shared_.packed.kernels();
   const RnnSpec& spec = shared_.spec();
-  const Units units = units_of(call.w, spec.num_units);
-  if (units.count() <= 0) return;
   const bool adds_state = shared_.splits_state() && shared_.packed.keeps_h();
+  if (!adds_state && spec.zoneout_cell == 0.0) return;
+  const Range units = units_of(call.w, spec.num_units);
+  if (units.count() <= 0) return;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared_.row(me_, i);
     if (adds_state) {
@@ -44,18 +45,18 @@ void StateGradient<T>::after_cell(const BackwardStep<T>& call, std::int64_t coun
 }
 
 template <class T>
-Panels<T> StateGradient<T>::recurrent() const {
-  const PackedMatrix<T> matrix = run_.weights(layer_, d_).r_back;
-  const Share vectors(matrix.vectors, 1, me_.place.panel, shared_.plan.panel_threads);
-  return matrix.panels(vectors.first, vectors.last, space_.staging);
+Panels<T> StateBackward<T>::recurrent() const {
+  const Share vectors(matrix_.vectors, 1, me_.place.panel, shared_.plan.panel_threads);
+  return matrix_.panels(vectors.first, vectors.last, space_.staging);
 }
 
 // dh of the output of a step.
 template <class T>
-void StateGradient<T>::pass(std::int64_t step, std::int64_t count, std::int64_t older) noexcept {
+void StateBackward<T>::output_gradient(std::int64_t step, std::int64_t count,
+                                       std::int64_t older) noexcept {
   const bool projecting = shared_.spec().projecting();
   Panels<T> w = recurrent();
-  const Units units = units_of(w, width());
+  const Range units = units_of(w, width());
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared_.row(me_, i);
     space_.rows_c[i] = projecting ? run_.scratch.dh_proj[i_d_].at(shared_.time_of(d_, step, b), b)
@@ -87,8 +88,8 @@ void StateGradient<T>::pass(std::int64_t step, std::int64_t count, std::int64_t 
 
 // What joins the product, and what zoneout leaves of the sum and keeps in carry.
 template <class T>
-void StateGradient<T>::finish_row(std::int64_t i, std::int64_t step, bool has_later,
-                                  const Units& units) noexcept {
+void StateBackward<T>::finish_row(std::int64_t i, std::int64_t step, bool has_later,
+                                  const Range& units) noexcept {
   const Kernels<T>& kernels = shared_.packed.kernels();
   const std::int64_t b = shared_.row(me_, i), count = units.count();
   T* const dh = space_.rows_c[i] + units.first;
@@ -103,8 +104,8 @@ void StateGradient<T>::finish_row(std::int64_t i, std::int64_t step, bool has_la
   }
   if (run_.output_gradient(layer_).base) kernels.add(space_.dy[i] + units.first, dh, count);
   if (shared_.spec().zoneout > 0.0) {
-    shared_.zone_out_gradient({MaskOf::kZoneout, pseudo(), shared_.time_of(d_, step, b), b},
-                              shared_.spec().zoneout, units, space_.mask, dh, carry);
+    shared_.zone_out_gradient(mask_of(MaskOf::kZoneout, step, b), shared_.spec().zoneout, units,
+                              space_.mask, dh, carry);
   } else if (carries()) {
     std::fill_n(carry, count, T{0});
   }
@@ -112,7 +113,7 @@ void StateGradient<T>::finish_row(std::int64_t i, std::int64_t step, bool has_la
 
 // Stops the gradient where the clip of the projection held h.
 template <class T>
-void StateGradient<T>::clip(std::int64_t step, std::int64_t count, const Units& units) noexcept {
+void StateBackward<T>::clip(std::int64_t step, std::int64_t count, const Range& units) noexcept {
   const auto [low, high] = *shared_.spec().proj_clip;
   const Grid<T>& raw = run_.saved.layers[static_cast<std::size_t>(layer_)].projected[i_d_];
   for (std::int64_t i = 0; i < count; ++i) {
@@ -126,13 +127,13 @@ void StateGradient<T>::clip(std::int64_t step, std::int64_t count, const Units& 
 }
 
 template <class T>
-void StateGradient<T>::mask_candidate(BackwardStep<T>& call, std::int64_t step,
+void StateBackward<T>::mask_candidate(BackwardStep<T>& call, std::int64_t step,
                                       std::int64_t count) noexcept {
-  const Units units = units_of(call.w, shared_.spec().num_units);
+  const Range units = units_of(call.w, shared_.spec().num_units);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared_.row(me_, i);
     T* const mask = run_.scratch.candidate_mask[i_d_].at(0, b);
-    shared_.fill_mask({MaskOf::kCandidate, pseudo(), shared_.time_of(d_, step, b), b},
+    shared_.fill_mask(mask_of(MaskOf::kCandidate, step, b),
                       shared_.spec().training.recurrent_dropout, units, mask + units.first);
     space_.masks[i] = mask;
   }
@@ -140,22 +141,21 @@ void StateGradient<T>::mask_candidate(BackwardStep<T>& call, std::int64_t step,
 }
 
 template <class T>
-void StateGradient<T>::split_cells(const BackwardStep<T>& call, std::int64_t step,
+void StateBackward<T>::split_cells(const BackwardStep<T>& call, std::int64_t step,
                                    std::int64_t count) noexcept {
-  const Units units = units_of(call.w, shared_.spec().num_units);
+  const Range units = units_of(call.w, shared_.spec().num_units);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared_.row(me_, i);
-    shared_.zone_out_gradient({MaskOf::kZoneoutCell, pseudo(), shared_.time_of(d_, step, b), b},
-                              shared_.spec().zoneout_cell, units, space_.mask,
-                              space_.dc[i] + units.first,
+    shared_.zone_out_gradient(mask_of(MaskOf::kZoneoutCell, step, b), shared_.spec().zoneout_cell,
+                              units, space_.mask, space_.dc[i] + units.first,
                               run_.scratch.dc_kept[i_d_].at(0, b) + units.first);
   }
 }
 
 template <class T>
-void StateGradient<T>::first() noexcept {
+void StateBackward<T>::initial_state() noexcept {
   const Panels<T> w = recurrent();
-  const Units units = units_of(w, width());
+  const Range units = units_of(w, width());
   const std::int64_t count = shared_.active(me_, 0);
   const bool splits = shared_.splits_state();
   for (std::int64_t i = 0; i < count; ++i) {
@@ -187,7 +187,7 @@ void StateGradient<T>::first() noexcept {
   }
 }
 
-template class StateGradient<float>;
-template class StateGradient<double>;
+template class StateBackward<float>;
+template class StateBackward<double>;
 
 }  // namespace openrnn::cpu

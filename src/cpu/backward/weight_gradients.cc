@@ -49,8 +49,8 @@ class LayerGradients {
   }
   bool gru() const { return spec_.mode == RnnMode::kGru; }
   // Columns of a row of gate gradients that a side has: all, but gru's are [n, r, z, n * r], and
-  // [n, r, z] with a reset before the product, where n does not meet h; normalized products have
-  // each side apart.
+  // [n, r, z] with a reset before the product, where R of n does not multiply h; normalized
+  // products have each side apart.
   Range columns_of(ParamRole role) const {
     const bool recurrent = role == ParamRole::kRecurrentWeight;
     const std::int64_t before = spec_.normalizes_products() ? spec_.num_gates() : gru() ? 1 : 0;
@@ -151,7 +151,7 @@ class LayerGradients {
       if (biases > 1 && recurrent) store(ParamRole::kRecurrentBias, m);
     }
   }
-  // Of n's weights, which have met r h.
+  // Of R of n, which has multiplied r h.
   void candidate() {
     const auto d = static_cast<std::size_t>(d_);
     const std::int64_t units = spec_.num_units;

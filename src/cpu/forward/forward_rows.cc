@@ -106,13 +106,11 @@ void ForwardRows<T>::gather_inputs() noexcept {
 
 // The units that this member's step computes: with layer normalization all, of its own rows.
 template <class T>
-Range ForwardRows<T>::own_units(std::int64_t layer, std::int64_t direction,
-                                const ForwardStep<T>& call) const {
+Range ForwardRows<T>::own_units(const ForwardStep<T>& call) const {
   const CpuPacked<T>& packed = shared_.packed;
-  const std::int64_t lanes = packed.layer(layer, direction).r.lanes;
-  if (packed.normalizes()) return {0, shared_.spec().num_units};
-  return {call.w.first / packed.gates() * lanes,
-          std::min(shared_.spec().num_units, call.w.last / packed.gates() * lanes)};
+  const std::int64_t all = shared_.spec().num_units;
+  if (packed.normalizes()) return {0, all};
+  return units_of(call.w, packed.recurrent_gates(), packed.kernels().lanes, all);
 }
 
 template <class T>
@@ -120,22 +118,22 @@ void ForwardRows<T>::keep_cells(std::int64_t layer, std::int64_t direction, std:
                                 const ForwardStep<T>& call) noexcept {
   const RnnSpec& spec = shared_.spec();
   const std::int64_t units = spec.num_units;
-  const Range own = own_units(layer, direction, call);
+  const Range own = own_units(call);
   if (own.first >= own.last) return;
   const auto cells =
       sequence_rows<T>(shared_.args.layer_cells[layer], spec, shared_.args, spec.num_dirs() * units)
           .from(direction * units + own.first);
   for (std::int64_t i = first_row(); i < call.rows; i += row_stride()) {
     const std::int64_t b = shared_.row(me_, i);
-    cells.store(shared_.packed.table(), shared_.time_of(direction, step, b), b,
-                own.last - own.first, me_.space.c[i] + own.first);
+    cells.store(shared_.packed.table(), shared_.time_of(direction, step, b), b, own.count(),
+                me_.space.c[i] + own.first);
   }
 }
 
 template <class T>
 void ForwardRows<T>::keep_border_cells(std::int64_t layer, std::int64_t direction,
                                        std::int64_t step, const ForwardStep<T>& call) noexcept {
-  const Range own = own_units(layer, direction, call);
+  const Range own = own_units(call);
   if (own.first >= own.last) return;
   const std::int64_t p = layer * shared_.spec().num_dirs() + direction;
   for (std::int64_t i = first_row(); i < call.rows; i += row_stride()) {

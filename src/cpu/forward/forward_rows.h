@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cpu/forward/forward_run.h"
-#include "cpu/gemm/product.h"
 
 namespace openrnn::cpu {
 
@@ -42,7 +41,7 @@ class ForwardRows {
   std::int64_t row_stride() const {
     return shared_.packed.normalizes() ? shared_.plan.panel_threads : 1;
   }
-  Range own_units(std::int64_t layer, std::int64_t direction, const ForwardStep<T>& call) const;
+  Range own_units(const ForwardStep<T>& call) const;
 
   const ForwardRun<T>& run_;
   const StepContext<T>& shared_;

@@ -199,7 +199,8 @@ bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction,
   call.rows = shared.active(me, step);
   point(me, layer, direction, step, call);
   const ForwardMasks<T> masks(*this, me, layer, direction);
-  masks.before(step, call);
+  const bool masked = shared.masks_steps();
+  if (masked) masks.before(step, call);
   // Alternating panel order: what of the weights stayed in the cache after a step is read first in
   // the next.
   call.w.reverse = step % 2 == 1;
@@ -213,14 +214,14 @@ bool ForwardRun<T>::step(Member& me, std::int64_t layer, std::int64_t direction,
     kernels.forward[mode_index(spec)](call);
   }
   call.pre_first += call.rows;
-  masks.finish_cells(step, call);
+  if (masked) masks.finish_cells(step, call);
   if (args.layer_cells && args.layer_cells[layer]) {
     ForwardRows<T>(*this, me).keep_cells(layer, direction, step, call);
   }
   if (borders && spec.has_cell()) {
     ForwardRows<T>(*this, me).keep_border_cells(layer, direction, step, call);
   }
-  if (!spec.projecting()) masks.finish_state(step, call.rows, masks.units_of(call));
+  if (masked && !spec.projecting()) masks.finish_state(step, call.rows, masks.units_of(call));
   Barrier& barrier = shared.step_barrier(me);
   if (!wait(me, barrier, shared.plan.panel_threads)) return false;
   if (!spec.projecting()) return true;

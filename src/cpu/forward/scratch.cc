@@ -5,8 +5,18 @@
 namespace openrnn::cpu {
 namespace {
 
-// Pointers to rows that a step has: ThreadSpace's from h_prev on.
-constexpr std::int64_t kRowLists = 10;
+// Lists of the rows of a step: those that are read, and those that are written.
+template <class T>
+using Space = ThreadSpace<T>;
+template <class T>
+constexpr const T** Space<T>::*kReadLists[] = {&Space<T>::h_prev, &Space<T>::c_prev,
+                                               &Space<T>::operand, &Space<T>::masks};
+template <class T>
+constexpr T** Space<T>::*kWrittenLists[] = {&Space<T>::c,      &Space<T>::h,
+                                            &Space<T>::gates,  &Space<T>::products,
+                                            &Space<T>::inputs, &Space<T>::norms};
+template <class T>
+constexpr std::int64_t kRowLists = std::size(kReadLists<T>) + std::size(kWrittenLists<T>);
 
 // Of the widest row that a thread masks.
 std::int64_t mask_elements(const RnnSpec& spec) {
@@ -59,7 +69,7 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
   scratch.products = carver.take<T>(products);
   scratch.inputs = carver.take<T>(threads > 1 ? products : 0);
   scratch.pre = carver.take<T>(pre_elements(packed, room));
-  const std::int64_t pointers = std::max(kChunkRows, room.batch) + kRowLists * room.batch;
+  const std::int64_t pointers = std::max(kChunkRows, room.batch) + kRowLists<T> * room.batch;
   scratch.pointers = carver.take<const T*>(threads * pointers);
   scratch.masks = carver.take<T>(threads * mask_elements(s));
   const std::int64_t staged = std::max(room.batch, std::min(kStagedRows, places));
@@ -74,23 +84,21 @@ template <class T>
 ThreadSpace<T> Scratch<T>::of_thread(int thread, const CpuPacked<T>& packed,
                                      const Room& room) const {
   const std::int64_t a_rows = std::max(kChunkRows, room.batch);
-  const T** at = pointers + thread * (a_rows + kRowLists * room.batch);
+  const T** at = pointers + thread * (a_rows + kRowLists<T> * room.batch);
   ThreadSpace<T> space{};
   space.pre_size = pre_elements(packed, room) / room.threads / 16 * 16;
   space.pre = pre + thread * space.pre_size;
   space.a = at;
   space.a_rows = a_rows;
   at += a_rows;
-  space.h_prev = at;
-  space.c_prev = at + room.batch;
-  space.c = const_cast<T**>(at + 2 * room.batch);
-  space.h = const_cast<T**>(at + 3 * room.batch);
-  space.gates = const_cast<T**>(at + 4 * room.batch);
-  space.operand = at + 5 * room.batch;
-  space.masks = at + 6 * room.batch;
-  space.products = const_cast<T**>(at + 7 * room.batch);
-  space.inputs = const_cast<T**>(at + 8 * room.batch);
-  space.norms = const_cast<T**>(at + 9 * room.batch);
+  for (const auto list : kReadLists<T>) {
+    space.*list = at;
+    at += room.batch;
+  }
+  for (const auto list : kWrittenLists<T>) {
+    space.*list = const_cast<T**>(at);
+    at += room.batch;
+  }
   space.mask = masks + thread * mask_elements(packed.spec());
   space.staging = packed.staging_of(staging, thread);
   return space;

@@ -7,16 +7,11 @@
 namespace openrnn::cpu {
 namespace {
 
-// Columns of h.
-struct Columns {
-  std::int64_t first, last;
-};
-
 // Clips and rounds this member's columns of h, whose rows are in the places of c.
 template <class T>
 void finish_projection(const ForwardRun<T>& run, const ForwardMember<T>& me, const Grid<T>& kept,
                        std::int64_t direction, std::int64_t step, std::int64_t active,
-                       const Columns& own) {
+                       const Range& own) {
   const StepContext<T>& shared = run.shared;
   const RnnSpec& spec = shared.spec();
   for (std::int64_t i = 0; i < active; ++i) {
@@ -82,11 +77,11 @@ void project_output(const ForwardRun<T>& run, const ForwardMember<T>& me, std::i
                             .rows = call.rows,
                             .c = me.space.c,
                             .columns = columns});
-  const Columns own{vectors.first * proj.lanes, std::min(columns, vectors.last * proj.lanes)};
+  const Range own{vectors.first * proj.lanes, std::min(columns, vectors.last * proj.lanes)};
   if (own.first >= own.last) return;
   const Grid<T>& kept = store.projected[static_cast<std::size_t>(direction)];
   finish_projection(run, me, kept, direction, step, call.rows, own);
-  ForwardMasks<T>(run, me, layer, direction).finish_state(step, call.rows, {own.first, own.last});
+  ForwardMasks<T>(run, me, layer, direction).finish_state(step, call.rows, own);
 }
 
 template void multiply_reset_state<float>(const ForwardRun<float>&, const ForwardMember<float>&,

@@ -33,11 +33,11 @@ void ForwardMasks<T>::before(std::int64_t step, ForwardStep<T>& call) const noex
   }
   if (!shared_.drops_candidate()) return;
   const RnnSpec& spec = shared_.spec();
-  const Units units = units_of(call);
+  const Range units = units_of(call);
   for (std::int64_t i = 0; i < call.rows; ++i) {
     const std::int64_t b = shared_.row(me_, i);
     T* const mask = run_.scratch.candidate_mask + (d_ * shared_.args.batch + b) * spec.num_units;
-    shared_.fill_mask({MaskOf::kCandidate, pseudo(), shared_.time_of(d_, step, b), b},
+    shared_.fill_mask(mask_of(MaskOf::kCandidate, shared_.time_of(d_, step, b), b),
                       spec.training.recurrent_dropout, units, mask + units.first);
     space.masks[i] = mask;
   }
@@ -45,12 +45,10 @@ void ForwardMasks<T>::before(std::int64_t step, ForwardStep<T>& call) const noex
 }
 
 template <class T>
-typename ForwardMasks<T>::Units ForwardMasks<T>::units_of(
-    const ForwardStep<T>& call) const noexcept {
+Range ForwardMasks<T>::units_of(const ForwardStep<T>& call) const noexcept {
   const CpuPacked<T>& packed = shared_.packed;
-  const std::int64_t gates = packed.recurrent_gates(), lanes = packed.kernels().lanes;
-  const std::int64_t all = shared_.spec().num_units;
-  return {std::min(all, call.w.first / gates * lanes), std::min(all, call.w.last / gates * lanes)};
+  return cpu::units_of(call.w, packed.recurrent_gates(), packed.kernels().lanes,
+                       shared_.spec().num_units);
 }
 
 template <class T>
@@ -58,11 +56,11 @@ void ForwardMasks<T>::finish_cells(std::int64_t step, const ForwardStep<T>& call
   const RnnSpec& spec = shared_.spec();
   if (spec.zoneout_cell == 0.0) return;
   const ThreadSpace<T>& space = me_.space;
-  const Units units = units_of(call);
+  const Range units = units_of(call);
   for (std::int64_t i = 0; i < call.rows; ++i) {
     const std::int64_t b = shared_.row(me_, i), t = shared_.time_of(d_, step, b);
     T* const kept = store_.c[static_cast<std::size_t>(d_)].at(t, b);
-    shared_.zone_out({MaskOf::kZoneoutCell, pseudo(), t, b}, spec.zoneout_cell, units, space.mask,
+    shared_.zone_out(mask_of(MaskOf::kZoneoutCell, t, b), spec.zoneout_cell, units, space.mask,
                      space.c_prev[i] + units.first, space.c[i] + units.first, kept + units.first);
     space.c[i] = kept;
   }
@@ -70,7 +68,7 @@ void ForwardMasks<T>::finish_cells(std::int64_t step, const ForwardStep<T>& call
 
 template <class T>
 void ForwardMasks<T>::finish_state(std::int64_t step, std::int64_t rows,
-                                   const Units& units) const noexcept {
+                                   const Range& units) const noexcept {
   const RnnSpec& spec = shared_.spec();
   const bool drops = shared_.drops_state(), zones = spec.zoneout > 0.0;
   if ((!drops && !zones) || units.count() <= 0) return;
@@ -81,7 +79,7 @@ void ForwardMasks<T>::finish_state(std::int64_t step, std::int64_t rows,
     const std::int64_t b = shared_.row(me_, i), t = shared_.time_of(d_, step, b);
     T* const h = store_.out.at(t, b) + d_ * spec.hidden_size() + units.first;
     if (zones) {
-      shared_.zone_out({MaskOf::kZoneout, pseudo(), t, b}, spec.zoneout, units, me_.space.mask,
+      shared_.zone_out(mask_of(MaskOf::kZoneout, t, b), spec.zoneout, units, me_.space.mask,
                        before[i] + units.first, h, h);
     }
     if (!drops || step + 1 == shared_.rows.length(b)) continue;

@@ -10,8 +10,6 @@ namespace openrnn::cpu {
 template <class T>
 class ForwardMasks {
  public:
-  using Units = typename StepContext<T>::Units;
-
   ForwardMasks(const ForwardRun<T>& run, const ForwardMember<T>& me, std::int64_t layer,
                std::int64_t direction)
       : run_(run),
@@ -29,12 +27,15 @@ class ForwardMasks {
   /// Zoneout of the cells that the call has left, to which space.c then points.
   void finish_cells(std::int64_t step, const ForwardStep<T>& call) const noexcept;
   /// Zoneout of h, and what of it enters the next step.
-  void finish_state(std::int64_t step, std::int64_t rows, const Units& units) const noexcept;
+  void finish_state(std::int64_t step, std::int64_t rows, const Range& units) const noexcept;
   /// The units that a member with these panels computes.
-  Units units_of(const ForwardStep<T>& call) const noexcept;
+  Range units_of(const ForwardStep<T>& call) const noexcept;
 
  private:
   std::int64_t pseudo() const { return layer_ * shared_.spec().num_dirs() + d_; }
+  typename StepContext<T>::MaskPlace mask_of(MaskOf of, std::int64_t t, std::int64_t b) const {
+    return shared_.mask_of_step(of, pseudo(), t, b);
+  }
   T* state_mask(std::int64_t b) const {
     const std::int64_t width = shared_.spec().hidden_size();
     return run_.scratch.state_mask + (d_ * shared_.args.batch + b) * width;

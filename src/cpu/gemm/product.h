@@ -17,10 +17,6 @@
 
 namespace openrnn::cpu {
 
-struct Range {
-  std::int64_t first = 0, last = 0;
-};
-
 /// Columns [n0, n1) of a product that rows [m0, m1) have: c[m][n] = sum over k of A[m, k] B[k, n]
 /// in the order of sum_order.h. Matrices are lists of row pointers, so rows may lie anywhere.
 template <class T>

@@ -132,8 +132,7 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params,
   memory_ = Block(measure.used());
   Carver carver(memory_.data());
   carve(carver);
-  most_width_ = std::max({spec.num_units, spec.input_size, spec.output_size()});
-  std::fill(zeros_, zeros_ + most_width_, T{0});
+  std::fill_n(zeros_, std::max({spec.num_units, spec.input_size, spec.output_size()}), T{0});
   // A small network is packed before another thread would have woken up.
   ThreadLease lease(threads_for(static_cast<double>(layout_.size()), kAlonePacking,
                                 most_threads(options.max_threads)));

@@ -147,7 +147,6 @@ class CpuPacked final : public PackedParams {
   }
   /// Whether steps are those of cells with options.
   bool has_options() const noexcept { return has_options_; }
-  std::int64_t most_width() const noexcept { return most_width_; }
 
  private:
   void carve(Carver& carver);
@@ -160,7 +159,7 @@ class CpuPacked final : public PackedParams {
   std::vector<PackedLayer<T>> layers_;
   Block memory_;
   T* zeros_ = nullptr;
-  std::int64_t most_width_ = 0, most_inner_ = 0;
+  std::int64_t most_inner_ = 0;
   bool has_options_ = false;
 };
 

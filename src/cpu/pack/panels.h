@@ -8,6 +8,7 @@
 // | in fewer bits     | [elements][width][L], see Arithmetic in kernels.h |
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "cpu/kernels/kernels.h"
@@ -23,6 +24,18 @@ const Kernels<T>& kernels_of(const KernelTable& table) {
   } else {
     return table.f64;
   }
+}
+
+/// [first, last).
+struct Range {
+  std::int64_t first = 0, last = 0;
+  std::int64_t count() const { return last - first; }
+};
+
+/// The units, of `all`, whose `gates` columns each lie in the panels.
+template <class T>
+Range units_of(const Panels<T>& w, std::int64_t gates, std::int64_t lanes, std::int64_t all) {
+  return {std::min(all, w.first / gates * lanes), std::min(all, w.last / gates * lanes)};
 }
 
 inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

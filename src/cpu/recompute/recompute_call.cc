@@ -11,7 +11,7 @@ namespace {
 template <class T>
 struct Pass {
   std::int64_t first_layer = 0, last_layer = 0;
-  std::array<StateGradients<T>, 2> states = {};
+  std::array<StateGradientRows<T>, 2> states = {};
   bool backward_states_only = false;
 };
 
@@ -131,11 +131,6 @@ class Recomputation {
     const Plan plan = plan_for(packed_, chunk_, lease);
     const auto threads = static_cast<std::size_t>(plan.threads());
     const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);
-    const auto place = [&](const UserRows<T>& user, T* wide, std::int64_t width) {
-      if (!user.base) return Grid<T>{};
-      if (wide) return Grid<T>{wide, chunk_.batch * width, width};
-      return Grid<T>{static_cast<T*>(const_cast<void*>(user.base)), user.step, user.row};
-    };
     BackwardScratch<T> scratch = backward_;
     if (between_.row > 0) scratch.dx = between_.after(first_time_);
     const UserRows<T> dy = user_dy_.after(first_time_), dx = user_dx_.after(first_time_);
@@ -145,8 +140,8 @@ class Recomputation {
                        .user_dy = dy,
                        .user_dx = dx,
                        .scratch = scratch,
-                       .dy = place(dy, scratch.dy_wide, spec_.output_size()),
-                       .dx = place(dx, scratch.dx_wide, spec_.input_size),
+                       .dy = grid_of(dy, scratch.dy_wide, chunk_.batch, spec_.output_size()),
+                       .dx = grid_of(dx, scratch.dx_wide, chunk_.batch, spec_.input_size),
                        .dparams = dparams_,
                        .all_barrier = barriers.get() + 2 * threads,
                        .accumulate = chunk + 1 < used_,
@@ -157,8 +152,8 @@ class Recomputation {
   }
 
   // Of the forward direction: from the chunk after to the chunk before.
-  StateGradients<T> carried(std::int64_t chunk) const {
-    StateGradients<T> states = {carry_h_, carry_c_, carry_h_, carry_c_};
+  StateGradientRows<T> carried(std::int64_t chunk) const {
+    StateGradientRows<T> states = {carry_h_, carry_c_, carry_h_, carry_c_};
     if (chunk + 1 == used_) states.dhn = user_.dhn, states.dcn = user_.dcn;
     if (chunk == 0) states.dh0 = user_.dh0, states.dc0 = user_.dc0;
     return states;
@@ -168,7 +163,7 @@ class Recomputation {
   UserRows<T> border(const UserRows<T>& rows, std::int64_t chunk) const {
     return rows.base ? rows.from(chunk * saved_.args.batch * rows.row) : rows;
   }
-  StateGradients<T> entering(std::int64_t chunk) const {
+  StateGradientRows<T> entering(std::int64_t chunk) const {
     if (chunk == 0) return {user_.dhn, user_.dcn, {}, {}};
     return {border(border_h_, chunk), border(border_c_, chunk), {}, {}};
   }
@@ -219,7 +214,7 @@ class Recomputation {
   const CpuPacked<T>& packed_;
   const RnnSpec& spec_;
   int most_;
-  StateGradients<T> user_;
+  StateGradientRows<T> user_;
   UserRows<T> user_dy_, user_dx_;
   std::int64_t used_ = 1;        // chunks that a row reaches
   std::int64_t first_time_ = 0;  // of the chunk

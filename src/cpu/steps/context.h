@@ -36,6 +36,10 @@ struct StepContext {
   bool drops_candidate() const noexcept {
     return args.training && spec().training.drops_candidate();
   }
+  /// Whether a step has masks or zoneout inside.
+  bool masks_steps() const noexcept {
+    return drops_state() || drops_candidate() || spec().zoneout > 0.0 || spec().zoneout_cell > 0.0;
+  }
   /// Whether the gradient of h is made apart from the cell's own product.
   bool splits_state() const noexcept { return drops_state() || spec().zoneout > 0.0; }
 
@@ -85,7 +89,7 @@ struct StepContext {
   /// room for one row.
   void drop(std::int64_t layer, std::int64_t t, std::int64_t b, T* mask, T* values) const {
     const std::int64_t width = spec().output_size();
-    fill_mask({MaskOf::kLayer, layer, t, b}, spec().training.dropout, {0, width}, mask);
+    fill_mask(mask_of_step(MaskOf::kLayer, layer, t, b), spec().training.dropout, {0, width}, mask);
     packed.kernels().multiply(mask, values, width);
   }
 
@@ -94,22 +98,20 @@ struct StepContext {
     MaskOf of;
     std::int64_t layer, time, row;
   };
-  struct Units {
-    std::int64_t first, last;
-    std::int64_t count() const { return last - first; }
-  };
-  /// Units [first, last) of a row of dropout_mask.
-  void fill_mask(const MaskPlace& at, double rate, const Units& units, T* out) const {
+  /// That of a step, whose time is that of the whole call.
+  MaskPlace mask_of_step(MaskOf of, std::int64_t layer, std::int64_t t, std::int64_t row) const {
+    return {of, layer, first_time + t, row};
+  }
+  /// These units of a row of dropout_mask.
+  void fill_mask(const MaskPlace& at, double rate, const Range& units, T* out) const {
     const DropoutKey key = key_of(args.dropout, at.of);
     const auto words = counter::dropout_words(key.seed, key.call);
     const std::uint64_t threshold = counter::dropout_threshold(rate);
-    // One mask of states serves the whole call, not a chunk of it.
-    const std::int64_t first = at.of == MaskOf::kRecurrentState ? 0 : first_time;
     // A table, as a branch on a random bit is mispredicted half the time.
     const std::array<T, 2> choice{counter::dropout_scale<T>(rate), T{0}};
     for (std::int64_t unit = units.first / 4 * 4; unit < units.last; unit += 4) {
       const auto random = counter::dropout_group(
-          words, static_cast<std::uint32_t>(at.layer), static_cast<std::uint32_t>(first + at.time),
+          words, static_cast<std::uint32_t>(at.layer), static_cast<std::uint32_t>(at.time),
           static_cast<std::uint32_t>(at.row), static_cast<std::uint32_t>(unit / 4));
       const std::int64_t last = std::min<std::int64_t>(unit + 4, units.last);
       for (std::int64_t n = std::max(unit, units.first); n < last; ++n) {
@@ -118,7 +120,7 @@ struct StepContext {
     }
   }
   /// Zoneout of some units of a row, all pointers at the first of them; `mask` has room for them.
-  void zone_out(const MaskPlace& at, double rate, const Units& units, T* mask, const T* before,
+  void zone_out(const MaskPlace& at, double rate, const Range& units, T* mask, const T* before,
                 const T* now, T* out) const {
     if (args.training) fill_mask(at, rate, units, mask);
     packed.kernels().zone_out({.mask = args.training ? mask : nullptr,
@@ -135,7 +137,7 @@ struct StepContext {
   }
   /// Divides the gradient `d` of what that put out among the step's own, in its place, and
   /// `before`.
-  void zone_out_gradient(const MaskPlace& at, double rate, const Units& units, T* mask, T* d,
+  void zone_out_gradient(const MaskPlace& at, double rate, const Range& units, T* mask, T* d,
                          T* before) const {
     if (args.training) fill_mask(at, rate, units, mask);
     packed.kernels().zone_out_gradient({.mask = args.training ? mask : nullptr,

@@ -22,10 +22,10 @@ CpuRecomputed<T>::CpuRecomputed(std::shared_ptr<const CpuPacked<T>> weights,
                                 const ForwardArgs& given)
     : KeptCall<T, RecomputedPlaces<T>>(std::move(weights), given) {
   fill_borders(given);
-  ForwardArgs& args = this->args;
-  args.x = args.h0 = args.c0 = nullptr;
-  args.y = args.hn = args.cn = nullptr;
-  args.layer_outputs = args.layer_cells = nullptr;
+  ForwardArgs& kept = this->args;
+  kept.x = kept.h0 = kept.c0 = nullptr;
+  kept.y = kept.hn = kept.cn = nullptr;
+  kept.layer_outputs = kept.layer_cells = nullptr;
 }
 
 // A row enters the first chunk of its direction with its initial state.

@@ -36,14 +36,7 @@ void SavedPlaces<T>::carve_layers(Carver& carver, const RnnSpec& s, const Forwar
   }
 }
 
-template <class T>
-bool CpuSaved<T>::dropping() const {
-  return this->args.training && weights().spec().training.dropout > 0.0;
-}
-
 template struct SavedPlaces<float>;
 template struct SavedPlaces<double>;
-template struct CpuSaved<float>;
-template struct CpuSaved<double>;
 
 }  // namespace openrnn::cpu

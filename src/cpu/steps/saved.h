@@ -27,14 +27,9 @@ std::int64_t bytes_of(const RnnSpec& spec, const ForwardArgs& args) {
 template <class T>
 struct CpuSaved final : public KeptCall<T, SavedPlaces<T>> {
   using KeptCall<T, SavedPlaces<T>>::KeptCall;
-
-  const CpuPacked<T>& weights() const noexcept { return *this->packed; }
-  bool dropping() const;
 };
 
 extern template struct SavedPlaces<float>;
 extern template struct SavedPlaces<double>;
-extern template struct CpuSaved<float>;
-extern template struct CpuSaved<double>;
 
 }  // namespace openrnn::cpu

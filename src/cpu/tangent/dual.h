@@ -37,7 +37,6 @@ struct DualPtr {
   Dual<T> operator[](std::int64_t k) const { return {v[k], d[k]}; }
   void set(std::int64_t k, Dual<T> to) const { v[k] = to.v, d[k] = to.d; }
   void add(std::int64_t k, Dual<T> term) const { v[k] += term.v, d[k] += term.d; }
-  DualPtr operator+(std::int64_t by) const { return {v + by, d + by}; }
 };
 
 /// All values, then all derivatives: as a matrix, twice the rows, so that one product does both.

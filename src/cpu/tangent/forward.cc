@@ -37,6 +37,7 @@ class Forward {
     }
     if (net.projects) {
       trace.emitted = DualArray<T>(all);
+      projected_ = DualArray<T>(net.batch * net.outputs);
       trace.proj_clip.assign(static_cast<std::size_t>(outputs), T(1));
     }
     // W x + bW of all steps at once.
@@ -194,15 +195,14 @@ class Forward {
 
   // The new state and the output, of rows whose step it is.
   void put_out(std::int64_t n, DualArray<T>& y) {
-    DualArray<T> projected;
     const std::int64_t first = n * net_.batch * net_.outputs;
     if (net_.projects) {
       keep(emitted_, first_, trace_.emitted);
-      projected = DualArray<T>(net_.batch * net_.outputs);
-      times_transposed(net_, emitted_, {at_.wp, net_.outputs, net_.units}, projected);
-      clip_projection(first, projected);
+      projected_.clear();
+      times_transposed(net_, emitted_, {at_.wp, net_.outputs, net_.units}, projected_);
+      clip_projection(first);
     }
-    const DualArray<T>& h = net_.projects ? projected : emitted_;
+    const DualArray<T>& h = net_.projects ? projected_ : emitted_;
     for (std::int64_t b = 0; b < net_.batch; ++b) {
       if (!net_.active(n, b)) continue;
       for (std::int64_t k = b * net_.outputs; k < (b + 1) * net_.outputs; ++k) {
@@ -217,15 +217,15 @@ class Forward {
     }
   }
 
-  void clip_projection(std::int64_t first, DualArray<T>& projected) {
+  void clip_projection(std::int64_t first) {
     if (!net_.spec.proj_clip) return;
     const T low = static_cast<T>((*net_.spec.proj_clip)[0]);
     const T high = static_cast<T>((*net_.spec.proj_clip)[1]);
-    for (std::int64_t k = 0; k < projected.size(); ++k) {
-      const T value = projected[k].v;
+    for (std::int64_t k = 0; k < projected_.size(); ++k) {
+      const T value = projected_[k].v;
       if (low <= value && value <= high) continue;
       trace_.proj_clip[static_cast<std::size_t>(first + k)] = T(0);
-      projected.at(k).set(0, {std::clamp(value, low, high), T(0)});
+      projected_.at(k).set(0, {std::clamp(value, low, high), T(0)});
     }
   }
 
@@ -233,7 +233,7 @@ class Forward {
   const Places& at_;
   States<T>& state_;
   Trace<T>& trace_;
-  DualArray<T> input_, sums_, argument_, emitted_, entering_, reset_;
+  DualArray<T> input_, sums_, argument_, emitted_, entering_, reset_, projected_;
   std::vector<T> scratch_;
   std::int64_t first_ = 0;  // of the step in [N, U]
   std::int64_t first_gate_ = 0, gates_here_ = 0;

@@ -7,7 +7,7 @@ namespace openrnn::cpu {
 template <class T>
 StepMasks<T>::StepMasks(const TangentArgs& args, const TangentNet<T>& net,
                         std::int64_t pseudo_layer)
-    : args_(&args), pseudo_layer_(pseudo_layer) {
+    : args_(&args), batch_(net.batch), pseudo_layer_(pseudo_layer) {
   const auto sized = [&](bool on, std::int64_t width) {
     return std::vector<T>(on ? static_cast<std::size_t>(net.batch * width) : 0, T(1));
   };
@@ -15,32 +15,36 @@ StepMasks<T>::StepMasks(const TangentArgs& args, const TangentNet<T>& net,
   candidate = sized(args.training && args.spec.training.drops_candidate(), net.units);
   kept = sized(args.spec.zoneout > 0.0, net.outputs);
   kept_cell = sized(args.spec.zoneout_cell > 0.0, net.units);
+  for (std::int64_t b = 0; b < net.batch; ++b) {
+    draw_row(MaskOf::kRecurrentState, 0, b, args.spec.training.recurrent_dropout, state);
+  }
 }
 
 template <class T>
 void StepMasks<T>::draw(const TangentNet<T>& net, std::int64_t n) {
   const double rate = args_->spec.training.recurrent_dropout;
-  draw_rows(net, MaskOf::kRecurrentState, n, rate, state);
   draw_rows(net, MaskOf::kCandidate, n, rate, candidate);
   keep_rows(net, MaskOf::kZoneout, n, args_->spec.zoneout, kept);
   keep_rows(net, MaskOf::kZoneoutCell, n, args_->spec.zoneout_cell, kept_cell);
 }
 
 template <class T>
+void StepMasks<T>::draw_row(MaskOf masks, std::int64_t t, std::int64_t b, double rate,
+                            std::vector<T>& to) const {
+  if (to.empty()) return;
+  const std::size_t width = to.size() / static_cast<std::size_t>(batch_);
+  dropout_mask<T>(key_of(args_->dropout, masks),
+                  {static_cast<std::uint32_t>(pseudo_layer_), static_cast<std::uint32_t>(t),
+                   static_cast<std::uint32_t>(b)},
+                  rate, std::span<T>(to).subspan(static_cast<std::size_t>(b) * width, width));
+}
+
+template <class T>
 void StepMasks<T>::draw_rows(const TangentNet<T>& net, MaskOf masks, std::int64_t n, double rate,
                              std::vector<T>& to) const {
-  if (to.empty()) return;
-  const std::size_t width = to.size() / static_cast<std::size_t>(net.batch);
+  const bool backward = net.dirs == 2 && pseudo_layer_ % 2 == 1;
   for (std::int64_t b = 0; b < net.batch; ++b) {
-    if (!net.active(n, b)) continue;
-    const std::int64_t t =
-        masks == MaskOf::kRecurrentState
-            ? 0
-            : net.row_of(n, b, net.dirs == 2 && pseudo_layer_ % 2 == 1) / net.batch;
-    dropout_mask<T>(key_of(args_->dropout, masks),
-                    {static_cast<std::uint32_t>(pseudo_layer_), static_cast<std::uint32_t>(t),
-                     static_cast<std::uint32_t>(b)},
-                    rate, std::span<T>(to).subspan(static_cast<std::size_t>(b) * width, width));
+    if (net.active(n, b)) draw_row(masks, net.row_of(n, b, backward) / net.batch, b, rate, to);
   }
 }
 

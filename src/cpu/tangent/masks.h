@@ -21,16 +21,18 @@ struct StepMasks {
 
   StepMasks() = default;
   StepMasks(const TangentArgs& args, const TangentNet<T>& net, std::int64_t pseudo_layer);
-  /// Draws those of step n, in the order of the direction.
+  /// Draws those of step n, in the order of the direction; that of the state is one for all.
   void draw(const TangentNet<T>& net, std::int64_t n);
 
  private:
+  void draw_row(MaskOf masks, std::int64_t t, std::int64_t b, double rate,
+                std::vector<T>& to) const;
   void draw_rows(const TangentNet<T>& net, MaskOf masks, std::int64_t n, double rate,
                  std::vector<T>& to) const;
   void keep_rows(const TangentNet<T>& net, MaskOf masks, std::int64_t n, double rate,
                  std::vector<T>& to) const;
   const TangentArgs* args_ = nullptr;
-  std::int64_t pseudo_layer_ = 0;
+  std::int64_t batch_ = 0, pseudo_layer_ = 0;
 };
 
 /// value * mask[k]; the value where there is no mask.

@@ -127,7 +127,7 @@ struct ZoneRow {
   const T* mask;  // null: rate * before + rest * now
   T rate, rest;
   const T *before, *now;
-  T* out;  // may be `now`
+  T* out;  // may be `before` or `now`
   int64_t count;
 };
 
