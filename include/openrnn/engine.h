@@ -133,6 +133,7 @@ struct BackwardArgs {
 };
 
 class Device;
+struct TangentArgs;
 
 /// An implementation of the recurrent computation. Stateless and thread-safe.
 class OPENRNN_API Engine {
@@ -155,7 +156,7 @@ class OPENRNN_API Engine {
   /// initial states; `recompute` as in ForwardArgs. Unset where only a call can tell.
   virtual std::optional<std::int64_t> saved_bytes(const RnnSpec& spec, std::int64_t max_time,
                                                   std::int64_t batch,
-                                                  std::int64_t recompute = 0) const {
+                                                  std::int64_t recompute) const {
     static_cast<void>(spec), static_cast<void>(max_time), static_cast<void>(batch);
     static_cast<void>(recompute);
     return std::nullopt;
@@ -176,14 +177,23 @@ class OPENRNN_API Engine {
   virtual std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const = 0;
   /// The gradient of the saved call; the same bits at every call.
   virtual void backward(const BackwardArgs& args) const = 0;
+  /// Whether a ForwardArgs::recompute other than 0 is possible.
+  virtual bool recomputes() const { return false; }
+  /// Whether tangent() knows every option that the spec sets.
+  virtual bool has_tangent(const RnnSpec& spec) const {
+    static_cast<void>(spec);
+    return false;
+  }
+  /// J v and H v of a call (engine_tangent.h). Throws: UnsupportedError unless has_tangent.
+  virtual void tangent(const TangentArgs& args) const;
 };
 
 /// Throws: ArgumentError when sizes are negative, a needed pointer is null, a length lies outside
 /// 0..T (naming its row and value), max_threads is negative, recompute below kRecomputeRoot, or
 /// cells are asked of a mode that has none.
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
-/// For engines that keep all that backward reads. Throws: UnsupportedError unless recompute is 0.
-OPENRNN_API void check_saves_all(const Engine& engine, const ForwardArgs& args);
+/// Throws: UnsupportedError for a recompute other than 0 unless the engine recomputes().
+OPENRNN_API void check_recompute(const Engine& engine, std::int64_t recompute);
 /// Throws: ArgumentError as RnnSpec::validate; EngineError when `engine` does not support the spec;
 /// UnsupportedError for training with a weights_dtype.
 OPENRNN_API void check_pack(const Engine& engine, const ValidSpec& spec, PackFor purpose);

@@ -1,4 +1,5 @@
-// A recurrent call and its gradient along a direction: what second derivatives are made of.
+// The arguments of Engine::tangent: a recurrent call and its gradient along a direction, which is
+// what second derivatives are made of.
 #pragma once
 
 #include "openrnn/params.h"
@@ -51,9 +52,5 @@ struct TangentArgs {
   };
   Curvature curvature;  // H v; null: not wanted
 };
-
-/// Whether the functions of TangentArgs know every option that the spec sets. An option that they
-/// do not know yet leaves a call without a second derivative: an error, never a wrong number.
-OPENRNN_API bool has_tangent(const RnnSpec& spec);
 
 }  // namespace openrnn

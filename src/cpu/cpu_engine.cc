@@ -7,7 +7,9 @@
 #include "cpu/isa/isa.h"
 #include "cpu/isa/tiles.h"
 #include "cpu/recompute/recompute_call.h"
+#include "cpu/tangent/tangent.h"
 #include "cpu/threading/share.h"
+#include "engine/tangent.h"
 
 namespace openrnn {
 namespace {
@@ -111,6 +113,14 @@ class CpuEngine final : public Engine {
     }
     throw ArgumentError(message("[backward] saved is ", args.saved ? "another engine's" : "null",
                                 ", expected what cpu's forward_saving returned"));
+  }
+  bool recomputes() const override { return true; }
+  bool has_tangent(const RnnSpec& spec) const override {
+    return tangents_know(spec) && cpu::has_tangent(spec);
+  }
+  void tangent(const TangentArgs& args) const override {
+    if (!has_tangent(args.spec)) Engine::tangent(args);
+    cpu::tangent(args);
   }
 };
 

@@ -54,8 +54,8 @@ std::int64_t recompute_steps(std::int64_t recompute, std::int64_t max_time) {
   return (least + kGradientSteps - 1) / kGradientSteps * kGradientSteps;
 }
 
-void check_saves_all(const Engine& engine, const ForwardArgs& args) {
-  if (args.recompute == 0) return;
+void check_recompute(const Engine& engine, std::int64_t recompute) {
+  if (recompute == 0 || engine.recomputes()) return;
   throw UnsupportedError(message("[forward_saving] engine '", engine.name(),
                                  "' keeps all that backward reads and cannot recompute it, ",
                                  "expected save=True (recompute 0), or engine 'cpu'"));

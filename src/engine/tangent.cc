@@ -1,4 +1,7 @@
-#include "openrnn/engine_tangent.h"
+#include "engine/tangent.h"
+
+#include "base/message.h"
+#include "openrnn/engine.h"
 
 namespace openrnn {
 namespace {
@@ -9,7 +12,13 @@ bool is_known(const std::optional<CellActivation>& function) {
 
 }  // namespace
 
-bool has_tangent(const RnnSpec& spec) {
+void Engine::tangent(const TangentArgs& args) const {
+  throw UnsupportedError(message("[tangent] engine '", name(),
+                                 "' has no second derivatives of such a ",
+                                 to_string(args.spec.mode), ", expected engine 'reference'"));
+}
+
+bool tangents_know(const RnnSpec& spec) {
   switch (spec.mode) {
     case RnnMode::kLstm:
     case RnnMode::kGru:

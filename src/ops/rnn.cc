@@ -98,20 +98,13 @@ bool saves(const RnnInputs& in) {
   return (in.training || in.save) && recording({in.x, in.h0, in.c0, in.params});
 }
 
-// Before the call takes a key of dropout.
-void require_recomputing(const Engine& engine, const RnnInputs& in) {
-  ForwardArgs args;
-  args.recompute = in.recompute;
-  if (engine.name() != "cpu") check_saves_all(engine, args);
-}
-
 // All that refuses a call, before it draws a key or runs anything.
 const Engine& check_call(const ValidSpec& valid, const RnnInputs& in) {
   check_inputs(valid, in);
   const Engine& engine = choose_engine(valid, in.x.device());
   if (saves(in)) {
     require_trainable(valid, in);
-    require_recomputing(engine, in);
+    check_recompute(engine, in.recompute);
   }
   return engine;
 }
@@ -127,10 +120,6 @@ gradients::SavedCall describe_call(const Engine& engine, const ValidSpec& spec, 
           .h_shape = h.shape(),
           .c_shape = c.shape(),
           .params_shape = in.params.shape(),
-          .want_x = in.x.tracked(),
-          .want_h = in.h0.tracked(),
-          .want_c = in.c0.tracked(),
-          .want_params = in.params.tracked(),
           .time_major = in.time_major,
           .training = in.training,
           .lengths = in.sequence_lengths,

@@ -1,6 +1,8 @@
 #include "base/message.h"
+#include "engine/tangent.h"
 #include "reference/reference.h"
 #include "reference/sequence_gradient.h"
+#include "reference/tangent.h"
 #include "reference/write.h"
 
 namespace openrnn {
@@ -119,7 +121,7 @@ class ReferenceEngine : public Engine {
 
   std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
     check_forward("forward_saving", args);
-    check_saves_all(*this, args);
+    check_recompute(*this, args.recompute);
     if (args.params->purpose() != PackFor::kTraining) {
       throw StateError(
           "[forward_saving] params are packed for inference, expected them packed for training");
@@ -148,6 +150,12 @@ class ReferenceEngine : public Engine {
     write(net.dtype, result.dh0, args.dh0);
     if (net.has_cell) write(net.dtype, result.dc0, args.dc0);
     write(net.dtype, result.dparams, args.dparams);
+  }
+
+  bool has_tangent(const RnnSpec& spec) const override { return tangents_know(spec); }
+  void tangent(const TangentArgs& args) const override {
+    if (!has_tangent(args.spec)) Engine::tangent(args);
+    reference::tangent(args);
   }
 };
 

@@ -2,17 +2,14 @@
 #pragma once
 
 #include "openrnn/engine.h"
-#include "openrnn/engine_tangent.h"
 
 namespace openrnn {
 
 /// The specification that other engines are tested against, and the last fallback. It computes in
 /// double with libm's exp and tanh whatever the dtype. float16 rounds h and c at every step, since
 /// that is part of float16's definition; float32 is rounded once, in the results. So its bits may
-/// differ between machines, and it allocates in every call: a workspace of it is empty.
+/// differ between machines, and it allocates in every call: a workspace of it is empty. Its
+/// tangent is the same loops in dual numbers.
 const Engine& reference_engine();
-
-/// The same loops in dual numbers, in double: what other implementations are tested against.
-void reference_tangent(const TangentArgs& args);
 
 }  // namespace openrnn

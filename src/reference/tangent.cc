@@ -1,5 +1,6 @@
+#include "reference/tangent.h"
+
 #include "reference/dual.h"
-#include "reference/reference.h"
 #include "reference/sequence_gradient.h"
 #include "reference/write.h"
 
@@ -53,7 +54,7 @@ void write_direction(DType dtype, const Vector<Dual>& from, void* to) {
 
 }  // namespace
 
-void reference_tangent(const TangentArgs& args) {
+void reference::tangent(const TangentArgs& args) {
   const Network net = make_network(args.spec);
   const Call call = call_of(args);
   const std::size_t states = net.pseudo.size() * call.batch;

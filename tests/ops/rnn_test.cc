@@ -49,6 +49,21 @@ TEST(Rnn, AProjectionHasAGradientToo) {
   check_gradient(call, call.sources(), 5e-6);
 }
 
+TEST(Rnn, AGradientOfOneSourceHasTheBitsThatItHasBesideOthers) {
+  for (const RnnMode mode : kModes) {
+    RnnCall call = make_call(small_spec(mode), true);
+    const GradientTape tape;
+    ops::RnnInputs& in = call.inputs;
+    for (Tensor* each : {&in.x, &in.params, &in.h0}) *each = tape.watch(*each);
+    const Tensor sum = ops::reduce_sum(ops::square(call().output));
+    const Tensors sources{in.x, in.params, in.h0};
+    const auto all = tape.gradient(sum, sources);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      EXPECT_EQ(values_of(tape.gradient(sum, Tensors{sources[i]})[0]), values_of(all[i])) << i;
+    }
+  }
+}
+
 TEST(Rnn, GradientOfAnInferenceCallIsAnError) {
   const RnnCall call = make_call(small_spec(RnnMode::kGru), true);
   GradientTape tape;

@@ -233,18 +233,14 @@ TangentNet<T>::TangentNet(const TangentArgs& args)
   }
 }
 
-}  // namespace openrnn::cpu
-
-namespace openrnn {
-
-bool has_cpu_tangent(const RnnSpec& spec) {
+bool has_tangent(const RnnSpec& spec) {
   const bool projected_gru = spec.mode == RnnMode::kGru && spec.projecting();
   return !projected_gru && !spec.normalizes();
 }
 
-void cpu_tangent(const TangentArgs& args) {
-  if (args.spec.dtype == DType::kFloat64) return cpu::run<double>(args);
-  cpu::run<float>(args);
+void tangent(const TangentArgs& args) {
+  if (args.spec.dtype == DType::kFloat64) return run<double>(args);
+  run<float>(args);
 }
 
-}  // namespace openrnn
+}  // namespace openrnn::cpu

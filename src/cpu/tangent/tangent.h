@@ -3,12 +3,12 @@
 
 #include "openrnn/engine_tangent.h"
 
-namespace openrnn {
+namespace openrnn::cpu {
 
 /// In the dtype of the network, float16 in float32; products are those of the cpu device, so the
 /// bits are the same for any number of threads and on every processor.
-void cpu_tangent(const TangentArgs& args);
+void tangent(const TangentArgs& args);
 /// Whether it has the options of a network: not layer normalization, nor a GRU's projection.
-bool has_cpu_tangent(const RnnSpec& spec);
+bool has_tangent(const RnnSpec& spec);
 
-}  // namespace openrnn
+}  // namespace openrnn::cpu

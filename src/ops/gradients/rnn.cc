@@ -1,9 +1,9 @@
 #include "ops/gradients/rnn.h"
 
 #include "base/message.h"
-#include "cpu/tangent/tangent.h"
+#include "openrnn/engine_tangent.h"
 #include "openrnn/params.h"
-#include "reference/reference.h"
+#include "openrnn/runtime.h"
 
 namespace openrnn::ops::gradients {
 namespace {
@@ -57,7 +57,19 @@ struct Point {
 struct Wanted {
   std::array<bool, kInputs> curvature{};
   std::array<bool, 3> moved{};
+  bool any() const {
+    const auto set = [](const auto& flags) { return std::count(flags.begin(), flags.end(), true); };
+    return set(curvature) + set(moved) > 0;
+  }
 };
+
+// The call's own engine where it has them, else another one in host memory; null: none has.
+const Engine* tangent_engine(const Engine& own, const RnnSpec& spec) {
+  for (const Engine* each : {&own, &openrnn::engine("cpu"), &openrnn::engine("reference")}) {
+    if (!each->device() && each->has_tangent(spec)) return each;
+  }
+  return nullptr;
+}
 
 // J v, three arrays, then H v, four: on the processor, whatever the device.
 Arrays tangent(const SavedCall& saved, const Point& point, const Wanted& wanted) {
@@ -89,11 +101,7 @@ Arrays tangent(const SavedCall& saved, const Point& point, const Wanted& wanted)
       .gradients = {upstream[0].data(), upstream[1].data(), upstream[2].data()},
       .moved = {results[0].data(), results[1].data(), results[2].data()},
       .curvature = {results[3].data(), results[4].data(), results[5].data(), results[6].data()}};
-  if (saved.engine->name() == "reference" || !has_cpu_tangent(spec)) {
-    reference_tangent(args);
-  } else {
-    cpu_tangent(args);
-  }
+  tangent_engine(*saved.engine, spec)->tangent(args);
   Arrays found;
   for (const ToDevice& result : results) found.push_back(result.on(*saved.device));
   return found;
@@ -124,9 +132,14 @@ std::vector<Tensor> record_moved(const Saved& saved, const GradientCall& call, A
     Point point = at;
     point.outputs = w;
     point.outputs.resize(3);
-    Arrays found = tangent(*saved, point, wanted_of(wanted, 0));
-    Arrays result(found.begin() + 3, found.end());
-    for (DeviceArray& each : saved->gradient(w)) result.push_back(std::move(each));
+    const Wanted curvature = wanted_of(wanted, 0);
+    Arrays result(kInputs);
+    if (curvature.any()) {
+      const Arrays found = tangent(*saved, point, curvature);
+      std::copy(found.begin() + 3, found.end(), result.begin());
+    }
+    const std::vector<bool> directions(wanted.begin() + kInputs, wanted.end());
+    for (DeviceArray& each : saved->gradient(w, directions)) result.push_back(std::move(each));
     return result;
   };
   return record_selective(saved->call + "_jvp", inputs, std::move(moved), backward);
@@ -156,7 +169,7 @@ std::vector<Tensor> record_gradient(const Saved& saved, const GradientCall& call
   };
   Arrays upstream(at.outputs.begin(), at.outputs.begin() + static_cast<std::ptrdiff_t>(outputs));
   return record_selective(
-      saved->call + "_gradient", inputs, saved->gradient(upstream),
+      saved->call + "_gradient", inputs, saved->gradient(upstream, call.wanted),
       [run, outputs](const Arrays& v, const std::vector<bool>& wanted) {
         const Arrays found = run(v, wanted);
         Arrays result(found.begin() + 3, found.end());
@@ -178,12 +191,13 @@ std::vector<Tensor> record_gradient(const Saved& saved, const GradientCall& call
 
 }  // namespace
 
-std::vector<DeviceArray> SavedCall::gradient(const std::vector<DeviceArray>& outputs) const {
-  std::vector<DeviceArray> result(4);
-  if (want_x) result[0] = DeviceArray(*device, spec->dtype, x_shape);
-  if (want_h) result[1] = DeviceArray(*device, spec->dtype, h_shape);
-  if (want_c) result[2] = DeviceArray(*device, spec->dtype, c_shape);
-  if (want_params) {
+std::vector<DeviceArray> SavedCall::gradient(const std::vector<DeviceArray>& outputs,
+                                             const std::vector<bool>& wanted) const {
+  std::vector<DeviceArray> result(kInputs);
+  if (wanted[0]) result[0] = DeviceArray(*device, spec->dtype, x_shape);
+  if (wanted[1]) result[1] = DeviceArray(*device, spec->dtype, h_shape);
+  if (wanted[2] && spec->has_cell()) result[2] = DeviceArray(*device, spec->dtype, c_shape);
+  if (wanted[3]) {
     // The tail of a longer buffer does not affect the output.
     result[3] = params_shape[0] == params_size(spec)
                     ? DeviceArray(*device, spec->dtype, params_shape)
@@ -213,17 +227,17 @@ std::vector<Tensor> record_call(const std::vector<Tensor>& inputs, std::vector<D
         "dropout"));
   };
   GradientFunction second;
-  if (has_tangent(kept->spec)) {
+  if (tangent_engine(*kept->engine, kept->spec)) {
     second = [kept, require_saved](const GradientCall& call) {
       require_saved();
       return record_gradient(kept, call);
     };
   }
-  return record(
+  return record_selective(
       std::move(name), inputs, std::move(outputs),
-      [kept, require_saved](const Arrays& dy) {
+      [kept, require_saved](const Arrays& dy, const std::vector<bool>& wanted) {
         require_saved();
-        return kept->gradient(dy);
+        return kept->gradient(dy, wanted);
       },
       std::move(second));
 }

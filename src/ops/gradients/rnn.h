@@ -14,12 +14,13 @@ struct SavedCall {
   std::shared_ptr<const SavedForward> forward;
   ValidSpec spec;
   Shape x_shape, h_shape, c_shape, params_shape;
-  bool want_x = false, want_h = false, want_c = false, want_params = false;
   bool time_major = true, training = true;
   std::optional<std::vector<std::int32_t>> lengths;
   DropoutKey dropout;
 
-  std::vector<DeviceArray> gradient(const std::vector<DeviceArray>& outputs) const;
+  /// Of the wanted ones of x, h0, c0, params; the others are empty.
+  std::vector<DeviceArray> gradient(const std::vector<DeviceArray>& outputs,
+                                    const std::vector<bool>& wanted) const;
 };
 
 /// Records the call on {x, h0, c0, params}. The gradient of its gradient, and products with its

@@ -1,9 +1,8 @@
-#include "cpu/tangent/tangent.h"
-
 #include "conformance/support/difference.h"
 #include "conformance/support/grid.h"
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
+#include "openrnn/engine_tangent.h"
 #include "reference/reference.h"
 
 namespace openrnn::conformance {
@@ -17,7 +16,7 @@ struct Moves {
 };
 
 // J v and H v of a case whose u and v are neither uniform nor 0.
-Parts tangent_of(const Case& c, void (*tangent)(const TangentArgs&), const Moves& moves = {}) {
+Parts tangent_of(const Case& c, const Engine& engine, const Moves& moves = {}) {
   const Data at = make_data(c, 1), along = make_data(c, 2);
   const RnnSpec& s = c.spec;
   const auto filled = [&s](std::int64_t size) {
@@ -34,19 +33,20 @@ Parts tangent_of(const Case& c, void (*tangent)(const TangentArgs&), const Moves
   const auto result = [&parts](std::size_t i) {
     return parts[i].second.size() ? parts[i].second.data() : nullptr;
   };
-  tangent({.spec = s,
-           .max_time = c.time,
-           .batch = c.batch,
-           .time_major = c.time_major,
-           .sequence_lengths = c.lengths.empty() ? nullptr : c.lengths.data(),
-           .training = moves.training,
-           .dropout = kKey,
-           .at = {at.x.data(), state(at.h0), state(at.c0), at.params.data()},
-           .direction = {moves.x ? along.x.data() : nullptr, along.h0.data(), along.c0.data(),
-                         moves.params ? along.params.data() : nullptr},
-           .gradients = {at.dy.data(), at.dhn.data(), at.dcn.data()},
-           .moved = {result(0), result(1), result(2)},
-           .curvature = {moves.wants_x ? result(3) : nullptr, result(4), result(5), result(6)}});
+  engine.tangent(
+      {.spec = s,
+       .max_time = c.time,
+       .batch = c.batch,
+       .time_major = c.time_major,
+       .sequence_lengths = c.lengths.empty() ? nullptr : c.lengths.data(),
+       .training = moves.training,
+       .dropout = kKey,
+       .at = {at.x.data(), state(at.h0), state(at.c0), at.params.data()},
+       .direction = {moves.x ? along.x.data() : nullptr, along.h0.data(), along.c0.data(),
+                     moves.params ? along.params.data() : nullptr},
+       .gradients = {at.dy.data(), at.dhn.data(), at.dcn.data()},
+       .moved = {result(0), result(1), result(2)},
+       .curvature = {moves.wants_x ? result(3) : nullptr, result(4), result(5), result(6)}});
   if (!moves.wants_x) parts.erase(parts.begin() + 3);
   return parts;
 }
@@ -78,10 +78,10 @@ class Tangent : public testing::TestWithParam<Case> {};
 
 TEST_P(Tangent, IsThatOfTheReference) {
   const Case& c = GetParam();
-  if (!has_cpu_tangent(c.spec)) GTEST_SKIP() << "the reference's alone";
+  if (!cpu().has_tangent(c.spec)) GTEST_SKIP() << "the reference's alone";
   for (const Moves moves : {Moves{}, Moves{.params = false}, Moves{.x = false, .wants_x = false},
                             Moves{.training = false}}) {
-    expect_close(c, tangent_of(c, cpu_tangent, moves), tangent_of(c, reference_tangent, moves));
+    expect_close(c, tangent_of(c, cpu(), moves), tangent_of(c, reference_engine(), moves));
   }
 }
 
@@ -91,7 +91,7 @@ std::vector<Case> wide_cases() {
   std::vector<Case> cases;
   for (Case c : all_cases()) {
     if (!c.trains() || c.spec.compute.math != Math::kFloat32) continue;
-    if (!has_cpu_tangent(c.spec)) continue;
+    if (!cpu().has_tangent(c.spec)) continue;
     if (c.time * c.batch * c.spec.num_units > 40000) continue;
     c.spec.dtype = DType::kFloat64;
     cases.push_back(c);
@@ -109,7 +109,7 @@ std::vector<Case> narrow_cases() {
 
 std::vector<Case> small_cases() {
   std::vector<Case> cases = difference_cases();
-  std::erase_if(cases, [](const Case& c) { return !has_cpu_tangent(c.spec); });
+  std::erase_if(cases, [](const Case& c) { return !cpu().has_tangent(c.spec); });
   return cases;
 }
 
@@ -119,19 +119,21 @@ INSTANTIATE_TEST_SUITE_P(Narrow, Tangent, testing::ValuesIn(narrow_cases()), nam
 INSTANTIATE_TEST_SUITE_P(Grid, Tangent, testing::ValuesIn(wide_cases()), name_of);
 
 TEST(TangentSpecs, EveryCaseHasOne) {
-  for (const Case& c : difference_cases()) EXPECT_TRUE(has_tangent(c.spec)) << c.text;
+  for (const Case& c : difference_cases())
+    EXPECT_TRUE(reference_engine().has_tangent(c.spec)) << c.text;
   for (const char* options :
        {"forget peepholes coupled clip", "reset_before", "no_bias", "one_bias", "P2 proj_clip"}) {
     const std::string mode = std::string(options) == "reset_before" ? "gru" : "lstm";
-    EXPECT_TRUE(has_tangent(parse_case(mode + " L1 U3 I4 B1 T1 f32 " + options, "").spec));
+    EXPECT_TRUE(reference_engine().has_tangent(
+        parse_case(mode + " L1 U3 I4 B1 T1 f32 " + options, "").spec));
   }
   RnnSpec other;
   other.mode = static_cast<RnnMode>(100);
-  EXPECT_FALSE(has_tangent(other));
+  EXPECT_FALSE(reference_engine().has_tangent(other));
   other.mode = RnnMode::kGru;
-  EXPECT_TRUE(has_tangent(other));
+  EXPECT_TRUE(reference_engine().has_tangent(other));
   other.activation = CellActivation{.kind = static_cast<CellActivationKind>(100)};
-  EXPECT_FALSE(has_tangent(other));
+  EXPECT_FALSE(reference_engine().has_tangent(other));
 }
 
 TEST(TangentBits, OfThreadsAndInstructionSetsAreOne) {
@@ -142,7 +144,7 @@ TEST(TangentBits, OfThreadsAndInstructionSetsAreOne) {
     const auto run = [&](std::string_view isa, int threads) {
       const ForcedIsa forced(isa);
       set_num_threads(threads);
-      return tangent_of(c, cpu_tangent);
+      return tangent_of(c, cpu());
     };
     const Parts one = run(tested_isas(c.spec).front(), 1);
     for (const std::string_view isa : tested_isas(c.spec)) {
