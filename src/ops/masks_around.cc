@@ -1,37 +1,40 @@
 #include "ops/masks_around.h"
 
-#include "openrnn/ops.h"
 #include "openrnn/params.h"
+#include "ops/gradients/gradients.h"
 
 namespace openrnn::ops {
 namespace {
 
-// 1 for every parameter, but a mask for the recurrent weights: a row of it for each of theirs.
-template <class T>
-Array weight_mask(const RnnSpec& spec, const Shape& params, DropoutKey key) {
-  Array mask(kDTypeOf<T>, params);
-  const std::span<T> values = mask.as<T>();
-  std::fill(values.begin(), values.end(), T{1});
-  std::uint32_t matrix = 0;
+// A mask of its own for each matrix.
+DropoutKey key_of_matrix(DropoutKey key, std::uint64_t matrix) {
+  key.seed += (matrix + 1) * 0xD1B54A32D192ED03U;
+  return key;
+}
+
+// A copy of the buffer, or of its gradient, whose recurrent weights are times their masks.
+DeviceArray run_drop_connect(const RnnSpec& spec, DeviceArray out, DropoutKey key) {
+  out.make_unique_owner();
+  auto* const bytes = static_cast<std::byte*>(out.mutable_data());
+  const std::size_t element = dtype_size(out.dtype());
   const ParamsLayout layout(spec);
+  std::uint64_t matrix = 0;
   for (const ParamRegion& region : layout.weights()) {
     if (region.role != ParamRole::kRecurrentWeight) continue;
-    for (std::int64_t row = 0; row < region.rows; ++row) {
-      const auto first = static_cast<std::size_t>(region.offset + row * region.cols);
-      dropout_mask<T>(key, {matrix, 0, static_cast<std::uint32_t>(row)}, spec.training.drop_connect,
-                      values.subspan(first, static_cast<std::size_t>(region.cols)));
-    }
-    ++matrix;
+    void* const at = bytes + static_cast<std::size_t>(region.offset) * element;
+    out.device().dropout(out.dtype(), region.rows, region.cols, key_of_matrix(key, matrix++),
+                         spec.training.drop_connect, at, at);
   }
-  return mask;
+  return out;
 }
 
 Tensor drop_weights(const RnnSpec& spec, const Tensor& params, DropoutKey key) {
-  const Array mask = params.dtype() == DType::kFloat64
-                         ? weight_mask<double>(spec, params.shape(), key)
-                         : weight_mask<float>(spec, params.shape(), key);
-  const Tensor kept(openrnn::cast(mask.view(), params.dtype()).view(), params.device());
-  return multiply(params, kept);
+  return record_one(
+      "drop_connect", {params}, run_drop_connect(spec, params.value(), key),
+      [spec, key](const DeviceArray& d) { return std::vector{run_drop_connect(spec, d, key)}; },
+      [spec, key](const GradientCall& call) {
+        return gradients::Tensors{drop_weights(spec, gradients::upstream(call), key)};
+      });
 }
 
 }  // namespace
