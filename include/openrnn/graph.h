@@ -190,7 +190,8 @@ OPENRNN_API std::vector<Tensor> record_selective(std::string op, const std::vect
 /// recorded. Gradients may be asked any number of times, also after close(), and flow through what
 /// this tape recorded, not through what was computed before it: a state carried over from an
 /// earlier step counts as a constant. A closed tape costs no time; what it recorded is freed with
-/// it. Tapes may be nested: see gradients().
+/// it. Tapes may be nested: see gradients(). While more than one is open, each operation keeps all
+/// its inputs and outputs, so close one before the next where no gradient of a gradient is wanted.
 class OPENRNN_API GradientTape {
  public:
   GradientTape();

@@ -1,5 +1,6 @@
 #include <thread>
 
+#include "graph/tape/recording.h"
 #include "ops/check_gradient.h"
 
 namespace openrnn::testing {
@@ -211,6 +212,23 @@ TEST(Tape, MayBeClosedAndAskedByAnotherThread) {
   }).join();
   EXPECT_EQ(gradient, (std::vector<double>{3, 3, 3}));
   EXPECT_FALSE(recording({w.read()}));
+}
+
+TEST(Tape, ClosedWhileItIsPausedStaysClosed) {
+  graph::OpenTapes& open = *graph::OpenTapes::of_this_thread();
+  const auto tape = std::make_shared<graph::Recording>();
+  open.open(tape);
+  {
+    const graph::Pause pause(*tape);
+    EXPECT_FALSE(open.any());
+    const graph::Pause again(*tape);
+  }
+  EXPECT_TRUE(open.any());
+  {
+    const graph::Pause pause(*tape);
+    open.close(*tape);
+  }
+  EXPECT_FALSE(open.any());
 }
 
 TEST(Tape, Errors) {

@@ -29,37 +29,54 @@ const std::shared_ptr<OpenTapes>& OpenTapes::of_this_thread() {
 
 void OpenTapes::open(std::shared_ptr<Recording> tape) {
   const std::lock_guard lock(mutex_);
-  tapes_.push_back(std::move(tape));
-  count_ = tapes_.size();
+  tapes_.push_back({std::move(tape)});
+  count();
 }
 
 void OpenTapes::close(const Recording& tape) noexcept {
   const std::lock_guard lock(mutex_);
-  std::erase_if(tapes_, [&tape](const auto& each) { return each.get() == &tape; });
-  count_ = tapes_.size();
+  std::erase_if(tapes_, [&tape](const Open& each) { return each.tape.get() == &tape; });
+  count();
 }
 
-std::shared_ptr<Recording> OpenTapes::take(const Recording& tape) {
+bool OpenTapes::pause(const Recording& tape) {
   const std::lock_guard lock(mutex_);
+  Open* const found = find(tape);
+  if (!found || found->paused) return false;
+  found->paused = true;
+  count();
+  return true;
+}
+
+void OpenTapes::resume(const Recording& tape) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (Open* const found = find(tape)) found->paused = false;
+  count();
+}
+
+OpenTapes::Open* OpenTapes::find(const Recording& tape) noexcept {
   const auto found = std::find_if(tapes_.begin(), tapes_.end(),
-                                  [&tape](const auto& each) { return each.get() == &tape; });
-  if (found == tapes_.end()) return nullptr;
-  std::shared_ptr<Recording> taken = std::move(*found);
-  tapes_.erase(found);
-  count_ = tapes_.size();
-  return taken;
+                                  [&tape](const Open& each) { return each.tape.get() == &tape; });
+  return found == tapes_.end() ? nullptr : &*found;
+}
+
+void OpenTapes::count() noexcept {
+  count_ = static_cast<std::size_t>(
+      std::count_if(tapes_.begin(), tapes_.end(), [](const Open& each) { return !each.paused; }));
 }
 
 void OpenTapes::record(const std::shared_ptr<const Node>& node) const {
   const std::lock_guard lock(mutex_);
-  for (const auto& tape : tapes_) tape->add(node);
+  for (const Open& each : tapes_) {
+    if (!each.paused) each.tape->add(node);
+  }
 }
 
 Pause::Pause(const Recording& tape)
-    : tapes_(*OpenTapes::of_this_thread()), paused_(tapes_.take(tape)) {}
+    : tapes_(*OpenTapes::of_this_thread()), paused_(tapes_.pause(tape) ? &tape : nullptr) {}
 
 Pause::~Pause() {
-  if (paused_) tapes_.open(std::move(paused_));
+  if (paused_) tapes_.resume(*paused_);
 }
 
 }  // namespace openrnn::graph

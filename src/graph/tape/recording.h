@@ -29,17 +29,26 @@ class OpenTapes {
   static const std::shared_ptr<OpenTapes>& of_this_thread();
   void open(std::shared_ptr<Recording> tape);
   void close(const Recording& tape) noexcept;
-  /// Takes it out; null when it is not among them.
-  std::shared_ptr<Recording> take(const Recording& tape);
+  /// Records nothing on it until it is resumed; false when it is not open here.
+  bool pause(const Recording& tape);
+  /// Nothing where it was closed meanwhile.
+  void resume(const Recording& tape) noexcept;
   bool any() const noexcept { return count_.load(std::memory_order_relaxed) > 0; }
   /// Whether one records inside another: then operations keep what gradients of gradients read.
   bool nested() const noexcept { return count_.load(std::memory_order_relaxed) > 1; }
   void record(const std::shared_ptr<const Node>& node) const;
 
  private:
+  struct Open {
+    std::shared_ptr<Recording> tape;
+    bool paused = false;
+  };
+  Open* find(const Recording& tape) noexcept;
+  void count() noexcept;
+
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<Recording>> tapes_;
-  std::atomic<std::size_t> count_{0};
+  std::vector<Open> tapes_;
+  std::atomic<std::size_t> count_{0};  // that record
 };
 
 /// While it exists, a tape does not record on this thread: it computes its own gradients.
@@ -52,7 +61,7 @@ class Pause {
 
  private:
   OpenTapes& tapes_;
-  std::shared_ptr<Recording> paused_;
+  const Recording* paused_;  // null: it was not open here
 };
 
 /// Makes tensors with history; tapes that are open record it.
