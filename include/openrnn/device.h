@@ -235,6 +235,8 @@ class OPENRNN_API DeviceArray {
   DeviceArray(const Device& device, DType dtype, Shape shape);
   /// Every element 0.
   static DeviceArray zeros(const Device& device, DType dtype, Shape shape);
+  /// Every element `value`, of a floating dtype.
+  static DeviceArray full(const Device& device, DType dtype, Shape shape, double value);
   /// A copy on the device.
   static DeviceArray from_host(const Device& device, const ConstArrayView& host);
   /// Memory of this device that is another's: `owner` keeps it alive. For calls that only read it.

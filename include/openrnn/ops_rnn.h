@@ -84,8 +84,9 @@ struct RnnOutputs {
   Tensor h = {};       // as h0
   Tensor c = {};       // as c0; empty unless has_cell()
   // h and c know their layout: a call with the other layout transposes them.
-  /// With `every`: of each layer its output before dropout [T, B, D*O] (the last is `output`), and
-  /// its cells [T, B, D*U]; batch-major when x is, padded positions 0. Values without history.
+  /// With `every`: of each layer its output before dropout [T, B, D*O] (that of the last is
+  /// `output` before output_dropout), and its cells [T, B, D*U]; batch-major when x is, padded
+  /// positions 0. Values without history.
   std::vector<Tensor> layer_outputs = {};
   std::vector<Tensor> layer_cells = {};  // empty unless has_cell()
 };

@@ -52,7 +52,7 @@ void LayerNormBasicLSTMCell::make_variables(std::int64_t input_size) {
 Tensor LayerNormBasicLSTMCell::normalized(const Tensor& x, const Norm& norm) const {
   const std::int64_t units = num_units();
   const auto ones = [&](const Shape& shape) {
-    return ops::add_scalar(Tensor(DeviceArray::zeros(device(), dtype(), shape)), 1.0);
+    return Tensor(DeviceArray::full(device(), dtype(), shape, 1.0));
   };
   const Tensor down = ones({units, 1}), across = ones({1, units});
   const auto mean = [&](const Tensor& values) {

@@ -17,6 +17,12 @@ DeviceArray DeviceArray::zeros(const Device& device, DType dtype, Shape shape) {
   return result;
 }
 
+DeviceArray DeviceArray::full(const Device& device, DType dtype, Shape shape, double value) {
+  DeviceArray result(device, dtype, std::move(shape));
+  device.fill(dtype, result.size(), value, dtype, nullptr, result.mutable_data());
+  return result;
+}
+
 DeviceArray DeviceArray::from_host(const Device& device, const ConstArrayView& host) {
   DeviceArray result;
   result.device_ = &device;

@@ -78,6 +78,19 @@ def check_file(path, relative):
         yield f"{relative}: names a folder of one machine: {match}"
 
 
+def unreached_headers(root):
+    """Public headers that openrnn.h, which promises all of them, does not include."""
+    folder, seen, left = root / "include" / "openrnn", set(), ["openrnn.h"]
+    while left:
+        name = left.pop()
+        if name not in seen and (folder / name).is_file():
+            seen.add(name)
+            left += re.findall(r'#include "openrnn/([^"]+)"', (folder / name).read_text())
+    for path in sorted(folder.glob("*.h")):
+        if path.name not in seen:
+            yield f"include/openrnn/{path.name}: not reached from openrnn.h"
+
+
 def violations(root):
     """Every violation as a sentence, and the lengths of the C++ files of the library."""
     found, lengths, folders = [], [], {}
@@ -92,6 +105,7 @@ def violations(root):
     folders.pop(pathlib.Path("include/openrnn"), None)
     found += [f"{folder}: {len(stems)} sources, at most {FOLDER_SOURCES}"
               for folder, stems in folders.items() if len(stems) > FOLDER_SOURCES]
+    found += unreached_headers(root)
     if lengths and statistics.median(lengths) > MEDIAN_LINES:
         found.append(f"the median file has {statistics.median(lengths)} lines, not {MEDIAN_LINES}")
     return found, lengths
@@ -108,11 +122,14 @@ def self_test():
         "src/a/c2.cc": ("C::C(int a)\n    : a_(a) {\n" + body + "\n}\n", "62 lines"),
         "docs/a.md": ("see https://" + "example.com/x\n", "names the host"),
         "scripts/s.sh": ("cd /" + "home/me\n", "folder of one machine"),
+        "include/openrnn/other.h": ("", "not reached from openrnn.h"),
     }
     good = {"src/a/c.cc": "C::C(int a)\n    : a_(a) {\n  f();\n}\n\n" + "int x;\n" * 80 + "}\n",
             "src/a/g.cc": "namespace x {\nint f() {\n" + body + "}\n}\n", "README.md": "# x\n",
             "include/a.h": "struct S {\n" + "  int a;\n" * 80 + "};\n",
             "src/a/whole.cc": "\n" * 300, "include/b.h": "\n" * 301,
+            "include/openrnn/openrnn.h": '#include "openrnn/first.h"\n',
+            "include/openrnn/first.h": "",
             "src/a/d.h": "", "src/a/e.h": "", "src/a/f.h": ""}
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)

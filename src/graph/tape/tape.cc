@@ -7,9 +7,7 @@ namespace openrnn {
 namespace graph {
 
 DeviceArray ones_like(const Tensor& target) {
-  DeviceArray ones(target.value().device(), target.dtype(), target.shape());
-  ones.device().fill(ones.dtype(), ones.size(), 1.0, ones.dtype(), nullptr, ones.mutable_data());
-  return ones;
+  return DeviceArray::full(target.value().device(), target.dtype(), target.shape(), 1.0);
 }
 
 std::vector<std::uint64_t> leaf_ids(const std::vector<Tensor>& sources) {

@@ -15,13 +15,11 @@ Tensor slope_of_slope(UnaryOp op, const Tensor& source) {
     case UnaryOp::kSigmoid:
       return add_scalar(scale(source, -2.0), 1.0);
     case UnaryOp::kExp:
-      return add_scalar(zeros_like(source), 1.0);
+      return full_like(source, 1.0);
     case UnaryOp::kSquare:
-      return add_scalar(zeros_like(source), 2.0);
-    case UnaryOp::kSqrt: {
-      const Tensor ones = add_scalar(zeros_like(source), 1.0);
-      return scale(divide(ones, square(source)), -0.5);
-    }
+      return full_like(source, 2.0);
+    case UnaryOp::kSqrt:
+      return divide(full_like(source, -0.5), square(source));
     default:  // 0 but at the kinks of relu and absolute
       return zeros_like(source);
   }
@@ -41,10 +39,11 @@ Tensor unary_gradient(UnaryOp op, const Tensor& source, const Tensor& dy) {
   return record_composed(
       kNames[static_cast<std::size_t>(op)], {source, dy}, std::move(dx),
       [op](const GradientCall& call) {
-        const Tensor &from = call.inputs[0], &dy = call.inputs[1];
+        const Tensor &from = call.inputs[0], &gradient = call.inputs[1];
         const Tensor& w = upstream(call);
         return Tensors{
-            if_wanted(call, 0, [&] { return multiply(multiply(w, dy), slope_of_slope(op, from)); }),
+            if_wanted(call, 0,
+                      [&] { return multiply(multiply(w, gradient), slope_of_slope(op, from)); }),
             if_wanted(call, 1, [&] { return unary_gradient(op, from, w); })};
       });
 }
@@ -99,8 +98,7 @@ Tensor spread_row_sums(const Tensor& x) {
   const Matrix size = as_rows("spread_row_sums", "x", x);
   const DType wide = wide_dtype(x.dtype());
   const auto ones = [&](const Shape& shape) {
-    const Tensor zeros(DeviceArray::zeros(x.device(), wide, shape));
-    return add_scalar(zeros, 1.0);
+    return Tensor(DeviceArray::full(x.device(), wide, shape, 1.0));
   };
   const Tensor rows = reshape(cast(x, wide), {size.rows, size.cols});
   const Tensor sums = matmul(matmul(rows, ones({size.cols, 1})), ones({1, size.cols}));
@@ -113,14 +111,14 @@ Tensor softmax_gradient(const Tensor& y, const Tensor& dy) {
   dx.device().softmax_gradient(dy.dtype(), size.rows, size.cols, y.value().data(),
                                dy.value().data(), dx.mutable_data());
   return record_composed("softmax_gradient", {y, dy}, std::move(dx), [](const GradientCall& call) {
-    const Tensor &y = call.inputs[0], &dy = call.inputs[1], &w = upstream(call);
-    // dx = y * (dy - <y, dy>)
-    const auto to_y = [&] {
-      return subtract(multiply(w, subtract(dy, spread_row_sums(multiply(y, dy)))),
-                      multiply(dy, spread_row_sums(multiply(y, w))));
+    const Tensor &p = call.inputs[0], &dp = call.inputs[1], &w = upstream(call);
+    // dx = p * (dp - <p, dp>)
+    const auto to_p = [&] {
+      return subtract(multiply(w, subtract(dp, spread_row_sums(multiply(p, dp)))),
+                      multiply(dp, spread_row_sums(multiply(p, w))));
     };
-    return Tensors{if_wanted(call, 0, to_y),
-                   if_wanted(call, 1, [&] { return softmax_gradient(y, w); })};
+    return Tensors{if_wanted(call, 0, to_p),
+                   if_wanted(call, 1, [&] { return softmax_gradient(p, w); })};
   });
 }
 

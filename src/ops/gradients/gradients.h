@@ -19,6 +19,9 @@ Tensor if_wanted(const GradientCall& call, std::size_t input, const Make& make) 
 inline Tensor zeros_like(const Tensor& x) {
   return Tensor(DeviceArray::zeros(x.device(), x.dtype(), x.shape()));
 }
+inline Tensor full_like(const Tensor& x, double value) {
+  return Tensor(DeviceArray::full(x.device(), x.dtype(), x.shape(), value));
+}
 
 // ---- Operations that only gradients have, each with gradients of any order ---------------------
 

@@ -45,10 +45,11 @@ Tensor scaled_by(const Tensor& x, double factor, const Tensor& scalar) {
   return record_composed(
       "l2_regularization_gradient", {x, scalar}, scaled(x.value(), factor, scalar.value()),
       [factor](const GradientCall& call) {
-        const Tensor &x = call.inputs[0], &scalar = call.inputs[1], &w = upstream(call);
-        return Tensors{
-            if_wanted(call, 0, [&] { return scaled_by(w, factor, scalar); }),
-            if_wanted(call, 1, [&] { return scaled_sum("reduce_sum", multiply(w, x), factor); })};
+        const Tensor &from = call.inputs[0], &by = call.inputs[1], &w = upstream(call);
+        return Tensors{if_wanted(call, 0, [&] { return scaled_by(w, factor, by); }),
+                       if_wanted(call, 1, [&] {
+                         return scaled_sum("reduce_sum", multiply(w, from), factor);
+                       })};
       });
 }
 

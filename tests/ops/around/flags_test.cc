@@ -1,6 +1,7 @@
 // Masked steps and resets, against a loop over steps and against sequences cut by hand.
 #include "base/message.h"
 #include "ops/check_gradient.h"
+#include "ops/segments/cut.h"
 #include "ops/small_spec.h"
 #include "support/expect_error.h"
 
@@ -216,6 +217,87 @@ TEST(StepFlags, OfPaddingAreLengths) {
     EXPECT_EQ(values_of(found.layer_outputs[layer]), values_of(wanted.layer_outputs[layer]));
     EXPECT_EQ(values_of(found.layer_cells[layer]), values_of(wanted.layer_cells[layer]));
   }
+}
+
+// Row 0 is one long sequence, row 1 begins anew at every step.
+Flagged uneven_call(std::int64_t time) {
+  Flagged call = make_call(RnnMode::kLstm, Direction::kBidirectional);
+  call.in.x = random_tensor({time, 2, call.spec.input_size}, 1, -0.9, 0.9);
+  call.in.h0 = random_tensor(call.spec.h_shape(2), 2, -0.9, 0.9);
+  call.in.c0 = random_tensor(call.spec.c_shape(2), 3, -0.9, 0.9);
+  for (std::int64_t t = 0; t < time; ++t) {
+    call.in.flags.reset.insert(call.in.flags.reset.end(), {false, true});
+  }
+  return call;
+}
+
+TEST(StepFlags, GroupsOfLikeLengthAreLittlePadded) {
+  const std::int64_t time = 2000;
+  const Flagged call = uneven_call(time);
+  const ops::Segments segments(call.in, time, 2);
+  std::int64_t rows = 0, steps = 0;
+  for (std::size_t g = 0; g < segments.groups(); ++g) {
+    rows += segments.time(g) * segments.count(g);
+    for (const std::int32_t length : segments.lengths(g)) steps += length;
+  }
+  EXPECT_EQ(steps, 2 * time);
+  EXPECT_LE(rows, 4 * time);
+  EXPECT_EQ(segments.groups(), 2u);
+}
+
+// As row 0 and each step of row 1 by themselves, with their gradients.
+TEST(StepFlags, OfUnevenRowsAreTheirSequences) {
+  const std::int64_t time = 60;
+  Flagged call = uneven_call(time);
+  ASSERT_GT(ops::Segments(call.in, time, 2).groups(), 1u);
+  const GradientTape tape;
+  call.in.params = tape.watch(call.in.params);
+  call.in.x = tape.watch(call.in.x);
+  const ops::RnnOutputs found = ops::rnn(call.spec, call.in, nullptr);
+  const auto column = [](const Tensor& all, std::int64_t b) {
+    return ops::slice(all, {.axis = 1, .begin = b, .size = 1});
+  };
+  ops::RnnInputs one = call.in;
+  one.flags = {};
+  one.x = column(call.in.x, 0);
+  one.h0 = column(call.in.h0, 0);
+  one.c0 = column(call.in.c0, 0);
+  const ops::RnnOutputs first = ops::rnn(call.spec, one, nullptr);
+  one.x = ops::reshape(column(call.in.x, 1), {1, time, call.spec.input_size});
+  one.h0 = one.c0 = Tensor();
+  const ops::RnnOutputs second = ops::rnn(call.spec, one, nullptr);
+  const Tensor steps = ops::reshape(second.output, {time, 1, second.output.shape()[2]});
+  const Tensor expected = ops::concat({first.output, steps}, 1);
+  expect_near(found.output, expected);
+  const auto last = [&](const Tensor& a, const Tensor& b) {
+    return ops::concat({a, ops::slice(b, {.axis = 1, .begin = time - 1, .size = 1})}, 1);
+  };
+  expect_near(found.h, last(first.h, second.h));
+  expect_near(found.c, last(first.c, second.c));
+  const std::vector<Tensor> sources{call.in.x, call.in.params};
+  const Tensor weights = random_tensor(expected.shape(), 5, -1.0, 1.0);
+  const auto gradients = [&](const Tensor& output) {
+    return tape.gradient(ops::reduce_sum(ops::multiply(weights, output)), sources);
+  };
+  const auto mine = gradients(found.output), theirs = gradients(expected);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::vector<double> left = values_of(mine[i]), right = values_of(theirs[i]);
+    for (std::size_t k = 0; k < left.size(); ++k) ASSERT_NEAR(left[k], right[k], 1e-12) << i;
+  }
+}
+
+TEST(StepFlags, GroupsDrawOneKeyAndMasksOfTheirOwn) {
+  Flagged call = uneven_call(60);
+  call.spec.training.dropout = 0.5;
+  int drawn = 0;
+  call.in.next_dropout = [&drawn] {
+    return DropoutKey{.seed = 3, .call = static_cast<std::uint64_t>(drawn++)};
+  };
+  const std::vector<double> first = values_of(ops::rnn(call.spec, call.in, nullptr).output);
+  EXPECT_EQ(drawn, 1);
+  call.in.next_dropout = {};
+  call.in.dropout = {.seed = 3, .call = 0};
+  EXPECT_EQ(values_of(ops::rnn(call.spec, call.in, nullptr).output), first);
 }
 
 TEST(StepFlags, OfAnotherSizeAreRefused) {
