@@ -63,6 +63,7 @@ void Passes::forward_training() {
 }
 
 void Passes::forward_backward() {
+  saved_.reset();  // as training does, which keeps one step's values
   saved_ = engine_.forward_saving(training_);
   BackwardArgs args;
   args.saved = saved_.get();

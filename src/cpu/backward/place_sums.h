@@ -52,11 +52,14 @@ class PlaceSums {
   }
 
   static Share share(const StepContext<T>& shared, int thread) {
-    return Share(shared.spec().num_units, kUnitsAtOnce, thread, shared.plan.threads());
+    return Share(shared.spec().num_units, kShareUnits, thread, shared.plan.threads());
   }
 
  private:
-  static constexpr std::int64_t kUnitsAtOnce = 64;
+  // Long pieces of a row suit the hardware prefetcher; a thread may have half of one.
+  static constexpr std::int64_t kUnitsAtOnce = 128, kShareUnits = 64;
+  // Fewer lines a place than kRowsAhead is for.
+  static constexpr std::int64_t kPlacesAhead = 8;
   using Sums = double[PlaceTerms<T>::kMost][kUnitsAtOnce];
 
   void over(const PlaceTerms<T>& terms, std::int64_t first, std::int64_t units) const {
@@ -89,7 +92,7 @@ class PlaceSums {
     clear(block);
     while (k < end) {
       for (const std::int64_t last = std::min(k + kSumBlock, end); k < last; ++k) {
-        fetch(terms, std::min(k + kRowsAhead, count_ - 1), first, units);
+        fetch(terms, std::min(k + kPlacesAhead, count_ - 1), first, units);
         add_place(terms, k, first, units, block);
       }
       for (std::int64_t n = 0; n < terms.count; ++n) {
@@ -118,8 +121,10 @@ class PlaceSums {
       constexpr std::int64_t kLine = 64 / sizeof(T);
       for (std::int64_t i = 0; i < units; i += kLine) __builtin_prefetch(from + first + i);
     };
+    std::int64_t fetched = -1;  // terms of one gradient follow each other
     for (const PlaceTerm<T>& term : terms) {
-      lines(space_.rows_a[k] + term.gradient);
+      if (term.gradient != fetched) lines(space_.rows_a[k] + term.gradient);
+      fetched = term.gradient;
       if (term.factors) lines(term.factors[k] + term.factor);
     }
   }
