@@ -16,7 +16,7 @@ void BackwardRun<T>::thread_main(int thread) noexcept {
     shared.row_barrier(me).wait(me.members);
   }
   for (std::int64_t layer = last_layer - 1; layer >= first_layer; --layer) run_layer(me, layer);
-  if (backward_states_only) return;
+  if (steps_only) return;
   if (dx.base && first_layer == 0) BackwardRows<T>(*this, me).finish_input_gradient();
   if constexpr (sizeof(T) == sizeof(float)) {
     if (!narrow_to) return;
@@ -32,11 +32,11 @@ void BackwardRun<T>::run_layer(const Member& me, std::int64_t layer) noexcept {
   if (transposes) transpose_layer(layer, me.thread, false);
   for (std::int64_t d = me.place.dir_group; d < shared.spec().num_dirs();
        d += shared.plan.dir_groups) {
-    if (d == 1 || !backward_states_only) run_direction(me, layer, d);
+    if (first_direction <= d && d < directions) run_direction(me, layer, d);
   }
   // Every row's gate gradients are there.
   all_barrier->wait(threads);
-  if (backward_states_only) return;
+  if (steps_only) return;
   if (layer > 0 || dx.base) {
     if (transposes) transpose_layer(layer, me.thread, true);
     BackwardRows<T>(*this, me).input_gradient(layer);

@@ -52,8 +52,11 @@ struct BackwardRun {
   std::uint16_t* narrow_to = nullptr;
   /// Layers [first, last).
   std::int64_t first_layer = 0, last_layer = shared.spec().num_layers;
-  /// The gradients of states of the backward direction alone.
-  bool backward_states_only = false;
+  /// Directions [first_direction, directions) go through their steps; of the others the gradients
+  /// of gates are there.
+  std::int64_t first_direction = 0, directions = shared.spec().num_dirs();
+  /// The steps alone: no gradients of inputs and weights.
+  bool steps_only = false;
 
   void thread_main(int thread) noexcept;
 

@@ -56,6 +56,18 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
 }
 
 template <class T>
+void BackwardScratch<T>::carve_steps(Carver& carver, const CpuPacked<T>& packed, std::int64_t time,
+                                     std::int64_t batch, std::size_t d) {
+  const RnnSpec& s = packed.spec();
+  const auto grid = [&](std::int64_t width) {
+    return Grid<T>{carver.take<T>(time * batch * width), batch * width, width};
+  };
+  da[d] = grid(packed.gradient_gates() * s.num_units);
+  if (s.projecting()) dh_proj[d] = grid(s.hidden_size());
+  if (packed.normalizes()) dsums[d] = grid(packed.sum_gradients() * s.num_units);
+}
+
+template <class T>
 BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const BackwardNeeds<T>& needs) {
   const CpuPacked<T>& packed = needs.packed;
   const RnnSpec& s = packed.spec();
@@ -67,8 +79,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const BackwardNeeds
   BackwardScratch scratch{};
   scratch.order = carver.take<std::int32_t>(batch);
   for (std::size_t d = 0; d < static_cast<std::size_t>(s.num_dirs()); ++d) {
-    scratch.da[d] = grid(true, places, packed.gradient_gates() * s.num_units, batch);
-    scratch.dh_proj[d] = grid(s.projecting(), places, s.hidden_size(), batch);
+    scratch.carve_steps(carver, packed, needs.call.max_time, batch, d);
     scratch.dc[d] = grid(s.has_cell(), batch, s.num_units, 0);
     scratch.carry[d] = grid(true, batch, s.hidden_size(), 0);
     const bool drops_state = s.training.drops_state();
@@ -76,8 +87,6 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const BackwardNeeds
     scratch.candidate_mask[d] = grid(s.training.drops_candidate(), batch, s.num_units, 0);
     scratch.dh_split[d] = grid(drops_state || s.zoneout > 0.0, batch, s.hidden_size(), 0);
     scratch.dc_kept[d] = grid(s.zoneout_cell > 0.0, batch, s.num_units, 0);
-    scratch.dsums[d] =
-        grid(packed.normalizes(), places, packed.sum_gradients() * s.num_units, batch);
     scratch.dm[d] = grid(packed.normalizes() && s.projecting(), batch, s.num_units, 0);
   }
   scratch.dx = grid(needs.between, places, s.output_size(), batch);

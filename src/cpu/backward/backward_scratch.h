@@ -48,6 +48,15 @@ struct BackwardScratch {
   BackwardSpace<T>* threads;
 
   static BackwardScratch carve(Carver& carver, const BackwardNeeds<T>& needs);
+  /// What the steps of one direction leave for the products after them, of `time` steps.
+  void carve_steps(Carver& carver, const CpuPacked<T>& packed, std::int64_t time,
+                   std::int64_t batch, std::size_t d);
+  /// The same, from step `t` on of a longer one.
+  void take_steps(const BackwardScratch& whole, std::size_t d, std::int64_t t) {
+    da[d] = whole.da[d].after(t);
+    dh_proj[d] = whole.dh_proj[d].after(t);
+    dsums[d] = whole.dsums[d].after(t);
+  }
   static BackwardScratch carve(Carver& carver, const CpuSaved<T>& saved, int threads,
                                const BackwardArgs& args);
 };

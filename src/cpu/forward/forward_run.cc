@@ -40,9 +40,9 @@ template <class T>
 bool ForwardRun<T>::run_layers(Member& me) noexcept {
   const RnnSpec& spec = shared.spec();
   Barrier& barrier = shared.row_barrier(me);
-  for (std::int64_t layer = 0; layer < layers; ++layer) {
+  for (std::int64_t layer = first_layer; layer < layers; ++layer) {
     for (std::int64_t d = me.place.dir_group; d < spec.num_dirs(); d += shared.plan.dir_groups) {
-      if (layer + 1 == layers && d < first_direction) continue;
+      if (layer + 1 == layers && (d < first_direction || d >= directions)) continue;
       if (!run_direction(me, layer, d)) return false;
     }
     if (!wait(me, barrier, me.members)) return false;

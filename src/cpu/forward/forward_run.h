@@ -30,10 +30,9 @@ struct ForwardRun {
   StepContext<T> shared;
   Scratch<T> scratch;
   Room room;
-  /// Of the layers below this one.
-  std::int64_t layers = shared.spec().num_layers;
-  /// The first direction of the last of them: 1 where only the backward one is wanted.
-  std::int64_t first_direction = 0;
+  /// Layers [first_layer, layers), and of the last one directions [first_direction, directions).
+  std::int64_t first_layer = 0, layers = shared.spec().num_layers;
+  std::int64_t first_direction = 0, directions = shared.spec().num_dirs();
   /// Where the states at the borders of chunks are kept; null: nowhere.
   const BorderStates<T>* borders = nullptr;
 

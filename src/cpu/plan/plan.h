@@ -36,6 +36,7 @@ struct PlanQuestion {
   int threads;          // at most
   Arithmetic arithmetic = kExact;
   double barrier_latency = kNearBarrierLatency;  // ThreadLease::barrier_latency()
+  std::int64_t directions = spec.num_dirs();     // that may run at once
 };
 
 /// What a forward pass of `time` steps takes one thread, roughly.

@@ -7,19 +7,21 @@
 namespace openrnn::cpu {
 namespace {
 
-// Layers [first_layer, last_layer) of a backward pass over one chunk.
+// Layers [first_layer, last_layer) of a pass over one chunk, and directions [first, last).
 template <class T>
 struct Pass {
   std::int64_t first_layer = 0, last_layer = 0;
+  std::int64_t first_direction = 0, directions = 0;
+  bool steps_only = false;
   std::array<StateGradientRows<T>, 2> states = {};
-  bool backward_states_only = false;
 };
 
 // The chunks of a unidirectional network are computed again last to first, all layers of one
 // together, and so do its gradients go. In a bidirectional one the backward direction's gradient
 // comes from the chunk before, the forward one's from the chunk after, so a layer is done over all
-// of T before the one below it: first the backward direction's states alone, first to last, whose
-// gradients at the borders are kept; then both directions last to first, the order of the sums.
+// of T before the one below it: first the steps of the backward direction, first to last, of which
+// all that later products read is kept, and what enters the layer; then those of the forward
+// direction last to first, the order of the sums, with the products of both.
 template <class T>
 class Recomputation {
  public:
@@ -60,10 +62,11 @@ class Recomputation {
   void carve(Carver& carver) {
     const std::int64_t batch = saved_.args.batch, planes = spec_.num_pseudo_layers();
     const std::int64_t h = spec_.hidden_size(), c = spec_.has_cell() ? spec_.num_units : 0;
-    const bool both = spec_.num_dirs() == 2, half = spec_.dtype == DType::kFloat16;
-    const auto rows = [&](std::int64_t count, std::int64_t width, std::int64_t step) {
-      return width > 0 ? UserRows<T>{carver.take<T>(count * width), false, step * width, width}
-                       : UserRows<T>{};
+    const bool both = bidirectional(), half = spec_.dtype == DType::kFloat16;
+    const auto states = [&](std::int64_t width) {
+      return width > 0
+                 ? UserRows<T>{carver.take<T>(planes * batch * width), false, batch * width, width}
+                 : UserRows<T>{};
     };
     places_.carve_layers(carver, spec_, chunk_);
     forward_ = Scratch<T>::carve(carver, packed_, {batch, chunk_.max_time, most_}, true);
@@ -72,18 +75,28 @@ class Recomputation {
                                                    .call = chunk_,
                                                    .threads = most_,
                                                    .between = spec_.num_layers > 1 && !both});
-    carry_h_ = rows(planes * batch, h, batch);
-    carry_c_ = rows(planes * batch, c, batch);
-    // Of one layer; its rows are found without the number of the layer.
-    border_h_ = rows(both ? used_ * batch : 0, h, 0);
-    border_c_ = rows(both ? used_ * batch : 0, c, 0);
-    const std::int64_t out = spec_.output_size();
-    if (both && spec_.num_layers > 1) {
-      between_ = {carver.take<T>(saved_.args.max_time * batch * out), batch * out, out};
-    }
+    carry_h_ = states(h);
+    carry_c_ = states(c);
+    if (both) carve_whole(carver);
     dparams_ = half && args_.dparams ? carver.take<T>(packed_.layout().size())
                                      : static_cast<T*>(args_.dparams);
   }
+
+  // What is kept over all of T.
+  void carve_whole(Carver& carver) {
+    const std::int64_t time = saved_.args.max_time, batch = saved_.args.batch;
+    const std::int64_t out = spec_.output_size();
+    const auto between = [&] {
+      return Grid<T>{carver.take<T>(time * batch * out), batch * out, out};
+    };
+    kept_ = SavedPlaces<T>::carve_layer(carver, spec_, saved_.args, 1);
+    kept_gradients_.carve_steps(carver, packed_, time, batch, 1);
+    if (spec_.num_layers == 1) return;
+    between_ = between();
+    kept_input_ = between();
+  }
+
+  bool bidirectional() const { return spec_.num_dirs() == 2; }
 
   // The call of a chunk.
   void begin(std::int64_t chunk) {
@@ -109,17 +122,31 @@ class Recomputation {
             .first_time = first_time_};
   }
 
-  // Computes the layers below `layers` of a chunk again; of the last one from `direction` on.
-  void recompute(std::int64_t chunk, std::int64_t layers, std::int64_t direction) {
+  // Points the layer's places, and what enters it, at what is kept of a bidirectional network.
+  void place_kept(std::int64_t layer) {
+    const auto l = static_cast<std::size_t>(layer);
+    places_.layers[l].take_steps(kept_, 1, first_time_, chunk_.max_time);
+    if (layer == 0) return;
+    LayerStore<T>& below = places_.layers[l - 1];
+    const bool drops = below.input.base != below.out.base;
+    below.input = kept_input_.after(first_time_);
+    if (!drops) below.out = below.input;
+  }
+
+  // Computes layers and directions of a chunk again.
+  void recompute(std::int64_t chunk, const Pass<T>& pass) {
     begin(chunk);
+    if (bidirectional()) place_kept(pass.last_layer - 1);
     ThreadLease lease(wanted_threads(packed_, chunk_, most_), alone_seconds(packed_, chunk_));
-    const Plan plan = plan_for(packed_, chunk_, lease);
+    const Plan plan = plan_for(packed_, chunk_, lease, 1);
     const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(plan.threads()));
     ForwardRun<T> run{.shared = context(plan, forward_.order, barriers.get()),
                       .scratch = forward_,
                       .room = {chunk_.batch, chunk_.max_time, plan.threads()},
-                      .layers = layers,
-                      .first_direction = direction,
+                      .first_layer = pass.first_layer,
+                      .layers = pass.last_layer,
+                      .first_direction = pass.first_direction,
+                      .directions = pass.directions,
                       .x = places_.x,
                       .h0 = places_.h0,
                       .c0 = places_.c0};
@@ -128,11 +155,12 @@ class Recomputation {
 
   void differentiate(std::int64_t chunk, const Pass<T>& pass) {
     ThreadLease lease(wanted_threads(packed_, chunk_, most_));
-    const Plan plan = plan_for(packed_, chunk_, lease);
+    const Plan plan = plan_for(packed_, chunk_, lease, 1);
     const auto threads = static_cast<std::size_t>(plan.threads());
     const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);
     BackwardScratch<T> scratch = backward_;
-    if (between_.row > 0) scratch.dx = between_.after(first_time_);
+    if (between_.base) scratch.dx = between_.after(first_time_);
+    if (bidirectional()) scratch.take_steps(kept_gradients_, 1, first_time_);
     const UserRows<T> dy = user_dy_.after(first_time_), dx = user_dx_.after(first_time_);
     BackwardRun<T> run{.shared = context(plan, scratch.order, barriers.get()),
                        .saved = places_,
@@ -147,48 +175,44 @@ class Recomputation {
                        .accumulate = chunk + 1 < used_,
                        .first_layer = pass.first_layer,
                        .last_layer = pass.last_layer,
-                       .backward_states_only = pass.backward_states_only};
+                       .first_direction = pass.first_direction,
+                       .directions = pass.directions,
+                       .steps_only = pass.steps_only};
     lease.run([&run](int thread) { run.thread_main(thread); });
   }
 
-  // Of the forward direction: from the chunk after to the chunk before.
-  StateGradientRows<T> carried(std::int64_t chunk) const {
+  // Of a direction: from the chunk that its steps end with to the one that they begin with.
+  StateGradientRows<T> carried(std::int64_t chunk, std::int64_t direction) const {
+    const std::int64_t begins = direction == 0 ? 0 : used_ - 1, ends = used_ - 1 - begins;
     StateGradientRows<T> states = {carry_h_, carry_c_, carry_h_, carry_c_};
-    if (chunk + 1 == used_) states.dhn = user_.dhn, states.dcn = user_.dcn;
-    if (chunk == 0) states.dh0 = user_.dh0, states.dc0 = user_.dc0;
+    if (chunk == ends) states.dhn = user_.dhn, states.dcn = user_.dcn;
+    if (chunk == begins) states.dh0 = user_.dh0, states.dc0 = user_.dc0;
     return states;
   }
 
-  // The backward direction's gradients before `chunk`.
-  UserRows<T> border(const UserRows<T>& rows, std::int64_t chunk) const {
-    return rows.base ? rows.from(chunk * saved_.args.batch * rows.row) : rows;
-  }
-  StateGradientRows<T> entering(std::int64_t chunk) const {
-    if (chunk == 0) return {user_.dhn, user_.dcn, {}, {}};
-    return {border(border_h_, chunk), border(border_c_, chunk), {}, {}};
-  }
-
   void run_stack() {
+    Pass<T> pass{.last_layer = spec_.num_layers, .directions = 1};
     for (std::int64_t chunk = used_ - 1; chunk >= 0; --chunk) {
-      recompute(chunk, spec_.num_layers, 0);
-      differentiate(chunk, {.last_layer = spec_.num_layers, .states = {carried(chunk)}});
+      recompute(chunk, pass);
+      pass.states[0] = carried(chunk, 0);
+      differentiate(chunk, pass);
     }
   }
 
   void run_layer(std::int64_t layer) {
-    Pass<T> pass{.first_layer = layer, .last_layer = layer + 1, .backward_states_only = true};
-    for (std::int64_t chunk = 0; chunk + 1 < used_; ++chunk) {
-      recompute(chunk, layer + 1, 1);
-      pass.states[1] = entering(chunk);
-      pass.states[1].dh0 = border(border_h_, chunk + 1);
-      pass.states[1].dc0 = border(border_c_, chunk + 1);
+    const Pass<T> below{.last_layer = layer + 1, .first_direction = 1, .directions = 2};
+    Pass<T> pass = below;
+    pass.first_layer = layer;
+    pass.steps_only = true;
+    for (std::int64_t chunk = 0; chunk < used_; ++chunk) {
+      recompute(chunk, below);
+      pass.states[1] = carried(chunk, 1);
       differentiate(chunk, pass);
     }
-    pass.backward_states_only = false;
+    pass = {.first_layer = layer, .last_layer = layer + 1, .directions = 1};
     for (std::int64_t chunk = used_ - 1; chunk >= 0; --chunk) {
-      recompute(chunk, layer + 1, 0);
-      pass.states = {carried(chunk), entering(chunk)};
-      if (chunk + 1 == used_) pass.states[1].dh0 = user_.dh0, pass.states[1].dc0 = user_.dc0;
+      recompute(chunk, pass);
+      pass.states[0] = carried(chunk, 0);
       differentiate(chunk, pass);
     }
   }
@@ -223,8 +247,12 @@ class Recomputation {
   SavedPlaces<T> places_;
   Scratch<T> forward_ = {};
   BackwardScratch<T> backward_ = {};
-  UserRows<T> carry_h_, carry_c_, border_h_, border_c_;
-  Grid<T> between_;  // [T][B][D*O], gradients between bidirectional layers
+  UserRows<T> carry_h_, carry_c_;
+  // Of a bidirectional network, over all of T: the layer's outputs and its backward direction, the
+  // gradients of that one's steps, what enters the layer [T][B][D*O], and the gradient of that.
+  LayerStore<T> kept_;
+  BackwardScratch<T> kept_gradients_ = {};
+  Grid<T> kept_input_, between_;
   T* dparams_ = nullptr;
   Block memory_;
 };

@@ -142,6 +142,16 @@ struct LayerStore {
   std::array<Grid<T>, 2> operand;    // [step][B][O], of the last operand_steps: masked states
   std::int64_t operand_steps = 1;
 
+  /// Steps [t, t + steps) of direction `d`, and the outputs of both, of a longer store.
+  void take_steps(const LayerStore& whole, std::size_t d, std::int64_t t, std::int64_t steps) {
+    out = whole.out.after(t);
+    operand_steps = std::max<std::int64_t>(steps, 1);
+    for (auto part :
+         {&LayerStore::c, &LayerStore::h_tilde, &LayerStore::gates, &LayerStore::projected,
+          &LayerStore::norms, &LayerStore::c_now, &LayerStore::operand}) {
+      (this->*part)[d] = (whole.*part)[d].after(t);
+    }
+  }
   /// What enters the product of a step where that is not h; steps from where a direction begins.
   T* entering(std::size_t direction, std::int64_t step, std::int64_t b) const {
     return operand[direction].at(step % operand_steps, b);

@@ -11,6 +11,9 @@ struct SavedPlaces : public InputPlaces<T> {
   std::vector<LayerStore<T>> layers;
 
   void carve(Carver& carver, const RnnSpec& spec, const ForwardArgs& args);
+  /// One layer, of the directions from `first` on; its `input` is its output.
+  static LayerStore<T> carve_layer(Carver& carver, const RnnSpec& spec, const ForwardArgs& args,
+                                   std::int64_t first = 0);
   /// Without x and the initial states, which lie elsewhere.
   void carve_layers(Carver& carver, const RnnSpec& spec, const ForwardArgs& args);
 };

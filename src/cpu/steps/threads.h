@@ -31,15 +31,23 @@ double alone_seconds(const CpuPacked<T>& packed, const ForwardArgs& args) {
   return seconds_alone(plan_question(packed, args, 1), args.max_time);
 }
 
-/// How the threads of `lease` divide a call; it returns those that are not needed.
+/// How the threads of `lease` divide a call, of which `directions` may run at once; it returns
+/// those that are not needed.
 template <class T>
-Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, ThreadLease& lease) {
+Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, ThreadLease& lease,
+              std::int64_t directions) {
   const double latency = lease.barrier_latency();
   PlanQuestion question = plan_question(packed, args, lease.threads());
+  question.directions = directions;
   question.barrier_latency = latency;
   const Plan plan = choose_plan(question);
   lease.keep(plan.threads());
   return plan;
+}
+
+template <class T>
+Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, ThreadLease& lease) {
+  return plan_for(packed, args, lease, packed.spec().num_dirs());
 }
 
 }  // namespace openrnn::cpu
