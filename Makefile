@@ -32,7 +32,7 @@ test-long:  ## C++ tests under every instruction set, Python tests over whole gr
 
 test-torch:  ## compare with PyTorch in .venv-torch, which takes several GB; not part of test
 	@scripts/setup build python test
-	@scripts/build release openrnn_testapi openrnn_gpu_bench openrnn_python_stub
+	@scripts/build release openrnn_testapi openrnn_gpu_bench openrnn_tool tool_model_file openrnn_python_stub
 	@scripts/test_torch
 
 test-cudnn-layout:  ## compare the layout of weights with cuDNN's own, no GPU, 520 MB; not part of test

@@ -1,4 +1,4 @@
-// Model files of other frameworks as named tensors: safetensors.
+// Model files of other frameworks as named tensors: safetensors, PyTorch.
 // Files are untrusted input: every length is checked before use.
 #pragma once
 
@@ -16,6 +16,11 @@ enum class FileKind : std::uint8_t {
   kSafetensors,
   /// The `.index.json` of tensors in several safetensors files, which lie in its folder.
   kSafetensorsIndex,
+  /// A zip archive of torch.save.
+  kTorch,
+  /// What torch.save wrote before version 1.6.
+  kTorchLegacy,
+  kTorchScript,
 };
 
 /// What a file is by its content; its name is not looked at.
@@ -25,7 +30,7 @@ struct FoundFile {
   std::string what;
 };
 
-/// Throws: IoError.
+/// Throws: IoError; FormatError for a zip archive whose directory is damaged.
 OPENRNN_API FoundFile identify_file(const std::string& path);
 
 /// A value beside the tensors: None is std::monostate, a sequence of equal kinds is one value.
@@ -54,7 +59,8 @@ class OPENRNN_API ModelFile {
   /// In the order of the file. Element types without a DType are listed with their usual names
   /// ('int8', 'float8_e5m2'), unknown ones with those of the file.
   const std::vector<TensorInfo>& tensors() const noexcept;
-  /// Metadata and plain values in the order of the file; all of safetensors are strings.
+  /// Metadata and plain values in the order of the file; all of safetensors are strings. In files
+  /// of PyTorch keys and positions are joined by '.': 'epoch', 'optimizer.param_groups.0.lr'.
   const std::vector<NamedValue>& values() const noexcept;
   bool contains(std::string_view name) const;
   /// Throws: ArgumentError listing the names of the file for an unknown `name`.
@@ -62,14 +68,22 @@ class OPENRNN_API ModelFile {
 
   /// The elements in row-major order.
   /// Throws: ArgumentError for an unknown name, UnsupportedError for an element type without a
-  /// DType, FormatError for a bool that is neither 0 nor 1.
+  /// DType and for more elements than are stored, FormatError for a wrong checksum and for a bool
+  /// that is neither 0 nor 1.
   Array read(std::string_view name) const;
   /// The same as bytes, of any element type of whole bytes.
   std::string read_bytes(std::string_view name) const;
   /// The elements where they are mapped, without a copy; nothing if they are not aligned to
-  /// their size: read() copies them. Valid as long as this object. The file must not be
-  /// truncated meanwhile: that would end the process (SIGBUS). Throws: as read().
+  /// their size or have strides: read() copies them. Checksums are not compared. Valid as long as
+  /// this object. The file must not be truncated meanwhile: that would end the process (SIGBUS).
+  /// Throws: as read().
   std::optional<ConstArrayView> view(std::string_view name) const;
+
+  /// Whether there are checksums of the elements: files of safetensors, old ones of PyTorch, and
+  /// those that PyTorch was told to write so, have none.
+  bool has_checksums() const noexcept;
+  /// Reads everything, so that every checksum has been compared. Throws: FormatError.
+  void verify() const;
 
  private:
   struct Impl;
@@ -99,5 +113,13 @@ struct SafetensorsOptions {
 /// another writer has the file.
 OPENRNN_API void write_safetensors(const std::string& path, std::span<const NamedView> tensors,
                                    const SafetensorsOptions& options = {});
+
+/// Writes what torch.load reads as a state_dict, with weights_only=True, too: in the order given,
+/// beside, synced and renamed.
+/// Throws: ArgumentError, before anything is written, for a name that is empty, repeated, not UTF-8
+/// or holds a control character; UnsupportedError for a dtype without a storage in PyTorch;
+/// IoError; StateError while another writer has the file.
+OPENRNN_API void write_torch_state_dict(const std::string& path,
+                                        std::span<const NamedView> tensors);
 
 }  // namespace openrnn

@@ -77,11 +77,14 @@ std::optional<FoundFile> model_file_at(const std::string& path) {
   return found;
 }
 
-int inspect_model_file(const std::string& path, const FoundFile& found) {
+int inspect_model_file(const std::string& path, const FoundFile& found, bool fast) {
   const ModelFile file(path);
+  if (!fast) file.verify();
   const std::uint64_t bytes = print_tensor_table(file.tensors());
-  fmt::print("{} tensors, {} bytes in {}, {}, which has no checksums\n", file.tensors().size(),
-             bytes, path, found.what);
+  fmt::print("{} tensors, {} bytes in {}, {}, {}\n", file.tensors().size(), bytes, path, found.what,
+             !file.has_checksums() ? "which has no checksums"
+             : fast                ? "not verified"
+                                   : "every checksum is right");
   for (const NamedValue& value : file.values()) {
     fmt::print("{}: {}\n", excerpt(value.name), text_of_value(value.value));
   }
@@ -92,7 +95,7 @@ int inspect_model_file(const std::string& path, const FoundFile& found) {
 
 int run(const InspectFlags& flags) {
   if (const std::optional<FoundFile> found = model_file_at(flags.checkpoint)) {
-    return inspect_model_file(flags.checkpoint, *found);
+    return inspect_model_file(flags.checkpoint, *found, flags.fast);
   }
   const TensorBundleReader reader = train::open_run(flags.checkpoint);
   if (!flags.fast) reader.verify();

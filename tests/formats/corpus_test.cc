@@ -33,6 +33,8 @@ TEST(Corpus, TensorBundle) { replay("tensor_bundle", fuzz_tensor_bundle); }
 TEST(Corpus, EventFile) { replay("event_file", fuzz_event_file); }
 TEST(Corpus, ObjectGraph) { replay("object_graph", fuzz_object_graph); }
 TEST(Corpus, Safetensors) { replay("safetensors", fuzz_model_file); }
+TEST(Corpus, Pickle) { replay("pickle", fuzz_pickle); }
+TEST(Corpus, TorchFile) { replay("torch_file", fuzz_model_file); }
 TEST(Corpus, CheckpointState) { replay("checkpoint_state", fuzz_checkpoint_state); }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Model files for the Python tests, one tensor a line: name, dtype, dimensions, hexadecimal bytes.
 //   tool_model_file dump PATH                           file to lines
 //   tool_model_file safetensors PATH [BYTES] <lines     lines to a file, or to shards of BYTES
+//   tool_model_file torch PATH <lines                   lines to a state_dict
 #include <openrnn/formats_model_file.h>
 
 #include "tools/tensor_lines.h"
@@ -28,6 +29,7 @@ void run(const std::vector<std::string>& words) {
   }
   std::vector<NamedView> named;
   for (const auto& [name, array] : arrays) named.push_back({name, array.view()});
+  if (verb == "torch") return write_torch_state_dict(path, named);
   SafetensorsOptions options{.metadata = {{"format", "np"}}};
   if (words.size() > 2) options.max_shard_bytes = std::stoull(words[2]);
   write_safetensors(path, named, options);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "formats/safetensors/reader.h"
+#include "formats/torch/torch_file.h"
 
 namespace openrnn {
 
@@ -22,7 +23,6 @@ struct Signature {
 
 constexpr Signature kSignatures[] = {
     {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file"},
-    {0, "PK\x03\x04"sv, "a zip archive"},
     {0, "PK\x05\x06"sv, "an empty zip archive"},
     {0, "\x93NUMPY"sv, "a NumPy array"},
     {0, "\x1f\x8b"sv, "a gzip file"},
@@ -45,6 +45,17 @@ bool starts_as_safetensors(std::string_view head, std::uint64_t size) {
          length <= size - sizeof length;
 }
 
+// What the names of its entries tell.
+FoundFile identify_zip(const ByteSource& file) {
+  const ZipArchive archive(file);
+  const std::optional<std::string> root = find_torch_root(archive);
+  if (!root) return {FileKind::kUnknown, "a zip archive without NAME/data.pkl"};
+  if (kind_of_torch_zip(archive, *root) == FileKind::kTorch) {
+    return {FileKind::kTorch, "a PyTorch file"};
+  }
+  return {FileKind::kTorchScript, "a TorchScript archive"};
+}
+
 bool starts_as_json(std::string_view head) {
   const std::size_t first = head.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && head[first] == '{';
@@ -64,6 +75,10 @@ FoundFile identify(const ByteSource& file) {
                        file.read_string(0, file.size()).find("\"weight_map\"") != std::string::npos;
     if (index) return {FileKind::kSafetensorsIndex, "an index of safetensors files"};
     return {FileKind::kUnknown, "a JSON file"};
+  }
+  if (head.starts_with("PK\x03\x04")) return identify_zip(file);
+  if (starts_as_legacy_torch(head)) {
+    return {FileKind::kTorchLegacy, "a PyTorch file of the old form"};
   }
   for (const Signature& signature : kSignatures) {
     if (head.size() >= signature.offset &&

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/excerpt.h"
@@ -54,6 +55,13 @@ Array ModelFile::read(std::string_view name) const {
 std::string ModelFile::read_bytes(std::string_view name) const {
   return formats::read_tensor_bytes(impl_->contents, impl_->number(name, "read_bytes"));
 }
+bool ModelFile::has_checksums() const noexcept {
+  const std::vector<formats::Extent>& extents = impl_->contents.extents;
+  return std::any_of(extents.begin(), extents.end(),
+                     [](const formats::Extent& extent) { return extent.crc.has_value(); });
+}
+void ModelFile::verify() const { formats::verify_contents(impl_->contents); }
+
 std::optional<ConstArrayView> ModelFile::view(std::string_view name) const {
   return formats::view_tensor(impl_->contents, impl_->number(name, "view"));
 }

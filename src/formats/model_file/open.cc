@@ -5,6 +5,8 @@
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/model_file/identify.h"
+#include "formats/tensors/elements.h"
+#include "formats/torch/torch_file.h"
 
 namespace openrnn::formats {
 
@@ -23,16 +25,11 @@ void check_bool_bytes(const FileContents& contents, std::size_t tensor, std::str
                                  [](char c) { return static_cast<unsigned char>(c) > 1; });
   if (bad == bytes.end()) return;
   const TensorPlace& place = contents.places[tensor];
-  throw FormatError(place.source->path(), place.offset,
+  const Extent& extent = contents.extents[place.extent];
+  throw FormatError(extent.source->path(), extent.offset + place.first,
                     message("element ", bad - bytes.begin(), " of tensor '",
                             excerpt(contents.tensors[tensor].name), "' is ",
                             int{static_cast<unsigned char>(*bad)}, ", expected 0 or 1"));
-}
-
-void copy_elements(const FileContents& contents, std::size_t tensor, void* out) {
-  const TensorPlace& place = contents.places[tensor];
-  place.source->read_at(place.offset, out,
-                        static_cast<std::size_t>(contents.tensors[tensor].bytes));
 }
 
 }  // namespace
@@ -44,17 +41,25 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
       return read_safetensors(std::move(file));
     case FileKind::kSafetensorsIndex:
       return read_safetensors_index(*file, open);
+    case FileKind::kTorch:
+    case FileKind::kTorchScript:
+      return read_torch_zip(std::move(file));
+    case FileKind::kTorchLegacy:
+      return read_torch_legacy(std::move(file));
     case FileKind::kUnknown:
       break;
   }
-  throw FormatError(file->path(), 0,
-                    message("this is ", found.what == "a file" ? "of no known kind" : found.what,
-                            ", expected a safetensors file or an index of several"));
+  throw FormatError(
+      file->path(), 0,
+      message("this is ", found.what == "a file" ? "of no known kind" : found.what,
+              ", expected a file of safetensors, an index of several, or one of PyTorch"));
 }
 
 Array read_tensor(const FileContents& contents, std::size_t tensor) {
   const TensorInfo& info = contents.tensors[tensor];
-  Array out(readable_dtype(info), info.shape);
+  const DType dtype = readable_dtype(info);
+  require_stored_elements(contents, tensor);
+  Array out(dtype, info.shape);
   copy_elements(contents, tensor, out.data());
   if (out.dtype() == DType::kBool) {
     check_bool_bytes(contents, tensor, {static_cast<const char*>(out.data()), out.size_bytes()});
@@ -62,7 +67,12 @@ Array read_tensor(const FileContents& contents, std::size_t tensor) {
   return out;
 }
 
+void verify_contents(const FileContents& contents) {
+  for (std::size_t i = 0; i < contents.extents.size(); ++i) verify_extent(contents, i);
+}
+
 std::string read_tensor_bytes(const FileContents& contents, std::size_t tensor) {
+  require_stored_elements(contents, tensor);
   std::string bytes(static_cast<std::size_t>(contents.tensors[tensor].bytes), '\0');
   copy_elements(contents, tensor, bytes.data());
   return bytes;
@@ -71,9 +81,11 @@ std::string read_tensor_bytes(const FileContents& contents, std::size_t tensor) 
 std::optional<ConstArrayView> view_tensor(const FileContents& contents, std::size_t tensor) {
   const TensorInfo& info = contents.tensors[tensor];
   const TensorPlace& place = contents.places[tensor];
+  const Extent& extent = contents.extents[place.extent];
   const DType dtype = readable_dtype(info);
-  const std::string_view bytes =
-      place.source->mapped().substr(place.offset, static_cast<std::size_t>(info.bytes));
+  if (!place.strides.empty()) return std::nullopt;
+  const std::string_view bytes = extent.source->mapped().substr(
+      extent.offset + place.first, static_cast<std::size_t>(info.bytes));
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % dtype_size(dtype) != 0) return std::nullopt;
   if (dtype == DType::kBool) check_bool_bytes(contents, tensor, bytes);
   return ConstArrayView{bytes.data(), dtype, info.shape};

@@ -13,5 +13,7 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
 Array read_tensor(const FileContents& contents, std::size_t tensor);
 std::string read_tensor_bytes(const FileContents& contents, std::size_t tensor);
 std::optional<ConstArrayView> view_tensor(const FileContents& contents, std::size_t tensor);
+/// Compares the checksum of every extent that has one. Throws: FormatError.
+void verify_contents(const FileContents& contents);
 
 }  // namespace openrnn::formats

@@ -74,7 +74,9 @@ void add_tensor(const ByteSource& file, std::uint64_t data_offset, HeaderTensor 
                                .dtype = std::string(type ? type->name : tensor.dtype),
                                .shape = std::move(tensor.shape),
                                .bytes = tensor.end - tensor.begin});
-  contents->places.push_back({.source = &file, .offset = data_offset + tensor.begin});
+  contents->places.push_back({.extent = contents->extents.size()});
+  contents->extents.push_back(
+      {&file, data_offset + tensor.begin, tensor.end - tensor.begin, std::nullopt});
 }
 
 // A shard's tensors join those of the index, which says that they are there.
@@ -84,12 +86,13 @@ void join(const std::string& index_path, const std::string& shard_name, FileCont
   for (std::size_t i = 0; i < shard.tensors.size(); ++i) {
     const auto found = files.find(shard.tensors[i].name);
     if (found == files.end() || found->second != shard_name) {
-      throw FormatError(shard.places[i].source->path(), kLengthBytes,
+      throw FormatError(shard.sources[0]->path(), kLengthBytes,
                         message("tensor '", excerpt(shard.tensors[i].name),
                                 "' is not in this file by the index ", excerpt(index_path)));
     }
     whole->tensors.push_back(std::move(shard.tensors[i]));
-    whole->places.push_back(shard.places[i]);
+    whole->places.push_back({.extent = whole->extents.size()});
+    whole->extents.push_back(shard.extents[shard.places[i].extent]);
   }
   for (auto& source : shard.sources) whole->sources.push_back(std::move(source));
   for (NamedValue& value : shard.values) whole->values.push_back(std::move(value));

@@ -2,25 +2,61 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <unordered_set>
 
 #include "formats/file/byte_source.h"
 #include "openrnn/formats_model_file.h"
 
 namespace openrnn::formats {
 
-/// The place of a tensor's elements, which a reader has checked to lie inside the source.
-struct TensorPlace {
+/// A range of bytes that holds elements of one or several tensors.
+struct Extent {
   const ByteSource* source = nullptr;
-  std::uint64_t offset = 0;
+  std::uint64_t offset = 0, bytes = 0;
+  /// CRC-32 of the bytes, where the file has one.
+  std::optional<std::uint32_t> crc;
+};
+
+/// The place of a tensor's elements, which a reader has checked to lie inside the extent.
+struct TensorPlace {
+  /// The number of the extent.
+  std::size_t extent = 0;
+  /// Bytes from the start of the extent to the first element.
+  std::uint64_t first = 0;
+  /// Of one with strides.
+  std::size_t element_bytes = 0;
+  /// In elements, none negative; empty: row-major without gaps.
+  Shape strides = {};
+};
+
+/// Which extents have the checksum that they should have: a storage of many tensors is read for it
+/// once. Thread-safe.
+class VerifiedExtents {
+ public:
+  bool contains(std::size_t extent) const {
+    const std::lock_guard lock(mutex_);
+    return extents_.count(extent) > 0;
+  }
+  void add(std::size_t extent) {
+    const std::lock_guard lock(mutex_);
+    extents_.insert(extent);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_set<std::size_t> extents_;
 };
 
 struct FileContents {
   FileKind kind = FileKind::kUnknown;
   std::vector<std::unique_ptr<ByteSource>> sources;
+  std::vector<Extent> extents;
   std::vector<TensorInfo> tensors;
   /// One for each tensor.
   std::vector<TensorPlace> places;
   std::vector<NamedValue> values;
+  std::unique_ptr<VerifiedExtents> verified = std::make_unique<VerifiedExtents>();
 };
 
 /// Elements of a shape; nothing for a negative dimension or an overflow.

@@ -1,0 +1,108 @@
+#include "formats/tensors/elements.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/excerpt.h"
+#include "base/message.h"
+#include "formats/zip/crc32.h"
+
+namespace openrnn::formats {
+
+namespace {
+
+// Bytes of an extent that are read at a time for its checksum.
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+
+// A dimension of a tensor with gaps.
+struct StridedDim {
+  std::int64_t size = 0;
+  std::size_t stride_bytes = 0;
+};
+
+// Those of size 1 are left out: the counter would walk over them at every element.
+std::vector<StridedDim> strided_dims(const Shape& shape, const TensorPlace& place) {
+  std::vector<StridedDim> dims;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    dims.push_back({shape[i], static_cast<std::size_t>(place.strides[i]) * place.element_bytes});
+  }
+  return dims;
+}
+
+// `from` is the first element.
+void gather(const char* from, const std::vector<StridedDim>& dims, std::size_t element_bytes,
+            std::uint64_t elements, char* out) {
+  std::vector<std::int64_t> at(dims.size(), 0);
+  std::size_t offset = 0;
+  for (std::uint64_t i = 0; i < elements; ++i, out += element_bytes) {
+    std::memcpy(out, from + offset, element_bytes);
+    for (std::size_t d = dims.size(); d-- > 0;) {
+      offset += dims[d].stride_bytes;
+      if (++at[d] < dims[d].size) break;
+      offset -= dims[d].stride_bytes * static_cast<std::size_t>(dims[d].size);
+      at[d] = 0;
+    }
+  }
+}
+
+void compare_crc32(const FileContents& contents, std::size_t number, std::uint32_t crc) {
+  const Extent& extent = contents.extents[number];
+  if (crc == *extent.crc) {
+    contents.verified->add(number);
+    return;
+  }
+  throw FormatError(
+      extent.source->path(), extent.offset,
+      message(extent.bytes, " bytes of tensors have checksum ", crc, ", expected ", *extent.crc));
+}
+
+void copy_strided(const FileContents& contents, std::size_t tensor, char* out) {
+  const TensorInfo& info = contents.tensors[tensor];
+  const TensorPlace& place = contents.places[tensor];
+  const Extent& extent = contents.extents[place.extent];
+  const std::vector<StridedDim> dims = strided_dims(info.shape, place);
+  std::size_t span = place.element_bytes;
+  for (const StridedDim& dim : dims) {
+    span += static_cast<std::size_t>(dim.size - 1) * dim.stride_bytes;
+  }
+  const std::string bytes = extent.source->read_string(extent.offset + place.first, span);
+  gather(bytes.data(), dims, place.element_bytes, info.bytes / place.element_bytes, out);
+}
+
+}  // namespace
+
+void require_stored_elements(const FileContents& contents, std::size_t tensor) {
+  const TensorInfo& info = contents.tensors[tensor];
+  const std::uint64_t stored = contents.extents[contents.places[tensor].extent].bytes;
+  if (info.bytes <= stored) return;
+  throw UnsupportedError(message("[read] tensor '", excerpt(info.name), "' of ", info.bytes,
+                                 " bytes repeats elements of a storage of ", stored,
+                                 " bytes, expected no more than are stored"));
+}
+
+void verify_extent(const FileContents& contents, std::size_t number) {
+  const Extent& extent = contents.extents[number];
+  if (!extent.crc || contents.verified->contains(number)) return;
+  std::uint32_t crc = 0;
+  for (std::uint64_t at = 0; at < extent.bytes; at += kPieceBytes) {
+    const std::string piece =
+        extent.source->read_string(extent.offset + at, std::min(kPieceBytes, extent.bytes - at));
+    crc = crc32_extend(crc, piece.data(), piece.size());
+  }
+  compare_crc32(contents, number, crc);
+}
+
+void copy_elements(const FileContents& contents, std::size_t tensor, void* out) {
+  const TensorInfo& info = contents.tensors[tensor];
+  const TensorPlace& place = contents.places[tensor];
+  const Extent& extent = contents.extents[place.extent];
+  const bool whole = place.strides.empty() && info.bytes == extent.bytes;
+  if (!whole) verify_extent(contents, place.extent);
+  if (!place.strides.empty()) return copy_strided(contents, tensor, static_cast<char*>(out));
+  const auto bytes = static_cast<std::size_t>(info.bytes);
+  extent.source->read_at(extent.offset + place.first, out, bytes);
+  if (whole && extent.crc) compare_crc32(contents, place.extent, crc32_extend(0, out, bytes));
+}
+
+}  // namespace openrnn::formats
