@@ -1,5 +1,6 @@
-// Recurrent cells made of plain operations, and the loops that run them over a sequence. They share
-// no code with the engines and read the same checkpoints, so they serve to check those.
+// Recurrent cells made of plain operations, and the loops that run them over a sequence. The
+// CudnnCompatible ones share no code with the engines and read the same checkpoints, so they serve
+// to check those.
 #pragma once
 
 #include "openrnn/graph_layer.h"
@@ -22,6 +23,13 @@ struct CellStatePart {
   std::int64_t size = 0;
   /// Dropout must leave it alone: c of an lstm.
   bool memory = false;
+};
+
+/// What a loop of a cell computes, as a network of one layer and one direction, and its parameters
+/// made of the cell's variables.
+struct CellNetwork {
+  RnnSpec spec;
+  Tensor params;
 };
 
 /// Functions of a cell that a subclass in another language overrides; an empty one overrides
@@ -60,6 +68,15 @@ class OPENRNN_API RnnCell : public Layer {
   CellState class_zero_state(std::int64_t batch_size, DType dtype) const;
 
   void set_overrides(CellOverrides overrides) { overrides_ = std::move(overrides); }
+  /// Whether it overrides anything.
+  bool overridden() const {
+    const CellOverrides& o = overrides_;
+    return o.step || o.call || o.zero_state || o.state || o.output_size;
+  }
+  /// Whether network() is the same as a loop of steps, which loops over time then run in its place.
+  virtual bool is_network() const { return false; }
+  /// Of variables that are made.
+  virtual CellNetwork network() const { return {}; }
   /// State of a step and width of its output, with overrides.
   std::vector<CellStatePart> step_state() const;
   std::int64_t step_output_size() const;
@@ -245,6 +262,10 @@ class OPENRNN_API LSTMCell : public VariableCell {
   std::int64_t output_size() const override;
   std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override { return index == 0; }
+  /// Of exactly this class and BasicLSTMCell, with tanh, a projection below num_units or none, and
+  /// clips above 0.
+  bool is_network() const override;
+  CellNetwork network() const override;
 
  protected:
   struct Names {
@@ -310,6 +331,9 @@ class OPENRNN_API GRUCell : public VariableCell {
   std::vector<std::int64_t> state_size() const override { return {num_units()}; }
   std::int64_t output_size() const override { return num_units(); }
   std::shared_ptr<Layer> copy() const override;
+  /// Of exactly this class, with tanh.
+  bool is_network() const override;
+  CellNetwork network() const override;
 
  protected:
   void make_variables(std::int64_t input_size) override;

@@ -45,6 +45,9 @@ class OPENRNN_API LayerNormBasicLSTMCell : public VariableCell {
   std::int64_t output_size() const override { return num_units(); }
   std::shared_ptr<Layer> copy() const override;
   bool is_memory(std::size_t index) const override { return index == 0; }
+  /// Of exactly this class, with tanh and without dropout.
+  bool is_network() const override;
+  CellNetwork network() const override;
   /// Counter of the calls, for checkpoints.
   ops::DropoutState& dropout_state() noexcept { return dropout_; }
 
@@ -58,6 +61,7 @@ class OPENRNN_API LayerNormBasicLSTMCell : public VariableCell {
   struct Norm {
     Variable gamma, beta;
   };
+  double epsilon() const { return dtype() == DType::kFloat16 ? 1e-3 : 1e-12; }
   Tensor normalized(const Tensor& x, const Norm& norm) const;
   Tensor dropped(const Tensor& memory);
 

@@ -1,4 +1,7 @@
 // tf.contrib.rnn's LayerNormBasicLSTMCell.
+#include <cmath>
+#include <typeinfo>
+
 #include "base/message.h"
 #include "cells/tensorflow.h"
 #include "graph/graph_state.h"
@@ -58,9 +61,8 @@ Tensor LayerNormBasicLSTMCell::normalized(const Tensor& x, const Norm& norm) con
   const auto mean = [&](const Tensor& values) {
     return ops::scale(ops::matmul(values, down), 1.0 / static_cast<double>(units));
   };
-  const double epsilon = dtype() == DType::kFloat16 ? 1e-3 : 1e-12;
   const Tensor moved = ops::subtract(x, ops::matmul(mean(x), across));
-  const Tensor deviation = ops::sqrt(ops::add_scalar(mean(ops::square(moved)), epsilon));
+  const Tensor deviation = ops::sqrt(ops::add_scalar(mean(ops::square(moved)), epsilon()));
   const Tensor hat = ops::divide(moved, ops::matmul(deviation, across));
   return ops::add_row(cells::scale_columns(hat, norm.gamma.read()), norm.beta.read());
 }
@@ -89,6 +91,40 @@ CellResult LayerNormBasicLSTMCell::step(const Tensor& inputs, const CellState& s
   if (options_.layer_norm) c = normalized(c, norms_[4]);
   const Tensor h = ops::multiply(activation(c), ops::sigmoid(sums[3]));
   return {h, {c, h}};
+}
+
+bool LayerNormBasicLSTMCell::is_network() const {
+  return typeid(*this) == typeid(LayerNormBasicLSTMCell) && !options_.activation &&
+         options_.dropout_keep_prob == 1.0 && std::isfinite(options_.forget_bias);
+}
+
+CellNetwork LayerNormBasicLSTMCell::network() const {
+  const std::int64_t units = num_units();
+  RnnSpec spec{.num_units = units, .dtype = dtype()};
+  spec.input_size = kernel_.shape()[0] - units;
+  spec.single_bias = true;
+  spec.forget_bias = options_.forget_bias;
+  const auto gates = [units](const Tensor& blocks) {
+    return ops::concat(cells::in_gate_order(ops::split(blocks, 0, {units, units, units, units})),
+                       0);
+  };
+  std::vector<Tensor> others;
+  if (options_.layer_norm) {
+    spec.layer_norm = LayerNorm::kGates;
+    spec.layer_norm_cell = LayerNormCell::kCarried;
+    spec.layer_norm_epsilon = epsilon();
+    for (Variable Norm::*const part : {&Norm::beta, &Norm::gamma}) {
+      std::vector<Tensor> of_gates;
+      for (std::size_t n = 0; n < 4; ++n) of_gates.push_back((norms_[n].*part).read());
+      others.push_back(ops::concat(cells::in_gate_order(of_gates), 0));
+    }
+    others.push_back(norms_[4].gamma.read());
+    others.push_back(norms_[4].beta.read());
+  } else {
+    others.push_back(gates(bias_.read()));
+  }
+  const Tensor weights = gates(ops::transpose_leading(kernel_.read()));
+  return {spec, cells::opaque_params(weights, units, others)};
 }
 
 std::shared_ptr<Layer> LayerNormBasicLSTMCell::copy() const {

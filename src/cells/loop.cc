@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/message.h"
+#include "cells/fused.h"
 #include "graph/scope_stack.h"
 
 namespace openrnn::cells {
@@ -140,7 +141,10 @@ DynamicRnnResult run_cell(std::string_view call, RnnCell& cell, const Tensor& x,
   if (any_symbolic(x, lengths.symbolic) || (start.given && any_symbolic(*start.given))) {
     return record_cell(call, cell, x, start, lengths);
   }
-  return run_values(cell, cell.placed(x), start.state(cell, x.shape()[1]), lengths.values);
+  const Tensor there = cell.placed(x);
+  const CellState state = start.state(cell, x.shape()[1]);
+  if (const auto fused = run_fused(cell, there, state, lengths.values)) return *fused;
+  return run_values(cell, there, state, lengths.values);
 }
 
 }  // namespace openrnn::cells

@@ -1,11 +1,16 @@
 // TensorFlow 1's cells: BasicLSTMCell, LSTMCell, GRUCell.
 #include "cells/tensorflow.h"
 
+#include <cmath>
+#include <typeinfo>
+
 #include "base/message.h"
 
 namespace openrnn {
 namespace {
 
+using cells::in_gate_order;
+using cells::opaque_params;
 using cells::or_tanh;
 using cells::scale_columns;
 using cells::variables_of;
@@ -98,6 +103,43 @@ CellResult LSTMCell::step(const Tensor& inputs, const CellState& state) {
   return {h, {c, h}};
 }
 
+bool LSTMCell::is_network() const {
+  const std::type_info& type = typeid(*this);
+  const auto bounds = [](std::optional<double> bound) {
+    return !bound || (*bound > 0.0 && std::isfinite(*bound));
+  };
+  return (type == typeid(LSTMCell) || type == typeid(BasicLSTMCell)) && !options_.activation &&
+         options_.num_proj < num_units() && bounds(options_.cell_clip) &&
+         bounds(options_.proj_clip) && std::isfinite(options_.forget_bias);
+}
+
+CellNetwork LSTMCell::network() const {
+  const std::int64_t units = num_units();
+  RnnSpec spec{.num_units = units, .dtype = dtype(), .num_proj = options_.num_proj};
+  spec.input_size = kernel_.shape()[0] - output_size();
+  spec.single_bias = true;
+  spec.forget_bias = options_.forget_bias;
+  spec.use_peepholes = options_.use_peepholes;
+  const auto within = [](std::optional<double> bound) {
+    return bound ? std::optional(std::array{-*bound, *bound}) : std::nullopt;
+  };
+  spec.cell_clip = within(options_.cell_clip);
+  if (options_.num_proj > 0) spec.proj_clip = within(options_.proj_clip);
+  const auto gates = [units](const Tensor& blocks) {
+    return ops::concat(in_gate_order(ops::split(blocks, 0, {units, units, units, units})), 0);
+  };
+  std::vector<Tensor> others;
+  if (options_.num_proj > 0) others.push_back(ops::transpose_leading(projection_.read()));
+  others.push_back(gates(bias_.read()));
+  if (options_.use_peepholes) {
+    for (const Variable& each : {input_diagonal_, forget_diagonal_, output_diagonal_}) {
+      others.push_back(each.read());
+    }
+  }
+  const Tensor weights = gates(ops::transpose_leading(kernel_.read()));
+  return {spec, opaque_params(weights, output_size(), others)};
+}
+
 void LSTMCell::copy_lstm(const LSTMCell& other) {
   copy_cell(other);
   kernel_ = other.kernel_;
@@ -178,6 +220,21 @@ CellResult GRUCell::step(const Tensor& inputs, const CellState& state) {
   const Tensor keep_fresh = ops::add_scalar(ops::negate(update), 1.0);
   const Tensor h = ops::add(ops::multiply(update, before), ops::multiply(keep_fresh, fresh));
   return {h, {h}};
+}
+
+bool GRUCell::is_network() const {
+  return typeid(*this) == typeid(GRUCell) && !options_.activation;
+}
+
+CellNetwork GRUCell::network() const {
+  RnnSpec spec{.mode = RnnMode::kGru, .num_units = num_units(), .dtype = dtype()};
+  spec.input_size = gates_kernel_.shape()[0] - num_units();
+  spec.single_bias = true;
+  spec.reset_after = false;
+  const Tensor weights = ops::concat({ops::transpose_leading(gates_kernel_.read()),
+                                      ops::transpose_leading(candidate_kernel_.read())},
+                                     0);
+  return {spec, opaque_params(weights, num_units(), {gates_bias_.read(), candidate_bias_.read()})};
 }
 
 std::shared_ptr<Layer> GRUCell::copy() const {

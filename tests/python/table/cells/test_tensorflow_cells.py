@@ -103,7 +103,9 @@ def test_copies_reuse_and_subclasses(kind):
             return openrnn.negative(output), state
 
     config = {**cell.get_config(), "name": "one", "reuse": True}
-    np.testing.assert_array_equal(run(Negated.from_config(config))[0], -np.asarray(outputs))
+    # A subclass is called at every step, where the class itself is one call of the engine.
+    negated = run(Negated.from_config(config))[0]
+    np.testing.assert_allclose(negated, -np.asarray(outputs), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", MAKERS)
