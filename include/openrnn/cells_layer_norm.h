@@ -61,7 +61,7 @@ class OPENRNN_API LayerNormBasicLSTMCell : public VariableCell {
   struct Norm {
     Variable gamma, beta;
   };
-  double epsilon() const { return dtype() == DType::kFloat16 ? 1e-3 : 1e-12; }
+  double epsilon() const;
   Tensor normalized(const Tensor& x, const Norm& norm) const;
   Tensor dropped(const Tensor& memory);
 

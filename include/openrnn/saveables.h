@@ -87,8 +87,8 @@ class OPENRNN_API TfCanonicalFormat {
 OPENRNN_API std::string tf_cell_scope(Direction direction, std::int64_t layer, std::int64_t dir);
 /// 'cudnn_compatible_lstm_cell', 'cudnn_compatible_gru_cell', 'basic_rnn_cell'.
 OPENRNN_API std::string_view tf_cell_name(RnnMode mode);
-/// The same, but 'gru_cell' for a gru that resets before the product, and
-/// 'layer_norm_basic_lstm_cell' for that cell.
+/// The same, but 'gru_cell' for a gru that resets before the product, and with layer normalization
+/// a name for each form ('layer_norm_basic_lstm_cell' for that cell), which no other network has.
 OPENRNN_API std::string_view tf_cell_name(const RnnSpec& spec);
 
 // ---- Saveables ---------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class OPENRNN_API CudnnRnnSaveable : public ObjectSaveable {
   std::vector<Array> to_tensors(const ConstArrayView& value) const override;
   Array from_tensors(const std::vector<Array>& tensors) const override;
   /// `cell-{l}/NAME` as MultiRNNCell has it, and `NAME` alone when there is one layer;
-  /// bidirectional: `cells_fw-{l}/NAME` and `cells_bw-{l}/NAME`.
+  /// bidirectional: `cells_fw-{l}/NAME` and `cells_bw-{l}/NAME`. NAME: docs/layer_norm.md, too.
   std::vector<std::vector<ObjectPath>> object_paths() const override;
   std::vector<bool> bias_sums() const override;
   std::vector<Array> slot_to_tensors(const ConstArrayView& slot) const override;

@@ -6,6 +6,7 @@
 #include "cells/tensorflow.h"
 #include "graph/graph_state.h"
 #include "openrnn/cells_layer_norm.h"
+#include "spec/tensorflow.h"
 
 namespace openrnn {
 namespace {
@@ -51,6 +52,8 @@ void LayerNormBasicLSTMCell::make_variables(std::int64_t input_size) {
     norms_[n].beta = add_bias(message(kScopes[n], "/beta"), num_units(), options_.norm_shift);
   }
 }
+
+double LayerNormBasicLSTMCell::epsilon() const { return spec::layer_norm_basic_epsilon(dtype()); }
 
 Tensor LayerNormBasicLSTMCell::normalized(const Tensor& x, const Norm& norm) const {
   const std::int64_t units = num_units();

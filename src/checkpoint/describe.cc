@@ -7,6 +7,7 @@
 #include "checkpoint/extras.h"
 #include "checkpoint/network_names.h"
 #include "openrnn/saveables.h"
+#include "spec/tensorflow.h"
 
 namespace openrnn {
 namespace {
@@ -25,33 +26,24 @@ const TensorInfo& need(const Candidate& group, const std::string& name, std::siz
   return *info;
 }
 
-// Layer normalization, of which names do not tell all: outside of LayerNormBasicLSTMCell the cell
-// is taken for one whose output alone sees it normalized, and a gru for one of whole products.
-void name_norms(const Candidate& group, const std::string& first, RnnSpec& spec) {
-  const auto has = [&](const char* name) { return group.find(first + name) != nullptr; };
-  if (has("kernel_norm/gamma")) spec.layer_norm = LayerNorm::kProducts;
-  if (has("input/gamma")) spec.layer_norm = LayerNorm::kGates;
-  if (has("state_norm/gamma") || has("state/gamma")) {
-    spec.layer_norm_cell = group.layer_norm ? LayerNormCell::kCarried : LayerNormCell::kOutput;
-  }
-  // TensorFlow's.
-  if (group.layer_norm) spec.layer_norm_epsilon = 1e-12;
+bool is_basic(const Candidate& group) {
+  return group.form.layer_norm == LayerNorm::kGates;  // of all forms
 }
 
 // The spec of the first layer's tensors; the others are checked later.
 RnnSpec spec_of(const Candidate& group) {
-  RnnSpec spec{.mode = group.mode, .num_layers = group.num_layers, .cell_clip = {}};
+  RnnSpec spec = group.form;
+  spec.num_layers = group.num_layers;
   spec.direction = group.direction;
-  spec.reset_after = group.reset_after;
   if (group.num_layers > static_cast<std::int64_t>(group.tensors.size())) {
     throw ArgumentError(message("layer ", group.num_layers - 1, " is there, but only ",
                                 group.tensors.size(), " tensors in all"));
   }
   const std::string first = group.cell_prefix(0);
-  const bool gru = group.mode == RnnMode::kGru;
+  const bool gru = spec.mode == RnnMode::kGru;
   const TensorInfo& kernel = need(group, first + (gru ? "gates/kernel" : "kernel"), 2);
   spec.dtype = parse_dtype(kernel.dtype);
-  const std::int64_t gates = gru ? 2 : group.mode == RnnMode::kLstm ? 4 : 1;
+  const std::int64_t gates = gru ? 2 : spec.is_lstm() ? 4 : 1;
   spec.num_units = kernel.shape[1] / gates;
   if (const TensorInfo* projection = group.find(first + "projection/kernel")) {
     spec.num_proj = projection->shape.size() == 2 ? projection->shape[1] : 0;
@@ -63,7 +55,11 @@ RnnSpec spec_of(const Candidate& group) {
     spec.input_size = spec.num_units;
   }
   spec.use_peepholes = group.find(first + "w_i_diag") != nullptr;
-  name_norms(group, first, spec);
+  if (is_basic(group)) {
+    spec.layer_norm_epsilon = spec::layer_norm_basic_epsilon(spec.dtype);
+  } else if (spec.normalizes() && group.find(first + "input/gamma")) {
+    spec.layer_norm = LayerNorm::kGates;
+  }
   spec.validate();
   return spec;
 }

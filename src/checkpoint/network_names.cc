@@ -2,37 +2,42 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <tuple>
 
 #include "base/message.h"
 #include "openrnn/saveables.h"
+#include "spec/tensorflow.h"
 
 namespace openrnn::checkpoint {
 namespace {
 
-// Cells of one name.
-struct Family {
-  RnnMode mode = RnnMode::kLstm;
-  bool reset_after = true;
-  bool layer_norm = false;  // LayerNormBasicLSTMCell
-
-  std::string_view name() const {
-    RnnSpec spec{.mode = mode, .reset_after = reset_after};
-    if (layer_norm) spec.layer_norm = LayerNorm::kGates;
-    if (layer_norm) spec.layer_norm_cell = LayerNormCell::kCarried;
-    return tf_cell_name(spec);
-  }
-};
-constexpr Family kFamilies[] = {{RnnMode::kLstm},
-                                {RnnMode::kLstm, true, true},
-                                {RnnMode::kGru},
-                                {RnnMode::kGru, false},
-                                {RnnMode::kRnnTanh}};
+// A network for each name that a cell may have, in the order in which their candidates are listed.
+const std::vector<RnnSpec>& families() {
+  static const std::vector<RnnSpec> all = [] {
+    const auto lstm = [](LayerNorm norm, LayerNormCell cell) {
+      return RnnSpec{.layer_norm = norm, .layer_norm_cell = cell};
+    };
+    RnnSpec basic = lstm(LayerNorm::kGates, LayerNormCell::kCarried);
+    basic.layer_norm_epsilon = spec::layer_norm_basic_epsilon(basic.dtype);
+    return std::vector<RnnSpec>{{.mode = RnnMode::kLstm},
+                                basic,
+                                lstm(LayerNorm::kProducts, LayerNormCell::kNone),
+                                lstm(LayerNorm::kProducts, LayerNormCell::kOutput),
+                                lstm(LayerNorm::kProducts, LayerNormCell::kCarried),
+                                {.mode = RnnMode::kGru},
+                                {.mode = RnnMode::kGru, .layer_norm = LayerNorm::kProducts},
+                                {.mode = RnnMode::kGru, .layer_norm = LayerNorm::kSplitProducts},
+                                {.mode = RnnMode::kGru, .reset_after = false},
+                                {.mode = RnnMode::kRnnTanh}};
+  }();
+  return all;
+}
 
 struct Parsed {
   std::string scope;
   Direction direction = Direction::kUnidirectional;
-  Family family;
+  std::size_t family = 0;
   std::int64_t layer = 0;
 };
 
@@ -64,7 +69,7 @@ std::optional<std::int64_t> cut_cell(std::string_view& text) {
   return number;
 }
 
-std::vector<std::string_view> suffixes(const Family& family) {
+std::vector<std::string_view> suffixes(const RnnSpec& family) {
   if (!family.reset_after) {
     return {"gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias"};
   }
@@ -104,7 +109,7 @@ std::vector<std::string_view> suffixes(const Family& family) {
   return {"projection/kernel", "kernel", "bias"};
 }
 
-std::optional<Parsed> parse_head(std::string_view head, const Family& family) {
+std::optional<Parsed> parse_head(std::string_view head, std::size_t family) {
   Parsed parsed;
   parsed.family = family;
   if (cut_tail(head, "bidirectional_rnn/fw") || cut_tail(head, "bidirectional_rnn/bw")) {
@@ -122,11 +127,12 @@ std::optional<Parsed> parse_head(std::string_view head, const Family& family) {
 }
 
 std::optional<Parsed> parse(const std::string& name) {
-  for (const Family& family : kFamilies) {
+  for (std::size_t i = 0; i < families().size(); ++i) {
+    const RnnSpec& family = families()[i];
     for (const std::string_view suffix : suffixes(family)) {
       std::string_view head = name;
-      if (!cut_tail(head, suffix) || !cut_tail(head, family.name())) continue;
-      return parse_head(head, family);
+      if (!cut_tail(head, suffix) || !cut_tail(head, tf_cell_name(family))) continue;
+      return parse_head(head, i);
     }
   }
   return {};
@@ -134,9 +140,7 @@ std::optional<Parsed> parse(const std::string& name) {
 
 }  // namespace
 
-std::string_view Candidate::cell_name() const {
-  return Family{mode, reset_after, layer_norm}.name();
-}
+std::string_view Candidate::cell_name() const { return tf_cell_name(form); }
 
 std::string Candidate::cell_prefix(std::int64_t layer) const {
   return message(scope, scope.empty() ? "" : "/", tf_cell_scope(direction, layer, 0), "/",
@@ -148,19 +152,42 @@ const TensorInfo* Candidate::find(const std::string& name) const {
   return found == tensors.end() ? nullptr : found->second;
 }
 
+std::vector<std::string> foreign_tensors(const TensorBundleReader& reader,
+                                         const SaveableObject& saveable) {
+  const std::vector<std::string> names = saveable.spec_names();
+  const std::set<std::string> own(names.begin(), names.end());
+  std::optional<Parsed> first;
+  std::int64_t num_layers = 0;
+  for (const std::string& name : names) {
+    const std::optional<Parsed> parsed = parse(name);
+    if (!parsed) return {};
+    if (!first) first = parsed;
+    num_layers = std::max(num_layers, parsed->layer + 1);
+  }
+  if (!first) return {};
+  const bool has_own =
+      std::ranges::any_of(own, [&](const std::string& name) { return reader.contains(name); });
+  std::vector<std::string> found;
+  for (const TensorInfo& info : reader.tensors()) {
+    const std::optional<Parsed> parsed = own.contains(info.name) ? std::nullopt : parse(info.name);
+    if (!parsed || parsed->scope != first->scope || parsed->direction != first->direction) continue;
+    if (parsed->layer >= num_layers) continue;
+    const bool same_cell = parsed->family == first->family;
+    const bool same_mode = families()[parsed->family].mode == families()[first->family].mode;
+    if (same_cell || (same_mode && !has_own)) found.push_back(info.name);
+  }
+  return found;
+}
+
 std::vector<Candidate> find_candidates(const TensorBundleReader& reader) {
-  std::map<std::tuple<std::string, Direction, RnnMode, bool, bool>, Candidate> groups;
+  std::map<std::tuple<std::string, Direction, std::size_t>, Candidate> groups;
   for (const TensorInfo& info : reader.tensors()) {
     const std::optional<Parsed> parsed = parse(info.name);
     if (!parsed) continue;
-    const Family& family = parsed->family;
-    Candidate& group = groups[{parsed->scope, parsed->direction, family.mode, !family.reset_after,
-                               family.layer_norm}];
+    Candidate& group = groups[{parsed->scope, parsed->direction, parsed->family}];
     group.scope = parsed->scope;
     group.direction = parsed->direction;
-    group.mode = family.mode;
-    group.reset_after = family.reset_after;
-    group.layer_norm = family.layer_norm;
+    group.form = families()[parsed->family];
     group.num_layers = std::max(group.num_layers, parsed->layer + 1);
     group.tensors[info.name] = &info;
   }

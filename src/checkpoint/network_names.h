@@ -11,12 +11,10 @@ namespace openrnn::checkpoint {
 struct Candidate {
   std::string scope;
   Direction direction = Direction::kUnidirectional;
-  /// kRnnTanh stands for both plain modes, whose names are the same.
-  RnnMode mode = RnnMode::kLstm;
-  /// Of a gru.
-  bool reset_after = true;
-  /// Of an lstm: whether it is LayerNormBasicLSTMCell's.
-  bool layer_norm = false;
+  /// What the cell's name tells, as a network without sizes. kRnnTanh stands for both plain modes,
+  /// and kProducts of an lstm for kGates, too, but in LayerNormBasicLSTMCell's: the names are the
+  /// same.
+  RnnSpec form;
   std::int64_t num_layers = 0;
   /// By full name.
   std::map<std::string, const TensorInfo*> tensors;
@@ -27,6 +25,11 @@ struct Candidate {
   std::string cell_prefix(std::int64_t layer) const;
   const TensorInfo* find(const std::string& name) const;
 };
+
+/// Tensors of other networks' cells in the places of this saveable's: what its own cells have not,
+/// and where the file has nothing of its own, cells of the same mode under other names.
+std::vector<std::string> foreign_tensors(const TensorBundleReader& reader,
+                                         const SaveableObject& saveable);
 
 /// All candidates in order of their names; optimizer slots and other tensors are skipped.
 std::vector<Candidate> find_candidates(const TensorBundleReader& reader);

@@ -5,6 +5,7 @@
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "checkpoint/extras.h"
+#include "checkpoint/network_names.h"
 
 namespace openrnn::checkpoint {
 namespace {
@@ -45,6 +46,15 @@ std::optional<Array> RestorePlan::raw_if_equal(const SaveableObject& saveable,
   return raw;
 }
 
+void RestorePlan::refuse_foreign(const SaveableObject& saveable) const {
+  const std::vector<std::string> found = foreign_tensors(reader_, saveable);
+  if (found.empty()) return;
+  throw ArgumentError(message("[Saver::restore] ", reader_.prefix(), " holds ",
+                              listed_excerpts(found), ", which ", saveable.name(),
+                              " has not, expected the tensors of its own network alone: ",
+                              listed_excerpts(saveable.spec_names())));
+}
+
 void RestorePlan::add_saveable(const SaveableObject& saveable, const std::string* raw) {
   const Variable& variable = saveable.variable();
   const bool has_raw = raw && reader_.contains(*raw);
@@ -54,6 +64,7 @@ void RestorePlan::add_saveable(const SaveableObject& saveable, const std::string
   for (const std::string& name : names) {
     (reader_.contains(name) ? (void)taken_.insert(name) : absent.push_back(name));
   }
+  refuse_foreign(saveable);
   if (absent.size() == names.size() && has_raw) {
     assignments_.add(variable, read_checked(*raw, variable));
     return;

@@ -18,7 +18,8 @@ class RestorePlan {
   /// Takes a plain variable's tensor, which has that name in the file.
   void add_variable(const std::string& name, const Variable& variable);
   /// Takes the canonical tensors; where `raw` is not null, the raw one of that name if they say the
-  /// same or are absent, and then it must be there.
+  /// same or are absent, and then it must be there. Throws: ArgumentError where the file has
+  /// tensors of another network in their place.
   void add_saveable(const SaveableObject& saveable, const std::string* raw);
   /// Throws: ArgumentError listing what the variables lack in the file; if `refuse_unexpected`,
   /// also for tensors that nothing took.
@@ -28,6 +29,7 @@ class RestorePlan {
 
  private:
   Array read_checked(const std::string& name, const Variable& variable) const;
+  void refuse_foreign(const SaveableObject& saveable) const;
   std::vector<std::string> unexpected() const;
   std::optional<Array> raw_if_equal(const SaveableObject& saveable, const std::string& name,
                                     const std::vector<Array>& stored) const;

@@ -1,6 +1,7 @@
 // The cell format as data: the place of each region of the opaque buffer in a tensor.
 #include "base/message.h"
 #include "openrnn/saveables.h"
+#include "spec/tensorflow.h"
 
 namespace openrnn {
 namespace {
@@ -165,6 +166,14 @@ void append_plain(const Place& at, std::vector<TfTensor>& weights, std::vector<T
   }
 }
 
+// Whether TensorFlow's LayerNormBasicLSTMCell computes the step, but for what no tensor and no name
+// tells of any cell: forget_bias, activations, clips.
+bool is_layer_norm_basic(const RnnSpec& spec) {
+  return spec.layer_norm == LayerNorm::kGates && spec.layer_norm_cell == LayerNormCell::kCarried &&
+         spec.layer_norm_epsilon == spec::layer_norm_basic_epsilon(spec.dtype) && spec.use_bias &&
+         !spec.use_peepholes && !spec.projecting() && !spec.coupled_gates;
+}
+
 }  // namespace
 
 std::string tf_cell_scope(Direction direction, std::int64_t layer, std::int64_t dir) {
@@ -185,12 +194,21 @@ std::string_view tf_cell_name(RnnMode mode) {
 }
 
 std::string_view tf_cell_name(const RnnSpec& spec) {
-  // Under any other name TensorFlow's cell, which always carries what it normalizes, finds nothing.
-  const bool basic = spec.layer_norm == LayerNorm::kGates &&
-                     spec.layer_norm_cell == LayerNormCell::kCarried && spec.use_bias &&
-                     !spec.use_peepholes && !spec.projecting();
-  if (basic) return "layer_norm_basic_lstm_cell";
-  return spec.reset_after ? tf_cell_name(spec.mode) : "gru_cell";
+  if (!spec.reset_after) return "gru_cell";
+  if (!spec.normalizes()) return tf_cell_name(spec.mode);
+  if (spec.mode == RnnMode::kGru) {
+    const bool splits = spec.layer_norm == LayerNorm::kSplitProducts;
+    return splits ? "layer_norm_split_gru_cell" : "layer_norm_gru_cell";
+  }
+  if (is_layer_norm_basic(spec)) return "layer_norm_basic_lstm_cell";
+  switch (spec.layer_norm_cell) {
+    case LayerNormCell::kOutput:
+      return "layer_norm_output_lstm_cell";
+    case LayerNormCell::kCarried:
+      return "layer_norm_carried_lstm_cell";
+    default:
+      return "layer_norm_lstm_cell";
+  }
 }
 
 TfCanonicalFormat::TfCanonicalFormat(const RnnSpec& spec) : spec_(spec) {

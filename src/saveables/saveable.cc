@@ -14,6 +14,14 @@ RnnSpec network_of(const std::string& call, RnnMode mode, const Variable& opaque
   return network;
 }
 
+// Objects have no cell's name; the normalized forms that no other program has need one, or their
+// kernels would be those of another network.
+std::string name_among_objects(const RnnSpec& spec) {
+  const std::string_view cell = tf_cell_name(spec);
+  const bool own = spec.normalizes() && cell != "layer_norm_basic_lstm_cell";
+  return own ? message(cell, "/") : std::string();
+}
+
 std::vector<ConstArrayView> views_of(const std::vector<Array>& arrays) {
   std::vector<ConstArrayView> views;
   for (const Array& array : arrays) views.push_back(array.view());
@@ -53,14 +61,16 @@ Array CudnnRnnSaveable::from_tensors(const std::vector<Array>& tensors) const {
 std::vector<std::vector<ObjectPath>> CudnnRnnSaveable::object_paths() const {
   const RnnSpec& spec = format_.spec();
   std::vector<std::vector<ObjectPath>> all;
+  const std::string cell = name_among_objects(spec);
   for (const TfTensor& tensor : format_.tensors()) {
+    const std::string name = cell + tensor.suffix;
     std::vector<ObjectPath> paths;
     if (spec.direction == Direction::kBidirectional) {
       const char* side = tensor.direction == 0 ? "cells_fw-" : "cells_bw-";
-      paths.push_back({message(side, tensor.layer), tensor.suffix});
+      paths.push_back({message(side, tensor.layer), name});
     } else {
-      paths.push_back({message("cell-", tensor.layer), tensor.suffix});
-      if (spec.num_layers == 1) paths.push_back({tensor.suffix});
+      paths.push_back({message("cell-", tensor.layer), name});
+      if (spec.num_layers == 1) paths.push_back({name});
     }
     all.push_back(std::move(paths));
   }

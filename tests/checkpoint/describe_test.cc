@@ -80,6 +80,29 @@ TEST(DescribeNetwork, OptionsFromTheirTensors) {
   spec.reset_after = false;
   spec.single_bias = true;
   specs.push_back(spec);
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    spec = rnn_spec(RnnMode::kLstm, 2, 7, 5, dtype);
+    spec.layer_norm = LayerNorm::kGates;
+    spec.layer_norm_cell = LayerNormCell::kCarried;
+    spec.layer_norm_epsilon = dtype == DType::kFloat16 ? 1e-3 : 1e-12;  // TensorFlow's
+    specs.push_back(spec);
+  }
+  for (const LayerNorm norm : {LayerNorm::kProducts, LayerNorm::kGates}) {
+    for (const LayerNormCell cell :
+         {LayerNormCell::kNone, LayerNormCell::kOutput, LayerNormCell::kCarried}) {
+      spec = rnn_spec(RnnMode::kLstm, 2, 7, 5);
+      spec.layer_norm = norm;
+      spec.layer_norm_cell = cell;
+      specs.push_back(spec);
+      spec.use_bias = false;
+      specs.push_back(spec);
+    }
+  }
+  for (const LayerNorm norm : {LayerNorm::kProducts, LayerNorm::kSplitProducts}) {
+    spec = rnn_spec(RnnMode::kGru, 2, 7, 5);
+    spec.layer_norm = norm;
+    specs.push_back(spec);
+  }
   for (const RnnSpec& wanted : specs) {
     EXPECT_TRUE(found(wanted) == wanted) << describe(wanted) << "\n" << describe(found(wanted));
   }

@@ -1,6 +1,7 @@
 // Names in one checkpoint: prefixes of explicit and implicit builds, several saveables, and what
 // collides.
 #include "formats/temp_folder.h"
+#include "openrnn/cells.h"
 #include "openrnn/checkpoint.h"
 #include "openrnn/layers.h"
 #include "saveables/support.h"
@@ -158,6 +159,141 @@ TEST_F(Names, PrefixesOfBothBuilds) {
   Saver().restore(folder_ / "a", {.refuse_unexpected = true});
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     EXPECT_TRUE(same_bits(kernels[i].to_host(), before[i])) << kernels[i].name();
+  }
+}
+
+// Normalized or not, peepholes or not: each is another network.
+std::vector<RnnSpec> forms_of(RnnMode mode) {
+  RnnSpec plain = rnn_spec(mode, 2, 4, 3);
+  std::vector<RnnSpec> forms{plain};
+  if (mode == RnnMode::kGru) {
+    for (const LayerNorm norm : {LayerNorm::kProducts, LayerNorm::kSplitProducts}) {
+      forms.push_back(plain);
+      forms.back().layer_norm = norm;
+    }
+    return forms;
+  }
+  for (const LayerNorm norm : {LayerNorm::kProducts, LayerNorm::kGates}) {
+    for (const LayerNormCell cell :
+         {LayerNormCell::kNone, LayerNormCell::kOutput, LayerNormCell::kCarried}) {
+      forms.push_back(plain);
+      forms.back().layer_norm = norm;
+      forms.back().layer_norm_cell = cell;
+    }
+  }
+  forms.push_back(forms.back());
+  forms.back().layer_norm_epsilon = 1e-12;
+  forms.push_back(plain);
+  forms.back().use_peepholes = true;
+  forms.push_back(plain);
+  forms.back().use_bias = false;
+  return forms;
+}
+
+void expect_no_way_in(const TempFolder& folder, const RnnSpec& from, const RnnSpec& to) {
+  SCOPED_TRACE(describe(to));
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const auto layer = layers::make_cudnn_rnn({.network = to});
+  layer->build({1, 1, 3});
+  const Array before = layer->kernel().to_host();
+  const Saver all, canonical({.only_saveables = true});
+  EXPECT_THROW(all.restore(folder / "a"), ArgumentError);
+  EXPECT_THROW(canonical.restore(folder / "a"), ArgumentError);
+  EXPECT_THROW(canonical.restore(folder / "canonical"), ArgumentError);
+  // What is left in a file of objects, such as a bias, is for assert_consumed.
+  if (to.use_bias && (from.normalizes() || to.normalizes())) {
+    EXPECT_THROW(Checkpoint({{"net", *layer}}).read(folder / "objects"), ArgumentError);
+  }
+  EXPECT_TRUE(same_bits(layer->kernel().to_host(), before));
+}
+
+TEST(OtherNetworks, AreNeverLoaded) {
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
+    for (const Direction direction : {Direction::kUnidirectional, Direction::kBidirectional}) {
+      for (RnnSpec from : forms_of(mode)) {
+        from.direction = direction;
+        SCOPED_TRACE(describe(from));
+        const TempFolder folder;
+        Graph graph;
+        const Graph::AsDefault current(graph);
+        const auto saved = layers::make_cudnn_rnn({.network = from});
+        saved->build({1, 1, 3});
+        Saver().write(folder / "a");
+        Saver({.only_saveables = true}).write(folder / "canonical");
+        Checkpoint({{"net", *saved}}).write(folder / "objects");
+        for (RnnSpec to : forms_of(mode)) {
+          to.direction = direction;
+          to.input_size = from.input_size;
+          if (to != from) expect_no_way_in(folder, from, to);
+        }
+      }
+    }
+  }
+}
+
+// Its file needs no raw buffer beside it to be refused, nor one to be taken for another.
+TEST_F(Names, ARawBufferOfTheSameSizeIsNoWayIn) {
+  RnnSpec split = rnn_spec(RnnMode::kGru, 1, 4, 3);
+  split.layer_norm = LayerNorm::kSplitProducts;
+  RnnSpec products = split;
+  products.layer_norm = LayerNorm::kProducts;
+  ASSERT_EQ(params_size(split), params_size(products));
+  {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    layers::make_cudnn_rnn({.network = split})->build({1, 1, 3});
+    Saver().write(folder_ / "a");
+  }
+  const auto layer = layers::make_cudnn_rnn({.network = products});
+  layer->build({1, 1, 3});
+  const std::string cell = "rnn/multi_rnn_cell/cell_0/layer_norm_";
+  const std::string what = thrown<ArgumentError>([&] { Saver().restore(folder_ / "a"); });
+  EXPECT_TRUE(what.starts_with("[Saver::restore] " + (folder_ / "a") + " holds ")) << what;
+  EXPECT_NE(what.find(cell + "split_gru_cell/gates/kernel, "), std::string::npos) << what;
+  EXPECT_NE(what.find(", which cudnn_gru/opaque_kernel_saveable has not, expected the tensors of "
+                      "its own network alone: " +
+                      cell + "gru_cell/gates/kernel, "),
+            std::string::npos)
+      << what;
+}
+
+// Other layers of the file, and cells of another mode, are not in the way.
+TEST_F(Names, WhatBelongsToOtherLayersIsLeftAlone) {
+  layers::CudnnLSTM lstm({.num_layers = 2, .num_units = 2});
+  layers::CudnnGRU gru({.num_units = 2});
+  lstm.build({1, 1, 3});
+  gru.build({1, 1, 3});
+  Saver().write(folder_ / "a");
+  Graph other;
+  const Graph::AsDefault current(other);
+  layers::CudnnLSTM lower({.num_units = 2});
+  lower.build({1, 1, 3});
+  Saver({.only_saveables = true}).restore(folder_ / "a");
+  EXPECT_TRUE(same_bits(lower.saveable()->specs()[0].tensor, lstm.saveable()->specs()[0].tensor));
+}
+
+// The compatible cells find nothing of a normalized network.
+TEST_F(Names, TheCompatibleCellsFindNoNormalizedOne) {
+  for (RnnSpec spec : {forms_of(RnnMode::kLstm)[2], forms_of(RnnMode::kGru)[1]}) {
+    spec.num_layers = 1;
+    {
+      Graph graph;
+      const Graph::AsDefault current(graph);
+      layers::make_cudnn_rnn({.network = spec})->build({1, 1, 3});
+      Saver().write(folder_ / "a");
+    }
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    CompatibleCellOptions options;
+    options.num_units = spec.num_units;
+    const auto cell = make_compatible_cell(spec.mode, options);
+    {
+      const VariableScope scope("rnn/multi_rnn_cell/cell_0");
+      (*cell)(Tensor(Array(DType::kFloat32, {1, 3}).view()), cell->zero_state(1, DType::kFloat32));
+    }
+    EXPECT_EQ(graph.variables()[0].name().find("rnn/multi_rnn_cell/cell_0/cudnn_compatible_"), 0U);
+    EXPECT_THROW(Saver().restore(folder_ / "a"), ArgumentError);
   }
 }
 

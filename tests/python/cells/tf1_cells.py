@@ -16,8 +16,12 @@ NAMES = {"lstm": "cudnn_compatible_lstm_cell", "gru": "gru_cell"}
 
 
 def cell_name(spec):
-    if (spec.layer_norm, spec.layer_norm_cell) == ("gates", "carried"):
+    form = (spec.layer_norm, spec.layer_norm_cell)
+    if form == ("gates", "carried") and spec.layer_norm_epsilon == 1e-12:
         return "layer_norm_basic_lstm_cell"
+    if spec.layer_norm:
+        cell = f"{spec.layer_norm_cell}_" if spec.layer_norm_cell else ""
+        return f"layer_norm_{cell}lstm_cell"
     return NAMES.get(spec.mode, "basic_rnn_cell")
 
 
