@@ -80,26 +80,61 @@ void check_against(const Candidate& group, const TfCanonicalFormat& format) {
   }
 }
 
-// 'rnn_tanh' or 'rnn_relu' where the run's configuration names one cell and only that.
-std::optional<RnnMode> mode_in_config(const TensorBundleReader& reader) {
+// Calls visit(key, value) for each value in the run's configuration; false where there is none.
+template <class Visit>
+bool visit_config(const TensorBundleReader& reader, const Visit& visit) {
   const std::string name = std::string(checkpoint::kExtrasPrefix) + "config";
-  if (!reader.contains(name)) return {};
-  if (reader.info(name).dtype != "string" || !reader.info(name).shape.empty()) return {};
+  if (!reader.contains(name)) return false;
+  if (reader.info(name).dtype != "string" || !reader.info(name).shape.empty()) return false;
   constexpr int kDeepest = 64;
-  std::set<std::string> modes;
   std::string key;
-  const auto visit = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+  const auto at = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
     if (event == nlohmann::json::parse_event_t::key) key = value.get<std::string>();
-    const bool tells = key == "cell" || key == "mode" || key == "rnn_mode";
-    if (event == nlohmann::json::parse_event_t::value && tells && value.is_string()) {
-      const auto text = value.get<std::string>();
-      if (text == "rnn_tanh" || text == "rnn_relu") modes.insert(text);
-    }
+    if (event == nlohmann::json::parse_event_t::value) visit(key, value);
     return depth < kDeepest;
   };
-  const auto parsed = nlohmann::json::parse(reader.read_string(name), visit, false);
-  if (parsed.is_discarded() || modes.size() != 1) return {};
+  return !nlohmann::json::parse(reader.read_string(name), at, false).is_discarded();
+}
+
+// 'rnn_tanh' or 'rnn_relu' where the run's configuration names one cell and only that.
+std::optional<RnnMode> mode_in_config(const TensorBundleReader& reader) {
+  std::set<std::string> modes;
+  const bool whole = visit_config(reader, [&](const std::string& key, const nlohmann::json& value) {
+    const bool tells = key == "cell" || key == "mode" || key == "rnn_mode";
+    if (!tells || !value.is_string()) return;
+    const auto text = value.get<std::string>();
+    if (text == "rnn_tanh" || text == "rnn_relu") modes.insert(text);
+  });
+  if (!whole || modes.size() != 1) return {};
   return parse_rnn_mode(*modes.begin());
+}
+
+// What the run's configuration says of one network with that layer_norm, and only that.
+std::optional<double> epsilon_in_config(const TensorBundleReader& reader, LayerNorm norm) {
+  std::set<std::string> norms;
+  std::set<double> epsilons;
+  const bool whole = visit_config(reader, [&](const std::string& key, const nlohmann::json& value) {
+    if (key == "layer_norm" && value.is_string()) norms.insert(value.get<std::string>());
+    if (key == "layer_norm_epsilon" && value.is_number()) epsilons.insert(value.get<double>());
+  });
+  const bool one = norms.size() == 1 && *norms.begin() == to_string(norm) && epsilons.size() <= 1;
+  if (!whole || !one) return {};
+  // A configuration leaves out what is at its default.
+  return epsilons.empty() ? RnnSpec{}.layer_norm_epsilon : *epsilons.begin();
+}
+
+// No tensor shows it, and of all names only that of TensorFlow's cell tells it.
+void name_epsilon(const TensorBundleReader& reader, const Candidate& group,
+                  NetworkDescription& network, std::vector<std::string>& remarks) {
+  if (!network.spec.normalizes() || is_basic(group)) return;
+  if (const auto epsilon = epsilon_in_config(reader, network.spec.layer_norm)) {
+    network.spec.layer_norm_epsilon = *epsilon;
+    network.spec.validate();
+    return;
+  }
+  remarks.push_back(message("the file does not tell the layer_norm_epsilon of ", group.cell_name(),
+                            " under '", excerpt(group.scope),
+                            "': ", network.spec.layer_norm_epsilon, " is the default"));
 }
 
 void name_modes(const TensorBundleReader& reader, NetworkDescription& network) {
@@ -167,6 +202,7 @@ CheckpointContents describe_network(const TensorBundleReader& reader) {
       check_against(group, format);
       network.raw_variable = raw_variable_of(reader, network, format.opaque_size());
       claimed.insert(network.raw_variable);
+      name_epsilon(reader, group, network, contents.remarks);
       name_modes(reader, network);
       contents.networks.push_back(std::move(network));
     } catch (const ArgumentError& error) {

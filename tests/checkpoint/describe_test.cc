@@ -130,6 +130,53 @@ TEST(DescribeNetwork, TheConfigurationTellsTanhFromRelu) {
   EXPECT_EQ(modes(std::string(100000, '[')), "rnn_tanh or rnn_relu" + rest);
 }
 
+// No tensor shows layer_norm_epsilon: the run's configuration does, or nothing.
+TEST(DescribeNetwork, TheConfigurationTellsTheEpsilon) {
+  const auto contents_with = [](const RnnSpec& spec, const std::string& config) {
+    const TempFolder folder;
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    layers::make_cudnn_rnn({.network = spec})->build({1, 1, 3});
+    Extras extras;
+    if (!config.empty()) extras.set_string("config", config);
+    Saver().write(folder / "a", extras);
+    return describe_network(TensorBundleReader(folder / "a"));
+  };
+  const auto found = [&](const RnnSpec& spec, const std::string& config) {
+    const CheckpointContents contents = contents_with(spec, config);
+    EXPECT_TRUE(contents.remarks.empty()) << contents.remarks[0];
+    return contents.networks.at(0).spec.layer_norm_epsilon;
+  };
+  RnnSpec spec = rnn_spec(RnnMode::kLstm, 1, 2, 3);
+  spec.layer_norm = LayerNorm::kProducts;
+  spec.layer_norm_epsilon = 1e-3;
+  const std::string both = R"({"model": {"layer_norm": "products", "layer_norm_epsilon": 0.001}})";
+  EXPECT_EQ(found(spec, both), 1e-3);
+  EXPECT_EQ(found(spec, R"({"layer_norm": "products"})"), 1e-5);
+  RnnSpec basic = spec;
+  basic.layer_norm = LayerNorm::kGates;
+  basic.layer_norm_cell = LayerNormCell::kCarried;
+  basic.layer_norm_epsilon = 1e-12;
+  EXPECT_EQ(found(basic, ""), 1e-12);
+  EXPECT_EQ(found(rnn_spec(RnnMode::kLstm, 1, 2, 3), both), 1e-5);
+  for (
+      const char* other :
+      {"", "not json", R"({"layer_norm": "gates"})", R"({"layer_norm_epsilon": 0.001})",
+       R"([{"layer_norm": "products"}, {"layer_norm": "gates"}])",
+       R"({"layer_norm": "products", "a": [{"layer_norm_epsilon": 1}, {"layer_norm_epsilon": 2}]})"}) {
+    const CheckpointContents contents = contents_with(spec, other);
+    EXPECT_EQ(contents.networks.at(0).spec.layer_norm_epsilon, 1e-5) << other;
+    ASSERT_EQ(contents.remarks.size(), 1U) << other;
+    EXPECT_EQ(contents.remarks[0],
+              "the file does not tell the layer_norm_epsilon of layer_norm_lstm_cell under '': "
+              "1e-05 is the default");
+  }
+  const CheckpointContents wrong =
+      contents_with(spec, R"({"layer_norm": "products", "layer_norm_epsilon": -1})");
+  EXPECT_TRUE(wrong.networks.empty());
+  EXPECT_NE(wrong.remarks.at(0).find("layer_norm_epsilon is -1"), std::string::npos);
+}
+
 TEST(DescribeNetwork, SeveralNetworksAndSlots) {
   const TempFolder folder;
   Graph graph;

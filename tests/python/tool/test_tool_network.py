@@ -1,4 +1,6 @@
 """Every option of a network is a flag of the tool and an option of train.Run, by one table."""
+import re
+
 import openrnn
 import pytest
 from tool_runs import checkpoint_bytes, fault, good, small_flags, write_text
@@ -152,6 +154,10 @@ def test_a_cell_with_options(tmp_path, text):
      "layer_norm products, layer_norm_cell output"),
     ("lstm", ["--layer-norm", "gates", "--layer-norm-cell", "carried", "--layer-norm-epsilon",
               "1e-12"], "layer_norm gates, layer_norm_cell carried, layer_norm_epsilon 1e-12"),
+    ("lstm", ["--layer-norm", "products", "--layer-norm-cell", "carried", "--layer-norm-epsilon",
+              "1e-3"], "layer_norm products, layer_norm_cell carried, layer_norm_epsilon 0.001"),
+    ("lstm", ["--layer-norm", "gates", "--layer-norm-cell", "carried"],
+     "layer_norm gates, layer_norm_cell carried"),
     ("gru", ["--layer-norm", "split_products"], "layer_norm split_products"),
 ])
 def test_layer_normalization_trains_and_resumes(tmp_path, text, cell, flags, shown):
@@ -160,7 +166,10 @@ def test_layer_normalization_trains_and_resumes(tmp_path, text, cell, flags, sho
     go_back_to_step_10(tmp_path / "out")
     good("train", "--out", tmp_path / "out", "--resume")
     assert checkpoint_bytes(tmp_path / "out", 20) == checkpoint_bytes(tmp_path / "whole", 20)
-    assert f"options: {shown}\n" in good("inspect", tmp_path / "out").stdout
+    inspected = good("inspect", tmp_path / "out").stdout
+    assert f"options: {shown}\n" in inspected and "note:" not in inspected
+    # What the tensors say, and their names, agrees.
+    assert re.search(rf"^network.*: {cell}, .*, {re.escape(shown)}$", inspected, re.M)
 
 
 def test_inspect_is_silent_where_all_are_at_their_defaults(plain):
