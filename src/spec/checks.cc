@@ -198,17 +198,23 @@ void check_layer_norm_cell(const RnnSpec& spec) {
 }
 
 void check_layer_norm_epsilon(const RnnSpec& spec) {
-  // 1 / sqrt(epsilon) is the largest factor that a normalization multiplies with; its square stays
-  // inside float32.
-  constexpr double kLeast = 1e-30;
+  // 1 / sqrt(epsilon) is the largest factor that a normalization multiplies with; its square, and
+  // the sum of epsilon and a variance, stay inside float32.
+  constexpr double kLeast = 1e-30, kMost = 1e30;
+  const double epsilon = spec.layer_norm_epsilon;
   const bool plain = !spec.is_lstm() && spec.mode != RnnMode::kGru;
-  if (plain && spec.layer_norm_epsilon != RnnSpec{}.layer_norm_epsilon) {
+  const bool is_set = epsilon != RnnSpec{}.layer_norm_epsilon;
+  if (plain && is_set) {
     throw ArgumentError(message("[RnnSpec] layer_norm_epsilon is set for ", to_string(spec.mode),
                                 ", expected it for lstm and gru only"));
   }
-  if (spec.layer_norm_epsilon >= kLeast && std::isfinite(spec.layer_norm_epsilon)) return;
-  throw ArgumentError(message("[RnnSpec] layer_norm_epsilon is ", spec.layer_norm_epsilon,
-                              ", expected a finite number from ", kLeast, " on"));
+  if (is_set && !spec.normalizes()) {
+    throw ArgumentError(
+        "[RnnSpec] layer_norm_epsilon is set with layer_norm 'none', expected layer_norm with it");
+  }
+  if (epsilon >= kLeast && epsilon <= kMost) return;
+  throw ArgumentError(
+      message("[RnnSpec] layer_norm_epsilon is ", epsilon, ", expected ", kLeast, " to ", kMost));
 }
 
 void check_zoneout(const RnnSpec& spec) { require_rate("zoneout", spec.zoneout); }

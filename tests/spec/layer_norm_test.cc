@@ -63,14 +63,22 @@ TEST(LayerNormSpec, RefusesWhatNobodyHasPublished) {
 
 TEST(LayerNormSpec, EpsilonIsAPositiveNumber) {
   RnnSpec spec = with(RnnMode::kLstm, LayerNorm::kGates);
-  for (const double wrong : {0.0, -1.0, 1e-31, HUGE_VAL, std::nan("")}) {
+  for (const double wrong : {0.0, -1.0, 1e-31, 1e31, HUGE_VAL, std::nan("")}) {
     spec.layer_norm_epsilon = wrong;
     EXPECT_THROW(spec.validate(), ArgumentError) << wrong;
   }
   spec.layer_norm_epsilon = 0.0;
-  expect_refused(spec, "layer_norm_epsilon is 0, expected a finite number from 1e-30 on");
-  spec.layer_norm_epsilon = 1e-12;
-  EXPECT_NO_THROW(spec.validate());
+  expect_refused(spec, "layer_norm_epsilon is 0, expected 1e-30 to 1e+30");
+  for (const double right : {1e-30, 1e-12, 1e30}) {
+    spec.layer_norm_epsilon = right;
+    EXPECT_NO_THROW(spec.validate()) << right;
+  }
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
+    spec = with(mode, LayerNorm::kNone);
+    spec.layer_norm_epsilon = 1e-12;
+    expect_refused(spec,
+                   "layer_norm_epsilon is set with layer_norm 'none', expected layer_norm with it");
+  }
   spec = with(RnnMode::kRnnRelu, LayerNorm::kNone);
   spec.layer_norm_epsilon = 1e-12;
   expect_refused(spec, "layer_norm_epsilon is set for rnn_relu, expected it for lstm and gru only");

@@ -58,7 +58,7 @@ def test_a_layer_takes_it_and_gives_it_back(name: str) -> None:
     plain = {"num_layers": 2, "num_units": 5}
     if name == "proj_clip":
         plain["num_proj"] = 3
-    if name == "layer_norm_cell":
+    if name in ("layer_norm_cell", "layer_norm_epsilon"):
         plain["layer_norm"] = "products"
     kind = cudnn_rnn.CudnnGRU if name == "reset_after" else cudnn_rnn.CudnnLSTM
     layer = kind(**{**plain, name: OTHERS[name]})

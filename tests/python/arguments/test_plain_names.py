@@ -26,7 +26,7 @@ def is_option_of(cls: type, name: str) -> bool:
     gru = cls is cudnn_rnn.CudnnGRU
     needs = name == "proj_clip" or (name == "zoneout_cell" and gru)
     others = {"num_proj": 3} if needs else {}
-    if name == "layer_norm_cell":
+    if name in ("layer_norm_cell", "layer_norm_epsilon"):
         others["layer_norm"] = "products"
     value = "products" if name == "layer_norm" and gru else OTHERS[name]
     try:
@@ -53,7 +53,8 @@ def test_it_is_the_layer(plain: type) -> None:
     named = {name for name in OTHERS if name in inspect.signature(plain).parameters}
     # Layer normalization goes neither with reset_after=False nor with zoneout.
     left_out = {
-        "math", "weights_dtype", "input_mode", "use_bias", "layer_norm", "layer_norm_cell"
+        "math", "weights_dtype", "input_mode", "use_bias", "layer_norm", "layer_norm_cell",
+        "layer_norm_epsilon"
     }  # fmt: skip
     # A projection of a gru does not go with reset_after=False either.
     left_out |= {"num_proj", "proj_clip", "zoneout_cell"} if plain is layers.GRU else set()
