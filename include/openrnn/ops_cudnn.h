@@ -75,13 +75,13 @@ class OPENRNN_API CudnnLSTM : public CudnnRnnModel {
   }
 };
 
-/// The models without a cell state: (output [T, B, D*U], output_h).
+/// The models without a cell state: (output [T, B, D*O], output_h [L*D, B, O]).
 template <RnnMode kMode>
 class CudnnNoCell : public CudnnRnnModel {
  public:
-  /// Throws: ArgumentError as RnnSpec::validate.
+  /// Throws: ArgumentError as RnnSpec::validate, and for num_proj of a gru, whose c no call takes.
   explicit CudnnNoCell(const RnnSpec& spec) : CudnnRnnModel(kName, kMode, spec) {}
-  /// (output [T, B, D*U], output_h).
+  /// (output [T, B, D*O], output_h).
   RnnOutputs operator()(const Tensor& input_data, const Tensor& input_h, const Tensor& params,
                         bool is_training = true, const CudnnCallOptions& options = {}) {
     return call({.x = input_data, .h0 = input_h, .params = params}, is_training, options);

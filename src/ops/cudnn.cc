@@ -97,6 +97,11 @@ CudnnRnnModel::CudnnRnnModel(std::string call, RnnMode mode, RnnSpec spec)
     : call_(std::move(call)),
       spec_(of_mode(mode, spec)),
       kept_(std::make_shared<CudnnModelState>()) {
+  if (spec_->has_cell() && !spec_->is_lstm()) {
+    throw ArgumentError(message("[", call_, "] num_proj is ", spec_->num_proj,
+                                ", expected 0: with a projection a gru has a second state, which ",
+                                "only layers::CudnnGRU and ops::rnn take"));
+  }
   kept_->dropout = DropoutState(Graph::current().op_seeds(spec_->training.seed));
 }
 

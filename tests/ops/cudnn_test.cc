@@ -38,6 +38,29 @@ TEST(CudnnOps, PropertiesAndSizes) {
             552);
 }
 
+// The second state of a projected gru is an argument that its calls do not have.
+TEST(CudnnOps, AModelWithoutACellTakesNoNetworkWithOne) {
+  RnnSpec spec = options(1, 6, 4);
+  spec.num_proj = 3;
+  const auto refusal = [&] {
+    try {
+      ops::CudnnGRU{spec};
+    } catch (const ArgumentError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal(),
+            "[CudnnGRU] num_proj is 3, expected 0: with a projection a gru has a second state, "
+            "which only layers::CudnnGRU and ops::rnn take");
+  ops::CudnnRNNTanh tanh(spec);
+  const Tensor params = uniform({tanh.params_size()}, 1);
+  const ops::RnnOutputs found = tanh(uniform({5, 2, 4}, 2), uniform({1, 2, 3}, 3), params);
+  EXPECT_EQ(found.output.shape(), (Shape{5, 2, 3}));
+  spec.num_proj = 6;  // no projection
+  EXPECT_NO_THROW(ops::CudnnGRU{spec});
+}
+
 // Said when a Model is called, it counts more than what the function was recorded with.
 TEST(CudnnOps, TrainingOfARecordedCall) {
   const ops::CudnnGRU gru(options(2, 6, 5));
