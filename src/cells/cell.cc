@@ -1,12 +1,11 @@
 // What all cells share: states, checks, the cells' variables.
 #include "base/message.h"
-#include "openrnn/cells.h"
+#include "cells/loop.h"
 
 namespace openrnn {
-namespace {
 
-void check_state(const std::string& call, const RnnCell& cell, std::int64_t batch,
-                 const CellState& state) {
+void cells::check_state(std::string_view call, const RnnCell& cell, std::int64_t batch,
+                        const CellState& state) {
   const std::vector<CellStatePart> parts = cell.step_state();
   if (state.size() != parts.size()) {
     throw ArgumentError(
@@ -20,8 +19,6 @@ void check_state(const std::string& call, const RnnCell& cell, std::int64_t batc
     }
   }
 }
-
-}  // namespace
 
 std::vector<CellStatePart> RnnCell::step_state() const {
   if (overrides_.state) return overrides_.state();
@@ -96,7 +93,7 @@ CellResult RnnCell::run(const Tensor& inputs, const CellState& state, const std:
     throw ArgumentError(message("[", call_, "] inputs have shape ", to_string(inputs.shape()),
                                 ", expected 2 dimensions [batch, depth]"));
   }
-  check_state(call_, *this, inputs.shape()[0], state);
+  cells::check_state(call_, *this, inputs.shape()[0], state);
   check_call(inputs, state);
   ensure_built(inputs.shape(), scope);
   std::vector<Tensor> given{inputs};

@@ -16,6 +16,14 @@ Tensor zeros(const Device& device, DType dtype, Shape shape) {
 
 Tensor zeros_like(const Tensor& x) { return zeros(x.device(), x.dtype(), x.shape()); }
 
+CellState no_rows(const CellState& state) {
+  CellState none;
+  for (const Tensor& part : state) {
+    none.push_back(zeros(part.device(), part.dtype(), {0, part.shape()[1]}));
+  }
+  return none;
+}
+
 // Rows that are still running at step t.
 std::vector<bool> running(const std::vector<std::int32_t>& lengths, std::int64_t t) {
   std::vector<bool> rows(lengths.size());
@@ -35,13 +43,14 @@ CellResult masked_step(RnnCell& cell, const Tensor& x, const CellState& state,
 }
 
 // x [T, B, I]; the cell's variables are made in the current scope.
-DynamicRnnResult run_values(RnnCell& cell, const Tensor& x, CellState state,
+DynamicRnnResult run_values(std::string_view call, RnnCell& cell, const Tensor& x, CellState state,
                             const LengthValues& lengths) {
   const Device& device = x.device();
   const std::int64_t max_time = x.shape()[0], batch = x.shape()[1];
   if (max_time == 0) {
-    // Makes the variables, checks the state.
-    cell(zeros(device, x.dtype(), {batch, x.shape()[2]}), state);
+    // With batch size 0, which uses up no mask: makes the variables.
+    check_state(call, cell, batch, state);
+    cell(zeros(device, x.dtype(), {0, x.shape()[2]}), no_rows(state));
     return {zeros(device, x.dtype(), {0, batch, cell.step_output_size()}), std::move(state)};
   }
   const std::vector<Tensor> steps = ops::unstack(x);
@@ -144,7 +153,7 @@ DynamicRnnResult run_cell(std::string_view call, RnnCell& cell, const Tensor& x,
   const Tensor there = cell.placed(x);
   const CellState state = start.state(cell, x.shape()[1]);
   if (const auto fused = run_fused(cell, there, state, lengths.values)) return *fused;
-  return run_values(cell, there, state, lengths.values);
+  return run_values(call, cell, there, state, lengths.values);
 }
 
 }  // namespace openrnn::cells

@@ -44,6 +44,10 @@ Lengths lengths_in(std::string_view call, const Options& options, const Shape& t
   return lengths;
 }
 
+// Throws: ArgumentError for another number of tensors or another shape than the cell's state has.
+void check_state(std::string_view call, const RnnCell& cell, std::int64_t batch,
+                 const CellState& state);
+
 // x [T, B, I]; the cell's variables are made in the current scope. A symbolic loop is recorded.
 DynamicRnnResult run_cell(std::string_view call, RnnCell& cell, const Tensor& x, const Start& start,
                           const Lengths& lengths);

@@ -115,6 +115,28 @@ TEST(LayerNormCell, DropsTheNewMemoryAlone) {
             "[LayerNormBasicLSTMCell] dropout_keep_prob 0, expected above 0 and at most 1");
 }
 
+TEST(LayerNormCell, NoStepsUseUpNoMask) {
+  const OwnGraph own;
+  LayerNormBasicLSTMCell cell(
+      {.num_units = kUnits, .dropout_keep_prob = 0.5, .dropout_prob_seed = 3});
+  DynamicRnnOptions options;
+  options.dtype = DType::kFloat32;
+  options.time_major = true;
+  const DynamicRnnResult none = dynamic_rnn(cell, varied({0, 2, kDepth}), options);
+  EXPECT_EQ(none.outputs.shape(), (Shape{0, 2, kUnits}));
+  EXPECT_EQ(none.state[1].shape(), (Shape{2, kUnits}));
+  EXPECT_EQ(cell.variables().size(), 11U);
+  EXPECT_EQ(cell.dropout_state().calls(), 0U);
+  options.initial_state = cell.zero_state(3, DType::kFloat32);
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              dynamic_rnn(cell, varied({0, 2, kDepth}), options);
+            }),
+            "[dynamic_rnn] state[0] has shape [3, 5], expected [2, 5]");
+  options.initial_state.reset();
+  dynamic_rnn(cell, varied({4, 2, kDepth}), options);
+  EXPECT_EQ(cell.dropout_state().calls(), 4U);
+}
+
 TEST(LayerNormCell, ConfigAndCopyGiveTheSame) {
   const OwnGraph own;
   LayerNormBasicLSTMCell cell({.num_units = kUnits,
