@@ -42,4 +42,5 @@ for _saveable in (
         _parameter("scope", None),
         _parameter("name", "cudnn_rnn_saveable"),
         inspect.Parameter("num_proj", inspect.Parameter.KEYWORD_ONLY, default=None),
+        inspect.Parameter("network", inspect.Parameter.VAR_KEYWORD),
     )

@@ -12,6 +12,7 @@ from openrnn._typing import TensorLike
 class CudnnParamsFormatConverter:
     """Base of the converters, which say how; its own methods are abstract.
 
+    network: any other option of the network (openrnn.network_options()), as its layer has it.
     A converted gradient holds the sum of the two biases' equal gradients: twice that of a cell
     with one bias.
     """
@@ -30,15 +31,19 @@ class CudnnParamsFormatConverter:
         num_proj: int | None = None,
         input_mode: str = "linear_input",
         direction: str = "unidirectional",
+        **network: Any,
     ) -> None:
-        network = {**_arguments.of_call(locals()), "rnn_mode": self._rnn_mode}
+        given = _arguments.of_call(locals())
+        name = type(self).__name__
+        _core.require_fields(f"{name}.__init__", network, ["rnn_mode", "dtype"])
         self._num_layers = num_layers
         self._num_units = num_units
         self._input_size = input_size
         self._num_proj = num_proj
         self._input_mode = input_mode
         self._direction = direction
-        self._core = _core.Converter(type(self).__name__, network) if self._rnn_mode else None
+        given["rnn_mode"] = self._rnn_mode
+        self._core = _core.Converter(name, given) if self._rnn_mode else None
 
     def _converter(self) -> _core.Converter:
         if self._core is None:

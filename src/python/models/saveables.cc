@@ -24,26 +24,31 @@ std::string scope_text(nb::handle scope) {
 template <class T>
 void bind_cudnn_saveable(nb::module_& m, const char* class_name) {
   nb::class_<T, CudnnRnnSaveable>(m, class_name,
-                                  "Stores an opaque buffer as the tensors of the compatible cells.")
+                                  "Stores an opaque buffer as the tensors of its cells.\n\n"
+                                  "network: any other option of the network "
+                                  "(openrnn.network_options()), as its layer has it.")
       .def(
           "__init__",
-          [](T* self, const Variable& opaque_params, std::int64_t num_layers,
-             std::int64_t num_units, std::int64_t input_size, const std::string& input_mode,
-             const std::string& direction, nb::handle scope, const std::string& name,
-             std::optional<std::int64_t> num_proj) {
-            new (self) T(opaque_params, {.network = {.num_layers = num_layers,
-                                                     .num_units = num_units,
-                                                     .input_size = input_size,
-                                                     .input_mode = parse_input_mode(input_mode),
-                                                     .direction = parse_direction(direction),
-                                                     .num_proj = num_proj.value_or(0)},
-                                         .scope = scope_text(scope),
-                                         .name = name});
+          [class_name](T* self, const Variable& opaque_params, std::int64_t num_layers,
+                       std::int64_t num_units, std::int64_t input_size,
+                       const std::string& input_mode, const std::string& direction,
+                       nb::handle scope, const std::string& name,
+                       std::optional<std::int64_t> num_proj, const nb::kwargs& options) {
+            require_fields(message(class_name, ".__init__"), options, {"rnn_mode", "dtype"});
+            RnnSpec network = as_network(class_name, options);
+            network.num_layers = num_layers;
+            network.num_units = num_units;
+            network.input_size = input_size;
+            network.input_mode = parse_input_mode(input_mode);
+            network.direction = parse_direction(direction);
+            network.num_proj = num_proj.value_or(0);
+            new (self)
+                T(opaque_params, {.network = network, .scope = scope_text(scope), .name = name});
           },
           "opaque_params"_any, "num_layers"_a, "num_units"_a, "input_size"_a,
           "input_mode"_a = "linear_input", "direction"_a = "unidirectional",
           "scope"_any = nb::none(), "name"_a = "cudnn_rnn_saveable", nb::kw_only(),
-          "num_proj"_a = nb::none());
+          "num_proj"_a = nb::none(), "network"_a);
 }
 
 void bind_saveable_classes(nb::module_& m) {

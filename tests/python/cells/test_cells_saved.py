@@ -7,6 +7,7 @@ import pytest
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
 
 import openrnn
+from openrnn import cudnn_rnn
 
 import tf1_cells
 from model import package_run
@@ -101,6 +102,54 @@ def test_a_fresh_graph_restores_the_same_bits(tmp_path, mode, options, direction
                 assert ours.tobytes() == theirs.tobytes(), kind
     names = ["y", "h", "c"][: len(wanted)]
     cell_problems.assert_close(dict(zip(names, wanted)), cell_problems.values(problem))
+
+
+SAVEABLES = {
+    "lstm": cudnn_rnn.CudnnLSTMSaveable,
+    "gru": cudnn_rnn.CudnnGRUSaveable,
+    "rnn_tanh": cudnn_rnn.CudnnRNNTanhSaveable,
+    "rnn_relu": cudnn_rnn.CudnnRNNReluSaveable,
+}
+CONVERTERS = {
+    "lstm": cudnn_rnn.CudnnParamsFormatConverterLSTM,
+    "gru": cudnn_rnn.CudnnParamsFormatConverterGRU,
+    "rnn_tanh": cudnn_rnn.CudnnParamsFormatConverterTanh,
+    "rnn_relu": cudnn_rnn.CudnnParamsFormatConverterRelu,
+}
+
+
+@pytest.mark.parametrize("mode,options,direction", CASES)
+def test_saveables_and_converters_made_by_hand(mode, options, direction):
+    spec, problem = make_case(mode, options, direction)
+    with openrnn.Graph().as_default():
+        layer = make_layer(spec, problem.params)
+        wanted = [(s.name, np.array(s.tensor)) for s in layer.saveable.specs]
+        sizes = (spec.num_layers, spec.num_units, spec.input_size)
+        saveable = SAVEABLES[mode](layer.kernel, *sizes, direction=direction, **options)
+        for found, (name, tensor) in zip(saveable.specs, wanted, strict=True):
+            assert name.endswith(found.name)
+            assert np.array_equal(found.tensor, tensor), name
+        converter = CONVERTERS[mode](*sizes, direction=direction, **options)
+        weights, biases, *projections = converter.opaque_to_tf_canonical(layer.kernel)
+        projections = projections[0] if projections else []
+        assert sorted(a.numpy().tobytes() for a in [*weights, *biases, *projections]) == sorted(
+            tensor.tobytes() for _, tensor in wanted
+        )
+        again = converter.tf_canonical_to_opaque([*weights, *biases], projections)
+        saveable.restore([tensor for _, tensor in wanted])
+        assert again.numpy().tobytes() == layer.kernel.numpy().tobytes()
+
+
+@pytest.mark.parametrize("cls,more", [
+    (cudnn_rnn.CudnnGRUSaveable, (openrnn.Variable(np.zeros(3, "float32"), name="v"),)),
+    (cudnn_rnn.CudnnParamsFormatConverterGRU, ()),
+])  # fmt: skip
+def test_what_is_no_option_of_a_saveable_is_refused(cls, more):
+    for name in ("sine", "dtype", "rnn_mode"):
+        with pytest.raises(TypeError, match=f"got an unexpected keyword argument '{name}'"):
+            cls(*more, 1, 4, 3, **{name: "float32"})
+    with pytest.raises(ValueError, match="use_peepholes is set for gru"):
+        cls(*more, 1, 4, 3, use_peepholes=True)
 
 
 # TensorFlow has no gru that resets after the product; docs/saveables.md names its tensors.

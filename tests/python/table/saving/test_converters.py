@@ -16,6 +16,7 @@ ARGUMENTS = [
     ("num_proj", None),
     ("input_mode", "linear_input"),
     ("direction", "unidirectional"),
+    ("network", inspect.Parameter.empty),
 ]
 
 

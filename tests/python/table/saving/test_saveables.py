@@ -41,6 +41,7 @@ def test_constructor_arguments(kind):
     assert [(p.name, p.default) for p in positional] == ARGUMENTS
     newer = {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
     assert newer == {"num_proj": None}
+    assert [p.name for p in found if p.kind is p.VAR_KEYWORD] == ["network"]
 
 
 @pytest.mark.parametrize("scope", [None, "", "enc", "a/b"], ids=str)
