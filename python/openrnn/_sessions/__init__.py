@@ -63,14 +63,14 @@ class PackedModel(_core.PackedModelBase):
         weights_dtype: str | None = None,
         max_threads: int = 0,
     ) -> "PackedModel":
-        """The network of a built CudnnLSTM, CudnnGRU, CudnnRNNTanh or CudnnRNNRelu as it is now.
+        """The network of a built recurrent layer as it is now.
 
         math and weights_dtype None: those of the layer. Raises ArgumentError before build.
         """
         if not isinstance(layer, CudnnRNN):
             raise TypeError(
-                f"[from_layer] layer is a {type(layer).__name__}, expected a CudnnLSTM, CudnnGRU, "
-                "CudnnRNNTanh or CudnnRNNRelu"
+                f"[from_layer] layer is a {type(layer).__name__}, expected a recurrent layer, such "
+                "as layers.LSTM or cudnn_rnn.CudnnLSTM"
             )
         spec = _core.spec_of_layer(layer)
         if math is not None:
@@ -204,10 +204,11 @@ class InferenceSession(_core.InferenceSessionBase):
     ) -> tuple[NDArray[Any], State]:
         """(output, state) of inputs [T, B, I], or [B, T, I] when not time_major.
 
-        output [T, B, D*O] or [B, T, D*O]; state (h [L*D, B, O],), of an LSTM (h, c [L*D, B, U]),
-        when not time_major [B, L*D, .]. initial_state as the state, None for zeros; an
-        LSTMStateTuple is taken by name, a state that a layer's call returned is transposed if that
-        call had the other layout, and any other array is read as time_major says.
+        output [T, B, D*O] or [B, T, D*O]; state (h [L*D, B, O],), of an LSTM and of a GRU
+        with num_proj (h, c [L*D, B, U]), when not time_major [B, L*D, .]. initial_state as the
+        state, None for zeros; an LSTMStateTuple is taken by name, a state that a layer's call
+        returned is transposed if that call had the other layout, and any other array is read as
+        time_major says.
         sequence_lengths [B], each in 0..T; past a row's length the output is 0 and the state is
         unchanged. The arrays are new ones. Raises ArgumentError for a shape or length that does not
         fit.

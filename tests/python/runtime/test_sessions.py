@@ -215,7 +215,8 @@ def test_errors():
     with pytest.raises(ValueError, match="build"):
         openrnn.PackedModel.from_layer(cudnn_rnn.CudnnLSTM(1, U))
     assert message(TypeError, lambda: openrnn.PackedModel.from_layer(openrnn.layers.Dense(1))) == (
-        "[from_layer] layer is a Dense, expected a CudnnLSTM, CudnnGRU, CudnnRNNTanh or CudnnRNNRelu"
+        "[from_layer] layer is a Dense, expected a recurrent layer, such "
+        "as layers.LSTM or cudnn_rnn.CudnnLSTM"
     )
     assert message(TypeError, lambda: openrnn.InferenceSession(None)) == (
         "[InferenceSession] model is 'NoneType', expected PackedModel"
