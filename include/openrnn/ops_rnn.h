@@ -72,7 +72,7 @@ struct RnnInputs {
   /// Gives the key in place of `dropout`; asked for it when nothing refuses the call any more, so
   /// that a refused call uses up none.
   std::function<DropoutKey()> next_dropout = {};
-  /// Return the outputs of every layer too, and for lstm the cell states of every time step.
+  /// Return the outputs of every layer too, and of a network with a c those of every time step.
   bool every = false;
   /// What error messages begin with.
   std::string call = "rnn";

@@ -21,8 +21,8 @@ def jvp(
 
     The Jacobian-vector product is the gradient of the gradient: for u of the shapes of the outputs,
     d/du of (tangents . J^T u). An output that does not depend on the primals has a tangent of 0.
-    Tapes that are open record both. Each tangent has the shape of its primal. Raises UnsupportedError
-    naming an operation without a second derivative.
+    Tapes that are open record both. Each tangent has the shape of its primal. Raises
+    UnsupportedError naming an operation without a second derivative.
     """
     x, directions = _checked("jvp", "tangents", primals, tangents)
     with GradientTape() as outer:

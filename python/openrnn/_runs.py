@@ -51,7 +51,8 @@ class Run(_core.RunBase):
     valid_every (1/20 of the steps), patience (0: never stop early): the optimization.
     save_steps, save_seconds: checkpoints are saved at these intervals, 0 is never, and at both ends.
     keep: how many stay, 0 is all. recompute: keep less memory for gradients and compute the rest
-    again, in chunks of so many time steps, rounded up to a multiple of 32; 0 is off. device: 'cpu', 'gpu:0', ...; a run resumes on any.
+    again, in chunks of so many time steps, rounded up to a multiple of 32; 0 is off. device: 'cpu',
+    'gpu:0', ...; a run resumes on any.
 
     Raises ArgumentError for an option out of range, for one that differs from the run to resume (it
     names the option and both values), for other data than that run's, and for an `out` that holds a

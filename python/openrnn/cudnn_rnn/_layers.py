@@ -18,7 +18,7 @@ _Self = TypeVar("_Self", bound="CudnnRNN")
 
 
 class EveryLayer(NamedTuple):
-    """What `return_all` adds: of each layer its output, and of an lstm its cells of every step."""
+    """What `return_all` adds: of each layer its output, and its c of every step if it has one."""
 
     outputs: list[Tensor]
     cells: list[Tensor]
@@ -99,9 +99,9 @@ class CudnnRNN(Layer):
     ) -> Any:
         """Runs the network; builds it first if need be. Returns (output, states).
 
-        inputs [T, B, I]; output [T, B, D*O]; states (h [L*D, B, O], c [L*D, B, U]) of an lstm,
-        (h,) of the others, and so is initial_state, None for zeros, or an LSTMStateTuple, which is
-        taken by name. sequence_lengths [B], each 0 to T.
+        inputs [T, B, I]; output [T, B, D*O]; states (h [L*D, B, O], c [L*D, B, U]) of an lstm
+        and of a gru with num_proj, (h,) of the others, and so is initial_state, None for zeros, or
+        an LSTMStateTuple, which is taken by name. sequence_lengths [B], each 0 to T.
         time_major False: inputs and output [B, T, .], states [B, L*D, .]. A state that a call
         returned carries its layout and is transposed by a call of the other one. Any other array
         is read as the call's time_major says: where B == L*D, [L*D, B, .] and [B, L*D, .] have
@@ -239,7 +239,7 @@ class CudnnRNN(Layer):
         return _core.rnn_kernel(self)
 
     def state_shape(self, batch_size: int | None) -> tuple[_Shape, ...]:
-        """([L*D, B, O], [L*D, B, U]) of an lstm, ([L*D, B, U],) of the others."""
+        """([L*D, B, O], [L*D, B, U]) where there is a c, else ([L*D, B, O],)."""
         return _core.rnn_state_shape(self, batch_size)
 
     def _canonical_weight_shape(self, layer: int) -> list[tuple[int, ...]]:

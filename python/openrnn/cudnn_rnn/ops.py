@@ -24,8 +24,8 @@ class _CudnnRNN(_core.OpModel):
     """What the four models share: sizes and conversion.
 
     T time, B batch, I input size, L layers, D directions, U units; O = P when projecting, else U.
-    math, weights_dtype and any other option as of the layers. device: where calls run and host data goes; None is
-    where the tensors lie that a call is given.
+    math, weights_dtype and any other option as of the layers. device: where calls run and host data
+    goes; None is where the tensors lie that a call is given.
     """
 
     _mode: ClassVar[str] = ""
