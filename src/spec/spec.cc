@@ -8,6 +8,37 @@ constexpr std::array kLstmGates = {Gate::kI, Gate::kF, Gate::kC, Gate::kO};
 constexpr std::array kGruGates = {Gate::kR, Gate::kZ, Gate::kN};
 constexpr std::array kPlainGates = {Gate::kH};
 
+// What no step sees, and what cuDNN's have, at its default: what is left are options of steps,
+// those that came later among them.
+RnnSpec without_cudnn_s(const RnnSpec& spec) {
+  const RnnSpec none;
+  RnnSpec rest = spec;
+  rest.mode = none.mode;
+  rest.num_layers = none.num_layers;
+  rest.num_units = none.num_units;
+  rest.input_size = none.input_size;
+  rest.input_mode = none.input_mode;
+  rest.direction = none.direction;
+  rest.dtype = none.dtype;
+  rest.num_proj = none.num_proj;
+  rest.cell_clip = none.cell_clip;
+  rest.forget_bias = none.forget_bias;
+  rest.activation = none.activation;
+  rest.recurrent_activation = none.recurrent_activation;
+  rest.output_activation = none.output_activation;
+  rest.proj_clip = none.proj_clip;
+  rest.use_bias = none.use_bias;
+  rest.single_bias = none.single_bias;
+  rest.training.dropout = none.training.dropout;
+  rest.training.seed = none.training.seed;
+  rest.training.input_dropout = none.training.input_dropout;
+  rest.training.output_dropout = none.training.output_dropout;
+  rest.training.drop_connect = none.training.drop_connect;
+  rest.training.recurrent_dropout_form = none.training.recurrent_dropout_form;
+  rest.compute = none.compute;
+  return rest;
+}
+
 }  // namespace
 
 std::string_view to_string(RnnMode mode) { return spec::word(mode); }
@@ -63,15 +94,14 @@ CellActivation RnnSpec::cell_activation() const {
 
 bool RnnSpec::has_cudnn_step() const {
   const CellActivationKind candidate = candidate_activation().kind;
-  const bool projected_gru = mode == RnnMode::kGru && projecting();
   const bool is_plain = mode == RnnMode::kRnnRelu || mode == RnnMode::kRnnTanh;
-  return !projected_gru &&
-         (candidate == CellActivationKind::kTanh ||
-          (is_plain && candidate == CellActivationKind::kRelu)) &&
-         gate_activation().kind == CellActivationKind::kSigmoid &&
-         cell_activation().kind == CellActivationKind::kTanh && reset_after && !use_peepholes &&
-         !coupled_gates && !gate_clip && !normalizes() && !zones_out() &&
-         training.recurrent_dropout == 0.0;
+  const bool functions = (candidate == CellActivationKind::kTanh ||
+                          (is_plain && candidate == CellActivationKind::kRelu)) &&
+                         gate_activation().kind == CellActivationKind::kSigmoid &&
+                         cell_activation().kind == CellActivationKind::kTanh;
+  const bool projected_gru = mode == RnnMode::kGru && projecting();
+  if (!functions || projected_gru) return false;
+  return without_cudnn_s(*this) == RnnSpec{};
 }
 
 void RnnSpec::validate() const {

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "openrnn/spec_fields.h"
@@ -187,6 +188,44 @@ TEST(Fields, AreInADescriptionWhereTheyAreSet) {
   const std::string plain = describe(spec);
   spec.cell_clip = {{-1.0, 1.0}};
   EXPECT_EQ(describe(spec), plain + ", cell_clip [-1, 1]");
+}
+
+// The kernels of cuDNN's four cells would leave out any other option, without a word.
+TEST(Fields, AnyOtherOptionTakesAwayCudnnsStep) {
+  const std::set<std::string> outside{
+      "rnn_mode",
+      "num_layers",
+      "num_units",
+      "input_size",
+      "input_mode",
+      "direction",
+      "dropout",
+      "seed",
+      "dtype",
+      "num_proj",
+      "cell_clip",
+      "forget_bias",
+      "proj_clip",
+      "use_bias",
+      "single_bias",
+      "input_dropout",
+      "output_dropout",
+      "drop_connect",
+      "math",
+      "weights_dtype",
+      "recurrent_dropout_form"};  // of recurrent_dropout, which counts
+  for (const auto& [name, value] : others()) {
+    RnnSpec spec{.num_units = 6, .input_size = 5};
+    rnn_field(name).put(spec, value);
+    EXPECT_EQ(spec.has_cudnn_step(), outside.contains(name)) << name;
+  }
+  const RnnSpec gru{.mode = RnnMode::kGru, .num_units = 6, .input_size = 5, .num_proj = 4};
+  EXPECT_FALSE(gru.has_cudnn_step());
+  const RnnSpec relu{.num_units = 6, .input_size = 5, .activation = {{CellActivationKind::kRelu}}};
+  EXPECT_FALSE(relu.has_cudnn_step());
+  RnnSpec plain = relu;
+  plain.mode = RnnMode::kRnnTanh;
+  EXPECT_TRUE(plain.has_cudnn_step());
 }
 
 TEST(ValidSpecs, AreValidatedWhereTheyAreMade) {
