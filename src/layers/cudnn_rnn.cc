@@ -4,6 +4,7 @@
 #include "openrnn/layers.h"
 #include "openrnn/runtime.h"
 #include "openrnn/saveables.h"
+#include "spec/gains.h"
 
 namespace openrnn::layers {
 namespace {
@@ -85,10 +86,10 @@ std::vector<Shape> CudnnRnn::canonical_weight_shape(std::int64_t layer) const {
 std::vector<Shape> CudnnRnn::canonical_bias_shapes() const {
   const RnnSpec& spec = network();
   const std::int64_t peepholes = spec.use_peepholes ? 3 : 0;
-  const std::int64_t sides = spec.normalizes_products() ? 2 : spec.normalizes() ? 1 : 0;
   const std::int64_t of_cell = spec.normalizes_cell() ? 2 : 0;
   const std::int64_t vectors =
-      (spec.biases_per_gate() + sides) * spec.num_gates() + peepholes + of_cell;
+      (spec.biases_per_gate() + spec::gains_per_gate(spec)) * spec.num_gates() + peepholes +
+      of_cell;
   return std::vector<Shape>(static_cast<std::size_t>(vectors * spec.num_pseudo_layers()),
                             Shape{spec.num_units});
 }

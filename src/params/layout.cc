@@ -3,6 +3,7 @@
 
 #include "base/message.h"
 #include "openrnn/params.h"
+#include "spec/gains.h"
 
 namespace openrnn {
 namespace {
@@ -135,7 +136,7 @@ std::int64_t params_size(const ValidSpec& valid) {
     size += gate_units * (input + spec.hidden_size() + spec.biases_per_gate());
     if (spec.projecting()) size += spec.num_proj * spec.num_units;
     if (spec.use_peepholes) size += 3 * spec.num_units;
-    if (spec.normalizes()) size += (spec.normalizes_products() ? 2 : 1) * gate_units;
+    size += spec::gains_per_gate(spec) * gate_units;
     if (spec.normalizes_cell()) size += 2 * spec.num_units;
   }
   return spec.num_dirs() * size;
