@@ -1,7 +1,8 @@
 """Cells with options as a PyTorch user writes them: the product with the input of all steps at once,
 then a loop over time, whose step may be compiled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from peers.workers import server
 
@@ -11,55 +12,86 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from peers.cells import CELLS  # noqa: E402
+from peers.cells import CELLS, Cell  # noqa: E402
 from peers.workers import layout  # noqa: E402
 
 torch.set_num_threads(THREADS)
 Tensor = torch.Tensor
-EPSILON = 1e-5
+LSTM_OPTIONS = {
+    "recurrent_activation", "activation", "output_activation", "use_peepholes", "coupled_gates",
+    "cell_clip",
+}  # fmt: skip
 # (product with the input, state, recurrent matrix, vectors) to the next state, whose first is h.
 Step = Callable[[Tensor, tuple[Tensor, ...], Tensor, Tensor], tuple[Tensor, ...]]
 
 
-def lstm_step(option: str) -> Step:
+def activation(text: str) -> Callable[[Tensor], Tensor]:
+    """By the name that an option has: 'softsign', 'hard_sigmoid(0.2, 0.5)'."""
+    name, _, rest = text.partition("(")
+    if name == "hard_sigmoid":
+        alpha, beta = (float(number) for number in rest.removesuffix(")").split(","))
+        return lambda x: torch.clamp(alpha * x + beta, 0.0, 1.0)
+    return {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "softsign": functional.softsign}[name]
+
+
+def lstm_step(options: Mapping[str, Any]) -> Step:
     """An LSTM's, gates i f g o."""
-    gate = torch.sigmoid
-    if option == "hard sigmoid":
-        gate = lambda x: torch.clamp(0.2 * x + 0.5, 0.0, 1.0)
-    squash = functional.softsign if option == "softsign" else torch.tanh
+    gate = activation(options.get("recurrent_activation", "sigmoid"))
+    squash = activation(options.get("activation", "tanh"))
+    squash_out = activation(options.get("output_activation", "tanh"))
+    peepholes, coupled = options.get("use_peepholes", False), options.get("coupled_gates", False)
+    clip = options.get("cell_clip")
 
     def step(
         x: Tensor, state: tuple[Tensor, ...], recurrent: Tensor, vectors: Tensor
     ) -> tuple[Tensor, ...]:
         h, c = state
         i, f, g, o = torch.addmm(x, h, recurrent.t()).chunk(4, 1)
-        if option == "peepholes":
+        if peepholes:
             i, f = i + vectors[0] * c, f + vectors[1] * c
         i, g = gate(i), squash(g)
-        f = 1.0 - i if option == "coupled gates" else gate(f)
+        f = 1.0 - i if coupled else gate(f)
         c = f * c + i * g
-        if option == "cell clip":
-            c = torch.clamp(c, -3.0, 3.0)
-        if option == "peepholes":
+        if clip is not None:
+            c = torch.clamp(c, -clip, clip)
+        if peepholes:
             o = o + vectors[2] * c
-        return gate(o) * squash(c), c
+        return gate(o) * squash_out(c), c
 
     return step
 
 
-def layer_norm_step(
-    x: Tensor, state: tuple[Tensor, ...], recurrent: Tensor, vectors: Tensor
-) -> tuple[Tensor, ...]:
-    """The step of LayerNormBasicLSTMCell; the biases of gates follow gains, and gain and bias of c."""
-    h, c = state
-    units = (h.shape[1],)
-    sums = torch.addmm(x, h, recurrent.t()).chunk(4, 1)
-    i, f, g, o = (
-        functional.layer_norm(sums[k], units, vectors[k], vectors[6 + k], EPSILON) for k in range(4)
-    )
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    c = functional.layer_norm(c, units, vectors[4], vectors[5], EPSILON)
-    return torch.sigmoid(o) * torch.tanh(c), c
+def layer_norm_step(options: Mapping[str, Any]) -> Step:
+    """LayerNormBasicLSTMCell's; the biases of gates follow gains, and gain and bias of c."""
+    epsilon = options["layer_norm_epsilon"]
+
+    def step(
+        x: Tensor, state: tuple[Tensor, ...], recurrent: Tensor, vectors: Tensor
+    ) -> tuple[Tensor, ...]:
+        h, c = state
+        units = (h.shape[1],)
+        sums = torch.addmm(x, h, recurrent.t()).chunk(4, 1)
+        i, f, g, o = (
+            functional.layer_norm(sums[k], units, vectors[k], vectors[6 + k], epsilon)
+            for k in range(4)
+        )
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        c = functional.layer_norm(c, units, vectors[4], vectors[5], epsilon)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+    return step
+
+
+def step_of(cell: Cell) -> Step:
+    """Refuses options that none of the steps has."""
+    if cell.mode == "gru" and cell.options == {"reset_after": False}:
+        return gru_step
+    if cell.mode == "lstm" and cell.options.get("layer_norm") == "gates":
+        if cell.options.keys() == {"layer_norm", "layer_norm_cell", "layer_norm_epsilon"}:
+            return layer_norm_step(cell.options)
+    elif cell.mode == "lstm" and cell.options.keys() <= LSTM_OPTIONS:
+        return lstm_step(cell.options)
+    raise ValueError(f"{cell} has no step here")
 
 
 def gru_step(
@@ -78,8 +110,8 @@ class Job:
     """One layer and its input."""
 
     def __init__(self, task: server.Task) -> None:
-        self.task, option = task, task.text("option").replace("_", " ")
-        cell = CELLS[option]
+        self.task = task
+        cell = CELLS[task.text("option").replace("_", " ")]
         (part,) = layout.parts_of(task)
         self.states = 2 if cell.mode == "lstm" else 1
         tail = np.asarray(task.array("params"), np.float32)
@@ -91,10 +123,8 @@ class Job:
             self.r = torch.from_numpy(np.asarray(task.array("r"), np.float32))
             for tensor in (*self.parameters, self.x):
                 tensor.requires_grad_()
-        self.normalized = option == "layer norm"
-        self.step: Step = lstm_step(option) if cell.mode == "lstm" else gru_step
-        if self.normalized:
-            self.step = layer_norm_step
+        self.normalized = "layer_norm" in cell.options
+        self.step = step_of(cell)
         self.kernel = "a loop of steps"
         if task.number("compile"):
             self.step = torch.compile(self.step, dynamic=False)
