@@ -68,6 +68,7 @@ struct BenchFlags {
   std::optional<double> seconds;
   bool company = false;
   bool cells = false;
+  bool gradients = false;
   ArithmeticFlags arithmetic;
 };
 

@@ -6,6 +6,7 @@
 #include "base/excerpt.h"
 #include "cli/bench/cells.h"
 #include "cli/bench/company.h"
+#include "cli/bench/gradients.h"
 #include "cli/bench/measure.h"
 #include "cli/bench/meters.h"
 #include "cli/commands.h"
@@ -117,14 +118,43 @@ nlohmann::json cells(const BenchFlags& flags) {
   return list;
 }
 
+nlohmann::json gradients(const BenchFlags& flags) {
+  fmt::print("time of a call to that of forward and backward, medians\n");
+  fmt::print("{:<32}  {:<24}  {:>5}  {:>9}  {:>9}  {}\n", "config", "call", "ratio", "ms",
+             "plain ms", "kept, MB");
+  nlohmann::json list = nlohmann::json::array();
+  measure_gradients(flags.only, [&](const GradientCost& cost) {
+    fmt::print("{:<32}  {:<24}  {:>5.2f}  {:>9.1f}  {:>9.1f}", cost.config, cost.call, cost.ratio,
+               cost.milliseconds, cost.plain_milliseconds);
+    list.push_back({{"config", cost.config},
+                    {"call", cost.call},
+                    {"ratio", cost.ratio},
+                    {"ms", cost.milliseconds},
+                    {"plain_ms", cost.plain_milliseconds}});
+    if (cost.kept_mb && cost.plain_kept_mb) {
+      fmt::print("  {:.1f} instead of {:.1f}", *cost.kept_mb, *cost.plain_kept_mb);
+      list.back()["kept_mb"] = *cost.kept_mb;
+      list.back()["plain_kept_mb"] = *cost.plain_kept_mb;
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+  });
+  if (list.empty()) {
+    throw ArgumentError("[bench] --only '" + excerpt(flags.only) +
+                        "' names no line, expected part of one such as 'GRU U256 B32 T512 "
+                        "save=inputs'");
+  }
+  return list;
+}
+
 }  // namespace
 
 int run(const BenchFlags& flags) {
   use_threads(flags.threads);
   use_device(flags.device);
   const int threads = num_threads();
-  if (flags.cells) {
-    const nlohmann::json list = cells(flags);
+  if (flags.cells || flags.gradients) {
+    const nlohmann::json list = flags.cells ? cells(flags) : gradients(flags);
     if (!flags.json.empty()) write_file_atomically(flags.json, list.dump(2) + "\n");
     return 0;
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
 
 #include "cli/bench/passes.h"
@@ -24,7 +23,7 @@ struct Option {
   }
 };
 
-std::vector<Option> options() {
+std::vector<Option> options(std::int64_t units) {
   const auto name = [](const char* text) { return FieldValue(std::string(text)); };
   const RnnMode lstm = RnnMode::kLstm, gru = RnnMode::kGru;
   return {{lstm, {}},
@@ -37,10 +36,16 @@ std::vector<Option> options() {
           {lstm, {{"activation", name("elu")}}},
           {lstm, {{"layer_norm", name("products")}, {"layer_norm_cell", name("output")}}},
           {lstm, {{"layer_norm", name("gates")}, {"layer_norm_cell", name("carried")}}},
+          {lstm, {{"zoneout", 0.1}, {"zoneout_cell", 0.1}}},
+          {lstm, {{"recurrent_dropout", 0.25}}},
+          {lstm, {{"recurrent_dropout", 0.25}, {"recurrent_dropout_form", name("candidate")}}},
           {gru, {}},
           {gru, {{"recurrent_activation", name("hard_sigmoid")}}},
           {gru, {{"reset_after", false}}},
-          {gru, {{"layer_norm", name("products")}}}};
+          {gru, {{"layer_norm", name("products")}}},
+          {gru, {{"layer_norm", name("split_products")}}},
+          {gru, {{"num_proj", units / 2}}},
+          {gru, {{"zoneout", 0.1}}}};
 }
 
 BenchConfig config_of(RnnMode mode, std::int64_t units, std::int64_t batch) {
@@ -53,31 +58,15 @@ BenchConfig config_of(RnnMode mode, std::int64_t units, std::int64_t batch) {
   return config;
 }
 
-// The best of three, since a machine in use is only ever slower.
-double seconds_at_best(const std::function<void()>& work) {
-  double best = seconds_of(work);
-  for (int again = 0; again < 2; ++again) best = std::min(best, seconds_of(work));
-  return best;
-}
-
 // Of b's pass to a's, by name.
 double ratio_of(Passes& a, Passes& b, std::string_view pass) {
-  constexpr int kRounds = 9;
   const auto work_of = [pass](Passes& passes) {
     for (const Passes::Pass& one : passes.all()) {
       if (one.name == pass) return one.work;
     }
     throw StateError("[bench] a network without that pass");
   };
-  const auto first = work_of(a), second = work_of(b);
-  first();
-  second();
-  std::vector<double> ratios;
-  for (int round = 0; round < kRounds; ++round) {
-    const double before = seconds_at_best(first);
-    ratios.push_back(seconds_at_best(second) / before);
-  }
-  return median(ratios);
+  return compare(work_of(a), work_of(b), 3).ratio;
 }
 
 }  // namespace
@@ -87,7 +76,7 @@ std::vector<CellCost> measure_cells(const std::string& only,
   std::vector<CellCost> costs;
   for (const std::int64_t units : {32, 128, 256, 512}) {
     for (const std::int64_t batch : {1, 16, 64}) {
-      for (const Option& option : options()) {
+      for (const Option& option : options(units)) {
         const BenchConfig plain = config_of(option.mode, units, batch);
         BenchConfig with = plain;
         for (const auto& [field, value] : option.fields) rnn_field(field).put(with.spec, value);

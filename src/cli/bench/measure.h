@@ -12,6 +12,8 @@ struct BenchConfig {
   std::string name;  // "LSTM L4 U1024 B64 T40"
   RnnSpec spec;
   std::int64_t batch = 0, time = 0;
+  /// As ForwardArgs::recompute, of the passes of training.
+  std::int64_t recompute = 0;
   /// FLOP of the products of one forward pass.
   double flop() const;
   /// Bytes of the recurrent matrices, which every step reads.

@@ -41,6 +41,7 @@ Passes::Passes(const BenchConfig& config)
   training_ = forward_;
   training_.params = engine_.pack(config.spec, params, PackFor::kTraining);
   training_.training = true;
+  training_.recompute = config.recompute;
 }
 
 std::vector<Passes::Pass> Passes::all() {
@@ -89,6 +90,25 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+Compared compare(const std::function<void()>& first, const std::function<void()>& second,
+                 int tries) {
+  constexpr int kRounds = 9;
+  const auto at_best = [tries](const std::function<void()>& work) {
+    double best = seconds_of(work);
+    for (int again = 1; again < tries; ++again) best = std::min(best, seconds_of(work));
+    return best;
+  };
+  first();
+  second();
+  std::vector<double> ratios, firsts, seconds;
+  for (int round = 0; round < kRounds; ++round) {
+    firsts.push_back(at_best(first));
+    seconds.push_back(at_best(second));
+    ratios.push_back(seconds.back() / firsts.back());
+  }
+  return {median(ratios), 1e3 * median(firsts), 1e3 * median(seconds)};
 }
 
 }  // namespace openrnn::cli

@@ -26,13 +26,13 @@ class Passes {
   };
   /// All passes of the network.
   std::vector<Pass> all();
+  void forward_backward();
   /// Whether it can be compared with the peak of the CPU.
   bool on_processor() const { return engine_.device() == nullptr; }
 
  private:
   void forward();
   void forward_training();
-  void forward_backward();
   DeviceArray there(const Array& host) { return DeviceArray::from_host(device_, host.view()); }
   // A GPU works asynchronously until a result is read.
   void wait_for(const DeviceArray& result);
@@ -46,6 +46,13 @@ class Passes {
   ForwardArgs forward_, training_;
 };
 
+/// Medians of rounds in which both are timed one after the other.
+struct Compared {
+  double ratio, first_ms, second_ms;
+};
+/// The best of `tries` counts in each round, since a machine in use is only ever slower.
+Compared compare(const std::function<void()>& first, const std::function<void()>& second,
+                 int tries);
 double seconds_of(const std::function<void()>& work);
 double median(std::vector<double> values);
 

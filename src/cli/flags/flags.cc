@@ -170,9 +170,14 @@ void add_bench(CLI::App& tool, BenchFlags& flags) {
   add_device(app, flags.device);
   CLI::Option* cells = app->add_flag(
       "--cells", flags.cells, "Cells with options against cuDNN's cell of the same size, float32");
+  CLI::Option* gradients = app->add_flag(
+      "--gradients", flags.gradients,
+      "Training with save=inputs, and gradients of gradients, against plain training");
   for (const char* other : {"--company", "--seconds", "--math", "--weights-dtype", "--device"}) {
     cells->excludes(other);
+    gradients->excludes(other);
   }
+  gradients->excludes("--cells");
   add_threads(app, flags.threads);
 }
 
