@@ -10,8 +10,7 @@ struct Sides {
 };
 Sides sides_of(const RnnSpec& spec, std::int64_t gate) {
   if (spec.is_lstm()) return {gate, gate};
-  constexpr Sides kGru[] = {{1, 1}, {2, 2}, {0, 3}};
-  return kGru[gate];
+  return gate == 2 ? Sides{0, 3} : Sides{gate + 1, gate + 1};
 }
 
 // `hats`: the normalized values of each place.
