@@ -70,11 +70,11 @@ class HeaderReader : public JsonReader {
   }
 
   bool number_unsigned(number_unsigned_t value) override {
-    HeaderTensor* const tensor = header_.tensors.empty() ? nullptr : &header_.tensors.back();
     if (place_ == Place::kShape && value <= static_cast<std::uint64_t>(INT64_MAX)) {
-      tensor->shape.push_back(static_cast<std::int64_t>(value));
+      header_.tensors.back().shape.push_back(static_cast<std::int64_t>(value));
     } else if (place_ == Place::kOffsets && offsets_ < 2) {
-      (offsets_++ == 0 ? tensor->begin : tensor->end) = value;
+      HeaderTensor& tensor = header_.tensors.back();
+      (offsets_++ == 0 ? tensor.begin : tensor.end) = value;
     } else {
       refuse(message(value));
     }

@@ -156,8 +156,8 @@ TEST(Torch, Errors) {
       {"bad_no_pickle", "this is a zip archive without NAME/data.pkl, expected a file of"},
       {"bad_old_elements", "storage 'k' has 4611686018427387904 elements of 4 bytes"},
   };
-  for (const auto& [name, part] : cases) {
-    EXPECT_MESSAGE(FormatError, ModelFile{corpus_path(name)}, part);
+  for (const auto& one : cases) {
+    EXPECT_MESSAGE(FormatError, ModelFile{corpus_path(one.first)}, one.second);
   }
   EXPECT_MESSAGE(UnsupportedError, ModelFile{corpus_path("bad_big_endian")}, "byteorder is 'big'");
   EXPECT_MESSAGE(UnsupportedError, ModelFile{corpus_path("bad_deflated")}, "is compressed");
