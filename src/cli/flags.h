@@ -46,6 +46,7 @@ struct EvalFlags {
 struct InspectFlags {
   std::string checkpoint;
   bool fast = false;
+  bool json = false;
 };
 
 struct CheckCellsFlags {

@@ -4,9 +4,8 @@
 
 #include <filesystem>
 
-#include "base/excerpt.h"
 #include "cli/commands.h"
-#include "cli/report/tensor_table.h"
+#include "cli/report/inspected.h"
 #include "openrnn/formats_model_file.h"
 #include "openrnn/runtime.h"
 #include "openrnn/train.h"
@@ -38,7 +37,7 @@ std::string kind_here(const Extras& extras) {
 }
 
 /// What no tensor of the checkpoint shows.
-void print_options(const Extras& extras) {
+void add_options(const Extras& extras, Inspected& inspected) {
   const std::optional<RnnSpec> network = network_of(extras);
   if (!network) return;
   std::string text;
@@ -47,24 +46,27 @@ void print_options(const Extras& extras) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", option.name,
                         train::text_of(option.field->get(*network)));
   }
-  if (!text.empty()) fmt::print("options: {}\n", text);
+  if (!text.empty()) inspected.add("options", text);
 }
 
 /// The arithmetic that a run was trained with, and how this machine would compute it.
-void print_arithmetic(const Extras& extras) {
+void add_arithmetic(const Extras& extras, Inspected& inspected) {
   if (!extras.contains("math_kind")) return;
   const train::TrainedArithmetic trained = train::trained_arithmetic(extras);
-  fmt::print("arithmetic: math {}, trained as {}\n", trained.math, trained.kind);
+  inspected.add("arithmetic", fmt::format("math {}, trained as {}", trained.math, trained.kind));
   const std::string here = kind_here(extras);
   if (here.empty()) {
-    fmt::print("note: this machine has no math {}; --math chooses another one\n", trained.math);
+    inspected.add("note", fmt::format("this machine has no math {}; --math chooses another one",
+                                      trained.math));
   } else if (here != trained.kind) {
-    fmt::print("note: trained as {}, which this machine computes as {}: another order of sums\n",
-               trained.kind, here);
+    inspected.add("note", fmt::format("trained as {}, which this machine computes as {}: another "
+                                      "order of sums",
+                                      trained.kind, here));
   }
   if (trained.version != train::arithmetic_version()) {
-    fmt::print("note: trained with sums of version {}, this library's are of version {}\n",
-               trained.version, train::arithmetic_version());
+    inspected.add("note", fmt::format("trained with sums of version {}, this library's are of "
+                                      "version {}",
+                                      trained.version, train::arithmetic_version()));
   }
 }
 
@@ -77,44 +79,53 @@ std::optional<FoundFile> model_file_at(const std::string& path) {
   return found;
 }
 
-int inspect_model_file(const std::string& path, const FoundFile& found, bool fast) {
+Inspected inspect_model_file(const std::string& path, const FoundFile& found, bool fast) {
   const ModelFile file(path);
   if (!fast) file.verify();
-  const std::uint64_t bytes = print_tensor_table(file.tensors());
-  fmt::print("{} tensors, {} bytes in {}, {}, {}\n", file.tensors().size(), bytes, path, found.what,
-             !file.has_checksums() ? "which has no checksums"
-             : fast                ? "not verified"
-                                   : "every checksum is right");
-  for (const NamedValue& value : file.values()) {
-    fmt::print("{}: {}\n", excerpt(value.name), text_of_value(value.value));
+  return {.path = path,
+          .kind = found.what,
+          .checksums = !file.has_checksums() ? Checksums::kNone
+                       : fast                ? Checksums::kNotVerified
+                                             : Checksums::kRight,
+          .tensors = file.tensors(),
+          .values = file.values(),
+          .remarks = {}};
+}
+
+Inspected inspect_checkpoint(const std::string& path, bool fast) {
+  const TensorBundleReader reader = train::open_run(path);
+  if (!fast) reader.verify();
+  Inspected inspected{.path = reader.prefix(),
+                      .kind = "a checkpoint",
+                      .checksums = fast ? Checksums::kNotVerified : Checksums::kRight,
+                      .tensors = reader.tensors(),
+                      .values = {},
+                      .remarks = {}};
+  const CheckpointContents contents = describe_network(reader);
+  for (const NetworkDescription& network : contents.networks) {
+    inspected.remarks.push_back({"network", network.scope, network.text});
   }
-  return 0;
+  for (const std::string& remark : contents.remarks) inspected.add("note", remark);
+  if (contents.networks.empty() && contents.remarks.empty()) {
+    inspected.add("note", "no recurrent network among them");
+  }
+  const Extras extras = read_extras(reader);
+  add_options(extras, inspected);
+  add_arithmetic(extras, inspected);
+  return inspected;
 }
 
 }  // namespace
 
 int run(const InspectFlags& flags) {
-  if (const std::optional<FoundFile> found = model_file_at(flags.checkpoint)) {
-    return inspect_model_file(flags.checkpoint, *found, flags.fast);
+  const std::optional<FoundFile> found = model_file_at(flags.checkpoint);
+  const Inspected inspected = found ? inspect_model_file(flags.checkpoint, *found, flags.fast)
+                                    : inspect_checkpoint(flags.checkpoint, flags.fast);
+  if (flags.json) {
+    print_json(inspected);
+  } else {
+    print_text(inspected);
   }
-  const TensorBundleReader reader = train::open_run(flags.checkpoint);
-  if (!flags.fast) reader.verify();
-  const std::uint64_t bytes = print_tensor_table(reader.tensors());
-  fmt::print("{} tensors, {} bytes in {}, {}\n", reader.tensors().size(), bytes, reader.prefix(),
-             flags.fast ? "not verified" : "every checksum is right");
-
-  const CheckpointContents contents = describe_network(reader);
-  for (const NetworkDescription& network : contents.networks) {
-    fmt::print("network{}{}: {}\n", network.scope.empty() ? "" : " in ", network.scope,
-               network.text);
-  }
-  for (const std::string& remark : contents.remarks) fmt::print("note: {}\n", remark);
-  if (contents.networks.empty() && contents.remarks.empty()) {
-    fmt::print("no recurrent network among them\n");
-  }
-  const Extras extras = read_extras(reader);
-  print_options(extras);
-  print_arithmetic(extras);
   return 0;
 }
 

@@ -144,6 +144,7 @@ void add_others(CLI::App& tool, InspectFlags& inspect, CheckCellsFlags& cells, P
                   "A checkpoint prefix, a run's folder, or a model file of another framework")
       ->required();
   app->add_flag("--fast", inspect.fast, "Do not read every tensor to verify its checksum");
+  app->add_flag("--json", inspect.json, "Print the same as one JSON object");
 
   app = tool.add_subcommand("check-cells",
                             "Restore a text model in the compatible cells and compare");

@@ -1,0 +1,122 @@
+#include "cli/report/inspected.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/excerpt.h"
+
+namespace openrnn::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string text_of_one(std::monostate) { return "none"; }
+std::string text_of_one(bool value) { return value ? "true" : "false"; }
+std::string text_of_one(std::int64_t value) { return fmt::format("{}", value); }
+std::string text_of_one(double value) { return fmt::format("{}", value); }
+std::string text_of_one(const std::string& value) { return "'" + excerpt(value) + "'"; }
+
+template <class T>
+std::string text_of_one(const std::vector<T>& values) {
+  constexpr std::size_t kMost = 8;
+  std::string text = "[";
+  for (std::size_t i = 0; i < values.size() && i < kMost; ++i) {
+    text += (i ? ", " : "") + text_of_one(values[i]);
+  }
+  if (values.size() > kMost) text += fmt::format(", ... ({} values)", values.size());
+  return text + "]";
+}
+
+ordered_json json_of(std::monostate) { return nullptr; }
+template <class T>
+ordered_json json_of(const T& value) {
+  return value;
+}
+
+void print_table(const std::vector<TensorInfo>& tensors) {
+  std::size_t width = 6;
+  for (const TensorInfo& tensor : tensors) width = std::max(width, tensor.name.size());
+  fmt::print("{:<{}}  {:<8}  {:<16}  {:>12}\n", "tensor", width, "dtype", "shape", "bytes");
+  for (const TensorInfo& tensor : tensors) {
+    fmt::print("{:<{}}  {:<8}  {:<16}  {:>12}\n", tensor.name, width, tensor.dtype,
+               to_string(tensor.shape), tensor.bytes);
+  }
+}
+
+const char* text_of_checksums(Checksums checksums) {
+  switch (checksums) {
+    case Checksums::kNone:
+      return "which has no checksums";
+    case Checksums::kNotVerified:
+      return "not verified";
+    case Checksums::kRight:
+      break;
+  }
+  return "every checksum is right";
+}
+
+const char* json_of_checksums(Checksums checksums) {
+  switch (checksums) {
+    case Checksums::kNone:
+      return "none";
+    case Checksums::kNotVerified:
+      return "not verified";
+    case Checksums::kRight:
+      break;
+  }
+  return "right";
+}
+
+}  // namespace
+
+void print_text(const Inspected& inspected) {
+  print_table(inspected.tensors);
+  std::uint64_t bytes = 0;
+  for (const TensorInfo& tensor : inspected.tensors) bytes += tensor.bytes;
+  fmt::print("{} tensors, {} bytes in {}, {}, {}\n", inspected.tensors.size(), bytes,
+             inspected.path, inspected.kind, text_of_checksums(inspected.checksums));
+  for (const NamedValue& value : inspected.values) {
+    fmt::print("{}: {}\n", excerpt(value.name),
+               std::visit([](const auto& held) { return text_of_one(held); }, value.value));
+  }
+  for (const Inspected::Remark& remark : inspected.remarks) {
+    fmt::print("{}{}{}: {}\n", remark.label, remark.scope.empty() ? "" : " in ", remark.scope,
+               remark.text);
+  }
+}
+
+void print_json(const Inspected& inspected) {
+  ordered_json out = {{"path", inspected.path},
+                      {"kind", inspected.kind},
+                      {"checksums", json_of_checksums(inspected.checksums)},
+                      {"tensors", ordered_json::array()},
+                      {"values", ordered_json::array()},
+                      {"networks", ordered_json::array()},
+                      {"notes", ordered_json::array()}};
+  for (const TensorInfo& tensor : inspected.tensors) {
+    out["tensors"].push_back({{"name", tensor.name},
+                              {"dtype", tensor.dtype},
+                              {"shape", tensor.shape},
+                              {"bytes", tensor.bytes}});
+  }
+  for (const NamedValue& value : inspected.values) {
+    out["values"].push_back(
+        {{"name", value.name},
+         {"value", std::visit([](const auto& held) { return json_of(held); }, value.value)}});
+  }
+  for (const Inspected::Remark& remark : inspected.remarks) {
+    if (remark.label == "network") {
+      out["networks"].push_back({{"scope", remark.scope}, {"text", remark.text}});
+    } else if (remark.label == "note") {
+      out["notes"].push_back(remark.text);
+    } else {
+      out[remark.label] = remark.text;
+    }
+  }
+  fmt::print("{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+}  // namespace openrnn::cli
