@@ -7,6 +7,7 @@
 #include "cpu/pack/vectors.h"
 #include "cpu/plan/plan.h"
 #include "cpu/threading/thread_lease.h"
+#include "spec/gains.h"
 
 namespace openrnn::cpu {
 
@@ -187,8 +188,8 @@ void CpuPacked<T>::carve(Carver& carver) {
     p.bias = carver.take<T>(divide_up(p.w.vectors, width) * width * lanes);
     p.hn_bias = carver.take<T>(blocks * lanes);
     p.peephole = carver.take<T>(s.use_peepholes ? 3 * blocks * lanes : 0);
-    const std::int64_t sides = s.normalizes_products() ? 2 : s.normalizes() ? 1 : 0;
-    p.gains = carver.take<T>((sides * gates() + (s.normalizes_cell() ? 2 : 0)) * blocks * lanes);
+    p.gains = carver.take<T>((spec::gains_per_gate(s) * gates() + (s.normalizes_cell() ? 2 : 0)) *
+                             blocks * lanes);
   }
 }
 
