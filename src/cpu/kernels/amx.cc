@@ -23,13 +23,7 @@ namespace openrnn::cpu::amx {
 // The cells build on the products.
 #include "cpu/kernels/body/backward_body.h"
 #include "cpu/kernels/body/forward_body.h"
-#include "cpu/kernels/cell/activation_body.h"
-// What cells with options compute at a unit.
-#include "cpu/kernels/cell/cell_body.h"
-#include "cpu/kernels/cell/zoneout_body.h"
-// Their rows with layer normalization.
-#include "cpu/kernels/cell/norm_body.h"
-#include "cpu/kernels/cell/norm_gradient_body.h"
+#include "cpu/kernels/cell/cell_bodies.h"
 // What all tables have in common.
 #include "cpu/kernels/body/table_body.h"
 // The tile registers, and the bodies that use them.
