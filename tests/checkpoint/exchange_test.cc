@@ -63,7 +63,7 @@ TEST_P(Exchange, LayerToCells) {
     Saver().write(prefix);
   }
   const Graph::AsDefault current(cell_graph);
-  CellNetwork cells(data.spec);
+  testing::CellNetwork cells(data.spec);
   cells.run(data);  // makes the variables
   Saver().restore(prefix);
   const TensorBundleReader file(prefix);
@@ -80,7 +80,7 @@ TEST_P(Exchange, CellsToLayer) {
   Results from_cells;
   {
     const Graph::AsDefault current(cell_graph);
-    CellNetwork cells(data.spec);
+    testing::CellNetwork cells(data.spec);
     cells.run(data);
     std::uint64_t seed = 100;
     for (const Variable& variable : cell_graph.variables()) {
