@@ -71,15 +71,28 @@ class OPENRNN_API FormatError : public Error {
 
 // ---- Element types -----------------------------------------------------------------------------
 
-enum class DType : std::uint8_t { kFloat16, kFloat32, kFloat64, kInt32, kInt64, kUInt8, kBool };
+enum class DType : std::uint8_t {
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64,
+  kInt32,
+  kInt64,
+  kUInt8,
+  kBool
+};
 
 /// Bytes of one element.
 OPENRNN_API std::size_t dtype_size(DType dtype);
-/// 'float16', 'float32', 'float64', 'int32', 'int64', 'uint8', 'bool'.
+/// 'float16', 'bfloat16', 'float32', 'float64', 'int32', 'int64', 'uint8', 'bool'.
 OPENRNN_API std::string_view dtype_name(DType dtype);
 /// The inverse of dtype_name. Throws: ArgumentError listing the names.
 OPENRNN_API DType parse_dtype(std::string_view name);
 OPENRNN_API bool is_floating(DType dtype);
+/// Of float16 and bfloat16, which store 16 bits and are computed in float32.
+OPENRNN_API bool is_16_bit_float(DType dtype);
+/// What a floating dtype is computed in: float32 for the two of 16 bits, else itself.
+OPENRNN_API DType compute_dtype(DType dtype);
 
 /// An IEEE 754 binary16 as stored; arithmetic is done in float.
 struct Half {
@@ -91,6 +104,18 @@ OPENRNN_API Half to_half(float value) noexcept;
 /// Rounds once, straight from double.
 OPENRNN_API Half to_half(double value) noexcept;
 OPENRNN_API float to_float(Half value) noexcept;
+
+/// A bfloat16 as stored: the upper half of a float's bits. Arithmetic is done in float.
+struct Bfloat16 {
+  std::uint16_t bits = 0;
+  friend bool operator==(Bfloat16, Bfloat16) = default;
+};
+/// Round to nearest even; overflow gives infinity, subnormals are kept, NaN stays NaN, quiet.
+inline Bfloat16 to_bfloat16(float value) noexcept;
+/// Rounds once, straight from double.
+OPENRNN_API Bfloat16 to_bfloat16(double value) noexcept;
+/// Exact, of every one.
+inline float to_float(Bfloat16 value) noexcept;
 
 // ---- Shapes and arrays -------------------------------------------------------------------------
 

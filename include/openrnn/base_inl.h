@@ -1,9 +1,22 @@
 // Bodies of the templates of base.h.
 #pragma once
 
+#include <bit>
 #include <utility>
 
 namespace openrnn {
+
+// By the bits alone: a subnormal number is kept also where the processor flushes them.
+inline Bfloat16 to_bfloat16(float value) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const bool nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
+  const std::uint32_t quiet = bits | 0x00400000u, up = bits + 0x7FFFu + ((bits >> 16) & 1u);
+  return {static_cast<std::uint16_t>((nan ? quiet : up) >> 16)};
+}
+
+inline float to_float(Bfloat16 value) noexcept {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
+}
 
 namespace detail {
 template <class T>
@@ -11,6 +24,10 @@ struct DTypeOf;
 template <>
 struct DTypeOf<Half> {
   static constexpr DType value = DType::kFloat16;
+};
+template <>
+struct DTypeOf<Bfloat16> {
+  static constexpr DType value = DType::kBfloat16;
 };
 template <>
 struct DTypeOf<float> {

@@ -14,8 +14,8 @@ enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSqua
 enum class BinaryOp : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
 
 /// c[m, n] = sum over k of op(a)[m, k] * op(b)[k, n] in the order of docs/numerics.md, added to c
-/// itself when accumulating; bias[n] joins at the end. float16 is summed in float. A GPU adds in an
-/// order of its own, the same each time.
+/// itself when accumulating; bias[n] joins at the end. float16 and bfloat16 are summed in float. A
+/// GPU adds in an order of its own, the same each time.
 struct MatmulArgs {
   DType dtype = DType::kFloat32;
   std::int64_t m = 0, n = 0, k = 0;

@@ -14,8 +14,8 @@ namespace openrnn {
 /// slopes are constant.
 ///
 /// Shapes, layouts and padding as in ForwardArgs; all memory is the host's, of the spec's dtype.
-/// float16 is computed in float32, and every `math` as float32: what it rounds counts as not
-/// rounded.
+/// float16 and bfloat16 are computed in float32, and every `math` as float32: what it rounds counts
+/// as not rounded.
 struct TangentArgs {
   RnnSpec spec;
   std::int64_t max_time = 0, batch = 0;

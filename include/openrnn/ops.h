@@ -66,7 +66,7 @@ OPENRNN_API Tensor dropout(const Tensor& x, double rate, DropoutKey key);
 OPENRNN_API Tensor next_dropout(const Tensor& x, double rate,
                                 const std::function<DropoutKey()>& next_key);
 
-// ---- Reductions to a scalar (shape []): float32 for float16, else the dtype of x ---------------
+// ---- Reductions to a scalar (shape []): float32 for 16 bits, else the dtype of x ---------------
 
 /// 0 for an empty tensor.
 OPENRNN_API Tensor reduce_sum(const Tensor& x);

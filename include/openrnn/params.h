@@ -121,7 +121,7 @@ OPENRNN_API void check_exact_params(std::string_view call, const RnnSpec& spec,
 
 /// The canonical form of a buffer with the layout of the parameters that holds something else (a
 /// gradient, a moment of Adam, a momentum). Its floating dtype may be another one, such as float32
-/// with float16 parameters. The two biases stay separate; bit-exact. Throws: as check_slots.
+/// with parameters of 16 bits. The two biases stay separate; bit-exact. Throws: as check_slots.
 OPENRNN_API CanonicalParams slots_to_canonical(const ParamsLayout& layout,
                                                const ConstArrayView& slots);
 /// The inverse, in the dtype of the first weight. Throws: as canonical_to_params.

@@ -91,15 +91,15 @@ class OPENRNN_API StepResult {
 };
 
 /// Changes variables by their gradients. Slots are variables of the current Graph, so a Saver
-/// stores them: `X/Adam`, `X/Adam_1`, `beta1_power`. A float16 variable gets a float32 master copy
-/// `X/master` and float32 slots, and its losses are scaled by `loss_scale` before gradients are
-/// taken: start 2^15, halved when a gradient is not finite (that step is skipped), doubled after
-/// 2000 good steps (`loss_scale_good_steps`).
-/// On a GPU a step does not wait for its own values. The GPU computes the norm and changes nothing
-/// if it is not finite; the host learns of it in the next step, when gradients are asked for. The
-/// error is then thrown there, by finish(), by the StepResult, or when a variable of the step is
-/// copied to the host (as a Saver does), whichever comes first. What such a step counted in
-/// `global_step` is reverted.
+/// stores them: `X/Adam`, `X/Adam_1`, `beta1_power`. A variable of float16 or bfloat16 gets a
+/// float32 master copy `X/master` and float32 slots. Losses of float16 variables are scaled by
+/// `loss_scale` before gradients are taken (bfloat16 has the range of float32 and needs none):
+/// start 2^15, halved when a gradient is not finite (that step is skipped), doubled after 2000 good
+/// steps (`loss_scale_good_steps`). On a GPU a step does not wait for its own values. The GPU
+/// computes the norm and changes nothing if it is not finite; the host learns of it in the next
+/// step, when gradients are asked for. The error is then thrown there, by finish(), by the
+/// StepResult, or when a variable of the step is copied to the host (as a Saver does), whichever
+/// comes first. What such a step counted in `global_step` is reverted.
 class OPENRNN_API Optimizer {
  public:
   /// Waits for the last step; an error that was not reported is lost.
@@ -126,8 +126,8 @@ class OPENRNN_API Optimizer {
   /// names. A restore makes the slots that it needs. The optimizer must outlive it.
   Trackable trackable();
 
-  /// d loss / d variables without loss scale: float32 for float16 variables, else the variable's
-  /// dtype. An empty array where the loss does not depend on the variable.
+  /// d loss / d variables without loss scale: float32 for variables of float16 and bfloat16, else
+  /// the variable's dtype. An empty array where the loss does not depend on the variable.
   std::vector<DeviceArray> compute_gradients(const GradientTape& tape, const Tensor& loss,
                                              const std::vector<Variable>& variables);
   /// One update. Gradients in the variables' order; empty ones leave their variable alone. Adds 1

@@ -9,6 +9,7 @@ from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._typing import DTypeLike, TensorLike
 
+bfloat16 = "bfloat16"
 float16 = "float16"
 float32 = "float32"
 float64 = "float64"
@@ -124,12 +125,12 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
 
 
 def reduce_sum(input_tensor: TensorLike) -> Tensor:
-    """The sum of all elements; float32 for float16."""
+    """The sum of all elements; float32 for float16 and bfloat16."""
     return _core.reduce_sum(input_tensor)
 
 
 def reduce_mean(input_tensor: TensorLike) -> Tensor:
-    """The mean of all elements, 0 when there is none; float32 for float16."""
+    """The mean of all elements, 0 when there is none; float32 for float16 and bfloat16."""
     return _core.reduce_mean(input_tensor)
 
 

@@ -336,7 +336,7 @@ class Optimizer(_core.OptimizerBase):
         """compute_gradients(), then apply_gradients(); returns the loss before the update.
 
         `clip_norm`: the gradients are clipped as by clip_by_global_norm in between; None: no
-        clipping. With float16 variables a step whose gradients are not finite is skipped; else that
+        clipping. With float16 variables, whose losses are scaled, a step whose gradients are not finite is skipped; else that
         is an ArgumentError, which a GPU raises at the next step or in finish().
         """
         limit = 0.0 if clip_norm is None else _arguments.as_number("minimize", "clip_norm", clip_norm)

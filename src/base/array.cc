@@ -88,6 +88,8 @@ double element(const ConstArrayView& source, std::int64_t index) {
   switch (source.dtype) {
     case DType::kFloat16:
       return static_cast<double>(to_float(source.as<Half>()[i]));
+    case DType::kBfloat16:
+      return static_cast<double>(to_float(source.as<Bfloat16>()[i]));
     case DType::kFloat32:
       return static_cast<double>(source.as<float>()[i]);
     default:
@@ -99,14 +101,15 @@ namespace {
 
 template <class To, class From>
 To convert(From value) {
-  if constexpr (std::is_same_v<From, Half>) {
-    if constexpr (std::is_same_v<To, Half>) {
-      return value;
-    } else {
-      return static_cast<To>(to_float(value));
-    }
+  constexpr bool kWidens = std::is_same_v<From, Half> || std::is_same_v<From, Bfloat16>;
+  if constexpr (std::is_same_v<From, To>) {
+    return value;
+  } else if constexpr (kWidens) {
+    return convert<To>(to_float(value));
   } else if constexpr (std::is_same_v<To, Half>) {
     return to_half(value);
+  } else if constexpr (std::is_same_v<To, Bfloat16>) {
+    return to_bfloat16(value);
   } else {
     return static_cast<To>(value);
   }
@@ -124,6 +127,8 @@ void convert_to(const ConstArrayView& source, Array& result) {
   switch (source.dtype) {
     case DType::kFloat16:
       return convert_all<To, Half>(source, result);
+    case DType::kBfloat16:
+      return convert_all<To, Bfloat16>(source, result);
     case DType::kFloat32:
       return convert_all<To, float>(source, result);
     default:
@@ -142,6 +147,9 @@ Array cast(const ConstArrayView& source, DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
       convert_to<Half>(source, result);
+      break;
+    case DType::kBfloat16:
+      convert_to<Bfloat16>(source, result);
       break;
     case DType::kFloat32:
       convert_to<float>(source, result);

@@ -15,10 +15,10 @@ struct DTypeInfo {
 
 // In the order of the enumerators.
 constexpr std::array kDTypes = {
-    DTypeInfo{DType::kFloat16, 2, "float16"}, DTypeInfo{DType::kFloat32, 4, "float32"},
-    DTypeInfo{DType::kFloat64, 8, "float64"}, DTypeInfo{DType::kInt32, 4, "int32"},
-    DTypeInfo{DType::kInt64, 8, "int64"},     DTypeInfo{DType::kUInt8, 1, "uint8"},
-    DTypeInfo{DType::kBool, 1, "bool"},
+    DTypeInfo{DType::kFloat16, 2, "float16"}, DTypeInfo{DType::kBfloat16, 2, "bfloat16"},
+    DTypeInfo{DType::kFloat32, 4, "float32"}, DTypeInfo{DType::kFloat64, 8, "float64"},
+    DTypeInfo{DType::kInt32, 4, "int32"},     DTypeInfo{DType::kInt64, 8, "int64"},
+    DTypeInfo{DType::kUInt8, 1, "uint8"},     DTypeInfo{DType::kBool, 1, "bool"},
 };
 
 const DTypeInfo& info(DType dtype) { return kDTypes.at(static_cast<std::size_t>(dtype)); }
@@ -39,8 +39,12 @@ DType parse_dtype(std::string_view name) {
 }
 
 bool is_floating(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+  return is_16_bit_float(dtype) || dtype == DType::kFloat32 || dtype == DType::kFloat64;
 }
+
+bool is_16_bit_float(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; }
+
+DType compute_dtype(DType dtype) { return is_16_bit_float(dtype) ? DType::kFloat32 : dtype; }
 
 namespace detail {
 void throw_dtype_mismatch(DType held, DType asked) {

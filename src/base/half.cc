@@ -1,3 +1,4 @@
+// float16 and bfloat16 as bits.
 #include <bit>
 
 #include "openrnn/base.h"
@@ -14,29 +15,36 @@ std::uint64_t shift_round(std::uint64_t bits, int shift) {
   return kept + (rest > half || (rest == half && (kept & 1)) ? 1 : 0);
 }
 
+// The 16 bits of a number of so many exponent and fraction bits.
+template <int kExponent, int kFraction>
+std::uint16_t narrowed(double value) {
+  constexpr unsigned kMost = (1u << kExponent) - 1, kInfinity = kMost << kFraction;
+  constexpr int kBias = (1 << (kExponent - 1)) - 1, kDropped = 52 - kFraction;
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
+  const auto sign = static_cast<unsigned>((bits >> 48) & 0x8000u);
+  const std::uint64_t fraction = bits & 0xFFFFFFFFFFFFFu;
+  const int wide_exponent = static_cast<int>((bits >> 52) & 0x7FF);
+  if (wide_exponent == 0x7FF) {
+    // A NaN keeps its upper payload bits and becomes quiet.
+    constexpr std::uint64_t kQuiet = std::uint64_t{1} << (kFraction - 1);
+    const auto payload = static_cast<unsigned>(fraction ? kQuiet | (fraction >> kDropped) : 0u);
+    return static_cast<std::uint16_t>(sign | kInfinity | payload);
+  }
+  const int exponent = wide_exponent - 1023 + kBias;
+  if (exponent >= static_cast<int>(kMost)) return static_cast<std::uint16_t>(sign | kInfinity);
+  const std::uint64_t significand = fraction | (wide_exponent ? std::uint64_t{1} << 52 : 0);
+  // A carry out of the fraction moves into the exponent, which is what rounding up asks for.
+  if (exponent > 0) {
+    const std::uint64_t rounded = shift_round(significand, kDropped);
+    return static_cast<std::uint16_t>(sign + ((static_cast<unsigned>(exponent) - 1u) << kFraction) +
+                                      rounded);
+  }
+  return static_cast<std::uint16_t>(sign + shift_round(significand, kDropped + 1 - exponent));
+}
+
 }  // namespace
 
-Half to_half(double value) noexcept {
-  const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
-  const auto sign = static_cast<std::uint16_t>((bits >> 48) & 0x8000u);
-  const std::uint64_t fraction = bits & 0xFFFFFFFFFFFFFu;
-  const int exponent = static_cast<int>((bits >> 52) & 0x7FF);
-  if (exponent == 0x7FF) {
-    // A NaN keeps its upper payload bits and becomes quiet.
-    const auto payload = static_cast<std::uint16_t>(fraction ? 0x200u | (fraction >> 42) : 0u);
-    return {static_cast<std::uint16_t>(sign | 0x7C00u | payload)};
-  }
-  const int half_exponent = exponent - 1023 + 15;
-  if (half_exponent >= 31) return {static_cast<std::uint16_t>(sign | 0x7C00u)};
-  const std::uint64_t significand = fraction | (exponent ? std::uint64_t{1} << 52 : 0);
-  // A carry out of the fraction moves into the exponent, which is what rounding up asks for.
-  if (half_exponent > 0) {
-    const std::uint64_t rounded = shift_round(significand, 42);
-    return {static_cast<std::uint16_t>(sign + ((static_cast<unsigned>(half_exponent) - 1u) << 10) +
-                                       rounded)};
-  }
-  return {static_cast<std::uint16_t>(sign + shift_round(significand, 43 - half_exponent))};
-}
+Half to_half(double value) noexcept { return {narrowed<5, 10>(value)}; }
 
 Half to_half(float value) noexcept { return to_half(static_cast<double>(value)); }
 
@@ -52,5 +60,7 @@ float to_float(Half value) noexcept {
   }
   return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (fraction << 13));
 }
+
+Bfloat16 to_bfloat16(double value) noexcept { return {narrowed<8, 7>(value)}; }
 
 }  // namespace openrnn

@@ -127,7 +127,7 @@ VariableCell::VariableCell(std::string call, std::string default_name,
   }
   if (!is_floating(options_.dtype)) {
     throw ArgumentError(message("[", call_name(), "] dtype ", dtype_name(options_.dtype),
-                                ", expected float16, float32 or float64"));
+                                ", expected float16, bfloat16, float32 or float64"));
   }
 }
 

@@ -27,7 +27,7 @@ constexpr TfType kTypes[] = {
     {11, "qint8", 1},
     {12, "quint8", 1},
     {13, "qint32", 4},
-    {14, "bfloat16", 2},
+    {14, "bfloat16", 2, DType::kBfloat16},
     {15, "qint16", 2},
     {16, "quint16", 2},
     {17, "uint16", 2},

@@ -167,7 +167,7 @@ Tensor mean_squared_error(const Tensor& a, const Tensor& b) {
     }
     require_same("mean_squared_error", a, b);
   }
-  // In float16 the square of a modest difference would overflow.
+  // In 16 bits the square of a modest difference would overflow.
   const Tensor difference = subtract(a, b);
   return reduce_mean(square(cast(difference, wide_dtype(a.dtype()))));
 }

@@ -65,7 +65,7 @@ void check_length(std::string_view call, std::string_view what, const RnnSpec& s
 void check_floating(std::string_view call, std::string_view what, DType dtype) {
   if (is_floating(dtype)) return;
   throw ArgumentError(message("[", call, "] ", what, " is ", dtype_name(dtype),
-                              ", expected float16, float32 or float64"));
+                              ", expected float16, bfloat16, float32 or float64"));
 }
 
 }  // namespace

@@ -11,6 +11,9 @@ void fill(const ArrayView& values, Next next) {
     case DType::kFloat16:
       for (Half& v : values.as<Half>()) v = to_half(static_cast<double>(next()));
       return;
+    case DType::kBfloat16:
+      for (Bfloat16& v : values.as<Bfloat16>()) v = to_bfloat16(static_cast<double>(next()));
+      return;
     case DType::kFloat32:
       for (float& v : values.as<float>()) v = static_cast<float>(next());
       return;

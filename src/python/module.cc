@@ -55,6 +55,9 @@ void bind_runtime(nb::module_& m) {
   m.def("list_engines", &list_engines,
         "Every engine of this build, best first; those that this machine lacks say so.");
   m.def(
+      "numpy_dtype", [](const std::string& name) { return numpy_dtype(parse_dtype(name)); },
+      "name"_a);
+  m.def(
       "math_kind",
       [](const std::string& math, const std::optional<std::string>& weights_dtype, nb::handle dtype,
          nb::handle on) {

@@ -25,9 +25,11 @@ inline double clamp_to(double c, double low, double high) { return std::clamp(c,
 inline double clamp_slope(double c, double low, double high) {
   return c < low || high < c ? 0.0 : 1.0;
 }
-/// Rounding of a stored state: float16 rounds at every step, wider types only in the results.
+/// Rounding of a stored state: types of 16 bits round at every step, wider ones only in the
+/// results.
 inline double kept_as(double value, DType dtype) {
-  return dtype == DType::kFloat16 ? static_cast<double>(to_float(to_half(value))) : value;
+  if (dtype == DType::kFloat16) return static_cast<double>(to_float(to_half(value)));
+  return dtype == DType::kBfloat16 ? static_cast<double>(to_float(to_bfloat16(value))) : value;
 }
 /// 1 / sqrt(variance + epsilon).
 inline double inverse_root(double variance, double epsilon) {
@@ -91,11 +93,7 @@ inline double other_slope(const CellActivation& f, double a) {
 
 /// The nearest bfloat16 of the float, ties to the even one.
 inline double nearest_bf16(double value) {
-  const auto rounded = static_cast<float>(value);
-  if (std::isnan(rounded)) return std::numeric_limits<double>::quiet_NaN();
-  const auto bits = std::bit_cast<std::uint32_t>(rounded);
-  const std::uint32_t odd = bits >> 16 & 1U;
-  return static_cast<double>(std::bit_cast<float>((bits + 0x7FFFU + odd) & 0xFFFF0000U));
+  return static_cast<double>(to_float(to_bfloat16(static_cast<float>(value))));
 }
 /// An operand of math 'bf16', where subnormal floats count as 0.
 inline double as_bf16(double value) {

@@ -1,24 +1,46 @@
 // Moves elements between the opaque buffer and the tensors of the cell format.
+#include <type_traits>
+
 #include "base/message.h"
 #include "openrnn/saveables.h"
 
 namespace openrnn {
 namespace {
 
-// A sum of two halves of 11 bits is exact enough in float that rounding it again is rounding once.
-Half add(Half a, Half b) { return to_half(to_float(a) + to_float(b)); }
-float add(float a, float b) { return a + b; }
-double add(double a, double b) { return a + b; }
-Half subtract(Half a, Half b) { return to_half(to_float(a) - to_float(b)); }
-float subtract(float a, float b) { return a - b; }
-double subtract(double a, double b) { return a - b; }
-Half halve(Half a) { return to_half(0.5f * to_float(a)); }
-float halve(float a) { return 0.5f * a; }
-double halve(double a) { return 0.5 * a; }
-bool same(Half a, Half b) { return to_float(a) == to_float(b); }
+template <class T>
+T computed(T value) {
+  return value;
+}
+float computed(Half value) { return to_float(value); }
+float computed(Bfloat16 value) { return to_float(value); }
+template <class T, class C>
+T stored(C value) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return to_half(value);
+  } else if constexpr (std::is_same_v<T, Bfloat16>) {
+    return to_bfloat16(value);
+  } else {
+    return value;
+  }
+}
+
+// A sum of two values of at most 11 bits is exact enough in float that rounding it again is
+// rounding once.
+template <class T>
+T add(T a, T b) {
+  return stored<T>(computed(a) + computed(b));
+}
+template <class T>
+T subtract(T a, T b) {
+  return stored<T>(computed(a) - computed(b));
+}
+template <class T>
+T halve(T a) {
+  return stored<T>(computed(a) / 2);
+}
 template <class T>
 bool same(T a, T b) {
-  return a == b;
+  return computed(a) == computed(b);
 }
 
 // What a tensor holds of two biases: their sum, or one of them.
@@ -83,6 +105,8 @@ void with_element_type(DType dtype, const Visitor& visit) {
   switch (dtype) {
     case DType::kFloat16:
       return visit(Half{});
+    case DType::kBfloat16:
+      return visit(Bfloat16{});
     case DType::kFloat32:
       return visit(float{});
     default:
@@ -189,7 +213,8 @@ Array TfCanonicalFormat::slots_to_opaque(std::string_view call, std::string_view
   const DType dtype = tensors[0].dtype;
   if (!is_floating(dtype)) {
     throw ArgumentError(message("[", call, "] tensor ", prefix, tensors_[0].name, " is ",
-                                dtype_name(dtype), ", expected float16, float32 or float64"));
+                                dtype_name(dtype),
+                                ", expected float16, bfloat16, float32 or float64"));
   }
   check_tensors(call, prefix, dtype, tensors.first(tensors_.size()));
   Array slots(dtype, {opaque_size_});

@@ -33,7 +33,7 @@ CudnnParamsFormatConverter::CudnnParamsFormatConverter(std::string call, RnnMode
 TfCanonicalFormat CudnnParamsFormatConverter::format_for(const ConstArrayView& values) const {
   if (!is_floating(values.dtype)) {
     throw ArgumentError(message("[", call_, "] values are ", dtype_name(values.dtype),
-                                ", expected float16, float32 or float64"));
+                                ", expected float16, bfloat16, float32 or float64"));
   }
   RnnSpec spec = spec_;
   spec.dtype = values.dtype;

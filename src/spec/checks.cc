@@ -63,7 +63,7 @@ void check_input_size(const RnnSpec& spec) {
 void check_dtype(const RnnSpec& spec) {
   if (is_floating(spec.dtype)) return;
   throw ArgumentError(message("[RnnSpec] dtype is ", dtype_name(spec.dtype),
-                              ", expected float16, float32 or float64"));
+                              ", expected float16, bfloat16, float32 or float64"));
 }
 
 void check_dropout(const RnnSpec& spec) { require_rate("dropout", spec.training.dropout); }

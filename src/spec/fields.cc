@@ -84,7 +84,7 @@ constexpr RnnField kFields[] = {
         [](auto& spec) -> auto& { return spec.training.seed; }),
     row(
         {"dtype", kNetwork, kAlways, spec::check_dtype,
-         "Type of parameters, inputs and outputs: float16, float32 or float64"},
+         "Type of parameters, inputs and outputs: float16, bfloat16, float32 or float64"},
         [](auto& spec) -> auto& { return spec.dtype; }),
     row_or_none<0>(
         {"num_proj", kNetwork, kAlways, spec::check_num_proj, "Projection size P, at most U"},

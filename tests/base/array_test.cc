@@ -29,18 +29,21 @@ TEST(Shape, CountsElements) {
 }
 
 TEST(DType, HasSizesAndNames) {
-  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kInt32,
-                            DType::kInt64, DType::kUInt8, DType::kBool}) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64,
+                            DType::kInt32, DType::kInt64, DType::kUInt8, DType::kBool}) {
     EXPECT_EQ(parse_dtype(dtype_name(dtype)), dtype);
-    EXPECT_EQ(is_floating(dtype), dtype_name(dtype).starts_with("float"));
+    EXPECT_EQ(is_floating(dtype), dtype_name(dtype).find("float") != std::string::npos);
+    EXPECT_EQ(is_16_bit_float(dtype), dtype_name(dtype).ends_with("float16"));
+    EXPECT_EQ(compute_dtype(dtype), is_16_bit_float(dtype) ? DType::kFloat32 : dtype);
   }
   EXPECT_EQ(dtype_size(DType::kFloat16), 2u);
+  EXPECT_EQ(dtype_size(DType::kBfloat16), 2u);
   EXPECT_EQ(dtype_size(DType::kFloat64), 8u);
   EXPECT_EQ(dtype_size(DType::kInt64), 8u);
   EXPECT_EQ(dtype_size(DType::kBool), 1u);
   expect_error<ArgumentError>([] { parse_dtype("float8"); },
-                              "[parse_dtype] dtype is 'float8', expected one of float16, float32, "
-                              "float64, int32, int64, uint8, bool");
+                              "[parse_dtype] dtype is 'float8', expected one of float16, bfloat16, "
+                              "float32, float64, int32, int64, uint8, bool");
 }
 
 TEST(AlignedBuffer, IsAlignedZeroAndAValue) {
@@ -103,6 +106,12 @@ TEST(Array, CastsRoundOnce) {
   EXPECT_EQ(half.as<Half>()[0].bits, 0x3C01);
   EXPECT_EQ(half.as<Half>()[2].bits, 0x7C00);
   EXPECT_EQ(element(half.view(), 0), 1.0 + 0x1p-10);
+  const Array brain = cast(wide.view(), DType::kBfloat16);
+  EXPECT_EQ(brain.as<Bfloat16>()[0].bits, 0x3F80);
+  EXPECT_EQ(brain.as<Bfloat16>()[2].bits, 0x4E6E);
+  EXPECT_EQ(element(brain.view(), 3), 0x1.9ap-4);
+  EXPECT_EQ(element(cast(half.view(), DType::kBfloat16).view(), 0), 1.0);
+  EXPECT_EQ(element(cast(brain.view(), DType::kFloat16).view(), 3), 0x1.9ap-4);
   const Array single = cast(wide.view(), DType::kFloat32);
   EXPECT_EQ(single.as<float>()[3], 0.1f);
   EXPECT_EQ(cast(single.view(), DType::kFloat64).as<double>()[3], static_cast<double>(0.1f));

@@ -89,7 +89,7 @@ OPENRNN_API const char* openrnn_test_optimize(const ApiOptimizer* api, std::int6
     const DType dtype = parse_dtype(api->dtype);
     const Variable x("X", Array(ConstArrayView{variable, dtype, {size}}));
     const auto optimizer = make(*api);
-    const DType wide = dtype == DType::kFloat16 ? DType::kFloat32 : dtype;
+    const DType wide = compute_dtype(dtype);
     const auto bytes = static_cast<std::size_t>(size) * dtype_size(wide);
     for (std::int64_t step = 0; step < steps; ++step) {
       const char* gradient =

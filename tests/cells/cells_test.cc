@@ -145,7 +145,7 @@ TEST(CompatibleCell, Errors) {
   EXPECT_EQ(thrown<ArgumentError>([] { CudnnCompatibleGRUCell cell(units(0)); }),
             "[CudnnCompatibleGRUCell] num_units 0, expected 1 or more");
   EXPECT_EQ(thrown<ArgumentError>([] { BasicRNNCell cell(units(2, DType::kInt32)); }),
-            "[BasicRNNCell] dtype int32, expected float16, float32 or float64");
+            "[BasicRNNCell] dtype int32, expected float16, bfloat16, float32 or float64");
   CompatibleCellOptions wide = units(2);
   wide.num_proj = 3;
   EXPECT_EQ(thrown<ArgumentError>([&] { CudnnCompatibleLSTMCell cell(wide); }),

@@ -29,7 +29,11 @@ void expect_near(const std::vector<std::vector<Vector>>& exact, const Array& a, 
   }
   EXPECT_EQ(i, a.size());
   // A bound that allows everything shows nothing.
-  EXPECT_LT(worst, a.dtype() == DType::kFloat16 ? 0.2 : 1e-4);
+  // Errors of bidirectional relu networks grow with the norms of their weights.
+  const double most = a.dtype() == DType::kBfloat16  ? 6.0
+                      : a.dtype() == DType::kFloat16 ? 0.2
+                                                     : 1e-4;
+  EXPECT_LT(worst, most);
 }
 
 void expect_same(const NetworkData& data, const std::string& prefix, const Results& layer,
@@ -111,12 +115,13 @@ TEST_P(Exchange, CellsToLayer) {
   EXPECT_TRUE(same_bits(before, layer->kernel().to_host()));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Networks, Exchange,
-    ::testing::Combine(::testing::Values(RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh,
-                                         RnnMode::kRnnRelu),
-                       ::testing::Values(Direction::kUnidirectional, Direction::kBidirectional),
-                       ::testing::Values(DType::kFloat16, DType::kFloat32, DType::kFloat64)));
+INSTANTIATE_TEST_SUITE_P(Networks, Exchange,
+                         ::testing::Combine(::testing::Values(RnnMode::kLstm, RnnMode::kGru,
+                                                              RnnMode::kRnnTanh, RnnMode::kRnnRelu),
+                                            ::testing::Values(Direction::kUnidirectional,
+                                                              Direction::kBidirectional),
+                                            ::testing::Values(DType::kFloat16, DType::kBfloat16,
+                                                              DType::kFloat32, DType::kFloat64)));
 
 // Cells have no skip mode, but another layer has. Its two biases are equal, so halving their sum
 // gives them back and every bit must be the same.

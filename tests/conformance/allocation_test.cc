@@ -77,7 +77,8 @@ std::vector<Case> cases() {
   for (const char* mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
     for (const char* rest : {" L2 U17 I3 B5 T6 f32", " L1 U33 I7 B3 T5 bi f64 lengths batch_major",
                              " L3 U16 I16 B1 T1 f32", " L1 U130 I130 B9 T4 skip f16 lengths",
-                             " L2 U130 I33 B2 T7 bi f32", " L1 U130 I130 B1 T17 f32"}) {
+                             " L2 U33 I7 B3 T4 bi b16 lengths", " L2 U130 I33 B2 T7 bi f32",
+                             " L1 U130 I130 B1 T17 f32"}) {
       list.push_back(parse_case(mode + std::string(rest), "prepared"));
     }
   }

@@ -127,8 +127,9 @@ TEST_P(CpuCuts, ChangeNothing) {
 
 // The input's product is made for some hundred rows at a time; a piece here is one such chunk.
 TEST(CpuChunks, ChangeNothing) {
-  for (const char* text : {"lstm L2 U17 I3 B7 T200 f32", "gru L1 U9 I4 B5 T260 f64 lengths",
-                           "rnn_tanh L1 U33 I2 B3 T400 f16 batch_major"}) {
+  for (const char* text :
+       {"lstm L2 U17 I3 B7 T200 f32", "gru L1 U9 I4 B5 T260 f64 lengths",
+        "rnn_tanh L1 U33 I2 B3 T400 f16 batch_major", "gru L1 U17 I2 B3 T300 b16 lengths"}) {
     const Case c = parse_case(text, "more rows than a chunk");
     const Data d = make_data(c);
     for (const bool training : {false, true}) expect_same_in_pieces(c, d, 60, training);

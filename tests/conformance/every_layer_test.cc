@@ -195,7 +195,8 @@ std::vector<Case> cases() {
   for (const char* text :
        {"lstm L2 U33 I17 B130 T3 f32 lengths", "lstm L2 U130 I33 B1 T7 bi f32",
         "lstm L2 U130 I3 B2 T9 bi f16 lengths batch_major", "lstm L1 U130 I130 B1 T17 f64 clip",
-        "lstm L3 U130 I33 B3 T5 P33 f32 lengths D0.5", "gru L3 U130 I33 B3 T5 f16 D0.5"}) {
+        "lstm L3 U130 I33 B3 T5 P33 f32 lengths D0.5", "gru L3 U130 I33 B3 T5 f16 D0.5",
+        "lstm L2 U33 I17 B3 T5 P9 b16 lengths"}) {
     if (!reduced()) list.push_back(parse_case(text, "threads"));
   }
   for (const char* text :

@@ -30,7 +30,7 @@ std::string hash_of(const Result& result) {
 std::vector<Case> golden_cases() {
   std::vector<Case> cases = odd_cases();
   for (const char* mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
-    for (const char* dtype : {" f32", " f64", " f16"}) {
+    for (const char* dtype : {" f32", " f64", " f16", " b16"}) {
       for (const char* rest : {" L2 U33 I17 B7 T5", " L1 U16 I16 B3 T4 skip lengths bi"}) {
         cases.push_back(parse_case(mode + std::string(rest) + dtype, "kept"));
       }

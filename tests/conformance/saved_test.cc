@@ -17,7 +17,7 @@ class Saved : public testing::TestWithParam<std::tuple<std::string, Case>> {
 std::vector<Case> cases() {
   std::vector<Case> list = odd_cases();
   for (const char* mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
-    for (const char* rest : {"f32", "f64 lengths", "f16 batch_major lengths", "bi f32"}) {
+    for (const char* rest : {"f32", "f64 lengths", "f16 batch_major lengths", "bi f32", "b16"}) {
       list.push_back(parse_case(std::string(mode) + " L2 U17 I3 B5 T4 " + rest, "usual"));
     }
     list.push_back(parse_case(std::string(mode) + " L1 U16 I16 B5 T4 skip f32", "copies_x"));

@@ -14,6 +14,7 @@ std::vector<Case> cases() {
           parse_case("gru L1 U33 I7 B3 T9 bi f32", "directions"),
           parse_case("rnn_tanh L2 U16 I16 B8 T4 f64 skip", "skips"),
           parse_case("lstm L1 U33 I7 B4 T5 P6 f16", "projection"),
+          parse_case("lstm L1 U33 I7 B4 T5 P6 b16 lengths", "projection"),
           parse_case("lstm L2 U130 I33 B7 T5 f32 lengths", "enough_for_threads"),
           parse_case("gru L1 U130 I65 B1 T9 bi f32", "enough_for_threads"),
           parse_case("lstm L2 U33 I7 B3 T6 f32 lengths bf16", "bf16"),

@@ -129,7 +129,7 @@ void on_every_engine(const Check& check) {
 
 // A bad value must not vanish.
 TEST(SpecialInputs, NanGoesThroughRelu) {
-  for (const char* dtype : {"f16", "f32", "f64"}) {
+  for (const char* dtype : {"f16", "b16", "f32", "f64"}) {
     const Case c =
         parse_case(std::string("rnn_relu L2 U17 I3 B4 T2 null_states ") + dtype, "relu_of_nan");
     Data d = make_data(c);

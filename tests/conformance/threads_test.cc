@@ -22,6 +22,7 @@ std::vector<Case> cases() {
     add(mode + " L1 U130 I130 B1 T17 f32", "panels");
     add(mode + " L2 U130 I33 B1 T7 bi f32", "panels_and_directions");
     add(mode + " L2 U130 I3 B2 T9 bi f16 lengths", "two_rows");
+    add(mode + " L2 U130 I3 B2 T9 bi b16 lengths", "two_rows");
     add(mode + " L2 U130 I130 B3 T5 skip f32 D0.5", "dropout");
     add(mode + " L3 U65 I65 B5 T7 auto f64 lengths", "three_layers");
   }

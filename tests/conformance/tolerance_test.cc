@@ -41,6 +41,7 @@ Single clamp_slope(Single c, double low, double high) {
   return single(static_cast<float>(low) <= c.value && c.value <= static_cast<float>(high));
 }
 Single kept_as(Single a, DType dtype) {
+  if (dtype == DType::kBfloat16) return single(to_float(to_bfloat16(a.value)));
   return dtype == DType::kFloat16 ? single(to_float(to_half(a.value))) : a;
 }
 Single as_bf16(Single a) { return Single(reference::as_bf16(static_cast<double>(a.value))); }

@@ -82,23 +82,23 @@ class Product {
     return out;
   }
 
-  /// The same numbers as far as float16 has them.
-  Product rounded_to_half() const {
+  /// The same numbers as far as `dtype` has them.
+  Product rounded_to(DType dtype) const {
     Product rounded = *this;
     for (Array* array : {&rounded.a_, &rounded.b_, &rounded.c_, &rounded.bias_}) {
-      *array = cast(cast(array->view(), DType::kFloat16).view(), DType::kFloat32);
+      *array = cast(cast(array->view(), dtype).view(), DType::kFloat32);
     }
     rounded.args_.a = rounded.a_.data();
     rounded.args_.b = rounded.b_.data();
     if (args_.bias) rounded.args_.bias = rounded.bias_.data();
     return rounded;
   }
-  Array run_in_half() const {
-    const Array a = cast(a_.view(), DType::kFloat16), b = cast(b_.view(), DType::kFloat16);
-    const Array bias = cast(bias_.view(), DType::kFloat16);
-    Array out = cast(c_.view(), DType::kFloat16);
+  Array run_in(DType dtype) const {
+    const Array a = cast(a_.view(), dtype), b = cast(b_.view(), dtype);
+    const Array bias = cast(bias_.view(), dtype);
+    Array out = cast(c_.view(), dtype);
     GemmArgs args = args_;
-    args.dtype = DType::kFloat16;
+    args.dtype = dtype;
     args.a = a.data();
     args.b = b.data();
     args.c = out.data();
@@ -170,13 +170,13 @@ TEST(GemmTest, HalfIsComputedInFloatAndRoundedOnce) {
 }
 
 // The same product in float, of the same numbers, rounded: with rows longer than they are used.
-TEST(GemmTest, HalfOfEveryVariantIsFloatRounded) {
-  for (int variant = 0; variant < 12; ++variant) {
-    const Product<float> given({5, 19, 40}, variant & 1, variant & 2, variant / 4);
-    const Product<float> exact = given.rounded_to_half();
-    const Array wide = exact.run(), got = exact.run_in_half();
-    for (std::int64_t i = 0; i < wide.size(); ++i) {
-      ASSERT_EQ(got.as<Half>()[i], to_half(wide.as<float>()[i])) << variant << ": " << i;
+TEST(GemmTest, SixteenBitsOfEveryVariantAreFloatRounded) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16}) {
+    for (int variant = 0; variant < 12; ++variant) {
+      const Product<float> given({5, 19, 40}, variant & 1, variant & 2, variant / 4);
+      const Product<float> exact = given.rounded_to(dtype);
+      const Array wide = cast(exact.run().view(), dtype), got = exact.run_in(dtype);
+      EXPECT_TRUE(same_bits(wide, got)) << dtype_name(dtype) << " " << variant;
     }
   }
 }
@@ -193,7 +193,7 @@ std::string refusal(const GemmArgs& args) {
 TEST(GemmTest, RefusesWhatItCannotDo) {
   float x = 0;
   GemmArgs args{DType::kInt32, false, false, 1, 1, 1, &x, 1, &x, 1, &x, 1, nullptr, false};
-  EXPECT_EQ(refusal(args), "[gemm] dtype is int32, expected float16, float32 or float64");
+  EXPECT_EQ(refusal(args), "[gemm] dtype is int32, expected float16, bfloat16, float32 or float64");
   args.dtype = DType::kFloat32;
   args.k = -1;
   EXPECT_EQ(refusal(args), "[gemm] m, n, k are 1, 1, -1, expected 0 or more");

@@ -194,6 +194,41 @@ TEST(DeviceBits, FlushesSubnormalFloats) {
                   });
 }
 
+// By name, as another 16-bit type would give other numbers.
+TEST(DeviceBits, RefusesBfloat16) {
+  const DeviceArray x = random_array(DType::kBfloat16, {4, 4}, 1);
+  DeviceArray y(tested(), DType::kBfloat16, {4, 4}), wide(tested(), DType::kFloat32, {4, 4});
+  const auto refused = [](const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const TypeError& error) {
+      return std::string(error.what()).find("dtype is bfloat16 on a GPU, expected float16") !=
+             std::string::npos;
+    }
+    return false;
+  };
+  const DType dtype = DType::kBfloat16;
+  EXPECT_TRUE(
+      refused([&] { tested().unary(UnaryOp::kTanh, dtype, 16, x.data(), y.mutable_data()); }));
+  EXPECT_TRUE(refused(
+      [&] { tested().binary(BinaryOp::kAdd, dtype, 16, x.data(), x.data(), y.mutable_data()); }));
+  EXPECT_TRUE(refused(
+      [&] { tested().convert(16, dtype, x.data(), DType::kFloat32, wide.mutable_data()); }));
+  EXPECT_TRUE(refused(
+      [&] { tested().convert(16, DType::kFloat32, wide.data(), dtype, y.mutable_data()); }));
+  EXPECT_TRUE(refused([&] {
+    tested().matmul({.dtype = dtype,
+                     .m = 4,
+                     .n = 4,
+                     .k = 4,
+                     .a = x.data(),
+                     .b = x.data(),
+                     .c = y.mutable_data()});
+  }));
+  EXPECT_TRUE(refused([&] { tested().fill(dtype, 16, 1.0, dtype, nullptr, y.mutable_data()); }));
+  EXPECT_TRUE(refused([&] { tested().column_sum(dtype, 4, 4, x.data(), y.mutable_data()); }));
+}
+
 TEST(DeviceBits, SumsAndColumnSums) {
   for (const DType dtype : kFloating) {
     for (const std::int64_t rows : {1, 3, 127, 129, 300}) {

@@ -138,6 +138,14 @@ TEST(Choices, ThatAreUnknownAreRefused) {
   EXPECT_EQ(most_steps(), 65535);
 }
 
+TEST(Unsupported, IsBfloat16) {
+  RnnSpec spec = lstm(3);
+  spec.dtype = DType::kBfloat16;
+  EXPECT_EQ(unsupported_by_cudnn(spec, 90),
+            "dtype 'bfloat16' is of processors here; GPUs have float16, float32 and float64, and "
+            "device='cpu' has this");
+}
+
 TEST(Unsupported, NamesTheRemedy) {
   RnnSpec spec = lstm(4);
   EXPECT_EQ(unsupported_by_cudnn(spec, 75), "");

@@ -44,7 +44,7 @@ TEST(Decisions, AreThoseOfTheNormThatIsRead) {
   std::vector<DeviceArray> gradients;
   std::vector<ConstArrayView> views;
   for (const std::int64_t size : {5000, 0, 1, 4096, 2200000, 33}) {
-    for (const DType dtype : kFloating) {
+    for (const DType dtype : floating()) {
       if (size > 100000 && dtype != DType::kFloat32) continue;
       gradients.push_back(random_array(dtype, {size}, static_cast<std::uint64_t>(size) + 1));
     }
@@ -74,7 +74,7 @@ TEST(Decisions, WhatIsNotFiniteIsNotTaken) {
 
 TEST(Decisions, TheLossDecidesWhereItIsAsked) {
   const DeviceArray gradient = random_array(DType::kFloat32, {7}, 3);
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     const auto with = [&](double loss, bool decides) {
       const Array wide = Array::of<double>({}, std::span<const double>(&loss, 1));
       return decided({gradient}, 0.0,
@@ -90,7 +90,7 @@ TEST(Decisions, TheLossDecidesWhereItIsAsked) {
 }
 
 TEST(Decisions, SumsStayAndAreThoseThatAreRead) {
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     for (const std::int64_t size : {0, 1, 4097, 30001, 1100000}) {
       if (size > 100000 && dtype != DType::kFloat32) continue;
       for (const bool squares : {false, true}) {

@@ -19,11 +19,12 @@ DeviceArray run_binary(BinaryOp op, const DeviceArray& a, const DeviceArray& b) 
 
 // Half a unit in the last place of values of about 2.
 double epsilon(DType dtype) {
+  if (dtype == DType::kBfloat16) return 0x1p-8;
   return dtype == DType::kFloat16 ? 0x1p-11 : dtype == DType::kFloat32 ? 0x1p-24 : 0x1p-53;
 }
 
 TEST(Elementwise, ExactUnaryFunctions) {
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     const DeviceArray x = random_array(dtype, {1037}, 1);
     const DeviceArray relu = run_unary(UnaryOp::kRelu, x), negated = run_unary(UnaryOp::kNegate, x),
                       squared = run_unary(UnaryOp::kSquare, x),
@@ -42,7 +43,7 @@ TEST(Elementwise, ExactUnaryFunctions) {
 }
 
 TEST(Elementwise, KinksHaveNoSlope) {
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     const auto array = [dtype](const std::vector<double>& values) {
       return DeviceArray::from_host(tested(),
                                     cast(Array::of<double>({4}, values).view(), dtype).view());
@@ -60,7 +61,7 @@ TEST(Elementwise, KinksHaveNoSlope) {
 }
 
 TEST(Elementwise, ActivationsAreWithinTwoUlp) {
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     const DeviceArray x = random_array(dtype, {1037}, 2);
     const DeviceArray exp = run_unary(UnaryOp::kExp, x), tanh = run_unary(UnaryOp::kTanh, x),
                       sigmoid = run_unary(UnaryOp::kSigmoid, x);
@@ -75,7 +76,7 @@ TEST(Elementwise, ActivationsAreWithinTwoUlp) {
 }
 
 TEST(Elementwise, BinaryRoundsOnce) {
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     const DeviceArray a = random_array(dtype, {519}, 3), b = random_array(dtype, {519}, 4, 0.5, 3);
     const DeviceArray sum = run_binary(BinaryOp::kAdd, a, b),
                       difference = run_binary(BinaryOp::kSubtract, a, b),
@@ -104,7 +105,7 @@ TEST(Elementwise, NanAndInfinityPass) {
 }
 
 TEST(Elementwise, ScaleFillAccumulate) {
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     const DeviceArray x = random_array(dtype, {67}, 5);
     DeviceArray y(tested(), dtype, {67});
     tested().scale(dtype, 67, -0.75, x.data(), y.mutable_data());
@@ -122,9 +123,10 @@ TEST(Elementwise, ScaleFillAccumulate) {
   }
 }
 
-// 0.3 is 0.30005 in float16: the bound is that, so the value next below passes with its gradient.
+// 0.3 is 0.30005 in float16, 0.30078 in bfloat16: the bound is that, so the value next below passes
+// with its gradient.
 TEST(Elementwise, ClipKeepsWhatIsBetweenItsBounds) {
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     const std::vector<double> values{-1e30, -INFINITY, -0.75, -0.7,    -0.0,
                                      0.25,  0.3,       5000,  INFINITY};
     const auto size = static_cast<std::int64_t>(values.size());
@@ -158,9 +160,9 @@ TEST(Elementwise, ClipKeepsWhatIsBetweenItsBounds) {
 }
 
 TEST(Elementwise, ConvertRoundsOnce) {
-  for (const DType from : kFloating) {
+  for (const DType from : floating()) {
     const DeviceArray x = random_array(from, {1031}, 6, -70000, 70000);
-    for (const DType to : kFloating) {
+    for (const DType to : floating()) {
       DeviceArray y(tested(), to, x.shape());
       tested().convert(x.size(), from, x.data(), to, y.mutable_data());
       for (std::int64_t i = 0; i < x.size(); ++i) ASSERT_EQ(at(y, i), rounded(to, at(x, i)));
@@ -168,8 +170,21 @@ TEST(Elementwise, ConvertRoundsOnce) {
   }
 }
 
+// Its subnormal numbers are those of float32, which arithmetic flushes and a change of storage
+// keeps.
+TEST(Elementwise, ConvertKeepsSubnormalsOfBfloat16) {
+  if (!tests_cpu()) GTEST_SKIP() << "bfloat16 is of the cpu device";
+  const auto wide = array_of<float>({3}, {0x1p-133F, -0x1p-127F, 0x1.8p-134F});
+  DeviceArray narrow(tested(), DType::kBfloat16, {3}), back(tested(), DType::kFloat32, {3});
+  tested().convert(3, DType::kFloat32, wide.data(), DType::kBfloat16, narrow.mutable_data());
+  tested().convert(3, DType::kBfloat16, narrow.data(), DType::kFloat32, back.mutable_data());
+  EXPECT_EQ(at(back, 0), 0x1p-133);
+  EXPECT_EQ(at(back, 1), -0x1p-127);
+  EXPECT_EQ(at(back, 2), 0x1p-133);
+}
+
 TEST(Elementwise, SameBitsForAnyThreads) {
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     const DeviceArray x = random_array(dtype, {100003}, 7), w = random_array(dtype, {100003}, 8);
     expect_same_for_threads([&] { return run_unary(UnaryOp::kTanh, x); });
     expect_same_for_threads([&] { return run_unary(UnaryOp::kSquare, x); });
@@ -177,6 +192,12 @@ TEST(Elementwise, SameBitsForAnyThreads) {
     expect_same_for_threads([&] {
       DeviceArray y(tested(), DType::kFloat16, x.shape());
       tested().convert(x.size(), dtype, x.data(), DType::kFloat16, y.mutable_data());
+      return y;
+    });
+    if (!tests_cpu()) continue;
+    expect_same_for_threads([&] {
+      DeviceArray y(tested(), DType::kBfloat16, x.shape());
+      tested().convert(x.size(), dtype, x.data(), DType::kBfloat16, y.mutable_data());
       return y;
     });
   }

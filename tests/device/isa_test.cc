@@ -69,7 +69,7 @@ std::vector<DeviceArray> results(DType dtype) {
 
 TEST(InstructionSets, SameBits) {
   const std::string before(cpu_isa());
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     force_cpu_isa("scalar");
     const std::vector<DeviceArray> plain = results(dtype);
     for (const std::string_view isa : available_cpu_isas()) {

@@ -54,7 +54,7 @@ TEST(Matmul, HasTheOrderOfSums) {
       {4, 6, 0, false, false, false, false}, {3, 5, 0, false, false, false, true},
       {2, 65, 33, true, false, true, false}, {3, 5, 600, false, false, true, false},
       {2, 7, 1100, true, false, false, true}};
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     for (const Case& c : cases) {
       SCOPED_TRACE(::testing::Message()
                    << dtype_name(dtype) << " " << c.m << " " << c.n << " " << c.k);
@@ -127,7 +127,8 @@ TEST(Matmul, RefusesWhatItCannotMultiply) {
   };
   float number = 0.0f;
   EXPECT_EQ(error_of({.dtype = DType::kInt32}),
-            "dtype is int32, expected float16, float32 or float64");
+            tests_cpu() ? "dtype is int32, expected float16, bfloat16, float32 or float64"
+                        : "dtype is int32, expected float16, float32 or float64");
   EXPECT_EQ(error_of({.m = 2, .n = -1, .k = 3}), "m, n, k are 2, -1, 3, expected 0 or more");
   EXPECT_EQ(error_of({.bias = &number, .accumulate = true}),
             "both bias and accumulate are given, expected one of them");

@@ -121,7 +121,8 @@ TEST(Optimizers, SameBitsForAnyThreads) {
   }
 }
 
-TEST(Optimizers, RefuseFloat16) {
+TEST(Optimizers, Refuse16Bits) {
+  EXPECT_THROW(tested().optimizer_step({.dtype = DType::kBfloat16}), TypeError);
   EXPECT_THROW(tested().optimizer_step({.dtype = DType::kFloat16}), TypeError);
 }
 

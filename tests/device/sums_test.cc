@@ -6,7 +6,7 @@ namespace openrnn::testing {
 namespace {
 
 TEST(Sums, AreThoseOfDoubles) {
-  for (const DType dtype : kFloating) {
+  for (const DType dtype : floating()) {
     for (const std::int64_t size : {0, 1, 15, 16, 17, 4095, 4096, 4097, 30001}) {
       const DeviceArray x = random_array(dtype, {size}, 1, -1.0, 2.0);
       long double sum = 0, squares = 0, magnitude = 0;

@@ -103,6 +103,13 @@ inline void expect_same_for_threads(const std::function<DeviceArray()>& make) {
   set_num_threads(before);
 }
 
+// Of a GPU; the cpu device has bfloat16 too.
 inline constexpr DType kFloating[] = {DType::kFloat16, DType::kFloat32, DType::kFloat64};
+/// Of the device that is tested.
+inline std::vector<DType> floating() {
+  std::vector<DType> all(std::begin(kFloating), std::end(kFloating));
+  if (tests_cpu()) all.push_back(DType::kBfloat16);
+  return all;
+}
 
 }  // namespace openrnn::testing

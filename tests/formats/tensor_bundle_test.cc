@@ -11,6 +11,7 @@ std::vector<NamedTensor> sample() {
   tensors.push_back({"net/kernel", array_of<float>({2, 3}, {1, -2, 3.5f, 1e-45f, 0, -0.0f})});
   tensors.push_back({"a/double", array_of<double>({1, 1, 2}, {0.1, -1e300})});
   tensors.push_back({"half", array_of<Half>({3}, {{0x3c00}, {0x0001}, {0x7c00}})});
+  tensors.push_back({"brain", array_of<Bfloat16>({3}, {{0x3f80}, {0x0001}, {0x7f80}})});
   tensors.push_back({"global_step", array_of<std::int64_t>({}, {-5000000000})});
   tensors.push_back({"ints", array_of<std::int32_t>({2}, {INT32_MIN, 7})});
   tensors.push_back({"bytes", array_of<std::uint8_t>({3}, {0, 128, 255})});
@@ -77,7 +78,7 @@ TEST(TensorBundle, WrongQuestions) {
   const TensorBundleReader reader(folder / "m");
   EXPECT_MESSAGE(ArgumentError, reader.read("kernel"), "[read] 'kernel' is not in");
   EXPECT_MESSAGE(ArgumentError, reader.info("kernel"), "'config', 'empty', 'flags'");
-  EXPECT_MESSAGE(ArgumentError, reader.read("kernel"), "and 3 more");
+  EXPECT_MESSAGE(ArgumentError, reader.read("kernel"), "and 4 more");
   EXPECT_MESSAGE(TypeError, reader.read("words"), "[read] tensor 'words' holds strings");
   EXPECT_MESSAGE(TypeError, reader.read_strings("half"), "element type float16, expected string");
   EXPECT_MESSAGE(TypeError, reader.read_string("words"), "shape [2, 2], expected a scalar");

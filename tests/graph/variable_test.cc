@@ -41,7 +41,7 @@ TEST(Variable, UpdatesInPlaceWhenNobodyReads) {
 TEST(Variable, AddsAndSubtracts) {
   Graph graph;
   const Graph::AsDefault scope(graph);
-  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
     const Variable v(std::string(dtype_name(dtype)), array({3}, 1, dtype));
     const Tensor before = v.read();
     const Array change = array({3}, 2, dtype);

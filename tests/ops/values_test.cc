@@ -50,7 +50,7 @@ TEST(Values, SelectRowsDoesNotReadTheOther) {
 }
 
 TEST(Values, ReluHandsNanOn) {
-  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
     Array values(DType::kFloat64, {37});
     for (std::size_t i = 0; i < 37; ++i) values.as<double>()[i] = i % 3 == 0 ? NAN : i % 2 ? 2 : -2;
     const Values y = values_of(ops::relu(Tensor(cast(values.view(), dtype).view())));
@@ -98,8 +98,8 @@ TEST(Values, LookupAndOneHot) {
             (Values{0, 1, 0, 0, 1, 0}));
 }
 
-TEST(Values, SumsOfFloat16AreFloat32) {
-  const Tensor x = random_tensor({1000}, 1, 50, 100, DType::kFloat16);
+void expect_sums_in_float32(DType dtype) {
+  const Tensor x = random_tensor({1000}, 1, 50, 100, dtype);
   double sum = 0;
   for (const double value : values_of(x)) sum += value;
   const Tensor total = ops::reduce_sum(x);
@@ -107,9 +107,14 @@ TEST(Values, SumsOfFloat16AreFloat32) {
   EXPECT_EQ(total.item(), static_cast<float>(sum));
   EXPECT_EQ(ops::reduce_mean(x).item(), static_cast<float>(sum * (1.0 / 1000)));
   EXPECT_EQ(ops::reduce_mean(counting({0})).item(), 0.0);
-  // 300 squared is above the largest float16.
+  // 300 squared is above the largest float16, and no bfloat16.
   const Tensor far = ops::add_scalar(ops::scale(x, 0.0), 300.0);
   EXPECT_EQ(ops::mean_squared_error(far, ops::scale(x, 0.0)).item(), 90000.0);
+}
+
+TEST(Values, SumsOf16BitsAreFloat32) {
+  expect_sums_in_float32(DType::kFloat16);
+  expect_sums_in_float32(DType::kBfloat16);
 }
 
 TEST(Values, Regularization) {
@@ -126,9 +131,11 @@ TEST(Values, CrossEntropyOfCountedRows) {
   EXPECT_NEAR(ops::softmax_cross_entropy(logits, labels).item(), (rows[0] + rows[2] + rows[3]) / 3,
               1e-15);
   EXPECT_EQ(ops::softmax_cross_entropy(logits, int_tensor({4}, {-1, -1, -1, -1})).item(), 0.0);
-  const Tensor half = ops::cast(logits, DType::kFloat16);
-  EXPECT_EQ(ops::softmax_cross_entropy(half, labels).dtype(), DType::kFloat32);
-  EXPECT_EQ(ops::softmax(half).dtype(), DType::kFloat16);
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16}) {
+    const Tensor narrow = ops::cast(logits, dtype);
+    EXPECT_EQ(ops::softmax_cross_entropy(narrow, labels).dtype(), DType::kFloat32);
+    EXPECT_EQ(ops::softmax(narrow).dtype(), dtype);
+  }
 }
 
 TEST(Values, SoftmaxAddsUpToOne) {
@@ -149,10 +156,10 @@ TEST(Values, EmptyBatch) {
   EXPECT_EQ(values_of(gradient[0]), Values(6, 0.0));
 }
 
-// Gradients in float16 are float16, close to those of float64.
-TEST(Values, Float16Gradients) {
-  const Tensor x64 = ops::cast(random_tensor({6, 5}, 1, -1, 1, DType::kFloat16), DType::kFloat64);
-  const Tensor k64 = ops::cast(random_tensor({5, 4}, 2, -1, 1, DType::kFloat16), DType::kFloat64);
+// Gradients in 16 bits are of 16 bits, close to those of float64.
+void expect_narrow_gradients(DType narrow, double half_unit) {
+  const Tensor x64 = ops::cast(random_tensor({6, 5}, 1, -1, 1, narrow), DType::kFloat64);
+  const Tensor k64 = ops::cast(random_tensor({5, 4}, 2, -1, 1, narrow), DType::kFloat64);
   const Tensor labels = int_tensor({6}, {0, 3, 1, -1, 2, 2});
   const auto gradients = [&](DType dtype) {
     GradientTape tape;
@@ -161,13 +168,18 @@ TEST(Values, Float16Gradients) {
     const Tensor loss = ops::softmax_cross_entropy(hidden, labels);
     return tape.gradient(loss, std::vector{x, k});
   };
-  const auto half = gradients(DType::kFloat16), wide = gradients(DType::kFloat64);
+  const auto half = gradients(narrow), wide = gradients(DType::kFloat64);
   for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(half[i].dtype(), DType::kFloat16);
+    EXPECT_EQ(half[i].dtype(), narrow);
     const Values a = values_of(half[i]), b = values_of(wide[i]);
-    // Six roundings of 2^-11 on the way, of values below 1.
-    for (std::size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 6 * 0x1p-11);
+    // Six roundings on the way, of values below 1.
+    for (std::size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 6 * half_unit);
   }
+}
+
+TEST(Values, GradientsOf16Bits) {
+  expect_narrow_gradients(DType::kFloat16, 0x1p-11);
+  expect_narrow_gradients(DType::kBfloat16, 0x1p-8);
 }
 
 }  // namespace

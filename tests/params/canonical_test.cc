@@ -38,7 +38,7 @@ std::vector<ConstArrayView> views(const std::vector<Array>& arrays) {
 
 std::vector<RnnSpec> specs() {
   std::vector<RnnSpec> list;
-  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
     list.push_back(small(dtype));
     RnnSpec skip = small(dtype);
     skip.mode = RnnMode::kGru;

@@ -75,7 +75,7 @@ TEST(Initializers, GlorotTakesTheSizeOfAVectorForBothSides) {
 }
 
 TEST(Initializers, ConstantIsConstantInEveryType) {
-  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
     const Moments m = moments(filled(constant_initializer(0.75), {7}, dtype));
     EXPECT_EQ(m.low, 0.75);
     EXPECT_EQ(m.high, 0.75);

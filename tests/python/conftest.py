@@ -10,6 +10,7 @@ OPENRNN_GRIDS=whole runs the whole grid.
 
 import signal
 
+import ml_dtypes  # noqa: F401  NumPy knows 'bfloat16' from then on
 from hypothesis import HealthCheck, settings
 
 from model.covering import WHOLE, columns, cover, is_product, label

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -34,7 +35,7 @@ def test_layout(spec):
     assert rnn_capi.layout(spec) == wanted
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 @pytest.mark.parametrize("spec", SPECS[5:], ids=str)
 def test_canonical_both_ways(spec, dtype):
     params = np.random.default_rng(3).normal(size=numpy_layout.params_size(spec)).astype(dtype)
@@ -46,7 +47,7 @@ def test_canonical_both_ways(spec, dtype):
     assert np.array_equal(rnn_capi.canonical_to_params(spec, *found), params)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 @pytest.mark.parametrize("spec", SPECS[5:], ids=str)
 def test_tf_format_both_ways(spec, dtype):
     params = np.random.default_rng(4).normal(size=numpy_layout.params_size(spec)).astype(dtype)

@@ -2,6 +2,7 @@
 
 from itertools import cycle, product
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ ENGINES = ["reference", "cpu"]
 MODES = ["lstm", "gru", "rnn_tanh", "rnn_relu"]
 INPUT_MODES = ["linear_input", "skip_input", "auto_select"]
 DIRECTIONS = ["unidirectional", "bidirectional"]
-DTYPES = [np.float32, np.float64, np.float16]
+DTYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 # (units, other input size, time, batch): odd sizes, below and above a vector and a register tile.
 SIZES = [
     (1, 3, 3, 2), (3, 1, 4, 1), (7, 15, 1, 3), (15, 7, 4, 7), (17, 33, 3, 3), (33, 17, 5, 5),

@@ -92,14 +92,15 @@ def test_optimizer(tf, optimizer, dtype):
         assert np.median(bounded.error) <= 100 * eps * np.abs(bounded.value).max(), name
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=str)
-def test_float16_follows_a_float32_master(optimizer):
-    start, gradients = data(np.float16)
+def test_16_bits_follow_a_float32_master(optimizer, dtype):
+    start, gradients = data(np.dtype(dtype))
     half = train_capi.optimize(optimizer, start, gradients)
     whole = train_capi.optimize(optimizer, start.astype(np.float32), gradients.astype(np.float32))
-    assert half["X"][0] == "float16" and half["X/master"][0] == "float32"
+    assert half["X"][0] == dtype and half["X/master"][0] == "float32"
     assert np.array_equal(half["X/master"][1], whole["X"][1])
-    assert np.array_equal(half["X"][1], whole["X"][1].astype(np.float16))
+    assert np.array_equal(half["X"][1], whole["X"][1].astype(dtype).astype("f8"))
     for name in whole.keys() - {"X"}:
         assert half[name][0] == whole[name][0] and np.array_equal(half[name][1], whole[name][1])
 

@@ -30,10 +30,10 @@ def _pointer(array):
 
 def optimize(optimizer, start, gradients):
     """{name: (dtype name, values)} of every variable after one update for each gradient; those of a
-    float16 variable are float32."""
+    variable of 16 bits are float32."""
     values = {name: v.encode() if isinstance(v, str) else v for name, v in vars(optimizer).items()}
     block = _Optimizer(dtype=start.dtype.name.encode(), **values)
-    wide = np.float32 if start.dtype == np.float16 else start.dtype
+    wide = np.float32 if start.dtype.itemsize == 2 else start.dtype
     variable, gradients = start.copy(), np.ascontiguousarray(gradients, wide)
     out, names = np.full(8 * start.size + 8, np.nan), ctypes.create_string_buffer(4096)
     _call(

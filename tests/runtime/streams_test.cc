@@ -180,6 +180,7 @@ std::vector<Case> cases() {
     list.push_back(parse_case(mode + " L2 U17 I3 f32", "small"));
     list.push_back(parse_case(mode + " L1 U33 I33 skip f64", "skips"));
     list.push_back(parse_case(mode + " L2 U16 I7 f16", "half"));
+    list.push_back(parse_case(mode + " L2 U17 I7 b16", "bfloat16"));
     list.push_back(parse_case(mode + " L1 U7 I5 bi f32", "directions"));
     list.push_back(parse_case(mode + " L2 U130 I33 f32", "enough_for_threads"));
   }

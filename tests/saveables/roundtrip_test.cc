@@ -54,12 +54,13 @@ TEST(RoundTrip, WeightsAndBiasSumsAreExact) {
 
 // Half of the smallest subnormal is nothing, so the halves differ there and the sum stays.
 TEST(RoundTrip, SubnormalAndSpecialSums) {
-  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
     const RnnSpec spec = rnn_spec(RnnMode::kRnnTanh, 1, 4, 1, dtype);
     const TfCanonicalFormat format(spec);
-    const double tiny = dtype == DType::kFloat16   ? std::ldexp(1.0, -24)
-                        : dtype == DType::kFloat32 ? std::ldexp(1.0, -149)
-                                                   : std::ldexp(1.0, -1074);
+    const double tiny = dtype == DType::kFloat16    ? std::ldexp(1.0, -24)
+                        : dtype == DType::kBfloat16 ? std::ldexp(1.0, -133)
+                        : dtype == DType::kFloat32  ? std::ldexp(1.0, -149)
+                                                    : std::ldexp(1.0, -1074);
     const std::vector<double> sums{tiny, -3 * tiny, HUGE_VAL, std::nan("")};
     const Array bias = Array::of<double>({4}, sums);
     std::vector<Array> tensors{Array(dtype, {5, 4}),

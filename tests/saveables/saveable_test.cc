@@ -105,9 +105,10 @@ TEST(Converter, WrongListsAreRefused) {
     tensor = Array(whole.view());
   }
   const Array integers(DType::kInt32, {4});
-  EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(integers.view()); }),
-            "[CudnnParamsFormatConverterLSTM] values are int32, expected float16, float32 or "
-            "float64");
+  EXPECT_EQ(
+      thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(integers.view()); }),
+      "[CudnnParamsFormatConverterLSTM] values are int32, expected float16, bfloat16, float32 or "
+      "float64");
   const Array longer(DType::kFloat32, {157});
   const std::string of_another_network =
       "[CudnnParamsFormatConverterLSTM] the buffer has 157 elements, expected 156 for lstm, 2 "

@@ -145,7 +145,7 @@ TEST(Slots, WhatIsRefused) {
     return thrown<ArgumentError>([&] { format.slots_from_opaque("call", array.view()); });
   };
   EXPECT_EQ(from(Array(DType::kInt64, {22})),
-            "[call] the slot is int64, expected float16, float32 or float64");
+            "[call] the slot is int64, expected float16, bfloat16, float32 or float64");
   EXPECT_EQ(from(Array(DType::kFloat32, {21})),
             "[call] the slot has 21 elements, expected at least 22 for rnn_tanh, 2 layers, 2 units,"
             " input size 1, unidirectional, float32");
@@ -173,13 +173,13 @@ TEST(Slots, WhatIsRefused) {
   tensors[0] = Array(DType::kInt32, {3, 2});
   EXPECT_EQ(to(),
             "[call] tensor m1/rnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel is int32, "
-            "expected float16, float32 or float64");
+            "expected float16, bfloat16, float32 or float64");
   const Array integers(DType::kInt32, {2});
-  EXPECT_EQ(thrown<ArgumentError>([&] {
-              canonical_to_slots(ParamsLayout(spec), std::vector<ConstArrayView>{integers.view()},
-                                 {});
-            }),
-            "[canonical_to_slots] weights[0] is int32, expected float16, float32 or float64");
+  EXPECT_EQ(
+      thrown<ArgumentError>([&] {
+        canonical_to_slots(ParamsLayout(spec), std::vector<ConstArrayView>{integers.view()}, {});
+      }),
+      "[canonical_to_slots] weights[0] is int32, expected float16, bfloat16, float32 or float64");
 }
 
 // Absent matrices (skip_input) come in as [U', 0] or as [0], for parameters and for slots.

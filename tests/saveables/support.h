@@ -18,13 +18,15 @@ inline RnnSpec rnn_spec(RnnMode mode, std::int64_t num_layers, std::int64_t num_
   return spec;
 }
 
-/// Multiples of 1/1024 within [-1, 1): exact in every dtype, and no sum of two is rounded in
-/// float32.
+/// Multiples of 1/1024 (bfloat16: 1/128) within [-1, 1): exact in every dtype, and no sum of two
+/// is rounded in float32.
 inline Array numbered(const RnnSpec& spec) {
   const std::int64_t size = params_size(spec);
+  const std::size_t unit = spec.dtype == DType::kBfloat16 ? 128 : 1024;
   std::vector<double> values(static_cast<std::size_t>(size));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<double>((i * 37 + 11) % 2047) / 1024.0 - 1.0;
+    const std::size_t number = (i * 37 + 11) % (2 * unit - 1);
+    values[i] = static_cast<double>(number) / static_cast<double>(unit) - 1.0;
   }
   const Array doubles = Array::of<double>({size}, values);
   return spec.dtype == DType::kFloat64 ? doubles : cast(doubles.view(), spec.dtype);
@@ -47,7 +49,8 @@ inline std::vector<RnnSpec> all_specs() {
   std::vector<RnnSpec> specs;
   for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh, RnnMode::kRnnRelu}) {
     for (const Direction direction : {Direction::kUnidirectional, Direction::kBidirectional}) {
-      for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+      for (const DType dtype :
+           {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
         RnnSpec spec = rnn_spec(mode, 2, 7, 3);
         spec.direction = direction;
         spec.dtype = dtype;

@@ -125,7 +125,7 @@ TEST(SpecValidate, NamesTheSize) {
 TEST(SpecValidate, NamesTheOption) {
   RnnSpec spec = good();
   spec.dtype = DType::kInt32;
-  expect_invalid(spec, "dtype is int32, expected float16, float32 or float64");
+  expect_invalid(spec, "dtype is int32, expected float16, bfloat16, float32 or float64");
   spec = good();
   for (const double wrong : {-0.1, 1.5}) {
     spec.training.dropout = wrong;

@@ -17,10 +17,14 @@ DeviceArray array_of(std::vector<float> values) {
       ConstArrayView{values.data(), DType::kFloat32, {static_cast<std::int64_t>(values.size())}});
 }
 
-Variable half_variable(const std::string& name, std::vector<float> values) {
+Variable narrow_variable(const std::string& name, std::vector<float> values, DType dtype) {
   const Array wide =
       Array::of<float>({static_cast<std::int64_t>(values.size())}, std::span<const float>(values));
-  return Variable(name, cast(wide.view(), DType::kFloat16));
+  return Variable(name, cast(wide.view(), dtype));
+}
+
+Variable half_variable(const std::string& name, std::vector<float> values) {
+  return narrow_variable(name, std::move(values), DType::kFloat16);
 }
 
 TEST(Clip, ScalesAllByTheGlobalNorm) {
@@ -192,6 +196,51 @@ TEST(LossScale, KeepsGradientsThatFloat16WouldLose) {
   const Tensor loss = ops::scale(ops::reduce_sum(ops::cast(w.read(), DType::kFloat32)), 0x1p-26);
   const std::vector<DeviceArray> gradients = optimizer.compute_gradients(tape, loss, {w});
   EXPECT_EQ(gradients[0].to_host().as<float>()[0], 0x1p-26F);
+}
+
+// float16 would lose 2^-100 and be infinite at 2^100.
+TEST(LossScale, IsNotForBfloat16) {
+  if (default_device().engine()) GTEST_SKIP() << "bfloat16 is of processors";
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w = narrow_variable("w", {1.0F, 0.5F}, DType::kBfloat16);
+  GradientDescentOptimizer optimizer(0x1p-101);
+  const auto step = [&](double factor) {
+    const GradientTape tape;
+    const Tensor loss = ops::reduce_sum(ops::scale(w.read(), factor));
+    EXPECT_EQ(loss.dtype(), DType::kFloat32);
+    const auto gradients = optimizer.compute_gradients(tape, loss, {w});
+    EXPECT_EQ(gradients[0].dtype(), DType::kFloat32);
+    EXPECT_EQ(gradients[0].to_host().as<float>()[1], static_cast<float>(factor));
+    return optimizer.clip_and_apply(gradients, {w}).applied();
+  };
+  EXPECT_TRUE(step(0x1p-100));
+  EXPECT_TRUE(step(0x1p100));
+  EXPECT_EQ(optimizer.loss_scale(), 1.0);
+  EXPECT_FALSE(graph.has_variable("loss_scale"));
+  EXPECT_EQ(to_float(w.to_host().as<Bfloat16>()[0]), 0.5F);
+  EXPECT_EQ(to_float(w.to_host().as<Bfloat16>()[1]), 0.0F);
+  // A gradient that is not finite is an error, as in float32.
+  EXPECT_NE(error_of<ArgumentError>([&] { step(HUGE_VAL); }).find("expected finite ones"),
+            std::string::npos);
+}
+
+// Of a graph with both, the loss of bfloat16 is scaled with that of float16.
+TEST(LossScale, IsTakenOffEveryGradient) {
+  if (default_device().engine()) GTEST_SKIP() << "bfloat16 is of processors";
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable half = half_variable("half", {1.0F});
+  const Variable brain = narrow_variable("brain", {1.0F}, DType::kBfloat16);
+  GradientDescentOptimizer optimizer(1.0);
+  const GradientTape tape;
+  const Tensor loss = ops::reshape(
+      ops::add(ops::cast(half.read(), DType::kBfloat16), ops::scale(brain.read(), 3.0)), {});
+  EXPECT_EQ(loss.dtype(), DType::kBfloat16);
+  const auto gradients = optimizer.compute_gradients(tape, loss, {half, brain});
+  EXPECT_EQ(optimizer.loss_scale(), 32768.0);
+  EXPECT_EQ(gradients[0].to_host().as<float>()[0], 1.0F);
+  EXPECT_EQ(gradients[1].to_host().as<float>()[0], 3.0F);
 }
 
 TEST(Optimizer, RefusesBadArguments) {

@@ -108,7 +108,7 @@ void check_against_rule(const Case& one, DType dtype, double tolerance) {
   const Variable variable("w", start);
   const Variable global_step = get_or_create_global_step();
   const auto optimizer = one.make();
-  const DType gradient_dtype = dtype == DType::kFloat16 ? DType::kFloat32 : dtype;
+  const DType gradient_dtype = compute_dtype(dtype);
   std::vector<double> w;
   std::vector<std::vector<double>> slots(kSize, one.slots);
   for (std::int64_t i = 0; i < kSize; ++i) w.push_back(element(start.view(), i));
@@ -149,6 +149,11 @@ TEST(Optimizer, FollowsItsFormulaInFloat32) {
 TEST(Optimizer, UpdatesFloat16ThroughItsMasterCopy) {
   // Half an ulp of float16 at 1, and not the sum of 60 roundings.
   for (const Case& one : cases()) check_against_rule(one, DType::kFloat16, 0x1p-11 + 2e-5);
+}
+
+TEST(Optimizer, UpdatesBfloat16ThroughItsMasterCopy) {
+  if (default_device().engine()) GTEST_SKIP() << "bfloat16 is of processors";
+  for (const Case& one : cases()) check_against_rule(one, DType::kBfloat16, 0x1p-8 + 2e-5);
 }
 
 TEST(Optimizer, SmallStepsAddUpInTheMasterCopy) {

@@ -25,7 +25,7 @@ Array random_array(DType dtype, const Shape& shape, std::uint64_t seed) {
 // A gradient whose halves are alike, as those of bW and bR are.
 Array gradient_of(const layers::CudnnRnn& layer, std::uint64_t seed) {
   const ParamsLayout layout(layer.spec());
-  const DType dtype = layer.dtype() == DType::kFloat16 ? DType::kFloat32 : layer.dtype();
+  const DType dtype = compute_dtype(layer.dtype());
   Array gradient = random_array(dtype, {layout.size()}, seed);
   CanonicalParams parts = slots_to_canonical(layout, gradient.view());
   for (const ParamRegion& region : layout.biases()) {
@@ -77,7 +77,7 @@ TEST(Tracked, SlotsThatAreNotMadeYetComeBack) {
   const TempFolder folder;
   for (const std::string_view name : optimizer_names()) {
     for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
-      for (const DType dtype : {DType::kFloat16, DType::kFloat64}) {
+      for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat64}) {
         SCOPED_TRACE(name);
         Trained from(mode, Direction::kBidirectional, name, 1, dtype);
         from.train(3);

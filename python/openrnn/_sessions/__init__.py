@@ -85,8 +85,9 @@ class PackedModel(_core.PackedModelBase):
         return dict(self._spec)
 
     @property
-    def _dtype(self) -> str:
-        return str(self._spec["dtype"])
+    def _dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = _core.numpy_dtype(self._spec["dtype"])
+        return dtype
 
     @property
     def _has_cell(self) -> bool:
@@ -123,7 +124,7 @@ class PackedModel(_core.PackedModelBase):
 
     def _array(self, call: str, name: str, value: TensorLike) -> NDArray[Any]:
         array = np.asarray(value)
-        if array.dtype.kind not in "fiu":
+        if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
             raise TypeError(f"[{call}] {name} is of dtype {array.dtype}, expected numbers")
         return np.ascontiguousarray(array, dtype=self._dtype)
 

@@ -144,7 +144,7 @@ class RNNCell(Layer):
         """Takes the dtype of the first input where none was given; returns whether it changed."""
         name = str(getattr(dtype, "name", dtype))
         # float64 is NumPy's default: an array of it does not make the cell float64.
-        wanted = name == "float16" or (name == "float64" and isinstance(dtype, str))
+        wanted = name in ("float16", "bfloat16") or (name == "float64" and isinstance(dtype, str))
         if self._dtype_given or self.built or not wanted or name == self.dtype:
             return False
         self._options["dtype"] = name

@@ -57,7 +57,7 @@ std::string flag_of(std::string option) {
 
 std::vector<std::string> choices_of(const RnnField& field) {
   if (field.type == FieldType::kBool) return {"true", "false"};
-  if (field.type == FieldType::kDType) return {"float16", "float32", "float64"};
+  if (field.type == FieldType::kDType) return {"float16", "bfloat16", "float32", "float64"};
   return {field.choices.begin(), field.choices.end()};
 }
 

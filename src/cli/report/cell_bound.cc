@@ -8,6 +8,7 @@ namespace {
 
 double epsilon_of(DType dtype) {
   if (dtype == DType::kFloat16) return 0x1p-10;
+  if (dtype == DType::kBfloat16) return 0x1p-7;
   return dtype == DType::kFloat32 ? 0x1p-23 : 0x1p-52;
 }
 

@@ -12,7 +12,7 @@ class BackwardRows {
   BackwardRows(const BackwardRun<T>& run, const BackwardMember<T>& me)
       : run_(run), shared_(run.shared), me_(me) {}
 
-  /// float16: copies dy to where the run reads it.
+  /// Stored in 16 bits: copies dy to where the run reads it.
   void widen_output_gradient() noexcept;
   /// carry and dc begin with the gradients of the final states.
   void seed_states(std::int64_t layer, std::int64_t d) noexcept;

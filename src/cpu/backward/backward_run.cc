@@ -21,7 +21,8 @@ void BackwardRun<T>::thread_main(int thread) noexcept {
   if constexpr (sizeof(T) == sizeof(float)) {
     if (!narrow_to) return;
     const Share own(shared.packed.layout().size(), 64, thread, shared.plan.threads());
-    shared.packed.table().narrow(dparams + own.first, narrow_to + own.first, own.last - own.first);
+    const StorageKernels& storage = shared.packed.table().storage[storage_of(shared.spec().dtype)];
+    storage.narrow(dparams + own.first, narrow_to + own.first, own.last - own.first);
   }
 }
 

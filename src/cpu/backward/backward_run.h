@@ -48,7 +48,7 @@ struct BackwardRun {
   T* lent = nullptr;
   /// The gradients begin with what dparams holds.
   bool accumulate = false;
-  /// float16: where the gradients of parameters go in the end; null: they stay.
+  /// Stored in 16 bits: where the gradients of parameters go in the end; null: they stay.
   std::uint16_t* narrow_to = nullptr;
   /// Layers [first, last).
   std::int64_t first_layer = 0, last_layer = shared.spec().num_layers;

@@ -46,13 +46,13 @@ template <class T>
 BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& saved, int threads,
                                              const BackwardArgs& args) {
   const RnnSpec& s = saved.packed->spec();
-  const bool half = s.dtype == DType::kFloat16;
+  const bool narrow = is_16_bit_float(s.dtype);
   return carve(carver, {.packed = *saved.packed,
                         .call = saved.args,
                         .threads = threads,
                         .between = s.num_layers > 1 && !dx_serves(saved, args),
-                        .wide_params = half && args.dparams,
-                        .lent = half ? nullptr : static_cast<T*>(args.dparams)});
+                        .wide_params = narrow && args.dparams,
+                        .lent = narrow ? nullptr : static_cast<T*>(args.dparams)});
 }
 
 template <class T>
@@ -72,7 +72,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const BackwardNeeds
   const CpuPacked<T>& packed = needs.packed;
   const RnnSpec& s = packed.spec();
   const std::int64_t batch = needs.call.batch, places = batch * needs.call.max_time;
-  const bool half = s.dtype == DType::kFloat16;
+  const bool narrow = is_16_bit_float(s.dtype);
   const auto grid = [&](bool wanted, std::int64_t count, std::int64_t width, std::int64_t step) {
     return wanted ? Grid<T>{carver.take<T>(count * width), step * width, width} : Grid<T>{};
   };
@@ -90,8 +90,8 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const BackwardNeeds
     scratch.dm[d] = grid(packed.normalizes() && s.projecting(), batch, s.num_units, 0);
   }
   scratch.dx = grid(needs.between, places, s.output_size(), batch);
-  scratch.dy_wide = half ? carver.take<T>(places * s.output_size()) : nullptr;
-  scratch.dx_wide = half ? carver.take<T>(places * s.input_size) : nullptr;
+  scratch.dy_wide = narrow ? carver.take<T>(places * s.output_size()) : nullptr;
+  scratch.dx_wide = narrow ? carver.take<T>(places * s.input_size) : nullptr;
   scratch.params_wide = needs.wide_params ? carver.take<T>(packed.layout().size()) : nullptr;
   for (std::int64_t d = 0; d < s.num_dirs(); ++d) {
     T* const gradient = scratch.params_wide ? scratch.params_wide : needs.lent;

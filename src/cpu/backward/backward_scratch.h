@@ -29,7 +29,7 @@ struct BackwardNeeds {
   const ForwardArgs& call;
   int threads = 1;
   bool between = false;      // gradients between layers
-  bool wide_params = false;  // float16: those of parameters
+  bool wide_params = false;  // of 16 bits: those of parameters
   T* lent = nullptr;         // memory of those that is idle until they are written
 };
 
@@ -44,7 +44,7 @@ struct BackwardScratch {
   std::array<Grid<T>, 2> state_mask, candidate_mask, dh_split, dc_kept;
   Grid<T> dx;                    // [T][B][D*O], of one layer at a time; the caller's if it serves
   std::array<T*, 2> transposed;  // weights that do not fit their gradient, of each direction
-  T *dy_wide, *dx_wide, *params_wide;  // float16 only
+  T *dy_wide, *dx_wide, *params_wide;  // of 16 bits only
   BackwardSpace<T>* threads;
 
   static BackwardScratch carve(Carver& carver, const BackwardNeeds<T>& needs);
@@ -66,7 +66,7 @@ struct BackwardScratch {
 template <class T>
 bool dx_serves(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const RnnSpec& s = saved.packed->spec();
-  return args.dx && saved.args.time_major && s.dtype != DType::kFloat16 &&
+  return args.dx && saved.args.time_major && !is_16_bit_float(s.dtype) &&
          s.input_size == s.output_size();
 }
 

@@ -5,37 +5,43 @@
 #include "cpu/device/loops.h"
 #include "cpu/device/parallel.h"
 #include "cpu/gemm/gemm.h"
+#include "cpu/isa/arithmetic.h"
 #include "cpu/isa/isa.h"
 #include "cpu/kernels/kernels.h"
 
 namespace openrnn::cpu::device {
 namespace {
 
-// float16 is widened, computed and narrowed by blocks that stay in L1.
-constexpr std::int64_t kHalfBlock = 512;
-using FloatBlock = std::array<float, kHalfBlock>;
+// What is stored in 16 bits is widened, computed and narrowed by blocks that stay in L1.
+constexpr std::int64_t kNarrowBlock = 512;
+using FloatBlock = std::array<float, kNarrowBlock>;
+
+template <class T>
+const StorageKernels& storage_kernels() {
+  return kernels().storage[storage_of(kDTypeOf<T>)];
+}
 
 // Calls body(begin, count) for the blocks of [0, size).
 template <class Body>
-void half_blocks(std::int64_t size, std::int64_t cost, const Body& body) {
-  parallel_ranges(size, kHalfBlock, cost, [&body](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t at = begin; at < end; at += kHalfBlock) {
-      body(at, std::min(kHalfBlock, end - at));
+void narrow_blocks(std::int64_t size, std::int64_t cost, const Body& body) {
+  parallel_ranges(size, kNarrowBlock, cost, [&body](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin; at < end; at += kNarrowBlock) {
+      body(at, std::min(kNarrowBlock, end - at));
     }
   });
 }
 
 template <class T, class F>
 void map1(std::int64_t size, const void* x, void* y, const F& f) {
-  if constexpr (std::is_same_v<T, Half>) {
-    const KernelTable& table = kernels();
+  if constexpr (kIs16Bits<T>) {
+    const StorageKernels& storage = storage_kernels<T>();
     const auto* from = static_cast<const std::uint16_t*>(x);
     auto* to = static_cast<std::uint16_t*>(y);
-    half_blocks(size, 1, [=, &table](std::int64_t at, std::int64_t count) {
+    narrow_blocks(size, 1, [=, &storage](std::int64_t at, std::int64_t count) {
       FloatBlock block;
-      table.widen(from + at, block.data(), count);
+      storage.widen(from + at, block.data(), count);
       for (std::int64_t i = 0; i < count; ++i) block[i] = f(block[i]);
-      table.narrow(block.data(), to + at, count);
+      storage.narrow(block.data(), to + at, count);
     });
   } else {
     const auto* from = static_cast<const T*>(x);
@@ -48,17 +54,17 @@ void map1(std::int64_t size, const void* x, void* y, const F& f) {
 
 template <class T, class F>
 void map2(std::int64_t size, const void* a, const void* b, void* c, const F& f) {
-  if constexpr (std::is_same_v<T, Half>) {
-    const KernelTable& table = kernels();
+  if constexpr (kIs16Bits<T>) {
+    const StorageKernels& storage = storage_kernels<T>();
     const auto* left = static_cast<const std::uint16_t*>(a);
     const auto* right = static_cast<const std::uint16_t*>(b);
     auto* to = static_cast<std::uint16_t*>(c);
-    half_blocks(size, 1, [=, &table](std::int64_t at, std::int64_t count) {
+    narrow_blocks(size, 1, [=, &storage](std::int64_t at, std::int64_t count) {
       FloatBlock first, second;
-      table.widen(left + at, first.data(), count);
-      table.widen(right + at, second.data(), count);
+      storage.widen(left + at, first.data(), count);
+      storage.widen(right + at, second.data(), count);
       for (std::int64_t i = 0; i < count; ++i) first[i] = f(first[i], second[i]);
-      table.narrow(first.data(), to + at, count);
+      storage.narrow(first.data(), to + at, count);
     });
   } else {
     const auto* left = static_cast<const T*>(a);
@@ -73,15 +79,15 @@ void map2(std::int64_t size, const void* a, const void* b, void* c, const F& f) 
 // exp, tanh and sigmoid of the vector kernels.
 template <class T>
 void transcendental(Unary function, std::int64_t size, const void* x, void* y) {
-  if constexpr (std::is_same_v<T, Half>) {
-    const KernelTable& table = kernels();
+  if constexpr (kIs16Bits<T>) {
+    const StorageKernels& storage = storage_kernels<T>();
     const auto* from = static_cast<const std::uint16_t*>(x);
     auto* to = static_cast<std::uint16_t*>(y);
-    half_blocks(size, 8, [=, &table](std::int64_t at, std::int64_t count) {
+    narrow_blocks(size, 8, [=, &storage](std::int64_t at, std::int64_t count) {
       FloatBlock block;
-      table.widen(from + at, block.data(), count);
+      storage.widen(from + at, block.data(), count);
       apply(function, DType::kFloat32, block.data(), block.data(), count);
-      table.narrow(block.data(), to + at, count);
+      storage.narrow(block.data(), to + at, count);
     });
   } else {
     apply(function, kDTypeOf<T>, x, y, size);
@@ -157,6 +163,8 @@ To converted(From value) {
     return value;
   } else if constexpr (std::is_same_v<To, Half>) {
     return to_half(widen(value));
+  } else if constexpr (std::is_same_v<To, Bfloat16>) {
+    return to_bfloat16(widen(value));
   } else {
     return static_cast<To>(widen(value));
   }
@@ -230,11 +238,12 @@ void convert(std::int64_t size, DType from_dtype, const void* from, DType to_dty
       auto* target = static_cast<To*>(to);
       parallel_ranges(size, 64, 1, [=](std::int64_t begin, std::int64_t end) {
         const std::int64_t count = end - begin;
-        if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>) {
-          kernels().widen(static_cast<const std::uint16_t*>(from) + begin, target + begin, count);
-        } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
-          kernels().narrow(static_cast<const float*>(from) + begin,
-                           static_cast<std::uint16_t*>(to) + begin, count);
+        if constexpr (kIs16Bits<From> && std::is_same_v<To, float>) {
+          storage_kernels<From>().widen(static_cast<const std::uint16_t*>(from) + begin,
+                                        target + begin, count);
+        } else if constexpr (std::is_same_v<From, float> && kIs16Bits<To>) {
+          storage_kernels<To>().narrow(static_cast<const float*>(from) + begin,
+                                       static_cast<std::uint16_t*>(to) + begin, count);
         } else {
           for (std::int64_t i = begin; i < end; ++i) target[i] = converted<To>(source[i]);
         }

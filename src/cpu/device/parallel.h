@@ -16,11 +16,16 @@ namespace openrnn::cpu {
 void parallel_ranges(std::int64_t size, std::int64_t grain, std::int64_t cost,
                      const std::function<void(std::int64_t begin, std::int64_t end)>& body);
 
-/// float for Half, else T: what T is computed in.
+/// Stored in 16 bits, computed in float.
 template <class T>
-using ComputeOf = std::conditional_t<std::is_same_v<T, Half>, float, T>;
+inline constexpr bool kIs16Bits = std::is_same_v<T, Half> || std::is_same_v<T, Bfloat16>;
+
+/// What T is computed in: float for what is stored in 16 bits, else T.
+template <class T>
+using ComputeOf = std::conditional_t<kIs16Bits<T>, float, T>;
 
 inline float widen(Half value) { return to_float(value); }
+inline float widen(Bfloat16 value) { return to_float(value); }
 inline float widen(float value) { return value; }
 inline double widen(double value) { return value; }
 
@@ -28,6 +33,8 @@ template <class T>
 T narrow(ComputeOf<T> value) {
   if constexpr (std::is_same_v<T, Half>) {
     return to_half(value);
+  } else if constexpr (std::is_same_v<T, Bfloat16>) {
+    return to_bfloat16(value);
   } else {
     return value;
   }
@@ -36,12 +43,14 @@ T narrow(ComputeOf<T> value) {
 /// Throws: TypeError naming the call.
 [[noreturn]] void refuse_dtype(const char* call, DType dtype);
 
-/// Calls f with a Half, a float or a double. Throws: TypeError for another dtype.
+/// Calls f with a Half, a Bfloat16, a float or a double. Throws: TypeError for another dtype.
 template <class F>
 void with_floating(const char* call, DType dtype, F&& f) {
   switch (dtype) {
     case DType::kFloat16:
       return f(Half{});
+    case DType::kBfloat16:
+      return f(Bfloat16{});
     case DType::kFloat32:
       return f(float{});
     case DType::kFloat64:

@@ -51,18 +51,19 @@ void scatter_add(std::int64_t count, std::int64_t cols, const T* rows, const std
 }
 
 // Sums in float and rounds once: a table in float, made of the rows that are touched.
-void scatter_add_half(std::int64_t count, std::int64_t cols, const Half* rows,
-                      const std::int32_t* indices, Half* table) {
+template <class T>
+void scatter_add_narrow(std::int64_t count, std::int64_t cols, const T* rows,
+                        const std::int32_t* indices, T* table) {
   if (count == 0 || cols == 0) return;
   const std::int64_t last = *std::max_element(indices, indices + count);
   const auto memory =
       MemoryPool::process().allocate(static_cast<std::size_t>((last + 1 + count) * cols) * 4);
   auto* wide_table = static_cast<float*>(memory.get());
   float* wide_rows = wide_table + (last + 1) * cols;
-  convert((last + 1) * cols, DType::kFloat16, table, DType::kFloat32, wide_table);
-  convert(count * cols, DType::kFloat16, rows, DType::kFloat32, wide_rows);
+  convert((last + 1) * cols, kDTypeOf<T>, table, DType::kFloat32, wide_table);
+  convert(count * cols, kDTypeOf<T>, rows, DType::kFloat32, wide_rows);
   scatter_add<float>(count, cols, wide_rows, indices, wide_table);
-  convert((last + 1) * cols, DType::kFloat32, wide_table, DType::kFloat16, table);
+  convert((last + 1) * cols, DType::kFloat32, wide_table, kDTypeOf<T>, table);
 }
 
 DropoutRow dropout_row(std::int64_t row) {
@@ -132,8 +133,8 @@ void scatter_add_rows(DType dtype, std::int64_t count, std::int64_t cols, const 
     using T = decltype(type);
     const auto* from = static_cast<const T*>(rows);
     auto* to = static_cast<T*>(table);
-    if constexpr (std::is_same_v<T, Half>) {
-      scatter_add_half(count, cols, from, indices, to);
+    if constexpr (kIs16Bits<T>) {
+      scatter_add_narrow(count, cols, from, indices, to);
     } else {
       scatter_add<T>(count, cols, from, indices, to);
     }

@@ -29,7 +29,7 @@ void place_inputs(ForwardRun<T>& run) {
   const auto direct = [](const UserRows<T>& rows) {
     return Grid<T>{static_cast<T*>(const_cast<void*>(rows.base)), rows.step, rows.row};
   };
-  run.gather = spec.dtype == DType::kFloat16;
+  run.gather = is_16_bit_float(spec.dtype);
   if (!run.gather) {
     run.x = direct(sequence_rows<T>(args.x, spec, args, spec.input_size));
     run.h0 = direct(state_rows<T>(args.h0, spec, args, spec.hidden_size()));

@@ -62,7 +62,7 @@ void place_layers(ForwardRun<T>& run) {
     store = {};
     if (l + 1 < spec.num_layers) {
       store.out = {scratch.ping[l % 2], args.batch * out, out};
-    } else if (y.half) {
+    } else if (y.storage != kStorageWide) {
       store.out = {scratch.last, args.batch * out, out};
     } else {
       store.out = {static_cast<T*>(args.y), y.step, y.row};

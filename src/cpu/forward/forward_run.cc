@@ -89,8 +89,8 @@ ForwardStep<T> ForwardRun<T>::step_call(const Member& me, std::int64_t layer,
   call.hn_bias = weights.hn_bias;
   call.units = spec.num_units;
   shared.set_clip(call);
-  call.round_c = spec.dtype == DType::kFloat16;
-  call.round_h = call.round_c && !spec.projecting();
+  call.round_c = storage_of(spec.dtype);
+  call.round_h = spec.projecting() ? kStorageWide : call.round_c;
   call.rows = me.rows;
   return call;
 }

@@ -41,7 +41,7 @@ template <class T>
 Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const Room& room,
                              bool saving) {
   const RnnSpec& s = packed.spec();
-  const bool half = s.dtype == DType::kFloat16;
+  const bool narrow = is_16_bit_float(s.dtype);
   const std::int64_t places = room.batch * room.max_time, dirs = s.num_dirs();
   const std::int64_t out = places * s.output_size(), rows = dirs * room.batch;
   const bool drops_state = s.training.drops_state();
@@ -49,12 +49,12 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
   scratch.order = carver.take<std::int32_t>(room.batch);
   scratch.layers = carver.take<LayerStore<T>>(s.num_layers);
   if (!saving) {
-    scratch.x = carver.take<T>(half ? places * s.input_size : 0);
-    scratch.h0 = carver.take<T>(half ? s.num_pseudo_layers() * room.batch * s.hidden_size() : 0);
-    scratch.c0 = carver.take<T>(half ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
+    scratch.x = carver.take<T>(narrow ? places * s.input_size : 0);
+    scratch.h0 = carver.take<T>(narrow ? s.num_pseudo_layers() * room.batch * s.hidden_size() : 0);
+    scratch.c0 = carver.take<T>(narrow ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
     scratch.ping[0] = carver.take<T>(s.num_layers > 1 ? out : 0);
     scratch.ping[1] = carver.take<T>(s.num_layers > 2 ? out : 0);
-    scratch.last = carver.take<T>(half ? out : 0);
+    scratch.last = carver.take<T>(narrow ? out : 0);
     scratch.c = carver.take<T>(s.has_cell() ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
     scratch.h_tilde = carver.take<T>(s.projecting() ? dirs * room.batch * s.num_units : 0);
     scratch.c_now = carver.take<T>(s.zoneout_cell > 0.0 ? rows * s.num_units : 0);

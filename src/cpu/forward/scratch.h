@@ -25,10 +25,10 @@ struct ThreadSpace {
 template <class T>
 struct Scratch {
   std::int32_t* order;
-  T* x;  // float16: the widened input
+  T* x;  // of 16 bits: the widened input
   T *h0, *c0;
   T* ping[2];  // outputs of the layers below the last
-  T* last;     // float16: output of the last layer
+  T* last;     // of 16 bits: output of the last layer
   T *c, *h_tilde, *c_now;
   T* operand;                      // [D][2][B][O]: masked states of a step and the one after it
   T *state_mask, *candidate_mask;  // [D][B][O], [D][B][U]

@@ -25,7 +25,9 @@ void finish_projection(const ForwardRun<T>& run, const ForwardMember<T>& me, con
       std::transform(first, last, first, [=](T h) { return std::clamp(h, low, high); });
     }
     if constexpr (sizeof(T) == sizeof(float)) {
-      if (spec.dtype == DType::kFloat16) shared.packed.table().round_half(first, last - first);
+      if (is_16_bit_float(spec.dtype)) {
+        shared.packed.table().storage[storage_of(spec.dtype)].round(first, last - first);
+      }
     }
   }
 }

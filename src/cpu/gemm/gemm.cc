@@ -5,6 +5,7 @@
 
 #include "base/message.h"
 #include "cpu/gemm/product.h"
+#include "cpu/isa/arithmetic.h"
 #include "cpu/isa/isa.h"
 #include "cpu/threading/thread_lease.h"
 #include "cpu/tuning/tuning.h"
@@ -15,7 +16,7 @@ namespace {
 void check(const GemmArgs& args) {
   if (!is_floating(args.dtype)) {
     throw ArgumentError(message("[gemm] dtype is ", dtype_name(args.dtype),
-                                ", expected float16, float32 or float64"));
+                                ", expected float16, bfloat16, float32 or float64"));
   }
   if (args.m < 0 || args.n < 0 || args.k < 0) {
     throw ArgumentError(
@@ -77,26 +78,27 @@ void run(const GemmArgs& args) {
   });
 }
 
-// Rows of float16, widened to dense rows of float.
-std::vector<float> widened(const void* data, std::int64_t rows, std::int64_t columns,
-                           std::int64_t step) {
+// Rows of 16 bits, widened to dense rows of float.
+std::vector<float> widened(const StorageKernels& storage, const void* data, std::int64_t rows,
+                           std::int64_t columns, std::int64_t step) {
   std::vector<float> wide(static_cast<std::size_t>(rows * columns));
   for (std::int64_t row = 0; row < rows; ++row) {
-    kernels().widen(static_cast<const std::uint16_t*>(data) + row * step,
-                    wide.data() + row * columns, columns);
+    storage.widen(static_cast<const std::uint16_t*>(data) + row * step, wide.data() + row * columns,
+                  columns);
   }
   return wide;
 }
 
-void run_half(const GemmArgs& args) {
+void run_narrow(const GemmArgs& args) {
+  const StorageKernels& storage = kernels().storage[storage_of(args.dtype)];
   GemmArgs wide = args;
   wide.lda = args.trans_a ? args.m : args.k;
   wide.ldb = args.trans_b ? args.k : args.n;
   wide.ldc = args.n;
-  const auto a = widened(args.a, args.trans_a ? args.k : args.m, wide.lda, args.lda);
-  const auto b = widened(args.b, args.trans_b ? args.n : args.k, wide.ldb, args.ldb);
-  const auto bias = widened(args.bias, args.bias ? 1 : 0, args.n, 0);
-  auto c = args.accumulate ? widened(args.c, args.m, args.n, args.ldc)
+  const auto a = widened(storage, args.a, args.trans_a ? args.k : args.m, wide.lda, args.lda);
+  const auto b = widened(storage, args.b, args.trans_b ? args.n : args.k, wide.ldb, args.ldb);
+  const auto bias = widened(storage, args.bias, args.bias ? 1 : 0, args.n, 0);
+  auto c = args.accumulate ? widened(storage, args.c, args.m, args.n, args.ldc)
                            : std::vector<float>(static_cast<std::size_t>(args.m * args.n));
   wide.a = a.data();
   wide.b = b.data();
@@ -104,8 +106,8 @@ void run_half(const GemmArgs& args) {
   wide.c = c.data();
   run<float>(wide);
   for (std::int64_t row = 0; row < args.m; ++row) {
-    kernels().narrow(c.data() + row * args.n, static_cast<std::uint16_t*>(args.c) + row * args.ldc,
-                     args.n);
+    storage.narrow(c.data() + row * args.n, static_cast<std::uint16_t*>(args.c) + row * args.ldc,
+                   args.n);
   }
 }
 
@@ -128,14 +130,9 @@ void apply_as(Unary function, const void* x, void* y, std::int64_t size) {
 void gemm(const GemmArgs& args) {
   check(args);
   if (args.m == 0 || args.n == 0) return;
-  switch (args.dtype) {
-    case DType::kFloat64:
-      return run<double>(args);
-    case DType::kFloat32:
-      return run<float>(args);
-    default:
-      return run_half(args);
-  }
+  if (is_16_bit_float(args.dtype)) return run_narrow(args);
+  if (args.dtype == DType::kFloat64) return run<double>(args);
+  run<float>(args);
 }
 
 void apply(Unary function, DType dtype, const void* x, void* y, std::int64_t size) {

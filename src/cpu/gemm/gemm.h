@@ -7,8 +7,8 @@ namespace openrnn::cpu {
 
 /// C[m, n] = sum over k of op(A)[m, k] op(B)[k, n] in the order of sum_order.h, added to the old C
 /// when accumulating; bias[n] is added last. All row-major with leading dimensions in elements;
-/// op(A) is [m, k], op(B) [k, n]. float16 is widened, computed in float32 and rounded once at the
-/// end (the old C and the bias are float16 too).
+/// op(A) is [m, k], op(B) [k, n]. float16 and bfloat16 are widened, computed in float32 and
+/// rounded once at the end (the old C and the bias are stored so too).
 struct GemmArgs {
   DType dtype = DType::kFloat32;
   bool trans_a = false;  // A is stored [k, m]

@@ -38,6 +38,11 @@ std::string_view math_kind(const RnnSpec& spec) {
   }
 }
 
+Storage storage_of(DType dtype) {
+  if (dtype == DType::kBfloat16) return kStorageBf16;
+  return dtype == DType::kFloat16 ? kStorageHalf : kStorageWide;
+}
+
 std::string unsupported(const RnnSpec& spec) {
   if (const std::string reason = unsupported_on_cpu(spec); !reason.empty()) return reason;
   // The sum of this many products of 127 by 127 is the largest that fits 32 bits.

@@ -12,6 +12,8 @@ Arithmetic arithmetic_of(const RnnSpec& spec, const KernelTable& table);
 /// Its name on this machine: 'float64', 'float32', 'dot', 'amx', 'bf16x3' or 'int8', as
 /// Engine::math_kind.
 std::string_view math_kind(const RnnSpec& spec);
+/// What values of a floating dtype are stored as; kStorageWide of float32 and float64.
+Storage storage_of(DType dtype);
 /// Why the kernels cannot run the spec; empty when they can.
 std::string unsupported(const RnnSpec& spec);
 

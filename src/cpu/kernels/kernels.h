@@ -22,6 +22,9 @@
 
 namespace openrnn::cpu {
 
+/// What values are stored as: as they are computed, or in 16 bits.
+enum Storage { kStorageWide, kStorageHalf, kStorageBf16, kStorages };
+
 /// Where a product keeps its rows in the form that its arithmetic reads, for `rows` rows at once:
 /// staging_head() bytes with a pointer or a mark for each, then the rows. See staging_bytes().
 struct Staging {
@@ -89,7 +92,8 @@ struct ForwardStep {
   T* const* h;
   T* const* gates;  // null: nothing is saved
   int64_t units;
-  bool clip, round_c, round_h;  // rounded to float16 and back
+  bool clip;
+  Storage round_c, round_h;  // rounded to what they will be stored as
   T clip_low, clip_high;
   const CellOptions<T>* options;  // null: one of cuDNN's steps
   FinishCell<T> finish;           // with options
@@ -261,15 +265,20 @@ struct TileTable {
   Kernels<float> amx, bf16x3;
 };
 
+/// Between float and the 16 bits that it is stored as.
+struct StorageKernels {
+  void (*widen)(const uint16_t* bits, float* out, int64_t size);
+  void (*narrow)(const float* x, uint16_t* bits, int64_t size);
+  void (*round)(float* x, int64_t size);  // as narrow and widen
+};
+
 struct KernelTable {
   const char* name;
   Kernels<float> f32[kAmx];  // of the arithmetics before kAmx
   Kernels<double> f64;
-  const DotTable* (*dots)();    // null: none
-  const TileTable* (*tiles)();  // null: none
-  void (*widen)(const uint16_t* half, float* out, int64_t size);
-  void (*narrow)(const float* x, uint16_t* half, int64_t size);
-  void (*round_half)(float* x, int64_t size);
+  const DotTable* (*dots)();          // null: none
+  const TileTable* (*tiles)();        // null: none
+  StorageKernels storage[kStorages];  // null of kStorageWide
 };
 
 /// Null where this build's processor family has no such instructions.

@@ -87,7 +87,6 @@ inline F64 power_of_two(F64 shifted) {
 inline F32 round_half(F32 a) {
   return {_mm256_cvtph_ps(_mm256_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))};
 }
-inline F64 round_half(F64 a) { return a; }
 inline F32 load_half(const uint16_t* p) {
   return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
@@ -112,14 +111,30 @@ inline F32 low_bf16(F32 pairs) { return of_words(_mm256_slli_epi32(words(pairs),
 inline F32 high_bf16(F32 pairs) {
   return of_words(_mm256_and_si256(words(pairs), _mm256_set1_epi32(static_cast<int>(0xFFFF0000u))));
 }
-/// The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
-inline F32 round_bf16(F32 a) {
-  const F32 x = a * F32::broadcast(1.0f);
+/// The nearest bfloat16, ties to even; subnormals are kept, a NaN is a quiet one.
+inline F32 nearest_bf16(F32 x) {
   const __m256i bits = words(x), one = _mm256_set1_epi32(1);
   const __m256i even = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
   const __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), even);
   const __m256 nan = _mm256_cmp_ps(x.v, x.v, _CMP_UNORD_Q);
-  return high_bf16({_mm256_blendv_ps(of_words(up).v, x.v, nan)});
+  const F32 quiet = of_words(_mm256_or_si256(bits, _mm256_set1_epi32(0x00400000)));
+  return high_bf16({_mm256_blendv_ps(of_words(up).v, quiet.v, nan)});
+}
+/// As an operand of math 'bf16': a subnormal is 0.
+inline F32 round_bf16(F32 a) { return nearest_bf16(a * F32::broadcast(1.0f)); }
+inline F32 load_bf16(const uint16_t* p, int64_t n) {
+  uint16_t part[8] = {};
+  for (int64_t i = 0; i < n; ++i) part[i] = p[i];
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(part));
+  return of_words(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+inline void store_bf16(F32 a, uint16_t* p, int64_t n) {
+  const __m256i high = _mm256_srli_epi32(words(nearest_bf16(a)), 16);
+  uint16_t part[8];
+  _mm_storeu_si128(
+      reinterpret_cast<__m128i*>(part),
+      _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
+  for (int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
 /// Words of four bytes: sum + the products of unsigned x and signed w, as integers.
 inline F32 dot_int8(F32 x, F32 w, F32 sum) {

@@ -84,7 +84,6 @@ inline F64 power_of_two(F64 shifted) {
 inline F32 round_half(F32 a) {
   return {_mm512_cvtph_ps(_mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))};
 }
-inline F64 round_half(F64 a) { return a; }
 inline F32 load_half(const uint16_t* p) {
   return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
@@ -105,14 +104,24 @@ inline F32 low_bf16(F32 pairs) { return of_words(_mm512_slli_epi32(words(pairs),
 inline F32 high_bf16(F32 pairs) {
   return of_words(_mm512_and_si512(words(pairs), _mm512_set1_epi32(static_cast<int>(0xFFFF0000u))));
 }
-/// The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
-inline F32 round_bf16(F32 a) {
-  const F32 x = a * F32::broadcast(1.0f);
+/// The nearest bfloat16, ties to even; subnormals are kept, a NaN is a quiet one.
+inline F32 nearest_bf16(F32 x) {
   const __m512i bits = words(x), one = _mm512_set1_epi32(1);
   const __m512i even = _mm512_and_si512(_mm512_srli_epi32(bits, 16), one);
   const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), even);
   const __mmask16 nan = _mm512_cmp_ps_mask(x.v, x.v, _CMP_UNORD_Q);
-  return high_bf16(of_words(_mm512_mask_mov_epi32(up, nan, bits)));
+  const __m512i quiet = _mm512_set1_epi32(0x00400000);
+  return high_bf16(of_words(_mm512_mask_or_epi32(up, nan, bits, quiet)));
+}
+/// As an operand of math 'bf16': a subnormal is 0.
+inline F32 round_bf16(F32 a) { return nearest_bf16(a * F32::broadcast(1.0f)); }
+inline F32 load_bf16(const uint16_t* p, int64_t n) {
+  return of_words(
+      _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(F32::first(n), p)), 16));
+}
+inline void store_bf16(F32 a, uint16_t* p, int64_t n) {
+  const __m512i high = _mm512_srli_epi32(words(nearest_bf16(a)), 16);
+  _mm256_mask_storeu_epi16(p, F32::first(n), _mm512_cvtepi32_epi16(high));
 }
 /// Pairs of bfloat16: sum + odd * odd, then + even * even.
 #if defined(__AVX512BF16__)

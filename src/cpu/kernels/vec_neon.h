@@ -83,7 +83,6 @@ inline F64 power_of_two(F64 shifted) {
 }
 
 inline F32 round_half(F32 a) { return {vcvt_f32_f16(vcvt_f16_f32(a.v))}; }
-inline F64 round_half(F64 a) { return a; }
 inline F32 load_half(const uint16_t* p) {
   return {vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))};
 }
@@ -107,13 +106,25 @@ inline F32 low_bf16(F32 pairs) { return of_words(vshlq_n_u32(words(pairs), 16));
 inline F32 high_bf16(F32 pairs) {
   return of_words(vandq_u32(words(pairs), vdupq_n_u32(0xFFFF0000u)));
 }
-/// The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
-inline F32 round_bf16(F32 a) {
-  const F32 x = a * F32::broadcast(1.0f);
+/// The nearest bfloat16, ties to even; subnormals are kept, a NaN is a quiet one.
+inline F32 nearest_bf16(F32 x) {
   const uint32x4_t bits = words(x), one = vdupq_n_u32(1);
   const uint32x4_t even = vandq_u32(vshrq_n_u32(bits, 16), one);
   const uint32x4_t up = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7FFF)), even);
-  return high_bf16(of_words(vbslq_u32(vceqq_f32(x.v, x.v), up, bits)));
+  const uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x00400000));
+  return high_bf16(of_words(vbslq_u32(vceqq_f32(x.v, x.v), up, quiet)));
+}
+/// As an operand of math 'bf16': a subnormal is 0.
+inline F32 round_bf16(F32 a) { return nearest_bf16(a * F32::broadcast(1.0f)); }
+inline F32 load_bf16(const uint16_t* p, int64_t n) {
+  uint16_t part[4] = {};
+  for (int64_t i = 0; i < n; ++i) part[i] = p[i];
+  return of_words(vshlq_n_u32(vmovl_u16(vld1_u16(part)), 16));
+}
+inline void store_bf16(F32 a, uint16_t* p, int64_t n) {
+  uint16_t part[4];
+  vst1_u16(part, vshrn_n_u32(words(nearest_bf16(a)), 16));
+  for (int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
 /// Words of four bytes: sum + the products of unsigned x and signed w, as integers.
 inline F32 dot_int8(F32 x, F32 w, F32 sum) {

@@ -123,7 +123,6 @@ inline uint16_t float_to_half(float x) {
 }
 
 inline F32 round_half(F32 a) { return {half_to_float(float_to_half(a.v))}; }
-inline F64 round_half(F64 a) { return a; }
 inline F32 load_half(const uint16_t* p) { return {half_to_float(*p)}; }
 inline F32 load_half(const uint16_t* p, int64_t) { return {half_to_float(*p)}; }
 inline void store_half(F32 a, uint16_t* p, int64_t) { *p = float_to_half(a.v); }
@@ -135,13 +134,24 @@ inline F32 low_bf16(F32 pair) { return {__builtin_bit_cast(float, bits_of(pair.v
 inline F32 high_bf16(F32 pair) {
   return {__builtin_bit_cast(float, bits_of(pair.v) & 0xFFFF0000u)};
 }
-/// The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
+/// The nearest bfloat16, ties to even; subnormals are kept, a NaN is a quiet one.
+inline F32 nearest_bf16(F32 a) {
+  const uint32_t bits = bits_of(a.v);
+  const bool nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
+  const uint32_t up = bits + 0x7FFFu + ((bits >> 16) & 1u);
+  return {__builtin_bit_cast(float, (nan ? bits | 0x00400000u : up) & 0xFFFF0000u)};
+}
+/// As an operand of math 'bf16': a subnormal is 0.
 inline F32 round_bf16(F32 a) {
-  const uint32_t bits = bits_of(a.v), magnitude = bits & 0x7FFFFFFFu;
-  if (magnitude < 0x00800000u) return {__builtin_bit_cast(float, bits & 0x80000000u)};
-  if (magnitude > 0x7F800000u)
-    return {__builtin_bit_cast(float, (bits | 0x00400000u) & 0xFFFF0000u)};
-  return {__builtin_bit_cast(float, (bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u)};
+  const uint32_t bits = bits_of(a.v);
+  if ((bits & 0x7FFFFFFFu) < 0x00800000u) return {__builtin_bit_cast(float, bits & 0x80000000u)};
+  return nearest_bf16(a);
+}
+inline F32 load_bf16(const uint16_t* p, int64_t) {
+  return {__builtin_bit_cast(float, static_cast<uint32_t>(*p) << 16)};
+}
+inline void store_bf16(F32 a, uint16_t* p, int64_t) {
+  *p = static_cast<uint16_t>(bits_of(nearest_bf16(a).v) >> 16);
 }
 /// A word of four bytes: sum + the products of unsigned x and signed w, as integers.
 inline F32 dot_int8(F32 x, F32 w, F32 sum) {

@@ -15,10 +15,9 @@ constexpr std::uint32_t kNoWeight = 0x8000;
 
 // The nearest bfloat16, ties to even; a subnormal is 0, a NaN a quiet one.
 std::uint32_t bf16_bits(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & 0x7FFFFFFFu;
-  const std::uint32_t up = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
-  const std::uint32_t nan = (bits >> 16) | 0x40u, zero = (bits >> 16) & 0x8000u;
-  return magnitude < 0x00800000u ? zero : magnitude > 0x7F800000u ? nan : up;
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t zero = (bits >> 16) & 0x8000u, nearest = to_bfloat16(x).bits;
+  return (bits & 0x7FFFFFFFu) < 0x00800000u ? zero : nearest;
 }
 
 float bf16_value(std::uint32_t bits) { return std::bit_cast<float>(bits << 16); }

@@ -121,10 +121,10 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params,
   check_params("pack", spec, params, layout_.size());
   Block wide;
   const T* values = static_cast<const T*>(params.data);
-  if (spec.dtype == DType::kFloat16) {
+  if (is_16_bit_float(spec.dtype)) {
     wide = Block(static_cast<std::size_t>(layout_.size()) * sizeof(float));
-    table_->widen(static_cast<const std::uint16_t*>(params.data), static_cast<float*>(wide.data()),
-                  layout_.size());
+    table_->storage[storage_of(spec.dtype)].widen(static_cast<const std::uint16_t*>(params.data),
+                                                  static_cast<float*>(wide.data()), layout_.size());
     values = static_cast<const T*>(wide.data());
   }
   layers_.resize(static_cast<std::size_t>(spec.num_pseudo_layers()));

@@ -94,7 +94,7 @@ inline bool has_options(const RnnSpec& spec) {
   return !step.has_cudnn_step() || spec.training.drops_candidate();
 }
 
-/// T is float for float16, which is widened once here.
+/// T is float for float16 and bfloat16, which are widened once here.
 template <class T>
 class CpuPacked final : public PackedParams {
  public:

@@ -62,11 +62,11 @@ class Recomputation {
   void carve(Carver& carver) {
     const std::int64_t batch = saved_.args.batch, planes = spec_.num_pseudo_layers();
     const std::int64_t h = spec_.hidden_size(), c = spec_.has_cell() ? spec_.num_units : 0;
-    const bool both = bidirectional(), half = spec_.dtype == DType::kFloat16;
+    const bool both = bidirectional(), narrow = is_16_bit_float(spec_.dtype);
     const auto states = [&](std::int64_t width) {
-      return width > 0
-                 ? UserRows<T>{carver.take<T>(planes * batch * width), false, batch * width, width}
-                 : UserRows<T>{};
+      return width > 0 ? UserRows<T>{carver.take<T>(planes * batch * width), kStorageWide,
+                                     batch * width, width}
+                       : UserRows<T>{};
     };
     places_.carve_layers(carver, spec_, chunk_);
     forward_ = Scratch<T>::carve(carver, packed_, {batch, chunk_.max_time, most_}, true);
@@ -78,8 +78,8 @@ class Recomputation {
     carry_h_ = states(h);
     carry_c_ = states(c);
     if (both) carve_whole(carver);
-    dparams_ = half && args_.dparams ? carver.take<T>(packed_.layout().size())
-                                     : static_cast<T*>(args_.dparams);
+    dparams_ = narrow && args_.dparams ? carver.take<T>(packed_.layout().size())
+                                       : static_cast<T*>(args_.dparams);
   }
 
   // What is kept over all of T.
@@ -217,12 +217,14 @@ class Recomputation {
     }
   }
 
-  // float16's gradients of parameters, and the padding of dx after the longest row.
+  // Gradients of parameters that are stored in 16 bits, and the padding of dx after the longest
+  // row.
   void finish() {
     if constexpr (sizeof(T) == sizeof(float)) {
-      if (dparams_ && spec_.dtype == DType::kFloat16) {
-        packed_.table().narrow(dparams_, static_cast<std::uint16_t*>(args_.dparams),
-                               packed_.layout().size());
+      if (dparams_ && is_16_bit_float(spec_.dtype)) {
+        const StorageKernels& storage = packed_.table().storage[storage_of(spec_.dtype)];
+        storage.narrow(dparams_, static_cast<std::uint16_t*>(args_.dparams),
+                       packed_.layout().size());
       }
     }
     if (!user_dx_.base) return;

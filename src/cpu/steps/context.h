@@ -131,8 +131,8 @@ struct StepContext {
                                .out = out,
                                .count = units.count()});
     if constexpr (sizeof(T) == sizeof(float)) {
-      const bool rounds = spec().dtype == DType::kFloat16 && !args.training;
-      if (rounds) packed.table().round_half(out, units.count());
+      const bool rounds = is_16_bit_float(spec().dtype) && !args.training;
+      if (rounds) packed.table().storage[storage_of(spec().dtype)].round(out, units.count());
     }
   }
   /// Divides the gradient `d` of what that put out among the step's own, in its place, and

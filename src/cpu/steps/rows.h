@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/isa/arithmetic.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/plan/plan.h"
 #include "openrnn/engine.h"
@@ -26,30 +27,31 @@ struct Grid {
   Grid after(std::int64_t t) const { return base ? Grid{at(t, 0), step, row} : *this; }
 };
 
-/// Rows of the caller's values: float16 or T.
+/// Rows of the caller's values: T, or 16 bits each.
 template <class T>
 struct UserRows {
   const void* base = nullptr;
-  bool half = false;
+  Storage storage = kStorageWide;
   std::int64_t step = 0, row = 0;  // elements
 
   /// The same rows from element `k` of each on.
   UserRows from(std::int64_t k) const {
-    const auto bytes = static_cast<std::size_t>(k) * (half ? sizeof(std::uint16_t) : sizeof(T));
-    return {static_cast<const char*>(base) + bytes, half, step, row};
+    const auto bytes =
+        static_cast<std::size_t>(k) * (storage != kStorageWide ? sizeof(std::uint16_t) : sizeof(T));
+    return {static_cast<const char*>(base) + bytes, storage, step, row};
   }
   /// The same rows from time `t` on; without a base there are none.
   UserRows after(std::int64_t t) const { return base ? from(t * step) : *this; }
   const T* direct(std::int64_t t, std::int64_t b) const {
     return static_cast<const T*>(base) + t * step + b * row;
   }
-  /// Copies `count` elements of a row, widened where they are float16.
+  /// Copies `count` elements of a row, widened where they are stored in 16 bits.
   void load(const KernelTable& table, std::int64_t t, std::int64_t b, std::int64_t count,
             T* out) const {
     if constexpr (sizeof(T) == sizeof(float)) {
-      if (half) {
+      if (storage != kStorageWide) {
         const auto* from = static_cast<const std::uint16_t*>(base) + t * step + b * row;
-        return table.widen(from, out, count);
+        return table.storage[storage].widen(from, out, count);
       }
     }
     std::copy_n(direct(t, b), count, out);
@@ -58,9 +60,9 @@ struct UserRows {
   void store(const KernelTable& table, std::int64_t t, std::int64_t b, std::int64_t count,
              const T* from) const {
     if constexpr (sizeof(T) == sizeof(float)) {
-      if (half) {
+      if (storage != kStorageWide) {
         auto* to = static_cast<std::uint16_t*>(const_cast<void*>(base)) + t * step + b * row;
-        if (from) return table.narrow(from, to, count);
+        if (from) return table.storage[storage].narrow(from, to, count);
         std::fill_n(to, count, std::uint16_t{0});
         return;
       }
@@ -78,18 +80,18 @@ struct UserRows {
 template <class T>
 UserRows<T> sequence_rows(const void* base, const RnnSpec& spec, const ForwardArgs& args,
                           std::int64_t width) {
-  const bool half = spec.dtype == DType::kFloat16;
-  return args.time_major ? UserRows<T>{base, half, args.batch * width, width}
-                         : UserRows<T>{base, half, width, args.max_time * width};
+  const Storage storage = storage_of(spec.dtype);
+  return args.time_major ? UserRows<T>{base, storage, args.batch * width, width}
+                         : UserRows<T>{base, storage, width, args.max_time * width};
 }
 
 /// The caller's states: [L*D, B, width] or [B, L*D, width].
 template <class T>
 UserRows<T> state_rows(const void* base, const RnnSpec& spec, const ForwardArgs& args,
                        std::int64_t width) {
-  const bool half = spec.dtype == DType::kFloat16;
-  return args.time_major ? UserRows<T>{base, half, args.batch * width, width}
-                         : UserRows<T>{base, half, width, spec.num_pseudo_layers() * width};
+  const Storage storage = storage_of(spec.dtype);
+  return args.time_major ? UserRows<T>{base, storage, args.batch * width, width}
+                         : UserRows<T>{base, storage, width, spec.num_pseudo_layers() * width};
 }
 
 /// Rows of the batch by falling length, divided into row groups.

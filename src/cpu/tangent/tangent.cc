@@ -12,6 +12,8 @@ void read(DType dtype, const void* from, std::int64_t place, std::int64_t width,
   for (std::int64_t k = 0; k < width; ++k) {
     if (dtype == DType::kFloat16) {
       to[k] = static_cast<T>(to_float(static_cast<const Half*>(from)[place + k]));
+    } else if (dtype == DType::kBfloat16) {
+      to[k] = static_cast<T>(to_float(static_cast<const Bfloat16*>(from)[place + k]));
     } else {
       to[k] = static_cast<const T*>(from)[place + k];
     }
@@ -23,6 +25,8 @@ void write(DType dtype, const T* from, std::int64_t place, std::int64_t width, v
   for (std::int64_t k = 0; k < width; ++k) {
     if (dtype == DType::kFloat16) {
       static_cast<Half*>(to)[place + k] = to_half(static_cast<float>(from[k]));
+    } else if (dtype == DType::kBfloat16) {
+      static_cast<Bfloat16*>(to)[place + k] = to_bfloat16(static_cast<float>(from[k]));
     } else {
       static_cast<T*>(to)[place + k] = from[k];
     }

@@ -12,6 +12,10 @@ gpu::Number number_of(const char* call, DType dtype) {
       return gpu::Number::kFloat;
     case DType::kFloat64:
       return gpu::Number::kDouble;
+    case DType::kBfloat16:
+      throw TypeError(message("[", call,
+                              "] dtype is bfloat16 on a GPU, expected float16, float32 or float64; "
+                              "device='cpu' has bfloat16"));
     default:
       throw TypeError(
           message("[", call, "] dtype is ", dtype_name(dtype), ", expected a floating dtype"));

@@ -22,6 +22,7 @@ IdleHandles& idle_handles(int ordinal) {
   return process_wide(all_idle_handles)[static_cast<std::size_t>(ordinal)];
 }
 
+// bfloat16 never comes here: unsupported_by_cudnn refuses it.
 cudnnDataType_t data_type(DType dtype) {
   if (dtype == DType::kFloat16) return CUDNN_DATA_HALF;
   return dtype == DType::kFloat32 ? CUDNN_DATA_FLOAT : CUDNN_DATA_DOUBLE;

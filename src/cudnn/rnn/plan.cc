@@ -188,6 +188,10 @@ std::string_view products_on_gpu(const RnnSpec& spec, int capability) {
 }
 
 std::string unsupported_by_cudnn(const RnnSpec& spec, int capability) {
+  if (spec.dtype == DType::kBfloat16) {
+    return "dtype 'bfloat16' is of processors here; GPUs have float16, float32 and float64, and "
+           "device='cpu' has this";
+  }
   if (spec.compute.math == Math::kBf16 || spec.compute.math == Math::kBf16x3) {
     return message("math '", to_string(spec.compute.math),
                    "' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', and "

@@ -63,7 +63,7 @@ Array Bundle::read(const std::string& name, const BundleEntry& entry) const {
   if (!dtype) {
     throw UnsupportedError(
         message("[read] tensor '", excerpt(name), "' has element type ", tf_dtype_name(entry.dtype),
-                ", expected float16, float32, float64, int32, int64, uint8, bool "
+                ", expected float16, bfloat16, float32, float64, int32, int64, uint8, bool "
                 "or string"));
   }
   Array out(*dtype, entry.shape);

@@ -32,6 +32,7 @@ std::optional<DType> dtype_of(const Py_buffer& buffer) {
   }
 }
 
+// Null: the protocol has none.
 const char* format_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
@@ -46,9 +47,12 @@ const char* format_of(DType dtype) {
       return "q";
     case DType::kBool:
       return "?";
-    default:
+    case DType::kUInt8:
       return "B";
+    case DType::kBfloat16:
+      break;
   }
+  return nullptr;
 }
 
 struct Export {
@@ -69,6 +73,11 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   if (tensor.device().engine()) {
     PyErr_SetString(PyExc_BufferError,
                     "[Tensor] it is on a GPU, expected one on the cpu: numpy() and to('cpu') copy");
+    return -1;
+  }
+  if (!format_of(tensor.dtype())) {
+    PyErr_SetString(PyExc_BufferError,
+                    "[Tensor] the buffer protocol has no bfloat16, expected numpy() or DLPack");
     return -1;
   }
   if (flags & PyBUF_WRITABLE) {
@@ -114,7 +123,8 @@ PyType_Slot tensor_slots[] = {
     {0, nullptr},
 };
 
-std::optional<Tensor> from_buffer(nb::handle value, const AsTensor& how) {
+std::optional<Tensor> from_buffer(nb::handle value, const AsTensor& how,
+                                  std::optional<DType> words) {
   if (!PyObject_CheckBuffer(value.ptr()) || PyBytes_Check(value.ptr())) return std::nullopt;
   auto exported = std::make_shared<Export>();
   if (PyObject_GetBuffer(value.ptr(), &exported->view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
@@ -122,7 +132,7 @@ std::optional<Tensor> from_buffer(nb::handle value, const AsTensor& how) {
     return std::nullopt;
   }
   const Py_buffer& view = exported->view;
-  const std::optional<DType> dtype = dtype_of(view);
+  const std::optional<DType> dtype = words ? words : dtype_of(view);
   if (!dtype || (how.dtype && *dtype != *how.dtype) ||
       static_cast<Py_ssize_t>(dtype_size(*dtype)) != view.itemsize) {
     return std::nullopt;

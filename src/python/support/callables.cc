@@ -33,6 +33,8 @@ struct PythonInitializer {
 
 void fill_from_python(const Kept& function, ArrayView values) {
   const nb::gil_scoped_acquire lock;
+  // So that NumPy knows the name.
+  if (values.dtype == DType::kBfloat16) has_ml_dtypes();
   const nb::object given =
       function.get()(shape_tuple(values.shape), "dtype"_any = dtype_str(values.dtype));
   const Tensor made = as_tensor(given, {.call = "initializer", .dtype = values.dtype});

@@ -54,6 +54,29 @@ nb::str dtype_str(DType dtype) {
   return nb::str(name.data(), name.size());
 }
 
+bool has_ml_dtypes() {
+  static const bool found = [] {
+    try {
+      nb::module_::import_("ml_dtypes");
+      return true;
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_ImportError)) throw;
+      return false;
+    }
+  }();
+  return found;
+}
+
+nb::object numpy_dtype(DType dtype) {
+  if (dtype != DType::kBfloat16) return numpy().attr("dtype")(dtype_str(dtype));
+  if (!has_ml_dtypes()) {
+    throw UnsupportedError(
+        "[numpy] NumPy has bfloat16 from the package ml_dtypes, which is not installed, expected "
+        "it (pip install ml_dtypes) or a cast to float32 before");
+  }
+  return numpy().attr("dtype")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+}
+
 Shape as_shape(const char* call, nb::handle shape) {
   if (shape.is_none()) {
     throw ArgumentError(message("[", call, "] the shape is None: its rank is unknown, expected a ",
@@ -157,7 +180,7 @@ bool as_flag(const char* call, const char* name, nb::handle value) {
   if (array || PyLong_Check(value.ptr())) {
     const Tensor tensor = as_tensor(value, {.call = call});
     if (!tensor.is_symbolic() && tensor.shape().empty()) {
-      const auto number = nb::cast<double>(nb::float_(as_numpy(tensor).attr("item")()));
+      const double number = tensor.item();
       if (number == 0.0 || number == 1.0) return number == 1.0;
     }
   }

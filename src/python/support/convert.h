@@ -40,6 +40,10 @@ nb::str device_str(const Device& device);
 DType as_dtype(nb::handle dtype);
 std::optional<DType> as_optional_dtype(nb::handle dtype);
 nb::str dtype_str(DType dtype);
+/// Whether the package ml_dtypes is installed; NumPy knows its bfloat16 from then on.
+bool has_ml_dtypes();
+/// NumPy's dtype. Throws: UnsupportedError for bfloat16 without the package ml_dtypes.
+nb::object numpy_dtype(DType dtype);
 
 /// Integers, None for -1; anything with `as_list()` (a TensorShape) too. Throws: TypeError.
 Shape as_shape(const char* call, nb::handle shape);
@@ -94,9 +98,11 @@ std::int64_t as_int(const char* call, nb::handle value);
 std::optional<std::int64_t> as_optional_int(nb::handle value);
 
 /// A read-only NumPy array that shares the tensor's memory, or that of a host copy of a GPU tensor.
-/// Throws: StateError when symbolic.
+/// Throws: StateError when symbolic, and as numpy_dtype.
 nb::object as_numpy(const Tensor& tensor);
 nb::object as_numpy(const Array& array);
+/// Its text, of any dtype.
+std::string repr_of_value(const Tensor& tensor);
 /// The NumPy module.
 nb::handle numpy();
 

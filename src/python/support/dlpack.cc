@@ -16,8 +16,11 @@ namespace {
 namespace place = nb::device;
 
 constexpr nb::dlpack::dtype kHalf{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
+constexpr nb::dlpack::dtype kBfloat{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat), 16,
+                                    1};
 constexpr std::pair<DType, nb::dlpack::dtype> kTypes[] = {
     {DType::kFloat16, kHalf},
+    {DType::kBfloat16, kBfloat},
     {DType::kFloat32, nb::dtype<float>()},
     {DType::kFloat64, nb::dtype<double>()},
     {DType::kInt32, nb::dtype<std::int32_t>()},
@@ -198,8 +201,8 @@ std::optional<Tensor> view_of_gpu_array(nb::handle value) {
   if (view) return view;
   throw TypeError(message("[from_dlpack] ", quoted_type(value),
                           " on a GPU whose elements are not row-major or of a dtype that is not "
-                          "there, expected contiguous float16, float32, float64, int32, int64, "
-                          "uint8 or bool"));
+                          "there, expected contiguous float16, bfloat16, float32, float64, int32, "
+                          "int64, uint8 or bool"));
 }
 
 nb::object to_dlpack(const Tensor& tensor, const DlpackRequest& request) {

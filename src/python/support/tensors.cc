@@ -11,6 +11,9 @@ namespace {
 
 std::string text_of(const nb::object& object) { return nb::cast<std::string>(nb::str(object)); }
 
+// Of NumPy's dtypes ml_dtypes' is meant, of others' whatever bears the name.
+bool is_bfloat16(const nb::object& dtype) { return text_of(dtype).ends_with("bfloat16"); }
+
 bool all_equal(const nb::object& a, const nb::object& b) {
   return nb::cast<bool>(nb::bool_(a.attr("__eq__")(b).attr("all")()));
 }
@@ -34,6 +37,7 @@ bool holds_strings(const nb::object& objects) {
 // The values as `dtype`: an integer must hold each as it is, a real number no complex one; strings,
 // dates and durations are no numbers, though NumPy would make some of them.
 nb::object converted(const nb::object& array, DType dtype, const AsTensor& how) {
+  if (dtype == DType::kBfloat16 && is_bfloat16(array.attr("dtype"))) return array;
   const auto from = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   const bool number = from == "b" || from == "i" || from == "u" || from == "f" ||
                       from == "V" ||  // bfloat16 and its like
@@ -42,9 +46,12 @@ nb::object converted(const nb::object& array, DType dtype, const AsTensor& how) 
     throw TypeError(message("[", how.call, "] an array of ", text_of(array.attr("dtype")),
                             ", expected ", dtype_name(dtype)));
   }
-  nb::object made = array.attr("astype")(dtype_str(dtype), "copy"_a = false);
+  // NumPy alone has no bfloat16: as_tensor rounds.
+  const DType target = dtype == DType::kBfloat16 ? DType::kFloat64 : dtype;
+  nb::object made = array.attr("astype")(dtype_str(target), "copy"_a = false);
   const bool whole = dtype == DType::kInt32 || dtype == DType::kInt64 || dtype == DType::kUInt8;
-  if (whole && (from == "f" || from == "i" || from == "u") && !all_equal(made, array)) {
+  if (whole && (from == "f" || from == "i" || from == "u" || from == "V") &&
+      !all_equal(made, array)) {
     throw ArgumentError(message("[", how.call, "] values of ", text_of(array.attr("dtype")),
                                 " that ", dtype_name(dtype), " does not hold, expected whole ",
                                 "numbers in its range"));
@@ -84,6 +91,29 @@ nb::object through_numpy(nb::handle value, const AsTensor& how) {
   return nb::cast<int>(array.attr("ndim")) == 0 ? array.attr("copy")() : contiguous(array);
 }
 
+// An array of NumPy as it is; nothing when the library has no such dtype.
+std::optional<Tensor> of_numpy(const nb::object& array, Memory memory, const char* call) {
+  if (!is_bfloat16(array.attr("dtype")))
+    return from_buffer(array, {.call = call, .memory = memory});
+  return from_buffer(array.attr("view")("uint16"), {.call = call, .memory = memory},
+                     DType::kBfloat16);
+}
+
+// An array of bfloat16 on the cpu that is no NumPy array, such as PyTorch's, which NumPy cannot
+// read.
+std::optional<Tensor> of_foreign_bfloat16(nb::handle value, const AsTensor& how) {
+  if (!nb::hasattr(value, "__dlpack__") || !nb::hasattr(value, "dtype")) return std::nullopt;
+  if (nb::isinstance(value, numpy().attr("ndarray"))) return std::nullopt;
+  if (!is_bfloat16(value.attr("dtype"))) return std::nullopt;
+  const std::optional<Tensor> view = view_of_dlpack(value);
+  if (!view || view->dtype() != DType::kBfloat16) return std::nullopt;
+  const ConstArrayView host = view->value().host_view();
+  const DType wanted = how.dtype.value_or(host.dtype);
+  if (wanted == host.dtype) return how.memory == Memory::kBorrow ? *view : Tensor(host);
+  const Array wide = cast(host, is_floating(wanted) ? wanted : DType::kFloat32);
+  return as_tensor(as_numpy(wide), how);
+}
+
 // An array of a GPU as the call wants it.
 Tensor of_gpu(const Tensor& view, const AsTensor& how) {
   const bool same = !how.dtype || view.dtype() == *how.dtype;
@@ -114,13 +144,17 @@ Tensor as_tensor(nb::handle value, const AsTensor& how) {
   if (nb::try_cast<const Variable*>(value, variable) && variable) return variable->read();
   if (std::optional<Tensor> direct = from_buffer(value, how)) return *std::move(direct);
   if (std::optional<Tensor> view = view_of_gpu_array(value)) return of_gpu(*view, how);
+  if (std::optional<Tensor> other = of_foreign_bfloat16(value, how)) return *std::move(other);
   const nb::object array = through_numpy(value, how);
-  if (std::optional<Tensor> tensor_of_array =
-          from_buffer(array, {.call = how.call, .memory = how.memory})) {
-    return *std::move(tensor_of_array);
+  const bool rounds = how.dtype == DType::kBfloat16 && !is_bfloat16(array.attr("dtype"));
+  const Memory memory = rounds ? Memory::kBorrow : how.memory;
+  if (std::optional<Tensor> made = of_numpy(array, memory, how.call)) {
+    if (!rounds) return *std::move(made);
+    return Tensor(cast(made->value().host_view(), DType::kBfloat16).view());
   }
   throw TypeError(message("[", how.call, "] an array of ", text_of(array.attr("dtype")),
-                          ", expected float16, float32, float64, int32, int64, uint8 or bool"));
+                          ", expected float16, bfloat16, float32, float64, int32, int64, uint8 or "
+                          "bool"));
 }
 
 bool is_symbolic(nb::handle value) {

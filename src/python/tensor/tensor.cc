@@ -1,3 +1,5 @@
+#include <nanobind/ndarray.h>
+
 #include "cpu/device/cpu_device.h"
 #include "openrnn/ops.h"
 #include "python/support/buffer.h"
@@ -14,6 +16,19 @@ const Tensor& with_value(const Tensor& tensor, const char* call) {
                     "] the tensor is symbolic, expected one with a value: call a Model");
   }
   return tensor;
+}
+
+// Its 16-bit words under ml_dtypes' name, read-only.
+nb::object bfloat16_array(DeviceArray array) {
+  const nb::object dtype = numpy_dtype(DType::kBfloat16);
+  const std::vector<std::size_t> shape(array.shape().begin(), array.shape().end());
+  static const std::uint16_t nothing = 0;
+  const auto* const data =
+      array.size() ? static_cast<const std::uint16_t*>(array.data()) : &nothing;
+  const nb::capsule owner(new DeviceArray(std::move(array)),
+                          [](void* held) noexcept { delete static_cast<DeviceArray*>(held); });
+  const nb::ndarray<nb::numpy, const std::uint16_t> words(data, shape.size(), shape.data(), owner);
+  return nb::cast(words).attr("view")(dtype);
 }
 
 nb::object array_protocol(nb::handle self, nb::handle dtype, nb::handle copy) {
@@ -87,8 +102,7 @@ std::string repr(const Tensor& tensor) {
   if (tensor.is_symbolic()) return "<openrnn.Tensor symbolic, shape=" + about + ">";
   const std::string where =
       tensor.device().engine() ? ", device=" + std::string(tensor.device().name()) : "";
-  return "<openrnn.Tensor shape=" + about + where + ", numpy=\n" +
-         nb::cast<std::string>(nb::repr(as_numpy(tensor))) + ">";
+  return "<openrnn.Tensor shape=" + about + where + ", numpy=\n" + repr_of_value(tensor) + ">";
 }
 
 void bind_value(nb::class_<Tensor>& tensor) {
@@ -211,7 +225,18 @@ void bind_operators(nb::class_<Tensor>& tensor) {
 nb::object as_numpy(const Tensor& tensor) {
   static const nb::handle asarray = nb::object(numpy().attr("asarray")).release();
   const bool here = tensor.is_symbolic() || tensor.empty() || !tensor.device().engine();
-  return asarray(nb::cast(here ? tensor : Tensor(on_device(tensor.value(), cpu_device()))));
+  const Tensor host = here ? tensor : Tensor(on_device(tensor.value(), cpu_device()));
+  const bool bits = !host.is_symbolic() && host.dtype() == DType::kBfloat16;
+  return bits ? bfloat16_array(host.value()) : nb::object(asarray(nb::cast(host)));
+}
+
+// Without ml_dtypes too.
+std::string repr_of_value(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kBfloat16) return nb::cast<std::string>(nb::repr(as_numpy(tensor)));
+  const Array wide = cast(tensor.to_host().view(), DType::kFloat32);
+  std::string text = nb::cast<std::string>(nb::repr(as_numpy(wide)));
+  const std::string name = "float32";
+  return text.replace(text.rfind(name), name.size(), "bfloat16");
 }
 
 nb::object as_numpy(const Array& array) { return as_numpy(Tensor(array.view(), cpu_device())); }

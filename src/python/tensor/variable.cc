@@ -94,7 +94,7 @@ void bind_value(nb::class_<Variable>& variable) {
         return message("<openrnn.Variable '", self.name(),
                        "' shape=", nb::cast<std::string>(nb::str(shape_tuple(self.shape()))),
                        ", dtype=", dtype_name(self.dtype()), ", numpy=\n",
-                       nb::cast<std::string>(nb::repr(as_numpy(self.read()))), ">");
+                       repr_of_value(self.read()), ">");
       });
 }
 

@@ -41,7 +41,7 @@ Variable step_variable(nb::handle global_step) {
 
 DeviceArray as_gradient(nb::handle gradient, const Variable& variable) {
   if (gradient.is_none()) return {};
-  const DType dtype = variable.dtype() == DType::kFloat16 ? DType::kFloat32 : variable.dtype();
+  const DType dtype = compute_dtype(variable.dtype());
   const Tensor tensor = as_tensor(gradient, {.call = "apply_gradients", .dtype = dtype});
   return tensor.value();
 }

@@ -19,6 +19,9 @@ void set_element(Array& array, std::int64_t index, double value) {
     case DType::kFloat16:
       array.as<Half>()[i] = to_half(value);
       return;
+    case DType::kBfloat16:
+      array.as<Bfloat16>()[i] = to_bfloat16(value);
+      return;
     case DType::kFloat32:
       array.as<float>()[i] = static_cast<float>(value);
       return;

@@ -73,10 +73,10 @@ void Optimizer::make_kept(const Variable& variable) {
   if (kept_.empty()) make_scalars();
   Kept kept;
   kept.variable = variable;
-  const bool half = variable.dtype() == DType::kFloat16;
-  const DType dtype = half ? DType::kFloat32 : variable.dtype();
-  if (half) {
-    if (loss_scale_.empty()) make_loss_scale();
+  const DType dtype = compute_dtype(variable.dtype());
+  if (dtype != variable.dtype()) {
+    // bfloat16 has the range of float32, where no gradient underflows that float32 keeps.
+    if (variable.dtype() == DType::kFloat16 && loss_scale_.empty()) make_loss_scale();
     kept.master = Variable(free_name(variable.name() + "/master"),
                            cast(variable.to_host().view(), dtype), false, &variable.device());
     kept.written_version = variable.version();
@@ -115,21 +115,19 @@ std::vector<DeviceArray> Optimizer::compute_gradients(const GradientTape& tape, 
   // Now, as the GPU is computing the loss meanwhile; and the scale depends on it.
   finish();
   prepare(variables);
-  if (loss_scale_.empty()) return tape.gradient(loss, variables);
-  // The scale is the gradient of the loss, so that nothing else needs scaling.
   const double scale = loss_scale();
-  Array start(loss.dtype(), loss.shape());
-  if (loss.dtype() == DType::kFloat16) {
-    for (Half& x : start.as<Half>()) x = to_half(static_cast<float>(scale));
-  } else {
-    start = filled(loss.shape(), loss.dtype(), scale);
+  DeviceArray start;
+  if (!loss_scale_.empty()) {
+    // The scale is the gradient of the loss, so that nothing else needs scaling.
+    const Array scales = filled(loss.shape(), compute_dtype(loss.dtype()), scale);
+    start = DeviceArray::from_host(loss.value().device(), cast(scales.view(), loss.dtype()).view());
   }
-  const Device& device = loss.value().device();
-  std::vector<DeviceArray> gradients =
-      tape.gradient(loss, variables, DeviceArray::from_host(device, start.view()));
+  std::vector<DeviceArray> gradients = tape.gradient(loss, variables, std::move(start));
   for (DeviceArray& gradient : gradients) {
     if (gradient.empty()) continue;
-    if (gradient.dtype() == DType::kFloat16) gradient = converted(gradient, DType::kFloat32);
+    const DType dtype = compute_dtype(gradient.dtype());
+    if (gradient.dtype() != dtype) gradient = converted(gradient, dtype);
+    if (loss_scale_.empty()) continue;
     gradient.make_unique_owner();
     gradient.device().scale(gradient.dtype(), gradient.size(), 1.0 / scale, gradient.data(),
                             gradient.mutable_data());

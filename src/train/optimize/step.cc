@@ -56,15 +56,15 @@ void Optimizer::update_one(Kept& kept, const DeviceArray& given, const StepDecis
   OptimizerStep step = rule();
   const Device& device = kept.variable.device();
   const DeviceArray gradient = on_device(given, device);
-  const bool half = !kept.master.empty();
-  if (half && kept.variable.version() != kept.written_version) {
+  const bool copied = !kept.master.empty();
+  if (copied && kept.variable.version() != kept.written_version) {
     // The variable was written elsewhere: the master copies it, unless it agrees already.
     const Array now = kept.variable.read().to_host();
-    if (!same_bytes(cast(kept.master.read().to_host().view(), DType::kFloat16), now)) {
+    if (!same_bytes(cast(kept.master.read().to_host().view(), now.dtype()), now)) {
       kept.master.assign(cast(now.view(), DType::kFloat32).view());
     }
   }
-  const Variable& target = half ? kept.master : kept.variable;
+  const Variable& target = copied ? kept.master : kept.variable;
   step.dtype = target.dtype();
   step.size = shape_size(target.shape());
   step.gradient = gradient.data();
@@ -83,11 +83,12 @@ void Optimizer::update_one(Kept& kept, const DeviceArray& given, const StepDecis
     }
   };
   with_slots(0);
-  if (half) {
+  if (copied) {
     // The same as before where the step is not taken. In place, as other variables.
     const DeviceArray master = kept.master.read().value();
     kept.variable.update([&](void* elements) {
-      device.convert(master.size(), master.dtype(), master.data(), DType::kFloat16, elements);
+      const DType stored = kept.variable.dtype();
+      device.convert(master.size(), master.dtype(), master.data(), stored, elements);
     });
     kept.written_version = kept.variable.version();
   }
@@ -110,7 +111,7 @@ void Optimizer::check_gradients(const Step& step) {
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const Variable& variable = variables[i];
     if (gradients[i].empty()) continue;
-    const DType dtype = variable.dtype() == DType::kFloat16 ? DType::kFloat32 : variable.dtype();
+    const DType dtype = compute_dtype(variable.dtype());
     if (gradients[i].shape() != variable.shape() || gradients[i].dtype() != dtype) {
       throw ArgumentError(
           message(name_ + "Optimizer", "a gradient of ", dtype_name(gradients[i].dtype()), " ",
@@ -127,8 +128,8 @@ void Optimizer::update_all(const Step& step) {
   }
 }
 
-// Last, as these are the caller's functions and may throw: the step itself is complete by then. A
-// float16 variable's master follows at the next step, as after any other write.
+// Last, as these are the caller's functions and may throw: the step itself is complete by then. The
+// master copy of a variable follows at the next step, as after any other write.
 void Optimizer::constrain(const Step& step) {
   for (std::size_t i = 0; i < step.variables.size(); ++i) {
     const Variable& variable = step.variables[i];

@@ -27,7 +27,7 @@ constexpr Told kTold[] = {
     {"dropout", "dropout", true,
      "Dropout rate between layers and before the dense layer (default 0)"},
     {"seed", "seed", true, "Random seed (default 0)", 0},
-    {"dtype", "dtype", true, "float16, float32 or float64 (default float32)"},
+    {"dtype", "dtype", true, "float16, bfloat16, float32 or float64 (default float32)"},
     {"math", "math", false, "Arithmetic of the recurrent products (default float32)"},
 };
 // The data say the input size; what comes next is not known, so there is one direction; and only

@@ -67,6 +67,8 @@ inline bool set_word(Case& c, const std::string& word) {
     s.input_mode = InputMode::kAutoSelect;
   } else if (word == "f16" || word == "f32" || word == "f64") {
     s.dtype = parse_dtype("float" + word.substr(1));
+  } else if (word == "b16") {
+    s.dtype = DType::kBfloat16;
   } else if (word == "bf16" || word == "bf16x3" || word == "tf32" || word == "fp16") {
     s.compute.math = parse_math(word);
   } else if (word.starts_with("stored_")) {
@@ -149,8 +151,8 @@ inline bool set_size(Case& c, const std::string& word) {
 
 }  // namespace detail
 
-/// "lstm L2 U17 I3 B7 T5 P4 D0.5 bi skip|auto f16|f32|f64 lengths batch_major null_states clip
-/// forget reset_before peepholes coupled no_bias one_bias proj_clip gate_clip act=relu
+/// "lstm L2 U17 I3 B7 T5 P4 D0.5 bi skip|auto f16|b16|f32|f64 lengths batch_major null_states
+/// clip forget reset_before peepholes coupled no_bias one_bias proj_clip gate_clip act=relu
 /// gates=hard_sigmoid(0.2,0.5) out=softsign drop_state=0.5 drop_candidate=0.5 zone=0.25
 /// zone_cell=0.5 norm=products cell_norm=output tiny_epsilon
 /// bf16|bf16x3|tf32|fp16|stored_float16|stored_bfloat16|stored_int8". Throws: ArgumentError naming

@@ -174,6 +174,15 @@ inline constexpr std::array kOddCases = {
                "gru_projection_and_zoneout"},
     std::array{"gru L1 U15 I5 B6 T6 P8 drop_candidate=0.5 zone_cell=0.25 bi f32 lengths",
                "gru_projection_and_zoneout"},
+    std::array{"lstm L2 U16 I3 B5 T4 P7 b16 lengths", "projection_in_bfloat16"},
+    std::array{"lstm L1 U17 I7 B5 T6 clip peepholes coupled b16", "clamped_cells_in_bfloat16"},
+    std::array{"gru L2 U33 I5 B3 T5 D0.5 bi b16 batch_major", "dropout_in_bfloat16"},
+    std::array{"gru L1 U16 I5 B3 T4 P3 zone=0.25 b16", "projection_in_bfloat16"},
+    std::array{"gru L1 U17 I5 B3 T4 zone=0.25 reset_before b16 lengths", "zoneout_in_bfloat16"},
+    std::array{"lstm L1 U15 I5 B3 T4 norm=products cell_norm=carried clip b16 lengths",
+               "layer_norm_in_bfloat16"},
+    std::array{"gru L1 U7 I3 B0 T4 b16", "empty_batch"},
+    std::array{"rnn_relu L1 U7 I3 B3 T0 b16", "no_steps_pass_states_through"},
 };
 
 }  // namespace detail
@@ -184,7 +193,7 @@ inline std::vector<Case> every_combination(std::size_t turn) {
   for (const char* mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
     for (const char* direction : {"", " bi"}) {
       for (const std::string input : {"", " skip", " auto"}) {
-        for (const char* dtype : {" f32", " f64", " f16"}) {
+        for (const char* dtype : {" f32", " f64", " f16", " b16"}) {
           for (const char* rest : {"", " lengths", " batch_major", " lengths batch_major"}) {
             const detail::Sizes& sizes = detail::kSizes[turn++ % detail::kSizes.size()];
             // auto_select takes both forms in turn: with I == U it skips.
@@ -213,12 +222,13 @@ inline std::vector<Case> odd_cases() {
   return cases;
 }
 
-/// Without cell_clip, which cuDNN has in another sense, and the options that it has not.
+/// Without cell_clip, which cuDNN has in another sense, and what it has not.
 inline std::vector<Case> of_cudnn(std::vector<Case> cases) {
   std::erase_if(cases, [](const Case& c) {
     const RnnSpec& s = c.spec;
-    return s.cell_clip || s.forget_bias != 0.0 || !s.has_cudnn_step() || s.proj_clip ||
-           s.biases_per_gate() != 2 || (s.projecting() && !s.is_lstm());
+    return s.dtype == DType::kBfloat16 || s.cell_clip || s.forget_bias != 0.0 ||
+           !s.has_cudnn_step() || s.proj_clip || s.biases_per_gate() != 2 ||
+           (s.projecting() && !s.is_lstm());
   });
   return cases;
 }
@@ -247,7 +257,7 @@ inline std::vector<Case> arithmetic_cases() {
   std::size_t turn = 0;
   for (const std::string mode : {"lstm ", "gru ", "rnn_tanh ", "rnn_relu "}) {
     for (const std::string rest : {"", " bi", " skip", " bi skip"}) {
-      for (const std::string dtype : {" f32", " f16"}) {
+      for (const std::string dtype : {" f32", " f16", " b16"}) {
         for (std::size_t n = 0; n < 2 * arithmetics.size(); ++n, ++turn) {
           const detail::Sizes& sizes = detail::kSizes[turn % detail::kSizes.size()];
           const bool skips = rest.ends_with("skip");

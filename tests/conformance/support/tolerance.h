@@ -26,8 +26,9 @@ struct Rounding {
   SumOrder order = {};
 
   static Rounding of(DType dtype) {
-    constexpr double k16 = 0x1p-10, k32 = 0x1p-23, k64 = 0x1p-52;
+    constexpr double k8 = 0x1p-7, k16 = 0x1p-10, k32 = 0x1p-23, k64 = 0x1p-52;
     if (dtype == DType::kFloat16) return {k32 + k64, k16, 0x1p-24, k16, 0x1p-24};
+    if (dtype == DType::kBfloat16) return {k32 + k64, k8, 0x1p-120, k8, 0x1p-120};
     if (dtype == DType::kFloat32) return {k32 + k64, 0.0, 0.0, k32, 0x1p-120};
     return {2 * k64, 0.0, 0.0, k64, 0x1p-1000};
   }
@@ -67,7 +68,7 @@ struct Rounding {
 /// - A slope with a kink (relu, clamp) is in doubt where the kink is nearer than the error.
 /// - An operand that is rounded to bfloat16 or int8 for a product brings a step along where its
 ///   error reaches a tie, and nothing elsewhere: both engines round the same definition.
-/// - A state kept as float16 is rounded on both sides, which may fall to either side of a tie.
+/// - A state kept in 16 bits is rounded on both sides, which may fall to either side of a tie.
 struct Bounded {
   static inline Rounding rounding;
 
@@ -193,8 +194,8 @@ inline Bounded clamp_slope(const Bounded& c, double low, double high) {
   return Bounded::closed(c.value < low || high < c.value ? 0.0 : 1.0, near <= c.error());
 }
 inline Bounded kept_as(const Bounded& a, DType dtype) {
-  if (dtype != DType::kFloat16) return Bounded::closed(a.value, a.error());
-  const double kept = static_cast<double>(to_float(to_half(a.value)));
+  if (!is_16_bit_float(dtype)) return Bounded::closed(a.value, a.error());
+  const double kept = reference::kept_as(a.value, dtype);
   const Rounding& r = Bounded::rounding;
   return Bounded::closed(kept, a.error() + r.memory_eps * std::abs(a.value) + r.memory_tiny);
 }

@@ -77,7 +77,7 @@ struct Call {
         states(s.num_pseudo_layers() * c.batch),
         out(s.output_size()),
         gates((s.mode == RnnMode::kGru ? 4 : s.num_gates()) * s.num_units) {}
-  bool half() const { return s.dtype == DType::kFloat16; }
+  bool half() const { return is_16_bit_float(s.dtype); }
   std::string name(const char* piece, int thread) const {
     return std::string(piece) + " of thread " + std::to_string(thread);
   }

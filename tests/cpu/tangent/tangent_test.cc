@@ -104,6 +104,7 @@ std::vector<Case> narrow_cases() {
           parse_case("gru L2 U17 I33 B5 T7 f32 lengths", "rounding"),
           parse_case("gru L1 U15 I7 B1 T9 f32 reset_before", "rounding"),
           parse_case("lstm L1 U16 I3 B2 T3 f16 peepholes", "half"),
+          parse_case("gru L2 U7 I3 B2 T3 bi b16 lengths", "bfloat16"),
           parse_case("rnn_tanh L2 U7 I3 B2 T3 bi f16 lengths D0.5", "half")};
 }
 

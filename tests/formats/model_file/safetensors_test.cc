@@ -52,6 +52,7 @@ TEST_F(Safetensors, PackagesFile) {
   EXPECT_EQ(elements<std::int32_t>(file.read("ids")), (std::vector<std::int32_t>{0, 1, 2}));
   EXPECT_EQ(elements<bool>(file.read("mask")), (std::vector<bool>{true, false, true}));
   EXPECT_EQ(file.read("half").dtype(), DType::kFloat16);
+  EXPECT_EQ(file.read("brain").dtype(), DType::kBfloat16);
   EXPECT_EQ(file.read("rnn.bias_ih_l0").dtype(), DType::kFloat64);
   EXPECT_EQ(file.read("empty").shape(), (Shape{0, 3}));
   EXPECT_EQ(file.read_bytes("short"), std::string("\0\0\1\0\2\0", 6));

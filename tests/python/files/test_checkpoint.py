@@ -101,7 +101,7 @@ def test_a_layer_runs_what_tensorflow_saved(tmp_path, mode, direction, dtype):
 EXTRA = [{"input_mode": "skip_input"}, {"num_proj": 5}]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("mode,direction", list(product(MODES, DIRECTIONS)))
 def test_names_shapes_and_values(tmp_path, mode, direction, dtype):
     """Every tensor of the model's table, with bias sums rounded once; and the raw buffer."""

@@ -142,11 +142,12 @@ def test_ours_reads_tensorflow(tmp_path, spec, dtype):
     assert powers == [names["beta1_power"], names["beta2_power"]]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("spec", SPECS[::3], ids=name_of)
-def test_halves(tmp_path, spec):
-    """float16 has float32 slots and a master copy here, so that only the weights are exchanged."""
-    prefix = call_objects("save", spec, tmp_path / "ck", tmp_path / "names", "float16")
-    tree = Tree(spec, "float16")
+def test_16_bits(tmp_path, spec, dtype):
+    """They have float32 slots and a master copy here, so that only the weights are exchanged."""
+    prefix = call_objects("save", spec, tmp_path / "ck", tmp_path / "names", dtype)
+    tree = Tree(spec, dtype)
     status = tf.train.Checkpoint(net=tree.net, x=tree.x).restore(prefix)
     status.assert_existing_objects_matched().expect_partial()
     names = read_names(tmp_path / "names")

@@ -17,7 +17,8 @@ With u = eps / 2 of the engine's arithmetic, every value v travels with a bound 
   lowest value; both round once.
 - relu and a clamp carry the error unchanged; their slopes are in doubt (error 1) where the distance
   to the kink is within the error.
-- `store` rounds to the type in memory: float16 adds eps16 / 2 |v| and half its smallest subnormal.
+- `store` rounds to the type in memory: float16 adds eps16 / 2 |v| and half its smallest subnormal,
+  bfloat16 eps8 / 2 |v| and the smallest normal float32.
 
 eps is the sum of the engine's and of float64's own, since the model rounds too.
 """
@@ -173,6 +174,9 @@ def arithmetic(dtype):
     if dtype == np.float16:
         info = np.finfo(np.float16)
         return float(np.finfo(np.float32).eps), float(info.eps), float(info.smallest_subnormal)
+    if np.dtype(dtype).name == "bfloat16":
+        # Subnormal numbers are those of float32, which arithmetic flushes to 0.
+        return float(np.finfo(np.float32).eps), 2.0**-7, 2.0**-125
     return float(np.finfo(dtype).eps), None, 0.0
 
 

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 from files.file_tools import call_tool, from_line, to_line
 from tool.tool_runs import good
 
-DTYPES = ["float16", "float32", "float64", "int32", "int64", "uint8", "bool"]
+DTYPES = ["float16", "bfloat16", "float32", "float64", "int32", "int64", "uint8", "bool"]
 SHAPES = [(), (1,), (0,), (7,), (3, 5), (2, 0, 3), (1, 17, 1, 2)]
 
 

@@ -79,7 +79,7 @@ def test_arguments_are_those_of_the_network():
     assert "rnn_mode='lstm'" in repr(model)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_dtypes_and_lists(dtype):
     layer = make_layer("CudnnGRU", dtype=dtype)
     x = np.arange(2 * 1 * I).reshape(2, 1, I) / 8

@@ -97,7 +97,7 @@ def test_every_cell_is_named_and_agrees_with_the_compatible_cells(tmp_path, cell
     assert share < 100.0
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
 def test_other_dtypes_agree_with_the_compatible_cells(tmp_path, dtype):
     source = write_text(tmp_path)
     good(*small_flags(source, tmp_path / "out", steps=20, dtype=dtype, embedding=0))

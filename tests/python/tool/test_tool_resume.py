@@ -89,7 +89,7 @@ def test_a_reader_that_goes_away_ends_no_run(tmp_path):
     assert checkpoint_bytes(tmp_path / "out", STEPS)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_threads_and_saves_change_no_bit(tmp_path, dtype):
     text = write_text(tmp_path)
     finals = []

@@ -21,6 +21,16 @@ inline V pre_activation(const CellPlace<typename V::T>& at, int gate) {
   return (V::load(at.tile + n) + V::load(at.pre + n)) + V::load(at.bias + n);
 }
 
+/// A state as it will be stored; doubles are stored as they are.
+template <class V>
+inline V rounded(Storage storage, V a) {
+  if constexpr (sizeof(typename V::T) == sizeof(float)) {
+    if (storage == kStorageHalf) return round_half(a);
+    if (storage == kStorageBf16) return nearest_bf16(a);
+  }
+  return a;
+}
+
 template <class V>
 struct LstmCell {
   using T = typename V::T;
@@ -48,9 +58,9 @@ struct LstmCell {
       const V low = V::broadcast(s.clip_low), high = V::broadcast(s.clip_high);
       c = select_less(c, low, low, select_less(high, c, high, c));
     }
-    if (s.round_c) c = round_half(c);
+    c = rounded(s.round_c, c);
     V h = o * tanh(c);
-    if (s.round_h) h = round_half(h);
+    h = rounded(s.round_h, h);
     if (s.gates) save(s, at, i, f, g, o);
     store_some<V>(c, s.c[at.row] + at.unit, at.count);
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
@@ -76,7 +86,7 @@ struct GruCell {
     const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
     // z = 1 keeps the old state exactly.
     V h = fma(z, old, (V::broadcast(T(1)) - z) * n);
-    if (s.round_h) h = round_half(h);
+    h = rounded(s.round_h, h);
     if (s.gates) {
       T* gates = s.gates[at.row] + at.unit;
       store_some<V>(r, gates, at.count);
@@ -100,7 +110,7 @@ struct PlainCell {
   static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
     V h = activation(pre_activation<V>(at, 0));
     if (s.gates) store_some<V>(h, s.gates[at.row] + at.unit, at.count);
-    if (s.round_h) h = round_half(h);
+    h = rounded(s.round_h, h);
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
 };

@@ -33,23 +33,26 @@ void add_product_wide(const typename V::T* __restrict a, const typename V::T* __
   for (int64_t i = 0; i < size; ++i) y[i] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
 }
 
-inline void widen(const uint16_t* half, float* out, int64_t size) {
+template <F32 (*load)(const uint16_t*, int64_t)>
+void widen(const uint16_t* bits, float* out, int64_t size) {
   for (int64_t i = 0; i < size; i += F32::kLanes) {
     const int64_t n = fewer(size - i, F32::kLanes);
-    store_some<F32>(load_half(half + i, n), out + i, n);
+    store_some<F32>(load(bits + i, n), out + i, n);
   }
 }
 
-inline void narrow(const float* x, uint16_t* half, int64_t size) {
+template <void (*store)(F32, uint16_t*, int64_t)>
+void narrow(const float* x, uint16_t* bits, int64_t size) {
   for (int64_t i = 0; i < size; i += F32::kLanes) {
     const int64_t n = fewer(size - i, F32::kLanes);
-    store_half(load_some<F32>(x + i, n), half + i, n);
+    store(load_some<F32>(x + i, n), bits + i, n);
   }
 }
 
-inline void round_all(float* x, int64_t size) {
+template <F32 (*round)(F32)>
+void round_all(float* x, int64_t size) {
   for (int64_t i = 0; i < size; i += F32::kLanes) {
-    store_some<F32>(round_half(load_some<F32>(x + i, size - i)), x + i, size - i);
+    store_some<F32>(round(load_some<F32>(x + i, size - i)), x + i, size - i);
   }
 }
 
@@ -167,8 +170,7 @@ constexpr KernelTable table_named(const char* name) {
   table.f32[kInt8] = forward_table<F32, Int8>();
   table.f32[kDot] = dot_table();
   table.f64 = training_table<F64, Exact<F64>>();
-  table.widen = widen;
-  table.narrow = narrow;
-  table.round_half = round_all;
+  table.storage[kStorageHalf] = {widen<load_half>, narrow<store_half>, round_all<round_half>};
+  table.storage[kStorageBf16] = {widen<load_bf16>, narrow<store_bf16>, round_all<nearest_bf16>};
   return table;
 }

@@ -79,14 +79,14 @@ struct LstmWithOptions {
     const CellOptions<T>& cell = *s.options;
     o_sum = with_peephole(cell.peephole[3], at.unit, c, o_sum);
     V h = gate_value(cell, cell.gate, o_sum) * activate(cell.output, seen);
-    if (s.round_h) h = round_half(h);
+    h = rounded(s.round_h, h);
     if (s.gates) store_some<V>(o_sum, s.gates[at.row] + at.unit + 3 * s.units, at.count);
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
 
   static void forward(const ForwardStep<T>& s, const CellPlace<T>& at) {
     V c = update(s, at);
-    if (s.round_c) c = round_half(c);
+    c = rounded(s.round_c, c);
     store_some<V>(c, s.c[at.row] + at.unit, at.count);
     put_out(s, at, pre_activation<V>(at, 3), c, c);
   }
@@ -160,7 +160,7 @@ struct GruWithOptions {
     const V n = masked(s, at.row, at.unit, at.count, gate_value(cell, cell.candidate, n_sum));
     const V old = before(s, at.row, at.unit, at.count);
     V h = fma(z, old, (V::broadcast(1) - z) * n);
-    if (kCell ? s.round_c : s.round_h) h = round_half(h);
+    h = rounded(kCell ? s.round_c : s.round_h, h);
     if (kCell) store_some<V>(h, s.c[at.row] + at.unit, at.count);
     if (s.gates) {
       T* gates = s.gates[at.row] + at.unit;
@@ -218,7 +218,7 @@ struct ResetBefore {
     const V z = gate_value(cell, cell.gate, load_some<V>(gates + s.units, at.count));
     const V old = load_some<V>(s.c_prev[at.row] + at.unit, at.count);
     V h = fma(z, old, (V::broadcast(1) - z) * n);
-    if (s.round_h) h = round_half(h);
+    h = rounded(s.round_h, h);
     store_some<V>(n_sum, gates + 2 * s.units, at.count);
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
@@ -259,7 +259,7 @@ struct PlainWithOptions {
     V h = gate_value(*s.options, s.options->candidate, sum);
     h = masked(s, at.row, at.unit, at.count, h);
     if (s.gates) store_some<V>(sum, s.gates[at.row] + at.unit, at.count);
-    if (s.round_h) h = round_half(h);
+    h = rounded(s.round_h, h);
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
 

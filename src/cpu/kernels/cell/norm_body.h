@@ -164,7 +164,7 @@ void normalize_cell(const ForwardStep<typename V::T>& s, const NormForward<typen
     if (saved) store_some<V>(hat, saved + n.place.cell + unit, count);
     V seen = fma(hat, V::load(norm.cell_gain + unit), V::load(norm.cell_bias + unit));
     if (norm.carries_cell) {
-      c = seen = s.round_c ? round_half(seen) : seen;
+      c = seen = rounded(s.round_c, seen);
       store_some<V>(c, s.c[row] + unit, count);
     }
     const V o_sum = load_some<V>(s.gates[row] + unit + 3 * s.units, count);
@@ -177,7 +177,7 @@ void normalize_cell(const ForwardStep<typename V::T>& s, const NormForward<typen
 template <class V>
 void update_cell(const ForwardStep<typename V::T>& s, const CellPlace<typename V::T>& at) {
   V c = LstmWithOptions<V>::update(s, at);
-  if (s.round_c && !s.options->norm.carries_cell) c = round_half(c);
+  if (!s.options->norm.carries_cell) c = rounded(s.round_c, c);
   store_some<V>(c, s.c[at.row] + at.unit, at.count);
   store_some<V>(pre_activation<V>(at, 3), s.gates[at.row] + at.unit + 3 * s.units, at.count);
 }

@@ -1,5 +1,6 @@
 #include "base/message.h"
 #include "cudnn/device/gpu.h"
+#include "cudnn/device/launch.h"
 
 namespace openrnn::cudnn {
 namespace {
@@ -25,6 +26,7 @@ Types types_of(DType dtype) {
 }
 
 void check_arguments(const MatmulArgs& args) {
+  if (args.dtype == DType::kBfloat16) number_of("matmul", args.dtype);  // throws
   if (!is_floating(args.dtype)) {
     throw ArgumentError(message("[matmul] dtype is ", dtype_name(args.dtype),
                                 ", expected float16, float32 or float64"));

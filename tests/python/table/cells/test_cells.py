@@ -117,7 +117,7 @@ def test_one_step(cell_kind, symbolic):
 
 
 @BY_CELL
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("batch", [1, 4])
 def test_zero_state(cell_kind, dtype, batch):
     cell = cell_kind.make(U)
@@ -131,12 +131,13 @@ def test_zero_state(cell_kind, dtype, batch):
 
 
 @BY_CELL
-def test_half(cell_kind):
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bits(cell_kind, dtype):
     cell = cell_kind.make(U)
-    x = openrnn.constant(draw(B, I, dtype="float16"))
-    output, _ = cell(x, cell.zero_state(B, "float16"))
-    assert output.dtype == "float16"
-    assert {v.dtype for v in openrnn.global_variables()} == {"float16"}
+    x = openrnn.constant(draw(B, I, dtype=dtype))
+    output, _ = cell(x, cell.zero_state(B, dtype))
+    assert output.dtype == dtype
+    assert {v.dtype for v in openrnn.global_variables()} == {dtype}
 
 
 @BY_CELL

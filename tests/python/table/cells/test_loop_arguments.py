@@ -6,7 +6,7 @@ import pytest
 from table.cells.cell_support import CELLS
 from table.support import B, I, T, U, array, draw, error_text
 
-DTYPES = ["float16", "float32", "float64"]
+DTYPES = ["float16", "bfloat16", "float32", "float64"]
 nn = openrnn.nn
 
 

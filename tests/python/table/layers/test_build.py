@@ -200,7 +200,7 @@ def test_bias_constant_acts_twice():
     np.testing.assert_allclose(array(output), np.full((1, 2, 3), np.tanh(0.5)), rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_one_variable_of_the_layers_dtype(kind, dtype):
     layer = kind.layer(L, U, dtype=dtype)
     layer.build((None, None, I))

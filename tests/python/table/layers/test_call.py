@@ -2,6 +2,7 @@
 
 import inspect
 
+import ml_dtypes
 import numpy as np
 import openrnn
 import pytest
@@ -127,7 +128,7 @@ def test_projection(direction, caller, lengths):
     check(caller, layer, spec, draw(T, B, 3), make_states(spec), lengths)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_results_have_the_layers_dtype(kind, caller, dtype):
     layer, spec = make_layer(kind, dtype=dtype), make_spec(kind)
     x, states = draw(T, B, I, dtype=dtype), make_states(spec, dtype=dtype)
@@ -135,10 +136,10 @@ def test_results_have_the_layers_dtype(kind, caller, dtype):
     assert {str(v.dtype) for v in (output, *last)} == {dtype}
     wanted, _ = oracle(spec, array(layer.kernel), x, states)
     # About T layers of steps, each rounded once: 20 eps covers values of order one.
-    assert_close(output.astype("float64"), wanted, 20 * float(np.finfo(dtype).eps))
+    assert_close(output.astype("float64"), wanted, 20 * float(ml_dtypes.finfo(dtype).eps))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_plain_values_are_converted(kind, dtype):
     """Lists and arrays of another dtype become the layer's; a Tensor of another does not."""
     layer = make_layer(kind, dtype=dtype)
@@ -148,7 +149,7 @@ def test_plain_values_are_converted(kind, dtype):
         found, states = layer(given)
         assert found.dtype == dtype and states[0].dtype == dtype
         np.testing.assert_allclose(
-            array(found), array(wanted), rtol=1e-2 if dtype == "float16" else 1e-6
+            array(found), array(wanted), rtol={"float16": 1e-2, "bfloat16": 8e-2}.get(dtype, 1e-6)
         )
     integers, _ = layer(np.ones((T, B, I), "int64"))
     assert integers.dtype == dtype

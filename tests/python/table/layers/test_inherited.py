@@ -26,7 +26,7 @@ def collection(name):
     return openrnn.get_collection(getattr(openrnn.GraphKeys, name))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("given", ["string", "openrnn", "numpy"])
 def test_dtype_is_the_name(kind, dtype, given):
     value = {"string": dtype, "openrnn": getattr(openrnn, dtype), "numpy": np.dtype(dtype)}[given]

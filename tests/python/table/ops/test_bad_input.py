@@ -16,7 +16,7 @@ MODES = ["linear_input", "skip_input", "auto_select"]
 WORDS = [
     ("direction", {"direction": "sideways"}, ["sideways", *DIRECTIONS]),
     ("input_mode", {"input_mode": "skip"}, ["skip", *MODES]),
-    ("dtype", {"dtype": "int32"}, ["int32", "float16", "float32", "float64"]),
+    ("dtype", {"dtype": "int32"}, ["int32", "float16", "bfloat16", "float32", "float64"]),
     ("layers", {"num_layers": 0}, ["num_layers", "0"]),
     ("units", {"num_units": -3}, ["num_units", "-3"]),
     ("depth", {"input_size": -1}, ["input_size", "-1"]),

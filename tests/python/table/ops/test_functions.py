@@ -107,7 +107,7 @@ def test_skip_input(kind, direction, input_mode):
     check(kind, spec, False, input_mode=input_mode, direction=direction, dropout=0.0)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_params_size(kind, direction, dtype):
     found = ops().cudnn_rnn_opaque_params_size(
         kind.mode, L, U, I, "linear_input", direction, dtype=dtype, dropout=0.5, seed=3
@@ -120,7 +120,7 @@ def test_params_size_with_projection():
     assert found == 552
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_canonical_and_back(kind, direction, dtype):
     spec = make_spec(kind, direction)
     buffer = draw(numpy_layout.params_size(spec), dtype=dtype)

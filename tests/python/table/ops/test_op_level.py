@@ -2,6 +2,7 @@
 
 import inspect
 
+import ml_dtypes
 import numpy as np
 import openrnn
 import pytest
@@ -40,7 +41,7 @@ SIZES = [  # (kind, L, U, I, direction, input_mode, num_proj, parameters)
     (LSTM, 2, 6, 5, "unidirectional", "linear_input", 6, 648),
 ]
 SIZE_IDS = ["-".join(str(getattr(v, "mode", v)) for v in row) for row in SIZES]
-DTYPES = ["float16", "float32", "float64"]
+DTYPES = ["float16", "bfloat16", "float32", "float64"]
 
 
 def row_op(row, **kw):
@@ -219,7 +220,7 @@ def test_dtype(kind, dtype):
     found = op(*arguments)
     assert [v.dtype for v in found] == [dtype] * (1 + kind.num_states)
     output, _ = oracle(spec, arguments[-1], arguments[0], arguments[1:-1])
-    assert_close(array(found[0]).astype("float64"), output, 20 * float(np.finfo(dtype).eps))
+    assert_close(array(found[0]).astype("float64"), output, 20 * float(ml_dtypes.finfo(dtype).eps))
 
 
 def test_parameters_as_a_variable(kind):

@@ -49,7 +49,7 @@ def test_constructor_arguments(kind):
     assert [(p.name, p.default) for p in found] == ARGUMENTS
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_opaque_to_tf(kind, direction, dtype):
     spec = make_spec(kind, direction)
     buffer = draw(numpy_layout.params_size(spec), dtype=dtype)

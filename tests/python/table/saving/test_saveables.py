@@ -21,7 +21,7 @@ ARGUMENTS = [
     ("scope", None),
     ("name", "cudnn_rnn_saveable"),
 ]
-DTYPES = ["float16", "float32", "float64"]
+DTYPES = ["float16", "bfloat16", "float32", "float64"]
 INPUT_MODES = pytest.mark.parametrize("input_mode", ["linear_input", "skip_input"])
 
 
