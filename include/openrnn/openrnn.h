@@ -4,6 +4,7 @@
 #include "openrnn/base.h"
 #include "openrnn/cells.h"
 #include "openrnn/cells_layer_norm.h"
+#include "openrnn/cells_state.h"
 #include "openrnn/checkpoint.h"
 #include "openrnn/device.h"
 #include "openrnn/engine.h"
