@@ -130,6 +130,14 @@ struct BackwardArgs {
   void* dc0 = nullptr;
   /// A buffer of the opaque layout, overwritten with the gradient.
   void* dparams = nullptr;
+  /// Where has_row_gradients. A row's gradient is what dparams would be if dy, dhn and dcn were 0
+  /// in every other row of the batch; dparams is their sum, up to rounding.
+  /// [B]: the squared 2-norm of each row's gradient, summed in double. Needs memory for one
+  /// gradient a thread. Not of calls with recompute.
+  double* row_norms = nullptr;
+  /// [last_row - first_row, params_size(spec)]: the gradients of rows [first_row, last_row).
+  void* row_dparams = nullptr;
+  std::int64_t first_row = 0, last_row = 0;
 };
 
 class Device;
@@ -161,6 +169,8 @@ class OPENRNN_API Engine {
     static_cast<void>(recompute);
     return std::nullopt;
   }
+  /// Whether backward gives row_norms and row_dparams.
+  virtual bool has_row_gradients() const { return false; }
   /// `params` is the opaque buffer, at least params_size(spec) long. Throws: ArgumentError for
   /// params of another shape or dtype, or null; EngineError when this engine cannot run the math;
   /// UnsupportedError for training with a weights_dtype.
@@ -194,6 +204,9 @@ class OPENRNN_API Engine {
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
 /// Throws: UnsupportedError for a recompute other than 0 unless the engine recomputes().
 OPENRNN_API void check_recompute(const Engine& engine, std::int64_t recompute);
+/// Throws: UnsupportedError when gradients of rows are asked of an engine without them,
+/// ArgumentError when the rows of row_dparams do not lie in 0..batch.
+OPENRNN_API void check_rows(const Engine& engine, const BackwardArgs& args, std::int64_t batch);
 /// Throws: ArgumentError as RnnSpec::validate; EngineError when `engine` does not support the spec;
 /// UnsupportedError for training with a weights_dtype.
 OPENRNN_API void check_pack(const Engine& engine, const ValidSpec& spec, PackFor purpose);

@@ -61,6 +61,7 @@ class CpuEngine final : public Engine {
     return is_double(spec) ? saved_bytes_of<double>(spec, args) : saved_bytes_of<float>(spec, args);
   }
 
+  bool has_row_gradients() const override { return true; }
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
                                            const PackOptions& options) const override {
     check_pack(*this, spec, options.purpose);
@@ -100,16 +101,18 @@ class CpuEngine final : public Engine {
   }
   void backward(const BackwardArgs& args) const override {
     if (const auto* f32 = dynamic_cast<const CpuSaved<float>*>(args.saved)) {
+      check_rows(*this, args, f32->args.batch);
       return cpu::backward_call(*f32, args);
     }
     if (const auto* f64 = dynamic_cast<const CpuSaved<double>*>(args.saved)) {
+      check_rows(*this, args, f64->args.batch);
       return cpu::backward_call(*f64, args);
     }
     if (const auto* f32 = dynamic_cast<const CpuRecomputed<float>*>(args.saved)) {
-      return cpu::backward_recomputed_call(*f32, args);
+      return run_again(*f32, args);
     }
     if (const auto* f64 = dynamic_cast<const CpuRecomputed<double>*>(args.saved)) {
-      return cpu::backward_recomputed_call(*f64, args);
+      return run_again(*f64, args);
     }
     throw ArgumentError(message("[backward] saved is ", args.saved ? "another engine's" : "null",
                                 ", expected what cpu's forward_saving returned"));
@@ -121,6 +124,18 @@ class CpuEngine final : public Engine {
   void tangent(const TangentArgs& args) const override {
     if (!has_tangent(args.spec)) Engine::tangent(args);
     cpu::tangent(args);
+  }
+
+ private:
+  // A row's gradient is complete when all chunks are, and norms keep none of them.
+  template <class T>
+  void run_again(const CpuRecomputed<T>& saved, const BackwardArgs& args) const {
+    check_rows(*this, args, saved.args.batch);
+    if (args.row_norms) {
+      throw UnsupportedError(
+          "[backward] row_norms of a call with recompute, expected row_dparams, or recompute 0");
+    }
+    cpu::backward_recomputed_call(saved, args);
   }
 };
 

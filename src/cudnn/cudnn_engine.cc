@@ -108,6 +108,7 @@ class CudnnEngine final : public Engine {
                                   args.saved ? "of another engine or GPU" : "null",
                                   ", expected what forward_saving of cudnn returned"));
     }
+    check_rows(*this, args, 0);
     if (recorded) return graphs().backward(*recorded, args);
     run_gradient(*saved, args);
   }

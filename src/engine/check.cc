@@ -61,6 +61,18 @@ void check_recompute(const Engine& engine, std::int64_t recompute) {
                                  "expected save=True (recompute 0), or engine 'cpu'"));
 }
 
+void check_rows(const Engine& engine, const BackwardArgs& args, std::int64_t batch) {
+  if (!args.row_norms && !args.row_dparams) return;
+  if (!engine.has_row_gradients()) {
+    throw UnsupportedError(message("[backward] gradients of rows are asked of engine '",
+                                   engine.name(), "', which has none, expected engine 'cpu'"));
+  }
+  if (!args.row_dparams) return;
+  if (0 <= args.first_row && args.first_row <= args.last_row && args.last_row <= batch) return;
+  throw ArgumentError(message("[backward] row_dparams is of rows ", args.first_row, " to ",
+                              args.last_row, ", expected rows within 0 to ", batch));
+}
+
 void check_forward(std::string_view call, const ForwardArgs& args) {
   if (!args.params) {
     throw ArgumentError(message("[", call, "] params is null, expected packed parameters"));

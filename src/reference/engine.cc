@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "base/message.h"
 #include "engine/tangent.h"
 #include "reference/reference.h"
@@ -102,6 +104,7 @@ class ReferenceEngine : public Engine {
     return spec.compute.math == Math::kBf16 ? "dot" : to_string(spec.compute.math);
   }
 
+  bool has_row_gradients() const override { return true; }
   std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
                                            const PackOptions& options) const override {
     check_pack(*this, spec, options.purpose);
@@ -139,17 +142,35 @@ class ReferenceEngine : public Engine {
       throw ArgumentError(message("[backward] saved is ", args.saved ? "of another engine" : "null",
                                   ", expected what forward_saving of reference returned"));
     }
+    check_rows(*this, args, static_cast<std::int64_t>(saved->call.batch));
     const Network& net = saved->packed->net;
     const std::size_t states = net.pseudo.size() * saved->call.batch;
     const std::size_t steps = saved->call.max_time * saved->call.batch;
     const auto result = reference::backward<double>(
         net, saved->call, saved->tape,
         {saved->packed->values.data(), flat(net, args.dy, steps * net.dirs * net.hidden),
-         flat(net, args.dhn, states * net.hidden), flat(net, args.dcn, states * net.units)});
+         flat(net, args.dhn, states * net.hidden), flat(net, args.dcn, states * net.units),
+         args.row_norms || args.row_dparams});
     write(net.dtype, result.dx, args.dx);
     write(net.dtype, result.dh0, args.dh0);
     if (net.has_cell) write(net.dtype, result.dc0, args.dc0);
     write(net.dtype, result.dparams, args.dparams);
+    write_rows(net, result.rows, args);
+  }
+
+ private:
+  static void write_rows(const Network& net, const std::vector<std::vector<double>>& rows,
+                         const BackwardArgs& args) {
+    for (std::size_t b = 0; args.row_norms && b < rows.size(); ++b) {
+      args.row_norms[b] = std::inner_product(rows[b].begin(), rows[b].end(), rows[b].begin(), 0.0);
+    }
+    if (!args.row_dparams) return;
+    std::vector<double> wanted;
+    for (std::int64_t b = args.first_row; b < args.last_row; ++b) {
+      const std::vector<double>& row = rows[static_cast<std::size_t>(b)];
+      wanted.insert(wanted.end(), row.begin(), row.end());
+    }
+    write(net.dtype, wanted, args.row_dparams);
   }
 
   bool has_tangent(const RnnSpec& spec) const override { return tangents_know(spec); }

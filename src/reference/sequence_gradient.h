@@ -10,12 +10,14 @@ template <class Real>
 struct BackwardInput {
   const Real* params;
   typename Source<Real>::Type dy, dhn, dcn;
+  bool by_row = false;
 };
 
 /// In the caller's layout; dx is zero at padded steps.
 template <class Real>
 struct BackwardResult {
   Vector<Real> dx, dh0, dc0, dparams;
+  std::vector<Vector<Real>> rows;  // by_row: the part of dparams that each row of the batch adds
 };
 
 /// One row in one direction, last step first. `doutput` holds the gradient of the layer's output;
@@ -52,7 +54,8 @@ void layer_gradient(const Network& net, const Call& call, std::size_t layer,
       StateGradient<Real> state;
       state.dh = read<Real>(in.dhn, h_place, net.hidden);
       if (has_cell) state.dc = read<Real>(in.dcn, c_place, net.units);
-      row_gradient(cell, call, d, b, tape[p], doutput, dinput, state, result.dparams.data());
+      Vector<Real>& dparams = in.by_row ? result.rows[b] : result.dparams;
+      row_gradient(cell, call, d, b, tape[p], doutput, dinput, state, dparams.data());
       std::copy(state.dh.begin(), state.dh.end(),
                 result.dh0.begin() + static_cast<std::ptrdiff_t>(h_place));
       std::copy(state.dc.begin(), state.dc.end(),
@@ -67,6 +70,7 @@ BackwardResult<Real> backward(const Network& net, const Call& call, const Tape<R
   const std::size_t steps = call.max_time * call.batch, width = net.dirs * net.hidden;
   BackwardResult<Real> result;
   result.dparams.assign(net.size, Real(0.0));
+  if (in.by_row) result.rows.assign(call.batch, result.dparams);
   result.dh0.assign(net.pseudo.size() * call.batch * net.hidden, Real(0.0));
   if (net.has_cell) {
     result.dc0.assign(net.pseudo.size() * call.batch * net.units, Real(0.0));
@@ -86,6 +90,9 @@ BackwardResult<Real> backward(const Network& net, const Call& call, const Tape<R
       Vector<Real>& row = doutput[t * call.batch + b];
       for (std::size_t k = 0; k < width; ++k) row[k] = times_mask(row[k], mask[k]);
     });
+  }
+  for (const Vector<Real>& row : result.rows) {
+    for (std::size_t k = 0; k < net.size; ++k) result.dparams[k] += row[k];
   }
   const std::size_t input = net.pseudo[0].input;
   result.dx.assign(steps * input, Real(0.0));

@@ -19,6 +19,17 @@ template <class T>
 StateGradientRows<T> state_gradients(const RnnSpec& spec, const ForwardArgs& call,
                                      const BackwardArgs& args);
 
+/// Those that the caller wants; `wide` is memory for those of 16 bits.
+template <class T>
+RowGradients<T> rows_wanted(const RnnSpec& spec, const BackwardArgs& args, T* wide) {
+  const bool half = is_16_bit_float(spec.dtype);
+  return {.norms = args.row_norms,
+          .dparams = half ? wide : static_cast<T*>(args.row_dparams),
+          .first = args.first_row,
+          .last = args.last_row,
+          .narrow_to = half ? static_cast<std::uint16_t*>(args.row_dparams) : nullptr};
+}
+
 template <class T>
 void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args);
 

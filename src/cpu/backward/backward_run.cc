@@ -18,11 +18,22 @@ void BackwardRun<T>::thread_main(int thread) noexcept {
   for (std::int64_t layer = last_layer - 1; layer >= first_layer; --layer) run_layer(me, layer);
   if (steps_only) return;
   if (dx.base && first_layer == 0) BackwardRows<T>(*this, me).finish_input_gradient();
+  narrow_params(thread);
+}
+
+// float16: the caller's gradients of parameters.
+template <class T>
+void BackwardRun<T>::narrow_params(int thread) const noexcept {
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (!narrow_to) return;
-    const Share own(shared.packed.layout().size(), 64, thread, shared.plan.threads());
     const StorageKernels& storage = shared.packed.table().storage[storage_of(shared.spec().dtype)];
-    storage.narrow(dparams + own.first, narrow_to + own.first, own.last - own.first);
+    const auto narrow = [&](std::int64_t size, const T* from, std::uint16_t* to) {
+      if (!to) return;
+      const Share own(size, 64, thread, shared.plan.threads());
+      storage.narrow(from + own.first, to + own.first, own.last - own.first);
+    };
+    const std::int64_t size = shared.packed.layout().size();
+    narrow(size, dparams, narrow_to);
+    narrow((rows.last - rows.first) * size, rows.dparams, rows.narrow_to);
   }
 }
 
@@ -49,8 +60,16 @@ void BackwardRun<T>::run_layer(const Member& me, std::int64_t layer) noexcept {
   if (dparams) {
     // They are written where transposed weights may lie.
     if (transposes) all_barrier->wait(threads);
-    weight_gradients(*this, layer, me.thread);
+    weight_gradients(*this,
+                     {.last_row = shared.args.batch,
+                      .share = me.thread,
+                      .shares = threads,
+                      .dparams = dparams,
+                      .accumulate = accumulate,
+                      .space = me.space},
+                     layer);
   }
+  row_gradients(*this, layer, me.thread);
   all_barrier->wait(threads);
 }
 

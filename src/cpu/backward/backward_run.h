@@ -32,6 +32,27 @@ struct StateGradientRows {
   UserRows<T> dhn, dcn, dh0, dc0;
 };
 
+/// The gradients of rows of the batch, one by one.
+template <class T>
+struct RowGradients {
+  double* norms = nullptr;  // [B], squared; null: not wanted
+  T* dparams = nullptr;     // [last - first][parameters], of rows [first, last); null: not wanted
+  std::int64_t first = 0, last = 0;
+  std::uint16_t* narrow_to = nullptr;  // of 16 bits: where dparams goes in the end
+};
+
+/// A part of the gradients of parameters: what it sums over, and where it goes.
+template <class T>
+struct GradientPart {
+  std::int64_t first_row = 0, last_row = 0;  // of the batch
+  int share = 0, shares = 1;                 // of the parameters
+  T* dparams = nullptr;
+  bool accumulate = false;  // begins with what dparams holds
+  const BackwardSpace<T>& space;
+  /// If not null, the squared norm of the matrices is added to it, and they need not be written.
+  double* squares = nullptr;
+};
+
 /// What every thread of one backward call shares. Filled by the caller; thread_main runs on each.
 template <class T>
 struct BackwardRun {
@@ -57,6 +78,7 @@ struct BackwardRun {
   std::int64_t first_direction = 0, directions = shared.spec().num_dirs();
   /// The steps alone: no gradients of inputs and weights.
   bool steps_only = false;
+  RowGradients<T> rows = {};
 
   void thread_main(int thread) noexcept;
 
@@ -79,6 +101,7 @@ struct BackwardRun {
   using Member = BackwardMember<T>;
 
   void run_layer(const Member& me, std::int64_t layer) noexcept;
+  void narrow_params(int thread) const noexcept;
   void run_direction(const Member& me, std::int64_t layer, std::int64_t d) noexcept;
   BackwardStep<T> step_call(const Member& me, const PackedLayer<T>& own, std::int64_t layer,
                             std::int64_t d) const;
@@ -92,31 +115,42 @@ struct BackwardRun {
   void transpose_layer(std::int64_t layer, int thread, bool input) const noexcept;
 };
 
-/// One thread's share of the weight gradients of a layer, in the order of sum_order.h.
+/// A part of the weight gradients of a layer, in the order of sum_order.h.
 template <class T>
-void weight_gradients(const BackwardRun<T>& run, std::int64_t layer, int thread) noexcept;
+void weight_gradients(const BackwardRun<T>& run, const GradientPart<T>& part,
+                      std::int64_t layer) noexcept;
 
-/// One thread's share of the gradients of gains, and of all biases, where sums are normalized.
+/// A part of the gradients of gains, and of all biases, where sums are normalized.
 template <class T>
-void norm_gradients(const BackwardRun<T>& run, std::int64_t layer, std::int64_t direction,
-                    int thread) noexcept;
+void norm_gradients(const BackwardRun<T>& run, const GradientPart<T>& part, std::int64_t layer,
+                    std::int64_t direction) noexcept;
 
-/// One thread's share of the gradients of peepholes.
+/// A part of the gradients of peepholes.
 template <class T>
-void peephole_gradients(const BackwardRun<T>& run, std::int64_t layer, std::int64_t direction,
-                        int thread) noexcept;
+void peephole_gradients(const BackwardRun<T>& run, const GradientPart<T>& part, std::int64_t layer,
+                        std::int64_t direction) noexcept;
 
-extern template void peephole_gradients<float>(const BackwardRun<float>&, std::int64_t,
-                                               std::int64_t, int) noexcept;
-extern template void peephole_gradients<double>(const BackwardRun<double>&, std::int64_t,
-                                                std::int64_t, int) noexcept;
-extern template void norm_gradients<float>(const BackwardRun<float>&, std::int64_t, std::int64_t,
-                                           int) noexcept;
-extern template void norm_gradients<double>(const BackwardRun<double>&, std::int64_t, std::int64_t,
-                                            int) noexcept;
-extern template void weight_gradients<float>(const BackwardRun<float>&, std::int64_t, int) noexcept;
-extern template void weight_gradients<double>(const BackwardRun<double>&, std::int64_t,
-                                              int) noexcept;
+/// Of a layer, the gradients of one thread's rows of the batch, each as in a call of that row
+/// alone, and what they add to the squared norms.
+template <class T>
+void row_gradients(const BackwardRun<T>& run, std::int64_t layer, int thread) noexcept;
+
+extern template void row_gradients<float>(const BackwardRun<float>&, std::int64_t, int) noexcept;
+extern template void row_gradients<double>(const BackwardRun<double>&, std::int64_t, int) noexcept;
+extern template void peephole_gradients<float>(const BackwardRun<float>&,
+                                               const GradientPart<float>&, std::int64_t,
+                                               std::int64_t) noexcept;
+extern template void peephole_gradients<double>(const BackwardRun<double>&,
+                                                const GradientPart<double>&, std::int64_t,
+                                                std::int64_t) noexcept;
+extern template void norm_gradients<float>(const BackwardRun<float>&, const GradientPart<float>&,
+                                           std::int64_t, std::int64_t) noexcept;
+extern template void norm_gradients<double>(const BackwardRun<double>&, const GradientPart<double>&,
+                                            std::int64_t, std::int64_t) noexcept;
+extern template void weight_gradients<float>(const BackwardRun<float>&, const GradientPart<float>&,
+                                             std::int64_t) noexcept;
+extern template void weight_gradients<double>(const BackwardRun<double>&,
+                                              const GradientPart<double>&, std::int64_t) noexcept;
 extern template struct BackwardRun<float>;
 extern template struct BackwardRun<double>;
 

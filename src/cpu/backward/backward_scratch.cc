@@ -47,12 +47,15 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const CpuSaved<T>& 
                                              const BackwardArgs& args) {
   const RnnSpec& s = saved.packed->spec();
   const bool narrow = is_16_bit_float(s.dtype);
-  return carve(carver, {.packed = *saved.packed,
-                        .call = saved.args,
-                        .threads = threads,
-                        .between = s.num_layers > 1 && !dx_serves(saved, args),
-                        .wide_params = narrow && args.dparams,
-                        .lent = narrow ? nullptr : static_cast<T*>(args.dparams)});
+  return carve(carver,
+               {.packed = *saved.packed,
+                .call = saved.args,
+                .threads = threads,
+                .between = s.num_layers > 1 && !dx_serves(saved, args),
+                .wide_params = narrow && args.dparams,
+                .lent = narrow ? nullptr : static_cast<T*>(args.dparams),
+                .row_norms = args.row_norms != nullptr,
+                .wide_rows = narrow && args.row_dparams ? args.last_row - args.first_row : 0});
 }
 
 template <class T>
@@ -93,6 +96,8 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const BackwardNeeds
   scratch.dy_wide = narrow ? carver.take<T>(places * s.output_size()) : nullptr;
   scratch.dx_wide = narrow ? carver.take<T>(places * s.input_size) : nullptr;
   scratch.params_wide = needs.wide_params ? carver.take<T>(packed.layout().size()) : nullptr;
+  scratch.rows_wide =
+      needs.wide_rows > 0 ? carver.take<T>(needs.wide_rows * packed.layout().size()) : nullptr;
   for (std::int64_t d = 0; d < s.num_dirs(); ++d) {
     T* const gradient = scratch.params_wide ? scratch.params_wide : needs.lent;
     scratch.transposed[static_cast<std::size_t>(d)] =
@@ -114,6 +119,7 @@ BackwardScratch<T> BackwardScratch<T>::carve(Carver& carver, const BackwardNeeds
     space.rows_r = carver.take<T*>(outputs);
     space.mask = carver.take<T>(std::max(s.output_size(), s.num_units));
     space.sums = carver.take<T>(outputs);
+    space.row_params = needs.row_norms ? carver.take<T>(packed.layout().size()) : nullptr;
     space.product = ProductScratch<T>::carve(carver, columns_at_once(packed), places, groups);
     space.staging = packed.stage(carver, std::max(batch, kStagedRows));
     // Null while the first pass measures.

@@ -18,6 +18,7 @@ struct BackwardSpace {
   T **rows_c, **rows_r;                  // rows of the results of a large product
   const T** masks;
   T *mask, *sums;  // mask: max(D * O, U)
+  T* row_params;   // the gradient of one row, if their norms are wanted
   ProductScratch<T> product;
   Staging staging;
 };
@@ -31,6 +32,8 @@ struct BackwardNeeds {
   bool between = false;      // gradients between layers
   bool wide_params = false;  // of 16 bits: those of parameters
   T* lent = nullptr;         // memory of those that is idle until they are written
+  bool row_norms = false;
+  std::int64_t wide_rows = 0;  // of 16 bits: rows whose gradients of parameters are wanted
 };
 
 template <class T>
@@ -44,7 +47,7 @@ struct BackwardScratch {
   std::array<Grid<T>, 2> state_mask, candidate_mask, dh_split, dc_kept;
   Grid<T> dx;                    // [T][B][D*O], of one layer at a time; the caller's if it serves
   std::array<T*, 2> transposed;  // weights that do not fit their gradient, of each direction
-  T *dy_wide, *dx_wide, *params_wide;  // of 16 bits only
+  T *dy_wide, *dx_wide, *params_wide, *rows_wide;  // of 16 bits only
   BackwardSpace<T>* threads;
 
   static BackwardScratch carve(Carver& carver, const BackwardNeeds<T>& needs);

@@ -37,22 +37,22 @@ struct PlaceTerms {
 template <class T>
 class PlaceSums {
  public:
-  /// `space` has the rows of `count` places and the sizes of their groups.
-  PlaceSums(const BackwardRun<T>& run, const BackwardSpace<T>& space, std::int64_t count)
+  /// The part's space has the rows of `count` places and the sizes of their groups.
+  PlaceSums(const BackwardRun<T>& run, const GradientPart<T>& part, std::int64_t count)
       : kernels_(run.shared.packed.kernels()),
-        space_(space),
+        space_(part.space),
         count_(count),
-        accumulate_(run.accumulate) {}
+        accumulate_(part.accumulate) {}
 
-  /// Of the thread's own share of `units` columns.
+  /// Of the part's own share of `units` columns.
   void over_share(const PlaceTerms<T>& terms, const Share& own) const {
     for (std::int64_t u = own.first; u < own.last; u += kUnitsAtOnce) {
       over(terms, u, std::min(kUnitsAtOnce, own.last - u));
     }
   }
 
-  static Share share(const StepContext<T>& shared, int thread) {
-    return Share(shared.spec().num_units, kShareUnits, thread, shared.plan.threads());
+  static Share share(const StepContext<T>& shared, const GradientPart<T>& part) {
+    return Share(shared.spec().num_units, kShareUnits, part.share, part.shares);
   }
 
  private:

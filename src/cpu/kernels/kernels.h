@@ -251,6 +251,7 @@ struct Kernels {
   void (*zone_out_gradient)(const ZoneGradient<T>&);
   void (*add_wide)(const T* x, double* y, int64_t size);                      // y += x in float64
   void (*add_product_wide)(const T* a, const T* b, double* y, int64_t size);  // y += a b in float64
+  double (*dot_wide)(const T* a, const T* b, int64_t size);                   // a . b in float64
   BigKernels<T> big;
 };
 

@@ -71,10 +71,12 @@ class Recomputation {
     places_.carve_layers(carver, spec_, chunk_);
     forward_ = Scratch<T>::carve(carver, packed_, {batch, chunk_.max_time, most_}, true);
     forward_.layers = places_.layers.data();
-    backward_ = BackwardScratch<T>::carve(carver, {.packed = packed_,
-                                                   .call = chunk_,
-                                                   .threads = most_,
-                                                   .between = spec_.num_layers > 1 && !both});
+    backward_ = BackwardScratch<T>::carve(
+        carver, {.packed = packed_,
+                 .call = chunk_,
+                 .threads = most_,
+                 .between = spec_.num_layers > 1 && !both,
+                 .wide_rows = narrow && args_.row_dparams ? args_.last_row - args_.first_row : 0});
     carry_h_ = states(h);
     carry_c_ = states(c);
     if (both) carve_whole(carver);
@@ -177,7 +179,9 @@ class Recomputation {
                        .last_layer = pass.last_layer,
                        .first_direction = pass.first_direction,
                        .directions = pass.directions,
-                       .steps_only = pass.steps_only};
+                       .steps_only = pass.steps_only,
+                       .rows = rows_wanted(spec_, args_, scratch.rows_wide)};
+    run.rows.narrow_to = nullptr;  // when all chunks are there
     lease.run([&run](int thread) { run.thread_main(thread); });
   }
 
@@ -221,10 +225,14 @@ class Recomputation {
   // row.
   void finish() {
     if constexpr (sizeof(T) == sizeof(float)) {
-      if (dparams_ && is_16_bit_float(spec_.dtype)) {
+      if (is_16_bit_float(spec_.dtype)) {
         const StorageKernels& storage = packed_.table().storage[storage_of(spec_.dtype)];
-        storage.narrow(dparams_, static_cast<std::uint16_t*>(args_.dparams),
-                       packed_.layout().size());
+        const std::int64_t size = packed_.layout().size();
+        if (dparams_) storage.narrow(dparams_, static_cast<std::uint16_t*>(args_.dparams), size);
+        const RowGradients<T> rows = rows_wanted(spec_, args_, backward_.rows_wide);
+        if (rows.narrow_to) {
+          storage.narrow(rows.dparams, rows.narrow_to, (rows.last - rows.first) * size);
+        }
       }
     }
     if (!user_dx_.base) return;
