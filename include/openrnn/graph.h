@@ -55,6 +55,10 @@ struct Edge {
 };
 
 struct NodeHistory;
+struct Node;
+struct RowCall;      // graph_rows.h
+struct RowGradient;  // graph_rows.h
+using RowFunction = std::function<std::vector<RowGradient>(const Node& node, const RowCall& call)>;
 
 /// One recorded operation. Ids grow with time, so inputs have smaller ids than what they feed.
 struct Node {
@@ -64,6 +68,7 @@ struct Node {
   std::size_t num_outputs = 0;
   BackwardFunction backward;
   SelectiveBackward selective;  // if not empty: in the place of `backward`
+  RowFunction rows;             // empty: the operation does not know of rows
   /// What a gradient of the gradient reads. Null unless two tapes or more recorded the operation:
   /// one alone keeps no more than its gradients need.
   std::shared_ptr<const NodeHistory> history;
@@ -177,14 +182,15 @@ struct NodeHistory {
 OPENRNN_API bool recording(const std::vector<Tensor>& inputs);
 /// Wraps an operation's results; keeps history only if recording(inputs). `backward` gets one
 /// gradient an output, and gives one an input or fewer; it may be called any number of times.
-/// Without `gradient`, a gradient of the gradient is an error that names `op`.
+/// Without `gradient`, a gradient of the gradient is an error; without `rows`, those of samples.
 OPENRNN_API std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
                                        std::vector<DeviceArray> outputs, BackwardFunction backward,
-                                       GradientFunction gradient = {});
+                                       GradientFunction gradient = {}, RowFunction rows = {});
 OPENRNN_API std::vector<Tensor> record_selective(std::string op, const std::vector<Tensor>& inputs,
                                                  std::vector<DeviceArray> outputs,
                                                  SelectiveBackward backward,
-                                                 GradientFunction gradient = {});
+                                                 GradientFunction gradient = {},
+                                                 RowFunction rows = {});
 
 /// Until it is closed, operations of this thread on watched tensors and trainable variables are
 /// recorded. Gradients may be asked any number of times, also after close(), and flow through what
@@ -205,8 +211,7 @@ class OPENRNN_API GradientTape {
   /// d target / d sources, `output_gradient` (ones by default) being the gradient of the target.
   /// A source that the target does not depend on, or a variable that is not trainable, gives an
   /// empty array. Calling twice gives the same bits. Throws: ArgumentError for a source that is no
-  /// leaf or an output gradient of another shape or dtype, StateError when target has no history
-  /// on this tape.
+  /// leaf or an output gradient of another shape or dtype, StateError for a target without history.
   std::vector<DeviceArray> gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                     const DeviceArray& output_gradient = {}) const;
   std::vector<DeviceArray> gradient(const Tensor& target, const std::vector<Variable>& sources,
@@ -227,6 +232,17 @@ class OPENRNN_API GradientTape {
   std::vector<Tensor> gradients(const std::vector<Tensor>& targets,
                                 const std::vector<Variable>& sources,
                                 const std::vector<Tensor>& output_gradients = {}) const;
+  /// The 2-norm of the gradient of each row's loss, and those gradients: see graph_rows.h.
+  std::vector<double> per_sample_norms(const Tensor& target, const std::vector<Tensor>& sources,
+                                       std::int64_t axis = 0) const;
+  std::vector<double> per_sample_norms(const Tensor& target, const std::vector<Variable>& sources,
+                                       std::int64_t axis = 0) const;
+  std::vector<DeviceArray> per_sample_gradients(const Tensor& target,
+                                                const std::vector<Tensor>& sources,
+                                                std::int64_t axis = 0) const;
+  std::vector<DeviceArray> per_sample_gradients(const Tensor& target,
+                                                const std::vector<Variable>& sources,
+                                                std::int64_t axis = 0) const;
   /// Whether a gradient of that target can be asked for.
   bool holds(const Tensor& target) const;
 

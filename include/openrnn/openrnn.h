@@ -13,6 +13,7 @@
 #include "openrnn/formats_model_file.h"
 #include "openrnn/graph.h"
 #include "openrnn/graph_jvp.h"
+#include "openrnn/graph_rows.h"
 #include "openrnn/layers.h"
 #include "openrnn/ops.h"
 #include "openrnn/params.h"

@@ -46,16 +46,16 @@ bool recording(const std::vector<Tensor>& inputs) {
 
 std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
                            std::vector<DeviceArray> outputs, BackwardFunction backward,
-                           GradientFunction gradient) {
+                           GradientFunction gradient, RowFunction rows) {
   return graph::Recorder::record(std::move(op), inputs, std::move(outputs), std::move(backward), {},
-                                 std::move(gradient));
+                                 std::move(gradient), std::move(rows));
 }
 
 std::vector<Tensor> record_selective(std::string op, const std::vector<Tensor>& inputs,
                                      std::vector<DeviceArray> outputs, SelectiveBackward backward,
-                                     GradientFunction gradient) {
+                                     GradientFunction gradient, RowFunction rows) {
   return graph::Recorder::record(std::move(op), inputs, std::move(outputs), {}, std::move(backward),
-                                 std::move(gradient));
+                                 std::move(gradient), std::move(rows));
 }
 
 }  // namespace openrnn

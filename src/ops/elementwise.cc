@@ -1,4 +1,5 @@
 #include "ops/gradients/gradients.h"
+#include "ops/per_sample/rows.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
@@ -10,6 +11,7 @@ using gradients::reads_input;
 using gradients::reads_output;
 using gradients::run_clip;
 using gradients::upstream;
+using per_sample::same_places;
 using Tensors = std::vector<Tensor>;
 
 DeviceArray run_binary(BinaryOp op, const DeviceArray& a, const DeviceArray& b) {
@@ -50,7 +52,7 @@ Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
             reads_output(op) ? kept.data() : nullptr, dy.data(), dx.mutable_data());
         return std::vector<DeviceArray>{dx};
       },
-      [op](const GradientCall& made) { return gradients::of_unary(made, op); });
+      [op](const GradientCall& made) { return gradients::of_unary(made, op); }, same_places);
 }
 
 }  // namespace
@@ -66,7 +68,8 @@ Tensor add(const Tensor& a, const Tensor& b) {
       },
       [](const GradientCall& call) {
         return Tensors{upstream(call), upstream(call)};
-      });
+      },
+      same_places);
 }
 
 Tensor subtract(const Tensor& a, const Tensor& b) {
@@ -82,7 +85,8 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
       [](const GradientCall& call) {
         return Tensors{upstream(call),
                        if_wanted(call, 1, [&] { return scale(upstream(call), -1.0); })};
-      });
+      },
+      same_places);
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
@@ -102,7 +106,8 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
         const Tensor& dc = upstream(call);
         return Tensors{if_wanted(call, 0, [&] { return multiply(dc, call.inputs[1]); }),
                        if_wanted(call, 1, [&] { return multiply(dc, call.inputs[0]); })};
-      });
+      },
+      same_places);
 }
 
 Tensor divide(const Tensor& a, const Tensor& b) {
@@ -125,7 +130,8 @@ Tensor divide(const Tensor& a, const Tensor& b) {
         const Tensor to_a = divide(upstream(call), call.inputs[1]);
         return Tensors{
             to_a, if_wanted(call, 1, [&] { return scale(multiply(to_a, call.outputs[0]), -1.0); })};
-      });
+      },
+      same_places);
 }
 
 Tensor add_n(const std::vector<Tensor>& terms) {
@@ -165,6 +171,16 @@ Tensor add_row(const Tensor& x, const Tensor& row) {
       [](const GradientCall& call) {
         return Tensors{upstream(call),
                        if_wanted(call, 1, [&] { return gradients::column_sum(upstream(call)); })};
+      },
+      [size, want_row](const Node&, const RowCall& call) {
+        per_sample::require_apart("add_row", call.views[0], size.cols);
+        const DeviceArray& dy = call.output_gradients[0];
+        std::vector<RowGradient> found(2);
+        found[0] = {.gradient = dy, .view = call.views[0], .shared = {}};
+        if (want_row) {
+          found[1].shared = per_sample::column_sums(call.shared[1], {dy, call.views[0], size.cols});
+        }
+        return found;
       });
 }
 
@@ -179,7 +195,7 @@ Tensor add_scalar(const Tensor& x, double term) {
   device.accumulate(y.dtype(), y.size(), x.value().data(), y.mutable_data());
   return record_one(
       "add_scalar", {x}, std::move(y), [](const DeviceArray& dy) { return std::vector{dy}; },
-      [](const GradientCall& call) { return Tensors{upstream(call)}; });
+      [](const GradientCall& call) { return Tensors{upstream(call)}; }, same_places);
 }
 
 Tensor scale(const Tensor& x, double factor) {
@@ -190,7 +206,8 @@ Tensor scale(const Tensor& x, double factor) {
   return record_one(
       "scale", {x}, run_scale(factor, x.value()),
       [factor](const DeviceArray& dy) { return std::vector{run_scale(factor, dy)}; },
-      [factor](const GradientCall& call) { return Tensors{scale(upstream(call), factor)}; });
+      [factor](const GradientCall& call) { return Tensors{scale(upstream(call), factor)}; },
+      same_places);
 }
 
 Tensor clip(const Tensor& x, double low, double high) {
@@ -207,7 +224,8 @@ Tensor clip(const Tensor& x, double low, double high) {
       },
       [low, high](const GradientCall& call) {
         return Tensors{gradients::clip_gradient(low, high, call.inputs[0], upstream(call))};
-      });
+      },
+      same_places);
 }
 
 Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::kRelu, x); }
@@ -233,7 +251,8 @@ Tensor cast(const Tensor& x, DType dtype) {
       [from = x.dtype()](const DeviceArray& dy) { return std::vector{run_convert(dy, from)}; },
       [](const GradientCall& call) {
         return Tensors{cast(upstream(call), call.inputs[0].dtype())};
-      });
+      },
+      same_places);
 }
 
 Tensor dropout(const Tensor& x, double rate, DropoutKey key) {
@@ -260,9 +279,8 @@ Tensor next_dropout(const Tensor& x, double rate, const std::function<DropoutKey
   return record_one(
       "dropout", {x}, masked(x.value()),
       [masked](const DeviceArray& dy) { return std::vector{masked(dy)}; },
-      [rate, key](const GradientCall& call) {
-        return Tensors{dropout(upstream(call), rate, key)};
-      });
+      [rate, key](const GradientCall& call) { return Tensors{dropout(upstream(call), rate, key)}; },
+      same_places);
 }
 
 }  // namespace openrnn::ops

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/gradients/gradients.h"
+#include "ops/per_sample/rows.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
@@ -115,6 +116,10 @@ Tensor softmax(const Tensor& logits) {
       },
       [](const GradientCall& call) {
         return std::vector{gradients::softmax_gradient(call.outputs[0], gradients::upstream(call))};
+      },
+      [size](const Node& node, const RowCall& call) {
+        per_sample::require_apart("softmax", call.views[0], size.cols);
+        return per_sample::same_places(node, call);
       });
 }
 
@@ -131,6 +136,10 @@ Tensor softmax_cross_entropy_rows(const Tensor& logits, const Tensor& labels) {
       [kept](const DeviceArray& dy) { return std::vector{kept->gradient(dy)}; },
       [kept](const GradientCall& call) {
         return std::vector{kept->gradient(call.inputs[0], gradients::upstream(call))};
+      },
+      [kept](const Node& node, const RowCall& call) {
+        const RowsView view = per_sample::with_columns(call.views[0], 1, kept->size.cols);
+        return per_sample::all_in(view, node, call);
       });
 }
 

@@ -1,4 +1,5 @@
 #include "ops/gradients/gradients.h"
+#include "ops/per_sample/rows.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
@@ -90,6 +91,54 @@ DeviceArray bias_gradient(const Sizes& size, const DeviceArray& dy) {
   return gradient;
 }
 
+// Rows of the batch among those of the product, not among its columns.
+std::vector<RowGradient> matmul_rows(const Sizes& size, const MatmulOptions& options,
+                                     const DeviceArray& a, const DeviceArray& b,
+                                     const RowCall& call) {
+  const RowsView& view = call.views[0];
+  if (options.transpose_a) {
+    throw UnsupportedError("[per_sample] 'matmul' with transpose_a, expected it without");
+  }
+  per_sample::require_apart("matmul", view, size.n);
+  const DeviceArray& dc = call.output_gradients[0];
+  const RowsView rows_of_a = per_sample::with_columns(view, size.n, size.k);
+  std::vector<RowGradient> found(2);
+  if (call.wanted[0]) {
+    found[0] = {.gradient = gradient_of_a(size, options, b, dc), .view = rows_of_a, .shared = {}};
+  }
+  if (call.wanted[1]) {
+    found[1].shared = per_sample::product(call.shared[1], {a, rows_of_a, size.k},
+                                          {dc, view, size.n}, options.transpose_b);
+  }
+  return found;
+}
+
+// What the gradient of a dense layer reads.
+struct DenseCall {
+  Sizes size;
+  Shape x_shape;
+  DeviceArray x, kernel;
+};
+
+std::vector<RowGradient> dense_rows(const DenseCall& layer, const RowCall& call) {
+  const Sizes& size = layer.size;
+  per_sample::require_apart("dense", call.views[0], size.n);
+  const per_sample::Places dy{call.output_gradients[0], call.views[0], size.n};
+  const RowsView rows_of_x = per_sample::with_columns(dy.view, size.n, size.k);
+  std::vector<RowGradient> found(3);
+  if (call.wanted[0]) {
+    found[0] = {
+        .gradient = gradient_of_a(size, {}, layer.kernel, dy.values).reshaped(layer.x_shape),
+        .view = rows_of_x,
+        .shared = {}};
+  }
+  if (call.wanted[1]) {
+    found[1].shared = per_sample::product(call.shared[1], {layer.x, rows_of_x, size.k}, dy);
+  }
+  if (call.wanted[2]) found[2].shared = per_sample::column_sums(call.shared[2], dy);
+  return found;
+}
+
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
@@ -120,16 +169,20 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
                               .transpose_a = options.transpose_a,
                               .transpose_b = options.transpose_b});
   const bool want_a = a.tracked(), want_b = b.tracked();
+  const DeviceArray kept_a = want_b ? a.value() : DeviceArray();
+  const DeviceArray kept_b = want_a ? b.value() : DeviceArray();
   return record_one(
       "matmul", {a, b}, std::move(c),
-      [=, a = want_b ? a.value() : DeviceArray(),
-       b = want_a ? b.value() : DeviceArray()](const DeviceArray& dc) {
+      [=, a = kept_a, b = kept_b](const DeviceArray& dc) {
         std::vector<DeviceArray> gradients(2);
         if (want_a) gradients[0] = gradient_of_a(size, options, b, dc);
         if (want_b) gradients[1] = gradient_of_b(size, options, a, dc);
         return gradients;
       },
-      [options](const GradientCall& call) { return gradients::of_matmul(call, options); });
+      [options](const GradientCall& call) { return gradients::of_matmul(call, options); },
+      [=](const Node&, const RowCall& call) {
+        return matmul_rows(size, options, kept_a, kept_b, call);
+      });
 }
 
 Tensor dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
@@ -150,17 +203,19 @@ Tensor dense(const Tensor& x, const Tensor& kernel, const Tensor& bias) {
                               .b = kernel.value().data(),
                               .bias = bias.empty() ? nullptr : bias.value().data()});
   const bool want_x = x.tracked(), want_kernel = kernel.tracked(), want_bias = bias.tracked();
+  const DenseCall kept{size, x.shape(), want_kernel ? x.value() : DeviceArray(),
+                       want_x ? kernel.value() : DeviceArray()};
   return record_one(
       "dense", {x, kernel, bias}, std::move(y),
-      [=, x_shape = x.shape(), x = want_kernel ? x.value() : DeviceArray(),
-       kernel = want_x ? kernel.value() : DeviceArray()](const DeviceArray& dy) {
+      [=](const DeviceArray& dy) {
         std::vector<DeviceArray> gradients(3);
-        if (want_x) gradients[0] = gradient_of_a(size, {}, kernel, dy).reshaped(x_shape);
-        if (want_kernel) gradients[1] = gradient_of_b(size, {}, x, dy);
+        if (want_x) gradients[0] = gradient_of_a(size, {}, kept.kernel, dy).reshaped(kept.x_shape);
+        if (want_kernel) gradients[1] = gradient_of_b(size, {}, kept.x, dy);
         if (want_bias) gradients[2] = bias_gradient(size, dy);
         return gradients;
       },
-      gradients::of_dense);
+      gradients::of_dense,
+      [kept](const Node&, const RowCall& call) { return dense_rows(kept, call); });
 }
 
 }  // namespace openrnn::ops

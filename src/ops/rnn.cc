@@ -122,6 +122,7 @@ gradients::SavedCall describe_call(const Engine& engine, const ValidSpec& spec, 
           .params_shape = in.params.shape(),
           .time_major = in.time_major,
           .training = in.training,
+          .recomputes = in.recompute != 0,
           .lengths = in.sequence_lengths,
           .dropout = {}};
 }

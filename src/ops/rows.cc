@@ -1,3 +1,5 @@
+#include "ops/per_sample/rows.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -103,6 +105,17 @@ Array reversal(const std::vector<std::int32_t>& lengths, std::int64_t max_time, 
   return indices;
 }
 
+// Rows of the batch in x [A, B, ..], from those in [B, A, ..].
+RowsView transposed_view(const RowsView& view, std::int64_t a, std::int64_t b) {
+  if (view.rows == 1) return view;
+  const std::int64_t each = a * b > 0 ? view.size() / (a * b) : 0;
+  if (view.outer == 1 && view.rows == b && view.inner == a * each) return {a, b, each};
+  if (view.outer == b && view.rows == a && view.inner == each) return {1, a, b * each};
+  // Further in than both.
+  if (view.outer % (a * b) != 0) per_sample::refuse_meeting("transpose_leading");
+  return view;
+}
+
 void require_two_leading(const char* call, const Tensor& x) {
   require_floating(call, "x", x);
   if (x.shape().size() >= 2) return;
@@ -120,7 +133,10 @@ Tensor transpose_leading(const Tensor& x) {
   return record_one(
       "transpose_leading", {x}, swapped(x.value()),
       [](const DeviceArray& dy) { return std::vector{swapped(dy)}; },
-      [](const GradientCall& call) { return std::vector{transpose_leading(upstream(call))}; });
+      [](const GradientCall& call) { return std::vector{transpose_leading(upstream(call))}; },
+      [a = x.shape()[0], b = x.shape()[1]](const Node& node, const RowCall& call) {
+        return per_sample::all_in(transposed_view(call.views[0], a, b), node, call);
+      });
 }
 
 Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& lengths,
@@ -145,6 +161,11 @@ Tensor reverse_sequence(const Tensor& x, const std::vector<std::int32_t>& length
       [=](const DeviceArray& dy) { return std::vector{gathered(dy, cols, indices, dy.shape())}; },
       [=](const GradientCall& call) {
         return std::vector{reverse_sequence(upstream(call), lengths, time_major)};
+      },
+      [view = RowsView::along(x.shape(), time_major ? 1 : 0)](const Node& node,
+                                                              const RowCall& call) {
+        if (!(call.views[0] == view)) per_sample::refuse_meeting("reverse_sequence");
+        return per_sample::same_places(node, call);
       });
 }
 
@@ -181,7 +202,8 @@ Tensor select_rows(const std::vector<bool>& choose, const Tensor& a, const Tenso
         if (want_b) gradients[1] = masked_rows(choose, false, dy);
         return gradients;
       },
-      [=](const GradientCall& call) { return gradients::of_select_rows(call, choose); });
+      [=](const GradientCall& call) { return gradients::of_select_rows(call, choose); },
+      per_sample::same_places);
 }
 
 Tensor embedding_lookup(const Tensor& table, const Tensor& indices) {
@@ -212,6 +234,13 @@ Tensor embedding_lookup(const Tensor& table, const Tensor& indices) {
       },
       [places = Tensor(places)](const GradientCall& call) {
         return std::vector{gradients::scattered(upstream(call), places, call.inputs[0].shape())};
+      },
+      [=, table_shape = table.shape()](const Node&, const RowCall& call) {
+        per_sample::require_apart("embedding_lookup", call.views[0], cols);
+        std::vector<RowGradient> found(1);
+        found[0].shared = per_sample::scattered(
+            call.shared[0], {call.output_gradients[0], call.views[0], cols}, places, table_shape);
+        return found;
       });
 }
 

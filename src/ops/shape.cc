@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/gradients/gradients.h"
+#include "ops/per_sample/rows.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
@@ -92,6 +93,43 @@ void check_parts(const std::vector<Tensor>& parts, std::size_t axis) {
   }
 }
 
+// Elements around an axis: `steps` along it, each of `inner`.
+struct Around {
+  std::int64_t steps = 1, inner = 1;
+
+  Around(const Shape& shape, std::size_t axis)
+      : steps(shape[axis]), inner(span_size(shape, axis + 1, shape.size())) {}
+  Around of(std::int64_t other_steps) const {
+    Around same = *this;
+    same.steps = other_steps;
+    return same;
+  }
+};
+
+// The rows of a batch where the axis has `to` steps instead.
+RowsView resized(const char* op, const RowsView& view, const Around& around, std::int64_t to) {
+  const std::int64_t block = around.steps * around.inner, row = view.rows * view.inner;
+  if (view.rows == 1) return {1, 1, block > 0 ? view.size() / block * to * around.inner : 0};
+  if (block > 0 && view.inner % block == 0) {
+    return {view.outer, view.rows, view.inner / around.steps * to};
+  }
+  if (block == 0 || row == 0 || around.inner % row != 0) per_sample::refuse_meeting(op);
+  return {view.outer / around.steps * to, view.rows, view.inner};
+}
+
+// All parts have the rows of x, each as far as it goes.
+std::vector<RowGradient> split_rows(const Around& around, const std::vector<std::int64_t>& sizes,
+                                    const Node& node, const RowCall& call) {
+  std::optional<RowsView> view;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (call.output_gradients[i].empty()) continue;
+    const RowsView whole = resized("split", call.views[i], around.of(sizes[i]), around.steps);
+    if (view && !(*view == whole)) per_sample::refuse_meeting("split");
+    view = whole;
+  }
+  return per_sample::all_in(*view, node, call);
+}
+
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
@@ -104,7 +142,8 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
       [from = x.shape()](const DeviceArray& dy) { return std::vector{dy.reshaped(from)}; },
       [](const GradientCall& call) {
         return std::vector{reshape(gradients::upstream(call), call.inputs[0].shape())};
-      });
+      },
+      per_sample::same_places);
 }
 
 Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
@@ -129,6 +168,7 @@ Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
     sizes.push_back(part.shape()[along]);
     shape[along] += sizes.back();
   }
+  const Around around(shape, along);
   DeviceArray whole = make(parts[0], parts[0].dtype(), std::move(shape));
   for (std::size_t i = 0; i < parts.size(); ++i) paste(parts[i].value(), along, begins[i], whole);
   return record_one(
@@ -140,7 +180,14 @@ Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
         }
         return gradients;
       },
-      [axis](const GradientCall& call) { return gradients::of_concat(call, axis); });
+      [axis](const GradientCall& call) { return gradients::of_concat(call, axis); },
+      [around, sizes](const Node& node, const RowCall& call) {
+        std::vector<RowGradient> found = per_sample::same_places(node, call);
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          found[i].view = resized("concat", call.views[0], around, sizes[i]);
+        }
+        return found;
+      });
 }
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
@@ -176,7 +223,10 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
         }
         return std::vector{dx};
       },
-      [axis](const GradientCall& call) { return gradients::of_split(call, axis); });
+      [axis](const GradientCall& call) { return gradients::of_split(call, axis); },
+      [=, around = Around(x.shape(), along)](const Node& node, const RowCall& call) {
+        return split_rows(around, sizes, node, call);
+      });
 }
 
 Tensor slice(const Tensor& x, const SliceRange& range) {
@@ -197,7 +247,11 @@ Tensor slice(const Tensor& x, const SliceRange& range) {
         paste(dy, along, range.begin, dx);
         return std::vector{dx};
       },
-      [range](const GradientCall& call) { return gradients::of_slice(call, range); });
+      [range](const GradientCall& call) { return gradients::of_slice(call, range); },
+      [around = Around(x.shape(), along).of(range.size), steps](const Node& node,
+                                                                const RowCall& call) {
+        return per_sample::all_in(resized("slice", call.views[0], around, steps), node, call);
+      });
 }
 
 Tensor stack(const std::vector<Tensor>& parts) {

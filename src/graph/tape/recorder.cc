@@ -20,7 +20,8 @@ std::shared_ptr<Node> make_node(std::string op, std::size_t num_outputs) {
 
 std::vector<Tensor> Recorder::record(std::string op, const std::vector<Tensor>& inputs,
                                      std::vector<DeviceArray> outputs, BackwardFunction backward,
-                                     SelectiveBackward selective, GradientFunction gradient) {
+                                     SelectiveBackward selective, GradientFunction gradient,
+                                     RowFunction rows) {
   std::vector<Tensor> tensors;
   tensors.reserve(outputs.size());
   const bool placed = inputs.empty() || std::any_of(inputs.begin(), inputs.end(), is_placed);
@@ -32,6 +33,7 @@ std::vector<Tensor> Recorder::record(std::string op, const std::vector<Tensor>& 
   const std::shared_ptr<Node> node = make_node(std::move(op), tensors.size());
   node->backward = std::move(backward);
   node->selective = std::move(selective);
+  node->rows = std::move(rows);
   for (const Tensor& input : inputs) node->inputs.push_back(edge_of(input));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     tensors[i].node_ = node;

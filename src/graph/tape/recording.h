@@ -68,7 +68,8 @@ class Pause {
 struct Recorder {
   static std::vector<Tensor> record(std::string op, const std::vector<Tensor>& inputs,
                                     std::vector<DeviceArray> outputs, BackwardFunction backward,
-                                    SelectiveBackward selective, GradientFunction gradient);
+                                    SelectiveBackward selective, GradientFunction gradient,
+                                    RowFunction rows);
   /// Results of operations of `from` on what came from there, and on `others`, whose gradient is an
   /// UnsupportedError that says `why`.
   static std::vector<Tensor> refuse(const Node& from, const std::vector<Tensor>& others,

@@ -9,6 +9,31 @@
 
 namespace openrnn::graph {
 
+/// Where a target is: what delivers to it.
+inline Edge edge_of(const Tensor& target) {
+  const std::shared_ptr<const Node> node = target.node();
+  return {node ? node->id : 0, target.output_index(), target.leaf_id()};
+}
+
+/// Gradients that are arrays.
+struct ArrayRules {
+  template <class Wants>
+  static std::vector<DeviceArray> run(const Node& node, const std::vector<DeviceArray>& outputs,
+                                      const Wants& wants) {
+    return node.selective ? node.selective(outputs, wants()) : node.backward(outputs);
+  }
+
+  // The first gradient is kept as it is, perhaps shared; a second one makes a copy first.
+  static void add(DeviceArray& sum, DeviceArray gradient) {
+    if (sum.empty()) {
+      sum = std::move(gradient);
+      return;
+    }
+    sum.make_unique_owner();
+    sum.device().accumulate(sum.dtype(), sum.size(), gradient.data(), sum.mutable_data());
+  }
+};
+
 /// The gradients at the nodes of a tape that lead to a source. `Rules` say how a gradient goes
 /// through a node, run(node, output gradients, node's inputs that lead to a source), and how two
 /// are added, add(sum, other).
@@ -29,8 +54,18 @@ class Sweep {
   }
 
   void add_target(const Tensor& target, const Value& gradient) {
-    const std::shared_ptr<const Node> node = target.node();
-    deliver({node ? node->id : 0, target.output_index(), target.leaf_id()}, gradient);
+    deliver(edge_of(target), gradient);
+  }
+  // What has come to an output of a node by other ways.
+  void deliver(const Edge& edge, Value gradient) {
+    if (gradient.empty()) return;
+    const auto leaf = leaf_gradients_.find(edge.leaf_id);
+    if (leaf != leaf_gradients_.end()) Rules::add(leaf->second, gradient);
+    const auto node = pending_.find(edge.node_id);
+    if (node == pending_.end()) return;
+    Values& outputs = node->second;
+    outputs.resize(std::max(outputs.size(), edge.output_index + 1));
+    Rules::add(outputs[edge.output_index], std::move(gradient));
   }
 
   // Largest id first: the consumers of a node have run before it.
@@ -57,17 +92,6 @@ class Sweep {
     Values inputs = Rules::run(node, std::exchange(found->second, {}), wants);
     const std::size_t count = std::min(inputs.size(), node.inputs.size());
     for (std::size_t i = 0; i < count; ++i) deliver(node.inputs[i], std::move(inputs[i]));
-  }
-
-  void deliver(const Edge& edge, Value gradient) {
-    if (gradient.empty()) return;
-    const auto leaf = leaf_gradients_.find(edge.leaf_id);
-    if (leaf != leaf_gradients_.end()) Rules::add(leaf->second, gradient);
-    const auto node = pending_.find(edge.node_id);
-    if (node == pending_.end()) return;
-    Values& outputs = node->second;
-    outputs.resize(std::max(outputs.size(), edge.output_index + 1));
-    Rules::add(outputs[edge.output_index], std::move(gradient));
   }
 
   Nodes nodes_;

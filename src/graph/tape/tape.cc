@@ -41,23 +41,6 @@ namespace {
 
 using Gradients = std::vector<DeviceArray>;
 
-struct ArrayRules {
-  template <class Wants>
-  static Gradients run(const Node& node, const Gradients& outputs, const Wants& wants) {
-    return node.selective ? node.selective(outputs, wants()) : node.backward(outputs);
-  }
-
-  // The first gradient is kept as it is, perhaps shared; a second one makes a copy first.
-  static void add(DeviceArray& sum, DeviceArray gradient) {
-    if (sum.empty()) {
-      sum = std::move(gradient);
-      return;
-    }
-    sum.make_unique_owner();
-    sum.device().accumulate(sum.dtype(), sum.size(), gradient.data(), sum.mutable_data());
-  }
-};
-
 DeviceArray seed_gradient(const Tensor& target, const DeviceArray& given) {
   if (given.empty()) return graph::ones_like(target);
   graph::check_output_gradient(target, given.dtype(), given.shape());
@@ -119,7 +102,7 @@ Gradients GradientTape::of_leaves(const std::vector<Tensor>& targets,
     seeded.emplace_back(targets[i],
                         seed_gradient(targets[i], given.empty() ? DeviceArray() : given[i]));
   }
-  return graph::sweep<DeviceArray, ArrayRules>(*recording_, leaves, seeded);
+  return graph::sweep<DeviceArray, graph::ArrayRules>(*recording_, leaves, seeded);
 }
 
 Gradients GradientTape::gradient(const Tensor& target, const std::vector<Tensor>& sources,

@@ -239,7 +239,11 @@ std::vector<Tensor> record_call(const std::vector<Tensor>& inputs, std::vector<D
         require_saved();
         return kept->gradient(dy, wanted);
       },
-      std::move(second));
+      std::move(second),
+      [kept, require_saved](const Node&, const RowCall& rows) {
+        require_saved();
+        return row_gradients(kept, rows);
+      });
 }
 
 }  // namespace openrnn::ops::gradients

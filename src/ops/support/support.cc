@@ -120,7 +120,7 @@ Matrix as_rows(std::string_view call, std::string_view name, const Tensor& tenso
 }
 
 Tensor record_one(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,
-                  OneBackward backward, GradientFunction gradient) {
+                  OneBackward backward, GradientFunction gradient, RowFunction rows) {
   std::vector<DeviceArray> outputs;
   outputs.push_back(std::move(output));
   return record(
@@ -128,7 +128,7 @@ Tensor record_one(std::string op, const std::vector<Tensor>& inputs, DeviceArray
       [backward = std::move(backward)](const std::vector<DeviceArray>& gradients) {
         return backward(gradients[0]);
       },
-      std::move(gradient))[0];
+      std::move(gradient), std::move(rows))[0];
 }
 
 Tensor record_composed(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,

@@ -65,7 +65,7 @@ Matrix as_rows(std::string_view call, std::string_view name, const Tensor& tenso
 /// record for an operation with one output.
 using OneBackward = std::function<std::vector<DeviceArray>(const DeviceArray& gradient)>;
 Tensor record_one(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,
-                  OneBackward backward, GradientFunction gradient = {});
+                  OneBackward backward, GradientFunction gradient = {}, RowFunction rows = {});
 /// record for an operation whose gradient, on arrays too, is made of operations. For those that
 /// only gradients of gradients need: it keeps all inputs and the output.
 Tensor record_composed(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,
