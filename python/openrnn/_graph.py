@@ -247,7 +247,7 @@ class GradientTape:
         may be asked for: UnsupportedError names an operation that has no second derivative, or was
         computed before that tape was entered.
         """
-        targets = [t.read_value() if isinstance(t, Variable) else t for t in _flatten(target)]
+        targets = [_value_of(one) for one in _flatten(target)]
         starts = [None] * len(targets) if output_gradients is None else _flatten(output_gradients)
         if len(starts) != len(targets):
             from openrnn.errors import ArgumentError
@@ -256,3 +256,29 @@ class GradientTape:
                 f"[gradient] {len(starts)} output_gradients, expected {len(targets)}, one a target"
             )
         return _pack(sources, iter(self._tape.gradient(targets, _flatten(sources), starts)))
+
+    def per_sample_norms(self, target: Any, sources: Any, axis: int = 0) -> Tensor:
+        """The 2-norm of each row's own gradient: [B], float64.
+
+        Row b's loss is the sum of the elements of `target` at b along `axis`: losses [B], or
+        [T, B] with axis=1. Its gradient is that by all `sources` together; squares are summed in
+        double. It takes about the time of a gradient, and memory for a few rows' gradients, not
+        for all. On the cpu only.
+
+        UnsupportedError names an operation through which the rows of the batch cannot be told
+        apart, such as a mean over them; ArgumentError says that `target` has no such axis.
+        """
+        return self._tape.per_sample_norms(_value_of(target), _flatten(sources), axis)
+
+    def per_sample_gradients(self, target: Any, sources: Any, axis: int = 0) -> Any:
+        """Each row's own gradient, in the structure of `sources`: [B, shape of the source...].
+
+        Their sum over the rows is gradient(target, sources), up to rounding. None where no
+        gradient flows. Rows, losses and errors as in per_sample_norms().
+        """
+        found = self._tape.per_sample_gradients(_value_of(target), _flatten(sources), axis)
+        return _pack(sources, iter(found))
+
+
+def _value_of(target: Any) -> Any:
+    return target.read_value() if isinstance(target, Variable) else target

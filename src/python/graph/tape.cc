@@ -13,11 +13,39 @@ Tensor as_source(nb::handle source) {
       message("[gradient] a source is ", quoted_type(source), ", expected a Variable or a Tensor"));
 }
 
+using Results = std::vector<std::optional<Tensor>>;
+
+// Sources that something may have been computed from, and their places among all. A tensor without
+// identity cannot have been recorded.
+struct KnownSources {
+  std::vector<Tensor> tensors;
+  std::vector<std::size_t> places;
+  std::size_t count = 0;
+
+  explicit KnownSources(nb::handle sources) {
+    for (const nb::handle each : sources) {
+      Tensor source = as_source(each);
+      if (source.leaf_id() != 0 || source.node()) {
+        tensors.push_back(std::move(source));
+        places.push_back(count);
+      }
+      ++count;
+    }
+  }
+  template <class Found>
+  Results results(std::vector<Found> found) const {
+    Results all(count);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i].empty()) all[places[i]] = Tensor(std::move(found[i]));
+    }
+    return all;
+  }
+};
+
 // Tensors that this tape did not record contribute nothing; TensorFlow returns None for them.
-std::vector<std::optional<Tensor>> gradient(Tape& tape, const std::vector<Tensor>& targets,
-                                            nb::handle sources, nb::handle output_gradients) {
-  std::vector<Tensor> wanted;
-  for (const nb::handle source : sources) wanted.push_back(as_source(source));
+Results gradient(Tape& tape, const std::vector<Tensor>& targets, nb::handle sources,
+                 nb::handle output_gradients) {
+  const KnownSources known(sources);
   const GradientTape& recorded = tape.get();
   std::vector<Tensor> tracked, starts;
   const nb::list given = nb::borrow<nb::list>(output_gradients);
@@ -27,22 +55,25 @@ std::vector<std::optional<Tensor>> gradient(Tape& tape, const std::vector<Tensor
     starts.push_back(
         as_optional_tensor(given[i], {.call = "gradient", .dtype = targets[i].dtype()}));
   }
-  std::vector<std::optional<Tensor>> result(wanted.size());
-  if (tracked.empty()) return result;
-  // A source without identity cannot have been recorded.
-  std::vector<Tensor> known;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i].leaf_id() == 0 && !wanted[i].node()) continue;
-    known.push_back(wanted[i]);
-    places.push_back(i);
-  }
-  std::vector<Tensor> gradients =
-      unlocked([&] { return recorded.gradients(tracked, known, starts); });
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i].empty()) result[places[i]] = std::move(gradients[i]);
-  }
-  return result;
+  if (tracked.empty()) return Results(known.count);
+  return known.results(
+      unlocked([&] { return recorded.gradients(tracked, known.tensors, starts); }));
+}
+
+Tensor per_sample_norms(Tape& tape, const Tensor& target, nb::handle sources, std::int64_t axis) {
+  const KnownSources known(sources);
+  const GradientTape& recorded = tape.get();
+  const std::vector<double> norms =
+      unlocked([&] { return recorded.per_sample_norms(target, known.tensors, axis); });
+  return Tensor(Array::of<double>({static_cast<std::int64_t>(norms.size())}, norms).view());
+}
+
+Results per_sample_gradients(Tape& tape, const Tensor& target, nb::handle sources,
+                             std::int64_t axis) {
+  const KnownSources known(sources);
+  const GradientTape& recorded = tape.get();
+  return known.results(
+      unlocked([&] { return recorded.per_sample_gradients(target, known.tensors, axis); }));
 }
 
 }  // namespace
@@ -63,7 +94,9 @@ void bind_tape(nb::module_& m) {
             *watched = self.get().watch(*watched);
           },
           "tensor"_any)
-      .def("gradient", &gradient, "targets"_a, "sources"_any, "output_gradients"_any);
+      .def("gradient", &gradient, "targets"_a, "sources"_any, "output_gradients"_any)
+      .def("per_sample_norms", &per_sample_norms, "target"_a, "sources"_any, "axis"_a)
+      .def("per_sample_gradients", &per_sample_gradients, "target"_a, "sources"_any, "axis"_a);
 }
 
 }  // namespace openrnn::python
