@@ -56,7 +56,7 @@ void bind_runtime(nb::module_& m) {
         "Every engine of this build, best first; those that this machine lacks say so.");
   m.def(
       "numpy_dtype", [](const std::string& name) { return numpy_dtype(parse_dtype(name)); },
-      "name"_a);
+      "name"_a, nb::sig("def numpy_dtype(name: str) -> typing.Any"));
   m.def(
       "math_kind",
       [](const std::string& math, const std::optional<std::string>& weights_dtype, nb::handle dtype,

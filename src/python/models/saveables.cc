@@ -48,7 +48,12 @@ void bind_cudnn_saveable(nb::module_& m, const char* class_name) {
           "opaque_params"_any, "num_layers"_a, "num_units"_a, "input_size"_a,
           "input_mode"_a = "linear_input", "direction"_a = "unidirectional",
           "scope"_any = nb::none(), "name"_a = "cudnn_rnn_saveable", nb::kw_only(),
-          "num_proj"_a = nb::none(), "network"_a);
+          "num_proj"_a = nb::none(), "network"_a,
+          nb::sig("def __init__(self, opaque_params: Variable | None, num_layers: int, "
+                  "num_units: int, input_size: int, input_mode: str = 'linear_input', "
+                  "direction: str = 'unidirectional', scope: object | None = None, "
+                  "name: str = 'cudnn_rnn_saveable', *, num_proj: int | None = None, "
+                  "**network: typing.Any) -> None"));
 }
 
 void bind_saveable_classes(nb::module_& m) {
