@@ -15,6 +15,7 @@
 #include "openrnn/graph_jvp.h"
 #include "openrnn/graph_rows.h"
 #include "openrnn/layers.h"
+#include "openrnn/mapping.h"
 #include "openrnn/ops.h"
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"

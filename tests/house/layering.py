@@ -20,7 +20,7 @@ RANKS = [
     {"runtime"},
     {"graph"},
     {"ops"},
-    {"saveables", "cells"},
+    {"saveables", "cells", "mapping"},
     {"layers", "checkpoint"},
     {"train"},
     {"cli", "python"},

@@ -1,0 +1,104 @@
+// Model files of every framework as recurrent networks, and back: specs, weights and states.
+// Files are untrusted input: every length is checked before use.
+#pragma once
+
+#include <map>
+
+#include "openrnn/formats_model_file.h"
+#include "openrnn/params.h"
+
+namespace openrnn {
+
+/// One recurrent network of a file.
+struct MappedNetwork {
+  /// Its path in the file: 'encoder.rnn', 'lstm_1'; empty for a file that is one network.
+  std::string name;
+  RnnSpec spec;
+  /// The opaque buffer of `spec`, of its dtype.
+  Array params;
+  /// [L*D, O] and [L*D, U], where the file holds states to begin with.
+  std::optional<Array> initial_h = {}, initial_c = {};
+  /// What an optimizer keeps beside the parameters, by the optimizer's names ('exp_avg', 'm'): each
+  /// of the shape of `params`.
+  std::map<std::string, Array> slots = {};
+  /// The tensors of the file that it was made from.
+  std::vector<std::string> tensors = {};
+};
+
+struct MappedModel {
+  /// As identify_file.
+  FileKind kind = FileKind::kUnknown;
+  std::string what;
+  /// In the order of the file.
+  std::vector<MappedNetwork> networks;
+  /// Tensors that no network was made from.
+  std::vector<std::string> not_understood;
+  /// What there is to say of them: why no network was made from some.
+  std::vector<std::string> notes;
+  /// Metadata and plain values.
+  std::vector<NamedValue> values;
+};
+
+/// What a file does not say and the caller knows. A hint is used where the file is silent, and
+/// never against what it says.
+struct MappingHints {
+  /// Of plain networks whose file does not tell tanh from relu, such as PyTorch's.
+  std::optional<RnnMode> mode = {};
+  /// Of a GRU whose file does not tell.
+  std::optional<bool> reset_after = {};
+  /// The gates' activation, where the file has weights alone and frameworks differ.
+  std::optional<CellActivation> recurrent_activation = {};
+};
+
+/// Every recurrent network of a file, whatever kind of file its content shows it to be.
+/// Throws: as ModelFile; ArgumentError naming the hint for what the file leaves open.
+OPENRNN_API MappedModel load_networks(const std::string& path, const MappingHints& hints = {});
+
+/// The kinds of files that networks are written to.
+enum class ModelFormat : std::uint8_t {
+  /// safetensors with PyTorch's names.
+  kSafetensors,
+  /// A zip archive of torch.save with PyTorch's names.
+  kTorch,
+};
+/// 'safetensors', 'torch'.
+OPENRNN_API std::string_view to_string(ModelFormat format);
+/// The inverse. Throws: ArgumentError listing the names.
+OPENRNN_API ModelFormat parse_model_format(std::string_view name);
+/// The one that files of this ending usually have. Throws: ArgumentError listing the endings.
+OPENRNN_API ModelFormat model_format_of(const std::string& path);
+
+/// Writes the networks with their values; beside, synced and renamed. How a network is trained and
+/// computed is not in files of other frameworks, nor are optimizer slots where those have no place
+/// for them.
+/// Throws, before anything is written: UnsupportedError naming the network and each option that the
+/// format cannot hold; ArgumentError for two networks of one name, and for parameters, states or
+/// slots that do not fit the spec. IoError.
+OPENRNN_API void save_networks(const std::string& path, const MappedModel& model,
+                               ModelFormat format);
+
+// ---- Names and layouts of the frameworks -------------------------------------------------------
+
+/// One parameter of torch.nn.LSTM, GRU or RNN. The opaque buffer of such a network is PyTorch's
+/// parameters one behind the other: all weights, then all biases; so each is a part of it.
+struct TorchParameter {
+  /// 'weight_ih_l0', 'bias_hh_l1_reverse'.
+  std::string name;
+  Shape shape;
+  /// Elements from the start of the opaque buffer.
+  std::int64_t offset = 0;
+};
+/// In the order of Module.parameters(): by layer and direction weight_ih, weight_hh, bias_ih,
+/// bias_hh, weight_hr. Throws: UnsupportedError naming the options that PyTorch's modules lack, a
+/// GRU's reset_after=false among them; ArgumentError as RnnSpec::validate.
+OPENRNN_API std::vector<TorchParameter> torch_parameters(const ValidSpec& spec);
+/// The canonical form of tensors in that order. Throws: as above; ArgumentError for a wrong count,
+/// shape or dtype.
+OPENRNN_API CanonicalParams canonical_from_torch(const ValidSpec& spec,
+                                                 std::span<const ConstArrayView> tensors);
+/// The inverse. Throws: as above, and as canonical_to_params.
+OPENRNN_API std::vector<Array> torch_from_canonical(const ValidSpec& spec,
+                                                    std::span<const ConstArrayView> weights,
+                                                    std::span<const ConstArrayView> biases);
+
+}  // namespace openrnn

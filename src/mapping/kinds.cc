@@ -1,0 +1,49 @@
+#include "mapping/kinds.h"
+
+#include "mapping/support/values.h"
+#include "mapping/torch/torch.h"
+
+namespace openrnn::mapping {
+
+namespace {
+
+MappedModel load_torch(const std::string& path, const MappingHints& hints) {
+  return map_torch(ModelFile(path), hints);
+}
+
+constexpr ReadableKind kReadable[] = {
+    {FileKind::kSafetensors, load_torch}, {FileKind::kSafetensorsIndex, load_torch},
+    {FileKind::kTorch, load_torch},       {FileKind::kTorchLegacy, load_torch},
+    {FileKind::kTorchScript, load_torch},
+};
+
+void save_safetensors(const std::string& path, const MappedModel& model) {
+  const TorchTensors tensors = torch_tensors_of(model, "a safetensors file of PyTorch's names");
+  write_safetensors(path, tensors.views, {.metadata = text_values(model.values)});
+}
+
+void save_torch(const std::string& path, const MappedModel& model) {
+  const TorchTensors tensors = torch_tensors_of(model, "a state_dict of PyTorch");
+  write_torch_state_dict(path, tensors.views);
+}
+
+constexpr std::string_view kEndingsOfSafetensors[] = {".safetensors"};
+constexpr std::string_view kEndingsOfTorch[] = {".pt", ".pth", ".bin", ".ckpt"};
+
+constexpr WritableFormat kWritable[] = {
+    {ModelFormat::kSafetensors, "safetensors", kEndingsOfSafetensors, save_safetensors},
+    {ModelFormat::kTorch, "torch", kEndingsOfTorch, save_torch},
+};
+
+}  // namespace
+
+const ReadableKind* find_readable(FileKind kind) {
+  for (const ReadableKind& row : kReadable) {
+    if (row.kind == kind) return &row;
+  }
+  return nullptr;
+}
+
+std::span<const WritableFormat> writable_formats() { return kWritable; }
+
+}  // namespace openrnn::mapping
