@@ -1,4 +1,4 @@
-// Model files of other frameworks as named tensors: safetensors, PyTorch.
+// Model files of other frameworks as named tensors: safetensors, PyTorch, ONNX.
 // Files are untrusted input: every length is checked before use.
 #pragma once
 
@@ -21,6 +21,7 @@ enum class FileKind : std::uint8_t {
   /// What torch.save wrote before version 1.6.
   kTorchLegacy,
   kTorchScript,
+  kOnnx,
 };
 
 /// What a file is by its content; its name is not looked at.

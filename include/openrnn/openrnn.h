@@ -11,6 +11,7 @@
 #include "openrnn/engine_tangent.h"
 #include "openrnn/formats.h"
 #include "openrnn/formats_model_file.h"
+#include "openrnn/formats_onnx.h"
 #include "openrnn/graph.h"
 #include "openrnn/graph_jvp.h"
 #include "openrnn/graph_rows.h"

@@ -35,6 +35,7 @@ TEST(Corpus, ObjectGraph) { replay("object_graph", fuzz_object_graph); }
 TEST(Corpus, Safetensors) { replay("safetensors", fuzz_model_file); }
 TEST(Corpus, Pickle) { replay("pickle", fuzz_pickle); }
 TEST(Corpus, TorchFile) { replay("torch_file", fuzz_model_file); }
+TEST(Corpus, Onnx) { replay("onnx", fuzz_model_file); }
 TEST(Corpus, CheckpointState) { replay("checkpoint_state", fuzz_checkpoint_state); }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "formats/onnx/onnx_file.h"
 #include "formats/safetensors/reader.h"
 #include "formats/torch/torch_file.h"
 
@@ -86,6 +87,8 @@ FoundFile identify(const ByteSource& file) {
       return {FileKind::kUnknown, signature.what};
     }
   }
+  // Last: it has no signature.
+  if (looks_like_onnx(file)) return {FileKind::kOnnx, "an ONNX model"};
   return {FileKind::kUnknown, "a file"};
 }
 

@@ -5,6 +5,7 @@
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/model_file/identify.h"
+#include "formats/onnx/onnx_file.h"
 #include "formats/tensors/elements.h"
 #include "formats/torch/torch_file.h"
 
@@ -46,13 +47,16 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
       return read_torch_zip(std::move(file));
     case FileKind::kTorchLegacy:
       return read_torch_legacy(std::move(file));
+    case FileKind::kOnnx:
+      return read_onnx_contents(std::move(file), open);
     case FileKind::kUnknown:
       break;
   }
   throw FormatError(
       file->path(), 0,
-      message("this is ", found.what == "a file" ? "of no known kind" : found.what,
-              ", expected a file of safetensors, an index of several, or one of PyTorch"));
+      message(
+          "this is ", found.what == "a file" ? "of no known kind" : found.what,
+          ", expected a file of safetensors, an index of several, one of PyTorch or one of ONNX"));
 }
 
 Array read_tensor(const FileContents& contents, std::size_t tensor) {

@@ -1,6 +1,7 @@
 // What the reader of a model file finds: which tensors there are, and where their elements are.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_set>
@@ -50,7 +51,7 @@ class VerifiedExtents {
 
 struct FileContents {
   FileKind kind = FileKind::kUnknown;
-  std::vector<std::unique_ptr<ByteSource>> sources;
+  std::vector<std::shared_ptr<const ByteSource>> sources;
   std::vector<Extent> extents;
   std::vector<TensorInfo> tensors;
   /// One for each tensor.
@@ -58,6 +59,9 @@ struct FileContents {
   std::vector<NamedValue> values;
   std::unique_ptr<VerifiedExtents> verified = std::make_unique<VerifiedExtents>();
 };
+
+/// Opens a file of the same folder by its name.
+using SourceOpener = std::function<std::unique_ptr<ByteSource>(const std::string& name)>;
 
 /// Elements of a shape; nothing for a negative dimension or an overflow.
 std::optional<std::uint64_t> element_count(const Shape& shape);
