@@ -1,4 +1,4 @@
-// Model files of other frameworks as named tensors: safetensors, PyTorch, ONNX.
+// Model files of other frameworks as named tensors: safetensors, PyTorch, ONNX, Keras.
 // Files are untrusted input: every length is checked before use.
 #pragma once
 
@@ -22,6 +22,14 @@ enum class FileKind : std::uint8_t {
   kTorchLegacy,
   kTorchScript,
   kOnnx,
+  /// HDF5 of Keras 1, 2 and tf.keras, and of Keras 3 by that ending: weights, or a whole model.
+  kKerasH5,
+  /// `.weights.h5` of Keras 3.
+  kKerasWeights,
+  /// `.keras`: a zip archive with one of these and a configuration.
+  kKerasArchive,
+  /// Any other HDF5 file.
+  kHdf5,
 };
 
 /// What a file is by its content; its name is not looked at.
@@ -31,7 +39,8 @@ struct FoundFile {
   std::string what;
 };
 
-/// Throws: IoError; FormatError for a zip archive whose directory is damaged.
+/// Throws: IoError; FormatError for a zip archive whose directory is damaged, and for an HDF5 file
+/// whose root group is; UnsupportedError for one of a form that is not read.
 OPENRNN_API FoundFile identify_file(const std::string& path);
 
 /// A value beside the tensors: None is std::monostate, a sequence of equal kinds is one value.
@@ -122,5 +131,22 @@ OPENRNN_API void write_safetensors(const std::string& path, std::span<const Name
 /// IoError; StateError while another writer has the file.
 OPENRNN_API void write_torch_state_dict(const std::string& path,
                                         std::span<const NamedView> tensors);
+
+/// Writes an HDF5 file of the oldest form: a dataset at the path that each tensor's name is
+/// ('lstm/lstm_cell/kernel'), and an attribute for each value, of the group or dataset whose path
+/// is in front of its last '/' ('lstm/weight_names'). So it writes what ModelFile has read. Groups
+/// are made of the paths. A single string has variable length, a list of them the longest one's.
+/// Beside, synced and renamed.
+/// Throws, before anything is written: ArgumentError for a path that is none, is there twice or
+/// goes through a dataset, and for an attribute of more than 64 KB but for single strings; IoError;
+/// StateError while another writer has the file.
+OPENRNN_API void write_hdf5(const std::string& path, std::span<const NamedView> tensors,
+                            std::span<const NamedValue> values = {});
+
+/// Writes Keras 3's archive: the values 'config.json' and 'metadata.json', which are texts and
+/// both there, are its entries, and all else is model.weights.h5 as write_hdf5 has it.
+/// Throws: as write_hdf5.
+OPENRNN_API void write_keras_archive(const std::string& path, std::span<const NamedView> tensors,
+                                     std::span<const NamedValue> values);
 
 }  // namespace openrnn

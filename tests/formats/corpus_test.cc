@@ -36,6 +36,7 @@ TEST(Corpus, Safetensors) { replay("safetensors", fuzz_model_file); }
 TEST(Corpus, Pickle) { replay("pickle", fuzz_pickle); }
 TEST(Corpus, TorchFile) { replay("torch_file", fuzz_model_file); }
 TEST(Corpus, Onnx) { replay("onnx", fuzz_model_file); }
+TEST(Corpus, Hdf5) { replay("hdf5", fuzz_model_file); }
 TEST(Corpus, CheckpointState) { replay("checkpoint_state", fuzz_checkpoint_state); }
 
 }  // namespace

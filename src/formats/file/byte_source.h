@@ -21,6 +21,9 @@ class ByteSource {
   /// All bytes, mapped at the first call; as long as this object. Thread-safe. Throws: IoError.
   virtual std::string_view mapped() const = 0;
 
+  /// Throws: UnsupportedError for bytes that are known and not read, before memory is allocated.
+  virtual void require_readable() const {}
+
   /// read_at into a string. The range is checked before memory is allocated for it.
   std::string read_string(std::uint64_t offset, std::uint64_t count) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "formats/hdf5/reader.h"
 #include "formats/onnx/onnx_file.h"
 #include "formats/safetensors/reader.h"
 #include "formats/torch/torch_file.h"
@@ -23,7 +24,6 @@ struct Signature {
 };
 
 constexpr Signature kSignatures[] = {
-    {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file"},
     {0, "PK\x05\x06"sv, "an empty zip archive"},
     {0, "\x93NUMPY"sv, "a NumPy array"},
     {0, "\x1f\x8b"sv, "a gzip file"},
@@ -49,12 +49,20 @@ bool starts_as_safetensors(std::string_view head, std::uint64_t size) {
 // What the names of its entries tell.
 FoundFile identify_zip(const ByteSource& file) {
   const ZipArchive archive(file);
+  if (is_keras_archive(archive)) return {FileKind::kKerasArchive, "a Keras 3 archive"};
   const std::optional<std::string> root = find_torch_root(archive);
   if (!root) return {FileKind::kUnknown, "a zip archive without NAME/data.pkl"};
   if (kind_of_torch_zip(archive, *root) == FileKind::kTorch) {
     return {FileKind::kTorch, "a PyTorch file"};
   }
   return {FileKind::kTorchScript, "a TorchScript archive"};
+}
+
+FoundFile identify_hdf5(const ByteSource& file) {
+  const FileKind kind = kind_of_hdf5(file);
+  if (kind == FileKind::kKerasH5) return {kind, "a Keras HDF5 file"};
+  if (kind == FileKind::kKerasWeights) return {kind, "a Keras 3 weights file"};
+  return {kind, "an HDF5 file"};
 }
 
 bool starts_as_json(std::string_view head) {
@@ -78,6 +86,7 @@ FoundFile identify(const ByteSource& file) {
     return {FileKind::kUnknown, "a JSON file"};
   }
   if (head.starts_with("PK\x03\x04")) return identify_zip(file);
+  if (head.starts_with(kHdf5Signature)) return identify_hdf5(file);
   if (starts_as_legacy_torch(head)) {
     return {FileKind::kTorchLegacy, "a PyTorch file of the old form"};
   }

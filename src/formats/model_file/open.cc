@@ -4,6 +4,7 @@
 
 #include "base/excerpt.h"
 #include "base/message.h"
+#include "formats/hdf5/reader.h"
 #include "formats/model_file/identify.h"
 #include "formats/onnx/onnx_file.h"
 #include "formats/tensors/elements.h"
@@ -49,14 +50,20 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
       return read_torch_legacy(std::move(file));
     case FileKind::kOnnx:
       return read_onnx_contents(std::move(file), open);
+    case FileKind::kKerasH5:
+    case FileKind::kKerasWeights:
+    case FileKind::kHdf5:
+      return read_hdf5(std::move(file));
+    case FileKind::kKerasArchive:
+      return read_keras_archive(std::move(file));
     case FileKind::kUnknown:
       break;
   }
   throw FormatError(
       file->path(), 0,
-      message(
-          "this is ", found.what == "a file" ? "of no known kind" : found.what,
-          ", expected a file of safetensors, an index of several, one of PyTorch or one of ONNX"));
+      message("this is ", found.what == "a file" ? "of no known kind" : found.what,
+              ", expected a file of safetensors, an index of several, or one of PyTorch, ONNX or "
+              "Keras"));
 }
 
 Array read_tensor(const FileContents& contents, std::size_t tensor) {

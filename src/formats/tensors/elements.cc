@@ -74,7 +74,9 @@ void copy_strided(const FileContents& contents, std::size_t tensor, char* out) {
 
 void require_stored_elements(const FileContents& contents, std::size_t tensor) {
   const TensorInfo& info = contents.tensors[tensor];
-  const std::uint64_t stored = contents.extents[contents.places[tensor].extent].bytes;
+  const Extent& extent = contents.extents[contents.places[tensor].extent];
+  extent.source->require_readable();
+  const std::uint64_t stored = extent.bytes;
   if (info.bytes <= stored) return;
   throw UnsupportedError(message("[read] tensor '", excerpt(info.name), "' of ", info.bytes,
                                  " bytes repeats elements of a storage of ", stored,

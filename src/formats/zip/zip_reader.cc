@@ -6,6 +6,7 @@
 #include "base/message.h"
 #include "formats/coding.h"
 #include "formats/zip/crc32.h"
+#include "formats/zip/inflate.h"
 #include "formats/zip/zip_records.h"
 #include "openrnn/base.h"
 
@@ -223,14 +224,36 @@ void ZipArchive::require_stored(const ZipEntry& entry) const {
   }
 }
 
-std::string ZipArchive::read(const ZipEntry& entry) const {
-  require_stored(entry);
-  std::string bytes = file_.read_string(entry.offset, entry.bytes);
+void ZipArchive::check_crc(const ZipEntry& entry, std::string_view bytes) const {
   const std::uint32_t crc = crc32_extend(0, bytes.data(), bytes.size());
   if (has_checksums_ && crc != entry.crc) {
     fail(entry.offset,
          message("'", excerpt(entry.name), "' has checksum ", crc, ", expected ", entry.crc));
   }
+}
+
+std::string ZipArchive::read(const ZipEntry& entry) const {
+  require_stored(entry);
+  std::string bytes = file_.read_string(entry.offset, entry.bytes);
+  check_crc(entry, bytes);
+  return bytes;
+}
+
+std::string ZipArchive::read_whole(const ZipEntry& entry) const {
+  if (entry.method != kZipDeflated || entry.encrypted) return read(entry);
+  if (!may_grow_to(file_.size(), entry.bytes)) {
+    throw UnsupportedError(message("[", excerpt(file_.path()), " @ ", entry.header_offset, "] '",
+                                   excerpt(entry.name), "' has ", entry.bytes,
+                                   " bytes in an archive of ", file_.size(), ", expected at most ",
+                                   kMostGrowth, " times as many"));
+  }
+  const std::string stored = file_.read_string(entry.offset, entry.stored_bytes);
+  std::string bytes(static_cast<std::size_t>(entry.bytes), '\0');
+  if (!inflate(stored, bytes.data(), bytes.size())) {
+    fail(entry.offset, message("'", excerpt(entry.name), "' is no deflate stream of ", entry.bytes,
+                               " bytes, expected one"));
+  }
+  check_crc(entry, bytes);
   return bytes;
 }
 

@@ -1,4 +1,4 @@
-// The directory of a zip archive, with ZIP64; entries that are stored, not compressed.
+// The directory of a zip archive, with ZIP64; entries that are stored, or deflated.
 #pragma once
 
 #include <optional>
@@ -43,6 +43,9 @@ class ZipArchive {
   void require_stored(const ZipEntry& entry) const;
   /// The bytes of a stored entry. Throws: as require_stored; FormatError for a wrong checksum.
   std::string read(const ZipEntry& entry) const;
+  /// The bytes of a stored or deflated entry. Throws: as read, but UnsupportedError only for other
+  /// methods, encryption and far more bytes than the archive has.
+  std::string read_whole(const ZipEntry& entry) const;
 
  private:
   struct Directory {
@@ -54,6 +57,7 @@ class ZipArchive {
   void read_zip64_extra(std::string_view extra, std::uint64_t offset, ZipEntry* entry) const;
   void find_bytes(ZipEntry* entry) const;
   void check_overlap(std::uint64_t directory_offset) const;
+  void check_crc(const ZipEntry& entry, std::string_view bytes) const;
   [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const;
 
   const ByteSource& file_;

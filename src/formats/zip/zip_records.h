@@ -20,6 +20,8 @@ inline constexpr std::uint32_t kZipIn64 = 0xffffffffu;
 inline constexpr std::uint16_t kZipCountIn64 = 0xffffu;
 inline constexpr std::uint16_t kZip64Extra = 0x0001;
 
+/// The method of compressed entries that everyone has.
+inline constexpr std::uint16_t kZipDeflated = 8;
 inline constexpr std::uint16_t kZipEncrypted = 1u << 0, kZipUtf8 = 1u << 11;
 
 }  // namespace openrnn::formats

@@ -1,0 +1,82 @@
+// The zip archive that Keras 3 writes: config.json, metadata.json and model.weights.h5.
+#include <algorithm>
+
+#include "base/excerpt.h"
+#include "base/message.h"
+#include "formats/hdf5/reader.h"
+
+namespace openrnn::formats {
+
+namespace {
+
+/// An entry that is stored as it is: a part of the archive's file.
+class EntrySource : public ByteSource {
+ public:
+  EntrySource(const ByteSource& file, const ZipEntry& entry)
+      : file_(file),
+        path_(file.path() + "/" + entry.name),
+        first_(entry.offset),
+        bytes_(entry.bytes) {}
+  const std::string& path() const noexcept override { return path_; }
+  std::uint64_t size() const noexcept override { return bytes_; }
+  void read_at(std::uint64_t offset, void* out, std::size_t count) const override {
+    check_range(offset, count);
+    file_.read_at(first_ + offset, out, count);
+  }
+  std::string_view mapped() const override { return file_.mapped().substr(first_, bytes_); }
+
+ private:
+  const ByteSource& file_;
+  std::string path_;
+  std::uint64_t first_, bytes_;
+};
+
+/// One that was decompressed.
+class InflatedSource : public ByteSource {
+ public:
+  InflatedSource(std::string path, std::string bytes)
+      : bytes_(std::move(bytes)), source_(std::move(path), bytes_) {}
+  const std::string& path() const noexcept override { return source_.path(); }
+  std::uint64_t size() const noexcept override { return bytes_.size(); }
+  void read_at(std::uint64_t offset, void* out, std::size_t count) const override {
+    source_.read_at(offset, out, count);
+  }
+  std::string_view mapped() const override { return bytes_; }
+
+ private:
+  std::string bytes_;
+  MemorySource source_;
+};
+
+}  // namespace
+
+bool is_keras_archive(const ZipArchive& archive) {
+  return archive.find(kKerasWeights) && archive.find(kKerasConfig);
+}
+
+FileContents read_keras_archive(std::unique_ptr<ByteSource> file) {
+  const ZipArchive archive(*file);
+  const ZipEntry* const weights = archive.find(kKerasWeights);
+  if (!weights) throw FormatError(file->path(), 0, "the archive has no model.weights.h5");
+  std::unique_ptr<ByteSource> source;
+  if (weights->method == 0) {
+    archive.require_stored(*weights);
+    source = std::make_unique<EntrySource>(*file, *weights);
+  } else {
+    source = std::make_unique<InflatedSource>(message(file->path(), "/", weights->name),
+                                              archive.read_whole(*weights));
+  }
+  FileContents contents = read_hdf5(std::move(source));
+  contents.kind = FileKind::kKerasArchive;
+  std::vector<NamedValue> values;
+  for (const std::string_view name : {kKerasConfig, kKerasMetadata}) {
+    const ZipEntry* const entry = archive.find(name);
+    if (entry) values.push_back({std::string(name), archive.read_whole(*entry)});
+  }
+  std::move(contents.values.begin(), contents.values.end(), std::back_inserter(values));
+  contents.values = std::move(values);
+  contents.sources.push_back(std::move(file));
+  return contents;
+}
+
+}  // namespace openrnn::formats
