@@ -8,7 +8,7 @@ include(OpenrnnCudnn)
 set(core_rooms base spec params device engine reference cpu ${cudnn_room} runtime)
 set(full_rooms)
 if(OPENRNN_HAS_FULL)
-  set(full_rooms formats graph ops saveables cells mapping layers checkpoint train)
+  set(full_rooms formats graph ops saveables cells mapping onnx layers checkpoint train)
 endif()
 
 foreach(room IN LISTS core_rooms)

@@ -1,6 +1,6 @@
-#include "model_file_entries.h"
+#include "onnx_entries.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  openrnn::formats::fuzz_model_file({reinterpret_cast<const char*>(data), size});
+  openrnn::formats::fuzz_onnx({reinterpret_cast<const char*>(data), size});
   return 0;
 }

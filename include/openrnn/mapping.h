@@ -60,8 +60,10 @@ enum class ModelFormat : std::uint8_t {
   kSafetensors,
   /// A zip archive of torch.save with PyTorch's names.
   kTorch,
+  /// A graph of ONNX's recurrent operators: mapping_onnx.h.
+  kOnnx,
 };
-/// 'safetensors', 'torch'.
+/// 'safetensors', 'torch', 'onnx'.
 OPENRNN_API std::string_view to_string(ModelFormat format);
 /// The inverse. Throws: ArgumentError listing the names.
 OPENRNN_API ModelFormat parse_model_format(std::string_view name);

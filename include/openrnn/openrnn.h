@@ -17,6 +17,8 @@
 #include "openrnn/graph_rows.h"
 #include "openrnn/layers.h"
 #include "openrnn/mapping.h"
+#include "openrnn/mapping_onnx.h"
+#include "openrnn/onnx.h"
 #include "openrnn/ops.h"
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"

@@ -1,5 +1,6 @@
 #include "mapping/kinds.h"
 
+#include "mapping/onnx/onnx.h"
 #include "mapping/support/values.h"
 #include "mapping/torch/torch.h"
 
@@ -11,10 +12,12 @@ MappedModel load_torch(const std::string& path, const MappingHints& hints) {
   return map_torch(ModelFile(path), hints);
 }
 
+MappedModel load_of_onnx(const std::string& path, const MappingHints&) { return load_onnx(path); }
+
 constexpr ReadableKind kReadable[] = {
     {FileKind::kSafetensors, load_torch}, {FileKind::kSafetensorsIndex, load_torch},
     {FileKind::kTorch, load_torch},       {FileKind::kTorchLegacy, load_torch},
-    {FileKind::kTorchScript, load_torch},
+    {FileKind::kTorchScript, load_torch}, {FileKind::kOnnx, load_of_onnx},
 };
 
 void save_safetensors(const std::string& path, const MappedModel& model) {
@@ -28,11 +31,13 @@ void save_torch(const std::string& path, const MappedModel& model) {
 }
 
 constexpr std::string_view kEndingsOfSafetensors[] = {".safetensors"};
+constexpr std::string_view kEndingsOfOnnx[] = {".onnx"};
 constexpr std::string_view kEndingsOfTorch[] = {".pt", ".pth", ".bin", ".ckpt"};
 
 constexpr WritableFormat kWritable[] = {
     {ModelFormat::kSafetensors, "safetensors", kEndingsOfSafetensors, save_safetensors},
     {ModelFormat::kTorch, "torch", kEndingsOfTorch, save_torch},
+    {ModelFormat::kOnnx, "onnx", kEndingsOfOnnx, save_onnx},
 };
 
 }  // namespace

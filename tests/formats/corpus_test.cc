@@ -5,6 +5,7 @@
 
 #include "../../fuzz/formats_entries.h"
 #include "../../fuzz/model_file_entries.h"
+#include "../../fuzz/onnx_entries.h"
 #include "formats/temp_folder.h"
 #include "support/files/source_file.h"
 
@@ -35,7 +36,7 @@ TEST(Corpus, ObjectGraph) { replay("object_graph", fuzz_object_graph); }
 TEST(Corpus, Safetensors) { replay("safetensors", fuzz_model_file); }
 TEST(Corpus, Pickle) { replay("pickle", fuzz_pickle); }
 TEST(Corpus, TorchFile) { replay("torch_file", fuzz_model_file); }
-TEST(Corpus, Onnx) { replay("onnx", fuzz_model_file); }
+TEST(Corpus, Onnx) { replay("onnx", fuzz_onnx); }
 TEST(Corpus, Hdf5) { replay("hdf5", fuzz_model_file); }
 TEST(Corpus, CheckpointState) { replay("checkpoint_state", fuzz_checkpoint_state); }
 

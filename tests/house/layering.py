@@ -21,7 +21,7 @@ RANKS = [
     {"graph"},
     {"ops"},
     {"saveables", "cells", "mapping"},
-    {"layers", "checkpoint"},
+    {"layers", "checkpoint", "onnx"},
     {"train"},
     {"cli", "python"},
 ]

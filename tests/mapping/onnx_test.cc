@@ -1,0 +1,242 @@
+// ONNX models as networks: orders and layouts, what is folded, what is refused; and back.
+
+#include <gtest/gtest.h>
+#include <openrnn/mapping_onnx.h>
+
+#include "formats/temp_folder.h"
+#include "mapping/networks.h"
+#include "mapping/onnx/cell.h"
+
+namespace openrnn {
+namespace {
+
+using formats::TempFolder;
+
+RnnSpec plain(RnnMode mode, std::int64_t layers = 1) {
+  return {.mode = mode, .num_layers = layers, .num_units = 3, .input_size = 2};
+}
+
+MappedModel model_of(MappedNetwork network) {
+  MappedModel model;
+  model.networks.push_back(std::move(network));
+  return model;
+}
+
+// Through the bytes of a file.
+MappedModel through_file(const MappedModel& model) {
+  const TempFolder folder;
+  save_networks(folder / "m.onnx", model, ModelFormat::kOnnx);
+  return load_networks(folder / "m.onnx");
+}
+
+TEST(OnnxMapping, EveryModeDirectionDepthAndDTypeComesBack) {
+  for (const RnnMode mode : {RnnMode::kRnnRelu, RnnMode::kRnnTanh, RnnMode::kLstm, RnnMode::kGru}) {
+    for (const Direction direction : {Direction::kUnidirectional, Direction::kBidirectional}) {
+      for (const std::int64_t layers : {1, 3}) {
+        for (const DType dtype :
+             {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
+          RnnSpec spec = plain(mode, layers);
+          spec.direction = direction;
+          spec.dtype = dtype;
+          const MappedNetwork network = network_of(spec, "encoder");
+          const MappedModel back = through_file(model_of(network));
+          ASSERT_EQ(back.networks.size(), 1u) << describe(spec);
+          EXPECT_EQ(back.networks[0].spec, spec) << describe(back.networks[0].spec);
+          EXPECT_EQ(back.networks[0].name, "encoder");
+          EXPECT_TRUE(same_bytes(back.networks[0].params, network.params)) << describe(spec);
+          EXPECT_FALSE(back.networks[0].initial_h);
+          EXPECT_EQ(back.notes, std::vector<std::string>());
+          EXPECT_EQ(back.kind, FileKind::kOnnx);
+        }
+      }
+    }
+  }
+}
+
+TEST(OnnxMapping, OptionsComeBack) {
+  std::vector<RnnSpec> specs;
+  const auto add = [&](RnnMode mode, auto change) {
+    specs.push_back(plain(mode, 2));
+    change(specs.back());
+  };
+  const auto activation = [](const char* text) { return parse_cell_activation(text); };
+  add(RnnMode::kGru, [](RnnSpec& spec) { spec.reset_after = false; });
+  add(RnnMode::kGru, [&](RnnSpec& spec) { spec.recurrent_activation = activation("softsign"); });
+  add(RnnMode::kLstm, [](RnnSpec& spec) { spec.use_bias = false; });
+  add(RnnMode::kLstm, [](RnnSpec& spec) { spec.use_peepholes = true; });
+  add(RnnMode::kLstm, [](RnnSpec& spec) { spec.coupled_gates = true; });
+  add(RnnMode::kLstm, [](RnnSpec& spec) { spec.gate_clip = {-0.3, 0.3}; });
+  add(RnnMode::kLstm, [&](RnnSpec& spec) {
+    spec.direction = Direction::kBidirectional;
+    spec.use_peepholes = true;
+    spec.activation = activation("scaled_tanh(1.7, 0.66)");
+    spec.recurrent_activation = activation("hard_sigmoid(0.2, 0.4)");
+    spec.output_activation = activation("elu(0.3)");
+  });
+  for (const char* text : {"affine(0.5, 0.25)", "leaky_relu(0.3)", "thresholded_relu(0.1)",
+                           "softplus", "hard_sigmoid", "sigmoid"}) {
+    add(RnnMode::kRnnTanh, [&](RnnSpec& spec) { spec.activation = activation(text); });
+  }
+  for (const RnnSpec& spec : specs) {
+    const MappedNetwork network = network_of(spec);
+    const MappedModel back = through_file(model_of(network));
+    ASSERT_EQ(back.networks.size(), 1u) << describe(spec);
+    EXPECT_EQ(back.networks[0].spec, spec)
+        << describe(spec) << "; " << describe(back.networks[0].spec);
+    EXPECT_TRUE(same_bytes(back.networks[0].params, network.params)) << describe(spec);
+  }
+}
+
+// ONNX has no such option, but the same network.
+TEST(OnnxMapping, OtherFormsComputeTheSame) {
+  std::vector<RnnSpec> specs;
+  const auto add = [&](RnnMode mode, auto change) {
+    specs.push_back(plain(mode, 2));
+    change(specs.back());
+  };
+  add(RnnMode::kLstm, [](RnnSpec& spec) { spec.single_bias = true; });
+  add(RnnMode::kLstm, [](RnnSpec& spec) { spec.forget_bias = 1.0; });
+  add(RnnMode::kGru, [](RnnSpec& spec) {
+    spec.reset_after = false;
+    spec.single_bias = true;
+  });
+  add(RnnMode::kLstm, [](RnnSpec& spec) {
+    spec.input_size = 3;
+    spec.input_mode = InputMode::kSkipInput;
+    spec.direction = Direction::kBidirectional;
+  });
+  add(RnnMode::kLstm, [](RnnSpec& spec) {
+    spec.use_bias = false;
+    spec.forget_bias = 0.5;
+  });
+  for (RnnSpec& spec : specs) {
+    spec.dtype = DType::kFloat64;
+    const MappedNetwork network = network_of(spec);
+    const MappedModel back = through_file(model_of(network));
+    ASSERT_EQ(back.networks.size(), 1u) << describe(spec);
+    const std::vector<double> before = output_of(network), after = output_of(back.networks[0]);
+    ASSERT_EQ(before.size(), after.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      EXPECT_NEAR(before[i], after[i], 1e-14) << describe(spec);
+    }
+  }
+}
+
+TEST(OnnxMapping, TrainingOptionsAreNotPartOfAModel) {
+  RnnSpec spec = plain(RnnMode::kLstm);
+  spec.training.dropout = 0.5;
+  spec.training.recurrent_dropout = 0.25;
+  const MappedModel back = through_file(model_of(network_of(spec)));
+  EXPECT_EQ(back.networks[0].spec, plain(RnnMode::kLstm));
+}
+
+TEST(OnnxMapping, WhatCannotBeHeldIsNamedBeforeAnythingIsWritten) {
+  const TempFolder folder;
+  const auto refused = [&](RnnMode mode, auto change, const std::string& part) {
+    RnnSpec spec = plain(mode);
+    change(spec);
+    const MappedModel model = model_of(network_of(spec, "rnn"));
+    EXPECT_MESSAGE(UnsupportedError, save_networks(folder / "m", model, ModelFormat::kOnnx), part);
+    EXPECT_FALSE(std::filesystem::exists(folder / "m"));
+  };
+  refused(
+      RnnMode::kLstm, [](RnnSpec& s) { s.num_proj = 2; }, "the network 'rnn' has num_proj 2");
+  refused(
+      RnnMode::kLstm,
+      [](RnnSpec& s) {
+        s.cell_clip = {-1.0, 1.0};
+      },
+      "has cell_clip [-1, 1]");
+  refused(
+      RnnMode::kLstm, [](RnnSpec& s) { s.layer_norm = LayerNorm::kGates; }, "layer_norm gates");
+  refused(
+      RnnMode::kGru, [](RnnSpec& s) { s.zoneout = 0.1; }, "has zoneout 0.1");
+  refused(
+      RnnMode::kGru,
+      [](RnnSpec& s) {
+        s.gate_clip = {-1.0, 2.0};
+      },
+      "has gate_clip (-1, 2)");
+  refused(
+      RnnMode::kGru,
+      [](RnnSpec& s) {
+        s.gate_clip = {0.5, 2.0};
+      },
+      "has gate_clip (0.5, 2)");
+}
+
+TEST(OnnxMapping, InitialStates) {
+  RnnSpec spec = plain(RnnMode::kLstm, 2);
+  spec.direction = Direction::kBidirectional;
+  MappedNetwork network = network_of(spec);
+  network.initial_h = values_of(spec.dtype, {4, 3}, 5);
+  network.initial_c = values_of(spec.dtype, {4, 3}, 6);
+  const MappedModel back = through_file(model_of(network));
+  ASSERT_EQ(back.networks.size(), 1u);
+  ASSERT_TRUE(back.networks[0].initial_h && back.networks[0].initial_c);
+  EXPECT_TRUE(same_bytes(*back.networks[0].initial_h, *network.initial_h));
+  EXPECT_TRUE(same_bytes(*back.networks[0].initial_c, *network.initial_c));
+}
+
+TEST(OnnxMapping, SeveralNetworksAndMetadata) {
+  MappedModel model;
+  model.networks.push_back(network_of(plain(RnnMode::kLstm, 2), "encoder"));
+  model.networks.push_back(network_of(plain(RnnMode::kGru), "decoder", 2));
+  model.values = {{"epoch", std::int64_t{3}}, {"note", std::string("two\nlines")}};
+  const MappedModel back = through_file(model);
+  ASSERT_EQ(back.networks.size(), 2u);
+  EXPECT_EQ(back.networks[0].name, "encoder");
+  EXPECT_EQ(back.networks[1].name, "decoder");
+  EXPECT_TRUE(same_bytes(back.networks[1].params, model.networks[1].params));
+  EXPECT_EQ(back.networks[1].tensors[2], "decoder/layer_0/W");
+  std::map<std::string, PlainValue> values;
+  for (const NamedValue& value : back.values) values[value.name] = value.value;
+  EXPECT_EQ(values.at("epoch"), PlainValue(std::string("3")));
+  EXPECT_EQ(values.at("note"), PlainValue(std::string("two\nlines")));
+}
+
+TEST(OnnxMapping, CanonicalAndOnnxTensors) {
+  RnnSpec spec = plain(RnnMode::kLstm, 2);
+  spec.use_peepholes = true;
+  const MappedNetwork network = network_of(spec);
+  const ParamsLayout layout(spec);
+  const CanonicalParams canonical = params_to_canonical(layout, network.params.view());
+  const auto views = [](const std::vector<Array>& arrays) {
+    std::vector<ConstArrayView> list;
+    for (const Array& array : arrays) list.push_back(array.view());
+    return list;
+  };
+  const std::vector<Array> tensors =
+      onnx_from_canonical(spec, views(canonical.weights), views(canonical.biases));
+  ASSERT_EQ(tensors.size(), 8u);
+  EXPECT_EQ(tensors[0].shape(), (Shape{1, 12, 2}));
+  EXPECT_EQ(tensors[3].shape(), (Shape{1, 9}));
+  // Blocks i, o, f, c: the second of W is W_o, the third of P is p_f.
+  const ParamRegion& w_o = layout.weight(0, 0, ParamRole::kInputWeight, 3);
+  EXPECT_EQ(std::memcmp(tensors[0].as<float>().data() + 6,
+                        network.params.as<float>().data() + w_o.offset, 6 * sizeof(float)),
+            0);
+  const ParamRegion& p_f = layout.bias(0, 0, ParamRole::kPeephole, 1);
+  EXPECT_EQ(std::memcmp(tensors[3].as<float>().data() + 6,
+                        network.params.as<float>().data() + p_f.offset, 3 * sizeof(float)),
+            0);
+  const CanonicalParams back = canonical_from_onnx(spec, views(tensors));
+  const Array params = canonical_to_params(layout, views(back.weights), views(back.biases));
+  EXPECT_TRUE(same_bytes(params, network.params));
+  std::vector<ConstArrayView> seven = views(tensors);
+  seven.pop_back();
+  EXPECT_MESSAGE(ArgumentError, canonical_from_onnx(spec, seven),
+                 "tensor 7 of 7 does not fit, expected float32 [1, 9]");
+  spec.single_bias = true;
+  EXPECT_MESSAGE(UnsupportedError, canonical_from_onnx(spec, views(tensors)), "single_bias true");
+}
+
+TEST(OnnxMapping, NumbersGoThroughAsDecimals) {
+  EXPECT_EQ(mapping::decimal_of(0.1f), 0.1);
+  EXPECT_EQ(mapping::decimal_of(0.2f), 0.2);
+  EXPECT_EQ(mapping::decimal_of(-3.5f), -3.5);
+  EXPECT_EQ(static_cast<float>(mapping::decimal_of(1.0f / 3.0f)), 1.0f / 3.0f);
+}
+
+}  // namespace
+}  // namespace openrnn
