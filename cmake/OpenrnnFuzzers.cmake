@@ -1,7 +1,8 @@
 # fuzz/<name>_fuzz.cc becomes <name>_replay, which any compiler builds and which the tests run over
 # fuzz/corpus/<name>; with OPENRNN_BUILD_FUZZERS and clang also the libFuzzer program <name>_fuzz.
 
-file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*_fuzz.cc)
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*_fuzz.cc
+  ${PROJECT_SOURCE_DIR}/fuzz/*/*_fuzz.cc)
 foreach(path IN LISTS fuzz_sources)
   get_filename_component(target ${path} NAME_WE)
   string(REGEX REPLACE "_fuzz$" "" name ${target})

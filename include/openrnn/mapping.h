@@ -37,6 +37,8 @@ struct MappedModel {
   std::vector<std::string> notes;
   /// Metadata and plain values.
   std::vector<NamedValue> values;
+  /// Reading it compared the checksums of every tensor of its networks.
+  bool verified = false;
 };
 
 /// What a file does not say and the caller knows. A hint is used where the file is silent, and
@@ -56,6 +58,9 @@ OPENRNN_API MappedModel load_networks(const std::string& path, const MappingHint
 
 /// The kinds of files that networks are written to.
 enum class ModelFormat : std::uint8_t {
+  /// Our own: safetensors with everything that a MappedModel says in its metadata. It holds every
+  /// network, its states and slots, and how it is trained and computed.
+  kOpenrnn,
   /// safetensors with PyTorch's names.
   kSafetensors,
   /// A zip archive of torch.save with PyTorch's names.
@@ -63,7 +68,7 @@ enum class ModelFormat : std::uint8_t {
   /// A graph of ONNX's recurrent operators: mapping_onnx.h.
   kOnnx,
 };
-/// 'safetensors', 'torch', 'onnx'.
+/// 'openrnn', 'safetensors', 'torch', 'onnx'.
 OPENRNN_API std::string_view to_string(ModelFormat format);
 /// The inverse. Throws: ArgumentError listing the names.
 OPENRNN_API ModelFormat parse_model_format(std::string_view name);

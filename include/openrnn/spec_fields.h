@@ -55,6 +55,8 @@ OPENRNN_API const RnnField& rnn_field(std::string_view name);
 /// Those that make a step another than cuDNN's, where they are set: "use_peepholes true, zoneout
 /// 0.1".
 OPENRNN_API std::string step_options(const RnnSpec& spec);
+/// One JSON object of the fields that stand in the spec; numbers in full, infinities as strings.
+OPENRNN_API std::string spec_to_json(const RnnSpec& spec);
 /// The fields as a table in Markdown: docs/options.md has it.
 OPENRNN_API std::string rnn_fields_markdown();
 

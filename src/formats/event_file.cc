@@ -9,11 +9,11 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
+#include "base/crc/crc32c.h"
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "base/utf8.h"
 #include "formats/coding.h"
-#include "formats/crc32c.h"
 #include "formats/file/atomic_file.h"
 #include "formats/file/byte_source.h"
 #include "formats/proto_fields.h"
@@ -21,7 +21,6 @@
 
 namespace openrnn {
 
-using formats::mask_crc;
 using formats::message_field;
 using formats::varint_field;
 using protozero::pbf_reader;
@@ -43,9 +42,9 @@ double now() {
 std::string frame(std::string_view data) {
   std::string record;
   formats::put_fixed(&record, std::uint64_t{data.size()});
-  formats::put_fixed(&record, mask_crc(formats::crc32c(record)));
+  formats::put_fixed(&record, mask_crc(crc32c(record)));
   record += data;
-  formats::put_fixed(&record, mask_crc(formats::crc32c(data)));
+  formats::put_fixed(&record, mask_crc(crc32c(data)));
   return record;
 }
 
@@ -164,7 +163,7 @@ void decode_event(std::string_view bytes, std::vector<ScalarEvent>* events) {
 
 void check(const std::string& path, std::uint64_t offset, std::string_view bytes,
            std::uint32_t expected) {
-  const std::uint32_t found = mask_crc(formats::crc32c(bytes));
+  const std::uint32_t found = mask_crc(crc32c(bytes));
   if (found != expected) {
     throw FormatError(path, offset,
                       message("a record has checksum ", found, ", expected ", expected));

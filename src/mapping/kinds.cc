@@ -1,6 +1,7 @@
 #include "mapping/kinds.h"
 
 #include "mapping/onnx/onnx.h"
+#include "mapping/own/own.h"
 #include "mapping/support/values.h"
 #include "mapping/torch/torch.h"
 
@@ -14,10 +15,18 @@ MappedModel load_torch(const std::string& path, const MappingHints& hints) {
 
 MappedModel load_of_onnx(const std::string& path, const MappingHints&) { return load_onnx(path); }
 
+MappedModel load_safetensors(const std::string& path, const MappingHints& hints) {
+  const ModelFile file(path);
+  return is_own(file) ? load_own(path) : map_torch(file, hints);
+}
+
 constexpr ReadableKind kReadable[] = {
-    {FileKind::kSafetensors, load_torch}, {FileKind::kSafetensorsIndex, load_torch},
-    {FileKind::kTorch, load_torch},       {FileKind::kTorchLegacy, load_torch},
-    {FileKind::kTorchScript, load_torch}, {FileKind::kOnnx, load_of_onnx},
+    {FileKind::kSafetensors, load_safetensors},
+    {FileKind::kSafetensorsIndex, load_torch},
+    {FileKind::kTorch, load_torch},
+    {FileKind::kTorchLegacy, load_torch},
+    {FileKind::kTorchScript, load_torch},
+    {FileKind::kOnnx, load_of_onnx},
 };
 
 void save_safetensors(const std::string& path, const MappedModel& model) {
@@ -30,11 +39,13 @@ void save_torch(const std::string& path, const MappedModel& model) {
   write_torch_state_dict(path, tensors.views);
 }
 
+constexpr std::string_view kOwnEndings[] = {".openrnn"};
 constexpr std::string_view kEndingsOfSafetensors[] = {".safetensors"};
 constexpr std::string_view kEndingsOfOnnx[] = {".onnx"};
 constexpr std::string_view kEndingsOfTorch[] = {".pt", ".pth", ".bin", ".ckpt"};
 
 constexpr WritableFormat kWritable[] = {
+    {ModelFormat::kOpenrnn, "openrnn", kOwnEndings, save_own},
     {ModelFormat::kSafetensors, "safetensors", kEndingsOfSafetensors, save_safetensors},
     {ModelFormat::kTorch, "torch", kEndingsOfTorch, save_torch},
     {ModelFormat::kOnnx, "onnx", kEndingsOfOnnx, save_onnx},

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <openrnn/formats.h>
 
+#include "base/crc/crc32c.h"
 #include "formats/coding.h"
-#include "formats/crc32c.h"
 #include "formats/temp_folder.h"
 
 namespace openrnn::formats {

@@ -7,8 +7,8 @@
 
 #include <random>
 
+#include "base/crc/crc32c.h"
 #include "formats/coding.h"
-#include "formats/crc32c.h"
 #include "formats/table/snappy.h"
 #include "formats/temp_folder.h"
 

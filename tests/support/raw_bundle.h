@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/crc/crc32c.h"
 #include "formats/bundle/bundle.h"
-#include "formats/crc32c.h"
 #include "formats/table/table.h"
 #include "formats/temp_folder.h"
 

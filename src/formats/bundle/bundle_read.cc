@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/crc/crc32c.h"
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/bundle/bundle.h"
-#include "formats/crc32c.h"
 #include "formats/tf_dtype.h"
 
 namespace openrnn::formats {

@@ -1,10 +1,10 @@
 // A string tensor: varint lengths, a checksum of the lengths, the bytes of all strings.
 
+#include "base/crc/crc32c.h"
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/bundle/bundle.h"
 #include "formats/coding.h"
-#include "formats/crc32c.h"
 
 namespace openrnn::formats {
 

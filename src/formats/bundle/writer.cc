@@ -1,11 +1,11 @@
 #include <map>
 
+#include "base/crc/crc32c.h"
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "base/utf8.h"
 #include "formats/bundle/bundle.h"
 #include "formats/bundle/exchange.h"
-#include "formats/crc32c.h"
 #include "formats/file/atomic_file.h"
 #include "formats/table/table.h"
 #include "formats/tf_dtype.h"
@@ -47,7 +47,7 @@ void TensorBundleWriter::Impl::add(const std::string& name, int dtype, const Sha
   entry.shape = shape;
   entry.offset = static_cast<std::int64_t>(offset);
   entry.size = static_cast<std::int64_t>(bytes.size());
-  entry.crc = formats::mask_crc(crc);
+  entry.crc = mask_crc(crc);
   if (!index.emplace(name, formats::encode_entry(entry)).second) {
     throw ArgumentError(
         message("[add] '", excerpt(name), "' was added before, expected distinct names"));
@@ -65,7 +65,7 @@ TensorBundleWriter& TensorBundleWriter::operator=(TensorBundleWriter&&) noexcept
 
 void TensorBundleWriter::add(const std::string& name, const ConstArrayView& values) {
   const std::string_view bytes(static_cast<const char*>(values.data), values.size_bytes());
-  impl_->add(name, formats::to_tf_dtype(values.dtype), values.shape, bytes, formats::crc32c(bytes));
+  impl_->add(name, formats::to_tf_dtype(values.dtype), values.shape, bytes, crc32c(bytes));
 }
 
 void TensorBundleWriter::add(const std::string& name, const StringTensor& values) {

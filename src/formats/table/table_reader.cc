@@ -3,9 +3,9 @@
 
 #include <optional>
 
+#include "base/crc/crc32c.h"
 #include "base/message.h"
 #include "formats/coding.h"
-#include "formats/crc32c.h"
 #include "formats/table/snappy.h"
 #include "formats/table/table.h"
 #include "openrnn/base.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/crc/crc32c.h"
 #include "formats/coding.h"
-#include "formats/crc32c.h"
 #include "formats/table/table.h"
 
 namespace openrnn::formats {

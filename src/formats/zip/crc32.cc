@@ -1,6 +1,6 @@
 #include "formats/zip/crc32.h"
 
-#include "formats/crc_tables.h"
+#include "base/crc/crc_tables.h"
 
 namespace openrnn::formats {
 

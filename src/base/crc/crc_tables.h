@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace openrnn::formats {
+namespace openrnn {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian, as the host");
 
@@ -46,4 +46,4 @@ inline std::uint32_t extend_crc(const CrcTables& tables, std::uint32_t crc, cons
   return ~state;
 }
 
-}  // namespace openrnn::formats
+}  // namespace openrnn

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace openrnn::formats {
+namespace openrnn {
 
 /// The checksum of what `crc` covered followed by these bytes; start with 0.
 std::uint32_t crc32c_extend(std::uint32_t crc, const void* data, std::size_t size) noexcept;
@@ -26,4 +26,4 @@ inline std::uint32_t unmask_crc(std::uint32_t masked) noexcept {
   return (rotated >> 17) | (rotated << 15);
 }
 
-}  // namespace openrnn::formats
+}  // namespace openrnn

@@ -1,4 +1,4 @@
-#include "formats/crc32c.h"
+#include "base/crc/crc32c.h"
 
 #include <cstring>
 
@@ -6,9 +6,9 @@
 #include <nmmintrin.h>
 #endif
 
-#include "formats/crc_tables.h"
+#include "base/crc/crc_tables.h"
 
-namespace openrnn::formats {
+namespace openrnn {
 
 namespace {
 
@@ -45,4 +45,4 @@ std::uint32_t crc32c_extend(std::uint32_t crc, const void* data, std::size_t siz
   return crc32c_extend_portable(crc, data, size);
 }
 
-}  // namespace openrnn::formats
+}  // namespace openrnn

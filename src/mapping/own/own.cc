@@ -1,0 +1,104 @@
+#include "mapping/own/own.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/crc/crc32c.h"
+#include "base/excerpt.h"
+#include "base/message.h"
+#include "base/text/json.h"
+#include "engine/sum_order.h"
+#include "mapping/support/values.h"
+#include "openrnn/runtime_file.h"
+#include "openrnn/spec_fields.h"
+#include "runtime/model_file/header.h"
+
+namespace openrnn::mapping {
+
+namespace {
+
+/// The tensors of one network, and what the metadata say of it.
+class OwnNetwork {
+ public:
+  explicit OwnNetwork(const MappedNetwork& network) : network_(network) {
+    add("params", network.params);
+    if (network.initial_h) add("initial_h", *network.initial_h);
+    if (network.initial_c) add("initial_c", *network.initial_c);
+    for (const auto& [slot, values] : network.slots) add("slots/" + slot, values);
+  }
+  const std::vector<NamedView>& views() const { return views_; }
+  std::string json() const {
+    return message("{\"name\": ", json_quoted(network_.name),
+                   ", \"spec\": ", spec_to_json(network_.spec), ", \"crc32c\": {", checksums_,
+                   "}}");
+  }
+
+ private:
+  void add(const std::string& part, const Array& values) {
+    const std::uint32_t checksum =
+        crc32c({static_cast<const char*>(values.data()), values.size_bytes()});
+    checksums_ += message(checksums_.empty() ? "" : ", ", json_quoted(part), ": ", checksum);
+    views_.push_back({network_.name.empty() ? part : network_.name + "/" + part, values.view()});
+  }
+
+  const MappedNetwork& network_;
+  std::vector<NamedView> views_;
+  std::string checksums_;
+};
+
+MappedNetwork mapped_network(const StoredNetwork& stored) {
+  MappedNetwork network{.name = stored.name,
+                        .spec = stored.spec,
+                        .params = Array(stored.params),
+                        .tensors = stored.tensors};
+  if (stored.initial_h) network.initial_h.emplace(*stored.initial_h);
+  if (stored.initial_c) network.initial_c.emplace(*stored.initial_c);
+  for (const auto& [slot, values] : stored.slots) network.slots.emplace(slot, Array(values));
+  return network;
+}
+
+}  // namespace
+
+bool is_own(const ModelFile& file) {
+  return std::ranges::any_of(
+      file.values(), [](const NamedValue& value) { return value.name == runtime::kNetworksKey; });
+}
+
+MappedModel load_own(const std::string& path) {
+  const NetworkFile file(path);
+  MappedModel model{.kind = FileKind::kSafetensors, .what = "a file of OpenRNN"};
+  for (const StoredNetwork& stored : file.networks()) {
+    file.verify(stored);
+    model.networks.push_back(mapped_network(stored));
+  }
+  model.verified = true;
+  model.not_understood = file.other_tensors();
+  for (const auto& [name, value] : file.metadata()) model.values.push_back({name, value});
+  return model;
+}
+
+void save_own(const std::string& path, const MappedModel& model) {
+  std::map<std::string, std::string> metadata = text_values(model.values);
+  for (const auto& [name, value] : metadata) {
+    if (!name.starts_with(runtime::kOwnPrefix)) continue;
+    throw ArgumentError(message("[save_networks] the value '", excerpt(name),
+                                "' has a name of OpenRNN's own, expected another one"));
+  }
+  std::vector<NamedView> views;
+  std::string networks;
+  for (const MappedNetwork& network : model.networks) {
+    const OwnNetwork own(network);
+    std::ranges::copy(own.views(), std::back_inserter(views));
+    networks += (networks.empty() ? "" : ", ") + own.json();
+  }
+  networks = "[" + networks + "]";
+  std::array<char, 16> sum{};
+  std::snprintf(sum.data(), sum.size(), "%08x", crc32c(networks));
+  metadata[std::string(runtime::kChecksumKey)] = sum.data();
+  metadata[std::string(runtime::kNetworksKey)] = std::move(networks);
+  metadata[std::string(runtime::kLayoutKey)] = std::to_string(runtime::kLayoutVersion);
+  metadata[std::string(runtime::kArithmeticKey)] = std::to_string(kArithmeticVersion);
+  write_safetensors(path, views, {.metadata = std::move(metadata)});
+}
+
+}  // namespace openrnn::mapping

@@ -1,0 +1,126 @@
+// JSON as the core reads it: values one by one, and what is none.
+#include "base/text/json.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace openrnn {
+namespace {
+
+const std::string kPath = "file";
+
+std::string string_of(std::string_view text) {
+  JsonScanner json(kPath, 0, text);
+  std::string out = json.string();
+  json.end();
+  return out;
+}
+
+std::variant<std::int64_t, double> number_of(std::string_view text) {
+  JsonScanner json(kPath, 0, text);
+  const auto out = json.number();
+  json.end();
+  return out;
+}
+
+std::string error_of(std::string_view text) {
+  JsonScanner json(kPath, 100, text);
+  try {
+    json.object([&](const std::string&) {
+      switch (json.kind()) {
+        case '"':
+          json.string();
+          break;
+        case '[':
+          json.array([&] { json.size(); });
+          break;
+        case 'n':
+          json.null();
+          break;
+        case '0':
+          json.number();
+          break;
+        default:
+          json.boolean();
+      }
+    });
+    json.end();
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(JsonScanner, TakesEveryKindOfValue) {
+  JsonScanner json(kPath, 0, " {\"a\" : [ 1,2 ] , \"b\":true,\"c\":null,\"d\":-1.5e1,\"e\":[]}\n");
+  std::string keys;
+  std::vector<std::uint64_t> sizes;
+  json.object([&](const std::string& key) {
+    keys += key;
+    if (key == "a" || key == "e") {
+      EXPECT_EQ(json.kind(), '[');
+      json.array([&] { sizes.push_back(json.size()); });
+    } else if (key == "b") {
+      EXPECT_TRUE(json.boolean());
+    } else if (key == "c") {
+      json.null();
+    } else {
+      EXPECT_EQ(json.kind(), '0');
+      EXPECT_EQ(std::get<double>(json.number()), -15.0);
+    }
+  });
+  json.end();
+  EXPECT_EQ(keys, "abcde");
+  EXPECT_EQ(sizes, (std::vector<std::uint64_t>{1, 2}));
+}
+
+TEST(JsonScanner, Strings) {
+  EXPECT_EQ(string_of(R"("a\"\\\/\b\f\n\r\t")"), "a\"\\/\b\f\n\r\t");
+  EXPECT_EQ(string_of(R"("\u00e4\u20ac\ud83d\ude00")"), "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
+  for (const std::string text :
+       {"plain", "quote \" and \\", "line\nand\ttab", "\x01", "\xc3\xa4"}) {
+    EXPECT_EQ(string_of(json_quoted(text)), text);
+  }
+  for (const char* bad : {R"("\ud800")", R"("\ud800\u0041")", R"("\udc00")", R"("\u12g4")",
+                          R"("\u12")", R"("\x")", "\"a", "\"\n\"", "\"\xff\"", "a", "\"\\"}) {
+    EXPECT_THROW(string_of(bad), FormatError) << bad;
+  }
+}
+
+TEST(JsonScanner, Numbers) {
+  EXPECT_EQ(std::get<std::int64_t>(number_of("-9223372036854775808")), INT64_MIN);
+  EXPECT_EQ(std::get<double>(number_of("9223372036854775808")), 9223372036854775808.0);
+  EXPECT_EQ(std::get<double>(number_of("1.0")), 1.0);
+  for (const double value : {0.1, -1e-300, 1.0, 1e22, 5e-324, -0.0}) {
+    const auto read = number_of(json_number(value));
+    ASSERT_TRUE(std::holds_alternative<double>(read)) << json_number(value);
+    EXPECT_EQ(std::get<double>(read), value);
+  }
+  EXPECT_EQ(json_number(std::numeric_limits<double>::infinity()), "\"inf\"");
+  for (const char* bad : {"01", "1.", ".5", "+1", "1e", "-", "", "1e999", "--1", "0x1"}) {
+    EXPECT_THROW(number_of(bad), FormatError) << bad;
+  }
+  for (const char* bad : {"-1", "1.0", "18446744073709551616", "1e3"}) {
+    JsonScanner json(kPath, 0, bad);
+    EXPECT_THROW(json.size(), FormatError) << bad;
+  }
+}
+
+TEST(JsonScanner, EveryCutIsAnErrorThatSaysWhere) {
+  const std::string whole = R"({"a": [1, 2], "b": "\u00e4", "c": null, "d": true, "e": -1.5})";
+  EXPECT_EQ(error_of(whole), "");
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::string error = error_of(whole.substr(0, size));
+    EXPECT_NE(error.find("file"), std::string::npos) << size;
+  }
+  EXPECT_NE(error_of(whole + "x").find(std::to_string(100 + whole.size())), std::string::npos);
+  for (const char* bad :
+       {R"({"a" 1})", R"({"a": 1,})", R"({"a": [1,]})", R"({,"a": 1})", R"({"a": 1 "b": 2})",
+        R"({"a": tru})", R"({"a": [1 2]})", "[]", "{1: 2}"}) {
+    EXPECT_NE(error_of(bad), "") << bad;
+  }
+}
+
+}  // namespace
+}  // namespace openrnn
