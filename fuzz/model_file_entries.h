@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "formats/model_file/open.h"
+#include "formats/npy/npy.h"
 #include "formats/torch/objects.h"
 
 namespace openrnn::formats {
@@ -46,6 +47,16 @@ inline bool fuzz_pickle(std::string_view input) {
     const std::optional<Pickle> pickle = parse_pickle("pickle", 0, input);
     if (!pickle) return false;
     torch_objects(*pickle, "");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// An array of NumPy.
+inline bool fuzz_npy(std::string_view input) {
+  try {
+    read_npy(MemorySource("a", input));
     return true;
   } catch (const Error&) {
     return false;

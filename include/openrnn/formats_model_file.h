@@ -1,4 +1,5 @@
-// Model files of other frameworks as named tensors: safetensors, PyTorch, ONNX, Keras.
+// Model files of other frameworks as named tensors: safetensors, PyTorch, ONNX, Keras; NumPy's
+// arrays.
 // Files are untrusted input: every length is checked before use.
 #pragma once
 
@@ -148,5 +149,15 @@ OPENRNN_API void write_hdf5(const std::string& path, std::span<const NamedView> 
 /// Throws: as write_hdf5.
 OPENRNN_API void write_keras_archive(const std::string& path, std::span<const NamedView> tensors,
                                      std::span<const NamedValue> values);
+
+// ---- NumPy arrays --------------------------------------------------------------------------------
+
+/// One array of numpy.save, of versions 1 to 3 of the format; row-major, whatever the file is.
+/// Throws: IoError; FormatError for a malformed file; UnsupportedError for objects, structures,
+/// and element types without a DType (bfloat16 is one of them: NumPy's files have no name for it).
+OPENRNN_API Array read_npy(const std::string& path);
+/// Writes what numpy.load reads: beside, synced and renamed.
+/// Throws: UnsupportedError for bfloat16; IoError; StateError while another writer has the file.
+OPENRNN_API void write_npy(const std::string& path, const ConstArrayView& values);
 
 }  // namespace openrnn

@@ -14,6 +14,8 @@ int run(const CheckCellsFlags& flags);
 int run(const PlotFlags& flags);
 int run(const DoctorFlags& flags);
 int run(const BenchFlags& flags);
+int run(const ConvertFlags& flags);
+int run(const RunFlags& flags);
 
 /// What the flags ask for. Throws: ArgumentError for an unknown name.
 train::ArithmeticChoice choice_of(const ArithmeticFlags& flags);

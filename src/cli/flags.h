@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "openrnn/mapping.h"
 #include "openrnn/train_run.h"
 
 namespace openrnn::cli {
@@ -47,6 +48,21 @@ struct InspectFlags {
   std::string checkpoint;
   bool fast = false;
   bool json = false;
+  MappingHints hints;
+};
+
+struct ConvertFlags {
+  std::string in, out, to;
+  MappingHints hints;
+};
+
+struct RunFlags {
+  std::string model, input, output, network, lengths, state;
+  bool batch_major = false;
+  std::optional<std::int64_t> stream;
+  std::optional<std::string> math;
+  int threads = 0;
+  MappingHints hints;
 };
 
 struct CheckCellsFlags {
@@ -74,7 +90,7 @@ struct BenchFlags {
 };
 
 using Flags = std::variant<TrainFlags, GenerateFlags, EvalFlags, InspectFlags, CheckCellsFlags,
-                           PlotFlags, DoctorFlags, BenchFlags>;
+                           PlotFlags, DoctorFlags, BenchFlags, ConvertFlags, RunFlags>;
 
 /// "--seq-len" of "seq_len".
 std::string flag_of(std::string option);

@@ -79,17 +79,47 @@ std::optional<FoundFile> model_file_at(const std::string& path) {
   return found;
 }
 
-Inspected inspect_model_file(const std::string& path, const FoundFile& found, bool fast) {
+// What a file leaves open is a note: its tensors are listed all the same.
+void add_networks(const InspectFlags& flags, Inspected& inspected) {
+  try {
+    MappedModel model = load_networks(flags.checkpoint, flags.hints);
+    inspected.kind = model.what;
+    if (model.verified) inspected.checksums = Checksums::kRight;
+    for (const MappedNetwork& network : model.networks) {
+      Inspected::Network shown{.name = network.name,
+                               .spec = network.spec,
+                               .parameters = network.params.size(),
+                               .slots = {},
+                               .tensors = network.tensors,
+                               .has_state = network.initial_h || network.initial_c};
+      for (const auto& [slot, values] : network.slots) shown.slots.push_back(slot);
+      inspected.networks.push_back(std::move(shown));
+    }
+    inspected.not_understood = std::move(model.not_understood);
+    for (const std::string& note : model.notes) inspected.add("note", note);
+    if (inspected.networks.empty()) inspected.add("note", "no recurrent network among them");
+  } catch (const ArgumentError& error) {
+    inspected.add("note", error.what());
+  } catch (const UnsupportedError& error) {
+    inspected.add("note", error.what());
+  }
+}
+
+Inspected inspect_model_file(const InspectFlags& flags, const FoundFile& found) {
+  const std::string& path = flags.checkpoint;
+  const bool fast = flags.fast;
   const ModelFile file(path);
   if (!fast) file.verify();
-  return {.path = path,
-          .kind = found.what,
-          .checksums = !file.has_checksums() ? Checksums::kNone
-                       : fast                ? Checksums::kNotVerified
-                                             : Checksums::kRight,
-          .tensors = file.tensors(),
-          .values = file.values(),
-          .remarks = {}};
+  Inspected inspected{.path = path,
+                      .kind = found.what,
+                      .checksums = !file.has_checksums() ? Checksums::kNone
+                                   : fast                ? Checksums::kNotVerified
+                                                         : Checksums::kRight,
+                      .tensors = file.tensors(),
+                      .values = file.values(),
+                      .remarks = {}};
+  add_networks(flags, inspected);
+  return inspected;
 }
 
 Inspected inspect_checkpoint(const std::string& path, bool fast) {
@@ -119,8 +149,8 @@ Inspected inspect_checkpoint(const std::string& path, bool fast) {
 
 int run(const InspectFlags& flags) {
   const std::optional<FoundFile> found = model_file_at(flags.checkpoint);
-  const Inspected inspected = found ? inspect_model_file(flags.checkpoint, *found, flags.fast)
-                                    : inspect_checkpoint(flags.checkpoint, flags.fast);
+  const Inspected inspected =
+      found ? inspect_model_file(flags, *found) : inspect_checkpoint(flags.checkpoint, flags.fast);
   if (flags.json) {
     print_json(inspected);
   } else {

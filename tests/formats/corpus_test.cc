@@ -5,6 +5,7 @@
 
 #include "../../fuzz/formats_entries.h"
 #include "../../fuzz/model_file_entries.h"
+#include "../../fuzz/networks/network_file_entries.h"
 #include "../../fuzz/onnx_entries.h"
 #include "formats/temp_folder.h"
 #include "support/files/source_file.h"
@@ -38,6 +39,8 @@ TEST(Corpus, Pickle) { replay("pickle", fuzz_pickle); }
 TEST(Corpus, TorchFile) { replay("torch_file", fuzz_model_file); }
 TEST(Corpus, Onnx) { replay("onnx", fuzz_onnx); }
 TEST(Corpus, Hdf5) { replay("hdf5", fuzz_model_file); }
+TEST(Corpus, Npy) { replay("npy", fuzz_npy); }
+TEST(Corpus, NetworkFile) { replay("network_file", fuzz_network_file); }
 TEST(Corpus, CheckpointState) { replay("checkpoint_state", fuzz_checkpoint_state); }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "cli/flags/model_files.h"
 #include "cli/flags/network_options.h"
 #include "cli/flags/options.h"
 #include "openrnn/version.h"
@@ -138,16 +139,9 @@ void add_eval(CLI::App& tool, EvalFlags& flags) {
   add_threads(app, flags.threads);
 }
 
-void add_others(CLI::App& tool, InspectFlags& inspect, CheckCellsFlags& cells, PlotFlags& plot) {
-  CLI::App* app = tool.add_subcommand("inspect", "List the tensors and networks of a checkpoint");
-  app->add_option("checkpoint", inspect.checkpoint,
-                  "A checkpoint prefix, a run's folder, or a model file of another framework")
-      ->required();
-  app->add_flag("--fast", inspect.fast, "Do not read every tensor to verify its checksum");
-  app->add_flag("--json", inspect.json, "Print the same as one JSON object");
-
-  app = tool.add_subcommand("check-cells",
-                            "Restore a text model in the compatible cells and compare");
+void add_others(CLI::App& tool, CheckCellsFlags& cells, PlotFlags& plot) {
+  CLI::App* app = tool.add_subcommand("check-cells",
+                                      "Restore a text model in the compatible cells and compare");
   app->add_option("run", cells.run, "Folder of a run, or a checkpoint prefix")->required();
   app->add_option("--input", cells.input, "A text, of which both read the beginning")->required();
   add_threads(app, cells.threads);
@@ -231,13 +225,18 @@ std::optional<Flags> parse_flags(int argc, char** argv) {
   CheckCellsFlags cells;
   PlotFlags plot;
   BenchFlags bench;
+  ConvertFlags convert;
+  RunFlags run;
   CLI::App tool("OpenRNN: train and run recurrent networks", "openrnn");
   tool.require_subcommand(1);
   tool.set_version_flag("--version", "openrnn " OPENRNN_VERSION);
   add_train(tool, train);
   add_generate(tool, generate);
   add_eval(tool, eval);
-  add_others(tool, inspect, cells, plot);
+  add_inspect(tool, inspect);
+  add_convert(tool, convert);
+  add_run(tool, run);
+  add_others(tool, cells, plot);
   tool.add_subcommand("doctor",
                       "Show what this machine and build have: engines, threads, libraries");
   add_bench(tool, bench);
@@ -262,6 +261,8 @@ std::optional<Flags> parse_flags(int argc, char** argv) {
   if (name == "check-cells") return cells;
   if (name == "plot") return plot;
   if (name == "bench") return bench;
+  if (name == "convert") return convert;
+  if (name == "run") return run;
   return DoctorFlags{};
 }
 

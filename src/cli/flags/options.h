@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -99,6 +100,13 @@ CLI::Option* add_choice(CLI::App* app, const std::string& name, std::optional<T>
 }
 CLI::Option* add_text(CLI::App* app, const std::string& name, std::optional<std::string>& value,
                       const std::string& help);
+
+/// One that `take` reads; `type` is what the help shows of its values.
+inline CLI::Option* add_text_as(CLI::App* app, const std::string& name, const std::string& type,
+                                const std::string& help,
+                                const std::function<void(const std::string&)>& take) {
+  return app->add_option_function<std::string>(name, take, help)->type_name(type);
+}
 
 /// The closest of `words` to what was typed; nothing when none is close.
 std::optional<std::string> nearest(const std::string& typed, const std::vector<std::string>& words);

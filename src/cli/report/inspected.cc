@@ -46,6 +46,41 @@ void print_table(const std::vector<TensorInfo>& tensors) {
   }
 }
 
+// "one bias a gate".
+const char* text_of_biases(const RnnSpec& spec) {
+  constexpr const char* kTexts[] = {"no biases", "one bias a gate", "two biases a gate"};
+  return kTexts[spec.biases_per_gate()];
+}
+
+std::string text_of_network(const Inspected::Network& network) {
+  std::string text = describe(network.spec);
+  for (const RnnField& field : rnn_fields()) {
+    if (field.always || !field.stands_in(network.spec)) continue;
+    text += fmt::format(", {} {}", field.name, to_string(field.get(network.spec)));
+  }
+  text += fmt::format(", {}, {} parameters", text_of_biases(network.spec), network.parameters);
+  if (network.has_state) text += ", with initial states";
+  if (!network.slots.empty()) text += ", slots " + listed_excerpts(network.slots);
+  return text;
+}
+
+ordered_json json_of_network(const Inspected::Network& network) {
+  ordered_json options = ordered_json::object();
+  for (const RnnField& field : rnn_fields()) {
+    if (!field.stands_in(network.spec)) continue;
+    options[std::string(field.name)] =
+        std::visit([](const auto& held) { return json_of(held); }, field.get(network.spec));
+  }
+  return {{"scope", network.name},
+          {"text", text_of_network(network)},
+          {"options", std::move(options)},
+          {"biases_per_gate", network.spec.biases_per_gate()},
+          {"parameters", network.parameters},
+          {"initial_state", network.has_state},
+          {"slots", network.slots},
+          {"tensors", network.tensors}};
+}
+
 const char* text_of_checksums(Checksums checksums) {
   switch (checksums) {
     case Checksums::kNone:
@@ -82,6 +117,13 @@ void print_text(const Inspected& inspected) {
     fmt::print("{}: {}\n", excerpt(value.name),
                std::visit([](const auto& held) { return text_of_one(held); }, value.value));
   }
+  for (const Inspected::Network& network : inspected.networks) {
+    fmt::print("network{}{}: {}\n  made from {}\n", network.name.empty() ? "" : " in ",
+               excerpt(network.name), text_of_network(network), listed_excerpts(network.tensors));
+  }
+  if (!inspected.not_understood.empty()) {
+    fmt::print("of no network: {}\n", listed_excerpts(inspected.not_understood));
+  }
   for (const Inspected::Remark& remark : inspected.remarks) {
     fmt::print("{}{}{}: {}\n", remark.label, remark.scope.empty() ? "" : " in ", remark.scope,
                remark.text);
@@ -95,6 +137,7 @@ void print_json(const Inspected& inspected) {
                       {"tensors", ordered_json::array()},
                       {"values", ordered_json::array()},
                       {"networks", ordered_json::array()},
+                      {"not_understood", inspected.not_understood},
                       {"notes", ordered_json::array()}};
   for (const TensorInfo& tensor : inspected.tensors) {
     out["tensors"].push_back({{"name", tensor.name},
@@ -106,6 +149,9 @@ void print_json(const Inspected& inspected) {
     out["values"].push_back(
         {{"name", value.name},
          {"value", std::visit([](const auto& held) { return json_of(held); }, value.value)}});
+  }
+  for (const Inspected::Network& network : inspected.networks) {
+    out["networks"].push_back(json_of_network(network));
   }
   for (const Inspected::Remark& remark : inspected.remarks) {
     if (remark.label == "network") {

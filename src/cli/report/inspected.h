@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "openrnn/formats_model_file.h"
+#include "openrnn/spec_fields.h"
 
 namespace openrnn::cli {
 
@@ -19,6 +20,15 @@ struct Inspected {
     std::string text;
   };
 
+  /// A network of a model file.
+  struct Network {
+    std::string name;
+    RnnSpec spec;
+    std::int64_t parameters = 0;
+    std::vector<std::string> slots, tensors;
+    bool has_state = false;
+  };
+
   std::string path;
   /// With an article: 'a checkpoint'.
   std::string kind;
@@ -26,6 +36,9 @@ struct Inspected {
   std::vector<TensorInfo> tensors;
   std::vector<NamedValue> values;
   std::vector<Remark> remarks;
+  std::vector<Network> networks = {};
+  /// Tensors of no network.
+  std::vector<std::string> not_understood = {};
 
   void add(const std::string& label, const std::string& text) {
     remarks.push_back({label, {}, text});

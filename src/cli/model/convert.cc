@@ -1,0 +1,87 @@
+// openrnn convert: networks of a model file as one of another kind, and how far both are apart.
+#include <fmt/core.h>
+
+#include <map>
+
+#include "base/excerpt.h"
+#include "cli/commands.h"
+#include "cli/model/difference.h"
+
+namespace openrnn::cli {
+namespace {
+
+// What was written is read as what was read.
+MappingHints hints_for(const MappedNetwork& network, MappingHints hints) {
+  if (network.spec.mode == RnnMode::kGru) {
+    hints.reset_after = network.spec.reset_after;
+  } else if (network.spec.candidate_activation().kind == CellActivationKind::kRelu) {
+    hints.mode = RnnMode::kRnnRelu;
+  } else {
+    hints.mode = RnnMode::kRnnTanh;
+  }
+  return hints;
+}
+
+/// What was written, read again: once for each set of hints, as a file may hold plain networks of
+/// both activations.
+class Written {
+ public:
+  Written(const ConvertFlags& flags, std::size_t count) : flags_(flags), count_(count) {}
+
+  const MappedNetwork& network(const MappedNetwork& given, std::size_t number) {
+    const MappingHints hints = hints_for(given, flags_.hints);
+    const auto [at, is_new] = models_.try_emplace({hints.mode, hints.reset_after});
+    MappedModel& model = at->second;
+    if (is_new) model = load_networks(flags_.out, hints);
+    if (model.networks.size() == count_) return model.networks[number];
+    throw StateError(fmt::format("[convert] {} has {} networks after it was written, expected {}",
+                                 flags_.out, model.networks.size(), count_));
+  }
+
+ private:
+  const ConvertFlags& flags_;
+  std::size_t count_;
+  std::map<std::pair<std::optional<RnnMode>, std::optional<bool>>, MappedModel> models_;
+};
+
+void report_difference(const MappedNetwork& before, const MappedNetwork& after) {
+  const Difference difference = difference_of(before, after);
+  fmt::print("network{}: {}, largest difference {:.3g} of {} values\n",
+             before.name.empty() ? "" : " " + excerpt(before.name), describe(after.spec),
+             difference.largest, difference.values);
+}
+
+void report_slots(const MappedNetwork& before, const MappedNetwork& after) {
+  for (const auto& [slot, values] : before.slots) {
+    if (after.slots.contains(slot)) continue;
+    fmt::print("left out: optimizer slot {}, for which such a file has no place\n", excerpt(slot));
+  }
+}
+
+}  // namespace
+
+int run(const ConvertFlags& flags) {
+  require_file("in", flags.in);
+  const ModelFormat format =
+      flags.to.empty() ? model_format_of(flags.out) : parse_model_format(flags.to);
+  const MappedModel before = load_networks(flags.in, flags.hints);
+  if (before.networks.empty()) {
+    throw ArgumentError("[convert] '" + flags.in + "' has no recurrent network, expected one" +
+                        (before.notes.empty() ? "" : ": " + before.notes.front()));
+  }
+  save_networks(flags.out, before, format);
+  Written written(flags, before.networks.size());
+  for (std::size_t i = 0; i < before.networks.size(); ++i) {
+    const MappedNetwork& after = written.network(before.networks[i], i);
+    report_difference(before.networks[i], after);
+    report_slots(before.networks[i], after);
+  }
+  if (!before.not_understood.empty()) {
+    fmt::print("left out: {} tensors of no recurrent network: {}\n", before.not_understood.size(),
+               listed_excerpts(before.not_understood));
+  }
+  fmt::print("{} to {}, {}\n", before.what, flags.out, to_string(format));
+  return 0;
+}
+
+}  // namespace openrnn::cli
