@@ -26,6 +26,14 @@ from openrnn._core import (
 )
 from openrnn._core import version as __version__
 from openrnn._derivatives import hvp, jvp
+from openrnn._files import (
+    LoadedModel,
+    LoadedNetwork,
+    canonical_from_torch,
+    load,
+    save,
+    torch_from_canonical,
+)
 from openrnn._graph import (
     GradientTape,
     Graph,
@@ -93,7 +101,7 @@ from openrnn.errors import (
     UnsupportedError,
 )
 
-from openrnn import cudnn_rnn, initializers, layers, losses, nn, onnx, regularizers, train  # isort: skip
+from openrnn import cudnn_rnn, initializers, layers, losses, nn, regularizers, train  # isort: skip
 
 __all__ = [
     "ArgumentError",
@@ -107,6 +115,8 @@ __all__ = [
     "InferenceSession",
     "Input",
     "IoError",
+    "LoadedModel",
+    "LoadedNetwork",
     "Model",
     "NotConnectedError",
     "PackedModel",
@@ -122,6 +132,7 @@ __all__ = [
     "add_n",
     "add_to_collection",
     "bfloat16",
+    "canonical_from_torch",
     "cast",
     "clip_by_global_norm",
     "clip_by_value",
@@ -152,6 +163,7 @@ __all__ = [
     "layers",
     "list_devices",
     "list_engines",
+    "load",
     "losses",
     "math_kind",
     "matmul",
@@ -160,13 +172,13 @@ __all__ = [
     "network_options",
     "nn",
     "one_hot",
-    "onnx",
     "reduce_mean",
     "reduce_sum",
     "regularizers",
     "reset_default_graph",
     "reshape",
     "reverse_sequence",
+    "save",
     "set_default_device",
     "set_num_threads",
     "set_random_seed",
@@ -180,6 +192,7 @@ __all__ = [
     "stop_gradient",
     "subtract",
     "tanh",
+    "torch_from_canonical",
     "train",
     "trainable_variables",
     "transpose_leading",

@@ -29,6 +29,9 @@ nb::dict dict_of(const RnnField& field) {
   for (const std::string_view choice : field.choices) choices.append(choice);
   result["choices"] = choices;
   result["always"] = field.always;
+  result["group"] = field.group == FieldGroup::kNetwork    ? "network"
+                    : field.group == FieldGroup::kTraining ? "training"
+                                                           : "compute";
   return result;
 }
 

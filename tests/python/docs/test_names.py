@@ -22,6 +22,7 @@ CALLED = {
     ("docs/cells.md", "cell"): openrnn.cudnn_rnn.CudnnCompatibleLSTMCell.__call__,
     ("docs/ops.md", "model"): openrnn.cudnn_rnn.ops.CudnnLSTM.__call__,
     ("docs/graph.md", "model"): openrnn.Model.__call__,
+    ("docs/training.md", "save"): openrnn.train.Saver.save,
 }
 OP_PAGE = "docs/ops.md"
 

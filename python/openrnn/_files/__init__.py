@@ -1,0 +1,216 @@
+"""Model files of every framework: load and save, and the names and layouts of PyTorch.
+
+L layers, D directions, U units, I input size; O = num_proj when projecting, else U.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openrnn import _core
+from openrnn._sessions import PackedModel
+from openrnn._typing import TensorLike
+from openrnn.cudnn_rnn._layers import CudnnRNN
+from openrnn.errors import ArgumentError
+from openrnn.layers import GRU, LSTM, RNN
+
+_CLASSES: dict[str, type[CudnnRNN]] = {
+    "lstm": LSTM,
+    "gru": GRU,
+    "rnn_tanh": RNN,
+    "rnn_relu": RNN,
+}
+
+
+class LoadedNetwork:
+    """One recurrent network of a file.
+
+    name: its path in the file. options: of the network (openrnn.network_options()). params: the
+    opaque buffer. initial_state: (h [L*D, O],), of an LSTM (h, c [L*D, U]), or None. slots: what an
+    optimizer keeps beside the parameters, by name, each as params. tensors: the names of the
+    tensors that it was made from.
+    """
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.name: str = given["name"]
+        self.options: dict[str, Any] = given["options"]
+        self.params: NDArray[Any] = given["params"]
+        self.slots: dict[str, NDArray[Any]] = given["slots"]
+        self.tensors: list[str] = given["tensors"]
+        states = [given["initial_h"], given["initial_c"]]
+        kept = tuple(state for state in states if state is not None)
+        self.initial_state: tuple[NDArray[Any], ...] | None = kept or None
+        self._given = given
+        self._layer: CudnnRNN | None = None
+
+    @property
+    def layer(self) -> CudnnRNN:
+        """The network as a layer, LSTM, GRU or RNN: built, with its weights; always the same."""
+        if self._layer is None:
+            self._layer = self._new_layer()
+        return self._layer
+
+    def _new_layer(self) -> CudnnRNN:
+        options = dict(self.options)
+        mode, input_size = options.pop("rnn_mode"), options.pop("input_size")
+        if mode in ("rnn_tanh", "rnn_relu"):
+            options.setdefault("activation", mode.removeprefix("rnn_"))
+        layer: CudnnRNN = _CLASSES[mode](**options)
+        layer.build([None, None, input_size])
+        layer.kernel.assign(self.params)
+        return layer
+
+    def packed(self, *, max_threads: int = 0) -> PackedModel:
+        """The network as it was in the file, for inference."""
+        training = {
+            option["name"] for option in _core.network_options() if option["group"] == "training"
+        }
+        options = {name: value for name, value in self.options.items() if name not in training}
+        return PackedModel(self.params, **options, max_threads=max_threads)
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"<openrnn network '{self.name}' {options}>"
+
+
+class LoadedModel(Mapping[str, LoadedNetwork]):
+    """The recurrent networks of a file, by name, in its order.
+
+    kind: what the file is. metadata: its metadata and plain values. not_understood: the tensors that
+    no network was made from; notes: why.
+    """
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.kind: str = given["kind"]
+        self.metadata: dict[str, Any] = given["values"]
+        self.not_understood: list[str] = given["not_understood"]
+        self.notes: list[str] = given["notes"]
+        networks = [LoadedNetwork(network) for network in given["networks"]]
+        self._networks = {network.name: network for network in networks}
+
+    def __getitem__(self, name: str) -> LoadedNetwork:
+        return self._networks[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._networks)
+
+    def __len__(self) -> int:
+        return len(self._networks)
+
+    @property
+    def network(self) -> LoadedNetwork:
+        """The only one. Raises ArgumentError when there are several, or none."""
+        if len(self._networks) != 1:
+            raise ArgumentError(
+                f"[load] the file has {len(self)} networks, expected one: {list(self)}"
+            )
+        return next(iter(self._networks.values()))
+
+    @property
+    def layer(self) -> CudnnRNN:
+        """The layer of the only network."""
+        return self.network.layer
+
+    def packed(self, *, max_threads: int = 0) -> PackedModel:
+        """The only network, for inference."""
+        return self.network.packed(max_threads=max_threads)
+
+    def __repr__(self) -> str:
+        return f"<openrnn model of {self.kind}: {list(self._networks.values())}>"
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    rnn_mode: str | None = None,
+    reset_after: bool | None = None,
+    recurrent_activation: str | None = None,
+) -> LoadedModel:
+    """The recurrent networks of a model file, of whatever kind its content shows it to be.
+
+    The hints say what a file may leave open and are used only where it does: rnn_mode 'rnn_tanh' or
+    'rnn_relu' of plain networks (PyTorch's files do not say it), reset_after of a GRU,
+    recurrent_activation of gates. Raises FormatError for a malformed file, UnsupportedError for
+    what is not read, ArgumentError naming the hint that is missing.
+    """
+    return LoadedModel(
+        _core.load_networks(os.fspath(path), rnn_mode, reset_after, recurrent_activation)
+    )
+
+
+def _network_of(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, LoadedNetwork):
+        given = {**value._given, "name": name}
+        if value._layer is not None:
+            given["params"] = value._layer.kernel.numpy()
+        return given
+    if isinstance(value, CudnnRNN):
+        return {
+            "name": name,
+            "options": _core.network_of_layer(value),
+            "params": value.kernel.numpy(),
+            "initial_h": None,
+            "initial_c": None,
+            "slots": {},
+        }
+    raise TypeError(
+        f"[save] '{name}' is a {type(value).__name__}, expected a built recurrent layer or a "
+        "network of load()"
+    )
+
+
+def save(
+    path: str | os.PathLike[str],
+    model: LoadedModel | CudnnRNN | LoadedNetwork | Mapping[str, Any],
+    format: str | None = None,
+    *,
+    values: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes recurrent networks: a built layer, networks of load(), or several of them by name.
+
+    format: 'openrnn' (holds everything), 'safetensors' or 'torch' (PyTorch's names), 'onnx'; None:
+    by the ending of the path, .openrnn, .safetensors, .pt, .onnx. A network of load() whose layer
+    was made is written with the layer's weights. values: metadata, strings and numbers by name; None:
+    those of a model of load(). Raises UnsupportedError naming what the format cannot hold, before
+    anything is written.
+    """
+    if isinstance(model, Mapping):
+        networks = [_network_of(str(name), value) for name, value in model.items()]
+    else:
+        networks = [_network_of(getattr(model, "name", "") if _is_loaded(model) else "", model)]
+    if values is None:
+        values = model.metadata if isinstance(model, LoadedModel) else {}
+    _core.save_networks(os.fspath(path), networks, dict(values), format)
+
+
+def _is_loaded(model: Any) -> bool:
+    return isinstance(model, LoadedNetwork)
+
+
+def canonical_from_torch(
+    state: Mapping[str, TensorLike], rnn_mode: str, **network: Any
+) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """(weights, biases) of the state_dict of a torch.nn.LSTM, GRU or RNN.
+
+    As params_to_canonical gives them; nothing is summed or halved. network: num_layers, num_units,
+    input_size, direction, num_proj, use_bias, dtype. Raises ArgumentError for a shape that does not
+    fit, UnsupportedError for options that PyTorch's modules lack.
+    """
+    options = {"rnn_mode": rnn_mode, **network}
+    names = _core.torch_names(options)
+    missing = [name for name in names if name not in state]
+    if missing or len(state) != len(names):
+        raise ArgumentError(
+            f"[canonical_from_torch] a state with {list(state)}, expected {list(names)}"
+        )
+    return _core.canonical_from_torch(options, [np.asarray(state[name]) for name in names])
+
+
+def torch_from_canonical(
+    weights: Sequence[TensorLike], biases: Sequence[TensorLike], rnn_mode: str, **network: Any
+) -> dict[str, NDArray[Any]]:
+    """The inverse: arrays by PyTorch's names, in the order of Module.parameters()."""
+    return _core.torch_from_canonical({"rnn_mode": rnn_mode, **network}, weights, biases)

@@ -1,0 +1,187 @@
+// Networks of model files: the package makes layers of them.
+#include "base/message.h"
+#include "openrnn/mapping.h"
+#include "python/layers/layer_ref.h"
+#include "python/support/network.h"
+
+namespace openrnn::python {
+namespace {
+
+nb::dict all_options(const RnnSpec& spec) {
+  return network_dict(spec, [](const RnnField&) { return true; });
+}
+
+nb::object array_or_none(const std::optional<Array>& array) {
+  return array ? as_numpy(*array) : nb::none();
+}
+
+nb::dict network_to_python(const MappedNetwork& network) {
+  nb::dict slots;
+  for (const auto& [name, values] : network.slots) slots[nb::str(name.c_str())] = as_numpy(values);
+  nb::dict result;
+  result["name"] = network.name;
+  result["options"] = all_options(network.spec);
+  result["params"] = as_numpy(network.params);
+  result["initial_h"] = array_or_none(network.initial_h);
+  result["initial_c"] = array_or_none(network.initial_c);
+  result["slots"] = slots;
+  result["tensors"] = network.tensors;
+  return result;
+}
+
+nb::object value_to_python(const PlainValue& value) {
+  return std::visit(
+      [](const auto& held) -> nb::object {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(held)>, std::monostate>) {
+          return nb::none();
+        } else {
+          return nb::cast(held);
+        }
+      },
+      value);
+}
+
+nb::dict model_to_python(const MappedModel& model) {
+  nb::list networks;
+  for (const MappedNetwork& network : model.networks) networks.append(network_to_python(network));
+  nb::dict values;
+  for (const NamedValue& value : model.values) {
+    values[nb::str(value.name.c_str())] = value_to_python(value.value);
+  }
+  nb::dict result;
+  result["kind"] = model.what;
+  result["networks"] = networks;
+  result["not_understood"] = model.not_understood;
+  result["notes"] = model.notes;
+  result["values"] = values;
+  return result;
+}
+
+MappingHints as_hints(const std::optional<std::string>& rnn_mode, std::optional<bool> reset_after,
+                      const std::optional<std::string>& recurrent_activation) {
+  MappingHints hints;
+  if (rnn_mode) hints.mode = parse_rnn_mode(*rnn_mode);
+  hints.reset_after = reset_after;
+  if (recurrent_activation) {
+    hints.recurrent_activation = parse_cell_activation(*recurrent_activation);
+  }
+  return hints;
+}
+
+std::optional<Array> array_from(nb::handle value, DType dtype) {
+  if (value.is_none()) return std::nullopt;
+  return as_arrays(nb::make_tuple(value), {.call = "save", .dtype = dtype}).front();
+}
+
+MappedNetwork network_from_python(const nb::dict& given) {
+  MappedNetwork network{.name = nb::cast<std::string>(given["name"]),
+                        .spec = as_network("save", nb::cast<nb::dict>(given["options"]))};
+  const DType dtype = network.spec.dtype;
+  network.spec.compute.device = nullptr;
+  network.params = *array_from(given["params"], dtype);
+  network.initial_h = array_from(given["initial_h"], dtype);
+  network.initial_c = array_from(given["initial_c"], dtype);
+  for (const auto [name, values] : nb::cast<nb::dict>(given["slots"])) {
+    network.slots.emplace(nb::cast<std::string>(name), *array_from(values, dtype));
+  }
+  return network;
+}
+
+PlainValue value_from_python(const std::string& name, nb::handle value) {
+  if (value.is_none()) return {};
+  if (PyBool_Check(value.ptr())) return nb::cast<bool>(value);
+  std::int64_t whole = 0;
+  if (nb::try_cast<std::int64_t>(value, whole)) return whole;
+  double number = 0;
+  if (nb::try_cast<double>(value, number)) return number;
+  if (PyUnicode_Check(value.ptr())) return nb::cast<std::string>(value);
+  std::vector<std::int64_t> integers;
+  if (nb::try_cast<std::vector<std::int64_t>>(value, integers)) return integers;
+  std::vector<double> numbers;
+  if (nb::try_cast<std::vector<double>>(value, numbers)) return numbers;
+  std::vector<std::string> words;
+  if (nb::try_cast<std::vector<std::string>>(value, words)) return words;
+  throw TypeError(message("[save] the value '", name, "' is ", quoted_type(value),
+                          ", expected None, a bool, a number, a string or a list of one kind"));
+}
+
+void save(const std::string& path, const nb::list& networks, const nb::dict& values,
+          const std::optional<std::string>& format) {
+  MappedModel model;
+  for (const nb::handle network : networks) {
+    model.networks.push_back(network_from_python(nb::cast<nb::dict>(network)));
+  }
+  for (const auto [key, value] : values) {
+    const auto name = nb::cast<std::string>(key);
+    model.values.push_back({name, value_from_python(name, value)});
+  }
+  const ModelFormat to = format ? parse_model_format(*format) : model_format_of(path);
+  unlocked([&] { save_networks(path, model, to); });
+}
+
+nb::list arrays_to_list(const std::vector<Array>& arrays) {
+  nb::list result;
+  for (const Array& array : arrays) result.append(as_numpy(array));
+  return result;
+}
+
+nb::tuple from_torch(const nb::dict& options, nb::handle tensors) {
+  const RnnSpec spec = as_network("canonical_from_torch", options);
+  const std::vector<Array> given =
+      as_arrays(tensors, {.call = "canonical_from_torch", .dtype = spec.dtype});
+  const CanonicalParams canonical = canonical_from_torch(spec, views(given));
+  return nb::make_tuple(arrays_to_list(canonical.weights), arrays_to_list(canonical.biases));
+}
+
+nb::dict to_torch(const nb::dict& options, nb::handle weights, nb::handle biases) {
+  const RnnSpec spec = as_network("torch_from_canonical", options);
+  const AsTensor how{.call = "torch_from_canonical", .dtype = spec.dtype};
+  const std::vector<Array> matrices = as_arrays(weights, how), vectors = as_arrays(biases, how);
+  const std::vector<Array> tensors = torch_from_canonical(spec, views(matrices), views(vectors));
+  const std::vector<TorchParameter> parameters = torch_parameters(spec);
+  nb::dict result;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    result[nb::str(parameters[i].name.c_str())] = as_numpy(tensors[i]);
+  }
+  return result;
+}
+
+nb::list torch_names(const nb::dict& options) {
+  nb::list names;
+  for (const TorchParameter& parameter : torch_parameters(as_network("torch", options))) {
+    names.append(parameter.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void bind_networks(nb::module_& m) {
+  m.def(
+      "load_networks",
+      [](const std::string& path, const std::optional<std::string>& rnn_mode,
+         std::optional<bool> reset_after, const std::optional<std::string>& recurrent_activation) {
+        const MappingHints hints = as_hints(rnn_mode, reset_after, recurrent_activation);
+        return model_to_python(unlocked([&] { return load_networks(path, hints); }));
+      },
+      "path"_a, "rnn_mode"_a.none(), "reset_after"_a.none(), "recurrent_activation"_a.none(),
+      nb::sig("def load_networks(path: str, rnn_mode: str | None, reset_after: bool | None, "
+              "recurrent_activation: str | None) -> dict[str, typing.Any]"));
+  m.def("save_networks", &save, "path"_a, "networks"_a, "values"_a, "format"_a.none(),
+        nb::sig("def save_networks(path: str, networks: list[dict[str, typing.Any]], "
+                "values: dict[str, typing.Any], format: str | None) -> None"));
+  m.def(
+      "network_of_layer",
+      [](const LayerRef& layer) { return all_options(layer.as<layers::CudnnRnn>("save").spec()); },
+      "layer"_a, nb::sig("def network_of_layer(layer: LayerBase) -> dict[str, typing.Any]"));
+  m.def("canonical_from_torch", &from_torch, "options"_a, "tensors"_any,
+        nb::sig("def canonical_from_torch(options: dict[str, typing.Any], tensors: typing.Any) -> "
+                "tuple[list[typing.Any], list[typing.Any]]"));
+  m.def("torch_from_canonical", &to_torch, "options"_a, "weights"_any, "biases"_any,
+        nb::sig("def torch_from_canonical(options: dict[str, typing.Any], weights: typing.Any, "
+                "biases: typing.Any) -> dict[str, typing.Any]"));
+  m.def("torch_names", &torch_names, "options"_a,
+        nb::sig("def torch_names(options: dict[str, typing.Any]) -> list[str]"));
+}
+
+}  // namespace openrnn::python

@@ -1,0 +1,200 @@
+"""load and save: networks of model files as layers, and PyTorch's names against the test's own mapping."""
+
+import json
+
+import numpy as np
+import openrnn
+import pytest
+
+from model.numpy_layout import Spec
+from pytorch import torch_mapping
+from tool.tool_runs import good
+from tool.tool_runs import tool as run_tool
+
+LAYERS = {
+    "lstm": lambda **options: openrnn.layers.LSTM(5, 2, seed=1, **options),
+    "gru": lambda **options: openrnn.layers.GRU(5, 2, seed=1, **options),
+    "rnn_tanh": lambda **options: openrnn.layers.RNN(5, 2, seed=1, **options),
+    "rnn_relu": lambda **options: openrnn.layers.RNN(5, 2, seed=1, activation="relu", **options),
+}
+X = np.random.default_rng(0).standard_normal((7, 3, 2))
+
+
+def built(mode, **options):
+    layer = LAYERS[mode](**options)
+    layer.build([None, None, 2])
+    layer.kernel.assign(np.random.default_rng(1).uniform(-0.5, 0.5, layer.kernel.shape).astype(layer.dtype))
+    return layer
+
+
+def output(layer):
+    return layer(X.astype(layer.dtype), training=False)[0].numpy()
+
+
+@pytest.mark.parametrize("mode", LAYERS)
+@pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
+@pytest.mark.parametrize("ending", ["openrnn", "safetensors", "pt"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_layer_there_and_back(tmp_path, mode, direction, ending, dtype):
+    layer = built(mode, direction=direction, dtype=dtype)
+    path = tmp_path / f"m.{ending}"
+    openrnn.save(path, layer)
+    hint = {"rnn_mode": mode} if mode.startswith("rnn") and ending != "openrnn" else {}
+    model = openrnn.load(path, **hint)
+    assert list(model) == [""] and not model.not_understood and not model.notes
+    np.testing.assert_array_equal(output(model.layer), output(layer))
+    assert model.layer is model.network.layer
+    run, _ = openrnn.InferenceSession(model.packed()).run(X)
+    np.testing.assert_array_equal(run, output(layer))
+
+
+def test_several_networks_by_name_with_their_states_slots_and_metadata(tmp_path):
+    layers = {"encoder": built("lstm", dropout=0.25), "decoder.rnn": built("gru", reset_after=False)}
+    openrnn.save(tmp_path / "m.openrnn", layers, values={"author": "me", "epoch": 3})
+    model = openrnn.load(tmp_path / "m.openrnn")
+    assert model.kind == "a file of OpenRNN" and model.metadata == {"author": "me", "epoch": "3"}
+    assert list(model) == ["encoder", "decoder.rnn"]
+    assert model["encoder"].options["dropout"] == 0.25 and not model["decoder.rnn"].options["reset_after"]
+    for name, layer in layers.items():
+        np.testing.assert_array_equal(output(model[name].layer), output(layer))
+    with pytest.raises(openrnn.ArgumentError, match="2 networks, expected one"):
+        model.layer  # noqa: B018
+    given = model["encoder"]._given
+    given.update(initial_h=np.ones((2, 5), "float32"), initial_c=np.zeros((2, 5), "float32"),
+                 slots={"m": given["params"] * 2})
+    openrnn.save(tmp_path / "n.openrnn", model)
+    again = openrnn.load(tmp_path / "n.openrnn")
+    assert again.metadata == model.metadata
+    np.testing.assert_array_equal(again["encoder"].initial_state[0], np.ones((2, 5)))
+    np.testing.assert_array_equal(again["encoder"].slots["m"], given["params"] * 2)
+    assert again["decoder.rnn"].initial_state is None
+
+
+def test_what_is_trained_is_saved(tmp_path):
+    openrnn.save(tmp_path / "a.pt", built("lstm"))
+    model = openrnn.load(tmp_path / "a.pt")
+    model.layer.kernel.assign(np.full(model.layer.kernel.shape, 0.125, "float32"))
+    openrnn.save(tmp_path / "b.pt", model)
+    assert (openrnn.load(tmp_path / "b.pt").network.params == 0.125).all()
+
+
+def test_what_is_refused(tmp_path):
+    with pytest.raises(openrnn.UnsupportedError, match="the network has use_peepholes true, which a state_dict"):
+        openrnn.save(tmp_path / "m.pt", built("lstm", use_peepholes=True))
+    with pytest.raises(openrnn.ArgumentError, match="says no format"):
+        openrnn.save(tmp_path / "m.doc", built("lstm"))
+    with pytest.raises(TypeError, match="'a' is a int, expected a built recurrent layer"):
+        openrnn.save(tmp_path / "m.pt", {"a": 3})
+    with pytest.raises(TypeError, match="the value 'a' is 'object'"):
+        openrnn.save(tmp_path / "m.openrnn", built("lstm"), values={"a": object()})
+    with pytest.raises(openrnn.ArgumentError):
+        openrnn.save(tmp_path / "m.pt", openrnn.layers.LSTM(3))
+    openrnn.save(tmp_path / "m.pt", built("rnn_relu"))
+    with pytest.raises(openrnn.ArgumentError, match="the hint mode: rnn_tanh or rnn_relu"):
+        openrnn.load(tmp_path / "m.pt")
+    (tmp_path / "x").write_bytes(b"nothing")
+    with pytest.raises(openrnn.FormatError, match="of no known kind"):
+        openrnn.load(tmp_path / "x")
+    assert {path.name for path in tmp_path.iterdir()} == {"m.pt", "x"}
+
+
+@pytest.mark.parametrize("mode", LAYERS)
+@pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
+@pytest.mark.parametrize("proj", [0, 2])
+def test_pytorchs_names_against_the_mapping_of_the_tests(mode, direction, proj):
+    if proj and mode != "lstm":
+        return
+    spec = Spec(mode, 2, 5, 3, direction=direction, num_proj=proj)
+    options = {"num_layers": 2, "num_units": 5, "input_size": 3, "direction": direction, "num_proj": proj or None,
+               "dtype": "float64"}
+    random = np.random.default_rng(2)
+    model = openrnn.cudnn_rnn.ops
+    of_mode = {"lstm": model.CudnnLSTM, "gru": model.CudnnGRU, "rnn_tanh": model.CudnnRNNTanh,
+               "rnn_relu": model.CudnnRNNRelu}[mode]
+    ours = of_mode(2, 5, 3, direction=direction, dtype="float64", **({"num_proj": proj} if proj else {}))
+    params = random.standard_normal(int(ours.params_size()))
+    weights, biases = (list(map(np.asarray, part)) for part in ours.params_to_canonical(params))
+    state = openrnn.torch_from_canonical(weights, biases, mode, **options)
+    expected = torch_mapping.from_canonical(spec, weights, biases)
+    assert set(state) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(state[name], values)
+    assert list(state)[:2] == ["weight_ih_l0", "weight_hh_l0"]
+    back = openrnn.canonical_from_torch(state, mode, **options)
+    for given, found in zip(weights + biases, back[0] + back[1], strict=True):
+        np.testing.assert_array_equal(found, given)
+    # The buffer is PyTorch's parameters in order, all weights before all biases.
+    order = sorted(state, key=lambda name: name.startswith("bias"))
+    if not proj:
+        np.testing.assert_array_equal(np.concatenate([state[name].ravel() for name in order]), params)
+    del state["bias_hh_l0"]
+    with pytest.raises(openrnn.ArgumentError, match="expected"):
+        openrnn.canonical_from_torch(state, mode, **options)
+
+
+def test_the_tool_converts_and_says_how_far_both_are_apart(tmp_path):
+    layer = built("gru", direction="bidirectional")
+    openrnn.save(tmp_path / "a.pt", {"encoder": layer})
+    text = good("convert", tmp_path / "a.pt", tmp_path / "b.openrnn").stdout
+    assert "network encoder: gru, 2 layers" in text and "largest difference 0 of" in text
+    np.testing.assert_array_equal(openrnn.load(tmp_path / "b.openrnn")["encoder"].params, layer.kernel.numpy())
+    found = json.loads(good("inspect", tmp_path / "b.openrnn", "--json").stdout)
+    assert (found["kind"], found["checksums"], found["not_understood"]) == ("a file of OpenRNN", "right", [])
+    network = found["networks"][0]
+    assert (network["scope"], network["parameters"], network["biases_per_gate"]) == (
+        "encoder", layer.kernel.shape[0], 2)
+    assert network["options"]["direction"] == "bidirectional" and network["tensors"] == ["encoder/params"]
+    openrnn.save(tmp_path / "c.openrnn", built("lstm", cell_clip=1.5))
+    refused = run_tool("convert", tmp_path / "c.openrnn", tmp_path / "d.bin", "--to", "torch")
+    assert refused.returncode == 2 and "has cell_clip [-1.5, 1.5], which" in refused.stderr
+    assert not (tmp_path / "d.bin").exists()
+
+
+def test_the_tool_converts_plain_networks_of_both_activations(tmp_path):
+    openrnn.save(tmp_path / "a.openrnn", {"t": built("rnn_tanh"), "r": built("rnn_relu")})
+    text = good("convert", tmp_path / "a.openrnn", tmp_path / "b.pt").stdout
+    assert text.count("largest difference 0 of") == 2 and "rnn_relu" in text and "rnn_tanh" in text
+    note = good("inspect", tmp_path / "b.pt").stdout
+    assert "expected the hint mode: rnn_tanh or rnn_relu" in note
+    assert "rnn_relu, 2 layers" in good("inspect", tmp_path / "b.pt", "--mode", "rnn_relu").stdout
+
+
+@pytest.mark.parametrize("stream", [None, 1, 3, 100])
+def test_the_tool_runs_a_network(tmp_path, stream):
+    layer = built("lstm")
+    openrnn.save(tmp_path / "m.pt", {"a": layer, "b": built("gru")})
+    np.save(tmp_path / "x.npy", np.asfortranarray(X))
+    lengths = np.array([7, 0, 4])
+    np.save(tmp_path / "n.npy", lengths)
+    pieces = [] if stream is None else ["--stream", stream]
+    good("run", tmp_path / "m.pt", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy", "--network", "a",
+         "--lengths", tmp_path / "n.npy", "--state", tmp_path / "s", *pieces)
+    y, state = layer(X.astype("float32"), training=False, sequence_lengths=lengths)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), y.numpy())
+    # The next run goes on with that state, here batch-major.
+    np.save(tmp_path / "x.npy", X.swapaxes(0, 1))
+    good("run", tmp_path / "m.pt", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy", "--network", "a",
+         "--state", tmp_path / "s", "--batch-major", *pieces)
+    y, _ = layer(X.astype("float32"), state, training=False)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy").swapaxes(0, 1), y.numpy())
+
+
+def test_the_tool_runs_one_sequence_of_csv_and_says_what_does_not_fit(tmp_path):
+    layer = built("gru", direction="bidirectional", dtype="float64")
+    openrnn.save(tmp_path / "m.openrnn", layer)
+    (tmp_path / "x.csv").write_text("a,b\n" + "\n".join(f"{a!r},{b!r}" for a, b in X[:, 0].tolist()) + "\n")
+    run = ["run", tmp_path / "m.openrnn", "--output", tmp_path / "y.npy"]
+    good(*run, "--input", tmp_path / "x.csv")
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), output(layer)[:, 0])
+    np.save(tmp_path / "x.npy", X[:, :, :1])
+    np.save(tmp_path / "x2.npy", X)
+    np.save(tmp_path / "n.npy", np.array([8, 0, 0]))
+    for more, message in (
+            (["--input", tmp_path / "x.npy"], "--input has shape [7, 3, 1], expected [T, I] or [T, B, I] with I = 2"),
+            (["--input", tmp_path / "x2.npy", "--network", "b"], "--network 'b', expected one of"),
+            (["--input", tmp_path / "x2.npy", "--stream", 2], "--stream with a bidirectional network"),
+            (["--input", tmp_path / "x2.npy", "--lengths", tmp_path / "n.npy"], "--lengths has 8 at 0, expected 0 to T"),
+            (["--input", tmp_path / "x2.npy", "--lengths", tmp_path / "x2.npy"], "--lengths is float64 [7, 3, 2]"),
+            (["--input", tmp_path / "none.npy"], "no such file")):
+        refused = run_tool(*run, *more)
+        assert refused.returncode == 2 and message in refused.stderr, refused.stderr
