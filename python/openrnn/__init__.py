@@ -101,7 +101,7 @@ from openrnn.errors import (
     UnsupportedError,
 )
 
-from openrnn import cudnn_rnn, initializers, layers, losses, nn, regularizers, train  # isort: skip
+from openrnn import cudnn_rnn, initializers, layers, losses, nn, onnx, regularizers, train  # isort: skip
 
 __all__ = [
     "ArgumentError",
@@ -172,6 +172,7 @@ __all__ = [
     "network_options",
     "nn",
     "one_hot",
+    "onnx",
     "reduce_mean",
     "reduce_sum",
     "regularizers",

@@ -105,6 +105,7 @@ NB_MODULE(_core, m) {
   bind_runs(m);
   bind_sessions(m);
   bind_networks(m);
+  bind_onnx(m);
   bind_copies(m);
   bind_messages(m);
 }
