@@ -195,6 +195,69 @@ TEST(OnnxMapping, SeveralNetworksAndMetadata) {
   EXPECT_EQ(values.at("note"), PlainValue(std::string("two\nlines")));
 }
 
+TEST(OnnxMapping, NamesThatWouldMeet) {
+  MappedModel model;
+  model.networks.push_back(network_of(plain(RnnMode::kLstm)));
+  model.networks.push_back(network_of(plain(RnnMode::kLstm), "layer_0"));
+  EXPECT_MESSAGE(ArgumentError, onnx_from_networks(model), "make 'layer_0/h' twice");
+  model.networks[1].name = "a\nb";
+  EXPECT_MESSAGE(ArgumentError, onnx_from_networks(model), "'a\\012b/x' twice or not printable");
+}
+
+// A chain of nodes that is walked for each of many others: the time is bounded, and said.
+TEST(OnnxMapping, LongChainsOfManyNodes) {
+  OnnxModel model;
+  model.opsets[""] = 14;
+  const auto node = [&](const char* op, std::vector<std::string> inputs, std::string output) {
+    model.graph.nodes.push_back({.name = "",
+                                 .op_type = op,
+                                 .domain = "",
+                                 .inputs = std::move(inputs),
+                                 .outputs = {std::move(output)},
+                                 .attributes = {}});
+  };
+  std::string last = "start";  // which no one makes
+  for (int i = 0; i < 20000; ++i) {
+    std::string next = "v" + std::to_string(i);
+    node("Identity", {last}, next);
+    last = next;
+  }
+  for (int i = 0; i < 2000; ++i) node("GRU", {"x", last, last}, "y" + std::to_string(i));
+  const MappedModel mapped = networks_from_onnx(model);
+  EXPECT_TRUE(mapped.networks.empty());
+  ASSERT_EQ(mapped.notes.size(), 2000u);
+  EXPECT_TRUE(mapped.notes[0].find("W is computed when the model runs") != std::string::npos);
+  EXPECT_TRUE(mapped.notes[1999].find("more elements than the file") != std::string::npos);
+}
+
+// Each step repeats what there is, as in the billion laughs.
+TEST(OnnxMapping, ExpressionsThatGrow) {
+  OnnxModel model;
+  model.opsets[""] = 14;
+  model.graph.initializers = {OnnxTensor::of("v", values_of(DType::kFloat32, {1, 3, 2}, 1))};
+  std::string last = "v";
+  for (int i = 0; i < 40; ++i) {
+    std::string next = "v" + std::to_string(i);
+    model.graph.nodes.push_back({.name = "",
+                                 .op_type = "Concat",
+                                 .domain = "",
+                                 .inputs = std::vector<std::string>(10, last),
+                                 .outputs = {next},
+                                 .attributes = {{"axis", std::int64_t{1}}}});
+    last = next;
+  }
+  model.graph.nodes.push_back({.name = "rnn",
+                               .op_type = "RNN",
+                               .domain = "",
+                               .inputs = {"x", last, last},
+                               .outputs = {"y"},
+                               .attributes = {}});
+  const MappedModel mapped = networks_from_onnx(model);
+  ASSERT_EQ(mapped.notes.size(), 1u);
+  EXPECT_TRUE(mapped.notes[0].find("more elements than the file can account for") !=
+              std::string::npos);
+}
+
 TEST(OnnxMapping, CanonicalAndOnnxTensors) {
   RnnSpec spec = plain(RnnMode::kLstm, 2);
   spec.use_peepholes = true;

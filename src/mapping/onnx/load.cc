@@ -15,7 +15,8 @@ namespace {
 // Expressions of constants may take this many times the bytes of all constants: exporters move
 // each of W, R, B and P in some five steps.
 constexpr std::uint64_t kTimesOfConstants = 16;
-constexpr std::uint64_t kSmallBudget = std::uint64_t{1} << 20;
+// What small files may take, too: some 60 000 steps.
+constexpr std::uint64_t kSmallBudget = std::uint64_t{1} << 24;
 
 template <class Visit>
 void for_each_subgraph(const OnnxNode& node, const Visit& visit) {

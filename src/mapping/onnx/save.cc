@@ -1,8 +1,10 @@
 // Networks as graphs of ONNX's recurrent operators.
 #include <algorithm>
-#include <cmath>
+#include <set>
 
+#include "base/excerpt.h"
 #include "base/message.h"
+#include "base/utf8.h"
 #include "mapping/onnx/facts.h"
 #include "mapping/onnx/onnx.h"
 #include "mapping/onnx/values/arrays.h"
@@ -253,6 +255,21 @@ void NetworkWriter::write() {
   if (spec_.is_lstm()) join_states("c");
 }
 
+// 'layer_0' and a network without a name would share some.
+void require_unequal_names(const OnnxGraph& graph) {
+  std::set<std::string_view> names;
+  const auto add = [&](const std::string& name) {
+    if (is_printable_utf8(name) && names.insert(name).second) return;
+    throw ArgumentError(message("[save_networks] the names of the networks make '", excerpt(name),
+                                "' twice or not printable, expected other names"));
+  };
+  for (const OnnxValueInfo& input : graph.inputs) add(input.name);
+  for (const OnnxTensor& tensor : graph.initializers) add(tensor.name);
+  for (const OnnxNode& node : graph.nodes) {
+    for (const std::string& output : node.outputs) add(output);
+  }
+}
+
 }  // namespace
 
 void save_onnx(const std::string& path, const MappedModel& model) {
@@ -269,6 +286,7 @@ OnnxModel onnx_from_networks(const MappedModel& model, const OnnxExportOptions& 
     mapping::NetworkWriter(network, options, &out.graph).write();
     bfloat16 |= network.spec.dtype == DType::kBfloat16;
   }
+  mapping::require_unequal_names(out.graph);
   out.ir_version = bfloat16 ? mapping::kIrOfBfloat16 : mapping::kIr;
   out.opsets[""] = bfloat16 ? mapping::kOpsetOfBfloat16 : mapping::kOpset;
   out.producer_name = "openrnn";

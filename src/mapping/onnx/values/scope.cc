@@ -52,6 +52,7 @@ bool OnnxScope::collect(const std::string& name, std::set<std::size_t>* nodes,
   while (!ahead.empty()) {
     const auto [value, before] = ahead.back();
     ahead.pop_back();
+    budget_->take(0);  // a long chain may be walked for every node
     const auto made = producers_.find(*value);
     if (made == producers_.end()) {
       if (!add_leaf(*value, used, values)) return false;
