@@ -67,8 +67,13 @@ enum class ModelFormat : std::uint8_t {
   kTorch,
   /// A graph of ONNX's recurrent operators: mapping_onnx.h.
   kOnnx,
+  /// A model of Keras 3: its archive, its weights alone, and `.h5`, which Keras 2 reads too:
+  /// mapping_keras.h.
+  kKeras,
+  kKerasWeights,
+  kKerasH5,
 };
-/// 'openrnn', 'safetensors', 'torch', 'onnx'.
+/// 'openrnn', 'safetensors', 'torch', 'onnx', 'keras', 'keras_weights', 'keras_h5'.
 OPENRNN_API std::string_view to_string(ModelFormat format);
 /// The inverse. Throws: ArgumentError listing the names.
 OPENRNN_API ModelFormat parse_model_format(std::string_view name);

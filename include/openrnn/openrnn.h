@@ -18,6 +18,7 @@
 #include "openrnn/layers.h"
 #include "openrnn/layers_file.h"
 #include "openrnn/mapping.h"
+#include "openrnn/mapping_keras.h"
 #include "openrnn/mapping_onnx.h"
 #include "openrnn/onnx.h"
 #include "openrnn/ops.h"

@@ -1,5 +1,6 @@
 #include "mapping/kinds.h"
 
+#include "mapping/keras/keras.h"
 #include "mapping/onnx/onnx.h"
 #include "mapping/own/own.h"
 #include "mapping/support/values.h"
@@ -20,6 +21,10 @@ MappedModel load_safetensors(const std::string& path, const MappingHints& hints)
   return is_own(file) ? load_own(path) : map_torch(file, hints);
 }
 
+MappedModel load_keras(const std::string& path, const MappingHints& hints) {
+  return map_keras(ModelFile(path), hints);
+}
+
 constexpr ReadableKind kReadable[] = {
     {FileKind::kSafetensors, load_safetensors},
     {FileKind::kSafetensorsIndex, load_torch},
@@ -27,6 +32,9 @@ constexpr ReadableKind kReadable[] = {
     {FileKind::kTorchLegacy, load_torch},
     {FileKind::kTorchScript, load_torch},
     {FileKind::kOnnx, load_of_onnx},
+    {FileKind::kKerasH5, load_keras},
+    {FileKind::kKerasWeights, load_keras},
+    {FileKind::kKerasArchive, load_keras},
 };
 
 void save_safetensors(const std::string& path, const MappedModel& model) {
@@ -44,11 +52,18 @@ constexpr std::string_view kEndingsOfSafetensors[] = {".safetensors"};
 constexpr std::string_view kEndingsOfOnnx[] = {".onnx"};
 constexpr std::string_view kEndingsOfTorch[] = {".pt", ".pth", ".bin", ".ckpt"};
 
+constexpr std::string_view kEndingsOfKeras[] = {".keras"};
+constexpr std::string_view kEndingsOfKerasWeights[] = {".weights.h5"};
+constexpr std::string_view kEndingsOfKerasH5[] = {".h5", ".hdf5"};
+
 constexpr WritableFormat kWritable[] = {
     {ModelFormat::kOpenrnn, "openrnn", kOwnEndings, save_own},
     {ModelFormat::kSafetensors, "safetensors", kEndingsOfSafetensors, save_safetensors},
     {ModelFormat::kTorch, "torch", kEndingsOfTorch, save_torch},
     {ModelFormat::kOnnx, "onnx", kEndingsOfOnnx, save_onnx},
+    {ModelFormat::kKeras, "keras", kEndingsOfKeras, save_keras_archive},
+    {ModelFormat::kKerasWeights, "keras_weights", kEndingsOfKerasWeights, save_keras_weights},
+    {ModelFormat::kKerasH5, "keras_h5", kEndingsOfKerasH5, save_keras_h5},
 };
 
 }  // namespace

@@ -171,9 +171,10 @@ def save(
 ) -> None:
     """Writes recurrent networks: a built layer, networks of load(), or several of them by name.
 
-    format: 'openrnn' (holds everything), 'safetensors' or 'torch' (PyTorch's names), 'onnx'; None:
-    by the ending of the path, .openrnn, .safetensors, .pt, .onnx. A network of load() whose layer
-    was made is written with the layer's weights. values: metadata, strings and numbers by name; None:
+    format: 'openrnn' (holds everything), 'safetensors' or 'torch' (PyTorch's names), 'onnx',
+    'keras', 'keras_h5', 'keras_weights'; None: by the ending of the path, .openrnn, .safetensors,
+    .pt, .onnx, .keras, .h5, .weights.h5. A network of load() whose layer was made is written with
+    the layer's weights. values: metadata, strings and numbers by name; None:
     those of a model of load(). Raises UnsupportedError naming what the format cannot hold, before
     anything is written.
     """

@@ -1,6 +1,7 @@
 #include "formats/hdf5/image/image.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 
 #include "base/message.h"
@@ -61,8 +62,8 @@ class ImageMaker {
     }
     node->values = &tensor.values;
     if (tensor.values.dtype == DType::kBfloat16) {
-      node->attributes.emplace_back("dtype", &bfloat16_);
-      has_bfloat16_ = true;
+      // Each has a string of its own in the heap.
+      node->attributes.emplace_back("dtype", &bfloat16_.emplace_back(std::string("bfloat16")));
     }
     if (tensor.values.size_bytes() == 0) return;
     align(&image_.metadata_offset, kHdf5ElementAlignment);
@@ -90,7 +91,7 @@ class ImageMaker {
       pad8(&objects);
     };
     for (const NamedValue& value : values) add(value.value);
-    if (has_bfloat16_) add(bfloat16_);
+    for (const PlainValue& value : bfloat16_) add(value);
     if (objects.empty()) return;
     // Behind the objects what is free, as object 0.
     constexpr std::uint64_t kHead = 16;
@@ -239,8 +240,7 @@ class ImageMaker {
   std::string_view call_;
   Hdf5Image image_;
   ImageNode root_;
-  const PlainValue bfloat16_ = std::string("bfloat16");
-  bool has_bfloat16_ = false;
+  std::deque<PlainValue> bfloat16_;  // they stay where they are
   std::map<const PlainValue*, std::uint16_t> text_numbers_;
   std::uint64_t text_heap_ = 0;
   std::uint16_t tree_half_ = kLeastTreeHalf;

@@ -1,0 +1,36 @@
+// The recurrent layers of a file of Keras, by the names of their tensors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mapping/keras/arrays.h"
+#include "mapping/keras/values.h"
+#include "openrnn/mapping.h"
+
+namespace openrnn::mapping {
+
+/// The tensors of one cell, in Keras's order.
+struct KerasCell {
+  KerasForm form = KerasForm::kUsual;
+  bool backward = false;
+  std::vector<const TensorInfo*> tensors;
+};
+
+/// A layer: one cell, one in each direction, or stacked ones.
+struct KerasUnit {
+  /// Names of its group and of what its tensors are in, 'lstm_1/lstm_1', 'model_1/lstm_1'; the
+  /// path of Keras 3, 'layers/lstm_1'.
+  std::string path;
+  /// The layer's own name where the file has it, else the path.
+  std::string name;
+  std::vector<KerasCell> cells;
+};
+
+/// In the order of `layer_names` and `weight_names`, or of the file where it has none. What looks
+/// like no cell is left out. Throws: FormatError for names of tensors that are not there.
+std::vector<KerasUnit> find_keras_units(const ModelFile& file, const ValueIndex& values);
+/// 'a/b' as {'a', 'b'}.
+std::vector<std::string> split_path(std::string_view path);
+
+}  // namespace openrnn::mapping

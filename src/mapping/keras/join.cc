@@ -1,0 +1,93 @@
+// Networks of several layers, which Keras has as several.
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "base/message.h"
+#include "mapping/keras/keras.h"
+
+namespace openrnn::mapping {
+
+namespace {
+
+// The same region of the layer's own network and of the joined one.
+void copy_layer(const MappedNetwork& from, std::int64_t layer, const ParamsLayout& to,
+                Array* params) {
+  const std::size_t width = dtype_size(params->dtype());
+  const ParamsLayout layout(from.spec);
+  const auto copy = [&](std::span<const ParamRegion> sources,
+                        std::span<const ParamRegion> targets) {
+    auto target = std::find_if(targets.begin(), targets.end(),
+                               [&](const ParamRegion& one) { return one.layer == layer; });
+    for (const ParamRegion& source : sources) {
+      std::memcpy(static_cast<std::byte*>(params->data()) +
+                      static_cast<std::size_t>(target->offset) * width,
+                  static_cast<const std::byte*>(from.params.data()) +
+                      static_cast<std::size_t>(source.offset) * width,
+                  static_cast<std::size_t>(source.size()) * width);
+      ++target;
+    }
+  };
+  // Of one layer the regions are in the same order in both.
+  copy(layout.weights(), to.weights());
+  copy(layout.biases(), to.biases());
+}
+
+std::optional<MappedNetwork> joined(const std::string& name,
+                                    const std::vector<const MappedNetwork*>& layers) {
+  if (layers.empty()) return std::nullopt;
+  RnnSpec spec = layers[0]->spec;
+  for (const MappedNetwork* layer : layers) {
+    RnnSpec same = layers[0]->spec;
+    if (layer != layers[0]) same.input_size = same.output_size();
+    if (layer->spec.num_layers != 1 || layer->spec != same) return std::nullopt;
+  }
+  spec.num_layers = static_cast<std::int64_t>(layers.size());
+  const ParamsLayout layout(spec);
+  MappedNetwork network{.name = name, .spec = spec, .params = Array(spec.dtype, {layout.size()})};
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    copy_layer(*layers[i], static_cast<std::int64_t>(i), layout, &network.params);
+    network.tensors.insert(network.tensors.end(), layers[i]->tensors.begin(),
+                           layers[i]->tensors.end());
+  }
+  return network;
+}
+
+}  // namespace
+
+void join_keras_layers(const std::string& path, const std::string& text, MappedModel* model) {
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  const auto is_list = [](const auto& item) {
+    return item.is_array() &&
+           std::all_of(item.begin(), item.end(), [](const auto& one) { return one.is_string(); });
+  };
+  if (!json.is_object() || !std::all_of(json.begin(), json.end(), is_list)) {
+    throw FormatError(path, 0, message(kKerasNetworks, " is no object of lists, expected one"));
+  }
+  std::unordered_map<std::string, const MappedNetwork*> by_name;
+  for (const MappedNetwork& network : model->networks) by_name.emplace(network.name, &network);
+  std::vector<MappedNetwork> networks;
+  for (const auto& [name, list] : json.items()) {
+    std::vector<const MappedNetwork*> layers;
+    for (const auto& one : list) {
+      // Each is part of one network.
+      const auto found = by_name.find(one.template get<std::string>());
+      if (found == by_name.end()) break;
+      layers.push_back(found->second);
+      by_name.erase(found);
+    }
+    std::optional<MappedNetwork> network =
+        layers.size() == list.size() ? joined(name, layers) : std::nullopt;
+    if (!network) {
+      throw FormatError(path, 0, message(kKerasNetworks, " has layers that make no network"));
+    }
+    networks.push_back(std::move(*network));
+  }
+  for (const MappedNetwork& network : model->networks) {
+    if (by_name.contains(network.name)) networks.push_back(network);
+  }
+  model->networks = std::move(networks);
+}
+
+}  // namespace openrnn::mapping

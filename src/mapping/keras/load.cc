@@ -1,0 +1,260 @@
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "base/excerpt.h"
+#include "base/message.h"
+#include "mapping/keras/cells.h"
+#include "mapping/keras/config.h"
+#include "mapping/keras/keras.h"
+#include "mapping/support/options.h"
+
+namespace openrnn::mapping {
+
+namespace {
+
+/// Why tensors with the names of a layer are no network.
+struct NoKerasUnit {
+  std::string why;
+};
+
+/// What a whole file says.
+struct KerasFile {
+  const ModelFile& file;
+  const MappingHints& hints;
+  KerasVersion version = {};
+  std::optional<KerasConfig> config = {};
+};
+
+// What the tensors of one cell show.
+struct CellShape {
+  std::int64_t input = 0, units = 0, gates = 0;
+  int biases = 0;
+  KerasForm form = KerasForm::kUsual;
+};
+
+CellShape shape_of(const KerasCell& cell) {
+  const auto matrix = [&](std::size_t i) -> const Shape& {
+    const Shape& shape = cell.tensors[i]->shape;
+    if (shape.size() == 2 && shape[0] > 0 && shape[1] > 0) return shape;
+    throw NoKerasUnit{message("'", excerpt(cell.tensors[i]->name), "' has shape ", to_string(shape),
+                              ", expected two sizes of at least 1")};
+  };
+  const Shape &kernel = matrix(0), &recurrent = matrix(1);
+  CellShape found{.input = kernel[0], .units = recurrent[0], .form = cell.form};
+  if (cell.form == KerasForm::kSplit) {
+    found.gates = static_cast<std::int64_t>(cell.tensors.size()) / 3;
+    found.biases = 1;
+    return found;
+  }
+  found.gates = recurrent[1] / found.units;
+  if (found.gates * found.units != recurrent[1] ||
+      (found.gates != 1 && found.gates != 3 && found.gates != 4)) {
+    throw NoKerasUnit{message("the recurrent kernel has shape ", to_string(recurrent),
+                              ", expected 1, 3 or 4 gates of ", found.units, " columns")};
+  }
+  if (cell.tensors.size() < 3) return found;
+  const Shape& bias = cell.tensors[2]->shape;
+  const std::int64_t width = recurrent[1];
+  if (found.gates > 1 && bias == Shape{2 * width}) found.form = KerasForm::kCudnn;
+  found.biases = bias.size() == 2 || found.form == KerasForm::kCudnn ? 2 : 1;
+  return found;
+}
+
+const KerasLayer* find_layer(const KerasFile& keras, const KerasUnit& unit) {
+  if (!keras.config) return nullptr;
+  const KerasConfig& config = *keras.config;
+  if (keras.file.kind() == FileKind::kKerasArchive) {
+    constexpr std::string_view kOldRoot = "_layer_checkpoint_dependencies/";
+    const std::string path =
+        unit.path.starts_with(kOldRoot) ? "layers/" + unit.path.substr(kOldRoot.size()) : unit.path;
+    const auto found = config.by_path.find(path);
+    return found == config.by_path.end() ? nullptr : &config.layers[found->second];
+  }
+  for (const std::string& part : split_path(unit.path)) {
+    const auto found = config.by_name.find(part);
+    if (found != config.by_name.end()) return &config.layers[found->second];
+  }
+  return nullptr;
+}
+
+// What all cells of the unit are, by the configuration; without one by their shapes alone.
+KerasOptions options_of(const KerasFile& keras, const KerasUnit& unit, const CellShape& shape,
+                        MappedModel* model) {
+  const RnnMode mode = shape.gates == 4   ? RnnMode::kLstm
+                       : shape.gates == 3 ? RnnMode::kGru
+                                          : RnnMode::kRnnTanh;
+  if (!keras.config) return {.mode = mode, .cudnn = shape.form == KerasForm::kCudnn};
+  const KerasLayer* const layer = find_layer(keras, unit);
+  if (!layer) {
+    throw NoKerasUnit{"the configuration has no recurrent layer that is known in its place"};
+  }
+  if (!layer->fault.empty()) throw NoKerasUnit{layer->fault};
+  for (const KerasOptions& cell : layer->cells) {
+    if (cell != layer->cells[0]) throw NoKerasUnit{"its cells differ in their options"};
+  }
+  if (layer->cells.size() + layer->backward.size() != unit.cells.size()) {
+    throw NoKerasUnit{message("it has tensors of ", unit.cells.size(), " cells, expected ",
+                              layer->cells.size() + layer->backward.size())};
+  }
+  if (layer->merge_mode != "concat") {
+    model->notes.push_back(message(network_called(unit.name), " has merge_mode '",
+                                   excerpt(layer->merge_mode),
+                                   "': the two halves of its output are still to be merged"));
+  }
+  const KerasOptions& options = layer->cells[0];
+  if (options.mode != mode || (options.cudnn && shape.form != KerasForm::kCudnn)) {
+    throw NoKerasUnit{"its tensors do not fit the class of its layer"};
+  }
+  return options;
+}
+
+[[noreturn]] void ask(const KerasFile& keras, const KerasUnit& unit, const std::string& what) {
+  throw ArgumentError(
+      message("[load_networks] ", network_called(unit.name), " in ", keras.file.path(), what));
+}
+
+// Keras's gates were hard_sigmoid before version 2.3, and TensorFlow 1 and 2 both said 2.2.4-tf.
+CellActivation default_recurrent(const KerasFile& keras, const KerasUnit& unit,
+                                 MappedModel* model) {
+  if (keras.hints.recurrent_activation) return *keras.hints.recurrent_activation;
+  const KerasVersion& version = keras.version;
+  if (version.major < 2 || (version.major == 2 && version.minor < 3)) {
+    ask(keras, unit,
+        " has no configuration, and its version has sigmoid or hard_sigmoid, expected the hint "
+        "recurrent_activation");
+  }
+  model->notes.push_back(message("of ", network_called(unit.name),
+                                 " the file says no activations: they are Keras's own"));
+  return make_cell_activation(CellActivationKind::kSigmoid);
+}
+
+bool resets_after(const KerasFile& keras, const KerasUnit& unit, const CellShape& shape,
+                  const KerasOptions& options) {
+  if (shape.biases > 0) {
+    const bool after = shape.biases == 2;
+    if (options.reset_after && *options.reset_after != after) {
+      throw NoKerasUnit{message("reset_after is ", after ? "false" : "true",
+                                " in its configuration and not by its bias")};
+    }
+    return after;
+  }
+  if (options.reset_after) return *options.reset_after;
+  if (keras.hints.reset_after) return *keras.hints.reset_after;
+  ask(keras, unit,
+      " is a gru without biases and without a configuration, expected the hint "
+      "reset_after");
+}
+
+DType dtype_of(const KerasCell& cell) {
+  for (const DType one : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
+    if (cell.tensors[0]->dtype == dtype_name(one)) return one;
+  }
+  throw NoKerasUnit{
+      message("its kernel is ", excerpt(cell.tensors[0]->dtype), ", expected floating point")};
+}
+
+RnnSpec spec_of(const KerasFile& keras, const KerasUnit& unit, MappedModel* model) {
+  const CellShape shape = shape_of(unit.cells[0]);
+  const KerasOptions options = options_of(keras, unit, shape, model);
+  RnnSpec spec{.mode = options.mode, .num_units = shape.units, .input_size = shape.input};
+  const auto backward = static_cast<std::int64_t>(std::count_if(
+      unit.cells.begin(), unit.cells.end(), [](const KerasCell& cell) { return cell.backward; }));
+  const auto cells = static_cast<std::int64_t>(unit.cells.size());
+  if (backward > 0 && (cells != 2 || backward != 1)) {
+    throw NoKerasUnit{
+        "it has several cells in two directions, whose outputs meet at its end alone"};
+  }
+  spec.num_layers = cells - backward;
+  if (backward) spec.direction = Direction::kBidirectional;
+  spec.dtype = dtype_of(unit.cells[0]);
+  spec.use_bias = shape.biases > 0;
+  spec.single_bias = shape.biases == 1;
+  if (spec.mode == RnnMode::kGru) spec.reset_after = resets_after(keras, unit, shape, options);
+  if (options.cudnn) return spec;
+  spec.activation = options.activation;
+  if (spec.num_gates() == 1) return plainest(spec);
+  if (spec.is_lstm()) spec.output_activation = options.activation;
+  spec.recurrent_activation = options.recurrent_activation ? options.recurrent_activation
+                                                           : default_recurrent(keras, unit, model);
+  return plainest(spec);
+}
+
+MappedNetwork read_unit(const KerasFile& keras, const KerasUnit& unit, MappedModel* model) {
+  const RnnSpec spec = spec_of(keras, unit, model);
+  try {
+    spec.validate();
+  } catch (const ArgumentError& error) {
+    throw NoKerasUnit{error.what()};
+  }
+  const ParamsLayout layout(spec);
+  MappedNetwork network{
+      .name = unit.name, .spec = spec, .params = Array(spec.dtype, {layout.size()})};
+  std::int64_t layer = 0;
+  for (const KerasCell& cell : unit.cells) {
+    const KerasPlace place{.layer = cell.backward ? 0 : layer++,
+                           .direction = cell.backward ? 1 : 0,
+                           .form = shape_of(cell).form};
+    const std::vector<Shape> shapes = keras_shapes(layout, place);
+    std::vector<Array> arrays;
+    std::vector<ConstArrayView> views;
+    for (std::size_t i = 0; i < cell.tensors.size(); ++i) {
+      const TensorInfo& info = *cell.tensors[i];
+      if (shapes.size() != cell.tensors.size() || info.shape != shapes[i] ||
+          info.dtype != dtype_name(spec.dtype)) {
+        throw NoKerasUnit{message("'", excerpt(info.name), "' is ", excerpt(info.dtype), " ",
+                                  to_string(info.shape), ", which does not fit the others")};
+      }
+      arrays.push_back(keras.file.read(info.name));
+      network.tensors.push_back(info.name);
+    }
+    for (const Array& array : arrays) views.push_back(array.view());
+    set_from_keras(layout, place, views, &network.params);
+  }
+  return network;
+}
+
+KerasVersion version_in(const ModelFile& file, const ValueIndex& values) {
+  if (file.kind() == FileKind::kKerasWeights) return {.major = 3};
+  if (file.kind() == FileKind::kKerasH5) {
+    const std::string root = values.text("keras_version");
+    return keras_version_of(root.empty() ? values.text("model_weights/keras_version") : root);
+  }
+  const nlohmann::json metadata =
+      nlohmann::json::parse(values.text("metadata.json"), nullptr, false);
+  const bool said = metadata.is_object() && metadata.contains("keras_version") &&
+                    metadata["keras_version"].is_string();
+  return said ? keras_version_of(metadata["keras_version"].get<std::string>())
+              : KerasVersion{.major = 3};
+}
+
+}  // namespace
+
+MappedModel map_keras(const ModelFile& file, const MappingHints& hints) {
+  MappedModel model{.kind = file.kind(), .values = file.values()};
+  const ValueIndex values(file.values());
+  KerasFile keras{.file = file, .hints = hints, .version = version_in(file, values)};
+  const bool archive = file.kind() == FileKind::kKerasArchive;
+  const std::string config = values.text(archive ? "config.json" : "model_config");
+  if (!config.empty()) {
+    keras.config = parse_keras_config(file.path(), config, keras.version.major);
+  }
+  std::unordered_set<std::string> taken, names;
+  for (KerasUnit& unit : find_keras_units(file, values)) {
+    if (!names.insert(unit.name).second) names.insert(unit.name = unit.path);
+    try {
+      model.networks.push_back(read_unit(keras, unit, &model));
+      for (const std::string& name : model.networks.back().tensors) taken.insert(name);
+    } catch (const NoKerasUnit& reason) {
+      model.notes.push_back(
+          message("no network was made from '", excerpt(unit.name), "': ", reason.why));
+    }
+  }
+  for (const TensorInfo& info : file.tensors()) {
+    if (!taken.contains(info.name)) model.not_understood.push_back(info.name);
+  }
+  const std::string networks = values.text(kKerasNetworks);
+  if (!networks.empty()) join_keras_layers(file.path(), networks, &model);
+  return model;
+}
+
+}  // namespace openrnn::mapping
