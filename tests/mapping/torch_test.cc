@@ -345,11 +345,34 @@ TEST(TorchNetworks, SlotsOfAnOptimizerBelongToTheParametersOfTheirNumbers) {
   }
 }
 
+// What the fuzzers of files found, and what was made by hand: an error, or networks that fit.
+TEST(TorchNetworks, EveryFileOfTheCorporaIsReadOrRefused) {
+  std::size_t read = 0, refused = 0;
+  for (const char* corpus : {"torch_file", "safetensors", "network_file", "npy"}) {
+    const std::string folder = source_file(std::string("fuzz/corpus/") + corpus);
+    for (const auto& item : std::filesystem::directory_iterator(folder)) {
+      try {
+        for (const MappedNetwork& network : load_networks(item.path().string()).networks) {
+          EXPECT_EQ(network.params.size(), params_size(network.spec)) << item.path();
+        }
+        ++read;
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find('['), std::string::npos) << error.what();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(read, 10U);
+  EXPECT_GT(refused, 50U);
+}
+
 TEST(TorchNetworks, FormatsByNameAndEnding) {
-  for (const ModelFormat format : {ModelFormat::kSafetensors, ModelFormat::kTorch}) {
+  for (const ModelFormat format :
+       {ModelFormat::kOpenrnn, ModelFormat::kSafetensors, ModelFormat::kTorch}) {
     EXPECT_EQ(parse_model_format(to_string(format)), format);
   }
   EXPECT_EQ(model_format_of("a/b.pt"), ModelFormat::kTorch);
+  EXPECT_EQ(model_format_of("b.openrnn"), ModelFormat::kOpenrnn);
   EXPECT_EQ(model_format_of("b.safetensors"), ModelFormat::kSafetensors);
   EXPECT_MESSAGE(ArgumentError, model_format_of("b.doc"), "says no format, expected one of");
   EXPECT_MESSAGE(ArgumentError, parse_model_format("caffe"), "'caffe', expected one of");

@@ -1,6 +1,7 @@
 // What an embedder of openrnn::core sees: one network run step by step, and an error with its
 // message.
 #include <openrnn/runtime.h>
+#include <openrnn/runtime_file.h>
 
 #include <cmath>
 #include <cstdio>
@@ -33,10 +34,22 @@ bool refuses() {
   return false;
 }
 
+// The reader of model files is part of the core.
+bool refuses_a_file() {
+  const std::vector<std::byte> bytes(16);
+  try {
+    openrnn::load_packed(bytes);
+  } catch (const openrnn::FormatError& error) {
+    return error.path() == "memory";
+  }
+  return false;
+}
+
 }  // namespace
 
 int main() {
   if (!runs()) return 1;
   if (!refuses()) return 2;
+  if (!refuses_a_file()) return 3;
   std::puts("consumer of core: ok");
 }
