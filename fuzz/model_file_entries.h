@@ -8,6 +8,7 @@
 #include "formats/model_file/open.h"
 #include "formats/npy/npy.h"
 #include "formats/torch/objects.h"
+#include "formats/wav/wav.h"
 
 namespace openrnn::formats {
 
@@ -57,6 +58,16 @@ inline bool fuzz_pickle(std::string_view input) {
 inline bool fuzz_npy(std::string_view input) {
   try {
     read_npy(MemorySource("a", input));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// A WAVE file.
+inline bool fuzz_wav(std::string_view input) {
+  try {
+    read_wav(MemorySource("a", input));
     return true;
   } catch (const Error&) {
     return false;

@@ -51,8 +51,10 @@ void add_convert(CLI::App& tool, ConvertFlags& flags) {
 void add_run(CLI::App& tool, RunFlags& flags) {
   CLI::App* app = tool.add_subcommand("run", "Run a recurrent network of a model file");
   app->add_option("model", flags.model, "The model file")->required();
-  app->add_option("--input", flags.input,
-                  "[T, B, I] or [T, I]: a file of NumPy (.npy), or a CSV file of T rows")
+  app->add_option(
+         "--input", flags.input,
+         "[T, B, I] or [T, I]: a file of NumPy (.npy), a CSV file of T rows, or sound (.wav) of I "
+         "channels")
       ->required();
   app->add_option("--output", flags.output, "The .npy file to write: [T, B, D*O] or [T, D*O]")
       ->required();

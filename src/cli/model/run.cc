@@ -7,6 +7,7 @@
 
 #include "base/excerpt.h"
 #include "cli/commands.h"
+#include "formats/wav/wav.h"
 #include "openrnn/runtime.h"
 #include "openrnn/train_data.h"
 
@@ -51,6 +52,12 @@ Array as_floating(const Array& values, DType dtype) {
 
 bool is_csv(const std::string& path) { return path.ends_with(".csv") || path.ends_with(".tsv"); }
 
+Array read_input(const std::string& path) {
+  if (is_csv(path)) return train::load_series(path).values;
+  if (path.ends_with(".wav")) return formats::read_wav(formats::FileSource(path));
+  return read_npy(path);
+}
+
 /// Input [T, B, I] (or [B, T, I]) in the network's dtype.
 struct Input {
   Array values;
@@ -60,8 +67,7 @@ struct Input {
 
 Input load_input(const RunFlags& flags, const RnnSpec& spec) {
   require_file("--input", flags.input);
-  Array values =
-      is_csv(flags.input) ? train::load_series(flags.input).values : read_npy(flags.input);
+  Array values = read_input(flags.input);
   Shape shape = values.shape();
   const bool single = shape.size() == 2;
   if (single) shape.insert(shape.begin() + (flags.batch_major ? 0 : 1), 1);

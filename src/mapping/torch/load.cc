@@ -117,9 +117,16 @@ MappedNetwork read_network(const ModelFile& file, const TorchGroup& group, const
   auto* const to = static_cast<std::byte*>(network.params.data());
   for (const TorchParameter& parameter : parameters) {
     const std::string& name = group.find(parameter.name)->name;
-    const Array values = file.read(name);
-    std::memcpy(to + static_cast<std::size_t>(parameter.offset) * dtype_size(spec.dtype),
-                values.data(), values.size_bytes());
+    auto* const part = to + static_cast<std::size_t>(parameter.offset) * dtype_size(spec.dtype);
+    // What has a checksum is read, which compares it; else the mapped elements are copied once.
+    const std::optional<ConstArrayView> mapped =
+        file.has_checksums() ? std::nullopt : file.view(name);
+    if (mapped) {
+      std::memcpy(part, mapped->data, mapped->size_bytes());
+    } else {
+      const Array values = file.read(name);
+      std::memcpy(part, values.data(), values.size_bytes());
+    }
     network.tensors.push_back(name);
   }
   return network;

@@ -104,8 +104,30 @@ def arrays():
     yield "bad_bool", npy(np.array([True]))[:-1] + b"\2"
 
 
+def wav(coding, bits, samples, channels=1, more=b"", cut=None):
+    form = struct.pack("<HHIIHH", coding, channels, 8000, 8000 * channels * bits // 8, channels * bits // 8, bits) + more
+    body = b"fmt " + struct.pack("<I", len(form)) + form + b"LIST" + struct.pack("<I", 3) + b"odd\0"
+    body += b"data" + struct.pack("<I", len(samples)) + samples
+    return (b"RIFF" + struct.pack("<I", 4 + len(body)) + b"WAVE" + body)[:cut]
+
+
+def sounds():
+    yield "good_16", wav(1, 16, struct.pack("<4h", 0, 32767, -32768, 1), 2)
+    yield "good_8", wav(1, 8, bytes([0, 128, 255]))
+    yield "good_24", wav(1, 24, b"\0\0\x80\xff\xff\x7f")
+    yield "good_32", wav(1, 32, struct.pack("<2i", -2**31, 2**30))
+    yield "good_float", wav(3, 32, struct.pack("<2f", 0.5, -2.0))
+    yield "good_double", wav(0xFFFE, 64, struct.pack("<2d", 0.5, -2.0), more=b"\x16\0" + bytes(6) + b"\3\0" + bytes(14))
+    yield "bad_frames", wav(1, 16, bytes(6), 2)
+    yield "bad_channels", wav(1, 16, bytes(6), 0)
+    yield "bad_coding", wav(2, 4, bytes(6))
+    yield "bad_cut", wav(1, 16, bytes(6), cut=-1)
+    yield "bad_no_data", wav(1, 16, bytes(6), cut=30)
+    yield "bad_riff", b"RIFX" + wav(1, 16, bytes(6))[4:]
+
+
 def main():
-    for folder, made in (("network_file", files()), ("npy", arrays())):
+    for folder, made in (("network_file", files()), ("npy", arrays()), ("wav", sounds())):
         (CORPUS / folder).mkdir(exist_ok=True)
         for name, content in made:
             (CORPUS / folder / name).write_bytes(content)

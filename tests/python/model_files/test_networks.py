@@ -1,6 +1,7 @@
 """load and save: networks of model files as layers, and PyTorch's names against the test's own mapping."""
 
 import json
+import wave
 
 import numpy as np
 import openrnn
@@ -198,3 +199,15 @@ def test_the_tool_runs_one_sequence_of_csv_and_says_what_does_not_fit(tmp_path):
             (["--input", tmp_path / "none.npy"], "no such file")):
         refused = run_tool(*run, *more)
         assert refused.returncode == 2 and message in refused.stderr, refused.stderr
+
+
+def test_the_tool_runs_on_sound(tmp_path):
+    layer = built("gru")
+    openrnn.save(tmp_path / "m.openrnn", layer)
+    samples = np.random.default_rng(3).integers(-2**15, 2**15, (9, 2), dtype=np.int16)
+    with wave.open(str(tmp_path / "x.wav"), "wb") as file:
+        file.setparams((2, 2, 8000, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+    good("run", tmp_path / "m.openrnn", "--input", tmp_path / "x.wav", "--output", tmp_path / "y.npy")
+    y, _ = layer((samples / 32768).astype("float32")[:, None], training=False)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), y.numpy()[:, 0])
