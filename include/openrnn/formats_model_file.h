@@ -150,8 +150,7 @@ OPENRNN_API void write_hdf5(const std::string& path, std::span<const NamedView> 
 OPENRNN_API void write_keras_archive(const std::string& path, std::span<const NamedView> tensors,
                                      std::span<const NamedValue> values);
 
-// ---- NumPy arrays
-// --------------------------------------------------------------------------------
+// ---- NumPy arrays -------------------------------------------------------------------------------
 
 /// One array of numpy.save, of versions 1 to 3 of the format; row-major, whatever the file is.
 /// Throws: IoError; FormatError for a malformed file; UnsupportedError for objects, structures,

@@ -94,6 +94,18 @@ TEST(KerasNetworks, WhatIsNotInKerasFormIsMadeSo) {
   for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], again[i], 1e-14);
 }
 
+TEST(KerasNetworks, NamesThatLayersCannotHave) {
+  RnnSpec spec = keras_spec(RnnMode::kLstm, Direction::kUnidirectional, 2, DType::kFloat32);
+  const std::vector<std::string> names{"", "_a", "\xc3\xa4 b", "__ b", "a/b", "a.b"};
+  std::vector<MappedNetwork> networks;
+  for (const std::string& name : names) networks.push_back(network_of(spec, name));
+  for (const ModelFormat format : kFormats) {
+    const MappedModel found = saved_and_loaded(model_of(networks), format);
+    ASSERT_EQ(found.networks.size(), names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(found.networks[i].name, names[i]);
+  }
+}
+
 TEST(KerasNetworks, Activations) {
   RnnSpec spec = keras_spec(RnnMode::kLstm, Direction::kBidirectional, 1, DType::kFloat32);
   for (const char* name : {"relu", "linear", "elu", "leaky_relu(0.2)", "softplus",

@@ -215,3 +215,23 @@ def torch_from_canonical(
 ) -> dict[str, NDArray[Any]]:
     """The inverse: arrays by PyTorch's names, in the order of Module.parameters()."""
     return _core.torch_from_canonical({"rnn_mode": rnn_mode, **network}, weights, biases)
+
+
+def canonical_from_keras(
+    weights: Sequence[TensorLike], rnn_mode: str, **network: Any
+) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """(weights, biases) of get_weights() of a keras.layers.LSTM, GRU or SimpleRNN.
+
+    Or of a Bidirectional one, or of several layers one behind the other; as params_to_canonical
+    gives them. network: num_layers, num_units, input_size, direction, reset_after, use_bias, dtype,
+    and single_bias=True but for a GRU with reset_after, since Keras has one bias there. Raises
+    ArgumentError for a shape that does not fit, UnsupportedError for options that Keras lacks.
+    """
+    return _core.canonical_from_keras({"rnn_mode": rnn_mode, **network}, list(weights))
+
+
+def keras_from_canonical(
+    weights: Sequence[TensorLike], biases: Sequence[TensorLike], rnn_mode: str, **network: Any
+) -> list[NDArray[Any]]:
+    """The inverse: arrays for set_weights()."""
+    return _core.keras_from_canonical({"rnn_mode": rnn_mode, **network}, weights, biases)

@@ -65,12 +65,16 @@ MappedNetwork keras_form(const MappedNetwork& given, std::string_view format, bo
   return with_biases(network, two ? 2 : 1);
 }
 
-// Layers of Keras have names without '/', all different.
+// Layers of Keras have names that differ, and TensorFlow's scopes take few characters.
 std::string layer_name(std::string name, std::set<std::string>* taken) {
-  if (name.empty()) name = "rnn";
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
+  };
   for (char& c : name) {
     if (c == '/') c = '.';
+    if (!is_plain(c) && c != '-') c = '_';
   }
+  if (name.empty() || !is_plain(name[0])) name = "rnn" + name;
   std::string unequal = name;
   for (int i = 1; !taken->insert(unequal).second; ++i) unequal = message(name, "_", i);
   return unequal;

@@ -1,6 +1,6 @@
 // Networks of model files: the package makes layers of them.
 #include "base/message.h"
-#include "openrnn/mapping.h"
+#include "openrnn/mapping_keras.h"
 #include "python/layers/layer_ref.h"
 #include "python/support/network.h"
 
@@ -146,6 +146,21 @@ nb::dict to_torch(const nb::dict& options, nb::handle weights, nb::handle biases
   return result;
 }
 
+nb::tuple from_keras(const nb::dict& options, nb::handle weights) {
+  const RnnSpec spec = as_network("canonical_from_keras", options);
+  const std::vector<Array> given =
+      as_arrays(weights, {.call = "canonical_from_keras", .dtype = spec.dtype});
+  const CanonicalParams canonical = canonical_from_keras(spec, views(given));
+  return nb::make_tuple(arrays_to_list(canonical.weights), arrays_to_list(canonical.biases));
+}
+
+nb::list to_keras(const nb::dict& options, nb::handle weights, nb::handle biases) {
+  const RnnSpec spec = as_network("keras_from_canonical", options);
+  const AsTensor how{.call = "keras_from_canonical", .dtype = spec.dtype};
+  const std::vector<Array> matrices = as_arrays(weights, how), vectors = as_arrays(biases, how);
+  return arrays_to_list(keras_from_canonical(spec, views(matrices), views(vectors)));
+}
+
 nb::list torch_names(const nb::dict& options) {
   nb::list names;
   for (const TorchParameter& parameter : torch_parameters(as_network("torch", options))) {
@@ -180,6 +195,12 @@ void bind_networks(nb::module_& m) {
   m.def("torch_from_canonical", &to_torch, "options"_a, "weights"_any, "biases"_any,
         nb::sig("def torch_from_canonical(options: dict[str, typing.Any], weights: typing.Any, "
                 "biases: typing.Any) -> dict[str, typing.Any]"));
+  m.def("canonical_from_keras", &from_keras, "options"_a, "weights"_any,
+        nb::sig("def canonical_from_keras(options: dict[str, typing.Any], weights: typing.Any) -> "
+                "tuple[list[typing.Any], list[typing.Any]]"));
+  m.def("keras_from_canonical", &to_keras, "options"_a, "weights"_any, "biases"_any,
+        nb::sig("def keras_from_canonical(options: dict[str, typing.Any], weights: typing.Any, "
+                "biases: typing.Any) -> list[typing.Any]"));
   m.def("torch_names", &torch_names, "options"_a,
         nb::sig("def torch_names(options: dict[str, typing.Any]) -> list[str]"));
 }

@@ -3,6 +3,7 @@
 import h5py
 import json
 import numpy as np
+import openrnn
 import pytest
 
 keras = pytest.importorskip("keras", minversion="3", reason="Keras 3 is not installed")
@@ -329,6 +330,29 @@ def test_keras_reads_what_we_write(tmp_path, to, both, name, reset_after):
         assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("reset_after", [True, False])
+def test_canonical_form(name, both, reset_after):
+    how = {"reset_after": reset_after} if name == "GRU" else {}
+    layer = layer_of(name, **how)
+    model = make(keras.layers.Bidirectional(layer) if both else layer)
+    mode = {"LSTM": "lstm", "GRU": "gru", "SimpleRNN": "rnn_tanh"}[name]
+    options = how | {"num_units": UNITS, "input_size": INPUTS, "direction": "bidirectional" if both else "unidirectional"}
+    if not (name == "GRU" and reset_after):
+        options["single_bias"] = True
+    weights, biases = openrnn.canonical_from_keras(model.get_weights(), mode, **options)
+    again = openrnn.keras_from_canonical(weights, biases, mode, **options)
+    for one, other in zip(again, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    gates = {"LSTM": [0, 1, 2, 3], "GRU": [1, 0, 2], "SimpleRNN": [0]}[name]  # ours in Keras's order
+    for gate, block in enumerate(gates):
+        expected = model.get_weights()[0][:, block * UNITS : (block + 1) * UNITS].T
+        np.testing.assert_array_equal(weights[gate], expected)
+    with pytest.raises(openrnn.ArgumentError, match="expected"):
+        openrnn.canonical_from_keras(model.get_weights()[1:], mode, **options)
+
+
 @pytest.mark.parametrize("to", KINDS)
 def test_layers_of_one_network_are_one_again(tmp_path, to):
     model = make(keras.layers.RNN([keras.layers.GRUCell(UNITS) for _ in range(3)], return_sequences=True, name="a.b"))
@@ -341,6 +365,20 @@ def test_layers_of_one_network_are_one_again(tmp_path, to):
     if to != ".weights.h5":
         again = keras.models.load_model(tmp_path / f"out{to}", compile=False)
         np.testing.assert_allclose(again.predict_on_batch(x_of()), model.predict_on_batch(x_of()), rtol=0, atol=2e-6)
+
+
+def test_a_network_without_a_name(tmp_path):
+    weights = np.random.default_rng(4).standard_normal((4 * UNITS, INPUTS)).astype(np.float32)
+    recurrent = np.random.default_rng(5).uniform(-0.5, 0.5, (4 * UNITS, UNITS)).astype(np.float32)
+    bias = np.linspace(-1, 1, 4 * UNITS, dtype=np.float32)
+    named = {"weight_ih_l0": weights, "weight_hh_l0": recurrent, "bias_ih_l0": bias, "bias_hh_l0": 0 * bias}
+    lines = [to_line(name, array) for name, array in named.items()]
+    call_tool("model_file", "torch", tmp_path / "m.pt", stdin="\n".join(lines) + "\n")
+    call_tool("model_file", "convert", tmp_path / "m.pt", tmp_path / "m.keras", "keras")
+    model = keras.models.load_model(tmp_path / "m.keras", compile=False)
+    assert model.layers[-1].name == "rnn"
+    for path in ("m.pt", "m.keras"):
+        assert_same(tmp_path / path, model)
 
 
 def test_what_keras_cannot_hold(tmp_path):
