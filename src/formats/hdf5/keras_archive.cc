@@ -48,6 +48,18 @@ class InflatedSource : public ByteSource {
   MemorySource source_;
 };
 
+// The checksum of the entry is that of all elements that lie in it as they are.
+void take_checksum(const ByteSource* source, const ZipEntry& entry, FileContents* contents) {
+  const std::size_t whole = contents->extents.size();
+  for (TensorPlace& place : contents->places) {
+    const Extent& extent = contents->extents[place.extent];
+    if (extent.source != source) continue;
+    place.first = extent.offset;
+    place.extent = whole;
+  }
+  contents->extents.push_back({source, 0, entry.bytes, entry.crc});
+}
+
 }  // namespace
 
 bool is_keras_archive(const ZipArchive& archive) {
@@ -66,7 +78,11 @@ FileContents read_keras_archive(std::unique_ptr<ByteSource> file) {
     source = std::make_unique<InflatedSource>(message(file->path(), "/", weights->name),
                                               archive.read_whole(*weights));
   }
+  const ByteSource* const inside = source.get();
   FileContents contents = read_hdf5(std::move(source));
+  if (weights->method == 0 && archive.has_checksums()) {
+    take_checksum(inside, *weights, &contents);
+  }
   contents.kind = FileKind::kKerasArchive;
   std::vector<NamedValue> values;
   for (const std::string_view name : {kKerasConfig, kKerasMetadata}) {

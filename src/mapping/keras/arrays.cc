@@ -1,5 +1,6 @@
 #include "mapping/keras/arrays.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace openrnn::mapping {
@@ -65,10 +66,14 @@ void for_each_element(const ParamsLayout& layout, const KerasPlace& place, const
       const Gate gate = gates_of(spec.mode)[static_cast<std::size_t>(region.gate)];
       const auto rows = static_cast<std::size_t>(region.rows);
       const auto cols = static_cast<std::size_t>(region.cols);
-      for (std::size_t row = 0; row < rows; ++row) {
+      // A matrix is transposed some rows at a time: those are one cache line of Keras's array.
+      constexpr std::size_t kRows = 16;
+      for (std::size_t first = 0; first < rows; first += kRows) {
         for (std::size_t col = 0; col < cols; ++col) {
-          take(static_cast<std::size_t>(region.offset) + row * cols + col,
-               find_element(region, place.form, gate, row, col, units, gates));
+          for (std::size_t row = first; row < std::min(first + kRows, rows); ++row) {
+            take(static_cast<std::size_t>(region.offset) + row * cols + col,
+                 find_element(region, place.form, gate, row, col, units, gates));
+          }
         }
       }
     }

@@ -1,3 +1,4 @@
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -195,7 +196,7 @@ MappedNetwork read_unit(const KerasFile& keras, const KerasUnit& unit, MappedMod
                            .direction = cell.backward ? 1 : 0,
                            .form = shape_of(cell).form};
     const std::vector<Shape> shapes = keras_shapes(layout, place);
-    std::vector<Array> arrays;
+    std::deque<Array> arrays;  // they stay where they are
     std::vector<ConstArrayView> views;
     for (std::size_t i = 0; i < cell.tensors.size(); ++i) {
       const TensorInfo& info = *cell.tensors[i];
@@ -204,10 +205,13 @@ MappedNetwork read_unit(const KerasFile& keras, const KerasUnit& unit, MappedMod
         throw NoKerasUnit{message("'", excerpt(info.name), "' is ", excerpt(info.dtype), " ",
                                   to_string(info.shape), ", which does not fit the others")};
       }
-      arrays.push_back(keras.file.read(info.name));
+      // What has a checksum is read, which compares it; else the mapped elements are copied once.
+      const std::optional<ConstArrayView> mapped =
+          keras.file.has_checksums() ? std::nullopt : keras.file.view(info.name);
+      if (!mapped) arrays.push_back(keras.file.read(info.name));
+      views.push_back(mapped ? *mapped : arrays.back().view());
       network.tensors.push_back(info.name);
     }
-    for (const Array& array : arrays) views.push_back(array.view());
     set_from_keras(layout, place, views, &network.params);
   }
   return network;

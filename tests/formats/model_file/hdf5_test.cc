@@ -90,6 +90,22 @@ TEST(Hdf5, WeightsOfKeras3) {
   }
 }
 
+TEST(Hdf5, TheChecksumOfAnArchive) {
+  std::string whole = read_file(corpus_path("good_archive"));
+  const float last = 26;  // of the second tensor
+  const std::size_t at = whole.find(std::string(reinterpret_cast<const char*>(&last), 4));
+  whole[at] = 1;
+  const TempFolder folder;
+  write_raw(folder / "m", whole);
+  const ModelFile file(folder / "m");
+  EXPECT_TRUE(file.has_checksums());
+  EXPECT_MESSAGE(FormatError, file.read("layers/gru/cell/vars/0"), "have checksum");
+  EXPECT_MESSAGE(FormatError, file.verify(), "have checksum");
+  const ModelFile right(corpus_path("good_archive"));
+  right.verify();
+  EXPECT_EQ(elements<float>(right, "layers/gru/cell/vars/1")[26], last);
+}
+
 TEST(Hdf5, ElementTypes) {
   for (const char* name : {"good_types", "good_types_latest"}) {
     const ModelFile file(corpus_path(name));
