@@ -82,6 +82,9 @@ class OPENRNN_API ModelFile {
   /// DType and for more elements than are stored, FormatError for a wrong checksum and for a bool
   /// that is neither 0 nor 1.
   Array read(std::string_view name) const;
+  /// The same, into memory of as many bytes as the elements have. Throws: as read(), and
+  /// ArgumentError for another size.
+  void read_into(std::string_view name, std::span<std::byte> out) const;
   /// The same as bytes, of any element type of whole bytes.
   std::string read_bytes(std::string_view name) const;
   /// The elements where they are mapped, without a copy; nothing if they are not aligned to

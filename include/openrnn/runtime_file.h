@@ -18,8 +18,9 @@ struct StoredNetwork {
   std::optional<ConstArrayView> initial_h, initial_c;
   /// Optimizer slots by name.
   std::vector<std::pair<std::string, ConstArrayView>> slots;
-  /// The names of its tensors in the file.
+  /// The names of its tensors in the file, and the CRC-32C of each.
   std::vector<std::string> tensors;
+  std::vector<std::uint32_t> checksums;
 };
 
 /// The networks of one file. All that its header says is checked when it is opened; the elements

@@ -18,7 +18,7 @@ MappedModel load_of_onnx(const std::string& path, const MappingHints&) { return 
 
 MappedModel load_safetensors(const std::string& path, const MappingHints& hints) {
   const ModelFile file(path);
-  return is_own(file) ? load_own(path) : map_torch(file, hints);
+  return is_own(file) ? load_own(file) : map_torch(file, hints);
 }
 
 MappedModel load_keras(const std::string& path, const MappingHints& hints) {

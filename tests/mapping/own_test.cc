@@ -171,6 +171,27 @@ TEST(OwnFile, EveryFlippedBitIsAnErrorOrChangesNoNetwork) {
   EXPECT_GT(errors, bytes.size() - 64);
 }
 
+TEST(OwnFile, AWrongChecksumOfATensorIsFoundWhenLoading) {
+  std::string bytes = bytes_of(model());
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  const TempFolder folder;
+  formats::write_raw(folder / "m", bytes);
+  EXPECT_MESSAGE(FormatError, load_networks(folder / "m"), "has the checksum");
+  // A network whose tensors are whole is packed all the same.
+  const NetworkFile file(folder / "m");
+  std::size_t broken = 0;
+  for (const StoredNetwork& network : file.networks()) {
+    try {
+      file.verify(network);
+      EXPECT_EQ(load_packed(folder / "m", network.name)->spec(), network.spec);
+    } catch (const FormatError&) {
+      EXPECT_THROW(load_packed(folder / "m", network.name), FormatError);
+      ++broken;
+    }
+  }
+  EXPECT_EQ(broken, 1U);
+}
+
 TEST(OwnFile, LaterVersionsAndOtherFilesAreRefused) {
   std::string bytes = bytes_of(model());
   const std::string key = "\"openrnn.layout\":\"1\"";

@@ -52,6 +52,15 @@ const TensorInfo& ModelFile::info(std::string_view name) const {
 Array ModelFile::read(std::string_view name) const {
   return formats::read_tensor(impl_->contents, impl_->number(name, "read"));
 }
+void ModelFile::read_into(std::string_view name, std::span<std::byte> out) const {
+  const std::size_t number = impl_->number(name, "read_into");
+  const std::uint64_t bytes = tensors()[number].bytes;
+  if (bytes != out.size()) {
+    throw ArgumentError(message("[read_into] '", excerpt(name), "' has ", bytes,
+                                " bytes, expected memory of as many, not of ", out.size()));
+  }
+  formats::read_tensor_into(impl_->contents, number, out.data());
+}
 std::string ModelFile::read_bytes(std::string_view name) const {
   return formats::read_tensor_bytes(impl_->contents, impl_->number(name, "read_bytes"));
 }

@@ -71,11 +71,18 @@ Array read_tensor(const FileContents& contents, std::size_t tensor) {
   const DType dtype = readable_dtype(info);
   require_stored_elements(contents, tensor);
   Array out(dtype, info.shape);
-  copy_elements(contents, tensor, out.data());
-  if (out.dtype() == DType::kBool) {
-    check_bool_bytes(contents, tensor, {static_cast<const char*>(out.data()), out.size_bytes()});
-  }
+  read_tensor_into(contents, tensor, out.data());
   return out;
+}
+
+void read_tensor_into(const FileContents& contents, std::size_t tensor, void* out) {
+  const TensorInfo& info = contents.tensors[tensor];
+  const DType dtype = readable_dtype(info);
+  require_stored_elements(contents, tensor);
+  copy_elements(contents, tensor, out);
+  if (dtype != DType::kBool) return;
+  const auto bytes = static_cast<std::size_t>(info.bytes);
+  check_bool_bytes(contents, tensor, {static_cast<const char*>(out), bytes});
 }
 
 void verify_contents(const FileContents& contents) {

@@ -11,6 +11,8 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
 
 /// The elements, in memory of the size of the tensor. Throws: as ModelFile::read.
 Array read_tensor(const FileContents& contents, std::size_t tensor);
+/// The same, into memory of that size.
+void read_tensor_into(const FileContents& contents, std::size_t tensor, void* out);
 std::string read_tensor_bytes(const FileContents& contents, std::size_t tensor);
 std::optional<ConstArrayView> view_tensor(const FileContents& contents, std::size_t tensor);
 /// Compares the checksum of every extent that has one. Throws: FormatError.

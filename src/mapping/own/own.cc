@@ -17,6 +17,8 @@ namespace openrnn::mapping {
 
 namespace {
 
+constexpr std::string_view kSlots = "slots/";
+
 /// The tensors of one network, and what the metadata say of it.
 class OwnNetwork {
  public:
@@ -24,7 +26,7 @@ class OwnNetwork {
     add("params", network.params);
     if (network.initial_h) add("initial_h", *network.initial_h);
     if (network.initial_c) add("initial_c", *network.initial_c);
-    for (const auto& [slot, values] : network.slots) add("slots/" + slot, values);
+    for (const auto& [slot, values] : network.slots) add(std::string(kSlots) + slot, values);
   }
   const std::vector<NamedView>& views() const { return views_; }
   std::string json() const {
@@ -46,14 +48,28 @@ class OwnNetwork {
   std::string checksums_;
 };
 
-MappedNetwork mapped_network(const StoredNetwork& stored) {
-  MappedNetwork network{.name = stored.name,
-                        .spec = stored.spec,
-                        .params = Array(stored.params),
-                        .tensors = stored.tensors};
-  if (stored.initial_h) network.initial_h.emplace(*stored.initial_h);
-  if (stored.initial_c) network.initial_c.emplace(*stored.initial_c);
-  for (const auto& [slot, values] : stored.slots) network.slots.emplace(slot, Array(values));
+// Read, not copied from the mapping, whose pages would count as memory of the process, too.
+MappedNetwork read_own(const NetworkFile& own, const StoredNetwork& stored, const ModelFile& file) {
+  MappedNetwork network{.name = stored.name, .spec = stored.spec, .tensors = stored.tensors};
+  const std::size_t prefix = stored.name.empty() ? 0 : stored.name.size() + 1;
+  for (std::size_t i = 0; i < stored.tensors.size(); ++i) {
+    const std::string_view part = std::string_view(stored.tensors[i]).substr(prefix);
+    Array values = file.read(stored.tensors[i]);
+    if (crc32c({static_cast<const char*>(values.data()), values.size_bytes()}) !=
+        stored.checksums[i]) {
+      own.verify(stored);  // which says where
+      throw FormatError(file.path(), 0, "the file was changed while it was read");
+    }
+    if (part == "params") {
+      network.params = std::move(values);
+    } else if (part == "initial_h") {
+      network.initial_h = std::move(values);
+    } else if (part == "initial_c") {
+      network.initial_c = std::move(values);
+    } else {
+      network.slots.emplace(part.substr(kSlots.size()), std::move(values));
+    }
+  }
   return network;
 }
 
@@ -64,16 +80,15 @@ bool is_own(const ModelFile& file) {
       file.values(), [](const NamedValue& value) { return value.name == runtime::kNetworksKey; });
 }
 
-MappedModel load_own(const std::string& path) {
-  const NetworkFile file(path);
+MappedModel load_own(const ModelFile& file) {
+  const NetworkFile own(file.path());
   MappedModel model{.kind = FileKind::kSafetensors, .what = "a file of OpenRNN"};
-  for (const StoredNetwork& stored : file.networks()) {
-    file.verify(stored);
-    model.networks.push_back(mapped_network(stored));
+  for (const StoredNetwork& stored : own.networks()) {
+    model.networks.push_back(read_own(own, stored, file));
   }
   model.verified = true;
-  model.not_understood = file.other_tensors();
-  for (const auto& [name, value] : file.metadata()) model.values.push_back({name, value});
+  model.not_understood = own.other_tensors();
+  for (const auto& [name, value] : own.metadata()) model.values.push_back({name, value});
   return model;
 }
 

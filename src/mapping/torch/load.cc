@@ -117,16 +117,10 @@ MappedNetwork read_network(const ModelFile& file, const TorchGroup& group, const
   auto* const to = static_cast<std::byte*>(network.params.data());
   for (const TorchParameter& parameter : parameters) {
     const std::string& name = group.find(parameter.name)->name;
-    auto* const part = to + static_cast<std::size_t>(parameter.offset) * dtype_size(spec.dtype);
-    // What has a checksum is read, which compares it; else the mapped elements are copied once.
-    const std::optional<ConstArrayView> mapped =
-        file.has_checksums() ? std::nullopt : file.view(name);
-    if (mapped) {
-      std::memcpy(part, mapped->data, mapped->size_bytes());
-    } else {
-      const Array values = file.read(name);
-      std::memcpy(part, values.data(), values.size_bytes());
-    }
+    const std::size_t first = static_cast<std::size_t>(parameter.offset) * dtype_size(spec.dtype);
+    const auto size = static_cast<std::size_t>(file.info(name).bytes);
+    // Straight to its place: no second copy of a large tensor.
+    file.read_into(name, {to + first, size});
     network.tensors.push_back(name);
   }
   return network;

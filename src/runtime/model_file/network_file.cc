@@ -151,6 +151,7 @@ StoredNetwork NetworkFile::Impl::read_network(JsonScanner& json) {
   for (const auto& [part, checksum] : parts) {
     if (checksum > UINT32_MAX) json.fail(message(checksum, ", expected a checksum of 32 bits"));
     add_part(json, part, &network);
+    network.checksums.push_back(static_cast<std::uint32_t>(checksum));
     if (!checksums.emplace(network.tensors.back(), static_cast<std::uint32_t>(checksum)).second) {
       json.fail(message("tensor '", excerpt(network.tensors.back()),
                         "' is of two networks, expected one"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <openrnn/formats_model_file.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "../../../fuzz/model_file_entries.h"
@@ -35,6 +36,18 @@ class Safetensors : public testing::Test {
   }
   const TempFolder folder;
 };
+
+TEST_F(Safetensors, ReadIntoMemoryOfTheSameSize) {
+  const ModelFile file(source_file("fuzz/corpus/safetensors/good_package"));
+  const Array whole = file.read("rnn.weight_ih_l0");
+  std::vector<std::byte> bytes(whole.size_bytes());
+  file.read_into("rnn.weight_ih_l0", bytes);
+  EXPECT_EQ(std::memcmp(bytes.data(), whole.data(), bytes.size()), 0);
+  bytes.pop_back();
+  EXPECT_MESSAGE(ArgumentError, file.read_into("rnn.weight_ih_l0", bytes),
+                 "has 48 bytes, expected memory of as many, not of 47");
+  EXPECT_MESSAGE(ArgumentError, file.read_into("none", bytes), "[read_into] 'none' is not in");
+}
 
 TEST_F(Safetensors, PackagesFile) {
   const std::string path = source_file("fuzz/corpus/safetensors/good_package");
