@@ -235,3 +235,22 @@ def keras_from_canonical(
 ) -> list[NDArray[Any]]:
     """The inverse: arrays for set_weights()."""
     return _core.keras_from_canonical({"rnn_mode": rnn_mode, **network}, weights, biases)
+
+
+def canonical_from_onnx(
+    inputs: Sequence[TensorLike], rnn_mode: str, **network: Any
+) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """(weights, biases) of the inputs W, R, B and P of ONNX's operators LSTM, GRU and RNN.
+
+    B with use_bias, P with use_peepholes; of several layers one behind the other. network as of
+    canonical_from_torch. Raises ArgumentError for a shape that does not fit, UnsupportedError for
+    options that ONNX lacks.
+    """
+    return _core.canonical_from_onnx({"rnn_mode": rnn_mode, **network}, list(inputs))
+
+
+def onnx_from_canonical(
+    weights: Sequence[TensorLike], biases: Sequence[TensorLike], rnn_mode: str, **network: Any
+) -> list[NDArray[Any]]:
+    """The inverse: W, R and, where there are such, B and P of each layer."""
+    return _core.onnx_from_canonical({"rnn_mode": rnn_mode, **network}, weights, biases)

@@ -1,6 +1,7 @@
 // Networks of model files: the package makes layers of them.
 #include "base/message.h"
 #include "openrnn/mapping_keras.h"
+#include "openrnn/mapping_onnx.h"
 #include "python/layers/layer_ref.h"
 #include "python/support/network.h"
 
@@ -161,6 +162,21 @@ nb::list to_keras(const nb::dict& options, nb::handle weights, nb::handle biases
   return arrays_to_list(keras_from_canonical(spec, views(matrices), views(vectors)));
 }
 
+nb::tuple from_onnx(const nb::dict& options, nb::handle inputs) {
+  const RnnSpec spec = as_network("canonical_from_onnx", options);
+  const std::vector<Array> given =
+      as_arrays(inputs, {.call = "canonical_from_onnx", .dtype = spec.dtype});
+  const CanonicalParams canonical = canonical_from_onnx(spec, views(given));
+  return nb::make_tuple(arrays_to_list(canonical.weights), arrays_to_list(canonical.biases));
+}
+
+nb::list to_onnx(const nb::dict& options, nb::handle weights, nb::handle biases) {
+  const RnnSpec spec = as_network("onnx_from_canonical", options);
+  const AsTensor how{.call = "onnx_from_canonical", .dtype = spec.dtype};
+  const std::vector<Array> matrices = as_arrays(weights, how), vectors = as_arrays(biases, how);
+  return arrays_to_list(onnx_from_canonical(spec, views(matrices), views(vectors)));
+}
+
 nb::list torch_names(const nb::dict& options) {
   nb::list names;
   for (const TorchParameter& parameter : torch_parameters(as_network("torch", options))) {
@@ -200,6 +216,12 @@ void bind_networks(nb::module_& m) {
                 "tuple[list[typing.Any], list[typing.Any]]"));
   m.def("keras_from_canonical", &to_keras, "options"_a, "weights"_any, "biases"_any,
         nb::sig("def keras_from_canonical(options: dict[str, typing.Any], weights: typing.Any, "
+                "biases: typing.Any) -> list[typing.Any]"));
+  m.def("canonical_from_onnx", &from_onnx, "options"_a, "inputs"_any,
+        nb::sig("def canonical_from_onnx(options: dict[str, typing.Any], inputs: typing.Any) -> "
+                "tuple[list[typing.Any], list[typing.Any]]"));
+  m.def("onnx_from_canonical", &to_onnx, "options"_a, "weights"_any, "biases"_any,
+        nb::sig("def onnx_from_canonical(options: dict[str, typing.Any], weights: typing.Any, "
                 "biases: typing.Any) -> list[typing.Any]"));
   m.def("torch_names", &torch_names, "options"_a,
         nb::sig("def torch_names(options: dict[str, typing.Any]) -> list[str]"));

@@ -211,3 +211,24 @@ def test_the_tool_runs_on_sound(tmp_path):
     good("run", tmp_path / "m.openrnn", "--input", tmp_path / "x.wav", "--output", tmp_path / "y.npy")
     y, _ = layer((samples / 32768).astype("float32")[:, None], training=False)
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), y.numpy()[:, 0])
+
+
+@pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
+def test_onnxs_inputs_there_and_back(direction):
+    options = {"num_layers": 2, "num_units": 5, "input_size": 3, "direction": direction, "dtype": "float64"}
+    dirs = 1 if direction == "unidirectional" else 2
+    ours = openrnn.cudnn_rnn.ops.CudnnLSTM(2, 5, 3, direction=direction, dtype="float64")
+    params = np.random.default_rng(4).standard_normal(int(ours.params_size()))
+    weights, biases = (list(map(np.asarray, part)) for part in ours.params_to_canonical(params))
+    inputs = openrnn.onnx_from_canonical(weights, biases, "lstm", **options)
+    assert [array.shape for array in inputs] == [
+        (dirs, 20, 3), (dirs, 20, 5), (dirs, 40), (dirs, 20, dirs * 5), (dirs, 20, 5), (dirs, 40)]
+    # ONNX's gates are i o f c, ours i f c o.
+    for gate, slot in enumerate((0, 3, 1, 2)):
+        np.testing.assert_array_equal(inputs[0][0, 5 * gate : 5 * gate + 5], weights[slot])
+        np.testing.assert_array_equal(inputs[2][0, 5 * gate : 5 * gate + 5], biases[slot])
+    back = openrnn.canonical_from_onnx(inputs, "lstm", **options)
+    for given, found in zip(weights + biases, back[0] + back[1], strict=True):
+        np.testing.assert_array_equal(found, given)
+    with pytest.raises(openrnn.ArgumentError):
+        openrnn.canonical_from_onnx(inputs[:-1], "lstm", **options)
