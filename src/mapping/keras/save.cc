@@ -19,7 +19,9 @@ void add_names(const SavedModel& model, std::vector<NamedValue>* values) {
 }
 
 std::size_t arrays_of_direction(const SavedLayer& layer) {
-  return layer.arrays.size() / static_cast<std::size_t>(layer.network->spec.num_dirs());
+  // There are two at least, which an analyzer cannot see.
+  return std::max<std::size_t>(
+      2, layer.arrays.size() / static_cast<std::size_t>(layer.network->spec.num_dirs()));
 }
 
 // 'lstm/lstm_cell/kernel', below the group of the layer.
