@@ -38,7 +38,7 @@ void FractalHeap::read_header() {
   check_lookup3(file_, address_, header, kHeap);
   has_checksums_ = (in.number(1) & 2u) != 0;
   max_object_ = in.number(4);
-  in.skip(12 * 8);  // large objects, free space, counts
+  in.skip(std::uint64_t{12} * 8);  // large objects, free space, counts
   table_width_ = in.number(2);
   start_bytes_ = in.number(8);
   max_direct_bytes_ = in.number(8);
