@@ -7,6 +7,7 @@
 
 #include "formats/model_file/open.h"
 #include "formats/npy/npy.h"
+#include "formats/tensorflow/tensorflow.h"
 #include "formats/torch/objects.h"
 #include "formats/wav/wav.h"
 
@@ -40,6 +41,15 @@ inline bool fuzz_model_file(std::string_view input) {
   } catch (const Error&) {
     return false;
   }
+}
+
+/// A checkpoint of TensorFlow 1 without its checksums, too, which keep most changes from it.
+inline bool fuzz_tf_file(std::string_view input) {
+  try {
+    read_tf_v1(std::make_unique<MemorySource>("m", input), false);
+  } catch (const Error&) {  // a graph, or a damaged table
+  }
+  return fuzz_model_file(input);
 }
 
 /// A pickle without its file, as the checksum of an archive keeps most changes from it.

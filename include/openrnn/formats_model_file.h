@@ -31,9 +31,17 @@ enum class FileKind : std::uint8_t {
   kKerasArchive,
   /// Any other HDF5 file.
   kHdf5,
+  /// A tensor bundle of TensorFlow: the folder of a SavedModel, one with a `checkpoint` state file,
+  /// or a prefix.
+  kTfCheckpoint,
+  /// The one file of TensorFlow's Saver before version 1.0.
+  kTfCheckpointV1,
+  /// A GraphDef, whose constants are the tensors: a frozen graph.
+  kTfGraph,
 };
 
-/// What a file is by its content; its name is not looked at.
+/// What a file is by its content; its name is not looked at, but for the parts of a TensorFlow
+/// checkpoint.
 struct FoundFile {
   FileKind kind = FileKind::kUnknown;
   /// With an article: 'a safetensors file', 'an HDF5 file', 'a file' where nothing is known of it.

@@ -50,6 +50,11 @@ struct MappingHints {
   std::optional<bool> reset_after = {};
   /// The gates' activation, where the file has weights alone and frameworks differ.
   std::optional<CellActivation> recurrent_activation = {};
+  /// Of TensorFlow's BasicLSTMCell, LSTMCell and the like, whose files do not say it. Without the
+  /// hint it is TensorFlow's default, 1, and a note says so.
+  std::optional<double> forget_bias = {};
+  /// Of an opaque buffer that lies in a TensorFlow checkpoint alone.
+  std::optional<RnnSpec> network = {};
 };
 
 /// Every recurrent network of a file, whatever kind of file its content shows it to be.
@@ -72,8 +77,10 @@ enum class ModelFormat : std::uint8_t {
   kKeras,
   kKerasWeights,
   kKerasH5,
+  /// A TensorFlow checkpoint (a prefix) with the names of the cells of version 1.
+  kTensorflow,
 };
-/// 'openrnn', 'safetensors', 'torch', 'onnx', 'keras', 'keras_weights', 'keras_h5'.
+/// 'openrnn', 'safetensors', 'torch', 'onnx', 'keras', 'keras_weights', 'keras_h5', 'tensorflow'.
 OPENRNN_API std::string_view to_string(ModelFormat format);
 /// The inverse. Throws: ArgumentError listing the names.
 OPENRNN_API ModelFormat parse_model_format(std::string_view name);

@@ -4,6 +4,7 @@
 #include "mapping/onnx/onnx.h"
 #include "mapping/own/own.h"
 #include "mapping/support/values.h"
+#include "mapping/tensorflow/tensorflow.h"
 #include "mapping/torch/torch.h"
 
 namespace openrnn::mapping {
@@ -25,12 +26,19 @@ MappedModel load_keras(const std::string& path, const MappingHints& hints) {
   return map_keras(ModelFile(path), hints);
 }
 
+MappedModel load_tensorflow(const std::string& path, const MappingHints& hints) {
+  return map_tensorflow(ModelFile(path), hints);
+}
+
 constexpr ReadableKind kReadable[] = {
     {FileKind::kSafetensors, load_safetensors},
     {FileKind::kSafetensorsIndex, load_torch},
     {FileKind::kTorch, load_torch},
     {FileKind::kTorchLegacy, load_torch},
     {FileKind::kTorchScript, load_torch},
+    {FileKind::kTfCheckpoint, load_tensorflow},
+    {FileKind::kTfCheckpointV1, load_tensorflow},
+    {FileKind::kTfGraph, load_tensorflow},
     {FileKind::kOnnx, load_of_onnx},
     {FileKind::kKerasH5, load_keras},
     {FileKind::kKerasWeights, load_keras},
@@ -50,6 +58,7 @@ void save_torch(const std::string& path, const MappedModel& model) {
 constexpr std::string_view kOwnEndings[] = {".openrnn"};
 constexpr std::string_view kEndingsOfSafetensors[] = {".safetensors"};
 constexpr std::string_view kEndingsOfOnnx[] = {".onnx"};
+constexpr std::string_view kEndingsOfTensorflow[] = {".index"};
 constexpr std::string_view kEndingsOfTorch[] = {".pt", ".pth", ".bin", ".ckpt"};
 
 constexpr std::string_view kEndingsOfKeras[] = {".keras"};
@@ -64,6 +73,7 @@ constexpr WritableFormat kWritable[] = {
     {ModelFormat::kKeras, "keras", kEndingsOfKeras, save_keras_archive},
     {ModelFormat::kKerasWeights, "keras_weights", kEndingsOfKerasWeights, save_keras_weights},
     {ModelFormat::kKerasH5, "keras_h5", kEndingsOfKerasH5, save_keras_h5},
+    {ModelFormat::kTensorflow, "tensorflow", kEndingsOfTensorflow, save_tensorflow},
 };
 
 }  // namespace

@@ -5,8 +5,10 @@
 //   tool_model_file hdf5 PATH <lines                    lines to an HDF5 file
 //   tool_model_file keras PATH <lines                   lines to an archive of Keras 3
 //   tool_model_file networks PATH [HINT=VALUE...]        networks, other tensors, notes
-//   tool_model_file run PATH [HINT=VALUE...] <lines      a line of x [T, B, I] a network to y
-//   tool_model_file convert PATH TO FORMAT               networks from one file to another
+//   tool_model_file describe PATH [HINT=VALUE...]        'NAME, DESCRIPTION, SLOT, ...', notes,
+//   others tool_model_file run PATH [HINT=VALUE...] <lines      a line of x [T, B, I] a network to
+//   y tool_model_file run_named PATH [HINT=VALUE...] <lines  the same of the networks that lines
+//   name tool_model_file convert PATH TO FORMAT               networks from one file to another
 // For hdf5 and keras, a line 'name, text, string' or 'name, texts, string, ...' is an attribute.
 #include <openrnn/mapping.h>
 #include <openrnn/runtime.h>
@@ -47,6 +49,23 @@ void list(const MappedModel& model) {
   for (const std::string& note : model.notes) std::cout << "note\t" << note << '\n';
 }
 
+void describe_all(const MappedModel& model) {
+  for (const MappedNetwork& network : model.networks) {
+    std::cout << network.name << '\t' << describe(network.spec);
+    for (const auto& [slot, values] : network.slots) std::cout << '\t' << slot;
+    std::cout << '\n';
+  }
+  for (const std::string& note : model.notes) std::cout << "note\t" << note << '\n';
+  for (const std::string& name : model.not_understood) std::cout << "other\t" << name << '\n';
+}
+
+const MappedNetwork& network_called(const MappedModel& model, const std::string& name) {
+  for (const MappedNetwork& network : model.networks) {
+    if (network.name == name) return network;
+  }
+  throw ArgumentError("no network '" + name + "'");
+}
+
 void run_network(const MappedNetwork& network, const Array& x) {
   const RnnSpec& spec = network.spec;
   ForwardArgs args;
@@ -67,10 +86,17 @@ bool run_networks(const std::vector<std::string>& words) {
     save_networks(words.at(2), load_networks(path), parse_model_format(words.at(3)));
     return true;
   }
-  if (verb != "networks" && verb != "run") return false;
+  if (verb != "networks" && verb != "describe" && verb != "run" && verb != "run_named")
+    return false;
   const MappedModel model = load_networks(path, parse_hints(words));
-  if (verb == "networks") {
-    list(model);
+  if (verb == "networks") list(model);
+  if (verb == "describe") describe_all(model);
+  if (verb == "networks" || verb == "describe") return true;
+  if (verb == "run_named") {
+    for (std::string line; std::getline(std::cin, line);) {
+      const std::vector<std::string> field = split(line, '\t');
+      run_network(network_called(model, field.at(0)), parse_array(field));
+    }
     return true;
   }
   for (const MappedNetwork& network : model.networks) {

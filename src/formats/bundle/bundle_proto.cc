@@ -33,6 +33,8 @@ std::int64_t single_varint(std::string_view bytes, std::uint32_t tag, bool* pres
   return value;
 }
 
+}  // namespace
+
 Shape decode_shape(std::string_view bytes, bool* good) {
   Shape shape;
   pbf_reader in(bytes.data(), bytes.size());
@@ -63,6 +65,8 @@ TensorSlice decode_slice(std::string_view bytes) {
   }
   return slice;
 }
+
+namespace {
 
 void decode_entry_field(pbf_reader* in, BundleEntry* entry, bool* good) {
   switch (in->tag_and_type()) {

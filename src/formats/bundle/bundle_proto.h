@@ -39,6 +39,11 @@ struct BundleEntry {
 bool decode_header(std::string_view bytes, BundleHeader* header);
 bool decode_entry(std::string_view bytes, BundleEntry* entry);
 
+/// TensorShapeProto and TensorSliceProto. `good` becomes false for a shape without a rank.
+/// Throws: protozero's exceptions, for bytes that are no such message.
+Shape decode_shape(std::string_view bytes, bool* good);
+TensorSlice decode_slice(std::string_view bytes);
+
 std::string encode_header(std::int32_t num_shards);
 /// Byte for byte what TensorFlow writes. Slices are not written.
 std::string encode_entry(const BundleEntry& entry);

@@ -6,6 +6,7 @@
 #include "formats/hdf5/reader.h"
 #include "formats/onnx/onnx_file.h"
 #include "formats/safetensors/reader.h"
+#include "formats/tensorflow/tensorflow.h"
 #include "formats/torch/torch_file.h"
 
 namespace openrnn {
@@ -90,6 +91,10 @@ FoundFile identify(const ByteSource& file) {
   if (starts_as_legacy_torch(head)) {
     return {FileKind::kTorchLegacy, "a PyTorch file of the old form"};
   }
+  if (ends_as_table(file)) {
+    return {FileKind::kTfCheckpointV1, "a TensorFlow checkpoint of version 1"};
+  }
+  if (starts_as_tf_graph(head, file.size())) return {FileKind::kTfGraph, "a graph of TensorFlow"};
   for (const Signature& signature : kSignatures) {
     if (head.size() >= signature.offset &&
         std::string_view(head).substr(signature.offset).starts_with(signature.bytes)) {
@@ -104,6 +109,9 @@ FoundFile identify(const ByteSource& file) {
 }  // namespace formats
 
 FoundFile identify_file(const std::string& path) {
+  if (const std::optional<formats::FoundBundle> bundle = formats::find_bundle(path)) {
+    return {FileKind::kTfCheckpoint, bundle->what};
+  }
   return formats::identify(formats::FileSource(path));
 }
 

@@ -4,6 +4,7 @@
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/model_file/open.h"
+#include "formats/tensorflow/tensorflow.h"
 
 namespace openrnn {
 
@@ -27,10 +28,14 @@ std::size_t ModelFile::Impl::number(std::string_view name, std::string_view call
 ModelFile::ModelFile(const std::string& path)
     : impl_(new Impl{.path = path, .contents = {}, .numbers = {}}) {
   const std::string folder = formats::folder_of(path);
-  impl_->contents = formats::open_contents(
-      std::make_unique<formats::FileSource>(path), [&](const std::string& name) {
-        return std::make_unique<formats::FileSource>(folder + "/" + name);
-      });
+  if (const std::optional<formats::FoundBundle> bundle = formats::find_bundle(path)) {
+    impl_->contents = formats::read_bundle(*bundle);
+  } else {
+    impl_->contents = formats::open_contents(
+        std::make_unique<formats::FileSource>(path), [&](const std::string& name) {
+          return std::make_unique<formats::FileSource>(folder + "/" + name);
+        });
+  }
   for (std::size_t i = 0; i < tensors().size(); ++i) impl_->numbers[tensors()[i].name] = i;
 }
 ModelFile::~ModelFile() = default;
@@ -66,8 +71,9 @@ std::string ModelFile::read_bytes(std::string_view name) const {
 }
 bool ModelFile::has_checksums() const noexcept {
   const std::vector<formats::Extent>& extents = impl_->contents.extents;
-  return std::any_of(extents.begin(), extents.end(),
-                     [](const formats::Extent& extent) { return extent.crc.has_value(); });
+  return std::any_of(extents.begin(), extents.end(), [](const formats::Extent& extent) {
+    return extent.crc.has_value() || extent.source_checks;
+  });
 }
 void ModelFile::verify() const { formats::verify_contents(impl_->contents); }
 

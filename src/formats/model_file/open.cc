@@ -7,6 +7,7 @@
 #include "formats/hdf5/reader.h"
 #include "formats/model_file/identify.h"
 #include "formats/onnx/onnx_file.h"
+#include "formats/tensorflow/tensorflow.h"
 #include "formats/tensors/elements.h"
 #include "formats/torch/torch_file.h"
 
@@ -56,6 +57,11 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
       return read_hdf5(std::move(file));
     case FileKind::kKerasArchive:
       return read_keras_archive(std::move(file));
+    case FileKind::kTfCheckpointV1:
+      return read_tf_v1(std::move(file));
+    case FileKind::kTfGraph:
+      return read_tf_graph(std::move(file));
+    case FileKind::kTfCheckpoint:
     case FileKind::kUnknown:
       break;
   }

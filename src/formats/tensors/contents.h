@@ -17,6 +17,8 @@ struct Extent {
   std::uint64_t offset = 0, bytes = 0;
   /// CRC-32 of the bytes, where the file has one.
   std::optional<std::uint32_t> crc;
+  /// The source has checksums of its own, which it compares when it is read from the start.
+  bool source_checks = false;
 };
 
 /// The place of a tensor's elements, which a reader has checked to lie inside the extent.
