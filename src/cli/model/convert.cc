@@ -22,6 +22,21 @@ MappingHints hints_for(const MappedNetwork& network, MappingHints hints) {
   return hints;
 }
 
+bool same_sizes(const RnnSpec& a, const RnnSpec& b) {
+  return a.num_gates() == b.num_gates() && a.num_layers == b.num_layers &&
+         a.direction == b.direction && a.input_size == b.input_size && a.num_units == b.num_units &&
+         a.num_proj == b.num_proj;
+}
+
+// By its name, as a writer may sort tensors by theirs; a format may also change the name.
+const MappedNetwork& matching(const MappedModel& model, const MappedNetwork& given,
+                              std::size_t number) {
+  for (const MappedNetwork& network : model.networks) {
+    if (network.name == given.name) return network;
+  }
+  return model.networks[number];
+}
+
 /// What was written, read again: once for each set of hints, as a file may hold plain networks of
 /// both activations.
 class Written {
@@ -33,9 +48,14 @@ class Written {
     const auto [at, is_new] = models_.try_emplace({hints.mode, hints.reset_after});
     MappedModel& model = at->second;
     if (is_new) model = load_networks(flags_.out, hints);
-    if (model.networks.size() == count_) return model.networks[number];
-    throw StateError(fmt::format("[convert] {} has {} networks after it was written, expected {}",
-                                 flags_.out, model.networks.size(), count_));
+    if (model.networks.size() != count_) {
+      throw StateError(fmt::format("[convert] {} has {} networks after it was written, expected {}",
+                                   flags_.out, model.networks.size(), count_));
+    }
+    const MappedNetwork& network = matching(model, given, number);
+    if (same_sizes(network.spec, given.spec)) return network;
+    throw StateError(fmt::format("[convert] {} has a {} after it was written, expected a {}",
+                                 flags_.out, describe(network.spec), describe(given.spec)));
   }
 
  private:
@@ -61,7 +81,7 @@ void report_slots(const MappedNetwork& before, const MappedNetwork& after) {
 }  // namespace
 
 int run(const ConvertFlags& flags) {
-  require_file("in", flags.in);
+  require_model("in", flags.in);
   const ModelFormat format =
       flags.to.empty() ? model_format_of(flags.out) : parse_model_format(flags.to);
   const MappedModel before = load_networks(flags.in, flags.hints);

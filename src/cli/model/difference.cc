@@ -53,7 +53,8 @@ std::vector<double> results_of(const MappedNetwork& network) {
   args.cn = spec.has_cell() ? c.data() : nullptr;
   InferenceSession(std::make_shared<const PackedModel>(spec, network.params.view())).run(args);
   std::vector<double> results;
-  for (const Array* values : {&y, &h, &c}) {
+  for (const Array* values : {&y, &h, spec.has_cell() ? &c : nullptr}) {
+    if (!values) continue;
     for (std::int64_t i = 0; i < values->size(); ++i) {
       results.push_back(element(values->view(), i));
     }

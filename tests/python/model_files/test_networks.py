@@ -151,6 +151,14 @@ def test_the_tool_converts_and_says_how_far_both_are_apart(tmp_path):
     assert not (tmp_path / "d.bin").exists()
 
 
+@pytest.mark.parametrize("ending", ["openrnn", "safetensors", "pt", "onnx", "keras", "h5", "index"])
+def test_the_tool_compares_networks_by_name(tmp_path, ending):
+    openrnn.save(tmp_path / "a.openrnn", {"second": built("lstm"), "first": built("gru")})
+    lines = good("convert", tmp_path / "a.openrnn", tmp_path / f"b.{ending}").stdout.splitlines()
+    assert lines[0].startswith("network second: lstm, 2 layers") and lines[1].startswith("network first: gru, 2 layers")
+    assert all(float(line.split("largest difference ")[1].split()[0]) < 1e-5 for line in lines[:2])
+
+
 def test_the_tool_converts_plain_networks_of_both_activations(tmp_path):
     openrnn.save(tmp_path / "a.openrnn", {"t": built("rnn_tanh"), "r": built("rnn_relu")})
     text = good("convert", tmp_path / "a.openrnn", tmp_path / "b.pt").stdout
