@@ -26,6 +26,8 @@ void use_device(const std::string& device);
 /// Throws: ArgumentError naming the flag unless `path` names something that can be a file; what
 /// only reading it tells is left to its reader.
 void require_file(const std::string& flag, const std::string& path);
+/// The same of a model: it may also be a folder, or the prefix of a checkpoint.
+void require_model(const std::string& flag, const std::string& path);
 /// Throws: IoError when what was printed did not all arrive.
 void flush_stdout();
 

@@ -33,6 +33,12 @@ void require_file(const std::string& flag, const std::string& path) {
   }
 }
 
+void require_model(const std::string& flag, const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return;
+  if (!std::filesystem::exists(path + ".index", ignored)) require_file(flag, path);
+}
+
 void flush_stdout() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw IoError("[stdout] not all output could be written, expected a writable output");

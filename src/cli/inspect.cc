@@ -70,12 +70,17 @@ void add_arithmetic(const Extras& extras, Inspected& inspected) {
   }
 }
 
-/// A model file of another framework, if the path is one.
+/// A model file of another framework, if the path is one. Checkpoints may be those of runs, of
+/// which there is more to tell.
 std::optional<FoundFile> model_file_at(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  const std::filesystem::path at(path);
+  if (std::filesystem::exists(at / "saved_model.pb", ignored)) return identify_file(path);
+  if (!std::filesystem::is_regular_file(at, ignored)) return std::nullopt;
   FoundFile found = identify_file(path);
-  if (found.kind == FileKind::kUnknown) return std::nullopt;
+  if (found.kind == FileKind::kUnknown || found.kind == FileKind::kTfCheckpoint) {
+    return std::nullopt;
+  }
   return found;
 }
 
@@ -122,8 +127,9 @@ Inspected inspect_model_file(const InspectFlags& flags, const FoundFile& found) 
   return inspected;
 }
 
-Inspected inspect_checkpoint(const std::string& path, bool fast) {
-  const TensorBundleReader reader = train::open_run(path);
+Inspected inspect_checkpoint(const InspectFlags& flags) {
+  const bool fast = flags.fast;
+  const TensorBundleReader reader = train::open_run(flags.checkpoint);
   if (!fast) reader.verify();
   Inspected inspected{.path = reader.prefix(),
                       .kind = "a checkpoint",
@@ -136,9 +142,8 @@ Inspected inspect_checkpoint(const std::string& path, bool fast) {
     inspected.remarks.push_back({"network", network.scope, network.text});
   }
   for (const std::string& remark : contents.remarks) inspected.add("note", remark);
-  if (contents.networks.empty() && contents.remarks.empty()) {
-    inspected.add("note", "no recurrent network among them");
-  }
+  // No names of ours: those of TensorFlow's cells and Keras's layers.
+  if (contents.networks.empty() && contents.remarks.empty()) add_networks(flags, inspected);
   const Extras extras = read_extras(reader);
   add_options(extras, inspected);
   add_arithmetic(extras, inspected);
@@ -149,8 +154,7 @@ Inspected inspect_checkpoint(const std::string& path, bool fast) {
 
 int run(const InspectFlags& flags) {
   const std::optional<FoundFile> found = model_file_at(flags.checkpoint);
-  const Inspected inspected =
-      found ? inspect_model_file(flags, *found) : inspect_checkpoint(flags.checkpoint, flags.fast);
+  const Inspected inspected = found ? inspect_model_file(flags, *found) : inspect_checkpoint(flags);
   if (flags.json) {
     print_json(inspected);
   } else {

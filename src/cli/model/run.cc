@@ -219,7 +219,7 @@ void save_output(const RunFlags& flags, Array y, bool single) {
 
 int run(const RunFlags& flags) {
   use_threads(flags.threads);
-  require_file("model", flags.model);
+  require_model("model", flags.model);
   MappedNetwork network = find_network(flags);
   if (flags.math) network.spec.compute.math = parse_math(*flags.math);
   const RnnSpec& spec = network.spec;

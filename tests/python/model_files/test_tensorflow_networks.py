@@ -7,6 +7,7 @@ tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
 
 from files import tf_rnn_cells as judge
 from files.file_tools import call_tool, from_line, to_line
+from tool.tool_runs import good
 
 v1 = tf.compat.v1
 TIME, BATCH, INPUTS, UNITS = 6, 4, 3, 5
@@ -160,3 +161,15 @@ def test_keras_models(tmp_path):
             found = outputs(tmp_path / file, {name: np.ascontiguousarray(steps[layer])})[name]
             np.testing.assert_allclose(found, steps[layer + 1], **CLOSE, err_msg=f"{file} {name}")
             assert lines[name][2:] == ([] if file == "exported" else ["momentum", "velocity"])
+
+
+def test_the_tool_inspects_converts_and_runs_every_kind_of_file(tmp_path):
+    wanted, files = run_and_save(one_cell(lambda: judge.make("LSTMCell", UNITS)), tmp_path)
+    np.save(tmp_path / "x.npy", x_of())
+    for file in files:
+        text = good("inspect", tmp_path / file.removesuffix(".index")).stdout
+        assert "lstm" in text and "5 units" in text, (file, text)
+        assert "largest difference 0 of" in good("convert", tmp_path / file, tmp_path / "a.openrnn").stdout
+        for model in (file, "a.openrnn"):
+            good("run", tmp_path / model, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+            np.testing.assert_allclose(np.load(tmp_path / "y.npy"), wanted, **CLOSE, err_msg=file)
