@@ -13,7 +13,7 @@ import h5py
 import ml_dtypes
 import numpy as np
 
-CORPUS = pathlib.Path(__file__).parents[3] / "fuzz" / "corpus" / "hdf5"
+CORPUS = pathlib.Path(__file__).parents[4] / "fuzz" / "corpus" / "hdf5"
 
 
 def made(fill, **how):

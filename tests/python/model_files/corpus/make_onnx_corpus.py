@@ -8,7 +8,7 @@ import pathlib
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-CORPUS = pathlib.Path(__file__).parents[3] / "fuzz" / "corpus" / "onnx"
+CORPUS = pathlib.Path(__file__).parents[4] / "fuzz" / "corpus" / "onnx"
 
 
 def varint(value):

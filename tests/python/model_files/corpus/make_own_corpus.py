@@ -12,7 +12,7 @@ import tempfile
 import numpy as np
 import openrnn
 
-CORPUS = pathlib.Path(__file__).parents[3] / "fuzz" / "corpus"
+CORPUS = pathlib.Path(__file__).parents[4] / "fuzz" / "corpus"
 
 
 def crc32c(text):

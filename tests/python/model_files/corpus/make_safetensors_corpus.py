@@ -1,6 +1,6 @@
 """Writes the files in fuzz/corpus/safetensors that the tests read: made with the safetensors package, and by hand.
 
-Usage: python make_corpus.py, in an environment with numpy, ml_dtypes and safetensors.
+Usage: python make_safetensors_corpus.py, in an environment with numpy, ml_dtypes and safetensors.
 """
 
 import json
@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 from safetensors.numpy import save
 
-CORPUS = pathlib.Path(__file__).parents[3] / "fuzz" / "corpus" / "safetensors"
+CORPUS = pathlib.Path(__file__).parents[4] / "fuzz" / "corpus" / "safetensors"
 
 
 def by_hand(header, data=b""):

@@ -13,7 +13,7 @@ import zipfile
 
 import torch
 
-CORPUS = pathlib.Path(__file__).parents[3] / "fuzz" / "corpus"
+CORPUS = pathlib.Path(__file__).parents[4] / "fuzz" / "corpus"
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 
