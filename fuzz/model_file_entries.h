@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "formats/json_models/json_models.h"
 #include "formats/model_file/open.h"
 #include "formats/npy/npy.h"
 #include "formats/tensorflow/tensorflow.h"
@@ -41,6 +42,17 @@ inline bool fuzz_model_file(std::string_view input) {
   } catch (const Error&) {
     return false;
   }
+}
+
+/// A model as JSON, whatever keys it has.
+inline bool fuzz_json_model(std::string_view input) {
+  for (const auto read : {read_rtneural, read_nam}) {
+    try {
+      read(std::make_unique<MemorySource>("m", input));
+    } catch (const Error&) {
+    }
+  }
+  return fuzz_model_file(input);
 }
 
 /// A checkpoint of TensorFlow 1 without its checksums, too, which keep most changes from it.

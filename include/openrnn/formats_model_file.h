@@ -38,6 +38,10 @@ enum class FileKind : std::uint8_t {
   kTfCheckpointV1,
   /// A GraphDef, whose constants are the tensors: a frozen graph.
   kTfGraph,
+  /// A model of RTNeural as JSON.
+  kRtneural,
+  /// A model of NeuralAmpModeler (.nam), as JSON.
+  kNam,
 };
 
 /// What a file is by its content; its name is not looked at, but for the parts of a TensorFlow

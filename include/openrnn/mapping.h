@@ -79,8 +79,12 @@ enum class ModelFormat : std::uint8_t {
   kKerasH5,
   /// A TensorFlow checkpoint (a prefix) with the names of the cells of version 1.
   kTensorflow,
+  /// JSON of RTNeural, and of NeuralAmpModeler.
+  kRtneural,
+  kNam,
 };
-/// 'openrnn', 'safetensors', 'torch', 'onnx', 'keras', 'keras_weights', 'keras_h5', 'tensorflow'.
+/// 'openrnn', 'safetensors', 'torch', 'onnx', 'keras', 'keras_weights', 'keras_h5', 'tensorflow',
+/// 'rtneural', 'nam'.
 OPENRNN_API std::string_view to_string(ModelFormat format);
 /// The inverse. Throws: ArgumentError listing the names.
 OPENRNN_API ModelFormat parse_model_format(std::string_view name);

@@ -1,5 +1,6 @@
 #include "mapping/kinds.h"
 
+#include "mapping/json/json.h"
 #include "mapping/keras/keras.h"
 #include "mapping/onnx/onnx.h"
 #include "mapping/own/own.h"
@@ -30,6 +31,14 @@ MappedModel load_tensorflow(const std::string& path, const MappingHints& hints) 
   return map_tensorflow(ModelFile(path), hints);
 }
 
+MappedModel load_rtneural(const std::string& path, const MappingHints&) {
+  return map_rtneural(ModelFile(path));
+}
+
+MappedModel load_nam(const std::string& path, const MappingHints&) {
+  return map_nam(ModelFile(path));
+}
+
 constexpr ReadableKind kReadable[] = {
     {FileKind::kSafetensors, load_safetensors},
     {FileKind::kSafetensorsIndex, load_torch},
@@ -43,6 +52,8 @@ constexpr ReadableKind kReadable[] = {
     {FileKind::kKerasH5, load_keras},
     {FileKind::kKerasWeights, load_keras},
     {FileKind::kKerasArchive, load_keras},
+    {FileKind::kRtneural, load_rtneural},
+    {FileKind::kNam, load_nam},
 };
 
 void save_safetensors(const std::string& path, const MappedModel& model) {
@@ -65,6 +76,9 @@ constexpr std::string_view kEndingsOfKeras[] = {".keras"};
 constexpr std::string_view kEndingsOfKerasWeights[] = {".weights.h5"};
 constexpr std::string_view kEndingsOfKerasH5[] = {".h5", ".hdf5"};
 
+constexpr std::string_view kEndingsOfRtneural[] = {".json"};
+constexpr std::string_view kEndingsOfNam[] = {".nam"};
+
 constexpr WritableFormat kWritable[] = {
     {ModelFormat::kOpenrnn, "openrnn", kOwnEndings, save_own},
     {ModelFormat::kSafetensors, "safetensors", kEndingsOfSafetensors, save_safetensors},
@@ -74,6 +88,8 @@ constexpr WritableFormat kWritable[] = {
     {ModelFormat::kKerasWeights, "keras_weights", kEndingsOfKerasWeights, save_keras_weights},
     {ModelFormat::kKerasH5, "keras_h5", kEndingsOfKerasH5, save_keras_h5},
     {ModelFormat::kTensorflow, "tensorflow", kEndingsOfTensorflow, save_tensorflow},
+    {ModelFormat::kRtneural, "rtneural", kEndingsOfRtneural, save_rtneural},
+    {ModelFormat::kNam, "nam", kEndingsOfNam, save_nam},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "formats/hdf5/reader.h"
+#include "formats/json_models/json_models.h"
 #include "formats/onnx/onnx_file.h"
 #include "formats/safetensors/reader.h"
 #include "formats/tensorflow/tensorflow.h"
@@ -84,6 +85,9 @@ FoundFile identify(const ByteSource& file) {
     const bool index = file.size() <= kMaxSafetensorsHeader &&
                        file.read_string(0, file.size()).find("\"weight_map\"") != std::string::npos;
     if (index) return {FileKind::kSafetensorsIndex, "an index of safetensors files"};
+    const FileKind model = kind_of_json_model(file);
+    if (model == FileKind::kRtneural) return {model, "a file of RTNeural"};
+    if (model == FileKind::kNam) return {model, "a file of NeuralAmpModeler"};
     return {FileKind::kUnknown, "a JSON file"};
   }
   if (head.starts_with("PK\x03\x04")) return identify_zip(file);

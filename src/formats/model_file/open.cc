@@ -5,6 +5,7 @@
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "formats/hdf5/reader.h"
+#include "formats/json_models/json_models.h"
 #include "formats/model_file/identify.h"
 #include "formats/onnx/onnx_file.h"
 #include "formats/tensorflow/tensorflow.h"
@@ -61,6 +62,10 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
       return read_tf_v1(std::move(file));
     case FileKind::kTfGraph:
       return read_tf_graph(std::move(file));
+    case FileKind::kRtneural:
+      return read_rtneural(std::move(file));
+    case FileKind::kNam:
+      return read_nam(std::move(file));
     case FileKind::kTfCheckpoint:
     case FileKind::kUnknown:
       break;

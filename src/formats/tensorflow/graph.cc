@@ -7,6 +7,7 @@
 #include "base/message.h"
 #include "base/utf8.h"
 #include "formats/coding.h"
+#include "formats/file/owned_source.h"
 #include "formats/proto_fields.h"
 #include "formats/tensorflow/tensor_proto.h"
 #include "formats/tensorflow/tensorflow.h"

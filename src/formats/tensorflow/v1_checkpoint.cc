@@ -9,6 +9,7 @@
 #include "base/message.h"
 #include "base/utf8.h"
 #include "formats/bundle/bundle.h"
+#include "formats/file/owned_source.h"
 #include "formats/proto_fields.h"
 #include "formats/table/table.h"
 #include "formats/tensorflow/tensor_proto.h"
