@@ -1,6 +1,7 @@
 // openrnn convert: networks of a model file as one of another kind, and how far both are apart.
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <map>
 
 #include "base/excerpt.h"
@@ -82,6 +83,12 @@ void report_slots(const MappedNetwork& before, const MappedNetwork& after) {
 
 int run(const ConvertFlags& flags) {
   require_model("in", flags.in);
+  std::error_code ignored;
+  if (std::filesystem::equivalent(flags.in, flags.out, ignored)) {
+    throw ArgumentError("[convert] out '" + flags.out +
+                        "' is the file that is read, expected another: what is of no network "
+                        "would be lost");
+  }
   const ModelFormat format =
       flags.to.empty() ? model_format_of(flags.out) : parse_model_format(flags.to);
   const MappedModel before = load_networks(flags.in, flags.hints);

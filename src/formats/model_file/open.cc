@@ -73,8 +73,8 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
   throw FormatError(
       file->path(), 0,
       message("this is ", found.what == "a file" ? "of no known kind" : found.what,
-              ", expected a file of safetensors, an index of several, or one of PyTorch, ONNX or "
-              "Keras"));
+              ", expected a file of safetensors, an index of several, or one of PyTorch, ONNX, "
+              "Keras, TensorFlow, RTNeural or NeuralAmpModeler"));
 }
 
 Array read_tensor(const FileContents& contents, std::size_t tensor) {

@@ -146,6 +146,9 @@ def test_the_tool_converts_and_says_how_far_both_are_apart(tmp_path):
         "encoder", layer.kernel.shape[0], 2)
     assert network["options"]["direction"] == "bidirectional" and network["tensors"] == ["encoder/params"]
     openrnn.save(tmp_path / "c.openrnn", built("lstm", cell_clip=1.5))
+    before = (tmp_path / "a.pt").read_bytes()
+    assert "is the file that is read" in run_tool("convert", tmp_path / "a.pt", tmp_path / "." / "a.pt").stderr
+    assert (tmp_path / "a.pt").read_bytes() == before
     refused = run_tool("convert", tmp_path / "c.openrnn", tmp_path / "d.bin", "--to", "torch")
     assert refused.returncode == 2 and "has cell_clip [-1.5, 1.5], which" in refused.stderr
     assert not (tmp_path / "d.bin").exists()
