@@ -66,6 +66,15 @@ struct TypedElements {
   }
 };
 
+// A field of elements has one of them or, length-delimited, several; protozero only asserts it.
+bool has_encoding_of(const pbf_reader& in, const OnnxType& type) {
+  using Wire = protozero::pbf_wire_type;
+  if (in.wire_type() == Wire::length_delimited) return true;
+  return type.number != kOnnxString && in.wire_type() == (type.field == 4    ? Wire::fixed32
+                                                          : type.field == 10 ? Wire::fixed64
+                                                                             : Wire::varint);
+}
+
 bool is_data_field(std::uint32_t tag) {
   return tag == 4 || tag == 5 || tag == 6 || tag == 7 || tag == 10 || tag == 11 || tag == kRawData;
 }
@@ -217,6 +226,10 @@ void OnnxTensorReader::read_typed(std::string_view message, const Location& loca
   TypedElements elements{file_, message, *tensor, type};
   file_.read_fields(message, "a tensor", [&](pbf_reader* in) {
     if (in->tag() != type.field) return in->skip();
+    if (!has_encoding_of(*in, type)) {
+      file_.fail(message, openrnn::message("tensor '", excerpt(tensor->name), "' of ", type.name,
+                                           " has elements of another wire type"));
+    }
     if (type.number != kOnnxString) return elements.take(in);
     tensor->strings.emplace_back(proto_view(in));
   });

@@ -30,6 +30,8 @@ constexpr Refusal kRefusals[] = {
     {"no_type", "tensor 't' has element type 0, expected one that ONNX has"},
     {"two_fields", "a tensor has elements in two fields, expected one"},
     {"wrong_field", "of float32 has its elements in field 7, expected field 4 or raw data"},
+    {"wire_type_of_elements", "tensor 't' of float32 has elements of another wire type"},
+    {"wire_type_of_strings", "tensor 't' of string has elements of another wire type"},
     {"half_a_float", "a tensor is malformed: invalid length"},
     {"wide_int8", "tensor 't' has the element 300, expected one of int8"},
     {"bool", "tensor 't' has the bool 2, expected 0 or 1"},

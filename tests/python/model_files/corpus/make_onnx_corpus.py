@@ -123,6 +123,8 @@ def bad_tensors():
     yield "no_type", tensor(EIGHT, kind=0)
     yield "two_fields", tensor(EIGHT, part(4, bytes(8)))
     yield "wrong_field", tensor(part(7, bytes(2)))
+    yield "wire_type_of_elements", tensor(varint(4 * 8 + 1) + bytes(8))
+    yield "wire_type_of_strings", tensor(number(6, 1), kind=8, dims=(1,))
     yield "half_a_float", tensor(part(4, bytes(7)))
     yield "wide_int8", tensor(part(5, varint(300), varint(1)), kind=3)
     yield "bool", tensor(part(9, b"\1\2"), kind=9)
