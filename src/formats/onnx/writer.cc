@@ -100,14 +100,20 @@ void put_node(pbf_writer* parent, const OnnxNode& node) {
   put_text(&out, 7, node.domain);
 }
 
+// Messages without fields are written as such: a writer of protozero that got none leaves nothing.
 void put_shape(pbf_writer* tensor_type, const std::vector<OnnxDim>& dims) {
+  if (dims.empty()) return tensor_type->add_message(2, std::string());
   pbf_writer shape(*tensor_type, 2);
   for (const OnnxDim& dim : dims) {
+    if (dim.size < 0 && dim.symbol.empty()) {
+      shape.add_message(1, std::string());
+      continue;
+    }
     pbf_writer out(shape, 1);
     if (dim.size >= 0) {
       out.add_int64(1, dim.size);
     } else {
-      put_text(&out, 2, dim.symbol);
+      out.add_string(2, dim.symbol);
     }
   }
 }
