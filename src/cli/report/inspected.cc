@@ -54,10 +54,6 @@ const char* text_of_biases(const RnnSpec& spec) {
 
 std::string text_of_network(const Inspected::Network& network) {
   std::string text = describe(network.spec);
-  for (const RnnField& field : rnn_fields()) {
-    if (field.always || !field.stands_in(network.spec)) continue;
-    text += fmt::format(", {} {}", field.name, to_string(field.get(network.spec)));
-  }
   text += fmt::format(", {}, {} parameters", text_of_biases(network.spec), network.parameters);
   if (network.has_state) text += ", with initial states";
   if (!network.slots.empty()) text += ", slots " + listed_excerpts(network.slots);
