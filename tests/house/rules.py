@@ -12,7 +12,7 @@ import tempfile
 CODE = {".h", ".cc", ".inc", ".py"}
 TEXT = CODE | {".md", ".txt", ".cmake", ".in", ".json", ".sh", ".toml", ""}
 FOLDERS = ("include", "src", "tests", "fuzz", "examples", "bench", "scripts", "cmake",
-           "docs", ".ci")
+           "conformance", "docs", ".ci")
 FILE_LINES, SOURCE_LINES, MEDIAN_LINES, FUNCTION_LINES, FOLDER_SOURCES = 500, 300, 150, 60, 12
 HOSTS = ("www.apache.org", "www.w3.org", "github.com", "www.tensorflow.org", "docs.nvidia.com",
          "semver.org", "localhost")

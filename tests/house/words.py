@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 FOLDERS = ("src", "include", "python", "docs", "tests", "fuzz", "examples", "bench", "scripts",
-           "cmake")
+           "cmake", "conformance")
 DATA = {"corpus", "golden", "data"}
 TEXT = {".h", ".cc", ".inc", ".cu", ".py", ".md", ".cmake", ".txt", ".toml", ""}
 

@@ -1,0 +1,1 @@
+"""The backends that have names: each file is one."""
