@@ -135,6 +135,10 @@ TEST(OnnxOperators, Arithmetic) {
   expect_shown({"Div", {i, j}}, "int64[2]: 1 -2");
   const Array narrow = Array::of<std::int32_t>({2}, std::vector<std::int32_t>{INT32_MAX, 7});
   expect_shown({"Add", {narrow, narrow}}, "int32[2]: -2 14");
+  const Array none = floats({2, 0, 3}, {});
+  EXPECT_EQ(Call({"MatMul", {none, floats({2, 3, 1}, {1, 2, 3, 4, 5, 6})}}).run()[0].shape(),
+            (Shape{2, 0, 1}));
+  expect_refused({"MatMul", {none, floats({2, 1, 1}, {1, 2})}}, "expected equal inner sizes");
   expect_refused({"Add", {a}}, "input 1 is left out, expected it");
   expect_refused({"MatMul", {floats({}, {1.0f}), a}}, "expected vectors or matrices");
   expect_refused({"MatMul", {a, floats({}, {1.0f})}}, "expected vectors or matrices");
@@ -169,6 +173,7 @@ TEST(OnnxOperators, SoftmaxOverEachAxis) {
   expect_shown({"Softmax", {x}, {}, 1, 12},
                "float32[2, 2, 2]: 0.01522 0.04137 0.1125 0.831 0.04032 0.04032 0.8098 0.1096");
   expect_shown({"Softmax", {x}, {{"axis", last}}, 1, 12}, over_last);
+  expect_shown({"Softmax", {x}, {}, 1, 13}, over_last);
   expect_shown({"LogSoftmax", {floats({1, 2}, {0, 1})}}, "float32[1, 2]: -1.313 -0.3133");
   EXPECT_EQ(Call({"Softmax", {floats({2, 0}, {})}}).run()[0].shape(), (Shape{2, 0}));
   expect_refused({"Softmax", {x}, {{"axis", std::int64_t{3}}}}, "axis");
