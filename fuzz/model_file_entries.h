@@ -8,6 +8,8 @@
 #include "formats/json_models/json_models.h"
 #include "formats/model_file/open.h"
 #include "formats/npy/npy.h"
+#include "formats/npy/npz.h"
+#include "formats/npy/npz_values.h"
 #include "formats/tensorflow/tensorflow.h"
 #include "formats/torch/objects.h"
 #include "formats/wav/wav.h"
@@ -84,6 +86,16 @@ inline bool fuzz_npy(std::string_view input) {
   } catch (const Error&) {
     return false;
   }
+}
+
+/// An archive of NumPy, also of bytes that are not found to be one.
+inline bool fuzz_npz(std::string_view input) {
+  try {
+    const FileContents contents = read_npz(std::make_unique<MemorySource>("m", input));
+    for (const NamedValue& value : contents.values) npz_value(value.value);
+  } catch (const Error&) {
+  }
+  return fuzz_model_file(input);
 }
 
 /// A WAVE file.

@@ -1,5 +1,4 @@
-// Model files of other frameworks as named tensors: safetensors, PyTorch, ONNX, Keras; NumPy's
-// arrays.
+// Model files of other frameworks as named tensors: safetensors, PyTorch, ONNX, Keras, NumPy.
 // Files are untrusted input: every length is checked before use.
 #pragma once
 
@@ -42,6 +41,8 @@ enum class FileKind : std::uint8_t {
   kRtneural,
   /// A model of NeuralAmpModeler (.nam), as JSON.
   kNam,
+  /// An archive of numpy.savez or savez_compressed.
+  kNpz,
 };
 
 /// What a file is by its content; its name is not looked at, but for the parts of a TensorFlow
@@ -147,6 +148,14 @@ OPENRNN_API void write_safetensors(const std::string& path, std::span<const Name
 /// IoError; StateError while another writer has the file.
 OPENRNN_API void write_torch_state_dict(const std::string& path,
                                         std::span<const NamedView> tensors);
+
+/// Writes what numpy.load reads by name, and the values as arrays beside: None as an empty one of
+/// bool, strings as those of NumPy, which lose zeros at their end. Beside, synced and renamed.
+/// Throws, before anything is written: ArgumentError for a name that is empty, repeated, not UTF-8,
+/// holds a control character or is 'openrnn.values'; UnsupportedError for bfloat16; IoError;
+/// StateError while another writer has the file.
+OPENRNN_API void write_npz(const std::string& path, std::span<const NamedView> tensors,
+                           std::span<const NamedValue> values = {});
 
 /// Writes an HDF5 file of the oldest form: a dataset at the path that each tensor's name is
 /// ('lstm/lstm_cell/kernel'), and an attribute for each value, of the group or dataset whose path

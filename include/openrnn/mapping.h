@@ -33,7 +33,8 @@ struct MappedModel {
   std::vector<MappedNetwork> networks;
   /// Tensors that no network was made from.
   std::vector<std::string> not_understood;
-  /// What there is to say of them: why no network was made from some.
+  /// What there is to say: why no network was made from some of them, and which networks have
+  /// weights, states or slots that are NaN or infinite, which are kept.
   std::vector<std::string> notes;
   /// Metadata and plain values.
   std::vector<NamedValue> values;
@@ -82,9 +83,11 @@ enum class ModelFormat : std::uint8_t {
   /// JSON of RTNeural, and of NeuralAmpModeler.
   kRtneural,
   kNam,
+  /// An archive of NumPy with PyTorch's names.
+  kNpz,
 };
 /// 'openrnn', 'safetensors', 'torch', 'onnx', 'keras', 'keras_weights', 'keras_h5', 'tensorflow',
-/// 'rtneural', 'nam'.
+/// 'rtneural', 'nam', 'npz'.
 OPENRNN_API std::string_view to_string(ModelFormat format);
 /// The inverse. Throws: ArgumentError listing the names.
 OPENRNN_API ModelFormat parse_model_format(std::string_view name);

@@ -39,13 +39,35 @@ std::string to_string(const Shape& shape) {
   return text + "]";
 }
 
+namespace {
+
+// From here on memory is new pages of the system, which are zero: to fill them again would take as
+// long as to read a file into them.
+constexpr std::size_t kFromSystem = std::size_t{1} << 22;
+
+// The block begins somewhere in front, and its address is right in front.
+void* allocate_from_system(std::size_t rounded) noexcept {
+  constexpr std::size_t kMore = 2 * AlignedBuffer::kAlignment;
+  void* const block = std::calloc(rounded + kMore, 1);
+  if (!block) return nullptr;
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  const std::size_t before = kMore - static_cast<std::size_t>(address % AlignedBuffer::kAlignment);
+  void* const data = static_cast<std::byte*>(block) + before;
+  static_cast<void**>(data)[-1] = block;
+  return data;
+}
+
+}  // namespace
+
 AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  if (bytes > std::numeric_limits<std::size_t>::max() - kAlignment) throw OutOfMemory(bytes);
+  if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw OutOfMemory(bytes);
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  data_ = ::operator new (rounded, std::align_val_t{kAlignment}, std::nothrow);
+  data_ = bytes >= kFromSystem
+              ? allocate_from_system(rounded)
+              : ::operator new (rounded, std::align_val_t{kAlignment}, std::nothrow);
   if (!data_) throw OutOfMemory(bytes);
-  std::memset(data_, 0, rounded);
+  if (bytes < kFromSystem) std::memset(data_, 0, rounded);
 }
 
 AlignedBuffer::AlignedBuffer(const AlignedBuffer& other) : AlignedBuffer(other.bytes_) {
@@ -62,7 +84,12 @@ AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer other) noexcept {
 }
 
 AlignedBuffer::~AlignedBuffer() {
-  if (data_) ::operator delete (data_, std::align_val_t{kAlignment});
+  if (!data_) return;
+  if (bytes_ >= kFromSystem) {
+    std::free(static_cast<void**>(data_)[-1]);
+  } else {
+    ::operator delete (data_, std::align_val_t{kAlignment});
+  }
 }
 
 Array::Array(DType dtype, Shape shape)

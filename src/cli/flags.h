@@ -86,6 +86,9 @@ struct BenchFlags {
   bool company = false;
   bool cells = false;
   bool gradients = false;
+  /// A folder for files, and their size.
+  std::string load;
+  std::int64_t megabytes = 1024;
   ArithmeticFlags arithmetic;
 };
 

@@ -70,18 +70,29 @@ void add_arithmetic(const Extras& extras, Inspected& inspected) {
   }
 }
 
+[[noreturn]] void refuse(const std::string& path, const std::string& found) {
+  throw ArgumentError(
+      "[inspect] '" + path + "' " + found +
+      ", expected a model file, the output folder of a run or a checkpoint's prefix");
+}
+
 /// A model file of another framework, if the path is one. Checkpoints may be those of runs, of
-/// which there is more to tell.
+/// which there is more to tell. Throws: ArgumentError saying what the path is, if it is neither.
 std::optional<FoundFile> model_file_at(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::path at(path);
   if (std::filesystem::exists(at / "saved_model.pb", ignored)) return identify_file(path);
-  if (!std::filesystem::is_regular_file(at, ignored)) return std::nullopt;
-  FoundFile found = identify_file(path);
-  if (found.kind == FileKind::kUnknown || found.kind == FileKind::kTfCheckpoint) {
+  const bool is_folder = std::filesystem::is_directory(at, ignored);
+  const bool is_prefix = std::filesystem::exists(path + ".index", ignored);
+  if (!is_folder && !std::filesystem::is_regular_file(at, ignored)) {
+    if (!is_prefix && !std::filesystem::exists(at, ignored)) refuse(path, "does not exist");
     return std::nullopt;
   }
-  return found;
+  FoundFile found = identify_file(path);
+  if (found.kind == FileKind::kTfCheckpoint) return std::nullopt;
+  if (found.kind != FileKind::kUnknown) return found;
+  if (is_prefix) return std::nullopt;
+  refuse(path, "is " + (found.what == "a file" ? "a file of no known kind" : found.what));
 }
 
 // What a file leaves open is a note: its tensors are listed all the same.

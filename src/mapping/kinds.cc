@@ -6,6 +6,7 @@
 #include "mapping/own/own.h"
 #include "mapping/support/values.h"
 #include "mapping/tensorflow/tensorflow.h"
+#include "mapping/torch/checkpoint.h"
 #include "mapping/torch/torch.h"
 
 namespace openrnn::mapping {
@@ -39,6 +40,33 @@ MappedModel load_nam(const std::string& path, const MappingHints&) {
   return map_nam(ModelFile(path));
 }
 
+// Numbers alone, which numpy.savez(**names) makes arrays of, are values.
+void take_scalars(const ModelFile& file, MappedModel* model) {
+  std::erase_if(model->not_understood, [&](const std::string& name) {
+    const TensorInfo& info = file.info(name);
+    if (!info.shape.empty()) return false;
+    if (info.dtype == "int64") {
+      model->values.push_back({name, file.read(name).as<std::int64_t>()[0]});
+    } else if (info.dtype == "bool") {
+      model->values.push_back({name, file.read(name).as<bool>()[0]});
+    } else if (info.dtype == "float64") {
+      model->values.push_back({name, file.read(name).as<double>()[0]});
+    } else {
+      return false;
+    }
+    return true;
+  });
+}
+
+// Names are PyTorch's, or those of TensorFlow's variables.
+MappedModel load_npz(const std::string& path, const MappingHints& hints) {
+  const ModelFile file(path);
+  MappedModel model = map_torch(file, hints);
+  if (model.networks.empty() && model.notes.empty()) model = map_tensorflow(file, hints);
+  take_scalars(file, &model);
+  return model;
+}
+
 constexpr ReadableKind kReadable[] = {
     {FileKind::kSafetensors, load_safetensors},
     {FileKind::kSafetensorsIndex, load_torch},
@@ -54,16 +82,21 @@ constexpr ReadableKind kReadable[] = {
     {FileKind::kKerasArchive, load_keras},
     {FileKind::kRtneural, load_rtneural},
     {FileKind::kNam, load_nam},
+    {FileKind::kNpz, load_npz},
 };
 
 void save_safetensors(const std::string& path, const MappedModel& model) {
-  const TorchTensors tensors = torch_tensors_of(model, "a safetensors file of PyTorch's names");
-  write_safetensors(path, tensors.views, {.metadata = text_values(model.values)});
+  const TorchCheckpoint checkpoint =
+      torch_checkpoint_of(model, "a safetensors file of PyTorch's names");
+  const FlatCheckpoint flat = flat_checkpoint(checkpoint);
+  write_safetensors(path, flat.views, {.metadata = text_values(flat.values)});
 }
 
-void save_torch(const std::string& path, const MappedModel& model) {
-  const TorchTensors tensors = torch_tensors_of(model, "a state_dict of PyTorch");
-  write_torch_state_dict(path, tensors.views);
+void save_npz(const std::string& path, const MappedModel& model) {
+  const TorchCheckpoint checkpoint =
+      torch_checkpoint_of(model, "an npz archive of PyTorch's names");
+  const FlatCheckpoint flat = flat_checkpoint(checkpoint);
+  write_npz(path, flat.views, flat.values);
 }
 
 constexpr std::string_view kOwnEndings[] = {".openrnn"};
@@ -78,6 +111,7 @@ constexpr std::string_view kEndingsOfKerasH5[] = {".h5", ".hdf5"};
 
 constexpr std::string_view kEndingsOfRtneural[] = {".json"};
 constexpr std::string_view kEndingsOfNam[] = {".nam"};
+constexpr std::string_view kEndingsOfNpz[] = {".npz"};
 
 constexpr WritableFormat kWritable[] = {
     {ModelFormat::kOpenrnn, "openrnn", kOwnEndings, save_own},
@@ -90,6 +124,7 @@ constexpr WritableFormat kWritable[] = {
     {ModelFormat::kTensorflow, "tensorflow", kEndingsOfTensorflow, save_tensorflow},
     {ModelFormat::kRtneural, "rtneural", kEndingsOfRtneural, save_rtneural},
     {ModelFormat::kNam, "nam", kEndingsOfNam, save_nam},
+    {ModelFormat::kNpz, "npz", kEndingsOfNpz, save_npz},
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "base/message.h"
 #include "mapping/kinds.h"
+#include "mapping/support/finite.h"
 
 namespace openrnn {
 
@@ -13,6 +16,9 @@ MappedModel load_networks(const std::string& path, const MappingHints& hints) {
   }
   MappedModel model = row->load(path, hints);
   if (model.what.empty()) model.what = std::move(found.what);
+  for (const MappedNetwork& network : model.networks) {
+    std::ranges::copy(mapping::non_finite_notes(network), std::back_inserter(model.notes));
+  }
   return model;
 }
 

@@ -40,6 +40,7 @@ TEST(Corpus, TorchFile) { replay("torch_file", fuzz_model_file); }
 TEST(Corpus, Onnx) { replay("onnx", fuzz_onnx); }
 TEST(Corpus, Hdf5) { replay("hdf5", fuzz_model_file); }
 TEST(Corpus, Npy) { replay("npy", fuzz_npy); }
+TEST(Corpus, Npz) { replay("npz", fuzz_npz); }
 TEST(Corpus, Wav) { replay("wav", fuzz_wav); }
 TEST(Corpus, NetworkFile) { replay("network_file", fuzz_network_file); }
 TEST(Corpus, CheckpointState) { replay("checkpoint_state", fuzz_checkpoint_state); }

@@ -78,7 +78,7 @@ TEST(OwnFile, HoldsEverything) {
                                       "encoder/rnn/slots/v/hat"}));
   EXPECT_TRUE(found.not_understood.empty());
   ASSERT_EQ(found.values.size(), 2U);
-  EXPECT_EQ(std::get<std::string>(found.values[1].value), "3");
+  EXPECT_EQ(std::get<std::int64_t>(found.values[1].value), 3);
   // Any reader of safetensors sees the tensors.
   const ModelFile file(folder / "m");
   EXPECT_EQ(file.tensors().size(), 6U);

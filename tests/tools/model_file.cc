@@ -2,6 +2,7 @@
 //   tool_model_file dump PATH                           file to lines
 //   tool_model_file safetensors PATH [BYTES] <lines     lines to a file, or to shards of BYTES
 //   tool_model_file torch PATH <lines                   lines to a state_dict
+//   tool_model_file npz PATH <lines                     lines to an npz archive
 //   tool_model_file hdf5 PATH <lines                    lines to an HDF5 file
 //   tool_model_file keras PATH <lines                   lines to an archive of Keras 3
 //   tool_model_file networks PATH [HINT=VALUE...]        networks, other tensors, notes
@@ -9,7 +10,8 @@
 //   others tool_model_file run PATH [HINT=VALUE...] <lines      a line of x [T, B, I] a network to
 //   y tool_model_file run_named PATH [HINT=VALUE...] <lines  the same of the networks that lines
 //   name tool_model_file convert PATH TO FORMAT               networks from one file to another
-// For hdf5 and keras, a line 'name, text, string' or 'name, texts, string, ...' is an attribute.
+// For npz, hdf5 and keras, a line 'name, text, string' or 'name, texts, string, ...' is an
+// attribute.
 #include <openrnn/mapping.h>
 #include <openrnn/runtime.h>
 #include <openrnn/spec_fields.h>
@@ -137,6 +139,7 @@ void run(const std::vector<std::string>& words) {
   if (verb == "hdf5") return write_hdf5(path, named, values);
   if (verb == "keras") return write_keras_archive(path, named, values);
   if (verb == "torch") return write_torch_state_dict(path, named);
+  if (verb == "npz") return write_npz(path, named, values);
   SafetensorsOptions options{.metadata = {{"format", "np"}}};
   if (words.size() > 2) options.max_shard_bytes = std::stoull(words[2]);
   write_safetensors(path, named, options);

@@ -80,11 +80,13 @@ class LoadedModel(Mapping[str, LoadedNetwork]):
     """The recurrent networks of a file, by name, in its order.
 
     kind: what the file is. metadata: its metadata and plain values. not_understood: the tensors that
-    no network was made from; notes: why.
+    no network was made from; notes: why, and which networks have weights, states or slots that are
+    NaN or infinite.
     """
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.kind: str = given["kind"]
+        self._file_kind: int = given["file_kind"]
         self.metadata: dict[str, Any] = given["values"]
         self.not_understood: list[str] = given["not_understood"]
         self.notes: list[str] = given["notes"]
@@ -171,9 +173,10 @@ def save(
 ) -> None:
     """Writes recurrent networks: a built layer, networks of load(), or several of them by name.
 
-    format: 'openrnn' (holds everything), 'safetensors' or 'torch' (PyTorch's names), 'onnx',
-    'keras', 'keras_h5', 'keras_weights'; None: by the ending of the path, .openrnn, .safetensors,
-    .pt, .onnx, .keras, .h5, .weights.h5. A network of load() whose layer was made is written with
+    format: 'openrnn' (holds everything), 'safetensors', 'torch' or 'npz' (PyTorch's names),
+    'onnx', 'keras', 'keras_h5', 'keras_weights', 'tensorflow', 'rtneural', 'nam'; None: by the
+    ending of the path, .openrnn, .safetensors, .pt, .npz, .onnx, .keras, .h5, .weights.h5, .index,
+    .json, .nam. A network of load() whose layer was made is written with
     the layer's weights. values: metadata, strings and numbers by name; None:
     those of a model of load(). Raises UnsupportedError naming what the format cannot hold, before
     anything is written.
@@ -184,7 +187,8 @@ def save(
         networks = [_network_of(getattr(model, "name", "") if _is_loaded(model) else "", model)]
     if values is None:
         values = model.metadata if isinstance(model, LoadedModel) else {}
-    _core.save_networks(os.fspath(path), networks, dict(values), format)
+    file_kind = model._file_kind if isinstance(model, LoadedModel) else 0
+    _core.save_networks(os.fspath(path), networks, dict(values), format, file_kind)
 
 
 def _is_loaded(model: Any) -> bool:

@@ -7,6 +7,7 @@
 #include "cli/bench/cells.h"
 #include "cli/bench/company.h"
 #include "cli/bench/gradients.h"
+#include "cli/bench/load_files.h"
 #include "cli/bench/measure.h"
 #include "cli/bench/meters.h"
 #include "cli/commands.h"
@@ -147,14 +148,43 @@ nlohmann::json gradients(const BenchFlags& flags) {
   return list;
 }
 
+nlohmann::json loading(const BenchFlags& flags) {
+  const ReadyCost ready = measure_ready(flags.load);
+  fmt::print("an OpenRNN file of 1 MB is ready to run after {:.2f} ms, the next times {:.2f} ms\n",
+             ready.first_ms, ready.best_ms);
+  fmt::print("{:<12}  {:>8}  {:>9}  {:>9}  {:>10}  {:>14}\n", "kind", "MB", "load ms", "read ms",
+             "rate ratio", "peak / file");
+  nlohmann::json list = nlohmann::json::array();
+  list.push_back({{"kind", "ready"}, {"first_ms", ready.first_ms}, {"ms", ready.best_ms}});
+  measure_loading(flags.load, flags.megabytes, flags.only, [&](const LoadCost& cost) {
+    fmt::print("{:<12}  {:>8.0f}  {:>9.1f}  {:>9.1f}  {:>10.2f}  {:>14.2f}\n", cost.kind,
+               cost.file_bytes / 1e6, 1e3 * cost.load_seconds, 1e3 * cost.read_seconds,
+               cost.rate_ratio(), cost.memory_ratio());
+    std::fflush(stdout);
+    list.push_back({{"kind", cost.kind},
+                    {"bytes", cost.file_bytes},
+                    {"ms", 1e3 * cost.load_seconds},
+                    {"read_ms", 1e3 * cost.read_seconds},
+                    {"rate_ratio", cost.rate_ratio()},
+                    {"memory_ratio", cost.memory_ratio()}});
+  });
+  if (list.size() == 1) {
+    throw ArgumentError("[bench] --only '" + excerpt(flags.only) +
+                        "' names no kind of file, expected part of one such as 'safetensors'");
+  }
+  return list;
+}
+
 }  // namespace
 
 int run(const BenchFlags& flags) {
   use_threads(flags.threads);
   use_device(flags.device);
   const int threads = num_threads();
-  if (flags.cells || flags.gradients) {
-    const nlohmann::json list = flags.cells ? cells(flags) : gradients(flags);
+  if (flags.cells || flags.gradients || !flags.load.empty()) {
+    const nlohmann::json list = flags.cells       ? cells(flags)
+                                : flags.gradients ? gradients(flags)
+                                                  : loading(flags);
     if (!flags.json.empty()) write_file_atomically(flags.json, list.dump(2) + "\n");
     return 0;
   }

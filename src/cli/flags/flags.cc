@@ -173,6 +173,16 @@ void add_bench(CLI::App& tool, BenchFlags& flags) {
     gradients->excludes(other);
   }
   gradients->excludes("--cells");
+  CLI::Option* load = app->add_option(
+      "--load", flags.load,
+      "Loading of model files, which are written to this folder: rate against a plain read, memory "
+      "against the file's size");
+  for (CLI::Option* other : {cells, gradients}) load->excludes(other);
+  for (const char* other : {"--company", "--seconds", "--math", "--weights-dtype", "--device"}) {
+    load->excludes(other);
+  }
+  add_number(app, "--megabytes", flags.megabytes, {1, 1 << 20}, "Size of the files of --load")
+      ->default_str("1024");
   add_threads(app, flags.threads);
 }
 

@@ -1,6 +1,7 @@
 // openrnn convert: networks of a model file as one of another kind, and how far both are apart.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -44,6 +45,9 @@ class Written {
  public:
   Written(const ConvertFlags& flags, std::size_t count) : flags_(flags), count_(count) {}
 
+  /// The file is read.
+  const MappedModel& model() const { return models_.begin()->second; }
+
   const MappedNetwork& network(const MappedNetwork& given, std::size_t number) {
     const MappingHints hints = hints_for(given, flags_.hints);
     const auto [at, is_new] = models_.try_emplace({hints.mode, hints.reset_after});
@@ -79,6 +83,18 @@ void report_slots(const MappedNetwork& before, const MappedNetwork& after) {
   }
 }
 
+void report_values(const MappedModel& before, const MappedModel& after) {
+  std::vector<std::string> lost;
+  for (const NamedValue& value : before.values) {
+    if (std::ranges::find(after.values, value.name, &NamedValue::name) != after.values.end()) {
+      continue;
+    }
+    lost.push_back(value.name);
+  }
+  if (lost.empty()) return;
+  fmt::print("left out: {} values: {}\n", lost.size(), listed_excerpts(lost));
+}
+
 }  // namespace
 
 int run(const ConvertFlags& flags) {
@@ -103,10 +119,12 @@ int run(const ConvertFlags& flags) {
     report_difference(before.networks[i], after);
     report_slots(before.networks[i], after);
   }
+  report_values(before, written.model());
   if (!before.not_understood.empty()) {
     fmt::print("left out: {} tensors of no recurrent network: {}\n", before.not_understood.size(),
                listed_excerpts(before.not_understood));
   }
+  for (const std::string& note : before.notes) fmt::print("note: {}\n", note);
   fmt::print("{} to {}, {}\n", before.what, flags.out, to_string(format));
   return 0;
 }

@@ -3,50 +3,13 @@
 
 #include "base/excerpt.h"
 #include "base/message.h"
+#include "formats/file/owned_source.h"
 #include "formats/hdf5/reader.h"
+#include "formats/zip/entry_source.h"
 
 namespace openrnn::formats {
 
 namespace {
-
-/// An entry that is stored as it is: a part of the archive's file.
-class EntrySource : public ByteSource {
- public:
-  EntrySource(const ByteSource& file, const ZipEntry& entry)
-      : file_(file),
-        path_(file.path() + "/" + entry.name),
-        first_(entry.offset),
-        bytes_(entry.bytes) {}
-  const std::string& path() const noexcept override { return path_; }
-  std::uint64_t size() const noexcept override { return bytes_; }
-  void read_at(std::uint64_t offset, void* out, std::size_t count) const override {
-    check_range(offset, count);
-    file_.read_at(first_ + offset, out, count);
-  }
-  std::string_view mapped() const override { return file_.mapped().substr(first_, bytes_); }
-
- private:
-  const ByteSource& file_;
-  std::string path_;
-  std::uint64_t first_, bytes_;
-};
-
-/// One that was decompressed.
-class InflatedSource : public ByteSource {
- public:
-  InflatedSource(std::string path, std::string bytes)
-      : bytes_(std::move(bytes)), source_(std::move(path), bytes_) {}
-  const std::string& path() const noexcept override { return source_.path(); }
-  std::uint64_t size() const noexcept override { return bytes_.size(); }
-  void read_at(std::uint64_t offset, void* out, std::size_t count) const override {
-    source_.read_at(offset, out, count);
-  }
-  std::string_view mapped() const override { return bytes_; }
-
- private:
-  std::string bytes_;
-  MemorySource source_;
-};
 
 // The checksum of the entry is that of all elements that lie in it as they are.
 void take_checksum(const ByteSource* source, const ZipEntry& entry, FileContents* contents) {
@@ -72,11 +35,10 @@ FileContents read_keras_archive(std::unique_ptr<ByteSource> file) {
   if (!weights) throw FormatError(file->path(), 0, "the archive has no model.weights.h5");
   std::unique_ptr<ByteSource> source;
   if (weights->method == 0) {
-    archive.require_stored(*weights);
-    source = std::make_unique<EntrySource>(*file, *weights);
+    source = entry_source(archive, *weights);
   } else {
-    source = std::make_unique<InflatedSource>(message(file->path(), "/", weights->name),
-                                              archive.read_whole(*weights));
+    source = std::make_unique<OwnedSource>(message(file->path(), "/", weights->name),
+                                           archive.read_whole(*weights));
   }
   const ByteSource* const inside = source.get();
   FileContents contents = read_hdf5(std::move(source));

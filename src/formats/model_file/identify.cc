@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
+#include "base/excerpt.h"
+#include "base/message.h"
 #include "formats/hdf5/reader.h"
 #include "formats/json_models/json_models.h"
+#include "formats/model_file/looks_like.h"
+#include "formats/npy/npz.h"
 #include "formats/onnx/onnx_file.h"
 #include "formats/safetensors/reader.h"
 #include "formats/tensorflow/tensorflow.h"
@@ -15,27 +20,6 @@ namespace openrnn {
 namespace formats {
 
 namespace {
-
-using namespace std::string_view_literals;
-
-// Files that are not read are named, too.
-struct Signature {
-  std::size_t offset;
-  std::string_view bytes;
-  const char* what;
-};
-
-constexpr Signature kSignatures[] = {
-    {0, "PK\x05\x06"sv, "an empty zip archive"},
-    {0, "\x93NUMPY"sv, "a NumPy array"},
-    {0, "\x1f\x8b"sv, "a gzip file"},
-    {0, "GGUF"sv, "a GGUF file"},
-    {0, "\x80\x02"sv, "a Python pickle"},
-    {0, "\x80\x03"sv, "a Python pickle"},
-    {0, "\x80\x04"sv, "a Python pickle"},
-    {0, "\x80\x05"sv, "a Python pickle"},
-    {257, "ustar"sv, "a tar archive"},
-};
 
 // As far as the signatures reach, and enough to see that JSON is an index.
 constexpr std::size_t kHeadBytes = 4096;
@@ -48,12 +32,25 @@ bool starts_as_safetensors(std::string_view head, std::uint64_t size) {
          length <= size - sizeof length;
 }
 
+// 'a zip archive with 'word/document.xml''.
+std::string zip_looks_like(const ZipArchive& archive) {
+  const std::vector<ZipEntry>& entries = archive.entries();
+  if (entries.empty()) return "an empty zip archive";
+  const bool has_pickle = std::ranges::any_of(
+      entries, [](const ZipEntry& entry) { return entry.name.ends_with("data.pkl"); });
+  if (has_pickle) return "a zip archive without NAME/data.pkl";
+  return message("a zip archive with ",
+                 entries.size() == 1 ? "" : message(entries.size(), " files, first "), "'",
+                 excerpt(entries[0].name), "'");
+}
+
 // What the names of its entries tell.
 FoundFile identify_zip(const ByteSource& file) {
   const ZipArchive archive(file);
   if (is_keras_archive(archive)) return {FileKind::kKerasArchive, "a Keras 3 archive"};
+  if (is_npz(archive)) return {FileKind::kNpz, "an npz archive of NumPy"};
   const std::optional<std::string> root = find_torch_root(archive);
-  if (!root) return {FileKind::kUnknown, "a zip archive without NAME/data.pkl"};
+  if (!root) return {FileKind::kUnknown, zip_looks_like(archive)};
   if (kind_of_torch_zip(archive, *root) == FileKind::kTorch) {
     return {FileKind::kTorch, "a PyTorch file"};
   }
@@ -76,7 +73,6 @@ bool starts_as_json(std::string_view head) {
 
 FoundFile identify(const ByteSource& file) {
   const std::string head = file.read_string(0, std::min<std::uint64_t>(kHeadBytes, file.size()));
-  if (head.empty()) return {FileKind::kUnknown, "an empty file"};
   if (starts_as_safetensors(head, file.size())) {
     return {FileKind::kSafetensors, "a safetensors file"};
   }
@@ -99,15 +95,12 @@ FoundFile identify(const ByteSource& file) {
     return {FileKind::kTfCheckpointV1, "a TensorFlow checkpoint of version 1"};
   }
   if (starts_as_tf_graph(head, file.size())) return {FileKind::kTfGraph, "a graph of TensorFlow"};
-  for (const Signature& signature : kSignatures) {
-    if (head.size() >= signature.offset &&
-        std::string_view(head).substr(signature.offset).starts_with(signature.bytes)) {
-      return {FileKind::kUnknown, signature.what};
-    }
+  std::string what = looks_like(head);
+  // What has no signature may be an ONNX model, which has none.
+  if ((what == "a file" || what == "a text file") && looks_like_onnx(file)) {
+    return {FileKind::kOnnx, "an ONNX model"};
   }
-  // Last: it has no signature.
-  if (looks_like_onnx(file)) return {FileKind::kOnnx, "an ONNX model"};
-  return {FileKind::kUnknown, "a file"};
+  return {FileKind::kUnknown, std::move(what)};
 }
 
 }  // namespace formats
@@ -115,6 +108,10 @@ FoundFile identify(const ByteSource& file) {
 FoundFile identify_file(const std::string& path) {
   if (const std::optional<formats::FoundBundle> bundle = formats::find_bundle(path)) {
     return {FileKind::kTfCheckpoint, bundle->what};
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return {FileKind::kUnknown, formats::folder_looks_like(path)};
   }
   return formats::identify(formats::FileSource(path));
 }

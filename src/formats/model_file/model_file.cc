@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <filesystem>
 #include <unordered_map>
 
 #include "base/excerpt.h"
 #include "base/message.h"
+#include "formats/model_file/looks_like.h"
 #include "formats/model_file/open.h"
 #include "formats/tensorflow/tensorflow.h"
 
@@ -28,8 +30,11 @@ std::size_t ModelFile::Impl::number(std::string_view name, std::string_view call
 ModelFile::ModelFile(const std::string& path)
     : impl_(new Impl{.path = path, .contents = {}, .numbers = {}}) {
   const std::string folder = formats::folder_of(path);
+  std::error_code ignored;
   if (const std::optional<formats::FoundBundle> bundle = formats::find_bundle(path)) {
     impl_->contents = formats::read_bundle(*bundle);
+  } else if (std::filesystem::is_directory(path, ignored)) {
+    formats::refuse_unknown(path, formats::folder_looks_like(path));
   } else {
     impl_->contents = formats::open_contents(
         std::make_unique<formats::FileSource>(path), [&](const std::string& name) {

@@ -7,6 +7,8 @@
 #include "formats/hdf5/reader.h"
 #include "formats/json_models/json_models.h"
 #include "formats/model_file/identify.h"
+#include "formats/model_file/looks_like.h"
+#include "formats/npy/npz.h"
 #include "formats/onnx/onnx_file.h"
 #include "formats/tensorflow/tensorflow.h"
 #include "formats/tensors/elements.h"
@@ -66,15 +68,13 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
       return read_rtneural(std::move(file));
     case FileKind::kNam:
       return read_nam(std::move(file));
+    case FileKind::kNpz:
+      return read_npz(std::move(file));
     case FileKind::kTfCheckpoint:
     case FileKind::kUnknown:
       break;
   }
-  throw FormatError(
-      file->path(), 0,
-      message("this is ", found.what == "a file" ? "of no known kind" : found.what,
-              ", expected a file of safetensors, an index of several, or one of PyTorch, ONNX, "
-              "Keras, TensorFlow, RTNeural or NeuralAmpModeler"));
+  refuse_unknown(file->path(), found.what);
 }
 
 Array read_tensor(const FileContents& contents, std::size_t tensor) {

@@ -124,10 +124,12 @@ class HuffmanCode {
 
 class Inflater {
  public:
-  Inflater(std::string_view in, char* out, std::size_t bytes) : in_(in), out_(out), bytes_(bytes) {}
+  // Of a start everything behind its bytes is left alone.
+  Inflater(std::string_view in, char* out, std::size_t bytes, bool is_start = false)
+      : in_(in), out_(out), bytes_(bytes), is_start_(is_start) {}
 
   bool run() {
-    for (bool last = false; !last;) {
+    for (bool last = false; !last && !is_done();) {
       last = in_.take(1) != 0;
       const std::uint32_t type = in_.take(2);
       if (in_.overrun()) return false;
@@ -141,17 +143,24 @@ class Inflater {
   std::string_view rest() { return in_.rest_of_bytes(); }
 
  private:
+  bool is_done() const { return is_start_ && written_ == bytes_; }
+  // How much of a run of that length there is room for; nothing where it would not fit.
+  bool fit(std::size_t& length) const {
+    const std::size_t room = bytes_ - written_;
+    if (is_start_) length = std::min(length, room);
+    return length <= room;
+  }
+
   bool copy_stored() {
     const std::string_view rest = in_.rest_of_bytes();
     if (rest.size() < 4) return false;
     std::uint16_t size = 0, inverse = 0;
     std::memcpy(&size, rest.data(), sizeof size);
     std::memcpy(&inverse, rest.data() + 2, sizeof inverse);
-    if ((size ^ inverse) != 0xffff || rest.size() - 4 < size || bytes_ - written_ < size) {
-      return false;
-    }
-    if (size) std::memcpy(out_ + written_, rest.data() + 4, size);
-    written_ += size;
+    std::size_t length = size;
+    if ((size ^ inverse) != 0xffff || !fit(length) || rest.size() - 4 < length) return false;
+    if (length) std::memcpy(out_ + written_, rest.data() + 4, length);
+    written_ += length;
     in_.skip_bytes(4u + size);
     return true;
   }
@@ -206,7 +215,7 @@ class Inflater {
   }
 
   bool symbols() {
-    for (;;) {
+    while (!is_done()) {
       const std::size_t symbol = literals_.read(&in_);
       if (in_.overrun()) return false;
       if (symbol == kEndOfBlock) return true;
@@ -217,15 +226,16 @@ class Inflater {
         return false;
       }
     }
+    return true;
   }
 
   bool copy_match(std::size_t code) {
     if (code >= std::size(kLengthCodes)) return false;
-    const std::size_t length = kLengthCodes[code].base + in_.take(kLengthCodes[code].bits);
+    std::size_t length = kLengthCodes[code].base + in_.take(kLengthCodes[code].bits);
     const std::size_t far = distances_.read(&in_);
     if (far >= kDistances) return false;
     const std::size_t distance = kDistanceCodes[far].base + in_.take(kDistanceCodes[far].bits);
-    if (in_.overrun() || distance > written_ || length > bytes_ - written_) return false;
+    if (in_.overrun() || distance > written_ || !fit(length)) return false;
     // Byte by byte: a match may reach into what it writes.
     for (std::size_t i = 0; i < length; ++i, ++written_) out_[written_] = out_[written_ - distance];
     return true;
@@ -234,6 +244,7 @@ class Inflater {
   DeflateBits in_;
   char* out_;
   std::size_t bytes_, written_ = 0;
+  bool is_start_;
   HuffmanCode literals_, distances_;
 };
 
@@ -259,6 +270,10 @@ std::uint32_t adler32(std::string_view bytes) {
 bool inflate(std::string_view compressed, char* out, std::size_t bytes) {
   Inflater inflater(compressed, out, bytes);
   return inflater.run() && inflater.rest().empty();
+}
+
+bool inflate_start(std::string_view compressed, char* out, std::size_t bytes) {
+  return Inflater(compressed, out, bytes, true).run();
 }
 
 bool inflate_zlib(std::string_view compressed, char* out, std::size_t bytes) {

@@ -19,7 +19,10 @@ constexpr bool may_grow_to(std::uint64_t file_bytes, std::uint64_t bytes) {
 /// Fills `out` with exactly `bytes` bytes. False, with some of them written, where `compressed` is
 /// not one whole stream of that many.
 bool inflate(std::string_view compressed, char* out, std::size_t bytes);
-/// The same of a stream with zlib's header and checksum (RFC 1950).
+/// Fills `out` with the first bytes of a stream, of which the end may be missing. False where it
+/// has not as many.
+bool inflate_start(std::string_view compressed, char* out, std::size_t bytes);
+/// As inflate, of a stream with zlib's header and checksum (RFC 1950).
 bool inflate_zlib(std::string_view compressed, char* out, std::size_t bytes);
 
 }  // namespace openrnn::formats

@@ -27,8 +27,13 @@ std::uint32_t ZipWriter::narrow(std::uint64_t value) const {
   return value >= in_64_ ? kZipIn64 : static_cast<std::uint32_t>(value);
 }
 
-void ZipWriter::add(const std::string& name, const void* data, std::uint64_t bytes) {
-  Entry entry{name, crc32_extend(0, data, static_cast<std::size_t>(bytes)), bytes, offset_};
+void ZipWriter::add(const std::string& name, std::initializer_list<std::string_view> pieces) {
+  Entry entry{name, 0, 0, offset_};
+  for (const std::string_view piece : pieces) {
+    entry.crc = crc32_extend(entry.crc, piece.data(), piece.size());
+    entry.bytes += piece.size();
+  }
+  const std::uint64_t bytes = entry.bytes;
   const bool wide = bytes >= in_64_;
   std::string extra;
   if (wide) {
@@ -56,8 +61,7 @@ void ZipWriter::add(const std::string& name, const void* data, std::uint64_t byt
   put_fixed(&header, static_cast<std::uint16_t>(name.size()));
   put_fixed(&header, static_cast<std::uint16_t>(extra.size()));
   write(header + name + extra);
-  file_.write(data, static_cast<std::size_t>(bytes));
-  offset_ += bytes;
+  for (const std::string_view piece : pieces) write(piece);
   entries_.push_back(std::move(entry));
 }
 

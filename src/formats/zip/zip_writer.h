@@ -1,6 +1,7 @@
 // Writes a zip archive of stored entries, with ZIP64 where it is needed.
 #pragma once
 
+#include <initializer_list>
 #include <vector>
 
 #include "formats/file/atomic_file.h"
@@ -15,7 +16,11 @@ class ZipWriter {
   ZipWriter(OutputFile* file, std::uint64_t alignment, std::uint64_t in_64 = kZipIn64)
       : file_(*file), alignment_(alignment), in_64_(in_64) {}
   /// Names are given once and have fewer than 2^16 bytes.
-  void add(const std::string& name, const void* data, std::uint64_t bytes);
+  void add(const std::string& name, const void* data, std::uint64_t bytes) {
+    add(name, {{static_cast<const char*>(data), static_cast<std::size_t>(bytes)}});
+  }
+  /// An entry of pieces one behind the other.
+  void add(const std::string& name, std::initializer_list<std::string_view> pieces);
   /// The directory; nothing can be added after it.
   void finish();
 

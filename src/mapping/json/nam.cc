@@ -7,6 +7,7 @@
 #include "mapping/json/json.h"
 #include "mapping/json/text.h"
 #include "mapping/support/options.h"
+#include "mapping/support/values.h"
 
 namespace openrnn::mapping {
 
@@ -14,12 +15,6 @@ namespace {
 
 constexpr std::string_view kNam = "a file of NeuralAmpModeler";
 constexpr std::string_view kHeadWeight = "head.weight", kHeadBias = "head.bias";
-
-template <class T>
-const T* value_of(const std::vector<NamedValue>& values, std::string_view name) {
-  const auto found = std::ranges::find(values, name, &NamedValue::name);
-  return found == values.end() ? nullptr : std::get_if<T>(&found->value);
-}
 
 /// Elements of the list in its order.
 class NamWeights {
@@ -72,7 +67,7 @@ std::optional<RnnSpec> nam_spec(const ModelFile& file) {
                                                          {"config.hidden_size", &spec.num_units},
                                                          {"config.input_size", &spec.input_size}};
   for (const auto& [name, size] : sizes) {
-    const auto* const given = value_of<std::int64_t>(file.values(), name);
+    const auto* const given = find_value<std::int64_t>(file.values(), name);
     if (!given) return std::nullopt;
     *size = *given;
   }
@@ -88,7 +83,7 @@ std::optional<RnnSpec> nam_spec(const ModelFile& file) {
 
 MappedModel map_nam(const ModelFile& file) {
   MappedModel model{.kind = file.kind(), .values = file.values()};
-  const auto* const architecture = value_of<std::string>(file.values(), "architecture");
+  const auto* const architecture = find_value<std::string>(file.values(), "architecture");
   const std::optional<RnnSpec> spec = nam_spec(file);
   const std::string list = "weights";
   const std::int64_t count =
@@ -132,8 +127,8 @@ void save_nam(const std::string& path, const MappedModel& model) {
   }
   MappedNetwork network = json_network(model.networks[0], kNam, 1);
   const RnnSpec& spec = network.spec;
-  const auto* const head = value_of<std::vector<double>>(model.values, kHeadWeight);
-  const auto* const bias = value_of<double>(model.values, kHeadBias);
+  const auto* const head = find_value<std::vector<double>>(model.values, kHeadWeight);
+  const auto* const bias = find_value<double>(model.values, kHeadBias);
   if (!head || !bias || static_cast<std::int64_t>(head->size()) != spec.num_units) {
     throw ArgumentError(message("[save_networks] ", kNam, " has a head behind its LSTM, expected ",
                                 "the value head.weight of ", spec.num_units,
@@ -150,7 +145,7 @@ void save_nam(const std::string& path, const MappedModel& model) {
   std::ranges::transform(*head, weights.rest().begin(),
                          [](double value) { return static_cast<float>(value); });
   weights.rest().back() = static_cast<float>(*bias);
-  const auto* const rate = value_of<std::int64_t>(model.values, "sample_rate");
+  const auto* const rate = find_value<std::int64_t>(model.values, "sample_rate");
   std::string text = message(
       "{\"version\": \"0.5.0\", \"architecture\": \"LSTM\", \"config\": {\"input_size\": ",
       spec.input_size, ", \"hidden_size\": ", spec.num_units, ", \"num_layers\": ", spec.num_layers,

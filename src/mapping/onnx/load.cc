@@ -5,6 +5,7 @@
 #include "mapping/onnx/facts.h"
 #include "mapping/onnx/layers.h"
 #include "mapping/onnx/onnx.h"
+#include "mapping/support/values.h"
 
 namespace openrnn {
 
@@ -38,6 +39,17 @@ std::uint64_t constant_bytes(const OnnxGraph& graph) {
         node, [&](const std::string&, const OnnxGraph& inner) { bytes += constant_bytes(inner); });
   }
   return bytes;
+}
+
+// Names of the numbers by which nodes move elements, which are no weights.
+void add_places(const OnnxGraph& graph, std::set<std::string>* names) {
+  constexpr std::string_view kMoves[] = {"Squeeze", "Unsqueeze", "Reshape", "Slice", "Expand"};
+  for (const OnnxNode& node : graph.nodes) {
+    for_each_subgraph(
+        node, [&](const std::string&, const OnnxGraph& inner) { add_places(inner, names); });
+    if (std::ranges::find(kMoves, node.op_type) == std::end(kMoves)) continue;
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) names->insert(node.inputs[i]);
+  }
 }
 
 bool is_product(const OnnxNode& node) { return node.op_type == "MatMul" || node.op_type == "Gemm"; }
@@ -165,12 +177,16 @@ MappedModel load_onnx(const std::string& path) {
   for (const MappedNetwork& network : mapped.networks) {
     used.insert(network.tensors.begin(), network.tensors.end());
   }
+  std::set<std::string> places;
+  add_places(model.graph, &places);
   const ModelFile file(path);
   for (const TensorInfo& info : file.tensors()) {
-    if (!used.count(info.name)) mapped.not_understood.push_back(info.name);
+    if (used.count(info.name) || places.count(info.name)) continue;
+    mapped.not_understood.push_back(info.name);
   }
   if (!model.producer_name.empty()) mapped.values.push_back({"producer_name", model.producer_name});
   for (const auto& [key, value] : model.metadata) mapped.values.push_back({key, value});
+  mapped.values = typed_values(mapped.values);
   return mapped;
 }
 

@@ -88,15 +88,18 @@ MappedModel load_own(const ModelFile& file) {
   }
   model.verified = true;
   model.not_understood = own.other_tensors();
-  for (const auto& [name, value] : own.metadata()) model.values.push_back({name, value});
+  model.values = typed_values(file.values());
+  std::erase_if(model.values, [](const NamedValue& value) {
+    return value.name.starts_with(runtime::kOwnPrefix);
+  });
   return model;
 }
 
 void save_own(const std::string& path, const MappedModel& model) {
   std::map<std::string, std::string> metadata = text_values(model.values);
-  for (const auto& [name, value] : metadata) {
-    if (!name.starts_with(runtime::kOwnPrefix)) continue;
-    throw ArgumentError(message("[save_networks] the value '", excerpt(name),
+  for (const NamedValue& value : model.values) {
+    if (!value.name.starts_with(runtime::kOwnPrefix)) continue;
+    throw ArgumentError(message("[save_networks] the value '", excerpt(value.name),
                                 "' has a name of OpenRNN's own, expected another one"));
   }
   std::vector<NamedView> views;

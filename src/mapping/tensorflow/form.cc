@@ -1,5 +1,7 @@
 #include "mapping/tensorflow/form.h"
 
+#include <cstring>
+
 #include "mapping/support/keras_cell.h"
 #include "openrnn/saveables.h"
 
@@ -42,9 +44,55 @@ std::vector<TfFormTensor> tf_form(const RnnSpec& spec, bool is_keras) {
   return form;
 }
 
-Array tf_params(const RnnSpec& spec, bool is_keras, std::span<const ConstArrayView> tensors) {
-  if (is_keras) return keras_buffer(spec, tensors);
-  return TfCanonicalFormat(spec).to_opaque("load_networks", "", tensors);
+namespace {
+
+// A network of that layer alone.
+RnnSpec layer_of(RnnSpec spec, std::int64_t layer) {
+  if (layer > 0) spec.input_size = spec.num_dirs() * spec.hidden_size();
+  spec.num_layers = 1;
+  return spec;
+}
+
+// Regions are in the same order in both; `from` is of one layer.
+void copy_layer(const ParamsLayout& from, const Array& values, const ParamsLayout& to,
+                std::int64_t layer, Array* params) {
+  const std::size_t width = dtype_size(values.dtype());
+  const auto copy = [&](std::span<const ParamRegion> one, std::span<const ParamRegion> all) {
+    std::size_t next = 0;
+    for (const ParamRegion& region : all) {
+      if (region.layer != layer) continue;
+      const ParamRegion& of_layer = one[next++];
+      if (region.size() == 0) continue;
+      std::memcpy(
+          static_cast<std::byte*>(params->data()) + static_cast<std::size_t>(region.offset) * width,
+          static_cast<const std::byte*>(values.data()) +
+              static_cast<std::size_t>(of_layer.offset) * width,
+          static_cast<std::size_t>(region.size()) * width);
+    }
+  };
+  copy(from.weights(), to.weights());
+  copy(from.biases(), to.biases());
+}
+
+}  // namespace
+
+Array tf_params(const RnnSpec& spec, bool is_keras, const std::function<Array(std::size_t)>& read) {
+  const ParamsLayout layout(spec);
+  Array params(spec.dtype, {layout.size()});
+  const std::vector<TfFormTensor> form = tf_form(spec, is_keras);
+  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+    const RnnSpec alone = layer_of(spec, layer);
+    std::vector<Array> arrays;
+    std::vector<ConstArrayView> views;
+    for (std::size_t i = 0; i < form.size(); ++i) {
+      if (form[i].layer == layer) arrays.push_back(read(i));
+    }
+    for (const Array& array : arrays) views.push_back(array.view());
+    const Array part = is_keras ? keras_buffer(alone, views)
+                                : TfCanonicalFormat(alone).to_opaque("load_networks", "", views);
+    copy_layer(ParamsLayout(alone), part, layout, layer, &params);
+  }
+  return params;
 }
 
 Array tf_slot(const RnnSpec& spec, bool is_keras, std::span<const ConstArrayView> tensors) {

@@ -1,6 +1,8 @@
 // The tensors that the cells of a network have, and the opaque buffer.
 #pragma once
 
+#include <functional>
+
 #include "openrnn/mapping.h"
 
 namespace openrnn::mapping {
@@ -16,8 +18,9 @@ struct TfFormTensor {
 /// In TensorFlow's own cells: as TfCanonicalFormat has them. In Keras's: kernel, recurrent_kernel
 /// and bias of each layer and direction.
 std::vector<TfFormTensor> tf_form(const RnnSpec& spec, bool is_keras);
-/// The opaque buffer of tensors in that order and of these shapes, of the spec's dtype.
-Array tf_params(const RnnSpec& spec, bool is_keras, std::span<const ConstArrayView> tensors);
+/// The opaque buffer of tensors of these shapes and of the spec's dtype, which `read` gives by
+/// their number in that form: those of one layer after the other, so that no more are in memory.
+Array tf_params(const RnnSpec& spec, bool is_keras, const std::function<Array(std::size_t)>& read);
 /// The same of an optimizer slot, in the dtype of its tensors: two biases get what their sum has.
 Array tf_slot(const RnnSpec& spec, bool is_keras, std::span<const ConstArrayView> tensors);
 

@@ -129,11 +129,8 @@ class TfLoader {
     const bool is_keras = cells[0].is_keras;
     try {
       const std::vector<const TfVariable*> variables = matched(spec, cells);
-      std::vector<Array> arrays;
-      for (const TfVariable* variable : variables) arrays.push_back(file_.read(variable->key));
-      std::vector<ConstArrayView> views;
-      for (const Array& array : arrays) views.push_back(array.view());
-      MappedNetwork network{.name = name, .spec = spec, .params = tf_params(spec, is_keras, views)};
+      const auto read = [&](std::size_t i) { return file_.read(variables[i]->key); };
+      MappedNetwork network{.name = name, .spec = spec, .params = tf_params(spec, is_keras, read)};
       for (const TfVariable* variable : variables) network.tensors.push_back(variable->key);
       if (!is_keras && cells[0].kind->forget_bias != 0.0 && !hints_.forget_bias) {
         model_.notes.push_back(message("forget_bias of ", network_called(name),

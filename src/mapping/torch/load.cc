@@ -5,6 +5,8 @@
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "mapping/support/options.h"
+#include "mapping/support/values.h"
+#include "mapping/torch/checkpoint.h"
 #include "mapping/torch/names.h"
 #include "mapping/torch/torch.h"
 
@@ -161,11 +163,23 @@ void require_bounded(const ModelFile& file) {
                             kTimes, " times the file's ", size));
 }
 
+// Where a checkpoint of ours names the dictionary of the weights, that is no part of their names.
+void leave_out_model_key(MappedModel* model) {
+  const auto* const key = find_value<std::string>(model->values, kTorchModelKey);
+  if (!key) return;
+  for (MappedNetwork& network : model->networks) {
+    if (network.name == *key) network.name.clear();
+    if (network.name.starts_with(*key + ".")) network.name.erase(0, key->size() + 1);
+  }
+  std::erase_if(model->values,
+                [](const NamedValue& value) { return value.name == kTorchModelKey; });
+}
+
 }  // namespace
 
 MappedModel map_torch(const ModelFile& file, const MappingHints& hints) {
   require_bounded(file);
-  MappedModel model{.kind = file.kind(), .values = file.values()};
+  MappedModel model{.kind = file.kind(), .values = typed_values(file.values())};
   for (const TorchGroup& group : groups_of(file, &model.not_understood)) {
     try {
       const std::optional<RnnMode> plain = plain_mode(file, group, hints);
@@ -185,6 +199,7 @@ MappedModel map_torch(const ModelFile& file, const MappingHints& hints) {
     }
   }
   add_torch_slots(file, &model);
+  leave_out_model_key(&model);
   return model;
 }
 

@@ -11,6 +11,7 @@
 #include "base/message.h"
 #include "mapping/support/options.h"
 #include "mapping/torch/names.h"
+#include "mapping/torch/optimizer_values.h"
 #include "mapping/torch/torch.h"
 
 namespace openrnn::mapping {
@@ -48,14 +49,16 @@ std::optional<TorchSlot> parse_torch_slot(std::string_view name) {
 struct TorchOptimizer {
   std::vector<std::int64_t> numbers;
   std::vector<std::string> names;
+  int groups = 0;
 };
 
-TorchOptimizer optimizer_of(const ModelFile& file, const std::string& prefix) {
+TorchOptimizer optimizer_of(const std::vector<NamedValue>& values, const std::string& prefix) {
   TorchOptimizer optimizer;
   const std::string groups = prefix + "param_groups.";
-  for (const NamedValue& value : file.values()) {
+  for (const NamedValue& value : values) {
     if (!value.name.starts_with(groups)) continue;
     if (value.name.ends_with(".params")) {
+      ++optimizer.groups;
       const auto* const numbers = std::get_if<std::vector<std::int64_t>>(&value.value);
       if (numbers) std::ranges::copy(*numbers, std::back_inserter(optimizer.numbers));
     } else if (value.name.ends_with(".param_names")) {
@@ -124,9 +127,14 @@ std::set<std::string> dictionaries_of(const MappedModel& model) {
 std::optional<NumberedTensors> tensors_by_number(const ModelFile& file, const MappedModel& model,
                                                  const std::string& prefix,
                                                  const NumberedSlots& slots) {
-  const TorchOptimizer optimizer = optimizer_of(file, prefix);
+  const TorchOptimizer optimizer = optimizer_of(model.values, prefix);
   if (!optimizer.names.empty() && optimizer.names.size() == optimizer.numbers.size()) {
     return numbered_by_names(file, optimizer, prefix);
+  }
+  // These keep no order. Numbers of several groups go group by group, not as the modules do.
+  if (file.kind() == FileKind::kSafetensors || file.kind() == FileKind::kSafetensorsIndex ||
+      optimizer.groups > 1) {
+    return std::nullopt;
   }
   for (std::size_t i = 0; i < optimizer.numbers.size(); ++i) {
     if (optimizer.numbers[i] != static_cast<std::int64_t>(i)) return std::nullopt;
@@ -202,6 +210,9 @@ void add_torch_slots(const ModelFile& file, MappedModel* model) {
     for (MappedNetwork& network : model->networks) {
       for (const auto& [slot, of] : slots) set_slot(file, slot, of, network, &taken);
     }
+    std::unordered_map<std::string_view, std::int64_t> numbers;
+    for (const auto& [number, info] : *numbered) numbers.emplace(info->name, number);
+    add_optimizer_values(file, prefix, numbers, model, &taken);
   }
   const std::unordered_set<std::string_view> gone(taken.begin(), taken.end());
   std::erase_if(model->not_understood,

@@ -9,17 +9,10 @@ namespace openrnn::mapping {
 /// Throws: as load_networks.
 MappedModel map_torch(const ModelFile& file, const MappingHints& hints);
 
-/// The tensors of a state_dict for the networks: `views` point into `networks`.
-struct TorchTensors {
-  std::vector<MappedNetwork> networks;
-  std::vector<NamedView> views;
-};
-/// Throws: UnsupportedError naming what `format` cannot hold.
-TorchTensors torch_tensors_of(const MappedModel& model, std::string_view format);
-
 /// Parts of a network's slots that PyTorch's optimizers keep beside each parameter; sets
 /// `network.slots` of all networks that were made from these parameters, or says in `model->notes`
-/// why not. Names of taken tensors leave `model->not_understood`.
+/// why not. What an optimizer counts and how its parameters are grouped becomes values
+/// (checkpoint.h). Names of taken tensors leave `model->not_understood`.
 void add_torch_slots(const ModelFile& file, MappedModel* model);
 
 }  // namespace openrnn::mapping

@@ -1,4 +1,6 @@
 // Networks of model files: the package makes layers of them.
+#include <nanobind/ndarray.h>
+
 #include "base/message.h"
 #include "openrnn/mapping_keras.h"
 #include "openrnn/mapping_onnx.h"
@@ -12,19 +14,34 @@ nb::dict all_options(const RnnSpec& spec) {
   return network_dict(spec, [](const RnnField&) { return true; });
 }
 
-nb::object array_or_none(const std::optional<Array>& array) {
-  return array ? as_numpy(*array) : nb::none();
+// Read-only, in the array's own memory: weights of a gigabyte are not there twice.
+nb::object moved_to_numpy(Array&& array) {
+  static const std::uint8_t nothing = 0;
+  auto* const kept = new Array(std::move(array));
+  const nb::capsule owner(kept, [](void* held) noexcept { delete static_cast<Array*>(held); });
+  const auto* const data =
+      kept->size() > 0 ? static_cast<const std::uint8_t*>(kept->data()) : &nothing;
+  const std::size_t size = kept->size_bytes();
+  const nb::ndarray<nb::numpy, const std::uint8_t> bytes(data, 1, &size, owner);
+  const nb::object flat = nb::cast(bytes).attr("view")(numpy_dtype(kept->dtype()));
+  return flat.attr("reshape")(nb::cast(kept->shape()));
 }
 
-nb::dict network_to_python(const MappedNetwork& network) {
+nb::object array_or_none(std::optional<Array>&& array) {
+  return array ? moved_to_numpy(std::move(*array)) : nb::none();
+}
+
+nb::dict network_to_python(MappedNetwork&& network) {
   nb::dict slots;
-  for (const auto& [name, values] : network.slots) slots[nb::str(name.c_str())] = as_numpy(values);
+  for (auto& [name, values] : network.slots) {
+    slots[nb::str(name.c_str())] = moved_to_numpy(std::move(values));
+  }
   nb::dict result;
   result["name"] = network.name;
   result["options"] = all_options(network.spec);
-  result["params"] = as_numpy(network.params);
-  result["initial_h"] = array_or_none(network.initial_h);
-  result["initial_c"] = array_or_none(network.initial_c);
+  result["params"] = moved_to_numpy(std::move(network.params));
+  result["initial_h"] = array_or_none(std::move(network.initial_h));
+  result["initial_c"] = array_or_none(std::move(network.initial_c));
   result["slots"] = slots;
   result["tensors"] = network.tensors;
   return result;
@@ -42,15 +59,18 @@ nb::object value_to_python(const PlainValue& value) {
       value);
 }
 
-nb::dict model_to_python(const MappedModel& model) {
+nb::dict model_to_python(MappedModel&& model) {
   nb::list networks;
-  for (const MappedNetwork& network : model.networks) networks.append(network_to_python(network));
+  for (MappedNetwork& network : model.networks) {
+    networks.append(network_to_python(std::move(network)));
+  }
   nb::dict values;
   for (const NamedValue& value : model.values) {
     values[nb::str(value.name.c_str())] = value_to_python(value.value);
   }
   nb::dict result;
   result["kind"] = model.what;
+  result["file_kind"] = static_cast<int>(model.kind);
   result["networks"] = networks;
   result["not_understood"] = model.not_understood;
   result["notes"] = model.notes;
@@ -69,7 +89,7 @@ MappingHints as_hints(const std::optional<std::string>& rnn_mode, std::optional<
   return hints;
 }
 
-std::optional<Array> array_from(nb::handle value, DType dtype) {
+std::optional<Array> array_from(nb::handle value, std::optional<DType> dtype) {
   if (value.is_none()) return std::nullopt;
   return as_arrays(nb::make_tuple(value), {.call = "save", .dtype = dtype}).front();
 }
@@ -83,7 +103,8 @@ MappedNetwork network_from_python(const nb::dict& given) {
   network.initial_h = array_from(given["initial_h"], dtype);
   network.initial_c = array_from(given["initial_c"], dtype);
   for (const auto [name, values] : nb::cast<nb::dict>(given["slots"])) {
-    network.slots.emplace(nb::cast<std::string>(name), *array_from(values, dtype));
+    // In their own dtype: an optimizer's may be wider than the weights'.
+    network.slots.emplace(nb::cast<std::string>(name), *array_from(values, std::nullopt));
   }
   return network;
 }
@@ -107,8 +128,8 @@ PlainValue value_from_python(const std::string& name, nb::handle value) {
 }
 
 void save(const std::string& path, const nb::list& networks, const nb::dict& values,
-          const std::optional<std::string>& format) {
-  MappedModel model;
+          const std::optional<std::string>& format, int file_kind) {
+  MappedModel model{.kind = static_cast<FileKind>(file_kind)};
   for (const nb::handle network : networks) {
     model.networks.push_back(network_from_python(nb::cast<nb::dict>(network)));
   }
@@ -199,8 +220,9 @@ void bind_networks(nb::module_& m) {
       nb::sig("def load_networks(path: str, rnn_mode: str | None, reset_after: bool | None, "
               "recurrent_activation: str | None) -> dict[str, typing.Any]"));
   m.def("save_networks", &save, "path"_a, "networks"_a, "values"_a, "format"_a.none(),
+        "file_kind"_a,
         nb::sig("def save_networks(path: str, networks: list[dict[str, typing.Any]], "
-                "values: dict[str, typing.Any], format: str | None) -> None"));
+                "values: dict[str, typing.Any], format: str | None, file_kind: int) -> None"));
   m.def(
       "network_of_layer",
       [](const LayerRef& layer) { return all_options(layer.as<layers::CudnnRnn>("save").spec()); },

@@ -112,8 +112,8 @@ TEST_F(Safetensors, Errors) {
   expect(by_hand(R"({"a":{"dtype":"U8"}})"), "expected dtype, shape and data_offsets");
   expect(by_hand(R"({"a" 1})"), "m @ 13] this is no JSON, expected the header");
   expect(by_hand(R"({"__metadata__":{"a":"1","a":"2"}})"), "'a' is there twice");
-  expect("\x93NUMPY", "this is a NumPy array, expected a file of safetensors");
-  expect("abcdefgh", "this is of no known kind");
+  expect("\x93NUMPY", "this is a NumPy array, expected a model");
+  expect("abcdefgh", "this is a text file");
   expect("{\"a\":1}", "this is a JSON file");
   EXPECT_MESSAGE(IoError, ModelFile(folder / "absent"), "absent");
 }

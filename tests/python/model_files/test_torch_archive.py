@@ -1,9 +1,13 @@
 """The state_dicts that we write, by Python's own readers of zip archives and pickles: PyTorch is not needed."""
 
+import gzip
 import pickletools
+import re
 import zipfile
 
 import numpy as np
+import openrnn
+import pytest
 
 from files.file_tools import call_tool, to_line
 from tool.tool_runs import fault, good
@@ -39,5 +43,25 @@ def test_files_of_no_known_kind_say_what_they_look_like(tmp_path):
     with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
         archive.writestr("a", "b")
     np.save(tmp_path / "numpy.npy", np.zeros(3))
-    for name, what in (("zip", "a zip archive without NAME/data.pkl"), ("numpy.npy", "a NumPy array")):
-        assert f"' is {what} and no checkpoint" in fault("inspect", tmp_path / name)
+    for name, data in (
+            ("png", b"\x89PNG\r\n\x1a\n" + bytes(9)), ("gzip", gzip.compress(b"words")), ("text", b"some words\n"),
+            ("empty", b""), ("page", b" <!DOCTYPE HTML><html>"), ("zeros", bytes(99)), ("noise", b"\x01\xfe\x02" * 20),
+            ("lfs", b"version https:\n"), ("json", b'{"a": 1}')):
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_bytes(b"")
+    (tmp_path / "none").mkdir()
+    for name, what in (
+            ("zip", "a zip archive with 'a'"), ("numpy.npy", "a NumPy array"), ("png", "a PNG image"),
+            ("gzip", "a gzip archive"), ("text", "a text file"), ("empty", "an empty file"), ("page", "an HTML page"),
+            ("zeros", "a file of zeros"), ("noise", "a file of no known kind"), ("json", "a JSON file"),
+            ("lfs", "a pointer of Git LFS, not the file itself"), ("folder", "a folder with 'a.txt'"),
+            ("none", "an empty folder")):
+        path = tmp_path / name
+        assert fault("inspect", path) == (f"[inspect] '{path}' is {what}, expected a model file, the output folder of "
+                                          "a run or a checkpoint's prefix")
+        found = what.removeprefix("a file ") if name == "noise" else what
+        assert f"this is {found}, expected a model: a file of OpenRNN, safetensors," in fault(
+            "convert", path, tmp_path / "out.pt")
+        with pytest.raises(openrnn.FormatError, match=re.escape(f"this is {found}, expected a model")):
+            openrnn.load(path)

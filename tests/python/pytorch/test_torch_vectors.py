@@ -8,6 +8,7 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+import openrnn
 import pytest
 
 import rnn_capi
@@ -132,3 +133,27 @@ def test_an_exchanged_gate_is_seen(archive):
     theirs = torch_vectors.stored_results(archive, case, "float32")
     with pytest.raises(AssertionError, match="outside"):
         assert_equal_torch(found, theirs, wanted_of(case, "float32"))
+
+
+@pytest.mark.parametrize("ending", ["npz", "pt", "safetensors"])
+@pytest.mark.parametrize("case,dtype", CASES)
+def test_a_file_of_pytorchs_names(archive, tmp_path, ending, case, dtype):
+    """The network of a state_dict, saved by NumPy or by us, computes what PyTorch computed."""
+    problem = torch_vectors.stored_problem(archive, case, dtype)
+    spec, hint = problem.spec, {}
+    canonical = numpy_layout.params_to_canonical(spec, problem.params)
+    named = torch_mapping.from_canonical(spec, *canonical)
+    np.savez(tmp_path / "given.npz", **{f"net.{name}": array for name, array in named.items()})
+    if spec.mode.startswith("rnn"):
+        hint = {"rnn_mode": spec.mode}
+    model = openrnn.load(tmp_path / "given.npz", **hint)
+    if ending != "npz":
+        openrnn.save(tmp_path / f"m.{ending}", model)
+        model = openrnn.load(tmp_path / f"m.{ending}", **hint)
+    np.testing.assert_array_equal(model["net"].params, problem.params)
+    states = [each for each in problem.states if each is not None]
+    y, _ = openrnn.InferenceSession(model["net"].packed()).run(
+        problem.x, tuple(states), sequence_lengths=problem.lengths
+    )
+    theirs = torch_vectors.stored_results(archive, case, dtype)["y"]
+    assert_within(y, Bounded(theirs, 0.0, 2.0 * wanted_of(case, dtype)["y"].error), "y")

@@ -152,12 +152,19 @@ def test_a_checkpoint_is_named_in_three_wrong_ways(text, tmp_path):
             assert fault(*call, f"{prefix}{end}") == (
                 f"[resolve_run] '{prefix}{end}' is one file of a checkpoint, expected its prefix, "
                 f"'{prefix}'")
+        if call == ["inspect"]:  # which takes model files, too
+            continue
         assert fault(*call, tmp_path / "no") == (
             f"[resolve_run] '{tmp_path / 'no'}' does not exist, {asked}")
-        assert fault(*call, text) == f"[resolve_run] '{text}' is a file and no checkpoint, {asked}"
+        assert fault(*call, text) == (
+            f"[resolve_run] '{text}' is a text file and no checkpoint, {asked}")
         assert fault(*call, tmp_path) == (
             f"[resolve_run] folder '{tmp_path}' holds no checkpoint, expected the output folder of "
             "a run")
+    models = "expected a model file, the output folder of a run or a checkpoint's prefix"
+    assert fault("inspect", tmp_path / "no") == f"[inspect] '{tmp_path / 'no'}' does not exist, {models}"
+    assert fault("inspect", text) == f"[inspect] '{text}' is a text file, {models}"
+    assert fault("inspect", tmp_path).startswith(f"[inspect] '{tmp_path}' is a folder with ")
     saved = tmp_path / "saved"
     (saved / "variables").mkdir(parents=True)
     (saved / "saved_model.pb").write_bytes(b"\x08\x01")
