@@ -11,7 +11,8 @@ namespace openrnn::cli {
 struct LoadCost {
   std::string kind;  // 'safetensors'
   double file_bytes = 0.0;
-  /// Best of some rounds, in seconds: load_networks, and read() of the whole file into new memory.
+  /// Best of some rounds, in seconds of processor time: load_networks, and read() of the whole file
+  /// into new memory.
   double load_seconds = 0.0, read_seconds = 0.0;
   /// Largest memory of a process that loads the file.
   double peak_bytes = 0.0;

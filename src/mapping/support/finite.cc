@@ -21,32 +21,41 @@ struct FloatForm {
 // A few pages: what has to be counted is still in the L1 cache.
 constexpr std::size_t kBlockBytes = 1 << 14;
 
+template <class Bits>
+Bits bits_at(const std::byte* values, std::size_t i) {
+  Bits bits = 0;
+  std::memcpy(&bits, values + i * sizeof(Bits), sizeof bits);
+  return bits;
+}
+
+template <class Bits>
+inline constexpr auto kSignBit = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+
 // An exponent of ones alone leaves the sum in the sign's bit. Without a branch, for vectors.
 template <class Bits>
-bool all_finite(const Bits* values, std::size_t count, FloatForm<Bits> form) {
-  constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+bool all_finite(const std::byte* values, std::size_t count, FloatForm<Bits> form) {
   Bits any = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    any = static_cast<Bits>(any | static_cast<Bits>((values[i] & form.exponent) + form.lowest));
+    const Bits exponent = bits_at<Bits>(values, i) & form.exponent;
+    any = static_cast<Bits>(any | static_cast<Bits>(exponent + form.lowest));
   }
-  return (any & kSign) == 0;
+  return (any & kSignBit<Bits>) == 0;
 }
 
 template <class Bits>
 NonFinite count_in(const ConstArrayView& values, FloatForm<Bits> form) {
   constexpr std::size_t kBlock = kBlockBytes / sizeof(Bits);
-  constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
   NonFinite found;
-  Bits block[kBlock];
   const auto total = static_cast<std::size_t>(values.size());
   for (std::size_t first = 0; first < total; first += kBlock) {
+    const std::byte* const block =
+        static_cast<const std::byte*>(values.data) + first * sizeof(Bits);
     const std::size_t count = std::min(kBlock, total - first);
-    std::memcpy(block, static_cast<const std::byte*>(values.data) + first * sizeof(Bits),
-                count * sizeof(Bits));
     if (all_finite(block, count, form)) continue;
     for (std::size_t i = 0; i < count; ++i) {
-      if ((block[i] & form.exponent) != form.exponent) continue;
-      const bool infinite = (block[i] & static_cast<Bits>(~form.exponent & ~kSign)) == 0;
+      const auto bits = bits_at<Bits>(block, i);
+      if ((bits & form.exponent) != form.exponent) continue;
+      const bool infinite = (bits & static_cast<Bits>(~form.exponent & ~kSignBit<Bits>)) == 0;
       ++(infinite ? found.infinite : found.nan);
     }
   }
