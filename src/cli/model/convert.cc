@@ -86,13 +86,14 @@ void report_slots(const MappedNetwork& before, const MappedNetwork& after) {
 void report_values(const MappedModel& before, const MappedModel& after) {
   std::vector<std::string> lost;
   for (const NamedValue& value : before.values) {
-    if (std::ranges::find(after.values, value.name, &NamedValue::name) != after.values.end()) {
-      continue;
-    }
-    lost.push_back(value.name);
+    const bool kept =
+        std::ranges::find(after.values, value.name, &NamedValue::name) != after.values.end();
+    // Names that a file has only where it needs them are of no use to anybody else.
+    if (!kept && !value.name.ends_with(".param_names")) lost.push_back(value.name);
   }
   if (lost.empty()) return;
-  fmt::print("left out: {} values: {}\n", lost.size(), listed_excerpts(lost));
+  fmt::print("left out: {} {}: {}\n", lost.size(), lost.size() == 1 ? "value" : "values",
+             listed_excerpts(lost));
 }
 
 }  // namespace
