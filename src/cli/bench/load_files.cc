@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 3, kReadyRounds = 11;
-constexpr std::int64_t kLayers = 8;
+constexpr int kLoadRounds = 3, kReadyRounds = 11;
+constexpr std::int64_t kLoadLayers = 8;
 
 struct LoadedKind {
   const char* name;
@@ -33,7 +33,7 @@ struct LoadedKind {
   // Bytes of the file that the path itself is not.
   const char* data_ending;
 };
-constexpr LoadedKind kKinds[] = {
+constexpr LoadedKind kLoadedKinds[] = {
     {"OpenRNN", ModelFormat::kOpenrnn, ".openrnn", ""},
     {"safetensors", ModelFormat::kSafetensors, ".safetensors", ""},
     {"PyTorch", ModelFormat::kTorch, ".pt", ""},
@@ -65,7 +65,7 @@ struct ChildResult {
   double peak_bytes = 0.0;
 };
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void fail_loading(const std::string& what) {
   throw IoError(message("[bench] ", what, ": ", std::strerror(errno)));
 }
 
@@ -73,9 +73,9 @@ struct ChildResult {
 template <class Work>
 ChildResult in_child(const std::string& what, const Work& work) {
   int ends[2] = {-1, -1};
-  if (::pipe(ends) != 0) fail(what);
+  if (::pipe(ends) != 0) fail_loading(what);
   const ::pid_t child = ::fork();
-  if (child < 0) fail(what);
+  if (child < 0) fail_loading(what);
   if (child == 0) {
     std::string fault;
     try {
@@ -103,8 +103,8 @@ ChildResult in_child(const std::string& what, const Work& work) {
   return result;
 }
 
-// [W R] of kLayers layers of as many inputs as units are all but the biases.
-MappedModel model_of(std::int64_t layers, std::int64_t bytes) {
+// [W R] of kLoadLayers layers of as many inputs as units are all but the biases.
+MappedModel loaded_model(std::int64_t layers, std::int64_t bytes) {
   const double units =
       std::sqrt(static_cast<double>(bytes) / (4.0 * 8.0 * static_cast<double>(layers)));
   RnnSpec spec{.num_layers = layers, .num_units = std::max<std::int64_t>(8, std::lround(units))};
@@ -132,7 +132,7 @@ double plain_read(const std::string& path, std::uint64_t bytes) {
     at += static_cast<std::uint64_t>(got);
   }
   if (file >= 0) ::close(file);
-  if (at != bytes) fail(path);
+  if (at != bytes) fail_loading(path);
   return processor_seconds() - start;
 }
 
@@ -140,7 +140,7 @@ LoadCost cost_of(const LoadedKind& kind, const std::string& path, const std::str
   LoadCost cost{.kind = kind.name};
   const std::uint64_t bytes = fs::file_size(data);
   cost.file_bytes = static_cast<double>(bytes);
-  for (int round = 0; round <= kRounds; ++round) {
+  for (int round = 0; round <= kLoadRounds; ++round) {
     const ChildResult read =
         in_child("a plain read", [&] { return std::array<double, 2>{plain_read(data, bytes)}; });
     const ChildResult load = in_child(message("loading ", kind.name), [&] {
@@ -149,7 +149,7 @@ LoadCost cost_of(const LoadedKind& kind, const std::string& path, const std::str
       const double seconds = processor_seconds() - start;
       return std::array<double, 2>{seconds, static_cast<double>(model.networks.size())};
     });
-    if (load.values[1] != 1.0) fail("no network was loaded");
+    if (load.values[1] != 1.0) fail_loading("no network was loaded");
     if (round == 0) continue;  // which brings the file into the page cache
     const auto keep = [&](double& best, double seconds) {
       best = round == 1 ? seconds : std::min(best, seconds);
@@ -165,13 +165,13 @@ LoadCost cost_of(const LoadedKind& kind, const std::string& path, const std::str
 
 void measure_loading(const std::string& folder, std::int64_t megabytes, const std::string& only,
                      const std::function<void(const LoadCost&)>& report) {
-  for (const LoadedKind& kind : kKinds) {
+  for (const LoadedKind& kind : kLoadedKinds) {
     if (std::string_view(kind.name).find(only) == std::string_view::npos) continue;
     const std::string stem = (fs::path(folder) / "bench_load").string();
     const std::string path = stem + kind.ending,
                       data = kind.data_ending[0] ? stem + kind.data_ending : path;
     in_child("writing a file", [&] {
-      save_networks(path, model_of(kLayers, megabytes << 20), kind.format);
+      save_networks(path, loaded_model(kLoadLayers, megabytes << 20), kind.format);
       return std::array<double, 2>{};
     });
     const LoadCost cost = cost_of(kind, path, data);
@@ -183,7 +183,7 @@ void measure_loading(const std::string& folder, std::int64_t megabytes, const st
 
 ReadyCost measure_ready(const std::string& folder) {
   const std::string path = (fs::path(folder) / "bench_ready.openrnn").string();
-  save_networks(path, model_of(1, std::int64_t{1} << 20), ModelFormat::kOpenrnn);
+  save_networks(path, loaded_model(1, std::int64_t{1} << 20), ModelFormat::kOpenrnn);
   const ChildResult result = in_child("loading 1 MB", [&] {
     std::array<double, 2> ms{};
     for (int round = 0; round < kReadyRounds; ++round) {

@@ -47,15 +47,15 @@ std::vector<TfFormTensor> tf_form(const RnnSpec& spec, bool is_keras) {
 namespace {
 
 // A network of that layer alone.
-RnnSpec layer_of(RnnSpec spec, std::int64_t layer) {
+RnnSpec tf_layer_of(RnnSpec spec, std::int64_t layer) {
   if (layer > 0) spec.input_size = spec.num_dirs() * spec.hidden_size();
   spec.num_layers = 1;
   return spec;
 }
 
 // Regions are in the same order in both; `from` is of one layer.
-void copy_layer(const ParamsLayout& from, const Array& values, const ParamsLayout& to,
-                std::int64_t layer, Array* params) {
+void copy_tf_layer(const ParamsLayout& from, const Array& values, const ParamsLayout& to,
+                   std::int64_t layer, Array* params) {
   const std::size_t width = dtype_size(values.dtype());
   const auto copy = [&](std::span<const ParamRegion> one, std::span<const ParamRegion> all) {
     std::size_t next = 0;
@@ -81,7 +81,7 @@ Array tf_params(const RnnSpec& spec, bool is_keras, const std::function<Array(st
   Array params(spec.dtype, {layout.size()});
   const std::vector<TfFormTensor> form = tf_form(spec, is_keras);
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
-    const RnnSpec alone = layer_of(spec, layer);
+    const RnnSpec alone = tf_layer_of(spec, layer);
     std::vector<Array> arrays;
     std::vector<ConstArrayView> views;
     for (std::size_t i = 0; i < form.size(); ++i) {
@@ -90,7 +90,7 @@ Array tf_params(const RnnSpec& spec, bool is_keras, const std::function<Array(st
     for (const Array& array : arrays) views.push_back(array.view());
     const Array part = is_keras ? keras_buffer(alone, views)
                                 : TfCanonicalFormat(alone).to_opaque("load_networks", "", views);
-    copy_layer(ParamsLayout(alone), part, layout, layer, &params);
+    copy_tf_layer(ParamsLayout(alone), part, layout, layer, &params);
   }
   return params;
 }
