@@ -107,5 +107,6 @@ NB_MODULE(_core, m) {
   bind_networks(m);
   bind_onnx(m);
   bind_copies(m);
+  bind_torch(m);
   bind_messages(m);
 }
