@@ -145,7 +145,7 @@ RecurrentKernel::RecurrentKernel(const OnnxNode& node)
 RecurrentKernel::Packed RecurrentKernel::packed(const OnnxNode& node,
                                                 const OnnxWeights& weights) const {
   Packed packed{.cell = cell_, .model = nullptr};
-  const Array params = mapping::params_of_node(node, weights, &packed.cell);
+  const Array params = mapping::params_of_node(node, views_of(weights), &packed.cell);
   packed.model = std::make_shared<const PackedModel>(packed.cell.spec, params.view());
   return packed;
 }

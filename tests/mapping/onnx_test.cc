@@ -191,7 +191,7 @@ TEST(OnnxMapping, SeveralNetworksAndMetadata) {
   EXPECT_EQ(back.networks[1].tensors[2], "decoder/layer_0/W");
   std::map<std::string, PlainValue> values;
   for (const NamedValue& value : back.values) values[value.name] = value.value;
-  EXPECT_EQ(values.at("epoch"), PlainValue(std::string("3")));
+  EXPECT_EQ(values.at("epoch"), PlainValue(std::int64_t{3}));
   EXPECT_EQ(values.at("note"), PlainValue(std::string("two\nlines")));
 }
 

@@ -20,8 +20,9 @@ void require_onnx_layout(std::string_view call, const RnnSpec& spec) {
 }
 
 // In the order of the public functions.
-std::vector<Array*> tensors_of(OnnxWeights& weights) {
-  std::vector<Array*> all{&weights.w, &weights.r};
+template <class Weights>
+auto tensors_of(Weights& weights) {
+  std::vector<decltype(&weights.w)> all{&weights.w, &weights.r};
   if (weights.b) all.push_back(&*weights.b);
   if (weights.p) all.push_back(&*weights.p);
   return all;
@@ -36,15 +37,16 @@ CanonicalParams canonical_from_onnx(const ValidSpec& spec,
   Array params(spec->dtype, {layout.size()});
   std::size_t next = 0;
   for (std::int64_t layer = 0; layer < spec->num_layers; ++layer) {
-    OnnxWeights weights = mapping::onnx_weights_of(layout, params.view(), layer);
-    for (Array* tensor : tensors_of(weights)) {
-      if (next == tensors.size() || tensors[next].dtype != tensor->dtype() ||
-          tensors[next].shape != tensor->shape()) {
+    const OnnxWeights expected = mapping::onnx_weights_of(layout, params.view(), layer);
+    mapping::OnnxWeightViews weights = mapping::views_of(expected);
+    for (ConstArrayView* tensor : tensors_of(weights)) {
+      if (next == tensors.size() || tensors[next].dtype != tensor->dtype ||
+          tensors[next].shape != tensor->shape) {
         throw ArgumentError(message("[canonical_from_onnx] tensor ", next, " of ", tensors.size(),
-                                    " does not fit, expected ", dtype_name(tensor->dtype()), " ",
-                                    to_string(tensor->shape())));
+                                    " does not fit, expected ", dtype_name(tensor->dtype), " ",
+                                    to_string(tensor->shape)));
       }
-      *tensor = Array(tensors[next++]);
+      *tensor = tensors[next++];
     }
     mapping::fill_params(layout, layer, weights, params.view());
   }

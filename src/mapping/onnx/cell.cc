@@ -108,10 +108,10 @@ void set_clip(const OnnxNode& node, RnnSpec* spec) {
   spec->gate_clip = {-decimal_of(*clip), decimal_of(*clip)};
 }
 
-void require_shape(const OnnxNode& node, const char* name, const Array& array, DType dtype,
+void require_shape(const OnnxNode& node, const char* name, const ConstArrayView& array, DType dtype,
                    const Shape& expected) {
-  if (array.shape() == expected && array.dtype() == dtype) return;
-  refuse_node(node, message(name, " is ", dtype_name(array.dtype()), " ", to_string(array.shape()),
+  if (array.shape == expected && array.dtype == dtype) return;
+  refuse_node(node, message(name, " is ", dtype_name(array.dtype), " ", to_string(array.shape),
                             ", expected ", dtype_name(dtype), " ", to_string(expected)));
 }
 
@@ -153,17 +153,17 @@ OnnxCell cell_of_node(const OnnxNode& node) {
   return cell;
 }
 
-Array params_of_node(const OnnxNode& node, const OnnxWeights& weights, OnnxCell* cell) {
+void set_weights(const OnnxNode& node, const OnnxWeightViews& weights, OnnxCell* cell) {
   RnnSpec& spec = cell->spec;
-  const Shape &w = weights.w.shape(), &r = weights.r.shape();
-  if (w.size() != 3 || r.size() != 3 || !is_floating(weights.w.dtype())) {
-    refuse_node(node, message("W is ", dtype_name(weights.w.dtype()), " ", to_string(w), " and R ",
+  const Shape &w = weights.w.shape, &r = weights.r.shape;
+  if (w.size() != 3 || r.size() != 3 || !is_floating(weights.w.dtype)) {
+    refuse_node(node, message("W is ", dtype_name(weights.w.dtype), " ", to_string(w), " and R ",
                               to_string(r), ", expected floating ones of three dimensions"));
   }
   const std::int64_t dirs = spec.num_dirs(), rows = w[1];
   spec.num_units = r[2];
   spec.input_size = w[2];
-  spec.dtype = weights.w.dtype();
+  spec.dtype = weights.w.dtype;
   spec.use_bias = weights.b.has_value();
   spec.use_peepholes = weights.p.has_value();
   const std::int64_t hidden = integer_or(node, "hidden_size", spec.num_units);
@@ -181,8 +181,12 @@ Array params_of_node(const OnnxNode& node, const OnnxWeights& weights, OnnxCell*
   require_shape(node, "R", weights.r, spec.dtype, {dirs, rows, spec.num_units});
   if (weights.b) require_shape(node, "B", *weights.b, spec.dtype, {dirs, 2 * rows});
   if (weights.p) require_shape(node, "P", *weights.p, spec.dtype, {dirs, 3 * spec.num_units});
-  const ParamsLayout layout(spec);
-  Array params(spec.dtype, {layout.size()});
+}
+
+Array params_of_node(const OnnxNode& node, const OnnxWeightViews& weights, OnnxCell* cell) {
+  set_weights(node, weights, cell);
+  const ParamsLayout layout(cell->spec);
+  Array params(cell->spec.dtype, {layout.size()});
   fill_params(layout, 0, weights, params.view());
   return params;
 }

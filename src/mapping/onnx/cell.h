@@ -19,9 +19,11 @@ struct OnnxCell {
 /// hold, such as functions that differ between the directions.
 OnnxCell cell_of_node(const OnnxNode& node);
 
-/// The weights are those of the node. Sets what only they say, and gives the opaque buffer.
+/// The weights are those of the node. Sets what only they say.
 /// Throws: UnsupportedError naming the node for shapes and dtypes that do not fit.
-Array params_of_node(const OnnxNode& node, const OnnxWeights& weights, OnnxCell* cell);
+void set_weights(const OnnxNode& node, const OnnxWeightViews& weights, OnnxCell* cell);
+/// The same, and gives the opaque buffer.
+Array params_of_node(const OnnxNode& node, const OnnxWeightViews& weights, OnnxCell* cell);
 
 /// A float as the double of its shortest decimal form: 0.1f is 0.1, so that numbers go through a
 /// file unchanged.

@@ -10,9 +10,9 @@ namespace openrnn::mapping {
 
 namespace {
 
-Array constant_input(const OnnxNode& node, const OnnxScope& scope, std::size_t index,
-                     const char* name, std::set<std::string>* used) {
-  if (std::optional<Array> found = scope.constant(node.input(index), used)) {
+OnnxConstant constant_input(const OnnxNode& node, const OnnxScope& scope, std::size_t index,
+                            const char* name, std::set<std::string>* used) {
+  if (std::optional<OnnxConstant> found = scope.viewed(node.input(index), used)) {
     return *std::move(found);
   }
   const OnnxNode* from = scope.producer(node.input(index));
@@ -23,9 +23,9 @@ Array constant_input(const OnnxNode& node, const OnnxScope& scope, std::size_t i
   refuse_node(node, message(name, " is computed when the model runs, expected constants"));
 }
 
-std::optional<Array> optional_constant(const OnnxNode& node, const OnnxScope& scope,
-                                       std::size_t index, const char* name,
-                                       std::set<std::string>* used) {
+std::optional<OnnxConstant> optional_constant(const OnnxNode& node, const OnnxScope& scope,
+                                              std::size_t index, const char* name,
+                                              std::set<std::string>* used) {
   if (node.input(index).empty()) return std::nullopt;
   return constant_input(node, scope, index, name, used);
 }
@@ -69,16 +69,23 @@ std::optional<Array> state_of(const OnnxNode& node, const OnnxScope& scope, std:
 
 }  // namespace
 
+OnnxWeightViews OnnxInputs::views() const {
+  OnnxWeightViews views{.w = w.view, .r = r.view};
+  if (b) views.b = b->view;
+  if (p) views.p = p->view;
+  return views;
+}
+
 OnnxLayer layer_of_node(const OnnxNode& node, const OnnxScope& scope) {
-  OnnxLayer layer{.node = &node, .cell = cell_of_node(node), .params = {}};
+  OnnxLayer layer{.node = &node, .cell = cell_of_node(node), .weights = {}};
   if (layer.cell.reverse) {
     refuse_node(node, "the direction is reverse, expected forward or bidirectional");
   }
-  const OnnxWeights weights{.w = constant_input(node, scope, 1, "W", &layer.tensors),
-                            .r = constant_input(node, scope, 2, "R", &layer.tensors),
-                            .b = optional_constant(node, scope, 3, "B", &layer.tensors),
-                            .p = optional_constant(node, scope, 7, "P", &layer.tensors)};
-  layer.params = params_of_node(node, weights, &layer.cell);
+  layer.weights = {.w = constant_input(node, scope, 1, "W", &layer.tensors),
+                   .r = constant_input(node, scope, 2, "R", &layer.tensors),
+                   .b = optional_constant(node, scope, 3, "B", &layer.tensors),
+                   .p = optional_constant(node, scope, 7, "P", &layer.tensors)};
+  set_weights(node, layer.weights.views(), &layer.cell);
   layer.initial_h = state_of(node, scope, 5, layer.cell, &layer.tensors);
   if (layer.cell.spec.is_lstm()) {
     layer.initial_c = state_of(node, scope, 6, layer.cell, &layer.tensors);

@@ -7,11 +7,18 @@
 
 namespace openrnn::mapping {
 
+/// The weights of a node.
+struct OnnxInputs {
+  OnnxConstant w, r;
+  std::optional<OnnxConstant> b = {}, p = {};
+  OnnxWeightViews views() const;
+};
+
 /// A recurrent node whose weights are constants.
 struct OnnxLayer {
   const OnnxNode* node = nullptr;
   OnnxCell cell;
-  Array params;
+  OnnxInputs weights;
   /// [D, U], where the node begins with constants other than 0.
   std::optional<Array> initial_h = {}, initial_c = {};
   std::set<std::string> tensors = {};

@@ -136,9 +136,8 @@ MappedNetwork network_of(const std::vector<OnnxLayer>& stack, const std::string&
   network.params = Array(network.spec.dtype, {layout.size()});
   std::set<std::string> tensors;
   for (std::size_t i = 0; i < stack.size(); ++i) {
-    const ParamsLayout own(stack[i].cell.spec);
-    fill_params(layout, static_cast<std::int64_t>(i),
-                onnx_weights_of(own, stack[i].params.view(), 0), network.params.view());
+    fill_params(layout, static_cast<std::int64_t>(i), stack[i].weights.views(),
+                network.params.view());
     tensors.insert(stack[i].tensors.begin(), stack[i].tensors.end());
   }
   network.tensors.assign(tensors.begin(), tensors.end());

@@ -40,8 +40,7 @@ Place place_of(const RnnSpec& spec, const ParamRegion& region) {
   }
 }
 
-template <class Weights>
-auto& part_of(Weights& weights, Part part) {
+const ConstArrayView& part_of(const OnnxWeightViews& weights, Part part) {
   switch (part) {
     case Part::kW:
       return weights.w;
@@ -54,6 +53,21 @@ auto& part_of(Weights& weights, Part part) {
   }
   return *weights.p;
 }
+Array& part_of(OnnxWeights& weights, Part part) {
+  switch (part) {
+    case Part::kW:
+      return weights.w;
+    case Part::kR:
+      return weights.r;
+    case Part::kB:
+      return *weights.b;
+    case Part::kP:
+      break;
+  }
+  return *weights.p;
+}
+void* data_of(Array& part) { return part.data(); }
+const void* data_of(const ConstArrayView& part) { return part.data; }
 
 // Calls `copy` with each region of the layer and the first byte of its place in ONNX's tensors.
 template <class Weights, class Copy>
@@ -64,7 +78,7 @@ void for_each_piece(const ParamsLayout& layout, std::int64_t layer, Weights& wei
     for (const ParamRegion& region : regions) {
       if (region.layer != layer || region.size() == 0) continue;
       const Place place = place_of(layout.spec(), region);
-      auto* const data = part_of(weights, place.part).data();
+      auto* const data = data_of(part_of(weights, place.part));
       copy(region.offset * element, static_cast<std::size_t>(region.size() * element),
            place.offset * element, data);
     }
@@ -102,7 +116,14 @@ OnnxWeights onnx_weights_of(const ParamsLayout& layout, const ConstArrayView& pa
   return weights;
 }
 
-void fill_params(const ParamsLayout& layout, std::int64_t layer, const OnnxWeights& weights,
+OnnxWeightViews views_of(const OnnxWeights& weights) {
+  OnnxWeightViews views{.w = weights.w.view(), .r = weights.r.view()};
+  if (weights.b) views.b = weights.b->view();
+  if (weights.p) views.p = weights.p->view();
+  return views;
+}
+
+void fill_params(const ParamsLayout& layout, std::int64_t layer, const OnnxWeightViews& weights,
                  ArrayView params) {
   auto* const to = static_cast<char*>(params.data);
   for_each_piece(layout, layer, weights,

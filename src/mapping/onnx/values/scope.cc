@@ -95,4 +95,21 @@ std::optional<Array> OnnxScope::constant(const std::string& name,
   return std::move(found->second);
 }
 
+std::optional<OnnxConstant> OnnxScope::viewed(const std::string& name,
+                                              std::set<std::string>* used) const {
+  const OnnxTensor* const tensor = producers_.count(name) ? nullptr : initializer(name);
+  const std::optional<DType> dtype = tensor ? dtype_of_onnx(tensor->element_type) : std::nullopt;
+  // A tensor whose bytes do not fit its shape is refused where it becomes an array.
+  if (!dtype || tensor->bytes.size() !=
+                    static_cast<std::uint64_t>(shape_size(tensor->shape)) * dtype_size(*dtype)) {
+    std::optional<Array> found = constant(name, used);
+    if (!found) return std::nullopt;
+    OnnxConstant constant{.view = {}, .kept = *std::move(found)};
+    constant.view = constant.kept.view();
+    return constant;
+  }
+  used->insert(prefix_ + name);
+  return OnnxConstant{.view = {tensor->bytes.data(), *dtype, tensor->shape}, .kept = {}};
+}
+
 }  // namespace openrnn::mapping

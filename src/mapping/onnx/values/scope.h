@@ -9,6 +9,12 @@
 
 namespace openrnn::mapping {
 
+/// A value: elements of a file, of any alignment, or `kept` ones.
+struct OnnxConstant {
+  ConstArrayView view;
+  Array kept;
+};
+
 /// The names of one graph, and of those that it lies in. Reads the graph as long as it lives.
 class OnnxScope {
  public:
@@ -22,6 +28,8 @@ class OnnxScope {
   /// the names of the tensors. An initializer counts although it is an input, too.
   /// Throws: as compute_move.
   std::optional<Array> constant(const std::string& name, std::set<std::string>* used) const;
+  /// The same, without a copy of an initializer: it lives as long as the model.
+  std::optional<OnnxConstant> viewed(const std::string& name, std::set<std::string>* used) const;
   /// The node of this graph whose output it is; null if there is none.
   const OnnxNode* producer(const std::string& name) const;
 
