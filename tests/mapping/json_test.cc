@@ -169,6 +169,18 @@ TEST(JsonNetworks, DamagedFiles) {
   }
 }
 
+TEST(JsonNetworks, NumbersBeyondSixtyThreeBitsKeepTheirSign) {
+  const TempFolder folder;
+  formats::write_raw(folder / "m.nam",
+                     R"({"architecture": "x", "weights": [1],
+                         "config": {"big": 18446744073709551615, "small": -9223372036854775808}})");
+  const ModelFile file(folder / "m.nam");
+  std::map<std::string, PlainValue> values;
+  for (const NamedValue& value : file.values()) values.emplace(value.name, value.value);
+  EXPECT_EQ(values.at("config.big"), PlainValue(18446744073709551615.0));
+  EXPECT_EQ(values.at("config.small"), PlainValue(std::int64_t{INT64_MIN}));
+}
+
 TEST(JsonNetworks, TruncatedAnywhere) {
   const TempFolder folder;
   save_networks(folder / "m.nam", nam_model(1), ModelFormat::kNam);

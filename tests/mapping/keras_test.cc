@@ -178,6 +178,31 @@ TEST(KerasNetworks, CanonicalForm) {
   EXPECT_MESSAGE(UnsupportedError, canonical_from_keras(two, {}), "2 biases a gate");
 }
 
+// A file of Keras 2 without a configuration, whose only layer lists these names.
+MappedModel load_listed(const std::vector<std::string>& names) {
+  const TempFolder folder;
+  const Array kernel = values_of(DType::kFloat32, {3, 12}, 1);
+  const Array recurrent = values_of(DType::kFloat32, {3, 12}, 2);
+  const NamedView tensors[] = {{"l/" + names[0], kernel.view()},
+                               {"l/" + names[1], recurrent.view()}};
+  const NamedValue values[] = {{"keras_version", "2.4.0"},
+                               {"layer_names", std::vector<std::string>{"l"}},
+                               {"l/weight_names", names}};
+  write_hdf5(folder / "m.h5", tensors, values);
+  return load_networks(folder / "m.h5");
+}
+
+TEST(KerasNetworks, ListsOfNames) {
+  // A colon that is no output's, in front of a slash.
+  const MappedModel model = load_listed({"a:b/kernel", "a:b/recurrent_kernel"});
+  ASSERT_EQ(model.networks.size(), 1U);
+  EXPECT_EQ(model.networks[0].spec.num_units, 3);
+  // A hundred layers of one layer's tensors would be as many times its memory.
+  EXPECT_MESSAGE(FormatError,
+                 load_listed({"a/kernel", "a/recurrent_kernel", "a/kernel", "a/recurrent_kernel"}),
+                 "weight_names has 'l/a/kernel' twice, expected it once");
+}
+
 TEST(KerasNetworks, AnyChangedByteDoesNoHarm) {
   const TempFolder folder;
   const RnnSpec spec = keras_spec(RnnMode::kGru, Direction::kBidirectional, 2, DType::kFloat16);

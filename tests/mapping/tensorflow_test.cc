@@ -162,6 +162,12 @@ TEST(TensorflowNetworks, NamesOfScopes) {
            {"a/rnn/multi_rnn_cell/cell_0/lstm_cell", "a"}}) {
     EXPECT_EQ(names_in(pair_at(scope)), Names{name + ": " + describe(one)}) << scope;
   }
+  // A number that no layer has: one more than it would overflow.
+  const std::string far = "rnn/multi_rnn_cell/cell_9223372036854775807";
+  RnnSpec square = one;
+  square.input_size = 3;
+  EXPECT_EQ(names_in({{far + "/lstm_cell/kernel", {6, 12}}, {far + "/lstm_cell/bias", bias}}),
+            Names{far + ": " + describe(square)});
   // Old names; a dense layer is no cell.
   EXPECT_EQ(names_in({{"rnn/basic_lstm_cell/weights", kernel},
                       {"rnn/basic_lstm_cell/biases", bias},

@@ -49,6 +49,8 @@ class JsonModel {
       contents_.values.push_back({name, value.get<std::string>()});
     } else if (value.is_boolean()) {
       contents_.values.push_back({name, value.get<bool>()});
+    } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
+      contents_.values.push_back({name, value.get<double>()});
     } else if (value.is_number_integer()) {
       contents_.values.push_back({name, value.get<std::int64_t>()});
     } else if (value.is_number_float()) {

@@ -26,7 +26,7 @@ std::string joined(const std::vector<std::string>& parts, std::size_t count) {
 std::string_view without_output(std::string_view name) { return name.substr(0, name.rfind(':')); }
 
 std::string_view last_part(std::string_view name) {
-  return without_output(name).substr(name.rfind('/') + 1);
+  return without_output(name.substr(name.rfind('/') + 1));
 }
 
 std::string_view folder_of_name(std::string_view name) {
@@ -129,8 +129,14 @@ void find_in_group(const std::string& group, const std::vector<LayerTensor>& ten
 std::vector<LayerTensor> tensors_of_group(const ModelFile& file, const ValueIndex& values,
                                           const std::string& prefix, const std::string& group) {
   std::vector<LayerTensor> tensors;
+  std::unordered_set<std::string> seen;
   for (const std::string& name : values.texts(prefix + group + "/weight_names")) {
     const std::string path = prefix + group + "/" + name;
+    // Or a network could be as many times larger than its file as the list is long.
+    if (!seen.insert(name).second) {
+      throw FormatError(file.path(), 0,
+                        "weight_names has '" + excerpt(path) + "' twice, expected it once");
+    }
     if (!file.contains(path)) {
       throw FormatError(file.path(), 0,
                         "there is no '" + excerpt(path) + "', expected it as weight_names says");

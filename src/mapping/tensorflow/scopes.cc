@@ -56,10 +56,11 @@ std::string_view take_part(std::string_view* scope) {
 
 std::string_view last_part(std::string_view scope) { return take_part(&scope); }
 
-// N of 'cell_N'.
+// N of 'cell_N'. More layers than four digits can count are none of a network.
 std::optional<std::int64_t> layer_number(std::string_view part) {
   constexpr std::string_view kCell = "cell_";
-  if (!part.starts_with(kCell)) return std::nullopt;
+  constexpr std::size_t kMostDigits = 4;
+  if (!part.starts_with(kCell) || part.size() > kCell.size() + kMostDigits) return std::nullopt;
   std::int64_t number = 0;
   const char* const end = part.data() + part.size();
   const auto [stop, error] = std::from_chars(part.data() + kCell.size(), end, number);

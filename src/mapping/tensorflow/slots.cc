@@ -75,7 +75,7 @@ void add_tf_slots(const ModelFile& file, const std::vector<TfNetwork>& made,
   for (const TfVariable* other : *others) finder.take(*other);
   for (const auto& [at, parts] : finder.slots()) {
     const auto& [number, slot] = at;
-    const bool whole = std::ranges::all_of(parts, [&](const TfVariable* part) {
+    const bool whole = std::ranges::all_of(parts, [&parts = parts](const TfVariable* part) {
       return part && part->dtype.find("float") != std::string::npos &&
              part->dtype == parts[0]->dtype;
     });
