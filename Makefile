@@ -30,10 +30,10 @@ test-long:  ## C++ tests under every instruction set, Python tests over whole gr
 	@scripts/test_long
 	@OPENRNN_GRIDS=whole scripts/test_python
 
-test-torch:  ## compare with PyTorch in .venv-torch, which takes several GB; not part of test
+test-torch:  ## compare with PyTorch, newest and oldest, 10 GB; not part of test (ONLY=new, ONLY=old)
 	@scripts/setup build python test
 	@scripts/build release openrnn_testapi openrnn_gpu_bench openrnn_tool tool_model_file openrnn_python_stub
-	@scripts/test_torch
+	@ONLY='$(ONLY)' scripts/test_torch
 
 test-cudnn-layout:  ## compare the layout of weights with cuDNN's own, no GPU, 520 MB; not part of test
 	@scripts/setup build python

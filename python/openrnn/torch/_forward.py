@@ -2,6 +2,11 @@
 
 It takes any module with the attributes of torch.nn.RNNBase. What the engine does not compute, and
 every call that PyTorch refuses, goes to PyTorch's own forward: it has the right errors.
+
+Where a call goes: this file decides what it is, `_calls.py` runs it on plain tensors, `_function.py`
+is autograd's way there, `_ops.py` that of torch.library, `_vmap.py` has the rules of both, and
+`_traced.py` takes every call that somebody looks on at. The direct way must be left for each onlooker
+that PyTorch has: compilers, modes, traces, transforms, forward derivatives, autocast.
 """
 
 # PyTorch is not there where types are checked.

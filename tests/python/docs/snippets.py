@@ -18,6 +18,9 @@ NOT_RUN = re.compile(r"^<!-- not run: (.+) -->$")
 # Pages whose C++ another test compiles and runs, and holds against the page.
 RUN_ELSEWHERE = {"docs/embedding.md": "tests/runtime/embedding_test.cc",
                  "README.md": "tests/install/consumer/CMakeLists.txt"}
+# Pages with Python that needs PyTorch, which runs in `make test-torch`: the snippets that name it.
+OF_TORCH = ("README.md", "docs/coming_from_pytorch.md")
+NAMES_TORCH = re.compile(r"\btorch\.")
 
 
 class Snippet(NamedTuple):
@@ -62,6 +65,13 @@ def of_language(root, page, language):
     """What is to be run on a page."""
     text = (root / page).read_text(encoding="utf-8")
     return [one for one in snippets(text) if one.language == language and not one.not_run]
+
+
+def without_torch(page, found):
+    """Those that run where PyTorch is not."""
+    if page not in OF_TORCH:
+        return found
+    return [one for one in found if not NAMES_TORCH.search(one.code)]
 
 
 def cpp_source(page, name, found):

@@ -5,6 +5,7 @@ expression with `# -> X` behind it must have the repr X.
 """
 
 import ast
+import importlib.util
 import os
 import pathlib
 import re
@@ -54,7 +55,10 @@ def test_python(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     openrnn.reset_default_graph()
     namespace, compared, marked = {"__name__": "page"}, 0, 0
-    for one in snippets.of_language(ROOT, page, "python"):
+    found = snippets.of_language(ROOT, page, "python")
+    if importlib.util.find_spec("torch") is None:
+        found = snippets.without_torch(page, found)
+    for one in found:
         # Empty lines in front, so that errors name lines of the page.
         compared += run_python("\n" * (one.line - 1) + one.code, page, namespace)
         marked += len(re.findall(EXPECTED.pattern, one.code, re.MULTILINE))
