@@ -2,7 +2,7 @@
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-long test-torch test-cudnn-layout demo bench bench-peers gpu-bundle \
-  gpu-check docs check sanitize clean
+  gpu-check docs check sanitize fuzz clean
 
 help:  ## show this list
 	@echo 'OpenRNN. Goals:'
@@ -75,6 +75,10 @@ check:  ## the word list, clang-format and clang-tidy, warnings are errors
 sanitize:  ## C++ tests and fuzz corpora under asan + ubsan, then tsan
 	@scripts/setup build demo
 	@scripts/sanitize
+
+fuzz:  ## fuzz every reader of files ten minutes each (SECONDS=600 JOBS=1 TARGETS=), fails on a finding
+	@scripts/setup build fuzz
+	@FUZZ_SECONDS='$(or $(SECONDS),600)' FUZZ_JOBS='$(or $(JOBS),1)' scripts/fuzz $(TARGETS)
 
 clean:  ## remove the builds (.venv, .venv-torch, .venv-peers and demo/ stay)
 	@rm -rf build

@@ -1,6 +1,12 @@
-#include "formats_entries.h"
+#include "entries/formats.h"
+#include "mutators/json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   openrnn::formats::fuzz_checkpoint_state({reinterpret_cast<const char*>(data), size});
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned seed) {
+  return openrnn::fuzz::mutate_with(openrnn::fuzz::mutate_json, {data, size, max_size, seed});
 }

@@ -1,6 +1,12 @@
-#include "model_file_entries.h"
+#include "entries/model_file.h"
+#include "mutators/pickle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   openrnn::formats::fuzz_pickle({reinterpret_cast<const char*>(data), size});
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned seed) {
+  return openrnn::fuzz::mutate_with(openrnn::fuzz::mutate_pickle, {data, size, max_size, seed});
 }

@@ -1,6 +1,13 @@
-#include "network_file_entries.h"
+#include "../entries/network_file.h"
+#include "../mutators/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   openrnn::fuzz_network_file({reinterpret_cast<const char*>(data), size});
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned seed) {
+  return openrnn::fuzz::mutate_with(openrnn::fuzz::mutate_safetensors,
+                                    {data, size, max_size, seed});
 }

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "../../fuzz/formats_entries.h"
-#include "../../fuzz/model_file_entries.h"
-#include "../../fuzz/networks/network_file_entries.h"
-#include "../../fuzz/onnx_entries.h"
+#include "../../fuzz/entries/formats.h"
+#include "../../fuzz/entries/model_file.h"
+#include "../../fuzz/entries/network_file.h"
+#include "../../fuzz/entries/onnx.h"
 #include "formats/temp_folder.h"
 #include "support/files/source_file.h"
 
@@ -39,6 +39,7 @@ TEST(Corpus, Pickle) { replay("pickle", fuzz_pickle); }
 TEST(Corpus, TorchFile) { replay("torch_file", fuzz_model_file); }
 TEST(Corpus, Onnx) { replay("onnx", fuzz_onnx); }
 TEST(Corpus, Hdf5) { replay("hdf5", fuzz_model_file); }
+TEST(Corpus, KerasArchive) { replay("keras_archive", fuzz_model_file); }
 TEST(Corpus, Npy) { replay("npy", fuzz_npy); }
 TEST(Corpus, Npz) { replay("npz", fuzz_npz); }
 TEST(Corpus, Wav) { replay("wav", fuzz_wav); }

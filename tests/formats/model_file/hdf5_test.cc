@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <openrnn/formats_model_file.h>
 
-#include "../../../fuzz/model_file_entries.h"
+#include "../../../fuzz/entries/model_file.h"
 #include "formats/hdf5/structure/lookup3.h"
 #include "formats/temp_folder.h"
 #include "support/files/source_file.h"
@@ -12,7 +12,10 @@
 namespace openrnn::formats {
 namespace {
 
-std::string corpus_path(const std::string& name) { return source_file("fuzz/corpus/hdf5/" + name); }
+std::string corpus_path(const std::string& name) {
+  const bool is_archive = name.find("archive") != std::string::npos;
+  return source_file((is_archive ? "fuzz/corpus/keras_archive/" : "fuzz/corpus/hdf5/") + name);
+}
 
 template <class T>
 std::vector<T> elements(const ModelFile& file, const std::string& name) {
@@ -259,7 +262,7 @@ TEST(Hdf5, EveryTruncationIsRefused) {
   for (const char* name : {"bad_cut", "good_archive_deflated", "good_legacy"}) {
     const std::string whole = read_file(corpus_path(name));
     for (std::size_t size = 0; size < whole.size(); ++size) {
-      EXPECT_FALSE(fuzz_model_file(std::string_view(whole).substr(0, size))) << name << " " << size;
+      EXPECT_FALSE(read_model_file(std::string_view(whole).substr(0, size))) << name << " " << size;
     }
   }
 }
@@ -275,7 +278,7 @@ TEST(Hdf5, AnyChangedByteDoesNoHarm) {
       for (const int change : {0x01, 0xff}) {
         std::string changed = whole;
         changed[at] = static_cast<char>(changed[at] ^ change);
-        refused += !fuzz_model_file(changed);
+        refused += !read_model_file(changed);
       }
     }
   }

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "../../../fuzz/model_file_entries.h"
+#include "../../../fuzz/entries/model_file.h"
 #include "formats/temp_folder.h"
 #include "support/files/source_file.h"
 
@@ -123,7 +123,7 @@ TEST_F(Safetensors, EveryTruncationIsRefused) {
     const std::string whole = corpus_file(name);
     for (std::size_t size = 0; size < whole.size(); ++size) {
       const std::string cut = whole.substr(0, size);
-      EXPECT_FALSE(fuzz_model_file(cut)) << name << " of " << size;
+      EXPECT_FALSE(read_model_file(cut)) << name << " of " << size;
     }
   }
 }
@@ -136,7 +136,7 @@ TEST_F(Safetensors, AnyChangedByteDoesNoHarm) {
       for (const int change : {0x01, 0x80, 0xff}) {
         std::string changed = whole;
         changed[at] = static_cast<char>(changed[at] ^ change);
-        refused += !fuzz_model_file(changed);
+        refused += !read_model_file(changed);
       }
     }
   }

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "../../../fuzz/model_file_entries.h"
+#include "../../../fuzz/entries/model_file.h"
 #include "formats/temp_folder.h"
 #include "support/files/source_file.h"
 
@@ -172,7 +172,7 @@ TEST(Torch, EveryTruncationIsRefused) {
   for (const char* name : {"good_state_dict", "good_old_form", "good_old_view", "good_traced"}) {
     const std::string whole = read_file(corpus_path(name));
     for (std::size_t size = 0; size < whole.size(); ++size) {
-      EXPECT_FALSE(fuzz_model_file(whole.substr(0, size))) << name << " of " << size;
+      EXPECT_FALSE(read_model_file(whole.substr(0, size))) << name << " of " << size;
     }
   }
 }
@@ -186,7 +186,7 @@ TEST(Torch, AnyChangedByteDoesNoHarm) {
       for (const int change : {0x01, 0xff}) {
         std::string changed = whole;
         changed[at] = static_cast<char>(changed[at] ^ change);
-        refused += !fuzz_model_file(changed);
+        refused += !read_model_file(changed);
       }
     }
   }

@@ -1,4 +1,4 @@
-"""Writes the files in fuzz/corpus/hdf5 that the tests read: made with h5py, and changed by hand.
+"""Writes the files in fuzz/corpus/hdf5 and fuzz/corpus/keras_archive that the tests read: made with h5py, and changed by hand.
 
 Usage: python make_hdf5_corpus.py, in an environment with numpy, ml_dtypes and h5py.
 """
@@ -13,7 +13,7 @@ import h5py
 import ml_dtypes
 import numpy as np
 
-CORPUS = pathlib.Path(__file__).parents[4] / "fuzz" / "corpus" / "hdf5"
+CORPUS = pathlib.Path(__file__).parents[4] / "fuzz" / "corpus"
 
 
 def made(fill, **how):
@@ -194,10 +194,11 @@ def bad():
 
 
 def main():
-    CORPUS.mkdir(exist_ok=True)
     for kind, files in (("good", good()), ("bad", bad())):
         for name, data in files:
-            (CORPUS / f"{kind}_{name}").write_bytes(data)
+            folder = CORPUS / ("keras_archive" if name.startswith("archive") else "hdf5")
+            folder.mkdir(exist_ok=True)
+            (folder / f"{kind}_{name}").write_bytes(data)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include "formats/coding.h"
 #include "formats/event_file.h"
 #include "formats/objects/object_graph.h"
+#include "networks.h"
 
 namespace openrnn::formats {
 
@@ -41,9 +42,22 @@ inline void read_packed_bundle(std::string_view input, bool verify_checksums) {
   bundle.verify();
 }
 
+/// The same bundle as files, of which networks are made.
+inline void fuzz_bundle_networks(std::string_view input) {
+  ByteCursor in(input);
+  std::uint32_t index_size = 0;
+  std::string_view index, data;
+  if (!in.fixed(&index_size) || !in.bytes(index_size, &index)) return;
+  in.bytes(in.remaining(), &data);
+  fuzz::write_scratch("m.index", index);
+  fuzz::write_scratch("m.data-00000-of-00001", data);
+  fuzz::fuzz_networks_at(fuzz::scratch_folder() + "/m", input);
+}
+
 /// Whether the input is a whole bundle. Without checksums too, as otherwise no change of a byte
 /// would reach what lies behind them.
 inline bool fuzz_tensor_bundle(std::string_view input) {
+  const fuzz::MemoryLimit limit(fuzz::MemoryLimit::of_file(input.size()));
   bool good = false;
   for (const bool verify_checksums : {false, true}) {
     try {
@@ -53,10 +67,13 @@ inline bool fuzz_tensor_bundle(std::string_view input) {
       good = false;
     }
   }
+  // Networks ask for right checksums.
+  if (good) fuzz_bundle_networks(input);
   return good;
 }
 
 inline bool fuzz_event_file(std::string_view input) {
+  const fuzz::MemoryLimit limit(fuzz::MemoryLimit::of_file(input.size()));
   try {
     decode_scalar_events("events", input);
     return true;
@@ -66,6 +83,7 @@ inline bool fuzz_event_file(std::string_view input) {
 }
 
 inline bool fuzz_checkpoint_state(std::string_view input) {
+  const fuzz::MemoryLimit limit(fuzz::MemoryLimit::of_file(input.size()));
   try {
     decode_checkpoint_state(".", input);
     return true;
@@ -76,6 +94,7 @@ inline bool fuzz_checkpoint_state(std::string_view input) {
 
 /// What is read can be written and is read again.
 inline bool fuzz_object_graph(std::string_view input) {
+  const fuzz::MemoryLimit limit(fuzz::MemoryLimit::of_file(input.size()));
   try {
     const ObjectGraph graph = decode_object_graph("graph", input);
     decode_object_graph("graph", encode_object_graph(graph));

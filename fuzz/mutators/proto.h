@@ -2,18 +2,12 @@
 // inside.
 #pragma once
 
-#include <cstdint>
 #include <protozero/varint.hpp>
-#include <random>
-#include <string>
-#include <string_view>
 #include <vector>
 
-/// libFuzzer's own changes of bytes; null where it is not linked in.
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size)
-    __attribute__((weak));
+#include "chance.h"
 
-namespace openrnn::formats {
+namespace openrnn::fuzz {
 
 struct MutableField {
   std::uint64_t key = 0;    // number and wire type
@@ -23,7 +17,7 @@ struct MutableField {
 };
 using MutableMessage = std::vector<MutableField>;
 
-/// Whether the bytes are fields to their end, all of numbers that ONNX uses.
+/// Whether the bytes are fields to their end, all of numbers that ONNX and TensorFlow use.
 inline bool parse_fields(std::string_view bytes, int depth, MutableMessage* out) {
   const char* at = bytes.data();
   const char* const end = at + bytes.size();
@@ -84,20 +78,18 @@ inline std::string write_fields(const MutableMessage& fields) {
 
 class ProtoMutator {
  public:
-  explicit ProtoMutator(unsigned seed) : random_(seed) {}
+  explicit ProtoMutator(Chance& chance) : chance_(chance) {}
 
   /// One or several changes somewhere in the message.
   void change(MutableMessage* message) {
-    for (std::size_t left = 1 + below(3); left > 0; --left) {
+    for (std::size_t left = 1 + chance_.below(3); left > 0; --left) {
       std::vector<MutableMessage*> lists;
       collect(message, &lists);
-      change_one(lists[below(lists.size())]);
+      change_one(chance_.pick(lists), *chance_.pick(lists));
     }
   }
 
  private:
-  std::size_t below(std::size_t bound) { return random_() % bound; }
-
   static void collect(MutableMessage* message, std::vector<MutableMessage*>* lists) {
     lists->push_back(message);
     for (MutableField& field : *message) {
@@ -105,20 +97,20 @@ class ProtoMutator {
     }
   }
 
-  void change_one(MutableMessage* fields) {
+  void change_one(MutableMessage* fields, const MutableMessage& others) {
     if (fields->empty()) return;
-    const std::size_t at = below(fields->size());
+    const std::size_t at = chance_.below(fields->size());
     MutableField& field = (*fields)[at];
-    switch (below(8)) {
+    switch (chance_.below(9)) {
       case 0:
         field.fields.clear();
         field.bytes.clear();
         break;
       case 1:
-        field.key = field.key % 8 + 8 * (1 + below(26));
+        field.key = field.key % 8 + 8 * (1 + chance_.below(26));
         break;
       case 2:
-        std::swap(field, (*fields)[below(fields->size())]);
+        std::swap(field, chance_.pick(*fields));
         break;
       case 3:
         fields->erase(fields->begin() + static_cast<std::ptrdiff_t>(at));
@@ -126,29 +118,35 @@ class ProtoMutator {
       case 4:
         fields->push_back(MutableField(field));
         break;
+      case 5:
+        if (!others.empty()) fields->push_back(MutableField(chance_.pick(others)));
+        break;
       default:
         change_value(&field);
     }
   }
 
   void change_value(MutableField* field) {
-    constexpr std::uint64_t kValues[] = {
-        0, 1, 2, 3, 5, 7, 8, 9, 14, 127, 1u << 31, ~0ull, 1ull << 62, 1ull << 63, 16, 1ull << 40};
     if (field->key % 8 == 0) {
-      field->value = below(2) ? kValues[below(std::size(kValues))] : field->value + below(3) - 1;
-    } else if (field->fields.empty() && LLVMFuzzerMutate) {
-      std::string& bytes = field->bytes;
-      const std::size_t size = bytes.size(), most = field->key % 8 == 2 ? size + 16 : size;
-      bytes.resize(most);
-      if (most) {
-        const std::size_t now =
-            LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(bytes.data()), size, most);
-        if (field->key % 8 == 2) bytes.resize(now);
-      }
+      field->value = chance_.number(field->value);
+    } else if (field->fields.empty()) {
+      chance_.change_bytes(&field->bytes, field->key % 8 == 2 ? 16 : 0);
+      // A wire type of a fixed size keeps it.
+      if (field->key % 8 != 2) field->bytes.resize(field->key % 8 == 1 ? 8 : 4);
     }
   }
 
-  std::mt19937 random_;
+  Chance& chance_;
 };
 
-}  // namespace openrnn::formats
+/// A message of any type.
+inline bool mutate_proto(std::string* bytes, Chance& chance) {
+  constexpr int kDepth = 12;
+  MutableMessage message;
+  if (!parse_fields(*bytes, kDepth, &message) || message.empty()) return false;
+  ProtoMutator(chance).change(&message);
+  *bytes = write_fields(message);
+  return true;
+}
+
+}  // namespace openrnn::fuzz
