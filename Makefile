@@ -1,8 +1,8 @@
 # Every goal installs what it needs: `make demo` and `make test` work on a fresh Debian machine that has
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-long test-torch test-cudnn-layout demo bench bench-peers gpu-bundle \
-  gpu-check docs check sanitize fuzz clean
+.PHONY: help setup build test test-long test-torch test-cudnn-layout demo bench bench-peers conformance \
+  gpu-bundle gpu-check docs check sanitize fuzz clean
 
 help:  ## show this list
 	@echo 'OpenRNN. Goals:'
@@ -54,6 +54,12 @@ bench-peers:  ## measure against other libraries in .venv-peers, 8 GB (ONLY=REGE
 	@scripts/setup build python
 	@scripts/build release openrnn_core openrnn_python_stub
 	@ONLY='$(ONLY)' FULL='$(FULL)' FRESH='$(FRESH)' scripts/bench_peers $(ARGS)
+
+conformance:  ## run ONNX's recurrent operators on other runtimes, in .venv-conformance (docs/conformance.md)
+	@scripts/setup build python test
+	@scripts/build release openrnn_python_stub
+	@scripts/install_python
+	@scripts/conformance $(ARGS)
 
 gpu-bundle:  ## build the tests of the GPU engine for another machine (DIR=build/gpu_bundle)
 	@scripts/setup build

@@ -60,7 +60,7 @@ struct Call {
     return lengths ? lengths->as<std::int32_t>().data() : nullptr;
   }
   Shape state_shape() const {
-    const Shape shape{cell.spec.num_dirs(), batch(), cell.spec.num_units};
+    const Shape shape{cell.part ? 2 : cell.spec.num_dirs(), batch(), cell.spec.num_units};
     return cell.batch_major ? Shape{shape[1], shape[0], shape[2]} : shape;
   }
 };
@@ -91,7 +91,10 @@ Call arranged(const KernelCall& kernel, const OnnxCell& cell) {
     if (!kernel.optional(index)) return std::nullopt;
     require(kernel, index, name, spec.dtype, call.state_shape());
     const Array& given = kernel.input(index);
-    return cell.batch_major ? transposed(given, {1, 0, 2}) : given;
+    Array all = cell.batch_major ? transposed(given, {1, 0, 2}) : given;
+    if (!cell.part) return all;
+    MemoryBudget free;
+    return mapping::sliced(all, 0, {.start = *cell.part, .end = *cell.part + 1}, &free);
   };
   call.h0 = state(kInitialH, "initial_h");
   if (spec.is_lstm()) call.c0 = state(kInitialC, "initial_c");
@@ -140,21 +143,34 @@ OnnxWeights weights_of(const KernelCall& call) {
 }
 
 RecurrentKernel::RecurrentKernel(const OnnxNode& node)
-    : node_(&node), cell_(mapping::cell_of_node(node)) {}
+    : node_(&node), cells_(mapping::cells_of_node(node)) {}
 
-RecurrentKernel::Packed RecurrentKernel::packed(const OnnxNode& node,
-                                                const OnnxWeights& weights) const {
-  Packed packed{.cell = cell_, .model = nullptr};
-  const Array params = mapping::params_of_node(node, views_of(weights), &packed.cell);
-  packed.model = std::make_shared<const PackedModel>(packed.cell.spec, params.view());
-  return packed;
+std::vector<RecurrentKernel::Packed> RecurrentKernel::packed(const OnnxNode& node,
+                                                             const OnnxWeights& weights) const {
+  std::vector<Packed> all;
+  for (const OnnxCell& cell : cells_) {
+    Packed& one = all.emplace_back(Packed{.cell = cell, .model = nullptr});
+    const Array params = mapping::params_of_node(node, views_of(weights), &one.cell);
+    one.model = std::make_shared<const PackedModel>(one.cell.spec, params.view());
+  }
+  return all;
 }
 
 void RecurrentKernel::pack(const OnnxWeights& weights) { packed_ = packed(*node_, weights); }
 
 std::vector<Array> RecurrentKernel::compute(const KernelCall& call) const {
-  const Packed now = packed_ ? *packed_ : packed(call.node, weights_of(call));
-  return run_call(arranged(call, now.cell), now.model);
+  const std::vector<Packed> now = packed_.empty() ? packed(call.node, weights_of(call)) : packed_;
+  std::vector<Array> outputs = run_call(arranged(call, now[0].cell), now[0].model);
+  if (now.size() == 1) return outputs;
+  const std::vector<Array> second = run_call(arranged(call, now[1].cell), now[1].model);
+  const bool batch_major = now[0].cell.batch_major;
+  for (std::size_t n = 0; n < outputs.size(); ++n) {
+    // Y is [B, T, D, U] or [T, D, B, U], a state [B, D, U] or [D, B, U].
+    const std::size_t axis = (n == 0 ? 1 : 0) + (batch_major ? 1 : 0);
+    MemoryBudget free;
+    outputs[n] = mapping::concatenated({&outputs[n], &second[n]}, axis, &free);
+  }
+  return outputs;
 }
 
 }  // namespace openrnn::onnx

@@ -21,11 +21,12 @@ class RecurrentKernel {
     mapping::OnnxCell cell;
     std::shared_ptr<const PackedModel> model;
   };
-  Packed packed(const OnnxNode& node, const mapping::OnnxWeights& weights) const;
+  std::vector<Packed> packed(const OnnxNode& node, const mapping::OnnxWeights& weights) const;
 
   const OnnxNode* node_;
-  mapping::OnnxCell cell_;
-  std::optional<Packed> packed_;
+  // Two where the directions have functions of their own.
+  std::vector<mapping::OnnxCell> cells_;
+  std::vector<Packed> packed_;
 };
 
 /// The weights among the inputs of a recurrent node.

@@ -121,6 +121,8 @@ TEST(OnnxNodes, Attributes) {
             make_cell_activation(CellActivationKind::kHardSigmoid));
   EXPECT_EQ(spec_of("RNN", {{"activations", Texts{"LeakyRelu"}}}).activation,
             make_cell_activation(CellActivationKind::kLeakyRelu));
+  EXPECT_EQ(spec_of("RNN", {{"activations", Texts{"ThresholdedRelu"}}}).activation,
+            parse_cell_activation("thresholded_relu(1)"));
 }
 
 TEST(OnnxNodes, AttributesThatAreRefused) {
@@ -146,7 +148,6 @@ TEST(OnnxNodes, AttributesThatAreRefused) {
           "the activation Affine has no activation_alpha");
   refused("RNN", {{"activations", Texts{"Affine"}}, {"activation_alpha", Floats{1.0f}}},
           "the activation Affine has no activation_beta");
-  refused("RNN", {{"activations", Texts{"ThresholdedRelu"}}}, "has no activation_alpha");
   refused("RNN", {{"activations", Texts{"ScaledTanh"}}}, "has no activation_alpha");
   refused("RNN", {{"activations", Texts{"Elu"}}, {"activation_alpha", Floats{NAN}}},
           "activation_alpha is nan, expected finite numbers");

@@ -15,7 +15,7 @@ QUESTIONS = {
     "alpha": "`activation_alpha` after a function that takes none",
     "affine": "Affine, ScaledTanh without their numbers",
 }
-_WORDS = {"by those that take one": "by the functions that take one", "by position": "by position"}
+_WORDS = {"by those that take one": "by the functions that take one"}
 
 
 @dataclass
@@ -45,9 +45,11 @@ def count(verdicts: list[Verdict]) -> str:
     return f"{passed} of {len(asked)}: " + ", ".join(f"{n} {kind}" for kind, n in others if n)
 
 
-def _reading(verdict: Verdict) -> str:
+def _reading(verdict: Verdict, question: str) -> str:
+    """What a backend takes the text to say about one question."""
     if verdict.status == "pass":
-        return ", ".join(_WORDS.get(word, word) for word in verdict.reading.values()) or "as asked"
+        word = verdict.reading.get("numbers" if question == "alpha" else question, "as asked")
+        return _WORDS.get(word, word)
     return verdict.status if verdict.status != "wrong" else "another"
 
 
@@ -84,7 +86,7 @@ def open_rows(cases: list[Case], columns: list[Column]) -> list[list[str]]:
             continue
         cells = []
         for column in columns:
-            found = [_reading(column.forward[case.name]) for case in which if case.name in column.forward]
+            found = [_reading(column.forward[case.name], question) for case in which if case.name in column.forward]
             counted = {word: found.count(word) for word in dict.fromkeys(found)}
             one = len(counted) == 1
             cells.append("; ".join(word if one else f"{n} {word}" for word, n in counted.items()) or "-")

@@ -35,8 +35,9 @@ CellActivation activation_of(const OnnxNode& node, const std::string& name, Numb
     if (!takes) return;
     const std::optional<double> given = from->take();
     if (!given && !found->has_defaults) {
-      refuse_node(node, message("the activation ", found->name, " has no ", attribute,
-                                ", expected it: ONNX's text and ONNX Runtime differ in its value"));
+      refuse_node(node,
+                  message("the activation ", found->name, " has no ", attribute,
+                          ", expected it: ONNX has no operator of this name that says its value"));
     }
     if (given && !std::isfinite(*given)) {
       refuse_node(node, message(attribute, " is ", *given, ", expected finite numbers"));
@@ -48,9 +49,10 @@ CellActivation activation_of(const OnnxNode& node, const std::string& name, Numb
   return activation;
 }
 
-// The functions of one direction; those of the other are the same.
-std::vector<CellActivation> activations_of(const OnnxNode& node, const OnnxOperator& facts,
-                                           std::size_t dirs) {
+// The functions of each direction; none where the node has none.
+std::vector<std::vector<CellActivation>> activations_of(const OnnxNode& node,
+                                                        const OnnxOperator& facts,
+                                                        std::size_t dirs) {
   const std::vector<std::string>* names = find_texts(node, "activations");
   if (!names) return {};
   if (names->size() != dirs * facts.activations) {
@@ -59,15 +61,10 @@ std::vector<CellActivation> activations_of(const OnnxNode& node, const OnnxOpera
   }
   Numbers alphas{find_numbers(node, "activation_alpha")};
   Numbers betas{find_numbers(node, "activation_beta")};
-  std::vector<CellActivation> all;
-  for (const std::string& name : *names) {
-    all.push_back(activation_of(node, name, &alphas, &betas));
+  std::vector<std::vector<CellActivation>> all(dirs);
+  for (std::size_t n = 0; n < names->size(); ++n) {
+    all[n / facts.activations].push_back(activation_of(node, (*names)[n], &alphas, &betas));
   }
-  const auto half = all.begin() + static_cast<std::ptrdiff_t>(facts.activations);
-  if (!std::equal(half, all.end(), all.begin())) {
-    refuse_node(node, "the activations differ between the directions, expected the same");
-  }
-  all.erase(half, all.end());
   return all;
 }
 
@@ -115,18 +112,27 @@ void require_shape(const OnnxNode& node, const char* name, const ConstArrayView&
                             ", expected ", dtype_name(dtype), " ", to_string(expected)));
 }
 
-}  // namespace
-
-double decimal_of(float value) {
-  if (!std::isfinite(value)) return value;
-  char text[32];
-  const std::to_chars_result end = std::to_chars(text, text + sizeof text, value);
-  double decimal = 0.0;
-  std::from_chars(text, end.ptr, decimal);
-  return decimal;
+OnnxWeightViews weights_of_direction(const OnnxNode& node, const OnnxWeightViews& all,
+                                     std::int64_t which) {
+  const auto of = [&](const char* name, const ConstArrayView& view) {
+    if (view.shape.empty() || view.shape[0] != 2) {
+      refuse_node(node, message(name, " is ", to_string(view.shape), ", expected 2 directions"));
+    }
+    ConstArrayView found = view;
+    found.shape[0] = 1;
+    const std::int64_t bytes =
+        shape_size(found.shape) * static_cast<std::int64_t>(dtype_size(found.dtype));
+    found.data = static_cast<const char*>(view.data) + which * bytes;
+    return found;
+  };
+  OnnxWeightViews found{.w = of("W", all.w), .r = of("R", all.r)};
+  if (all.b) found.b = of("B", *all.b);
+  if (all.p) found.p = of("P", *all.p);
+  return found;
 }
 
-OnnxCell cell_of_node(const OnnxNode& node) {
+// All but the functions.
+OnnxCell plain_cell_of_node(const OnnxNode& node) {
   constexpr std::string_view kKnown[] = {
       "activation_alpha", "activation_beta",    "activations",  "clip",
       "direction",        "hidden_size",        "input_forget", "layout",
@@ -139,7 +145,6 @@ OnnxCell cell_of_node(const OnnxNode& node) {
               : facts.op_type == "GRU" ? RnnMode::kGru
                                        : RnnMode::kRnnTanh;
   set_direction(node, &cell);
-  set_activations(activations_of(node, facts, static_cast<std::size_t>(spec.num_dirs())), &spec);
   set_clip(node, &spec);
   if (spec.mode == RnnMode::kGru) {
     spec.reset_after = integer_or(node, "linear_before_reset", 0) != 0;
@@ -151,6 +156,41 @@ OnnxCell cell_of_node(const OnnxNode& node) {
   }
   cell.batch_major = layout == 1;
   return cell;
+}
+
+}  // namespace
+
+double decimal_of(float value) {
+  if (!std::isfinite(value)) return value;
+  char text[32];
+  const std::to_chars_result end = std::to_chars(text, text + sizeof text, value);
+  double decimal = 0.0;
+  std::from_chars(text, end.ptr, decimal);
+  return decimal;
+}
+
+std::vector<OnnxCell> cells_of_node(const OnnxNode& node) {
+  const OnnxCell plain = plain_cell_of_node(node);
+  const auto dirs = static_cast<std::size_t>(plain.spec.num_dirs());
+  const auto functions = activations_of(node, *find_recurrent(node), dirs);
+  const bool same = dirs == 1 || functions.empty() || functions[0] == functions[1];
+  std::vector<OnnxCell> cells(same ? 1 : 2, plain);
+  for (std::size_t n = 0; n < cells.size(); ++n) {
+    if (!functions.empty()) set_activations(functions[n], &cells[n].spec);
+    if (same) continue;
+    cells[n].spec.direction = Direction::kUnidirectional;
+    cells[n].reverse = n == 1;
+    cells[n].part = static_cast<std::int64_t>(n);
+  }
+  return cells;
+}
+
+OnnxCell cell_of_node(const OnnxNode& node) {
+  std::vector<OnnxCell> cells = cells_of_node(node);
+  if (cells.size() > 1) {
+    refuse_node(node, "the activations differ between the directions, expected the same");
+  }
+  return std::move(cells[0]);
 }
 
 void set_weights(const OnnxNode& node, const OnnxWeightViews& weights, OnnxCell* cell) {
@@ -183,7 +223,9 @@ void set_weights(const OnnxNode& node, const OnnxWeightViews& weights, OnnxCell*
   if (weights.p) require_shape(node, "P", *weights.p, spec.dtype, {dirs, 3 * spec.num_units});
 }
 
-Array params_of_node(const OnnxNode& node, const OnnxWeightViews& weights, OnnxCell* cell) {
+Array params_of_node(const OnnxNode& node, const OnnxWeightViews& given, OnnxCell* cell) {
+  const OnnxWeightViews weights =
+      cell->part ? weights_of_direction(node, given, *cell->part) : given;
   set_weights(node, weights, cell);
   const ParamsLayout layout(cell->spec);
   Array params(cell->spec.dtype, {layout.size()});

@@ -18,15 +18,15 @@ constexpr OnnxOperator kOperators[] = {
     {"GRU", kGatesOfGru, {}, 2},
 };
 
-// ONNX Runtime has 0 for the parameters of Affine and ScaledTanh that are not given, and for the
-// threshold of ThresholdedRelu, where the operators of these names have others.
+// ONNX has no operators Affine and ScaledTanh any more, from which their parameters would come when
+// none are given; ONNX Runtime has 0 then.
 constexpr OnnxActivation kActivations[] = {
     {"Sigmoid", CellActivationKind::kSigmoid, false, false, true},
     {"Tanh", CellActivationKind::kTanh, false, false, true},
     {"Relu", CellActivationKind::kRelu, false, false, true},
     {"Affine", CellActivationKind::kAffine, true, true, false},
     {"LeakyRelu", CellActivationKind::kLeakyRelu, true, false, true},
-    {"ThresholdedRelu", CellActivationKind::kThresholdedRelu, true, false, false},
+    {"ThresholdedRelu", CellActivationKind::kThresholdedRelu, true, false, true},
     {"ScaledTanh", CellActivationKind::kScaledTanh, true, true, false},
     {"HardSigmoid", CellActivationKind::kHardSigmoid, true, true, true},
     {"Elu", CellActivationKind::kElu, true, false, true},

@@ -26,7 +26,7 @@ struct OnnxActivation {
   std::string_view name;
   CellActivationKind kind;
   bool takes_alpha, takes_beta;
-  /// Whether ONNX's text and ONNX Runtime agree on what they are when none are given.
+  /// Whether ONNX's text says what they are when none are given.
   bool has_defaults;
 };
 /// In any case of letters; null for an unknown one.

@@ -14,16 +14,6 @@ WHOLE = os.environ.get("OPENRNN_GRIDS") == "whole"
 LANES = lanes_of("openrnn", {}, list(ISAS), ["reference", "cpu"])
 
 
-def is_refused(case):
-    """What a program has not yet: functions that differ between the directions; and what is open."""
-    names = case.facts["attributes"].get("activations", [])
-    numbers = case.facts["attributes"].get("activation_alpha", [])
-    half = len(names) // 2
-    two = case.facts["attributes"].get("direction") == "bidirectional"
-    differ = two and (names[:half] != names[half:] or numbers[: len(numbers) // 2] != numbers[len(numbers) // 2 :])
-    return differ or case.facts["group"] == "affine" or "thresholdedrelu_without_numbers" in case.name
-
-
 @pytest.mark.parametrize("lane", LANES, ids=lambda lane: lane.name.split()[1])
 def test_openrnn_passes_everything(suite_folder, lane):
     """Forward and backward, by the readings that the suite recommends; what is open may be refused where
@@ -37,7 +27,7 @@ def test_openrnn_passes_everything(suite_folder, lane):
             if lane.name == "openrnn scalar" and case.facts["kind"] != "pairs" and not WHOLE:
                 continue
             verdict = judge(backend, case)
-            wanted = "refused" if is_refused(case) else "pass"
+            wanted = "refused" if case.facts["group"] == "affine" else "pass"
             if verdict.status != wanted or verdict.number != 0:
                 failures.append((case.name, verdict))
             verdict = judge_gradients(backend, case)

@@ -170,6 +170,8 @@ __version__ = "0.0"
 class Out:
     def __init__(self, name): self.name = name
     def get_names(self): return {self.name}
+    def get_element_type(self): return self
+    def get_type_name(self): return "f32"
 class Compiled:
     def __init__(self, session): self.session, self.outputs = session, [Out(o.name) for o in session.get_outputs()]
     def __call__(self, inputs): return dict(zip(self.outputs, self.session.run(None, inputs)))

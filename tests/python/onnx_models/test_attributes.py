@@ -91,6 +91,51 @@ def test_against_onnxruntime(tmp_path, op, direction, clip, activations, special
 
 
 @pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize("constant", [False, True])
+def test_functions_by_direction(tmp_path, op, given, clip, constant):
+    """Each direction with functions and numbers of its own, in both layouts."""
+    count = FUNCTIONS[op]
+    names = ["HardSigmoid", "LeakyRelu", "Affine"][:count] + ["Softsign", "Elu", "ScaledTanh"][-count:]
+    alphas = [0.25, 0.5, 0.75][:count] + [0.4, 1.5][-min(count, 2) :]
+    betas = ([0.375, 0.125] if count == 3 else [0.375]) + [0.5]
+    found = []
+    for layout in (0, 1):
+        model, inputs = make(op, "bidirectional", clip, "none", False, given, 14, layout)
+        more = {"activations": names, "activation_alpha": alphas, "activation_beta": betas}
+        model.graph.node[0].attribute.extend(helper.make_attribute(*each) for each in more.items())
+        if not constant:
+            for tensor in model.graph.initializer:
+                inputs[tensor.name] = numpy_helper.to_array(tensor)
+                value = helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+                model.graph.input.append(value)
+            del model.graph.initializer[:]
+        onnx.save(model, tmp_path / "m")
+        found.append(onnx_tool.run(tmp_path / "m", inputs))
+        if layout == 0:
+            theirs = onnx_tool.run_onnxruntime(tmp_path / "m", inputs)
+    for name, value in theirs.items():
+        np.testing.assert_allclose(found[0][name], value, rtol=1e-5, atol=1e-5, err_msg=name)
+        moved = found[0][name]
+        moved = moved.transpose(2, 0, 1, 3) if name == "Y" else moved.swapaxes(0, 1)
+        np.testing.assert_array_equal(found[1][name], moved, err_msg=name)
+
+
+def test_thresholdedrelu_without_its_number(tmp_path):
+    """That of the operator of this name, 1; ONNX Runtime takes 0."""
+    model, inputs = make("RNN", "forward", False, "none", False, "bias", 14)
+    model.graph.node[0].attribute.append(helper.make_attribute("activations", ["ThresholdedRelu"]))
+    onnx.save(model, tmp_path / "m")
+    without = onnx_tool.run(tmp_path / "m", inputs)
+    model.graph.node[0].attribute.append(helper.make_attribute("activation_alpha", [1.0]))
+    onnx.save(model, tmp_path / "m")
+    for name, value in onnx_tool.run_onnxruntime(tmp_path / "m", inputs).items():
+        assert (value == 0).any() and (value > 1).any()
+        np.testing.assert_allclose(without[name], value, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("given", GIVEN)
 def test_batch_major_layout(tmp_path, op, direction, given):
