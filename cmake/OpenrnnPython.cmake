@@ -38,6 +38,6 @@ install(TARGETS openrnn_python LIBRARY DESTINATION openrnn COMPONENT python EXCL
 install(FILES ${package_build_dir}/_core.pyi DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/openrnn DESTINATION . COMPONENT python
   EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
-# The cases of `python -m openrnn.conformance`, as the scripts that make them.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/conformance/ DESTINATION openrnn/conformance/suite COMPONENT python
+# The cases of `python -m openrnn.conformance`, as the scripts that make them, which are no modules of the package.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/conformance/ DESTINATION openrnn/conformance/onnx-suite COMPONENT python
   EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN "digests.txt" PATTERN "__pycache__" EXCLUDE)

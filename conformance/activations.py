@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """The activation functions of ONNX's recurrent operators in float64: values, slopes, kinks, rounded once.
 
 A function is (name, alpha, beta). exp and log come from `decimal`, whose results are rounded

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """How far a right implementation may be from the oracle: a bound is carried with each number.
 
 u is the unit roundoff of the arithmetic (2^-24 for float32), eta its smallest number that counts

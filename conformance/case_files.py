@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """What a case is on disk: safetensors, an ONNX model and test data; needs the package `onnx`.
 
 NAME/model.onnx, NAME/test_data_set_0/input_N.pb, output_N.pb are what ONNX's own node tests have.

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Covering arrays: few rows in which every allowed pair of values of two factors occurs."""
 
 from itertools import combinations

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """The descriptions of the cases: which attributes, inputs and sizes each has. No numbers yet.
 
 `alone`: one attribute or input differs from the defaults, so that a failure names it. `pairs`: rows

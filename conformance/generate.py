@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# mypy: ignore-errors
 """Writes the conformance suite: one folder a case, in the form of ONNX's node tests and more.
 
 Usage: generate.py FOLDER [--only REGEX]   makes the cases, and checks them against digests.txt

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """The numbers of a case: inputs on a grid, what the oracle makes of them under every reading, bounds.
 
 Inputs are k / 2^e with |k| < 128, so that they are exact in bfloat16, float16, float32 and float64.

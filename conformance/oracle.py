@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """RNN, LSTM and GRU of ONNX in float64: forward and gradients, from NumPy and the standard library alone.
 
 README.md has the equations; here they are once more, one function a cell. A row of the batch is

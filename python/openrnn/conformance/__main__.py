@@ -16,7 +16,7 @@ from openrnn.conformance.judge import Case, cases_of, judge, judge_gradients
 from openrnn.conformance.lanes import ISAS, NAMES, Lane, lanes_of
 from openrnn.conformance.process import Backend
 
-SUITE = Path(__file__).parent / "suite"
+SUITE = Path(__file__).parent / "onnx-suite"
 
 
 def arguments() -> argparse.Namespace:

@@ -15,7 +15,7 @@ def run(model_path: str, inputs: dict[str, Any]) -> dict[str, Any]:
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
     compiled = core.compile_model(core.read_model(model_path), "CPU", exact)
     results = compiled(inputs)
-    found = {}
+    found: dict[str, Any] = {}
     for out in compiled.outputs:
         array = results[out]
         if out.get_element_type().get_type_name() == "bf16":  # its arrays call these bits float16
