@@ -5,6 +5,7 @@
 #include <map>
 
 #include "openrnn/formats_model_file.h"
+#include "openrnn/mapping_layers.h"
 #include "openrnn/params.h"
 
 namespace openrnn {
@@ -31,7 +32,13 @@ struct MappedModel {
   std::string what;
   /// In the order of the file.
   std::vector<MappedNetwork> networks;
-  /// Tensors that no network was made from.
+  /// The whole model around the networks, each layer behind its inputs; those of the kind 'input'
+  /// are in the order of the model's inputs. Empty where the file holds no such, or what is not
+  /// computed here, which a note then names.
+  std::vector<MappedLayer> layers = {};
+  /// Of those layers.
+  std::vector<LayerOutput> outputs = {};
+  /// Tensors that neither a network nor a layer was made from.
   std::vector<std::string> not_understood;
   /// What there is to say: why no network was made from some of them, and which networks have
   /// weights, states or slots that are NaN or infinite, which are kept.
@@ -41,6 +48,9 @@ struct MappedModel {
   /// Reading it compared the checksums of every tensor of its networks.
   bool verified = false;
 };
+
+/// The specs of the model's networks, for check_layers; it must outlive what is returned.
+OPENRNN_API FindSpec find_spec_in(const MappedModel& model);
 
 /// What a file does not say and the caller knows. A hint is used where the file is silent, and
 /// never against what it says.
@@ -94,12 +104,15 @@ OPENRNN_API ModelFormat parse_model_format(std::string_view name);
 /// The one that files of this ending usually have. Throws: ArgumentError listing the endings.
 OPENRNN_API ModelFormat model_format_of(const std::string& path);
 
-/// Writes the networks with their values; beside, synced and renamed. How a network is trained and
-/// computed is not in files of other frameworks, nor are optimizer slots where those have no place
-/// for them.
-/// Throws, before anything is written: UnsupportedError naming the network and each option that the
-/// format cannot hold; ArgumentError for two networks of one name, and for parameters, states or
-/// slots that do not fit the spec. IoError.
+/// Whether such a file holds the layers around the networks, and says how they are connected.
+OPENRNN_API bool holds_layers(ModelFormat format);
+
+/// Writes the networks with their values, and the layers around them where the format holds those;
+/// beside, synced and renamed. How a network is trained and computed is not in files of other
+/// frameworks, nor are optimizer slots where those have no place for them. Throws, before anything
+/// is written: UnsupportedError naming the network and each option that the format cannot hold;
+/// ArgumentError for two networks of one name, and for parameters, states or slots that do not fit
+/// the spec. IoError.
 OPENRNN_API void save_networks(const std::string& path, const MappedModel& model,
                                ModelFormat format);
 

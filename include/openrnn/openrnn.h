@@ -17,6 +17,7 @@
 #include "openrnn/graph_rows.h"
 #include "openrnn/layers.h"
 #include "openrnn/layers_file.h"
+#include "openrnn/layers_graph.h"
 #include "openrnn/mapping.h"
 #include "openrnn/mapping_keras.h"
 #include "openrnn/mapping_onnx.h"

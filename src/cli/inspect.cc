@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/report/inspected.h"
+#include "cli/report/layer_text.h"
 #include "openrnn/formats_model_file.h"
 #include "openrnn/runtime.h"
 #include "openrnn/train.h"
@@ -110,6 +111,13 @@ void add_networks(const InspectFlags& flags, Inspected& inspected) {
                                .has_state = network.initial_h || network.initial_c};
       for (const auto& [slot, values] : network.slots) shown.slots.push_back(slot);
       inspected.networks.push_back(std::move(shown));
+    }
+    if (!model.layers.empty()) {
+      const auto values = check_layers(model.layers, model.outputs, find_spec_in(model));
+      for (const MappedLayer& layer : model.layers) {
+        inspected.layers.push_back(
+            {layer.name, layer.kind, text_of_layer(layer, values.at(layer.name)), layer.tensors});
+      }
     }
     inspected.not_understood = std::move(model.not_understood);
     for (const std::string& note : model.notes) inspected.add("note", note);

@@ -114,13 +114,13 @@ constexpr std::string_view kEndingsOfNam[] = {".nam"};
 constexpr std::string_view kEndingsOfNpz[] = {".npz"};
 
 constexpr WritableFormat kWritable[] = {
-    {ModelFormat::kOpenrnn, "openrnn", kOwnEndings, save_own},
+    {ModelFormat::kOpenrnn, "openrnn", kOwnEndings, save_own, true},
     {ModelFormat::kSafetensors, "safetensors", kEndingsOfSafetensors, save_safetensors},
     {ModelFormat::kTorch, "torch", kEndingsOfTorch, save_torch},
     {ModelFormat::kOnnx, "onnx", kEndingsOfOnnx, save_onnx},
-    {ModelFormat::kKeras, "keras", kEndingsOfKeras, save_keras_archive},
+    {ModelFormat::kKeras, "keras", kEndingsOfKeras, save_keras_archive, true},
     {ModelFormat::kKerasWeights, "keras_weights", kEndingsOfKerasWeights, save_keras_weights},
-    {ModelFormat::kKerasH5, "keras_h5", kEndingsOfKerasH5, save_keras_h5},
+    {ModelFormat::kKerasH5, "keras_h5", kEndingsOfKerasH5, save_keras_h5, true},
     {ModelFormat::kTensorflow, "tensorflow", kEndingsOfTensorflow, save_tensorflow},
     {ModelFormat::kRtneural, "rtneural", kEndingsOfRtneural, save_rtneural},
     {ModelFormat::kNam, "nam", kEndingsOfNam, save_nam},

@@ -23,6 +23,8 @@ struct WritableFormat {
   std::span<const std::string_view> endings;
   /// Throws: as save_networks; the model has been checked to fit its specs.
   void (*save)(const std::string& path, const MappedModel& model);
+  /// As holds_layers.
+  bool layers = false;
 };
 std::span<const WritableFormat> writable_formats();
 

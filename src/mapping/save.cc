@@ -47,7 +47,19 @@ void check_fits(const MappedNetwork& network) {
   check_state(network, "initial_c", network.initial_c, network.spec.num_units);
 }
 
+void require_weights(const MappedModel& model) {
+  for (const MappedLayer& layer : model.layers) {
+    const bool has = layer.kind == "dense" || layer.kind == "embedding";
+    if (has && layer.weights.empty()) {
+      throw ArgumentError(message("[save_networks] the layer '", excerpt(layer.name),
+                                  "' has no weights, expected them"));
+    }
+  }
+}
+
 }  // namespace
+
+bool holds_layers(ModelFormat format) { return row_of(format).layers; }
 
 std::string_view to_string(ModelFormat format) { return row_of(format).name; }
 
@@ -85,6 +97,10 @@ void save_networks(const std::string& path, const MappedModel& model, ModelForma
   }
   if (model.networks.empty()) {
     throw ArgumentError("[save_networks] the model has no network, expected at least one");
+  }
+  if (!model.layers.empty()) {
+    check_layers(model.layers, model.outputs, find_spec_in(model));
+    require_weights(model);
   }
   row.save(path, model);
 }

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openrnn import _core
+from openrnn._files import _whole
 from openrnn._sessions import PackedModel
 from openrnn._typing import TensorLike
 from openrnn.cudnn_rnn._layers import CudnnRNN
-from openrnn.errors import ArgumentError
-from openrnn.layers import GRU, LSTM, RNN
+from openrnn.errors import ArgumentError, UnsupportedError
+from openrnn.layers import GRU, LSTM, RNN, LayerGraph
 
 _CLASSES: dict[str, type[CudnnRNN]] = {
     "lstm": LSTM,
@@ -77,11 +78,13 @@ class LoadedNetwork:
 
 
 class LoadedModel(Mapping[str, LoadedNetwork]):
-    """The recurrent networks of a file, by name, in its order.
+    """The recurrent networks of a file, by name, in its order; `model` is the whole of it.
 
     kind: what the file is. metadata: its metadata and plain values. not_understood: the tensors that
-    no network was made from; notes: why, and which networks have weights, states or slots that are
-    NaN or infinite.
+    neither a network nor a layer was made from; notes: why, and which networks have weights, states
+    or slots that are NaN or infinite. layers: what stands around the networks,
+    {"name", "kind", "inputs", "options", "weights", ..} each, where the file holds a whole model that
+    is computed here; outputs: which of their outputs are the model's.
     """
 
     def __init__(self, given: dict[str, Any]) -> None:
@@ -92,6 +95,9 @@ class LoadedModel(Mapping[str, LoadedNetwork]):
         self.notes: list[str] = given["notes"]
         networks = [LoadedNetwork(network) for network in given["networks"]]
         self._networks = {network.name: network for network in networks}
+        self.layers: list[dict[str, Any]] = given["layers"]
+        self.outputs: list[tuple[str, int]] = given["outputs"]
+        self._model: LayerGraph | None = None
 
     def __getitem__(self, name: str) -> LoadedNetwork:
         return self._networks[name]
@@ -115,6 +121,24 @@ class LoadedModel(Mapping[str, LoadedNetwork]):
     def layer(self) -> CudnnRNN:
         """The layer of the only network."""
         return self.network.layer
+
+    @property
+    def model(self) -> LayerGraph:
+        """The whole model as one layer, ready to run and to train; always the same.
+
+        Its recurrent layers are those of the networks. Raises UnsupportedError naming what the file
+        holds that is not computed here.
+        """
+        if self._model is None:
+            if not self.layers:
+                raise UnsupportedError(
+                    f"[load] {self.kind} has no whole model that is computed here, only networks"
+                    + "".join(f"; {note}" for note in self.notes)
+                )
+            self._model = _whole.make_graph(
+                self.layers, self.outputs, lambda name: self[name].layer
+            )
+        return self._model
 
     def packed(self, *, max_threads: int = 0) -> PackedModel:
         """The only network, for inference."""
@@ -166,12 +190,16 @@ def _network_of(name: str, value: Any) -> dict[str, Any]:
 
 def save(
     path: str | os.PathLike[str],
-    model: LoadedModel | CudnnRNN | LoadedNetwork | Mapping[str, Any],
+    model: LoadedModel | CudnnRNN | LoadedNetwork | LayerGraph | Mapping[str, Any],
     format: str | None = None,
     *,
     values: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes recurrent networks: a built layer, networks of load(), or several of them by name.
+
+    Or a whole model: one of load(), or its LayerGraph, with the weights that its layers have now.
+    What a kind of file cannot hold of it beside its networks is left out, or refused by name:
+    docs/network_files.md.
 
     format: 'openrnn' (holds everything), 'safetensors', 'torch' or 'npz' (PyTorch's names),
     'onnx', 'keras', 'keras_h5', 'keras_weights', 'tensorflow', 'rtneural', 'nam'; None: by the
@@ -181,14 +209,30 @@ def save(
     those of a model of load(). Raises UnsupportedError naming what the format cannot hold, before
     anything is written.
     """
-    if isinstance(model, Mapping):
+    layers: list[dict[str, Any]] = []
+    outputs: list[tuple[str, int]] = []
+    if isinstance(model, LayerGraph):
+        config = model.get_config()
+        layers, outputs = _whole.layers_of(model), config["outputs"]
+        networks = [
+            _network_of(one["options"]["network"], model.get_layer(one["name"]))
+            for one in layers
+            if one["kind"] == "recurrent"
+        ]
+    elif isinstance(model, Mapping):
+        if isinstance(model, LoadedModel):
+            made = model._model
+            layers = model.layers if made is None else _whole.layers_of(made)
+            outputs = model.outputs
         networks = [_network_of(str(name), value) for name, value in model.items()]
     else:
         networks = [_network_of(getattr(model, "name", "") if _is_loaded(model) else "", model)]
     if values is None:
         values = model.metadata if isinstance(model, LoadedModel) else {}
     file_kind = model._file_kind if isinstance(model, LoadedModel) else 0
-    _core.save_networks(os.fspath(path), networks, dict(values), format, file_kind)
+    _core.save_networks(
+        os.fspath(path), networks, dict(values), format, file_kind, layers, outputs
+    )
 
 
 def _is_loaded(model: Any) -> bool:

@@ -8,6 +8,7 @@
 #include "base/excerpt.h"
 #include "cli/commands.h"
 #include "cli/model/difference.h"
+#include "cli/model/whole.h"
 
 namespace openrnn::cli {
 namespace {
@@ -96,6 +97,30 @@ void report_values(const MappedModel& before, const MappedModel& after) {
              listed_excerpts(lost));
 }
 
+// Of layers around the networks: how far both are apart, or that they are left out.
+void report_layers(const ConvertFlags& flags, const MappedModel& before, ModelFormat format) {
+  if (!is_whole(before)) return;
+  if (format == ModelFormat::kKerasWeights) {
+    fmt::print("model: {} layers, of which such a file has the weights alone\n",
+               before.layers.size());
+    return;
+  }
+  if (holds_layers(format)) {
+    const MappedModel after = load_networks(flags.out, flags.hints);
+    const WholeDifference difference = whole_difference(before, after);
+    fmt::print("model: {} layers, largest difference {:.3g} of {} values\n", after.layers.size(),
+               difference.largest, difference.values);
+    return;
+  }
+  std::vector<std::string> names;
+  for (const MappedLayer& layer : before.layers) {
+    if (layer.kind == "input" || layer.kind == "recurrent") continue;
+    names.push_back(fmt::format("{} ({})", layer.name, layer.kind));
+  }
+  fmt::print("left out: {} layers around the networks, for which such a file has no place: {}\n",
+             names.size(), listed_excerpts(names));
+}
+
 }  // namespace
 
 int run(const ConvertFlags& flags) {
@@ -121,8 +146,9 @@ int run(const ConvertFlags& flags) {
     report_slots(before.networks[i], after);
   }
   report_values(before, written.model());
+  report_layers(flags, before, format);
   if (!before.not_understood.empty()) {
-    fmt::print("left out: {} tensors of no recurrent network: {}\n", before.not_understood.size(),
+    fmt::print("left out: {} tensors of no network: {}\n", before.not_understood.size(),
                listed_excerpts(before.not_understood));
   }
   for (const std::string& note : before.notes) fmt::print("note: {}\n", note);

@@ -7,15 +7,14 @@
 
 #include "base/excerpt.h"
 #include "cli/commands.h"
-#include "formats/wav/wav.h"
+#include "cli/model/input.h"
+#include "cli/model/whole.h"
 #include "openrnn/runtime.h"
-#include "openrnn/train_data.h"
 
 namespace openrnn::cli {
 namespace {
 
-MappedNetwork find_network(const RunFlags& flags) {
-  MappedModel model = load_networks(flags.model, flags.hints);
+MappedNetwork find_network(const RunFlags& flags, MappedModel model) {
   std::vector<std::string> names;
   for (MappedNetwork& network : model.networks) {
     if (network.name == flags.network || (flags.network.empty() && model.networks.size() == 1)) {
@@ -29,33 +28,6 @@ MappedNetwork find_network(const RunFlags& flags) {
   }
   throw ArgumentError("[run] --network '" + excerpt(flags.network) +
                       "', expected one of: " + listed_excerpts(names));
-}
-
-Array as_floating(const Array& values, DType dtype) {
-  if (is_floating(values.dtype())) return cast(values.view(), dtype);
-  Array wide(DType::kFloat64, values.shape());
-  const auto to = wide.as<double>();
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    switch (values.dtype()) {
-      case DType::kInt32:
-        to[i] = values.as<std::int32_t>()[i];
-        break;
-      case DType::kInt64:
-        to[i] = static_cast<double>(values.as<std::int64_t>()[i]);
-        break;
-      default:
-        to[i] = static_cast<const unsigned char*>(values.data())[i];
-    }
-  }
-  return cast(wide.view(), dtype);
-}
-
-bool is_csv(const std::string& path) { return path.ends_with(".csv") || path.ends_with(".tsv"); }
-
-Array read_input(const std::string& path) {
-  if (is_csv(path)) return train::load_series(path).values;
-  if (path.ends_with(".wav")) return formats::read_wav(formats::FileSource(path));
-  return read_npy(path);
 }
 
 /// Input [T, B, I] (or [B, T, I]) in the network's dtype.
@@ -220,7 +192,12 @@ void save_output(const RunFlags& flags, Array y, bool single) {
 int run(const RunFlags& flags) {
   use_threads(flags.threads);
   require_model("model", flags.model);
-  MappedNetwork network = find_network(flags);
+  MappedModel model = load_networks(flags.model, flags.hints);
+  if (flags.network.empty() && is_whole(model)) {
+    run_whole(flags, model);
+    return 0;
+  }
+  MappedNetwork network = find_network(flags, std::move(model));
   if (flags.math) network.spec.compute.math = parse_math(*flags.math);
   const RnnSpec& spec = network.spec;
   if (flags.stream && spec.num_dirs() == 2) {

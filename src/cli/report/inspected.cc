@@ -117,6 +117,9 @@ void print_text(const Inspected& inspected) {
     fmt::print("network{}{}: {}\n  made from {}\n", network.name.empty() ? "" : " in ",
                excerpt(network.name), text_of_network(network), listed_excerpts(network.tensors));
   }
+  for (const Inspected::Layer& layer : inspected.layers) {
+    fmt::print("layer {}: {}\n", excerpt(layer.name), layer.text);
+  }
   if (!inspected.not_understood.empty()) {
     fmt::print("of no network: {}\n", listed_excerpts(inspected.not_understood));
   }
@@ -133,6 +136,7 @@ void print_json(const Inspected& inspected) {
                       {"tensors", ordered_json::array()},
                       {"values", ordered_json::array()},
                       {"networks", ordered_json::array()},
+                      {"layers", ordered_json::array()},
                       {"not_understood", inspected.not_understood},
                       {"notes", ordered_json::array()}};
   for (const TensorInfo& tensor : inspected.tensors) {
@@ -148,6 +152,12 @@ void print_json(const Inspected& inspected) {
   }
   for (const Inspected::Network& network : inspected.networks) {
     out["networks"].push_back(json_of_network(network));
+  }
+  for (const Inspected::Layer& layer : inspected.layers) {
+    out["layers"].push_back({{"name", layer.name},
+                             {"kind", layer.kind},
+                             {"text", layer.text},
+                             {"tensors", layer.tensors}});
   }
   for (const Inspected::Remark& remark : inspected.remarks) {
     if (remark.label == "network") {

@@ -29,6 +29,12 @@ struct Inspected {
     bool has_state = false;
   };
 
+  /// A layer of a whole model.
+  struct Layer {
+    std::string name, kind, text;
+    std::vector<std::string> tensors;
+  };
+
   std::string path;
   /// With an article: 'a checkpoint'.
   std::string kind;
@@ -37,7 +43,8 @@ struct Inspected {
   std::vector<NamedValue> values;
   std::vector<Remark> remarks;
   std::vector<Network> networks = {};
-  /// Tensors of no network.
+  std::vector<Layer> layers = {};
+  /// Tensors of no network and no layer.
   std::vector<std::string> not_understood = {};
 
   void add(const std::string& label, const std::string& text) {

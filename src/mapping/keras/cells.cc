@@ -219,6 +219,17 @@ std::vector<std::string> split_path(std::string_view path) {
   return parts;
 }
 
+std::vector<std::pair<std::string, const TensorInfo*>> keras_group_tensors(
+    const ModelFile& file, const ValueIndex& values, const std::string& group) {
+  const std::string whole = "model_weights/";
+  const bool in_model = !values.texts(whole + "layer_names").empty();
+  std::vector<std::pair<std::string, const TensorInfo*>> tensors;
+  for (LayerTensor& one : tensors_of_group(file, values, in_model ? whole : "", group)) {
+    tensors.emplace_back(std::move(one.name), one.info);
+  }
+  return tensors;
+}
+
 std::vector<KerasUnit> find_keras_units(const ModelFile& file, const ValueIndex& values) {
   return file.kind() == FileKind::kKerasH5 ? find_in_h5(file, values) : find_by_paths(file, values);
 }

@@ -1,6 +1,7 @@
 // The recurrent layers of a file of Keras, by the names of their tensors.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,16 @@ struct KerasUnit {
   /// The layer's own name where the file has it, else the path.
   std::string name;
   std::vector<KerasCell> cells;
+  /// Of one of several stacked cells that are no network together: which it is.
+  std::optional<std::size_t> cell_number = {};
 };
 
 /// In the order of `layer_names` and `weight_names`, or of the file where it has none. What looks
 /// like no cell is left out. Throws: FormatError for names of tensors that are not there.
 std::vector<KerasUnit> find_keras_units(const ModelFile& file, const ValueIndex& values);
+/// The tensors of a group of the old form by their names in `weight_names`. Throws: as above.
+std::vector<std::pair<std::string, const TensorInfo*>> keras_group_tensors(
+    const ModelFile& file, const ValueIndex& values, const std::string& group);
 /// 'a/b' as {'a', 'b'}.
 std::vector<std::string> split_path(std::string_view path);
 

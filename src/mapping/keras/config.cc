@@ -1,9 +1,8 @@
 #include "mapping/keras/config.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/excerpt.h"
 #include "base/message.h"
+#include "mapping/keras/fields.h"
 
 namespace openrnn::mapping {
 
@@ -13,27 +12,6 @@ using nlohmann::json;
 
 constexpr int kMaxConfigDepth = 64;
 constexpr double kSlopeOfKeras3 = 1.0 / 6.0, kSlopeOfKeras2 = 0.2;
-
-/// Why a layer is no network here.
-struct NoKerasNetwork {
-  std::string why;
-};
-
-const json* member(const json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::string text_at(const json& object, const char* key) {
-  const json* const value = member(object, key);
-  return value && value->is_string() ? value->get<std::string>() : std::string();
-}
-
-bool flag_at(const json& object, const char* key, bool otherwise) {
-  const json* const value = member(object, key);
-  return value && value->is_boolean() ? value->get<bool>() : otherwise;
-}
 
 struct FunctionName {
   const char* name;
@@ -57,7 +35,7 @@ CellActivation named_function(const std::string& name, int keras_major) {
     return {CellActivationKind::kHardSigmoid, slope, 0.5};
   }
   if (name == "leaky_relu") return {CellActivationKind::kLeakyRelu, kLeakyRelu, 0.0};
-  throw NoKerasNetwork{"the activation is '" + excerpt(name) + "', which no network here has"};
+  throw NoKerasLayer{"the activation is '" + excerpt(name) + "', which no network here has"};
 }
 
 // A name, or a function with its name as configuration; null is the identity.
@@ -68,8 +46,8 @@ std::optional<CellActivation> parse_function(const json& config, const char* key
   if (value->is_string()) return named_function(value->get<std::string>(), keras_major);
   const std::string type = text_at(*value, "class_name");
   if (type == "function") return named_function(text_at(*value, "config"), keras_major);
-  throw NoKerasNetwork{"the activation is of class '" + excerpt(type) +
-                       "', which no network here has"};
+  throw NoKerasLayer{"the activation is of class '" + excerpt(type) +
+                     "', which no network here has"};
 }
 
 struct LayerClass {
@@ -113,12 +91,6 @@ KerasOptions parse_options(const LayerClass& type, const json& config, int keras
   return options;
 }
 
-const json& config_of(const json& node) {
-  static const json kNone = json::object();
-  const json* const config = member(node, "config");
-  return config ? *config : kNone;
-}
-
 // An LSTM, or an RNN over one cell or several.
 std::vector<KerasOptions> parse_cells(const json& node, int keras_major) {
   const std::string type = text_at(node, "class_name");
@@ -126,7 +98,7 @@ std::vector<KerasOptions> parse_cells(const json& node, int keras_major) {
   if (const LayerClass* found = find_layer_class(type, false)) {
     return {parse_options(*found, config, keras_major)};
   }
-  if (type != "RNN") throw NoKerasNetwork{"the class '" + excerpt(type) + "' is not known"};
+  if (type != "RNN") throw NoKerasLayer{"the class '" + excerpt(type) + "' is not known"};
   const json* const cell = member(config, "cell");
   std::vector<const json*> cells;
   if (cell && text_at(*cell, "class_name") == "StackedRNNCells") {
@@ -141,11 +113,11 @@ std::vector<KerasOptions> parse_cells(const json& node, int keras_major) {
   for (const json* one : cells) {
     const std::string name = text_at(*one, "class_name");
     const LayerClass* const found = find_layer_class(name, true);
-    if (!found) throw NoKerasNetwork{"the cell is of class '" + excerpt(name) + "'"};
+    if (!found) throw NoKerasLayer{"the cell is of class '" + excerpt(name) + "'"};
     options.push_back(parse_options(*found, config_of(*one), keras_major));
     options.back().go_backwards = flag_at(config, "go_backwards", false);
   }
-  if (options.empty()) throw NoKerasNetwork{"the RNN has no cell"};
+  if (options.empty()) throw NoKerasLayer{"the RNN has no cell"};
   return options;
 }
 
@@ -160,10 +132,10 @@ class ConfigWalk {
     if (!layers || !layers->is_array() || depth == kMaxConfigDepth) return;
     std::map<std::string, int> numbers;
     for (const json& layer : *layers) {
-      const std::string type = text_at(layer, "class_name"), snake = snake_case(type);
+      const std::string type = text_at(layer, "class_name"), snake = keras_snake_case(type);
       const int number = numbers[snake]++;
       const std::string path = prefix + "layers/" + snake + (number ? message("_", number) : "");
-      if (find_layer_class(type, false) || type == "RNN" || type == "Bidirectional") {
+      if (is_keras_recurrent(type)) {
         add(layer, type, path);
       } else {
         walk_model(layer, path + "/", depth + 1);
@@ -172,23 +144,6 @@ class ConfigWalk {
   }
 
  private:
-  // As Keras does: 'SimpleRNN' is 'simple_rnn', 'InputLayer' 'input_layer'.
-  static std::string snake_case(const std::string& name) {
-    for (const LayerClass& one : kLayerClasses) {
-      if (name == one.layer) return one.path;
-    }
-    const auto upper = [&](std::size_t i) { return name[i] >= 'A' && name[i] <= 'Z'; };
-    const auto lower = [&](std::size_t i) { return name[i] >= 'a' && name[i] <= 'z'; };
-    std::string out;
-    for (std::size_t i = 0; i < name.size(); ++i) {
-      const bool begins =
-          upper(i) && i > 0 && (!upper(i - 1) || (i + 1 < name.size() && lower(i + 1)));
-      if (begins) out += '_';
-      out += static_cast<char>(upper(i) ? name[i] - 'A' + 'a' : name[i]);
-    }
-    return out;
-  }
-
   void add(const json& node, const std::string& type, const std::string& path) {
     KerasLayer layer;
     const json& config = config_of(node);
@@ -198,11 +153,10 @@ class ConfigWalk {
         parse_bidirectional(config, &layer);
       } else {
         layer.cells = parse_cells(node, keras_major_);
-        if (layer.cells[0].go_backwards) {
-          throw NoKerasNetwork{"go_backwards is true, and networks here read forward"};
-        }
+        layer.reverse = layer.cells[0].go_backwards;
+        for (KerasOptions& cell : layer.cells) cell.go_backwards = false;
       }
-    } catch (const NoKerasNetwork& reason) {
+    } catch (const NoKerasLayer& reason) {
       layer.fault = reason.why;
     }
     out_.by_name.emplace(layer.name, out_.layers.size());
@@ -212,7 +166,7 @@ class ConfigWalk {
 
   void parse_bidirectional(const json& config, KerasLayer* layer) const {
     const json* const forward = member(config, "layer");
-    if (!forward) throw NoKerasNetwork{"it has no layer"};
+    if (!forward) throw NoKerasLayer{"it has no layer"};
     layer->cells = parse_cells(*forward, keras_major_);
     layer->backward = layer->cells;
     for (KerasOptions& cell : layer->backward) cell.go_backwards = !cell.go_backwards;
@@ -221,7 +175,7 @@ class ConfigWalk {
     std::vector<KerasOptions> expected = layer->cells;
     for (KerasOptions& cell : expected) cell.go_backwards = true;
     if (layer->cells[0].go_backwards || layer->backward != expected) {
-      throw NoKerasNetwork{"its two directions differ by more than the direction"};
+      throw NoKerasLayer{"its two directions differ by more than the direction"};
     }
     const json* const merge = member(config, "merge_mode");
     if (merge) layer->merge_mode = merge->is_string() ? merge->get<std::string>() : "none";
@@ -241,6 +195,26 @@ KerasConfig parse_keras_config(const std::string& path, std::string_view text, i
   KerasConfig config;
   ConfigWalk(&config, keras_major).walk_model(model, "", 0);
   return config;
+}
+
+std::string keras_snake_case(const std::string& name) {
+  for (const LayerClass& one : kLayerClasses) {
+    if (name == one.layer) return one.path;
+  }
+  const auto upper = [&](std::size_t i) { return name[i] >= 'A' && name[i] <= 'Z'; };
+  const auto lower = [&](std::size_t i) { return name[i] >= 'a' && name[i] <= 'z'; };
+  std::string out;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool begins =
+        upper(i) && i > 0 && (!upper(i - 1) || (i + 1 < name.size() && lower(i + 1)));
+    if (begins) out += '_';
+    out += static_cast<char>(upper(i) ? name[i] - 'A' + 'a' : name[i]);
+  }
+  return out;
+}
+
+bool is_keras_recurrent(std::string_view type) {
+  return find_layer_class(type, false) || type == "RNN" || type == "Bidirectional";
 }
 
 std::optional<std::string> keras_name_of(const CellActivation& activation) {

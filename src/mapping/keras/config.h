@@ -29,6 +29,8 @@ struct KerasLayer {
   /// Of a Bidirectional layer.
   std::vector<KerasOptions> backward = {};
   std::string merge_mode = "concat";
+  /// Reads the steps from the last to the first; of a layer of one direction.
+  bool reverse = false;
   /// Why it is no network; empty where it is one.
   std::string fault = {};
 };
@@ -43,6 +45,11 @@ struct KerasConfig {
 /// Of a model's JSON; `keras_major` tells which hard_sigmoid is meant. `path` is for messages.
 /// Throws: FormatError for what is no JSON.
 KerasConfig parse_keras_config(const std::string& path, std::string_view json, int keras_major);
+
+/// Whether a layer of this class is one of `layers`.
+bool is_keras_recurrent(std::string_view type);
+/// The name of a class as Keras has it in paths: 'SimpleRNN' is 'simple_rnn'.
+std::string keras_snake_case(const std::string& name);
 
 /// Keras 3's name of a function, nothing for one that it has none for.
 std::optional<std::string> keras_name_of(const CellActivation& activation);

@@ -54,6 +54,42 @@ std::optional<MappedNetwork> joined(const std::string& name,
   return network;
 }
 
+// The layers of the whole model that are one network become one; false where they are not one
+// behind the other, with nothing in between.
+bool join_whole(const std::string& name, const std::vector<std::string>& parts,
+                std::vector<MappedLayer>* layers) {
+  std::vector<std::size_t> found;
+  for (const std::string& part : parts) {
+    for (std::size_t i = 0; i < layers->size(); ++i) {
+      const MappedLayer& layer = (*layers)[i];
+      if (layer.kind != "recurrent" || layer_option_as<std::string>(layer, "network") != part) {
+        continue;
+      }
+      found.push_back(i);
+    }
+  }
+  if (found.size() != parts.size()) return false;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const MappedLayer& layer = (*layers)[found[i]];
+    const bool last = i + 1 == found.size();
+    const bool follows = i == 0 || (layer.inputs.size() == 1 &&
+                                    layer.inputs[0].layer == (*layers)[found[i - 1]].name);
+    const bool hands_on = last || (layer_option_as<bool>(layer, "return_sequences") &&
+                                   layer_option_as<std::string>(layer, "merge") == "concat");
+    const bool plain = parts.size() == 1 ||
+                       (!layer_option_as<bool>(layer, "reverse") &&
+                        !layer_option_as<bool>(layer, "return_state") && layer.inputs.size() == 1);
+    if (!follows || !hands_on || !plain) return false;
+  }
+  MappedLayer& last = (*layers)[found.back()];
+  last.inputs = (*layers)[found.front()].inputs;
+  last.options["network"] = name;
+  found.pop_back();
+  std::ranges::sort(found, std::greater<>());
+  for (const std::size_t at : found) layers->erase(layers->begin() + static_cast<long>(at));
+  return true;
+}
+
 }  // namespace
 
 void join_keras_layers(const std::string& path, const std::string& text, MappedModel* model) {
@@ -83,6 +119,8 @@ void join_keras_layers(const std::string& path, const std::string& text, MappedM
       throw FormatError(path, 0, message(kKerasNetworks, " has layers that make no network"));
     }
     networks.push_back(std::move(*network));
+    const auto parts = list.template get<std::vector<std::string>>();
+    if (!join_whole(name, parts, &model->layers)) model->layers.clear();
   }
   for (const MappedNetwork& network : model->networks) {
     if (by_name.contains(network.name)) networks.push_back(network);

@@ -1,22 +1,19 @@
 #include <deque>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "mapping/keras/cells.h"
 #include "mapping/keras/config.h"
+#include "mapping/keras/fields.h"
 #include "mapping/keras/keras.h"
+#include "mapping/keras/slots.h"
+#include "mapping/keras/whole.h"
 #include "mapping/support/options.h"
 
 namespace openrnn::mapping {
 
 namespace {
-
-/// Why tensors with the names of a layer are no network.
-struct NoKerasUnit {
-  std::string why;
-};
 
 /// What a whole file says.
 struct KerasFile {
@@ -37,8 +34,8 @@ CellShape shape_of(const KerasCell& cell) {
   const auto matrix = [&](std::size_t i) -> const Shape& {
     const Shape& shape = cell.tensors[i]->shape;
     if (shape.size() == 2 && shape[0] > 0 && shape[1] > 0) return shape;
-    throw NoKerasUnit{message("'", excerpt(cell.tensors[i]->name), "' has shape ", to_string(shape),
-                              ", expected two sizes of at least 1")};
+    throw NoKerasLayer{message("'", excerpt(cell.tensors[i]->name), "' has shape ",
+                               to_string(shape), ", expected two sizes of at least 1")};
   };
   const Shape &kernel = matrix(0), &recurrent = matrix(1);
   CellShape found{.input = kernel[0], .units = recurrent[0], .form = cell.form};
@@ -50,8 +47,8 @@ CellShape shape_of(const KerasCell& cell) {
   found.gates = recurrent[1] / found.units;
   if (found.gates * found.units != recurrent[1] ||
       (found.gates != 1 && found.gates != 3 && found.gates != 4)) {
-    throw NoKerasUnit{message("the recurrent kernel has shape ", to_string(recurrent),
-                              ", expected 1, 3 or 4 gates of ", found.units, " columns")};
+    throw NoKerasLayer{message("the recurrent kernel has shape ", to_string(recurrent),
+                               ", expected 1, 3 or 4 gates of ", found.units, " columns")};
   }
   if (cell.tensors.size() < 3) return found;
   const Shape& bias = cell.tensors[2]->shape;
@@ -78,6 +75,25 @@ const KerasLayer* find_layer(const KerasFile& keras, const KerasUnit& unit) {
   return nullptr;
 }
 
+// Stacked cells that differ are a network each.
+std::vector<KerasUnit> parts_of(const KerasFile& keras, const KerasUnit& unit) {
+  const KerasLayer* const layer = find_layer(keras, unit);
+  const bool matches = layer && layer->fault.empty() && layer->cells.size() == unit.cells.size();
+  bool differ = false;
+  for (std::size_t i = 1; i < unit.cells.size(); ++i) {
+    if (unit.cells[i].backward || unit.cells[i].tensors.size() < 2) return {unit};
+    const CellShape first = shape_of(unit.cells[0]), one = shape_of(unit.cells[i]);
+    differ |= first.units != one.units || first.gates != one.gates || first.biases != one.biases;
+    if (matches) differ |= layer->cells[i] != layer->cells[0];
+  }
+  if (!differ || (layer && !matches)) return {unit};
+  std::vector<KerasUnit> parts;
+  for (std::size_t i = 0; i < unit.cells.size(); ++i) {
+    parts.push_back({unit.path, message(unit.name, "_", i), {unit.cells[i]}, i});
+  }
+  return parts;
+}
+
 // What all cells of the unit are, by the configuration; without one by their shapes alone.
 KerasOptions options_of(const KerasFile& keras, const KerasUnit& unit, const CellShape& shape,
                         MappedModel* model) {
@@ -87,24 +103,27 @@ KerasOptions options_of(const KerasFile& keras, const KerasUnit& unit, const Cel
   if (!keras.config) return {.mode = mode, .cudnn = shape.form == KerasForm::kCudnn};
   const KerasLayer* const layer = find_layer(keras, unit);
   if (!layer) {
-    throw NoKerasUnit{"the configuration has no recurrent layer that is known in its place"};
+    throw NoKerasLayer{"the configuration has no recurrent layer that is known in its place"};
   }
-  if (!layer->fault.empty()) throw NoKerasUnit{layer->fault};
-  for (const KerasOptions& cell : layer->cells) {
-    if (cell != layer->cells[0]) throw NoKerasUnit{"its cells differ in their options"};
-  }
-  if (layer->cells.size() + layer->backward.size() != unit.cells.size()) {
-    throw NoKerasUnit{message("it has tensors of ", unit.cells.size(), " cells, expected ",
-                              layer->cells.size() + layer->backward.size())};
+  if (!layer->fault.empty()) throw NoKerasLayer{layer->fault};
+  const std::size_t number = unit.cell_number.value_or(0);
+  if (!unit.cell_number && layer->cells.size() + layer->backward.size() != unit.cells.size()) {
+    throw NoKerasLayer{message("it has tensors of ", unit.cells.size(), " cells, expected ",
+                               layer->cells.size() + layer->backward.size())};
   }
   if (layer->merge_mode != "concat") {
     model->notes.push_back(message(network_called(unit.name), " has merge_mode '",
                                    excerpt(layer->merge_mode),
-                                   "': the two halves of its output are still to be merged"));
+                                   "': its model merges the two halves of its output"));
   }
-  const KerasOptions& options = layer->cells[0];
+  if (layer->reverse && number == 0) {
+    model->notes.push_back(message(network_called(unit.name),
+                                   " has go_backwards: its model gives "
+                                   "it the steps from the last to the first"));
+  }
+  const KerasOptions& options = layer->cells.at(number);
   if (options.mode != mode || (options.cudnn && shape.form != KerasForm::kCudnn)) {
-    throw NoKerasUnit{"its tensors do not fit the class of its layer"};
+    throw NoKerasLayer{"its tensors do not fit the class of its layer"};
   }
   return options;
 }
@@ -134,8 +153,8 @@ bool resets_after(const KerasFile& keras, const KerasUnit& unit, const CellShape
   if (shape.biases > 0) {
     const bool after = shape.biases == 2;
     if (options.reset_after && *options.reset_after != after) {
-      throw NoKerasUnit{message("reset_after is ", after ? "false" : "true",
-                                " in its configuration and not by its bias")};
+      throw NoKerasLayer{message("reset_after is ", after ? "false" : "true",
+                                 " in its configuration and not by its bias")};
     }
     return after;
   }
@@ -150,7 +169,7 @@ DType dtype_of(const KerasCell& cell) {
   for (const DType one : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
     if (cell.tensors[0]->dtype == dtype_name(one)) return one;
   }
-  throw NoKerasUnit{
+  throw NoKerasLayer{
       message("its kernel is ", excerpt(cell.tensors[0]->dtype), ", expected floating point")};
 }
 
@@ -162,7 +181,7 @@ RnnSpec spec_of(const KerasFile& keras, const KerasUnit& unit, MappedModel* mode
       unit.cells.begin(), unit.cells.end(), [](const KerasCell& cell) { return cell.backward; }));
   const auto cells = static_cast<std::int64_t>(unit.cells.size());
   if (backward > 0 && (cells != 2 || backward != 1)) {
-    throw NoKerasUnit{
+    throw NoKerasLayer{
         "it has several cells in two directions, whose outputs meet at its end alone"};
   }
   spec.num_layers = cells - backward;
@@ -185,7 +204,7 @@ MappedNetwork read_unit(const KerasFile& keras, const KerasUnit& unit, MappedMod
   try {
     spec.validate();
   } catch (const ArgumentError& error) {
-    throw NoKerasUnit{error.what()};
+    throw NoKerasLayer{error.what()};
   }
   const ParamsLayout layout(spec);
   MappedNetwork network{
@@ -202,8 +221,8 @@ MappedNetwork read_unit(const KerasFile& keras, const KerasUnit& unit, MappedMod
       const TensorInfo& info = *cell.tensors[i];
       if (shapes.size() != cell.tensors.size() || info.shape != shapes[i] ||
           info.dtype != dtype_name(spec.dtype)) {
-        throw NoKerasUnit{message("'", excerpt(info.name), "' is ", excerpt(info.dtype), " ",
-                                  to_string(info.shape), ", which does not fit the others")};
+        throw NoKerasLayer{message("'", excerpt(info.name), "' is ", excerpt(info.dtype), " ",
+                                   to_string(info.shape), ", which does not fit the others")};
       }
       // What has a checksum is read, which compares it; else the mapped elements are copied once.
       const std::optional<ConstArrayView> mapped =
@@ -243,21 +262,37 @@ MappedModel map_keras(const ModelFile& file, const MappingHints& hints) {
     keras.config = parse_keras_config(file.path(), config, keras.version.major);
   }
   std::unordered_set<std::string> taken, names;
+  NetworksOfLayers networks;
   for (KerasUnit& unit : find_keras_units(file, values)) {
     if (!names.insert(unit.name).second) names.insert(unit.name = unit.path);
     try {
-      model.networks.push_back(read_unit(keras, unit, &model));
-      for (const std::string& name : model.networks.back().tensors) taken.insert(name);
-    } catch (const NoKerasUnit& reason) {
+      const KerasLayer* const layer = find_layer(keras, unit);
+      std::vector<MappedNetwork> made;
+      for (const KerasUnit& part : parts_of(keras, unit)) {
+        made.push_back(read_unit(keras, part, &model));
+      }
+      for (MappedNetwork& network : made) {
+        taken.insert(network.tensors.begin(), network.tensors.end());
+        if (layer) networks[layer - keras.config->layers.data()].push_back(network.name);
+        model.networks.push_back(std::move(network));
+      }
+    } catch (const NoKerasLayer& reason) {
       model.notes.push_back(
           message("no network was made from '", excerpt(unit.name), "': ", reason.why));
     }
   }
+  if (keras.config) {
+    add_keras_layers({file, values, *keras.config, networks, keras.version.major}, config, &model);
+    for (const MappedLayer& layer : model.layers) {
+      taken.insert(layer.tensors.begin(), layer.tensors.end());
+    }
+    for (std::string& name : add_keras_slots(file, values, &model)) taken.insert(std::move(name));
+  }
   for (const TensorInfo& info : file.tensors()) {
     if (!taken.contains(info.name)) model.not_understood.push_back(info.name);
   }
-  const std::string networks = values.text(kKerasNetworks);
-  if (!networks.empty()) join_keras_layers(file.path(), networks, &model);
+  const std::string joined = values.text(kKerasNetworks);
+  if (!joined.empty()) join_keras_layers(file.path(), joined, &model);
   return model;
 }
 

@@ -1,13 +1,14 @@
 #include "mapping/own/own.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <unordered_set>
 
 #include "base/crc/crc32c.h"
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "base/text/json.h"
 #include "engine/sum_order.h"
+#include "mapping/own/layers.h"
 #include "mapping/support/values.h"
 #include "openrnn/runtime_file.h"
 #include "openrnn/spec_fields.h"
@@ -73,6 +74,22 @@ MappedNetwork read_own(const NetworkFile& own, const StoredNetwork& stored, cons
   return network;
 }
 
+// The whole model, where the file has it.
+void load_layers(const ModelFile& file, MappedModel* model) {
+  const std::map<std::string, std::string> texts = text_values(file.values());
+  const auto layers = texts.find(std::string(kLayersKey));
+  if (layers == texts.end()) return;
+  const auto stored = texts.find(std::string(kLayersChecksumKey));
+  const std::string sum = text_checksum(layers->second);
+  if (stored == texts.end() || stored->second != sum) {
+    throw FormatError(
+        file.path(), 0,
+        message(kLayersKey, " has the checksum ", sum, ", expected ", kLayersChecksumKey, ", ",
+                stored == texts.end() ? "which is not there" : excerpt(stored->second)));
+  }
+  layers_from_json(file, layers->second, model);
+}
+
 }  // namespace
 
 bool is_own(const ModelFile& file) {
@@ -87,7 +104,14 @@ MappedModel load_own(const ModelFile& file) {
     model.networks.push_back(read_own(own, stored, file));
   }
   model.verified = true;
-  model.not_understood = own.other_tensors();
+  load_layers(file, &model);
+  std::unordered_set<std::string_view> understood;
+  for (const MappedLayer& layer : model.layers) {
+    understood.insert(layer.tensors.begin(), layer.tensors.end());
+  }
+  for (const std::string& name : own.other_tensors()) {
+    if (!understood.contains(name)) model.not_understood.push_back(name);
+  }
   model.values = typed_values(file.values());
   std::erase_if(model.values, [](const NamedValue& value) {
     return value.name.starts_with(runtime::kOwnPrefix);
@@ -110,9 +134,12 @@ void save_own(const std::string& path, const MappedModel& model) {
     networks += (networks.empty() ? "" : ", ") + own.json();
   }
   networks = "[" + networks + "]";
-  std::array<char, 16> sum{};
-  std::snprintf(sum.data(), sum.size(), "%08x", crc32c(networks));
-  metadata[std::string(runtime::kChecksumKey)] = sum.data();
+  if (!model.layers.empty()) {
+    std::string layers = layers_to_json(model, &views);
+    metadata[std::string(kLayersChecksumKey)] = text_checksum(layers);
+    metadata[std::string(kLayersKey)] = std::move(layers);
+  }
+  metadata[std::string(runtime::kChecksumKey)] = text_checksum(networks);
   metadata[std::string(runtime::kNetworksKey)] = std::move(networks);
   metadata[std::string(runtime::kLayoutKey)] = std::to_string(runtime::kLayoutVersion);
   metadata[std::string(runtime::kArithmeticKey)] = std::to_string(kArithmeticVersion);

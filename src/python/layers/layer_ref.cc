@@ -5,6 +5,7 @@
 #include "base/message.h"
 #include "graph/tape/recording.h"
 #include "openrnn/cells_layer_norm.h"
+#include "openrnn/layers_graph.h"
 
 namespace openrnn::python {
 namespace {
@@ -23,6 +24,7 @@ const char* kind_of(const Layer& layer) {
     return to_string(rnn->network().mode).data();
   }
   if (dynamic_cast<const Model*>(&layer)) return "model";
+  if (dynamic_cast<const layers::LayerGraph*>(&layer)) return "layer_graph";
   if (dynamic_cast<const layers::Dense*>(&layer)) return "dense";
   if (dynamic_cast<const layers::Embedding*>(&layer)) return "embedding";
   if (dynamic_cast<const layers::Dropout*>(&layer)) return "dropout";
@@ -254,6 +256,7 @@ void bind_layer(nb::module_& m) {
   bind_cudnn_rnn(m);
   bind_simple_layers(m);
   bind_model(m);
+  bind_layer_graph(m);
   bind_attributes(m);
   m.def(
       "make_input",

@@ -84,6 +84,7 @@ std::vector<Tensor> as_inputs(nb::handle inputs, const AsTensor& how);
 
 std::shared_ptr<Layer> make_python_layer(const nb::dict& options);
 std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& options);
+std::shared_ptr<Layer> make_layer_graph(const nb::dict& options);
 std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& options);
 
 // What every layer has, as members; the rest as functions of the module, so that a layer of a
@@ -95,6 +96,7 @@ void bind_cudnn_rnn(nb::module_& m);
 void bind_python_layer(nb::module_& m);
 void bind_simple_layers(nb::module_& m);
 void bind_model(nb::module_& m);
+void bind_layer_graph(nb::module_& m);
 void bind_attributes(nb::module_& m);
 /// Makes the attributes of the layer's Python object, whichever that is at the time, its parts.
 void track_attributes(Layer& layer);

@@ -115,6 +115,7 @@ std::shared_ptr<Layer> make_layer(const std::string& kind, const nb::dict& optio
   if (kind == "dense") return make_dense(options);
   if (kind == "embedding") return make_embedding(options);
   if (kind == "dropout") return make_dropout(options);
+  if (kind == "layer_graph") return make_layer_graph(options);
   if (kind == "model") {
     // A copy gets the name of its state: that which the constructor takes is given back.
     std::optional<graph::Rollback> names;

@@ -5,6 +5,7 @@
 #include "openrnn/mapping_keras.h"
 #include "openrnn/mapping_onnx.h"
 #include "python/layers/layer_ref.h"
+#include "python/support/mapped_layers.h"
 #include "python/support/network.h"
 
 namespace openrnn::python {
@@ -72,6 +73,8 @@ nb::dict model_to_python(MappedModel&& model) {
   result["kind"] = model.what;
   result["file_kind"] = static_cast<int>(model.kind);
   result["networks"] = networks;
+  result["layers"] = layers_to_python(model.layers);
+  result["outputs"] = outputs_to_python(model.outputs);
   result["not_understood"] = model.not_understood;
   result["notes"] = model.notes;
   result["values"] = values;
@@ -128,8 +131,11 @@ PlainValue value_from_python(const std::string& name, nb::handle value) {
 }
 
 void save(const std::string& path, const nb::list& networks, const nb::dict& values,
-          const std::optional<std::string>& format, int file_kind) {
+          const std::optional<std::string>& format, int file_kind, const nb::list& layers,
+          const nb::list& outputs) {
   MappedModel model{.kind = static_cast<FileKind>(file_kind)};
+  model.layers = layers_from_python(layers);
+  model.outputs = outputs_from_python(outputs);
   for (const nb::handle network : networks) {
     model.networks.push_back(network_from_python(nb::cast<nb::dict>(network)));
   }
@@ -220,9 +226,10 @@ void bind_networks(nb::module_& m) {
       nb::sig("def load_networks(path: str, rnn_mode: str | None, reset_after: bool | None, "
               "recurrent_activation: str | None) -> dict[str, typing.Any]"));
   m.def("save_networks", &save, "path"_a, "networks"_a, "values"_a, "format"_a.none(),
-        "file_kind"_a,
+        "file_kind"_a, "layers"_a, "outputs"_a,
         nb::sig("def save_networks(path: str, networks: list[dict[str, typing.Any]], "
-                "values: dict[str, typing.Any], format: str | None, file_kind: int) -> None"));
+                "values: dict[str, typing.Any], format: str | None, file_kind: int, "
+                "layers: list[dict[str, typing.Any]], outputs: list[tuple[str, int]]) -> None"));
   m.def(
       "network_of_layer",
       [](const LayerRef& layer) { return all_options(layer.as<layers::CudnnRnn>("save").spec()); },

@@ -2,7 +2,7 @@
 
 #include "base/message.h"
 #include "mapping/keras/keras.h"
-#include "mapping/keras/model.h"
+#include "mapping/keras/write/model.h"
 
 namespace openrnn::mapping {
 
@@ -10,31 +10,11 @@ namespace {
 
 // What the files say they were written by: the version whose names and functions they have.
 constexpr const char* kVersion = "3.0.0";
-constexpr std::string_view kArrayNames[] = {"kernel", "recurrent_kernel", "bias"};
 // Keras divides lists of more bytes among several attributes.
 constexpr std::size_t kMostAttributeBytes = 64512;
 
 void add_names(const SavedModel& model, std::vector<NamedValue>* values) {
   if (!model.names.empty()) values->push_back({kKerasNetworks, model.names});
-}
-
-std::size_t arrays_of_direction(const SavedLayer& layer) {
-  // There are two at least, which an analyzer cannot see.
-  return std::max<std::size_t>(
-      2, layer.arrays.size() / static_cast<std::size_t>(layer.network->spec.num_dirs()));
-}
-
-// 'lstm/lstm_cell/kernel', below the group of the layer.
-std::vector<std::string> weight_names(const SavedLayer& layer) {
-  const bool both = layer.network->spec.direction == Direction::kBidirectional;
-  const std::size_t count = arrays_of_direction(layer);
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < layer.arrays.size(); ++i) {
-    const char* const side = !both ? "" : i < count ? "forward_" : "backward_";
-    const std::string inner = both ? message("/", side, layer.name) : std::string();
-    names.push_back(message(layer.name, inner, "/cell/", kArrayNames[i % count]));
-  }
-  return names;
 }
 
 // A list of strings, or an empty one as Keras has it.
@@ -66,11 +46,8 @@ void add_weights(const SavedModel& model, std::vector<NamedView>* tensors,
   for (const SavedLayer& layer : model.layers) {
     const std::string path = "layers/" + layer.group;
     values->push_back({path + "/vars/name", layer.name});
-    const bool both = layer.network->spec.direction == Direction::kBidirectional;
-    const std::size_t count = arrays_of_direction(layer);
-    for (std::size_t i = 0; i < layer.arrays.size(); ++i) {
-      const char* const side = !both ? "" : i < count ? "/forward_layer" : "/backward_layer";
-      tensors->push_back({message(path, side, "/cell/vars/", i % count), layer.arrays[i].view()});
+    for (const SavedArray& array : layer.arrays) {
+      tensors->push_back({path + "/" + array.path, array.values.view()});
     }
   }
 }
@@ -88,15 +65,11 @@ void save_keras_h5(const std::string& path, const MappedModel& model) {
   add_names(saved, &values);
   std::vector<std::string> layers;
   for (const SavedLayer& layer : saved.layers) {
-    if (layer.layer == 0) {
-      layers.push_back(layer.name + "_input");
-      add_list("model_weights/" + layers.back() + "/weight_names", {}, &values);
-    }
     layers.push_back(layer.name);
-    const std::vector<std::string> names = weight_names(layer);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      tensors.push_back(
-          {message("model_weights/", layer.name, "/", names[i]), layer.arrays[i].view()});
+    std::vector<std::string> names;
+    for (const SavedArray& array : layer.arrays) {
+      names.push_back(array.name);
+      tensors.push_back({"model_weights/" + layer.name + "/" + array.name, array.values.view()});
     }
     add_list("model_weights/" + layer.name + "/weight_names", names, &values);
   }
