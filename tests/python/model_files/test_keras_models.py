@@ -74,7 +74,7 @@ def sentiment(mask=True, dtype="float32"):
         L.Bidirectional(L.LSTM(5, return_sequences=True, dtype=dtype), name="both", dtype=dtype),
         L.GRU(6, name="reader", dtype=dtype),
         L.Dropout(0.5, dtype=dtype),
-        L.Dense(5, activation="relu", dtype=dtype),
+        L.Dense(5, activation="relu", name="middle", dtype=dtype),
         L.Dense(3, activation="softmax", name="head", dtype=dtype),
         dtype="int32",
     )
@@ -387,7 +387,7 @@ def test_the_tool(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "one_y.npy"), np.load(tmp_path / "y.npy")[0])
     shown = tool("inspect", path).stdout
     assert "layer words: embedding, dim 4, mask_zero true, vocabulary 11 of" in shown
-    assert "layer head: dense, activation softmax, units 3 of dense: float32 [-1, 3]" in shown
+    assert "layer head: dense, activation softmax, units 3 of middle: float32 [-1, 3]" in shown
     listed = json.loads(tool("inspect", path, "--json").stdout)
     assert [one["kind"] for one in listed["layers"]][-2:] == ["dense", "dense"] and listed["not_understood"] == []
     for name in ("out.openrnn", "out.h5", "again.keras"):
