@@ -222,7 +222,12 @@ def save(
     elif isinstance(model, Mapping):
         if isinstance(model, LoadedModel):
             made = model._model
-            layers = model.layers if made is None else _whole.layers_of(made)
+            layers = model.layers
+            if made is not None:  # slots belong to the weights of the file, as those of networks
+                slots = {one["name"]: one["slots"] for one in layers}
+                layers = [
+                    {**one, "slots": slots.get(one["name"], {})} for one in _whole.layers_of(made)
+                ]
             outputs = model.outputs
         networks = [_network_of(str(name), value) for name, value in model.items()]
     else:

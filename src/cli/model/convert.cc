@@ -85,6 +85,10 @@ void report_slots(const MappedNetwork& before, const MappedNetwork& after) {
 }
 
 void report_values(const MappedModel& before, const MappedModel& after) {
+  // Those of Keras say what its layers are.
+  constexpr FileKind kOfKeras[] = {FileKind::kKerasH5, FileKind::kKerasWeights,
+                                   FileKind::kKerasArchive};
+  if (std::ranges::find(kOfKeras, before.kind) != std::end(kOfKeras)) return;
   std::vector<std::string> lost;
   for (const NamedValue& value : before.values) {
     const bool kept =

@@ -5,6 +5,7 @@
 
 #include "base/excerpt.h"
 #include "base/message.h"
+#include "mapping/keras/fields.h"
 
 namespace openrnn::mapping {
 
@@ -207,6 +208,10 @@ std::vector<KerasUnit> find_by_paths(const ModelFile& file, const ValueIndex& va
   return units;
 }
 
+std::int64_t gates_of(const KerasOptions& options) {
+  return RnnSpec{.mode = options.mode}.num_gates();
+}
+
 }  // namespace
 
 std::vector<std::string> split_path(std::string_view path) {
@@ -232,6 +237,51 @@ std::vector<std::pair<std::string, const TensorInfo*>> keras_group_tensors(
 
 std::vector<KerasUnit> find_keras_units(const ModelFile& file, const ValueIndex& values) {
   return file.kind() == FileKind::kKerasH5 ? find_in_h5(file, values) : find_by_paths(file, values);
+}
+
+CellShape shape_of(const KerasCell& cell) {
+  const auto matrix = [&](std::size_t i) -> const Shape& {
+    const Shape& shape = cell.tensors[i]->shape;
+    if (shape.size() == 2 && shape[0] > 0 && shape[1] > 0) return shape;
+    throw NoKerasLayer{message("'", excerpt(cell.tensors[i]->name), "' has shape ",
+                               to_string(shape), ", expected two sizes of at least 1")};
+  };
+  const Shape &kernel = matrix(0), &recurrent = matrix(1);
+  CellShape found{.input = kernel[0], .units = recurrent[0], .form = cell.form};
+  if (cell.form == KerasForm::kSplit) {
+    found.gates = static_cast<std::int64_t>(cell.tensors.size()) / 3;
+    found.biases = 1;
+    return found;
+  }
+  found.gates = recurrent[1] / found.units;
+  if (found.gates * found.units != recurrent[1] ||
+      (found.gates != 1 && found.gates != 3 && found.gates != 4)) {
+    throw NoKerasLayer{message("the recurrent kernel has shape ", to_string(recurrent),
+                               ", expected 1, 3 or 4 gates of ", found.units, " columns")};
+  }
+  if (cell.tensors.size() < 3) return found;
+  const Shape& bias = cell.tensors[2]->shape;
+  const std::int64_t width = recurrent[1];
+  if (found.gates > 1 && bias == Shape{2 * width}) found.form = KerasForm::kCudnn;
+  found.biases = bias.size() == 2 || found.form == KerasForm::kCudnn ? 2 : 1;
+  return found;
+}
+
+void order_cells(const KerasLayer& layer, std::vector<KerasCell>* cells) {
+  if (layer.cells.size() != cells->size() || cells->size() < 2) return;
+  std::vector<KerasCell> ordered;
+  std::vector<bool> taken(cells->size(), false);
+  for (const KerasOptions& options : layer.cells) {
+    for (std::size_t i = 0; i < cells->size(); ++i) {
+      const KerasCell& cell = (*cells)[i];
+      if (taken[i] || cell.backward || cell.tensors.size() < 2) continue;
+      if (shape_of(cell).gates != gates_of(options)) continue;
+      taken[i] = true;
+      ordered.push_back(cell);
+      break;
+    }
+  }
+  if (ordered.size() == cells->size()) *cells = std::move(ordered);
 }
 
 }  // namespace openrnn::mapping

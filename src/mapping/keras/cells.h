@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mapping/keras/arrays.h"
+#include "mapping/keras/config.h"
 #include "mapping/keras/values.h"
 #include "openrnn/mapping.h"
 
@@ -38,5 +39,18 @@ std::vector<std::pair<std::string, const TensorInfo*>> keras_group_tensors(
     const ModelFile& file, const ValueIndex& values, const std::string& group);
 /// 'a/b' as {'a', 'b'}.
 std::vector<std::string> split_path(std::string_view path);
+
+/// What the tensors of one cell show.
+struct CellShape {
+  std::int64_t input = 0, units = 0, gates = 0;
+  int biases = 0;
+  KerasForm form = KerasForm::kUsual;
+};
+/// Throws: NoKerasLayer for shapes that are no cell's.
+CellShape shape_of(const KerasCell& cell);
+
+/// Archives name stacked cells by class and number, so their tensors come class by class: puts
+/// them in the order of the configuration, where it has as many of each.
+void order_cells(const KerasLayer& layer, std::vector<KerasCell>* cells);
 
 }  // namespace openrnn::mapping

@@ -23,41 +23,6 @@ struct KerasFile {
   std::optional<KerasConfig> config = {};
 };
 
-// What the tensors of one cell show.
-struct CellShape {
-  std::int64_t input = 0, units = 0, gates = 0;
-  int biases = 0;
-  KerasForm form = KerasForm::kUsual;
-};
-
-CellShape shape_of(const KerasCell& cell) {
-  const auto matrix = [&](std::size_t i) -> const Shape& {
-    const Shape& shape = cell.tensors[i]->shape;
-    if (shape.size() == 2 && shape[0] > 0 && shape[1] > 0) return shape;
-    throw NoKerasLayer{message("'", excerpt(cell.tensors[i]->name), "' has shape ",
-                               to_string(shape), ", expected two sizes of at least 1")};
-  };
-  const Shape &kernel = matrix(0), &recurrent = matrix(1);
-  CellShape found{.input = kernel[0], .units = recurrent[0], .form = cell.form};
-  if (cell.form == KerasForm::kSplit) {
-    found.gates = static_cast<std::int64_t>(cell.tensors.size()) / 3;
-    found.biases = 1;
-    return found;
-  }
-  found.gates = recurrent[1] / found.units;
-  if (found.gates * found.units != recurrent[1] ||
-      (found.gates != 1 && found.gates != 3 && found.gates != 4)) {
-    throw NoKerasLayer{message("the recurrent kernel has shape ", to_string(recurrent),
-                               ", expected 1, 3 or 4 gates of ", found.units, " columns")};
-  }
-  if (cell.tensors.size() < 3) return found;
-  const Shape& bias = cell.tensors[2]->shape;
-  const std::int64_t width = recurrent[1];
-  if (found.gates > 1 && bias == Shape{2 * width}) found.form = KerasForm::kCudnn;
-  found.biases = bias.size() == 2 || found.form == KerasForm::kCudnn ? 2 : 1;
-  return found;
-}
-
 const KerasLayer* find_layer(const KerasFile& keras, const KerasUnit& unit) {
   if (!keras.config) return nullptr;
   const KerasConfig& config = *keras.config;
@@ -267,6 +232,7 @@ MappedModel map_keras(const ModelFile& file, const MappingHints& hints) {
     if (!names.insert(unit.name).second) names.insert(unit.name = unit.path);
     try {
       const KerasLayer* const layer = find_layer(keras, unit);
+      if (layer) order_cells(*layer, &unit.cells);
       std::vector<MappedNetwork> made;
       for (const KerasUnit& part : parts_of(keras, unit)) {
         made.push_back(read_unit(keras, part, &model));

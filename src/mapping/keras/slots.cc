@@ -39,7 +39,8 @@ std::vector<std::string> optimizer_variables(const ModelFile& file, const ValueI
 std::vector<std::string> slot_names(std::string_view optimizer) {
   if (optimizer.starts_with("adam")) return {"m", "v"};
   if (optimizer.starts_with("sgd")) return {"momentum"};
-  if (optimizer.starts_with("rmsprop")) return {"rms"};
+  // Keras 3 makes the name from the class, RMSprop.
+  if (optimizer.starts_with("rmsprop") || optimizer.starts_with("rm_sprop")) return {"rms"};
   if (optimizer.starts_with("adagrad")) return {"accumulator"};
   return {};
 }

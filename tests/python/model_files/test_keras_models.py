@@ -299,7 +299,14 @@ def test_round_trips(tmp_path, build):
     loaded = openrnn.load(saved(model, tmp_path / "first.keras"))
     wanted = loaded.model.predict(inputs)
     path = tmp_path / "first.keras"
-    for number, ending in enumerate([".openrnn", ".keras", ".h5", ".openrnn", ".keras"]):
+    endings = [".openrnn", ".keras", ".h5", ".openrnn", ".keras"]
+    if build is functional:
+        endings = [".openrnn", ".openrnn"]
+        for ending in KINDS:
+            with pytest.raises(openrnn.UnsupportedError, match="has inputs other than the layer before it"):
+                openrnn.save(tmp_path / f"refused{ending}", loaded)
+            assert not (tmp_path / f"refused{ending}").exists()
+    for number, ending in enumerate(endings):
         openrnn.save(tmp_path / f"{number}{ending}", openrnn.load(path))
         path = tmp_path / f"{number}{ending}"
         found = openrnn.load(path).model.predict(inputs)
@@ -308,6 +315,8 @@ def test_round_trips(tmp_path, build):
         if ending != ".openrnn":
             theirs = keras.models.load_model(path, compile=False)
             assert_same(theirs, loaded, inputs)
+    if build is functional:
+        return
     weights = tmp_path / "w.weights.h5"
     openrnn.save(weights, loaded)
     again = build()
@@ -332,7 +341,7 @@ def test_slots_of_optimizers(tmp_path, kind, optimizer, names):
     loaded = openrnn.load(saved(model, tmp_path / f"m{kind}"))
     assert_same(model, loaded, ids_of())
     if names is None:
-        assert any("variables of the optimizer 'nadam' are not read" in note for note in loaded.notes)
+        assert any("variables of the optimizer 'nadam" in note and "are not read" in note for note in loaded.notes)
         return
     theirs = [v.numpy() for v in model.optimizer.variables[2:]]
     weights = [v.path.split("/", 1)[1] for v in model.trainable_variables]
@@ -394,7 +403,7 @@ def test_the_tool(tmp_path):
         done = tool("convert", path, tmp_path / name)
         assert "model: 8 layers, largest difference 0 of 9 values" in done.stdout, done.stdout + done.stderr
     done = tool("convert", path, tmp_path / "out.pt")
-    assert done.returncode == 0 and "left out: 6 layers around the networks" in done.stdout and "words (embedding)" in done.stdout
+    assert done.returncode == 0 and "left out: 5 layers around the networks" in done.stdout and "words (embedding)" in done.stdout
 
 
 def test_refusals_of_the_tool(tmp_path):
@@ -441,7 +450,7 @@ def with_config(source, target, change):
     (lambda c: c["layers"][6]["config"].update(units="5"), "has no units"),
     (lambda c: c["layers"][5]["config"].update(rate=1e300), "has rate 1e+300, expected 0 to 1"),
     (lambda c: c["layers"][3]["config"].update(merge_mode="x"), "has merge 'x'"),
-    (lambda c: c["layers"].pop(4), "has input 0"),
+    (lambda c: c["layers"].pop(4), "has kernel float32"),
     (lambda c: c["layers"].insert(7, {"class_name": "RepeatVector", "config": {"name": "r", "n": 10**9}}), "expected at most"),
     (lambda c: c["layers"].insert(7, {"class_name": "Reshape", "config": {"name": "r", "target_shape": [2**40, 2**40]}}), "expected sizes"),
     (lambda c: c.update(layers=7), "it has no layers"),
@@ -465,7 +474,7 @@ def test_wrong_graphs(tmp_path):
         (lambda c: link(c, "left", ["left", 0, 0]), "'left' is used before it is there"),
         (lambda c: link(c, "left", ["decoder", 0, 9]), "'decoder' is used before it is there"),
         (lambda c: link(c, "left", ["decoder", 1, 0]), "'decoder' is applied more than once"),
-        (lambda c: link(c, "left", ["encoder", 0, 2]), "the layer 'add'"),
+        (lambda c: link(c, "left", ["encoder", 0, 2]), "expected that of the first one"),
         (lambda c: c.update(output_layers=[["nothing", 0, 0]]), "'nothing' is used before it is there"),
         (lambda c: c.update(output_layers=[]), "no output"),
         (lambda c: c.update(input_layers=[["nothing", 0, 0]]), "it has no layer 'nothing'"),

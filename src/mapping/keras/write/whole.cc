@@ -1,7 +1,4 @@
 // The layers around the networks as Keras's.
-#include <algorithm>
-#include <unordered_map>
-
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "mapping/keras/write/model.h"
@@ -94,40 +91,23 @@ KerasClass class_of_layer(const MappedLayer& layer, std::string_view format) {
   refuse(layer, "the kind " + kind, format);
 }
 
-// The order in which Keras counts the layers of a graph: by their distance from the outputs, then
-// as a walk from the outputs to the inputs finds them.
-std::vector<std::size_t> keras_order(const MappedModel& model) {
-  const std::size_t count = model.layers.size();
-  std::unordered_map<std::string_view, std::size_t> by_name;
-  for (std::size_t i = 0; i < count; ++i) by_name.emplace(model.layers[i].name, i);
-  std::vector<std::size_t> found, stack;
-  std::vector<bool> seen(count, false);
-  for (const LayerOutput& output : model.outputs) {
-    stack.push_back(by_name.at(output.layer));
-    while (!stack.empty()) {
-      const std::size_t at = stack.back();
-      stack.pop_back();
-      if (seen[at]) continue;
-      seen[at] = true;
-      found.push_back(at);
-      const auto& inputs = model.layers[at].inputs;
-      for (auto input = inputs.rbegin(); input != inputs.rend(); ++input) {
-        stack.push_back(by_name.at(input->layer));
-      }
-    }
+// Files of Keras 3 number the weights of layers by an order that Keras computes for a graph: it is
+// certain where each layer takes the output of the one before.
+void require_chain(const MappedModel& model, std::string_view format) {
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const MappedLayer& layer = model.layers[i];
+    const bool follows = i == 0 ? layer.inputs.empty()
+                                : layer.inputs.size() == 1 && layer.inputs[0].index == 0 &&
+                                      layer.inputs[0].layer == model.layers[i - 1].name;
+    if (!follows) refuse(layer, "inputs other than the layer before it", format);
   }
-  std::vector<std::size_t> depth(count, 0), place(count, 0);
-  for (std::size_t at = count; at-- > 0;) {
-    for (const LayerOutput& input : model.layers[at].inputs) {
-      std::size_t& of_input = depth[by_name.at(input.layer)];
-      if (seen[at]) of_input = std::max(of_input, depth[at] + 1);
-    }
+  if (model.outputs.size() != 1 || model.outputs[0].index != 0 ||
+      model.outputs[0].layer != model.layers.back().name) {
+    throw UnsupportedError(
+        message("[save_networks] the model has outputs other than its last "
+                "layer's, which ",
+                format, " cannot hold"));
   }
-  for (std::size_t i = 0; i < found.size(); ++i) place[found[i]] = i;
-  std::ranges::sort(found, [&](std::size_t a, std::size_t b) {
-    return depth[a] != depth[b] ? depth[a] > depth[b] : place[a] < place[b];
-  });
-  return found;
 }
 
 /// A model that is being written.
@@ -140,13 +120,8 @@ class WholeWriter {
   }
 
   SavedModel write() {
-    const std::vector<std::size_t> order = keras_order(model_);
-    if (order.size() != model_.layers.size()) {
-      throw UnsupportedError(
-          message("[save_networks] the model has ", model_.layers.size() - order.size(),
-                  " layers that lead to no output, which ", format_, " cannot hold"));
-    }
-    for (const std::size_t at : order) add(model_.layers[at]);
+    require_chain(model_, format_);
+    for (const MappedLayer& layer : model_.layers) add(layer);
     for (const MappedLayer& layer : model_.layers) {
       if (layer.kind == "input") saved_.inputs.push_back(place_json(names_of_[layer.name]));
     }
@@ -194,29 +169,6 @@ class WholeWriter {
     return inputs;
   }
 
-  // Keras 3's own form, as the older one has no place for states.
-  ordered_json inbound_with_states(const MappedLayer& layer) const {
-    const auto tensor = [&](std::size_t i) -> ordered_json {
-      const LayerOutput& from = layer.inputs[i];
-      const LayerValue& value = values_.at(from.layer)[static_cast<std::size_t>(from.index)];
-      ordered_json sizes = ordered_json::array();
-      for (const std::int64_t size : value.shape) {
-        sizes.push_back(size < 0 ? ordered_json(nullptr) : ordered_json(size));
-      }
-      return {{"class_name", "__keras_tensor__"},
-              {"config",
-               {{"shape", std::move(sizes)},
-                {"dtype", dtype_name(value.dtype)},
-                {"keras_history", place_json(names_of_.at(from.layer), from.index)}}}};
-    };
-    ordered_json states = ordered_json::array();
-    for (std::size_t i = 1; i < layer.inputs.size(); ++i) states.push_back(tensor(i));
-    ordered_json call = ordered_json::object();
-    call["args"] = ordered_json::array({tensor(0)});
-    call["kwargs"] = {{"initial_state", std::move(states)}};
-    return call;
-  }
-
   void add_recurrent(const MappedLayer& layer) {
     const auto& network_name = layer_option_as<std::string>(layer, "network");
     const MappedNetwork network = keras_form(*networks_.at(network_name), format_, options_);
@@ -239,9 +191,7 @@ class WholeWriter {
       joined_[network_name].push_back(name);
       SavedCall one = call;
       if (i + 1 < count) one.return_sequences = true, one.merge = "concat";
-      ordered_json from = i > 0                     ? ordered_json::array({input_json(before)})
-                          : layer.inputs.size() > 1 ? inbound_with_states(layer)
-                                                    : inbound(layer);
+      ordered_json from = i > 0 ? ordered_json::array({input_json(before)}) : inbound(layer);
       saved_.layers.push_back(saved_recurrent(network, i, name, one, std::move(from), &names_));
       before = name;
     }
