@@ -175,6 +175,25 @@ def biased():
     return layer.bias, np.full(2, 3.0)
 
 
+def graph(rate=0.5, name=None):
+    """Dense layers around a Dropout, as the model of a file."""
+    made = {"head": layers.Dense(2, seed=1), "drop": layers.Dropout(rate)}
+    made["head"].build((None, 3))
+    return layers.LayerGraph(
+        [
+            {"name": "x", "kind": "input", "inputs": [], "options": {"shape": [-1, 3], "dtype": "float32"}},
+            {"name": "head", "kind": "dense", "inputs": [("x", 0)], "options": {"units": 2}},
+            {"name": "drop", "kind": "dropout", "inputs": [("head", 0)], "options": {"rate": rate}},
+        ],
+        [("drop", 0)], made, name=name,
+    )  # fmt: skip
+
+
+def dropped(call):
+    y = getattr(graph(1.0), call)(np.ones((4, 3), "float32"), training=True)
+    return float(np.abs(y.numpy()).sum()), 0.0
+
+
 def texts():
     with open("t.txt", "w") as file:
         file.write("the cat sat on a mat.\n" * 60)
@@ -405,6 +424,9 @@ OTHERS = {
         "activity_regularizer": lambda kind=kind: regularized(kind)}
        for kind in (layers.LSTM, layers.GRU, layers.RNN)},
     "openrnn.layers.Dense": {"bias_initializer": biased},
+    "openrnn.layers.LayerGraph": {"name": lambda: (graph(name="given").name, "given")},
+    **{f"openrnn.layers.LayerGraph.{call}": {"training": lambda call=call: dropped(call)}
+       for call in ("call", "__call__")},
     "openrnn.train.Saver": {
         "var_list": one_saved, "max_to_keep": lambda: (kept(by_saver, max_to_keep=2), 2),
     },

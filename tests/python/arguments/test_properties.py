@@ -7,7 +7,7 @@ import openrnn
 import pytest
 from effects_of_functions import A, I, U, X
 from effects_of_methods import built, packed
-from effects_of_runs_and_files import run_of
+from effects_of_runs_and_files import graph, run_of
 from openrnn import cudnn_rnn, layers, train
 from openrnn.cudnn_rnn import ops
 from openrnn.nn import rnn_cell
@@ -103,6 +103,11 @@ PROPERTIES = {
         "inputs": lambda: (len(model()[0].inputs), 2),
         "outputs": lambda: ([one.shape for one in model()[0].outputs], [(None, 2)] * 2),
         "layers": lambda: ([len(model()[0].layers), type(model()[0].layers[1]).__name__], [2, "Dense"]),
+    },
+    "LayerGraph": {
+        "inputs": lambda: (graph().inputs, [("float32", (None, 3))]),
+        "outputs": lambda: (graph().outputs, [("float32", (None, 2))]),
+        "layers": lambda: (list(graph().layers), ["head", "drop"]),
     },
     "Tensor": {
         "device": lambda: (openrnn.Tensor(A).cpu().device, "cpu"),
