@@ -139,9 +139,6 @@ DType dtype_of(const KerasCell& cell) {
 }
 
 RnnSpec spec_of(const KerasFile& keras, const KerasUnit& unit, MappedModel* model) {
-  const CellShape shape = shape_of(unit.cells[0]);
-  const KerasOptions options = options_of(keras, unit, shape, model);
-  RnnSpec spec{.mode = options.mode, .num_units = shape.units, .input_size = shape.input};
   const auto backward = static_cast<std::int64_t>(std::count_if(
       unit.cells.begin(), unit.cells.end(), [](const KerasCell& cell) { return cell.backward; }));
   const auto cells = static_cast<std::int64_t>(unit.cells.size());
@@ -149,6 +146,9 @@ RnnSpec spec_of(const KerasFile& keras, const KerasUnit& unit, MappedModel* mode
     throw NoKerasLayer{
         "it has several cells in two directions, whose outputs meet at its end alone"};
   }
+  const CellShape shape = shape_of(unit.cells[0]);
+  const KerasOptions options = options_of(keras, unit, shape, model);
+  RnnSpec spec{.mode = options.mode, .num_units = shape.units, .input_size = shape.input};
   spec.num_layers = cells - backward;
   if (backward) spec.direction = Direction::kBidirectional;
   spec.dtype = dtype_of(unit.cells[0]);

@@ -157,7 +157,7 @@ def test_convert_names_what_a_file_has_no_place_for(tmp_path):
     write_safetensors(tmp_path / "c.safetensors",
                       {**tensors, "head.bias": np.zeros(2), "head.weight": np.zeros((2, 4))})
     text = good("convert", tmp_path / "c.safetensors", tmp_path / "d.bin", "--to", "torch").stdout
-    assert "left out: 2 tensors of no recurrent network: head.bias, head.weight\n" in text
+    assert "left out: 2 tensors of no network: head.bias, head.weight\n" in text
     assert text.endswith(f"to {tmp_path / 'd.bin'}, torch\n")
 
 
