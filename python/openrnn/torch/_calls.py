@@ -92,58 +92,59 @@ def forward(
     return y, hn, cn, torch.utils.dlpack.from_dlpack(done) if saving else None
 
 
-def _token(
-    place: Place, x: Any, h0: Any, c0: Any, weights: Any, batch_sizes: Any
-) -> Any:
+def _token(place: Place, x: Any, h0: Any, c0: Any, weights: Any, batch_sizes: Any) -> Any:
     """The forward call once more, for a token that was copied or freed on the way."""
     held = _core.TorchWeights(place.net.core)
     return forward(place, held, x, h0, c0, weights, batch_sizes, True)[3]
+
+
+def _input_gradients(net: Network, x: Any, rows: int, wanted: Any) -> tuple[Any, Any, Any]:
+    """Memory for those of x, h0 and c0; None where not `wanted`."""
+    return (
+        _result(x, x.shape, wanted[0]),
+        _result(x, (net.states, rows, net.hidden), wanted[1]),
+        _result(x, (net.states, rows, net.units), wanted[2] and net.has_cell),
+    )
+
+
+def _run_backward(
+    place: Place, token: Any, call: Any, inputs: Any, weights: Any, batch_sizes: Any
+) -> None:
+    core = place.net.core
+    if token is None or not _core.torch_backward(core, _address(token), *call):
+        token = _token(place, *inputs, weights, batch_sizes)
+        if not _core.torch_backward(core, _address(token), *call):
+            raise RuntimeError("[backward] the saved call was not found")
 
 
 def backward(
     place: Place, token: Any, grads: Any, inputs: Any, weights: Any, batch_sizes: Any, wanted: Any
 ) -> tuple[Any, Any, Any, Any]:
     """Gradients of x, h0, c0 and, flat, of all parameters; None where not `wanted`."""
-    net = place.net
-    x, h0, c0 = inputs
+    net, x = place.net, inputs[0]
     sizes = place.sizes(x, batch_sizes)
-    states = (net.states, sizes[1])
-    dx = _result(x, x.shape, wanted[0])
-    dh = _result(x, (*states, net.hidden), wanted[1])
-    dc = _result(x, (*states, net.units), wanted[2] and net.has_cell)
+    made = _input_gradients(net, x, sizes[1], wanted)
     params = _result(x, (net.size,), wanted[3])
     dense = [_dense(grad) for grad in grads]
-    given = tuple(_address(grad) for grad in dense)
-    made = (_address(dx), _address(dh), _address(dc))
-    rest: Any = (sizes, given, made, _address(params), 0, 0, 0)
-    if token is None or not _core.torch_backward(net.core, _address(token), *rest):
-        token = _token(place, x, h0, c0, weights, batch_sizes)
-        if not _core.torch_backward(net.core, _address(token), *rest):
-            raise RuntimeError("[backward] the saved call was not found")
-    return dx, dh, dc, params
+    given, at = tuple(map(_address, dense)), tuple(map(_address, made))
+    call = (sizes, given, at, _address(params), 0, 0, 0)
+    _run_backward(place, token, call, inputs, weights, batch_sizes)
+    return *made, params
 
 
 def row_gradients(
     place: Place, token: Any, grads: Any, inputs: Any, weights: Any, wanted: Any
 ) -> tuple[Any, Any, Any, Any]:
     """As backward, but the gradients of the parameters for each row of the batch, [B, size]."""
-    net = place.net
-    x, h0, c0 = inputs
+    net, x = place.net, inputs[0]
     sizes = place.sizes(x, None)
-    states = (net.states, sizes[1])
-    dx = _result(x, x.shape, wanted[0])
-    dh = _result(x, (*states, net.hidden), wanted[1])
-    dc = _result(x, (*states, net.units), wanted[2] and net.has_cell)
+    made = _input_gradients(net, x, sizes[1], wanted)
     rows = x.new_empty((sizes[1], net.size))
     dense = [_dense(grad) for grad in grads]
-    given = tuple(_address(grad) for grad in dense)
-    made = (_address(dx), _address(dh), _address(dc))
-    rest: Any = (sizes, given, made, 0, rows.data_ptr(), 0, sizes[1])
-    if token is None or not _core.torch_backward(net.core, _address(token), *rest):
-        token = _token(place, x, h0, c0, weights, None)
-        if not _core.torch_backward(net.core, _address(token), *rest):
-            raise RuntimeError("[backward] the saved call was not found")
-    return dx, dh, dc, rows
+    given, at = tuple(map(_address, dense)), tuple(map(_address, made))
+    call = (sizes, given, at, 0, rows.data_ptr(), 0, sizes[1])
+    _run_backward(place, token, call, inputs, weights, None)
+    return *made, rows
 
 
 def tangent(

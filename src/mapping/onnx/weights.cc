@@ -40,20 +40,8 @@ Place place_of(const RnnSpec& spec, const ParamRegion& region) {
   }
 }
 
-const ConstArrayView& part_of(const OnnxWeightViews& weights, Part part) {
-  switch (part) {
-    case Part::kW:
-      return weights.w;
-    case Part::kR:
-      return weights.r;
-    case Part::kB:
-      return *weights.b;
-    case Part::kP:
-      break;
-  }
-  return *weights.p;
-}
-Array& part_of(OnnxWeights& weights, Part part) {
+template <class Weights>
+auto& part_of(Weights& weights, Part part) {
   switch (part) {
     case Part::kW:
       return weights.w;

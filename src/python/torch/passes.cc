@@ -28,56 +28,31 @@ Workspace* workspace_for(const Network& network, PackedWeights::Packed& packed, 
   return kept.workspace.get();
 }
 
+// A sequence and two states: x, h0, c0 where they enter a network, y, hn, cn where they leave it.
 struct Places {
-  Sequence y;
-  State hn, cn;
+  Sequence sequence;
+  State h, c;
 
-  Places(const Network& network, const Call& call, const Outputs& out)
-      : y(Sequence::output(network, call, out.y, network.spec->output_size())),
-        hn(State::output(network, call, out.hn, network.spec->hidden_size())),
-        cn(State::output(network, call, out.cn, network.spec->num_units)) {}
   void finish() {
-    y.finish();
-    hn.finish();
-    cn.finish();
+    sequence.finish();
+    h.finish();
+    c.finish();
   }
 };
 
-// Gradients of x, h0 and c0, or of their kind.
-struct InputPlaces {
-  Sequence x;
-  State h0, c0;
+Places given_places(const Network& network, const Call& call, const Inputs& in,
+                    std::int64_t width) {
+  return {.sequence = Sequence::input(network, call, in.x, width),
+          .h = State::input(network, call, in.h0, network.spec->hidden_size()),
+          .c = State::input(network, call, in.c0, network.spec->num_units)};
+}
 
-  InputPlaces(const Network& network, const Call& call, const Outputs& out)
-      : x(Sequence::output(network, call, out.y, network.spec->input_size)),
-        h0(State::output(network, call, out.hn, network.spec->hidden_size())),
-        c0(State::output(network, call, out.cn, network.spec->num_units)) {}
-  void finish() {
-    x.finish();
-    h0.finish();
-    c0.finish();
-  }
-};
-
-struct GivenInputs {
-  Sequence x;
-  State h0, c0;
-
-  GivenInputs(const Network& network, const Call& call, const Inputs& in)
-      : x(Sequence::input(network, call, in.x, network.spec->input_size)),
-        h0(State::input(network, call, in.h0, network.spec->hidden_size())),
-        c0(State::input(network, call, in.c0, network.spec->num_units)) {}
-};
-
-struct GivenOutputs {
-  Sequence y;
-  State hn, cn;
-
-  GivenOutputs(const Network& network, const Call& call, const Inputs& in)
-      : y(Sequence::input(network, call, in.x, network.spec->output_size())),
-        hn(State::input(network, call, in.h0, network.spec->hidden_size())),
-        cn(State::input(network, call, in.c0, network.spec->num_units)) {}
-};
+Places made_places(const Network& network, const Call& call, const Outputs& out,
+                   std::int64_t width) {
+  return {.sequence = Sequence::output(network, call, out.y, width),
+          .h = State::output(network, call, out.hn, network.spec->hidden_size()),
+          .c = State::output(network, call, out.cn, network.spec->num_units)};
+}
 
 std::vector<std::int32_t> lengths_if_packed(const Call& call) {
   return call.batch_sizes ? lengths_of(call) : std::vector<std::int32_t>();
@@ -88,8 +63,8 @@ std::vector<std::int32_t> lengths_if_packed(const Call& call) {
 std::shared_ptr<const SavedCall> forward(const std::shared_ptr<const Network>& network,
                                          PackedWeights::Packed& packed, const Call& call,
                                          const Inputs& in, const Outputs& out, bool saving) {
-  const GivenInputs given(*network, call, in);
-  Places places(*network, call, out);
+  const Places given = given_places(*network, call, in, network->spec->input_size);
+  Places places = made_places(*network, call, out, network->spec->output_size());
   const std::vector<std::int32_t> lengths = lengths_if_packed(call);
   ForwardArgs args;
   args.params = packed.params;
@@ -97,12 +72,12 @@ std::shared_ptr<const SavedCall> forward(const std::shared_ptr<const Network>& n
   args.batch = call.batch;
   args.time_major = !call.batch_major;
   args.sequence_lengths = call.batch_sizes ? lengths.data() : nullptr;
-  args.x = given.x.data();
-  args.h0 = given.h0.data();
-  args.c0 = given.c0.data();
-  args.y = places.y.mutable_data();
-  args.hn = places.hn.mutable_data();
-  args.cn = places.cn.mutable_data();
+  args.x = given.sequence.data();
+  args.h0 = given.h.data();
+  args.c0 = given.c.data();
+  args.y = places.sequence.mutable_data();
+  args.hn = places.h.mutable_data();
+  args.cn = places.c.mutable_data();
   args.training = call.training;
   args.dropout = call.dropout;
   args.max_threads = call.threads;
@@ -129,16 +104,16 @@ void backward(const SavedCall& saved, const Backward& args) {
   const Network& network = *saved.network;
   Call call = saved.call;
   if (!saved.batch_sizes.empty()) call.batch_sizes = saved.batch_sizes.data();
-  const GivenOutputs given(network, call, args.from);
-  InputPlaces places(network, call, args.to);
+  const Places given = given_places(network, call, args.from, network.spec->output_size());
+  Places places = made_places(network, call, args.to, network.spec->input_size);
   BackwardArgs to;
   to.saved = saved.forward.get();
-  to.dy = given.y.data();
-  to.dhn = given.hn.data();
-  to.dcn = given.cn.data();
-  to.dx = places.x.mutable_data();
-  to.dh0 = places.h0.mutable_data();
-  to.dc0 = places.c0.mutable_data();
+  to.dy = given.sequence.data();
+  to.dhn = given.h.data();
+  to.dcn = given.c.data();
+  to.dx = places.sequence.mutable_data();
+  to.dh0 = places.h.mutable_data();
+  to.dc0 = places.c.mutable_data();
   to.dparams = args.params;
   to.row_dparams = args.rows;
   to.first_row = args.first;
@@ -160,10 +135,12 @@ void tangent(const Network& network, const Call& call, const Tangent& args) {
     throw UnsupportedError(message("[backward] a second derivative of ", describe(network.spec),
                                    ", expected a first one, or options that have second ones"));
   }
-  const GivenInputs at(network, call, args.at), direction(network, call, args.direction);
-  const GivenOutputs gradients(network, call, args.gradients);
-  Places moved(network, call, args.moved);
-  InputPlaces curvature(network, call, args.curvature);
+  const std::int64_t in = network.spec->input_size, out = network.spec->output_size();
+  const Places at = given_places(network, call, args.at, in),
+               direction = given_places(network, call, args.direction, in),
+               gradients = given_places(network, call, args.gradients, out);
+  Places moved = made_places(network, call, args.moved, out),
+         curvature = made_places(network, call, args.curvature, in);
   const std::vector<std::int32_t> lengths = lengths_if_packed(call);
   TangentArgs to;
   to.spec = network.spec;
@@ -173,13 +150,13 @@ void tangent(const Network& network, const Call& call, const Tangent& args) {
   to.sequence_lengths = call.batch_sizes ? lengths.data() : nullptr;
   to.training = call.training;
   to.dropout = call.dropout;
-  to.at = {at.x.data(), at.h0.data(), at.c0.data(), args.params};
-  to.direction = {direction.x.data(), direction.h0.data(), direction.c0.data(),
+  to.at = {at.sequence.data(), at.h.data(), at.c.data(), args.params};
+  to.direction = {direction.sequence.data(), direction.h.data(), direction.c.data(),
                   args.params_direction};
-  to.gradients = {gradients.y.data(), gradients.hn.data(), gradients.cn.data()};
-  to.moved = {moved.y.mutable_data(), moved.hn.mutable_data(), moved.cn.mutable_data()};
-  to.curvature = {curvature.x.mutable_data(), curvature.h0.mutable_data(),
-                  curvature.c0.mutable_data(), args.params_curvature};
+  to.gradients = {gradients.sequence.data(), gradients.h.data(), gradients.c.data()};
+  to.moved = {moved.sequence.mutable_data(), moved.h.mutable_data(), moved.c.mutable_data()};
+  to.curvature = {curvature.sequence.mutable_data(), curvature.h.mutable_data(),
+                  curvature.c.mutable_data(), args.params_curvature};
   known->tangent(to);
   moved.finish();
   curvature.finish();
