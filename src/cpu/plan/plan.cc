@@ -80,8 +80,7 @@ Plan choose_plan(const PlanQuestion& question) {
   Plan best;
   double least = step_seconds(question, best);
   for (int rows = 1; rows <= question.threads && rows <= question.batch; ++rows) {
-    for (int dirs = 1; dirs <= question.directions && rows * dirs <= question.threads;
-         ++dirs) {
+    for (int dirs = 1; dirs <= question.directions && rows * dirs <= question.threads; ++dirs) {
       // Fewer threads than there are may be better: more wait longer for each other.
       for (int panels = question.threads / (rows * dirs); panels > 0; panels /= 2) {
         const Plan plan{rows, dirs, panels};
