@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the sanitizers' interface
 extern "C" {
 // Null in builds without a sanitizer, where nothing is counted.
 __attribute__((weak)) int __sanitizer_install_malloc_and_free_hooks(
@@ -14,6 +15,7 @@ __attribute__((weak)) int __sanitizer_install_malloc_and_free_hooks(
 __attribute__((weak)) std::size_t __sanitizer_get_allocated_size(const volatile void* block);
 __attribute__((weak)) void __sanitizer_print_stack_trace();
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace openrnn::fuzz {
 

@@ -50,12 +50,12 @@ class Chance {
     if (most == 0) return;
     bytes->resize(most);
     auto* const data = reinterpret_cast<std::uint8_t*>(bytes->data());
-    bytes->resize(LLVMFuzzerMutate ? LLVMFuzzerMutate(data, size, most) : change(data, size, most));
+    bytes->resize(change(data, size, most));
   }
-
- private:
-  // Of a byte, for tests of mutators without libFuzzer.
+  /// The same of a buffer of `most` bytes, of which `size` are used; gives the new size.
   std::size_t change(std::uint8_t* data, std::size_t size, std::size_t most) {
+    // Where mutators are tested without libFuzzer: one byte.
+    if (LLVMFuzzerMutate) return LLVMFuzzerMutate(data, size, most);
     if (size < most && one_in(3)) {
       data[size++] = static_cast<std::uint8_t>(below(256));
     } else if (size > 0) {
@@ -64,6 +64,7 @@ class Chance {
     return size;
   }
 
+ private:
   std::mt19937 random_;
 };
 
@@ -88,7 +89,7 @@ inline std::size_t mutate_with(Mutator mutator, const MutatorCall& call) {
       return bytes.size();
     }
   }
-  return LLVMFuzzerMutate(call.data, call.size, call.max_size);
+  return chance.change(call.data, call.size, call.max_size);
 }
 
 }  // namespace openrnn::fuzz
