@@ -112,7 +112,8 @@ def _run_backward(
 ) -> None:
     core = place.net.core
     if token is None or not _core.torch_backward(core, _address(token), *call):
-        token = _token(place, *inputs, weights, batch_sizes)
+        x, h0, c0 = inputs
+        token = _token(place, x, h0, c0, weights, batch_sizes)
         if not _core.torch_backward(core, _address(token), *call):
             raise RuntimeError("[backward] the saved call was not found")
 

@@ -49,11 +49,10 @@ class JsonModel {
       contents_.values.push_back({name, value.get<std::string>()});
     } else if (value.is_boolean()) {
       contents_.values.push_back({name, value.get<bool>()});
-    } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
-      contents_.values.push_back({name, value.get<double>()});
-    } else if (value.is_number_integer()) {
+    } else if (value.is_number_integer() &&
+               !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
       contents_.values.push_back({name, value.get<std::int64_t>()});
-    } else if (value.is_number_float()) {
+    } else if (value.is_number()) {  // also an integer that no int64 holds
       contents_.values.push_back({name, value.get<double>()});
     }
   }

@@ -157,7 +157,8 @@ void make_layers(const KerasWhole& whole, const KerasGraph& graph, MappedModel* 
   }
   set_input_types(*model, &layers);
   set_input_shapes(*model, &layers);
-  std::ranges::stable_partition(layers, [](const MappedLayer& one) { return one.kind == "input"; });
+  std::stable_partition(layers.begin(), layers.end(),
+                        [](const MappedLayer& one) { return one.kind == "input"; });
   check_layers(layers, graph.outputs, find_spec_in(*model));
   model->layers = std::move(layers);
   model->outputs = graph.outputs;

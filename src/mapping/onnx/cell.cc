@@ -190,7 +190,7 @@ OnnxCell cell_of_node(const OnnxNode& node) {
   if (cells.size() > 1) {
     refuse_node(node, "the activations differ between the directions, expected the same");
   }
-  return std::move(cells[0]);
+  return cells[0];
 }
 
 void set_weights(const OnnxNode& node, const OnnxWeightViews& weights, OnnxCell* cell) {
