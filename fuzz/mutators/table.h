@@ -91,7 +91,7 @@ inline bool mutate_table(std::string* bytes, Chance& chance) {
 
 /// The checksums of the tensors in the index, of the bytes that it says.
 inline void sum_tensors(TableEntries* entries, std::string_view data) {
-  constexpr std::uint64_t kOffset = 4u * 8, kSize = 5u * 8, kCrc = 6u * 8 + 5;
+  constexpr std::uint64_t kOffset = 4 << 3, kSize = 5 << 3, kCrc = 6 << 3 | 5;
   for (auto& [key, value] : *entries) {
     MutableMessage entry;
     if (key.empty() || !parse_fields(value, 4, &entry)) continue;

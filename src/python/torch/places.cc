@@ -1,5 +1,6 @@
 #include "python/torch/places.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "openrnn/runtime.h"
@@ -39,7 +40,7 @@ Sequence Sequence::input(const Network& network, const Call& call, const void* d
   Sequence sequence(network, call, const_cast<void*>(data), width);
   if (sequence.padded_.empty()) return sequence;
   sequence.each_step([](const std::byte* packed, std::byte* padded, std::size_t size) {
-    if (size > 0) std::memcpy(padded, packed, size);
+    std::copy_n(packed, size, padded);
   });
   return sequence;
 }
@@ -52,7 +53,7 @@ Sequence Sequence::output(const Network& network, const Call& call, void* data,
 void Sequence::finish() {
   if (padded_.empty()) return;
   each_step([](std::byte* packed, const std::byte* padded, std::size_t size) {
-    if (size > 0) std::memcpy(packed, padded, size);
+    std::copy_n(padded, size, packed);
   });
 }
 
