@@ -2,6 +2,7 @@
 // Files are untrusted input: every length is checked before use.
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "openrnn/formats.h"
@@ -98,6 +99,12 @@ class OPENRNN_API ModelFile {
   /// The same, into memory of as many bytes as the elements have. Throws: as read(), and
   /// ArgumentError for another size.
   void read_into(std::string_view name, std::span<std::byte> out) const;
+  /// The same, some rows of the first dimension at a time: calls visit(first, rows) in their order,
+  /// with memory that is gone after the call. One of fewer than two dimensions is one row. A wrong
+  /// checksum is thrown after the last call. Throws: as read(), and what `visit` throws.
+  void read_rows(
+      std::string_view name,
+      const std::function<void(std::int64_t first, const ConstArrayView& rows)>& visit) const;
   /// The same as bytes, of any element type of whole bytes.
   std::string read_bytes(std::string_view name) const;
   /// The elements where they are mapped, without a copy; nothing if they are not aligned to

@@ -1,11 +1,15 @@
 // Moves elements between the opaque buffer and the tensors of the cell format.
+#include <algorithm>
 #include <type_traits>
 
 #include "base/message.h"
-#include "openrnn/saveables.h"
+#include "base/array/transpose.h"
+#include "saveables/parts.h"
 
 namespace openrnn {
 namespace {
+
+using saveables::BiasForm;
 
 template <class T>
 T computed(T value) {
@@ -43,9 +47,6 @@ bool same(T a, T b) {
   return computed(a) == computed(b);
 }
 
-// What a tensor holds of two biases: their sum, or one of them.
-enum class BiasForm : std::uint8_t { kSum, kInput, kRecurrent };
-
 template <class T>
 void gather_bias(const TfPart& part, BiasForm form, const T* opaque, T* tensor) {
   const T* first = opaque + part.offset;
@@ -54,16 +55,6 @@ void gather_bias(const TfPart& part, BiasForm form, const T* opaque, T* tensor) 
   const bool sum = form == BiasForm::kSum && second;
   for (std::int64_t i = 0; i < part.rows; ++i) {
     tensor[part.col + i] = sum ? add(first[i], second[i]) : one[i];
-  }
-}
-
-template <class T>
-void gather_matrix(const TfPart& part, std::int64_t tensor_cols, const T* opaque, T* tensor) {
-  const T* from = opaque + part.offset;
-  for (std::int64_t i = 0; i < part.rows; ++i) {
-    for (std::int64_t j = 0; j < part.cols; ++j) {
-      tensor[(part.row + j) * tensor_cols + part.col + i] = from[i * part.cols + j];
-    }
   }
 }
 
@@ -90,16 +81,6 @@ void scatter_bias(const TfPart& part, BiasForm form, const T* tensor, T* opaque)
   }
 }
 
-template <class T>
-void scatter_matrix(const TfPart& part, std::int64_t tensor_cols, const T* tensor, T* opaque) {
-  T* to = opaque + part.offset;
-  for (std::int64_t i = 0; i < part.rows; ++i) {
-    for (std::int64_t j = 0; j < part.cols; ++j) {
-      to[i * part.cols + j] = tensor[(part.row + j) * tensor_cols + part.col + i];
-    }
-  }
-}
-
 template <class Visitor>
 void with_element_type(DType dtype, const Visitor& visit) {
   switch (dtype) {
@@ -114,30 +95,30 @@ void with_element_type(DType dtype, const Visitor& visit) {
   }
 }
 
-Array gather(const TfTensor& tensor, BiasForm form, const ConstArrayView& opaque) {
-  Array array(opaque.dtype, tensor.shape);
-  with_element_type(opaque.dtype, [&]<class T>(T) {
-    for (const TfPart& part : tensor.parts) {
-      if (tensor.kind == TfTensorKind::kBias) {
-        gather_bias(part, form, opaque.as<T>().data(), array.as<T>().data());
-      } else {
-        gather_matrix(part, tensor.shape.back(), opaque.as<T>().data(), array.as<T>().data());
-      }
-    }
-  });
-  return array;
+std::size_t size_of(std::int64_t count) { return static_cast<std::size_t>(count); }
+
+// A region is the transpose of its part of the tensor.
+void gather_matrix(const TfPart& part, const ConstArrayView& opaque, Array* tensor) {
+  const std::int64_t width = static_cast<std::int64_t>(dtype_size(opaque.dtype)),
+                     stride = tensor->shape().back();
+  transpose(static_cast<const std::byte*>(opaque.data) + part.offset * width, size_of(part.cols),
+            size_of(part.rows), size_of(part.cols), size_of(width),
+            static_cast<std::byte*>(tensor->data()) + (part.row * stride + part.col) * width,
+            size_of(stride));
 }
 
-void scatter(const TfTensor& tensor, BiasForm form, const ConstArrayView& given, Array& opaque) {
-  with_element_type(opaque.dtype(), [&]<class T>(T) {
-    for (const TfPart& part : tensor.parts) {
-      if (tensor.kind == TfTensorKind::kBias) {
-        scatter_bias(part, form, given.as<T>().data(), opaque.as<T>().data());
-      } else {
-        scatter_matrix(part, tensor.shape.back(), given.as<T>().data(), opaque.as<T>().data());
-      }
-    }
-  });
+void scatter_matrix(const TfPart& part, std::int64_t first, const ConstArrayView& rows,
+                    Array* opaque) {
+  const std::int64_t begin = std::max(first, part.row),
+                     end = std::min(first + rows.shape[0], part.row + part.cols);
+  if (begin >= end) return;
+  const std::int64_t width = static_cast<std::int64_t>(dtype_size(rows.dtype)),
+                     stride = rows.shape.back();
+  transpose(
+      static_cast<const std::byte*>(rows.data) + ((begin - first) * stride + part.col) * width,
+      size_of(stride), size_of(end - begin), size_of(part.rows), size_of(width),
+      static_cast<std::byte*>(opaque->data()) + (part.offset + begin - part.row) * width,
+      size_of(part.cols));
 }
 
 // An absent matrix (skip_input) may come as [0], as it has no elements.
@@ -159,12 +140,47 @@ void check_tensor(const TfTensor& tensor, const std::string& named, DType dtype,
 
 }  // namespace
 
+namespace saveables {
+
+Array tensor_of(const TfTensor& tensor, BiasForm form, const ConstArrayView& opaque) {
+  Array array(opaque.dtype, tensor.shape);
+  for (const TfPart& part : tensor.parts) {
+    if (tensor.kind != TfTensorKind::kBias) {
+      gather_matrix(part, opaque, &array);
+      continue;
+    }
+    with_element_type(opaque.dtype, [&]<class T>(T) {
+      gather_bias(part, form, opaque.as<T>().data(), array.as<T>().data());
+    });
+  }
+  return array;
+}
+
+void set_rows(const TfTensor& tensor, BiasForm form, std::int64_t first, const ConstArrayView& rows,
+              Array* opaque) {
+  for (const TfPart& part : tensor.parts) {
+    if (tensor.kind != TfTensorKind::kBias) {
+      if (rows.shape.size() == 2) scatter_matrix(part, first, rows, opaque);
+      continue;
+    }
+    with_element_type(opaque->dtype(), [&]<class T>(T) {
+      scatter_bias(part, form, rows.as<T>().data(), opaque->as<T>().data());
+    });
+  }
+}
+
+}  // namespace saveables
+
+using saveables::set_rows;
+using saveables::tensor_of;
+
 std::vector<Array> TfCanonicalFormat::from_opaque(std::string_view call,
                                                   const ConstArrayView& params) const {
   check_params(call, spec_, params, opaque_size_);
   std::vector<Array> arrays;
   arrays.reserve(tensors_.size());
-  for (const TfTensor& tensor : tensors_) arrays.push_back(gather(tensor, BiasForm::kSum, params));
+  for (const TfTensor& tensor : tensors_)
+    arrays.push_back(tensor_of(tensor, BiasForm::kSum, params));
   return arrays;
 }
 
@@ -185,7 +201,7 @@ Array TfCanonicalFormat::to_opaque(std::string_view call, std::string_view prefi
   check_tensors(call, prefix, spec_.dtype, tensors);
   Array params(spec_.dtype, {opaque_size_});
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    scatter(tensors_[i], BiasForm::kSum, tensors[i], params);
+    set_rows(tensors_[i], BiasForm::kSum, 0, tensors[i], &params);
   }
   return params;
 }
@@ -194,9 +210,10 @@ std::vector<Array> TfCanonicalFormat::slots_from_opaque(std::string_view call,
                                                         const ConstArrayView& slots) const {
   check_slots(call, spec_, slots, opaque_size_);
   std::vector<Array> arrays;
-  for (const TfTensor& tensor : tensors_) arrays.push_back(gather(tensor, BiasForm::kInput, slots));
+  for (const TfTensor& tensor : tensors_)
+    arrays.push_back(tensor_of(tensor, BiasForm::kInput, slots));
   for (const TfTensor& tensor : tensors_) {
-    if (tensor.sums_biases()) arrays.push_back(gather(tensor, BiasForm::kRecurrent, slots));
+    if (tensor.sums_biases()) arrays.push_back(tensor_of(tensor, BiasForm::kRecurrent, slots));
   }
   return arrays;
 }
@@ -220,13 +237,13 @@ Array TfCanonicalFormat::slots_to_opaque(std::string_view call, std::string_view
   Array slots(dtype, {opaque_size_});
   std::size_t next = tensors_.size();
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    scatter(tensors_[i], BiasForm::kInput, tensors[i], slots);
+    set_rows(tensors_[i], BiasForm::kInput, 0, tensors[i], &slots);
     if (!tensors_[i].sums_biases()) continue;
     const ConstArrayView& part = tensors.size() == whole ? tensors[next++] : tensors[i];
     check_tensor(tensors_[i],
                  message("[", call, "] the recurrent bias' part of ", prefix, tensors_[i].name),
                  dtype, part);
-    scatter(tensors_[i], BiasForm::kRecurrent, part, slots);
+    set_rows(tensors_[i], BiasForm::kRecurrent, 0, part, &slots);
   }
   return slots;
 }

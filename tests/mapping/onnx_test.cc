@@ -195,6 +195,17 @@ TEST(OnnxMapping, SeveralNetworksAndMetadata) {
   EXPECT_EQ(values.at("note"), PlainValue(std::string("two\nlines")));
 }
 
+TEST(OnnxMapping, NamesComeBack) {
+  for (const std::int64_t layers : {1, 3}) {
+    for (const char* name : {"", "encoder", "a/b", "layer_0", "layer_0/layer_1", "my_layer_0"}) {
+      const MappedModel back =
+          through_file(model_of(network_of(plain(RnnMode::kGru, layers), name)));
+      ASSERT_EQ(back.networks.size(), 1u) << name;
+      EXPECT_EQ(back.networks[0].name, name);
+    }
+  }
+}
+
 TEST(OnnxMapping, NamesThatWouldMeet) {
   MappedModel model;
   model.networks.push_back(network_of(plain(RnnMode::kLstm)));

@@ -1,4 +1,6 @@
 // Names, shapes, order and content of the cell format, against the tables written out by hand.
+#include <map>
+
 #include "saveables/support.h"
 
 namespace openrnn {
@@ -119,6 +121,30 @@ TEST(TfCanonicalFormat, LstmBlocks) {
                 region_at(params, input_bias, unit, 0) + region_at(params, hidden_bias, unit, 0));
     }
   }
+}
+
+// TensorFlow's j is the new memory: its gain and bias are `transform`.
+TEST(TfCanonicalFormat, ScopesOfNormalizedGates) {
+  RnnSpec spec = rnn_spec(RnnMode::kLstm, 1, 3, 2);
+  spec.layer_norm = LayerNorm::kGates;
+  spec.layer_norm_cell = LayerNormCell::kCarried;
+  spec.single_bias = true;
+  const ParamsLayout layout(spec);
+  const TfCanonicalFormat format(spec);
+  std::map<std::string, std::int64_t> offsets;
+  for (const TfTensor& tensor : format.tensors()) offsets[tensor.suffix] = tensor.parts[0].offset;
+  const std::pair<const char*, std::int64_t> scopes[] = {
+      {"input/", 0}, {"forget/", 1}, {"transform/", 2}, {"output/", 3}};
+  for (const auto& [scope, gate] : scopes) {
+    EXPECT_EQ(offsets.at(std::string(scope) + "gamma"),
+              layout.bias(0, 0, ParamRole::kSumGain, gate).offset)
+        << scope;
+    EXPECT_EQ(offsets.at(std::string(scope) + "beta"),
+              layout.bias(0, 0, ParamRole::kInputBias, gate).offset)
+        << scope;
+  }
+  EXPECT_EQ(offsets.at("state/gamma"), layout.bias(0, 0, ParamRole::kCellGain, 0).offset);
+  EXPECT_EQ(offsets.at("state/beta"), layout.bias(0, 0, ParamRole::kCellBias, 0).offset);
 }
 
 // Gates reset | update are slots 0, 1; the candidate keeps its matrices and both biases apart.

@@ -29,6 +29,10 @@ class Bundle {
   const BundleEntry* find(std::string_view name) const;
   /// Throws: as TensorBundleReader::read.
   Array read(const std::string& name, const BundleEntry& entry) const;
+  /// The elements of a readable one as they are stored, `at_once` bytes at a time, or all of one in
+  /// slices. Throws: as read(), a wrong checksum after the last call; and what `visit` throws.
+  void visit(const std::string& name, const BundleEntry& entry, std::uint64_t at_once,
+             const std::function<void(std::string_view bytes)>& visit) const;
   StringTensor read_strings(const std::string& name, const BundleEntry& entry) const;
   /// Throws: FormatError at the first wrong checksum.
   void verify() const;

@@ -13,7 +13,7 @@ namespace openrnn::formats {
 namespace {
 
 // Bytes that verify() reads at a time.
-constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kVerifiedBytes = std::uint64_t{1} << 20;
 
 // Any other byte in a C++ bool is undefined behaviour.
 void check_bools(const ByteSource& shard, const std::string& name, std::uint64_t offset,
@@ -75,6 +75,22 @@ Array Bundle::read(const std::string& name, const BundleEntry& entry) const {
   return out;
 }
 
+void Bundle::visit(const std::string& name, const BundleEntry& entry, std::uint64_t at_once,
+                   const std::function<void(std::string_view bytes)>& visit) const {
+  if (!entry.slices.empty()) {
+    const Array whole = read(name, entry);
+    return visit({static_cast<const char*>(whole.data()), whole.size_bytes()});
+  }
+  std::uint32_t crc = 0;
+  shards_.at(entry.shard)
+      ->visit(static_cast<std::uint64_t>(entry.offset), static_cast<std::uint64_t>(entry.size),
+              at_once, [&](std::string_view bytes) {
+                crc = crc32c_extend(crc, bytes.data(), bytes.size());
+                visit(bytes);
+              });
+  compare_crc(name, entry, crc);
+}
+
 StringTensor Bundle::read_strings(const std::string& name, const BundleEntry& entry) const {
   if (entry.dtype != kTfString) {
     throw TypeError(message("[read_strings] tensor '", excerpt(name), "' has element type ",
@@ -98,14 +114,7 @@ void Bundle::verify_entry(const std::string& name, const BundleEntry& entry) con
     return;
   }
   if (tf_dtype_size(entry.dtype) == 0) return;  // the checksum of such bytes is not known
-  const ByteSource& shard = *shards_.at(entry.shard);
-  const auto end = static_cast<std::uint64_t>(entry.offset + entry.size);
-  std::uint32_t crc = 0;
-  for (auto at = static_cast<std::uint64_t>(entry.offset); at < end; at += kChunkBytes) {
-    const std::string chunk = shard.read_string(at, std::min(kChunkBytes, end - at));
-    crc = crc32c_extend(crc, chunk.data(), chunk.size());
-  }
-  compare_crc(name, entry, crc);
+  visit(name, entry, kVerifiedBytes, [](std::string_view) {});
 }
 
 void Bundle::verify() const {

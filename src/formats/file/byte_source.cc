@@ -19,6 +19,17 @@ std::string ByteSource::read_string(std::uint64_t offset, std::uint64_t count) c
   return bytes;
 }
 
+void ByteSource::visit(std::uint64_t offset, std::uint64_t count, std::uint64_t at_once,
+                       const std::function<void(std::string_view bytes)>& visit) const {
+  check_range(offset, count);
+  std::string bytes(static_cast<std::size_t>(std::min(at_once, count)), '\0');
+  for (std::uint64_t at = 0; at < count; at += bytes.size()) {
+    bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), count - at)));
+    read_at(offset + at, bytes.data(), bytes.size());
+    visit(bytes);
+  }
+}
+
 void ByteSource::check_range(std::uint64_t offset, std::uint64_t count) const {
   if (offset > size() || count > size() - offset) {
     throw FormatError(

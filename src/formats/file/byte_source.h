@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -18,6 +19,10 @@ class ByteSource {
   /// Fills `out` with `count` bytes from `offset`. Thread-safe.
   /// Throws: FormatError if the file is too short, IoError if reading fails.
   virtual void read_at(std::uint64_t offset, void* out, std::size_t count) const = 0;
+  /// Calls `visit` with `count` bytes from `offset` in their order: `at_once` at a time, the last
+  /// ones fewer, or all of them. Throws: as read_at, and what `visit` throws.
+  virtual void visit(std::uint64_t offset, std::uint64_t count, std::uint64_t at_once,
+                     const std::function<void(std::string_view bytes)>& visit) const;
   /// All bytes, mapped at the first call; as long as this object. Thread-safe. Throws: IoError.
   virtual std::string_view mapped() const = 0;
 

@@ -71,6 +71,11 @@ void ModelFile::read_into(std::string_view name, std::span<std::byte> out) const
   }
   formats::read_tensor_into(impl_->contents, number, out.data());
 }
+void ModelFile::read_rows(
+    std::string_view name,
+    const std::function<void(std::int64_t first, const ConstArrayView& rows)>& visit) const {
+  formats::read_tensor_rows(impl_->contents, impl_->number(name, "read_rows"), visit);
+}
 std::string ModelFile::read_bytes(std::string_view name) const {
   return formats::read_tensor_bytes(impl_->contents, impl_->number(name, "read_bytes"));
 }

@@ -96,6 +96,25 @@ void read_tensor_into(const FileContents& contents, std::size_t tensor, void* ou
   check_bool_bytes(contents, tensor, {static_cast<const char*>(out), bytes});
 }
 
+void read_tensor_rows(const FileContents& contents, std::size_t tensor, const RowVisitor& visit) {
+  const TensorInfo& info = contents.tensors[tensor];
+  const DType dtype = readable_dtype(info);
+  require_stored_elements(contents, tensor);
+  Shape shape = info.shape;
+  const bool is_one = shape.size() < 2;
+  const std::int64_t count = is_one ? 1 : shape[0];
+  if (count == 0 || info.bytes == 0) return visit(0, Array(dtype, info.shape).view());
+  const std::uint64_t row_bytes = info.bytes / static_cast<std::uint64_t>(count);
+  std::int64_t first = 0;
+  visit_elements(contents, tensor, row_bytes, [&](std::string_view rows) {
+    if (dtype == DType::kBool) check_bool_bytes(contents, tensor, rows);
+    const auto here = static_cast<std::int64_t>(rows.size() / row_bytes);
+    if (!is_one) shape[0] = here;
+    visit(first, ConstArrayView{rows.data(), dtype, shape});
+    first += here;
+  });
+}
+
 void verify_contents(const FileContents& contents) {
   for (std::size_t i = 0; i < contents.extents.size(); ++i) verify_extent(contents, i);
 }

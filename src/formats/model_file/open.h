@@ -13,6 +13,8 @@ FileContents open_contents(std::unique_ptr<ByteSource> file, const SourceOpener&
 Array read_tensor(const FileContents& contents, std::size_t tensor);
 /// The same, into memory of that size.
 void read_tensor_into(const FileContents& contents, std::size_t tensor, void* out);
+using RowVisitor = std::function<void(std::int64_t first, const ConstArrayView& rows)>;
+void read_tensor_rows(const FileContents& contents, std::size_t tensor, const RowVisitor& visit);
 std::string read_tensor_bytes(const FileContents& contents, std::size_t tensor);
 std::optional<ConstArrayView> view_tensor(const FileContents& contents, std::size_t tensor);
 /// Compares the checksum of every extent that has one. Throws: FormatError.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
@@ -17,6 +18,9 @@ namespace fs = std::filesystem;
 constexpr const char* kSavedModel = "a SavedModel of TensorFlow";
 constexpr const char* kCheckpoint = "a TensorFlow checkpoint";
 
+// Bytes that are in the cache when their checksum is computed.
+constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 18;
+
 /// The elements of one tensor of a bundle, which compares their checksum.
 class BundleTensorSource : public ByteSource {
  public:
@@ -28,8 +32,20 @@ class BundleTensorSource : public ByteSource {
   std::uint64_t size() const noexcept override { return bytes_; }
   void read_at(std::uint64_t offset, void* out, std::size_t count) const override {
     check_range(offset, count);
+    if (offset == 0 && count == bytes_) {
+      auto* to = static_cast<char*>(out);
+      return visit(0, count, kAtOnce,
+                   [&](std::string_view bytes) { to = std::copy(bytes.begin(), bytes.end(), to); });
+    }
     const Array values = bundle_->read(name_, *bundle_->find(name_));
     if (count > 0) std::memcpy(out, static_cast<const char*>(values.data()) + offset, count);
+  }
+  void visit(std::uint64_t offset, std::uint64_t count, std::uint64_t at_once,
+             const std::function<void(std::string_view bytes)>& visit) const override {
+    if (offset == 0 && count == bytes_) {
+      return bundle_->visit(name_, *bundle_->find(name_), at_once, visit);
+    }
+    ByteSource::visit(offset, count, at_once, visit);
   }
   // Kept, so that what is viewed stays where it is.
   std::string_view mapped() const override {

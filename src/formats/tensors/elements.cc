@@ -13,6 +13,9 @@ namespace {
 
 // Bytes that are read at a time for a checksum: they are in the L2 cache when it is computed.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 18;
+// Bytes that are visited at a time, if a row is not larger: many rows, which are the columns of
+// what is transposed.
+constexpr std::uint64_t kVisitBytes = std::uint64_t{1} << 21;
 
 // A dimension of a tensor with gaps.
 struct StridedDim {
@@ -133,6 +136,30 @@ void copy_elements(const FileContents& contents, std::size_t tensor, void* out) 
     return copy_verified(contents, place.extent, place.first, info.bytes, to);
   }
   extent.source->read_at(extent.offset + place.first, to, static_cast<std::size_t>(info.bytes));
+}
+
+void visit_elements(const FileContents& contents, std::size_t tensor, std::uint64_t row_bytes,
+                    const std::function<void(std::string_view bytes)>& visit) {
+  const TensorInfo& info = contents.tensors[tensor];
+  const TensorPlace& place = contents.places[tensor];
+  const Extent& extent = contents.extents[place.extent];
+  if (!place.strides.empty()) {
+    std::string elements(static_cast<std::size_t>(info.bytes), '\0');
+    copy_elements(contents, tensor, elements.data());
+    return visit(elements);
+  }
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, kVisitBytes / row_bytes) * row_bytes;
+  const std::uint64_t offset = extent.offset + place.first;
+  if (!extent.crc || contents.verified->contains(place.extent)) {
+    return extent.source->visit(offset, info.bytes, at_once, visit);
+  }
+  std::uint32_t crc = crc32_over(extent, 0, place.first, 0);
+  extent.source->visit(offset, info.bytes, at_once, [&](std::string_view bytes) {
+    crc = crc32_extend(crc, bytes.data(), bytes.size());
+    visit(bytes);
+  });
+  compare_crc32(contents, place.extent,
+                crc32_over(extent, place.first + info.bytes, extent.bytes, crc));
 }
 
 }  // namespace openrnn::formats

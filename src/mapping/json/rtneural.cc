@@ -7,7 +7,7 @@
 #include "base/message.h"
 #include "mapping/json/json.h"
 #include "mapping/json/text.h"
-#include "mapping/support/keras_cell.h"
+#include "mapping/support/keras_arrays.h"
 #include "mapping/support/options.h"
 
 namespace openrnn::mapping {
@@ -37,9 +37,9 @@ std::optional<RnnSpec> layer_spec(RnnMode mode, std::span<const TensorInfo* cons
   } catch (const ArgumentError&) {
     return std::nullopt;
   }
-  const std::vector<KerasTensor> expected = keras_cell_tensors(spec, 0);
+  const std::vector<Shape> expected = keras_shapes(ParamsLayout(spec), {});
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (arrays[i]->shape != expected[i].shape) return std::nullopt;
+    if (arrays[i]->shape != expected[i]) return std::nullopt;
   }
   return spec;
 }
@@ -109,7 +109,7 @@ MappedNetwork network_of(std::span<RtneuralLayer> layers) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     std::vector<ConstArrayView> views;
     for (const Array& array : layers[i].arrays) views.push_back(array.view());
-    set_keras_cell(layout, static_cast<std::int64_t>(i), 0, views, &network.params);
+    set_from_keras(layout, {.layer = static_cast<std::int64_t>(i)}, views, &network.params);
     network.tensors.insert(network.tensors.end(), layers[i].tensors.begin(),
                            layers[i].tensors.end());
   }
@@ -170,7 +170,8 @@ void save_rtneural(const std::string& path, const MappedModel& model) {
                   "\", \"name\": ", text_in_json(network.name),
                   ", \"activation\": \"tanh\", \"shape\": [null, null, ", spec.num_units,
                   "],\n   \"weights\": [");
-      const std::vector<Array> arrays = keras_cell_of(layout, layer, 0, network.params.view());
+      const std::vector<Array> arrays =
+          keras_arrays(layout, {.layer = layer}, network.params.view());
       for (std::size_t i = 0; i < arrays.size(); ++i) {
         if (i > 0) layers += ",\n    ";
         append_lists(arrays[i], kRtneural, &layers);

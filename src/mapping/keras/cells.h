@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mapping/keras/arrays.h"
+#include "mapping/support/keras_arrays.h"
 #include "mapping/keras/config.h"
 #include "mapping/keras/values.h"
 #include "openrnn/mapping.h"

@@ -1,4 +1,3 @@
-#include <deque>
 #include <unordered_set>
 
 #include "base/excerpt.h"
@@ -180,8 +179,6 @@ MappedNetwork read_unit(const KerasFile& keras, const KerasUnit& unit, MappedMod
                            .direction = cell.backward ? 1 : 0,
                            .form = shape_of(cell).form};
     const std::vector<Shape> shapes = keras_shapes(layout, place);
-    std::deque<Array> arrays;  // they stay where they are
-    std::vector<ConstArrayView> views;
     for (std::size_t i = 0; i < cell.tensors.size(); ++i) {
       const TensorInfo& info = *cell.tensors[i];
       if (shapes.size() != cell.tensors.size() || info.shape != shapes[i] ||
@@ -189,14 +186,12 @@ MappedNetwork read_unit(const KerasFile& keras, const KerasUnit& unit, MappedMod
         throw NoKerasLayer{message("'", excerpt(info.name), "' is ", excerpt(info.dtype), " ",
                                    to_string(info.shape), ", which does not fit the others")};
       }
-      // What has a checksum is read, which compares it; else the mapped elements are copied once.
-      const std::optional<ConstArrayView> mapped =
-          keras.file.has_checksums() ? std::nullopt : keras.file.view(info.name);
-      if (!mapped) arrays.push_back(keras.file.read(info.name));
-      views.push_back(mapped ? *mapped : arrays.back().view());
+      // Some rows at a time: no second copy of a large network.
+      keras.file.read_rows(info.name, [&](std::int64_t first, const ConstArrayView& rows) {
+        set_keras_rows(layout, place, i, first, rows, &network.params);
+      });
       network.tensors.push_back(info.name);
     }
-    set_from_keras(layout, place, views, &network.params);
   }
   return network;
 }

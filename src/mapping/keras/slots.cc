@@ -4,7 +4,7 @@
 
 #include "base/excerpt.h"
 #include "base/message.h"
-#include "mapping/keras/arrays.h"
+#include "mapping/support/keras_arrays.h"
 
 namespace openrnn::mapping {
 

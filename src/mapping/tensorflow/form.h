@@ -13,14 +13,18 @@ struct TfFormTensor {
   /// 'kernel', 'gates/bias'.
   std::string suffix;
   Shape shape;
+  /// Its number among those of its cell, in Keras's form.
+  std::size_t array = 0;
 };
 
 /// In TensorFlow's own cells: as TfCanonicalFormat has them. In Keras's: kernel, recurrent_kernel
 /// and bias of each layer and direction.
 std::vector<TfFormTensor> tf_form(const RnnSpec& spec, bool is_keras);
-/// The opaque buffer of tensors of these shapes and of the spec's dtype, which `read` gives by
-/// their number in that form: those of one layer after the other, so that no more are in memory.
-Array tf_params(const RnnSpec& spec, bool is_keras, const std::function<Array(std::size_t)>& read);
+using TfRowVisitor = std::function<void(std::int64_t first, const ConstArrayView& rows)>;
+/// Visits the rows of the tensor of that number in the form, as ModelFile::read_rows does.
+using TfRowReader = std::function<void(std::size_t tensor, const TfRowVisitor& visit)>;
+/// The opaque buffer of tensors of these shapes and of the spec's dtype.
+Array tf_params(const RnnSpec& spec, bool is_keras, const TfRowReader& read);
 /// The same of an optimizer slot, in the dtype of its tensors: two biases get what their sum has.
 Array tf_slot(const RnnSpec& spec, bool is_keras, std::span<const ConstArrayView> tensors);
 

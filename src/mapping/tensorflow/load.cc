@@ -129,7 +129,9 @@ class TfLoader {
     const bool is_keras = cells[0].is_keras;
     try {
       const std::vector<const TfVariable*> variables = matched(spec, cells);
-      const auto read = [&](std::size_t i) { return file_.read(variables[i]->key); };
+      const auto read = [&](std::size_t i, const TfRowVisitor& visit) {
+        file_.read_rows(variables[i]->key, visit);
+      };
       MappedNetwork network{.name = name, .spec = spec, .params = tf_params(spec, is_keras, read)};
       for (const TfVariable* variable : variables) network.tensors.push_back(variable->key);
       if (!is_keras && cells[0].kind->forget_bias != 0.0 && !hints_.forget_bias) {

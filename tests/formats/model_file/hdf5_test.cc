@@ -93,6 +93,32 @@ TEST(Hdf5, WeightsOfKeras3) {
   }
 }
 
+// A float32 of each version of a type's head; HDF5 has 1 to 5.
+TEST(Hdf5, VersionsOfAType) {
+  const std::string whole = read_file(corpus_path("good_legacy")),
+                    float32("\x11\x20\x1f\0\4\0\0\0", 8);
+  const std::string kernel = "model_weights/lstm_1/lstm_1/kernel:0";
+  const std::vector<float> expected =
+      elements<float>(ModelFile(corpus_path("good_legacy")), kernel);
+  const TempFolder folder;
+  for (const int version : {0, 1, 2, 3, 4, 5, 6}) {
+    std::string changed = whole;
+    int places = 0;
+    for (std::size_t at = 0; (at = changed.find(float32, at)) != std::string::npos; ++places) {
+      changed[at] = static_cast<char>(version << 4 | 1);
+      at += version == 1 ? float32.size() : 1;
+    }
+    ASSERT_GT(places, 0);
+    write_raw(folder / "m", changed);
+    if (version >= 1 && version <= 5) {
+      EXPECT_EQ(elements<float>(ModelFile(folder / "m"), kernel), expected) << version;
+    } else {
+      const std::string said = "has version " + std::to_string(version) + ", expected 1 to 5";
+      EXPECT_MESSAGE(FormatError, ModelFile(folder / "m"), said);
+    }
+  }
+}
+
 TEST(Hdf5, TheChecksumOfAnArchive) {
   std::string whole = read_file(corpus_path("good_archive"));
   const float last = 26;  // of the second tensor

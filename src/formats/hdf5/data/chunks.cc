@@ -78,6 +78,15 @@ void ChunkedSource::read_at(std::uint64_t offset, void* out, std::size_t count) 
   }
 }
 
+void ChunkedSource::visit(std::uint64_t offset, std::uint64_t count, std::uint64_t /*at_once*/,
+                          const std::function<void(std::string_view bytes)>& visit) const {
+  check_range(offset, count);
+  std::string elements(static_cast<std::size_t>(bytes_), '\0');
+  decode(elements.data());
+  visit(std::string_view(elements).substr(static_cast<std::size_t>(offset),
+                                          static_cast<std::size_t>(count)));
+}
+
 std::string_view ChunkedSource::mapped() const {
   const std::lock_guard lock(mutex_);
   if (elements_.size() != bytes_) {

@@ -56,6 +56,9 @@ class ChunkedSource : public ByteSource {
   std::uint64_t size() const noexcept override { return bytes_; }
   /// Throws also: FormatError for a chunk that is no stream of its filter, or of another size.
   void read_at(std::uint64_t offset, void* out, std::size_t count) const override;
+  /// All of them at once, which are not kept.
+  void visit(std::uint64_t offset, std::uint64_t count, std::uint64_t at_once,
+             const std::function<void(std::string_view bytes)>& visit) const override;
   std::string_view mapped() const override;
 
  private:

@@ -1,5 +1,5 @@
 #include "base/message.h"
-#include "mapping/keras/arrays.h"
+#include "mapping/support/keras_arrays.h"
 #include "mapping/support/options.h"
 #include "openrnn/mapping_keras.h"
 

@@ -1,9 +1,9 @@
 #include "mapping/keras/write/model.h"
 
 #include "base/message.h"
-#include "mapping/keras/arrays.h"
 #include "mapping/keras/config.h"
 #include "mapping/support/biases.h"
+#include "mapping/support/keras_arrays.h"
 #include "mapping/support/options.h"
 
 namespace openrnn::mapping {
@@ -70,8 +70,6 @@ ordered_json object_json(const char* module, const std::string& type, ordered_js
           {"registered_name", nullptr}};
 }
 
-constexpr std::string_view kArrayNames[] = {"kernel", "recurrent_kernel", "bias"};
-
 // Of one direction, or of both behind one another.
 std::vector<SavedArray> arrays_of(const MappedNetwork& network, std::int64_t layer,
                                   const std::string& name) {
@@ -85,7 +83,7 @@ std::vector<SavedArray> arrays_of(const MappedNetwork& network, std::int64_t lay
     std::size_t i = 0;
     for (Array& array :
          keras_arrays(layout, {.layer = layer, .direction = direction}, network.params.view())) {
-      saved.push_back({message(name, inner, "/cell/", kArrayNames[i]),
+      saved.push_back({message(name, inner, "/cell/", keras_array_name(i)),
                        message(object, "cell/vars/", i), std::move(array)});
       ++i;
     }

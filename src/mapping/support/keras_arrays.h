@@ -26,9 +26,15 @@ struct KerasPlace {
   KerasForm form = KerasForm::kUsual;
 };
 
+/// What Keras calls them, but for kSplit: 'kernel', 'recurrent_kernel', 'bias'.
+const char* keras_array_name(std::size_t array);
 /// The shapes of the arrays in Keras's order.
 std::vector<Shape> keras_shapes(const ParamsLayout& layout, const KerasPlace& place);
-/// Copies arrays of these shapes, of the dtype of `params`, into the buffer.
+/// Copies some rows of an array of that shape, of the dtype of `params`, into the buffer: those
+/// from `first` on. An array of one dimension is one row.
+void set_keras_rows(const ParamsLayout& layout, const KerasPlace& place, std::size_t array,
+                    std::int64_t first, const ConstArrayView& rows, Array* params);
+/// All arrays, whole.
 void set_from_keras(const ParamsLayout& layout, const KerasPlace& place,
                     std::span<const ConstArrayView> arrays, Array* params);
 /// The inverse.
