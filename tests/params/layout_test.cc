@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include "openrnn/params.h"
 #include "support/expect_error.h"
@@ -123,6 +125,34 @@ TEST(ParamsLayout, HasNoGapAndNoOverlap) {
       }
     }
     EXPECT_EQ(layout.size(), next);
+  }
+}
+
+// A slot is one region of a layer and direction, whatever the options are.
+TEST(ParamsLayout, NoSlotIsThereTwice) {
+  std::vector<RnnSpec> specs;
+  for (const char* mode : {"lstm", "gru"}) {
+    for (const LayerNorm norm :
+         {LayerNorm::kNone, LayerNorm::kProducts, LayerNorm::kSplitProducts, LayerNorm::kGates}) {
+      RnnSpec spec = spec_of({mode, 2, 5, 4, true});
+      spec.layer_norm = norm;
+      const bool is_for_lstm = norm == LayerNorm::kGates,
+                 is_for_gru = norm == LayerNorm::kSplitProducts;
+      if (spec.is_lstm() ? is_for_gru : is_for_lstm) continue;
+      spec.use_peepholes = spec.is_lstm();
+      if (norm != LayerNorm::kNone && spec.is_lstm()) spec.layer_norm_cell = LayerNormCell::kOutput;
+      specs.push_back(spec);
+    }
+  }
+  for (const RnnSpec& spec : specs) {
+    const ParamsLayout layout(spec);
+    for (const auto regions : {layout.weights(), layout.biases()}) {
+      std::set<std::array<std::int64_t, 3>> places;
+      for (const ParamRegion& region : regions) {
+        EXPECT_TRUE(places.insert({region.layer, region.direction, region.slot}).second)
+            << describe(spec) << " " << region.name;
+      }
+    }
   }
 }
 

@@ -17,6 +17,8 @@ TEST(Explain, NamesTheEngineTheKernelsAndTheOthers) {
   EXPECT_EQ(found.kernels, "lstm step with options: use_peepholes true");
   EXPECT_EQ(found.math_kind, "float32");
   EXPECT_TRUE(found.same_bits);
+  EXPECT_NE(to_string(found).find("same bits    at every run, thread count and processor"),
+            std::string::npos);
   EXPECT_EQ(found.params_bytes, 4 * params_size(spec));
   ASSERT_EQ(found.others.size(), 2u);
   EXPECT_EQ(found.others[0].first, "cudnn");

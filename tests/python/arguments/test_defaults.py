@@ -181,6 +181,14 @@ def test_every_argument_is_in_the_configuration(cls, given):
     assert cls.from_config(config).get_config() == config
 
 
+@pytest.mark.parametrize("cls", [cudnn_rnn.CudnnCompatibleLSTMCell, rnn_cell.LSTMCell])
+def test_a_projected_cell_has_outputs_of_its_size(cls):
+    cell = cls(5, num_proj=2)
+    assert cell.output_size == 2 and tuple(cell.state_size) == (5, 2)
+    output, state = cell(np.ones((3, 4), "float32"), cell.zero_state(3, "float32"))
+    assert output.shape == (3, 2) and [each.shape for each in state] == [(3, 5), (3, 2)]
+
+
 def test_what_is_made_of_a_configuration_does_the_same():
     x = np.ones((20, 10), "float32")
     first = layers.Dropout(0.5, seed=3)

@@ -83,6 +83,22 @@ def test_chunks(tmp_path, version, how):
     assert_equal(read(tmp_path / "m"), values)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("chunk", [(6, 5), (2, 5), (4, 3)])
+def test_chunks_that_were_never_written(tmp_path, version, chunk):
+    """Weights that are not there are no zeros: the file is refused, and says what it lacks."""
+    chunks = {(6, 5): 1, (2, 5): 3, (4, 3): 4}[chunk]
+    for name, how in [("none", {}), ("packed", {"compression": "gzip"}), ("part", {})]:
+        with h5py.File(tmp_path / "m", "w", libver=version) as file:
+            made = file.create_dataset(name, (6, 5), np.float32, chunks=chunk, **how)
+            if name == "part" and chunks > 1:
+                made[5, 4] = 7
+        there = int(name == "part" and chunks > 1)
+        done = run_tool("model_file", "dump", tmp_path / "m")
+        assert done.returncode != 0
+        assert f"the dataset '{name}' has {there} of {chunks} chunks stored, expected it stored whole" in done.stderr
+
+
 def test_what_compression_may_not_do(tmp_path):
     with h5py.File(tmp_path / "bomb", "w") as file:
         file.create_dataset("zeros", data=np.zeros((1 << 24,), np.uint8), chunks=(1 << 24,), compression="gzip")
@@ -133,3 +149,20 @@ def test_archives(tmp_path):
         for name in archive.namelist():
             again.writestr(name, archive.read(name))
     assert_equal(read(tmp_path / "deflated"), named)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("how", [{"chunks": (7, 15)}, {"chunks": (7, 15), "compression": "gzip", "shuffle": True}])
+def test_chunks_in_an_archive(tmp_path, method, how):
+    noise = np.random.default_rng(3).standard_normal((70, 33))
+    with h5py.File(tmp_path / "h5", "w") as file:
+        file.create_dataset("layers/a/vars/0", data=noise, **how)
+        file["layers/a/vars/1"] = noise[0]
+    with zipfile.ZipFile(tmp_path / "m", "w", method) as archive:
+        for name, content in [("metadata.json", b"{}"), ("config.json", b"{}"), ("model.weights.h5", (tmp_path / "h5").read_bytes())]:
+            entry = zipfile.ZipInfo(name)
+            entry.comment = f"a comment on {name}".encode()  # the next entry lies behind it
+            entry.compress_type = method
+            archive.writestr(entry, content)
+        archive.comment = b"one on the archive"
+    assert_equal(read(tmp_path / "m"), {"layers/a/vars/0": noise, "layers/a/vars/1": noise[0]})

@@ -72,6 +72,17 @@ def test_call_on_symbolic_inputs_is_one_node():
     assert model.weights == [layer.kernel]
 
 
+@pytest.mark.parametrize("call", [
+    lambda layer, x, h: layer(x, (h,)), lambda layer, x, h: layer(x, initial_state=(h,))])  # fmt: skip
+def test_states_by_position_and_by_name_get_values_at_each_replay(call):
+    layer, data = Scaled(1, U), draw(T, B, I)
+    x, h0 = openrnn.Input(batch_shape=(None, None, I)), openrnn.Input(batch_shape=(1, None, U))
+    model = openrnn.Model([x, h0], call(layer, x, h0))
+    for start in (draw(1, B, U), np.ones((1, B, U), np.float32)):
+        for got, wanted in zip(model([data, start]), call(layer, data, start), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
 def test_gradients_and_regularizers_see_one_call():
     layer, x = Doubled(1, U, activity_regularizer=openrnn.regularizers.l2(1.0)), draw(T, B, I)
     with openrnn.GradientTape() as tape:

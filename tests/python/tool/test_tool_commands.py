@@ -150,6 +150,7 @@ def test_plot_is_a_picture(run, tmp_path):
         points = [tuple(map(float, point.split(","))) for point in line.get("points").split()]
         assert len(points) >= 20 and points == sorted(points)
         assert all(0 <= x <= 860 and y <= 480 for x, y in points)
+        assert 70 <= points[0][0] < points[-1][0] <= 836  # the frame
         assert points[-1][1] > 48  # inside the frame, which the first steps may leave
     assert points[0][1] < points[-1][1]  # the loss falls: y grows downwards
 

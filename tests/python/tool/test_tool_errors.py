@@ -35,6 +35,12 @@ def test_bad_flags_exit_2(arguments, sentence):
     assert sentence in fault(*arguments)
 
 
+def test_a_device_that_does_not_exist(run, tmp_path):
+    for call in (["generate", run[0]], ["eval", run[0], "--input", run[1]], ["bench", "--only", "LSTM L1 U64 B1"],
+                 ["train", "--input", run[1], "--out", tmp_path / "out"]):
+        assert "nowhere:7" in fault(*call, "--device", "nowhere:7")
+
+
 @pytest.mark.parametrize("flag, value, sentence", [
     ("--lr", "-1", "learning_rate -1, expected a finite number of at least 0"),
     ("--dropout", "1.5", "1.5"),

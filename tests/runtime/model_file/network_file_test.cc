@@ -8,6 +8,7 @@
 
 #include "base/crc/crc32c.h"
 #include "base/text/json.h"
+#include "formats/temp_folder.h"
 #include "runtime/model_file/header.h"
 #include "support/expect_error.h"
 
@@ -170,6 +171,13 @@ TEST(NetworkFiles, WhatOneSays) {
   file.verify(network);
   expect_error<ArgumentError>([&] { file.network("x"); },
                               "[NetworkFile] 'x' is no network of here, expected one of: ''");
+}
+
+TEST(NetworkFiles, AnEmptyFileIsNone) {
+  const formats::TempFolder folder;
+  formats::write_raw(folder / "m", "");
+  EXPECT_NE(error_of<FormatError>([&] { NetworkFile(folder / "m"); }), "");
+  EXPECT_NE(error_of<FormatError>([&] { NetworkFile(span_of("")); }), "");
 }
 
 // Both names and no name: a file of one network gives it without one.
