@@ -34,8 +34,9 @@ void copy_layer(const MappedNetwork& from, std::int64_t layer, const ParamsLayou
   copy(layout.biases(), to.biases());
 }
 
+// Of layers that are not needed any more.
 std::optional<MappedNetwork> joined(const std::string& name,
-                                    const std::vector<const MappedNetwork*>& layers) {
+                                    const std::vector<MappedNetwork*>& layers) {
   if (layers.empty()) return std::nullopt;
   RnnSpec spec = layers[0]->spec;
   for (const MappedNetwork* layer : layers) {
@@ -50,6 +51,8 @@ std::optional<MappedNetwork> joined(const std::string& name,
     copy_layer(*layers[i], static_cast<std::int64_t>(i), layout, &network.params);
     network.tensors.insert(network.tensors.end(), layers[i]->tensors.begin(),
                            layers[i]->tensors.end());
+    // Or a large network would be in memory twice.
+    layers[i]->params = Array();
   }
   return network;
 }
@@ -101,11 +104,11 @@ void join_keras_layers(const std::string& path, const std::string& text, MappedM
   if (!json.is_object() || !std::all_of(json.begin(), json.end(), is_list)) {
     throw FormatError(path, 0, message(kKerasNetworks, " is no object of lists, expected one"));
   }
-  std::unordered_map<std::string, const MappedNetwork*> by_name;
-  for (const MappedNetwork& network : model->networks) by_name.emplace(network.name, &network);
+  std::unordered_map<std::string, MappedNetwork*> by_name;
+  for (MappedNetwork& network : model->networks) by_name.emplace(network.name, &network);
   std::vector<MappedNetwork> networks;
   for (const auto& [name, list] : json.items()) {
-    std::vector<const MappedNetwork*> layers;
+    std::vector<MappedNetwork*> layers;
     for (const auto& one : list) {
       // Each is part of one network.
       const auto found = by_name.find(one.template get<std::string>());
@@ -122,8 +125,8 @@ void join_keras_layers(const std::string& path, const std::string& text, MappedM
     const auto parts = list.template get<std::vector<std::string>>();
     if (!join_whole(name, parts, &model->layers)) model->layers.clear();
   }
-  for (const MappedNetwork& network : model->networks) {
-    if (by_name.contains(network.name)) networks.push_back(network);
+  for (MappedNetwork& network : model->networks) {
+    if (by_name.contains(network.name)) networks.push_back(std::move(network));
   }
   model->networks = std::move(networks);
 }
