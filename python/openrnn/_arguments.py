@@ -2,7 +2,7 @@
 
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -43,6 +43,13 @@ def as_integer(call: str, name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise _refuse(call, name, value, "an integer") from None
+
+
+def as_dict(call: str, name: str, value: Any, of: str) -> dict[Any, Any]:
+    """A dictionary of a mapping."""
+    if not isinstance(value, Mapping):
+        raise _refuse(call, name, value, f"a dictionary of {of}")
+    return dict(value)
 
 
 def as_list(call: str, name: str, value: Any, of: str) -> list[Any]:

@@ -157,12 +157,15 @@ Inspected inspect_checkpoint(const InspectFlags& flags) {
                       .values = {},
                       .remarks = {}};
   const CheckpointContents contents = describe_network(reader);
-  for (const NetworkDescription& network : contents.networks) {
-    inspected.remarks.push_back({"network", network.scope, network.text});
+  if (contents.networks.empty() && (contents.remarks.empty() || flags.hints.network)) {
+    // No names of ours: those of TensorFlow's cells and Keras's layers. Or what a hint says.
+    add_networks(flags, inspected);
+  } else {
+    for (const NetworkDescription& network : contents.networks) {
+      inspected.remarks.push_back({"network", network.scope, network.text});
+    }
+    for (const std::string& remark : contents.remarks) inspected.add("note", remark);
   }
-  for (const std::string& remark : contents.remarks) inspected.add("note", remark);
-  // No names of ours: those of TensorFlow's cells and Keras's layers.
-  if (contents.networks.empty() && contents.remarks.empty()) add_networks(flags, inspected);
   const Extras extras = read_extras(reader);
   add_options(extras, inspected);
   add_arithmetic(extras, inspected);

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openrnn import _core
+from openrnn import _arguments, _core
 from openrnn._files import _whole
 from openrnn._sessions import PackedModel
 from openrnn._typing import TensorLike
@@ -154,17 +154,34 @@ def load(
     rnn_mode: str | None = None,
     reset_after: bool | None = None,
     recurrent_activation: str | None = None,
+    forget_bias: float | None = None,
+    network: Mapping[str, Any] | None = None,
 ) -> LoadedModel:
     """The recurrent networks of a model file, of whatever kind its content shows it to be.
 
     The hints say what a file may leave open and are used only where it does: rnn_mode 'rnn_tanh' or
     'rnn_relu' of plain networks (PyTorch's files do not say it), reset_after of a GRU,
-    recurrent_activation of gates. Raises FormatError for a malformed file, UnsupportedError for
+    recurrent_activation of gates, forget_bias of TensorFlow's LSTM cells (else its default, 1),
+    network, as the options of PackedModel ({'rnn_mode': 'lstm', 'num_layers': 2, ..}), of an
+    opaque_kernel that lies in a TensorFlow checkpoint alone. Raises FormatError for a malformed file, UnsupportedError for
     what is not read, ArgumentError naming the hint that is missing.
     """
     return LoadedModel(
-        _core.load_networks(os.fspath(path), rnn_mode, reset_after, recurrent_activation)
+        _core.load_networks(
+            os.fspath(path),
+            rnn_mode,
+            reset_after,
+            recurrent_activation,
+            None if forget_bias is None else _arguments.as_number("load", "forget_bias", forget_bias),
+            None if network is None else _options_of(network),
+        )
     )
+
+
+def _options_of(network: Any) -> dict[str, Any]:
+    options = _arguments.as_dict("load", "network", network, "options")
+    _core.require_fields("load", options, [])
+    return options
 
 
 def _network_of(name: str, value: Any) -> dict[str, Any]:

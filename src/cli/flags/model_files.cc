@@ -1,9 +1,18 @@
 #include "cli/flags/model_files.h"
 
 #include "cli/flags/options.h"
+#include "spec/json.h"
 
 namespace openrnn::cli {
 namespace {
+
+RnnSpec network_of_text(const std::string& text) {
+  const std::string place = "--opaque-network";
+  JsonScanner json(place, 0, text);
+  const RnnSpec spec = spec::spec_from_json(json);
+  json.end();
+  return spec;
+}
 
 // Of what a file leaves open.
 void add_hints(CLI::App* app, MappingHints& hints) {
@@ -23,6 +32,12 @@ void add_hints(CLI::App* app, MappingHints& hints) {
               "Of the gates, where the file has weights alone", [&hints](const std::string& text) {
                 hints.recurrent_activation = parse_cell_activation(text);
               });
+  add_number(app, "--forget-bias", hints.forget_bias, kAny,
+             "Of TensorFlow's LSTM cells, whose files do not say it (default: TensorFlow's, 1)");
+  add_text_as(app, "--opaque-network", "JSON",
+              "Of an opaque_kernel that lies in a TensorFlow checkpoint alone: '{\"rnn_mode\": "
+              "\"lstm\", \"num_units\": 200, \"input_size\": 200}'",
+              [&hints](const std::string& text) { hints.network = network_of_text(text); });
 }
 
 }  // namespace

@@ -82,13 +82,16 @@ nb::dict model_to_python(MappedModel&& model) {
 }
 
 MappingHints as_hints(const std::optional<std::string>& rnn_mode, std::optional<bool> reset_after,
-                      const std::optional<std::string>& recurrent_activation) {
+                      const std::optional<std::string>& recurrent_activation,
+                      std::optional<double> forget_bias, const std::optional<nb::dict>& network) {
   MappingHints hints;
   if (rnn_mode) hints.mode = parse_rnn_mode(*rnn_mode);
   hints.reset_after = reset_after;
   if (recurrent_activation) {
     hints.recurrent_activation = parse_cell_activation(*recurrent_activation);
   }
+  hints.forget_bias = forget_bias;
+  if (network) hints.network = as_network("load", *network);
   return hints;
 }
 
@@ -218,13 +221,17 @@ void bind_networks(nb::module_& m) {
   m.def(
       "load_networks",
       [](const std::string& path, const std::optional<std::string>& rnn_mode,
-         std::optional<bool> reset_after, const std::optional<std::string>& recurrent_activation) {
-        const MappingHints hints = as_hints(rnn_mode, reset_after, recurrent_activation);
+         std::optional<bool> reset_after, const std::optional<std::string>& recurrent_activation,
+         std::optional<double> forget_bias, const std::optional<nb::dict>& network) {
+        const MappingHints hints =
+            as_hints(rnn_mode, reset_after, recurrent_activation, forget_bias, network);
         return model_to_python(unlocked([&] { return load_networks(path, hints); }));
       },
       "path"_a, "rnn_mode"_a.none(), "reset_after"_a.none(), "recurrent_activation"_a.none(),
+      "forget_bias"_a.none(), "network"_a.none(),
       nb::sig("def load_networks(path: str, rnn_mode: str | None, reset_after: bool | None, "
-              "recurrent_activation: str | None) -> dict[str, typing.Any]"));
+              "recurrent_activation: str | None, forget_bias: float | None, "
+              "network: dict[str, typing.Any] | None) -> dict[str, typing.Any]"));
   m.def("save_networks", &save, "path"_a, "networks"_a, "values"_a, "format"_a.none(),
         "file_kind"_a, "layers"_a, "outputs"_a,
         nb::sig("def save_networks(path: str, networks: list[dict[str, typing.Any]], "

@@ -27,6 +27,21 @@ def reset_after(value):
     return options.get("reset_after", True)
 
 
+def opaque_alone(**hint):
+    """A checkpoint that holds the buffer of a CudnnLSTM and nothing of its network."""
+    params = np.arange(ops.CudnnLSTM(1, U, I).params_size(), dtype="float32")
+    train.Saver({"encoder/opaque_kernel": openrnn.Variable(params)}).save("opaque")
+    return [network.params.tolist() for network in openrnn.load("opaque", **hint).values()], params
+
+
+def basic_lstm_cell(**hint):
+    """The bias of a BasicLSTMCell of TensorFlow, in a checkpoint."""
+    kernel, bias = np.zeros((I + U, 4 * U), "float32"), np.zeros(4 * U, "float32")
+    scope = "rnn/multi_rnn_cell/cell_0/basic_lstm_cell"
+    train.Saver({f"{scope}/kernel": openrnn.Variable(kernel), f"{scope}/bias": openrnn.Variable(bias)}).save("basic")
+    return openrnn.load("basic", **hint).network.options["forget_bias"]
+
+
 def saved(**kw):
     openrnn.save("m.any", built(), **kw)
     return openrnn.load("m.any")
@@ -365,6 +380,11 @@ OTHERS = {
         "recurrent_activation": lambda: (
             [gates(), gates(recurrent_activation="hard_sigmoid(0.2, 0.5)")],
             [None, "hard_sigmoid(0.2, 0.5)"]),
+        "forget_bias": lambda: (
+            [basic_lstm_cell(), basic_lstm_cell(forget_bias=0.25)], [1.0, 0.25]),
+        "network": lambda: (
+            [opaque_alone()[0], *opaque_alone(network={"rnn_mode": "lstm", "num_units": U, "input_size": I})[0]],
+            [[], opaque_alone()[1].tolist()]),
     },
     "openrnn.save": {
         "format": lambda: (saved(format="torch").kind, "a PyTorch file"),

@@ -223,6 +223,41 @@ def test_the_hint_of_a_recurrent_activation(tmp_path):
     np.testing.assert_array_equal(y, layer(X, training=False)[0].numpy())
 
 
+def test_the_hint_of_a_forget_bias(tmp_path):
+    scope, random = "rnn/multi_rnn_cell/cell_0/basic_lstm_cell", np.random.default_rng(3)
+    kernel, bias = random.normal(size=(7, 16)).astype("float32"), random.normal(size=16).astype("float32")
+    openrnn.train.Saver({f"{scope}/kernel": openrnn.Variable(kernel), f"{scope}/bias": openrnn.Variable(bias)}).save(
+        str(tmp_path / "m"))
+    outputs = {}
+    for value in (0.0, 0.5, 1.0):
+        hint = ["--forget-bias", value]
+        assert (f", forget_bias {value:g}" in good("inspect", tmp_path / "m", *hint).stdout) == (value > 0)
+        outputs[value] = run(tmp_path / "m", tmp_path / "y.npy", *hint)
+    assert "TensorFlow's default for a basic_lstm_cell is taken, 1" in good("inspect", tmp_path / "m").stdout
+    np.testing.assert_array_equal(run(tmp_path / "m", tmp_path / "y.npy"), outputs[1.0])
+    assert np.abs(outputs[0.0] - outputs[0.5]).max() > 1e-3
+    assert fault("inspect", tmp_path / "m", "--forget-bias", "nan").startswith("[inspect] --forget-bias nan, expected")
+
+
+def test_the_hint_of_an_opaque_network(tmp_path):
+    layer = built()
+    openrnn.train.Saver({"encoder/opaque_kernel": openrnn.Variable(layer.kernel.numpy())}).save(str(tmp_path / "m"))
+    assert "which network it belongs to" in good("inspect", tmp_path / "m").stdout
+    hint = ["--opaque-network", json.dumps({"rnn_mode": "lstm", "num_layers": 2, "num_units": 4, "input_size": 3})]
+    assert "network in encoder: lstm, 2 layers, 4 units, input size 3" in good("inspect", tmp_path / "m", *hint).stdout
+    np.testing.assert_array_equal(run(tmp_path / "m", tmp_path / "y.npy", *hint), layer(X, training=False)[0].numpy())
+    good("convert", tmp_path / "m", tmp_path / "b.pt", *hint)
+    np.testing.assert_array_equal(openrnn.load(tmp_path / "b.pt").network.params, layer.kernel.numpy())
+    wrong = json.dumps({"rnn_mode": "lstm", "num_layers": 2, "num_units": 5, "input_size": 3})
+    assert "float32 of 440 elements of the hint network" in fault("run", tmp_path / "m", "--input", tmp_path / "x.npy",
+                                                                  "--output", tmp_path / "y.npy", "--opaque-network", wrong)
+    assert "'units' is no field, expected one of rnn_mode, " in fault("inspect", tmp_path / "m", "--opaque-network", '{"units": 3}')
+    with pytest.raises(TypeError, match="unexpected keyword argument 'units'"):
+        openrnn.load(tmp_path / "m", network={"units": 3})
+    with pytest.raises(TypeError, match="network is 'int', expected a dictionary of options"):
+        openrnn.load(tmp_path / "m", network=3)
+
+
 def test_values_of_hints_that_are_none(plain):
     assert fault("inspect", plain, "--reset-after", "yes") == (
         "[inspect] --reset-after 'yes', expected true or false")
