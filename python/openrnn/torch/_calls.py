@@ -18,6 +18,7 @@ from openrnn.errors import ArgumentError
 from openrnn.torch._network import Network
 
 _threads = torch.get_num_threads
+_from_dlpack = torch._C._from_dlpack
 
 
 class Place:
@@ -89,7 +90,7 @@ def forward(
     done = held.forward(weights, saving, sizes, given, made)
     if done is False:
         done = held.forward(readable(net, weights), saving, sizes, given, made)
-    return y, hn, cn, torch.utils.dlpack.from_dlpack(done) if saving else None
+    return y, hn, cn, _from_dlpack(done) if saving else None
 
 
 def _token(place: Place, x: Any, h0: Any, c0: Any, weights: Any, batch_sizes: Any) -> Any:

@@ -25,7 +25,7 @@ from openrnn import _core
 from openrnn.errors import ArgumentError
 from openrnn.torch import _calls
 from openrnn.torch._calls import Place
-from openrnn.torch._function import Recurrent
+from openrnn.torch._function import Direct, Recurrent
 from openrnn.torch._network import DTYPES, Network, network, text_of
 
 OWN = {"LSTM": nn.LSTM, "GRU": nn.GRU, "RNN_TANH": nn.RNN, "RNN_RELU": nn.RNN}
@@ -181,7 +181,8 @@ def compute(engine: Engine, module: Any, x: Any, h0: Any, c0: Any, batch_sizes: 
     if not live and not _needs_grad(x, h0, c0, *weights):
         given = None if engine.frozen else weights
         return _inference(engine, module, place, x, h0, c0, given, batch_sizes)
-    return Recurrent.apply(place, engine.held, batch_sizes, x, h0, c0, *weights)[:3]
+    function = Recurrent if live else Direct
+    return function.apply(place, engine.held, batch_sizes, x, h0, c0, *weights)[:3]
 
 
 def _inference(
