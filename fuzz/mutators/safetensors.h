@@ -63,6 +63,7 @@ inline void sum_networks(OrderedJson networks, const std::string& data, OrderedJ
       const std::string tensor = name.empty() ? part : name + "/" + part;
       if (!header->contains(tensor)) continue;
       const OrderedJson& place = header->at(tensor).at("data_offsets");
+      if (!place.at(0).is_number_unsigned() || !place.at(1).is_number_unsigned()) continue;
       const auto begin = place.at(0).get<std::size_t>(), end = place.at(1).get<std::size_t>();
       if (begin <= end && end <= data.size()) {
         sum = crc32c(std::string_view(data).substr(begin, end - begin));
