@@ -116,6 +116,10 @@ ACCURACY_SIZES = (
 SMALL_WEIGHTS = 0.005
 CELL_SIZES = (1, 256, 32, 100)
 PADDED_SIZES = ((4, 512, 64, 30), (2, 256, 16, 100))
+DROP_IN_SIZES = (
+    (1, 64, 1, 1), (1, 64, 1, 100), (1, 256, 1, 100), (1, 128, 16, 50), (1, 256, 16, 50),
+    (1, 512, 32, 50), (4, 128, 64, 20), (4, 512, 64, 30),
+)  # fmt: skip
 COMPANY_SIZES = ((1, 64, 1, 100), (1, 256, 1, 100), (1, 512, 1, 50), (1, 256, 16, 50))
 MEMORY_SIZES = ((1, 512, 32, 50), (4, 512, 64, 30), (4, 1024, 64, 40))
 
@@ -219,6 +223,34 @@ def cell_line(option: str, work: str, threads: int) -> Line:
     return Line("cells", network, work, threads, sides, option, option=option)
 
 
+def drop_in_lines(cell: str) -> list[Line]:
+    """A module of torch.nn that was converted, against what it was, and against our own layers."""
+    works, found = ("forward", "training"), []
+    ours = Side("openrnn.torch", "pytorch", "ours", (("drop_in", "1"),))
+    compiled = Side("PyTorch compiled", "pytorch", options=(("compile", "1"),))
+    calls = tuple(
+        Side(f"openrnn.torch {how}", "pytorch", "own", (("drop_in", how),))
+        for how in ("frozen", "recorded")
+    )
+    for sizes in DROP_IN_SIZES:
+        network = Network(cell, *sizes)
+        for work in works:
+            own = Side("OpenRNN", "openrnn_layers", "own")
+            one_step = calls if network.time == 1 and work == "forward" else ()
+            sides = (ours, TORCH, compiled, own, *one_step)
+            found.append(Line("dropin", network, work, 2, sides, "dropin"))
+    packed = (("lengths", "packed"),)
+    padded = (
+        Side("openrnn.torch packed", "pytorch", "ours", (*ours.options, *packed)),
+        Side("PyTorch packed", "pytorch", options=packed),
+    )
+    return found + [
+        Line("dropin", Network(cell, *sizes), work, 2, padded, "dropin, half padding", padded=True)
+        for sizes in PADDED_SIZES
+        for work in works
+    ]
+
+
 def memory_line(network: Network) -> Line:
     """Peak memory of a training step; every side in a fresh process."""
     return Line("memory", network, "memory", 2, (*OURS, *peers_of("training")))
@@ -256,6 +288,8 @@ def gate_set() -> list[Line]:
         works = ("forward", "training")
         found += [cell_line(option, work, threads) for option in CELLS for work in works]
         found.append(model_line(threads))
+    for cell in ("lstm", "gru"):
+        found += drop_in_lines(cell)
     found += accuracy_lines()
     for worker, name in (("ort", "ONNX Runtime"), ("pytorch", "PyTorch")):
         found += [company_line(Network("lstm", *sizes), worker, name) for sizes in COMPANY_SIZES]

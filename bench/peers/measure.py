@@ -53,7 +53,9 @@ class Entry:
 
 def worker_name(side: Side) -> str:
     """Keras under XLA is a process of its own; so are two sides of one library in one line."""
-    own_process = ("jit", "compile", "math", "weights", "what", "beside", "own_threads")
+    own_process = (
+        "jit", "compile", "math", "weights", "what", "beside", "own_threads", "drop_in"
+    )  # fmt: skip
     extra = [f"{key}{value}" for key, value in side.options if key in own_process]
     extra += [word for word in side.key.split() if word in ("lengths", "packed", "alone")]
     return "#".join([side.worker, "-".join(extra)]) if extra else side.worker

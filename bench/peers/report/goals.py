@@ -146,6 +146,25 @@ def arithmetic_goals(by: Callable[..., list[LineResult]], amx: bool) -> list[Goa
     return goals
 
 
+def drop_in_goals(results: Sequence[LineResult]) -> list[Goal]:
+    """Converted modules of torch.nn against what they were and against our own layers."""
+    plain = [r for r in results if not r.line.padded]
+    ours, of = "openrnn.torch", "geometric mean over torch.nn"
+    wide = [r for r in plain if r.line.work == "training" and r.line.network.units >= 128]
+    return [
+        mean_goal(f"drop-in, LSTM: {of}", 1.3, [r for r in plain if r.line.network.cell == "lstm"],
+                  speedup(ours, "PyTorch")),
+        mean_goal(f"drop-in, GRU: {of}", 2.0, [r for r in plain if r.line.network.cell == "gru"],
+                  speedup(ours, "PyTorch")),
+        mean_goal(f"drop-in, packed sequences: {of}", 3.0, [r for r in results if r.line.padded],
+                  speedup(f"{ours} packed", "PyTorch packed")),
+        least_goal("drop-in: every line over torch.compile", 1.0, plain,
+                   speedup(ours, "PyTorch compiled")),
+        least_goal("drop-in from U128 up, forward + backward: every line over our own layers", 0.97,
+                   wide, speedup(ours, "OpenRNN")),
+    ]  # fmt: skip
+
+
 def accuracy_goals(results: Sequence[LineResult]) -> list[Goal]:
     """Float32 against float64, every quantity of every line."""
     found = [aims for result in results if (aims := accuracy.aims(result))]
@@ -186,6 +205,7 @@ def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
         "peak memory of a training step over the leanest peer's, at most", 1.0,
         max(memory, default=None), len(memory), True,
     )  # fmt: skip
+    drop_in = drop_in_goals(by("dropin"))
     arithmetic, errors = arithmetic_goals(by, amx), accuracy_goals(gate)
     plain = [lost, *ratio_goals(by, amx), *roofline_goals(by), *arithmetic]
-    return [*plain, company, cells, peak, *errors]
+    return [*plain, company, cells, *drop_in, peak, *errors]

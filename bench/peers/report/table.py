@@ -18,6 +18,7 @@ GROUPS = {
     "math": "Other arithmetic",
     "weights": "Smaller weights",
     "cells": "Cells with options, against loops over time",
+    "dropin": "Modules of torch.nn, converted by openrnn.torch",
     "company": "In turn with another library in one process",
     "model": "A language model's training step",
     "accuracy": "Accuracy: float32 against float64",

@@ -1,4 +1,5 @@
-"""PyTorch: torch.nn.LSTM, GRU and RNN, called from Python."""
+"""PyTorch: torch.nn.LSTM, GRU and RNN, called from Python, as they are, compiled, or converted by
+openrnn.torch."""
 
 from peers.workers import server
 
@@ -12,6 +13,15 @@ from peers.workers import layout, torch_parameters  # noqa: E402
 
 torch.set_num_threads(THREADS)
 DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
+
+
+def convert(module: torch.nn.Module, frozen: bool) -> None:
+    """Makes it one of openrnn.torch, which only these sides need."""
+    import openrnn.torch
+
+    openrnn.torch.convert(module)
+    if frozen:
+        openrnn.torch.freeze(module)
 
 
 class Job:
@@ -31,6 +41,12 @@ class Job:
         )  # fmt: skip
         torch_parameters.fill(self.module, self.parts)
         self.module.to(dtype)
+        self.parameters = self.module  # a compiled one has other names
+        self.drop_in = task.text("drop_in")
+        if self.drop_in:
+            convert(self.module, frozen=self.drop_in == "frozen")
+        elif task.number("compile"):
+            self.module = torch.compile(self.module)
         self.x = torch.from_numpy(np.asarray(task.array("x"), np.float32)).to(dtype)
         self.lengths = None
         if task.lengths_kind == "packed":
@@ -45,6 +61,8 @@ class Job:
 
     def _find_kernel(self) -> str:
         """What the forward call dispatches to."""
+        if self.drop_in:
+            return "openrnn.torch"
         with torch.profiler.profile() as profile, torch.inference_mode(not self.task.training):
             self._forward()
         names = {event.key for event in profile.key_averages()}
@@ -71,11 +89,11 @@ class Job:
     def call(self) -> None:
         """Forward, or forward and backward."""
         if not self.task.training:
-            with torch.inference_mode():
+            with torch.inference_mode(self.drop_in != "recorded"):
                 self._forward()
             return
         self.x.grad = None
-        self.module.zero_grad(set_to_none=True)
+        self.parameters.zero_grad(set_to_none=True)
         self._forward().backward(self.r)
 
     def results(self) -> dict[str, server.Array]:
@@ -88,7 +106,7 @@ class Job:
         found = {"y": host(self.y)}
         found |= {name: host(value) for name, value in zip(("hn", "cn"), self.state, strict=False)}
         if self.task.training:
-            dparams = torch_parameters.gradients(self.module, self.parts)
+            dparams = torch_parameters.gradients(self.parameters, self.parts)
             found |= {"dx": host(self.x.grad), "dparams": dparams}
         return found
 

@@ -1,6 +1,7 @@
 """Ratios, verdicts, goals and the table, on results that are made up."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,6 +161,23 @@ def test_goals_by_group():
     assert goal_named(found, "peak memory").state == "met"
     assert goal_named(found, "bf16:").state == "not measurable here"
     assert goal_named(goals.goals_of(made, amx=True), "batch 1 and streaming, forward:").wanted == 1.6
+
+
+def test_drop_in_goals():
+    def dropin(sides, work="training", sizes=(1, 256, 16, 50), cell="lstm", padded=False):
+        found = line_result(sides, "dropin", sizes, work, cell)
+        return replace(found, line=replace(found.line, padded=padded))
+
+    ours, theirs = side("openrnn.torch", [1.0] * 5, "ours"), side("PyTorch", [1.5] * 5)
+    compiled, own = side("PyTorch compiled", [0.9] * 5), side("OpenRNN", [0.99] * 5, "own")
+    packed = [side("openrnn.torch packed", [1.0] * 5, "ours"), side("PyTorch packed", [4.0] * 5)]
+    made = [dropin([ours, theirs, compiled, own]), dropin([ours, theirs], "forward", cell="gru"),
+            dropin(packed, padded=True), dropin([ours, own], sizes=(1, 64, 1, 100))]  # fmt: skip
+    found = {goal.text: goal for goal in goals.goals_of(made, amx=False) if goal.text.startswith("drop-in")}
+    assert [(goal.found, goal.lines) for goal in found.values()] == [
+        (pytest.approx(1.5), 1), (pytest.approx(1.5), 1), (pytest.approx(4.0), 1),
+        (pytest.approx(0.9), 1), (pytest.approx(0.99), 1)]  # fmt: skip
+    assert [goal.state for goal in found.values()] == ["met", "not met", "met", "not met", "met"]
 
 
 def test_padding_is_against_those_who_compute_it():
