@@ -46,7 +46,10 @@ def _address(tensor: Any) -> int:
 
 
 def _dense(tensor: Any) -> Any:
-    return tensor if tensor is None or tensor.is_contiguous() else tensor.contiguous()
+    """Its values one behind the other, and as they are: not negated when they are read."""
+    if tensor is None or (tensor.is_contiguous() and not tensor.is_neg()):
+        return tensor
+    return tensor.contiguous().resolve_neg()
 
 
 def readable(net: Network, weights: Any) -> list[Any]:

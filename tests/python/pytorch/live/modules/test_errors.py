@@ -48,6 +48,24 @@ def test_a_wrong_call(mode, what):
     assert isinstance(wanted[0], type) and outcome(mine, *args) == wanted
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_wrong_calls_without_gradients_after_a_right_one(mode, frozen):
+    """What is kept of a call does not let a wrong one pass."""
+    theirs, mine = make_pair(mode, 4, 5, 2)
+    if frozen:
+        ours.freeze(mine)
+    x = torch.randn(6, 3, 4)
+    wrong = calls(mode) | {"states with a hole": (x, (torch.zeros(2, 3, 5), None)),
+                           "sparse": (x.to_sparse(),)}  # fmt: skip
+    with torch.no_grad():
+        for what, args in wrong.items():
+            assert outcome(mine, x) == x.shape[:2] + (5,)
+            assert outcome(mine, *args) == outcome(theirs, *args), what
+        mine.double()
+        assert outcome(mine, x) == outcome(theirs.double(), x)
+
+
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
 @pytest.mark.parametrize(
     "options",

@@ -188,3 +188,14 @@ def test_weights_of_eight_bits_are_for_inference():
     assert 0 < (found - plain(x)[0]).abs().max() < 0.02
     with pytest.raises(NotImplementedError, match="weights_dtype is 'int8', which is for inference"):
         module(x)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_negated_views_are_read_as_what_they_say(mode):
+    """PyTorch negates them when it reads them: `z.conj().imag` is one."""
+    theirs, mine = make_pair(mode, 4, 5, 2)
+    x = torch._neg_view(torch.randn(6, 3, 4))
+    for context in (torch.no_grad, torch.enable_grad):
+        with context():
+            torch.testing.assert_close(mine(x)[0], theirs(x)[0])
+            torch.testing.assert_close(mine(x)[0], theirs(x)[0])
