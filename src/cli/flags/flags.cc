@@ -182,7 +182,8 @@ void add_bench(CLI::App& tool, BenchFlags& flags) {
     load->excludes(other);
   }
   add_number(app, "--megabytes", flags.megabytes, {1, 1 << 20}, "Size of the files of --load")
-      ->default_str("1024");
+      ->default_str("1024")
+      ->needs(load);
   add_threads(app, flags.threads);
 }
 

@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 
 import numpy
 import pytest
-from tool_runs import BUILD, DATA, good, small_flags, tool, write_text
+from tool_runs import BUILD, DATA, fault, good, small_flags, tool, write_text
 
 
 @pytest.fixture(name="run", scope="module")
@@ -242,6 +242,27 @@ def test_bench_writes_what_it_measures(tmp_path):
         assert row["device"] == "cpu" and row["threads"] == 1 and row["ms"] > 0 and row["gflops"] > 0
         assert row["percent_of_peak"] > 0
     assert "% of the" in done.stdout
+
+
+def test_bench_of_loading_leaves_the_folder_as_it_was(tmp_path):
+    kept = tmp_path / "kept"
+    kept.write_text("x")
+    figures = tmp_path / "load.json"
+    done = good("bench", "--load", tmp_path, "--megabytes", 1, "--json", figures)
+    ready, *rows = json.loads(figures.read_text())
+    assert ready["kind"] == "ready" and 0 < ready["ms"]
+    assert [row["kind"] for row in rows] == [
+        "OpenRNN", "safetensors", "PyTorch", "npz", "ONNX", "Keras .h5", "Keras 3", "TensorFlow"]
+    for row in rows:
+        assert 0.9e6 < row["bytes"] < 1.3e6 and row["ms"] > 0 and row["read_ms"] > 0
+        assert row["rate_ratio"] == pytest.approx(row["read_ms"] / row["ms"])
+        assert row["memory_ratio"] > 1 and row["kind"] in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "load.json"]
+    one = good("bench", "--load", tmp_path, "--megabytes", 2, "--only", "npz")
+    assert re.search(r"^npz +2 ", one.stdout, re.MULTILINE) and "ONNX" not in one.stdout
+    assert "names no kind of file" in fault("bench", "--load", tmp_path, "--megabytes", 1, "--only", "xyz")
+    assert "--megabytes requires --load" in fault("bench", "--megabytes", 1)
+    assert "--seconds excludes --load" in fault("bench", "--load", tmp_path, "--seconds", 1)
 
 
 def test_help_and_version():
