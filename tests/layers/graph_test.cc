@@ -134,7 +134,8 @@ TEST(LayerGraphTest, CallsThatDoNotFit) {
 
 // An LSTM of two layers that begins with states of its own.
 MappedModel model_with_states() {
-  const RnnSpec spec{.num_layers = 2, .num_units = kUnits, .input_size = kInput};
+  const RnnSpec spec{
+      .num_layers = 2, .num_units = kUnits, .input_size = kInput, .single_bias = true};
   MappedModel model;
   model.networks.push_back(
       {.name = "lstm", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
@@ -178,6 +179,27 @@ TEST(LayerGraphTest, BeginsWithTheStatesOfItsOptions) {
   EXPECT_EQ(load_networks(folder / "m.openrnn").networks[0].initial_h->view().as<float>()[3],
             0.375F);
   EXPECT_THROW(save_networks(folder / "m.keras", given, ModelFormat::kKeras), UnsupportedError);
+}
+
+TEST(LayerGraphTest, AnAmplifierIsReadAsItWasWritten) {
+  const TempFolder folder;
+  MappedModel given = model_with_states();
+  const std::vector<float> kernel{0.5F, -0.25F, 1.5F, 0.125F}, bias{0.75F};
+  given.layers.push_back({.name = "mix",
+                          .kind = "dense",
+                          .inputs = {{"lstm", 0}},
+                          .options = {{"units", std::int64_t{1}}},
+                          .weights = {{"kernel", Array::of<float>({kUnits, 1}, kernel)},
+                                      {"bias", Array::of<float>({1}, bias)}}});
+  given.outputs = {{"mix", 0}};
+  Array x(DType::kFloat32, {2, 7, kInput});
+  for (int i = 0; i < x.size(); ++i) x.as<float>()[static_cast<std::size_t>(i)] = 0.07F * i - 1.0F;
+  const auto graph = layers::LayerGraph::of(given);
+  const Array wanted = graph->predict({Tensor(x.view())})[0];
+  save_model(folder / "m.nam", *graph, ModelFormat::kNam);
+  const Array found = load_model(folder / "m.nam")->predict({Tensor(x.view())})[0];
+  ASSERT_EQ(found.shape(), (Shape{2, 7, 1}));
+  for (std::size_t i = 0; i < 14; ++i) EXPECT_EQ(found.as<float>()[i], wanted.as<float>()[i]) << i;
 }
 
 TEST(LayerGraphTest, StatesOfOptionsThatDoNotFit) {

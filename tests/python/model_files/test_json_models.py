@@ -271,3 +271,14 @@ def test_what_such_files_cannot_hold_is_refused_by_name(tmp_path):
     with pytest.raises(openrnn.errors.ArgumentError, match="a dense layer of 1 unit"):
         openrnn.save(tmp_path / "b.nam", graph)
     assert not list(tmp_path.glob("*.nam")) and not (tmp_path / "b.json").exists()
+
+
+def test_networks_alone_of_a_model_with_other_layers(tmp_path):
+    rtneural_file(tmp_path / "m.json", [("gru", 4, ""), ("dense", 3, ""), ("lstm", 4, "")])
+    model = openrnn.load(tmp_path / "m.json")
+    openrnn.save(tmp_path / "one.json", {"gru": model["layers.0"]})
+    found = openrnn.load(tmp_path / "one.json")
+    assert [layer["kind"] for layer in found.layers] == ["input", "recurrent"]
+    np.testing.assert_array_equal(found["gru"].params, model["layers.0"].params)
+    with pytest.raises(openrnn.errors.UnsupportedError, match="'layers.2' has another input size"):
+        openrnn.save(tmp_path / "both.json", dict(model))
