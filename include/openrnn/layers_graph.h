@@ -43,7 +43,7 @@ class OPENRNN_API LayerGraph : public Layer {
   }
   /// The same on the host, with training off.
   std::vector<Array> predict(const std::vector<Tensor>& values);
-  /// Layers that are stateful begin the next call with zeros again.
+  /// Layers that are stateful begin the next call with their initial states again.
   void reset_states() { states_.clear(); }
 
   /// The model with the weights of now, to be written. Networks and layers have their names and

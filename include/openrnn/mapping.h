@@ -90,7 +90,7 @@ enum class ModelFormat : std::uint8_t {
   kKerasH5,
   /// A TensorFlow checkpoint (a prefix) with the names of the cells of version 1.
   kTensorflow,
-  /// JSON of RTNeural, and of NeuralAmpModeler.
+  /// JSON of RTNeural, and of NeuralAmpModeler: chains of layers.
   kRtneural,
   kNam,
   /// An archive of NumPy with PyTorch's names.

@@ -122,8 +122,8 @@ constexpr WritableFormat kWritable[] = {
     {ModelFormat::kKerasWeights, "keras_weights", kEndingsOfKerasWeights, save_keras_weights},
     {ModelFormat::kKerasH5, "keras_h5", kEndingsOfKerasH5, save_keras_h5, true},
     {ModelFormat::kTensorflow, "tensorflow", kEndingsOfTensorflow, save_tensorflow},
-    {ModelFormat::kRtneural, "rtneural", kEndingsOfRtneural, save_rtneural},
-    {ModelFormat::kNam, "nam", kEndingsOfNam, save_nam},
+    {ModelFormat::kRtneural, "rtneural", kEndingsOfRtneural, save_rtneural, true},
+    {ModelFormat::kNam, "nam", kEndingsOfNam, save_nam, true},
     {ModelFormat::kNpz, "npz", kEndingsOfNpz, save_npz},
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_set>
 
 #include "base/excerpt.h"
@@ -57,6 +58,37 @@ void require_weights(const MappedModel& model) {
   }
 }
 
+/// The states that a recurrent layer begins with are its network's as well, for files that have
+/// them there.
+class LayerStates {
+ public:
+  explicit LayerStates(const MappedModel& model) : given_(model) {
+    for (const MappedLayer& layer : model.layers) {
+      if (layer.kind != "recurrent") continue;
+      set(layer, "initial_h", &MappedNetwork::initial_h);
+      set(layer, "initial_c", &MappedNetwork::initial_c);
+    }
+  }
+  const MappedModel& model() const { return changed_ ? *changed_ : given_; }
+
+ private:
+  void set(const MappedLayer& layer, const char* option,
+           std::optional<Array> MappedNetwork::*state) {
+    const auto& given = layer_option_as<std::vector<double>>(layer, option);
+    if (given.empty()) return;
+    if (!changed_) changed_ = given_;
+    const auto& name = layer_option_as<std::string>(layer, "network");
+    MappedNetwork& network = *std::ranges::find(changed_->networks, name, &MappedNetwork::name);
+    const std::int64_t rows = network.spec.num_pseudo_layers();
+    Array wide(DType::kFloat64, {rows, static_cast<std::int64_t>(given.size()) / rows});
+    std::ranges::copy(given, wide.as<double>().begin());
+    network.*state = cast(wide.view(), network.spec.dtype);
+  }
+
+  const MappedModel& given_;
+  std::optional<MappedModel> changed_;
+};
+
 }  // namespace
 
 bool holds_layers(ModelFormat format) { return row_of(format).layers; }
@@ -102,7 +134,7 @@ void save_networks(const std::string& path, const MappedModel& model, ModelForma
     check_layers(model.layers, model.outputs, find_spec_in(model));
     require_weights(model);
   }
-  row.save(path, model);
+  row.save(path, LayerStates(model).model());
 }
 
 }  // namespace openrnn

@@ -132,6 +132,91 @@ TEST(LayerGraphTest, CallsThatDoNotFit) {
   EXPECT_THROW(layers::LayerGraph::of(bare), UnsupportedError);
 }
 
+// An LSTM of two layers that begins with states of its own.
+MappedModel model_with_states() {
+  const RnnSpec spec{
+      .num_layers = 2, .num_units = kUnits, .input_size = kInput, .single_bias = true};
+  MappedModel model;
+  model.networks.push_back(
+      {.name = "lstm", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
+  std::vector<double> h, c;
+  for (int i = 0; i < 2 * kUnits; ++i) h.push_back(0.125 * i), c.push_back(1.0 - 0.25 * i);
+  model.layers = {{.name = "x",
+                   .kind = "input",
+                   .options = {{"shape", std::vector<std::int64_t>{-1, -1, kInput}}}},
+                  {.name = "lstm",
+                   .kind = "recurrent",
+                   .inputs = {{"x", 0}},
+                   .options = {{"network", std::string("lstm")},
+                               {"initial_h", std::move(h)},
+                               {"initial_c", std::move(c)}}}};
+  model.outputs = {{"lstm", 0}};
+  return model;
+}
+
+TEST(LayerGraphTest, BeginsWithTheStatesOfItsOptions) {
+  const TempFolder folder;
+  const MappedModel given = model_with_states();
+  save_model(folder / "m.openrnn", *layers::LayerGraph::of(given), ModelFormat::kOpenrnn);
+  const auto graph = load_model(folder / "m.openrnn");
+  Array x(DType::kFloat32, {3, 2, kInput}), h(DType::kFloat32, {3, 2, kUnits}),
+      c(DType::kFloat32, {3, 2, kUnits});
+  for (int i = 0; i < x.size(); ++i) x.as<float>()[static_cast<std::size_t>(i)] = 0.1F * i;
+  for (int i = 0; i < h.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    h.as<float>()[at] = 0.125F * (i % (2 * kUnits));
+    c.as<float>()[at] = 1.0F - 0.25F * (i % (2 * kUnits));
+  }
+  layers::RnnCallOptions call;
+  call.time_major = false;
+  auto& rnn = dynamic_cast<layers::CudnnRnn&>(*graph->layer("lstm"));
+  const Tensor wanted = rnn(Tensor(x.view()), {Tensor(h.view()), Tensor(c.view())}, call).output;
+  const Array found = graph->predict({Tensor(x.view())})[0], expected = wanted.to_host();
+  for (std::size_t i = 0; i < found.as<float>().size(); ++i) {
+    EXPECT_EQ(found.as<float>()[i], expected.as<float>()[i]) << i;
+  }
+  // The network of the file has them, too; Keras's files have no place for them.
+  EXPECT_EQ(load_networks(folder / "m.openrnn").networks[0].initial_h->view().as<float>()[3],
+            0.375F);
+  EXPECT_THROW(save_networks(folder / "m.keras", given, ModelFormat::kKeras), UnsupportedError);
+}
+
+TEST(LayerGraphTest, AnAmplifierIsReadAsItWasWritten) {
+  const TempFolder folder;
+  MappedModel given = model_with_states();
+  const std::vector<float> kernel{0.5F, -0.25F, 1.5F, 0.125F}, bias{0.75F};
+  given.layers.push_back({.name = "mix",
+                          .kind = "dense",
+                          .inputs = {{"lstm", 0}},
+                          .options = {{"units", std::int64_t{1}}},
+                          .weights = {{"kernel", Array::of<float>({kUnits, 1}, kernel)},
+                                      {"bias", Array::of<float>({1}, bias)}}});
+  given.outputs = {{"mix", 0}};
+  Array x(DType::kFloat32, {2, 7, kInput});
+  for (int i = 0; i < x.size(); ++i) x.as<float>()[static_cast<std::size_t>(i)] = 0.07F * i - 1.0F;
+  const auto graph = layers::LayerGraph::of(given);
+  const Array wanted = graph->predict({Tensor(x.view())})[0];
+  save_model(folder / "m.nam", *graph, ModelFormat::kNam);
+  const Array found = load_model(folder / "m.nam")->predict({Tensor(x.view())})[0];
+  ASSERT_EQ(found.shape(), (Shape{2, 7, 1}));
+  for (std::size_t i = 0; i < 14; ++i) EXPECT_EQ(found.as<float>()[i], wanted.as<float>()[i]) << i;
+}
+
+TEST(LayerGraphTest, StatesOfOptionsThatDoNotFit) {
+  const auto refused = [](const char* option, std::size_t count, const char* text) {
+    MappedModel model = model_with_states();
+    model.layers[1].options[option] = std::vector<double>(count, 0.5);
+    try {
+      check_layers(model.layers, model.outputs, find_spec_in(model));
+      ADD_FAILURE() << "nothing was refused: " << text;
+    } catch (const ArgumentError& error) {
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+  };
+  refused("initial_h", 7, "has 7 values of initial_h, expected 8 or none");
+  refused("initial_c", 1, "has 1 values of initial_c, expected 8 or none");
+}
+
 TEST(LayerGraphTest, IsOneNodeOfASymbolicModel) {
   const auto graph = layers::LayerGraph::of(small_model());
   const Tensor input = Input({-1, -1}, DType::kInt32);

@@ -78,7 +78,7 @@ class LayerGraph(Layer):
         return [one.numpy() for one in outputs] if isinstance(outputs, list) else outputs.numpy()
 
     def reset_states(self) -> None:
-        """Stateful layers begin the next call with zeros again."""
+        """Stateful layers begin the next call with their initial states again."""
         _core.graph_reset(self)
 
     def get_config(self) -> dict[str, Any]:

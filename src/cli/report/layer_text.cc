@@ -14,6 +14,8 @@ std::string text_of_option(const PlainValue& value) {
           return excerpt(held);
         } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
           return to_string(Shape(held.begin(), held.end()));
+        } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+          return fmt::format("of {} values", held.size());
         } else if constexpr (std::is_arithmetic_v<T>) {
           return fmt::format("{}", held);
         } else {

@@ -74,6 +74,31 @@ Tensor joined_states(const std::vector<Tensor>& parts) {
   return ops::transpose_leading(ops::stack(parts));
 }
 
+// The option [L*D, width] as the state of each row, [B, L*D, width]; zeros where there is none.
+Tensor option_state(const GraphStep& step, const char* option, DType dtype, Shape shape) {
+  const auto& given = layer_option_as<std::vector<double>>(step.layer, option);
+  Array wide(DType::kFloat64, std::move(shape));
+  const std::span<double> values = wide.as<double>();
+  for (std::size_t i = 0; i < values.size() && !given.empty(); ++i) {
+    values[i] = given[i % given.size()];
+  }
+  return Tensor(cast(wide.view(), dtype).view());
+}
+
+// What the layer's options say.
+std::vector<Tensor> option_states(const GraphStep& step, const RnnSpec& spec, std::int64_t batch) {
+  const bool any = !layer_option_as<std::vector<double>>(step.layer, "initial_h").empty() ||
+                   !layer_option_as<std::vector<double>>(step.layer, "initial_c").empty();
+  if (!any) return {};
+  const std::int64_t rows = spec.num_pseudo_layers();
+  std::vector<Tensor> states{
+      option_state(step, "initial_h", spec.dtype, {batch, rows, spec.hidden_size()})};
+  if (spec.has_cell()) {
+    states.push_back(option_state(step, "initial_c", spec.dtype, {batch, rows, spec.num_units}));
+  }
+  return states;
+}
+
 std::vector<Tensor> initial_state(const GraphStep& step, const RnnSpec& spec, std::int64_t batch) {
   if (step.inputs.size() > 1) {
     const std::size_t kinds = spec.has_cell() ? 2 : 1;
@@ -89,7 +114,7 @@ std::vector<Tensor> initial_state(const GraphStep& step, const RnnSpec& spec, st
   }
   // Another batch has no state yet.
   const bool kept = step.state && !step.state->empty() && (*step.state)[0].shape()[0] == batch;
-  return kept ? *step.state : std::vector<Tensor>();
+  return kept ? *step.state : option_states(step, spec, batch);
 }
 
 }  // namespace

@@ -5,15 +5,17 @@
 
 namespace openrnn::mapping {
 
-/// Layers 'lstm' and 'gru', each a network. Throws: as load_networks.
+/// Layers 'lstm' and 'gru', each a network, and the chain of all layers. Throws: as load_networks.
 MappedModel map_rtneural(const ModelFile& file);
-/// Networks one behind the other, each layer of them a layer. Throws: as save_networks.
+/// A chain of layers; of a model without layers, the networks one behind the other. Each layer of a
+/// network is one of the file. Throws: as save_networks.
 void save_rtneural(const std::string& path, const MappedModel& model);
 
-/// The LSTM of a file of that architecture, with its states to begin with; what follows it is in
-/// the values 'head.weight' and 'head.bias'. Throws: as load_networks.
+/// The LSTM of a file of that architecture, with its states to begin with, and the dense layer
+/// behind it. Throws: as load_networks.
 MappedModel map_nam(const ModelFile& file);
-/// One LSTM, and those two values. Throws: as save_networks.
+/// One LSTM and one dense layer; of a model without layers, the values 'head.weight' and
+/// 'head.bias'. Throws: as save_networks.
 void save_nam(const std::string& path, const MappedModel& model);
 
 }  // namespace openrnn::mapping

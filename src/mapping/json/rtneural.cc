@@ -1,25 +1,15 @@
 // RTNeural has a layer's weights as Keras's get_weights() gives them.
-#include <algorithm>
-#include <charconv>
-#include <nlohmann/json.hpp>
+#include "mapping/json/rtneural.h"
 
-#include "base/excerpt.h"
+#include <unordered_set>
+
 #include "base/message.h"
 #include "mapping/json/json.h"
-#include "mapping/json/text.h"
 #include "mapping/support/keras_arrays.h"
-#include "mapping/support/options.h"
 
 namespace openrnn::mapping {
 
 namespace {
-
-constexpr std::string_view kRtneural = "a file of RTNeural";
-
-const TensorInfo* weights_of(const ModelFile& file, std::size_t layer, std::size_t number) {
-  const std::string name = message("layers.", layer, ".weights.", number);
-  return file.contains(name) ? &file.info(name) : nullptr;
-}
 
 // The network that a layer's arrays make by their shapes; nothing if they make none.
 std::optional<RnnSpec> layer_spec(RnnMode mode, std::span<const TensorInfo* const> arrays) {
@@ -44,48 +34,32 @@ std::optional<RnnSpec> layer_spec(RnnMode mode, std::span<const TensorInfo* cons
   return spec;
 }
 
-// 3 of 'layers.3.type'.
-std::optional<std::size_t> layer_with_type(std::string_view name) {
-  constexpr std::string_view kLayers = "layers.", kType = ".type";
-  if (!name.starts_with(kLayers) || !name.ends_with(kType)) return std::nullopt;
-  name.remove_prefix(kLayers.size());
-  name.remove_suffix(kType.size());
-  std::size_t layer = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return layer;
-}
-
-/// One layer of the file.
-struct RtneuralLayer {
+/// One layer of a network.
+struct CellLayer {
+  std::size_t number = 0;
   std::string name;  // of the network, where we wrote it
   RnnSpec spec;
   std::vector<Array> arrays;
   std::vector<std::string> tensors;
 };
 
-const std::string* text_of(const ModelFile& file, const std::string& name) {
-  const auto found = std::ranges::find(file.values(), name, &NamedValue::name);
-  return found == file.values().end() ? nullptr : std::get_if<std::string>(&found->value);
-}
-
-std::optional<RtneuralLayer> read_layer(const ModelFile& file, std::size_t number, RnnMode mode,
-                                        std::vector<std::string>* notes) {
-  std::vector<const TensorInfo*> infos;
-  while (const TensorInfo* const info = weights_of(file, number, infos.size())) {
-    infos.push_back(info);
-  }
-  const std::string place = message("layers.", number);
+std::optional<CellLayer> read_cell(const ModelFile& file, const RtneuralLayer& given,
+                                   std::vector<std::string>* notes) {
+  const RnnMode mode = given.type == "lstm" ? RnnMode::kLstm : RnnMode::kGru;
+  const std::size_t count = given.weights.size();
   const std::optional<RnnSpec> spec =
-      infos.size() == 2 || infos.size() == 3 ? layer_spec(mode, infos) : std::nullopt;
+      count == 2 || count == 3 ? layer_spec(mode, given.weights) : std::nullopt;
   if (!spec) {
-    notes->push_back(message("no network was made from '", place, "': its ", infos.size(),
+    notes->push_back(message("no network was made from '", given.place(), "': its ", count,
                              " arrays have not the shapes of a ", to_string(mode)));
     return std::nullopt;
   }
-  const std::string* const name = text_of(file, place + ".name");
-  RtneuralLayer layer{.name = name ? *name : place, .spec = *spec, .arrays = {}, .tensors = {}};
-  for (const TensorInfo* info : infos) {
+  CellLayer layer{.number = given.number,
+                  .name = given.given_name.value_or(given.place()),
+                  .spec = *spec,
+                  .arrays = {},
+                  .tensors = {}};
+  for (const TensorInfo* info : given.weights) {
     layer.arrays.push_back(file.read(info->name));
     layer.tensors.push_back(info->name);
   }
@@ -93,14 +67,14 @@ std::optional<RtneuralLayer> read_layer(const ModelFile& file, std::size_t numbe
 }
 
 // Layers one behind the other that have one name are one network.
-bool continues(const RtneuralLayer& before, const RtneuralLayer& layer) {
+bool continues(const CellLayer& before, const CellLayer& layer) {
   RnnSpec as_before = layer.spec;
   as_before.input_size = before.spec.input_size;
-  return layer.name == before.name && as_before == before.spec &&
-         layer.spec.input_size == before.spec.num_units;
+  return layer.number == before.number + 1 && layer.name == before.name &&
+         as_before == before.spec && layer.spec.input_size == before.spec.num_units;
 }
 
-MappedNetwork network_of(std::span<RtneuralLayer> layers) {
+MappedNetwork network_of(std::span<CellLayer> layers) {
   RnnSpec spec = layers[0].spec;
   spec.num_layers = static_cast<std::int64_t>(layers.size());
   const ParamsLayout layout(spec);
@@ -116,73 +90,43 @@ MappedNetwork network_of(std::span<RtneuralLayer> layers) {
   return network;
 }
 
-std::string text_in_json(const std::string& text) {
-  using nlohmann::json;
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+// Tensors that neither a network nor a layer was made from.
+std::vector<std::string> not_taken(const ModelFile& file, const MappedModel& model) {
+  std::unordered_set<std::string_view> taken;
+  for (const MappedNetwork& one : model.networks) {
+    taken.insert(one.tensors.begin(), one.tensors.end());
+  }
+  for (const MappedLayer& one : model.layers) taken.insert(one.tensors.begin(), one.tensors.end());
+  std::vector<std::string> names;
+  for (const TensorInfo& info : file.tensors()) {
+    if (!taken.contains(info.name)) names.push_back(info.name);
+  }
+  return names;
 }
 
 }  // namespace
 
 MappedModel map_rtneural(const ModelFile& file) {
   MappedModel model{.kind = file.kind(), .values = file.values()};
-  std::vector<RtneuralLayer> layers;
-  for (const NamedValue& value : file.values()) {
-    const auto* const type = std::get_if<std::string>(&value.value);
-    const std::optional<std::size_t> number = layer_with_type(value.name);
-    if (!type || !number || (*type != "lstm" && *type != "gru")) continue;
-    const RnnMode mode = *type == "lstm" ? RnnMode::kLstm : RnnMode::kGru;
-    std::optional<RtneuralLayer> layer = read_layer(file, *number, mode, &model.notes);
-    if (layer) layers.push_back(std::move(*layer));
+  const std::vector<RtneuralLayer> given = rtneural_layers(file);
+  std::vector<CellLayer> cells;
+  for (const RtneuralLayer& layer : given) {
+    if (!layer.is_recurrent()) continue;
+    std::optional<CellLayer> cell = read_cell(file, layer, &model.notes);
+    if (cell) cells.push_back(std::move(*cell));
   }
-  for (std::size_t first = 0; first < layers.size();) {
+  RtneuralNetworks networks;
+  for (std::size_t first = 0; first < cells.size();) {
     std::size_t last = first + 1;
-    while (last < layers.size() && continues(layers[last - 1], layers[last])) ++last;
-    model.networks.push_back(network_of(std::span(layers).subspan(first, last - first)));
+    while (last < cells.size() && continues(cells[last - 1], cells[last])) ++last;
+    for (std::size_t i = first; i < last; ++i) networks[cells[i].number];
+    networks[cells[first].number] = cells[first].name;
+    model.networks.push_back(network_of(std::span(cells).subspan(first, last - first)));
     first = last;
   }
-  for (const TensorInfo& info : file.tensors()) {
-    const bool taken = std::ranges::any_of(model.networks, [&](const MappedNetwork& network) {
-      return std::ranges::find(network.tensors, info.name) != network.tensors.end();
-    });
-    if (!taken) model.not_understood.push_back(info.name);
-  }
+  add_rtneural_layers(file, given, networks, &model);
+  model.not_understood = not_taken(file, model);
   return model;
-}
-
-void save_rtneural(const std::string& path, const MappedModel& model) {
-  std::string layers;
-  std::int64_t width = model.networks.at(0).spec.input_size;
-  for (const MappedNetwork& given : model.networks) {
-    const MappedNetwork network =
-        json_network(given, kRtneural, given.spec.mode == RnnMode::kGru ? 2 : 1);
-    const RnnSpec& spec = network.spec;
-    if (spec.input_size != width || given.initial_h || given.initial_c) {
-      throw UnsupportedError(message("[save_networks] ", network_called(given.name), " has ",
-                                     spec.input_size != width
-                                         ? "another input size than what is in front of it gives"
-                                         : "states to begin with",
-                                     ", which ", kRtneural, " cannot hold"));
-    }
-    const ParamsLayout layout(spec);
-    for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
-      layers +=
-          message(layers.empty() ? "" : ",", "\n  {\"type\": \"", spec.is_lstm() ? "lstm" : "gru",
-                  "\", \"name\": ", text_in_json(network.name),
-                  ", \"activation\": \"tanh\", \"shape\": [null, null, ", spec.num_units,
-                  "],\n   \"weights\": [");
-      const std::vector<Array> arrays =
-          keras_arrays(layout, {.layer = layer}, network.params.view());
-      for (std::size_t i = 0; i < arrays.size(); ++i) {
-        if (i > 0) layers += ",\n    ";
-        append_lists(arrays[i], kRtneural, &layers);
-      }
-      layers += "]}";
-    }
-    width = spec.num_units;
-  }
-  write_file_atomically(path,
-                        message("{\"in_shape\": [null, null, ", model.networks[0].spec.input_size,
-                                "],\n \"layers\": [", layers, "]}\n"));
 }
 
 }  // namespace openrnn::mapping

@@ -37,6 +37,23 @@ void check_states(const MappedLayer& layer, std::span<const LayerValue> states,
   }
 }
 
+// The options for states to begin with: one row for each layer and direction, or nothing.
+void check_initial(const MappedLayer& layer, std::size_t inputs, const RnnSpec& spec) {
+  const auto check = [&](const char* option, std::int64_t width) {
+    const auto& given = layer_option_as<std::vector<double>>(layer, option);
+    if (given.empty()) return;
+    if (inputs > 1) {
+      refuse_layer(layer, message("has ", option, " and states as inputs, expected one of both"));
+    }
+    const std::int64_t expected = spec.num_pseudo_layers() * width;
+    if (static_cast<std::int64_t>(given.size()) == expected) return;
+    refuse_layer(layer, message("has ", given.size(), " values of ", option, ", expected ",
+                                expected, width > 0 ? " or none" : " without a cell state"));
+  };
+  check("initial_h", spec.hidden_size());
+  check("initial_c", spec.has_cell() ? spec.num_units : 0);
+}
+
 bool one_shape(std::span<const LayerValue> inputs, std::size_t but_axis) {
   return std::all_of(inputs.begin(), inputs.end(), [&](const LayerValue& input) {
     if (input.dtype != inputs[0].dtype || input.shape.size() != inputs[0].shape.size()) {
@@ -87,6 +104,7 @@ LayerValues infer_recurrent(const MappedLayer& layer, std::span<const LayerValue
                  message(dtype_name(spec->dtype), " [B, T, ", spec->input_size, "]"));
   }
   if (inputs.size() > 1) check_states(layer, inputs.subspan(1), *spec);
+  check_initial(layer, inputs.size(), *spec);
   const auto& merge = layer_option_as<std::string>(layer, "merge");
   const bool both = spec->num_dirs() == 2;
   constexpr std::string_view kMerges[] = {"concat", "sum", "ave", "mul", "none"};

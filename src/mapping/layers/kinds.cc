@@ -42,6 +42,8 @@ std::vector<LayerKindFact> make_kinds() {
         {"reverse", false},
         {"stateful", false},
         {"zero_output_for_mask", false},
+        {"initial_h", std::vector<double>()},
+        {"initial_c", std::vector<double>()},
         trainable},
        infer_recurrent},
       {"dense",

@@ -2,18 +2,13 @@
 #include "base/excerpt.h"
 #include "base/message.h"
 #include "mapping/keras/write/model.h"
+#include "mapping/support/chain.h"
 
 namespace openrnn::mapping {
 
 namespace {
 
 using nlohmann::ordered_json;
-
-[[noreturn]] void refuse(const MappedLayer& layer, const std::string& what,
-                         std::string_view format) {
-  throw UnsupportedError(message("[save_networks] the layer '", excerpt(layer.name), "' has ", what,
-                                 ", which ", format, " cannot hold"));
-}
 
 // Keras's name of a function, or nothing: a layer of its own may have it.
 std::optional<std::string> function_name(const LayerFunction& function) {
@@ -45,13 +40,13 @@ KerasClass activation_class(const MappedLayer& layer, std::string_view format) {
   if (function.name == "clip" && function.alpha == 0.0) {
     return {"ReLU", {{"max_value", function.beta}}};
   }
-  refuse(layer, "the activation " + text, format);
+  refuse_held(layer, "the activation " + text, format);
 }
 
 KerasClass dense_class(const MappedLayer& layer, std::string_view format) {
   const auto& text = layer_option_as<std::string>(layer, "activation");
   const auto name = function_name(parse_layer_function(text));
-  if (!name) refuse(layer, "the activation " + text, format);
+  if (!name) refuse_held(layer, "the activation " + text, format);
   return {"Dense",
           {{"units", layer_option_as<std::int64_t>(layer, "units")},
            {"activation", *name},
@@ -88,26 +83,7 @@ KerasClass class_of_layer(const MappedLayer& layer, std::string_view format) {
   for (const auto& [ours, keras] : kMerges) {
     if (kind == ours) return {keras};
   }
-  refuse(layer, "the kind " + kind, format);
-}
-
-// Files of Keras 3 number the weights of layers by an order that Keras computes for a graph: it is
-// certain where each layer takes the output of the one before.
-void require_chain(const MappedModel& model, std::string_view format) {
-  for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    const MappedLayer& layer = model.layers[i];
-    const bool follows = i == 0 ? layer.inputs.empty()
-                                : layer.inputs.size() == 1 && layer.inputs[0].index == 0 &&
-                                      layer.inputs[0].layer == model.layers[i - 1].name;
-    if (!follows) refuse(layer, "inputs other than the layer before it", format);
-  }
-  if (model.outputs.size() != 1 || model.outputs[0].index != 0 ||
-      model.outputs[0].layer != model.layers.back().name) {
-    throw UnsupportedError(
-        message("[save_networks] the model has outputs other than its last "
-                "layer's, which ",
-                format, " cannot hold"));
-  }
+  refuse_held(layer, "the kind " + kind, format);
 }
 
 /// A model that is being written.
@@ -120,6 +96,8 @@ class WholeWriter {
   }
 
   SavedModel write() {
+    // Files of Keras 3 number the weights of layers by an order that Keras computes for a graph: it
+    // is certain where each layer takes the output of the one before.
     require_chain(model_, format_);
     for (const MappedLayer& layer : model_.layers) add(layer);
     for (const MappedLayer& layer : model_.layers) {
@@ -173,7 +151,7 @@ class WholeWriter {
     const auto& network_name = layer_option_as<std::string>(layer, "network");
     const MappedNetwork network = keras_form(*networks_.at(network_name), format_, options_);
     if (joined_.contains(network_name)) {
-      refuse(layer, "the network of another layer", format_);
+      refuse_held(layer, "the network of another layer", format_);
     }
     const std::int64_t count = network.spec.num_layers;
     SavedCall call{.return_sequences = layer_option_as<bool>(layer, "return_sequences"),
@@ -183,7 +161,7 @@ class WholeWriter {
                    .zero_output_for_mask = layer_option_as<bool>(layer, "zero_output_for_mask"),
                    .trainable = layer_option_as<bool>(layer, "trainable"),
                    .merge = layer_option_as<std::string>(layer, "merge")};
-    if (count > 1 && call.go_backwards) refuse(layer, "reverse of several layers", format_);
+    if (count > 1 && call.go_backwards) refuse_held(layer, "reverse of several layers", format_);
     std::string before;
     for (std::int64_t i = 0; i < count; ++i) {
       const std::string name = names_.layer(count == 1 ? layer.name : message(layer.name, "_", i));

@@ -1,0 +1,296 @@
+// Whole models in JSON of RTNeural and of NeuralAmpModeler: layers there and back, what is refused.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "formats/temp_folder.h"
+#include "mapping/networks.h"
+
+namespace openrnn {
+namespace {
+
+using formats::TempFolder;
+
+constexpr std::int64_t kUnits = 5, kInput = 3;
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+MappedLayer dense_of(const std::string& name, std::int64_t width, std::int64_t units,
+                     const std::string& activation = "linear") {
+  return {.name = name,
+          .kind = "dense",
+          .options = {{"units", units}, {"activation", activation}},
+          .weights = {{"kernel", values_of(DType::kFloat32, {width, units}, 5)},
+                      {"bias", values_of(DType::kFloat32, {units}, 6)}}};
+}
+
+MappedLayer activation_of(const std::string& name, const std::string& function) {
+  return {.name = name, .kind = "activation", .options = {{"activation", function}}};
+}
+
+MappedLayer recurrent_of(const std::string& network) {
+  return {.name = network, .kind = "recurrent", .options = {{"network", network}}};
+}
+
+// The layers behind an input, one behind the other.
+MappedModel chain_of(std::vector<MappedNetwork> networks, std::vector<MappedLayer> layers) {
+  MappedModel model;
+  model.networks = std::move(networks);
+  model.layers.push_back({.name = "x",
+                          .kind = "input",
+                          .options = {{"shape", std::vector<std::int64_t>{-1, -1, kInput}}}});
+  for (MappedLayer& layer : layers) {
+    layer.inputs = {{model.layers.back().name, 0}};
+    model.layers.push_back(std::move(layer));
+  }
+  model.outputs = {{model.layers.back().name, 0}};
+  return model;
+}
+
+RnnSpec spec_of(RnnMode mode, std::int64_t input_size = kInput, std::int64_t layers = 1) {
+  return {.mode = mode,
+          .num_layers = layers,
+          .num_units = kUnits,
+          .input_size = input_size,
+          .single_bias = mode == RnnMode::kLstm};
+}
+
+MappedModel rtneural_model() {
+  return chain_of({network_of(spec_of(RnnMode::kLstm, kInput, 2), "first", 1),
+                   network_of(spec_of(RnnMode::kGru, 4), "second", 2)},
+                  {recurrent_of("first"), dense_of("between", kUnits, 4, "relu"),
+                   recurrent_of("second"), activation_of("elu", "elu"),
+                   dense_of("head", kUnits, 2, "sigmoid"), activation_of("end", "softmax")});
+}
+
+MappedModel nam_model(std::int64_t layers = 1) {
+  MappedModel model = chain_of({network_of(spec_of(RnnMode::kLstm, kInput, layers), "lstm")},
+                               {recurrent_of("lstm"), dense_of("head", kUnits, 1)});
+  std::vector<double> h, c;
+  for (std::int64_t i = 0; i < layers * kUnits; ++i) {
+    h.push_back(0.125 * static_cast<double>(i + 1));
+    c.push_back(-0.25 * static_cast<double>(i + 1));
+  }
+  model.layers[1].options["initial_h"] = h;
+  model.layers[1].options["initial_c"] = c;
+  model.values = {{"sample_rate", std::int64_t{48000}},
+                  {"metadata.name", std::string("an amplifier")}};
+  return model;
+}
+
+void expect_same_layers(const MappedModel& found, const MappedModel& given) {
+  ASSERT_EQ(found.layers.size(), given.layers.size());
+  EXPECT_TRUE(found.notes.empty() && found.not_understood.empty());
+  EXPECT_EQ(found.outputs, given.outputs);
+  for (std::size_t i = 1; i < given.layers.size(); ++i) {
+    const MappedLayer &one = found.layers[i], &wanted = given.layers[i];
+    EXPECT_EQ(one.name, wanted.name);
+    EXPECT_EQ(one.kind, wanted.kind) << one.name;
+    for (const auto& [name, value] : wanted.options)
+      EXPECT_EQ(layer_option(one, name), value) << name;
+    ASSERT_EQ(one.weights.size(), wanted.weights.size()) << one.name;
+    for (std::size_t k = 0; k < wanted.weights.size(); ++k) {
+      EXPECT_EQ(one.weights[k].name, wanted.weights[k].name);
+      EXPECT_TRUE(same_bytes(one.weights[k].values, wanted.weights[k].values)) << one.name;
+    }
+  }
+  ASSERT_EQ(found.networks.size(), given.networks.size());
+  for (std::size_t i = 0; i < given.networks.size(); ++i) {
+    EXPECT_EQ(found.networks[i].spec, given.networks[i].spec);
+    EXPECT_TRUE(same_bytes(found.networks[i].params, given.networks[i].params));
+  }
+}
+
+TEST(JsonWhole, LayersOfRtneuralThereAndBackAlsoThroughOurFile) {
+  const TempFolder folder;
+  const MappedModel model = rtneural_model();
+  save_networks(folder / "m.json", model, ModelFormat::kRtneural);
+  const MappedModel found = load_networks(folder / "m.json");
+  expect_same_layers(found, model);
+  save_networks(folder / "m.openrnn", found, ModelFormat::kOpenrnn);
+  const MappedModel own = load_networks(folder / "m.openrnn");
+  expect_same_layers(own, model);
+  save_networks(folder / "again.json", own, ModelFormat::kRtneural);
+  EXPECT_EQ(read_file(folder / "m.json"), read_file(folder / "again.json"));
+}
+
+TEST(JsonWhole, LayersOfNamThereAndBackAlsoThroughOurFile) {
+  const TempFolder folder;
+  for (const std::int64_t layers : {1, 3}) {
+    const MappedModel model = nam_model(layers);
+    save_networks(folder / "m.nam", model, ModelFormat::kNam);
+    const MappedModel found = load_networks(folder / "m.nam");
+    expect_same_layers(found, model);
+    EXPECT_EQ(found.networks[0].initial_h->view().as<float>()[1], 0.25F);
+    EXPECT_EQ(found.networks[0].initial_c->view().as<float>()[1], -0.5F);
+    save_networks(folder / "m.openrnn", found, ModelFormat::kOpenrnn);
+    const MappedModel own = load_networks(folder / "m.openrnn");
+    expect_same_layers(own, model);
+    save_networks(folder / "again.nam", own, ModelFormat::kNam);
+    EXPECT_EQ(read_file(folder / "m.nam"), read_file(folder / "again.nam"));
+    EXPECT_NE(read_file(folder / "m.nam").find(R"("name":"an amplifier")"), std::string::npos);
+  }
+}
+
+// Files of ours from before the head was a layer have it in their values.
+TEST(JsonWhole, TheHeadMayBeInValues) {
+  const TempFolder folder;
+  MappedModel old = nam_model();
+  old.layers.clear();
+  old.outputs.clear();
+  old.values.push_back({"head.weight", std::vector<double>{0.5, -0.25, 1.0, 2.0, -3.0}});
+  old.values.push_back({"head.bias", 0.125});
+  save_networks(folder / "old.openrnn", old, ModelFormat::kOpenrnn);
+  save_networks(folder / "m.nam", load_networks(folder / "old.openrnn"), ModelFormat::kNam);
+  const MappedModel found = load_networks(folder / "m.nam");
+  const MappedLayer& head = found.layers.at(2);
+  EXPECT_TRUE(same_bytes(head.weights[0].values,
+                         Array::of<float>({5, 1}, std::vector<float>{0.5, -0.25, 1, 2, -3})));
+  EXPECT_EQ(head.weights[1].values.view().as<float>()[0], 0.125F);
+}
+
+TEST(JsonWhole, ADenseLayerWithoutBiasesIsWrittenWithZeros) {
+  const TempFolder folder;
+  MappedModel model = chain_of({network_of(spec_of(RnnMode::kGru), "gru")},
+                               {recurrent_of("gru"), dense_of("head", kUnits, 2)});
+  model.layers[2].options["use_bias"] = false;
+  model.layers[2].weights.pop_back();
+  save_networks(folder / "m.json", model, ModelFormat::kRtneural);
+  const MappedLayer head = load_networks(folder / "m.json").layers.at(2);
+  ASSERT_EQ(head.weights.size(), 2U);
+  EXPECT_TRUE(same_bytes(head.weights[1].values, Array(DType::kFloat32, {2})));
+}
+
+TEST(JsonWhole, NamesThatAreThereTwiceJoinNothing) {
+  const TempFolder folder;
+  MappedModel model = chain_of({network_of(spec_of(RnnMode::kGru), "a")},
+                               {recurrent_of("a"), dense_of("b", kUnits, 2)});
+  model.layers[1].name = "b";
+  model.layers[2].name = "a";
+  model.layers[2].inputs = {{"b", 0}};
+  model.outputs = {{"a", 0}};
+  save_networks(folder / "m.json", model, ModelFormat::kRtneural);
+  const MappedModel found = load_networks(folder / "m.json");
+  ASSERT_EQ(found.layers.size(), 3U);
+  EXPECT_EQ(found.layers[1].name, "a");
+  EXPECT_EQ(found.layers[2].name, "layers.1");
+}
+
+constexpr const char* kGruText =
+    R"({"type": "gru", "weights": [[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3], [4, 5, 6]]]})";
+
+TEST(JsonWhole, WhatIsNotUnderstoodLeavesTheNetworks) {
+  const TempFolder folder;
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"type": "conv1d", "kernel_size": 3, "weights": [[[[1]]]]})", "conv1d"},
+      {R"({"type": "prelu", "weights": [[[1]]]})", "prelu"},
+      {R"({"type": "dense", "activation": "gelu", "weights": [[[1]], [1]]})", "gelu"},
+      {R"({"type": "dense", "weights": [[[1, 2]], [1]]})", "shapes of a dense layer"},
+      {R"({"type": "dense", "weights": [[[1], [2]], [1]]})", "kernel"},
+      {R"({"type": "activation", "activation": "prelu"})", "prelu"},
+      {R"({"type": "activation", "activation": 3})", "no text"},
+      {R"({"type": "dense", "name": "layers.0", "weights": [[[1]], [1]]})", "name of its own"},
+      {R"({}, {"type": "dense", "weights": [[[1]], [1]]})", "layers.1"}};
+  for (const auto& [text, word] : cases) {
+    formats::write_raw(folder / "m.json", R"({"in_shape": [null, null, 1], "layers": [)" +
+                                              std::string(kGruText) + ", " + text + "]}");
+    const MappedModel found = load_networks(folder / "m.json");
+    EXPECT_EQ(found.networks.size(), 1U);
+    EXPECT_TRUE(found.layers.empty() && found.outputs.empty());
+    ASSERT_EQ(found.notes.size(), 1U) << text;
+    EXPECT_NE(found.notes[0].find("read as its networks alone"), std::string::npos);
+    EXPECT_NE(found.notes[0].find(word), std::string::npos) << found.notes[0];
+  }
+}
+
+using Change = std::function<void(MappedModel*)>;
+
+void expect_refusals(const MappedModel& given, ModelFormat format,
+                     const std::vector<std::pair<Change, const char*>>& cases) {
+  const TempFolder folder;
+  for (const auto& [change, word] : cases) {
+    MappedModel model = given;
+    change(&model);
+    const std::string text = message_of([&] { save_networks(folder / "m", model, format); });
+    EXPECT_NE(text.find(word), std::string::npos) << word << ": " << text;
+    EXPECT_FALSE(std::filesystem::exists(folder / "m"));
+  }
+}
+
+Change option(std::size_t layer, const char* name, PlainValue value) {
+  return [=](MappedModel* model) { model->layers[layer].options[name] = value; };
+}
+
+TEST(JsonWhole, WhatRtneuralCannotHoldIsRefusedByName) {
+  const auto last_is = [](const char* kind) {
+    return [=](MappedModel* model) {
+      model->layers.back() = {.name = "end", .kind = kind, .inputs = {{"head", 0}}};
+    };
+  };
+  expect_refusals(
+      rtneural_model(), ModelFormat::kRtneural,
+      {{option(2, "activation", std::string("selu")), "'between' has the activation selu"},
+       {option(4, "activation", std::string("elu(0.5)")), "elu(0.5)"},
+       {option(1, "initial_h", std::vector<double>(10, 0.5)), "states to begin with"},
+       {option(3, "reverse", true), "'second' has reverse true"},
+       {last_is("dropout"), "'end' has the kind dropout"},
+       {last_is("time_mean"), "'end' has the kind time_mean"},
+       {[](MappedModel* model) {
+          model->outputs = {{"head", 0}};
+        },
+        "outputs"},
+       {[](MappedModel* model) {
+          model->layers.back().inputs = {{"elu", 0}};
+        },
+        "'end' has inputs"},
+       {[](MappedModel* model) {
+          model->networks.push_back(network_of(spec_of(RnnMode::kGru), "third"));
+        },
+        "'third' is of no layer"},
+       {[](MappedModel* model) {
+          model->layers.resize(2);
+          model->layers[1].options["return_sequences"] = false;
+          model->outputs = {{"first", 0}};
+        },
+        "'first' has return_sequences false"}});
+}
+
+TEST(JsonWhole, WhatNamCannotHoldIsRefusedByName) {
+  const auto add = [](MappedLayer layer) {
+    return [=](MappedModel* model) {
+      model->layers.push_back(layer);
+      model->layers.back().inputs = model->outputs;
+      model->outputs = {{layer.name, 0}};
+    };
+  };
+  expect_refusals(nam_model(), ModelFormat::kNam,
+                  {{option(2, "activation", std::string("tanh")), "'head' has the activation tanh"},
+                   {[](MappedModel* model) {
+                      model->layers[2] = dense_of("head", kUnits, 2);
+                      model->layers[2].inputs = {{"lstm", 0}};
+                    },
+                    "'head' has 2 units"},
+                   {[](MappedModel* model) {
+                      model->networks[0] = network_of(spec_of(RnnMode::kGru), "lstm");
+                      model->layers[1].options.erase("initial_c");
+                    },
+                    "'lstm' has a gru"},
+                   {[](MappedModel* model) {
+                      model->layers.pop_back();
+                      model->outputs = {{"lstm", 0}};
+                    },
+                    "a dense layer of 1 unit"},
+                   {add(activation_of("end", "tanh")), "'end' has"},
+                   {add(dense_of("second", 1, 1)), "'second' has"},
+                   {option(1, "initial_h", std::vector<double>(4, 0.5)), "4 values of initial_h"}});
+}
+
+}  // namespace
+}  // namespace openrnn
