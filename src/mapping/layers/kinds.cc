@@ -42,6 +42,7 @@ std::vector<LayerKindFact> make_kinds() {
         {"reverse", false},
         {"stateful", false},
         {"zero_output_for_mask", false},
+        {"uses_mask", true},
         trainable},
        infer_recurrent},
       {"dense",
