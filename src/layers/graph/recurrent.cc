@@ -15,6 +15,38 @@ std::vector<bool> reversed_rows(const std::vector<bool>& mask, std::int64_t step
   return out;
 }
 
+// [B, T]: the steps that are not before the first one that counts, as a direction reads them.
+std::vector<bool> begun_steps(const std::vector<bool>& mask, std::int64_t steps, bool backward) {
+  std::vector<bool> out(mask.size());
+  const auto width = static_cast<std::size_t>(steps);
+  for (std::size_t first = 0; first < mask.size(); first += width) {
+    bool begun = false;
+    for (std::size_t i = 0; i < width; ++i) {
+      const std::size_t step = first + (backward ? width - 1 - i : i);
+      begun = begun || mask[step];
+      out[step] = begun;
+    }
+  }
+  return out;
+}
+
+// Of outputs [B, T, U] or the last ones [B, U] of a direction: 0 before the first step that counts,
+// where a network puts out the state that it was given.
+Tensor zero_before_first(const Tensor& y, const std::vector<bool>& begun) {
+  const std::int64_t batch = y.shape()[0], width = y.shape().back();
+  const auto rows = static_cast<std::int64_t>(begun.size());
+  if (y.shape().size() == 2) {
+    // A row that has begun anywhere has an output.
+    std::vector<bool> any(static_cast<std::size_t>(batch), false);
+    for (std::size_t i = 0; i < begun.size(); ++i) {
+      if (begun[i]) any[i / (begun.size() / any.size())] = true;
+    }
+    return ops::select_rows(any, y, Tensor(Array(y.dtype(), y.shape()).view()));
+  }
+  const Tensor zeros(Array(y.dtype(), {rows, width}).view());
+  return ops::reshape(ops::select_rows(begun, ops::reshape(y, {rows, width}), zeros), y.shape());
+}
+
 // The halves of two directions along the last axis as the layer's outputs.
 std::vector<Tensor> merged(const std::string& merge, const Tensor& both) {
   if (merge == "concat") return {both};
@@ -58,6 +90,17 @@ struct NetworkRun {
                                  {.axis = 1, .begin = direction * width, .size = width}));
     }
     return parts.size() == 1 ? parts[0] : ops::concat(parts, 1);
+  }
+  // With the state before it given, and a mask as the network read it.
+  Tensor zeroed(const Tensor& output, const std::vector<bool>& mask) const {
+    const std::int64_t axis = static_cast<std::int64_t>(output.shape().size()) - 1;
+    const std::int64_t width = spec.hidden_size(), steps = result.output.shape()[1];
+    if (spec.num_dirs() == 1) return zero_before_first(output, begun_steps(mask, steps, false));
+    std::vector<Tensor> halves = ops::split(output, axis, {width, width});
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      halves[i] = zero_before_first(halves[i], begun_steps(mask, steps, i == 1));
+    }
+    return ops::concat(halves, axis);
   }
   // h and c of each direction.
   void add_states(std::vector<GraphValue>* outputs) const {
@@ -131,23 +174,27 @@ std::vector<GraphValue> compute_recurrent(const GraphStep& step) {
   RnnCallOptions call;
   call.time_major = false;
   call.training = step.training;
-  if (mask && steps > 0) {
+  if (mask && steps > 0 && layer_option_as<bool>(step.layer, "uses_mask")) {
     call.flags.mask = reverse ? reversed_rows(*mask, steps) : *mask;
     call.flags.zero_output_for_mask = zeros;
   }
   if (reverse) x = ops::reverse_sequence(x, {}, false);
   // Gradients may be asked for with training off as well, as of any other layer.
   call.save = true;
-  NetworkRun run{spec, rnn(x, initial_state(step, spec, batch), call)};
+  const std::vector<Tensor> before = initial_state(step, spec, batch);
+  NetworkRun run{spec, rnn(x, before, call)};
   if (step.state) {
     step.state->clear();
     for (const Tensor& state : run.result.state) step.state->push_back(state.detached());
   }
   std::vector<GraphValue> outputs;
-  const bool by_outputs = mask && zeros && steps > 0;
-  const Tensor output = sequences    ? run.result.output
-                        : by_outputs ? run.last_of_outputs()
-                                     : run.last_of_states();
+  const bool by_outputs = !call.flags.mask.empty() && zeros;
+  Tensor output = sequences    ? run.result.output
+                  : by_outputs ? run.last_of_outputs()
+                               : run.last_of_states();
+  if (!before.empty() && !call.flags.mask.empty() && !zeros) {
+    output = run.zeroed(output, call.flags.mask);
+  }
   const auto& merge = layer_option_as<std::string>(step.layer, "merge");
   for (Tensor& one : merged(merge, output)) {
     outputs.push_back({std::move(one), sequences ? mask : nullptr});

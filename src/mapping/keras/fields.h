@@ -40,4 +40,10 @@ inline const nlohmann::json& config_of(const nlohmann::json& node) {
   return config ? *config : kNone;
 }
 
+/// The layer's name.
+inline std::string name_of(const nlohmann::json& node) {
+  const std::string name = text_at(config_of(node), "name");
+  return name.empty() ? text_at(node, "name") : name;
+}
+
 }  // namespace openrnn::mapping

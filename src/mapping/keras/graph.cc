@@ -6,6 +6,7 @@
 
 #include "base/excerpt.h"
 #include "base/message.h"
+#include "mapping/keras/calls.h"
 #include "mapping/keras/config.h"
 #include "mapping/keras/fields.h"
 
@@ -27,19 +28,8 @@ struct ModelPlace {
 
 using Outputs = std::vector<LayerOutput>;
 
-std::string name_of(const json& node) {
-  const std::string name = text_at(config_of(node), "name");
-  return name.empty() ? text_at(node, "name") : name;
-}
-
 [[noreturn]] void refuse(const json& node, const std::string& why) {
   throw NoKerasLayer{message("the layer '", excerpt(name_of(node)), "' ", why)};
-}
-
-// ["lstm", 0, 1], which may have options behind it.
-bool is_place(const json& item) {
-  return item.is_array() && item.size() >= 3 && item[0].is_string() &&
-         item[1].is_number_integer() && item[2].is_number_integer();
 }
 
 class GraphWalk {
@@ -75,7 +65,7 @@ class GraphWalk {
       }
       if (values.empty()) values = {add_first_input(node)};
       values.resize(1);  // a Sequential model hands on one
-      values = add_node(node, path, place, values);
+      values = add_node(node, path, place, {values});
     }
     if (values.empty()) throw NoKerasLayer{"it has no layers"};
     values.resize(1);
@@ -113,14 +103,14 @@ class GraphWalk {
   }
 
   Outputs add_node(const json& node, const std::string& path, const ModelPlace& place,
-                   const Outputs& inputs) {
+                   const KerasCall& call) {
     const std::string type = text_at(node, "class_name"), name = name_of(node);
     const std::string group = place.group.empty() ? name : place.group;
     try {
       if (member(config_of(node), "layers") || config_of(node).is_array()) {
-        return walk_model(node, {path + "/", group, place.depth + 1}, &inputs);
+        return walk_model(node, {path + "/", group, place.depth + 1}, &call.inputs);
       }
-      KerasNode made{.layer = {.name = free_name(name), .kind = {}, .inputs = inputs},
+      KerasNode made{.layer = {.name = free_name(name), .kind = {}, .inputs = call.inputs},
                      .path = path,
                      .group = group,
                      .own_name = name,
@@ -128,17 +118,35 @@ class GraphWalk {
                      .nested = place.depth > 0};
       if (is_keras_recurrent(type)) {
         parse_keras_recurrent(node, keras_major_, &made, &out_.notes);
+        // Keras 3 hands a mask to a layer that is called on one tensor, and not beside states.
+        const bool unseen = keras_major_ >= 3 && call.inputs.size() > 1 && !call.has_mask;
+        if (unseen && masks_.find(call.inputs[0])) made.layer.options["uses_mask"] = false;
       } else {
         parse_keras_leaf(node, keras_major_, &made, &out_.notes);
       }
-      if (made.layer.kind.empty()) return inputs;
+      check_masked(node, made.layer);
+      if (made.layer.kind.empty()) return call.inputs;
       if (!made.inner_name.empty()) made.path += "/layer";
+      masks_.add(made.layer);
       out_.nodes.push_back(std::move(made));
     } catch (const NoKerasLayer& reason) {
       if (reason.why.starts_with("the layer ")) throw;
       refuse(node, reason.why);
     }
     return outputs_of(out_.nodes.back().layer);
+  }
+
+  // Of what passes masks on here and not in Keras.
+  void check_masked(const json& node, const MappedLayer& layer) const {
+    if (layer.kind == "time_mean" || is_keras_recurrent(text_at(node, "class_name"))) return;
+    const bool operation = is_keras_operation(node);
+    const json* const inner = member(config_of(node), "layer");
+    const bool softmax = text_at(inner ? *inner : node, "class_name") == "Softmax";
+    for (const LayerOutput& from : layer.inputs) {
+      if (!masks_.find(from) || !(operation || softmax)) continue;
+      throw NoKerasLayer{message("is ", operation ? "an operation" : "a Softmax",
+                                 " on values with a mask, which is not computed here")};
+    }
   }
 
   // As many as it may have; which there are, its network tells.
@@ -151,7 +159,7 @@ class GraphWalk {
 
   Outputs walk_functional(const json& config, const json& layers, const ModelPlace& place,
                           const Outputs* given) {
-    std::map<std::string, Outputs> made;
+    KerasMade made;
     const std::vector<const json*> inputs = places_in(*member(config, "input_layers"));
     if (given && given->size() < inputs.size()) {
       throw NoKerasLayer{"a model inside it has more inputs than it is given"};
@@ -162,104 +170,42 @@ class GraphWalk {
       const auto name = (*inputs[i])[0].get<std::string>();
       const auto node = by_name.find(name);
       if (node == by_name.end()) throw NoKerasLayer{"it has no layer '" + excerpt(name) + "'"};
-      made[name] =
-          given ? Outputs{(*given)[i]} : Outputs{add_input(name, config_of(*node->second))};
+      made.outputs[name] = {given ? (*given)[i] : add_input(name, config_of(*node->second))};
     }
     std::map<std::string, int> numbers;
     for (const json& node : layers) {
       const std::string path = path_in(place, node, &numbers);
-      if (made.contains(name_of(node))) continue;
-      made[name_of(node)] = add_node(node, path, place, inputs_of(node, made));
+      const std::string name = name_of(node);
+      if (made.outputs.contains(name)) continue;
+      if (is_keras_mask(node)) {
+        made.masks[name] = read_keras_mask(node, made);
+      } else {
+        made.outputs[name] = add_node(node, path, place, read_keras_call(node, made, masks_));
+      }
     }
     Outputs outputs;
     const json* const last = member(config, "output_layers");
     if (!last) throw NoKerasLayer{"it has no outputs"};
-    for (const json* one : places_in(*last)) outputs.push_back(find_output(*one, made));
+    for (const json* one : places_in(*last)) outputs.push_back(made.find(*one));
     return outputs;
-  }
-
-  static LayerOutput find_output(const json& item, const std::map<std::string, Outputs>& made) {
-    const auto name = item[0].get<std::string>();
-    const auto found = made.find(name);
-    const auto index = item[2].get<std::int64_t>();
-    if (found == made.end() || index < 0 ||
-        index >= static_cast<std::int64_t>(found->second.size())) {
-      throw NoKerasLayer{message("its layer '", excerpt(name), "' is used before it is there")};
-    }
-    if (item[1].get<std::int64_t>() != 0) {
-      throw NoKerasLayer{message("the layer '", excerpt(name),
-                                 "' is applied more than once, which is not computed here")};
-    }
-    return found->second[static_cast<std::size_t>(index)];
   }
 
   // One place, or a list of them; Keras 3 has objects of these by structure.
   static std::vector<const json*> places_in(const json& value) {
-    if (is_place(value)) return {&value};
+    if (is_keras_place(value)) return {&value};
     std::vector<const json*> places;
     if (value.is_array() || value.is_object()) {
       for (const json& one : value) {
-        if (!is_place(one)) throw NoKerasLayer{"its inputs or outputs are nested"};
+        if (!is_keras_place(one)) throw NoKerasLayer{"its inputs or outputs are nested"};
         places.push_back(&one);
       }
     }
     return places;
   }
 
-  Outputs inputs_of(const json& node, const std::map<std::string, Outputs>& made) const {
-    const json* const nodes = member(node, "inbound_nodes");
-    if (!nodes || !nodes->is_array() || nodes->empty()) refuse(node, "has no input");
-    if (nodes->size() > 1) refuse(node, "is applied more than once, which is not computed here");
-    Outputs inputs;
-    const json& call = (*nodes)[0];
-    if (call.is_object()) {
-      const json* const args = member(call, "args");
-      const json* const kwargs = member(call, "kwargs");
-      if (args) add_tensors(node, *args, made, 0, &inputs);
-      if (kwargs) add_named(node, *kwargs, made, &inputs);
-    } else if (call.is_array()) {
-      for (const json& one : call) {
-        if (!is_place(one)) refuse(node, "has an input that is no layer's output");
-        inputs.push_back(find_output(one, made));
-        if (one.size() > 3) add_named(node, one[3], made, &inputs);
-      }
-    }
-    if (inputs.empty()) refuse(node, "has no input");
-    return inputs;
-  }
-
-  // {"class_name": "__keras_tensor__", "config": {"keras_history": ["lstm", 0, 0]}}, and lists.
-  void add_tensors(const json& node, const json& value, const std::map<std::string, Outputs>& made,
-                   int depth, Outputs* inputs) const {
-    if (text_at(value, "class_name") == "__keras_tensor__") {
-      const json* const history = member(config_of(value), "keras_history");
-      if (!history || !is_place(*history)) refuse(node, "has an input without a history");
-      inputs->push_back(find_output(*history, made));
-    } else if (is_place(value)) {
-      inputs->push_back(find_output(value, made));
-    } else if (value.is_array() && depth < 2) {
-      for (const json& one : value) add_tensors(node, one, made, depth + 1, inputs);
-    } else {
-      refuse(node, "has an input that is no layer's output");
-    }
-  }
-
-  void add_named(const json& node, const json& named, const std::map<std::string, Outputs>& made,
-                 Outputs* inputs) const {
-    if (!named.is_object()) return;
-    for (const auto& [key, value] : named.items()) {
-      if (key == "initial_state" && !value.is_null()) {
-        add_tensors(node, value, made, 0, inputs);
-      } else if (value.is_object() || value.is_array()) {
-        refuse(node, message("is called with ", excerpt(key), ", which is not computed here"));
-      } else if (key == "training" && value.is_boolean() && value.get<bool>()) {
-        refuse(node, "is called with training=True, which is not computed here");
-      }
-    }
-  }
-
   KerasGraph& out_;
   int keras_major_;
+  KerasMasks masks_;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> numbers_;
 };

@@ -4,6 +4,7 @@
 
 #include "base/excerpt.h"
 #include "base/message.h"
+#include "mapping/keras/calls.h"
 #include "mapping/keras/fields.h"
 #include "mapping/keras/graph.h"
 
@@ -123,6 +124,8 @@ void parse_noise(const Leaf& leaf) {
 void parse_nothing(const Leaf&) {}
 
 void parse_masking(const Leaf& leaf) {
+  const json* const value = member(leaf.config, "mask_value");
+  if (value && !value->is_number()) refuse_option("mask_value of this form");
   leaf.make("masking");
   leaf.layer.options["mask_value"] = number_at(leaf.config, "mask_value", 0.0);
 }
@@ -236,6 +239,15 @@ bool works_step_by_step(const std::string& kind) {
   return kind.empty() || kind == "dense" || kind == "dropout" || kind == "activation";
 }
 
+// Of Keras 3's operations these compute what the layers of the same names do.
+bool differs_from_layer(const json& node) {
+  const std::string type = text_at(node, "class_name");
+  for (const char* same : {"Add", "Subtract", "Multiply", "Concatenate", "Softmax"}) {
+    if (type == same) return false;
+  }
+  return is_keras_operation(node);
+}
+
 }  // namespace
 
 void parse_keras_leaf(const json& node, int keras_major, KerasNode* out,
@@ -256,7 +268,7 @@ void parse_keras_leaf(const json& node, int keras_major, KerasNode* out,
     return;
   }
   for (const LeafClass& one : kLeafClasses) {
-    if (type != one.type) continue;
+    if (type != one.type || differs_from_layer(node)) continue;
     one.parse({config_of(node), keras_major, out->layer, *notes});
     return;
   }

@@ -42,6 +42,7 @@ std::vector<LayerKindFact> make_kinds() {
         {"reverse", false},
         {"stateful", false},
         {"zero_output_for_mask", false},
+        {"uses_mask", true},
         {"initial_h", std::vector<double>()},
         {"initial_c", std::vector<double>()},
         trainable},
