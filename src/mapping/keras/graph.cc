@@ -28,10 +28,6 @@ struct ModelPlace {
 
 using Outputs = std::vector<LayerOutput>;
 
-[[noreturn]] void refuse(const json& node, const std::string& why) {
-  throw NoKerasLayer{message("the layer '", excerpt(name_of(node)), "' ", why)};
-}
-
 class GraphWalk {
  public:
   GraphWalk(KerasGraph* out, int keras_major) : out_(*out), keras_major_(keras_major) {}
@@ -131,7 +127,7 @@ class GraphWalk {
       out_.nodes.push_back(std::move(made));
     } catch (const NoKerasLayer& reason) {
       if (reason.why.starts_with("the layer ")) throw;
-      refuse(node, reason.why);
+      throw NoKerasLayer{message("the layer '", excerpt(name_of(node)), "' ", reason.why)};
     }
     return outputs_of(out_.nodes.back().layer);
   }

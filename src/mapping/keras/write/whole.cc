@@ -153,7 +153,9 @@ class WholeWriter {
     if (joined_.contains(network_name)) {
       refuse_held(layer, "the network of another layer", format_);
     }
-    if (!layer_option_as<bool>(layer, "uses_mask")) refuse(layer, "uses_mask false", format_);
+    if (!layer_option_as<bool>(layer, "uses_mask")) {
+      refuse_held(layer, "uses_mask false", format_);
+    }
     const std::int64_t count = network.spec.num_layers;
     SavedCall call{.return_sequences = layer_option_as<bool>(layer, "return_sequences"),
                    .return_state = layer_option_as<bool>(layer, "return_state"),
