@@ -41,3 +41,28 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/openrnn DESTINATION . COMPONENT p
 # The cases of `python -m openrnn.conformance`, as the scripts that make them, which are no modules of the package.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/conformance/ DESTINATION openrnn/conformance/onnx-suite COMPONENT python
   EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN "digests.txt" PATTERN "__pycache__" EXCLUDE)
+
+# What importlib.metadata and pip know of the package; scikit-build-core writes its own into its wheels.
+if(NOT DEFINED SKBUILD)
+  set(dist_info openrnn-${PROJECT_VERSION}.dist-info)
+  set(metadata ${PROJECT_BINARY_DIR}/python/METADATA)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/pyproject.toml
+    ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/scripts/wheel.py)
+  execute_process(COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/wheel.py metadata ${metadata}
+    COMMAND_ERROR_IS_FATAL ANY)
+  file(WRITE ${PROJECT_BINARY_DIR}/python/INSTALLER "cmake\n")
+  install(FILES ${metadata} ${PROJECT_BINARY_DIR}/python/INSTALLER DESTINATION ${dist_info}
+    COMPONENT python EXCLUDE_FROM_ALL)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${dist_info}/licenses
+    COMPONENT python EXCLUDE_FROM_ALL)
+  # By the list of files pip can replace or remove what is installed here.
+  install(CODE "
+    set(prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
+    set(record \"${dist_info}/RECORD,,\\n\")
+    foreach(file IN LISTS CMAKE_INSTALL_MANIFEST_FILES)
+      cmake_path(RELATIVE_PATH file BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\")
+      string(APPEND record \"\${file},,\\n\")
+    endforeach()
+    file(WRITE \"\${prefix}/${dist_info}/RECORD\" \"\${record}\")"
+    COMPONENT python EXCLUDE_FROM_ALL)
+endif()
