@@ -14,10 +14,20 @@ foreach(room IN LISTS core_rooms full_rooms)
 endforeach()
 
 set(package_build_dir ${PROJECT_BINARY_DIR}/python/openrnn)
-nanobind_add_module(openrnn_python NB_STATIC NB_DOMAIN openrnn NOMINSIZE NB_SUPPRESS_WARNINGS
+# STABLE_ABI takes effect from Python 3.12 on where its headers are asked for (scripts/wheels).
+nanobind_add_module(openrnn_python STABLE_ABI NB_STATIC NB_DOMAIN openrnn NOMINSIZE NB_SUPPRESS_WARNINGS
   ${python_sources} ${python_objects})
 set_target_properties(openrnn_python PROPERTIES
   OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${package_build_dir})
+# Python.h of the stable ABI leaves out stdio.h, which nanobind's headers rely on.
+if(TARGET nanobind-static-abi3)
+  target_compile_options(nanobind-static-abi3 PUBLIC "SHELL:-include cstdio")
+endif()
+# As of a room: names of unnamed namespaces must differ, or be overloads.
+if(OPENRNN_UNITY)
+  set_target_properties(openrnn_python PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  target_compile_options(openrnn_python PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 # What nanobind calls a function: messages.cc puts itself around it.
 target_include_directories(openrnn_python SYSTEM PRIVATE ${nanobind_dir}/../src
   ${nanobind_dir}/../ext/robin_map/include)
@@ -30,9 +40,16 @@ target_link_options(openrnn_python PRIVATE
   "-Wl,--version-script=${version_script}" -Wl,--no-undefined-version)
 set_target_properties(openrnn_python PROPERTIES LINK_DEPENDS ${version_script})
 
-nanobind_add_stub(openrnn_python_stub MODULE _core OUTPUT ${package_build_dir}/_core.pyi
-  PYTHON_PATH ${package_build_dir} DEPENDS openrnn_python
-  PATTERN_FILE ${CMAKE_CURRENT_LIST_DIR}/python_stub.pat)
+# The stub is made by importing the module, which a wheel for another machine cannot.
+set(OPENRNN_PYTHON_STUB "" CACHE FILEPATH "A stub that is there, in place of one made from the module")
+if(OPENRNN_PYTHON_STUB)
+  configure_file(${OPENRNN_PYTHON_STUB} ${package_build_dir}/_core.pyi COPYONLY)
+  add_custom_target(openrnn_python_stub DEPENDS openrnn_python)
+else()
+  nanobind_add_stub(openrnn_python_stub MODULE _core OUTPUT ${package_build_dir}/_core.pyi
+    PYTHON_PATH ${package_build_dir} DEPENDS openrnn_python
+    PATTERN_FILE ${CMAKE_CURRENT_LIST_DIR}/python_stub.pat)
+endif()
 
 install(TARGETS openrnn_python LIBRARY DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES ${package_build_dir}/_core.pyi DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)

@@ -11,7 +11,19 @@ nb::handle numpy() {
 }
 
 std::string quoted_type(nb::handle value) {
+#ifdef Py_LIMITED_API
+  // What tp_name is, which the stable ABI does not show: with the module for types written in C.
+  const nb::handle type = value.type();
+  const auto name = nb::cast<std::string>(type.attr("__name__"));
+  const auto module = nb::cast<std::string>(nb::str(type.attr("__module__")));
+  const auto flags = PyType_GetFlags(reinterpret_cast<PyTypeObject*>(type.ptr()));
+  if ((flags & Py_TPFLAGS_HEAPTYPE) == 0 && module != "builtins") {
+    return message("'", module, ".", name, "'");
+  }
+  return message("'", name, "'");
+#else
   return message("'", Py_TYPE(value.ptr())->tp_name, "'");
+#endif
 }
 
 const Device* as_device(nb::handle given) {
@@ -113,7 +125,7 @@ nb::tuple shape_tuple(const Shape& shape) {
   nb::tuple result = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
   for (std::size_t i = 0; i < shape.size(); ++i) {
     nb::object dim = shape[i] < 0 ? nb::none() : nb::object(nb::int_(shape[i]));
-    PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), dim.release().ptr());
+    PyTuple_SetItem(result.ptr(), static_cast<Py_ssize_t>(i), dim.release().ptr());
   }
   return result;
 }

@@ -36,7 +36,7 @@ DeviceArray assigned(const char* call, const Variable& variable, nb::handle valu
   return given.value();
 }
 
-nb::object array_protocol(const Variable& variable, nb::handle dtype, nb::handle copy) {
+nb::object array_of_value(const Variable& variable, nb::handle dtype, nb::handle copy) {
   const nb::object array = as_numpy(variable.read());
   if (!copy.is_none() && nb::cast<bool>(copy)) {
     return dtype.is_none() ? array.attr("copy")() : array.attr("astype")(dtype);
@@ -72,7 +72,7 @@ void bind_value(nb::class_<Variable>& variable) {
           "numpy", [](const Variable& self) { return as_numpy(self.read()); },
           nb::sig("def numpy(self) -> NDArray[typing.Any]"),
           "The value now, as a read-only NumPy array that later changes leave alone.")
-      .def("__array__", &array_protocol, "dtype"_any = nb::none(), "copy"_any = nb::none(),
+      .def("__array__", &array_of_value, "dtype"_any = nb::none(), "copy"_any = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
                    "NDArray[typing.Any]"))
       .def("__float__", [](const Variable& self) { return self.read().item(); })
