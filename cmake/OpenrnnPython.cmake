@@ -65,6 +65,7 @@ if(NOT DEFINED SKBUILD)
   set(metadata ${PROJECT_BINARY_DIR}/python/METADATA)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/pyproject.toml
     ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/scripts/wheel.py)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/python)
   execute_process(COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/wheel.py metadata ${metadata}
     COMMAND_ERROR_IS_FATAL ANY)
   file(WRITE ${PROJECT_BINARY_DIR}/python/INSTALLER "cmake\n")
