@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/message.h"
 #include "base/array/transpose.h"
+#include "base/message.h"
 #include "saveables/parts.h"
 
 namespace openrnn {

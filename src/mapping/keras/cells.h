@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "mapping/support/keras_arrays.h"
 #include "mapping/keras/config.h"
 #include "mapping/keras/values.h"
+#include "mapping/support/keras_arrays.h"
 #include "openrnn/mapping.h"
 
 namespace openrnn::mapping {
