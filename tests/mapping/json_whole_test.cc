@@ -5,6 +5,7 @@
 
 #include "formats/temp_folder.h"
 #include "mapping/networks.h"
+#include "support/expect_error.h"
 
 namespace openrnn {
 namespace {
@@ -12,15 +13,6 @@ namespace {
 using formats::TempFolder;
 
 constexpr std::int64_t kUnits = 5, kInput = 3;
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 MappedLayer dense_of(const std::string& name, std::int64_t width, std::int64_t units,
                      const std::string& activation = "linear") {
@@ -196,6 +188,10 @@ TEST(JsonWhole, WhatIsNotUnderstoodLeavesTheNetworks) {
       {R"({"type": "dense", "weights": [[[1], [2]], [1]]})", "kernel"},
       {R"({"type": "activation", "activation": "prelu"})", "prelu"},
       {R"({"type": "activation", "activation": 3})", "no text"},
+      {R"({"type": "activation", "activation": {"name": "tanh"}})", R"('{"name":"tanh"}')"},
+      {R"({"type": "activation", "activation": [1, 2]})", "'[1,2]'"},
+      {R"({"type": "dense", "activation": ["tanh"], "weights": [[[1]], [1]]})", R"('["tanh"]')"},
+      {R"({"type": "activation", "activation": {}})", "'{}'"},
       {R"({"type": "dense", "name": "layers.0", "weights": [[[1]], [1]]})", "name of its own"},
       {R"({}, {"type": "dense", "weights": [[[1]], [1]]})", "layers.1"}};
   for (const auto& [text, word] : cases) {
@@ -218,7 +214,7 @@ void expect_refusals(const MappedModel& given, ModelFormat format,
   for (const auto& [change, word] : cases) {
     MappedModel model = given;
     change(&model);
-    const std::string text = message_of([&] { save_networks(folder / "m", model, format); });
+    const std::string text = error_of([&] { save_networks(folder / "m", model, format); });
     EXPECT_NE(text.find(word), std::string::npos) << word << ": " << text;
     EXPECT_FALSE(std::filesystem::exists(folder / "m"));
   }

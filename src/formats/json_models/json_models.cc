@@ -152,7 +152,9 @@ FileContents read_rtneural(std::unique_ptr<ByteSource> file) {
     if (!layer.is_object()) model.fail(prefix + " is no object, expected one");
     for (const auto& [key, value] : layer.items()) {
       if (key != "weights") {
-        model.add_value(prefix + key, value);
+        // A function that is no text is another one, and is not to be taken for none.
+        const bool as_text = key == "activation" && value.is_structured();
+        model.add_value(prefix + key, as_text ? json(value.dump()) : value);
         continue;
       }
       if (!value.is_array()) model.fail(prefix + "weights is no list, expected one");
