@@ -15,36 +15,15 @@ std::vector<bool> reversed_rows(const std::vector<bool>& mask, std::int64_t step
   return out;
 }
 
-// [B, T]: the steps that are not before the first one that counts, as a direction reads them.
-std::vector<bool> begun_steps(const std::vector<bool>& mask, std::int64_t steps, bool backward) {
-  std::vector<bool> out(mask.size());
-  const auto width = static_cast<std::size_t>(steps);
-  for (std::size_t first = 0; first < mask.size(); first += width) {
-    bool begun = false;
-    for (std::size_t i = 0; i < width; ++i) {
-      const std::size_t step = first + (backward ? width - 1 - i : i);
-      begun = begun || mask[step];
-      out[step] = begun;
-    }
+// Rows of [B, D U] of which no step counts become 0, as all outputs before the first one that does;
+// the last states are those that were given.
+Tensor zero_where_none_counts(const Tensor& last, const std::vector<bool>& mask) {
+  std::vector<bool> counts(static_cast<std::size_t>(last.shape()[0]), false);
+  const std::size_t steps = mask.size() / counts.size();
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i]) counts[i / steps] = true;
   }
-  return out;
-}
-
-// Of outputs [B, T, U] or the last ones [B, U] of a direction: 0 before the first step that counts,
-// where a network puts out the state that it was given.
-Tensor zero_before_first(const Tensor& y, const std::vector<bool>& begun) {
-  const std::int64_t batch = y.shape()[0], width = y.shape().back();
-  const auto rows = static_cast<std::int64_t>(begun.size());
-  if (y.shape().size() == 2) {
-    // A row that has begun anywhere has an output.
-    std::vector<bool> any(static_cast<std::size_t>(batch), false);
-    for (std::size_t i = 0; i < begun.size(); ++i) {
-      if (begun[i]) any[i / (begun.size() / any.size())] = true;
-    }
-    return ops::select_rows(any, y, Tensor(Array(y.dtype(), y.shape()).view()));
-  }
-  const Tensor zeros(Array(y.dtype(), {rows, width}).view());
-  return ops::reshape(ops::select_rows(begun, ops::reshape(y, {rows, width}), zeros), y.shape());
+  return ops::select_rows(counts, last, Tensor(Array(last.dtype(), last.shape()).view()));
 }
 
 // The halves of two directions along the last axis as the layer's outputs.
@@ -90,17 +69,6 @@ struct NetworkRun {
                                  {.axis = 1, .begin = direction * width, .size = width}));
     }
     return parts.size() == 1 ? parts[0] : ops::concat(parts, 1);
-  }
-  // With the state before it given, and a mask as the network read it.
-  Tensor zeroed(const Tensor& output, const std::vector<bool>& mask) const {
-    const std::int64_t axis = static_cast<std::int64_t>(output.shape().size()) - 1;
-    const std::int64_t width = spec.hidden_size(), steps = result.output.shape()[1];
-    if (spec.num_dirs() == 1) return zero_before_first(output, begun_steps(mask, steps, false));
-    std::vector<Tensor> halves = ops::split(output, axis, {width, width});
-    for (std::size_t i = 0; i < halves.size(); ++i) {
-      halves[i] = zero_before_first(halves[i], begun_steps(mask, steps, i == 1));
-    }
-    return ops::concat(halves, axis);
   }
   // h and c of each direction.
   void add_states(std::vector<GraphValue>* outputs) const {
@@ -192,8 +160,8 @@ std::vector<GraphValue> compute_recurrent(const GraphStep& step) {
   Tensor output = sequences    ? run.result.output
                   : by_outputs ? run.last_of_outputs()
                                : run.last_of_states();
-  if (!before.empty() && !call.flags.mask.empty() && !zeros) {
-    output = run.zeroed(output, call.flags.mask);
+  if (!sequences && !before.empty() && !call.flags.mask.empty() && !zeros) {
+    output = zero_where_none_counts(output, call.flags.mask);
   }
   const auto& merge = layer_option_as<std::string>(step.layer, "merge");
   for (Tensor& one : merged(merge, output)) {
