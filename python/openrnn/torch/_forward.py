@@ -279,7 +279,7 @@ def plain_call(module: Any, input: Any, hx: Any, run: Any) -> Any:
 
 
 def usual_call(engine: Engine, module: Any, x: Any, hx: Any) -> Any:
-    """What most calls without gradients are, in a third of the time; None for any other."""
+    """What most calls without gradients are, without a look at the rest; None for any other."""
     net = engine.net
     if x.dim() != 3 or x.dtype is not net.dtype or not x.is_cpu or x.layout is not _STRIDED:
         return None
@@ -296,25 +296,15 @@ def usual_call(engine: Engine, module: Any, x: Any, hx: Any) -> Any:
         or engine.dropout != module.dropout
     ):
         return None
-    h0 = c0 = None
-    if hx is not None:
-        rows = first if batch_first else second
-        if module.mode == "LSTM":
-            if type(hx) is not tuple or len(hx) != 2:
-                return None
-            h0, c0 = hx
-            if not fits(module, c0, (net.states, rows, net.units), net.dtype):
-                return None
-        else:
-            h0 = hx
-        if not fits(module, h0, (net.states, rows, net.hidden), net.dtype):
-            return None
+    states = states_of(module, hx, first if batch_first else second, net.dtype, None)
+    if states is None:
+        return None
     weights = None
     if not engine.frozen or not engine.held.packings:
         weights = weights_of(module, engine.names)
         if getattr(weights[0], "dtype", None) is not net.dtype:
             return None
-    y, hn, cn, _ = _calls.forward(place, engine.held, x, h0, c0, weights, None, False)
+    y, hn, cn = _inference(engine, module, place, x, *states, weights, None)
     return y, hn if cn is None else (hn, cn)
 
 

@@ -76,7 +76,8 @@ class Recurrent(torch.autograd.Function):
 class Direct(torch.autograd.Function):
     """Recurrent where no transform and no forward derivative looks on.
 
-    A function without setup_context costs a quarter of the time: PyTorch binds no arguments.
+    PyTorch binds the arguments of a function with setup_context by name at every call, which is half
+    of a small one's time.
     """
 
     @staticmethod
