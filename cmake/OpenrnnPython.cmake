@@ -14,7 +14,7 @@ foreach(room IN LISTS core_rooms full_rooms)
 endforeach()
 
 set(package_build_dir ${PROJECT_BINARY_DIR}/python/openrnn)
-# STABLE_ABI takes effect from Python 3.12 on where its headers are asked for (scripts/wheels).
+# STABLE_ABI takes effect in a build for it alone, from Python 3.12 on.
 nanobind_add_module(openrnn_python STABLE_ABI NB_STATIC NB_DOMAIN openrnn NOMINSIZE NB_SUPPRESS_WARNINGS
   ${python_sources} ${python_objects})
 set_target_properties(openrnn_python PROPERTIES

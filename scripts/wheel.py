@@ -1,4 +1,4 @@
-"""Wheels of what CMake installed, and the proof of what their tags promise. scripts/wheels calls it.
+"""Wheels of what CMake installed, and the proof of what their tags promise.
 
 wheel.py metadata FILE                writes METADATA from pyproject.toml
 wheel.py make FOLDER TAG OUT [NAME=FILE...]

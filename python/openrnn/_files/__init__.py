@@ -163,8 +163,8 @@ def load(
     'rnn_relu' of plain networks (PyTorch's files do not say it), reset_after of a GRU,
     recurrent_activation of gates, forget_bias of TensorFlow's LSTM cells (else its default, 1),
     network, as the options of PackedModel ({'rnn_mode': 'lstm', 'num_layers': 2, ..}), of an
-    opaque_kernel that lies in a TensorFlow checkpoint alone. Raises FormatError for a malformed file, UnsupportedError for
-    what is not read, ArgumentError naming the hint that is missing.
+    opaque_kernel that lies in a TensorFlow checkpoint alone. Raises FormatError for a malformed
+    file, UnsupportedError for what is not read, ArgumentError naming the hint that is missing.
     """
     return LoadedModel(
         _core.load_networks(

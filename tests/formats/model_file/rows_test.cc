@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "formats/temp_folder.h"
+#include "support/expect_error.h"
 #include "support/files/source_file.h"
 
 namespace openrnn::formats {
@@ -37,23 +38,14 @@ Rows rows_of(const ModelFile& file, const std::string& name) {
     found.firsts.push_back(first);
     found.bytes.append(static_cast<const char*>(rows.data), rows.size_bytes());
   });
-  if (info.shape.size() > 1) EXPECT_EQ(next, info.shape[0]);
+  if (info.shape.size() > 1) {
+    EXPECT_EQ(next, info.shape[0]);
+  }
   return found;
 }
 
 std::string bytes_of(const Array& array) {
   return {static_cast<const char*>(array.data()), array.size_bytes()};
-}
-
-/// The message of the error of `call`, empty without one.
-template <class Call>
-std::string error_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
 }
 
 TEST(Rows, OfEveryGoodFileAreItsElements) {
@@ -74,7 +66,9 @@ TEST(Rows, OfEveryGoodFileAreItsElements) {
         Rows rows;
         std::string of_rows = error_of([&] { rows = rows_of(file, info.name); });
         EXPECT_EQ(of_rows, error);
-        if (error.empty()) EXPECT_EQ(rows.bytes, bytes_of(whole));
+        if (error.empty()) {
+          EXPECT_EQ(rows.bytes, bytes_of(whole));
+        }
         ++tensors;
       }
     }

@@ -47,7 +47,7 @@ def library_fixture(tmp_path):
 
 @pytest.fixture(name="wheel")
 def wheel_fixture(tmp_path):
-    """A wheel with that library, as scripts/wheels would make it."""
+    """A wheel with that library, as `wheel.py make` makes it."""
 
     def make(path, tag=TAG):
         folder = tmp_path / "installed"
