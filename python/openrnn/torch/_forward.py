@@ -299,12 +299,13 @@ def usual_call(engine: Engine, module: Any, x: Any, hx: Any) -> Any:
     states = states_of(module, hx, first if batch_first else second, net.dtype, None)
     if states is None:
         return None
+    h0, c0 = states
     weights = None
     if not engine.frozen or not engine.held.packings:
         weights = weights_of(module, engine.names)
         if getattr(weights[0], "dtype", None) is not net.dtype:
             return None
-    y, hn, cn = _inference(engine, module, place, x, *states, weights, None)
+    y, hn, cn = _inference(engine, module, place, x, h0, c0, weights, None)
     return y, hn if cn is None else (hn, cn)
 
 
