@@ -6,7 +6,14 @@
 
 #include <cstring>
 
+#include "base/utf8.h"
+#include "formats/file/atomic_file.h"
+#include "formats/file/owned_source.h"
+#include "formats/npy/header.h"
+#include "formats/npy/npz_values.h"
 #include "formats/temp_folder.h"
+#include "formats/zip/zip_reader.h"
+#include "formats/zip/zip_writer.h"
 #include "support/files/source_file.h"
 
 namespace openrnn::formats {
@@ -139,6 +146,105 @@ TEST(Npz, CutAnywhereItIsRefused) {
           << size;
     }
   }
+}
+
+// An archive of these entries, stored.
+std::string zipped(const std::vector<std::pair<std::string, std::string>>& entries) {
+  const TempFolder folder;
+  replace_file(folder / "z", [&](OutputFile& file) {
+    ZipWriter writer(&file, 1);
+    for (const auto& [name, bytes] : entries) writer.add(name, {bytes});
+    writer.finish();
+  });
+  return read_file(folder / "z");
+}
+FileContents contents_of(const std::vector<std::pair<std::string, std::string>>& entries) {
+  return read_npz(std::make_unique<OwnedSource>("m", zipped(entries)));
+}
+std::string npy_of(const std::string& descr, const Shape& shape, const std::string& bytes) {
+  return npy_prefix(descr, shape) + bytes;
+}
+std::string characters(const std::vector<std::uint32_t>& values) {
+  return {reinterpret_cast<const char*>(values.data()), 4 * values.size()};
+}
+
+// Where no entry has a checksum, none is compared.
+TEST(Npz, WithoutChecksums) {
+  std::string bytes = zipped({{"a.npy", npy_of("<f4", {1}, std::string(4, '\0'))}});
+  const std::size_t directory = bytes.find("PK\1\2");
+  bytes.replace(14, 4, 4, '\0');
+  bytes.replace(directory + 16, 4, 4, '\0');
+  const TempFolder folder;
+  write_raw(folder / "m", bytes);
+  const ModelFile file(folder / "m");
+  EXPECT_FALSE(file.has_checksums());
+  EXPECT_EQ(file.read("a").as<float>()[0], 0.0F);
+  file.verify();
+}
+
+TEST(Npz, EveryCharacter) {
+  for (const std::uint32_t good :
+       {0x61U, 0x7fU, 0x80U, 0xd7ffU, 0xe000U, 0xffffU, 0x10000U, 0x10ffffU}) {
+    const FileContents found = contents_of({{"t.npy", npy_of("<U1", {}, characters({good}))}});
+    EXPECT_EQ(found.values.at(0).value, PlainValue(utf8_of(static_cast<std::int32_t>(good))))
+        << good;
+  }
+  for (const std::uint32_t bad : {0xd800U, 0xdfffU, 0x110000U, 0xffffffffU}) {
+    EXPECT_MESSAGE(FormatError,
+                   contents_of({{"t.npy", npy_of("<U2", {}, characters({0x61, bad}))}}),
+                   "a character is " + std::to_string(bad) + ", expected one of Unicode");
+  }
+  // What fills a text up is none of it; zeros inside are.
+  const std::string padded = characters({0x61, 0, 0x62, 0, 0, 0, 0, 0});
+  EXPECT_EQ(contents_of({{"t.npy", npy_of("<U4", {2}, padded)}}).values.at(0).value,
+            PlainValue(std::vector<std::string>{std::string("a\0b", 3), ""}));
+  EXPECT_EQ(
+      contents_of({{"t.npy", npy_of("|S3", {2}, std::string("a\0b\0\0\0", 6))}}).values.at(0).value,
+      PlainValue(std::vector<std::string>{std::string("a\0b", 3), ""}));
+}
+
+// A value has at most one dimension, and a type and a size of one.
+TEST(Npz, WhatIsAValue) {
+  constexpr std::int64_t kMostValueBytes = 1 << 20;
+  const std::string list = npy_of("<U1", {1}, characters({0x61}));
+  const auto is_value = [&](const std::string& npy) {
+    const FileContents found = contents_of({{"openrnn.values.npy", list}, {"a.npy", npy}});
+    EXPECT_EQ(found.tensors.size() + found.values.size(), 1U);
+    return found.values.size() == 1;
+  };
+  EXPECT_TRUE(is_value(npy_of("<i8", {}, std::string(8, 'x'))));
+  EXPECT_TRUE(is_value(npy_of("<i8", {2}, std::string(16, 'x'))));
+  EXPECT_FALSE(is_value(npy_of("<i8", {1, 1}, std::string(8, 'x'))));
+  EXPECT_FALSE(is_value(npy_of("<i4", {}, std::string(4, 'x'))));
+  EXPECT_TRUE(is_value(npy_of("|S1", {0}, "")));
+  EXPECT_FALSE(is_value(npy_of("|S0", {}, "")));
+  EXPECT_TRUE(
+      is_value(npy_of("|S1", {kMostValueBytes}, std::string(std::size_t{kMostValueBytes}, 'x'))));
+  EXPECT_FALSE(is_value(
+      npy_of("|S1", {kMostValueBytes + 1}, std::string(std::size_t{kMostValueBytes + 1}, 'x'))));
+  // Texts are values whatever the list says, numbers are not.
+  EXPECT_EQ(contents_of({{"t.npy", npy_of("|S1", {}, "x")}}).values.size(), 1U);
+  EXPECT_EQ(contents_of({{"t.npy", npy_of("<f8", {}, std::string(8, '\0'))}}).values.size(), 0U);
+  const PlainValue flags = contents_of({{"openrnn.values.npy", list},
+                                        {"a.npy", npy_of("|b1", {2}, std::string("\1\0", 2))}})
+                               .values.at(0)
+                               .value;
+  EXPECT_EQ(flags, PlainValue(std::vector<std::int64_t>{1, 0}));
+}
+
+TEST(Npz, Names) {
+  const std::string one = npy_of("|u1", {1}, "x");
+  EXPECT_EQ(contents_of({{"a.npy", one}, {"b.npy.npy", one}}).tensors.at(1).name, "b.npy");
+  EXPECT_MESSAGE(FormatError, contents_of({{".npy", one}}), "the name '' is empty");
+  EXPECT_MESSAGE(FormatError, contents_of({{"\xff.npy", one}}), "not UTF-8");
+  const auto is = [](const std::vector<std::pair<std::string, std::string>>& entries) {
+    const std::string bytes = zipped(entries);
+    const MemorySource source("m", bytes);
+    return is_npz(ZipArchive(source));
+  };
+  EXPECT_TRUE(is({{"a.npy", one}}));
+  EXPECT_FALSE(is({{"a.npy", one}, {"b", one}}));
+  EXPECT_FALSE(is({}));
 }
 
 }  // namespace
