@@ -218,5 +218,180 @@ TEST_F(Safetensors, NamesThatCannotBeWritten) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+// Every place in a header where another value, or too few of them, can stand.
+TEST_F(Safetensors, HeadersByHand) {
+  const auto tensor = [](const std::string& fields) { return by_hand("{\"a\":{" + fields + "}}"); };
+  const std::string dtype = R"("dtype":"F32")", shape = R"("shape":[0])",
+                    offsets = R"("data_offsets":[0,0])";
+  const std::string all = dtype + "," + shape + "," + offsets;
+  write_raw(folder / "m", tensor(all));
+  EXPECT_EQ(ModelFile(folder / "m").info("a").shape, Shape{0});
+  for (const std::string& two :
+       {dtype + "," + shape, dtype + "," + offsets, shape + "," + offsets, std::string()}) {
+    expect(tensor(two), "has not all of them, expected dtype, shape and data_offsets");
+  }
+  for (const std::string& field : {dtype, shape, offsets}) {
+    expect(tensor(all + "," + field), " twice, expected it once");
+  }
+  const std::pair<std::string, const char*> cases[] = {
+      {dtype + "," + shape + R"(,"data_offsets":[])", "has 0 of them, expected two data_offsets"},
+      {dtype + "," + shape + R"(,"data_offsets":[0])", "has 1 of them, expected two data_offsets"},
+      {dtype + "," + shape + R"(,"data_offsets":[0,0,0])", "has 0, expected two data_offsets"},
+      {dtype + R"(,"shape":[9223372036854775808])", "expected sizes from 0 to 2^63 - 1"},
+      {dtype + R"(,"shape":[-1])", "has -1, expected sizes from 0"},
+      {dtype + R"(,"shape":[[]])", "has an array, expected sizes"},
+      {dtype + R"(,"shape":{})", "has an object, expected dtype"},
+      {dtype + R"(,"shape":3)", "has 3, expected dtype"},
+      {R"("dtype":["F32"])", "has an array, expected dtype"},
+      {R"("dtype":"\u0001")", "has a control character"},
+      {R"("shape":"F32")", "has 'F32', expected dtype"},
+      {R"("more":1)", "has 'more', expected dtype"},
+      {dtype + R"(,"shape":null)", "has null, expected dtype"},
+      {dtype + R"(,"shape":[true])", "has true, expected sizes"},
+  };
+  for (const auto& [fields, what] : cases) expect(tensor(fields), what);
+  expect(by_hand(R"({"a":1})"), "the header has 1, expected an object for each tensor");
+  expect(by_hand(R"({"a":[]})"), "the header has an array, expected an object for each tensor");
+  expect(by_hand("{\"\\u0001\":{}}"), "holds a control character");
+  expect(by_hand(R"({"__metadata__":{"a":1}})"), "the metadata has 1, expected strings");
+  expect(by_hand(R"({"__metadata__":{"a":{}}})"), "the metadata has an object, expected strings");
+  // A name and a key of metadata may be the same.
+  const std::string same = by_hand(R"({"__metadata__":{"a":"1"},"a":{)" + all + "}}");
+  write_raw(folder / "m", same);
+  EXPECT_EQ(ModelFile(folder / "m").values().size(), 1U);
+}
+
+TEST_F(Safetensors, BitsOfEveryType) {
+  const std::tuple<const char*, const char*, std::size_t> types[] = {
+      {"BOOL", "bool", 8},
+      {"U8", "uint8", 8},
+      {"I8", "int8", 8},
+      {"F8_E5M2", "float8_e5m2", 8},
+      {"F8_E4M3", "float8_e4m3fn", 8},
+      {"F8_E8M0", "float8_e8m0fnu", 8},
+      {"F8_E4M3FNUZ", "float8_e4m3fnuz", 8},
+      {"F8_E5M2FNUZ", "float8_e5m2fnuz", 8},
+      {"I16", "int16", 16},
+      {"U16", "uint16", 16},
+      {"F16", "float16", 16},
+      {"BF16", "bfloat16", 16},
+      {"I32", "int32", 32},
+      {"U32", "uint32", 32},
+      {"F32", "float32", 32},
+      {"C64", "complex64", 64},
+      {"F64", "float64", 64},
+      {"I64", "int64", 64},
+      {"U64", "uint64", 64},
+      {"F4", "float4_e2m1fn", 4},
+      {"F6_E2M3", "float6_e2m3fn", 6},
+      {"F6_E3M2", "float6_e3m2fn", 6},
+  };
+  const auto of = [](const std::string& code, std::size_t count, std::size_t bytes) {
+    return by_hand(R"({"a":{"dtype":")" + code + R"(","shape":[)" + std::to_string(count) +
+                       R"(],"data_offsets":[0,)" + std::to_string(bytes) + "]}}",
+                   std::string(bytes, '\0'));
+  };
+  for (const auto& [code, name, bits] : types) {
+    write_raw(folder / "m", of(code, 4, bits / 2));
+    EXPECT_EQ(ModelFile(folder / "m").info("a").dtype, name);
+    expect(of(code, 4, bits / 2 - 1), "expected 4 elements of " + std::to_string(bits) + " bits");
+    expect(of(code, 4, bits / 2 + 1), "expected 4 elements of " + std::to_string(bits) + " bits");
+  }
+  // Half a byte is nobody's, however it is rounded.
+  for (const std::size_t bytes : {1U, 2U}) expect(of("F4", 3, bytes), "a whole number of bytes");
+  for (const std::size_t bytes : {2U, 3U}) expect(of("F6_E2M3", 3, bytes), "a whole number");
+  // Of a type that is not known it may be any number.
+  write_raw(folder / "m", of("Q9", 3, 7));
+  EXPECT_EQ(ModelFile(folder / "m").info("a").bytes, 7U);
+}
+
+// Bytes in an order that is not the header's, empty tensors between them and at both ends.
+TEST_F(Safetensors, Tiling) {
+  const auto entry = [](const std::string& name, int begin, int end) {
+    return "\"" + name + R"(":{"dtype":"U8","shape":[)" + std::to_string(end - begin) +
+           R"(],"data_offsets":[)" + std::to_string(begin) + "," + std::to_string(end) + "]}";
+  };
+  write_raw(folder / "m",
+            by_hand("{" + entry("d", 2, 2) + "," + entry("c", 1, 2) + "," + entry("b", 1, 1) + "," +
+                        entry("a", 0, 1) + "," + entry("e", 0, 0) + "}",
+                    "xy"));
+  const ModelFile file(folder / "m");
+  std::string names;
+  for (const TensorInfo& info : file.tensors()) names += info.name;
+  EXPECT_EQ(names, "eabcd");
+  EXPECT_EQ(file.read_bytes("c"), "y");
+  expect(by_hand("{" + entry("a", 0, 2) + "," + entry("b", 1, 3) + "}", "xyz"),
+         "tensor 'b' has bytes 1 to 3, expected it to begin at 2");
+  expect(by_hand("{" + entry("a", 0, 1) + "," + entry("b", 2, 3) + "}", "xyz"),
+         "tensor 'b' has bytes 2 to 3, expected it to begin at 1");
+  expect(by_hand("{" + entry("a", 0, 3) + "," + entry("b", 1, 1) + "}", "xyz"),
+         "tensor 'b' has bytes 1 to 1, expected it to begin at 3");
+  expect(by_hand("{" + entry("a", 0, 3) + "}", "xy"), "the tensors have 3 bytes, expected 2");
+  expect(by_hand("{" + entry("a", 0, 1) + "}", "xy"), "the tensors have 1 bytes, expected 2");
+}
+
+TEST_F(Safetensors, IndexesByHand) {
+  const Array a = array_of<float>({1}, {1});
+  write_safetensors(folder / "s", std::vector<NamedView>{{"a", a.view()}});
+  const auto index = [&](const std::string& text) {
+    write_raw(folder / "i", text);
+    return ModelFile(folder / "i");
+  };
+  const std::string map = R"("weight_map": {"a": "s"})";
+  // What nobody reads may be anything, weight_maps further inside too.
+  const ModelFile file = index(
+      R"({"more": [1, {"weight_map": {"b": "t"}}, "x"], "text": "x", "metadata":
+          {"size": 12, "least": -5, "real": 1.5, "text": "t", "flag": true, "in": {"x": "y"}}, )" +
+      map + R"(, "last": null, "weight": 1})");
+  EXPECT_EQ(file.tensors().size(), 1U);
+  std::string values;
+  for (const NamedValue& value : file.values()) {
+    values += value.name + "=" + std::get<std::string>(value.value) + " ";
+  }
+  EXPECT_EQ(values, "size=12 least=-5 text=t ");
+  const std::pair<std::string, const char*> cases[] = {
+      {"{" + map + "," + map + "}", "the index has two weight_maps"},
+      {R"({"weight_map": {"a": "s", "a": "s"}})", "tensor 'a' is there twice"},
+      {R"({"x": {"weight_map": {"a": "s"}}})", "the index has no weight_map"},
+      {R"({"weight_map": 1, "x": 1})", "the index has 1, expected an object with a weight_map"},
+      {R"({"weight_map": "s"})", "the index has s, expected"},
+      {R"({"weight_map": ["s"]})", "the index has an array, expected"},
+      {R"({"weight_map": {"a": 1}})", "the index has 1, expected"},
+      {R"({"weight_map": {"a": null}})", "the index has null, expected"},
+      {R"({"weight_map": {"a": true}})", "the index has true, expected"},
+      {R"({"weight_map": {"a": 1.5}})", "the index has 1.5, expected"},
+      {R"({"weight_map": {"a": {}}})", "the index has an object, expected"},
+      {R"({"weight_map": {"a": []}})", "the index has an array, expected"},
+      {R"({"weight_map": {"\u0001": "s"}})", "holds a control character"},
+  };
+  for (const auto& [text, what] : cases) EXPECT_MESSAGE(FormatError, index(text), what);
+  for (const char* name : {"", ".", "..", "/s", "./s", "a\\\\s", "\\u0001"}) {
+    EXPECT_MESSAGE(FormatError, index(R"({"weight_map": {"a": ")" + std::string(name) + R"("}})"),
+                   "expected the name of one in the folder of the index");
+  }
+  EXPECT_EQ(index(R"({"weight_map": {}})").tensors().size(), 0U);
+}
+
+// Shards are filled to the last byte, and a larger tensor has one of its own.
+TEST_F(Safetensors, ShardsFilledToTheLastByte) {
+  const Array one = array_of<float>({1}, {1}), three = array_of<float>({3}, {1, 2, 3});
+  const auto shards = [&](const std::vector<const Array*>& arrays, std::uint64_t most) {
+    const TempFolder here;
+    std::vector<NamedView> views;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      views.push_back({std::string(1, static_cast<char>('a' + i)), arrays[i]->view()});
+    }
+    write_safetensors(here / "m.safetensors", views, {.max_shard_bytes = most});
+    return here.names().size() - 1;
+  };
+  EXPECT_EQ(shards({&one, &one}, 8), 1U);
+  EXPECT_EQ(shards({&one, &one}, 7), 2U);
+  EXPECT_EQ(shards({&one, &three, &one}, 8), 3U);
+  EXPECT_EQ(shards({&three, &one}, 8), 2U);
+  EXPECT_EQ(shards({&one, &one, &one}, 8), 2U);
+  EXPECT_EQ(shards({&one}, 1), 1U);
+  EXPECT_EQ(shards({}, 1), 1U);
+}
+
 }  // namespace
 }  // namespace openrnn::formats
