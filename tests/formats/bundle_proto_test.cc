@@ -85,5 +85,73 @@ TEST(Slices, PlacedInTheMiddleOfThreeDimensions) {
   EXPECT_EQ(full, expected);
 }
 
+// A slice may be empty, at the end too: what a variable of few rows leaves for the last server.
+TEST(Slices, EmptyOnes) {
+  EXPECT_TRUE(slices_cover({4}, {{{0, 4}}, {{4, 0}}}));
+  EXPECT_TRUE(slices_cover({4}, {{{0, 0}}, {{0, -1}}}));
+  EXPECT_TRUE(slices_cover({4}, {{{0, 2}}, {{2, 2}}, {{4, 0}}}));
+  EXPECT_TRUE(slices_cover({0}, {{{0, 0}}}));
+  EXPECT_TRUE(slices_cover({0}, {{{0, -1}}}));
+  EXPECT_TRUE(slices_cover({0, 3}, {}));
+  EXPECT_FALSE(slices_cover({4}, {{{0, 4}}, {{5, 0}}})) << "begins behind the end";
+  EXPECT_FALSE(slices_cover({4}, {{{0, 4}}, {{4, 1}}})) << "ends behind the end";
+  EXPECT_FALSE(slices_cover({4}, {{{0, 4}}, {{0, -2}}})) << "a length that is none";
+  EXPECT_FALSE(slices_cover({4}, {}));
+  EXPECT_EQ(slice_shape({4, 3}, {{4, 0}, {0, -1}}), (Shape{0, 3}));
+  float nothing = 7;
+  place_slice({4}, {{4, 0}}, sizeof(float), nullptr, &nothing);
+  EXPECT_EQ(nothing, 7);
+}
+
+// A rank that is said to be known is no fault.
+TEST(BundleProto, Ranks) {
+  for (const char unknown : {'\0', '\1'}) {
+    bool good = true;
+    const Shape shape = decode_shape("\x12\x02\x08\x05\x18"s + unknown, &good);
+    EXPECT_EQ(shape, Shape{5});
+    EXPECT_EQ(good, unknown == 0);
+  }
+}
+
+TEST(BundleProto, EveryFieldOfAnEntry) {
+  BundleEntry entry;
+  ASSERT_TRUE(decode_entry("\x08\x09\x18\x02\x20\x07\x28\x10\x35\x04\x03\x02\x01"s, &entry));
+  EXPECT_EQ(entry.dtype, 9);
+  EXPECT_EQ(entry.shard, 2);
+  EXPECT_EQ(entry.offset, 7);
+  EXPECT_EQ(entry.size, 16);
+  EXPECT_EQ(entry.crc, 0x01020304u);
+  // Of a slice the start may be left out, and without a length it is the whole dimension.
+  ASSERT_TRUE(
+      decode_entry("\x3a\x0e\x0a\x04\x08\x02\x10\x03\x0a\x02\x10\x04\x0a\x00\x12\x00"s, &entry));
+  ASSERT_EQ(entry.slices.size(), 1U);
+  EXPECT_EQ(entry.slices[0], (TensorSlice{{2, 3}, {0, 4}, {0, -1}}));
+  BundleHeader header;
+  ASSERT_TRUE(decode_header("\x08\x03\x10\x01\x1a\x04\x08\x07\x10\x05"s, &header));
+  EXPECT_EQ(header.num_shards, 3);
+  EXPECT_EQ(header.endianness, 1);
+  EXPECT_EQ(header.min_consumer, 5);
+}
+
+// One byte more from each power of two that does not fit; negative numbers are turned.
+TEST(BundleProto, NumbersOfSliceKeys) {
+  const auto number = [](std::int64_t start) {
+    const std::string key = slice_key("w", {{start, 0}});
+    return key.substr(6, key.size() - 7);
+  };
+  EXPECT_EQ(number(0), "\x80"s);
+  EXPECT_EQ(number(63), "\xbf"s);
+  EXPECT_EQ(number(64), "\xc0\x40"s);
+  EXPECT_EQ(number((1 << 20) - 1), "\xef\xff\xff"s);
+  EXPECT_EQ(number(1 << 20), "\xf0\x10\x00\x00"s);
+  EXPECT_EQ(number((std::int64_t{1} << 55) - 1), "\xff\x7f\xff\xff\xff\xff\xff\xff"s);
+  EXPECT_EQ(number(std::int64_t{1} << 55), "\xff\x80\x80\x00\x00\x00\x00\x00\x00"s);
+  EXPECT_EQ(number(INT64_MAX), "\xff\xc0\x7f\xff\xff\xff\xff\xff\xff\xff"s);
+  EXPECT_EQ(number(-1), "\x7f"s);
+  EXPECT_EQ(number(-64), "\x40"s);
+  EXPECT_EQ(number(-65), "\x3f\xbf"s);
+  EXPECT_EQ(number(INT64_MIN), "\x00\x3f\x80\x00\x00\x00\x00\x00\x00\x00"s);
+}
+
 }  // namespace
 }  // namespace openrnn::formats

@@ -136,6 +136,43 @@ TEST_F(HostileBundle, FromTheFuture) {
   EXPECT_MESSAGE(UnsupportedError, open_and_read(folder / "m"), "version 2, expected at most 1");
 }
 
+// Our own version, and any older one, is read.
+TEST_F(HostileBundle, VersionsThatAreRead) {
+  for (const char* header : {"\x08\x01", "\x08\x01\x1a\x02\x10\x01"}) {
+    raw.header = header;
+    raw.write(folder / "m");
+    EXPECT_NO_THROW(open_and_read(folder / "m"));
+  }
+  for (const std::string header : {""s, "\x08\x00"s, "\x08"s}) {
+    raw.header = header;
+    expect("header of the checkpoint is damaged");
+  }
+}
+
+TEST_F(HostileBundle, RanksAndDataFiles) {
+  w().shape.assign(253, 1);
+  w().shape.push_back(3);
+  raw.write(folder / "m");
+  EXPECT_NO_THROW(open_and_read(folder / "m"));
+  w().shape = {3};
+  w().shard = -1;
+  expect("tensor 'w' is in data file -1, expected one of 1");
+}
+
+// Bytes of which the checksum and the width are not known are listed, and strings read.
+TEST_F(HostileBundle, TypesWithoutAWidth) {
+  w().dtype = 20;
+  w().size = 5;
+  w().crc ^= 1;
+  raw.write(folder / "m");
+  const TensorBundleReader reader(folder / "m");
+  EXPECT_NO_THROW(reader.verify());
+  EXPECT_EQ(reader.info("w").dtype, "resource");
+  EXPECT_EQ(reader.info("w").bytes, 5u);
+  EXPECT_MESSAGE(UnsupportedError, reader.read("w"), "'w' has element type resource");
+  EXPECT_MESSAGE(TypeError, reader.read_strings("w"), "has element type resource, expected string");
+}
+
 TEST_F(HostileBundle, MissingDataFile) {
   raw.write(folder / "m");
   std::filesystem::remove(folder / "m.data-00000-of-00001");
@@ -234,6 +271,19 @@ TEST(HostileSlices, Damage) {
   raw = parts();
   raw.entries[slice_key("big", {{2, 3}})].slices = {{{0, -1}}};
   expect_parts(raw, "is a slice of a slice");
+}
+
+// A slice at the end may be empty.
+TEST(HostileSlices, EmptySlice) {
+  RawBundle raw = parts();
+  const TensorSlice none{{5, 0}};
+  raw.add(slice_key("big", none), {});
+  raw.entries["big"].slices.push_back(none);
+  const TempFolder folder;
+  raw.write(folder / "m");
+  EXPECT_EQ(TensorBundleReader(folder / "m").read("big").as<float>()[4], 5.0f);
+  raw.entries["big"].shape.assign(255, 1);
+  expect_parts(raw, "partitioned tensor 'big' has rank 255");
 }
 
 TEST(DamagedBundle, EveryCutAndEveryFlippedBitIsFoundOrHarmless) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "formats/bundle/bundle_proto.h"
+#include "formats/coding.h"
 #include "formats/table/table.h"
 #include "formats/temp_folder.h"
 #include "openrnn/formats_model_file.h"
@@ -179,6 +180,180 @@ TEST(TensorflowFiles, BrokenGraphs) {
   const std::string shape(1, '\x12');
   const std::string bomb = number(1, 1) + field(2, shape + huge.substr(1)) + field(5, floats({1}));
   EXPECT_NE(problem_of_bytes(constant("a", bomb)).find("repeats elements"), std::string::npos);
+}
+
+// One constant of `dtype` and a shape, with more fields.
+std::string constant_of(int dtype, const std::vector<int>& shape, const std::string& more) {
+  return constant("c", number(1, static_cast<char>(dtype)) + field(2, shape_of(shape)) + more);
+}
+std::string constant_bytes(const std::string& graph) {
+  const TempFolder folder;
+  write_file_atomically(folder / "g", graph);
+  return ModelFile(folder / "g").read_bytes("c");
+}
+std::string field_of(int tag, const std::string& bytes) {
+  std::string out;
+  formats::put_varint64(&out, static_cast<std::uint64_t>(tag) << 3 | 2);
+  return out + static_cast<char>(bytes.size()) + bytes;
+}
+
+// The last element stands for those that follow.
+TEST(TensorflowFiles, ConstantsThatAreShort) {
+  const auto found = [](const std::vector<int>& shape, const std::vector<float>& given) {
+    return constant_bytes(constant_of(1, shape, given.empty() ? "" : field(5, floats(given))));
+  };
+  EXPECT_EQ(found({4}, {1, 2}), floats({1, 2, 2, 2}));
+  EXPECT_EQ(found({2, 2}, {1, 2, 3}), floats({1, 2, 3, 3}));
+  EXPECT_EQ(found({4}, {1}), floats({1, 1, 1, 1}));
+  EXPECT_EQ(found({2}, {1, 2}), floats({1, 2}));
+  EXPECT_EQ(found({2}, {}), floats({0, 0}));
+  EXPECT_EQ(found({}, {}), floats({0}));
+  EXPECT_EQ(found({0}, {}), "");
+  // The bytes of all elements are never repeated.
+  EXPECT_NE(problem_of_bytes(constant_of(1, {4}, field(4, floats({1, 2})))).find("has 8 bytes"),
+            std::string::npos);
+}
+
+// Each type has a list of its own, of fixed numbers or of varints, packed or one by one.
+TEST(TensorflowFiles, ListsOfEveryType) {
+  struct Type {
+    int dtype, list;
+    std::size_t fixed, bytes;
+  };
+  constexpr Type kTypes[] = {
+      {1, 5, 4, 4},  {2, 6, 8, 8},    {3, 7, 0, 4},   {4, 7, 0, 1},   {5, 7, 0, 2},
+      {6, 7, 0, 1},  {8, 9, 4, 8},    {9, 10, 0, 8},  {10, 11, 0, 1}, {11, 7, 0, 1},
+      {12, 7, 0, 1}, {13, 7, 0, 4},   {14, 13, 0, 2}, {15, 7, 0, 2},  {16, 7, 0, 2},
+      {17, 7, 0, 2}, {18, 12, 8, 16}, {19, 13, 0, 2}, {22, 16, 0, 4}, {23, 17, 0, 8},
+  };
+  for (const Type& type : kTypes) {
+    const std::size_t one = type.fixed ? type.fixed : type.bytes;
+    std::string expected, packed, alone;
+    for (std::size_t i = 0; i < 2 * type.bytes / one; ++i) {
+      std::string element(one, '\0');
+      element[0] = static_cast<char>(i + 1);
+      expected += element;
+      std::string stored = type.fixed ? element : std::string(1, static_cast<char>(i + 1));
+      packed += stored;
+      const int wire = type.fixed == 4 ? 5 : type.fixed == 8 ? 1 : 0;
+      formats::put_varint64(&alone, static_cast<std::uint64_t>(type.list << 3 | wire));
+      alone += stored;
+    }
+    EXPECT_EQ(constant_bytes(constant_of(type.dtype, {2}, field_of(type.list, packed))), expected)
+        << type.dtype;
+    EXPECT_EQ(constant_bytes(constant_of(type.dtype, {2}, alone)), expected) << type.dtype;
+    // Numbers of another wire type are none of it.
+    const char wire = type.fixed ? 0 : 5;
+    std::string wrong;
+    formats::put_varint64(&wrong, static_cast<std::uint64_t>(type.list << 3 | wire));
+    wrong += type.fixed ? std::string(1, '\1') : std::string(4, '\1');
+    EXPECT_NE(problem_of_bytes(constant_of(type.dtype, {1}, wrong)).find("is damaged"),
+              std::string::npos)
+        << type.dtype;
+  }
+  EXPECT_NE(problem_of_bytes(constant_of(1, {2}, field(5, "12345"))).find("is damaged"),
+            std::string::npos);
+}
+
+TEST(TensorflowFiles, NodesThatAreConstants) {
+  const TempFolder folder;
+  const std::string tensor = number(1, 1) + field(2, "") + field(5, floats({1}));
+  const auto node = [&](const std::string& name, const std::string& op, const std::string& key) {
+    return field(1, name) + field(2, op) + field(5, field(1, key) + field(2, field(8, tensor)));
+  };
+  const std::string function =
+      field(1, field(1, "f")) + field(3, node("k", "Const", "value")) + field(4, "x");
+  write_file_atomically(folder / "g", field(1, node("a", "Const", "value")) +
+                                          field(1, node("b", "Constant", "value")) +
+                                          field(1, node("c", "Const", "dtype")) +
+                                          field(2, field(1, function)) + field(4, "versions"));
+  const ModelFile file(folder / "g");
+  std::vector<std::string> names;
+  for (const TensorInfo& info : file.tensors()) names.push_back(info.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "f/k"}));
+  for (const std::string name : {"", "\x01"}) {
+    EXPECT_NE(problem_of_bytes(field(1, node("x", "Placeholder", "v")) +
+                               field(1, node(name, "Const", "value")))
+                  .find("has no name or a control character"),
+              std::string::npos);
+  }
+  // A shape without a rank, and one that is impossible.
+  const std::string no_rank = constant("c", number(1, 1) + field(2, number(3, 1)));
+  EXPECT_NE(problem_of_bytes(no_rank).find("is damaged or has an impossible shape"),
+            std::string::npos);
+}
+
+TEST(TensorflowFiles, WhatBeginsAsAGraph) {
+  const std::string good = field(1, field(1, "x") + field(2, "Placeholder"));
+  const auto begins = [](const std::string& bytes) {
+    return formats::starts_as_tf_graph(bytes, bytes.size());
+  };
+  EXPECT_TRUE(begins(good));
+  EXPECT_TRUE(begins(field(1, field(1, "x") + field(2, "_Op>2"))));
+  EXPECT_FALSE(begins(field(2, field(1, "x") + field(2, "Op"))));
+  EXPECT_FALSE(begins(field(1, field(2, "x") + field(2, "Op"))));
+  EXPECT_FALSE(begins(field(1, field(1, "x") + field(3, "Op"))));
+  EXPECT_FALSE(begins(field(1, field(1, "") + field(2, "Op"))));
+  EXPECT_FALSE(begins(field(1, field(1, "x") + field(2, ""))));
+  EXPECT_FALSE(begins(field(1, field(1, "x") + field(2, "O p"))));
+  EXPECT_FALSE(begins(field(1, field(1, "\x01") + field(2, "Op"))));
+  // A node may not be longer than the file.
+  EXPECT_TRUE(formats::starts_as_tf_graph(good, static_cast<std::uint64_t>(good[1])));
+  EXPECT_FALSE(formats::starts_as_tf_graph(good, static_cast<std::uint64_t>(good[1]) - 1));
+}
+
+// w [3, 2] with these slices in the list, and these entries.
+std::string v1_bytes(const std::vector<std::string>& slices,
+                     const std::vector<std::pair<formats::TensorSlice, std::string>>& entries,
+                     const std::string& name = "w", int dtype = 1) {
+  std::string meta =
+      field(1, name) + field(2, shape_of({3, 2})) + number(3, static_cast<char>(dtype));
+  for (const std::string& slice : slices) meta += field(4, slice);
+  std::map<std::string, std::string> table{{"", field(1, field(1, meta))}};
+  for (const auto& [slice, value] : entries) table[formats::slice_key("w", slice)] = value;
+  return formats::build_table(table);
+}
+
+TEST(TensorflowFiles, SlicesOfVersionOne) {
+  const std::string whole = field(1, "") + field(1, "");
+  const formats::TensorSlice all = {{0, -1}, {0, -1}};
+  const TempFolder folder;
+  write_file_atomically(folder / "m",
+                        v1_bytes({whole}, {{all, v1_entry(whole, {1, 2, 3, 4, 5, 6})}}));
+  const ModelFile file(folder / "m");
+  EXPECT_EQ(values_of(file, "w"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_FALSE(file.info("w").sliced);
+  // The bytes themselves in place of a list.
+  const auto content = [&](std::size_t floats_there) {
+    return field(2, field(1, "w") + field(2, whole) +
+                        field(3, field(4, floats(std::vector<float>(floats_there, 2)))));
+  };
+  EXPECT_EQ(problem_of_bytes(v1_bytes({whole}, {{all, content(6)}})), "");
+  const std::pair<std::string, const char*> cases[] = {
+      {v1_bytes({whole}, {{all, content(5)}}), "has 20 bytes, expected 6 elements of 4"},
+      {v1_bytes({whole}, {{all, content(7)}}), "has 28 bytes, expected 6 elements of 4"},
+      {v1_bytes({whole}, {{all, content(6) + content(6)}}), "is there twice, expected once"},
+      {v1_bytes({whole, whole}, {{all, content(6)}}), "overlap, leave gaps or lie outside"},
+      {v1_bytes({}, {}), "overlap, leave gaps or lie outside"},
+      {v1_bytes({field(1, "")}, {}), "overlap, leave gaps or lie outside"},
+      {v1_bytes({slice_message(0, 2)}, {}), "overlap, leave gaps or lie outside"},
+      {v1_bytes({whole}, {}), "has 0 bytes, expected 6 elements of 4"},
+      {v1_bytes({whole}, {{rows(0, 2), content(6)}}), "has another key"},
+      {v1_bytes({whole}, {{all, content(6)}}, ""), "has a control character or no name"},
+      {v1_bytes({whole}, {{all, content(6)}}, "v"), "is of no listed tensor"},
+  };
+  for (const auto& [bytes, what] : cases) {
+    EXPECT_NE(problem_of_bytes(bytes).find(what), std::string::npos)
+        << what << ", not " << problem_of_bytes(bytes);
+  }
+  const std::string meta = field(1, "w") + field(2, shape_of({3})) + number(3, 1);
+  for (const auto& [list, what] :
+       {std::pair{field(1, meta) + field(1, meta), "is there twice, expected once"},
+        {field(1, field(1, "w") + field(2, number(3, 1)) + number(3, 1)),
+         "has impossible shape"}}) {
+    EXPECT_NE(problem_of_bytes(formats::build_table({{"", field(1, list)}})).find(what),
+              std::string::npos);
+  }
 }
 
 }  // namespace
