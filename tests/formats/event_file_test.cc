@@ -1,3 +1,5 @@
+#include "formats/event_file.h"
+
 #include <gtest/gtest.h>
 #include <openrnn/formats.h>
 
@@ -116,6 +118,50 @@ TEST(EventFile, TagsThatAreNoText) {
   put_fixed(&bytes, mask_crc(crc32c(data)));
   write_raw(folder / "bad", bytes);
   EXPECT_MESSAGE(FormatError, read_scalar_events(folder / "bad"), "the tag \\033ood is not UTF-8");
+}
+
+std::string record(const std::string& event) {
+  std::string out;
+  put_fixed(&out, std::uint64_t{event.size()});
+  put_fixed(&out, mask_crc(crc32c(out)));
+  out += event;
+  put_fixed(&out, mask_crc(crc32c(event)));
+  return out;
+}
+std::string field(char tag, const std::string& bytes) {
+  return std::string(1, static_cast<char>(tag << 3 | 2)) + static_cast<char>(bytes.size()) + bytes;
+}
+std::string scalar(const std::string& tag, float value) {
+  std::string out = field(1, tag) + "\x15";
+  put_fixed(&out, value);
+  return field(1, out);
+}
+
+// What TensorBoard's other writers put beside scalars is passed over.
+TEST(EventFile, SummariesOfEveryKind) {
+  const auto shown = [](const std::string& bytes) {
+    std::string out;
+    for (const ScalarEvent& event : decode_scalar_events("f", bytes)) {
+      out += event.tag + "@" + std::to_string(event.step) + "=" +
+             std::to_string(static_cast<int>(event.value)) + " ";
+    }
+    return out;
+  };
+  const std::string image = field(1, field(1, "image") + field(4, "png"));
+  const std::string zero = scalar("z", 0), one = scalar("o", 1);
+  EXPECT_EQ(shown(record(field(5, image))), "");
+  EXPECT_EQ(shown(record(field(5, field(1, field(1, "tag alone"))))), "");
+  EXPECT_EQ(shown(record(field(5, zero))), "z@0=0 ");
+  EXPECT_EQ(shown(record(field(5, field(1, std::string("\x15\0\0\0\x40", 5))))), "@0=2 ");
+  // The step is of the whole event, wherever it stands in it, and of no other.
+  EXPECT_EQ(shown(record(field(5, one + image + zero) + "\x10\x07") + record(field(5, one))),
+            "o@7=1 z@7=0 o@0=1 ");
+  EXPECT_EQ(shown(record(field(5, one) + field(5, zero) + field(3, "version"))), "o@0=1 z@0=0 ");
+  EXPECT_EQ(shown(record("")), "");
+  EXPECT_EQ(shown(""), "");
+  EXPECT_MESSAGE(FormatError, shown(record("\x2a\x05")), "f @ 12] a record is not an event");
+  EXPECT_MESSAGE(FormatError, shown(record("") + record("\xff")),
+                 "f @ 28] a record is not an event");
 }
 
 }  // namespace
