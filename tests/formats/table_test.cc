@@ -246,5 +246,45 @@ TEST(Snappy, DamageIsRefused) {
   EXPECT_FALSE(snappy_decompress("\x01\xfc\xff\xff\xff\xff"s + "a")) << "literal of 4 GiB";
 }
 
+// The limits of each kind of element, from both sides.
+TEST(Snappy, Limits) {
+  EXPECT_EQ(snappy_decompress("\x04\x00"s + "a" + "\x0a\x01\x00"s), "aaaa") << "as far as there is";
+  EXPECT_FALSE(snappy_decompress("\x04\x00"s + "a" + "\x0a\x02\x00"s)) << "one too far";
+  EXPECT_FALSE(snappy_decompress("\x03\x00"s + "a" + "\x0a\x01\x00"s)) << "one too long";
+  EXPECT_FALSE(snappy_decompress("\x04\x00"s + "a" + "\x0a\x01"s)) << "half an offset";
+  EXPECT_FALSE(snappy_decompress("\x04\x00"s + "a" + "\x0b\x01\x00\x00"s)) << "three quarters";
+  // Up to 60 the length is in the tag, then in one byte to four.
+  const std::string sixty(60, 'q'), more(61, 'q');
+  EXPECT_EQ(snappy_decompress("\x3c\xec"s + sixty), sixty);
+  EXPECT_EQ(snappy_decompress("\x3d\xf0\x3c"s + more), more);
+  EXPECT_EQ(snappy_decompress("\x3d\xfc\x3c\0\0\0"s + more), more);
+  EXPECT_FALSE(snappy_decompress("\x3d\xfc\x3c\0\0"s));
+  // 11 bytes are the most of a short copy, 64 of the others.
+  EXPECT_EQ(snappy_decompress("\x0c\x00"s + "a" + "\x1d\x01"s), std::string(12, 'a'));
+  EXPECT_EQ(snappy_decompress("\x41\x00"s + "a" + "\xfe\x01\x00"s), std::string(65, 'a'));
+}
+
+TEST(Table, BlocksAtTheirLimits) {
+  const std::string one = entry(0, 1, 1, "kv");
+  // A block whose restarts are all that it has.
+  EXPECT_TRUE(read_all(table_of(block_of("", 1))).empty());
+  EXPECT_MESSAGE(FormatError, read_all(table_of(block_of("", 2))), "a block of 8 bytes claims 2");
+  EXPECT_TRUE(read_all(table_of(std::string(4, '\0'))).empty());
+  // The type of a block is that of its trailer: 0 is plain, 1 snappy, and there is no other.
+  const auto of_type = [](char type, const std::string& block) {
+    std::string trailer = block + type;
+    put_fixed(&trailer, mask_crc(crc32c(trailer)));
+    std::string file = table_of(block);
+    return file.replace(0, trailer.size(), trailer);
+  };
+  EXPECT_EQ(read_all(of_type(0, block_of(one))).size(), 1U);
+  for (const char type : {'\2', '\x7f'}) {
+    EXPECT_MESSAGE(FormatError, read_all(of_type(type, block_of(one))),
+                   "block compression " + std::to_string(type) + ", expected 0 or 1");
+  }
+  EXPECT_MESSAGE(FormatError, read_all(of_type(1, block_of(one))),
+                 "a snappy block does not decompress");
+}
+
 }  // namespace
 }  // namespace openrnn::formats

@@ -221,7 +221,8 @@ TEST(Hdf5Attributes, Enumerations) {
   EXPECT_EQ(value_of(attribute("a", enumeration(filled), space({}), le(1, 1))), PlainValue(true));
   // Others are numbers.
   const std::string others[] = {enumeration("FALSE\0TRUE\0\1\0"s), enumeration("NO\0YES\0\0\1"s),
-                                enumeration("FALSE\0TRUE\0MAYBE\0\0\1\2"s, 3)};
+                                enumeration("FALSE\0TRUE\0MAYBE\0\0\1\2"s, 3),
+                                enumeration("FALSE\0TRUE\0\0\1\2\3"s, 3)};
   for (const std::string& other : others) {
     EXPECT_EQ(value_of(attribute("a", other, space({}), le(1, 1))), PlainValue(std::int64_t{1}));
   }
@@ -240,6 +241,11 @@ TEST(Hdf5Attributes, Texts) {
   EXPECT_EQ(value_of(attribute("a", text(2, 1), space({2}), "abcd")),
             PlainValue(Texts{"ab", "cd"}));
   EXPECT_EQ(value_of(attribute("a", text(2, 1), space({0}), "")), PlainValue(Texts{}));
+  // Of version 1 with parts that fill 8 bytes, and with others.
+  for (const std::string name : {"sixsix", "seven77", "eight888"}) {
+    EXPECT_EQ(value_of(old_attribute(name, text(2, 1), space({}), "ab")),
+              PlainValue(std::string("ab")));
+  }
 }
 
 // One collection with the object 1, 'abc'; `index` and `bytes` are what the attribute asks for.
