@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "formats/coding.h"
+#include "formats/file/atomic_file.h"
 #include "formats/temp_folder.h"
 #include "formats/zip/crc32.h"
+#include "formats/zip/entry_source.h"
 #include "formats/zip/zip_records.h"
+#include "formats/zip/zip_writer.h"
 
 namespace openrnn::formats {
 namespace {
@@ -230,6 +233,51 @@ TEST(ZipReader, WideValuesOfTheDirectory) {
   put_fixed(&no_room, kZipEndSignature);
   no_room.append(8, '\0').append(8, '\xff').append(2, '\0');
   EXPECT_MESSAGE(FormatError, first_of(no_room), "there is no ZIP64 locator");
+}
+
+// As an entry of its own: whole and in part, with a checksum and where the archive has none.
+TEST(ZipReader, DeflatedEntries) {
+  const std::string stored = "\1\3\0\xfc\xffxyz"s;
+  for (const std::uint32_t crc : {0xeb8eba67u, 0u, 1u}) {
+    const std::string bytes = ZipText{.data = stored,
+                                      .method = kZipDeflated,
+                                      .local_method = kZipDeflated,
+                                      .crc = crc,
+                                      .stored = static_cast<std::uint32_t>(stored.size())}
+                                  .file();
+    const MemorySource source("z", bytes);
+    const ZipArchive archive(source);
+    const auto entry = entry_source(archive, archive.entries().at(0));
+    const std::pair<std::uint64_t, std::uint64_t> parts[] = {
+        {0, 3}, {1, 2}, {3, 0}, {0, 2}, {1, 1}};
+    for (const auto& [offset, count] : parts) {
+      // What ends before the entry does is taken from its start, without a checksum.
+      if (crc == 1 && count > 0 && offset + count == 3) {
+        EXPECT_MESSAGE(FormatError, entry->read_string(offset, count), "'a' has checksum");
+      } else {
+        EXPECT_EQ(entry->read_string(offset, count), std::string("xyz").substr(offset, count));
+      }
+    }
+    EXPECT_MESSAGE(FormatError, entry->read_string(1, 3), "expected 3 more bytes");
+    if (crc != 1) {
+      EXPECT_EQ(entry->mapped(), "xyz");
+    }
+  }
+}
+
+// As many entries as the short count can say, and one more.
+TEST(ZipReader, ManyEntries) {
+  for (const std::size_t count : {65534U, 65535U}) {
+    const TempFolder folder;
+    replace_file(folder / "z", [&](OutputFile& file) {
+      ZipWriter writer(&file, 1);
+      for (std::size_t i = 0; i < count; ++i) writer.add(std::to_string(i), {""});
+      writer.finish();
+    });
+    const FileSource source(folder / "z");
+    EXPECT_EQ(ZipArchive(source).entries().size(), count);
+    EXPECT_EQ(source.read_string(source.size() - 42, 4) == "PK\6\7", count == 65535);
+  }
 }
 
 }  // namespace
