@@ -461,5 +461,35 @@ TEST(OnnxPrograms, Operators) {
   }
 }
 
+// ---- Ends of the ranges ------------------------------------------------------------------------
+
+TEST(OnnxOperators, ValuesAtTheEnds) {
+  const Array far = floats({2}, {-2000.0f, 2000.0f});
+  expect_shown({"Softplus", {far}}, "float32[2]: 0 2000");
+  expect_shown({"LogSoftmax", {floats({1, 2}, {2000, 2001})}}, "float32[1, 2]: -1.313 -0.3133");
+  expect_shown({"LogSoftmax", {floats({1, 2}, {-2000, -2001})}}, "float32[1, 2]: -0.3133 -1.313");
+  // The larger bound first, then the smaller one.
+  expect_shown({"Clip", {far, floats({}, {3.0f}), floats({}, {1.0f})}}, "float32[2]: 1 1");
+  const Array least = Array::of<std::int32_t>({2}, std::vector<std::int32_t>{INT32_MIN, 5});
+  const Array minus = Array::of<std::int32_t>({1}, std::vector<std::int32_t>{-1});
+  expect_shown({"Div", {least, minus}}, "int32[2]: -2.147e+09 -5");
+  expect_shown({"Mul", {least, least}}, "int32[2]: 0 25");
+  expect_shown({"MatMul", {floats({2}, {1, 2}), floats({1, 2, 1}, {3, 4})}}, "float32[1, 1]: 11");
+  EXPECT_EQ(Call({"MatMul", {floats({2}, {1, 2}), floats({3, 2, 4}, std::vector<float>(24, 1))}})
+                .run()[0]
+                .shape(),
+            (Shape{3, 4}));
+  EXPECT_EQ(Call({"MatMul", {floats({3, 4, 2}, std::vector<float>(24, 1)), floats({2}, {1, 2})}})
+                .run()[0]
+                .shape(),
+            (Shape{3, 4}));
+}
+
+TEST(OnnxOperators, AttributesThatSayNothing) {
+  const Array x = floats({2}, {-1, 1});
+  expect_shown({"Relu", {x}, {{"consumed_inputs", Integers{0}}}, 1, 1}, "float32[2]: 0 1");
+  expect_shown({"Dropout", {x}, {{"is_test", std::int64_t{1}}}, 1, 6}, "float32[2]: -1 1");
+}
+
 }  // namespace
 }  // namespace openrnn
