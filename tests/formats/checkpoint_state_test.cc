@@ -87,11 +87,11 @@ TEST(CheckpointState, WhatOthersWrite) {
   const TempFolder folder;
   write_raw(
       folder / "checkpoint",
-      "# by hand\nmodel_checkpoint_path:'ab\\x41\\101\\n' all_model_checkpoint_paths: \"x\"\r\n"
+      "# by hand\nmodel_checkpoint_path:'ab\\X41\\101\\n\\x4' all_model_checkpoint_paths: \"x\"\r\n"
       "  all_model_checkpoint_paths: 'y' # the last\nsome_number: -1.5e3\nname: \"n\"\n"
       "last_preserved_timestamp: 5");
   const auto found = read_checkpoint_state(folder.path());
-  EXPECT_EQ(found->latest, folder / "abAA\n");
+  EXPECT_EQ(found->latest, folder / "abAA\n\x04");
   EXPECT_EQ(found->all, (std::vector<std::string>{folder / "x", folder / "y"}));
   EXPECT_EQ(found->last_preserved_timestamp, 5.0);
 }

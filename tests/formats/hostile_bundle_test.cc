@@ -327,5 +327,21 @@ TEST(DamagedBundle, EveryCutAndEveryFlippedBitIsFoundOrHarmless) {
   }
 }
 
+// Overlaps are searched in pairs.
+TEST(HostileSlices, AsManyAsAreCompared) {
+  RawBundle raw;
+  const TensorSlice none{{0, 0}};
+  raw.add(slice_key("big", none), {});
+  BundleEntry& whole = raw.entries["big"];
+  whole.dtype = 1;
+  whole.shape = {0};
+  whole.slices.assign(4096, none);
+  const TempFolder folder;
+  raw.write(folder / "m");
+  EXPECT_EQ(TensorBundleReader(folder / "m").read("big").size(), 0);
+  whole.slices.push_back(none);
+  expect_parts(raw, "partitioned tensor 'big' has 4097 slices");
+}
+
 }  // namespace
 }  // namespace openrnn::formats
