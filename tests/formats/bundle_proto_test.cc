@@ -133,7 +133,7 @@ TEST(BundleProto, EveryFieldOfAnEntry) {
   EXPECT_EQ(header.min_consumer, 5);
 }
 
-// One byte more from each power of two that does not fit; negative numbers are turned.
+// One byte more from each power of two that does not fit; negative numbers have all bits flipped.
 TEST(BundleProto, NumbersOfSliceKeys) {
   const auto number = [](std::int64_t start) {
     const std::string key = slice_key("w", {{start, 0}});

@@ -54,7 +54,7 @@ TEST(Identify, WhatAFileLooksLike) {
       {"\x7f"s + "ELF\2", "a program or library"},
       {"MZ\x90", "a program or library of Windows"},
       {"#!/bin/sh", "a script"},
-      {"version https://git-lfs", "a pointer of Git LFS, not the file itself"},
+      {"version https:x", "a pointer of Git LFS, not the file itself"},
       {std::string(100, '\0'), "a file of zeros"},
       {" \n\xef\xbb\xbf<!DOCTYPE html>", "an HTML page"},
       {"<HTML lang='en'>", "an HTML page"},

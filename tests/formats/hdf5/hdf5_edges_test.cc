@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "formats/model_file/hdf5_text.h"
+#include "formats/hdf5/hdf5_text.h"
 
 namespace openrnn::formats {
 namespace {

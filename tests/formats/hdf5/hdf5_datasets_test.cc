@@ -1,7 +1,7 @@
 // Datasets of HDF5 as they can be stored: layouts, chunks and their indexes, filters, types.
 #include <gtest/gtest.h>
 
-#include "formats/model_file/hdf5_text.h"
+#include "formats/hdf5/hdf5_text.h"
 
 namespace openrnn::formats {
 namespace {

@@ -1,9 +1,9 @@
 // Groups of HDF5 made by hand: symbol tables of the old form, heaps and B-trees of the new one.
 #include <gtest/gtest.h>
 
+#include "formats/hdf5/hdf5_text.h"
 #include "formats/hdf5/structure/fractal_heap.h"
 #include "formats/hdf5/structure/objects.h"
-#include "formats/model_file/hdf5_text.h"
 
 namespace openrnn::formats {
 namespace {
