@@ -2,7 +2,7 @@
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-long test-torch test-cudnn-layout demo bench bench-peers conformance \
-  gpu-bundle gpu-check docs check sanitize fuzz clean
+  gpu-bundle gpu-check wheels docs check sanitize fuzz clean
 
 help:  ## show this list
 	@echo 'OpenRNN. Goals:'
@@ -68,6 +68,11 @@ gpu-bundle:  ## build the tests of the GPU engine for another machine (DIR=build
 gpu-check:  ## test the GPU engine on this machine (docs/gpu.md)
 	@scripts/setup build
 	@scripts/gpu_check
+
+wheels:  ## make wheels of the Python package for older Linux, x86-64 and aarch64, in build/wheels (ARCH=)
+	@scripts/setup build python
+	@scripts/build release openrnn_python_stub
+	@scripts/wheels $(ARCH)
 
 docs:  ## render the references of C++ and Python to build/docs/api
 	@scripts/setup docs
