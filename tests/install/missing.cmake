@@ -1,4 +1,4 @@
-# A package that is missing is named as Debian calls it, all of them at once.
+# A package that is missing is named as Debian, Fedora and Homebrew call it, all of them at once.
 # -D root= work= generator= compiler=
 
 include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
@@ -10,7 +10,7 @@ set(of_library libfmt-dev nlohmann-json3-dev libprotozero-dev)
 run_refused("${of_library};libcli11-dev;libgtest-dev;libleveldb-dev;OPENRNN_FULL=OFF"
   ${configure} -B ${work}/all ${hidden})
 run_refused("${of_library};python3-dev" ${configure} -B ${work}/python ${hidden} ${of_python})
-run_refused("apt-get install libfmt-dev\n"
+run_refused("apt-get install libfmt-dev\n;dnf install fmt-devel\n;brew install fmt\n"
   ${configure} -B ${work}/one -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON ${of_python})
 
 # What is named is what make setup installs.

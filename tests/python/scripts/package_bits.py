@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import openrnn
 
-FILE = pathlib.Path(__file__).parents[2] / "golden" / "package_hashes.txt"
+FILE = pathlib.Path(__file__).parent / "../../golden/package_hashes.txt"
 MODES = {"lstm": "CudnnLSTM", "gru": "CudnnGRU", "rnn_tanh": "CudnnRNNTanh"}
 TIME, BATCH, INPUT, UNITS, LAYERS = 5, 7, 17, 33, 2
 
