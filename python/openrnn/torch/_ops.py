@@ -153,6 +153,18 @@ for _name, _run, _fake in (
     torch.library.register_fake(f"openrnn::{_name}", _fake)
 
 
+def _rnn_autocast(x: Any, h0: Any, c0: Any, weights: Any, *rest: Any) -> Any:
+    """Data of an autocast region in the dtype of the weights; the network says its arithmetic."""
+    dtype = weights[0].dtype
+    given = [value if value is None else value.to(dtype) for value in (x, h0, c0)]
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+    with torch._C._ExcludeDispatchKeyGuard(keys):
+        return rnn(*given, weights, *rest)
+
+
+_library.impl("rnn", _rnn_autocast, "AutocastCPU")
+
+
 def _keep_call(ctx: Any, inputs: Any, output: Any) -> None:
     x, h0, c0, weights, batch_sizes, seed, *rest, _ = inputs
     ctx.rest, ctx.count = rest, len(weights)

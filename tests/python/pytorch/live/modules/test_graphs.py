@@ -162,6 +162,23 @@ def test_autocast_of_packed_sequences_and_cells():
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_operations_under_autocast(mode):
+    module = make_pair(mode, 2, 3)[1]
+    weights = [p.detach().clone().requires_grad_() for p in module.parameters()]
+    x = torch.randn(4, 2, 2).bfloat16().requires_grad_()
+    h, c = (states(module, 2) if mode == "LSTM" else (states(module, 2), None))
+    rest = (None, None, text_of(module), False, True, True)
+    with torch.autocast("cpu", torch.bfloat16):
+        y, last = _ops.rnn(x, h.bfloat16(), c, weights, *rest)[:2]
+    assert y.dtype == last.dtype == torch.float32
+    wanted = _ops.rnn(x.float(), h.bfloat16().float(), c, weights, *rest)
+    assert_close([y, last], wanted[:2], 0)
+    y.sum().backward()
+    assert x.grad.dtype == torch.bfloat16
+    assert weights[0].grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_trace_follows_its_input(mode):
     module = make_pair(mode, 4, 5, 2)[1]
     traced = torch.jit.trace(module, (torch.randn(6, 3, 4),))
