@@ -121,6 +121,164 @@ TEST(LayerGraphTest, WhatIsWrongIsNamed) {
       "has an input of float32, expected int32");
 }
 
+// A layer on inputs of these sizes and dtype: the shape that it gives, or why it gives none.
+struct Given {
+  std::vector<Shape> inputs;
+  MappedLayer layer;
+  std::string expected;
+  std::string dtype = "float32";
+};
+
+std::string shape_or_refusal(const Given& given) {
+  std::vector<MappedLayer> layers;
+  MappedLayer last = given.layer;
+  last.name = "last";
+  for (const Shape& shape : given.inputs) {
+    std::string name = "in";
+    name += std::to_string(layers.size());
+    last.inputs.push_back({name, 0});
+    const std::vector<std::int64_t> sizes(shape.begin(), shape.end());
+    layers.push_back(
+        {.name = name, .kind = "input", .options = {{"shape", sizes}, {"dtype", given.dtype}}});
+  }
+  layers.push_back(std::move(last));
+  const LayerOutput output{"last", 0};
+  try {
+    const auto values = check_layers(layers, {&output, 1}, [](const std::string&) {
+      static const RnnSpec spec{.num_units = 2, .input_size = 3};
+      return &spec;
+    });
+    return to_string(values.at("last").at(0).shape);
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+}
+
+TEST(LayerGraphTest, ShapesThatEachKindGivesAndRefuses) {
+  using Sizes = std::vector<std::int64_t>;
+  const auto layer = [](const char* kind, std::map<std::string, PlainValue> options = {}) {
+    MappedLayer made{.kind = kind};
+    for (auto& [name, value] : options) made.options[name] = std::move(value);
+    return made;
+  };
+  const auto dropout = [&](double rate) { return layer("dropout", {{"rate", rate}}); };
+  const auto reshape = [&](Sizes shape) { return layer("reshape", {{"shape", shape}}); };
+  const auto concat = [&](std::int64_t axis) { return layer("concat", {{"axis", axis}}); };
+  const auto repeat = [&](std::int64_t count) { return layer("repeat", {{"count", count}}); };
+  const auto activation = [&](const char* text) {
+    return layer("activation", {{"activation", std::string(text)}});
+  };
+  const auto recurrent = [&](std::map<std::string, PlainValue> options) {
+    options["network"] = std::string("n");
+    return layer("recurrent", std::move(options));
+  };
+  const Given cases[] = {
+      {{{-1, 3}}, dropout(0.0), "[-1, 3]"},
+      {{{-1, 3}}, dropout(1.0), "[-1, 3]"},
+      {{{-1, 3}}, dropout(-0.1), "has rate -0.1, expected 0 to 1"},
+      {{{-1, 3}}, dropout(1.1), "has rate 1.1, expected 0 to 1"},
+      {{{-1, 3}}, dropout(0.5), "has an input of int32", "int32"},
+      {{{-1, 4, 6}}, reshape({-1}), "[-1, 24]"},
+      {{{-1, 4, 6}}, reshape({8, -1}), "[-1, 8, 3]"},
+      {{{-1, 4, 6}}, reshape({3, 8}), "[-1, 3, 8]"},
+      {{{-1, 4, 6}}, reshape({3, 7}), "does not fit [3, 7]"},
+      {{{-1, 4, 6}}, reshape({5, -1}), "does not fit [5, -1]"},
+      {{{-1, 4, 6}}, reshape({-1, -1}), "one of them -1"},
+      {{{-1, 4, 6}}, reshape({-2, 12}), "one of them -1"},
+      {{{-1, 4, 6}}, reshape({0, -1}), "does not fit [0, -1]"},
+      {{{-1, 4, 0}}, reshape({0, 5}), "[-1, 0, 5]"},
+      {{{-1, -1, 6}}, reshape({3, -1}), "[-1, 3, -1]"},
+      {{{-1, 3}}, repeat(1), "[-1, 1, 3]"},
+      {{{-1, 3}}, repeat(std::int64_t{1} << 20), "[-1, 1048576, 3]"},
+      {{{-1, 3}}, repeat((std::int64_t{1} << 20) + 1), "expected at most 1048576"},
+      {{{-1, 3}}, repeat(0), "has count 0, expected 1 or more"},
+      {{{-1, 2, 3}}, repeat(2), "expected 2 dimensions"},
+      {{{-1, 2, 3}}, layer("time_mean"), "[-1, 3]"},
+      {{{-1, 3}}, layer("time_mean"), "expected 3 dimensions"},
+      {{{-1, 2, 3}}, layer("masking"), "[-1, 2, 3]"},
+      {{{-1, 3}}, layer("masking"), "expected 3 dimensions"},
+      {{{-1, -1}}, layer("dense", {{"units", std::int64_t{2}}}), "expected its last size"},
+      {{{3}}, layer("dense", {{"units", std::int64_t{2}}}), "expected 2 or more dimensions"},
+      {{{-1, 3}}, layer("dense", {{"units", std::int64_t{0}}}), "has units 0"},
+      {{{-1, 3}, {-1, 4}}, concat(1), "[-1, 7]"},
+      {{{-1, 3}, {-1, 4}}, concat(-1), "[-1, 7]"},
+      {{{-1, 3}, {-1, -1}}, concat(1), "[-1, -1]"},
+      {{{-1, 3}, {-1, 3}}, concat(0), "has axis 0, expected one behind the first of 2"},
+      {{{-1, 3}, {-1, 3}}, concat(-2), "has axis -2, expected one behind the first of 2"},
+      {{{-1, 3}, {-1, 3}}, concat(2), "has axis 2, expected one behind the first of 2"},
+      {{{-1, 3}, {-1, 3}}, concat(-3), "has axis -3"},
+      {{{-1, 2, 3}, {-1, 4, 3}}, concat(2), "has input 1 float32 [-1, 4, 3]"},
+      {{{-1, 3}, {-1, 3}}, layer("add"), "[-1, 3]"},
+      {{{-1, 3}, {-1, -1}}, layer("add"), "[-1, 3]"},
+      {{{-1, -1}, {-1, 3}}, layer("multiply"), "[-1, 3]"},
+      {{{-1, 3}, {-1, 4}}, layer("average"), "has input 1 float32 [-1, 4]"},
+      {{{-1, 3}, {-1, 2, 3}}, layer("subtract"), "has input 1 float32 [-1, 2, 3]"},
+      {{{-1, 3}, {-1, 3}}, layer("add"), "expected floating point", "int32"},
+      {{{-2, 3}}, layer("time_mean"), "has a size of -2"},
+      {{{-1, 3}}, activation("clip(0,6)"), "[-1, 3]"},
+      {{{-1, 3}}, activation("clip(6,6)"), "[-1, 3]"},
+      {{{-1, 3}}, activation("clip(7,6)"), "expected clip with at most 2 numbers"},
+      {{{-1, 3}}, activation("elu(1,2)"), "expected elu with at most 1 numbers"},
+      {{{-1, 3}}, activation("elu(x)"), "expected elu with"},
+      {{{-1, 3}}, activation("elu(inf)"), "expected elu with"},
+      {{{-1, 3}}, activation("elu(0.5,)"), "expected elu with"},
+      {{{-1, 3}}, activation("elu(0.5"), "expected one of"},
+      {{{-1, 3}}, activation("Relu"), "expected one of"},
+      {{{-1, -1, 3}}, recurrent({{"return_sequences", true}}), "[-1, -1, 2]"},
+      {{{-1, -1, 3}}, recurrent({{"return_sequences", false}}), "[-1, 2]"},
+      {{{-1, -1, -1}}, recurrent({{"return_sequences", false}}), "[-1, 2]"},
+      {{{-1, -1, 4}}, recurrent({}), "expected float32 [B, T, 3]"},
+      {{{-1, 3}}, recurrent({}), "expected float32 [B, T, 3]"},
+      {{{-1, 2, 3}, {-1, 2}, {-1, 2}}, recurrent({{"return_sequences", false}}), "[-1, 2]"},
+      {{{-1, 2, 3}, {-1, 2}}, recurrent({}), "has 1 initial states and 1 layers, expected 2"},
+      {{{-1, 2, 3}, {-1, 2}, {-1, 3}}, recurrent({}), "has input 2 float32 [-1, 3]"},
+      {{{-1, 2, 3}, {-1, 2, 1}, {-1, 2}}, recurrent({}), "has input 1 float32 [-1, 2, 1]"},
+      {{{-1, 2, 3}, {-1, 2}, {-1, 2}},
+       recurrent({{"initial_h", std::vector<double>{1.0, 2.0}}}),
+       "has initial_h and states as inputs"},
+  };
+  for (const Given& given : cases) {
+    const std::string found = shape_or_refusal(given);
+    const bool as_expected = given.expected.starts_with('[')
+                                 ? found == given.expected
+                                 : found.find(given.expected) != std::string::npos;
+    EXPECT_TRUE(as_expected) << given.layer.kind << ": " << given.expected << "\n" << found;
+  }
+}
+
+// A masked value goes through an activation and a dropout with its mask: the steps of padding
+// change nothing.
+TEST(LayerGraphTest, MasksGoThroughLayersOfEachStep) {
+  const auto activation = [](const char* name) {
+    return MappedLayer{
+        .name = "between", .kind = "activation", .options = {{"activation", std::string(name)}}};
+  };
+  Array kernel(DType::kFloat32, {kInput, kInput});
+  for (std::int64_t i = 0; i < kInput; ++i) {
+    kernel.as<float>()[static_cast<std::size_t>(i * kInput + i)] = 1.0F;
+  }
+  const MappedLayer between[] = {activation("tanh"),
+                                 activation("linear"),
+                                 {.name = "between", .kind = "dropout", .options = {{"rate", 0.5}}},
+                                 {.name = "between",
+                                  .kind = "dense",
+                                  .options = {{"units", kInput}, {"use_bias", false}},
+                                  .weights = {{"kernel", kernel}}}};
+  for (const MappedLayer& one : between) {
+    MappedModel model = small_model();
+    MappedLayer added = one;
+    added.inputs = {{"words", 0}};
+    model.layers[2].inputs = {{"between", 0}};
+    model.layers.insert(model.layers.begin() + 2, added);
+    const auto graph = layers::LayerGraph::of(model);
+    const Array padded = graph->predict({ids_of({3, 4, 0, 0}, 1)})[0];
+    const Array alone = graph->predict({ids_of({3, 4}, 1)})[0];
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(padded.as<float>()[i], alone.as<float>()[i]) << one.kind;
+    }
+  }
+}
+
 TEST(LayerGraphTest, CallsThatDoNotFit) {
   const auto graph = layers::LayerGraph::of(small_model());
   EXPECT_THROW((*graph)({}), ArgumentError);

@@ -66,6 +66,8 @@ LayerFunction parse_layer_function(const std::string& text) {
       if (!value) break;
       *number = *value;
       ++given;
+      // A comma is in front of another number.
+      if (comma + 1 == inside.size()) break;
       inside.remove_prefix(std::min(comma + 1, inside.size()));
     }
     const bool ordered = name != "clip" || function.alpha <= function.beta;
