@@ -162,6 +162,93 @@ TEST(JsonNetworks, DamagedFiles) {
   }
 }
 
+TEST(JsonNetworks, StatesAndSizesThatRtneuralCannotHold) {
+  const TempFolder folder;
+  const RnnSpec spec = spec_of(RnnMode::kLstm);
+  const auto refused = [&](const MappedModel& model, const char* word) {
+    const std::string text =
+        error_of([&] { save_networks(folder / "m.json", model, ModelFormat::kRtneural); });
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  };
+  for (const auto state : {&MappedNetwork::initial_h, &MappedNetwork::initial_c}) {
+    MappedModel model = model_of({network_of(spec, "a")});
+    model.networks[0].*state = values_of(DType::kFloat32, {1, 5}, 2);
+    refused(model, "states to begin with");
+  }
+  refused(model_of({network_of(spec, "a"), network_of(spec, "b")}), "another input size");
+}
+
+TEST(NamNetworks, TheListHasTheSizeThatTheConfigurationSays) {
+  const TempFolder folder;
+  // One unit on one input: 4 * 2 weights, 4 biases, 2 states, 2 of the head.
+  const auto file_of = [&](const char* config, int count) {
+    std::string list = "0";
+    for (int i = 1; i < count; ++i) list += ", " + std::to_string(i);
+    formats::write_raw(folder / "m.nam", std::string(R"({"architecture": "LSTM", "config": )") +
+                                             config + ", \"weights\": [" + list + "]}");
+    return load_networks(folder / "m.nam");
+  };
+  const char* const one = R"({"num_layers": 1, "hidden_size": 1, "input_size": 1})";
+  const MappedModel good = file_of(one, 16);
+  ASSERT_EQ(good.networks.size(), 1U);
+  EXPECT_EQ(good.networks[0].initial_h->as<float>()[0], 12.0F);
+  EXPECT_EQ(good.networks[0].initial_c->as<float>()[0], 13.0F);
+  EXPECT_EQ(good.layers.at(2).weights.at(0).values.as<float>()[0], 14.0F);
+  EXPECT_EQ(good.layers.at(2).weights.at(1).values.as<float>()[0], 15.0F);
+  for (const int count : {15, 17}) {
+    const MappedModel bad = file_of(one, count);
+    EXPECT_TRUE(bad.networks.empty());
+    EXPECT_EQ(bad.notes.at(0), "the configuration of the LSTM asks for 16 weights, there are " +
+                                   std::to_string(count));
+    EXPECT_EQ(bad.not_understood, std::vector<std::string>{"weights"});
+  }
+  for (const char* config :
+       {R"({"hidden_size": 1, "input_size": 1})", R"({"num_layers": 1, "input_size": 1})",
+        R"({"num_layers": 1, "hidden_size": 1})",
+        R"({"num_layers": 0, "hidden_size": 1, "input_size": 1})",
+        R"({"num_layers": 1.0, "hidden_size": 1, "input_size": 1})"}) {
+    EXPECT_TRUE(file_of(config, 16).networks.empty()) << config;
+  }
+}
+
+TEST(NamNetworks, VersionRateAndMetadataStay) {
+  const TempFolder folder;
+  MappedModel model = nam_model(1);
+  const auto text_of = [&] {
+    save_networks(folder / "m.nam", model, ModelFormat::kNam);
+    return read_file(folder / "m.nam");
+  };
+  EXPECT_TRUE(text_of().starts_with(R"({"version":"0.5.0","architecture":"LSTM")"));
+  model.values.push_back({"version", std::string("0.5.4")});
+  model.values.push_back({"metadata.loudness", {}});
+  model.values.push_back({"metadata.gain", 0.5});
+  model.values.push_back({"other", std::string("lost")});
+  EXPECT_TRUE(text_of().starts_with(
+      R"({"version":"0.5.4","metadata":{"loudness":null,"gain":0.5},"architecture":"LSTM")"))
+      << text_of().substr(0, 200);
+  EXPECT_NE(text_of().find(R"("sample_rate":48000)"), std::string::npos);
+  std::erase_if(model.values, [](const NamedValue& one) { return one.name == "sample_rate"; });
+  EXPECT_EQ(text_of().find("sample_rate"), std::string::npos);
+  // A head of another size than the LSTM, or without its bias, is none.
+  for (const char* name : {"head.weight", "head.bias"}) {
+    MappedModel bad = nam_model(1);
+    for (NamedValue& value : bad.values) {
+      if (value.name == name) value.value = std::vector<double>{1.0, 2.0};
+    }
+    EXPECT_NE(error_of([&] {
+                save_networks(folder / "n", bad, ModelFormat::kNam);
+              }).find("head.weight of 5 numbers"),
+              std::string::npos);
+  }
+  // A file holds one LSTM.
+  MappedModel two = nam_model(1);
+  two.networks.push_back(network_of(spec_of(RnnMode::kLstm), "b"));
+  EXPECT_NE(error_of([&] {
+              save_networks(folder / "n", two, ModelFormat::kNam);
+            }).find("there are 2 networks"),
+            std::string::npos);
+}
+
 TEST(JsonNetworks, NumbersBeyondSixtyThreeBitsKeepTheirSign) {
   const TempFolder folder;
   formats::write_raw(folder / "m.nam",

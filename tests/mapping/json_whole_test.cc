@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "base/message.h"
 #include "formats/temp_folder.h"
 #include "mapping/networks.h"
 #include "support/expect_error.h"
@@ -206,6 +207,98 @@ TEST(JsonWhole, WhatIsNotUnderstoodLeavesTheNetworks) {
   }
 }
 
+// Layers and networks of a text that somebody else wrote, as 'kind:name' and the networks' specs.
+MappedModel layers_of(const TempFolder& folder, const std::string& layers) {
+  formats::write_raw(folder / "m.json",
+                     R"({"in_shape": [null, null, 1], "layers": [)" + layers + "]}");
+  return load_networks(folder / "m.json");
+}
+
+std::vector<std::string> names_of(const std::vector<MappedLayer>& layers) {
+  std::vector<std::string> names;
+  for (const MappedLayer& layer : layers) names.push_back(layer.kind + ":" + layer.name);
+  return names;
+}
+
+// A GRU of one unit on one input with a name of its own.
+std::string gru_named(const std::string& name) {
+  return R"({"name": ")" + name + R"(", "type": "gru", "weights": )" +
+         R"([[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3], [4, 5, 6]]]})";
+}
+
+constexpr const char* kDenseText = R"({"type": "dense", "weights": [[[0.5]], [1]]})";
+
+TEST(JsonWhole, NeighboursOfOneNameAndFormAreOneNetwork) {
+  const TempFolder folder;
+  const std::string without =
+      R"({"name": "a", "type": "gru", "weights": [[[1, 2, 3]], [[1, 2, 3]], [1, 2, 3]]})";
+  const std::string wider = R"({"name": "a", "type": "gru", "weights": [[[1, 2, 3], [1, 2, 3]],
+      [[1, 2, 3]], [[1, 2, 3], [4, 5, 6]]]})";
+  const std::pair<std::string, std::vector<std::int64_t>> cases[] = {
+      {gru_named("a") + "," + gru_named("a"), {2}},
+      {gru_named("a") + "," + gru_named("b"), {1, 1}},
+      {gru_named("a") + "," + kDenseText + "," + gru_named("a"), {1, 1}},
+      {gru_named("a") + "," + without, {1, 1}},
+      {gru_named("a") + "," + wider, {1, 1}},
+      {gru_named("a") + "," + gru_named("a") + "," + without, {2, 1}}};
+  for (const auto& [layers, expected] : cases) {
+    std::vector<std::int64_t> depths;
+    for (const MappedNetwork& network : layers_of(folder, layers).networks) {
+      depths.push_back(network.spec.num_layers);
+    }
+    EXPECT_EQ(depths, expected) << layers;
+  }
+}
+
+TEST(JsonWhole, FormsOfLayersOfRtneural) {
+  const TempFolder folder;
+  // Two arrays have no biases; a bias of one row is that of a GRU that resets before the product.
+  MappedModel found = layers_of(folder, R"({"type": "gru", "weights": [[[1, 2, 3]], [[1, 2, 3]]]},
+      {"type": "gru", "weights": [[[1, 2, 3]], [[1, 2, 3]], [1, 2, 3]]},
+      {"type": "time-distributed-dense", "activation": "linear", "weights": [[[2]]]},
+      {"type": "dense", "activation": "", "weights": [[[2]], [1]]},
+      {"type": "activation", "activation": "elu"})");
+  ASSERT_EQ(found.networks.size(), 2U);
+  EXPECT_FALSE(found.networks[0].spec.use_bias);
+  EXPECT_TRUE(found.networks[0].spec.reset_after);
+  EXPECT_TRUE(found.networks[1].spec.use_bias && found.networks[1].spec.single_bias);
+  EXPECT_FALSE(found.networks[1].spec.reset_after);
+  EXPECT_TRUE(found.notes.empty());
+  EXPECT_EQ(names_of(found.layers),
+            (std::vector<std::string>{"input:input", "recurrent:layers.0", "recurrent:layers.1",
+                                      "dense:layers.2", "dense:layers.3", "activation:layers.4"}));
+  EXPECT_EQ(layer_option(found.layers.at(3), "use_bias"), PlainValue(false));
+  EXPECT_EQ(layer_option(found.layers.at(3), "activation"), PlainValue(std::string("linear")));
+  EXPECT_EQ(layer_option(found.layers.at(4), "use_bias"), PlainValue(true));
+  EXPECT_EQ(layer_option(found.layers.at(4), "activation"), PlainValue(std::string("linear")));
+  // The name of the input is not that of another layer.
+  found = layers_of(
+      folder, gru_named("input") + ",{\"name\": \"input_\"," + std::string(kDenseText).substr(1));
+  EXPECT_TRUE(found.notes.empty());
+  EXPECT_EQ(names_of(found.layers),
+            (std::vector<std::string>{"input:input__", "recurrent:input", "dense:input_"}));
+}
+
+TEST(JsonWhole, ArraysThatMakeNoRecurrentLayer) {
+  const TempFolder folder;
+  const char* const cases[] = {
+      "[[[1, 2, 3]]]",                                     // alone
+      "[[[1, 2, 3]], [[1, 2, 3]], [1, 2, 3], [1, 2, 3]]",  // four
+      "[[1, 2, 3], [[1, 2, 3]]]",                          // a kernel of one dimension
+      "[[[1, 2, 3]], [1, 2, 3]]",                          // so the recurrent one
+      "[[[1, 2, 3]], [[1, 2, 3, 4]]]",                     // of other gates
+      "[[[1, 2, 3]], [[1, 2, 3]], [1, 2]]",                // a bias too short
+      "[[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]]]",           // of one row
+      "[[[1, 2, 3]], [[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [4, 5, 6]]]"};  // of two units
+  for (const char* weights : cases) {
+    const MappedModel found =
+        layers_of(folder, message(R"({"type": "gru", "weights": )", weights, "},", kDenseText));
+    EXPECT_TRUE(found.networks.empty() && found.layers.empty()) << weights;
+    ASSERT_EQ(found.notes.size(), 1U) << weights;
+    EXPECT_NE(found.notes[0].find("no network was made from 'layers.0'"), std::string::npos);
+  }
+}
+
 using Change = std::function<void(MappedModel*)>;
 
 void expect_refusals(const MappedModel& given, ModelFormat format,
@@ -235,6 +328,8 @@ TEST(JsonWhole, WhatRtneuralCannotHoldIsRefusedByName) {
       {{option(2, "activation", std::string("selu")), "'between' has the activation selu"},
        {option(4, "activation", std::string("elu(0.5)")), "elu(0.5)"},
        {option(1, "initial_h", std::vector<double>(10, 0.5)), "states to begin with"},
+       {option(1, "initial_c", std::vector<double>(10, 0.5)), "states to begin with"},
+       {option(3, "return_state", true), "'second' has return_state true"},
        {option(3, "reverse", true), "'second' has reverse true"},
        {last_is("dropout"), "'end' has the kind dropout"},
        {last_is("time_mean"), "'end' has the kind time_mean"},
@@ -250,6 +345,13 @@ TEST(JsonWhole, WhatRtneuralCannotHoldIsRefusedByName) {
           model->networks.push_back(network_of(spec_of(RnnMode::kGru), "third"));
         },
         "'third' is of no layer"},
+       {[](MappedModel* model) {
+          model->layers[3].options["network"] = std::string("first");
+          model->layers[2] = dense_of("between", kUnits, kInput);
+          model->layers[2].inputs = {{"first", 0}};
+          model->networks.pop_back();
+        },
+        "'second' has the network of another layer"},
        {[](MappedModel* model) {
           model->layers.resize(2);
           model->layers[1].options["return_sequences"] = false;
