@@ -2,8 +2,13 @@
 #include <gtest/gtest.h>
 #include <openrnn/runtime_file.h>
 
+#include <array>
+#include <cstdio>
+
+#include "base/crc/crc32c.h"
 #include "formats/temp_folder.h"
 #include "mapping/networks.h"
+#include "support/expect_error.h"
 
 namespace openrnn {
 namespace {
@@ -136,6 +141,183 @@ TEST(OwnFile, TheCoreRunsItFromMemoryAndFromAFile) {
   EXPECT_MESSAGE(ArgumentError, load_packed(folder / "m", "decoder"), "encoder/rnn");
   EXPECT_MESSAGE(IoError, load_packed(folder / "none"), "No such file");
   EXPECT_MESSAGE(IoError, load_packed(folder.path()), "no regular file");
+}
+
+// A network and a dense layer behind it, with slots.
+MappedModel whole_model(const std::vector<std::string>& slots) {
+  MappedModel given;
+  given.networks = {network_of({.mode = RnnMode::kGru, .num_units = 2, .input_size = 1}, "gru")};
+  const Array kernel = values_of(DType::kFloat32, {2, 3}, 5),
+              bias = values_of(DType::kFloat32, {3}, 6);
+  given.layers = {
+      {.name = "x", .kind = "input", .options = {{"shape", std::vector<std::int64_t>{-1, -1, 1}}}},
+      {.name = "gru",
+       .kind = "recurrent",
+       .inputs = {{"x", 0}},
+       .options = {{"network", std::string("gru")}}},
+      {.name = "head/a",
+       .kind = "dense",
+       .inputs = {{"gru", 0}},
+       .options = {{"units", std::int64_t{3}}},
+       .weights = {{"kernel", kernel}, {"bias", bias}}}};
+  for (LayerWeight& weight : given.layers[2].weights) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      weight.slots.emplace(slots[i], values_of(DType::kFloat32, weight.values.shape(), 20 + i));
+    }
+  }
+  given.outputs = {{"head/a", 0}};
+  return given;
+}
+
+TEST(OwnFile, SlotsOfLayersMayHaveAnyName) {
+  const TempFolder folder;
+  const MappedModel given =
+      whole_model({"m", "a/b", "slots/kernel", "bias", "/", "x/", "\xc3\xa4"});
+  save_networks(folder / "m", given, ModelFormat::kOpenrnn);
+  const MappedModel found = load_networks(folder / "m");
+  EXPECT_TRUE(found.not_understood.empty());
+  ASSERT_EQ(found.layers.size(), 3U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const LayerWeight &weight = given.layers[2].weights[i], &read = found.layers[2].weights.at(i);
+    ASSERT_EQ(read.slots.size(), weight.slots.size());
+    for (const auto& [slot, values] : weight.slots) {
+      ASSERT_TRUE(read.slots.contains(slot)) << slot;
+      EXPECT_TRUE(same_bytes(read.slots.at(slot), values)) << slot;
+    }
+  }
+}
+
+// The text of the layers with a change, and the checksum that fits it.
+std::string error_with_layers(const std::string& from, const std::string& to) {
+  const TempFolder folder;
+  save_networks(folder / "m", whole_model({"m"}), ModelFormat::kOpenrnn);
+  const ModelFile file(folder / "m");
+  std::map<std::string, std::string> metadata;
+  for (const NamedValue& value : file.values()) {
+    metadata[value.name] = std::get<std::string>(value.value);
+  }
+  std::string& text = metadata.at("openrnn.layers");
+  const std::size_t at = from.empty() ? 0 : text.find(from);
+  if (at == std::string::npos) throw StateError(from + " is not in " + text);
+  text.replace(at, from.empty() ? text.size() : from.size(), to);
+  char sum[16];
+  std::snprintf(sum, sizeof sum, "%08x", crc32c(text));
+  metadata.at("openrnn.layers_checksum") = sum;
+  std::vector<Array> kept;
+  std::vector<NamedView> views;
+  for (const TensorInfo& info : file.tensors()) kept.push_back(file.read(info.name));
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    views.push_back({file.tensors()[i].name, kept[i].view()});
+  }
+  write_safetensors(folder / "n", views, {.metadata = metadata});
+  return error_of<FormatError>([&] { load_networks(folder / "n"); });
+}
+
+TEST(OwnFile, TextsOfLayersThatDoNotFit) {
+  const std::array<const char*, 3> cases[] = {
+      {"", "{", "is no JSON"},
+      {"", "[]", "no 'layers' in [], expected it"},
+      {"", R"({"layers": {}})", "'layers' is no list"},
+      {"", R"({"layers": []})", "no 'outputs'"},
+      {"", R"({"layers": [], "outputs": []})", "no output"},
+      {"", R"({"layers": [3], "outputs": []})", "no 'name' in 3"},
+      {R"("kind":"dense")", R"("kind":3)", "'kind' is no string"},
+      {R"("kind":"dense")", R"("kind":"conv")", "the kind of layer 'conv'"},
+      {R"([["gru",0]])", R"([["gru",0,1]])", "is no [NAME, NUMBER]"},
+      {R"([["gru",0]])", R"([[0,"gru"]])", "is no [NAME, NUMBER]"},
+      {R"([["gru",0]])", R"([["gru",0.5]])", "is no [NAME, NUMBER]"},
+      {R"([["gru",0]])", R"(["gru"])", "is no [NAME, NUMBER]"},
+      {R"("units":3)", R"("units":3.0)", "the option 'units' is of another type"},
+      {R"("units":3)", R"("units":"3")", "the option 'units' is of another type"},
+      {R"("units":3)", R"("units":4)", "has kernel float32 [2, 3]"},
+      {R"("units":3)", R"("other":3)", "other"},
+      {R"({"units":3})", R"([])", "options and crc32c of a layer are no objects"},
+      {R"("slots/m/kernel")", R"("slots/kernel")", "tensors of other names"},
+      {R"("slots/m/kernel")", R"("slots/m/other")", "tensors of other names"},
+      {R"("slots/m/kernel")", R"("slots/n/kernel")",
+       "tensor 'layers/head/a/slots/n/kernel' is not"},
+      {R"("slots/m/kernel")", R"("slot/m/kernel")", "tensors of other names"},
+      {R"("kernel":)", R"("kernel":1)", "has the checksum"},
+      {R"("kernel":)", R"("kernel":-)", "has the checksum"},
+  };
+  for (const auto& [from, to, expected] : cases) {
+    const std::string found = error_with_layers(from, to);
+    EXPECT_NE(found.find(expected), std::string::npos) << to << "\n" << found;
+  }
+}
+
+TEST(OwnFile, NamesOfOurOwnAreNotForOthers) {
+  const TempFolder folder;
+  for (const auto& [name, refused] : {std::pair("openrnn.x", true),
+                                      {"openrnn.", true},
+                                      {"openrnn", false},
+                                      {"Openrnn.x", false}}) {
+    MappedModel given = model();
+    given.values = {{name, std::int64_t{1}}};
+    const std::string error =
+        error_of([&] { save_networks(folder / "m", given, ModelFormat::kOpenrnn); });
+    EXPECT_EQ(!error.empty(), refused) << name << error;
+    if (refused) continue;
+    EXPECT_EQ(load_networks(folder / "m").values.at(0).name, name);
+  }
+}
+
+// initial_c is of cells that have one; each state has its shape and dtype.
+TEST(OwnFile, StatesAndSlotsThatDoNotFitAreRefusedInEveryFormat) {
+  const TempFolder folder;
+  const RnnSpec gru{.mode = RnnMode::kGru, .num_units = 3, .input_size = 2};
+  const RnnSpec lstm{.num_units = 3, .input_size = 2, .num_proj = 2};
+  const auto with = [](const RnnSpec& spec, auto change) {
+    MappedModel given;
+    given.networks = {network_of(spec, "n")};
+    change(given.networks[0]);
+    return given;
+  };
+  const auto state = [](Shape shape, DType dtype = DType::kFloat32) {
+    return values_of(dtype, std::move(shape), 3);
+  };
+  const std::pair<MappedModel, const char*> cases[] = {
+      {with(gru,
+            [&](MappedNetwork& n) {
+              n.initial_c = state({1, 3});
+            }),
+       "expected none of gru"},
+      {with(lstm,
+            [&](MappedNetwork& n) {
+              n.initial_h = state({1, 3});
+            }),
+       "float32 [1, 2]"},
+      {with(lstm,
+            [&](MappedNetwork& n) {
+              n.initial_c = state({1, 2});
+            }),
+       "float32 [1, 3]"},
+      {with(lstm,
+            [&](MappedNetwork& n) {
+              n.initial_c = state({2, 3});
+            }),
+       "float32 [1, 3]"},
+      {with(lstm,
+            [&](MappedNetwork& n) {
+              n.initial_c = state({1, 3}, DType::kFloat64);
+            }),
+       "expected float32 [1, 3]"},
+      {with(lstm, [&](MappedNetwork& n) { n.params = state({4}); }), "4"},
+      {with(lstm,
+            [&](MappedNetwork& n) { n.params = values_of(DType::kFloat64, n.params.shape(), 2); }),
+       "float64"},
+      {with(lstm, [&](MappedNetwork& n) { n.slots.emplace("m", state({1})); }),
+       "the slot has 1 elements"},
+  };
+  for (const ModelFormat format :
+       {ModelFormat::kOpenrnn, ModelFormat::kTorch, ModelFormat::kOnnx}) {
+    for (const auto& [given, expected] : cases) {
+      const std::string found =
+          error_of<ArgumentError>([&] { save_networks(folder / "m", given, format); });
+      EXPECT_NE(found.find(expected), std::string::npos) << expected << "\n" << found;
+    }
+  }
+  EXPECT_TRUE(folder.names().empty());
 }
 
 TEST(OwnFile, EveryCutIsAnError) {
