@@ -392,6 +392,9 @@ TEST(TorchNetworks, WhatDoesNotFitIsRefused) {
   bad = good;
   bad.slots.emplace("m", values_of(DType::kFloat32, {85}, 1));
   EXPECT_MESSAGE(ArgumentError, save(model_of({bad})), "the slot 'm' of the network has 85");
+  bad = network_of({.mode = RnnMode::kGru, .num_units = 3, .input_size = 2});
+  bad.initial_c = values_of(DType::kFloat32, {1, 3}, 1);
+  EXPECT_MESSAGE(ArgumentError, save(model_of({bad})), "has initial_c, expected none of gru");
   bad = good;
   bad.initial_h = values_of(DType::kFloat32, {2, 3}, 1);
   EXPECT_MESSAGE(ArgumentError, save(model_of({bad})), "expected float32 [1, 3]");
