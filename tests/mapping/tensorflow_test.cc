@@ -1,6 +1,9 @@
 // Networks in TensorFlow's files: cells, stacks and directions, slots, there and back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "formats/objects/object_graph.h"
 #include "formats/temp_folder.h"
 #include "mapping/networks.h"
 #include "openrnn/saveables.h"
@@ -181,6 +184,173 @@ TEST(TensorflowNetworks, NamesOfScopes) {
                                 {"rnn/multi_rnn_cell/cell_1/lstm_cell/bias", {16}}});
   ASSERT_EQ(apart.size(), 2U);
   EXPECT_TRUE(apart[0].starts_with("rnn/multi_rnn_cell/cell_0/lstm_cell: ")) << apart[0];
+}
+
+TEST(TensorflowNetworks, StacksInsideADirection) {
+  const std::string at = "bidirectional_rnn/";
+  std::vector<std::pair<std::string, Shape>> tensors;
+  const auto add = [&](const std::string& scope, std::int64_t rows) {
+    tensors.push_back({scope + "/kernel", {rows, 12}});
+    tensors.push_back({scope + "/bias", {12}});
+  };
+  // Of the two upper layers each is a network of its own; the lowest ones are one of two
+  // directions.
+  for (const char* way : {"fw", "bw"}) {
+    for (const char* cell : {"cell_0", "cell_1"}) {
+      add(at + way + "/multi_rnn_cell/" + cell + "/lstm_cell", cell[5] == '0' ? 5 : 6);
+    }
+  }
+  RnnSpec one{.num_units = 3, .input_size = 3, .forget_bias = 1.0, .single_bias = true};
+  RnnSpec both = one;
+  both.input_size = 2;
+  both.direction = Direction::kBidirectional;
+  std::vector<std::string> found = names_in(tensors);
+  std::ranges::sort(found);
+  EXPECT_EQ(found,
+            (std::vector<std::string>{
+                ": " + describe(both), at + "bw/multi_rnn_cell/cell_1/lstm_cell: " + describe(one),
+                at + "fw/multi_rnn_cell/cell_1/lstm_cell: " + describe(one)}));
+  // A stack of two directions in each layer is one network.
+  tensors.clear();
+  for (const char* way : {"fw", "bw"}) {
+    add(std::string("a/stack_bidirectional_rnn/cell_0/") + at + way + "/lstm_cell", 5);
+    add(std::string("a/stack_bidirectional_rnn/cell_1/") + at + way + "/lstm_cell", 9);
+  }
+  both.num_layers = 2;
+  EXPECT_EQ(names_in(tensors), std::vector<std::string>{"a: " + describe(both)});
+  // One direction alone, and fw without its loop, are of one direction.
+  tensors.clear();
+  add(at + "bw/lstm_cell", 5);
+  one.input_size = 2;
+  EXPECT_EQ(names_in(tensors).size(), 1U);
+  tensors.clear();
+  add("rnn/fw/lstm_cell", 5);
+  EXPECT_EQ(names_in(tensors), std::vector<std::string>{"rnn/fw: " + describe(one)});
+}
+
+TEST(TensorflowNetworks, NumbersOfCells) {
+  const Shape kernel{6, 12}, bias{12};
+  const auto name_of = [&](const std::string& cell) {
+    const std::string scope = "a/rnn/multi_rnn_cell/" + cell + "/lstm_cell";
+    return names_in({{scope + "/kernel", kernel}, {scope + "/bias", bias}}).at(0);
+  };
+  const auto is_stack = [&](const std::string& cell) { return name_of(cell).starts_with("a: "); };
+  EXPECT_TRUE(is_stack("cell_0"));
+  // No first layer, no number, a number that is too long: a network of its own.
+  for (const char* cell :
+       {"cell_1", "cell_9999", "cell_10000", "cell_", "cell_x", "cell_0x", "cell_-1", "cells_0"}) {
+    EXPECT_FALSE(is_stack(cell)) << cell;
+  }
+}
+
+// Why the tensors of a cell make no network.
+TEST(TensorflowNetworks, CellsThatDoNotFit) {
+  using Tensors = std::vector<std::pair<std::string, Shape>>;
+  struct Case {
+    Tensors tensors;
+    const char* why;
+  };
+  const std::string cell = "rnn/lstm_cell/", keras = "lstm/lstm_cell/", gru = "rnn/gru_cell/";
+  const Case cases[] = {
+      {{{cell + "kernel", {5, 12}}}, "it has no bias"},
+      {{{cell + "kernel", {5, 11}}, {cell + "bias", {11}}}, "expected 4 gates of equally many"},
+      {{{cell + "kernel", {5}}, {cell + "bias", {12}}}, "expected two sizes of at least 1"},
+      {{{cell + "kernel", {3, 12}}, {cell + "bias", {12}}}, "input_size"},
+      {{{cell + "kernel", {5, 12}}, {cell + "bias", {11}}}, "bias is float32 [11], expected"},
+      {{{cell + "kernel", {5, 12}}, {cell + "bias", {12}}, {cell + "w_i_diag", {3}}},
+       "it has no w_f_diag"},
+      {{{cell + "kernel", {5, 12}}, {cell + "bias", {12}}, {cell + "w_f_diag", {3}}},
+       "it has 3 tensors, expected the 2 of"},
+      {{{cell + "kernel", {4, 12}}, {cell + "bias", {12}}, {cell + "projection/kernel", {4, 2}}},
+       "projection/kernel is float32 [4, 2], expected float32 [3, 2]"},
+      {{{gru + "gates/kernel", {5, 6}},
+        {gru + "gates/bias", {6}},
+        {gru + "candidate/kernel", {5, 3}}},
+       "it has no candidate/bias"},
+      {{{gru + "gates/kernel", {5, 7}}, {gru + "candidate/kernel", {5, 3}}},
+       "expected 2 gates of equally many"},
+      {{{keras + "kernel", {2, 12}}, {keras + "recurrent_kernel", {3, 11}}},
+       "expected 1, 3 or 4 gates of 3 columns"},
+      {{{keras + "kernel", {2, 6}}, {keras + "recurrent_kernel", {3, 6}}},
+       "expected 1, 3 or 4 gates of 3 columns"},
+      {{{keras + "kernel", {2, 9}}, {keras + "recurrent_kernel", {3, 12}}},
+       "kernel is float32 [2, 9], expected float32 [2, 12]"},
+      {{{keras + "recurrent_kernel", {3, 12}}}, "it has no kernel"},
+  };
+  for (const Case& one : cases) {
+    const TempFolder folder;
+    std::vector<NamedTensor> named;
+    for (const auto& [name, shape] : one.tensors) named.push_back(tensor_of(name, shape, 1));
+    write_tensor_bundle(folder / "ck", named);
+    const MappedModel model = load_networks(folder / "ck");
+    EXPECT_TRUE(model.networks.empty()) << one.why;
+    EXPECT_EQ(model.not_understood.size(), one.tensors.size()) << one.why;
+    ASSERT_EQ(model.notes.size(), 1U) << one.why;
+    EXPECT_NE(model.notes[0].find(one.why), std::string::npos) << model.notes[0];
+  }
+}
+
+// A slot is of the whole network, of the shapes of its tensors and of one dtype.
+TEST(TensorflowNetworks, SlotsThatDoNotFit) {
+  const std::string cell = "rnn/lstm_cell/";
+  struct Case {
+    Shape kernel, bias;
+    DType of_bias;
+    bool found;
+  };
+  const Case cases[] = {{{5, 12}, {12}, DType::kFloat32, true},
+                        {{12, 5}, {12}, DType::kFloat32, false},
+                        {{5, 12}, {11}, DType::kFloat32, false},
+                        {{5, 12}, {12}, DType::kFloat64, false},
+                        {{5, 12}, {12}, DType::kInt32, false}};
+  for (const Case& one : cases) {
+    const TempFolder folder;
+    const Array of_bias = is_floating(one.of_bias) ? values_of(one.of_bias, one.bias, 4)
+                                                   : Array(one.of_bias, one.bias);
+    write_tensor_bundle(folder / "ck",
+                        std::vector<NamedTensor>{tensor_of(cell + "kernel", {5, 12}, 1),
+                                                 tensor_of(cell + "bias", {12}, 2),
+                                                 tensor_of(cell + "kernel/Adam", one.kernel, 3),
+                                                 {cell + "bias/Adam", of_bias},
+                                                 tensor_of(cell + "kernel/Half", {5, 12}, 5)});
+    const MappedModel model = load_networks(folder / "ck");
+    ASSERT_EQ(model.networks.size(), 1U);
+    const std::size_t number = static_cast<std::size_t>(&one - cases);
+    EXPECT_EQ(model.networks[0].slots.size(), one.found ? 1U : 0U) << number;
+    EXPECT_EQ(model.not_understood.size(), one.found ? 1U : 3U) << number;
+  }
+}
+
+// An object-based checkpoint whose two nodes have one variable's name: one variable where the
+// values are equal, else the second one is not understood.
+TEST(TensorflowNetworks, OneVariableUnderTwoKeys) {
+  const std::string attribute = "/.ATTRIBUTES/VARIABLE_VALUE";
+  for (const bool equal : {true, false}) {
+    const TempFolder folder;
+    std::vector<NamedTensor> tensors;
+    formats::ObjectGraph graph;
+    graph.nodes.resize(1);
+    const auto add = [&](const std::string& key, const std::string& name, const Shape& shape,
+                         std::uint64_t seed) {
+      tensors.push_back(tensor_of(key + attribute, shape, seed));
+      graph.nodes[0].children.push_back({graph.nodes.size(), key});
+      formats::ObjectNode node;
+      node.attributes.push_back({std::string(formats::kValueAttribute), name, key + attribute});
+      graph.nodes.push_back(node);
+    };
+    add("a", "rnn/lstm_cell/kernel", {5, 12}, 1);
+    add("b", "rnn/lstm_cell/bias", {12}, 2);
+    add("c", "rnn/lstm_cell/kernel", {5, 12}, equal ? 1 : 3);
+    tensors.push_back({std::string(formats::kObjectGraphKey),
+                       StringTensor{{}, {formats::encode_object_graph(graph)}}});
+    write_tensor_bundle(folder / "ck", tensors);
+    const MappedModel model = load_networks(folder / "ck");
+    ASSERT_EQ(model.networks.size(), 1U);
+    EXPECT_EQ(model.networks[0].tensors,
+              (std::vector<std::string>{"a" + attribute, "b" + attribute}));
+    EXPECT_EQ(model.not_understood,
+              equal ? std::vector<std::string>() : std::vector<std::string>{"c" + attribute});
+  }
 }
 
 // A bias of two rows is that of a GRU that resets after the product, as Keras has it.
