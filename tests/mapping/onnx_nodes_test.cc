@@ -185,6 +185,9 @@ TEST(OnnxNodes, ShapesAndTypes) {
           "W is float32 [2, 12, 2], expected float32 [1, 12, 2]");
   refused("B", values_of(f32, {1, 12}, 1), "B is float32 [1, 12], expected float32 [1, 24]");
   refused("W", Array(f32, {1, 12, 0}), "input_size");
+  for (const std::int64_t hidden : {2, 0, -3}) {
+    expect_note(model_of("RNN", {{"hidden_size", hidden}}), "expected 1 blocks of hidden_size");
+  }
   expect_note(model_of("LSTM", {{"hidden_size", std::int64_t{4}}}),
               "and hidden_size 4, expected 4 blocks of hidden_size");
   OnnxModel model = model_of("LSTM");
@@ -323,6 +326,9 @@ TEST(OnnxNodes, LayersThatAreNoStack) {
   EXPECT_EQ(stacks_after(true, of_shape({0, -1, 6})), 2u);
   EXPECT_EQ(stacks_after(true, of_shape({-1, 0, 6})), 2u);
   EXPECT_EQ(stacks_after(true, of_shape({0, 0, -1, 1})), 2u);
+  EXPECT_EQ(stacks_after(true, of_shape({0, 0, -1})), 1u);
+  EXPECT_EQ(stacks_after(true, of_shape({0, 0})), 2u);
+  EXPECT_EQ(stacks_after(true, of_shape({0, 1, 6})), 2u);
   const std::vector<std::int64_t> other{0, 2, 3, 1};
   EXPECT_EQ(
       stacks_after(
@@ -360,6 +366,28 @@ TEST(OnnxNodes, LayersWithOtherOptionsAreNoStack) {
                          }),
             2u);
   EXPECT_EQ(stacks_after(false, [&](OnnxModel* m) { last(m)->inputs.resize(3); }), 2u);
+  // Both batch major, and two of other lengths each.
+  EXPECT_EQ(stacks_after(false,
+                         [](OnnxModel* m) {
+                           for (OnnxNode& node : m->graph.nodes) {
+                             if (node.op_type == "GRU") {
+                               node.attributes.push_back({"layout", std::int64_t{1}});
+                             }
+                           }
+                         }),
+            2u);
+  const auto lengths = [](const char* first, const char* second) {
+    return [=](OnnxModel* m) {
+      for (OnnxNode& node : m->graph.nodes) {
+        if (node.op_type != "GRU") continue;
+        node.inputs.resize(5);
+        node.inputs[4] = node.name == "e/layer_0" ? first : second;
+      }
+    };
+  };
+  EXPECT_EQ(stacks_after(false, lengths("a", "a")), 1u);
+  EXPECT_EQ(stacks_after(false, lengths("a", "b")), 2u);
+  EXPECT_EQ(stacks_after(false, lengths("a", "")), 2u);
 }
 
 // ---- Notes and names ---------------------------------------------------------------------------

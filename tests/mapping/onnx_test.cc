@@ -163,6 +163,13 @@ TEST(OnnxMapping, WhatCannotBeHeldIsNamedBeforeAnythingIsWritten) {
         s.gate_clip = {0.5, 2.0};
       },
       "has gate_clip (0.5, 2)");
+  // A clip of nothing is refused when it is read.
+  refused(
+      RnnMode::kGru,
+      [](RnnSpec& s) {
+        s.gate_clip = {0.0, 0.0};
+      },
+      "has gate_clip (0, 0)");
 }
 
 TEST(OnnxMapping, InitialStates) {

@@ -138,6 +138,15 @@ TEST(OnnxProgram, SlicesAreClampedAndMayWalkBack) {
   EXPECT_EQ(slice(1, 100, 2), (std::vector<double>{2, 4}));
   EXPECT_EQ(slice(-1, INT64_MIN, -1), (std::vector<double>{4, 3, 2, 1}));
   EXPECT_EQ(slice(100, -5, -3), (std::vector<double>{4, 1}));
+  // The first element and what is before it.
+  EXPECT_EQ(slice(-4, INT64_MIN, -1), (std::vector<double>{1}));
+  EXPECT_EQ(slice(-5, INT64_MIN, -1), std::vector<double>());
+  EXPECT_EQ(slice(-1, -4, -1), (std::vector<double>{4, 3, 2}));
+  EXPECT_EQ(slice(-1, -5, -1), (std::vector<double>{4, 3, 2, 1}));
+  EXPECT_EQ(slice(-4, -3, 1), (std::vector<double>{1}));
+  EXPECT_EQ(slice(-5, 1, 1), (std::vector<double>{1}));
+  EXPECT_EQ(slice(3, 4, 1), (std::vector<double>{4}));
+  EXPECT_EQ(slice(4, 5, 1), std::vector<double>());
   EXPECT_EQ(slice(INT64_MAX, 0, INT64_MIN), (std::vector<double>{4}));
   EXPECT_EQ(slice(3, 1, 1), std::vector<double>());
   EXPECT_EQ(slice(0, 4, INT64_MAX), (std::vector<double>{1}));
