@@ -143,6 +143,21 @@ TEST(TensorFlowCell, Refused) {
             "[LSTMCell] num_proj -1, expected 0 for none, or more");
 }
 
+// There is nothing to clip without a projection.
+TEST(Loops, AClipOfNoProjectionDoesNothing) {
+  std::vector<Tensor> outputs;
+  const std::optional<double> clips[] = {std::nullopt, 0.01};
+  for (const auto& clip : clips) {
+    const OwnGraph own;
+    LSTMCell cell({.num_units = 3, .proj_clip = clip});
+    const Tensor x = varied({2, 3, 4});
+    cell(varied({2, 4}), cell.zero_state(2, DType::kFloat32));
+    set_varied(own.graph);
+    outputs.push_back(dynamic_rnn(cell, x, {.dtype = DType::kFloat32}).outputs);
+  }
+  EXPECT_TRUE(same(outputs[0], outputs[1]));
+}
+
 TEST(Loops, OfBothDirectionsIsTwoLoops) {
   for (const bool time_major : {false, true}) {
     const OwnGraph own;

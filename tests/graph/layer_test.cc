@@ -1,3 +1,4 @@
+#include "graph/scope_stack.h"
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
 
@@ -84,6 +85,36 @@ TEST_F(LayerTest, ReuseSharesTheVariablesOfAnotherLayer) {
   second.build({3});
   EXPECT_TRUE(second.weights()[0].same_as(first.weights()[0]));
   EXPECT_EQ(graph_.variables().size(), 2u);
+}
+
+// What an open layer's call makes or takes is its own, once.
+TEST_F(LayerTest, VariablesThatACallTakesAreItsWeights) {
+  Variable made;
+  {
+    const VariableScope scope("m");
+    made = get_variable("w", {2});
+  }
+  for (const bool inner : {false, true}) {
+    std::vector<Variable> weights;
+    const graph::ReopenedScope scope("m", true, &weights);
+    std::optional<VariableScope> between;
+    if (inner) between.emplace("n");
+    if (inner) {
+      EXPECT_THROW(get_variable("w", {2}), ArgumentError);
+      EXPECT_TRUE(weights.empty());
+      continue;
+    }
+    get_variable("w", {2});
+    get_variable("w", {2});
+    ASSERT_EQ(weights.size(), 1u);
+    EXPECT_TRUE(weights[0].same_as(made));
+  }
+  // Of its own variables the layer needs no reuse.
+  std::vector<Variable> weights{made};
+  const graph::ReopenedScope scope("m", false, &weights);
+  EXPECT_TRUE(get_variable("w", {2}).same_as(made));
+  get_variable("v", {2});
+  EXPECT_EQ(weights.size(), 2u);
 }
 
 TEST_F(LayerTest, WeightsAndTheirValues) {

@@ -133,6 +133,12 @@ TEST(Dropout, KeepsScalesAndCanBeRepeated) {
   EXPECT_TRUE(same_bits(first, dropout(x, true).to_host()));
   EXPECT_EQ(thrown<ArgumentError>([] { Dropout({.rate = 1.5}); }),
             "[Dropout] rate 1.5, expected 0 to 1");
+  EXPECT_EQ(thrown<ArgumentError>([] { Dropout({.rate = -0.5}); }),
+            "[Dropout] rate -0.5, expected 0 to 1");
+  // Both ends are in it: all values stay, and none does.
+  EXPECT_TRUE(same_bits(Dropout({.rate = 0.0})(x, true).to_host(), x.to_host()));
+  const Array none = Dropout({.rate = 1.0})(x, true).to_host();
+  for (const float value : none.as<float>()) EXPECT_EQ(value, 0.0f);
 }
 
 }  // namespace

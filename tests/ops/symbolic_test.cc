@@ -206,6 +206,14 @@ TEST(SymbolicOps, WhatIsKnownIsCheckedAtOnce) {
               ops::concat({a, Input({-1, 5}, DType::kFloat64)}, 0);
             }),
             "[concat] parts[1] is float64 of shape [-1, 5], expected float32");
+  // The sum of what is known and what is not is not known, whichever comes first.
+  const Tensor known = Input({2, 3}), open = Input({-1, 3}), wide = Input({2, -1});
+  EXPECT_EQ(ops::concat({known, known}, 0).shape(), (Shape{4, 3}));
+  EXPECT_EQ(ops::concat({known, open}, 0).shape(), (Shape{-1, 3}));
+  EXPECT_EQ(ops::concat({open, known}, 0).shape(), (Shape{-1, 3}));
+  EXPECT_EQ(ops::concat({open, known}, 1).shape(), (Shape{2, 6}));
+  EXPECT_EQ(ops::concat({wide, known}, 0).shape(), (Shape{4, 3}));
+  EXPECT_EQ(ops::concat({wide, known}, 1).shape(), (Shape{2, -1}));
   EXPECT_EQ(thrown<ArgumentError>([&] { ops::unstack(a); }),
             "[unstack] x has shape [-1, 5], expected a leading dimension that is known");
   EXPECT_EQ(thrown<StateError>([&] { a.to_host(); }),

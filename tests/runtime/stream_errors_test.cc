@@ -76,6 +76,24 @@ TEST(StreamPool, KnowsNoStreamThatHasLeft) {
   EXPECT_EQ(p.pool.size(), 2);
 }
 
+TEST(StreamPool, KnowsNoStreamBeforeOneHasJoined) {
+  Pool p = small();
+  // Ids that look like those of free places: 0 of the first one, 1 and 2 of the others.
+  for (std::uint64_t id = 0; id < 4; ++id) {
+    EXPECT_FALSE(p.pool.contains(StreamId{id}));
+    EXPECT_THROW(p.pool.leave(StreamId{id}), ArgumentError);
+  }
+  const StreamId first = p.pool.join();
+  EXPECT_TRUE(p.pool.contains(first));
+  p.pool.leave(first);
+  // The place is free again, and so is the id that its next stream will have.
+  EXPECT_FALSE(p.pool.contains(first));
+  const auto bits = static_cast<std::uint64_t>(first);
+  EXPECT_FALSE(p.pool.contains(StreamId{bits + (std::uint64_t{1} << 32)}));
+  EXPECT_FALSE(p.pool.contains(StreamId{bits + (std::uint64_t{2} << 32)}));
+  EXPECT_EQ(p.pool.size(), 0);
+}
+
 TEST(StreamPool, RefusesCellsThatAModeHasNot) {
   Pool p("gru L1 U3 I2 f32", {.streams = 2});
   float state[3] = {};

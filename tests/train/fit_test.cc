@@ -211,6 +211,22 @@ TEST(Fit, PatienceEndsARunThatGetsNoBetter) {
   EXPECT_EQ(run.fit->step(), 8);
 }
 
+TEST(Fit, EveryCallbackHearsOfTheStepThatAnotherEnds) {
+  Trial run(options_of(DType::kFloat32));
+  std::vector<std::int64_t> first, second;
+  EXPECT_EQ(run.fit->run({[&](const StepReport& report) {
+                            first.push_back(report.step);
+                            return report.step < 2;
+                          },
+                          [&](const StepReport& report) {
+                            second.push_back(report.step);
+                            return true;
+                          }}),
+            StopReason::kCallback);
+  EXPECT_EQ(first, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(second, first);
+}
+
 TEST(Fit, RefusesBadOptions) {
   const auto error_of = [](auto change) {
     Trial::Options options = options_of(DType::kFloat32);

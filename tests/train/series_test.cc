@@ -64,6 +64,22 @@ TEST(LoadSeries, NoHeaderAndOtherDelimiters) {
   EXPECT_EQ(values_of(table), (std::vector<double>{2, 4}));
 }
 
+TEST(LoadSeries, QuotesInAndAroundCells) {
+  using Names = std::vector<std::string>;
+  const std::pair<const char*, Names> cases[] = {
+      {"\"\",b", {"1", "b"}},  // an empty cell in quotes has the column's number
+      {"b,\"\"", {"b", "2"}},
+      {"\"a \"\"b\"\"\",c", {"a \"b\"", "c"}},  // two quotes inside quotes are one
+      {"\"a;b\";c", {"a;b", "c"}},
+      {" a , b ", {"a", "b"}}};
+  for (const auto& [header, names] : cases) {
+    const char between = std::string(header).find(';') == std::string::npos ? ',' : ';';
+    const SeriesTable table = table_of(std::string(header) + "\n1" + between + "2\n");
+    EXPECT_EQ(table.names, names) << header;
+    EXPECT_EQ(values_of(table), (std::vector<double>{1, 2})) << header;
+  }
+}
+
 TEST(LoadSeries, PicksColumnsByName) {
   const SeriesTable table = table_of("x,y,z\n1,2,3\n4,5,6\n", {"z", "x"});
   EXPECT_EQ(table.names, (std::vector<std::string>{"z", "x"}));
