@@ -77,6 +77,8 @@ function(run_emulated)
   endforeach()
 endfunction()
 run_emulated(allocation bits every_layer padding saved session threads)
+# A part of the tool, which is no library.
+target_sources(cli_progress_test PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/report/progress.cc)
 # Our writer of tables is held against LevelDB's.
 target_link_libraries(formats_table_test PRIVATE leveldb::leveldb)
 if(OPENRNN_HAS_CUDA)
