@@ -402,6 +402,9 @@ def test_the_tool(tmp_path):
     for name in ("out.openrnn", "out.h5", "again.keras"):
         done = tool("convert", path, tmp_path / name)
         assert "model: 8 layers, largest difference 0 of 9 values" in done.stdout, done.stdout + done.stderr
+        assert "left out" not in done.stdout
+    done = tool("convert", path, tmp_path / "out.weights.h5")
+    assert "model: 8 layers, of which such a file has the weights alone\n" in done.stdout
     done = tool("convert", path, tmp_path / "out.pt")
     assert done.returncode == 0 and "left out: 5 layers around the networks" in done.stdout and "words (embedding)" in done.stdout
 

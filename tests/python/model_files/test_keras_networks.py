@@ -9,6 +9,7 @@ import pytest
 keras = pytest.importorskip("keras", minversion="3", reason="Keras 3 is not installed")
 
 from files.file_tools import call_tool, from_line, run_tool, to_line
+from tool.tool_runs import good
 
 CLASSES = ["LSTM", "GRU", "SimpleRNN"]
 KINDS = [".h5", ".weights.h5", ".keras"]
@@ -367,6 +368,14 @@ def test_layers_of_one_network_are_one_again(tmp_path, to):
     if to != ".weights.h5":
         again = keras.models.load_model(tmp_path / f"out{to}", compile=False)
         np.testing.assert_allclose(again.predict_on_batch(x_of()), model.predict_on_batch(x_of()), rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", ["keras", "h5", "weights.h5"])
+def test_what_keras_says_of_its_own_layers_is_not_left_out(tmp_path, kind):
+    path = save(make(keras.layers.LSTM(3, return_sequences=True)), tmp_path / f"m.{kind}")
+    lines = good("convert", path, tmp_path / "m.safetensors").stdout.splitlines()
+    notes = [line for line in lines[1:-1] if not line.startswith("note: ")]
+    assert lines[0].startswith("network lstm") and notes == [] and len(lines) == 2 + (kind == "weights.h5")
 
 
 def test_a_network_without_a_name(tmp_path):

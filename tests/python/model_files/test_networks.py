@@ -71,6 +71,19 @@ def test_several_networks_by_name_with_their_states_slots_and_metadata(tmp_path)
     assert again["decoder.rnn"].initial_state is None
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_slots_keep_a_dtype_that_is_wider_than_the_weights(tmp_path, dtype):
+    openrnn.save(tmp_path / "m.openrnn", built("gru", dtype=dtype))
+    model = openrnn.load(tmp_path / "m.openrnn")
+    given = model.network._given
+    slot = np.random.default_rng(3).standard_normal(given["params"].shape).astype("float32")
+    given["slots"] = {"m": slot}
+    openrnn.save(tmp_path / "n.openrnn", model)
+    again = openrnn.load(tmp_path / "n.openrnn").network
+    assert again.slots["m"].dtype == "float32" and again.params.dtype == dtype
+    np.testing.assert_array_equal(again.slots["m"], slot)
+
+
 def test_what_is_trained_is_saved(tmp_path):
     openrnn.save(tmp_path / "a.pt", built("lstm"))
     model = openrnn.load(tmp_path / "a.pt")
@@ -128,6 +141,8 @@ def test_pytorchs_names_against_the_mapping_of_the_tests(mode, direction, proj):
     order = sorted(state, key=lambda name: name.startswith("bias"))
     if not proj:
         np.testing.assert_array_equal(np.concatenate([state[name].ravel() for name in order]), params)
+    with pytest.raises(openrnn.ArgumentError, match="'more'.*, expected"):
+        openrnn.canonical_from_torch({**state, "more": state["bias_hh_l0"]}, mode, **options)
     del state["bias_hh_l0"]
     with pytest.raises(openrnn.ArgumentError, match="expected"):
         openrnn.canonical_from_torch(state, mode, **options)

@@ -78,6 +78,26 @@ def test_inspect_says_everything_of_a_network(tmp_path):
     assert shown["options"]["cell_clip"] == [-1.5, 1.5] and shown["options"]["num_units"] == 4
 
 
+ALWAYS = {"rnn_mode", "num_layers", "num_units", "input_size", "input_mode", "direction", "dropout", "seed", "dtype",
+          "num_proj", "math", "weights_dtype"}
+
+
+@pytest.mark.parametrize("kind, options, more", [
+    ("LSTM", {}, {}), ("GRU", {}, {}), ("RNN", {}, {}), ("GRU", {"reset_after": False}, {"reset_after": False}),
+    ("LSTM", {"zoneout": 0.1, "use_peepholes": True}, {"zoneout": 0.1, "use_peepholes": True}),
+    ("LSTM", {"layer_norm": "gates"}, {"layer_norm": "gates"}),
+    ("RNN", {"activation": "relu", "single_bias": True}, {"single_bias": True}),
+])
+def test_inspect_lists_the_options_that_a_network_has(tmp_path, kind, options, more):
+    path = save(tmp_path / "m.openrnn", built(getattr(openrnn.layers, kind), **options))
+    (network,) = json.loads(good("inspect", path, "--json").stdout)["networks"]
+    shown = network["options"]
+    assert set(shown) == ALWAYS | set(more) and {name: shown[name] for name in more} == more
+    assert shown == dict(openrnn.load(path).network.options)
+    assert network["biases_per_gate"] == (1 if options.get("single_bias") else 2)
+    assert network["tensors"] == ["params"] and network["slots"] == [] and network["initial_state"] is False
+
+
 def test_inspect_names_networks_values_and_the_rest(tmp_path):
     path = tmp_path / "m.openrnn"
     layers = {"enc": built(use_bias=False), "dec": built(single_bias=True)}
@@ -159,6 +179,32 @@ def test_convert_names_what_a_file_has_no_place_for(tmp_path):
     text = good("convert", tmp_path / "c.safetensors", tmp_path / "d.bin", "--to", "torch").stdout
     assert "left out: 2 tensors of no network: head.bias, head.weight\n" in text
     assert text.endswith(f"to {tmp_path / 'd.bin'}, torch\n")
+
+
+@pytest.mark.parametrize("values, said", [
+    ({}, []), ({"epoch": 3}, ["left out: 1 value: epoch"]),
+    ({"epoch": 3, "loss": 0.5}, ["left out: 2 values: epoch, loss"]),
+])
+def test_convert_names_the_values_that_are_lost(tmp_path, values, said):
+    path = save(tmp_path / "a.openrnn", built(num_layers=1, single_bias=True), values=values)
+    for ending, kind, lost in (("json", "rtneural", said), ("h5", "keras_h5", said), ("openrnn", "openrnn", []),
+                               ("safetensors", "safetensors", []), ("onnx", "onnx", []), ("npz", "npz", []),
+                               ("pt", "torch", [])):
+        lines = good("convert", path, tmp_path / f"b.{ending}").stdout.splitlines()
+        assert lines[1:-1] == lost, ending
+        assert lines[-1] == f"a file of OpenRNN to {tmp_path / 'b'}.{ending}, {kind}"
+        if not lost:
+            assert values.keys() <= openrnn.load(tmp_path / f"b.{ending}").metadata.keys(), ending
+
+
+def test_convert_leaves_the_file_that_it_reads(tmp_path):
+    path = save(tmp_path / "a.safetensors", built())
+    before = path.read_bytes()
+    (tmp_path / "link").symlink_to(path)
+    for out in (path, tmp_path / "link"):
+        assert fault("convert", path, out, "--to", "openrnn").startswith(
+            f"[convert] out '{out}' is the file that is read, expected another")
+    assert path.read_bytes() == before
 
 
 def test_convert_refuses_what_it_cannot_write(tmp_path):

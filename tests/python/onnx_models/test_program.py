@@ -32,12 +32,17 @@ def test_a_model_runs(tmp_path):
 
 
 def test_what_becomes_an_input(tmp_path):
-    """Lists and arrays with strides; values take the dtype of the model, arrays keep theirs."""
+    """Lists and arrays with strides; values take the dtype of the model, tensors keep theirs."""
     program = openrnn.onnx.load(str(torch_model(tmp_path)))
     x = np.random.default_rng(1).uniform(-1, 1, (6, 4, 3)).astype(np.float32).swapaxes(0, 1)
     wanted = program({"input": np.ascontiguousarray(x)})["hn"].numpy()
     for given in (x, x.tolist(), openrnn.convert_to_tensor(x)):
         np.testing.assert_array_equal(program({"input": given})["hn"].numpy(), wanted)
+    whole = np.random.default_rng(1).integers(-2, 3, (4, 6, 3))
+    wanted = program({"input": whole.astype(np.float32)})["hn"].numpy()
+    np.testing.assert_array_equal(program({"input": whole.tolist()})["hn"].numpy(), wanted)
+    with pytest.raises(ValueError, match="'input' is int64, expected float32"):
+        program({"input": openrnn.convert_to_tensor(whole)})
     with pytest.raises(ValueError, match="'input' is not given"):
         program({})
     with pytest.raises(ValueError, match="'x' is given, expected inputs of the graph"):

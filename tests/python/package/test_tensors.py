@@ -1,6 +1,7 @@
 """Values in and out: NumPy, DLPack, dtypes, arithmetic, pickles."""
 
 import copy
+import io
 import pickle
 
 import numpy as np
@@ -23,6 +24,19 @@ def test_round_trip(dtype, shape):
     assert tensor.numpy().dtype == dtype
     np.testing.assert_array_equal(tensor.numpy(), array)
     np.testing.assert_array_equal(np.asarray(tensor), array)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_buffer_is_for_reading(dtype):
+    array = np.asarray(values(dtype=dtype))
+    tensor = openrnn.Tensor(array)
+    with memoryview(tensor) as view:
+        assert view.readonly and view.shape == (2, 3) and view.strides == array.strides
+        assert (np.dtype(view.format), view.itemsize, view.nbytes) == (array.dtype, array.itemsize, array.nbytes)
+        assert view.tobytes() == array.tobytes()
+    with pytest.raises(TypeError):
+        io.BytesIO(bytes(array.nbytes)).readinto(tensor)
+    np.testing.assert_array_equal(tensor.numpy(), array)
 
 
 def test_numpy_is_a_read_only_view_that_keeps_the_memory():

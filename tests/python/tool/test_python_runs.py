@@ -2,12 +2,14 @@
 
 import gc
 import inspect
+import itertools
 import re
 import signal
 import subprocess
 import sys
 import threading
 
+import numpy
 import openrnn
 import pytest
 from tool_runs import checkpoint_bytes, fault, good, small_flags, write_text
@@ -138,6 +140,41 @@ def test_reports_and_validations(tmp_path, text):
         (step, STEPS, True, True, True) for step in range(1, STEPS + 1)]
     assert [report[0] for report in reports if report[5] is not None] == [10, 20, 30, 40]
     assert [report[0] for report in reports if report[6]][-1] == run_best_step(tmp_path / "out")
+
+
+def test_the_best_validation_is_not_the_last(tmp_path, text):
+    found = []
+    with small_run(text, tmp_path / "out", steps=12, valid_every=1, lr=0.3, lr_schedule="constant",
+                   warmup=0, patience=50) as run:
+        assert (run.best, run.best_step) == (None, 0)
+        run.train(lambda report: found.append((report.validation, report.step, report.best)))
+        best = min(found)
+        assert best[1] < run.step == 12
+        assert (run.best, run.best_step) == best[:2]
+        assert run.best_prefix == str(tmp_path / "out" / "best")
+    least = float("inf")
+    for validation, step, is_best in found:
+        assert is_best == (validation < least), step
+        least = min(least, validation)
+
+
+@pytest.mark.parametrize("clip_norm", [0.0, 0.01])
+def test_a_report_has_the_rate_and_the_norm_of_its_step(tmp_path, text, clip_norm):
+    """Of plain gradient descent, whose step is the rate times the gradients."""
+    steps = []
+
+    def keep(report):
+        now = numpy.concatenate([variable.numpy().ravel() for variable in run.variables])
+        steps.append((report.step, report.learning_rate, report.gradient_norm, now))
+
+    with small_run(text, tmp_path / "out", optimizer="sgd", lr=0.5, lr_schedule="constant", warmup=4, steps=6,
+                   clip_norm=clip_norm, dropout=0.0) as run:
+        run.train(keep)
+        assert run.metric_name == "bits per byte"
+    assert [step[:2] for step in steps] == [(n, pytest.approx(0.5 * min(n, 4) / 4)) for n in range(1, 7)]
+    for (*_, before), (_, rate, norm, now) in itertools.pairwise(steps):
+        assert norm > 0.01
+        assert numpy.linalg.norm(now - before) == pytest.approx(rate * (clip_norm or norm), rel=1e-3)
 
 
 def run_best_step(out):
