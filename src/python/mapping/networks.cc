@@ -115,11 +115,25 @@ MappedNetwork network_from_python(const nb::dict& given) {
   return network;
 }
 
+// As a double it would be rounded.
+bool is_wide_integer(nb::handle value) {
+  std::int64_t ignored = 0;
+  return PyLong_Check(value.ptr()) && !nb::try_cast<std::int64_t>(value, ignored);
+}
+
 PlainValue value_from_python(const std::string& name, nb::handle value) {
   if (value.is_none()) return {};
   if (PyBool_Check(value.ptr())) return nb::cast<bool>(value);
   std::int64_t whole = 0;
   if (nb::try_cast<std::int64_t>(value, whole)) return whole;
+  bool wide = is_wide_integer(value);
+  if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {
+    for (const nb::handle one : value) wide = wide || is_wide_integer(one);
+  }
+  if (wide) {
+    throw ArgumentError(message("[save] the value '", name,
+                                "' has an integer beyond 64 bits, expected a smaller one"));
+  }
   double number = 0;
   if (nb::try_cast<double>(value, number)) return number;
   if (PyUnicode_Check(value.ptr())) return nb::cast<std::string>(value);

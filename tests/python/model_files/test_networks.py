@@ -71,6 +71,27 @@ def test_several_networks_by_name_with_their_states_slots_and_metadata(tmp_path)
     assert again["decoder.rnn"].initial_state is None
 
 
+VALUES = {"none": None, "yes": True, "no": False, "whole": -3, "large": 2**62, "half": 0.5, "word": "größer",
+          "wholes": [1, 2], "numbers": [0.5, 2.0], "words": ["a", "b"]}
+
+
+def test_values_keep_their_kinds(tmp_path):
+    openrnn.save(tmp_path / "m.openrnn", built("gru"), values=VALUES)
+    found = openrnn.load(tmp_path / "m.openrnn").metadata
+    assert found == VALUES and {name: type(value) for name, value in found.items()} == {
+        name: type(value) for name, value in VALUES.items()}
+    openrnn.save(tmp_path / "n.openrnn", openrnn.load(tmp_path / "m.openrnn"), values={})
+    assert openrnn.load(tmp_path / "n.openrnn").metadata == {}
+
+
+@pytest.mark.parametrize("value", [object(), {"a": 1}, [1, "a"], 1j, 2**63, [1, -(2**63) - 1]],
+                         ids=["object", "dict", "mixed", "complex", "large", "larges"])
+def test_values_of_other_kinds_are_refused(tmp_path, value):
+    with pytest.raises((TypeError, openrnn.ArgumentError), match="'odd'"):
+        openrnn.save(tmp_path / "m.openrnn", built("gru"), values={"odd": value})
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_slots_keep_a_dtype_that_is_wider_than_the_weights(tmp_path, dtype):
     openrnn.save(tmp_path / "m.openrnn", built("gru", dtype=dtype))
