@@ -373,9 +373,11 @@ def test_layers_of_one_network_are_one_again(tmp_path, to):
 @pytest.mark.parametrize("kind", ["keras", "h5", "weights.h5"])
 def test_what_keras_says_of_its_own_layers_is_not_left_out(tmp_path, kind):
     path = save(make(keras.layers.LSTM(3, return_sequences=True)), tmp_path / f"m.{kind}")
-    lines = good("convert", path, tmp_path / "m.safetensors").stdout.splitlines()
-    notes = [line for line in lines[1:-1] if not line.startswith("note: ")]
-    assert lines[0].startswith("network lstm") and notes == [] and len(lines) == 2 + (kind == "weights.h5")
+    for ending in ("safetensors", "json", "again.h5", "again.keras", "again.weights.h5"):
+        lines = good("convert", path, tmp_path / f"m.{ending}").stdout.splitlines()
+        notes = [line for line in lines[1:-1] if not line.startswith("note: ")]
+        assert lines[0].startswith("network") and notes == [], ending
+        assert len(lines) == 2 + (kind == "weights.h5")
 
 
 def test_a_network_without_a_name(tmp_path):
