@@ -401,10 +401,8 @@ def test_the_tool(tmp_path):
     assert [one["kind"] for one in listed["layers"]][-2:] == ["dense", "dense"] and listed["not_understood"] == []
     for name in ("out.openrnn", "out.h5", "again.keras"):
         done = tool("convert", path, tmp_path / name)
-        assert "model: 8 layers, largest difference 0 of 9 values" in done.stdout, done.stdout + done.stderr
-        assert "left out" not in done.stdout
-    done = tool("convert", path, tmp_path / "out.weights.h5")
-    assert "model: 8 layers, of which such a file has the weights alone\n" in done.stdout
+        assert "model: 8 layers, largest difference 0 of 9 values" in done.stdout and "left out" not in done.stdout
+    assert "8 layers, of which such a file has the weights alone\n" in tool("convert", path, tmp_path / "o.weights.h5").stdout
     done = tool("convert", path, tmp_path / "out.pt")
     assert done.returncode == 0 and "left out: 5 layers around the networks" in done.stdout and "words (embedding)" in done.stdout
 
