@@ -1,5 +1,6 @@
-// Add, Div, Gemm, MatMul, Mul, Sub.
+// Add, Div, Gemm, MatMul, Mul, Pow, Sub.
 #include <algorithm>
+#include <cmath>
 
 #include "base/message.h"
 #include "mapping/onnx/values/attributes.h"
@@ -83,6 +84,48 @@ std::vector<Array> binary_kernel(const KernelCall& call) {
   return one_output(binary(op, call.input(0), call.input(1)));
 }
 
+// x to the power of an integer; its error grows with y.
+double whole_power(double x, double y) {
+  double result = 1.0;
+  for (auto left = static_cast<int>(std::abs(y)); left > 0; left /= 2, x *= x) {
+    if (left % 2) result *= x;
+  }
+  return y < 0.0 ? 1.0 / result : result;
+}
+
+// As C's pow, from no function whose bits depend on the machine.
+double power(double x, double y) {
+  constexpr double kFewProducts = 64.0;
+  if (y == std::trunc(y) && std::abs(y) <= kFewProducts) return whole_power(x, y);
+  if (y == 0.5 && x >= 0.0) return std::sqrt(x) + 0.0;  // -0 to 0
+  const bool odd = std::fmod(y, 2.0) == 1.0 || std::fmod(y, 2.0) == -1.0;
+  if (x < 0.0 && std::isfinite(x) && y != std::trunc(y)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const double sign = std::signbit(x) && odd ? -1.0 : 1.0;
+  if (std::abs(x) == 1.0) return std::isnan(y) && x < 0.0 ? y : sign;
+  return sign * portable_exp(y * portable_log(std::abs(x)));
+}
+
+// In double, rounded once to the dtype of x; the exponent may be of another one.
+std::vector<Array> pow_kernel(const KernelCall& call) {
+  const Array &x = call.input(0), &y = call.input(1);
+  if (!is_floating(x.dtype()) || y.dtype() == DType::kBool) {
+    throw ArgumentError(message("the operands are ", dtype_name(x.dtype()), " and ",
+                                dtype_name(y.dtype()), ", expected a floating dtype and numbers"));
+  }
+  MemoryBudget free;
+  const Shape shape = mapping::broadcast_shape(x.shape(), y.shape());
+  const auto in_double = [&](const Array& given) {
+    return mapping::converted(mapping::expanded(given, shape, &free), DType::kFloat64, &free);
+  };
+  Array values = in_double(x);
+  const Array exponents = in_double(y);
+  const double* exponent = exponents.as<double>().data();
+  for (double& value : values.as<double>()) value = power(value, *exponent++);
+  return one_output(mapping::converted(values, x.dtype(), &free));
+}
+
 Array matrix_product(const Array& a, const Array& b, const ops::MatmulOptions& options = {}) {
   return ops::matmul(Tensor(a.view()), Tensor(b.view()), options).to_host();
 }
@@ -125,8 +168,9 @@ std::vector<Array> matmul_kernel(const KernelCall& call) {
                                 to_string(a.shape()), " and ", dtype_name(b.dtype()), " ",
                                 to_string(b.shape()), ", expected vectors or matrices"));
   }
-  if (row) a = std::move(a).reshaped({1, a.size()});
-  if (column) b = std::move(b).reshaped({b.size(), 1});
+  const Shape one_row{1, a.size()}, one_column{b.size(), 1};
+  if (row) a = std::move(a).reshaped(one_row);
+  if (column) b = std::move(b).reshaped(one_column);
   Shape shape = a.shape();
   Array out;
   if (b.shape().size() == 2) {
@@ -178,6 +222,7 @@ std::span<const KernelRow> arithmetic_kernels() {
       {"Gemm", gemm_kernel, {"alpha", "beta", "transA", "transB"}},
       {"MatMul", matmul_kernel, {}},
       {"Mul", binary_kernel<Binary::kMul>, {}},
+      {"Pow", pow_kernel, {}},
       {"Sub", binary_kernel<Binary::kSub>, {}},
   };
   return kRows;

@@ -32,6 +32,10 @@ struct KernelRow {
 /// Sums and products of arrays, and the functions of one.
 std::span<const KernelRow> arithmetic_kernels();
 std::span<const KernelRow> function_kernels();
+/// Those of windows, edges and means along axes.
+std::span<const KernelRow> convolution_kernels();
+std::span<const KernelRow> padding_kernels();
+std::span<const KernelRow> reduce_kernels();
 
 inline std::vector<Array> one_output(Array array) {
   std::vector<Array> outputs;

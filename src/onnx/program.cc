@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <set>
 #include <unordered_map>
 
@@ -18,9 +19,15 @@ namespace {
 
 using Values = std::unordered_map<std::string_view, std::shared_ptr<const Array>>;
 
+// All of them.
+std::array<std::span<const KernelRow>, 5> kernels() {
+  return {arithmetic_kernels(), function_kernels(), convolution_kernels(), padding_kernels(),
+          reduce_kernels()};
+}
+
 const KernelRow* find_kernel(const OnnxNode& node) {
   if (!node.domain.empty()) return nullptr;
-  for (const auto rows : {arithmetic_kernels(), function_kernels()}) {
+  for (const auto rows : onnx::kernels()) {
     for (const KernelRow& row : rows) {
       if (row.op_type == node.op_type) return &row;
     }
@@ -243,7 +250,7 @@ std::map<std::string, Array> OnnxProgram::run(
 
 std::vector<std::string> onnx_operators() {
   std::vector<std::string> names{"GRU", "LSTM", "RNN"};
-  for (const auto rows : {arithmetic_kernels(), function_kernels()}) {
+  for (const auto rows : onnx::kernels()) {
     for (const KernelRow& row : rows) names.emplace_back(row.op_type);
   }
   for (const std::string_view name : mapping::move_names()) names.emplace_back(name);

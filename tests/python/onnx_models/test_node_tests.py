@@ -17,10 +17,10 @@ with warnings.catch_warnings():
 RECURRENT = ["RNN", "LSTM", "GRU"]
 # Cases of these that need element types without a DType, or operators of another kind, are left out by name.
 AROUND = [
-    "Abs", "Add", "Clip", "Concat", "Constant", "ConstantOfShape", "Div", "Elu", "Exp", "Expand", "Flatten", "Gather",
-    "Gemm", "HardSigmoid", "Identity", "LeakyRelu", "Log", "LogSoftmax", "MatMul", "Mul", "Neg", "Relu", "Reshape",
-    "Shape", "Sigmoid", "Size", "Slice", "Softmax", "Softplus", "Softsign", "Split", "Sqrt", "Squeeze", "Sub",
-    "Tanh", "Transpose", "Unsqueeze",
+    "Abs", "Add", "Clip", "Concat", "Constant", "ConstantOfShape", "Conv", "Div", "Elu", "Exp", "Expand", "Flatten",
+    "Gather", "Gemm", "HardSigmoid", "Identity", "LeakyRelu", "Log", "LogSoftmax", "MatMul", "Mul", "Neg", "Pad", "Pow",
+    "ReduceMean", "Relu", "Reshape", "Shape", "Sigmoid", "Size", "Slice", "Softmax", "Softplus", "Softsign", "Split",
+    "Sqrt", "Squeeze", "Sub", "Tanh", "Transpose", "Unsqueeze",
 ]  # fmt: skip
 KNOWN = {np.dtype(name) for name in ("float16", "float32", "float64", "int32", "int64", "uint8", "bool")}
 ARITHMETIC = {"Abs", "Add", "Clip", "Div", "Mul", "Neg", "Sub", "MatMul"}
@@ -53,6 +53,8 @@ def runs_here(case):
     integers = {np.asarray(v).dtype for v in values if np.asarray(v).dtype.kind in "iub"}
     # Functions are of floating numbers; sums and products of int32 and int64, too.
     most = {np.dtype("int32"), np.dtype("int64")} if operator in {"Add", "Sub", "Mul", "Div"} else set()
+    if operator == "Pow":  # only the exponent may be an integer
+        return np.asarray(values[0]).dtype.kind == "f"
     return operator not in ARITHMETIC or integers <= most
 
 
