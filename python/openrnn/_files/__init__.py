@@ -5,7 +5,7 @@ L layers, D directions, U units, I input size; O = num_proj when projecting, els
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,13 +81,14 @@ class LoadedModel(Mapping[str, LoadedNetwork]):
     """The recurrent networks of a file, by name, in its order; `model` is the whole of it.
 
     kind: what the file is. metadata: its metadata and plain values. not_understood: the tensors that
-    neither a network nor a layer was made from; notes: why, and which networks have weights, states
-    or slots that are NaN or infinite. layers: what stands around the networks,
+    neither a network nor a layer was made from, which tensor() reads; notes: why, and which networks
+    have weights, states or slots that are NaN or infinite. layers: what stands around the networks,
     {"name", "kind", "inputs", "options", "weights", ..} each, where the file holds a whole model that
     is computed here; outputs: which of their outputs are the model's.
     """
 
     def __init__(self, given: dict[str, Any]) -> None:
+        self._path: str = given["path"]
         self.kind: str = given["kind"]
         self._file_kind: int = given["file_kind"]
         self.metadata: dict[str, Any] = given["values"]
@@ -140,6 +141,13 @@ class LoadedModel(Mapping[str, LoadedNetwork]):
             )
         return self._model
 
+    def tensor(self, name: str) -> NDArray[Any]:
+        """A tensor of the file by its name there, read now: one of `not_understood`, or any other.
+
+        Raises ArgumentError for a name that the file has not, and as load() if it has changed.
+        """
+        return cast(NDArray[Any], _core.read_tensor(self._path, name))
+
     def packed(self, *, max_threads: int = 0) -> PackedModel:
         """The only network, for inference."""
         return self.network.packed(max_threads=max_threads)
@@ -166,16 +174,15 @@ def load(
     opaque_kernel that lies in a TensorFlow checkpoint alone. Raises FormatError for a malformed
     file, UnsupportedError for what is not read, ArgumentError naming the hint that is missing.
     """
-    return LoadedModel(
-        _core.load_networks(
-            os.fspath(path),
-            rnn_mode,
-            reset_after,
-            recurrent_activation,
-            None if forget_bias is None else _arguments.as_number("load", "forget_bias", forget_bias),
-            None if network is None else _options_of(network),
-        )
+    given = _core.load_networks(
+        os.fspath(path),
+        rnn_mode,
+        reset_after,
+        recurrent_activation,
+        None if forget_bias is None else _arguments.as_number("load", "forget_bias", forget_bias),
+        None if network is None else _options_of(network),
     )
+    return LoadedModel({**given, "path": os.fspath(path)})
 
 
 def _options_of(network: Any) -> dict[str, Any]:

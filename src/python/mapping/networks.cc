@@ -2,6 +2,7 @@
 #include <nanobind/ndarray.h>
 
 #include "base/message.h"
+#include "openrnn/formats_model_file.h"
 #include "openrnn/mapping_keras.h"
 #include "openrnn/mapping_onnx.h"
 #include "python/layers/layer_ref.h"
@@ -246,6 +247,12 @@ void bind_networks(nb::module_& m) {
       nb::sig("def load_networks(path: str, rnn_mode: str | None, reset_after: bool | None, "
               "recurrent_activation: str | None, forget_bias: float | None, "
               "network: dict[str, typing.Any] | None) -> dict[str, typing.Any]"));
+  m.def(
+      "read_tensor",
+      [](const std::string& path, const std::string& name) {
+        return as_numpy(unlocked([&] { return ModelFile(path).read(name); }));
+      },
+      "path"_a, "name"_a, nb::sig("def read_tensor(path: str, name: str) -> typing.Any"));
   m.def("save_networks", &save, "path"_a, "networks"_a, "values"_a, "format"_a.none(),
         "file_kind"_a, "layers"_a, "outputs"_a,
         nb::sig("def save_networks(path: str, networks: list[dict[str, typing.Any]], "

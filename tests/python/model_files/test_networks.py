@@ -279,3 +279,21 @@ def test_onnxs_inputs_there_and_back(direction):
         np.testing.assert_array_equal(found, given)
     with pytest.raises(openrnn.ArgumentError):
         openrnn.canonical_from_onnx(inputs[:-1], "lstm", **options)
+
+
+def test_any_tensor_of_the_file_by_its_name(tmp_path):
+    """Those of the networks, and those that nothing was made of; each in its own dtype."""
+    layer, head = built("lstm"), np.arange(10, dtype=np.float64).reshape(2, 5)
+    openrnn.save(tmp_path / "m.npz", layer)
+    arrays = dict(np.load(tmp_path / "m.npz"))
+    np.savez(tmp_path / "m.npz", **arrays, **{"head.weight": head})
+    model = openrnn.load(tmp_path / "m.npz")
+    assert model.not_understood == ["head.weight"]
+    for name, array in {**arrays, "head.weight": head}.items():
+        found = model.tensor(name)
+        assert found.dtype == array.dtype and np.array_equal(found, array), name
+    with pytest.raises(openrnn.errors.ArgumentError, match="'tail.weight' is not in"):
+        model.tensor("tail.weight")
+    (tmp_path / "m.npz").unlink()
+    with pytest.raises(OSError, match="m.npz"):
+        model.tensor("head.weight")
