@@ -34,7 +34,7 @@ def figure(text, what):
 
 def documented(language, name, *figures):
     """Whether the examples' page says these figures in the line of that example."""
-    begin = f"| `{name} " if language == "c++" else f"| `{name}.py "
+    begin = f"| `{name} " if language == "c++" else f"| `{name}.py"
     page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     lines = [line for line in page.splitlines() if line.startswith(begin)]
     assert len(lines) == 1, (begin, lines)
