@@ -513,6 +513,15 @@ TEST(OnnxNodes, InputsAndOutputsOfAnExport) {
   given.networks[0].params = cast(given.networks[0].params.view(), DType::kBfloat16);
   EXPECT_EQ(onnx_from_networks(given).ir_version, 10);
   EXPECT_EQ(onnx_from_networks(given).opset(), 22);
+  // One of bfloat16 is enough, wherever it stands.
+  MappedNetwork other = given.networks[0];
+  other.name = "other";
+  other.spec.dtype = DType::kFloat32;
+  other.params = cast(other.params.view(), DType::kFloat32);
+  given.networks.push_back(other);
+  EXPECT_EQ(onnx_from_networks(given).opset(), 22);
+  std::swap(given.networks[0], given.networks[1]);
+  EXPECT_EQ(onnx_from_networks(given).ir_version, 10);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ TEST(Values, ConcatSplitSliceStack) {
   EXPECT_EQ(ops::stack({b, b, b}).shape(), (Shape{3, 2, 1}));
   EXPECT_EQ(ops::unstack(counting({3, 2}))[2].shape(), (Shape{2}));
   EXPECT_EQ(values_of(ops::unstack(counting({3, 2}))[2]), (Values{4, 5}));
+  EXPECT_TRUE(ops::unstack(counting({0, 3})).empty());
 }
 
 TEST(Values, ReshapeAndTranspose) {

@@ -240,6 +240,16 @@ TEST(SeriesWindows, ASeasonIsNoShorterThanTheHorizon) {
   EXPECT_EQ(SeriesWindows(table, options).best_season(), 6);
 }
 
+TEST(SeriesWindows, ASeasonOccursThreeTimesInTheTrainingRows) {
+  SeriesTable table = ramp(40);  // 30 rows train
+  for (std::size_t i = 0; i < 80; ++i) {
+    table.values.as<double>()[i] = static_cast<double>(i / 2 % 12 == 1);
+  }
+  SeriesOptions options = small_options();
+  options.window = 20;
+  EXPECT_LE(SeriesWindows(table, options).best_season(), 10);
+}
+
 std::string windows_error(const SeriesTable& table, const SeriesOptions& options,
                           const std::optional<SeriesScaling>& scaling = {}) {
   return error_of<ArgumentError>([&] { SeriesWindows(table, options, scaling); });

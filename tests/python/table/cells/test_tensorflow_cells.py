@@ -156,3 +156,25 @@ def test_an_activation_of_ones_own():
     weights = doubled.get_weights()
     plain.set_weights([*weights[:2], 2 * weights[2], 2 * weights[3]])
     np.testing.assert_allclose(doubled(X[:, 0], zeros)[0], plain(X[:, 0], zeros)[0], atol=1e-6)
+
+
+def test_layer_norm_drops_its_share_by_its_seed():
+    def dropped(seed):
+        with openrnn.Graph().as_default():
+            cell = rnn_cell.LayerNormBasicLSTMCell(
+                64, layer_norm=False, dropout_keep_prob=0.9, dropout_prob_seed=seed
+            )
+            zeros = np.zeros((20, 64), "float32")
+            _, (c, _) = cell(np.ones((20, 3), "float32"), (zeros, zeros))
+            return c.numpy() == 0  # i * g, where g is dropped
+
+    first = dropped(1)
+    assert 0.05 < first.mean() < 0.15
+    np.testing.assert_array_equal(dropped(1), first)
+    assert (dropped(2) != first).any()
+
+
+def test_an_input_is_no_layer_of_a_node():
+    dense = openrnn.layers.Dense(2)
+    dense(openrnn.Input(batch_shape=(None, 3)))
+    assert dense.inbound_nodes[0].inbound_layers == []
