@@ -154,25 +154,29 @@ std::string shape_or_refusal(const Given& given) {
   }
 }
 
+MappedLayer layer_of(const char* kind, std::map<std::string, PlainValue> options = {}) {
+  MappedLayer made{.kind = kind};
+  for (auto& [name, value] : options) made.options[name] = std::move(value);
+  return made;
+}
+
+void expect_shapes_or_refusals(const std::vector<Given>& cases) {
+  for (const Given& given : cases) {
+    const std::string found = shape_or_refusal(given);
+    const bool as_expected = given.expected.starts_with('[')
+                                 ? found == given.expected
+                                 : found.find(given.expected) != std::string::npos;
+    EXPECT_TRUE(as_expected) << given.layer.kind << ": " << given.expected << "\n" << found;
+  }
+}
+
 TEST(LayerGraphTest, ShapesThatEachKindGivesAndRefuses) {
   using Sizes = std::vector<std::int64_t>;
-  const auto layer = [](const char* kind, std::map<std::string, PlainValue> options = {}) {
-    MappedLayer made{.kind = kind};
-    for (auto& [name, value] : options) made.options[name] = std::move(value);
-    return made;
-  };
-  const auto dropout = [&](double rate) { return layer("dropout", {{"rate", rate}}); };
-  const auto reshape = [&](Sizes shape) { return layer("reshape", {{"shape", shape}}); };
-  const auto concat = [&](std::int64_t axis) { return layer("concat", {{"axis", axis}}); };
-  const auto repeat = [&](std::int64_t count) { return layer("repeat", {{"count", count}}); };
-  const auto activation = [&](const char* text) {
-    return layer("activation", {{"activation", std::string(text)}});
-  };
-  const auto recurrent = [&](std::map<std::string, PlainValue> options) {
-    options["network"] = std::string("n");
-    return layer("recurrent", std::move(options));
-  };
-  const Given cases[] = {
+  const auto dropout = [&](double rate) { return layer_of("dropout", {{"rate", rate}}); };
+  const auto reshape = [&](Sizes shape) { return layer_of("reshape", {{"shape", shape}}); };
+  const auto concat = [&](std::int64_t axis) { return layer_of("concat", {{"axis", axis}}); };
+  const auto repeat = [&](std::int64_t count) { return layer_of("repeat", {{"count", count}}); };
+  expect_shapes_or_refusals({
       {{{-1, 3}}, dropout(0.0), "[-1, 3]"},
       {{{-1, 3}}, dropout(1.0), "[-1, 3]"},
       {{{-1, 3}}, dropout(-0.1), "has rate -0.1, expected 0 to 1"},
@@ -193,13 +197,13 @@ TEST(LayerGraphTest, ShapesThatEachKindGivesAndRefuses) {
       {{{-1, 3}}, repeat((std::int64_t{1} << 20) + 1), "expected at most 1048576"},
       {{{-1, 3}}, repeat(0), "has count 0, expected 1 or more"},
       {{{-1, 2, 3}}, repeat(2), "expected 2 dimensions"},
-      {{{-1, 2, 3}}, layer("time_mean"), "[-1, 3]"},
-      {{{-1, 3}}, layer("time_mean"), "expected 3 dimensions"},
-      {{{-1, 2, 3}}, layer("masking"), "[-1, 2, 3]"},
-      {{{-1, 3}}, layer("masking"), "expected 3 dimensions"},
-      {{{-1, -1}}, layer("dense", {{"units", std::int64_t{2}}}), "expected its last size"},
-      {{{3}}, layer("dense", {{"units", std::int64_t{2}}}), "expected 2 or more dimensions"},
-      {{{-1, 3}}, layer("dense", {{"units", std::int64_t{0}}}), "has units 0"},
+      {{{-1, 2, 3}}, layer_of("time_mean"), "[-1, 3]"},
+      {{{-1, 3}}, layer_of("time_mean"), "expected 3 dimensions"},
+      {{{-1, 2, 3}}, layer_of("masking"), "[-1, 2, 3]"},
+      {{{-1, 3}}, layer_of("masking"), "expected 3 dimensions"},
+      {{{-1, -1}}, layer_of("dense", {{"units", std::int64_t{2}}}), "expected its last size"},
+      {{{3}}, layer_of("dense", {{"units", std::int64_t{2}}}), "expected 2 or more dimensions"},
+      {{{-1, 3}}, layer_of("dense", {{"units", std::int64_t{0}}}), "has units 0"},
       {{{-1, 3}, {-1, 4}}, concat(1), "[-1, 7]"},
       {{{-1, 3}, {-1, 4}}, concat(-1), "[-1, 7]"},
       {{{-1, 3}, {-1, -1}}, concat(1), "[-1, -1]"},
@@ -208,13 +212,25 @@ TEST(LayerGraphTest, ShapesThatEachKindGivesAndRefuses) {
       {{{-1, 3}, {-1, 3}}, concat(2), "has axis 2, expected one behind the first of 2"},
       {{{-1, 3}, {-1, 3}}, concat(-3), "has axis -3"},
       {{{-1, 2, 3}, {-1, 4, 3}}, concat(2), "has input 1 float32 [-1, 4, 3]"},
-      {{{-1, 3}, {-1, 3}}, layer("add"), "[-1, 3]"},
-      {{{-1, 3}, {-1, -1}}, layer("add"), "[-1, 3]"},
-      {{{-1, -1}, {-1, 3}}, layer("multiply"), "[-1, 3]"},
-      {{{-1, 3}, {-1, 4}}, layer("average"), "has input 1 float32 [-1, 4]"},
-      {{{-1, 3}, {-1, 2, 3}}, layer("subtract"), "has input 1 float32 [-1, 2, 3]"},
-      {{{-1, 3}, {-1, 3}}, layer("add"), "expected floating point", "int32"},
-      {{{-2, 3}}, layer("time_mean"), "has a size of -2"},
+      {{{-1, 3}, {-1, 3}}, layer_of("add"), "[-1, 3]"},
+      {{{-1, 3}, {-1, -1}}, layer_of("add"), "[-1, 3]"},
+      {{{-1, -1}, {-1, 3}}, layer_of("multiply"), "[-1, 3]"},
+      {{{-1, 3}, {-1, 4}}, layer_of("average"), "has input 1 float32 [-1, 4]"},
+      {{{-1, 3}, {-1, 2, 3}}, layer_of("subtract"), "has input 1 float32 [-1, 2, 3]"},
+      {{{-1, 3}, {-1, 3}}, layer_of("add"), "expected floating point", "int32"},
+  });
+}
+
+TEST(LayerGraphTest, ShapesOfActivationsAndNetworks) {
+  const auto activation = [&](const char* text) {
+    return layer_of("activation", {{"activation", std::string(text)}});
+  };
+  const auto recurrent = [&](std::map<std::string, PlainValue> options) {
+    options["network"] = std::string("n");
+    return layer_of("recurrent", std::move(options));
+  };
+  expect_shapes_or_refusals({
+      {{{-2, 3}}, layer_of("time_mean"), "has a size of -2"},
       {{{-1, 3}}, activation("clip(0,6)"), "[-1, 3]"},
       {{{-1, 3}}, activation("clip(6,6)"), "[-1, 3]"},
       {{{-1, 3}}, activation("clip(7,6)"), "expected clip with at most 2 numbers"},
@@ -236,14 +252,7 @@ TEST(LayerGraphTest, ShapesThatEachKindGivesAndRefuses) {
       {{{-1, 2, 3}, {-1, 2}, {-1, 2}},
        recurrent({{"initial_h", std::vector<double>{1.0, 2.0}}}),
        "has initial_h and states as inputs"},
-  };
-  for (const Given& given : cases) {
-    const std::string found = shape_or_refusal(given);
-    const bool as_expected = given.expected.starts_with('[')
-                                 ? found == given.expected
-                                 : found.find(given.expected) != std::string::npos;
-    EXPECT_TRUE(as_expected) << given.layer.kind << ": " << given.expected << "\n" << found;
-  }
+  });
 }
 
 // A masked value goes through an activation and a dropout with its mask: the steps of padding

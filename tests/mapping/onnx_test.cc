@@ -319,5 +319,63 @@ TEST(OnnxMapping, NumbersGoThroughAsDecimals) {
   EXPECT_EQ(static_cast<float>(mapping::decimal_of(1.0f / 3.0f)), 1.0f / 3.0f);
 }
 
+// ---- Export ------------------------------------------------------------------------------------
+
+std::string shown(const OnnxValueInfo& info) {
+  std::string text = info.name + ":" + std::to_string(info.element_type) + "[";
+  for (const OnnxDim& dim : *info.shape) {
+    text += (dim.size < 0 ? dim.symbol : std::to_string(dim.size)) + " ";
+  }
+  return text + "]";
+}
+
+TEST(OnnxMapping, InputsAndOutputsOfAnExport) {
+  const RnnSpec spec{.num_layers = 2,
+                     .num_units = 3,
+                     .input_size = 5,
+                     .direction = Direction::kBidirectional,
+                     .dtype = DType::kFloat64};
+  MappedModel given;
+  given.networks = {network_of(spec, "e")};
+  given.values = {{"producer_name", std::string("other")}, {"k", std::string("v")}};
+  const auto values_of_export = [&](const OnnxExportOptions& options) {
+    std::vector<std::string> values;
+    const OnnxModel model = onnx_from_networks(given, options);
+    for (const OnnxValueInfo& info : model.graph.inputs) values.push_back(shown(info));
+    for (const OnnxValueInfo& info : model.graph.outputs) values.push_back(shown(info));
+    return values;
+  };
+  using Values = std::vector<std::string>;
+  const Values outputs{"e/y:11[time batch 6 ]", "e/h:11[4 batch 3 ]", "e/c:11[4 batch 3 ]"};
+  const auto expected = [&](Values inputs) {
+    inputs.insert(inputs.end(), outputs.begin(), outputs.end());
+    return inputs;
+  };
+  const std::string x = "e/x:11[time batch 5 ]", lengths = "e/lengths:6[batch ]",
+                    h0 = "e/h0:11[4 batch 3 ]", c0 = "e/c0:11[4 batch 3 ]";
+  EXPECT_EQ(values_of_export({.lengths = false, .states = false}), expected({x}));
+  EXPECT_EQ(values_of_export({.lengths = true, .states = false}), expected({x, lengths}));
+  EXPECT_EQ(values_of_export({.lengths = false, .states = true}), expected({x, h0, c0}));
+  EXPECT_EQ(values_of_export({.lengths = true, .states = true}), expected({x, lengths, h0, c0}));
+  const OnnxModel model = onnx_from_networks(given);
+  EXPECT_EQ(model.producer_name, "openrnn");
+  EXPECT_EQ(model.ir_version, 7);
+  EXPECT_EQ(model.opset(), 14);
+  EXPECT_EQ(model.metadata, (std::vector<std::pair<std::string, std::string>>{{"k", "v"}}));
+  given.networks[0].spec.dtype = DType::kBfloat16;
+  given.networks[0].params = cast(given.networks[0].params.view(), DType::kBfloat16);
+  EXPECT_EQ(onnx_from_networks(given).ir_version, 10);
+  EXPECT_EQ(onnx_from_networks(given).opset(), 22);
+  // One of bfloat16 is enough, wherever it stands.
+  MappedNetwork other = given.networks[0];
+  other.name = "other";
+  other.spec.dtype = DType::kFloat32;
+  other.params = cast(other.params.view(), DType::kFloat32);
+  given.networks.push_back(other);
+  EXPECT_EQ(onnx_from_networks(given).opset(), 22);
+  std::swap(given.networks[0], given.networks[1]);
+  EXPECT_EQ(onnx_from_networks(given).ir_version, 10);
+}
+
 }  // namespace
 }  // namespace openrnn
