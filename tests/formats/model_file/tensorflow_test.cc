@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include "formats/bundle/bundle_proto.h"
 #include "formats/coding.h"
@@ -300,6 +302,53 @@ TEST(TensorflowFiles, WhatBeginsAsAGraph) {
   // A node may not be longer than the file.
   EXPECT_TRUE(formats::starts_as_tf_graph(good, static_cast<std::uint64_t>(good[1])));
   EXPECT_FALSE(formats::starts_as_tf_graph(good, static_cast<std::uint64_t>(good[1]) - 1));
+}
+
+// The message and those first inside it, each cut at every length; the lengths around it fit.
+std::vector<std::string> cuts_of(const std::string& message) {
+  std::vector<std::string> cuts;
+  for (std::size_t depth = 0; depth < 3; ++depth) {
+    // A tag and a length of one byte each lead to the message inside.
+    for (std::size_t size = 2 * depth + (depth == 0); size < message.size(); ++size) {
+      cuts.push_back(message.substr(0, size));
+      for (std::size_t at = 1; at < 2 * depth; at += 2) {
+        const std::size_t left = size - at - 1;
+        cuts.back()[at] = static_cast<char>(std::min(static_cast<std::size_t>(message[at]), left));
+      }
+    }
+  }
+  return cuts;
+}
+
+// The file is at fault, whatever reads its messages.
+TEST(TensorflowFiles, CutMessagesAreFormatErrors) {
+  std::size_t taken = 0, refused = 0;
+  const auto read = [&](const auto& reader, const std::string& bytes) {
+    try {
+      reader(std::make_unique<MemorySource>("F", bytes));
+      ++taken;  // cut between two fields, it can be a message without the later ones
+    } catch (const FormatError& error) {
+      EXPECT_EQ(error.path(), "F");
+      ++refused;
+    }
+  };
+  const auto v1 = [](auto file) { formats::read_tf_v1(std::move(file)); };
+  for (const auto& [key, whole] : v1_table()) {
+    for (const std::string& cut : cuts_of(whole)) {
+      std::map<std::string, std::string> table = v1_table();
+      table[key] = cut;
+      read(v1, formats::build_table(table));
+    }
+  }
+  EXPECT_EQ(taken, 2U);  // a tensor without its type, or of type 0, has no elements
+  EXPECT_EQ(refused, 280U);
+  taken = refused = 0;
+  const auto graph = [](auto file) { formats::read_tf_graph(std::move(file)); };
+  const std::string tensor = number(1, 1) + field(2, shape_of({2})) + field(4, floats({1, 2}));
+  const std::string node = field(5, field(2, field(8, tensor))) + field(1, "a") + field(2, "Const");
+  for (const std::string& cut : cuts_of(field(1, node))) read(graph, cut);
+  EXPECT_EQ(taken, 27U);
+  EXPECT_EQ(refused, 74U);
 }
 
 // w [3, 2] with these slices in the list, and these entries.
