@@ -110,6 +110,48 @@ TEST(Initializers, OrthogonalIsOrthogonal) {
   }
 }
 
+// The fans of a stack of matrices are those of its last two sizes; a number's are 1 and 1.
+TEST(Initializers, GlorotOfOtherRanks) {
+  for (const auto& [shape, fans] :
+       {std::pair{Shape{5, 3, 4}, 7.0}, {Shape{3}, 6.0}, {Shape{}, 2.0}, {Shape{0}, 0.0}}) {
+    const Array uniform = filled(glorot_uniform_initializer(), shape);
+    const Array normal = filled(glorot_normal_initializer(), shape);
+    const double limit = std::sqrt(6.0 / fans), stddev = std::sqrt(2.0 / fans);
+    const Array plain = filled(random_uniform_initializer(-limit, limit), shape);
+    const Array scaled = filled(random_normal_initializer(0.0, stddev), shape);
+    for (std::int64_t i = 0; i < uniform.size(); ++i) {
+      EXPECT_EQ(element(uniform.view(), i), element(plain.view(), i)) << to_string(shape);
+      EXPECT_EQ(element(normal.view(), i), element(scaled.view(), i)) << to_string(shape);
+    }
+  }
+}
+
+// Each type has the numbers of float64, rounded.
+TEST(Initializers, NumbersAreThoseOfFloat64Rounded) {
+  const Initializer all[] = {glorot_uniform_initializer(), glorot_normal_initializer(),
+                             random_uniform_initializer(-0.3, 0.7),
+                             random_normal_initializer(0.1, 0.6), orthogonal_initializer(0.7)};
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32}) {
+    for (const Initializer& initializer : all) {
+      const Array exact = cast(filled(initializer, {4, 3}).view(), dtype);
+      const Array given = filled(initializer, {4, 3}, dtype);
+      EXPECT_EQ(std::memcmp(given.data(), exact.data(), exact.size_bytes()), 0)
+          << dtype_name(dtype);
+    }
+  }
+}
+
+TEST(Initializers, OrthogonalOfNothingAndOfMoreSizes) {
+  for (const Shape& shape : {Shape{0, 3}, Shape{3, 0}, Shape{0}}) {
+    EXPECT_EQ(filled(orthogonal_initializer(1.0), shape).size(), 0) << to_string(shape);
+  }
+  // The last size is that of the columns.
+  const Array stack = filled(orthogonal_initializer(2.0), {2, 3, 4});
+  const Array matrix = filled(orthogonal_initializer(2.0), {6, 4});
+  EXPECT_EQ(std::memcmp(stack.data(), matrix.data(), matrix.size_bytes()), 0);
+  EXPECT_LT(orthogonality(stack, 6, 4, 2.0), 1e-13);
+}
+
 TEST(InitializeParams, GivesEveryTensorItsOwnNumbers) {
   RnnSpec spec;
   spec.mode = RnnMode::kGru;
@@ -154,6 +196,37 @@ TEST(InitializeParams, EveryTensorHasTheStreamOfItsPlace) {
   };
   expect(parts.weights, random_uniform_initializer());
   expect(parts.biases, random_normal_initializer());
+}
+
+// A normalization starts as what it is: gains of 1 and a cell's bias of 0. Peepholes are
+// weights.
+TEST(InitializeParams, GainsAndTheCellsBiasTakeNoInitializer) {
+  RnnSpec spec;
+  spec.num_units = 3;
+  spec.input_size = 2;
+  spec.use_peepholes = true;
+  spec.layer_norm_cell = LayerNormCell::kCarried;
+  for (const LayerNorm norm : {LayerNorm::kProducts, LayerNorm::kGates}) {
+    spec.layer_norm = norm;
+    spec.single_bias = norm == LayerNorm::kGates;
+    const ParamsLayout layout(spec);
+    const Array params =
+        initialize_params(layout, 5, constant_initializer(2.0), constant_initializer(3.0));
+    for (const auto regions : {layout.weights(), layout.biases()}) {
+      for (const ParamRegion& region : regions) {
+        const double expected = region.role == ParamRole::kCellBias ? 0.0
+                                : region.is_gain()                  ? 1.0
+                                : region.is_bias()                  ? 3.0
+                                                                    : 2.0;
+        const bool is_gain = region.name.find("/g") != std::string::npos;
+        EXPECT_EQ(region.is_gain(), is_gain) << region.name;
+        for (std::int64_t i = 0; i < region.size(); ++i) {
+          EXPECT_EQ(element(params.view(), region.offset + i), expected) << region.name;
+        }
+      }
+    }
+    EXPECT_EQ(element(params.view(), layout.bias(0, 0, ParamRole::kPeephole, 3).offset), 2.0);
+  }
 }
 
 TEST(InitializeParams, RepeatsForASeedAndTakesInitializers) {
