@@ -91,6 +91,23 @@ TEST(SpecJson, SaysWhatStands) {
             "\"float32\", \"weights_dtype\": null}");
 }
 
+// What is left out, or null where a field can be off, is at its default.
+TEST(SpecJson, OtherWaysToSayTheSame) {
+  const RnnSpec plain{.num_units = 2, .input_size = 1};
+  EXPECT_EQ(from_json(R"({"input_size": 1, "num_units": 2})"), plain);
+  EXPECT_EQ(from_json(R"({"num_units": 2, "input_size": 1, "cell_clip": null, "seed": null,
+                          "num_proj": null, "activation": null, "layer_norm": null,
+                          "dropout": 0, "use_bias": true})"),
+            plain);
+  RnnSpec clipped = plain;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  clipped.cell_clip = {{-kInfinity, kInfinity}};
+  clipped.gate_clip = {{-3.0, 3.0}};
+  EXPECT_EQ(from_json(R"({"num_units": 2, "input_size": 1, "cell_clip": ["-inf", "inf"],
+                          "gate_clip": 3})"),
+            clipped);
+}
+
 TEST(SpecJson, WhatIsNoSpec) {
   const auto expect = [](const std::string& text, const std::string& part) {
     const std::string error = error_of(text);
@@ -108,6 +125,9 @@ TEST(SpecJson, WhatIsNoSpec) {
   expect(R"({"num_units": 99999999999, "input_size": 1})", "num_units is 99999999999");
   expect(R"({"rnn_mode": "lstn", "num_units": 2, "input_size": 1})", "lstn");
   expect(R"({"num_units": 2, "input_size": 1, "dtype": "int32"})", "dtype is int32");
+  expect(R"({"num_units": 2, "input_size": 1, "math": "bf16", "math": "bf16"})", "twice");
+  expect(R"({"num_units": 2, "input_size": 1, "use_bias": 1})", "use_bias is 1, expected true");
+  expect(R"({"num_units": 2, "input_size": null})", "input_size is None, expected a whole number");
   expect("[]", "expected an object");
 }
 

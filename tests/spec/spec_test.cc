@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <tuple>
 
+#include "openrnn/spec_fields.h"
 #include "support/expect_error.h"
 
 namespace openrnn {
@@ -174,6 +177,70 @@ TEST(SpecValidate, NamesTheOption) {
   spec.cell_clip = {{-0.5, 0.5}};
   spec.mode = RnnMode::kRnnTanh;
   expect_invalid(spec, "cell_clip is set for rnn_tanh, expected it for lstm only");
+}
+
+TEST(SpecValidate, SizesAtTheirLimits) {
+  RnnSpec spec = good();
+  spec.num_layers = 1024;
+  spec.num_units = spec.input_size = 4194304;
+  spec.num_proj = 4194304;
+  spec.validate();
+  spec.num_layers = 1025;
+  expect_invalid(spec, "num_layers is 1025, expected 1 to 1024");
+  spec.num_layers = spec.num_units = spec.num_proj = 1;
+  spec.validate();
+  spec.input_size = 4194305;
+  expect_invalid(spec, "input_size is 4194305, expected 1 to 4194304");
+  spec.input_size = 1;
+  spec.num_units = 4194305;
+  expect_invalid(spec, "num_units is 4194305, expected 1 to 4194304");
+}
+
+// 0 and 1 are rates, and nothing beyond them is.
+TEST(SpecValidate, EveryRateHasItsBounds) {
+  for (const char* name : {"dropout", "zoneout", "zoneout_cell", "input_dropout", "output_dropout",
+                           "drop_connect", "recurrent_dropout"}) {
+    RnnSpec spec = good();
+    for (const double rate : {0.0, 1.0}) {
+      rnn_field(name).put(spec, rate);
+      spec.validate();
+    }
+    const std::pair<double, const char*> wrong[] = {
+        {std::nextafter(1.0, 2.0), "1"}, {-1e-300, "-1e-300"}, {std::nan(""), "nan"}};
+    for (const auto& [rate, text] : wrong) {
+      rnn_field(name).put(spec, rate);
+      expect_invalid(spec, std::string(name) + " is " + text + ", expected 0 to 1");
+    }
+  }
+}
+
+// Equal bounds are in order; NaN is in none.
+TEST(SpecValidate, EveryClipHasItsOrder) {
+  for (const char* name : {"cell_clip", "proj_clip", "gate_clip"}) {
+    RnnSpec spec = good();
+    spec.num_proj = 3;
+    rnn_field(name).put(spec, std::array<double, 2>{0.5, 0.5});
+    spec.validate();
+    rnn_field(name).put(spec, std::array<double, 2>{0.5, 0.25});
+    expect_invalid(spec, std::string(name) + " is [0.5, 0.25], expected low <= high");
+    rnn_field(name).put(spec, std::array<double, 2>{-1.0, std::nan("")});
+    expect_invalid(spec, std::string(name) + " is [-1, nan], expected low <= high");
+  }
+}
+
+TEST(SpecValidate, EveryActivationHasFiniteParameters) {
+  for (const char* name : {"activation", "recurrent_activation", "output_activation"}) {
+    for (const auto& [alpha, beta, text] :
+         {std::tuple{HUGE_VAL, 0.5, "inf, 0.5"}, {0.2, std::nan(""), "0.2, nan"}}) {
+      RnnSpec spec = good();
+      const CellActivation given{CellActivationKind::kHardSigmoid, alpha, beta};
+      (name[0] == 'a'   ? spec.activation
+       : name[0] == 'r' ? spec.recurrent_activation
+                        : spec.output_activation) = given;
+      expect_invalid(
+          spec, std::string(name) + " is hard_sigmoid(" + text + "), expected finite parameters");
+    }
+  }
 }
 
 TEST(SpecValidate, NamesTheArithmetic) {
