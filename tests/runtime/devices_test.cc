@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "openrnn/runtime.h"
 #include "support/expect_error.h"
@@ -104,6 +105,60 @@ TEST(Sessions, RunOnADevice) {
   expect_error<ArgumentError>([&] { StreamPool(model, {.streams = 2}); },
                               "[StreamPool] the model is on test:0, expected one on the cpu, where "
                               "the states lie");
+}
+
+// Writes down what it is asked to make.
+class RecordingEngine : public TaggedEngine {
+ public:
+  using TaggedEngine::TaggedEngine;
+  std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
+                                           const PackOptions& options) const override {
+    packed.push_back(options);
+    return TaggedEngine::pack(spec, params, options);
+  }
+  std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,
+                                            const WorkspaceLimits& limits) const override {
+    made.push_back({limits.batch, limits.time, limits.max_threads});
+    return TaggedEngine::make_workspace(std::move(params), limits);
+  }
+  mutable std::vector<PackOptions> packed;
+  mutable std::vector<std::array<std::int64_t, 3>> made;
+};
+
+class RecordingDevice : public TaggedDevice {
+ public:
+  RecordingDevice() : TaggedDevice("recording:0", false), engine_(*this, false) {}
+  const RecordingEngine* engine() const override { return &engine_; }
+
+ private:
+  RecordingEngine engine_;
+};
+
+// A session's workspace grows by the larger one of each size, and is made anew only then.
+TEST(Sessions, MakeAWorkspaceOfAllThatWasPreparedFor) {
+  using Made = std::vector<std::array<std::int64_t, 3>>;
+  static const RecordingDevice device;
+  const RnnSpec spec = small();
+  const Array params = initialize_params(ParamsLayout(spec), 1);
+  const DeviceArray there = DeviceArray::from_host(device, params.view());
+  const ConstArrayView view{there.data(), DType::kFloat32, there.shape()};
+  const auto model =
+      std::make_shared<const PackedModel>(spec, view, device, ModelOptions{.max_threads = 3});
+  ASSERT_EQ(device.engine()->packed.size(), 1U);
+  EXPECT_EQ(device.engine()->packed[0].max_threads, 3);
+  EXPECT_EQ(device.engine()->packed[0].purpose, PackFor::kInference);
+  const auto made_by = [&](const SessionOptions& options,
+                           const std::vector<std::pair<std::int64_t, std::int64_t>>& sizes) {
+    device.engine()->made.clear();
+    InferenceSession session(model, options);
+    for (const auto& [batch, time] : sizes) session.prepare(batch, time);
+    return device.engine()->made;
+  };
+  EXPECT_EQ(made_by({}, {{4, 1}, {1, 6}, {4, 6}, {2, 2}, {0, 0}, {5, 2}}),
+            (Made{{4, 1, 1}, {4, 6, 1}, {5, 6, 1}}));
+  EXPECT_EQ(made_by({.max_threads = 0}, {{1, 1}}), (Made{{1, 1, 3}}));
+  EXPECT_EQ(made_by({.max_threads = 2}, {{1, 1}, {1, 1}}), (Made{{1, 1, 2}}));
+  EXPECT_EQ(made_by({.max_threads = 5}, {{1, 2}}), (Made{{1, 2, 3}}));
 }
 
 TEST(Engines, ArithmeticOfGpusNamesTheirDevice) {
