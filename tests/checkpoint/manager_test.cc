@@ -415,6 +415,20 @@ TEST(SaveSafety, TheLockGoesWithItsManagers) {
   EXPECT_FALSE(std::filesystem::exists(folder / "openrnn.lock"));
 }
 
+// Whoever may write into the folder could have another file written over by it.
+TEST(SaveSafety, ALockThatIsALinkIsNotFollowed) {
+  const TempFolder folder, elsewhere;
+  const SmallRun run;
+  formats::write_raw(elsewhere / "precious", "text");
+  CheckpointManager manager(folder.path());
+  std::filesystem::create_symlink(elsewhere / "precious", folder / "openrnn.lock");
+  EXPECT_NE(thrown<IoError>([&] { run.save(manager, 1); }), "");
+  EXPECT_EQ(read_file(elsewhere / "precious"), "text");
+  EXPECT_EQ(folder.names(), Names{"openrnn.lock"});
+  std::filesystem::remove(folder / "openrnn.lock");
+  EXPECT_EQ(run.save(manager, 1), folder / "model.ckpt-1");
+}
+
 // Equal sizes are not equal shapes.
 TEST(Restore, AShapeOfTheSameSizeIsRefused) {
   const TempFolder folder;
