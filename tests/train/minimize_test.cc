@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
+#include <set>
 
 #include "openrnn/ops.h"
 #include "openrnn/train_optimizer.h"
@@ -264,6 +267,71 @@ TEST(Optimizer, RefusesBadArguments) {
   for (const std::string_view name : optimizer_names()) {
     EXPECT_EQ(make_optimizer(name, 0.25)->learning_rate(), 0.25) << name;
   }
+}
+
+TEST(Optimizer, TakesTheEndsOfItsBounds) {
+  const auto error = [](auto make) { return error_of<ArgumentError>(make); };
+  const auto sgd = [](double rate) { GradientDescentOptimizer optimizer(rate); };
+  EXPECT_EQ(error([&] { sgd(0.0); }), "");
+  EXPECT_EQ(error([&] { sgd(-1e-300); }),
+            "[GradientDescentOptimizer] learning_rate -1e-300, expected a finite number of at "
+            "least 0");
+  const auto adam = [](double beta1, double beta2, double epsilon) {
+    AdamOptimizer optimizer(0.1, beta1, beta2, epsilon);
+  };
+  EXPECT_EQ(error([&] { adam(0.0, 0.0, 0.0); }), "");
+  EXPECT_EQ(error([&] { adam(-0.5, 0.5, 0.0); }),
+            "[AdamOptimizer] beta1 -0.5, expected 0 to below 1");
+  EXPECT_EQ(error([&] { adam(0.5, -0.5, 0.0); }),
+            "[AdamOptimizer] beta2 -0.5, expected 0 to below 1");
+  // As a float32, in which the powers are, it is 1.
+  EXPECT_EQ(error([&] { adam(1.0 - 1e-12, 0.5, 0.0); }),
+            "[AdamOptimizer] beta1 1, expected 0 to below 1");
+  EXPECT_EQ(error([&] { adam(0.5, 1.0 - 1e-12, 0.0); }),
+            "[AdamOptimizer] beta2 1, expected 0 to below 1");
+  EXPECT_EQ(error([&] { adam(0.5, 0.5, -1.0); }),
+            "[AdamOptimizer] epsilon -1, expected at least 0");
+  const auto rmsprop = [](double decay, double epsilon) {
+    RMSPropOptimizer optimizer(0.1, decay, 0.0, epsilon);
+  };
+  EXPECT_EQ(error([&] { rmsprop(0.0, 0.0); }), "");
+  EXPECT_EQ(error([&] { rmsprop(1.0, 0.0); }), "");
+  EXPECT_EQ(error([&] { rmsprop(-0.5, 0.0); }), "[RMSPropOptimizer] decay -0.5, expected 0 to 1");
+  EXPECT_EQ(error([&] { rmsprop(0.5, -1.0); }),
+            "[RMSPropOptimizer] epsilon -1, expected at least 0");
+  EXPECT_EQ(error([] { AdagradOptimizer optimizer(0.1, 1e-300); }), "");
+  EXPECT_EQ(error([] { AdagradOptimizer optimizer(0.1, 0.0); }),
+            "[AdagradOptimizer] initial_accumulator_value 0, expected a number above 0");
+}
+
+// A name stands for a class and these numbers.
+TEST(Optimizer, NamesAreThoseOfTheirRules) {
+  const auto trained = [](Optimizer& optimizer) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const Variable w("w", Array(DType::kFloat32, {3}));
+    for (const float scale : {1.0F, -0.25F, 2.0F}) {
+      optimizer.apply_gradients({array_of({scale, 0.5F, -3.0F * scale})}, {w});
+    }
+    const Array values = w.to_host();
+    const auto elements = values.as<float>();
+    return std::vector<float>(elements.begin(), elements.end());
+  };
+  std::map<std::string_view, std::unique_ptr<Optimizer>> rules;
+  rules["sgd"] = std::make_unique<GradientDescentOptimizer>(0.25);
+  rules["momentum"] = std::make_unique<MomentumOptimizer>(0.25, 0.9, false);
+  rules["nesterov"] = std::make_unique<MomentumOptimizer>(0.25, 0.9, true);
+  rules["adagrad"] = std::make_unique<AdagradOptimizer>(0.25, 0.1);
+  rules["rmsprop"] = std::make_unique<RMSPropOptimizer>(0.25, 0.9, 0.0, 1e-10, false);
+  rules["adam"] = std::make_unique<AdamOptimizer>(0.25, 0.9, 0.999, 1e-8);
+  ASSERT_EQ(rules.size(), optimizer_names().size());
+  std::set<std::vector<float>> different;
+  for (const std::string_view name : optimizer_names()) {
+    const std::vector<float> found = trained(*make_optimizer(name, 0.25));
+    EXPECT_EQ(found, trained(*rules.at(name))) << name;
+    different.insert(found);
+  }
+  EXPECT_EQ(different.size(), rules.size());
 }
 
 TEST(Optimizer, RefusesGradientsThatDoNotFit) {

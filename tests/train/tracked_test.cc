@@ -123,6 +123,9 @@ TEST(Tracked, KeysAreThoseOfTensorFlow) {
   expected.push_back("opt/beta1_power" + end);
   expected.push_back("opt/beta2_power" + end);
   EXPECT_EQ(keys, expected);
+  // One power ahead of the steps.
+  EXPECT_EQ(reader.read("opt/beta1_power" + end).as<float>()[0], 0.9F * 0.9F);
+  EXPECT_EQ(reader.read("opt/beta2_power" + end).as<float>()[0], 0.999F * 0.999F);
 }
 
 // A moment of a cell's one bias is that of each of the two here, and back.
