@@ -45,6 +45,59 @@ TEST(Saveable, WithoutScopeAndWithDefaults) {
                                       "rnn/multi_rnn_cell/cell_0/basic_rnn_cell/bias"}));
 }
 
+// Where object-based checkpoints have a layer's tensors: in its cells, a single one also alone.
+TEST(Saveable, PlacesAmongObjects) {
+  const auto paths_of = [](const RnnSpec& spec) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const Variable variable("params", numbered(spec));
+    std::string text;
+    const auto saveable = make_cudnn_saveable(variable, {.network = spec});
+    for (const auto& paths : dynamic_cast<const ObjectSaveable&>(*saveable).object_paths()) {
+      for (const ObjectPath& path : paths) {
+        for (const std::string& name : path) text += name + (&name == &path.back() ? ", " : "|");
+      }
+    }
+    return text;
+  };
+  RnnSpec spec = rnn_spec(RnnMode::kLstm, 1, 3, 2);
+  EXPECT_EQ(paths_of(spec), "cell-0|kernel, kernel, cell-0|bias, bias, ");
+  spec.num_layers = 2;
+  EXPECT_EQ(paths_of(spec), "cell-0|kernel, cell-1|kernel, cell-0|bias, cell-1|bias, ");
+  spec.direction = Direction::kBidirectional;
+  EXPECT_EQ(paths_of(spec),
+            "cells_fw-0|kernel, cells_bw-0|kernel, cells_fw-1|kernel, cells_bw-1|kernel, "
+            "cells_fw-0|bias, cells_bw-0|bias, cells_fw-1|bias, cells_bw-1|bias, ");
+  spec.num_layers = 1;
+  EXPECT_EQ(paths_of(spec),
+            "cells_fw-0|kernel, cells_bw-0|kernel, cells_fw-0|bias, cells_bw-0|bias, ");
+  // A cell that no other program has is named, as its kernel alone would be that of another.
+  spec = rnn_spec(RnnMode::kLstm, 2, 3, 2);
+  spec.layer_norm = LayerNorm::kProducts;
+  EXPECT_EQ(paths_of(spec).find("cell-0|layer_norm_lstm_cell/kernel, "), 0U) << paths_of(spec);
+  spec.layer_norm = LayerNorm::kGates;
+  spec.layer_norm_cell = LayerNormCell::kCarried;
+  spec.layer_norm_epsilon = 1e-12;
+  spec.single_bias = true;
+  EXPECT_EQ(paths_of(spec).find("cell-0|kernel, cell-1|kernel, "), 0U) << paths_of(spec);
+}
+
+TEST(Saveable, ErrorsNameTheTensorInItsScope) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const RnnSpec spec = rnn_spec(RnnMode::kRnnTanh, 1, 2, 1);
+  const Variable variable("params", numbered(spec));
+  const CudnnRNNTanhSaveable saveable(variable, {.network = spec, .scope = "enc"});
+  std::vector<Array> tensors = saveable.to_tensors(numbered(spec).view());
+  tensors[1] = Array(DType::kFloat32, {3});
+  const std::string text =
+      "[CudnnRNNTanhSaveable] tensor enc/rnn/multi_rnn_cell/cell_0/basic_rnn_cell/bias has shape "
+      "[3], expected [2]";
+  EXPECT_EQ(thrown<ArgumentError>([&] { saveable.from_tensors(tensors); }), text);
+  EXPECT_EQ(thrown<ArgumentError>([&] { saveable.slot_from_tensors(tensors); }), text);
+  EXPECT_TRUE(same_bits(variable.to_host(), numbered(spec)));
+}
+
 TEST(Saveable, AVariableOfAnotherSizeIsRefused) {
   Graph graph;
   const Graph::AsDefault current(graph);
@@ -79,6 +132,30 @@ TEST(Converter, SplitsAndJoinsEveryNetwork) {
     if (spec.mode == RnnMode::kRnnTanh) check(CudnnParamsFormatConverterTanh(spec));
     if (spec.mode == RnnMode::kRnnRelu) check(CudnnParamsFormatConverterRelu(spec));
   }
+}
+
+// A layer's mode is that of its converter, whatever the network says; its dtype is the values'.
+TEST(Converter, TakesModeAndDtypeFromElsewhere) {
+  RnnSpec network = rnn_spec(RnnMode::kLstm, 2, 3, 2);
+  const auto check = [&](const CudnnParamsFormatConverter& converter, RnnMode mode) {
+    for (const DType dtype :
+         {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
+      const RnnSpec spec = rnn_spec(mode, 2, 3, 2, dtype);
+      const Array params = numbered(spec);
+      const std::vector<Array> expected =
+          TfCanonicalFormat(spec).from_opaque("test", params.view());
+      const TfCanonicalParams found = converter.opaque_to_tf_canonical(params.view());
+      std::vector<Array> all = found.weights;
+      all.insert(all.end(), found.biases.begin(), found.biases.end());
+      EXPECT_TRUE(found.weights_proj.empty() && found.recurrent_biases.empty());
+      ASSERT_EQ(all.size(), expected.size());
+      for (std::size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(same_bits(all[i], expected[i]));
+    }
+  };
+  check(CudnnParamsFormatConverterLSTM(network), RnnMode::kLstm);
+  check(CudnnParamsFormatConverterGRU(network), RnnMode::kGru);
+  check(CudnnParamsFormatConverterTanh(network), RnnMode::kRnnTanh);
+  check(CudnnParamsFormatConverterRelu(network), RnnMode::kRnnRelu);
 }
 
 TEST(Converter, WrongListsAreRefused) {
