@@ -78,12 +78,15 @@ TEST(JsonScanner, TakesEveryKindOfValue) {
 TEST(JsonScanner, Strings) {
   EXPECT_EQ(string_of(R"("a\"\\\/\b\f\n\r\t")"), "a\"\\/\b\f\n\r\t");
   EXPECT_EQ(string_of(R"("\u00e4\u20ac\ud83d\ude00")"), "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
+  EXPECT_EQ(string_of(R"("\ud800\udc00\udbff\udfff")"), "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
+  EXPECT_EQ(string_of(R"("\ud7ff\ue000")"), "\xed\x9f\xbf\xee\x80\x80");
   for (const std::string text :
        {"plain", "quote \" and \\", "line\nand\ttab", "\x01", "\xc3\xa4"}) {
     EXPECT_EQ(string_of(json_quoted(text)), text);
   }
-  for (const char* bad : {R"("\ud800")", R"("\ud800\u0041")", R"("\udc00")", R"("\u12g4")",
-                          R"("\u12")", R"("\x")", "\"a", "\"\n\"", "\"\xff\"", "a", "\"\\"}) {
+  for (const char* bad : {R"("\ud800")", R"("\ud800\u0041")", R"("\udc00")", R"("\udfff")",
+                          R"("\ud800\udbff")", R"("\ud800\ue000")", R"("\u12g4")", R"("\u12")",
+                          R"("\x")", "\"a", "\"\n\"", "\"\xff\"", "a", "\"\\"}) {
     EXPECT_THROW(string_of(bad), FormatError) << bad;
   }
 }

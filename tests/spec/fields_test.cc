@@ -190,6 +190,20 @@ TEST(Fields, AreInADescriptionWhereTheyAreSet) {
   EXPECT_EQ(describe(spec), plain + ", cell_clip [-1, 1]");
 }
 
+// What a step has beyond cuDNN's, which projects an LSTM and no other cell.
+TEST(Fields, AreOptionsOfAStepWhereTheyChangeIt) {
+  RnnSpec spec{.num_units = 3, .input_size = 1, .num_proj = 2};
+  spec.training = {.dropout = 0.5, .input_dropout = 0.5};
+  EXPECT_EQ(step_options(spec), "");
+  spec.use_peepholes = true;
+  spec.training.recurrent_dropout = 0.25;
+  EXPECT_EQ(step_options(spec), "use_peepholes true, recurrent_dropout 0.25");
+  spec = {.mode = RnnMode::kGru, .num_units = 3, .input_size = 1, .num_proj = 2};
+  EXPECT_EQ(step_options(spec), "num_proj 2");
+  spec.num_proj = 3;  // as wide as the units: off
+  EXPECT_EQ(step_options(spec), "");
+}
+
 // The kernels of cuDNN's four cells would leave out any other option, without a word.
 TEST(Fields, AnyOtherOptionTakesAwayCudnnsStep) {
   const std::set<std::string> outside{

@@ -455,6 +455,14 @@ TEST(Resume, AValidationThatIsNoNumberIsAnError) {
   EXPECT_EQ(trial.fit->best(), 3.0);
 }
 
+TEST(Fit, TakesTheEndsOfItsBounds) {
+  EXPECT_EQ(ScriptedTrial(scripted_options(0, 0, 0), {}).fit_.run(), StopReason::kDone);
+  for (const auto& options :
+       {scripted_options(-1, 0, 0), scripted_options(1, -1, 0), scripted_options(1, 0, -1)}) {
+    EXPECT_THROW(ScriptedTrial(options, {}), ArgumentError);
+  }
+}
+
 TEST(RunConfig, GoesThroughJson) {
   RunConfig config;
   config.task = "series";
@@ -468,6 +476,8 @@ TEST(RunConfig, GoesThroughJson) {
   EXPECT_EQ(back.fit.schedule.learning_rate, 0.1);
   EXPECT_EQ(back.columns, config.columns);
   EXPECT_EQ(to_json(back), to_json(config));
+  config.model.network.training.seed = 9;
+  EXPECT_EQ(series_options(config).seed, 9U);
   EXPECT_THROW(run_config_from_json("{}"), ArgumentError);
   EXPECT_THROW(run_config_from_json("{"), ArgumentError);
 }

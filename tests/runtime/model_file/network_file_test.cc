@@ -94,6 +94,8 @@ TEST(FileHeader, Errors) {
       {R"({"a": {"dtype": "U8", "dtype": "U8"}})", "tensor 'a' has dtype twice, expected it once"},
       {R"({"a": {"type": "U8"}})", "tensor 'a' has 'type', expected dtype, shape and data_offsets"},
       {R"({"a": {"dtype": "U8", "shape": [1]}})", "tensor 'a' has not all of dtype, shape and two"},
+      {R"({"a": {"dtype": "U8", "data_offsets": [0, 1]}})", "has not all of dtype, shape and two"},
+      {R"({"a": {"shape": [1], "data_offsets": [0, 1]}})", "has not all of dtype, shape and two"},
       {R"({"a": )" + tensor("U8", "[1]", "[0]") + "}", "has not all of dtype, shape and two"},
       {R"({"a": )" + tensor("U8", "[1]", "[0, 1, 1]") + "}", "has not all of dtype, shape and two"},
       {R"({"a": )" + tensor("U8", "[1]", "[1, 0]") + "}",
