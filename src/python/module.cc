@@ -58,6 +58,9 @@ void bind_runtime(nb::module_& m) {
       "numpy_dtype", [](const std::string& name) { return numpy_dtype(parse_dtype(name)); },
       "name"_a, nb::sig("def numpy_dtype(name: str) -> typing.Any"));
   m.def(
+      "dtype_name", [](nb::handle dtype) { return dtype_str(as_dtype(dtype)); }, "dtype"_any,
+      nb::sig("def dtype_name(dtype: object) -> str"));
+  m.def(
       "math_kind",
       [](const std::string& math, const std::optional<std::string>& weights_dtype, nb::handle dtype,
          nb::handle on) {

@@ -16,6 +16,11 @@ def _cell_of(call: str, name: str, cell: Any) -> RNNCell:
     return cell
 
 
+def _wanted(dtype: DTypeLike, inputs: Any) -> Any:
+    """The name of a loop's dtype, in whatever form it is given; without one that of its inputs."""
+    return getattr(inputs, "dtype", None) if dtype is None else _core.dtype_name(dtype)
+
+
 def dynamic_rnn(
     cell: RNNCell,
     inputs: TensorLike,
@@ -32,7 +37,7 @@ def dynamic_rnn(
     `dtype`.
     """
     _cell_of("dynamic_rnn", "cell", cell)
-    cell._take_dtype(dtype if dtype is not None else getattr(inputs, "dtype", None))
+    cell._take_dtype(_wanted(dtype, inputs))
     flat = None if initial_state is None else cell._flat_state(initial_state)
     outputs, state = _core.dynamic_rnn(
         cell, inputs, sequence_length, flat, dtype, time_major, _scope_text(scope)
@@ -61,7 +66,7 @@ def bidirectional_dynamic_rnn(
         ("cell_bw", cell_bw, initial_state_bw),
     ):
         _cell_of("bidirectional_dynamic_rnn", name, cell)
-        cell._take_dtype(dtype if dtype is not None else getattr(inputs, "dtype", None))
+        cell._take_dtype(_wanted(dtype, inputs))
         states.append(None if given is None else cell._flat_state(given))
     outputs, (forward, backward) = _core.bidirectional_dynamic_rnn(
         cell_fw,
@@ -89,8 +94,7 @@ def static_rnn(
     _cell_of("static_rnn", "cell", cell)
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"[static_rnn] inputs is a {type(inputs).__name__}, expected a list")
-    first = getattr(inputs[0], "dtype", None) if inputs else None
-    cell._take_dtype(dtype if dtype is not None else first)
+    cell._take_dtype(_wanted(dtype, inputs[0] if inputs else None))
     flat = None if initial_state is None else cell._flat_state(initial_state)
     outputs, state = _core.static_rnn(
         cell, inputs, flat, dtype, sequence_length, _scope_text(scope)
@@ -144,7 +148,7 @@ def stack_bidirectional_dynamic_rnn(
             "backward cells, expected as many"
         )
     for cell in (*cells_fw, *cells_bw):
-        cell._take_dtype(dtype if dtype is not None else getattr(inputs, "dtype", None))
+        cell._take_dtype(_wanted(dtype, inputs))
     outputs, forward, backward = _core.stack_bidirectional_dynamic_rnn(
         cells_fw,
         cells_bw,

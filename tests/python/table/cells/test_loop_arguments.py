@@ -46,6 +46,32 @@ def test_dtype_of_the_stack(cell_kind, dtype):
     assert {one.dtype for one in found} == {dtype}
 
 
+# float64 as NumPy writes it: an array of it leaves a cell float32, an argument does not.
+@pytest.mark.parametrize("dtype", [np.float64, np.dtype("float64"), np.float16, np.dtype("float16")])
+@pytest.mark.parametrize("loop", ["dynamic_rnn", "static_rnn", "bidirectional", "stack"])
+def test_a_dtype_of_numpy_is_one_as_its_name_is(cell_kind, loop, dtype):
+    x = draw(B, T, I)
+
+    def run(given):
+        with openrnn.Graph().as_default():
+            one, other = cell_kind.make(U), cell_kind.make(U)
+            if loop == "dynamic_rnn":
+                outputs, _ = nn.dynamic_rnn(one, x, dtype=given)
+            elif loop == "static_rnn":
+                outputs, _ = nn.static_rnn(one, list(x.swapaxes(0, 1)), dtype=given)
+            elif loop == "bidirectional":
+                outputs, _ = nn.bidirectional_dynamic_rnn(one, other, x, dtype=given)
+            else:
+                outputs, _, _ = nn.stack_bidirectional_dynamic_rnn([one], [other], x, dtype=given)
+            each = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+            return [array(one) for one in each]
+
+    name = np.dtype(dtype).name
+    for found, wanted in zip(run(dtype), run(name), strict=True):
+        assert found.dtype == name
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_dtype_that_the_cell_was_given_stays(cell_kind):
     cell = cell_kind.make(U, dtype="float32")
     with pytest.raises((ValueError, TypeError)):
