@@ -112,7 +112,10 @@ class Layer(_core.LayerBase):
     def _any_call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """call(), after building at first use. `scope`: a variable scope for that."""
         scope = kwargs.pop("scope", None)
-        flat = self._as_inputs(_flatten(inputs))
+        given = _flatten(inputs)
+        if any(each is None for each in given):
+            raise TypeError(f"[{type(self).__name__}] an input is None, expected a Tensor")
+        flat = self._as_inputs(given)
         others = [each for each in _flatten([*args, *kwargs.values()]) if _core.is_symbolic(each)]
         run = _Call(self, inputs, others, args, kwargs)
         name = "" if scope is None else str(getattr(scope, "name", scope))

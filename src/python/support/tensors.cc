@@ -26,22 +26,22 @@ nb::object with_default_dtype(const nb::object& array) {
   return nb::str(all_equal(array.attr("astype")("int32"), array) ? "int32" : "int64");
 }
 
-// Whether NumPy would read numbers out of strings.
-bool holds_strings(const nb::object& objects) {
+// Whether NumPy would read numbers out of strings, or NaN out of None.
+bool holds_no_numbers(const nb::object& objects) {
   for (const nb::handle item : objects.attr("ravel")()) {
-    if (PyUnicode_Check(item.ptr()) || PyBytes_Check(item.ptr())) return true;
+    if (item.is_none() || PyUnicode_Check(item.ptr()) || PyBytes_Check(item.ptr())) return true;
   }
   return false;
 }
 
 // The values as `dtype`: an integer must hold each as it is, a real number no complex one; strings,
-// dates and durations are no numbers, though NumPy would make some of them.
+// None, dates and durations are no numbers, though NumPy would make some of them.
 nb::object converted(const nb::object& array, DType dtype, const AsTensor& how) {
   if (dtype == DType::kBfloat16 && is_bfloat16(array.attr("dtype"))) return array;
   const auto from = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   const bool number = from == "b" || from == "i" || from == "u" || from == "f" ||
                       from == "V" ||  // bfloat16 and its like
-                      (from == "O" && !holds_strings(array));
+                      (from == "O" && !holds_no_numbers(array));
   if (!number) {
     throw TypeError(message("[", how.call, "] an array of ", text_of(array.attr("dtype")),
                             ", expected ", dtype_name(dtype)));

@@ -293,3 +293,66 @@ def test_a_replay_replaces_training_that_was_given_by_position():
     model = openrnn.Model(x, Louder()(x, True))
     np.testing.assert_array_equal(model(data), 2.0 * data)
     np.testing.assert_array_equal(model(data, training=False), data)
+
+
+def test_an_input_that_is_none_is_an_error():
+    class Both(openrnn.layers.Layer):
+        def call(self, inputs):
+            return inputs[0] + inputs[1]
+
+    x = draw(B, I)
+    for given in (None, [x, None], [None, x], (openrnn.Input(batch_shape=(None, I)), None)):
+        with pytest.raises(TypeError, match=r"\[Both\] an input is None, expected a Tensor"):
+            Both()(given)
+    np.testing.assert_array_equal(Both()([x, x]), 2 * x)
+
+
+@pytest.mark.parametrize("result", [lambda s: (s, None), lambda s: (None, s)])
+def test_a_cell_that_returns_none_for_a_tensor_is_an_error(result):
+    class Half(openrnn.nn.rnn_cell.RNNCell):
+        state_size = output_size = U
+
+        def call(self, inputs, state):
+            return result(state)
+
+    state = draw(B, U)
+    with pytest.raises(TypeError, match=r"\[half\] an array of object, expected float32"):
+        Half(name="half")(draw(B, I), state)
+    with pytest.raises(TypeError, match=r"\[half\] an array of object, expected float32"):
+        openrnn.nn.dynamic_rnn(Half(name="half"), draw(B, T, I), dtype="float32")
+
+
+@pytest.mark.parametrize("result, shown", [
+    (lambda s: s, "a Tensor"), (lambda s: None, "None"), (lambda s: (s, s, s), "a tuple of 3"),
+    (lambda s: [s], "a list of 1"), (lambda s: (), "a tuple of 0"),
+])  # fmt: skip
+def test_a_cell_returns_an_output_and_a_state(result, shown):
+    class Odd(openrnn.nn.rnn_cell.RNNCell):
+        state_size = output_size = U
+
+        def call(self, inputs, state):
+            return result(state)
+
+    text = rf"\[odd\] call\(\) returned {shown}, expected \(output, state\)"
+    with pytest.raises(ValueError, match=text):
+        Odd(name="odd")(draw(B, I), draw(B, U))
+    with pytest.raises(ValueError, match=text):
+        openrnn.nn.dynamic_rnn(Odd(name="odd"), draw(B, T, I), dtype="float32")
+
+
+def test_the_state_of_a_cell_has_the_structure_of_its_state_size():
+    class Two(openrnn.nn.rnn_cell.RNNCell):
+        state_size, output_size = (U, 2), U
+
+        def call(self, inputs, state):
+            return state[0], [state[0] * 2.0, state[1] * 3.0]
+
+    a, b = draw(B, U), draw(B, 2)
+    for given in ((a, b), [a, b]):
+        _, state = Two()(draw(B, I), given)
+        assert type(state) is tuple
+        np.testing.assert_array_equal(state[0], 2 * a)
+        np.testing.assert_array_equal(state[1], 3 * b)
+    for wrong, shown in [(a, "a ndarray"), ((a, b, b), "a tuple of 3"), ([a], "a list of 1")]:
+        with pytest.raises(ValueError, match=f"the state is {shown}, expected a tuple of 2"):
+            Two()(draw(B, I), wrong)

@@ -3,6 +3,8 @@
 import copy
 import io
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import openrnn
@@ -183,3 +185,31 @@ def test_slice_to_the_end():
     data = np.arange(24.0, dtype="float32").reshape(2, 3, 4)
     part = openrnn.slice(openrnn.constant(data), [1, 0, 2], [-1, 2, -1])
     np.testing.assert_array_equal(part.numpy(), data[1:, :2, 2:])
+
+
+# With a dtype NumPy reads None as NaN; without one it has no number for it either.
+@pytest.mark.parametrize("value", [None, [1.0, None], [[None], [2.0]], np.array([None])])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", None])
+def test_none_is_no_number(value, dtype):
+    wanted = dtype or "float16, bfloat16, float32"
+    with pytest.raises(TypeError, match=rf"\[Tensor\] an array of object, expected {wanted}"):
+        openrnn.Tensor(value, dtype)
+
+
+@pytest.mark.parametrize("call", [
+    lambda none: openrnn.add([1.0], none), lambda none: openrnn.Tensor([1.0]) - none,
+    lambda none: openrnn.layers.Dropout(0.5)(none), lambda none: openrnn.layers.Dense(2)(none),
+    lambda none: openrnn.layers.Embedding(3, 2)(none), lambda none: openrnn.layers.LSTM(3)(none),
+    lambda none: openrnn.nn.rnn_cell.GRUCell(3)(np.ones((2, 4), "float32"), none),
+    lambda none: openrnn.nn.rnn_cell.LSTMCell(3)(np.ones((2, 4), "float32"), (none, none)),
+    lambda none: openrnn.nn.dynamic_rnn(openrnn.nn.rnn_cell.GRUCell(3), none, dtype="float32"),
+])  # fmt: skip
+def test_none_in_the_place_of_a_tensor_is_refused_by_its_type(call):
+    with pytest.raises(TypeError):
+        call(None)
+
+
+def test_objects_that_are_numbers_become_a_dtype_s_values():
+    given = [Fraction(1, 2), Decimal("0.25"), 2**70]
+    found = openrnn.Tensor(given, "float64").numpy()
+    np.testing.assert_array_equal(found, [0.5, 0.25, 2.0**70])
