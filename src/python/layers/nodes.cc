@@ -69,7 +69,7 @@ void bind_node(nb::module_& m) {
             const NodeRef* same = nullptr;
             return nb::try_cast<const NodeRef*>(other, same) && same && same->call == self.call;
           },
-          nb::sig("def __eq__(self, other: object, /) -> bool"))
+          "other"_any, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__",
            [](const NodeRef& self) { return std::hash<const void*>()(self.call.get()); });
 }

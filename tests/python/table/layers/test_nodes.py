@@ -262,3 +262,15 @@ def test_model_refuses(kind, row):
     with nothing_changes(layer):
         assert_names(error_text(ValueError, model, change(values)), *map(str, parts(values)))
     np.testing.assert_array_equal(array(model(values)), before)
+
+
+def test_nodes_are_equal_when_they_are_one_call():
+    layer = openrnn.layers.Dense(2)
+    for _ in range(2):
+        layer(openrnn.Input(batch_shape=(None, 3)))
+    first, second = layer.inbound_nodes
+    again = layer.inbound_nodes[0]
+    assert first == again and hash(first) == hash(again) and first != second
+    for other in (None, 3, "node", layer):
+        assert first != other and not first == other and first not in [other]
+    assert [None, first].index(again) == 1
