@@ -44,6 +44,11 @@ class Dense(_Simple):
         trainable: bool = True,
         device: str | None = None,
     ) -> None:
+        if not (activation is None or isinstance(activation, str) or callable(activation)):
+            raise TypeError(
+                f"[Dense] activation is a {type(activation).__name__}, expected a name or a "
+                "function of a Tensor"
+            )
         self._make(
             "dense",
             {

@@ -194,3 +194,14 @@ def test_a_constraint_that_raises_leaves_a_whole_step():
 def test_a_variable_has_a_name_that_files_can_carry(name):
     with pytest.raises(ValueError, match="words that single slashes separate"):
         openrnn.Variable([1.0], name=name)
+
+
+@pytest.mark.parametrize("activation", [3, 0, 1.5, ["relu"], b"relu"])
+def test_an_activation_is_a_name_or_a_function(activation):
+    with pytest.raises(TypeError, match=r"\[Dense\] activation is a (int|float|list|bytes)"):
+        openrnn.layers.Dense(2, activation)
+
+
+def test_an_activation_that_no_layer_has():
+    with pytest.raises(ValueError, match=r"\[Dense\] activation is 'selu', expected linear, relu"):
+        openrnn.layers.Dense(2, "selu")
