@@ -12,10 +12,17 @@ std::shared_ptr<RnnCell> copy_of(const RnnCell& cell) {
   return std::dynamic_pointer_cast<RnnCell>(cell.copy());
 }
 
+// A wrapper takes what its first cell takes.
+DType dtype_of(const std::shared_ptr<RnnCell>& cell) {
+  return cell ? cell->dtype() : DType::kFloat32;
+}
+
 }  // namespace
 
 MultiRNNCell::MultiRNNCell(std::vector<std::shared_ptr<RnnCell>> cells)
-    : RnnCell("MultiRNNCell", "", "multi_rnn_cell", DType::kFloat32), cells_(std::move(cells)) {
+    : RnnCell("MultiRNNCell", "", "multi_rnn_cell",
+              cells.empty() ? DType::kFloat32 : dtype_of(cells.front())),
+      cells_(std::move(cells)) {
   if (cells_.empty()) throw ArgumentError("[MultiRNNCell] no cells, expected at least 1");
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i]) throw ArgumentError(message("[MultiRNNCell] cells[", i, "] is null"));
@@ -97,7 +104,7 @@ CellResult MultiRNNCell::step(const Tensor& inputs, const CellState& state) {
 }
 
 DropoutWrapper::DropoutWrapper(std::shared_ptr<RnnCell> cell, DropoutWrapperOptions options)
-    : RnnCell("DropoutWrapper", "", "dropout_wrapper", DType::kFloat32),
+    : RnnCell("DropoutWrapper", "", "dropout_wrapper", dtype_of(cell)),
       cell_(std::move(cell)),
       options_(options) {
   if (!cell_) throw ArgumentError("[DropoutWrapper] cell is null, expected a cell");

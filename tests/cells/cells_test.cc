@@ -204,6 +204,18 @@ TEST(MultiRnnCell, StacksStatesAndScopes) {
             "[MultiRNNCell] cells[1] is null");
 }
 
+TEST(Wrappers, HaveTheDtypeOfTheirFirstCell) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    const OwnGraph own;
+    const auto cell = std::make_shared<BasicRNNCell>(units(3, dtype));
+    const auto dropped = std::make_shared<DropoutWrapper>(cell, DropoutWrapperOptions{});
+    MultiRNNCell stack({dropped, std::make_shared<BasicRNNCell>(units(2, dtype))});
+    EXPECT_EQ(dropped->dtype(), dtype);
+    EXPECT_EQ(stack.dtype(), dtype);
+    EXPECT_EQ(std::dynamic_pointer_cast<RnnCell>(stack.copy())->dtype(), dtype);
+  }
+}
+
 TEST(DropoutWrapper, DropsWhatItIsToldTo) {
   const OwnGraph own;
   const auto cell = make_compatible_cell(RnnMode::kLstm, units(40));

@@ -298,10 +298,12 @@ class MultiRNNCell(RNNCell):
         self._make(self._kind, {"cells": self._cells})
 
     def _take_dtype(self, dtype: Any) -> bool:
-        changed = [cell._take_dtype(dtype) for cell in self._cells]
-        if any(changed):
+        taken = [cell._take_dtype(dtype) for cell in self._cells]
+        # Or a cell has taken another one by itself before.
+        changed = any(taken) or self._cells[0].dtype != self.dtype
+        if changed:
             self._remake({"cells": self._cells})
-        return any(changed)
+        return changed
 
     @property
     def cells(self) -> list[RNNCell]:
@@ -359,7 +361,8 @@ class DropoutWrapper(RNNCell):
         self._make(self._kind, {"cell": cell, **self._options})
 
     def _take_dtype(self, dtype: Any) -> bool:
-        changed = self._cell._take_dtype(dtype)
+        self._cell._take_dtype(dtype)
+        changed = bool(self._cell.dtype != self.dtype)
         if changed:
             self._remake({"cell": self._cell, **self._options})
         return changed

@@ -101,3 +101,62 @@ def test_layouts_of_the_loops(cell_kind):
         loops(x), loops(np.swapaxes(x, 0, 1).copy(), time_major=True), strict=True
     ):
         np.testing.assert_array_equal(one, np.swapaxes(two, 0, 1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtype_of_static_rnn_from_its_first_input(cell_kind, dtype):
+    cell = cell_kind.make(U)
+    inputs = [openrnn.Tensor(draw(B, I, dtype=dtype)) for _ in range(2)]
+    outputs, state = nn.static_rnn(cell, inputs, cell.zero_state(B, dtype))
+    assert {one.dtype for one in (*outputs, *leaves(state), *cell.weights)} == {dtype}
+
+
+# A wrapper makes its core again for a dtype: with all that it was given.
+@pytest.mark.parametrize("rates", [{"input_keep_prob": 0.5}, {"output_keep_prob": 0.5},
+                                   {"state_keep_prob": 0.5}])  # fmt: skip
+def test_a_wrapper_that_takes_a_dtype_keeps_its_rates_and_its_seed(cell_kind, rates):
+    def run(dtype):
+        with openrnn.Graph().as_default():
+            wrapper = nn.rnn_cell.DropoutWrapper(cell_kind.make(U, dtype=dtype), seed=3, **rates)
+            x = openrnn.Tensor(np.ones((40, I)), "float64")
+            zeros = cell_kind.make(U).zero_state(40, "float64")
+            output, state = wrapper(x, zeros)
+            return wrapper, [array(one) for one in (output, *leaves(state))]
+
+    taken, found = run(None)
+    given, wanted = run("float64")
+    assert taken.get_config() == {**given.get_config(), "cell": taken.wrapped_cell}
+    assert taken.dtype == given.dtype == "float64"
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def wrapped(cell, kind):
+    rnn_cell = nn.rnn_cell
+    if kind == "both":
+        return rnn_cell.DropoutWrapper(rnn_cell.MultiRNNCell([cell]), output_keep_prob=0.5, seed=1)
+    return rnn_cell.DropoutWrapper(cell) if kind == "dropout" else rnn_cell.MultiRNNCell([cell])
+
+
+# NumPy's arrays become the dtype of the cell inside, as they do without the wrapper.
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", ["dropout", "multi", "both"])
+def test_a_wrapper_has_the_dtype_of_its_cell(cell_kind, dtype, kind):
+    cell = wrapped(cell_kind.make(U, dtype=dtype), kind)
+    x = draw(B, T, I, dtype="float64")
+    zeros = cell.zero_state(B, dtype)
+    assert cell.dtype == dtype
+    output, _ = cell(x[:, 0], zeros)
+    outputs, _ = nn.dynamic_rnn(cell, x, initial_state=zeros)
+    steps, _ = nn.static_rnn(cell, list(x.swapaxes(0, 1)), zeros)
+    assert {one.dtype for one in (output, outputs, *steps, *cell.weights)} == {dtype}
+
+
+@pytest.mark.parametrize("kind", ["dropout", "multi", "both"])
+def test_a_wrapper_sees_the_dtype_that_its_cell_took_before(cell_kind, kind):
+    cell = cell_kind.make(U)
+    outer, x = wrapped(cell, kind), openrnn.Tensor(draw(B, I, dtype="float64"))
+    cell(x, cell.zero_state(B, "float64"))
+    output, _ = outer(x, outer.zero_state(B, "float64"))
+    assert outer.dtype == output.dtype == "float64"
+    assert [v.name for v in outer.weights] == [v.name for v in cell.weights]
