@@ -205,3 +205,54 @@ def test_an_activation_is_a_name_or_a_function(activation):
 def test_an_activation_that_no_layer_has():
     with pytest.raises(ValueError, match=r"\[Dense\] activation is 'selu', expected linear, relu"):
         openrnn.layers.Dense(2, "selu")
+
+
+class Mirror(openrnn.layers.Layer):
+    """What it is given."""
+
+    def call(self, inputs):
+        return inputs
+
+
+def test_inputs_of_a_layer_get_its_dtype_and_tensors_keep_theirs():
+    for dtype in ("float64", "float16", np.float64):
+        layer = Mirror(dtype=dtype)
+        for given in (1.0, np.ones(2, "float32"), np.ones(2, "int32")):
+            assert layer(given).dtype == np.dtype(dtype).name
+    assert Mirror(dtype="float64")(openrnn.Tensor([1.0])).dtype == "float32"
+    assert Mirror(dtype=None).dtype == Mirror().dtype == "float32"
+    assert Mirror(dtype=None)(np.ones(2)).dtype == "float32"
+
+
+def test_inputs_in_a_tuple_come_as_a_tuple():
+    layer, a, b = Mirror(), draw(2, 3), draw(4, 1)
+    for nest in ((a, b), [a, (b, a)], (a, [b])):
+        found = layer(nest)
+        assert type(found) is type(nest) and type(found[1]) is type(
+            nest[1] if isinstance(nest[1], (list, tuple)) else found[0]
+        )
+        np.testing.assert_array_equal(found[0], a)
+
+
+def test_a_loss_that_is_a_number_has_the_layer_s_dtype():
+    for dtype in ("float32", "float64"):
+        layer = Mirror(dtype=dtype)
+        layer.add_loss([3.0, np.float32(0.5), None, np.ones(())])
+        layer.add_loss(lambda: openrnn.constant(0.25, dtype))
+        assert [loss.dtype for loss in layer.losses] == [dtype] * 4
+        assert [float(loss) for loss in layer.losses] == [3.0, 0.5, 1.0, 0.25]
+
+
+def test_values_of_a_model_get_the_dtype_of_their_input():
+    tokens = openrnn.Input(batch_shape=(None, 2), dtype="int32")
+    x = openrnn.Input(batch_shape=(None, 2, 3), dtype="float64")
+    table = openrnn.layers.Embedding(5, 3, dtype="float64")
+    model = openrnn.Model([tokens, x], (table(tokens) + x, openrnn.tanh(x)))
+    ids, values = [[1, 4]], draw(1, 2, 3)
+    first, second = model([ids, values])
+    assert first.dtype == second.dtype == "float64"
+    wanted = table.embeddings.numpy()[ids] + values.astype("float64")
+    np.testing.assert_array_equal(first, wanted)
+    np.testing.assert_array_equal(model.predict([ids, values.tolist()])[0], wanted)
+    with pytest.raises(ValueError, match="values of float64 that int32 does not hold"):
+        model([[[0.5, 1.0]], values])

@@ -3,6 +3,7 @@
 import gc
 import inspect
 import itertools
+import pathlib
 import re
 import signal
 import subprocess
@@ -58,6 +59,17 @@ def test_has_the_bits_of_the_tool(tmp_path, text, whole):
         assert run.train() == "done"
         assert run.step == STEPS
     assert checkpoint_bytes(tmp_path / "out", STEPS) == checkpoint_bytes(whole, STEPS)
+
+
+def test_paths_may_be_paths(tmp_path, text):
+    held_out = tmp_path / "held_out.txt"
+    held_out.write_bytes(pathlib.Path(text).read_bytes()[:500])
+    with small_run(pathlib.Path(text), tmp_path / "a", valid=held_out) as run:
+        config, found = run.config, run.validate()
+    with small_run(str(text), str(tmp_path / "b"), valid=str(held_out)) as other:
+        assert other.config == config and other.validate() == found
+    with small_run(text, tmp_path / "a", resume=True, valid=held_out) as again:
+        assert again.step == 0  # the folder is free again
 
 
 def test_is_stopped_half_way_and_resumed_by_another_process(stopped, whole):

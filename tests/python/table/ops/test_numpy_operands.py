@@ -291,3 +291,32 @@ def test_two_tensors_and_an_array_in_one_expression():
     np.testing.assert_allclose(
         tape.gradient(loss, [y])[0], (a * (a - b) - (a * b - 2 * a)) / 8, rtol=1e-5, atol=1e-6
     )
+
+
+class Answers:
+    """What stands beside a tensor and computes itself: other libraries' arrays, one's own units."""
+
+    def __radd__(self, left):
+        return "add", left
+
+    def __rsub__(self, left):
+        return "sub", left
+
+    def __rmul__(self, left):
+        return "mul", left
+
+    def __rtruediv__(self, left):
+        return "div", left
+
+
+@pytest.mark.parametrize("made", [openrnn.Tensor, openrnn.Variable])
+def test_what_is_no_operand_is_asked_to_compute_itself(made):
+    given, other = made(WHOLE.astype("float32")), Answers()
+    found = [given + other, given - other, given * other, given / other]
+    assert [name for name, _ in found] == ["add", "sub", "mul", "div"]
+    assert all(left is given for _, left in found)
+    for refused in (object(), "text", None, {"a": 1}):
+        for act in (operator.add, operator.sub, operator.mul, operator.truediv):
+            for pair in ((given, refused), (refused, given)):
+                with pytest.raises(TypeError):
+                    act(*pair)

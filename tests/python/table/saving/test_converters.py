@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from openrnn import cudnn_rnn
 from model import numpy_layout
 from table.support import (
     GRU, LSTM, I, L, U, array, assert_names, draw, error_text, make_spec,
@@ -181,3 +182,10 @@ def test_wrong_arguments(kind, changed, parts):
 def test_a_projection_that_is_not_of_an_lstm():
     call = lambda: converter(GRU, num_proj=1).opaque_to_tf_canonical(draw(9))  # noqa: E731
     assert_names(error_text((ValueError, NotImplementedError), call), "proj")
+
+
+def test_the_base_of_the_converters_has_none():
+    base = cudnn_rnn.CudnnParamsFormatConverter(1, U, I)
+    for call in (lambda: base.opaque_to_tf_canonical(draw(9)), lambda: base.tf_canonical_to_opaque([])):
+        with pytest.raises(NotImplementedError, match="expected one of its subclasses"):
+            call()
