@@ -2,6 +2,7 @@
 names them: one unit whose pre-activation is x."""
 
 import numpy as np
+import openrnn
 import pytest
 
 import rnn_capi
@@ -75,3 +76,35 @@ def test_ends_of_a_projection_s_clip(engine, dtype):
     # W [2, 1], R [2, 1], Wp [1, 2]
     found = slopes(engine, spec, dtype, [1.0, 2.0, 0.0, 0.0, 1.0, 0.0], list(AT_ENDS))
     np.testing.assert_array_equal(found, list(AT_ENDS.values()))
+
+
+def unit(activation, dtype="float64", **options):
+    """A layer of one unit whose pre-activation is x."""
+    layer = openrnn.layers.RNN(1, activation=activation, use_bias=False, dtype=dtype, **options)
+    layer.build((None, None, 1))
+    layer.kernel.assign([1.0, 0.0])
+    return lambda x: layer(x)[0]
+
+
+# The second derivative's own slopes are those of the first.
+@pytest.mark.parametrize("activation,wanted", AT_KINKS)
+def test_a_tangent_at_the_kink_of_an_activation(activation, wanted):
+    x = np.array(list(wanted)).reshape(1, -1, 1)
+    _, found = openrnn.jvp(unit(activation), [x], [np.full(x.shape, 2.0)])
+    np.testing.assert_allclose(found.numpy().ravel() / 2, list(wanted.values()), atol=1e-12)
+
+
+def test_a_tangent_at_the_ends_of_a_clip():
+    x = np.array(list(AT_ENDS)).reshape(1, -1, 1)
+    _, found = openrnn.jvp(unit("linear", gate_clip=CLIP), [x], [np.full(x.shape, 2.0)])
+    np.testing.assert_array_equal(found.numpy().ravel() / 2, list(AT_ENDS.values()))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("activation", [activation for activation, _ in AT_KINKS])
+def test_an_activation_of_nan_is_nan(activation, dtype):
+    x = np.array([np.nan, 1.0, -np.nan], dtype).reshape(1, 3, 1)
+    # With the clip each is a function of the options, without it some have kernels of their own.
+    for options in ({}, {"gate_clip": (-9.0, 9.0)}):
+        found = unit(activation, dtype, **options)(x).numpy().ravel()
+        np.testing.assert_array_equal(np.isnan(found), [True, False, True])
