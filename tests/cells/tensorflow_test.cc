@@ -131,6 +131,28 @@ TEST(TensorFlowCell, ConfigAndCopyGiveTheSame) {
   EXPECT_NE(std::dynamic_pointer_cast<BasicLSTMCell>(basic->copy()), nullptr);
 }
 
+TEST(TensorFlowCell, ItsSeedDecidesItsKernel) {
+  const auto kernel = [](auto cell) {
+    const OwnGraph own;
+    const auto made = cell();
+    (*made)(varied({2, 4}), made->zero_state(2, DType::kFloat32));
+    return own.graph.variables()[0].to_host();
+  };
+  const auto check = [&](auto of) {
+    EXPECT_TRUE(same_bits(kernel([&] { return of(5); }), kernel([&] { return of(5); })));
+    EXPECT_FALSE(same_bits(kernel([&] { return of(5); }), kernel([&] { return of(6); })));
+  };
+  check([](std::int64_t seed) {
+    return std::make_shared<LSTMCell>(LSTMCellOptions{.num_units = 3, .seed = seed});
+  });
+  check([](std::int64_t seed) {
+    return std::make_shared<BasicLSTMCell>(BasicLSTMCellOptions{.num_units = 3, .seed = seed});
+  });
+  check([](std::int64_t seed) {
+    return std::make_shared<GRUCell>(GRUCellOptions{.num_units = 3, .seed = seed});
+  });
+}
+
 TEST(TensorFlowCell, Refused) {
   const OwnGraph own;
   EXPECT_EQ(thrown<ArgumentError>([] { LSTMCell({.num_units = 0}); }),

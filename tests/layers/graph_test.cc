@@ -3,6 +3,7 @@
 #include <openrnn/layers_graph.h>
 
 #include "formats/temp_folder.h"
+#include "saveables/support.h"
 
 namespace openrnn {
 namespace {
@@ -319,6 +320,23 @@ MappedModel model_with_states() {
                                {"initial_c", std::move(c)}}}};
   model.outputs = {{"lstm", 0}};
   return model;
+}
+
+// The other one is zeros.
+TEST(LayerGraphTest, BeginsWithTheOneStateOfItsOptions) {
+  for (const char* const left_out : {"initial_h", "initial_c"}) {
+    const MappedModel whole = model_with_states();
+    MappedModel one = whole, zeros = whole;
+    one.layers[1].options.erase(left_out);
+    zeros.layers[1].options[left_out] = std::vector<double>(2 * kUnits, 0.0);
+    Array x(DType::kFloat32, {3, 2, kInput});
+    for (int i = 0; i < x.size(); ++i) x.as<float>()[static_cast<std::size_t>(i)] = 0.1F * i;
+    const auto run = [&](const MappedModel& model) {
+      return layers::LayerGraph::of(model)->predict({Tensor(x.view())})[0];
+    };
+    EXPECT_TRUE(openrnn::testing::same_bits(run(one), run(zeros))) << left_out;
+    EXPECT_FALSE(openrnn::testing::same_bits(run(one), run(whole))) << left_out;
+  }
 }
 
 TEST(LayerGraphTest, BeginsWithTheStatesOfItsOptions) {

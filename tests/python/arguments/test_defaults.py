@@ -1,6 +1,8 @@
 """Defaults, seeds and configurations: what leaves a constructor as it came in."""
 
 import inspect
+import subprocess
+import sys
 
 import numpy as np
 import openrnn
@@ -95,6 +97,36 @@ def test_seeds_of_dropout():
         np.testing.assert_array_equal(first, second)
         masks[np.asarray(first).tobytes()] = seed
     assert len(masks) == 4
+
+
+def test_seeds_of_the_dropout_operation():
+    program = "import sys, openrnn; openrnn.set_random_seed(1)\n" \
+        "print(openrnn.nn.dropout([1.0] * 200, rate=0.5, seed=int(sys.argv[1])).numpy().tolist())"
+
+    def masks(seed):  # of another process: in one each call has its own
+        return subprocess.run([sys.executable, "-c", program, str(seed)], check=True,
+                              capture_output=True, text=True).stdout  # fmt: skip
+
+    assert masks(3) == masks(3) != masks(4)
+
+
+CELLS = [
+    rnn_cell.BasicRNNCell, rnn_cell.BasicLSTMCell, rnn_cell.LSTMCell,
+    rnn_cell.GRUCell, rnn_cell.LayerNormBasicLSTMCell, cudnn_rnn.CudnnCompatibleLSTMCell,
+    cudnn_rnn.CudnnCompatibleGRUCell,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cls", CELLS)
+def test_a_configuration_says_whether_variables_are_reused(cls):
+    with openrnn.Graph().as_default():
+        first = cls(3, name="shared")
+        first(np.ones((2, 4), "float32"), first.zero_state(2, "float32"))
+        again = cls.from_config(cls(3, name="shared", reuse=True).get_config())
+        again(np.ones((2, 4), "float32"), again.zero_state(2, "float32"))
+        assert again.get_config()["reuse"] is True and first.get_config()["reuse"] is None
+        pairs = zip(again.weights, first.weights, strict=True)
+        assert all(one is other for one, other in pairs)
 
 
 def test_sizes_of_an_input():

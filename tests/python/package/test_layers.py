@@ -256,3 +256,25 @@ def test_values_of_a_model_get_the_dtype_of_their_input():
     np.testing.assert_array_equal(model.predict([ids, values.tolist()])[0], wanted)
     with pytest.raises(ValueError, match="values of float64 that int32 does not hold"):
         model([[[0.5, 1.0]], values])
+
+
+@pytest.mark.parametrize("cls", [
+    openrnn.layers.LSTM, openrnn.layers.GRU, openrnn.layers.RNN, openrnn.cudnn_rnn.CudnnLSTM,
+    openrnn.cudnn_rnn.CudnnGRU,
+])  # fmt: skip
+@pytest.mark.parametrize("trainable", [False, True])
+def test_another_arithmetic_is_trained_as_the_layer_is(cls, trainable):
+    layer = cls(num_layers=1, num_units=U, trainable=trainable)
+    layer.build((None, None, I))
+    made = layer.with_arithmetic(weights_dtype="int8")
+    assert type(made) is cls and made.trainable is trainable and made.kernel is layer.kernel
+    assert made.trainable_weights == ([layer.kernel] if trainable else [])
+    assert {**made.get_config(), "weights_dtype": None} == layer.get_config()
+
+
+def test_integers_do_not_join():
+    for parts in ([[1], [2]], [np.ones(2, "int64")], [[True], [False]]):
+        with pytest.raises(ValueError, match=r"\[concat\] parts\[0\] is .*floating tensor"):
+            openrnn.concat(parts, 0)
+    with pytest.raises(ValueError, match=r"\[concat\] parts\[1\] is int32 of shape"):
+        openrnn.concat([[1.0], [2]], 0)

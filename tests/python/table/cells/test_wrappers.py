@@ -287,7 +287,7 @@ def test_stack_bidirectional_refuses(row):
             good[key] = change
     call = openrnn.nn.stack_bidirectional_dynamic_rnn
     message = error_text(
-        ValueError, lambda: call(inputs=draw(T, B, I), time_major=True, dtype="float32", **good)
+        openrnn.ArgumentError, lambda: call(inputs=draw(T, B, I), time_major=True, dtype="float32", **good)
     )
     assert_names(message, *parts)
     assert openrnn.global_variables() == []
