@@ -289,6 +289,29 @@ TEST(LayerGraphTest, MasksGoThroughLayersOfEachStep) {
   }
 }
 
+// As it was recorded, or as the call of the model around it says.
+TEST(LayerGraphTest, TrainingOfARecordedCallIsThatOfTheModelsCall) {
+  MappedModel given;
+  given.layers = {
+      {.name = "x", .kind = "input", .options = {{"shape", std::vector<std::int64_t>{-1, 40}}}},
+      {.name = "drop", .kind = "dropout", .inputs = {{"x", 0}}, .options = {{"rate", 0.5}}}};
+  given.outputs = {{"drop", 0}};
+  const auto graph = layers::LayerGraph::of(given);
+  Array ones(DType::kFloat32, {2, 40});
+  std::fill_n(ones.as<float>().data(), ones.size(), 1.0F);
+  for (const bool recorded : {false, true}) {
+    const Tensor x = Input({-1, 40}, DType::kFloat32);
+    Model model({x}, (*graph)({x}, recorded));
+    const auto drops = [&](std::optional<bool> training) {
+      const Array found = model({Tensor(ones.view())}, training)[0].to_host();
+      return !openrnn::testing::same_bits(found, ones);
+    };
+    EXPECT_EQ(drops({}), recorded);
+    EXPECT_TRUE(drops(true));
+    EXPECT_FALSE(drops(false));
+  }
+}
+
 TEST(LayerGraphTest, CallsThatDoNotFit) {
   const auto graph = layers::LayerGraph::of(small_model());
   EXPECT_THROW((*graph)({}), ArgumentError);

@@ -77,6 +77,10 @@ def test_arguments_are_those_of_the_network():
     layer.kernel.assign(np.zeros(layer.kernel.shape))
     np.testing.assert_array_equal(openrnn.InferenceSession(again).run(x)[0], output)
     assert "rnn_mode='lstm'" in repr(model)
+    # A number always, where a layer says None.
+    plain = make_layer("CudnnGRU")
+    assert plain.num_proj is None
+    assert openrnn.PackedModel.from_layer(plain).spec["num_proj"] == 0
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

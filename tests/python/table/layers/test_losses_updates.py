@@ -198,3 +198,15 @@ def test_add_weight_without_default_initializer(kind):
     with nothing_changes(layer):
         message = error_text(ValueError, layer.add_weight, "names", (2,), dtype="string")
         assert_names(message, "string|dtype|initializer")
+
+
+@pytest.mark.parametrize("nest", [tuple, list])
+def test_what_depends_on_inputs_in_a_nest(nest):
+    layer = openrnn.layers.Layer()
+    x, y, z = (openrnn.Input(batch_shape=(None, 2)) for _ in range(3))
+    layer.add_loss(openrnn.reduce_sum(x), inputs=nest([x, nest([y, None])]))
+    layer.add_update(print, inputs=nest([x, y]))
+    for given in (x, nest([y]), nest([z, nest([x])])):
+        assert len(layer.get_losses_for(given)) == len(layer.get_updates_for(given)) == 1
+    for given in (None, z, nest([z]), nest([])):
+        assert layer.get_losses_for(given) == layer.get_updates_for(given) == []
