@@ -108,6 +108,10 @@ TEST_F(Nodes, AModelRunsAndTrainsWhatWasRecorded) {
   EXPECT_EQ(thrown<ArgumentError>([&] { Model({in}, {made.output}); }),
             "[Model] an output depends on the Input 'Input' of shape [2, -1, 4], expected it among "
             "the inputs");
+  // Also one that comes after a computed value.
+  const Tensor first = Input({2, 5}), second = Input({2, 5});
+  EXPECT_NE(thrown<ArgumentError>([&] { Model({first}, {ops::add(ops::tanh(first), second)}); }),
+            "");
 }
 
 TEST_F(Nodes, InputsAndOutputsOfAModelAreSymbolic) {

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "base/crc/crc32c.h"
 #include "base/text/json.h"
@@ -173,6 +174,17 @@ TEST(NetworkFiles, WhatOneSays) {
   file.verify(network);
   expect_error<ArgumentError>([&] { file.network("x"); },
                               "[NetworkFile] 'x' is no network of here, expected one of: ''");
+}
+
+TEST(NetworkFiles, FilesAreClosedAfterTheyAreMapped) {
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const formats::TempFolder folder;
+  formats::write_raw(folder / "m", File().bytes());
+  const auto before = open_files();
+  const NetworkFile file(folder / "m");
+  EXPECT_EQ(open_files(), before);
 }
 
 TEST(NetworkFiles, AnEmptyFileIsNone) {

@@ -136,6 +136,15 @@ def test_names_of_dynamic_rnn(cell_kind):
     assert names == {f"m1/rnn/multi_rnn_cell/cell_{k}/" for k in range(L)}
 
 
+@pytest.mark.parametrize("name, base", [
+    ("BasicLSTMCell", "basic_lstm_cell"), ("LSTMCell", "lstm_cell"),
+    ("BasicRNNCell", "basic_rnn_cell"), ("GRUCell", "gru_cell"),
+])  # fmt: skip
+def test_default_names_are_tensorflows(name, base):
+    openrnn.nn.dynamic_rnn(getattr(rnn_cell(), name)(U), draw(B, T, I), dtype="float32")
+    assert {v.name[: len(f"rnn/{base}/")] for v in openrnn.global_variables()} == {f"rnn/{base}/"}
+
+
 @BY_CELL
 def test_scope_of_dynamic_rnn(cell_kind):
     openrnn.nn.dynamic_rnn(
