@@ -116,12 +116,21 @@ def test_whole_modules_are_refused_by_name(tmp_path):
     assert "the pickle names torch.nn.modules.rnn.GRU, expected only names of tensors" in done.stderr
 
 
+def saves_unsigned():
+    try:
+        torch.save(torch.zeros(1, dtype=torch.uint32), io.BytesIO())
+    except KeyError:  # PyTorch 2.4
+        return False
+    return True
+
+
 def test_element_types_that_are_listed(tmp_path):
     named = {"b": torch.zeros(3, dtype=torch.bfloat16), "c": torch.zeros(2, dtype=torch.complex64),
-             "f": torch.zeros(2).to(torch.float8_e5m2), "u": torch.zeros(2, dtype=torch.uint32)}
-    file = io.BytesIO()
-    torch.save(named, file)
-    (tmp_path / "m").write_bytes(file.getvalue())
+             "f": torch.zeros(2).to(torch.float8_e5m2)}
+    wanted = {"b": "bfloat16", "c": "complex64", "f": "float8_e5m2"}
+    if saves_unsigned():
+        named["u"], wanted["u"] = torch.zeros(2, dtype=torch.uint32), "uint32"
+    torch.save(named, tmp_path / "m")
     shown = subprocess.run([TOOL, "inspect", tmp_path / "m"], capture_output=True, text=True, check=True).stdout
-    rows = {line.split()[0]: line.split()[1] for line in shown.splitlines()[1:5]}
-    assert rows == {"b": "bfloat16", "c": "complex64", "f": "float8_e5m2", "u": "uint32"}
+    rows = {line.split()[0]: line.split()[1] for line in shown.splitlines()[1 : len(wanted) + 1]}
+    assert rows == wanted
