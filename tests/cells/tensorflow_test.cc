@@ -27,7 +27,7 @@ LSTMCellOptions all_options(std::int64_t num_units) {
 
 void set_varied(const Graph& graph) {
   std::uint64_t seed = 20;
-  for (Variable variable : graph.variables()) {
+  for (const Variable& variable : graph.variables()) {
     variable.assign(varied(variable.shape(), ++seed, variable.dtype()).to_host().view());
   }
 }
