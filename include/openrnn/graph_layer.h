@@ -270,6 +270,18 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
    private:
     Layer& layer_;
   };
+  /// While it exists, losses and updates that are added are not kept: those of a recorded call are
+  /// its node's already.
+  class OPENRNN_API DuringReplay {
+   public:
+    explicit DuringReplay(Layer& layer) : layer_(layer) { ++layer_.replays_; }
+    ~DuringReplay() { --layer_.replays_; }
+    DuringReplay(const DuringReplay&) = delete;
+    DuringReplay& operator=(const DuringReplay&) = delete;
+
+   private:
+    Layer& layer_;
+  };
   /// While it exists, calls of the layer are parts of the running call: they begin none, end none
   /// and are no nodes.
   class OPENRNN_API PartOfCall {
@@ -354,6 +366,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   bool reuse_ = false;
   bool losses_published_ = false;
   bool in_call_ = false;
+  int replays_ = 0;
   Graph* graph_ = nullptr;  // null until the scope is open
   std::uint64_t graph_id_ = 0;
   std::optional<InputSpec> input_spec_;

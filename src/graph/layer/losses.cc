@@ -22,6 +22,7 @@ void Layer::set_activity_regularizer(Regularizer regularizer) {
 
 void Layer::add_loss(std::function<Tensor()> loss) {
   if (!loss) throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
+  if (replays_ > 0) return;
   Graph::current().add_regularization_loss(loss);
   losses_.push_back({.compute = std::move(loss)});
 }
@@ -29,6 +30,7 @@ void Layer::add_loss(std::function<Tensor()> loss) {
 void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
   if (loss.empty())
     throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
+  if (replays_ > 0) return;
   const bool of_call = (in_call_ || !inputs.empty()) && !loss.is_symbolic();
   // The layer owns the loss: if the loss owned the layer, neither would ever be freed.
   const Tensor kept = graph::without_owner(loss);
@@ -83,6 +85,7 @@ std::vector<Tensor> Layer::get_losses_for(const std::vector<Tensor>& inputs) con
 
 void Layer::add_update(UpdateFunction update, const std::vector<Tensor>& inputs) {
   if (!update) throw ArgumentError("[add_update] update is empty, expected a function");
+  if (replays_ > 0) return;
   updates_.push_back({std::make_shared<const UpdateFunction>(std::move(update)),
                       graph::without_owners(inputs), in_call_});
 }

@@ -63,8 +63,11 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
                                "' is gone, expected it to outlive the tensors that it made (one "
                                "made by std::make_shared does)"));
     }
+    if (!any_symbolic(values)) {
+      const DuringReplay during(*handle->layer);
+      return handle->layer->replay_call(recorded, values, replay);
+    }
     std::vector<Tensor> results = handle->layer->replay_call(recorded, values, replay);
-    if (!any_symbolic(values)) return results;
     // A replay on symbolic tensors: what it made says the shapes, the call stays a node.
     std::vector<TensorSpec> specs;
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
