@@ -191,7 +191,7 @@ def test_a_model_replays_a_call_and_adds_nothing():
         assert len(model.losses) == 3 == len(layer.losses)
         for factor in (1.0, 2.0, 3.0):
             model(np.full((2, 3), factor, "float32"))
-            assert [float(loss) for loss in model.losses] == [2.5, 0.25, 6.0 * factor]
+            assert [float(loss) for loss in model.losses] == [2.5, 6.0 * factor, 0.25]
             assert len(layer.losses) == 3 and len(layer.updates) == 1 == len(model.updates)
         assert len(openrnn.get_collection(openrnn.GraphKeys.REGULARIZATION_LOSSES)) == 3
         # A call of the layer itself adds what it always adds, after the replays too.
@@ -326,3 +326,49 @@ def test_integers_do_not_join():
             openrnn.concat(parts, 0)
     with pytest.raises(ValueError, match=r"\[concat\] parts\[1\] is int32 of shape"):
         openrnn.concat([[1.0], [2]], 0)
+
+
+def test_a_model_replays_what_a_call_adds_this_time():
+    class Penalized(openrnn.layers.Layer):
+        def build(self, input_shape):
+            self.w = self.add_weight("w", (2, 2), initializer="ones")
+            super().build(input_shape)
+
+        def call(self, inputs, training=False):
+            if training:
+                self.add_loss(openrnn.reduce_sum(inputs), inputs=inputs)
+                self.add_update(lambda: None)
+            self.add_loss(openrnn.reduce_sum(self.w * self.w))
+            return openrnn.matmul(inputs, self.w)
+
+    x = openrnn.Input(batch_shape=(None, 2))
+    layer = Penalized()
+    model = openrnn.Model(x, layer(x))
+    values = np.float32([[1.0, 2.5]])
+    for factor in (1.0, 3.0):
+        layer.w.assign(np.full((2, 2), factor, "float32"))
+        for training in (False, True, False):
+            with openrnn.GradientTape() as tape:
+                model(values, training=training)
+                loss = openrnn.add_n(model.losses)
+            expected = [3.5] * training + [4.0 * factor**2]
+            assert [float(one) for one in model.losses] == expected
+            assert [float(one) for one in layer.losses] == expected
+            assert len(model.updates) == int(training)
+            np.testing.assert_array_equal(tape.gradient(loss, layer.w), np.full((2, 2), 2 * factor))
+
+
+def test_a_shared_layer_adds_its_losses_once_for_each_call():
+    class Sums(openrnn.layers.Layer):
+        def call(self, inputs):
+            self.add_loss(openrnn.reduce_sum(inputs))
+            return inputs * 2.0
+
+    x = openrnn.Input(batch_shape=(None, 2))
+    layer = Sums()
+    model = openrnn.Model(x, layer(layer(x)))
+    assert len(model.losses) == 2
+    for made in (model, copy.deepcopy(model)):
+        for factor in (1.0, 2.0):
+            made(np.full((1, 2), factor, "float32"))
+            assert [float(one) for one in made.losses] == [2 * factor, 4 * factor]
