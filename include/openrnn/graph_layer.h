@@ -259,16 +259,22 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   void begin_call(const std::vector<Tensor>& inputs);
   /// Ends a call: losses of the activity regularizer.
   void end_call(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
-  /// While it exists, losses and updates that are added belong to the call.
+  /// When losses and updates were added: outside of calls; by a call that computed at once; by one
+  /// on symbolic tensors; by the last replay of one in a model, in place of what was recorded.
+  enum class Added : std::uint8_t { kOutside, kCall, kRecorded, kReplayed };
+  /// While it exists, losses and updates are added by such a call, or by the call around it.
   class OPENRNN_API DuringCall {
    public:
-    explicit DuringCall(Layer& layer) : layer_(layer) { layer_.in_call_ = true; }
-    ~DuringCall() { layer_.in_call_ = false; }
+    DuringCall(Layer& layer, Added added) : layer_(layer), before_(layer.adds_) {
+      if (before_ == Added::kOutside) layer_.adds_ = added;
+    }
+    ~DuringCall() { layer_.adds_ = before_; }
     DuringCall(const DuringCall&) = delete;
     DuringCall& operator=(const DuringCall&) = delete;
 
    private:
     Layer& layer_;
+    Added before_;
   };
   /// While it exists, calls of the layer are parts of the running call: they begin none, end none
   /// and are no nodes.
@@ -308,7 +314,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
     Variable variable = {};
     Tensor value = {};
     std::vector<Tensor> inputs = {};
-    bool of_call = false;
+    Added added = Added::kOutside;
     Tensor now() const {
       if (regularizer) return regularizer(variable.read());
       return compute ? compute() : value;
@@ -317,7 +323,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   struct Update {
     std::shared_ptr<const UpdateFunction> function;
     std::vector<Tensor> inputs = {};
-    bool of_call = false;
+    Added added = Added::kOutside;
   };
   void open_scope(const std::string& scope);
   void build_in(const Shape& input_shape, const std::string& saveable_scope);
@@ -338,7 +344,13 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   void move_scope(const std::string& to);
   /// The layer, and every layer under it, once.
   std::vector<const Layer*> all_layers() const;
-  std::vector<Tensor> own_losses(bool symbolic) const;
+  /// Whether what was added then counts; `replayed` or what was recorded.
+  static bool counts(Added added, bool replayed) {
+    return added != (replayed ? Added::kRecorded : Added::kReplayed);
+  }
+  std::vector<Tensor> own_losses(bool symbolic, bool replayed) const;
+  void publish_call_losses();
+  void forget(Added added);
 
   std::string name_, scope_name_, saveable_scope_;
   bool named_;
@@ -353,7 +365,8 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   bool ran_in_scope_ = false;
   bool reuse_ = false;
   bool losses_published_ = false;
-  bool in_call_ = false;
+  Added adds_ = Added::kOutside;
+  bool replayed_ = false;   // since a call on symbolic tensors
   Graph* graph_ = nullptr;  // null until the scope is open
   std::uint64_t graph_id_ = 0;
   std::optional<InputSpec> input_spec_;
@@ -408,6 +421,7 @@ class OPENRNN_API Model : public Layer {
     std::shared_ptr<Layer> layer;
     Tensor value;
     std::vector<Tensor> inputs;
+    bool by_call = false;  // added by the layer's call, which adds it again when it is replayed
   };
   std::vector<SymbolicLoss> recorded_losses() const;
   /// Adds the losses that the layers lack.
@@ -418,7 +432,8 @@ class OPENRNN_API Model : public Layer {
   void gather(Walk& walk) const override;
 
  private:
-  std::vector<Tensor> symbolic_losses() const;
+  /// With or without those that a replay of its call adds again.
+  std::vector<Tensor> symbolic_losses(bool by_calls) const;
   std::vector<Tensor> inputs_, outputs_;
   NodeList calls_;
   std::vector<Tensor> call_losses_;

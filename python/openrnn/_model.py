@@ -5,6 +5,7 @@ from typing import Any
 from openrnn import _arguments, _copies, _core
 from openrnn._core import Tensor
 from openrnn._layer import Layer
+from openrnn._structure import along as _along
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
 from openrnn._subclasses import or_own_call
@@ -86,7 +87,8 @@ class Model(Layer):
             return [inputs]
         if not isinstance(inputs, (list, tuple)):
             return [inputs]
-        return _flatten(inputs) if len(inputs) != len(self._inputs) else list(inputs)
+        along = _along(self._inputs, inputs)
+        return _flatten(inputs) if along is None else along
 
     def predict(self, x: Any) -> Any:
         """The outputs as NumPy arrays, with training off."""

@@ -12,6 +12,16 @@ def flatten(structure: Any) -> list[Any]:
     return [structure]
 
 
+def along(structure: Any, values: Any) -> list[Any] | None:
+    """The values in the places of the leaves, which may be lists themselves; None if they do not fit."""
+    if not isinstance(structure, (list, tuple)):
+        return [values]
+    if not isinstance(values, (list, tuple)) or len(values) != len(structure):
+        return None
+    parts = [along(part, value) for part, value in zip(structure, values, strict=True)]
+    return None if any(part is None for part in parts) else [one for p in parts if p for one in p]
+
+
 def replace(structure: Any, values: dict[int, Any]) -> Any:
     """The structure with the leaves that `values` has, by id, in place of its own."""
     if isinstance(structure, (list, tuple)):

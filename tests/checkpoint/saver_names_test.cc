@@ -1,5 +1,6 @@
 // Names in one checkpoint: prefixes of explicit and implicit builds, several saveables, and what
 // collides.
+#include "base/message.h"
 #include "formats/temp_folder.h"
 #include "openrnn/cells.h"
 #include "openrnn/checkpoint.h"
@@ -230,6 +231,83 @@ TEST(OtherNetworks, AreNeverLoaded) {
       }
     }
   }
+}
+
+// Twelve layers: in the order of names 10 and 11 lie before 2, and 9 is the last.
+TEST_F(Names, ForeignTensorsOfAnyLayerAreRefused) {
+  RnnSpec spec = rnn_spec(RnnMode::kRnnTanh, 12, 2, 2);
+  const auto layer = layers::make_cudnn_rnn(
+      {.network = {.mode = spec.mode, .num_layers = spec.num_layers, .num_units = spec.num_units}});
+  layer->build({1, 1, 2});
+  Saver({.only_saveables = true}).write(folder_ / "a");
+  const TensorBundleReader reader(folder_ / "a");
+  std::vector<NamedTensor> tensors;
+  for (const TensorInfo& info : reader.tensors()) {
+    tensors.push_back({info.name, reader.read_value(info.name)});
+  }
+  const auto restored_with = [&](const std::string& name) {
+    std::vector<NamedTensor> all = tensors;
+    all.push_back({name, Array(DType::kFloat32, {2, 2})});
+    write_tensor_bundle(folder_ / "b", all);
+    try {
+      Saver({.only_saveables = true}).restore(folder_ / "b");
+    } catch (const ArgumentError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto extra = [](int cell) {
+    return message("rnn/multi_rnn_cell/cell_", cell, "/basic_rnn_cell/projection/kernel");
+  };
+  for (const int cell : {0, 1, 9, 10, 11}) {
+    EXPECT_NE(restored_with(extra(cell)).find(" holds " + extra(cell) + ", which "),
+              std::string::npos)
+        << cell;
+  }
+  // Those are of no layer of this network: of a deeper one, another scope, or both directions.
+  for (const std::string& name :
+       {extra(12), "other/" + extra(3),
+        std::string("stack_bidirectional_rnn/cell_0/bidirectional_rnn/fw/basic_rnn_cell/"
+                    "projection/kernel")}) {
+    EXPECT_EQ(restored_with(name), "") << name;
+  }
+}
+
+// A file of one network may hold another of the same mode beside it, whose tensors have names of
+// their own; where it lacks those of this one, the other is what was saved.
+TEST_F(Names, AnotherNetworkBesideOneOfItsOwn) {
+  RnnSpec spec = rnn_spec(RnnMode::kGru, 1, 4, 3);
+  const auto layer = layers::make_cudnn_rnn({.network = spec});
+  layer->build({1, 1, 3});
+  Saver({.only_saveables = true}).write(folder_ / "own");
+  const std::string other = "rnn/multi_rnn_cell/cell_0/gru_cell/gates/kernel";
+  std::vector<NamedTensor> tensors{{other, Array(DType::kFloat32, {7, 8})}};
+  write_tensor_bundle(folder_ / "other", tensors);
+  const Saver saver({.only_saveables = true});
+  EXPECT_NE(thrown<ArgumentError>([&] {
+              saver.restore(folder_ / "other");
+            }).find(" holds " + other + ", which cudnn_gru/opaque_kernel_saveable has not"),
+            std::string::npos);
+  const TensorBundleReader reader(folder_ / "own");
+  for (const TensorInfo& info : reader.tensors()) {
+    tensors.push_back({info.name, reader.read_value(info.name)});
+  }
+  write_tensor_bundle(folder_ / "both", tensors);
+  const Array before = layer->kernel().to_host();
+  layer->kernel().assign(Array(DType::kFloat32, before.shape()).view());
+  saver.restore(folder_ / "both");
+  EXPECT_TRUE(same_bits(layer->kernel().to_host(), before));
+}
+
+// Extras are what the prefix is followed by: not the prefix alone.
+TEST_F(Names, ExtrasHaveANameAfterThePrefix) {
+  const std::vector<NamedTensor> tensors{{"openrnn/", Array(DType::kFloat32, {2})},
+                                         {"openrnn/n", Array(DType::kInt64, {})},
+                                         {"openrnn_n", Array(DType::kInt64, {})}};
+  write_tensor_bundle(folder_ / "a", tensors);
+  const Extras extras = read_extras(folder_ / "a");
+  ASSERT_EQ(extras.values().size(), 1u);
+  EXPECT_EQ(extras.get_int("n"), 0);
 }
 
 // Its file needs no raw buffer beside it to be refused, nor one to be taken for another.

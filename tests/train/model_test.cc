@@ -181,6 +181,24 @@ TEST(Model, WhatIsNotFiniteIsAnError) {
   }
 }
 
+// Bits per byte: a character of several bytes is one symbol, so that they are fewer per byte.
+TEST(TextTask, ItsMetricIsOfBytes) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  Text text;
+  text.train = "ab\u00e4\u20acba\u20ac\u00e4";  // 8 characters of 14 bytes
+  for (const TextLevel level : {TextLevel::kByte, TextLevel::kChar}) {
+    text.vocabulary = Vocabulary::of_text(text.train, level);
+    ModelConfig config;
+    config.network.num_units = 3;
+    config.vocabulary = config.outputs = text.vocabulary.size();
+    SequenceModel model(config);
+    const TextTask task(model, text, TextTask::Options{.batch = 1, .seq_len = 2});
+    const double per_byte = level == TextLevel::kByte ? 1.0 : 8.0 / 14.0;
+    EXPECT_NEAR(task.metric(3.0), 3.0 / std::log(2.0) * per_byte, 1e-14);
+  }
+}
+
 TEST(SequenceModel, StartsWithAnOpenForgetGate) {
   Model model;
   const ParamsLayout layout(model.model().rnn().spec());

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "openrnn/train_data.h"
+#include "openrnn/train_model.h"
 #include "support/expect_error.h"
 
 namespace openrnn::train {
@@ -332,6 +334,81 @@ TEST(SeriesWindows, RefusesOptionsOutOfRange) {
     EXPECT_TRUE(
         windows_error(ramp(20), options).ends_with(", expected more than 0 and less than 1"))
         << fraction;
+  }
+}
+
+// A network whose weights are zero forecasts the bias: in the file's units the mean of the changes,
+// and the bias times their deviation.
+TEST(ScoreSeries, OfAConstantForecast) {
+  const SeriesWindows windows(ramp(20), small_options());
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  ModelConfig config;
+  config.network.mode = RnnMode::kRnnTanh;
+  config.network.num_units = 3;
+  config.columns = config.outputs = 2;
+  SequenceModel model(config);
+  for (const Variable& variable : model.variables()) {
+    variable.assign(Array(variable.dtype(), variable.shape()).view());
+  }
+  const float bias[] = {0.5F, -0.25F};
+  model.dense().weights()[1].assign(Array::of<float>({2}, bias).view());
+  const SeriesScore score = score_series(model, windows);
+  const Normalisation& changes = windows.scaling().changes;
+  ASSERT_NE(changes.mean[0], 0.0);
+  double total = 0.0, last_total = 0.0;
+  for (std::size_t c = 0; c < 2; ++c) {
+    const auto column = static_cast<std::int64_t>(c);
+    double sum = 0.0, last_sum = 0.0;
+    for (std::int64_t i = 0; i < 5; ++i) {
+      const double change = windows.valid_truth(i, column) - windows.valid_last(i, column);
+      const double forecast = static_cast<double>(bias[c]) * changes.deviation[c] + changes.mean[c];
+      sum += (forecast - change) * (forecast - change);
+      last_sum += change * change;
+    }
+    EXPECT_NEAR(score.model[c], std::sqrt(sum / 5.0), 1e-9 * std::sqrt(sum));
+    EXPECT_NEAR(score.last_value[c], std::sqrt(last_sum / 5.0), 1e-12 * std::sqrt(last_sum));
+    const double deviation = windows.scaling().values.deviation[c];
+    total += sum / 5.0 / (deviation * deviation);
+    last_total += last_sum / 5.0 / (deviation * deviation);
+  }
+  EXPECT_NEAR(score.model_total, std::sqrt(total / 2.0), 1e-9);
+  EXPECT_NEAR(score.last_value_total, std::sqrt(last_total / 2.0), 1e-12);
+  EXPECT_EQ(score.season, windows.best_season());
+}
+
+// More than the rows of one call: each is counted once, and with its own truth.
+TEST(ScoreSeries, OfManyRows) {
+  SeriesTable table = ramp(700);
+  RandomStream random(3);
+  for (double& x : table.values.as<double>()) x = random.uniform(-2.0, 3.0);
+  SeriesOptions options = small_options();
+  options.window = 6;
+  options.valid_fraction = 0.6;
+  const SeriesWindows windows(table, options);
+  ASSERT_EQ(windows.valid_count(), 420);
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  ModelConfig config;
+  config.network.num_units = 4;
+  config.network.training.seed = 3;
+  config.columns = config.outputs = 2;
+  SequenceModel model(config);
+  const SeriesScore score = score_series(model, windows);
+  const Normalisation& changes = windows.scaling().changes;
+  std::array<double, 2> sums{};
+  for (std::int64_t i = 0; i < 420; ++i) {
+    const Array outputs = model(windows.valid_inputs(i, 1)).outputs.to_host();
+    for (std::size_t c = 0; c < 2; ++c) {
+      const auto column = static_cast<std::int64_t>(c);
+      const double change = element(outputs.view(), 5 * 2 + column);
+      const double error = windows.valid_last(i, column) + change * changes.deviation[c] +
+                           changes.mean[c] - windows.valid_truth(i, column);
+      sums[c] += error * error;
+    }
+  }
+  for (std::size_t c = 0; c < 2; ++c) {
+    EXPECT_NEAR(score.model[c], std::sqrt(sums[c] / 420.0), 1e-6);
   }
 }
 

@@ -22,50 +22,63 @@ void Layer::set_activity_regularizer(Regularizer regularizer) {
 
 void Layer::add_loss(std::function<Tensor()> loss) {
   if (!loss) throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
-  Graph::current().add_regularization_loss(loss);
-  losses_.push_back({.compute = std::move(loss)});
+  if (adds_ == Added::kOutside) {
+    Graph::current().add_regularization_loss(loss);
+  } else {
+    publish_call_losses();
+  }
+  losses_.push_back({.compute = std::move(loss), .added = adds_});
 }
 
 void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
   if (loss.empty())
     throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
-  const bool of_call = (in_call_ || !inputs.empty()) && !loss.is_symbolic();
+  const bool of_values = !inputs.empty() && !loss.is_symbolic();
+  const Added added = adds_ == Added::kOutside && of_values ? Added::kCall : adds_;
   // The layer owns the loss: if the loss owned the layer, neither would ever be freed.
   const Tensor kept = graph::without_owner(loss);
-  losses_.push_back({.value = kept, .inputs = graph::without_owners(inputs), .of_call = of_call});
-  if (!of_call) {
+  losses_.push_back({.value = kept, .inputs = graph::without_owners(inputs), .added = added});
+  if (added == Added::kOutside) {
     Graph::current().add_regularization_loss([kept] { return kept; });
-  } else if (!losses_published_) {
-    // One entry a layer: the losses of a call are other ones at each call.
-    Graph::current().add_regularization_losses(
-        [handle = std::shared_ptr<const LayerHandle>(handle_)] {
-          return handle->layer ? handle->layer->call_losses() : std::vector<Tensor>{};
-        });
-    losses_published_ = true;
+  } else {
+    publish_call_losses();
   }
+}
+
+// One entry a layer: the losses of a call are other ones at each call.
+void Layer::publish_call_losses() {
+  if (losses_published_) return;
+  Graph::current().add_regularization_losses(
+      [handle = std::shared_ptr<const LayerHandle>(handle_)] {
+        return handle->layer ? handle->layer->call_losses() : std::vector<Tensor>{};
+      });
+  losses_published_ = true;
 }
 
 std::vector<Tensor> Layer::call_losses() const {
   std::vector<Tensor> values;
   for (const Loss& loss : losses_) {
-    if (loss.of_call) values.push_back(loss.value);
+    if (loss.added != Added::kOutside && counts(loss.added, replayed_))
+      values.push_back(loss.now());
   }
   return values;
 }
 
-std::vector<Tensor> Layer::own_losses(bool symbolic) const {
+std::vector<Tensor> Layer::own_losses(bool symbolic, bool replayed) const {
   std::vector<Tensor> values;
   for (const Loss& loss : losses_) {
+    if (!counts(loss.added, replayed)) continue;
     if (symbolic || !loss.value.is_symbolic()) values.push_back(loss.now());
   }
   return values;
 }
 
 std::vector<Tensor> Layer::losses() const {
-  std::vector<Tensor> values = own_losses(true);
+  std::vector<Tensor> values = own_losses(true, replayed_);
   for (const Layer* layer : all_layers()) {
     if (layer == this) continue;
-    for (Tensor& loss : layer->own_losses(true)) values.push_back(std::move(loss));
+    for (Tensor& loss : layer->own_losses(true, layer->replayed_))
+      values.push_back(std::move(loss));
   }
   return values;
 }
@@ -74,6 +87,7 @@ std::vector<Tensor> Layer::get_losses_for(const std::vector<Tensor>& inputs) con
   std::vector<Tensor> values;
   for (const Layer* layer : all_layers()) {
     for (const Loss& loss : layer->losses_) {
+      if (loss.added == Added::kReplayed) continue;  // its inputs are values
       const bool wanted = inputs.empty() ? loss.inputs.empty() : reachable(loss.inputs, inputs);
       if (wanted) values.push_back(loss.now());
     }
@@ -84,7 +98,7 @@ std::vector<Tensor> Layer::get_losses_for(const std::vector<Tensor>& inputs) con
 void Layer::add_update(UpdateFunction update, const std::vector<Tensor>& inputs) {
   if (!update) throw ArgumentError("[add_update] update is empty, expected a function");
   updates_.push_back({std::make_shared<const UpdateFunction>(std::move(update)),
-                      graph::without_owners(inputs), in_call_});
+                      graph::without_owners(inputs), adds_});
 }
 
 std::vector<UpdateFunction> Layer::updates() const {
@@ -92,7 +106,9 @@ std::vector<UpdateFunction> Layer::updates() const {
   if (!trainable() && !stateful) return functions;
   for (const Layer* layer : all_layers()) {
     if (!layer->trainable() && !layer->stateful) continue;
-    for (const Update& update : layer->updates_) functions.push_back(*update.function);
+    for (const Update& update : layer->updates_) {
+      if (counts(update.added, layer->replayed_)) functions.push_back(*update.function);
+    }
   }
   return functions;
 }
@@ -103,11 +119,18 @@ std::vector<UpdateFunction> Layer::get_updates_for(const std::vector<Tensor>& in
   for (const Layer* layer : all_layers()) {
     if (!layer->trainable() && !layer->stateful) continue;
     for (const Update& update : layer->updates_) {
+      if (update.added == Added::kReplayed) continue;
       const bool wanted = inputs.empty() ? update.inputs.empty() : reachable(update.inputs, inputs);
       if (wanted) functions.push_back(*update.function);
     }
   }
   return functions;
+}
+
+void Layer::forget(Added added) {
+  std::erase_if(losses_, [&](const Loss& loss) { return loss.added == added; });
+  std::erase_if(updates_, [&](const Update& update) { return update.added == added; });
+  if (added == Added::kReplayed) replayed_ = false;
 }
 
 void Layer::begin_call(const std::vector<Tensor>& inputs) {
@@ -119,8 +142,8 @@ void Layer::begin_call(const std::vector<Tensor>& inputs) {
     }
   }
   run_waiting();  // for parts added to a list since
-  std::erase_if(losses_, [](const Loss& loss) { return loss.of_call; });
-  std::erase_if(updates_, [](const Update& update) { return update.of_call; });
+  forget(Added::kCall);
+  forget(Added::kReplayed);
   if (!trainable() && !stateful) return;
   for (const Update& update : updates_) Graph::current().add_update(update.function);
 }

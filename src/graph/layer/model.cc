@@ -67,10 +67,11 @@ void Model::gather(Walk& walk) const {
   Layer::gather(walk);
 }
 
-std::vector<Tensor> Model::symbolic_losses() const {
+std::vector<Tensor> Model::symbolic_losses(bool by_calls) const {
   std::vector<Tensor> found;
   for (const Layer* layer : layers()) {
     for (const Loss& loss : layer->losses_) {
+      if (!by_calls && loss.added == Added::kRecorded) continue;
       if (loss.value.is_symbolic()) found.push_back(loss.value);
     }
   }
@@ -83,18 +84,19 @@ std::vector<Tensor> Model::symbolic_losses() const {
 
 Layer::NodeList Model::recorded_calls() const {
   std::vector<Tensor> targets = outputs_;
-  for (Tensor& loss : symbolic_losses()) targets.push_back(std::move(loss));
+  for (Tensor& loss : symbolic_losses(true)) targets.push_back(std::move(loss));
   return calls_between({}, targets);
 }
 
 std::vector<Model::SymbolicLoss> Model::recorded_losses() const {
-  const std::vector<Tensor> wanted = symbolic_losses();
+  const std::vector<Tensor> wanted = symbolic_losses(true);
   std::vector<SymbolicLoss> found;
   for (Layer* layer : layers()) {
     for (const Loss& loss : layer->losses_) {
       const auto same = [&](const Tensor& other) { return same_tensor(loss.value, other); };
       if (std::none_of(wanted.begin(), wanted.end(), same)) continue;
-      found.push_back({layer->weak_from_this().lock(), loss.value, loss.inputs});
+      found.push_back({layer->weak_from_this().lock(), loss.value, loss.inputs,
+                       loss.added == Added::kRecorded});
     }
   }
   return found;
@@ -105,6 +107,7 @@ void Model::add_losses(const std::vector<SymbolicLoss>& losses) {
     const auto same = [&](const Loss& known) { return same_tensor(known.value, loss.value); };
     const std::vector<Loss>& known = loss.layer->losses_;
     if (std::any_of(known.begin(), known.end(), same)) continue;
+    const DuringCall during(*loss.layer, loss.by_call ? Added::kRecorded : Added::kOutside);
     loss.layer->add_loss(loss.value, loss.inputs);
   }
 }
@@ -117,12 +120,13 @@ std::vector<Tensor> Model::operator()(const std::vector<Tensor>& values,
   }
   ensure_built(values[0].shape());
   begin_call(values);
+  for (Layer* layer : layers()) layer->forget(Added::kReplayed);
   SymbolicValues computed(Replay{training});
   for (std::size_t i = 0; i < values.size(); ++i) computed.set(inputs_[i], values[i]);
   std::vector<Tensor> results;
   for (const Tensor& output : outputs_) results.push_back(computed.get(output));
   std::vector<Tensor> losses;
-  for (const Tensor& loss : symbolic_losses()) losses.push_back(computed.get(loss));
+  for (const Tensor& loss : symbolic_losses(false)) losses.push_back(computed.get(loss));
   call_losses_ = std::move(losses);
   called_ = true;
   end_call(values, results);
@@ -138,9 +142,9 @@ std::vector<Array> Model::predict(const std::vector<Tensor>& values) {
 std::vector<Tensor> Model::losses() const {
   std::vector<Tensor> all;
   for (const Layer* layer : all_layers()) {
-    for (Tensor& loss : layer->own_losses(layer == this)) all.push_back(std::move(loss));
+    for (Tensor& loss : layer->own_losses(layer == this, called_)) all.push_back(std::move(loss));
   }
-  for (const Tensor& loss : called_ ? call_losses_ : symbolic_losses()) all.push_back(loss);
+  for (const Tensor& loss : called_ ? call_losses_ : symbolic_losses(true)) all.push_back(loss);
   return all;
 }
 

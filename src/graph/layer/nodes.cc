@@ -63,8 +63,13 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
                                "' is gone, expected it to outlive the tensors that it made (one "
                                "made by std::make_shared does)"));
     }
+    if (!any_symbolic(values)) {
+      handle->layer->replayed_ = true;
+      const DuringCall during(*handle->layer, Added::kReplayed);
+      return handle->layer->replay_call(recorded, values, replay);
+    }
+    const DuringCall during(*handle->layer, Added::kRecorded);
     std::vector<Tensor> results = handle->layer->replay_call(recorded, values, replay);
-    if (!any_symbolic(values)) return results;
     // A replay on symbolic tensors: what it made says the shapes, the call stays a node.
     std::vector<TensorSpec> specs;
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
@@ -95,8 +100,13 @@ std::vector<Tensor> Layer::run_call(const std::vector<Tensor>& inputs,
                                     const std::vector<TensorSpec>& outputs,
                                     const Attributes& call) {
   begin_call(inputs);
-  std::vector<Tensor> results = any_symbolic(inputs) ? record_node(inputs, outputs, {call})
-                                                     : compute_call(call, inputs, Replay{});
+  std::vector<Tensor> results;
+  if (any_symbolic(inputs)) {
+    results = record_node(inputs, outputs, {call});
+  } else {
+    const DuringCall during(*this, Added::kCall);
+    results = compute_call(call, inputs, Replay{});
+  }
   end_call(inputs, results);
   return results;
 }
@@ -114,10 +124,11 @@ std::vector<Tensor> Layer::call_as(const std::vector<Tensor>& inputs, const Repl
   begin_call(inputs);
   const LayerCall recorded{.function = call};
   const bool symbolic = any_symbolic(inputs);
-  std::optional<DuringCall> during;
-  if (!symbolic) during.emplace(*this);
-  std::vector<Tensor> outputs = replay_call(recorded, inputs, Replay{});
-  during.reset();
+  std::vector<Tensor> outputs;
+  {
+    const DuringCall during(*this, symbolic ? Added::kRecorded : Added::kCall);
+    outputs = replay_call(recorded, inputs, Replay{});
+  }
   if (outputs.empty()) {
     throw ArgumentError(message("[", name_, "] call() returned no tensor, expected at least one"));
   }

@@ -162,7 +162,8 @@ void bind_model_parts(nb::module_& m) {
       [](const LayerRef& self) {
         nb::list losses;
         for (const auto& loss : self.as<Model>("Model").recorded_losses()) {
-          losses.append(nb::make_tuple(wrap_layer(loss.layer), loss.value, loss.inputs));
+          losses.append(
+              nb::make_tuple(wrap_layer(loss.layer), loss.value, loss.inputs, loss.by_call));
         }
         return losses;
       },
@@ -174,7 +175,8 @@ void bind_model_parts(nb::module_& m) {
         for (const nb::handle one : given) {
           const auto& layer = nb::cast<const LayerRef&>(nb::object(one[0]));
           losses.push_back({layer.share(), nb::cast<Tensor>(nb::object(one[1])),
-                            nb::cast<std::vector<Tensor>>(nb::object(one[2]))});
+                            nb::cast<std::vector<Tensor>>(nb::object(one[2])),
+                            nb::cast<bool>(nb::object(one[3]))});
         }
         Model::add_losses(losses);
       },

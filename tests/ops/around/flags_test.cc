@@ -1,4 +1,6 @@
 // Masked steps and resets, against a loop over steps and against sequences cut by hand.
+#include <array>
+
 #include "base/message.h"
 #include "ops/check_gradient.h"
 #include "ops/segments/cut.h"
@@ -298,6 +300,65 @@ TEST(StepFlags, GroupsDrawOneKeyAndMasksOfTheirOwn) {
   call.in.next_dropout = {};
   call.in.dropout = {.seed = 3, .call = 0};
   EXPECT_EQ(values_of(ops::rnn(call.spec, call.in, nullptr).output), first);
+}
+
+// The sequences that resets cut rows of 6, 3 and 5 steps into, by row and time: row, first
+// step, end.
+constexpr std::array<std::array<std::int64_t, 3>, 8> kCut = {
+    {{0, 0, 2}, {0, 2, 3}, {0, 3, 6}, {1, 0, 1}, {1, 1, 3}, {2, 0, 1}, {2, 1, 3}, {2, 3, 5}}};
+
+Flagged cut_call() {
+  Flagged call = make_call(RnnMode::kLstm, Direction::kBidirectional);
+  call.in.sequence_lengths = {{6, 3, 5}};
+  call.in.flags.reset.assign(kTime * kBatch, false);
+  for (std::size_t s = 0; s < kCut.size(); ++s) {
+    const auto& [row, first, last] = kCut[s];
+    if (first > 0) call.in.flags.reset[static_cast<std::size_t>(first * kBatch + row)] = true;
+  }
+  return call;
+}
+
+TEST(StepFlags, SequencesOfOneGroupAreByRowAndTime) {
+  const Flagged call = cut_call();
+  const ops::Segments segments(call.in, kTime, kBatch);
+  ASSERT_EQ(segments.groups(), 1u);
+  EXPECT_EQ(segments.lengths(0), (std::vector<std::int32_t>{2, 1, 3, 1, 2, 1, 2, 2}));
+  EXPECT_EQ(segments.first_states(0, 9), (std::vector<std::int32_t>{0, 9, 9, 1, 9, 2, 9, 9}));
+  EXPECT_EQ(segments.last_of_rows(), (std::vector<std::int32_t>{2, 4, 7}));
+}
+
+// The masks between layers are those of a batch of the sequences, in the order of rows and time.
+TEST(StepFlags, DropoutIsThatOfTheSequencesInOrder) {
+  Flagged call = cut_call();
+  call.spec.training.dropout = 0.4;
+  call.in.dropout = {.seed = 5, .call = 2};
+  const ops::RnnOutputs found = ops::rnn(call.spec, call.in, nullptr);
+  Flagged batch = call;
+  batch.in.flags = {};
+  batch.in.sequence_lengths.emplace();
+  std::vector<Tensor> x, h, c;
+  for (std::size_t s = 0; s < kCut.size(); ++s) {
+    const auto& [row, first, last] = kCut[s];
+    const Tensor own = ops::slice(call.in.x, {1, row, 1});
+    const Tensor padding = ops::slice(call.in.x, {1, row, 1});
+    x.push_back(ops::slice(ops::concat({ops::slice(own, {0, first, last - first}), padding}, 0),
+                           {0, 0, kTime}));
+    const double kept = first == 0 ? 1.0 : 0.0;
+    h.push_back(ops::scale(ops::slice(call.in.h0, {1, row, 1}), kept));
+    c.push_back(ops::scale(ops::slice(call.in.c0, {1, row, 1}), kept));
+    batch.in.sequence_lengths->push_back(static_cast<std::int32_t>(last - first));
+  }
+  batch.in.x = ops::concat(x, 1);
+  batch.in.h0 = ops::concat(h, 1);
+  batch.in.c0 = ops::concat(c, 1);
+  const ops::RnnOutputs wanted = ops::rnn(batch.spec, batch.in, nullptr);
+  for (std::size_t s = 0; s < kCut.size(); ++s) {
+    const auto& [row, first, last] = kCut[s];
+    const Tensor mine = ops::slice(ops::slice(found.output, {1, row, 1}), {0, first, last - first});
+    const Tensor theirs = ops::slice(
+        ops::slice(wanted.output, {1, static_cast<std::int64_t>(s), 1}), {0, 0, last - first});
+    expect_near(mine, theirs);
+  }
 }
 
 TEST(StepFlags, OfAnotherSizeAreRefused) {

@@ -129,3 +129,46 @@ def test_a_subclass_of_a_layer():
     layer(X)
     assert names() == ["dense/kernel", "dense/bias", "dense/shift"]
     assert len(layer.weights) == 3
+
+
+class Kept(Dense):
+    """Keeps what Dense gave, which is a part of its own call, and loses it too."""
+
+    def call(self, inputs):
+        self.hidden = super().call(inputs)
+        self.add_loss(openrnn.reduce_sum(self.hidden), inputs=inputs)
+        return self.hidden * 2.0
+
+
+def test_a_part_of_a_call_is_no_call_of_the_layer():
+    x, layer = openrnn.Input(batch_shape=(None, 3)), Kept(4)
+    y = layer(x)
+    assert [len(layer.inbound_nodes), len(layer.outbound_nodes)] == [1, 0]
+    assert layer.output is y
+    model = openrnn.Model(x, layer.hidden)
+    assert model.layers == [] and len(model.outputs) == 1
+    with pytest.raises(ValueError, match="expected one of \\[\\]"):
+        model.get_layer("kept")
+    layer.weights[1].assign([1.0, 2.0, 3.0, 4.0])
+    np.testing.assert_allclose(model(X), X @ layer.weights[0].numpy() + [1, 2, 3, 4], rtol=1e-6)
+    last = Dense(2)
+    both = openrnn.Model(x, last(layer.hidden))
+    assert both.layers == [last] and last.inbound_nodes[0].inbound_layers == []
+    assert layer.outbound_nodes == []
+    whole = openrnn.Model(x, Dense(2)(y))
+    assert whole.layers[0] is layer and len(whole.layers) == 2
+    assert len(layer.outbound_nodes) == 1
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_record_a_part_as_a_part(copied):
+    x, layer = openrnn.Input(batch_shape=(None, 3)), Kept(4)
+    model = openrnn.Model(x, Dense(2)(layer(x)))
+    made = copied(model)
+    (twin, last) = made.layers
+    assert [len(one.inbound_nodes) for one in (twin, last, layer)] == [1, 1, 1]
+    assert [len(one.outbound_nodes) for one in (twin, last, layer)] == [1, 0, 1]
+    assert len(twin.weights) == 2 and len(made.weights) == 4
+    np.testing.assert_array_equal(made(X), model(X))
+    assert len(made.losses) == 1 == len(model.losses)
+    assert float(made.losses[0]) == float(model.losses[0])

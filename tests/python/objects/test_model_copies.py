@@ -151,8 +151,7 @@ class Net(layers.Layer):
     def call(self, inputs, extra=(), training=True):
         first, gru = self.blocks
         self.last = first(inputs + self.offset + sum(extra))
-        if inputs.is_symbolic:
-            self.add_loss(openrnn.reduce_sum(self.last), inputs=inputs)
+        self.add_loss(openrnn.reduce_sum(self.last), inputs=inputs)
         return gru(self.last)[0] * (2.0 if training else 1.0)
 
 

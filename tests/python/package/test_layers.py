@@ -172,6 +172,54 @@ def test_what_a_call_adds_is_of_that_call():
     assert len(openrnn.get_collection(openrnn.GraphKeys.REGULARIZATION_LOSSES)) == 1
 
 
+def test_a_model_replays_a_call_and_adds_nothing():
+    class Sums(openrnn.layers.Layer):
+        def build(self, input_shape):
+            self.w = self.add_weight("w", (3, 3), regularizer=lambda w: openrnn.reduce_sum(w) * 0.0 + 2.5)
+            super().build(input_shape)
+
+        def call(self, inputs, given=True):
+            self.add_loss(openrnn.reduce_sum(inputs), inputs=inputs if given else None)
+            self.add_loss(lambda: openrnn.constant(0.25))
+            self.add_update(lambda: None)
+            return openrnn.matmul(inputs, self.w)
+
+    for given in (True, False):
+        openrnn.reset_default_graph()
+        x, layer = openrnn.Input(batch_shape=(None, 3)), Sums()
+        model = openrnn.Model(x, layer(x, given=given))
+        assert len(model.losses) == 3 == len(layer.losses)
+        for factor in (1.0, 2.0, 3.0):
+            model(np.full((2, 3), factor, "float32"))
+            assert [float(loss) for loss in model.losses] == [2.5, 6.0 * factor, 0.25]
+            assert len(layer.losses) == 3 and len(layer.updates) == 1 == len(model.updates)
+        assert len(openrnn.get_collection(openrnn.GraphKeys.REGULARIZATION_LOSSES)) == 3
+        # A call of the layer itself adds what it always adds, after the replays too.
+        layer(np.full((2, 3), 5.0, "float32"), given=given)
+        assert 30.0 in [float(loss) for loss in layer.losses if not loss.is_symbolic]
+
+
+def test_training_a_model_with_losses_of_a_call():
+    class Loses(openrnn.layers.Layer):
+        def build(self, input_shape):
+            self.w = self.add_weight("w", (1, 1), initializer="ones")
+            super().build(input_shape)
+
+        def call(self, inputs):
+            outputs = openrnn.matmul(inputs, self.w)
+            self.add_loss(openrnn.reduce_sum(outputs * 2.0), inputs=inputs)
+            return outputs
+
+    x = openrnn.Input(batch_shape=(None, 1))
+    layer = Loses()
+    model = openrnn.Model(x, layer(x))
+    for _ in range(3):
+        with openrnn.GradientTape() as tape:
+            y = model(np.float32([[0.5], [1.0]]))
+            loss = openrnn.reduce_sum(y) + openrnn.add_n(model.losses)
+        np.testing.assert_array_equal(tape.gradient(loss, layer.w), [[1.5 + 3.0]])
+
+
 def test_a_constraint_that_raises_leaves_a_whole_step():
     def refuse(value):
         raise RuntimeError("no such value")
@@ -278,3 +326,49 @@ def test_integers_do_not_join():
             openrnn.concat(parts, 0)
     with pytest.raises(ValueError, match=r"\[concat\] parts\[1\] is int32 of shape"):
         openrnn.concat([[1.0], [2]], 0)
+
+
+def test_a_model_replays_what_a_call_adds_this_time():
+    class Penalized(openrnn.layers.Layer):
+        def build(self, input_shape):
+            self.w = self.add_weight("w", (2, 2), initializer="ones")
+            super().build(input_shape)
+
+        def call(self, inputs, training=False):
+            if training:
+                self.add_loss(openrnn.reduce_sum(inputs), inputs=inputs)
+                self.add_update(lambda: None)
+            self.add_loss(openrnn.reduce_sum(self.w * self.w))
+            return openrnn.matmul(inputs, self.w)
+
+    x = openrnn.Input(batch_shape=(None, 2))
+    layer = Penalized()
+    model = openrnn.Model(x, layer(x))
+    values = np.float32([[1.0, 2.5]])
+    for factor in (1.0, 3.0):
+        layer.w.assign(np.full((2, 2), factor, "float32"))
+        for training in (False, True, False):
+            with openrnn.GradientTape() as tape:
+                model(values, training=training)
+                loss = openrnn.add_n(model.losses)
+            expected = [3.5] * training + [4.0 * factor**2]
+            assert [float(one) for one in model.losses] == expected
+            assert [float(one) for one in layer.losses] == expected
+            assert len(model.updates) == int(training)
+            np.testing.assert_array_equal(tape.gradient(loss, layer.w), np.full((2, 2), 2 * factor))
+
+
+def test_a_shared_layer_adds_its_losses_once_for_each_call():
+    class Sums(openrnn.layers.Layer):
+        def call(self, inputs):
+            self.add_loss(openrnn.reduce_sum(inputs))
+            return inputs * 2.0
+
+    x = openrnn.Input(batch_shape=(None, 2))
+    layer = Sums()
+    model = openrnn.Model(x, layer(layer(x)))
+    assert len(model.losses) == 2
+    for made in (model, copy.deepcopy(model)):
+        for factor in (1.0, 2.0):
+            made(np.full((1, 2), factor, "float32"))
+            assert [float(one) for one in made.losses] == [2 * factor, 4 * factor]
