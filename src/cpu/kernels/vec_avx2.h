@@ -136,19 +136,18 @@ inline void store_bf16(F32 a, uint16_t* p, int64_t n) {
       _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
   for (int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
-/// Words of four bytes: sum + the products of unsigned x and signed w, as integers.
+/// Words of four bytes: sum + the products of bytes of x, less 128, and of w, as integers. |x| w,
+/// with the sign of x given to w: a pair of products of at most 127 * 127 fits 16 bits, where one
+/// with x + 128 would saturate. It asks that no byte of w is -128.
 inline F32 dot_int8(F32 x, F32 w, F32 sum) {
-  const __m256i low = _mm256_set1_epi32(0x00FF00FF);
-  const __m256i even = _mm256_madd_epi16(_mm256_and_si256(words(x), low),
-                                         _mm256_srai_epi16(_mm256_slli_epi16(words(w), 8), 8));
-  const __m256i odd =
-      _mm256_madd_epi16(_mm256_srli_epi16(words(x), 8), _mm256_srai_epi16(words(w), 8));
-  return of_words(_mm256_add_epi32(words(sum), _mm256_add_epi32(even, odd)));
+  const __m256i values = _mm256_xor_si256(words(x), _mm256_set1_epi8(-128));
+  const __m256i pairs =
+      _mm256_maddubs_epi16(_mm256_abs_epi8(values), _mm256_sign_epi8(words(w), values));
+  const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  return of_words(_mm256_add_epi32(words(sum), fours));
 }
-/// a - b of integers, as floats.
-inline F32 integer_difference(F32 a, F32 b) {
-  return {_mm256_cvtepi32_ps(_mm256_sub_epi32(words(a), words(b)))};
-}
+/// What dot_int8 summed, as floats; `offset` is 128 times the sum of w, which is not in it.
+inline F32 int8_sum(F32 sum, F32 /*offset*/) { return {_mm256_cvtepi32_ps(words(sum))}; }
 /// The low byte of each word + 128.
 inline void store_bytes(F32 a, uint8_t* p) {
   alignas(32) uint32_t part[8];

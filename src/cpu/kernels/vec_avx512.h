@@ -147,7 +147,7 @@ inline F32 pair_of(F32 even, F32 odd) {
   return of_words(_mm512_permutexvar_epi16(_mm512_load_si512(kOrder), pack));
 }
 #endif
-/// Words of four bytes: sum + the products of unsigned x and signed w, as integers.
+/// Words of four bytes: sum + the products of bytes of x, which count from 0 to 255, and of w.
 inline F32 dot_int8(F32 x, F32 w, F32 sum) {
 #if defined(__AVX512VNNI__)
   return of_words(_mm512_dpbusd_epi32(words(sum), words(x), words(w)));
@@ -160,9 +160,9 @@ inline F32 dot_int8(F32 x, F32 w, F32 sum) {
   return of_words(_mm512_add_epi32(words(sum), _mm512_add_epi32(even, odd)));
 #endif
 }
-/// a - b of integers, as floats.
-inline F32 integer_difference(F32 a, F32 b) {
-  return {_mm512_cvtepi32_ps(_mm512_sub_epi32(words(a), words(b)))};
+/// What dot_int8 summed less `offset`, 128 times the sum of w, as floats.
+inline F32 int8_sum(F32 sum, F32 offset) {
+  return {_mm512_cvtepi32_ps(_mm512_sub_epi32(words(sum), words(offset)))};
 }
 /// The low byte of each word + 128.
 inline void store_bytes(F32 a, uint8_t* p) {

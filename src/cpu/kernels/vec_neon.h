@@ -126,24 +126,20 @@ inline void store_bf16(F32 a, uint16_t* p, int64_t n) {
   vst1_u16(part, vshrn_n_u32(words(nearest_bf16(a)), 16));
   for (int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
-/// Words of four bytes: sum + the products of unsigned x and signed w, as integers.
+/// Words of four bytes: sum + the products of bytes of x, less 128, and of w, as integers. A pair
+/// of products of at most 127 * 127 fits 16 bits.
 inline F32 dot_int8(F32 x, F32 w, F32 sum) {
-  const uint8x16_t xs = vreinterpretq_u8_u32(words(x));
+  const int8x16_t xs =
+      vreinterpretq_s8_u8(veorq_u8(vreinterpretq_u8_u32(words(x)), vdupq_n_u8(128)));
   const int8x16_t ws = vreinterpretq_s8_u32(words(w));
-  // Bytes as 16 bits: the sums of two products of 8 bits each need 17, so they widen again.
-  const int16x8_t xl = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(xs)));
-  const int16x8_t xh = vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(xs)));
-  const int16x8_t wl = vmovl_s8(vget_low_s8(ws)), wh = vmovl_s8(vget_high_s8(ws));
-  const int32x4_t a = vmull_s16(vget_low_s16(xl), vget_low_s16(wl));
-  const int32x4_t b = vmull_s16(vget_high_s16(xl), vget_high_s16(wl));
-  const int32x4_t c = vmull_s16(vget_low_s16(xh), vget_low_s16(wh));
-  const int32x4_t d = vmull_s16(vget_high_s16(xh), vget_high_s16(wh));
-  const int32x4_t four = vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
-  return of_words(vaddq_u32(words(sum), vreinterpretq_u32_s32(four)));
+  const int16x8_t low = vmull_s8(vget_low_s8(xs), vget_low_s8(ws));
+  const int16x8_t high = vmull_s8(vget_high_s8(xs), vget_high_s8(ws));
+  const int32x4_t total = vpadalq_s16(vreinterpretq_s32_u32(words(sum)), vpaddq_s16(low, high));
+  return of_words(vreinterpretq_u32_s32(total));
 }
-/// a - b of integers, as floats.
-inline F32 integer_difference(F32 a, F32 b) {
-  return {vcvtq_f32_s32(vreinterpretq_s32_u32(vsubq_u32(words(a), words(b))))};
+/// What dot_int8 summed, as floats; `offset` is 128 times the sum of w, which is not in it.
+inline F32 int8_sum(F32 sum, F32 /*offset*/) {
+  return {vcvtq_f32_s32(vreinterpretq_s32_u32(words(sum)))};
 }
 /// The low byte of each word + 128.
 inline void store_bytes(F32 a, uint8_t* p) {

@@ -153,7 +153,7 @@ inline F32 load_bf16(const uint16_t* p, int64_t) {
 inline void store_bf16(F32 a, uint16_t* p, int64_t) {
   *p = static_cast<uint16_t>(bits_of(nearest_bf16(a).v) >> 16);
 }
-/// A word of four bytes: sum + the products of unsigned x and signed w, as integers.
+/// A word of four bytes: sum + the products of bytes of x, which count from 0 to 255, and of w.
 inline F32 dot_int8(F32 x, F32 w, F32 sum) {
   const uint32_t xs = bits_of(x.v), ws = bits_of(w.v);
   uint32_t total = bits_of(sum.v);
@@ -162,9 +162,9 @@ inline F32 dot_int8(F32 x, F32 w, F32 sum) {
   }
   return {__builtin_bit_cast(float, total)};
 }
-/// a - b of integers, as a float.
-inline F32 integer_difference(F32 a, F32 b) {
-  return {static_cast<float>(static_cast<int32_t>(bits_of(a.v) - bits_of(b.v)))};
+/// What dot_int8 summed less `offset`, 128 times the sum of w, as a float.
+inline F32 int8_sum(F32 sum, F32 offset) {
+  return {static_cast<float>(static_cast<int32_t>(bits_of(sum.v) - bits_of(offset.v)))};
 }
 /// The low byte of the word + 128.
 inline void store_bytes(F32 a, uint8_t* p) { *p = static_cast<uint8_t>(bits_of(a.v) + 128); }

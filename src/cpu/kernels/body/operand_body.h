@@ -139,10 +139,10 @@ struct Int8 {
   static int64_t number(int part) { return part; }
   static F32 part(const float* w, int) { return F32::load(w); }
   static F32 add(F32 x, F32 w, F32 sum) { return dot_int8(x, w, sum); }
-  /// (sum - 128 sum of weights) * (scale of the row * scale of the weights).
+  /// The sum of products * (scale of the row * scale of the weights).
   static F32 scaled(F32 sum, float row_scale, const float* w, int64_t w_step) {
     const F32 scale = F32::broadcast(row_scale) * F32::load(w);
-    return integer_difference(sum, F32::load(w + w_step)) * scale;
+    return int8_sum(sum, F32::load(w + w_step)) * scale;
   }
   static const float* const* stage(const Panels<float>& w, const float* const* rows,
                                    int64_t count) {
