@@ -39,7 +39,7 @@ TEST(Errors, Products) {
             "[dense] x is a scalar, expected at least one dimension");
 }
 
-TEST(Errors, TwoOfOneShapeAndDtype) {
+TEST(Errors, TwoThatBroadcastOfOneDtype) {
   using Operation = Tensor (*)(const Tensor&, const Tensor&);
   const std::pair<std::string, Operation> operations[] = {{"add", ops::add},
                                                           {"subtract", ops::subtract},
@@ -47,7 +47,7 @@ TEST(Errors, TwoOfOneShapeAndDtype) {
                                                           {"divide", ops::divide}};
   for (const auto& [name, operation] : operations) {
     EXPECT_EQ(argument_error([&] { operation(zeros({2}), zeros({3})); }),
-              "[" + name + "] b has shape [3], expected [2] as a");
+              "[" + name + "] b has shape [3], expected one that broadcasts with [2] of a");
     EXPECT_EQ(argument_error([&] { operation(zeros({2}), zeros({2}, DType::kFloat64)); }),
               "[" + name + "] b is float64, expected float32");
     EXPECT_EQ(argument_error([&] { operation(int_tensor({1}, {1}), int_tensor({1}, {1})); }),
