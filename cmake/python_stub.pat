@@ -1,2 +1,3 @@
 __prefix__:
+    import numpy
     from numpy.typing import NDArray
