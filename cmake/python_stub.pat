@@ -1,3 +1,3 @@
 __prefix__:
-    import numpy
+    from numpy import dtype as NumpyDType
     from numpy.typing import NDArray

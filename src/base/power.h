@@ -135,8 +135,9 @@ constexpr double softplus_of(double x, const Split& split, const Scaled& scaled)
   const double u = 1.0 + e;
   int exponent = 0;
   const double m = split(u, &exponent);
-  // log(u) is off by the rounding of u, and so is u - 1, which the quotient puts right.
-  const double log = u == 1.0 ? e : log_of_parts(m, exponent) * (e / (u - 1.0));
+  // What u has lost of 1 + e comes back as the first term of its logarithm.
+  const DoublePair parts = log_pair(m, exponent);
+  const double log = parts.high + (parts.low + (e - (u - 1.0)) / u);
   return x > 0.0 ? x + log : log;
 }
 

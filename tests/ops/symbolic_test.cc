@@ -248,7 +248,7 @@ TEST(SymbolicOps, NamesAndAttributesMakeTheSameCalls) {
 TEST(SymbolicOps, WhatIsKnownIsCheckedAtOnce) {
   const Tensor a = Input({-1, 5}), b = Input({3, 4});
   EXPECT_EQ(thrown<ArgumentError>([&] { ops::add(a, b); }),
-            "[add] b is float32 of shape [3, 4], expected the shape [-1, 5] of a");
+            "[add] b has shape [3, 4], expected one that broadcasts with [-1, 5] of a");
   EXPECT_EQ(thrown<ArgumentError>([&] { ops::matmul(a, b); }),
             "[matmul] b is float32 of shape [3, 4], expected 5 at dimension 0");
   EXPECT_EQ(thrown<ArgumentError>([&] {

@@ -106,7 +106,7 @@ template <class T>
 void bind_members(nb::class_<T>& type) {
   type.def_prop_ro(
           "dtype", [](const T& self) { return dtype_object(self.dtype()); },
-          nb::sig("def dtype(self) -> numpy.dtype[typing.Any]"), "NumPy's dtype.")
+          nb::sig("def dtype(self) -> NumpyDType[typing.Any]"), "NumPy's dtype.")
       .def_prop_ro("ndim", [](const T& self) { return self.shape().size(); })
       .def_prop_ro(
           "size", [](const T& self) { return size_of(read(self)); },
