@@ -1,2 +1,3 @@
 __prefix__:
+    from numpy import dtype as NumpyDType
     from numpy.typing import NDArray

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "openrnn/base.h"
 
@@ -10,8 +11,31 @@ namespace openrnn {
 
 class Engine;
 
-enum class UnaryOp : std::uint8_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare, kAbs, kSqrt };
-enum class BinaryOp : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide };
+/// kSoftplus is log(1 + e^x).
+enum class UnaryOp : std::uint8_t {
+  kRelu,
+  kTanh,
+  kSigmoid,
+  kExp,
+  kNegate,
+  kSquare,
+  kAbs,
+  kSqrt,
+  kLog,
+  kSoftplus
+};
+/// kMaximum and kMinimum are NaN where an operand is; kPower is pow of IEEE 754.
+enum class BinaryOp : std::uint8_t {
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kMaximum,
+  kMinimum,
+  kPower
+};
+/// False where an operand is NaN.
+enum class CompareOp : std::uint8_t { kEqual, kLess, kLessEqual };
 
 /// c[m, n] = sum over k of op(a)[m, k] * op(b)[k, n] in the order of docs/numerics.md, added to c
 /// itself when accumulating; bias[n] joins at the end. float16 and bfloat16 are summed in float. A
@@ -35,6 +59,31 @@ struct BlockCopy {
   std::size_t from_stride = 0;
   void* to = nullptr;
   std::size_t to_stride = 0;
+};
+
+/// Copies the elements of an array of any number of dimensions: element (i, j, ..) lies at
+/// i * strides[0] + j * strides[1] + .. on each side. Strides are in elements and may be 0 or
+/// negative, where nothing is written twice.
+struct StridedCopy {
+  std::size_t element = 0;  // bytes, 1, 2, 4 or 8
+  Shape shape;
+  const void* from = nullptr;
+  std::vector<std::int64_t> from_strides;
+  void* to = nullptr;
+  std::vector<std::int64_t> to_strides;
+};
+/// The same copy with as few dimensions as it takes: those of size 1 are gone, and those that lie
+/// one inside the other on both sides are one.
+OPENRNN_API StridedCopy collapsed(const StridedCopy& copy);
+
+/// out[i] = mask[i] ? a[i] : b[i], of `element` bytes; null a or b: 0.
+struct SelectArgs {
+  std::size_t element = 0;  // bytes, 2, 4 or 8
+  std::int64_t size = 0;
+  const std::uint8_t* mask = nullptr;
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* out = nullptr;
 };
 
 /// *out = factor * the sum of x or of its squares, in double, rounded once to out_dtype.
@@ -177,6 +226,11 @@ class OPENRNN_API Device {
                               const void* y, const void* dy, void* dx) const = 0;
   virtual void binary(BinaryOp op, DType dtype, std::int64_t size, const void* a, const void* b,
                       void* c) const = 0;
+  /// mask[i] = 1 where it holds, else 0.
+  virtual void compare(CompareOp op, DType dtype, std::int64_t size, const void* a, const void* b,
+                       std::uint8_t* mask) const = 0;
+  virtual void select(const SelectArgs& args) const = 0;
+  virtual void copy_strided(const StridedCopy& copy) const = 0;
   /// y[r, c] = x[r, c] + row[c].
   virtual void add_row(DType dtype, std::int64_t rows, std::int64_t cols, const void* x,
                        const void* row, void* y) const = 0;

@@ -4,6 +4,7 @@
 #include "openrnn/graph.h"
 #include "openrnn/ops_cudnn.h"
 #include "openrnn/ops_rnn.h"
+#include "openrnn/ops_tensor.h"
 
 /// Every operation records itself while recording() is true, runs on the device of its inputs and
 /// gives the same bits for any number of threads. The inputs of one call must be on one device:

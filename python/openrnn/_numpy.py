@@ -23,6 +23,11 @@ _OPERATORS: dict[Any, Callable[..., Tensor]] = {
     np.multiply: lambda a, b: _core.combine(_MULTIPLY, a, b),
     np.true_divide: lambda a, b: _core.combine(_DIVIDE, a, b),
     np.matmul: _matmul,
+    np.power: _core.pow,
+    np.less: _core.less,
+    np.less_equal: _core.less_equal,
+    np.greater: _core.greater,
+    np.greater_equal: _core.greater_equal,
 }
 
 # Functions whose result depends on shapes alone, or is one truth value.

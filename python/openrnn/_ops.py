@@ -50,27 +50,27 @@ def from_dlpack(
 def matmul(
     a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False
 ) -> Tensor:
-    """op(a) [M, K] times op(b) [K, N]; `a` may have more leading dimensions."""
+    """op(a) [.., M, K] times op(b) [.., K, N]; leading dimensions broadcast."""
     return _core.matmul(a, b, transpose_a, transpose_b)
 
 
 def add(x: TensorLike, y: TensorLike) -> Tensor:
-    """x + y: of one shape, or with a number, or with a row [N] of the last dimension."""
+    """x + y, of shapes that broadcast."""
     return _core.combine(_ADD, x, y)
 
 
 def subtract(x: TensorLike, y: TensorLike) -> Tensor:
-    """x - y, shapes as in add()."""
+    """x - y, of shapes that broadcast."""
     return _core.combine(_SUBTRACT, x, y)
 
 
 def multiply(x: TensorLike, y: TensorLike) -> Tensor:
-    """x * y, of one shape or with a number."""
+    """x * y, of shapes that broadcast."""
     return _core.combine(_MULTIPLY, x, y)
 
 
 def divide(x: TensorLike, y: TensorLike) -> Tensor:
-    """x / y, of one shape or with a number."""
+    """x / y, of shapes that broadcast."""
     return _core.combine(_DIVIDE, x, y)
 
 
@@ -94,11 +94,6 @@ def abs(x: TensorLike) -> Tensor:  # noqa: A001 - TensorFlow's name
     return _core.abs(x)
 
 
-def clip_by_value(t: TensorLike, clip_value_min: float, clip_value_max: float) -> Tensor:
-    """t within two bounds; the gradient passes where t is between them or on one, else it is 0."""
-    return _core.clip_by_value(t, clip_value_min, clip_value_max)
-
-
 def exp(x: TensorLike) -> Tensor:
     """e to the power x."""
     return _core.exp(x)
@@ -120,18 +115,11 @@ def sigmoid(x: TensorLike) -> Tensor:
 
 
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """In another floating dtype; the gradient has the dtype of x."""
+    """In another dtype; the gradient has the dtype of x. Integers and bool have none.
+
+    To integers towards 0; raises ArgumentError for an element that the dtype does not hold.
+    """
     return _core.cast(x, dtype)
-
-
-def reduce_sum(input_tensor: TensorLike) -> Tensor:
-    """The sum of all elements; float32 for float16 and bfloat16."""
-    return _core.reduce_sum(input_tensor)
-
-
-def reduce_mean(input_tensor: TensorLike) -> Tensor:
-    """The mean of all elements, 0 when there is none; float32 for float16 and bfloat16."""
-    return _core.reduce_mean(input_tensor)
 
 
 def reshape(tensor: TensorLike, shape: Sequence[int]) -> Tensor:

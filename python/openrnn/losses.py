@@ -13,3 +13,37 @@ def mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
 def sparse_softmax_cross_entropy(labels: TensorLike, logits: TensorLike) -> Tensor:
     """The mean loss in nats of logits [.., C] against labels [..]; labels below 0 are ignored."""
     return _core.cross_entropy(logits, labels)
+
+
+def binary_cross_entropy(
+    labels: TensorLike,
+    predictions: TensorLike,
+    from_logits: bool = False,
+    *,
+    epsilon: float = 1e-7,
+) -> Tensor:
+    """The mean loss in nats of labels in [0, 1] against probabilities, or against logits.
+
+    Probabilities are kept within [epsilon, 1 - epsilon]; shapes broadcast.
+    """
+    rows = (
+        _core.sigmoid_cross_entropy(predictions, labels)
+        if from_logits
+        else _core.binary_cross_entropy(predictions, labels, epsilon)
+    )
+    return _core.reduce_mean(rows, None, False)
+
+
+def ctc_loss(
+    labels: TensorLike,
+    logits: TensorLike,
+    label_length: TensorLike = None,
+    logit_length: TensorLike = None,
+    logits_time_major: bool = True,
+    blank_index: int = 0,
+) -> Tensor:
+    """The mean over the rows of openrnn.nn.ctc_loss."""
+    rows = _core.ctc_loss(
+        labels, logits, label_length, logit_length, logits_time_major, blank_index
+    )
+    return _core.reduce_mean(rows, None, False)

@@ -2,6 +2,8 @@
 #include "ops/per_sample/rows.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
+#include "ops/tensor/integers.h"
+#include "ops/tensor/strides.h"
 
 namespace openrnn::ops {
 namespace {
@@ -33,7 +35,7 @@ DeviceArray run_convert(const DeviceArray& x, DType dtype) {
 }
 
 Tensor defer_binary(const char* call, const Tensor& a, const Tensor& b) {
-  return defer_one(call, infer::same(call, a, b), a, b);
+  return defer_one(call, infer::broadcast(call, a, b), a, b);
 }
 
 Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
@@ -60,6 +62,7 @@ Tensor unary(const char* call, UnaryOp op, const Tensor& x) {
 Tensor add(const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) return defer_binary("add", a, b);
   if (apart(a, b)) return std::apply(add, together("add", a, b));
+  if (a.shape() != b.shape()) return std::apply(add, broadcast_both("add", a, b));
   require_same("add", a, b);
   return record_one(
       "add", {a, b}, run_binary(BinaryOp::kAdd, a.value(), b.value()),
@@ -75,6 +78,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 Tensor subtract(const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) return defer_binary("subtract", a, b);
   if (apart(a, b)) return std::apply(subtract, together("subtract", a, b));
+  if (a.shape() != b.shape()) return std::apply(subtract, broadcast_both("subtract", a, b));
   require_same("subtract", a, b);
   const bool want_b = b.tracked();
   return record_one(
@@ -92,6 +96,7 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
 Tensor multiply(const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) return defer_binary("multiply", a, b);
   if (apart(a, b)) return std::apply(multiply, together("multiply", a, b));
+  if (a.shape() != b.shape()) return std::apply(multiply, broadcast_both("multiply", a, b));
   require_same("multiply", a, b);
   const bool want_a = a.tracked(), want_b = b.tracked();
   return record_one(
@@ -113,6 +118,7 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
 Tensor divide(const Tensor& a, const Tensor& b) {
   if (any_symbolic(a, b)) return defer_binary("divide", a, b);
   if (apart(a, b)) return std::apply(divide, together("divide", a, b));
+  if (a.shape() != b.shape()) return std::apply(divide, broadcast_both("divide", a, b));
   require_same("divide", a, b);
   const bool want_b = b.tracked();
   DeviceArray c = run_binary(BinaryOp::kDivide, a.value(), b.value());
@@ -236,16 +242,15 @@ Tensor negate(const Tensor& x) { return unary("negate", UnaryOp::kNegate, x); }
 Tensor square(const Tensor& x) { return unary("square", UnaryOp::kSquare, x); }
 Tensor sqrt(const Tensor& x) { return unary("sqrt", UnaryOp::kSqrt, x); }
 Tensor absolute(const Tensor& x) { return unary("absolute", UnaryOp::kAbs, x); }
+Tensor log(const Tensor& x) { return unary("log", UnaryOp::kLog, x); }
+Tensor softplus(const Tensor& x) { return unary("softplus", UnaryOp::kSoftplus, x); }
 
 Tensor cast(const Tensor& x, DType dtype) {
-  require_floating("cast", "x", x);
-  if (!is_floating(dtype)) {
-    throw ArgumentError(
-        message("[cast] dtype is ", dtype_name(dtype), ", expected a floating dtype"));
-  }
+  if (x.empty()) throw ArgumentError("[cast] x is empty, expected a tensor");
   if (x.is_symbolic()) {
     return defer_one("cast", {dtype, x.shape()}, x, dtype);
   }
+  if (!is_floating(x.dtype()) || !is_floating(dtype)) return cast_on_host(x, dtype);
   return record_one(
       "cast", {x}, run_convert(x.value(), dtype),
       [from = x.dtype()](const DeviceArray& dy) { return std::vector{run_convert(dy, from)}; },

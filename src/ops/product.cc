@@ -1,3 +1,5 @@
+#include "ops/tensor/product.h"
+
 #include "ops/gradients/gradients.h"
 #include "ops/per_sample/rows.h"
 #include "ops/symbolic/infer.h"
@@ -142,14 +144,17 @@ std::vector<RowGradient> dense_rows(const DenseCall& layer, const RowCall& call)
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  const bool stacks = a.shape().size() > 2 || b.shape().size() > 2;
   if (any_symbolic(a, b)) {
-    return defer_one("matmul", infer::matmul(a, b, options.transpose_a, options.transpose_b), a, b,
-                     options);
+    TensorSpec made = stacks ? TensorSpec{a.dtype(), matmul_shape(a, b, options)}
+                             : infer::matmul(a, b, options.transpose_a, options.transpose_b);
+    return defer_one("matmul", std::move(made), a, b, options);
   }
   if (apart(a, b)) {
     const std::array<Tensor, 2> in = together("matmul", a, b);
     return matmul(in[0], in[1], options);
   }
+  if (stacks) return matmul_stacks(a, b, options);
   require_matrix("a", a);
   require_matrix("b", b);
   require_same_kind("matmul", "b", a, b);

@@ -21,14 +21,6 @@ struct AxisBlocks {
   std::size_t stride() const { return static_cast<std::size_t>(steps) * inner; }
 };
 
-std::size_t checked_axis(const char* call, std::int64_t axis, std::size_t rank) {
-  const auto dimensions = static_cast<std::int64_t>(rank);
-  const std::int64_t from_start = axis < 0 ? axis + dimensions : axis;
-  if (from_start >= 0 && from_start < dimensions) return static_cast<std::size_t>(from_start);
-  throw ArgumentError(
-      message("[", call, "] axis is ", axis, ", expected ", -dimensions, " to ", dimensions - 1));
-}
-
 const std::byte* bytes_of(const DeviceArray& array) {
   return static_cast<const std::byte*>(array.data());
 }
@@ -158,7 +150,7 @@ Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis) {
     return concat(in, axis);
   }
   require_floating("concat", "parts[0]", parts[0]);
-  const std::size_t along = checked_axis("concat", axis, parts[0].shape().size());
+  const std::size_t along = axis_of("concat", axis, parts[0].shape().size());
   check_parts(parts, along);
   std::vector<std::int64_t> begins, sizes;
   Shape shape = parts[0].shape();
@@ -196,7 +188,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t axis,
     return defer_call("split", infer::split(x, axis, sizes), x, axis, sizes);
   }
   require_floating("split", "x", x);
-  const std::size_t along = checked_axis("split", axis, x.shape().size());
+  const std::size_t along = axis_of("split", axis, x.shape().size());
   std::int64_t total = 0;
   for (const std::int64_t size : sizes) total += size < 0 ? x.shape()[along] + 1 : size;
   if (total != x.shape()[along]) {
@@ -234,7 +226,7 @@ Tensor slice(const Tensor& x, const SliceRange& range) {
     return defer_one("slice", infer::slice(x, range.axis, range.begin, range.size), x, range);
   }
   require_floating("slice", "x", x);
-  const std::size_t along = checked_axis("slice", range.axis, x.shape().size());
+  const std::size_t along = axis_of("slice", range.axis, x.shape().size());
   const std::int64_t steps = x.shape()[along];
   if (range.begin < 0 || range.size < 0 || range.begin > steps - range.size) {
     throw ArgumentError(message("[slice] begin is ", range.begin, " and size ", range.size,
@@ -273,7 +265,7 @@ Tensor stack(const std::vector<Tensor>& parts) {
 
 std::vector<Tensor> unstack(const Tensor& x) {
   require_floating("unstack", "x", x);
-  checked_axis("unstack", 0, x.shape().size());
+  axis_of("unstack", 0, x.shape().size());
   if (x.shape()[0] < 0) {
     throw ArgumentError(message("[unstack] x has shape ", to_string(x.shape()),
                                 ", expected a leading dimension that is known"));

@@ -64,7 +64,7 @@ TEST(DeviceBits, Unary) {
     for (const std::int64_t size : kOddSizes) {
       const DeviceArray x = numbers(dtype, {size}, 1), y = numbers(dtype, {size}, 2),
                         dy = numbers(dtype, {size}, 3);
-      for (int op = 0; op <= static_cast<int>(UnaryOp::kAbs); ++op) {
+      for (int op = 0; op <= static_cast<int>(UnaryOp::kSoftplus); ++op) {
         SCOPED_TRACE(::testing::Message() << dtype_name(dtype) << " " << size << " op " << op);
         expect_cpu_bits({x}, [&](const Device& device, std::vector<DeviceArray>& in) {
           DeviceArray to(device, dtype, {size});
@@ -92,14 +92,51 @@ TEST(DeviceBits, TranscendentalFunctionsOverTheirRange) {
   const Array host = Array::of<float>({static_cast<std::int64_t>(all.size())}, all);
   for (const DType dtype : kFloating) {
     const DeviceArray x = DeviceArray::from_host(cpu_device(), cast(host.view(), dtype).view());
-    for (const UnaryOp op : {UnaryOp::kTanh, UnaryOp::kSigmoid, UnaryOp::kExp}) {
+    for (const UnaryOp op :
+         {UnaryOp::kTanh, UnaryOp::kSigmoid, UnaryOp::kExp, UnaryOp::kLog, UnaryOp::kSoftplus}) {
       SCOPED_TRACE(::testing::Message() << dtype_name(dtype) << " op " << static_cast<int>(op));
       expect_cpu_bits({x}, [&](const Device& device, std::vector<DeviceArray>& in) {
         DeviceArray to(device, dtype, x.shape());
         device.unary(op, dtype, x.size(), in[0].data(), to.mutable_data());
-        return to;
+        return without_nan(to);
       });
     }
+  }
+}
+
+TEST(DeviceBits, ComparisonsChoicesAndStrides) {
+  for (const DType dtype : kFloating) {
+    for (const std::int64_t size : kOddSizes) {
+      const DeviceArray a = numbers(dtype, {size}, 1), b = numbers(dtype, {size}, 2);
+      for (const CompareOp op : {CompareOp::kEqual, CompareOp::kLess, CompareOp::kLessEqual}) {
+        expect_cpu_bits({a, b}, [&](const Device& device, std::vector<DeviceArray>& in) {
+          DeviceArray mask(device, DType::kBool, {size}), to(device, dtype, {size});
+          auto* const truths = static_cast<std::uint8_t*>(mask.mutable_data());
+          device.compare(op, dtype, size, in[0].data(), in[1].data(), truths);
+          device.select({.element = dtype_size(dtype),
+                         .size = size,
+                         .mask = truths,
+                         .a = in[0].data(),
+                         .b = op == CompareOp::kLess ? nullptr : in[1].data(),
+                         .out = to.mutable_data()});
+          return without_nan(to);
+        });
+      }
+    }
+    // Seven dimensions, more than a launch has, backwards and repeated.
+    const Shape shape{2, 3, 2, 3, 2, 3, 2, 3};
+    const DeviceArray x = numbers(dtype, {2 * 3 * 2 * 3 * 2 * 3 * 2}, 3);
+    expect_cpu_bits({x}, [&](const Device& device, std::vector<DeviceArray>& in) {
+      DeviceArray to(device, dtype, shape);
+      device.copy_strided(
+          {.element = dtype_size(dtype),
+           .shape = shape,
+           .from = static_cast<const std::byte*>(in[0].data()) + 2 * dtype_size(dtype),
+           .from_strides = {36, 1, 18, 72, 3, 6, 0, -1},
+           .to = to.mutable_data(),
+           .to_strides = {648, 216, 108, 36, 18, 6, 3, 1}});
+      return without_nan(to);
+    });
   }
 }
 
@@ -129,7 +166,7 @@ TEST(DeviceBits, BinaryScaleFillConvert) {
   for (const DType dtype : kFloating) {
     for (const std::int64_t size : kOddSizes) {
       const DeviceArray a = numbers(dtype, {size}, 4), b = numbers(dtype, {size}, 5);
-      for (int op = 0; op <= static_cast<int>(BinaryOp::kDivide); ++op) {
+      for (int op = 0; op <= static_cast<int>(BinaryOp::kPower); ++op) {
         SCOPED_TRACE(::testing::Message() << dtype_name(dtype) << " " << size << " op " << op);
         expect_cpu_bits({a, b}, [&](const Device& device, std::vector<DeviceArray>& in) {
           DeviceArray to(device, dtype, {size});

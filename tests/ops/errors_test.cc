@@ -39,7 +39,7 @@ TEST(Errors, Products) {
             "[dense] x is a scalar, expected at least one dimension");
 }
 
-TEST(Errors, TwoOfOneShapeAndDtype) {
+TEST(Errors, TwoThatBroadcastOfOneDtype) {
   using Operation = Tensor (*)(const Tensor&, const Tensor&);
   const std::pair<std::string, Operation> operations[] = {{"add", ops::add},
                                                           {"subtract", ops::subtract},
@@ -47,7 +47,7 @@ TEST(Errors, TwoOfOneShapeAndDtype) {
                                                           {"divide", ops::divide}};
   for (const auto& [name, operation] : operations) {
     EXPECT_EQ(argument_error([&] { operation(zeros({2}), zeros({3})); }),
-              "[" + name + "] b has shape [3], expected [2] as a");
+              "[" + name + "] b has shape [3], expected one that broadcasts with [2] of a");
     EXPECT_EQ(argument_error([&] { operation(zeros({2}), zeros({2}, DType::kFloat64)); }),
               "[" + name + "] b is float64, expected float32");
     EXPECT_EQ(argument_error([&] { operation(int_tensor({1}, {1}), int_tensor({1}, {1})); }),
@@ -66,8 +66,8 @@ TEST(Errors, Elementwise) {
               ops::relu(int_tensor({2}, {1, 2}));
             }),
             "[relu] x is int32 of shape [2], expected a floating tensor");
-  EXPECT_EQ(argument_error([] { ops::cast(zeros({1}), DType::kInt32); }),
-            "[cast] dtype is int32, expected a floating dtype");
+  EXPECT_EQ(argument_error([] { ops::cast(ops::add_scalar(zeros({1}), 3e9), DType::kInt32); }),
+            "[cast] element 0 is 3e+09, expected one that int32 holds");
   EXPECT_EQ(argument_error([] { ops::dropout(zeros({1}), 1.5, {}); }),
             "[dropout] rate is 1.5, expected 0 to 1");
   EXPECT_EQ(argument_error([] { ops::dropout(zeros({1}), NAN, {}); }),

@@ -105,6 +105,63 @@ std::vector<Case> shape_cases() {
   };
 }
 
+std::vector<Case> tensor_cases() {
+  const Tensor a = random({3, 5}), row = random({5}, 2), deep = random({3, 2, 4}, 4);
+  const ops::ReduceOptions along{.axes = {{0, -1}}, .keepdims = true};
+  return {
+      one("broadcast", {a, row}, [](const Tensors& in) { return ops::multiply(in[0], in[1]); }),
+      one("maximum", {a, row}, [](const Tensors& in) { return ops::maximum(in[0], in[1]); }),
+      one("power", {a, row}, [](const Tensors& in) { return ops::power(in[0], in[1]); }),
+      one("where", {a, row},
+          [](const Tensors& in) {
+            return ops::where(ops::logical_not(ops::less(in[0], in[1])), in[0], in[1]);
+          }),
+      one("log", {a}, [](const Tensors& in) { return ops::log(in[0]); }),
+      one("softplus", {a}, [](const Tensors& in) { return ops::softplus(in[0]); }),
+      one("full_like", {a}, [](const Tensors& in) { return ops::full_like(in[0], 2.5); }),
+      one("reduce_sum", {deep}, [=](const Tensors& in) { return ops::reduce_sum(in[0], along); }),
+      one("reduce_mean", {deep},
+          [](const Tensors& in) { return ops::reduce_mean(in[0], {.axes = {{1}}}); }),
+      one("reduce_max", {deep}, [=](const Tensors& in) { return ops::reduce_max(in[0], along); }),
+      one("reduce_std", {deep}, [](const Tensors& in) { return ops::reduce_std(in[0]); }),
+      one("reduce_logsumexp", {deep},
+          [=](const Tensors& in) { return ops::reduce_logsumexp(in[0], along); }),
+      one("argmax", {deep}, [](const Tensors& in) { return ops::argmax(in[0], 1); }),
+      one("softmax", {deep}, [](const Tensors& in) { return ops::softmax_along(in[0], 0); }),
+      one("log_softmax", {deep}, [](const Tensors& in) { return ops::log_softmax(in[0], 1); }),
+      one("transpose", {deep},
+          [](const Tensors& in) {
+            return ops::transpose(in[0], {2, 0, 1});
+          }),
+      one("tile", {a},
+          [](const Tensors& in) {
+            return ops::tile(in[0], {2, 3});
+          }),
+      one("expand_dims", {a},
+          [](const Tensors& in) { return ops::squeeze(ops::expand_dims(in[0], 1), {1}); }),
+      one("strided_slice", {a},
+          [](const Tensors& in) {
+            return ops::strided_slice(in[0], {.axis = 0, .begin = -1, .step = -2});
+          }),
+      one("gather", {deep},
+          [](const Tensors& in) {
+            return ops::gather(in[0], int_tensor({2}, {3, 0}), 2);
+          }),
+      one("matmul of stacks", {deep, random({4, 2}, 5)},
+          [](const Tensors& in) { return ops::matmul(in[0], in[1]); }),
+      one("einsum", {deep, random({4, 2}, 5)},
+          [](const Tensors& in) { return ops::einsum("bij,jk->kb", in); }),
+      one("binary_cross_entropy", {a, row},
+          [](const Tensors& in) { return ops::binary_cross_entropy_rows(in[0], in[1], 0.125); }),
+      one("sigmoid_cross_entropy", {a, row},
+          [](const Tensors& in) { return ops::sigmoid_cross_entropy(in[0], in[1]); }),
+      one("ctc_loss", {deep},
+          [](const Tensors& in) {
+            return ops::ctc_loss(in[0], int_tensor({2, 1}, {1, 2}), {.logit_lengths = {3, 2}});
+          }),
+  };
+}
+
 // Inputs of the same kind; with `open` their leading dimension is not known.
 Tensors symbolic_like(const Tensors& values, bool open) {
   Tensors inputs;
@@ -140,7 +197,7 @@ void check_case(const Case& test, bool open) {
 }
 
 TEST(SymbolicOps, ReplayIsTheDirectCall) {
-  for (const auto& cases : {elementwise_cases(), shape_cases()}) {
+  for (const auto& cases : {elementwise_cases(), shape_cases(), tensor_cases()}) {
     for (const Case& test : cases) {
       check_case(test, false);
       check_case(test, true);
@@ -170,7 +227,7 @@ Tensors recorded_again(const Tensors& inputs, const Tensors& outputs, const Tens
 }
 
 TEST(SymbolicOps, NamesAndAttributesMakeTheSameCalls) {
-  for (const auto& cases : {elementwise_cases(), shape_cases()}) {
+  for (const auto& cases : {elementwise_cases(), shape_cases(), tensor_cases()}) {
     for (const Case& test : cases) {
       SCOPED_TRACE(test.name);
       Graph graph;
@@ -191,7 +248,7 @@ TEST(SymbolicOps, NamesAndAttributesMakeTheSameCalls) {
 TEST(SymbolicOps, WhatIsKnownIsCheckedAtOnce) {
   const Tensor a = Input({-1, 5}), b = Input({3, 4});
   EXPECT_EQ(thrown<ArgumentError>([&] { ops::add(a, b); }),
-            "[add] b is float32 of shape [3, 4], expected the shape [-1, 5] of a");
+            "[add] b has shape [3, 4], expected one that broadcasts with [-1, 5] of a");
   EXPECT_EQ(thrown<ArgumentError>([&] { ops::matmul(a, b); }),
             "[matmul] b is float32 of shape [3, 4], expected 5 at dimension 0");
   EXPECT_EQ(thrown<ArgumentError>([&] {

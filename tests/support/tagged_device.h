@@ -46,6 +46,24 @@ class TaggedDevice : public Device {
               void* c) const override {
     cpu().binary(op, dtype, size, untagged(a), untagged(b), untagged(c));
   }
+  void compare(CompareOp op, DType dtype, std::int64_t size, const void* a, const void* b,
+               std::uint8_t* mask) const override {
+    cpu().compare(op, dtype, size, untagged(a), untagged(b), untagged(mask));
+  }
+  void select(const SelectArgs& args) const override {
+    SelectArgs plain = args;
+    plain.mask = untagged(args.mask);
+    plain.a = untagged(args.a);
+    plain.b = untagged(args.b);
+    plain.out = untagged(args.out);
+    cpu().select(plain);
+  }
+  void copy_strided(const StridedCopy& copy) const override {
+    StridedCopy plain = copy;
+    plain.from = untagged(copy.from);
+    plain.to = untagged(copy.to);
+    cpu().copy_strided(plain);
+  }
   void add_row(DType dtype, std::int64_t rows, std::int64_t cols, const void* x, const void* row,
                void* y) const override {
     cpu().add_row(dtype, rows, cols, untagged(x), untagged(row), untagged(y));

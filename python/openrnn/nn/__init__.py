@@ -13,14 +13,18 @@ from openrnn.nn._loops import (
 
 __all__ = [
     "bidirectional_dynamic_rnn",
+    "ctc_loss",
     "dropout",
     "dynamic_rnn",
     "embedding_lookup",
     "l2_loss",
+    "log_softmax",
     "relu",
     "rnn_cell",
     "sigmoid",
+    "sigmoid_cross_entropy_with_logits",
     "softmax",
+    "softplus",
     "sparse_softmax_cross_entropy_with_logits",
     "stack_bidirectional_dynamic_rnn",
     "static_rnn",
@@ -43,9 +47,19 @@ def sigmoid(x: TensorLike) -> Tensor:
     return _core.sigmoid(x)
 
 
-def softmax(logits: TensorLike) -> Tensor:
-    """Over the last dimension."""
-    return _core.softmax(logits)
+def softplus(features: TensorLike) -> Tensor:
+    """log(1 + exp(x)), within 2 ulp."""
+    return _core.softplus(features)
+
+
+def softmax(logits: TensorLike, axis: int = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis."""
+    return _core.softmax(logits, axis)
+
+
+def log_softmax(logits: TensorLike, axis: int = -1) -> Tensor:
+    """x - log(sum(exp(x))) along an axis."""
+    return _core.log_softmax(logits, axis)
 
 
 def dropout(
@@ -76,6 +90,30 @@ def embedding_lookup(params: TensorLike, ids: TensorLike) -> Tensor:
 def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike) -> Tensor:
     """The loss in nats of each row of logits [.., C] against labels [..]; 0 for a label below 0."""
     return _core.cross_entropy_rows(logits, labels)
+
+
+def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike) -> Tensor:
+    """Elementwise, -z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x)) of labels z in [0, 1]."""
+    return _core.sigmoid_cross_entropy(logits, labels)
+
+
+def ctc_loss(
+    labels: TensorLike,
+    logits: TensorLike,
+    label_length: TensorLike = None,
+    logit_length: TensorLike = None,
+    logits_time_major: bool = True,
+    blank_index: int = 0,
+) -> Tensor:
+    """The loss in nats of each row [B] of logits [T, B, C] against int32 labels [B, L].
+
+    Minus the logarithm of the probability of all alignments (Graves et al., 2006). No label_length:
+    the labels before the first below 0; no logit_length: all T. A row with fewer steps than its
+    labels need has an infinite loss and a gradient of 0. Computed on the host.
+    """
+    return _core.ctc_loss(
+        labels, logits, label_length, logit_length, logits_time_major, blank_index
+    )
 
 
 def l2_loss(t: TensorLike) -> Tensor:

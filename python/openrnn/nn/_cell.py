@@ -4,13 +4,19 @@ import operator
 from typing import Any, ClassVar, NamedTuple
 
 from openrnn import _arguments, _copies, _core, _ops, initializers
-from openrnn._core import Tensor
+from openrnn._core import Tensor, Variable
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
 from openrnn._subclasses import is_overridden, snake_case
 from openrnn._typing import DTypeLike, ShapeLike, TensorLike
 from openrnn.errors import ArgumentError
 from openrnn._layer import Layer
+
+
+def dtype_given(inputs: Any) -> Any:
+    """The dtype of inputs; of a tensor, whose dtype was chosen, its name."""
+    dtype = getattr(inputs, "dtype", None)
+    return str(dtype) if isinstance(inputs, (Tensor, Variable)) else dtype
 
 
 class LSTMStateTuple(NamedTuple):
@@ -106,7 +112,7 @@ class RNNCell(Layer):
 
     def __call__(self, inputs: TensorLike, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         """One step on inputs [B, I]: (output [B, output_size], new state)."""
-        self._take_dtype(getattr(inputs, "dtype", None))
+        self._take_dtype(dtype_given(inputs))
         output, new_state = _core.cell_step(
             self, inputs, self._flat_state(state), _scope_text(scope)
         )
@@ -143,7 +149,8 @@ class RNNCell(Layer):
     def _take_dtype(self, dtype: Any) -> bool:
         """Takes the dtype of the first input where none was given; returns whether it changed."""
         name = str(getattr(dtype, "name", dtype))
-        # float64 is NumPy's default: an array of it does not make the cell float64.
+        # An array's dtype is NumPy's, a tensor's comes as its name. float64 is NumPy's default: an
+        # array of it does not make the cell float64.
         wanted = name in ("float16", "bfloat16") or (name == "float64" and isinstance(dtype, str))
         if self._dtype_given or self.built or not wanted or name == self.dtype:
             return False

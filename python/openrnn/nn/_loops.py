@@ -7,7 +7,7 @@ from openrnn import _core
 from openrnn._core import Tensor
 from openrnn._typing import DTypeLike, TensorLike
 from openrnn.errors import ArgumentError
-from openrnn.nn._cell import RNNCell, _scope_text
+from openrnn.nn._cell import RNNCell, _scope_text, dtype_given
 
 
 def _cell_of(call: str, name: str, cell: Any) -> RNNCell:
@@ -18,7 +18,7 @@ def _cell_of(call: str, name: str, cell: Any) -> RNNCell:
 
 def _wanted(dtype: DTypeLike, inputs: Any) -> Any:
     """The name of a loop's dtype, in whatever form it is given; without one that of its inputs."""
-    return getattr(inputs, "dtype", None) if dtype is None else _core.dtype_name(dtype)
+    return dtype_given(inputs) if dtype is None else _core.dtype_name(dtype)
 
 
 def dynamic_rnn(

@@ -62,6 +62,12 @@ class CpuDevice final : public Device {
               void* c) const override {
     cpu::device::binary(op, dtype, size, a, b, c);
   }
+  void compare(CompareOp op, DType dtype, std::int64_t size, const void* a, const void* b,
+               std::uint8_t* mask) const override {
+    cpu::device::compare(op, dtype, size, a, b, mask);
+  }
+  void select(const SelectArgs& args) const override { cpu::device::select(args); }
+  void copy_strided(const StridedCopy& copy) const override { cpu::device::copy_strided(copy); }
   void add_row(DType dtype, std::int64_t rows, std::int64_t cols, const void* x, const void* row,
                void* y) const override {
     cpu::device::add_row(dtype, rows, cols, x, row, y);

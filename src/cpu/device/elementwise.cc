@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
+#include "base/power.h"
 #include "cpu/device/loops.h"
 #include "cpu/device/parallel.h"
 #include "cpu/gemm/gemm.h"
 #include "cpu/isa/arithmetic.h"
 #include "cpu/isa/isa.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/memory/pool.h"
 
 namespace openrnn::cpu::device {
 namespace {
@@ -94,6 +97,15 @@ void transcendental(Unary function, std::int64_t size, const void* x, void* y) {
   }
 }
 
+double split(double x, int* exponent) { return std::frexp(x, exponent); }
+double scaled(double x, int exponent) { return std::ldexp(x, exponent); }
+
+// In double, so that a float is rounded once. Subnormal numbers count as 0.
+template <class C>
+C log_of(C v) {
+  return static_cast<C>(portable_log(std::abs(v) < std::numeric_limits<C>::min() ? 0.0 : v));
+}
+
 template <class T>
 void unary_as(UnaryOp op, std::int64_t size, const void* x, void* y) {
   using C = ComputeOf<T>;
@@ -115,7 +127,26 @@ void unary_as(UnaryOp op, std::int64_t size, const void* x, void* y) {
       return transcendental<T>(Unary::kSigmoid, size, x, y);
     case UnaryOp::kExp:
       return transcendental<T>(Unary::kExp, size, x, y);
+    case UnaryOp::kLog:
+      return map1<T>(size, x, y, [](C v) { return log_of(v); });
+    case UnaryOp::kSoftplus:
+      return map1<T>(size, x, y, [](C v) { return static_cast<C>(softplus_of(v, split, scaled)); });
   }
+}
+
+// dy times the sigmoid of x, which 16 bits do not round in between.
+template <class T>
+void softplus_gradient(std::int64_t size, const void* x, const void* dy, void* dx) {
+  using C = ComputeOf<T>;
+  const auto slopes = MemoryPool::process().allocate(static_cast<std::size_t>(size) * sizeof(C));
+  convert(size, kDTypeOf<T>, x, kDTypeOf<C>, slopes.get());
+  apply(Unary::kSigmoid, kDTypeOf<C>, slopes.get(), slopes.get(), size);
+  const auto* from = static_cast<const T*>(dy);
+  auto* to = static_cast<T*>(dx);
+  parallel_ranges(size, 64, 1, [&](std::int64_t begin, std::int64_t end) {
+    const auto* slope = static_cast<const C*>(slopes.get());
+    for (std::int64_t i = begin; i < end; ++i) to[i] = narrow<T>(widen(from[i]) * slope[i]);
+  });
 }
 
 template <class T>
@@ -139,6 +170,10 @@ void unary_gradient_as(UnaryOp op, std::int64_t size, const void* x, const void*
       return map2<T>(size, y, dy, dx, [](C v, C d) { return d * (v * (C{1} - v)); });
     case UnaryOp::kExp:
       return map2<T>(size, y, dy, dx, [](C v, C d) { return d * v; });
+    case UnaryOp::kLog:
+      return map2<T>(size, x, dy, dx, [](C v, C d) { return d / v; });
+    case UnaryOp::kSoftplus:
+      return softplus_gradient<T>(size, x, dy, dx);
   }
 }
 
@@ -154,6 +189,13 @@ void binary_as(BinaryOp op, std::int64_t size, const void* a, const void* b, voi
       return map2<T>(size, a, b, c, [](C v, C w) { return v * w; });
     case BinaryOp::kDivide:
       return map2<T>(size, a, b, c, [](C v, C w) { return v / w; });
+    case BinaryOp::kMaximum:
+      return map2<T>(size, a, b, c, [](C v, C w) { return v >= w || v != v ? v : w; });
+    case BinaryOp::kMinimum:
+      return map2<T>(size, a, b, c, [](C v, C w) { return v <= w || v != v ? v : w; });
+    case BinaryOp::kPower:
+      return map2<T>(size, a, b, c,
+                     [](C v, C w) { return static_cast<C>(power_of(v, w, split, scaled)); });
   }
 }
 

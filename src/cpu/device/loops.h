@@ -9,6 +9,10 @@ void unary(UnaryOp op, DType dtype, std::int64_t size, const void* x, void* y);
 void unary_gradient(UnaryOp op, DType dtype, std::int64_t size, const void* x, const void* y,
                     const void* dy, void* dx);
 void binary(BinaryOp op, DType dtype, std::int64_t size, const void* a, const void* b, void* c);
+void compare(CompareOp op, DType dtype, std::int64_t size, const void* a, const void* b,
+             std::uint8_t* mask);
+void select(const SelectArgs& args);
+void copy_strided(const StridedCopy& copy);
 void clip(const ClipArgs& args);
 void scale(DType dtype, std::int64_t size, double factor, const void* x, void* y);
 void fill(DType dtype, std::int64_t size, double factor, DType scalar_dtype, const void* scalar,

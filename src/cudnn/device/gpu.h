@@ -39,6 +39,10 @@ class GpuDevice final : public Device {
                       const void* dy, void* dx) const override;
   void binary(BinaryOp op, DType dtype, std::int64_t size, const void* a, const void* b,
               void* c) const override;
+  void compare(CompareOp op, DType dtype, std::int64_t size, const void* a, const void* b,
+               std::uint8_t* mask) const override;
+  void select(const SelectArgs& args) const override;
+  void copy_strided(const StridedCopy& copy) const override;
   void add_row(DType dtype, std::int64_t rows, std::int64_t cols, const void* x, const void* row,
                void* y) const override;
   void column_sum(DType dtype, std::int64_t rows, std::int64_t cols, const void* x,

@@ -9,8 +9,28 @@ namespace openrnn::gpu {
 
 enum class Number : std::int32_t { kHalf, kFloat, kDouble };
 
-enum class Unary : std::int32_t { kRelu, kTanh, kSigmoid, kExp, kNegate, kSquare, kAbs, kSqrt };
-enum class Binary : std::int32_t { kAdd, kSubtract, kMultiply, kDivide };
+enum class Unary : std::int32_t {
+  kRelu,
+  kTanh,
+  kSigmoid,
+  kExp,
+  kNegate,
+  kSquare,
+  kAbs,
+  kSqrt,
+  kLog,
+  kSoftplus
+};
+enum class Binary : std::int32_t {
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kMaximum,
+  kMinimum,
+  kPower
+};
+enum class Compare : std::int32_t { kEqual, kLess, kLessEqual };
 enum class Rule : std::int32_t {
   kGradientDescent,
   kMomentum,
@@ -43,6 +63,35 @@ struct BinaryArguments {
   std::int64_t size;
   const void *a, *b;
   void* c;
+};
+
+struct CompareArguments {
+  Compare op;
+  Number number;
+  std::int64_t size;
+  const void *a, *b;
+  std::uint8_t* mask;
+};
+
+/// Elements of `bytes`; null a or b: 0.
+struct SelectArguments {
+  std::int32_t bytes;
+  std::int64_t size;
+  const std::uint8_t* mask;
+  const void *a, *b;
+  void* out;
+};
+
+/// Dimensions of one launch of a strided copy, the last one innermost.
+inline constexpr int kStridedRank = 6;
+
+/// Elements of `bytes`; strides in elements.
+struct StridedArguments {
+  std::int32_t bytes, rank;
+  std::int64_t size;
+  std::int64_t shape[kStridedRank], from_strides[kStridedRank], to_strides[kStridedRank];
+  const void* from;
+  void* to;
 };
 
 struct ScaleArguments {

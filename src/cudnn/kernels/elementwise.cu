@@ -39,13 +39,19 @@ __device__ inline C unary_of(Unary op, C v) {
       return v * v;
     case Unary::kSqrt:
       return root(v);
+    case Unary::kLog:
+      return log_of_any(v);
+    case Unary::kSoftplus:
+      return flushed<C>(softplus_of(static_cast<double>(v), Split(), Scaled()));
     default:
       return v < C(0) ? -v : v;
   }
 }
 
 // The argument of the gradient: the input or the output of the operation.
-__device__ inline bool reads_input(Unary op) { return op == Unary::kSquare || op == Unary::kAbs; }
+__device__ inline bool reads_input(Unary op) {
+  return op == Unary::kSquare || op == Unary::kAbs || op == Unary::kLog || op == Unary::kSoftplus;
+}
 
 template <class C>
 __device__ inline C unary_gradient_of(Unary op, C v, C d) {
@@ -64,6 +70,10 @@ __device__ inline C unary_gradient_of(Unary op, C v, C d) {
       return (v + v) * d;
     case Unary::kSqrt:
       return d / (v + v);
+    case Unary::kLog:
+      return d / v;
+    case Unary::kSoftplus:
+      return d * sigmoid_of(v);
     default:
       return v > C(0) ? d : v < C(0) ? -d : C(0);
   }
@@ -78,6 +88,13 @@ __device__ inline C binary_of(Binary op, C v, C w) {
       return v - w;
     case Binary::kMultiply:
       return v * w;
+    case Binary::kMaximum:
+      return v >= w || v != v ? v : w;
+    case Binary::kMinimum:
+      return v <= w || v != v ? v : w;
+    case Binary::kPower:
+      return flushed<C>(
+          power_of(static_cast<double>(v), static_cast<double>(w), Split(), Scaled()));
     default:
       return v / w;
   }

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "base/log_series.h"
+#include "base/power.h"
 #include "cudnn/kernels/number.h"
 
 namespace openrnn::gpu {
@@ -41,6 +41,7 @@ struct MathOf<float> {
   static constexpr float kSmall = 88.0f, kBig = 0x1.62e42ep+6f, kLeast = 104.0f;
   // tanh(x) rounds to 1 from kTanhOne / 2 on.
   static constexpr float kTanhOne = 24.0f;
+  static constexpr double kLeastNormal = 0x1p-126;
   /// 2^n from n + kShift: n is in the low bits.
   __device__ static float power(float shifted) {
     return bits_as<float>((bits_as<std::uint32_t>(shifted) << 23) + 0x3F800000u);
@@ -63,6 +64,7 @@ struct MathOf<double> {
   static constexpr double kShift = 0x1.8p52;
   static constexpr double kSmall = 709.0, kBig = 0x1.62e42fefa39efp+9, kLeast = 746.0;
   static constexpr double kTanhOne = 44.0;
+  static constexpr double kLeastNormal = 0x1p-1022;
   __device__ static double power(double shifted) {
     return bits_as<double>((bits_as<std::uint64_t>(shifted) << 52) + 0x3FF0000000000000ull);
   }
@@ -146,12 +148,36 @@ __device__ inline T exp_of(T x) {
   return M::kBig < x ? static_cast<T>(INFINITY) : value;
 }
 
-/// log, for 1 and above.
+/// log, for positive numbers and NaN.
 __device__ inline double log_of(double x) {
   if (!(x < static_cast<double>(INFINITY))) return x;
   int exponent = 0;
   const double m = frexp(x, &exponent);
   return log_of_parts(m, exponent);
 }
+
+/// log of any number; subnormal ones count as 0.
+template <class T>
+__device__ inline T log_of_any(T x) {
+  const double v = static_cast<double>(x);
+  if (fabs(v) < MathOf<T>::kLeastNormal) return -static_cast<T>(INFINITY);
+  return v < 0.0 ? static_cast<T>(NAN) : static_cast<T>(log_of(v));
+}
+
+/// Rounded once; a subnormal result is 0, as on the cpu.
+template <class T>
+__device__ inline T flushed(double x) {
+  const T rounded = static_cast<T>(x);
+  return fabs(static_cast<double>(rounded)) < MathOf<T>::kLeastNormal ? with_sign(T(0), rounded)
+                                                                      : rounded;
+}
+
+/// What base/power.h asks for.
+struct Split {
+  __device__ double operator()(double x, int* exponent) const { return frexp(x, exponent); }
+};
+struct Scaled {
+  __device__ double operator()(double x, int exponent) const { return ldexp(x, exponent); }
+};
 
 }  // namespace openrnn::gpu

@@ -3,9 +3,10 @@
 namespace openrnn::ops::gradients {
 namespace {
 
-constexpr std::array<const char*, 8> kNames{
-    "relu_gradient",   "tanh_gradient",   "sigmoid_gradient",  "exp_gradient",
-    "negate_gradient", "square_gradient", "absolute_gradient", "sqrt_gradient"};
+constexpr std::array<const char*, 10> kNames{
+    "relu_gradient",   "tanh_gradient",    "sigmoid_gradient",  "exp_gradient",
+    "negate_gradient", "square_gradient",  "absolute_gradient", "sqrt_gradient",
+    "log_gradient",    "softplus_gradient"};
 
 // The derivative of f'(source), as a function of source.
 Tensor slope_of_slope(UnaryOp op, const Tensor& source) {
@@ -20,6 +21,12 @@ Tensor slope_of_slope(UnaryOp op, const Tensor& source) {
       return full_like(source, 2.0);
     case UnaryOp::kSqrt:
       return divide(full_like(source, -0.5), square(source));
+    case UnaryOp::kLog:
+      return divide(full_like(source, -1.0), square(source));
+    case UnaryOp::kSoftplus: {
+      const Tensor y = sigmoid(source);
+      return multiply(y, add_scalar(negate(y), 1.0));
+    }
     default:  // 0 but at the kinks of relu and absolute
       return zeros_like(source);
   }
@@ -27,7 +34,10 @@ Tensor slope_of_slope(UnaryOp op, const Tensor& source) {
 
 }  // namespace
 
-bool reads_input(UnaryOp op) { return op == UnaryOp::kSquare || op == UnaryOp::kAbs; }
+bool reads_input(UnaryOp op) {
+  return op == UnaryOp::kSquare || op == UnaryOp::kAbs || op == UnaryOp::kLog ||
+         op == UnaryOp::kSoftplus;
+}
 bool reads_output(UnaryOp op) { return op != UnaryOp::kNegate && !reads_input(op); }
 
 Tensor unary_gradient(UnaryOp op, const Tensor& source, const Tensor& dy) {

@@ -40,7 +40,7 @@ Tensor spread_row_sums(const Tensor& x);
 /// x between the bounds; with dy (empty: none) dy where x is, else 0.
 DeviceArray run_clip(double low, double high, const DeviceArray& x, const DeviceArray& dy);
 Tensor clip_gradient(double low, double high, const Tensor& x, const Tensor& dy);
-/// dy times the derivative of `op`, of which `source` is the input, for square and absolute, or
+/// dy times the derivative of `op`, of which `source` is the input, where reads_input says so, or
 /// the output.
 Tensor unary_gradient(UnaryOp op, const Tensor& source, const Tensor& dy);
 bool reads_input(UnaryOp op);

@@ -132,7 +132,7 @@ Tensor record_one(std::string op, const std::vector<Tensor>& inputs, DeviceArray
 }
 
 Tensor record_composed(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,
-                       GradientFunction gradient) {
+                       GradientFunction gradient, RowFunction rows) {
   std::vector<Tensor> constants;
   for (const Tensor& input : inputs) constants.push_back(input.detached());
   const std::vector<Tensor> results{Tensor(output)};
@@ -144,7 +144,8 @@ Tensor record_composed(std::string op, const std::vector<Tensor>& inputs, Device
     }
     return arrays;
   };
-  return record_selective(std::move(op), inputs, {std::move(output)}, backward, gradient)[0];
+  return record_selective(std::move(op), inputs, {std::move(output)}, backward, gradient,
+                          std::move(rows))[0];
 }
 
 }  // namespace openrnn::ops

@@ -66,9 +66,9 @@ Matrix as_rows(std::string_view call, std::string_view name, const Tensor& tenso
 using OneBackward = std::function<std::vector<DeviceArray>(const DeviceArray& gradient)>;
 Tensor record_one(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,
                   OneBackward backward, GradientFunction gradient = {}, RowFunction rows = {});
-/// record for an operation whose gradient, on arrays too, is made of operations. For those that
-/// only gradients of gradients need: it keeps all inputs and the output.
+/// record for an operation whose gradient, on arrays too, is made of operations. It keeps all
+/// inputs and the output.
 Tensor record_composed(std::string op, const std::vector<Tensor>& inputs, DeviceArray output,
-                       GradientFunction gradient);
+                       GradientFunction gradient, RowFunction rows = {});
 
 }  // namespace openrnn::ops

@@ -21,11 +21,7 @@ void require_dtype(std::string_view call, std::string_view name, const Tensor& g
 std::int64_t known(std::int64_t a, std::int64_t b) { return a < 0 ? b : a; }
 
 std::size_t place(std::string_view call, const Tensor& x, std::int64_t axis) {
-  const auto rank = static_cast<std::int64_t>(x.shape().size());
-  const std::int64_t from_start = axis < 0 ? axis + rank : axis;
-  if (from_start >= 0 && from_start < rank) return static_cast<std::size_t>(from_start);
-  throw ArgumentError(
-      message("[", call, "] axis is ", axis, ", expected ", -rank, " to ", rank - 1));
+  return axis_of(call, axis, x.shape().size());
 }
 
 // The common shape of two; the axis `apart` may differ.
@@ -54,6 +50,12 @@ TensorSpec same(std::string_view call, const Tensor& a, const Tensor& b) {
   require_floating(call, "a", a);
   require_dtype(call, "b", b, a.dtype());
   return {a.dtype(), merged(call, a, b, kNoAxis)};
+}
+
+TensorSpec broadcast(std::string_view call, const Tensor& a, const Tensor& b) {
+  require_floating(call, "a", a);
+  require_dtype(call, "b", b, a.dtype());
+  return {a.dtype(), broadcast_shape(call, a.shape(), b.shape())};
 }
 
 TensorSpec scalar(std::string_view call, const Tensor& x) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "openrnn/graph_symbolic.h"
+#include "ops/symbolic/shapes.h"
 
 namespace openrnn::ops::infer {
 
@@ -10,6 +11,8 @@ namespace openrnn::ops::infer {
 TensorSpec like(std::string_view call, const Tensor& x);
 /// Of two of the same dtype and shape.
 TensorSpec same(std::string_view call, const Tensor& a, const Tensor& b);
+/// Of two of the same dtype whose shapes broadcast.
+TensorSpec broadcast(std::string_view call, const Tensor& a, const Tensor& b);
 /// A scalar of the dtype of sums.
 TensorSpec scalar(std::string_view call, const Tensor& x);
 TensorSpec add_row(const Tensor& x, const Tensor& row);

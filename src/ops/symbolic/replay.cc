@@ -12,8 +12,10 @@ namespace {
 
 Tensor to(const Tensor& x, const std::string& name) { return x.to(openrnn::device(name)); }
 
-const std::map<std::string, OperationFunction, std::less<>>& operations() {
-  static const std::map<std::string, OperationFunction, std::less<>> table{
+using Whole = Tensor (*)(const Tensor&);
+
+const OperationTable& operations() {
+  static const OperationTable table{
       {"absolute", Replayed<absolute>::run},
       {"add", Replayed<add>::run},
       {"add_row", Replayed<add_row>::run},
@@ -33,8 +35,8 @@ const std::map<std::string, OperationFunction, std::less<>>& operations() {
       {"negate", Replayed<ops::negate>::run},
       {"one_hot", Replayed<one_hot>::run},
       {"params_to_canonical", Replayed<canonical_tensors>::run},
-      {"reduce_mean", Replayed<reduce_mean>::run},
-      {"reduce_sum", Replayed<reduce_sum>::run},
+      {"reduce_mean", Replayed<static_cast<Whole>(reduce_mean)>::run},
+      {"reduce_sum", Replayed<static_cast<Whole>(reduce_sum)>::run},
       {"relu", Replayed<relu>::run},
       {"reshape", Replayed<reshape>::run},
       {"reverse_sequence", Replayed<reverse_sequence>::run},
@@ -48,8 +50,8 @@ const std::map<std::string, OperationFunction, std::less<>>& operations() {
       {"softmax_cross_entropy", Replayed<softmax_cross_entropy>::run},
       {"softmax_cross_entropy_rows", Replayed<softmax_cross_entropy_rows>::run},
       {"split", Replayed<split>::run},
-      {"square", Replayed<square>::run},
       {"sqrt", Replayed<sqrt>::run},
+      {"square", Replayed<square>::run},
       {"stack", Replayed<stack>::run},
       {"subtract", Replayed<subtract>::run},
       {"tanh", Replayed<ops::tanh>::run},
@@ -96,12 +98,15 @@ FieldValue value_of(const Attribute& attribute) {
 
 std::vector<Tensor> record_operation(const std::string& op, const std::vector<Tensor>& inputs,
                                      std::vector<TensorSpec> outputs, Attributes attributes) {
-  const auto found = operations().find(op);
-  if (found == operations().end()) {
+  OperationFunction function = nullptr;
+  for (const OperationTable* const table : {&operations(), &tensor_operations()}) {
+    if (const auto found = table->find(op); found != table->end()) function = found->second;
+  }
+  if (!function) {
     throw ArgumentError(message("[record] '", op, "', expected the name of an operation"));
   }
-  const ReplayFunction run = [function = found->second, attributes](
-                                 const std::vector<Tensor>& values, const Replay& replay) {
+  const ReplayFunction run = [function, attributes](const std::vector<Tensor>& values,
+                                                    const Replay& replay) {
     return function(values, attributes, replay);
   };
   return defer(op, inputs, std::move(outputs), run, std::move(attributes));

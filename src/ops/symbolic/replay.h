@@ -39,6 +39,9 @@ struct ArgumentWriter {
   }
   void write(const MatmulOptions& options);
   void write(const SliceRange& range);
+  void write(const StepRange& range);
+  void write(const ReduceOptions& options);
+  void write(const CtcOptions& options);
   void write(DropoutKey key);
   void write(const RnnSpec& spec);
 };
@@ -70,6 +73,9 @@ struct ArgumentReader {
   }
   void read(MatmulOptions& options);
   void read(SliceRange& range);
+  void read(StepRange& range);
+  void read(ReduceOptions& options);
+  void read(CtcOptions& options);
   void read(DropoutKey& key);
   void read(RnnSpec& spec);
 };
@@ -93,6 +99,10 @@ Tensor defer_one(const std::string& op, TensorSpec output, const Arguments&... a
 using OperationFunction = std::vector<Tensor> (*)(const std::vector<Tensor>& inputs,
                                                   const Attributes& attributes,
                                                   const Replay& replay);
+
+using OperationTable = std::map<std::string, OperationFunction, std::less<>>;
+/// The rows of operations with NumPy's shapes.
+const OperationTable& tensor_operations();
 
 /// A function of tensors and other arguments as an OperationFunction.
 template <auto function>

@@ -7,8 +7,6 @@
 namespace openrnn::python {
 namespace {
 
-bool is_number(nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()); }
-
 const Tensor* find_tensor(nb::handle value, Tensor& storage) {
   const Tensor* tensor = nullptr;
   if (nb::try_cast<const Tensor*>(value, tensor) && tensor) return tensor;
@@ -46,19 +44,19 @@ Tensor number_with(Arithmetic op, double number, const Tensor& x) {
   }
 }
 
+// Whether b is a row of the last dimension of a: adding that makes no copy of it for each row.
+bool is_row(const Tensor& a, const Tensor& b) {
+  return b.shape().size() == 1 && a.shape().size() > 1 && b.shape()[0] == a.shape().back() &&
+         b.shape()[0] >= 0;
+}
+
 Tensor of_two(Arithmetic op, const Tensor& a, const Tensor& b) {
-  if (op == Arithmetic::kAdd && b.shape().size() == 1 && a.shape().size() > 1) {
-    return ops::add_row(a, b);
-  }
-  if (op == Arithmetic::kAdd && a.shape().size() == 1 && b.shape().size() > 1) {
-    return ops::add_row(b, a);
-  }
-  if (op == Arithmetic::kSubtract && b.shape().size() == 1 && a.shape().size() > 1) {
+  if (op == Arithmetic::kAdd && is_row(a, b)) return ops::add_row(a, b);
+  if (op == Arithmetic::kAdd && is_row(b, a)) return ops::add_row(b, a);
+  if (op == Arithmetic::kSubtract && is_row(a, b)) {
     return ops::add_row(a, ops::negate(a.is_symbolic() ? graph::as_read(b) : b));
   }
-  if (op == Arithmetic::kSubtract && a.shape().size() == 1 && b.shape().size() > 1) {
-    return ops::add_row(ops::negate(b), a);
-  }
+  if (op == Arithmetic::kSubtract && is_row(b, a)) return ops::add_row(ops::negate(b), a);
   switch (op) {
     case Arithmetic::kAdd:
       return ops::add(a, b);
@@ -82,16 +80,17 @@ std::optional<double> constant_number(nb::handle value, const Tensor* tensor, co
   return tensor->item();
 }
 
-Tensor slice_axis(const Tensor& x, std::int64_t axis, nb::handle key) {
-  Py_ssize_t begin = 0, end = 0, step = 1;
-  const std::int64_t size = x.shape()[static_cast<std::size_t>(axis)];
-  if (PySlice_Unpack(key.ptr(), &begin, &end, &step) != 0) throw nb::python_error();
-  const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(size), &begin, &end, step);
-  if (step != 1) throw UnsupportedError(message("[Tensor] a slice of step ", step, ", expected 1"));
-  return count == size ? x : ops::slice(x, {.axis = axis, .begin = begin, .size = count});
-}
-
 }  // namespace
+
+bool is_number(nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()); }
+
+Tensor as_given(nb::handle value, const char* call) { return as_tensor(value, {.call = call}); }
+
+Tensor as_indices(nb::handle value, const char* call) {
+  const Tensor given = as_given(value, call);
+  if (given.dtype() == DType::kInt32) return given;
+  return as_tensor(value, {.call = call, .dtype = DType::kInt32});
+}
 
 Tensor make_tensor(nb::handle value, nb::handle dtype, const Device* device) {
   const std::optional<DType> wanted = as_optional_dtype(dtype);
@@ -119,26 +118,47 @@ Tensor as_operand(nb::handle value, const Tensor& other) {
   return as_tensor(value, {.call = "Tensor", .dtype = other.dtype()});
 }
 
-Tensor combine(Arithmetic op, nb::handle a, nb::handle b) {
+namespace {
+
+// Two operands as tensors, of which a number has none.
+struct Operands {
   Tensor kept_a, kept_b;
-  const Tensor* left = find_tensor(a, kept_a);
-  const Tensor* right = find_tensor(b, kept_b);
-  if (left && !right && !is_number(b)) right = &(kept_b = as_operand(b, *left));
-  if (right && !left && !is_number(a)) left = &(kept_a = as_operand(a, *right));
-  if (!left && !right) {
+  const Tensor* left = nullptr;
+  const Tensor* right = nullptr;
+
+  Operands(nb::handle a, nb::handle b)
+      : left(find_tensor(a, kept_a)), right(find_tensor(b, kept_b)) {
+    if (left && !right && !is_number(b)) right = &(kept_b = as_operand(b, *left));
+    if (right && !left && !is_number(a)) left = &(kept_a = as_operand(a, *right));
+    if (left || right) return;
     left = &(kept_a = as_tensor(a, {.call = "Tensor"}));
     if (!is_number(b)) right = &(kept_b = as_operand(b, *left));
   }
-  if (left) {
-    if (const auto number = constant_number(b, right, *left))
-      return with_number(op, *left, *number);
-  }
-  if (right) {
-    if (const auto number = constant_number(a, left, *right)) {
-      return number_with(op, *number, *right);
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+};
+
+}  // namespace
+
+std::array<Tensor, 2> as_operands(nb::handle a, nb::handle b) {
+  const Operands given(a, b);
+  return {given.left ? *given.left : as_operand(a, *given.right),
+          given.right ? *given.right : as_operand(b, *given.left)};
+}
+
+Tensor combine(Arithmetic op, nb::handle a, nb::handle b) {
+  const Operands given(a, b);
+  if (given.left) {
+    if (const auto number = constant_number(b, given.right, *given.left)) {
+      return with_number(op, *given.left, *number);
     }
   }
-  return of_two(op, *left, *right);
+  if (given.right) {
+    if (const auto number = constant_number(a, given.left, *given.right)) {
+      return number_with(op, *number, *given.right);
+    }
+  }
+  return of_two(op, *given.left, *given.right);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
@@ -148,54 +168,14 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
   return ops::matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b});
 }
 
-Tensor power(const Tensor& x, nb::handle given) {
-  if (nb::isinstance<Tensor>(given) || nb::isinstance<Variable>(given)) {
-    throw TypeError(
-        message("[Tensor] the exponent is ", quoted_type(given), ", expected a number: 1 or 2"));
+Tensor power(nb::handle a, nb::handle b) {
+  const std::array<Tensor, 2> in = as_operands(a, b);
+  if (is_number(b)) {
+    const auto exponent = nb::cast<double>(b);
+    if (exponent == 1.0) return in[0];
+    if (exponent == 2.0) return ops::square(in[0]);
   }
-  const auto exponent = as_value<double>("exponent", given);
-  if (exponent == 1.0) return x;
-  if (exponent == 2.0) return ops::square(x);
-  throw UnsupportedError(message("[Tensor] the exponent is ", exponent, ", expected 1 or 2"));
-}
-
-Tensor get_item(const Tensor& x, nb::handle key) {
-  const nb::tuple keys =
-      nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(nb::borrow(key));
-  Tensor result = x;
-  std::int64_t axis = 0;
-  for (const nb::handle one : keys) {
-    if (one.is_none()) {
-      Shape shape = result.shape();
-      shape.insert(shape.begin() + axis++, 1);
-      result = ops::reshape(result, shape);
-      continue;
-    }
-    if (axis >= static_cast<std::int64_t>(result.shape().size())) {
-      PyErr_SetString(PyExc_IndexError, message("[Tensor] ", keys.size(), " indices for shape ",
-                                                to_string(x.shape()), ", expected fewer")
-                                            .c_str());
-      throw nb::python_error();
-    }
-    if (PySlice_Check(one.ptr())) {
-      result = slice_axis(result, axis++, one);
-      continue;
-    }
-    const std::int64_t size = result.shape()[static_cast<std::size_t>(axis)];
-    const std::int64_t index = as_int("Tensor", one);
-    if (size >= 0 && (index < -size || index >= size)) {
-      PyErr_SetString(
-          PyExc_IndexError,
-          message("[Tensor] the index is ", index, ", expected ", -size, " to ", size - 1).c_str());
-      throw nb::python_error();
-    }
-    result =
-        ops::slice(result, {.axis = axis, .begin = index < 0 ? index + size : index, .size = 1});
-    Shape shape = result.shape();
-    shape.erase(shape.begin() + axis);
-    result = ops::reshape(result, shape);
-  }
-  return result;
+  return ops::power(in[0], in[1]);
 }
 
 }  // namespace openrnn::python

@@ -4,24 +4,15 @@
 #include "base/message.h"
 #include "openrnn/ops.h"
 #include "openrnn/train_optimizer.h"
-#include "python/tensor/arithmetic.h"
+#include "python/tensor/members.h"
 
 namespace openrnn::python {
 namespace {
 
-Tensor tensor(nb::handle value, const char* call) { return as_tensor(value, {.call = call}); }
-
-// Indices and labels: integers of any dtype, as int32.
-Tensor indices(nb::handle value, const char* call) {
-  const Tensor given = tensor(value, call);
-  if (given.dtype() == DType::kInt32) return given;
-  return as_tensor(value, {.call = call, .dtype = DType::kInt32});
-}
-
 using Unary = Tensor (*)(const Tensor&);
 void bind_unary(nb::module_& m, const char* name, Unary function) {
   m.def(
-      name, [name, function](nb::handle x) { return function(tensor(x, name)); }, "x"_any);
+      name, [name, function](nb::handle x) { return function(as_given(x, name)); }, "x"_any);
 }
 
 void bind_elementwise(nb::module_& m) {
@@ -33,9 +24,6 @@ void bind_elementwise(nb::module_& m) {
   bind_unary(m, "square", ops::square);
   bind_unary(m, "sqrt", ops::sqrt);
   bind_unary(m, "abs", ops::absolute);
-  bind_unary(m, "softmax", ops::softmax);
-  bind_unary(m, "reduce_sum", ops::reduce_sum);
-  bind_unary(m, "reduce_mean", ops::reduce_mean);
   bind_unary(m, "transpose_leading", ops::transpose_leading);
   m.def(
       "combine",
@@ -46,15 +34,9 @@ void bind_elementwise(nb::module_& m) {
       "add_n", [](nb::handle terms) { return ops::add_n(as_tensors(terms, {.call = "add_n"})); },
       "terms"_any);
   m.def(
-      "clip_by_value",
-      [](nb::handle x, double low, double high) {
-        return ops::clip(tensor(x, "clip_by_value"), low, high);
-      },
-      "x"_any, "low"_a, "high"_a);
-  m.def(
       "cast",
       [](nb::handle x, nb::handle dtype) {
-        const Tensor given = tensor(x, "cast");
+        const Tensor given = as_given(x, "cast");
         const DType wanted = as_dtype(dtype);
         return given.dtype() == wanted ? given : ops::cast(given, wanted);
       },
@@ -69,11 +51,12 @@ void bind_elementwise(nb::module_& m) {
 
 void bind_training(nb::module_& m) {
   m.def(
-      "stop_gradient", [](nb::handle x) { return tensor(x, "stop_gradient").detached(); }, "x"_any);
+      "stop_gradient", [](nb::handle x) { return as_given(x, "stop_gradient").detached(); },
+      "x"_any);
   m.def(
       "dropout",
       [](nb::handle x, double rate, std::optional<std::int64_t> seed) {
-        return ops::next_dropout(tensor(x, "dropout"), rate, [seed] {
+        return ops::next_dropout(as_given(x, "dropout"), rate, [seed] {
           // Without a seed, calls differ by their number.
           static std::atomic<std::uint64_t> calls{0};
           const auto [first, second] = Graph::current().op_seeds(seed);
@@ -85,11 +68,11 @@ void bind_training(nb::module_& m) {
       "x"_any, "rate"_a, "seed"_a.none());
   m.def(
       "l1",
-      [](nb::handle x, double factor) { return ops::l1_regularization(tensor(x, "l1"), factor); },
+      [](nb::handle x, double factor) { return ops::l1_regularization(as_given(x, "l1"), factor); },
       "x"_any, "factor"_a);
   m.def(
       "l2",
-      [](nb::handle x, double factor) { return ops::l2_regularization(tensor(x, "l2"), factor); },
+      [](nb::handle x, double factor) { return ops::l2_regularization(as_given(x, "l2"), factor); },
       "x"_any, "factor"_a);
 }
 
@@ -97,41 +80,41 @@ void bind_products(nb::module_& m) {
   m.def(
       "matmul",
       [](nb::handle a, nb::handle b, bool transpose_a, bool transpose_b) {
-        Tensor left = tensor(a, "matmul"), right = tensor(b, "matmul");
+        Tensor left = as_given(a, "matmul"), right = as_given(b, "matmul");
         return unlocked([&] { return matmul(left, right, transpose_a, transpose_b); });
       },
       "a"_any, "b"_any, "transpose_a"_a, "transpose_b"_a);
   m.def(
       "embedding_lookup",
       [](nb::handle table, nb::handle ids) {
-        return ops::embedding_lookup(tensor(table, "embedding_lookup"),
-                                     indices(ids, "embedding_lookup"));
+        return ops::embedding_lookup(as_given(table, "embedding_lookup"),
+                                     as_indices(ids, "embedding_lookup"));
       },
       "table"_any, "ids"_any);
   m.def(
       "one_hot",
       [](nb::handle ids, std::int64_t depth, nb::handle dtype) {
-        return ops::one_hot(indices(ids, "one_hot"), depth, as_dtype(dtype));
+        return ops::one_hot(as_indices(ids, "one_hot"), depth, as_dtype(dtype));
       },
       "ids"_any, "depth"_a, "dtype"_any);
   m.def(
       "cross_entropy_rows",
       [](nb::handle logits, nb::handle labels) {
-        return ops::softmax_cross_entropy_rows(tensor(logits, "softmax_cross_entropy"),
-                                               indices(labels, "softmax_cross_entropy"));
+        return ops::softmax_cross_entropy_rows(as_given(logits, "softmax_cross_entropy"),
+                                               as_indices(labels, "softmax_cross_entropy"));
       },
       "logits"_any, "labels"_any);
   m.def(
       "cross_entropy",
       [](nb::handle logits, nb::handle labels) {
-        return ops::softmax_cross_entropy(tensor(logits, "softmax_cross_entropy"),
-                                          indices(labels, "softmax_cross_entropy"));
+        return ops::softmax_cross_entropy(as_given(logits, "softmax_cross_entropy"),
+                                          as_indices(labels, "softmax_cross_entropy"));
       },
       "logits"_any, "labels"_any);
   m.def(
       "mean_squared_error",
       [](nb::handle a, nb::handle b) {
-        const Tensor left = tensor(a, "mean_squared_error");
+        const Tensor left = as_given(a, "mean_squared_error");
         return ops::mean_squared_error(left, as_operand(b, left));
       },
       "a"_any, "b"_any);
@@ -141,7 +124,7 @@ void bind_shapes(nb::module_& m) {
   m.def(
       "reshape",
       [](nb::handle x, nb::handle shape) {
-        return ops::reshape(tensor(x, "reshape"), as_shape("reshape", shape));
+        return ops::reshape(as_given(x, "reshape"), as_shape("reshape", shape));
       },
       "x"_any, "shape"_any);
   m.def(
@@ -153,25 +136,25 @@ void bind_shapes(nb::module_& m) {
   m.def(
       "split",
       [](nb::handle x, std::int64_t axis, const std::vector<std::int64_t>& sizes) {
-        return ops::split(tensor(x, "split"), axis, sizes);
+        return ops::split(as_given(x, "split"), axis, sizes);
       },
       "x"_any, "axis"_a, "sizes"_a);
   m.def(
       "slice_axis",
       [](nb::handle x, std::int64_t axis, std::int64_t begin, std::int64_t size) {
-        return ops::slice(tensor(x, "slice"), {.axis = axis, .begin = begin, .size = size});
+        return ops::slice(as_given(x, "slice"), {.axis = axis, .begin = begin, .size = size});
       },
       "x"_any, "axis"_a, "begin"_a, "size"_a);
   m.def(
       "stack", [](nb::handle parts) { return ops::stack(as_tensors(parts, {.call = "stack"})); },
       "parts"_any);
   m.def(
-      "unstack", [](nb::handle x) { return ops::unstack(tensor(x, "unstack")); }, "x"_any);
+      "unstack", [](nb::handle x) { return ops::unstack(as_given(x, "unstack")); }, "x"_any);
   m.def(
       "reverse_sequence",
       [](nb::handle x, nb::handle lengths, bool time_major) {
         const auto given = as_lengths("reverse_sequence", lengths);
-        return ops::reverse_sequence(tensor(x, "reverse_sequence"),
+        return ops::reverse_sequence(as_given(x, "reverse_sequence"),
                                      given.value_or(std::vector<std::int32_t>{}), time_major);
       },
       "x"_any, "lengths"_any, "time_major"_a);
@@ -199,6 +182,7 @@ void bind_operations(nb::module_& m) {
   bind_training(m);
   bind_products(m);
   bind_shapes(m);
+  bind_array_functions(m);
   m.def("clip_by_global_norm", &clip, "tensors"_any, "clip_norm"_a);
 }
 

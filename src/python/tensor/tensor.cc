@@ -3,20 +3,10 @@
 #include "cpu/device/cpu_device.h"
 #include "openrnn/ops.h"
 #include "python/support/buffer.h"
-#include "python/support/dlpack.h"
-#include "python/tensor/arithmetic.h"
+#include "python/tensor/members.h"
 
 namespace openrnn::python {
 namespace {
-
-// NumPy's own array of a symbolic tensor would be an array of one object.
-const Tensor& with_value(const Tensor& tensor, const char* call) {
-  if (tensor.is_symbolic() || tensor.empty()) {
-    throw TypeError(std::string("[") + call +
-                    "] the tensor is symbolic, expected one with a value: call a Model");
-  }
-  return tensor;
-}
 
 // Its 16-bit words under ml_dtypes' name, read-only.
 nb::object bfloat16_array(DeviceArray array) {
@@ -116,8 +106,6 @@ void bind_value(nb::class_<Tensor>& tensor) {
       .def_prop_ro(
           "shape", [](const Tensor& self) { return shape_tuple(self.shape()); },
           nb::sig("def shape(self) -> tuple[int | None, ...]"))
-      .def_prop_ro("dtype", [](const Tensor& self) { return dtype_name(self.dtype()); })
-      .def_prop_ro("ndim", [](const Tensor& self) { return self.shape().size(); })
       .def_prop_ro("is_symbolic", &Tensor::is_symbolic,
                    "Whether it has no value yet: an Input, or what descends from one.")
       .def_prop_ro("is_tracked", &Tensor::tracked,
@@ -127,15 +115,6 @@ void bind_value(nb::class_<Tensor>& tensor) {
           "numpy", [](const Tensor& self) { return as_numpy(with_value(self, "numpy")); },
           nb::sig("def numpy(self) -> NDArray[typing.Any]"),
           "The value as a read-only NumPy array: of the same memory, or on a GPU of a copy.")
-      .def(
-          "item", [](const Tensor& self) { return with_value(self, "item").item(); },
-          "The only element. Raises ArgumentError unless there is exactly one.")
-      .def("__float__", [](const Tensor& self) { return with_value(self, "float").item(); })
-      .def("__int__",
-           [](const Tensor& self) {
-             return static_cast<std::int64_t>(with_value(self, "int").item());
-           })
-      .def("__bool__", [](const Tensor& self) { return with_value(self, "bool").item() != 0; })
       .def("__array__", &array_protocol, "dtype"_any = nb::none(), "copy"_any = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
                    "NDArray[typing.Any]"))
@@ -199,25 +178,7 @@ void bind_operators(nb::class_<Tensor>& tensor) {
           "__rmatmul__", [](const Tensor& b, nb::handle a) { return matmul(as_operand(a, b), b); },
           nb::sig("def __rmatmul__(self, other: object, /) -> Tensor"))
       .def("__neg__", [](const Tensor& x) { return ops::negate(x); })
-      .def("__abs__", [](const Tensor& x) { return ops::absolute(x); })
-      .def(
-          "__pow__", [](const Tensor& x, nb::handle exponent) { return power(x, exponent); },
-          "exponent"_any, nb::sig("def __pow__(self, exponent: float) -> Tensor"))
-      .def(
-          "__getitem__", [](const Tensor& x, nb::handle key) { return get_item(x, key); },
-          "key"_any,
-          nb::sig("def __getitem__(self, key: int | slice | None | tuple[int | slice | None, ...], "
-                  "/) -> Tensor"))
-      .def("__len__",
-           [](const Tensor& x) {
-             if (x.shape().empty() || x.shape()[0] < 0) {
-               throw TypeError("[len] the tensor has no known first dimension, expected one");
-             }
-             return x.shape()[0];
-           })
-      .def(
-          "__iter__", [](const Tensor& x) { return nb::iter(nb::cast(ops::unstack(x))); },
-          nb::sig("def __iter__(self) -> typing.Iterator[Tensor]"));
+      .def("__abs__", [](const Tensor& x) { return ops::absolute(x); });
 }
 
 }  // namespace
@@ -249,6 +210,8 @@ void bind_tensor(nb::module_& m) {
   bind_value(tensor);
   bind_place(tensor);
   bind_operators(tensor);
+  bind_protocols(tensor);
+  bind_members(tensor);
   m.def("from_dlpack", &from_dlpack, "x"_any, "device"_any = nb::none(), "copy"_any = nb::none());
 }
 

@@ -1,6 +1,6 @@
 #include "base/message.h"
 #include "openrnn/ops.h"
-#include "python/tensor/arithmetic.h"
+#include "python/tensor/members.h"
 
 namespace openrnn::python {
 namespace {
@@ -60,8 +60,6 @@ void bind_value(nb::class_<Variable>& variable) {
       .def_prop_ro(
           "shape", [](const Variable& self) { return shape_tuple(self.shape()); },
           nb::sig("def shape(self) -> tuple[int, ...]"))
-      .def_prop_ro("dtype", [](const Variable& self) { return dtype_name(self.dtype()); })
-      .def_prop_ro("ndim", [](const Variable& self) { return self.shape().size(); })
       .def_prop_ro("trainable", &Variable::trainable)
       .def_prop_ro(
           "device", [](const Variable& self) { return device_str(self.device()); },
@@ -75,9 +73,6 @@ void bind_value(nb::class_<Variable>& variable) {
       .def("__array__", &array_of_value, "dtype"_any = nb::none(), "copy"_any = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
                    "NDArray[typing.Any]"))
-      .def("__float__", [](const Variable& self) { return self.read().item(); })
-      .def("__int__",
-           [](const Variable& self) { return static_cast<std::int64_t>(self.read().item()); })
       .def(
           "__copy__", [](nb::object self) { return self; },
           nb::sig("def __copy__(self) -> Variable"))
@@ -96,6 +91,24 @@ void bind_value(nb::class_<Variable>& variable) {
                        ", dtype=", dtype_name(self.dtype()), ", numpy=\n",
                        repr_of_value(self.read()), ">");
       });
+}
+
+void bind_dlpack(nb::class_<Variable>& variable) {
+  variable
+      .def(
+          "__dlpack__",
+          [](const Variable& self, nb::handle stream, nb::handle max_version, nb::handle dl_device,
+             nb::handle copy) {
+            return to_dlpack(self.read(), {stream, max_version, dl_device, copy});
+          },
+          nb::kw_only(), "stream"_any = nb::none(), "max_version"_any = nb::none(),
+          "dl_device"_any = nb::none(), "copy"_any = nb::none(),
+          nb::sig("def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, "
+                  "int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | "
+                  "None = None) -> typing.Any"))
+      .def(
+          "__dlpack_device__", [](const Variable& self) { return dlpack_device(self.device()); },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
 }
 
 void bind_change(nb::class_<Variable>& variable, const char* name,
@@ -156,16 +169,7 @@ void bind_operators(nb::class_<Variable>& variable) {
           },
           nb::sig("def __rmatmul__(self, other: object, /) -> Tensor"))
       .def("__neg__", [](const Variable& x) { return ops::negate(x.read()); })
-      .def("__abs__", [](const Variable& x) { return ops::absolute(x.read()); })
-      .def(
-          "__pow__",
-          [](const Variable& x, nb::handle exponent) { return power(x.read(), exponent); },
-          "exponent"_any, nb::sig("def __pow__(self, exponent: float) -> Tensor"))
-      .def(
-          "__getitem__", [](const Variable& x, nb::handle key) { return get_item(x.read(), key); },
-          "key"_any,
-          nb::sig("def __getitem__(self, key: int | slice | None | tuple[int | slice | None, ...], "
-                  "/) -> Tensor"));
+      .def("__abs__", [](const Variable& x) { return ops::absolute(x.read()); });
 }
 
 }  // namespace
@@ -177,7 +181,10 @@ void bind_variable(nb::module_& m) {
       "unique in the current variable scope.");
   bind_value(variable);
   bind_changes(variable);
+  bind_dlpack(variable);
   bind_operators(variable);
+  bind_protocols(variable);
+  bind_members(variable);
 }
 
 }  // namespace openrnn::python

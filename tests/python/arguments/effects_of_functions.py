@@ -232,7 +232,7 @@ def stacked(lengths=None, fw=None, bw=None, **kw):
 
 
 def dtypes_of(result):
-    return {one.dtype for part in result for one in (part if isinstance(part, tuple) else [part])}
+    return {str(one.dtype) for part in result for one in (part if isinstance(part, tuple) else [part])}
 
 
 def names_in(call, *cells, **kw):
@@ -398,3 +398,83 @@ def named(call):
         return flat(found), flat((weights, biases))
     return ops.cudnn_rnn_canonical_to_opaque_params(
         "lstm", 2, U, I, weights, biases, name="any"), params  # fmt: skip
+
+
+# ---- With NumPy's shapes
+
+LOGITS = np.random.default_rng(2).normal(size=(5, 2, 4))
+LABELS = np.array([[1, 2], [2, 1]], "int32")
+
+
+def reduction(name, numpys):
+    call = getattr(openrnn, name)
+    return {
+        "axis": lambda: (call(A, axis=1), numpys(A, axis=1)),
+        "keepdims": lambda: (call(A, keepdims=True).shape, (1, 1)),
+    }
+
+
+def log_of_sum(x, **kw):
+    return np.log(np.exp(x).sum(**kw))
+
+
+def ctc(call, **kw):
+    return np.asarray(call(LABELS, LOGITS, **kw))
+
+
+def ctc_rows(call):
+    """Each argument against a call on what it leaves."""
+    batch_major = LOGITS.swapaxes(0, 1).copy()
+    moved = np.concatenate([LOGITS[..., 3:], LOGITS[..., :3]], -1)
+    return {
+        "label_length": lambda: (ctc(call, label_length=[1, 1]),
+                                 np.asarray(call(LABELS[:, :1], LOGITS))),
+        "logit_length": lambda: (ctc(call, logit_length=[4, 4]),
+                                 np.asarray(call(LABELS, LOGITS[:4]))),
+        "logits_time_major": lambda: (
+            np.asarray(call(LABELS, batch_major, logits_time_major=False)), ctc(call)),
+        "blank_index": lambda: (ctc(call, blank_index=3), np.asarray(call(LABELS + 1, moved))),
+    }  # fmt: skip
+
+
+def softmax_0(x):
+    return np.exp(x) / np.exp(x).sum(0)
+
+
+P = np.array([0.25, 0.0, 1.0])
+FUNCTIONS |= {
+    "openrnn.reduce_sum": reduction("reduce_sum", np.sum),
+    "openrnn.reduce_mean": reduction("reduce_mean", np.mean),
+    "openrnn.reduce_max": reduction("reduce_max", np.max),
+    "openrnn.reduce_min": reduction("reduce_min", np.min),
+    "openrnn.reduce_variance": reduction("reduce_variance", np.var),
+    "openrnn.reduce_std": reduction("reduce_std", np.std),
+    "openrnn.reduce_logsumexp": reduction("reduce_logsumexp", log_of_sum),
+    "openrnn.argmax": {"axis": lambda: (openrnn.argmax(A, axis=1), A.argmax(1))},
+    "openrnn.argmin": {"axis": lambda: (openrnn.argmin(A, axis=1), A.argmin(1))},
+    "openrnn.transpose": {"perm": lambda: (openrnn.transpose(A, perm=[0, 1]), A)},
+    "openrnn.squeeze": {"axis": lambda: (openrnn.squeeze(A[None, :1], axis=0).shape, (1, 3))},
+    "openrnn.gather": {"axis": lambda: (openrnn.gather(A, [2, 0], axis=1), A[:, [2, 0]])},
+    "openrnn.zeros": {
+        "dtype": lambda: (openrnn.zeros([2], dtype="float64").dtype, "float64"),
+        "device": lambda: of_device(openrnn.zeros, [2]),
+    },
+    "openrnn.ones": {
+        "dtype": lambda: (openrnn.ones([2], dtype="int32").dtype, "int32"),
+        "device": lambda: of_device(openrnn.ones, [2]),
+    },
+    "openrnn.nn.softmax": {"axis": lambda: (nn.softmax(A, axis=0), softmax_0(A))},
+    "openrnn.nn.log_softmax": {"axis": lambda: (nn.log_softmax(A, axis=0), np.log(softmax_0(A)))},
+    "openrnn.nn.ctc_loss": ctc_rows(nn.ctc_loss),
+    "openrnn.losses.ctc_loss": ctc_rows(openrnn.losses.ctc_loss),
+    "openrnn.losses.binary_cross_entropy": {
+        "from_logits": lambda: (
+            openrnn.losses.binary_cross_entropy(np.ones(3), P, from_logits=True),
+            np.mean(np.log1p(np.exp(-P))),
+        ),
+        "epsilon": lambda: (
+            openrnn.losses.binary_cross_entropy(np.ones(3), P, epsilon=0.25),
+            -np.mean(np.log(np.clip(P, 0.25, 0.75))),
+        ),
+    },
+}

@@ -110,6 +110,8 @@ PROPERTIES = {
         "layers": lambda: (list(graph().layers), ["head", "drop"]),
     },
     "Tensor": {
+        "T": lambda: (openrnn.Tensor(A).T, A.T),
+        "size": lambda: (openrnn.Tensor(A).size, 6),
         "device": lambda: (openrnn.Tensor(A).cpu().device, "cpu"),
         "dtype": lambda: (openrnn.Tensor(A, "float16").dtype, "float16"),
         "is_symbolic": lambda: ([openrnn.Input((2,)).is_symbolic, openrnn.Tensor(A).is_symbolic],
@@ -119,6 +121,8 @@ PROPERTIES = {
         "shape": lambda: (openrnn.Tensor(A).shape, (2, 3)),
     },
     "Variable": {
+        "T": lambda: (openrnn.Variable(A).T, A.T),
+        "size": lambda: (openrnn.Variable(A).size, 6),
         "device": lambda: (openrnn.Variable(A).device, "cpu"),
         "dtype": lambda: (openrnn.Variable(A, dtype="float16").dtype, "float16"),
         "name": lambda: (openrnn.Variable(A, name="v").name, "v"),

@@ -67,14 +67,12 @@ def test_built_may_be_said_in_build():
     assert layer.built and len(layer.weights) == 1
 
 
-def test_a_tensor_is_no_exponent():
+def test_exponents():
     base, two = openrnn.constant(3.0), openrnn.Variable(2.0)
-    for exponent in (two, openrnn.constant(2.0)):
-        for one in (base, two):
-            with pytest.raises(TypeError, match=r"\[Tensor\] the exponent is '.*', expected a num"):
-                one**exponent
-    assert float(base ** np.float32(2)) == 9.0 and float(two**1) == 2.0
-    with pytest.raises(TypeError, match="exponent is 'str', expected a number"):
+    for exponent in (two, openrnn.constant(2.0), 2, np.float32(2)):
+        assert float(base**exponent) == 9.0
+    assert float(two**1) == 2.0 and float(2.0**base) == 8.0
+    with pytest.raises(TypeError):
         base**"2"
 
 

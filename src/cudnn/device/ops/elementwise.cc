@@ -13,11 +13,16 @@ static_assert(same(gpu::Unary::kRelu, UnaryOp::kRelu) && same(gpu::Unary::kTanh,
               same(gpu::Unary::kExp, UnaryOp::kExp) &&
               same(gpu::Unary::kNegate, UnaryOp::kNegate) &&
               same(gpu::Unary::kSquare, UnaryOp::kSquare) &&
-              same(gpu::Unary::kAbs, UnaryOp::kAbs) && same(gpu::Unary::kSqrt, UnaryOp::kSqrt));
+              same(gpu::Unary::kAbs, UnaryOp::kAbs) && same(gpu::Unary::kSqrt, UnaryOp::kSqrt) &&
+              same(gpu::Unary::kLog, UnaryOp::kLog) &&
+              same(gpu::Unary::kSoftplus, UnaryOp::kSoftplus));
 static_assert(same(gpu::Binary::kAdd, BinaryOp::kAdd) &&
               same(gpu::Binary::kSubtract, BinaryOp::kSubtract) &&
               same(gpu::Binary::kMultiply, BinaryOp::kMultiply) &&
-              same(gpu::Binary::kDivide, BinaryOp::kDivide));
+              same(gpu::Binary::kDivide, BinaryOp::kDivide) &&
+              same(gpu::Binary::kMaximum, BinaryOp::kMaximum) &&
+              same(gpu::Binary::kMinimum, BinaryOp::kMinimum) &&
+              same(gpu::Binary::kPower, BinaryOp::kPower));
 
 }  // namespace
 

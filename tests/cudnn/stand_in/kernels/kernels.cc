@@ -9,6 +9,7 @@
 #include "cudnn/kernels/rows.cu"
 #include "cudnn/kernels/sequence.cu"
 #include "cudnn/kernels/softmax.cu"
+#include "cudnn/kernels/strided.cu"
 #include "cudnn/kernels/sums.cu"
 
 namespace openrnn::stand_in {
@@ -17,6 +18,9 @@ namespace {
 const Kernel kKernels[] = {{"openrnn_unary", openrnn_unary},
                            {"openrnn_unary_gradient", openrnn_unary_gradient},
                            {"openrnn_binary", openrnn_binary},
+                           {"openrnn_compare", openrnn_compare},
+                           {"openrnn_select", openrnn_select},
+                           {"openrnn_strided", openrnn_strided},
                            {"openrnn_clip", openrnn_clip},
                            {"openrnn_scale", openrnn_scale},
                            {"openrnn_fill", openrnn_fill},

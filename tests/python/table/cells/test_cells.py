@@ -137,7 +137,7 @@ def test_16_bits(cell_kind, dtype):
     x = openrnn.constant(draw(B, I, dtype=dtype))
     output, _ = cell(x, cell.zero_state(B, dtype))
     assert output.dtype == dtype
-    assert {v.dtype for v in openrnn.global_variables()} == {dtype}
+    assert {str(v.dtype) for v in openrnn.global_variables()} == {dtype}
 
 
 @BY_CELL

@@ -325,4 +325,4 @@ def test_every_cell_inside_takes_the_dtype_of_the_loop():
     outputs, state = openrnn.nn.dynamic_rnn(cell, draw(B, T, I), dtype="float16")
     assert outputs.dtype == "float16" and [one.dtype for one in cell.cells] == ["float16"] * L
     assert {part.dtype.name for one in state for part in flat_state(one)} == {"float16"}
-    assert {one.dtype for one in openrnn.global_variables()} == {"float16"}
+    assert {str(one.dtype) for one in openrnn.global_variables()} == {"float16"}

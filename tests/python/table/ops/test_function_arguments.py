@@ -61,7 +61,7 @@ def test_dtype_of_the_converters(kind):
     weights, biases = openrnn.cudnn_rnn.ops.cudnn_rnn_opaque_params_to_canonical(
         kind.mode, 2, U, I, params
     )
-    assert {one.dtype for one in (*weights, *biases)} == {"float64"}
+    assert {str(one.dtype) for one in (*weights, *biases)} == {"float64"}
     again = openrnn.cudnn_rnn.ops.cudnn_rnn_canonical_to_opaque_params(
         kind.mode, 2, U, I, weights, biases
     )

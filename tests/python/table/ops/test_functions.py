@@ -132,7 +132,7 @@ def test_canonical_and_back(kind, direction, dtype):
         (weights, biases), numpy_layout.params_to_canonical(spec, buffer), strict=True
     ):
         assert [array(tensor).tolist() for tensor in found] == [p.tolist() for p in part]
-        assert {tensor.dtype for tensor in found} == {dtype}
+        assert {str(tensor.dtype) for tensor in found} == {str(dtype)}
     again = ops().cudnn_rnn_canonical_to_opaque_params(
         *sizes, weights, biases, "linear_input", direction
     )

@@ -1,0 +1,92 @@
+// Comparisons, choices and copies with strides, and the functions of base/power.h.
+#include <cmath>
+
+#include "device/support.h"
+
+namespace openrnn::testing {
+namespace {
+
+TEST(Strided, TransposesRepeatsAndReverses) {
+  for (const DType dtype : floating()) {
+    const DeviceArray x = random_array(dtype, {5, 7, 3}, 1);
+    DeviceArray y(tested(), dtype, {3, 2, 7, 5});
+    // y[c, r, b, a] = x[4 - a, b, c].
+    tested().copy_strided(
+        {.element = dtype_size(dtype),
+         .shape = y.shape(),
+         .from = static_cast<const std::byte*>(x.data()) + 4 * 21 * dtype_size(dtype),
+         .from_strides = {1, 0, 3, -21},
+         .to = y.mutable_data(),
+         .to_strides = {70, 35, 5, 1}});
+    for (std::int64_t c = 0; c < 3; ++c) {
+      for (std::int64_t r = 0; r < 2; ++r) {
+        for (std::int64_t b = 0; b < 7; ++b) {
+          for (std::int64_t a = 0; a < 5; ++a) {
+            ASSERT_EQ(at(y, c * 70 + r * 35 + b * 5 + a), at(x, (4 - a) * 21 + b * 3 + c));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Strided, FewerDimensions) {
+  const StridedCopy plan = collapsed({.element = 4,
+                                      .shape = {2, 1, 3, 5, 4},
+                                      .from_strides = {60, 7, 20, 4, 1},
+                                      .to_strides = {1, 0, 40, 8, 2}});
+  EXPECT_EQ(plan.shape, (Shape{2, 60}));
+  EXPECT_EQ(plan.from_strides, (std::vector<std::int64_t>{60, 1}));
+  EXPECT_EQ(plan.to_strides, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(collapsed({.element = 4, .shape = {1, 1}, .from_strides = {3, 2}, .to_strides = {1, 1}})
+                .shape,
+            (Shape{1}));
+}
+
+TEST(Strided, ComparesAndSelects) {
+  for (const DType dtype : floating()) {
+    const DeviceArray a = random_array(dtype, {1037}, 1), b = random_array(dtype, {1037}, 2);
+    DeviceArray mask(tested(), DType::kBool, {1037}), out(tested(), dtype, {1037});
+    auto* const truths = static_cast<std::uint8_t*>(mask.mutable_data());
+    tested().compare(CompareOp::kLess, dtype, 1037, a.data(), b.data(), truths);
+    for (const bool zeros : {false, true}) {
+      tested().select({.element = dtype_size(dtype),
+                       .size = 1037,
+                       .mask = truths,
+                       .a = a.data(),
+                       .b = zeros ? nullptr : b.data(),
+                       .out = out.mutable_data()});
+      for (std::int64_t i = 0; i < 1037; ++i) {
+        const bool less = at(a, i) < at(b, i);
+        ASSERT_EQ(at(out, i), less ? at(a, i) : zeros ? 0.0 : at(b, i));
+      }
+    }
+  }
+}
+
+// In 16 bits and float the result of double is rounded once.
+TEST(Strided, LogSoftplusAndPower) {
+  for (const DType dtype : floating()) {
+    const DeviceArray x = random_array(dtype, {1037}, 1, 0.1, 4.0),
+                      y = random_array(dtype, {1037}, 2);
+    DeviceArray log(tested(), dtype, {1037}), plus(tested(), dtype, {1037}),
+        power(tested(), dtype, {1037});
+    tested().unary(UnaryOp::kLog, dtype, 1037, x.data(), log.mutable_data());
+    tested().unary(UnaryOp::kSoftplus, dtype, 1037, y.data(), plus.mutable_data());
+    tested().binary(BinaryOp::kPower, dtype, 1037, x.data(), y.data(), power.mutable_data());
+    const double ulp = dtype == DType::kBfloat16  ? 0x1p-7
+                       : dtype == DType::kFloat16 ? 0x1p-10
+                       : dtype == DType::kFloat32 ? 0x1p-23
+                                                  : 0x1p-51;
+    for (std::int64_t i = 0; i < 1037; ++i) {
+      const double logarithm = std::log(at(x, i)), result = std::pow(at(x, i), at(y, i)),
+                   sum = std::log1p(std::exp(at(y, i)));
+      ASSERT_NEAR(at(log, i), logarithm, ulp * std::abs(logarithm));
+      ASSERT_NEAR(at(plus, i), sum, ulp * sum);
+      ASSERT_NEAR(at(power, i), result, ulp * result);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::testing

@@ -1,0 +1,198 @@
+#include <limits>
+
+#include "ops/check_gradient.h"
+
+namespace openrnn::testing {
+namespace {
+
+using Values = std::vector<double>;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor of(const Shape& shape, const Values& values, DType dtype = DType::kFloat64) {
+  return Tensor(openrnn::cast(Array::of<double>(shape, values).view(), dtype).view());
+}
+
+std::vector<bool> truths(const Tensor& tensor) {
+  EXPECT_EQ(tensor.dtype(), DType::kBool);
+  const Array host = tensor.to_host();
+  return {host.as<bool>().begin(), host.as<bool>().end()};
+}
+
+TEST(TensorValues, Broadcasting) {
+  EXPECT_EQ(values_of(ops::add(of({2, 1}, {10, 20}), of({3}, {1, 2, 3}))),
+            (Values{11, 12, 13, 21, 22, 23}));
+  EXPECT_EQ(ops::multiply(of({2, 1, 1}, {1, 2}), of({3, 1}, {1, 2, 3})).shape(), (Shape{2, 3, 1}));
+  EXPECT_EQ(ops::divide(of({0, 3}, {}), of({}, {2})).shape(), (Shape{0, 3}));
+  EXPECT_EQ(values_of(ops::sum_to(of({2, 3}, {1, 2, 3, 4, 5, 6}), {3})), (Values{5, 7, 9}));
+  EXPECT_EQ(values_of(ops::sum_to(of({2, 3}, {1, 2, 3, 4, 5, 6}), {2, 1})), (Values{6, 15}));
+  EXPECT_EQ(message_of<ArgumentError>([] {
+              ops::add(of({2}, {1, 2}), of({3}, {1, 2, 3}));
+            }),
+            "[add] b has shape [3], expected one that broadcasts with [2] of a");
+  EXPECT_EQ(message_of<ArgumentError>([] {
+              ops::broadcast_to(of({2}, {1, 2}), {2, 3});
+            }),
+            "[broadcast_to] x has shape [2], expected one that broadcasts to [2, 3]");
+}
+
+// The bits of a sum do not depend on which of the two ways a bias is added.
+TEST(TensorValues, ARowHasTheGradientOfAddRow) {
+  const Tensor x = random_tensor({1031, 17}, 1, -1, 1, DType::kFloat32),
+               row = random_tensor({17}, 2, -1, 1, DType::kFloat32);
+  const auto gradient = [&](Tensor (*op)(const Tensor&, const Tensor&)) {
+    GradientTape tape;
+    const Tensor watched = tape.watch(row);
+    const Tensor y = op(x, watched);
+    return values_of(tape.gradient(ops::reduce_sum(ops::square(y)), std::vector{watched})[0]);
+  };
+  EXPECT_EQ(gradient(ops::add), gradient(ops::add_row));
+}
+
+TEST(TensorValues, MaximaPowersAndComparisons) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
+    const Tensor a = of({4}, {1, kNan, 3, -2}, dtype), b = of({4}, {2, 5, kNan, -2}, dtype);
+    const Values larger = values_of(ops::maximum(a, b)), smaller = values_of(ops::minimum(a, b));
+    EXPECT_EQ(larger[0], 2);
+    EXPECT_EQ(smaller[0], 1);
+    EXPECT_TRUE(std::isnan(larger[1]) && std::isnan(larger[2]));
+    EXPECT_TRUE(std::isnan(smaller[1]) && std::isnan(smaller[2]));
+    EXPECT_EQ(truths(ops::less(a, b)), (std::vector<bool>{true, false, false, false}));
+    EXPECT_EQ(truths(ops::greater_equal(a, b)), (std::vector<bool>{false, false, false, true}));
+    EXPECT_EQ(truths(ops::not_equal(a, b)), (std::vector<bool>{true, true, true, false}));
+    EXPECT_EQ(values_of(ops::power(of({3}, {-2, 4, 0}, dtype), of({3}, {3, 0.5, -1}, dtype))),
+              (Values{-8, 2, HUGE_VAL}));
+    EXPECT_EQ(values_of(ops::where(ops::less(a, b), a, of({}, {9}, dtype)))[1], 9);
+  }
+  EXPECT_EQ(truths(ops::equal(int_tensor({2, 1}, {1, 2}), int_tensor({2}, {2, 1}))),
+            (std::vector<bool>{false, true, true, false}));
+  EXPECT_EQ(
+      truths(ops::logical_or(ops::logical_not(int_tensor({2}, {0, 7})), int_tensor({2}, {0, 0}))),
+      (std::vector<bool>{true, false}));
+}
+
+template <class T>
+void expect_near_in_ulp(double given, long double wanted, double ulp) {
+  const auto size = static_cast<T>(std::abs(wanted));
+  const T step = std::nextafter(size, std::numeric_limits<T>::max()) - size;
+  ASSERT_LE(std::abs(static_cast<long double>(given) - wanted),
+            ulp * static_cast<long double>(step))
+      << given << " " << static_cast<double>(wanted);
+}
+
+// The errors that the header states, over samples of all magnitudes.
+TEST(TensorValues, LogSoftplusAndPowerWithinTwoUlp) {
+  RandomStream random(5);
+  Values x, y, z;
+  for (int i = 0; i < 20000; ++i) {
+    x.push_back(
+        std::ldexp(random.uniform(1.0, 2.0), static_cast<int>(random.uniform(-1000, 1000))));
+    if (i % 2) x.back() = random.uniform(0.5, 2.0);
+    const double most = 700 / std::abs(std::log(x.back()));
+    y.push_back(random.uniform(-most, most));
+    z.push_back(random.uniform(-40, 40));
+  }
+  const Shape shape{20000};
+  const Values logs = values_of(ops::log(of(shape, x))),
+               plus = values_of(ops::softplus(of(shape, z))),
+               powers = values_of(ops::power(of(shape, x), of(shape, y)));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    expect_near_in_ulp<double>(logs[i], std::log(static_cast<long double>(x[i])), 2.0);
+    expect_near_in_ulp<double>(plus[i], std::log1p(std::exp(static_cast<long double>(z[i]))), 2.0);
+    expect_near_in_ulp<double>(powers[i], std::pow(static_cast<long double>(x[i]), y[i]), 2.0);
+  }
+  const Tensor narrow = of({3}, {0.3, 1.0, 1e30}, DType::kFloat32);
+  const Values single = values_of(ops::log(narrow)), given = values_of(narrow);
+  for (std::size_t i = 0; i < 3; ++i) expect_near_in_ulp<float>(single[i], std::log(given[i]), 1.0);
+  const Values edges = values_of(ops::log(of({4}, {0, -1, HUGE_VAL, kNan})));
+  EXPECT_EQ(edges[0], -HUGE_VAL);
+  EXPECT_TRUE(std::isnan(edges[1]) && std::isnan(edges[3]));
+  EXPECT_EQ(edges[2], HUGE_VAL);
+}
+
+// pow of IEEE 754, whatever its arguments.
+TEST(TensorValues, PowersOfSpecialNumbers) {
+  const Values all{0.0, -0.0, 1.0,   -1.0,   2.0,      -2.0,      0.5,  -0.5,
+                   3.0, -3.0, 1e300, -1e300, HUGE_VAL, -HUGE_VAL, kNan, 2.5};
+  for (const double a : all) {
+    for (const double b : all) {
+      const double given = ops::power(of({}, {a}), of({}, {b})).item(), wanted = std::pow(a, b);
+      if (std::isnan(wanted)) {
+        EXPECT_TRUE(std::isnan(given)) << a << " " << b << " " << given;
+      } else {
+        EXPECT_EQ(std::signbit(given), std::signbit(wanted)) << a << " " << b;
+        EXPECT_DOUBLE_EQ(given, wanted) << a << " " << b;
+      }
+    }
+  }
+}
+
+TEST(TensorValues, Reductions) {
+  const Tensor x = of({2, 3}, {1, 5, 2, 7, 0, 4});
+  EXPECT_EQ(values_of(ops::reduce_sum(x, {.axes = {{0}}})), (Values{8, 5, 6}));
+  EXPECT_EQ(values_of(ops::reduce_mean(x, {.axes = {{-1}}})),
+            (Values{8 * (1.0 / 3), 11 * (1.0 / 3)}));
+  EXPECT_EQ(values_of(ops::reduce_max(x, {.axes = {{1}}})), (Values{5, 7}));
+  EXPECT_EQ(values_of(ops::reduce_min(x)), (Values{0}));
+  EXPECT_EQ(ops::reduce_min(x, {.keepdims = true}).shape(), (Shape{1, 1}));
+  EXPECT_EQ(values_of(ops::reduce_variance(of({4}, {1, 2, 3, 4}))), (Values{1.25}));
+  const Array places = ops::argmax(x, 1).to_host();
+  EXPECT_EQ(places.as<std::int32_t>()[0], 1);
+  EXPECT_EQ(places.as<std::int32_t>()[1], 0);
+  EXPECT_TRUE(std::isnan(values_of(ops::reduce_max(of({3}, {1, kNan, 3})))[0]));
+  EXPECT_EQ(values_of(ops::reduce_sum(of({0, 2}, {}), {.axes = {{0}}})), (Values{0, 0}));
+  EXPECT_EQ(ops::reduce_max(of({0, 2}, {}), {.axes = {{1}}}).shape(), (Shape{0}));
+  EXPECT_EQ(message_of<ArgumentError>([] {
+              ops::reduce_max(of({0, 2}, {}), {.axes = {{0}}});
+            }),
+            "[reduce_max] x has shape [0, 2], expected at least one element for each result");
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              ops::reduce_sum(x, {.axes = {{0, -2}}});
+            }),
+            "[reduce_sum] axis is [0, -2], expected each axis once");
+  EXPECT_EQ(values_of(ops::reduce_logsumexp(of({2}, {-HUGE_VAL, -HUGE_VAL})))[0], -HUGE_VAL);
+  EXPECT_EQ(values_of(ops::reduce_logsumexp(of({2}, {1000, -HUGE_VAL})))[0], 1000);
+  EXPECT_EQ(ops::reduce_sum(of({2, 2}, {1, 2, 3, 4}, DType::kFloat16), {.axes = {{0}}}).dtype(),
+            DType::kFloat32);
+}
+
+TEST(TensorValues, Shapes) {
+  const Tensor x = of({2, 3}, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(values_of(ops::transpose(x)), (Values{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(values_of(ops::strided_slice(x, {.axis = 1, .step = -2})), (Values{2, 0, 5, 3}));
+  EXPECT_EQ(values_of(ops::strided_slice(x, {.axis = 1, .begin = -2, .end = 100})),
+            (Values{1, 2, 4, 5}));
+  EXPECT_EQ(ops::strided_slice(x, {.axis = 0, .begin = 5, .end = 7}).shape(), (Shape{0, 3}));
+  EXPECT_EQ(values_of(ops::gather(x, int_tensor({3}, {2, 0, 2}), 1)), (Values{2, 0, 2, 5, 3, 5}));
+  EXPECT_EQ(values_of(ops::tile(of({2}, {1, 2}), {3})), (Values{1, 2, 1, 2, 1, 2}));
+  EXPECT_EQ(ops::squeeze(of({1, 2, 1}, {1, 2})).shape(), (Shape{2}));
+  EXPECT_EQ(ops::expand_dims(x, -1).shape(), (Shape{2, 3, 1}));
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              ops::transpose(x, {0, 0});
+            }),
+            "[transpose] perm is [0, 0], expected each of the 2 axes once");
+  EXPECT_EQ(message_of<ArgumentError>([&] { ops::gather(x, int_tensor({1}, {3}), 1); }),
+            "[gather] indices[0] is 3, expected at least 0 and below 3");
+  EXPECT_EQ(values_of(ops::einsum("ij->j", {x})), (Values{3, 5, 7}));
+  EXPECT_EQ(message_of<UnsupportedError>([&] {
+              ops::einsum("ii->i", {of({2, 2}, {1, 2, 3, 4})});
+            }),
+            "[einsum] equation is 'ii->i', expected 'i' once in an operand");
+}
+
+// One alignment, and two: by hand.
+TEST(TensorValues, CtcOfFewSteps) {
+  const Tensor logits = of({2, 1, 2}, {0, 0, 0, 0});
+  EXPECT_DOUBLE_EQ(ops::ctc_loss(logits, int_tensor({1, 1}, {1})).item(), -std::log(0.75));
+  EXPECT_DOUBLE_EQ(ops::ctc_loss(logits, int_tensor({1, 0}, {})).item(), -std::log(0.25));
+  EXPECT_EQ(ops::ctc_loss(logits, int_tensor({1, 2}, {1, 1})).item(), HUGE_VAL);
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              ops::ctc_loss(logits, int_tensor({1, 1}, {2}));
+            }),
+            "[ctc_loss] labels[0, 0] is 2, expected 0 to 1 but the blank, 0");
+  const Tensor far = of({3, 1, 2}, {0, 0, 0, 0, kNan, kNan});
+  EXPECT_DOUBLE_EQ(ops::ctc_loss(far, int_tensor({1, 1}, {1}), {.logit_lengths = {2}}).item(),
+                   -std::log(0.75));
+}
+
+}  // namespace
+}  // namespace openrnn::testing
