@@ -6,6 +6,8 @@ import pytest
 
 ASKED = os.environ.get("OPENRNN_TEST_JAX") == "1"
 if ASKED:
+    # Most of the time goes into compiling scans that run once.
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
     import jax
 
     jax.config.update("jax_enable_x64", True)
