@@ -28,7 +28,7 @@ _AROUND = ("input_dropout", "output_dropout", "drop_connect", "input_mode")
 class Piece(NamedTuple):
     """One parameter, and its place in the opaque buffer."""
 
-    index: int  # in the list of dicts: layer * directions + direction
+    at: int  # in the list of dicts: layer * directions + direction
     key: str
     shape: tuple[int, ...]
     offset: int

@@ -2,6 +2,10 @@
 
 Rows fold into the batch where the weights are the same for all samples and no masks are drawn, since
 those are numbered by row. Everything else that vmap asks for is one call after another.
+
+What forward keeps for backward is an array of bytes. That of samples folded into one call lies in
+the room of theirs together, which is never smaller; a call whose reserve is not just its own, by
+what that says of itself, is computed again.
 """
 
 # JAX is not there where types are checked.
@@ -93,12 +97,12 @@ def _fold_lengths(lengths: Any, mapped: bool, samples: int) -> Any:
 
 
 @functools.lru_cache(maxsize=None)
-def forward(call: Call, saving: bool) -> Any:
-    """(x, h0, c0, params, lengths, seed, token) -> (y, hn, cn, reserve)."""
+def forward(call: Call, room: int) -> Any:
+    """(x, h0, c0, params, lengths, seed, token) -> (y, hn, cn, reserve [room])."""
 
     @custom_vmap
     def run(*args: Any) -> Any:
-        return tuple(forward_p.bind(*args, **call.attributes, saving=saving))
+        return tuple(forward_p.bind(*args, **call.attributes, room=room))
 
     @run.def_vmap
     def rule(samples: int, mapped: Any, *args: Any) -> Any:
@@ -107,10 +111,9 @@ def forward(call: Call, saving: bool) -> Any:
             return _each(run, mapped, args)
         beside = _fold(call, samples, args[:3], mapped[:3])
         lengths = _fold_lengths(lengths, mapped[4], samples)
-        *triple, reserve = run(*beside, args[3], lengths, seed, token)
+        *triple, reserve = forward(call, samples * room)(*beside, args[3], lengths, seed, token)
         outputs, out_mapped = _unfold(call, samples, triple)
-        # Of all rows: no sample has one of its own, and backward knows it by its size.
-        return (*outputs, reserve), (*out_mapped, False)
+        return (*outputs, reserve.reshape(samples, room)), (*out_mapped, True)
 
     return run
 
@@ -125,20 +128,17 @@ def _backward(call: Call, rows: bool) -> Any:
 
     @run.def_vmap
     def rule(samples: int, mapped: Any, *args: Any) -> Any:
-        reserve = args[9]
-        x = args[3][0] if mapped[3] else args[3]
-        time, batch = sizes_of(x, call.batch_major)
-        whole = reserve_bytes(call.net, time, samples * batch, call.training)
-        same = reserve.shape[-1] == whole and call.net.rows
-        if call.training or mapped[6] or mapped[8] or not same:
+        # An unmapped reserve is of one call, of which gradients of many outputs are wanted.
+        folds = mapped[9] and call.net.rows and not (mapped[6] or mapped[8])
+        if call.training or not folds:
             return _each(run, mapped, args)
         beside = _fold(call, samples, args[:3], mapped[:3])
         beside += _fold(call, samples, args[3:6], mapped[3:6])
         lengths = _fold_lengths(args[7], mapped[7], samples)
-        reserve = reserve[0] if mapped[9] else reserve
+        reserve = args[9].reshape(-1)
         *triple, each = _backward(call, True)(*beside, args[6], lengths, args[8], reserve)
         outputs, out_mapped = _unfold(call, samples, triple)
-        each = each.reshape(samples, batch, call.net.size)
+        each = each.reshape(samples, -1, call.net.size)
         return (*outputs, each if rows else each.sum(1)), (*out_mapped, True)
 
     return run
@@ -177,15 +177,36 @@ def _gradient(call: Call) -> Any:
 
 
 @functools.lru_cache(maxsize=None)
+def _saving(call: Call, room: int) -> Any:
+    """As `forward`; gradients of gradients go through it."""
+
+    @jax.custom_vjp
+    def run(*args: Any) -> Any:
+        return forward(call, room)(*args)
+
+    def keep(*args: Any) -> Any:
+        outputs = run(*args)
+        return outputs, (*args[:6], outputs[3])
+
+    def first(args: Any, gradients: Any) -> Any:
+        return (*_gradient(call)(*gradients[:3], *args), None, None, None)
+
+    run.defvjp(keep, first)
+    return run
+
+
+@functools.lru_cache(maxsize=None)
 def operation(call: Call) -> Any:
     """(x, h0, c0, params, lengths, seed, token) -> (y, hn, cn)."""
 
     @jax.custom_vjp
     def run(*args: Any) -> Any:
-        return forward(call, False)(*args)[:3]
+        return forward(call, 0)(*args)[:3]
 
     def keep(*args: Any) -> Any:
-        *outputs, reserve = forward(call, True)(*args)
+        time, batch = sizes_of(args[0], call.batch_major)
+        room = reserve_bytes(call.net, time, batch, call.training)
+        *outputs, reserve = _saving(call, room)(*args)
         return tuple(outputs), (*args[:6], reserve)
 
     def first(args: Any, gradients: Any) -> Any:

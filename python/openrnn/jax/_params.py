@@ -68,7 +68,7 @@ def network_of_params(call: str, params: Any, layout: Layout) -> Network:
     if isinstance(params, (list, tuple)):
         params = [dict(each) if isinstance(each, dict) else each for each in params]
     net = network_of(_sizes(call, params, layout), layout)
-    wanted = {(piece.index, piece.key): piece.shape for piece in net.pieces}
+    wanted = {(piece.at, piece.key): piece.shape for piece in net.pieces}
     for index, each in enumerate(params):
         for key in each:
             if (index, key) not in wanted:
@@ -89,7 +89,7 @@ def network_of_params(call: str, params: Any, layout: Layout) -> Network:
 def joined(net: Network, params: Any) -> Any:
     """The opaque buffer of parameters that fit."""
     pieces = sorted(net.pieces, key=lambda piece: piece.offset)
-    return jnp.concatenate([jnp.ravel(params[piece.index][piece.key]) for piece in pieces])
+    return jnp.concatenate([jnp.ravel(params[piece.at][piece.key]) for piece in pieces])
 
 
 def layout_of(call: str, cell: Any, bidirectional: bool, options: dict[str, Any]) -> Layout:
@@ -110,7 +110,7 @@ def _split(net: Network, buffer: Any) -> list[dict[str, Any]]:
     params: list[dict[str, Any]] = [{} for _ in range(net.states)]
     for piece in net.pieces:
         flat = buffer[piece.offset : piece.offset + piece.size]
-        params[piece.index][piece.key] = flat.reshape(piece.shape)
+        params[piece.at][piece.key] = flat.reshape(piece.shape)
     return params
 
 
@@ -185,5 +185,5 @@ def init(
     params: list[dict[str, Any]] = [{} for _ in range(net.states)]
     keys = jax.random.split(key, len(net.pieces))
     for one, piece in zip(keys, net.pieces, strict=True):
-        params[piece.index][piece.key] = _initial(one, piece, net, method, CELLS[layout.cell])
+        params[piece.at][piece.key] = _initial(one, piece, net, method, CELLS[layout.cell])
     return params

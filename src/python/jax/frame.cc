@@ -114,18 +114,15 @@ void Frame::expect_counts(std::int64_t operands, std::int64_t results) const {
                " results, expected ", operands, " and ", results));
 }
 
-std::span<const std::int64_t> Frame::dims(std::int64_t place, std::string_view name,
-                                          std::int64_t rank) const {
-  const Buffer* const buffer = buffer_at(frame_.operands, place);
-  if (!buffer) fail(message("operand ", name, " is no buffer, expected one"));
-  if (buffer->rank != rank) {
-    fail(message(name, " is ", text_of(buffer->type, dims_of(*buffer)), ", expected ", rank,
-                 " dimensions"));
-  }
-  return dims_of(*buffer);
-}
-
 namespace {
+
+std::span<const std::int64_t> dims_at(const Frame& frame, const Buffer* buffer,
+                                      std::string_view name, std::int64_t rank) {
+  if (buffer && buffer->rank == rank) return dims_of(*buffer);
+  const std::string given = buffer ? text_of(buffer->type, dims_of(*buffer)) : "no buffer";
+  throw ArgumentError(message("[", frame.call(), "] ", name, " is ", given, ", expected ", rank,
+                              rank == 1 ? " dimension" : " dimensions"));
+}
 
 void* memory_of(const Frame& frame, const Buffer* buffer, std::string_view name, ElementType type,
                 const Shape& shape) {
@@ -141,6 +138,16 @@ void* memory_of(const Frame& frame, const Buffer* buffer, std::string_view name,
 }
 
 }  // namespace
+
+std::span<const std::int64_t> Frame::dims(std::int64_t place, std::string_view name,
+                                          std::int64_t rank) const {
+  return dims_at(*this, buffer_at(frame_.operands, place), name, rank);
+}
+
+std::span<const std::int64_t> Frame::result_dims(std::int64_t place, std::string_view name,
+                                                 std::int64_t rank) const {
+  return dims_at(*this, buffer_at(frame_.results, place), name, rank);
+}
 
 const void* Frame::operand(std::int64_t place, std::string_view name, ElementType type,
                            const Shape& shape) const {

@@ -23,6 +23,8 @@ class Frame {
   /// The dimensions of an operand of that rank.
   std::span<const std::int64_t> dims(std::int64_t place, std::string_view name,
                                      std::int64_t rank) const;
+  std::span<const std::int64_t> result_dims(std::int64_t place, std::string_view name,
+                                            std::int64_t rank) const;
   /// The memory of an operand or a result of that type and shape.
   const void* operand(std::int64_t place, std::string_view name, ElementType type,
                       const Shape& shape) const;

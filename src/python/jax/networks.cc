@@ -89,7 +89,8 @@ std::int64_t reserve_bytes(const Network& network, std::int64_t max_time, std::i
   args.batch = batch;
   args.training = training;
   args.h0 = args.c0 = &args;  // the states are always given
-  return network.engine->reserve_bytes(network.spec, args).value_or(0);
+  const auto kept = network.engine->reserve_bytes(network.spec, args);
+  return kept ? *kept + static_cast<std::int64_t>(sizeof(ReserveHead)) : 0;
 }
 
 }  // namespace openrnn::python::jax

@@ -6,6 +6,7 @@
 #include "openrnn/engine_tangent.h"
 #include "openrnn/runtime.h"
 #include "python/jax/held.h"
+#include "python/torch/content_hash.h"
 
 namespace openrnn::python::jax {
 namespace {
@@ -101,35 +102,57 @@ bool is_aligned(const void* at) {
   return reinterpret_cast<std::uintptr_t>(at) % kReserveAlignment == 0;  // NOLINT
 }
 
+// Of a call's inputs but for the parameters, of which gradients of one call have one value.
+ReserveHead head_of(const Call& call, const ForwardArgs& args) {
+  const RnnSpec& spec = call.spec();
+  const std::size_t element = dtype_size(spec.dtype);
+  const auto bytes = [&](const Shape& shape) {
+    return static_cast<std::size_t>(shape_size(shape)) * element;
+  };
+  std::uint64_t hash =
+      content_hash(args.x, bytes(call.sequence(spec.input_size)), args.dropout.seed);
+  hash = content_hash(args.h0, bytes(call.hidden()), hash);
+  if (args.c0) hash = content_hash(args.c0, bytes(call.cell()), hash);
+  if (args.sequence_lengths) {
+    hash = content_hash(args.sequence_lengths,
+                        static_cast<std::size_t>(args.batch) * sizeof(std::int32_t), hash + 1);
+  }
+  // Any constant that no other bytes begin with by chance.
+  return {
+      .mark = 0x6f70656e726e6e31, .content = hash, .max_time = args.max_time, .batch = args.batch};
+}
+
 // Keeps the call's state in `reserve`, by way of aligned memory where that is not.
 void run_saving(const Call& call, ForwardArgs& args, void* reserve, std::int64_t bytes) {
   AlignedBuffer own;
-  args.reserve = bytes == 0 ? nullptr : reserve;
-  if (bytes != 0 && !is_aligned(reserve)) {
-    own = AlignedBuffer(static_cast<std::size_t>(bytes));
-    args.reserve = own.data();
-  }
+  if (!is_aligned(reserve)) own = AlignedBuffer(static_cast<std::size_t>(bytes));
+  auto* const at = static_cast<std::byte*>(own.size() == 0 ? reserve : own.data());
+  const ReserveHead head = head_of(call, args);
+  std::memcpy(at, &head, sizeof head);
+  args.reserve = at + sizeof head;
   call.network().engine->forward_saving(args);
-  if (args.reserve == own.data() && bytes != 0) {
-    std::memcpy(reserve, own.data(), static_cast<std::size_t>(bytes));
-  }
+  if (own.size() != 0) std::memcpy(reserve, own.data(), own.size());
 }
 
 void run_forward(const Frame& frame) {
   frame.expect_counts(7, 4);
   const Call call(frame, 0);
-  const bool saving = frame.flag("saving");
   ForwardArgs args = call.arguments(0, 4);
   const void* const params = call.params(3);
   args.y = call.out(0, "y", call.sequence(call.spec().output_size()));
   args.hn = call.out(1, "hn", call.hidden());
   args.cn = call.out_cell(2, "cn");
-  const std::int64_t bytes =
-      saving ? reserve_bytes(call.network(), call.time(), call.batch(), call.training()) : 0;
-  void* const reserve = frame.result(3, "reserve", ElementType::kUInt8, {bytes});
+  const std::int64_t room = frame.result_dims(3, "reserve", 1)[0];
+  void* const reserve = frame.result(3, "reserve", ElementType::kUInt8, {room});
   Token token{};
   std::memcpy(token.data(), frame.operand(6, "token", ElementType::kUInt32, {2}), sizeof token);
-  if (saving && bytes != 0) {
+  if (room != 0) {
+    const std::int64_t bytes =
+        reserve_bytes(call.network(), call.time(), call.batch(), call.training());
+    if (bytes == 0 || room < bytes) {
+      throw ArgumentError(message("[openrnn.jax] reserve is uint8 [", room, "], expected uint8 [",
+                                  bytes, "]", bytes == 0 ? "" : " or more"));
+    }
     args.params = call.packed(params, PackFor::kTraining);
     return run_saving(call, args, reserve, bytes);
   }
@@ -138,33 +161,43 @@ void run_forward(const Frame& frame) {
   call.network().engine->forward(args);
 }
 
-// The saved call of operands from `at` on: out of its reserve, or computed again.
+// The saved call of operands from `at` on: out of its reserve, or computed again if that is of
+// other inputs, as when somebody took it apart.
 class Again {
  public:
   Again(const Frame& frame, const Call& call, std::int64_t at) {
     ForwardArgs args = call.arguments(at, at + 4);
     args.params = call.packed(call.params(at + 3), PackFor::kTraining);
-    const std::int64_t bytes =
-        reserve_bytes(call.network(), call.time(), call.batch(), call.training());
-    const void* const reserve = frame.operand(at + 6, "reserve", ElementType::kUInt8, {bytes});
     const Engine& engine = *call.network().engine;
-    if (bytes == 0) {
-      y_ = Array(call.spec().dtype, call.sequence(call.spec().output_size()));
-      args.y = y_.data();
-      saved_ = engine.forward_saving(args);
+    const auto bytes = static_cast<std::size_t>(
+        reserve_bytes(call.network(), call.time(), call.batch(), call.training()));
+    const std::int64_t room = frame.dims(at + 6, "reserve", 1)[0];
+    const void* reserve = frame.operand(at + 6, "reserve", ElementType::kUInt8, {room});
+    if (bytes != 0 && static_cast<std::size_t>(room) >= bytes && is_of(reserve, call, args)) {
+      if (!is_aligned(reserve)) {
+        own_ = AlignedBuffer(bytes);
+        std::memcpy(own_.data(), reserve, bytes);
+        reserve = own_.data();
+      }
+      // Backward only reads it.
+      auto* const start = static_cast<std::byte*>(const_cast<void*>(reserve));  // NOLINT
+      args.reserve = start + sizeof(ReserveHead);
+      saved_ = engine.saved_in(args);
       return;
     }
-    args.reserve = const_cast<void*>(reserve);  // NOLINT: backward only reads it
-    if (!is_aligned(reserve)) {
-      own_ = AlignedBuffer(static_cast<std::size_t>(bytes));
-      std::memcpy(own_.data(), reserve, static_cast<std::size_t>(bytes));
-      args.reserve = own_.data();
-    }
-    saved_ = engine.saved_in(args);
+    y_ = Array(call.spec().dtype, call.sequence(call.spec().output_size()));
+    args.y = y_.data();
+    saved_ = engine.forward_saving(args);
   }
   const SavedForward* saved() const { return saved_.get(); }
 
  private:
+  static bool is_of(const void* reserve, const Call& call, const ForwardArgs& args) {
+    ReserveHead head;
+    std::memcpy(&head, reserve, sizeof head);
+    return head == head_of(call, args);
+  }
+
   Array y_;
   AlignedBuffer own_;
   std::unique_ptr<SavedForward> saved_;

@@ -11,7 +11,8 @@ namespace openrnn::python::jax {
 // without one is [0]. lengths: int32 [B], or [0] where all are T; seed: uint32 [2].
 
 /// Operands x, h0, c0, params [P], lengths, seed, token: uint32 [2], 0 for parameters that nobody
-/// packed. Results y, hn, cn, reserve: uint8 of reserve_bytes() where `saving`, else [0].
+/// packed. Results y, hn, cn, reserve: uint8, empty for a call without gradients, else of at least
+/// reserve_bytes().
 Error* forward(CallFrame* frame);
 /// Operands dy, dhn, dcn, x, h0, c0, params, lengths, seed, reserve. Results dx, dh0, dc0, dparams:
 /// [P], or of each row of the batch, [B, P], where `rows`.

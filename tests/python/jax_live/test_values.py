@@ -135,10 +135,10 @@ def test_time_major_has_the_same_bits(cell, key):
     params = orx.init(key, cell, input_size=3, hidden_size=5, num_layers=2, bidirectional=True)
     x, h0, c0 = scans.data(params, cell, 4, 6, 3, "float32")
     found = scans.call(cell, x, h0, c0, params, bidirectional=True)
-    turned = scans.call(
+    swapped = scans.call(
         cell, jnp.swapaxes(x, 0, 1), h0, c0, params, bidirectional=True, time_major=True
     )
-    close((jnp.swapaxes(turned[0], 0, 1), *turned[1:]), found, 0.0)
+    close((jnp.swapaxes(swapped[0], 0, 1), *swapped[1:]), found, 0.0)
 
 
 def test_options_that_a_scan_can_say(key):
