@@ -177,12 +177,14 @@ def test_options_of_the_engine_agree_with_its_layers(key):
     assert {"peephole", "gain_ih", "gain_hh"} <= set(params[0])
     params = jax.tree_util.tree_map(lambda a: a + 0.01 * jnp.arange(a.size).reshape(a.shape), params)
     x, h0, c0 = scans.data(params, "lstm", 2, 5, 3, "float32")
-    y, _, _ = orx.lstm(x, h0, c0, params, **options)
-    layer = openrnn.cudnn_rnn.CudnnLSTM(1, 4, time_major=False, **options)
-    layer.build((2, 5, 3))
-    layer.variables[0].assign(np.asarray(orx.flatten(params, **options)))
-    wanted, _ = layer(np.asarray(x), (np.swapaxes(h0, 0, 1), np.swapaxes(c0, 0, 1)))
-    assert np.array_equal(np.asarray(y), wanted.numpy())
+    x = jnp.swapaxes(x, 0, 1)
+    y, hn, cn = orx.lstm(x, h0, c0, params, time_major=True, **options)
+    layer = openrnn.cudnn_rnn.CudnnLSTM(1, 4, **options)
+    layer.build(x.shape)
+    layer.trainable_variables[0].assign(np.asarray(orx.flatten(params, **options)))
+    wanted, states = layer(np.asarray(x), (np.asarray(h0), np.asarray(c0)))
+    for found, expected in zip((y, hn, cn), (wanted, *states), strict=True):
+        assert np.array_equal(np.asarray(found), expected.numpy())
 
 
 def test_flatten_is_undone_by_unflatten(key):
