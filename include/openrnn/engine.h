@@ -111,8 +111,13 @@ struct ForwardArgs {
   /// about two of the layers up to each, and memory for one layer's gradient over all of T.
   /// Engine 'cpu' only.
   std::int64_t recompute = 0;
+  /// Of forward_saving: memory of Engine::reserve_bytes, at a multiple of kReserveAlignment, for
+  /// what it keeps; null: its own. The SavedForward needs it unchanged. Not with recompute.
+  void* reserve = nullptr;
 };
 
+/// Of the address of a ForwardArgs::reserve, in bytes: a cache line, as of an engine's own memory.
+inline constexpr std::int64_t kReserveAlignment = 64;
 /// A ForwardArgs::recompute of about the root of max_time.
 inline constexpr std::int64_t kRecomputeRoot = -1;
 /// Steps of a chunk: 0 for 0, else `recompute`, or the root of max_time, rounded up to a multiple
@@ -185,6 +190,17 @@ class OPENRNN_API Engine {
   /// Runs and keeps what backward needs; the params must be packed for training. Writes the outputs
   /// and cells of every layer as forward does.
   virtual std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const = 0;
+  /// Bytes of ForwardArgs::reserve for a call of these sizes, options and states, whose arrays are
+  /// not read; unset where the engine keeps what it saves in memory of its own alone.
+  virtual std::optional<std::int64_t> reserve_bytes(const RnnSpec& spec,
+                                                    const ForwardArgs& args) const {
+    static_cast<void>(spec), static_cast<void>(args);
+    return std::nullopt;
+  }
+  /// What forward_saving of an equal call has left in `args.reserve`; no array is read or written,
+  /// but states must be given where that call had them. Throws: UnsupportedError without
+  /// reserve_bytes.
+  virtual std::unique_ptr<SavedForward> saved_in(const ForwardArgs& args) const;
   /// The gradient of the saved call; the same bits at every call.
   virtual void backward(const BackwardArgs& args) const = 0;
   /// Whether a ForwardArgs::recompute other than 0 is possible.
@@ -204,6 +220,10 @@ class OPENRNN_API Engine {
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
 /// Throws: UnsupportedError for a recompute other than 0 unless the engine recomputes().
 OPENRNN_API void check_recompute(const Engine& engine, std::int64_t recompute);
+/// Throws: UnsupportedError for a reserve unless the engine has reserve_bytes, ArgumentError for
+/// one that is not aligned, or beside recompute.
+OPENRNN_API void check_reserve(std::string_view call, const Engine& engine,
+                               const ForwardArgs& args);
 /// Throws: UnsupportedError when gradients of rows are asked of an engine without them,
 /// ArgumentError when the rows of row_dparams do not lie in 0..batch.
 OPENRNN_API void check_rows(const Engine& engine, const BackwardArgs& args, std::int64_t batch);

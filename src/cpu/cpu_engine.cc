@@ -92,12 +92,27 @@ class CpuEngine final : public Engine {
   std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
     check_forward("forward_saving", args);
     check_packed("forward_saving", *args.params);
+    check_reserve("forward_saving", *this, args);
     const bool wide = is_double(args.params->spec());
     if (args.recompute != 0) {
       return wide ? cpu::forward_recomputed_call<double>(args)
                   : cpu::forward_recomputed_call<float>(args);
     }
     return wide ? cpu::forward_saving_call<double>(args) : cpu::forward_saving_call<float>(args);
+  }
+  std::optional<std::int64_t> reserve_bytes(const RnnSpec& spec,
+                                            const ForwardArgs& args) const override {
+    return is_double(spec) ? saved_bytes_of<double>(spec, args) : saved_bytes_of<float>(spec, args);
+  }
+  std::unique_ptr<SavedForward> saved_in(const ForwardArgs& args) const override {
+    if (!args.reserve) throw ArgumentError("[saved_in] reserve is null, expected a call's");
+    ForwardArgs call = args;
+    call.x = call.y = call.reserve;  // of which only the sizes are checked
+    check_forward("saved_in", call);
+    check_packed("saved_in", *call.params);
+    check_reserve("saved_in", *this, call);
+    return is_double(call.params->spec()) ? cpu::saved_in_reserve<double>(call)
+                                          : cpu::saved_in_reserve<float>(call);
   }
   void backward(const BackwardArgs& args) const override {
     if (const auto* f32 = dynamic_cast<const CpuSaved<float>*>(args.saved)) {

@@ -90,6 +90,7 @@ class CudnnEngine final : public Engine {
   std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
     const auto packed = checked("forward_saving", args);
     check_recompute(*this, args.recompute);
+    check_reserve("forward_saving", *this, args);
     if (packed->purpose() != PackFor::kTraining) {
       throw StateError(
           "[forward_saving] params are packed for inference, expected them packed for training");

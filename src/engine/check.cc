@@ -61,6 +61,29 @@ void check_recompute(const Engine& engine, std::int64_t recompute) {
                                  "expected save=True (recompute 0), or engine 'cpu'"));
 }
 
+void check_reserve(std::string_view call, const Engine& engine, const ForwardArgs& args) {
+  if (!args.reserve) return;
+  if (!engine.reserve_bytes(args.params->spec(), args)) {
+    throw UnsupportedError(message("[", call, "] engine '", engine.name(),
+                                   "' keeps what backward reads in memory of its own, expected ",
+                                   "no reserve, or engine 'cpu'"));
+  }
+  if (args.recompute != 0) {
+    throw ArgumentError(message("[", call, "] reserve is given and recompute is ", args.recompute,
+                                ", expected one of them"));
+  }
+  if (reinterpret_cast<std::uintptr_t>(args.reserve) % kReserveAlignment == 0) return;  // NOLINT
+  throw ArgumentError(message("[", call, "] reserve is not aligned, expected an address that is ",
+                              "a multiple of ", kReserveAlignment));
+}
+
+std::unique_ptr<SavedForward> Engine::saved_in(const ForwardArgs& args) const {
+  static_cast<void>(args);
+  throw UnsupportedError(message("[saved_in] engine '", name(),
+                                 "' keeps what backward reads in memory of its own, expected ",
+                                 "engine 'cpu'"));
+}
+
 void check_rows(const Engine& engine, const BackwardArgs& args, std::int64_t batch) {
   if (!args.row_norms && !args.row_dparams) return;
   if (!engine.has_row_gradients()) {

@@ -125,6 +125,7 @@ class ReferenceEngine : public Engine {
   std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
     check_forward("forward_saving", args);
     check_recompute(*this, args.recompute);
+    check_reserve("forward_saving", *this, args);
     if (args.params->purpose() != PackFor::kTraining) {
       throw StateError(
           "[forward_saving] params are packed for inference, expected them packed for training");

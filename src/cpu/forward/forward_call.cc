@@ -118,10 +118,14 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   run.h0 = saved->h0;
   run.c0 = saved->c0;
   run_forward(run, lease);
-  ForwardArgs& kept = saved->args;
-  kept.x = kept.h0 = kept.c0 = nullptr;
-  kept.y = kept.hn = kept.cn = nullptr;
-  kept.layer_outputs = kept.layer_cells = nullptr;
+  saved->forget_arrays();
+  return saved;
+}
+
+template <class T>
+std::unique_ptr<SavedForward> saved_in_reserve(const ForwardArgs& args) {
+  auto saved = std::make_unique<CpuSaved<T>>(packed_for_training<T>(args), args);
+  saved->forget_arrays();
   return saved;
 }
 
@@ -148,6 +152,8 @@ template void forward_call<float>(const ForwardArgs&, Workspace*);
 template void forward_call<double>(const ForwardArgs&, Workspace*);
 template std::unique_ptr<SavedForward> forward_saving_call<float>(const ForwardArgs&);
 template std::unique_ptr<SavedForward> forward_saving_call<double>(const ForwardArgs&);
+template std::unique_ptr<SavedForward> saved_in_reserve<float>(const ForwardArgs&);
+template std::unique_ptr<SavedForward> saved_in_reserve<double>(const ForwardArgs&);
 template std::unique_ptr<SavedForward> forward_recomputed_call<float>(const ForwardArgs&);
 template std::unique_ptr<SavedForward> forward_recomputed_call<double>(const ForwardArgs&);
 template class CpuWorkspace<float>;

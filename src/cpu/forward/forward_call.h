@@ -34,6 +34,10 @@ void forward_call(const ForwardArgs& args, Workspace* workspace);
 template <class T>
 std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args);
 
+/// What that left in args.reserve.
+template <class T>
+std::unique_ptr<SavedForward> saved_in_reserve(const ForwardArgs& args);
+
 /// The same for a backward pass that computes the call again, by args.recompute.
 template <class T>
 std::unique_ptr<SavedForward> forward_recomputed_call(const ForwardArgs& args);
@@ -42,6 +46,8 @@ extern template void forward_call<float>(const ForwardArgs&, Workspace*);
 extern template void forward_call<double>(const ForwardArgs&, Workspace*);
 extern template std::unique_ptr<SavedForward> forward_saving_call<float>(const ForwardArgs&);
 extern template std::unique_ptr<SavedForward> forward_saving_call<double>(const ForwardArgs&);
+extern template std::unique_ptr<SavedForward> saved_in_reserve<float>(const ForwardArgs&);
+extern template std::unique_ptr<SavedForward> saved_in_reserve<double>(const ForwardArgs&);
 extern template std::unique_ptr<SavedForward> forward_recomputed_call<float>(const ForwardArgs&);
 extern template std::unique_ptr<SavedForward> forward_recomputed_call<double>(const ForwardArgs&);
 

@@ -25,8 +25,8 @@ struct InputPlaces {
   }
 };
 
-/// Owns the memory of `Places` and what was given beside arrays; nothing writes into it after the
-/// call.
+/// Owns the memory of `Places`, unless the caller's reserve is that, and what was given beside
+/// arrays; nothing writes into it after the call.
 template <class T, class Places>
 struct KeptCall : public SavedForward, public Places {
   /// `given` is the caller's call, of which shapes, lengths and keys are kept.
@@ -38,9 +38,16 @@ struct KeptCall : public SavedForward, public Places {
     }
     Carver measure;
     this->carve(measure, packed->spec(), args);
-    memory_ = Block(measure.used());
-    Carver carver(memory_.data());
+    if (!args.reserve) memory_ = Block(measure.used());
+    Carver carver(args.reserve ? args.reserve : memory_.data());
     this->carve(carver, packed->spec(), args);
+  }
+
+  /// No later call reads or writes the caller's arrays.
+  void forget_arrays() {
+    args.x = args.h0 = args.c0 = nullptr;
+    args.y = args.hn = args.cn = nullptr;
+    args.layer_outputs = args.layer_cells = nullptr;
   }
 
   std::shared_ptr<const CpuPacked<T>> packed;

@@ -21,6 +21,8 @@ RUN_ELSEWHERE = {"docs/embedding.md": "tests/runtime/embedding_test.cc",
 # Pages with Python that needs PyTorch, which runs in `make test-torch`: the snippets that name it.
 OF_TORCH = ("README.md", "docs/coming_from_pytorch.md")
 NAMES_TORCH = re.compile(r"\btorch\.")
+# Pages whose Python needs JAX, which runs in `make test-jax`.
+OF_JAX = ("docs/coming_from_jax.md",)
 
 
 class Snippet(NamedTuple):

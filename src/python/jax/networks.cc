@@ -1,0 +1,96 @@
+#include "python/jax/networks.h"
+
+#include <map>
+#include <mutex>
+
+#include "base/message.h"
+#include "base/text/json.h"
+#include "openrnn/params.h"
+#include "openrnn/runtime.h"
+#include "openrnn/spec_fields.h"
+
+namespace openrnn::python::jax {
+namespace {
+
+double number_in(JsonScanner& json) {
+  // json_number has infinities in quotes.
+  if (json.kind() == '"') return std::stod(json.string());
+  const auto number = json.number();
+  const auto* const whole = std::get_if<std::int64_t>(&number);
+  return whole ? static_cast<double>(*whole) : std::get<double>(number);
+}
+
+FieldValue value_in(JsonScanner& json) {
+  switch (json.kind()) {
+    case '"':
+      return json.string();
+    case 't':
+    case 'f':
+      return json.boolean();
+    case 'n':
+      json.null();
+      return std::monostate{};
+    case '[': {
+      std::array<double, 2> pair{};
+      std::size_t count = 0;
+      json.array([&] {
+        if (count >= pair.size()) json.fail("more than two numbers");
+        pair[count++] = number_in(json);
+      });
+      return pair;
+    }
+    default:
+      return std::visit([](auto number) -> FieldValue { return number; }, json.number());
+  }
+}
+
+RnnSpec spec_in(std::string_view text) {
+  RnnSpec spec;
+  const std::string source = "attribute network";
+  JsonScanner json(source, 0, text);
+  try {
+    json.object([&](const std::string& name) { rnn_field(name).put(spec, value_in(json)); });
+    json.end();
+  } catch (const FormatError& error) {
+    throw ArgumentError(message("[openrnn.jax] ", error.what()));
+  }
+  return spec;
+}
+
+struct Networks {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<const Network>, std::less<>> all;
+};
+
+// Never destroyed: threads of XLA may still run when the process ends.
+Networks& networks() {
+  static auto* const found = new Networks;
+  return *found;
+}
+
+}  // namespace
+
+std::shared_ptr<const Network> network_of(std::string_view text) {
+  Networks& known = networks();
+  const std::lock_guard lock(known.mutex);
+  const auto found = known.all.find(text);
+  if (found != known.all.end()) return found->second;
+  const ValidSpec spec(spec_in(text));
+  auto made =
+      std::make_shared<const Network>(Network{spec, &choose_engine(spec), params_size(spec)});
+  known.all.emplace(text, made);
+  return made;
+}
+
+std::int64_t reserve_bytes(const Network& network, std::int64_t max_time, std::int64_t batch,
+                           bool training) {
+  ForwardArgs args;
+  args.max_time = max_time;
+  args.batch = batch;
+  args.training = training;
+  args.h0 = args.c0 = &args;  // the states are always given
+  const auto kept = network.engine->reserve_bytes(network.spec, args);
+  return kept ? *kept + static_cast<std::int64_t>(sizeof(ReserveHead)) : 0;
+}
+
+}  // namespace openrnn::python::jax

@@ -1,0 +1,37 @@
+// Networks by their text, which is what an attribute of an XLA call can hold.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "openrnn/engine.h"
+
+namespace openrnn::python::jax {
+
+struct Network {
+  ValidSpec spec;
+  const Engine* engine;
+  /// Elements of the opaque buffer.
+  std::int64_t params;
+};
+
+/// The network of a text of spec_to_json, with the engine that OPENRNN_ENGINE names at the first
+/// call, or the best one. Any thread may call it. Throws: ArgumentError for another text, and as
+/// choose_engine.
+std::shared_ptr<const Network> network_of(std::string_view text);
+
+/// What a reserve begins with: what it is of. One cache line, so that the rest is aligned, too.
+struct alignas(64) ReserveHead {
+  std::uint64_t mark = 0, content = 0;
+  std::int64_t max_time = 0, batch = 0;
+
+  friend bool operator==(const ReserveHead&, const ReserveHead&) = default;
+};
+
+/// Bytes of a whole reserve, which forward hands to backward; 0 where the engine cannot lay them
+/// into memory that is not its own, and backward runs forward again. That of k times the rows takes
+/// no more than k times the bytes.
+std::int64_t reserve_bytes(const Network& network, std::int64_t max_time, std::int64_t batch,
+                           bool training);
+
+}  // namespace openrnn::python::jax

@@ -1,0 +1,26 @@
+"""openrnn needs no JAX, and openrnn.jax says that it does."""
+
+import subprocess
+import sys
+
+NO_JAX = "import sys; sys.modules['jax'] = None\n"
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )  # fmt: skip
+
+
+def test_openrnn_does_not_import_jax():
+    done = run("import sys, openrnn; print('jax' in sys.modules, 'openrnn.jax' in sys.modules)")
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_openrnn_jax_names_what_is_missing():
+    done = run(NO_JAX + "import openrnn.jax")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: [openrnn.jax] JAX is not installed, expected version 0.4.38 or later: "
+        "pip install jax"
+    )
