@@ -111,5 +111,6 @@ NB_MODULE(_core, m) {
   bind_onnx(m);
   bind_copies(m);
   bind_torch(m);
+  bind_keras(m);
   bind_messages(m);
 }
