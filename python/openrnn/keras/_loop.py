@@ -94,6 +94,11 @@ def _tensors(cell: Any, x: Any, states: Any, dtype: str) -> list[Any]:
     return [None if each is None else _cast(each, dtype) for each in given]
 
 
+def _flags(layer: Any) -> tuple[bool, bool, bool]:
+    zero = layer.zero_output_for_mask
+    return bool(layer.go_backwards), bool(layer.return_sequences), bool(zero)
+
+
 def run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: Any) -> Any:
     """(last output, outputs, states) as Keras's inner_loop has them; None: that has to compute it."""
     if why_not(layer):
@@ -113,8 +118,7 @@ def run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: Any
         if x is None:
             return None
     dtype = _DTYPES[layer.compute_dtype]
-    flags = (layer.go_backwards, layer.return_sequences, layer.zero_output_for_mask)
-    place = _cells.place_of(cell, sequences.shape[2], dtype, tuple(map(bool, flags)))
+    place = _cells.place_of(cell, sequences.shape[2], dtype, _flags(layer))
     y, hn, cn = backend.run(place, _tensors(cell, x, states, dtype), mask, bool(training))
     last = y[:, -1] if layer.return_sequences else y
     return last, y, [hn] if cn is None else [hn, cn]

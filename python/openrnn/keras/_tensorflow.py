@@ -4,7 +4,7 @@ They hold the interpreter lock around the engine and cannot be compiled by XLA o
 """
 
 # Keras is not there where types are checked.
-# mypy: disable-error-code="import-not-found, import-untyped, misc"
+# mypy: disable-error-code="import-not-found, import-untyped, misc, untyped-decorator"
 
 from __future__ import annotations
 

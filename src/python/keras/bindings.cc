@@ -158,8 +158,8 @@ void run_backward(const SavedCall& self, const MaybeThree& gradients, const Mayb
   unlocked([&] { backward(self, from, to, made); });
 }
 
-CellPointer make_cell(const nb::dict& options) {
-  return std::make_shared<Cell>(as_network("KerasCell", options));
+CellPointer make_cell(nb::object options) {
+  return std::make_shared<Cell>(as_network("KerasCell", nb::cast<nb::dict>(options)));
 }
 
 void bind(nb::module_& m) {

@@ -35,7 +35,7 @@ std::int64_t block_of(const RnnSpec& spec, const ParamRegion& region) {
   }
 }
 
-// Squares of this side are read and written in the first-level cache.
+// Squares of this side are read and written in L1.
 constexpr std::int64_t kTile = 16;
 
 // Calls visit(r, c) for every element of a matrix, square after square.
