@@ -1,4 +1,9 @@
-"""The loop over time of a recurrent layer of Keras, on the engine."""
+"""The loop over time of a recurrent layer of Keras, on the engine.
+
+This file decides whether the engine computes a call, with the networks of `_cells.py`; the file of
+Keras's backend takes its tensors to NumPy's arrays, with a gradient, and `_host.py` runs those.
+`_layers.py` and `_install.py` put it in the place of Keras's own `inner_loop`.
+"""
 
 # Keras is not there where types are checked.
 # mypy: disable-error-code="import-not-found, import-untyped, misc"
