@@ -15,6 +15,7 @@ from typing import Any
 
 import keras
 
+from openrnn.errors import ArgumentError
 from openrnn.keras import _cells
 
 _BACKENDS = ("torch", "tensorflow", "jax", "numpy")
@@ -37,7 +38,12 @@ def why_not(layer: Any) -> str:
 
     It then takes Keras's own loop. A call may still do so for what this cannot tell beforehand:
     recurrent_dropout in training, dropout in training with implementation=1, tensors on a GPU.
+    Raises ArgumentError for any other layer.
     """
+    if not isinstance(layer, keras.layers.RNN):
+        raise ArgumentError(
+            f"[why_not] a {type(layer).__name__}, expected a recurrent layer of Keras"
+        )
     if _backend() is None:
         expected = ", ".join(_BACKENDS)
         return f"Keras's backend is {keras.backend.backend()}, expected one of {expected}"

@@ -32,9 +32,9 @@ def prose(page):
     return re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-def names_of_torch():
-    """The public names of openrnn.torch, which cannot be imported without PyTorch."""
-    source = (pathlib.Path(openrnn.__file__).parent / "torch" / "__init__.py").read_text("utf-8")
+def names_of(framework):
+    """The public names of openrnn.torch or openrnn.keras, for which those need not be there."""
+    source = (pathlib.Path(openrnn.__file__).parent / framework / "__init__.py").read_text("utf-8")
     assigned = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
     return set(ast.literal_eval(assigned[-1].value))
 
@@ -44,8 +44,9 @@ def test_dotted_names_exist(page):
     for name in re.findall(r"`(openrnn(?:\.[A-Za-z_]\w*)+)", prose(page)):
         if name.endswith((".h", ".cc", ".lock")):
             continue
-        if name.startswith("openrnn.torch"):
-            assert set(name.split(".")[2:]) <= names_of_torch(), f"{page}: {name}"
+        if name.startswith(("openrnn.torch", "openrnn.keras")):
+            _, framework, *names = name.split(".")
+            assert set(names) <= names_of(framework), f"{page}: {name}"
             continue
         found = openrnn
         for part in name.split(".")[1:]:

@@ -28,6 +28,8 @@ def test_reasons():
     assert "activation gelu, expected one of elu, " in ours.why_not(ours.LSTM(3, activation="gelu"))
     assert "recurrent_activation cube" in ours.why_not(ours.GRU(3, recurrent_activation=cube))
     assert "a OwnCell, expected Keras's own" in ours.why_not(keras.layers.RNN(OwnCell(3)))
+    with pytest.raises(openrnn.ArgumentError, match=r"\[why_not\] a Dense, expected a recurrent"):
+        ours.why_not(keras.layers.Dense(3))
     assert "use_cudnn=True" in ours.why_not(ours.LSTM(3, use_cudnn=True))
 
 
