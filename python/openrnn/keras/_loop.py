@@ -126,8 +126,8 @@ def run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: Any
         return None
     if training and cell.dropout:
         x = _dropped(layer, sequences)
-        if x is None:
-            return None
+        if x is None:  # Keras's own way there takes one mask, not a list
+            return keras.layers.RNN.inner_loop(layer, sequences, states, mask, training=training)
     dtype = _DTYPES[layer.compute_dtype]
     place = _cells.place_of(cell, sequences.shape[2], dtype, _flags(layer))
     y, hn, cn = backend.run(place, _tensors(cell, x, states, dtype), mask, bool(training))

@@ -54,7 +54,9 @@ def test_random_masks_inside_the_steps(options, monkeypatch):
     monkeypatch.setattr(_host, "forward", lambda *args: calls.append(1) or own(*args))
     x, found = tensor_of(inputs()), []
     for place in (ours, keras.layers):
-        layer = place.LSTM(3, seed=2, **options)
+        keras.utils.set_random_seed(5)
+        # Keras refuses a list of masks unless it takes the generic loop.
+        layer = place.LSTM(3, seed=2, use_cudnn=False if place is keras.layers else "auto", **options)
         found.append([numpy_of(layer(x, training=True)), numpy_of(layer(x))])
         assert len(calls) == 1
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-6)
@@ -94,8 +96,6 @@ def test_errors_are_keras_s():
         ours.LSTM(0)
     with pytest.raises((ValueError, RuntimeError, TypeError)):
         layer(tensor_of(inputs()[:, :, :3]))
-    with pytest.raises(ValueError, match="use_cudnn=True"):
-        ours.LSTM(3, use_cudnn=True)(tensor_of(inputs()))
 
 
 @trains

@@ -33,7 +33,7 @@ def inputs():
 
 def without_names(value):
     if isinstance(value, dict):
-        return {k: without_names(v) for k, v in value.items() if k not in ("name", "keras_history")}
+        return {k: without_names(v) for k, v in value.items() if k not in ("name", "keras_history", "shared_object_id")}
     return [without_names(each) for each in value] if isinstance(value, list) else value
 
 

@@ -42,6 +42,13 @@ def mask_of(kind, batch, time, random):
     return None if kind == "none" else mask
 
 
+@pytest.fixture(autouse=True)
+def floats():
+    """Keras makes floatx of arrays that it is given, whatever the dtype of the layer."""
+    yield
+    keras.config.set_floatx("float32")
+
+
 def compare(layer, judge, inputs, mask, dtype, random):
     kwargs = {} if mask is None else {"mask": tensor_of(mask)}
     found, right = (
@@ -62,28 +69,13 @@ def compare(layer, judge, inputs, mask, dtype, random):
         np.testing.assert_allclose(a / size, b / size, rtol=0, atol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("sizes", [(3, 5, 4, 6), (1, 1, 1, 1), (2, 7, 17, 3)])
-@pytest.mark.parametrize("states", [False, True])
-@pytest.mark.parametrize("zero", [False, True])
-@pytest.mark.parametrize("sequences", [False, True])
-@pytest.mark.parametrize("backwards", [False, True])
-@pytest.mark.parametrize("mask", ["none", "whole", "padded", "holes"])
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("more", [{}, {"implementation": 1}, {"unroll": True}], ids=str)
-@pytest.mark.parametrize("activations", ACTIVATIONS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("cell", CELLS)
-def test_against_the_generic_loop(
-    cell, dtype, activations, more, bias, mask, backwards, sequences, zero, states, sizes
-):
+def check(cell, dtype, activations, bias, more, loop, mask, states, sizes):
     batch, time, width, units = sizes
     random = np.random.default_rng(sum(sizes))
     name, options = options_of(cell, activations, bias)
-    if name == "SimpleRNN":
-        more = {key: value for key, value in more.items() if key != "implementation"}
+    keras.config.set_floatx(dtype)
     layer = getattr(ours, name)(
-        units, return_sequences=sequences, return_state=True, go_backwards=backwards,
-        zero_output_for_mask=zero, dtype=dtype, seed=3, **more, **options)
+        units, return_state=True, dtype=dtype, seed=3, **loop, **more, **options)
     layer.build((batch, time, width))
     assert ours.why_not(layer) == ""
     judge = generic(layer, getattr(keras.layers, f"{name}Cell")(units, dtype=dtype, **options), dtype)
@@ -91,6 +83,30 @@ def test_against_the_generic_loop(
     if states:
         inputs += [random.normal(size=(batch, units)).astype(dtype) for _ in layer.state_size]
     compare(layer, judge, inputs, mask_of(mask, batch, time, random), dtype, random)
+
+
+@pytest.mark.parametrize("sizes", [(3, 5, 4, 6), (1, 1, 1, 1), (2, 7, 17, 3)])
+@pytest.mark.parametrize("states", [False, True])
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("sequences", [False, True])
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("mask", ["none", "whole", "padded", "holes"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_loop(cell, dtype, mask, backwards, sequences, zero, states, sizes):
+    loop = {"return_sequences": sequences, "go_backwards": backwards, "zero_output_for_mask": zero}
+    check(cell, dtype, "own", True, {}, loop, mask, states, sizes)
+
+
+@pytest.mark.parametrize("more", [{}, {"implementation": 1}, {"unroll": True}], ids=str)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("activations", ACTIVATIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_cell(cell, dtype, activations, bias, more):
+    if cell.startswith("rnn"):
+        more = {key: value for key, value in more.items() if key != "implementation"}
+    check(cell, dtype, activations, bias, more, {"return_sequences": True}, "holes", True, (3, 5, 4, 6))
 
 
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN"])
@@ -114,6 +130,7 @@ def test_dropout_of_inputs(name):
     x = np.random.default_rng(5).normal(size=(4, 6, 3)).astype("float32")
     found = []
     for place in (ours, keras.layers):
+        keras.utils.set_random_seed(3)
         layer = getattr(place, name)(5, dropout=0.5, seed=7, return_sequences=True)
         found.append([numpy_of(layer(tensor_of(x), training=training))
                       for training in (True, True, False)])

@@ -46,8 +46,11 @@ def test_losses_of_200_steps(dtype, floats):
     losses = []
     for place in (ours, keras.layers):
         model = build(place)
-        history = model.fit(x, y, batch_size=3, epochs=100, shuffle=False, verbose=0)
-        losses.append(np.array(history.history["loss"]))
+        found = []
+        for _ in range(10):  # Keras keeps losses in float32
+            model.fit(x, y, batch_size=3, epochs=10, shuffle=False, verbose=0)
+            found.append(np.square(model.predict(x, verbose=0) - y).mean())
+        losses.append(np.array(found))
     assert losses[0][-1] < 0.3 * losses[0][0]
     assert abs(losses[0] - losses[1]).max() <= BOUND[dtype]
 
@@ -86,8 +89,9 @@ def test_stateful():
         keras.utils.set_random_seed(5)
         model = keras.Sequential([
             keras.Input(batch_shape=(4, 7, 3)),
-            place.LSTM(5, return_sequences=True, stateful=True),
-            place.GRU(4, stateful=True),
+            # Keras's own other loops write into states that autograd needs.
+            place.LSTM(5, return_sequences=True, stateful=True, use_cudnn=False),
+            place.GRU(4, stateful=True, use_cudnn=False),
             keras.layers.Dense(1),
         ])
         model.compile("sgd", "mse")
