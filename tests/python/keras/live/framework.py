@@ -5,6 +5,8 @@ import numpy as np
 
 BACKEND = keras.backend.backend()
 HAS_GRADIENTS = BACKEND != "numpy"
+# Keras's products of float64 are float32 under any other backend (its result_type); ours are not.
+EXACT = BACKEND == "tensorflow"
 
 
 def numpy_of(tensor):
