@@ -1,7 +1,7 @@
 # Every goal installs what it needs: `make demo` and `make test` work on a fresh Debian machine that has
 # make and a C++ compiler.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-long test-torch test-jax test-cudnn-layout demo bench bench-peers \
+.PHONY: help setup build test test-long test-torch test-jax test-keras test-cudnn-layout demo bench bench-peers \
   conformance gpu-bundle gpu-check wheels docs check sanitize fuzz clean
 
 help:  ## show this list
@@ -39,6 +39,11 @@ test-jax:  ## compare with JAX, newest and oldest, 2 GB; not part of test (ONLY=
 	@scripts/setup build python
 	@scripts/build release openrnn_python_stub
 	@ONLY='$(ONLY)' scripts/test_jax
+
+test-keras:  ## compare with Keras under each of its backends, 7 GB; not part of test (ONLY=torch, ..)
+	@scripts/setup build python
+	@scripts/build release openrnn_python_stub
+	@ONLY='$(ONLY)' scripts/test_keras
 
 test-cudnn-layout:  ## compare the layout of weights with cuDNN's own, no GPU, 520 MB; not part of test
 	@scripts/setup build python
@@ -96,5 +101,5 @@ fuzz:  ## fuzz every reader of files ten minutes each (SECONDS=600 JOBS=1 TARGET
 	@scripts/setup build fuzz
 	@FUZZ_SECONDS='$(or $(SECONDS),600)' FUZZ_JOBS='$(or $(JOBS),1)' scripts/fuzz $(TARGETS)
 
-clean:  ## remove the builds (.venv, .venv-torch, .venv-jax, .venv-peers and demo/ stay)
+clean:  ## remove the builds (the .venv folders and demo/ stay)
 	@rm -rf build

@@ -251,6 +251,17 @@ def drop_in_lines(cell: str) -> list[Line]:
     ]
 
 
+def keras_drop_in_lines(cell: str) -> list[Line]:
+    """Layers of Keras on TensorFlow that were converted, against what they were."""
+    ours = Side("openrnn.keras", "keras_tf", "ours", (("drop_in", "1"),))
+    own = Side("OpenRNN", "openrnn_layers", "own")
+    return [
+        Line("dropin keras", Network(cell, *sizes), work, 2, (ours, *KERAS, own), "dropin of Keras")
+        for sizes in DROP_IN_SIZES
+        for work in ("forward", "training")
+    ]
+
+
 def memory_line(network: Network) -> Line:
     """Peak memory of a training step; every side in a fresh process."""
     return Line("memory", network, "memory", 2, (*OURS, *peers_of("training")))
@@ -290,6 +301,7 @@ def gate_set() -> list[Line]:
         found.append(model_line(threads))
     for cell in ("lstm", "gru"):
         found += drop_in_lines(cell)
+        found += keras_drop_in_lines(cell)
     found += accuracy_lines()
     for worker, name in (("ort", "ONNX Runtime"), ("pytorch", "PyTorch")):
         found += [company_line(Network("lstm", *sizes), worker, name) for sizes in COMPANY_SIZES]

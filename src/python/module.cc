@@ -112,5 +112,6 @@ NB_MODULE(_core, m) {
   bind_copies(m);
   bind_torch(m);
   bind_jax(m);
+  bind_keras(m);
   bind_messages(m);
 }

@@ -19,6 +19,7 @@ GROUPS = {
     "weights": "Smaller weights",
     "cells": "Cells with options, against loops over time",
     "dropin": "Modules of torch.nn, converted by openrnn.torch",
+    "dropin keras": "Layers of Keras on TensorFlow, converted by openrnn.keras",
     "company": "In turn with another library in one process",
     "model": "A language model's training step",
     "accuracy": "Accuracy: float32 against float64",

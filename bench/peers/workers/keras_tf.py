@@ -1,4 +1,5 @@
-"""Keras 3 on TensorFlow: its recurrent layers inside tf.function, plain or under XLA."""
+"""Keras 3 on TensorFlow: its recurrent layers inside tf.function, plain, under XLA, or converted by
+openrnn.keras."""
 
 import os
 
@@ -36,6 +37,14 @@ def part_of(cell: str, like: layout.Part, arrays: list[server.Array]) -> layout.
     return part.reordered(ORDERS[cell])  # an exchange of two is its own inverse
 
 
+def convert(layers: list[keras.Layer]) -> None:
+    """Makes them those of openrnn.keras, which only these sides need."""
+    import openrnn.keras
+
+    for layer in layers:
+        openrnn.keras.convert(layer)
+
+
 class Job:
     """A stack of layers as one function; arrays are batch-major, as Keras wants them."""
 
@@ -48,6 +57,9 @@ class Job:
         self.directions = task.number("directions", 1)
         self.parts = layout.parts_of(task)
         self.layers = [self._make(part) for part in self.parts]
+        drop_in = task.number("drop_in") == 1
+        if drop_in:
+            convert(self.layers)
         x = np.asarray(task.array("x"))
         self.x = tf.constant(np.ascontiguousarray(x.swapaxes(0, 1)))
         self.mask = None
@@ -60,6 +72,8 @@ class Job:
             self._training if task.training else self._forward, jit_compile=jit
         )
         self.kernel = "XLA (jit_compile)" if jit else "TensorFlow ops in tf.function"
+        if drop_in:
+            self.kernel = "openrnn.keras in tf.function"
 
     def _make(self, part: layout.Part) -> keras.Layer:
         layer = getattr(keras.layers, LAYERS[self.cell])(
@@ -75,7 +89,7 @@ class Job:
         for first in range(0, len(self.layers), self.directions):
             outputs = []
             for direction, layer in enumerate(self.layers[first : first + self.directions]):
-                y, *state = layer(x, mask=self.mask)
+                y, *state = layer(x, mask=self.mask, training=self.task.training)
                 outputs.append(tf.reverse(y, [1]) if direction else y)
                 states += state
             x = outputs[0] if self.directions == 1 else tf.concat(outputs, -1)

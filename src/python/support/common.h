@@ -86,6 +86,7 @@ void bind_networks(nb::module_& m);
 void bind_onnx(nb::module_& m);
 void bind_torch(nb::module_& m);
 void bind_jax(nb::module_& m);
+void bind_keras(nb::module_& m);
 /// Bound last: argument errors of everything that is bound before.
 void bind_messages(nb::module_& m);
 

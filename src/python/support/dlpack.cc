@@ -49,17 +49,17 @@ using RowMajor = nb::ndarray<nb::ro, nb::c_contig>;
 
 // What a capsule gave away. The producer may use the memory again as soon as it is told, so a GPU
 // has to be done with it by then.
-struct Borrowed {
-  Borrowed(const Device& of, RowMajor given) : device(of), array(std::move(given)) {}
-  ~Borrowed() {
+struct BorrowedArray {
+  BorrowedArray(const Device& of, RowMajor given) : device(of), array(std::move(given)) {}
+  ~BorrowedArray() {
     try {
       device.wait();
     } catch (...) {
       // A GPU that failed does no more work.
     }
   }
-  Borrowed(const Borrowed&) = delete;
-  Borrowed& operator=(const Borrowed&) = delete;
+  BorrowedArray(const BorrowedArray&) = delete;
+  BorrowedArray& operator=(const BorrowedArray&) = delete;
 
   const Device& device;
   const RowMajor array;
@@ -178,7 +178,7 @@ std::optional<Tensor> view_of_dlpack(nb::handle value) {
   }
   const Device& its = device(of_gpu ? message("gpu:", ordinal) : std::string("cpu"));
   const auto borrowed =
-      std::make_shared<Borrowed>(its, taken_from(capsule_of(value, its.stream())));
+      std::make_shared<BorrowedArray>(its, taken_from(capsule_of(value, its.stream())));
   const RowMajor& array = borrowed->array;
   if (!array.is_valid()) return std::nullopt;
   const auto* const entry =

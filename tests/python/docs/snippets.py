@@ -18,11 +18,13 @@ NOT_RUN = re.compile(r"^<!-- not run: (.+) -->$")
 # Pages whose C++ another test compiles and runs, and holds against the page.
 RUN_ELSEWHERE = {"docs/embedding.md": "tests/runtime/embedding_test.cc",
                  "README.md": "tests/install/consumer/CMakeLists.txt"}
-# Pages with Python that needs PyTorch, which runs in `make test-torch`: the snippets that name it.
-OF_TORCH = ("README.md", "docs/coming_from_pytorch.md")
-NAMES_TORCH = re.compile(r"\btorch\.")
-# Pages whose Python needs JAX, which runs in `make test-jax`.
-OF_JAX = ("docs/coming_from_jax.md",)
+# Pages with Python that needs another framework, which runs in `make test-torch`, `make test-keras`
+# and `make test-jax`: the snippets that name it.
+OF_FRAMEWORKS = {
+    "torch": (("README.md", "docs/coming_from_pytorch.md"), re.compile(r"\btorch\.")),
+    "keras": (("docs/coming_from_keras.md",), re.compile("")),
+    "jax": (("docs/coming_from_jax.md",), re.compile("")),
+}
 
 
 class Snippet(NamedTuple):
@@ -69,11 +71,12 @@ def of_language(root, page, language):
     return [one for one in snippets(text) if one.language == language and not one.not_run]
 
 
-def without_torch(page, found):
-    """Those that run where PyTorch is not."""
-    if page not in OF_TORCH:
+def without(framework, page, found):
+    """Those that run where that framework is not."""
+    its_pages, names = OF_FRAMEWORKS[framework]
+    if page not in its_pages:
         return found
-    return [one for one in found if not NAMES_TORCH.search(one.code)]
+    return [one for one in found if not names.search(one.code)]
 
 
 def cpp_source(page, name, found):

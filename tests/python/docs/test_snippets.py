@@ -56,10 +56,9 @@ def test_python(page, tmp_path, monkeypatch):
     openrnn.reset_default_graph()
     namespace, compared, marked = {"__name__": "page"}, 0, 0
     found = snippets.of_language(ROOT, page, "python")
-    if importlib.util.find_spec("torch") is None:
-        found = snippets.without_torch(page, found)
-    if page in snippets.OF_JAX and importlib.util.find_spec("jax") is None:
-        pytest.skip("JAX is not installed; `make test-jax` runs this page")
+    for framework in snippets.OF_FRAMEWORKS:
+        if importlib.util.find_spec(framework) is None:
+            found = snippets.without(framework, page, found)
     for one in found:
         # Empty lines in front, so that errors name lines of the page.
         compared += run_python("\n" * (one.line - 1) + one.code, page, namespace)

@@ -10,8 +10,8 @@ import snippets  # noqa: E402
 import test_snippets as pages  # noqa: E402
 
 
-@pytest.mark.parametrize("page", snippets.OF_TORCH)
+@pytest.mark.parametrize("page", snippets.OF_FRAMEWORKS["torch"][0])
 def test_a_page(page, tmp_path, monkeypatch):
     found = snippets.of_language(pages.ROOT, page, "python")
-    assert len(snippets.without_torch(page, found)) < len(found)
+    assert len(snippets.without("torch", page, found)) < len(found)
     pages.test_python(page, tmp_path, monkeypatch)

@@ -1,0 +1,82 @@
+"""keras.layers's own recurrent layers on the engine."""
+
+# Keras is not there where types are checked.
+# mypy: disable-error-code="import-not-found, import-untyped, misc"
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import keras
+
+from openrnn.keras import _loop
+from openrnn.keras._layers import jit_property
+
+_CLASSES = (keras.layers.LSTM, keras.layers.GRU, keras.layers.SimpleRNN)
+_installed = False
+
+
+class Installation:
+    """What `install()` returns; at the end of its `with` block the installation is undone."""
+
+    def __init__(self, first: bool) -> None:
+        self._first = first
+
+    def __enter__(self) -> Installation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._first:
+            uninstall()
+
+
+def _replace(cls: Any) -> None:
+    own = cls.inner_loop
+
+    def inner_loop(
+        self: Any, sequences: Any, initial_state: Any, mask: Any, training: bool = False
+    ) -> Any:
+        found = _loop.run(self, sequences, initial_state, mask, training)
+        if found is None:
+            return own(self, sequences, initial_state, mask, training=training)
+        return found
+
+    inner_loop._openrnn_own = cls.__dict__.get("inner_loop")  # type: ignore[attr-defined]
+    cls.inner_loop = inner_loop
+    cls.supports_jit = jit_property()
+
+
+def install() -> Installation:
+    """Makes keras.layers.LSTM, GRU and SimpleRNN run on this engine, those that exist, too.
+
+    What the engine does not compute takes Keras's own loop. To be called before models are compiled.
+    A second call does nothing. `with install():` undoes it at the end, unless it was there before.
+    """
+    global _installed
+    first = not _installed
+    if first:
+        for cls in _CLASSES:
+            _replace(cls)
+        _installed = True
+    return Installation(first)
+
+
+def uninstall() -> None:
+    """Undoes `install()`; does nothing if there is nothing to undo."""
+    global _installed
+    if not _installed:
+        return
+    for cls in _CLASSES:
+        own = cls.inner_loop._openrnn_own
+        if own is None:
+            del cls.inner_loop
+        else:
+            cls.inner_loop = own
+        del cls.supports_jit
+    _installed = False

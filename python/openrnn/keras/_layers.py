@@ -1,0 +1,128 @@
+"""Keras's recurrent layers with their loops on the engine."""
+
+# Keras is not there where types are checked.
+# mypy: disable-error-code="import-not-found, import-untyped, misc"
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras.src import api_export
+
+from openrnn.errors import ArgumentError
+from openrnn.keras import _loop
+
+
+def jit_property() -> property:
+    """supports_jit of a layer: what Keras set, and what the engine's call allows."""
+
+    def get(layer: Any) -> bool:
+        return bool(layer.__dict__.get("supports_jit", True)) and _loop.compiles(layer)
+
+    def put(layer: Any, value: bool) -> None:
+        layer.__dict__["supports_jit"] = value
+
+    return property(get, put)
+
+
+class LSTM(keras.layers.LSTM):
+    """keras.layers.LSTM on this engine: its arguments, weights, states and results.
+
+    Files and configurations name it keras.layers.LSTM, so Keras alone reads them.
+    """
+
+    supports_jit = jit_property()
+
+    def inner_loop(
+        self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
+    ) -> Any:
+        """The loop over time: (last output, outputs, states)."""
+        found = _loop.run(self, sequences, initial_state, mask, training)
+        if found is None:
+            return super().inner_loop(sequences, initial_state, mask, training=training)
+        return found
+
+
+class GRU(keras.layers.GRU):
+    """keras.layers.GRU on this engine: its arguments, weights, states and results.
+
+    Files and configurations name it keras.layers.GRU, so Keras alone reads them.
+    """
+
+    supports_jit = jit_property()
+
+    def inner_loop(
+        self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
+    ) -> Any:
+        """The loop over time: (last output, outputs, states)."""
+        found = _loop.run(self, sequences, initial_state, mask, training)
+        if found is None:
+            return super().inner_loop(sequences, initial_state, mask, training=training)
+        return found
+
+
+class SimpleRNN(keras.layers.SimpleRNN):
+    """keras.layers.SimpleRNN on this engine: its arguments, weights, states and results.
+
+    Files and configurations name it keras.layers.SimpleRNN, so Keras alone reads them.
+    """
+
+    supports_jit = jit_property()
+
+    def inner_loop(
+        self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
+    ) -> Any:
+        """The loop over time: (last output, outputs, states)."""
+        found = _loop.run(self, sequences, initial_state, mask, training)
+        if found is None:
+            return super().inner_loop(sequences, initial_state, mask, training=training)
+        return found
+
+
+class Bidirectional(keras.layers.Bidirectional):
+    """keras.layers.Bidirectional whose layers run on this engine, be they given as ours or Keras's.
+
+    Files and configurations name it keras.layers.Bidirectional, so Keras alone reads them.
+    """
+
+    def __init__(self, layer: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(layer, *args, **kwargs)
+        # Keras makes new ones from the configuration, which names its own classes.
+        _take_over(self.forward_layer)
+        _take_over(self.backward_layer)
+
+
+OURS = {
+    keras.layers.LSTM: LSTM,
+    keras.layers.GRU: GRU,
+    keras.layers.SimpleRNN: SimpleRNN,
+    keras.layers.Bidirectional: Bidirectional,
+}
+
+for _theirs, _ours in OURS.items():
+    # The name that stands in files.
+    api_export.REGISTERED_OBJS_TO_NAMES[_ours] = f"keras.layers.{_theirs.__name__}"
+
+
+def _take_over(layer: Any) -> None:
+    ours = OURS.get(type(layer))
+    if ours is None:
+        return
+    # Not by Keras's __setattr__, which tracks what is set.
+    object.__setattr__(layer, "__class__", ours)
+
+
+def convert(model: Any) -> Any:
+    """Makes the recurrent layers in a model those of this package, in place; returns the model.
+
+    Weights, names and configurations stay. To be called before `compile`: what a model has compiled
+    is not changed.
+    """
+    if not isinstance(model, keras.layers.Layer):
+        raise ArgumentError(
+            f"[convert] a {type(model).__name__}, expected a model or a layer of Keras"
+        )
+    for layer in model._flatten_layers():
+        _take_over(layer)
+    return model

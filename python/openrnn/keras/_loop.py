@@ -1,0 +1,140 @@
+"""The loop over time of a recurrent layer of Keras, on the engine.
+
+This file decides whether the engine computes a call, with the networks of `_cells.py`; the file of
+Keras's backend takes its tensors to NumPy's arrays, with a gradient, and `_host.py` runs those.
+`_layers.py` and `_install.py` put it in the place of Keras's own `inner_loop`.
+"""
+
+# Keras is not there where types are checked.
+# mypy: disable-error-code="import-not-found, import-untyped, misc"
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import keras
+
+from openrnn.errors import ArgumentError
+from openrnn.keras import _cells
+
+_BACKENDS = ("torch", "tensorflow", "jax", "numpy")
+# The engine's dtypes; of half precision the sums and states are float32.
+_DTYPES = {
+    "float64": "float64",
+    "float32": "float32",
+    "float16": "float32",
+    "bfloat16": "float32",
+}
+
+
+def _backend() -> Any:
+    name = keras.backend.backend()
+    return importlib.import_module(f"openrnn.keras._{name}") if name in _BACKENDS else None
+
+
+def why_not(layer: Any) -> str:
+    """Why a recurrent layer of Keras does not run on the engine; empty if it does.
+
+    It then takes Keras's own loop. A call may still do so for what this cannot tell beforehand:
+    recurrent_dropout in training, dropout in training with implementation=1, tensors on a GPU.
+    Raises ArgumentError for any other layer.
+    """
+    if not isinstance(layer, keras.layers.RNN):
+        raise ArgumentError(
+            f"[why_not] a {type(layer).__name__}, expected a recurrent layer of Keras"
+        )
+    if _backend() is None:
+        expected = ", ".join(_BACKENDS)
+        return f"Keras's backend is {keras.backend.backend()}, expected one of {expected}"
+    if getattr(layer, "use_cudnn", None) is True:
+        return "use_cudnn=True, expected 'auto' or False"
+    if layer.compute_dtype not in _DTYPES:
+        return f"dtype {layer.compute_dtype}, expected one of {', '.join(_DTYPES)}"
+    return _cells.why_not(layer.cell)
+
+
+def _dropped(layer: Any, sequences: Any) -> Any:
+    """The inputs under Keras's own mask of dropout, one for all steps; None: one for each gate."""
+    cell = layer.cell
+    if not isinstance(cell, keras.layers.SimpleRNNCell) and not 0.0 < cell.dropout < 1.0:
+        return sequences
+    mask = cell.get_dropout_mask(sequences[:, 0, :])
+    if isinstance(mask, (list, tuple)):
+        return None
+    return sequences * keras.ops.expand_dims(mask, axis=1)
+
+
+def _mask_of(mask: Any, sequences: Any) -> Any:
+    """(whether it is one that the engine reads, the mask as bool [B, T] or None)."""
+    if isinstance(mask, (list, tuple)):
+        mask = mask[0] if mask else None
+    if mask is None:
+        return True, None
+    mask = keras.ops.convert_to_tensor(mask)
+    if len(mask.shape) == 3 and mask.shape[-1] == 1:
+        mask = keras.ops.squeeze(mask, axis=-1)
+    fits = len(mask.shape) == 2 and all(
+        a is None or b is None or a == b
+        for a, b in zip(mask.shape, sequences.shape[:2], strict=True)
+    )
+    return fits, keras.ops.cast(mask, "bool") if fits else None
+
+
+def _states_fit(states: Any, sequences: Any, units: int) -> bool:
+    batch = sequences.shape[0]
+    return all(
+        len(state.shape) == 2
+        and state.shape[1] == units
+        and (batch is None or state.shape[0] in (None, batch))
+        for state in states
+    )
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    value = keras.ops.convert_to_tensor(value)
+    same = keras.backend.standardize_dtype(value.dtype) == dtype
+    return value if same else keras.ops.cast(value, dtype)
+
+
+def _tensors(cell: Any, x: Any, states: Any, dtype: str) -> list[Any]:
+    """x, h0, c0, kernel, recurrent_kernel and bias; None where there is none."""
+    h0, c0 = states if len(states) == 2 else (states[0], None)
+    bias = cell.bias if cell.use_bias else None
+    given = (x, h0, c0, cell.kernel, cell.recurrent_kernel, bias)
+    return [None if each is None else _cast(each, dtype) for each in given]
+
+
+def _flags(layer: Any) -> tuple[bool, bool, bool]:
+    zero = layer.zero_output_for_mask
+    return bool(layer.go_backwards), bool(layer.return_sequences), bool(zero)
+
+
+def run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: Any) -> Any:
+    """(last output, outputs, states) as Keras's inner_loop has them; None: that has to compute it."""
+    if why_not(layer):
+        return None
+    cell, backend = layer.cell, _backend()
+    if len(sequences.shape) != 3 or sequences.shape[1] == 0 or not sequences.shape[2]:
+        return None
+    states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
+    readable, mask = _mask_of(mask, sequences)
+    if not readable or not _states_fit(states, sequences, cell.units) or not backend.on_cpu(sequences):
+        return None
+    x = sequences
+    if training and cell.recurrent_dropout:
+        return None
+    if training and cell.dropout:
+        x = _dropped(layer, sequences)
+        if x is None:  # Keras's own way there takes one mask, not a list
+            return keras.layers.RNN.inner_loop(layer, sequences, states, mask, training=training)
+    dtype = _DTYPES[layer.compute_dtype]
+    place = _cells.place_of(cell, sequences.shape[2], dtype, _flags(layer))
+    y, hn, cn = backend.run(place, _tensors(cell, x, states, dtype), mask, bool(training))
+    last = y[:, -1] if layer.return_sequences else y
+    return last, y, [hn] if cn is None else [hn, cn]
+
+
+def compiles(layer: Any) -> bool:
+    """Whether XLA may compile a model with the layer: not host functions of TensorFlow."""
+    return keras.backend.backend() != "tensorflow" or bool(why_not(layer))
