@@ -309,6 +309,8 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
     Tensor value = {};
     std::vector<Tensor> inputs = {};
     bool of_call = false;
+    /// What the graph's collection refers to.
+    std::shared_ptr<const std::function<std::vector<Tensor>()>> published = {};
     Tensor now() const {
       if (regularizer) return regularizer(variable.read());
       return compute ? compute() : value;
@@ -352,7 +354,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   int part_of_call_ = 0;
   bool ran_in_scope_ = false;
   bool reuse_ = false;
-  bool losses_published_ = false;
+  std::shared_ptr<const std::function<std::vector<Tensor>()>> published_losses_;  // of its calls
   bool in_call_ = false;
   Graph* graph_ = nullptr;  // null until the scope is open
   std::uint64_t graph_id_ = 0;

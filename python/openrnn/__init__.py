@@ -55,6 +55,7 @@ from openrnn._graph import (
     variable_scope,
 )
 from openrnn._model import Input, Model
+from openrnn._training.model_file import load_model
 from openrnn._ops import (
     abs,
     add,
@@ -171,6 +172,7 @@ __all__ = [
     "list_devices",
     "list_engines",
     "load",
+    "load_model",
     "losses",
     "math_kind",
     "matmul",

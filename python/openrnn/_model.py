@@ -1,6 +1,7 @@
 """Symbolic inputs, and models that run what was recorded from them."""
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 from openrnn import _arguments, _copies, _core
 from openrnn._core import Tensor
@@ -8,8 +9,16 @@ from openrnn._layer import Layer
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
 from openrnn._subclasses import or_own_call
+from openrnn._training.callbacks import EarlyStopping, History
+from openrnn._training.loop import Loss, evaluate, fit, predict
+from openrnn._training.model_file import save_model
+from openrnn._training.report import summary
+from openrnn._training.schedules import Schedule
 from openrnn._typing import DTypeLike, ShapeLike
 from openrnn.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from openrnn.train import Optimizer
 
 
 def Input(  # noqa: N802 - TensorFlow's name
@@ -88,12 +97,64 @@ class Model(Layer):
             return [inputs]
         return _flatten(inputs) if len(inputs) != len(self._inputs) else list(inputs)
 
-    def predict(self, x: Any) -> Any:
-        """The outputs as NumPy arrays, with training off."""
-        switches: dict[str, Any] = {}
-        self._retrained([], switches, False)
-        outputs = self(x, **switches)
-        return _pack(outputs, iter([tensor.numpy() for tensor in _flatten(outputs)]))
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        *,
+        batch_axis: int | tuple[int, int] = 0,
+    ) -> Any:
+        """The outputs as NumPy arrays, with training off.
+
+        `batch_size` samples at a time, along `batch_axis` of x, or (of x, of the outputs); None: all
+        at once.
+        """
+        return predict(self, x, batch_size, batch_axis)
+
+    def fit(
+        self,
+        data: Any,
+        loss: Loss,
+        optimizer: "Optimizer",
+        epochs: int = 1,
+        *,
+        validation: Any = None,
+        callbacks: Any = None,
+        early_stopping: EarlyStopping | int | None = None,
+        progress: bool = True,
+        tensorboard: str | os.PathLike[str] | None = None,
+        gradient_accumulation: int = 1,
+        clip_norm: float | None = None,
+        schedule: Schedule | float | None = None,
+        batch_size: int = 32,
+        seed: int = 0,
+        shuffle: bool = True,
+        batch_axis: int | tuple[int, int] = 0,
+        steps_per_epoch: int | None = None,
+    ) -> History:
+        """Trains the model; train.fit() says what the arguments are."""
+        arguments = dict(locals())
+        del arguments["self"]
+        return fit(self, **arguments)
+
+    def evaluate(
+        self,
+        data: Any,
+        loss: Loss,
+        *,
+        batch_size: int = 32,
+        batch_axis: int | tuple[int, int] = 0,
+    ) -> float:
+        """The mean loss over all samples, with training off; arguments as of train.fit()."""
+        return evaluate(self, data, loss, batch_size=batch_size, batch_axis=batch_axis)
+
+    def summary(self) -> str:
+        """A table of the layers, their outputs and parameters, 80 columns wide."""
+        return summary(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the whole model, its calls and its weights; openrnn.load_model() reads it."""
+        save_model(self, path)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """The layer of that name or index. Raises ArgumentError when there is none."""

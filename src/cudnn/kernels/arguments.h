@@ -18,7 +18,8 @@ enum class Rule : std::int32_t {
   kAdagrad,
   kRmsProp,
   kCenteredRmsProp,
-  kAdam
+  kAdam,
+  kAdamW
 };
 
 struct UnaryArguments {

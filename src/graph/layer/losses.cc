@@ -14,6 +14,15 @@ bool reachable(const std::vector<Tensor>& inputs, const std::vector<Tensor>& sou
                      [&](const Tensor& input) { return depends_on(input, sources); });
 }
 
+using Losses = std::function<std::vector<Tensor>()>;
+
+// The graph refers to it, the layer owns it: a loss that refers to the layer keeps no layer alive.
+std::shared_ptr<const Losses> published(Losses losses) {
+  auto shared = std::make_shared<const Losses>(std::move(losses));
+  Graph::current().add_regularization_losses(shared);
+  return shared;
+}
+
 }  // namespace
 
 void Layer::set_activity_regularizer(Regularizer regularizer) {
@@ -22,8 +31,8 @@ void Layer::set_activity_regularizer(Regularizer regularizer) {
 
 void Layer::add_loss(std::function<Tensor()> loss) {
   if (!loss) throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
-  Graph::current().add_regularization_loss(loss);
-  losses_.push_back({.compute = std::move(loss)});
+  std::shared_ptr<const Losses> shared = published([loss] { return std::vector{loss()}; });
+  losses_.push_back({.compute = std::move(loss), .published = std::move(shared)});
 }
 
 void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
@@ -34,14 +43,12 @@ void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
   const Tensor kept = graph::without_owner(loss);
   losses_.push_back({.value = kept, .inputs = graph::without_owners(inputs), .of_call = of_call});
   if (!of_call) {
-    Graph::current().add_regularization_loss([kept] { return kept; });
-  } else if (!losses_published_) {
+    losses_.back().published = published([kept] { return std::vector{kept}; });
+  } else if (!published_losses_) {
     // One entry a layer: the losses of a call are other ones at each call.
-    Graph::current().add_regularization_losses(
-        [handle = std::shared_ptr<const LayerHandle>(handle_)] {
-          return handle->layer ? handle->layer->call_losses() : std::vector<Tensor>{};
-        });
-    losses_published_ = true;
+    published_losses_ = published([handle = std::shared_ptr<const LayerHandle>(handle_)] {
+      return handle->layer ? handle->layer->call_losses() : std::vector<Tensor>{};
+    });
   }
 }
 
@@ -122,7 +129,7 @@ void Layer::begin_call(const std::vector<Tensor>& inputs) {
   std::erase_if(losses_, [](const Loss& loss) { return loss.of_call; });
   std::erase_if(updates_, [](const Update& update) { return update.of_call; });
   if (!trainable() && !stateful) return;
-  for (const Update& update : updates_) Graph::current().add_update(update.function);
+  for (const Update& update : updates_) Graph::current().add_update(update.function, false);
 }
 
 void Layer::end_call(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {

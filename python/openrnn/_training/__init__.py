@@ -1,0 +1,1 @@
+"""Training loops, learning-rate schedules and reports; `openrnn.train` shows them."""
