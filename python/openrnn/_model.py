@@ -1,7 +1,9 @@
 """Symbolic inputs, and models that run what was recorded from them."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
+
+from numpy.typing import NDArray
 
 from openrnn import _arguments, _copies, _core
 from openrnn._core import Tensor
@@ -18,7 +20,15 @@ from openrnn._typing import DTypeLike, ShapeLike
 from openrnn.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from openrnn.train import Optimizer
+
+    _Outputs = TypeVar("_Outputs", default=Any)
+else:
+    from typing import TypeVar
+
+    _Outputs = TypeVar("_Outputs")
 
 
 def Input(  # noqa: N802 - TensorFlow's name
@@ -44,14 +54,22 @@ def Input(  # noqa: N802 - TensorFlow's name
     return _core.make_input(batch_shape, dtype, name or "")
 
 
-class Model(Layer):
+class Model(Layer, Generic[_Outputs]):
     """The recorded calls between symbolic inputs and outputs, as one layer.
 
     `inputs` and `outputs` are symbolic tensors, or lists or tuples of them; calls return the
-    structure of `outputs`.
+    structure of `outputs`, which type checkers know: a Model[Tensor] returns a Tensor.
+
+    Examples
+    --------
+    >>> x = openrnn.Input(batch_shape=(None, None, 3))
+    >>> output, state = openrnn.cudnn_rnn.CudnnGRU(1, 4)(x)
+    >>> model = openrnn.Model(x, openrnn.layers.Dense(2)(output))
+    >>> model(np.zeros((5, 2, 3), "float32")).shape
+    (5, 2, 2)
     """
 
-    def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
+    def __init__(self, inputs: Any, outputs: _Outputs, name: str | None = None) -> None:
         self._make(
             "model", {"inputs": _flatten(inputs), "outputs": _flatten(outputs), "name": name}
         )
@@ -74,16 +92,17 @@ class Model(Layer):
         return _core.model_layers(self)
 
     @or_own_call
-    def __call__(self, inputs: Any, training: bool | None = None) -> Any:
+    def __call__(self, inputs: Any, training: bool | None = None) -> _Outputs:
         """The outputs for values of the inputs, or for other symbolic ones.
 
         `training` None: as each call was recorded.
         """
         return self.call(inputs, training)
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: Any, training: bool | None = None) -> _Outputs:
         """What the model computes."""
-        return _pack(self._outputs, iter(_core.model_call(self, self._values(inputs), training)))
+        flat = iter(_core.model_call(self, self._values(inputs), training))
+        return cast(_Outputs, _pack(self._outputs, flat))
 
     def _as_inputs(self, flat: list[Any]) -> list[Any]:
         if len(flat) != len(self.inputs):
@@ -96,6 +115,20 @@ class Model(Layer):
         if not isinstance(inputs, (list, tuple)):
             return [inputs]
         return _flatten(inputs) if len(inputs) != len(self._inputs) else list(inputs)
+
+    @overload
+    def predict(
+        self: "Model[Tensor]",
+        x: Any,
+        batch_size: int | None = ...,
+        *,
+        batch_axis: int | tuple[int, int] = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def predict(
+        self, x: Any, batch_size: int | None = ..., *, batch_axis: int | tuple[int, int] = ...
+    ) -> Any: ...
 
     def predict(
         self,

@@ -64,7 +64,7 @@ class _Trained:
             raise TypeError(
                 f"[{self._call}] the loss returned a {type(value).__name__}, expected a Tensor"
             )
-        if math.prod(value.shape) != 1:
+        if math.prod(size or 0 for size in value.shape) != 1:
             raise ArgumentError(
                 f"[{self._call}] the loss has shape {tuple(value.shape)}, expected one number: the "
                 "mean over the batch"
@@ -125,7 +125,8 @@ class _Updates:
         return number
 
     def _accumulate(self, batches: list[Batch]) -> float:
-        total, samples, loss = [], sum(batch.size for batch in batches), 0.0
+        total: list[Tensor | None] = []
+        samples, loss = sum(batch.size for batch in batches), 0.0
         variables: list[Variable] = []
         for batch in batches:
             tape, value, number, variables = self._gradient_of(batch)
@@ -140,11 +141,11 @@ class _Updates:
             found = self._optimizer.compute_core(tape._tape, value, variables)
             scaled = [None if one is None else one * part for one in found]
             total = [_sum(a, b) for a, b in zip(total, scaled)] if total else scaled
-        clipped, norm = clip_by_global_norm(total, self._clip_norm or math.inf) \
-            if self._clip_norm else (total, None)
-        if norm is None:
+        if self._clip_norm:
+            total = list(clip_by_global_norm(total, self._clip_norm)[0])
+        else:
             _require_finite(total, variables, self.steps + 1)
-        self._optimizer.apply_gradients(list(zip(clipped, variables)))
+        self._optimizer.apply_gradients(list(zip(total, variables)))
         return loss
 
 

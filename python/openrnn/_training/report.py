@@ -129,7 +129,8 @@ def plot_history(history: History, *, text: bool | None = None, width: int = WID
     """
     if not isinstance(history, History):
         raise TypeError(f"[plot_history] history is a {type(history).__name__}, expected a History")
-    curves = {name: history[name] for name in ("loss", "val_loss") if name in history.history}
+    names = ("loss", "val_loss")
+    curves: dict[str, list[float]] = {name: history[name] for name in names if name in history.history}
     if not curves:
         raise ArgumentError("[plot_history] the history has no epochs, expected some")
     if text:

@@ -1,7 +1,7 @@
 """RNNCell, the base class of cells, and what those with variables share."""
 
 import operator
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
 
 from openrnn import _arguments, _copies, _core, _ops, initializers
 from openrnn._core import Tensor
@@ -13,11 +13,24 @@ from openrnn.errors import ArgumentError
 from openrnn._layer import Layer
 
 
-class LSTMStateTuple(NamedTuple):
-    """State of an LSTM cell: (c, h), where the layers have (h, c)."""
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
 
-    c: Any
-    h: Any
+    _Part = TypeVar("_Part", default=Any)
+
+    class LSTMStateTuple(NamedTuple, Generic[_Part]):
+        """State of an LSTM cell: (c, h); of tensors, or of their sizes."""
+
+        c: _Part
+        h: _Part
+
+else:
+
+    class LSTMStateTuple(NamedTuple):
+        """State of an LSTM cell: (c, h), where the layers have (h, c)."""
+
+        c: Any
+        h: Any
 
 
 def _scope_text(scope: Any) -> str:
@@ -261,8 +274,24 @@ class _Compatible(RNNCell):
         return _core.cell_num_units(self)
 
 
+class _OneState(_Compatible):
+    """A cell whose state is one tensor."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, inputs: TensorLike, state: Any, scope: Any = None
+        ) -> tuple[Tensor, Tensor]: ...
+
+
 class _LSTM(_Compatible):
     """A cell whose state is (c, h)."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, inputs: TensorLike, state: Any, scope: Any = None
+        ) -> "tuple[Tensor, LSTMStateTuple[Tensor]]": ...
 
     def _structure(self, flat: Any) -> LSTMStateTuple:
         return LSTMStateTuple(next(flat), next(flat))
