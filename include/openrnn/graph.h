@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "openrnn/device.h"
+#include "openrnn/graph_change.h"
 #include "openrnn/params.h"
 
 namespace openrnn {
@@ -260,27 +261,6 @@ class OPENRNN_API GradientTape {
 };
 
 // ---- Variables, scopes, collections ------------------------------------------------------------
-
-/// A change of variables that a device has not decided yet, such as a training step that is applied
-/// only if its gradients are finite.
-class OPENRNN_API OpenChange {
- public:
-  OpenChange() = default;
-  virtual ~OpenChange() = default;
-  OpenChange(const OpenChange&) = delete;
-  OpenChange& operator=(const OpenChange&) = delete;
-  /// Waits for the decision and applies it on the host. Thread-safe; done once.
-  virtual void settle() = 0;
-  /// settle(), then throws what went wrong, the first time.
-  virtual void report() = 0;
-};
-
-/// What settles a variable's open change, each with those before it.
-enum class SettledBy : std::uint8_t {
-  kToHost,  // Variable::to_host, which reports as well
-  kWrite,   // what writes the variable
-  kRead
-};
 
 /// A named value that training changes. Copies name the same variable. Thread-safe: a reader sees
 /// the value before or after a change.

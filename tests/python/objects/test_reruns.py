@@ -70,8 +70,8 @@ def test_losses_and_updates_go_with_their_layers(graph):
         lstm = cudnn_rnn.CudnnLSTM(1, 4, activity_regularizer=regularizers.l2(0.1))
         lstm(X)
         dense = layers.Layer()
-        dense.add_weight("w", (3,), regularizer=regularizers.l1(0.5), initializer="ones")
-        dense.add_loss(lambda: openrnn.reduce_sum(dense.weights[0]))
+        w = dense.add_weight("w", (3,), regularizer=regularizers.l1(0.5), initializer="ones")
+        dense.add_loss(lambda: openrnn.reduce_sum(w))
         return lstm, dense
 
     kept = make()

@@ -10,7 +10,7 @@ import termios
 import numpy as np
 import openrnn
 import pytest
-from tool_runs import TOOL, fault, good, small_flags, write_text
+from tool.tool_runs import TOOL, fault, good, small_flags, write_text
 
 ROWS, WINDOW = 90, 7
 
