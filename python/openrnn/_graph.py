@@ -214,6 +214,14 @@ class GradientTape:
     may be asked any number of times, inside and after the statement: all tapes are persistent.
     What a tape's own gradients compute, only other open tapes record: they have gradients of
     gradients.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, -2.0])
+    >>> with openrnn.GradientTape() as tape:
+    ...     loss = openrnn.reduce_sum(openrnn.square(w))
+    >>> tape.gradient(loss, w).numpy().tolist()
+    [2.0, -4.0]
     """
 
     def __init__(self, persistent: bool = True) -> None:

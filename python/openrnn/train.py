@@ -444,7 +444,7 @@ class AdamOptimizer(Optimizer):
     --------
     >>> w = openrnn.Variable([1.0, 2.0])
     >>> openrnn.train.AdamOptimizer(0.5).apply_gradients([([3.0, -4.0], w)])
-    >>> w.numpy().tolist()
+    >>> w.numpy().round(6).tolist()
     [0.5, 2.5]
     """
 

@@ -64,12 +64,12 @@ class EarlyStopping:
 
     def __init__(
         self,
-        patience: int = 0,
+        patience: int,
         monitor: Literal["val_loss", "loss"] | None = None,
         min_delta: float = 0.0,
         restore_best: bool = True,
     ) -> None:
-        self.patience = positive("EarlyStopping", "patience", patience) if patience else 1
+        self.patience = positive("EarlyStopping", "patience", patience)
         if monitor not in (None, "val_loss", "loss"):
             raise ArgumentError(
                 f"[EarlyStopping] monitor is {monitor!r}, expected 'val_loss', 'loss' or None"

@@ -257,9 +257,9 @@ def fit(
     --------
     >>> x = np.linspace(-1, 1, 60, dtype="float32").reshape(20, 3)
     >>> y = x.sum(axis=1, keepdims=True)
-    >>> model = openrnn.layers.Dense(1)
+    >>> model = openrnn.layers.Dense(1, kernel_initializer="zeros")
     >>> history = openrnn.train.fit(model, (x, y), "mean_squared_error",
-    ...                             openrnn.train.AdamW(0.1), epochs=30, progress=False)
+    ...                             openrnn.train.AdamW(0.1), epochs=60, progress=False)
     >>> history["loss"][-1] < 0.01 * history["loss"][0]
     True
     """

@@ -118,13 +118,13 @@ def plot_history(history: History, *, text: bool | None = None, width: int = WID
              |
              |
              |
-             |                *
+             |              *
              |
              |
              |
-           1 |                              *
-             +-------------------------------
-              1                             3
+           1 |                             *
+             +------------------------------
+              1                            3
     * loss
     """
     if not isinstance(history, History):

@@ -335,6 +335,13 @@ class CudnnLSTM(CudnnRNN):
     """Long short-term memory; states (h, c).
 
     i, f, o = sigmoid(W x + R h' + bW + bR), g = tanh(the same), c = f c' + i g, h = o tanh(c).
+
+    Examples
+    --------
+    >>> lstm = openrnn.cudnn_rnn.CudnnLSTM(num_layers=2, num_units=4)
+    >>> output, (h, c) = lstm(np.ones((5, 3, 2), "float32"), training=False)
+    >>> output.shape, h.shape, bool((h.numpy()[-1] == output.numpy()[-1]).all())
+    ((5, 3, 4), (2, 3, 4), True)
     """
 
     _kind = "lstm"
@@ -345,6 +352,13 @@ class CudnnGRU(CudnnRNN):
 
     r, z = sigmoid(W x + R h' + bW + bR), n = tanh(W x + bW + r (R h' + bR)),
     h = (1 - z) n + z h'.
+
+    Examples
+    --------
+    >>> gru = openrnn.cudnn_rnn.CudnnGRU(1, 4, direction="bidirectional")
+    >>> output, (h,) = gru(np.ones((5, 3, 2), "float32"), sequence_lengths=[5, 0, 2])
+    >>> output.shape, h.shape, float(abs(output.numpy()[:, 1]).max())
+    ((5, 3, 8), (2, 3, 4), 0.0)
     """
 
     _kind = "gru"

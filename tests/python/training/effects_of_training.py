@@ -157,7 +157,6 @@ TRAINING = {
         "width": lambda: ([max(map(len, plotted(text=True, width=44).splitlines()))], [44]),
     },
     "openrnn.train.EarlyStopping": {
-        "patience": lambda: ([train.EarlyStopping(4).patience], [4]),
         "monitor": lambda: ([train.EarlyStopping(4, "loss").monitor], ["loss"]),
         "min_delta": lambda: ([train.EarlyStopping(4, min_delta=0.5).min_delta], [0.5]),
         "restore_best": lambda: ([train.EarlyStopping(4, restore_best=False).restore_best], [False]),

@@ -100,6 +100,7 @@ def test_float16_is_not_accumulated():
         (lambda: train.PiecewiseConstant([3, 3], [1, 1, 1]), "boundaries are [3, 3], expected asc"),
         (lambda: train.WarmUp(0.1, 0), "steps is 0, expected 1 or more"),
         (lambda: train.EarlyStopping(3, "acc"), "monitor is 'acc', expected 'val_loss', 'loss'"),
+        (lambda: train.EarlyStopping(0), "patience is 0, expected 1 or more"),
         (lambda: train.EarlyStopping(3, min_delta=-1), "min_delta is -1.0, expected a finite"),
         (lambda: train.AdamW(weight_decay=-0.1), "weight_decay -0.1, expected a finite number"),
         (lambda: train.Adam(beta1=1.0), "beta1 1, expected 0 to below 1"),
