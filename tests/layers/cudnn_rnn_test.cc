@@ -66,7 +66,7 @@ TEST(CudnnLayer, ShapesOfOtherNetworks) {
 
 TEST(CudnnLayer, NamesOfVariablesAndScopes) {
   const OwnGraph own;
-  std::vector<std::unique_ptr<CudnnRnn>> held;
+  std::vector<std::unique_ptr<layers::CudnnRnn>> held;
   for (const auto& [mode, name] :
        std::vector<std::pair<RnnMode, std::string>>{{RnnMode::kLstm, "cudnn_lstm"},
                                                     {RnnMode::kGru, "cudnn_gru"},
