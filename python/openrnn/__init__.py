@@ -55,7 +55,7 @@ from openrnn._graph import (
     variable_scope,
 )
 from openrnn._model import Input, Model
-from openrnn._training.model_file import load_model
+from openrnn._fit_model_file import load_model
 from openrnn._ops import (
     abs,
     add,

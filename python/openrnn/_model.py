@@ -11,11 +11,11 @@ from openrnn._layer import Layer
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
 from openrnn._subclasses import or_own_call
-from openrnn._training.callbacks import EarlyStopping, History
-from openrnn._training.loop import Loss, evaluate, fit, predict
-from openrnn._training.model_file import save_model
-from openrnn._training.report import summary
-from openrnn._training.schedules import Schedule
+from openrnn._fit_callbacks import EarlyStopping, History
+from openrnn._fit_loop import Loss, evaluate, fit, predict
+from openrnn._fit_model_file import save_model
+from openrnn._fit_report import summary
+from openrnn._fit_schedules import Schedule
 from openrnn._typing import DTypeLike, ShapeLike
 from openrnn.errors import ArgumentError
 

@@ -10,10 +10,10 @@ from openrnn import _arguments, _copies, _core
 from openrnn._core import CheckpointStatus, Tensor, Variable, get_or_create_global_step
 from openrnn._graph import GradientTape, trainable_variables
 from openrnn._runs import Run, StepReport
-from openrnn._training.callbacks import Callback, EarlyStopping, History
-from openrnn._training.loop import evaluate, fit
-from openrnn._training.report import plot_history
-from openrnn._training.schedules import (
+from openrnn._fit_callbacks import Callback, EarlyStopping, History
+from openrnn._fit_loop import evaluate, fit
+from openrnn._fit_report import plot_history
+from openrnn._fit_schedules import (
     ConstantSchedule,
     CosineDecay,
     ExponentialDecay,

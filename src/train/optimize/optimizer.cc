@@ -80,8 +80,9 @@ void Optimizer::check_floating(const Variable& variable) const {
 }
 
 void Optimizer::make_kept(const Variable& variable) {
-  prepare_scale({variable});
+  check_floating(variable);
   if (kept_.empty()) make_scalars();
+  prepare_scale({variable});
   Kept kept;
   kept.variable = variable;
   const DType dtype = compute_dtype(variable.dtype());

@@ -8,8 +8,8 @@ import openrnn
 import pytest
 
 MODULES = ["openrnn._graph", "openrnn._model", "openrnn.train", "openrnn.cudnn_rnn._layers",
-           "openrnn.layers._simple", "openrnn._training.callbacks", "openrnn._training.loop",
-           "openrnn._training.model_file", "openrnn._training.report", "openrnn._training.schedules"]  # fmt: skip
+           "openrnn.layers._simple", "openrnn._fit_callbacks", "openrnn._fit_loop",
+           "openrnn._fit_model_file", "openrnn._fit_report", "openrnn._fit_schedules"]  # fmt: skip
 WITH_EXAMPLES = ["GradientTape", "Model", "load_model", "train.Adam", "train.AdamOptimizer", "train.AdamW",
                  "train.Callback", "train.ConstantSchedule", "train.CosineDecay", "train.EarlyStopping",
                  "train.ExponentialDecay", "train.PiecewiseConstant", "train.WarmUp", "train.evaluate",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openrnn import _arguments
-from openrnn._training.data import positive
+from openrnn._fit_data import positive
 from openrnn.errors import ArgumentError
 
 Logs = dict[str, float]

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from openrnn._training.callbacks import History, Logs
+from openrnn._fit_callbacks import History, Logs
 from openrnn.errors import ArgumentError
 
 WIDTH = 80

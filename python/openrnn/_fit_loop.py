@@ -12,10 +12,10 @@ from openrnn._core import Tensor, Variable
 from openrnn._graph import GradientTape
 from openrnn._ops import clip_by_global_norm
 from openrnn._structure import flatten, pack
-from openrnn._training.callbacks import Best, Callback, Callbacks, EarlyStopping, History, Logs
-from openrnn._training.data import Axes, Batch, Data, Arrays, as_axes, as_data, positive
-from openrnn._training.report import Progress
-from openrnn._training.schedules import Schedule, as_schedule
+from openrnn._fit_callbacks import Best, Callback, Callbacks, EarlyStopping, History, Logs
+from openrnn._fit_data import Axes, Batch, Data, Arrays, as_axes, as_data, positive
+from openrnn._fit_report import Progress
+from openrnn._fit_schedules import Schedule, as_schedule
 from openrnn.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:

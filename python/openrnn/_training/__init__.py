@@ -1,1 +1,0 @@
-"""Training loops, learning-rate schedules and reports; `openrnn.train` shows them."""
