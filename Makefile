@@ -88,7 +88,7 @@ docs:  ## render the references of C++ and Python to build/docs/api
 	@scripts/setup docs
 	@scripts/docs
 
-check:  ## the word list, clang-format and clang-tidy, warnings are errors
+check:  ## the word list, clang-format, clang-tidy and types (.venv-types), warnings are errors
 	@scripts/setup build check
 	@scripts/build lint configure
 	@scripts/check

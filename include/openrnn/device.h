@@ -172,7 +172,8 @@ enum class OptimizerKind : std::uint8_t {
   kAdagrad,
   kRmsProp,
   kCenteredRmsProp,
-  kAdam
+  kAdam,
+  kAdamW
 };
 
 /// One update of one variable; the formulas are those of tf.train. `dtype` is float32 or float64.
@@ -184,6 +185,7 @@ struct OptimizerStep {
   const void* gradient = nullptr;
   std::array<void*, 3> slots{};  // in the order of the optimizer's slot names
   double learning_rate = 0.0;    // adam: with both bias corrections in it
+  /// adam_w: `decay` is the factor of the variable before the step.
   double momentum = 0.0, decay = 0.0, beta1 = 0.0, beta2 = 0.0, epsilon = 0.0;
   /// Memory of the device: nothing is done unless it is taken, and the gradient is scaled by its
   /// factor as `scale` does; null: taken, factor 1.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "openrnn/device.h"
+#include "openrnn/graph_change.h"
 #include "openrnn/params.h"
 
 namespace openrnn {
@@ -20,6 +21,7 @@ class Variable;
 struct Symbol;
 namespace graph {
 class OpenTapes;
+class WeakVariable;
 class Recording;
 struct Recorder;
 }  // namespace graph
@@ -260,27 +262,6 @@ class OPENRNN_API GradientTape {
 
 // ---- Variables, scopes, collections ------------------------------------------------------------
 
-/// A change of variables that a device has not decided yet, such as a training step that is applied
-/// only if its gradients are finite.
-class OPENRNN_API OpenChange {
- public:
-  OpenChange() = default;
-  virtual ~OpenChange() = default;
-  OpenChange(const OpenChange&) = delete;
-  OpenChange& operator=(const OpenChange&) = delete;
-  /// Waits for the decision and applies it on the host. Thread-safe; done once.
-  virtual void settle() = 0;
-  /// settle(), then throws what went wrong, the first time.
-  virtual void report() = 0;
-};
-
-/// What settles a variable's open change, each with those before it.
-enum class SettledBy : std::uint8_t {
-  kToHost,  // Variable::to_host, which reports as well
-  kWrite,   // what writes the variable
-  kRead
-};
-
 /// A named value that training changes. Copies name the same variable. Thread-safe: a reader sees
 /// the value before or after a change.
 class OPENRNN_API Variable {
@@ -339,6 +320,7 @@ class OPENRNN_API Variable {
  private:
   friend class Graph;
   friend class Layer;
+  friend class graph::WeakVariable;
   /// Of a variable that belongs to no layer yet.
   void belong_to(const std::shared_ptr<const std::atomic<bool>>& layer_trainable) const;
   std::shared_ptr<State> state_;
@@ -381,7 +363,8 @@ struct GraphKeys {
 };
 
 /// The registry of variables, scopes and collections; one is current on each thread (at first the
-/// default graph of the process). One thread at a time.
+/// default graph of the process). It does not own variables: one is in it while somebody holds it,
+/// such as the layer that made it, and its name is free afterwards. One thread at a time.
 class OPENRNN_API Graph {
  public:
   Graph();
@@ -401,25 +384,34 @@ class OPENRNN_API Graph {
     Graph* previous_;
   };
 
-  /// In order of creation.
-  const std::vector<Variable>& variables() const;
+  /// Those that somebody holds, in order of creation.
+  std::vector<Variable> variables() const;
   std::vector<Variable> trainable_variables() const;
   /// Throws: ArgumentError when there is none of that full name.
   Variable variable(const std::string& name) const;
   /// Of that full name.
   bool has_variable(const std::string& name) const;
+  /// Holds that variable as long as the graph exists.
+  void keep(const Variable& variable);
   /// The collection SAVEABLE_OBJECTS.
-  const std::vector<std::shared_ptr<SaveableObject>>& saveables() const;
-  void add_saveable(std::shared_ptr<SaveableObject> saveable);
+  std::vector<std::shared_ptr<SaveableObject>> saveables() const;
+  /// `keep` false: it is there while another holds it.
+  void add_saveable(std::shared_ptr<SaveableObject> saveable, bool keep = true);
   /// The collection REGULARIZATION_LOSSES, as functions that compute them.
   void add_regularization_loss(std::function<Tensor()> loss);
   /// From a source whose number of losses may change.
   void add_regularization_losses(std::function<std::vector<Tensor>()> losses);
+  /// While another holds it.
+  void add_regularization_losses(
+      const std::shared_ptr<const std::function<std::vector<Tensor>()>>& losses);
+  /// While the variable exists.
+  void add_regularizer(const Variable& variable, std::function<Tensor(const Tensor&)> regularizer);
   std::vector<Tensor> regularization_losses() const;
   /// The collection UPDATE_OPS: functions that calls of layers registered to run after a training
   /// step, each once.
-  const std::vector<std::shared_ptr<const std::function<void()>>>& updates() const;
-  void add_update(std::shared_ptr<const std::function<void()>> update);
+  std::vector<std::shared_ptr<const std::function<void()>>> updates() const;
+  /// `keep` false: it is there while another holds it.
+  void add_update(std::shared_ptr<const std::function<void()>> update, bool keep = true);
 
   /// Adds a value of any type to the collection of that name, in order. Those of GraphKeys take a
   /// std::shared_ptr<SaveableObject>, a std::function<Tensor()> or Tensor, and a

@@ -315,6 +315,8 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
     Tensor value = {};
     std::vector<Tensor> inputs = {};
     Added added = Added::kOutside;
+    /// What the graph's collection refers to.
+    std::shared_ptr<const std::function<std::vector<Tensor>()>> published = {};
     Tensor now() const {
       if (regularizer) return regularizer(variable.read());
       return compute ? compute() : value;
@@ -364,7 +366,7 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   int part_of_call_ = 0;
   bool ran_in_scope_ = false;
   bool reuse_ = false;
-  bool losses_published_ = false;
+  std::shared_ptr<const std::function<std::vector<Tensor>()>> published_losses_;  // of its calls
   Added adds_ = Added::kOutside;
   bool replayed_ = false;   // since a call on symbolic tensors
   Graph* graph_ = nullptr;  // null until the scope is open

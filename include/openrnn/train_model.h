@@ -132,4 +132,13 @@ struct SeriesScore {
 /// Throws: ArgumentError when an error is not finite.
 OPENRNN_API SeriesScore score_series(SequenceModel& model, const SeriesWindows& windows);
 
+/// The `steps` rows after the last one of the table, [steps, C] float64 in the units of the file. A
+/// row is forecast from the window that ends `options.horizon` rows before it; where that holds
+/// rows after the last, their forecasts stand for them. Throws: ArgumentError for steps below 1,
+/// fewer rows than a window and the horizon need, other columns than the scaling has, or a forecast
+/// that is not finite.
+OPENRNN_API Array forecast_series(SequenceModel& model, const SeriesTable& table,
+                                  const SeriesOptions& options, const SeriesScaling& scaling,
+                                  std::int64_t steps);
+
 }  // namespace openrnn::train

@@ -113,9 +113,12 @@ class OPENRNN_API Optimizer {
   /// Throws: ArgumentError unless finite and not negative.
   void set_learning_rate(double learning_rate);
 
-  /// Makes the slots of these variables; apply_gradients does so too, but a checkpoint can only be
-  /// restored into variables that exist. No-op for variables that have slots.
+  /// Makes the slots of these variables; apply_gradients does so too, of those with a gradient, but
+  /// a checkpoint can only be restored into variables that exist. No-op for variables that have
+  /// slots.
   void prepare(const std::vector<Variable>& variables);
+  /// Makes the loss scale that these variables need; compute_gradients does so too.
+  void prepare_scale(const std::vector<Variable>& variables);
   /// The slots of one variable, in order. Throws: ArgumentError when it has none.
   std::vector<Variable> slots(const Variable& variable) const;
   /// What `slots` are called, in that order: 'm', 'v'.
@@ -168,6 +171,7 @@ class OPENRNN_API Optimizer {
     std::vector<Variable> slots;
     std::uint64_t written_version = 0;
   };
+  void check_floating(const Variable& variable) const;
   void make_kept(const Variable& variable);
   struct Step;
   void make_loss_scale();
@@ -270,6 +274,28 @@ class OPENRNN_API AdamOptimizer : public Optimizer {
   float beta1_, beta2_;
   double epsilon_;
   Variable beta1_power_, beta2_power_;
+};
+
+/// PyTorch's Adam, whose epsilon stands beside the corrected root:
+/// m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
+/// var -= lr * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon). With a weight decay it is
+/// AdamW: var *= 1 - lr * weight_decay before that. Slots `X/Adam` and `X/Adam_1`, or `X/AdamW` and
+/// `X/AdamW_1`; the int64 scalar `adam_step` counts t.
+class OPENRNN_API AdamWOptimizer : public Optimizer {
+ public:
+  /// Throws: ArgumentError unless the learning rate is finite and not negative.
+  explicit AdamWOptimizer(double learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999,
+                          double epsilon = 1e-8, double weight_decay = 0.0);
+
+ protected:
+  OptimizerStep rule() const override;
+  void make_scalars() override;
+  std::function<void()> advance_scalars() const override;
+  NamedTrackables scalars() const override;
+
+ private:
+  double beta1_, beta2_, epsilon_, weight_decay_;
+  Variable step_;
 };
 
 /// 'sgd', 'momentum', 'nesterov', 'adagrad', 'rmsprop', 'adam', with the usual constants (momentum

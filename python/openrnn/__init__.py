@@ -92,6 +92,7 @@ from openrnn._graph import (
     variable_scope,
 )
 from openrnn._model import Input, Model
+from openrnn._fit_model_file import load_model
 from openrnn._ops import (
     abs,
     add,
@@ -216,6 +217,7 @@ __all__ = [
     "list_devices",
     "list_engines",
     "load",
+    "load_model",
     "log",
     "logical_and",
     "logical_not",

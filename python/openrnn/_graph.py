@@ -4,14 +4,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias, overload
 
 from openrnn import _core
 from openrnn._core import Graph as _CoreGraph
 from openrnn._core import Tensor, Variable
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
-from openrnn._typing import DTypeLike, Initializer, Regularizer, ShapeLike, TensorLike
+from openrnn._typing import DTypeLike, Initializer, Regularizer, ShapeLike, Source, TensorLike
+
+_SourceList: TypeAlias = list[Source] | list[Tensor] | list[Variable]
 
 
 class GraphKeys:
@@ -212,6 +214,14 @@ class GradientTape:
     may be asked any number of times, inside and after the statement: all tapes are persistent.
     What a tape's own gradients compute, only other open tapes record: they have gradients of
     gradients.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, -2.0])
+    >>> with openrnn.GradientTape() as tape:
+    ...     loss = openrnn.reduce_sum(openrnn.square(w))
+    >>> tape.gradient(loss, w).numpy().tolist()
+    [2.0, -4.0]
     """
 
     def __init__(self, persistent: bool = True) -> None:
@@ -233,6 +243,24 @@ class GradientTape:
         """Makes that tensor, or those in a list, a source of gradients."""
         for one in _flatten(tensor):
             self._tape.watch(one)
+
+    @overload
+    def gradient(
+        self, target: Any, sources: Source, output_gradients: Any = ...
+    ) -> Tensor | None: ...
+
+    @overload
+    def gradient(
+        self, target: Any, sources: _SourceList, output_gradients: Any = ...
+    ) -> list[Tensor | None]: ...
+
+    @overload
+    def gradient(
+        self, target: Any, sources: tuple[Source, ...], output_gradients: Any = ...
+    ) -> tuple[Tensor | None, ...]: ...
+
+    @overload
+    def gradient(self, target: Any, sources: Any, output_gradients: Any = ...) -> Any: ...
 
     def gradient(
         self, target: Any, sources: Any, output_gradients: Any | Sequence[Any] | None = None
@@ -269,6 +297,24 @@ class GradientTape:
         apart, such as a mean over them; ArgumentError says that `target` has no such axis.
         """
         return self._tape.per_sample_norms(_value_of(target), _flatten(sources), axis)
+
+    @overload
+    def per_sample_gradients(
+        self, target: Any, sources: Source, axis: int = ...
+    ) -> Tensor | None: ...
+
+    @overload
+    def per_sample_gradients(
+        self, target: Any, sources: _SourceList, axis: int = ...
+    ) -> list[Tensor | None]: ...
+
+    @overload
+    def per_sample_gradients(
+        self, target: Any, sources: tuple[Source, ...], axis: int = ...
+    ) -> tuple[Tensor | None, ...]: ...
+
+    @overload
+    def per_sample_gradients(self, target: Any, sources: Any, axis: int = ...) -> Any: ...
 
     def per_sample_gradients(self, target: Any, sources: Any, axis: int = 0) -> Any:
         """Each row's own gradient, in the structure of `sources`: [B, shape of the source...].

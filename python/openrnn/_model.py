@@ -1,6 +1,9 @@
 """Symbolic inputs, and models that run what was recorded from them."""
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
+
+from numpy.typing import NDArray
 
 from openrnn import _arguments, _copies, _core
 from openrnn._core import Tensor
@@ -9,8 +12,24 @@ from openrnn._structure import along as _along
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
 from openrnn._subclasses import or_own_call
+from openrnn._fit_callbacks import EarlyStopping, History
+from openrnn._fit_loop import Loss, evaluate, fit, predict
+from openrnn._fit_model_file import save_model
+from openrnn._fit_report import summary
+from openrnn._fit_schedules import Schedule
 from openrnn._typing import DTypeLike, ShapeLike
 from openrnn.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    from openrnn.train import Optimizer
+
+    _Outputs = TypeVar("_Outputs", default=Any)
+else:
+    from typing import TypeVar
+
+    _Outputs = TypeVar("_Outputs")
 
 
 def Input(  # noqa: N802 - TensorFlow's name
@@ -36,14 +55,22 @@ def Input(  # noqa: N802 - TensorFlow's name
     return _core.make_input(batch_shape, dtype, name or "")
 
 
-class Model(Layer):
+class Model(Layer, Generic[_Outputs]):
     """The recorded calls between symbolic inputs and outputs, as one layer.
 
     `inputs` and `outputs` are symbolic tensors, or lists or tuples of them; calls return the
-    structure of `outputs`.
+    structure of `outputs`, which type checkers know: a Model[Tensor] returns a Tensor.
+
+    Examples
+    --------
+    >>> x = openrnn.Input(batch_shape=(None, None, 3))
+    >>> output, state = openrnn.cudnn_rnn.CudnnGRU(1, 4)(x)
+    >>> model = openrnn.Model(x, openrnn.layers.Dense(2)(output))
+    >>> model(np.zeros((5, 2, 3), "float32")).shape
+    (5, 2, 2)
     """
 
-    def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
+    def __init__(self, inputs: Any, outputs: _Outputs, name: str | None = None) -> None:
         self._make(
             "model", {"inputs": _flatten(inputs), "outputs": _flatten(outputs), "name": name}
         )
@@ -66,16 +93,17 @@ class Model(Layer):
         return _core.model_layers(self)
 
     @or_own_call
-    def __call__(self, inputs: Any, training: bool | None = None) -> Any:
+    def __call__(self, inputs: Any, training: bool | None = None) -> _Outputs:
         """The outputs for values of the inputs, or for other symbolic ones.
 
         `training` None: as each call was recorded.
         """
         return self.call(inputs, training)
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: Any, training: bool | None = None) -> _Outputs:
         """What the model computes."""
-        return _pack(self._outputs, iter(_core.model_call(self, self._values(inputs), training)))
+        flat = iter(_core.model_call(self, self._values(inputs), training))
+        return cast(_Outputs, _pack(self._outputs, flat))
 
     def _as_inputs(self, flat: list[Any]) -> list[Any]:
         if len(flat) != len(self.inputs):
@@ -90,12 +118,78 @@ class Model(Layer):
         along = _along(self._inputs, inputs)
         return _flatten(inputs) if along is None else along
 
-    def predict(self, x: Any) -> Any:
-        """The outputs as NumPy arrays, with training off."""
-        switches: dict[str, Any] = {}
-        self._retrained([], switches, False)
-        outputs = self(x, **switches)
-        return _pack(outputs, iter([tensor.numpy() for tensor in _flatten(outputs)]))
+    @overload
+    def predict(
+        self: "Model[Tensor]",
+        x: Any,
+        batch_size: int | None = ...,
+        *,
+        batch_axis: int | tuple[int, int] = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def predict(
+        self, x: Any, batch_size: int | None = ..., *, batch_axis: int | tuple[int, int] = ...
+    ) -> Any: ...
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        *,
+        batch_axis: int | tuple[int, int] = 0,
+    ) -> Any:
+        """The outputs as NumPy arrays, with training off.
+
+        `batch_size` samples at a time, along `batch_axis` of x, or (of x, of the outputs); None: all
+        at once.
+        """
+        return predict(self, x, batch_size, batch_axis)
+
+    def fit(
+        self,
+        data: Any,
+        loss: Loss,
+        optimizer: "Optimizer",
+        epochs: int = 1,
+        *,
+        validation: Any = None,
+        callbacks: Any = None,
+        early_stopping: EarlyStopping | int | None = None,
+        progress: bool = True,
+        tensorboard: str | os.PathLike[str] | None = None,
+        gradient_accumulation: int = 1,
+        clip_norm: float | None = None,
+        schedule: Schedule | float | None = None,
+        batch_size: int = 32,
+        seed: int = 0,
+        shuffle: bool = True,
+        batch_axis: int | tuple[int, int] = 0,
+        steps_per_epoch: int | None = None,
+    ) -> History:
+        """Trains the model; train.fit() says what the arguments are."""
+        arguments = dict(locals())
+        del arguments["self"]
+        return fit(self, **arguments)
+
+    def evaluate(
+        self,
+        data: Any,
+        loss: Loss,
+        *,
+        batch_size: int = 32,
+        batch_axis: int | tuple[int, int] = 0,
+    ) -> float:
+        """The mean loss over all samples, with training off; arguments as of train.fit()."""
+        return evaluate(self, data, loss, batch_size=batch_size, batch_axis=batch_axis)
+
+    def summary(self) -> str:
+        """A table of the layers, their outputs and parameters, 80 columns wide."""
+        return summary(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the whole model, its calls and its weights; openrnn.load_model() reads it."""
+        save_model(self, path)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """The layer of that name or index. Raises ArgumentError when there is none."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from openrnn import _arguments, _core
 from openrnn._core import StepReport
-from openrnn._typing import DTypeLike
+from openrnn._typing import DTypeLike, Math
 
 __all__ = ["Run", "StepReport"]
 
@@ -78,7 +78,7 @@ class Run(_core.RunBase):
         embedding: int | None = None,
         dropout: float | None = None,
         dtype: DTypeLike | None = None,
-        math: str | None = None,
+        math: Math | None = None,
         seed: int | None = None,
         batch: int | None = None,
         seq_len: int | None = None,

@@ -1,7 +1,7 @@
 """Types of arguments, for annotations."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from openrnn._core import Tensor, Variable
 
@@ -18,11 +18,25 @@ Initializer: TypeAlias = Any
 Regularizer: TypeAlias = Callable[[Tensor], Any]
 Source: TypeAlias = Tensor | Variable
 
+# The words of the options that are words (openrnn.network_options()).
+InputMode: TypeAlias = Literal["linear_input", "skip_input", "auto_select"]
+Direction: TypeAlias = Literal["unidirectional", "bidirectional"]
+Math: TypeAlias = Literal["float32", "bf16", "bf16x3", "tf32", "fp16"]
+WeightsDType: TypeAlias = Literal["none", "float16", "bfloat16", "int8"]
+LayerNorm: TypeAlias = Literal["none", "products", "split_products", "gates"]
+RecurrentDropoutForm: TypeAlias = Literal["state", "candidate"]
+
 __all__ = [
     "DTypeLike",
+    "Direction",
     "Initializer",
+    "InputMode",
+    "LayerNorm",
+    "Math",
+    "RecurrentDropoutForm",
     "Regularizer",
     "ShapeLike",
     "Source",
     "TensorLike",
+    "WeightsDType",
 ]

@@ -10,31 +10,54 @@ from openrnn import _arguments, _copies, _core
 from openrnn._core import CheckpointStatus, Tensor, Variable, get_or_create_global_step
 from openrnn._graph import GradientTape, trainable_variables
 from openrnn._runs import Run, StepReport
+from openrnn._fit_callbacks import Callback, EarlyStopping, History
+from openrnn._fit_loop import evaluate, fit
+from openrnn._fit_report import plot_history
+from openrnn._fit_schedules import (
+    ConstantSchedule,
+    CosineDecay,
+    ExponentialDecay,
+    PiecewiseConstant,
+    WarmUp,
+)
 from openrnn._typing import TensorLike
 from openrnn.errors import ArgumentError
 
 __all__ = [
     "AdagradOptimizer",
+    "Adam",
     "AdamOptimizer",
+    "AdamW",
+    "Callback",
     "Checkpoint",
     "CheckpointContents",
     "CheckpointManager",
     "CheckpointState",
     "CheckpointStatus",
+    "ConstantSchedule",
+    "CosineDecay",
+    "EarlyStopping",
+    "ExponentialDecay",
     "GradientDescentOptimizer",
+    "History",
     "MomentumOptimizer",
     "NetworkDescription",
     "Optimizer",
+    "PiecewiseConstant",
     "RMSPropOptimizer",
     "Run",
     "Saver",
     "StepReport",
+    "WarmUp",
     "describe_network",
+    "evaluate",
+    "fit",
     "get_checkpoint_state",
     "get_or_create_global_step",
     "latest_checkpoint",
     "list_variables",
     "load_variable",
+    "plot_history",
 ]
 
 
@@ -412,7 +435,18 @@ class RMSPropOptimizer(Optimizer):
 
 class AdamOptimizer(Optimizer):
     """m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
-    var -= lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon)."""
+    var -= lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon).
+
+    TensorFlow 1's, whose epsilon stands beside the root that is not corrected ("epsilon hat" of
+    Kingma and Ba). Keras's Adam is the same with epsilon 1e-7; PyTorch's is Adam.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, 2.0])
+    >>> openrnn.train.AdamOptimizer(0.5).apply_gradients([([3.0, -4.0], w)])
+    >>> w.numpy().round(6).tolist()
+    [0.5, 2.5]
+    """
 
     def __init__(
         self,
@@ -428,5 +462,73 @@ class AdamOptimizer(Optimizer):
                 "beta1": beta1,
                 "beta2": beta2,
                 "epsilon": epsilon,
+            },
+        )
+
+
+class Adam(Optimizer):
+    """m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
+    var -= lr * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon).
+
+    PyTorch's torch.optim.Adam, Algorithm 1 of Kingma and Ba: epsilon stands beside the corrected
+    root. AdamOptimizer, TensorFlow's, has it beside the other one.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, 2.0])
+    >>> openrnn.train.Adam(0.5, epsilon=3.0).apply_gradients([([3.0, -3.0], w)])
+    >>> w.numpy().tolist()
+    [0.75, 2.25]
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+    ) -> None:
+        super().__init__(
+            "adam_w",
+            {
+                "learning_rate": learning_rate,
+                "beta1": beta1,
+                "beta2": beta2,
+                "epsilon": epsilon,
+                "weight_decay": 0.0,
+            },
+        )
+
+
+class AdamW(Optimizer):
+    """var *= 1 - lr * weight_decay, then an update of Adam: PyTorch's torch.optim.AdamW.
+
+    The decay is decoupled: it is in no gradient and in neither m nor v. It is applied to every
+    variable that has a gradient, biases too.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, 2.0])
+    >>> openrnn.train.AdamW(0.5, weight_decay=0.5).apply_gradients([([3.0, -3.0], w)])
+    >>> w.numpy().tolist()
+    [0.25, 2.0]
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.01,
+    ) -> None:
+        super().__init__(
+            "adam_w",
+            {
+                "learning_rate": learning_rate,
+                "beta1": beta1,
+                "beta2": beta2,
+                "epsilon": epsilon,
+                "weight_decay": weight_decay,
             },
         )

@@ -146,6 +146,11 @@ Items Saver::items() const {
 
 void Saver::write(const std::string& prefix, const Extras& extras) const {
   const Items all = items();
+  const bool by_default = !options_.variables && !options_.saveables && !options_.by_name;
+  if (by_default && all.empty() && extras.values().empty()) {
+    throw ArgumentError(message("[Saver::save] the graph has no variables, expected some that ",
+                                "somebody holds, for '", prefix, "'"));
+  }
   check_saveables("Saver::save", all);
   check_names(all, extras);
   TensorBundleWriter writer(prefix);

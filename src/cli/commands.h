@@ -9,6 +9,7 @@ namespace openrnn::cli {
 int run(const TrainFlags& flags);
 int run(const GenerateFlags& flags);
 int run(const EvalFlags& flags);
+int run(const ForecastFlags& flags);
 int run(const InspectFlags& flags);
 int run(const CheckCellsFlags& flags);
 int run(const PlotFlags& flags);

@@ -44,6 +44,17 @@ struct EvalFlags {
   ArithmeticFlags arithmetic;
 };
 
+struct ForecastFlags {
+  std::string run;
+  std::string input;
+  /// Rows; the run's horizon unless given.
+  std::optional<std::int64_t> horizon;
+  bool plot = false;
+  std::string device;
+  int threads = 0;
+  ArithmeticFlags arithmetic;
+};
+
 struct InspectFlags {
   std::string checkpoint;
   bool fast = false;
@@ -92,8 +103,9 @@ struct BenchFlags {
   ArithmeticFlags arithmetic;
 };
 
-using Flags = std::variant<TrainFlags, GenerateFlags, EvalFlags, InspectFlags, CheckCellsFlags,
-                           PlotFlags, DoctorFlags, BenchFlags, ConvertFlags, RunFlags>;
+using Flags =
+    std::variant<TrainFlags, GenerateFlags, EvalFlags, InspectFlags, CheckCellsFlags, PlotFlags,
+                 DoctorFlags, BenchFlags, ConvertFlags, RunFlags, ForecastFlags>;
 
 /// "--seq-len" of "seq_len".
 std::string flag_of(std::string option);

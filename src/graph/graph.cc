@@ -54,36 +54,40 @@ Graph& Graph::current() {
 Graph::AsDefault::AsDefault(Graph& graph) : previous_(current_graph) { current_graph = &graph; }
 Graph::AsDefault::~AsDefault() { current_graph = previous_; }
 
-const std::vector<Variable>& Graph::variables() const { return state_->variables; }
-
-std::vector<Variable> Graph::trainable_variables() const {
+std::vector<Variable> Graph::variables() const {
   std::vector<Variable> result;
-  for (const Variable& variable : state_->variables) {
-    if (variable.trainable()) result.push_back(variable);
+  for (const graph::WeakVariable& each : state_->variables) {
+    if (Variable variable = each.lock(); !variable.empty()) result.push_back(std::move(variable));
   }
   return result;
 }
 
+std::vector<Variable> Graph::trainable_variables() const {
+  std::vector<Variable> result = variables();
+  std::erase_if(result, [](const Variable& variable) { return !variable.trainable(); });
+  return result;
+}
+
 Variable Graph::variable(const std::string& name) const {
-  const auto found = state_->variable_places.find(name);
-  if (found == state_->variable_places.end()) {
+  Variable found = state_->find(name);
+  if (found.empty()) {
     throw ArgumentError(message("[variable] name is '", name, "', expected one of the graph's ",
-                                state_->variables.size(), " variables"));
+                                variables().size(), " variables"));
   }
-  return state_->variables[found->second];
+  return found;
 }
 
-bool Graph::has_variable(const std::string& name) const {
-  return state_->variable_places.contains(name);
+bool Graph::has_variable(const std::string& name) const { return !state_->find(name).empty(); }
+
+void Graph::keep(const Variable& variable) { state_->kept_variables.push_back(variable); }
+
+std::vector<std::shared_ptr<SaveableObject>> Graph::saveables() const {
+  return graph::alive(state_->saveables);
 }
 
-const std::vector<std::shared_ptr<SaveableObject>>& Graph::saveables() const {
-  return state_->saveables;
-}
-
-void Graph::add_saveable(std::shared_ptr<SaveableObject> saveable) {
+void Graph::add_saveable(std::shared_ptr<SaveableObject> saveable, bool keep) {
   if (!saveable) throw ArgumentError("[add_saveable] saveable is null, expected an object");
-  state_->saveables.push_back(std::move(saveable));
+  state_->saveables.emplace_back(saveable, keep);
 }
 
 void Graph::add_regularization_loss(std::function<Tensor()> loss) {
@@ -92,25 +96,31 @@ void Graph::add_regularization_loss(std::function<Tensor()> loss) {
 }
 
 void Graph::add_regularization_losses(std::function<std::vector<Tensor>()> losses) {
-  state_->regularization_losses.push_back(std::move(losses));
+  state_->regularization_losses.emplace_back(
+      std::make_shared<const State::Losses>(std::move(losses)), true);
+}
+
+void Graph::add_regularization_losses(
+    const std::shared_ptr<const std::function<std::vector<Tensor>()>>& losses) {
+  state_->regularization_losses.emplace_back(losses, false);
 }
 
 std::vector<Tensor> Graph::regularization_losses() const {
   std::vector<Tensor> losses;
-  for (const auto& source : state_->regularization_losses) {
-    for (Tensor& loss : source()) losses.push_back(std::move(loss));
+  for (const auto& source : graph::alive(state_->regularization_losses)) {
+    for (Tensor& loss : (*source)()) losses.push_back(std::move(loss));
   }
   return losses;
 }
 
-const std::vector<std::shared_ptr<const std::function<void()>>>& Graph::updates() const {
-  return state_->updates;
+std::vector<std::shared_ptr<const std::function<void()>>> Graph::updates() const {
+  return graph::alive(state_->updates);
 }
 
-void Graph::add_update(std::shared_ptr<const std::function<void()>> update) {
-  auto& updates = state_->updates;
-  if (std::find(updates.begin(), updates.end(), update) == updates.end()) {
-    updates.push_back(std::move(update));
+void Graph::add_update(std::shared_ptr<const std::function<void()>> update, bool keep) {
+  const auto known = updates();
+  if (std::find(known.begin(), known.end(), update) == known.end()) {
+    state_->updates.emplace_back(update, keep);
   }
 }
 
@@ -145,11 +155,12 @@ bool is_alive(std::uint64_t graph_id) {
   return live.ids.contains(graph_id);
 }
 
+Keeper::Keeper(Graph& graph) : state_(&graph.state()) { state_->keepers.push_back(&variables_); }
+Keeper::~Keeper() { std::erase(state_->keepers, &variables_); }
+
 Rollback::Rollback(Graph& graph)
     : state_(&graph.state()),
-      variables_(state_->variables.size()),
-      saveables_(state_->saveables.size()),
-      losses_(state_->regularization_losses.size()),
+      first_new_leaf_(next_id()),
       scope_counts_(state_->scope_counts),
       op_counter_(state_->op_counter) {
   for (const auto& [key, values] : state_->collections) collections_[key] = values.size();
@@ -157,15 +168,14 @@ Rollback::Rollback(Graph& graph)
 
 Rollback::~Rollback() {
   if (kept_) return;
-  while (state_->variables.size() > variables_) {
-    state_->variable_places.erase(state_->variables.back().name());
-    state_->variables.pop_back();
-  }
-  state_->saveables.erase(state_->saveables.begin() + static_cast<std::ptrdiff_t>(saveables_),
-                          state_->saveables.end());
-  state_->regularization_losses.erase(
-      state_->regularization_losses.begin() + static_cast<std::ptrdiff_t>(losses_),
-      state_->regularization_losses.end());
+  const auto is_new = [&](const WeakVariable& one) { return one.leaf_id() > first_new_leaf_; };
+  std::erase_if(state_->variables, is_new);
+  std::erase_if(state_->variables_by_name, [&](const auto& pair) { return is_new(pair.second); });
+  const auto shrink = [](auto& entries, std::uint64_t serial) {
+    std::erase_if(entries, [&](const auto& entry) { return entry.serial > serial; });
+  };
+  shrink(state_->saveables, first_new_leaf_);
+  shrink(state_->regularization_losses, first_new_leaf_);
   for (auto& [key, values] : state_->collections) values.resize(collections_[key]);
   state_->scope_counts.swap(scope_counts_);
   state_->op_counter = op_counter_;

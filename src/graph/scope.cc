@@ -146,10 +146,7 @@ Variable get_variable(const std::string& name, const Shape& shape, const Variabl
   }
   const Variable made(name, std::move(initial), options.trainable, options.device);
   made.set_constraint(options.constraint);
-  if (options.regularizer) {
-    graph.add_regularization_loss(
-        [made, regularizer = options.regularizer] { return regularizer(made.read()); });
-  }
+  if (options.regularizer) graph.add_regularizer(made, options.regularizer);
   if (weights) weights->push_back(made);
   return made;
 }

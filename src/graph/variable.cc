@@ -15,7 +15,8 @@ struct Variable::State {
   const Device* device = nullptr;
   std::uint64_t leaf_id = 0;
   std::function<Tensor(const Tensor&)> constraint;
-  std::mutex mutex;  // guards those below
+  std::vector<std::shared_ptr<const void>> regularizers;  // what the graph's collection refers to
+  std::mutex mutex;                                       // guards those below
   DeviceArray value;
   std::uint64_t version = 1;
   std::shared_ptr<const std::atomic<bool>> layer_trainable;
@@ -57,7 +58,7 @@ Variable::Variable(const std::string& name, Array initial_value, bool trainable,
   Graph::State& graph = Graph::current().state();
   auto state = std::make_shared<State>();
   state->name = graph::join_scope(VariableScope::current_name(), name);
-  if (graph.variable_places.contains(state->name)) {
+  if (!graph.find(state->name).empty()) {
     throw ArgumentError(
         message("[Variable] '", state->name, "' exists already, expected a new name"));
   }
@@ -68,8 +69,45 @@ Variable::Variable(const std::string& name, Array initial_value, bool trainable,
   state->device = device ? device : &default_device();
   state->value = DeviceArray::from_host(*state->device, initial_value.view());
   state_ = std::move(state);
-  graph.variable_places.emplace(state_->name, graph.variables.size());
-  graph.variables.push_back(*this);
+  graph.add(*this);
+}
+
+Variable graph::WeakVariable::lock() const {
+  Variable variable;
+  variable.state_ = state_.lock();
+  return variable;
+}
+
+void Graph::add_regularizer(const Variable& variable,
+                            std::function<Tensor(const Tensor&)> regularizer) {
+  const auto losses = std::make_shared<const State::Losses>(
+      [weak = graph::WeakVariable(variable), regularizer = std::move(regularizer)] {
+        const Variable now = weak.lock();
+        return now.empty() ? std::vector<Tensor>{} : std::vector{regularizer(now.read())};
+      });
+  checked(variable.state_).regularizers.push_back(losses);
+  add_regularization_losses(losses);
+}
+
+Variable Graph::State::find(const std::string& name) const {
+  const auto found = variables_by_name.find(name);
+  return found == variables_by_name.end() ? Variable() : found->second.lock();
+}
+
+void Graph::State::add(const Variable& variable) {
+  tidy();
+  variables_by_name[variable.name()] = graph::WeakVariable(variable);
+  variables.emplace_back(variable);
+  for (std::vector<Variable>* const keeper : keepers) keeper->push_back(variable);
+}
+
+// Whenever the list has doubled: variables come and go in constant time and memory.
+void Graph::State::tidy() {
+  constexpr std::size_t kFew = 64;
+  if (variables.size() < 2 * variables_tidied + kFew) return;
+  std::erase_if(variables, [](const graph::WeakVariable& each) { return each.gone(); });
+  std::erase_if(variables_by_name, [](const auto& pair) { return pair.second.gone(); });
+  variables_tidied = variables.size();
 }
 
 const std::string& Variable::name() const { return checked(state_).name; }
@@ -88,14 +126,13 @@ void Variable::rename(const std::string& full_name) const {
   State& state = checked(state_);
   if (state.name == full_name) return;
   graph::check_name("rename", full_name);
-  auto& places = Graph::current().state().variable_places;
-  const auto found = places.find(state.name);
-  if (found == places.end() || places.contains(full_name)) {
+  Graph::State& graph = Graph::current().state();
+  if (!graph.find(state.name).same_as(*this) || !graph.find(full_name).empty()) {
     throw ArgumentError(message("[rename] '", state.name, "' to '", full_name,
                                 "', expected a variable of the current graph and a new name"));
   }
-  places.emplace(full_name, found->second);
-  places.erase(found);
+  graph.variables_by_name.erase(state.name);
+  graph.variables_by_name[full_name] = graph::WeakVariable(*this);
   state.name = full_name;
 }
 

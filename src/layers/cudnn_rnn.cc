@@ -109,7 +109,7 @@ void CudnnRnn::create_saveable() {
   saveable_ = make_cudnn_saveable(
       kernel_,
       {.network = *spec_, .scope = saveable_scope(), .name = kernel_.name() + "_saveable"});
-  Graph::current().add_saveable(saveable_);
+  Graph::current().add_saveable(saveable_, false);  // it refers to the kernel
 }
 
 Shape CudnnRnn::compute_output_shape(const Shape& input_shape) const {

@@ -29,7 +29,7 @@ TEST(CompatibleCell, NamesShapesAndInitialValues) {
   const std::vector<Shape> shapes{{7, 12}, {12},   {7, 6}, {6},    {4, 3},
                                   {3},     {3, 3}, {3},    {7, 3}, {3}};
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const Variable& variable = own.graph.variables()[i];
+    const Variable variable = own.graph.variables()[i];
     EXPECT_EQ(variable.shape(), shapes[i]) << variable.name();
     if (!variable.name().ends_with("bias")) continue;
     const float expected = variable.name().ends_with("gates/bias") ? 1.0f : 0.0f;

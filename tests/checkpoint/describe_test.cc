@@ -55,7 +55,8 @@ TEST(DescribeNetwork, OptionsFromTheirTensors) {
     const TempFolder folder;
     Graph graph;
     const Graph::AsDefault current(graph);
-    layers::make_cudnn_rnn({.network = spec})->build({-1, -1, spec.input_size});
+    const auto layer = layers::make_cudnn_rnn({.network = spec});
+    layer->build({-1, -1, spec.input_size});
     Saver().write(folder / "a");
     const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
     return contents.networks.size() == 1 ? contents.networks[0].spec : RnnSpec{};
@@ -114,7 +115,8 @@ TEST(DescribeNetwork, TheConfigurationTellsTanhFromRelu) {
     const TempFolder folder;
     Graph graph;
     const Graph::AsDefault current(graph);
-    layer_of(rnn_spec(RnnMode::kRnnRelu, 1, 2, 3))->build({1, 1, 3});
+    const auto layer = layer_of(rnn_spec(RnnMode::kRnnRelu, 1, 2, 3));
+    layer->build({1, 1, 3});
     Extras extras;
     extras.set_string("config", config);
     Saver().write(folder / "a", extras);
@@ -136,7 +138,8 @@ TEST(DescribeNetwork, TheConfigurationTellsTheEpsilon) {
     const TempFolder folder;
     Graph graph;
     const Graph::AsDefault current(graph);
-    layers::make_cudnn_rnn({.network = spec})->build({1, 1, 3});
+    const auto layer = layers::make_cudnn_rnn({.network = spec});
+    layer->build({1, 1, 3});
     Extras extras;
     if (!config.empty()) extras.set_string("config", config);
     Saver().write(folder / "a", extras);

@@ -160,7 +160,8 @@ TEST(ExchangeSkip, NamesOfAnotherBuildAreMissing) {
   Graph first, second;
   {
     const Graph::AsDefault current(first);
-    run_layer(*layer_of(spec), network_data(spec, 1, {1}));
+    const auto layer = layer_of(spec);
+    run_layer(*layer, network_data(spec, 1, {1}));
     Saver({.only_saveables = true}).write(folder / "implicit");
   }
   const Graph::AsDefault current(second);

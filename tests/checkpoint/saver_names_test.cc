@@ -320,7 +320,8 @@ TEST_F(Names, ARawBufferOfTheSameSizeIsNoWayIn) {
   {
     Graph graph;
     const Graph::AsDefault current(graph);
-    layers::make_cudnn_rnn({.network = split})->build({1, 1, 3});
+    const auto other = layers::make_cudnn_rnn({.network = split});
+    other->build({1, 1, 3});
     Saver().write(folder_ / "a");
   }
   const auto layer = layers::make_cudnn_rnn({.network = products});
@@ -358,7 +359,8 @@ TEST_F(Names, TheCompatibleCellsFindNoNormalizedOne) {
     {
       Graph graph;
       const Graph::AsDefault current(graph);
-      layers::make_cudnn_rnn({.network = spec})->build({1, 1, 3});
+      const auto layer = layers::make_cudnn_rnn({.network = spec});
+      layer->build({1, 1, 3});
       Saver().write(folder_ / "a");
     }
     Graph graph;

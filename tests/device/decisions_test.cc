@@ -127,7 +127,7 @@ TEST(Decisions, CopiesAreMadeOrNot) {
 }
 
 TEST(Decisions, AnUpdateIsScaledOrLeftOut) {
-  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kAdam); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kAdamW); ++kind) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
       for (const double factor : {1.0, 0.3, 0.0}) {
         SCOPED_TRACE(::testing::Message() << kind << " " << dtype_name(dtype) << " " << factor);

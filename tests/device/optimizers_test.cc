@@ -40,6 +40,9 @@ struct Plain {
         c = s.momentum * c + lr * g / std::sqrt(a - b * b + s.epsilon);
         v -= c;
         return;
+      case OptimizerKind::kAdamW:
+        v *= s.decay;
+        [[fallthrough]];
       case OptimizerKind::kAdam:
         a += (1 - s.beta1) * (g - a);
         b += (1 - s.beta2) * (g * g - b);
@@ -55,7 +58,8 @@ constexpr OptimizerKind kKinds[] = {OptimizerKind::kGradientDescent,
                                     OptimizerKind::kAdagrad,
                                     OptimizerKind::kRmsProp,
                                     OptimizerKind::kCenteredRmsProp,
-                                    OptimizerKind::kAdam};
+                                    OptimizerKind::kAdam,
+                                    OptimizerKind::kAdamW};
 
 OptimizerStep settings(OptimizerKind kind, DType dtype, std::int64_t size) {
   return {.kind = kind,

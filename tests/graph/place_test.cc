@@ -216,9 +216,10 @@ TEST(Variables, AreFoundAgainOnTheirDeviceOnly) {
   const Graph::AsDefault current(graph);
   VariableOptions options;
   options.device = &test_device();
+  Variable held;
   {
     const VariableScope scope("a");
-    get_variable("w", {2}, options);
+    held = get_variable("w", {2}, options);
   }
   const VariableScope scope("a", true);
   EXPECT_EQ(&get_variable("w", {2}, options).device(), &test_device());

@@ -66,20 +66,25 @@ TEST(CudnnLayer, ShapesOfOtherNetworks) {
 
 TEST(CudnnLayer, NamesOfVariablesAndScopes) {
   const OwnGraph own;
+  std::vector<std::unique_ptr<layers::CudnnRnn>> held;
   for (const auto& [mode, name] :
        std::vector<std::pair<RnnMode, std::string>>{{RnnMode::kLstm, "cudnn_lstm"},
                                                     {RnnMode::kGru, "cudnn_gru"},
                                                     {RnnMode::kRnnTanh, "cudnn_rnn_tanh"},
                                                     {RnnMode::kRnnRelu, "cudnn_rnn_relu"}}) {
     for (const char* suffix : {"", "_1"}) {
-      const auto layer = make_cudnn_rnn({.network = {.mode = mode, .num_units = 2}});
+      auto layer = make_cudnn_rnn({.network = {.mode = mode, .num_units = 2}});
       layer->build({1, 1, 2});
       EXPECT_EQ(layer->name(), name + suffix);
       EXPECT_EQ(layer->kernel().name(), name + suffix + "/opaque_kernel");
       EXPECT_EQ(layer->saveable()->name(), name + suffix + "/opaque_kernel_saveable");
+      held.push_back(std::move(layer));
     }
   }
   EXPECT_EQ(own.graph.saveables().size(), 8u);
+  held.pop_back();
+  EXPECT_EQ(own.graph.saveables().size(), 7u);
+  EXPECT_EQ(own.graph.variables().size(), 7u);
 }
 
 // Explicit: the scope around the build. From a call: the layer's own.

@@ -336,14 +336,16 @@ TEST(LateSteps, AnOptimizerThatDiesSettlesItsLastStep) {
   Graph graph;
   const Graph::AsDefault current(graph);
   const Variable w = variable_of("w", {1.0F});
+  Variable power;
   {
     AdamOptimizer optimizer(0.125, 0.5);
     GradientTape tape;
     const Tensor loss = ops::reduce_sum(w.read());
     tape.close();
     optimizer.minimize(tape, loss, {w});
+    power = graph.variable("beta1_power");
   }
-  EXPECT_EQ(graph.variable("beta1_power").to_host().as<float>()[0], 0.25F);
+  EXPECT_EQ(power.to_host().as<float>()[0], 0.25F);
 }
 
 TEST(LateSteps, ScalarsAreTrueWhoeverReadsOrWritesThem) {

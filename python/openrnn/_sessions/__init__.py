@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openrnn import _arguments, _core
-from openrnn._typing import DTypeLike, TensorLike
+from openrnn._typing import DTypeLike, Direction, InputMode, Math, TensorLike, WeightsDType
 from openrnn.cudnn_rnn._layers import CudnnRNN
 from openrnn.errors import ArgumentError
 
@@ -39,13 +39,13 @@ class PackedModel(_core.PackedModelBase):
         num_layers: int,
         num_units: int,
         input_size: int,
-        input_mode: str = "linear_input",
-        direction: str = "unidirectional",
+        input_mode: InputMode = "linear_input",
+        direction: Direction = "unidirectional",
         dtype: DTypeLike = "float32",
         *,
         num_proj: int | None = None,
-        math: str = "float32",
-        weights_dtype: str | None = None,
+        math: Math = "float32",
+        weights_dtype: WeightsDType | None = None,
         max_threads: int = 0,
         **network: Any,
     ) -> None:
@@ -59,8 +59,8 @@ class PackedModel(_core.PackedModelBase):
         cls,
         layer: CudnnRNN,
         *,
-        math: str | None = None,
-        weights_dtype: str | None = None,
+        math: Math | None = None,
+        weights_dtype: WeightsDType | None = None,
         max_threads: int = 0,
     ) -> "PackedModel":
         """The network of a built recurrent layer as it is now.

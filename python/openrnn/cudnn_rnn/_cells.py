@@ -2,7 +2,7 @@
 
 from openrnn import _core
 from openrnn._typing import DTypeLike, Initializer
-from openrnn.nn._cell import _LSTM, _Compatible
+from openrnn.nn._cell import _LSTM, _OneState
 
 
 class CudnnCompatibleLSTMCell(_LSTM):
@@ -37,7 +37,7 @@ class CudnnCompatibleLSTMCell(_LSTM):
         )
 
 
-class CudnnCompatibleGRUCell(_Compatible):
+class CudnnCompatibleGRUCell(_OneState):
     """gates/{kernel [I + U, 2U], bias [2U]}, column blocks reset and update, bias 1 at first.
 
     candidate/{input_projection, hidden_projection}/{kernel, bias}: the reset gate acts after the

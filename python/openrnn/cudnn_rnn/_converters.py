@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._messages import own_constructor
-from openrnn._typing import TensorLike
+from openrnn._typing import Direction, InputMode, TensorLike
 
 
 class CudnnParamsFormatConverter:
@@ -29,8 +29,8 @@ class CudnnParamsFormatConverter:
         num_units: int,
         input_size: int,
         num_proj: int | None = None,
-        input_mode: str = "linear_input",
-        direction: str = "unidirectional",
+        input_mode: InputMode = "linear_input",
+        direction: Direction = "unidirectional",
         **network: Any,
     ) -> None:
         given = _arguments.of_call(locals())

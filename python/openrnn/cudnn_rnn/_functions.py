@@ -1,16 +1,16 @@
 """The functions of the same meaning as the models."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from openrnn import _arguments, _core
 from openrnn._core import Tensor
-from openrnn._typing import DTypeLike, TensorLike
+from openrnn._typing import DTypeLike, Direction, InputMode, Math, TensorLike, WeightsDType
 from openrnn._warnings import warn_of_dropout
 from openrnn.errors import ArgumentError
 
-_LINEAR = "linear_input"
-_UNIDIRECTIONAL = "unidirectional"
+_LINEAR: Final = "linear_input"
+_UNIDIRECTIONAL: Final = "unidirectional"
 # What a function is called with; its other arguments are options of its network.
 _CALL = ("inputs", "input_h", "input_c", "params", "is_training", "sequence_lengths", "time_major")
 
@@ -40,8 +40,8 @@ def cudnn_lstm(
     input_c: TensorLike,
     params: TensorLike,
     is_training: bool = True,
-    input_mode: str = _LINEAR,
-    direction: str = _UNIDIRECTIONAL,
+    input_mode: InputMode = _LINEAR,
+    direction: Direction = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
     name: str | None = None,
@@ -49,8 +49,8 @@ def cudnn_lstm(
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
     num_proj: int | None = None,
-    math: str = "float32",
-    weights_dtype: str | None = None,
+    math: Math = "float32",
+    weights_dtype: WeightsDType | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(output, output_h, output_c). Sizes are those of the tensors; `name` is not used.
 
@@ -67,16 +67,16 @@ def cudnn_gru(
     input_h: TensorLike,
     params: TensorLike,
     is_training: bool = True,
-    input_mode: str = _LINEAR,
-    direction: str = _UNIDIRECTIONAL,
+    input_mode: InputMode = _LINEAR,
+    direction: Direction = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
     name: str | None = None,
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
-    math: str = "float32",
-    weights_dtype: str | None = None,
+    math: Math = "float32",
+    weights_dtype: WeightsDType | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(output, output_h). Sizes are those of the tensors; `name` is not used.
 
@@ -91,16 +91,16 @@ def cudnn_rnn_tanh(
     input_h: TensorLike,
     params: TensorLike,
     is_training: bool = True,
-    input_mode: str = _LINEAR,
-    direction: str = _UNIDIRECTIONAL,
+    input_mode: InputMode = _LINEAR,
+    direction: Direction = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
     name: str | None = None,
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
-    math: str = "float32",
-    weights_dtype: str | None = None,
+    math: Math = "float32",
+    weights_dtype: WeightsDType | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(output, output_h). Sizes are those of the tensors; `name` is not used.
 
@@ -115,16 +115,16 @@ def cudnn_rnn_relu(
     input_h: TensorLike,
     params: TensorLike,
     is_training: bool = True,
-    input_mode: str = _LINEAR,
-    direction: str = _UNIDIRECTIONAL,
+    input_mode: InputMode = _LINEAR,
+    direction: Direction = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
     name: str | None = None,
     *,
     sequence_lengths: TensorLike = None,
     time_major: bool = True,
-    math: str = "float32",
-    weights_dtype: str | None = None,
+    math: Math = "float32",
+    weights_dtype: WeightsDType | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(output, output_h). Sizes are those of the tensors; `name` is not used.
 
@@ -143,8 +143,8 @@ def cudnn_rnn_opaque_params_size(
     num_layers: int,
     num_units: int,
     input_size: int,
-    input_mode: str = _LINEAR,
-    direction: str = _UNIDIRECTIONAL,
+    input_mode: InputMode = _LINEAR,
+    direction: Direction = _UNIDIRECTIONAL,
     dtype: DTypeLike = "float32",
     dropout: float = 0.0,
     seed: int | None = 0,
@@ -162,8 +162,8 @@ def cudnn_rnn_opaque_params_to_canonical(
     num_units: int,
     input_size: int,
     params: TensorLike,
-    input_mode: str = _LINEAR,
-    direction: str = _UNIDIRECTIONAL,
+    input_mode: InputMode = _LINEAR,
+    direction: Direction = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
     name: str | None = None,
@@ -183,8 +183,8 @@ def cudnn_rnn_canonical_to_opaque_params(
     input_size: int,
     weights: Sequence[TensorLike],
     biases: Sequence[TensorLike],
-    input_mode: str = _LINEAR,
-    direction: str = _UNIDIRECTIONAL,
+    input_mode: InputMode = _LINEAR,
+    direction: Direction = _UNIDIRECTIONAL,
     dropout: float = 0.0,
     seed: int | None = 0,
     name: str | None = None,

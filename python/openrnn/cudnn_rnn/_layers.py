@@ -1,18 +1,29 @@
 """The layers CudnnLSTM, CudnnGRU, CudnnRNNTanh and CudnnRNNRelu."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 from openrnn import _arguments, _core, initializers
 from openrnn._core import Tensor, Variable
 from openrnn._layer import Layer
 from openrnn._steps import step_flags
 from openrnn._subclasses import or_own_call
-from openrnn._typing import DTypeLike, Initializer, Regularizer, TensorLike
+from openrnn._typing import (
+    DTypeLike,
+    Direction,
+    Initializer,
+    InputMode,
+    Math,
+    Regularizer,
+    TensorLike,
+    WeightsDType,
+)
 from openrnn._warnings import warn_of_dropout
 from openrnn.errors import ArgumentError, StateError
 
 _Shape = list[int]
+_State: TypeAlias = tuple[TensorLike, ...] | None
+_Save: TypeAlias = bool | Literal["inputs"] | int
 _INITIALIZERS = ("kernel_initializer", "bias_initializer")
 _Self = TypeVar("_Self", bound="CudnnRNN")
 
@@ -43,8 +54,8 @@ class CudnnRNN(Layer):
         self,
         num_layers: int,
         num_units: int,
-        input_mode: str = "linear_input",
-        direction: str = "unidirectional",
+        input_mode: InputMode = "linear_input",
+        direction: Direction = "unidirectional",
         dropout: float = 0.0,
         seed: int | None = None,
         dtype: DTypeLike = "float32",
@@ -55,8 +66,8 @@ class CudnnRNN(Layer):
         num_proj: int | None = None,
         trainable: bool = True,
         activity_regularizer: Regularizer | None = None,
-        math: str = "float32",
-        weights_dtype: str | None = None,
+        math: Math = "float32",
+        weights_dtype: WeightsDType | None = None,
         device: str | None = None,
         **network: Any,
     ) -> None:
@@ -80,16 +91,41 @@ class CudnnRNN(Layer):
         self._make(self._kind, arguments)
         warn_of_dropout(type(self).__name__, arguments["num_layers"], arguments["dropout"])
 
+    # fmt: off
+    @overload
+    def __call__(
+        self, inputs: TensorLike, initial_state: _State = ..., training: bool = ..., *,
+        sequence_lengths: TensorLike = ..., time_major: bool = ..., save: _Save = ...,
+        return_all: Literal[False] = ..., mask: TensorLike = ..., zero_output_for_mask: bool = ...,
+        reset: TensorLike = ..., reset_to_initial: bool = ..., scope: Any = ...,
+    ) -> tuple[Tensor, tuple[Tensor, ...]]: ...
+
+    @overload
+    def __call__(
+        self, inputs: TensorLike, initial_state: _State = ..., training: bool = ..., *,
+        sequence_lengths: TensorLike = ..., time_major: bool = ..., save: _Save = ...,
+        return_all: Literal[True], mask: TensorLike = ..., zero_output_for_mask: bool = ...,
+        reset: TensorLike = ..., reset_to_initial: bool = ..., scope: Any = ...,
+    ) -> tuple[Tensor, tuple[Tensor, ...], EveryLayer]: ...
+
+    @overload
+    def __call__(
+        self, inputs: TensorLike, initial_state: _State = ..., training: bool = ..., *,
+        sequence_lengths: TensorLike = ..., time_major: bool = ..., save: _Save = ...,
+        return_all: bool, mask: TensorLike = ..., zero_output_for_mask: bool = ...,
+        reset: TensorLike = ..., reset_to_initial: bool = ..., scope: Any = ...,
+    ) -> tuple[Tensor, tuple[Tensor, ...]] | tuple[Tensor, tuple[Tensor, ...], EveryLayer]: ...
+
     @or_own_call
     def __call__(
         self,
         inputs: TensorLike,
-        initial_state: tuple[TensorLike, ...] | None = None,
+        initial_state: _State = None,
         training: bool = True,
         *,
         sequence_lengths: TensorLike = None,
         time_major: bool = True,
-        save: bool | str | int = False,
+        save: _Save = False,
         return_all: bool = False,
         mask: TensorLike = None,
         zero_output_for_mask: bool = True,
@@ -121,15 +157,39 @@ class CudnnRNN(Layer):
         return self._run(inputs, initial_state, training, sequence_lengths, time_major, save,
                          return_all, scope, flags)  # fmt: skip
 
+    @overload
+    def call(
+        self, inputs: TensorLike, initial_state: _State = ..., training: bool = ..., *,
+        sequence_lengths: TensorLike = ..., time_major: bool = ..., save: _Save = ...,
+        return_all: Literal[False] = ..., mask: TensorLike = ..., zero_output_for_mask: bool = ...,
+        reset: TensorLike = ..., reset_to_initial: bool = ...,
+    ) -> tuple[Tensor, tuple[Tensor, ...]]: ...
+
+    @overload
+    def call(
+        self, inputs: TensorLike, initial_state: _State = ..., training: bool = ..., *,
+        sequence_lengths: TensorLike = ..., time_major: bool = ..., save: _Save = ...,
+        return_all: Literal[True], mask: TensorLike = ..., zero_output_for_mask: bool = ...,
+        reset: TensorLike = ..., reset_to_initial: bool = ...,
+    ) -> tuple[Tensor, tuple[Tensor, ...], EveryLayer]: ...
+
+    @overload
+    def call(
+        self, inputs: TensorLike, initial_state: _State = ..., training: bool = ..., *,
+        sequence_lengths: TensorLike = ..., time_major: bool = ..., save: _Save = ...,
+        return_all: bool, mask: TensorLike = ..., zero_output_for_mask: bool = ...,
+        reset: TensorLike = ..., reset_to_initial: bool = ...,
+    ) -> tuple[Tensor, tuple[Tensor, ...]] | tuple[Tensor, tuple[Tensor, ...], EveryLayer]: ...
+
     def call(
         self,
         inputs: TensorLike,
-        initial_state: tuple[TensorLike, ...] | None = None,
+        initial_state: _State = None,
         training: bool = True,
         *,
         sequence_lengths: TensorLike = None,
         time_major: bool = True,
-        save: bool | str | int = False,
+        save: _Save = False,
         return_all: bool = False,
         mask: TensorLike = None,
         zero_output_for_mask: bool = True,
@@ -254,7 +314,7 @@ class CudnnRNN(Layer):
         _core.rnn_create_saveable(self)
 
     def with_arithmetic(
-        self: _Self, *, math: str = "float32", weights_dtype: str | None = None
+        self: _Self, *, math: Math = "float32", weights_dtype: WeightsDType | None = None
     ) -> _Self:
         """A layer of the same variables with another arithmetic: one trains, the other runs.
 
@@ -275,6 +335,13 @@ class CudnnLSTM(CudnnRNN):
     """Long short-term memory; states (h, c).
 
     i, f, o = sigmoid(W x + R h' + bW + bR), g = tanh(the same), c = f c' + i g, h = o tanh(c).
+
+    Examples
+    --------
+    >>> lstm = openrnn.cudnn_rnn.CudnnLSTM(num_layers=2, num_units=4)
+    >>> output, (h, c) = lstm(np.ones((5, 3, 2), "float32"), training=False)
+    >>> output.shape, h.shape, bool((h.numpy()[-1] == output.numpy()[-1]).all())
+    ((5, 3, 4), (2, 3, 4), True)
     """
 
     _kind = "lstm"
@@ -285,6 +352,13 @@ class CudnnGRU(CudnnRNN):
 
     r, z = sigmoid(W x + R h' + bW + bR), n = tanh(W x + bW + r (R h' + bR)),
     h = (1 - z) n + z h'.
+
+    Examples
+    --------
+    >>> gru = openrnn.cudnn_rnn.CudnnGRU(1, 4, direction="bidirectional")
+    >>> output, (h,) = gru(np.ones((5, 3, 2), "float32"), sequence_lengths=[5, 0, 2])
+    >>> output.shape, h.shape, float(abs(output.numpy()[:, 1]).max())
+    ((5, 3, 8), (2, 3, 4), 0.0)
     """
 
     _kind = "gru"

@@ -1,23 +1,23 @@
 """The op-level models and functions of tf.contrib.cudnn_rnn, as of r1.4 and later."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from openrnn import _arguments, _core
 from openrnn._core import Tensor
 from openrnn._messages import own_constructor
-from openrnn._typing import DTypeLike, TensorLike
+from openrnn._typing import DTypeLike, Direction, InputMode, Math, TensorLike, WeightsDType
 from openrnn._warnings import warn_of_dropout
 
-CUDNN_LSTM = "lstm"
-CUDNN_GRU = "gru"
-CUDNN_RNN_TANH = "rnn_tanh"
-CUDNN_RNN_RELU = "rnn_relu"
-CUDNN_RNN_UNIDIRECTION = "unidirectional"
-CUDNN_RNN_BIDIRECTION = "bidirectional"
-CUDNN_INPUT_LINEAR_MODE = "linear_input"
-CUDNN_INPUT_SKIP_MODE = "skip_input"
-CUDNN_INPUT_AUTO_MODE = "auto_select"
+CUDNN_LSTM: Final = "lstm"
+CUDNN_GRU: Final = "gru"
+CUDNN_RNN_TANH: Final = "rnn_tanh"
+CUDNN_RNN_RELU: Final = "rnn_relu"
+CUDNN_RNN_UNIDIRECTION: Final = "unidirectional"
+CUDNN_RNN_BIDIRECTION: Final = "bidirectional"
+CUDNN_INPUT_LINEAR_MODE: Final = "linear_input"
+CUDNN_INPUT_SKIP_MODE: Final = "skip_input"
+CUDNN_INPUT_AUTO_MODE: Final = "auto_select"
 
 
 class _CudnnRNN(_core.OpModel):
@@ -39,14 +39,14 @@ class _CudnnRNN(_core.OpModel):
         num_layers: int,
         num_units: int,
         input_size: int,
-        input_mode: str = CUDNN_INPUT_LINEAR_MODE,
-        direction: str = CUDNN_RNN_UNIDIRECTION,
+        input_mode: InputMode = CUDNN_INPUT_LINEAR_MODE,
+        direction: Direction = CUDNN_RNN_UNIDIRECTION,
         dtype: DTypeLike = "float32",
         dropout: float = 0.0,
         seed: int | None = 0,
         *,
-        math: str = "float32",
-        weights_dtype: str | None = None,
+        math: Math = "float32",
+        weights_dtype: WeightsDType | None = None,
         device: str | None = None,
         **network: Any,
     ) -> None:
@@ -83,15 +83,15 @@ class CudnnLSTM(_CudnnRNN):
         num_layers: int,
         num_units: int,
         input_size: int,
-        input_mode: str = CUDNN_INPUT_LINEAR_MODE,
-        direction: str = CUDNN_RNN_UNIDIRECTION,
+        input_mode: InputMode = CUDNN_INPUT_LINEAR_MODE,
+        direction: Direction = CUDNN_RNN_UNIDIRECTION,
         dtype: DTypeLike = "float32",
         dropout: float = 0.0,
         seed: int | None = 0,
         num_proj: int | None = None,
         *,
-        math: str = "float32",
-        weights_dtype: str | None = None,
+        math: Math = "float32",
+        weights_dtype: WeightsDType | None = None,
         device: str | None = None,
         **network: Any,
     ) -> None:

@@ -3,7 +3,17 @@
 from typing import Any
 
 from openrnn import _arguments, _core
-from openrnn._typing import DTypeLike, Initializer, Regularizer
+from openrnn._typing import (
+    DTypeLike,
+    Direction,
+    Initializer,
+    InputMode,
+    LayerNorm,
+    Math,
+    RecurrentDropoutForm,
+    Regularizer,
+    WeightsDType,
+)
 from openrnn.cudnn_rnn._layers import CudnnGRU, CudnnLSTM, CudnnRNN
 
 _Clip = float | tuple[float, float] | None
@@ -24,8 +34,8 @@ class LSTM(CudnnLSTM):
         num_units: int,
         num_layers: int = 1,
         *,
-        input_mode: str = "linear_input",
-        direction: str = "unidirectional",
+        input_mode: InputMode = "linear_input",
+        direction: Direction = "unidirectional",
         dropout: float = 0.0,
         seed: int | None = None,
         dtype: DTypeLike = "float32",
@@ -44,7 +54,7 @@ class LSTM(CudnnLSTM):
         gate_clip: _Clip = None,
         use_bias: bool = True,
         single_bias: bool = False,
-        layer_norm: str | None = None,
+        layer_norm: LayerNorm | None = None,
         layer_norm_cell: str | None = None,
         layer_norm_epsilon: float = 1e-5,
         zoneout: float = 0.0,
@@ -53,11 +63,11 @@ class LSTM(CudnnLSTM):
         output_dropout: float = 0.0,
         drop_connect: float = 0.0,
         recurrent_dropout: float = 0.0,
-        recurrent_dropout_form: str = "state",
+        recurrent_dropout_form: RecurrentDropoutForm = "state",
         trainable: bool = True,
         activity_regularizer: Regularizer | None = None,
-        math: str = "float32",
-        weights_dtype: str | None = None,
+        math: Math = "float32",
+        weights_dtype: WeightsDType | None = None,
         device: str | None = None,
     ) -> None:
         self._make_network(_arguments.of_call(locals()))
@@ -78,8 +88,8 @@ class GRU(CudnnGRU):
         num_units: int,
         num_layers: int = 1,
         *,
-        input_mode: str = "linear_input",
-        direction: str = "unidirectional",
+        input_mode: InputMode = "linear_input",
+        direction: Direction = "unidirectional",
         dropout: float = 0.0,
         seed: int | None = None,
         dtype: DTypeLike = "float32",
@@ -94,7 +104,7 @@ class GRU(CudnnGRU):
         gate_clip: _Clip = None,
         use_bias: bool = True,
         single_bias: bool = False,
-        layer_norm: str | None = None,
+        layer_norm: LayerNorm | None = None,
         layer_norm_epsilon: float = 1e-5,
         zoneout: float = 0.0,
         zoneout_cell: float = 0.0,
@@ -102,11 +112,11 @@ class GRU(CudnnGRU):
         output_dropout: float = 0.0,
         drop_connect: float = 0.0,
         recurrent_dropout: float = 0.0,
-        recurrent_dropout_form: str = "state",
+        recurrent_dropout_form: RecurrentDropoutForm = "state",
         trainable: bool = True,
         activity_regularizer: Regularizer | None = None,
-        math: str = "float32",
-        weights_dtype: str | None = None,
+        math: Math = "float32",
+        weights_dtype: WeightsDType | None = None,
         device: str | None = None,
     ) -> None:
         self._make_network(_arguments.of_call(locals()))
@@ -126,8 +136,8 @@ class RNN(CudnnRNN):
         num_units: int,
         num_layers: int = 1,
         *,
-        input_mode: str = "linear_input",
-        direction: str = "unidirectional",
+        input_mode: InputMode = "linear_input",
+        direction: Direction = "unidirectional",
         dropout: float = 0.0,
         seed: int | None = None,
         dtype: DTypeLike = "float32",
@@ -145,11 +155,11 @@ class RNN(CudnnRNN):
         output_dropout: float = 0.0,
         drop_connect: float = 0.0,
         recurrent_dropout: float = 0.0,
-        recurrent_dropout_form: str = "state",
+        recurrent_dropout_form: RecurrentDropoutForm = "state",
         trainable: bool = True,
         activity_regularizer: Regularizer | None = None,
-        math: str = "float32",
-        weights_dtype: str | None = None,
+        math: Math = "float32",
+        weights_dtype: WeightsDType | None = None,
         device: str | None = None,
     ) -> None:
         self._make_network(_arguments.of_call(locals()))

@@ -28,7 +28,14 @@ _ACTIVATIONS = ("linear", "relu", "tanh", "sigmoid")
 
 
 class Dense(_Simple):
-    """activation(x kernel + bias): [.., I] to [.., units]. Variables `kernel` and `bias`."""
+    """activation(x kernel + bias): [.., I] to [.., units]. Variables `kernel` and `bias`.
+
+    Examples
+    --------
+    >>> dense = openrnn.layers.Dense(2, "relu", kernel_initializer="ones")
+    >>> dense([[1.0, 2.0], [-3.0, 1.0]]).numpy().tolist()
+    [[3.0, 3.0], [0.0, 0.0]]
+    """
 
     def __init__(
         self,

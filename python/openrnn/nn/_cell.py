@@ -1,7 +1,7 @@
 """RNNCell, the base class of cells, and what those with variables share."""
 
 import operator
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
 
 from openrnn import _arguments, _copies, _core, _ops, initializers
 from openrnn._core import Tensor, Variable
@@ -13,17 +13,30 @@ from openrnn.errors import ArgumentError
 from openrnn._layer import Layer
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    _Part = TypeVar("_Part", default=Any)
+
+    class LSTMStateTuple(NamedTuple, Generic[_Part]):
+        """State of an LSTM cell: (c, h); of tensors, or of their sizes."""
+
+        c: _Part
+        h: _Part
+
+else:
+
+    class LSTMStateTuple(NamedTuple):
+        """State of an LSTM cell: (c, h), where the layers have (h, c)."""
+
+        c: Any
+        h: Any
+
+
 def dtype_given(inputs: Any) -> Any:
     """The dtype of inputs; of a tensor, whose dtype was chosen, its name."""
     dtype = getattr(inputs, "dtype", None)
     return str(dtype) if isinstance(inputs, (Tensor, Variable)) else dtype
-
-
-class LSTMStateTuple(NamedTuple):
-    """State of an LSTM cell: (c, h), where the layers have (h, c)."""
-
-    c: Any
-    h: Any
 
 
 def _scope_text(scope: Any) -> str:
@@ -268,8 +281,24 @@ class _Compatible(RNNCell):
         return _core.cell_num_units(self)
 
 
+class _OneState(_Compatible):
+    """A cell whose state is one tensor."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, inputs: TensorLike, state: Any, scope: Any = None
+        ) -> tuple[Tensor, Tensor]: ...
+
+
 class _LSTM(_Compatible):
     """A cell whose state is (c, h)."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, inputs: TensorLike, state: Any, scope: Any = None
+        ) -> "tuple[Tensor, LSTMStateTuple[Tensor]]": ...
 
     def _structure(self, flat: Any) -> LSTMStateTuple:
         return LSTMStateTuple(next(flat), next(flat))

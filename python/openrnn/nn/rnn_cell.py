@@ -2,16 +2,16 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from openrnn import _arguments, _core, _ops
 from openrnn._core import Tensor, Variable
 from openrnn._layer import Layer
-from openrnn._typing import DTypeLike, Initializer
+from openrnn._typing import DTypeLike, Initializer, TensorLike
 from openrnn.errors import ArgumentError, UnsupportedError
-from openrnn.nn._cell import _LSTM, LSTMStateTuple, RNNCell, _Compatible
+from openrnn.nn._cell import LSTMStateTuple, RNNCell, _LSTM, _OneState
 
 __all__ = [
     "BasicLSTMCell",
@@ -28,7 +28,7 @@ __all__ = [
 _Activation = Callable[[Tensor], Any] | str | None
 
 
-class BasicRNNCell(_Compatible):
+class BasicRNNCell(_OneState):
     """activation([x, h] kernel + bias): kernel [I + U, U], bias [U]; state and output are one."""
 
     _kind = "basic_cell"
@@ -61,6 +61,12 @@ class _TupleOrOne(_LSTM):
     """An LSTM whose state is (c, h), or both in one tensor [B, U + O]."""
 
     _state_is_tuple = True
+
+    if TYPE_CHECKING:  # the state depends on a value
+
+        def __call__(
+            self, inputs: TensorLike, state: Any, scope: Any = None
+        ) -> tuple[Tensor, Any]: ...
 
     def _structure(self, flat: Any) -> Any:
         c, h = next(flat), next(flat)
@@ -185,7 +191,7 @@ class LSTMCell(_TupleOrOne):
         self._config["state_is_tuple"] = self._state_is_tuple
 
 
-class GRUCell(_Compatible):
+class GRUCell(_OneState):
     """Gated recurrent unit with the reset gate before the product, as tf.nn.rnn_cell.GRUCell.
 
     gates/{kernel [I + U, 2U], bias [2U]}, column blocks reset and update, bias 1 at first;

@@ -139,6 +139,17 @@ void add_eval(CLI::App& tool, EvalFlags& flags) {
   add_threads(app, flags.threads);
 }
 
+void add_forecast(CLI::App& tool, ForecastFlags& flags) {
+  CLI::App* app = tool.add_subcommand("forecast", "Print the rows that follow a series");
+  app->add_option("run", flags.run, "Folder of a run, or a checkpoint prefix")->required();
+  app->add_option("--input", flags.input, "The CSV file, up to now")->required();
+  add_number(app, "--horizon", flags.horizon, kPositive, "Rows to forecast (default: the run's)");
+  app->add_flag("--plot", flags.plot, "Also draw them behind the last rows, as characters");
+  add_arithmetic(app, flags.arithmetic, "the run's");
+  add_device(app, flags.device);
+  add_threads(app, flags.threads);
+}
+
 void add_others(CLI::App& tool, CheckCellsFlags& cells, PlotFlags& plot) {
   CLI::App* app = tool.add_subcommand("check-cells",
                                       "Restore a text model in the compatible cells and compare");
@@ -232,6 +243,7 @@ std::optional<Flags> parse_flags(int argc, char** argv) {
   TrainFlags train;
   GenerateFlags generate;
   EvalFlags eval;
+  ForecastFlags forecast;
   InspectFlags inspect;
   CheckCellsFlags cells;
   PlotFlags plot;
@@ -244,6 +256,7 @@ std::optional<Flags> parse_flags(int argc, char** argv) {
   add_train(tool, train);
   add_generate(tool, generate);
   add_eval(tool, eval);
+  add_forecast(tool, forecast);
   add_inspect(tool, inspect);
   add_convert(tool, convert);
   add_run(tool, run);
@@ -268,6 +281,7 @@ std::optional<Flags> parse_flags(int argc, char** argv) {
   if (name == "train") return train;
   if (name == "generate") return generate;
   if (name == "eval") return eval;
+  if (name == "forecast") return forecast;
   if (name == "inspect") return inspect;
   if (name == "check-cells") return cells;
   if (name == "plot") return plot;

@@ -14,7 +14,7 @@ struct Update {
   T* variable;
   const T* gradient;
   T *a, *b, *c;
-  T rate, momentum, decay, beta1, beta2, epsilon;
+  T rate, momentum, decay, beta1, beta2, epsilon, rest1, rest2;
 
   explicit Update(const OptimizerStep& step)
       : variable(static_cast<T*>(step.variable)),
@@ -27,7 +27,9 @@ struct Update {
         decay(static_cast<T>(step.decay)),
         beta1(static_cast<T>(step.beta1)),
         beta2(static_cast<T>(step.beta2)),
-        epsilon(static_cast<T>(step.epsilon)) {}
+        epsilon(static_cast<T>(step.epsilon)),
+        rest1(static_cast<T>(1.0 - step.beta1)),
+        rest2(static_cast<T>(1.0 - step.beta2)) {}
 
   void gradient_descent(std::int64_t i) const { variable[i] -= rate * gradient[i]; }
   void momentum_step(std::int64_t i) const {
@@ -57,6 +59,12 @@ struct Update {
     a[i] = beta1 * a[i] + (T{1} - beta1) * gradient[i];
     b[i] = beta2 * b[i] + (T{1} - beta2) * (gradient[i] * gradient[i]);
     variable[i] -= rate * a[i] / (std::sqrt(b[i]) + epsilon);
+  }
+  // As PyTorch: 1 - beta is not rounded to the variable's type before it is subtracted.
+  void adam_w(std::int64_t i) const {
+    a[i] = beta1 * a[i] + rest1 * gradient[i];
+    b[i] = beta2 * b[i] + rest2 * (gradient[i] * gradient[i]);
+    variable[i] = decay * variable[i] - rate * a[i] / (std::sqrt(b[i]) + epsilon);
   }
 };
 
@@ -98,6 +106,8 @@ void step_as(const OptimizerStep& given) {
       return each(step.size, [update](std::int64_t i) { update.centered_rms_prop(i); });
     case OptimizerKind::kAdam:
       return each(step.size, [update](std::int64_t i) { update.adam(i); });
+    case OptimizerKind::kAdamW:
+      return each(step.size, [update](std::int64_t i) { update.adam_w(i); });
   }
 }
 

@@ -38,7 +38,8 @@ enum class Rule : std::int32_t {
   kAdagrad,
   kRmsProp,
   kCenteredRmsProp,
-  kAdam
+  kAdam,
+  kAdamW
 };
 
 struct UnaryArguments {

@@ -10,7 +10,7 @@ struct Update {
   T* variable;
   const T* gradient;
   T *a, *b, *c;
-  T rate, momentum, decay, beta1, beta2, epsilon;
+  T rate, momentum, decay, beta1, beta2, epsilon, rest1, rest2;
   T factor;  // of the gradient
 
   __device__ explicit Update(const OptimizerArguments& step)
@@ -25,6 +25,8 @@ struct Update {
         beta1(static_cast<T>(step.beta1)),
         beta2(static_cast<T>(step.beta2)),
         epsilon(static_cast<T>(step.epsilon)),
+        rest1(static_cast<T>(1.0 - step.beta1)),
+        rest2(static_cast<T>(1.0 - step.beta2)),
         factor(step.decision ? static_cast<T>(step.decision->factor) : T(1)) {}
 
   __device__ void adagrad(std::int64_t i, T g) const {
@@ -50,6 +52,14 @@ struct Update {
     variable[i] -= rate * first / (root(second) + epsilon);
   }
 
+  __device__ void adam_w(std::int64_t i, T g) const {
+    const T first = beta1 * a[i] + rest1 * g;
+    const T second = beta2 * b[i] + rest2 * (g * g);
+    a[i] = first;
+    b[i] = second;
+    variable[i] = decay * variable[i] - rate * first / (root(second) + epsilon);
+  }
+
   __device__ void step(Rule rule, std::int64_t i) const {
     const T g = factor == T(1) ? gradient[i] : narrow<T>(factor * gradient[i]);
     switch (rule) {
@@ -72,6 +82,8 @@ struct Update {
         return centered_rms_prop(i, g);
       case Rule::kAdam:
         return adam(i, g);
+      case Rule::kAdamW:
+        return adam_w(i, g);
     }
   }
 };

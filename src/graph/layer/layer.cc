@@ -124,12 +124,11 @@ void Layer::require_class_build() const {
 }
 
 void Layer::run_and_adopt(const std::function<void()>& call) {
-  const std::vector<Variable>& made = Graph::current().variables();
-  const std::size_t before = made.size();
+  const graph::Keeper made(Graph::current());
   call();
-  if (made.size() == before) return;
+  if (made.variables().empty()) return;
   const std::vector<Variable> known = all_weights();
-  for (const Variable& variable : std::span(made).subspan(before)) {
+  for (const Variable& variable : made.variables()) {
     const auto same = [&](const Variable& other) { return other.same_as(variable); };
     if (std::none_of(known.begin(), known.end(), same)) weights_.push_back(variable);
   }
@@ -181,7 +180,7 @@ void Layer::copy_layer(const Layer& other) {
   built_ = other.built_;
   reuse_ = other.reuse_;
   built_for_ = other.built_for_;
-  losses_published_ = false;
+  published_losses_ = nullptr;
   graph_ = other.graph_;
   graph_id_ = other.graph_id_;
   input_spec_ = other.input_spec_;

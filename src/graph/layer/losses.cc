@@ -14,6 +14,15 @@ bool reachable(const std::vector<Tensor>& inputs, const std::vector<Tensor>& sou
                      [&](const Tensor& input) { return depends_on(input, sources); });
 }
 
+using Losses = std::function<std::vector<Tensor>()>;
+
+// The graph refers to it, the layer owns it: a loss that refers to the layer keeps no layer alive.
+std::shared_ptr<const Losses> published(Losses losses) {
+  auto shared = std::make_shared<const Losses>(std::move(losses));
+  Graph::current().add_regularization_losses(shared);
+  return shared;
+}
+
 }  // namespace
 
 void Layer::set_activity_regularizer(Regularizer regularizer) {
@@ -22,12 +31,13 @@ void Layer::set_activity_regularizer(Regularizer regularizer) {
 
 void Layer::add_loss(std::function<Tensor()> loss) {
   if (!loss) throw ArgumentError("[add_loss] loss is empty, expected a function or a tensor");
+  std::shared_ptr<const Losses> shared;
   if (adds_ == Added::kOutside) {
-    Graph::current().add_regularization_loss(loss);
+    shared = published([loss] { return std::vector{loss()}; });
   } else {
     publish_call_losses();
   }
-  losses_.push_back({.compute = std::move(loss), .added = adds_});
+  losses_.push_back({.compute = std::move(loss), .added = adds_, .published = std::move(shared)});
 }
 
 void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
@@ -39,7 +49,7 @@ void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
   const Tensor kept = graph::without_owner(loss);
   losses_.push_back({.value = kept, .inputs = graph::without_owners(inputs), .added = added});
   if (added == Added::kOutside) {
-    Graph::current().add_regularization_loss([kept] { return kept; });
+    losses_.back().published = published([kept] { return std::vector{kept}; });
   } else {
     publish_call_losses();
   }
@@ -47,12 +57,10 @@ void Layer::add_loss(const Tensor& loss, const std::vector<Tensor>& inputs) {
 
 // One entry a layer: the losses of a call are other ones at each call.
 void Layer::publish_call_losses() {
-  if (losses_published_) return;
-  Graph::current().add_regularization_losses(
-      [handle = std::shared_ptr<const LayerHandle>(handle_)] {
-        return handle->layer ? handle->layer->call_losses() : std::vector<Tensor>{};
-      });
-  losses_published_ = true;
+  if (published_losses_) return;
+  published_losses_ = published([handle = std::shared_ptr<const LayerHandle>(handle_)] {
+    return handle->layer ? handle->layer->call_losses() : std::vector<Tensor>{};
+  });
 }
 
 std::vector<Tensor> Layer::call_losses() const {
@@ -145,7 +153,7 @@ void Layer::begin_call(const std::vector<Tensor>& inputs) {
   forget(Added::kCall);
   forget(Added::kReplayed);
   if (!trainable() && !stateful) return;
-  for (const Update& update : updates_) Graph::current().add_update(update.function);
+  for (const Update& update : updates_) Graph::current().add_update(update.function, false);
 }
 
 void Layer::end_call(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {

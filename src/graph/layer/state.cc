@@ -59,13 +59,13 @@ std::string Layer::free_scope(const LayerState& state) const {
     });
   };
   auto& counts = graph_->state().scope_counts;
+  const std::vector<Variable> all = graph_->variables();
   const auto is_taken = [&](const std::string& scope) {
     const auto count = counts.find(scope);
     if (count != counts.end() && count->second > 0) return true;
-    return std::any_of(
-        graph_->variables().begin(), graph_->variables().end(), [&](const Variable& variable) {
-          return variable.name().starts_with(scope + "/") && !is_own(variable.name());
-        });
+    return std::any_of(all.begin(), all.end(), [&](const Variable& variable) {
+      return variable.name().starts_with(scope + "/") && !is_own(variable.name());
+    });
   };
   const std::string base = state.named ? state.scope : without_number(state.scope);
   std::string scope = state.scope;
@@ -102,9 +102,7 @@ void Layer::take_over(const LayerState& state) {
   if (!builds_again()) {
     for (const auto& [place, regularizer] : state.regularizers) {
       losses_.push_back({.regularizer = regularizer, .variable = weights_[place]});
-      graph_->add_regularization_loss([variable = weights_[place], regularizer = regularizer] {
-        return regularizer(variable.read());
-      });
+      graph_->add_regularizer(weights_[place], regularizer);
     }
   }
   built_ = class_built_ = ran_in_scope_ = state.built;

@@ -38,10 +38,7 @@ Variable Layer::make_weight(const std::string& name, const Shape& shape, Variabl
   }
   taken_weights_.erase(found);
   taken.set_constraint(options.constraint);
-  if (options.regularizer) {
-    Graph::current().add_regularization_loss(
-        [taken, regularizer = options.regularizer] { return regularizer(taken.read()); });
-  }
+  if (options.regularizer) Graph::current().add_regularizer(taken, options.regularizer);
   return taken;
 }
 

@@ -162,7 +162,12 @@ void bind_graph_class(nb::module_& m) {
       .def("trainable_variables", &Graph::trainable_variables)
       .def("regularization_losses", &Graph::regularization_losses)
       .def("saveables", &Graph::saveables)
-      .def("add_saveable", &Graph::add_saveable, "saveable"_a)
+      .def(
+          "add_saveable",
+          [](Graph& self, std::shared_ptr<SaveableObject> saveable) {
+            self.add_saveable(std::move(saveable));
+          },
+          "saveable"_a)
       .def(
           "add_regularization_loss",
           [](Graph& self, nb::object loss) {

@@ -25,6 +25,10 @@ std::shared_ptr<train::Optimizer> make(const std::string& kind, const nb::dict& 
     return std::make_shared<train::RMSPropOptimizer>(rate, number("decay"), number("momentum"),
                                                      number("epsilon"), flag("centered"));
   }
+  if (kind == "adam_w") {
+    return std::make_shared<train::AdamWOptimizer>(rate, number("beta1"), number("beta2"),
+                                                   number("epsilon"), number("weight_decay"));
+  }
   return std::make_shared<train::AdamOptimizer>(rate, number("beta1"), number("beta2"),
                                                 number("epsilon"));
 }
@@ -46,6 +50,17 @@ DeviceArray as_gradient(nb::handle gradient, const Variable& variable) {
   return tensor.value();
 }
 
+/// Makes the slots, with the interpreter lock held: of variables with a gradient alone, so that an
+/// optimizer keeps none alive that its losses do not depend on.
+void prepare_changed(const OptimizerRef& self, const std::vector<DeviceArray>& gradients,
+                     const std::vector<Variable>& variables) {
+  std::vector<Variable> changed;
+  for (std::size_t i = 0; i < variables.size() && i < gradients.size(); ++i) {
+    if (!gradients[i].empty()) changed.push_back(variables[i]);
+  }
+  self.core->prepare(changed);
+}
+
 void apply(const OptimizerRef& self, nb::handle gradients, nb::handle variables,
            nb::handle global_step) {
   const std::vector<Variable> to = as_variables("apply_gradients", variables);
@@ -56,7 +71,7 @@ void apply(const OptimizerRef& self, nb::handle gradients, nb::handle variables,
   }
   const Variable step = step_variable(global_step);
   const auto alone = self.steps.take();
-  self.core->prepare(to);  // makes variables: with the interpreter lock held
+  prepare_changed(self, arrays, to);
   unlocked([&] { self.core->apply_gradients(arrays, to, step); });
 }
 
@@ -65,7 +80,7 @@ std::vector<std::optional<Tensor>> compute(const OptimizerRef& self, Tape& tape,
   const std::vector<Variable> variables = as_variables("compute_gradients", var_list);
   std::vector<std::optional<Tensor>> result(variables.size());
   const auto alone = self.steps.take();
-  self.core->prepare(variables);
+  self.core->prepare_scale(variables);
   const GradientTape& recorded = tape.get();
   if (!recorded.holds(loss)) return result;
   const std::vector<DeviceArray> gradients =
@@ -81,12 +96,13 @@ void minimize(const OptimizerRef& self, Tape& tape, const Tensor& loss, nb::hand
   const std::vector<Variable> variables = as_variables("minimize", var_list);
   const Variable step = step_variable(global_step);
   const auto alone = self.steps.take();
-  self.core->prepare(variables);
+  self.core->prepare_scale(variables);
   const GradientTape& recorded = tape.get();
   std::vector<DeviceArray> gradients =
       unlocked([&] { return self.core->compute_gradients(recorded, loss, variables); });
   // The tape is minimize()'s own. An update would have to copy what a tape keeps.
   tape.drop();
+  prepare_changed(self, gradients, variables);
   unlocked([&] { self.core->clip_and_apply(std::move(gradients), variables, step, clip_norm); });
 }
 
@@ -118,7 +134,25 @@ std::optional<Variable> get_slot(const OptimizerRef& self, const Variable& varia
 
 }  // namespace
 
+namespace {
+
+double schedule_at(const std::string& kind, double learning_rate, std::int64_t decay_steps,
+                   double decay_rate, double final_fraction, std::int64_t step) {
+  train::Schedule schedule;
+  schedule.kind = train::parse_schedule(kind);
+  schedule.learning_rate = learning_rate;
+  schedule.decay_steps = decay_steps;
+  schedule.decay_rate = decay_rate;
+  schedule.final_fraction = final_fraction;
+  schedule.validate();
+  return schedule.at(step);
+}
+
+}  // namespace
+
 void bind_optimizers(nb::module_& m) {
+  m.def("schedule_at", &schedule_at, "kind"_a, "learning_rate"_a, "decay_steps"_a, "decay_rate"_a,
+        "final_fraction"_a, "step"_a);
   nb::class_<OptimizerRef>(m, "OptimizerBase", nb::dynamic_attr(), nb::is_weak_referenceable(),
                            "What every optimizer derives from.")
       .def(

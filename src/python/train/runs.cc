@@ -1,4 +1,5 @@
 // train.Run: a training run with its data, checkpoints and events.
+#include "openrnn/formats.h"
 #include "python/support/network.h"
 #include "train/run/fields.h"
 #include "train/run/network_options.h"
@@ -152,10 +153,20 @@ void bind_report(nb::module_& m) {
           "Whether that validation is the best so far.");
 }
 
+void bind_events(nb::module_& m) {
+  nb::class_<EventWriter>(m, "EventWriter", "A new TensorBoard event file in a folder.")
+      .def(nb::init<const std::string&>(), "folder"_a)
+      .def("add_scalar",
+           nb::overload_cast<const std::string&, std::int64_t, double>(&EventWriter::add_scalar),
+           "tag"_a, "step"_a, "value"_a)
+      .def("flush", &EventWriter::flush);
+}
+
 }  // namespace
 
 void bind_runs(nb::module_& m) {
   bind_report(m);
+  bind_events(m);
   nb::class_<RunRef>(m, "RunBase", nb::dynamic_attr())
       .def(
           "__init__",

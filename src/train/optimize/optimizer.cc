@@ -65,18 +65,28 @@ void Optimizer::prepare(const std::vector<Variable>& variables) {
   }
 }
 
-void Optimizer::make_kept(const Variable& variable) {
-  if (!is_floating(variable.dtype())) {
-    throw ArgumentError(message(name_ + "Optimizer", "variable '", variable.name(), "' of ",
-                                dtype_name(variable.dtype()), ", expected a floating dtype"));
+void Optimizer::prepare_scale(const std::vector<Variable>& variables) {
+  for (const Variable& variable : variables) {
+    check_floating(variable);
+    // bfloat16 has the range of float32, where no gradient underflows that float32 keeps.
+    if (variable.dtype() == DType::kFloat16 && loss_scale_.empty()) make_loss_scale();
   }
+}
+
+void Optimizer::check_floating(const Variable& variable) const {
+  if (is_floating(variable.dtype())) return;
+  throw ArgumentError(message(name_ + "Optimizer", "variable '", variable.name(), "' of ",
+                              dtype_name(variable.dtype()), ", expected a floating dtype"));
+}
+
+void Optimizer::make_kept(const Variable& variable) {
+  check_floating(variable);
   if (kept_.empty()) make_scalars();
+  prepare_scale({variable});
   Kept kept;
   kept.variable = variable;
   const DType dtype = compute_dtype(variable.dtype());
   if (dtype != variable.dtype()) {
-    // bfloat16 has the range of float32, where no gradient underflows that float32 keeps.
-    if (variable.dtype() == DType::kFloat16 && loss_scale_.empty()) make_loss_scale();
     kept.master = Variable(free_name(variable.name() + "/master"),
                            cast(variable.to_host().view(), dtype), false, &variable.device());
     kept.written_version = variable.version();
@@ -114,7 +124,7 @@ std::vector<DeviceArray> Optimizer::compute_gradients(const GradientTape& tape, 
                                                       const std::vector<Variable>& variables) {
   // Now, as the GPU is computing the loss meanwhile; and the scale depends on it.
   finish();
-  prepare(variables);
+  prepare_scale(variables);
   const double scale = loss_scale();
   DeviceArray start;
   if (!loss_scale_.empty()) {
@@ -138,7 +148,9 @@ std::vector<DeviceArray> Optimizer::compute_gradients(const GradientTape& tape, 
 Variable get_or_create_global_step() {
   Graph& graph = Graph::current();
   if (graph.has_variable("global_step")) return graph.variable("global_step");
-  return Variable("global_step", Array(DType::kInt64, {}), false, &device("cpu"));
+  const Variable made("global_step", Array(DType::kInt64, {}), false, &device("cpu"));
+  graph.keep(made);  // asked for by name, wherever a step is counted
+  return made;
 }
 
 }  // namespace openrnn::train

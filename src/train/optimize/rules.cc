@@ -5,6 +5,7 @@
 #include "openrnn/runtime.h"
 #include "openrnn/train_optimizer.h"
 #include "train/message.h"
+#include "train/optimize/scalars.h"
 
 namespace openrnn::train {
 namespace {
@@ -23,6 +24,15 @@ Variable scalar_variable(const std::string& name, float value) {
   // The host computes with it at every step.
   return Variable(free, Array::of<float>({}, std::span<const float>(&value, 1)), false,
                   &device("cpu"));
+}
+
+/// By squaring, as libm's pow has other bits on other machines.
+double power(double base, std::int64_t exponent) {
+  double result = 1.0;
+  for (; exponent > 0; exponent /= 2, base *= base) {
+    if (exponent % 2 == 1) result *= base;
+  }
+  return result;
 }
 
 float scalar_value(const Variable& variable) { return variable.read().to_host().as<float>()[0]; }
@@ -132,6 +142,50 @@ std::function<void()> AdamOptimizer::advance_scalars() const {
 NamedTrackables AdamOptimizer::scalars() const {
   if (beta1_power_.empty()) return {};
   return {{"beta1_power", beta1_power_}, {"beta2_power", beta2_power_}};
+}
+
+AdamWOptimizer::AdamWOptimizer(double learning_rate, double beta1, double beta2, double epsilon,
+                               double weight_decay)
+    : Optimizer(weight_decay > 0.0 ? "AdamW" : "Adam", learning_rate, {{0.0, "m"}, {0.0, "v"}}),
+      beta1_(beta1),
+      beta2_(beta2),
+      epsilon_(epsilon),
+      weight_decay_(weight_decay) {
+  require(is_rate(beta1), "AdamWOptimizer", "beta1", beta1, "0 to below 1");
+  require(is_rate(beta2), "AdamWOptimizer", "beta2", beta2, "0 to below 1");
+  require(epsilon >= 0.0 && std::isfinite(epsilon), "AdamWOptimizer", "epsilon", epsilon,
+          "a finite number of at least 0");
+  require(weight_decay >= 0.0 && std::isfinite(weight_decay), "AdamWOptimizer", "weight_decay",
+          weight_decay, "a finite number of at least 0");
+}
+
+void AdamWOptimizer::make_scalars() {
+  std::string free = "adam_step";
+  for (int i = 1; Graph::current().has_variable(free); ++i) free = "adam_step_" + std::to_string(i);
+  step_ = Variable(free, Array(DType::kInt64, {}), false, &device("cpu"));
+}
+
+OptimizerStep AdamWOptimizer::rule() const {
+  const std::int64_t t = scalar<std::int64_t>(step_) + 1;
+  const double root = std::sqrt(1.0 - power(beta2_, t));
+  OptimizerStep step;
+  step.kind = OptimizerKind::kAdamW;
+  step.beta1 = beta1_;
+  step.beta2 = beta2_;
+  // m / (sqrt(v) / root + epsilon) = root * m / (sqrt(v) + epsilon * root).
+  step.epsilon = epsilon_ * root;
+  step.learning_rate = learning_rate() * root / (1.0 - power(beta1_, t));
+  step.decay = 1.0 - learning_rate() * weight_decay_;
+  return step;
+}
+
+std::function<void()> AdamWOptimizer::advance_scalars() const {
+  return [step = step_] { set_scalar(step, scalar<std::int64_t>(step) + 1); };
+}
+
+NamedTrackables AdamWOptimizer::scalars() const {
+  if (step_.empty()) return {};
+  return {{"adam_step", step_}};
 }
 
 namespace {

@@ -107,10 +107,10 @@ void Optimizer::check_gradients(const Step& step) {
                                 " variables, of which the first is '", variables[0].name(),
                                 "', expected a loss that depends on one"));
   }
-  prepare(variables);
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const Variable& variable = variables[i];
     if (gradients[i].empty()) continue;
+    prepare({variable});
     const DType dtype = compute_dtype(variable.dtype());
     if (gradients[i].shape() != variable.shape() || gradients[i].dtype() != dtype) {
       throw ArgumentError(

@@ -48,8 +48,11 @@ def doubled(value):
 
 
 def regularized():
-    variable(initializer=openrnn.initializers.ones(), regularizer=openrnn.regularizers.l2(0.5))
+    made = variable(
+        initializer=openrnn.initializers.ones(), regularizer=openrnn.regularizers.l2(0.5)
+    )
     losses = openrnn.get_collection(openrnn.GraphKeys.REGULARIZATION_LOSSES)
+    assert made.trainable
     return [float(loss() if callable(loss) else loss) for loss in losses], [1.5]
 
 
@@ -376,7 +379,8 @@ FUNCTIONS = {
 
 
 def names_in_static():
-    static(scope="here")
+    one = cell()
+    nn.static_rnn(one, list(X), dtype="float32", scope="here")
     return sorted({one.name.split("/")[0] for one in openrnn.global_variables()})
 
 

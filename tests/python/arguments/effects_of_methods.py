@@ -226,9 +226,9 @@ def reused():
 
 
 def reused_scope():
-    openrnn.get_variable("w", (2,), initializer=ONES)
+    held = openrnn.get_variable("w", (2,), initializer=ONES)
     with openrnn.variable_scope("", reuse=True):
-        return openrnn.get_variable("w", (2,)), np.ones(2)
+        return openrnn.get_variable(held.name, (2,)), np.ones(2)
 
 
 def model_of(layer=None, **kw):

@@ -145,10 +145,11 @@ def op_rows(kind):
 
 def reused(make):
     """The second cell has the variables of the first."""
-    names = []
+    names, cells = [], []
     for reuse in (None, True):
         with openrnn.variable_scope("s"):
             cell = make(name="same", reuse=reuse)
+            cells.append(cell)
             cell(A, cell.zero_state(2, "float32"))
             names.append([one.name for one in cell.weights])
     return names[1], names[0]

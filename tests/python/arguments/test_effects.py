@@ -8,12 +8,14 @@ import pytest
 from effects_of_functions import FUNCTIONS, Refused
 from effects_of_methods import METHODS
 from effects_of_runs_and_files import OTHERS
+from training.effects_of_training import TRAINING
 from table.saving.test_optimizers import ROWS as OPTIMIZERS
 from test_defaults import CONFIGS
 from test_messages import CALLABLES
 from test_network_options import OTHERS as NETWORK
 
 ROWS = {**FUNCTIONS, **METHODS, **OTHERS}
+ROWS.update(TRAINING)
 CASES = [(name, argument) for name, rows in ROWS.items() for argument in rows]
 
 

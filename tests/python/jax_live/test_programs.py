@@ -14,7 +14,7 @@ import snippets  # noqa: E402
 import test_snippets as pages  # noqa: E402
 
 
-@pytest.mark.parametrize("page", snippets.OF_JAX)
+@pytest.mark.parametrize("page", snippets.OF_FRAMEWORKS["jax"][0])
 def test_a_page(page, tmp_path, monkeypatch):
     # In single precision, as a reader has it.
     jax.config.update("jax_enable_x64", False)

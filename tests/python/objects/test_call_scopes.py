@@ -103,9 +103,10 @@ def test_a_call_that_fails_can_be_made_again():
 
 def test_a_variable_of_somebody_else_is_not_taken():
     with openrnn.variable_scope("scaled"):
-        openrnn.get_variable("w", [3])
+        held = openrnn.get_variable("w", [3])
     with pytest.raises(ValueError, match="'scaled/w' exists already"):
         Scaled()(X, scope="scaled")
+    assert held.name == "scaled/w"
 
 
 def test_reuse_takes_what_exists():

@@ -19,8 +19,8 @@ PACKAGE = pathlib.Path(openrnn.__file__).parent
 USES = {
     "tensorflow": "import tensorflow as tf; tf.constant([1.0]).numpy()",
     "onnxruntime": "import onnxruntime; onnxruntime.get_available_providers()",
-    "openrnn": "import numpy, openrnn; openrnn.cudnn_rnn.CudnnLSTM(1, 2)"
-    "(numpy.ones((2, 1, 3)))[0].numpy()",
+    "openrnn": "import numpy, openrnn; layer = openrnn.cudnn_rnn.CudnnLSTM(1, 2); "
+    "layer(numpy.ones((2, 1, 3)))[0].numpy()",
 }
 SAVE = (
     "import sys; saver = openrnn.train.Saver(); "

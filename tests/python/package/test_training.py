@@ -269,11 +269,11 @@ def test_models_save_and_load_their_weights(tmp_path):
 
 @pytest.mark.parametrize("most", [None, 0])
 def test_saver_that_keeps_all(tmp_path, most):
-    openrnn.Variable([1.0], name="kept")
+    variable = openrnn.Variable([1.0], name="kept")
     saver = openrnn.train.Saver(max_to_keep=most)
     prefixes = [saver.save(tmp_path / "model", global_step=step) for step in range(8)]
     assert saver.last_checkpoints == prefixes
-    assert all(openrnn.train.load_variable(prefix, "kept") == 1.0 for prefix in prefixes)
+    assert all(openrnn.train.load_variable(prefix, variable.name) == 1.0 for prefix in prefixes)
 
 
 def test_get_layer_by_index():

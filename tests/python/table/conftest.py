@@ -2,6 +2,7 @@
 
 import openrnn
 import pytest
+from openrnn._layer import Layer
 
 pytest.register_assert_rewrite("table.support")
 
@@ -31,3 +32,16 @@ def direction(request):
 def caller(request):
     """Calls a layer on arrays, at once or through Input and Model; arrays come back."""
     return request.param()
+
+
+@pytest.fixture(autouse=True)
+def held(monkeypatch):
+    """Layers and cells live as long as their test, which looks at what the graph has after a call."""
+    made, make = [], Layer._make
+
+    def keep(self, *arguments):
+        made.append(self)
+        make(self, *arguments)
+
+    monkeypatch.setattr(Layer, "_make", keep)
+    return made

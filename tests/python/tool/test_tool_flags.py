@@ -32,7 +32,7 @@ def test_a_slip_names_the_nearest_subcommand(typed, meant):
 
 def test_another_word_names_them_all():
     line = fault("fly")
-    assert "'fly' is no subcommand, expected one of train, generate, eval, inspect" in line
+    assert "'fly' is no subcommand, expected one of train, generate, eval, forecast, inspect" in line
 
 
 def test_a_slip_names_the_nearest_flag():

@@ -15,7 +15,8 @@ static_assert(same(gpu::Rule::kGradientDescent, OptimizerKind::kGradientDescent)
               same(gpu::Rule::kAdagrad, OptimizerKind::kAdagrad) &&
               same(gpu::Rule::kRmsProp, OptimizerKind::kRmsProp) &&
               same(gpu::Rule::kCenteredRmsProp, OptimizerKind::kCenteredRmsProp) &&
-              same(gpu::Rule::kAdam, OptimizerKind::kAdam));
+              same(gpu::Rule::kAdam, OptimizerKind::kAdam) &&
+              same(gpu::Rule::kAdamW, OptimizerKind::kAdamW));
 
 }  // namespace
 

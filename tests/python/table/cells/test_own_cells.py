@@ -306,7 +306,7 @@ def test_build_without_a_shape():
     assert openrnn.global_variables()[0].name == "rnn/cudnn_compatible_lstm_cell/kernel"
 
 
-def test_it_lives_as_long_as_something_runs_it_and_no_longer():
+def test_it_lives_as_long_as_something_runs_it_and_no_longer(held):
     def recorded():
         x = openrnn.Input(batch_shape=(None, None, I))
         cell = Built(U)
@@ -314,11 +314,13 @@ def test_it_lives_as_long_as_something_runs_it_and_no_longer():
         return openrnn.Model(x, openrnn.nn.dynamic_rnn(cell, x, dtype="float32")[0]), cell.w
 
     model, w = recorded()
+    held.clear()
     gc.collect()
     assert model(draw(B, T, I)).shape == (B, T, U) and model.weights[0] is w
     cell = Built(U)
     openrnn.nn.dynamic_rnn(cell, draw(B, T, I), dtype="float32", scope="other")
     gone = weakref.ref(cell)
+    held.clear()
     del cell
     gc.collect()
     assert gone() is None

@@ -48,8 +48,8 @@ def test_equal_tensor_names_collide(tmp_path):
 def test_two_layers_built_in_one_scope_collide(kind, tmp_path):
     """Explicit builds take the prefix of the scope around, which is the same for both."""
     with openrnn.variable_scope("m1"):
-        make_layer(kind, name="x")
-        make_layer(kind, name="y")
+        held = [make_layer(kind, name="x"), make_layer(kind, name="y")]
+    assert len(held) == len(openrnn.global_variables())
     message = error_text(ValueError, lambda: openrnn.train.Saver().save(str(tmp_path / "m")))
     assert_names(message, f"m1/rnn/multi_rnn_cell/cell_0/{kind.cell}")
     assert list(tmp_path.iterdir()) == []
@@ -57,8 +57,9 @@ def test_two_layers_built_in_one_scope_collide(kind, tmp_path):
 
 def test_two_called_layers_do_not_collide(kind, tmp_path):
     with openrnn.variable_scope("m1"):
-        for _ in range(2):
-            kind.layer(L, U)(draw(T, B, I))
+        held = [kind.layer(L, U) for _ in range(2)]
+        for layer in held:
+            layer(draw(T, B, I))
     names = names_in(openrnn.train.Saver().save(str(tmp_path / "m")))
     for layer in (kind.snake, f"{kind.snake}_1"):
         assert any(n.startswith(f"m1/{layer}/rnn/multi_rnn_cell/cell_0/") for n in names)

@@ -13,12 +13,23 @@ PAIRS = pytest.mark.parametrize(
 )
 
 
+HELD = []  # cells whose variables a test's graph still has
+
+
+@pytest.fixture(autouse=True)
+def own_cells():
+    yield
+    HELD.clear()
+
+
 def run_cells(cell_kind, direction, x):
     """The cells as the documentation writes it, default scope names."""
     if direction == "unidirectional":
         cells = openrnn.nn.rnn_cell.MultiRNNCell([cell_kind.make(U) for _ in range(L)])
+        HELD.append(cells)
         return openrnn.nn.dynamic_rnn(cells, x, dtype="float32", time_major=True)
     sides = [[cell_kind.make(U) for _ in range(L)] for _ in range(2)]
+    HELD.append(sides)
     return openrnn.nn.stack_bidirectional_dynamic_rnn(*sides, x, dtype="float32", time_major=True)
 
 

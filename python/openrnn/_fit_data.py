@@ -1,0 +1,212 @@
+"""Batches of what fit(), evaluate() and predict() are given."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openrnn import _arguments, _core
+from openrnn._structure import flatten, pack
+from openrnn.errors import ArgumentError
+
+
+class Batch(NamedTuple):
+    """Inputs, labels and the number of samples."""
+
+    x: Any
+    y: Any
+    size: int
+
+
+class Axes(NamedTuple):
+    """Where the samples of a batch lie."""
+
+    x: int
+    y: int
+
+
+def as_axes(call: str, batch_axis: Any) -> Axes:
+    """One axis for inputs and labels, or one of each."""
+    if not isinstance(batch_axis, (tuple, list)):
+        axis = _arguments.as_integer(call, "batch_axis", batch_axis)
+        batch_axis = (axis, axis)
+    if len(batch_axis) != 2:
+        raise ArgumentError(
+            f"[{call}] batch_axis has {len(batch_axis)} parts, expected one axis, or those of "
+            "inputs and labels"
+        )
+    axes = Axes(*(_arguments.as_integer(call, "batch_axis", one) for one in batch_axis))
+    if min(axes) < 0:
+        raise ArgumentError(f"[{call}] batch_axis is {tuple(axes)}, expected 0 or more")
+    return axes
+
+
+def positive(call: str, name: str, value: Any) -> int:
+    """An integer of at least 1."""
+    number = _arguments.as_integer(call, name, value)
+    if number < 1:
+        raise ArgumentError(f"[{call}] {name} is {number}, expected 1 or more")
+    return number
+
+
+def _array(call: str, name: str, value: Any) -> NDArray[Any]:
+    if isinstance(value, (_core.Tensor, _core.Variable)):
+        return value.numpy()
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise ArgumentError(f"[{call}] {name} is no array of numbers, expected one")
+    return array
+
+
+def _samples(call: str, name: str, arrays: list[NDArray[Any]], axis: int) -> int:
+    sizes = set()
+    for array in arrays:
+        if array.ndim <= axis:
+            raise ArgumentError(
+                f"[{call}] {name} has shape {array.shape}, expected more than {axis} dimensions, as "
+                f"batch_axis is {axis}"
+            )
+        sizes.add(array.shape[axis])
+    if len(sizes) != 1:
+        raise ArgumentError(
+            f"[{call}] {name} has {sorted(sizes)} samples, expected one number of all its arrays"
+        )
+    return int(sizes.pop())
+
+
+def _take(structure: Any, arrays: list[NDArray[Any]], rows: NDArray[Any], axis: int) -> Any:
+    return pack(structure, iter([np.take(array, rows, axis=axis) for array in arrays]))
+
+
+class Arrays:
+    """Arrays (x, y), each with the samples along its axis, cut into batches.
+
+    A list or tuple as x is one of several inputs.
+    """
+
+    def __init__(self, call: str, x: Any, y: Any, batch_size: int, axes: Axes) -> None:
+        self._call, self._batch_size, self._axes = call, batch_size, axes
+        self._x_form = x if isinstance(x, (tuple, list)) and _has_arrays(x) else None
+        self._y_form = y if isinstance(y, (tuple, list)) and _has_arrays(y) else None
+        self._x = [_array(call, "x", one) for one in self._parts(self._x_form, x)]
+        self._y = [_array(call, "y", one) for one in self._parts(self._y_form, y)]
+        self.samples = _samples(call, "x", self._x, axes.x)
+        labels = _samples(call, "y", self._y, axes.y)
+        if labels != self.samples:
+            raise ArgumentError(
+                f"[{call}] x has {self.samples} samples along axis {axes.x} and y {labels} along "
+                f"axis {axes.y}, expected as many (batch_axis)"
+            )
+        if self.samples == 0:
+            raise ArgumentError(f"[{call}] the data has no samples, expected some")
+
+    @staticmethod
+    def _parts(form: Any, value: Any) -> list[Any]:
+        return [value] if form is None else flatten(form)
+
+    def __len__(self) -> int:
+        return -(-self.samples // self._batch_size)
+
+    def batches(self, order: NDArray[Any] | None) -> Iterator[Batch]:
+        """The batches of one epoch, the samples in that order."""
+        rows = np.arange(self.samples) if order is None else order
+        for start in range(0, self.samples, self._batch_size):
+            part = rows[start : start + self._batch_size]
+            yield Batch(
+                _take(self._x_form, self._x, part, self._axes.x),
+                _take(self._y_form, self._y, part, self._axes.y),
+                len(part),
+            )
+
+
+def _has_arrays(parts: Any) -> bool:
+    return any(hasattr(one, "__array__") or hasattr(one, "__dlpack__") for one in flatten(parts))
+
+
+class Batches:
+    """An iterable of batches (x, y), or a function that returns one for each epoch."""
+
+    def __init__(
+        self, call: str, source: Any, axes: Axes, steps: int | None, epochs: int
+    ) -> None:
+        self._call, self._axes, self._steps = call, axes, steps
+        self._make: Callable[[], Iterator[Any]]
+        if callable(source) and not isinstance(source, Iterable):
+            self._make = lambda: iter(source())
+        elif isinstance(source, Iterator):
+            if steps is None and epochs > 1:
+                raise ArgumentError(
+                    f"[{call}] the data is a {type(source).__name__}, which ends with its first "
+                    f"epoch, and epochs is {epochs}: expected steps_per_epoch, a list of batches, "
+                    "or a function that returns a new iterator"
+                )
+            self._make = lambda: source
+        else:
+            self._make = lambda: iter(source)
+
+    def __len__(self) -> int:
+        return 0 if self._steps is None else self._steps
+
+    def batches(self, order: NDArray[Any] | None) -> Iterator[Batch]:
+        """The batches of one epoch, as they come."""
+        taken = 0
+        source = self._make()
+        while self._steps is None or taken < self._steps:
+            try:
+                one = next(source)
+            except StopIteration:
+                break
+            taken += 1
+            yield self._checked(one)
+        if taken == 0 or (self._steps is not None and taken < self._steps):
+            wanted = "some" if self._steps is None else f"{self._steps}, the steps of an epoch"
+            raise ArgumentError(f"[{self._call}] the data gave {taken} batches, expected {wanted}")
+
+    def _checked(self, one: Any) -> Batch:
+        if not isinstance(one, (tuple, list)) or len(one) != 2:
+            raise ArgumentError(
+                f"[{self._call}] a batch is a {type(one).__name__}, expected a pair (x, y)"
+            )
+        x, y = one
+        shape = np.shape(flatten(y)[0] if _has_arrays([y]) and isinstance(y, (tuple, list)) else y)
+        if len(shape) <= self._axes.y or shape[self._axes.y] == 0:
+            raise ArgumentError(
+                f"[{self._call}] the labels of a batch have shape {shape}, expected samples along "
+                f"axis {self._axes.y} (batch_axis)"
+            )
+        return Batch(x, y, int(shape[self._axes.y]))
+
+
+Data = Arrays | Batches
+
+
+def as_data(
+    call: str, given: Any, batch_size: int, axes: Axes, steps: int | None, epochs: int
+) -> Data:
+    """Two arrays in a tuple, or what gives batches."""
+    if isinstance(given, tuple) and len(given) == 2 and not _is_pair_of_batches(given):
+        if steps is not None:
+            raise ArgumentError(
+                f"[{call}] steps_per_epoch is {steps} with arrays, expected it with an iterator "
+                "of batches alone"
+            )
+        return Arrays(call, *given, batch_size, axes)
+    if isinstance(given, (str, bytes, dict)) or not (
+        isinstance(given, Iterable) or callable(given)
+    ):
+        raise TypeError(
+            f"[{call}] data is a {type(given).__name__}, expected a pair of arrays (x, y), an "
+            "iterable of such batches, or a function that returns one"
+        )
+    if hasattr(given, "__array__"):
+        raise TypeError(
+            f"[{call}] data is one array of type {type(given).__name__}, expected a pair (x, y)"
+        )
+    return Batches(call, given, axes, steps, epochs)
+
+
+def _is_pair_of_batches(given: Any) -> bool:
+    return all(
+        isinstance(one, tuple) and len(one) == 2 and _has_arrays(one) for one in given
+    )

@@ -1,0 +1,417 @@
+"""The training loop: fit(), evaluate() and predict()."""
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openrnn import _arguments, _core
+from openrnn._core import Tensor, Variable
+from openrnn._graph import GradientTape
+from openrnn._ops import clip_by_global_norm
+from openrnn._structure import flatten, pack
+from openrnn._fit_callbacks import Best, Callback, Callbacks, EarlyStopping, History, Logs
+from openrnn._fit_data import Axes, Batch, Data, Arrays, as_axes, as_data, positive
+from openrnn._fit_report import Progress
+from openrnn._fit_schedules import Schedule, as_schedule
+from openrnn.errors import ArgumentError, UnsupportedError
+
+if TYPE_CHECKING:
+    from openrnn.train import Optimizer
+
+#: A function (labels, predictions) of openrnn.losses by name, or any that returns a scalar Tensor.
+Loss = str | Callable[[Any, Any], Tensor]
+
+
+def as_loss(call: str, loss: Any) -> Callable[[Any, Any], Tensor]:
+    """The function of a name."""
+    from openrnn import losses
+
+    known = [name for name, one in vars(losses).items()
+             if callable(one) and getattr(one, "__module__", "") == losses.__name__]  # fmt: skip
+    if isinstance(loss, str):
+        if loss not in known:
+            raise ArgumentError(f"[{call}] loss is {loss!r}, expected one of {sorted(known)}")
+        function: Callable[[Any, Any], Tensor] = getattr(losses, loss)
+        return function
+    if not callable(loss):
+        raise TypeError(
+            f"[{call}] loss is a {type(loss).__name__}, expected a name or a function of labels and "
+            "predictions"
+        )
+    return loss  # type: ignore[no-any-return]
+
+
+def _outputs(model: Any, x: Any, training: bool) -> Any:
+    """What the model makes of a batch; `training` goes where call() takes it."""
+    switches: dict[str, Any] = {}
+    model._retrained([], switches, training)
+    return model(x, **switches)
+
+
+class _Trained:
+    """A model with its loss."""
+
+    def __init__(self, call: str, model: Any, loss: Any) -> None:
+        self._call, self._model, self._loss = call, model, as_loss(call, loss)
+
+    def loss(self, batch: Batch, training: bool) -> Tensor:
+        """The loss of a batch; in training with the losses of the layers."""
+        value = self._loss(batch.y, _outputs(self._model, batch.x, training))
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"[{self._call}] the loss returned a {type(value).__name__}, expected a Tensor"
+            )
+        if math.prod(size or 0 for size in value.shape) != 1:
+            raise ArgumentError(
+                f"[{self._call}] the loss has shape {tuple(value.shape)}, expected one number: the "
+                "mean over the batch"
+            )
+        if training:
+            for one in self._model.losses:
+                value = value + one
+        return value
+
+    def mean(self, data: Data) -> float:
+        """The mean over all samples, with training off."""
+        total, samples = 0.0, 0
+        for batch in data.batches(None):
+            total += finite(self._call, self.loss(batch, False), "of a batch") * batch.size
+            samples += batch.size
+        return total / samples
+
+
+def finite(call: str, value: Tensor, where: str) -> float:
+    """The number. Raises ArgumentError when it is NaN or infinite."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ArgumentError(
+            f"[{call}] the loss {where} is {number}, expected a finite one (a lower learning rate "
+            "or clip_norm may help)"
+        )
+    return number
+
+
+class _Updates:
+    """One update of the weights from one batch, or from several."""
+
+    def __init__(self, trained: _Trained, model: Any, optimizer: Any, clip_norm: float) -> None:
+        self._trained, self._model, self._optimizer = trained, model, optimizer
+        self._clip_norm = clip_norm
+        self.steps = 0
+
+    def _gradient_of(self, batch: Batch) -> tuple[GradientTape, Tensor, float, list[Variable]]:
+        with GradientTape() as tape:
+            value = self._trained.loss(batch, True)
+        number = finite("fit", value, f"of step {self.steps + 1}")
+        variables = self._model.trainable_weights
+        if not variables:
+            raise ArgumentError("[fit] the model has no trainable weights, expected some")
+        if not value.is_tracked:
+            names = [variable.name for variable in variables]
+            raise ArgumentError(f"[fit] the loss depends on none of the weights {names}")
+        return tape, value, number, variables
+
+    def take(self, batches: list[Batch]) -> float:
+        """An update; returns the mean loss before it."""
+        if len(batches) == 1:
+            tape, value, number, variables = self._gradient_of(batches[0])
+            self._optimizer.minimize_core(tape._tape, value, variables, None, self._clip_norm)
+        else:
+            number = self._accumulate(batches)
+        self.steps += 1
+        return number
+
+    def _accumulate(self, batches: list[Batch]) -> float:
+        total: list[Tensor | None] = []
+        samples, loss = sum(batch.size for batch in batches), 0.0
+        variables: list[Variable] = []
+        for batch in batches:
+            tape, value, number, variables = self._gradient_of(batch)
+            low = [variable.name for variable in variables if variable.dtype == "float16"]
+            if low:
+                raise UnsupportedError(
+                    f"[fit] gradient_accumulation with '{low[0]}' of float16, whose losses are "
+                    "scaled, expected another dtype"
+                )
+            part = batch.size / samples
+            loss += number * part
+            found = self._optimizer.compute_core(tape._tape, value, variables)
+            scaled = [None if one is None else one * part for one in found]
+            total = [_sum(a, b) for a, b in zip(total, scaled)] if total else scaled
+        if self._clip_norm:
+            total = list(clip_by_global_norm(total, self._clip_norm)[0])
+        else:
+            _require_finite(total, variables, self.steps + 1)
+        self._optimizer.apply_gradients(list(zip(total, variables)))
+        return loss
+
+
+def _sum(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a + b
+
+
+def _require_finite(gradients: list[Any], variables: list[Variable], step: int) -> None:
+    for gradient, variable in zip(gradients, variables):
+        if gradient is not None and not np.isfinite(gradient.numpy()).all():
+            raise ArgumentError(
+                f"[fit] the gradient of '{variable.name}' at step {step} is not finite, expected a "
+                "finite one (a lower learning rate or clip_norm may help)"
+            )
+
+
+def _groups(batches: Iterator[Batch], size: int) -> Iterator[list[Batch]]:
+    group: list[Batch] = []
+    for batch in batches:
+        group.append(batch)
+        if len(group) == size:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+class _Events:
+    """TensorBoard's events of a run."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        self._writer: Any = None
+        if folder is not None:
+            path = _arguments.as_path("fit", "tensorboard", folder)
+            os.makedirs(path, exist_ok=True)
+            self._writer = _core.EventWriter(path)
+
+    def add(self, step: int, logs: Logs) -> None:
+        if self._writer is None:
+            return
+        tags = {"loss": "train/loss", "val_loss": "valid/loss"}
+        for name, value in logs.items():
+            self._writer.add_scalar(tags.get(name, name), step, value)
+        self._writer.flush()
+
+
+def fit(
+    model: Any,
+    data: Any,
+    loss: Loss,
+    optimizer: "Optimizer",
+    epochs: int = 1,
+    *,
+    validation: Any = None,
+    callbacks: Any = None,
+    early_stopping: EarlyStopping | int | None = None,
+    progress: bool = True,
+    tensorboard: str | os.PathLike[str] | None = None,
+    gradient_accumulation: int = 1,
+    clip_norm: float | None = None,
+    schedule: Schedule | float | None = None,
+    batch_size: int = 32,
+    seed: int = 0,
+    shuffle: bool = True,
+    batch_axis: int | tuple[int, int] = 0,
+    steps_per_epoch: int | None = None,
+) -> History:
+    """Trains any layer or model; the same arguments and weights give the same bits.
+
+    Parameters
+    ----------
+    model : a layer, `Model` or loaded model, which is called on x with training on.
+    data : arrays (x, y) in a tuple, a list of inputs as x where the model has several; or an
+        iterable of batches (x, y), or a function that returns one for each epoch.
+    loss : a function of openrnn.losses by name, or any function (y, outputs) that returns the mean
+        loss of the batch as a Tensor. The losses of the layers are added.
+    optimizer : of openrnn.train.
+    epochs : passes over the data.
+    validation : data as `data`; its loss is computed after each epoch with training off.
+    callbacks : `Callback` objects or functions (epoch, logs), one or several; False ends the run.
+    early_stopping : an `EarlyStopping`, or its patience in epochs.
+    progress : tqdm's bar where it is installed, else a line an epoch; False: nothing is printed.
+    tensorboard : a folder for event files: train/loss, valid/loss, learning_rate by step.
+    gradient_accumulation : batches whose gradients make one update, weighted by their samples: that
+        of one batch of all their samples.
+    clip_norm : gradients are clipped to this global norm; None: not.
+    schedule : a learning rate for each step of this call, or one for all; None: the optimizer's.
+    batch_size : samples of a batch of arrays; the last one of an epoch may have fewer.
+    seed : of the order of the samples.
+    shuffle : a new order of the samples of arrays in each epoch.
+    batch_axis : the axis of the samples, or (of x, of y): (1, 0) for time-major x [T, B, I] and
+        y [B, ..].
+    steps_per_epoch : batches of an epoch from an iterator that does not end.
+
+    Returns
+    -------
+    History
+        Its losses are means over the samples of an epoch, each before its update.
+
+    Raises
+    ------
+    ArgumentError
+        A loss or gradient that is not finite (that update is not taken), shapes that do not fit, no
+        data.
+
+    Examples
+    --------
+    >>> x = np.linspace(-1, 1, 60, dtype="float32").reshape(20, 3)
+    >>> y = x.sum(axis=1, keepdims=True)
+    >>> model = openrnn.layers.Dense(1, kernel_initializer="zeros")
+    >>> history = openrnn.train.fit(model, (x, y), "mean_squared_error",
+    ...                             openrnn.train.AdamW(0.1), epochs=60, progress=False)
+    >>> history["loss"][-1] < 0.01 * history["loss"][0]
+    True
+    """
+    axes = as_axes("fit", batch_axis)
+    epochs = positive("fit", "epochs", epochs)
+    batch_size = positive("fit", "batch_size", batch_size)
+    group = positive("fit", "gradient_accumulation", gradient_accumulation)
+    steps = None if steps_per_epoch is None else positive("fit", "steps_per_epoch", steps_per_epoch)
+    source = as_data("fit", data, batch_size, axes, steps, epochs)
+    held_out = None
+    if validation is not None:
+        held_out = as_data("fit", validation, batch_size, axes, None, epochs)
+    limit = 0.0 if clip_norm is None else _arguments.as_number("fit", "clip_norm", clip_norm)
+    if clip_norm is not None and not (limit > 0.0 and math.isfinite(limit)):
+        raise ArgumentError(f"[fit] clip_norm is {limit}, expected a finite number above 0, or None")
+    if not isinstance(optimizer, _core.OptimizerBase):
+        raise TypeError(
+            f"[fit] optimizer is a {type(optimizer).__name__}, expected one of openrnn.train"
+        )
+    order = None
+    if shuffle and isinstance(source, Arrays):
+        # Its stream is the same in every version of NumPy.
+        order = np.random.RandomState(_arguments.as_integer("fit", "seed", seed) % 2**32)
+    run = _Run(model, source, held_out, loss, optimizer, limit, group, order)
+    run.rates = None if schedule is None else as_schedule("fit", schedule)
+    run.callbacks = Callbacks(callbacks, model, optimizer)
+    run.rule = _rule(early_stopping)
+    events, shown = _Events(tensorboard), Progress(epochs, bool(progress))
+    try:
+        return run.train(epochs, events, shown)
+    finally:
+        shown.close()
+
+
+def _rule(given: Any) -> EarlyStopping | None:
+    if given is None or isinstance(given, EarlyStopping):
+        return given
+    return EarlyStopping(positive("fit", "early_stopping", given))
+
+
+class _Run:
+    """One call of fit()."""
+
+    rates: Schedule | None = None
+    rule: EarlyStopping | None = None
+    callbacks: Callbacks
+
+    def __init__(
+        self,
+        model: Any,
+        data: Data,
+        held_out: Data | None,
+        loss: Any,
+        optimizer: Any,
+        clip_norm: float,
+        group: int,
+        order: np.random.RandomState | None,
+    ) -> None:
+        self._data, self._held_out, self._group, self._order = data, held_out, group, order
+        self._trained = _Trained("fit", model, loss)
+        self._model, self._optimizer = model, optimizer
+        self._updates = _Updates(self._trained, model, optimizer, clip_norm)
+
+    def train(self, epochs: int, events: _Events, progress: Progress) -> History:
+        """All epochs."""
+        history, best = History(), None
+        go_on = self.callbacks.call("on_train_begin")
+        for epoch in range(epochs):
+            if not (go_on and self.callbacks.call("on_epoch_begin", epoch)):
+                history.stopped = "callback"
+                break
+            logs, go_on = self._epoch()
+            history._add(logs)
+            history.steps = self._updates.steps
+            events.add(history.steps, logs)
+            progress.epoch(epoch, logs)
+            go_on = self.callbacks.call("on_epoch_end", epoch, dict(logs)) and go_on
+            if self.rule is not None:
+                if best is None:
+                    best = Best(self.rule, self._held_out is not None, self._model.weights)
+                if not best.goes_on(epoch, logs):
+                    history.stopped = "patience"
+                    break
+            if not go_on:
+                history.stopped = "callback"
+                break
+        self._optimizer.finish()
+        if best is not None:
+            history.best_epoch = best.epoch
+            best.restore()
+        self.callbacks.call("on_train_end", history)
+        return history
+
+    def _epoch(self) -> tuple[Logs, bool]:
+        order = None
+        if self._order is not None and isinstance(self._data, Arrays):
+            order = self._order.permutation(self._data.samples)
+        total, samples, go_on = 0.0, 0, True
+        for batches in _groups(self._data.batches(order), self._group):
+            if self.rates is not None:
+                self._optimizer.learning_rate = self.rates(self._updates.steps)
+            value, size = self._updates.take(batches), sum(batch.size for batch in batches)
+            total, samples = total + value * size, samples + size
+            step = {"loss": value, "learning_rate": self._optimizer.learning_rate}
+            if not self.callbacks.call("on_batch_end", self._updates.steps, step):
+                go_on = False
+                break
+        logs = {"loss": total / samples, "learning_rate": self._optimizer.learning_rate}
+        if self._held_out is not None:
+            logs["val_loss"] = self._trained.mean(self._held_out)
+        return logs, go_on
+
+
+def evaluate(
+    model: Any,
+    data: Any,
+    loss: Loss,
+    *,
+    batch_size: int = 32,
+    batch_axis: int | tuple[int, int] = 0,
+) -> float:
+    """The mean loss over all samples, with training off; the losses of layers are not in it.
+
+    data, loss, batch_axis: as of fit().
+
+    Examples
+    --------
+    >>> layer = openrnn.layers.Dense(1, kernel_initializer="zeros")
+    >>> x, y = np.ones((5, 2), "float32"), np.full((5, 1), 3.0, "float32")
+    >>> openrnn.train.evaluate(layer, (x, y), "mean_squared_error", batch_size=2)
+    9.0
+    """
+    axes = as_axes("evaluate", batch_axis)
+    size = positive("evaluate", "batch_size", batch_size)
+    source = as_data("evaluate", data, size, axes, None, 1)
+    return _Trained("evaluate", model, loss).mean(source)
+
+
+def predict(model: Any, x: Any, batch_size: int | None, batch_axis: int | tuple[int, int]) -> Any:
+    """The outputs as NumPy arrays, with training off, computed in batches."""
+    if batch_size is None:
+        return _as_arrays(_outputs(model, x, False))
+    axes: Axes = as_axes("predict", batch_axis)
+    size = positive("predict", "batch_size", batch_size)
+    source = Arrays("predict", x, x, size, Axes(axes.x, axes.x))
+    parts = [_as_arrays(_outputs(model, batch.x, False)) for batch in source.batches(None)]
+    columns = zip(*(flatten(part) for part in parts))
+    return pack(parts[0], iter([np.concatenate(column, axis=axes.y) for column in columns]))
+
+
+def _as_arrays(outputs: Any) -> Any:
+    return pack(outputs, iter([tensor.numpy() for tensor in flatten(outputs)]))
+
+
+__all__ = ["Callback", "Loss", "evaluate", "fit", "predict"]

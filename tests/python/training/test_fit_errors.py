@@ -1,0 +1,112 @@
+"""What train.fit refuses, and by which words; nothing has changed then."""
+
+import numpy as np
+import openrnn
+import pytest
+from openrnn import layers, train
+
+X, Y = np.ones((6, 3), "float32"), np.ones((6, 1), "float32")
+BAD = X.copy()
+BAD[4, 1] = np.nan
+
+
+class Other:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "text"),
+    [
+        ({"data": (BAD, Y)}, ValueError, "[fit] the loss of step 1 is nan, expected a finite one"),
+        ({"validation": (BAD, Y)}, ValueError, "[fit] the loss of a batch is nan"),
+        ({"data": (X, Y[:5])}, ValueError, "[fit] x has 6 samples along axis 0 and y 5 along"),
+        ({"data": (X[:0], Y[:0])}, ValueError, "[fit] the data has no samples"),
+        ({"data": []}, ValueError, "[fit] the data gave 0 batches, expected some"),
+        ({"data": iter([])}, ValueError, "[fit] the data gave 0 batches, expected some"),
+        ({"data": [X]}, ValueError, "[fit] a batch is a ndarray, expected a pair (x, y)"),
+        ({"data": X}, TypeError, "[fit] data is one array of type ndarray, expected a pair"),
+        ({"data": 3}, TypeError, "[fit] data is a int, expected a pair of arrays"),
+        ({"data": iter([(X, Y)]), "epochs": 2}, ValueError, "[fit] the data is a list_iterator"),
+        ({"data": [(X, Y)], "steps_per_epoch": 3}, ValueError, "[fit] the data gave 1 batches"),
+        ({"steps_per_epoch": 2}, ValueError, "[fit] steps_per_epoch is 2 with arrays"),
+        ({"data": [(X, Y[:0])]}, ValueError, "[fit] the labels of a batch have shape (0, 1)"),
+        ({"loss": "nothing"}, ValueError, "[fit] loss is 'nothing', expected one of ["),
+        ({"loss": 3}, TypeError, "[fit] loss is a int, expected a name or a function"),
+        ({"loss": lambda y, p: 1.0}, TypeError, "[fit] the loss returned a float, expected a Te"),
+        ({"loss": lambda y, p: p}, ValueError, "[fit] the loss has shape (6, 1), expected one nu"),
+        ({"loss": lambda y, p: openrnn.constant(1.0)}, ValueError, "[fit] the loss depends on none"),
+        ({"epochs": 0}, ValueError, "[fit] epochs is 0, expected 1 or more"),
+        ({"batch_size": 0}, ValueError, "[fit] batch_size is 0, expected 1 or more"),
+        ({"batch_size": 2.5}, TypeError, "[fit] batch_size is 'float', expected an integer"),
+        ({"gradient_accumulation": -1}, ValueError, "[fit] gradient_accumulation is -1"),
+        ({"clip_norm": 0.0}, ValueError, "[fit] clip_norm is 0.0, expected a finite number above 0"),
+        ({"schedule": -1.0}, ValueError, "[fit] schedule is -1.0, expected a finite number"),
+        ({"optimizer": Other()}, TypeError, "[fit] optimizer is a Other, expected one of openrnn"),
+        ({"callbacks": [3]}, TypeError, "[fit] a callback is a int, expected a train.Callback"),
+        ({"early_stopping": 0}, ValueError, "[fit] early_stopping is 0, expected 1 or more"),
+        ({"batch_axis": (0, 1, 2)}, ValueError, "[fit] batch_axis has 3 parts, expected one axis"),
+        ({"batch_axis": -1}, ValueError, "[fit] batch_axis is (-1, -1), expected 0 or more"),
+        ({"batch_axis": 2}, ValueError, "[fit] x has shape (6, 3), expected more than 2 dimensions"),
+    ],
+)
+def test_refused(changed, kind, text):
+    layer = layers.Dense(1)
+    layer.build((None, 3))
+    before = layer.kernel.numpy().tobytes()
+    given = {"data": (X, Y), "loss": "mean_squared_error", "progress": False,
+             "optimizer": train.GradientDescentOptimizer(0.0), **changed}  # fmt: skip
+    with pytest.raises(kind) as raised:
+        train.fit(layer, **given)
+    assert text in str(raised.value)
+    assert layer.kernel.numpy().tobytes() == before
+
+
+def test_a_rule_that_looks_at_what_is_not_there():
+    with pytest.raises(ValueError, match="early_stopping looks at 'val_loss', expected validation"):
+        train.fit(layers.Dense(1), (X, Y), "mean_squared_error", train.Adam(), progress=False,
+                  early_stopping=train.EarlyStopping(2, "val_loss"))  # fmt: skip
+
+
+def test_gradients_that_are_not_finite_change_nothing():
+    layer = layers.Dense(1, kernel_initializer="zeros")
+    layer.build((None, 3))
+    huge = np.full((2, 3), 1e30, "float32")
+
+    def loss(y, found):
+        return openrnn.reduce_sum(found) * 1e30
+
+    for accumulate in (1, 2):
+        with pytest.raises(ValueError, match="not finite|global norm|not-finite|nan|inf"):
+            train.fit(layer, (huge, Y[:2]), loss, train.Adam(), progress=False, batch_size=1,
+                      gradient_accumulation=accumulate)  # fmt: skip
+        assert not layer.kernel.numpy().any()
+
+
+def test_float16_is_not_accumulated():
+    layer = layers.Dense(1, dtype="float16")
+    with pytest.raises(NotImplementedError, match="gradient_accumulation with 'dense/kernel' of fl"):
+        train.fit(layer, (X.astype("float16"), Y.astype("float16")), "mean_squared_error",
+                  train.Adam(), batch_size=2, gradient_accumulation=2, progress=False)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: train.ExponentialDecay(0.1, 0, 0.5), "decay_steps is 0, expected 1 or more"),
+        (lambda: train.ExponentialDecay(0.1, 3, 1.5), "decay_rate is 1.5, expected more than 0"),
+        (lambda: train.CosineDecay(float("nan"), 3), "learning_rate is nan, expected a finite"),
+        (lambda: train.CosineDecay(0.1, 3, 2.0), "alpha is 2.0, expected 0 to 1"),
+        (lambda: train.PiecewiseConstant([3], [1.0]), "1 values, expected 2, one more than"),
+        (lambda: train.PiecewiseConstant([3, 3], [1, 1, 1]), "boundaries are [3, 3], expected asc"),
+        (lambda: train.WarmUp(0.1, 0), "steps is 0, expected 1 or more"),
+        (lambda: train.EarlyStopping(3, "acc"), "monitor is 'acc', expected 'val_loss', 'loss'"),
+        (lambda: train.EarlyStopping(0), "patience is 0, expected 1 or more"),
+        (lambda: train.EarlyStopping(3, min_delta=-1), "min_delta is -1.0, expected a finite"),
+        (lambda: train.AdamW(weight_decay=-0.1), "weight_decay -0.1, expected a finite number"),
+        (lambda: train.Adam(beta1=1.0), "beta1 1, expected 0 to below 1"),
+    ],
+)
+def test_refused_constructors(make, text):
+    with pytest.raises(ValueError) as raised:
+        make()
+    assert text in str(raised.value)

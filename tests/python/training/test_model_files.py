@@ -1,0 +1,133 @@
+"""Model.save and openrnn.load_model."""
+
+import pickle
+
+import numpy as np
+import openrnn
+import pytest
+from openrnn import layers, train
+
+RANDOM = np.random.default_rng(3)
+
+
+class Scale(layers.Layer):
+    """A layer of a user."""
+
+    def __init__(self, factor, **kw):
+        super().__init__(**kw)
+        self.factor = factor
+
+    def build(self, input_shape):
+        self.offset = self.add_weight("offset", (input_shape[-1],))
+
+    def call(self, inputs):
+        return inputs * self.factor + self.offset
+
+
+def network(own=False):
+    words, x = openrnn.Input((None,), dtype="int32"), openrnn.Input((None, 3))
+    y = openrnn.concat([layers.Embedding(7, 2, seed=1)(words), x], axis=2)
+    y, states = openrnn.cudnn_rnn.CudnnLSTM(2, 4, direction="bidirectional", seed=2)(
+        y, time_major=False
+    )
+    y = openrnn.tanh(y) * 2.0
+    if own:
+        y = Scale(0.5)(y)
+    y = layers.Dropout(0.4, seed=3)(layers.Dense(2, "tanh", kernel_initializer="ones")(y))
+    return openrnn.Model([words, x], (y, states), name="mine")
+
+
+def given():
+    return [RANDOM.integers(0, 7, (3, 5)).astype("int32"), RANDOM.normal(size=(3, 5, 3)).astype("f")]
+
+
+def flat(outputs):
+    y, states = outputs
+    return [y, *states]
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_whole_model_comes_back(tmp_path, own):
+    model, x = network(own), given()
+    wanted = flat(model.predict(x))
+    model.save(tmp_path / "a.model")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.model"]
+    custom = {"Scale": Scale} if own else None
+    with openrnn.Graph().as_default():
+        again = openrnn.load_model(tmp_path / "a.model", custom_objects=custom)
+        for one, other in zip(flat(again.predict(x)), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert again.name == "mine" and [v.name for v in again.weights] == [
+            v.name for v in model.weights
+        ]
+        assert isinstance(again, openrnn.Model)
+        # It trains, and the first does not change.
+        again.fit(
+            (x, np.zeros((3, 5, 2), "f")),
+            lambda y, found: openrnn.losses.mean_squared_error(y, found[0]),
+            train.AdamW(0.1), progress=False,
+        )  # fmt: skip
+        assert not np.array_equal(flat(again.predict(x))[0], wanted[0])
+    np.testing.assert_array_equal(flat(model.predict(x))[0], wanted[0])
+
+
+def test_own_classes_are_asked_for(tmp_path):
+    network(own=True).save(tmp_path / "a.model")
+    with pytest.raises(NotImplementedError, match=r"needs '.*Scale', expected it in custom_objects"):
+        openrnn.load_model(tmp_path / "a.model")
+
+
+class Evil:
+    def __init__(self, function, argument):
+        self.made = function, (argument,)
+
+    def __reduce__(self):
+        return self.made
+
+
+@pytest.mark.parametrize(
+    "name", ["os system", "builtins eval", "openrnn.initializers _arguments.os.system",
+             "openrnn._fit_model_file os.replace", "openrnn.train Saver"],
+)  # fmt: skip
+def test_a_file_runs_nothing_of_its_choice(tmp_path, name):
+    module, attribute = name.split()
+    content = (b"\x80\x04\x8c" + bytes([len(module)]) + module.encode() + b"\x8c"
+               + bytes([len(attribute)]) + attribute.encode() + b"\x93"
+               + pickle.dumps(("touch ran",))[2:-1] + b"R.")  # fmt: skip
+    path = tmp_path / "evil.model"
+    path.write_bytes(b"OpenRNN model 1\n" + content)
+    with pytest.raises(NotImplementedError, match="expected it in custom_objects"):
+        openrnn.load_model(path)
+
+
+def test_broken_files(tmp_path):
+    model, path = network(), tmp_path / "a.model"
+    model.save(path)
+    whole = path.read_bytes()
+    for content, text in [
+        (b"", "at byte 0: expected a file of Model.save"),
+        (b"PK\x03\x04", "at byte 0: expected a file of Model.save"),
+        (whole[:200], "is broken"),
+        (whole[: len(whole) // 2], "is broken"),
+        (b"OpenRNN model 1\n" + pickle.dumps([1, 2]), "holds a list, expected a Model"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=text):
+            openrnn.load_model(path)
+    with pytest.raises(OSError):
+        openrnn.load_model(tmp_path / "none")
+
+
+def test_what_no_file_can_hold(tmp_path):
+    x = openrnn.Input((3,))
+    model = openrnn.Model(x, layers.Dense(2, activation=lambda y: y * 2.0)(x))
+    path = tmp_path / "a.model"
+    path.write_bytes(b"older")
+    with pytest.raises(NotImplementedError, match=r"\[save\] 'model' holds what no file can"):
+        model.save(path)
+    assert path.read_bytes() == b"older"
+
+
+def test_a_failed_write_leaves_the_older_file(tmp_path):
+    with pytest.raises(OSError):
+        network().save(tmp_path / "missing" / "a.model")

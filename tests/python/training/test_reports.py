@@ -1,0 +1,188 @@
+"""Callbacks, progress, events, plots and tables."""
+
+import sys
+import types
+
+import numpy as np
+import openrnn
+import pytest
+from openrnn import _core, layers, train
+
+X, Y = np.arange(18, dtype="float32").reshape(6, 3) / 9, np.ones((6, 1), "float32")
+
+
+def fit(**kw):
+    layer = layers.Dense(1, kernel_initializer="zeros")
+    optimizer = train.GradientDescentOptimizer(0.05)
+    return train.fit(layer, (X, Y), "mean_squared_error", optimizer, **kw)
+
+
+class Recorder(train.Callback):
+    def __init__(self):
+        self.seen = []
+
+    def on_train_begin(self):
+        self.seen.append(("train", type(self.model).__name__, type(self.optimizer).__name__))
+
+    def on_epoch_begin(self, epoch):
+        self.seen.append(("begin", epoch))
+
+    def on_batch_end(self, step, logs):
+        self.seen.append(("batch", step, sorted(logs)))
+
+    def on_epoch_end(self, epoch, logs):
+        self.seen.append(("end", epoch, sorted(logs)))
+
+    def on_train_end(self, history):
+        self.seen.append(("done", history.epochs, history.stopped))
+
+
+def test_callbacks_in_their_order():
+    recorder = Recorder()
+    fit(epochs=2, batch_size=4, callbacks=recorder, progress=False, validation=(X, Y))
+    batch, epoch = ["learning_rate", "loss"], ["learning_rate", "loss", "val_loss"]
+    assert recorder.seen == [
+        ("train", "Dense", "GradientDescentOptimizer"),
+        ("begin", 0), ("batch", 1, batch), ("batch", 2, batch), ("end", 0, epoch),
+        ("begin", 1), ("batch", 3, batch), ("batch", 4, batch), ("end", 1, epoch),
+        ("done", 2, "done"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "epochs", "steps"),
+    [("on_train_begin", 0, 0), ("on_epoch_begin", 0, 0), ("on_batch_end", 1, 1), ("on_epoch_end", 1, 2)],
+)
+def test_false_ends_the_training(event, epochs, steps):
+    class Stop(train.Callback):
+        pass
+
+    setattr(Stop, event, lambda self, *arguments: False)
+    history = fit(epochs=5, batch_size=4, callbacks=[Stop()], progress=False)
+    assert (history.epochs, history.steps, history.stopped) == (epochs, steps, "callback")
+    history = fit(epochs=5, callbacks=lambda epoch, logs: epoch < 2, progress=False)
+    assert history.epochs == 3
+
+
+def test_progress_in_lines_of_80_columns(capfd, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    fit(epochs=3, validation=(X, Y))
+    out, lines = capfd.readouterr()
+    lines = lines.splitlines()
+    assert out == "" and len(lines) == 3 and max(map(len, lines)) <= 80
+    assert lines[1].startswith("epoch 2/3  loss 0.") and "val_loss" in lines[1]
+    fit(epochs=3, progress=False)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_by_tqdm_where_it_is(capfd, monkeypatch):
+    calls = []
+
+    class Bar:
+        def __init__(self, **options):
+            calls.append(options)
+
+        def set_postfix_str(self, text, refresh):
+            calls.append(text[:5])
+
+        def update(self, n):
+            calls.append(n)
+
+        def close(self):
+            calls.append("closed")
+
+    module = types.ModuleType("tqdm.auto")
+    module.tqdm = Bar
+    monkeypatch.setitem(sys.modules, "tqdm", types.ModuleType("tqdm"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", module)
+    fit(epochs=2)
+    assert calls == [{"total": 2, "unit": "epoch", "ncols": 80}, "loss ", 1, "loss ", 1, "closed"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_tensorboard_reads_the_events(tmp_path):
+    history = fit(epochs=3, batch_size=4, validation=(X, Y), tensorboard=tmp_path / "new" / "run",
+                  schedule=train.PiecewiseConstant([3], [0.05, 0.01]), progress=False)  # fmt: skip
+    files = list((tmp_path / "new" / "run").iterdir())
+    assert len(files) == 1 and "tfevents" in files[0].name
+    tf = pytest.importorskip("tensorflow")
+    found = {}
+    for event in tf.compat.v1.train.summary_iterator(str(files[0])):
+        for value in event.summary.value:
+            number = value.simple_value or float(tf.make_ndarray(value.tensor)) \
+                if value.HasField("tensor") else value.simple_value
+            found.setdefault(value.tag, []).append((event.step, number))
+    assert sorted(found) == ["learning_rate", "train/loss", "valid/loss"]
+    for tag, name in (("train/loss", "loss"), ("valid/loss", "val_loss"), ("learning_rate",) * 2):
+        assert [step for step, _ in found[tag]] == [2, 4, 6]
+        np.testing.assert_allclose([value for _, value in found[tag]], history[name], rtol=1e-6)
+
+
+def test_the_history_as_characters(monkeypatch):
+    history = fit(epochs=12, validation=(X, Y), progress=False)
+    for width in (19, 40, 80, 133):
+        lines = train.plot_history(history, text=True, width=width).splitlines()
+        assert len(lines) == 12 and max(map(len, lines)) == width
+    assert "* loss  o val_loss" == lines[-1]
+    assert repr(train.plot_history(history, text=True)) == str(train.plot_history(history, text=True))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert train.plot_history(history) == train.plot_history(history, text=True)
+    with pytest.raises(ImportError, match="matplotlib is not installed"):
+        train.plot_history(history, text=False)
+    with pytest.raises(ValueError, match="the history has no epochs"):
+        train.plot_history(train.History())
+    with pytest.raises(ValueError, match="width is 9, expected 19 or more"):
+        train.plot_history(history, text=True, width=9)
+    with pytest.raises(TypeError, match="history is a list, expected a History"):
+        train.plot_history([1.0])
+
+
+def test_the_history_by_matplotlib(monkeypatch):
+    drawn = []
+
+    class Axes:
+        def plot(self, x, y, label):
+            drawn.append((list(x), y, label))
+
+        def __getattr__(self, name):
+            return lambda *arguments, **options: None
+
+    class Figure:
+        def __init__(self, **options):
+            pass
+
+        def subplots(self):
+            return Axes()
+
+    module = types.ModuleType("matplotlib.figure")
+    module.Figure = Figure
+    monkeypatch.setitem(sys.modules, "matplotlib", types.ModuleType("matplotlib"))
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", module)
+    history = fit(epochs=3, progress=False)
+    assert isinstance(train.plot_history(history), Figure)
+    assert drawn == [([1, 2, 3], history["loss"], "loss")]
+
+
+def test_a_history_says_what_it_is():
+    history = fit(epochs=2, progress=False)
+    assert repr(history).startswith("<openrnn history of 2 epochs, 2 steps: loss 0.")
+
+
+def test_summary_within_80_columns():
+    x = openrnn.Input(batch_shape=(None, None, 3))
+    output, _ = openrnn.cudnn_rnn.CudnnLSTM(2, 4, name="a" * 60)(x)
+    dense = layers.Dense(2)
+    dense.trainable = False
+    model = openrnn.Model(x, dense(output))
+    lines = model.summary().splitlines()
+    assert max(map(len, lines)) == 80 and len(lines) == 8
+    assert "(CudnnLSTM" not in lines[4] and lines[4].endswith("304")
+    assert lines[5].split() == ["dense", "(Dense)", "[?,", "?,", "2]", "10"]
+    assert lines[7] == "trainable parameters 304, other 10"
+
+
+def test_event_writer_of_a_missing_folder(tmp_path):
+    with pytest.raises(OSError, match="none"):
+        _core.EventWriter(str(tmp_path / "none"))
