@@ -106,8 +106,11 @@ def test_variables_and_a_saveable(tmp_path, kind, direction):
     assert [name for name, _ in specs] != sorted(name for name, _ in specs)
     values = {**VALUES, layer.kernel.name: layer.kernel.numpy()}
     written_by_tensorflow(theirs, values, (layer.saveable.name, specs))
-    for name, value in VALUES.items():
+    held = [
         openrnn.Variable(np.zeros_like(value), name=name, dtype=value.dtype.name)
+        for name, value in VALUES.items()
+    ]
+    assert len(openrnn.global_variables()) == 1 + len(held)
     kernel = layer.kernel.numpy()
     layer.kernel.assign(np.zeros_like(kernel))
     saver = openrnn.train.Saver()
