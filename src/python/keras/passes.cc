@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "openrnn/runtime.h"
+
 namespace openrnn::python::keras {
 namespace {
 
