@@ -126,7 +126,9 @@ def test_metadata_after_make_build():
     assert found["Name"] == "openrnn"
     assert found["Version"] == importlib.metadata.version("openrnn") == openrnn.__version__
     assert found["Requires-Python"] == ">=3.10"
-    assert importlib.metadata.requires("openrnn") == ["numpy>=1.26", "torch>=2.4; extra == 'torch'"]
+    extras = {"torch": "torch>=2.4", "jax": "jax>=0.4.38", "keras": "keras>=3.5,<4"}
+    needed = [f"{need}; extra == '{extra}'" for extra, need in extras.items()]
+    assert importlib.metadata.requires("openrnn") == ["numpy>=1.26", *needed]
     files = {str(file) for file in importlib.metadata.files("openrnn")}
     assert "openrnn/__init__.py" in files and "openrnn/_core.pyi" in files
     assert all(file.locate().exists() for file in importlib.metadata.files("openrnn"))
