@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +11,13 @@ from openrnn import _arguments, _core
 from openrnn._core import Tensor, Variable
 from openrnn._graph import GradientTape
 from openrnn._ops import clip_by_global_norm
+from openrnn._optimizers import Optimizer
 from openrnn._structure import flatten, pack
 from openrnn._fit_callbacks import Best, Callback, Callbacks, EarlyStopping, History, Logs
 from openrnn._fit_data import Axes, Batch, Data, Arrays, as_axes, as_data, positive
 from openrnn._fit_report import Progress
 from openrnn._fit_schedules import Schedule, as_schedule
 from openrnn.errors import ArgumentError, UnsupportedError
-
-if TYPE_CHECKING:
-    from openrnn.train import Optimizer
 
 #: A function (labels, predictions) of openrnn.losses by name, or any that returns a scalar Tensor.
 Loss = str | Callable[[Any, Any], Tensor]
@@ -198,7 +196,7 @@ def fit(
     model: Any,
     data: Any,
     loss: Loss,
-    optimizer: "Optimizer",
+    optimizer: Optimizer,
     epochs: int = 1,
     *,
     validation: Any = None,

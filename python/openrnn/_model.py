@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from openrnn import _arguments, _copies, _core
 from openrnn._core import Tensor
 from openrnn._layer import Layer
+from openrnn._optimizers import Optimizer
 from openrnn._structure import along as _along
 from openrnn._structure import flatten as _flatten
 from openrnn._structure import pack as _pack
@@ -22,8 +23,6 @@ from openrnn.errors import ArgumentError
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
-
-    from openrnn.train import Optimizer
 
     _Outputs = TypeVar("_Outputs", default=Any)
 else:
@@ -150,7 +149,7 @@ class Model(Layer, Generic[_Outputs]):
         self,
         data: Any,
         loss: Loss,
-        optimizer: "Optimizer",
+        optimizer: Optimizer,
         epochs: int = 1,
         *,
         validation: Any = None,

@@ -10,8 +10,7 @@ from typing import Any
 
 import keras
 
-from openrnn.keras import _loop
-from openrnn.keras._layers import jit_property
+from openrnn.keras._layers import on_engine
 
 _CLASSES = (keras.layers.LSTM, keras.layers.GRU, keras.layers.SimpleRNN)
 _installed = False
@@ -36,22 +35,6 @@ class Installation:
             uninstall()
 
 
-def _replace(cls: Any) -> None:
-    own = cls.inner_loop
-
-    def inner_loop(
-        self: Any, sequences: Any, initial_state: Any, mask: Any, training: bool = False
-    ) -> Any:
-        found = _loop.run(self, sequences, initial_state, mask, training)
-        if found is None:
-            return own(self, sequences, initial_state, mask, training=training)
-        return found
-
-    inner_loop._openrnn_own = cls.__dict__.get("inner_loop")  # type: ignore[attr-defined]
-    cls.inner_loop = inner_loop
-    cls.supports_jit = jit_property()
-
-
 def install() -> Installation:
     """Makes keras.layers.LSTM, GRU and SimpleRNN run on this engine, those that exist, too.
 
@@ -62,7 +45,7 @@ def install() -> Installation:
     first = not _installed
     if first:
         for cls in _CLASSES:
-            _replace(cls)
+            on_engine(cls)
         _installed = True
     return Installation(first)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import keras
@@ -26,58 +27,45 @@ def jit_property() -> property:
     return property(get, put)
 
 
+def on_engine(cls: Any) -> Any:
+    """Gives a class of Keras's layers the engine's loop; a base class of ours would forbid
+    `_take_over`, as Python assigns a `__class__` to objects of one layout alone."""
+    own = cls.inner_loop
+
+    def inner_loop(
+        self: Any, sequences: Any, initial_state: Any, mask: Any, training: bool = False
+    ) -> Any:
+        """The loop over time: (last output, outputs, states)."""
+        return _loop.run(self, partial(own, self), sequences, initial_state, mask, training)
+
+    inner_loop._openrnn_own = cls.__dict__.get("inner_loop")  # type: ignore[attr-defined]
+    cls.inner_loop = inner_loop
+    cls.supports_jit = jit_property()
+    return cls
+
+
+@on_engine
 class LSTM(keras.layers.LSTM):
     """keras.layers.LSTM on this engine: its arguments, weights, states and results.
 
     Files and configurations name it keras.layers.LSTM, so Keras alone reads them.
     """
 
-    supports_jit = jit_property()
 
-    def inner_loop(
-        self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
-    ) -> Any:
-        """The loop over time: (last output, outputs, states)."""
-        found = _loop.run(self, sequences, initial_state, mask, training)
-        if found is None:
-            return super().inner_loop(sequences, initial_state, mask, training=training)
-        return found
-
-
+@on_engine
 class GRU(keras.layers.GRU):
     """keras.layers.GRU on this engine: its arguments, weights, states and results.
 
     Files and configurations name it keras.layers.GRU, so Keras alone reads them.
     """
 
-    supports_jit = jit_property()
 
-    def inner_loop(
-        self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
-    ) -> Any:
-        """The loop over time: (last output, outputs, states)."""
-        found = _loop.run(self, sequences, initial_state, mask, training)
-        if found is None:
-            return super().inner_loop(sequences, initial_state, mask, training=training)
-        return found
-
-
+@on_engine
 class SimpleRNN(keras.layers.SimpleRNN):
     """keras.layers.SimpleRNN on this engine: its arguments, weights, states and results.
 
     Files and configurations name it keras.layers.SimpleRNN, so Keras alone reads them.
     """
-
-    supports_jit = jit_property()
-
-    def inner_loop(
-        self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
-    ) -> Any:
-        """The loop over time: (last output, outputs, states)."""
-        found = _loop.run(self, sequences, initial_state, mask, training)
-        if found is None:
-            return super().inner_loop(sequences, initial_state, mask, training=training)
-        return found
 
 
 class Bidirectional(keras.layers.Bidirectional):

@@ -110,8 +110,33 @@ def _flags(layer: Any) -> tuple[bool, bool, bool]:
     return bool(layer.go_backwards), bool(layer.return_sequences), bool(zero)
 
 
-def run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: Any) -> Any:
-    """(last output, outputs, states) as Keras's inner_loop has them; None: that has to compute it."""
+def _before_the_first(layer: Any, y: Any, h0: Any, mask: Any) -> Any:
+    """y with what Keras's loop shows before a row's first step that counts: zeros, as the engine,
+    but under jax and numpy, unless unrolled, the initial state."""
+    backwards, sequences, zero = _flags(layer)
+    loops = keras.backend.backend() in ("jax", "numpy") and not layer.unroll
+    if mask is None or zero or not loops:
+        return y
+    ops = keras.ops
+    walked = ops.flip(mask, axis=1) if backwards else mask
+    none_yet = ops.cumsum(ops.cast(walked, "int32"), axis=1) == 0
+    h0 = ops.cast(h0, y.dtype)
+    if sequences:
+        return ops.where(none_yet[:, :, None], h0[:, None, :], y)
+    return ops.where(none_yet[:, -1:], h0, y)
+
+
+def run(
+    layer: Any, own: Any, sequences: Any, initial_state: Any, mask: Any, training: Any
+) -> Any:
+    """(last output, outputs, states), by `own`, Keras's inner_loop, where the engine cannot."""
+    found = _run(layer, sequences, initial_state, mask, training)
+    if found is None:
+        return own(sequences, initial_state, mask, training=training)
+    return found
+
+
+def _run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: Any) -> Any:
     if why_not(layer):
         return None
     cell, backend = layer.cell, _backend()
@@ -131,6 +156,7 @@ def run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: Any
     dtype = _DTYPES[layer.compute_dtype]
     place = _cells.place_of(cell, sequences.shape[2], dtype, _flags(layer))
     y, hn, cn = backend.run(place, _tensors(cell, x, states, dtype), mask, bool(training))
+    y = _before_the_first(layer, y, states[0], mask)
     last = y[:, -1] if layer.return_sequences else y
     return last, y, [hn] if cn is None else [hn, cn]
 

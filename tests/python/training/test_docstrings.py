@@ -7,7 +7,7 @@ import numpy as np
 import openrnn
 import pytest
 
-MODULES = ["openrnn._graph", "openrnn._model", "openrnn.train", "openrnn.cudnn_rnn._layers",
+MODULES = ["openrnn._graph", "openrnn._model", "openrnn._optimizers", "openrnn.cudnn_rnn._layers",
            "openrnn.layers._simple", "openrnn._fit_callbacks", "openrnn._fit_loop",
            "openrnn._fit_model_file", "openrnn._fit_report", "openrnn._fit_schedules"]  # fmt: skip
 WITH_EXAMPLES = ["GradientTape", "Model", "load_model", "train.Adam", "train.AdamOptimizer", "train.AdamW",
