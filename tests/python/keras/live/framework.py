@@ -78,6 +78,7 @@ def generic(layer, cell, dtype):
     judge = keras.layers.RNN(
         cell, return_sequences=layer.return_sequences, return_state=layer.return_state,
         go_backwards=layer.go_backwards, zero_output_for_mask=layer.zero_output_for_mask, dtype=dtype,
+        unroll=layer.unroll,
     )
     judge.build((None, None, layer.cell.kernel.shape[0]))
     judge.set_weights(layer.get_weights())
