@@ -190,9 +190,9 @@ void binary_as(BinaryOp op, std::int64_t size, const void* a, const void* b, voi
     case BinaryOp::kDivide:
       return map2<T>(size, a, b, c, [](C v, C w) { return v / w; });
     case BinaryOp::kMaximum:
-      return map2<T>(size, a, b, c, [](C v, C w) { return v >= w || v != v ? v : w; });
+      return map2<T>(size, a, b, c, [](C v, C w) { return v >= w || std::isnan(v) ? v : w; });
     case BinaryOp::kMinimum:
-      return map2<T>(size, a, b, c, [](C v, C w) { return v <= w || v != v ? v : w; });
+      return map2<T>(size, a, b, c, [](C v, C w) { return v <= w || std::isnan(v) ? v : w; });
     case BinaryOp::kPower:
       return map2<T>(size, a, b, c,
                      [](C v, C w) { return static_cast<C>(power_of(v, w, split, scaled)); });
