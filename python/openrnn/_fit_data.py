@@ -59,24 +59,45 @@ def _array(call: str, name: str, value: Any) -> NDArray[Any]:
     return array
 
 
-def _samples(call: str, name: str, arrays: list[NDArray[Any]], axis: int) -> int:
-    sizes = set()
-    for array in arrays:
-        if array.ndim <= axis:
+def _is_several(value: Any) -> bool:
+    """Whether it is a list or tuple of arrays, not one array of lists."""
+    return isinstance(value, (tuple, list)) and any(
+        hasattr(one, "__array__") or hasattr(one, "__dlpack__") for one in flatten(value)
+    )
+
+
+class Samples:
+    """An array with its samples along an axis; a list or tuple of arrays is several of them."""
+
+    def __init__(self, call: str, name: str, value: Any, axis: int) -> None:
+        several = _is_several(value)
+        self._form, self._axis = value if several else None, axis
+        self._arrays = [_array(call, name, one) for one in (flatten(value) if several else [value])]
+        sizes = set()
+        for array in self._arrays:
+            if array.ndim <= axis:
+                raise ArgumentError(
+                    f"[{call}] {name} has shape {array.shape}, expected more than {axis} "
+                    f"dimensions, as batch_axis is {axis}"
+                )
+            sizes.add(array.shape[axis])
+        if len(sizes) != 1:
             raise ArgumentError(
-                f"[{call}] {name} has shape {array.shape}, expected more than {axis} dimensions, as "
-                f"batch_axis is {axis}"
+                f"[{call}] {name} has {sorted(sizes)} samples, expected one number of all its arrays"
             )
-        sizes.add(array.shape[axis])
-    if len(sizes) != 1:
-        raise ArgumentError(
-            f"[{call}] {name} has {sorted(sizes)} samples, expected one number of all its arrays"
-        )
-    return int(sizes.pop())
+        self.count = int(sizes.pop())
+        if self.count == 0:
+            raise ArgumentError(f"[{call}] the data has no samples, expected some")
+
+    def take(self, rows: NDArray[Any]) -> Any:
+        """Those samples, in the structure of what was given."""
+        taken = [np.take(array, rows, axis=self._axis) for array in self._arrays]
+        return pack(self._form, iter(taken))
 
 
-def _take(structure: Any, arrays: list[NDArray[Any]], rows: NDArray[Any], axis: int) -> Any:
-    return pack(structure, iter([np.take(array, rows, axis=axis) for array in arrays]))
+def pieces(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
+    """The rows in groups of that size, the last one of what is left."""
+    return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 class Arrays:
@@ -86,42 +107,20 @@ class Arrays:
     """
 
     def __init__(self, call: str, x: Any, y: Any, batch_size: int, axes: Axes) -> None:
-        self._call, self._batch_size, self._axes = call, batch_size, axes
-        self._x_form = x if isinstance(x, (tuple, list)) and _has_arrays(x) else None
-        self._y_form = y if isinstance(y, (tuple, list)) and _has_arrays(y) else None
-        self._x = [_array(call, "x", one) for one in self._parts(self._x_form, x)]
-        self._y = [_array(call, "y", one) for one in self._parts(self._y_form, y)]
-        self.samples = _samples(call, "x", self._x, axes.x)
-        labels = _samples(call, "y", self._y, axes.y)
-        if labels != self.samples:
+        self._batch_size = batch_size
+        self._x, self._y = Samples(call, "x", x, axes.x), Samples(call, "y", y, axes.y)
+        self.samples = self._x.count
+        if self._y.count != self.samples:
             raise ArgumentError(
-                f"[{call}] x has {self.samples} samples along axis {axes.x} and y {labels} along "
-                f"axis {axes.y}, expected as many (batch_axis)"
+                f"[{call}] x has {self.samples} samples along axis {axes.x} and y {self._y.count} "
+                f"along axis {axes.y}, expected as many (batch_axis)"
             )
-        if self.samples == 0:
-            raise ArgumentError(f"[{call}] the data has no samples, expected some")
-
-    @staticmethod
-    def _parts(form: Any, value: Any) -> list[Any]:
-        return [value] if form is None else flatten(form)
-
-    def __len__(self) -> int:
-        return -(-self.samples // self._batch_size)
 
     def batches(self, order: NDArray[Any] | None) -> Iterator[Batch]:
         """The batches of one epoch, the samples in that order."""
         rows = np.arange(self.samples) if order is None else order
-        for start in range(0, self.samples, self._batch_size):
-            part = rows[start : start + self._batch_size]
-            yield Batch(
-                _take(self._x_form, self._x, part, self._axes.x),
-                _take(self._y_form, self._y, part, self._axes.y),
-                len(part),
-            )
-
-
-def _has_arrays(parts: Any) -> bool:
-    return any(hasattr(one, "__array__") or hasattr(one, "__dlpack__") for one in flatten(parts))
+        for part in pieces(rows, self._batch_size):
+            yield Batch(self._x.take(part), self._y.take(part), len(part))
 
 
 class Batches:
@@ -138,15 +137,12 @@ class Batches:
             if steps is None and epochs > 1:
                 raise ArgumentError(
                     f"[{call}] the data is a {type(source).__name__}, which ends with its first "
-                    f"epoch, and epochs is {epochs}: expected steps_per_epoch, a list of batches, "
-                    "or a function that returns a new iterator"
+                    f"epoch, and epochs is {epochs}: expected a list of batches, a function that "
+                    "returns a new iterator, or for the data of training steps_per_epoch"
                 )
             self._make = lambda: source
         else:
             self._make = lambda: iter(source)
-
-    def __len__(self) -> int:
-        return 0 if self._steps is None else self._steps
 
     def batches(self, order: NDArray[Any] | None) -> Iterator[Batch]:
         """The batches of one epoch, as they come."""
@@ -169,7 +165,7 @@ class Batches:
                 f"[{self._call}] a batch is a {type(one).__name__}, expected a pair (x, y)"
             )
         x, y = one
-        shape = np.shape(flatten(y)[0] if _has_arrays([y]) and isinstance(y, (tuple, list)) else y)
+        shape = np.shape(flatten(y)[0] if _is_several(y) else y)
         if len(shape) <= self._axes.y or shape[self._axes.y] == 0:
             raise ArgumentError(
                 f"[{self._call}] the labels of a batch have shape {shape}, expected samples along "
@@ -208,5 +204,5 @@ def as_data(
 
 def _is_pair_of_batches(given: Any) -> bool:
     return all(
-        isinstance(one, tuple) and len(one) == 2 and _has_arrays(one) for one in given
+        isinstance(one, tuple) and len(one) == 2 and _is_several(one) for one in given
     )

@@ -10,11 +10,12 @@ import numpy as np
 from openrnn import _arguments, _core
 from openrnn._core import Tensor, Variable
 from openrnn._graph import GradientTape
+from openrnn._layer import Layer
 from openrnn._ops import clip_by_global_norm
 from openrnn._optimizers import Optimizer
 from openrnn._structure import flatten, pack
 from openrnn._fit_callbacks import Best, Callback, Callbacks, EarlyStopping, History, Logs
-from openrnn._fit_data import Axes, Batch, Data, Arrays, as_axes, as_data, positive
+from openrnn._fit_data import Arrays, Batch, Data, Samples, as_axes, as_data, pieces, positive
 from openrnn._fit_report import Progress
 from openrnn._fit_schedules import Schedule, as_schedule
 from openrnn.errors import ArgumentError, UnsupportedError
@@ -53,6 +54,10 @@ class _Trained:
     """A model with its loss."""
 
     def __init__(self, call: str, model: Any, loss: Any) -> None:
+        if not isinstance(model, Layer):
+            raise TypeError(
+                f"[{call}] model is a {type(model).__name__}, expected a layer or a Model"
+            )
         self._call, self._model, self._loss = call, model, as_loss(call, loss)
 
     def loss(self, batch: Batch, training: bool) -> Tensor:
@@ -139,10 +144,9 @@ class _Updates:
             found = self._optimizer.compute_core(tape._tape, value, variables)
             scaled = [None if one is None else one * part for one in found]
             total = [_sum(a, b) for a, b in zip(total, scaled)] if total else scaled
+        _require_finite(total, variables, self.steps + 1)
         if self._clip_norm:
             total = list(clip_by_global_norm(total, self._clip_norm)[0])
-        else:
-            _require_finite(total, variables, self.steps + 1)
         self._optimizer.apply_gradients(list(zip(total, variables)))
         return loss
 
@@ -269,7 +273,7 @@ def fit(
     source = as_data("fit", data, batch_size, axes, steps, epochs)
     held_out = None
     if validation is not None:
-        held_out = as_data("fit", validation, batch_size, axes, None, epochs)
+        held_out = as_data("fit, validation", validation, batch_size, axes, None, epochs)
     limit = 0.0 if clip_norm is None else _arguments.as_number("fit", "clip_norm", clip_norm)
     if clip_norm is not None and not (limit > 0.0 and math.isfinite(limit)):
         raise ArgumentError(f"[fit] clip_norm is {limit}, expected a finite number above 0, or None")
@@ -400,10 +404,18 @@ def predict(model: Any, x: Any, batch_size: int | None, batch_axis: int | tuple[
     """The outputs as NumPy arrays, with training off, computed in batches."""
     if batch_size is None:
         return _as_arrays(_outputs(model, x, False))
-    axes: Axes = as_axes("predict", batch_axis)
+    axes = as_axes("predict", batch_axis)
     size = positive("predict", "batch_size", batch_size)
-    source = Arrays("predict", x, x, size, Axes(axes.x, axes.x))
-    parts = [_as_arrays(_outputs(model, batch.x, False)) for batch in source.batches(None)]
+    samples, parts = Samples("predict", "x", x, axes.x), []
+    for rows in pieces(np.arange(samples.count), size):
+        part = _as_arrays(_outputs(model, samples.take(rows), False))
+        for array in flatten(part):
+            if array.ndim <= axes.y or array.shape[axes.y] != len(rows):
+                raise ArgumentError(
+                    f"[predict] an output of {len(rows)} samples has shape {array.shape}, expected "
+                    f"them along axis {axes.y} (batch_axis)"
+                )
+        parts.append(part)
     columns = zip(*(flatten(part) for part in parts))
     return pack(parts[0], iter([np.concatenate(column, axis=axes.y) for column in columns]))
 

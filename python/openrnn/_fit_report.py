@@ -1,5 +1,6 @@
 """What a training run and a model look like: progress, plots, tables, all within 80 columns."""
 
+import math
 import sys
 from typing import Any
 
@@ -55,19 +56,13 @@ def summary(model: Any) -> Text:
     """A table of the layers, their outputs and parameters, 80 columns wide."""
     rule = "-" * WIDTH
     lines = [f"{_short(repr(model), WIDTH)}", rule, _row("layer", "output", "parameters"), rule]
-    for layer in _layers_of(model):
+    for layer in model.layers:
         lines.append(
             _row(f"{layer.name} ({type(layer).__name__})", _shape_of(layer), _parameters(layer))
         )
-    trained = sum(_size(variable) for variable in model.trainable_weights)
-    other = sum(_size(variable) for variable in model.non_trainable_weights)
+    trained, other = _size(model.trainable_weights), _size(model.non_trainable_weights)
     lines += [rule, f"trainable parameters {trained:,}, other {other:,}"]
     return Text("\n".join(lines))
-
-
-def _layers_of(model: Any) -> list[Any]:
-    layers = getattr(model, "layers", [model])
-    return list(layers.values()) if isinstance(layers, dict) else list(layers)
 
 
 def _short(text: str, width: int) -> str:
@@ -78,15 +73,12 @@ def _row(layer: str, output: str, parameters: str) -> str:
     return f"{_short(layer, 38):<38}  {_short(output, 24):<24}  {parameters:>14}"
 
 
-def _size(variable: Any) -> int:
-    size = 1
-    for one in variable.shape:
-        size *= one
-    return size
+def _size(variables: Any) -> int:
+    return sum(math.prod(variable.shape) for variable in variables)
 
 
 def _parameters(layer: Any) -> str:
-    return f"{sum(_size(variable) for variable in layer.weights):,}" if layer.built else "not built"
+    return f"{_size(layer.weights):,}" if layer.built else "not built"
 
 
 def _shape_of(layer: Any) -> str:
@@ -155,21 +147,22 @@ def plot_history(history: History, *, text: bool | None = None, width: int = WID
 
 def text_plot(curves: dict[str, list[float]], *, width: int = WIDTH, height: int = 9) -> Text:
     """Curves over 1, 2, ... as characters, no line longer than `width`."""
-    columns = width - 10
-    if columns < 8:
+    if width < 19:
         raise ArgumentError(f"[plot_history] width is {width}, expected 19 or more")
     most = max(len(values) for values in curves.values())
     low = min(min(values) for values in curves.values())
     high = max(max(values) for values in curves.values())
+    labels = {0: f"{high:.4g}", height - 1: f"{low:.4g}"}
+    side = max(8, *map(len, labels.values()))
+    columns = width - side - 2
     grid = [[" "] * columns for _ in range(height)]
     for mark, values in zip("*o+x", curves.values()):
         for i, value in enumerate(values):
             column = round(i * (columns - 1) / max(most - 1, 1))
             part = (high - value) / (high - low) if high > low else 0.5
             grid[round(part * (height - 1))][column] = mark
-    labels = {0: f"{high:.4g}", height - 1: f"{low:.4g}"}
-    lines = [f"{labels.get(i, ''):>8} |" + "".join(row).rstrip() for i, row in enumerate(grid)]
-    lines.append(" " * 9 + "+" + "-" * columns)
-    lines.append(" " * 10 + "1" + f"{most:>{columns - 1}}")
+    lines = [f"{labels.get(i, ''):>{side}} |" + "".join(row).rstrip() for i, row in enumerate(grid)]
+    lines.append(" " * (side + 1) + "+" + "-" * columns)
+    lines.append(" " * (side + 2) + "1" + f"{most:>{columns - 1}}")
     lines.append("  ".join(f"{mark} {name}" for mark, name in zip("*o+x", curves)))
     return Text("\n".join(lines))

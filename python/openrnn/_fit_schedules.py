@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from openrnn import _arguments, _core
+from openrnn._fit_data import positive
 from openrnn.errors import ArgumentError
 
 __all__ = [
@@ -29,11 +30,11 @@ def _rate(call: str, name: str, value: float) -> float:
     return rate
 
 
-def _steps(call: str, name: str, value: int) -> int:
-    steps = _arguments.as_integer(call, name, value)
-    if steps < 1:
-        raise ArgumentError(f"[{call}] {name} is {steps}, expected 1 or more")
-    return steps
+def _step(call: str, step: int) -> int:
+    number = _arguments.as_integer(call, "step", step)
+    if number < 0:
+        raise ArgumentError(f"[{call}] step is {number}, expected 0 or more")
+    return number
 
 
 class ConstantSchedule:
@@ -74,7 +75,7 @@ class ExponentialDecay:
         self, learning_rate: float, decay_steps: int, decay_rate: float, staircase: bool = False
     ) -> None:
         self.learning_rate = _rate("ExponentialDecay", "learning_rate", learning_rate)
-        self.decay_steps = _steps("ExponentialDecay", "decay_steps", decay_steps)
+        self.decay_steps = positive("ExponentialDecay", "decay_steps", decay_steps)
         self.decay_rate = _arguments.as_number("ExponentialDecay", "decay_rate", decay_rate)
         if not 0.0 < self.decay_rate <= 1.0:
             raise ArgumentError(
@@ -85,7 +86,7 @@ class ExponentialDecay:
 
     def __call__(self, step: int) -> float:
         """The rate of that step."""
-        whole, rest = divmod(step, self.decay_steps)
+        whole, rest = divmod(_step("ExponentialDecay", step), self.decay_steps)
         rate, factor = self.learning_rate, self.decay_rate
         while whole > 0:  # by squaring: libm's pow has other bits on other machines
             rate *= factor if whole % 2 else 1.0
@@ -115,13 +116,14 @@ class CosineDecay:
 
     def __init__(self, learning_rate: float, decay_steps: int, alpha: float = 0.0) -> None:
         self.learning_rate = _rate("CosineDecay", "learning_rate", learning_rate)
-        self.decay_steps = _steps("CosineDecay", "decay_steps", decay_steps)
+        self.decay_steps = positive("CosineDecay", "decay_steps", decay_steps)
         self.alpha = _arguments.as_number("CosineDecay", "alpha", alpha)
         if not 0.0 <= self.alpha <= 1.0:
             raise ArgumentError(f"[CosineDecay] alpha is {self.alpha}, expected 0 to 1")
 
     def __call__(self, step: int) -> float:
         """The rate of that step."""
+        step = _step("CosineDecay", step)
         return float(
             _core.schedule_at(
                 "cosine", self.learning_rate, self.decay_steps, 1.0, self.alpha, step
@@ -164,6 +166,7 @@ class PiecewiseConstant:
 
     def __call__(self, step: int) -> float:
         """The rate of that step."""
+        step = _step("PiecewiseConstant", step)
         return self.values[sum(step > boundary for boundary in self.boundaries)]
 
 
@@ -184,10 +187,11 @@ class WarmUp:
 
     def __init__(self, schedule: Schedule | float, steps: int) -> None:
         self.schedule = as_schedule("WarmUp", schedule)
-        self.steps = _steps("WarmUp", "steps", steps)
+        self.steps = positive("WarmUp", "steps", steps)
 
     def __call__(self, step: int) -> float:
         """The rate of that step."""
+        step = _step("WarmUp", step)
         if step < self.steps:
             return self.schedule(0) * ((step + 1) / self.steps)
         return self.schedule(step - self.steps)

@@ -13,7 +13,11 @@ namespace {
 constexpr std::size_t kLabel = 8, kCell = 14;
 
 std::string cell(const std::string& text) {
-  return text.size() < kCell ? text : text.substr(0, kCell - 3) + "..";
+  if (text.size() < kCell) return text;
+  std::size_t end = kCell - 3;
+  // Not inside a character of UTF-8.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + "..";
 }
 
 /// Row 1 is the one after the last of the file. As many columns of the series side by side as fit.

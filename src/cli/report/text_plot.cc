@@ -10,7 +10,8 @@
 namespace openrnn::cli {
 namespace {
 
-constexpr int kLabel = 11;  // columns of a value, a space and the axis
+// Columns of a value, unless it needs more; of a space and the axis behind it.
+constexpr std::size_t kLabel = 9, kAxis = 2;
 
 struct Bounds {
   std::int64_t first = 0, last = 0;
@@ -44,14 +45,19 @@ int terminal_width() {
   constexpr int kDefault = 80;
   winsize size{};
   if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return kDefault;
-  return size.ws_col >= 2 * kLabel ? size.ws_col : kDefault;
+  return size.ws_col >= 2 * (kLabel + kAxis) ? size.ws_col : kDefault;
 }
 
 std::string text_plot(const std::vector<TextCurve>& curves, std::int64_t divider, int width,
                       int height) {
   const Bounds bounds = bounds_of(curves);
-  const auto columns = static_cast<std::size_t>(std::max(width - kLabel, 2));
   const auto lines = static_cast<std::size_t>(std::max(height, 2));
+  std::vector<std::string> labels(lines);
+  labels.front() = fmt::format("{:.4g}", bounds.high);
+  labels.back() = fmt::format("{:.4g}", bounds.low);
+  const std::size_t side = std::max({kLabel, labels.front().size(), labels.back().size()});
+  const std::size_t columns =
+      std::max(static_cast<std::size_t>(width), side + kAxis + 2) - side - kAxis;
   std::vector<std::string> grid(lines, std::string(columns, ' '));
   const auto column_of = [&](std::int64_t x) {
     const auto span = static_cast<double>(std::max<std::int64_t>(bounds.last - bounds.first, 1));
@@ -69,10 +75,7 @@ std::string text_plot(const std::vector<TextCurve>& curves, std::int64_t divider
   }
   std::string text;
   for (std::size_t i = 0; i < lines; ++i) {
-    const bool top = i == 0, bottom = i + 1 == lines;
-    const std::string label =
-        top || bottom ? fmt::format("{:.4g}", top ? bounds.high : bounds.low) : "";
-    std::string line = fmt::format("{:>9} |{}", label, grid[i]);
+    std::string line = fmt::format("{:>{}} |{}", labels[i], side, grid[i]);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }

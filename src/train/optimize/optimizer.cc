@@ -21,14 +21,6 @@ Array filled(const Shape& shape, DType dtype, double value) {
   return array;
 }
 
-/// `name`, or name_1, name_2, ... where a variable has it already: TensorFlow numbers the slots of
-/// one variable so, whichever optimizer they belong to.
-std::string free_name(const std::string& name) {
-  std::string free = name;
-  for (int i = 1; Graph::current().has_variable(free); ++i) free = name + "_" + std::to_string(i);
-  return free;
-}
-
 DeviceArray converted(const DeviceArray& from, DType dtype) {
   DeviceArray to(from.device(), dtype, from.shape());
   from.device().convert(from.size(), from.dtype(), from.data(), dtype, to.mutable_data());
@@ -36,6 +28,12 @@ DeviceArray converted(const DeviceArray& from, DType dtype) {
 }
 
 }  // namespace
+
+std::string free_name(const std::string& name) {
+  std::string free = name;
+  for (int i = 1; Graph::current().has_variable(free); ++i) free = name + "_" + std::to_string(i);
+  return free;
+}
 
 Optimizer::Optimizer(std::string name, double learning_rate, std::vector<SlotRule> slots)
     : name_(std::move(name)), learning_rate_(0.0), slot_rules_(std::move(slots)) {

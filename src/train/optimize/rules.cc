@@ -1,4 +1,4 @@
-// The five optimizers: their constants, slots and scalars.
+// The optimizers: their constants, slots and scalars.
 #include <cmath>
 
 #include "base/excerpt.h"
@@ -17,12 +17,10 @@ void require(bool good, std::string_view call, std::string_view what, double val
 
 bool is_rate(double value) { return value >= 0.0 && value < 1.0; }
 
-/// A scalar variable of this graph, `name` or the first free of name_1, name_2, ...
-Variable scalar_variable(const std::string& name, float value) {
-  std::string free = name;
-  for (int i = 1; Graph::current().has_variable(free); ++i) free = name + "_" + std::to_string(i);
-  // The host computes with it at every step.
-  return Variable(free, Array::of<float>({}, std::span<const float>(&value, 1)), false,
+/// A scalar variable of this graph. The host computes with it at every step.
+template <class T>
+Variable scalar_variable(const std::string& name, T value) {
+  return Variable(free_name(name), Array::of<T>({}, std::span<const T>(&value, 1)), false,
                   &device("cpu"));
 }
 
@@ -34,8 +32,6 @@ double power(double base, std::int64_t exponent) {
   }
   return result;
 }
-
-float scalar_value(const Variable& variable) { return variable.read().to_host().as<float>()[0]; }
 
 }  // namespace
 
@@ -123,14 +119,14 @@ OptimizerStep AdamOptimizer::rule() const {
   step.beta1 = beta1_;
   step.beta2 = beta2_;
   step.epsilon = epsilon_;
-  step.learning_rate = learning_rate() * std::sqrt(1.0 - scalar_value(beta2_power_)) /
-                       (1.0 - scalar_value(beta1_power_));
+  step.learning_rate = learning_rate() * std::sqrt(1.0 - scalar<float>(beta2_power_)) /
+                       (1.0 - scalar<float>(beta1_power_));
   return step;
 }
 
 std::function<void()> AdamOptimizer::advance_scalars() const {
   const auto multiply = [](const Variable& power, float beta) {
-    const float next = scalar_value(power) * beta;
+    const float next = scalar<float>(power) * beta;
     power.assign(ConstArrayView{&next, DType::kFloat32, {}});
   };
   return [=, power1 = beta1_power_, power2 = beta2_power_, beta1 = beta1_, beta2 = beta2_] {
@@ -159,11 +155,7 @@ AdamWOptimizer::AdamWOptimizer(double learning_rate, double beta1, double beta2,
           weight_decay, "a finite number of at least 0");
 }
 
-void AdamWOptimizer::make_scalars() {
-  std::string free = "adam_step";
-  for (int i = 1; Graph::current().has_variable(free); ++i) free = "adam_step_" + std::to_string(i);
-  step_ = Variable(free, Array(DType::kInt64, {}), false, &device("cpu"));
-}
+void AdamWOptimizer::make_scalars() { step_ = scalar_variable<std::int64_t>("adam_step", 0); }
 
 OptimizerStep AdamWOptimizer::rule() const {
   const std::int64_t t = scalar<std::int64_t>(step_) + 1;

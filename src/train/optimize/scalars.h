@@ -1,9 +1,13 @@
-// The host's counters and scales: variables of one element.
+// The host's counters and scales: variables of one element; and names of what an optimizer makes.
 #pragma once
 
 #include "openrnn/train_optimizer.h"
 
 namespace openrnn::train {
+
+/// `name`, or name_1, name_2, ... where a variable has it already: TensorFlow numbers the slots of
+/// one variable so, whichever optimizer they belong to.
+std::string free_name(const std::string& name);
 
 /// The element. Unlike Variable::to_host this reports nothing.
 template <class T>

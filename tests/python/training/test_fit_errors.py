@@ -26,6 +26,9 @@ class Other:
         ({"data": [X]}, ValueError, "[fit] a batch is a ndarray, expected a pair (x, y)"),
         ({"data": X}, TypeError, "[fit] data is one array of type ndarray, expected a pair"),
         ({"data": 3}, TypeError, "[fit] data is a int, expected a pair of arrays"),
+        ({"validation": (X, Y[:5])}, ValueError, "[fit, validation] x has 6 samples along axis 0"),
+        ({"validation": (X[:0], Y[:0])}, ValueError, "[fit, validation] the data has no samples"),
+        ({"validation": iter([(X, Y)]), "epochs": 2}, ValueError, "[fit, validation] the data is a l"),
         ({"data": iter([(X, Y)]), "epochs": 2}, ValueError, "[fit] the data is a list_iterator"),
         ({"data": [(X, Y)], "steps_per_epoch": 3}, ValueError, "[fit] the data gave 1 batches"),
         ({"steps_per_epoch": 2}, ValueError, "[fit] steps_per_epoch is 2 with arrays"),
@@ -75,11 +78,29 @@ def test_gradients_that_are_not_finite_change_nothing():
     def loss(y, found):
         return openrnn.reduce_sum(found) * 1e30
 
-    for accumulate in (1, 2):
-        with pytest.raises(ValueError, match="not finite|global norm|not-finite|nan|inf"):
-            train.fit(layer, (huge, Y[:2]), loss, train.Adam(), progress=False, batch_size=1,
-                      gradient_accumulation=accumulate)  # fmt: skip
-        assert not layer.kernel.numpy().any()
+    for accumulate, text in ((1, "global norm of inf at step 0"), (2, "at step 1 is not finite")):
+        for clip_norm in (None, 1.0):
+            with pytest.raises(ValueError, match=text):
+                train.fit(layer, (huge, Y[:2]), loss, train.Adam(), progress=False, batch_size=1,
+                          gradient_accumulation=accumulate, clip_norm=clip_norm)  # fmt: skip
+            assert not layer.kernel.numpy().any()
+
+
+@pytest.mark.parametrize("call", [train.fit, train.evaluate])
+def test_what_is_no_model(call):
+    more = {} if call is train.evaluate else {"optimizer": train.Adam()}
+    with pytest.raises(TypeError, match=r"model is a function, expected a layer or a Model"):
+        call(lambda x: x, (X, Y), "mean_squared_error", **more)
+
+
+def test_outputs_without_the_samples_of_a_batch():
+    x = openrnn.Input((3,))
+    for outputs, axes, text in [
+        (layers.Dense(1)(x), (0, 1), r"an output of 2 samples has shape \(2, 1\), expected them along"),
+        (openrnn.reduce_mean(x), 0, r"an output of 2 samples has shape \(\), expected them along axis 0"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            openrnn.Model(x, outputs).predict(X, 2, batch_axis=axes)
 
 
 def test_float16_is_not_accumulated():

@@ -139,6 +139,20 @@ def test_the_history_as_characters(monkeypatch):
         train.plot_history([1.0])
 
 
+def test_long_values_move_the_axis_and_not_the_border():
+    history = train.History()
+    history.history["loss"] = [3.0, -1.5e-05, -1.234e-05, -2.5e-05]
+    lines = train.plot_history(history, text=True, width=40).splitlines()
+    assert lines[8].startswith("-2.5e-05 |") and lines[8].endswith("*")
+    history.history["loss"][-1] = -1.234e-103
+    for width in (19, 40):
+        lines = train.plot_history(history, text=True, width=width).splitlines()
+        assert max(map(len, lines)) == width
+        assert len({line.index("|") for line in lines[:9]}) == 1
+    with pytest.raises(ValueError, match="width is 18, expected 19 or more"):
+        train.plot_history(history, text=True, width=18)
+
+
 def test_the_history_by_matplotlib(monkeypatch):
     drawn = []
 

@@ -32,6 +32,18 @@ def test_piecewise_constant_and_warm_up():
     assert train.WarmUp(0.5, 2)(0) == 0.25 and train.ConstantSchedule(0.5)(10**9) == 0.5
 
 
+@pytest.mark.parametrize(
+    "rate",
+    [train.ExponentialDecay(0.3, 7, 0.9), train.CosineDecay(0.3, 7), train.WarmUp(0.3, 7),
+     train.PiecewiseConstant([7], [0.3, 0.1])],
+)  # fmt: skip
+def test_steps_that_are_none(rate):
+    with pytest.raises(ValueError, match=r"step is -1, expected 0 or more"):
+        rate(-1)
+    with pytest.raises(TypeError, match=r"step is 'float', expected an integer"):
+        rate(1.5)
+
+
 def test_against_tensorflow():
     tf = pytest.importorskip("tensorflow")
     v1 = tf.compat.v1.train

@@ -121,6 +121,19 @@ def test_many_columns_in_blocks(tmp_path):
     assert [len(block.splitlines()[1].split()) for block in blocks] == [6, 3]
 
 
+def test_names_and_values_that_are_long(tmp_path):
+    columns = ["größe_äöüäöüäöü", "debt"]
+    run, series = train(tmp_path, 1, columns=columns)
+    rows = [line.split(",") for line in series.read_text(encoding="utf-8").splitlines()]
+    rows[1:] = [[day, one, f"{-12345 * float(two):.3f}"] for day, one, two in rows[1:]]
+    series.write_text("\n".join(map(",".join, rows)) + "\n", encoding="utf-8")
+    done = good("forecast", run, "--input", series, "--horizon", 2, "--plot")
+    assert done.stdout.split()[1].startswith("größe") and done.stdout.split()[1].endswith("..")
+    picture = done.stdout.split("\n\n")[2].splitlines()[1:13]
+    assert re.match(r"-\d\.\d{3}e\+05 \|", picture[-1]) and max(map(len, picture)) == 80
+    assert {line.index("|") for line in picture} == {11}
+
+
 @pytest.mark.parametrize("width", [60, 132])
 def test_as_wide_as_the_terminal(runs, width):
     run, series = runs[1]
