@@ -24,7 +24,7 @@ def as_list(outputs):
 def weighted(outputs, scales):
     total = 0.0
     for output, scale in zip(outputs, scales, strict=True):
-        total = total + keras.ops.sum(output * tensor_of(scale))
+        total = total + keras.ops.sum(output * keras.ops.cast(tensor_of(scale), output.dtype))
     return total
 
 
