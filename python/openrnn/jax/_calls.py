@@ -15,7 +15,7 @@ from openrnn.errors import ArgumentError
 from openrnn.jax._network import Network
 from openrnn.jax._operation import Call, operation
 from openrnn.jax._packed import Packed
-from openrnn.jax._params import joined, layout_of, network_of_params, shape_text
+from openrnn.jax._params import as_arrays, joined, layout_of, network_of_params, shape_text
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -67,11 +67,7 @@ def _lengths(call: str, value: Any, rows: int) -> Any:
 def _network(call: str, params: Any, cell: str, bidirectional: bool, options: Any) -> Any:
     """(network, parameters, token) of params or of what pack made of them."""
     if not isinstance(params, Packed):
-        if isinstance(params, (list, tuple)):
-            params = [
-                {k: jnp.asarray(v) for k, v in p.items()} if isinstance(p, dict) else p
-                for p in params
-            ]
+        params = as_arrays(params)
         layout = layout_of(call, cell, bidirectional, options)
         return network_of_params(call, params, layout), params, jnp.zeros(2, jnp.uint32)
     given = [name for name, value in options.items() if value not in (None, False, 0.0)]

@@ -15,7 +15,7 @@ import numpy as np
 from openrnn import _core
 from openrnn.errors import ArgumentError
 from openrnn.jax._network import Network
-from openrnn.jax._params import joined, layout_of, network_of_params
+from openrnn.jax._params import as_arrays, joined, layout_of, network_of_params
 
 
 def _drop(words: tuple[int, int], view: Any) -> None:
@@ -77,6 +77,7 @@ def pack(params: Any, cell: str = "lstm", *, bidirectional: bool = False, **opti
             f"[{call}] params are traced, expected arrays: pack outside of jit, or pass params "
             "themselves"
         )
+    params = as_arrays(params)
     net = network_of_params(call, params, layout_of(call, cell, bidirectional, options))
     flat = jax.device_put(joined(net, params), jax.devices("cpu")[0])
     # The view keeps the buffer from being donated, so its elements stay.

@@ -63,13 +63,23 @@ def _sizes(call: str, params: Any, layout: Layout) -> dict[str, Any]:
     return sizes
 
 
+def as_arrays(params: Any) -> Any:
+    """Parameters as arrays of JAX, which may have another dtype; what is no list of dicts as it is."""
+    if not isinstance(params, (list, tuple)):
+        return params
+    return [
+        {key: jnp.asarray(value) for key, value in each.items()} if isinstance(each, dict) else each
+        for each in params
+    ]
+
+
 def network_of_params(call: str, params: Any, layout: Layout) -> Network:
-    """The network of a list of dicts. Raises ArgumentError for what does not fit."""
-    if isinstance(params, (list, tuple)):
-        params = [dict(each) if isinstance(each, dict) else each for each in params]
+    """The network of parameters from `as_arrays`. Raises ArgumentError for what does not fit."""
     net = network_of(_sizes(call, params, layout), layout)
     wanted = {(piece.at, piece.key): piece.shape for piece in net.pieces}
     for index, each in enumerate(params):
+        if not isinstance(each, dict):
+            raise _fail(call, f"params[{index}] is {type(each).__name__}, expected a dict")
         for key in each:
             if (index, key) not in wanted:
                 raise _fail(call, f"params[{index}] has {key!r}, which this network has not")
@@ -103,6 +113,7 @@ def flatten(params: Any, cell: str = "lstm", *, bidirectional: bool = False, **o
     Differentiable. Raises ArgumentError for parameters that do not fit together.
     """
     layout = layout_of("openrnn.jax.flatten", cell, bidirectional, options)
+    params = as_arrays(params)
     return joined(network_of_params("openrnn.jax.flatten", params, layout), params)
 
 

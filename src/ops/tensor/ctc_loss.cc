@@ -113,8 +113,8 @@ void normalize(const double* logits, std::int64_t classes, double* to) {
 void compute(const Call& call, std::span<const double> logits, std::span<double> losses,
              std::span<double> gradients) {
   const std::int64_t cost = call.steps * (call.classes + 8) * 8;
+  std::vector<double> steps(logits.size());  // of which each row is its own part
   cpu::parallel_ranges(call.batch, 1, cost, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<double> steps(logits.size());
     for (std::int64_t b = begin; b < end; ++b) {
       const std::int64_t first = call.begin(b);
       const auto row = static_cast<std::size_t>(b);

@@ -30,8 +30,10 @@ Tensor binary_cross_entropy_rows(const Tensor& probabilities, const Tensor& labe
                      infer::broadcast("binary_cross_entropy", probabilities, labels), probabilities,
                      labels, epsilon);
   }
+  // Each by itself: 1 - epsilon may round to 1, of which one_minus would be 0.
   const Tensor p = clip(probabilities, epsilon, 1.0 - epsilon);
-  return negate(add(multiply(labels, log(p)), multiply(one_minus(labels), log(one_minus(p)))));
+  const Tensor q = clip(one_minus(probabilities), epsilon, 1.0 - epsilon);
+  return negate(add(multiply(labels, log(p)), multiply(one_minus(labels), log(q))));
 }
 
 }  // namespace openrnn::ops

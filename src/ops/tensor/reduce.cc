@@ -73,8 +73,7 @@ DeviceArray run_extreme(BinaryOp op, const DeviceArray& matrix, Shape shape) {
 // The gradient is shared by the elements that are equal to the result.
 Tensor extreme(const char* call, BinaryOp op, const Tensor& x, const ReduceOptions& options) {
   const Reduced to(call, x, options);
-  const ReduceOptions& given = options;
-  if (x.is_symbolic()) return defer_one(call, {x.dtype(), to.shape}, x, given);
+  if (x.is_symbolic()) return defer_one(call, {x.dtype(), to.shape}, x, options);
   if (to.count(x) == 0 && shape_size(to.shape) > 0) {
     throw ArgumentError(message("[", call, "] x has shape ", to_string(x.shape()),
                                 ", expected at least one element for each result"));
@@ -162,16 +161,16 @@ Tensor softmax_along(const Tensor& logits, std::int64_t axis) {
 
 Tensor log_softmax(const Tensor& logits, std::int64_t axis) {
   require_floating("log_softmax", "logits", logits);
-  axis_of("log_softmax", axis, logits.shape().size());
+  const std::size_t at = axis_of("log_softmax", axis, logits.shape().size());
   if (logits.is_symbolic()) {
     return defer_one("log_softmax", infer::like("log_softmax", logits), logits, axis);
   }
+  if (logits.shape()[at] == 0) return logits;
   const Tensor wide = widened(logits);
   const ReduceOptions along{.axes = Axes{axis}, .keepdims = true};
-  if (logits.shape()[axis_of("log_softmax", axis, logits.shape().size())] == 0) return logits;
-  // Twice: what is near the maximum keeps its digits where the maximum is large.
+  // Not x - reduce_logsumexp(x): what is near the maximum keeps its digits where that is large.
   const Tensor shifted = subtract(wide, reduce_max(wide.detached(), along));
-  const Tensor result = subtract(shifted, reduce_logsumexp(shifted, along));
+  const Tensor result = subtract(shifted, log(reduce_sum(exp(shifted), along)));
   return logits.dtype() == wide.dtype() ? result : cast(result, logits.dtype());
 }
 

@@ -32,11 +32,7 @@ std::string name_of(ElementType type) {
 }
 
 std::string text_of(ElementType type, std::span<const std::int64_t> dims) {
-  std::string text = name_of(type) + " [";
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(dims[i]);
-  }
-  return text + "]";
+  return name_of(type) + " " + to_string(Shape(dims.begin(), dims.end()));
 }
 
 std::span<const std::int64_t> dims_of(const Buffer& buffer) {

@@ -4,57 +4,23 @@
 #include <mutex>
 
 #include "base/message.h"
-#include "base/text/json.h"
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"
-#include "openrnn/spec_fields.h"
+#include "spec/json.h"
 
 namespace openrnn::python::jax {
 namespace {
 
-double number_in(JsonScanner& json) {
-  // json_number has infinities in quotes.
-  if (json.kind() == '"') return std::stod(json.string());
-  const auto number = json.number();
-  const auto* const whole = std::get_if<std::int64_t>(&number);
-  return whole ? static_cast<double>(*whole) : std::get<double>(number);
-}
-
-FieldValue value_in(JsonScanner& json) {
-  switch (json.kind()) {
-    case '"':
-      return json.string();
-    case 't':
-    case 'f':
-      return json.boolean();
-    case 'n':
-      json.null();
-      return std::monostate{};
-    case '[': {
-      std::array<double, 2> pair{};
-      std::size_t count = 0;
-      json.array([&] {
-        if (count >= pair.size()) json.fail("more than two numbers");
-        pair[count++] = number_in(json);
-      });
-      return pair;
-    }
-    default:
-      return std::visit([](auto number) -> FieldValue { return number; }, json.number());
-  }
-}
-
 RnnSpec spec_in(std::string_view text) {
-  RnnSpec spec;
   const std::string source = "attribute network";
   JsonScanner json(source, 0, text);
   try {
-    json.object([&](const std::string& name) { rnn_field(name).put(spec, value_in(json)); });
+    RnnSpec spec = spec::spec_from_json(json);
     json.end();
+    return spec;
   } catch (const FormatError& error) {
     throw ArgumentError(message("[openrnn.jax] ", error.what()));
   }
-  return spec;
 }
 
 struct Networks {

@@ -16,34 +16,16 @@ using Written = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using MaybeRead = std::optional<Read>;
 using MaybeWritten = std::optional<Written>;
 
-template <class Array>
-std::string shape_text(const Array& array) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < array.ndim(); ++i) {
-    text += (i ? ", " : "") + std::to_string(array.shape(i));
-  }
-  return text + "]";
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  }
-  return text + "]";
-}
-
 // Throws: ArgumentError unless the array has the shape and the dtype.
 template <class Array>
-void check(const char* name, const Array& array, const std::vector<std::int64_t>& shape,
-           nb::dlpack::dtype dtype) {
-  bool same = array.ndim() == shape.size();
-  for (std::size_t i = 0; same && i < shape.size(); ++i) {
-    same = static_cast<std::int64_t>(array.shape(i)) == shape[i];
+void check(const char* name, const Array& array, const Shape& shape, nb::dlpack::dtype dtype) {
+  Shape given;
+  for (std::size_t i = 0; i < array.ndim(); ++i) {
+    given.push_back(static_cast<std::int64_t>(array.shape(i)));
   }
-  if (!same) {
-    throw ArgumentError(message("[KerasCell] ", name, " has shape ", shape_text(array),
-                                ", expected ", shape_text(shape)));
+  if (given != shape) {
+    throw ArgumentError(message("[KerasCell] ", name, " has shape ", to_string(given),
+                                ", expected ", to_string(shape)));
   }
   if (array.dtype() != dtype) {
     throw ArgumentError(message("[KerasCell] ", name, " has elements of ",
@@ -62,14 +44,12 @@ class Checked {
  public:
   explicit Checked(const Cell& cell) : dtype_(dtype_of(cell)) {}
 
-  const void* read(const char* name, const MaybeRead& array,
-                   const std::vector<std::int64_t>& shape) const {
+  const void* read(const char* name, const MaybeRead& array, const Shape& shape) const {
     if (!array) return nullptr;
     check(name, *array, shape, dtype_);
     return array->data();
   }
-  void* written(const char* name, const MaybeWritten& array,
-                const std::vector<std::int64_t>& shape) const {
+  void* written(const char* name, const MaybeWritten& array, const Shape& shape) const {
     if (!array) return nullptr;
     check(name, *array, shape, dtype_);
     return array->data();
@@ -89,7 +69,7 @@ struct Sizes {
         recurrent{cell.spec().num_units, kernel[1]},
         bias(cell.bias_rows() == 2 ? std::vector{std::int64_t{2}, kernel[1]}
                                    : std::vector{kernel[1]}) {}
-  std::vector<std::int64_t> x, y, state, kernel, recurrent, bias;
+  Shape x, y, state, kernel, recurrent, bias;
 };
 
 void require(bool given, const char* what) {

@@ -73,9 +73,7 @@ void bind_protocols(nb::class_<T>& type) {
           nb::sig("def __iter__(self) -> typing.Iterator[Tensor]"))
       .def("__float__", [](const T& self) { return with_value(read(self), "float").item(); })
       .def("__int__",
-           [](const T& self) {
-             return static_cast<std::int64_t>(with_value(read(self), "int").item());
-           })
+           [](const T& self) { return nb::int_(item_of(with_value(read(self), "int"))); })
       .def("__bool__", [](const T& self) { return with_value(read(self), "bool").item() != 0; })
       .def(
           "__pow__",

@@ -39,6 +39,7 @@ CASES = [
      "sequence_lengths is float64 [2], expected integers [2]"),
     (lambda p: orx.lstm(X, None, None, p[0]),
      "params is dict, expected a list of one dict a layer"),
+    (lambda p: orx.flatten([*p, 3]), "params[1] is int, expected a dict"),
     (lambda p: orx.lstm(X, None, None, p, bidirectional=True),
      "params is 1 dicts, expected a list of one dict for each layer and direction"),
     (lambda p: orx.lstm(X, None, None, without(p, "w_hh")),

@@ -54,6 +54,22 @@ def test_a_donated_buffer_is_not_taken_for_the_old_one(key):
     close(orx.lstm(x, h0, c0, doubled), wanted, 0.0)
 
 
+def test_parameters_of_numpy_are_of_the_dtype_that_jax_gives_them(key):
+    params = [
+        {name: np.asarray(value, np.float64) for name, value in each.items()}
+        for each in orx.init(key, input_size=3, hidden_size=5)
+    ]
+    jax.config.update("jax_enable_x64", False)
+    try:
+        packed = orx.pack(params)
+        assert "float32" in repr(packed) and orx.flatten(params).dtype == np.float32
+        x = jnp.ones((2, 4, 3))
+        same = np.array_equal(orx.lstm(x, None, None, packed)[0], orx.lstm(x, None, None, params)[0])
+        assert same
+    finally:
+        jax.config.update("jax_enable_x64", True)
+
+
 def test_handles_end_with_their_last_reference(key):
     params, (x, h0, c0) = made(key)
     gc.collect()

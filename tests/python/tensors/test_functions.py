@@ -246,3 +246,9 @@ def test_binary_cross_entropy():
     far = r.losses.binary_cross_entropy(np.array([0.0, 1.0]), np.array([-1e4, 1e4]), True)
     assert float(far) == 0.0
     assert float(r.losses.binary_cross_entropy([1.0], [0.0], epsilon=0.25)) == pytest.approx(np.log(4))
+    # 1 - 1e-7 is 1 in 16 bits.
+    for dtype, error in (("float64", 1e-9), ("float32", 1e-5), ("float16", 0.2), ("bfloat16", 0.2)):
+        z, p = (r.cast([0.0, 1.0, 1.0, 0.0], dtype), r.cast([0.0, 1.0, 0.0, 1.0], dtype))
+        assert float(r.losses.binary_cross_entropy(z[:2], p[:2])) <= 2e-7, dtype
+        wrong = float(r.losses.binary_cross_entropy(z[2:], p[2:]))
+        assert wrong == pytest.approx(-np.log(1e-7), abs=error), dtype

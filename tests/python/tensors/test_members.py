@@ -40,6 +40,9 @@ def test_python_protocols(make):
     assert len(x) == 2 and [list(row.numpy()) for row in x] == VALUE.tolist()
     assert f"{scalar:.3f}" == "2.500" and f"{make(np.int32(7)):03d}" == "007"
     assert (float(scalar), int(scalar), bool(scalar), bool(make(0.0))) == (2.5, 2, True, False)
+    assert int(make(np.int64(2**53 + 1))) == 2**53 + 1 and int(make(1e30)) == int(np.float32(1e30))
+    with pytest.raises(ValueError, match="NaN to integer"):
+        int(make(float("nan")))
     assert scalar.item() == 2.5 and type(make(np.int32(7)).item()) is int
     assert -2.5 in x and 7.0 not in x and "a" not in x
     assert x._repr_html_().startswith("<pre>&lt;openrnn.")
