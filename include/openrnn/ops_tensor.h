@@ -43,7 +43,7 @@ OPENRNN_API Tensor where(const Tensor& condition, const Tensor& a, const Tensor&
 
 // ---- Elementwise -------------------------------------------------------------------------------
 
-/// Within 2 ulp; -inf of 0, NaN below.
+/// Within 2 ulp; -inf of 0 and of subnormals, NaN below.
 OPENRNN_API Tensor log(const Tensor& x);
 /// log(1 + e^x), within 2 ulp.
 OPENRNN_API Tensor softplus(const Tensor& x);

@@ -43,7 +43,7 @@ def pow(x: TensorLike, y: TensorLike) -> Tensor:  # noqa: A001 - TensorFlow's na
 
 
 def log(x: TensorLike) -> Tensor:
-    """The natural logarithm, within 2 ulp: -inf of 0, NaN below."""
+    """The natural logarithm, within 2 ulp: -inf of 0 and of subnormals, NaN below."""
     return _core.log(x)
 
 

@@ -21,16 +21,12 @@ Shape broadcast_shape(std::string_view call, const Shape& a, const Shape& b) {
   for (std::size_t i = 0; i < rank; ++i) {
     const std::int64_t left = i < rank - a.size() ? 1 : a[i - (rank - a.size())];
     const std::int64_t right = i < rank - b.size() ? 1 : b[i - (rank - b.size())];
-    if (left == 1 || left == right) {
-      shape[i] = right;
-    } else if (right == 1 || right < 0) {
-      shape[i] = left;
-    } else if (left < 0) {
-      shape[i] = right;
-    } else {
+    if (left != right && left != 1 && right != 1 && left >= 0 && right >= 0) {
       throw ArgumentError(message("[", call, "] b has shape ", to_string(b),
                                   ", expected one that broadcasts with ", to_string(a), " of a"));
     }
+    // A size that is known is that of the other side, too.
+    shape[i] = left == 1 || (right != 1 && right >= 0) ? right : left;
   }
   return shape;
 }
@@ -106,8 +102,8 @@ Steps steps_of(std::optional<std::int64_t> begin, std::optional<std::int64_t> en
   };
   const std::int64_t first = begin ? place(*begin) : step < 0 ? high : low;
   const std::int64_t last = end ? place(*end) : step < 0 ? low : high;
-  if (step > 0) return {first, first < last ? (last - first - 1) / step + 1 : 0};
-  return {first, first > last ? (first - last - 1) / -step + 1 : 0};
+  if (step < 0) return {first, first > last ? (first - last - 1) / -step + 1 : 0};
+  return {first, first < last ? (last - first - 1) / step + 1 : 0};
 }
 
 }  // namespace openrnn::ops

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "ops/symbolic/replay.h"
 #include "ops/tensor/strides.h"
@@ -62,6 +63,12 @@ Tensor logical(const char* call, const Tensor& a, const Tensor& b, Combine combi
   return of_operands({a, b}, result);
 }
 
+template <class T>
+bool is_nan(T value) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(value);
+  return false;
+}
+
 // The first of the largest, by `better`; the first NaN is larger than all.
 template <class T, class Better>
 Array best_places(std::span<const T> values, const Shape& shape, std::size_t axis,
@@ -73,9 +80,9 @@ Array best_places(std::span<const T> values, const Shape& shape, std::size_t axi
   for (std::int64_t i = 0; i < result.size(); ++i) {
     const T* const from = values.data() + i / inner * steps * inner + i % inner;
     std::int64_t best = 0;
-    for (std::int64_t s = 1; s < steps && from[best * inner] == from[best * inner]; ++s) {
+    for (std::int64_t s = 1; s < steps && !is_nan(from[best * inner]); ++s) {
       const T value = from[s * inner];
-      if (value != value || better(value, from[best * inner])) best = s;
+      if (is_nan(value) || better(value, from[best * inner])) best = s;
     }
     result.as<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(best);
   }

@@ -1,4 +1,5 @@
 // Losses of two classes.
+#include "base/message.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 

@@ -37,12 +37,13 @@ def test_reasons():
                                      {"recurrent_activation": "silu"}], ids=str)
 @pytest.mark.parametrize("name", ["LSTM", "GRU"])
 def test_other_activations(name, options):
+    keras.utils.set_random_seed(4)
     layer = getattr(ours, name)(3, return_sequences=True, **options)
     layer.build((3, 5, 4))
     assert ours.why_not(layer)
     judge = generic(layer, getattr(keras.layers, f"{name}Cell")(3, **options), "float32")
     x = tensor_of(inputs())
-    np.testing.assert_allclose(numpy_of(layer(x)), numpy_of(judge(x)), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(numpy_of(layer(x)), numpy_of(judge(x)), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"recurrent_dropout": 0.4},

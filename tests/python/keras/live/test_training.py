@@ -7,15 +7,23 @@ import pytest
 from framework import BACKEND, EXACT, HAS_GRADIENTS, numpy_of, tensor_of
 
 trains = pytest.mark.skipif(not HAS_GRADIENTS, reason="Keras's numpy backend has no gradients")
-# Losses of 200 steps of Adam, which amplify what the roundings of one step differ in.
-BOUND = {"float32": 1e-4, "float64": 1e-9 if EXACT else 1e-5}
+# Losses of 200 steps of Adam, which amplify what the roundings of one step differ in: the first 100
+# steps, and all.
+BOUND = {"float32": (1e-5, 5e-3), "float64": (1e-9, 1e-9) if EXACT else (1e-5, 1e-5)}
 
 
 @pytest.fixture
 def floats():
-    before = keras.config.floatx()
-    yield keras.config.set_floatx
+    """Sets floatx, and the policy of layers, which Keras takes from floatx once."""
+    before, policy = keras.config.floatx(), keras.config.dtype_policy()
+
+    def use(dtype):
+        keras.config.set_floatx(dtype)
+        keras.config.set_dtype_policy(dtype)
+
+    yield use
     keras.config.set_floatx(before)
+    keras.config.set_dtype_policy(policy)
 
 
 def data(dtype, batch=6, time=7, width=3):
@@ -52,7 +60,8 @@ def test_losses_of_200_steps(dtype, floats):
             found.append(np.square(model.predict(x, verbose=0) - y).mean())
         losses.append(np.array(found))
     assert losses[0][-1] < 0.3 * losses[0][0]
-    assert abs(losses[0] - losses[1]).max() <= BOUND[dtype]
+    apart = abs(losses[0] - losses[1])
+    assert apart[:5].max() <= BOUND[dtype][0] and apart.max() <= BOUND[dtype][1]
 
 
 @trains
