@@ -130,7 +130,7 @@ std::vector<DeviceArray> Optimizer::compute_gradients(const GradientTape& tape, 
     const Array scales = filled(loss.shape(), compute_dtype(loss.dtype()), scale);
     start = DeviceArray::from_host(loss.value().device(), cast(scales.view(), loss.dtype()).view());
   }
-  std::vector<DeviceArray> gradients = tape.gradient(loss, variables, std::move(start));
+  std::vector<DeviceArray> gradients = tape.gradient(loss, variables, start);
   for (DeviceArray& gradient : gradients) {
     if (gradient.empty()) continue;
     const DType dtype = compute_dtype(gradient.dtype());
