@@ -125,7 +125,7 @@ TEST(DeviceBits, ComparisonsChoicesAndStrides) {
     }
     // Seven dimensions, more than a launch has, backwards and repeated.
     const Shape shape{2, 3, 2, 3, 2, 3, 2, 3};
-    const DeviceArray x = numbers(dtype, {2 * 3 * 2 * 3 * 2 * 3 * 2}, 3);
+    const DeviceArray x = numbers(dtype, {432}, 3);
     expect_cpu_bits({x}, [&](const Device& device, std::vector<DeviceArray>& in) {
       DeviceArray to(device, dtype, shape);
       device.copy_strided(

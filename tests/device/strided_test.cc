@@ -14,7 +14,7 @@ TEST(Strided, TransposesRepeatsAndReverses) {
     tested().copy_strided(
         {.element = dtype_size(dtype),
          .shape = y.shape(),
-         .from = static_cast<const std::byte*>(x.data()) + 4 * 21 * dtype_size(dtype),
+         .from = static_cast<const std::byte*>(x.data()) + std::size_t{4} * 21 * dtype_size(dtype),
          .from_strides = {1, 0, 3, -21},
          .to = y.mutable_data(),
          .to_strides = {70, 35, 5, 1}});

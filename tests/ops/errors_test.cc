@@ -45,7 +45,9 @@ TEST(Errors, TwoThatBroadcastOfOneDtype) {
                                                           {"subtract", ops::subtract},
                                                           {"multiply", ops::multiply},
                                                           {"divide", ops::divide}};
-  for (const auto& [name, operation] : operations) {
+  for (const auto& one : operations) {
+    const auto& name = one.first;
+    const Operation operation = one.second;
     EXPECT_EQ(argument_error([&] { operation(zeros({2}), zeros({3})); }),
               "[" + name + "] b has shape [3], expected one that broadcasts with [2] of a");
     EXPECT_EQ(argument_error([&] { operation(zeros({2}), zeros({2}, DType::kFloat64)); }),

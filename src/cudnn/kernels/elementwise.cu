@@ -89,9 +89,9 @@ __device__ inline C binary_of(Binary op, C v, C w) {
     case Binary::kMultiply:
       return v * w;
     case Binary::kMaximum:
-      return v >= w || v != v ? v : w;
+      return v >= w || std::isnan(v) ? v : w;
     case Binary::kMinimum:
-      return v <= w || v != v ? v : w;
+      return v <= w || std::isnan(v) ? v : w;
     case Binary::kPower:
       return flushed<C>(
           power_of(static_cast<double>(v), static_cast<double>(w), Split(), Scaled()));

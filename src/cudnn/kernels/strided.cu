@@ -7,15 +7,14 @@ namespace openrnn::gpu {
 /// Calls f with an integer of that many bytes.
 template <class F>
 __device__ inline void with_element(std::int32_t bytes, const F& f) {
-  switch (bytes) {
-    case 1:
-      return f(std::uint8_t());
-    case 2:
-      return f(std::uint16_t());
-    case 4:
-      return f(std::uint32_t());
-    default:
-      return f(std::uint64_t());
+  if (bytes == 1) {
+    f(std::uint8_t{});
+  } else if (bytes == 2) {
+    f(std::uint16_t{});
+  } else if (bytes == 4) {
+    f(std::uint32_t{});
+  } else {
+    f(std::uint64_t{});
   }
 }
 
