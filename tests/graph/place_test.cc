@@ -97,6 +97,18 @@ TEST(Place, ToIsDifferentiable) {
   EXPECT_EQ(floats(gradient), (std::vector<float>{1.0F, 1.5F, 2.0F, 2.5F, 3.0F, 3.5F}));
 }
 
+TEST(Place, ToIsDifferentiableTwice) {
+  const GradientTape outer;
+  const Tensor x = outer.watch(Tensor(numbers({2, 3}).view(), cpu()));
+  const GradientTape inner;
+  const Tensor loss = ops::reduce_sum(ops::square(x.to(test_device())));
+  const Tensor gradient = inner.gradients({loss}, std::vector{x})[0];
+  EXPECT_EQ(&gradient.device(), &cpu());
+  const DeviceArray second = outer.gradient(ops::reduce_sum(gradient), std::vector{x})[0];
+  EXPECT_EQ(&second.device(), &cpu());
+  EXPECT_EQ(floats(second), std::vector<float>(6, 2.0F));
+}
+
 TEST(Place, ToTheSameDeviceCopiesNothing) {
   const Tensor x(numbers({4}).view(), test_device());
   EXPECT_EQ(x.to(test_device()).value().data(), x.value().data());

@@ -61,6 +61,15 @@ def test_lengths_layouts_and_impossible_rows():
     )
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_lengths_of_other_rows_are_refused(count):
+    logits, labels = rng.normal(size=(5, 2, 4)), np.array([[1, 2], [3, 1]], "int32")
+    with pytest.raises(ValueError, match=f"{count} logit_lengths, expected 2, one a row"):
+        openrnn.nn.ctc_loss(labels, logits, None, [5] * count)
+    with pytest.raises(ValueError, match=f"{count} label_lengths, expected 2, one a row"):
+        openrnn.nn.ctc_loss(labels, logits, [1] * count)
+
+
 def test_gradient():
     logits = openrnn.Tensor(2 * rng.normal(size=(6, 3, 4)))
     labels, lengths = np.array([[1, 1, 3], [2, -1, -1], [1, 2, 3]], "int32"), [6, 4, 2]
