@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -119,6 +120,24 @@ TEST(Array, CastsRoundOnce) {
   EXPECT_EQ(cast(half.view(), DType::kFloat16).as<Half>()[0].bits, 0x3C01);
   expect_error<TypeError>([] { cast(Array(DType::kInt32, {1}).view(), DType::kFloat32); },
                           "[cast] from int32 to float32, expected floating dtypes");
+}
+
+// From 4 MiB on memory comes from elsewhere: on both sides of that size, and at it, an array begins
+// with zeros and can be copied, moved and freed.
+TEST(Array, SizesAroundThatOfLargeBlocks) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 22;
+  for (int round = 0; round < 3; ++round) {
+    for (const std::int64_t bytes : {kLarge - 1, kLarge, kLarge + 1}) {
+      Array array(DType::kUInt8, {bytes});
+      const auto values = array.as<std::uint8_t>();
+      EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](auto v) { return v == 0; }));
+      std::fill(values.begin(), values.end(), std::uint8_t{7});
+      Array copy = array;
+      array = Array(DType::kUInt8, {1});
+      const Array moved = std::move(copy);
+      EXPECT_EQ(moved.as<std::uint8_t>().back(), 7);
+    }
+  }
 }
 
 TEST(FormatError, KeepsPathAndOffset) {

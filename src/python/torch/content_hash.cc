@@ -92,8 +92,8 @@ class Avx2Sums {
       first = _mm256_add_epi64(first, _mm256_mul_epu32(a, _mm256_srli_epi64(a, 32)));
       second = _mm256_add_epi64(second, _mm256_mul_epu32(b, _mm256_srli_epi64(b, 32)));
     }
-    first_ = turned(first);
-    second_ = turned(second);
+    first_ = mixed_sums(first);
+    second_ = mixed_sums(second);
   }
 
   OPENRNN_AVX2 std::uint64_t hash() const noexcept {
@@ -109,7 +109,7 @@ class Avx2Sums {
   alignas(64) static constexpr Keys kOthers = make_keys(2);
 
   // x ^ (x >> 29), times an odd number of 32 bits; each can be undone.
-  OPENRNN_AVX2 static __m256i turned(__m256i sums) noexcept {
+  OPENRNN_AVX2 static __m256i mixed_sums(__m256i sums) noexcept {
     const __m256i odd = _mm256_set1_epi64x(0x9e3779b1);
     const __m256i mixed = _mm256_xor_si256(sums, _mm256_srli_epi64(sums, 29));
     const __m256i high = _mm256_mul_epu32(_mm256_srli_epi64(mixed, 32), odd);

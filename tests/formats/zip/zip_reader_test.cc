@@ -176,6 +176,20 @@ TEST(ZipReader, WideValuesOfAnEntry) {
   for (const auto& [text, what] : cases) EXPECT_MESSAGE(FormatError, first_of(text.file()), what);
 }
 
+// As APPNOTE.TXT has them: a reader and a writer that agree on another number would not notice.
+TEST(ZipReader, Signatures) {
+  const std::pair<std::uint32_t, std::string> all[] = {{kZipLocalSignature, "PK\3\4"},
+                                                       {kZipCentralSignature, "PK\1\2"},
+                                                       {kZipEndSignature, "PK\5\6"},
+                                                       {kZip64EndSignature, "PK\6\6"},
+                                                       {kZip64LocatorSignature, "PK\6\7"}};
+  for (const auto& [signature, text] : all) {
+    std::string bytes;
+    put_fixed(&bytes, signature);
+    EXPECT_EQ(bytes, text);
+  }
+}
+
 struct Zip64Text {
   std::uint32_t signature = kZip64EndSignature, locator_signature = kZip64LocatorSignature;
   std::uint32_t disk = 0, first_disk = 0;

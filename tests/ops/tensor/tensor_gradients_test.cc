@@ -76,6 +76,21 @@ TEST(TensorGradients, OfPowersAtTheirEdges) {
   EXPECT_EQ(values_of(found[1]), (std::vector<double>{0, 0, 0, portable_log(3.0)}));
 }
 
+// A logarithm that is left out of the first derivative stays out of the second.
+TEST(TensorGradients, SecondOfPowersWithoutALogarithm) {
+  const GradientTape outer;
+  const auto of = [](const std::vector<double>& values) {
+    return Tensor(Array::of<double>({static_cast<std::int64_t>(values.size())}, values).view());
+  };
+  const Tensor a = outer.watch(of({0, -2, 1, 3})), b = outer.watch(of({2, 3, 0, 1}));
+  const GradientTape inner;
+  const Tensor by_b = inner.gradients({ops::power(a, b)}, Tensors{b})[0];
+  const auto found = outer.gradient(ops::reduce_sum(by_b), std::vector{a, b});
+  const double log3 = portable_log(3.0);
+  EXPECT_EQ(values_of(found[0]), (std::vector<double>{0, 0, 1, log3 + 1}));
+  EXPECT_EQ(values_of(found[1]), (std::vector<double>{0, 0, 0, 3 * log3 * log3}));
+}
+
 TEST(TensorGradients, OfReductions) {
   using Reduce = Tensor (*)(const Tensor&, const ops::ReduceOptions&);
   const Tensor x = random_tensor({3, 2, 5}, 1, 0.2, 2.0);

@@ -84,6 +84,17 @@ def test_values_keep_their_kinds(tmp_path):
     assert openrnn.load(tmp_path / "n.openrnn").metadata == {}
 
 
+# A TensorFlow checkpoint holds what tensors can be: no lists, and nothing for None.
+def test_values_in_a_tensorflow_checkpoint(tmp_path):
+    openrnn.save(tmp_path / "m", built("gru"), format="tensorflow", values=VALUES)
+    found = dict(openrnn.train.list_variables(tmp_path / "m"))
+    kept = {name for name, value in VALUES.items() if not isinstance(value, list | None)}
+    assert kept <= set(found) and not (set(VALUES) - kept) & set(found)
+    for name in kept - {"word"}:
+        value = openrnn.train.load_variable(tmp_path / "m", name)
+        assert value == VALUES[name] and value.shape == (), name
+
+
 @pytest.mark.parametrize("value", [object(), {"a": 1}, [1, "a"], 1j, 2**63, [1, -(2**63) - 1]],
                          ids=["object", "dict", "mixed", "complex", "large", "larges"])
 def test_values_of_other_kinds_are_refused(tmp_path, value):

@@ -249,6 +249,27 @@ def test_initializers_and_regularizers(way):
     assert way(layer).activity_regularizer.scale == 0.5
 
 
+class SecondIsRegularized(Layer):
+    def build(self, input_shape):
+        self.free = self.add_weight("free", [2], initializer="ones")
+        l2 = openrnn.regularizers.l2(1.0)
+        self.held = self.add_weight("held", [3], initializer="ones", regularizer=l2)
+
+    def call(self, inputs):
+        return inputs
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_regularizer_stays_with_its_weight(way):
+    layer = SecondIsRegularized()
+    layer(X)
+    again = way(layer)
+    again.free.assign(np.full(2, 5.0, "f4"))
+    assert [float(loss) for loss in again.losses] == [1.5]
+    again.held.assign(np.full(3, 2.0, "f4"))
+    assert [float(loss) for loss in again.losses] == [6.0]
+
+
 def in_another_process(payload):
     net = pickle.loads(payload)
     return [v.name for v in net.weights], net(X).numpy()

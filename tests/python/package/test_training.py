@@ -218,6 +218,17 @@ def test_saver_of_everything_with_steps(tmp_path):
     np.testing.assert_array_equal(openrnn.train.load_variable(tmp_path, "other"), other)
 
 
+def test_the_latest_checkpoint_need_not_be_the_last_of_all(tmp_path):
+    (tmp_path / "checkpoint").write_text(
+        'model_checkpoint_path: "a"\n'
+        'all_model_checkpoint_paths: "a"\n'
+        'all_model_checkpoint_paths: "b"\n'
+    )
+    state = openrnn.train.get_checkpoint_state(tmp_path)
+    assert state.model_checkpoint_path == f"{tmp_path}/a"
+    assert state.all_model_checkpoint_paths == [f"{tmp_path}/a", f"{tmp_path}/b"]
+
+
 def test_saver_with_other_names(tmp_path):
     a, b = openrnn.Variable([1.0], name="a"), openrnn.Variable([2.0], name="b")
     prefix = openrnn.train.Saver({"x/y": a, "b": b}).save(tmp_path / "renamed")

@@ -106,6 +106,8 @@ TEST(FileHeader, Errors) {
        "tensor 'a' has a size of 9223372036854775808, expected at most 2^63 - 1"},
       {R"({"a": )" + tensor("U8", "[2]", "[0, 1]") + "}",
        "tensor 'a' has 1 bytes, expected those of U8 [2]"},
+      {R"({"a": )" + tensor("U8", "[0]", "[0, 1]") + "}",
+       "tensor 'a' has 1 bytes, expected those of U8 [0]"},
       {R"({"a": )" + tensor("U8", "[4294967296, 4294967296, 4294967296]", "[0, 0]") + "}",
        "tensor 'a' has 0 bytes, expected those of U8"},
       {R"({"a": )" + tensor("U8", "[0]", "[1, 1]") + "}",
