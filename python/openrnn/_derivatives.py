@@ -23,6 +23,12 @@ def jvp(
     d/du of (tangents . J^T u). An output that does not depend on the primals has a tangent of 0.
     Tapes that are open record both. Each tangent has the shape of its primal. Raises
     UnsupportedError naming an operation without a second derivative.
+
+    Examples
+    --------
+    >>> y, tangent = openrnn.jvp(openrnn.square, [[1.0, 2.0]], [[10.0, 1.0]])
+    >>> y.numpy(), tangent.numpy()
+    (array([1., 4.], dtype=float32), array([20.,  4.], dtype=float32))
     """
     x, directions = _checked("jvp", "tangents", primals, tangents)
     with GradientTape() as outer:
@@ -46,6 +52,13 @@ def hvp(
 
     0 where the function is linear in a primal. Each vector has the shape of its primal. Raises
     UnsupportedError naming an operation without a second derivative.
+
+    Examples
+    --------
+    >>> def function(x):
+    ...     return openrnn.reduce_sum(x * x * x)
+    >>> openrnn.hvp(function, [[1.0, 2.0]], [[1.0, 1.0]])[0].numpy()
+    array([ 6., 12.], dtype=float32)
     """
     x, directions = _checked("hvp", "vectors", primals, vectors)
     with GradientTape() as outer:

@@ -128,6 +128,15 @@ class History:
     epochs, steps : how many were taken.
     best_epoch : of early stopping; None without.
     stopped : why it ended: 'done', 'patience' or 'callback'.
+
+    Examples
+    --------
+    >>> layer = openrnn.layers.Dense(1, kernel_initializer="zeros")
+    >>> data = np.ones((4, 2), "float32"), np.ones((4, 1), "float32")
+    >>> history = openrnn.train.fit(layer, data, "mean_squared_error",
+    ...                             openrnn.train.GradientDescentOptimizer(0.1), progress=False)
+    >>> history["loss"], history.epochs, history.steps, history.stopped
+    ([1.0], 1, 1, 'done')
     """
 
     def __init__(self) -> None:

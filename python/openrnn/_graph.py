@@ -17,7 +17,14 @@ _SourceList: TypeAlias = list[Source] | list[Tensor] | list[Variable]
 
 
 class GraphKeys:
-    """Names of the collections that the library itself fills."""
+    """Names of the collections that the library itself fills.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable(1.0)
+    >>> w in openrnn.get_collection(openrnn.GraphKeys.TRAINABLE_VARIABLES)
+    True
+    """
 
     GLOBAL_VARIABLES = "variables"
     TRAINABLE_VARIABLES = "trainable_variables"
@@ -27,7 +34,16 @@ class GraphKeys:
 
 
 class Graph(_CoreGraph):
-    """The registry that variables, scopes and collections live in."""
+    """The registry that variables, scopes and collections live in.
+
+    Examples
+    --------
+    >>> graph = openrnn.Graph()
+    >>> with graph.as_default():
+    ...     w = openrnn.get_variable("w", [2])
+    >>> [one.name for one in graph.variables()], openrnn.global_variables()
+    (['w'], [])
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +59,15 @@ class Graph(_CoreGraph):
             opened.close()
 
     def get_collection(self, key: str) -> list[Any]:
-        """The values of that collection, as a new list."""
+        """The values of that collection, as a new list.
+
+        Examples
+        --------
+        >>> graph = openrnn.Graph()
+        >>> graph.add_to_collection("seen", 3)
+        >>> graph.get_collection("seen"), graph.get_collection("other")
+        ([3], [])
+        """
         return _collection(self, key)
 
     def add_to_collection(self, key: str, value: Any) -> None:
@@ -57,14 +81,29 @@ _reset = threading.local()
 
 
 def get_default_graph() -> Graph:
-    """The graph that is current on this thread."""
+    """The graph that is current on this thread.
+
+    Examples
+    --------
+    >>> graph = openrnn.Graph()
+    >>> with graph.as_default():
+    ...     openrnn.get_default_graph() is graph
+    True
+    """
     graph = _core.current_graph()
     assert isinstance(graph, Graph)
     return graph
 
 
 def reset_default_graph() -> None:
-    """Makes a new, empty graph the default of this thread. Not inside `as_default`."""
+    """Makes a new, empty graph the default of this thread. Not inside `as_default`.
+
+    Examples
+    --------
+    >>> openrnn.reset_default_graph()
+    >>> openrnn.global_variables()
+    []
+    """
     opened = getattr(_reset, "opened", None)
     if opened is not None:
         opened.close()
@@ -74,17 +113,40 @@ def reset_default_graph() -> None:
 
 
 def set_random_seed(seed: int | None) -> None:
-    """The graph's random seed, from which operations and layers without one derive theirs."""
+    """The graph's random seed, from which operations and layers without one derive theirs.
+
+    Examples
+    --------
+    >>> openrnn.set_random_seed(7)
+    >>> openrnn.get_default_graph().seed
+    7
+    """
     _core.current_graph().seed = seed
 
 
 def global_variables() -> list[Variable]:
-    """All variables of the current graph, in order of creation."""
+    """All variables of the current graph, in order of creation.
+
+    Examples
+    --------
+    >>> w = openrnn.get_variable("w", [2])
+    >>> rate = openrnn.get_variable("rate", [], trainable=False)
+    >>> [one.name for one in openrnn.global_variables()]
+    ['w', 'rate']
+    """
     return _core.current_graph().variables()
 
 
 def trainable_variables() -> list[Variable]:
-    """Those that are trainable."""
+    """Those that are trainable.
+
+    Examples
+    --------
+    >>> w = openrnn.get_variable("w", [2])
+    >>> rate = openrnn.get_variable("rate", [], trainable=False)
+    >>> [one.name for one in openrnn.trainable_variables()]
+    ['w']
+    """
     return _core.current_graph().trainable_variables()
 
 
@@ -112,17 +174,39 @@ def _add(graph: Any, key: str, value: Any) -> None:
 
 
 def get_collection(key: str) -> list[Any]:
-    """The values of that collection of the current graph, as a new list."""
+    """The values of that collection of the current graph, as a new list.
+
+    Examples
+    --------
+    >>> openrnn.add_to_collection("seen", 3)
+    >>> openrnn.get_collection("seen")
+    [3]
+    """
     return _collection(_core.current_graph(), key)
 
 
 def add_to_collection(key: str, value: Any) -> None:
-    """Adds to a collection of the current graph."""
+    """Adds to a collection of the current graph.
+
+    Examples
+    --------
+    >>> openrnn.add_to_collection("layers", "first")
+    >>> openrnn.add_to_collection("layers", "second")
+    >>> openrnn.get_collection("layers")
+    ['first', 'second']
+    """
     _add(_core.current_graph(), key, value)
 
 
 class VariableScope:
-    """An open variable scope: its name, and whether existing variables are used."""
+    """An open variable scope: its name, and whether existing variables are used.
+
+    Examples
+    --------
+    >>> with openrnn.variable_scope("model") as scope:
+    ...     scope, scope.original_name_scope
+    (<openrnn.VariableScope 'model' reuse=False>, 'model/')
+    """
 
     def __init__(self, name: str, reuse: bool) -> None:
         self._name = name
@@ -152,6 +236,15 @@ class variable_scope:  # noqa: N801 - TensorFlow's name
 
     `reuse=True` makes get_variable, and layers of a known name, use the existing variables; None
     inherits. Yields a VariableScope.
+
+    Examples
+    --------
+    >>> with openrnn.variable_scope("model"):
+    ...     w = openrnn.get_variable("w", [2])
+    >>> with openrnn.variable_scope("model", reuse=True):
+    ...     again = openrnn.get_variable("w", [2])
+    >>> w.name, again is w
+    ('model/w', True)
     """
 
     def __init__(self, name: "str | VariableScope", reuse: bool | None = None) -> None:
@@ -181,7 +274,14 @@ class variable_scope:  # noqa: N801 - TensorFlow's name
 
 
 def get_variable_scope() -> VariableScope:
-    """The scope that is open on this thread."""
+    """The scope that is open on this thread.
+
+    Examples
+    --------
+    >>> with openrnn.variable_scope("outer"), openrnn.variable_scope("inner"):
+    ...     openrnn.get_variable_scope().name
+    'outer/inner'
+    """
     name, reuse = _core.current_scope()
     return VariableScope(name, reuse)
 
@@ -201,6 +301,12 @@ def get_variable(
 
     Raises ArgumentError when it exists without reuse, is missing with reuse, or has another shape,
     dtype or device. The default initializer is glorot_uniform.
+
+    Examples
+    --------
+    >>> w = openrnn.get_variable("w", [2], initializer=openrnn.initializers.ones())
+    >>> w.name, w.numpy().tolist()
+    ('w', [1.0, 1.0])
     """
     return _core.get_variable(
         name, shape, dtype, initializer, regularizer, trainable, constraint, device

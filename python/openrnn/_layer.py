@@ -16,7 +16,15 @@ from openrnn.errors import ArgumentError, UnsupportedError
 
 
 class InputSpec(NamedTuple):
-    """Requirements of a layer on its input: number of dimensions, and sizes by axis."""
+    """Requirements of a layer on its input: number of dimensions, and sizes by axis.
+
+    Examples
+    --------
+    >>> dense = openrnn.layers.Dense(2)
+    >>> dense.build((None, 3))
+    >>> dense.input_spec
+    InputSpec(ndim=None, axes={-1: 3})
+    """
 
     ndim: int | None
     axes: dict[int, int]
@@ -31,6 +39,17 @@ class Layer(_core.LayerBase):
 
     Layers and variables in its attributes, also in lists, tuples and dicts, are parts of it: of its
     weights, losses and updates, and under the names of the attributes in checkpoints.
+
+    Examples
+    --------
+    >>> class Scale(openrnn.layers.Layer):
+    ...     def build(self, input_shape):
+    ...         self.factor = self.add_weight("factor", input_shape[-1:], initializer="ones")
+    ...     def call(self, inputs):
+    ...         return inputs * self.factor
+    >>> layer = Scale()
+    >>> layer(np.ones((2, 3), "float32")).shape, [one.name for one in layer.weights]
+    ((2, 3), ['scale/factor'])
     """
 
     _steps = False  # a cell, which loops call as well

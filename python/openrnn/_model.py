@@ -43,6 +43,11 @@ def Input(  # noqa: N802 - TensorFlow's name
     `batch_shape` is the whole shape, None where a size is not known: (None, None, 5) is time,
     batch and depth of a recurrent layer. Or `shape` is the shape without its first dimension,
     which is then `batch_size`.
+
+    Examples
+    --------
+    >>> openrnn.Input((3,)).shape, openrnn.Input(batch_shape=(None, 8, 3)).shape
+    ((None, 3), (None, 8, 3))
     """
     if (shape is None) == (batch_shape is None):
         raise ArgumentError("[Input] expected one of shape and batch_shape")

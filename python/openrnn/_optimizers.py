@@ -17,6 +17,15 @@ class Optimizer(_core.OptimizerBase):
 
     A deep copy or a pickle holds the variables that have slots as well: copied in one go with a
     model, it continues with the model's.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, 2.0])
+    >>> optimizer = openrnn.train.MomentumOptimizer(0.5, momentum=0.9)
+    >>> optimizer.minimize(lambda: openrnn.reduce_sum(w * w)).item(), w.numpy().tolist()
+    (5.0, [0.0, 0.0])
+    >>> optimizer.get_slot_names(), optimizer.get_slot(w, "momentum").numpy().tolist()
+    (['momentum'], [2.0, 4.0])
     """
 
     def __init__(self, kind: str, options: dict[str, Any]) -> None:
@@ -119,14 +128,32 @@ class Optimizer(_core.OptimizerBase):
 
 
 class GradientDescentOptimizer(Optimizer):
-    """var -= lr * g."""
+    """var -= lr * g.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, 2.0])
+    >>> openrnn.train.GradientDescentOptimizer(0.5).apply_gradients([([3.0, -4.0], w)])
+    >>> w.numpy().tolist()
+    [-0.5, 4.0]
+    """
 
     def __init__(self, learning_rate: float) -> None:
         super().__init__("sgd", {"learning_rate": learning_rate})
 
 
 class MomentumOptimizer(Optimizer):
-    """a = momentum * a + g; var -= lr * a, with nesterov lr * g + lr * momentum * a."""
+    """a = momentum * a + g; var -= lr * a, with nesterov lr * g + lr * momentum * a.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable(1.0)
+    >>> optimizer = openrnn.train.MomentumOptimizer(0.5, momentum=0.5)
+    >>> for step in range(2):
+    ...     optimizer.apply_gradients([(1.0, w)])
+    >>> w.numpy().item()
+    -0.25
+    """
 
     def __init__(self, learning_rate: float, momentum: float, use_nesterov: bool = False) -> None:
         super().__init__(
@@ -136,7 +163,16 @@ class MomentumOptimizer(Optimizer):
 
 
 class AdagradOptimizer(Optimizer):
-    """a += g^2; var -= lr * g / sqrt(a)."""
+    """a += g^2; var -= lr * g / sqrt(a).
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, 2.0])
+    >>> optimizer = openrnn.train.AdagradOptimizer(0.5, initial_accumulator_value=7.0)
+    >>> optimizer.apply_gradients([([3.0, -3.0], w)])
+    >>> w.numpy().tolist()
+    [0.625, 2.375]
+    """
 
     def __init__(self, learning_rate: float, initial_accumulator_value: float = 0.1) -> None:
         super().__init__(
@@ -150,7 +186,16 @@ class AdagradOptimizer(Optimizer):
 
 class RMSPropOptimizer(Optimizer):
     """ms = decay * ms + (1 - decay) * g^2; mom = momentum * mom + lr * g / sqrt(ms + epsilon);
-    var -= mom. Centered: the variance in place of ms."""
+    var -= mom. Centered: the variance in place of ms.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, 2.0])
+    >>> optimizer = openrnn.train.RMSPropOptimizer(0.5, decay=0.0)
+    >>> optimizer.apply_gradients([([3.0, -4.0], w)])
+    >>> w.numpy().round(4).tolist()
+    [0.5, 2.5]
+    """
 
     def __init__(
         self,

@@ -57,6 +57,18 @@ class Run(_core.RunBase):
     Raises ArgumentError for an option out of range, for one that differs from the run to resume (it
     names the option and both values), for other data than that run's, and for an `out` that holds a
     run when `resume` is False; StateError when a run is using `out`.
+
+    Examples
+    --------
+    >>> with open("text", "w") as file:
+    ...     for line in range(50):
+    ...         print("to be or not to be, that is the question", file=file)
+    >>> with openrnn.train.Run("run", input="text", units=8, steps=3, batch=2, seq_len=10) as run:
+    ...     run.train(), run.step
+    ('done', 3)
+    >>> with openrnn.train.Run("run", input="text", resume=True) as run:
+    ...     run.resumed_from
+    'run/model.ckpt-3'
     """
 
     def __init__(

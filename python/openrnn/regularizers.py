@@ -24,7 +24,13 @@ class _Scaled:
 
 
 class l1(_Scaled):  # noqa: N801 - TensorFlow's name
-    """scale * sum |x|."""
+    """scale * sum |x|.
+
+    Examples
+    --------
+    >>> openrnn.regularizers.l1(0.5)([3.0, -4.0]).item()
+    3.5
+    """
 
     def __call__(self, x: TensorLike) -> Tensor:
         """The loss of x."""
@@ -32,7 +38,13 @@ class l1(_Scaled):  # noqa: N801 - TensorFlow's name
 
 
 class l2(_Scaled):  # noqa: N801 - TensorFlow's name
-    """scale * sum x^2 / 2, as TensorFlow's l2_regularizer."""
+    """scale * sum x^2 / 2, as TensorFlow's l2_regularizer.
+
+    Examples
+    --------
+    >>> openrnn.regularizers.l2(0.5)([3.0, -4.0]).item()
+    6.25
+    """
 
     def __call__(self, x: TensorLike) -> Tensor:
         """The loss of x."""

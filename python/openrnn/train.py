@@ -72,14 +72,34 @@ __all__ = [
 
 
 class CheckpointState(NamedTuple):
-    """The content of a folder's `checkpoint` file."""
+    """The content of a folder's `checkpoint` file.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable(1.0, name="w")
+    >>> saver = openrnn.train.Saver([w])
+    >>> [saver.save("model", step) for step in (1, 2)]
+    ['model-1', 'model-2']
+    >>> openrnn.train.get_checkpoint_state(".").all_model_checkpoint_paths
+    ['model-1', 'model-2']
+    """
 
     model_checkpoint_path: str
     all_model_checkpoint_paths: list[str]
 
 
 def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str]) -> CheckpointState | None:
-    """The content of the folder's `checkpoint` file; None when there is none."""
+    """The content of the folder's `checkpoint` file; None when there is none.
+
+    Examples
+    --------
+    >>> openrnn.train.get_checkpoint_state(".") is None
+    True
+    >>> w = openrnn.Variable(1.0, name="w")
+    >>> prefix = openrnn.train.Saver([w]).save("model", 1)
+    >>> openrnn.train.get_checkpoint_state(".").model_checkpoint_path
+    'model-1'
+    """
     state = _core.read_checkpoint_state(
         _arguments.as_path("get_checkpoint_state", "checkpoint_dir", checkpoint_dir)
     )
@@ -87,7 +107,16 @@ def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str]) -> CheckpointSt
 
 
 def latest_checkpoint(checkpoint_dir: str | os.PathLike[str]) -> str | None:
-    """The newest prefix in the folder whose files exist; None when there is none."""
+    """The newest prefix in the folder whose files exist; None when there is none.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable(1.0, name="w")
+    >>> saver = openrnn.train.Saver([w])
+    >>> prefixes = [saver.save("model", step) for step in (1, 2)]
+    >>> openrnn.train.latest_checkpoint(".")
+    'model-2'
+    """
     return _core.latest_checkpoint(
         _arguments.as_path("latest_checkpoint", "checkpoint_dir", checkpoint_dir)
     )
@@ -103,12 +132,26 @@ def _prefix(call: str, path: str | os.PathLike[str]) -> str:
 
 
 def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, list[int]]]:
-    """(name, shape) of each tensor in a checkpoint, sorted by name."""
+    """(name, shape) of each tensor in a checkpoint, sorted by name.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([[1.0, 2.0]], name="w")
+    >>> openrnn.train.list_variables(openrnn.train.Saver([w]).save("model"))
+    [('w', [1, 2])]
+    """
     return _core.list_variables(_prefix("list_variables", ckpt_dir_or_file))
 
 
 def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> NDArray[Any]:
-    """The value of one tensor in a checkpoint."""
+    """The value of one tensor in a checkpoint.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([[1.0, 2.0]], name="w")
+    >>> openrnn.train.load_variable(openrnn.train.Saver([w]).save("model"), "w")
+    array([[1., 2.]], dtype=float32)
+    """
     return _core.load_variable(_prefix("load_variable", ckpt_dir_or_file), name)
 
 
@@ -120,6 +163,15 @@ class NetworkDescription(NamedTuple):
     the sizes and options as keyword arguments, with which `openrnn.PackedModel(params,
     rnn_mode=modes[0], **spec)` is that network. raw_variable: the name of its opaque buffer in the
     file, or ''. text: a description.
+
+    Examples
+    --------
+    >>> lstm = openrnn.cudnn_rnn.CudnnLSTM(1, 4, name="encoder")
+    >>> lstm.build((None, None, 3))
+    >>> prefix = openrnn.train.Saver().save("model")
+    >>> network = openrnn.train.describe_network(prefix).networks[0]
+    >>> network.modes, network.spec["num_units"], network.raw_variable
+    (['lstm'], 4, 'encoder/opaque_kernel')
     """
 
     scope: str
@@ -130,14 +182,30 @@ class NetworkDescription(NamedTuple):
 
 
 class CheckpointContents(NamedTuple):
-    """The networks of a checkpoint, and sentences about tensors that only look like one."""
+    """The networks of a checkpoint, and sentences about tensors that only look like one.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable(1.0, name="w")
+    >>> openrnn.train.describe_network(openrnn.train.Saver([w]).save("model"))
+    CheckpointContents(networks=[], remarks=[])
+    """
 
     networks: list[NetworkDescription]
     remarks: list[str]
 
 
 def describe_network(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointContents:
-    """The recurrent networks in a checkpoint, found from names and shapes of its tensors."""
+    """The recurrent networks in a checkpoint, found from names and shapes of its tensors.
+
+    Examples
+    --------
+    >>> gru = openrnn.cudnn_rnn.CudnnGRU(2, 4)
+    >>> gru.build((None, None, 3))
+    >>> prefix = openrnn.train.Saver().save("model")
+    >>> print(openrnn.train.describe_network(prefix).networks[0].text)
+    gru, 2 layers, 4 units, input size 3, unidirectional, float32
+    """
     networks, remarks = _core.describe_network(
         _prefix("describe_network", ckpt_dir_or_file)
     )
@@ -156,6 +224,16 @@ class Saver(_core.SaverBase):
     `var_list`: a list of variables and saveables, or a dict of them by the names that they get in
     the file, or None: all variables, and the collection SAVEABLE_OBJECTS, at each save and restore.
     The newest `max_to_keep` checkpoints of this Saver are kept, all of them for None or 0.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable([1.0, 2.0], name="w")
+    >>> saver = openrnn.train.Saver([w], max_to_keep=2)
+    >>> prefix = saver.save("model", global_step=7)
+    >>> w = w.assign([0.0, 0.0])
+    >>> saver.restore(prefix)
+    >>> prefix, w.numpy().tolist(), saver.last_checkpoints
+    ('model-7', [1.0, 2.0], ['model-7'])
     """
 
     def __init__(
@@ -185,6 +263,16 @@ class Checkpoint(_core.CheckpointBase):
     """Saves and restores objects under names, exchanging files with tf.train.Checkpoint.
 
     Objects are layers, models, cells, variables, optimizers, saveables, and lists or dicts of them.
+
+    Examples
+    --------
+    >>> dense = openrnn.layers.Dense(2, kernel_initializer="ones")
+    >>> dense.build((None, 3))
+    >>> prefix = openrnn.train.Checkpoint(layer=dense).save("model")
+    >>> other = openrnn.layers.Dense(2)
+    >>> status = openrnn.train.Checkpoint(layer=other).restore(prefix)
+    >>> other(np.ones((1, 3), "float32")).numpy()
+    array([[3., 3.]], dtype=float32)
     """
 
     def __init__(self, **objects: Any) -> None:
@@ -227,6 +315,18 @@ class CheckpointManager(_core.CheckpointManagerBase):
     DIRECTORY/CHECKPOINT_NAME-NUMBER; names of that form in the folder belong to the manager, which
     makes the folder and continues from what its `checkpoint` file lists. max_to_keep None or 0:
     all. If the process is killed, at least one checkpoint can be loaded.
+
+    Examples
+    --------
+    >>> w = openrnn.Variable(1.0, name="w")
+    >>> manager = openrnn.train.CheckpointManager(
+    ...     openrnn.train.Saver([w]), "checkpoints", max_to_keep=2)
+    >>> for step in range(3):
+    ...     prefix = manager.save(step)
+    >>> manager.checkpoints
+    ['checkpoints/model.ckpt-1', 'checkpoints/model.ckpt-2']
+    >>> manager.restore_or_initialize()
+    'checkpoints/model.ckpt-2'
     """
 
     def __init__(

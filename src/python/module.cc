@@ -17,7 +17,10 @@ void bind_devices(nb::module_& m) {
         return names;
       },
       nb::sig("def list_devices() -> list[str]"),
-      "The devices that this machine can use: 'cpu', then 'gpu:0', 'gpu:1', ...");
+      "The devices that this machine can use: 'cpu', then 'gpu:0', 'gpu:1', ...\n\n"
+      "Examples\n--------\n"
+      ">>> openrnn.list_devices()[0]\n"
+      "'cpu'");
   m.def(
       "set_default_device",
       [](nb::handle name) {
@@ -26,25 +29,59 @@ void bind_devices(nb::module_& m) {
         set_default_device(*place);
       },
       "device"_a, nb::sig("def set_default_device(device: str) -> None"),
-      "Sets the device of variables and layers that are made from now on without one.");
+      "Sets the device of variables and layers that are made from now on without one.\n\n"
+      "Examples\n--------\n"
+      ">>> before = openrnn.get_default_device()\n"
+      ">>> openrnn.set_default_device(\"cpu\")\n"
+      ">>> openrnn.Variable(1.0).device\n"
+      "'cpu'\n"
+      ">>> openrnn.set_default_device(before)");
   m.def(
       "get_default_device", [] { return device_str(default_device()); },
       nb::sig("def get_default_device() -> str"),
-      "That device: 'cpu' unless set_default_device or OPENRNN_DEVICE named another one.");
+      "That device: 'cpu' unless set_default_device or OPENRNN_DEVICE named another one.\n\n"
+      "Examples\n--------\n"
+      ">>> openrnn.get_default_device() in openrnn.list_devices()\n"
+      "True");
 }
 
-}  // namespace
-
-void bind_runtime(nb::module_& m) {
-  m.attr("version") = OPENRNN_VERSION;
+void bind_threads(nb::module_& m) {
   m.def("set_num_threads", &set_num_threads, "n"_a,
-        "Number of threads that a call may use, 1 to 1024. Results do not depend on it.");
-  m.def("get_num_threads", &num_threads, "Number of threads that a call may use.");
+        "Number of threads that a call may use, 1 to 1024. Results do not depend on it.\n\n"
+        "Examples\n--------\n"
+        ">>> before = openrnn.get_num_threads()\n"
+        ">>> openrnn.set_num_threads(2)\n"
+        ">>> openrnn.get_num_threads()\n"
+        "2\n"
+        ">>> openrnn.set_num_threads(before)");
+  m.def("get_num_threads", &num_threads,
+        "Number of threads that a call may use.\n\n"
+        "Examples\n--------\n"
+        ">>> openrnn.get_num_threads() >= 1\n"
+        "True");
   m.def("set_spread_threads", &set_spread_threads, "spread"_a,
         "Whether a worker thread that shares a CPU with another thread of its call is moved to an "
-        "idle one. On unless OPENRNN_SPREAD_THREADS is 0; results do not depend on it.");
-  m.def("get_spread_threads", &spread_threads, "Whether such worker threads are moved.");
-  nb::class_<EngineStatus>(m, "EngineStatus", "One engine of this build.")
+        "idle one. On unless OPENRNN_SPREAD_THREADS is 0; results do not depend on it.\n\n"
+        "Examples\n--------\n"
+        ">>> before = openrnn.get_spread_threads()\n"
+        ">>> openrnn.set_spread_threads(False)\n"
+        ">>> openrnn.get_spread_threads()\n"
+        "False\n"
+        ">>> openrnn.set_spread_threads(before)");
+  m.def("get_spread_threads", &spread_threads,
+        "Whether such worker threads are moved.\n\n"
+        "Examples\n--------\n"
+        ">>> openrnn.get_spread_threads() in (True, False)\n"
+        "True");
+}
+
+void bind_engines(nb::module_& m) {
+  nb::class_<EngineStatus>(
+      m, "EngineStatus",
+      "One engine of this build.\n\n"
+      "Examples\n--------\n"
+      ">>> [each.available for each in openrnn.list_engines() if each.name == 'cpu']\n"
+      "[True]")
       .def_ro("name", &EngineStatus::name)
       .def_ro("available", &EngineStatus::available)
       .def_ro("detail", &EngineStatus::detail, "What it runs on, or what is missing.")
@@ -53,7 +90,18 @@ void bind_runtime(nb::module_& m) {
                (self.available ? "available" : "not available") + ": " + self.detail + ">";
       });
   m.def("list_engines", &list_engines,
-        "Every engine of this build, best first; those that this machine lacks say so.");
+        "Every engine of this build, best first; those that this machine lacks say so.\n\n"
+        "Examples\n--------\n"
+        ">>> 'cpu' in [each.name for each in openrnn.list_engines()]\n"
+        "True");
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& m) {
+  m.attr("version") = OPENRNN_VERSION;
+  bind_threads(m);
+  bind_engines(m);
   m.def(
       "numpy_dtype", [](const std::string& name) { return numpy_dtype(parse_dtype(name)); },
       "name"_a, nb::sig("def numpy_dtype(name: str) -> typing.Any"));
@@ -75,7 +123,10 @@ void bind_runtime(nb::module_& m) {
       "math"_a = "float32", "weights_dtype"_a.none() = nb::none(), "dtype"_any = "float32",
       nb::kw_only(), "device"_any = nb::none(),
       "The arithmetic of a network's products on this machine: 'float32', 'float64', "
-      "'dot', 'amx', 'bf16x3' or 'int8'. Equal kinds give equal bits.",
+      "'dot', 'amx', 'bf16x3' or 'int8'. Equal kinds give equal bits.\n\n"
+      "Examples\n--------\n"
+      ">>> openrnn.math_kind(dtype='float64', device='cpu')\n"
+      "'float64'",
       nb::sig("def math_kind(math: str = 'float32', weights_dtype: str | None = None, "
               "dtype: object = 'float32', *, device: str | None = None) -> str"));
   bind_devices(m);

@@ -33,6 +33,15 @@ class LoadedNetwork:
     opaque buffer. initial_state: (h [L*D, O],), of an LSTM (h, c [L*D, U]), or None. slots: what an
     optimizer keeps beside the parameters, by name, each as params. tensors: the names of the
     tensors that it was made from.
+
+    Examples
+    --------
+    >>> lstm = openrnn.layers.LSTM(4)
+    >>> lstm.build((None, None, 3))
+    >>> openrnn.save("lstm.safetensors", lstm)
+    >>> network = openrnn.load("lstm.safetensors").network
+    >>> network.options["num_units"], network.tensors[0], network.params.shape
+    (4, 'weight_ih_l0', (144,))
     """
 
     def __init__(self, given: dict[str, Any]) -> None:
@@ -85,6 +94,16 @@ class LoadedModel(Mapping[str, LoadedNetwork]):
     have weights, states or slots that are NaN or infinite. layers: what stands around the networks,
     {"name", "kind", "inputs", "options", "weights", ..} each, where the file holds a whole model that
     is computed here; outputs: which of their outputs are the model's.
+
+    Examples
+    --------
+    >>> lstm, gru = openrnn.layers.LSTM(4), openrnn.layers.GRU(2)
+    >>> lstm.build((None, None, 3))
+    >>> gru.build((None, None, 4))
+    >>> openrnn.save("two.openrnn", {"encoder": lstm, "decoder": gru}, values={"epochs": 5})
+    >>> model = openrnn.load("two.openrnn")
+    >>> list(model), model.metadata, model["decoder"].layer.num_units
+    (['encoder', 'decoder'], {'epochs': 5}, 2)
     """
 
     def __init__(self, given: dict[str, Any]) -> None:
@@ -173,6 +192,16 @@ def load(
     network, as the options of PackedModel ({'rnn_mode': 'lstm', 'num_layers': 2, ..}), of an
     opaque_kernel that lies in a TensorFlow checkpoint alone. Raises FormatError for a malformed
     file, UnsupportedError for what is not read, ArgumentError naming the hint that is missing.
+
+    Examples
+    --------
+    >>> gru = openrnn.layers.GRU(4)
+    >>> gru.build((None, None, 3))
+    >>> openrnn.save("gru.npz", gru)
+    >>> layer = openrnn.load("gru.npz").layer
+    >>> x = np.ones((5, 2, 3), "float32")
+    >>> bool((layer(x)[0].numpy() == gru(x)[0].numpy()).all())
+    True
     """
     given = _core.load_networks(
         os.fspath(path),
@@ -232,6 +261,14 @@ def save(
     the layer's weights. values: metadata, strings and numbers by name; None:
     those of a model of load(). Raises UnsupportedError naming what the format cannot hold, before
     anything is written.
+
+    Examples
+    --------
+    >>> lstm = openrnn.layers.LSTM(4)
+    >>> lstm.build((None, None, 3))
+    >>> openrnn.save("lstm.openrnn", lstm, values={"rate": 16000})
+    >>> openrnn.load("lstm.openrnn").metadata
+    {'rate': 16000}
     """
     layers: list[dict[str, Any]] = []
     outputs: list[tuple[str, int]] = []
@@ -276,6 +313,16 @@ def canonical_from_torch(
     As params_to_canonical gives them; nothing is summed or halved. network: num_layers, num_units,
     input_size, direction, num_proj, use_bias, dtype. Raises ArgumentError for a shape that does not
     fit, UnsupportedError for options that PyTorch's modules lack.
+
+    Examples
+    --------
+    >>> shapes = {"weight_ih_l0": (12, 3), "weight_hh_l0": (12, 4),
+    ...           "bias_ih_l0": (12,), "bias_hh_l0": (12,)}
+    >>> state = {name: np.ones(shape, "float32") for name, shape in shapes.items()}
+    >>> weights, biases = openrnn.canonical_from_torch(
+    ...     state, "gru", num_layers=1, num_units=4, input_size=3)
+    >>> len(weights), weights[0].shape, len(biases)
+    (6, (4, 3), 6)
     """
     options = {"rnn_mode": rnn_mode, **network}
     names = _core.torch_names(options)
@@ -290,7 +337,17 @@ def canonical_from_torch(
 def torch_from_canonical(
     weights: Sequence[TensorLike], biases: Sequence[TensorLike], rnn_mode: str, **network: Any
 ) -> dict[str, NDArray[Any]]:
-    """The inverse: arrays by PyTorch's names, in the order of Module.parameters()."""
+    """The inverse: arrays by PyTorch's names, in the order of Module.parameters().
+
+    Examples
+    --------
+    >>> model = openrnn.cudnn_rnn.ops.CudnnGRU(num_layers=1, num_units=4, input_size=3)
+    >>> weights, biases = model.params_to_canonical(np.zeros(model.params_size(), "float32"))
+    >>> state = openrnn.torch_from_canonical(
+    ...     weights, biases, "gru", num_layers=1, num_units=4, input_size=3)
+    >>> {name: array.shape for name, array in state.items()}
+    {'weight_ih_l0': (12, 3), 'weight_hh_l0': (12, 4), 'bias_ih_l0': (12,), 'bias_hh_l0': (12,)}
+    """
     return _core.torch_from_canonical({"rnn_mode": rnn_mode, **network}, weights, biases)
 
 
@@ -303,6 +360,14 @@ def canonical_from_keras(
     gives them. network: num_layers, num_units, input_size, direction, reset_after, use_bias, dtype,
     and single_bias=True but for a GRU with reset_after, since Keras has one bias there. Raises
     ArgumentError for a shape that does not fit, UnsupportedError for options that Keras lacks.
+
+    Examples
+    --------
+    >>> given = [np.ones((3, 16), "float32"), np.ones((4, 16), "float32"), np.ones(16, "float32")]
+    >>> weights, biases = openrnn.canonical_from_keras(
+    ...     given, "lstm", num_layers=1, num_units=4, input_size=3, single_bias=True)
+    >>> len(weights), weights[0].shape, len(biases)
+    (8, (4, 3), 4)
     """
     return _core.canonical_from_keras({"rnn_mode": rnn_mode, **network}, list(weights))
 
@@ -310,7 +375,18 @@ def canonical_from_keras(
 def keras_from_canonical(
     weights: Sequence[TensorLike], biases: Sequence[TensorLike], rnn_mode: str, **network: Any
 ) -> list[NDArray[Any]]:
-    """The inverse: arrays for set_weights()."""
+    """The inverse: arrays for set_weights().
+
+    Examples
+    --------
+    >>> network = dict(num_layers=1, num_units=4, input_size=3)
+    >>> weights = [np.ones((4, 3), "float32"), np.ones((4, 4), "float32")]
+    >>> biases = [np.ones(4, "float32")]
+    >>> arrays = openrnn.keras_from_canonical(
+    ...     weights, biases, "rnn_tanh", single_bias=True, **network)
+    >>> [array.shape for array in arrays]
+    [(3, 4), (4, 4), (4,)]
+    """
     return _core.keras_from_canonical({"rnn_mode": rnn_mode, **network}, weights, biases)
 
 
@@ -322,6 +398,14 @@ def canonical_from_onnx(
     B with use_bias, P with use_peepholes; of several layers one behind the other. network as of
     canonical_from_torch. Raises ArgumentError for a shape that does not fit, UnsupportedError for
     options that ONNX lacks.
+
+    Examples
+    --------
+    >>> w, r = np.ones((1, 4, 3), "float32"), np.ones((1, 4, 4), "float32")
+    >>> weights, biases = openrnn.canonical_from_onnx(
+    ...     [w, r], "rnn_tanh", num_layers=1, num_units=4, input_size=3, use_bias=False)
+    >>> [weight.shape for weight in weights], biases
+    ([(4, 3), (4, 4)], [])
     """
     return _core.canonical_from_onnx({"rnn_mode": rnn_mode, **network}, list(inputs))
 
@@ -329,5 +413,14 @@ def canonical_from_onnx(
 def onnx_from_canonical(
     weights: Sequence[TensorLike], biases: Sequence[TensorLike], rnn_mode: str, **network: Any
 ) -> list[NDArray[Any]]:
-    """The inverse: W, R and, where there are such, B and P of each layer."""
+    """The inverse: W, R and, where there are such, B and P of each layer.
+
+    Examples
+    --------
+    >>> weights, biases = [np.ones((4, 3), "float32"), np.ones((4, 4), "float32")], []
+    >>> arrays = openrnn.onnx_from_canonical(
+    ...     weights, biases, "rnn_tanh", num_layers=1, num_units=4, input_size=3, use_bias=False)
+    >>> [array.shape for array in arrays]
+    [(1, 4, 3), (1, 4, 4)]
+    """
     return _core.onnx_from_canonical({"rnn_mode": rnn_mode, **network}, weights, biases)

@@ -30,6 +30,14 @@ class PackedModel(_core.PackedModelBase):
 
     Raises ArgumentError for sizes, names or a buffer that do not fit; EngineError for a math that
     this machine lacks.
+
+    Examples
+    --------
+    >>> lstm = openrnn.layers.LSTM(4)
+    >>> lstm.build((None, None, 3))
+    >>> model = openrnn.PackedModel.from_layer(lstm)
+    >>> model.spec["rnn_mode"], model.spec["num_units"], model.spec["input_size"]
+    ('lstm', 4, 3)
     """
 
     def __init__(
@@ -185,6 +193,17 @@ class InferenceSession(_core.InferenceSessionBase):
     After prepare() a run allocates only its results. Calls release the interpreter
     lock, so that sessions of several threads run at once; calls of one session wait for each other.
     max_threads: how many threads a run may use, no more than the model's; 0: as many as those.
+
+    Examples
+    --------
+    >>> gru = openrnn.layers.GRU(4)
+    >>> gru.build((None, None, 3))
+    >>> session = openrnn.InferenceSession(openrnn.PackedModel.from_layer(gru))
+    >>> x = np.ones((5, 2, 3), "float32")
+    >>> output, state = session.run(x[:3])
+    >>> output, state = session.run(x[3:], state)
+    >>> np.allclose(output, gru(x, training=False)[0].numpy()[3:])
+    True
     """
 
     def __init__(self, model: PackedModel, max_threads: int = 1) -> None:
@@ -235,6 +254,18 @@ class StreamPool(_core.StreamPoolBase):
     them (0: all) and `time` steps. A call that raises changes nothing. Calls of one pool wait
     for each other; a step releases the interpreter lock. max_threads as of a session. `len(pool)`
     is the number of open streams, `id in pool` says whether one is open.
+
+    Examples
+    --------
+    >>> gru = openrnn.layers.GRU(4)
+    >>> gru.build((None, None, 3))
+    >>> pool = openrnn.StreamPool(openrnn.PackedModel.from_layer(gru), streams=8)
+    >>> first, second = pool.join(), pool.join()
+    >>> pool.step([second, first], np.ones((1, 2, 3), "float32")).shape
+    (1, 2, 4)
+    >>> pool.leave(first)
+    >>> len(pool), first in pool
+    (1, False)
     """
 
     def __init__(

@@ -9,6 +9,13 @@ class CudnnCompatibleLSTMCell(_LSTM):
     """kernel [I + U, 4U] and bias [4U], column blocks i, c, f, o; no forget bias, no peepholes.
 
     State LSTMStateTuple(c, h), each [B, U].
+
+    Examples
+    --------
+    >>> cell = openrnn.cudnn_rnn.CudnnCompatibleLSTMCell(4)
+    >>> output, (c, h) = cell(np.ones((2, 3), "float32"), cell.zero_state(2, "float32"))
+    >>> output.shape, [weight.shape for weight in cell.weights]
+    ((2, 4), [(7, 16), (16,)])
     """
 
     _kind = "lstm_cell"
@@ -42,6 +49,13 @@ class CudnnCompatibleGRUCell(_OneState):
 
     candidate/{input_projection, hidden_projection}/{kernel, bias}: the reset gate acts after the
     recurrent product. State and output are one, [B, U].
+
+    Examples
+    --------
+    >>> cell = openrnn.cudnn_rnn.CudnnCompatibleGRUCell(4)
+    >>> output, state = cell(np.ones((2, 3), "float32"), cell.zero_state(2, "float32"))
+    >>> output.shape, len(cell.weights)
+    ((2, 4), 6)
     """
 
     _kind = "gru_cell"

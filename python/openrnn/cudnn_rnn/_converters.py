@@ -15,6 +15,14 @@ class CudnnParamsFormatConverter:
     network: any other option of the network (openrnn.network_options()), as its layer has it.
     A converted gradient holds the sum of the two biases' equal gradients: twice that of a cell
     with one bias.
+
+    Examples
+    --------
+    >>> converter = openrnn.cudnn_rnn.CudnnParamsFormatConverterTanh(1, 4, 3)
+    >>> weights, biases = converter.opaque_to_tf_canonical(np.arange(36, dtype="float32"))
+    >>> buffer = converter.tf_canonical_to_opaque([*weights, *biases])
+    >>> weights[0].shape, buffer.shape
+    ((7, 4), (36,))
     """
 
     _rnn_mode: ClassVar[str] = ""
@@ -66,24 +74,56 @@ class CudnnParamsFormatConverter:
 
 
 class CudnnParamsFormatConverterLSTM(CudnnParamsFormatConverter):
-    """Of lstm: kernels [in + O, 4U], column blocks i, c, f, o."""
+    """Of lstm: kernels [in + O, 4U], column blocks i, c, f, o.
+
+    Examples
+    --------
+    >>> converter = openrnn.cudnn_rnn.CudnnParamsFormatConverterLSTM(1, 4, 3)
+    >>> weights, biases = converter.opaque_to_tf_canonical(np.ones(144, "float32"))
+    >>> weights[0].shape, biases[0].shape
+    ((7, 16), (16,))
+    """
 
     _rnn_mode = "lstm"
 
 
 class CudnnParamsFormatConverterGRU(CudnnParamsFormatConverter):
-    """Of gru: gates, and the candidate's two projections with a bias each."""
+    """Of gru: gates, and the candidate's two projections with a bias each.
+
+    Examples
+    --------
+    >>> converter = openrnn.cudnn_rnn.CudnnParamsFormatConverterGRU(1, 4, 3)
+    >>> weights, biases = converter.opaque_to_tf_canonical(np.ones(108, "float32"))
+    >>> [weight.shape for weight in weights]
+    [(7, 8), (3, 4), (4, 4)]
+    """
 
     _rnn_mode = "gru"
 
 
 class CudnnParamsFormatConverterTanh(CudnnParamsFormatConverter):
-    """Of rnn_tanh: kernels [in + U, U]."""
+    """Of rnn_tanh: kernels [in + U, U].
+
+    Examples
+    --------
+    >>> converter = openrnn.cudnn_rnn.CudnnParamsFormatConverterTanh(1, 4, 3)
+    >>> weights, biases = converter.opaque_to_tf_canonical(np.ones(36, "float32"))
+    >>> weights[0].shape, biases[0].numpy()
+    ((7, 4), array([2., 2., 2., 2.], dtype=float32))
+    """
 
     _rnn_mode = "rnn_tanh"
 
 
 class CudnnParamsFormatConverterRelu(CudnnParamsFormatConverter):
-    """Of rnn_relu: kernels [in + U, U]."""
+    """Of rnn_relu: kernels [in + U, U].
+
+    Examples
+    --------
+    >>> converter = openrnn.cudnn_rnn.CudnnParamsFormatConverterRelu(1, 4, 3)
+    >>> weights, biases = converter.opaque_to_tf_canonical(np.ones(36, "float32"))
+    >>> weights[0].shape, biases[0].shape
+    ((7, 4), (4,))
+    """
 
     _rnn_mode = "rnn_relu"

@@ -56,6 +56,15 @@ def cudnn_lstm(
 
     params is packed at every call; a model of `ops` keeps what it packed from a Variable.
     num_proj, when given, must be the width of input_h.
+
+    Examples
+    --------
+    >>> ops = openrnn.cudnn_rnn.ops
+    >>> params = np.zeros(ops.cudnn_rnn_opaque_params_size("lstm", 1, 4, 3), "float32")
+    >>> state = np.zeros((1, 2, 4), "float32")
+    >>> output, h, c = ops.cudnn_lstm(np.ones((5, 2, 3), "float32"), state, state, params)
+    >>> output.shape, h.shape, c.shape
+    ((5, 2, 4), (1, 2, 4), (1, 2, 4))
     """
     _check_num_proj(input_h, num_proj)
     result: tuple[Tensor, Tensor, Tensor] = _run("lstm", locals())
@@ -81,6 +90,15 @@ def cudnn_gru(
     """(output, output_h). Sizes are those of the tensors; `name` is not used.
 
     params is packed at every call; a model of `ops` keeps what it packed from a Variable.
+
+    Examples
+    --------
+    >>> ops = openrnn.cudnn_rnn.ops
+    >>> params = np.zeros(ops.cudnn_rnn_opaque_params_size("gru", 1, 4, 3), "float32")
+    >>> x, h = np.ones((5, 2, 3), "float32"), np.zeros((1, 2, 4), "float32")
+    >>> output, h = ops.cudnn_gru(x, h, params)
+    >>> output.shape, h.shape
+    ((5, 2, 4), (1, 2, 4))
     """
     result: tuple[Tensor, Tensor] = _run("gru", locals())
     return result
@@ -105,6 +123,15 @@ def cudnn_rnn_tanh(
     """(output, output_h). Sizes are those of the tensors; `name` is not used.
 
     params is packed at every call; a model of `ops` keeps what it packed from a Variable.
+
+    Examples
+    --------
+    >>> ops = openrnn.cudnn_rnn.ops
+    >>> params = np.zeros(ops.cudnn_rnn_opaque_params_size("rnn_tanh", 1, 4, 3), "float32")
+    >>> x, h = np.ones((5, 2, 3), "float32"), np.zeros((1, 2, 4), "float32")
+    >>> output, h = ops.cudnn_rnn_tanh(x, h, params)
+    >>> output.shape, h.shape
+    ((5, 2, 4), (1, 2, 4))
     """
     result: tuple[Tensor, Tensor] = _run("rnn_tanh", locals())
     return result
@@ -129,6 +156,14 @@ def cudnn_rnn_relu(
     """(output, output_h). Sizes are those of the tensors; `name` is not used.
 
     params is packed at every call; a model of `ops` keeps what it packed from a Variable.
+
+    Examples
+    --------
+    >>> params = [1.0, 1.0, 0.0, 0.0]  # W, R, bW, bR
+    >>> x, h = np.ones((3, 1, 1), "float32"), np.zeros((1, 1, 1), "float32")
+    >>> output, h = openrnn.cudnn_rnn.ops.cudnn_rnn_relu(x, h, params)
+    >>> output.numpy().ravel()
+    array([1., 2., 3.], dtype=float32)
     """
     result: tuple[Tensor, Tensor] = _run("rnn_relu", locals())
     return result
@@ -152,7 +187,13 @@ def cudnn_rnn_opaque_params_size(
     *,
     num_proj: int | None = None,
 ) -> int:
-    """Elements of the opaque buffer."""
+    """Elements of the opaque buffer.
+
+    Examples
+    --------
+    >>> openrnn.cudnn_rnn.ops.cudnn_rnn_opaque_params_size("lstm", 1, num_units=4, input_size=3)
+    144
+    """
     return _model("cudnn_rnn_opaque_params_size", locals(), dtype).model_params_size()
 
 
@@ -170,7 +211,17 @@ def cudnn_rnn_opaque_params_to_canonical(
     *,
     num_proj: int | None = None,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """(weights, biases) of a buffer, by layer, direction and slot."""
+    """(weights, biases) of a buffer, by layer, direction and slot.
+
+    Examples
+    --------
+    >>> weights, biases = openrnn.cudnn_rnn.ops.cudnn_rnn_opaque_params_to_canonical(
+    ...     "rnn_tanh", 1, 2, 1, np.arange(10, dtype="float32"))
+    >>> [weight.numpy().tolist() for weight in weights]
+    [[[0.0], [1.0]], [[2.0, 3.0], [4.0, 5.0]]]
+    >>> [bias.numpy().tolist() for bias in biases]
+    [[6.0, 7.0], [8.0, 9.0]]
+    """
     arguments, buffer = locals(), _core.convert(params, None)
     model = _model("cudnn_rnn_opaque_params_to_canonical", arguments, buffer.dtype)
     return model.model_params_to_canonical(buffer)
@@ -191,7 +242,15 @@ def cudnn_rnn_canonical_to_opaque_params(
     *,
     num_proj: int | None = None,
 ) -> Tensor:
-    """The opaque buffer of such lists."""
+    """The opaque buffer of such lists.
+
+    Examples
+    --------
+    >>> params = openrnn.cudnn_rnn.ops.cudnn_rnn_canonical_to_opaque_params(
+    ...     "rnn_tanh", 1, 1, 1, weights=[[[5.0]], [[6.0]]], biases=[[7.0], [8.0]])
+    >>> params.numpy()
+    array([5., 6., 7., 8.], dtype=float32)
+    """
     arguments, call = locals(), "cudnn_rnn_canonical_to_opaque_params"
     weights = _arguments.as_list(call, "weights", weights, "matrices")
     first = _core.convert(weights[0] if weights else 0.0, None)

@@ -29,7 +29,15 @@ _Self = TypeVar("_Self", bound="CudnnRNN")
 
 
 class EveryLayer(NamedTuple):
-    """What `return_all` adds: of each layer its output, and its c of every step if it has one."""
+    """What `return_all` adds: of each layer its output, and its c of every step if it has one.
+
+    Examples
+    --------
+    >>> lstm = openrnn.cudnn_rnn.CudnnLSTM(2, 4)
+    >>> output, state, every = lstm(np.ones((5, 3, 2), "float32"), training=False, return_all=True)
+    >>> [one.shape for one in every.outputs], [one.shape for one in every.cells]
+    ([(5, 3, 4), (5, 3, 4)], [(5, 3, 4), (5, 3, 4)])
+    """
 
     outputs: list[Tensor]
     cells: list[Tensor]
@@ -365,13 +373,29 @@ class CudnnGRU(CudnnRNN):
 
 
 class CudnnRNNTanh(CudnnRNN):
-    """h = tanh(W x + R h' + bW + bR); states (h,)."""
+    """h = tanh(W x + R h' + bW + bR); states (h,).
+
+    Examples
+    --------
+    >>> rnn = openrnn.cudnn_rnn.CudnnRNNTanh(1, 4)
+    >>> output, (h,) = rnn(np.ones((5, 3, 2), "float32"), training=False)
+    >>> output.shape, h.shape, bool(abs(output.numpy()).max() < 1.0)
+    ((5, 3, 4), (1, 3, 4), True)
+    """
 
     _kind = "rnn_tanh"
 
 
 class CudnnRNNRelu(CudnnRNN):
-    """h = max(0, W x + R h' + bW + bR); states (h,)."""
+    """h = max(0, W x + R h' + bW + bR); states (h,).
+
+    Examples
+    --------
+    >>> rnn = openrnn.cudnn_rnn.CudnnRNNRelu(1, 1, kernel_initializer="ones")
+    >>> output, (h,) = rnn(np.ones((3, 1, 1), "float32"), training=False)
+    >>> output.numpy().ravel()
+    array([1., 2., 3.], dtype=float32)
+    """
 
     _kind = "rnn_relu"
 

@@ -74,7 +74,17 @@ class _CudnnRNN(_core.OpModel):
 
 
 class CudnnLSTM(_CudnnRNN):
-    """The op-level LSTM."""
+    """The op-level LSTM.
+
+    Examples
+    --------
+    >>> model = openrnn.cudnn_rnn.ops.CudnnLSTM(num_layers=1, num_units=4, input_size=3)
+    >>> params = openrnn.Variable(np.zeros(model.params_size(), "float32"))
+    >>> state = np.zeros((1, 2, 4), "float32")
+    >>> output, h, c = model(np.ones((5, 2, 3), "float32"), state, state, params, is_training=False)
+    >>> model.params_size(), output.shape, h.shape, c.shape
+    (144, (5, 2, 4), (1, 2, 4), (1, 2, 4))
+    """
 
     _mode = CUDNN_LSTM
 
@@ -154,19 +164,47 @@ class _NoCell(_CudnnRNN):
 
 
 class CudnnGRU(_NoCell):
-    """The op-level GRU."""
+    """The op-level GRU.
+
+    Examples
+    --------
+    >>> model = openrnn.cudnn_rnn.ops.CudnnGRU(num_layers=1, num_units=4, input_size=3)
+    >>> weights, biases = model.params_to_canonical(np.arange(model.params_size(), dtype="float32"))
+    >>> [weight.shape for weight in weights]
+    [(4, 3), (4, 3), (4, 3), (4, 4), (4, 4), (4, 4)]
+    >>> model.canonical_to_params(weights, biases).numpy()[:3]
+    array([0., 1., 2.], dtype=float32)
+    """
 
     _mode = CUDNN_GRU
 
 
 class CudnnRNNTanh(_NoCell):
-    """The op-level network of tanh units."""
+    """The op-level network of tanh units.
+
+    Examples
+    --------
+    >>> model = openrnn.cudnn_rnn.ops.CudnnRNNTanh(num_layers=1, num_units=4, input_size=3)
+    >>> params, h = np.zeros(model.params_size(), "float32"), np.zeros((1, 2, 4), "float32")
+    >>> output, h = model(np.ones((5, 2, 3), "float32"), h, params)
+    >>> output.shape, h.shape
+    ((5, 2, 4), (1, 2, 4))
+    """
 
     _mode = CUDNN_RNN_TANH
 
 
 class CudnnRNNRelu(_NoCell):
-    """The op-level network of rectified linear units."""
+    """The op-level network of rectified linear units.
+
+    Examples
+    --------
+    >>> model = openrnn.cudnn_rnn.ops.CudnnRNNRelu(num_layers=1, num_units=1, input_size=1)
+    >>> params = model.canonical_to_params([[[1.0]], [[1.0]]], [[0.0], [0.0]])
+    >>> output, h = model(np.ones((3, 1, 1), "float32"), np.zeros((1, 1, 1), "float32"), params)
+    >>> output.numpy().ravel()
+    array([1., 2., 3.], dtype=float32)
+    """
 
     _mode = CUDNN_RNN_RELU
 

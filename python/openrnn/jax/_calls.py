@@ -123,8 +123,13 @@ def lstm(
     Raises ArgumentError for shapes and dtypes that do not fit, UnsupportedError on a GPU; a length
     outside 0..T is the runtime's error when the call runs.
 
-    params = openrnn.jax.init(jax.random.key(0), input_size=3, hidden_size=8)
-    y, hn, cn = openrnn.jax.lstm(x, None, None, params)
+    Examples
+    --------
+    >>> params = openrnn.jax.init(jax.random.key(0), input_size=3, hidden_size=8)
+    >>> x = jax.numpy.ones((2, 5, 3), "float32")
+    >>> y, hn, cn = openrnn.jax.lstm(x, None, None, params)
+    >>> y.shape, hn.shape, cn.shape
+    ((2, 5, 8), (1, 2, 8), (1, 2, 8))
     """
     return _compute(
         "openrnn.jax.lstm", "lstm", x, h0, c0, params, bidirectional=bidirectional,
@@ -143,6 +148,14 @@ def gru(
     Arguments as of lstm; gates r z n. reset_after: True (the default, as cuDNN, PyTorch and Flax)
     applies the reset gate to W_hn h + b_hn, False to h before the product. c0, cn [L*D, B, H] are
     what a projected GRU (w_hr) interpolates.
+
+    Examples
+    --------
+    >>> params = openrnn.jax.init(jax.random.key(0), "gru", input_size=3, hidden_size=8)
+    >>> x = jax.numpy.ones((2, 5, 3), "float32")
+    >>> y, hn = jax.jit(openrnn.jax.gru)(x, None, params)
+    >>> y.shape, hn.shape
+    ((2, 5, 8), (1, 2, 8))
     """
     if reset_after is not None:
         options = {**options, "reset_after": reset_after}
@@ -161,6 +174,14 @@ def rnn(
     """A network of plain layers, h = f(W_ih x + b_ih + W_hh h + b_hh). Returns (y, hn).
 
     Arguments as of lstm. activation: f, by default 'tanh'; 'relu', or one of docs/options.md.
+
+    Examples
+    --------
+    >>> params = openrnn.jax.init(jax.random.key(0), "rnn", input_size=3, hidden_size=8)
+    >>> x = jax.numpy.ones((2, 5, 3), "float32")
+    >>> y, hn = openrnn.jax.rnn(x, None, params, activation="relu")
+    >>> y.shape, bool((y >= 0).all())
+    ((2, 5, 8), True)
     """
     if activation is not None:
         options = {**options, "activation": activation}

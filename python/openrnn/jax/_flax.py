@@ -38,6 +38,14 @@ def from_flax(params: Any, cell: str = "lstm") -> dict[str, Any]:
     cell: 'lstm' for OptimizedLSTMCell and LSTMCell, 'gru' for GRUCell, 'rnn' for SimpleCell. The
     LSTM's and the plain cell's one bias becomes b_ih, without a b_hh, so that it learns as in Flax.
     Raises ArgumentError for other names.
+
+    Examples
+    --------
+    >>> ones = jax.numpy.ones
+    >>> given = {"i": {"kernel": ones((3, 8)), "bias": ones(8)}, "h": {"kernel": ones((8, 8))}}
+    >>> params = openrnn.jax.from_flax(given, "rnn")
+    >>> {name: params[name].shape for name in sorted(params)}
+    {'b_ih': (8,), 'w_hh': (8, 8), 'w_ih': (8, 3)}
     """
     call = "openrnn.jax.from_flax"
     check_cell(call, cell)
@@ -59,6 +67,13 @@ def to_flax(params: dict[str, Any], cell: str = "lstm") -> dict[str, Any]:
     """The inverse, for a cell of the same name: two biases are added where Flax has one.
 
     Raises ArgumentError for parameters that those cells do not have.
+
+    Examples
+    --------
+    >>> params = openrnn.jax.init(jax.random.key(0), "gru", input_size=3, hidden_size=8)
+    >>> cell = openrnn.jax.to_flax(params[0], "gru")
+    >>> sorted(cell), cell["ir"]["kernel"].shape
+    (['hn', 'hr', 'hz', 'in', 'ir', 'iz'], (3, 8))
     """
     call = "openrnn.jax.to_flax"
     check_cell(call, cell)

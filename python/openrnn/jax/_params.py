@@ -111,6 +111,12 @@ def flatten(params: Any, cell: str = "lstm", *, bidirectional: bool = False, **o
     """The opaque buffer of `params`: what a variable of openrnn.cudnn_rnn, or cuDNN, holds.
 
     Differentiable. Raises ArgumentError for parameters that do not fit together.
+
+    Examples
+    --------
+    >>> params = openrnn.jax.init(jax.random.key(0), input_size=3, hidden_size=4)
+    >>> openrnn.jax.flatten(params).shape
+    (144,)
     """
     layout = layout_of("openrnn.jax.flatten", cell, bidirectional, options)
     params = as_arrays(params)
@@ -129,7 +135,15 @@ def unflatten(
     buffer: Any, cell: str = "lstm", *, input_size: int, hidden_size: int, num_layers: int = 1,
     bidirectional: bool = False, proj_size: int = 0, **options: Any,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The inverse of `flatten`: a list of dicts of an opaque buffer [P], of its dtype."""
+    """The inverse of `flatten`: a list of dicts of an opaque buffer [P], of its dtype.
+
+    Examples
+    --------
+    >>> params = openrnn.jax.unflatten(
+    ...     jax.numpy.ones(144, "float32"), "lstm", input_size=3, hidden_size=4)
+    >>> {name: params[0][name].shape for name in sorted(params[0])}
+    {'b_hh': (16,), 'b_ih': (16,), 'w_hh': (16, 4), 'w_ih': (16, 3)}
+    """
     call = "openrnn.jax.unflatten"
     buffer = jnp.asarray(buffer)
     layout = layout_of(call, cell, bidirectional, options)
@@ -182,6 +196,13 @@ def init(
     method: 'uniform' draws all within 1/sqrt(H), as PyTorch; 'glorot' draws w_ih and w_hr by
     Glorot's rule, w_hh orthogonal gate by gate, biases 0, as Flax and Keras. Gains are 1.
     Raises ArgumentError for another cell, method or size.
+
+    Examples
+    --------
+    >>> params = openrnn.jax.init(
+    ...     jax.random.key(0), "gru", input_size=3, hidden_size=8, bidirectional=True)
+    >>> len(params), params[0]["w_ih"].shape, params[0]["w_hh"].shape
+    (2, (24, 3), (24, 8))
     """
     call = "openrnn.jax.init"
     if method not in ("uniform", "glorot"):

@@ -40,6 +40,13 @@ def install() -> Installation:
 
     What the engine does not compute takes Keras's own loop. To be called before models are compiled.
     A second call does nothing. `with install():` undoes it at the end, unless it was there before.
+
+    Examples
+    --------
+    >>> with openrnn.keras.install():
+    ...     y = keras.layers.LSTM(4)(np.ones((2, 5, 3), "float32"))
+    >>> tuple(y.shape)
+    (2, 4)
     """
     global _installed
     first = not _installed
@@ -51,7 +58,16 @@ def install() -> Installation:
 
 
 def uninstall() -> None:
-    """Undoes `install()`; does nothing if there is nothing to undo."""
+    """Undoes `install()`; does nothing if there is nothing to undo.
+
+    Examples
+    --------
+    >>> own = keras.layers.LSTM.inner_loop
+    >>> installation = openrnn.keras.install()
+    >>> openrnn.keras.uninstall()
+    >>> keras.layers.LSTM.inner_loop is own
+    True
+    """
     global _installed
     if not _installed:
         return

@@ -49,6 +49,12 @@ class LSTM(keras.layers.LSTM):
     """keras.layers.LSTM on this engine: its arguments, weights, states and results.
 
     Files and configurations name it keras.layers.LSTM, so Keras alone reads them.
+
+    Examples
+    --------
+    >>> lstm = openrnn.keras.LSTM(4, return_sequences=True)
+    >>> tuple(lstm(np.ones((2, 5, 3), "float32")).shape)
+    (2, 5, 4)
     """
 
 
@@ -57,6 +63,12 @@ class GRU(keras.layers.GRU):
     """keras.layers.GRU on this engine: its arguments, weights, states and results.
 
     Files and configurations name it keras.layers.GRU, so Keras alone reads them.
+
+    Examples
+    --------
+    >>> gru = openrnn.keras.GRU(4, return_state=True)
+    >>> [tuple(one.shape) for one in gru(np.ones((2, 5, 3), "float32"))]
+    [(2, 4), (2, 4)]
     """
 
 
@@ -65,6 +77,13 @@ class SimpleRNN(keras.layers.SimpleRNN):
     """keras.layers.SimpleRNN on this engine: its arguments, weights, states and results.
 
     Files and configurations name it keras.layers.SimpleRNN, so Keras alone reads them.
+
+    Examples
+    --------
+    >>> rnn = openrnn.keras.SimpleRNN(4, activation="relu")
+    >>> y = keras.ops.convert_to_numpy(rnn(np.ones((2, 5, 3), "float32")))
+    >>> y.shape, bool((y >= 0).all())
+    ((2, 4), True)
     """
 
 
@@ -72,6 +91,14 @@ class Bidirectional(keras.layers.Bidirectional):
     """keras.layers.Bidirectional whose layers run on this engine, be they given as ours or Keras's.
 
     Files and configurations name it keras.layers.Bidirectional, so Keras alone reads them.
+
+    Examples
+    --------
+    >>> layer = openrnn.keras.Bidirectional(keras.layers.GRU(4))
+    >>> tuple(layer(np.ones((2, 5, 3), "float32")).shape)
+    (2, 8)
+    >>> isinstance(layer.forward_layer, openrnn.keras.GRU)
+    True
     """
 
     def __init__(self, layer: Any, *args: Any, **kwargs: Any) -> None:
@@ -106,6 +133,12 @@ def convert(model: Any) -> Any:
 
     Weights, names and configurations stay. To be called before `compile`: what a model has compiled
     is not changed.
+
+    Examples
+    --------
+    >>> model = keras.Sequential([keras.Input((None, 3)), keras.layers.GRU(4)])
+    >>> isinstance(openrnn.keras.convert(model).layers[0], openrnn.keras.GRU)
+    True
     """
     if not isinstance(model, keras.layers.Layer):
         raise ArgumentError(

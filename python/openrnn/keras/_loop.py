@@ -39,6 +39,13 @@ def why_not(layer: Any) -> str:
     It then takes Keras's own loop. A call may still do so for what this cannot tell beforehand:
     recurrent_dropout in training, dropout in training with implementation=1, tensors on a GPU.
     Raises ArgumentError for any other layer.
+
+    Examples
+    --------
+    >>> openrnn.keras.why_not(keras.layers.LSTM(4))
+    ''
+    >>> openrnn.keras.why_not(keras.layers.LSTM(4, activation="gelu"))
+    'activation gelu, expected one of elu, ...'
     """
     if not isinstance(layer, keras.layers.RNN):
         raise ArgumentError(

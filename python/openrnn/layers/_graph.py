@@ -17,6 +17,15 @@ class LayerGraph(Layer):
 
     description, outputs: as a model of load() has them. made: its layers with weights, and those of
     dropout, by name.
+
+    Examples
+    --------
+    >>> lstm = openrnn.layers.LSTM(4)
+    >>> lstm.build((None, None, 3))
+    >>> openrnn.save("lstm.json", lstm)
+    >>> model = openrnn.load("lstm.json").model
+    >>> list(model.layers), model.predict(np.ones((2, 5, 3), "float32")).shape
+    (['layers.0'], (2, 5, 4))
     """
 
     def __init__(

@@ -25,6 +25,13 @@ class LSTM(CudnnLSTM):
     The layer CudnnLSTM, its options as named arguments (openrnn.network_options() says what each
     means). A clip is (low, high), or one number for both sides of 0; an activation is a name, such
     as 'leaky_relu(0.1)'.
+
+    Examples
+    --------
+    >>> lstm = openrnn.layers.LSTM(4, forget_bias=1.0, num_proj=3)
+    >>> output, (h, c) = lstm(np.ones((5, 2, 6), "float32"), training=False)
+    >>> output.shape, h.shape, c.shape
+    ((5, 2, 3), (1, 2, 3), (1, 2, 4))
     """
 
     _kind = "LSTM"
@@ -79,6 +86,13 @@ class GRU(CudnnGRU):
     The layer CudnnGRU, its options as named arguments, as LSTM has them. reset_after=False: the
     reset gate before the recurrent product. With num_proj the states are (h, c): c is what the gate
     z interpolates, [L*D, B, U], and h its projection.
+
+    Examples
+    --------
+    >>> gru = openrnn.layers.GRU(4, direction="bidirectional", reset_after=False)
+    >>> output, (h,) = gru(np.ones((5, 2, 6), "float32"), training=False)
+    >>> output.shape, h.shape
+    ((5, 2, 8), (2, 2, 4))
     """
 
     _kind = "GRU"
@@ -127,6 +141,13 @@ class RNN(CudnnRNN):
 
     States (h,); options as LSTM has them. With 'tanh' and 'relu' it is the network of CudnnRNNTanh
     and CudnnRNNRelu.
+
+    Examples
+    --------
+    >>> rnn = openrnn.layers.RNN(1, activation="relu", kernel_initializer="ones")
+    >>> output, (h,) = rnn(np.ones((3, 1, 1), "float32"), training=False)
+    >>> output.numpy().ravel()
+    array([1., 2., 3.], dtype=float32)
     """
 
     _kind = "RNN"

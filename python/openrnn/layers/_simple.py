@@ -110,7 +110,14 @@ class Dense(_Simple):
 
 
 class Embedding(_Simple):
-    """Rows of a table: indices [..] to [.., output_dim]. Variable `embeddings`."""
+    """Rows of a table: indices [..] to [.., output_dim]. Variable `embeddings`.
+
+    Examples
+    --------
+    >>> embedding = openrnn.layers.Embedding(10, 4)
+    >>> embedding([[1, 2, 2], [0, 9, 1]]).shape
+    (2, 3, 4)
+    """
 
     def __init__(
         self,
@@ -164,7 +171,16 @@ class Embedding(_Simple):
 
 
 class Dropout(_Simple):
-    """Sets elements to 0 with probability `rate` in training, and scales the others."""
+    """Sets elements to 0 with probability `rate` in training, and scales the others.
+
+    Examples
+    --------
+    >>> dropout = openrnn.layers.Dropout(0.5, seed=1)
+    >>> dropout([1.0, 2.0]).numpy()
+    array([1., 2.], dtype=float32)
+    >>> sorted(set(dropout(np.ones(1000, "float32"), training=True).numpy().tolist()))
+    [0.0, 2.0]
+    """
 
     def __init__(
         self, rate: float = 0.5, seed: int | None = None, name: str | None = None

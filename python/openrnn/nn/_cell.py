@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 else:
 
     class LSTMStateTuple(NamedTuple):
-        """State of an LSTM cell: (c, h), where the layers have (h, c)."""
+        """State of an LSTM cell: (c, h), where the layers have (h, c).
+
+        Examples
+        --------
+        >>> state = openrnn.nn.rnn_cell.BasicLSTMCell(4).zero_state(2, "float32")
+        >>> state.c.shape, state.h.shape
+        ((2, 4), (2, 4))
+        """
 
         c: Any
         h: Any
@@ -61,6 +68,17 @@ class RNNCell(Layer):
     Your own subclass has `state_size`, an integer or a nested tuple, `output_size`, and
     call(inputs, state), which returns (output, new state); it may make weights in `build`. It runs
     in every loop and wrapper.
+
+    Examples
+    --------
+    >>> class Sum(openrnn.nn.rnn_cell.RNNCell):
+    ...     state_size = output_size = 3
+    ...     def call(self, inputs, state):
+    ...         return state + inputs, state + inputs
+    >>> x = np.ones((1, 4, 3), "float32")
+    >>> outputs, state = openrnn.nn.dynamic_rnn(Sum(), x, dtype="float32")
+    >>> state.numpy()
+    array([[4., 4., 4.]], dtype=float32)
     """
 
     _steps = True

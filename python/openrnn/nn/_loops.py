@@ -35,6 +35,14 @@ def dynamic_rnn(
     inputs [B, T, I], or [T, B, I] when time_major; so are the outputs. Past a row's length the
     output is 0 and the state is carried. Without initial_state it starts from zeros, which needs
     `dtype`.
+
+    Examples
+    --------
+    >>> cell = openrnn.nn.rnn_cell.GRUCell(4)
+    >>> x = np.ones((2, 5, 3), "float32")
+    >>> outputs, state = openrnn.nn.dynamic_rnn(cell, x, sequence_length=[5, 2], dtype="float32")
+    >>> outputs.shape, state.shape, float(abs(outputs.numpy()[1, 2:]).max())
+    ((2, 5, 4), (2, 4), 0.0)
     """
     _cell_of("dynamic_rnn", "cell", cell)
     cell._take_dtype(_wanted(dtype, inputs))
@@ -59,6 +67,14 @@ def bidirectional_dynamic_rnn(
     """A forward and a length-aware backward pass: ((output_fw, output_bw), (state_fw, state_bw)).
 
     Arguments as those of dynamic_rnn. output_bw stands at the time steps of its inputs.
+
+    Examples
+    --------
+    >>> forward, backward = openrnn.nn.rnn_cell.GRUCell(4), openrnn.nn.rnn_cell.GRUCell(6)
+    >>> outputs, states = openrnn.nn.bidirectional_dynamic_rnn(
+    ...     forward, backward, np.ones((2, 5, 3), "float32"), dtype="float32")
+    >>> [output.shape for output in outputs], [state.shape for state in states]
+    ([(2, 5, 4), (2, 5, 6)], [(2, 4), (2, 6)])
     """
     states = []
     for name, cell, given in (
@@ -90,7 +106,16 @@ def static_rnn(
     sequence_length: TensorLike = None,
     scope: Any = None,
 ) -> tuple[list[Tensor], Any]:
-    """dynamic_rnn over a list of inputs, one [B, I] a time step: (list of outputs, final state)."""
+    """dynamic_rnn over a list of inputs, one [B, I] a time step: (list of outputs, final state).
+
+    Examples
+    --------
+    >>> cell = openrnn.nn.rnn_cell.BasicRNNCell(4)
+    >>> x = np.ones((2, 3), "float32")
+    >>> outputs, state = openrnn.nn.static_rnn(cell, [x] * 5, dtype="float32")
+    >>> len(outputs), outputs[0].shape, bool((outputs[-1].numpy() == state.numpy()).all())
+    (5, (2, 4), True)
+    """
     _cell_of("static_rnn", "cell", cell)
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"[static_rnn] inputs is a {type(inputs).__name__}, expected a list")
@@ -129,6 +154,15 @@ def stack_bidirectional_dynamic_rnn(
     layer.
 
     Returns (outputs, states_fw, states_bw), the states one a layer.
+
+    Examples
+    --------
+    >>> GRUCell = openrnn.nn.rnn_cell.GRUCell
+    >>> cells = [GRUCell(4), GRUCell(4)], [GRUCell(4), GRUCell(4)]
+    >>> outputs, states_fw, states_bw = openrnn.nn.stack_bidirectional_dynamic_rnn(
+    ...     *cells, np.ones((2, 5, 3), "float32"), dtype="float32")
+    >>> outputs.shape, [state.shape for state in states_fw]
+    ((2, 5, 8), [(2, 4), (2, 4)])
     """
     for name, cells in (("cells_fw", cells_fw), ("cells_bw", cells_bw)):
         if not isinstance(cells, list) or not cells:

@@ -29,7 +29,15 @@ _Activation = Callable[[Tensor], Any] | str | None
 
 
 class BasicRNNCell(_OneState):
-    """activation([x, h] kernel + bias): kernel [I + U, U], bias [U]; state and output are one."""
+    """activation([x, h] kernel + bias): kernel [I + U, U], bias [U]; state and output are one.
+
+    Examples
+    --------
+    >>> cell = openrnn.nn.rnn_cell.BasicRNNCell(1, "relu", kernel_initializer="ones")
+    >>> output, state = cell([[1.0, 2.0]], np.array([[10.0]], "float32"))
+    >>> state.numpy()
+    array([[13.]], dtype=float32)
+    """
 
     _kind = "basic_cell"
 
@@ -101,6 +109,13 @@ class BasicLSTMCell(_TupleOrOne):
     """An LSTMCell without its other options: kernel [I + U, 4U] and bias [4U], blocks i, j, f, o.
 
     State LSTMStateTuple(c, h), each [B, U]; with state_is_tuple=False both in one [B, 2U].
+
+    Examples
+    --------
+    >>> cell = openrnn.nn.rnn_cell.BasicLSTMCell(4)
+    >>> output, state = cell(np.ones((2, 3), "float32"), cell.zero_state(2, "float32"))
+    >>> output.shape, cell.state_size
+    ((2, 4), LSTMStateTuple(c=4, h=4))
     """
 
     _kind = "basic_lstm_cell"
@@ -141,6 +156,13 @@ class LSTMCell(_TupleOrOne):
     w_i_diag, w_o_diag [U]; with num_proj projection/kernel [U, P]. O = P with num_proj, else U.
     A clip is a bound on both sides of 0, proj_clip where num_proj is. State LSTMStateTuple(c [B, U],
     h [B, O]); with state_is_tuple=False both in one tensor.
+
+    Examples
+    --------
+    >>> cell = openrnn.nn.rnn_cell.LSTMCell(4, use_peepholes=True, num_proj=3)
+    >>> output, (c, h) = cell(np.ones((2, 5), "float32"), cell.zero_state(2, "float32"))
+    >>> c.shape, h.shape
+    ((2, 4), (2, 3))
     """
 
     _kind = "tf_lstm_cell"
@@ -196,6 +218,13 @@ class GRUCell(_OneState):
 
     gates/{kernel [I + U, 2U], bias [2U]}, column blocks reset and update, bias 1 at first;
     candidate/{kernel [I + U, U], bias [U]}. State and output are one, [B, U].
+
+    Examples
+    --------
+    >>> cell = openrnn.nn.rnn_cell.GRUCell(4)
+    >>> output, state = cell(np.ones((2, 3), "float32"), cell.zero_state(2, "float32"))
+    >>> output.shape, [tuple(weight.shape) for weight in cell.weights]
+    ((2, 4), [(7, 8), (8,), (7, 4), (4,)])
     """
 
     _kind = "tf_gru_cell"
@@ -235,6 +264,13 @@ class LayerNormBasicLSTMCell(_LSTM):
     [U] under input, transform, forget, output and state, norm_gain and norm_shift at first; with
     layer_norm=False bias [4U] in their place. dropout_keep_prob keeps elements of activation(j), at
     every call. State LSTMStateTuple(c, h), each [B, U].
+
+    Examples
+    --------
+    >>> cell = openrnn.nn.rnn_cell.LayerNormBasicLSTMCell(4, dropout_keep_prob=0.9)
+    >>> output, (c, h) = cell(np.ones((2, 3), "float32"), cell.zero_state(2, "float32"))
+    >>> c.shape, h.shape
+    ((2, 4), (2, 4))
     """
 
     _kind = "layer_norm_lstm_cell"
@@ -286,7 +322,16 @@ class LayerNormBasicLSTMCell(_LSTM):
 
 
 class MultiRNNCell(RNNCell):
-    """Each cell's output is the next one's input; variables under multi_rnn_cell/cell_{i}/."""
+    """Each cell's output is the next one's input; variables under multi_rnn_cell/cell_{i}/.
+
+    Examples
+    --------
+    >>> GRUCell = openrnn.nn.rnn_cell.GRUCell
+    >>> cell = openrnn.nn.rnn_cell.MultiRNNCell([GRUCell(4), GRUCell(6)])
+    >>> output, states = cell(np.ones((2, 3), "float32"), cell.zero_state(2, "float32"))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 6), [(2, 4), (2, 6)])
+    """
 
     _kind = "multi_cell"
     _untracked = Layer._untracked | {"_cells"}
@@ -341,7 +386,16 @@ class MultiRNNCell(RNNCell):
 
 
 class DropoutWrapper(RNNCell):
-    """Dropout around a cell, at every call; adds no scope. The c of an LSTM is never dropped."""
+    """Dropout around a cell, at every call; adds no scope. The c of an LSTM is never dropped.
+
+    Examples
+    --------
+    >>> cell = openrnn.nn.rnn_cell.DropoutWrapper(
+    ...     openrnn.nn.rnn_cell.GRUCell(4), output_keep_prob=0.5, seed=1)
+    >>> output, state = cell(np.ones((2, 3), "float32"), cell.zero_state(2, "float32"))
+    >>> output.shape, cell.wrapped_cell.num_units
+    ((2, 4), 4)
+    """
 
     _kind = "dropout_cell"
     _untracked = Layer._untracked | {"_cell"}

@@ -93,12 +93,31 @@ class _Cell:
 
 
 class LSTMCell(_Cell, nn.LSTMCell):
-    """torch.nn.LSTMCell on this engine."""
+    """torch.nn.LSTMCell on this engine.
+
+    Examples
+    --------
+    >>> h, c = openrnn.torch.LSTMCell(3, 4)(torch.ones(2, 3))
+    >>> tuple(h.shape), tuple(c.shape)
+    ((2, 4), (2, 4))
+    """
 
 
 class GRUCell(_Cell, nn.GRUCell):
-    """torch.nn.GRUCell on this engine."""
+    """torch.nn.GRUCell on this engine.
+
+    Examples
+    --------
+    >>> tuple(openrnn.torch.GRUCell(3, 4)(torch.ones(2, 3)).shape)
+    (2, 4)
+    """
 
 
 class RNNCell(_Cell, nn.RNNCell):
-    """torch.nn.RNNCell on this engine."""
+    """torch.nn.RNNCell on this engine.
+
+    Examples
+    --------
+    >>> tuple(openrnn.torch.RNNCell(3, 4, nonlinearity="relu")(torch.ones(2, 3)).shape)
+    (2, 4)
+    """

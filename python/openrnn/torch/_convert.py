@@ -65,6 +65,12 @@ def convert(model: Any) -> Any:
 
     In place: parameters, optimizers, hooks and references stay. A subclass of one of them is left
     as it is, with a warning, since it may compute something else.
+
+    Examples
+    --------
+    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.GRU(3, 4))
+    >>> isinstance(openrnn.torch.convert(model)[1], openrnn.torch.GRU)
+    True
     """
     _check("convert", model)
     for name, module in model.named_modules():
@@ -84,6 +90,12 @@ def revert(model: Any) -> Any:
     """The inverse of `convert`, also for modules that were made by this package; returns `model`.
 
     Raises ArgumentError for a module with options that torch.nn has not, before it changes one.
+
+    Examples
+    --------
+    >>> model = openrnn.torch.revert(torch.nn.Sequential(openrnn.torch.GRU(3, 4)))
+    >>> type(model[0]) is torch.nn.GRU
+    True
     """
     _check("revert", model)
     for name, module in model.named_modules():
@@ -110,6 +122,14 @@ def enabled() -> Iterator[None]:
 
     Modules keep their classes. It holds for all threads; torch.compile still leaves its graph at
     those classes, so compile a converted model instead.
+
+    Examples
+    --------
+    >>> lstm, x = torch.nn.LSTM(3, 4), torch.ones(5, 2, 3)
+    >>> with openrnn.torch.enabled():
+    ...     output, state = lstm(x)
+    >>> torch.allclose(output, lstm(x)[0], atol=1e-6)
+    True
     """
     global _depth
     with _lock:
@@ -134,13 +154,28 @@ def freeze(module: Any) -> Any:
 
     Their calls without gradients then read neither the weights nor their checksum: a change is not
     noticed, except by `.to()`, `load_state_dict` and `unfreeze`.
+
+    Examples
+    --------
+    >>> lstm = openrnn.torch.freeze(openrnn.torch.LSTM(3, 4).eval())
+    >>> with torch.no_grad():
+    ...     output, state = lstm(torch.ones(5, 2, 3))
+    >>> tuple(output.shape)
+    (5, 2, 4)
     """
     _set_frozen("freeze", module, True)
     return module
 
 
 def unfreeze(module: Any) -> Any:
-    """Takes the promise of `freeze` back; returns the module."""
+    """Takes the promise of `freeze` back; returns the module.
+
+    Examples
+    --------
+    >>> lstm = openrnn.torch.freeze(openrnn.torch.LSTM(3, 4))
+    >>> openrnn.torch.unfreeze(lstm) is lstm
+    True
+    """
     _set_frozen("unfreeze", module, False)
     return module
 

@@ -116,6 +116,13 @@ class LSTM(_Module):
     Arguments, parameters, calls, results and errors are torch.nn.LSTM's. Options of our networks
     follow by keyword: `math`, `weights_dtype` (for calls without gradients) and the cells of
     docs/cells_reference.md, such as `use_peepholes`.
+
+    Examples
+    --------
+    >>> lstm = openrnn.torch.LSTM(3, 4, bidirectional=True)
+    >>> output, (h, c) = lstm(torch.ones(5, 2, 3))
+    >>> tuple(output.shape), tuple(h.shape)
+    ((5, 2, 8), (2, 2, 4))
     """
 
     def __init__(
@@ -133,7 +140,15 @@ class LSTM(_Module):
 
 
 class GRU(_Module):
-    """torch.nn.GRU on this engine; options as of LSTM, such as `reset_after`."""
+    """torch.nn.GRU on this engine; options as of LSTM, such as `reset_after`.
+
+    Examples
+    --------
+    >>> gru = openrnn.torch.GRU(3, 4, batch_first=True)
+    >>> output, h = gru(torch.ones(2, 5, 3))
+    >>> tuple(output.shape), tuple(h.shape)
+    ((2, 5, 4), (1, 2, 4))
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -152,7 +167,15 @@ class GRU(_Module):
 
 
 class RNN(_Module):
-    """torch.nn.RNN on this engine; options as of LSTM, such as `activation`."""
+    """torch.nn.RNN on this engine; options as of LSTM, such as `activation`.
+
+    Examples
+    --------
+    >>> rnn = openrnn.torch.RNN(3, 4, nonlinearity="relu")
+    >>> output, h = rnn(torch.ones(5, 2, 3))
+    >>> tuple(output.shape), bool((output >= 0).all())
+    ((5, 2, 4), True)
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",

@@ -54,7 +54,14 @@ nb::dict run_onnx(const OnnxProgram& program, const nb::dict& given) {
 void bind_onnx(nb::module_& m) {
   nb::class_<OnnxProgram>(m, "OnnxProgram",
                           "The graph of an ONNX model, computed by this library.\n\n"
-                          "Any number of threads may call it at once.")
+                          "Any number of threads may call it at once.\n\n"
+                          "Examples\n--------\n"
+                          ">>> gru = openrnn.layers.GRU(4)\n"
+                          ">>> gru.build((None, None, 3))\n"
+                          ">>> openrnn.save(\"gru.onnx\", gru)\n"
+                          ">>> program = openrnn.onnx.load(\"gru.onnx\")\n"
+                          ">>> program.inputs, list(program.outputs)\n"
+                          "({'x': ('float32', (None, None, 3))}, ['y', 'h'])")
       .def(
           "__init__",
           [](OnnxProgram* self, const std::string& path) {

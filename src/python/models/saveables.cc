@@ -22,11 +22,13 @@ std::string scope_text(nb::handle scope) {
 }
 
 template <class T>
-void bind_cudnn_saveable(nb::module_& m, const char* class_name) {
-  nb::class_<T, CudnnRnnSaveable>(m, class_name,
-                                  "Stores an opaque buffer as the tensors of its cells.\n\n"
-                                  "network: any other option of the network "
-                                  "(openrnn.network_options()), as its layer has it.")
+void bind_cudnn_saveable(nb::module_& m, const char* class_name, const char* example) {
+  const std::string doc = message(
+      "Stores an opaque buffer as the tensors of its cells.\n\n"
+      "network: any other option of the network (openrnn.network_options()), as its layer has it."
+      "\n\nExamples\n--------\n",
+      example);
+  nb::class_<T, CudnnRnnSaveable>(m, class_name, doc.c_str())
       .def(
           "__init__",
           [class_name](T* self, const Variable& opaque_params, std::int64_t num_layers,
@@ -74,12 +76,38 @@ void bind_saveable_classes(nb::module_& m) {
       .def("__repr__", [](const SaveableObject& self) {
         return "<openrnn saveable '" + self.name() + "' of '" + self.variable().name() + "'>";
       });
-  const nb::class_<CudnnRnnSaveable, SaveableObject> shared(m, "CudnnOpaqueParamsSaveable",
-                                                            "What the four Saveables share.");
-  bind_cudnn_saveable<CudnnLSTMSaveable>(m, "CudnnLSTMSaveable");
-  bind_cudnn_saveable<CudnnGRUSaveable>(m, "CudnnGRUSaveable");
-  bind_cudnn_saveable<CudnnRNNTanhSaveable>(m, "CudnnRNNTanhSaveable");
-  bind_cudnn_saveable<CudnnRNNReluSaveable>(m, "CudnnRNNReluSaveable");
+  const nb::class_<CudnnRnnSaveable, SaveableObject> shared(
+      m, "CudnnOpaqueParamsSaveable",
+      "What the four Saveables share.\n\n"
+      "Examples\n--------\n"
+      ">>> gru = openrnn.cudnn_rnn.CudnnGRU(1, 4)\n"
+      ">>> gru.build((None, None, 3))\n"
+      ">>> isinstance(gru.saveable, openrnn.cudnn_rnn.CudnnOpaqueParamsSaveable)\n"
+      "True");
+  bind_cudnn_saveable<CudnnLSTMSaveable>(
+      m, "CudnnLSTMSaveable",
+      ">>> params = openrnn.Variable(np.zeros(144, \"float32\"), name=\"params\")\n"
+      ">>> saveable = openrnn.cudnn_rnn.CudnnLSTMSaveable(params, 1, 4, 3)\n"
+      ">>> [spec.tensor.shape for spec in saveable.specs]\n"
+      "[(7, 16), (16,)]");
+  bind_cudnn_saveable<CudnnGRUSaveable>(
+      m, "CudnnGRUSaveable",
+      ">>> params = openrnn.Variable(np.zeros(108, \"float32\"), name=\"params\")\n"
+      ">>> saveable = openrnn.cudnn_rnn.CudnnGRUSaveable(params, 1, 4, 3)\n"
+      ">>> [spec.tensor.shape for spec in saveable.specs]\n"
+      "[(7, 8), (3, 4), (4, 4), (8,), (4,), (4,)]");
+  bind_cudnn_saveable<CudnnRNNTanhSaveable>(
+      m, "CudnnRNNTanhSaveable",
+      ">>> params = openrnn.Variable(np.zeros(36, \"float32\"), name=\"params\")\n"
+      ">>> saveable = openrnn.cudnn_rnn.CudnnRNNTanhSaveable(params, 1, 4, 3)\n"
+      ">>> saveable.specs[0].name\n"
+      "'rnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel'");
+  bind_cudnn_saveable<CudnnRNNReluSaveable>(
+      m, "CudnnRNNReluSaveable",
+      ">>> params = openrnn.Variable(np.zeros(36, \"float32\"), name=\"params\")\n"
+      ">>> saveable = openrnn.cudnn_rnn.CudnnRNNReluSaveable(params, 1, 4, 3)\n"
+      ">>> [spec.tensor.shape for spec in saveable.specs]\n"
+      "[(7, 4), (4,)]");
 }
 
 /// A converter of any of the four modes.

@@ -20,8 +20,13 @@ Explanation explained(std::int64_t max_time, std::int64_t batch, nb::handle save
 }  // namespace
 
 void bind_explain(nb::module_& m) {
-  nb::class_<Explanation>(m, "Explanation",
-                          "What would run a network, and why; str() is one line for each.")
+  nb::class_<Explanation>(
+      m, "Explanation",
+      "What would run a network, and why; str() is one line for each.\n\n"
+      "Examples\n--------\n"
+      ">>> found = openrnn.explain(rnn_mode='lstm', num_units=4, input_size=3, device='cpu')\n"
+      ">>> found.engine, found.same_bits, found.params_bytes\n"
+      "('cpu', True, 576)")
       .def_ro("engine", &Explanation::engine, "'cpu', 'cudnn', 'reference', or '' for none.")
       .def_ro("description", &Explanation::description, "What it runs on.")
       .def_ro("kernels", &Explanation::kernels, "cuDNN's step, or one with options.")
@@ -44,7 +49,11 @@ void bind_explain(nb::module_& m) {
         "size of the call whose memory saved_bytes counts; save: as of a layer's call. A network "
         "that no engine can run has "
         "engine '', and others says why.\n"
-        "Raises: ValueError for options that do not fit together, TypeError for an unknown one.",
+        "Raises: ValueError for options that do not fit together, TypeError for an unknown one.\n\n"
+        "Examples\n--------\n"
+        ">>> found = openrnn.explain(rnn_mode='gru', num_units=4, input_size=3, dtype='float64')\n"
+        ">>> found.math_kind, found.params_bytes\n"
+        "('float64', 864)",
         nb::sig("def explain(*, max_time: int = 1, batch: int = 1, save: bool | str | int = True, "
                 "**network: typing.Any) -> "
                 "Explanation"));

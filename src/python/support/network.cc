@@ -130,7 +130,11 @@ void bind_fields(nb::module_& m) {
         for (const RnnField& field : rnn_fields()) all.append(dict_of(field));
         return all;
       },
-      "The options of a network, each as name, type, default, help and choices.",
+      "The options of a network, each as name, type, default, help and choices.\n\n"
+      "Examples\n--------\n"
+      ">>> option = {each[\"name\"]: each for each in openrnn.network_options()}[\"direction\"]\n"
+      ">>> option[\"default\"], option[\"choices\"]\n"
+      "('unidirectional', ['unidirectional', 'bidirectional'])",
       nb::sig("def network_options() -> list[dict[str, typing.Any]]"));
   m.def("require_fields", &require_fields, "call"_a, "options"_a, "without"_a,
         nb::sig("def require_fields(call: str, options: dict[str, typing.Any], "

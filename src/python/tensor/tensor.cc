@@ -206,7 +206,11 @@ void bind_tensor(nb::module_& m) {
   nb::class_<Tensor> tensor(
       m, "Tensor", nb::type_slots(tensor_slots), nb::is_weak_referenceable(),
       "A value that never changes, with the history that a GradientTape recorded; or a symbolic "
-      "one, which a Model will give a value. Making one copies.");
+      "one, which a Model will give a value. Making one copies.\n\n"
+      "Examples\n--------\n"
+      ">>> x = openrnn.Tensor([1.0, 2.0])\n"
+      ">>> (2.0 * x + 1.0).numpy(), x.shape, x[1:].sum().item()\n"
+      "(array([3., 5.], dtype=float32), (2,), 2.0)");
   bind_value(tensor);
   bind_place(tensor);
   bind_operators(tensor);

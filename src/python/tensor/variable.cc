@@ -178,7 +178,11 @@ void bind_variable(nb::module_& m) {
   nb::class_<Variable> variable(
       m, "Variable", nb::is_weak_referenceable(),
       "A named value that training changes; it stands wherever a Tensor does. The name is made "
-      "unique in the current variable scope.");
+      "unique in the current variable scope.\n\n"
+      "Examples\n--------\n"
+      ">>> w = openrnn.Variable([1.0, 2.0], name=\"w\")\n"
+      ">>> w.assign_add([1.0, 1.0]).numpy(), w.name\n"
+      "(array([2., 3.], dtype=float32), 'w')");
   bind_value(variable);
   bind_changes(variable);
   bind_dlpack(variable);

@@ -202,8 +202,13 @@ void bind_optimizers(nb::module_& m) {
           "Needed on a GPU alone, which finds in a step's own time that its gradients are not\n"
           "finite; else the next step, or a Saver, says so.")
       .def("apply_core", &apply, "gradients"_any, "variables"_any, "global_step"_any);
-  m.def("get_or_create_global_step", &train::get_or_create_global_step,
-        "The int64 variable `global_step` of the current graph, made with 0 when it is not there.");
+  m.def(
+      "get_or_create_global_step", &train::get_or_create_global_step,
+      "The int64 variable `global_step` of the current graph, made with 0 when it is not there.\n\n"
+      "Examples\n--------\n"
+      ">>> step = openrnn.train.get_or_create_global_step()\n"
+      ">>> step.name, int(step), openrnn.train.get_or_create_global_step() is step\n"
+      "('global_step', 0, True)");
 }
 
 }  // namespace openrnn::python

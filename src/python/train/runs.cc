@@ -124,9 +124,20 @@ std::string_view train_run(const RunRef& self, nb::handle callback) {
 }
 
 void bind_report(nb::module_& m) {
-  nb::class_<ReportRef>(m, "StepReport",
-                        "One step of training. On a GPU, reading what depends on its loss or "
-                        "gradients waits for the step.")
+  nb::class_<ReportRef>(
+      m, "StepReport",
+      "One step of training. On a GPU, reading what depends on its loss or "
+      "gradients waits for the step.\n\n"
+      "Examples\n--------\n"
+      ">>> with open(\"text\", \"w\") as file:\n"
+      "...     for line in range(50):\n"
+      "...         print(\"to be or not to be, that is the question\", file=file)\n"
+      ">>> options = dict(input=\"text\", units=8, steps=2, batch=2, seq_len=10)\n"
+      ">>> with openrnn.train.Run(\"run\", **options) as run:\n"
+      "...     run.train(lambda report: print(report.step, \"of\", report.steps))\n"
+      "1 of 2\n"
+      "2 of 2\n"
+      "'done'")
       .def_prop_ro(
           "step", [](const ReportRef& self) { return self.report.step; }, "Steps taken so far.")
       .def_prop_ro(

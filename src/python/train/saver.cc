@@ -227,7 +227,15 @@ Trackable as_trackable(nb::handle object) {
 }
 
 void bind_checkpoint(nb::module_& m) {
-  nb::class_<CheckpointStatus>(m, "CheckpointStatus", "What a restore found.")
+  nb::class_<CheckpointStatus>(
+      m, "CheckpointStatus",
+      "What a restore found.\n\n"
+      "Examples\n--------\n"
+      ">>> w = openrnn.Variable(1.0)\n"
+      ">>> prefix = openrnn.train.Checkpoint(w=w).save(\"model\")\n"
+      ">>> status = openrnn.train.Checkpoint(w=w, b=openrnn.Variable(0.0)).restore(prefix)\n"
+      ">>> status.prefix, status.restored, status.missing\n"
+      "('model-1', ['w/.ATTRIBUTES/VARIABLE_VALUE'], ['b'])")
       .def_ro("prefix", &CheckpointStatus::prefix)
       .def_prop_ro("restored", [](const CheckpointStatus& self) { return self.current().restored; })
       .def_prop_ro("missing", [](const CheckpointStatus& self) { return self.current().missing; })
