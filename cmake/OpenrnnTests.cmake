@@ -87,7 +87,7 @@ if(OPENRNN_HAS_CUDA)
   foreach(name decisions elementwise matmul memory optimizers rows softmax sums)
     add_device_runs(device_${name}_test)
   endforeach()
-  foreach(name padding saved every_layer)
+  foreach(name padding saved every_layer part_of_batch)
     add_device_runs(conformance_${name}_test)
   endforeach()
   file(GLOB cudnn_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cudnn/*_test.cc
