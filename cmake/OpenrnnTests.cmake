@@ -87,7 +87,7 @@ if(OPENRNN_HAS_CUDA)
   foreach(name decisions elementwise matmul memory optimizers rows softmax sums)
     add_device_runs(device_${name}_test)
   endforeach()
-  foreach(name padding saved every_layer)
+  foreach(name padding saved every_layer part_of_batch)
     add_device_runs(conformance_${name}_test)
   endforeach()
   file(GLOB cudnn_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cudnn/*_test.cc
@@ -101,7 +101,8 @@ if(OPENRNN_HAS_CUDA)
   foreach(target ops_gradients_test ops_rnn_test ops_second_gradients_test ops_second_rnn_test
       layers_cudnn_rnn_test layers_calls_test
       cells_loops_test checkpoint_objects_test train_optimizer_test train_minimize_test
-      train_model_test train_fit_test train_late_steps_test)
+      train_model_test train_fit_test train_late_steps_test train_micro_batches_test
+      train_tree_sum_test)
     if(TARGET ${target})
       add_default_device_run(${target})
     endif()

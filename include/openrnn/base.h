@@ -235,10 +235,15 @@ OPENRNN_API void set_num_threads(int n);
 OPENRNN_API std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                                 std::array<std::uint32_t, 2> key) noexcept;
 
-/// Names one call's masks: `seed` as in the layer, `call` counts training calls from 0.
+/// Names one call's masks: `seed` as in the layer, `call` counts training calls from 0. A training
+/// step may be computed in parts, consecutive rows of one batch: each part's call then has the same
+/// seed and call, and says where its rows lie. Row r of the part has the masks of row first_row + r
+/// of a call with all of the batch, so that masks do not depend on how a batch is cut.
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint64_t call = 0;
+  std::int64_t first_row = 0;
+  std::int64_t whole_batch = 0;  // rows of the batch; 0: the call has all of it, and first_row is 0
 };
 
 /// What a call's masks are of. Each has a stream of its own: that between layers is the key's.

@@ -143,6 +143,20 @@ class OPENRNN_API Reading {
   virtual const void* bytes() = 0;
 };
 
+/// out = x * mask over [rows, cols], each row r with dropout_mask(key, {layer 2^32 - 1, time n /
+/// 2^20, row n % 2^20}). n is r; but where `key` is of a part of a batch, the number that the row
+/// has in the array of the whole one: x is [before, batch, after, cols], rows = before * batch *
+/// after, and element i of it in the batch is key.first_row + i there.
+struct DropoutArgs {
+  DType dtype = DType::kFloat32;
+  std::int64_t rows = 0, cols = 0;
+  std::int64_t before = 1, after = 1;
+  DropoutKey key;
+  double rate = 0.0;
+  const void* x = nullptr;
+  void* out = nullptr;  // may be x
+};
+
 /// Rows of logits against class labels. A label below 0 leaves its row out: loss 0, gradient 0.
 /// "wide" is float64 when dtype is, else float32.
 struct CrossEntropyArgs {
@@ -275,10 +289,7 @@ class OPENRNN_API Device {
   /// dx[r, c] = y[r, c] * (dy[r, c] - sum over ascending c of y * dy), y being a softmax.
   virtual void softmax_gradient(DType dtype, std::int64_t rows, std::int64_t cols, const void* y,
                                 const void* dy, void* dx) const = 0;
-  /// out = x * mask, the mask being dropout_mask(key, {layer 2^32 - 1, time r / 2^20, row r %
-  /// 2^20}) over each row r of [rows, cols].
-  virtual void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key,
-                       double rate, const void* x, void* out) const = 0;
+  virtual void dropout(const DropoutArgs& args) const = 0;
   virtual void optimizer_step(const OptimizerStep& step) const = 0;
 };
 

@@ -98,7 +98,10 @@ struct ForwardArgs {
   /// clipping. Where has_cell().
   void* const* layer_cells = nullptr;
   /// Whether dropout between layers is on; its masks are those of dropout_mask with `dropout`, over
-  /// all D*O units of a layer's output at original time and row.
+  /// all D*O units of a layer's output at original time and row. Those of a step
+  /// (recurrent_dropout, zoneout) are keyed alike, by pseudo-layer. The row is that of the whole
+  /// batch where the call is a part of it: dropout.first_row + the call's own row, and no row of
+  /// the part may lie outside dropout.whole_batch.
   bool training = false;
   DropoutKey dropout;
   /// Threads that this call and its backward may use, the caller's included; 0: num_threads().
@@ -215,9 +218,11 @@ class OPENRNN_API Engine {
 };
 
 /// Throws: ArgumentError when sizes are negative, a needed pointer is null, a length lies outside
-/// 0..T (naming its row and value), max_threads is negative, recompute below kRecomputeRoot, or
-/// cells are asked of a mode that has none.
+/// 0..T (naming its row and value), max_threads is negative, recompute below kRecomputeRoot,
+/// cells are asked of a mode that has none, or the rows lie outside of the whole batch.
 OPENRNN_API void check_forward(std::string_view call, const ForwardArgs& args);
+/// Throws: ArgumentError unless `rows` rows lie in the whole batch of `key`, if that says one.
+OPENRNN_API void check_part(std::string_view call, const DropoutKey& key, std::int64_t rows);
 /// Throws: UnsupportedError for a recompute other than 0 unless the engine recomputes().
 OPENRNN_API void check_recompute(const Engine& engine, std::int64_t recompute);
 /// Throws: UnsupportedError for a reserve unless the engine has reserve_bytes, ArgumentError for

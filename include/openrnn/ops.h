@@ -60,10 +60,11 @@ OPENRNN_API Tensor absolute(const Tensor& x);
 /// In another floating dtype, each element rounded to nearest even once; the gradient has the dtype
 /// of x.
 OPENRNN_API Tensor cast(const Tensor& x, DType dtype);
-/// x * mask, the mask of Device::dropout over rows of the last dimension.
+/// x * mask, the mask of Device::dropout over rows of the last dimension. Where the key is of a
+/// part of a batch, x is [batch, ..].
 OPENRNN_API Tensor dropout(const Tensor& x, double rate, DropoutKey key);
 /// The same with the key that next_key returns: asked for it when nothing refuses the call any
-/// more, so that a refused call uses up none.
+/// more, so that a refused call uses up none. In a PartScope x lies as that says.
 OPENRNN_API Tensor next_dropout(const Tensor& x, double rate,
                                 const std::function<DropoutKey()>& next_key);
 

@@ -6,6 +6,7 @@
 
 #include "openrnn/engine.h"
 #include "openrnn/graph.h"
+#include "openrnn/ops_part.h"
 
 namespace openrnn::ops {
 
@@ -107,7 +108,8 @@ OPENRNN_API void check_flags(std::string_view call, const StepFlags& flags, std:
 /// asked for, and for recompute on another engine than the cpu's.
 OPENRNN_API RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& inputs, PackedCache* cache);
 
-/// The dropout state of one model: the same (seed, call) gives the same masks. Thread-compatible.
+/// The dropout state of one model: the same (seed, call) gives the same masks. In a PartScope the
+/// keys are of its part, and each part of a step gets the same calls again. Thread-compatible.
 class OPENRNN_API DropoutState {
  public:
   /// `seeds` as Graph::op_seeds gives them; the key's seed is (first << 32) | second. Reads the
@@ -124,8 +126,12 @@ class OPENRNN_API DropoutState {
   void set_calls(std::uint64_t calls) noexcept { calls_ = calls; }
 
  private:
+  std::uint64_t next_call(const PartScope* scope);
   std::uint64_t seed_ = 0, calls_ = 0;
   bool reset_each_call_ = false;
+  /// The last part that drew, and the calls before its step.
+  std::uint64_t step_of_parts_ = 0, calls_before_ = 0;
+  std::int64_t first_row_ = 0;
 };
 
 }  // namespace openrnn::ops

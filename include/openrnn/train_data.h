@@ -15,12 +15,15 @@ struct DataPosition {
   friend bool operator==(const DataPosition&, const DataPosition&) = default;
 };
 
-/// Data of one training step. Text: x and y [T, B] int32. Series: x [T, B, C], y [B, C] or [T, B,
-/// C], float64.
+/// Data of one training step, or of a part of its rows. Text: x and y [T, B] int32. Series: x [T,
+/// B, C], y [B, C] or [T, B, C], float64.
 struct Window {
   Array x, y;
   /// The recurrent state is reset to zeros, not carried over from the last window.
   bool fresh = false;
+
+  /// The rows [first, first + count) of its batch.
+  Window part(std::int64_t first, std::int64_t count) const;
 };
 
 // ---- Text --------------------------------------------------------------------------------------
@@ -165,6 +168,9 @@ class OPENRNN_API SeriesWindows {
   const SeriesScaling& scaling() const noexcept { return scaling_; }
   /// Steps of an epoch; the last may have fewer rows.
   std::int64_t windows() const noexcept;
+  /// Rows of a step, and of this one.
+  std::int64_t batch() const noexcept { return options_.batch; }
+  std::int64_t rows(const DataPosition& position) const;
   /// The order of an epoch depends on the seed and the epoch alone.
   Window window(const DataPosition& position) const;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "openrnn/checkpoint.h"
+#include "openrnn/ops_part.h"
 #include "openrnn/train_model.h"
 #include "openrnn/train_optimizer.h"
 
@@ -18,6 +19,19 @@ class OPENRNN_API Task {
   /// Loss of one window, in training mode. Called in the order of the data: the recurrent state of
   /// a stateful task goes on from call to call, without history.
   virtual Tensor loss(const DataPosition& position) = 0;
+  /// Rows of the batch of a step; 0: the task computes whole batches alone, as one that overrides
+  /// none of these three.
+  virtual std::int64_t batch() const { return 0; }
+  /// Rows of this window: batch(), or fewer in the last window of an epoch.
+  virtual std::int64_t rows(const DataPosition& position) const {
+    static_cast<void>(position);
+    return batch();
+  }
+  /// Mean loss of some of the rows of one window, as loss() is of all. Called for each part of a
+  /// step in the order of the rows, in an ops::PartScope of that part and [time, batch, ..], so
+  /// that layers draw the masks of the whole batch; the state goes on row by row. Throws:
+  /// StateError unless the task overrides it.
+  virtual Tensor loss_of_part(const DataPosition& position, const ops::BatchPart& part);
   /// Symbols or rows that this window predicts.
   virtual std::int64_t items(const DataPosition& position) const = 0;
   /// Converts a loss to the unit of metric_name().
@@ -32,6 +46,14 @@ class OPENRNN_API Task {
   virtual void load(const Extras& extras) = 0;
 };
 
+class CarriedState;
+
+/// A window of which not all parts were computed yet.
+struct LatestWindow {
+  std::optional<DataPosition> position = {};
+  Window window = {Array(DType::kFloat32, {0}), Array(DType::kFloat32, {0})};
+};
+
 /// Next-symbol prediction over parallel streams, by stateful truncated back-propagation.
 class OPENRNN_API TextTask : public Task {
  public:
@@ -44,7 +66,10 @@ class OPENRNN_API TextTask : public Task {
   };
   TextTask(SequenceModel& model, const Text& text, const Options& options);
   std::int64_t windows() const override { return streams_.windows(); }
+  ~TextTask() override;
   Tensor loss(const DataPosition& position) override;
+  std::int64_t batch() const override { return options_.batch; }
+  Tensor loss_of_part(const DataPosition& position, const ops::BatchPart& part) override;
   std::int64_t items(const DataPosition& position) const override;
   double metric(double loss) const override;
   std::string_view metric_name() const override { return "bits per byte"; }
@@ -59,7 +84,8 @@ class OPENRNN_API TextTask : public Task {
   Options options_;
   TextStreams streams_;
   double symbols_per_byte_;
-  std::vector<Tensor> state_;
+  std::unique_ptr<CarriedState> state_;
+  LatestWindow latest_;
 };
 
 /// Forecasts of a table's changes, by mean squared error; windows in another order each epoch.
@@ -68,7 +94,10 @@ class OPENRNN_API SeriesTask : public Task {
   SeriesTask(SequenceModel& model, const SeriesWindows& data, bool to_sequence);
   std::int64_t windows() const override { return data_.windows(); }
   Tensor loss(const DataPosition& position) override;
-  std::int64_t items(const DataPosition& position) const override;
+  std::int64_t batch() const override { return data_.batch(); }
+  std::int64_t rows(const DataPosition& position) const override { return data_.rows(position); }
+  Tensor loss_of_part(const DataPosition& position, const ops::BatchPart& part) override;
+  std::int64_t items(const DataPosition& position) const override { return data_.rows(position); }
   double metric(double loss) const override { return loss; }
   std::string_view metric_name() const override { return "loss"; }
   double validate(bool quick) override;
@@ -80,6 +109,7 @@ class OPENRNN_API SeriesTask : public Task {
   SequenceModel& model_;
   const SeriesWindows& data_;
   bool to_sequence_;
+  LatestWindow latest_;
 };
 
 /// The scaling that a SeriesTask has saved. Throws: ArgumentError, TypeError.
@@ -98,6 +128,13 @@ struct FitOptions {
   std::int64_t validate_every = 0;
   /// Validations without a better value after which training stops; 0: never.
   std::int64_t patience = 0;
+  /// Parts of consecutive rows into which each step's batch is cut, so that the memory of a forward
+  /// and backward pass falls; a divisor of Task::batch(). A window with fewer rows is cut as
+  /// rows_of_part says. Each part's loss counts by its share of the rows, gradients and losses are
+  /// added as GradientSum says, and clipping, loss scaling and the optimizer see their sum once a
+  /// step. Masks and states are those of the whole batch, so that only the order of sums depends on
+  /// this number: the same one gives the same bits.
+  std::int64_t micro_batches = 1;
 };
 
 /// Passed to callbacks after each step. On a GPU the step's values are known when the GPU has
@@ -134,7 +171,8 @@ enum class StopReason : std::uint8_t { kDone, kPatience, kCallback };
 class OPENRNN_API Fit {
  public:
   /// Makes the optimizer's slots and `global_step`, so that a Saver can store or restore them.
-  /// Throws: ArgumentError for options out of range.
+  /// Throws: ArgumentError for options out of range, micro_batches that do not divide the batch, or
+  /// above 1 with a task that computes whole batches alone.
   Fit(Task& task, Optimizer& optimizer, FitOptions options);
 
   /// Runs to the last step, or until patience or a callback ends it, and waits for that step.
@@ -154,6 +192,8 @@ class OPENRNN_API Fit {
  private:
   StopReason steps(const std::vector<Callback>& callbacks);
   StepReport one_step();
+  StepResult take_step();
+  StepResult take_step_in_parts();
   void validate(StepReport& report);
 
   Task& task_;

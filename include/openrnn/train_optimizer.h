@@ -129,10 +129,12 @@ class OPENRNN_API Optimizer {
   /// names. A restore makes the slots that it needs. The optimizer must outlive it.
   Trackable trackable();
 
-  /// d loss / d variables without loss scale: float32 for variables of float16 and bfloat16, else
-  /// the variable's dtype. An empty array where the loss does not depend on the variable.
+  /// d (weight * loss) / d variables without loss scale: float32 for variables of float16 and
+  /// bfloat16, else the variable's dtype. An empty array where the loss does not depend on the
+  /// variable.
   std::vector<DeviceArray> compute_gradients(const GradientTape& tape, const Tensor& loss,
-                                             const std::vector<Variable>& variables);
+                                             const std::vector<Variable>& variables,
+                                             double weight = 1.0);
   /// One update. Gradients in the variables' order; empty ones leave their variable alone. Adds 1
   /// to `global_step` when given. Throws: ArgumentError naming the variable and both shapes.
   void apply_gradients(const std::vector<DeviceArray>& gradients,
@@ -204,6 +206,46 @@ class OPENRNN_API Optimizer {
   /// Expires with the optimizer.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
+
+// ---- Steps in parts ----------------------------------------------------------------------------
+
+/// Rows of a part where `rows` are cut into `parts` parts of consecutive rows: equal ones, or the
+/// first rows % parts ones have one more. With fewer rows than parts the last ones have none.
+OPENRNN_API std::int64_t rows_of_part(std::int64_t rows, std::int64_t parts, std::int64_t part);
+
+class TreeSum;
+
+/// The gradients and the loss of a step that is computed in parts (micro-batches), one after
+/// another, so that only one part's activations are in memory. They are added by a binary tree over
+/// the parts: 0 and 1, 2 and 3, .., then pairs of pairs, to the next power of two, without the
+/// parts that are not there; the gradients in their own dtypes, the losses in float64. The norm and
+/// everything else that Optimizer::clip_and_apply computes is of the sum alone. With n parts at
+/// most log2(n) + 1 gradients are in memory.
+class OPENRNN_API GradientSum {
+ public:
+  GradientSum();
+  ~GradientSum();
+  GradientSum(const GradientSum&) = delete;
+  GradientSum& operator=(const GradientSum&) = delete;
+  /// The next part: the mean loss of its rows, which are `share` of the batch. On a GPU nothing
+  /// waits for it. Throws: ArgumentError for a loss of several elements, and as compute_gradients.
+  void add(Optimizer& optimizer, const GradientTape& tape, const Tensor& loss,
+           const std::vector<Variable>& variables, double share);
+  /// The next part has no rows.
+  void skip();
+  /// What clip_and_apply takes.
+  struct Step {
+    std::vector<DeviceArray> gradients;
+    Tensor loss;  // float64
+  };
+  /// The whole step; the next one begins. Throws: ArgumentError without any part.
+  Step take();
+
+ private:
+  std::unique_ptr<TreeSum> sum_;
+};
+
+// ---- The optimizers by name --------------------------------------------------------------------
 
 /// var -= lr * g.
 class OPENRNN_API GradientDescentOptimizer : public Optimizer {

@@ -98,8 +98,9 @@ struct RunOptions {
   std::optional<ScheduleKind> lr_schedule = {};  // kCosine, down to 1/20 at the last step
   std::optional<std::int64_t> warmup = {};       // steps in which the rate rises: 1/20, at most 100
   std::optional<double> clip_norm = {};          // global norm of gradients, 0: off: 1
-  std::optional<std::int64_t> valid_every = {};  // steps between validations: 1/20 of all
-  std::optional<std::int64_t> patience = {};     // validations without a better one; 0: no limit
+  std::optional<std::int64_t> micro_batches = {};  // parts of each step's batch, a divisor of it: 1
+  std::optional<std::int64_t> valid_every = {};    // steps between validations: 1/20 of all
+  std::optional<std::int64_t> patience = {};       // validations without a better one; 0: no limit
 
   // These change no bit of the run.
   std::int64_t save_steps = 0;     // also save every N steps; 0: off

@@ -11,6 +11,13 @@ from openrnn._structure import flatten, pack
 from openrnn.errors import ArgumentError
 
 
+class Axes(NamedTuple):
+    """Where the samples of a batch lie."""
+
+    x: int
+    y: int
+
+
 class Batch(NamedTuple):
     """Inputs, labels and the number of samples."""
 
@@ -18,12 +25,17 @@ class Batch(NamedTuple):
     y: Any
     size: int
 
-
-class Axes(NamedTuple):
-    """Where the samples of a batch lie."""
-
-    x: int
-    y: int
+    def rows(self, first: int, count: int, axes: Axes) -> "Batch":
+        """`count` samples from `first` on."""
+        chosen = np.arange(first, first + count)
+        x = Samples("fit", "the x of a batch", self.x, axes.x)
+        y = Samples("fit", "the y of a batch", self.y, axes.y)
+        if x.count != self.size:
+            raise ArgumentError(
+                f"[fit] x has {x.count} samples along axis {axes.x} and y {self.size} along axis "
+                f"{axes.y}, expected as many (batch_axis)"
+            )
+        return Batch(x.take(chosen), y.take(chosen), count)
 
 
 def as_axes(call: str, batch_axis: Any) -> Axes:

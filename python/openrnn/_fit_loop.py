@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,15 @@ from openrnn import _arguments, _core
 from openrnn._core import Tensor, Variable
 from openrnn._graph import GradientTape
 from openrnn._layer import Layer
-from openrnn._ops import clip_by_global_norm
 from openrnn._optimizers import Optimizer
 from openrnn._structure import flatten, pack
 from openrnn._fit_callbacks import Best, Callback, Callbacks, EarlyStopping, History, Logs
-from openrnn._fit_data import Arrays, Batch, Data, Samples, as_axes, as_data, pieces, positive
+from openrnn._fit_data import (
+    Arrays, Axes, Batch, Data, Samples, as_axes, as_data, pieces, positive,
+)  # fmt: skip
 from openrnn._fit_report import Progress
 from openrnn._fit_schedules import Schedule, as_schedule
-from openrnn.errors import ArgumentError, UnsupportedError
+from openrnn.errors import ArgumentError
 
 #: A function (labels, predictions) of openrnn.losses by name, or any that returns a scalar Tensor.
 Loss = str | Callable[[Any, Any], Tensor]
@@ -98,83 +99,57 @@ def finite(call: str, value: Tensor, where: str) -> float:
 
 
 class _Updates:
-    """One update of the weights from one batch, or from several."""
+    """One update of the weights from one batch, whole or in parts."""
 
-    def __init__(self, trained: _Trained, model: Any, optimizer: Any, clip_norm: float) -> None:
-        self._trained, self._model, self._optimizer = trained, model, optimizer
-        self._clip_norm = clip_norm
+    def __init__(
+        self, trained: _Trained, model: Any, optimizer: Any, clip_norm: float, parts: int, axes: Axes
+    ) -> None:
+        self._trained, self.model, self.optimizer = trained, model, optimizer
+        self._clip_norm, self._parts, self._axes = clip_norm, parts, axes
         self.steps = 0
 
-    def _gradient_of(self, batch: Batch) -> tuple[GradientTape, Tensor, float, list[Variable]]:
+    def _recorded(self, batch: Batch) -> tuple[GradientTape, Tensor]:
         with GradientTape() as tape:
             value = self._trained.loss(batch, True)
-        number = finite("fit", value, f"of step {self.steps + 1}")
-        variables = self._model.trainable_weights
+        return tape, value
+
+    def _variables(self, value: Tensor) -> list[Variable]:
+        variables: list[Variable] = self.model.trainable_weights
         if not variables:
             raise ArgumentError("[fit] the model has no trainable weights, expected some")
         if not value.is_tracked:
             names = [variable.name for variable in variables]
             raise ArgumentError(f"[fit] the loss depends on none of the weights {names}")
-        return tape, value, number, variables
+        return variables
 
-    def take(self, batches: list[Batch]) -> float:
+    def take(self, batch: Batch) -> float:
         """An update; returns the mean loss before it."""
-        if len(batches) == 1:
-            tape, value, number, variables = self._gradient_of(batches[0])
-            self._optimizer.minimize_core(tape._tape, value, variables, None, self._clip_norm)
+        if self._parts == 1:
+            tape, value = self._recorded(batch)
+            number = finite("fit", value, f"of step {self.steps + 1}")
+            variables = self._variables(value)
+            self.optimizer.minimize_core(tape._tape, value, variables, None, self._clip_norm)
         else:
-            number = self._accumulate(batches)
+            number = self._take_parts(batch)
         self.steps += 1
         return number
 
-    def _accumulate(self, batches: list[Batch]) -> float:
-        total: list[Tensor | None] = []
-        samples, loss = sum(batch.size for batch in batches), 0.0
+    def _take_parts(self, batch: Batch) -> float:
+        whole, step, first = _core.PartsOfStep(), _core.new_step_of_parts(), 0
         variables: list[Variable] = []
-        for batch in batches:
-            tape, value, number, variables = self._gradient_of(batch)
-            low = [variable.name for variable in variables if variable.dtype == "float16"]
-            if low:
-                raise UnsupportedError(
-                    f"[fit] gradient_accumulation with '{low[0]}' of float16, whose losses are "
-                    "scaled, expected another dtype"
-                )
-            part = batch.size / samples
-            loss += number * part
-            found = self._optimizer.compute_core(tape._tape, value, variables)
-            scaled = [None if one is None else one * part for one in found]
-            total = [_sum(a, b) for a, b in zip(total, scaled)] if total else scaled
-        _require_finite(total, variables, self.steps + 1)
-        if self._clip_norm:
-            total = list(clip_by_global_norm(total, self._clip_norm)[0])
-        self._optimizer.apply_gradients(list(zip(total, variables)))
-        return loss
-
-
-def _sum(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return a + b
-
-
-def _require_finite(gradients: list[Any], variables: list[Variable], step: int) -> None:
-    for gradient, variable in zip(gradients, variables):
-        if gradient is not None and not np.isfinite(gradient.numpy()).all():
-            raise ArgumentError(
-                f"[fit] the gradient of '{variable.name}' at step {step} is not finite, expected a "
-                "finite one (a lower learning rate or clip_norm may help)"
-            )
-
-
-def _groups(batches: Iterator[Batch], size: int) -> Iterator[list[Batch]]:
-    group: list[Batch] = []
-    for batch in batches:
-        group.append(batch)
-        if len(group) == size:
-            yield group
-            group = []
-    if group:
-        yield group
+        for index in range(self._parts):
+            rows = _core.rows_of_part(batch.size, self._parts, index)
+            if rows == 0:
+                whole.skip()
+                continue
+            with _core.PartScope(first, rows, batch.size, step, self._axes.x):
+                tape, value = self._recorded(batch.rows(first, rows, self._axes))
+                variables = self._variables(value)
+                whole.add(self.optimizer, tape._tape, value, variables, rows / batch.size)
+            first += rows
+        number = finite("fit", whole.take(), f"of step {self.steps + 1}")
+        whole.apply(self.optimizer, variables, self._clip_norm)
+        return number
 
 
 class _Events:
@@ -208,7 +183,7 @@ def fit(
     early_stopping: EarlyStopping | int | None = None,
     progress: bool = True,
     tensorboard: str | os.PathLike[str] | None = None,
-    gradient_accumulation: int = 1,
+    micro_batches: int = 1,
     clip_norm: float | None = None,
     schedule: Schedule | float | None = None,
     batch_size: int = 32,
@@ -233,8 +208,10 @@ def fit(
     early_stopping : an `EarlyStopping`, or its patience in epochs.
     progress : tqdm's bar where it is installed, else a line an epoch; False: nothing is printed.
     tensorboard : a folder for event files: train/loss, valid/loss, learning_rate by step.
-    gradient_accumulation : batches whose gradients make one update, weighted by their samples: that
-        of one batch of all their samples.
+    micro_batches : parts into which each batch is cut to save memory, a divisor of batch_size; a
+        batch of another size is cut into parts that differ by at most one sample. The update is that
+        of the whole batch, with the same masks of layers and cells, up to the order of sums, which
+        the number of parts alone decides. Not with layers that compute across the samples.
     clip_norm : gradients are clipped to this global norm; None: not.
     schedule : a learning rate for each step of this call, or one for all; None: the optimizer's.
     batch_size : samples of a batch of arrays; the last one of an epoch may have fewer.
@@ -268,9 +245,11 @@ def fit(
     axes = as_axes("fit", batch_axis)
     epochs = positive("fit", "epochs", epochs)
     batch_size = positive("fit", "batch_size", batch_size)
-    group = positive("fit", "gradient_accumulation", gradient_accumulation)
+    parts = positive("fit", "micro_batches", micro_batches)
     steps = None if steps_per_epoch is None else positive("fit", "steps_per_epoch", steps_per_epoch)
     source = as_data("fit", data, batch_size, axes, steps, epochs)
+    if parts > 1:
+        _check_parts(source, parts, batch_size, axes)
     held_out = None
     if validation is not None:
         held_out = as_data("fit, validation", validation, batch_size, axes, None, epochs)
@@ -285,7 +264,9 @@ def fit(
     if shuffle and isinstance(source, Arrays):
         # Its stream is the same in every version of NumPy.
         order = np.random.RandomState(_arguments.as_integer("fit", "seed", seed) % 2**32)
-    run = _Run(model, source, held_out, loss, optimizer, limit, group, order)
+    trained = _Trained("fit", model, loss)
+    updates = _Updates(trained, model, optimizer, limit, parts, axes)
+    run = _Run(trained, updates, source, held_out, order)
     run.rates = None if schedule is None else as_schedule("fit", schedule)
     run.callbacks = Callbacks(callbacks, model, optimizer)
     run.rule = _rule(early_stopping)
@@ -294,6 +275,18 @@ def fit(
         return run.train(epochs, events, shown)
     finally:
         shown.close()
+
+
+def _check_parts(data: Data, parts: int, batch_size: int, axes: Axes) -> None:
+    if isinstance(data, Arrays) and batch_size % parts != 0:
+        raise ArgumentError(
+            f"[fit] micro_batches is {parts} with a batch_size of {batch_size}, expected a divisor "
+            "of it"
+        )
+    if axes.x > 1:
+        raise ArgumentError(
+            f"[fit] micro_batches is {parts} with x's batch_axis {axes.x}, expected an axis of 0 or 1"
+        )
 
 
 def _rule(given: Any) -> EarlyStopping | None:
@@ -311,19 +304,15 @@ class _Run:
 
     def __init__(
         self,
-        model: Any,
+        trained: _Trained,
+        updates: _Updates,
         data: Data,
         held_out: Data | None,
-        loss: Any,
-        optimizer: Any,
-        clip_norm: float,
-        group: int,
         order: np.random.RandomState | None,
     ) -> None:
-        self._data, self._held_out, self._group, self._order = data, held_out, group, order
-        self._trained = _Trained("fit", model, loss)
-        self._model, self._optimizer = model, optimizer
-        self._updates = _Updates(self._trained, model, optimizer, clip_norm)
+        self._trained, self._updates = trained, updates
+        self._data, self._held_out, self._order = data, held_out, order
+        self._model, self._optimizer = updates.model, updates.optimizer
 
     def train(self, epochs: int, events: _Events, progress: Progress) -> History:
         """All epochs."""
@@ -360,11 +349,11 @@ class _Run:
         if self._order is not None and isinstance(self._data, Arrays):
             order = self._order.permutation(self._data.samples)
         total, samples, go_on = 0.0, 0, True
-        for batches in _groups(self._data.batches(order), self._group):
+        for batch in self._data.batches(order):
             if self.rates is not None:
                 self._optimizer.learning_rate = self.rates(self._updates.steps)
-            value, size = self._updates.take(batches), sum(batch.size for batch in batches)
-            total, samples = total + value * size, samples + size
+            value = self._updates.take(batch)
+            total, samples = total + value * batch.size, samples + batch.size
             step = {"loss": value, "learning_rate": self._optimizer.learning_rate}
             if not self.callbacks.call("on_batch_end", self._updates.steps, step):
                 go_on = False

@@ -162,7 +162,7 @@ class Model(Layer, Generic[_Outputs]):
         early_stopping: EarlyStopping | int | None = None,
         progress: bool = True,
         tensorboard: str | os.PathLike[str] | None = None,
-        gradient_accumulation: int = 1,
+        micro_batches: int = 1,
         clip_norm: float | None = None,
         schedule: Schedule | float | None = None,
         batch_size: int = 32,

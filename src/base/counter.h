@@ -61,4 +61,14 @@ constexpr std::array<std::uint32_t, 4> dropout_group(std::array<std::uint32_t, 2
   return philox({group, row, time, layer}, words);
 }
 
+/// Numbers of the rows of an array of which the caller has a part: `group` rows that follow each
+/// other in the whole, too, of every `stride` rows there, from row `first` of them on. A group of 0
+/// is the whole.
+struct PartRows {
+  std::int64_t group = 0, stride = 0, first = 0;
+  constexpr std::int64_t number(std::int64_t row) const {
+    return group == 0 ? row : row / group * stride + first + row % group;
+  }
+};
+
 }  // namespace openrnn::counter

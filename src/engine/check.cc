@@ -96,6 +96,19 @@ void check_rows(const Engine& engine, const BackwardArgs& args, std::int64_t bat
                               args.last_row, ", expected rows within 0 to ", batch));
 }
 
+void check_part(std::string_view call, const DropoutKey& key, std::int64_t rows) {
+  // Masks number rows in 32 bits.
+  constexpr std::int64_t kMost = std::int64_t{1} << 32;
+  if (key.whole_batch == 0 && key.first_row == 0) return;
+  if (0 <= key.first_row && 0 <= rows && key.whole_batch <= kMost &&
+      rows <= key.whole_batch - key.first_row) {
+    return;
+  }
+  throw ArgumentError(message("[", call, "] first_row is ", key.first_row, " of ", rows,
+                              " rows, and whole_batch ", key.whole_batch, ", expected rows within ",
+                              "it, and at most 2^32"));
+}
+
 void check_forward(std::string_view call, const ForwardArgs& args) {
   if (!args.params) {
     throw ArgumentError(message("[", call, "] params is null, expected packed parameters"));
@@ -112,6 +125,7 @@ void check_forward(std::string_view call, const ForwardArgs& args) {
     throw ArgumentError(message("[", call, "] recompute is ", args.recompute,
                                 ", expected a number of steps, 0 or kRecomputeRoot"));
   }
+  check_part(call, args.dropout, args.batch);
   const RnnSpec& spec = args.params->spec();
   if (args.training && spec.training.drops_around()) {
     throw ArgumentError(message("[", call, "] params are of ", describe(spec),

@@ -260,32 +260,4 @@ Tensor cast(const Tensor& x, DType dtype) {
       same_places);
 }
 
-Tensor dropout(const Tensor& x, double rate, DropoutKey key) {
-  return next_dropout(x, rate, [key] { return key; });
-}
-
-Tensor next_dropout(const Tensor& x, double rate, const std::function<DropoutKey()>& next_key) {
-  require_floating("dropout", "x", x);
-  if (!(rate >= 0.0 && rate <= 1.0)) {
-    throw ArgumentError(message("[dropout] rate is ", rate, ", expected 0 to 1"));
-  }
-  if (x.is_symbolic()) {
-    const TensorSpec made = infer::like("dropout", x);
-    return defer_one("dropout", made, x, rate, next_key());
-  }
-  const Matrix size = as_rows("dropout", "x", x);
-  const DropoutKey key = next_key();
-  const auto masked = [=](const DeviceArray& from) {
-    DeviceArray to = make(from, from.dtype(), from.shape());
-    from.device().dropout(from.dtype(), size.rows, size.cols, key, rate, from.data(),
-                          to.mutable_data());
-    return to;
-  };
-  return record_one(
-      "dropout", {x}, masked(x.value()),
-      [masked](const DeviceArray& dy) { return std::vector{masked(dy)}; },
-      [rate, key](const GradientCall& call) { return Tensors{dropout(upstream(call), rate, key)}; },
-      same_places);
-}
-
 }  // namespace openrnn::ops

@@ -1,15 +1,15 @@
 #include "ops/masks_around.h"
 
 #include "openrnn/params.h"
+#include "ops/dropout.h"
 #include "ops/gradients/gradients.h"
 
 namespace openrnn::ops {
 namespace {
 
-// A mask of its own for each matrix.
+// A mask of its own for each matrix; the same in every part of a batch.
 DropoutKey key_of_matrix(DropoutKey key, std::uint64_t matrix) {
-  key.seed += (matrix + 1) * 0xD1B54A32D192ED03U;
-  return key;
+  return {.seed = key.seed + (matrix + 1) * 0xD1B54A32D192ED03U, .call = key.call};
 }
 
 // A copy of the buffer, or of its gradient, whose recurrent weights are times their masks.
@@ -22,8 +22,13 @@ DeviceArray run_drop_connect(const RnnSpec& spec, DeviceArray out, DropoutKey ke
   for (const ParamRegion& region : layout.weights()) {
     if (region.role != ParamRole::kRecurrentWeight) continue;
     void* const at = bytes + static_cast<std::size_t>(region.offset) * element;
-    out.device().dropout(out.dtype(), region.rows, region.cols, key_of_matrix(key, matrix++),
-                         spec.training.drop_connect, at, at);
+    out.device().dropout({.dtype = out.dtype(),
+                          .rows = region.rows,
+                          .cols = region.cols,
+                          .key = key_of_matrix(key, matrix++),
+                          .rate = spec.training.drop_connect,
+                          .x = at,
+                          .out = at});
   }
   return out;
 }
@@ -47,18 +52,20 @@ RnnOutputs run_with_masks(
   inside.training.input_dropout = inside.training.output_dropout = 0.0;
   inside.training.drop_connect = 0.0;
   if (!in.training) return run(inside, in);
+  const std::size_t batch_axis = in.time_major ? 1 : 0;
   RnnInputs given = in;
   given.dropout = key;
   given.next_dropout = {};
   if (rates.input_dropout > 0.0) {
-    given.x = dropout(in.x, rates.input_dropout, key_of(key, MaskOf::kInput));
+    given.x = dropout_along(in.x, rates.input_dropout, key_of(key, MaskOf::kInput), batch_axis);
   }
   if (rates.drop_connect > 0.0) {
     given.params = drop_weights(spec, in.params, key_of(key, MaskOf::kWeights));
   }
   RnnOutputs out = run(inside, given);
   if (rates.output_dropout > 0.0) {
-    out.output = dropout(out.output, rates.output_dropout, key_of(key, MaskOf::kOutput));
+    out.output =
+        dropout_along(out.output, rates.output_dropout, key_of(key, MaskOf::kOutput), batch_axis);
   }
   return out;
 }

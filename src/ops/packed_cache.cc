@@ -69,10 +69,28 @@ DropoutState DropoutState::of(std::uint64_t seed, std::uint64_t calls) {
   return state;
 }
 
-DropoutKey DropoutState::next() {
+std::uint64_t DropoutState::next_call(const PartScope* scope) {
+  if (scope && scope->step() != step_of_parts_) {
+    step_of_parts_ = scope->step();
+    calls_before_ = calls_;
+    first_row_ = scope->part().first_row;
+  } else if (scope && scope->part().first_row != first_row_) {
+    calls_ = calls_before_;
+    first_row_ = scope->part().first_row;
+  }
   // Two models may run one layer at the same time.
-  const std::uint64_t call = std::atomic_ref(calls_).fetch_add(1, std::memory_order_relaxed);
-  return {.seed = seed_, .call = reset_each_call_ ? 0 : call};
+  return std::atomic_ref(calls_).fetch_add(1, std::memory_order_relaxed);
+}
+
+DropoutKey DropoutState::next() {
+  const PartScope* const scope = PartScope::current();
+  const std::uint64_t call = next_call(scope);
+  DropoutKey key{.seed = seed_, .call = reset_each_call_ ? 0 : call};
+  if (scope) {
+    key.first_row = scope->part().first_row;
+    key.whole_batch = scope->part().whole_batch;
+  }
+  return key;
 }
 
 }  // namespace openrnn::ops

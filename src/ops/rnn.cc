@@ -2,6 +2,7 @@
 
 #include "openrnn/ops_rnn.h"
 #include "openrnn/runtime.h"
+#include "ops/dropout.h"
 #include "ops/gradients/rnn.h"
 #include "ops/masks_around.h"
 #include "ops/segments/segments.h"
@@ -101,6 +102,7 @@ bool saves(const RnnInputs& in) {
 // All that refuses a call, before it draws a key or runs anything.
 const Engine& check_call(const ValidSpec& valid, const RnnInputs& in) {
   check_inputs(valid, in);
+  if (in.training && in.next_dropout && valid->draws_masks()) check_rows_of_part(in);
   const Engine& engine = choose_engine(valid, in.x.device());
   if (saves(in)) {
     require_trainable(valid, in);

@@ -16,6 +16,10 @@ struct Call {
   bool training = false;             // whether masks are random
   DropoutKey key;
 
+  /// The number that masks have for row b.
+  std::uint32_t mask_row(std::size_t b) const {
+    return static_cast<std::uint32_t>(static_cast<std::size_t>(key.first_row) + b);
+  }
   bool drops(const Network& net) const { return training && net.dropout > 0.0; }
 
   /// Where the vector of step t and row b starts in a sequence array of that width.
@@ -51,7 +55,7 @@ inline Vector<double> mask_of(const Network& net, const Call& call, std::size_t 
                               std::size_t t, std::size_t b) {
   Vector<double> mask(net.dirs * net.hidden);
   const DropoutRow row{static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(t),
-                       static_cast<std::uint32_t>(b)};
+                       call.mask_row(b)};
   dropout_mask<double>(call.key, row, net.dropout, mask);
   return mask;
 }
@@ -62,7 +66,7 @@ inline Masks masks_of(const Network& net, const Call& call, std::size_t p, std::
   const auto draw = [&](MaskOf masks, double rate, std::size_t time, std::size_t width) {
     Vector<double> mask(rate > 0.0 ? width : 0);
     const DropoutRow row{static_cast<std::uint32_t>(p), static_cast<std::uint32_t>(time),
-                         static_cast<std::uint32_t>(b)};
+                         call.mask_row(b)};
     dropout_mask<double>(key_of(call.key, masks), row, rate, mask);
     return mask;
   };

@@ -340,12 +340,20 @@ TEST(DeviceBits, Dropout) {
     for (const std::int64_t cols : {1, 3, 4, 21, 1030}) {
       for (const double rate : {0.0, 0.3, 0.5, 1.0}) {
         SCOPED_TRACE(::testing::Message() << dtype_name(dtype) << " " << cols << " " << rate);
-        expect_cpu_bits({numbers(dtype, {9, cols}, 12)},
-                        [&](const Device& device, std::vector<DeviceArray>& in) {
-                          device.dropout(dtype, 9, cols, {.seed = 1234567890123u, .call = 42}, rate,
-                                         in[0].data(), in[0].mutable_data());
-                          return in[0];
-                        });
+        for (const DropoutKey& key : {DropoutKey{1234567890123u, 42}, {1234567890123u, 42, 4, 9}}) {
+          expect_cpu_bits({numbers(dtype, {9, cols}, 12)},
+                          [&](const Device& device, std::vector<DeviceArray>& in) {
+                            device.dropout({.dtype = dtype,
+                                            .rows = 9,
+                                            .cols = cols,
+                                            .before = 3,
+                                            .key = key,
+                                            .rate = rate,
+                                            .x = in[0].data(),
+                                            .out = in[0].mutable_data()});
+                            return in[0];
+                          });
+        }
       }
     }
   }

@@ -67,12 +67,46 @@ TEST(Rows, GatherAndScatter) {
   }
 }
 
+/// A [rows, C] array; or [before, batch, after, C] of a part of a batch.
+void drop(const DeviceArray& x, const DropoutKey& key, double rate, DeviceArray& y,
+          std::int64_t before = 1, std::int64_t after = 1) {
+  const std::int64_t cols = x.shape().back();
+  tested().dropout({.dtype = x.dtype(),
+                    .rows = x.size() / cols,
+                    .cols = cols,
+                    .before = before,
+                    .after = after,
+                    .key = key,
+                    .rate = rate,
+                    .x = x.data(),
+                    .out = y.mutable_data()});
+}
+
+TEST(Rows, DropoutOfAPartHasTheMasksOfTheWhole) {
+  // [2, 5, 3, 7]: a batch of 5 along axis 1, of which parts are rows [first, last).
+  const DropoutKey key{.seed = 11, .call = 3};
+  const DeviceArray all = DeviceArray::full(tested(), DType::kFloat32, {30, 7}, 1.0);
+  DeviceArray whole(tested(), DType::kFloat32, all.shape());
+  drop(all, key, 0.5, whole);
+  for (const auto& [first, last] : {std::pair{0, 2}, {2, 3}, {3, 5}, {0, 5}}) {
+    const std::int64_t batch = last - first;
+    const DeviceArray x = DeviceArray::full(tested(), DType::kFloat32, {2 * batch * 3, 7}, 1.0);
+    DeviceArray y(tested(), DType::kFloat32, x.shape());
+    drop(x, {.seed = 11, .call = 3, .first_row = first, .whole_batch = 5}, 0.5, y, 2, 3);
+    for (std::int64_t r = 0; r < 2 * batch * 3; ++r) {
+      const std::int64_t before = r / (batch * 3), b = r / 3 % batch, after = r % 3;
+      const std::int64_t row = (before * 5 + first + b) * 3 + after;
+      for (std::int64_t c = 0; c < 7; ++c) ASSERT_EQ(at(y, r * 7 + c), at(whole, row * 7 + c));
+    }
+  }
+}
+
 TEST(Rows, DropoutIsTheMaskOfTheKey) {
   const DropoutKey key{.seed = 11, .call = 3};
   for (const DType dtype : floating()) {
     const DeviceArray x = random_array(dtype, {9, 21}, 1);
     DeviceArray y(tested(), dtype, {9, 21});
-    tested().dropout(dtype, 9, 21, key, 0.3, x.data(), y.mutable_data());
+    drop(x, key, 0.3, y);
     int dropped = 0;
     for (std::int64_t r = 0; r < 9; ++r) {
       std::vector<double> mask(21);
@@ -93,9 +127,9 @@ TEST(Rows, DropoutIsTheMaskOfTheKey) {
 TEST(Rows, DropoutOfEverythingAndOfNothing) {
   const auto x = array_of<float>({3}, {1.5f, NAN, INFINITY});
   auto y = array_of<float>({3}, {7, 7, 7});
-  tested().dropout(DType::kFloat32, 1, 3, {}, 1.0, x.data(), y.mutable_data());
+  drop(x, {}, 1.0, y);
   for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(at(y, i), 0.0);
-  tested().dropout(DType::kFloat32, 1, 3, {}, 0.0, x.data(), y.mutable_data());
+  drop(x, {}, 0.0, y);
   EXPECT_EQ(at(y, 0), 1.5);
   EXPECT_TRUE(std::isnan(at(y, 1)));
 }
@@ -119,7 +153,7 @@ TEST(Rows, SameBitsForAnyThreads) {
     });
     expect_same_for_threads([&] {
       DeviceArray y(tested(), dtype, x.shape());
-      tested().dropout(dtype, 301, 333, {.seed = 5, .call = 1}, 0.5, x.data(), y.mutable_data());
+      drop(x, {.seed = 5, .call = 1}, 0.5, y);
       tested().add_row(dtype, 301, 333, y.data(), row.data(), y.mutable_data());
       return y;
     });

@@ -127,9 +127,11 @@ class TaggedDevice : public Device {
                         const void* dy, void* dx) const override {
     cpu().softmax_gradient(dtype, rows, cols, untagged(y), untagged(dy), untagged(dx));
   }
-  void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key, double rate,
-               const void* x, void* out) const override {
-    cpu().dropout(dtype, rows, cols, key, rate, untagged(x), untagged(out));
+  void dropout(const DropoutArgs& args) const override {
+    DropoutArgs plain = args;
+    plain.x = untagged(args.x);
+    plain.out = untagged(args.out);
+    cpu().dropout(plain);
   }
   void optimizer_step(const OptimizerStep& step) const override {
     OptimizerStep plain = step;

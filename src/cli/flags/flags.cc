@@ -82,6 +82,8 @@ void add_fit_flags(CLI::App* app, train::RunOptions& flags) {
              "Warm-up steps of the learning rate (default 1/20 of all, at most 100)");
   add_number(app, "--clip-norm", flags.clip_norm, kAny,
              "Clip gradients to this global norm, 0: off (default 1)");
+  add_number(app, "--micro-batches", flags.micro_batches, kPositive,
+             "Compute each step in this many parts of its batch, which saves memory (default 1)");
   add_number(app, "--valid-every", flags.valid_every, kNotNegative,
              "Training steps between validations (default 1/20 of all)");
   add_number(app, "--patience", flags.patience, kNotNegative,

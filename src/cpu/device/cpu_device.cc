@@ -115,10 +115,7 @@ class CpuDevice final : public Device {
                         const void* dy, void* dx) const override {
     cpu::device::softmax_gradient(dtype, rows, cols, y, dy, dx);
   }
-  void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key, double rate,
-               const void* x, void* out) const override {
-    cpu::device::dropout(dtype, rows, cols, key, rate, x, out);
-  }
+  void dropout(const DropoutArgs& args) const override { cpu::device::dropout(args); }
   void optimizer_step(const OptimizerStep& step) const override {
     cpu::device::optimizer_step(step);
   }

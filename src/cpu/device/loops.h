@@ -27,8 +27,7 @@ void gather_rows(DType dtype, std::int64_t count, std::int64_t cols, const void*
                  const std::int32_t* indices, void* out);
 void scatter_add_rows(DType dtype, std::int64_t count, std::int64_t cols, const void* rows,
                       const std::int32_t* indices, void* table);
-void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key, double rate,
-             const void* x, void* out);
+void dropout(const DropoutArgs& args);
 
 double sum(DType dtype, std::int64_t size, const void* x);
 double sum_of_squares(DType dtype, std::int64_t size, const void* x);

@@ -8,6 +8,7 @@
 #include "cpu/device/loops.h"
 #include "cpu/device/parallel.h"
 #include "cpu/memory/pool.h"
+#include "device/part_rows.h"
 #include "engine/sum_order.h"
 
 namespace openrnn::cpu::device {
@@ -141,18 +142,19 @@ void scatter_add_rows(DType dtype, std::int64_t count, std::int64_t cols, const 
   });
 }
 
-void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key, double rate,
-             const void* x, void* out) {
-  with_floating("dropout", dtype, [&](auto type) {
+void dropout(const DropoutArgs& args) {
+  with_floating("dropout", args.dtype, [&](auto type) {
     using T = decltype(type);
     using C = ComputeOf<T>;
-    const auto* from = static_cast<const T*>(x);
-    auto* to = static_cast<T*>(out);
+    const auto* from = static_cast<const T*>(args.x);
+    auto* to = static_cast<T*>(args.out);
+    const std::int64_t cols = args.cols;
+    const counter::PartRows numbers = part_rows(args);
     // Making the mask costs some ten elements' work each.
-    parallel_ranges(rows, 1, cols * 10, [=](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(args.rows, 1, cols * 10, [=, &args](std::int64_t begin, std::int64_t end) {
       std::vector<C> mask(static_cast<std::size_t>(cols));
       for (std::int64_t r = begin; r < end; ++r) {
-        dropout_mask<C>(key, dropout_row(r), rate, mask);
+        dropout_mask<C>(args.key, dropout_row(numbers.number(r)), args.rate, mask);
         for (std::int64_t c = 0; c < cols; ++c) {
           to[r * cols + c] =
               narrow<T>(masked(widen(from[r * cols + c]), mask[static_cast<std::size_t>(c)]));

@@ -93,7 +93,7 @@ struct StepContext {
     packed.kernels().multiply(mask, values, width);
   }
 
-  /// One row of a mask.
+  /// One row of a mask; the row is the call's own.
   struct MaskPlace {
     MaskOf of;
     std::int64_t layer, time, row;
@@ -112,7 +112,8 @@ struct StepContext {
     for (std::int64_t unit = units.first / 4 * 4; unit < units.last; unit += 4) {
       const auto random = counter::dropout_group(
           words, static_cast<std::uint32_t>(at.layer), static_cast<std::uint32_t>(at.time),
-          static_cast<std::uint32_t>(at.row), static_cast<std::uint32_t>(unit / 4));
+          static_cast<std::uint32_t>(args.dropout.first_row + at.row),
+          static_cast<std::uint32_t>(unit / 4));
       const std::int64_t last = std::min<std::int64_t>(unit + 4, units.last);
       for (std::int64_t n = std::max(unit, units.first); n < last; ++n) {
         out[n - units.first] = choice[random[static_cast<std::size_t>(n - unit)] < threshold];

@@ -35,7 +35,7 @@ void StepMasks<T>::draw_row(MaskOf masks, std::int64_t t, std::int64_t b, double
   const std::size_t width = to.size() / static_cast<std::size_t>(batch_);
   dropout_mask<T>(key_of(args_->dropout, masks),
                   {static_cast<std::uint32_t>(pseudo_layer_), static_cast<std::uint32_t>(t),
-                   static_cast<std::uint32_t>(b)},
+                   static_cast<std::uint32_t>(args_->dropout.first_row + b)},
                   rate, std::span<T>(to).subspan(static_cast<std::size_t>(b) * width, width));
 }
 

@@ -172,7 +172,7 @@ class Network {
     std::vector<T> mask(static_cast<std::size_t>(width));
     for_steps([&](std::int64_t t, std::int64_t b, std::int64_t row) {
       const DropoutRow at{static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(t),
-                          static_cast<std::uint32_t>(b)};
+                          static_cast<std::uint32_t>(args_.dropout.first_row + b)};
       dropout_mask<T>(args_.dropout, at, rate, mask);
       for (std::int64_t k = 0; k < width; ++k) {
         const DualPtr<T> place = output.at(row * width + k);

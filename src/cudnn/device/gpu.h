@@ -70,8 +70,7 @@ class GpuDevice final : public Device {
   void softmax_cross_entropy_gradient(const CrossEntropyGradientArgs& args) const override;
   void softmax_gradient(DType dtype, std::int64_t rows, std::int64_t cols, const void* y,
                         const void* dy, void* dx) const override;
-  void dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key, double rate,
-               const void* x, void* out) const override;
+  void dropout(const DropoutArgs& args) const override;
   void optimizer_step(const OptimizerStep& step) const override;
 
  private:

@@ -166,6 +166,7 @@ struct DropoutArguments {
   Number number;
   std::int64_t rows, cols;
   std::uint64_t seed, call;
+  std::int64_t part_group, part_stride, part_first;  // of counter::PartRows
   double rate;
   const void* x;
   void* out;

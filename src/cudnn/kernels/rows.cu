@@ -147,10 +147,13 @@ __device__ inline void dropout_of(const DropoutArguments& arguments) {
   const T* x = static_cast<const T*>(arguments.x);
   T* out = static_cast<T*>(arguments.out);
   const std::int64_t cols = arguments.cols;
+  const counter::PartRows numbers{arguments.part_group, arguments.part_stride,
+                                  arguments.part_first};
   each_cell(arguments.rows, (cols + 3) / 4, [=](std::int64_t row, std::int64_t group) {
+    const std::int64_t number = numbers.number(row);
     const auto random = counter::dropout_group(
-        words, 0xFFFFFFFFu, static_cast<std::uint32_t>(row >> 20),
-        static_cast<std::uint32_t>(row & 0xFFFFF), static_cast<std::uint32_t>(group));
+        words, 0xFFFFFFFFu, static_cast<std::uint32_t>(number >> 20),
+        static_cast<std::uint32_t>(number & 0xFFFFF), static_cast<std::uint32_t>(group));
     for (int i = 0; i < 4 && group * 4 + i < cols; ++i) {
       const std::int64_t at = row * cols + group * 4 + i;
       // 0 where the unit is dropped, of NaN and infinity too.

@@ -98,7 +98,8 @@ __device__ inline void mask_numbers(const MaskArguments& a) {
               [&](std::int64_t n, std::int64_t t, std::int64_t i, std::int64_t group) {
                 const auto random = counter::dropout_group(
                     words, a.layer, static_cast<std::uint32_t>(t),
-                    static_cast<std::uint32_t>(a.packed.row[i]), static_cast<std::uint32_t>(group));
+                    a.first_row + static_cast<std::uint32_t>(a.packed.row[i]),
+                    static_cast<std::uint32_t>(group));
                 for (int k = 0; k < 4 && group * 4 + k < a.width; ++k) {
                   const std::int64_t at = n * a.width + group * 4 + k;
                   const C mask = random[k] < threshold ? C(0) : scale;

@@ -39,13 +39,13 @@ struct StateArguments {
   std::int64_t plane_stride, row_stride;
 };
 
-/// to = from * mask over packed vectors of `width` units.
+/// to = from * mask over packed vectors of `width` units; masks number rows from `first_row` on.
 struct MaskArguments {
   PackedRows packed;
   Number number;
   std::int64_t width;
   std::uint64_t seed, call;
-  std::uint32_t layer;
+  std::uint32_t layer, first_row;
   double rate;
   const void* from;
   void* to;

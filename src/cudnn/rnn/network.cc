@@ -18,7 +18,8 @@ class ForwardRun {
         drops_(args.training && spec_.training.dropout > 0.0 && spec_.num_layers > 1),
         long_(args.max_time > most_steps()),
         by_layers_(args.layer_outputs || args.layer_cells || long_ || has_too_many_weights(spec_)),
-        masks_(drops_ && (by_layers_ || dropout_by() == DropoutBy::kExact)),
+        masks_(drops_ &&
+               (by_layers_ || args.dropout.whole_batch > 0 || dropout_by() == DropoutBy::kExact)),
         sequence_(std::make_unique<Sequence>(packed->context(), args, by_layers_ || masks_)),
         copier_(*sequence_, spec_) {
     if (!saved_) return;

@@ -21,7 +21,9 @@ enum class DropoutBy : std::uint8_t {
   /// This library's masks, the same as on every engine. Layers run as separate calls, so cuDNN
   /// cannot run several at once, and their outputs are copied once.
   kExact,
-  /// cuDNN's own masks, of which only the rate and the repeatability are known.
+  /// cuDNN's own masks, of which only the rate and the repeatability are known. They follow the
+  /// order of calls and not rows, so a call of a part of a batch (DropoutKey::whole_batch) has
+  /// exact masks all the same.
   kFast
 };
 /// OPENRNN_CUDNN_DROPOUT: 'exact' (default) or 'fast'. Throws: ArgumentError for anything else.

@@ -119,6 +119,7 @@ void SequenceCopier::mask(DropoutKey key, std::int64_t layer, double rate, std::
   a.seed = key.seed;
   a.call = key.call;
   a.layer = static_cast<std::uint32_t>(layer);
+  a.first_row = static_cast<std::uint32_t>(key.first_row);
   a.rate = rate;
   a.from = from;
   a.to = to;

@@ -13,4 +13,9 @@ struct OptimizerRef {
   CallLock steps = {};
 };
 
+/// Makes the slots, with the interpreter lock held: of variables with a gradient alone, so that an
+/// optimizer keeps none alive that its losses do not depend on.
+void prepare_changed(const OptimizerRef& self, const std::vector<DeviceArray>& gradients,
+                     const std::vector<Variable>& variables);
+
 }  // namespace openrnn::python

@@ -3,6 +3,16 @@
 #include "python/train/optimizer_ref.h"
 
 namespace openrnn::python {
+
+void prepare_changed(const OptimizerRef& self, const std::vector<DeviceArray>& gradients,
+                     const std::vector<Variable>& variables) {
+  std::vector<Variable> changed;
+  for (std::size_t i = 0; i < variables.size() && i < gradients.size(); ++i) {
+    if (!gradients[i].empty()) changed.push_back(variables[i]);
+  }
+  self.core->prepare(changed);
+}
+
 namespace {
 
 std::shared_ptr<train::Optimizer> make(const std::string& kind, const nb::dict& options) {
@@ -48,17 +58,6 @@ DeviceArray as_gradient(nb::handle gradient, const Variable& variable) {
   const DType dtype = compute_dtype(variable.dtype());
   const Tensor tensor = as_tensor(gradient, {.call = "apply_gradients", .dtype = dtype});
   return tensor.value();
-}
-
-/// Makes the slots, with the interpreter lock held: of variables with a gradient alone, so that an
-/// optimizer keeps none alive that its losses do not depend on.
-void prepare_changed(const OptimizerRef& self, const std::vector<DeviceArray>& gradients,
-                     const std::vector<Variable>& variables) {
-  std::vector<Variable> changed;
-  for (std::size_t i = 0; i < variables.size() && i < gradients.size(); ++i) {
-    if (!gradients[i].empty()) changed.push_back(variables[i]);
-  }
-  self.core->prepare(changed);
 }
 
 void apply(const OptimizerRef& self, nb::handle gradients, nb::handle variables,

@@ -160,16 +160,20 @@ Array SeriesWindows::gather_changes(const std::vector<std::int64_t>& first_rows)
   return y;
 }
 
-Window SeriesWindows::window(const DataPosition& position) const {
+std::int64_t SeriesWindows::rows(const DataPosition& position) const {
   if (position.window < 0 || position.window >= windows()) {
     throw ArgumentError(message("SeriesWindows::window", "window ", position.window,
                                 ", expected 0 to ", windows() - 1));
   }
+  return std::min(options_.batch, train_count_ - position.window * options_.batch);
+}
+
+Window SeriesWindows::window(const DataPosition& position) const {
+  const std::int64_t count = rows(position);
   const std::vector<std::int64_t> order = shuffled(train_count_, options_.seed, position.epoch);
   const std::int64_t begin = position.window * options_.batch;
-  const std::int64_t end = std::min(train_count_, begin + options_.batch);
-  const std::vector<std::int64_t> rows(order.begin() + begin, order.begin() + end);
-  return {gather_inputs(rows), gather_changes(rows), true};
+  const std::vector<std::int64_t> first_rows(order.begin() + begin, order.begin() + begin + count);
+  return {gather_inputs(first_rows), gather_changes(first_rows), true};
 }
 
 Array SeriesWindows::valid_inputs(std::int64_t begin, std::int64_t count) const {

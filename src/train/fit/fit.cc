@@ -5,6 +5,24 @@
 #include "train/message.h"
 
 namespace openrnn::train {
+namespace {
+
+void check_parts(const Task& task, std::int64_t parts) {
+  if (parts == 1) return;
+  if (parts < 1) {
+    throw ArgumentError(message("Fit", "micro_batches ", parts, ", expected 1 or more"));
+  }
+  if (task.batch() == 0) {
+    throw ArgumentError(message("Fit", "micro_batches ", parts, " of a task that computes whole ",
+                                "batches alone, expected 1, or a task that overrides batch and ",
+                                "loss_of_part"));
+  }
+  if (task.batch() % parts == 0) return;
+  throw ArgumentError(message("Fit", "micro_batches ", parts, " of a batch of ", task.batch(),
+                              " rows, expected parts of equal size: a divisor"));
+}
+
+}  // namespace
 
 Fit::Fit(Task& task, Optimizer& optimizer, FitOptions options)
     : task_(task), optimizer_(optimizer), options_(options) {
@@ -18,12 +36,49 @@ Fit::Fit(Task& task, Optimizer& optimizer, FitOptions options)
     refuse("validate_every ", options_.validate_every, " and patience ", options_.patience,
            ", expected 0 or more of each");
   }
+  check_parts(task_, options_.micro_batches);
   optimizer_.prepare(task_.variables());
   global_step_ = get_or_create_global_step();
 }
 
 // Read, not copied to the host: that would wait for the last step.
 std::int64_t Fit::step() const { return global_step_.read().to_host().as<std::int64_t>()[0]; }
+
+StepResult Fit::take_step() {
+  // The tape is destroyed before the update, which would have to copy what it keeps.
+  std::optional<GradientTape> tape(std::in_place);
+  const Tensor loss = task_.loss(position_);
+  tape->close();
+  const std::vector<Variable> variables = task_.variables();
+  std::vector<DeviceArray> gradients = optimizer_.compute_gradients(*tape, loss, variables);
+  tape.reset();
+  return optimizer_.clip_and_apply(std::move(gradients), variables, global_step_,
+                                   options_.clip_norm, loss);
+}
+
+StepResult Fit::take_step_in_parts() {
+  const std::int64_t rows = task_.rows(position_);
+  const std::uint64_t step = ops::new_step_of_parts();
+  const std::vector<Variable> variables = task_.variables();
+  GradientSum sum;
+  ops::BatchPart part{.whole_batch = rows};
+  for (std::int64_t i = 0; i < options_.micro_batches; ++i, part.first_row += part.rows) {
+    part.rows = rows_of_part(rows, options_.micro_batches, i);
+    if (part.rows == 0) {
+      sum.skip();
+      continue;
+    }
+    GradientTape tape;
+    const ops::PartScope scope(part, step);
+    const Tensor loss = task_.loss_of_part(position_, part);
+    tape.close();
+    sum.add(optimizer_, tape, loss, variables,
+            static_cast<double>(part.rows) / static_cast<double>(rows));
+  }
+  GradientSum::Step whole = sum.take();
+  return optimizer_.clip_and_apply(std::move(whole.gradients), variables, global_step_,
+                                   options_.clip_norm, whole.loss);
+}
 
 StepReport Fit::one_step() {
   StepReport report;
@@ -32,15 +87,7 @@ StepReport Fit::one_step() {
   report.learning_rate = options_.schedule.at(step());
   optimizer_.set_learning_rate(report.learning_rate);
 
-  // The tape is destroyed before the update, which would have to copy what it keeps.
-  std::optional<GradientTape> tape(std::in_place);
-  const Tensor loss = task_.loss(position_);
-  tape->close();
-  const std::vector<Variable> variables = task_.variables();
-  std::vector<DeviceArray> gradients = optimizer_.compute_gradients(*tape, loss, variables);
-  tape.reset();
-  report.result = optimizer_.clip_and_apply(std::move(gradients), variables, global_step_,
-                                            options_.clip_norm, loss);
+  report.result = options_.micro_batches == 1 ? take_step() : take_step_in_parts();
   if (++position_.window == task_.windows()) position_ = {position_.epoch + 1, 0};
 
   report.step = step();

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "openrnn/ops.h"
-#include "openrnn/train_fit.h"
+#include "train/fit/carried_state.h"
 #include "train/message.h"
 
 namespace openrnn::train {
@@ -16,27 +16,54 @@ std::uint64_t saved_calls(const Extras& extras) {
       message("Task", "dropout_calls ", calls, " of the saved run, expected 0 or more"));
 }
 
+/// The part's rows. The parts of a step share the window that was made for the first of them.
+template <class Data>
+Window window_of(const Data& data, const DataPosition& position, const ops::BatchPart& part,
+                 LatestWindow& latest) {
+  if (part.rows == part.whole_batch) return data.window(position);
+  if (latest.position != position) latest = {position, data.window(position)};
+  Window rows = latest.window.part(part.first_row, part.rows);
+  if (part.first_row + part.rows == part.whole_batch) latest = {};
+  return rows;
+}
+
 }  // namespace
+
+Tensor Task::loss_of_part(const DataPosition& position, const ops::BatchPart& part) {
+  static_cast<void>(position);
+  throw StateError(message("Task", "rows ", part.first_row, " to ", part.first_row + part.rows,
+                           " of a batch of ", part.whole_batch,
+                           " of a task that computes whole batches alone, expected one that ",
+                           "overrides batch and loss_of_part"));
+}
 
 TextTask::TextTask(SequenceModel& model, const Text& text, const Options& options)
     : model_(model),
       text_(text),
       options_(options),
-      streams_(
-          text.vocabulary.encode(text.train),
-          {.batch = options.batch, .seq_len = options.seq_len, .seed = model.config().seed()}) {
+      streams_(text.vocabulary.encode(text.train),
+               {.batch = options.batch, .seq_len = options.seq_len, .seed = model.config().seed()}),
+      state_(std::make_unique<CarriedState>()) {
   const auto symbols = static_cast<double>(text.vocabulary.encode(text.train).size());
   symbols_per_byte_ = symbols / static_cast<double>(text.train.size());
 }
 
+TextTask::~TextTask() = default;
+
 Tensor TextTask::loss(const DataPosition& position) {
-  const Window window = streams_.window(position);
-  if (window.fresh) state_.clear();
+  return loss_of_part(position, {0, options_.batch, options_.batch});
+}
+
+Tensor TextTask::loss_of_part(const DataPosition& position, const ops::BatchPart& part) {
+  const Window window = window_of(streams_, position, part, latest_);
+  std::vector<Tensor> state;
+  if (!window.fresh) state = state_->rows(part.first_row, part.rows);
   SequenceModel::Call call;
   call.training = true;
-  SequenceModel::Result result = model_(window.x, state_, call);
-  state_.clear();
-  for (const Tensor& state : result.state) state_.push_back(state.detached());
+  SequenceModel::Result result = model_(window.x, state, call);
+  state.clear();
+  for (const Tensor& each : result.state) state.push_back(each.detached());
+  state_->set(part.first_row, part.rows, std::move(state));
   return ops::softmax_cross_entropy(result.outputs, Tensor(window.y.view()));
 }
 
@@ -58,9 +85,10 @@ double TextTask::validate(bool quick) {
 
 void TextTask::save(Extras& extras) const {
   extras.set_int("dropout_calls", static_cast<std::int64_t>(model_.dropout_calls()));
-  extras.set_int("state_count", static_cast<std::int64_t>(state_.size()));
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    extras.set("state_" + std::to_string(i), state_[i].to_host());
+  const std::vector<Tensor> state = state_->rows(0, options_.batch);
+  extras.set_int("state_count", static_cast<std::int64_t>(state.size()));
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    extras.set("state_" + std::to_string(i), state[i].to_host());
   }
 }
 
@@ -79,14 +107,20 @@ void TextTask::load(const Extras& extras) {
     state.emplace_back(extras.get_array("state_" + std::to_string(i), spec.dtype, shape).view());
   }
   model_.set_dropout_calls(calls);
-  state_ = std::move(state);
+  state_->clear();
+  state_->set(0, options_.batch, std::move(state));
 }
 
 SeriesTask::SeriesTask(SequenceModel& model, const SeriesWindows& data, bool to_sequence)
     : model_(model), data_(data), to_sequence_(to_sequence) {}
 
 Tensor SeriesTask::loss(const DataPosition& position) {
-  const Window window = data_.window(position);
+  const std::int64_t rows = data_.rows(position);
+  return loss_of_part(position, {0, rows, rows});
+}
+
+Tensor SeriesTask::loss_of_part(const DataPosition& position, const ops::BatchPart& part) {
+  const Window window = window_of(data_, position, part, latest_);
   SequenceModel::Call call;
   call.training = true;
   Tensor outputs = model_(window.x, {}, call).outputs;
@@ -98,10 +132,6 @@ Tensor SeriesTask::loss(const DataPosition& position) {
   const DType dtype = outputs.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   if (outputs.dtype() != dtype) outputs = ops::cast(outputs, dtype);
   return ops::mean_squared_error(outputs, Tensor(cast(window.y.view(), dtype).view()));
-}
-
-std::int64_t SeriesTask::items(const DataPosition& position) const {
-  return data_.window(position).x.shape()[1];
 }
 
 double SeriesTask::validate(bool) { return score_series(model_, data_).model_total; }

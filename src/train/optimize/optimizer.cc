@@ -119,25 +119,33 @@ double Optimizer::loss_scale() const {
 }
 
 std::vector<DeviceArray> Optimizer::compute_gradients(const GradientTape& tape, const Tensor& loss,
-                                                      const std::vector<Variable>& variables) {
+                                                      const std::vector<Variable>& variables,
+                                                      double weight) {
   // Now, as the GPU is computing the loss meanwhile; and the scale depends on it.
   finish();
   prepare_scale(variables);
-  const double scale = loss_scale();
+  // It is the gradient of the loss, so that nothing else needs scaling; a part of a batch then has
+  // no larger values on its way back than the batch.
+  const double scale = loss_scale() * weight;
+  double factor = 1.0;
   DeviceArray start;
-  if (!loss_scale_.empty()) {
-    // The scale is the gradient of the loss, so that nothing else needs scaling.
-    const Array scales = filled(loss.shape(), compute_dtype(loss.dtype()), scale);
-    start = DeviceArray::from_host(loss.value().device(), cast(scales.view(), loss.dtype()).view());
+  if (scale != 1.0) {
+    const Array wide = filled(loss.shape(), compute_dtype(loss.dtype()), scale);
+    const Array given = cast(wide.view(), loss.dtype());
+    start = DeviceArray::from_host(loss.value().device(), given.view());
+    // What was given in place of the weight: 16 bits may have rounded it.
+    const bool rounds = given.size() > 0 && compute_dtype(loss.dtype()) != loss.dtype();
+    const double used = rounds ? element(given.view(), 0) : scale;
+    factor = weight / (std::isfinite(used) ? used : scale);
   }
   std::vector<DeviceArray> gradients = tape.gradient(loss, variables, start);
   for (DeviceArray& gradient : gradients) {
     if (gradient.empty()) continue;
     const DType dtype = compute_dtype(gradient.dtype());
     if (gradient.dtype() != dtype) gradient = converted(gradient, dtype);
-    if (loss_scale_.empty()) continue;
+    if (factor == 1.0) continue;
     gradient.make_unique_owner();
-    gradient.device().scale(gradient.dtype(), gradient.size(), 1.0 / scale, gradient.data(),
+    gradient.device().scale(gradient.dtype(), gradient.size(), factor, gradient.data(),
                             gradient.mutable_data());
   }
   return gradients;

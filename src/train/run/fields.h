@@ -62,6 +62,8 @@ inline constexpr std::tuple kRunFields{
                            [](ConfigRef c) { return c.fit.schedule.warmup_steps; }, 0},
     RunField<double>{"clip_norm", &RunOptions::clip_norm,
                      [](ConfigRef c) { return c.fit.clip_norm; }},
+    RunField<std::int64_t>{"micro_batches", &RunOptions::micro_batches,
+                           [](ConfigRef c) { return c.fit.micro_batches; }, 1},
     RunField<std::int64_t>{"valid_every", &RunOptions::valid_every,
                            [](ConfigRef c) { return c.fit.validate_every; }, 0},
     RunField<std::int64_t>{"patience", &RunOptions::patience,

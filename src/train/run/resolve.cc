@@ -100,6 +100,11 @@ RunConfig new_config(const RunOptions& options) {
   config.seq_len = options.seq_len.value_or(text ? 100 : 24);
   config.optimizer = options.optimizer.value_or("adam");
   config.fit.clip_norm = options.clip_norm.value_or(1.0);
+  config.fit.micro_batches = options.micro_batches.value_or(1);
+  if (config.batch % config.fit.micro_batches != 0) {
+    refuse_option(Option{"micro_batches"}, " ", config.fit.micro_batches, " with ", Option{"batch"},
+                  " ", config.batch, ", expected a divisor of it: parts are of equal size");
+  }
   config.fit.patience = options.patience.value_or(0);
   Schedule& schedule = config.fit.schedule;
   schedule.kind = options.lr_schedule.value_or(ScheduleKind::kCosine);

@@ -46,6 +46,7 @@ json fit_json(const FitOptions& fit) {
           {"decay_rate", fit.schedule.decay_rate},
           {"final_fraction", fit.schedule.final_fraction},
           {"clip_norm", fit.clip_norm},
+          {"micro_batches", fit.micro_batches},
           {"validate_every", fit.validate_every},
           {"patience", fit.patience}};
 }
@@ -103,6 +104,8 @@ FitOptions fit_from(const json& from) {
   fit.schedule.decay_rate = from.at("decay_rate");
   fit.schedule.final_fraction = from.at("final_fraction");
   fit.clip_norm = from.at("clip_norm");
+  // Not in files of runs from before there was such an option.
+  if (from.contains("micro_batches")) fit.micro_batches = integer(from, "micro_batches");
   fit.validate_every = integer(from, "validate_every");
   fit.patience = integer(from, "patience");
   return fit;

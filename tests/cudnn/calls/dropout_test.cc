@@ -119,6 +119,25 @@ TEST_F(CudnnDropout, ExactMasksHaveTheBitsOfTheCpu) {
   }
 }
 
+TEST_F(CudnnDropout, PartsOfABatchHaveExactMasksInEveryWay) {
+  const Case c = parse_case("lstm L3 U17 I3 B4 T4 f32 D0.5 lengths", "part");
+  const Data d = make_data(c);
+  const auto packed = subject().pack(c.spec, d.params.view(), PackFor::kTraining);
+  const auto run = [&] {
+    ForwardBuffers out = forward_buffers(c);
+    ForwardArgs args = forward_args(c, d, out, packed, true);
+    args.dropout.first_row = 3;
+    args.dropout.whole_batch = 8;
+    const auto saved = subject().forward_saving(args);
+    Result result = run_backward(subject(), c, d, *saved);
+    append_forward(result, "", std::move(out));
+    return result;
+  };
+  const Result exact = run();
+  const Setting fast("OPENRNN_CUDNN_DROPOUT", "fast");
+  EXPECT_EQ(first_difference(exact, run()), "");
+}
+
 class CudnnFastDropout : public CudnnDropout {
  protected:
   void SetUp() override {

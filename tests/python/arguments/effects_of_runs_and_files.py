@@ -363,6 +363,7 @@ RUN = {
     "lr_schedule": lambda: (configured("fit.schedule", lr_schedule="constant"), "constant"),
     "warmup": lambda: (configured("fit.warmup_steps", warmup=2), 2),
     "clip_norm": lambda: (configured("fit.clip_norm", clip_norm=0.5), 0.5),
+    "micro_batches": lambda: (configured("fit.micro_batches", batch=4, micro_batches=2), 2),
     "valid_every": lambda: (configured("fit.validate_every", valid_every=4), 4),
     "patience": lambda: (configured("fit.patience", patience=5), 5),
     "save_steps": lambda: (trained(save_steps=2), [0, 2, 4, 6]),

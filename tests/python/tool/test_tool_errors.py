@@ -45,6 +45,7 @@ def test_a_device_that_does_not_exist(run, tmp_path):
     ("--lr", "-1", "learning_rate -1, expected a finite number of at least 0"),
     ("--dropout", "1.5", "1.5"),
     ("--clip-norm", "-1", "clip_norm -1, expected a finite number"),
+    ("--micro-batches", "5", "--micro-batches 5 with --batch 32, expected a divisor of it: parts are"),
     ("--batch", "100000", "expected at least 100001 for 100000 parallel streams"),
     ("--valid-fraction", "1", "valid_fraction 1, expected more than 0 and less than 1"),
 ])
@@ -101,7 +102,7 @@ def test_a_folder_that_holds_a_run_is_refused(run):
     ("--level", "char", "byte"), ("--layers", "1", "2"), ("--embedding", "0", "5"),
     ("--dropout", "0.5", "0.2"), ("--math", "bf16", "float32"), ("--valid-fraction", "0.1", "0.05"),
     ("--seq-len", "12", "11"), ("--lr-schedule", "constant", "cosine"), ("--warmup", "9", "0"),
-    ("--clip-norm", "2", "1"), ("--valid-every", "2", "1"), ("--patience", "4", "0"),
+    ("--clip-norm", "2", "1"), ("--micro-batches", "3", "1"), ("--valid-every", "2", "1"), ("--patience", "4", "0"),
     ("--epochs", "1", "0"),
 ])
 def test_contradicting_flags_name_both_values(run, flag, given, of_run):

@@ -109,8 +109,8 @@ def rows_of(call):
         "early_stopping": lambda: stopped(call=call),
         "progress": lambda: printed(call=call, progress=True),
         "tensorboard": lambda: events(call=call),
-        "gradient_accumulation": lambda: (
-            fitted(call, batch_size=2, gradient_accumulation=3)[1], descent(1)[1]
+        "micro_batches": lambda: refused(
+            "micro_batches is 4 with a batch_size of 6", fitted, call, batch_size=6, micro_batches=4
         ),
         "clip_norm": lambda: (fitted(call, clip_norm=0.1)[1], descent(1, clip=0.1)[1]),
         "schedule": lambda: (fitted(call, schedule=0.3)[1], descent(1, lambda step: 0.3)[1]),

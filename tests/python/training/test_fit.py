@@ -95,18 +95,67 @@ def test_the_same_bits_again():
     assert found[0] != found[2]
 
 
-@pytest.mark.parametrize("sizes", [(4, 3), (1, 5), (17, 1), (3, 4)])
+@pytest.mark.parametrize("batch_size, parts", [(12, 3), (5, 5), (17, 1), (16, 4), (40, 8)])
 @pytest.mark.parametrize("clip_norm", [None, 0.7])
-def test_accumulated_gradients_are_those_of_one_batch(sizes, clip_norm):
-    micro, count = sizes
+def test_updates_in_parts_are_those_of_whole_batches(batch_size, parts, clip_norm):
     one, several = dense(), dense()
-    a = fit(one, batch_size=micro * count, epochs=3, clip_norm=clip_norm,
-            optimizer=train.Adam(0.05))  # fmt: skip
-    b = fit(several, batch_size=micro, gradient_accumulation=count, epochs=3, clip_norm=clip_norm,
-            optimizer=train.Adam(0.05))  # fmt: skip
+    a = fit(one, batch_size=batch_size, epochs=3, clip_norm=clip_norm, optimizer=train.Adam(0.05))
+    b = fit(several, batch_size=batch_size, epochs=3, clip_norm=clip_norm,
+            optimizer=train.Adam(0.05), micro_batches=parts)  # fmt: skip
     assert a.steps == b.steps
     np.testing.assert_allclose(a["loss"], b["loss"], rtol=1e-12)
     np.testing.assert_allclose(one.kernel.numpy(), several.kernel.numpy(), rtol=0, atol=1e-12)
+
+
+def masked_network(batch_first):
+    """Masks of every kind, in layers and cells."""
+    x = openrnn.Input(batch_shape=(None, None, 3), dtype="float64")
+    steps = layers.Dropout(0.2, seed=4)(layers.Dense(5, seed=3, dtype="float64")(x), training=True)
+    if batch_first:
+        steps = openrnn.transpose(steps, (1, 0, 2))
+    lstm = openrnn.cudnn_rnn.CudnnLSTM(2, 4, dropout=0.3, seed=11, dtype="float64", zoneout=0.2,
+                                       recurrent_dropout=0.2, input_dropout=0.2, output_dropout=0.2,
+                                       drop_connect=0.2)  # fmt: skip
+    last = lstm(steps, training=True)[0][-1]
+    y = layers.Dense(2, seed=3, dtype="float64")(layers.Dropout(0.4, seed=8)(last, training=True))
+    return openrnn.Model(x, y)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("kind", ["arrays", "iterable", "tensors"])
+def test_masks_do_not_depend_on_the_parts(batch_first, kind):
+    axis = 0 if batch_first else 1
+    x = RANDOM.normal(size=(10, 4, 3) if batch_first else (4, 10, 3))
+    y = RANDOM.normal(size=(10, 2))
+    found = []
+    for parts in (1, 2, 4):
+        with openrnn.Graph().as_default():
+            model, data = masked_network(batch_first), (x, y)
+            more = {"batch_size": 4}
+            if kind != "arrays":
+                made = openrnn.constant if kind == "tensors" else np.asarray
+                cuts = [slice(0, 4), slice(4, 7), slice(7, 10)]
+                data = [(made(x[cut] if batch_first else x[:, cut]), made(y[cut])) for cut in cuts]
+                more = {}
+            history = model.fit(data, "mean_squared_error", train.Adam(0.01), 3, progress=False,
+                                batch_axis=(axis, 0), micro_batches=parts, clip_norm=1.0, **more)  # fmt: skip
+            found.append((history["loss"], [v.numpy() for v in model.weights]))
+    for losses, weights in found[1:]:
+        np.testing.assert_allclose(losses, found[0][0], rtol=1e-11)
+        for a, b in zip(weights, found[0][1], strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-11)
+
+
+def test_float16_in_parts():
+    # Gradients below 2, so that none overflows with the loss scale 2^15 and is skipped.
+    x, y = X[:16].astype("float16"), (Y[:16] / 8).astype("float16")
+    kernels = []
+    for parts in (1, 4):
+        layer = layers.Dense(1, dtype="float16", kernel_initializer="zeros")
+        history = fit(layer, (x, y), batch_size=8, epochs=4, micro_batches=parts)
+        assert history["loss"][-1] < history["loss"][0]
+        kernels.append(layer.kernel.numpy().astype("float64"))
+    np.testing.assert_allclose(*kernels, rtol=0, atol=5e-3)
 
 
 def test_early_stopping_restores_the_best_bits():

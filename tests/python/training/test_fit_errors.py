@@ -41,7 +41,13 @@ class Other:
         ({"epochs": 0}, ValueError, "[fit] epochs is 0, expected 1 or more"),
         ({"batch_size": 0}, ValueError, "[fit] batch_size is 0, expected 1 or more"),
         ({"batch_size": 2.5}, TypeError, "[fit] batch_size is 'float', expected an integer"),
-        ({"gradient_accumulation": -1}, ValueError, "[fit] gradient_accumulation is -1"),
+        ({"micro_batches": -1}, ValueError, "[fit] micro_batches is -1, expected 1 or more"),
+        ({"micro_batches": 3}, ValueError,
+         "[fit] micro_batches is 3 with a batch_size of 32, expected a divisor of it"),
+        ({"micro_batches": 2, "batch_axis": (2, 0), "data": [(X, Y)]}, ValueError,
+         "[fit] micro_batches is 2 with x's batch_axis 2, expected an axis of 0 or 1"),
+        ({"micro_batches": 2, "data": [(X, Y[:1])]}, ValueError,
+         "[fit] x has "),
         ({"clip_norm": 0.0}, ValueError, "[fit] clip_norm is 0.0, expected a finite number above 0"),
         ({"schedule": -1.0}, ValueError, "[fit] schedule is -1.0, expected a finite number"),
         ({"optimizer": Other()}, TypeError, "[fit] optimizer is a Other, expected one of openrnn"),
@@ -78,11 +84,11 @@ def test_gradients_that_are_not_finite_change_nothing():
     def loss(y, found):
         return openrnn.reduce_sum(found) * 1e30
 
-    for accumulate, text in ((1, "global norm of inf at step 0"), (2, "at step 1 is not finite")):
+    for parts in (1, 2):
         for clip_norm in (None, 1.0):
-            with pytest.raises(ValueError, match=text):
-                train.fit(layer, (huge, Y[:2]), loss, train.Adam(), progress=False, batch_size=1,
-                          gradient_accumulation=accumulate, clip_norm=clip_norm)  # fmt: skip
+            with pytest.raises(ValueError, match="global norm of inf at step 0"):
+                train.fit(layer, (huge, Y[:2]), loss, train.Adam(), progress=False, batch_size=2,
+                          micro_batches=parts, clip_norm=clip_norm)  # fmt: skip
             assert not layer.kernel.numpy().any()
 
 
@@ -102,12 +108,6 @@ def test_outputs_without_the_samples_of_a_batch():
         with pytest.raises(ValueError, match=text):
             openrnn.Model(x, outputs).predict(X, 2, batch_axis=axes)
 
-
-def test_float16_is_not_accumulated():
-    layer = layers.Dense(1, dtype="float16")
-    with pytest.raises(NotImplementedError, match="gradient_accumulation with 'dense/kernel' of fl"):
-        train.fit(layer, (X.astype("float16"), Y.astype("float16")), "mean_squared_error",
-                  train.Adam(), batch_size=2, gradient_accumulation=2, progress=False)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,20 @@ TEST(NewRun, HasTheDefaultsOfItsTask) {
     EXPECT_EQ(config.batch, 32);
     EXPECT_EQ(config.optimizer, "adam");
     EXPECT_EQ(config.fit.clip_norm, 1.0);
+    EXPECT_EQ(config.fit.micro_batches, 1);
     EXPECT_EQ(config.fit.patience, 0);
     EXPECT_EQ(config.fit.schedule.kind, ScheduleKind::kCosine);
   }
+}
+
+TEST(NewRun, PartsDivideTheBatch) {
+  EXPECT_EQ(new_config({.micro_batches = 32}).fit.micro_batches, 32);
+  EXPECT_EQ(new_config({.batch = 6, .micro_batches = 3}).fit.micro_batches, 3);
+  expect_error<OptionError>([] { new_config({.micro_batches = 3}); },
+                            "[Run] micro_batches 3 with batch 32, expected a divisor of it: parts "
+                            "are of equal size");
+  expect_error<OptionError>([] { check_ranges({.micro_batches = 0}); },
+                            "[Run] micro_batches 0, expected 1 or more");
 }
 
 TEST(NewRun, TakesWhatIsGiven) {

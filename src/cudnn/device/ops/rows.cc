@@ -1,5 +1,6 @@
 #include "cudnn/device/gpu.h"
 #include "cudnn/device/launch.h"
+#include "device/part_rows.h"
 
 namespace openrnn::cudnn {
 
@@ -56,14 +57,15 @@ void GpuDevice::scatter_add_rows(DType dtype, std::int64_t count, std::int64_t c
          gpu::ScatterArguments{number, count, cols, rows, indices, table});
 }
 
-void GpuDevice::dropout(DType dtype, std::int64_t rows, std::int64_t cols, DropoutKey key,
-                        double rate, const void* x, void* out) const {
-  const gpu::Number number = number_of("dropout", dtype);
-  if (rows <= 0 || cols <= 0) return;
+void GpuDevice::dropout(const DropoutArgs& args) const {
+  const gpu::Number number = number_of("dropout", args.dtype);
+  if (args.rows <= 0 || args.cols <= 0) return;
   const Context::Current current(context_);
+  const counter::PartRows part = part_rows(args);
   // A thread makes the four numbers of one counter.
-  launch(context_, "openrnn_dropout", for_cells(rows, (cols - 1) / 4 + 1),
-         gpu::DropoutArguments{number, rows, cols, key.seed, key.call, rate, x, out});
+  launch(context_, "openrnn_dropout", for_cells(args.rows, (args.cols - 1) / 4 + 1),
+         gpu::DropoutArguments{number, args.rows, args.cols, args.key.seed, args.key.call,
+                               part.group, part.stride, part.first, args.rate, args.x, args.out});
 }
 
 }  // namespace openrnn::cudnn

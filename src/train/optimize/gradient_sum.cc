@@ -1,0 +1,42 @@
+// The gradients of a step that is computed in parts.
+#include "openrnn/train_optimizer.h"
+#include "train/message.h"
+#include "train/optimize/tree_sum.h"
+
+namespace openrnn::train {
+
+std::int64_t rows_of_part(std::int64_t rows, std::int64_t parts, std::int64_t part) {
+  return rows / parts + (part < rows % parts ? 1 : 0);
+}
+
+GradientSum::GradientSum() : sum_(std::make_unique<TreeSum>()) {}
+GradientSum::~GradientSum() = default;
+
+void GradientSum::add(Optimizer& optimizer, const GradientTape& tape, const Tensor& loss,
+                      const std::vector<Variable>& variables, double share) {
+  if (loss.value().size() != 1) {
+    throw ArgumentError(message("GradientSum", "a loss of shape ", openrnn::to_string(loss.shape()),
+                                ", expected one number, the mean over the part's rows"));
+  }
+  PartValues leaf = optimizer.compute_gradients(tape, loss, variables, share);
+  const Device& device = loss.value().device();
+  DeviceArray value(device, DType::kFloat64, {});
+  device.convert(1, loss.dtype(), loss.value().data(), DType::kFloat64, value.mutable_data());
+  device.scale(DType::kFloat64, 1, share, value.data(), value.mutable_data());
+  leaf.push_back(std::move(value));
+  sum_->add(std::move(leaf));
+}
+
+void GradientSum::skip() { sum_->add({}); }
+
+GradientSum::Step GradientSum::take() {
+  PartValues all = sum_->take();
+  if (all.empty()) throw ArgumentError(message("GradientSum", "no part, expected one"));
+  Step step;
+  step.loss = Tensor(std::move(all.back()));
+  all.pop_back();
+  step.gradients = std::move(all);
+  return step;
+}
+
+}  // namespace openrnn::train
