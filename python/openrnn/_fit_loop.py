@@ -206,7 +206,8 @@ def fit(
     validation : data as `data`; its loss is computed after each epoch with training off.
     callbacks : `Callback` objects or functions (epoch, logs), one or several; False ends the run.
     early_stopping : an `EarlyStopping`, or its patience in epochs.
-    progress : tqdm's bar where it is installed, else a line an epoch; False: nothing is printed.
+    progress : in a notebook one line, written over; else tqdm's bar where it is installed, or a line
+        an epoch on stderr; False: nothing is printed.
     tensorboard : a folder for event files: train/loss, valid/loss, learning_rate by step.
     micro_batches : parts into which each batch is cut to save memory, a divisor of batch_size; a
         batch of another size is cut into parts that differ by at most one sample. The update is that

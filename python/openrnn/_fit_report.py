@@ -2,6 +2,8 @@
 
 import math
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 from openrnn._fit_callbacks import History, Logs
@@ -22,13 +24,56 @@ def _values(logs: Logs) -> str:
     return "  ".join(f"{names.get(name, name)} {value:.4g}" for name, value in logs.items())
 
 
+def _notebook_display() -> Callable[..., Any] | None:
+    """IPython's display() where this runs in the kernel of a notebook."""
+    ipython: Any = sys.modules.get("IPython")
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        return None
+    display: Callable[..., Any] = sys.modules["IPython.display"].display
+    return display
+
+
+class _Line:
+    """One line of a notebook's output, written over.
+
+    At most ten times a second: a page that repaints for each of a thousand short epochs is slower
+    than the training.
+    """
+
+    def __init__(self, display: Callable[..., Any]) -> None:
+        self._display = display
+        self._handle: Any = None
+        self._text, self._shown, self._time = Text(), Text(), -math.inf
+
+    def show(self, line: str) -> None:
+        self._text = Text(line)
+        if time.monotonic() - self._time >= 0.1:
+            self.flush()
+
+    def flush(self) -> None:
+        """Shows the newest line."""
+        if self._text == self._shown:
+            return
+        if self._handle is None:
+            self._handle = self._display(self._text, display_id=True)
+        else:
+            self._handle.update(self._text)
+        self._shown, self._time = self._text, time.monotonic()
+
+
 class Progress:
-    """tqdm's bar of the epochs where it is installed, else a line an epoch on stderr."""
+    """In a notebook a line that is written over; else tqdm's bar where it is installed, or a line an
+    epoch on stderr."""
 
     def __init__(self, epochs: int, shown: bool) -> None:
         self._epochs, self._shown = epochs, shown
         self._bar: Any = None
+        self._line: _Line | None = None
         if not shown:
+            return
+        display = _notebook_display()
+        if display is not None:
+            self._line = _Line(display)
             return
         try:
             from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
@@ -42,14 +87,19 @@ class Progress:
             self._bar.set_postfix_str(_values(logs)[: WIDTH // 2], refresh=False)
             self._bar.update(1)
         elif self._shown:
-            line = f"epoch {number + 1}/{self._epochs}  {_values(logs)}"
-            sys.stderr.write(line[:WIDTH] + "\n")
-            sys.stderr.flush()
+            line = f"epoch {number + 1}/{self._epochs}  {_values(logs)}"[:WIDTH]
+            if self._line is not None:
+                self._line.show(line)
+            else:
+                sys.stderr.write(line + "\n")
+                sys.stderr.flush()
 
     def close(self) -> None:
         """After the last epoch."""
         if self._bar is not None:
             self._bar.close()
+        if self._line is not None:
+            self._line.flush()
 
 
 def summary(model: Any) -> Text:
@@ -128,21 +178,14 @@ def plot_history(history: History, *, text: bool | None = None, width: int = WID
     if text:
         return text_plot(curves, width=width)
     try:
-        from matplotlib.figure import Figure  # type: ignore[import-not-found, unused-ignore]
+        from openrnn._fit_figure import HistoryFigure
     except ImportError:
         if text is None:
             return text_plot(curves, width=width)
         raise ImportError(
             "[plot_history] matplotlib is not installed, expected it with text=False"
         ) from None
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for name, values in curves.items():
-        axes.plot(range(1, len(values) + 1), values, label=name)
-    axes.set_xlabel("epoch")
-    axes.set_ylabel("loss")
-    axes.legend()
-    return figure
+    return HistoryFigure.of(curves, history.best_epoch)
 
 
 def text_plot(curves: dict[str, list[float]], *, width: int = WIDTH, height: int = 9) -> Text:

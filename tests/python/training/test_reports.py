@@ -1,5 +1,6 @@
 """Callbacks, progress, events, plots and tables."""
 
+import pickle
 import sys
 import types
 
@@ -126,6 +127,7 @@ def test_the_history_as_characters(monkeypatch):
         assert len(lines) == 12 and max(map(len, lines)) == width
     assert "* loss  o val_loss" == lines[-1]
     assert repr(train.plot_history(history, text=True)) == str(train.plot_history(history, text=True))
+    monkeypatch.delitem(sys.modules, "openrnn._fit_figure", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert train.plot_history(history) == train.plot_history(history, text=True)
@@ -153,30 +155,25 @@ def test_long_values_move_the_axis_and_not_the_border():
         train.plot_history(history, text=True, width=18)
 
 
-def test_the_history_by_matplotlib(monkeypatch):
-    drawn = []
+def test_the_history_by_matplotlib():
+    history = fit(epochs=9, validation=(X, Y), early_stopping=20, progress=False)
+    drawn = train.plot_history(history)
+    for figure in (drawn, pickle.loads(pickle.dumps(drawn))):
+        (axes,) = figure.axes
+        loss, val_loss, best = axes.lines
+        assert [line.get_label() for line in axes.lines] == ["loss", "val_loss", "best epoch"]
+        assert list(loss.get_xdata()) == list(val_loss.get_xdata()) == list(range(1, 10))
+        assert list(loss.get_ydata()) == history["loss"] and list(val_loss.get_ydata()) == history["val_loss"]
+        assert set(best.get_xdata()) == {history.best_epoch + 1}
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("epoch", "loss")
 
-    class Axes:
-        def plot(self, x, y, label):
-            drawn.append((list(x), y, label))
 
-        def __getattr__(self, name):
-            return lambda *arguments, **options: None
-
-    class Figure:
-        def __init__(self, **options):
-            pass
-
-        def subplots(self):
-            return Axes()
-
-    module = types.ModuleType("matplotlib.figure")
-    module.Figure = Figure
-    monkeypatch.setitem(sys.modules, "matplotlib", types.ModuleType("matplotlib"))
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", module)
-    history = fit(epochs=3, progress=False)
-    assert isinstance(train.plot_history(history), Figure)
-    assert drawn == [([1, 2, 3], history["loss"], "loss")]
+def test_epochs_are_whole_and_one_is_seen():
+    for epochs in (1, 2, 4):
+        (axes,) = train.plot_history(fit(epochs=epochs, progress=False)).axes
+        assert all(float(tick).is_integer() for tick in axes.get_xticks())
+        (loss,) = axes.lines
+        assert (loss.get_marker() == "o") == (epochs == 1)
 
 
 def test_a_history_says_what_it_is():
