@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from peers import store
-from peers.lines import Line, full_set, gate_set
+from peers.lines import KERAS_BACKENDS, Line, full_set, gate_set
 from peers.measure import LineRun, measure_memory
 from peers.progress import Progress
 from peers.protocol import Pool
 
-WORKERS = ("pytorch", "pytorch_cells", "ort", "keras_tf", "jax_scan", "openrnn_layers")
+WORKERS = ("pytorch", "pytorch_cells", "ort", "jax_scan", "openrnn_layers")
 NATIVE = ("onednn", "openrnn_core")
 SECONDS = 5.0
 LONGEST_FLOP_RATE = 1e11  # of one side on one thread, for guessing how long a line takes
@@ -47,6 +47,10 @@ def lines_of(options: argparse.Namespace) -> list[Line]:
 def commands(native: Path) -> dict[str, list[str]]:
     """How each worker is started."""
     found = {name: [sys.executable, "-m", f"peers.workers.{name}"] for name in WORKERS}
+    found |= {  # a process of Keras has one backend
+        f"keras_{name}": [sys.executable, "-m", "peers.workers.keras_layers", name]
+        for name in KERAS_BACKENDS
+    }
     found["exact"] = [sys.executable, "-m", "peers.accuracy.worker"]
     return found | {name: [str(native / name)] for name in NATIVE}
 

@@ -99,7 +99,12 @@ OURS = (Side("OpenRNN", "openrnn_layers", "ours"), Side("OpenRNN C++", "openrnn_
 PYTHON_OURS = OURS[:1]
 ONEDNN = Side("oneDNN", "onednn")
 TORCH = Side("PyTorch", "pytorch")
-KERAS = (Side("Keras", "keras_tf"), Side("Keras XLA", "keras_tf", options=(("jit", "1"),)))
+# Keras's backends by the names of their libraries.
+KERAS_BACKENDS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX", "numpy": "NumPy"}
+KERAS = (
+    Side("Keras", "keras_tensorflow"),
+    Side("Keras XLA", "keras_tensorflow", options=(("jit", "1"),)),
+)
 JAX = Side("JAX", "jax_scan")
 ORT = Side("ONNX Runtime", "ort")
 FMA = Side("FMA peak", "openrnn_core", "meter", (("what", "peak"),))
@@ -119,6 +124,11 @@ PADDED_SIZES = ((4, 512, 64, 30), (2, 256, 16, 100))
 DROP_IN_SIZES = (
     (1, 64, 1, 1), (1, 64, 1, 100), (1, 256, 1, 100), (1, 128, 16, 50), (1, 256, 16, 50),
     (1, 512, 32, 50), (4, 128, 64, 20), (4, 512, 64, 30),
+)  # fmt: skip
+# Of Keras, by layers and directions.
+KERAS_SIZES = (
+    (1, 64, 1, 1), (1, 64, 1, 100), (1, 256, 1, 100), (1, 256, 16, 50), (1, 512, 32, 50),
+    (4, 128, 64, 20), (1, 64, 1, 100, 2), (1, 256, 16, 50, 2),
 )  # fmt: skip
 COMPANY_SIZES = ((1, 64, 1, 100), (1, 256, 1, 100), (1, 512, 1, 50), (1, 256, 16, 50))
 MEMORY_SIZES = ((1, 512, 32, 50), (4, 512, 64, 30), (4, 1024, 64, 40))
@@ -251,15 +261,31 @@ def drop_in_lines(cell: str) -> list[Line]:
     ]
 
 
-def keras_drop_in_lines(cell: str) -> list[Line]:
-    """Layers of Keras on TensorFlow that were converted, against what they were."""
-    ours = Side("openrnn.keras", "keras_tf", "ours", (("drop_in", "1"),))
+def keras_drop_in_lines(cell: str, backend: str) -> list[Line]:
+    """Layers of Keras on one backend that were converted, against what they were."""
+    worker = f"keras_{backend}"
+    ours = Side("openrnn.keras", worker, "ours", (("drop_in", "1"),))
+    plain = KERAS if backend == "tensorflow" else (Side("Keras", worker),)
     own = Side("OpenRNN", "openrnn_layers", "own")
+    note = f"dropin of Keras on {KERAS_BACKENDS[backend]}"
+    works = ("forward",) if backend == "numpy" else ("forward", "training")
     return [
-        Line("dropin keras", Network(cell, *sizes), work, 2, (ours, *KERAS, own), "dropin of Keras")
-        for sizes in DROP_IN_SIZES
-        for work in ("forward", "training")
+        Line(f"dropin keras {backend}", Network(cell, *sizes), work, 2, (ours, *plain, own), note)
+        for sizes in KERAS_SIZES
+        for work in works
     ]
+
+
+def jax_drop_in_lines(cell: str) -> list[Line]:
+    """openrnn.jax against a scan in JAX, and our own layers."""
+    ours = Side("openrnn.jax", "jax_scan", "ours", (("drop_in", "1"),))
+    packed = Side("openrnn.jax packed", "jax_scan", "own", (("drop_in", "packed"),))
+    own, found = Side("OpenRNN", "openrnn_layers", "own"), []
+    for sizes in DROP_IN_SIZES:
+        for work in ("forward", "training"):
+            sides = (ours, JAX, own, *((packed,) if work == "forward" else ()))
+            found.append(Line("dropin jax", Network(cell, *sizes), work, 2, sides, "dropin of JAX"))
+    return found
 
 
 def memory_line(network: Network) -> Line:
@@ -301,7 +327,9 @@ def gate_set() -> list[Line]:
         found.append(model_line(threads))
     for cell in ("lstm", "gru"):
         found += drop_in_lines(cell)
-        found += keras_drop_in_lines(cell)
+        for backend in KERAS_BACKENDS:
+            found += keras_drop_in_lines(cell, backend)
+        found += jax_drop_in_lines(cell)
     found += accuracy_lines()
     for worker, name in (("ort", "ONNX Runtime"), ("pytorch", "PyTorch")):
         found += [company_line(Network("lstm", *sizes), worker, name) for sizes in COMPANY_SIZES]

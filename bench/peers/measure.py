@@ -19,6 +19,7 @@ Tell = Callable[[str], None]
 GUESSED_FLOP_PER_NS = 100.0  # of one thread
 BOUND = Side("float32 storage", "exact", "bound")
 SLOW_NS = 1e9  # a call as long as this of Keras or JAX: one round less, and no more
+SLOW_WORKERS = ("keras_", "jax_scan")
 
 
 @dataclass
@@ -177,7 +178,7 @@ class LineRun:
             median = medians.get(entry.side.key)
             if entry.side.role != "peer" or median is None:
                 return True
-            if median > SLOW_NS and entry.side.worker in ("keras_tf", "jax_scan"):
+            if median > SLOW_NS and entry.side.worker.startswith(SLOW_WORKERS):
                 return number < FEWEST_ROUNDS - 1
             return number < FEWEST_ROUNDS or median <= HOPELESS * best
 

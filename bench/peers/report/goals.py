@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from peers.lines import KERAS_BACKENDS
 from peers.report import accuracy
 from peers.report.results import LineResult, roofline_percent
 from peers.stats import geometric_mean
@@ -165,6 +166,17 @@ def drop_in_goals(results: Sequence[LineResult]) -> list[Goal]:
     ]  # fmt: skip
 
 
+def framework_goals(by: Callable[..., list[LineResult]]) -> list[Goal]:
+    """Converted layers of Keras, and calls of openrnn.jax, against what they were."""
+    goals = [
+        mean_goal(f"drop-in, Keras on {name}: geometric mean over its own layers", 2.0,
+                  by(f"dropin keras {backend}"), speedup("openrnn.keras", "Keras"))
+        for backend, name in KERAS_BACKENDS.items()
+    ]  # fmt: skip
+    return [*goals, mean_goal("drop-in, JAX: geometric mean over lax.scan", 1.5, by("dropin jax"),
+                              speedup("openrnn.jax", "JAX"))]  # fmt: skip
+
+
 def accuracy_goals(results: Sequence[LineResult]) -> list[Goal]:
     """Float32 against float64, every quantity of every line."""
     found = [aims for result in results if (aims := accuracy.aims(result))]
@@ -205,7 +217,7 @@ def goals_of(results: Sequence[LineResult], amx: bool) -> list[Goal]:
         "peak memory of a training step over the leanest peer's, at most", 1.0,
         max(memory, default=None), len(memory), True,
     )  # fmt: skip
-    drop_in = drop_in_goals(by("dropin"))
+    drop_in = [*drop_in_goals(by("dropin")), *framework_goals(by)]
     arithmetic, errors = arithmetic_goals(by, amx), accuracy_goals(gate)
     plain = [lost, *ratio_goals(by, amx), *roofline_goals(by), *arithmetic]
     return [*plain, company, cells, *drop_in, peak, *errors]

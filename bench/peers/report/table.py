@@ -4,11 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from peers.lines import KERAS_BACKENDS
 from peers.report import accuracy
 from peers.report.goals import Goal
 from peers.report.markdown import head, row
 from peers.report.results import ARITHMETIC, LineResult, SideResult, roofline_percent
-from peers.stats import Ratio
+from peers.stats import Ratio, geometric_mean
 
 GROUPS = {
     "batch 1": "Batch 1",
@@ -19,7 +20,11 @@ GROUPS = {
     "weights": "Smaller weights",
     "cells": "Cells with options, against loops over time",
     "dropin": "Modules of torch.nn, converted by openrnn.torch",
-    "dropin keras": "Layers of Keras on TensorFlow, converted by openrnn.keras",
+    **{
+        f"dropin keras {backend}": f"Layers of Keras on {name}, converted by openrnn.keras"
+        for backend, name in KERAS_BACKENDS.items()
+    },
+    "dropin jax": "Scans of JAX, and openrnn.jax in their place",
     "company": "In turn with another library in one process",
     "model": "A language model's training step",
     "accuracy": "Accuracy: float32 against float64",
@@ -48,6 +53,13 @@ def ratio_cell(ratio: Ratio) -> str:
     return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
+def turns_cell(side: SideResult) -> str:
+    """The side's name; and how many turns it took, if they were less than half of the rounds."""
+    taken = sum(each is not None for each in side.rounds)
+    few = 2 * taken < len(side.rounds)
+    return f"{side.key}, {taken} of {len(side.rounds)} turns" if few else side.key
+
+
 def best_row(result: LineResult) -> str:
     """A line of the group's table: ours, the best peer, the ratio."""
     best, roof = result.best(), roofline_percent(result)
@@ -58,13 +70,35 @@ def best_row(result: LineResult) -> str:
         return row([*cells, "none", "", "", "", roof_cell])
     peer, ratio = best
     verdict = f"**{ratio.verdict}**" if ratio.verdict == "lost" else ratio.verdict
-    return row([*cells, peer.key, time_cell(peer), ratio_cell(ratio), verdict, roof_cell])
+    return row([*cells, turns_cell(peer), time_cell(peer), ratio_cell(ratio), verdict, roof_cell])
 
 
 def timed_group(results: Sequence[LineResult]) -> list[str]:
     """The table of ratios of a group."""
     columns = ("line", "OpenRNN, ms", "best peer", "ms", "ratio", "", "of the roofline")
     return head(columns) + [best_row(result) for result in results]
+
+
+def means_group(results: Sequence[LineResult]) -> list[str]:
+    """Geometric means of ours over each peer, and the worst lines."""
+    keys = list(dict.fromkeys(s.key for r in results for s in r.sides if s.role == "peer"))
+    works = {"forward": "forward", "training": "forward + backward"}
+    lines = head(["geometric mean over", *works.values(), "worst line"])
+    for key in keys:
+        found = [
+            (ratio.value, result.line)
+            for result in results
+            for side, ratio in result.peers()
+            if side.key == key
+        ]
+        cells = []
+        for work in works:
+            mean = geometric_mean([value for value, line in found if line.work == work])
+            cells.append("-" if mean is None else f"{mean:.2f}")
+        worst = min(found, key=lambda pair: pair[0], default=None)
+        cells.append("-" if worst is None else f"{worst[0]:.2f}, {worst[1].name}")
+        lines.append(row([key, *cells]))
+    return lines
 
 
 def speedup_group(results: Sequence[LineResult]) -> list[str]:
@@ -194,6 +228,8 @@ def render(results: Sequence[LineResult], goals: Sequence[Goal], setting: Mappin
             page += [*accuracy.every_quantity(mine), ""]
             continue
         page += [*timed_group(mine), "", *every_side(mine), ""]
+        if group.startswith("dropin"):
+            page += [*means_group(mine), ""]
         if errors := accuracy.in_short(mine):
             page += [*errors, ""]
         if group in ARITHMETIC:

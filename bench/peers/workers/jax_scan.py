@@ -1,6 +1,7 @@
-"""JAX: the cells written out, `lax.scan` over time, compiled by `jit`."""
+"""JAX, compiled by `jit`: the cells written out and `lax.scan` over time, or openrnn.jax."""
 
 import os
+from typing import Any
 
 from peers.workers import server
 
@@ -80,6 +81,30 @@ def network(
     return x, states
 
 
+def drop_in(cell: str, directions: int, params: Any, x: jax.Array) -> tuple[jax.Array, State]:
+    """The same by openrnn.jax, which only these sides need; states by layer and direction, too."""
+    import openrnn.jax
+
+    both = {} if not isinstance(params, list) else {"bidirectional": directions == 2}
+    if cell == "lstm":
+        y, *states = openrnn.jax.lstm(x, None, None, params, time_major=True, **both)
+    else:
+        call = openrnn.jax.gru if cell == "gru" else openrnn.jax.rnn
+        y, *states = call(x, None, params, time_major=True, **both)
+    return y, tuple(states)
+
+
+def pack(cell: str, directions: int, params: Any) -> Any:
+    """Once, for inference."""
+    import openrnn.jax
+
+    name = "rnn" if cell == "rnn_tanh" else cell
+    return openrnn.jax.pack(params, name, bidirectional=directions == 2)
+
+
+NAMES = ("w_ih", "w_hh", "b_ih", "b_hh")  # of openrnn.jax, in the order of Params
+
+
 class Job:
     """One compiled network and its input."""
 
@@ -91,10 +116,15 @@ class Job:
         self.training, cell = task.training, task.text("cell")
         directions = task.number("directions", 1)
         self.parts = layout.parts_of(task)
-        self.params = [tuple(map(jnp.asarray, (p.w, p.r, p.bw, p.br))) for p in self.parts]
+        params = [tuple(map(jnp.asarray, (p.w, p.r, p.bw, p.br))) for p in self.parts]
         self.x = jnp.asarray(task.array("x"))
         self.kernel = "XLA CPU, lax.scan"
-        forward = lambda params, x: network(cell, directions, params, x)
+        self.drop_in, compute = task.text("drop_in"), network
+        if self.drop_in:
+            params = [dict(zip(NAMES, each, strict=True)) for each in params]
+            compute, self.kernel = drop_in, "openrnn.jax"
+        self.params = pack(cell, directions, params) if self.drop_in == "packed" else params
+        forward = lambda params, x: compute(cell, directions, params, x)
         if not self.training:
             self.forward = jax.jit(forward)
             return
@@ -120,10 +150,15 @@ class Job:
         """Of the last call."""
         y, states = self.values
         found = {"y": np.asarray(y)}
-        for place, name in enumerate(("hn", "cn")[: len(states[0])]):
-            found[name] = np.stack([np.asarray(state[place]) for state in states])
+        if self.drop_in:
+            found |= {n: np.asarray(s) for n, s in zip(("hn", "cn"), states, strict=False)}
+        else:
+            for place, name in enumerate(("hn", "cn")[: len(states[0])]):
+                found[name] = np.stack([np.asarray(state[place]) for state in states])
         if self.training:
             by_part, dx = self.gradients
+            if self.drop_in:
+                by_part = [tuple(each[name] for name in NAMES) for each in by_part]
             parts = [
                 layout.Part(part.layer, part.direction, *map(np.asarray, gradients))
                 for part, gradients in zip(self.parts, by_part, strict=True)

@@ -83,8 +83,14 @@ def _primitive(name: str, shapes: Any) -> Any:
     return primitive
 
 
-for _name, _capsule in _core.jax_targets().items():
-    ffi.register_ffi_target(_name, _capsule, platform="cpu", api_version=1)
+def register(targets: dict[str, Any]) -> None:
+    """Handlers by the names under which programs call them on a processor."""
+    for name, capsule in targets.items():
+        ffi.register_ffi_target(name, capsule, platform="cpu", api_version=1)
+
+
+ffi_call = ffi.ffi_call
+register(_core.jax_targets())
 
 forward_p = _primitive("openrnn_forward", _forward)
 backward_p = _primitive("openrnn_backward", _backward)

@@ -31,18 +31,27 @@ MODES = {
 
 
 class Place:
-    """What is fixed of a call besides its arrays: the cell, and how its outputs are shown."""
+    """What is fixed of a call besides its arrays: the cell, and how its outputs are shown.
 
-    __slots__ = ("bias", "cell", "flags", "function", "lstm", "units")
+    Arrays of a call are a list: x, h and c of each direction, kernel, recurrent_kernel and bias of
+    each direction; its outputs are y, hn and cn of each direction. None stands where there is none.
+    """
+
+    __slots__ = ("bias", "cell", "directions", "flags", "function", "lstm", "units")
 
     def __init__(self, cell: Any, options: dict[str, Any], flags: tuple[bool, bool, bool]) -> None:
         self.cell = cell
         self.units: int = options["num_units"]
+        self.directions = 2 if options.get("direction") == "bidirectional" else 1
         self.lstm = options["rnn_mode"] == "lstm"
         self.bias: bool = options["use_bias"]
         # go_backwards, return_sequences, zero_output_for_mask
         self.flags = flags
         self.function: Any = None  # a backend's own
+
+    def outputs(self, of_y: Any, of_state: Any) -> list[Any]:
+        """One thing for y and one for each state; None for a c that is not there."""
+        return [of_y, *(of_state, of_state if self.lstm else None) * self.directions]
 
 
 def activation_name(function: Any) -> str | None:
@@ -69,7 +78,8 @@ def _names() -> list[str]:
     return [function.__name__ for function in _ACTIVATIONS]
 
 
-def _options(cell: Any, input_size: int, dtype: str) -> dict[str, Any]:
+def options_of(cell: Any, input_size: int, dtype: str) -> dict[str, Any]:
+    """The options of a cell's network."""
     mode = MODES[type(cell)]
     options: dict[str, Any] = {
         "rnn_mode": mode,
@@ -99,9 +109,16 @@ def _options(cell: Any, input_size: int, dtype: str) -> dict[str, Any]:
 _cells: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
-def place_of(cell: Any, input_size: int, dtype: str, flags: tuple[bool, bool, bool]) -> Place:
-    """The place of a call, made once for each cell, dtype and flags."""
-    options = _options(cell, input_size, dtype)
+def place_of(
+    cell: Any, input_size: int, dtype: str, flags: tuple[bool, bool, bool], both: bool = False
+) -> Place:
+    """The place of a call, made once for each cell, dtype and flags.
+
+    With `both` it is that of two directions, whose cells have the same options.
+    """
+    options = options_of(cell, input_size, dtype)
+    if both:
+        options["direction"] = "bidirectional"
     kept = _cells.setdefault(cell, {})
     text = tuple(options.items())
     place: Place | None = kept.get((text, flags))

@@ -1,6 +1,7 @@
 """A recurrent call and its gradient on NumPy's arrays.
 
-x [B, T, I], states [B, U], mask [B, T] of bool or None; y [B, T, U], or [B, U] of the last step.
+Letters: B batch, T time, I inputs, U units, D directions. x [B, T, I], states [B, U], mask [B, T]
+of bool or None; y [B, T, D*U], or [B, D*U] of the last steps. Lists of arrays are as Place says.
 """
 
 from __future__ import annotations
@@ -15,32 +16,28 @@ from openrnn.errors import UnsupportedError
 from openrnn.keras._cells import Place
 
 
-def forward(place: Place, arrays: Any, mask: Any, saving: bool) -> tuple[Any, Any, Any, Any]:
-    """y, hn, cn (None without a c), and what backward needs, None without `saving`.
-
-    `arrays` are x, h0, c0, kernel, recurrent_kernel and bias, None where there is none.
-    """
-    x, h0, c0, kernel, recurrent, bias = arrays
+def forward(place: Place, arrays: Any, mask: Any, saving: bool) -> tuple[list[Any], Any]:
+    """The outputs, and what backward needs, None without `saving`."""
+    x = arrays[0]
     batch, steps = x.shape[:2]
-    shape = (batch, steps, place.units) if place.flags[1] else (batch, place.units)
-    y = np.empty(shape, x.dtype)
-    hn = np.empty((batch, place.units), x.dtype)
-    cn = np.empty((batch, place.units), x.dtype) if place.lstm else None
-    weights = (kernel, recurrent, bias)
-    saved = place.cell.forward(x, h0, c0, weights, mask, place.flags, saving, (y, hn, cn))
-    return y, hn, cn, saved
+    width = place.directions * place.units
+    shapes = place.outputs(
+        (batch, steps, width) if place.flags[1] else (batch, width), (batch, place.units)
+    )
+    made = [None if shape is None else np.empty(shape, x.dtype) for shape in shapes]
+    return made, place.cell.forward(arrays, mask, place.flags, saving, made)
 
 
 def backward(saved: Any, grads: Any, likes: Any, wanted: Any) -> list[Any]:
     """Gradients of arrays of those shapes and dtypes, None where not `wanted`.
 
-    `grads` are those of y, hn and cn, None for zeros.
+    `grads` are those of the outputs, None for zeros.
     """
     made = [
         np.empty(*like) if like is not None and want else None
         for like, want in zip(likes, wanted, strict=True)
     ]
-    saved.backward(tuple(grads), tuple(made[:3]), tuple(made[3:]))
+    saved.backward(list(grads), made)
     return made
 
 
@@ -49,7 +46,18 @@ def likes(arrays: Any) -> list[Any]:
     return [None if each is None else (each.shape, each.dtype) for each in arrays]
 
 
-# Saved calls that a graph names by a number. A number without one is computed again, so that what
+def present(arrays: Any) -> list[Any]:
+    """Those that are there."""
+    return [each for each in arrays if each is not None]
+
+
+def unpacked(there: Any, arrays: Any) -> list[Any]:
+    """The inverse: arrays at the places that are `there`, None elsewhere."""
+    given = iter(arrays)
+    return [next(given) if each else None for each in there]
+
+
+# Saved calls that a graph of TensorFlow names by a number. A number without one is computed again, so that what
 # no backward pass takes may be thrown away.
 MOST_BYTES = 1 << 30
 MOST_CALLS = 256
@@ -76,7 +84,7 @@ def taken(place: Place, number: Any, arrays: Any, mask: Any) -> Any:
     """The saved call of a number, which is then free; computed again if it is not there."""
     with _lock:
         saved = _kept.pop(int(number), None)
-    return forward(place, arrays, mask, True)[3] if saved is None else saved
+    return forward(place, arrays, mask, True)[1] if saved is None else saved
 
 
 def refuse_second() -> None:

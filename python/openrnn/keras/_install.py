@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from openrnn.keras._layers import on_engine
+from openrnn.keras._layers import on_engine, together
 
 _CLASSES = (keras.layers.LSTM, keras.layers.GRU, keras.layers.SimpleRNN)
 _installed = False
@@ -36,7 +36,8 @@ class Installation:
 
 
 def install() -> Installation:
-    """Makes keras.layers.LSTM, GRU and SimpleRNN run on this engine, those that exist, too.
+    """Makes keras.layers.LSTM, GRU, SimpleRNN and Bidirectional run on this engine, those that exist,
+    too.
 
     What the engine does not compute takes Keras's own loop. To be called before models are compiled.
     A second call does nothing. `with install():` undoes it at the end, unless it was there before.
@@ -53,8 +54,17 @@ def install() -> Installation:
     if first:
         for cls in _CLASSES:
             on_engine(cls)
+        together(keras.layers.Bidirectional)
         _installed = True
     return Installation(first)
+
+
+def _restore(cls: Any, name: str) -> None:
+    own = getattr(cls, name)._openrnn_own
+    if own is None:
+        delattr(cls, name)
+    else:
+        setattr(cls, name, own)
 
 
 def uninstall() -> None:
@@ -72,10 +82,7 @@ def uninstall() -> None:
     if not _installed:
         return
     for cls in _CLASSES:
-        own = cls.inner_loop._openrnn_own
-        if own is None:
-            del cls.inner_loop
-        else:
-            cls.inner_loop = own
+        _restore(cls, "inner_loop")
         del cls.supports_jit
+    _restore(keras.layers.Bidirectional, "call")
     _installed = False

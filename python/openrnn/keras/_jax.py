@@ -1,4 +1,9 @@
-"""The call under Keras's jax backend: callbacks to the host with a gradient of their own."""
+"""The call under Keras's jax backend: calls of XLA into the engine, with a gradient of their own.
+
+The targets of openrnn.jax take the opaque buffer, into which XLA would have to transpose every kernel
+at each call, and lengths in place of masks. So Keras's arrays have targets of their own beside them,
+which use again what was packed of a cell's weights. Every call goes there, and none back into Python.
+"""
 
 # JAX is not there where types are checked.
 # mypy: disable-error-code="import-not-found, import-untyped, misc, untyped-decorator"
@@ -10,9 +15,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_derivatives import SymbolicZero
 
+from openrnn import _core
+from openrnn.jax._targets import ffi_call, register
 from openrnn.keras import _host
 from openrnn.keras._cells import Place
+
+register(_core.keras_targets())
 
 
 def on_cpu(x: Any) -> bool:
@@ -20,58 +30,88 @@ def on_cpu(x: Any) -> bool:
     return bool(jax.default_backend() == "cpu")
 
 
-def _numpy(tree: Any) -> Any:
-    return jax.tree_util.tree_map(np.asarray, tree)
+def _call(name: str, shapes: Any, attributes: dict[str, Any]) -> Any:
+    """A call of the engine, whose own derivative is refused."""
+
+    @jax.custom_vjp
+    def run(*operands: Any) -> Any:
+        call = ffi_call(f"openrnn_keras_{name}", shapes, vmap_method="sequential")
+        return tuple(call(*operands, **attributes))
+
+    run.defvjp(lambda *_: _host.refuse_second(), lambda *_: None)
+    return run
 
 
-def _callback(host: Any, shapes: Any, *given: Any) -> Any:
-    return jax.pure_callback(host, shapes, *given, vmap_method="sequential")
+def _bits(flags: Any) -> Any:
+    return np.int64(sum(1 << place for place, flag in enumerate(flags) if flag))
 
 
-def _shapes(place: Place, x: Any) -> tuple[Any, Any, Any]:
+def _outputs(place: Place, x: Any) -> list[Any]:
+    """Shapes of those that are there."""
     batch, steps = x.shape[:2]
-    shape = (batch, steps, place.units) if place.flags[1] else (batch, place.units)
-    state = jax.ShapeDtypeStruct((batch, place.units), x.dtype)
-    return jax.ShapeDtypeStruct(shape, x.dtype), state, state if place.lstm else None
+    width = place.directions * place.units
+    y = (batch, steps, width) if place.flags[1] else (batch, width)
+    made = (jax.ShapeDtypeStruct(shape, x.dtype) for shape in (y, (batch, place.units)))
+    return _host.present(place.outputs(*made))
+
+
+def _attributes(place: Place) -> dict[str, Any]:
+    backwards, sequences, zero = place.flags
+    return {
+        "network": place.cell.text, "cell": np.int64(place.cell.number()),
+        "backwards": backwards, "sequences": sequences, "zero": zero,
+    }  # fmt: skip
 
 
 def _function(place: Place) -> Any:
-    """(arrays, mask) -> (y, hn, cn), with its gradient."""
+    """(arrays, mask) -> outputs that are there, with its gradient."""
+    attributes = _attributes(place)
 
-    def host_forward(arrays: Any, mask: Any) -> Any:
-        return _host.forward(place, _numpy(arrays), _numpy(mask), False)[:3]
-
-    def host_saving(arrays: Any, mask: Any) -> Any:
-        *made, saved = _host.forward(place, _numpy(arrays), _numpy(mask), True)
-        return tuple(made), _host.keep(saved)
-
-    def host_backward(number: Any, grads: Any, arrays: Any, mask: Any) -> Any:
-        arrays = _numpy(arrays)
-        saved = _host.taken(place, number, arrays, _numpy(mask))
-        wanted = [each is not None for each in arrays]
-        return tuple(_host.backward(saved, _numpy(grads), _host.likes(arrays), wanted))
+    def compute(arrays: Any, mask: Any, saving: bool) -> Any:
+        x = arrays[0]
+        room = place.cell.reserve_room(x.shape[1], x.shape[0]) if saving else 0
+        shapes = [*_outputs(place, x), jax.ShapeDtypeStruct((room,), jnp.uint8)]
+        run = _call("forward", shapes, {**attributes, "masked": mask is not None})
+        *made, reserve = run(*_host.present((*arrays, mask)))
+        return tuple(made), reserve
 
     @jax.custom_vjp
     def recurrent(arrays: Any, mask: Any) -> Any:
-        return _callback(host_forward, _shapes(place, arrays[0]), arrays, mask)
+        return compute(arrays, mask, False)[0]
 
     def forward(arrays: Any, mask: Any) -> Any:
-        number = jax.ShapeDtypeStruct((), jnp.int32)
-        made, token = _callback(host_saving, (_shapes(place, arrays[0]), number), arrays, mask)
-        return made, (token, arrays, mask)
+        # () stands for a gradient that somebody wants: what is no array belongs to the tree.
+        wanted = [() if each is not None and each.perturbed else None for each in arrays]
+        values = tuple(None if each is None else each.value for each in arrays)
+        mask = None if mask is None else mask.value
+        made, reserve = compute(values, mask, True)
+        return made, (wanted, values, mask, reserve)
 
     def backward(kept: Any, grads: Any) -> Any:
-        token, arrays, mask = kept
-        shapes = jax.tree_util.tree_map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), arrays)
-        return _callback(host_backward, shapes, token, grads, arrays, mask), None
+        wanted, arrays, mask, reserve = kept
+        given = [None if isinstance(each, SymbolicZero) else each for each in grads]
+        there = [want for array, want in zip(arrays, wanted, strict=True) if array is not None]
+        shapes = [
+            jax.ShapeDtypeStruct(array.shape, array.dtype)
+            for array, want in zip(arrays, wanted, strict=True)
+            if want is not None
+        ]
+        bits = {
+            "given": _bits(each is not None for each in given),
+            "wanted": _bits(each is not None for each in there),
+        }
+        run = _call("backward", shapes, {**attributes, **bits, "masked": mask is not None})
+        found = run(*_host.present((*given, *arrays, mask, reserve)))
+        return tuple(_host.unpacked([want is not None for want in wanted], found)), None
 
-    recurrent.defvjp(forward, backward)
-    return recurrent
+    recurrent.defvjp(forward, backward, symbolic_zeros=True)
+    # Outside of a program that somebody compiles, too, a call is compiled once.
+    return jax.jit(recurrent)
 
 
-def run(place: Place, arrays: Any, mask: Any, training: bool) -> tuple[Any, Any, Any]:
-    """y, hn, cn."""
+def run(place: Place, arrays: Any, mask: Any, training: bool) -> Any:
+    """The outputs."""
     if place.function is None:
         place.function = _function(place)
-    y, hn, cn = place.function(tuple(arrays), mask)
-    return y, hn, cn
+    there = [each is not None for each in place.outputs(True, True)]
+    return _host.unpacked(there, place.function(tuple(arrays), mask))

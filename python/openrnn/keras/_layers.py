@@ -12,7 +12,7 @@ import keras
 from keras.src import api_export
 
 from openrnn.errors import ArgumentError
-from openrnn.keras import _loop
+from openrnn.keras import _bidirectional, _loop
 
 
 def jit_property() -> property:
@@ -41,6 +41,26 @@ def on_engine(cls: Any) -> Any:
     inner_loop._openrnn_own = cls.__dict__.get("inner_loop")  # type: ignore[attr-defined]
     cls.inner_loop = inner_loop
     cls.supports_jit = jit_property()
+    return cls
+
+
+def together(cls: Any) -> Any:
+    """Gives Bidirectional, or ours, a call of the engine for both directions."""
+    own = cls.call
+
+    def call(
+        self: Any,
+        sequences: Any,
+        initial_state: Any = None,
+        mask: Any = None,
+        training: Any = None,
+    ) -> Any:
+        return _bidirectional.run(
+            self, partial(own, self), sequences, initial_state, mask, training
+        )
+
+    call._openrnn_own = cls.__dict__.get("call")  # type: ignore[attr-defined]
+    cls.call = call
     return cls
 
 
@@ -87,8 +107,10 @@ class SimpleRNN(keras.layers.SimpleRNN):
     """
 
 
+@together
 class Bidirectional(keras.layers.Bidirectional):
-    """keras.layers.Bidirectional whose layers run on this engine, be they given as ours or Keras's.
+    """keras.layers.Bidirectional whose layers run on this engine, be they given as ours or Keras's,
+    in one call where they differ in nothing but weights and direction.
 
     Files and configurations name it keras.layers.Bidirectional, so Keras alone reads them.
 

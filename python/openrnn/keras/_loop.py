@@ -2,7 +2,8 @@
 
 This file decides whether the engine computes a call, with the networks of `_cells.py`; the file of
 Keras's backend takes its tensors to NumPy's arrays, with a gradient, and `_host.py` runs those.
-`_layers.py` and `_install.py` put it in the place of Keras's own `inner_loop`.
+`_layers.py` and `_install.py` put it in the place of Keras's own `inner_loop`. Two directions at once
+are in `_bidirectional.py`.
 """
 
 # Keras is not there where types are checked.
@@ -20,7 +21,7 @@ from openrnn.keras import _cells
 
 _BACKENDS = ("torch", "tensorflow", "jax", "numpy")
 # The engine's dtypes; of half precision the sums and states are float32.
-_DTYPES = {
+DTYPES = {
     "float64": "float64",
     "float32": "float32",
     "float16": "float32",
@@ -28,7 +29,7 @@ _DTYPES = {
 }
 
 
-def _backend() -> Any:
+def engine_backend() -> Any:
     name = keras.backend.backend()
     return importlib.import_module(f"openrnn.keras._{name}") if name in _BACKENDS else None
 
@@ -51,13 +52,13 @@ def why_not(layer: Any) -> str:
         raise ArgumentError(
             f"[why_not] a {type(layer).__name__}, expected a recurrent layer of Keras"
         )
-    if _backend() is None:
+    if engine_backend() is None:
         expected = ", ".join(_BACKENDS)
         return f"Keras's backend is {keras.backend.backend()}, expected one of {expected}"
     if getattr(layer, "use_cudnn", None) is True:
         return "use_cudnn=True, expected 'auto' or False"
-    if layer.compute_dtype not in _DTYPES:
-        return f"dtype {layer.compute_dtype}, expected one of {', '.join(_DTYPES)}"
+    if layer.compute_dtype not in DTYPES:
+        return f"dtype {layer.compute_dtype}, expected one of {', '.join(DTYPES)}"
     return _cells.why_not(layer.cell)
 
 
@@ -72,7 +73,7 @@ def _dropped(layer: Any, sequences: Any) -> Any:
     return sequences * keras.ops.expand_dims(mask, axis=1)
 
 
-def _mask_of(mask: Any, sequences: Any) -> Any:
+def mask_of(mask: Any, sequences: Any) -> Any:
     """(whether it is one that the engine reads, the mask as bool [B, T] or None)."""
     if isinstance(mask, (list, tuple)):
         mask = mask[0] if mask else None
@@ -88,7 +89,7 @@ def _mask_of(mask: Any, sequences: Any) -> Any:
     return fits, keras.ops.cast(mask, "bool") if fits else None
 
 
-def _states_fit(states: Any, sequences: Any, units: int) -> bool:
+def states_fit(states: Any, sequences: Any, units: int) -> bool:
     batch = sequences.shape[0]
     return all(
         len(state.shape) == 2
@@ -98,32 +99,39 @@ def _states_fit(states: Any, sequences: Any, units: int) -> bool:
     )
 
 
-def _cast(value: Any, dtype: str) -> Any:
+def cast(value: Any, dtype: str) -> Any:
     value = keras.ops.convert_to_tensor(value)
     same = keras.backend.standardize_dtype(value.dtype) == dtype
     return value if same else keras.ops.cast(value, dtype)
 
 
-def _tensors(cell: Any, x: Any, states: Any, dtype: str) -> list[Any]:
-    """x, h0, c0, kernel, recurrent_kernel and bias; None where there is none."""
-    h0, c0 = states if len(states) == 2 else (states[0], None)
-    bias = cell.bias if cell.use_bias else None
-    given = (x, h0, c0, cell.kernel, cell.recurrent_kernel, bias)
-    return [None if each is None else _cast(each, dtype) for each in given]
+def tensors(cells: Any, x: Any, states: Any, dtype: str) -> list[Any]:
+    """The arrays of a call as Place says, of one cell or two with the states of each."""
+    pairs = (state if len(state) == 2 else (state[0], None) for state in states)
+    weights = (
+        (cell.kernel, cell.recurrent_kernel, cell.bias if cell.use_bias else None) for cell in cells
+    )
+    given = (x, *(each for pair in pairs for each in pair), *(each for own in weights for each in own))
+    return [None if each is None else cast(each, dtype) for each in given]
 
 
-def _flags(layer: Any) -> tuple[bool, bool, bool]:
+def flags_of(layer: Any) -> tuple[bool, bool, bool]:
     zero = layer.zero_output_for_mask
     return bool(layer.go_backwards), bool(layer.return_sequences), bool(zero)
 
 
-def _before_the_first(layer: Any, y: Any, h0: Any, mask: Any) -> Any:
-    """y with what Keras's loop shows before a row's first step that counts: zeros, as the engine,
-    but under jax and numpy, unless unrolled, the initial state."""
-    backwards, sequences, zero = _flags(layer)
+def shows_initial(layer: Any) -> bool:
+    """Whether Keras's loop shows the initial state before a row's first step that counts: under jax
+    and numpy, unless unrolled. The engine shows zeros there."""
     loops = keras.backend.backend() in ("jax", "numpy") and not layer.unroll
-    if mask is None or zero or not loops:
+    return loops and not layer.zero_output_for_mask
+
+
+def _before_the_first(layer: Any, y: Any, h0: Any, mask: Any) -> Any:
+    """y with what Keras's loop shows before a row's first step that counts."""
+    if mask is None or not shows_initial(layer):
         return y
+    backwards, sequences, _ = flags_of(layer)
     ops = keras.ops
     walked = ops.flip(mask, axis=1) if backwards else mask
     none_yet = ops.cumsum(ops.cast(walked, "int32"), axis=1) == 0
@@ -146,12 +154,12 @@ def run(
 def _run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: Any) -> Any:
     if why_not(layer):
         return None
-    cell, backend = layer.cell, _backend()
+    cell, backend = layer.cell, engine_backend()
     if len(sequences.shape) != 3 or sequences.shape[1] == 0 or not sequences.shape[2]:
         return None
     states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
-    readable, mask = _mask_of(mask, sequences)
-    if not readable or not _states_fit(states, sequences, cell.units) or not backend.on_cpu(sequences):
+    readable, mask = mask_of(mask, sequences)
+    if not readable or not states_fit(states, sequences, cell.units) or not backend.on_cpu(sequences):
         return None
     x = sequences
     if training and cell.recurrent_dropout:
@@ -160,9 +168,10 @@ def _run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: An
         x = _dropped(layer, sequences)
         if x is None:  # Keras's own way there takes one mask, not a list
             return keras.layers.RNN.inner_loop(layer, sequences, states, mask, training=training)
-    dtype = _DTYPES[layer.compute_dtype]
-    place = _cells.place_of(cell, sequences.shape[2], dtype, _flags(layer))
-    y, hn, cn = backend.run(place, _tensors(cell, x, states, dtype), mask, bool(training))
+    dtype = DTYPES[layer.compute_dtype]
+    place = _cells.place_of(cell, sequences.shape[2], dtype, flags_of(layer))
+    arrays = tensors([cell], x, [states], dtype)
+    y, hn, cn = backend.run(place, arrays, mask, bool(training))
     y = _before_the_first(layer, y, states[0], mask)
     last = y[:, -1] if layer.return_sequences else y
     return last, y, [hn] if cn is None else [hn, cn]

@@ -13,6 +13,6 @@ def on_cpu(x: Any) -> bool:
     return True
 
 
-def run(place: Place, arrays: Any, mask: Any, training: bool) -> tuple[Any, Any, Any]:
-    """y, hn, cn."""
-    return _host.forward(place, arrays, mask, False)[:3]
+def run(place: Place, arrays: Any, mask: Any, training: bool) -> Any:
+    """The outputs."""
+    return _host.forward(place, arrays, mask, False)[0]

@@ -21,16 +21,6 @@ def on_cpu(x: Any) -> bool:
     return not tf.config.list_physical_devices("GPU")
 
 
-def _unpacked(there: Any, arrays: Any) -> list[Any]:
-    """The arrays at their places; None where there is none."""
-    given = iter(arrays)
-    return [next(given) if each else None for each in there]
-
-
-def _present(arrays: Any) -> list[Any]:
-    return [each for each in arrays if each is not None]
-
-
 def _host_call(function: Any, inputs: Any, dtypes: Any, shapes: Any) -> list[Any]:
     made = tf.numpy_function(function, inputs, dtypes)
     for tensor, shape in zip(made, shapes, strict=True):
@@ -41,15 +31,16 @@ def _host_call(function: Any, inputs: Any, dtypes: Any, shapes: Any) -> list[Any
 def _gradients(place: Place, there: Any, number: Any, mask: Any, grads: Any, tensors: Any) -> Any:
     """Gradients of the tensors; they have none themselves."""
     count = len(grads)
+    outputs = [each is not None for each in place.outputs(True, True)]
 
     def host(number: Any, *given: Any) -> Any:
         rest = given[count:]
         mask_array, rest = (rest[-1], rest[:-1]) if mask is not None else (None, rest)
-        arrays = _unpacked(there, rest)
+        arrays = _host.unpacked(there, rest)
         saved = _host.taken(place, number, arrays, mask_array)
         wanted = [each is not None for each in arrays]
-        given_grads = (*given[:count], *(None,) * (3 - count))
-        return _present(_host.backward(saved, given_grads, _host.likes(arrays), wanted))
+        given_grads = _host.unpacked(outputs, given[:count])
+        return _host.present(_host.backward(saved, given_grads, _host.likes(arrays), wanted))
 
     @tf.custom_gradient
     def compute(*given: Any) -> Any:
@@ -60,31 +51,31 @@ def _gradients(place: Place, there: Any, number: Any, mask: Any, grads: Any, ten
     return compute(*grads, *tensors)
 
 
-def run(place: Place, tensors: Any, mask: Any, training: bool) -> tuple[Any, Any, Any]:
-    """y, hn, cn. What backward needs is kept in training; else a gradient computes it again."""
+def run(place: Place, tensors: Any, mask: Any, training: bool) -> Any:
+    """The outputs. What backward needs is kept in training; else a gradient computes it again."""
     there = [each is not None for each in tensors]
     # Not the variables themselves, which custom_gradient would ask for gradients of its own.
-    tensors = [tf.convert_to_tensor(each) for each in _present(tensors)]
+    tensors = [tf.convert_to_tensor(each) for each in _host.present(tensors)]
     x = tensors[0]
-    states = 2 if place.lstm else 1
     outer = x.shape[:2] if place.flags[1] else x.shape[:1]
-    shapes = [outer + [place.units]] + [x.shape[:1] + [place.units]] * states + [[]]
+    outputs = place.outputs(outer + [place.directions * place.units], x.shape[:1] + [place.units])
+    shapes = [*_host.present(outputs), []]
 
     def host(*given: Any) -> Any:
         mask_array, rest = (given[-1], given[:-1]) if mask is not None else (None, given)
-        *made, saved = _host.forward(place, _unpacked(there, rest), mask_array, training)
+        made, saved = _host.forward(place, _host.unpacked(there, rest), mask_array, training)
         number = _host.NONE if saved is None else _host.keep(saved)
-        return [*_present(made), number]
+        return [*_host.present(made), number]
 
     @tf.custom_gradient
     def compute(*given: Any) -> Any:
         inputs = [*given, *([] if mask is None else [mask])]
-        *made, number = _host_call(host, inputs, [x.dtype] * (states + 1) + [tf.int32], shapes)
+        dtypes = [x.dtype] * (len(shapes) - 1) + [tf.int32]
+        *made, number = _host_call(host, inputs, dtypes, shapes)
 
         def gradient(*grads: Any) -> Any:
             return _gradients(place, there, number, mask, grads, given)
 
         return made, gradient
 
-    y, hn, *rest = compute(*tensors)
-    return y, hn, rest[0] if rest else None
+    return _host.unpacked([each is not None for each in outputs], compute(*tensors))

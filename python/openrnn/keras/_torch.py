@@ -29,12 +29,12 @@ def _tensor(array: Any) -> Any:
 
 
 class Recurrent(torch.autograd.Function):
-    """(place, mask, x, h0, c0, kernel, recurrent_kernel, bias) -> y, hn, cn or None."""
+    """(place, mask, arrays..) -> outputs."""
 
     @staticmethod
     def forward(ctx: Any, place: Place, mask: Any, *tensors: Any) -> Any:
         arrays = _arrays(tensors)
-        *made, ctx.saved = _host.forward(place, arrays, mask, True)
+        made, ctx.saved = _host.forward(place, arrays, mask, True)
         # What was saved owns its memory: who writes into x or a weight meanwhile changes nothing.
         ctx.likes = _host.likes(arrays)
         ctx.set_materialize_grads(False)
@@ -52,13 +52,11 @@ class Recurrent(torch.autograd.Function):
 
 
 @torch.compiler.disable  # a compiler breaks its graph here
-def run(place: Place, tensors: Any, mask: Any, training: bool) -> tuple[Any, Any, Any]:
-    """y, hn, cn, with whatever history they need."""
+def run(place: Place, tensors: Any, mask: Any, training: bool) -> Any:
+    """The outputs, with whatever history they need."""
     if mask is not None:
         mask = mask.numpy(force=True)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
-        y, hn, cn = Recurrent.apply(place, mask, *tensors)
-    else:
-        made = _host.forward(place, _arrays(tensors), mask, False)
-        y, hn, cn = (_tensor(each) for each in made[:3])
-    return y, hn, cn
+        return Recurrent.apply(place, mask, *tensors)
+    made, _ = _host.forward(place, _arrays(tensors), mask, False)
+    return [_tensor(each) for each in made]

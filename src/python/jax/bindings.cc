@@ -1,4 +1,5 @@
 // What openrnn.jax calls: the handlers, as JAX registers them, and networks by their text.
+#include "python/jax/capsule.h"
 #include "python/jax/held.h"
 #include "python/jax/passes.h"
 #include "python/support/network.h"
@@ -8,17 +9,11 @@ namespace {
 
 using jax::Token;
 
-nb::capsule target(jax::Handler* handler) {
-  // The name by which XLA knows a function.
-  return nb::steal<nb::capsule>(
-      PyCapsule_New(reinterpret_cast<void*>(handler), "xla._CUSTOM_CALL_TARGET", nullptr));
-}
-
 nb::dict targets() {
   nb::dict all;
-  all["openrnn_forward"] = target(&jax::forward);
-  all["openrnn_backward"] = target(&jax::backward);
-  all["openrnn_tangent"] = target(&jax::tangent);
+  all["openrnn_forward"] = jax::capsule_of(&jax::forward);
+  all["openrnn_backward"] = jax::capsule_of(&jax::backward);
+  all["openrnn_tangent"] = jax::capsule_of(&jax::tangent);
   return all;
 }
 

@@ -179,12 +179,20 @@ std::string_view Frame::text(std::string_view name) const {
   return {span.data, span.size};
 }
 
-bool Frame::flag(std::string_view name) const {
-  const auto& scalar = *static_cast<const Scalar*>(attribute(name, AttributeType::kScalar));
-  if (scalar.type != ElementType::kBool) {
-    fail(message("attribute ", name, " is ", name_of(scalar.type), ", expected bool"));
+const void* Frame::scalar(std::string_view name, ElementType type) const {
+  const auto& found = *static_cast<const Scalar*>(attribute(name, AttributeType::kScalar));
+  if (found.type != type) {
+    fail(message("attribute ", name, " is ", name_of(found.type), ", expected ", name_of(type)));
   }
-  return *static_cast<const bool*>(scalar.value);
+  return found.value;
+}
+
+bool Frame::flag(std::string_view name) const {
+  return *static_cast<const bool*>(scalar(name, ElementType::kBool));
+}
+
+std::int64_t Frame::number(std::string_view name) const {
+  return *static_cast<const std::int64_t*>(scalar(name, ElementType::kInt64));
 }
 
 Error* handle(std::string_view call, CallFrame* frame, void (*execute)(const Frame&)) noexcept {

@@ -35,9 +35,11 @@ class Frame {
 
   std::string_view text(std::string_view name) const;
   bool flag(std::string_view name) const;
+  std::int64_t number(std::string_view name) const;
 
  private:
   const void* attribute(std::string_view name, AttributeType type) const;
+  const void* scalar(std::string_view name, ElementType type) const;
   [[noreturn]] void fail(const std::string& what) const;
 
   std::string_view call_;

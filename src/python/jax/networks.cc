@@ -6,6 +6,7 @@
 #include "base/message.h"
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"
+#include "python/jax/reserve.h"
 #include "spec/json.h"
 
 namespace openrnn::python::jax {

@@ -20,14 +20,6 @@ struct Network {
 /// choose_engine.
 std::shared_ptr<const Network> network_of(std::string_view text);
 
-/// What a reserve begins with: what it is of. One cache line, so that the rest is aligned, too.
-struct alignas(64) ReserveHead {
-  std::uint64_t mark = 0, content = 0;
-  std::int64_t max_time = 0, batch = 0;
-
-  friend bool operator==(const ReserveHead&, const ReserveHead&) = default;
-};
-
 /// Bytes of a whole reserve, which forward hands to backward; 0 where the engine cannot lay them
 /// into memory that is not its own, and backward runs forward again. That of k times the rows takes
 /// no more than k times the bytes.

@@ -6,6 +6,7 @@
 #include "openrnn/engine_tangent.h"
 #include "openrnn/runtime.h"
 #include "python/jax/held.h"
+#include "python/jax/reserve.h"
 #include "python/torch/content_hash.h"
 
 namespace openrnn::python::jax {
@@ -98,10 +99,6 @@ class Call {
   std::int64_t time_ = 0, batch_ = 0;
 };
 
-bool is_aligned(const void* at) {
-  return reinterpret_cast<std::uintptr_t>(at) % kReserveAlignment == 0;  // NOLINT
-}
-
 // Of a call's inputs but for the parameters, of which gradients of one call have one value.
 ReserveHead head_of(const Call& call, const ForwardArgs& args) {
   const RnnSpec& spec = call.spec();
@@ -122,16 +119,13 @@ ReserveHead head_of(const Call& call, const ForwardArgs& args) {
       .mark = 0x6f70656e726e6e31, .content = hash, .max_time = args.max_time, .batch = args.batch};
 }
 
-// Keeps the call's state in `reserve`, by way of aligned memory where that is not.
+// Keeps the call's state in `reserve`.
 void run_saving(const Call& call, ForwardArgs& args, void* reserve, std::int64_t bytes) {
-  AlignedBuffer own;
-  if (!is_aligned(reserve)) own = AlignedBuffer(static_cast<std::size_t>(bytes));
-  auto* const at = static_cast<std::byte*>(own.size() == 0 ? reserve : own.data());
-  const ReserveHead head = head_of(call, args);
-  std::memcpy(at, &head, sizeof head);
-  args.reserve = at + sizeof head;
+  AlignedReserve room(reserve, static_cast<std::size_t>(bytes));
+  room.set_head(head_of(call, args));
+  args.reserve = room.body();
   call.network().engine->forward_saving(args);
-  if (own.size() != 0) std::memcpy(reserve, own.data(), own.size());
+  room.write();
 }
 
 void run_forward(const Frame& frame) {
@@ -173,17 +167,14 @@ class Again {
         reserve_bytes(call.network(), call.time(), call.batch(), call.training()));
     const std::int64_t room = frame.dims(at + 6, "reserve", 1)[0];
     const void* reserve = frame.operand(at + 6, "reserve", ElementType::kUInt8, {room});
-    if (bytes != 0 && static_cast<std::size_t>(room) >= bytes && is_of(reserve, call, args)) {
-      if (!is_aligned(reserve)) {
-        own_ = AlignedBuffer(bytes);
-        std::memcpy(own_.data(), reserve, bytes);
-        reserve = own_.data();
+    if (bytes != 0 && static_cast<std::size_t>(room) >= bytes) {
+      room_.emplace(reserve, bytes);
+      if (room_->head() == head_of(call, args)) {
+        room_->read();
+        args.reserve = room_->body();  // backward only reads it
+        saved_ = engine.saved_in(args);
+        return;
       }
-      // Backward only reads it.
-      auto* const start = static_cast<std::byte*>(const_cast<void*>(reserve));  // NOLINT
-      args.reserve = start + sizeof(ReserveHead);
-      saved_ = engine.saved_in(args);
-      return;
     }
     y_ = Array(call.spec().dtype, call.sequence(call.spec().output_size()));
     args.y = y_.data();
@@ -192,14 +183,8 @@ class Again {
   const SavedForward* saved() const { return saved_.get(); }
 
  private:
-  static bool is_of(const void* reserve, const Call& call, const ForwardArgs& args) {
-    ReserveHead head;
-    std::memcpy(&head, reserve, sizeof head);
-    return head == head_of(call, args);
-  }
-
   Array y_;
-  AlignedBuffer own_;
+  std::optional<AlignedReserve> room_;
   std::unique_ptr<SavedForward> saved_;
 };
 

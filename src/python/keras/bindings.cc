@@ -1,20 +1,21 @@
-// What openrnn.keras calls: recurrent layers of Keras over NumPy's arrays.
+// What openrnn.keras calls: recurrent layers of Keras over NumPy's arrays, and what XLA calls.
 #include <nanobind/ndarray.h>
 
 #include "base/message.h"
+#include "python/jax/capsule.h"
+#include "python/keras/numbers.h"
 #include "python/keras/passes.h"
+#include "python/keras/sizes.h"
+#include "python/keras/targets.h"
 #include "python/support/network.h"
 
 namespace openrnn::python {
 namespace keras {
 namespace {
 
-using CellPointer = std::shared_ptr<Cell>;
-
 using Read = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Written = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using MaybeRead = std::optional<Read>;
-using MaybeWritten = std::optional<Written>;
 
 // Throws: ArgumentError unless the array has the shape and the dtype.
 template <class Array>
@@ -35,48 +36,66 @@ void check(const char* name, const Array& array, const Shape& shape, nb::dlpack:
   }
 }
 
-nb::dlpack::dtype dtype_of(const Cell& cell) {
-  return cell.spec().dtype == DType::kFloat64 ? nb::dtype<double>() : nb::dtype<float>();
-}
-
-/// Pointers of a call's arrays, each checked.
-class Checked {
- public:
-  explicit Checked(const Cell& cell) : dtype_(dtype_of(cell)) {}
-
-  const void* read(const char* name, const MaybeRead& array, const Shape& shape) const {
-    if (!array) return nullptr;
-    check(name, *array, shape, dtype_);
-    return array->data();
-  }
-  void* written(const char* name, const MaybeWritten& array, const Shape& shape) const {
-    if (!array) return nullptr;
-    check(name, *array, shape, dtype_);
-    return array->data();
-  }
-
- private:
-  nb::dlpack::dtype dtype_;
-};
-
-struct Sizes {
-  Sizes(const Cell& cell, std::int64_t batch, std::int64_t time, bool sequences)
-      : x{batch, time, cell.spec().input_size},
-        y(sequences ? std::vector{batch, time, cell.spec().num_units}
-                    : std::vector{batch, cell.spec().num_units}),
-        state{batch, cell.spec().num_units},
-        kernel{cell.spec().input_size, cell.spec().num_gates() * cell.spec().num_units},
-        recurrent{cell.spec().num_units, kernel[1]},
-        bias(cell.bias_rows() == 2 ? std::vector{std::int64_t{2}, kernel[1]}
-                                   : std::vector{kernel[1]}) {}
-  Shape x, y, state, kernel, recurrent, bias;
-};
-
 void require(bool given, const char* what) {
   if (!given) throw ArgumentError(message("[KerasCell] ", what));
 }
 
-using WeightArrays = std::tuple<Read, Read, MaybeRead>;
+/// A call's arrays, each checked: a sequence, of each direction h and c, then of each direction the
+/// kernel, the recurrent kernel and the bias, where the list goes on. None is null.
+template <class Array>
+class Checked {
+ public:
+  using List = std::vector<std::optional<Array>>;
+  using Pointer = decltype(std::declval<Array>().data());
+
+  Checked(const Cell& cell, const List& arrays, bool with_weights)
+      : arrays_(arrays), directions_(cell.directions()) {
+    dtype_ = cell.spec().dtype == DType::kFloat64 ? nb::dtype<double>() : nb::dtype<float>();
+    const std::size_t count = 1 + directions_ * (with_weights ? 5 : 2);
+    if (arrays.size() != count) {
+      throw ArgumentError(message("[KerasCell] ", arrays.size(), " arrays, expected ", count,
+                                  " or None in a place"));
+    }
+  }
+
+  template <class States>
+  States states(const std::array<const char*, 3>& names, const Shape& sequence,
+                const Shape& state) const {
+    States found;
+    found.sequence = at(0, names[0], sequence);
+    for (std::size_t d = 0; d < directions_; ++d) {
+      found.h[d] = at(1 + 2 * d, names[1], state);
+      found.c[d] = at(2 + 2 * d, names[2], state);
+    }
+    return found;
+  }
+  template <class Each>
+  Both<Each> weights(const Sizes& sizes) const {
+    Both<Each> found;
+    for (std::size_t d = 0; d < directions_; ++d) {
+      const std::size_t first = 1 + 2 * directions_ + 3 * d;
+      found[d] = {at(first, "kernel", sizes.kernel),
+                  at(first + 1, "recurrent_kernel", sizes.recurrent),
+                  at(first + 2, "bias", sizes.bias)};
+    }
+    return found;
+  }
+
+ private:
+  Pointer at(std::size_t place, const char* name, const Shape& shape) const {
+    const auto& array = arrays_[place];
+    if (!array) return nullptr;
+    check(name, *array, shape, dtype_);
+    return array->data();
+  }
+
+  const List& arrays_;
+  std::size_t directions_;
+  nb::dlpack::dtype dtype_{};
+};
+
+using Inputs = Checked<Read>;
+using Results = Checked<Written>;
 using Flags = std::tuple<bool, bool, bool>;
 
 Call call_of(const Read& x, const MaybeRead& mask, const Flags& flags) {
@@ -91,74 +110,76 @@ Call call_of(const Read& x, const MaybeRead& mask, const Flags& flags) {
   return {.steps = Steps(counts, batch, time, backwards), .sequences = sequences, .zero = zero};
 }
 
-std::shared_ptr<SavedCall> run(const CellPointer& self, const Read& x, const MaybeRead& h0,
-                               const MaybeRead& c0, const WeightArrays& weights,
+void check_presence(const Cell& cell, const Both<Weights>& weights, const Made& out) {
+  for (std::size_t d = 0; d < cell.directions(); ++d) {
+    require(weights[d].kernel && weights[d].recurrent, "a kernel and a recurrent_kernel");
+    require((weights[d].bias != nullptr) == cell.spec().use_bias,
+            "a bias if, and only if, the cell has one");
+    require(out.sequence && out.h[d], "y and hn to be written");
+    require((out.c[d] != nullptr) == cell.spec().has_cell(),
+            "cn if, and only if, the cell has a second state");
+  }
+}
+
+std::shared_ptr<SavedCall> run(const std::shared_ptr<Cell>& self, const Inputs::List& arrays,
                                const MaybeRead& mask, const Flags& flags, bool saving,
-                               const std::tuple<Written, Written, MaybeWritten>& results) {
-  require(x.ndim() == 3, "x is not three-dimensional, expected [B, T, I]");
-  const auto& [kernel, recurrent, bias] = weights;
-  const auto& [y, hn, cn] = results;
-  require(bias.has_value() == self->spec().use_bias, "a bias if, and only if, the cell has one");
-  require(cn.has_value() == self->spec().has_cell(),
-          "cn if, and only if, the cell has a second state");
-  Call call = call_of(x, mask, flags);
+                               const Results::List& results) {
+  const Inputs inputs(*self, arrays, true);
+  const Results outputs(*self, results, false);
+  require(arrays[0] && arrays[0]->ndim() == 3, "x is not three-dimensional, expected [B, T, I]");
+  Call call = call_of(*arrays[0], mask, flags);
   require(call.steps.time() > 0, "x has 0 steps, expected one or more");
   const Sizes sizes(*self, call.steps.batch(), call.steps.time(), call.sequences);
-  const Checked checked(*self);
-  const Weights given{checked.read("kernel", kernel, sizes.kernel),
-                      checked.read("recurrent_kernel", recurrent, sizes.recurrent),
-                      checked.read("bias", bias, sizes.bias)};
-  const Inputs in{checked.read("x", x, sizes.x), checked.read("h0", h0, sizes.state),
-                  checked.read("c0", c0, sizes.state)};
-  const Outputs out{checked.written("y", y, sizes.y), checked.written("hn", hn, sizes.state),
-                    checked.written("cn", cn, sizes.state)};
+  const auto weights = inputs.weights<Weights>(sizes);
+  const auto in = inputs.states<Given>({"x", "h0", "c0"}, sizes.x, sizes.state);
+  const auto out = outputs.states<Made>({"y", "hn", "cn"}, sizes.y, sizes.state);
+  check_presence(*self, weights, out);
   const auto saved =
-      unlocked([&] { return forward(self, given, std::move(call), in, out, saving); });
+      unlocked([&] { return forward(self, weights, std::move(call), in, out, {saving}); });
   return std::const_pointer_cast<SavedCall>(saved);
 }
 
-using MaybeThree = std::tuple<MaybeRead, MaybeRead, MaybeRead>;
-using MaybeResults = std::tuple<MaybeWritten, MaybeWritten, MaybeWritten>;
-
-void run_backward(const SavedCall& self, const MaybeThree& gradients, const MaybeResults& results,
-                  const MaybeResults& weights) {
+void run_backward(const SavedCall& self, const Inputs::List& gradients,
+                  const Results::List& results) {
   const Steps& steps = self.call.steps;
   const Sizes sizes(*self.cell, steps.batch(), steps.time(), self.call.sequences);
-  const Checked checked(*self.cell);
-  const auto& [dy, dhn, dcn] = gradients;
-  const auto& [dx, dh0, dc0] = results;
-  const auto& [kernel, recurrent, bias] = weights;
-  const Inputs from{checked.read("dy", dy, sizes.y), checked.read("dhn", dhn, sizes.state),
-                    checked.read("dcn", dcn, sizes.state)};
-  const Outputs to{checked.written("dx", dx, sizes.x), checked.written("dh0", dh0, sizes.state),
-                   checked.written("dc0", dc0, sizes.state)};
-  const WeightGradients made{checked.written("dkernel", kernel, sizes.kernel),
-                             checked.written("drecurrent_kernel", recurrent, sizes.recurrent),
-                             checked.written("dbias", bias, sizes.bias)};
-  unlocked([&] { backward(self, from, to, made); });
+  const Inputs inputs(*self.cell, gradients, false);
+  const Results outputs(*self.cell, results, true);
+  const auto from = inputs.states<Given>({"dy", "dhn", "dcn"}, sizes.y, sizes.state);
+  const auto to = outputs.states<Made>({"dx", "dh0", "dc0"}, sizes.x, sizes.state);
+  const auto weights = outputs.weights<WeightGradients>(sizes);
+  unlocked([&] { backward(self, from, to, weights); });
 }
 
-CellPointer make_cell(nb::object options) {
+std::shared_ptr<Cell> make_cell(nb::object options) {
   return std::make_shared<Cell>(as_network("KerasCell", nb::cast<nb::dict>(options)));
+}
+
+nb::dict targets() {
+  nb::dict all;
+  all["openrnn_keras_forward"] = jax::capsule_of(&forward_target);
+  all["openrnn_keras_backward"] = jax::capsule_of(&backward_target);
+  return all;
 }
 
 void bind(nb::module_& m) {
   nb::class_<SavedCall>(m, "KerasSaved")
       .def_ro("bytes", &SavedCall::bytes)
-      .def("backward", &run_backward, "gradients"_a, "results"_a, "weights"_a,
-           nb::sig("def backward(self, gradients: tuple[typing.Any, typing.Any, typing.Any], "
-                   "results: tuple[typing.Any, typing.Any, typing.Any], weights: "
-                   "tuple[typing.Any, typing.Any, typing.Any]) -> None"));
+      .def("backward", &run_backward, "gradients"_a, "results"_a,
+           nb::sig("def backward(self, gradients: typing.Sequence[typing.Any], results: "
+                   "typing.Sequence[typing.Any]) -> None"));
   nb::class_<Cell>(m, "KerasCell")
       .def(nb::new_(&make_cell), "options"_a)
       .def_prop_ro("bias_rows", &Cell::bias_rows)
       .def_prop_ro("packings", &Cell::packings)
-      .def("forward", &run, "x"_a, "h0"_any, "c0"_any, "weights"_a, "mask"_any, "flags"_a,
-           "saving"_a, "results"_a,
-           nb::sig("def forward(self, x: typing.Any, h0: typing.Any, c0: typing.Any, weights: "
-                   "tuple[typing.Any, typing.Any, typing.Any], mask: typing.Any, flags: "
-                   "tuple[bool, bool, bool], saving: bool, results: tuple[typing.Any, typing.Any, "
-                   "typing.Any]) -> KerasSaved | None"));
+      .def_prop_ro("text", [](const Cell& self) { return spec_to_json(self.spec()); })
+      .def("number", &number_of)
+      .def("reserve_room", &reserve_room, "time"_a, "batch"_a)
+      .def("forward", &run, "arrays"_a, "mask"_any, "flags"_a, "saving"_a, "results"_a,
+           nb::sig("def forward(self, arrays: typing.Sequence[typing.Any], mask: typing.Any, "
+                   "flags: tuple[bool, bool, bool], saving: bool, results: "
+                   "typing.Sequence[typing.Any]) -> KerasSaved | None"));
+  m.def("keras_targets", &targets, nb::sig("def keras_targets() -> dict[str, typing.Any]"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "python/keras/cell.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/message.h"
 #include "openrnn/runtime.h"
@@ -11,9 +10,8 @@ namespace openrnn::python::keras {
 namespace {
 
 ValidSpec checked(const RnnSpec& network) {
-  if (network.num_layers != 1 || network.num_dirs() != 1) {
-    throw ArgumentError(message("[KerasCell] ", network.num_layers, " layers and ",
-                                network.num_dirs(), " directions, expected one of each"));
+  if (network.num_layers != 1) {
+    throw ArgumentError(message("[KerasCell] ", network.num_layers, " layers, expected one"));
   }
   if (network.dtype != DType::kFloat32 && network.dtype != DType::kFloat64) {
     throw ArgumentError(
@@ -63,20 +61,19 @@ void each_region(const ParamsLayout& layout, const Visit& visit) {
   }
 }
 
-const void* source(const Weights& from, ParamRole role) {
-  if (role == ParamRole::kInputWeight) return from.kernel;
-  return role == ParamRole::kRecurrentWeight ? from.recurrent : from.bias;
-}
-void* target(const WeightGradients& to, ParamRole role) {
-  if (role == ParamRole::kInputWeight) return to.kernel;
-  return role == ParamRole::kRecurrentWeight ? to.recurrent : to.bias;
+// The array that a region is part of.
+template <class Arrays>
+auto array_of(const Both<Arrays>& all, const ParamRegion& region) {
+  const Arrays& own = all[static_cast<std::size_t>(region.direction)];
+  if (region.role == ParamRole::kInputWeight) return own.kernel;
+  return region.role == ParamRole::kRecurrentWeight ? own.recurrent : own.bias;
 }
 
 template <class T>
-void join(const ParamsLayout& layout, const Weights& weights, T* to) {
+void join(const ParamsLayout& layout, const Both<Weights>& weights, T* to) {
   const std::int64_t width = layout.spec().num_gates() * layout.spec().num_units;
   each_region(layout, [&](const ParamRegion& region, std::int64_t column, std::int64_t row) {
-    const T* const from = static_cast<const T*>(source(weights, region.role)) + column;
+    const T* const from = static_cast<const T*>(array_of(weights, region)) + column;
     T* const place = to + region.offset;
     if (region.is_bias()) {
       std::copy_n(from + row * width, region.rows, place);
@@ -89,10 +86,10 @@ void join(const ParamsLayout& layout, const Weights& weights, T* to) {
 }
 
 template <class T>
-void split_as(const ParamsLayout& layout, const T* params, const WeightGradients& gradients) {
+void split_as(const ParamsLayout& layout, const T* params, const Both<WeightGradients>& gradients) {
   const std::int64_t width = layout.spec().num_gates() * layout.spec().num_units;
   each_region(layout, [&](const ParamRegion& region, std::int64_t column, std::int64_t row) {
-    T* to = static_cast<T*>(target(gradients, region.role));
+    T* to = static_cast<T*>(array_of(gradients, region));
     if (to == nullptr) return;
     to += column;
     const T* const from = params + region.offset;
@@ -115,16 +112,20 @@ std::int64_t Cell::bias_rows() const {
   return spec_->single_bias ? 1 : 2;
 }
 
-std::uint64_t Cell::hash_of(const Weights& weights) const {
+std::uint64_t Cell::hash_of(const Both<Weights>& weights) const {
   const auto units = static_cast<std::size_t>(spec_->num_units);
   const std::size_t width = static_cast<std::size_t>(spec_->num_gates()) * units * element();
-  std::uint64_t hash =
-      content_hash(weights.kernel, static_cast<std::size_t>(spec_->input_size) * width, 0);
-  hash = content_hash(weights.recurrent, units * width, hash);
-  return content_hash(weights.bias, static_cast<std::size_t>(bias_rows()) * width, hash);
+  std::uint64_t hash = 0;
+  for (std::size_t d = 0; d < directions(); ++d) {
+    const Weights& own = weights[d];
+    hash = content_hash(own.kernel, static_cast<std::size_t>(spec_->input_size) * width, hash);
+    hash = content_hash(own.recurrent, units * width, hash);
+    hash = content_hash(own.bias, static_cast<std::size_t>(bias_rows()) * width, hash);
+  }
+  return hash;
 }
 
-DeviceArray Cell::joined(const Weights& weights) const {
+DeviceArray Cell::joined(const Both<Weights>& weights) const {
   DeviceArray params(device("cpu"), spec_->dtype, {layout_.size()});
   if (spec_->dtype == DType::kFloat64) {
     join(layout_, weights, static_cast<double*>(params.mutable_data()));
@@ -134,7 +135,7 @@ DeviceArray Cell::joined(const Weights& weights) const {
   return params;
 }
 
-std::shared_ptr<const PackedParams> Cell::packed(const Weights& weights, PackFor purpose) {
+std::shared_ptr<const PackedParams> Cell::packed(const Both<Weights>& weights, PackFor purpose) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t hash = hash_of(weights);
   const auto serves = [&] {
@@ -154,7 +155,7 @@ std::shared_ptr<const PackedParams> Cell::packed(const Weights& weights, PackFor
   return result;
 }
 
-void Cell::split(const void* params, const WeightGradients& to) const {
+void Cell::split(const void* params, const Both<WeightGradients>& to) const {
   if (spec_->dtype == DType::kFloat64) {
     split_as(layout_, static_cast<const double*>(params), to);
   } else {

@@ -1,6 +1,8 @@
-// A recurrent layer of Keras: its network, and its three arrays of weights <-> the opaque buffer.
+// A recurrent layer of Keras, or the two of a Bidirectional: its network, and the arrays of weights
+// of each direction <-> the opaque buffer.
 #pragma once
 
+#include <array>
 #include <mutex>
 
 #include "openrnn/device.h"
@@ -22,30 +24,35 @@ struct WeightGradients {
   void* bias = nullptr;
 };
 
-/// One layer, one direction. Thread-safe.
-class Cell {
+/// One thing of each direction, the forward one first; the second is not used where there is one.
+template <class T>
+using Both = std::array<T, 2>;
+
+/// One layer of one direction or two. Thread-safe. Shared from itself, as a pointer that Python
+/// makes of an object of its own would expire with the call that it is made for.
+class Cell : public std::enable_shared_from_this<Cell> {
  public:
-  /// Throws: ArgumentError for more than one layer or direction, or a dtype other than float32 and
-  /// float64.
+  /// Throws: ArgumentError for more than one layer, or a dtype other than float32 and float64.
   explicit Cell(const RnnSpec& network);
 
   const RnnSpec& spec() const noexcept { return *spec_; }
   const Engine& engine() const noexcept { return *engine_; }
+  std::size_t directions() const { return static_cast<std::size_t>(spec_->num_dirs()); }
   /// Rows of the bias: 0, 1, or 2.
   std::int64_t bias_rows() const;
   std::size_t element() const noexcept { return dtype_size(spec_->dtype); }
   const ParamsLayout& layout() const noexcept { return layout_; }
 
   /// Packed from what is in `weights` now: what was packed last if it was the same.
-  std::shared_ptr<const PackedParams> packed(const Weights& weights, PackFor purpose);
+  std::shared_ptr<const PackedParams> packed(const Both<Weights>& weights, PackFor purpose);
   /// A gradient in the opaque layout as Keras's arrays.
-  void split(const void* params, const WeightGradients& to) const;
+  void split(const void* params, const Both<WeightGradients>& to) const;
   /// How often weights were packed.
   std::uint64_t packings() const;
 
  private:
-  std::uint64_t hash_of(const Weights& weights) const;
-  DeviceArray joined(const Weights& weights) const;
+  std::uint64_t hash_of(const Both<Weights>& weights) const;
+  DeviceArray joined(const Both<Weights>& weights) const;
 
   ValidSpec spec_;
   ParamsLayout layout_;

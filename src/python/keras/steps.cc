@@ -55,46 +55,52 @@ void Steps::scatter(const void* dx, void* to, std::size_t width) const {
 }
 
 template <class T>
-void Steps::spread(const T* y, T* to, std::int64_t units, bool zero) const {
+void Steps::spread(const T* y, T* to, const Columns& columns, bool zero) const {
   for (std::int64_t row = 0; row < batch_; ++row) {
-    const T* const from = y + row * time_ * units;
-    T* const place = to + row * time_ * units;
-    // From the end, so that in place nothing is overwritten that is still to be read.
-    std::int64_t k = length(row) - 1;
+    const std::int64_t start = row * time_ * columns.width + columns.first;
+    // From the end, so that in place nothing is overwritten that is still to be read. `k` is the
+    // output that is shown: of the last step that counts up to here, or of the next one on.
+    std::int64_t k = length(row) - (columns.reversed ? 0 : 1);
     for (std::int64_t step = time_ - 1; step >= 0; --step) {
-      T* const here = place + step * units;
+      T* const here = to + start + step * columns.width;
       const bool counted = counts(row, step);
-      if (k < 0 || (!counted && zero)) {
-        std::fill_n(here, units, T{0});
-      } else if (const T* const shown = from + k * units; shown != here) {
-        std::copy_n(shown, units, here);
+      if (counted && columns.reversed) --k;
+      const bool none = k < 0 || k == length(row);
+      if (none || (!counted && zero)) {
+        std::fill_n(here, columns.count, T{0});
+      } else if (const T* const shown = y + start + k * columns.width; shown != here) {
+        std::copy_n(shown, columns.count, here);
       }
-      if (counted) --k;
+      if (counted && !columns.reversed) --k;
     }
   }
 }
 
 template <class T>
-void Steps::collect(const T* dy, T* to, std::int64_t units, bool zero) const {
+void Steps::collect(const T* dy, T* to, const Columns& columns, bool zero) const {
   for (std::int64_t row = 0; row < batch_; ++row) {
-    const T* const from = dy + row * time_ * units;
-    T* const place = to + row * time_ * units;
-    std::int64_t k = -1;
-    for (std::int64_t step = 0; step < time_; ++step) {
-      const T* const here = from + step * units;
+    const std::int64_t start = row * time_ * columns.width + columns.first;
+    const std::int64_t onward = columns.reversed ? -1 : 1;
+    std::int64_t k = columns.reversed ? length(row) : -1;
+    bool begun = false;
+    for (std::int64_t walked = 0; walked < time_; ++walked) {
+      const std::int64_t step = columns.reversed ? time_ - 1 - walked : walked;
+      const T* const here = dy + start + step * columns.width;
       if (counts(row, step)) {
-        ++k;
-        std::copy_n(here, units, place + k * units);
-      } else if (k >= 0 && !zero) {
-        for (std::int64_t u = 0; u < units; ++u) place[k * units + u] += here[u];
+        k += onward;
+        begun = true;
+        std::copy_n(here, columns.count, to + start + k * columns.width);
+      } else if (begun && !zero) {
+        T* const shown = to + start + k * columns.width;
+        for (std::int64_t u = 0; u < columns.count; ++u) shown[u] += here[u];
       }
     }
   }
 }
 
-template void Steps::spread<float>(const float*, float*, std::int64_t, bool) const;
-template void Steps::spread<double>(const double*, double*, std::int64_t, bool) const;
-template void Steps::collect<float>(const float*, float*, std::int64_t, bool) const;
-template void Steps::collect<double>(const double*, double*, std::int64_t, bool) const;
+template void Steps::spread<float>(const float*, float*, const Columns&, bool) const;
+template void Steps::spread<double>(const double*, double*, const Columns&, bool) const;
+template void Steps::collect<float>(const float*, float*, const Columns&, bool) const;
+template void Steps::collect<double>(const double*, double*, const Columns&, bool) const;
 
 }  // namespace openrnn::python::keras

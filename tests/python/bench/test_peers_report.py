@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from peers import stats
-from peers.lines import Line, Network, Side, full_set, gate_set
+from peers.lines import KERAS_BACKENDS, Line, Network, Side, full_set, gate_set
 from peers.report import accuracy as report_accuracy
 from peers.report import goals, results, table
 
@@ -173,11 +173,44 @@ def test_drop_in_goals():
     packed = [side("openrnn.torch packed", [1.0] * 5, "ours"), side("PyTorch packed", [4.0] * 5)]
     made = [dropin([ours, theirs, compiled, own]), dropin([ours, theirs], "forward", cell="gru"),
             dropin(packed, padded=True), dropin([ours, own], sizes=(1, 64, 1, 100))]  # fmt: skip
-    found = {goal.text: goal for goal in goals.goals_of(made, amx=False) if goal.text.startswith("drop-in")}
+    found = {goal.text: goal for goal in goals.drop_in_goals(made)}
     assert [(goal.found, goal.lines) for goal in found.values()] == [
         (pytest.approx(1.5), 1), (pytest.approx(1.5), 1), (pytest.approx(4.0), 1),
         (pytest.approx(0.9), 1), (pytest.approx(0.99), 1)]  # fmt: skip
     assert [goal.state for goal in found.values()] == ["met", "not met", "met", "not met", "met"]
+
+
+def test_drop_in_goals_of_keras_and_jax():
+    def keras(backend, ratio, work="forward"):
+        sides = [side("openrnn.keras", [1.0] * 5, "ours"), side("Keras", [ratio] * 5),
+                 side("Keras XLA", [0.1] * 5)]  # fmt: skip
+        return line_result(sides, f"dropin keras {backend}", work=work)
+
+    scan = [side("openrnn.jax", [1.0] * 5, "ours"), side("JAX", [1.4] * 5)]
+    made = [keras("torch", 2.0), keras("torch", 4.5, "training"), keras("numpy", 1.5),
+            line_result(scan, "dropin jax")]  # fmt: skip
+    found = goals.goals_of(made, amx=False)
+    torch = goal_named(found, "drop-in, Keras on PyTorch")
+    assert (torch.found, torch.lines, torch.state) == (pytest.approx(3.0), 2, "met")
+    assert goal_named(found, "drop-in, Keras on NumPy").state == "not met"
+    assert goal_named(found, "drop-in, Keras on JAX").state == "not measurable here"
+    assert goal_named(found, "drop-in, Keras on TensorFlow").wanted == 2.0
+    jax = goal_named(found, "drop-in, JAX")
+    assert (jax.found, jax.wanted, jax.state) == (pytest.approx(1.4), 1.5, "not met")
+
+
+def test_drop_in_groups_show_their_means_and_few_turns():
+    slow = [3e6, 3e6, *[None] * 6]
+    made = [
+        line_result([side("openrnn.keras", [1e6] * 8, "ours"), side("Keras", slow)],
+                    "dropin keras numpy", (1, 64, 1, 100)),
+        line_result([side("openrnn.keras", [1e6] * 8, "ours"), side("Keras", [12e6] * 8)],
+                    "dropin keras numpy"),
+    ]  # fmt: skip
+    page = table.render(made, [], SETTING)
+    assert "| Keras, 2 of 8 turns | 3.00 (3.00 - 3.00) |" in page
+    assert "| Keras | 12.0 (12.0 - 12.0) |" in page
+    assert "| Keras | 6.00 | - | 3.00, LSTM L1 U64 B1 T100, forward, 2 threads |" in page
 
 
 def test_padding_is_against_those_who_compute_it():
@@ -226,6 +259,14 @@ def test_the_gate_set():
     assert len(plain) == 2 * 2 * 10 * 2
     assert sum(line.group == "streaming" for line in lines) == 12
     assert {line.network.units for line in lines if line.group == "streaming"} == {16, 64, 256}
+    keras = {name: [line for line in lines if line.group == f"dropin keras {name}"]
+             for name in KERAS_BACKENDS}  # fmt: skip
+    assert {name: len(found) for name, found in keras.items()} == {
+        "tensorflow": 32, "torch": 32, "jax": 32, "numpy": 16}  # fmt: skip
+    for name, found in keras.items():
+        assert {s.worker for line in found for s in line.sides if s.role != "own"} == {f"keras_{name}"}
+    assert {line.work for line in keras["numpy"]} == {"forward"}
+    assert sum(line.group == "dropin jax" for line in lines) == 32
     company = [line for line in lines if line.group == "company"]
     assert all("in company of " in line.name and line.threads == 2 for line in company)
     assert {dict(line.sides[0].options)["beside"] for line in company} == {"ort", "pytorch"}

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from peers import __main__, agreement, measure, problem, protocol, store
-from peers.lines import Line, Network, Side
+from peers.lines import Line, Network, Side, full_set, gate_set
 from peers.progress import Progress
 from peers.workers import layout, server
 
@@ -233,6 +234,23 @@ def test_large_results_are_thinned_evenly():
     thinned = server.thin(large.reshape(3, -1))
     assert thinned.size <= server.MOST_ELEMENTS and thinned[1] == 3 and thinned[-1] > 0.99 * large[-1]
     assert np.array_equal(server.thin(large[:5]), large[:5])
+
+
+def test_every_worker_of_a_line_can_be_started():
+    commands = __main__.commands(Path("bin"))
+    workers = {side.worker for line in [*gate_set(), *full_set()] for side in line.sides}
+    assert workers <= commands.keys()
+    assert commands["keras_jax"][-2:] == ["peers.workers.keras_layers", "jax"]
+    for command in commands.values():
+        if command[1:2] == ["-m"]:
+            assert find_spec(command[2]) is not None
+
+
+def test_two_sides_of_a_line_are_two_processes():
+    for line in gate_set():
+        if line.group.startswith("dropin"):
+            names = [measure.worker_name(side) for side in line.sides]
+            assert len(set(names)) == len(names)
 
 
 def test_a_second_run_into_one_folder_is_refused(tmp_path):

@@ -93,8 +93,14 @@ def call(cell, lstm, arrays, mask, flags, saving=False):
     x, h, c, *weights = arrays
     made = [np.full((*x.shape[:2], h.shape[1]) if flags[1] else h.shape, np.nan, x.dtype),
             np.full(h.shape, np.nan, x.dtype), np.full(h.shape, np.nan, x.dtype) if lstm else None]
-    saved = cell.forward(x, h, c if lstm else None, tuple(weights), mask, flags, saving, tuple(made))
+    saved = cell.forward([x, h, c if lstm else None, *weights], mask, flags, saving, made)
     return made, saved
+
+
+def made_for(arrays):
+    """Room for the outputs of a sequence."""
+    return [np.empty((*arrays[0].shape[:2], arrays[1].shape[1])), np.empty(arrays[1].shape),
+            np.empty(arrays[1].shape)]
 
 
 def complex_gradients(mode, arrays, mask, flags, reset_after, scales):
@@ -146,7 +152,7 @@ def test_against_the_loop(mode, reset_after, bias, kind, flags, sizes):
     given[0][...] = given[3][...] = 7.0  # what forward saved is its own
     gradients = (scales[0], scales[1], scales[2] if lstm else None)
     for _ in range(2):
-        saved.backward(gradients, tuple(results[:3]), tuple(results[3:]))
+        saved.backward(gradients, results)
         for found, exact in zip(results, right):
             if found is not None:
                 np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
@@ -160,12 +166,12 @@ def test_gradients_that_nobody_asks_for():
     whole, alone = np.empty(arrays[0].shape), np.empty(arrays[0].shape)
     kernel = np.empty(arrays[3].shape)
     none = (None, None, None)
-    saved.backward((made[0], None, None), (whole, None, None), (kernel, None, None))
-    saved.backward((made[0], None, None), (alone, None, None), none)
+    saved.backward((made[0], None, None), (whole, None, None, kernel, None, None))
+    saved.backward((made[0], None, None), (alone, None, None, *none))
     np.testing.assert_array_equal(whole, alone)
     assert abs(kernel).min() > 0
     zeros = np.full(arrays[0].shape, np.nan)
-    saved.backward(none, (zeros, None, None), none)
+    saved.backward(none, (zeros, None, None, *none))
     assert not zeros.any()
 
 
@@ -211,5 +217,11 @@ def test_errors():
     refused("x is not three-dimensional", 0, np.zeros((2, 4)))
     with pytest.raises(openrnn.ArgumentError, match="dtype float16, expected float32 or float64"):
         cell_of("lstm", sizes, True, True, "float16")
-    with pytest.raises(openrnn.ArgumentError, match="2 layers and 1 directions"):
+    with pytest.raises(openrnn.ArgumentError, match="3 arrays, expected 6 or None in a place"):
+        cell.forward(arrays[:3], None, flags, False, arrays[:3])
+    with pytest.raises(openrnn.ArgumentError, match="a kernel and a recurrent_kernel"):
+        cell.forward([*arrays[:3], None, *arrays[4:]], None, flags, False, made_for(arrays))
+    with pytest.raises(openrnn.ArgumentError, match="y and hn to be written"):
+        cell.forward(arrays, None, flags, False, [made_for(arrays)[0], None, arrays[2].copy()])
+    with pytest.raises(openrnn.ArgumentError, match="2 layers, expected one"):
         _core.KerasCell({"rnn_mode": "lstm", "num_units": 2, "input_size": 1, "num_layers": 2})

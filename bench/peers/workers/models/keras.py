@@ -14,7 +14,7 @@ class Model:
     """The state goes on from call to call, its history does not. Arrays are batch-major."""
 
     def __init__(self, task: Task) -> None:
-        from peers.workers.keras_tf import weights_of
+        from peers.workers.keras_weights import weights_of
 
         embedding, dense = np.asarray(task.array("embedding")), np.asarray(task.array("dense"))
         batch, time, units = (task.number(key) for key in ("batch", "time", "units"))

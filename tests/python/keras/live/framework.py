@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+from openrnn.keras import _loop
 
 BACKEND = keras.backend.backend()
 HAS_GRADIENTS = BACKEND != "numpy"
@@ -71,6 +72,14 @@ def gradients(layer, inputs, scales, **kwargs):
     """Of the sum of scaled outputs, with respect to x, initial states and trainable weights."""
     run = {"torch": _torch, "tensorflow": _tensorflow, "jax": _jax}[BACKEND]
     return [numpy_of(each) for each in run(layer, inputs, scales, kwargs)]
+
+
+def count_calls(monkeypatch):
+    """A list that grows by each call that the engine computes, or that is put into a program."""
+    calls, backend = [], _loop.engine_backend()
+    own = backend.run
+    monkeypatch.setattr(backend, "run", lambda *args: calls.append(args[0]) or own(*args))
+    return calls
 
 
 def generic(layer, cell, dtype):

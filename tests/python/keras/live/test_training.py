@@ -32,14 +32,14 @@ def data(dtype, batch=6, time=7, width=3):
     return x, np.tanh(x.sum((1, 2)))[:, None].astype(dtype)
 
 
-def build(place, seed=2, **options):
+def build(place, seed=2, last="SimpleRNN", **options):
     keras.utils.set_random_seed(seed)
     model = keras.Sequential([
         keras.Input((7, 3)),
         place.LSTM(5, return_sequences=True, kernel_regularizer="l2", recurrent_constraint="max_norm",
                    **options),
         place.Bidirectional(place.GRU(3, return_sequences=True)),
-        place.SimpleRNN(4, activity_regularizer="l2"),
+        getattr(place, last)(4, activity_regularizer="l2"),
         keras.layers.Dense(1),
     ])
     model.compile(keras.optimizers.Adam(0.01), "mse")
@@ -52,8 +52,10 @@ def test_losses_of_200_steps(dtype, floats):
     floats(dtype)
     x, y = data(dtype)
     losses = []
+    # Under jax Keras's own SimpleRNN makes float32 of float64, which its loop refuses.
+    last = "GRU" if BACKEND == "jax" and dtype == "float64" else "SimpleRNN"
     for place in (ours, keras.layers):
-        model = build(place)
+        model = build(place, last=last)
         found = []
         for _ in range(10):  # Keras keeps losses in float32
             model.fit(x, y, batch_size=3, epochs=10, shuffle=False, verbose=0)

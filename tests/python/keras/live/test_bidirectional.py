@@ -1,0 +1,201 @@
+"""Bidirectional: both directions in one call of the engine, or in two where its layers differ."""
+
+import keras
+import numpy as np
+import openrnn.keras as ours
+import pytest
+from framework import (
+    BACKEND, HAS_GRADIENTS, as_list, call, count_calls, gradients, numpy_of, tensor_of,
+)  # fmt: skip
+from openrnn.keras import _bidirectional
+
+SIZES = (3, 6, 4)
+MERGES = ["concat", "sum", "mul", "ave", None]
+
+
+def drawn(*shape, seed=1, dtype="float32"):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def mask_of(kind):
+    if kind == "none":
+        return None
+    mask = np.random.default_rng(4).random(SIZES[:2]) < 0.6
+    mask[-1] = False
+    return np.arange(6) < np.array([[6], [2], [0]]) if kind == "padded" else mask
+
+
+def built(name, merge="concat", **options):
+    keras.utils.set_random_seed(3)
+    layer = ours.Bidirectional(
+        getattr(ours, name)(5, bias_initializer="uniform", **options), merge_mode=merge)
+    layer.build((None, None, SIZES[2]))
+    return layer
+
+
+def inputs_of(layer, states, dtype="float32"):
+    x = [drawn(*SIZES, dtype=dtype)]
+    count = 2 * len(layer.forward_layer.state_size) if states else 0
+    return x + [drawn(SIZES[0], 5, seed=7 + n, dtype=dtype) for n in range(count)]
+
+
+def compare(layer, inputs, mask, monkeypatch, calls=1):
+    """One call and two: the same bits, and gradients up to the order of sums."""
+    kwargs = {} if mask is None else {"mask": tensor_of(mask)}
+    tensors = [tensor_of(each) for each in inputs]
+
+    def results():
+        outputs = [numpy_of(each) for each in flat(call(layer, tensors, kwargs))]
+        if not HAS_GRADIENTS:
+            return outputs, []
+        scales = [drawn(*each.shape, seed=30 + n) for n, each in enumerate(outputs)]
+        return outputs, gradients(layer, inputs, scales, **kwargs)
+
+    with monkeypatch.context() as patch:
+        counted = count_calls(patch)
+        found = results()
+        assert {place.directions for place in counted} == ({2} if calls == 1 else {1})
+    with monkeypatch.context() as patch:
+        patch.setattr(_bidirectional, "alike", lambda layer: False)
+        counted = count_calls(patch)
+        right = results()
+        assert {place.directions for place in counted} == {1}
+    for a, b in zip(found[0], right[0], strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(found[1], right[1], strict=True):
+        size = max(1.0, abs(b).max())
+        np.testing.assert_allclose(a / size, b / size, rtol=0, atol=2e-6)
+
+
+def flat(outputs):
+    return [each for output in as_list(outputs) for each in as_list(output)]
+
+
+@pytest.mark.parametrize("states", [False, True])
+@pytest.mark.parametrize("sequences", [False, True])
+@pytest.mark.parametrize("mask", ["none", "padded", "holes"])
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN"])
+def test_one_call_has_the_bits_of_two(name, mask, sequences, states, monkeypatch):
+    layer = built(name, return_sequences=sequences, return_state=True)
+    # Keras's loop shows initial states where nothing counts yet, which is then left to it.
+    shows = BACKEND in ("jax", "numpy") and mask != "none" and states and not sequences
+    compare(layer, inputs_of(layer, states), mask_of(mask), monkeypatch, calls=2 if shows else 1)
+
+
+@pytest.mark.parametrize("state", [False, True])
+@pytest.mark.parametrize("merge", MERGES)
+def test_merges(merge, state, monkeypatch):
+    layer = built("GRU", merge, return_sequences=True, return_state=state)
+    judge = keras.layers.Bidirectional(
+        keras.layers.GRU(5, return_sequences=True, return_state=state, use_cudnn=False),
+        merge_mode=merge)
+    judge.build((None, None, SIZES[2]))
+    judge.set_weights(layer.get_weights())
+    x = tensor_of(drawn(*SIZES))
+    found, right = layer(x), judge(x)
+    assert type(found) is type(right)
+    for a, b in zip(flat(found), flat(right), strict=True):
+        np.testing.assert_allclose(numpy_of(a), numpy_of(b), rtol=0, atol=1e-6)
+    compare(layer, inputs_of(layer, False), None, monkeypatch)
+
+
+def test_a_symbolic_call_has_keras_s_shapes():
+    layer = built("LSTM", return_sequences=True, return_state=True)
+    found = layer(keras.Input((None, 4)))
+    assert [tuple(each.shape) for each in found] == [(None, None, 10), *[(None, 5)] * 4]
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_half_precision(policy, monkeypatch):
+    layer = built("LSTM", "sum", return_sequences=True, dtype=policy)
+    wrapper = ours.Bidirectional(layer.forward_layer, merge_mode="sum", dtype=policy)
+    x = tensor_of(drawn(*SIZES))
+    found = []
+    for calls in (1, 2):
+        with monkeypatch.context() as patch:
+            if calls == 2:
+                patch.setattr(_bidirectional, "alike", lambda layer: False)
+            counted = count_calls(patch)
+            found.append(wrapper(x))
+            assert len(counted) == calls
+    assert keras.backend.standardize_dtype(found[0].dtype) == policy[len("mixed_"):]
+    np.testing.assert_array_equal(*(numpy_of(keras.ops.cast(each, "float32")) for each in found))
+
+
+def with_layers(forward, backward):
+    return lambda: ours.Bidirectional(forward(), backward_layer=backward())
+
+
+DIFFERENT = {
+    "activation": with_layers(
+        lambda: ours.LSTM(5), lambda: ours.LSTM(5, activation="elu", go_backwards=True)),
+    "units": with_layers(lambda: ours.GRU(5), lambda: ours.GRU(3, go_backwards=True)),
+    "class": with_layers(lambda: ours.GRU(5), lambda: ours.SimpleRNN(5, go_backwards=True)),
+    "reversed": with_layers(lambda: ours.GRU(5, go_backwards=True), lambda: ours.GRU(5)),
+    "dropout": lambda: ours.Bidirectional(ours.LSTM(5, dropout=0.2)),
+    "activity": lambda: ours.Bidirectional(ours.LSTM(5, activity_regularizer="l2")),
+}
+
+
+@pytest.mark.parametrize("kind", DIFFERENT)
+def test_layers_that_differ_have_a_call_each(kind, monkeypatch):
+    layer = DIFFERENT[kind]()
+    layer.build(SIZES)
+    calls, x = count_calls(monkeypatch), tensor_of(drawn(*SIZES))
+    layer(x)
+    assert [place.directions for place in calls] == [1, 1]
+    if kind == "activity":
+        assert len(layer.losses) == 2
+
+
+def test_stateful_layers_keep_their_states(monkeypatch):
+    layer = ours.Bidirectional(ours.GRU(5, stateful=True))
+    layer.build(SIZES)
+    calls = count_calls(monkeypatch)
+    layer(tensor_of(drawn(*SIZES)))
+    assert [place.directions for place in calls] == [1, 1]
+    assert all(abs(numpy_of(each.states[0])).max() > 0
+               for each in (layer.forward_layer, layer.backward_layer))
+
+
+class Louder(ours.GRU):
+    def call(self, *args, **kwargs):
+        return 2 * super().call(*args, **kwargs)
+
+
+def test_somebody_s_subclass_is_called(monkeypatch):
+    # Keras makes layers anew from their configuration.
+    monkeypatch.setattr(keras.saving, "get_custom_objects", lambda: {"Louder": Louder})
+    with keras.saving.custom_object_scope({"Louder": Louder}):
+        layer = ours.Bidirectional(Louder(5))
+    layer.build(SIZES)
+    calls, x = count_calls(monkeypatch), tensor_of(drawn(*SIZES))
+    plain = ours.Bidirectional(ours.GRU(5))
+    plain.build(SIZES)
+    plain.set_weights(layer.get_weights())
+    found = numpy_of(layer(x))
+    assert [place.directions for place in calls] == [1, 1]
+    np.testing.assert_array_equal(found, 2 * numpy_of(plain(x)))
+
+
+def test_installed_bidirectional(monkeypatch):
+    layer = keras.layers.Bidirectional(keras.layers.LSTM(5, use_cudnn=False, return_sequences=True))
+    layer.build(SIZES)
+    x = tensor_of(drawn(*SIZES))
+    before, own = numpy_of(layer(x)), vars(keras.layers.Bidirectional)["call"]
+    with ours.install():
+        calls = count_calls(monkeypatch)
+        found = numpy_of(layer(x))
+        assert [place.directions for place in calls] == [2]
+    np.testing.assert_allclose(found, before, rtol=0, atol=1e-6)
+    assert vars(keras.layers.Bidirectional)["call"] is own
+    layer(x)
+    assert len(calls) == 1
+
+
+def test_errors_are_still_keras_s():
+    layer = built("LSTM")
+    with pytest.raises(ValueError, match="expected ndim=3"):
+        layer(tensor_of(drawn(3, 4)))
+    with pytest.raises((ValueError, RuntimeError, TypeError)):
+        layer(tensor_of(drawn(3, 6, 2)))
