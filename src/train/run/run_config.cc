@@ -38,17 +38,19 @@ json model_json(const ModelConfig& model) {
 }
 
 json fit_json(const FitOptions& fit) {
-  return {{"steps", fit.steps},
-          {"schedule", std::string(to_string(fit.schedule.kind))},
-          {"learning_rate", fit.schedule.learning_rate},
-          {"warmup_steps", fit.schedule.warmup_steps},
-          {"decay_steps", fit.schedule.decay_steps},
-          {"decay_rate", fit.schedule.decay_rate},
-          {"final_fraction", fit.schedule.final_fraction},
-          {"clip_norm", fit.clip_norm},
-          {"micro_batches", fit.micro_batches},
-          {"validate_every", fit.validate_every},
-          {"patience", fit.patience}};
+  json to = {{"steps", fit.steps},
+             {"schedule", std::string(to_string(fit.schedule.kind))},
+             {"learning_rate", fit.schedule.learning_rate},
+             {"warmup_steps", fit.schedule.warmup_steps},
+             {"decay_steps", fit.schedule.decay_steps},
+             {"decay_rate", fit.schedule.decay_rate},
+             {"final_fraction", fit.schedule.final_fraction},
+             {"clip_norm", fit.clip_norm},
+             {"validate_every", fit.validate_every},
+             {"patience", fit.patience}};
+  // As network options: only where it says something, so that other files stay as they were.
+  if (fit.micro_batches != 1) to["micro_batches"] = fit.micro_batches;
+  return to;
 }
 
 // A number with a fraction or an exponent could lie outside of all integers.
