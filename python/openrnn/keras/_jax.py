@@ -18,9 +18,16 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from openrnn import _core
-from openrnn.jax._targets import ffi_call, register
 from openrnn.keras import _host
 from openrnn.keras._cells import Place
+
+try:
+    from openrnn.jax._targets import ffi_call, register
+except ImportError as _error:
+    raise ImportError(
+        f"[openrnn.keras] JAX {jax.__version__} is installed, expected version 0.4.38 or later "
+        "under Keras's jax backend"
+    ) from _error
 
 register(_core.keras_targets())
 
