@@ -23,7 +23,7 @@ class HistoryFigure(Figure):  # type: ignore[misc, unused-ignore]
             axes.plot(range(1, len(values) + 1), values, label=name, marker="o" if len(values) == 1 else "")
         if best_epoch is not None:
             axes.axvline(best_epoch + 1, color="0.6", linestyle="--", linewidth=1, label="best epoch")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
         axes.set_xlabel("epoch")
         axes.set_ylabel("loss")
         axes.grid(alpha=0.3)

@@ -1,7 +1,6 @@
 """The notebooks run from top to bottom, twice, show what they say, and are saved as they run."""
 
 import base64
-import importlib.util
 import json
 import re
 import shutil
@@ -12,9 +11,7 @@ import pytest
 from example_runs import ROOT
 from nbformat.v4 import new_code_cell
 
-spec = importlib.util.spec_from_file_location("notebooks_script", ROOT / "scripts" / "notebooks.py")
-script = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(script)
+from model.kernels import own_folders, script
 
 NAMES = sorted(path.stem for path in script.FOLDER.glob("*.ipynb"))
 
@@ -94,17 +91,14 @@ def draws(cell):
     return "plt.show()" in cell.source or "plot_history(" in cell.source
 
 
-@pytest.fixture(scope="module", autouse=True)
-def own_folders(tmp_path_factory):
-    """Jupyter and matplotlib write into folders of the test; fonts are looked for before a cell is."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR", "MPLCONFIGDIR"):
-            patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
+@pytest.fixture(name="folders", scope="module")
+def fixture_folders(tmp_path_factory):
+    with own_folders(tmp_path_factory):
         yield
 
 
 @pytest.fixture(name="run", scope="module", params=NAMES)
-def fixture_run(request, tmp_path_factory):
+def fixture_run(request, folders, tmp_path_factory):
     """A notebook run twice by one kernel, in a folder with what the examples ship and nothing else."""
     examples = tmp_path_factory.mktemp("of_a_user") / "examples"
     for part in ("models", "python"):

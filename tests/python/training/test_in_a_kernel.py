@@ -1,16 +1,11 @@
 """What fit() and plot_history() show in the kernel of a notebook, where stderr is red and a page long."""
 
 import base64
-import importlib.util
-import pathlib
 
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-spec = importlib.util.spec_from_file_location("notebooks_script", ROOT / "scripts" / "notebooks.py")
-script = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(script)
+from model.kernels import own_folders, script
 
 SETUP = """
 import numpy as np
@@ -28,9 +23,7 @@ def fit(**kw):
 @pytest.fixture(name="shown", scope="module")
 def fixture_shown(tmp_path_factory):
     """A function: the outputs of the last of these cells."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR", "MPLCONFIGDIR"):
-            patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
+    with own_folders(tmp_path_factory):
 
         def shown(*cells):
             notebook = new_notebook(cells=[new_code_cell(cell) for cell in (SETUP, *cells)])
