@@ -10,13 +10,6 @@
 namespace openrnn::conformance {
 namespace {
 
-struct Subject {
-  std::string engine;
-  Case c;
-};
-
-void PrintTo(const Subject& s, std::ostream* out) { *out << s.engine << " " << s.c.text; }
-
 std::vector<Subject> subjects() {
   std::vector<Subject> list;
   for (const std::string& engine : tested_engines()) {
@@ -113,9 +106,7 @@ TEST_P(Padding, OfAWholeRowPassesStatesThrough) {
   EXPECT_EQ(first_difference(expected, found), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Padding, testing::ValuesIn(subjects()), [](const auto& at) {
-  return at.param.engine + "_" + test_name(at.param.c);
-});
+INSTANTIATE_TEST_SUITE_P(Engines, Padding, testing::ValuesIn(subjects()), subject_name);
 
 }  // namespace
 }  // namespace openrnn::conformance

@@ -22,8 +22,9 @@ CarriedState::Tensors CarriedState::rows(std::int64_t first, std::int64_t count)
     covered += high - low;
     found.push_back(piece.state);
     if (high - low == piece.count) continue;
-    for (Tensor& each : found.back())
+    for (Tensor& each : found.back()) {
       each = ops::slice(each, {kBatchAxis, low - begin, high - low});
+    }
   }
   if (covered != 0 && covered != count) {
     throw StateError(

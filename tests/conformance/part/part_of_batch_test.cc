@@ -9,13 +9,6 @@
 namespace openrnn::conformance {
 namespace {
 
-struct Subject {
-  std::string engine;
-  Case c;
-};
-
-void PrintTo(const Subject& s, std::ostream* out) { *out << s.engine << " " << s.c.text; }
-
 std::vector<Subject> subjects() {
   std::vector<Subject> list;
   for (const std::string& engine : tested_engines()) {
@@ -166,15 +159,7 @@ TEST_P(PartOfBatch, HasTheTangentsOfTheWhole) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<Subject>& info) {
-  std::string name = info.param.engine + "_" + info.param.c.text;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
-      '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, PartOfBatch, testing::ValuesIn(subjects()), name_of);
+INSTANTIATE_TEST_SUITE_P(Engines, PartOfBatch, testing::ValuesIn(subjects()), subject_name);
 
 TEST(PartOfBatch, RowsOutsideOfTheBatchAreRefused) {
   const Case c = parse_case("lstm L2 U5 I3 B3 T2 f64 D0.5", "refused");

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "conformance/support/case.h"
 #include "cpu/plan/plan.h"
 #include "cpu/support/emulation.h"
 #include "cpu/threading/thread_lease.h"
@@ -31,6 +32,17 @@ inline bool pretends() {
 inline std::vector<std::string> tested_engines() {
   return tests_gpu() ? std::vector<std::string>{"cudnn"}
                      : std::vector<std::string>{"cpu", "reference"};
+}
+
+/// A case on one of tested_engines().
+struct Subject {
+  std::string engine;
+  Case c;
+};
+
+inline void PrintTo(const Subject& s, std::ostream* out) { *out << s.engine << " " << s.c.text; }
+inline std::string subject_name(const testing::TestParamInfo<Subject>& info) {
+  return info.param.engine + "_" + test_name(info.param.c);
 }
 
 /// Skips everything where the GPU, or the emulation of AMX, that is to be tested cannot be used.
