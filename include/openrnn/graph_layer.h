@@ -177,6 +177,9 @@ class OPENRNN_API Layer : public std::enable_shared_from_this<Layer> {
   void add_loss(const Tensor& loss, const std::vector<Tensor>& inputs = {});
   /// All of them, and those of its parts: computed now, of the latest call, or symbolic.
   virtual std::vector<Tensor> losses() const;
+  /// Whether some of them are of the latest call, and so of its batch: those of activity
+  /// regularizers, and those that were added inside the call or for its inputs.
+  virtual bool has_call_losses() const;
   /// Those that depend on one of `inputs`; for no inputs, those that depend on none.
   std::vector<Tensor> get_losses_for(const std::vector<Tensor>& inputs) const;
   /// A function to run after a training step; calls add it to the graph's updates. One that is
@@ -411,6 +414,7 @@ class OPENRNN_API Model : public Layer {
   /// Losses of its layers: those of no input, computed now, and those of the latest call (before
   /// the first one: symbolic).
   std::vector<Tensor> losses() const override;
+  bool has_call_losses() const override;
   /// A model of the same layers.
   std::shared_ptr<Layer> copy() const override;
   /// layers(), then the layers of its parts.

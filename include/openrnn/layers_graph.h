@@ -60,6 +60,7 @@ class OPENRNN_API LayerGraph : public Layer {
  private:
   FindSpec find_spec() const;
   void check_made() const;
+  void check_whole_batch() const;
   void check_values(const std::vector<Tensor>& values) const;
 
   std::vector<MappedLayer> layers_;

@@ -64,9 +64,12 @@ OPENRNN_API Tensor cast(const Tensor& x, DType dtype);
 /// part of a batch, x is [batch, ..].
 OPENRNN_API Tensor dropout(const Tensor& x, double rate, DropoutKey key);
 /// The same with the key that next_key returns: asked for it when nothing refuses the call any
-/// more, so that a refused call uses up none. In a PartScope x lies as that says.
+/// more, so that a refused call uses up none. Recorded, each computation draws other masks.
 OPENRNN_API Tensor next_dropout(const Tensor& x, double rate,
                                 const std::function<DropoutKey()>& next_key);
+/// The same with the state's next key. In a PartScope x lies as that says.
+/// Throws: ArgumentError where x does not have the part's rows.
+OPENRNN_API Tensor next_dropout(const Tensor& x, double rate, DropoutState& state);
 
 // ---- Reductions to a scalar (shape []): float32 for 16 bits, else the dtype of x ---------------
 

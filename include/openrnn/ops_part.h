@@ -1,6 +1,8 @@
 // Parts of a training step: rows of one batch that are computed one after another.
 #pragma once
 
+#include <optional>
+
 #include "openrnn/base.h"
 
 namespace openrnn::ops {
@@ -27,8 +29,11 @@ class OPENRNN_API PartScope {
   /// `step`: of new_step_of_parts(), the same for all parts of the step. `batch_axis`: where the
   /// rows lie in what a Dropout is given, 0 or 1: [batch, .., C] or [time, batch, .., C]. Of two
   /// dimensions, [batch, C] in both cases; or those before the last one flattened, in their order.
+  /// Left out, it is that of the axes 0 and 1 which has the part's rows; where both have them, or
+  /// where they are flattened, a Dropout throws ArgumentError.
   /// Throws: ArgumentError as BatchPart::validate, and for another axis.
-  PartScope(const BatchPart& part, std::uint64_t step, std::int64_t batch_axis = 1);
+  PartScope(const BatchPart& part, std::uint64_t step,
+            std::optional<std::int64_t> batch_axis = std::nullopt);
   ~PartScope();
   PartScope(const PartScope&) = delete;
   PartScope& operator=(const PartScope&) = delete;
@@ -36,12 +41,12 @@ class OPENRNN_API PartScope {
   static const PartScope* current() noexcept;
   const BatchPart& part() const noexcept { return part_; }
   std::uint64_t step() const noexcept { return step_; }
-  std::int64_t batch_axis() const noexcept { return batch_axis_; }
+  std::optional<std::int64_t> batch_axis() const noexcept { return batch_axis_; }
 
  private:
   BatchPart part_;
   std::uint64_t step_;
-  std::int64_t batch_axis_;
+  std::optional<std::int64_t> batch_axis_;
   const PartScope* outer_;
 };
 

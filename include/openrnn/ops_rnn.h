@@ -109,7 +109,8 @@ OPENRNN_API void check_flags(std::string_view call, const StepFlags& flags, std:
 OPENRNN_API RnnOutputs rnn(const ValidSpec& spec, const RnnInputs& inputs, PackedCache* cache);
 
 /// The dropout state of one model: the same (seed, call) gives the same masks. In a PartScope the
-/// keys are of its part, and each part of a step gets the same calls again. Thread-compatible.
+/// keys are of its part, and each part of a step gets the same calls again, so the parts of a step
+/// are computed one after another. Thread-compatible.
 class OPENRNN_API DropoutState {
  public:
   /// `seeds` as Graph::op_seeds gives them; the key's seed is (first << 32) | second. Reads the
@@ -126,11 +127,12 @@ class OPENRNN_API DropoutState {
   void set_calls(std::uint64_t calls) noexcept { calls_ = calls; }
 
  private:
-  std::uint64_t next_call(const PartScope* scope);
+  std::uint64_t next_call();
+  std::uint64_t next_call_of(const PartScope& scope);
   std::uint64_t seed_ = 0, calls_ = 0;
   bool reset_each_call_ = false;
-  /// The last part that drew, and the calls before its step.
-  std::uint64_t step_of_parts_ = 0, calls_before_ = 0;
+  /// The last part that drew: its step, the calls before that, its own calls.
+  std::uint64_t step_of_parts_ = 0, calls_before_ = 0, calls_of_part_ = 0;
   std::int64_t first_row_ = 0;
 };
 

@@ -23,7 +23,7 @@ struct Window {
   bool fresh = false;
 
   /// The rows [first, first + count) of its batch.
-  Window part(std::int64_t first, std::int64_t count) const;
+  OPENRNN_API Window part(std::int64_t first, std::int64_t count) const;
 };
 
 // ---- Text --------------------------------------------------------------------------------------

@@ -25,18 +25,6 @@ class Batch(NamedTuple):
     y: Any
     size: int
 
-    def rows(self, first: int, count: int, axes: Axes) -> "Batch":
-        """`count` samples from `first` on."""
-        chosen = np.arange(first, first + count)
-        x = Samples("fit", "the x of a batch", self.x, axes.x)
-        y = Samples("fit", "the y of a batch", self.y, axes.y)
-        if x.count != self.size:
-            raise ArgumentError(
-                f"[fit] x has {x.count} samples along axis {axes.x} and y {self.size} along axis "
-                f"{axes.y}, expected as many (batch_axis)"
-            )
-        return Batch(x.take(chosen), y.take(chosen), count)
-
 
 def as_axes(call: str, batch_axis: Any) -> Axes:
     """One axis for inputs and labels, or one of each."""
@@ -71,6 +59,11 @@ def _array(call: str, name: str, value: Any) -> NDArray[Any]:
     return array
 
 
+def _is_tensor(value: Any) -> bool:
+    """Of a library whose slices are NumPy's."""
+    return hasattr(value, "__dlpack__") and not isinstance(value, _core.Variable)
+
+
 def _is_several(value: Any) -> bool:
     """Whether it is a list or tuple of arrays, not one array of lists."""
     return isinstance(value, (tuple, list)) and any(
@@ -79,20 +72,29 @@ def _is_several(value: Any) -> bool:
 
 
 class Samples:
-    """An array with its samples along an axis; a list or tuple of arrays is several of them."""
+    """An array with its samples along an axis; a list or tuple of arrays is several of them.
 
-    def __init__(self, call: str, name: str, value: Any, axis: int) -> None:
+    Of several, those of one dimension, such as lengths, have them along that. `kept`: tensors of
+    any library stay what they are; else all becomes arrays of NumPy.
+    """
+
+    def __init__(
+        self, call: str, name: str, value: Any, axis: int, kept: bool = False
+    ) -> None:
         several = _is_several(value)
-        self._form, self._axis = value if several else None, axis
-        self._arrays = [_array(call, name, one) for one in (flatten(value) if several else [value])]
+        self._form = value if several else None
+        given = flatten(value) if several else [value]
+        self._arrays = [one if kept and _is_tensor(one) else _array(call, name, one)
+                        for one in given]  # fmt: skip
+        self._axes = [0 if several and array.ndim == 1 else axis for array in self._arrays]
         sizes = set()
-        for array in self._arrays:
-            if array.ndim <= axis:
+        for array, along in zip(self._arrays, self._axes):
+            if array.ndim <= along:
                 raise ArgumentError(
-                    f"[{call}] {name} has shape {array.shape}, expected more than {axis} "
-                    f"dimensions, as batch_axis is {axis}"
+                    f"[{call}] {name} has shape {tuple(array.shape)}, expected more than {along} "
+                    f"dimensions, as batch_axis is {along}"
                 )
-            sizes.add(array.shape[axis])
+            sizes.add(array.shape[along])
         if len(sizes) != 1:
             raise ArgumentError(
                 f"[{call}] {name} has {sorted(sizes)} samples, expected one number of all its arrays"
@@ -103,8 +105,15 @@ class Samples:
 
     def take(self, rows: NDArray[Any]) -> Any:
         """Those samples, in the structure of what was given."""
-        taken = [np.take(array, rows, axis=self._axis) for array in self._arrays]
+        taken = [np.take(array, rows, axis=axis) for array, axis in zip(self._arrays, self._axes)]
         return pack(self._form, iter(taken))
+
+    def part(self, first: int, count: int) -> Any:
+        """`count` samples from `first` on, in the structure of what was given."""
+        chosen = slice(first, first + count)
+        cut = [array[(slice(None),) * axis + (chosen,)]
+               for array, axis in zip(self._arrays, self._axes)]  # fmt: skip
+        return pack(self._form, iter(cut))
 
 
 def pieces(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
@@ -133,6 +142,23 @@ class Arrays:
         rows = np.arange(self.samples) if order is None else order
         for part in pieces(rows, self._batch_size):
             yield Batch(self._x.take(part), self._y.take(part), len(part))
+
+
+class BatchRows:
+    """A batch to cut into parts."""
+
+    def __init__(self, batch: Batch, axes: Axes) -> None:
+        self._x = Samples("fit", "the x of a batch", batch.x, axes.x, kept=True)
+        self._y = Samples("fit", "the y of a batch", batch.y, axes.y, kept=True)
+        if self._x.count != batch.size:
+            raise ArgumentError(
+                f"[fit] x has {self._x.count} samples along axis {axes.x} and y {batch.size} along "
+                f"axis {axes.y}, expected as many (batch_axis)"
+            )
+
+    def part(self, first: int, count: int) -> Batch:
+        """`count` samples from `first` on."""
+        return Batch(self._x.part(first, count), self._y.part(first, count), count)
 
 
 class Batches:

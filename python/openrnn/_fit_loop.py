@@ -15,11 +15,11 @@ from openrnn._optimizers import Optimizer
 from openrnn._structure import flatten, pack
 from openrnn._fit_callbacks import Best, Callback, Callbacks, EarlyStopping, History, Logs
 from openrnn._fit_data import (
-    Arrays, Axes, Batch, Data, Samples, as_axes, as_data, pieces, positive,
+    Arrays, Axes, Batch, BatchRows, Data, Samples, as_axes, as_data, pieces, positive,
 )  # fmt: skip
 from openrnn._fit_report import Progress
 from openrnn._fit_schedules import Schedule, as_schedule
-from openrnn.errors import ArgumentError
+from openrnn.errors import ArgumentError, UnsupportedError
 
 #: A function (labels, predictions) of openrnn.losses by name, or any that returns a scalar Tensor.
 Loss = str | Callable[[Any, Any], Tensor]
@@ -61,8 +61,8 @@ class _Trained:
             )
         self._call, self._model, self._loss = call, model, as_loss(call, loss)
 
-    def loss(self, batch: Batch, training: bool) -> Tensor:
-        """The loss of a batch; in training with the losses of the layers."""
+    def loss(self, batch: Batch, training: bool, part: bool = False) -> Tensor:
+        """The loss of a batch, or a part of it; in training with the losses of the layers."""
         value = self._loss(batch.y, _outputs(self._model, batch.x, training))
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -74,6 +74,13 @@ class _Trained:
                 "mean over the batch"
             )
         if training:
+            if part and _core.layer_has_call_losses(self._model):
+                # Most are sums over the samples, and a mean has no other weight.
+                raise UnsupportedError(
+                    "[fit] a layer adds a loss of its call (activity_regularizer, add_loss) in a "
+                    "part of a batch, expected micro_batches 1, or that loss in `loss` as a mean "
+                    "over the batch"
+                )
             for one in self._model.losses:
                 value = value + one
         return value
@@ -108,9 +115,9 @@ class _Updates:
         self._clip_norm, self._parts, self._axes = clip_norm, parts, axes
         self.steps = 0
 
-    def _recorded(self, batch: Batch) -> tuple[GradientTape, Tensor]:
+    def _recorded(self, batch: Batch, part: bool = False) -> tuple[GradientTape, Tensor]:
         with GradientTape() as tape:
-            value = self._trained.loss(batch, True)
+            value = self._trained.loss(batch, True, part)
         return tape, value
 
     def _variables(self, value: Tensor) -> list[Variable]:
@@ -137,13 +144,12 @@ class _Updates:
     def _take_parts(self, batch: Batch) -> float:
         whole, step, first = _core.PartsOfStep(), _core.new_step_of_parts(), 0
         variables: list[Variable] = []
-        for index in range(self._parts):
+        cut = BatchRows(batch, self._axes)
+        # Those without rows are the last ones.
+        for index in range(min(self._parts, batch.size)):
             rows = _core.rows_of_part(batch.size, self._parts, index)
-            if rows == 0:
-                whole.skip()
-                continue
-            with _core.PartScope(first, rows, batch.size, step, self._axes.x):
-                tape, value = self._recorded(batch.rows(first, rows, self._axes))
+            with _core.PartScope(first, rows, batch.size, step):
+                tape, value = self._recorded(cut.part(first, rows), True)
                 variables = self._variables(value)
                 whole.add(self.optimizer, tape._tape, value, variables, rows / batch.size)
             first += rows

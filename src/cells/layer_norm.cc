@@ -74,8 +74,7 @@ Tensor LayerNormBasicLSTMCell::dropped(const Tensor& memory) {
   // Where only shapes are asked for, no mask is used up.
   if (memory.is_symbolic() || memory.shape()[0] == 0) return memory;
   if (options_.dropout_keep_prob == 1.0) return memory;
-  return ops::next_dropout(memory, 1.0 - options_.dropout_keep_prob,
-                           [this] { return dropout_.next(); });
+  return ops::next_dropout(memory, 1.0 - options_.dropout_keep_prob, dropout_);
 }
 
 CellResult LayerNormBasicLSTMCell::step(const Tensor& inputs, const CellState& state) {

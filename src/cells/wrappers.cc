@@ -150,7 +150,7 @@ Tensor DropoutWrapper::drop(const Tensor& x, double keep_prob) {
   // Where only shapes are asked for, no mask is used up.
   if (x.is_symbolic() || x.shape()[0] == 0) return x;
   if (keep_prob == 1.0) return x;
-  return ops::next_dropout(x, 1.0 - keep_prob, [this] { return dropout_.next(); });
+  return ops::next_dropout(x, 1.0 - keep_prob, dropout_);
 }
 
 CellResult DropoutWrapper::step(const Tensor& inputs, const CellState& state) {

@@ -8,8 +8,7 @@ namespace openrnn {
 
 inline counter::PartRows part_rows(const DropoutArgs& args) {
   if (args.key.whole_batch == 0) return {};
-  const std::int64_t around = args.before * args.after;
-  return {.group = around > 0 ? args.rows / around * args.after : 0,
+  return {.group = args.before > 0 ? args.rows / args.before : 0,
           .stride = args.key.whole_batch * args.after,
           .first = args.key.first_row * args.after};
 }

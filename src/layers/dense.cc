@@ -194,7 +194,7 @@ std::vector<Tensor> Dropout::compute_call(const Attributes& call, const std::vec
                                           const Replay& replay) {
   const bool training = replay.training.value_or(std::get<bool>(call.at(0)));
   if (!training || options_.rate == 0.0) return inputs;
-  return {ops::next_dropout(inputs[0], options_.rate, [this] { return dropout_.next(); })};
+  return {ops::next_dropout(inputs[0], options_.rate, dropout_)};
 }
 
 }  // namespace openrnn::layers

@@ -5,6 +5,7 @@
 #include "openrnn/ops.h"
 #include "ops/gradients/gradients.h"
 #include "ops/per_sample/rows.h"
+#include "ops/symbolic/dropout.h"
 #include "ops/symbolic/infer.h"
 #include "ops/symbolic/replay.h"
 
@@ -52,6 +53,31 @@ Tensor run_dropout(const Tensor& x, double rate, DropoutKey key, const BatchPlac
       same_places);
 }
 
+BatchPlace place_in(const PartScope& scope, const Shape& shape) {
+  const std::int64_t rows = scope.part().rows;
+  const auto has_rows = [&](std::size_t axis) {
+    return axis + 1 < shape.size() && shape[axis] == rows;
+  };
+  if (const auto given = scope.batch_axis()) {
+    const auto axis = shape.size() == 2 ? 0 : static_cast<std::size_t>(*given);
+    if (has_rows(axis)) return place_at(shape, axis);
+    if (shape.size() == 2 && shape[0] % rows == 0) {
+      const std::int64_t times = shape[0] / rows;
+      return *given == 0 ? BatchPlace{.after = times} : BatchPlace{.before = times};
+    }
+    throw ArgumentError(message("[dropout] x has shape ", to_string(shape), " in a part of ", rows,
+                                " rows of a batch, expected them along axis ", axis,
+                                " and more after it"));
+  }
+  // Two axes of size 1 are one place.
+  if (has_rows(0) != has_rows(1)) return place_at(shape, has_rows(0) ? 0 : 1);
+  if (has_rows(0) && rows == 1) return place_at(shape, 0);
+  throw ArgumentError(message("[dropout] x has shape ", to_string(shape), " in a part of ", rows,
+                              " rows of a batch, expected them along one of the axes 0 and 1, ",
+                              has_rows(0) ? "not both: another number of parts has other rows"
+                                          : "and more after it"));
+}
+
 }  // namespace
 
 void BatchPart::validate() const {
@@ -65,11 +91,12 @@ std::uint64_t new_step_of_parts() {
   return ++steps;
 }
 
-PartScope::PartScope(const BatchPart& part, std::uint64_t step, std::int64_t batch_axis)
+PartScope::PartScope(const BatchPart& part, std::uint64_t step,
+                     std::optional<std::int64_t> batch_axis)
     : part_(part), step_(step), batch_axis_(batch_axis), outer_(current_part) {
   part.validate();
-  if (batch_axis != 0 && batch_axis != 1) {
-    throw ArgumentError(message("[PartScope] batch_axis is ", batch_axis, ", expected 0 or 1"));
+  if (batch_axis && *batch_axis != 0 && *batch_axis != 1) {
+    throw ArgumentError(message("[PartScope] batch_axis is ", *batch_axis, ", expected 0 or 1"));
   }
   current_part = this;
 }
@@ -85,21 +112,6 @@ BatchPlace place_along(const Shape& shape, std::size_t batch_axis, const Dropout
   }
   check_part("dropout", key, shape[batch_axis]);
   return place_at(shape, batch_axis);
-}
-
-std::optional<BatchPlace> place_in_part(const Shape& shape) {
-  const PartScope* const scope = PartScope::current();
-  if (!scope) return std::nullopt;
-  const auto axis = static_cast<std::size_t>(scope->batch_axis());
-  const std::int64_t rows = scope->part().rows;
-  if (shape.size() > 2 && shape[axis] == rows) return place_at(shape, axis);
-  if (shape.size() == 2 && shape[0] % rows == 0) {
-    const std::int64_t times = shape[0] / rows;
-    return axis == 0 ? BatchPlace{.after = times} : BatchPlace{.before = times};
-  }
-  throw ArgumentError(message("[dropout] x has shape ", to_string(shape), " in a part of ", rows,
-                              " rows of a batch, expected them along axis ",
-                              shape.size() > 2 ? axis : 0, " and more after it"));
 }
 
 void check_rows_of_part(const RnnInputs& in) {
@@ -129,11 +141,15 @@ Tensor dropout_along(const Tensor& x, double rate, DropoutKey key, std::size_t b
 
 Tensor next_dropout(const Tensor& x, double rate, const std::function<DropoutKey()>& next_key) {
   check_dropout(x, rate);
-  if (x.is_symbolic()) return dropout(x, rate, next_key());
-  const std::optional<BatchPlace> place = place_in_part(x.shape());
-  const DropoutKey key = next_key();
-  // A key of the caller's own may be of a whole batch inside a part.
-  return run_dropout(x, rate, key, key.whole_batch > 0 && place ? *place : BatchPlace{});
+  return x.is_symbolic() ? record_dropout(x, rate, next_key()) : dropout(x, rate, next_key());
+}
+
+Tensor next_dropout(const Tensor& x, double rate, DropoutState& state) {
+  check_dropout(x, rate);
+  if (x.is_symbolic()) return record_dropout(x, rate, state.next());
+  const PartScope* const scope = PartScope::current();
+  const BatchPlace place = scope ? place_in(*scope, x.shape()) : BatchPlace{};
+  return run_dropout(x, rate, state.next(), place);
 }
 
 }  // namespace openrnn::ops

@@ -1,8 +1,6 @@
 // Dropout, and where the rows of a part of a batch lie in what it is given.
 #pragma once
 
-#include <optional>
-
 #include "openrnn/ops_part.h"
 #include "openrnn/ops_rnn.h"
 
@@ -16,10 +14,6 @@ struct BatchPlace {
 /// Throws: ArgumentError unless that axis of the shape, which is not its last one, has rows that
 /// lie in the key's batch.
 BatchPlace place_along(const Shape& shape, std::size_t batch_axis, const DropoutKey& key);
-/// As the current PartScope says; unset without one. Throws: ArgumentError where its rows are not
-/// found in the shape.
-std::optional<BatchPlace> place_in_part(const Shape& shape);
-
 /// As dropout().
 Tensor dropout_along(const Tensor& x, double rate, DropoutKey key, std::size_t batch_axis);
 

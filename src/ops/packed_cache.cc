@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
@@ -69,22 +70,29 @@ DropoutState DropoutState::of(std::uint64_t seed, std::uint64_t calls) {
   return state;
 }
 
-std::uint64_t DropoutState::next_call(const PartScope* scope) {
-  if (scope && scope->step() != step_of_parts_) {
-    step_of_parts_ = scope->step();
-    calls_before_ = calls_;
-    first_row_ = scope->part().first_row;
-  } else if (scope && scope->part().first_row != first_row_) {
-    calls_ = calls_before_;
-    first_row_ = scope->part().first_row;
-  }
+std::uint64_t DropoutState::next_call() {
   // Two models may run one layer at the same time.
   return std::atomic_ref(calls_).fetch_add(1, std::memory_order_relaxed);
 }
 
+std::uint64_t DropoutState::next_call_of(const PartScope& scope) {
+  if (scope.step() != step_of_parts_) {
+    step_of_parts_ = scope.step();
+    calls_before_ = calls_;
+    calls_of_part_ = 0;
+  } else if (scope.part().first_row != first_row_) {
+    calls_of_part_ = 0;
+  }
+  first_row_ = scope.part().first_row;
+  const std::uint64_t call = calls_before_ + calls_of_part_++;
+  // Parts may draw different numbers of masks; none of them is drawn again by the next step.
+  calls_ = std::max(calls_, call + 1);
+  return call;
+}
+
 DropoutKey DropoutState::next() {
   const PartScope* const scope = PartScope::current();
-  const std::uint64_t call = next_call(scope);
+  const std::uint64_t call = scope ? next_call_of(*scope) : next_call();
   DropoutKey key{.seed = seed_, .call = reset_each_call_ ? 0 : call};
   if (scope) {
     key.first_row = scope->part().first_row;

@@ -91,6 +91,15 @@ std::vector<Tensor> Layer::losses() const {
   return values;
 }
 
+bool Layer::has_call_losses() const {
+  const std::vector<const Layer*> layers = all_layers();
+  return std::any_of(layers.begin(), layers.end(), [](const Layer* layer) {
+    return std::any_of(layer->losses_.begin(), layer->losses_.end(), [&](const Loss& loss) {
+      return loss.added != Added::kOutside && counts(loss.added, layer->replayed_);
+    });
+  });
+}
+
 std::vector<Tensor> Layer::get_losses_for(const std::vector<Tensor>& inputs) const {
   std::vector<Tensor> values;
   for (const Layer* layer : all_layers()) {

@@ -139,6 +139,8 @@ std::vector<Array> Model::predict(const std::vector<Tensor>& values) {
   return results;
 }
 
+bool Model::has_call_losses() const { return !call_losses_.empty() || Layer::has_call_losses(); }
+
 std::vector<Tensor> Model::losses() const {
   std::vector<Tensor> all;
   for (const Layer* layer : all_layers()) {

@@ -4,6 +4,7 @@
 #include "base/message.h"
 #include "layers/graph/values.h"
 #include "openrnn/layers_graph.h"
+#include "openrnn/ops_part.h"
 
 namespace openrnn::layers {
 
@@ -136,6 +137,15 @@ std::vector<Tensor> LayerGraph::operator()(const std::vector<Tensor>& values, bo
   return run_call(values, specs, {training});
 }
 
+// The states are those of the part before, whose rows are other ones.
+void LayerGraph::check_whole_batch() const {
+  const ops::PartScope* const scope = ops::PartScope::current();
+  if (!scope) return;
+  throw UnsupportedError(message("[", name(), "] ", scope->part().rows, " rows of a batch of ",
+                                 scope->part().whole_batch, " with a stateful layer, expected the ",
+                                 "whole batch (micro_batches 1), or a layer that is not stateful"));
+}
+
 std::vector<Tensor> LayerGraph::compute_call(const Attributes& call,
                                              const std::vector<Tensor>& inputs,
                                              const Replay& replay) {
@@ -156,6 +166,7 @@ std::vector<Tensor> LayerGraph::compute_call(const Attributes& call,
     const auto made = made_.find(one.name);
     if (made != made_.end()) step.made = made->second.get();
     if (one.kind == "recurrent" && layer_option_as<bool>(one, "stateful")) {
+      check_whole_batch();
       states[one.name] = states_.contains(one.name) ? states_[one.name] : std::vector<Tensor>();
       step.state = &states[one.name];
     }

@@ -5,6 +5,7 @@
 #include "base/message.h"
 #include "openrnn/runtime.h"
 #include "openrnn/spec_fields.h"
+#include "ops/symbolic/dropout.h"
 #include "ops/symbolic/rnn.h"
 
 namespace openrnn::ops {
@@ -33,6 +34,7 @@ const OperationTable& operations() {
       {"matmul", Replayed<matmul>::run},
       {"multiply", Replayed<multiply>::run},
       {"negate", Replayed<ops::negate>::run},
+      {"next_dropout", run_recorded_dropout},
       {"one_hot", Replayed<one_hot>::run},
       {"params_to_canonical", Replayed<canonical_tensors>::run},
       {"reduce_mean", Replayed<static_cast<Whole>(reduce_mean)>::run},

@@ -1,6 +1,7 @@
 #include "ops/symbolic/rnn.h"
 
 #include "openrnn/ops.h"
+#include "openrnn/ops_part.h"
 #include "openrnn/runtime.h"
 #include "ops/support/support.h"
 #include "ops/symbolic/replay.h"
@@ -73,6 +74,15 @@ std::vector<Tensor> run_recorded_rnn(const std::vector<Tensor>& inputs,
     reader.read(*tensor);
   }
   given.training = replay.training.value_or(given.training);
+  // A function keeps the key that it was recorded with.
+  const auto* const scope = PartScope::current();
+  if (scope && !model.state && given.dropout.whole_batch == 0) {
+    given.next_dropout = [key = given.dropout, part = scope->part()]() mutable {
+      key.first_row = part.first_row;
+      key.whole_batch = part.whole_batch;
+      return key;
+    };
+  }
   const RnnOutputs out = run_model(spec, std::move(given), model);
   std::vector<Tensor> results{out.output, out.h};
   if (!out.c.empty()) results.push_back(out.c);

@@ -132,6 +132,9 @@ void bind_layer_losses(nb::class_<LayerRef>& layer, nb::module_& m) {
           "trainable nor stateful.");
   m.def("layer_add_loss", &add_loss, "layer"_a, "loss"_any, "inputs"_any);
   m.def(
+      "layer_has_call_losses", [](const LayerRef& self) { return self.get().has_call_losses(); },
+      "layer"_a);
+  m.def(
       "layer_get_losses_for",
       [](const LayerRef& self, nb::handle inputs) {
         return self.get().get_losses_for(as_inputs(inputs, {.call = "get_losses_for"}));

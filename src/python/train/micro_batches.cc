@@ -12,7 +12,6 @@ namespace {
 struct PartContext {
   ops::BatchPart part;
   std::uint64_t step;
-  std::int64_t batch_axis;
   std::unique_ptr<ops::PartScope> scope = {};
 };
 
@@ -55,13 +54,14 @@ void bind_micro_batches(nb::module_& m) {
       .def(
           "__init__",
           [](PartContext* self, std::int64_t first_row, std::int64_t rows, std::int64_t whole_batch,
-             std::uint64_t step, std::int64_t batch_axis) {
-            new (self) PartContext{{first_row, rows, whole_batch}, step, batch_axis};
+             std::uint64_t step) {
+            new (self) PartContext{{first_row, rows, whole_batch}, step};
           },
-          "first_row"_a, "rows"_a, "whole_batch"_a, "step"_a, "batch_axis"_a)
+          "first_row"_a, "rows"_a, "whole_batch"_a, "step"_a)
       .def("__enter__",
            [](PartContext& self) {
-             self.scope = std::make_unique<ops::PartScope>(self.part, self.step, self.batch_axis);
+             if (self.scope) throw StateError("[PartScope] entered twice, expected one block");
+             self.scope = std::make_unique<ops::PartScope>(self.part, self.step);
            })
       .def(
           "__exit__",

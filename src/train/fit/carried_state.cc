@@ -12,49 +12,64 @@ constexpr std::int64_t kBatchAxis = 1;
 
 }  // namespace
 
-CarriedState::Tensors CarriedState::rows(std::int64_t first, std::int64_t count) const {
-  const std::int64_t last = first + count;
-  std::vector<Tensors> found;
-  std::int64_t covered = 0;
-  for (const auto& [begin, piece] : pieces_) {
-    const std::int64_t low = std::max(first, begin), high = std::min(last, begin + piece.count);
-    if (low >= high) continue;
-    covered += high - low;
-    found.push_back(piece.state);
-    if (high - low == piece.count) continue;
-    for (Tensor& each : found.back()) {
-      each = ops::slice(each, {kBatchAxis, low - begin, high - low});
-    }
+void CarriedState::begin(std::int64_t first) {
+  if (left_.empty() || first >= left_.back().first + left_.back().count) return;
+  before_ = std::exchange(left_, {});
+}
+
+CarriedState::Tensors CarriedState::before(std::int64_t first, std::int64_t count) const {
+  const std::int64_t known = covered(before_, first, count);
+  if (before_.empty() || known == count) return rows(before_, first, count);
+  throw StateError(message("TextTask", "a state of ", known, " of rows ", first, " to ",
+                           first + count, ", expected one of all: an earlier step was not finished"));
+}
+
+void CarriedState::leave(std::int64_t first, std::int64_t count, Tensors state) {
+  left_.push_back({first, count, std::move(state)});
+}
+
+CarriedState::Tensors CarriedState::latest(std::int64_t batch) const {
+  const bool finished = covered(left_, 0, batch) == batch;
+  return finished ? rows(left_, 0, batch) : before(0, batch);
+}
+
+void CarriedState::load(std::int64_t batch, Tensors state) {
+  before_.clear();
+  left_.clear();
+  if (!state.empty()) leave(0, batch, std::move(state));
+}
+
+std::int64_t CarriedState::covered(const Parts& parts, std::int64_t first, std::int64_t count) {
+  std::int64_t sum = 0;
+  for (const Part& part : parts) {
+    const std::int64_t low = std::max(first, part.first);
+    const std::int64_t high = std::min(first + count, part.first + part.count);
+    sum += std::max<std::int64_t>(high - low, 0);
   }
-  if (covered != 0 && covered != count) {
-    throw StateError(
-        message("TextTask", "a state of ", covered, " of rows ", first, " to ", last,
-                ", expected one of all, or of none: an earlier step was not finished"));
+  return sum;
+}
+
+CarriedState::Tensors CarriedState::rows(const Parts& parts, std::int64_t first,
+                                         std::int64_t count) {
+  std::vector<Tensors> found;
+  for (const Part& part : parts) {
+    const std::int64_t low = std::max(first, part.first);
+    const std::int64_t high = std::min(first + count, part.first + part.count);
+    if (low >= high) continue;
+    found.push_back(part.state);
+    if (high - low == part.count) continue;
+    for (Tensor& each : found.back()) {
+      each = ops::slice(each, {kBatchAxis, low - part.first, high - low});
+    }
   }
   if (found.size() <= 1) return found.empty() ? Tensors{} : found[0];
   Tensors joined;
   for (std::size_t i = 0; i < found[0].size(); ++i) {
-    std::vector<Tensor> parts;
-    for (const Tensors& each : found) parts.push_back(each[i]);
-    joined.push_back(ops::concat(parts, kBatchAxis));
+    std::vector<Tensor> pieces;
+    for (const Tensors& each : found) pieces.push_back(each[i]);
+    joined.push_back(ops::concat(pieces, kBatchAxis));
   }
   return joined;
-}
-
-void CarriedState::set(std::int64_t first, std::int64_t count, Tensors state) {
-  const std::int64_t last = first + count;
-  std::map<std::int64_t, Piece> pieces;
-  // What lies around these rows stays.
-  const auto keep = [&](std::int64_t low, std::int64_t high) {
-    if (low < high) pieces[low] = {high - low, rows(low, high - low)};
-  };
-  for (const auto& [begin, piece] : pieces_) {
-    const std::int64_t end = begin + piece.count;
-    keep(begin, std::min(end, first));
-    keep(std::max(begin, last), end);
-  }
-  if (!state.empty()) pieces[first] = {count, std::move(state)};
-  pieces_ = std::move(pieces);
 }
 
 }  // namespace openrnn::train

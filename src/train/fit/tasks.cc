@@ -56,14 +56,15 @@ Tensor TextTask::loss(const DataPosition& position) {
 
 Tensor TextTask::loss_of_part(const DataPosition& position, const ops::BatchPart& part) {
   const Window window = window_of(streams_, position, part, latest_);
+  state_->begin(part.first_row);
   std::vector<Tensor> state;
-  if (!window.fresh) state = state_->rows(part.first_row, part.rows);
+  if (!window.fresh) state = state_->before(part.first_row, part.rows);
   SequenceModel::Call call;
   call.training = true;
   SequenceModel::Result result = model_(window.x, state, call);
   state.clear();
   for (const Tensor& each : result.state) state.push_back(each.detached());
-  state_->set(part.first_row, part.rows, std::move(state));
+  state_->leave(part.first_row, part.rows, std::move(state));
   return ops::softmax_cross_entropy(result.outputs, Tensor(window.y.view()));
 }
 
@@ -85,7 +86,7 @@ double TextTask::validate(bool quick) {
 
 void TextTask::save(Extras& extras) const {
   extras.set_int("dropout_calls", static_cast<std::int64_t>(model_.dropout_calls()));
-  const std::vector<Tensor> state = state_->rows(0, options_.batch);
+  const std::vector<Tensor> state = state_->latest(options_.batch);
   extras.set_int("state_count", static_cast<std::int64_t>(state.size()));
   for (std::size_t i = 0; i < state.size(); ++i) {
     extras.set("state_" + std::to_string(i), state[i].to_host());
@@ -107,8 +108,7 @@ void TextTask::load(const Extras& extras) {
     state.emplace_back(extras.get_array("state_" + std::to_string(i), spec.dtype, shape).view());
   }
   model_.set_dropout_calls(calls);
-  state_->clear();
-  state_->set(0, options_.batch, std::move(state));
+  state_->load(options_.batch, std::move(state));
 }
 
 SeriesTask::SeriesTask(SequenceModel& model, const SeriesWindows& data, bool to_sequence)

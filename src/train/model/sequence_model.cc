@@ -83,6 +83,11 @@ void SequenceModel::raise_forget_bias() {
 
 SequenceModel::Result SequenceModel::operator()(const Array& x, const std::vector<Tensor>& state,
                                                 const Call& call) {
+  // All is [time, batch, ..] here.
+  std::optional<ops::PartScope> time_major;
+  if (const ops::PartScope* const scope = ops::PartScope::current()) {
+    time_major.emplace(scope->part(), scope->step(), 1);
+  }
   Tensor inputs;
   if (embedding_) {
     inputs = (*embedding_)(x.view());

@@ -65,7 +65,8 @@ TEST(PartScope, MasksAroundAnEngineAreThoseOfTheWholeBatch) {
 }
 
 /// A Dropout of `whole` in parts along an axis gives the same values and gradients.
-void expect_dropout_in_parts(const Shape& shape, std::int64_t axis, std::int64_t scope_axis) {
+void expect_dropout_in_parts(const Shape& shape, std::int64_t axis,
+                             std::optional<std::int64_t> scope_axis) {
   const Graph graph;
   layers::Dropout dropout({.rate = 0.5, .seed = 3});
   const Tensor x = random_tensor(shape, 1, 0.5, 1.0);
@@ -137,6 +138,77 @@ TEST(PartScope, APartOfAStepRepeatsTheCallsOfTheFirst) {
   EXPECT_EQ(PartScope::current(), nullptr);
 }
 
+TEST(PartScope, PartsOfDifferentNumbersOfMasksShareNoneWithTheNextStep) {
+  ops::DropoutState state({1, 2});
+  const auto draw = [&](std::uint64_t step, std::int64_t first, int times) {
+    const PartScope scope({first, 2, 4}, step);
+    std::vector<std::uint64_t> calls;
+    for (int i = 0; i < times; ++i) calls.push_back(state.next().call);
+    return calls;
+  };
+  const std::uint64_t step = ops::new_step_of_parts();
+  EXPECT_EQ(draw(step, 0, 3), (std::vector<std::uint64_t>{0, 1, 2}));
+  EXPECT_EQ(draw(step, 2, 1), (std::vector<std::uint64_t>{0}));
+  EXPECT_EQ(state.calls(), 3u);
+  EXPECT_EQ(draw(ops::new_step_of_parts(), 0, 1), (std::vector<std::uint64_t>{3}));
+}
+
+TEST(PartScope, WithoutAnAxisTheRowsAreThoseOfOneOfTwo) {
+  expect_dropout_in_parts({7, 5}, 0, std::nullopt);
+  expect_dropout_in_parts({4, 7, 5}, 1, std::nullopt);
+  expect_dropout_in_parts({7, 4, 5}, 0, std::nullopt);
+  expect_dropout_in_parts({1, 1, 1}, 0, std::nullopt);
+  const Graph graph;
+  const PartScope scope({3, 3, 6}, ops::new_step_of_parts());
+  layers::Dropout dropout({.rate = 0.5, .seed = 3});
+  const auto drop = [&](const Shape& shape) {
+    return [&, shape] { dropout(random_tensor(shape, 1, 0.5, 1.0), true); };
+  };
+  expect_error<ArgumentError>(drop({3, 3, 2}),
+                              "[dropout] x has shape [3, 3, 2] in a part of 3 rows of a batch, "
+                              "expected them along one of the axes 0 and 1, not both: another "
+                              "number of parts has other rows");
+  expect_error<ArgumentError>(drop({12, 5}),
+                              "[dropout] x has shape [12, 5] in a part of 3 rows of a batch, "
+                              "expected them along one of the axes 0 and 1, and more after it");
+  EXPECT_EQ(dropout.dropout_calls(), 0u) << "a refused call draws nothing";
+}
+
+TEST(PartScope, KeysOfTheCallersOwnAreTheirs) {
+  const PartScope scope({2, 2, 4}, ops::new_step_of_parts());
+  const Tensor x = random_tensor({7, 3, 2}, 1, 0.5, 1.0);
+  const DropoutKey key{.seed = 3, .call = 5};
+  EXPECT_EQ(values_of(ops::next_dropout(x, 0.5, [&] { return key; })),
+            values_of(ops::dropout(x, 0.5, key)))
+      << "whatever the shape";
+  const DropoutKey part{.seed = 3, .call = 5, .first_row = 2, .whole_batch = 9};
+  EXPECT_EQ(values_of(ops::next_dropout(x, 0.5, [&] { return part; })),
+            values_of(ops::dropout(x, 0.5, part)));
+}
+
+TEST(PartScope, RecordedCallsDrawMasksOfTheWholeBatch) {
+  const Graph graph;
+  const Tensor x = Input({-1, 4, 5}, DType::kFloat64);
+  const auto made = [&] {
+    return Model({x}, {ops::next_dropout(x, 0.5, [] { return DropoutKey{.seed = 3}; })});
+  };
+  const Tensor given = random_tensor({7, 4, 5}, 1, 0.5, 1.0);
+  Model whole = made(), parts = made();
+  for (int call = 0; call < 2; ++call) {
+    const std::vector<double> expected = values_of(whole({given})[0]);
+    const std::uint64_t step = ops::new_step_of_parts();
+    std::vector<double> found;
+    for (const BatchPart& part : parts_of(7, 3)) {
+      const PartScope scope(part, step);
+      const Tensor y = parts({rows_of(given, 0, part.first_row, part.rows)})[0];
+      const std::vector<double> mine = values_of(y);
+      found.insert(found.end(), mine.begin(), mine.end());
+    }
+    EXPECT_EQ(found, expected);
+  }
+  EXPECT_NE(values_of(whole({given})[0]), values_of(whole({given})[0])) << "each call draws";
+}
+
 TEST(PartScope, RefusesWhatHasNoRowsOfIt) {
   const Graph graph;
   const auto scoped = [](const BatchPart& part, std::int64_t axis = 1) {
@@ -149,7 +221,7 @@ TEST(PartScope, RefusesWhatHasNoRowsOfIt) {
   EXPECT_THROW(scoped({-1, 2, 4})(), ArgumentError);
   expect_error<ArgumentError>(scoped({0, 2, 4}, 2), "[PartScope] batch_axis is 2, expected 0 or 1");
 
-  const PartScope scope({2, 2, 4}, ops::new_step_of_parts());
+  const PartScope scope({2, 2, 4}, ops::new_step_of_parts(), 1);
   layers::Dropout dropout({.rate = 0.5, .seed = 3});
   const auto drop = [&](const Shape& shape) {
     return [&, shape] { dropout(random_tensor(shape, 1, 0.5, 1.0), true); };

@@ -121,18 +121,28 @@ def masked_network(batch_first):
     return openrnn.Model(x, y)
 
 
+def dropped_sequences(batch_first):
+    """Masks of sequences of the other layout than x."""
+    x = openrnn.Input(batch_shape=(None, None, 3), dtype="float64")
+    transposed = openrnn.transpose(layers.Dense(5, seed=3, dtype="float64")(x), (1, 0, 2))
+    steps = layers.Dropout(0.5, seed=4)(transposed, training=True)
+    return openrnn.Model(x, layers.Dense(2, seed=3, dtype="float64")(
+        openrnn.reduce_mean(steps, axis=0 if batch_first else 1)))  # fmt: skip
+
+
 @pytest.mark.parametrize("batch_first", [False, True])
-@pytest.mark.parametrize("kind", ["arrays", "iterable", "tensors"])
+@pytest.mark.parametrize("kind", ["arrays", "iterable", "tensors", "transposed"])
 def test_masks_do_not_depend_on_the_parts(batch_first, kind):
     axis = 0 if batch_first else 1
-    x = RANDOM.normal(size=(10, 4, 3) if batch_first else (4, 10, 3))
+    x = RANDOM.normal(size=(10, 5, 3) if batch_first else (5, 10, 3))
     y = RANDOM.normal(size=(10, 2))
     found = []
     for parts in (1, 2, 4):
         with openrnn.Graph().as_default():
-            model, data = masked_network(batch_first), (x, y)
+            network = dropped_sequences if kind == "transposed" else masked_network
+            model, data = network(batch_first), (x, y)
             more = {"batch_size": 4}
-            if kind != "arrays":
+            if kind in ("iterable", "tensors"):
                 made = openrnn.constant if kind == "tensors" else np.asarray
                 cuts = [slice(0, 4), slice(4, 7), slice(7, 10)]
                 data = [(made(x[cut] if batch_first else x[:, cut]), made(y[cut])) for cut in cuts]

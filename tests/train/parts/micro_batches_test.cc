@@ -298,6 +298,34 @@ TEST(MicroBatches, AnOverflowInOnePartSkipsTheStep) {
   EXPECT_EQ(trial.optimizer->loss_scale(), static_cast<double>(1.5e38F));
 }
 
+TEST(MicroBatches, AfterAStepThatWasNotFinishedNoneGoesOn) {
+  Trial trial({.parts = 2}), resumed({.parts = 2});
+  const auto loss_at = [&](Trial& of, std::int64_t window) {
+    double sum = 0.0;
+    const std::uint64_t step = ops::new_step_of_parts();
+    of.model->set_dropout_calls(static_cast<std::uint64_t>(window));
+    for (const BatchPart& part : {BatchPart{0, 3, 6}, {3, 3, 6}}) {
+      const PartScope scope(part, step);
+      sum += of.task->loss_of_part({0, window}, part).item();
+    }
+    return sum;
+  };
+  loss_at(trial, 0);
+  const double once = loss_at(trial, 1);
+  Trial other({.parts = 2});
+  loss_at(other, 0);
+  {
+    const PartScope scope({0, 3, 6}, ops::new_step_of_parts());
+    other.task->loss_of_part({0, 1}, {0, 3, 6});
+  }
+  // What is saved then is of the step before.
+  Extras extras;
+  other.task->save(extras);
+  resumed.task->load(extras);
+  EXPECT_EQ(loss_at(resumed, 1), once);
+  EXPECT_THROW(loss_at(other, 1), StateError) << "rows 3 to 5 have no state";
+}
+
 /// Knows whole batches alone.
 class OwnTask : public Task {
  public:
