@@ -5,8 +5,10 @@ Usage: .venv/bin/python scripts/notebooks.py [NAME ...]
 What is saved says nothing of the machine or the moment: no times, no versions, cells counted from 1.
 """
 
+import base64
 import copy
 import pathlib
+import struct
 import sys
 import tempfile
 
@@ -35,6 +37,17 @@ def execute(notebook, folder):
     return tidy(made)
 
 
+def without_texts(picture):
+    """A PNG file without its chunks of text, which name the library that drew it and its version."""
+    kept, at = picture[:8], 8
+    while at < len(picture):
+        end = at + 12 + struct.unpack(">I", picture[at : at + 4])[0]
+        if picture[at + 4 : at + 8] not in (b"tEXt", b"iTXt", b"zTXt"):
+            kept += picture[at:end]
+        at = end
+    return kept
+
+
 def tidy(notebook):
     """Without what differs from run to run."""
     notebook.metadata = nbformat.from_dict(METADATA)
@@ -50,6 +63,9 @@ def tidy(notebook):
                 output.execution_count = count
             if "metadata" in output:
                 output.metadata = nbformat.from_dict({})
+            if "image/png" in output.get("data", {}):
+                picture = without_texts(base64.b64decode(output.data["image/png"]))
+                output.data["image/png"] = base64.b64encode(picture).decode()
     return notebook
 
 

@@ -10,7 +10,8 @@ import sys
 
 MODULES = ("openrnn", "openrnn.cudnn_rnn", "openrnn.cudnn_rnn.ops", "openrnn.nn",
            "openrnn.nn.rnn_cell", "openrnn.layers", "openrnn.initializers", "openrnn.regularizers",
-           "openrnn.losses", "openrnn.train")
+           "openrnn.losses", "openrnn.train", "openrnn.onnx", "openrnn.torch", "openrnn.keras",
+           "openrnn.jax")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 

@@ -66,7 +66,7 @@ def log(x: TensorLike) -> Tensor:
     Examples
     --------
     >>> openrnn.log([0.0, 1.0, np.e]).numpy().round(4)
-    array([-inf, 0., 1.], dtype=float32)
+    array([-inf,   0.,   1.], dtype=float32)
     """
     return _core.log(x)
 
@@ -116,7 +116,7 @@ def not_equal(x: TensorLike, y: TensorLike) -> Tensor:
     Examples
     --------
     >>> openrnn.not_equal([1, 2], [1, 3]).numpy()
-    array([False, True])
+    array([False,  True])
     """
     return _core.not_equal(x, y)
 
@@ -138,7 +138,7 @@ def less_equal(x: TensorLike, y: TensorLike) -> Tensor:
     Examples
     --------
     >>> openrnn.less_equal([1, 2, 3], 2).numpy()
-    array([ True, True, False])
+    array([ True,  True, False])
     """
     return _core.less_equal(x, y)
 
@@ -149,7 +149,7 @@ def greater(x: TensorLike, y: TensorLike) -> Tensor:
     Examples
     --------
     >>> openrnn.greater([1, 2, 3], 2).numpy()
-    array([False, False, True])
+    array([False, False,  True])
     """
     return _core.greater(x, y)
 
@@ -160,7 +160,7 @@ def greater_equal(x: TensorLike, y: TensorLike) -> Tensor:
     Examples
     --------
     >>> openrnn.greater_equal([1, 2, 3], 2).numpy()
-    array([False, True, True])
+    array([False,  True,  True])
     """
     return _core.greater_equal(x, y)
 
@@ -171,7 +171,7 @@ def logical_not(x: TensorLike) -> Tensor:
     Examples
     --------
     >>> openrnn.logical_not([True, False]).numpy()
-    array([False, True])
+    array([False,  True])
     """
     return _core.logical_not(x)
 
@@ -193,7 +193,7 @@ def logical_or(x: TensorLike, y: TensorLike) -> Tensor:
     Examples
     --------
     >>> openrnn.logical_or([True, True, False], [True, False, False]).numpy()
-    array([ True, True, False])
+    array([ True,  True, False])
     """
     return _core.logical_or(x, y)
 

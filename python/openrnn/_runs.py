@@ -48,7 +48,8 @@ class Run(_core.RunBase):
     batch (32), seq_len (100; series 24), epochs (10, but 500 to 20000 steps) or steps, optimizer
     ('adam'), lr (0.004; 'sgd', 'momentum', 'nesterov' 0.5, 'adagrad' 0.05), lr_schedule ('cosine',
     'exponential', 'constant'), warmup (1/20 of the steps, at most 100), clip_norm (1, 0 is off),
-    micro_batches (1: parts of each step's batch, to save memory), valid_every (1/20 of the steps), patience (0: never stop early): the optimization.
+    micro_batches (1: parts of each step's batch, to save memory), valid_every (1/20 of the steps),
+    patience (0: never stop early): the optimization.
     save_steps, save_seconds: checkpoints are saved at these intervals, 0 is never, and at both ends.
     keep: how many stay, 0 is all. recompute: keep less memory for gradients and compute the rest
     again, in chunks of so many time steps, rounded up to a multiple of 32; 0 is off. device: 'cpu',

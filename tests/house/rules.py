@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 CODE = {".h", ".cc", ".inc", ".py"}
-TEXT = CODE | {".md", ".txt", ".cmake", ".in", ".json", ".sh", ".toml", ""}
+TEXT = CODE | {".md", ".txt", ".cmake", ".in", ".json", ".sh", ".toml", ".ipynb", ""}
 FOLDERS = ("include", "src", "tests", "fuzz", "examples", "bench", "scripts", "cmake",
            "conformance", "docs", ".ci")
 FILE_LINES, SOURCE_LINES, MEDIAN_LINES, FUNCTION_LINES, FOLDER_SOURCES = 500, 300, 150, 60, 12

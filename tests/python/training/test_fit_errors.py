@@ -109,7 +109,6 @@ def test_outputs_without_the_samples_of_a_batch():
             openrnn.Model(x, outputs).predict(X, 2, batch_axis=axes)
 
 
-
 @pytest.mark.parametrize(
     ("make", "text"),
     [

@@ -7,7 +7,7 @@ import types
 import numpy as np
 import openrnn
 import pytest
-from openrnn import _core, layers, train
+from openrnn import _core, _fit_report, layers, train
 
 X, Y = np.arange(18, dtype="float32").reshape(6, 3) / 9, np.ones((6, 1), "float32")
 
@@ -99,6 +99,36 @@ def test_progress_by_tqdm_where_it_is(capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", module)
     fit(epochs=2)
     assert calls == [{"total": 2, "unit": "epoch", "ncols": 80}, "loss ", 1, "loss ", 1, "closed"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_notebook_s_line_comes_first_and_is_written_ten_times_a_second(capfd, monkeypatch):
+    shown, clock = [], [100.0]
+
+    class Handle:
+        def update(self, text):
+            shown.append(str(text))
+
+    def display(text, display_id):
+        assert display_id is True
+        shown.append(str(text))
+        return Handle()
+
+    python, displays = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    python.get_ipython = lambda: types.SimpleNamespace(kernel=None)
+    displays.display = display
+    bars = types.ModuleType("tqdm.auto")  # without a bar: asking for one fails
+    for name, module in {"IPython": python, "IPython.display": displays, "tqdm.auto": bars}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(_fit_report.time, "monotonic", lambda: clock[0])
+    progress = _fit_report.Progress(epochs=25, shown=True)
+    for epoch in range(25):
+        progress.epoch(epoch, {"loss": 1.0 / (epoch + 1)})
+        clock[0] += 0.03
+    assert [text.split()[1] for text in shown] == ["1/25", "5/25", "9/25", "13/25", "17/25", "21/25", "25/25"]
+    progress.epoch(23, {"loss": 0.5})
+    progress.close()
+    assert shown[-1].split()[:4] == ["epoch", "24/25", "loss", "0.5"]
     assert capfd.readouterr() == ("", "")
 
 
