@@ -2,9 +2,10 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openrnn import _arguments, _core, _ops
 from openrnn._core import Tensor, Variable
@@ -70,11 +71,17 @@ class _TupleOrOne(_LSTM):
 
     _state_is_tuple = True
 
-    if TYPE_CHECKING:  # the state depends on a value
+    if TYPE_CHECKING:  # the new state is of the kind of the given one
 
+        @overload
         def __call__(
-            self, inputs: TensorLike, state: Any, scope: Any = None
-        ) -> tuple[Tensor, Any]: ...
+            self, inputs: TensorLike, state: tuple[TensorLike, TensorLike], scope: Any = None
+        ) -> tuple[Tensor, LSTMStateTuple[Tensor]]: ...
+        @overload
+        def __call__(
+            self, inputs: TensorLike, state: Tensor | Variable | NDArray[Any], scope: Any = None
+        ) -> tuple[Tensor, Tensor]: ...
+        def __call__(self, inputs: TensorLike, state: Any, scope: Any = None) -> Any: ...
 
     def _structure(self, flat: Any) -> Any:
         c, h = next(flat), next(flat)

@@ -52,6 +52,11 @@ def cells() -> None:
     assert_type(output, Tensor)
     assert_type(state, LSTMStateTuple[Tensor])
     assert_type(state.c, Tensor)
+    for either in (nn.rnn_cell.BasicLSTMCell(4), nn.rnn_cell.LSTMCell(4)):
+        assert_type(either(x, (zeros, zeros)), tuple[Tensor, LSTMStateTuple[Tensor]])
+        assert_type(either(x, state), tuple[Tensor, LSTMStateTuple[Tensor]])
+        assert_type(either(x, output), tuple[Tensor, Tensor])
+        assert_type(either(x, zeros), tuple[Tensor, Tensor])
     for cell in (cudnn_rnn.CudnnCompatibleGRUCell(4), nn.rnn_cell.GRUCell(4)):
         assert_type(cell(x, zeros), tuple[Tensor, Tensor])
     assert_type(nn.rnn_cell.BasicRNNCell(4)(x, zeros), tuple[Tensor, Tensor])
