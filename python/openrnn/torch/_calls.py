@@ -82,14 +82,19 @@ def forward(
     `held` are the packed weights; `weights` None means those that it holds.
     """
     net = place.net
-    x, h0, c0 = _dense(x), _dense(h0), _dense(c0)
+    x = _dense(x)
+    h_at = c_at = cn_at = 0  # a call of microseconds: no function is called for a None
+    if h0 is not None:
+        h0, c0 = _dense(h0), _dense(c0)
+        h_at, c_at = h0.data_ptr(), _address(c0)
     sizes = place.sizes(x, batch_sizes)
-    rows = sizes[1]
-    y = x.new_empty((*x.shape[:-1], net.output))
-    hn = x.new_empty((net.states, rows, net.hidden))
-    cn = x.new_empty((net.states, rows, net.units)) if net.has_cell else None
-    given = (x.data_ptr(), _address(h0), _address(c0))
-    made = (y.data_ptr(), hn.data_ptr(), _address(cn))
+    rows, new, cn = sizes[1], x.new_empty, None
+    y = new((*x.shape[:-1], net.output))
+    hn = new((net.states, rows, net.hidden))
+    if net.has_cell:
+        cn = new((net.states, rows, net.units))
+        cn_at = cn.data_ptr()
+    given, made = (x.data_ptr(), h_at, c_at), (y.data_ptr(), hn.data_ptr(), cn_at)
     done = held.forward(weights, saving, sizes, given, made)
     if done is False:
         done = held.forward(readable(net, weights), saving, sizes, given, made)
