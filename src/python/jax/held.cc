@@ -4,7 +4,7 @@
 #include <mutex>
 #include <random>
 
-#include "python/torch/content_hash.h"
+#include "base/hash/content_hash.h"
 
 namespace openrnn::python::jax {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <cstring>
 
+#include "base/hash/content_hash.h"
 #include "base/message.h"
 #include "openrnn/engine_tangent.h"
 #include "openrnn/runtime.h"
 #include "python/jax/held.h"
 #include "python/jax/reserve.h"
-#include "python/torch/content_hash.h"
 
 namespace openrnn::python::jax {
 namespace {
