@@ -102,6 +102,12 @@ def mask_of(mask: Any, sequences: Any) -> Any:
     return fits, keras.ops.cast(mask, "bool") if fits else None
 
 
+def is_readable(sequences: Any, cell: Any) -> bool:
+    """Whether it is an x of the cell's; what Keras says of another one is Keras's own."""
+    shape = sequences.shape
+    return len(shape) == 3 and shape[1] != 0 != shape[2] and shape[2] == cell.kernel.shape[0]
+
+
 def states_fit(states: Any, sequences: Any, units: int) -> bool:
     batch = sequences.shape[0]
     return all(
@@ -168,7 +174,7 @@ def _run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: An
     if why_not(layer):
         return None
     cell, backend = layer.cell, engine_backend()
-    if len(sequences.shape) != 3 or sequences.shape[1] == 0 or not sequences.shape[2]:
+    if not is_readable(sequences, cell):
         return None
     states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
     readable, mask = mask_of(mask, sequences)
