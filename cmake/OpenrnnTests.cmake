@@ -79,8 +79,6 @@ endfunction()
 run_emulated(allocation bits every_layer padding saved session threads)
 # A part of the tool, which is no library.
 target_sources(cli_progress_test PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/report/progress.cc)
-# A part of the Python package, which is no library either.
-target_sources(base_content_hash_test PRIVATE ${PROJECT_SOURCE_DIR}/src/python/torch/content_hash.cc)
 # Our writer of tables is held against LevelDB's.
 target_link_libraries(formats_table_test PRIVATE leveldb::leveldb)
 if(OPENRNN_HAS_CUDA)

@@ -1,6 +1,7 @@
 """Measures, and writes the table: see docs/benchmarks.md."""
 
 import argparse
+import dataclasses
 import datetime
 import fcntl
 import os
@@ -56,10 +57,17 @@ def commands(native: Path) -> dict[str, list[str]]:
 
 
 def own_files(native: Path) -> list[Path]:
-    """What a change of ours changes: the package's core and the C++ workers."""
+    """What a change of ours changes: the package, and the workers in C++ and in Python."""
     import openrnn
 
-    return [*Path(openrnn.__file__).parent.glob("_core*.so"), *(native / n for n in NATIVE)]
+    package, workers = Path(openrnn.__file__).parent, Path(__file__).parent / "workers"
+    python = [*package.rglob("*.py"), *workers.rglob("*.py")]
+    return [*package.glob("_core*.so"), *python, *(native / name for name in NATIVE)]
+
+
+def key(line: Line, setting: dict[str, Any]) -> str:
+    """Of a result: another one where anything of the line changes, its sides among it."""
+    return store.key_of(line.name, {**setting, "line": dataclasses.asdict(line)})
 
 
 def weight(line: Line) -> float:
@@ -74,7 +82,7 @@ def measure(
     """Every line, from the file where it is there."""
     kept, results = store.Store(options.out / "results.jsonl"), []
     folder = options.out / "work"
-    wanted = {line.name: store.key_of(line.name, setting) for line in lines}
+    wanted = {line.name: key(line, setting) for line in lines}
     missing = [line for line in lines if options.fresh or kept.get(wanted[line.name]) is None]
     progress = Progress([weight(line) for line in missing])
     pool = Pool(commands(options.native), dict(os.environ), options.out / "logs")
@@ -133,7 +141,7 @@ def main() -> int:
     }  # fmt: skip
     if options.report:
         kept = store.Store(options.out / "results.jsonl")
-        results = [r for line in lines if (r := kept.get(store.key_of(line.name, setting)))]
+        results = [r for line in lines if (r := kept.get(key(line, setting)))]
     else:
         hold(options.out)
         try:

@@ -24,7 +24,7 @@ def versions() -> dict[str, str]:
 
 
 def fingerprint(paths: Iterable[Path]) -> str:
-    """Of the contents of our own binaries."""
+    """Of the contents of our own files."""
     digest = hashlib.sha256()
     for path in sorted(paths):
         digest.update(path.read_bytes())

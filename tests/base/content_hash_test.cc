@@ -1,4 +1,4 @@
-#include "python/torch/content_hash.h"
+#include "base/hash/content_hash.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace openrnn::python {
+namespace openrnn {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -122,4 +122,4 @@ INSTANTIATE_TEST_SUITE_P(Functions, ContentHash,
                          testing::Values(content_hash, portable_content_hash));
 
 }  // namespace
-}  // namespace openrnn::python
+}  // namespace openrnn

@@ -5,11 +5,8 @@ from typing import Any
 
 from peers.workers import server
 
-THREADS = server.pin()
-if THREADS == 1:
-    flags = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen=false {flags}".strip()
-os.environ["JAX_PLATFORMS"] = "cpu"
+server.pin()
+server.set_up_jax()
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402

@@ -211,8 +211,21 @@ def main(make: Callable[[Task], Job], about: Callable[[], str]) -> None:
     Server(make, about).serve(sys.stdin, answers)
 
 
+def threads_wanted() -> int:
+    """Of the process, as whoever started it says."""
+    return int(os.environ.get("PEERS_THREADS", "1"))
+
+
+def set_up_jax() -> None:
+    """What XLA reads of the environment; call before JAX is imported."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    if threads_wanted() == 1:
+        flags = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen=false {flags}".strip()
+
+
 def pin() -> int:
     """Holds this process to the first cores, as many as PEERS_THREADS says; call before imports."""
-    threads = int(os.environ.get("PEERS_THREADS", "1"))
+    threads = threads_wanted()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     return threads

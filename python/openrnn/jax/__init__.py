@@ -9,7 +9,7 @@ grad, second derivatives included. `init` makes parameters, `pack` packs them on
 # mypy: disable-error-code="import-not-found"
 
 try:
-    import jax as _jax  # noqa: F401
+    import jax as _jax
 except ModuleNotFoundError as _error:
     if _error.name != "jax":
         raise
@@ -17,6 +17,12 @@ except ModuleNotFoundError as _error:
         "[openrnn.jax] JAX is not installed, expected version 0.4.38 or later: pip install jax",
         name="jax",
     ) from None
+
+if _jax.__version_info__ < (0, 4, 38):
+    raise ModuleNotFoundError(
+        f"[openrnn.jax] JAX {_jax.__version__} is installed, expected version 0.4.38 or later",
+        name="jax",
+    )
 
 from openrnn.jax._calls import gru, lstm, rnn
 from openrnn.jax._flax import from_flax, to_flax

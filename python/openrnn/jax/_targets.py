@@ -59,12 +59,20 @@ def _tangent(
     return tuple(_array(each.shape, each) for each in (dy, dhn, dcn, vx, vh, vc, vp))
 
 
-def _refuse(ctx: Any, *_: Any, **__: Any) -> Any:
-    platforms = ctx.platforms or ctx.module_context.platforms
-    raise UnsupportedError(
-        f"[openrnn.jax] a call is compiled for {', '.join(platforms)}, expected cpu: on a GPU use "
-        "jax.experimental.rnn or jax.lax.scan, or put the arrays on jax.devices('cpu')[0]"
-    )
+def refusal(call: str, instead: str) -> Any:
+    """A lowering for every platform that the engine has no calls for."""
+
+    def refuse(ctx: Any, *_: Any, **__: Any) -> Any:
+        platforms = ctx.platforms or ctx.module_context.platforms
+        raise UnsupportedError(
+            f"[{call}] a call is compiled for {', '.join(platforms)}, expected cpu: {instead}, or "
+            "put the arrays on jax.devices('cpu')[0]"
+        )
+
+    return refuse
+
+
+_refuse = refusal("openrnn.jax", "on a GPU use jax.experimental.rnn or jax.lax.scan")
 
 
 def _primitive(name: str, shapes: Any) -> Any:

@@ -17,16 +17,29 @@ def _on_engine(layer: Any) -> bool:
     return hasattr(vars(type(layer)).get("inner_loop"), "_openrnn_own") and not _loop.why_not(layer)
 
 
+# Of torch.nn.Module, which Keras's layers are under its torch backend.
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+
+
 def _plain(layer: Any) -> bool:
-    """Whether a call of it is no more than its loop: no masks drawn, no states kept, no losses."""
-    cell = layer.cell
+    """Whether a call of it is no more than its loop: no masks drawn, no states kept, no losses, and
+    nothing of somebody's that a call of the layer alone would run."""
+    cell, own = layer.cell, vars(layer)
     return (
         layer.built
+        and "call" not in own
+        and "inner_loop" not in own
+        and not any(own.get(hooks) for hooks in _HOOKS)
         and not layer.stateful
         and layer.activity_regularizer is None
         and not cell.dropout
         and not cell.recurrent_dropout
     )
+
+
+def _dtypes(layer: Any) -> Any:
+    """What a call of the layer rounds its weights by."""
+    return layer.compute_dtype, layer.variable_dtype, layer.autocast
 
 
 def _key(layer: Any) -> Any:
@@ -45,7 +58,7 @@ def alike(layer: Any) -> bool:
         and _plain(backward)
         and not forward.go_backwards
         and backward.go_backwards
-        and layer.compute_dtype == forward.compute_dtype
+        and _dtypes(layer) == _dtypes(forward) == _dtypes(backward)
         and _key(forward) == _key(backward)
     )
 
@@ -65,6 +78,9 @@ def _states(layer: Any, sequences: Any, given: Any) -> Any:
     return states if fits else None
 
 
+_MERGES = ("concat", "sum", "ave", "mul", None)
+
+
 def _merged(layer: Any, y: Any, units: int) -> Any:
     """y [.., 2U] as Keras merges its halves."""
     if layer.merge_mode == "concat":
@@ -78,9 +94,9 @@ def _merged(layer: Any, y: Any, units: int) -> Any:
 
 
 def _run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: Any) -> Any:
-    if len(sequences.shape) != 3 or sequences.shape[1] == 0 or not sequences.shape[2]:
-        return None
     forward, backend = layer.forward_layer, _loop.engine_backend()
+    if layer.merge_mode not in _MERGES or not _loop.is_readable(sequences, forward.cell):
+        return None
     if (forward.unroll and sequences.shape[1] is None) or not backend.on_cpu(sequences):
         return None
     readable, mask = _loop.mask_of(mask, sequences)

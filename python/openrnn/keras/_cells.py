@@ -37,14 +37,13 @@ class Place:
     each direction; its outputs are y, hn and cn of each direction. None stands where there is none.
     """
 
-    __slots__ = ("bias", "cell", "directions", "flags", "function", "lstm", "units")
+    __slots__ = ("cell", "directions", "flags", "function", "lstm", "units")
 
     def __init__(self, cell: Any, options: dict[str, Any], flags: tuple[bool, bool, bool]) -> None:
         self.cell = cell
         self.units: int = options["num_units"]
         self.directions = 2 if options.get("direction") == "bidirectional" else 1
         self.lstm = options["rnn_mode"] == "lstm"
-        self.bias: bool = options["use_bias"]
         # go_backwards, return_sequences, zero_output_for_mask
         self.flags = flags
         self.function: Any = None  # a backend's own

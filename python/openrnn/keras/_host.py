@@ -57,8 +57,8 @@ def unpacked(there: Any, arrays: Any) -> list[Any]:
     return [next(given) if each else None for each in there]
 
 
-# Saved calls that a graph of TensorFlow names by a number. A number without one is computed again, so that what
-# no backward pass takes may be thrown away.
+# Saved calls that a graph of TensorFlow names by a number. A number without one is computed again,
+# so that what no backward pass takes may be thrown away.
 MOST_BYTES = 1 << 30
 MOST_CALLS = 256
 # The number of none.

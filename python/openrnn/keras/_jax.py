@@ -16,27 +16,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir
 
 from openrnn import _core
+from openrnn.jax._targets import ffi_call, refusal, register
 from openrnn.keras import _host
 from openrnn.keras._cells import Place
 
-try:
-    from openrnn.jax._targets import ffi_call, register
-except ImportError as _error:
-    if jax.__version_info__ >= (0, 4, 38):
-        raise
-    raise ImportError(
-        f"[openrnn.keras] JAX {jax.__version__} is installed, expected version 0.4.38 or later "
-        "under Keras's jax backend"
-    ) from _error
-
 register(_core.keras_targets())
+
+# The first operand of a call, which nothing but a processor lets pass.
+_on_cpu_p = Primitive("openrnn_keras_on_cpu")
+_on_cpu_p.def_abstract_eval(lambda x: x)
+_on_cpu_p.def_impl(lambda x: x)
+batching.defvectorized(_on_cpu_p)
+mlir.register_lowering(
+    _on_cpu_p, refusal("openrnn.keras", "on a GPU take the layers of keras.layers")
+)
+mlir.register_lowering(_on_cpu_p, lambda _, x: [x], platform="cpu")
 
 
 def on_cpu(x: Any) -> bool:
-    """Whether the engine can have the arrays of a call."""
-    return bool(jax.default_backend() == "cpu")
+    """Whether the engine can have the arrays of a call; of a program, its compilation says so."""
+    if jax.default_backend() != "cpu":
+        return False
+    concrete = isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer)
+    return not concrete or all(device.platform == "cpu" for device in x.devices())
 
 
 def _call(name: str, shapes: Any, attributes: dict[str, Any]) -> Any:
@@ -45,7 +51,7 @@ def _call(name: str, shapes: Any, attributes: dict[str, Any]) -> Any:
     @jax.custom_vjp
     def run(*operands: Any) -> Any:
         call = ffi_call(f"openrnn_keras_{name}", shapes, vmap_method="sequential")
-        return tuple(call(*operands, **attributes))
+        return tuple(call(_on_cpu_p.bind(operands[0]), *operands[1:], **attributes))
 
     run.defvjp(lambda *_: _host.refuse_second(), lambda *_: None)
     return run

@@ -1,9 +1,9 @@
 """The loop over time of a recurrent layer of Keras, on the engine.
 
 This file decides whether the engine computes a call, with the networks of `_cells.py`; the file of
-Keras's backend takes its tensors to NumPy's arrays, with a gradient, and `_host.py` runs those.
-`_layers.py` and `_install.py` put it in the place of Keras's own `inner_loop`. Two directions at once
-are in `_bidirectional.py`.
+Keras's backend calls it, with a gradient: under jax by calls of XLA, under the others on NumPy's
+arrays, which `_host.py` runs. `_layers.py` and `_install.py` put it in the place of Keras's own
+`inner_loop`. Two directions at once are in `_bidirectional.py`.
 """
 
 # Keras is not there where types are checked.
@@ -11,6 +11,7 @@ are in `_bidirectional.py`.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -29,9 +30,21 @@ DTYPES = {
 }
 
 
+@functools.cache
+def _backend(name: str) -> tuple[Any, str]:
+    """(the file of a backend of Keras, why there is none)."""
+    if name not in _BACKENDS:
+        return None, f"Keras's backend is {name}, expected one of {', '.join(_BACKENDS)}"
+    try:
+        return importlib.import_module(f"openrnn.keras._{name}"), ""
+    except ModuleNotFoundError as error:
+        if error.name != "jax":
+            raise
+        return None, str(error)  # openrnn.jax says so of a JAX that is too old
+
+
 def engine_backend() -> Any:
-    name = keras.backend.backend()
-    return importlib.import_module(f"openrnn.keras._{name}") if name in _BACKENDS else None
+    return _backend(keras.backend.backend())[0]
 
 
 def why_not(layer: Any) -> str:
@@ -52,9 +65,9 @@ def why_not(layer: Any) -> str:
         raise ArgumentError(
             f"[why_not] a {type(layer).__name__}, expected a recurrent layer of Keras"
         )
-    if engine_backend() is None:
-        expected = ", ".join(_BACKENDS)
-        return f"Keras's backend is {keras.backend.backend()}, expected one of {expected}"
+    missing = _backend(keras.backend.backend())[1]
+    if missing:
+        return missing
     if getattr(layer, "use_cudnn", None) is True:
         return "use_cudnn=True, expected 'auto' or False"
     if layer.compute_dtype not in DTYPES:
@@ -87,6 +100,12 @@ def mask_of(mask: Any, sequences: Any) -> Any:
         for a, b in zip(mask.shape, sequences.shape[:2], strict=True)
     )
     return fits, keras.ops.cast(mask, "bool") if fits else None
+
+
+def is_readable(sequences: Any, cell: Any) -> bool:
+    """Whether it is an x of the cell's; what Keras says of another one is Keras's own."""
+    shape = sequences.shape
+    return len(shape) == 3 and shape[1] != 0 != shape[2] and shape[2] == cell.kernel.shape[0]
 
 
 def states_fit(states: Any, sequences: Any, units: int) -> bool:
@@ -155,7 +174,7 @@ def _run(layer: Any, sequences: Any, initial_state: Any, mask: Any, training: An
     if why_not(layer):
         return None
     cell, backend = layer.cell, engine_backend()
-    if len(sequences.shape) != 3 or sequences.shape[1] == 0 or not sequences.shape[2]:
+    if not is_readable(sequences, cell):
         return None
     states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
     readable, mask = mask_of(mask, sequences)

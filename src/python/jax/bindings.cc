@@ -38,7 +38,7 @@ void bind_jax(nb::module_& m) {
   m.def(
       "jax_reserve_bytes",
       [](const std::string& text, std::int64_t max_time, std::int64_t batch, bool training) {
-        return jax::reserve_bytes(*jax::network_of(text), max_time, batch, training);
+        return jax::reserve_bytes(*jax::network_of("openrnn.jax", text), max_time, batch, training);
       },
       "network"_a, "max_time"_a, "batch"_a, "training"_a);
   m.def("jax_hold", &hold, "network"_a, "params"_a, "stays"_a);

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <random>
 
-#include "python/torch/content_hash.h"
+#include "base/hash/content_hash.h"
 
 namespace openrnn::python::jax {
 namespace {
@@ -37,7 +37,7 @@ std::uint64_t hash_of(const Network& network, const void* params) {
 }  // namespace
 
 Token hold(std::string_view text, const void* params, std::uintptr_t address) {
-  const auto network = network_of(text);
+  const auto network = network_of("openrnn.jax", text);
   const ConstArrayView view{params, network->spec->dtype, {network->params}};
   Held held{.text = std::string(text),
             .address = address,

@@ -12,7 +12,7 @@
 namespace openrnn::python::jax {
 namespace {
 
-RnnSpec spec_in(std::string_view text) {
+RnnSpec spec_in(std::string_view call, std::string_view text) {
   const std::string source = "attribute network";
   JsonScanner json(source, 0, text);
   try {
@@ -20,7 +20,7 @@ RnnSpec spec_in(std::string_view text) {
     json.end();
     return spec;
   } catch (const FormatError& error) {
-    throw ArgumentError(message("[openrnn.jax] ", error.what()));
+    throw ArgumentError(message("[", call, "] ", error.what()));
   }
 }
 
@@ -37,12 +37,12 @@ Networks& networks() {
 
 }  // namespace
 
-std::shared_ptr<const Network> network_of(std::string_view text) {
+std::shared_ptr<const Network> network_of(std::string_view call, std::string_view text) {
   Networks& known = networks();
   const std::lock_guard lock(known.mutex);
   const auto found = known.all.find(text);
   if (found != known.all.end()) return found->second;
-  const ValidSpec spec(spec_in(text));
+  const ValidSpec spec(spec_in(call, text));
   auto made =
       std::make_shared<const Network>(Network{spec, &choose_engine(spec), params_size(spec)});
   known.all.emplace(text, made);
@@ -56,8 +56,7 @@ std::int64_t reserve_bytes(const Network& network, std::int64_t max_time, std::i
   args.batch = batch;
   args.training = training;
   args.h0 = args.c0 = &args;  // the states are always given
-  const auto kept = network.engine->reserve_bytes(network.spec, args);
-  return kept ? *kept + static_cast<std::int64_t>(sizeof(ReserveHead)) : 0;
+  return whole_reserve(network.engine->reserve_bytes(network.spec, args));
 }
 
 }  // namespace openrnn::python::jax

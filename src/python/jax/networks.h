@@ -16,13 +16,11 @@ struct Network {
 };
 
 /// The network of a text of spec_to_json, with the engine that OPENRNN_ENGINE names at the first
-/// call, or the best one. Any thread may call it. Throws: ArgumentError for another text, and as
-/// choose_engine.
-std::shared_ptr<const Network> network_of(std::string_view text);
+/// call, or the best one. Any thread may call it. Throws: ArgumentError, which names `call`, for
+/// another text, and as choose_engine.
+std::shared_ptr<const Network> network_of(std::string_view call, std::string_view text);
 
-/// Bytes of a whole reserve, which forward hands to backward; 0 where the engine cannot lay them
-/// into memory that is not its own, and backward runs forward again. That of k times the rows takes
-/// no more than k times the bytes.
+/// whole_reserve of a call. That of k times the rows takes no more than k times the bytes.
 std::int64_t reserve_bytes(const Network& network, std::int64_t max_time, std::int64_t batch,
                            bool training);
 

@@ -2,12 +2,12 @@
 
 #include <cstring>
 
+#include "base/hash/content_hash.h"
 #include "base/message.h"
 #include "openrnn/engine_tangent.h"
 #include "openrnn/runtime.h"
 #include "python/jax/held.h"
 #include "python/jax/reserve.h"
-#include "python/torch/content_hash.h"
 
 namespace openrnn::python::jax {
 namespace {
@@ -17,7 +17,7 @@ class Call {
  public:
   Call(const Frame& frame, std::int64_t x_at)
       : frame_(frame),
-        network_(network_of(frame.text("network"))),
+        network_(network_of(frame.call(), frame.text("network"))),
         batch_major_(frame.flag("batch_major")),
         training_(frame.flag("training")),
         type_(element_type(network_->spec->dtype)) {
@@ -84,6 +84,7 @@ class Call {
     return args;
   }
   const void* params(std::int64_t at) const { return in(at, "params", {network_->params}); }
+  std::int64_t reserve() const { return reserve_bytes(network(), time_, batch_, training_); }
   std::shared_ptr<const PackedParams> packed(const void* params, PackFor purpose) const {
     // The runtime keeps operands as long as the call, and nothing packed outlives it.
     const std::shared_ptr<const void> lender(std::shared_ptr<const void>(), params);
@@ -119,15 +120,6 @@ ReserveHead head_of(const Call& call, const ForwardArgs& args) {
       .mark = 0x6f70656e726e6e31, .content = hash, .max_time = args.max_time, .batch = args.batch};
 }
 
-// Keeps the call's state in `reserve`.
-void run_saving(const Call& call, ForwardArgs& args, void* reserve, std::int64_t bytes) {
-  AlignedReserve room(reserve, static_cast<std::size_t>(bytes));
-  room.set_head(head_of(call, args));
-  args.reserve = room.body();
-  call.network().engine->forward_saving(args);
-  room.write();
-}
-
 void run_forward(const Frame& frame) {
   frame.expect_counts(7, 4);
   const Call call(frame, 0);
@@ -136,19 +128,15 @@ void run_forward(const Frame& frame) {
   args.y = call.out(0, "y", call.sequence(call.spec().output_size()));
   args.hn = call.out(1, "hn", call.hidden());
   args.cn = call.out_cell(2, "cn");
-  const std::int64_t room = frame.result_dims(3, "reserve", 1)[0];
-  void* const reserve = frame.result(3, "reserve", ElementType::kUInt8, {room});
   Token token{};
   std::memcpy(token.data(), frame.operand(6, "token", ElementType::kUInt32, {2}), sizeof token);
-  if (room != 0) {
-    const std::int64_t bytes =
-        reserve_bytes(call.network(), call.time(), call.batch(), call.training());
-    if (bytes == 0 || room < bytes) {
-      throw ArgumentError(message("[openrnn.jax] reserve is uint8 [", room, "], expected uint8 [",
-                                  bytes, "]", bytes == 0 ? "" : " or more"));
-    }
+  if (reserve_room(frame, 3) != 0) {
+    AlignedReserve kept = new_reserve(frame, 3, call.reserve(), head_of(call, args));
     args.params = call.packed(params, PackFor::kTraining);
-    return run_saving(call, args, reserve, bytes);
+    args.reserve = kept.body();
+    call.network().engine->forward_saving(args);
+    kept.write();
+    return;
   }
   args.params = find_held(token, frame.text("network"), call.network(), params);
   if (!args.params) args.params = call.packed(params, PackFor::kInference);
@@ -156,25 +144,18 @@ void run_forward(const Frame& frame) {
 }
 
 // The saved call of operands from `at` on: out of its reserve, or computed again if that is of
-// other inputs, as when somebody took it apart.
+// other inputs.
 class Again {
  public:
   Again(const Frame& frame, const Call& call, std::int64_t at) {
     ForwardArgs args = call.arguments(at, at + 4);
     args.params = call.packed(call.params(at + 3), PackFor::kTraining);
     const Engine& engine = *call.network().engine;
-    const auto bytes = static_cast<std::size_t>(
-        reserve_bytes(call.network(), call.time(), call.batch(), call.training()));
-    const std::int64_t room = frame.dims(at + 6, "reserve", 1)[0];
-    const void* reserve = frame.operand(at + 6, "reserve", ElementType::kUInt8, {room});
-    if (bytes != 0 && static_cast<std::size_t>(room) >= bytes) {
-      room_.emplace(reserve, bytes);
-      if (room_->head() == head_of(call, args)) {
-        room_->read();
-        args.reserve = room_->body();  // backward only reads it
-        saved_ = engine.saved_in(args);
-        return;
-      }
+    kept_ = kept_reserve(frame, at + 6, call.reserve(), head_of(call, args));
+    if (kept_) {
+      args.reserve = kept_->body();  // backward only reads it
+      saved_ = engine.saved_in(args);
+      return;
     }
     y_ = Array(call.spec().dtype, call.sequence(call.spec().output_size()));
     args.y = y_.data();
@@ -184,7 +165,7 @@ class Again {
 
  private:
   Array y_;
-  std::optional<AlignedReserve> room_;
+  std::optional<AlignedReserve> kept_;
   std::unique_ptr<SavedForward> saved_;
 };
 

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "openrnn/base.h"
 #include "openrnn/engine.h"
+#include "python/jax/frame.h"
 
 namespace openrnn::python::jax {
 
@@ -49,5 +49,19 @@ class AlignedReserve {
   std::byte* given_ = nullptr;
   AlignedBuffer own_;
 };
+
+/// Bytes of a whole reserve with those of an engine in it; 0 where the engine cannot lay them into
+/// memory that is not its own, and backward runs forward again.
+std::int64_t whole_reserve(std::optional<std::int64_t> engines);
+/// The bytes at `place` that forward is asked to write, 0 or more.
+std::int64_t reserve_room(const Frame& frame, std::int64_t place);
+/// What forward writes at `place`: `bytes` of a whole reserve, the head already. Throws:
+/// ArgumentError where there are fewer, or `bytes` is 0.
+AlignedReserve new_reserve(const Frame& frame, std::int64_t place, std::int64_t bytes,
+                           const ReserveHead& head);
+/// The operand at `place`, read, if it is of the call that `head` is of. Others come where somebody
+/// took a gradient's function apart.
+std::optional<AlignedReserve> kept_reserve(const Frame& frame, std::int64_t place,
+                                           std::int64_t bytes, const ReserveHead& head);
 
 }  // namespace openrnn::python::jax

@@ -17,6 +17,21 @@ using Read = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Written = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using MaybeRead = std::optional<Read>;
 
+// As NumPy names it.
+std::string name_of(nb::dlpack::dtype dtype) {
+  using Code = nb::dlpack::dtype_code;
+  constexpr std::pair<Code, const char*> kKinds[] = {{Code::Int, "int"},
+                                                     {Code::UInt, "uint"},
+                                                     {Code::Float, "float"},
+                                                     {Code::Bfloat, "bfloat"},
+                                                     {Code::Complex, "complex"}};
+  if (dtype == nb::dtype<bool>()) return "bool";
+  for (const auto& [code, name] : kKinds) {
+    if (dtype.code == static_cast<std::uint8_t>(code)) return message(name, int{dtype.bits});
+  }
+  return message("of DLPack's kind ", int{dtype.code});
+}
+
 // Throws: ArgumentError unless the array has the shape and the dtype.
 template <class Array>
 void check(const char* name, const Array& array, const Shape& shape, nb::dlpack::dtype dtype) {
@@ -29,10 +44,8 @@ void check(const char* name, const Array& array, const Shape& shape, nb::dlpack:
                                 ", expected ", to_string(shape)));
   }
   if (array.dtype() != dtype) {
-    throw ArgumentError(message("[KerasCell] ", name, " has elements of ",
-                                static_cast<int>(array.dtype().bits),
-                                " bits of another kind than expected: those of the cell's dtype, "
-                                "and bool for a mask"));
+    throw ArgumentError(message("[KerasCell] ", name, " is ", name_of(array.dtype()), ", expected ",
+                                name_of(dtype)));
   }
 }
 
@@ -112,12 +125,15 @@ Call call_of(const Read& x, const MaybeRead& mask, const Flags& flags) {
 
 void check_presence(const Cell& cell, const Both<Weights>& weights, const Made& out) {
   for (std::size_t d = 0; d < cell.directions(); ++d) {
-    require(weights[d].kernel && weights[d].recurrent, "a kernel and a recurrent_kernel");
+    require(weights[d].kernel && weights[d].recurrent,
+            "kernel or recurrent_kernel is None, expected a kernel and a recurrent_kernel");
     require((weights[d].bias != nullptr) == cell.spec().use_bias,
-            "a bias if, and only if, the cell has one");
-    require(out.sequence && out.h[d], "y and hn to be written");
+            weights[d].bias ? "bias is an array, expected a bias if, and only if, the cell has one"
+                            : "bias is None, expected a bias if, and only if, the cell has one");
+    require(out.sequence && out.h[d], "y or hn is None, expected y and hn to be written");
     require((out.c[d] != nullptr) == cell.spec().has_cell(),
-            "cn if, and only if, the cell has a second state");
+            out.c[d] ? "cn is an array, expected cn if, and only if, the cell has a second state"
+                     : "cn is None, expected cn if, and only if, the cell has a second state");
   }
 }
 

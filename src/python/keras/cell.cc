@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/hash/content_hash.h"
 #include "base/message.h"
 #include "openrnn/runtime.h"
-#include "python/torch/content_hash.h"
 
 namespace openrnn::python::keras {
 namespace {

@@ -35,7 +35,7 @@ std::int64_t number_of(Cell& cell) {
   return known.last;
 }
 
-std::shared_ptr<Cell> find_cell(std::int64_t number, std::string_view text) {
+std::shared_ptr<Cell> find_cell(std::string_view call, std::int64_t number, std::string_view text) {
   {
     Numbers& known = numbers();
     const std::lock_guard lock(known.mutex);
@@ -44,7 +44,7 @@ std::shared_ptr<Cell> find_cell(std::int64_t number, std::string_view text) {
       if (auto cell = found->second.cell.lock()) return cell;
     }
   }
-  return std::make_shared<Cell>(jax::network_of(text)->spec);
+  return std::make_shared<Cell>(jax::network_of(call, text)->spec);
 }
 
 }  // namespace openrnn::python::keras

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/hash/content_hash.h"
 #include "base/message.h"
 #include "python/jax/reserve.h"
 #include "python/keras/numbers.h"
@@ -11,7 +12,6 @@
 namespace openrnn::python::keras {
 namespace {
 
-using jax::AlignedReserve;
 using jax::ElementType;
 using jax::Frame;
 using jax::ReserveHead;
@@ -23,12 +23,14 @@ class Arrays {
  public:
   Arrays(const Frame& frame, std::int64_t x_at)
       : frame_(frame),
-        cell_(find_cell(frame.number("cell"), frame.text("network"))),
+        cell_(find_cell(kCall, frame.number("cell"), frame.text("network"))),
         type_(jax::element_type(cell_->spec().dtype)),
         masked_(frame.flag("masked")),
         sequences_(frame.flag("sequences")),
         sizes_(*cell_, frame.dims(x_at, "x", 3)[0], frame.dims(x_at, "x", 3)[1], sequences_) {
-    if (time() == 0) throw ArgumentError("[openrnn.keras] x has 0 steps, expected one or more");
+    if (time() == 0) {
+      throw ArgumentError(message("[", kCall, "] x has 0 steps, expected one or more"));
+    }
   }
 
   const std::shared_ptr<Cell>& cell() const { return cell_; }
@@ -86,13 +88,29 @@ class Arrays {
     return found;
   }
   Call call() {
-    const void* mask = nullptr;
-    if (masked_) mask = frame_.operand(operand_++, "mask", ElementType::kBool, sizes_.mask);
-    return {.steps = Steps(static_cast<const bool*>(mask), batch(), time(), backwards()),
+    if (masked_) mask_ = frame_.operand(operand_++, "mask", ElementType::kBool, sizes_.mask);
+    return {.steps = Steps(static_cast<const bool*>(mask_), batch(), time(), backwards()),
             .sequences = sequences_,
             .zero = frame_.flag("zero")};
   }
   std::int64_t place() const { return operand_; }
+  std::int64_t reserve() const { return reserve_room(*cell_, time(), batch()); }
+  /// Of the call's inputs but for the weights, of which gradients of one call have one value; to be
+  /// had after call().
+  ReserveHead head(const Given& inputs) const {
+    const auto bytes = [&](const Shape& shape) {
+      return static_cast<std::size_t>(shape_size(shape)) * cell_->element();
+    };
+    std::uint64_t hash = content_hash(inputs.sequence, bytes(sizes_.x), 0);
+    for (const auto& states : {inputs.h, inputs.c}) {
+      for (const void* const each : states) {
+        if (each) hash = content_hash(each, bytes(sizes_.state), hash);
+      }
+    }
+    if (mask_) hash = content_hash(mask_, static_cast<std::size_t>(shape_size(sizes_.mask)), hash);
+    // Any constant that no other bytes begin with by chance.
+    return {.mark = 0x6b657261736f726e, .content = hash, .max_time = time(), .batch = batch()};
+  }
 
  private:
   static bool take(std::uint64_t& bits) {
@@ -108,17 +126,11 @@ class Arrays {
   ElementType type_;
   bool masked_, sequences_;
   Sizes sizes_;
+  const void* mask_ = nullptr;
   std::int64_t operand_ = 0, result_ = 0;
 };
 
 constexpr std::uint64_t kAll = ~std::uint64_t{0};
-
-// Sizes alone: nothing but a gradient's own forward call can bring it one.
-ReserveHead head_of(const Arrays& arrays) {
-  // Any constant that no other bytes begin with by chance.
-  return {
-      .mark = 0x6b657261736f726e, .content = 0, .max_time = arrays.time(), .batch = arrays.batch()};
-}
 
 void run_forward(const Frame& frame) {
   Arrays arrays(frame, 0);
@@ -128,19 +140,12 @@ void run_forward(const Frame& frame) {
   Call call = arrays.call();
   std::uint64_t all = kAll;
   const Made out = arrays.made("y", arrays.sizes().y, all);
-  const std::int64_t place = arrays.outputs(), room = frame.result_dims(place, "reserve", 1)[0];
-  void* const reserve = frame.result(place, "reserve", ElementType::kUInt8, {room});
-  if (room == 0) {
+  const std::int64_t place = arrays.outputs();
+  if (jax::reserve_room(frame, place) == 0) {
     forward(arrays.cell(), weights, std::move(call), in, out, {});
     return;
   }
-  const std::int64_t bytes = reserve_room(*arrays.cell(), arrays.time(), arrays.batch());
-  if (bytes == 0 || room < bytes) {
-    throw ArgumentError(message("[", kCall, "] reserve is uint8 [", room, "], expected uint8 [",
-                                bytes, "]", bytes == 0 ? "" : " or more"));
-  }
-  AlignedReserve kept(reserve, static_cast<std::size_t>(bytes));
-  kept.set_head(head_of(arrays));
+  jax::AlignedReserve kept = jax::new_reserve(frame, place, arrays.reserve(), arrays.head(in));
   forward(arrays.cell(), weights, std::move(call), in, out, {true, kept.body()});
   kept.write();
 }
@@ -173,16 +178,10 @@ void run_backward(const Frame& frame) {
   Call call = arrays.call();
   const Made to = arrays.made("dx", arrays.sizes().x, wanted);
   const Both<WeightGradients> made = arrays.weight_gradients(wanted);
-  const std::int64_t room = frame.dims(arrays.place(), "reserve", 1)[0];
-  const void* const reserve = frame.operand(arrays.place(), "reserve", ElementType::kUInt8, {room});
-  const std::int64_t bytes = reserve_room(*arrays.cell(), arrays.time(), arrays.batch());
-  if (bytes != 0 && room >= bytes) {
-    AlignedReserve kept(reserve, static_cast<std::size_t>(bytes));
-    if (kept.head() == head_of(arrays)) {
-      kept.read();
-      return backward(saved_in(arrays.cell(), weights, std::move(call), kept.body()), from, to,
-                      made);
-    }
+  auto kept = jax::kept_reserve(frame, arrays.place(), arrays.reserve(), arrays.head(in));
+  if (kept) {
+    return backward(saved_in(arrays.cell(), weights, std::move(call), kept->body()), from, to,
+                    made);
   }
   backward(*again(arrays, weights, std::move(call), in), from, to, made);
 }
@@ -197,8 +196,7 @@ jax::Error* backward_target(jax::CallFrame* frame) {
 }
 
 std::int64_t reserve_room(const Cell& cell, std::int64_t time, std::int64_t batch) {
-  const auto kept = reserve_bytes(cell, time, batch);
-  return kept ? *kept + static_cast<std::int64_t>(sizeof(ReserveHead)) : 0;
+  return jax::whole_reserve(reserve_bytes(cell, time, batch));
 }
 
 }  // namespace openrnn::python::keras

@@ -4,9 +4,11 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -173,6 +175,41 @@ def test_keys_follow_the_setting():
     assert store.key_of("line", setting) != store.key_of("other", setting)
 
 
+def test_keys_follow_the_line_and_its_sides():
+    line = Line("batches", NETWORK, "forward", 1, (Side("JAX", "jax_scan"),))
+    setting = {"cores": 2}
+    assert __main__.key(line, setting) == __main__.key(replace(line), setting)
+    changed = [
+        replace(line, sides=(Side("JAX", "jax_scan", options=(("drop_in", "1"),)),)),
+        replace(line, sides=(*line.sides, Side("PyTorch", "pytorch"))),
+        replace(line, weights=0.5),
+    ]
+    keys = {__main__.key(each, setting) for each in changed}
+    assert len(keys | {__main__.key(line, setting)}) == 4
+    assert {each.name for each in changed} == {line.name}
+    json.dumps([__main__.key(each, setting) for each in full_set()])
+
+
+@pytest.mark.parametrize(
+    "name", ["__init__.py", "keras/_loop.py", "_core.abi3.so", "bin/openrnn_core", "bin/onednn"]
+)
+def test_the_fingerprint_follows_what_is_ours(name, tmp_path, monkeypatch):
+    """Python code of the package, too: a call of a drop-in is more than the engine."""
+    for each in ("__init__.py", "keras/_loop.py", "_core.abi3.so", "bin/openrnn_core", "bin/onednn"):
+        (tmp_path / each).parent.mkdir(exist_ok=True)
+        (tmp_path / each).write_text("1")
+    package = ModuleType("openrnn")
+    package.__file__ = str(tmp_path / "__init__.py")
+    monkeypatch.setitem(sys.modules, "openrnn", package)
+    own = lambda: store.fingerprint(__main__.own_files(tmp_path / "bin"))
+    before = own()
+    assert own() == before
+    (tmp_path / name).write_text("2")
+    assert own() != before
+    workers = {path.name for path in __main__.own_files(tmp_path / "bin")}
+    assert {"jax_scan.py", "tensorflow.py"} <= workers
+
+
 def test_progress_tells_what_is_left():
     now = [0.0]
     stream = StringIO()
@@ -244,6 +281,8 @@ def test_every_worker_of_a_line_can_be_started():
     for command in commands.values():
         if command[1:2] == ["-m"]:
             assert find_spec(command[2]) is not None
+        if command[2:3] == ["peers.workers.keras_layers"]:
+            assert find_spec(f"peers.workers.keras_calls.{command[3]}") is not None
 
 
 def test_two_sides_of_a_line_are_two_processes():

@@ -4,6 +4,11 @@ import subprocess
 import sys
 
 NO_JAX = "import sys; sys.modules['jax'] = None\n"
+OLD_JAX = """
+import sys, types
+jax = sys.modules["jax"] = types.ModuleType("jax")
+jax.__version__, jax.__version_info__ = "0.4.37", (0, 4, 37)
+"""
 
 
 def run(code):
@@ -23,4 +28,12 @@ def test_openrnn_jax_names_what_is_missing():
     assert done.stderr.splitlines()[-1] == (
         "ModuleNotFoundError: [openrnn.jax] JAX is not installed, expected version 0.4.38 or later: "
         "pip install jax"
+    )
+
+
+def test_openrnn_jax_names_a_jax_that_is_too_old():
+    done = run(OLD_JAX + "import openrnn.jax")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: [openrnn.jax] JAX 0.4.37 is installed, expected version 0.4.38 or later"
     )

@@ -1,6 +1,7 @@
 """The handlers of openrnn.keras under JAX, called with call frames made by hand: neither JAX nor Keras
 is needed, and whatever is wrong with a frame is an error with its text, never a crash."""
 
+import functools
 import gc
 
 import numpy as np
@@ -9,38 +10,57 @@ from frames import Call
 from openrnn import _core
 
 BATCH, TIME, INPUT, UNITS = 2, 5, 3, 4
-OPTIONS = {"rnn_mode": "lstm", "num_units": UNITS, "input_size": INPUT, "dtype": "float32",
-           "single_bias": True}  # fmt: skip
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1}
 RANDOM = np.random.default_rng(1)
-CELLS = {d: _core.KerasCell({**OPTIONS, "direction": d}) for d in ("unidirectional", "bidirectional")}
-ALL = {"given": (1 << 5) - 1, "wanted": (1 << 11) - 1}
 
 
 def drawn(*shape):
     return RANDOM.normal(size=shape).astype(np.float32)
 
 
-class Parts:
-    """A right call, but for `changes` by name."""
+def options_of(mode="lstm", bias=True, dtype="float32"):
+    options = {"rnn_mode": mode, "num_units": UNITS, "input_size": INPUT, "dtype": dtype,
+               "use_bias": bias}  # fmt: skip
+    return options if mode == "gru" or not bias else {**options, "single_bias": True}
 
-    def __init__(self, directions=1, saving=False, masked=False, **changes):
-        self.cell = CELLS["bidirectional" if directions == 2 else "unidirectional"]
-        self.directions = directions
+
+@functools.cache
+def cell_of(directions, *network):
+    both = {"direction": "bidirectional"} if directions == 2 else {}
+    return _core.KerasCell({**options_of(*network), **both})
+
+
+class Parts:
+    """A right call, but for `changes` by name; `of` is mode, bias and dtype of another network, and
+    `last` leaves the outputs of the last steps alone."""
+
+    def __init__(self, directions=1, saving=False, masked=False, of=(), last=False, **changes):
+        self.cell, self.directions = cell_of(directions, *of), directions
+        options = options_of(*of)
+        mode, dtype = options["rnn_mode"], options["dtype"]
+        width = GATES[mode] * UNITS
         room = self.cell.reserve_room(TIME, BATCH) if saving else 0
         self.operands = {"x": drawn(BATCH, TIME, INPUT)}
-        self.results = {"y": drawn(BATCH, TIME, directions * UNITS)}
+        steps = () if last else (TIME,)
+        self.results = {"y": drawn(BATCH, *steps, directions * UNITS)}
         for d in range(directions):
-            self.operands |= {f"h0{d}": drawn(BATCH, UNITS), f"c0{d}": drawn(BATCH, UNITS)}
-            self.results |= {f"hn{d}": drawn(BATCH, UNITS), f"cn{d}": drawn(BATCH, UNITS)}
+            for state in "hc" if mode == "lstm" else "h":
+                self.operands[f"{state}0{d}"] = drawn(BATCH, UNITS)
+                self.results[f"{state}n{d}"] = drawn(BATCH, UNITS)
         for d in range(directions):
-            self.operands |= {f"kernel{d}": drawn(INPUT, 4 * UNITS),
-                              f"recurrent{d}": drawn(UNITS, 4 * UNITS),
-                              f"bias{d}": drawn(4 * UNITS)}  # fmt: skip
+            self.operands[f"kernel{d}"] = drawn(INPUT, width)
+            self.operands[f"recurrent{d}"] = drawn(UNITS, width)
+            if options["use_bias"]:
+                self.operands[f"bias{d}"] = drawn(*(2, width) if mode == "gru" else (width,))
+        for group in (self.operands, self.results):
+            group |= {name: each.astype(dtype) for name, each in group.items()}
+        self.outputs = list(self.results)
+        self.arrays = list(self.operands)
         if masked:
             self.operands["mask"] = np.array([[1, 0, 1, 1, 0], [0, 1, 1, 0, 1]], bool)
         self.results["reserve"] = np.zeros(room, np.uint8)
         self.attributes = {"network": self.cell.text, "cell": self.cell.number(), "backwards": False,
-                           "sequences": True, "zero": False, "masked": masked}  # fmt: skip
+                           "sequences": not last, "zero": False, "masked": masked}  # fmt: skip
         for name, value in changes.items():
             for group in (self.operands, self.results, self.attributes):
                 if name in group:
@@ -52,32 +72,51 @@ class Parts:
     def forward(self):
         return self.call().run("openrnn_keras_forward")
 
+    def made(self):
+        """The outputs."""
+        return [self.results[name] for name in self.outputs]
+
+    def slots(self, arrays, *names):
+        """Arrays by name in the places of a list of the binding, which has None in the others."""
+        of_all = [f"{name}{d}" for d in range(self.directions) for name in names[1:3]]
+        of_all += [f"{name}{d}" for d in range(self.directions) for name in names[3:]]
+        return [arrays.get(name) for name in (names[0], *of_all)]
+
+    def of_outputs(self, arrays):
+        return self.slots(arrays, "y", "hn", "cn")
+
+    def of_arrays(self, arrays):
+        return self.slots(arrays, "x", "h0", "c0", "kernel", "recurrent", "bias")
+
     def wanted(self):
         """The same by the binding for NumPy's arrays, and its saved call."""
-        made = [np.empty_like(each) for name, each in self.results.items() if name != "reserve"]
-        given = [each for name, each in self.operands.items() if name != "mask"]
+        made = {name: np.empty_like(self.results[name]) for name in self.outputs}
         flags = (self.attributes["backwards"], self.attributes["sequences"], self.attributes["zero"])
-        saved = self.cell.forward(given, self.operands.get("mask"), flags, True, made)
-        return made, saved
+        saved = self.cell.forward(
+            self.of_arrays(self.operands), self.operands.get("mask"), flags, True,
+            self.of_outputs(made),
+        )  # fmt: skip
+        return list(made.values()), saved
+
+    def ones(self, given):
+        """Gradients of the outputs that `given` names."""
+        return {name: np.ones_like(self.results[name])
+                for n, name in enumerate(self.outputs) if given >> n & 1}  # fmt: skip
 
     def backward(self, reserve, given, wanted):
         """Gradients of those arrays that `wanted` names, with ones for the outputs of `given`."""
-        outputs = [each for name, each in self.results.items() if name != "reserve"]
-        ones = [np.ones_like(each) for n, each in enumerate(outputs) if given >> n & 1]
-        arrays = [each for name, each in self.operands.items() if name != "mask"]
-        made = [np.full_like(each, 7) for n, each in enumerate(arrays) if wanted >> n & 1]
+        made = [np.full_like(self.operands[name], 7)
+                for n, name in enumerate(self.arrays) if wanted >> n & 1]  # fmt: skip
         attributes = {**self.attributes, "given": given, "wanted": wanted}
-        call = Call([*ones, *self.operands.values(), reserve], made, attributes)
-        assert call.run("openrnn_keras_backward") is None
+        operands = [*self.ones(given).values(), *self.operands.values(), reserve]
+        assert Call(operands, made, attributes).run("openrnn_keras_backward") is None
         return made
 
     def gradients(self, saved, given):
         """All of them by the binding."""
-        outputs = [each for name, each in self.results.items() if name != "reserve"]
-        ones = [np.ones_like(each) if given >> n & 1 else None for n, each in enumerate(outputs)]
-        made = [np.empty_like(each) for name, each in self.operands.items() if name != "mask"]
-        saved.backward(ones, made)
-        return made
+        made = {name: np.empty_like(self.operands[name]) for name in self.arrays}
+        saved.backward(self.of_outputs(self.ones(given)), self.of_arrays(made))
+        return list(made.values())
 
 
 def same(found, wanted):
@@ -85,17 +124,22 @@ def same(found, wanted):
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("directions", [1, 2])
-def test_frames_compute_what_arrays_do(directions, masked):
-    parts = Parts(directions, saving=True, masked=masked)
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(("directions", "backwards"), [(1, False), (1, True), (2, False)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("mode", GATES)
+def test_frames_compute_what_arrays_do(mode, bias, dtype, directions, backwards, last, masked):
+    network = (mode, bias, dtype)
+    parts = Parts(directions, True, masked, network, last, backwards=backwards)
     assert parts.forward() is None
     wanted, saved = parts.wanted()
-    assert same([each for name, each in parts.results.items() if name != "reserve"], wanted)
-    plain = Parts(directions, masked=masked, **parts.operands)
+    assert same(parts.made(), wanted)
+    plain = Parts(directions, False, masked, network, last, backwards=backwards, **parts.operands)
     assert plain.forward() is None
-    assert same([each for name, each in plain.results.items() if name != "reserve"], wanted)
-    count = len(parts.operands) - masked
-    for given, mask in ((1, (1 << count) - 1), ((1 << (1 + 2 * directions)) - 1, 0b101001), (2, 1)):
+    assert same(plain.made(), wanted)
+    arrays, outputs = (1 << len(parts.arrays)) - 1, (1 << len(parts.outputs)) - 1
+    for given, mask in ((1, arrays), (outputs, 0b101001 & arrays), (2, 1)):
         found = parts.backward(parts.results["reserve"], given, mask)
         right = parts.gradients(saved, given)
         assert same(found, [each for n, each in enumerate(right) if mask >> n & 1])
@@ -117,8 +161,20 @@ def test_a_reserve_of_another_size_or_none_is_not_used():
     assert same(parts.backward(room[start : start + kept.size], 7, 63), right)
 
 
+@pytest.mark.parametrize("name", ["x", "h00", "c00", "h01", "c01", "mask"])
+def test_a_reserve_of_another_call_is_not_used(name):
+    """A function of jax.vjp is a tree whose leaves may be replaced."""
+    parts = Parts(directions=2, saving=True, masked=True)
+    parts.forward()
+    kept = parts.results["reserve"].copy()
+    other = parts.operands[name]
+    parts.operands[name] = ~other if name == "mask" else drawn(*other.shape)
+    right = parts.gradients(parts.wanted()[1], 31)
+    assert same(parts.backward(kept, 31, (1 << 11) - 1), right)
+
+
 def test_what_was_packed_is_used_again():
-    cell = CELLS["unidirectional"]
+    cell = cell_of(1)
     parts = Parts()
     before = cell.packings
     for _ in range(3):
@@ -131,13 +187,13 @@ def test_what_was_packed_is_used_again():
 
 def test_a_call_outlives_its_cell():
     """Compiled programs know a number and the network; the cell of that number may be gone."""
-    cell = _core.KerasCell(OPTIONS)
+    cell = _core.KerasCell(options_of())
     parts = Parts(cell=cell.number())
     wanted = parts.wanted()[0]
     assert parts.forward() is None and cell.packings == 1
     del cell
     gc.collect()
-    for number in (parts.attributes["cell"], 10**12, -1, CELLS["bidirectional"].number()):
+    for number in (parts.attributes["cell"], 10**12, -1, cell_of(2).number()):
         parts.results["y"][...] = 0
         parts.attributes["cell"] = number
         assert parts.forward() is None
@@ -170,7 +226,7 @@ def test_a_wrong_frame_of_keras_is_an_error(changes, text):
     parts = Parts(masked=True, **{k: v for k, v in changes.items() if k != "masked"})
     parts.attributes |= {k: v for k, v in changes.items() if k == "masked"}
     code, found = parts.forward()
-    assert code == 3 and text in found and found.startswith("[openrnn."), found
+    assert code == 3 and text in found and found.startswith("[openrnn.keras] "), found
 
 
 def test_wrong_bits_are_errors():

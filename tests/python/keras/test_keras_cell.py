@@ -210,18 +210,20 @@ def test_errors():
     refused(r"kernel has shape \[4, 3\], expected \[4, 20\]", 3, np.zeros((4, 3)))
     refused(r"h0 has shape \[3, 5\], expected \[2, 5\]", 1, np.zeros((3, 5)))
     refused("a bias if, and only if", 5, None)
-    refused("x has elements of 32 bits", 0, arrays[0].astype("float32"))
+    refused(r"^\[KerasCell\] x is float32, expected float64$", 0, arrays[0].astype("float32"))
+    refused(r"^\[KerasCell\] bias is complex128, expected float64$", 5, arrays[5].astype(complex))
     refused(r"mask has shape \[2, 4\], expected \[2, 3\]", mask=np.ones((2, 4), bool))
-    refused("mask has elements of 8 bits", mask=np.ones((2, 3), "uint8"))
+    refused(r"^\[KerasCell\] mask is uint8, expected bool$", mask=np.ones((2, 3), "uint8"))
+    refused("^.KerasCell. bias is None, expected a bias if, and only if, the cell has one$", 5, None)
     refused("x has 0 steps", 0, np.zeros((2, 0, 4)))
     refused("x is not three-dimensional", 0, np.zeros((2, 4)))
     with pytest.raises(openrnn.ArgumentError, match="dtype float16, expected float32 or float64"):
         cell_of("lstm", sizes, True, True, "float16")
     with pytest.raises(openrnn.ArgumentError, match="3 arrays, expected 6 or None in a place"):
         cell.forward(arrays[:3], None, flags, False, arrays[:3])
-    with pytest.raises(openrnn.ArgumentError, match="a kernel and a recurrent_kernel"):
+    with pytest.raises(openrnn.ArgumentError, match="is None, expected a kernel and a recurrent_kernel"):
         cell.forward([*arrays[:3], None, *arrays[4:]], None, flags, False, made_for(arrays))
-    with pytest.raises(openrnn.ArgumentError, match="y and hn to be written"):
+    with pytest.raises(openrnn.ArgumentError, match="y or hn is None, expected y and hn to be written"):
         cell.forward(arrays, None, flags, False, [made_for(arrays)[0], None, arrays[2].copy()])
     with pytest.raises(openrnn.ArgumentError, match="2 layers, expected one"):
         _core.KerasCell({"rnn_mode": "lstm", "num_units": 2, "input_size": 1, "num_layers": 2})

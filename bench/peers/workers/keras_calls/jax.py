@@ -1,13 +1,11 @@
 """JAX: one function of the variables and x under jit, as in the programs of Keras's trainer."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
-os.environ["JAX_PLATFORMS"] = "cpu"
-if os.environ.get("PEERS_THREADS") == "1":
-    flags = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen=false {flags}".strip()
+from peers.workers import server
+
+server.set_up_jax()
 
 import jax  # noqa: E402
 import keras  # noqa: E402

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 from openrnn.keras import _loop
 
 BACKEND = keras.backend.backend()
@@ -80,6 +81,13 @@ def count_calls(monkeypatch):
     own = backend.run
     monkeypatch.setattr(backend, "run", lambda *args: calls.append(args[0]) or own(*args))
     return calls
+
+
+def error_of(function, *args):
+    """Class and text of the error of a call."""
+    with pytest.raises(Exception) as raised:  # noqa: PT011
+        function(*args)
+    return type(raised.value), str(raised.value)
 
 
 def generic(layer, cell, dtype):

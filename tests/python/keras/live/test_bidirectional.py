@@ -5,7 +5,7 @@ import numpy as np
 import openrnn.keras as ours
 import pytest
 from framework import (
-    BACKEND, HAS_GRADIENTS, as_list, call, count_calls, gradients, numpy_of, tensor_of,
+    BACKEND, HAS_GRADIENTS, as_list, call, count_calls, error_of, gradients, numpy_of, tensor_of,
 )  # fmt: skip
 from openrnn.keras import _bidirectional
 
@@ -105,10 +105,14 @@ def test_a_symbolic_call_has_keras_s_shapes():
     assert [tuple(each.shape) for each in found] == [(None, None, 10), *[(None, 5)] * 4]
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-def test_half_precision(policy, monkeypatch):
+# Of the layers and of the wrapper: one that has half weights of its own rounds none of theirs.
+@pytest.mark.parametrize(("policy", "around"), [
+    ("mixed_bfloat16", "mixed_bfloat16"), ("mixed_float16", "mixed_float16"),
+    ("mixed_bfloat16", "bfloat16"),
+])  # fmt: skip
+def test_half_precision(policy, around, monkeypatch):
     layer = built("LSTM", "sum", return_sequences=True, dtype=policy)
-    wrapper = ours.Bidirectional(layer.forward_layer, merge_mode="sum", dtype=policy)
+    wrapper = ours.Bidirectional(layer.forward_layer, merge_mode="sum", dtype=around)
     x = tensor_of(drawn(*SIZES))
     found = []
     for calls in (1, 2):
@@ -117,8 +121,8 @@ def test_half_precision(policy, monkeypatch):
                 patch.setattr(_bidirectional, "alike", lambda layer: False)
             counted = count_calls(patch)
             found.append(wrapper(x))
-            assert len(counted) == calls
-    assert keras.backend.standardize_dtype(found[0].dtype) == policy[len("mixed_"):]
+            assert len(counted) == (calls if policy == around else 2)
+    assert keras.backend.standardize_dtype(found[0].dtype) == policy.removeprefix("mixed_")
     np.testing.assert_array_equal(*(numpy_of(keras.ops.cast(each, "float32")) for each in found))
 
 
@@ -177,6 +181,43 @@ def test_somebody_s_subclass_is_called(monkeypatch):
     np.testing.assert_array_equal(found, 2 * numpy_of(plain(x)))
 
 
+def doubled(own):
+    return lambda *args, **kwargs: 2 * own(*args, **kwargs)
+
+
+def doubled_loop(own):
+    def loop(*args, **kwargs):
+        last, outputs, states = own(*args, **kwargs)
+        return 2 * last, 2 * outputs, states
+
+    return loop
+
+
+def overridden(name, change):
+    return lambda layer: setattr(layer, name, change(getattr(layer, name)))
+
+
+SOMEBODY_S = {"call": overridden("call", doubled), "inner_loop": overridden("inner_loop", doubled_loop)}
+if BACKEND == "torch":
+    SOMEBODY_S["hook"] = lambda layer: layer.register_forward_hook(lambda _, x, y: 2 * y)
+    SOMEBODY_S["pre hook"] = lambda layer: layer.register_forward_pre_hook(lambda _, x: (0 * x[0],))
+
+
+@pytest.mark.parametrize("side", ["forward_layer", "backward_layer"])
+@pytest.mark.parametrize("kind", SOMEBODY_S)
+def test_what_somebody_put_on_a_layer_is_run(kind, side, monkeypatch):
+    layer, x = built("GRU"), drawn(*SIZES)
+    plain, nothing = numpy_of(layer(tensor_of(x))), numpy_of(layer(tensor_of(0 * x)))
+    SOMEBODY_S[kind](getattr(layer, side))
+    calls = count_calls(monkeypatch)
+    found = numpy_of(layer(tensor_of(x)))
+    assert [place.directions for place in calls] == [1, 1]
+    its, other = (slice(5), slice(5, 10)) if side == "forward_layer" else (slice(5, 10), slice(5))
+    np.testing.assert_array_equal(found[:, other], plain[:, other])
+    right = nothing if kind == "pre hook" else 2 * plain
+    np.testing.assert_array_equal(found[:, its], right[:, its])
+
+
 def test_installed_bidirectional(monkeypatch):
     layer = keras.layers.Bidirectional(keras.layers.LSTM(5, use_cudnn=False, return_sequences=True))
     layer.build(SIZES)
@@ -196,5 +237,16 @@ def test_errors_are_still_keras_s():
     layer = built("LSTM")
     with pytest.raises(ValueError, match="expected ndim=3"):
         layer(tensor_of(drawn(3, 4)))
-    with pytest.raises((ValueError, RuntimeError, TypeError)):
-        layer(tensor_of(drawn(3, 6, 2)))
+
+
+@pytest.mark.parametrize("wrong", ["width", "dimensions", "merge_mode"])
+def test_errors_are_those_of_keras_layers(wrong):
+    found = []
+    for place in (ours, keras.layers):
+        layer = place.Bidirectional(place.LSTM(5, name="inner"), name="both")
+        layer.build((None, None, SIZES[2]))
+        if wrong == "merge_mode":
+            layer.merge_mode = "max"
+        sizes = {"width": (3, 6, 2), "dimensions": (3, 4), "merge_mode": SIZES}[wrong]
+        found.append(error_of(layer, tensor_of(drawn(*sizes))))
+    assert found[0] == found[1]

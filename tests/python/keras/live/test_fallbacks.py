@@ -6,7 +6,7 @@ import openrnn
 import openrnn.keras as ours
 import pytest
 from framework import (
-    BACKEND, HAS_GRADIENTS, count_calls, generic, gradients, numpy_of, tensor_of,
+    BACKEND, HAS_GRADIENTS, count_calls, error_of, generic, gradients, numpy_of, tensor_of,
 )  # fmt: skip
 from openrnn.keras import _host, _loop
 
@@ -95,8 +95,17 @@ def test_errors_are_keras_s():
         layer(tensor_of(inputs()[0]))
     with pytest.raises(ValueError, match="positive integer"):
         ours.LSTM(0)
-    with pytest.raises((ValueError, RuntimeError, TypeError)):
-        layer(tensor_of(inputs()[:, :, :3]))
+
+
+@pytest.mark.parametrize("sizes", [(3, 5, 3), (3, 5, 6), (5, 4)], ids=str)
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN"])
+def test_errors_are_those_of_keras_layers(name, sizes):
+    found = []
+    for place in (ours, keras.layers):
+        layer = getattr(place, name)(3, name="layer")
+        layer.build((None, None, 4))
+        found.append(error_of(layer, tensor_of(np.ones(sizes, "float32"))))
+    assert found[0] == found[1]
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="of calls that a graph names by a number")

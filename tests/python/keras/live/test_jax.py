@@ -1,6 +1,8 @@
 """What only the jax backend has: programs of XLA that call the engine, and transformations."""
 
 import gc
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -123,6 +125,44 @@ def test_what_was_packed_is_used_again():
     assert cell.packings == 1
     run([2 * each for each in values], drawn(*SIZES))
     assert cell.packings == 2
+
+
+def test_a_gpu_is_refused_by_name():
+    import jax
+    import openrnn
+
+    _, values, function = made(ours.LSTM(6))
+    text = "[openrnn.keras] a call is compiled for cuda, expected cpu: on a GPU take the layers of "
+    for each in (function, jax.grad(lambda values, x: function(values, x).sum())):
+        traced = jax.jit(each).trace(values, drawn(*SIZES))
+        with pytest.raises(openrnn.UnsupportedError) as raised:
+            traced.lower(lowering_platforms=("cuda",))
+        assert str(raised.value).startswith(text)
+        assert "openrnn_keras_forward" in traced.lower(lowering_platforms=("cpu",)).as_text()
+
+
+CALL = """
+import keras, numpy as np, openrnn.keras as ours
+layer = keras.layers.LSTM(3)
+with ours.install():
+    print(layer(np.ones((2, 5, 4), "float32")).shape, ours.why_not(layer))
+"""
+
+
+def run(before):
+    return subprocess.run(
+        [sys.executable, "-c", before + CALL], capture_output=True, text=True, check=False
+    )
+
+
+def test_an_old_jax_leaves_keras_its_own_loop():
+    old = "import jax\njax.__version__, jax.__version_info__ = '0.4.37', (0, 4, 37)"
+    done = run(old)
+    assert done.stdout == (
+        "(2, 3) [openrnn.jax] JAX 0.4.37 is installed, expected version 0.4.38 or later\n"
+    ), done.stderr
+    broken = run("import jax, sys\nsys.modules['jax.extend.core'] = None")
+    assert broken.returncode == 1 and "import of jax.extend.core halted" in broken.stderr
 
 
 def test_second_derivatives_name_themselves():

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace openrnn::python {
+namespace openrnn {
 
 /// 64 bits of `bytes` bytes at `data`, continuing from `seed`; others on another processor. Two
 /// contents that differ have equal hashes with a probability near 2^-64; not for contents that
@@ -14,4 +14,4 @@ std::uint64_t content_hash(const void* data, std::size_t bytes, std::uint64_t se
 std::uint64_t portable_content_hash(const void* data, std::size_t bytes,
                                     std::uint64_t seed) noexcept;
 
-}  // namespace openrnn::python
+}  // namespace openrnn

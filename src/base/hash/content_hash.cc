@@ -1,4 +1,4 @@
-#include "python/torch/content_hash.h"
+#include "base/hash/content_hash.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 // a product. After each block a map that loses nothing takes the sums, so that the order of blocks
 // counts.
 
-namespace openrnn::python {
+namespace openrnn {
 namespace {
 
 constexpr std::size_t kBlock = 1024;
@@ -157,4 +157,4 @@ std::uint64_t portable_content_hash(const void* data, std::size_t bytes,
   return hash_by<PortableSums>(static_cast<const unsigned char*>(data), bytes, seed);
 }
 
-}  // namespace openrnn::python
+}  // namespace openrnn
