@@ -35,6 +35,14 @@ constexpr Keys make_keys(std::uint64_t state) {
 }
 
 alignas(64) constexpr Keys kKeys = make_keys(1);
+// Of the second sum, where words have 32 bits.
+alignas(64) constexpr Keys kOthers = make_keys(2);
+constexpr long long kOdd32 = 0x9e3779b1;
+
+std::uint64_t scrambled_sums(std::uint64_t hash, std::span<const std::uint64_t> sums) noexcept {
+  for (const std::uint64_t sum : sums) hash = scrambled((hash ^ sum) + kOdd);
+  return hash;
+}
 
 std::uint64_t word(const unsigned char* at) noexcept {
   std::uint64_t value = 0;
@@ -47,9 +55,10 @@ __extension__ using Wide = unsigned __int128;
 /// On any processor: words of 64 bits.
 class PortableSums {
  public:
+  static constexpr std::size_t kStep = 32;
   explicit PortableSums(std::uint64_t seed) noexcept : hash_(seed) {}
 
-  /// `bytes` is a multiple of 32, at most kBlock.
+  /// `bytes` is a multiple of kStep, at most kBlock.
   void add(const unsigned char* at, std::size_t bytes) noexcept {
     Wide even = 0, odd = 0;
     for (std::size_t i = 0; i < bytes; i += 4 * kWord, at += 4 * kWord) {
@@ -75,6 +84,7 @@ class PortableSums {
 /// Words of 32 bits, so that each place adds to two sums, by keys of their own.
 class Avx2Sums {
  public:
+  static constexpr std::size_t kStep = 32;
   OPENRNN_AVX2 explicit Avx2Sums(std::uint64_t seed) noexcept
       : first_(_mm256_set1_epi64x(static_cast<long long>(seed))), second_(first_), seed_(seed) {}
 
@@ -100,17 +110,13 @@ class Avx2Sums {
     std::array<std::uint64_t, 8> sums{};
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums.data()), first_);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums.data() + 4), second_);
-    std::uint64_t hash = seed_;
-    for (const std::uint64_t sum : sums) hash = scrambled((hash ^ sum) + kOdd);
-    return hash;
+    return scrambled_sums(seed_, sums);
   }
 
  private:
-  alignas(64) static constexpr Keys kOthers = make_keys(2);
-
   // x ^ (x >> 29), times an odd number of 32 bits; each can be undone.
   OPENRNN_AVX2 static __m256i mixed_sums(__m256i sums) noexcept {
-    const __m256i odd = _mm256_set1_epi64x(0x9e3779b1);
+    const __m256i odd = _mm256_set1_epi64x(kOdd32);
     const __m256i mixed = _mm256_xor_si256(sums, _mm256_srli_epi64(sums, 29));
     const __m256i high = _mm256_mul_epu32(_mm256_srli_epi64(mixed, 32), odd);
     return _mm256_add_epi64(_mm256_mul_epu32(mixed, odd), _mm256_slli_epi64(high, 32));
@@ -119,12 +125,56 @@ class Avx2Sums {
   __m256i first_, second_;
   std::uint64_t seed_;
 };
+
 #undef OPENRNN_AVX2
+#define OPENRNN_AVX512 __attribute__((target("avx512f")))
+
+/// As Avx2Sums, twice as wide.
+class Avx512Sums {
+ public:
+  static constexpr std::size_t kStep = 64;
+  OPENRNN_AVX512 explicit Avx512Sums(std::uint64_t seed) noexcept
+      : first_(_mm512_set1_epi64(static_cast<long long>(seed))), second_(first_), seed_(seed) {}
+
+  OPENRNN_AVX512 void add(const unsigned char* at, std::size_t bytes) noexcept {
+    __m512i first = first_, second = second_;
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < bytes; i += kStep) {
+      const __m512i each = _mm512_loadu_si512(at + i);
+      const __m512i a = _mm512_add_epi32(each, _mm512_load_si512(&kKeys[i / kWord]));
+      const __m512i b = _mm512_add_epi32(each, _mm512_load_si512(&kOthers[i / kWord]));
+      first = _mm512_add_epi64(first, _mm512_mul_epu32(a, _mm512_srli_epi64(a, 32)));
+      second = _mm512_add_epi64(second, _mm512_mul_epu32(b, _mm512_srli_epi64(b, 32)));
+    }
+    first_ = mixed_sums(first);
+    second_ = mixed_sums(second);
+  }
+
+  OPENRNN_AVX512 std::uint64_t hash() const noexcept {
+    std::array<std::uint64_t, 16> sums{};
+    _mm512_storeu_si512(sums.data(), first_);
+    _mm512_storeu_si512(sums.data() + 8, second_);
+    return scrambled_sums(seed_, sums);
+  }
+
+ private:
+  OPENRNN_AVX512 static __m512i mixed_sums(__m512i sums) noexcept {
+    const __m512i odd = _mm512_set1_epi64(kOdd32);
+    const __m512i mixed = _mm512_xor_si512(sums, _mm512_srli_epi64(sums, 29));
+    const __m512i high = _mm512_mul_epu32(_mm512_srli_epi64(mixed, 32), odd);
+    return _mm512_add_epi64(_mm512_mul_epu32(mixed, odd), _mm512_slli_epi64(high, 32));
+  }
+
+  __m512i first_, second_;
+  std::uint64_t seed_;
+};
+#undef OPENRNN_AVX512
 #endif
 
 template <class Sums>
-std::uint64_t hash_by(const unsigned char* at, std::size_t bytes, std::uint64_t seed) noexcept {
-  constexpr std::size_t kStep = 32;
+std::uint64_t hash_by(const void* data, std::size_t bytes, std::uint64_t seed) noexcept {
+  constexpr std::size_t kStep = Sums::kStep;
+  const auto* at = static_cast<const unsigned char*>(data);
   Sums sums(scrambled(seed ^ bytes) + seed);
   std::size_t left = bytes;
   while (left >= kStep) {
@@ -141,20 +191,31 @@ std::uint64_t hash_by(const unsigned char* at, std::size_t bytes, std::uint64_t 
   return sums.hash();
 }
 
-}  // namespace
+struct Known {
+  std::array<ContentHash, 3> hashes{};
+  std::size_t count = 0;
+};
 
-std::uint64_t content_hash(const void* data, std::size_t bytes, std::uint64_t seed) noexcept {
+Known find_hashes() noexcept {
+  Known known;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) {
-    return hash_by<Avx2Sums>(static_cast<const unsigned char*>(data), bytes, seed);
-  }
+  if (__builtin_cpu_supports("avx512f")) known.hashes[known.count++] = hash_by<Avx512Sums>;
+  if (__builtin_cpu_supports("avx2")) known.hashes[known.count++] = hash_by<Avx2Sums>;
 #endif
-  return portable_content_hash(data, bytes, seed);
+  known.hashes[known.count++] = hash_by<PortableSums>;
+  return known;
 }
 
-std::uint64_t portable_content_hash(const void* data, std::size_t bytes,
-                                    std::uint64_t seed) noexcept {
-  return hash_by<PortableSums>(static_cast<const unsigned char*>(data), bytes, seed);
+}  // namespace
+
+std::span<const ContentHash> content_hashes() noexcept {
+  static const Known known = find_hashes();
+  return {known.hashes.data(), known.count};
+}
+
+std::uint64_t content_hash(const void* data, std::size_t bytes, std::uint64_t seed) noexcept {
+  static const ContentHash best = content_hashes()[0];
+  return best(data, bytes, seed);
 }
 
 }  // namespace openrnn
