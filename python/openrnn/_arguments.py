@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 
 # Of what the locals() of a constructor hold.
 _NOT_GIVEN = ("self", "__class__", "network")
@@ -43,6 +44,11 @@ def as_integer(call: str, name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise _refuse(call, name, value, "an integer") from None
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy's as one of Python's, which JSON takes; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def as_dict(call: str, name: str, value: Any, of: str) -> dict[Any, Any]:

@@ -65,7 +65,9 @@ class CudnnParamsFormatConverter:
 
         weights_proj: [U, P] for each layer and direction.
         """
-        return self._converter().to_opaque(tf_canonicals, weights_proj or None)
+        return self._converter().to_opaque(
+            tf_canonicals, None if weights_proj is None else list(weights_proj) or None
+        )
 
     def opaque_to_tf_canonical(self, opaque_param: TensorLike) -> tuple[Any, ...]:
         """(weights, biases), and with a projection weights_proj: lists of Tensors."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from openrnn import _core, _subclasses, initializers
+from openrnn import _arguments, _core, _subclasses, initializers
 from openrnn._core import Tensor, Variable
 from openrnn._layer import Layer
 from openrnn._typing import DTypeLike, Initializer, TensorLike
@@ -66,18 +66,18 @@ class Dense(_Simple):
                 "bias_initializer": initializers.get(bias_initializer),
                 "name": name,
                 "dtype": dtype,
-                "seed": seed,
+                "seed": _arguments.plain(seed),
                 "device": device,
             },
         )
         self._take(trainable)
-        self.units = units
+        self.units = _arguments.plain(units)
         self.activation = activation
         self.use_bias = use_bias
         self._config = {
             "kernel_initializer": initializers.serialize(kernel_initializer),
             "bias_initializer": initializers.serialize(bias_initializer),
-            "seed": seed,
+            "seed": _arguments.plain(seed),
             "device": device,
         }
 
@@ -139,16 +139,16 @@ class Embedding(_Simple):
                 "embeddings_initializer": initializers.get(embeddings_initializer),
                 "name": name,
                 "dtype": dtype,
-                "seed": seed,
+                "seed": _arguments.plain(seed),
                 "device": device,
             },
         )
         self._take(trainable)
-        self.input_dim = input_dim
-        self.output_dim = output_dim
+        self.input_dim = _arguments.plain(input_dim)
+        self.output_dim = _arguments.plain(output_dim)
         self._config = {
             "embeddings_initializer": initializers.serialize(embeddings_initializer),
-            "seed": seed,
+            "seed": _arguments.plain(seed),
             "device": device,
         }
 
@@ -186,7 +186,7 @@ class Dropout(_Simple):
         self, rate: float = 0.5, seed: int | None = None, name: str | None = None
     ) -> None:
         self._make("dropout", {"rate": rate, "seed": seed, "name": name})
-        self._seed = seed
+        self._seed = _arguments.plain(seed)
 
     @property
     def rate(self) -> float:

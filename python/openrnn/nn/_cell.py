@@ -283,7 +283,8 @@ class _Compatible(RNNCell):
             options["activation"] = _function(type(self).__name__, given["activation"])
         self._make_cell(options, dtype, reuse)
         config.pop("name")
-        self._config = {**config, "reuse": reuse}
+        plain = {name: _arguments.plain(value) for name, value in config.items()}
+        self._config = {**plain, "reuse": reuse}
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -143,7 +143,7 @@ std::shared_ptr<RnnCell> make_cell(const std::string& kind, const nb::dict& opti
         nb::cast<std::string>(options["name"]), nb::cast<std::string>(options["default_name"]),
         as_dtype(options["dtype"]), as_device(options["device"]));
     cell->set_reuse(nb::cast<bool>(options["reuse"]));
-    cell->set_trainable(nb::cast<bool>(options["trainable"]));
+    cell->set_trainable(as_value<bool>("trainable", nb::object(options["trainable"])));
     return cell;
   }
   return make_variable_cell(kind, options);

@@ -34,7 +34,7 @@ std::shared_ptr<Layer> make_python_layer(const nb::dict& options) {
       nb::cast<std::string>(options["name"]), nb::cast<std::string>(options["default_name"]),
       as_dtype(options["dtype"]), as_device(options["device"]));
   layer->set_reuse(nb::cast<bool>(options["reuse"]));
-  layer->set_trainable(nb::cast<bool>(options["trainable"]));
+  layer->set_trainable(as_value<bool>("trainable", nb::object(options["trainable"])));
   return layer;
 }
 

@@ -1,6 +1,7 @@
 """Copies, pickles and configurations of every class with every option: they compute the same."""
 
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -83,3 +84,31 @@ def test_what_a_configuration_makes_computes_the_same(row):
         other = type(one).from_config(one.get_config())
         for found, value in zip(results(other), wanted, strict=True):
             np.testing.assert_array_equal(found, value)
+
+
+NUMBERS = {
+    openrnn.layers.Dense: {"units": np.int64(3), "seed": np.int32(1)},
+    openrnn.layers.Embedding: {"input_dim": np.int64(4), "output_dim": np.int32(3)},
+    openrnn.layers.Dropout: {"rate": np.float32(0.5), "seed": np.int64(2)},
+    openrnn.cudnn_rnn.CudnnLSTM: {"num_layers": np.int64(2), "num_units": np.int64(3), "dropout": np.float64(0.5)},
+    openrnn.cudnn_rnn.CudnnCompatibleGRUCell: {"num_units": np.int64(3)},
+    rnn_cell.BasicLSTMCell: {"num_units": np.int16(3), "forget_bias": np.float32(0.5)},
+    rnn_cell.LSTMCell: {"num_units": np.uint8(3), "cell_clip": np.float64(2.5), "state_is_tuple": np.True_},
+    rnn_cell.GRUCell: {"num_units": np.int64(3)},
+}
+
+
+@pytest.mark.parametrize("cls", NUMBERS, ids=lambda cls: cls.__name__)
+def test_configurations_of_numpy_s_numbers_are_plain(cls):
+    one = cls(**NUMBERS[cls])
+    config = json.loads(json.dumps(one.get_config()))
+    for name, given in NUMBERS[cls].items():
+        assert config[name] == given.item() and type(config[name]) is type(given.item()), name
+    assert cls.from_config(config).get_config() == one.get_config()
+
+
+@pytest.mark.parametrize("cls", [openrnn.layers.Layer, rnn_cell.RNNCell])
+def test_trainable_is_a_bool(cls):
+    with pytest.raises(TypeError, match="trainable is 'str', expected"):
+        cls(trainable="no")
+    assert cls(trainable=False).trainable is False

@@ -87,6 +87,8 @@ def test_projection(direction):
     found = one.tf_canonical_to_opaque([*weights, *biases], weights_proj=projections)
     wanted = numpy_layout.from_tf(spec, dict(numpy_layout.to_tf(spec, buffer)))
     np.testing.assert_array_equal(array(found), wanted)
+    stacked = np.stack([array(each) for each in projections])
+    np.testing.assert_array_equal(array(one.tf_canonical_to_opaque([*weights, *biases], stacked)), wanted)
 
 
 @pytest.mark.parametrize("input_mode", ["skip_input", "auto_select"])
