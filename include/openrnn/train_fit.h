@@ -28,9 +28,9 @@ class OPENRNN_API Task {
     return batch();
   }
   /// Mean loss of some of the rows of one window, as loss() is of all. Called for each part of a
-  /// step in the order of the rows, in an ops::PartScope of that part, so that layers draw the masks
-  /// of the whole batch; the state goes on row by row. Throws: StateError unless the task overrides
-  /// it.
+  /// step in the order of the rows, in an ops::PartScope of that part, so that layers draw the
+  /// masks of the whole batch; the state goes on row by row. Throws: StateError unless the task
+  /// overrides it.
   virtual Tensor loss_of_part(const DataPosition& position, const ops::BatchPart& part);
   /// Symbols or rows that this window predicts.
   virtual std::int64_t items(const DataPosition& position) const = 0;
