@@ -72,10 +72,10 @@ BatchPlace place_in(const PartScope& scope, const Shape& shape) {
   // Two axes of size 1 are one place.
   if (has_rows(0) != has_rows(1)) return place_at(shape, has_rows(0) ? 0 : 1);
   if (has_rows(0) && rows == 1) return place_at(shape, 0);
-  throw ArgumentError(message("[dropout] x has shape ", to_string(shape), " in a part of ", rows,
-                              " rows of a batch, expected them along one of the axes 0 and 1, ",
-                              has_rows(0) ? "not both: another number of parts has other rows"
-                                          : "and more after it"));
+  throw ArgumentError(message(
+      "[dropout] x has shape ", to_string(shape), " in a part of ", rows,
+      " rows of a batch, expected them along one of the axes 0 and 1, ",
+      has_rows(0) ? "not both: another number of parts has other rows" : "and more after it"));
 }
 
 }  // namespace

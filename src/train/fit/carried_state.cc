@@ -21,7 +21,8 @@ CarriedState::Tensors CarriedState::before(std::int64_t first, std::int64_t coun
   const std::int64_t known = covered(before_, first, count);
   if (before_.empty() || known == count) return rows(before_, first, count);
   throw StateError(message("TextTask", "a state of ", known, " of rows ", first, " to ",
-                           first + count, ", expected one of all: an earlier step was not finished"));
+                           first + count,
+                           ", expected one of all: an earlier step was not finished"));
 }
 
 void CarriedState::leave(std::int64_t first, std::int64_t count, Tensors state) {
