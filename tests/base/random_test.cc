@@ -166,6 +166,15 @@ TEST(PortableExp, IsWithinOneUlp) {
     const double x = n % 2 ? random.uniform(-708.0, 709.0) : random.uniform(-2.0, 2.0);
     ASSERT_LE(ulps(portable_exp(x), std::exp(static_cast<long double>(x))), 1.0) << x;
   }
+  // Up to the largest result, and down to the smallest, which have fewer digits.
+  for (int n = 0; n < 20000; ++n) {
+    const double x =
+        n % 2 ? random.uniform(708.0, 709.7827128933839) : random.uniform(-745.1, -708.0);
+    ASSERT_LE(ulps(portable_exp(x), std::exp(static_cast<long double>(x))), 1.0) << x;
+  }
+  EXPECT_EQ(portable_exp(709.7827128933841), HUGE_VAL);
+  EXPECT_EQ(portable_exp(-745.133), 5e-324);
+  EXPECT_EQ(portable_exp(-745.2), 0.0);
   EXPECT_EQ(portable_exp(0.0), 1.0);
   EXPECT_EQ(portable_exp(1000.0), HUGE_VAL);
   EXPECT_EQ(portable_exp(-1000.0), 0.0);
