@@ -1,5 +1,6 @@
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
+#include "support/setting.h"
 
 namespace openrnn::testing {
 namespace {
@@ -208,6 +209,45 @@ TEST(CudnnOps, AReplayKeepsWhatGradientsOfInferenceNeed) {
   const GradientTape tape;
   const Tensor watched = tape.watch(uniform({2, 1, 3}, 2));
   EXPECT_FALSE(tape.gradient(model({watched})[0], std::vector{watched})[0].empty());
+}
+
+// Engines that keep all say so where a call asks for less.
+TEST(CudnnOps, AReplayRecomputesAsItWasRecorded) {
+  ops::CudnnGRU gru(options(1, 5, 3));
+  const Tensor params = uniform({gru.params_size()}, 1), x = Input({4, 2, 3}), h = Input({1, 2, 5});
+  const auto made = [&](std::int64_t recompute) {
+    return Model({x, h}, {gru(x, h, params, true, {.recompute = recompute}).output});
+  };
+  Model plain = made(0), again = made(kRecomputeRoot);
+  const auto gradient = [&](Model& model) {
+    const GradientTape tape;
+    const Tensor watched = tape.watch(uniform({4, 2, 3}, 2));
+    const Tensor y = model({watched, uniform({1, 2, 5}, 3)})[0];
+    return values_of(tape.gradient(ops::reduce_sum(y), Tensors{watched})[0]);
+  };
+  std::optional<Setting> reference;
+  if (!default_device().engine()) {
+    EXPECT_EQ(gradient(plain), gradient(again));
+    reference.emplace("OPENRNN_ENGINE", "reference");
+  }
+  EXPECT_NO_THROW(gradient(plain));
+  EXPECT_THROW(gradient(again), UnsupportedError);
+}
+
+// A list of no lengths is a list, which a batch of rows does not fit.
+TEST(CudnnOps, AReplayKeepsLengthsOfNoRow) {
+  const Tensor params = uniform({ops::CudnnGRU(options(1, 5, 3)).params_size()}, 1);
+  const ops::CudnnFunctionOptions none{.sequence_lengths = std::vector<std::int32_t>{}};
+  const Tensor x = Input({4, -1, 3}), h = Input({1, -1, 5});
+  Model model({x, h}, {ops::cudnn_gru(x, h, params, none).output});
+  const auto call = [&](std::int64_t batch) {
+    return model({uniform({4, batch, 3}, 2), uniform({1, batch, 5}, 3)})[0].shape();
+  };
+  EXPECT_EQ(call(0), (Shape{4, 0, 5}));
+  EXPECT_EQ(message_of<ArgumentError>([&] { call(2); }),
+            "[cudnn_gru] sequence_lengths has 0 elements, expected 2, one a row of the batch");
+  EXPECT_THROW(ops::cudnn_gru(uniform({4, 2, 3}, 2), uniform({1, 2, 5}, 3), params, none),
+               ArgumentError);
 }
 
 TEST(CudnnOps, DropoutMasksAdvanceAndRepeat) {

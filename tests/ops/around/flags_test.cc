@@ -107,6 +107,28 @@ TEST(StepFlags, AreALoopOverSteps) {
   }
 }
 
+// An output may be repeated at a step that is masked; a cell is a state, and there is none.
+TEST(StepFlags, CellsOfMaskedStepsAreZero) {
+  for (const bool zero : {true, false}) {
+    for (const Flags& reset : {Flags{}, kReset}) {
+      Flagged call = make_call(RnnMode::kLstm, Direction::kBidirectional);
+      call.in.every = true;
+      call.in.flags = {kMask, zero, reset, false};
+      const ops::RnnOutputs out = ops::rnn(call.spec, call.in, nullptr);
+      ASSERT_EQ(out.layer_cells.size(), 2U);
+      ASSERT_EQ(out.layer_outputs.size(), 2U);
+      EXPECT_EQ(values_of(out.layer_outputs[1]), values_of(out.output));
+      for (const Tensor& cells : out.layer_cells) {
+        const std::vector<double> values = values_of(cells);
+        const std::size_t width = values.size() / kMask.size();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          EXPECT_EQ(values[i] != 0.0, kMask[i / width]) << i;
+        }
+      }
+    }
+  }
+}
+
 // Step t of row 0.
 Tensor step_of(const Tensor& x, std::int64_t t) {
   return ops::slice(ops::slice(x, {0, t, 1}), {1, 0, 1});
