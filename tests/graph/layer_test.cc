@@ -307,6 +307,23 @@ TEST_F(LayerTest, FreezingReachesGraphsModelsAndTapes) {
   EXPECT_EQ(graph_.trainable_variables().size(), 2u);
 }
 
+// A variable is trained as the layer that made it says, whatever else it is a part of.
+TEST_F(LayerTest, AVariableBelongsToTheLayerThatMadeIt) {
+  Scale maker, other("other");
+  maker.build({3});
+  const Variable weight = maker.weights()[0];
+  other.track("shared", weight);
+  other.set_trainable(false);
+  EXPECT_TRUE(weight.trainable());
+  EXPECT_EQ(graph_.trainable_variables().size(), 1u);
+  maker.set_trainable(false);
+  EXPECT_FALSE(weight.trainable());
+  other.set_trainable(true);
+  EXPECT_FALSE(weight.trainable());
+  maker.set_trainable(true);
+  EXPECT_TRUE(weight.trainable());
+}
+
 TEST_F(LayerTest, AFrozenBuildCanBeTrainedLater) {
   Scale layer;
   layer.set_trainable(false);
@@ -355,6 +372,54 @@ TEST_F(LayerTest, AStateIsTakenOverUnderANewScope) {
   EXPECT_EQ(again.weights()[0].name(), "scale/weight");
   EXPECT_TRUE(other.has_variable("scale/offset"));
   EXPECT_FALSE(other.has_variable("scale_1/offset"));
+}
+
+// Slots of its own weights take no scope from a layer; what another made there does.
+TEST_F(LayerTest, AStateKeepsItsScopeBesideSlotsOfItsOwn) {
+  for (const bool foreign : {false, true}) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const auto variable = [](const std::string& name, const Shape& shape = {3}) {
+      return Variable(name, Array(DType::kFloat64, shape));
+    };
+    const Variable weight = variable("scale/weight"), offset = variable("scale/offset"),
+                   slot = variable("scale/weight/Momentum"),
+                   step = variable(foreign ? "scale/weight_2" : "scaled/weight", {});
+    Scale layer;
+    layer.take_over({.name = "scale",
+                     .built = true,
+                     .scope = "scale",
+                     .input_shape = {3},
+                     .weights = {weight, offset},
+                     .weight_names = {"weight", "offset"}});
+    EXPECT_EQ(layer.scope_name(), foreign ? "scale_1" : "scale");
+    EXPECT_EQ(weight.name(), foreign ? "scale_1/weight" : "scale/weight");
+    EXPECT_EQ(layer.name(), layer.scope_name());
+    Scale next;
+    next.build({3});
+    EXPECT_EQ(next.scope_name(), foreign ? "scale" : "scale_1");
+  }
+}
+
+TEST_F(LayerTest, AStateOfOtherWeightsIsRefused) {
+  for (const auto& [dtype, shape] :
+       {std::pair(DType::kFloat32, Shape{3}), std::pair(DType::kFloat64, Shape{4})}) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const Variable weight("scale/weight", Array(dtype, shape)),
+        offset("scale/offset", Array(DType::kFloat64, {3}));
+    Scale layer;
+    EXPECT_EQ(message_of<ArgumentError>([&] {
+                layer.take_over({.name = "scale",
+                                 .built = true,
+                                 .scope = "scale",
+                                 .input_shape = {3},
+                                 .weights = {weight, offset},
+                                 .weight_names = {"weight", "offset"}});
+              }),
+              "[take_over] 'scale/weight' is " + std::string(dtype_name(dtype)) + " of shape " +
+                  to_string(shape) + ", expected float64 of shape [3]");
+  }
 }
 
 }  // namespace

@@ -242,5 +242,19 @@ TEST(Variables, AreFoundAgainOnTheirDeviceOnly) {
                               "exists");
 }
 
+// What to() has put where it lay already is placed there, as anywhere else.
+TEST(Place, ToItsOwnDevicePlacesATensor) {
+  const Tensor host(numbers({3}).view());
+  EXPECT_FALSE(host.placed());
+  const Tensor placed = host.to(host.device());
+  EXPECT_TRUE(placed.placed());
+  EXPECT_EQ(placed.value().data(), host.value().data());
+  EXPECT_TRUE(placed.detached().placed());
+  EXPECT_FALSE(host.detached().placed());
+  const Device& other = test_device(&host.device() == &test_device(0) ? 1 : 0);
+  EXPECT_NO_THROW(ops::add(host, host.to(other)));
+  EXPECT_THROW(ops::add(placed, host.to(other)), ArgumentError);
+}
+
 }  // namespace
 }  // namespace openrnn::testing
