@@ -200,6 +200,27 @@ TEST(CudnnOps, SymbolicLengthsHaveTheShapeOfTheBatch) {
   EXPECT_THROW(output_shape({3, 2, 3}, {3, 1, 5}, false), ArgumentError);
 }
 
+// What is known of a recorded call's arrays is checked when it is recorded.
+TEST(CudnnOps, SymbolicArraysFitTheNetwork) {
+  ops::CudnnLSTM lstm(options(2, 5, 3));
+  const Tensor x = Input({4, -1, 3}), state = Input({2, -1, 5}), params = Input({440});
+  EXPECT_EQ(lstm(x, state, state, params).output.shape(), (Shape{4, -1, 5}));
+  const Tensor wrong = Input({2, -1, 6}), wide = Input({2, -1, 5}, DType::kFloat64);
+  const std::string rest =
+      ", expected float32 of shape [2, -1, 5] for lstm, 2 layers, 5 units, input size 3, "
+      "unidirectional, float32";
+  EXPECT_EQ(message_of<ArgumentError>([&] { lstm(x, wrong, state, params); }),
+            "[CudnnLSTM] input_h is float32 of shape [2, -1, 6]" + rest);
+  EXPECT_EQ(message_of<ArgumentError>([&] { lstm(x, state, wrong, params); }),
+            "[CudnnLSTM] input_c is float32 of shape [2, -1, 6]" + rest);
+  EXPECT_EQ(message_of<ArgumentError>([&] { lstm(x, state, wide, params); }),
+            "[CudnnLSTM] input_c is float64 of shape [2, -1, 5]" + rest);
+  EXPECT_THROW(lstm(x, state, state, Input({439})), ArgumentError);
+  EXPECT_THROW(lstm(x, state, state, Input({1, 440})), ArgumentError);
+  EXPECT_NO_THROW(lstm(x, state, state, Input({441})));
+  EXPECT_NO_THROW(lstm(x, state, state, Input({-1})));
+}
+
 TEST(CudnnOps, AReplayKeepsWhatGradientsOfInferenceNeed) {
   const RnnSpec spec{.mode = RnnMode::kGru, .num_units = 2, .input_size = 3};
   const Tensor params = uniform({params_size(spec)}, 1), x = Input({2, 1, 3}, DType::kFloat32);
