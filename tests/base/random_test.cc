@@ -153,6 +153,17 @@ TEST(RandomStream, StaysBelowItsBoundAndReachesAll) {
   for (int n = 0; n < 100; ++n) EXPECT_LT(random.below(large), large);
 }
 
+// The rest of a division would give the first third of them twice as often.
+TEST(RandomStream, EveryResultBelowALargeBoundIsAsLikely) {
+  constexpr std::uint64_t kThird = std::uint64_t{1} << 62;
+  constexpr int kCount = 9000;
+  RandomStream random(4);
+  std::array<int, 3> thirds{};
+  for (int n = 0; n < kCount; ++n) ++thirds.at(random.below(3 * kThird) / kThird);
+  // Five standard deviations, sqrt(2 / 9 kCount).
+  for (const int count : thirds) EXPECT_NEAR(count, kCount / 3, 224);
+}
+
 /// |found - exact| in units of the last place of exact.
 double ulps(double found, long double exact) {
   const double near = std::abs(static_cast<double>(exact));

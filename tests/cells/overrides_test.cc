@@ -62,5 +62,33 @@ TEST(CellOverrides, AWholeCallItsStateAndItsStart) {
   EXPECT_EQ(cell.weights().size(), 1u);
 }
 
+// What a step made is the copy's too: its first step makes nothing.
+TEST(CellOverrides, ACopyStepsWithTheVariablesOfItsOriginal) {
+  const OwnGraph own;
+  const auto step_of = [](CudnnCompatibleGRUCell& cell) {
+    return CellOverrides{.step = [&cell](const Tensor& x, const CellState& state) {
+      const Variable scale = get_variable("scale", {2, 3}, {});
+      CellResult result = cell.run_class(x, state);
+      result.output = ops::multiply(result.output, scale.read());
+      return result;
+    }};
+  };
+  CudnnCompatibleGRUCell cell(units(3));
+  cell.set_overrides(step_of(cell));
+  const Tensor x = varied({2, 5});
+  const CellState state{varied({2, 3}, 7)};
+  const CellResult first = cell(x, state);
+  const auto copied = cell.copy();
+  auto& copy = dynamic_cast<CudnnCompatibleGRUCell&>(*copied);
+  copy.set_overrides(step_of(copy));
+  const std::size_t variables = own.graph.variables().size();
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_TRUE(same(copy(x, state).output, first.output));
+    EXPECT_TRUE(same(cell(x, state).output, first.output));
+  }
+  EXPECT_EQ(own.graph.variables().size(), variables);
+  EXPECT_EQ(copy.weights().size(), cell.weights().size());
+}
+
 }  // namespace
 }  // namespace openrnn
