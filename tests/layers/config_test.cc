@@ -250,6 +250,26 @@ TEST_F(Config, ACopyOfAnyClassHasAllThatTheLayerHas) {
   }
 }
 
+// What was set after the constructor is in the configuration, and in a layer that is made of it.
+TEST_F(Config, SaysWhatWasSetLater) {
+  for (const bool trainable : {false, true}) {
+    CudnnLSTM layer({.network = {.num_units = 3}, .trainable = !trainable});
+    EXPECT_EQ(layer.get_config().trainable, !trainable);
+    EXPECT_FALSE(layer.get_config().activity_regularizer);
+    layer.set_trainable(trainable);
+    layer.set_activity_regularizer([](const Tensor& y) { return ops::reduce_sum(y); });
+    layer.build({-1, -1, 2});
+    const auto config = layer.get_config();
+    EXPECT_EQ(config.trainable, trainable);
+    EXPECT_TRUE(config.activity_regularizer);
+    EXPECT_EQ(config.name, "cudnn_lstm" + std::string(trainable ? "_2" : ""));
+    const auto again = CudnnLSTM::from_config(config);
+    EXPECT_EQ(again->trainable(), trainable);
+    again->build({-1, -1, 2});
+    EXPECT_EQ(again->trainable_weights().size(), trainable ? 1u : 0u);
+  }
+}
+
 TEST_F(Config, ACopyHasThePartsNodesAndBuildOfItsLayer) {
   for (const std::string& name : {std::string("mine"), std::string()}) {
     Dense dense({.units = 3, .name = name}), next({.units = 2});
