@@ -372,6 +372,15 @@ TEST(LayerGraphTest, StatefulLayersGoOnFromTheBatchBefore) {
   EXPECT_TRUE(same(graph->predict({first})[0], begun));
 }
 
+TEST(LayerGraphTest, LayersAreFrozenAsTheFileSays) {
+  MappedModel model = small_model();
+  for (const std::size_t i : {1U, 2U, 3U}) model.layers[i].options["trainable"] = i == 2;
+  const auto graph = layers::LayerGraph::of(model);
+  EXPECT_EQ(graph->trainable_weights().size(), 1U);
+  EXPECT_TRUE(graph->layer("gru")->trainable());
+  EXPECT_FALSE(graph->layer("words")->trainable() || graph->layer("head")->trainable());
+}
+
 TEST(LayerGraphTest, EachLayerLiesOnTheDeviceThatIsAskedFor) {
   const MappedModel model = small_model();
   const Device& device = testing::test_device();
