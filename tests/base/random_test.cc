@@ -153,6 +153,17 @@ TEST(RandomStream, StaysBelowItsBoundAndReachesAll) {
   for (int n = 0; n < 100; ++n) EXPECT_LT(random.below(large), large);
 }
 
+// The rest of a division would give the first third of them twice as often.
+TEST(RandomStream, EveryResultBelowALargeBoundIsAsLikely) {
+  constexpr std::uint64_t kThird = std::uint64_t{1} << 62;
+  constexpr int kCount = 9000;
+  RandomStream random(4);
+  std::array<int, 3> thirds{};
+  for (int n = 0; n < kCount; ++n) ++thirds.at(random.below(3 * kThird) / kThird);
+  // Five standard deviations, sqrt(2 / 9 kCount).
+  for (const int count : thirds) EXPECT_NEAR(count, kCount / 3, 224);
+}
+
 /// |found - exact| in units of the last place of exact.
 double ulps(double found, long double exact) {
   const double near = std::abs(static_cast<double>(exact));
@@ -166,6 +177,15 @@ TEST(PortableExp, IsWithinOneUlp) {
     const double x = n % 2 ? random.uniform(-708.0, 709.0) : random.uniform(-2.0, 2.0);
     ASSERT_LE(ulps(portable_exp(x), std::exp(static_cast<long double>(x))), 1.0) << x;
   }
+  // Up to the largest result, and down to the smallest, which have fewer digits.
+  for (int n = 0; n < 20000; ++n) {
+    const double x =
+        n % 2 ? random.uniform(708.0, 709.7827128933839) : random.uniform(-745.1, -708.0);
+    ASSERT_LE(ulps(portable_exp(x), std::exp(static_cast<long double>(x))), 1.0) << x;
+  }
+  EXPECT_EQ(portable_exp(709.7827128933841), HUGE_VAL);
+  EXPECT_EQ(portable_exp(-745.133), 5e-324);
+  EXPECT_EQ(portable_exp(-745.2), 0.0);
   EXPECT_EQ(portable_exp(0.0), 1.0);
   EXPECT_EQ(portable_exp(1000.0), HUGE_VAL);
   EXPECT_EQ(portable_exp(-1000.0), 0.0);

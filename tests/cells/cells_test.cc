@@ -49,6 +49,24 @@ std::vector<std::shared_ptr<VariableCell>> cells_of(const CompatibleCellOptions&
           std::make_shared<BasicRNNCell>(options)};
 }
 
+// A scope whose variables a cell reuses is taken, whoever made them.
+TEST(CompatibleCell, ANameThatIsReusedIsTaken) {
+  const OwnGraph own;
+  const Variable kernel("c/kernel", varied({7, 3}).to_host()),
+      bias("c/bias", varied({3}).to_host());
+  CompatibleCellOptions options = units(3);
+  options.name = "c";
+  BasicRNNCell other(options);
+  options.reuse = true;
+  BasicRNNCell reusing(options);
+  const CellState zero = reusing.zero_state(2, DType::kFloat32);
+  reusing(varied({2, 4}), zero);
+  EXPECT_TRUE(reusing.weights()[0].same_as(kernel));
+  other(varied({2, 4}), zero);
+  EXPECT_EQ(reusing.scope_name(), "c");
+  EXPECT_EQ(other.scope_name(), "c_1");
+}
+
 void expect_reuse_shares(const std::string& name, std::size_t kind) {
   const OwnGraph own;
   CompatibleCellOptions options = units(3);

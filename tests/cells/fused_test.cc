@@ -142,6 +142,29 @@ struct Louder final : LSTMCell {
   }
 };
 
+struct LouderStack final : MultiRNNCell {
+  using MultiRNNCell::MultiRNNCell;
+  CellResult step(const Tensor& inputs, const CellState& state) override {
+    CellResult result = MultiRNNCell::step(inputs, state);
+    result.output = ops::scale(result.output, 2.0);
+    return result;
+  }
+};
+
+TEST(Fused, LeavesSubclassesOfAStackToTheirSteps) {
+  const OwnGraph own;
+  const auto cells = [] {
+    return std::vector<std::shared_ptr<RnnCell>>{
+        std::make_shared<LSTMCell>(LSTMCellOptions{.num_units = 3, .dtype = kDouble, .seed = 1}),
+        std::make_shared<GRUCell>(GRUCellOptions{.num_units = 2, .dtype = kDouble, .seed = 2})};
+  };
+  LouderStack louder(cells());
+  const Tensor x = varied({4, 2, 3}, 1, kDouble);
+  const DynamicRnnResult found = dynamic_rnn(louder, x, {.dtype = kDouble, .time_major = true});
+  const Tensor last = ops::slice(found.outputs, {.axis = 0, .begin = 3, .size = 1});
+  EXPECT_TRUE(same(ops::reshape(last, {2, 2}), ops::scale(found.state[2], 2.0)));
+}
+
 TEST(Fused, LeavesSubclassesAndOtherActivationsToTheirSteps) {
   const OwnGraph own;
   Louder louder({.num_units = 3, .dtype = kDouble});
@@ -170,6 +193,8 @@ TEST(Fused, RefusesWhatALoopRefuses) {
   EXPECT_EQ(refused(start({2, 3}, {2, 4})),
             "[LSTMCell] state[1] has shape [2, 4], expected [2, 3]");
   EXPECT_EQ(refused({varied({2, 3})}), "[LSTMCell] a state of 1 tensors, expected 2");
+  EXPECT_EQ(refused({varied({2, 3}), varied({2, 3}, 1, kDouble)}),
+            "[LSTMCell] a state is float64, expected float32");
   EXPECT_TRUE(own.graph.variables().empty());
 }
 

@@ -155,5 +155,21 @@ TEST(LayerNormCell, ConfigAndCopyGiveTheSame) {
   EXPECT_EQ(at((*again)(x, state).output, 7), wanted);
 }
 
+TEST(LayerNormBasicLSTMCell, ACopyDrawsTheNextMasksAndTakesNoSeed) {
+  const OwnGraph own;
+  Graph::current().set_seed(3);
+  LayerNormBasicLSTMCell cell({.num_units = 16, .dropout_keep_prob = 0.5});
+  const Tensor x = varied({2, 4});
+  const CellState state = cell.zero_state(2, DType::kFloat32);
+  const Tensor first = cell(x, state).output;
+  const auto seeds = Graph::current().op_seeds({});
+  const auto copied = cell.copy();
+  EXPECT_EQ(Graph::current().op_seeds({}).second, seeds.second + 1);
+  auto& copy = dynamic_cast<LayerNormBasicLSTMCell&>(*copied);
+  const Tensor second = cell(x, state).output;
+  EXPECT_FALSE(same(first, second));
+  EXPECT_TRUE(same(copy(x, state).output, second));
+}
+
 }  // namespace
 }  // namespace openrnn

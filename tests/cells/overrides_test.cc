@@ -62,5 +62,56 @@ TEST(CellOverrides, AWholeCallItsStateAndItsStart) {
   EXPECT_EQ(cell.weights().size(), 1u);
 }
 
+// Of a stack, too, whose cells alone would be one network.
+TEST(CellOverrides, AStepOfAStackIsRunInPlaceOfItsCells) {
+  const OwnGraph own;
+  MultiRNNCell stack({std::make_shared<LSTMCell>(LSTMCellOptions{.num_units = 3, .seed = 1}),
+                      std::make_shared<GRUCell>(GRUCellOptions{.num_units = 2, .seed = 2})});
+  const Tensor x = varied({4, 2, 5});
+  const DynamicRnnOptions options{.dtype = DType::kFloat32, .time_major = true};
+  const DynamicRnnResult plain = dynamic_rnn(stack, x, options);
+  int steps = 0;
+  stack.set_overrides({.step = [&](const Tensor& inputs, const CellState& state) {
+    ++steps;
+    CellResult result = stack.run_class(inputs, state);
+    result.output = ops::negate(result.output);
+    return result;
+  }});
+  const DynamicRnnResult found = dynamic_rnn(stack, x, options);
+  EXPECT_GE(steps, 4);
+  const Array negated = ops::negate(plain.outputs).to_host(), outputs = found.outputs.to_host();
+  for (std::int64_t i = 0; i < outputs.size(); ++i) {
+    EXPECT_NEAR(element(outputs.view(), i), element(negated.view(), i), 1e-5) << i;
+  }
+}
+
+// What a step made is the copy's too: its first step makes nothing.
+TEST(CellOverrides, ACopyStepsWithTheVariablesOfItsOriginal) {
+  const OwnGraph own;
+  const auto step_of = [](CudnnCompatibleGRUCell& cell) {
+    return CellOverrides{.step = [&cell](const Tensor& x, const CellState& state) {
+      const Variable scale = get_variable("scale", {2, 3}, {});
+      CellResult result = cell.run_class(x, state);
+      result.output = ops::multiply(result.output, scale.read());
+      return result;
+    }};
+  };
+  CudnnCompatibleGRUCell cell(units(3));
+  cell.set_overrides(step_of(cell));
+  const Tensor x = varied({2, 5});
+  const CellState state{varied({2, 3}, 7)};
+  const CellResult first = cell(x, state);
+  const auto copied = cell.copy();
+  auto& copy = dynamic_cast<CudnnCompatibleGRUCell&>(*copied);
+  copy.set_overrides(step_of(copy));
+  const std::size_t variables = own.graph.variables().size();
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_TRUE(same(copy(x, state).output, first.output));
+    EXPECT_TRUE(same(cell(x, state).output, first.output));
+  }
+  EXPECT_EQ(own.graph.variables().size(), variables);
+  EXPECT_EQ(copy.weights().size(), cell.weights().size());
+}
+
 }  // namespace
 }  // namespace openrnn

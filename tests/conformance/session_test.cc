@@ -5,6 +5,7 @@
 
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
+#include "support/expect_error.h"
 
 namespace openrnn::conformance {
 namespace {
@@ -80,6 +81,32 @@ TEST(Session, AWorkspaceOfAnotherCallIsRefused) {
             "[forward] batch is 3 and max_time 4, expected at most the workspace's 2 and 9");
   EXPECT_EQ(error_of(params, {.batch = 9, .time = 3}),
             "[forward] batch is 3 and max_time 4, expected at most the workspace's 9 and 3");
+}
+
+TEST(Session, AWorkspaceOfNoSizeIsRefused) {
+  const Case c = parse_case("lstm L1 U5 I3 B3 T4 f32", "workspace");
+  const Data d = make_data(c);
+  const auto params = cpu().pack(c.spec, d.params.view(), PackFor::kInference);
+  const auto other = engine("reference").pack(c.spec, d.params.view(), PackFor::kInference);
+  const std::string rest = ", expected params and limits of 0 or more";
+  for (const auto& [limits, given] :
+       {std::pair(WorkspaceLimits{-1, 4, 2}, "batch -1, time 4, max_threads 2"),
+        std::pair(WorkspaceLimits{3, -4, 2}, "batch 3, time -4, max_threads 2"),
+        std::pair(WorkspaceLimits{3, 4, -2}, "batch 3, time 4, max_threads -2")}) {
+    expect_error<ArgumentError>([&, &wanted = limits] { cpu().make_workspace(params, wanted); },
+                                "[make_workspace] params are given, " + std::string(given) + rest);
+  }
+  expect_error<ArgumentError>(
+      [] {
+        cpu().make_workspace(nullptr, {3, 4, 2});
+      },
+      "[make_workspace] params are null, batch 3, time 4, max_threads 2" + rest);
+  expect_error<ArgumentError>(
+      [&] {
+        cpu().make_workspace(other, {3, 4, 2});
+      },
+      "[make_workspace] params are packed by another engine, expected cpu's");
+  EXPECT_NE(cpu().make_workspace(params, {0, 0, 0}), nullptr);
 }
 
 TEST(Session, ManyThreadsShareOneModel) {

@@ -37,6 +37,18 @@ TEST(MemoryPool, SizesOfEveryKind) {
   }
 }
 
+// A block that the system does not give is not counted as used.
+TEST(MemoryPool, CountsNothingThatItDidNotGet) {
+  Pool pool;
+  const auto held = pool.allocate(1000);
+  const std::size_t used = pool.used_bytes();
+  for (const std::size_t bytes : {SIZE_MAX / 4, SIZE_MAX / 2, SIZE_MAX - 1}) {
+    EXPECT_THROW(pool.allocate(bytes), std::bad_alloc) << bytes;
+    EXPECT_EQ(pool.used_bytes(), used);
+    EXPECT_EQ(pool.idle_bytes(), 0U);
+  }
+}
+
 TEST(MemoryPool, KeepsNoMoreThanWasEverUsedAndAQuarter) {
   Pool pool;
   for (std::size_t n = 1; n <= 64; ++n) pool.allocate(n * 100000);

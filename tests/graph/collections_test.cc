@@ -77,6 +77,7 @@ TEST_F(Collections, RefuseWhatTheyCannotTake) {
   EXPECT_EQ(message_of<TypeError>([&] { graph_.add_to_collection(GraphKeys::kUpdateOps, 1); }),
             "[add_to_collection] a value of another type for 'update_ops', expected a "
             "std::function<void()> that is not empty");
+  EXPECT_THROW(graph_.add_to_collection(GraphKeys::kUpdateOps, std::function<void()>()), TypeError);
   EXPECT_THROW(graph_.add_to_collection(GraphKeys::kSaveableObjects, 1), TypeError);
   EXPECT_THROW(graph_.add_to_collection(GraphKeys::kRegularizationLosses, 1), TypeError);
 }
@@ -96,11 +97,14 @@ class Failing : public Layer {
     graph.add_to_collection("mine", 7);
     seeds = graph.op_seeds({});
     set_input_spec({.ndim = 2});
+    add_update([this] { ++runs; });
+    add_loss([] { return random_tensor({}, 1); });
     if (fails) throw ArgumentError("[Failing] as asked");
   }
 
  public:
   std::pair<std::int64_t, std::int64_t> seeds;
+  int runs = 0;
 };
 
 TEST_F(Collections, AFailedBuildLeavesNothing) {
@@ -117,6 +121,7 @@ TEST_F(Collections, AFailedBuildLeavesNothing) {
   EXPECT_FALSE(layer.built());
   EXPECT_TRUE(layer.weights().empty());
   EXPECT_TRUE(layer.losses().empty());
+  EXPECT_TRUE(layer.updates().empty());
   EXPECT_FALSE(layer.input_spec().has_value());
   EXPECT_THROW(layer.scope_name(), ArgumentError);
   // The seed and the name that it took are free again.
@@ -126,6 +131,9 @@ TEST_F(Collections, AFailedBuildLeavesNothing) {
   EXPECT_EQ(layer.scope_name(), "failing");
   EXPECT_EQ(graph_.get_collection<int>("mine"), (std::vector<int>{6, 7}));
   EXPECT_NE(graph_.op_seeds({}), of_failed);
+  EXPECT_EQ(layer.losses().size(), 2u);
+  for (const auto& update : layer.updates()) update();
+  EXPECT_EQ(layer.runs, 1);
 }
 
 }  // namespace

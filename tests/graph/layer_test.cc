@@ -185,6 +185,33 @@ TEST_F(LayerTest, ACallInPlaceOfTheClasssIsOneNode) {
             "[scale] call() returned no tensor, expected at least one");
 }
 
+// What a model's run added is forgotten by the next call, and all is as before that run.
+TEST_F(LayerTest, ACallOfValuesEndsWhatAReplayAdded) {
+  auto layer = std::make_shared<Scale>();
+  const ReplayFunction call = [&](const std::vector<Tensor>& given, const Replay&) {
+    const Tensor y = (*layer)(given[0]);
+    layer->add_loss(ops::reduce_sum(y));
+    layer->add_update([] {});
+    return std::vector{y};
+  };
+  const Tensor in = Input({3}, DType::kFloat64), x = random_tensor({3}, 1);
+  Model model({in}, layer->call_as({in}, call));
+  const auto kinds = [&] {
+    std::vector<bool> symbolic;
+    for (const Tensor& loss : layer->losses()) symbolic.push_back(loss.is_symbolic());
+    return std::pair(symbolic, layer->updates().size());
+  };
+  layer->call_as({x}, call);
+  const auto before = kinds();
+  EXPECT_EQ(before.first, (std::vector<bool>{false, true, false}))
+      << "the weight's, and two calls'";
+  model({x});
+  // The run's in place of the recorded one.
+  EXPECT_EQ(kinds(), std::pair(std::vector<bool>(3, false), before.second));
+  layer->call_as({x}, call);
+  EXPECT_EQ(kinds(), before);
+}
+
 TEST_F(LayerTest, SetWeightsChangesNothingWhenOneIsWrong) {
   Scale layer;
   layer.build({3});
@@ -282,6 +309,21 @@ TEST_F(LayerTest, PartsBelongToTheLayer) {
             "[track] a part of the layer 'pair' has an empty name, expected one");
 }
 
+TEST_F(LayerTest, APartOfAKnownNameTakesItsPlace) {
+  Pair pair;
+  const auto next = std::make_shared<Scale>(), last = std::make_shared<Scale>();
+  pair.track("first", next);
+  EXPECT_EQ(pair.sublayers(), (std::vector<Layer*>{pair.second.get(), next.get()}));
+  pair.track("others", std::vector{last, next});
+  EXPECT_EQ(pair.sublayers(), (std::vector<Layer*>{next.get(), last.get(), next.get()}));
+  const Variable variable("v", Array(DType::kFloat64, {2}));
+  pair.track("others", variable);
+  EXPECT_EQ(pair.sublayers(), (std::vector<Layer*>{next.get()}));
+  EXPECT_EQ(pair.parts().size(), 2u);
+  next->build({3});
+  EXPECT_EQ(pair.weights().size(), 3u);
+}
+
 TEST_F(LayerTest, FreezingReachesGraphsModelsAndTapes) {
   Pair pair;
   const Tensor x = random_tensor({3}, 1);
@@ -305,6 +347,23 @@ TEST_F(LayerTest, FreezingReachesGraphsModelsAndTapes) {
   EXPECT_FALSE(pair.sublayers()[2]->trainable());
   pair.set_trainable(true);
   EXPECT_EQ(graph_.trainable_variables().size(), 2u);
+}
+
+// A variable is trained as the layer that made it says, whatever else it is a part of.
+TEST_F(LayerTest, AVariableBelongsToTheLayerThatMadeIt) {
+  Scale maker, other("other");
+  maker.build({3});
+  const Variable weight = maker.weights()[0];
+  other.track("shared", weight);
+  other.set_trainable(false);
+  EXPECT_TRUE(weight.trainable());
+  EXPECT_EQ(graph_.trainable_variables().size(), 1u);
+  maker.set_trainable(false);
+  EXPECT_FALSE(weight.trainable());
+  other.set_trainable(true);
+  EXPECT_FALSE(weight.trainable());
+  maker.set_trainable(true);
+  EXPECT_TRUE(weight.trainable());
 }
 
 TEST_F(LayerTest, AFrozenBuildCanBeTrainedLater) {
@@ -355,6 +414,80 @@ TEST_F(LayerTest, AStateIsTakenOverUnderANewScope) {
   EXPECT_EQ(again.weights()[0].name(), "scale/weight");
   EXPECT_TRUE(other.has_variable("scale/offset"));
   EXPECT_FALSE(other.has_variable("scale_1/offset"));
+}
+
+// Slots of its own weights take no scope from a layer; what another made there does.
+TEST_F(LayerTest, AStateKeepsItsScopeBesideSlotsOfItsOwn) {
+  for (const bool foreign : {false, true}) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const auto variable = [](const std::string& name, const Shape& shape = {3}) {
+      return Variable(name, Array(DType::kFloat64, shape));
+    };
+    const Variable weight = variable("scale/weight"), offset = variable("scale/offset"),
+                   slot = variable("scale/weight/Momentum"),
+                   step = variable(foreign ? "scale/weight_2" : "scaled/weight", {});
+    Scale layer;
+    layer.take_over({.name = "scale",
+                     .built = true,
+                     .scope = "scale",
+                     .input_shape = {3},
+                     .weights = {weight, offset},
+                     .weight_names = {"weight", "offset"}});
+    EXPECT_EQ(layer.scope_name(), foreign ? "scale_1" : "scale");
+    EXPECT_EQ(weight.name(), foreign ? "scale_1/weight" : "scale/weight");
+    EXPECT_EQ(layer.name(), layer.scope_name());
+    Scale next;
+    next.build({3});
+    EXPECT_EQ(next.scope_name(), foreign ? "scale" : "scale_1");
+  }
+}
+
+TEST_F(LayerTest, AStateOfOtherWeightsIsRefused) {
+  for (const auto& [dtype, shape] :
+       {std::pair(DType::kFloat32, Shape{3}), std::pair(DType::kFloat64, Shape{4})}) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const Variable weight("scale/weight", Array(dtype, shape)),
+        offset("scale/offset", Array(DType::kFloat64, {3}));
+    Scale layer;
+    EXPECT_EQ(message_of<ArgumentError>([&] {
+                layer.take_over({.name = "scale",
+                                 .built = true,
+                                 .scope = "scale",
+                                 .input_shape = {3},
+                                 .weights = {weight, offset},
+                                 .weight_names = {"weight", "offset"}});
+              }),
+              "[take_over] 'scale/weight' is " + std::string(dtype_name(dtype)) + " of shape " +
+                  to_string(shape) + ", expected float64 of shape [3]");
+  }
+}
+
+// A layer whose weight stays above 0.
+class Bounded : public Layer {
+ public:
+  Bounded() : Layer("", "bounded", DType::kFloat64) {}
+
+ protected:
+  void do_build(const Shape& shape) override {
+    add_weight("weight", shape, {.dtype = dtype(), .constraint = [](const Tensor& weight) {
+                                   return ops::relu(weight);
+                                 }});
+  }
+};
+
+TEST_F(LayerTest, AStateThatIsTakenOverHasItsConstraints) {
+  Bounded layer, made;
+  layer.build({2});
+  LayerState state = layer.state();
+  state.weights[0] = Variable("copy", state.weights[0].to_host());
+  ASSERT_FALSE(state.weights[0].constraint());
+  made.take_over(state);
+  const Variable weight = made.weights()[0];
+  ASSERT_TRUE(weight.constraint());
+  EXPECT_EQ(values_of(weight.constraint()(ops::full_like(weight.read(), -2.0))),
+            (std::vector<double>{0, 0}));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "graph/tape/recording.h"
 #include "openrnn/graph_jvp.h"
 #include "ops/check_gradient.h"
 
@@ -27,6 +28,8 @@ TEST(Nested, GradientsAreRecordedByTheOuterTapeAlone) {
   EXPECT_TRUE(outer.holds(gradient));
   EXPECT_FALSE(inner.holds(gradient));
   EXPECT_TRUE(inner.holds(ops::square(x))) << "it records again";
+  // As without the outer tape, a gradient lies where it was computed.
+  EXPECT_TRUE(gradient.placed());
 }
 
 TEST(Nested, WithoutAnOuterTapeNothingIsRecordedOrKept) {
@@ -36,6 +39,7 @@ TEST(Nested, WithoutAnOuterTapeNothingIsRecordedOrKept) {
   EXPECT_EQ(y.node()->history, nullptr);
   const Tensor gradient = tape.gradients({y}, Tensors{x})[0];
   EXPECT_FALSE(gradient.tracked());
+  EXPECT_TRUE(gradient.placed());
   EXPECT_EQ(values_of(gradient), values_of(tape.gradient(y, Tensors{x})[0]));
 }
 
@@ -164,6 +168,25 @@ TEST(Nested, ArgumentsOfJvpAndHvp) {
   EXPECT_EQ(message_of<ArgumentError>(
                 [&] { hvp([](const Tensors& in) { return ops::square(in[0]); }, {x}, {x}); }),
             "[hvp] the function returned [3], expected one element");
+}
+
+// A pause inside another one of the same tape ends nothing.
+TEST(Nested, APauseLastsAsLongAsTheOuterOne) {
+  const auto tape = std::make_shared<graph::Recording>();
+  graph::OpenTapes& tapes = *graph::OpenTapes::of_this_thread();
+  tapes.open(tape);
+  EXPECT_TRUE(tapes.any());
+  {
+    const graph::Pause outer(*tape);
+    EXPECT_FALSE(tapes.any());
+    { const graph::Pause inner(*tape); }
+    EXPECT_FALSE(tapes.any());
+    ops::scale(Tensor(random_tensor({2}, 1)), 2.0);
+  }
+  EXPECT_TRUE(tapes.any());
+  EXPECT_TRUE(tape->nodes().empty());
+  tapes.close(*tape);
+  EXPECT_FALSE(tapes.any());
 }
 
 }  // namespace

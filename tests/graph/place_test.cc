@@ -82,6 +82,26 @@ TEST(Place, ABorrowedArrayGoesToTheDefaultDeviceToo) {
   EXPECT_EQ(&x.device(), &test_device());
 }
 
+// Its owner may change it, and must not see a change of ours: alone or not, it is copied.
+TEST(Place, ABorrowedArrayIsNeverWritten) {
+  const Array host = numbers({2, 3});
+  const std::vector<float> before(host.as<float>().begin(), host.as<float>().end());
+  for (const bool shared : {false, true}) {
+    DeviceArray array = DeviceArray::borrow(cpu(), host.view(), std::make_shared<int>(0));
+    const DeviceArray other = shared ? array : DeviceArray();
+    array.make_unique_owner();
+    EXPECT_NE(array.data(), host.data());
+    EXPECT_FALSE(array.borrowed());
+    cpu().fill(DType::kFloat32, 6, 9.0, DType::kFloat32, nullptr, array.mutable_data());
+    EXPECT_EQ(std::vector<float>(host.as<float>().begin(), host.as<float>().end()), before);
+  }
+  const Variable v("borrowed", numbers({2, 3}), true, &cpu());
+  v.assign(DeviceArray::borrow(cpu(), host.view(), std::make_shared<int>(0)));
+  v.assign_add(host.view());
+  EXPECT_EQ(std::vector<float>(host.as<float>().begin(), host.as<float>().end()), before);
+  EXPECT_EQ(floats(v.read().value())[1], 2 * before[1]);
+}
+
 TEST(Place, ToIsDifferentiable) {
   const Tensor x(numbers({2, 3}).view(), cpu());
   GradientTape tape;
@@ -240,6 +260,20 @@ TEST(Variables, AreFoundAgainOnTheirDeviceOnly) {
   expect_error<ArgumentError>([&] { get_variable("w", {2}, options); },
                               "[get_variable] 'a/w' is asked for on cpu, expected test:0, where it "
                               "exists");
+}
+
+// What to() has put where it lay already is placed there, as anywhere else.
+TEST(Place, ToItsOwnDevicePlacesATensor) {
+  const Tensor host(numbers({3}).view());
+  EXPECT_FALSE(host.placed());
+  const Tensor placed = host.to(host.device());
+  EXPECT_TRUE(placed.placed());
+  EXPECT_EQ(placed.value().data(), host.value().data());
+  EXPECT_TRUE(placed.detached().placed());
+  EXPECT_FALSE(host.detached().placed());
+  const Device& other = test_device(&host.device() == &test_device(0) ? 1 : 0);
+  EXPECT_NO_THROW(ops::add(host, host.to(other)));
+  EXPECT_THROW(ops::add(placed, host.to(other)), ArgumentError);
 }
 
 }  // namespace

@@ -17,6 +17,22 @@ TEST(Scope, NamesNest) {
   EXPECT_THROW(VariableScope(""), ArgumentError);
 }
 
+TEST(Scope, EveryNameIsWordsBetweenSingleSlashes) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable known("known", Array(DType::kFloat32, {1}));
+  for (const std::string& name :
+       {std::string(), std::string("/a"), std::string("a/"), std::string("a//b"), std::string("/"),
+        std::string("a\0b", 3), std::string("a\0", 2)}) {
+    EXPECT_THROW(VariableScope{name}, ArgumentError) << name;
+    EXPECT_THROW(get_variable(name, {1}), ArgumentError) << name;
+    EXPECT_THROW(Variable(name, Array(DType::kFloat32, {1})), ArgumentError) << name;
+    EXPECT_THROW(known.rename(name), ArgumentError) << name;
+  }
+  EXPECT_EQ(VariableScope::current_name(), "");
+  EXPECT_EQ(graph.variables().size(), 1u);
+}
+
 TEST(Scope, BelongsToItsGraph) {
   const VariableScope outer("outer");
   Graph graph;

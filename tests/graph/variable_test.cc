@@ -179,5 +179,29 @@ TEST(GetVariable, EachNameHasItsRandomNumbersAndSeedsDecide) {
   for (const double value : values(5, "c")) EXPECT_LE(std::abs(value), std::sqrt(6.0 / 7.0));
 }
 
+TEST(Variable, IsRenamedInItsOwnGraphToANewName) {
+  Graph graph, other;
+  const Graph::AsDefault current(graph);
+  const Variable v("v", array({2}, 1)), taken("taken", array({2}, 2));
+  const std::string rest = "', expected a variable of the current graph and a new name";
+  EXPECT_EQ(message_of<ArgumentError>([&] { v.rename("taken"); }), "[rename] 'v' to 'taken" + rest);
+  {
+    const Graph::AsDefault inside(other);
+    EXPECT_EQ(message_of<ArgumentError>([&] { v.rename("new"); }), "[rename] 'v' to 'new" + rest);
+    const Variable same("v", array({2}, 3));  // the other graph has a 'v' of its own
+    EXPECT_THROW(v.rename("new"), ArgumentError);
+    EXPECT_TRUE(other.variable("v").same_as(same));
+    EXPECT_FALSE(other.has_variable("new"));
+  }
+  EXPECT_EQ(v.name(), "v");
+  v.rename("m/new");
+  EXPECT_EQ(v.name(), "m/new");
+  EXPECT_TRUE(graph.variable("m/new").same_as(v));
+  EXPECT_FALSE(graph.has_variable("v"));
+  v.rename("m/new");  // its own
+  const Variable again("v", array({2}, 4));
+  EXPECT_TRUE(graph.variable("v").same_as(again));
+}
+
 }  // namespace
 }  // namespace openrnn::testing

@@ -1,6 +1,7 @@
 // Calls of the recurrent layers: states, layouts, dropout, gradients, errors.
 #include "openrnn/layers.h"
 #include "saveables/support.h"
+#include "support/setting.h"
 
 namespace openrnn {
 namespace {
@@ -10,6 +11,7 @@ using layers::CudnnLSTM;
 using layers::RnnCallOptions;
 using layers::RnnResult;
 using testing::same_bits;
+using testing::Setting;
 using testing::thrown;
 
 Tensor varied(Shape shape, std::uint64_t seed = 1, DType dtype = DType::kFloat32) {
@@ -171,6 +173,31 @@ TEST(CudnnLayerCall, GradientsReachKernelInputsAndStates) {
     };
     EXPECT_NEAR((moved(kStep) - moved(-kStep)) / (2 * kStep), element(dw.view(), i), 1e-8);
   }
+}
+
+// What keeps gradients possible outside of training, and what keeps less for them.
+TEST(CudnnLayerCall, ARecordedCallSavesAndRecomputesAsItWasAsked) {
+  const OwnGraph own;
+  CudnnGRU layer({.num_units = 3});
+  const Tensor x = Input({4, 2, 5});
+  const auto gradient = [&](const RnnCallOptions& call) {
+    Model model({x}, {layer(x, {}, call).output});
+    const GradientTape tape;
+    const Tensor watched = tape.watch(varied({4, 2, 5}));
+    const Tensor y = model({watched})[0];
+    return tape.gradient(ops::reduce_sum(y), {watched})[0].to_host();
+  };
+  const Array kept = gradient({.training = false, .save = true});
+  EXPECT_TRUE(same_bits(kept, gradient({})));
+  EXPECT_THROW(gradient({.training = false}), ArgumentError);
+  // Engines that keep all say so where a call asks for less.
+  std::optional<Setting> reference;
+  if (!default_device().engine()) {
+    EXPECT_TRUE(same_bits(kept, gradient({.training = false, .save = true, .recompute = 32})));
+    reference.emplace("OPENRNN_ENGINE", "reference");
+  }
+  EXPECT_NO_THROW(gradient({}));
+  EXPECT_THROW(gradient({.recompute = 32}), UnsupportedError);
 }
 
 TEST(CudnnLayerError, InputsAndStates) {

@@ -250,5 +250,53 @@ TEST_F(Config, ACopyOfAnyClassHasAllThatTheLayerHas) {
   }
 }
 
+// What was set after the constructor is in the configuration, and in a layer that is made of it.
+TEST_F(Config, SaysWhatWasSetLater) {
+  for (const bool trainable : {false, true}) {
+    CudnnLSTM layer({.network = {.num_units = 3}, .trainable = !trainable});
+    EXPECT_EQ(layer.get_config().trainable, !trainable);
+    EXPECT_FALSE(layer.get_config().activity_regularizer);
+    layer.set_trainable(trainable);
+    layer.set_activity_regularizer([](const Tensor& y) { return ops::reduce_sum(y); });
+    layer.build({-1, -1, 2});
+    const auto config = layer.get_config();
+    EXPECT_EQ(config.trainable, trainable);
+    EXPECT_TRUE(config.activity_regularizer);
+    EXPECT_EQ(config.name, "cudnn_lstm" + std::string(trainable ? "_2" : ""));
+    const auto again = CudnnLSTM::from_config(config);
+    EXPECT_EQ(again->trainable(), trainable);
+    again->build({-1, -1, 2});
+    EXPECT_EQ(again->trainable_weights().size(), trainable ? 1u : 0u);
+  }
+}
+
+TEST_F(Config, ACopyHasThePartsNodesAndBuildOfItsLayer) {
+  for (const std::string& name : {std::string("mine"), std::string()}) {
+    Dense dense({.units = 3, .name = name}), next({.units = 2});
+    const Tensor x = varied({2, 5}), in = Input({-1, 5});
+    const Tensor y = dense(x);
+    next(dense(in));
+    const Variable extra(name + "extra", Array(DType::kFloat32, {1}));
+    dense.track("extra", extra);
+    const std::shared_ptr<Layer> copy = dense.copy();
+    ASSERT_EQ(copy->outbound_nodes().size(), 1u);
+    EXPECT_EQ(copy->outbound_nodes(), dense.outbound_nodes());
+    EXPECT_EQ(copy->inbound_nodes(), dense.inbound_nodes());
+    ASSERT_EQ(copy->weights().size(), 3u);
+    EXPECT_TRUE(copy->weights()[2].same_as(extra));
+    const LayerState found = copy->state(), wanted = dense.state();
+    EXPECT_EQ(found.named, wanted.named);
+    EXPECT_EQ(found.scope, wanted.scope);
+    EXPECT_EQ(found.saveable_scope, wanted.saveable_scope);
+    EXPECT_NE(found.saveable_scope, "");
+    EXPECT_EQ(found.input_shape, wanted.input_shape);
+    EXPECT_EQ(found.weight_names, wanted.weight_names);
+    // Built by its class: an override that comes later is none of this build.
+    copy->override_build([](const Shape&) { FAIL() << "built again"; });
+    EXPECT_TRUE(copy->built());
+    EXPECT_TRUE(same(dynamic_cast<Dense&>(*copy)(x), y));
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

@@ -74,6 +74,39 @@ TEST(Dense, ItsSeedDecidesItsKernel) {
   EXPECT_FALSE(same_bits(kernel(0), kernel(1)));
 }
 
+// And a bias that is drawn, whatever the seed of the graph.
+TEST(Dense, ItsSeedDecidesItsBias) {
+  const auto bias = [](std::optional<std::int64_t> seed, std::int64_t of_graph) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    graph.set_seed(of_graph);
+    Dense dense(
+        {.units = 3, .bias_initializer = random_uniform_initializer(-1.0, 1.0), .seed = seed});
+    dense.build({1, 4});
+    return dense.bias().to_host();
+  };
+  EXPECT_TRUE(same_bits(bias(5, 1), bias(5, 2)));
+  EXPECT_FALSE(same_bits(bias(5, 1), bias(6, 1)));
+  EXPECT_TRUE(same_bits(bias({}, 1), bias({}, 1)));
+  EXPECT_FALSE(same_bits(bias({}, 1), bias({}, 2)));
+}
+
+TEST(Dropout, ACopyDrawsTheMasksThatItsLayerWouldDraw) {
+  const OwnGraph own;
+  Array values(DType::kFloat32, {4, 64});
+  std::fill(values.as<float>().begin(), values.as<float>().end(), 1.0F);
+  const Tensor x(values.view());
+  Dropout dropout({.rate = 0.5, .seed = 4});
+  const Array first = dropout(x, true).to_host();
+  const auto copied = dropout.copy();
+  auto& copy = dynamic_cast<Dropout&>(*copied);
+  EXPECT_EQ(copy.dropout_calls(), 1U);
+  const Array second = dropout(x, true).to_host();
+  EXPECT_FALSE(same_bits(first, second));
+  EXPECT_TRUE(same_bits(copy(x, true).to_host(), second));
+  EXPECT_EQ(dropout.dropout_calls(), 2U);
+}
+
 TEST(Dense, Errors) {
   const OwnGraph own;
   EXPECT_EQ(thrown<ArgumentError>([] { Dense({.units = 0}); }),

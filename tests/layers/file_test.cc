@@ -50,6 +50,32 @@ TEST(LayerFile, ALayerRunsAndTrainsWithTheWeightsOfTheFile) {
   EXPECT_TRUE(same_bytes(*again.networks[1].initial_h, *model.networks[1].initial_h));
 }
 
+TEST(LayerFile, BothStatesOfANetworkAreSaved) {
+  const TempFolder folder;
+  const RnnSpec specs[] = {{.num_units = 3, .input_size = 2},
+                           {.num_layers = 2, .num_units = 3, .input_size = 2, .num_proj = 2},
+                           {.mode = RnnMode::kGru, .num_units = 3, .input_size = 2, .num_proj = 2},
+                           {.mode = RnnMode::kGru, .num_units = 3, .input_size = 2}};
+  for (const RnnSpec& spec : specs) {
+    MappedModel model;
+    model.networks = {network_of(spec)};
+    model.networks[0].initial_h =
+        values_of(DType::kFloat32, {spec.num_layers, spec.hidden_size()}, 3);
+    if (spec.has_cell()) {
+      model.networks[0].initial_c =
+          values_of(DType::kFloat32, {spec.num_layers, spec.num_units}, 4);
+    }
+    save_networks(folder / "m", model, ModelFormat::kOpenrnn);
+    const std::vector<LoadedLayer> loaded = load(folder / "m");
+    ASSERT_EQ(loaded.at(0).initial_state.size(), spec.has_cell() ? 2U : 1U) << describe(spec);
+    save(folder / "n", loaded, ModelFormat::kOpenrnn);
+    const MappedNetwork again = load_networks(folder / "n").networks.at(0);
+    EXPECT_TRUE(same_bytes(*again.initial_h, *model.networks[0].initial_h));
+    ASSERT_EQ(again.initial_c.has_value(), spec.has_cell()) << describe(spec);
+    if (again.initial_c) EXPECT_TRUE(same_bytes(*again.initial_c, *model.networks[0].initial_c));
+  }
+}
+
 TEST(LayerFile, EveryModeAndActivation) {
   const TempFolder folder;
   const RnnSpec specs[] = {

@@ -4,6 +4,7 @@
 
 #include "formats/temp_folder.h"
 #include "saveables/support.h"
+#include "support/tagged_device.h"
 
 namespace openrnn {
 namespace {
@@ -343,6 +344,54 @@ MappedModel model_with_states() {
                                {"initial_c", std::move(c)}}}};
   model.outputs = {{"lstm", 0}};
   return model;
+}
+
+// A stateful layer goes on from the batch before, of as many rows, and so does a copy.
+TEST(LayerGraphTest, StatefulLayersGoOnFromTheBatchBefore) {
+  MappedModel model = small_model();
+  model.layers[2].options["stateful"] = true;
+  const auto fresh = [&] { return layers::LayerGraph::of(model); };
+  const Tensor first = ids_of({1, 2, 3, 4, 1, 2}, 2), second = ids_of({4, 3, 2, 2, 4, 1}, 2);
+  const auto same = [](const Array& a, const Array& b) { return testing::same_bits(a, b); };
+  const auto alone = fresh()->predict({second})[0];
+  const auto graph = fresh();
+  const auto begun = graph->predict({first})[0];
+  const auto copy = std::dynamic_pointer_cast<layers::LayerGraph>(graph->copy());
+  const auto next = graph->predict({second})[0];
+  EXPECT_FALSE(same(next, alone));
+  EXPECT_TRUE(same(copy->predict({second})[0], next));
+  // One call of both batches, a row's steps in a row.
+  const Tensor whole = ids_of({1, 2, 3, 4, 3, 2, 4, 1, 2, 2, 4, 1}, 2);
+  const Array all = fresh()->predict({whole})[0];
+  for (std::int64_t i = 0; i < all.size(); ++i) {
+    EXPECT_NEAR(element(all.view(), i), element(next.view(), i), 1e-6);
+  }
+  // A batch of other rows has no state, and leaves one of its own.
+  const Tensor three = ids_of({1, 2, 3, 4, 1, 2}, 3);
+  EXPECT_TRUE(same(graph->predict({three})[0], fresh()->predict({three})[0]));
+  EXPECT_TRUE(same(graph->predict({first})[0], begun));
+}
+
+TEST(LayerGraphTest, LayersAreFrozenAsTheFileSays) {
+  MappedModel model = small_model();
+  for (const std::size_t i : {1U, 2U, 3U}) model.layers[i].options["trainable"] = i == 2;
+  const auto graph = layers::LayerGraph::of(model);
+  EXPECT_EQ(graph->trainable_weights().size(), 1U);
+  EXPECT_TRUE(graph->layer("gru")->trainable());
+  EXPECT_FALSE(graph->layer("words")->trainable() || graph->layer("head")->trainable());
+}
+
+TEST(LayerGraphTest, EachLayerLiesOnTheDeviceThatIsAskedFor) {
+  const MappedModel model = small_model();
+  const Device& device = testing::test_device();
+  const auto there = layers::LayerGraph::of(model, &device), here = layers::LayerGraph::of(model);
+  for (const char* const name : {"words", "gru", "head"}) {
+    for (const Variable& weight : there->layer(name)->own_weights()) {
+      EXPECT_EQ(&weight.device(), &device) << name;
+    }
+  }
+  const Tensor ids = ids_of({1, 2, 3, 4, 1, 2}, 2);
+  EXPECT_TRUE(testing::same_bits(there->predict({ids})[0], here->predict({ids})[0]));
 }
 
 // The other one is zeros.

@@ -223,6 +223,44 @@ TEST_F(Nodes, ActivityLossesAreCollectedInBothWays) {
   EXPECT_EQ(copied->losses()[0].item(), regularizer(y).item());
 }
 
+// What a call adds counts once, as it was recorded, however often a model runs it again.
+TEST_F(Nodes, LossesAndUpdatesOfARecordedCallAreAskedForOnce) {
+  const auto layer = std::make_shared<Dense>(layers::DenseOptions{.units = 2});
+  const ReplayFunction call = [&](const std::vector<Tensor>& given, const Replay&) {
+    const Tensor y = (*layer)(given[0]);
+    layer->add_loss(ops::reduce_sum(y));
+    layer->add_update([] {});
+    return std::vector{y};
+  };
+  const Tensor in = Input({-1, 3}), x = varied({2, 3});
+  Model model({in}, layer->call_as({in}, call));
+  for (int run = 0; run < 3; ++run) {
+    EXPECT_EQ(layer->get_losses_for({}).size(), 1u) << run;
+    EXPECT_EQ(layer->get_updates_for({}).size(), 1u) << run;
+    EXPECT_TRUE(layer->get_losses_for({in}).empty() && layer->get_updates_for({in}).empty());
+    EXPECT_TRUE(layer->get_losses_for({x}).empty() && layer->get_updates_for({x}).empty());
+    const Tensor y = model({x})[0];
+    ASSERT_EQ(model.losses().size(), 1u) << run;
+    EXPECT_EQ(model.losses()[0].item(), ops::reduce_sum(y).item());
+    EXPECT_EQ(model.updates().size(), 1u) << run;
+  }
+}
+
+TEST_F(Nodes, RecordedLossesAreAddedOnce) {
+  const auto layer = std::make_shared<Dense>(layers::DenseOptions{.units = 2});
+  const Tensor in = Input({-1, 3});
+  const Tensor y = (*layer)(in);
+  layer->add_loss(ops::reduce_sum(ops::square(y)), {in});
+  Model model({in}, {y});
+  const auto recorded = model.recorded_losses();
+  ASSERT_EQ(recorded.size(), 1u);
+  Model::add_losses(recorded);
+  EXPECT_EQ(model.recorded_losses().size(), 1u);
+  EXPECT_EQ(layer->losses().size(), 1u);
+  model({varied({2, 3})});
+  EXPECT_EQ(model.losses().size(), 1u);
+}
+
 TEST_F(Nodes, UpdatesReachTheGraphWhenTheLayerIsCalled) {
   CudnnGRU layer({.num_units = 3});
   int runs = 0;

@@ -1,5 +1,6 @@
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
+#include "support/setting.h"
 
 namespace openrnn::testing {
 namespace {
@@ -199,6 +200,27 @@ TEST(CudnnOps, SymbolicLengthsHaveTheShapeOfTheBatch) {
   EXPECT_THROW(output_shape({3, 2, 3}, {3, 1, 5}, false), ArgumentError);
 }
 
+// What is known of a recorded call's arrays is checked when it is recorded.
+TEST(CudnnOps, SymbolicArraysFitTheNetwork) {
+  ops::CudnnLSTM lstm(options(2, 5, 3));
+  const Tensor x = Input({4, -1, 3}), state = Input({2, -1, 5}), params = Input({440});
+  EXPECT_EQ(lstm(x, state, state, params).output.shape(), (Shape{4, -1, 5}));
+  const Tensor wrong = Input({2, -1, 6}), wide = Input({2, -1, 5}, DType::kFloat64);
+  const std::string rest =
+      ", expected float32 of shape [2, -1, 5] for lstm, 2 layers, 5 units, input size 3, "
+      "unidirectional, float32";
+  EXPECT_EQ(message_of<ArgumentError>([&] { lstm(x, wrong, state, params); }),
+            "[CudnnLSTM] input_h is float32 of shape [2, -1, 6]" + rest);
+  EXPECT_EQ(message_of<ArgumentError>([&] { lstm(x, state, wrong, params); }),
+            "[CudnnLSTM] input_c is float32 of shape [2, -1, 6]" + rest);
+  EXPECT_EQ(message_of<ArgumentError>([&] { lstm(x, state, wide, params); }),
+            "[CudnnLSTM] input_c is float64 of shape [2, -1, 5]" + rest);
+  EXPECT_THROW(lstm(x, state, state, Input({439})), ArgumentError);
+  EXPECT_THROW(lstm(x, state, state, Input({1, 440})), ArgumentError);
+  EXPECT_NO_THROW(lstm(x, state, state, Input({441})));
+  EXPECT_NO_THROW(lstm(x, state, state, Input({-1})));
+}
+
 TEST(CudnnOps, AReplayKeepsWhatGradientsOfInferenceNeed) {
   const RnnSpec spec{.mode = RnnMode::kGru, .num_units = 2, .input_size = 3};
   const Tensor params = uniform({params_size(spec)}, 1), x = Input({2, 1, 3}, DType::kFloat32);
@@ -208,6 +230,45 @@ TEST(CudnnOps, AReplayKeepsWhatGradientsOfInferenceNeed) {
   const GradientTape tape;
   const Tensor watched = tape.watch(uniform({2, 1, 3}, 2));
   EXPECT_FALSE(tape.gradient(model({watched})[0], std::vector{watched})[0].empty());
+}
+
+// Engines that keep all say so where a call asks for less.
+TEST(CudnnOps, AReplayRecomputesAsItWasRecorded) {
+  ops::CudnnGRU gru(options(1, 5, 3));
+  const Tensor params = uniform({gru.params_size()}, 1), x = Input({4, 2, 3}), h = Input({1, 2, 5});
+  const auto made = [&](std::int64_t recompute) {
+    return Model({x, h}, {gru(x, h, params, true, {.recompute = recompute}).output});
+  };
+  Model plain = made(0), again = made(kRecomputeRoot);
+  const auto gradient = [&](Model& model) {
+    const GradientTape tape;
+    const Tensor watched = tape.watch(uniform({4, 2, 3}, 2));
+    const Tensor y = model({watched, uniform({1, 2, 5}, 3)})[0];
+    return values_of(tape.gradient(ops::reduce_sum(y), Tensors{watched})[0]);
+  };
+  std::optional<Setting> reference;
+  if (!default_device().engine()) {
+    EXPECT_EQ(gradient(plain), gradient(again));
+    reference.emplace("OPENRNN_ENGINE", "reference");
+  }
+  EXPECT_NO_THROW(gradient(plain));
+  EXPECT_THROW(gradient(again), UnsupportedError);
+}
+
+// A list of no lengths is a list, which a batch of rows does not fit.
+TEST(CudnnOps, AReplayKeepsLengthsOfNoRow) {
+  const Tensor params = uniform({ops::CudnnGRU(options(1, 5, 3)).params_size()}, 1);
+  const ops::CudnnFunctionOptions none{.sequence_lengths = std::vector<std::int32_t>{}};
+  const Tensor x = Input({4, -1, 3}), h = Input({1, -1, 5});
+  Model model({x, h}, {ops::cudnn_gru(x, h, params, none).output});
+  const auto call = [&](std::int64_t batch) {
+    return model({uniform({4, batch, 3}, 2), uniform({1, batch, 5}, 3)})[0].shape();
+  };
+  EXPECT_EQ(call(0), (Shape{4, 0, 5}));
+  EXPECT_EQ(message_of<ArgumentError>([&] { call(2); }),
+            "[cudnn_gru] sequence_lengths has 0 elements, expected 2, one a row of the batch");
+  EXPECT_THROW(ops::cudnn_gru(uniform({4, 2, 3}, 2), uniform({1, 2, 5}, 3), params, none),
+               ArgumentError);
 }
 
 TEST(CudnnOps, DropoutMasksAdvanceAndRepeat) {

@@ -77,6 +77,35 @@ TEST(Devices, WhatComesOfHostDataAloneIsHostData) {
   EXPECT_TRUE(ops::negate(y).placed());
 }
 
+// What the host computes of integers and booleans lies where its operands were placed.
+TEST(Devices, ResultsOfTheHostGoToThePlacedOperand) {
+  const Tensor here = int_tensor({3}, {1, 0, 3}), row = int_tensor({3}, {1, 2, 0});
+  using Operation = Tensor (*)(const Tensor&, const Tensor&);
+  const Operation operations[] = {ops::equal,     ops::less,        ops::less_equal, ops::greater,
+                                  ops::not_equal, ops::logical_and, ops::logical_or};
+  const auto truths = [](const Tensor& x) {
+    const Array host = x.to_host();
+    const auto values = host.as<bool>();
+    return std::vector<bool>(values.begin(), values.end());
+  };
+  for (const Operation operation : operations) {
+    const Tensor wanted = operation(here, row);
+    EXPECT_FALSE(wanted.placed());
+    for (const bool first : {true, false}) {
+      const Tensor found =
+          operation(first ? here.to(test_device()) : here, first ? row : row.to(test_device()));
+      EXPECT_EQ(&found.device(), &test_device()) << first;
+      EXPECT_TRUE(found.placed());
+      EXPECT_EQ(truths(found), truths(wanted));
+    }
+  }
+  for (const Tensor& of_one : {ops::logical_not(here.to(test_device())),
+                               ops::cast(here.to(test_device()), DType::kFloat32),
+                               ops::cast(on(test_device(), {3}, 1), DType::kBool)}) {
+    EXPECT_EQ(&of_one.device(), &test_device());
+  }
+}
+
 TEST(Devices, GradientsComeBackToWhereHostDataLay) {
   const Tensor there = on(test_device(), {3, 5}, 2);
   GradientTape tape;

@@ -116,6 +116,87 @@ TEST(Errors, Shapes) {
             "[slice] begin is 2 and size 2, expected a range within 0 to 3");
 }
 
+// A negative size is none, also where it makes a sum or an end right.
+TEST(Errors, NegativeSizes) {
+  const std::vector<std::int64_t> sums_to_3[] = {{-1, 4}, {4, -1}, {2, 2, -1}};
+  for (const Tensor& x : {zeros({2, 3}), Input({2, 3})}) {
+    EXPECT_EQ(argument_error([&] { ops::slice(x, {.axis = 1, .begin = 2, .size = -1}); }),
+              "[slice] begin is 2 and size -1, expected a range within 0 to 3");
+    EXPECT_EQ(argument_error([&] { ops::slice(x, {.axis = 1, .begin = -1, .size = 1}); }),
+              "[slice] begin is -1 and size 1, expected a range within 0 to 3");
+    for (const std::vector<std::int64_t>& sizes : sums_to_3) {
+      EXPECT_EQ(argument_error([&] { ops::split(x, 1, sizes); }),
+                "[split] sizes are " + to_string(sizes) + ", expected a sum of 3");
+    }
+  }
+  const Tensor open = Input({2, -1});
+  EXPECT_THROW(ops::slice(open, {.axis = 1, .begin = 2, .size = -1}), ArgumentError);
+  for (const std::vector<std::int64_t>& sizes : sums_to_3) {
+    EXPECT_THROW(ops::split(open, 1, sizes), ArgumentError);
+  }
+}
+
+TEST(Errors, BoundsThatAreInNoOrder) {
+  for (const Tensor& x : {zeros({2}), Input({2})}) {
+    for (const auto& [low, high] :
+         {std::pair(1.0, 0.5), std::pair(1.0, double(NAN)), std::pair(double(NAN), 1.0)}) {
+      EXPECT_THROW(ops::clip(x, low, high), ArgumentError) << low << " " << high;
+    }
+    EXPECT_EQ(argument_error([&] { ops::clip(x, 1.0, 0.5); }),
+              "[clip] low is 1 and high 0.5, expected low at most high");
+    EXPECT_NO_THROW(ops::clip(x, 0.5, 0.5));
+  }
+}
+
+// Indices of rows are 32 bits.
+TEST(Errors, MoreRowsThanIndicesReach) {
+  constexpr std::int64_t kTime = std::int64_t{1} << 40, kBatch = std::int64_t{1} << 20;
+  EXPECT_EQ(argument_error([] {
+              ops::reverse_sequence(zeros({kTime, kBatch, 0}), {});
+            }),
+            "[reverse_sequence] x has 1099511627776 times 1048576 rows, expected at most "
+            "2147483647");
+  EXPECT_EQ(argument_error([] {
+              ops::reverse_sequence(zeros({kBatch, kTime, 0}), {}, false);
+            }),
+            "[reverse_sequence] x has 1099511627776 times 1048576 rows, expected at most "
+            "2147483647");
+  EXPECT_EQ(ops::reverse_sequence(zeros({0, kBatch, 0}), {}).shape(), (Shape{0, kBatch, 0}));
+}
+
+// What a recorded call would only say when it runs is said at once.
+TEST(Errors, OfSymbolicTensors) {
+  const Tensor x = Input({3, 4}), wide = Input({3, 4}, DType::kFloat64);
+  EXPECT_EQ(argument_error([&] { ops::slice(x, {.axis = 0, .begin = 2, .size = 2}); }),
+            "[slice] begin is 2 and size 2, expected a range within 0 to 3");
+  EXPECT_EQ(argument_error([&] {
+              ops::dense(x, Input({4, 5}), Input({4}));
+            }),
+            "[dense] bias is float32 of shape [4], expected [5]");
+  EXPECT_EQ(argument_error([&] {
+              ops::dense(x, Input({4, 5}), Input({5}, DType::kFloat64));
+            }),
+            "[dense] bias is float64 of shape [5], expected [5]");
+  EXPECT_EQ(argument_error([&] {
+              ops::dense(x, Input({4, 5}), Input({1, 5}));
+            }),
+            "[dense] bias is float32 of shape [1, 5], expected [5]");
+  for (const Shape& shape : {Shape{0, -1}, Shape{-1, 0}}) {
+    EXPECT_EQ(
+        argument_error([&] {
+          ops::reshape(Input({0, 3}), shape);
+        }),
+        "[reshape] x is float32 of shape [0, 3], expected as many elements as " + to_string(shape));
+    EXPECT_THROW(ops::reshape(zeros({0, 3}), shape), ArgumentError);
+  }
+  using Compare = Tensor (*)(const Tensor&, const Tensor&);
+  for (const Compare compare : {Compare(ops::equal), Compare(ops::less), Compare(ops::less_equal),
+                                Compare(ops::not_equal)}) {
+    EXPECT_NE(argument_error([&] { compare(x, wide); }).find("b is float64, expected float32"),
+              std::string::npos);
+  }
+}
+
 TEST(Errors, RowsAndLookups) {
   EXPECT_EQ(argument_error([] { ops::transpose_leading(zeros({2})); }),
             "[transpose_leading] x has shape [2], expected at least 2 dimensions");

@@ -161,6 +161,54 @@ TEST(PackedCache, PacksOnceAVersion) {
   EXPECT_EQ(cache.packings(), 5u) << "a bare array is packed each time";
 }
 
+// What is packed is of one network and one engine: another of either packs again.
+TEST(PackedCache, ServesNoOtherNetworkAndNoOtherEngine) {
+  const RnnCall tanh = make_call(small_spec(RnnMode::kRnnTanh), true);
+  RnnCall relu = tanh, gru = make_call(small_spec(RnnMode::kGru), true);
+  relu.spec.mode = RnnMode::kRnnRelu;
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable params("params", gru.inputs.params.to_host());
+  ops::PackedCache cache;
+  const auto run = [&](const RnnCall& call, ops::PackedCache* used) {
+    ops::RnnInputs in = call.inputs;
+    in.params = params.read();
+    return values_of(ops::rnn(call.spec, in, used).output);
+  };
+  std::uint64_t packings = 0;
+  for (const RnnCall& call : {tanh, relu, gru, tanh}) {
+    EXPECT_EQ(run(call, &cache), run(call, nullptr)) << to_string(call.spec.mode);
+    EXPECT_EQ(cache.packings(), ++packings);
+  }
+  const std::vector<double> cpu = run(gru, &cache);
+  if (default_device().engine()) return;  // which has no other
+  const Setting reference("OPENRNN_ENGINE", "reference");
+  const std::vector<double> found = run(gru, &cache);
+  EXPECT_EQ(found, run(gru, nullptr));
+  EXPECT_EQ(cache.packings(), packings + 2);
+  for (std::size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(found[i], cpu[i], 1e-12);
+}
+
+TEST(Rnn, EachStateIsBroughtToTheLayoutOfTheCall) {
+  for (const bool time_major : {true, false}) {
+    RnnCall call = make_call(small_spec(RnnMode::kLstm), time_major);
+    call.inputs.training = false;
+    const std::vector<double> expected =
+        values_of(ops::rnn(call.spec, call.inputs, nullptr).output);
+    const StateLayout other = time_major ? StateLayout::kBatchMajor : StateLayout::kTimeMajor;
+    const auto other_way = [&](const Tensor& state) {
+      return ops::transpose_leading(state).with_state_layout(other);
+    };
+    for (const auto& [h, c] :
+         {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+      ops::RnnInputs in = call.inputs;
+      if (h) in.h0 = other_way(in.h0);
+      if (c) in.c0 = other_way(in.c0);
+      EXPECT_EQ(values_of(ops::rnn(call.spec, in, nullptr).output), expected) << h << c;
+    }
+  }
+}
+
 TEST(DropoutState, AdvancesAndResets) {
   ops::DropoutState state({3, 7});
   EXPECT_EQ(state.seed(), (std::uint64_t{3} << 32) | 7);
@@ -175,6 +223,19 @@ TEST(DropoutState, AdvancesAndResets) {
   }();
   EXPECT_EQ(reset.next().call, 0u);
   EXPECT_EQ(reset.next().call, 0u);
+  for (const auto& [value, resets] : std::map<std::string, bool>{{"1", true},
+                                                                 {"True", true},
+                                                                 {"TRUE", true},
+                                                                 {"true", true},
+                                                                 {"0", false},
+                                                                 {"False", false},
+                                                                 {"", false}}) {
+    const Setting given("TF_CUDNN_RESET_RND_GEN_STATE", value);
+    ops::DropoutState one({3, 7});
+    one.next();
+    EXPECT_EQ(one.next().call, resets ? 0u : 1u) << value;
+    EXPECT_EQ(one.calls(), 2u) << "calls are counted all the same";
+  }
 }
 
 TEST(Rnn, EveryCallGetsAKeyOfItsOwnOnAnyThread) {

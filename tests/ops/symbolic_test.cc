@@ -280,6 +280,36 @@ TEST(SymbolicOps, WhatIsKnownIsCheckedAtOnce) {
             "[Input] shape is [-2], expected dimensions of 0 or more, or -1 for an unknown one");
 }
 
+// A size that one operand does not say may be said by another.
+TEST(SymbolicOps, SizesAreWhatAnyOperandSays) {
+  const Tensor open = Input({-1, 3}), known = Input({2, -1}), both = Input({-1, -1});
+  for (const Tensors& in : {Tensors{open, known}, Tensors{known, open}}) {
+    EXPECT_EQ(ops::add(in[0], in[1]).shape(), (Shape{2, 3}));
+    EXPECT_EQ(ops::mean_squared_error(in[0], in[1]).shape(), Shape{});
+    EXPECT_EQ(ops::select_rows({true, false}, in[0], in[1]).shape(), (Shape{2, 3}));
+    EXPECT_EQ(ops::where(ops::less(in[0], in[1]), in[1], both).shape(), (Shape{2, 3}));
+    EXPECT_EQ(ops::einsum("ab,ab->ba", in).shape(), (Shape{3, 2}));
+    EXPECT_EQ(ops::einsum("ab,ac->bac", in).shape()[1], 2);
+    EXPECT_EQ(ops::concat({in[0], in[1], both}, 1).shape()[0], 2);
+    EXPECT_EQ(ops::concat({both, in[0], in[1]}, 0).shape()[1], 3);
+  }
+  EXPECT_EQ(ops::einsum("bi,bj->bij", {Input({-1, 3}), Input({2, 4})}).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(ops::einsum("ij,jk->ik", {Input({2, -1}), Input({5, -1})}).shape(), (Shape{2, -1}));
+  // A dimension of 1 says nothing of the other side.
+  EXPECT_EQ(ops::add(Input({1, 3}), Input({-1, 1})).shape(), (Shape{-1, 3}));
+  EXPECT_EQ(ops::add(Input({-1}), Input({1})).shape(), (Shape{-1}));
+}
+
+TEST(SymbolicOps, ValuesAreTheSameWithTheirShapeAlone) {
+  const Tensor x = random({2, 3}), in = Input({2, 3});
+  const Tensor reshaped = ops::reshape(x, {3, 2});
+  EXPECT_EQ(reshaped.value().data(), x.value().data());
+  EXPECT_TRUE(same_tensor(x, x) && same_tensor(in, in));
+  EXPECT_FALSE(same_tensor(x, reshaped));
+  EXPECT_FALSE(same_tensor(x, in) || same_tensor(in, Input({2, 3})));
+  EXPECT_FALSE(same_tensor(Tensor(), Tensor()));
+}
+
 TEST(SymbolicOps, VariablesAreReadWhenTheModelRuns) {
   Graph graph;
   const Graph::AsDefault current(graph);

@@ -108,6 +108,16 @@ TEST(Canonical, BuffersOfAnotherShapeAreRefused) {
   expect_error<ArgumentError>(
       [&] { params_to_canonical(layout, Array(DType::kFloat16, {layout.size()}).view()); },
       "[params_to_canonical] params is float16, expected float32");
+  expect_error<ArgumentError>(
+      [&] {
+        params_to_canonical(layout, {nullptr, DType::kFloat32, {layout.size()}});
+      },
+      "[params_to_canonical] params is null, expected " + size + " elements");
+  expect_error<ArgumentError>(
+      [&] {
+        slots_to_canonical(layout, {nullptr, DType::kFloat64, {layout.size()}});
+      },
+      "[slots_to_canonical] the slot is null, expected " + size + " elements");
 }
 
 TEST(Canonical, WrongTensorsAreNamed) {

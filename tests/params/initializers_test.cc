@@ -246,5 +246,27 @@ TEST(InitializeParams, RepeatsForASeedAndTakesInitializers) {
   for (const Array& b : parts.biases) EXPECT_EQ(moments(b).low + moments(b).high, 6.0);
 }
 
+// The first vector is a draw of normal values of length 1: a row, unless columns are fewer.
+TEST(Orthogonal, VectorsAreDrawnInTheirOrder) {
+  for (const Shape& shape : {Shape{4, 4}, Shape{1, 1}, Shape{3, 5}, Shape{5, 3}, Shape{2, 2, 4}}) {
+    Array values(DType::kFloat64, shape);
+    RandomStream random(5, 2), again(5, 2);
+    orthogonal_initializer(1.5)(values.view(), random);
+    const auto cols = static_cast<std::size_t>(shape.back());
+    const std::size_t rows = values.as<double>().size() / cols, length = std::max(rows, cols);
+    std::vector<double> first(length);
+    double squares = 0.0;
+    for (double& value : first) {
+      value = again.normal();
+      squares += value * value;
+    }
+    for (std::size_t i = 0; i < length; ++i) {
+      const std::size_t at = rows <= cols ? i : i * cols;
+      EXPECT_NEAR(values.as<double>()[at], 1.5 * first[i] / std::sqrt(squares), 1e-14)
+          << to_string(shape) << " " << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

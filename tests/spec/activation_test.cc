@@ -21,6 +21,8 @@ TEST(Activations, AreNamesWithParameters) {
       {"hard_sigmoid", "hard_sigmoid(0.2, 0.5)"},
       {"hard_sigmoid(0.16666666666666666)", "hard_sigmoid(0.16666666666666666, 0.5)"},
       {"elu(-1e-3)", "elu(-0.001)"},
+      {"elu()", "elu(1)"},
+      {"affine( )", "affine(1, 0)"},
       {"softsign", "softsign"},
       {"softplus", "softplus"}};
   for (const auto& [given, expected] : both_ways) {
@@ -45,6 +47,11 @@ TEST(Activations, RefuseWhatIsNone) {
       {"elu(inf)", "expected finite numbers as its parameters"},
       {"hard_sigmoid(0.2,)", "expected finite numbers as its parameters"},
       {"elu(1", "expected its parameters in parentheses"},
+      {"elu(", "expected its parameters in parentheses"},
+      {"elu(1,", "expected its parameters in parentheses"},
+      {"hard_sigmoid(,1)", "expected finite numbers as its parameters"},
+      {"linear(1)", names},
+      {"linear(", names},
       {"elu(1) ", ""}};
   for (const auto& [text, expected] : wrong) {
     if (expected.empty()) {

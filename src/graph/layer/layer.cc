@@ -85,7 +85,8 @@ void Layer::build_or_undo(const Shape& input_shape, const std::string& scope, bo
   graph::Rollback rollback(Graph::current());
   const std::string name_before = name_;
   const bool opened_before = graph_ != nullptr;
-  const std::size_t weights_before = weights_.size(), losses_before = losses_.size();
+  const std::size_t weights_before = weights_.size(), losses_before = losses_.size(),
+                    updates_before = updates_.size();
   const std::string around = VariableScope::current_name();
   try {
     open_scope(scope);
@@ -93,6 +94,7 @@ void Layer::build_or_undo(const Shape& input_shape, const std::string& scope, bo
   } catch (...) {
     weights_.resize(weights_before);
     losses_.resize(losses_before);
+    updates_.resize(updates_before);
     built_ = false;
     input_spec_.reset();
     if (!opened_before) {

@@ -141,13 +141,15 @@ std::vector<TensorSpec> split(const Tensor& x, std::int64_t axis,
   const std::size_t along = place("split", x, axis);
   std::vector<TensorSpec> specs;
   std::int64_t total = 0;
+  bool good = true;
   for (const std::int64_t size : sizes) {
     Shape shape = x.shape();
     shape[along] = size;
     total += size;
+    good = good && size >= 0;
     specs.push_back({x.dtype(), std::move(shape)});
   }
-  if (!dims_fit(x.shape()[along], total)) {
+  if (!good || !dims_fit(x.shape()[along], total)) {
     throw ArgumentError(
         message("[split] sizes are ", to_string(sizes), ", expected a sum of ", x.shape()[along]));
   }

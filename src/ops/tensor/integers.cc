@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "ops/symbolic/replay.h"
 #include "ops/tensor/strides.h"
@@ -61,6 +62,20 @@ Tensor logical(const char* call, const Tensor& a, const Tensor& b, Combine combi
     result.as<bool>()[at] = combine(left.as<bool>()[at], right.as<bool>()[at]);
   }
   return of_operands({a, b}, result);
+}
+
+/// Whether T holds the value, of which a fraction is cut off.
+template <class T, class From>
+bool fits(From value) {
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<From, bool>) {
+    return true;
+  } else if constexpr (std::is_floating_point_v<From>) {
+    // Every bound is a power of two, or one below: exact in double.
+    constexpr double kEnd = sizeof(T) == 8 ? 0x1p63 : sizeof(T) == 4 ? 0x1p31 : 0x1p8;
+    return std::trunc(value) >= (sizeof(T) == 1 ? 0.0 : -kEnd) && value < kEnd;
+  } else {
+    return std::in_range<T>(value);
+  }
 }
 
 template <class T>
@@ -162,13 +177,9 @@ Tensor cast_on_host(const Tensor& x, DType dtype) {
     const auto fill = [&]<class T>(T) {
       const std::span<T> to = result.as<T>();
       for (std::size_t i = 0; i < values.size(); ++i) {
-        // Every bound is a power of two, or one below: exact in double.
-        const auto v = static_cast<double>(values[i]);
-        constexpr double kEnd = sizeof(T) == 8 ? 0x1p63 : sizeof(T) == 4 ? 0x1p31 : 0x1p8;
-        if (!std::is_same_v<T, bool> &&
-            !(std::trunc(v) >= (sizeof(T) == 1 ? 0.0 : -kEnd) && v < kEnd)) {
-          throw ArgumentError(message("[cast] element ", i, " is ", v, ", expected one that ",
-                                      dtype_name(dtype), " holds"));
+        if (!fits<T>(values[i])) {
+          throw ArgumentError(message("[cast] element ", i, " is ", values[i],
+                                      ", expected one that ", dtype_name(dtype), " holds"));
         }
         to[i] =
             std::is_same_v<T, bool> ? static_cast<T>(values[i] != 0) : static_cast<T>(values[i]);

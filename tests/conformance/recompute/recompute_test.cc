@@ -114,6 +114,22 @@ TEST_P(Recompute, ComputesAnyPartOfTheGradient) {
 INSTANTIATE_TEST_SUITE_P(Cpu, Recompute, testing::ValuesIn(cases()),
                          [](const auto& param) { return test_name(param.param); });
 
+// Chunks that no row reaches are not computed, and the gradients of their inputs are zeros.
+TEST(RecomputeSteps, ThoseThatNoRowReachesHaveNoGradient) {
+  for (const char* const text :
+       {"lstm L2 U7 I3 B3 T100 f32 lengths", "gru L1 U5 I3 B3 T70 bi f64 lengths",
+        "rnn_tanh L2 U9 I4 B3 T130 f16 lengths batch_major"}) {
+    Case c = parse_case(text, "short_rows");
+    for (const std::vector<std::int32_t>& lengths :
+         {std::vector<std::int32_t>{20, 0, 31}, std::vector<std::int32_t>{0, 0, 0},
+          std::vector<std::int32_t>{33, 64, 1}}) {
+      c.lengths = lengths;
+      const Data d = make_data(c);
+      EXPECT_EQ(first_difference(train(c, d, 0, 1), train(c, d, 32, 2)), "") << text;
+    }
+  }
+}
+
 TEST(RecomputeSteps, AreWholeGroupsOfTheSums) {
   EXPECT_EQ(recompute_steps(0, 100), 0);
   EXPECT_EQ(recompute_steps(1, 100), kGradientSteps);

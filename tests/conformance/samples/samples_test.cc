@@ -190,6 +190,14 @@ TEST(Samples, RowsOutsideOfTheBatchAreRefused) {
     expect_error<ArgumentError>(
         [&] { tested.backward(args); },
         "[backward] row_dparams is of rows 1 to 5, expected rows within 0 to 4");
+    for (const auto& [first, last] : {std::pair(-1, 2), std::pair(3, 2), std::pair(-2, -1)}) {
+      args.first_row = first;
+      args.last_row = last;
+      expect_error<ArgumentError>([&] { tested.backward(args); },
+                                  "[backward] row_dparams is of rows " + std::to_string(first) +
+                                      " to " + std::to_string(last) +
+                                      ", expected rows within 0 to 4");
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 // Masked steps and resets, against a loop over steps and against sequences cut by hand.
+#include <algorithm>
 #include <array>
 
 #include "base/message.h"
@@ -105,6 +106,78 @@ TEST(StepFlags, AreALoopOverSteps) {
       }
     }
   }
+}
+
+// An output may be repeated at a step that is masked; a cell is a state, and there is none.
+TEST(StepFlags, CellsOfMaskedStepsAreZero) {
+  for (const bool zero : {true, false}) {
+    for (const Flags& reset : {Flags{}, kReset}) {
+      Flagged call = make_call(RnnMode::kLstm, Direction::kBidirectional);
+      call.in.every = true;
+      call.in.flags = {kMask, zero, reset, false};
+      const ops::RnnOutputs out = ops::rnn(call.spec, call.in, nullptr);
+      ASSERT_EQ(out.layer_cells.size(), 2U);
+      ASSERT_EQ(out.layer_outputs.size(), 2U);
+      EXPECT_EQ(values_of(out.layer_outputs[1]), values_of(out.output));
+      for (const Tensor& cells : out.layer_cells) {
+        const std::vector<double> values = values_of(cells);
+        const std::size_t width = values.size() / kMask.size();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          EXPECT_EQ(values[i] != 0.0, kMask[i / width]) << i;
+        }
+      }
+    }
+  }
+}
+
+// One long sequence beside many short ones is computed apart from them, with masks of its own.
+TEST(StepFlags, GroupsOfSequencesHaveMasksOfTheirOwn) {
+  constexpr std::int64_t kSteps = 1500, kUnits = 64;
+  const RnnSpec spec{.mode = RnnMode::kRnnRelu,
+                     .num_layers = 2,
+                     .num_units = kUnits,
+                     .input_size = kUnits,
+                     .dtype = DType::kFloat64,
+                     .training = {.dropout = 0.5}};
+  // Both layers hand on what they are given, so that the output is the mask between them.
+  Array params(DType::kFloat64, {params_size(spec)});
+  const ParamsLayout layout(spec);
+  for (const std::int64_t layer : {0, 1}) {
+    const ParamRegion& w = layout.weight(layer, 0, ParamRole::kInputWeight, 0);
+    for (std::int64_t i = 0; i < kUnits; ++i) {
+      params.as<double>()[static_cast<std::size_t>(w.offset + i * (kUnits + 1))] = 1.0;
+    }
+  }
+  ops::RnnInputs in;
+  in.x = ops::full_like(random_tensor({kSteps, 2, kUnits}, 1), 1.0);
+  in.params = Tensor(params.view());
+  in.dropout = {.seed = 5, .call = 2};
+  in.flags.reset.assign(static_cast<std::size_t>(2 * kSteps), false);
+  for (std::size_t t = 0; t < kSteps; t += 2) in.flags.reset[2 * t + 1] = true;
+  const ops::Segments segments(in, kSteps, 2);
+  ASSERT_EQ(segments.groups(), 2U);
+  // Of row 0, and of eight short sequences of row 1: two steps.
+  const auto masks = [&] {
+    const std::vector<double> y = values_of(ops::rnn(spec, in, nullptr).output);
+    std::vector<std::vector<double>> found;
+    for (std::size_t n = 0; n < 9; ++n) {
+      const std::size_t row = n > 0 ? 1 : 0, first = n > 0 ? 2 * (n - 1) : 0;
+      std::vector<double>& mask = found.emplace_back();
+      for (const std::size_t t : {first, first + 1}) {
+        const auto at = y.begin() + static_cast<std::ptrdiff_t>((2 * t + row) * kUnits);
+        mask.insert(mask.end(), at, at + kUnits);
+      }
+    }
+    return found;
+  };
+  const auto first = masks();
+  for (const std::vector<double>& mask : first) {
+    EXPECT_TRUE(std::ranges::all_of(mask, [](double v) { return v == 0.0 || v == 2.0; }));
+    EXPECT_EQ(std::ranges::count(first, mask), 1);
+  }
+  EXPECT_EQ(masks(), first);
+  in.next_dropout = [key = in.dropout] { return key; };
+  EXPECT_EQ(masks(), first) << "however the key comes";
 }
 
 // Step t of row 0.

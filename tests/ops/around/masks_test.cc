@@ -85,6 +85,34 @@ TEST(MasksAround, OfWeightsAreTheRecurrentOnesAlone) {
   EXPECT_EQ(values_of(call().output), values_of(started().output));
 }
 
+// Each gate, layer and direction has a mask of its own.
+TEST(MasksAround, OfWeightsDifferFromMatrixToMatrix) {
+  for (const RnnMode mode : kModes) {
+    RnnCall call = make_call(mode, {.drop_connect = 0.5});
+    call.spec.num_units = 6;
+    call.inputs.params = random_tensor({params_size(call.spec)}, 4, 0.1, 0.3);
+    GradientTape tape;
+    call.inputs.params = tape.watch(call.inputs.params);
+    const Tensor sum = ops::reduce_sum(call().output);
+    tape.close();
+    const std::vector<double> d = values_of(tape.gradient(sum, {call.inputs.params})[0]);
+    const ParamsLayout layout(call.spec);
+    std::set<std::vector<bool>> masks;
+    std::size_t matrices = 0;
+    for (const ParamRegion& region : layout.weights()) {
+      if (region.role != ParamRole::kRecurrentWeight) continue;
+      ++matrices;
+      std::vector<bool> kept;
+      for (std::int64_t i = 0; i < region.size(); ++i) {
+        kept.push_back(d[static_cast<std::size_t>(region.offset + i)] != 0.0);
+      }
+      masks.insert(kept);
+    }
+    EXPECT_EQ(matrices, static_cast<std::size_t>(4 * call.spec.num_gates()));
+    EXPECT_EQ(masks.size(), matrices) << to_string(mode);
+  }
+}
+
 TEST(MasksAround, HaveGradientsAndChangeWithTheCall) {
   for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
     const RnnCall call = make_call(

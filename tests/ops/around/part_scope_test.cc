@@ -209,6 +209,32 @@ TEST(PartScope, RecordedCallsDrawMasksOfTheWholeBatch) {
   EXPECT_NE(values_of(whole({given})[0]), values_of(whole({given})[0])) << "each call draws";
 }
 
+// A function keeps the key that it was recorded with, and a part of a batch its rows of the masks.
+TEST(PartScope, RecordedFunctionsHaveMasksOfTheWholeBatch) {
+  const Graph graph;
+  const RnnSpec spec{.mode = RnnMode::kGru,
+                     .num_layers = 2,
+                     .num_units = 6,
+                     .input_size = 3,
+                     .dtype = DType::kFloat64,
+                     .training = {.dropout = 0.5, .seed = 3}};
+  const Tensor params = random_tensor({params_size(spec)}, 1);
+  const Tensor x = Input({4, -1, 3}, DType::kFloat64), h = Input({2, -1, 6}, DType::kFloat64);
+  Model model({x, h}, {ops::cudnn_gru(x, h, params, {.network = spec}).output});
+  const Tensor xs = random_tensor({4, 7, 3}, 2), hs = random_tensor({2, 7, 6}, 3);
+  const Tensor whole = model({xs, hs})[0];
+  EXPECT_NE(values_of(model({xs, hs}, false)[0]), values_of(whole));
+  for (int step = 0; step < 2; ++step) {
+    const std::uint64_t number = ops::new_step_of_parts();
+    for (const BatchPart& part : parts_of(7, 3)) {
+      const PartScope scope(part, number);
+      const Tensor y = model({rows_of(xs, 1, part.first_row, part.rows),
+                              rows_of(hs, 1, part.first_row, part.rows)})[0];
+      EXPECT_EQ(values_of(y), cut(whole, 1, part)) << part.first_row;
+    }
+  }
+}
+
 TEST(PartScope, RefusesWhatHasNoRowsOfIt) {
   const Graph graph;
   const auto scoped = [](const BatchPart& part, std::int64_t axis = 1) {

@@ -181,6 +181,22 @@ TEST_F(PerSample, OfParametersThatAreComputed) {
       {x});
 }
 
+// A source on the way to another: what comes to it goes on.
+TEST_F(PerSample, OfWhatIsComputedOfAnotherSource) {
+  for (const std::int64_t rows : {1, 4}) {
+    GradientTape tape;
+    const Tensor x = random_tensor({rows, 3}, 1), v = tape.watch(random_tensor({3, 2}, 2));
+    const Tensor w = tape.watch(ops::tanh(v));
+    const Tensor bias = tape.watch(random_tensor({2}, 3)), b = tape.watch(ops::scale(bias, 0.5));
+    const Tensor losses = ops::square(ops::dense(x, w, b));
+    tape.close();
+    expect_samples(tape, losses, {w, v});
+    expect_samples(tape, losses, {v, b, w, bias});
+    expect_samples(tape, losses, {w});
+    expect_samples(tape, losses, {bias});
+  }
+}
+
 TEST_F(PerSample, InOtherTypes) {
   for (const auto& [dtype, tolerance] :
        {std::pair{DType::kFloat32, 1e-6}, std::pair{DType::kFloat16, 2e-3}}) {

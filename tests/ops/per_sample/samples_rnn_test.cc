@@ -163,6 +163,25 @@ TEST_F(PerSampleRnn, OfCallsThatRecompute) {
   }
 }
 
+// Gradients too large to be made at once are made for a few rows at a time.
+TEST_F(PerSampleRnn, OfLargeNetworksThatRecompute) {
+  const RnnSpec spec{
+      .mode = RnnMode::kRnnTanh, .num_units = 1300, .input_size = 2, .dtype = DType::kFloat64};
+  GradientTape tape;
+  const Tensor params = tape.watch(random_tensor({params_size(spec)}, 1, -0.05, 0.05));
+  const Tensor x = random_tensor({2, 5, 2}, 2);
+  const ops::RnnOutputs out = ops::rnn(spec, {.x = x, .params = params, .recompute = 32}, nullptr);
+  const Tensor losses = ops::square(ops::transpose_leading(out.output));
+  tape.close();
+  const std::vector<double> norms = tape.per_sample_norms(losses, Tensors{params});
+  ASSERT_EQ(norms.size(), 5U);
+  for (std::int64_t b = 0; b < 5; ++b) {
+    const DeviceArray own = tape.gradient(losses, Tensors{params}, losses_of_row(losses, 0, b))[0];
+    const double squares = own.device().sum_of_squares(own.dtype(), own.size(), own.data());
+    EXPECT_NEAR(norms[static_cast<std::size_t>(b)], std::sqrt(squares), 1e-12 * std::sqrt(squares));
+  }
+}
+
 TEST_F(PerSampleRnn, InOtherTypes) {
   for (const auto& [dtype, tolerance] :
        {std::pair{DType::kFloat32, 2e-6}, std::pair{DType::kFloat16, 4e-3}}) {

@@ -155,6 +155,120 @@ TEST(TensorValues, Reductions) {
             DType::kFloat32);
 }
 
+// Of no element: a sum of 0, and no maximum, unless there is no result either.
+TEST(TensorValues, ReductionsOfNothing) {
+  const Tensor rows = of({0, 2}, {}), columns = of({2, 0}, {});
+  EXPECT_EQ(values_of(ops::reduce_mean(rows, {.axes = {{0}}})), (Values{0, 0}));
+  EXPECT_EQ(values_of(ops::reduce_mean(columns, {.axes = {{1}}})), (Values{0, 0}));
+  EXPECT_EQ(ops::reduce_mean(rows).item(), 0);
+  EXPECT_EQ(values_of(ops::reduce_variance(rows, {.axes = {{0}}})), (Values{0, 0}));
+  EXPECT_EQ(values_of(ops::reduce_logsumexp(columns, {.axes = {{1}}})),
+            (Values{-HUGE_VAL, -HUGE_VAL}));
+  EXPECT_EQ(ops::reduce_logsumexp(rows).item(), -HUGE_VAL);
+  EXPECT_EQ(ops::log_softmax(columns, 1).shape(), (Shape{2, 0}));
+  EXPECT_EQ(ops::log_softmax(columns, 0).shape(), (Shape{2, 0}));
+  for (const auto reduce : {ops::reduce_max, ops::reduce_min}) {
+    EXPECT_EQ(reduce(of({0, 0}, {}), {.axes = {{0}}}).shape(), (Shape{0}));
+    EXPECT_EQ(reduce(of({0, 0}, {}), {.axes = {{1}}, .keepdims = true}).shape(), (Shape{0, 1}));
+    EXPECT_THROW(reduce(of({0, 0}, {}), {}), ArgumentError);
+    EXPECT_THROW(reduce(columns, {.axes = {{1}}}), ArgumentError);
+  }
+  // And the gradients of such results have the shapes of what they are of.
+  GradientTape tape;
+  const Tensor x = tape.watch(rows), y = tape.watch(of({3, 2}, {1, 2, 3, 4, 5, 6}));
+  const Tensor sum = ops::add(ops::reduce_sum(ops::reduce_mean(x, {.axes = {{0}}})),
+                              ops::reduce_sum(ops::strided_slice(y, {.axis = 0, .begin = 3})));
+  const auto gradients = tape.gradient(sum, std::vector{x, y});
+  EXPECT_EQ(gradients[0].shape(), (Shape{0, 2}));
+  EXPECT_EQ(values_of(gradients[1]), Values(6, 0.0));
+}
+
+TEST(TensorValues, LogsumexpOfInfinities) {
+  const auto sum = [](const Values& values) {
+    return ops::reduce_logsumexp(of({static_cast<std::int64_t>(values.size())}, values)).item();
+  };
+  EXPECT_EQ(sum({HUGE_VAL, 1}), HUGE_VAL);
+  EXPECT_EQ(sum({HUGE_VAL, HUGE_VAL}), HUGE_VAL);
+  EXPECT_TRUE(std::isnan(sum({kNan, 1})));
+  EXPECT_DOUBLE_EQ(sum({-HUGE_VAL, 2, 2}), 2 + std::log(2.0));
+}
+
+// The first of the best; a NaN is better than all.
+TEST(TensorValues, PlacesOfTheBest) {
+  const auto places = [](const Tensor& found) {
+    const Array host = found.to_host();
+    const auto values = host.as<std::int32_t>();
+    return std::vector<std::int32_t>(values.begin(), values.end());
+  };
+  using Places = std::vector<std::int32_t>;
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
+    const Tensor x =
+        of({4, 4}, {1, 7, 7, 1, 3, kNan, kNan, 9, 5, 2, kNan, 2, -1, -1, -2, -2}, dtype);
+    EXPECT_EQ(places(ops::argmax(x, 1)), (Places{1, 1, 2, 0}));
+    EXPECT_EQ(places(ops::argmin(x, 1)), (Places{0, 1, 2, 2}));
+    EXPECT_EQ(places(ops::argmax(x, 0)), (Places{2, 1, 1, 1}));
+    EXPECT_EQ(places(ops::argmin(x, -2)), (Places{3, 1, 1, 3}));
+  }
+  EXPECT_EQ(places(ops::argmax(int_tensor({5}, {2, 6, 6, -9, -9}), 0)), (Places{1}));
+  EXPECT_EQ(places(ops::argmin(int_tensor({5}, {2, 6, 6, -9, -9}), 0)), (Places{3}));
+}
+
+template <class T>
+std::vector<T> whole_numbers(const Tensor& tensor) {
+  const Array host = tensor.to_host();
+  const auto values = host.as<T>();
+  return {values.begin(), values.end()};
+}
+
+// A fraction is cut off; what the dtype does not hold is refused.
+TEST(TensorValues, CastsAtTheBoundsOfIntegers) {
+  EXPECT_EQ(whole_numbers<std::int32_t>(
+                ops::cast(of({3}, {2147483647.5, -2147483648.5, -0.5}), DType::kInt32)),
+            (std::vector<std::int32_t>{2147483647, -2147483647 - 1, 0}));
+  EXPECT_EQ(whole_numbers<std::uint8_t>(ops::cast(of({3}, {255.5, -0.5, 0}), DType::kUInt8)),
+            (std::vector<std::uint8_t>{255, 0, 0}));
+  EXPECT_EQ(
+      whole_numbers<std::int64_t>(
+          ops::cast(of({2}, {-0x1p63, 0x1.fffffffffffffp62}), DType::kInt64)),
+      (std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::min(), 9223372036854774784}));
+  const std::pair<DType, Values> refused[] = {
+      {DType::kInt32, {0x1p31, -0x1p31 - 1, kNan, HUGE_VAL}},
+      {DType::kUInt8, {256, -1, kNan, -HUGE_VAL}},
+      {DType::kInt64, {0x1p63, -0x1.0000000000001p63, kNan, HUGE_VAL}}};
+  for (const auto& [dtype, values] : refused) {
+    for (const double value : values) {
+      EXPECT_THROW(ops::cast(of({1}, {value}), dtype), ArgumentError) << value;
+    }
+  }
+  EXPECT_EQ(truths(ops::cast(of({4}, {0, -0.0, 0.25, kNan}), DType::kBool)),
+            (std::vector<bool>{false, false, true, true}));
+}
+
+// Of an integer nothing is lost on the way, of which a double would hold the first 53 bits.
+TEST(TensorValues, CastsBetweenIntegers) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::vector<std::int64_t> far{kMost, kMost - 1, -kMost - 1, (std::int64_t{1} << 53) + 1};
+  const Tensor x(Array::of<std::int64_t>({4}, far).view());
+  EXPECT_EQ(whole_numbers<std::int64_t>(ops::cast(x, DType::kInt64)), far);
+  const auto one = [](std::int64_t value) {
+    const std::vector<std::int64_t> values{0, value};
+    return Tensor(Array::of<std::int64_t>({2}, values).view());
+  };
+  EXPECT_EQ(whole_numbers<std::int32_t>(ops::cast(one(-2147483648LL), DType::kInt32))[1],
+            std::numeric_limits<std::int32_t>::min());
+  EXPECT_EQ(message_of<ArgumentError>([&] { ops::cast(one(2147483648), DType::kInt32); }),
+            "[cast] element 1 is 2147483648, expected one that int32 holds");
+  EXPECT_THROW(ops::cast(one(-2147483649LL), DType::kInt32), ArgumentError);
+  EXPECT_THROW(ops::cast(one(256), DType::kUInt8), ArgumentError);
+  EXPECT_THROW(ops::cast(one(-1), DType::kUInt8), ArgumentError);
+  EXPECT_EQ(whole_numbers<std::int64_t>(
+                ops::cast(ops::cast(int_tensor({2}, {-7, 255}), DType::kInt64), DType::kInt64)),
+            (std::vector<std::int64_t>{-7, 255}));
+  EXPECT_EQ(whole_numbers<std::int32_t>(ops::cast(
+                ops::equal(int_tensor({2}, {3, 4}), int_tensor({2}, {3, 5})), DType::kInt32)),
+            (std::vector<std::int32_t>{1, 0}));
+}
+
 TEST(TensorValues, Shapes) {
   const Tensor x = of({2, 3}, {0, 1, 2, 3, 4, 5});
   EXPECT_EQ(values_of(ops::transpose(x)), (Values{0, 3, 1, 4, 2, 5}));
@@ -192,6 +306,51 @@ TEST(TensorValues, CtcOfFewSteps) {
   const Tensor far = of({3, 1, 2}, {0, 0, 0, 0, kNan, kNan});
   EXPECT_DOUBLE_EQ(ops::ctc_loss(far, int_tensor({1, 1}, {1}), {.logit_lengths = {2}}).item(),
                    -std::log(0.75));
+}
+
+// With fewer steps than its labels need a row has no alignment, and no slope.
+TEST(TensorValues, CtcOfRowsWithoutAnAlignment) {
+  const auto run = [](const ops::CtcOptions& options, const Tensor& labels) {
+    GradientTape tape;
+    const Tensor logits = tape.watch(random_tensor({3, 2, 4}, 3));
+    const Tensor losses = ops::ctc_loss(logits, labels, options);
+    tape.close();
+    return std::pair(values_of(losses), values_of(tape.gradient(losses, std::vector{logits})[0]));
+  };
+  const ops::CtcOptions of_two{.logit_lengths = {0, 2}};
+  const auto [empty, none] = run(of_two, int_tensor({2, 2}, {-1, -1, 1, 1}));
+  EXPECT_EQ(empty, (Values{0, HUGE_VAL}));
+  EXPECT_EQ(none, Values(24, 0.0));
+  const auto [short_losses, slopes] = run(of_two, int_tensor({2, 2}, {2, -1, 1, 3}));
+  EXPECT_EQ(short_losses[0], HUGE_VAL);
+  EXPECT_TRUE(std::isfinite(short_losses[1]) && short_losses[1] > 0);
+  for (std::size_t i = 0; i < slopes.size(); ++i) {
+    const bool counts = i / 4 % 2 == 1 && i < 16;
+    EXPECT_EQ(slopes[i] != 0.0, counts) << i;
+  }
+}
+
+TEST(TensorValues, CtcBlanksCountFromEitherEnd) {
+  const Tensor logits = random_tensor({4, 1, 5}, 6);
+  for (std::int64_t blank = 0; blank < 5; ++blank) {
+    const auto label = static_cast<std::int32_t>((blank + 2) % 5);
+    const Tensor labels = int_tensor({1, 1}, {label});
+    const double loss = ops::ctc_loss(logits, labels, {.blank = blank}).item();
+    EXPECT_EQ(ops::ctc_loss(logits, labels, {.blank = blank - 5}).item(), loss) << blank;
+    // The class of the blank is what counts, not its number.
+    std::vector<std::int32_t> order{static_cast<std::int32_t>(blank), label};
+    for (std::int32_t c = 0; c < 5; ++c) {
+      if (c != blank && c != label) order.push_back(c);
+    }
+    const Tensor moved = ops::gather(logits, int_tensor({5}, order), 2);
+    EXPECT_NEAR(ops::ctc_loss(moved, int_tensor({1, 1}, {1})).item(), loss, 1e-12) << blank;
+  }
+  for (const std::int64_t blank : {-6, 5}) {
+    EXPECT_EQ(message_of<ArgumentError>([&] {
+                ops::ctc_loss(logits, int_tensor({1, 1}, {1}), {.blank = blank});
+              }),
+              "[ctc_loss] blank is " + std::to_string(blank) + ", expected -5 to 4");
+  }
 }
 
 }  // namespace

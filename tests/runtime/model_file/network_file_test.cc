@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <openrnn/runtime_file.h>
 #include <openrnn/spec_fields.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstring>
@@ -194,6 +195,20 @@ TEST(NetworkFiles, AnEmptyFileIsNone) {
   formats::write_raw(folder / "m", "");
   EXPECT_NE(error_of<FormatError>([&] { NetworkFile(folder / "m"); }), "");
   EXPECT_NE(error_of<FormatError>([&] { NetworkFile(span_of("")); }), "");
+}
+
+TEST(NetworkFiles, WhatIsNoFileIsRefusedAtOnce) {
+  const formats::TempFolder folder;
+  const auto error = [&](const std::string& path) {
+    return error_of<IoError>([&] { NetworkFile{path}; });
+  };
+  std::filesystem::create_directory(folder / "d");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const std::string& path : {folder / "d", folder / "pipe", std::string("/dev/null")}) {
+    EXPECT_EQ(error(path), "[NetworkFile] " + path + ": no regular file");
+  }
+  EXPECT_EQ(error(folder / "none"),
+            "[NetworkFile] " + (folder / "none") + ": No such file or directory");
 }
 
 // Both names and no name: a file of one network gives it without one.

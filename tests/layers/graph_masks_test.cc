@@ -1,0 +1,68 @@
+// Whole models whose recurrent layer begins with a state and has rows of which no step counts.
+#include <gtest/gtest.h>
+#include <openrnn/layers_graph.h>
+
+namespace openrnn {
+namespace {
+
+constexpr std::int64_t kUnits = 3, kWidth = 2;
+
+// The last output of a GRU that begins with a state; 0 is a step that does not count.
+std::shared_ptr<layers::LayerGraph> gru_of_ids(bool reverse) {
+  const RnnSpec spec{.mode = RnnMode::kGru, .num_units = kUnits, .input_size = kWidth};
+  MappedModel model;
+  model.networks.push_back(
+      {.name = "gru", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
+  Array table(DType::kFloat32, {4, kWidth});
+  float next = -0.7F;
+  for (float& value : table.as<float>()) value = next += 0.2F;
+  using Sizes = std::vector<std::int64_t>;
+  model.layers = {
+      {.name = "ids",
+       .kind = "input",
+       .options = {{"shape", Sizes{-1, -1}}, {"dtype", std::string("int32")}}},
+      {.name = "words",
+       .kind = "embedding",
+       .inputs = {{"ids", 0}},
+       .options = {{"vocabulary", std::int64_t{4}}, {"dim", kWidth}, {"mask_zero", true}},
+       .weights = {{"embeddings", table}}},
+      {.name = "gru",
+       .kind = "recurrent",
+       .inputs = {{"words", 0}},
+       .options = {{"network", std::string("gru")},
+                   {"return_sequences", false},
+                   {"reverse", reverse},
+                   {"initial_h", std::vector<double>{0.5, -0.25, 0.75}}}}};
+  model.outputs = {{"gru", 0}};
+  return layers::LayerGraph::of(model);
+}
+
+std::vector<double> run(layers::LayerGraph& graph, std::vector<std::int32_t> ids) {
+  const auto steps = static_cast<std::int64_t>(ids.size());
+  const Array y = graph.predict({Tensor(Array::of<std::int32_t>({1, steps}, ids).view())})[0];
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < y.size(); ++i) values.push_back(element(y.view(), i));
+  return values;
+}
+
+// As Keras has it: the output is 0 until a step counts, whatever the state is.
+TEST(LayerGraphMasks, ARowOfWhichNoStepCountsPutsOutZeros) {
+  for (const bool reverse : {false, true}) {
+    const auto graph = gru_of_ids(reverse);
+    const std::vector<double> zeros(kUnits, 0.0), one = run(*graph, {2});
+    EXPECT_NE(one, zeros);
+    EXPECT_EQ(run(*graph, {0, 0, 0}), zeros);
+    // One step counts, wherever it is.
+    for (std::size_t at = 0; at < 3; ++at) {
+      std::vector<std::int32_t> ids(3, 0);
+      ids[at] = 2;
+      EXPECT_EQ(run(*graph, ids), one) << at;
+    }
+    EXPECT_EQ(run(*graph, {3, 0, 1}), run(*graph, {3, 1}));
+    EXPECT_NE(run(*graph, {3, 1}), run(*graph, {1, 3}));
+    EXPECT_EQ(run(*gru_of_ids(!reverse), {3, 1}), run(*graph, {1, 3}));
+  }
+}
+
+}  // namespace
+}  // namespace openrnn
