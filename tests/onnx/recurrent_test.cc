@@ -59,9 +59,11 @@ TEST(OnnxRecurrent, EachDirectionIsThatOfACallOfItsOwn) {
         const bool lstm = cell.op == "LSTM";
         std::vector<std::optional<Array>> whole{
             drawn(layout ? Shape{kBatch, kSteps, kInputs} : Shape{kSteps, kBatch, kInputs}, 1),
-            drawn({2, cell.gates * kUnits, kInputs}, 2), drawn({2, cell.gates * kUnits, kUnits}, 3),
+            drawn({2, cell.gates * kUnits, kInputs}, 2),
+            drawn({2, cell.gates * kUnits, kUnits}, 3),
             drawn({2, 2 * cell.gates * kUnits}, 4),
-            Array::of<std::int32_t>({kBatch}, std::vector<std::int32_t>{4, 2, 3}), states(5)};
+            Array::of<std::int32_t>({kBatch}, std::vector<std::int32_t>{4, 2, 3}),
+            states(5)};
         if (lstm) whole.insert(whole.end(), {states(6), drawn({2, 3 * kUnits}, 7)});
         std::vector<std::string> functions = cell.forward;
         const std::vector<std::string>& second = same ? cell.forward : cell.backward;
