@@ -308,7 +308,8 @@ TEST(SequenceModel, StartsWithAnOpenForgetGateInEachDtype) {
         {.network = {.num_units = 3, .dtype = dtype}, .columns = 2, .outputs = 2});
     const Array params = model.rnn().kernel().to_host();
     ASSERT_EQ(params.dtype(), dtype);
-    for (const ParamRegion& region : ParamsLayout(model.rnn().spec()).biases()) {
+    const ParamsLayout layout(model.rnn().spec());
+    for (const ParamRegion& region : layout.biases()) {
       const bool forget = region.role == ParamRole::kInputBias && region.gate == 1;
       for (std::int64_t i = 0; i < region.rows; ++i) {
         EXPECT_EQ(element(params.view(), region.offset + i), forget ? 1.0 : 0.0)
