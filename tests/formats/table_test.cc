@@ -262,6 +262,11 @@ TEST(Snappy, Limits) {
   // 11 bytes are the most of a short copy, 64 of the others.
   EXPECT_EQ(snappy_decompress("\x0c\x00"s + "a" + "\x1d\x01"s), std::string(12, 'a'));
   EXPECT_EQ(snappy_decompress("\x41\x00"s + "a" + "\xfe\x01\x00"s), std::string(65, 'a'));
+  // So three bytes make 64 at most: what is said to be more is refused before it is read.
+  std::string dense = "\x81\x32\x00"s + "a";  // 6401 bytes
+  for (int i = 0; i < 100; ++i) dense += "\xfe\x01\x00"s;
+  EXPECT_EQ(snappy_decompress(dense), std::string(6401, 'a'));
+  EXPECT_FALSE(snappy_decompress("\x81\x32\x00"s + "a"));
 }
 
 TEST(Table, BlocksAtTheirLimits) {
