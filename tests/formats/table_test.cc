@@ -142,6 +142,23 @@ TEST(Table, TheBytesOfLevelDb) {
   }
 }
 
+TEST(Table, ChecksumsAreComparedWhereTheyShallBe) {
+  const Entries entries = sample(40);
+  const std::string bytes = build_table(entries, 200);
+  bool found = false;
+  for (std::size_t at = 0; at < bytes.size() && !found; ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    try {
+      found = read_all(damaged, false) == entries;
+    } catch (const Error&) {
+      continue;
+    }
+    if (found) EXPECT_MESSAGE(FormatError, read_all(damaged), "a block has checksum ");
+  }
+  EXPECT_TRUE(found) << "a byte that nothing but the comparison reads";
+}
+
 TEST(Table, EveryCutIsFound) {
   const std::string bytes = build_table(sample(20));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
