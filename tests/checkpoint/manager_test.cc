@@ -118,6 +118,41 @@ TEST(CheckpointManager, AResumedRunKeepsTheTimesOfOldCheckpoints) {
   EXPECT_EQ(after, before);
 }
 
+TEST(CheckpointManager, TimesGoWithTheirCheckpoints) {
+  const TempFolder folder;
+  const SmallRun run;
+  CheckpointManager manager(folder.path(), {.keep = 2});
+  std::vector<double> all;
+  for (std::int64_t step = 1; step <= 5; ++step) {
+    run.save(manager, step);
+    const std::vector<double> now = read_checkpoint_state(folder.path())->timestamps;
+    ASSERT_FALSE(now.empty());
+    all.push_back(now.back());
+    const std::size_t kept = std::min<std::size_t>(all.size(), 2);
+    EXPECT_EQ(now, std::vector<double>(all.end() - static_cast<std::ptrdiff_t>(kept), all.end()));
+    if (all.size() > 1) {
+      EXPECT_GT(all.back(), all[all.size() - 2]);
+    }
+  }
+}
+
+// Names that begin as a checkpoint's do, but have no number.
+TEST(CheckpointManager, FilesWithoutANumberStay) {
+  const TempFolder folder;
+  const SmallRun run;
+  CheckpointManager manager(folder.path(), {.keep = 1});
+  run.save(manager, 1);
+  Names expected;
+  for (const std::string stem : {"model.ckpt-", "model.ckpt", "model.ckpt-x", "model.ckpt-3x"}) {
+    expected.push_back(stem + ".data-00000-of-00001");
+    formats::write_raw(folder / expected.back(), "no checkpoint of this run");
+  }
+  run.save(manager, 2);
+  for (const std::string& file : files_of({"model.ckpt-2"})) expected.push_back(file);
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(folder.names(), expected);
+}
+
 TEST(CheckpointManager, LeftoversGoAtTheNextSave) {
   const TempFolder folder;
   const SmallRun run;

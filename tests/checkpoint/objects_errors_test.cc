@@ -141,6 +141,28 @@ TEST(ObjectErrors, WhatDidNotMatchIsNamed) {
   status.assert_nontrivial_match();
 }
 
+// An object is told from a variable, and one from several.
+TEST(ObjectErrors, MissingObjectsAndVariablesAreCountedApart) {
+  Model model;
+  const Variable y("y", varied(DType::kFloat32, {2}, 9)), z("z", varied(DType::kFloat32, {2}, 8));
+  const int one = 1, two = 2;
+  const auto empty = [](const int& identity) {
+    return Trackable::from([&identity] { return TrackedObject{.identity = &identity}; });
+  };
+  const auto said = [&](NamedTrackables objects) {
+    objects.emplace_back("x", model.x);
+    const CheckpointStatus status = Checkpoint(std::move(objects)).read(model.prefix);
+    return thrown<ArgumentError>([&] { status.assert_existing_objects_matched(); });
+  };
+  const std::string start =
+      "[assert_existing_objects_matched] " + model.prefix + " has no value for ";
+  EXPECT_EQ(said({{"a", empty(one)}}), start + "1 object: a");
+  EXPECT_EQ(said({{"a", empty(one)}, {"b", empty(two)}}), start + "2 objects: a, b");
+  EXPECT_EQ(said({{"a", empty(one)}, {"y", y}}), start + "1 variable and 1 object: y, a");
+  EXPECT_EQ(said({{"a", empty(one)}, {"b", empty(two)}, {"y", y}, {"z", z}}),
+            start + "2 variables and 2 objects: y, z, a, b");
+}
+
 TEST(ObjectErrors, NothingMatches) {
   Model model;
   const Variable y("y", varied(DType::kFloat32, {2}, 9));

@@ -55,6 +55,21 @@ std::vector<float> stored(const std::string& prefix) {
   return values;
 }
 
+// A graph without variables is a mistake, unless there is something else to write.
+TEST(Saver, WritesExtrasOfAGraphWithoutVariables) {
+  const TempFolder folder;
+  const OwnGraph own;
+  EXPECT_EQ(thrown<ArgumentError>([&] { Saver().write(folder / "none"); }),
+            "[Saver::save] the graph has no variables, expected some that somebody holds, for '" +
+                folder / "none" + "'");
+  Extras extras;
+  extras.set_int("n", 7);
+  Saver().write(folder / "extras", extras);
+  EXPECT_EQ(read_extras(folder / "extras").get_int("n"), 7);
+  Saver({.variables = std::vector<Variable>{}}).write(folder / "chosen");
+  EXPECT_TRUE(TensorBundleReader(folder / "chosen").tensors().empty());
+}
+
 TEST(SaverOrder, IsThatOfNamesWithSaveablesAmongTheVariables) {
   const TempFolder folder;
   const OwnGraph own;

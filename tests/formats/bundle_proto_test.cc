@@ -86,6 +86,23 @@ TEST(Slices, PlacedInTheMiddleOfThreeDimensions) {
 }
 
 // A slice may be empty, at the end too: what a variable of few rows leaves for the last server.
+// A length of -1 is the whole; no other negative one is any.
+TEST(Slices, LengthsBelowZero) {
+  EXPECT_TRUE(slices_cover({5}, {{{0, -1}}}));
+  EXPECT_FALSE(slices_cover({5}, {{{1, -1}}}));
+  for (const std::int64_t length : {std::int64_t{-2}, INT64_MIN}) {
+    EXPECT_FALSE(slices_cover({5}, {{{0, length}}})) << length;
+  }
+}
+
+TEST(Slices, OfAScalar) {
+  const float from = 2.5F;
+  float to = 0.0F;
+  ASSERT_TRUE(slices_cover({}, {{}}));
+  place_slice({}, {}, sizeof from, &from, &to);
+  EXPECT_EQ(to, 2.5F);
+}
+
 TEST(Slices, EmptyOnes) {
   EXPECT_TRUE(slices_cover({4}, {{{0, 4}}, {{4, 0}}}));
   EXPECT_TRUE(slices_cover({4}, {{{0, 0}}, {{0, -1}}}));

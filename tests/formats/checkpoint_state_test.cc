@@ -1,3 +1,5 @@
+#include "formats/checkpoint_state.h"
+
 #include <gtest/gtest.h>
 #include <openrnn/formats.h>
 
@@ -100,6 +102,26 @@ void expect_error(const std::string& text, const std::string& part) {
   const TempFolder folder;
   write_raw(folder / "checkpoint", text);
   EXPECT_MESSAGE(FormatError, read_checkpoint_state(folder.path()), part);
+}
+
+// As C's: two hexadecimal digits at most, three octal ones.
+TEST(CheckpointState, EscapesEndAfterTheirDigits) {
+  const std::pair<const char*, std::string> cases[] = {{"\\x414", "A4"},
+                                                       {"\\X4g", "\x04g"},
+                                                       {"\\x4", "\x04"},
+                                                       {"\\1014", "A4"},
+                                                       {"\\7z", "\az"},
+                                                       {"\\18",
+                                                        "\1"
+                                                        "8"},
+                                                       {"\\'\\\"", "'\""},
+                                                       {"\\n\\t\\r", "\n\t\r"}};
+  for (const auto& [written, path] : cases) {
+    for (const std::string quote : {"\"", "'"}) {
+      const std::string text = "model_checkpoint_path: " + quote + "/m" + written + quote;
+      EXPECT_EQ(decode_checkpoint_state(".", text).latest, "/m" + path) << text;
+    }
+  }
 }
 
 TEST(CheckpointState, Damage) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <openrnn/formats.h>
 
+#include <algorithm>
+
 #include "base/crc/crc32c.h"
 #include "formats/coding.h"
 #include "formats/temp_folder.h"
@@ -56,6 +58,28 @@ TEST(EventFile, RoundTripAndTwoWritersInOneSecond) {
   EXPECT_EQ(found[2].step, -1);
   EXPECT_GT(found[2].wall_time, 1.6e9);
   EXPECT_TRUE(read_scalar_events(two.path()).empty());
+}
+
+// A restarted container may have the process number and count of an earlier one.
+TEST(EventFile, NoFileIsWrittenOver) {
+  const TempFolder folder;
+  const std::string one = EventWriter(folder.path()).path();
+  const std::size_t end = one.rfind('.');
+  const std::string start = folder / "events.out.tfevents.";
+  const std::string middle =
+      one.substr(one.find('.', start.size()), end - one.find('.', start.size()));
+  const std::int64_t second = std::stoll(one.substr(start.size()));
+  const int count = std::stoi(one.substr(end + 1));
+  std::vector<std::string> taken;
+  for (std::int64_t at = second; at < second + 30; ++at) {
+    for (int next = count + 1; next < count + 4; ++next) {
+      taken.push_back(start + std::to_string(at) + middle + "." + std::to_string(next));
+      write_raw(taken.back(), "another's");
+    }
+  }
+  const std::string two = EventWriter(folder.path()).path();
+  EXPECT_EQ(std::count(taken.begin(), taken.end(), two), 0) << two;
+  for (const std::string& path : taken) EXPECT_EQ(read_file(path), "another's");
 }
 
 TEST(EventFile, DestructorFlushes) {

@@ -119,6 +119,40 @@ TEST_F(HostileBundle, BoolThatIsNeither) {
   w().shape = {12};
   expect("tensor 'w' holds 128, expected 0 or 1");
 }
+TEST_F(HostileBundle, EveryByteThatIsNoBool) {
+  w().dtype = 10;
+  w().shape = {12};
+  raw.data = std::string(12, '\1');
+  for (int byte = 0; byte < 256; ++byte) {
+    raw.data[7] = static_cast<char>(byte);
+    w().crc = mask_crc(crc32c(raw.data));
+    if (byte > 1) {
+      expect("@ 7] tensor 'w' holds " + std::to_string(byte) + ", expected 0 or 1");
+      continue;
+    }
+    raw.write(folder / "m");
+    EXPECT_EQ(TensorBundleReader(folder / "m").read("w").as<bool>()[7], byte == 1);
+  }
+}
+TEST_F(HostileBundle, NegativeSizeOfStrings) {
+  w().dtype = 7;
+  w().size = -1;
+  expect("the file ends here, expected -1 bytes of tensor 'w' at byte 0");
+}
+// The same places of two files are two places.
+TEST_F(HostileBundle, TensorsOfTwoDataFiles) {
+  BundleEntry& v = raw.add("v", {4, 5, 6});
+  v.shard = 1;
+  v.offset = 0;
+  raw.header = encode_header(2);
+  write_raw(folder / "m.index", raw.index());
+  write_raw(folder / "m.data-00000-of-00002", raw.data.substr(0, 12));
+  write_raw(folder / "m.data-00001-of-00002", raw.data.substr(12));
+  const TensorBundleReader reader(folder / "m");
+  EXPECT_EQ(reader.read("w").as<float>()[2], 3.0F);
+  EXPECT_EQ(reader.read("v").as<float>()[2], 6.0F);
+  EXPECT_EQ(reader.names_in_file_order(), (std::vector<std::string>{"w", "v"}));
+}
 TEST_F(HostileBundle, NoHeader) {
   raw.header = "";
   expect("header of the checkpoint is damaged");
@@ -255,6 +289,9 @@ TEST(HostileSlices, Damage) {
   raw = parts();
   raw.entries["big"].dtype = 3;
   expect_parts(raw, "has a slice of shape [2] and type float32, expected [2] and int32");
+  raw = parts();
+  raw.entries[slice_key("big", {{2, 3}})].offset = 4;
+  expect_parts(raw, "begins at byte 4 of data file 0, inside tensor '");
   raw = parts();
   raw.entries["big"].dtype = 7;
   expect_parts(raw, "has element type string, expected one of fixed width");

@@ -142,6 +142,23 @@ TEST(Table, TheBytesOfLevelDb) {
   }
 }
 
+TEST(Table, ChecksumsAreComparedWhereTheyShallBe) {
+  const Entries entries = sample(40);
+  const std::string bytes = build_table(entries, 200);
+  bool found = false;
+  for (std::size_t at = 0; at < bytes.size() && !found; ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    try {
+      found = read_all(damaged, false) == entries;
+    } catch (const Error&) {
+      continue;
+    }
+    if (found) EXPECT_MESSAGE(FormatError, read_all(damaged), "a block has checksum ");
+  }
+  EXPECT_TRUE(found) << "a byte that nothing but the comparison reads";
+}
+
 TEST(Table, EveryCutIsFound) {
   const std::string bytes = build_table(sample(20));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -262,6 +279,11 @@ TEST(Snappy, Limits) {
   // 11 bytes are the most of a short copy, 64 of the others.
   EXPECT_EQ(snappy_decompress("\x0c\x00"s + "a" + "\x1d\x01"s), std::string(12, 'a'));
   EXPECT_EQ(snappy_decompress("\x41\x00"s + "a" + "\xfe\x01\x00"s), std::string(65, 'a'));
+  // So three bytes make 64 at most: what is said to be more is refused before it is read.
+  std::string dense = "\x81\x32\x00"s + "a";  // 6401 bytes
+  for (int i = 0; i < 100; ++i) dense += "\xfe\x01\x00"s;
+  EXPECT_EQ(snappy_decompress(dense), std::string(6401, 'a'));
+  EXPECT_FALSE(snappy_decompress("\x81\x32\x00"s + "a"));
 }
 
 TEST(Table, BlocksAtTheirLimits) {

@@ -72,6 +72,38 @@ TEST(TensorBundle, ListsSortedAndInFileOrder) {
   EXPECT_FALSE(reader.contains(""));
 }
 
+// One without elements begins where the next one does, and stands before it.
+TEST(TensorBundle, EmptyTensorsHaveTheirPlaceInTheFile) {
+  const TempFolder folder;
+  TensorBundleWriter writer(folder / "m");
+  for (const char* name : {"z", "m", "y", "a"}) {
+    const bool empty = name[0] > 'x';
+    writer.add(name,
+               array_of<float>({empty ? 0 : 1}, empty ? std::vector<float>{} : std::vector{1.0F}));
+  }
+  writer.finish();
+  EXPECT_EQ(TensorBundleReader(folder / "m").names_in_file_order(),
+            (std::vector<std::string>{"z", "m", "y", "a"}));
+}
+
+TEST(TensorBundle, AMessageNamesEightTensors) {
+  for (const int count : {1, 8, 9, 11}) {
+    const TempFolder folder;
+    TensorBundleWriter writer(folder / "m");
+    std::string names;
+    for (int i = 0; i < count; ++i) {
+      const std::string name = "t" + std::to_string(10 + i);
+      writer.add(name, array_of<float>({1}, {1}));
+      if (i < 8) names += (i ? ", '" : "'") + name + "'";
+    }
+    writer.finish();
+    if (count > 8) names += " and " + std::to_string(count - 8) + " more";
+    const TensorBundleReader reader(folder / "m");
+    const std::string said = thrown<ArgumentError>([&] { reader.read("x"); });
+    EXPECT_TRUE(said.ends_with("expected one of: " + names)) << said;
+  }
+}
+
 TEST(TensorBundle, WrongQuestions) {
   const TempFolder folder;
   write_tensor_bundle(folder / "m", sample());

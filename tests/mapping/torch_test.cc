@@ -1,6 +1,8 @@
 // Networks of PyTorch's files: names, shapes and options, there and back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "formats/temp_folder.h"
 #include "mapping/networks.h"
 #include "support/files/source_file.h"
@@ -168,6 +170,56 @@ TEST(TorchNetworks, ACellIsOneLayer) {
   EXPECT_TRUE(same_bytes(model.networks[0].params, network.params));
 }
 
+TEST(TorchNetworks, ACellAndAModuleOfOnePrefixAreTwo) {
+  const TempFolder folder;
+  const MappedNetwork cell = network_of({.mode = RnnMode::kGru, .num_units = 3, .input_size = 2}),
+                      module = network_of({.num_units = 4, .input_size = 1}, "", 2);
+  std::vector<NamedView> views;
+  for (const MappedNetwork* network : {&cell, &module}) {
+    for (const TorchParameter& parameter : torch_parameters(network->spec)) {
+      const float* first = network->params.as<float>().data() + parameter.offset;
+      const std::size_t end = network == &cell ? 3 : 0;
+      views.push_back({"rnn." + parameter.name.substr(0, parameter.name.size() - end),
+                       {first, DType::kFloat32, parameter.shape}});
+    }
+  }
+  write_torch_state_dict(folder / "m", views);
+  const MappedModel model = load_networks(folder / "m");
+  ASSERT_EQ(model.networks.size(), 2U);
+  EXPECT_TRUE(model.notes.empty() && model.not_understood.empty());
+  for (const MappedNetwork& found : model.networks) {
+    const MappedNetwork& expected = found.spec.mode == RnnMode::kGru ? cell : module;
+    EXPECT_EQ(found.spec, expected.spec);
+    EXPECT_TRUE(same_bytes(found.params, expected.params));
+  }
+}
+
+// Names that look like an optimizer's, and are of no optimizer.
+TEST(TorchNetworks, OtherTensorsAreNoSlots) {
+  const MappedNetwork network = network_of({.num_units = 3, .input_size = 2}, "rnn");
+  std::vector<NamedView> views;
+  for (const TorchParameter& parameter : torch_parameters(network.spec)) {
+    const float* first = network.params.as<float>().data() + parameter.offset;
+    views.push_back({"rnn." + parameter.name, {first, DType::kFloat32, parameter.shape}});
+  }
+  std::vector<std::string> names;
+  for (const std::string name : {"mystate.0.exp_avg", "state.0x.exp_avg", "state.x.exp_avg",
+                                 "state..exp_avg", "a.mystate.1.exp_avg"}) {
+    views.push_back({name, views[0].values});
+    names.push_back(name);
+  }
+  const TempFolder folder;
+  write_torch_state_dict(folder / "m", views);
+  const MappedModel model = load_networks(folder / "m");
+  EXPECT_EQ(model.notes, std::vector<std::string>{});
+  std::vector<std::string> left = model.not_understood;
+  std::ranges::sort(left);
+  std::ranges::sort(names);
+  EXPECT_EQ(left, names);
+  ASSERT_EQ(model.networks.size(), 1U);
+  EXPECT_TRUE(model.networks[0].slots.empty());
+}
+
 TEST(TorchNetworks, SeveralNetworksAndOtherTensors) {
   const TempFolder folder;
   const MappedNetwork one = network_of({.num_units = 3, .input_size = 2}, "a.rnn", 1),
@@ -212,12 +264,33 @@ TEST(TorchNetworks, TheModeOfAPlainNetworkIsAskedFor) {
             network.spec);
 }
 
+// What the file says counts before the hint.
+TEST(TorchNetworks, AFileMayNameTheModeOfAPlainNetwork) {
+  for (const RnnMode mode : {RnnMode::kRnnTanh, RnnMode::kRnnRelu}) {
+    const RnnMode other = mode == RnnMode::kRnnTanh ? RnnMode::kRnnRelu : RnnMode::kRnnTanh;
+    const bool is_tanh = mode == RnnMode::kRnnTanh;
+    const TempFolder folder;
+    MappedModel model =
+        model_of({network_of({.mode = mode, .num_units = 3, .input_size = 2}, "rnn")});
+    model.values = {{"rnn.mode", std::string(is_tanh ? "RNN_TANH" : "RNN_RELU")}};
+    save_networks(folder / "m", model, ModelFormat::kSafetensors);
+    EXPECT_EQ(load_networks(folder / "m").networks.at(0).spec.mode, mode);
+    EXPECT_EQ(load_networks(folder / "m", {.mode = other}).networks.at(0).spec.mode, mode);
+    model.values = {{"other.mode", std::string(is_tanh ? "RNN_RELU" : "RNN_TANH")},
+                    {"rnn.mode", std::string("RNN_SWISH")}};
+    save_networks(folder / "n", model, ModelFormat::kSafetensors);
+    EXPECT_EQ(load_networks(folder / "n", {.mode = mode}).networks.at(0).spec.mode, mode);
+    EXPECT_MESSAGE(ArgumentError, load_networks(folder / "n"), "expected the hint mode");
+  }
+}
+
 TEST(TorchNetworks, ShapesThatDoNotAgreeMakeNoNetwork) {
   const Array matrix = values_of(DType::kFloat32, {12, 3}, 1),
               other = values_of(DType::kFloat32, {12, 2}, 2),
               bias = values_of(DType::kFloat32, {12}, 3), odd = values_of(DType::kFloat32, {11}, 3),
               wide = values_of(DType::kFloat64, {12}, 3),
-              five = values_of(DType::kFloat32, {15, 3}, 4);
+              five = values_of(DType::kFloat32, {15, 3}, 4),
+              uneven = values_of(DType::kFloat32, {13, 3}, 5);
   struct Case {
     std::vector<NamedView> views;
     std::string why;
@@ -232,6 +305,7 @@ TEST(TorchNetworks, ShapesThatDoNotAgreeMakeNoNetwork) {
       {{ih, hh, {"bias_ih_l0", bias.view()}, {"bias_hh_l0", wide.view()}},
        "bias_hh_l0 is float64 [12], expected float32 [12]"},
       {{ih, {"weight_hh_l0", five.view()}}, "expected 1, 3 or 4 gates of 3 rows"},
+      {{ih, {"weight_hh_l0", uneven.view()}}, "expected 1, 3 or 4 gates of 3 rows"},
       {{ih, {"weight_hh_l0", bias.view()}}, "expected two sizes of at least 1"},
       {{ih, hh, {"weight_ih_l2", other.view()}}, "it has 3 tensors, expected the 2 of lstm"},
       {{ih, hh, {"weight_ih_l1", other.view()}}, "weight_ih_l1 is float32 [12, 2], expected"},

@@ -82,6 +82,8 @@ TEST(OnnxOperators, Gemm) {
   expect_shown({"Gemm", {a, bt}, {{"transB", one}}}, "float32[2, 2]: 4 5 10 11");
   expect_shown({"Gemm", {a, b, c}, {{"alpha", 2.0f}}}, "float32[2, 2]: 18 30 30 42");
   expect_shown({"Gemm", {a, b, c}, {{"beta", 0.5f}}}, "float32[2, 2]: 9 15 15 21");
+  expect_shown({"Gemm", {a, b, c}, {{"alpha", 0.0f}}}, "float32[2, 2]: 10 20 10 20");
+  expect_shown({"Gemm", {a, b, c}, {{"beta", 0.0f}}}, "float32[2, 2]: 4 5 10 11");
 }
 
 TEST(OnnxOperators, SoftmaxOverEachAxis) {

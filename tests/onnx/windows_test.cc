@@ -46,6 +46,58 @@ TEST(OnnxConv, AutoPad) {
                "float32[1, 1, 4]: 1 12 23 34");
 }
 
+// Of a stride over the kernel some inputs lie under no output: nothing is padded, nothing left out
+// before the first.
+TEST(OnnxConv, AutoPadOfStridesOverTheKernel) {
+  const Array x = floats({1, 1, 8}, {1, 2, 3, 4, 5, 6, 7, 8});
+  for (const std::string kind : {"SAME_UPPER", "SAME_LOWER"}) {
+    const auto with = [&](std::int64_t stride) {
+      return Attributes{{"auto_pad", kind}, {"strides", Integers{stride}}};
+    };
+    expect_shown({"Conv", {x, floats({1, 1, 1}, {10})}, with(3)}, "float32[1, 1, 3]: 10 40 70");
+    expect_shown({"Conv", {x, floats({1, 1, 1}, {10})}, with(5)}, "float32[1, 1, 2]: 10 60");
+    expect_shown({"Conv", {x, floats({1, 1, 2}, {10, 1})}, with(4)}, "float32[1, 1, 2]: 12 56");
+    expect_refused({"Conv", {floats({1, 1, 0}, {}), floats({1, 1, 2}, {1, 1})}, with(1)},
+                   "spans 2 of 0 inputs");
+  }
+}
+
+// A product takes 128 positions at once of so many channels: such a range may begin and end inside
+// a line of outputs, and in another sample.
+TEST(OnnxConv, RangesOfPositionsEndAnywhere) {
+  const auto whole = [](Shape shape, int factor) {
+    Array values(DType::kFloat32, std::move(shape));
+    int i = 0;
+    for (float& value : values.as<float>()) value = static_cast<float>(i++ * factor % 11 % 5 - 2);
+    return values;
+  };
+  constexpr std::int64_t kChannels = 2048;
+  for (const Shape& size : {Shape{6, 50}, Shape{2, 9, 18}}) {
+    Shape in{size[0], kChannels}, kernel{2, kChannels};
+    in.insert(in.end(), size.begin() + 1, size.end());
+    kernel.insert(kernel.end(), size.size() - 1, 1);
+    kernel.back() = 2;
+    const Array x = whole(in, 7), w = whole(kernel, 3);
+    const Array found = Call{"Conv", {x, w}}.run()[0];
+    const std::int64_t width = size.back(), lines = x.size() / (size[0] * kChannels * width);
+    std::int64_t at = 0;
+    for (std::int64_t i = 0; i < size[0] * 2 * lines * (width - 1); ++i, ++at) {
+      const std::int64_t sample = i / (2 * lines * (width - 1)), rest = i % (lines * (width - 1));
+      const std::int64_t filter = i / (lines * (width - 1)) % 2, line = rest / (width - 1);
+      double sum = 0.0;
+      for (std::int64_t c = 0; c < kChannels; ++c) {
+        for (std::int64_t tap = 0; tap < 2; ++tap) {
+          sum += number_at(x, ((sample * kChannels + c) * lines + line) * width +
+                                  rest % (width - 1) + tap) *
+                 number_at(w, (filter * kChannels + c) * 2 + tap);
+        }
+      }
+      ASSERT_EQ(number_at(found, at), sum) << to_string(in) << " at " << at;
+    }
+    EXPECT_EQ(at, found.size());
+  }
+}
+
 TEST(OnnxConv, ChannelsAndGroups) {
   const Array x = floats({2, 2, 2}, {1, 2, 10, 20, 3, 4, 30, 40});
   const Array w = floats({2, 2, 1}, {1, 1, 0, 2});
@@ -101,6 +153,11 @@ TEST(OnnxConv, RefusedOperands) {
   for (const std::int64_t group : {-1, 0, 2, 3}) {
     expect_refused({"Conv", {x, w}, {{"group", group}}}, "and group " + std::to_string(group));
   }
+  // As many channels as two groups have, and one more.
+  expect_refused({"Conv",
+                  {floats({1, 5, 1}, {1, 2, 3, 4, 5}), floats({2, 2, 1}, {1, 1, 1, 1})},
+                  {{"group", kTwo}}},
+                 "and group 2, expected");
   // Two groups of one filter together.
   expect_refused({"Conv", {x, floats({1, 1, 1}, {1})}, {{"group", kTwo}}}, "and group 2, expected");
   for (const Array& wrong : {floats({2}, {1, 2}), floats({1, 1}, {1}), integers({1}, {1})}) {
@@ -249,6 +306,21 @@ TEST(OnnxPow, AsInC) {
         // Rounding once to float32; what comes before errs by some 1e-14.
         EXPECT_NEAR(ours / expected, 1.0, 6e-8) << x << " to " << y;
       }
+    }
+  }
+}
+
+// The error of many products would grow with their number.
+TEST(OnnxPow, LargeWholeExponentsAreAsExactAsOthers) {
+  for (const double x : {1.0001, 0.9997, -1.0003, 1.5, -0.999}) {
+    for (const double y : {65.0, -301.0, 1001.0, 40000.0, 99999.0}) {
+      const auto scalar = [](double value) {
+        return Array::of<double>({1}, std::vector<double>{value});
+      };
+      const Array found = Call{"Pow", {scalar(x), scalar(y)}}.run()[0];
+      const double expected = std::pow(x, y);
+      if (expected == 0.0 || std::isinf(expected)) continue;
+      EXPECT_NEAR(found.as<double>()[0] / expected, 1.0, 3e-14) << x << " to " << y;
     }
   }
 }

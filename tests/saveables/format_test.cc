@@ -1,4 +1,5 @@
 // Names, shapes, order and content of the cell format, against the tables written out by hand.
+#include <functional>
 #include <map>
 
 #include "saveables/support.h"
@@ -20,6 +21,37 @@ void expect_tensors(const RnnSpec& spec, const std::vector<Expected>& expected) 
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(format.tensors()[i].name, expected[i].name) << i;
     EXPECT_EQ(format.tensors()[i].shape, expected[i].shape) << expected[i].name;
+  }
+}
+
+// The name says that TensorFlow's cell computes the step: of no other network.
+TEST(TfCellName, IsThatOfTheBasicCellForItsNetworkAlone) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
+    const double epsilon = dtype == DType::kFloat16 ? 1e-3 : 1e-12;
+    const RnnSpec basic{.num_units = 4,
+                        .input_size = 4,
+                        .dtype = dtype,
+                        .layer_norm = LayerNorm::kGates,
+                        .layer_norm_cell = LayerNormCell::kCarried,
+                        .layer_norm_epsilon = epsilon};
+    constexpr std::string_view kName = "layer_norm_basic_lstm_cell";
+    EXPECT_EQ(tf_cell_name(basic), kName);
+    RnnSpec same = basic;
+    same.forget_bias = 1.0;
+    EXPECT_EQ(tf_cell_name(same), kName);
+    const std::function<void(RnnSpec&)> changes[] = {
+        [](RnnSpec& spec) { spec.layer_norm = LayerNorm::kProducts; },
+        [](RnnSpec& spec) { spec.layer_norm_cell = LayerNormCell::kOutput; },
+        [](RnnSpec& spec) { spec.layer_norm_epsilon = 1e-5; },
+        [](RnnSpec& spec) { spec.use_bias = false; },
+        [](RnnSpec& spec) { spec.use_peepholes = true; },
+        [](RnnSpec& spec) { spec.num_proj = 2; },
+        [](RnnSpec& spec) { spec.coupled_gates = true; }};
+    for (const auto& change : changes) {
+      RnnSpec other = basic;
+      change(other);
+      EXPECT_NE(tf_cell_name(other), kName) << describe(other);
+    }
   }
 }
 

@@ -304,6 +304,74 @@ TEST(Optimizer, TakesTheEndsOfItsBounds) {
             "[AdagradOptimizer] initial_accumulator_value 0, expected a number above 0");
 }
 
+TEST(Optimizer, AdamWTakesTheEndsOfItsBounds) {
+  const auto error = [](double beta1, double beta2, double epsilon, double decay) {
+    return error_of<ArgumentError>(
+        [&] { AdamWOptimizer optimizer(0.1, beta1, beta2, epsilon, decay); });
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(error(0.0, 0.0, 0.0, 0.0), "");
+  // Its powers are computed in double.
+  EXPECT_EQ(error(1.0 - 1e-12, 1.0 - 1e-12, 1.0, 10.0), "");
+  EXPECT_EQ(error(1.0, 0.5, 0.0, 0.0), "[AdamWOptimizer] beta1 1, expected 0 to below 1");
+  EXPECT_EQ(error(0.5, 1.0, 0.0, 0.0), "[AdamWOptimizer] beta2 1, expected 0 to below 1");
+  for (const double bad : {-1.0, infinity, std::nan("")}) {
+    EXPECT_TRUE(error(0.5, 0.5, bad, 0.0).starts_with("[AdamWOptimizer] epsilon ")) << bad;
+    EXPECT_TRUE(error(0.5, 0.5, 0.0, bad).starts_with("[AdamWOptimizer] weight_decay ")) << bad;
+  }
+}
+
+// Slots and errors are named after it.
+TEST(Optimizer, AdamWWithoutDecayIsNamedAdam) {
+  for (const double decay : {0.0, 0.01}) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const Variable w("w", Array(DType::kFloat32, {3}));
+    AdamWOptimizer optimizer(0.1, 0.9, 0.99, 1e-8, decay);
+    const std::string name = decay > 0.0 ? "AdamW" : "Adam";
+    EXPECT_EQ(optimizer.name(), name);
+    optimizer.prepare({w});
+    EXPECT_EQ(optimizer.slots(w).at(0).name(), "w/" + name);
+  }
+}
+
+TEST(Optimizer, ConstrainsOnlyWhatHasAGradient) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable moved("moved", Array(DType::kFloat32, {3}));
+  const Variable still("still", Array(DType::kFloat32, {3}));
+  int calls = 0;
+  const auto constraint = [&](const Tensor& value) {
+    ++calls;
+    return ops::add(value, Tensor(Array::of<float>({1}, {{1.0F}}).view()));
+  };
+  moved.set_constraint(constraint);
+  still.set_constraint(constraint);
+  GradientDescentOptimizer optimizer(1.0);
+  optimizer.apply_gradients({array_of({-1.0F, 2.0F, 0.0F}), DeviceArray()}, {moved, still});
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(moved.to_host().as<float>()[0], 2.0F);
+  EXPECT_EQ(still.to_host().as<float>()[0], 0.0F);
+}
+
+TEST(Optimizer, CountsOnFromWhatTheGlobalStepWasSetTo) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w("w", Array(DType::kFloat32, {3}));
+  const Variable global_step = get_or_create_global_step();
+  GradientDescentOptimizer optimizer(1.0);
+  const auto step = [&] {
+    optimizer.apply_gradients({array_of({1.0F, 2.0F, 3.0F})}, {w}, global_step);
+    return global_step.to_host().as<std::int64_t>()[0];
+  };
+  EXPECT_EQ(step(), 1);
+  EXPECT_EQ(step(), 2);
+  const std::int64_t other = 70;
+  global_step.assign(ConstArrayView{&other, DType::kInt64, {}});
+  EXPECT_EQ(step(), 71);
+  EXPECT_EQ(step(), 72);
+}
+
 // A name stands for a class and these numbers.
 TEST(Optimizer, NamesAreThoseOfTheirRules) {
   const auto trained = [](Optimizer& optimizer) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "openrnn/ops.h"
 #include "openrnn/train.h"
@@ -89,6 +91,13 @@ TEST(ScoreText, OneSymbolAndUnknownOnes) {
   EXPECT_THROW(score_text(model.model(), model.vocabulary(), ""), ArgumentError);
 }
 
+TEST(ScoreText, EachUnknownSymbolHasItsBits) {
+  Model model;
+  const std::string text = "a?b!c?";
+  EXPECT_NEAR(score_text(model.model(), model.vocabulary(), text).bits,
+              model.plain_bits("\n", text) + 3.0 * std::log2(249.0), 1e-3);
+}
+
 TEST(SampleText, DependsOnTheSeedAlone) {
   Model model;
   SampleOptions options;
@@ -142,6 +151,85 @@ TEST(SampleText, DrawsByTheModelsProbabilities) {
     const double deviation = std::sqrt(kDraws * p * (1.0 - p));
     EXPECT_NEAR(counts[model.vocabulary().decode(c)], kDraws * p, 5.0 * deviation) << c;
   }
+}
+
+// The model with logits that are the bias of its dense layer alone.
+void set_logits(SequenceModel& model, const std::vector<float>& logits) {
+  const Variable kernel = model.dense().kernel();
+  kernel.assign(Array(kernel.dtype(), kernel.shape()).view());
+  model.dense().bias().assign(
+      Array::of<float>({static_cast<std::int64_t>(logits.size())}, logits).view());
+}
+
+std::map<std::string, int> drawn(Model& model, SampleOptions options, int draws) {
+  std::map<std::string, int> counts;
+  options.symbols = 1;
+  for (int seed = 0; seed < draws; ++seed) {
+    options.seed = static_cast<std::uint64_t>(seed);
+    ++counts[sample_text(model.model(), model.vocabulary(), options)];
+  }
+  return counts;
+}
+
+TEST(SampleText, ATemperatureDividesTheLogits) {
+  Model model;
+  const std::vector<float> logits{0.5F, -1.0F, 0.0F, 1.5F, -0.25F, 0.75F, 1.0F, 9.0F};
+  ASSERT_EQ(model.vocabulary().size(), 8);
+  set_logits(model.model(), logits);
+  constexpr int kDraws = 1500;
+  for (const double temperature : {0.5, 1.0, 4.0}) {
+    SampleOptions options;
+    options.temperature = temperature;
+    const std::map<std::string, int> counts = drawn(model, options, kDraws);
+    double sum = 0.0;  // the unknown symbol is never written
+    for (std::size_t c = 0; c < 7; ++c) sum += std::exp(logits[c] / temperature);
+    for (std::size_t c = 0; c < 7; ++c) {
+      const double p = std::exp(logits[c] / temperature) / sum;
+      const std::string symbol = model.vocabulary().decode(static_cast<std::int32_t>(c));
+      const double found = counts.count(symbol) ? counts.at(symbol) : 0.0;
+      EXPECT_NEAR(found, kDraws * p, 5.0 * std::sqrt(kDraws * p * (1.0 - p)))
+          << temperature << " " << c;
+    }
+  }
+}
+
+TEST(SampleText, DrawsFromTheLikeliestAlone) {
+  Model model;
+  set_logits(model.model(), {0.1F, 0.7F, 0.3F, 0.6F, 0.2F, 0.5F, 0.4F, 9.0F});
+  const std::vector<std::int32_t> by_logit{1, 3, 5, 6, 2, 4, 0};
+  for (int k = 0; k <= 8; ++k) {
+    SampleOptions options;
+    options.temperature = 20.0;
+    options.top_k = k;
+    std::set<std::string> expected, found;
+    for (int i = 0; i < (k == 0 ? 7 : std::min(k, 7)); ++i) {
+      expected.insert(model.vocabulary().decode(by_logit[static_cast<std::size_t>(i)]));
+    }
+    for (const auto& [symbol, count] : drawn(model, options, 120)) found.insert(symbol);
+    EXPECT_EQ(found, expected) << k;
+  }
+}
+
+TEST(SampleText, EndsWhenItsSinkSaysSo) {
+  Model model;
+  SampleOptions options;
+  options.symbols = 20;
+  std::string text;
+  sample_text(model.model(), model.vocabulary(), options, [&](std::string_view bytes) {
+    text += bytes;
+    return text.size() < 3;
+  });
+  EXPECT_EQ(text, sample_text(model.model(), model.vocabulary(), options).substr(0, 3));
+}
+
+TEST(SampleText, OfTheUnknownSymbolAloneIsEmpty) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Vocabulary vocabulary = Vocabulary::of_text("", TextLevel::kByte);
+  SequenceModel model({.network = {.num_units = 2}, .vocabulary = 1, .outputs = 1});
+  SampleOptions options;
+  options.symbols = 4;
+  EXPECT_EQ(sample_text(model, vocabulary, options), "");
 }
 
 TEST(SampleText, RefusesBadOptions) {
@@ -208,6 +296,76 @@ TEST(SequenceModel, StartsWithAnOpenForgetGate) {
     for (std::int64_t i = 0; i < region.rows; ++i) {
       EXPECT_EQ(element(params.view(), region.offset + i), forget ? 1.0 : 0.0) << region.name;
     }
+  }
+}
+
+TEST(SequenceModel, StartsWithAnOpenForgetGateInEachDtype) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
+    if (dtype == DType::kBfloat16 && default_device().engine()) continue;
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    const SequenceModel model(
+        {.network = {.num_units = 3, .dtype = dtype}, .columns = 2, .outputs = 2});
+    const Array params = model.rnn().kernel().to_host();
+    ASSERT_EQ(params.dtype(), dtype);
+    const ParamsLayout layout(model.rnn().spec());
+    for (const ParamRegion& region : layout.biases()) {
+      const bool forget = region.role == ParamRole::kInputBias && region.gate == 1;
+      for (std::int64_t i = 0; i < region.rows; ++i) {
+        EXPECT_EQ(element(params.view(), region.offset + i), forget ? 1.0 : 0.0)
+            << dtype_name(dtype) << region.name;
+      }
+    }
+  }
+}
+
+// From the run's seed each layer has one of its own; a file of another version trains to the same
+// bits only as long as they stay.
+TEST(SequenceModel, EachLayerHasItsOwnSeed) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  ModelConfig config{.network = {.num_units = 4, .training = {.dropout = 0.5, .seed = 6}},
+                     .vocabulary = 9,
+                     .embedding = 5,
+                     .outputs = 9};
+  SequenceModel model(config);
+  const auto values = [](const Variable& variable) {
+    const Array host = variable.to_host();
+    const auto all = host.as<float>();
+    return std::vector<float>(all.begin(), all.end());
+  };
+  layers::EmbeddingOptions embedding;
+  embedding.vocabulary = 9;
+  embedding.dim = 5;
+  embedding.seed = 24;
+  embedding.initializer = random_normal_initializer(0.0, 0.5);
+  Graph other;
+  std::optional<Graph::AsDefault> like(std::in_place, other);  // where names are the same
+  layers::Embedding like_first(embedding);
+  like_first.build({-1, -1});
+  EXPECT_EQ(values(model.variables()[0]), values(like_first.weights()[0]));
+  EXPECT_EQ(model.rnn().spec().training.seed, 25);
+  layers::DenseOptions dense;
+  dense.units = 9;
+  dense.seed = 27;
+  layers::Dense like_last(dense);
+  like_last.build({-1, -1, 4});
+  like.reset();
+  EXPECT_EQ(values(model.dense().kernel()), values(like_last.weights()[0]));
+  // The masks before the dense layer, whose weights copy.
+  config.outputs = 4;
+  SequenceModel copying(config);
+  Array identity(DType::kFloat32, {4, 4});
+  for (std::size_t i = 0; i < 4; ++i) identity.as<float>()[5 * i] = 1.0F;
+  copying.dense().kernel().assign(identity.view());
+  const Array x = Array::of<std::int32_t>({3, 1}, std::vector<std::int32_t>{1, 7, 4});
+  layers::Dropout like_dropout(layers::DropoutOptions{0.5, 26, ""});
+  const Array expected = like_dropout(copying(x).outputs, true).to_host();
+  SequenceModel::Call call;
+  call.training = true;
+  const Array found = copying(x, {}, call).outputs.to_host();
+  for (std::int64_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(element(found.view(), i), element(expected.view(), i)) << i;
   }
 }
 

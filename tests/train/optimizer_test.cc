@@ -43,6 +43,20 @@ struct Case {
   Rule rule;
 };
 
+// An epsilon that tells where it is added: to the root without its bias.
+Case adam_w_case(double lr) {
+  return {"AdamW",
+          [=] { return std::make_unique<AdamWOptimizer>(lr, 0.875, 0.96875, 0.25, 0.125); },
+          {0.0, 0.0},
+          [=](double& w, double g, auto& s, int t) {
+            s[0] = 0.875 * s[0] + 0.125 * g;
+            s[1] = 0.96875 * s[1] + 0.03125 * g * g;
+            w -= lr * 0.125 * w;
+            w -= lr * s[0] / (1.0 - std::pow(0.875, t)) /
+                 (std::sqrt(s[1] / (1.0 - std::pow(0.96875, t))) + 0.25);
+          }};
+}
+
 std::vector<Case> cases() {
   const double lr = 0.03;
   return {
@@ -98,6 +112,7 @@ std::vector<Case> cases() {
              lr * std::sqrt(1.0 - std::pow(0.96875, t)) / (1.0 - std::pow(0.875, t));
          w -= rate * s[0] / (std::sqrt(s[1]) + 1e-6);
        }},
+      adam_w_case(lr),
   };
 }
 

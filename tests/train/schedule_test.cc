@@ -56,6 +56,23 @@ TEST(Schedule, RefusesWhatIsNoSchedule) {
   EXPECT_EQ(error_of({ScheduleKind::kConstant, 0.0}), "");
 }
 
+TEST(Schedule, TakesTheEndsOfItsBounds) {
+  for (const double rate : {1e-9, 1.0}) {
+    EXPECT_EQ(error_of({ScheduleKind::kExponential, 0.1, 0, 1, rate}), "") << rate;
+  }
+  for (const double rate : {-0.5, 0.0, 1.001, std::nan("")}) {
+    EXPECT_NE(error_of({ScheduleKind::kExponential, 0.1, 0, 1, rate}), "") << rate;
+    EXPECT_EQ(error_of({ScheduleKind::kCosine, 0.1, 0, 1, rate, 0.5}), "") << "it has none";
+  }
+  for (const double fraction : {0.0, 1.0}) {
+    EXPECT_EQ(error_of({ScheduleKind::kCosine, 0.1, 0, 1, 0.5, fraction}), "") << fraction;
+  }
+  for (const double fraction : {-0.001, 1.001, std::nan("")}) {
+    EXPECT_NE(error_of({ScheduleKind::kCosine, 0.1, 0, 1, 0.5, fraction}), "") << fraction;
+    EXPECT_EQ(error_of({ScheduleKind::kConstant, 0.1, 0, 1, 0.5, fraction}), "") << "it has none";
+  }
+}
+
 TEST(Schedule, NamesGoThereAndBack) {
   for (const auto kind :
        {ScheduleKind::kConstant, ScheduleKind::kExponential, ScheduleKind::kCosine}) {

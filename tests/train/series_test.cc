@@ -88,6 +88,25 @@ TEST(LoadSeries, PicksColumnsByName) {
   EXPECT_EQ(values_of(table), (std::vector<double>{3, 1, 6, 4}));
 }
 
+// A number is a column's place, from 1.
+TEST(LoadSeries, PicksColumnsByPlace) {
+  const std::string bytes = "x,y,z\n1,5,3\n4,6,7\n";
+  EXPECT_EQ(values_of(table_of(bytes, {"1"})), (std::vector<double>{1, 4}));
+  EXPECT_EQ(values_of(table_of(bytes, {"3", "2"})), (std::vector<double>{3, 5, 7, 6}));
+  EXPECT_EQ(table_of(bytes, {"3"}).names, (std::vector<std::string>{"z"}));
+  for (const std::string place : {"0", "-1", "4", "1.5", "2.9", "1e9"}) {
+    EXPECT_EQ(load_error(bytes, {place}),
+              "[load_series] 'F' has no column '" + place + "', expected one of x, y, z");
+  }
+}
+
+TEST(LoadSeries, CountsEmptyLinesAsEditorsDo) {
+  EXPECT_EQ(load_error("\n1,2\n\r\n  \n3,x\n"),
+            "[load_series] 'F' row 5, column '2': 'x', expected a number");
+  EXPECT_EQ(load_error("1,2\n\n3\n"),
+            "[load_series] 'F' row 3 has 1 cells, expected 2 as in the first");
+}
+
 TEST(LoadSeries, NamesRowAndColumnOfABadCell) {
   EXPECT_EQ(load_error("x,y\n1,2\n3,\n"),
             "[load_series] 'F' row 3, column 'y': a missing cell, expected a number");
@@ -252,6 +271,52 @@ TEST(SeriesWindows, ASeasonOccursThreeTimesInTheTrainingRows) {
   EXPECT_LE(SeriesWindows(table, options).best_season(), 10);
 }
 
+// The last value is a forecast of its own.
+TEST(SeriesWindows, ASeasonIsTwoRowsAtLeast) {
+  SeriesTable table = ramp(200);
+  for (std::size_t i = 0; i < 400; ++i) {
+    table.values.as<double>()[i] = std::sin(static_cast<double>(i / 2) / 40.0);
+  }
+  SeriesOptions options = small_options();
+  options.window = 20;
+  options.horizon = 1;
+  EXPECT_EQ(SeriesWindows(table, options).best_season(), 2);
+}
+
+// The season of a column of small numbers counts as much as that of one of large numbers.
+TEST(SeriesWindows, ASeasonIsThatOfNormalisedColumns) {
+  SeriesTable table = ramp(200);
+  for (std::size_t i = 0; i < 200; ++i) {
+    table.values.as<double>()[2 * i] = 1000.0 * (static_cast<double>(i) / 20.0 + (i % 5 == 0));
+    table.values.as<double>()[2 * i + 1] = static_cast<double>(i % 7 == 3);
+  }
+  SeriesOptions options = small_options();
+  options.window = 20;
+  options.horizon = 1;
+  EXPECT_EQ(SeriesWindows(table, options).best_season(), 7);
+}
+
+// Else the longest one would have the least errors.
+TEST(SeriesWindows, SeasonsAreComparedOverTheSameRows) {
+  SeriesTable table = ramp(80);
+  for (std::size_t i = 0; i < 80; ++i) {
+    const double value = i == 5 || i == 7 ? 100.0 : static_cast<double>(i % 3 == 1);
+    table.values.as<double>()[2 * i] = table.values.as<double>()[2 * i + 1] = value;
+  }
+  SeriesOptions options = small_options();
+  options.window = 20;
+  options.horizon = 1;
+  EXPECT_EQ(SeriesWindows(table, options).best_season(), 3);
+}
+
+TEST(SeriesWindows, OfAGivenScalingHaveNoSeason) {
+  SeriesOptions options = small_options();
+  options.window = 20;
+  const SeriesWindows made(ramp(100), options);
+  EXPECT_GT(made.best_season(), 0);
+  EXPECT_EQ(SeriesWindows(ramp(100), options, made.scaling()).best_season(), 0);
+}
+
 std::string windows_error(const SeriesTable& table, const SeriesOptions& options,
                           const std::optional<SeriesScaling>& scaling = {}) {
   return error_of<ArgumentError>([&] { SeriesWindows(table, options, scaling); });
@@ -396,6 +461,23 @@ TEST(ScoreSeries, OfManyRows) {
   SequenceModel model(config);
   const SeriesScore score = score_series(model, windows);
   const Normalisation& changes = windows.scaling().changes;
+  ASSERT_GT(score.season, 0);
+  std::array<double, 2> seasonal{};
+  for (std::int64_t i = 0; i < 420; ++i) {
+    for (std::size_t c = 0; c < 2; ++c) {
+      const auto column = static_cast<std::int64_t>(c);
+      const double error =
+          windows.valid_seasonal(i, column, score.season) - windows.valid_truth(i, column);
+      seasonal[c] += error * error / 420.0;
+    }
+  }
+  const std::vector<double>& unit = windows.scaling().values.deviation;
+  EXPECT_NEAR(score.seasonal_total,
+              std::sqrt((seasonal[0] / unit[0] / unit[0] + seasonal[1] / unit[1] / unit[1]) / 2.0),
+              1e-9);
+  for (std::size_t c = 0; c < 2; ++c) {
+    EXPECT_NEAR(score.seasonal[c], std::sqrt(seasonal[c]), 1e-9);
+  }
   std::array<double, 2> sums{};
   for (std::int64_t i = 0; i < 420; ++i) {
     const Array outputs = model(windows.valid_inputs(i, 1)).outputs.to_host();

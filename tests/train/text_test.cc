@@ -69,6 +69,12 @@ TEST(Vocabulary, CharactersOfEveryLength) {
   EXPECT_EQ(vocabulary.encode("b"), (std::vector<std::int32_t>{4}));
 }
 
+// Of all Unicode scalar values, among which surrogates are not.
+TEST(Vocabulary, TheOtherCharactersAreAllTheOthers) {
+  const Vocabulary vocabulary = Vocabulary::of_text("ab\u20ac", TextLevel::kChar);
+  EXPECT_DOUBLE_EQ(vocabulary.bits_of_unknown(), std::log2(0x110000 - 0x800 - 3.0));
+}
+
 TEST(Vocabulary, RefusesBytesThatAreNotUtf8) {
   for (const std::string bad : {"ab\xff", "ab\xc0\x80", "ab\xed\xa0\x80", "ab\xf4\x90\x80\x80",
                                 "ab\xe2\x82", "ab\x80", "ab\xc3("}) {
@@ -100,6 +106,19 @@ TEST(LoadText, TwoLinesAreEnough) {
   const Text text = load_text({file.path(), "", TextLevel::kByte, 0.05});
   EXPECT_EQ(text.train, "first line, which is long\n");
   EXPECT_EQ(text.valid, "x");
+}
+
+// A last line that is longer than the held-out part is held out as a whole.
+TEST(LoadText, ALongLastLineIsHeldOut) {
+  for (const std::string end : {"", "\n"}) {
+    const std::string last = "the last line is longer than all others" + end;
+    const TextFile file("first\nsecond\n" + last);
+    for (const double fraction : {0.01, 0.2, 0.6}) {
+      const Text text = load_text({file.path(), "", TextLevel::kByte, fraction});
+      EXPECT_EQ(text.train, "first\nsecond\n") << fraction;
+      EXPECT_EQ(text.valid, last) << fraction;
+    }
+  }
 }
 
 TEST(LoadText, OneLineIsEnoughWithAFileToValidateOn) {
@@ -217,6 +236,15 @@ TEST(TextStreams, ShortTextsHaveShortWindows) {
   const TextStreams some(counting(100), {.batch = 7, .seq_len = 10});
   EXPECT_EQ(some.windows(), 1);
   EXPECT_EQ(some.window({0, 0}).x.shape(), (Shape{10, 7}));
+}
+
+TEST(TextStreams, RefusesWindowsThatAreNone) {
+  const TextStreams streams(counting(50), {.batch = 2, .seq_len = 5});
+  const std::int64_t last = streams.windows() - 1;
+  EXPECT_NO_THROW(streams.window({0, last}));
+  for (const DataPosition& position : {DataPosition{-1, 0}, {0, -1}, {0, last + 1}}) {
+    EXPECT_THROW(streams.window(position), ArgumentError) << position.epoch;
+  }
 }
 
 TEST(TextStreams, RefusesATextThatIsTooShort) {

@@ -12,6 +12,20 @@ namespace openrnn::mapping {
 
 namespace {
 
+// The one element of an array of any dtype but bool.
+double number_in(const Array& one) {
+  switch (one.dtype()) {
+    case DType::kInt64:
+      return static_cast<double>(one.as<std::int64_t>()[0]);
+    case DType::kInt32:
+      return one.as<std::int32_t>()[0];
+    case DType::kUInt8:
+      return one.as<std::uint8_t>()[0];
+    default:
+      return element(one.view(), 0);
+  }
+}
+
 // A tensor of one number, or a value where the file is of a PyTorch before 1.12.
 std::optional<double> step_at(const ModelFile& file, const MappedModel& model,
                               const std::string& name) {
@@ -19,7 +33,7 @@ std::optional<double> step_at(const ModelFile& file, const MappedModel& model,
     const TensorInfo& info = file.info(name);
     if (!info.shape.empty() || info.dtype == "bool") return std::nullopt;
     try {
-      return element(file.read(name).view(), 0);
+      return number_in(file.read(name));
     } catch (const UnsupportedError&) {
       return std::nullopt;
     }

@@ -262,6 +262,49 @@ TEST(MicroBatches, StatesOfAllRowsAreSavedWhateverTheParts) {
   }
 }
 
+// From states that were left by parts of other sizes, begin and end where they may.
+TEST(MicroBatches, EachPartTakesItsRowsOfTheStatesBefore) {
+  using Parts = std::vector<BatchPart>;
+  const Parts whole{{0, 6, 6}}, pairs{{0, 2, 6}, {2, 2, 6}, {4, 2, 6}},
+      halves{{0, 3, 6}, {3, 3, 6}}, uneven{{0, 1, 6}, {1, 4, 6}, {5, 1, 6}};
+  const auto losses = [](const Parts& first, const Parts& second) {
+    Trial trial({});
+    std::vector<double> rows;
+    for (const std::int64_t window : {0, 1}) {
+      const std::uint64_t step = ops::new_step_of_parts();
+      double sum = 0.0;
+      for (const BatchPart& part : window == 0 ? first : second) {
+        const PartScope scope(part, step);
+        sum += trial.task->loss_of_part({0, window}, part).item() * static_cast<double>(part.rows);
+      }
+      rows.push_back(sum / 6.0);
+    }
+    return rows;
+  };
+  const std::vector<double> expected = losses(whole, whole);
+  for (const Parts& first : {whole, pairs, halves, uneven}) {
+    for (const Parts& second : {whole, pairs, halves, uneven}) {
+      const std::vector<double> found = losses(first, second);
+      EXPECT_NEAR(found[0], expected[0], 1e-12);
+      EXPECT_NEAR(found[1], expected[1], 1e-12) << first.size() << " then " << second.size();
+    }
+  }
+}
+
+// A step that was given up leaves its window behind: the next one has its own.
+TEST(MicroBatches, AnotherPositionHasItsOwnWindow) {
+  Trial trial({.series = true});
+  const auto loss = [&](std::int64_t window) {
+    const PartScope scope({0, 2, 6}, ops::new_step_of_parts());
+    trial.model->set_dropout_calls(0);
+    return trial.task->loss_of_part({0, window}, {0, 2, 6}).item();
+  };
+  const double first = loss(0), second = loss(1);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(loss(0), first);
+  EXPECT_EQ(loss(1), second);
+}
+
 TEST(MicroBatches, AStateOfSomeRowsIsNoneToGoOnFrom) {
   const Trial trial({.parts = 2});
   {

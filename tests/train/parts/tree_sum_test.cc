@@ -221,6 +221,25 @@ TEST(GradientSum, PartsHaveTheRangeOfTheWholeBatch) {
   }
 }
 
+// A float16 rounds the loss scale times such a share: what was given is taken off again.
+TEST(GradientSum, ASharesRoundingIsInNoGradient) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w("w", cast(Array::of<float>({}, {{2.0F}}).view(), DType::kFloat16));
+  GradientDescentOptimizer optimizer(1.0);
+  for (const double share : {1.0 / 3.0, 1.0 / 7.0, 0.3, 5.0 / 11.0}) {
+    GradientTape tape;
+    const Tensor loss = ops::scale(w.read(), 1.0);
+    tape.close();
+    ASSERT_EQ(loss.dtype(), DType::kFloat16);
+    GradientSum sum;
+    sum.add(optimizer, tape, loss, {w}, share);
+    const GradientSum::Step step = sum.take();
+    EXPECT_NEAR(step.gradients.at(0).to_host().as<float>()[0] / share, 1.0, 2e-7) << share;
+    EXPECT_NEAR(step.loss.item() / share, 2.0, 1e-12) << share;
+  }
+}
+
 TEST(GradientSum, RefusesWhatIsNoLossAndNoPart) {
   Graph graph;
   const Graph::AsDefault current(graph);

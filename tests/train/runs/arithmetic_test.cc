@@ -73,6 +73,10 @@ TEST(RunArithmetic, OfOlderFilesIsFloat32) {
   Extras strange;
   strange.set_int("math_kind", 3);
   EXPECT_EQ(trained_arithmetic(strange).kind, "float32");
+  for (const StringTensor& other : {StringTensor{{2}, {"a", "b"}}, StringTensor{{0}, {}}}) {
+    strange.set("math_kind", other);
+    EXPECT_EQ(trained_arithmetic(strange).kind, "float32");
+  }
 }
 
 TEST(RunArithmetic, AnotherOneMayBeChosenForATrainedModel) {
@@ -101,6 +105,11 @@ TEST(RunArithmetic, NamesEveryKindThatTookPart) {
   EXPECT_EQ(third.get_string("math_kind"), "elsewhere, " + here);
   EXPECT_EQ(third.get_string("arithmetic"), "1, 3");
   EXPECT_EQ(third.get_string("math"), "bf16");
+  // A file from before there were kinds says nothing of those that took part.
+  Extras silent, after;
+  save_arithmetic(trained.model(), silent, after);
+  EXPECT_EQ(after.get_string("math_kind"), here);
+  EXPECT_EQ(after.get_string("arithmetic"), "1, 3");
 }
 
 }  // namespace

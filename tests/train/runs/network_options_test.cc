@@ -105,6 +105,8 @@ TEST(NetworkOptions, OfANewRunAreChecked) {
   refused("forget_bias", std::nan(""), "[Run] forget_bias nan, expected a finite number");
   refused("cell_clip", std::array<double, 2>{-INFINITY, 1.0},
           "[Run] cell_clip -inf,1, expected finite numbers");
+  refused("cell_clip", std::array<double, 2>{-1.0, INFINITY},
+          "[Run] cell_clip -1,inf, expected finite numbers");
   refused("cell_clip", std::array{1.0, -1.0},
           "[RnnSpec] cell_clip is [1, -1], expected low <= high");
   const std::string text = error_of([] {

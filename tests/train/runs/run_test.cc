@@ -1,10 +1,15 @@
 // train::Run: the same bits however it was stopped, and what it says of options that do not fit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <tuple>
 
 #include "formats/temp_folder.h"
+#include "openrnn/runtime.h"
 #include "openrnn/train.h"
 #include "support/in_child.h"
 #include "support/text_runs.h"
@@ -166,6 +171,95 @@ TEST(Run, CallbacksSeeEveryStepAndSave) {
   EXPECT_EQ(run.save(), prefix + "24-2");
 }
 
+// What TensorBoard shows are the numbers of the reports, each at its step.
+TEST(Run, WritesTheNumbersOfItsReports) {
+  for (const bool text : {true, false}) {
+    const TempFolder folder;
+    RunOptions options = text ? text_options(folder, "out") : series_options_of(folder, "out");
+    options.valid_every = 9;
+    train::Run run(options);
+    using Event = std::tuple<std::string, std::int64_t, float>;
+    std::vector<Event> expected;
+    const std::string unit = text ? "bits_per_byte" : "loss";
+    run.train({.on_report = [&](const StepReport& report) {
+      const auto add = [&](const std::string& tag, double value) {
+        expected.emplace_back(tag, report.step, static_cast<float>(value));
+      };
+      add("train/" + unit, report.metric());
+      add("train/learning_rate", report.learning_rate);
+      add("train/gradient_norm", report.gradient_norm());
+      if (report.validation) add("valid/" + unit, *report.validation);
+    }});
+    ASSERT_EQ(expected.size(), 3U * kSteps + 3U);
+    std::vector<Event> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "out")) {
+      if (entry.path().filename().string().find("tfevents") == std::string::npos) continue;
+      for (const ScalarEvent& event : read_scalar_events(entry.path().string())) {
+        found.emplace_back(event.tag, event.step, static_cast<float>(event.value));
+      }
+    }
+    EXPECT_EQ(found, expected);
+  }
+}
+
+TEST(Run, ResumedSavesOnlyWhatIsNew) {
+  const TempFolder folder;
+  const std::string prefix = folder / "out" + "/model.ckpt-";
+  train::Run(text_options(folder, "out")).train(stop_at(5));
+  for (const bool done : {false, true}) {
+    train::Run run({.out = folder / "out", .resume = true, .save_seconds = 0.0});
+    std::vector<std::string> saved;
+    run.train({.after_save = [&](const std::string& at) { saved.push_back(at); }});
+    EXPECT_EQ(saved, done ? std::vector<std::string>{} : std::vector{prefix + "24"});
+  }
+}
+
+// The time counts from the last save, whichever it was.
+TEST(Run, SavesAgainAfterItsSecondsAlone) {
+  const TempFolder folder;
+  RunOptions options = text_options(folder, "out");
+  options.save_seconds = 0.5;
+  std::vector<std::string> saved;
+  train::Run(options).train(
+      {.after_step =
+           [](const StepReport& report) {
+             if (report.step == 4) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+             return true;
+           },
+       .after_save = [&](const std::string& prefix) { saved.push_back(prefix); }});
+  EXPECT_EQ(std::count(saved.begin(), saved.end(), folder / "out" + "/model.ckpt-4"), 1);
+  EXPECT_LT(saved.size(), 10U) << "not after each of the other twenty";
+}
+
+TEST(Run, ValidatesOnTheWholeText) {
+  const TempFolder folder;
+  RunOptions options = text_options(folder, "out");
+  options.steps = 1;
+  options.valid = folder / "valid.txt";
+  const char* const words[] = {"the ", "cat ", "on ", "mat,\n"};
+  std::ofstream(*options.valid) << text_of_words(words, 40000, 0).train;
+  train::Run run(options);
+  const std::string& valid = run.text()->valid;
+  ASSERT_GT(valid.size(), 33000U);  // a quick validation reads 32 KiB
+  const auto score = [&](std::size_t bytes) {
+    return score_text(run.model(), run.text()->vocabulary, valid.substr(0, bytes)).bits_per_byte();
+  };
+  EXPECT_EQ(run.validate(), score(valid.size()));
+  run.train();
+  EXPECT_EQ(run.best(), score(32768));
+  EXPECT_EQ(run.validate(), score(valid.size()));
+}
+
+TEST(Run, ComputesOnTheDeviceThatIsGiven) {
+  const TempFolder folder;
+  RunOptions options = text_options(folder, "out");
+  options.device = &device("cpu");
+  train::Run run(options);
+  for (const Variable& variable : run.model().variables()) {
+    EXPECT_EQ(&variable.device(), options.device) << variable.name();
+  }
+}
+
 TEST(Run, LeavesTheCurrentGraphAlone) {
   const TempFolder folder;
   Graph mine;
@@ -206,6 +300,9 @@ TEST(Run, PatienceKeepsTheBestWeights) {
   EXPECT_EQ(run.step(), run.best_step() + 2);
   TrainedModel best(run.best_prefix());
   EXPECT_EQ(best.extras().get_int("best_step"), run.best_step());
+  // What it ends with is saved, too.
+  EXPECT_EQ(latest_checkpoint(folder / "out"),
+            folder / "out" + "/model.ckpt-" + std::to_string(run.step()));
 }
 
 TEST(Run, AnotherOptionIsRefusedWithBothValues) {
@@ -279,6 +376,12 @@ TEST(Run, AFolderInUseSaysSo) {
     EXPECT_EQ(here, "[Run] " + options.out + user + "another run of this process" + expected);
     run.train(stop_at(2));
     EXPECT_EQ(what<StateError>(resumed), here);
+    // Whatever link leads to it.
+    std::filesystem::create_directory_symlink(options.out, folder / "link");
+    RunOptions linked = resumed;
+    linked.out = folder / "link";
+    EXPECT_EQ(what<StateError>(linked),
+              "[Run] " + linked.out + user + "another run of this process" + expected);
   }
   EXPECT_EQ(what<Error>(resumed), "no error");
   EXPECT_EQ(what(options), "[Run] out '" + options.out + "' holds a run ('" + options.out +
