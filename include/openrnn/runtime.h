@@ -112,6 +112,27 @@ OPENRNN_API void shutdown() noexcept;
 OPENRNN_API bool spread_threads() noexcept;
 OPENRNN_API void set_spread_threads(bool spread) noexcept;
 
+/// The threads of a program around the library, as those of OpenMP. Calls part(context, member) for
+/// members 0 to count - 1, each on a thread of its own, all at once and member 0 on the calling
+/// thread; returns when all have returned. It may leave members out: the caller does their parts.
+/// Must not throw.
+using HostThreads = void (*)(int count, void (*part)(void* context, int member), void* context);
+
+/// While it lives, calls of this thread run on threads of the host in place of the library's own,
+/// which would compete for processors with those of the host that spin. Null: the library's own.
+/// Results are the same bits. Scopes may be nested; the inner one counts. A forked child has the
+/// library's own.
+class OPENRNN_API HostThreadsScope {
+ public:
+  explicit HostThreadsScope(HostThreads host) noexcept;
+  ~HostThreadsScope();
+  HostThreadsScope(const HostThreadsScope&) = delete;
+  HostThreadsScope& operator=(const HostThreadsScope&) = delete;
+
+ private:
+  HostThreads outer_;
+};
+
 struct ModelOptions {
   /// Threads that packing and every session and pool of the model may use, the caller's included;
   /// 0: num_threads(). With 1 the model starts none, and no use of it does.

@@ -15,4 +15,8 @@ void shutdown() noexcept { cpu::end_workers(); }
 bool spread_threads() noexcept { return cpu::spreads_threads(); }
 void set_spread_threads(bool spread) noexcept { cpu::set_spreads_threads(spread); }
 
+HostThreadsScope::HostThreadsScope(HostThreads host) noexcept
+    : outer_(cpu::exchange_host_threads(host)) {}
+HostThreadsScope::~HostThreadsScope() { cpu::exchange_host_threads(outer_); }
+
 }  // namespace openrnn

@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -12,6 +14,8 @@
 #include "cpu/threading/barrier.h"
 #include "cpu/threading/contention.h"
 #include "cpu/threading/thread_lease.h"
+#include "cpu/threading/thread_pool.h"
+#include "openrnn/runtime.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -31,6 +35,81 @@ TEST(ThreadPoolTest, EveryMemberRunsOnce) {
     EXPECT_EQ(calls, std::vector<int>(calls.size(), 1));
     EXPECT_EQ(lease.threads(), wanted);
   }
+}
+
+/// A host with a thread for each member but the caller's; keeps who took part.
+struct Host {
+  static void run(int count, void (*part)(void* context, int member), void* context) {
+    ++jobs;
+    std::vector<std::thread> threads;
+    for (int i = 1; i < std::min(count, most); ++i) threads.emplace_back(part, context, i);
+    part(context, 0);
+    for (std::thread& thread : threads) thread.join();
+  }
+  static inline int jobs = 0, most = 1000;
+};
+
+TEST(HostThreadsTest, EveryMemberRunsOnceOnThreadsOfTheHost) {
+  end_workers();
+  const HostThreadsScope scope(Host::run);
+  const volatile float small = 0x1p-126F, half = 0.5F;
+  for (const int most : {1000, 2, 1}) {
+    Host::most = most;
+    Host::jobs = 0;
+    for (const int wanted : {1, 2, 5, 3}) {
+      ThreadLease lease(wanted);
+      EXPECT_EQ(lease.threads(), wanted);
+      std::vector<int> calls(static_cast<std::size_t>(wanted));
+      std::vector<std::thread::id> ids(calls.size());
+      std::vector<float> products(calls.size(), 1.0F);
+      lease.run([&](int thread) {
+        const auto at = static_cast<std::size_t>(thread);
+        ++calls[at];
+        ids[at] = std::this_thread::get_id();
+        products[at] = small * half;
+      });
+      EXPECT_EQ(calls, std::vector<int>(calls.size(), 1)) << "those that it leaves out, too";
+      EXPECT_EQ(products, std::vector<float>(calls.size(), 0.0F));
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        // A part that its thread was late for is the caller's, too.
+        const bool by_caller = i == 0 || static_cast<int>(i) >= most;
+        if (by_caller) EXPECT_EQ(ids[i], std::this_thread::get_id()) << i;
+      }
+    }
+    EXPECT_EQ(Host::jobs, 3) << "one thread needs none";
+  }
+  Host::most = 1000;
+  EXPECT_EQ(small * half, 0x1p-127F);
+}
+
+TEST(HostThreadsTest, BarriersWorkAndNoWorkerIsStarted) {
+  end_workers();
+  {
+    const HostThreadsScope scope(Host::run);
+    Barrier barrier;
+    std::vector<int> sums(200);
+    ThreadLease lease(2);
+    std::atomic<int> sum{0};
+    lease.run([&](int) {
+      for (int& each : sums) {
+        ++sum;
+        if (barrier.wait(2)) return;
+        each = sum;
+        if (barrier.wait(2)) return;
+      }
+    });
+    for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i], 2 * static_cast<int>(i) + 2);
+    EXPECT_EQ(pool.workers, 0);
+    const HostThreadsScope own(nullptr);
+    ThreadLease inner(2);
+    EXPECT_EQ(inner.threads(), 1) << "one lease at a time has the pool";
+  }
+  EXPECT_EQ(exchange_host_threads(nullptr), nullptr) << "the scope is over";
+  const int before = Host::jobs;
+  ThreadLease lease(2);
+  lease.run([](int) {});
+  EXPECT_EQ(Host::jobs, before);
+  EXPECT_EQ(pool.workers, 1);
 }
 
 // Subnormal results are slow, and one thread's bits must not differ from another's.

@@ -54,11 +54,11 @@ void Placement::begin(int members) noexcept {
   for (int i = 0; i < kMembers; ++i) {
     processors_[i].store(i < members ? kNotBegun : kAbsent, std::memory_order_relaxed);
   }
-  seen(0);
+  if (members > 0) seen(0);
 }
 
 void Placement::spread(int index) noexcept {
-  if (index >= kMembers || !spreads_threads()) return;
+  if (index >= kMembers || processor_of(0) == kAbsent || !spreads_threads()) return;
   seen(index);
   const int mine = processor_of(index);
   for (int i = 1; i < kMembers; ++i) {

@@ -24,7 +24,8 @@ class Placement {
   /// By a worker, when it starts and before it ends: its id may become that of a thread of others.
   void enter(int index) noexcept;
   void leave(int index) noexcept;
-  /// Called before a job of that many members.
+  /// Called before a job of that many members; 0: its threads are a host's, which stay where they
+  /// are.
   void begin(int members) noexcept;
   /// By member `index` in a long wait: workers on its processor, or not seen yet, are moved.
   void spread(int index) noexcept;

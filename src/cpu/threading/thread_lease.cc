@@ -14,6 +14,7 @@ namespace openrnn::cpu {
 namespace {
 
 constinit thread_local bool held_here = false;
+constinit thread_local HostThreads host_here = nullptr;
 constinit std::atomic<double> assumed_latency{0};
 constinit std::atomic<bool> heeding{true};
 constinit std::atomic<int> finished_alone{0};
@@ -21,7 +22,14 @@ constinit std::atomic<int> finished_alone{0};
 }  // namespace
 
 bool ThreadLease::is_held_here() noexcept { return held_here; }
-void ThreadLease::forget() noexcept { held_here = false; }
+void ThreadLease::forget() noexcept {
+  held_here = false;
+  host_here = nullptr;
+}
+
+HostThreads exchange_host_threads(HostThreads host) noexcept {
+  return std::exchange(host_here, host);
+}
 
 ThreadLease::ThreadLease(int wanted, double alone) : alone_(alone) {
   if (wanted <= 1 || pool.ending.load(std::memory_order_relaxed) != 0) return;
@@ -29,7 +37,8 @@ ThreadLease::ThreadLease(int wanted, double alone) : alone_(alone) {
   leads_ = held_here = true;
   threads_ = std::min(wanted, ThreadPool::kMostWorkers + 1);
   give_way();
-  if (threads_ == 1) return;
+  host_ = host_here;
+  if (threads_ == 1 || host_) return;
   pool.grow(threads_ - 1);
   threads_ = std::min(threads_, pool.workers + 1);
 }
@@ -90,10 +99,36 @@ void ThreadLease::run_members(Function function, void* context, double least_wai
   pool.job = {function, context, threads_, seconds_now(), least_wait};
   pool.alone = false;
   waits.begin(pool.job);
-  placement.begin(threads_);
-  pool.wake_members();
+  placement.begin(host_ ? 0 : threads_);
+  if (host_) {
+    run_on_host();
+  } else {
+    pool.wake_members();
+    do_own_parts();
+  }
+  if (!heeding.load(std::memory_order_relaxed)) return;
+  const double now = seconds_now(), took = now - pool.job.begun;
+  double waited = pool.longest_wait();
+  // A worker whose part the caller did has gained nothing.
+  if (taken_over_ > 0) waited = std::max(waited, took * (threads_ - 1) / threads_);
+  // What the caller did alone after others had been late does not make up for it.
+  pool.contention.tell(threads_, {pool.alone ? waited : took, waited}, now);
+}
+
+void ThreadLease::run_on_host() noexcept {
+  pool.offer_parts();
+  const auto part = [](void* lease, int member) {
+    if (member == 0) return static_cast<ThreadLease*>(lease)->do_own_parts();
+    pool.do_part_of_host(member);
+  };
+  host_(threads_, part, this);
+}
+
+// The caller's, and those that no other thread has begun.
+void ThreadLease::do_own_parts() noexcept {
+  Waits& waits = this_member().waits;
   pool.do_part(0);
-  const int taken_over = pool.do_what_is_left();
+  taken_over_ = pool.do_what_is_left();
   for (unsigned round = 0; pool.working.load(std::memory_order_acquire) != 0; ++round) {
     if (is_long_wait(round)) {
       placement.spread(0);
@@ -102,13 +137,6 @@ void ThreadLease::run_members(Function function, void* context, double least_wai
     relax(round);
   }
   waits.over();
-  if (!heeding.load(std::memory_order_relaxed)) return;
-  const double now = seconds_now(), took = now - pool.job.begun;
-  double waited = pool.longest_wait();
-  // A worker whose part the caller did has gained nothing.
-  if (taken_over > 0) waited = std::max(waited, took * (threads_ - 1) / threads_);
-  // What the caller did alone after others had been late does not make up for it.
-  pool.contention.tell(threads_, {pool.alone ? waited : took, waited}, now);
 }
 
 void went_on_alone() noexcept {

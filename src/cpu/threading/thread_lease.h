@@ -23,6 +23,11 @@ bool heed_contention(bool heed) noexcept;
 /// Forgets what is known of contention, as in a new process. Not while others compute.
 void forget_contention() noexcept;
 
+/// Where this thread's leases from now on have their threads, null: the pool's workers; returns
+/// where they had them. See openrnn::HostThreads.
+using HostThreads = void (*)(int count, void (*part)(void* context, int member), void* context);
+HostThreads exchange_host_threads(HostThreads host) noexcept;
+
 /// Jobs since the start of the process that their callers finished alone.
 int jobs_finished_alone() noexcept;
 
@@ -68,12 +73,15 @@ class ThreadLease {
   using Function = void (*)(void* context, int thread);
   void run_job(Function function, void* context) noexcept;
   void run_members(Function function, void* context, double least_wait) noexcept;
+  void run_on_host() noexcept;
+  void do_own_parts() noexcept;
   void leave() noexcept;
   double measure_latency() noexcept;
   void give_way() noexcept;
+  HostThreads host_ = nullptr;
   double alone_ = 0;
   bool leads_ = false;
-  int threads_ = 1;
+  int threads_ = 1, taken_over_ = 0;
 };
 
 }  // namespace openrnn::cpu

@@ -63,13 +63,29 @@ void ThreadPool::do_part(int member) noexcept {
   job.function(job.context, member);
 }
 
-void ThreadPool::wake_members() noexcept {
+void ThreadPool::offer_parts() noexcept {
   working.store(job.members - 1, std::memory_order_relaxed);
   for (int i = 1; i < job.members; ++i) {
     members[i].waited = 0;
     members[i].begun.store(false, std::memory_order_release);
-    members[i].wake_up.raise();
   }
+}
+
+void ThreadPool::wake_members() noexcept {
+  offer_parts();
+  for (int i = 1; i < job.members; ++i) members[i].wake_up.raise();
+}
+
+void ThreadPool::do_part_of_host(int member) noexcept {
+  if (members[member].begun.exchange(true, std::memory_order_acquire)) return;
+  const FlushSubnormals flush;
+  JobMember& self = this_member();
+  self.index = member;
+  self.waits.begin(job);
+  do_part(member);
+  members[member].waited = self.waits.all();
+  self.index = 0;
+  working.fetch_sub(1, std::memory_order_release);
 }
 
 int ThreadPool::do_what_is_left() noexcept {

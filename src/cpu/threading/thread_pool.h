@@ -45,6 +45,10 @@ struct alignas(64) ThreadPool {
   void dismiss() noexcept;
   /// Wakes the members of `job`, and no others.
   void wake_members() noexcept;
+  /// Leaves the parts of its members to threads of a host.
+  void offer_parts() noexcept;
+  /// For a thread of a host: does that part, unless the caller has begun it.
+  void do_part_of_host(int member) noexcept;
   /// Does one part of the job on this thread.
   void do_part(int member) noexcept;
   /// For the caller, done with its own part: does those that no worker has begun. Returns how many.
