@@ -57,6 +57,11 @@ def _each(function, a):
     return np.array([function(x) for x in np.ravel(a).tolist()], np.float64).reshape(np.shape(a))
 
 
+def cube(a):
+    """Rounded once: NumPy's power is another one on some processors."""
+    return _each(lambda x: float(_CONTEXT.power(Decimal(x), 3)), a)
+
+
 def sigmoid(a):
     return _each(_sigmoid, a)
 

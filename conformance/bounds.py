@@ -188,7 +188,8 @@ class Bounding(oracle.Exact):
         value = activations.slope(function, a.value, y.value)
         error = None
         if name == "Softsign":  # 1 / (1 + |a|)^2: the sum, a product, a quotient; slope 2 / (1 + |a|)^3
-            error = 9.0 * self.u * value + 2.0 * a.error / (1.0 + np.maximum(np.abs(a.value) - a.error, 0.0)) ** 3
+            below = 1.0 + np.maximum(np.abs(a.value) - a.error, 0.0)
+            error = 9.0 * self.u * value + 2.0 * a.error / activations.cube(below)
         if name == "Elu":  # y + alpha
             error = np.where(a.value >= 0, 0.0, y.error + 2.0 * self.u * (np.abs(y.value) + abs(alpha)))
         if name in ("LeakyRelu", "HardSigmoid", "Affine"):
