@@ -133,19 +133,11 @@ TEST_P(Fused, MakesTheSameVariables) {
 
 INSTANTIATE_TEST_SUITE_P(Cells, Fused, ::testing::Range<std::size_t>(0, 9));
 
-struct Louder final : LSTMCell {
-  using LSTMCell::LSTMCell;
+template <class Cell>
+struct Louder final : Cell {
+  using Cell::Cell;
   CellResult step(const Tensor& inputs, const CellState& state) override {
-    CellResult result = LSTMCell::step(inputs, state);
-    result.output = ops::scale(result.output, 2.0);
-    return result;
-  }
-};
-
-struct LouderStack final : MultiRNNCell {
-  using MultiRNNCell::MultiRNNCell;
-  CellResult step(const Tensor& inputs, const CellState& state) override {
-    CellResult result = MultiRNNCell::step(inputs, state);
+    CellResult result = Cell::step(inputs, state);
     result.output = ops::scale(result.output, 2.0);
     return result;
   }
@@ -158,7 +150,7 @@ TEST(Fused, LeavesSubclassesOfAStackToTheirSteps) {
         std::make_shared<LSTMCell>(LSTMCellOptions{.num_units = 3, .dtype = kDouble, .seed = 1}),
         std::make_shared<GRUCell>(GRUCellOptions{.num_units = 2, .dtype = kDouble, .seed = 2})};
   };
-  LouderStack louder(cells());
+  Louder<MultiRNNCell> louder(cells());
   const Tensor x = varied({4, 2, 3}, 1, kDouble);
   const DynamicRnnResult found = dynamic_rnn(louder, x, {.dtype = kDouble, .time_major = true});
   const Tensor last = ops::slice(found.outputs, {.axis = 0, .begin = 3, .size = 1});
@@ -167,7 +159,7 @@ TEST(Fused, LeavesSubclassesOfAStackToTheirSteps) {
 
 TEST(Fused, LeavesSubclassesAndOtherActivationsToTheirSteps) {
   const OwnGraph own;
-  Louder louder({.num_units = 3, .dtype = kDouble});
+  Louder<LSTMCell> louder({.num_units = 3, .dtype = kDouble});
   EXPECT_FALSE(louder.is_network());
   const Tensor x = varied({4, 2, 3}, 1, kDouble);
   const DynamicRnnResult found = dynamic_rnn(louder, x, {.dtype = kDouble, .time_major = true});

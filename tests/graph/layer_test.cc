@@ -30,6 +30,15 @@ class Scale : public Layer {
   Variable weight_, offset_;
 };
 
+LayerState state_of_scale(std::vector<Variable> weights) {
+  return {.name = "scale",
+          .built = true,
+          .scope = "scale",
+          .input_shape = {3},
+          .weights = std::move(weights),
+          .weight_names = {"weight", "offset"}};
+}
+
 class LayerTest : public ::testing::Test {
  protected:
   Graph graph_;
@@ -405,12 +414,7 @@ TEST_F(LayerTest, AStateIsTakenOverUnderANewScope) {
   const Graph::AsDefault current(other);
   for (Variable& weight : state.weights) weight = Variable(weight.name(), weight.to_host());
   Scale again;
-  again.take_over({.name = "scale",
-                   .built = true,
-                   .scope = "scale",
-                   .input_shape = {3},
-                   .weights = state.weights,
-                   .weight_names = {"weight", "offset"}});
+  again.take_over(state_of_scale(state.weights));
   EXPECT_EQ(again.weights()[0].name(), "scale/weight");
   EXPECT_TRUE(other.has_variable("scale/offset"));
   EXPECT_FALSE(other.has_variable("scale_1/offset"));
@@ -428,12 +432,7 @@ TEST_F(LayerTest, AStateKeepsItsScopeBesideSlotsOfItsOwn) {
                    slot = variable("scale/weight/Momentum"),
                    step = variable(foreign ? "scale/weight_2" : "scaled/weight", {});
     Scale layer;
-    layer.take_over({.name = "scale",
-                     .built = true,
-                     .scope = "scale",
-                     .input_shape = {3},
-                     .weights = {weight, offset},
-                     .weight_names = {"weight", "offset"}});
+    layer.take_over(state_of_scale({weight, offset}));
     EXPECT_EQ(layer.scope_name(), foreign ? "scale_1" : "scale");
     EXPECT_EQ(weight.name(), foreign ? "scale_1/weight" : "scale/weight");
     EXPECT_EQ(layer.name(), layer.scope_name());
@@ -452,12 +451,7 @@ TEST_F(LayerTest, AStateOfOtherWeightsIsRefused) {
         offset("scale/offset", Array(DType::kFloat64, {3}));
     Scale layer;
     EXPECT_EQ(message_of<ArgumentError>([&] {
-                layer.take_over({.name = "scale",
-                                 .built = true,
-                                 .scope = "scale",
-                                 .input_shape = {3},
-                                 .weights = {weight, offset},
-                                 .weight_names = {"weight", "offset"}});
+                layer.take_over(state_of_scale({weight, offset}));
               }),
               "[take_over] 'scale/weight' is " + std::string(dtype_name(dtype)) + " of shape " +
                   to_string(shape) + ", expected float64 of shape [3]");

@@ -170,6 +170,13 @@ SeriesOptions small_options() {
   return options;
 }
 
+std::int64_t season_of(const SeriesTable& table, std::int64_t horizon) {
+  SeriesOptions options = small_options();
+  options.window = 20;
+  options.horizon = horizon;
+  return SeriesWindows(table, options).best_season();
+}
+
 TEST(SeriesWindows, NormalisesByTheTrainingRowsAlone) {
   SeriesTable table = ramp(20);  // 15 rows train
   const SeriesScaling scaling = SeriesWindows(table, small_options()).scaling();
@@ -242,10 +249,7 @@ TEST(SeriesWindows, FindsTheSeason) {
     table.values.as<double>()[2 * i] = std::sin(static_cast<double>(i) * 2.0 * M_PI / 7.0);
     table.values.as<double>()[2 * i + 1] = static_cast<double>(i % 7 == 3);
   }
-  SeriesOptions options = small_options();
-  options.window = 20;
-  options.horizon = 1;
-  EXPECT_EQ(SeriesWindows(table, options).best_season(), 7);
+  EXPECT_EQ(season_of(table, 1), 7);
 }
 
 TEST(SeriesWindows, ASeasonIsNoShorterThanTheHorizon) {
@@ -253,12 +257,9 @@ TEST(SeriesWindows, ASeasonIsNoShorterThanTheHorizon) {
   for (std::size_t i = 0; i < 400; ++i) {
     table.values.as<double>()[i] = static_cast<double>(i / 2 % 3 == 1);
   }
-  SeriesOptions options = small_options();
-  options.window = 20;
-  EXPECT_EQ(SeriesWindows(table, options).best_season(), 3);
+  EXPECT_EQ(season_of(table, 2), 3);
   // Three rows ago is not known when five rows ahead are asked for.
-  options.horizon = 5;
-  EXPECT_EQ(SeriesWindows(table, options).best_season(), 6);
+  EXPECT_EQ(season_of(table, 5), 6);
 }
 
 TEST(SeriesWindows, ASeasonOccursThreeTimesInTheTrainingRows) {
@@ -266,9 +267,7 @@ TEST(SeriesWindows, ASeasonOccursThreeTimesInTheTrainingRows) {
   for (std::size_t i = 0; i < 80; ++i) {
     table.values.as<double>()[i] = static_cast<double>(i / 2 % 12 == 1);
   }
-  SeriesOptions options = small_options();
-  options.window = 20;
-  EXPECT_LE(SeriesWindows(table, options).best_season(), 10);
+  EXPECT_LE(season_of(table, 2), 10);
 }
 
 // The last value is a forecast of its own.
@@ -277,10 +276,7 @@ TEST(SeriesWindows, ASeasonIsTwoRowsAtLeast) {
   for (std::size_t i = 0; i < 400; ++i) {
     table.values.as<double>()[i] = std::sin(static_cast<double>(i / 2) / 40.0);
   }
-  SeriesOptions options = small_options();
-  options.window = 20;
-  options.horizon = 1;
-  EXPECT_EQ(SeriesWindows(table, options).best_season(), 2);
+  EXPECT_EQ(season_of(table, 1), 2);
 }
 
 // The season of a column of small numbers counts as much as that of one of large numbers.
@@ -290,10 +286,7 @@ TEST(SeriesWindows, ASeasonIsThatOfNormalisedColumns) {
     table.values.as<double>()[2 * i] = 1000.0 * (static_cast<double>(i) / 20.0 + (i % 5 == 0));
     table.values.as<double>()[2 * i + 1] = static_cast<double>(i % 7 == 3);
   }
-  SeriesOptions options = small_options();
-  options.window = 20;
-  options.horizon = 1;
-  EXPECT_EQ(SeriesWindows(table, options).best_season(), 7);
+  EXPECT_EQ(season_of(table, 1), 7);
 }
 
 // Else the longest one would have the least errors.
@@ -303,10 +296,7 @@ TEST(SeriesWindows, SeasonsAreComparedOverTheSameRows) {
     const double value = i == 5 || i == 7 ? 100.0 : static_cast<double>(i % 3 == 1);
     table.values.as<double>()[2 * i] = table.values.as<double>()[2 * i + 1] = value;
   }
-  SeriesOptions options = small_options();
-  options.window = 20;
-  options.horizon = 1;
-  EXPECT_EQ(SeriesWindows(table, options).best_season(), 3);
+  EXPECT_EQ(season_of(table, 1), 3);
 }
 
 TEST(SeriesWindows, OfAGivenScalingHaveNoSeason) {

@@ -91,8 +91,11 @@ def forward(
     x = _dense(x)
     h_at = c_at = cn_at = 0  # a call of microseconds: no function is called for a None
     if h0 is not None:
-        h0, c0 = _dense(h0), _dense(c0)
-        h_at, c_at = h0.data_ptr(), _address(c0)
+        h0 = _dense(h0)
+        h_at = h0.data_ptr()
+    if c0 is not None:
+        c0 = _dense(c0)
+        c_at = c0.data_ptr()
     sizes = place.sizes(x, batch_sizes)
     rows, new, cn = sizes[1], x.new_empty, None
     y = new((*x.shape[:-1], net.output))

@@ -71,7 +71,6 @@ void bind_micro_batches(nb::module_& m) {
   nb::class_<PartsOfStep>(m, "PartsOfStep", "The gradients of a step in parts, and its loss.")
       .def(nb::init<>())
       .def("add", &PartsOfStep::add, "optimizer"_a, "tape"_a, "loss"_a, "variables"_any, "share"_a)
-      .def("skip", [](PartsOfStep& self) { self.sum.skip(); })
       .def("take", &PartsOfStep::take)
       .def("apply", &PartsOfStep::apply, "optimizer"_a, "variables"_any, "clip_norm"_a);
 }

@@ -162,6 +162,17 @@ TEST(MicroBatches, EveryOptimizerSeesTheSumAlone) {
   }
 }
 
+/// The same bits; on a device, whose products may depend on the number of rows, nearly.
+void expect_rows(const Array& found, const Array& expected) {
+  if (on_processor()) {
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size_bytes()), 0);
+    return;
+  }
+  for (std::int64_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(element(found.view(), i), element(expected.view(), i), 1e-12) << i;
+  }
+}
+
 TEST(MicroBatches, OutputsOfAPartAreRowsOfTheWhole) {
   for (const bool series : {false, true}) {
     const Trial trial({.series = series});
@@ -178,7 +189,7 @@ TEST(MicroBatches, OutputsOfAPartAreRowsOfTheWhole) {
       const Array found = (*trial.model)(rows.x, {}, training).outputs.to_host();
       const Array expected = ops::slice(whole, {1, part.first_row, part.rows}).to_host();
       ASSERT_EQ(found.shape(), expected.shape());
-      EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size_bytes()), 0);
+      expect_rows(found, expected);
     }
     EXPECT_EQ(trial.model->dropout_calls(), 1U);
   }
@@ -250,7 +261,8 @@ TEST(MicroBatches, StatesOfAllRowsAreSavedWhateverTheParts) {
   for (const char* name : {"state_0", "state_1"}) {
     const Array a = whole.get_array(name, DType::kFloat64, {2, kBatch, 5});
     const Array b = parts.get_array(name, DType::kFloat64, {2, kBatch, 5});
-    EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size_bytes()), 0) << name;
+    SCOPED_TRACE(name);
+    expect_rows(b, a);
   }
   // A task takes them up in other parts.
   Trial trial({.parts = 2, .steps = 2});

@@ -6,6 +6,7 @@ import numpy as np
 import openrnn
 import pytest
 import torch
+from openrnn.torch import _calls, _forward
 
 import torch_mapping
 import torch_reference
@@ -232,3 +233,17 @@ def test_the_mapping_of_the_tests_is_pytorchs():
     module = torch_reference.make_module(spec, problem.params)
     named = torch_mapping.from_canonical(spec, *numpy_layout.params_to_canonical(spec, problem.params))
     assert set(named) == set(module.state_dict())
+
+
+def test_a_c_without_an_h_is_read():
+    module, x, c = openrnn.torch.LSTM(3, 4), torch.randn(5, 2, 3), torch.randn(1, 2, 4)
+    engine = _forward.engine_of(module, torch.float32)
+    weights = _forward.weights_of(module, engine.names)
+
+    def call(h0, c0):
+        place = engine.place_of(module, False)
+        return _calls.forward(place, engine.held, x, h0, c0, weights, None, False)[0]
+
+    with torch.no_grad():
+        assert torch.equal(call(None, c), call(torch.zeros(1, 2, 4), c))
+        assert not torch.equal(call(None, c), call(None, None))
