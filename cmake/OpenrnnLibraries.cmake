@@ -57,6 +57,23 @@ if(OPENRNN_SANITIZE)
   endforeach()
 endif()
 
+# For wheels: what calls others to compute, and an emulation that is slow by its nature.
+option(OPENRNN_SMALL "Compile for size what no computation waits for" OFF)
+if(OPENRNN_SMALL)
+  foreach(room ${cudnn_room} formats saveables mapping onnx layers checkpoint train)
+    if(TARGET openrnn_${room})
+      target_compile_options(openrnn_${room} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
+    endif()
+  endforeach()
+  # These see every byte of a file.
+  foreach(name zip/inflate zip/crc32 table/snappy tensors/elements)
+    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/formats/${name}.cc APPEND PROPERTY
+      COMPILE_OPTIONS "-O3")
+  endforeach()
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/cpu/kernels/amx_emulated.cc APPEND PROPERTY
+    COMPILE_OPTIONS "-Os")
+endif()
+
 # A square root that may set errno is a call in the middle of a loop; its bits are the same without.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/cpu/device/optimizers.cc
   PROPERTIES COMPILE_OPTIONS "-fno-math-errno")

@@ -33,6 +33,7 @@ target_include_directories(openrnn_python SYSTEM PRIVATE ${nanobind_dir}/../src
   ${nanobind_dir}/../ext/robin_map/include)
 
 target_link_libraries(openrnn_python PRIVATE openrnn_flags)
+target_compile_options(openrnn_python PRIVATE $<$<BOOL:${OPENRNN_SMALL}>:-Os>)
 
 # Nothing but the entry is visible: other extensions in the process have symbols of their own.
 set(version_script ${CMAKE_CURRENT_LIST_DIR}/python_symbols.map)
