@@ -20,6 +20,7 @@ struct BundleHeader {
 struct SliceExtent {
   std::int64_t start = 0;
   std::int64_t length = -1;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that a rewritten `a < b` compares with
   friend auto operator<=>(const SliceExtent&, const SliceExtent&) = default;
 };
 using TensorSlice = std::vector<SliceExtent>;

@@ -104,7 +104,8 @@ NetworkWriter::NetworkWriter(const MappedNetwork& network, const OnnxExportOptio
 OnnxNode& NetworkWriter::add_node(const std::string& op_type, std::vector<std::string> inputs,
                                   std::vector<std::string> outputs,
                                   std::vector<OnnxAttribute> attributes) {
-  OnnxNode node{.name = outputs[0] + "/" + op_type,
+  std::string name = outputs[0] + "/" + op_type;
+  OnnxNode node{.name = std::move(name),
                 .op_type = op_type,
                 .domain = {},
                 .inputs = std::move(inputs),
