@@ -16,8 +16,13 @@ from openrnn.errors import UnsupportedError
 from openrnn.keras._cells import Place
 
 
-def forward(place: Place, arrays: Any, mask: Any, saving: bool) -> tuple[list[Any], Any]:
-    """The outputs, and what backward needs, None without `saving`."""
+def forward(
+    place: Place, arrays: Any, mask: Any, saving: bool, threads: int = 0
+) -> tuple[list[Any], Any]:
+    """The outputs, and what backward needs, None without `saving`.
+
+    `threads`: as PyTorch says, on whose threads the call and its backward run; 0: on ours.
+    """
     x = arrays[0]
     batch, steps = x.shape[:2]
     width = place.directions * place.units
@@ -25,7 +30,7 @@ def forward(place: Place, arrays: Any, mask: Any, saving: bool) -> tuple[list[An
         (batch, steps, width) if place.flags[1] else (batch, width), (batch, place.units)
     )
     made = [None if shape is None else np.empty(shape, x.dtype) for shape in shapes]
-    return made, place.cell.forward(arrays, mask, place.flags, saving, made)
+    return made, place.cell.forward(arrays, mask, place.flags, saving, made, threads)
 
 
 def backward(saved: Any, grads: Any, likes: Any, wanted: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
+from openrnn import _torch_threads
 from openrnn.keras import _host
 from openrnn.keras._cells import Place
 
@@ -34,7 +35,7 @@ class Recurrent(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, place: Place, mask: Any, *tensors: Any) -> Any:
         arrays = _arrays(tensors)
-        made, ctx.saved = _host.forward(place, arrays, mask, True)
+        made, ctx.saved = _host.forward(place, arrays, mask, True, _torch_threads.count())
         # What was saved owns its memory: who writes into x or a weight meanwhile changes nothing.
         ctx.likes = _host.likes(arrays)
         ctx.set_materialize_grads(False)
@@ -58,5 +59,5 @@ def run(place: Place, tensors: Any, mask: Any, training: bool) -> Any:
         mask = mask.numpy(force=True)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
         return Recurrent.apply(place, mask, *tensors)
-    made, _ = _host.forward(place, _arrays(tensors), mask, False)
+    made, _ = _host.forward(place, _arrays(tensors), mask, False, _torch_threads.count())
     return [_tensor(each) for each in made]

@@ -9,21 +9,15 @@ PackedSequence; states are [L*D, B, .] always, as in torch.nn.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
 
 from openrnn import _core
+from openrnn._torch_threads import count as _threads
 from openrnn.errors import ArgumentError
 from openrnn.torch._network import Network
 
-_threads = torch.get_num_threads
-# Whether calls run on PyTorch's own threads: threads of ours would wait for processors on which
-# those spin, for milliseconds after each operation.
-ON_TORCH_THREADS = _core.torch_find_threads(
-    os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
-)
 _from_dlpack = torch._C._from_dlpack
 
 

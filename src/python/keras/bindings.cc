@@ -8,6 +8,7 @@
 #include "python/keras/sizes.h"
 #include "python/keras/targets.h"
 #include "python/support/network.h"
+#include "python/support/torch_threads.h"
 
 namespace openrnn::python {
 namespace keras {
@@ -111,7 +112,10 @@ using Inputs = Checked<Read>;
 using Results = Checked<Written>;
 using Flags = std::tuple<bool, bool, bool>;
 
-Call call_of(const Read& x, const MaybeRead& mask, const Flags& flags) {
+/// A number of threads is what PyTorch says, on whose threads the call runs; 0: on ours.
+HostThreads host_threads(const Call& call) { return call.threads ? torch_threads() : nullptr; }
+
+Call call_of(const Read& x, const MaybeRead& mask, const Flags& flags, int threads) {
   const auto batch = static_cast<std::int64_t>(x.shape(0));
   const auto time = static_cast<std::int64_t>(x.shape(1));
   const auto& [backwards, sequences, zero] = flags;
@@ -120,7 +124,10 @@ Call call_of(const Read& x, const MaybeRead& mask, const Flags& flags) {
     check("mask", *mask, {batch, time}, nb::dtype<bool>());
     counts = static_cast<const bool*>(mask->data());
   }
-  return {.steps = Steps(counts, batch, time, backwards), .sequences = sequences, .zero = zero};
+  return {.steps = Steps(counts, batch, time, backwards),
+          .sequences = sequences,
+          .zero = zero,
+          .threads = threads};
 }
 
 void check_presence(const Cell& cell, const Both<Weights>& weights, const Made& out) {
@@ -139,19 +146,21 @@ void check_presence(const Cell& cell, const Both<Weights>& weights, const Made& 
 
 std::shared_ptr<SavedCall> run(const std::shared_ptr<Cell>& self, const Inputs::List& arrays,
                                const MaybeRead& mask, const Flags& flags, bool saving,
-                               const Results::List& results) {
+                               const Results::List& results, int threads) {
   const Inputs inputs(*self, arrays, true);
   const Results outputs(*self, results, false);
   require(arrays[0] && arrays[0]->ndim() == 3, "x is not three-dimensional, expected [B, T, I]");
-  Call call = call_of(*arrays[0], mask, flags);
+  Call call = call_of(*arrays[0], mask, flags, threads);
   require(call.steps.time() > 0, "x has 0 steps, expected one or more");
   const Sizes sizes(*self, call.steps.batch(), call.steps.time(), call.sequences);
   const auto weights = inputs.weights<Weights>(sizes);
   const auto in = inputs.states<Given>({"x", "h0", "c0"}, sizes.x, sizes.state);
   const auto out = outputs.states<Made>({"y", "hn", "cn"}, sizes.y, sizes.state);
   check_presence(*self, weights, out);
-  const auto saved =
-      unlocked([&] { return forward(self, weights, std::move(call), in, out, {saving}); });
+  const auto saved = unlocked([&] {
+    const HostThreadsScope host(host_threads(call));
+    return forward(self, weights, std::move(call), in, out, {saving});
+  });
   return std::const_pointer_cast<SavedCall>(saved);
 }
 
@@ -164,7 +173,10 @@ void run_backward(const SavedCall& self, const Inputs::List& gradients,
   const auto from = inputs.states<Given>({"dy", "dhn", "dcn"}, sizes.y, sizes.state);
   const auto to = outputs.states<Made>({"dx", "dh0", "dc0"}, sizes.x, sizes.state);
   const auto weights = outputs.weights<WeightGradients>(sizes);
-  unlocked([&] { backward(self, from, to, weights); });
+  unlocked([&] {
+    const HostThreadsScope host(host_threads(self.call));
+    backward(self, from, to, weights);
+  });
 }
 
 std::shared_ptr<Cell> make_cell(nb::object options) {
@@ -192,9 +204,10 @@ void bind(nb::module_& m) {
       .def("number", &number_of)
       .def("reserve_room", &reserve_room, "time"_a, "batch"_a)
       .def("forward", &run, "arrays"_a, "mask"_any, "flags"_a, "saving"_a, "results"_a,
+           "threads"_a = 0,
            nb::sig("def forward(self, arrays: typing.Sequence[typing.Any], mask: typing.Any, "
                    "flags: tuple[bool, bool, bool], saving: bool, results: "
-                   "typing.Sequence[typing.Any]) -> KerasSaved | None"));
+                   "typing.Sequence[typing.Any], threads: int = 0) -> KerasSaved | None"));
   m.def("keras_targets", &targets, nb::sig("def keras_targets() -> dict[str, typing.Any]"));
 }
 

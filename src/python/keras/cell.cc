@@ -135,18 +135,19 @@ DeviceArray Cell::joined(const Both<Weights>& weights) const {
   return params;
 }
 
-std::shared_ptr<const PackedParams> Cell::packed(const Both<Weights>& weights, PackFor purpose) {
+std::shared_ptr<const PackedParams> Cell::packed(const Both<Weights>& weights,
+                                                 const PackOptions& options) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t hash = hash_of(weights);
   const auto serves = [&] {
-    return packed_->purpose() == purpose || purpose == PackFor::kInference;
+    return packed_->purpose() == options.purpose || options.purpose == PackFor::kInference;
   };
   if (packed_ && hash_ == hash && serves()) return packed_;
   // Free the old one first: it may be as large as the new one.
   packed_.reset();
   const DeviceArray params = joined(weights);
   packed_ = engine_->pack(spec_, {params.data(), params.dtype(), params.shape()},
-                          {purpose, 0, params.share()});
+                          {options.purpose, options.max_threads, params.share()});
   ++packings_;
   // Another thread may have written to the weights meanwhile: then nothing is known of them.
   hash_ = hash;

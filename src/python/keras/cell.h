@@ -44,7 +44,8 @@ class Cell : public std::enable_shared_from_this<Cell> {
   const ParamsLayout& layout() const noexcept { return layout_; }
 
   /// Packed from what is in `weights` now: what was packed last if it was the same.
-  std::shared_ptr<const PackedParams> packed(const Both<Weights>& weights, PackFor purpose);
+  std::shared_ptr<const PackedParams> packed(const Both<Weights>& weights,
+                                             const PackOptions& options);
   /// A gradient in the opaque layout as Keras's arrays.
   void split(const void* params, const Both<WeightGradients>& to) const;
   /// How often weights were packed.

@@ -83,6 +83,7 @@ ForwardArgs sizes_of(const Call& call) {
   args.batch = call.steps.batch();
   args.time_major = false;
   args.sequence_lengths = call.steps.lengths();
+  args.max_threads = call.threads;
   return args;
 }
 
@@ -132,7 +133,8 @@ std::shared_ptr<const SavedCall> forward(const std::shared_ptr<Cell>& cell,
   const std::int64_t batch = steps.batch();
   DeviceArray x, y, h0, c0, hn, cn;
   ForwardArgs args = sizes_of(call);
-  args.params = cell->packed(weights, saving.wanted ? PackFor::kTraining : PackFor::kInference);
+  args.params = cell->packed(
+      weights, {saving.wanted ? PackFor::kTraining : PackFor::kInference, call.threads});
   args.reserve = saving.reserve;
   args.x = in.sequence;
   if (!steps.in_place()) {
@@ -178,7 +180,7 @@ std::optional<std::int64_t> reserve_bytes(const Cell& cell, std::int64_t time, s
 SavedCall saved_in(const std::shared_ptr<Cell>& cell, const Both<Weights>& weights, Call call,
                    void* reserve) {
   ForwardArgs args = sizes_of(call);
-  args.params = cell->packed(weights, PackFor::kTraining);
+  args.params = cell->packed(weights, {PackFor::kTraining, call.threads});
   args.h0 = args.c0 = &args;  // no array is read
   args.reserve = reserve;
   return {.cell = cell, .forward = cell->engine().saved_in(args), .call = std::move(call)};

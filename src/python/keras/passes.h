@@ -13,6 +13,8 @@ struct Call {
   bool sequences = false;
   /// Whether a step that does not count shows 0, else the output before it.
   bool zero = false;
+  /// Threads that it and its backward may use; 0: num_threads().
+  int threads = 0;
 };
 
 /// A sequence, and states [B, U] of each direction: x [B, T, I], h0 and c0; or gradients of y, hn

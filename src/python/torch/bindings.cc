@@ -2,7 +2,7 @@
 // tensors. The package checks shapes, dtypes and memory of all but the weights; it keeps the
 // tensors alive during a call.
 #include "python/support/network.h"
-#include "python/torch/host_threads.h"
+#include "python/support/torch_threads.h"
 #include "python/torch/passes.h"
 
 namespace openrnn::python {
@@ -99,7 +99,7 @@ nb::object run(WeightsRef& self, nb::handle weights, bool saving, const CallTupl
     return nb::bool_(false);
   }
   const auto saved = unlocked([&] {
-    const HostThreadsScope threads(torch::threads_of_torch());
+    const HostThreadsScope threads(torch_threads());
     if (!packed) {
       contents.hash = torch::hash_of(*self.network, contents.at);
       packed = self.packed.get(*self.network, contents, purpose, call.threads);
@@ -123,7 +123,7 @@ bool run_backward(const NetworkPointer& network, std::uintptr_t token, const Cal
     return false;
   }
   unlocked([&] {
-    const HostThreadsScope threads(torch::threads_of_torch());
+    const HostThreadsScope threads(torch_threads());
     torch::backward(*saved, {.from = inputs(from),
                              .to = outputs(to),
                              .params = memory<void>(params),
@@ -142,7 +142,7 @@ bool run_tangent(const NetworkPointer& network, nb::handle weights, const CallTu
   std::vector<const void*> addresses;
   if (torch::read_addresses(*network, weights, addresses) != torch::Readable::kYes) return false;
   unlocked([&] {
-    const HostThreadsScope threads(torch::threads_of_torch());
+    const HostThreadsScope threads(torch_threads());
     const DeviceArray params = torch::gathered(*network, addresses);
     torch::tangent(*network, call_of(sizes),
                    {.at = inputs(at),
@@ -191,7 +191,7 @@ void bind_torch(nb::module_& m) {
         "results"_a, "params"_a, "rows"_a, "first"_a, "last"_a);
   m.def("torch_tangent", &run_tangent, "network"_a, "weights"_any, "sizes"_a, "at"_a, "direction"_a,
         "params_direction"_a, "gradients"_a, "moved"_a, "curvature"_a, "params_curvature"_a);
-  m.def("torch_find_threads", &torch::find_threads, "library"_a);
+  m.def("find_torch_threads", &find_torch_threads, "library"_a);
   m.def("torch_saved_calls", &torch::count_saved);
 }
 

@@ -7,13 +7,13 @@ import sys
 import openrnn.torch
 import pytest
 import torch
-from openrnn.torch import _calls
+from openrnn import _torch_threads
 
 LARGE = (128, 16, 20)  # units, batch, time: worth several threads
 
 
 def test_they_are_found():
-    assert _calls.ON_TORCH_THREADS, torch.__config__.parallel_info()
+    assert _torch_threads.FOUND, torch.__config__.parallel_info()
 
 
 def results(module, x):

@@ -1,11 +1,11 @@
-#include "python/torch/host_threads.h"
+#include "python/support/torch_threads.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 
 #include <atomic>
 
-namespace openrnn::python::torch {
+namespace openrnn::python {
 namespace {
 
 // The entry points of an `omp parallel` that a compiler has translated: libgomp has them, and
@@ -32,7 +32,7 @@ void run_parallel(int count, void (*part)(void* context, int member), void* cont
 
 }  // namespace
 
-bool find_threads(const std::string& path) {
+bool find_torch_threads(const std::string& path) {
   void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);  // kept for ever
   if (!library) return false;
   const auto number = reinterpret_cast<ThreadNumber>(dlsym(library, "omp_get_thread_num"));
@@ -44,8 +44,8 @@ bool find_threads(const std::string& path) {
   return at_fork == 0;
 }
 
-HostThreads threads_of_torch() noexcept {
+HostThreads torch_threads() noexcept {
   return parallel.load(std::memory_order_acquire) ? run_parallel : nullptr;
 }
 
-}  // namespace openrnn::python::torch
+}  // namespace openrnn::python
