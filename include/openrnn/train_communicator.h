@@ -37,6 +37,16 @@ class OPENRNN_API Communicator {
 /// Throws: ArgumentError for a size below 1.
 OPENRNN_API std::vector<std::unique_ptr<Communicator>> thread_communicators(int size);
 
+/// Whether mpirun has started this process as one of several: Open MPI's, MPICH's or its kin's.
+OPENRNN_API bool started_by_mpi();
+/// The processes that mpirun has started; the first call opens libopenrnn_mpi.so and starts MPI.
+/// abort() ends all processes. Throws: EngineError naming what is missing where the library was
+/// built without MPI, or MPI is not installed.
+OPENRNN_API std::unique_ptr<Communicator> mpi_communicator();
+/// Ends MPI, for programs that have a communicator of it, when all processes have called it. One
+/// that has failed exits without: mpirun then ends the others.
+OPENRNN_API void finish_mpi();
+
 /// How the gradients of several processes are added.
 enum class Reduction : std::uint8_t {
   /// In the order of GradientSum: each rank gets its slice of all sums, adds it, and the slices are
