@@ -114,11 +114,11 @@ std::string Group::text_of_first(const std::string& mine) {
   return text;
 }
 
-void Group::require_same(std::string_view what, const std::string& mine) {
+void Group::require_same(std::string_view call, std::string_view what, const std::string& mine) {
   const std::string expected = text_of_first(mine);
   together([&] {
     if (mine == expected) return;
-    throw StateError(message("Run", "rank ", rank(), " of ", size(), " has ", what, " ",
+    throw StateError(message(call, "rank ", rank(), " of ", size(), " has ", what, " ",
                              excerpt(mine), ", expected that of rank 0, ", excerpt(expected)));
   });
 }

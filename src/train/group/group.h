@@ -69,13 +69,15 @@ class Group {
   /// The first process's number, and its text.
   double number_of_first(double mine);
   std::string text_of_first(const std::string& mine);
-  /// Throws: StateError naming `what` and the first rank that has another text than rank 0.
-  void require_same(std::string_view what, const std::string& mine);
+  /// Throws: StateError naming `call`, `what` and a rank that has another text than rank 0.
+  void require_same(std::string_view call, std::string_view what, const std::string& mine);
 
   /// The whole step of the own parts of all; without own parts that have rows: empty.
   GradientSum::Step sum(std::optional<GradientSum::Step> own,
                         const std::vector<Variable>& variables);
   const ReductionCost& cost() const { return cost_; }
+  /// Tells the others that this process has failed, once; what guarded() does.
+  void fail(const std::string& why);
 
  private:
   enum class Point : std::uint32_t {
@@ -96,7 +98,6 @@ class Group {
     std::uint64_t flags[kFlags / 64] = {};  // the first variables that have a gradient
   };
   std::vector<Notice> exchange(const Notice& mine);
-  void fail(const std::string& why);
   [[noreturn]] void throw_failure(const std::vector<Notice>& all, const std::string& own_text);
   std::vector<bool> present_anywhere(const std::vector<Notice>& all, const std::vector<bool>& own);
 

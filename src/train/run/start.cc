@@ -48,7 +48,8 @@ Run::Impl::Impl(const RunOptions& given) : options(given) {
   group->together([&] {
     if (!first()) open();
   });
-  group->guarded([&] { group->require_same("the run to resume", resumed_from.value_or("none")); });
+  group->guarded(
+      [&] { group->require_same("Run", "the run to resume", resumed_from.value_or("none")); });
   group->together([&] { make(); });
   group->guarded([&] { check_agreement(); });
 }
@@ -83,11 +84,12 @@ void Run::Impl::check_processes() const {
 }
 
 void Run::Impl::check_agreement() {
-  group->require_same("data of fingerprint", config.data_hash);
-  group->require_same("the arithmetic", std::string(model->rnn().math_kind()) +
-                                            " with sums of version " + arithmetic_version());
-  group->require_same("a configuration of fingerprint", fingerprint(to_json(config)));
-  group->require_same("variables of fingerprint", fingerprint_of(graph));
+  group->require_same("Run", "data of fingerprint", config.data_hash);
+  group->require_same(
+      "Run", "the arithmetic",
+      std::string(model->rnn().math_kind()) + " with sums of version " + arithmetic_version());
+  group->require_same("Run", "a configuration of fingerprint", fingerprint(to_json(config)));
+  group->require_same("Run", "variables of fingerprint", fingerprint_of(graph));
 }
 
 void Run::Impl::make() {

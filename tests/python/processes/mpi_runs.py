@@ -8,10 +8,12 @@ import pytest
 
 from tool.tool_runs import BUILD, MINUTES, TOOL, small_flags
 
+EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
 # What a whole machine has to itself is not shared among tests: no processor is kept for a process.
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none"]
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-               "OMPI_MCA_rmaps_base_oversubscribe": "1", "OPENRNN_NUM_THREADS": "1"}
+               "OMPI_MCA_rmaps_base_oversubscribe": "1", "OPENRNN_NUM_THREADS": "1",
+               "OPENRNN_MPI_LIBRARY": str(BUILD / "libopenrnn_mpi.so")}
 
 needs_mpi = pytest.mark.skipif(
     shutil.which("mpirun") is None or not (BUILD / "libopenrnn_mpi.so").exists(),

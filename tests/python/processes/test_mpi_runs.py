@@ -4,15 +4,16 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
-from mpi_runs import (ENVIRONMENT, MPIRUN, good_mpi, lives, mpi, needs_mpi, parts_flags,
-                      processes_of, start)
+from mpi_runs import (ENVIRONMENT, EXAMPLES, MPIRUN, command, good_mpi, lives, mpi, needs_mpi,
+                      parts_flags, processes_of, start)
 
-from tool.tool_runs import MINUTES, TOOL, checkpoint_bytes, fault, good, write_text
+from tool.tool_runs import BUILD, MINUTES, TOOL, checkpoint_bytes, fault, good, write_text
 
-STEPS = 1500  # more than three short lives get through
+STEPS = 1500  # more than two short lives get through
 SECONDS = 60  # far above the 2 that a death takes on an idle machine
 
 
@@ -56,23 +57,23 @@ def test_the_bits_of_one_process(case, text, table, tmp_path):
 @needs_mpi
 def test_killed_stopped_and_resumed_in_other_numbers(text, tmp_path):
     out, draw = tmp_path / "out", random.Random(3)
-    whole, parts = (parts_flags(text, folder, steps=STEPS, save_steps=20, units=6, layers=1,
-                                valid_every=500) for folder in (tmp_path / "whole", out))
-    for victim in (3, 0):
-        running = start(4, *parts, "--resume")
-        ranks = processes_of(running)
-        assert len(ranks) == 4
-        time.sleep(draw.uniform(0.0, 0.2))
-        os.kill(ranks[victim], signal.SIGKILL)
-        _, said = running.communicate(timeout=SECONDS)
-        assert running.returncode != 0
-        assert f"rank {victim} " in said and "Killed" in said, said
-        end = time.monotonic() + SECONDS
-        while any(lives(each) for each in ranks):
-            assert time.monotonic() < end, "a process outlives its run"
-            time.sleep(0.02)
+    whole, parts = (parts_flags(text, folder, steps=STEPS, units=6, layers=1, valid_every=500)
+                    for folder in (tmp_path / "whole", out))
+    victim = draw.randrange(4)
+    running = start(4, *parts, "--save-steps", 20)
+    ranks = processes_of(running)
+    assert len(ranks) == 4
+    time.sleep(draw.uniform(0.0, 0.2))
+    os.kill(ranks[victim], signal.SIGKILL)
+    _, said = running.communicate(timeout=SECONDS)
+    assert running.returncode != 0
+    assert f"rank {victim} " in said and "Killed" in said, said
+    end = time.monotonic() + SECONDS
+    while any(lives(each) for each in ranks):
+        assert time.monotonic() < end, "a process outlives its run"
+        time.sleep(0.02)
     # Ctrl-C: saves once more, and ends.
-    running = start(2, *parts, "--resume")
+    running = start(2, *parts, "--resume", "--save-steps", 20)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=MINUTES)
     assert running.returncode != 0
@@ -125,6 +126,53 @@ def test_one_process_of_mpi_and_none(text, tmp_path):
     done = mpi(2, *parts_flags(text, tmp_path / "both"), "--communicator", "none")
     complaints = [line for line in done.stderr.splitlines() if line.startswith("openrnn: ")]
     assert done.returncode != 0 and len(complaints) == 1 and "/both" in complaints[0], done.stderr
+
+
+def run_in(processes, *program):
+    done = subprocess.run(command(processes, *program), capture_output=True, text=True,
+                          timeout=MINUTES, check=False, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@needs_mpi
+def test_the_examples(text, tmp_path):
+    program = [sys.executable, EXAMPLES / "python" / "mpi_train.py"]
+    alone = run_in(1, *program)
+    assert re.search(r"^weights: [0-9a-f]{16}$", alone, re.M)
+    assert run_in(2, *program) == alone
+    program = BUILD / "examples" / "mpi_train"
+    alone = run_in(1, program, text, tmp_path / "1")
+    assert alone.startswith("step 20: ") and "validation: " in alone
+    assert run_in(2, program, text, tmp_path / "2") == alone
+    assert checkpoint_bytes(tmp_path / "2", 100) == checkpoint_bytes(tmp_path / "1", 100)
+
+
+FAILS = """
+import openrnn, sys
+with openrnn.train.Run("out", input=sys.argv[1], units=6, batch=4, seq_len=7, steps=12,
+                       micro_batches=2, communicator="mpi", save_seconds=0) as run:
+    if sys.argv[2] == "callback":
+        print(run.train(lambda report: 1 // (5 - report.step) if report.step == 5 else True))
+    else:
+        run.train(lambda report: report.step < 5)
+        # The other one waits in a save that this one never reaches.
+        import os
+        if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
+            raise OSError("gone")
+        run.save()
+"""
+
+
+@needs_mpi
+@pytest.mark.parametrize("where", ["callback", "between"])
+def test_an_exception_in_python_ends_all(where, text, tmp_path):
+    done = subprocess.run(command(2, sys.executable, "-c", FAILS, text, where), cwd=tmp_path,
+                          capture_output=True, text=True, timeout=MINUTES, check=False,
+                          env=ENVIRONMENT)
+    assert done.returncode != 0
+    assert ("ZeroDivisionError" if where == "callback" else "OSError: gone") in done.stderr
+    assert (tmp_path / "out" / "model.ckpt-5.index").exists()
 
 
 def test_mpi_that_is_missing(text, tmp_path):

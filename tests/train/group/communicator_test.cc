@@ -196,7 +196,7 @@ TEST(Group, DecidesAlike) {
     EXPECT_FALSE(group.decide({all.rank() != 1, false}).goes_on);
     EXPECT_EQ(group.number_of_first(0.5 + all.rank()), 0.5);
     EXPECT_EQ(group.text_of_first(first ? "abc" : "of another length"), "abc");
-    group.require_same("the data", first ? "x" : all.rank() == 2 ? "y" : "x");
+    group.require_same("Run", "the data", first ? "x" : all.rank() == 2 ? "y" : "x");
   });
   EXPECT_EQ(errors[2], "[Run] rank 2 of 3 has the data y, expected that of rank 0, x");
   EXPECT_EQ(errors[0], "[Group] rank 2 of 3 has failed: " + errors[2]);
