@@ -22,6 +22,8 @@ for reduction in sys.argv[2:]:
               batch_axis=(1, 0), micro_batches=4, clip_norm=0.5, progress=False, reduction=reduction,
               communicator=dist.group.WORLD if int(sys.argv[1]) > 1 else None)
 print([weight.numpy().tobytes().hex() for weight in model.weights])
+if int(sys.argv[1]) > 1:
+    dist.destroy_process_group()
 """
 
 
