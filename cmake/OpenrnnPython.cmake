@@ -53,6 +53,11 @@ else()
 endif()
 
 install(TARGETS openrnn_python LIBRARY DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)
+# Of this machine's MPI; wheels go to machines with another one, or none.
+if(OPENRNN_HAS_MPI AND NOT DEFINED SKBUILD)
+  add_dependencies(openrnn_python openrnn_mpi)
+  install(TARGETS openrnn_mpi LIBRARY DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)
+endif()
 install(FILES ${package_build_dir}/_core.pyi DESTINATION openrnn COMPONENT python EXCLUDE_FROM_ALL)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/openrnn DESTINATION . COMPONENT python
   EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)

@@ -1,6 +1,7 @@
 // Training: optimizers and schedules, data, models, the fit loop, and whole runs.
 #pragma once
 
+#include "openrnn/train_communicator.h"
 #include "openrnn/train_data.h"
 #include "openrnn/train_fit.h"
 #include "openrnn/train_model.h"

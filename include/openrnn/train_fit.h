@@ -3,6 +3,7 @@
 
 #include "openrnn/checkpoint.h"
 #include "openrnn/ops_part.h"
+#include "openrnn/train_communicator.h"
 #include "openrnn/train_model.h"
 #include "openrnn/train_optimizer.h"
 
@@ -44,6 +45,9 @@ class OPENRNN_API Task {
   /// Everything besides variables that the next step depends on.
   virtual void save(Extras& extras) const = 0;
   virtual void load(const Extras& extras) = 0;
+  /// Of several processes each computes the rows `own` of every step. All call this before the
+  /// first one calls save(), so that it can save the state of all rows. Nothing by default.
+  virtual void gather(Communicator& communicator, const ops::BatchPart& own);
 };
 
 class CarriedState;
@@ -77,6 +81,7 @@ class OPENRNN_API TextTask : public Task {
   std::vector<Variable> variables() const override { return model_.variables(); }
   void save(Extras& extras) const override;
   void load(const Extras& extras) override;
+  void gather(Communicator& communicator, const ops::BatchPart& own) override;
 
  private:
   SequenceModel& model_;
@@ -135,6 +140,11 @@ struct FitOptions {
   /// step. Masks and states are those of the whole batch, so that only the order of sums depends on
   /// this number: the same one gives the same bits.
   std::int64_t micro_batches = 1;
+  /// The processes that train together, each with this task, optimizer and options; null: this one
+  /// alone. Each of W computes micro_batches / W parts of a step, a power of two, and all have the
+  /// parameters after it. With kExact their bits do not depend on W. It must outlive the Fit.
+  Communicator* communicator = nullptr;
+  Reduction reduction = Reduction::kExact;
 };
 
 /// Passed to callbacks after each step. On a GPU the step's values are known when the GPU has
@@ -165,6 +175,8 @@ using Callback = std::function<bool(const StepReport&)>;
 
 enum class StopReason : std::uint8_t { kDone, kPatience, kCallback };
 
+class Group;
+
 /// Drives a task by an optimizer. The same task, data, seeds and options give the same bits,
 /// whatever was saved, restored or interrupted in between; except on a GPU with
 /// OPENRNN_CUDNN_DROPOUT=fast, whose masks follow the order of a process's calls.
@@ -172,16 +184,22 @@ class OPENRNN_API Fit {
  public:
   /// Makes the optimizer's slots and `global_step`, so that a Saver can store or restore them.
   /// Throws: ArgumentError for options out of range, micro_batches that do not divide the batch, or
-  /// above 1 with a task that computes whole batches alone.
+  /// above 1 with a task that computes whole batches alone, or that the processes cannot share.
   Fit(Task& task, Optimizer& optimizer, FitOptions options);
 
-  /// Runs to the last step, or until patience or a callback ends it, and waits for that step.
-  /// Throws: ArgumentError for a loss, a gradient or a validation that is not finite.
+  /// Runs to the last step, or until patience or a callback ends it, and waits for that step. Of
+  /// several processes rank 0 validates, and all stop after the step at which a callback of one
+  /// says so. Throws: ArgumentError for a loss, a gradient or a validation that is not finite;
+  /// PeerError when another process has failed.
   StopReason run(const std::vector<Callback>& callbacks = {});
   std::int64_t step() const;
   const std::optional<double>& best() const noexcept { return best_; }
   std::int64_t best_step() const noexcept { return best_step_; }
 
+  /// What sums of gradients over several processes have cost this one.
+  ReductionCost reduction_cost() const;
+  /// Of several processes: all call it before the first one saves, or all do.
+  void gather();
   /// What a resumed run needs besides variables: the position in the data, early-stop values and
   /// what the task keeps. Throws: the error of the last step, as Optimizer::finish.
   void save(Extras& extras) const;
@@ -190,10 +208,14 @@ class OPENRNN_API Fit {
   void load(const Extras& extras);
 
  private:
+  friend class Run;
+  Fit(Task& task, Optimizer& optimizer, FitOptions options, std::shared_ptr<Group> group);
   StopReason steps(const std::vector<Callback>& callbacks);
   StepReport one_step();
   StepResult take_step();
+  std::optional<GradientSum::Step> own_parts(const std::vector<Variable>& variables);
   StepResult take_step_in_parts();
+  bool goes_on(bool mine);
   void validate(StepReport& report);
 
   Task& task_;
@@ -203,6 +225,7 @@ class OPENRNN_API Fit {
   DataPosition position_;
   std::optional<double> best_;
   std::int64_t best_step_ = 0, worse_ = 0;
+  std::shared_ptr<Group> group_;  // null: this process alone
 };
 
 }  // namespace openrnn::train

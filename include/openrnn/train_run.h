@@ -108,6 +108,10 @@ struct RunOptions {
   int keep = 5;                    // checkpoints to keep; 0: all
   std::int64_t recompute = 0;      // steps of a chunk, as ForwardArgs::recompute; 0: off
   const Device* device = nullptr;  // null: the default device; a run resumes on any
+  /// The processes that train together, each with these options; null: this one alone. All see the
+  /// same `out`, in which rank 0 alone writes. It must outlive the Run.
+  Communicator* communicator = nullptr;
+  Reduction reduction = Reduction::kExact;  // kFast: the bits depend on the number of processes
 };
 
 /// An invalid option, or one that contradicts another or the run to resume. Python: ValueError.
@@ -130,7 +134,9 @@ class OPENRNN_API OptionError : public ArgumentError {
 };
 
 /// Called by Run::train; empty functions are not. Inside them the current graph is that of the
-/// caller of train(). An exception of theirs ends train() without a save.
+/// caller of train(). An exception of theirs ends train() without a save. Of several processes each
+/// calls its after_step, and all stop when one returns false; the others are called at rank 0
+/// alone.
 struct RunCallbacks {
   /// After each step; returns false to save and stop. On a GPU, reading the values of the report
   /// waits for the step.
@@ -144,13 +150,15 @@ struct RunCallbacks {
 /// A training run as `openrnn train` makes it: data, model, optimizer, loop, checkpoints and
 /// TensorBoard events, in a graph of its own. A run that was stopped and resumed, in any process
 /// and with any number of threads, ends with the same bits as an uninterrupted one. Not for use by
-/// two threads at once. docs/tool.md describes the tasks and the files.
+/// two threads at once. docs/tool.md describes the tasks and the files. Of several processes each
+/// makes a Run, and all call its functions in the same order.
 class OPENRNN_API Run {
  public:
   /// Loads the data and builds the model, or restores them; writes no file.
   /// Throws: OptionError for an option out of range, of the other task, or different from the run
   /// to resume (with both values), for other data than that run's, for a missing input, and for an
-  /// `out` that holds a run when `resume` is false; StateError naming the process that uses `out`;
+  /// `out` that holds a run when `resume` is false; StateError naming the process that uses `out`,
+  /// or the rank that has other data or another checkpoint; PeerError;
   /// and as load_text, load_series, the layers, Fit and CheckpointManager.
   explicit Run(const RunOptions& options);
   ~Run();
@@ -164,7 +172,8 @@ class OPENRNN_API Run {
   /// Saves a checkpoint and returns its prefix. Throws: as CheckpointManager::save.
   std::string save();
   /// The metric on all held-out data: bits per byte of a text; for a series the root mean squared
-  /// error in units of the columns' standard deviations. Does not affect training.
+  /// error in units of the columns' standard deviations. Does not affect training. Of several
+  /// processes any may call it alone.
   double validate();
 
   /// Steps taken so far, of config().fit.steps.
@@ -174,6 +183,8 @@ class OPENRNN_API Run {
   std::int64_t best_step() const;
   std::string best_prefix() const;
   const RunConfig& config() const;
+  /// What sums of gradients over several processes have cost this one.
+  ReductionCost reduction_cost() const;
   /// The checkpoint that the run was resumed from; empty for a new run.
   const std::optional<std::string>& resumed_from() const;
   /// Why a resumed run will not have the bits of an uninterrupted one (other arithmetic), in

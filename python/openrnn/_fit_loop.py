@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from openrnn._fit_callbacks import Best, Callback, Callbacks, EarlyStopping, His
 from openrnn._fit_data import (
     Arrays, Axes, Batch, BatchRows, Data, Samples, as_axes, as_data, pieces, positive,
 )  # fmt: skip
+from openrnn._fit_processes import Processes
 from openrnn._fit_report import Progress
 from openrnn._fit_schedules import Schedule, as_schedule
 from openrnn.errors import ArgumentError, UnsupportedError
@@ -109,9 +110,17 @@ class _Updates:
     """One update of the weights from one batch, whole or in parts."""
 
     def __init__(
-        self, trained: _Trained, model: Any, optimizer: Any, clip_norm: float, parts: int, axes: Axes
+        self,
+        trained: _Trained,
+        model: Any,
+        optimizer: Any,
+        clip_norm: float,
+        parts: int,
+        axes: Axes,
+        processes: Processes,
     ) -> None:
         self._trained, self.model, self.optimizer = trained, model, optimizer
+        self._processes = processes
         self._clip_norm, self._parts, self._axes = clip_norm, parts, axes
         self.steps = 0
 
@@ -143,17 +152,26 @@ class _Updates:
 
     def _take_parts(self, batch: Batch) -> float:
         whole, step, first = _core.PartsOfStep(), _core.new_step_of_parts(), 0
-        variables: list[Variable] = []
-        cut = BatchRows(batch, self._axes)
+        cut, own, some = BatchRows(batch, self._axes), self._processes.own_of(self._parts), False
         # Those without rows are the last ones.
-        for index in range(min(self._parts, batch.size)):
+        for index in range(min(own.stop, batch.size)):
             rows = _core.rows_of_part(batch.size, self._parts, index)
-            with _core.PartScope(first, rows, batch.size, step):
-                tape, value = self._recorded(cut.part(first, rows), True)
-                variables = self._variables(value)
-                whole.add(self.optimizer, tape._tape, value, variables, rows / batch.size)
+            if index in own:
+                with _core.PartScope(first, rows, batch.size, step):
+                    tape, value = self._recorded(cut.part(first, rows), True)
+                    whole.add(
+                        self.optimizer, tape._tape, value, self._variables(value), rows / batch.size
+                    )
+                some = True
             first += rows
-        number = finite("fit", whole.take(), f"of step {self.steps + 1}")
+        if not some:
+            # The layers count the step's masks all the same, as those of the other processes do.
+            rows = _core.rows_of_part(batch.size, self._parts, 0)
+            with _core.PartScope(0, rows, batch.size, step):
+                self._trained.loss(cut.part(0, rows), True, True)
+        variables: list[Variable] = self.model.trainable_weights
+        total = whole.take(self._processes.group, some, variables)
+        number = finite("fit", total, f"of step {self.steps + 1}")
         whole.apply(self.optimizer, variables, self._clip_norm)
         return number
 
@@ -197,6 +215,8 @@ def fit(
     shuffle: bool = True,
     batch_axis: int | tuple[int, int] = 0,
     steps_per_epoch: int | None = None,
+    communicator: Any = None,
+    reduction: Literal["exact", "fast"] = "exact",
 ) -> History:
     """Trains any layer or model; the same arguments and weights give the same bits.
 
@@ -227,6 +247,12 @@ def fit(
     batch_axis : the axis of the samples, or (of x, of y): (1, 0) for time-major x [T, B, I] and
         y [B, ..].
     steps_per_epoch : batches of an epoch from an iterator that does not end.
+    communicator : the processes that train together, each with these arguments: 'mpi', a process
+        group of torch.distributed, a communicator of mpi4py, a `Communicator`; None: this one alone.
+        Each computes its share of the micro_batches, a power of two, and all have the same weights
+        and history. Rank 0 validates, shows the progress and writes events.
+    reduction : of their gradients, 'exact': the same bits for any number of processes; 'fast': by
+        the communicator's own sum.
 
     Returns
     -------
@@ -272,14 +298,19 @@ def fit(
         # Its stream is the same in every version of NumPy.
         order = np.random.RandomState(_arguments.as_integer("fit", "seed", seed) % 2**32)
     trained = _Trained("fit", model, loss)
-    updates = _Updates(trained, model, optimizer, limit, parts, axes)
-    run = _Run(trained, updates, source, held_out, order)
+    processes = Processes(communicator, reduction, parts)
+    updates = _Updates(trained, model, optimizer, limit, parts, axes, processes)
+    run = _Run(trained, updates, source, held_out, order, processes)
     run.rates = None if schedule is None else as_schedule("fit", schedule)
     run.callbacks = Callbacks(callbacks, model, optimizer)
     run.rule = _rule(early_stopping)
-    events, shown = _Events(tensorboard), Progress(epochs, bool(progress))
+    speaks = processes.first
+    events = _Events(tensorboard if speaks else None)
+    shown = Progress(epochs, bool(progress) and speaks)
     try:
-        return run.train(epochs, events, shown)
+        with processes:
+            processes.require_same_weights(model)
+            return run.train(epochs, events, shown)
     finally:
         shown.close()
 
@@ -316,7 +347,9 @@ class _Run:
         data: Data,
         held_out: Data | None,
         order: np.random.RandomState | None,
+        processes: Processes,
     ) -> None:
+        self._processes = processes
         self._trained, self._updates = trained, updates
         self._data, self._held_out, self._order = data, held_out, order
         self._model, self._optimizer = updates.model, updates.optimizer
@@ -326,7 +359,8 @@ class _Run:
         history, best = History(), None
         go_on = self.callbacks.call("on_train_begin")
         for epoch in range(epochs):
-            if not (go_on and self.callbacks.call("on_epoch_begin", epoch)):
+            go_on = go_on and self.callbacks.call("on_epoch_begin", epoch)
+            if not self._processes.goes_on(go_on):
                 history.stopped = "callback"
                 break
             logs, go_on = self._epoch()
@@ -335,6 +369,7 @@ class _Run:
             events.add(history.steps, logs)
             progress.epoch(epoch, logs)
             go_on = self.callbacks.call("on_epoch_end", epoch, dict(logs)) and go_on
+            go_on = self._processes.goes_on(go_on)
             if self.rule is not None:
                 if best is None:
                     best = Best(self.rule, self._held_out is not None, self._model.weights)
@@ -362,12 +397,14 @@ class _Run:
             value = self._updates.take(batch)
             total, samples = total + value * batch.size, samples + batch.size
             step = {"loss": value, "learning_rate": self._optimizer.learning_rate}
-            if not self.callbacks.call("on_batch_end", self._updates.steps, step):
+            said = self.callbacks.call("on_batch_end", self._updates.steps, step)
+            if not self._processes.goes_on(said):
                 go_on = False
                 break
         logs = {"loss": total / samples, "learning_rate": self._optimizer.learning_rate}
         if self._held_out is not None:
-            logs["val_loss"] = self._trained.mean(self._held_out)
+            held_out = self._held_out
+            logs["val_loss"] = self._processes.number_of_first(lambda: self._trained.mean(held_out))
         return logs, go_on
 
 

@@ -1,7 +1,7 @@
 """Symbolic inputs, and models that run what was recorded from them."""
 
 import os
-from typing import TYPE_CHECKING, Any, Generic, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast, overload
 
 from numpy.typing import NDArray
 
@@ -170,6 +170,8 @@ class Model(Layer, Generic[_Outputs]):
         shuffle: bool = True,
         batch_axis: int | tuple[int, int] = 0,
         steps_per_epoch: int | None = None,
+        communicator: Any = None,
+        reduction: Literal["exact", "fast"] = "exact",
     ) -> History:
         """Trains the model; train.fit() says what the arguments are."""
         arguments = dict(locals())

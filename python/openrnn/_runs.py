@@ -7,6 +7,8 @@ from types import TracebackType
 from typing import Any, Literal
 
 from openrnn import _arguments, _core
+from openrnn._communicators import ReductionCost, as_communicator
+from openrnn._fit_processes import as_reduction
 from openrnn._core import StepReport
 from openrnn._typing import DTypeLike, Math
 
@@ -54,6 +56,10 @@ class Run(_core.RunBase):
     keep: how many stay, 0 is all. recompute: keep less memory for gradients and compute the rest
     again, in chunks of so many time steps, rounded up to a multiple of 32; 0 is off. device: 'cpu',
     'gpu:0', ...; a run resumes on any.
+    communicator: the processes that train together, each with these options and one `out`: 'mpi', a
+    process group of torch.distributed, a communicator of mpi4py, a `Communicator`; None is this one
+    alone. reduction: of their gradients, 'exact' (the same bits for any number of processes) or
+    'fast'. Each computes its share of the micro_batches, a power of two; rank 0 saves and validates.
 
     Raises ArgumentError for an option out of range, for one that differs from the run to resume (it
     names the option and both values), for other data than that run's, and for an `out` that holds a
@@ -110,6 +116,8 @@ class Run(_core.RunBase):
         keep: int = 5,
         recompute: int = 0,
         device: str | None = None,
+        communicator: Any = None,
+        reduction: Literal["exact", "fast"] = "exact",
         **network: Any,
     ) -> None:
         options = dict(locals())
@@ -121,6 +129,8 @@ class Run(_core.RunBase):
             if options[name] is not None:
                 options[name] = _arguments.as_path("Run", name, options[name])
         options["columns"] = _columns(columns)
+        options["communicator"] = as_communicator("Run", communicator)
+        options["reduction"] = as_reduction("Run", reduction)
         super().__init__(options)
 
     def train(
@@ -131,7 +141,7 @@ class Run(_core.RunBase):
         Saves before the first step, at the intervals of save_steps and save_seconds, and at the end.
         `callback` is called after each step; False ends the run after it. So does what the callback
         raises, and Ctrl-C: the exception is raised again when the run is saved. Can be called again
-        to continue.
+        to continue. Of several processes each calls its own, and one ends the run for all.
 
         Raises ArgumentError for a loss or gradients that are not finite, IoError.
         """
@@ -163,6 +173,11 @@ class Run(_core.RunBase):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @property
+    def reduction_cost(self) -> ReductionCost:
+        """What the sums of gradients of several processes have cost this one."""
+        return ReductionCost(*self.reduction_cost_core())
 
     @property
     def config(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from openrnn._optimizers import (
     Optimizer,
     RMSPropOptimizer,
 )
+from openrnn._communicators import Communicator, ReductionCost
 from openrnn._runs import Run, StepReport
 from openrnn._fit_callbacks import Callback, EarlyStopping, History
 from openrnn._fit_loop import evaluate, fit
@@ -41,6 +42,7 @@ __all__ = [
     "CheckpointManager",
     "CheckpointState",
     "CheckpointStatus",
+    "Communicator",
     "ConstantSchedule",
     "CosineDecay",
     "EarlyStopping",
@@ -52,6 +54,7 @@ __all__ = [
     "Optimizer",
     "PiecewiseConstant",
     "RMSPropOptimizer",
+    "ReductionCost",
     "Run",
     "Saver",
     "StepReport",

@@ -29,6 +29,14 @@ void use_device(const std::string& device);
 void require_file(const std::string& flag, const std::string& path);
 /// The same of a model: it may also be a folder, or the prefix of a checkpoint.
 void require_model(const std::string& flag, const std::string& path);
+/// An error as the tool ends with it: 1 for those of the machine, 2 for those of the user.
+struct Fault {
+  int code;
+  std::string text;
+};
+Fault fault_of(const std::exception& error);
+/// One line on stderr.
+void complain(const Fault& fault);
 /// Throws: IoError when what was printed did not all arrive.
 void flush_stdout();
 

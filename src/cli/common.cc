@@ -1,11 +1,29 @@
 // What several subcommands share.
 #include <cstdio>
 #include <filesystem>
+#include <new>
 
+#include "base/out_of_memory.h"
 #include "cli/commands.h"
 #include "openrnn/base.h"
 
 namespace openrnn::cli {
+
+Fault fault_of(const std::exception& error) {
+  constexpr int kMachines = 1, kUsers = 2;
+  const auto is = [&](auto* type) { return dynamic_cast<decltype(type)>(&error) != nullptr; };
+  const bool machines = is(static_cast<const IoError*>(nullptr)) ||
+                        is(static_cast<const EngineError*>(nullptr)) ||
+                        !is(static_cast<const Error*>(nullptr));
+  if (is(static_cast<const std::bad_alloc*>(nullptr)) &&
+      !is(static_cast<const OutOfMemory*>(nullptr))) {
+    return {kMachines,
+            "[memory] this machine has too little for these sizes, expected smaller ones"};
+  }
+  return {machines ? kMachines : kUsers, error.what()};
+}
+
+void complain(const Fault& fault) { std::fprintf(stderr, "openrnn: %s\n", fault.text.c_str()); }
 
 train::ArithmeticChoice choice_of(const ArithmeticFlags& flags) {
   train::ArithmeticChoice choice;

@@ -15,6 +15,9 @@ namespace openrnn::cli {
 /// The flags are the options of a run, with dashes for underscores.
 struct TrainFlags {
   train::RunOptions run;
+  /// 'none' or 'mpi'; unset: mpi where mpirun has started several processes.
+  std::optional<std::string> communicator;
+  std::optional<train::Reduction> reduction;
   std::string device;
   int threads = 0;
 };

@@ -155,6 +155,7 @@ NB_MODULE(_core, m) {
   bind_models(m);
   bind_saveables(m);
   bind_optimizers(m);
+  bind_communicators(m);
   bind_micro_batches(m);
   bind_saver(m);
   bind_runs(m);

@@ -24,7 +24,7 @@ RANKS = [
     {"mapping"},
     {"layers", "checkpoint", "onnx"},
     {"train"},
-    {"cli", "python"},
+    {"cli", "python", "mpi"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 # The same inside a room, for rooms whose folders have ranks; "" is the room's own folder.
@@ -52,7 +52,7 @@ UMBRELLA = "openrnn.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
 SOURCES = (".h", ".cc", ".inc", ".cu", ".cuh")
 THIRD_PARTY = {
-    "leveldb": set(), "protozero": {"formats"}, "CLI": {"cli"},
+    "leveldb": set(), "mpi.h": {"mpi"}, "protozero": {"formats"}, "CLI": {"cli"},
     "nlohmann": set(RANK) - CORE, "fmt": set(RANK) - CORE,
 }
 

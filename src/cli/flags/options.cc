@@ -76,4 +76,13 @@ std::optional<std::string> nearest(const std::string& typed,
   return best;
 }
 
+void add_threads(CLI::App* app, int& threads) {
+  add_number(app, "--threads", threads, {1, 1024},
+             "Threads to use; results do not depend on it (default: all of this machine's)");
+}
+
+void add_device(CLI::App* app, std::string& device) {
+  app->add_option("--device", device, "cpu, gpu:0, gpu:1, ... (default: OPENRNN_DEVICE, else cpu)");
+}
+
 }  // namespace openrnn::cli

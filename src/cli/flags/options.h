@@ -101,6 +101,10 @@ CLI::Option* add_choice(CLI::App* app, const std::string& name, std::optional<T>
 CLI::Option* add_text(CLI::App* app, const std::string& name, std::optional<std::string>& value,
                       const std::string& help);
 
+/// --threads and --device.
+void add_threads(CLI::App* app, int& threads);
+void add_device(CLI::App* app, std::string& device);
+
 /// One that `take` reads; `type` is what the help shows of its values.
 inline CLI::Option* add_text_as(CLI::App* app, const std::string& name, const std::string& type,
                                 const std::string& help,

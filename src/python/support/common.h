@@ -77,6 +77,7 @@ void bind_loops(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_saveables(nb::module_& m);
 void bind_optimizers(nb::module_& m);
+void bind_communicators(nb::module_& m);
 void bind_micro_batches(nb::module_& m);
 void bind_saver(nb::module_& m);
 void bind_runs(nb::module_& m);

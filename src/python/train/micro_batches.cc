@@ -3,6 +3,7 @@
 
 #include "openrnn/ops_part.h"
 #include "python/graph/tape_ref.h"
+#include "python/train/communicator_ref.h"
 #include "python/train/optimizer_ref.h"
 
 namespace openrnn::python {
@@ -29,8 +30,15 @@ struct PartsOfStep {
     unlocked([&] { sum.add(*optimizer.core, recorded, loss, variables, share); });
     tape.drop();
   }
-  Tensor take() {
-    step = unlocked([&] { return sum.take(); });
+  /// Of several processes the sum of all; this one may have had no rows.
+  Tensor take(nb::handle group, bool any, nb::handle var_list) {
+    const std::shared_ptr<train::Group> processes = as_group(group);
+    const std::vector<Variable> variables = as_variables("fit", var_list);
+    step = unlocked([&] {
+      std::optional<train::GradientSum::Step> own;
+      if (any) own = sum.take();
+      return processes ? processes->sum(std::move(own), variables) : std::move(own).value();
+    });
     return step.loss;
   }
   void apply(const OptimizerRef& optimizer, nb::handle var_list, double clip_norm) {
@@ -71,7 +79,7 @@ void bind_micro_batches(nb::module_& m) {
   nb::class_<PartsOfStep>(m, "PartsOfStep", "The gradients of a step in parts, and its loss.")
       .def(nb::init<>())
       .def("add", &PartsOfStep::add, "optimizer"_a, "tape"_a, "loss"_a, "variables"_any, "share"_a)
-      .def("take", &PartsOfStep::take)
+      .def("take", &PartsOfStep::take, "group"_any, "any"_a, "variables"_any)
       .def("apply", &PartsOfStep::apply, "optimizer"_a, "variables"_any, "clip_norm"_a);
 }
 

@@ -1,6 +1,7 @@
 // train.Run: a training run with its data, checkpoints and events.
 #include "openrnn/formats.h"
 #include "python/support/network.h"
+#include "python/train/communicator_ref.h"
 #include "train/run/fields.h"
 #include "train/run/network_options.h"
 
@@ -10,8 +11,9 @@ namespace {
 /// A run, until it is closed.
 class RunRef {
  public:
-  explicit RunRef(const train::RunOptions& options)
-      : run_(unlocked([&] { return std::make_shared<train::Run>(options); })) {}
+  RunRef(const train::RunOptions& options, std::shared_ptr<train::Communicator> communicator)
+      : communicator_(std::move(communicator)),
+        run_(unlocked([&] { return std::make_shared<train::Run>(options); })) {}
   /// Throws: StateError when it is closed.
   train::Run& get() const {
     if (!run_) throw StateError("[Run] the run is closed, expected an open one");
@@ -23,6 +25,7 @@ class RunRef {
   std::unique_lock<std::recursive_mutex> lock() const { return calls_.take(); }
 
  private:
+  std::shared_ptr<train::Communicator> communicator_;  // outlives the run
   std::shared_ptr<train::Run> run_;
   CallLock calls_;
 };
@@ -87,6 +90,8 @@ train::RunOptions options_of(const nb::dict& given) {
   options.keep = as_value<int>("keep", nb::object(given["keep"]));
   options.recompute = as_value<std::int64_t>("recompute", nb::object(given["recompute"]));
   options.device = as_device(nb::object(given["device"]));
+  options.reduction =
+      train::parse_reduction(as_value<std::string>("reduction", nb::object(given["reduction"])));
   return options;
 }
 
@@ -173,34 +178,9 @@ void bind_events(nb::module_& m) {
       .def("flush", &EventWriter::flush);
 }
 
-}  // namespace
-
-void bind_runs(nb::module_& m) {
-  bind_report(m);
-  bind_events(m);
-  nb::class_<RunRef>(m, "RunBase", nb::dynamic_attr())
-      .def(
-          "__init__",
-          [](RunRef* self, const nb::dict& options) { new (self) RunRef(options_of(options)); },
-          "options"_a, nb::sig("def __init__(self, options: dict[str, typing.Any]) -> None"))
-      .def("train_core", &train_run, "callback"_any)
-      .def("save_core",
-           [](const RunRef& self) {
-             const auto lock = self.lock();
-             return unlocked([&] { return self.get().save(); });
-           })
-      .def("validate_core",
-           [](const RunRef& self) {
-             const auto lock = self.lock();
-             return unlocked([&] { return self.get().validate(); });
-           })
-      .def("close_core",
-           [](RunRef& self) {
-             const auto lock = self.lock();
-             self.close();
-           })
-      .def_prop_ro("config_json",
-                   [](const RunRef& self) { return train::to_json(self.get().config()); })
+void bind_state(nb::class_<RunRef>& run) {
+  run.def_prop_ro("config_json",
+                  [](const RunRef& self) { return train::to_json(self.get().config()); })
       .def_prop_ro(
           "step", [](const RunRef& self) { return self.get().step(); }, "Steps taken so far.")
       .def_prop_ro(
@@ -230,6 +210,44 @@ void bind_runs(nb::module_& m) {
       .def_prop_ro(
           "variables", [](const RunRef& self) { return self.get().model().variables(); },
           "The variables of the model.");
+}
+
+}  // namespace
+
+void bind_runs(nb::module_& m) {
+  bind_report(m);
+  bind_events(m);
+  nb::class_<RunRef> run(m, "RunBase", nb::dynamic_attr());
+  run.def(
+         "__init__",
+         [](RunRef* self, const nb::dict& given) {
+           train::RunOptions options = options_of(given);
+           auto communicator = as_communicator(nb::object(given["communicator"]));
+           options.communicator = communicator.get();
+           new (self) RunRef(options, std::move(communicator));
+         },
+         "options"_a, nb::sig("def __init__(self, options: dict[str, typing.Any]) -> None"))
+      .def("train_core", &train_run, "callback"_any)
+      .def("save_core",
+           [](const RunRef& self) {
+             const auto lock = self.lock();
+             return unlocked([&] { return self.get().save(); });
+           })
+      .def("validate_core",
+           [](const RunRef& self) {
+             const auto lock = self.lock();
+             return unlocked([&] { return self.get().validate(); });
+           })
+      .def("close_core",
+           [](RunRef& self) {
+             const auto lock = self.lock();
+             self.close();
+           })
+      .def("reduction_cost_core", [](const RunRef& self) {
+        const train::ReductionCost cost = self.get().reduction_cost();
+        return std::tuple(cost.steps, cost.bytes, cost.seconds, cost.seconds_waited);
+      });
+  bind_state(run);
 }
 
 }  // namespace openrnn::python

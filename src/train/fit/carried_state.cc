@@ -34,6 +34,28 @@ CarriedState::Tensors CarriedState::latest(std::int64_t batch) const {
   return finished ? rows(left_, 0, batch) : before(0, batch);
 }
 
+void CarriedState::gather(Communicator& communicator, const ops::BatchPart& own) {
+  // Nothing is left before the first step, and all of it after a restore.
+  if (left_.empty() || covered(left_, 0, own.whole_batch) == own.whole_batch) return;
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  Parts all(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    all[rank].first = static_cast<std::int64_t>(rank) * own.rows;
+    all[rank].count = own.rows;
+  }
+  for (const Tensor& each : rows(left_, own.first_row, own.rows)) {
+    const Array mine = each.to_host();
+    std::vector<std::byte> received(mine.size_bytes() * ranks);
+    communicator.all_gather(mine.data(), received.data(), mine.size_bytes());
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const ConstArrayView theirs{received.data() + rank * mine.size_bytes(), mine.dtype(),
+                                  mine.shape()};
+      all[rank].state.emplace_back(DeviceArray::from_host(each.device(), theirs));
+    }
+  }
+  left_ = std::move(all);
+}
+
 void CarriedState::load(std::int64_t batch, Tensors state) {
   before_.clear();
   left_.clear();

@@ -1,6 +1,7 @@
 // The recurrent state that a text run carries from window to window, by rows of the batch.
 #pragma once
 
+#include "openrnn/device.h"
 #include "openrnn/train_fit.h"
 
 namespace openrnn::train {
@@ -21,6 +22,8 @@ class CarriedState {
   void leave(std::int64_t first, std::int64_t count, Tensors state);
   /// What the batch's rows left; after a step that was not finished, what that starts from.
   Tensors latest(std::int64_t batch) const;
+  /// What the rows of all processes left, of which each has `own`: as many.
+  void gather(Communicator& communicator, const ops::BatchPart& own);
   /// Of the whole batch, before the next step.
   void load(std::int64_t batch, Tensors state);
 

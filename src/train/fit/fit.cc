@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "openrnn/train_fit.h"
+#include "train/group/group.h"
 #include "train/message.h"
 
 namespace openrnn::train {
@@ -22,10 +23,25 @@ void check_parts(const Task& task, std::int64_t parts) {
                               " rows, expected parts of equal size: a divisor"));
 }
 
+void check_processes(std::int64_t parts, const Group& group) {
+  const std::string expected = expected_parts(parts, group.size());
+  if (expected.empty()) return;
+  throw ArgumentError(message("Fit", "micro_batches ", parts, " of ", group.size(),
+                              " processes, expected ", expected));
+}
+
+std::shared_ptr<Group> group_of(const FitOptions& options) {
+  if (!options.communicator || options.communicator->size() == 1) return nullptr;
+  return std::make_shared<Group>(*options.communicator, options.reduction);
+}
+
 }  // namespace
 
 Fit::Fit(Task& task, Optimizer& optimizer, FitOptions options)
-    : task_(task), optimizer_(optimizer), options_(options) {
+    : Fit(task, optimizer, options, group_of(options)) {}
+
+Fit::Fit(Task& task, Optimizer& optimizer, FitOptions options, std::shared_ptr<Group> group)
+    : task_(task), optimizer_(optimizer), options_(options), group_(std::move(group)) {
   const auto refuse = [](auto... parts) { throw ArgumentError(message("Fit", parts...)); };
   options_.schedule.validate();
   if (options_.steps < 0) refuse("steps ", options_.steps, ", expected 0 or more");
@@ -37,6 +53,7 @@ Fit::Fit(Task& task, Optimizer& optimizer, FitOptions options)
            ", expected 0 or more of each");
   }
   check_parts(task_, options_.micro_batches);
+  if (group_) check_processes(options_.micro_batches, *group_);
   optimizer_.prepare(task_.variables());
   global_step_ = get_or_create_global_step();
 }
@@ -56,14 +73,16 @@ StepResult Fit::take_step() {
                                    options_.clip_norm, loss);
 }
 
-StepResult Fit::take_step_in_parts() {
-  const std::int64_t rows = task_.rows(position_);
+std::optional<GradientSum::Step> Fit::own_parts(const std::vector<Variable>& variables) {
+  const std::int64_t rows = task_.rows(position_), parts = options_.micro_batches;
   const std::uint64_t step = ops::new_step_of_parts();
-  const std::vector<Variable> variables = task_.variables();
+  const Group::Range own = group_ ? group_->own_of(parts) : Group::Range{0, parts};
   GradientSum sum;
+  bool any = false;
   ops::BatchPart part{.whole_batch = rows};
-  for (std::int64_t i = 0; i < options_.micro_batches; ++i, part.first_row += part.rows) {
-    part.rows = rows_of_part(rows, options_.micro_batches, i);
+  for (std::int64_t i = 0; i < own.end; ++i, part.first_row += part.rows) {
+    part.rows = rows_of_part(rows, parts, i);
+    if (i < own.begin) continue;
     if (part.rows == 0) {
       sum.skip();
       continue;
@@ -74,8 +93,20 @@ StepResult Fit::take_step_in_parts() {
     tape.close();
     sum.add(optimizer_, tape, loss, variables,
             static_cast<double>(part.rows) / static_cast<double>(rows));
+    any = true;
   }
-  GradientSum::Step whole = sum.take();
+  if (any) return sum.take();
+  // The layers count the step's masks all the same, as those of the other processes do.
+  const ops::BatchPart first{0, rows_of_part(rows, parts, 0), rows};
+  const ops::PartScope scope(first, step);
+  task_.loss_of_part(position_, first);
+  return std::nullopt;
+}
+
+StepResult Fit::take_step_in_parts() {
+  const std::vector<Variable> variables = task_.variables();
+  std::optional<GradientSum::Step> own = own_parts(variables);
+  GradientSum::Step whole = group_ ? group_->sum(std::move(own), variables) : std::move(*own);
   return optimizer_.clip_and_apply(std::move(whole.gradients), variables, global_step_,
                                    options_.clip_norm, whole.loss);
 }
@@ -98,7 +129,9 @@ StepReport Fit::one_step() {
 void Fit::validate(StepReport& report) {
   optimizer_.finish();
   // All by the same measure, the last one too, so that it can be compared with the best.
-  const double value = task_.validate(true);
+  double value = 0.0;
+  if (!group_ || group_->first()) value = task_.validate(true);
+  if (group_) value = group_->number_of_first(value);
   // Nothing is less than NaN: it would be the best for ever.
   if (!std::isfinite(value)) {
     throw ArgumentError(message("Fit", "a validation of ", value, " at step ", report.step,
@@ -116,9 +149,27 @@ void Fit::validate(StepReport& report) {
 }
 
 StopReason Fit::run(const std::vector<Callback>& callbacks) {
-  const StopReason reason = steps(callbacks);
-  optimizer_.finish();
+  StopReason reason = StopReason::kDone;
+  const auto work = [&] {
+    reason = steps(callbacks);
+    optimizer_.finish();
+  };
+  group_ ? group_->guarded(work) : work();
   return reason;
+}
+
+bool Fit::goes_on(bool mine) { return group_ ? group_->decide({.goes_on = mine}).goes_on : mine; }
+
+ReductionCost Fit::reduction_cost() const { return group_ ? group_->cost() : ReductionCost{}; }
+
+void Fit::gather() {
+  if (!group_) return;
+  const std::int64_t rows = task_.batch() / group_->size();
+  const ops::BatchPart own{group_->rank() * rows, rows, task_.batch()};
+  group_->guarded([&] {
+    optimizer_.finish();
+    group_->with_messages([&](Communicator& all) { task_.gather(all, own); });
+  });
 }
 
 StopReason Fit::steps(const std::vector<Callback>& callbacks) {
@@ -131,7 +182,7 @@ StopReason Fit::steps(const std::vector<Callback>& callbacks) {
     }
     bool go_on = true;
     for (const Callback& callback : callbacks) go_on = callback(report) && go_on;
-    if (!go_on) return StopReason::kCallback;
+    if (!goes_on(go_on)) return StopReason::kCallback;
   }
   return StopReason::kDone;
 }

@@ -37,6 +37,8 @@ Tensor Task::loss_of_part(const DataPosition& position, const ops::BatchPart& pa
                            "overrides batch and loss_of_part"));
 }
 
+void Task::gather(Communicator&, const ops::BatchPart&) {}
+
 TextTask::TextTask(SequenceModel& model, const Text& text, const Options& options)
     : model_(model),
       text_(text),
@@ -109,6 +111,10 @@ void TextTask::load(const Extras& extras) {
   }
   model_.set_dropout_calls(calls);
   state_->load(options_.batch, std::move(state));
+}
+
+void TextTask::gather(Communicator& communicator, const ops::BatchPart& own) {
+  state_->gather(communicator, own);
 }
 
 SeriesTask::SeriesTask(SequenceModel& model, const SeriesWindows& data, bool to_sequence)

@@ -8,7 +8,8 @@ namespace {
 /// What train() does after each step.
 class Progress {
  public:
-  Progress(const RunCallbacks& callbacks, Graph& outer, EventWriter& events, std::string unit)
+  /// `events` null: another process writes and reports.
+  Progress(const RunCallbacks& callbacks, Graph& outer, EventWriter* events, std::string unit)
       : callbacks_(callbacks), outer_(outer), events_(events), unit_(std::move(unit)) {}
 
   bool goes_on(const StepReport& report) const {
@@ -28,20 +29,21 @@ class Progress {
   }
   void flush() {
     if (unknown_) show(*std::exchange(unknown_, std::nullopt));
-    events_.flush();
+    if (events_) events_->flush();
   }
   void saved(const std::string& prefix) const {
-    if (!callbacks_.after_save) return;
+    if (!callbacks_.after_save || !events_) return;
     const Graph::AsDefault current(outer_);
     callbacks_.after_save(prefix);
   }
 
  private:
   void show(const StepReport& report) {
-    events_.add_scalar("train/" + unit_, report.step, report.metric());
-    events_.add_scalar("train/learning_rate", report.step, report.learning_rate);
-    events_.add_scalar("train/gradient_norm", report.step, report.gradient_norm());
-    if (report.validation) events_.add_scalar("valid/" + unit_, report.step, *report.validation);
+    if (!events_) return;
+    events_->add_scalar("train/" + unit_, report.step, report.metric());
+    events_->add_scalar("train/learning_rate", report.step, report.learning_rate);
+    events_->add_scalar("train/gradient_norm", report.step, report.gradient_norm());
+    if (report.validation) events_->add_scalar("valid/" + unit_, report.step, *report.validation);
     if (!callbacks_.on_report) return;
     const Graph::AsDefault current(outer_);
     callbacks_.on_report(report);
@@ -49,7 +51,7 @@ class Progress {
 
   const RunCallbacks& callbacks_;
   Graph& outer_;
-  EventWriter& events_;
+  EventWriter* events_;
   std::string unit_;
   /// The last step while its numbers are not known.
   std::optional<StepReport> unknown_;
@@ -70,11 +72,27 @@ Extras Run::Impl::extras() const {
   return extras;
 }
 
+void Run::Impl::first_works(const std::function<void()>& work) {
+  group ? group->first_works(work) : work();
+}
+
+Group::Decision Run::Impl::decide(const Group::Decision& mine) {
+  return group ? group->decide(mine) : mine;
+}
+
 std::string Run::Impl::save() {
-  std::string prefix = manager->save(*saver, fit->step(), extras());
+  fit->gather();
+  std::string prefix;
+  first_works([&] { prefix = manager->save(*saver, fit->step(), extras()); });
+  if (group) prefix = group->text_of_first(prefix);
   saved_step = fit->step();
   saved_at = std::chrono::steady_clock::now();
   return prefix;
+}
+
+void Run::Impl::save_best(const std::string& prefix) {
+  fit->gather();
+  first_works([&] { saver->write(prefix, extras()); });
 }
 
 bool Run::Impl::time_to_save(std::int64_t step) const {
@@ -90,24 +108,37 @@ StopReason Run::train(const RunCallbacks& callbacks) {
   Impl& run = *impl_;
   Graph& outer = Graph::current();
   const Graph::AsDefault current(run.graph);
-  if (!run.events) run.events.emplace(run.options.out);
-  Progress progress(callbacks, outer, *run.events, run.series ? "loss" : "bits_per_byte");
-  if (run.saved_step < 0) progress.saved(run.save());
-  const StopReason reason = run.fit->run({[&](const StepReport& report) {
-    const bool goes_on = progress.goes_on(report);
-    const bool saves = report.step == report.steps || !goes_on || run.time_to_save(report.step);
-    progress.report(report, saves || report.validation);
-    if (report.validation || saves) progress.flush();
-    if (report.best && run.config.fit.patience > 0) run.saver->write(best_prefix(), run.extras());
-    if (saves) progress.saved(run.save());
-    return goes_on;
-  }});
-  progress.flush();
-  if (run.saved_step != run.fit->step()) progress.saved(run.save());
+  StopReason reason = StopReason::kDone;
+  const auto train = [&] {
+    run.first_works([&] {
+      if (!run.events) run.events.emplace(run.options.out);
+    });
+    Progress progress(callbacks, outer, run.events ? &*run.events : nullptr,
+                      run.series ? "loss" : "bits_per_byte");
+    if (run.saved_step < 0) progress.saved(run.save());
+    reason = run.fit->run({[&](const StepReport& report) {
+      const auto [goes_on, is_time] =
+          run.decide({progress.goes_on(report), run.time_to_save(report.step)});
+      const bool saves = report.step == report.steps || !goes_on || is_time;
+      progress.report(report, saves || report.validation);
+      if (report.validation || saves) progress.flush();
+      if (report.best && run.config.fit.patience > 0) run.save_best(best_prefix());
+      if (saves) progress.saved(run.save());
+      return goes_on;
+    }});
+    progress.flush();
+    if (run.saved_step != run.fit->step()) progress.saved(run.save());
+  };
+  run.group ? run.group->guarded(train) : train();
   return reason;
 }
 
-std::string Run::save() { return impl_->save(); }
+std::string Run::save() {
+  if (!impl_->group) return impl_->save();
+  std::string prefix;
+  impl_->group->guarded([&] { prefix = impl_->save(); });
+  return prefix;
+}
 
 double Run::validate() {
   const Graph::AsDefault current(impl_->graph);
@@ -119,6 +150,7 @@ const std::optional<double>& Run::best() const { return impl_->fit->best(); }
 std::int64_t Run::best_step() const { return impl_->fit->best_step(); }
 std::string Run::best_prefix() const { return impl_->options.out + "/best"; }
 const RunConfig& Run::config() const { return impl_->config; }
+ReductionCost Run::reduction_cost() const { return impl_->fit->reduction_cost(); }
 const std::optional<std::string>& Run::resumed_from() const { return impl_->resumed_from; }
 const Task& Run::task() const { return *impl_->task; }
 SequenceModel& Run::model() { return *impl_->model; }

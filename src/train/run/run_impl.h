@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "openrnn/train_run.h"
+#include "train/group/group.h"
 #include "train/run/folder_claim.h"
 
 namespace openrnn::train {
@@ -11,6 +12,13 @@ namespace openrnn::train {
 struct Run::Impl {
   explicit Impl(const RunOptions& options);
 
+  /// The options and the run to resume; then data and model.
+  void open();
+  void make();
+  bool first() const { return !group || group->first(); }
+  void check_processes() const;
+  /// Throws: StateError where another process has other data, options or values.
+  void check_agreement();
   /// The latest checkpoint of `out`.
   std::optional<std::string> find_run() const;
   [[noreturn]] void refuse_run(const std::string& prefix) const;
@@ -25,9 +33,14 @@ struct Run::Impl {
   /// All that a checkpoint says besides the variables.
   Extras extras() const;
   std::string save();
+  void save_best(const std::string& prefix);
+  /// Runs at rank 0; all wait for it.
+  void first_works(const std::function<void()>& work);
+  Group::Decision decide(const Group::Decision& mine);
   bool time_to_save(std::int64_t step) const;
 
   RunOptions options;
+  std::shared_ptr<Group> group;  // null: this process alone
   Graph graph;
   std::optional<Extras> resumed;
   std::optional<std::string> resumed_from;

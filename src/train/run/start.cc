@@ -23,16 +23,44 @@ void require_file(const char* reader, const char* option, const std::string& pat
   if (fs::is_directory(status)) refuse(" is a folder, expected a file");
 }
 
+/// Of the values of all variables, in their order.
+std::string fingerprint_of(const Graph& graph) {
+  std::string all;
+  for (const Variable& variable : graph.variables()) {
+    const Array value = variable.to_host();
+    all += fingerprint({static_cast<const char*>(value.data()), value.size_bytes()});
+  }
+  return fingerprint(all);
+}
+
 }  // namespace
 
 Run::Impl::Impl(const RunOptions& given) : options(given) {
   const Graph::AsDefault current(graph);
+  if (!options.communicator || options.communicator->size() == 1) {
+    open();
+    make();
+    return;
+  }
+  group = std::make_shared<Group>(*options.communicator, options.reduction);
+  // In this order: rank 0 takes the folder, and finishes there what another run has begun.
+  group->first_works([&] { open(); });
+  group->together([&] {
+    if (!first()) open();
+  });
+  group->guarded(
+      [&] { group->require_same("Run", "the run to resume", resumed_from.value_or("none")); });
+  group->together([&] { make(); });
+  group->guarded([&] { check_agreement(); });
+}
+
+void Run::Impl::open() {
   if (options.out.empty()) refuse_option(Option{"out"}, " is empty, expected a folder");
   check_ranges(options);
   const std::optional<std::string> run = find_run();
   if (run && !options.resume) refuse_run(*run);
   if (run) {
-    enter_folder();
+    if (first()) enter_folder();
     take_up(find_run().value_or(*run));
   } else {
     check_together(options, options.task.value_or("text"));
@@ -42,7 +70,29 @@ Run::Impl::Impl(const RunOptions& given) : options(given) {
     }
   }
   config.model.network.compute.device = options.device;
+  check_processes();
   check_files();
+}
+
+void Run::Impl::check_processes() const {
+  if (!group) return;
+  const std::int64_t parts = config.fit.micro_batches;
+  const std::string expected = expected_parts(parts, group->size());
+  if (expected.empty()) return;
+  refuse_option(Option{"micro_batches"}, " ", parts, " with ", group->size(),
+                " processes, expected ", expected);
+}
+
+void Run::Impl::check_agreement() {
+  group->require_same("Run", "data of fingerprint", config.data_hash);
+  group->require_same(
+      "Run", "the arithmetic",
+      std::string(model->rnn().math_kind()) + " with sums of version " + arithmetic_version());
+  group->require_same("Run", "a configuration of fingerprint", fingerprint(to_json(config)));
+  group->require_same("Run", "variables of fingerprint", fingerprint_of(graph));
+}
+
+void Run::Impl::make() {
   load_data();
   build();
 }
@@ -145,7 +195,7 @@ void Run::Impl::build() {
     resolve_steps(options, task->windows(), config);
   }
   optimizer = make_optimizer(config.optimizer, config.fit.schedule.learning_rate);
-  fit = std::make_unique<Fit>(*task, *optimizer, config.fit);
+  fit.reset(new Fit(*task, *optimizer, config.fit, group));
   saver = std::make_unique<Saver>();
   if (resumed) {
     saver->restore(*resumed_from);
@@ -153,6 +203,7 @@ void Run::Impl::build() {
     saved_step = fit->step();
     return;
   }
+  if (!first()) return;
   enter_folder();
   if (const auto run = find_run()) refuse_run(*run);  // of a process that was faster
 }

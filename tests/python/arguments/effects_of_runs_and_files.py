@@ -371,6 +371,8 @@ RUN = {
     "keep": lambda: (trained(save_steps=1, keep=2), [5, 6]),
     "recompute": recomputed,
     "device": lambda: refused(ELSEWHERE, run_of, device=ELSEWHERE),
+    "communicator": lambda: refused("communicator is 'gloo'", run_of, communicator="gloo"),
+    "reduction": lambda: refused("reduction is 'ring'", run_of, reduction="ring"),
 }
 
 OTHERS = {

@@ -18,7 +18,7 @@ WIDE = {"direction": "bidirectional", "num_proj": 3, "dropout": 0.25, "math": "b
 # Tested where there are files of several kinds, runs and machines.
 ELSEWHERE = {
     "LoadedModel", "LoadedNetwork", "EngineStatus", "Explanation", "CheckpointStatus", "StepReport",
-    "SaveSpec", "PackedModelBase", "Node",
+    "SaveSpec", "PackedModelBase", "Node", "Communicator",
 }  # fmt: skip
 
 
@@ -203,7 +203,10 @@ PROPERTIES = {
         "op": lambda: (wide().saveable.op.name, "cudnn_lstm/opaque_kernel"),
         "specs": lambda: (len(wide().saveable.specs), 2 * 2 * 3),
     },
-    "Run": {"config": lambda: (configured(), 5)},
+    "Run": {
+        "config": lambda: (configured(), 5),
+        "reduction_cost": lambda: (tuple(of_run("reduction_cost")), (0, 0, 0.0, 0.0)),
+    },
     "RunBase": {
         "best": lambda: (0.0 < of_run("best") < 10.0, True),
         "best_prefix": lambda: (of_run("best_prefix"), "out/best"),

@@ -27,7 +27,7 @@ def test_a_page(page, tmp_path, monkeypatch):
 def test_the_flax_module_learns():
     pytest.importorskip("flax")
     done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "python" / "flax_lstm.py"], capture_output=True,
+        [sys.executable, ROOT / "examples" / "python" / "frameworks" / "flax_lstm.py"], capture_output=True,
         text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

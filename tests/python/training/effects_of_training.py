@@ -112,6 +112,8 @@ def rows_of(call):
         "micro_batches": lambda: refused(
             "micro_batches is 4 with a batch_size of 6", fitted, call, batch_size=6, micro_batches=4
         ),
+        "communicator": lambda: refused("communicator is 'gloo'", fitted, call, communicator="gloo"),
+        "reduction": lambda: refused("reduction is 'ring'", fitted, call, reduction="ring"),
         "clip_norm": lambda: (fitted(call, clip_norm=0.1)[1], descent(1, clip=0.1)[1]),
         "schedule": lambda: (fitted(call, schedule=0.3)[1], descent(1, lambda step: 0.3)[1]),
         "batch_size": lambda: (fitted(call, batch_size=3)[1], descent(2, parts=2)[1]),

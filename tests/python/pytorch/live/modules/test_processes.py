@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-EXAMPLE = Path(__file__).parents[5] / "examples" / "python" / "ddp.py"
+EXAMPLE = Path(__file__).parents[5] / "examples" / "python" / "frameworks" / "ddp.py"
 
 
 def losses(processes):
