@@ -55,6 +55,13 @@ def test_trained_models_keep_their_math(runs):
     assert own == pytest.approx(bits(found["bf16"], text, "--math", "float32"), rel=0.02)
 
 
+def test_cells_are_compared_in_their_own_arithmetic(runs):
+    """They have float32 alone, in which a run of bf16 is computed there too."""
+    text, found = runs
+    assert good("check-cells", found["bf16"], "--input", text).stdout.endswith(
+        "  the same numbers\n")
+
+
 def test_bf16_trains_as_well(runs):
     text, found = runs
     plain, lower = (bits(found[math], text) for math in ("float32", "bf16"))
