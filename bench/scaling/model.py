@@ -4,7 +4,7 @@ A message of n bytes takes alpha + n / beta. Of a step there are
 
 - the computation of a process's parts,
 - notices, which decide and tell of failures: all-gathers of 64 bytes, log2(W) messages each,
-- the sum of N bytes of gradients, in pieces of 16 MiB.
+- the sum of N bytes of gradients, in pieces of 16 MiB, or more where slices would be below 64 KiB.
 
 `exact` sends W - 1 slices (all-to-all) and gathers W - 1: 2 (W - 1) messages and 2 (W - 1) / W of the
 bytes. `fast` is a ring's all-reduce, with as many, or for short arrays halving and doubling, 2 log2(W)
@@ -14,7 +14,7 @@ messages. Packing, adding and unpacking read and write memory.
 import math
 from typing import NamedTuple
 
-PIECE = 16 << 20  # as in the library
+PIECE, SLICE = 16 << 20, 64 << 10  # as in the library
 NOTICES = 3  # a step: before the sum, after the callbacks of Run and of Fit
 NOTICE_BYTES = 64
 
@@ -54,7 +54,7 @@ def reduction(work: Work, processes: int, network: Network, exact: bool = True,
     if processes == 1:
         return 0.0
     size = work.gradients * element / 4
-    pieces = math.ceil(size / PIECE)
+    pieces = math.ceil(size / max(PIECE, SLICE * processes))
     sent = 2 * (processes - 1) / processes * size / network.beta
     messages = 2 * (processes - 1)
     if not exact:
