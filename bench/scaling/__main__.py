@@ -68,7 +68,7 @@ def measured(processes, library, folder, **options):
 
 def check(library, steps):
     """One and two processes here, beside what the model says of two."""
-    print("| network | 1 process, 2 threads | 1 process, 1 thread, half of the rows | 2 processes | "
+    print("| network | 1 process, 2 threads | 2 processes apart, half of the rows each | 2 together | "
           "predicted | sums | waiting | speed of 2 to 1 |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
     for layers, units, batch, length in ((2, 512, 64, 25), (2, 128, 64, 25), (1, 64, 32, 25)):
         with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,7 @@ def check(library, steps):
                     print(f"line {line * line % 9973} of a text without a meaning", file=file)
             sizes = {"layers": layers, "units": units, "seq_len": length, "steps": steps}
             one = measured(1, library, folder, threads=2, batch=batch, micro_batches=2, **sizes)
-            half = measured(1, library, folder, threads=1, batch=batch // 2, **sizes)
+            half = measured(2, library, folder, threads=1, batch=batch // 2, apart=True, **sizes)
             two = measured(2, library, folder, threads=1, batch=batch, micro_batches=2, **sizes)
         network = model.Network("here", two["alpha"], two["beta"])
         work = model.Work("", half["step"], two["gradients"])

@@ -51,8 +51,13 @@ def messages(library):
 
 def steps(options):
     """Seconds of training steps: the shortest, and the median; what the sums cost."""
-    several = int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1)) > 1
+    apart = options.pop("apart", False)
+    several = int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1)) > 1 and not apart
     folder = options.pop("folder")
+    if not several:  # each has its own
+        folder = os.path.join(folder, os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
+        os.mkdir(folder)
+        os.symlink("../text", os.path.join(folder, "text"))
     marks = []
     with train.Run(os.path.join(folder, "run"), input=os.path.join(folder, "text"), valid_every=0,
                    save_seconds=0, communicator="mpi" if several else None, **options) as run:  # fmt: skip
@@ -72,7 +77,8 @@ def main():
     openrnn.set_num_threads(options.pop("threads"))
     found = {}
     library = os.environ.get("OPENRNN_MPI_LIBRARY")
-    if int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1)) > 1:
+    # Those apart do not start MPI, and need not end it.
+    if int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1)) > 1 and not options.get("apart"):
         found = messages(library)
     found |= steps(options)
     if os.environ.get("OMPI_COMM_WORLD_RANK", "0") == "0":
