@@ -8,7 +8,7 @@
 namespace {
 
 // The baseline: bits per byte of a text by the byte frequencies of another.
-double bits_by_frequency(const std::string& train, const std::string& text) {
+double bits_by_frequency(std::string_view train, std::string_view text) {
   std::array<double, 256> counts{};
   counts.fill(1.0);  // no byte has probability 0
   for (const char byte : train) counts[static_cast<unsigned char>(byte)] += 1.0;

@@ -54,6 +54,8 @@ class OPENRNN_API Vocabulary {
   /// Bits that encode which unknown symbol it is, all being equally likely.
   double bits_of_unknown() const;
 
+  /// The class of a byte value or code point.
+  std::int32_t id_of(std::int32_t code) const;
   /// The classes of a text. Throws: ArgumentError naming the first byte that is not UTF-8.
   std::vector<std::int32_t> encode(std::string_view text) const;
   /// The bytes of one class; empty for unknown(). Throws: ArgumentError for an id out of range.
@@ -73,12 +75,53 @@ struct TextOptions {
   TextLevel level = TextLevel::kByte;
   /// Fraction of the lines of `path` that is held out without a valid_path.
   double valid_fraction = 0.05;
+  /// Larger files are mapped, not read: they may be larger than memory.
+  std::uint64_t map_above = std::uint64_t{64} << 20;
+};
+
+/// The bytes of a text: owned, or those of a mapped file, of which only the parts that are read
+/// take memory. A mapped file must not change while it is used. Copies share the bytes.
+class OPENRNN_API TextBytes {
+ public:
+  TextBytes() = default;
+  TextBytes(std::string text);                                   // NOLINT: a text is its bytes
+  TextBytes(const char* text) : TextBytes(std::string(text)) {}  // NOLINT
+  /// A file of up to `map_above` bytes, or one without a size, is read, another one mapped.
+  /// Throws: IoError.
+  static TextBytes of_file(const std::string& path, std::uint64_t map_above);
+  operator std::string_view() const noexcept { return bytes_; }  // NOLINT
+  std::size_t size() const noexcept { return bytes_.size(); }
+  /// The bytes [begin, end).
+  TextBytes part(std::size_t begin, std::size_t end) const;
+  friend bool operator==(const TextBytes& a, const TextBytes& b) { return a.bytes_ == b.bytes_; }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  std::string_view bytes_;
 };
 
 /// A text split in two; the vocabulary is that of the training part alone.
 struct Text {
   Vocabulary vocabulary;
-  std::string train, valid;
+  TextBytes train, valid;
+};
+
+/// The classes of a text's symbols, found as they are asked for.
+class OPENRNN_API TextSymbols {
+ public:
+  explicit TextSymbols(std::vector<std::int32_t> ids);
+  /// Throws: ArgumentError for text that is not UTF-8 at the level kChar.
+  TextSymbols(const TextBytes& text, Vocabulary vocabulary);
+  std::int64_t size() const noexcept { return count_; }
+  /// The symbols [first, first + count).
+  void read(std::int64_t first, std::int64_t count, std::int32_t* ids) const;
+
+ private:
+  std::vector<std::int32_t> ids_;
+  TextBytes text_;
+  Vocabulary vocabulary_;
+  std::vector<std::size_t> places_;  // of some characters
+  std::int64_t count_ = 0;
 };
 
 /// Throws: IoError for a file that cannot be read; ArgumentError naming the file for an empty one,
@@ -101,17 +144,22 @@ class OPENRNN_API TextStreams {
   };
   /// A text too short for seq_len has shorter windows. Throws: ArgumentError for sizes below 1 or a
   /// text of at most `batch` symbols.
-  TextStreams(std::vector<std::int32_t> ids, const Options& options);
+  TextStreams(std::vector<std::int32_t> ids, const Options& options)
+      : TextStreams(TextSymbols(std::move(ids)), options) {}
+  TextStreams(TextSymbols symbols, const Options& options);
+  const TextSymbols& text() const noexcept { return text_; }
   /// Windows of one epoch.
   std::int64_t windows() const noexcept { return groups_ * segment_windows_; }
   /// Symbols that one window predicts.
   std::int64_t symbols() const noexcept { return seq_len_ * batch_; }
-  /// The order depends on the seed and the epoch alone.
+  /// The order depends on the seed and the epoch alone. Not for use by two threads at once.
   Window window(const DataPosition& position) const;
 
  private:
-  std::vector<std::int64_t> starts(std::int64_t epoch) const;
-  std::vector<std::int32_t> ids_;
+  const std::vector<std::int64_t>& starts(std::int64_t epoch) const;
+  TextSymbols text_;
+  mutable std::int64_t epoch_ = -1;  // whose order is in starts_
+  mutable std::vector<std::int64_t> starts_;
   std::int64_t batch_, seq_len_, segment_windows_ = 0, segments_ = 0, groups_ = 0;
   std::uint64_t seed_;
 };

@@ -122,7 +122,8 @@ TEST(TextTask, AQuickValidationEndsWithAWholeCharacter) {
     options.quick_bytes = most;
     TextTask task(model, text, options);
     const auto score = [&](std::size_t bytes) {
-      return score_text(model, text.vocabulary, text.valid.substr(0, bytes)).bits_per_byte();
+      return score_text(model, text.vocabulary, std::string_view(text.valid).substr(0, bytes))
+          .bits_per_byte();
     };
     EXPECT_EQ(task.validate(true), score(kept)) << most;
     EXPECT_EQ(task.validate(false), score(9)) << most;

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -98,7 +100,7 @@ TEST(LoadText, HoldsOutTheLastLines) {
   const TextFile file(bytes);
   const Text text = load_text({file.path(), "", TextLevel::kByte, 0.05});
   EXPECT_EQ(text.valid, "line 195\nline 196\nline 197\nline 198\nline 199\n");
-  EXPECT_EQ(text.train + text.valid, bytes);
+  EXPECT_EQ(std::string(text.train) + std::string(text.valid), bytes);
 }
 
 TEST(LoadText, TwoLinesAreEnough) {
@@ -144,6 +146,59 @@ std::vector<std::int32_t> counting(std::size_t size) {
   std::vector<std::int32_t> ids(size);
   for (std::size_t i = 0; i < size; ++i) ids[i] = static_cast<std::int32_t>(i);
   return ids;
+}
+
+TEST(LoadText, AMappedFileIsTheTextThatIsRead) {
+  std::string bytes;
+  for (int i = 0; i < 3000; ++i)
+    bytes += "Zeile " + std::to_string(i * i) + ", \xc3\xa4\xe2\x82\xac\n";
+  const TextFile file(bytes);
+  for (const TextLevel level : {TextLevel::kByte, TextLevel::kChar}) {
+    const Text read = load_text({.path = file.path(), .level = level});
+    const Text mapped = load_text({.path = file.path(), .level = level, .map_above = 0});
+    EXPECT_EQ(mapped.train, read.train);
+    EXPECT_EQ(mapped.valid, read.valid);
+    EXPECT_EQ(mapped.vocabulary.codes(), read.vocabulary.codes());
+    const TextStreams::Options sizes{.batch = 3, .seq_len = 11, .seed = 4};
+    const TextStreams by_ids(read.vocabulary.encode(read.train), sizes);
+    const TextStreams by_text(TextSymbols(mapped.train, mapped.vocabulary), sizes);
+    ASSERT_EQ(by_text.windows(), by_ids.windows());
+    for (std::int64_t window = 0; window < by_ids.windows(); window += 7) {
+      for (const std::int64_t epoch : {1, 0, 1}) {
+        const Window a = by_ids.window({epoch, window}), b = by_text.window({epoch, window});
+        ASSERT_EQ(std::memcmp(a.x.data(), b.x.data(), a.x.size_bytes()), 0);
+        ASSERT_EQ(std::memcmp(a.y.data(), b.y.data(), a.y.size_bytes()), 0);
+        ASSERT_EQ(a.fresh, b.fresh);
+      }
+    }
+  }
+}
+
+TEST(TextSymbols, AreThoseOfTheWholeTextWhereverTheyBegin) {
+  std::string text;
+  RandomStream random(8);
+  while (text.size() < 40000) {
+    const std::array<const char*, 5> kinds{"a", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+                                           "?"};
+    text += kinds[random.below(5)];
+  }
+  for (const TextLevel level : {TextLevel::kByte, TextLevel::kChar}) {
+    // '?' has no class of its own.
+    const Vocabulary vocabulary =
+        Vocabulary::of_text("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", level);
+    const std::vector<std::int32_t> all = vocabulary.encode(text);
+    const TextSymbols symbols(text, vocabulary);
+    ASSERT_EQ(symbols.size(), static_cast<std::int64_t>(all.size()));
+    for (int trial = 0; trial < 200; ++trial) {
+      const auto first = static_cast<std::int64_t>(random.below(all.size()));
+      const std::int64_t count = std::min<std::int64_t>(
+          1 + static_cast<std::int64_t>(random.below(70)), symbols.size() - first);
+      std::vector<std::int32_t> found(static_cast<std::size_t>(count));
+      symbols.read(first, count, found.data());
+      ASSERT_TRUE(std::equal(found.begin(), found.end(), all.begin() + first)) << first;
+    }
+  }
+  EXPECT_THROW(TextSymbols("a\xff", Vocabulary::of_text("a", TextLevel::kChar)), ArgumentError);
 }
 
 TEST(TextStreams, ReadsSegmentsInWindows) {

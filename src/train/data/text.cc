@@ -8,9 +8,9 @@
 namespace openrnn::train {
 namespace {
 
-std::string read_text(const std::string& path) {
-  std::string text = read_file(path);
-  if (text.empty()) {
+TextBytes read_text(const std::string& path, std::uint64_t map_above) {
+  TextBytes text = TextBytes::of_file(path, map_above);
+  if (text.size() == 0) {
     throw ArgumentError(message("load_text", "'", path, "' is empty, expected a text"));
   }
   return text;
@@ -18,7 +18,7 @@ std::string read_text(const std::string& path) {
 
 /// Where the held-out lines begin: the first line start in the last `fraction` of the text, or the
 /// last line when that part holds none.
-std::size_t split_point(const std::string& path, const std::string& text, double fraction) {
+std::size_t split_point(const std::string& path, std::string_view text, double fraction) {
   if (!(fraction > 0.0 && fraction < 1.0)) {
     throw ArgumentError(message("load_text", "valid_fraction ", fraction,
                                 ", expected more than 0 and less than 1"));
@@ -38,13 +38,13 @@ std::size_t split_point(const std::string& path, const std::string& text, double
 
 Text load_text(const TextOptions& options) {
   Text text;
-  text.train = read_text(options.path);
+  text.train = read_text(options.path, options.map_above);
   if (options.valid_path.empty()) {
     const std::size_t cut = split_point(options.path, text.train, options.valid_fraction);
-    text.valid = text.train.substr(cut);
-    text.train.resize(cut);
+    text.valid = text.train.part(cut, text.train.size());
+    text.train = text.train.part(0, cut);
   } else {
-    text.valid = read_text(options.valid_path);
+    text.valid = read_text(options.valid_path, options.map_above);
   }
   try {
     text.vocabulary = Vocabulary::of_text(text.train, options.level);
@@ -54,17 +54,20 @@ Text load_text(const TextOptions& options) {
   return text;
 }
 
-TextStreams::TextStreams(std::vector<std::int32_t> ids, const Options& options)
-    : ids_(std::move(ids)), batch_(options.batch), seq_len_(options.seq_len), seed_(options.seed) {
+TextStreams::TextStreams(TextSymbols symbols, const Options& options)
+    : text_(std::move(symbols)),
+      batch_(options.batch),
+      seq_len_(options.seq_len),
+      seed_(options.seed) {
   if (batch_ < 1 || seq_len_ < 1 || options.segment_windows < 1) {
     throw ArgumentError(message("TextStreams", "batch ", batch_, ", seq_len ", seq_len_,
                                 " and segment_windows ", options.segment_windows,
                                 ", expected at least 1 of each"));
   }
   // The last symbol is only predicted.
-  const std::int64_t inputs = static_cast<std::int64_t>(ids_.size()) - 1;
+  const std::int64_t inputs = text_.size() - 1;
   if (inputs < batch_) {
-    throw ArgumentError(message("TextStreams", "a text of ", ids_.size(),
+    throw ArgumentError(message("TextStreams", "a text of ", text_.size(),
                                 " symbols, expected at least ", batch_ + 1, " for ", batch_,
                                 " parallel streams"));
   }
@@ -76,9 +79,10 @@ TextStreams::TextStreams(std::vector<std::int32_t> ids, const Options& options)
 
 /// Where the segments of an epoch begin, in its order. They have another offset each time, so that
 /// no symbol is always the first.
-std::vector<std::int64_t> TextStreams::starts(std::int64_t epoch) const {
+const std::vector<std::int64_t>& TextStreams::starts(std::int64_t epoch) const {
+  if (epoch == epoch_) return starts_;
   const std::int64_t length = segment_windows_ * seq_len_;
-  const std::int64_t slack = static_cast<std::int64_t>(ids_.size()) - 1 - segments_ * length;
+  const std::int64_t slack = text_.size() - 1 - segments_ * length;
   RandomStream random(seed_, static_cast<std::uint64_t>(epoch));
   const auto offset =
       static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(slack) + 1));
@@ -87,7 +91,9 @@ std::vector<std::int64_t> TextStreams::starts(std::int64_t epoch) const {
   for (std::size_t i = all.size(); i > 1; --i) {
     std::swap(all[i - 1], all[static_cast<std::size_t>(random.below(i))]);
   }
-  return all;
+  starts_ = std::move(all);
+  epoch_ = epoch;
+  return starts_;
 }
 
 Window TextStreams::window(const DataPosition& position) const {
@@ -97,18 +103,20 @@ Window TextStreams::window(const DataPosition& position) const {
   }
   const std::int64_t group = position.window / segment_windows_;
   const std::int64_t inside = position.window % segment_windows_;
-  const std::vector<std::int64_t> order = starts(position.epoch);
+  const std::vector<std::int64_t>& order = starts(position.epoch);
   Window window{Array(DType::kInt32, {seq_len_, batch_}), Array(DType::kInt32, {seq_len_, batch_}),
                 inside == 0};
   const auto x = window.x.as<std::int32_t>();
   const auto y = window.y.as<std::int32_t>();
+  std::vector<std::int32_t> symbols(static_cast<std::size_t>(seq_len_ + 1));
   for (std::int64_t b = 0; b < batch_; ++b) {
     const std::int64_t first =
         order[static_cast<std::size_t>(group * batch_ + b)] + inside * seq_len_;
+    text_.read(first, seq_len_ + 1, symbols.data());
     for (std::int64_t t = 0; t < seq_len_; ++t) {
       const auto to = static_cast<std::size_t>(t * batch_ + b);
-      x[to] = ids_[static_cast<std::size_t>(first + t)];
-      y[to] = ids_[static_cast<std::size_t>(first + t + 1)];
+      x[to] = symbols[static_cast<std::size_t>(t)];
+      y[to] = symbols[static_cast<std::size_t>(t + 1)];
     }
   }
   return window;

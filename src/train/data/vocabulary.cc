@@ -1,6 +1,4 @@
 // Symbols of a text: bytes or Unicode characters.
-#include <set>
-
 #include "base/excerpt.h"
 #include "base/utf8.h"
 #include "openrnn/train_data.h"
@@ -35,9 +33,15 @@ TextLevel parse_text_level(std::string_view name) {
 }
 
 Vocabulary Vocabulary::of_text(std::string_view text, TextLevel level) {
-  std::set<std::int32_t> seen;
-  for (std::size_t at = 0; at < text.size();) seen.insert(next_symbol(text, at, level));
-  return Vocabulary(level, std::vector<std::int32_t>(seen.begin(), seen.end()));
+  std::vector<bool> seen(level == TextLevel::kByte ? 256 : 0x110000);
+  for (std::size_t at = 0; at < text.size();) {
+    seen[static_cast<std::size_t>(next_symbol(text, at, level))] = true;
+  }
+  std::vector<std::int32_t> codes;
+  for (std::size_t code = 0; code < seen.size(); ++code) {
+    if (seen[code]) codes.push_back(static_cast<std::int32_t>(code));
+  }
+  return Vocabulary(level, std::move(codes));
 }
 
 Vocabulary::Vocabulary(TextLevel level, std::vector<std::int32_t> codes)
@@ -68,12 +72,16 @@ double Vocabulary::bits_of_unknown() const {
   return others > 1.0 ? portable_log(others) / portable_log(2.0) : 0.0;
 }
 
+std::int32_t Vocabulary::id_of(std::int32_t code) const {
+  const auto found = ids_.find(code);
+  return found == ids_.end() ? unknown() : found->second;
+}
+
 std::vector<std::int32_t> Vocabulary::encode(std::string_view text) const {
   std::vector<std::int32_t> ids;
   ids.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
-    const auto found = ids_.find(next_symbol(text, at, level_));
-    ids.push_back(found == ids_.end() ? unknown() : found->second);
+    ids.push_back(id_of(next_symbol(text, at, level_)));
   }
   return ids;
 }

@@ -43,10 +43,10 @@ TextTask::TextTask(SequenceModel& model, const Text& text, const Options& option
     : model_(model),
       text_(text),
       options_(options),
-      streams_(text.vocabulary.encode(text.train),
+      streams_(TextSymbols(text.train, text.vocabulary),
                {.batch = options.batch, .seq_len = options.seq_len, .seed = model.config().seed()}),
       state_(std::make_unique<CarriedState>()) {
-  const auto symbols = static_cast<double>(text.vocabulary.encode(text.train).size());
+  const auto symbols = static_cast<double>(streams_.text().size());
   symbols_per_byte_ = symbols / static_cast<double>(text.train.size());
 }
 

@@ -136,8 +136,10 @@ std::vector<bool> Group::present_anywhere(const std::vector<Notice>& all,
   std::vector<char> mine(rest), theirs(rest * all.size());
   for (std::size_t i = 0; i < rest; ++i) mine[i] = own[kFlags + i] ? 1 : 0;
   communicator_.all_gather(mine.data(), theirs.data(), rest);
-  for (std::size_t i = 0; i < theirs.size(); ++i) {
-    if (theirs[i] != 0) anywhere[kFlags + i % rest] = true;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    for (std::size_t i = 0; i < rest; ++i) {
+      if (theirs[rank * rest + i] != 0) anywhere[kFlags + i] = true;
+    }
   }
   return anywhere;
 }

@@ -1,5 +1,5 @@
-/* What libopenrnn_mpi.so exports: one table of functions. The library that opens it knows no MPI, and
-   the module nothing of the library, so neither has to be linked against the other. */
+/* What libopenrnn_mpi.so exports: one table of functions. The library that opens it knows no MPI,
+   and the module nothing of the library, so neither has to be linked against the other. */
 #ifndef OPENRNN_TRAIN_MPI_TABLE_H
 #define OPENRNN_TRAIN_MPI_TABLE_H
 

@@ -34,7 +34,7 @@ RunOptions options_of(const TempFolder& folder, bool series, const std::string& 
   } else {
     const char* const words[] = {"the ", "cat ", "sat ", "on ", "a ", "mat,\n"};
     options.input = folder / "text.txt";
-    std::ofstream(*options.input) << text_of_words(words, 1200, 0).train << "\n";
+    std::ofstream(*options.input) << std::string_view(text_of_words(words, 1200, 0).train) << "\n";
   }
   return options;
 }

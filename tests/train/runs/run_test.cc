@@ -24,7 +24,7 @@ constexpr std::int64_t kSteps = 24;
 std::string write_text(const TempFolder& folder) {
   const char* const words[] = {"the ", "cat ", "sat ", "on ", "a ", "mat,\n"};
   std::string path = folder / "text.txt";
-  std::ofstream(path) << text_of_words(words, 1200, 0).train << "\n";
+  std::ofstream(path) << std::string_view(text_of_words(words, 1200, 0).train) << "\n";
   return path;
 }
 
@@ -237,9 +237,9 @@ TEST(Run, ValidatesOnTheWholeText) {
   options.steps = 1;
   options.valid = folder / "valid.txt";
   const char* const words[] = {"the ", "cat ", "on ", "mat,\n"};
-  std::ofstream(*options.valid) << text_of_words(words, 40000, 0).train;
+  std::ofstream(*options.valid) << std::string_view(text_of_words(words, 40000, 0).train);
   train::Run run(options);
-  const std::string& valid = run.text()->valid;
+  const std::string_view valid = run.text()->valid;
   ASSERT_GT(valid.size(), 33000U);  // a quick validation reads 32 KiB
   const auto score = [&](std::size_t bytes) {
     return score_text(run.model(), run.text()->vocabulary, valid.substr(0, bytes)).bits_per_byte();

@@ -1,0 +1,1 @@
+"""What several processes gain: a model of a step's time, and measurements that check it."""
