@@ -282,3 +282,19 @@ def test_networks_alone_of_a_model_with_other_layers(tmp_path):
     np.testing.assert_array_equal(found["gru"].params, model["layers.0"].params)
     with pytest.raises(openrnn.errors.UnsupportedError, match="'layers.2' has another input size"):
         openrnn.save(tmp_path / "both.json", dict(model))
+
+
+@pytest.mark.parametrize(("kind", "options", "sentence"), [
+    ("dense", {"units": True}, "the option 'units' is 'bool'"),
+    ("dropout", {"rate": True}, "the option 'rate' is 'bool'"),
+    ("dropout", {"rate": "0.5"}, "the option 'rate' is 'str'"),
+    ("dense", {"units": 2, "use_bias": 1}, "the option 'use_bias' is 'int'"),
+])  # fmt: skip
+def test_options_have_the_types_of_their_defaults(kind, options, sentence):
+    """A bool is an int to Python, and counts no units."""
+    made = {"dense": openrnn.layers.Dense(1), "dropout": openrnn.layers.Dropout(0.5)}[kind]
+    with pytest.raises(TypeError, match=sentence):
+        openrnn.layers.LayerGraph(
+            [{"name": "x", "kind": "input", "inputs": [], "options": {"shape": [-1, 3]}},
+             {"name": "y", "kind": kind, "inputs": [("x", 0)], "options": options}],
+            [("y", 0)], {"y": made})
