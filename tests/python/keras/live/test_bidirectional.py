@@ -250,3 +250,21 @@ def test_errors_are_those_of_keras_layers(wrong):
         sizes = {"width": (3, 6, 2), "dimensions": (3, 4), "merge_mode": SIZES}[wrong]
         found.append(error_of(layer, tensor_of(drawn(*sizes))))
     assert found[0] == found[1]
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="torch alone asks for some of the gradients")
+@pytest.mark.parametrize("direction", [0, 1])
+def test_gradients_of_the_states_of_one_direction(direction):
+    layer = built("GRU", return_sequences=True)
+
+    def gradient(wanted):
+        x, *states = [tensor_of(each) for each in inputs_of(layer, True)]
+        for d in wanted:
+            states[d].requires_grad_()
+        y = layer(x, initial_state=states)
+        y.backward(tensor_of(drawn(*y.shape, seed=30)))
+        return numpy_of(states[direction].grad)
+
+    found = gradient([direction])
+    assert abs(found).max() > 0.01
+    np.testing.assert_array_equal(found, gradient([0, 1]))
