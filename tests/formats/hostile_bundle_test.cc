@@ -79,6 +79,12 @@ TEST_F(HostileBundle, WrongChecksum) {
   w().crc ^= 1;
   expect("tensor 'w' has checksum");
 }
+TEST_F(HostileBundle, WrongChecksumThatIsNotAskedFor) {
+  w().crc ^= 1;
+  raw.write(folder / "m");
+  const TensorBundleReader reader(folder / "m", {.verify_checksums = false});
+  EXPECT_EQ(reader.read("w").as<float>()[2], 3.0f);
+}
 TEST_F(HostileBundle, TooManyDimensions) {
   w().shape.assign(255, 1);
   expect("tensor 'w' has rank 255");

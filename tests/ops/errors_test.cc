@@ -136,6 +136,15 @@ TEST(Errors, NegativeSizes) {
   }
 }
 
+TEST(Errors, PartsOfIntegers) {
+  for (const Tensor& x : {zeros({2, 3}, DType::kInt32), Input({2, 3}, DType::kInt32)}) {
+    const std::string given = " x is int32 of shape [2, 3], expected a floating tensor";
+    EXPECT_EQ(argument_error([&] { ops::split(x, 1, {1, 2}); }), "[split]" + given);
+    EXPECT_EQ(argument_error([&] { ops::slice(x, {.axis = 1, .begin = 0, .size = 1}); }),
+              "[slice]" + given);
+  }
+}
+
 TEST(Errors, BoundsThatAreInNoOrder) {
   for (const Tensor& x : {zeros({2}), Input({2})}) {
     for (const auto& [low, high] :
