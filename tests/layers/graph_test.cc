@@ -300,6 +300,10 @@ TEST(LayerGraphTest, TrainingOfARecordedCallIsThatOfTheModelsCall) {
   const auto graph = layers::LayerGraph::of(given);
   Array ones(DType::kFloat32, {2, 40});
   std::fill_n(ones.as<float>().data(), ones.size(), 1.0F);
+  // Without a word a call is inference.
+  const std::vector<Tensor> values = {Tensor(ones.view())};
+  EXPECT_TRUE(openrnn::testing::same_bits((*graph)(values)[0].to_host(), ones));
+  EXPECT_TRUE(openrnn::testing::same_bits(graph->call(values)[0].to_host(), ones));
   for (const bool recorded : {false, true}) {
     const Tensor x = Input({-1, 40}, DType::kFloat32);
     Model model({x}, (*graph)({x}, recorded));

@@ -271,6 +271,9 @@ TEST(SymbolicOps, WhatIsKnownIsCheckedAtOnce) {
   EXPECT_EQ(ops::concat({open, known}, 1).shape(), (Shape{2, 6}));
   EXPECT_EQ(ops::concat({wide, known}, 0).shape(), (Shape{4, 3}));
   EXPECT_EQ(ops::concat({wide, known}, 1).shape(), (Shape{2, -1}));
+  const std::vector<Tensor> parts = ops::split(Input({5, 3, 4}), 1, {1, 2});
+  EXPECT_EQ(parts[0].shape(), (Shape{5, 1, 4}));
+  EXPECT_EQ(parts[1].shape(), (Shape{5, 2, 4}));
   EXPECT_EQ(thrown<ArgumentError>([&] { ops::unstack(a); }),
             "[unstack] x has shape [-1, 5], expected a leading dimension that is known");
   EXPECT_EQ(thrown<StateError>([&] { a.to_host(); }),

@@ -144,6 +144,8 @@ def test_plot_is_a_picture(run, tmp_path):
     picture = tmp_path / "loss.svg"
     good("plot", run[0], "--output", picture)
     root = xml.etree.ElementTree.parse(picture).getroot()
+    assert (root.get("width"), root.get("height")) == ("860", "480")
+    assert root.get("viewBox") == "0 0 860 480"
     lines = root.findall("{http://www.w3.org/2000/svg}polyline")
     assert len(lines) == 2
     for line in lines:
