@@ -277,3 +277,14 @@ def test_attributes_of_the_package_s_classes_count_too():
     gated(np.ones((2, 1, 3), "float32"))
     gated.gate(X)
     assert gated.weights == [gated.kernel, gated.gate.kernel, gated.gate.bias]
+
+
+def test_what_the_file_lacks_keeps_nothing_else_from_its_values(tmp_path):
+    saved = openrnn.Variable(np.array([1.0, 2.0, 3.0]), name="saved")
+    prefix = Checkpoint(a=saved).save(tmp_path / "c")
+    a, b = (openrnn.Variable(np.zeros(3), name=name) for name in "ab")
+    status = Checkpoint(a=a, b=b).restore(prefix)
+    np.testing.assert_array_equal(a.numpy(), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(b.numpy(), np.zeros(3))
+    with pytest.raises(openrnn.errors.ArgumentError, match="no value for 1 variable"):
+        status.assert_existing_objects_matched()
