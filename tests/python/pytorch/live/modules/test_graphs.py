@@ -212,3 +212,14 @@ def test_onnx_has_the_nodes_of_torch(mode, dynamo):
     assert found == exported(theirs, dynamo)
     # PyTorch's later exporter spells a plain network out.
     assert found == ([] if dynamo and mode.startswith("RNN") else [mode.partition("_")[0]])
+
+
+def test_a_compiled_module_in_evaluation_drops_nothing():
+    module = ours.LSTM(3, 4, 2, dropout=0.5).eval()
+    x = torch.randn(5, 2, 3, requires_grad=True)
+    compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
+    y = compiled(x)[0]
+    (dx,) = torch.autograd.grad(y.square().sum(), x)
+    plain = module(x)[0]
+    assert torch.equal(y, plain)
+    assert torch.equal(dx, torch.autograd.grad(plain.square().sum(), x)[0])
