@@ -1,5 +1,8 @@
 """Communicators: what several processes that train one model talk by."""
 
+# PyTorch and mpi4py are not there where types are checked.
+# mypy: disable-error-code="import-not-found"
+
 import atexit
 import sys
 from typing import Any, NamedTuple, Protocol
