@@ -9,18 +9,23 @@
 
 namespace openrnn::cli {
 
+namespace {
+
+template <class T>
+bool is(const std::exception& error) {
+  return dynamic_cast<const T*>(&error) != nullptr;
+}
+
+}  // namespace
+
 Fault fault_of(const std::exception& error) {
   constexpr int kMachines = 1, kUsers = 2;
-  const auto is = [&](auto* type) { return dynamic_cast<decltype(type)>(&error) != nullptr; };
-  const bool machines = is(static_cast<const IoError*>(nullptr)) ||
-                        is(static_cast<const EngineError*>(nullptr)) ||
-                        !is(static_cast<const Error*>(nullptr));
-  if (is(static_cast<const std::bad_alloc*>(nullptr)) &&
-      !is(static_cast<const OutOfMemory*>(nullptr))) {
+  if (is<std::bad_alloc>(error) && !is<OutOfMemory>(error)) {
     return {kMachines,
             "[memory] this machine has too little for these sizes, expected smaller ones"};
   }
-  return {machines ? kMachines : kUsers, error.what()};
+  const bool users = is<Error>(error) && !is<IoError>(error) && !is<EngineError>(error);
+  return {users ? kUsers : kMachines, error.what()};
 }
 
 void complain(const Fault& fault) { std::fprintf(stderr, "openrnn: %s\n", fault.text.c_str()); }

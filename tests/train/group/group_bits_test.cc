@@ -8,8 +8,8 @@
 
 #include "openrnn/ops.h"
 #include "support/expect_error.h"
-#include "support/text_runs.h"
 #include "train/group/ranks.h"
+#include "train/parts/whole_trial.h"
 
 namespace openrnn::train {
 namespace {
@@ -26,58 +26,23 @@ struct Options {
   std::int64_t parts = kParts;
 };
 
-SeriesTable waves() {
-  SeriesTable table;
-  table.names = {"a", "b"};
-  // 4 windows of 8 rows, then one of 3: the last of the 4 parts has none.
-  constexpr std::int64_t kRows = 50;
-  table.values = Array(DType::kFloat64, {kRows, 2});
-  RandomStream random(4);
-  auto values = table.values.as<double>();
-  for (std::size_t i = 0; i < kRows; ++i) {
-    values[2 * i] = std::sin(0.7 * static_cast<double>(i));
-    values[2 * i + 1] = random.uniform(-1.0, 1.0);
-  }
-  return table;
-}
-
-/// One process's run in a graph of its own, with masks.
-struct Trial {
+/// One process's run, with masks.
+struct Trial : WholeTrial {
   explicit Trial(const Options& given)
-      : current(graph),
-        text(text_of_words(std::array{"the ", "cat ", "sat ", "on ", "a ", "mat\n"}, 500, 60)),
-        windows(
-            waves(),
-            {.window = 5, .to_sequence = true, .batch = kBatch, .valid_fraction = 0.2, .seed = 3}) {
-    ModelConfig config;
-    config.network.num_layers = 2;
-    config.network.num_units = 5;
-    config.network.dtype = given.dtype;
-    config.network.training = {.dropout = 0.3, .seed = 11, .output_dropout = 0.2};
-    if (given.series) {
-      config.columns = config.outputs = windows.columns();
-    } else {
-      config.embedding = 4;
-      config.vocabulary = config.outputs = text.vocabulary.size();
-    }
-    model = std::make_unique<SequenceModel>(config);
-    if (given.series) {
-      task = std::make_unique<SeriesTask>(*model, windows, true);
-    } else {
-      task = std::make_unique<TextTask>(*model, text,
-                                        TextTask::Options{.batch = kBatch, .seq_len = 7});
-    }
-    optimizer = make_optimizer("adam", 0.01);
-    FitOptions fit_options;
-    fit_options.steps = given.steps;
-    fit_options.schedule = {ScheduleKind::kConstant, 0.05};
-    fit_options.clip_norm = given.clip_norm;
-    fit_options.validate_every = 5;
-    fit_options.micro_batches = given.parts;
-    fit_options.communicator = given.communicator;
-    fit_options.reduction = given.reduction;
-    fit = std::make_unique<Fit>(*task, *optimizer, fit_options);
-  }
+      : WholeTrial(
+            {.series = given.series,
+             .batch = kBatch,
+             .words = 500,
+             .rows = 50,  // 4 windows of 8 rows, then one of 3: the last of the 4 parts has none
+             .network = {.dtype = given.dtype,
+                         .training = {.dropout = 0.3, .seed = 11, .output_dropout = 0.2}},
+             .optimizer = "adam",
+             .fit = {.steps = given.steps,
+                     .clip_norm = given.clip_norm,
+                     .validate_every = 5,
+                     .micro_batches = given.parts,
+                     .communicator = given.communicator,
+                     .reduction = given.reduction}}) {}
   /// The values that each step reports, and at last what the graph holds.
   Bytes run(std::int64_t stop = 1000) {
     fit->run({[&](const StepReport& report) {
@@ -91,14 +56,6 @@ struct Trial {
     return all;
   }
 
-  Graph graph;
-  Graph::AsDefault current;
-  Text text;
-  SeriesWindows windows;
-  std::unique_ptr<SequenceModel> model;
-  std::unique_ptr<Task> task;
-  std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<Fit> fit;
   std::string reports;
 };
 

@@ -9,7 +9,7 @@
 
 #include "openrnn/ops.h"
 #include "support/expect_error.h"
-#include "support/text_runs.h"
+#include "train/parts/whole_trial.h"
 
 namespace openrnn::train {
 namespace {
@@ -31,69 +31,32 @@ struct Options {
   bool to_sequence = true;
 };
 
-SeriesTable waves() {
-  SeriesTable table;
-  table.names = {"a", "b"};
-  // 3 windows of 6 rows and one of 2 after the held-out rows.
-  constexpr std::int64_t kRows = 34;
-  table.values = Array(DType::kFloat64, {kRows, 2});
-  RandomStream random(4);
-  for (std::int64_t i = 0; i < kRows; ++i) {
-    auto values = table.values.as<double>();
-    values[static_cast<std::size_t>(2 * i)] = std::sin(0.7 * static_cast<double>(i));
-    values[static_cast<std::size_t>(2 * i + 1)] = random.uniform(-1.0, 1.0);
+/// Masks of every kind.
+RnnSpec network_of(const Options& given) {
+  RnnSpec network{.mode = given.mode, .dtype = given.dtype};
+  network.training = {
+      .dropout = 0.3, .seed = 11, .input_dropout = 0.2, .output_dropout = 0.2, .drop_connect = 0.2};
+  if (on_processor()) {  // whose engines alone have masks inside a step
+    network.training.recurrent_dropout = 0.2;
+    network.zoneout = 0.2;
+    network.zoneout_cell = given.mode == RnnMode::kLstm ? 0.1 : 0.0;
   }
-  return table;
+  return network;
 }
 
-/// One run in a graph of its own, with masks of every kind.
-struct Trial {
+struct Trial : WholeTrial {
   explicit Trial(const Options& given)
-      : options(given),
-        current(graph),
-        text(text_of_words(std::array{"the ", "cat ", "sat ", "on ", "a ", "mat\n"}, 400, 60)),
-        windows(waves(), {.window = 5,
-                          .to_sequence = given.to_sequence,
-                          .batch = kBatch,
-                          .valid_fraction = 0.2,
-                          .seed = 3}) {
-    ModelConfig config;
-    RnnSpec& network = config.network;
-    network.mode = given.mode;
-    network.num_layers = 2;
-    network.num_units = 5;
-    network.dtype = given.dtype;
-    network.training = {.dropout = 0.3,
-                        .seed = 11,
-                        .input_dropout = 0.2,
-                        .output_dropout = 0.2,
-                        .drop_connect = 0.2};
-    if (on_processor()) {  // whose engines alone have masks inside a step
-      network.training.recurrent_dropout = 0.2;
-      network.zoneout = 0.2;
-      network.zoneout_cell = given.mode == RnnMode::kLstm ? 0.1 : 0.0;
-    }
-    if (given.series) {
-      config.columns = config.outputs = windows.columns();
-    } else {
-      config.embedding = 4;
-      config.vocabulary = config.outputs = text.vocabulary.size();
-    }
-    model = std::make_unique<SequenceModel>(config);
-    if (given.series) {
-      task = std::make_unique<SeriesTask>(*model, windows, given.to_sequence);
-    } else {
-      task = std::make_unique<TextTask>(*model, text,
-                                        TextTask::Options{.batch = kBatch, .seq_len = 7});
-    }
-    optimizer = make_optimizer(given.optimizer, 0.01);
-    FitOptions fit_options;
-    fit_options.steps = given.steps;
-    fit_options.schedule = {ScheduleKind::kConstant, 0.05};
-    fit_options.clip_norm = given.clip_norm;
-    fit_options.micro_batches = given.parts;
-    fit = std::make_unique<Fit>(*task, *optimizer, fit_options);
-  }
+      : WholeTrial({.series = given.series,
+                    .to_sequence = given.to_sequence,
+                    .batch = kBatch,
+                    .words = 400,
+                    .rows = 34,  // 3 windows of 6 rows and one of 2 after the held-out rows
+                    .network = network_of(given),
+                    .optimizer = given.optimizer,
+                    .fit = {.steps = given.steps,
+                            .clip_norm = given.clip_norm,
+                            .micro_batches = given.parts}}),
+        options(given) {}
   /// The loss of each step.
   std::vector<double> run() {
     std::vector<double> losses;
@@ -106,14 +69,6 @@ struct Trial {
   }
 
   Options options;
-  Graph graph;
-  Graph::AsDefault current;
-  Text text;
-  SeriesWindows windows;
-  std::unique_ptr<SequenceModel> model;
-  std::unique_ptr<Task> task;
-  std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<Fit> fit;
 };
 
 std::vector<double> parameters(const Trial& trial) {
