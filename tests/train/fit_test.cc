@@ -105,6 +105,13 @@ TEST(TextTask, AFreshWindowStartsFromZeros) {
   EXPECT_NE(loss_of(1), second) << "the state is carried";
 }
 
+TEST(TextTask, WindowsAreThoseOfItsStreams) {
+  const Trial run(options_of(DType::kFloat32));
+  const TextStreams streams({std::vector<std::int32_t>(run.text.train.size())},
+                            {.batch = 3, .seq_len = 17});
+  EXPECT_EQ(run.task->windows(), streams.windows());
+}
+
 TEST(TextTask, AQuickValidationEndsWithAWholeCharacter) {
   Graph graph;
   const Graph::AsDefault current(graph);

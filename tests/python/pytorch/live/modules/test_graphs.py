@@ -223,3 +223,11 @@ def test_a_compiled_module_in_evaluation_drops_nothing():
     plain = module(x)[0]
     assert torch.equal(y, plain)
     assert torch.equal(dx, torch.autograd.grad(plain.square().sum(), x)[0])
+
+
+def test_a_compiled_module_in_training_drops_without_gradients_too():
+    module = ours.LSTM(3, 16, 2, dropout=0.5).train()
+    compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
+    x = torch.ones(5, 2, 3)
+    with torch.no_grad():
+        assert not torch.equal(compiled(x)[0], module.eval()(x)[0])
