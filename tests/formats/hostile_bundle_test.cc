@@ -183,7 +183,7 @@ TEST_F(HostileBundle, VersionsThatAreRead) {
     raw.write(folder / "m");
     EXPECT_NO_THROW(open_and_read(folder / "m"));
   }
-  for (const std::string header : {""s, "\x08\x00"s, "\x08"s}) {
+  for (const std::string& header : {""s, "\x08\x00"s, "\x08"s}) {
     raw.header = header;
     expect("header of the checkpoint is damaged");
   }

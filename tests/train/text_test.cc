@@ -266,7 +266,7 @@ TEST(TextStreams, EachEpochHasAnOrderOfSegmentsOfItsOwn) {
 // So that every symbol is read in some epoch: the first and the last offset come, too.
 TEST(TextStreams, AnEpochBeginsAtAnyOfTheSymbolsToSpare) {
   for (const std::int32_t spare : {0, 1, 4}) {
-    const TextStreams streams(counting(static_cast<std::size_t>(55 + spare)),
+    const TextStreams streams(counting(std::size_t{55} + static_cast<std::size_t>(spare)),
                               {.batch = 3, .seq_len = 3, .segment_windows = 3, .seed = 2});
     ASSERT_EQ(streams.windows(), 6);
     std::set<std::int32_t> offsets;
