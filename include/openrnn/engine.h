@@ -146,6 +146,10 @@ struct BackwardArgs {
   /// [last_row - first_row, params_size(spec)]: the gradients of rows [first_row, last_row).
   void* row_dparams = nullptr;
   std::int64_t first_row = 0, last_row = 0;
+  /// Not null: an engine that can calls it while the pass goes on, on one of the call's threads,
+  /// when the gradients of a layer are in dparams for good; the last layer first. It must not
+  /// throw.
+  const std::function<void(std::int64_t layer)>* layer_done = nullptr;
 };
 
 class Device;

@@ -31,6 +31,9 @@ class OPENRNN_API Communicator {
   /// Ends the calls of the other ranks, now and later, where nothing else would: by an error that
   /// says why where that can be, else (MPI) by ending all processes.
   virtual void abort(const std::string& why) = 0;
+  /// Whether another thread may make calls, while no other call runs: what FitOptions::overlap
+  /// needs.
+  virtual bool takes_any_thread() const { return false; }
 };
 
 /// `size` communicators of threads of this process, by rank; each is for one thread.
@@ -67,6 +70,8 @@ struct ReductionCost {
   std::int64_t bytes = 0;
   /// In messages and their sums, without what the process waited for slower ones to begin.
   double seconds = 0.0;
+  /// Of these, those while the backward pass went on.
+  double seconds_overlapped = 0.0;
   double seconds_waited = 0.0;
 };
 

@@ -145,6 +145,10 @@ struct FitOptions {
   /// parameters after it. With kExact their bits do not depend on W. It must outlive the Fit.
   Communicator* communicator = nullptr;
   Reduction reduction = Reduction::kExact;
+  /// Of several processes: a second thread sends the gradients of the last layers while the
+  /// backward pass computes those below; on the cpu. No bit depends on it. It pays where a
+  /// processor is to spare for that thread, or the network is slow.
+  bool overlap = false;
 };
 
 /// Passed to callbacks after each step. On a GPU the step's values are known when the GPU has
@@ -176,6 +180,7 @@ using Callback = std::function<bool(const StepReport&)>;
 enum class StopReason : std::uint8_t { kDone, kPatience, kCallback };
 
 class Group;
+class Overlap;
 
 /// Drives a task by an optimizer. The same task, data, seeds and options give the same bits,
 /// whatever was saved, restored or interrupted in between; except on a GPU with
@@ -184,8 +189,10 @@ class OPENRNN_API Fit {
  public:
   /// Makes the optimizer's slots and `global_step`, so that a Saver can store or restore them.
   /// Throws: ArgumentError for options out of range, micro_batches that do not divide the batch, or
-  /// above 1 with a task that computes whole batches alone, or that the processes cannot share.
+  /// above 1 with a task that computes whole batches alone, or that the processes cannot share, and
+  /// for overlap with a communicator that takes one thread's calls alone.
   Fit(Task& task, Optimizer& optimizer, FitOptions options);
+  ~Fit();
 
   /// Runs to the last step, or until patience or a callback ends it, and waits for that step. Of
   /// several processes rank 0 validates, and all stop after the step at which a callback of one
@@ -213,7 +220,7 @@ class OPENRNN_API Fit {
   StopReason steps(const std::vector<Callback>& callbacks);
   StepReport one_step();
   StepResult take_step();
-  std::optional<GradientSum::Step> own_parts(const std::vector<Variable>& variables);
+  bool own_parts(const std::vector<Variable>& variables, GradientSum& sum);
   StepResult take_step_in_parts();
   bool goes_on(bool mine);
   void validate(StepReport& report);
@@ -225,7 +232,8 @@ class OPENRNN_API Fit {
   DataPosition position_;
   std::optional<double> best_;
   std::int64_t best_step_ = 0, worse_ = 0;
-  std::shared_ptr<Group> group_;  // null: this process alone
+  std::shared_ptr<Group> group_;      // null: this process alone
+  std::unique_ptr<Overlap> overlap_;  // null: gradients travel when all are there
 };
 
 }  // namespace openrnn::train

@@ -242,6 +242,7 @@ class OPENRNN_API GradientSum {
   Step take();
 
  private:
+  friend class Overlap;
   std::unique_ptr<TreeSum> sum_;
 };
 

@@ -112,6 +112,7 @@ struct RunOptions {
   /// same `out`, in which rank 0 alone writes. It must outlive the Run.
   Communicator* communicator = nullptr;
   Reduction reduction = Reduction::kExact;  // kFast: the bits depend on the number of processes
+  bool overlap = false;                     // as FitOptions::overlap
 };
 
 /// An invalid option, or one that contradicts another or the run to resume. Python: ValueError.

@@ -76,7 +76,8 @@ class ReductionCost(NamedTuple):
     """What the sums of gradients of several processes have cost this one.
 
     steps; bytes: sent to the others; seconds: in messages and sums; seconds_waited: until the
-    slowest process had its gradients.
+    slowest process had its gradients; seconds_overlapped: of `seconds`, those while the backward
+    pass went on.
 
     Examples
     --------
@@ -88,6 +89,7 @@ class ReductionCost(NamedTuple):
     bytes: int
     seconds: float
     seconds_waited: float
+    seconds_overlapped: float = 0.0
 
 
 class _TorchGroup:

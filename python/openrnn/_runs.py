@@ -60,6 +60,8 @@ class Run(_core.RunBase):
     process group of torch.distributed, a communicator of mpi4py, a `Communicator`; None is this one
     alone. reduction: of their gradients, 'exact' (the same bits for any number of processes) or
     'fast'. Each computes its share of the micro_batches, a power of two; rank 0 saves and validates.
+    overlap: gradients of the last layers travel while those below are computed, by one more thread
+    of each process; for 'mpi'.
 
     Raises ArgumentError for an option out of range, for one that differs from the run to resume (it
     names the option and both values), for other data than that run's, and for an `out` that holds a
@@ -118,6 +120,7 @@ class Run(_core.RunBase):
         device: str | None = None,
         communicator: Any = None,
         reduction: Literal["exact", "fast"] = "exact",
+        overlap: bool = False,
         **network: Any,
     ) -> None:
         options = dict(locals())
@@ -131,6 +134,7 @@ class Run(_core.RunBase):
         options["columns"] = _columns(columns)
         options["communicator"] = as_communicator("Run", communicator)
         options["reduction"] = as_reduction("Run", reduction)
+        options["overlap"] = overlap
         super().__init__(options)
 
     def train(

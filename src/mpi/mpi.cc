@@ -56,6 +56,11 @@ const char* start(int* rank, int* size) {
   return said("MPI_Comm_size", MPI_Comm_size(world, size));
 }
 
+int takes_any_thread() {
+  int level = MPI_THREAD_SINGLE;
+  return MPI_Query_thread(&level) == MPI_SUCCESS && level >= MPI_THREAD_SERIALIZED ? 1 : 0;
+}
+
 const char* all_to_all(const void* send, void* receive, size_t bytes) {
   if (const char* wrong = too_many("MPI_Alltoall", bytes)) return wrong;
   const int n = static_cast<int>(bytes);
@@ -105,6 +110,7 @@ const char* finish() {
 extern "C" __attribute__((visibility("default"))) const OpenrnnMpiTable* openrnn_mpi_table() {
   static const OpenrnnMpiTable table{OPENRNN_MPI_TABLE_VERSION,
                                      start,
+                                     takes_any_thread,
                                      all_to_all,
                                      all_gather,
                                      all_reduce,

@@ -97,6 +97,10 @@ void add_train(CLI::App& tool, TrainFlags& flags) {
   add_choice(app, "--reduction", flags.reduction, train::parse_reduction, {"exact", "fast"},
              "Sum of the processes' gradients: exact: the same bits for any number of processes; "
              "fast: in the order of MPI (default exact)");
+  app->add_flag(
+      "--overlap", flags.run.overlap,
+      "Send gradients of the last layers while those below are computed, by a thread more "
+      "for each process");
   add_device(app, flags.device);
   add_threads(app, flags.threads);
 }

@@ -72,9 +72,13 @@ void say_cost(const train::Run& run, Progress& progress) {
   if (cost.steps == 0) return;
   const auto steps = static_cast<double>(cost.steps);
   progress.say(fmt::format(
-      "sums of gradients, a step: {:.2f} MB sent, {:.2f} ms, and {:.2f} ms waiting for the slowest "
+      "sums of gradients, a step: {:.2f} MB sent, {:.2f} ms{}, and {:.2f} ms waiting for the "
+      "slowest "
       "process",
       static_cast<double>(cost.bytes) / steps / 1e6, cost.seconds / steps * 1e3,
+      cost.seconds_overlapped > 0 ? fmt::format(", {:.2f} ms of them beside the backward pass",
+                                                cost.seconds_overlapped / steps * 1e3)
+                                  : "",
       cost.seconds_waited / steps * 1e3));
 }
 

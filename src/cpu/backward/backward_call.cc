@@ -52,7 +52,8 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
                      .all_barrier = barriers.get() + 2 * threads,
                      .lent = dparams,
                      .narrow_to = narrow_to,
-                     .rows = rows_wanted(spec, args, scratch.rows_wide)};
+                     .rows = rows_wanted(spec, args, scratch.rows_wide),
+                     .layer_done = dparams && !narrow_to ? args.layer_done : nullptr};
   if (args.row_norms) std::fill_n(args.row_norms, saved.args.batch, 0.0);
   lease.run([&run](int thread) { run.thread_main(thread); });
 }

@@ -71,6 +71,7 @@ void BackwardRun<T>::run_layer(const Member& me, std::int64_t layer) noexcept {
   }
   row_gradients(*this, layer, me.thread);
   all_barrier->wait(threads);
+  if (layer_done && me.thread == 0) (*layer_done)(layer);
 }
 
 template <class T>

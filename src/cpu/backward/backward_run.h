@@ -79,6 +79,8 @@ struct BackwardRun {
   /// The steps alone: no gradients of inputs and weights.
   bool steps_only = false;
   RowGradients<T> rows = {};
+  /// Told of each layer whose gradients are where the caller reads them; null: nobody is.
+  const std::function<void(std::int64_t)>* layer_done = nullptr;
 
   void thread_main(int thread) noexcept;
 

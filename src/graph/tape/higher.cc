@@ -43,6 +43,7 @@ Tensors run_as_arrays(const Node& node, const Tensors& outputs, const std::vecto
 }
 
 struct TensorRules {
+  static constexpr bool kListens = false;
   template <class Wants>
   static Tensors run(const Node& node, const Tensors& outputs, const Wants& wants) {
     const std::vector<bool> wanted = wants();

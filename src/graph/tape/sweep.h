@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/tape/listen.h"
 #include "graph/tape/recording.h"
 
 namespace openrnn::graph {
@@ -17,6 +18,7 @@ inline Edge edge_of(const Tensor& target) {
 
 /// Gradients that are arrays.
 struct ArrayRules {
+  static constexpr bool kListens = true;
   template <class Wants>
   static std::vector<DeviceArray> run(const Node& node, const std::vector<DeviceArray>& outputs,
                                       const Wants& wants) {
@@ -49,11 +51,13 @@ class Sweep {
       if (std::any_of(node->inputs.begin(), node->inputs.end(),
                       [this](const Edge& edge) { return wanted(edge); })) {
         pending_.try_emplace(node->id);
+        for (const Edge& edge : node->inputs) expect(edge);
       }
     }
   }
 
   void add_target(const Tensor& target, const Value& gradient) {
+    expect(edge_of(target));
     deliver(edge_of(target), gradient);
   }
   // What has come to an output of a node by other ways.
@@ -89,12 +93,43 @@ class Sweep {
       for (const Edge& edge : node.inputs) all.push_back(wanted(edge));
       return all;
     };
-    Values inputs = Rules::run(node, std::exchange(found->second, {}), wants);
+    Values inputs;
+    {
+      const EarlyParts early(early_parts(node));
+      inputs = Rules::run(node, std::exchange(found->second, {}), wants);
+    }
     const std::size_t count = std::min(inputs.size(), node.inputs.size());
     for (std::size_t i = 0; i < count; ++i) deliver(node.inputs[i], std::move(inputs[i]));
+    inputs.clear();
+    for (const Edge& edge : node.inputs) tell(edge);
+  }
+
+  // A leaf's gradient is complete when all that were expected have come.
+  void expect(const Edge& edge) {
+    if (listener_ && leaf_gradients_.contains(edge.leaf_id)) ++expected_[edge.leaf_id];
+  }
+  void tell(const Edge& edge) {
+    const auto left = expected_.find(edge.leaf_id);
+    if (left == expected_.end() || --left->second > 0) return;
+    if constexpr (Rules::kListens) {
+      Value& gradient = leaf_gradients_.at(edge.leaf_id);
+      if (!shared(gradient)) listener_->ready(edge.leaf_id, gradient, 0, gradient.size());
+    }
+  }
+  std::vector<EarlyPart> early_parts(const Node& node) const {
+    std::vector<EarlyPart> parts;
+    if (!listener_) return parts;
+    for (const Edge& edge : node.inputs) {
+      const auto left = expected_.find(edge.leaf_id);
+      const bool alone = left != expected_.end() && left->second == 1 && leaf(edge.leaf_id).empty();
+      parts.push_back(alone ? EarlyPart{listener_, edge.leaf_id} : EarlyPart{});
+    }
+    return parts;
   }
 
   Nodes nodes_;
+  GradientListener* const listener_ = Rules::kListens ? Listening::current() : nullptr;
+  std::unordered_map<std::uint64_t, std::int64_t> expected_;  // of leaves, if there is a listener
   std::unordered_map<std::uint64_t, Value> leaf_gradients_;
   std::unordered_map<std::uint64_t, Values> pending_;  // of outputs, as far as there are any
 };

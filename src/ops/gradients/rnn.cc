@@ -1,6 +1,7 @@
 #include "ops/gradients/rnn.h"
 
 #include "base/message.h"
+#include "graph/tape/listen.h"
 #include "openrnn/engine_tangent.h"
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"
@@ -31,6 +32,38 @@ class OnHost {
  private:
   Array copy_;
   const void* data_ = nullptr;
+};
+
+// Tells of the elements of the parameters of one layer after another.
+class LayersDone {
+ public:
+  LayersDone(const RnnSpec& spec, DeviceArray& gradient)
+      : early_(graph::early_part(kInputs - 1)), gradient_(gradient) {
+    if (early_.listener && !gradient.empty()) layout_.emplace(spec);
+  }
+  /// Null where nobody listens.
+  const std::function<void(std::int64_t)>* listener() const { return layout_ ? &tell_ : nullptr; }
+
+ private:
+  void tell(std::int64_t layer) const noexcept {
+    std::int64_t begin = 0, end = 0;
+    for (const auto& regions : {layout_->weights(), layout_->biases()}) {
+      for (const ParamRegion& region : regions) {
+        if (region.layer != layer) continue;
+        if (region.offset != end) {
+          if (begin < end) early_.ready(gradient_, begin, end);
+          begin = region.offset;
+        }
+        end = region.offset + region.size();
+      }
+    }
+    if (begin < end) early_.ready(gradient_, begin, end);
+  }
+
+  graph::EarlyPart early_;
+  DeviceArray& gradient_;
+  std::optional<ParamsLayout> layout_;
+  const std::function<void(std::int64_t)> tell_ = [this](std::int64_t layer) { tell(layer); };
 };
 
 // A result that is computed in host memory.
@@ -203,6 +236,7 @@ std::vector<DeviceArray> SavedCall::gradient(const std::vector<DeviceArray>& out
                     ? DeviceArray(*device, spec->dtype, params_shape)
                     : DeviceArray::zeros(*device, spec->dtype, params_shape);
   }
+  const LayersDone layers(spec, result[3]);
   engine->backward({.saved = forward.get(),
                     .dy = outputs[0].data(),
                     .dhn = outputs[1].data(),
@@ -210,7 +244,8 @@ std::vector<DeviceArray> SavedCall::gradient(const std::vector<DeviceArray>& out
                     .dx = result[0].mutable_data(),
                     .dh0 = result[1].mutable_data(),
                     .dc0 = result[2].mutable_data(),
-                    .dparams = result[3].mutable_data()});
+                    .dparams = result[3].mutable_data(),
+                    .layer_done = layers.listener()});
   return result;
 }
 

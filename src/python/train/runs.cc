@@ -92,6 +92,7 @@ train::RunOptions options_of(const nb::dict& given) {
   options.device = as_device(nb::object(given["device"]));
   options.reduction =
       train::parse_reduction(as_value<std::string>("reduction", nb::object(given["reduction"])));
+  options.overlap = as_flag("Run", "overlap", nb::object(given["overlap"]));
   return options;
 }
 
@@ -245,7 +246,8 @@ void bind_runs(nb::module_& m) {
            })
       .def("reduction_cost_core", [](const RunRef& self) {
         const train::ReductionCost cost = self.get().reduction_cost();
-        return std::tuple(cost.steps, cost.bytes, cost.seconds, cost.seconds_waited);
+        return std::tuple(cost.steps, cost.bytes, cost.seconds, cost.seconds_waited,
+                          cost.seconds_overlapped);
       });
   bind_state(run);
 }

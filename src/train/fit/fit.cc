@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "openrnn/train_fit.h"
-#include "train/group/group.h"
+#include "train/group/overlap.h"
 #include "train/message.h"
 
 namespace openrnn::train {
@@ -54,9 +54,18 @@ Fit::Fit(Task& task, Optimizer& optimizer, FitOptions options, std::shared_ptr<G
   }
   check_parts(task_, options_.micro_batches);
   if (group_) check_processes(options_.micro_batches, *group_);
+  if (group_ && options_.overlap) {
+    if (!group_->takes_any_thread()) {
+      refuse("overlap with a communicator that takes the calls of one thread alone, expected one ",
+             "whose takes_any_thread() is true: of threads, or MPI's with MPI_THREAD_SERIALIZED");
+    }
+    overlap_ = std::make_unique<Overlap>(*group_);
+  }
   optimizer_.prepare(task_.variables());
   global_step_ = get_or_create_global_step();
 }
+
+Fit::~Fit() = default;
 
 // Read, not copied to the host: that would wait for the last step.
 std::int64_t Fit::step() const { return global_step_.read().to_host().as<std::int64_t>()[0]; }
@@ -73,11 +82,11 @@ StepResult Fit::take_step() {
                                    options_.clip_norm, loss);
 }
 
-std::optional<GradientSum::Step> Fit::own_parts(const std::vector<Variable>& variables) {
+// Returns whether any has rows.
+bool Fit::own_parts(const std::vector<Variable>& variables, GradientSum& sum) {
   const std::int64_t rows = task_.rows(position_), parts = options_.micro_batches;
   const std::uint64_t step = ops::new_step_of_parts();
   const Group::Range own = group_ ? group_->own_of(parts) : Group::Range{0, parts};
-  GradientSum sum;
   bool any = false;
   ops::BatchPart part{.whole_batch = rows};
   for (std::int64_t i = 0; i < own.end; ++i, part.first_row += part.rows) {
@@ -91,22 +100,35 @@ std::optional<GradientSum::Step> Fit::own_parts(const std::vector<Variable>& var
     const ops::PartScope scope(part, step);
     const Tensor loss = task_.loss_of_part(position_, part);
     tape.close();
-    sum.add(optimizer_, tape, loss, variables,
-            static_cast<double>(part.rows) / static_cast<double>(rows));
+    const double share = static_cast<double>(part.rows) / static_cast<double>(rows);
+    if (overlap_ && i + 1 == own.end) {
+      overlap_->last_part(sum, optimizer_, tape, loss, share);
+    } else {
+      sum.add(optimizer_, tape, loss, variables, share);
+    }
     any = true;
   }
-  if (any) return sum.take();
+  if (any) return true;
   // The layers count the step's masks all the same, as those of the other processes do.
   const ops::BatchPart first{0, rows_of_part(rows, parts, 0), rows};
   const ops::PartScope scope(first, step);
   task_.loss_of_part(position_, first);
-  return std::nullopt;
+  return false;
 }
 
 StepResult Fit::take_step_in_parts() {
   const std::vector<Variable> variables = task_.variables();
-  std::optional<GradientSum::Step> own = own_parts(variables);
-  GradientSum::Step whole = group_ ? group_->sum(std::move(own), variables) : std::move(*own);
+  GradientSum sum;
+  if (overlap_) overlap_->begin(variables);
+  const bool any = own_parts(variables, sum);
+  GradientSum::Step whole;
+  if (overlap_) {
+    whole = overlap_->finish(sum, any);
+  } else if (group_) {
+    whole = group_->sum(any ? std::optional(sum.take()) : std::nullopt, variables);
+  } else {
+    whole = sum.take();
+  }
   return optimizer_.clip_and_apply(std::move(whole.gradients), variables, global_step_,
                                    options_.clip_norm, whole.loss);
 }

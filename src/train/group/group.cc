@@ -6,7 +6,6 @@
 
 #include "base/excerpt.h"
 #include "openrnn/runtime.h"
-#include "train/group/reduce.h"
 #include "train/message.h"
 
 namespace openrnn::train {
@@ -144,11 +143,29 @@ std::vector<bool> Group::present_anywhere(const std::vector<Notice>& all,
   return anywhere;
 }
 
+void Group::reduce_early(DType dtype, const std::vector<SharedPart>& parts, Adding adding) {
+  const Clock::time_point asked = Clock::now();
+  exchange({.point = Point::kEarly});
+  const Clock::time_point began = Clock::now();
+  busy_ = true;
+  cost_.bytes += reduce(communicator_, reduction_, dtype, parts, adding);
+  busy_ = false;
+  const double seconds = seconds_since(began);
+  cost_.seconds += seconds;
+  if (adding == Adding::kAlone) {
+    cost_.seconds_overlapped += seconds;
+  } else {
+    cost_.seconds_waited += std::chrono::duration<double>(began - asked).count();
+  }
+}
+
 GradientSum::Step Group::sum(std::optional<GradientSum::Step> own,
-                             const std::vector<Variable>& variables) {
+                             const std::vector<Variable>& variables,
+                             std::vector<DeviceArray> early) {
   Notice notice{.point = Point::kStep, .yes = own ? 1U : 0U};
   std::vector<DeviceArray> gradients = own ? std::move(own->gradients) : std::vector<DeviceArray>();
   gradients.resize(variables.size());
+  early.resize(variables.size());
   std::vector<bool> present(variables.size());
   for (std::size_t i = 0; i < variables.size(); ++i) {
     present[i] = !gradients[i].empty();
@@ -163,18 +180,22 @@ GradientSum::Step Group::sum(std::optional<GradientSum::Step> own,
   busy_ = true;
   const std::vector<bool> anywhere = present_anywhere(all, present);
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-    std::vector<SharedArray> arrays;
+    std::vector<SharedPart> parts;
     for (std::size_t i = 0; i < variables.size(); ++i) {
       if (!anywhere[i] || compute_dtype(variables[i].dtype()) != dtype) continue;
       DeviceArray& each = gradients[i];
+      if (!early[i].empty()) {
+        each = std::move(early[i]);
+        continue;
+      }
       if (present[i]) {
         each.make_unique_owner();
       } else {
         each = DeviceArray(variables[i].device(), dtype, variables[i].shape());
       }
-      arrays.push_back({&each, present[i]});
+      parts.push_back({&each.device(), each.mutable_data(), each.size_bytes(), present[i]});
     }
-    cost_.bytes += reduce(communicator_, reduction_, arrays);
+    cost_.bytes += reduce(communicator_, reduction_, dtype, parts);
   }
   busy_ = false;
   ++cost_.steps;

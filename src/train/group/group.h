@@ -2,7 +2,7 @@
 #pragma once
 
 #include "openrnn/train_communicator.h"
-#include "openrnn/train_optimizer.h"
+#include "train/group/reduce.h"
 
 namespace openrnn::train {
 
@@ -72,9 +72,15 @@ class Group {
   /// Throws: StateError naming `call`, `what` and a rank that has another text than rank 0.
   void require_same(std::string_view call, std::string_view what, const std::string& mine);
 
-  /// The whole step of the own parts of all; without own parts that have rows: empty.
+  /// The whole step of the own parts of all; without own parts that have rows: empty. `early` has
+  /// the sums over the ranks that reduce_early has made, at the places of their variables.
   GradientSum::Step sum(std::optional<GradientSum::Step> own,
-                        const std::vector<Variable>& variables);
+                        const std::vector<Variable>& variables,
+                        std::vector<DeviceArray> early = {});
+  /// Adds parts of gradients over the ranks, which all come to this with the same ones. kAlone:
+  /// beside a pass that goes on.
+  void reduce_early(DType dtype, const std::vector<SharedPart>& parts, Adding adding);
+  bool takes_any_thread() const { return communicator_.takes_any_thread(); }
   const ReductionCost& cost() const { return cost_; }
   /// Tells the others that this process has failed, once; what guarded() does.
   void fail(const std::string& why);
@@ -86,6 +92,7 @@ class Group {
     kDecide,
     kNumber,
     kText,
+    kEarly,
     kStep,
     kFailed,
   };

@@ -22,14 +22,14 @@ void fill_nothing(DType dtype, std::size_t count, std::byte* to) {
   }
 }
 
-/// Calls visit(array, offset, bytes, place) for each array's bytes of [begin, end) of all arrays
-/// one after another; `place` counts from begin.
+/// Calls visit(part, offset, bytes, place) for each part's bytes of [begin, end) of all parts one
+/// after another; `place` counts from begin.
 template <class Visit>
-void each_part(const std::vector<SharedArray>& arrays, std::size_t begin, std::size_t end,
+void each_part(const std::vector<SharedPart>& parts, std::size_t begin, std::size_t end,
                Visit&& visit) {
   std::size_t start = 0;
-  for (const SharedArray& each : arrays) {
-    const std::size_t stop = start + each.array->size_bytes();
+  for (const SharedPart& each : parts) {
+    const std::size_t stop = start + each.bytes;
     const std::size_t low = std::max(begin, start), high = std::min(end, stop);
     if (low < high) visit(each, low - start, high - low, low - begin);
     start = stop;
@@ -37,21 +37,23 @@ void each_part(const std::vector<SharedArray>& arrays, std::size_t begin, std::s
 }
 
 /// Leaves 0, 1, .. of `bytes` each: the sum by the tree takes the place of the first.
-void add_leaves(DType dtype, std::size_t leaves, std::size_t bytes, std::byte* data) {
+void add_leaves(Adding adding, DType dtype, std::size_t leaves, std::size_t bytes,
+                std::byte* data) {
   const Device& cpu = device("cpu");
   const auto count = static_cast<std::int64_t>(bytes / dtype_size(dtype));
   for (std::size_t step = 1; step < leaves; step *= 2) {
     for (std::size_t i = 0; i + step < leaves; i += 2 * step) {
-      cpu.accumulate(dtype, count, data + (i + step) * bytes, data + i * bytes);
+      accumulate(cpu, adding, dtype, count, data + (i + step) * bytes, data + i * bytes);
     }
   }
 }
 
 class Piece {
  public:
-  Piece(Communicator& communicator, DType dtype)
+  Piece(Communicator& communicator, DType dtype, Adding adding)
       : communicator_(communicator),
         dtype_(dtype),
+        adding_(adding),
         ranks_(static_cast<std::size_t>(communicator.size())) {}
 
   /// Of `bytes` bytes, rounded up to slices of equal size.
@@ -68,7 +70,7 @@ class Piece {
   std::int64_t exact() {
     auto* const leaves = static_cast<std::byte*>(received_.get());
     communicator_.all_to_all(data(), leaves, slice_);
-    add_leaves(dtype_, ranks_, slice_, leaves);
+    add_leaves(adding_, dtype_, ranks_, slice_, leaves);
     communicator_.all_gather(leaves, data(), slice_);
     return sent();
   }
@@ -84,37 +86,35 @@ class Piece {
 
   Communicator& communicator_;
   DType dtype_;
+  Adding adding_;
   std::size_t ranks_, slice_ = 0;
   std::shared_ptr<void> values_, received_;
 };
 
 }  // namespace
 
-std::int64_t reduce(Communicator& communicator, Reduction reduction,
-                    const std::vector<SharedArray>& arrays) {
+std::int64_t reduce(Communicator& communicator, Reduction reduction, DType dtype,
+                    const std::vector<SharedPart>& parts, Adding adding) {
   std::size_t all = 0;
-  for (const SharedArray& each : arrays) all += each.array->size_bytes();
-  if (all == 0) return 0;
-  const DType dtype = arrays[0].array->dtype();
+  for (const SharedPart& each : parts) all += each.bytes;
   const std::size_t most =
       std::max(kPieceBytes, kSliceBytes * static_cast<std::size_t>(communicator.size()));
-  Piece piece(communicator, dtype);
+  Piece piece(communicator, dtype, adding);
   std::int64_t sent = 0;
   for (std::size_t begin = 0; begin < all; begin += most) {
     const std::size_t end = std::min(all, begin + most);
     if (begin == 0 || end - begin != most) piece.resize(end - begin);
-    each_part(arrays, begin, end,
-              [&](const SharedArray& each, std::size_t from, std::size_t bytes, std::size_t place) {
+    each_part(parts, begin, end,
+              [&](const SharedPart& each, std::size_t from, std::size_t bytes, std::size_t place) {
                 std::byte* const to = piece.data() + place;
                 if (!each.present) return fill_nothing(dtype, bytes / dtype_size(dtype), to);
-                const auto* const values = static_cast<const std::byte*>(each.array->data());
-                each.array->device().download(to, values + from, bytes);
+                each.device->download(to, static_cast<const std::byte*>(each.data) + from, bytes);
               });
     sent += reduction == Reduction::kExact ? piece.exact() : piece.fast();
-    each_part(arrays, begin, end,
-              [&](const SharedArray& each, std::size_t to, std::size_t bytes, std::size_t place) {
-                auto* const values = static_cast<std::byte*>(each.array->mutable_data());
-                each.array->device().upload(values + to, piece.data() + place, bytes);
+    each_part(parts, begin, end,
+              [&](const SharedPart& each, std::size_t to, std::size_t bytes, std::size_t place) {
+                each.device->upload(static_cast<std::byte*>(each.data) + to, piece.data() + place,
+                                    bytes);
               });
   }
   return sent;

@@ -59,6 +59,7 @@ class ThreadCommunicator final : public Communicator {
       : rank_(rank), place_(std::move(place)) {}
   int rank() const override { return rank_; }
   int size() const override { return place_->size(); }
+  bool takes_any_thread() const override { return true; }
 
   void all_to_all(const void* send, void* receive, std::size_t bytes) override {
     exchange(send, receive, bytes, bytes * static_cast<std::size_t>(rank_));

@@ -88,6 +88,7 @@ class MpiCommunicator final : public Communicator {
   MpiCommunicator() : mpi_(table()) { check(mpi_.start(&rank_, &size_)); }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  bool takes_any_thread() const override { return mpi_.takes_any_thread() != 0; }
   void all_to_all(const void* send, void* receive, std::size_t bytes) override {
     check(mpi_.all_to_all(send, receive, bytes));
   }

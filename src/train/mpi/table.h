@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#define OPENRNN_MPI_TABLE_VERSION 1
+#define OPENRNN_MPI_TABLE_VERSION 2
 #define OPENRNN_MPI_ENTRY "openrnn_mpi_table"
 
 /* Functions return null, or what failed: text that stays until the next call. */
@@ -13,6 +13,8 @@ struct OpenrnnMpiTable {
   int version;
   /* Starts MPI unless it runs, and makes a communicator of all its processes. */
   const char* (*start)(int* rank, int* size);
+  /* Whether any thread may make the calls below, one at a time. */
+  int (*takes_any_thread)(void);
   const char* (*all_to_all)(const void* send, void* receive, size_t bytes);
   const char* (*all_gather)(const void* send, void* receive, size_t bytes);
   /* is_double: of double, else of float. */

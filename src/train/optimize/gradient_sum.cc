@@ -12,8 +12,8 @@ std::int64_t rows_of_part(std::int64_t rows, std::int64_t parts, std::int64_t pa
 GradientSum::GradientSum() : sum_(std::make_unique<TreeSum>()) {}
 GradientSum::~GradientSum() = default;
 
-void GradientSum::add(Optimizer& optimizer, const GradientTape& tape, const Tensor& loss,
-                      const std::vector<Variable>& variables, double share) {
+PartValues part_values(Optimizer& optimizer, const GradientTape& tape, const Tensor& loss,
+                       const std::vector<Variable>& variables, double share) {
   if (loss.value().size() != 1) {
     throw ArgumentError(message("GradientSum", "a loss of shape ", openrnn::to_string(loss.shape()),
                                 ", expected one number, the mean over the part's rows"));
@@ -24,19 +24,25 @@ void GradientSum::add(Optimizer& optimizer, const GradientTape& tape, const Tens
   device.convert(1, loss.dtype(), loss.value().data(), DType::kFloat64, value.mutable_data());
   device.scale(DType::kFloat64, 1, share, value.data(), value.mutable_data());
   leaf.push_back(std::move(value));
-  sum_->add(std::move(leaf));
+  return leaf;
+}
+
+void GradientSum::add(Optimizer& optimizer, const GradientTape& tape, const Tensor& loss,
+                      const std::vector<Variable>& variables, double share) {
+  sum_->add(part_values(optimizer, tape, loss, variables, share));
 }
 
 void GradientSum::skip() { sum_->add({}); }
 
-GradientSum::Step GradientSum::take() {
-  PartValues all = sum_->take();
+GradientSum::Step step_of(PartValues all) {
   if (all.empty()) throw ArgumentError(message("GradientSum", "no part, expected one"));
-  Step step;
+  GradientSum::Step step;
   step.loss = Tensor(std::move(all.back()));
   all.pop_back();
   step.gradients = std::move(all);
   return step;
 }
+
+GradientSum::Step GradientSum::take() { return step_of(sum_->take()); }
 
 }  // namespace openrnn::train

@@ -1,6 +1,8 @@
 // What all optimizers share: slots, float32 master copies, gradients of scaled losses.
 #include <cmath>
+#include <optional>
 
+#include "graph/tape/listen.h"
 #include "openrnn/runtime.h"
 #include "train/message.h"
 #include "train/optimize/pending_step.h"
@@ -138,6 +140,9 @@ std::vector<DeviceArray> Optimizer::compute_gradients(const GradientTape& tape, 
     const double used = rounds ? element(given.view(), 0) : scale;
     factor = weight / (std::isfinite(used) ? used : scale);
   }
+  // What is scaled below is not complete before.
+  std::optional<graph::Listening> nobody;
+  if (factor != 1.0) nobody.emplace(nullptr);
   std::vector<DeviceArray> gradients = tape.gradient(loss, variables, start);
   for (DeviceArray& gradient : gradients) {
     if (gradient.empty()) continue;

@@ -1,8 +1,28 @@
 #include "train/optimize/tree_sum.h"
 
+#include <algorithm>
+
 #include "train/message.h"
 
 namespace openrnn::train {
+namespace {
+
+// Below what the cpu device takes other threads for.
+constexpr std::int64_t kAloneElements = std::int64_t{1} << 14;
+
+}  // namespace
+
+void accumulate(const Device& device, Adding adding, DType dtype, std::int64_t size, const void* x,
+                void* y) {
+  const std::int64_t most =
+      adding == Adding::kAlone ? kAloneElements : std::max<std::int64_t>(size, 1);
+  const auto width = static_cast<std::int64_t>(dtype_size(dtype));
+  for (std::int64_t begin = 0; begin < size; begin += most) {
+    device.accumulate(dtype, std::min(most, size - begin),
+                      static_cast<const std::byte*>(x) + begin * width,
+                      static_cast<std::byte*>(y) + begin * width);
+  }
+}
 
 void add_values(PartValues& to, PartValues from) {
   if (from.empty()) return;
@@ -48,6 +68,24 @@ PartValues TreeSum::take() {
     sum = std::move(left);
   }
   return sum;
+}
+
+bool TreeSum::has(std::size_t place) const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [place](const Node& node) {
+    return place < node.sum.size() && !node.sum[place].empty();
+  });
+}
+
+void TreeSum::add_to_last(std::size_t place, std::int64_t begin, std::int64_t end, void* elements,
+                          Adding adding) const {
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    if (place >= node->sum.size() || node->sum[place].empty()) continue;
+    const DeviceArray& sum = node->sum[place];
+    const auto at = static_cast<std::size_t>(begin) * dtype_size(sum.dtype());
+    accumulate(sum.device(), adding, sum.dtype(), end - begin,
+               static_cast<const std::byte*>(sum.data()) + at,
+               static_cast<std::byte*>(elements) + at);
+  }
 }
 
 }  // namespace openrnn::train

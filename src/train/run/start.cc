@@ -226,7 +226,9 @@ void Run::Impl::build() {
     resolve_steps(options, task->windows(), config);
   }
   optimizer = make_optimizer(config.optimizer, config.fit.schedule.learning_rate);
-  fit.reset(new Fit(*task, *optimizer, config.fit, group));
+  FitOptions here = config.fit;
+  here.overlap = options.overlap;
+  fit.reset(new Fit(*task, *optimizer, here, group));
   saver = std::make_unique<Saver>();
   if (resumed) {
     saver->restore(*resumed_from);

@@ -205,7 +205,7 @@ PROPERTIES = {
     },
     "Run": {
         "config": lambda: (configured(), 5),
-        "reduction_cost": lambda: (tuple(of_run("reduction_cost")), (0, 0, 0.0, 0.0)),
+        "reduction_cost": lambda: (tuple(of_run("reduction_cost")), (0, 0, 0.0, 0.0, 0.0)),
     },
     "RunBase": {
         "best": lambda: (0.0 < of_run("best") < 10.0, True),

@@ -24,6 +24,7 @@ struct Options {
   Communicator* communicator = nullptr;
   Reduction reduction = Reduction::kExact;
   std::int64_t parts = kParts;
+  bool overlap = false;
 };
 
 /// One process's run, with masks.
@@ -42,7 +43,8 @@ struct Trial : WholeTrial {
                      .validate_every = 5,
                      .micro_batches = given.parts,
                      .communicator = given.communicator,
-                     .reduction = given.reduction}}) {}
+                     .reduction = given.reduction,
+                     .overlap = given.overlap}}) {}
   /// The values that each step reports, and at last what the graph holds.
   Bytes run(std::int64_t stop = 1000) {
     fit->run({[&](const StepReport& report) {
@@ -74,6 +76,26 @@ TEST(GroupBits, AreThoseOfOneProcess) {
         const Bytes expected = alone(options);
         for (const int ranks : {2, 4}) {
           SCOPED_TRACE(testing::Message() << dtype_name(dtype) << series << clip_norm << ranks);
+          expect_no_errors(on_ranks(ranks, [&](Communicator& all) {
+            Options mine = options;
+            mine.communicator = &all;
+            EXPECT_EQ(Trial(mine).run(), expected) << "rank " << all.rank();
+          }));
+        }
+      }
+    }
+  }
+}
+
+TEST(GroupBits, DoNotDependOnWhenGradientsTravel) {
+  for (const DType dtype : {DType::kFloat32, DType::kBfloat16, DType::kFloat16, DType::kFloat64}) {
+    if (dtype == DType::kBfloat16 && default_device().engine()) continue;
+    for (const bool series : {false, true}) {
+      for (const std::int64_t parts : {4, 8}) {
+        Options options{.series = series, .dtype = dtype, .parts = parts, .overlap = true};
+        const Bytes expected = alone(options);
+        for (const int ranks : {2, 4}) {
+          SCOPED_TRACE(testing::Message() << dtype_name(dtype) << series << parts << ranks);
           expect_no_errors(on_ranks(ranks, [&](Communicator& all) {
             Options mine = options;
             mine.communicator = &all;

@@ -1,0 +1,179 @@
+// Gradients that travel while the backward pass goes on.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "openrnn/ops.h"
+#include "openrnn/train_fit.h"
+#include "support/expect_error.h"
+#include "train/group/ranks.h"
+
+namespace openrnn::train {
+namespace {
+
+/// Hands on, and counts what other threads than the one that made it have sent.
+class Watched : public Communicator {
+ public:
+  explicit Watched(Communicator& inner) : inner_(inner) {}
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  bool takes_any_thread() const override { return true; }
+  void all_to_all(const void* send, void* receive, std::size_t bytes) override {
+    inner_.all_to_all(send, receive, bytes);
+    if (std::this_thread::get_id() != home_) ++beside;
+  }
+  void all_gather(const void* send, void* receive, std::size_t bytes) override {
+    inner_.all_gather(send, receive, bytes);
+  }
+  void all_reduce(DType dtype, std::int64_t count, void* values) override {
+    inner_.all_reduce(dtype, count, values);
+  }
+  void broadcast(void* data, std::size_t bytes, int root) override {
+    inner_.broadcast(data, bytes, root);
+  }
+  void barrier() override { inner_.barrier(); }
+  void abort(const std::string& why) override { inner_.abort(why); }
+
+  std::atomic<int> beside = 0;
+
+ private:
+  Communicator& inner_;
+  const std::thread::id home_ = std::this_thread::get_id();
+};
+
+/// x as it is; its gradient is computed when `until` says so.
+Tensor waits(const Tensor& x, std::function<void()> until) {
+  return record("waits", {x}, {x.value()}, [until](const std::vector<DeviceArray>& dy) {
+    until();
+    return dy;
+  })[0];
+}
+
+/// The mean over its rows of ((x a)^2 b)^2; b is more than a message.
+class TwoMatrices : public Task {
+ public:
+  TwoMatrices()
+      : a("a", values({3, 700}, 1)),
+        b("b", values({700, 600}, 2)),
+        x(Tensor(values({8, 3}, 3).view())) {}
+  static Array values(const Shape& shape, std::uint64_t seed) {
+    Array made(DType::kFloat32, shape);
+    RandomStream random(seed);
+    for (float& each : made.as<float>()) each = static_cast<float>(random.uniform(-0.05, 0.05));
+    return made;
+  }
+  std::vector<Variable> variables() const override { return {a, b}; }
+  std::int64_t batch() const override { return 8; }
+  std::int64_t windows() const override { return 1; }
+  std::int64_t rows(const DataPosition&) const override { return 8; }
+  std::int64_t items(const DataPosition&) const override { return 8; }
+  std::string_view metric_name() const override { return "loss"; }
+  void save(Extras&) const override {}
+  void load(const Extras&) override {}
+  Tensor loss(const DataPosition& at) override { return loss_of_part(at, {0, 8, 8}); }
+  Tensor loss_of_part(const DataPosition&, const ops::BatchPart& part) override {
+    const Tensor rows = ops::slice(x, {.axis = 0, .begin = part.first_row, .size = part.rows});
+    Tensor h = ops::square(ops::matmul(rows, a.read()));
+    if (until) h = waits(h, until);
+    return ops::reduce_mean(ops::square(ops::matmul(h, b.read())));
+  }
+  double validate(bool) override { return 0.0; }
+  double metric(double loss) const override { return loss; }
+
+  Variable a, b;
+  Tensor x;
+  std::function<void()> until;
+};
+
+std::string bytes_of(const Variable& variable) {
+  const Array host = variable.to_host();
+  return {static_cast<const char*>(host.data()), host.size_bytes()};
+}
+
+/// What a run of 3 steps leaves; `prepare` is called before each.
+std::string run(Communicator* all, bool overlap, std::int64_t parts,
+                const std::function<void(TwoMatrices&, std::int64_t)>& prepare = {}) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  TwoMatrices task;
+  const auto optimizer = make_optimizer("momentum", 0.1);
+  Fit fit(task, *optimizer,
+          {.steps = 3, .micro_batches = parts, .communicator = all, .overlap = overlap});
+  if (prepare) prepare(task, 0);
+  fit.run({[&](const StepReport& report) {
+    if (prepare) prepare(task, report.step);
+    return true;
+  }});
+  return bytes_of(task.a) + bytes_of(task.b);
+}
+
+TEST(Overlap, MessagesTravelWhileTheBackwardPassGoesOn) {
+  const std::string expected = run(nullptr, false, 4);
+  const auto errors = on_ranks(2, [&](Communicator& inner) {
+    Watched all(inner);
+    // In the second step, when the order is known: b's gradient is complete before a's begins.
+    const auto prepare = [&](TwoMatrices& task, std::int64_t step) {
+      task.until = [&all, step] {
+        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (step == 1 && all.beside == 0 && std::chrono::steady_clock::now() < give_up) {
+          std::this_thread::yield();
+        }
+      };
+    };
+    // Of several own parts the last one sends: parts 2 of 2 here.
+    EXPECT_EQ(run(&all, true, 2, prepare), run(&inner, false, 2));
+    EXPECT_GE(all.beside, 1);
+  });
+  for (const std::string& each : errors) EXPECT_EQ(each, "");
+  for (const int ranks : {2, 4}) {
+    on_ranks(ranks, [&](Communicator& all) { EXPECT_EQ(run(&all, true, 4), expected); });
+  }
+}
+
+TEST(Overlap, AnErrorOfOneRanksBackwardPassEndsAllByName) {
+  const auto errors = on_ranks(2, [&](Communicator& all) {
+    run(&all, true, 2, [&](TwoMatrices& task, std::int64_t step) {
+      task.until = [&all, step] {
+        if (step == 2 && all.rank() == 1) throw EngineError("[waits] no memory");
+      };
+    });
+  });
+  EXPECT_EQ(errors[0], "[Group] rank 1 of 2 has failed: [waits] no memory");
+  EXPECT_EQ(errors[1], "[waits] no memory");
+}
+
+/// As most of other libraries: its calls come from one thread.
+class OneThread : public Watched {
+ public:
+  using Watched::Watched;
+  bool takes_any_thread() const override { return false; }
+};
+
+TEST(Overlap, IsRefusedWhereOneThreadAloneMayCall) {
+  const auto errors = on_ranks(2, [](Communicator& inner) {
+    OneThread all(inner);
+    run(&all, true, 2);
+  });
+  for (const std::string& each : errors) {
+    EXPECT_EQ(
+        each,
+        "[Fit] overlap with a communicator that takes the calls of one thread alone, expected "
+        "one whose takes_any_thread() is true: of threads, or MPI's with "
+        "MPI_THREAD_SERIALIZED");
+  }
+}
+
+// All have to do the same; else they would wait for each other.
+TEST(Overlap, OfOneRankAloneIsAnError) {
+  const auto errors = on_ranks(2, [](Communicator& all) { run(&all, all.rank() == 1, 2); });
+  for (const std::string& each : errors) {
+    EXPECT_EQ(each,
+              "[Group] rank 1 is at another call than rank 0, expected the same calls in the same "
+              "order by all processes");
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::train
