@@ -5,6 +5,8 @@ A message of n bytes takes alpha + n / beta. Of a step there are
 - the computation of a process's parts,
 - notices, which decide and tell of failures: all-gathers of 64 bytes, log2(W) messages each,
 - the sum of N bytes of gradients, in pieces of 16 MiB, or more where slices would be below 64 KiB.
+  With overlap that of each layer begins when its gradients are there, the last layer's first, and one
+  goes after another.
 
 `exact` sends W - 1 slices (all-to-all) and gathers W - 1: 2 (W - 1) messages and 2 (W - 1) / W of the
 bytes. `fast` is a ring's all-reduce, with as many, or for short arrays halving and doubling, 2 log2(W)
@@ -14,9 +16,10 @@ messages. Packing, adding and unpacking read and write memory.
 import math
 from typing import NamedTuple
 
-PIECE, SLICE = 16 << 20, 64 << 10  # as in the library
+PIECE, SLICE, MESSAGE = 16 << 20, 64 << 10, 1 << 20  # as in the library
 NOTICES = 3  # a step: before the sum, after the callbacks of Run and of Fit
 NOTICE_BYTES = 64
+BACKWARD = 2 / 3  # of the computation
 
 
 class Network(NamedTuple):
@@ -41,11 +44,10 @@ class Work(NamedTuple):
     memory: float = 10e9  # bytes a second that one process reads or writes
 
 
-def notices(processes: int, network: Network) -> float:
-    """Seconds of all notices of a step."""
+def notice(processes: int, network: Network) -> float:
+    """Seconds of one."""
     rounds = math.ceil(math.log2(processes))
-    each = rounds * network.alpha + (processes - 1) * NOTICE_BYTES / network.beta
-    return NOTICES * each
+    return rounds * network.alpha + (processes - 1) * NOTICE_BYTES / network.beta
 
 
 def reduction(work: Work, processes: int, network: Network, exact: bool = True,
@@ -64,14 +66,30 @@ def reduction(work: Work, processes: int, network: Network, exact: bool = True,
     return pieces * messages * network.alpha + sent + touched
 
 
-def step(work: Work, processes: int, network: Network, exact: bool = True, element: int = 4,
-         overlap: float = 0.0) -> float:  # fmt: skip
-    """Seconds; `overlap`: the share of the computation behind which messages may hide."""
+def overlapped(work: Work, processes: int, network: Network, layers: int, **options) -> float:
+    """When the gradients of all layers are summed, one layer after another, of equal layers; small
+    ones together."""
+    layers = max(1, min(layers, int(work.gradients // MESSAGE)))
+    part = work._replace(gradients=work.gradients / layers)
+    message = reduction(part, processes, network, **options)
+    backward = BACKWARD * work.compute
+    done = 0.0
+    for layer in range(1, layers + 1):
+        ready = work.compute - backward + layer * backward / layers
+        done = max(done, ready) + notice(processes, network) + message
+    return done
+
+
+def step(work: Work, processes: int, network: Network, layers: int = 0, **options) -> float:
+    """Seconds; `layers`: of a network whose gradients travel during the backward pass; 0: after it.
+    Options as reduction's."""
     if processes == 1:
         return work.compute
-    hidden = overlap * work.compute
-    messages = reduction(work, processes, network, exact, element)
-    return work.compute + max(0.0, messages - hidden) + notices(processes, network)
+    if layers:
+        sums = overlapped(work, processes, network, layers, **options)
+    else:
+        sums = work.compute + reduction(work, processes, network, **options)
+    return sums + NOTICES * notice(processes, network)
 
 
 def efficiency(work: Work, processes: int, network: Network, **options) -> float:

@@ -22,6 +22,7 @@ class Table(ctypes.Structure):
     _fields_ = [("version", ctypes.c_int),
                 ("start", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.POINTER(ctypes.c_int),
                                            ctypes.POINTER(ctypes.c_int))),
+                ("takes_any_thread", ctypes.CFUNCTYPE(ctypes.c_int)),
                 ("all_to_all", Bytes), ("all_gather", Bytes)]  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def steps(options):
     each = max(cost.steps, 1)
     return {"step": float(np.percentile(taken, 10)), "step_median": float(np.median(taken)),
             "gradients": 4 * size, "sums": cost.seconds / each, "waited": cost.seconds_waited / each,
-            "bytes": cost.bytes / each}  # fmt: skip
+            "beside": cost.seconds_overlapped / each, "bytes": cost.bytes / each}  # fmt: skip
 
 
 def main():

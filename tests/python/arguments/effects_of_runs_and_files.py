@@ -372,7 +372,7 @@ RUN = {
     "recompute": recomputed,
     "device": lambda: refused(ELSEWHERE, run_of, device=ELSEWHERE),
     "communicator": lambda: refused("communicator is 'gloo'", run_of, communicator="gloo"),
-    "overlap": lambda: refused("overlap is 'yes'", run_of, overlap="yes"),
+    "overlap": lambda: refused("overlap is 'str'", run_of, overlap="yes"),
     "reduction": lambda: refused("reduction is 'ring'", run_of, reduction="ring"),
 }
 

@@ -55,6 +55,19 @@ def test_the_bits_of_one_process(case, text, table, tmp_path):
 
 
 @needs_mpi
+def test_overlap_changes_no_bit(text, tmp_path):
+    def arguments(out):  # layers of 1.2 MB, each a message
+        return parts_flags(text, out, steps=6, units=192, layers=3, valid_every=6)
+
+    good(*arguments(tmp_path / "1"))
+    for processes in (2, 4):
+        done = good_mpi(processes, *arguments(tmp_path / str(processes)), "--overlap")
+        assert checkpoint_bytes(tmp_path / str(processes), 6) == checkpoint_bytes(tmp_path / "1", 6)
+        assert re.search(r"^sums of gradients.* ms of them beside the backward pass, and ",
+                         done.stderr, re.M)
+
+
+@needs_mpi
 def test_killed_stopped_and_resumed_in_other_numbers(text, tmp_path):
     out, draw = tmp_path / "out", random.Random(3)
     whole, parts = (parts_flags(text, folder, steps=STEPS, units=6, layers=1, valid_every=500)
