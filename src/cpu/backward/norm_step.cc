@@ -22,16 +22,16 @@ void BackwardRun<T>::norm_step(const Member& me, std::int64_t layer, std::int64_
     space.dm[i] = spec.projecting() ? scratch.dm[i_d].at(0, b) : space.carry[i];
   }
   // The rows that end here have the gradient of their final state in carry.
-  const std::int64_t rows = spec.projecting() ? count : older;
+  const std::int64_t multiplied = spec.projecting() ? count : older;
   Panels<T> w = call.w;
   const bool begins_at_carry = spec.mode == RnnMode::kGru;
   const bool begun =
-      rows > 0 &&
-      multiply_in_blocks(packed, w, {space.a, rows, begins_at_carry, space.dm, call.units});
+      multiplied > 0 &&
+      multiply_in_blocks(packed, w, {space.a, multiplied, begins_at_carry, space.dm, call.units});
   packed.kernels().product({.w = w,
                             .a = space.a,
                             .a_step = 1,
-                            .rows = rows,
+                            .rows = multiplied,
                             .accumulate = begun,
                             .c = space.dm,
                             .columns = call.units});
