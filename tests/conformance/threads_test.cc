@@ -25,6 +25,9 @@ std::vector<Case> cases() {
     add(mode + " L2 U130 I3 B2 T9 bi b16 lengths", "two_rows");
     add(mode + " L2 U130 I130 B3 T5 skip f32 D0.5", "dropout");
     add(mode + " L3 U65 I65 B5 T7 auto f64 lengths", "three_layers");
+    add(mode + " L4 U33 I17 B1 T37 f32", "layers");
+    add(mode + " L5 U17 I17 B2 T49 f64 lengths batch_major skip", "layers_and_lengths");
+    add(mode + " L4 U33 I3 B2 T31 f16 lengths", "layers_of_16_bits");
   }
   for (const std::string arithmetic :
        {"bf16", "bf16x3", "stored_int8", "stored_bfloat16", "stored_float16"}) {
@@ -33,6 +36,7 @@ std::vector<Case> cases() {
     add("lstm L2 U130 I33 B1 T7 bi f32 " + arithmetic, "panels_and_directions");
     add("gru L2 U130 I3 B2 T9 bi f16 lengths " + arithmetic, "two_rows");
     add("lstm L2 U130 I33 B3 T5 P33 f32 lengths " + arithmetic, "projection");
+    add("lstm L4 U33 I33 B2 T31 f32 lengths " + arithmetic, "layers");
   }
   add("lstm L2 U130 I33 B3 T5 P33 f32 lengths", "projection");
   add("lstm L1 U130 I33 B1 T9 P65 bi f64 clip", "projection_and_clip");
@@ -94,14 +98,17 @@ TEST(CpuPlans, AreAllMet) {
   for (const Case& c : cases()) {
     for (const int threads : {2, 3, 4}) {
       const std::size_t element = c.spec.dtype == DType::kFloat64 ? 8 : 4;
-      const cpu::Plan plan = cpu::choose_plan({c.spec, c.batch, 16, element, threads});
-      const std::string kind = std::string(plan.row_groups > 1 ? "rows " : "") +
+      cpu::PlanQuestion question{c.spec, c.batch, 16, element, threads};
+      if (c.spec.num_dirs() == 1 && c.spec.num_layers > 1) question.wave_time = c.time;
+      const cpu::Plan plan = cpu::choose_plan(question);
+      const std::string kind = std::string(plan.layer_groups > 1 ? "layers" : "") +
+                               (plan.row_groups > 1 ? "rows " : "") +
                                (plan.dir_groups > 1 ? "directions " : "") +
                                (plan.panel_threads > 1 ? "panels" : "");
       met.insert(kind);
     }
   }
-  for (const char* kind : {"rows ", "panels", "directions ", "directions panels"}) {
+  for (const char* kind : {"rows ", "panels", "directions ", "directions panels", "layers"}) {
     EXPECT_TRUE(met.contains(kind)) << "no case runs by " << kind;
   }
 }

@@ -430,6 +430,35 @@ TEST(PlanTest, PlacesAreAllDifferentAndWithinTheThreads) {
   }
 }
 
+TEST(PlanTest, LayersAreShiftedInTimeWhereRowsAreFew) {
+  const auto plan = [](std::int64_t layers, std::int64_t batch, std::int64_t time, int threads) {
+    const RnnSpec spec{.num_layers = layers, .num_units = 256, .input_size = 256};
+    PlanQuestion question{spec, batch, 16, sizeof(float), threads};
+    question.wave_time = time;
+    return choose_plan(question);
+  };
+  const Plan two = plan(4, 1, 100, 2);
+  EXPECT_EQ(two.layer_groups, 2);
+  EXPECT_EQ(two.threads(), 2);
+  EXPECT_EQ(two.wave_steps % kTileRows, 0);
+  EXPECT_LT(two.wave_steps, 50);
+  EXPECT_EQ(plan(4, 1, 100, 4).layer_groups, 4);
+  EXPECT_EQ(plan(4, 64, 100, 2).row_groups, 2) << "rows need no barrier";
+  EXPECT_EQ(plan(4, 1, 0, 2).layer_groups, 1) << "a call whose layers cannot be shifted";
+  EXPECT_EQ(plan(4, 1, 1, 2).layer_groups, 1) << "of one step";
+  EXPECT_EQ(plan(1, 1, 100, 2).layer_groups, 1);
+  for (const std::int64_t layers : {2, 3, 5, 7}) {
+    const Plan many = plan(layers, 1, 400, 8);
+    std::int64_t next = 0;
+    for (std::int64_t group = 0; group < many.layer_groups; ++group) {
+      EXPECT_EQ(many.first_layer(layers, group), next);
+      next = many.first_layer(layers, group + 1);
+      EXPECT_LT(many.first_layer(layers, group), next) << "each has a layer";
+    }
+    EXPECT_EQ(next, layers);
+  }
+}
+
 // One step of one row of a small network soon takes less than a barrier between far cores.
 TEST(PlanTest, FarThreadsDoNotShareSmallSteps) {
   const auto threads = [](RnnMode mode, std::int64_t units, double latency) {

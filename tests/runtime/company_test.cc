@@ -115,7 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
     Networks, Company,
     ::testing::Values("lstm L2 U130 I40 B1 T12 f32", "gru L1 U130 I130 B2 T9 f32",
                       "lstm L2 U130 I40 B1 T6 bi f32", "lstm L1 U130 I40 B3 T8 P70 lengths f16",
-                      "rnn_tanh L2 U300 I70 B1 T10 f64", "lstm L2 U130 I40 B2 T8 D0.3 f32"));
+                      "rnn_tanh L2 U300 I70 B1 T10 f64", "lstm L2 U130 I40 B2 T8 D0.3 f32",
+                      "lstm L4 U33 I17 B1 T61 f32", "gru L4 U65 I40 B2 T60 lengths f16"));
 
 }  // namespace
 }  // namespace openrnn

@@ -93,7 +93,8 @@ double BenchConfig::recurrent_bytes() const {
 std::vector<BenchConfig> bench_configs() {
   constexpr Sizes kSizes[] = {
       {1, 64, 1, 100},  {1, 128, 1, 100}, {1, 256, 1, 100}, {1, 512, 1, 50},  {1, 1024, 1, 50},
-      {1, 256, 16, 50}, {1, 512, 32, 50}, {4, 128, 64, 20}, {4, 512, 64, 30}, {4, 1024, 64, 40}};
+      {2, 64, 1, 100},  {2, 256, 1, 100}, {4, 64, 1, 100},  {4, 256, 1, 100}, {1, 256, 16, 50},
+      {1, 512, 32, 50}, {4, 128, 64, 20}, {4, 512, 64, 30}, {4, 1024, 64, 40}};
   std::vector<BenchConfig> configs;
   for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
     for (const Sizes& sizes : kSizes) configs.push_back(make_config(mode, sizes));

@@ -9,8 +9,9 @@ namespace {
 
 template <class T>
 ForwardRun<T> make_run(const CpuPacked<T>& packed, const ForwardArgs& args,
-                       const Scratch<T>& scratch, ThreadLease& lease, Barrier* barriers) {
-  const Plan plan = plan_for(packed, args, lease);
+                       const Scratch<T>& scratch, ThreadLease& lease, Barrier* barriers,
+                       bool shifts) {
+  const Plan plan = plan_for(packed, args, lease, packed.spec().num_dirs(), shifts);
   return {.shared = {.packed = packed,
                      .args = args,
                      .plan = plan,
@@ -92,7 +93,10 @@ void forward_call(const ForwardArgs& args, Workspace* workspace) {
   const Scratch<T> scratch = mine->carve(packed, {args.batch, args.max_time, 1});
   const int most = std::min(most_threads(args.max_threads), mine->room().threads);
   ThreadLease lease(wanted_threads(packed, args, most), alone_seconds(packed, args));
-  auto run = make_run<T>(packed, args, scratch, lease, mine->barriers());
+  const bool shifts =
+      scratch.outs == packed.spec().num_layers - 1 &&
+      can_shift_layers(packed, args.training && packed.spec().training.dropout > 0.0);
+  auto run = make_run<T>(packed, args, scratch, lease, mine->barriers(), shifts);
   place_inputs(run);
   place_layers(run);
   run_forward(run, lease);
@@ -112,7 +116,9 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   scratch.layers = saved->layers.data();
   const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(most));
   ThreadLease lease(wanted_threads(*packed, args, most), alone_seconds(*packed, args));
-  auto run = make_run<T>(*packed, args, scratch, lease, barriers.get());
+  const bool dropping = args.training && packed->spec().training.dropout > 0.0;
+  auto run = make_run<T>(*packed, args, scratch, lease, barriers.get(),
+                         can_shift_layers(*packed, dropping));
   run.gather = true;
   run.x = saved->x;
   run.h0 = saved->h0;
@@ -137,7 +143,7 @@ std::unique_ptr<SavedForward> forward_recomputed_call(const ForwardArgs& args) {
   const CpuWorkspace<T> own(args.params, {args.batch, args.max_time, most});
   const Scratch<T> scratch = own.carve(*packed, {args.batch, args.max_time, 1});
   ThreadLease lease(wanted_threads(*packed, args, most), alone_seconds(*packed, args));
-  auto run = make_run<T>(*packed, args, scratch, lease, own.barriers());
+  auto run = make_run<T>(*packed, args, scratch, lease, own.barriers(), false);
   run.gather = true;
   run.x = saved->x;
   run.h0 = saved->h0;

@@ -61,7 +61,7 @@ void place_layers(ForwardRun<T>& run) {
     LayerStore<T>& store = scratch.layers[l];
     store = {};
     if (l + 1 < spec.num_layers) {
-      store.out = {scratch.ping[l % 2], args.batch * out, out};
+      store.out = {scratch.below + l % scratch.outs * scratch.out_size, args.batch * out, out};
     } else if (y.storage != kStorageWide) {
       store.out = {scratch.last, args.batch * out, out};
     } else {

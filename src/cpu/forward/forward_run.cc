@@ -30,6 +30,10 @@ bool ForwardRun<T>::wait(Member& me, Barrier& barrier, int members) noexcept {
 template <class T>
 void ForwardRun<T>::thread_main(int thread) noexcept {
   Member me{shared.member(thread), scratch.of_thread(thread, shared.packed, room)};
+  if (wave.layer_groups > 1) {
+    run_shifted(me);
+    return;
+  }
   if (gather) ForwardRows<T>(*this, me).gather_inputs();
   if (gather && !wait(me, shared.row_barrier(me), me.members)) return;
   if (run_layers(me)) ForwardRows<T>(*this, me).finish_output();
@@ -59,14 +63,15 @@ bool ForwardRun<T>::run_layers(Member& me) noexcept {
 
 // The step after the last one that still fits a chunk; a chunk has one step at least.
 template <class T>
-std::int64_t ForwardRun<T>::chunk_end(const Member& me, std::int64_t step,
+std::int64_t ForwardRun<T>::chunk_end(const Member& me, std::int64_t step, std::int64_t end,
                                       std::int64_t most_rows) const {
   std::int64_t sum = 0;
-  for (const std::int64_t first = step;; ++step) {
+  for (const std::int64_t first = step; step < end; ++step) {
     const std::int64_t count = shared.active(me, step);
     sum += count;
     if (count == 0 || (sum > most_rows && step > first)) return step;
   }
+  return step;
 }
 
 template <class T>
@@ -98,21 +103,27 @@ ForwardStep<T> ForwardRun<T>::step_call(const Member& me, std::int64_t layer,
 // Whether this thread still takes part.
 template <class T>
 bool ForwardRun<T>::run_direction(Member& me, std::int64_t layer, std::int64_t direction) noexcept {
-  const CpuPacked<T>& packed = shared.packed;
-  const PackedMatrix<T>& matrix = packed.layer(layer, direction).w;
-  const std::int64_t grain = packed.gates() == 1 ? 1 : matrix.width;
   if (ForwardMasks<T>(*this, me, layer, direction).begin() &&
       !wait(me, shared.step_barrier(me), shared.plan.panel_threads)) {
     return false;
   }
-  std::int64_t first = 0;
+  return run_steps(me, layer, direction, 0, shared.args.max_time);
+}
+
+// Steps [first, end), as far as there are rows.
+template <class T>
+bool ForwardRun<T>::run_steps(Member& me, std::int64_t layer, std::int64_t direction,
+                              std::int64_t first, std::int64_t end) noexcept {
+  const CpuPacked<T>& packed = shared.packed;
+  const PackedMatrix<T>& matrix = packed.layer(layer, direction).w;
+  const std::int64_t grain = packed.gates() == 1 ? 1 : matrix.width;
   while (true) {
     const int sharing = shared.plan.panel_threads;
     const Share vectors(matrix.vectors, grain, me.place.panel, sharing);
     const std::int64_t own = (vectors.last - vectors.first) * matrix.lanes;
     const std::int64_t most =
         own ? std::min(me.space.a_rows, me.space.pre_size / own) : me.space.a_rows;
-    const std::int64_t last = chunk_end(me, first, most);
+    const std::int64_t last = chunk_end(me, first, end, most);
     if (last == first) return true;
     project(me, layer, direction, first, last, vectors);
     ForwardStep<T> call = step_call(me, layer, direction, vectors);

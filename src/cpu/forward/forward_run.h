@@ -40,6 +40,9 @@ struct ForwardRun {
   Grid<T> x;
   Grid<T> h0, c0;  // base null: zeros
   bool gather = false;
+  /// The plan of layers that are shifted in time; that of `shared` changes when a caller goes on
+  /// alone.
+  Plan wave = shared.plan;
 
   void thread_main(int thread) noexcept;
 
@@ -48,10 +51,15 @@ struct ForwardRun {
 
   bool wait(Member& me, Barrier& barrier, int members) noexcept;
   bool run_layers(Member& me) noexcept;
+  bool run_shifted(Member& me) noexcept;
+  void run_part(Member& me, std::int64_t group, std::int64_t chunk, std::int64_t chunks) noexcept;
   bool run_direction(Member& me, std::int64_t layer, std::int64_t direction) noexcept;
+  bool run_steps(Member& me, std::int64_t layer, std::int64_t direction, std::int64_t first,
+                 std::int64_t end) noexcept;
   ForwardStep<T> step_call(const Member& me, std::int64_t layer, std::int64_t direction,
                            const Share& vectors) const noexcept;
-  std::int64_t chunk_end(const Member& me, std::int64_t step, std::int64_t most_rows) const;
+  std::int64_t chunk_end(const Member& me, std::int64_t step, std::int64_t end,
+                         std::int64_t most_rows) const;
   void project(const Member& me, std::int64_t layer, std::int64_t direction, std::int64_t first,
                std::int64_t last, const Share& vectors) noexcept;
   void point(const Member& me, std::int64_t layer, std::int64_t direction, std::int64_t step,

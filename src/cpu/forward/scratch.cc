@@ -52,8 +52,10 @@ Scratch<T> Scratch<T>::carve(Carver& carver, const CpuPacked<T>& packed, const R
     scratch.x = carver.take<T>(narrow ? places * s.input_size : 0);
     scratch.h0 = carver.take<T>(narrow ? s.num_pseudo_layers() * room.batch * s.hidden_size() : 0);
     scratch.c0 = carver.take<T>(narrow ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
-    scratch.ping[0] = carver.take<T>(s.num_layers > 1 ? out : 0);
-    scratch.ping[1] = carver.take<T>(s.num_layers > 2 ? out : 0);
+    const bool shifts = room.threads > 1 && room.batch <= kShiftedRows;
+    scratch.outs = shifts ? s.num_layers - 1 : std::min<std::int64_t>(s.num_layers - 1, 2);
+    scratch.out_size = divide_up(out, kMostLanes) * kMostLanes;
+    scratch.below = carver.take<T>(scratch.outs * scratch.out_size);
     scratch.last = carver.take<T>(narrow ? out : 0);
     scratch.c = carver.take<T>(s.has_cell() ? s.num_pseudo_layers() * room.batch * s.num_units : 0);
     scratch.h_tilde = carver.take<T>(s.projecting() ? dirs * room.batch * s.num_units : 0);

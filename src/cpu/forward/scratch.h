@@ -27,8 +27,10 @@ struct Scratch {
   std::int32_t* order;
   T* x;  // of 16 bits: the widened input
   T *h0, *c0;
-  T* ping[2];  // outputs of the layers below the last
-  T* last;     // of 16 bits: output of the last layer
+  T* below;           // outputs of the layers below the last, each of `out_size`
+  std::int64_t outs;  // how many of these: layers that are not shifted in time take turns with two
+  std::int64_t out_size;
+  T* last;  // of 16 bits: output of the last layer
   T *c, *h_tilde, *c_now;
   T* operand;                      // [D][2][B][O]: masked states of a step and the one after it
   T *state_mask, *candidate_mask;  // [D][B][O], [D][B][U]

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include "cpu/threading/share.h"
 #include "cpu/tuning/tuning.h"
@@ -61,6 +62,36 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
          (std::max(computing, reading) + kNotHidden * std::min(computing, reading) + waiting);
 }
 
+// Of all steps and layers: the steps, and the products with the input, which take one thread as
+// long.
+double seconds_of(const PlanQuestion& question, double step, double alone, int threads) {
+  const auto steps = static_cast<double>(question.wave_time * question.spec.num_layers);
+  return steps * (step + alone / threads);
+}
+
+// The least steps of a wave: a tile of rows for the products with the input.
+constexpr std::int64_t kWaveSteps = kTileRows;
+
+Plan wave_plan(const PlanQuestion& question, int groups) {
+  Plan plan{.layer_groups = groups};
+  // A wave reads the weights of the input once, a step those of the state; the waves in which not
+  // all groups have work cost the more the longer they are.
+  const double best =
+      std::sqrt(static_cast<double>(question.wave_time) / static_cast<double>(groups - 1));
+  const auto tiles = static_cast<std::int64_t>(best / static_cast<double>(kWaveSteps) + 0.5);
+  plan.wave_steps = kWaveSteps * std::max<std::int64_t>(tiles, 1);
+  return plan;
+}
+
+double wave_seconds(const PlanQuestion& question, const Plan& plan, double alone) {
+  const std::int64_t layers = question.spec.num_layers, groups = plan.layer_groups;
+  const std::int64_t waves =
+      (question.wave_time + plan.wave_steps - 1) / plan.wave_steps + groups - 1;
+  const std::int64_t steps = (layers + groups - 1) / groups * plan.wave_steps;
+  const double work = static_cast<double>(steps) * 2 * alone;
+  return static_cast<double>(waves) * (work + question.barrier_latency * plan.layer_groups / 2);
+}
+
 }  // namespace
 
 std::size_t l2_bytes() {
@@ -91,6 +122,16 @@ Plan choose_plan(const PlanQuestion& question) {
         least = seconds;
       }
     }
+  }
+  if (question.wave_time == 0) return best;
+  const double alone = step_seconds(question, Plan{});
+  double whole = seconds_of(question, least, alone, best.threads());
+  for (int groups = 2; groups <= question.threads && groups <= question.spec.num_layers; ++groups) {
+    const Plan plan = wave_plan(question, groups);
+    const double seconds = wave_seconds(question, plan, alone);
+    if (seconds >= whole) continue;
+    best = plan;
+    whole = seconds;
   }
   return best;
 }

@@ -1,4 +1,4 @@
-// How threads divide one call: by rows, directions and panels of units.
+// How threads divide one call: by rows, directions and panels of units, or by layers.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,23 @@ struct Place {
 
 /// row_groups * dir_groups * panel_threads threads. Threads of one row group and direction have a
 /// barrier after every step; those of one row group after every layer; row groups never.
+/// Or layer_groups of one thread each, shifted in time: while one computes steps of its layers, the
+/// next one computes those before them of the layers above. A barrier after every wave_steps steps.
 struct Plan {
   int row_groups = 1, dir_groups = 1, panel_threads = 1;
+  int layer_groups = 1;
+  std::int64_t wave_steps = 0;
 
-  int threads() const { return row_groups * dir_groups * panel_threads; }
-  /// Threads that work on the same rows.
+  int threads() const { return row_groups * dir_groups * panel_threads * layer_groups; }
+  /// Threads that work on the same rows and layers.
   int row_members() const { return dir_groups * panel_threads; }
   Place place(int thread) const {
+    if (layer_groups > 1) return {};
     return {thread / row_members(), thread / panel_threads % dir_groups, thread % panel_threads};
+  }
+  /// The first of the layers of a group; those of the next one begin where these end.
+  std::int64_t first_layer(std::int64_t layers, std::int64_t group) const {
+    return layers * group / layer_groups;
   }
   int member(const Place& place) const { return place.dir_group * panel_threads + place.panel; }
 };
@@ -37,6 +46,7 @@ struct PlanQuestion {
   Arithmetic arithmetic = kExact;
   double barrier_latency = kNearBarrierLatency;  // ThreadLease::barrier_latency()
   std::int64_t directions = spec.num_dirs();     // that may run at once
+  std::int64_t wave_time = 0;                    // steps of a call that layers may be shifted in
 };
 
 /// What a forward pass of `time` steps takes one thread, roughly.

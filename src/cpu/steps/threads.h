@@ -31,15 +31,27 @@ double alone_seconds(const CpuPacked<T>& packed, const ForwardArgs& args) {
   return seconds_alone(plan_question(packed, args, 1), args.max_time);
 }
 
-/// How the threads of `lease` divide a call, of which `directions` may run at once; it returns
-/// those that are not needed.
+/// Whether layers can be shifted in time: a later one needs the steps before alone, and nothing of
+/// a step is in memory that layers share.
+template <class T>
+bool can_shift_layers(const CpuPacked<T>& packed, bool dropping) {
+  const RnnSpec& spec = packed.spec();
+  return spec.num_layers > 1 && spec.num_dirs() == 1 && !dropping && !spec.projecting() &&
+         !packed.normalizes() && !packed.hands_on_gates() && spec.zoneout == 0.0 &&
+         spec.zoneout_cell == 0.0 && !spec.training.drops_state() &&
+         !spec.training.drops_candidate();
+}
+
+/// How the threads of `lease` divide a call, of which `directions` may run at once, and of which
+/// layers may be shifted if it `shifts`; it returns those that are not needed.
 template <class T>
 Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, ThreadLease& lease,
-              std::int64_t directions) {
+              std::int64_t directions, bool shifts = false) {
   const double latency = lease.barrier_latency();
   PlanQuestion question = plan_question(packed, args, lease.threads());
   question.directions = directions;
   question.barrier_latency = latency;
+  question.wave_time = shifts ? args.max_time : 0;
   const Plan plan = choose_plan(question);
   lease.keep(plan.threads());
   return plan;

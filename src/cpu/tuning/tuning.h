@@ -91,6 +91,10 @@ inline constexpr int64_t kChunkBytes = int64_t{512} << 10;
 /// Rows of a chunk: the projection of more is no faster.
 inline constexpr int64_t kChunkRows = 512;
 
+/// Layers that are shifted in time need an output each, where others take turns with two: up to this
+/// many rows of the batch; more are divided among the threads.
+inline constexpr int64_t kShiftedRows = 16;
+
 // ---- Fetching ahead: rows lie too far from each other for the processor to foresee the next one
 
 /// In rows, both measured: rows of four cache lines, and rows that are rounded to pairs in packing.
