@@ -17,7 +17,10 @@ from peers.measure import LineRun, measure_memory
 from peers.progress import Progress
 from peers.protocol import Pool
 
-WORKERS = ("pytorch", "pytorch_cells", "ort", "jax_scan", "openrnn_layers")
+WORKERS = (
+    "pytorch", "pytorch_cells", "jax_scan", "openrnn_layers", "onnx_runtimes.ort",
+    "onnx_runtimes.ort_c", "onnx_runtimes.openvino_cpu", "onnx_runtimes.tract_cpu",
+)  # fmt: skip
 NATIVE = ("onednn", "openrnn_core")
 SECONDS = 5.0
 LONGEST_FLOP_RATE = 1e11  # of one side on one thread, for guessing how long a line takes
@@ -85,7 +88,8 @@ def measure(
     wanted = {line.name: key(line, setting) for line in lines}
     missing = [line for line in lines if options.fresh or kept.get(wanted[line.name]) is None]
     progress = Progress([weight(line) for line in missing])
-    pool = Pool(commands(options.native), dict(os.environ), options.out / "logs")
+    environment = {**os.environ, "OPENRNN_ORT_LOOP": str(options.native / "libort_loop.so")}
+    pool = Pool(commands(options.native), environment, options.out / "logs")
     seconds = SECONDS / 5 if options.quick else SECONDS
     try:
         for line in missing:

@@ -58,7 +58,7 @@ class Side:
     @property
     def native(self) -> bool:
         """Whether it is called from C++."""
-        return self.worker in ("onednn", "openrnn_core")
+        return self.worker in ("onednn", "openrnn_core", "onnx_runtimes.ort_c")
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,20 @@ KERAS = (
     Side("Keras XLA", "keras_tensorflow", options=(("jit", "1"),)),
 )
 JAX = Side("JAX", "jax_scan")
-ORT = Side("ONNX Runtime", "ort")
+ORT = Side("ONNX Runtime", "onnx_runtimes.ort")
+ORT_C = Side("ONNX Runtime C", "onnx_runtimes.ort_c")
+OPENVINO = Side("OpenVINO", "onnx_runtimes.openvino_cpu")
+TRACT = Side("tract", "onnx_runtimes.tract_cpu")  # one thread is all that it has
 FMA = Side("FMA peak", "openrnn_core", "meter", (("what", "peak"),))
 GATE_SIZES = (
     (1, 64, 1, 100), (1, 128, 1, 100), (1, 256, 1, 100), (1, 512, 1, 50), (1, 1024, 1, 50),
     (1, 256, 16, 50), (1, 512, 32, 50), (4, 128, 64, 20), (4, 512, 64, 30), (4, 1024, 64, 40),
 )  # fmt: skip
-FLOAT32_GROUPS = ("batch 1", "streaming", "batches", "padding", "full", "accuracy")
+# Small stacks, whose layers may run on several threads.
+STACK_SIZES = ((2, 64, 1, 100), (4, 64, 1, 100), (2, 256, 1, 100), (4, 256, 1, 100))
+# One step a call: one stream, and a server's 64.
+STEP_SIZES = ((1, 16, 1, 1), (1, 64, 1, 1), (1, 256, 1, 1), (2, 256, 64, 1))
+FLOAT32_GROUPS = ("batch 1", "streaming", "server", "batches", "padding", "full", "accuracy")
 # Where one chain of sums is at its worst: wide, long, and a bias that is large against its sum.
 ACCURACY_SIZES = (
     ("lstm", 1, 512, 32, 50), ("lstm", 1, 1024, 16, 50), ("lstm", 1, 128, 64, 300),
@@ -134,17 +141,17 @@ COMPANY_SIZES = ((1, 64, 1, 100), (1, 256, 1, 100), (1, 512, 1, 50), (1, 256, 16
 MEMORY_SIZES = ((1, 512, 32, 50), (4, 512, 64, 30), (4, 1024, 64, 40))
 
 
-def peers_of(work: str) -> tuple[Side, ...]:
+def peers_of(work: str, threads: int = 2) -> tuple[Side, ...]:
     """Everyone who can do such a call."""
-    with_ort = (ORT,) if work == "forward" else ()
-    return (ONEDNN, *with_ort, TORCH, *KERAS, JAX)
+    forward = (ORT, ORT_C, OPENVINO, *((TRACT,) if threads == 1 else ())) if work == "forward" else ()
+    return (ONEDNN, *forward, TORCH, *KERAS, JAX)
 
 
 def meters_of(network: Network, work: str) -> tuple[Side, ...]:
     """The machine's own limits, where a goal is set against them."""
     if network.batch > 1:
         return (FMA,) if network.layers == 4 else ()
-    if work != "forward" or network.units < 256 or network.time == 1:
+    if work != "forward" or network.units < 256 or network.time == 1 or network.layers > 1:
         return ()
     size = (("what", "read"), ("bytes", str(int(network.recurrent_bytes))))
     steps = Side("steps alone", "openrnn_core", "own", (("skip_input", "1"),))
@@ -153,7 +160,7 @@ def meters_of(network: Network, work: str) -> tuple[Side, ...]:
 
 def plain_line(group: str, network: Network, work: str, threads: int) -> Line:
     """Everyone in float32."""
-    sides = (*OURS, *peers_of(work), *meters_of(network, work))
+    sides = (*OURS, *peers_of(work, threads), *meters_of(network, work))
     return Line(group, network, work, threads, sides)
 
 
@@ -161,7 +168,7 @@ def padded_line(network: Network, work: str, threads: int) -> Line:
     """Half of the steps are padding: ours and some peers are told, the others compute it."""
     given, packed = (("lengths", "given"),), (("lengths", "packed"),)
     ours = tuple(Side(side.key, side.worker, "ours", given) for side in OURS)
-    ort = (ORT, Side("ONNX Runtime lengths", "ort", options=given)) if work == "forward" else ()
+    ort = (ORT, Side("ONNX Runtime lengths", "onnx_runtimes.ort", options=given)) if work == "forward" else ()
     peers = (ONEDNN, *ort, TORCH, Side("PyTorch packed", "pytorch", options=packed))
     masked = tuple(
         Side(f"{side.key} masked", side.worker, options=(*side.options, *given)) for side in KERAS
@@ -181,6 +188,7 @@ def math_line(network: Network, work: str, threads: int) -> Line:
         Side("OpenRNN C++ bf16x3", "openrnn_core", "own", (("math", "bf16x3"),)),
         Side("oneDNN bf16", "onednn", "peer", bf16),
         Side("PyTorch bf16", "pytorch", "peer", bf16),
+        *((Side("OpenVINO bf16", "onnx_runtimes.openvino_cpu", "peer", bf16),) if work == "forward" else ()),
     )
     return Line("math", network, work, threads, sides, "bf16")
 
@@ -192,7 +200,7 @@ def weights_line(network: Network, threads: int) -> Line:
         for dtype in ("int8", "bfloat16", "float16")
     )
     ours_python = Side("OpenRNN int8", "openrnn_layers", "own", (("weights", "int8"),))
-    ort = Side("ONNX Runtime int8", "ort", options=(("weights", "int8"),))
+    ort = Side("ONNX Runtime int8", "onnx_runtimes.ort", options=(("weights", "int8"),))
     return Line(
         "weights", network, "forward", threads, (*OURS, ours_python, *own, ort), "smaller weights"
     )
@@ -305,13 +313,14 @@ def gate_set() -> list[Line]:
     found: list[Line] = []
     for threads in (1, 2):
         for cell in ("lstm", "gru"):
-            for sizes in GATE_SIZES:
+            for sizes in (*GATE_SIZES, *STACK_SIZES):
                 network = Network(cell, *sizes)
                 group = "batch 1" if network.batch == 1 else "batches"
                 found += [plain_line(group, network, w, threads) for w in ("forward", "training")]
-            for units in (16, 64, 256):
-                network = Network(cell, 1, units, 1, 1)
-                found.append(plain_line("streaming", network, "forward", threads))
+            for sizes in STEP_SIZES:
+                network = Network(cell, *sizes)
+                group = "streaming" if network.batch == 1 else "server"
+                found.append(plain_line(group, network, "forward", threads))
             for sizes in PADDED_SIZES:
                 network = Network(cell, *sizes)
                 found += [padded_line(network, w, threads) for w in ("forward", "training")]
@@ -320,7 +329,7 @@ def gate_set() -> list[Line]:
                 if network.batch >= 16 and network.units >= 256:
                     works = ("forward",) if threads == 1 else ("forward", "training")
                     found += [math_line(network, work, threads) for work in works]
-                if network.batch == 1 and network.units >= 256:
+                if network.batch == 1 and network.units >= 256 and network.layers == 1:
                     found.append(weights_line(network, threads))
         works = ("forward", "training")
         found += [cell_line(option, work, threads) for option in CELLS for work in works]
@@ -331,7 +340,7 @@ def gate_set() -> list[Line]:
             found += keras_drop_in_lines(cell, backend)
         found += jax_drop_in_lines(cell)
     found += accuracy_lines()
-    for worker, name in (("ort", "ONNX Runtime"), ("pytorch", "PyTorch")):
+    for worker, name in (("onnx_runtimes.ort", "ONNX Runtime"), ("pytorch", "PyTorch")):
         found += [company_line(Network("lstm", *sizes), worker, name) for sizes in COMPANY_SIZES]
     found += [memory_line(Network(c, *sizes)) for c in ("lstm", "gru") for sizes in MEMORY_SIZES]
     return found

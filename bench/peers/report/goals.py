@@ -116,7 +116,8 @@ def roofline_goals(by: Callable[..., list[LineResult]]) -> list[Goal]:
     small = [r for r in large if r.line.network.units == 128]
     forward = [r for r in big if r.line.work == "forward"]
     training = [r for r in big if r.line.work == "training"]
-    one = [r for r in by("batch 1", work="forward") if r.line.network.units >= 256]
+    one = [r for r in by("batch 1", work="forward")
+           if r.line.network.units >= 256 and r.line.network.layers == 1]
     return [
         least_goal("L4 U1024 and L4 U512, forward: percent of the FMA peak", 92, forward,
                    roofline_percent),

@@ -14,6 +14,7 @@ from peers.stats import Ratio, geometric_mean
 GROUPS = {
     "batch 1": "Batch 1",
     "streaming": "Streaming: one step at a time",
+    "server": "A server: 64 streams, one step at a time",
     "batches": "Batches",
     "padding": "Half of the steps are padding",
     "math": "Other arithmetic",

@@ -256,9 +256,13 @@ def test_the_gate_set():
     lines = gate_set()
     assert len({line.name for line in lines}) == len(lines)
     plain = [line for line in lines if line.group in ("batch 1", "batches")]
-    assert len(plain) == 2 * 2 * 10 * 2
+    assert len(plain) == 2 * 2 * (10 + 4) * 2
     assert sum(line.group == "streaming" for line in lines) == 12
     assert {line.network.units for line in lines if line.group == "streaming"} == {16, 64, 256}
+    server = [line for line in lines if line.group == "server"]
+    assert {line.name for line in server} == {
+        f"{cell} L2 U256 B64 T1, forward, {threads}" for cell in ("LSTM", "GRU")
+        for threads in ("1 thread", "2 threads")}  # fmt: skip
     keras = {name: [line for line in lines if line.group == f"dropin keras {name}"]
              for name in KERAS_BACKENDS}  # fmt: skip
     assert {name: len(found) for name, found in keras.items()} == {
@@ -269,7 +273,8 @@ def test_the_gate_set():
     assert sum(line.group == "dropin jax" for line in lines) == 32
     company = [line for line in lines if line.group == "company"]
     assert all("in company of " in line.name and line.threads == 2 for line in company)
-    assert {dict(line.sides[0].options)["beside"] for line in company} == {"ort", "pytorch"}
+    beside = {dict(line.sides[0].options)["beside"] for line in company}
+    assert beside == {"onnx_runtimes.ort", "pytorch"}
     for line in lines:
         assert len({side.key for side in line.sides}) == len(line.sides)
         assert any(side.role == "ours" for side in line.sides)

@@ -1,0 +1,90 @@
+// How threads divide a call.
+#include "cpu/plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace openrnn::cpu {
+namespace {
+
+TEST(PlanTest, PlacesAreAllDifferentAndWithinTheThreads) {
+  for (const std::int64_t batch : {1, 2, 7, 64}) {
+    for (const int threads : {1, 2, 3, 4, 7}) {
+      const RnnSpec spec{.num_units = 100, .input_size = 3, .direction = Direction::kBidirectional};
+      const Plan plan = choose_plan({spec, batch, 16, sizeof(float), threads});
+      EXPECT_LE(plan.threads(), threads);
+      EXPECT_LE(plan.row_groups, batch);
+      std::vector<int> seen(static_cast<std::size_t>(plan.threads()));
+      for (int i = 0; i < plan.threads(); ++i) {
+        const Place p = plan.place(i);
+        const int member = p.row_group * plan.row_members() + plan.member(p);
+        ++seen.at(static_cast<std::size_t>(member));
+      }
+      EXPECT_EQ(seen, std::vector<int>(seen.size(), 1));
+    }
+  }
+}
+
+TEST(PlanTest, LayersAreShiftedInTimeWhereRowsAreFew) {
+  const auto plan = [](std::int64_t layers, std::int64_t batch, std::int64_t time, int threads) {
+    const RnnSpec spec{.num_layers = layers, .num_units = 64, .input_size = 64};
+    PlanQuestion question{spec, batch, 16, sizeof(float), threads};
+    question.wave_time = time;
+    return choose_plan(question);
+  };
+  const Plan two = plan(4, 1, 100, 2);
+  EXPECT_EQ(two.layer_groups, 2);
+  EXPECT_EQ(two.threads(), 2);
+  EXPECT_EQ(two.wave_steps % kTileRows, 0);
+  EXPECT_LT(two.wave_steps, 50);
+  EXPECT_EQ(plan(4, 1, 100, 4).layer_groups, 4);
+  EXPECT_EQ(plan(4, 64, 100, 2).row_groups, 2) << "rows need no barrier";
+  EXPECT_EQ(plan(4, 1, 0, 2).layer_groups, 1) << "a call whose layers cannot be shifted";
+  EXPECT_EQ(plan(4, 1, 1, 2).layer_groups, 1) << "of one step";
+  EXPECT_EQ(plan(1, 1, 100, 2).layer_groups, 1);
+  for (const std::int64_t layers : {2, 3, 5, 7}) {
+    const Plan many = plan(layers, 1, 400, 8);
+    std::int64_t next = 0;
+    for (std::int64_t group = 0; group < many.layer_groups; ++group) {
+      EXPECT_EQ(many.first_layer(layers, group), next);
+      next = many.first_layer(layers, group + 1);
+      EXPECT_LT(many.first_layer(layers, group), next) << "each has a layer";
+    }
+    EXPECT_EQ(next, layers);
+  }
+}
+
+// One step of one row of a small network soon takes less than a barrier between far cores.
+TEST(PlanTest, FarThreadsDoNotShareSmallSteps) {
+  const auto threads = [](RnnMode mode, std::int64_t units, double latency) {
+    const RnnSpec spec{.mode = mode, .num_units = units, .input_size = units};
+    return choose_plan({spec, 1, 16, sizeof(float), 2, kExact, latency}).threads();
+  };
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
+    EXPECT_EQ(threads(mode, 64, kNearBarrierLatency), 2);
+    EXPECT_EQ(threads(mode, 64, 4 * kNearBarrierLatency), 1);
+    EXPECT_EQ(threads(mode, 128, 4 * kNearBarrierLatency), 2);
+    EXPECT_EQ(threads(mode, 128, 100 * kNearBarrierLatency), 1);
+    EXPECT_EQ(threads(mode, 1024, 10 * kNearBarrierLatency), 2);
+  }
+  const RnnSpec small{.num_units = 64, .input_size = 64};
+  EXPECT_EQ(choose_plan({small, 2, 16, sizeof(float), 2, kExact, 1e-3}).row_groups, 2);
+  EXPECT_EQ(packing_threads(1 << 14, 2, kNearBarrierLatency), 1);
+  EXPECT_EQ(packing_threads(1 << 16, 2, kNearBarrierLatency), 2);
+  EXPECT_EQ(packing_threads(1 << 16, 2, 4 * kNearBarrierLatency), 1);
+}
+
+TEST(PlanTest, ManyThreadsAreNotAllTaken) {
+  const auto plan = [](std::int64_t units, std::int64_t batch) {
+    const RnnSpec spec{.num_units = units, .input_size = units};
+    return choose_plan({spec, batch, 16, sizeof(float), 64});
+  };
+  EXPECT_LE(plan(64, 1).threads(), 4) << "there are four vectors of units";
+  EXPECT_GE(plan(1024, 1).threads(), 8);
+  EXPECT_LE(plan(256, 1).threads(), 16);
+  EXPECT_EQ(plan(1024, 64).threads(), 64);
+}
+
+}  // namespace
+}  // namespace openrnn::cpu
