@@ -64,9 +64,10 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
 
 // Of all steps and layers: the steps, and the products with the input, which take one thread as
 // long.
-double seconds_of(const PlanQuestion& question, double step, double alone, int threads) {
+double seconds_of(const PlanQuestion& question, const Plan& plan, double step, double alone) {
   const auto steps = static_cast<double>(question.wave_time * question.spec.num_layers);
-  return steps * (step + alone / threads);
+  const double late = plan.panel_threads > 1 ? kLateAtStep * question.barrier_latency : 0.0;
+  return steps * (step + late + alone / plan.threads());
 }
 
 // The least steps of a wave: a tile of rows for the products with the input.
@@ -125,7 +126,7 @@ Plan choose_plan(const PlanQuestion& question) {
   }
   if (question.wave_time == 0) return best;
   const double alone = step_seconds(question, Plan{});
-  double whole = seconds_of(question, least, alone, best.threads());
+  double whole = seconds_of(question, best, least, alone);
   for (int groups = 2; groups <= question.threads && groups <= question.spec.num_layers; ++groups) {
     const Plan plan = wave_plan(question, groups);
     const double seconds = wave_seconds(question, plan, alone);
