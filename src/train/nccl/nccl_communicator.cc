@@ -42,8 +42,8 @@ class NcclCommunicator final : public Communicator {
     // Before any waits for the others in NCCL, all know that none lacks anything.
     group.together([&] {
       if (!(options.timeout_seconds > 0.0)) {
-        throw ArgumentError(message("nccl_communicator", "timeout_seconds ",
-                                    options.timeout_seconds, ", expected more than 0"));
+        throw ArgumentError(message("nccl_communicator", "a timeout of ", options.timeout_seconds,
+                                    " s, expected more than 0"));
       }
       place.gpu = gpu_of(place.rank, options);
       if (group.first()) id = nccl_id();

@@ -106,7 +106,7 @@ TEST(NcclFaults, ARankThatMissesSomethingIsNamedByAll) {
   EXPECT_EQ(errors[0], "[Group] rank 1 of 2 has failed: " + errors[1]);
   for (const double wrong : {0.0, -1.0, std::nan("")}) {
     EXPECT_TRUE(on_nccl_ranks(1, [](Communicator&) {}, wrong)[0].starts_with(
-        "[nccl_communicator] timeout_seconds "));
+        "[nccl_communicator] a timeout of "));
   }
 }
 
