@@ -32,7 +32,7 @@ void eval_text(train::TrainedModel& trained, const EvalFlags& flags) {
 
 void eval_series(train::TrainedModel& trained, const EvalFlags& flags) {
   const train::RunConfig& config = trained.config();
-  const train::SeriesWindows windows(train::load_series(flags.input, config.columns),
+  const train::SeriesWindows windows(train::open_series(flags.input, config.columns),
                                      train::series_options(config),
                                      train::load_scaling(trained.extras()));
   print_series_score(train::score_series(trained.model(), windows), config.columns);
