@@ -89,6 +89,8 @@ class OPENRNN_API TextBytes {
   /// A file of up to `map_above` bytes, or one without a size, is read, another one mapped.
   /// Throws: IoError.
   static TextBytes of_file(const std::string& path, std::uint64_t map_above);
+  /// Bytes that the caller keeps alive.
+  static TextBytes view(std::string_view bytes);
   operator std::string_view() const noexcept { return bytes_; }  // NOLINT
   std::size_t size() const noexcept { return bytes_.size(); }
   /// The bytes [begin, end).

@@ -9,8 +9,9 @@ namespace openrnn::cli {
 namespace {
 
 void eval_text(train::TrainedModel& trained, const EvalFlags& flags) {
-  const std::string text = read_file(flags.input);
-  if (text.empty()) {
+  const train::TextBytes text =
+      train::TextBytes::of_file(flags.input, train::TextOptions{}.map_above);
+  if (text.size() == 0) {
     throw ArgumentError("[eval] '" + flags.input + "' is empty, expected a text");
   }
   std::string context;
