@@ -70,7 +70,8 @@ struct NcclOptions {
 /// the latest after `timeout_seconds`. After an error every call of that rank fails.
 ///
 /// Throws: EngineError naming what is missing (the driver, a GPU, the library, a newer version), or
-/// what NCCL said; PeerError in the ranks that miss nothing; ArgumentError for options out of range.
+/// what NCCL said; PeerError in the ranks that miss nothing; ArgumentError for options out of
+/// range.
 OPENRNN_API std::unique_ptr<Communicator> nccl_communicator(Communicator& bootstrap,
                                                             const NcclOptions& options = {});
 

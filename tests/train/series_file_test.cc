@@ -8,10 +8,10 @@
 #include <fstream>
 
 #include "formats/temp_folder.h"
-#include "support/expect_error.h"
-#include "train/data/csv_rows.h"
 #include "openrnn/train_data.h"
 #include "openrnn/train_run.h"
+#include "support/expect_error.h"
+#include "train/data/csv_rows.h"
 
 namespace openrnn::train {
 namespace {
@@ -63,9 +63,8 @@ TEST(SeriesFile, HasTheNumbersOfOneInMemory) {
       const std::vector<double> expected(values.begin(), values.end());
       for (const SeriesFile* each : {&mapped, &read}) {
         EXPECT_EQ(read_all(*each->rows), expected);
-        EXPECT_EQ(each->fingerprint,
-                  fingerprint({reinterpret_cast<const char*>(expected.data()),
-                               expected.size() * sizeof(double)}));
+        EXPECT_EQ(each->fingerprint, fingerprint({reinterpret_cast<const char*>(expected.data()),
+                                                  expected.size() * sizeof(double)}));
       }
       RandomStream random(3);
       const std::int64_t rows = mapped.rows->rows(), width = mapped.rows->columns();
@@ -110,11 +109,8 @@ TEST(SeriesFile, HasTheWindowsOfOneInMemory) {
   const SeriesTable table = load_series(path);
   for (const bool to_sequence : {false, true}) {
     for (const std::int64_t horizon : {1, 5, 1500}) {
-      const SeriesOptions options{.window = 24,
-                                  .horizon = horizon,
-                                  .to_sequence = to_sequence,
-                                  .batch = 32,
-                                  .seed = 5};
+      const SeriesOptions options{
+          .window = 24, .horizon = horizon, .to_sequence = to_sequence, .batch = 32, .seed = 5};
       const SeriesFile file = open_series(path, {}, 0);
       const SeriesWindows one(table, options), two(file, options);
       const SeriesWindows three(file, options, one.scaling(),
@@ -168,7 +164,8 @@ TEST(SeriesFile, RefusesAFileThatHasChanged) {
   EXPECT_EQ(values[0], first);
   // A cell, a delimiter and a line less.
   const std::size_t middle = good.find('\n', good.size() / 2);
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{".", "x"}, {",", " "}, {"\n", " "}}) {
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{".", "x"}, {",", " "}, {"\n", " "}}) {
     file = opened();
     const std::size_t place = good.find(from, from == "\n" ? middle : middle + 1);
     std::fstream(path, std::ios::in | std::ios::out).seekp(std::streamoff(place)) << to;

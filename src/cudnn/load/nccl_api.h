@@ -43,8 +43,7 @@ struct NcclApi {
   NcclResult (*group_end)() = nullptr;
   NcclResult (*send)(const void*, std::size_t, NcclType, int peer, NcclComm, CUstream) = nullptr;
   NcclResult (*receive)(void*, std::size_t, NcclType, int peer, NcclComm, CUstream) = nullptr;
-  NcclResult (*all_gather)(const void*, void*, std::size_t, NcclType, NcclComm,
-                           CUstream) = nullptr;
+  NcclResult (*all_gather)(const void*, void*, std::size_t, NcclType, NcclComm, CUstream) = nullptr;
   NcclResult (*all_reduce)(const void*, void*, std::size_t, NcclType, NcclOp, NcclComm,
                            CUstream) = nullptr;
   NcclResult (*broadcast)(const void*, void*, std::size_t, NcclType, int root, NcclComm,

@@ -137,9 +137,8 @@ void NcclLink::look_around(const char* call, Clock::time_point end) const {
 template <class Done>
 void NcclLink::poll(const char* call, Done&& done) {
   const Clock::time_point start = Clock::now();
-  const Clock::time_point end =
-      start + std::chrono::duration_cast<Clock::duration>(
-                  std::chrono::duration<double>(place_.timeout_seconds));
+  const Clock::time_point end = start + std::chrono::duration_cast<Clock::duration>(
+                                            std::chrono::duration<double>(place_.timeout_seconds));
   while (!done()) {
     look_around(call, end);
     pause_after(Clock::now() - start);

@@ -3,14 +3,14 @@
 
 #include <chrono>
 
-#include "cudnn/load/nccl_api.h"
 #include "cudnn/gpu/event.h"
+#include "cudnn/load/nccl_api.h"
 
 namespace openrnn::cudnn {
 
 /// No call waits where it could not be ended: NCCL's calls return before they are through, and the
-/// host looks at NCCL's errors, at those of the other ranks and at the time until they are. After an
-/// error all that NCCL holds is freed, and every later call throws that error again.
+/// host looks at NCCL's errors, at those of the other ranks and at the time until they are. After
+/// an error all that NCCL holds is freed, and every later call throws that error again.
 class NcclLink {
  public:
   /// Bytes of device memory on each side of a call.
@@ -25,7 +25,7 @@ class NcclLink {
   const NcclPlace& place() const noexcept { return place_; }
   NcclComm comm() const noexcept { return comm_; }
   CUstream stream() const noexcept { return stream_; }
-  void* send_buffer() const noexcept { return reinterpret_cast<void*>(send_); }  // NOLINT
+  void* send_buffer() const noexcept { return reinterpret_cast<void*>(send_); }        // NOLINT
   void* receive_buffer() const noexcept { return reinterpret_cast<void*>(receive_); }  // NOLINT
 
   /// Runs `work` with the GPU's context current.

@@ -70,8 +70,8 @@ class Rank final : public NcclRank {
         link_.copy_in(0, at(values, begin), bytes);
         link_.accept(
             nccl().api.all_reduce(link_.send_buffer(), link_.receive_buffer(), bytes / width,
-                                  is_double ? NcclType::kFloat64 : NcclType::kFloat32,
-                                  NcclOp::kSum, link_.comm(), link_.stream()),
+                                  is_double ? NcclType::kFloat64 : NcclType::kFloat32, NcclOp::kSum,
+                                  link_.comm(), link_.stream()),
             kCall);
         link_.wait(kCall);
         link_.copy_out(at(values, begin), 0, bytes);

@@ -40,11 +40,11 @@ class Bytes {
 SeriesTable table_of(const formats::ByteSource& source, const std::vector<std::string>& columns) {
   const CsvTable csv(source, columns);
   SeriesTable table{csv.names, csv.ignored, {}};
-  table.values = Array(DType::kFloat64,
-                       {csv.index.rows, static_cast<std::int64_t>(csv.index.cells.size())});
+  table.values =
+      Array(DType::kFloat64, {csv.index.rows, static_cast<std::int64_t>(csv.index.cells.size())});
   auto to = table.values.as<double>().begin();
-  csv.for_each_row(source,
-                   [&](std::span<const double> row) { to = std::copy(row.begin(), row.end(), to); });
+  csv.for_each_row(
+      source, [&](std::span<const double> row) { to = std::copy(row.begin(), row.end(), to); });
   return table;
 }
 

@@ -114,8 +114,8 @@ void CsvTable::for_each_row(const formats::ByteSource& file,
       const std::string_view cell = cells.at(index.cells[c]);
       const auto value = csv_number(cell);
       if (!value) {
-        refuse_file(file.path(), "row ", lines.number(), ", column '", excerpt(names[c]), "': ",
-                    cell.empty() ? "a missing cell" : "'" + excerpt(cell) + "'",
+        refuse_file(file.path(), "row ", lines.number(), ", column '", excerpt(names[c]),
+                    "': ", cell.empty() ? "a missing cell" : "'" + excerpt(cell) + "'",
                     ", expected a number");
       }
       values[c] = *value;

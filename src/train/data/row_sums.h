@@ -11,8 +11,8 @@ namespace openrnn::train {
 // Rows that are read at once where all are read in turn.
 inline constexpr std::int64_t kRowsAtOnce = 1024;
 
-/// Calls `use(values)` for the rows [first, last) in turn; values[-n * columns] is in the row n rows
-/// before it, up to `before`.
+/// Calls `use(values)` for the rows [first, last) in turn; values[-n * columns] is in the row n
+/// rows before it, up to `before`.
 template <class Use>
 void each_row(const SeriesRows& data, std::int64_t first, std::int64_t last, std::int64_t before,
               Use&& use) {

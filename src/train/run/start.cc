@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/excerpt.h"
+#include "train/group/share_table.h"
 #include "train/run/option_error.h"
 #include "train/run/resolve.h"
 #include "train/run/run_impl.h"
@@ -172,6 +173,24 @@ void Run::Impl::load_data() {
   }
   check_data_is_the_same(hash);
   config.data_hash = hash;
+}
+
+std::string Run::Impl::load_table() {
+  SeriesFile file;
+  first_works([&] { file = open_series(config.input, config.columns); });
+  if (group) share_table(*group, config.input, file);
+  const SeriesOptions windows = series_options(config);
+  first_works([&] { series.emplace(file, windows); });
+  if (group) {
+    // Found in passes over all rows, by rank 0 alone.
+    SeriesScaling scaling = first() ? series->scaling() : SeriesScaling{};
+    share_scaling(*group, scaling);
+    if (!first()) {
+      series.emplace(file, windows, scaling, SeriesWindows::ScalingOf::kTrainingRows);
+    }
+  }
+  config.columns = file.names;
+  return file.fingerprint;
 }
 
 void Run::Impl::build() {

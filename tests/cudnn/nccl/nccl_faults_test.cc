@@ -1,6 +1,4 @@
 // What is said where NCCL is missing, refuses or loses a rank. Over the stand-ins.
-#include "cudnn/nccl/ranks.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cudnn/nccl/ranks.h"
 #include "support/expect_error.h"
 
 namespace openrnn::train {
@@ -88,8 +87,8 @@ TEST(NcclFaults, SaysWhatIsMissing) {
               cannot + "NCCL is missing: libnccl.so.2 lacks ncclGetVersion" + remedy);
   }
   // Neither cuDNN nor cuBLAS is needed.
-  const Libraries site({{"libcuda.so.1", "libcuda.so.1"},
-                        {"libnccl.so.2", "nvidia/nccl/lib/libnccl.so.2"}});
+  const Libraries site(
+      {{"libcuda.so.1", "libcuda.so.1"}, {"libnccl.so.2", "nvidia/nccl/lib/libnccl.so.2"}});
   EXPECT_EQ(missing_with({{"OPENRNN_CUDA_LIBRARIES", site.folder()}}), "");
 }
 
@@ -105,8 +104,9 @@ TEST(NcclFaults, ARankThatMissesSomethingIsNamedByAll) {
             "machine");
   EXPECT_EQ(errors[0], "[Group] rank 1 of 2 has failed: " + errors[1]);
   for (const double wrong : {0.0, -1.0, std::nan("")}) {
-    EXPECT_TRUE(on_nccl_ranks(1, [](Communicator&) {}, wrong)[0].starts_with(
-        "[nccl_communicator] a timeout of "));
+    EXPECT_TRUE(on_nccl_ranks(
+                    1, [](Communicator&) {}, wrong)[0]
+                    .starts_with("[nccl_communicator] a timeout of "));
   }
 }
 
@@ -193,7 +193,8 @@ TEST(NcclFaults, AbortEndsTheWaitOfTheOthers) {
 // Also for a rank that never comes.
 TEST(NcclFaults, NothingIsWaitedForLongerThanTheTimeout) {
   const With alone("STAND_IN_NCCL_ALONE", "1");
-  const auto errors = on_nccl_ranks(2, [](Communicator&) {}, 0.05);
+  const auto errors = on_nccl_ranks(
+      2, [](Communicator&) {}, 0.05);
   const std::string waited =
       " of 2 has waited for 0.05 s, expected all ranks to make the same call by then: another one "
       "has ended, or needs a longer `timeout`";

@@ -1,11 +1,10 @@
 // NCCL as a communicator, over the stand-ins or on the GPUs of this machine.
-#include "cudnn/nccl/ranks.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 
+#include "cudnn/nccl/ranks.h"
 #include "train/parts/whole_trial.h"
 
 namespace openrnn::train {

@@ -7,9 +7,9 @@
 namespace openrnn {
 
 /// Calls `work` in `size` threads, rank r with GPU r. What each has thrown, "" nothing.
-inline std::vector<std::string> on_nccl_ranks(
-    int size, const std::function<void(train::Communicator&)>& work,
-    double timeout_seconds = 600.0) {
+inline std::vector<std::string> on_nccl_ranks(int size,
+                                              const std::function<void(train::Communicator&)>& work,
+                                              double timeout_seconds = 600.0) {
   return on_ranks(size, [&](train::Communicator& threads) {
     const auto mine = train::nccl_communicator(
         threads, {.device = threads.rank(), .timeout_seconds = timeout_seconds});

@@ -1,8 +1,8 @@
-// NCCL's functions of the stand-in GPU, as its documentation says: calls enqueue, and the work waits
-// on its stream until all ranks have made the same call. It reads STAND_IN_NCCL (its version),
-// STAND_IN_NCCL_FAULT=N (the Nth call of a communicator fails), STAND_IN_NCCL_LOST=N (its work never
-// ends, and is reported as a lost connection), both at rank STAND_IN_NCCL_RANK alone where it is set;
-// STAND_IN_NCCL_ALONE=1 (the ranks never find each other).
+// NCCL's functions of the stand-in GPU, as its documentation says: calls enqueue, and the work
+// waits on its stream until all ranks have made the same call. It reads STAND_IN_NCCL (its
+// version), STAND_IN_NCCL_FAULT=N (the Nth call of a communicator fails), STAND_IN_NCCL_LOST=N (its
+// work never ends, and is reported as a lost connection), both at rank STAND_IN_NCCL_RANK alone
+// where it is set; STAND_IN_NCCL_ALONE=1 (the ranks never find each other).
 #include <cstring>
 #include <map>
 #include <memory>

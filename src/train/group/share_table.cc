@@ -1,11 +1,11 @@
-// The table of a series: rank 0 reads or indexes the file, and the others have what it found.
+#include "train/group/share_table.h"
+
 #include <algorithm>
 #include <sstream>
 
 #include "train/data/csv_rows.h"
 #include "train/data/fingerprint.h"
 #include "train/data/memory_rows.h"
-#include "train/run/run_impl.h"
 
 namespace openrnn::train {
 namespace {
@@ -77,7 +77,9 @@ void share_values(Group& group, SeriesFile& file) {
   if (!own) file.rows = std::make_shared<const MemoryRows>(std::move(values));
 }
 
-/// The names, each on a line, as none has two; before them the fingerprint and how it is read.
+}  // namespace
+
+// The names, each on a line, as none has two; before them the fingerprint and how it is read.
 void share_table(Group& group, const std::string& path, SeriesFile& file) {
   std::string text;
   if (group.first()) {
@@ -98,27 +100,11 @@ void share_table(Group& group, const std::string& path, SeriesFile& file) {
   }
 }
 
-}  // namespace
-
-std::string Run::Impl::load_table() {
-  SeriesFile file;
-  first_works([&] { file = open_series(config.input, config.columns); });
-  if (group) share_table(*group, config.input, file);
-  const SeriesOptions windows = series_options(config);
-  first_works([&] { series.emplace(file, windows); });
-  if (group) {
-    // Found in passes over all rows, by rank 0 alone.
-    SeriesScaling scaling = first() ? series->scaling() : SeriesScaling{};
-    for (Normalisation* each : {&scaling.values, &scaling.changes}) {
-      share(*group, each->mean);
-      share(*group, each->deviation);
-    }
-    if (!first()) {
-      series.emplace(file, windows, scaling, SeriesWindows::ScalingOf::kTrainingRows);
-    }
+void share_scaling(Group& group, SeriesScaling& scaling) {
+  for (Normalisation* each : {&scaling.values, &scaling.changes}) {
+    share(group, each->mean);
+    share(group, each->deviation);
   }
-  config.columns = file.names;
-  return file.fingerprint;
 }
 
 }  // namespace openrnn::train
