@@ -1,7 +1,7 @@
 #include "train/group/share_table.h"
 
 #include <algorithm>
-#include <sstream>
+#include <utility>
 
 #include "train/data/csv_rows.h"
 #include "train/data/fingerprint.h"
@@ -22,12 +22,6 @@ void share(Group& group, void* data, std::size_t size) {
   });
 }
 
-template <class T>
-void share(Group& group, std::vector<T>& values) {
-  values.resize(std::stoull(group.text_of_first(std::to_string(values.size()))));
-  share(group, values.data(), values.size() * sizeof(T));
-}
-
 /// Of some of a file's bytes, which differ where somebody else's file of that name does.
 std::string sample_of(const formats::ByteSource& file) {
   constexpr std::uint64_t kPlaces = 256, kBytes = 256;
@@ -42,68 +36,74 @@ std::string sample_of(const formats::ByteSource& file) {
   return all.text();
 }
 
-/// What is said of a file that is not in memory.
-void share_index(Group& group, const std::string& path, SeriesFile& file) {
+/// A file that is not in memory: its index.
+void share_index(Group& group, const std::string& path, std::int64_t rows, SeriesFile& file) {
   const auto* const own = dynamic_cast<const CsvRows*>(file.rows.get());
   CsvIndex index = own ? own->index() : CsvIndex{};
-  std::vector<std::uint64_t> numbers{index.bytes, static_cast<unsigned char>(index.delimiter),
-                                     static_cast<std::uint64_t>(index.rows), index.width};
-  share(group, numbers);
-  share(group, index.blocks);
-  share(group, index.cells);
+  index.rows = rows;
+  index.cells.resize(file.names.size());
+  index.blocks.resize(
+      static_cast<std::size_t>((rows + CsvIndex::kBlockRows - 1) / CsvIndex::kBlockRows));
+  share(group, &index.bytes, sizeof(index.bytes));
+  share(group, &index.delimiter, sizeof(index.delimiter));
+  share(group, &index.width, sizeof(index.width));
+  share(group, index.cells.data(), index.cells.size() * sizeof(std::size_t));
+  share(group, index.blocks.data(), index.blocks.size() * sizeof(std::uint64_t));
   std::shared_ptr<const formats::FileSource> source;
+  std::string sample;
   group.together([&] {
     if (!own) source = std::make_shared<const formats::FileSource>(path);
+    sample = sample_of(own ? own->file() : *source);
   });
-  std::string sample;
-  group.together([&] { sample = sample_of(own ? own->file() : *source); });
   group.require_same("Run", "a file to train on of fingerprint", sample);
-  if (own) return;
-  index.bytes = numbers[0];
-  index.delimiter = static_cast<char>(numbers[1]);
-  index.rows = static_cast<std::int64_t>(numbers[2]);
-  index.width = numbers[3];
-  file.rows = std::make_shared<const CsvRows>(std::move(source), std::move(index));
+  if (!own) file.rows = std::make_shared<const CsvRows>(std::move(source), std::move(index));
 }
 
 /// The numbers themselves.
-void share_values(Group& group, SeriesFile& file) {
-  const auto* const own = dynamic_cast<const MemoryRows*>(file.rows.get());
-  std::vector<std::int64_t> shape(2);
-  if (own) shape = {own->rows(), own->columns()};
-  share(group, shape);
-  Array values = own ? own->values() : Array(DType::kFloat64, {shape[0], shape[1]});
+void share_values(Group& group, std::int64_t rows, SeriesFile& file) {
+  if (const auto* const own = dynamic_cast<const MemoryRows*>(file.rows.get())) {
+    // Who sends is not written to.
+    share(group, const_cast<void*>(own->values().data()), own->values().size_bytes());
+    return;
+  }
+  Array values(DType::kFloat64, {rows, static_cast<std::int64_t>(file.names.size())});
   share(group, values.data(), values.size_bytes());
-  if (!own) file.rows = std::make_shared<const MemoryRows>(std::move(values));
+  file.rows = std::make_shared<const MemoryRows>(std::move(values));
 }
 
 }  // namespace
 
-// The names, each on a line, as none has two; before them the fingerprint and how it is read.
 void share_table(Group& group, const std::string& path, SeriesFile& file) {
+  // A line each; a name has none inside.
   std::string text;
   if (group.first()) {
     const bool in_memory = dynamic_cast<const MemoryRows*>(file.rows.get()) != nullptr;
-    text = (in_memory ? "values\n" : "index\n") + file.fingerprint;
-    for (const std::string& name : file.names) text += '\n' + name;
+    text = (in_memory ? "values\n" : "index\n") + std::to_string(file.rows->rows()) + '\n' +
+           file.fingerprint + '\n';
+    for (const std::string& name : file.names) text += name + '\n';
   }
-  std::istringstream lines(group.text_of_first(text));
-  std::string kind, line;
-  std::getline(lines, kind);
-  std::getline(lines, file.fingerprint);
-  file.names.clear();
-  while (std::getline(lines, line)) file.names.push_back(line);
-  if (kind == "index") {
-    share_index(group, path, file);
-  } else {
-    share_values(group, file);
-  }
+  text = group.text_of_first(text);
+  auto next = [&text, at = std::size_t{0}]() mutable {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string::npos) return std::string();
+    const std::size_t begin = std::exchange(at, end + 1);
+    return text.substr(begin, end - begin);
+  };
+  const auto names = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) - 3;
+  const std::string kind = next();
+  const std::int64_t rows = std::stoll(next());
+  file.fingerprint = next();
+  file.names.resize(names);
+  for (std::string& name : file.names) name = next();
+  kind == "index" ? share_index(group, path, rows, file) : share_values(group, rows, file);
 }
 
-void share_scaling(Group& group, SeriesScaling& scaling) {
+void share_scaling(Group& group, std::size_t columns, SeriesScaling& scaling) {
   for (Normalisation* each : {&scaling.values, &scaling.changes}) {
-    share(group, each->mean);
-    share(group, each->deviation);
+    for (std::vector<double>* part : {&each->mean, &each->deviation}) {
+      part->resize(columns);
+      share(group, part->data(), columns * sizeof(double));
+    }
   }
 }
 

@@ -184,7 +184,7 @@ std::string Run::Impl::load_table() {
   if (group) {
     // Found in passes over all rows, by rank 0 alone.
     SeriesScaling scaling = first() ? series->scaling() : SeriesScaling{};
-    share_scaling(*group, scaling);
+    share_scaling(*group, file.names.size(), scaling);
     if (!first()) {
       series.emplace(file, windows, scaling, SeriesWindows::ScalingOf::kTrainingRows);
     }
