@@ -85,6 +85,8 @@ class NcclCommunicator final : public Communicator {
     nccl_->abort();
     bootstrap_.abort(why);
   }
+  // Each call makes the GPU's context that of its thread.
+  bool takes_any_thread() const override { return true; }
   std::string failure() const override { return bootstrap_.failure(); }
 
  private:
