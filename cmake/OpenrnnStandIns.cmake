@@ -1,5 +1,5 @@
-# Stand-ins for the libraries of NVIDIA in the tests of the GPU engine: libcuda.so.1, libcublas.so.13 and
-# libcudnn.so.9 in build/stand_in, which compute on the CPU. OPENRNN_CUDA_LIBRARIES names the folder.
+# Stand-ins for the libraries of NVIDIA in the tests of the GPU engine: libcuda.so.1, libcublas.so.13,
+# libcudnn.so.9 and libnccl.so.2 in build/stand_in, which compute on the CPU. OPENRNN_CUDA_LIBRARIES names the folder.
 
 set(stand_in ${PROJECT_SOURCE_DIR}/tests/cudnn/stand_in)
 set(OPENRNN_STAND_INS ${PROJECT_BINARY_DIR}/stand_in)
@@ -27,6 +27,10 @@ target_link_libraries(stand_in_cudnn PRIVATE stand_in_cuda openrnn_core)
 # Its own copy of the library must not mix with the one under test.
 target_link_options(stand_in_cudnn PRIVATE -Wl,--exclude-libs,ALL)
 
+add_stand_in(nccl 2 ${stand_in}/nccl/libnccl.cc ${stand_in}/nccl/exchange.cc)
+target_link_libraries(stand_in_nccl PRIVATE stand_in_cuda)
+set(stand_ins stand_in_cuda stand_in_cublas stand_in_cudnn stand_in_nccl)
+
 set(openrnn_pretended OPENRNN_TEST_DEVICE=gpu:0 OPENRNN_CUDA_LIBRARIES=${OPENRNN_STAND_INS})
 
 # A test of the GPU's room, which reaches into its private parts: over the stand-ins.
@@ -36,7 +40,7 @@ function(add_cudnn_test path)
   set(target cudnn_${target})
   target_include_directories(${target} SYSTEM PRIVATE ${OPENRNN_CUDA_INCLUDE}
     ${OPENRNN_CUDNN_INCLUDE})
-  add_dependencies(${target} stand_in_cuda stand_in_cublas stand_in_cudnn)
+  add_dependencies(${target} ${stand_ins})
   set_tests_properties(${target} PROPERTIES ENVIRONMENT "${openrnn_pretended}")
 endfunction()
 
@@ -45,7 +49,7 @@ function(add_deferred_run target)
   add_test(NAME ${target}_deferred COMMAND ${target})
   set_tests_properties(${target}_deferred PROPERTIES LABELS unit
     ENVIRONMENT "${openrnn_pretended};STAND_IN_DEFERRED=1;STAND_IN_THREADS=reverse")
-  add_dependencies(${target} stand_in_cuda stand_in_cublas stand_in_cudnn)
+  add_dependencies(${target} ${stand_ins})
 endfunction()
 
 # Once more on a GPU, where there is one; the source is part of the bundle's test programs.
@@ -71,5 +75,5 @@ function(add_default_device_run target)
   add_test(NAME ${target}_on_stand_in COMMAND ${target})
   set_tests_properties(${target}_on_stand_in PROPERTIES LABELS unit
     ENVIRONMENT "OPENRNN_DEVICE=gpu:0;OPENRNN_CUDA_LIBRARIES=${OPENRNN_STAND_INS}")
-  add_dependencies(${target} stand_in_cuda stand_in_cublas stand_in_cudnn)
+  add_dependencies(${target} ${stand_ins})
 endfunction()

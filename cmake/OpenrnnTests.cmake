@@ -111,6 +111,9 @@ if(OPENRNN_HAS_CUDA)
     add_gpu_run(cudnn_${name}_test)
   endforeach()
   add_gpu_run(cudnn_cpu_agreement_test)
+  add_gpu_run(cudnn_nccl_test)
+  set_property(TEST cudnn_nccl_test cudnn_nccl_faults_test APPEND PROPERTY ENVIRONMENT
+    STAND_IN_GPUS=4)
   # What it proves must not depend on the user's variable.
   set_property(TEST cudnn_agreement_test APPEND PROPERTY ENVIRONMENT NVIDIA_TF32_OVERRIDE=1)
   # Of libraries that are opened later, gcc 12's leak checker reads thread-local memory that is gone.

@@ -34,6 +34,8 @@ class OPENRNN_API Communicator {
   /// Whether another thread may make calls, while no other call runs: what FitOptions::overlap
   /// needs.
   virtual bool takes_any_thread() const { return false; }
+  /// Why another rank has called abort(), where that is known without a message; else empty.
+  virtual std::string failure() const { return {}; }
 };
 
 /// `size` communicators of threads of this process, by rank; each is for one thread.
@@ -49,6 +51,29 @@ OPENRNN_API std::unique_ptr<Communicator> mpi_communicator();
 /// Ends MPI, for programs that have a communicator of it, when all processes have called it. One
 /// that has failed exits without: mpirun then ends the others.
 OPENRNN_API void finish_mpi();
+
+/// Options of nccl_communicator().
+struct NcclOptions {
+  /// The GPU of this rank, by its number among those that the driver shows; -1: the rank among the
+  /// processes of its machine, where mpirun, srun or torchrun says it, else the rank, modulo the
+  /// number of GPUs. No two ranks can have the same.
+  int device = -1;
+  /// The longest wait for the other ranks in one call; those that save or validate meanwhile too.
+  double timeout_seconds = 1800.0;
+};
+/// NVIDIA's NCCL between the GPUs of the ranks of `bootstrap`, by which they find each other; all
+/// of them call it. It must outlive the result. Buffers are on the host, as of every Communicator,
+/// and pass through 32 MiB of each GPU's memory. Opens libnccl.so.2 (2.14 or newer) and the driver.
+///
+/// abort() is the bootstrap's too: MPI ends all processes, and threads have its text at once.
+/// Where nothing says that a rank has ended, the calls of the others fail when NCCL notices it, at
+/// the latest after `timeout_seconds`. After an error every call of that rank fails.
+///
+/// Throws: EngineError naming what is missing (the driver, a GPU, the library, a newer version), or
+/// what NCCL said; PeerError in the ranks that miss nothing; ArgumentError for options out of
+/// range.
+OPENRNN_API std::unique_ptr<Communicator> nccl_communicator(Communicator& bootstrap,
+                                                            const NcclOptions& options = {});
 
 /// How the gradients of several processes are added.
 enum class Reduction : std::uint8_t {

@@ -89,6 +89,8 @@ class OPENRNN_API TextBytes {
   /// A file of up to `map_above` bytes, or one without a size, is read, another one mapped.
   /// Throws: IoError.
   static TextBytes of_file(const std::string& path, std::uint64_t map_above);
+  /// Bytes that the caller keeps alive.
+  static TextBytes view(std::string_view bytes);
   operator std::string_view() const noexcept { return bytes_; }  // NOLINT
   std::size_t size() const noexcept { return bytes_.size(); }
   /// The bytes [begin, end).
@@ -181,6 +183,32 @@ struct SeriesTable {
 OPENRNN_API SeriesTable load_series(const std::string& path,
                                     const std::vector<std::string>& columns = {});
 
+/// The rows of a table, in memory or not. Not for use by two threads at once.
+class OPENRNN_API SeriesRows {
+ public:
+  virtual ~SeriesRows();
+  virtual std::int64_t rows() const = 0;
+  virtual std::int64_t columns() const = 0;
+  /// The rows [first, first + count) as [count, columns].
+  virtual void read(std::int64_t first, std::int64_t count, double* values) const = 0;
+};
+
+/// A table whose rows are read when they are asked for.
+struct SeriesFile {
+  std::vector<std::string> names, ignored;
+  std::shared_ptr<const SeriesRows> rows;
+  /// Of all numbers, as fingerprint() of an array of them.
+  std::string fingerprint;
+};
+
+/// As load_series, which it equals in everything but memory: of a file of more than `map_above`
+/// bytes only where every 64th row begins is kept, and rows are parsed when they are read. All is
+/// checked here; the file must not change while it is used: a row that is not the one that was
+/// checked is an error then, of FormatError where it was cut. Throws: as load_series.
+OPENRNN_API SeriesFile open_series(const std::string& path,
+                                   const std::vector<std::string>& columns = {},
+                                   std::uint64_t map_above = std::uint64_t{64} << 20);
+
 /// Mean and standard deviation of each column.
 struct Normalisation {
   std::vector<double> mean, deviation;
@@ -203,14 +231,20 @@ struct SeriesOptions {
 
 /// Windows over a table: the first rows train, the last are held out; normalised by the training
 /// rows alone. What is forecast is the change from the last value seen to `horizon` later, each
-/// column over the standard deviation of that change in the training rows.
+/// column over the standard deviation of that change in the training rows. Not for use by two
+/// threads at once.
 class OPENRNN_API SeriesWindows {
  public:
-  /// With `scaling`, that of a trained model, every row that can be forecast is held out and none
-  /// is trained on. Throws: ArgumentError naming the rows there are and those needed, the columns,
-  /// or one whose values overflow.
+  /// Whose scaling is given: a trained model's, with which every row that can be forecast is held
+  /// out and none is trained on; or that of the training rows, which then need not be read for it.
+  enum class ScalingOf : std::uint8_t { kModel, kTrainingRows };
+  /// Throws: ArgumentError naming the rows there are and those needed, the columns, or one whose
+  /// values overflow; as SeriesRows::read.
   SeriesWindows(const SeriesTable& table, const SeriesOptions& options,
                 const std::optional<SeriesScaling>& scaling = {});
+  SeriesWindows(const SeriesFile& file, const SeriesOptions& options,
+                const std::optional<SeriesScaling>& scaling = {},
+                ScalingOf scaling_of = ScalingOf::kModel);
 
   std::int64_t columns() const noexcept { return columns_; }
   const SeriesScaling& scaling() const noexcept { return scaling_; }
@@ -239,15 +273,21 @@ class OPENRNN_API SeriesWindows {
   double value(std::int64_t row, std::int64_t column) const;
   void normalise();
   void require_scale(std::size_t column, double mean, double deviation) const;
-  void use(const SeriesScaling& scaling);
-  Array gather_inputs(const std::vector<std::int64_t>& first_rows) const;
-  Array gather_changes(const std::vector<std::int64_t>& first_rows) const;
+  void require_scaling(const SeriesScaling& scaling) const;
+  std::int64_t find_season() const;
+  std::int64_t row_of(std::int64_t epoch, std::int64_t place) const;
+  void gather(const std::vector<std::int64_t>& first_rows, Array& x, Array* y) const;
 
   SeriesOptions options_;
   std::vector<std::string> names_;
-  Array values_;
+  std::shared_ptr<const SeriesRows> data_;
   std::int64_t rows_ = 0, columns_ = 0, train_rows_ = 0, train_count_ = 0, valid_count_ = 0;
   SeriesScaling scaling_;
+  mutable std::int64_t epoch_ = -1;  // whose order is in one of these, the small one if it can
+  mutable std::vector<std::uint32_t> order_;
+  mutable std::vector<std::int64_t> large_order_;
+  mutable std::optional<std::int64_t> season_;
+  mutable std::vector<double> row_;  // one
 };
 
 }  // namespace openrnn::train

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from openrnn import _arguments, _core
+from openrnn.errors import ArgumentError
 
 CALLS = ("all_to_all", "all_gather", "all_reduce", "broadcast", "barrier", "abort")
 
@@ -160,6 +161,7 @@ class _Mpi4py:
 
 
 _mpi: Any = None
+_nccl: Any = None
 
 
 def _of_mpi() -> Any:
@@ -175,6 +177,8 @@ def _of_mpi() -> Any:
             before(*error)
 
         def finish() -> None:
+            global _nccl
+            _nccl = None
             # The others may wait for what never comes: mpirun ends them when this one has ended.
             if not failed:
                 _core.finish_mpi()
@@ -184,28 +188,86 @@ def _of_mpi() -> Any:
     return _mpi
 
 
-def as_communicator(call: str, value: Any) -> Any:
-    """The communicator of the library that stands for what `communicator=` was given."""
-    if value is None or isinstance(value, _core.CommunicatorBase):
+def nccl_communicator(
+    bootstrap: Any = "mpi", *, device: str | None = None, timeout: float = 1800.0
+) -> Any:
+    """NVIDIA's NCCL between the GPUs of several processes, for `communicator=`.
+
+    Gradients pass between the GPUs, not through MPI or gloo; the arrays are still of the host, and
+    are copied to the GPU and back. All processes call it; `"nccl"` is the one over mpirun's.
+
+    Parameters
+    ----------
+    bootstrap : whatever `communicator=` takes but 'nccl': by it the processes find each other. Its
+        `abort` ends the others where one fails.
+    device : 'gpu:N', another one in each process; None: the number of this process among those of
+        its machine, where mpirun, srun or torchrun says it, else its rank, modulo the GPUs.
+    timeout : the longest wait for the other processes in one call, in seconds; those that save or
+        validate meanwhile too. A process that has ended is noticed by then, often earlier.
+
+    Raises
+    ------
+    EngineError, naming the driver, GPU or library (libnccl.so.2, 2.14 or newer) that is missing, or
+    what NCCL said; in the others, that this one has failed.
+
+    Examples
+    --------
+    >>> class Alone(openrnn.train.Communicator):
+    ...     rank, size = 0, 1
+    ...     def all_gather(self, send, receive): receive[:] = send
+    ...     def broadcast(self, data, root): pass
+    >>> def fastest(bootstrap):
+    ...     try:
+    ...         return openrnn.train.nccl_communicator(bootstrap)
+    ...     except openrnn.EngineError:  # no GPU, say
+    ...         return bootstrap
+    >>> fastest(Alone()).size
+    1
+    """
+    call = "nccl_communicator"
+    found = as_communicator(call, bootstrap, "bootstrap")
+    number = -1 if device is None else _gpu(call, device)
+    seconds = _arguments.as_number(call, "timeout", timeout)
+    return _core.nccl_communicator(found, number, seconds)
+
+
+def _gpu(call: str, device: str) -> int:
+    kind, _, number = str(device).partition(":")
+    if kind != "gpu" or not number.isdecimal():
+        raise ArgumentError(f"[{call}] device is {device!r}, expected 'gpu:N' or None")
+    return int(number)
+
+
+def _of_nccl() -> Any:
+    global _nccl
+    if _nccl is None:
+        _nccl = nccl_communicator()
+    return _nccl
+
+
+def as_communicator(call: str, value: Any, name: str = "communicator") -> Any:
+    """The communicator of the library that stands for what the argument was given."""
+    if (value is None and name == "communicator") or isinstance(value, _core.CommunicatorBase):
         return value
     if isinstance(value, str):
-        if value != "mpi":
-            raise _refused(call, repr(value))
-        return _of_mpi()
+        if value != "mpi" and (value, name) != ("nccl", "communicator"):
+            raise _refused(call, repr(value), name)
+        return _of_mpi() if value == "mpi" else _of_nccl()
     kind = type(value)
     if kind.__module__.startswith("torch.") and hasattr(value, "allreduce"):
         value = _TorchGroup(value)
     elif kind.__module__.startswith("mpi4py") and hasattr(value, "Alltoall"):
         value = _Mpi4py(value)
-    if not all(callable(getattr(value, name, None)) for name in CALLS):
-        raise _refused(call, f"a {kind.__name__}")
-    rank, size = (_arguments.as_integer(call, f"communicator.{name}", getattr(value, name, None))
-                  for name in ("rank", "size"))  # fmt: skip
+    if not all(callable(getattr(value, each, None)) for each in CALLS):
+        raise _refused(call, "None" if value is None else f"a {kind.__name__}", name)
+    rank, size = (_arguments.as_integer(call, f"{name}.{each}", getattr(value, each, None))
+                  for each in ("rank", "size"))  # fmt: skip
     return _core.python_communicator(value, rank, size)
 
 
-def _refused(call: str, given: str) -> Exception:
+def _refused(call: str, given: str, name: str) -> Exception:
+    nccl, none = ("'nccl', ", ", or None") if name == "communicator" else ("", "")
     return TypeError(
-        f"[{call}] communicator is {given}, expected 'mpi', a process group of torch.distributed, a "
-        "communicator of mpi4py, an object with the functions of train.Communicator, or None"
+        f"[{call}] {name} is {given}, expected 'mpi', {nccl}a process group of torch.distributed, a "
+        f"communicator of mpi4py, an object with the functions of train.Communicator{none}"
     )

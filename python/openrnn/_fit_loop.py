@@ -247,9 +247,9 @@ def fit(
     batch_axis : the axis of the samples, or (of x, of y): (1, 0) for time-major x [T, B, I] and
         y [B, ..].
     steps_per_epoch : batches of an epoch from an iterator that does not end.
-    communicator : the processes that train together, each with these arguments: 'mpi', a process
-        group of torch.distributed, a communicator of mpi4py, a `Communicator`; None: this one alone.
-        Each computes its share of the micro_batches, a power of two, and all have the same weights
+    communicator : the processes that train together, each with these arguments: 'mpi',
+        'nccl', a process group of torch.distributed, a communicator of mpi4py, a `Communicator`;
+        None: this one alone. Each computes its share of the micro_batches, a power of two, and all have the same weights
         and history. Rank 0 validates, shows the progress and writes events.
     reduction : of their gradients, 'exact': the same bits for any number of processes; 'fast': by
         the communicator's own sum.

@@ -56,12 +56,12 @@ class Run(_core.RunBase):
     keep: how many stay, 0 is all. recompute: keep less memory for gradients and compute the rest
     again, in chunks of so many time steps, rounded up to a multiple of 32; 0 is off. device: 'cpu',
     'gpu:0', ...; a run resumes on any.
-    communicator: the processes that train together, each with these options and one `out`: 'mpi', a
-    process group of torch.distributed, a communicator of mpi4py, a `Communicator`; None is this one
-    alone. reduction: of their gradients, 'exact' (the same bits for any number of processes) or
-    'fast'. Each computes its share of the micro_batches, a power of two; rank 0 saves and validates.
-    overlap: gradients of the last layers travel while those below are computed, by one more thread
-    of each process; for 'mpi'.
+    communicator: the processes that train together, each with these options and one `out`: 'mpi',
+    'nccl', a process group of torch.distributed, a communicator of mpi4py, a `Communicator`; None is
+    this one alone. reduction: of their gradients, 'exact' (the same bits for any number of
+    processes) or 'fast'. Each computes its share of the micro_batches, a power of two; rank 0 saves
+    and validates. overlap: gradients of the last layers travel while those below are computed, by
+    one more thread of each process; for 'mpi' and 'nccl'.
 
     Raises ArgumentError for an option out of range, for one that differs from the run to resume (it
     names the option and both values), for other data than that run's, and for an `out` that holds a

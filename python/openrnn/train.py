@@ -18,7 +18,7 @@ from openrnn._optimizers import (
     Optimizer,
     RMSPropOptimizer,
 )
-from openrnn._communicators import Communicator, ReductionCost
+from openrnn._communicators import Communicator, ReductionCost, nccl_communicator
 from openrnn._runs import Run, StepReport
 from openrnn._fit_callbacks import Callback, EarlyStopping, History
 from openrnn._fit_loop import evaluate, fit
@@ -67,6 +67,7 @@ __all__ = [
     "latest_checkpoint",
     "list_variables",
     "load_variable",
+    "nccl_communicator",
     "plot_history",
 ]
 

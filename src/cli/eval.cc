@@ -9,8 +9,9 @@ namespace openrnn::cli {
 namespace {
 
 void eval_text(train::TrainedModel& trained, const EvalFlags& flags) {
-  const std::string text = read_file(flags.input);
-  if (text.empty()) {
+  const train::TextBytes text =
+      train::TextBytes::of_file(flags.input, train::TextOptions{}.map_above);
+  if (text.size() == 0) {
     throw ArgumentError("[eval] '" + flags.input + "' is empty, expected a text");
   }
   std::string context;
@@ -32,7 +33,7 @@ void eval_text(train::TrainedModel& trained, const EvalFlags& flags) {
 
 void eval_series(train::TrainedModel& trained, const EvalFlags& flags) {
   const train::RunConfig& config = trained.config();
-  const train::SeriesWindows windows(train::load_series(flags.input, config.columns),
+  const train::SeriesWindows windows(train::open_series(flags.input, config.columns),
                                      train::series_options(config),
                                      train::load_scaling(trained.extras()));
   print_series_score(train::score_series(trained.model(), windows), config.columns);

@@ -91,12 +91,12 @@ void add_train(CLI::App& tool, TrainFlags& flags) {
       "Keep less memory for gradients and compute the rest again, in chunks of N time steps, "
       "rounded up to a multiple of 32 (0: off)");
   add_choice(
-      app, "--communicator", flags.communicator, {"none", "mpi"},
-      "mpi: train together with the processes that mpirun has started; none: alone (default: "
-      "mpi where mpirun has started several)");
+      app, "--communicator", flags.communicator, {"none", "mpi", "nccl"},
+      "mpi: train together with the processes that mpirun has started; nccl: those, and their "
+      "gradients pass between GPUs; none: alone (default: mpi where mpirun has started several)");
   add_choice(app, "--reduction", flags.reduction, train::parse_reduction, {"exact", "fast"},
              "Sum of the processes' gradients: exact: the same bits for any number of processes; "
-             "fast: in the order of MPI (default exact)");
+             "fast: in the order of MPI or NCCL (default exact)");
   app->add_flag(
       "--overlap", flags.run.overlap,
       "Send gradients of the last layers while those below are computed, by a thread more "

@@ -30,8 +30,16 @@ bool bound() {
 }  // namespace
 
 Processes::Processes(const TrainFlags& flags) {
-  const bool mpi = flags.communicator ? *flags.communicator == "mpi" : train::started_by_mpi();
-  if (mpi) communicator_ = train::mpi_communicator();
+  const std::string name = flags.communicator.value_or(train::started_by_mpi() ? "mpi" : "none");
+  if (name != "none") communicator_ = train::mpi_communicator();
+  nccl_ = name == "nccl";
+}
+
+void Processes::connect() {
+  if (!nccl_) return;
+  auto between_gpus = train::nccl_communicator(*communicator_);
+  mpi_ = std::move(communicator_);
+  communicator_ = std::move(between_gpus);
 }
 
 void Processes::share_threads(int threads_flag) const {
@@ -41,8 +49,9 @@ void Processes::share_threads(int threads_flag) const {
 
 void Processes::finish() {
   if (!communicator_) return;
-  communicator_->barrier();
+  (mpi_ ? mpi_ : communicator_)->barrier();
   communicator_.reset();
+  mpi_.reset();
   train::finish_mpi();
 }
 

@@ -16,6 +16,9 @@ class Processes {
   train::Communicator* communicator() const { return communicator_.get(); }
   bool first() const { return !communicator_ || communicator_->rank() == 0; }
   int size() const { return communicator_ ? communicator_->size() : 1; }
+  /// Has their gradients pass between GPUs where the flags say so. All call it. Throws: as
+  /// nccl_communicator().
+  void connect();
   /// Without a flag, the processes of a machine share its processors.
   void share_threads(int threads_flag) const;
   /// All is done, or all have been told that it is not: waits for the others and ends MPI.
@@ -24,7 +27,8 @@ class Processes {
   void abort(const std::string& why);
 
  private:
-  std::unique_ptr<train::Communicator> communicator_;
+  bool nccl_ = false;
+  std::unique_ptr<train::Communicator> mpi_, communicator_;
 };
 
 }  // namespace openrnn::cli

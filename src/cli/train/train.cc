@@ -100,10 +100,11 @@ int train_one(const train::RunOptions& options, const Processes& processes,
 }
 
 /// As train_one; of several processes the first one says what was wrong with any of them.
-int train_all(const train::RunOptions& options, Processes& processes,
-              std::unique_ptr<train::Run>& run) {
+int train_all(train::RunOptions options, Processes& processes, std::unique_ptr<train::Run>& run) {
   if (!processes.communicator()) return train_one(options, processes, run);
   try {
+    processes.connect();
+    options.communicator = processes.communicator();
     return train_one(options, processes, run);
   } catch (const std::exception& error) {
     const Fault fault = fault_of(error);
@@ -125,7 +126,6 @@ int run(const TrainFlags& flags) {
   try {
     use_device(flags.device);
     train::RunOptions options = flags.run;
-    options.communicator = processes.communicator();
     options.reduction = flags.reduction.value_or(train::Reduction::kExact);
     const int code = train_all(options, processes, run);
     if (code == 0 && processes.first()) {

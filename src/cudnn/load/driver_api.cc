@@ -34,6 +34,7 @@ std::string open_driver(DriverApi& api) {
   lib.find("cuMemsetD8Async", api.fill);
 
   lib.find("cuStreamCreate", api.stream_create);
+  lib.find("cuStreamDestroy_v2", api.stream_destroy);
   lib.find("cuStreamSynchronize", api.stream_synchronize);
   lib.find("cuStreamWaitEvent", api.stream_wait);
   lib.find("cuEventCreate", api.event_create);

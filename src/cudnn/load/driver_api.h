@@ -36,6 +36,7 @@ struct DriverApi {
   decltype(&cuMemsetD8Async) fill = nullptr;
 
   decltype(&cuStreamCreate) stream_create = nullptr;
+  decltype(&cuStreamDestroy) stream_destroy = nullptr;
   decltype(&cuStreamSynchronize) stream_synchronize = nullptr;
   decltype(&cuStreamWaitEvent) stream_wait = nullptr;
   decltype(&cuEventCreate) event_create = nullptr;

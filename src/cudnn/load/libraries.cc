@@ -71,10 +71,10 @@ std::string cublas_problem(Libraries& all) {
 
 std::unique_ptr<Libraries> open_all() {
   auto all = std::make_unique<Libraries>();
+  all->missing = all->driver_missing = driver_problem(*all);
   // cuDNN opens cuBLAS by name, which succeeds for a library that is already open.
-  for (std::string (*problem)(Libraries&) : {driver_problem, cublas_problem, cudnn_problem}) {
-    all->missing = problem(*all);
-    if (!all->missing.empty()) break;
+  for (std::string (*problem)(Libraries&) : {cublas_problem, cudnn_problem}) {
+    if (all->missing.empty()) all->missing = problem(*all);
   }
   return all;
 }

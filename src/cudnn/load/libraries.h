@@ -13,6 +13,8 @@ struct Libraries {
   CudnnApi cudnn;
   /// Why no GPU can be used, and the remedy; empty when one can.
   std::string missing;
+  /// The same of the driver and its GPUs alone.
+  std::string driver_missing;
   int gpus = 0;
   int driver_version = 0;         // 13000 is 13.0
   std::size_t cudnn_version = 0;  // 91900 is 9.19.0

@@ -19,7 +19,8 @@ std::vector<std::string> named_folders() {
   std::istringstream list(environment("OPENRNN_CUDA_LIBRARIES"));
   for (std::string folder; std::getline(list, folder, ':');) {
     if (folder.empty()) continue;
-    for (const char* inside : {"", "/nvidia/cudnn/lib", "/nvidia/cublas/lib", "/nvidia/cu13/lib"}) {
+    for (const char* inside :
+         {"", "/nvidia/cudnn/lib", "/nvidia/cublas/lib", "/nvidia/cu13/lib", "/nvidia/nccl/lib"}) {
       folders.push_back(folder + inside);
     }
   }

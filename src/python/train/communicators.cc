@@ -60,6 +60,31 @@ class PythonCommunicator final : public train::Communicator {
   int rank_, size_;
 };
 
+/// NCCL's, which keeps the one that its ranks found each other by.
+class NcclOverAnother {
+ public:
+  NcclOverAnother(std::shared_ptr<train::Communicator> bootstrap, int device, double timeout)
+      : bootstrap_(std::move(bootstrap)),
+        nccl_(train::nccl_communicator(*bootstrap_,
+                                       {.device = device, .timeout_seconds = timeout})) {}
+  ~NcclOverAnother() {
+    // It may wait for other ranks, which may be threads of this process.
+    if (Py_IsInitialized() && PyGILState_Check()) unlocked([&] { nccl_.reset(); });
+  }
+  NcclOverAnother(const NcclOverAnother&) = delete;
+  NcclOverAnother& operator=(const NcclOverAnother&) = delete;
+
+  static CommunicatorRef make(const CommunicatorRef& bootstrap, int device, double timeout) {
+    const auto both = unlocked(
+        [&] { return std::make_shared<NcclOverAnother>(bootstrap.core, device, timeout); });
+    return {std::shared_ptr<train::Communicator>(both, both->nccl_.get())};
+  }
+
+ private:
+  std::shared_ptr<train::Communicator> bootstrap_;
+  std::unique_ptr<train::Communicator> nccl_;
+};
+
 /// train::Group, for the loop of fit().
 struct GroupRef {
   std::shared_ptr<train::Communicator> communicator;  // outlives the group
@@ -140,6 +165,7 @@ void bind_communicators(nb::module_& m) {
       "object"_a, "rank"_a, "size"_a);
   m.def("mpi_communicator",
         [] { return CommunicatorRef{unlocked([] { return train::mpi_communicator(); })}; });
+  m.def("nccl_communicator", &NcclOverAnother::make, "bootstrap"_a, "device"_a, "timeout"_a);
   m.def("finish_mpi", [] { unlocked([] { train::finish_mpi(); }); });
   m.def("started_by_mpi", &train::started_by_mpi);
   m.def(

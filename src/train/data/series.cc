@@ -1,36 +1,27 @@
 // Windows over a table of numbers.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/excerpt.h"
 #include "openrnn/train_data.h"
+#include "train/data/memory_rows.h"
+#include "train/data/row_sums.h"
 #include "train/message.h"
 
 namespace openrnn::train {
 namespace {
-
-/// Mean and deviation of f(0), ..., f(count - 1); a constant has deviation 1, so that dividing by
-/// it gives 0 and not NaN.
-template <class F>
-std::pair<double, double> moments(std::int64_t count, F f) {
-  double sum = 0.0;
-  for (std::int64_t i = 0; i < count; ++i) sum += f(i);
-  const double mean = sum / static_cast<double>(count);
-  double squares = 0.0;
-  for (std::int64_t i = 0; i < count; ++i) squares += (f(i) - mean) * (f(i) - mean);
-  const double deviation = std::sqrt(squares / static_cast<double>(count));
-  return {mean, deviation > 0.0 ? deviation : 1.0};
-}
 
 template <class... Parts>
 [[noreturn]] void refuse_windows(const Parts&... parts) {
   throw ArgumentError(message("SeriesWindows", parts...));
 }
 
-std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
+template <class T>
+std::vector<T> shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
+  std::vector<T> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), T{0});
   RandomStream random(seed, static_cast<std::uint64_t>(epoch));
   for (std::size_t i = order.size(); i > 1; --i) {
     std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(i))]);
@@ -42,7 +33,13 @@ std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::
 
 SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& options,
                              const std::optional<SeriesScaling>& scaling)
-    : options_(options), names_(table.names), values_(table.values) {
+    : SeriesWindows(
+          SeriesFile{table.names, table.ignored, std::make_shared<MemoryRows>(table.values), {}},
+          options, scaling) {}
+
+SeriesWindows::SeriesWindows(const SeriesFile& file, const SeriesOptions& options,
+                             const std::optional<SeriesScaling>& scaling, ScalingOf scaling_of)
+    : options_(options), names_(file.names), data_(file.rows) {
   if (options.window < 1 || options.horizon < 1 || options.batch < 1) {
     refuse_windows("window ", options.window, ", horizon ", options.horizon, " and batch ",
                    options.batch, ", expected at least 1 of each");
@@ -51,15 +48,21 @@ SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& opti
     refuse_windows("valid_fraction ", options.valid_fraction,
                    ", expected more than 0 and less than 1");
   }
-  rows_ = values_.shape()[0];
-  columns_ = values_.shape()[1];
+  rows_ = data_->rows();
+  columns_ = data_->columns();
+  row_.resize(static_cast<std::size_t>(columns_));
   const std::int64_t needed = options.window + options.horizon;
   if (rows_ < needed) {
     refuse_windows(rows_, " rows, expected at least ", needed, " for windows of ", options.window,
                    " and a horizon of ", options.horizon);
   }
   if (scaling) {
-    use(*scaling);
+    require_scaling(*scaling);
+    scaling_ = *scaling;
+  }
+  if (scaling && scaling_of == ScalingOf::kModel) {
+    train_rows_ = needed - 1;
+    valid_count_ = rows_ - train_rows_;
     return;
   }
   valid_count_ = std::max<std::int64_t>(
@@ -71,10 +74,10 @@ SeriesWindows::SeriesWindows(const SeriesTable& table, const SeriesOptions& opti
                    " of those for windows of ", options.window, " and a horizon of ",
                    options.horizon);
   }
-  normalise();
+  if (!scaling) normalise();
 }
 
-void SeriesWindows::use(const SeriesScaling& scaling) {
+void SeriesWindows::require_scaling(const SeriesScaling& scaling) const {
   const auto columns = static_cast<std::size_t>(columns_);
   if (scaling.values.mean.size() != columns) {
     refuse_windows(columns, " columns, expected ", scaling.values.mean.size(), " as the model has");
@@ -86,9 +89,6 @@ void SeriesWindows::use(const SeriesScaling& scaling) {
     }
     for (std::size_t c = 0; c < columns; ++c) require_scale(c, each.mean[c], each.deviation[c]);
   }
-  scaling_ = scaling;
-  train_rows_ = options_.window + options_.horizon - 1;
-  valid_count_ = rows_ - train_rows_;
 }
 
 void SeriesWindows::require_scale(std::size_t column, double mean, double deviation) const {
@@ -100,64 +100,73 @@ void SeriesWindows::require_scale(std::size_t column, double mean, double deviat
 }
 
 double SeriesWindows::value(std::int64_t row, std::int64_t column) const {
-  return values_.as<double>()[static_cast<std::size_t>(row * columns_ + column)];
+  data_->read(row, 1, row_.data());
+  return row_[static_cast<std::size_t>(column)];
 }
 
 void SeriesWindows::normalise() {
   const std::int64_t horizon = options_.horizon;
-  for (std::int64_t c = 0; c < columns_; ++c) {
-    const auto [mean, deviation] =
-        moments(train_rows_, [&](std::int64_t row) { return value(row, c); });
-    require_scale(static_cast<std::size_t>(c), mean, deviation);
-    scaling_.values.mean.push_back(mean);
-    scaling_.values.deviation.push_back(deviation);
-    const auto change = moments(train_rows_ - horizon, [&](std::int64_t row) {
-      return value(row + horizon, c) - value(row, c);
+  const auto columns = static_cast<std::size_t>(columns_);
+  Moments values(columns_), changes(columns_);
+  // Two passes over the rows serve all columns.
+  const auto pass = [&](void (Moments::*add)(std::size_t, double)) {
+    each_row(*data_, 0, horizon, 0, [&](const double* row) {
+      for (std::size_t c = 0; c < columns; ++c) (values.*add)(c, row[c]);
     });
-    require_scale(static_cast<std::size_t>(c), change.first, change.second);
-    scaling_.changes.mean.push_back(change.first);
-    scaling_.changes.deviation.push_back(change.second);
+    each_row(*data_, horizon, train_rows_, horizon, [&](const double* row) {
+      const double* const before = row - horizon * columns_;
+      for (std::size_t c = 0; c < columns; ++c) {
+        (values.*add)(c, row[c]);
+        (changes.*add)(c, row[c] - before[c]);
+      }
+    });
+  };
+  pass(&Moments::add);
+  values.end_sums(train_rows_);
+  changes.end_sums(train_rows_ - horizon);
+  pass(&Moments::add_square);
+  values.end_squares(train_rows_);
+  changes.end_squares(train_rows_ - horizon);
+  for (std::size_t c = 0; c < columns; ++c) {
+    require_scale(c, values.mean[c], values.deviation[c]);
+    require_scale(c, changes.mean[c], changes.deviation[c]);
   }
+  scaling_ = {{values.mean, values.deviation}, {changes.mean, changes.deviation}};
 }
 
 std::int64_t SeriesWindows::windows() const noexcept {
   return (train_count_ + options_.batch - 1) / options_.batch;
 }
 
-Array SeriesWindows::gather_inputs(const std::vector<std::int64_t>& first_rows) const {
+// Each window's rows are read once.
+void SeriesWindows::gather(const std::vector<std::int64_t>& first_rows, Array& x, Array* y) const {
   const auto batch = static_cast<std::int64_t>(first_rows.size());
-  Array x(DType::kFloat64, {options_.window, batch, columns_});
-  auto out = x.as<double>();
-  std::size_t at = 0;
-  for (std::int64_t t = 0; t < options_.window; ++t) {
-    for (const std::int64_t first : first_rows) {
+  const std::int64_t window = options_.window, begin = options_.to_sequence ? 0 : window - 1;
+  x = Array(DType::kFloat64, {window, batch, columns_});
+  if (y) {
+    Shape shape{batch, columns_};
+    if (options_.to_sequence) shape.insert(shape.begin(), window);
+    *y = Array(DType::kFloat64, shape);
+  }
+  const std::int64_t rows = window + (y ? options_.horizon : 0);
+  std::vector<double> values(static_cast<std::size_t>(rows * columns_));
+  const auto at = [&](std::int64_t row, std::int64_t c) {
+    return values[static_cast<std::size_t>(row * columns_ + c)];
+  };
+  for (std::int64_t b = 0; b < batch; ++b) {
+    data_->read(first_rows[static_cast<std::size_t>(b)], rows, values.data());
+    for (std::int64_t t = 0; t < window; ++t) {
       for (std::int64_t c = 0; c < columns_; ++c) {
         const auto k = static_cast<std::size_t>(c);
-        out[at++] = (value(first + t, c) - scaling_.values.mean[k]) / scaling_.values.deviation[k];
+        x.as<double>()[static_cast<std::size_t>((t * batch + b) * columns_ + c)] =
+            (at(t, c) - scaling_.values.mean[k]) / scaling_.values.deviation[k];
+        if (!y || t < begin) continue;
+        const double change = at(t + options_.horizon, c) - at(t, c);
+        y->as<double>()[static_cast<std::size_t>(((t - begin) * batch + b) * columns_ + c)] =
+            (change - scaling_.changes.mean[k]) / scaling_.changes.deviation[k];
       }
     }
   }
-  return x;
-}
-
-Array SeriesWindows::gather_changes(const std::vector<std::int64_t>& first_rows) const {
-  const auto batch = static_cast<std::int64_t>(first_rows.size());
-  const std::int64_t begin = options_.to_sequence ? 0 : options_.window - 1;
-  Shape shape{batch, columns_};
-  if (options_.to_sequence) shape.insert(shape.begin(), options_.window);
-  Array y(DType::kFloat64, shape);
-  auto out = y.as<double>();
-  std::size_t at = 0;
-  for (std::int64_t t = begin; t < options_.window; ++t) {
-    for (const std::int64_t first : first_rows) {
-      for (std::int64_t c = 0; c < columns_; ++c) {
-        const auto k = static_cast<std::size_t>(c);
-        const double change = value(first + t + options_.horizon, c) - value(first + t, c);
-        out[at++] = (change - scaling_.changes.mean[k]) / scaling_.changes.deviation[k];
-      }
-    }
-  }
-  return y;
 }
 
 std::int64_t SeriesWindows::rows(const DataPosition& position) const {
@@ -168,18 +177,40 @@ std::int64_t SeriesWindows::rows(const DataPosition& position) const {
   return std::min(options_.batch, train_count_ - position.window * options_.batch);
 }
 
+/// The first row of the window at that place of an epoch's order.
+std::int64_t SeriesWindows::row_of(std::int64_t epoch, std::int64_t place) const {
+  const bool small = train_count_ <= std::int64_t{std::numeric_limits<std::uint32_t>::max()};
+  if (epoch != epoch_) {
+    order_ = {};
+    large_order_ = {};
+    if (small) {
+      order_ = shuffled<std::uint32_t>(train_count_, options_.seed, epoch);
+    } else {
+      large_order_ = shuffled<std::int64_t>(train_count_, options_.seed, epoch);
+    }
+    epoch_ = epoch;
+  }
+  const auto at = static_cast<std::size_t>(place);
+  return small ? order_[at] : large_order_[at];
+}
+
 Window SeriesWindows::window(const DataPosition& position) const {
-  const std::int64_t count = rows(position);
-  const std::vector<std::int64_t> order = shuffled(train_count_, options_.seed, position.epoch);
-  const std::int64_t begin = position.window * options_.batch;
-  const std::vector<std::int64_t> first_rows(order.begin() + begin, order.begin() + begin + count);
-  return {gather_inputs(first_rows), gather_changes(first_rows), true};
+  const std::int64_t count = rows(position), begin = position.window * options_.batch;
+  std::vector<std::int64_t> first_rows;
+  for (std::int64_t i = begin; i < begin + count; ++i) {
+    first_rows.push_back(row_of(position.epoch, i));
+  }
+  Window window{{}, {}, true};
+  gather(first_rows, window.x, &window.y);
+  return window;
 }
 
 Array SeriesWindows::valid_inputs(std::int64_t begin, std::int64_t count) const {
   std::vector<std::int64_t> rows;
   for (std::int64_t i = begin; i < begin + count; ++i) rows.push_back(train_count_ + i);
-  return gather_inputs(rows);
+  Array inputs;
+  gather(rows, inputs, nullptr);
+  return inputs;
 }
 
 double SeriesWindows::valid_last(std::int64_t index, std::int64_t column) const {
@@ -196,22 +227,34 @@ double SeriesWindows::valid_seasonal(std::int64_t index, std::int64_t column,
 }
 
 std::int64_t SeriesWindows::best_season() const {
-  if (train_count_ == 0) return 0;
-  std::int64_t best = 0;
-  double least = 0.0;
+  if (!season_) season_ = find_season();
+  return *season_;
+}
+
+std::int64_t SeriesWindows::find_season() const {
   // A season must occur twice in the training rows to be more than chance, and be long enough that
   // its last value is known when the forecast is made.
-  const std::int64_t longest = std::min(options_.window, train_rows_ / 3);
-  for (std::int64_t season = std::max<std::int64_t>(2, options_.horizon); season <= longest;
-       ++season) {
-    double error = 0.0;
-    for (std::int64_t c = 0; c < columns_; ++c) {
-      const double unit = scaling_.values.deviation[static_cast<std::size_t>(c)];
-      for (std::int64_t row = longest; row < train_rows_; ++row) {
-        const double miss = (value(row, c) - value(row - season, c)) / unit;
-        error += miss * miss;
+  const std::int64_t longest = train_count_ == 0 ? 0 : std::min(options_.window, train_rows_ / 3);
+  const std::int64_t shortest = std::max<std::int64_t>(2, options_.horizon);
+  if (longest < shortest) return 0;
+  const auto columns = static_cast<std::size_t>(columns_);
+  // By season and column, in one pass over the rows.
+  std::vector<double> errors(static_cast<std::size_t>(longest - shortest + 1) * columns);
+  each_row(*data_, longest, train_rows_, longest, [&](const double* row) {
+    double* error = errors.data();
+    for (std::int64_t season = shortest; season <= longest; ++season) {
+      for (std::size_t c = 0; c < columns; ++c) {
+        const double before = (row - season * columns_)[c];
+        const double miss = (row[c] - before) / scaling_.values.deviation[c];
+        *error++ += miss * miss;
       }
     }
+  });
+  std::int64_t best = 0;
+  double least = 0.0;
+  for (std::int64_t season = shortest; season <= longest; ++season) {
+    const double* const own = errors.data() + (season - shortest) * columns_;
+    const double error = std::accumulate(own, own + columns, 0.0);
     if (best == 0 || error < least) {
       best = season;
       least = error;

@@ -86,12 +86,14 @@ const std::vector<std::int64_t>& TextStreams::starts(std::int64_t epoch) const {
   RandomStream random(seed_, static_cast<std::uint64_t>(epoch));
   const auto offset =
       static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(slack) + 1));
-  std::vector<std::int64_t> all;
-  for (std::int64_t i = 0; i < segments_; ++i) all.push_back(offset + i * length);
-  for (std::size_t i = all.size(); i > 1; --i) {
-    std::swap(all[i - 1], all[static_cast<std::size_t>(random.below(i))]);
+  epoch_ = -1;
+  starts_.resize(static_cast<std::size_t>(segments_));
+  for (std::size_t i = 0; i < starts_.size(); ++i) {
+    starts_[i] = offset + static_cast<std::int64_t>(i) * length;
   }
-  starts_ = std::move(all);
+  for (std::size_t i = starts_.size(); i > 1; --i) {
+    std::swap(starts_[i - 1], starts_[static_cast<std::size_t>(random.below(i))]);
+  }
   epoch_ = epoch;
   return starts_;
 }

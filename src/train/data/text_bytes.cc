@@ -33,6 +33,12 @@ TextBytes TextBytes::of_file(const std::string& path, std::uint64_t map_above) {
   return text;
 }
 
+TextBytes TextBytes::view(std::string_view bytes) {
+  TextBytes text;
+  text.bytes_ = bytes;
+  return text;
+}
+
 TextBytes TextBytes::part(std::size_t begin, std::size_t end) const {
   TextBytes text;
   text.owner_ = owner_;

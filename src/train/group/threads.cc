@@ -39,6 +39,10 @@ class Place {
     if (why_.empty()) why_ = message("Communicator", "rank ", rank, " gave up: ", why);
     all_.notify_all();
   }
+  std::string why() {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
 
  private:
   void throw_if_aborted() const {
@@ -82,6 +86,7 @@ class ThreadCommunicator final : public Communicator {
   }
   void barrier() override { place_->wait(); }
   void abort(const std::string& why) override { place_->abort(rank_, why); }
+  std::string failure() const override { return place_->why(); }
 
  private:
   void exchange(const void* send, void* receive, std::size_t bytes, std::size_t offset) {

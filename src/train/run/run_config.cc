@@ -1,10 +1,10 @@
 // The configuration of a run as JSON.
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/excerpt.h"
 #include "openrnn/train_run.h"
+#include "train/data/fingerprint.h"
 #include "train/message.h"
 #include "train/run/network_options.h"
 
@@ -178,13 +178,9 @@ SeriesOptions series_options(const RunConfig& config) {
 }
 
 std::string fingerprint(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a, 64 bits
-  for (const char byte : bytes) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
-  }
-  std::array<char, 17> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return digits.data();
+  Fingerprint all;
+  all.add(bytes);
+  return all.text();
 }
 
 }  // namespace openrnn::train

@@ -27,7 +27,8 @@ struct Run::Impl {
   void take_up(const std::string& prefix);
   void check_files() const;
   void load_data();
-  SeriesTable read_table();
+  /// The windows of a series; returns its fingerprint.
+  std::string load_table();
   void check_data_is_the_same(const std::string& hash) const;
   void build();
 

@@ -1,9 +1,9 @@
 // The first half of a run: its options, its folder, its data, and what it is built of.
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 #include "base/excerpt.h"
+#include "train/group/share_table.h"
 #include "train/run/option_error.h"
 #include "train/run/resolve.h"
 #include "train/run/run_impl.h"
@@ -168,45 +168,29 @@ void Run::Impl::load_data() {
     hash = fingerprint(text.train) + fingerprint(text.valid);
     config.model.vocabulary = config.model.outputs = text.vocabulary.size();
   } else {
-    const SeriesTable table = read_table();
-    const auto values = table.values.as<double>();
-    hash =
-        fingerprint({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)});
-    series.emplace(table, series_options(config));
-    config.columns = table.names;
+    hash = load_table();
     config.model.columns = config.model.outputs = series->columns();
   }
   check_data_is_the_same(hash);
   config.data_hash = hash;
 }
 
-/// Rank 0 reads the file, and the others have its numbers.
-SeriesTable Run::Impl::read_table() {
-  SeriesTable table;
-  first_works([&] { table = load_series(config.input, config.columns); });
-  if (!group) return table;
-  std::string names;  // each on a line, as a name has none; before them the number of rows
-  if (first()) {
-    names = std::to_string(table.values.shape()[0]);
-    for (const std::string& name : table.names) names += '\n' + name;
-  }
-  std::istringstream lines(group->text_of_first(names));
-  std::string line;
-  std::getline(lines, line);
-  const std::int64_t rows = std::stoll(line);
-  table.names.clear();
-  while (std::getline(lines, line)) table.names.push_back(line);
-  if (!first()) {
-    table.values = Array(DType::kFloat64, {rows, static_cast<std::int64_t>(table.names.size())});
-  }
-  group->with_messages([&](Communicator& all) {
-    auto* const bytes = static_cast<std::byte*>(table.values.data());
-    constexpr std::size_t kMost = std::size_t{1} << 30;  // of one message
-    for (std::size_t at = 0; at < table.values.size_bytes(); at += kMost) {
-      all.broadcast(bytes + at, std::min(kMost, table.values.size_bytes() - at), 0);
+std::string Run::Impl::load_table() {
+  SeriesFile file;
+  first_works([&] { file = open_series(config.input, config.columns); });
+  if (group) share_table(*group, config.input, file);
+  const SeriesOptions windows = series_options(config);
+  first_works([&] { series.emplace(file, windows); });
+  if (group) {
+    // Found in passes over all rows, by rank 0 alone.
+    SeriesScaling scaling = first() ? series->scaling() : SeriesScaling{};
+    share_scaling(*group, file.names.size(), scaling);
+    if (!first()) {
+      series.emplace(file, windows, scaling, SeriesWindows::ScalingOf::kTrainingRows);
     }
-  });
-  return table;
+  }
+  config.columns = file.names;
+  return file.fingerprint;
 }
 
 void Run::Impl::build() {

@@ -143,7 +143,7 @@ STAND_IN_API CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice devi
 }
 STAND_IN_API CUresult cuCtxPushCurrent(CUcontext context) {
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-  push_context();
+  push_context(static_cast<int>(reinterpret_cast<std::uint64_t>(context)) - 1);
   return CUDA_SUCCESS;
 }
 STAND_IN_API CUresult cuCtxPopCurrent(CUcontext*) {
@@ -251,6 +251,7 @@ STAND_IN_API CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
   if ((flags & CU_STREAM_NON_BLOCKING) == 0) note_blocking(number_of(*stream));
   return ready("cuStreamCreate");
 }
+STAND_IN_API CUresult cuStreamDestroy(CUstream) { return whole(); }
 STAND_IN_API CUresult cuStreamSynchronize(CUstream stream) {
   const CUresult answer = ready_to_wait("cuStreamSynchronize", stream);
   if (answer != CUDA_SUCCESS) return answer;

@@ -58,6 +58,9 @@ struct Mark {
 /// Runs `work` now, or when its stream is next waited for when STAND_IN_DEFERRED is 1. What it
 /// throws breaks the machine, as on a GPU: every later call fails.
 STAND_IN_API void enqueue(Stream stream, std::function<void()> work);
+/// The same for work that waits until `ready`, which is asked whenever the stream is looked at.
+STAND_IN_API void enqueue_when(Stream stream, std::function<bool()> ready,
+                               std::function<void()> work);
 STAND_IN_API std::shared_ptr<Mark> record(Stream stream);
 /// Later work of the stream runs after the mark; else nothing is promised between streams.
 STAND_IN_API void wait_for(Stream stream, std::shared_ptr<Mark> mark);
@@ -80,7 +83,9 @@ STAND_IN_API long calls_of(const std::string& name);
 STAND_IN_API void count_call(const std::string& name);
 /// Whether this thread has pushed a context.
 STAND_IN_API bool has_context();
-STAND_IN_API void push_context();
+/// The GPU of the last context that it has pushed.
+STAND_IN_API int current_gpu();
+STAND_IN_API void push_context(int gpu);
 STAND_IN_API bool pop_context();
 // ---- Captures ----------------------------------------------------------------------------------
 

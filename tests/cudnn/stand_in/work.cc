@@ -14,6 +14,7 @@ struct Item {
   std::function<void()> work;           // none: a mark
   std::shared_ptr<Mark> passes, waits;  // null: none
   Piece piece = {};                     // of the work
+  std::function<bool()> ready = {};     // none: it always is
 };
 
 struct Machine {
@@ -30,7 +31,7 @@ Machine& machine() {
   return *all;
 }
 
-thread_local int contexts = 0;
+thread_local std::vector<int> contexts;  // the GPU of each that was pushed
 
 void break_down(const std::string& why) {
   if (!machine().broken.empty()) return;
@@ -51,6 +52,7 @@ void run(const std::function<void()>& work) {
 void run_stream(Stream stream, const Mark* until) {
   std::deque<Item>& queue = machine().queues[stream];
   while (!queue.empty() && !(until && until->passed)) {
+    if (queue.front().ready && !queue.front().ready()) return;
     const Item next = std::move(queue.front());
     queue.pop_front();
     if (next.waits && !next.waits->passed) run_stream(next.waits->stream, next.waits.get());
@@ -75,6 +77,11 @@ void enqueue(Stream stream, std::function<void()> work) {
   const std::lock_guard lock(machine().mutex);
   if (record_work(stream, work)) return;
   put(stream, {std::move(work), nullptr, nullptr, next_piece(stream)});
+}
+
+void enqueue_when(Stream stream, std::function<bool()> ready, std::function<void()> work) {
+  const std::lock_guard lock(machine().mutex);
+  put(stream, {std::move(work), nullptr, nullptr, next_piece(stream), std::move(ready)});
 }
 
 std::shared_ptr<Mark> record(Stream stream) {
@@ -127,6 +134,8 @@ void synchronize(const std::shared_ptr<Mark>& mark) {
 
 bool has_passed(const Mark& mark) {
   const std::lock_guard lock(machine().mutex);
+  // What waits for another rank goes on by itself.
+  if (setting("STAND_IN_DEFERRED", 0) == 0) run_stream(mark.stream, &mark);
   if (mark.passed) learn(mark.done);
   return mark.passed;
 }
@@ -154,9 +163,14 @@ bool is_whole(const char* call) {
   return machine().broken.empty();
 }
 
-bool has_context() { return contexts > 0; }
-void push_context() { ++contexts; }
-bool pop_context() { return contexts > 0 && contexts-- > 0; }
+bool has_context() { return !contexts.empty(); }
+int current_gpu() { return contexts.back(); }
+void push_context(int gpu) { contexts.push_back(gpu); }
+bool pop_context() {
+  if (contexts.empty()) return false;
+  contexts.pop_back();
+  return true;
+}
 
 double clock_now() {
   const std::lock_guard lock(machine().mutex);

@@ -376,6 +376,17 @@ RUN = {
     "reduction": lambda: refused("reduction is 'ring'", run_of, reduction="ring"),
 }
 
+
+
+class Alone(train.Communicator):
+    """One process."""
+
+    rank, size = 0, 1
+
+    def all_gather(self, send, receive):
+        receive[:] = send
+
+
 OTHERS = {
     "openrnn.load": {
         "rnn_mode": lambda: (
@@ -452,6 +463,12 @@ OTHERS = {
     "openrnn.layers.LayerGraph": {"name": lambda: (graph(name="given").name, "given")},
     **{f"openrnn.layers.LayerGraph.{call}": {"training": lambda call=call: dropped(call)}
        for call in ("call", "__call__")},
+    "openrnn.train.nccl_communicator": {
+        "bootstrap": lambda: refused("bootstrap is 'nccl'", train.nccl_communicator, "nccl"),
+        "device": lambda: refused(
+            "device is 'cpu'", train.nccl_communicator, Alone(), device="cpu"),
+        "timeout": lambda: refused("timeout of -1 s", train.nccl_communicator, Alone(), timeout=-1),
+    },
     "openrnn.train.Saver": {
         "var_list": one_saved, "max_to_keep": lambda: (kept(by_saver, max_to_keep=2), 2),
     },

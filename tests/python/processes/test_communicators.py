@@ -188,7 +188,7 @@ def test_a_callback_that_raises_saves_and_ends_all(tmp_path):
 
 def test_what_is_refused(tmp_path):
     for given in ("gloo", 3, object()):
-        with pytest.raises(TypeError, match="communicator is .*, expected 'mpi', a process group of"):
+        with pytest.raises(TypeError, match="communicator is .*, expected 'mpi', 'nccl', a process group of"):
             fitted(given)
     with pytest.raises(openrnn.ArgumentError, match="reduction is 'ring', expected one of exact, fast"):
         fitted(reduction="ring")
@@ -212,3 +212,25 @@ def test_other_weights_are_refused():
     assert isinstance(found[1], openrnn.StateError)
     assert str(found[1]).startswith("[fit] rank 1 of 2 has weights of fingerprint ")
     assert str(found[0]).startswith("[Group] rank 1 of 2 has failed: [fit] rank 1 of 2 has weights ")
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_nccl_that_is_missing_is_named_by_all(size, monkeypatch):
+    monkeypatch.setenv("OPENRNN_CUDA_LIBRARIES", "/nowhere")
+    found = on_ranks(size, train.nccl_communicator)
+    if not isinstance(found[0], openrnn.EngineError):
+        pytest.skip("NCCL and a GPU are here")
+    texts = [str(each) for each in found]
+    assert any(each.startswith("[nccl] NCCL cannot be used: ") for each in texts), texts
+    assert all("NCCL cannot be used: " in each for each in texts)
+
+
+def test_what_nccl_refuses():
+    found = on_ranks(2, lambda one: train.nccl_communicator(one, timeout=-2.0 * one.rank - 1))
+    assert str(found[0]).endswith("[nccl_communicator] a timeout of -1 s, expected more than 0")
+    for given in ("cpu", "gpu:", "gpu:x", 0):
+        with pytest.raises(openrnn.ArgumentError, match="device is .*, expected 'gpu:N' or None"):
+            train.nccl_communicator(device=given)
+    for given in ("nccl", "gloo", None, 3):
+        with pytest.raises(TypeError, match=r"bootstrap is .*, expected 'mpi', a process group"):
+            train.nccl_communicator(given)

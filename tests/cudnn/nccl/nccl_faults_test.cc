@@ -1,0 +1,216 @@
+// What is said where NCCL is missing, refuses or loses a rank. Over the stand-ins.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "cudnn/nccl/ranks.h"
+#include "support/expect_error.h"
+
+namespace openrnn::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Errors = std::vector<std::string>;
+using Settings = std::vector<std::pair<const char*, std::string>>;
+
+/// The environment with this variable while it exists, and no other thread reads it.
+class With {
+ public:
+  With(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~With() { unsetenv(name_); }
+  With(const With&) = delete;
+  With& operator=(const With&) = delete;
+
+ private:
+  const char* name_;
+};
+
+/// nccl_missing() in a child with those settings, as libraries are opened once.
+std::string missing_with(const Settings& settings) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const auto& [name, value] : settings) setenv(name, value.c_str(), 1);
+    const std::string text = nccl_missing();
+    _exit(write(ends[1], text.data(), text.size()) == ssize_t(text.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text;
+  for (char c = 0; read(ends[0], &c, 1) == 1;) text += c;
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0 ? text : text + " (the child died)";
+}
+
+/// A folder with some of the stand-ins, each under its name.
+class Libraries {
+ public:
+  explicit Libraries(const std::vector<std::pair<const char*, const char*>>& files)
+      : folder_(fs::temp_directory_path() / ("openrnn_nccl_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_ / "nvidia/nccl/lib");
+    const fs::path from = std::getenv("OPENRNN_CUDA_LIBRARIES");
+    for (const auto& [file, name] : files) fs::copy_file(from / file, folder_ / name);
+  }
+  ~Libraries() { fs::remove_all(folder_); }
+  Libraries(const Libraries&) = delete;
+  Libraries& operator=(const Libraries&) = delete;
+  std::string folder() const { return folder_.string(); }
+
+ private:
+  fs::path folder_;
+};
+
+// First, before this process has opened anything.
+TEST(NcclFaults, SaysWhatIsMissing) {
+  const std::string cannot = "[nccl] NCCL cannot be used: ";
+  const std::string remedy =
+      "; install NCCL 2 for CUDA 13 (Debian: libnccl2, pip: nvidia-nccl-cu13) and name its folder "
+      "in OPENRNN_CUDA_LIBRARIES";
+  EXPECT_EQ(missing_with({}), "");
+  EXPECT_EQ(missing_with({{"STAND_IN_GPUS", "0"}}),
+            cannot + "the NVIDIA driver shows no GPU; look at nvidia-smi and CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(missing_with({{"STAND_IN_NCCL", "21306"}}),
+            cannot + "NCCL is of version 2.13.6, expected 2.14.0 or newer of version 2" + remedy);
+  EXPECT_EQ(missing_with({{"STAND_IN_NCCL", "30000"}}),
+            cannot + "NCCL is of version 3.0.0, expected 2.14.0 or newer of version 2" + remedy);
+  EXPECT_EQ(missing_with({{"STAND_IN_NCCL", "21400"}}), "");
+  {
+    const Libraries wrong({{"libcuda.so.1", "libcuda.so.1"}, {"libcuda.so.1", "libnccl.so.2"}});
+    EXPECT_EQ(missing_with({{"OPENRNN_CUDA_LIBRARIES", wrong.folder()}}),
+              cannot + "NCCL is missing: libnccl.so.2 lacks ncclGetVersion" + remedy);
+  }
+  // Neither cuDNN nor cuBLAS is needed.
+  const Libraries site(
+      {{"libcuda.so.1", "libcuda.so.1"}, {"libnccl.so.2", "nvidia/nccl/lib/libnccl.so.2"}});
+  EXPECT_EQ(missing_with({{"OPENRNN_CUDA_LIBRARIES", site.folder()}}), "");
+}
+
+/// One rank's error without its call.
+std::string end_of(const std::string& error) { return error.substr(error.find("rank ")); }
+
+TEST(NcclFaults, ARankThatMissesSomethingIsNamedByAll) {
+  const auto errors = on_ranks(2, [](Communicator& threads) {
+    nccl_communicator(threads, {.device = threads.rank() == 1 ? 7 : 0});
+  });
+  EXPECT_EQ(errors[1],
+            "[nccl_communicator] device 7, expected 0 to 3, or -1 for that of the rank on its "
+            "machine");
+  EXPECT_EQ(errors[0], "[Group] rank 1 of 2 has failed: " + errors[1]);
+  for (const double wrong : {0.0, -1.0, std::nan("")}) {
+    EXPECT_TRUE(on_nccl_ranks(
+                    1, [](Communicator&) {}, wrong)[0]
+                    .starts_with("[nccl_communicator] a timeout of "));
+  }
+}
+
+TEST(NcclFaults, TwoRanksOfOneGpuAreRefused) {
+  const auto errors =
+      on_ranks(2, [](Communicator& threads) { nccl_communicator(threads, {.device = 2}); });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("NCCL answered invalid usage (of the stand-in), expected success; each "
+                         "rank needs a GPU of its own: look at `device` and CUDA_VISIBLE_DEVICES"),
+              std::string::npos)
+        << error;
+  }
+}
+
+TEST(NcclFaults, TheGpuIsThatOfTheRankOnItsMachine) {
+  // As ranks of another machine: 4 and 5 of it, with 4 GPUs.
+  EXPECT_EQ(on_ranks(2, [](Communicator& threads) { nccl_communicator(threads)->barrier(); }),
+            Errors(2));
+  const With local("SLURM_LOCALID", "5");
+  EXPECT_EQ(on_ranks(1, [](Communicator& threads) { nccl_communicator(threads)->barrier(); }),
+            Errors(1));
+  const auto errors = on_ranks(2, [](Communicator& threads) { nccl_communicator(threads); });
+  EXPECT_NE(errors[0].find("each rank needs a GPU of its own"), std::string::npos) << errors[0];
+}
+
+TEST(NcclFaults, ACallThatFailsIsNamedAndTheNextOnesToo) {
+  const With fault("STAND_IN_NCCL_FAULT", "2");
+  const auto errors = on_nccl_ranks(2, [](Communicator& all) {
+    all.barrier();
+    float value = 1.0f;
+    const auto call = [&] { all.all_reduce(DType::kFloat32, 1, &value); };
+    const std::string first =
+        "[ncclAllReduce] rank " + std::to_string(all.rank()) +
+        " of 2: NCCL answered internal error (of the stand-in), expected success";
+    expect_error<EngineError>(call, first);
+    expect_error<EngineError>(call, "[nccl] a call after one that has failed (" + first +
+                                        "), expected a communicator of its own");
+    EXPECT_EQ(value, 1.0f);
+  });
+  EXPECT_EQ(errors, Errors(2));
+  const With no_id("STAND_IN_NCCL_FAULT", "-1");
+  EXPECT_EQ(on_nccl_ranks(1, [](Communicator&) {})[0],
+            "[ncclGetUniqueId] NCCL answered internal error (of the stand-in), expected success");
+}
+
+// What the network reports while the GPU waits.
+TEST(NcclFaults, ALostConnectionEndsTheWait) {
+  const With lost("STAND_IN_NCCL_LOST", "2");
+  const auto errors = on_nccl_ranks(4, [](Communicator& all) {
+    all.barrier();
+    std::vector<char> own(8), received(8);
+    all.all_to_all(own.data(), received.data(), 2);
+  });
+  for (const std::string& error : errors) {
+    EXPECT_EQ(end_of(error).substr(6),
+              " of 4: NCCL answered remote process exited or there was a network error (of the "
+              "stand-in), expected success; another process has ended, or the network has failed");
+  }
+}
+
+// Of one rank alone, which tells the others by the communicator that they found each other by.
+TEST(NcclFaults, AbortEndsTheWaitOfTheOthers) {
+  const With fault("STAND_IN_NCCL_FAULT", "2"), where("STAND_IN_NCCL_RANK", "1");
+  const auto errors = on_nccl_ranks(4, [](Communicator& all) {
+    char own = 1, received[4] = {};
+    try {
+      all.barrier();
+      all.all_gather(&own, received, 1);
+    } catch (const std::exception& error) {
+      if (all.rank() == 1) {
+        EXPECT_EQ(all.failure(), "");
+        all.abort(error.what());
+      }
+      throw;
+    }
+  });
+  const std::string first =
+      "[ncclAllGather] rank 1 of 4: NCCL answered internal error (of the stand-in), expected "
+      "success";
+  const std::string told = "[Communicator] rank 1 gave up: " + first;
+  EXPECT_EQ(errors, (Errors{told, first, told, told}));
+}
+
+// Also for a rank that never comes.
+TEST(NcclFaults, NothingIsWaitedForLongerThanTheTimeout) {
+  const With alone("STAND_IN_NCCL_ALONE", "1");
+  const auto errors = on_nccl_ranks(
+      2, [](Communicator&) {}, 0.05);
+  const std::string waited =
+      " of 2 has waited for 0.05 s, expected all ranks to make the same call by then: another one "
+      "has ended, or needs a longer `timeout`";
+  // The first one to give up tells the other.
+  const bool first = errors[0].starts_with("[ncclCommInitRankConfig]");
+  const std::string call = "[ncclCommInitRankConfig] rank " + std::string(first ? "0" : "1");
+  EXPECT_EQ(errors[first ? 0 : 1], call + waited);
+  const std::string& other = errors[first ? 1 : 0];
+  EXPECT_NE(other.find(waited), std::string::npos) << other;
+}
+
+TEST(NcclFaults, AForkedProcessIsRefused) {
+  EXPECT_EQ(on_nccl_ranks(1, [](Communicator& all) { all.barrier(); }), Errors(1));
+  const std::string said = missing_with({});
+  EXPECT_TRUE(said.starts_with("[nccl] NCCL cannot be used: the process was forked")) << said;
+}
+
+}  // namespace
+}  // namespace openrnn::train

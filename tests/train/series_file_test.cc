@@ -1,0 +1,177 @@
+// Tables that are not in memory: the numbers, windows and errors of those that are.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "formats/temp_folder.h"
+#include "openrnn/train_data.h"
+#include "openrnn/train_run.h"
+#include "support/expect_error.h"
+#include "train/data/csv_rows.h"
+
+namespace openrnn::train {
+namespace {
+
+using formats::TempFolder;
+
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// Rows of several blocks, of different lengths, some with blank lines between them.
+std::string table_of(std::int64_t rows, char delimiter = ',', const std::string& end = "\n") {
+  std::string text = std::string("day") + delimiter + "a" + delimiter + "\"b\"\"c\"" + end;
+  RandomStream random(7);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double value = random.uniform(-1.0, 1.0) * std::pow(10.0, double(row % 9));
+    text += "monday" + std::string(static_cast<std::size_t>(row % 5), '!') + delimiter + ' ' +
+            std::to_string(value) + (row % 3 == 0 ? " " : "") + delimiter;
+    text += row % 4 == 0 ? '"' + std::to_string(row % 7) + '"' : std::to_string(row * row % 11);
+    if (row + 1 < rows) text += row % 13 == 0 ? end + " " + end : end;
+  }
+  return text;
+}
+
+std::vector<double> read_all(const SeriesRows& rows) {
+  std::vector<double> all(static_cast<std::size_t>(rows.rows() * rows.columns()));
+  rows.read(0, rows.rows(), all.data());
+  return all;
+}
+
+TEST(SeriesFile, HasTheNumbersOfOneInMemory) {
+  const TempFolder folder;
+  const std::string path = folder / "table.csv";
+  const std::string mark = "\xef\xbb\xbf";
+  for (const std::string& text :
+       {table_of(500), mark + table_of(64, '\t'), table_of(65, ';', "\r\n"), table_of(1) + "\n\n",
+        std::string("1\n2"), "\n \n" + table_of(128) + "\n"}) {
+    write(path, text);
+    for (const std::vector<std::string>& columns :
+         {std::vector<std::string>{}, std::vector<std::string>{"1"}}) {
+      if (columns.size() == 1 && text.size() > 10) continue;  // there it holds days
+      const SeriesTable table = load_series(path, columns);
+      const SeriesFile mapped = open_series(path, columns, 0), read = open_series(path, columns);
+      EXPECT_NE(dynamic_cast<const CsvRows*>(mapped.rows.get()), nullptr);
+      EXPECT_EQ(dynamic_cast<const CsvRows*>(read.rows.get()), nullptr);
+      EXPECT_EQ(mapped.names, table.names);
+      EXPECT_EQ(mapped.ignored, table.ignored);
+      const auto values = table.values.as<double>();
+      const std::vector<double> expected(values.begin(), values.end());
+      for (const SeriesFile* each : {&mapped, &read}) {
+        EXPECT_EQ(read_all(*each->rows), expected);
+        EXPECT_EQ(each->fingerprint, fingerprint({reinterpret_cast<const char*>(expected.data()),
+                                                  expected.size() * sizeof(double)}));
+      }
+      RandomStream random(3);
+      const std::int64_t rows = mapped.rows->rows(), width = mapped.rows->columns();
+      for (int draw = 0; draw < 200; ++draw) {
+        const auto first = static_cast<std::int64_t>(random.below(std::uint64_t(rows)));
+        const auto count = static_cast<std::int64_t>(random.below(std::uint64_t(rows - first + 1)));
+        std::vector<double> some(static_cast<std::size_t>(count * width));
+        mapped.rows->read(first, count, some.data());
+        EXPECT_TRUE(std::equal(some.begin(), some.end(), expected.begin() + first * width));
+      }
+    }
+  }
+}
+
+TEST(SeriesFile, HasTheErrorsOfOneInMemory) {
+  const TempFolder folder;
+  const std::string path = folder / "table.csv";
+  const std::string good = table_of(200);
+  for (const std::string& text :
+       {std::string(), std::string("a,b\n"), std::string("x,y\np,q\n"), good + "\nm,1\n",
+        good + "\nm,1,2,3\n", good + "\nm,1,\n", good + "\nm,1e999,2", good + "\n\nm,nan,2\n",
+        std::string(1 << 21, 'x')}) {
+    write(path, text);
+    const std::string said = error_of<ArgumentError>([&] { load_series(path); });
+    EXPECT_TRUE(said.starts_with("[load_series] '" + path + "' ")) << said;
+    EXPECT_EQ(error_of<ArgumentError>([&] { open_series(path, {}, 0); }), said);
+  }
+  write(path, good);
+  EXPECT_EQ(error_of<ArgumentError>([&] { open_series(path, {"c"}, 0); }),
+            error_of<ArgumentError>([&] { load_series(path, {"c"}); }));
+  EXPECT_THROW(open_series(folder / "none.csv", {}, 0), IoError);
+}
+
+bool same(const Array& a, const Array& b) {
+  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+TEST(SeriesFile, HasTheWindowsOfOneInMemory) {
+  const TempFolder folder;
+  const std::string path = folder / "table.csv";
+  write(path, table_of(3000));
+  const SeriesTable table = load_series(path);
+  for (const bool to_sequence : {false, true}) {
+    for (const std::int64_t horizon : {1, 5, 1500}) {
+      const SeriesOptions options{
+          .window = 24, .horizon = horizon, .to_sequence = to_sequence, .batch = 32, .seed = 5};
+      const SeriesFile file = open_series(path, {}, 0);
+      const SeriesWindows one(table, options), two(file, options);
+      const SeriesWindows three(file, options, one.scaling(),
+                                SeriesWindows::ScalingOf::kTrainingRows);
+      for (const auto part : {&SeriesScaling::values, &SeriesScaling::changes}) {
+        EXPECT_EQ((two.scaling().*part).mean, (one.scaling().*part).mean);
+        EXPECT_EQ((two.scaling().*part).deviation, (one.scaling().*part).deviation);
+      }
+      ASSERT_EQ(two.windows(), one.windows());
+      EXPECT_EQ(two.best_season(), one.best_season());
+      EXPECT_EQ(two.valid_truth(7, 1), one.valid_truth(7, 1));
+      EXPECT_EQ(two.valid_last(7, 1), one.valid_last(7, 1));
+      for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+        for (std::int64_t w = 0; w < one.windows(); w += 3) {
+          const Window a = one.window({epoch, w}), b = two.window({epoch, w});
+          const Window c = three.window({epoch, w});
+          EXPECT_TRUE(same(a.x, b.x) && same(a.y, b.y) && same(a.x, c.x) && same(a.y, c.y));
+        }
+      }
+      EXPECT_TRUE(same(one.valid_inputs(3, 200), two.valid_inputs(3, 200)));
+      const SeriesWindows held(table, options, one.scaling()), out(file, options, one.scaling());
+      EXPECT_EQ(held.valid_count(), out.valid_count());
+      EXPECT_TRUE(same(held.valid_inputs(0, 100), out.valid_inputs(0, 100)));
+    }
+  }
+}
+
+TEST(SeriesFile, RefusesAFileThatHasChanged) {
+  const TempFolder folder;
+  const std::string path = folder / "table.csv", good = table_of(400);
+  std::vector<double> values(800);
+  const auto read = [&](const SeriesFile& file) {
+    return error_of<FormatError>([&] { file.rows->read(0, 400, values.data()); });
+  };
+  const auto opened = [&] {
+    write(path, good);
+    return open_series(path, {}, 0);
+  };
+  const std::string changed =
+      "the rows from here on are not those that were checked, expected a file that does not change "
+      "while it is used";
+  SeriesFile file = opened();
+  std::filesystem::resize_file(path, 4000);
+  EXPECT_NE(read(file).find("the file was cut while it was read"), std::string::npos);
+  // Rows that were read before are still known.
+  file = opened();
+  file.rows->read(0, 3, values.data());
+  std::filesystem::resize_file(path, 0);
+  const double first = values[0];
+  file.rows->read(0, 1, values.data());
+  EXPECT_EQ(values[0], first);
+  // A cell, a delimiter and a line less.
+  const std::size_t middle = good.find('\n', good.size() / 2);
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{".", "x"}, {",", " "}, {"\n", " "}}) {
+    file = opened();
+    const std::size_t place = good.find(from, from == "\n" ? middle : middle + 1);
+    std::fstream(path, std::ios::in | std::ios::out).seekp(std::streamoff(place)) << to;
+    EXPECT_NE(read(file).find(changed), std::string::npos) << from;
+  }
+}
+
+}  // namespace
+}  // namespace openrnn::train
