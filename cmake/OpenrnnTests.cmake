@@ -78,7 +78,9 @@ function(run_emulated)
 endfunction()
 run_emulated(allocation bits every_layer padding saved session threads)
 # A part of the tool, which is no library.
-target_sources(cli_progress_test PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/report/progress.cc)
+if(TARGET cli_progress_test)
+  target_sources(cli_progress_test PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/report/progress.cc)
+endif()
 # Our writer of tables is held against LevelDB's.
 target_link_libraries(formats_table_test PRIVATE leveldb::leveldb)
 if(OPENRNN_HAS_CUDA)

@@ -69,7 +69,9 @@ class NcclOverAnother {
                                        {.device = device, .timeout_seconds = timeout})) {}
   ~NcclOverAnother() {
     // It may wait for other ranks, which may be threads of this process.
-    if (Py_IsInitialized() && PyGILState_Check()) unlocked([&] { nccl_.reset(); });
+    if (!Py_IsInitialized()) return;
+    const nb::gil_scoped_acquire held;
+    unlocked([&] { nccl_.reset(); });
   }
   NcclOverAnother(const NcclOverAnother&) = delete;
   NcclOverAnother& operator=(const NcclOverAnother&) = delete;
