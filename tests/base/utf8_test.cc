@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "base/excerpt.h"
+
 namespace openrnn {
 namespace {
 
@@ -80,6 +82,11 @@ TEST(Utf8, ControlCharactersAreNotPrinted) {
     EXPECT_EQ(is_printable_utf8("a" + utf8_of(code) + "b"), !control) << code;
   }
   EXPECT_FALSE(is_printable_utf8("a\xff"));
+}
+
+TEST(Utf8, NamesInAListAreExcerpts) {
+  EXPECT_EQ(listed_excerpts({"a", "b\x1b[2J\xff"}), "a, b\\033[2J\\377");
+  EXPECT_EQ(listed_excerpts({std::string(100, 'n')}), std::string(80, 'n') + "... (100 bytes)");
 }
 
 }  // namespace

@@ -85,6 +85,22 @@ TEST(CellOverrides, AStepOfAStackIsRunInPlaceOfItsCells) {
   }
 }
 
+// The calls of one cell make its variables at the first step alone, whatever the cells beside it.
+TEST(CellOverrides, ACallAmongTheCellsOfAStack) {
+  const OwnGraph own;
+  const auto scaled = std::make_shared<CudnnCompatibleGRUCell>(units(3));
+  scaled->set_overrides({.call = [&](const Tensor& x, const CellState& state, const std::string&) {
+    return CellResult{ops::multiply(x, get_variable("by", {2, 3}, {}).read()), state};
+  }});
+  MultiRNNCell stack({std::make_shared<CudnnCompatibleGRUCell>(units(3)), scaled});
+  const DynamicRnnOptions options{.dtype = DType::kFloat32, .time_major = true};
+  EXPECT_EQ(dynamic_rnn(stack, varied({4, 2, 5}), options).outputs.shape(), (Shape{4, 2, 3}));
+  const std::vector<std::string> names = names_of(own.graph);
+  EXPECT_EQ(std::count_if(names.begin(), names.end(),
+                          [](const std::string& name) { return name.ends_with("/by"); }),
+            1);
+}
+
 // What a step made is the copy's too: its first step makes nothing.
 TEST(CellOverrides, ACopyStepsWithTheVariablesOfItsOriginal) {
   const OwnGraph own;

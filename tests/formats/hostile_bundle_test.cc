@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <openrnn/formats.h>
+#include <openrnn/formats_model_file.h>
 
 #include "support/raw_bundle.h"
 
@@ -207,6 +208,7 @@ TEST_F(HostileBundle, TypesWithoutAWidth) {
   raw.write(folder / "m");
   const TensorBundleReader reader(folder / "m");
   EXPECT_NO_THROW(reader.verify());
+  EXPECT_NO_THROW(ModelFile(folder / "m").verify());
   EXPECT_EQ(reader.info("w").dtype, "resource");
   EXPECT_EQ(reader.info("w").bytes, 5u);
   EXPECT_MESSAGE(UnsupportedError, reader.read("w"), "'w' has element type resource");

@@ -177,6 +177,15 @@ TEST(TensorflowNetworks, NamesOfScopes) {
                       {"dense/kernel", {3, 2}},
                       {"dense/bias", {2}}}),
             Names{": " + describe(one)});
+  const auto gru = [&](const std::string& matrix, const std::string& vector) {
+    const std::string cell = "rnn/gru_cell/";
+    return names_in({{cell + "gates/" + matrix, {5, 6}},
+                     {cell + "gates/" + vector, {6}},
+                     {cell + "candidate/" + matrix, {5, 3}},
+                     {cell + "candidate/" + vector, {3}}});
+  };
+  EXPECT_EQ(gru("weights", "biases").size(), 1U);
+  EXPECT_EQ(gru("weights", "biases"), gru("kernel", "bias"));
   // Stacks of unequal sizes are networks of their own.
   const Names apart = names_in({{"rnn/multi_rnn_cell/cell_0/lstm_cell/kernel", kernel},
                                 {"rnn/multi_rnn_cell/cell_0/lstm_cell/bias", bias},

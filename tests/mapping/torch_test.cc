@@ -290,7 +290,8 @@ TEST(TorchNetworks, ShapesThatDoNotAgreeMakeNoNetwork) {
               bias = values_of(DType::kFloat32, {12}, 3), odd = values_of(DType::kFloat32, {11}, 3),
               wide = values_of(DType::kFloat64, {12}, 3),
               five = values_of(DType::kFloat32, {15, 3}, 4),
-              uneven = values_of(DType::kFloat32, {13, 3}, 5);
+              uneven = values_of(DType::kFloat32, {13, 3}, 5),
+              empty = values_of(DType::kFloat32, {12, 0}, 6);
   struct Case {
     std::vector<NamedView> views;
     std::string why;
@@ -307,6 +308,7 @@ TEST(TorchNetworks, ShapesThatDoNotAgreeMakeNoNetwork) {
       {{ih, {"weight_hh_l0", five.view()}}, "expected 1, 3 or 4 gates of 3 rows"},
       {{ih, {"weight_hh_l0", uneven.view()}}, "expected 1, 3 or 4 gates of 3 rows"},
       {{ih, {"weight_hh_l0", bias.view()}}, "expected two sizes of at least 1"},
+      {{ih, {"weight_hh_l0", empty.view()}}, "expected two sizes of at least 1"},
       {{ih, hh, {"weight_ih_l2", other.view()}}, "it has 3 tensors, expected the 2 of lstm"},
       {{ih, hh, {"weight_ih_l1", other.view()}}, "weight_ih_l1 is float32 [12, 2], expected"},
       {{ih, hh, {"weight_ih_l0_reverse", other.view()}}, "it has no weight_hh_l0_reverse"},

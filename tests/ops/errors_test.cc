@@ -68,6 +68,10 @@ TEST(Errors, Elementwise) {
               ops::relu(int_tensor({2}, {1, 2}));
             }),
             "[relu] x is int32 of shape [2], expected a floating tensor");
+  EXPECT_EQ(argument_error([] {
+              ops::clip(int_tensor({2}, {1, 2}), 0, 1);
+            }),
+            "[clip] x is int32 of shape [2], expected a floating tensor");
   EXPECT_EQ(argument_error([] { ops::cast(ops::add_scalar(zeros({1}), 3e9), DType::kInt32); }),
             "[cast] element 0 is 3e+09, expected one that int32 holds");
   EXPECT_EQ(argument_error([] { ops::dropout(zeros({1}), 1.5, {}); }),

@@ -190,6 +190,13 @@ TEST(SeriesWindows, NormalisesByTheTrainingRowsAlone) {
   EXPECT_EQ(other.changes.deviation, scaling.changes.deviation);
 }
 
+TEST(SeriesWindows, WithoutOptions) {
+  const SeriesWindows windows(ramp(100), {});
+  EXPECT_EQ(windows.valid_inputs(0, 1).shape(), (Shape{32, 1, 2}));
+  EXPECT_EQ(windows.batch(), 32);
+  EXPECT_EQ(windows.valid_count(), 20);
+}
+
 TEST(SeriesWindows, EveryTrainingWindowOnceAnEpoch) {
   for (const bool to_sequence : {false, true}) {
     SeriesOptions options = small_options();

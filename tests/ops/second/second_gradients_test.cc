@@ -36,6 +36,20 @@ TEST(SecondGradients, TwoOperands) {
                {random_tensor({2, 3, 5}, 3), random_tensor({5}, 4)});
 }
 
+TEST(SecondGradients, OfOneOfSeveralOperands) {
+  const Tensor a = random_tensor({3, 2}, 1), b = random_tensor({3, 2}, 2, 0.5, 2.0);
+  for (Tensor (*op)(const Tensor&, const Tensor&) :
+       {ops::add, ops::subtract, ops::multiply, ops::divide, ops::mean_squared_error}) {
+    check_second_of_each_alone([op](const Tensors& in) { return Tensors{op(in[0], in[1])}; },
+                               {a, b});
+  }
+  check_second_of_each_alone([](const Tensors& in) { return Tensors{ops::add_row(in[0], in[1])}; },
+                             {a, random_tensor({2}, 3)});
+  check_second_of_each_alone(
+      [](const Tensors& in) { return Tensors{ops::dense(in[0], in[1], in[2])}; },
+      {a, random_tensor({2, 4}, 4), random_tensor({4}, 5)});
+}
+
 TEST(SecondGradients, OneOperand) {
   // Away from 0, where relu and absolute have a kink.
   const Tensor low = random_tensor({1, 5}, 1, -1.5, -0.05),

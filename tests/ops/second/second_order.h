@@ -59,4 +59,19 @@ inline void check_third(const Function& function, const Tensors& inputs, double 
   check_gradient(gradient_of(gradient_of(function)), inputs, tolerance);
 }
 
+/// Each input alone has the gradient, as a tensor, that it has beside the others.
+inline void check_second_of_each_alone(const Function& function, const Tensors& inputs) {
+  const GradientTape outer;
+  const Tensors wanted = gradient_of(function)(inputs);
+  ASSERT_EQ(wanted.size(), inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const GradientTape inner;
+    Tensors given = inputs;
+    given[i] = inner.watch(inputs[i]);
+    const Tensor found = inner.gradients({squared_sum(function(given))}, Tensors{given[i]})[0];
+    ASSERT_FALSE(found.empty()) << "input " << i;
+    ASSERT_EQ(values_of(found), values_of(wanted[i])) << "input " << i;
+  }
+}
+
 }  // namespace openrnn::testing

@@ -380,6 +380,16 @@ def test_what_keras_says_of_its_own_layers_is_not_left_out(tmp_path, kind):
         assert len(lines) == 2 + (kind == "weights.h5")
 
 
+def test_a_layer_that_is_listed_twice_is_one(tmp_path):
+    path = tmp_path / "m.h5"
+    names = ("kernel", "recurrent_kernel", "bias")
+    weights = zip(names, numpy_weights("LSTM"), strict=True)
+    write_h5(path, {"lstm": {f"lstm/{name}:0": array for name, array in weights}}, version="2.4.0")
+    with h5py.File(path, "r+") as file:
+        file.attrs["layer_names"] = [b"lstm", b"lstm"]
+    assert list(openrnn.load(path)) == ["lstm"]
+
+
 def test_a_network_without_a_name(tmp_path):
     weights = np.random.default_rng(4).standard_normal((4 * UNITS, INPUTS)).astype(np.float32)
     recurrent = np.random.default_rng(5).uniform(-0.5, 0.5, (4 * UNITS, UNITS)).astype(np.float32)

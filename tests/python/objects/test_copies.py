@@ -242,6 +242,17 @@ def test_a_shallow_copy_of_a_wrapper_takes_a_dtype_of_its_own():
             assert output.dtype == inner.dtype == dtype
 
 
+def test_a_copy_of_a_shallow_copy_is_around_its_own_cells(way):
+    for wrapper in (
+        cells.DropoutWrapper(cells.BasicRNNCell(4), input_keep_prob=0.5),
+        cells.MultiRNNCell([cells.BasicRNNCell(4)]),
+    ):
+        again = way(copy.copy(wrapper))
+        step(again)
+        inner = again.cells[0] if isinstance(wrapper, cells.MultiRNNCell) else again.wrapped_cell
+        assert inner.built and inner.weights == again.weights
+
+
 def test_initializers_and_regularizers(way):
     normal = openrnn.initializers.random_normal(1.0, 2.0, seed=5)
     assert way(normal).get_config() == normal.get_config()

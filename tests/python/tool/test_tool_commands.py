@@ -244,6 +244,10 @@ def test_bench_writes_what_it_measures(tmp_path):
         assert row["device"] == "cpu" and row["threads"] == 1 and row["ms"] > 0 and row["gflops"] > 0
         assert row["percent_of_peak"] > 0
     assert "% of the" in done.stdout
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        model = re.search(r"^model name\s*: (.*)$", info.read(), re.M)
+    processor = model.group(1) if model else "an unknown processor"
+    assert done.stdout.startswith(f"{processor}, 1 threads, engine ")
 
 
 def test_bench_of_loading_leaves_the_folder_as_it_was(tmp_path):

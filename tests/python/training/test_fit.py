@@ -243,6 +243,16 @@ def test_several_inputs_and_a_function_as_loss():
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [np.ma.masked_array, openrnn.constant])
+def test_a_loss_is_given_plain_arrays(kind):
+    def loss(labels, predictions):
+        assert type(labels) is np.ndarray
+        return openrnn.losses.mean_squared_error(labels, predictions)
+
+    wanted = fit(dense(), batch_size=5)["loss"]
+    assert fit(dense(), (kind(X), kind(Y)), loss, batch_size=5)["loss"] == wanted
+
+
 def test_predict_in_batches_along_their_axes():
     x = openrnn.Input(batch_shape=(None, None, 3))
     output, state = openrnn.cudnn_rnn.CudnnGRU(1, 4, seed=2)(x)

@@ -178,6 +178,20 @@ def test_forward_derivatives_are_not_lost_without_gradients():
     assert_close([found[1]], [found[0]], 1e-12)
 
 
+def test_forward_derivatives_with_weights_that_lie_otherwise():
+    import torch.autograd.forward_ad as forward_ad
+
+    theirs, module = make_pair("GRU", 3, 4, dtype=torch.float64)
+    x, v = torch.randn(2, 4, 2, 3, dtype=torch.float64)
+    found = []
+    for each in (theirs, module):
+        each.weight_hh_l0.data = each.weight_hh_l0.data.T.contiguous().T
+        with forward_ad.dual_level():
+            found.append(forward_ad.unpack_dual(each(forward_ad.make_dual(x, v))[0]).tangent)
+    assert not module.weight_hh_l0.is_contiguous()
+    assert_close([found[1]], [found[0]], 1e-12)
+
+
 def test_tied_weights_get_the_sum_of_their_gradients():
     theirs, module = make_pair("RNN_tanh", 4, 4, 2, dtype=torch.float64)
     for each in (theirs, module):

@@ -14,10 +14,10 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from module_pairs import MODES, assert_close, flat, make_pair, states
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode, more", [*((one, {}) for one in MODES), ("LSTM", {"proj_size": 1})])
 @pytest.mark.parametrize("with_states", [False, True])
-def test_operations_pass_opcheck(mode, with_states):
-    module = make_pair(mode, 2, 3, dtype=torch.float64)[1]
+def test_operations_pass_opcheck(mode, more, with_states):
+    module = make_pair(mode, 2, 3, dtype=torch.float64, **more)[1]
     weights = [p.detach().clone().requires_grad_() for p in module.parameters()]
     x = torch.randn(4, 2, 2, dtype=torch.float64, requires_grad=True)
     hx = states(module, 2) if with_states else None

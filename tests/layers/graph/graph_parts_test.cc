@@ -1,0 +1,88 @@
+// The layers that a whole model is made of, its outputs, and dropout in its calls.
+#include <gtest/gtest.h>
+#include <openrnn/layers_graph.h>
+
+namespace openrnn {
+namespace {
+
+using layers::LayerGraph;
+
+constexpr std::int64_t kUnits = 3, kWidth = 2;
+
+// One layer of each kind that has a class; the outputs are the whole sequence and the last state.
+MappedModel model_of_each_kind() {
+  const RnnSpec spec{.mode = RnnMode::kGru, .num_units = kUnits, .input_size = kWidth};
+  MappedModel model;
+  model.networks.push_back(
+      {.name = "gru", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
+  const Array table(DType::kFloat32, {4, kWidth}), kernel(DType::kFloat32, {kWidth, kWidth});
+  using Sizes = std::vector<std::int64_t>;
+  model.layers = {
+      {.name = "ids",
+       .kind = "input",
+       .options = {{"shape", Sizes{-1, -1}}, {"dtype", std::string("int32")}}},
+      {.name = "words",
+       .kind = "embedding",
+       .inputs = {{"ids", 0}},
+       .options = {{"vocabulary", std::int64_t{4}}, {"dim", kWidth}},
+       .weights = {{"embeddings", table}}},
+      {.name = "dense",
+       .kind = "dense",
+       .inputs = {{"words", 0}},
+       .options = {{"units", kWidth}, {"use_bias", false}},
+       .weights = {{"kernel", kernel}}},
+      {.name = "drop", .kind = "dropout", .inputs = {{"dense", 0}}, .options = {{"rate", 0.5}}},
+      {.name = "gru",
+       .kind = "recurrent",
+       .inputs = {{"drop", 0}},
+       .options = {{"network", std::string("gru")}, {"return_state", true}}},
+  };
+  model.outputs = {{"gru", 0}, {"gru", 1}};
+  return model;
+}
+
+TEST(LayerGraphParts, AreAllThereAndOfTheirClasses) {
+  const auto graph = LayerGraph::of(model_of_each_kind());
+  const LayerGraph::Made& all = graph->layers();
+  ASSERT_EQ(all.size(), 4U);
+  const auto of = [&](const LayerGraph::Made& made) {
+    return LayerGraph(graph->description(), graph->output_names(), made);
+  };
+  EXPECT_EQ(of(all).layers(), all);
+  for (const auto& [name, layer] : all) {
+    LayerGraph::Made made = all;
+    made[name] = all.at(name == "dense" ? "gru" : "dense");
+    EXPECT_THROW(of(made), ArgumentError) << name;
+    made.erase(name);
+    EXPECT_THROW(of(made), ArgumentError) << name;
+  }
+}
+
+TEST(LayerGraphParts, OutputsAreThoseOfTheirIndices) {
+  const auto graph = LayerGraph::of(model_of_each_kind());
+  const std::vector<LayerValue> outputs = graph->outputs();
+  ASSERT_EQ(outputs.size(), 2U);
+  EXPECT_EQ(outputs[0].shape, (Shape{-1, -1, kUnits}));
+  EXPECT_EQ(outputs[1].shape, (Shape{-1, kUnits}));
+}
+
+TEST(LayerGraphParts, ACallIsOfTrainingWhereItSaysSo) {
+  MappedModel model;
+  model.layers = {
+      {.name = "x", .kind = "input", .options = {{"shape", std::vector<std::int64_t>{-1, 40}}}},
+      {.name = "drop", .kind = "dropout", .inputs = {{"x", 0}}, .options = {{"rate", 0.5}}}};
+  model.outputs = {{"drop", 0}};
+  Array ones(DType::kFloat32, {1, 40});
+  std::fill_n(ones.as<float>().data(), ones.size(), 1.0F);
+  const auto graph = LayerGraph::of(model);
+  const auto dropped = [&](bool training) {
+    const Array y = graph->call({Tensor(ones.view())}, training)[0].to_host();
+    const auto values = y.as<float>();
+    return std::count(values.begin(), values.end(), 0.0F);
+  };
+  EXPECT_GT(dropped(true), 0);
+  EXPECT_EQ(dropped(false), 0);
+}
+
+}  // namespace
+}  // namespace openrnn
