@@ -44,6 +44,7 @@ void Overlap::begin(const std::vector<Variable>& variables) {
   heard_.clear();
   complete_.assign(plan_.size(), false);
   places_.assign(variables.size(), nullptr);
+  kept_.assign(variables.size(), nullptr);
 }
 
 void Overlap::ready(std::uint64_t leaf, DeviceArray& gradient, std::int64_t begin,
@@ -58,7 +59,11 @@ void Overlap::ready(std::uint64_t leaf, DeviceArray& gradient, std::int64_t begi
     heard_.push_back(range);
     return;
   }
-  places_[static_cast<std::size_t>(range.variable)] = gradient.mutable_data();
+  // Once: the thread reads it without the lock from then on.
+  if (void*& place = places_[static_cast<std::size_t>(range.variable)]; !place) {
+    place = gradient.mutable_data();
+    kept_[static_cast<std::size_t>(range.variable)] = gradient.share();
+  }
   for (std::size_t i = 0; i < plan_.size(); ++i) {
     if (range.holds(plan_[i])) complete_[i] = true;
   }
@@ -95,6 +100,7 @@ void Overlap::stop() noexcept {
   }
   changed_.notify_one();
   thread_.join();
+  kept_.clear();
 }
 
 void Overlap::send(const Message& message, Adding adding) {

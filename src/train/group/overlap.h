@@ -81,6 +81,8 @@ class Overlap final : public graph::GradientListener {
   std::vector<Range> heard_;    // without a plan
   std::vector<bool> complete_;  // of plan_
   std::vector<void*> places_;   // of gradients that were complete early, by variable
+  // Of these: a pass that fails frees what it has while the thread may read it.
+  std::vector<std::shared_ptr<const void>> kept_;
 };
 
 }  // namespace openrnn::train
