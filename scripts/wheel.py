@@ -14,7 +14,10 @@ import re
 import subprocess
 import sys
 import tempfile
+import unittest.mock
 import zipfile
+
+import zopfli.zlib
 
 try:
     import tomllib
@@ -52,6 +55,20 @@ def digest(data):
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
+class Deflate:
+    """A compressor as zipfile asks for one; zopfli's files are 3 percent smaller than zlib's best."""
+
+    def __init__(self, *_):
+        self.data = bytearray()
+
+    def compress(self, data):
+        self.data += data
+        return b""
+
+    def flush(self):
+        return zopfli.zlib.compress(bytes(self.data))[2:-4]  # without zlib's head and checksum
+
+
 def make(folder, tag, out, licences):
     """The wheel's path. The same files give the same bytes."""
     info = f"openrnn-{version()}.dist-info"
@@ -74,7 +91,8 @@ def make(folder, tag, out, licences):
     order = sorted(files, key=lambda name: (name.startswith(info), name))
     out.mkdir(parents=True, exist_ok=True)
     wheel = out / f"openrnn-{version()}-{tag}.whl"
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with (unittest.mock.patch.object(zipfile, "_get_compressor", Deflate),
+          zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive):
         for name in [*order, f"{info}/RECORD"]:
             entry = zipfile.ZipInfo(name)
             entry.compress_type = zipfile.ZIP_DEFLATED
