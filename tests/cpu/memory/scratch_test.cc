@@ -146,8 +146,10 @@ void expect_forward_has_room(const Call<T>& call, bool saving) {
     pieces.add("h0", scratch.h0, half * call.states * s.hidden_size());
     pieces.add("c0", scratch.c0, half * call.states * s.num_units);
     pieces.add("last", scratch.last, half * call.places * call.out);
-    for (int i = 0; i < 2 && i + 1 < s.num_layers; ++i) {
-      pieces.add("ping", scratch.ping[i], call.places * call.out);
+    // Layers take turns with two, or have one each.
+    EXPECT_GE(scratch.outs, std::min<std::int64_t>(s.num_layers - 1, 2));
+    for (std::int64_t i = 0; i < scratch.outs; ++i) {
+      pieces.add("below", scratch.below + i * scratch.out_size, call.places * call.out);
     }
     pieces.add("c", scratch.c, s.has_cell() ? call.states * s.num_units : 0);
     pieces.add("h~", scratch.h_tilde,
