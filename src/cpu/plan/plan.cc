@@ -79,7 +79,7 @@ Plan wave_plan(const PlanQuestion& question, int groups) {
   // all groups have work cost the more the longer they are.
   const double best =
       std::sqrt(static_cast<double>(question.wave_time) / static_cast<double>(groups - 1));
-  const auto tiles = static_cast<std::int64_t>(best / static_cast<double>(kWaveSteps) + 0.5);
+  const std::int64_t tiles = std::lround(best / static_cast<double>(kWaveSteps));
   plan.wave_steps = kWaveSteps * std::max<std::int64_t>(tiles, 1);
   return plan;
 }
