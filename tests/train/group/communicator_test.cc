@@ -74,6 +74,10 @@ DeviceArray values(DType dtype, std::int64_t size, std::uint64_t seed) {
   return DeviceArray::from_host(default_device(), cast(wide.view(), dtype).view());
 }
 
+SharedPart part_of(DeviceArray& array, bool present) {
+  return {&array.device(), array.mutable_data(), array.size_bytes(), present};
+}
+
 bool present(std::size_t rank, std::size_t array) { return (rank + 2 * array) % 3 != 1; }
 
 TEST(Reduce, ExactHasTheBitsOfTheTree) {
@@ -98,14 +102,14 @@ TEST(Reduce, ExactHasTheBitsOfTheTree) {
       const Errors errors = on_ranks(ranks, [&](Communicator& all) {
         const auto rank = static_cast<std::size_t>(all.rank());
         std::vector<DeviceArray> mine(sizes.size());
-        std::vector<SharedArray> arrays;
+        std::vector<SharedPart> parts;
         for (std::size_t i = 0; i < sizes.size(); ++i) {
           if (expected[i].empty()) continue;
           mine[i] =
               present(rank, i) ? of(rank, i) : DeviceArray(default_device(), dtype, {sizes[i]});
-          arrays.push_back({&mine[i], present(rank, i)});
+          parts.push_back(part_of(mine[i], present(rank, i)));
         }
-        reduce(all, Reduction::kExact, arrays);
+        reduce(all, Reduction::kExact, dtype, parts);
         for (std::size_t i = 0; i < sizes.size(); ++i) {
           if (expected[i].empty()) continue;
           const Array a = mine[i].to_host(), b = expected[i].to_host();
@@ -117,10 +121,24 @@ TEST(Reduce, ExactHasTheBitsOfTheTree) {
   }
 }
 
+// What runs beside a pass takes none of its threads; of more elements than one thread adds at once.
+TEST(Reduce, AloneHasTheSameBits) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    const DeviceArray x = values(dtype, 70001, 1);
+    DeviceArray pool = values(dtype, 70001, 2), alone = values(dtype, 70001, 2);
+    for (const auto& [adding, to] :
+         {std::pair{Adding::kByPool, &pool}, std::pair{Adding::kAlone, &alone}}) {
+      accumulate(x.device(), adding, dtype, x.size(), x.data(), to->mutable_data());
+    }
+    const Array a = pool.to_host(), b = alone.to_host();
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size_bytes()), 0);
+  }
+}
+
 TEST(Reduce, FastIsTheSumInAnotherOrder) {
   on_ranks(4, [](Communicator& all) {
     DeviceArray mine = values(DType::kFloat64, 37, static_cast<std::uint64_t>(all.rank()));
-    EXPECT_GT(reduce(all, Reduction::kFast, {{&mine, true}}), 0);
+    EXPECT_GT(reduce(all, Reduction::kFast, DType::kFloat64, {part_of(mine, true)}), 0);
     const Array found = mine.to_host();
     for (std::int64_t i = 0; i < found.size(); ++i) {
       double sum = 0.0;
