@@ -157,7 +157,11 @@ void Overlap::complete_leaf(bool any) {
     if (present_[i]) each.make_unique_owner();
   }
   DeviceArray& loss = leaf_.back();
-  if (loss.empty() && any) loss = DeviceArray::full(device("cpu"), DType::kFloat64, {}, -0.0);
+  if (loss.empty() && any) {
+    // The losses of the parts before are on the device of the model.
+    const Device& where = variables_.empty() ? device("cpu") : variables_[0].device();
+    loss = DeviceArray::full(where, DType::kFloat64, {}, -0.0);
+  }
   if (!any) return;
   loss.make_unique_owner();
   earlier_->add_to_last(variables_.size(), 0, 1, loss.mutable_data(), Adding::kByPool);

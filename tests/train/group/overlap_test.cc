@@ -110,6 +110,7 @@ std::string run(Communicator* all, bool overlap, std::int64_t parts,
 }
 
 TEST(Overlap, MessagesTravelWhileTheBackwardPassGoesOn) {
+  if (default_device().engine()) GTEST_SKIP() << "gradients of the cpu alone travel early";
   const std::string expected = run(nullptr, false, 4);
   const auto errors = on_ranks(2, [&](Communicator& inner) {
     Watched all(inner);
