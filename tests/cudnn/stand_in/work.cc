@@ -134,8 +134,10 @@ void synchronize(const std::shared_ptr<Mark>& mark) {
 
 bool has_passed(const Mark& mark) {
   const std::lock_guard lock(machine().mutex);
-  // What waits for another rank goes on by itself.
-  if (setting("STAND_IN_DEFERRED", 0) == 0) run_stream(mark.stream, &mark);
+  // What waits for another rank goes on by itself; nothing else moves by being asked.
+  const std::deque<Item>& queue = machine().queues[mark.stream];
+  const bool waits = !queue.empty() && queue.front().ready;
+  if (waits && setting("STAND_IN_DEFERRED", 0) == 0) run_stream(mark.stream, &mark);
   if (mark.passed) learn(mark.done);
   return mark.passed;
 }
