@@ -93,6 +93,26 @@ TEST(EarlyGradients, ThatShareElementsAreNotTold) {
   EXPECT_LE(told.parts.size(), 1U);
 }
 
+// The gradient of an operation may be one of a tape of its own, of the same variable: a part.
+TEST(EarlyGradients, OfPassesInsideOfAnOperationAreNotTold) {
+  const Variable a("early_g/a", random_tensor({4}, 1).to_host());
+  const DeviceArray squared = ops::square(a.read()).value();
+  GradientTape tape;
+  const Tensor first = ops::tanh(a.read());
+  const Tensor squares =
+      record("squares", {a.read()}, {squared}, [a](const std::vector<DeviceArray>& dy) {
+        GradientTape inner;
+        const Tensor y = ops::square(a.read());
+        inner.close();
+        return inner.gradient(y, std::vector{a}, dy[0]);
+      })[0];
+  const Tensor loss = weighted_sum({first, squares});
+  tape.close();
+  const Told told = gradients_of(tape, loss, {a});
+  EXPECT_EQ(leaves_of(told), std::vector{a.leaf_id()});
+  expect_final(told, {a});
+}
+
 TEST(EarlyGradients, NobodyIsToldAfterTheListening) {
   const Variable a("early_d/a", random_tensor({4}, 1).to_host());
   GradientTape tape;

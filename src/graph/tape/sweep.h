@@ -74,6 +74,8 @@ class Sweep {
 
   // Largest id first: the consumers of a node have run before it.
   void run() {
+    // A pass inside of an operation's gives a part of a gradient.
+    const Listening nobody(nullptr);
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) run_node(**node);
   }
 
