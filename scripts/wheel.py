@@ -17,8 +17,6 @@ import tempfile
 import unittest.mock
 import zipfile
 
-import zopfli.zlib
-
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10
@@ -66,6 +64,8 @@ class Deflate:
         return b""
 
     def flush(self):
+        import zopfli.zlib  # here: a build asks this file for METADATA, and needs no more
+
         return zopfli.zlib.compress(bytes(self.data))[2:-4]  # without zlib's head and checksum
 
 
