@@ -143,8 +143,8 @@ MEMORY_SIZES = ((1, 512, 32, 50), (4, 512, 64, 30), (4, 1024, 64, 40))
 
 def peers_of(work: str, threads: int = 2) -> tuple[Side, ...]:
     """Everyone who can do such a call."""
-    forward = (ORT, ORT_C, OPENVINO, *((TRACT,) if threads == 1 else ())) if work == "forward" else ()
-    return (ONEDNN, *forward, TORCH, *KERAS, JAX)
+    forward = (ORT, ORT_C, OPENVINO, *((TRACT,) if threads == 1 else ()))
+    return (ONEDNN, *(forward if work == "forward" else ()), TORCH, *KERAS, JAX)
 
 
 def meters_of(network: Network, work: str) -> tuple[Side, ...]:
@@ -168,7 +168,8 @@ def padded_line(network: Network, work: str, threads: int) -> Line:
     """Half of the steps are padding: ours and some peers are told, the others compute it."""
     given, packed = (("lengths", "given"),), (("lengths", "packed"),)
     ours = tuple(Side(side.key, side.worker, "ours", given) for side in OURS)
-    ort = (ORT, Side("ONNX Runtime lengths", "onnx_runtimes.ort", options=given)) if work == "forward" else ()
+    ort = (ORT, Side("ONNX Runtime lengths", ORT.worker, options=given))
+    ort = ort if work == "forward" else ()
     peers = (ONEDNN, *ort, TORCH, Side("PyTorch packed", "pytorch", options=packed))
     masked = tuple(
         Side(f"{side.key} masked", side.worker, options=(*side.options, *given)) for side in KERAS
@@ -188,8 +189,9 @@ def math_line(network: Network, work: str, threads: int) -> Line:
         Side("OpenRNN C++ bf16x3", "openrnn_core", "own", (("math", "bf16x3"),)),
         Side("oneDNN bf16", "onednn", "peer", bf16),
         Side("PyTorch bf16", "pytorch", "peer", bf16),
-        *((Side("OpenVINO bf16", "onnx_runtimes.openvino_cpu", "peer", bf16),) if work == "forward" else ()),
     )
+    if work == "forward":
+        sides += (Side("OpenVINO bf16", OPENVINO.worker, "peer", bf16),)
     return Line("math", network, work, threads, sides, "bf16")
 
 
@@ -200,7 +202,7 @@ def weights_line(network: Network, threads: int) -> Line:
         for dtype in ("int8", "bfloat16", "float16")
     )
     ours_python = Side("OpenRNN int8", "openrnn_layers", "own", (("weights", "int8"),))
-    ort = Side("ONNX Runtime int8", "onnx_runtimes.ort", options=(("weights", "int8"),))
+    ort = Side("ONNX Runtime int8", ORT.worker, options=(("weights", "int8"),))
     return Line(
         "weights", network, "forward", threads, (*OURS, ours_python, *own, ort), "smaller weights"
     )
@@ -340,7 +342,7 @@ def gate_set() -> list[Line]:
             found += keras_drop_in_lines(cell, backend)
         found += jax_drop_in_lines(cell)
     found += accuracy_lines()
-    for worker, name in (("onnx_runtimes.ort", "ONNX Runtime"), ("pytorch", "PyTorch")):
+    for worker, name in ((ORT.worker, "ONNX Runtime"), ("pytorch", "PyTorch")):
         found += [company_line(Network("lstm", *sizes), worker, name) for sizes in COMPANY_SIZES]
     found += [memory_line(Network(c, *sizes)) for c in ("lstm", "gru") for sizes in MEMORY_SIZES]
     return found

@@ -65,13 +65,17 @@ def model_of(task: server.Task) -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-def refuse(task: server.Task, maths: tuple[str, ...] = ("float32",)) -> None:
+def refuse(
+    task: server.Task,
+    maths: tuple[str, ...] = ("float32",),
+    weights: tuple[str, ...] = ("float32",),
+) -> None:
     """Throws Refused for what such a model cannot say."""
     if task.training:
         raise server.Refused("inference alone")
     if task.lengths_kind == "packed" or task.text("math", "float32") not in maths:
         raise server.Refused("no such option of its recurrent operators")
-    if task.text("weights", "float32") != "float32":
+    if task.text("weights", "float32") not in weights:
         raise server.Refused(f"no {task.text('weights')} weights in its recurrent operators")
 
 
@@ -79,7 +83,7 @@ def results_of(outputs: dict[str, server.Array]) -> dict[str, server.Array]:
     """y, hn, cn from the model's outputs."""
     found = {"y": np.asarray(outputs["y"])}
     for state in "hc":
-        layers = sorted(name for name in outputs if name[0] == state)
+        layers = [name for name in outputs if name[0] == state]  # in the order of the layers
         if layers:
             found[f"{state}n"] = np.concatenate([np.asarray(outputs[name]) for name in layers])
     return found

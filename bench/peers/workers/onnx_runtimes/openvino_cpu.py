@@ -1,4 +1,4 @@
-"""OpenVINO: the networks as ONNX models, which it turns into its own sequence operators; forward."""
+"""OpenVINO: the networks as ONNX models, which become its own sequence operators; forward."""
 
 from peers.workers import server
 
@@ -9,6 +9,7 @@ import openvino  # noqa: E402
 
 from peers.workers.onnx_runtimes import onnx_model  # noqa: E402
 
+RECURRENT = ("RNNSeq", "RNNCell", "TensorIterator")
 PRECISIONS = {"float32": "f32", "bf16": "bf16"}
 
 
@@ -52,7 +53,7 @@ def kernels_of(compiled: openvino.CompiledModel) -> str:
     found = set()
     for node in compiled.get_runtime_model().get_ops():
         info = node.get_rt_info()
-        if "layerType" in info and info["layerType"].value in ("RNNSeq", "RNNCell", "TensorIterator"):
+        if "layerType" in info and info["layerType"].value in RECURRENT:
             found.add(f"{info['layerType'].value} {info['primitiveType'].value}")
     return ", ".join(sorted(found)) or "no recurrent operator"
 

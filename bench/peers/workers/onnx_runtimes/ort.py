@@ -31,9 +31,8 @@ class Job:
     """One session with its arrays bound."""
 
     def __init__(self, task: server.Task) -> None:
+        onnx_model.refuse(task, weights=("float32", "int8"))
         weights = task.text("weights", "float32")
-        if weights != "int8":
-            onnx_model.refuse(task)
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = THREADS, 1
         model = onnx_model.model_of(task)

@@ -101,10 +101,11 @@ class Job:
     def value_of(self, array: server.Array) -> int | None:
         """An OrtValue of memory that is an array's."""
         shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        element = FLOAT if array.dtype == np.float32 else INT32
         return self.api.make(
             CREATE_TENSOR_WITH_DATA, self.memory, Pointer(array.ctypes.data),
             ctypes.c_size_t(array.nbytes), Pointer(ctypes.addressof(shape)),
-            ctypes.c_size_t(array.ndim), ctypes.c_int(FLOAT if array.dtype == np.float32 else INT32),
+            ctypes.c_size_t(array.ndim), ctypes.c_int(element),
         ).value  # fmt: skip
 
     def times(self, count: int, warm: int) -> list[int]:
