@@ -1,8 +1,8 @@
 // Whole models: what is checked, what is computed, what goes through our own files.
 #include <gtest/gtest.h>
-#include <openrnn/layers_graph.h>
 
 #include "formats/temp_folder.h"
+#include "layers/graph/gru_model.h"
 #include "saveables/support.h"
 #include "support/tagged_device.h"
 
@@ -14,21 +14,15 @@ using formats::TempFolder;
 constexpr std::int64_t kUnits = 4, kInput = 3;
 
 MappedModel small_model() {
-  const RnnSpec spec{.mode = RnnMode::kGru, .num_units = kUnits, .input_size = kInput};
-  MappedModel model;
-  model.networks.push_back(
-      {.name = "gru", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
+  MappedModel model = gru_model(kUnits, kInput);
   Array table(DType::kFloat32, {5, kInput}), kernel(DType::kFloat32, {kUnits, 2}),
       bias(DType::kFloat32, {2});
   for (Array* array : {&table, &kernel, &bias}) {
     float next = -0.5F;
     for (float& value : array->as<float>()) value = next += 0.11F;
   }
-  using Sizes = std::vector<std::int64_t>;
   model.layers = {
-      {.name = "ids",
-       .kind = "input",
-       .options = {{"shape", Sizes{-1, -1}}, {"dtype", std::string("int32")}}},
+      ids_layer(),
       {.name = "words",
        .kind = "embedding",
        .inputs = {{"ids", 0}},

@@ -1,12 +1,12 @@
 // What is said where NCCL is missing, refuses or loses a rank. Over the stand-ins.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
+#include "cudnn/asked_in_child.h"
 #include "cudnn/nccl/ranks.h"
 #include "support/expect_error.h"
 
@@ -16,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Errors = std::vector<std::string>;
-using Settings = std::vector<std::pair<const char*, std::string>>;
 
 /// The environment with this variable while it exists, and no other thread reads it.
 class With {
@@ -30,24 +29,7 @@ class With {
   const char* name_;
 };
 
-/// nccl_missing() in a child with those settings, as libraries are opened once.
-std::string missing_with(const Settings& settings) {
-  int ends[2];
-  if (pipe(ends) != 0) return "no pipe";
-  const pid_t child = fork();
-  if (child == 0) {
-    for (const auto& [name, value] : settings) setenv(name, value.c_str(), 1);
-    const std::string text = nccl_missing();
-    _exit(write(ends[1], text.data(), text.size()) == ssize_t(text.size()) ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string text;
-  for (char c = 0; read(ends[0], &c, 1) == 1;) text += c;
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status == 0 ? text : text + " (the child died)";
-}
+std::string missing_with(const Settings& settings) { return answer(settings, nccl_missing); }
 
 /// A folder with some of the stand-ins, each under its name.
 class Libraries {

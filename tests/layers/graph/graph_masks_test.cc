@@ -1,6 +1,7 @@
 // Whole models whose recurrent layer begins with a state and has rows of which no step counts.
 #include <gtest/gtest.h>
-#include <openrnn/layers_graph.h>
+
+#include "layers/graph/gru_model.h"
 
 namespace openrnn {
 namespace {
@@ -9,18 +10,12 @@ constexpr std::int64_t kUnits = 3, kWidth = 2;
 
 // The last output of a GRU that begins with a state; 0 is a step that does not count.
 std::shared_ptr<layers::LayerGraph> gru_of_ids(bool reverse) {
-  const RnnSpec spec{.mode = RnnMode::kGru, .num_units = kUnits, .input_size = kWidth};
-  MappedModel model;
-  model.networks.push_back(
-      {.name = "gru", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
+  MappedModel model = gru_model(kUnits, kWidth);
   Array table(DType::kFloat32, {4, kWidth});
   float next = -0.7F;
   for (float& value : table.as<float>()) value = next += 0.2F;
-  using Sizes = std::vector<std::int64_t>;
   model.layers = {
-      {.name = "ids",
-       .kind = "input",
-       .options = {{"shape", Sizes{-1, -1}}, {"dtype", std::string("int32")}}},
+      ids_layer(),
       {.name = "words",
        .kind = "embedding",
        .inputs = {{"ids", 0}},

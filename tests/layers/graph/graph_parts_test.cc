@@ -1,6 +1,7 @@
 // The layers that a whole model is made of, its outputs, and dropout in its calls.
 #include <gtest/gtest.h>
-#include <openrnn/layers_graph.h>
+
+#include "layers/graph/gru_model.h"
 
 namespace openrnn {
 namespace {
@@ -11,16 +12,10 @@ constexpr std::int64_t kUnits = 3, kWidth = 2;
 
 // One layer of each kind that has a class; the outputs are the whole sequence and the last state.
 MappedModel model_of_each_kind() {
-  const RnnSpec spec{.mode = RnnMode::kGru, .num_units = kUnits, .input_size = kWidth};
-  MappedModel model;
-  model.networks.push_back(
-      {.name = "gru", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
+  MappedModel model = gru_model(kUnits, kWidth);
   const Array table(DType::kFloat32, {4, kWidth}), kernel(DType::kFloat32, {kWidth, kWidth});
-  using Sizes = std::vector<std::int64_t>;
   model.layers = {
-      {.name = "ids",
-       .kind = "input",
-       .options = {{"shape", Sizes{-1, -1}}, {"dtype", std::string("int32")}}},
+      ids_layer(),
       {.name = "words",
        .kind = "embedding",
        .inputs = {{"ids", 0}},

@@ -67,41 +67,30 @@ void expect_no_errors(const std::vector<std::string>& errors) {
   for (const std::string& each : errors) EXPECT_EQ(each, "");
 }
 
+void expect_bits_of_one_process(const Options& options, const std::vector<int>& counts) {
+  const Bytes expected = alone(options);
+  for (const int ranks : counts) {
+    SCOPED_TRACE(testing::Message() << dtype_name(options.dtype) << options.series
+                                    << options.clip_norm << options.parts << ranks);
+    expect_no_errors(on_ranks(ranks, [&](Communicator& all) {
+      Options mine = options;
+      mine.communicator = &all;
+      EXPECT_EQ(Trial(mine).run(), expected) << "rank " << all.rank();
+    }));
+  }
+}
+
 TEST(GroupBits, AreThoseOfOneProcess) {
   for (const DType dtype : {DType::kFloat32, DType::kBfloat16, DType::kFloat16, DType::kFloat64}) {
     if (dtype == DType::kBfloat16 && default_device().engine()) continue;
     for (const bool series : {false, true}) {
       for (const double clip_norm : {0.0, 0.05}) {
-        Options options{.series = series, .dtype = dtype, .clip_norm = clip_norm};
-        const Bytes expected = alone(options);
-        for (const int ranks : {2, 4}) {
-          SCOPED_TRACE(testing::Message() << dtype_name(dtype) << series << clip_norm << ranks);
-          expect_no_errors(on_ranks(ranks, [&](Communicator& all) {
-            Options mine = options;
-            mine.communicator = &all;
-            EXPECT_EQ(Trial(mine).run(), expected) << "rank " << all.rank();
-          }));
-        }
+        expect_bits_of_one_process({.series = series, .dtype = dtype, .clip_norm = clip_norm},
+                                   {2, 4});
       }
-    }
-  }
-}
-
-TEST(GroupBits, DoNotDependOnWhenGradientsTravel) {
-  for (const DType dtype : {DType::kFloat32, DType::kBfloat16, DType::kFloat16, DType::kFloat64}) {
-    if (dtype == DType::kBfloat16 && default_device().engine()) continue;
-    for (const bool series : {false, true}) {
       for (const std::int64_t parts : {4, 8}) {
-        Options options{.series = series, .dtype = dtype, .parts = parts, .overlap = true};
-        const Bytes expected = alone(options);
-        for (const int ranks : {2, 4}) {
-          SCOPED_TRACE(testing::Message() << dtype_name(dtype) << series << parts << ranks);
-          expect_no_errors(on_ranks(ranks, [&](Communicator& all) {
-            Options mine = options;
-            mine.communicator = &all;
-            EXPECT_EQ(Trial(mine).run(), expected) << "rank " << all.rank();
-          }));
-        }
+        expect_bits_of_one_process(
+            {.series = series, .dtype = dtype, .parts = parts, .overlap = true}, {2, 4});
       }
     }
   }
@@ -116,13 +105,7 @@ TEST(GroupBits, DependOnTheNumberOfParts) {
 
 // With fewer rows in the last window than processes.
 TEST(GroupBits, EightProcessesOfOneRowEach) {
-  const Options options{.series = true, .parts = 8};
-  const Bytes expected = alone(options);
-  expect_no_errors(on_ranks(8, [&](Communicator& all) {
-    Options mine = options;
-    mine.communicator = &all;
-    EXPECT_EQ(Trial(mine).run(), expected);
-  }));
+  expect_bits_of_one_process({.series = true, .parts = 8}, {8});
 }
 
 TEST(GroupBits, FastIsNearAndEqualOnAllRanks) {
