@@ -12,12 +12,12 @@
 #include <regex>
 #include <vector>
 
-#include "cudnn/asked_in_child.h"
 #include "cudnn/gpu/context.h"
 #include "engine/cudnn_entry.h"
 #include "openrnn/device.h"
 #include "openrnn/params.h"
 #include "openrnn/runtime.h"
+#include "support/in_child.h"
 
 namespace openrnn {
 namespace {

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #if defined(__SANITIZE_THREAD__)
 #define OPENRNN_CHILDREN_HAVE_THREADS 0
@@ -79,6 +82,18 @@ std::optional<std::string> in_child(Function function) {
   waitpid(child, &status, 0);
   if (!ended || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
   return bytes;
+}
+
+using Settings = std::vector<std::pair<const char*, std::string>>;
+
+/// What `question` answers in a child with those settings of the environment.
+template <class Question>
+std::string answer(const Settings& settings, const Question& question) {
+  return in_child([&] {
+           for (const auto& [name, value] : settings) setenv(name, value.c_str(), 1);
+           return question();
+         })
+      .value_or("(the child died)");
 }
 
 }  // namespace openrnn

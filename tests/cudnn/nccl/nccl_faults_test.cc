@@ -6,9 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cudnn/asked_in_child.h"
 #include "cudnn/nccl/ranks.h"
 #include "support/expect_error.h"
+#include "support/in_child.h"
+#include "support/setting.h"
 
 namespace openrnn::train {
 namespace {
@@ -16,18 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Errors = std::vector<std::string>;
-
-/// The environment with this variable while it exists, and no other thread reads it.
-class With {
- public:
-  With(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~With() { unsetenv(name_); }
-  With(const With&) = delete;
-  With& operator=(const With&) = delete;
-
- private:
-  const char* name_;
-};
 
 std::string missing_with(const Settings& settings) { return answer(settings, nccl_missing); }
 
@@ -107,7 +96,7 @@ TEST(NcclFaults, TheGpuIsThatOfTheRankOnItsMachine) {
   // As ranks of another machine: 4 and 5 of it, with 4 GPUs.
   EXPECT_EQ(on_ranks(2, [](Communicator& threads) { nccl_communicator(threads)->barrier(); }),
             Errors(2));
-  const With local("SLURM_LOCALID", "5");
+  const testing::Setting local("SLURM_LOCALID", "5");
   EXPECT_EQ(on_ranks(1, [](Communicator& threads) { nccl_communicator(threads)->barrier(); }),
             Errors(1));
   const auto errors = on_ranks(2, [](Communicator& threads) { nccl_communicator(threads); });
@@ -115,7 +104,7 @@ TEST(NcclFaults, TheGpuIsThatOfTheRankOnItsMachine) {
 }
 
 TEST(NcclFaults, ACallThatFailsIsNamedAndTheNextOnesToo) {
-  const With fault("STAND_IN_NCCL_FAULT", "2");
+  const testing::Setting fault("STAND_IN_NCCL_FAULT", "2");
   const auto errors = on_nccl_ranks(2, [](Communicator& all) {
     all.barrier();
     float value = 1.0f;
@@ -129,14 +118,14 @@ TEST(NcclFaults, ACallThatFailsIsNamedAndTheNextOnesToo) {
     EXPECT_EQ(value, 1.0f);
   });
   EXPECT_EQ(errors, Errors(2));
-  const With no_id("STAND_IN_NCCL_FAULT", "-1");
+  const testing::Setting no_id("STAND_IN_NCCL_FAULT", "-1");
   EXPECT_EQ(on_nccl_ranks(1, [](Communicator&) {})[0],
             "[ncclGetUniqueId] NCCL answered internal error (of the stand-in), expected success");
 }
 
 // What the network reports while the GPU waits.
 TEST(NcclFaults, ALostConnectionEndsTheWait) {
-  const With lost("STAND_IN_NCCL_LOST", "2");
+  const testing::Setting lost("STAND_IN_NCCL_LOST", "2");
   const auto errors = on_nccl_ranks(4, [](Communicator& all) {
     all.barrier();
     std::vector<char> own(8), received(8);
@@ -151,7 +140,7 @@ TEST(NcclFaults, ALostConnectionEndsTheWait) {
 
 // Of one rank alone, which tells the others by the communicator that they found each other by.
 TEST(NcclFaults, AbortEndsTheWaitOfTheOthers) {
-  const With fault("STAND_IN_NCCL_FAULT", "2"), where("STAND_IN_NCCL_RANK", "1");
+  const testing::Setting fault("STAND_IN_NCCL_FAULT", "2"), where("STAND_IN_NCCL_RANK", "1");
   const auto errors = on_nccl_ranks(4, [](Communicator& all) {
     char own = 1, received[4] = {};
     try {
@@ -174,7 +163,7 @@ TEST(NcclFaults, AbortEndsTheWaitOfTheOthers) {
 
 // Also for a rank that never comes.
 TEST(NcclFaults, NothingIsWaitedForLongerThanTheTimeout) {
-  const With alone("STAND_IN_NCCL_ALONE", "1");
+  const testing::Setting alone("STAND_IN_NCCL_ALONE", "1");
   const auto errors = on_nccl_ranks(
       2, [](Communicator&) {}, 0.05);
   const std::string waited =
