@@ -82,7 +82,7 @@ class ReductionCost(NamedTuple):
 
     Examples
     --------
-    >>> openrnn.train.ReductionCost(steps=2, bytes=64, seconds=0.5, seconds_waited=0.25).bytes
+    >>> openrnn.train.ReductionCost(2, 64, 0.5, 0.25, seconds_overlapped=0.1).bytes
     64
     """
 
@@ -90,7 +90,7 @@ class ReductionCost(NamedTuple):
     bytes: int
     seconds: float
     seconds_waited: float
-    seconds_overlapped: float = 0.0
+    seconds_overlapped: float
 
 
 class _TorchGroup:
