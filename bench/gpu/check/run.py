@@ -6,10 +6,11 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpu import signals
 from gpu.check.state import Outcome
 
 LOG_BYTES = 4 << 20  # of one log; what is more is cut out of the middle
@@ -86,13 +87,28 @@ def end_group(process: "subprocess.Popen[str]") -> str:
 
 
 def output_within(process: "subprocess.Popen[str]", seconds: float) -> tuple[str, bool]:
-    """What the program printed, and whether it had to be ended. It never outlives this call."""
+    """What the program printed, and whether it had to be ended."""
     try:
         return process.communicate(timeout=seconds)[0], False
     except subprocess.TimeoutExpired:
         return end_group(process), True
+
+
+@contextlib.contextmanager
+def started(unit: Unit, environment: Mapping[str, str]) -> Iterator["subprocess.Popen[str]"]:
+    """The program of a unit. It never outlives the block, not even where that is left by a signal
+    that comes while the program begins."""
+    process = None
+    try:
+        with signals.held():
+            process = subprocess.Popen(
+                unit.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                errors="replace", env={**environment, **unit.environment}, start_new_session=True,
+            )  # fmt: skip
+        yield process
     except BaseException:  # it leads a session of its own, which no Ctrl-C reaches
-        end_group(process)
+        if process:
+            end_group(process)
         raise
 
 
@@ -103,13 +119,10 @@ def run(unit: Unit, out: Path, environment: Mapping[str, str], remaining: float)
     allowed = min(unit.limit, remaining)
     begin = time.monotonic()
     try:
-        process = subprocess.Popen(
-            unit.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", env={**environment, **unit.environment}, start_new_session=True,
-        )  # fmt: skip
+        with started(unit, environment) as process:
+            output, late = output_within(process, allowed)
     except OSError as error:
         return Outcome("failed", 0.0, f"{unit.command[0]} cannot be started: {error.strerror}")
-    output, late = output_within(process, allowed)
     seconds = time.monotonic() - begin
     if unit.keep and process.returncode == 0:
         (out / unit.keep).write_text(output, "utf-8")

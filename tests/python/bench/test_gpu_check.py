@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu import signals
 from gpu.check import busy, libraries
 from gpu.check import __main__ as check
 from gpu.check.run import Unit, by_tests, run
@@ -266,6 +267,29 @@ def test_a_check_that_is_ended_ends_its_unit(bundle, tmp_path, number):
     process.send_signal(number)
     assert process.wait(30) == 128 + number
     until(lambda: not runs(int(child)))
+
+
+def test_a_signal_while_a_unit_begins_ends_it(tmp_path, monkeypatch):
+    """It comes when the program runs, and nobody knows its number yet."""
+    begun = []
+
+    class Slow(subprocess.Popen):
+        def __init__(self, *arguments, **more):
+            super().__init__(*arguments, **more)
+            begun.append(self.pid)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = {told: signal.getsignal(told) for told in signals.TOLD}
+    signals.leave_tidily()
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            run(Unit("sleeps", ["sleep", "100"], 60.0, "log.txt"), tmp_path, {}, 60.0)
+    finally:
+        for told, handler in before.items():
+            signal.signal(told, handler)
+    assert ended.value.code == 128 + signal.SIGTERM
+    until(lambda: not runs(begun[0]))
 
 
 def test_a_folder_without_a_bundle_is_a_users_fault(tmp_path):

@@ -1,7 +1,9 @@
 """Runs programs under mpirun, more processes than processors."""
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -36,16 +38,30 @@ def good_mpi(processes, *arguments):
     return done
 
 
-def start(processes, *arguments):
-    """A running tool that has just said that it has saved for the second time."""
+def steps_saved(said):
+    return [int(step) for step in re.findall(r"^saved .*\(step (\d+)\)", said, re.M)]
+
+
+def start(processes, *arguments, step=0):
+    """A running tool, and its words so far: it has saved twice, and after this step."""
     running = subprocess.Popen(command(processes, TOOL, *arguments), stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    saves = 0
+    said = ""
     for line in running.stderr:
-        saves += line.startswith("saved ")
-        if saves == 2:
-            return running
+        said += line
+        saved = steps_saved(said)
+        if len(saved) >= 2 and saved[-1] > step:
+            return running, said
     raise AssertionError(f"it ended with {running.wait()} before it saved twice")
+
+
+def stopped(processes, *arguments, step=0):
+    """What such a run said that Ctrl-C then ended."""
+    running, said = start(processes, *arguments, step=step)
+    running.send_signal(signal.SIGINT)
+    said += running.communicate(timeout=MINUTES)[1]
+    assert running.returncode != 0
+    return said
 
 
 def processes_of(running):
