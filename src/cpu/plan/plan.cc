@@ -66,7 +66,7 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
 // long.
 double seconds_of(const PlanQuestion& question, const Plan& plan, double step, double alone) {
   const auto steps = static_cast<double>(question.wave_time * question.spec.num_layers);
-  const double late = plan.panel_threads > 1 ? kLateAtStep * question.barrier_latency : 0.0;
+  const double late = plan.threads() > 1 ? kLateAtStep * question.barrier_latency : 0.0;
   return steps * (step + late + alone / plan.threads());
 }
 

@@ -124,8 +124,9 @@ inline constexpr double kOtherCoreBytesPerSecond = 3e9;
 inline constexpr double kPackedPerSecond = 3.3e9, kPackingBarriers = 100;
 /// Seconds of ThreadLease::barrier_latency() between two cores of one L3.
 inline constexpr double kNearBarrierLatency = 0.1e-6;
-/// Barrier latencies that threads which share a step wait for each other besides the barrier: two
-/// of them took as long as one for the steps of 64 units, of which each has half.
+/// Barrier latencies that threads which divide each step lose besides, where layers could be
+/// shifted in time: two of them took as long as one for the steps of 64 units, of which each has
+/// half, and four fifths of it for those of 4 rows.
 inline constexpr double kLateAtStep = 2;
 /// The shorter of reading and computing hides behind the longer one, but for this part.
 inline constexpr double kNotHidden = 0.3;
