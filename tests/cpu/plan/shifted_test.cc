@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "conformance/support/machine.h"
@@ -141,10 +140,13 @@ TEST_P(Shifted, ChangeNoBit) {
   for (const int threads : {2, 3, 4}) {
     const ForcedThreads many(threads);
     for (const std::int64_t steps : {1, 5, 40}) {
+      if (conformance::reduced() && steps != 5) continue;
       const ForcedWaves waves(steps);
       const bool wide = c.spec.dtype == DType::kFloat64;
       const int groups = wide ? groups_of<double>(c, d) : groups_of<float>(c, d);
-      if (threads == 2) EXPECT_EQ(groups, 2);
+      if (threads == 2) {
+        EXPECT_EQ(groups, 2);
+      }
       EXPECT_EQ(first_difference(expected, train(c, d, {.rows = few_rows(c)})), "")
           << threads << " threads, " << steps << " steps";
     }
@@ -235,28 +237,32 @@ TEST(ShiftedLayers, AreToldOfWhenTheirGradientsAreThere) {
   Result forward;
   const auto saved = save(c, d, 0, forward);
   Array dparams(c.spec.dtype, {params_size(c.spec)});
+  const ParamsLayout layout(c.spec);
+  // Others write the gradients of the layers below meanwhile.
+  const auto gradients_of = [&](std::int64_t layer) {
+    std::vector<float> values;
+    for (const auto& regions : {layout.weights(), layout.biases()}) {
+      for (const ParamRegion& region : regions) {
+        if (region.layer != layer) continue;
+        const float* const first = dparams.as<float>().data() + region.offset;
+        values.insert(values.end(), first, first + region.size());
+      }
+    }
+    return values;
+  };
   std::vector<std::int64_t> told;
   std::vector<std::vector<float>> then;
   const std::function<void(std::int64_t)> tell = [&](std::int64_t layer) {
-    const auto now = dparams.as<float>();
     told.push_back(layer);
-    then.emplace_back(now.begin(), now.end());
+    then.push_back(gradients_of(layer));
   };
   BackwardArgs args{.saved = saved.get(), .dy = d.dy.data()};
   args.dparams = dparams.data();
   args.layer_done = &tell;
   conformance::cpu().backward(args);
   EXPECT_EQ(told, (std::vector<std::int64_t>{3, 2, 1, 0}));
-  const ParamsLayout layout(c.spec);
   for (std::size_t i = 0; i < told.size(); ++i) {
-    for (const auto& regions : {layout.weights(), layout.biases()}) {
-      for (const ParamRegion& region : regions) {
-        if (region.layer != told[i]) continue;
-        const auto bytes = static_cast<std::size_t>(region.size()) * sizeof(float);
-        const float* const last = dparams.as<float>().data() + region.offset;
-        EXPECT_EQ(std::memcmp(then[i].data() + region.offset, last, bytes), 0) << region.layer;
-      }
-    }
+    EXPECT_EQ(then[i], gradients_of(told[i])) << told[i];
   }
 }
 
