@@ -19,13 +19,16 @@ template <class T>
 void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const CpuPacked<T>& packed = *saved.packed;
   const RnnSpec& spec = packed.spec();
-  ThreadLease lease(wanted_threads(packed, saved.args, most_threads(saved.args.max_threads)));
-  const Plan plan = plan_for(packed, saved.args, lease);
+  const bool shifts = can_shift_backward(packed, saved.args);
+  // About twice forward's.
+  ThreadLease lease(wanted_threads(packed, saved.args, most_threads(saved.args.max_threads)),
+                    shifts ? 2 * alone_seconds(packed, saved.args) : 0);
+  const Plan plan = plan_for(packed, saved.args, lease, spec.num_dirs(), shifts);
   Carver measure;
-  BackwardScratch<T>::carve(measure, saved, plan.threads(), args);
+  BackwardScratch<T>::carve(measure, saved, plan, args);
   const Block memory(measure.used());
   Carver carver(memory.data());
-  auto scratch = BackwardScratch<T>::carve(carver, saved, plan.threads(), args);
+  auto scratch = BackwardScratch<T>::carve(carver, saved, plan, args);
   const auto threads = static_cast<std::size_t>(lease.threads());
   const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);
   const auto dy = sequence_rows<T>(args.dy, spec, saved.args, spec.output_size());

@@ -18,15 +18,16 @@ class BackwardRows {
   void seed_states(std::int64_t layer, std::int64_t d) noexcept;
   /// Writes the gradients of the initial states.
   void store_states(std::int64_t layer, std::int64_t d) noexcept;
-  /// dx of a layer: the products of the forward direction first, then those of the backward one.
-  void input_gradient(std::int64_t layer) noexcept;
-  /// The gradient of a dropped output passes the same mask.
-  void drop(std::int64_t layer) noexcept;
+  /// dx of a layer at times [first, end): the products of the forward direction first, then those
+  /// of the backward one.
+  void input_gradient(std::int64_t layer, std::int64_t first, std::int64_t end) noexcept;
+  /// The gradient of a dropped output at these times passes the same mask.
+  void drop(std::int64_t layer, std::int64_t first, std::int64_t end) noexcept;
   /// Writes dx where the run has not, and its padding.
   void finish_input_gradient() noexcept;
 
  private:
-  void skip_gradient() noexcept;
+  void skip_gradient(std::int64_t first, std::int64_t end) noexcept;
 
   const BackwardRun<T>& run_;
   const StepContext<T>& shared_;

@@ -10,6 +10,10 @@ namespace openrnn::cpu {
 template <class T>
 void BackwardRun<T>::thread_main(int thread) noexcept {
   const Member me{shared.member(thread), scratch.threads[thread]};
+  if (wave.layer_groups > 1) {
+    if (run_shifted(me)) narrow_params(thread);
+    return;
+  }
   // The last layer alone reads it.
   if (scratch.dy_wide && user_dy.base && last_layer == shared.spec().num_layers) {
     BackwardRows<T>(*this, me).widen_output_gradient();
@@ -49,28 +53,41 @@ void BackwardRun<T>::run_layer(const Member& me, std::int64_t layer) noexcept {
   // Every row's gate gradients are there.
   all_barrier->wait(threads);
   if (steps_only) return;
+  const std::int64_t time = shared.args.max_time;
   if (layer > 0 || dx.base) {
     if (transposes) transpose_layer(layer, me.thread, true);
-    BackwardRows<T>(*this, me).input_gradient(layer);
+    BackwardRows<T>(*this, me).input_gradient(layer, 0, time);
   }
   if (layer > 0 && shared.dropping()) {
     shared.row_barrier(me).wait(me.members);
-    BackwardRows<T>(*this, me).drop(layer);
+    BackwardRows<T>(*this, me).drop(layer, 0, time);
   }
+  // They are written where transposed weights may lie.
+  if (dparams && transposes) all_barrier->wait(threads);
+  sum_gradients(me, layer);
+  tell_of(me, layer);
+}
+
+// A thread's share of the gradients of a layer's parameters.
+template <class T>
+void BackwardRun<T>::sum_gradients(const Member& me, std::int64_t layer) noexcept {
   if (dparams) {
-    // They are written where transposed weights may lie.
-    if (transposes) all_barrier->wait(threads);
     weight_gradients(*this,
                      {.last_row = shared.args.batch,
                       .share = me.thread,
-                      .shares = threads,
+                      .shares = shared.plan.threads(),
                       .dparams = dparams,
                       .accumulate = accumulate,
                       .space = me.space},
                      layer);
   }
   row_gradients(*this, layer, me.thread);
-  all_barrier->wait(threads);
+}
+
+// When all threads have theirs.
+template <class T>
+void BackwardRun<T>::tell_of(const Member& me, std::int64_t layer) noexcept {
+  all_barrier->wait(shared.plan.threads());
   if (layer_done && me.thread == 0) (*layer_done)(layer);
 }
 
@@ -88,9 +105,11 @@ template <class T>
 PackedLayer<T> BackwardRun<T>::weights(std::int64_t layer, std::int64_t direction) const noexcept {
   const CpuPacked<T>& packed = shared.packed;
   if (!packed.transposes()) return packed.layer(layer, direction);
-  T* const own = transposed_in_gradient(packed, layer, direction, shared.args.batch, lent);
-  return with_transposed(packed.layer(layer, direction),
-                         own ? own : scratch.transposed[static_cast<std::size_t>(direction)]);
+  const bool shifts = wave.layer_groups > 1;
+  T* const lying =
+      shifts ? nullptr : transposed_in_gradient(packed, layer, direction, shared.args.batch, lent);
+  T* const own = scratch_of(layer).transposed[static_cast<std::size_t>(direction)];
+  return with_transposed(packed.layer(layer, direction), lying ? lying : own, shifts);
 }
 
 template <class T>
@@ -140,6 +159,7 @@ void BackwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t d,
   const auto i_d = static_cast<std::size_t>(d);
   const std::int64_t p = layer * spec.num_dirs() + d, side = d * spec.hidden_size();
   const std::int64_t back = d == 0 ? -1 : 1, recurrent = recurrent_side();
+  const LayerScratch<T>& own = scratch_of(layer);
   const Grid<T> dout = output_gradient(layer);
   const BackwardSpace<T>& space = me.space;
   const T* zeros = shared.packed.zeros();
@@ -147,11 +167,11 @@ void BackwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t d,
     const std::int64_t b = shared.row(me, i), t = shared.time_of(d, step, b);
     // Rows without a later step have no product and do not read this one.
     const bool last = step + 1 == shared.rows.length(b);
-    space.a[i] = last ? zeros : scratch.da[i_d].at(t - back, b) + recurrent;
-    space.carry[i] = scratch.carry[i_d].at(0, b);
+    space.a[i] = last ? zeros : own.da[i_d].at(t - back, b) + recurrent;
+    space.carry[i] = own.carry[i_d].at(0, b);
     if (dout.base) space.dy[i] = dout.at(t, b) + side;
     space.gates[i] = store.gates[i_d].at(t, b);
-    space.da[i] = scratch.da[i_d].at(t, b);
+    space.da[i] = own.da[i_d].at(t, b);
     if (spec.mode == RnnMode::kGru) {
       const T* start = saved.h0.base ? saved.h0.at(p, b) : zeros;
       space.h_prev[i] = step > 0 ? store.out.at(t + back, b) + side : start;
@@ -160,7 +180,7 @@ void BackwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t d,
       const T* start = saved.c0.base ? saved.c0.at(p, b) : zeros;
       space.c[i] = (spec.zoneout_cell > 0.0 ? store.c_now[i_d] : store.c[i_d]).at(t, b);
       space.c_prev[i] = step > 0 ? store.c[i_d].at(t + back, b) : start;
-      space.dc[i] = scratch.dc[i_d].at(0, b);
+      space.dc[i] = own.dc[i_d].at(0, b);
     }
   }
 }
@@ -169,15 +189,30 @@ template <class T>
 void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::int64_t d) noexcept {
   Barrier& barrier = shared.step_barrier(me);
   const int sharing = shared.plan.panel_threads;
+  begin_direction(me, layer, d);
+  barrier.wait(sharing);
+  run_steps(me, layer, d, 0, longest(me));
+  end_direction(me, layer, d);
+}
+
+template <class T>
+void BackwardRun<T>::begin_direction(const Member& me, std::int64_t layer,
+                                     std::int64_t d) noexcept {
+  BackwardRows<T>(*this, me).seed_states(layer, d);
+  const PackedLayer<T> own = weights(layer, d);
+  StateBackward<T>(*this, me, own, layer, d).draw_masks();
+}
+
+// Steps [first, end), the last one first.
+template <class T>
+void BackwardRun<T>::run_steps(const Member& me, std::int64_t layer, std::int64_t d,
+                               std::int64_t first, std::int64_t end) noexcept {
   const PackedLayer<T> own = weights(layer, d);
   StateBackward<T> state(*this, me, own, layer, d);
-  BackwardRows<T>(*this, me).seed_states(layer, d);
-  state.draw_masks();
-  barrier.wait(sharing);
   BackwardStep<T> call = step_call(me, own, layer, d);
-  const std::int64_t steps = me.rows ? shared.rows.length(shared.row(me, 0)) : 0;
-  std::int64_t older = 0;  // rows that have a later step already behind them
-  for (std::int64_t s = steps - 1; s >= 0; --s) {
+  const Grid<T>& masks = scratch_of(layer).state_mask[static_cast<std::size_t>(d)];
+  std::int64_t older = shared.active(me, end);  // rows that have a later step already behind them
+  for (std::int64_t s = end - 1; s >= first; --s) {
     const std::int64_t count = shared.active(me, s);
     point(me, layer, d, s, count);
     // Alternating panel order, as in forward.
@@ -185,13 +220,20 @@ void BackwardRun<T>::run_direction(const Member& me, std::int64_t layer, std::in
     state.before_cell(call, s, count, older);
     shared.packed.normalizes() ? norm_step(me, layer, d, s, call, count, older)
                                : step(call, count, older);
-    if (shared.packed.resets_before()) reset_step(me, own.r_n_back, d, call, count);
+    if (shared.packed.resets_before()) reset_step(me, own.r_n_back, masks, call, count);
     state.after_cell(call, count);
-    barrier.wait(sharing);
+    shared.step_barrier(me).wait(shared.plan.panel_threads);
     older = count;
   }
-  if (states[static_cast<std::size_t>(d)].dh0.base) state.initial_state();
-  barrier.wait(sharing);
+}
+
+template <class T>
+void BackwardRun<T>::end_direction(const Member& me, std::int64_t layer, std::int64_t d) noexcept {
+  const PackedLayer<T> own = weights(layer, d);
+  if (states[static_cast<std::size_t>(d)].dh0.base) {
+    StateBackward<T>(*this, me, own, layer, d).initial_state();
+  }
+  shared.step_barrier(me).wait(shared.plan.panel_threads);
   BackwardRows<T>(*this, me).store_states(layer, d);
 }
 
@@ -230,8 +272,9 @@ void BackwardRun<T>::step(BackwardStep<T> call, std::int64_t count, std::int64_t
 // The second part of a step whose reset gate applies before the product: the gradient of r h, from
 // all units of n's.
 template <class T>
-void BackwardRun<T>::reset_step(const Member& me, const PackedMatrix<T>& matrix, std::int64_t d,
-                                BackwardStep<T> call, std::int64_t count) noexcept {
+void BackwardRun<T>::reset_step(const Member& me, const PackedMatrix<T>& matrix,
+                                const Grid<T>& masks, BackwardStep<T> call,
+                                std::int64_t count) noexcept {
   shared.step_barrier(me).wait(shared.plan.panel_threads);
   const Share vectors(matrix.vectors, 1, me.place.panel, shared.plan.panel_threads);
   const bool reverse = call.w.reverse;
@@ -239,7 +282,7 @@ void BackwardRun<T>::reset_step(const Member& me, const PackedMatrix<T>& matrix,
   call.w.reverse = reverse;
   for (std::int64_t i = 0; i < count; ++i) {
     me.space.a[i] = me.space.da[i];
-    me.space.masks[i] = scratch.state_mask[static_cast<std::size_t>(d)].at(0, shared.row(me, i));
+    me.space.masks[i] = masks.at(0, shared.row(me, i));
   }
   call.rows = count;
   call.start_at_carry = false;

@@ -81,6 +81,9 @@ struct BackwardRun {
   RowGradients<T> rows = {};
   /// Told of each layer whose gradients are where the caller reads them; null: nobody is.
   const std::function<void(std::int64_t)>* layer_done = nullptr;
+  /// The plan of layers that are shifted in time; that of `shared` changes when a caller goes on
+  /// alone.
+  Plan wave = shared.plan;
 
   void thread_main(int thread) noexcept;
 
@@ -89,6 +92,11 @@ struct BackwardRun {
   /// The gradient of the output of `layer`; base null: zeros.
   Grid<T> output_gradient(std::int64_t layer) const {
     return layer + 1 == shared.spec().num_layers ? dy : scratch.dx;
+  }
+  /// A layer's own, or that which layers take turns with.
+  const LayerScratch<T>& scratch_of(std::int64_t layer) const {
+    if (wave.layer_groups > 1) return scratch.layers[layer];
+    return scratch;
   }
   /// Where the recurrent side of a row of gate gradients begins.
   std::int64_t recurrent_side() const {
@@ -102,9 +110,30 @@ struct BackwardRun {
  private:
   using Member = BackwardMember<T>;
 
+  /// Steps of the longest row.
+  std::int64_t longest(const Member& me) const {
+    return me.rows ? shared.rows.length(shared.row(me, 0)) : 0;
+  }
+  /// Those of a group that is shifted in time.
+  Range layers_of(std::int64_t group) const {
+    const std::int64_t all = shared.spec().num_layers, from_below = wave.layer_groups - 1 - group;
+    return {wave.first_layer(all, from_below), wave.first_layer(all, from_below + 1)};
+  }
+
   void run_layer(const Member& me, std::int64_t layer) noexcept;
+  void sum_gradients(const Member& me, std::int64_t layer) noexcept;
+  void tell_of(const Member& me, std::int64_t layer) noexcept;
   void narrow_params(int thread) const noexcept;
+  bool run_shifted(const Member& me) noexcept;
+  bool wait_for_wave(const Member& me, int members) noexcept;
+  void transpose_group(std::int64_t group) const noexcept;
+  void run_part(const Member& me, std::int64_t group, std::int64_t chunk,
+                std::int64_t chunks) noexcept;
   void run_direction(const Member& me, std::int64_t layer, std::int64_t d) noexcept;
+  void begin_direction(const Member& me, std::int64_t layer, std::int64_t d) noexcept;
+  void run_steps(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t first,
+                 std::int64_t end) noexcept;
+  void end_direction(const Member& me, std::int64_t layer, std::int64_t d) noexcept;
   BackwardStep<T> step_call(const Member& me, const PackedLayer<T>& own, std::int64_t layer,
                             std::int64_t d) const;
   void point(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
@@ -112,7 +141,7 @@ struct BackwardRun {
   void step(BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept;
   void norm_step(const Member& me, std::int64_t layer, std::int64_t d, std::int64_t step,
                  BackwardStep<T> call, std::int64_t count, std::int64_t older) noexcept;
-  void reset_step(const Member& me, const PackedMatrix<T>& matrix, std::int64_t d,
+  void reset_step(const Member& me, const PackedMatrix<T>& matrix, const Grid<T>& masks,
                   BackwardStep<T> call, std::int64_t count) noexcept;
   void transpose_layer(std::int64_t layer, int thread, bool input) const noexcept;
 };

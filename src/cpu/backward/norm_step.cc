@@ -14,12 +14,13 @@ void BackwardRun<T>::norm_step(const Member& me, std::int64_t layer, std::int64_
   const RnnSpec& spec = shared.spec();
   const BackwardSpace<T>& space = me.space;
   const auto i_d = static_cast<std::size_t>(d);
+  const LayerScratch<T>& own = scratch_of(layer);
   const Grid<T>& norms = saved.layers[static_cast<std::size_t>(layer)].norms[i_d];
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared.row(me, i), t = shared.time_of(d, step, b);
     space.norms[i] = norms.at(t, b);
-    space.sums_of[i] = scratch.dsums[i_d].at(t, b);
-    space.dm[i] = spec.projecting() ? scratch.dm[i_d].at(0, b) : space.carry[i];
+    space.sums_of[i] = own.dsums[i_d].at(t, b);
+    space.dm[i] = spec.projecting() ? own.dm[i_d].at(0, b) : space.carry[i];
   }
   // The rows that end here have the gradient of their final state in carry.
   const std::int64_t multiplied = spec.projecting() ? count : older;

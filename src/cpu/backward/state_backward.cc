@@ -11,7 +11,7 @@ void StateBackward<T>::draw_masks() noexcept {
     const std::int64_t b = shared_.row(me_, i);
     shared_.fill_mask({MaskOf::kRecurrentState, pseudo(), 0, b},
                       shared_.spec().training.recurrent_dropout, {0, width()},
-                      run_.scratch.state_mask[i_d_].at(0, b));
+                      own_.state_mask[i_d_].at(0, b));
   }
 }
 
@@ -34,11 +34,11 @@ void StateBackward<T>::after_cell(const BackwardStep<T>& call, std::int64_t coun
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared_.row(me_, i);
     if (adds_state) {
-      kernels.add(space_.carry[i] + units.first, run_.scratch.carry[i_d_].at(0, b) + units.first,
+      kernels.add(space_.carry[i] + units.first, own_.carry[i_d_].at(0, b) + units.first,
                   units.count());
     }
     if (spec.zoneout_cell > 0.0) {
-      kernels.add(run_.scratch.dc_kept[i_d_].at(0, b) + units.first, space_.dc[i] + units.first,
+      kernels.add(own_.dc_kept[i_d_].at(0, b) + units.first, space_.dc[i] + units.first,
                   units.count());
     }
   }
@@ -59,8 +59,8 @@ void StateBackward<T>::output_gradient(std::int64_t step, std::int64_t count,
   const Range units = units_of(w, width());
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared_.row(me_, i);
-    space_.rows_c[i] = projecting ? run_.scratch.dh_proj[i_d_].at(shared_.time_of(d_, step, b), b)
-                                  : run_.scratch.dh_split[i_d_].at(0, b);
+    space_.rows_c[i] = projecting ? own_.dh_proj[i_d_].at(shared_.time_of(d_, step, b), b)
+                                  : own_.dh_split[i_d_].at(0, b);
   }
   if (units.count() > 0) {
     const bool begun =
@@ -98,7 +98,7 @@ void StateBackward<T>::finish_row(std::int64_t i, std::int64_t step, bool has_la
     std::copy_n(carry, count, dh);
   } else {
     if (shared_.drops_state()) {
-      kernels.multiply(run_.scratch.state_mask[i_d_].at(0, b) + units.first, dh, count);
+      kernels.multiply(own_.state_mask[i_d_].at(0, b) + units.first, dh, count);
     }
     if (carries()) kernels.add(carry, dh, count);
   }
@@ -132,7 +132,7 @@ void StateBackward<T>::mask_candidate(BackwardStep<T>& call, std::int64_t step,
   const Range units = units_of(call.w, shared_.spec().num_units);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared_.row(me_, i);
-    T* const mask = run_.scratch.candidate_mask[i_d_].at(0, b);
+    T* const mask = own_.candidate_mask[i_d_].at(0, b);
     shared_.fill_mask(mask_of(MaskOf::kCandidate, step, b),
                       shared_.spec().training.recurrent_dropout, units, mask + units.first);
     space_.masks[i] = mask;
@@ -148,7 +148,7 @@ void StateBackward<T>::split_cells(const BackwardStep<T>& call, std::int64_t ste
     const std::int64_t b = shared_.row(me_, i);
     shared_.zone_out_gradient(mask_of(MaskOf::kZoneoutCell, step, b), shared_.spec().zoneout_cell,
                               units, space_.mask, space_.dc[i] + units.first,
-                              run_.scratch.dc_kept[i_d_].at(0, b) + units.first);
+                              own_.dc_kept[i_d_].at(0, b) + units.first);
   }
 }
 
@@ -160,9 +160,9 @@ void StateBackward<T>::initial_state() noexcept {
   const bool splits = shared_.splits_state();
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t b = shared_.row(me_, i);
-    space_.a[i] = run_.scratch.da[i_d_].at(shared_.time_of(d_, 0, b), b) + run_.recurrent_side();
-    space_.carry[i] = run_.scratch.carry[i_d_].at(0, b);
-    space_.rows_c[i] = splits ? run_.scratch.dh_split[i_d_].at(0, b) : space_.carry[i];
+    space_.a[i] = own_.da[i_d_].at(shared_.time_of(d_, 0, b), b) + run_.recurrent_side();
+    space_.carry[i] = own_.carry[i_d_].at(0, b);
+    space_.rows_c[i] = splits ? own_.dh_split[i_d_].at(0, b) : space_.carry[i];
   }
   const Kernels<T>& kernels = shared_.packed.kernels();
   kernels.product({.w = w,
@@ -176,7 +176,7 @@ void StateBackward<T>::initial_state() noexcept {
     T* const dh = space_.rows_c[i] + units.first;
     T* const carry = space_.carry[i] + units.first;
     if (shared_.drops_state()) {
-      const T* const mask = run_.scratch.state_mask[i_d_].at(0, shared_.row(me_, i));
+      const T* const mask = own_.state_mask[i_d_].at(0, shared_.row(me_, i));
       kernels.multiply(mask + units.first, dh, units.count());
     }
     if (carries()) {

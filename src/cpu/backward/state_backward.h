@@ -15,6 +15,7 @@ class StateBackward {
       : run_(run),
         shared_(run.shared),
         me_(me),
+        own_(run.scratch_of(layer)),
         space_(me.space),
         matrix_(weights.r_back),
         layer_(layer),
@@ -54,6 +55,7 @@ class StateBackward {
   const BackwardRun<T>& run_;
   const StepContext<T>& shared_;
   const BackwardMember<T>& me_;
+  const LayerScratch<T>& own_;
   const BackwardSpace<T>& space_;
   const PackedMatrix<T>& matrix_;
   std::int64_t layer_, d_;

@@ -1,4 +1,4 @@
-#include "cpu/backward/place_sums.h"
+#include "cpu/backward/places.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -61,7 +61,7 @@ void norm_gradients(const BackwardRun<T>& run, const GradientPart<T>& part, std:
   if (own.first >= own.last) return;
   const BackwardSpace<T>& space = part.space;
   const auto d = static_cast<std::size_t>(direction);
-  const Grid<T>& dsums = run.scratch.dsums[d];
+  const Grid<T>& dsums = run.scratch_of(layer).dsums[d];
   const Grid<T>& norms = run.saved.layers[static_cast<std::size_t>(layer)].norms[d];
   const std::int64_t count =
       each_place(shared, part, [&](std::int64_t t, std::int64_t b, std::int64_t k) {
@@ -88,7 +88,8 @@ void peephole_gradients(const BackwardRun<T>& run, const GradientPart<T>& part, 
   const Grid<T>& cells = store.c[d];
   const Grid<T>& now = store.c_now[d].base ? store.c_now[d] : cells;
   // A peephole joins after layer normalization.
-  const Grid<T>& da = shared.spec().normalizes() ? run.scratch.dsums[d] : run.scratch.da[d];
+  const Grid<T>& da =
+      shared.spec().normalizes() ? run.scratch_of(layer).dsums[d] : run.scratch_of(layer).da[d];
   point_before(shared, part, {layer, direction, cells, 0, run.saved.c0}, space.rows_b);
   const std::int64_t count =
       each_place(shared, part, [&](std::int64_t t, std::int64_t b, std::int64_t k) {

@@ -50,7 +50,7 @@ class LayerGradients {
 
   void run() {
     const auto d = static_cast<std::size_t>(d_);
-    rows_of(run_.scratch.da[d], space_.rows_a);
+    rows_of(run_.scratch_of(layer_).da[d], space_.rows_a);
     input_side();
     recurrent_side();
     const std::array<Range, 3> own = own_rows();
@@ -220,7 +220,7 @@ class LayerGradients {
   }
   void projection() {
     const auto d = static_cast<std::size_t>(d_);
-    rows_of(run_.scratch.dh_proj[d], space_.rows_a);
+    rows_of(run_.scratch_of(layer_).dh_proj[d], space_.rows_a);
     rows_of(run_.saved.layers[static_cast<std::size_t>(layer_)].h_tilde[d], space_.rows_b);
     const ParamRegion& region = packed_.layout().weight(layer_, d_, ParamRole::kProjection, 0);
     for (std::int64_t m = 0; m < region.rows; ++m) {

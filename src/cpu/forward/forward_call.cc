@@ -94,7 +94,7 @@ void forward_call(const ForwardArgs& args, Workspace* workspace) {
   const int most = std::min(most_threads(args.max_threads), mine->room().threads);
   ThreadLease lease(wanted_threads(packed, args, most), alone_seconds(packed, args));
   const bool shifts =
-      scratch.outs == packed.spec().num_layers - 1 && can_shift_layers(packed, args);
+      scratch.outs == packed.spec().num_layers - 1 && can_shift_layers(packed, args, false);
   auto run = make_run<T>(packed, args, scratch, lease, mine->barriers(), shifts);
   place_inputs(run);
   place_layers(run);
@@ -115,8 +115,8 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   scratch.layers = saved->layers.data();
   const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(most));
   ThreadLease lease(wanted_threads(*packed, args, most), alone_seconds(*packed, args));
-  auto run =
-      make_run<T>(*packed, args, scratch, lease, barriers.get(), can_shift_layers(*packed, args));
+  auto run = make_run<T>(*packed, args, scratch, lease, barriers.get(),
+                         can_shift_layers(*packed, args, true));
   run.gather = true;
   run.x = saved->x;
   run.h0 = saved->h0;

@@ -173,11 +173,12 @@ void ForwardRows<T>::finish_layer(std::int64_t layer) noexcept {
 }
 
 template <class T>
-void ForwardRows<T>::drop_outputs(std::int64_t layer) noexcept {
+void ForwardRows<T>::drop_outputs(std::int64_t layer, std::int64_t first,
+                                  std::int64_t end) noexcept {
   const LayerStore<T>& store = run_.scratch.layers[layer];
   for (std::int64_t i = me_.index; i < me_.rows; i += me_.members) {
     const std::int64_t b = shared_.row(me_, i);
-    for (std::int64_t t = 0; t < shared_.rows.length(b); ++t) {
+    for (std::int64_t t = first; t < std::min(end, shared_.rows.length(b)); ++t) {
       T* const to = store.input.at(t, b);
       const T* const from = store.out.at(t, b);
       if (to != from) std::copy_n(from, shared_.spec().output_size(), to);

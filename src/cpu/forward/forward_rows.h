@@ -28,8 +28,8 @@ class ForwardRows {
   /// Writes the final states of a layer, the outputs of it that the caller asked for, and the
   /// padding of its cells.
   void finish_layer(std::int64_t layer) noexcept;
-  /// Makes the input of the next layer from the output of `layer`.
-  void drop_outputs(std::int64_t layer) noexcept;
+  /// Makes the input of the next layer at times [first, end) from the output of `layer`.
+  void drop_outputs(std::int64_t layer, std::int64_t first, std::int64_t end) noexcept;
   /// Writes y where the last layer has not, and its padding.
   void finish_output() noexcept;
 

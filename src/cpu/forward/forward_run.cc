@@ -54,7 +54,7 @@ bool ForwardRun<T>::run_layers(Member& me) noexcept {
     if (shared.dropping() && layer + 1 < layers) {
       // States are read from the outputs before dropout may overwrite them.
       if (!wait(me, barrier, me.members)) return false;
-      ForwardRows<T>(*this, me).drop_outputs(layer);
+      ForwardRows<T>(*this, me).drop_outputs(layer, 0, shared.args.max_time);
       if (!wait(me, barrier, me.members)) return false;
     }
   }

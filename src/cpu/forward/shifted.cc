@@ -16,11 +16,14 @@ void ForwardRun<T>::run_part(Member& me, std::int64_t group, std::int64_t chunk,
                              std::int64_t chunks) noexcept {
   if (chunk < 0 || chunk >= chunks) return;
   const std::int64_t all = shared.spec().num_layers, steps = wave.wave_steps;
+  const std::int64_t first = chunk * steps, end = first + steps;
+  ForwardRows<T> rows(*this, me);
   for (std::int64_t l = wave.first_layer(all, group); l < wave.first_layer(all, group + 1); ++l) {
-    run_steps(me, l, 0, chunk * steps, (chunk + 1) * steps);
+    run_steps(me, l, 0, first, end);
+    if (shared.dropping() && l + 1 < all) rows.drop_outputs(l, first, end);
     if (chunk + 1 < chunks) continue;
-    ForwardRows<T>(*this, me).finish_layer(l);
-    if (l + 1 == all) ForwardRows<T>(*this, me).finish_output();
+    rows.finish_layer(l);
+    if (l + 1 == all) rows.finish_output();
   }
 }
 

@@ -66,12 +66,13 @@ T* transposed_in_gradient(const CpuPacked<T>& packed, std::int64_t layer, std::i
 }
 
 template <class T>
-PackedLayer<T> with_transposed(const PackedLayer<T>& layer, T* memory) {
+PackedLayer<T> with_transposed(const PackedLayer<T>& layer, T* memory, bool by_turns) {
   PackedLayer<T> result = layer;
   result.r_back.data = memory;
   result.r_n_back.data = memory + layer.r_back.size();
   result.proj_back.data = result.r_n_back.data + layer.r_n_back.size();
-  result.w_back.data = memory;
+  T* const end = result.proj_back.data + layer.proj_back.size();
+  result.w_back.data = by_turns ? end : memory;
   return result;
 }
 
@@ -96,8 +97,8 @@ template float* transposed_in_gradient<float>(const CpuPacked<float>&, std::int6
                                               std::int64_t, float*);
 template double* transposed_in_gradient<double>(const CpuPacked<double>&, std::int64_t,
                                                 std::int64_t, std::int64_t, double*);
-template PackedLayer<float> with_transposed<float>(const PackedLayer<float>&, float*);
-template PackedLayer<double> with_transposed<double>(const PackedLayer<double>&, double*);
+template PackedLayer<float> with_transposed<float>(const PackedLayer<float>&, float*, bool);
+template PackedLayer<double> with_transposed<double>(const PackedLayer<double>&, double*, bool);
 template void transpose_recurrent<float>(const RnnSpec&, const PackedLayer<float>&, int, int);
 template void transpose_recurrent<double>(const RnnSpec&, const PackedLayer<double>&, int, int);
 template void transpose_input<float>(const RnnSpec&, const PackedLayer<float>&, int, int);

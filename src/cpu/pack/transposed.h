@@ -8,11 +8,12 @@
 namespace openrnn::cpu {
 
 /// Elements of the panels of one direction of a layer that backward reads. r, r_n and proj are read
-/// by the same steps; w, after them, takes their place.
+/// by the same steps; w, after them, takes their place, or lies behind them where it is read by
+/// turns with them.
 template <class T>
-std::int64_t transposed_size(const PackedLayer<T>& layer) {
-  return std::max(layer.r_back.size() + layer.r_n_back.size() + layer.proj_back.size(),
-                  layer.w_back.size());
+std::int64_t transposed_size(const PackedLayer<T>& layer, bool by_turns = false) {
+  const std::int64_t steps = layer.r_back.size() + layer.r_n_back.size() + layer.proj_back.size();
+  return by_turns ? steps + layer.w_back.size() : std::max(steps, layer.w_back.size());
 }
 
 /// Where the gradient of these weights will be written lies idle until then. Null when it is too
@@ -24,7 +25,7 @@ T* transposed_in_gradient(const CpuPacked<T>& packed, std::int64_t layer, std::i
 
 /// A copy of `layer` whose forms for backward lie in `memory`.
 template <class T>
-PackedLayer<T> with_transposed(const PackedLayer<T>& layer, T* memory);
+PackedLayer<T> with_transposed(const PackedLayer<T>& layer, T* memory, bool by_turns = false);
 
 /// One member's share of the panels of r_back, r_n_back and proj_back, or of w_back.
 template <class T>

@@ -66,9 +66,11 @@ double step_seconds(const PlanQuestion& question, const Plan& plan) {
 // long.
 double seconds_of(const PlanQuestion& question, const Plan& plan, double step, double alone) {
   const auto steps = static_cast<double>(question.wave_time * question.spec.num_layers);
-  const double late = plan.panel_threads > 1 ? kLateAtStep * question.barrier_latency : 0.0;
+  const double late = plan.threads() > 1 ? kLateAtStep * question.barrier_latency : 0.0;
   return steps * (step + late + alone / plan.threads());
 }
+
+constinit std::atomic<std::int64_t> assumed_steps{0};
 
 // The least steps of a wave: a tile of rows for the products with the input.
 constexpr std::int64_t kWaveSteps = kTileRows;
@@ -124,10 +126,15 @@ Plan choose_plan(const PlanQuestion& question) {
       }
     }
   }
-  if (question.wave_time == 0) return best;
+  const std::int64_t assumed = assumed_steps.load(std::memory_order_relaxed);
+  const auto layers = static_cast<int>(question.spec.num_layers);
+  if (question.wave_time == 0 || question.threads == 1 || assumed < 0) return best;
+  if (assumed > 0) {
+    return {.layer_groups = std::min(question.threads, layers), .wave_steps = assumed};
+  }
   const double alone = step_seconds(question, Plan{});
   double whole = seconds_of(question, best, least, alone);
-  for (int groups = 2; groups <= question.threads && groups <= question.spec.num_layers; ++groups) {
+  for (int groups = 2; groups <= question.threads && groups <= layers; ++groups) {
     const Plan plan = wave_plan(question, groups);
     const double seconds = wave_seconds(question, plan, alone);
     if (seconds >= whole) continue;
@@ -135,6 +142,10 @@ Plan choose_plan(const PlanQuestion& question) {
     whole = seconds;
   }
   return best;
+}
+
+std::int64_t assume_wave_steps(std::int64_t steps) noexcept {
+  return assumed_steps.exchange(steps);
 }
 
 double seconds_alone(const PlanQuestion& question, std::int64_t time) {

@@ -55,6 +55,11 @@ double seconds_alone(const PlanQuestion& question, std::int64_t time);
 /// The plan with the lowest estimated time. Results do not depend on it.
 Plan choose_plan(const PlanQuestion& question);
 
+/// From now on layers that can be shifted in time are, in chunks of so many steps, whatever that
+/// costs; 0: where the model says so, below 0: nowhere. Returns what it was. For tests, so that
+/// small calls have many chunks.
+std::int64_t assume_wave_steps(std::int64_t steps) noexcept;
+
 /// How many of `most` threads should pack `elements` parameters.
 int packing_threads(std::int64_t elements, int most, double barrier_latency);
 

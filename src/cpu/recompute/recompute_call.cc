@@ -42,6 +42,7 @@ class Recomputation {
     }
     used_ = std::max<std::int64_t>(divide_up(longest, saved.borders.steps), 1);
     begin(0);
+    shifts_ = most_ > 1 && can_shift_backward(packed_, chunk_);
     Carver measure;
     carve(measure);
     memory_ = Block(measure.used());
@@ -76,7 +77,8 @@ class Recomputation {
                  .call = chunk_,
                  .threads = most_,
                  .between = spec_.num_layers > 1 && !both,
-                 .wide_rows = narrow && args_.row_dparams ? args_.last_row - args_.first_row : 0});
+                 .wide_rows = narrow && args_.row_dparams ? args_.last_row - args_.first_row : 0,
+                 .shifts = shifts_});
     carry_h_ = states(h);
     carry_c_ = states(c);
     if (both) carve_whole(carver);
@@ -140,7 +142,7 @@ class Recomputation {
     begin(chunk);
     if (bidirectional()) place_kept(pass.last_layer - 1);
     ThreadLease lease(wanted_threads(packed_, chunk_, most_), alone_seconds(packed_, chunk_));
-    const Plan plan = plan_for(packed_, chunk_, lease, 1);
+    const Plan plan = plan_for(packed_, chunk_, lease, 1, can_shift_layers(packed_, chunk_, true));
     const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(plan.threads()));
     ForwardRun<T> run{.shared = context(plan, forward_.order, barriers.get()),
                       .scratch = forward_,
@@ -156,8 +158,9 @@ class Recomputation {
   }
 
   void differentiate(std::int64_t chunk, const Pass<T>& pass) {
-    ThreadLease lease(wanted_threads(packed_, chunk_, most_));
-    const Plan plan = plan_for(packed_, chunk_, lease, 1);
+    const double alone = shifts_ ? 2 * alone_seconds(packed_, chunk_) : 0;
+    ThreadLease lease(wanted_threads(packed_, chunk_, most_), alone);
+    const Plan plan = plan_for(packed_, chunk_, lease, 1, shifts_);
     const auto threads = static_cast<std::size_t>(plan.threads());
     const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);
     BackwardScratch<T> scratch = backward_;
@@ -248,6 +251,7 @@ class Recomputation {
   const CpuPacked<T>& packed_;
   const RnnSpec& spec_;
   int most_;
+  bool shifts_ = false;  // whether layers may be shifted in time
   StateGradientRows<T> user_;
   UserRows<T> user_dy_, user_dx_;
   std::int64_t used_ = 1;        // chunks that a row reaches

@@ -32,11 +32,12 @@ double alone_seconds(const CpuPacked<T>& packed, const ForwardArgs& args) {
 }
 
 /// Whether layers can be shifted in time: a later one needs the steps before alone, and nothing of
-/// a step is in memory that layers share.
+/// a step is in memory that layers share. A call that is `saving` keeps outputs and what dropout
+/// leaves of them apart.
 template <class T>
-bool can_shift_layers(const CpuPacked<T>& packed, const ForwardArgs& args) {
+bool can_shift_layers(const CpuPacked<T>& packed, const ForwardArgs& args, bool saving) {
   const RnnSpec& spec = packed.spec();
-  const bool dropping = args.training && spec.training.dropout > 0.0;
+  const bool dropping = !saving && args.training && spec.training.dropout > 0.0;
   return spec.num_layers > 1 && spec.num_dirs() == 1 && !dropping && !spec.projecting() &&
          !packed.normalizes() && !packed.hands_on_gates() && spec.zoneout == 0.0 &&
          spec.zoneout_cell == 0.0 && !spec.training.drops_state() &&

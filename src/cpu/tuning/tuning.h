@@ -91,9 +91,13 @@ inline constexpr int64_t kChunkBytes = int64_t{512} << 10;
 /// Rows of a chunk: the projection of more is no faster.
 inline constexpr int64_t kChunkRows = 512;
 
-/// Layers that are shifted in time need an output each, where others take turns with two: up to this
-/// many rows of the batch; more are divided among the threads.
+/// Layers that are shifted in time need an output each, where others take turns with two: up to
+/// this many rows of the batch; more are divided among the threads.
 inline constexpr int64_t kShiftedRows = 16;
+
+/// In a backward pass each of them keeps its gate gradients and transposed weights, where others
+/// take turns: bytes of that for all layers, a small part of what a process has anyway.
+inline constexpr int64_t kShiftedBytes = int64_t{8} << 20;
 
 // ---- Fetching ahead: rows lie too far from each other for the processor to foresee the next one
 
@@ -120,8 +124,9 @@ inline constexpr double kOtherCoreBytesPerSecond = 3e9;
 inline constexpr double kPackedPerSecond = 3.3e9, kPackingBarriers = 100;
 /// Seconds of ThreadLease::barrier_latency() between two cores of one L3.
 inline constexpr double kNearBarrierLatency = 0.1e-6;
-/// Barrier latencies that threads which share a step wait for each other besides the barrier: two of
-/// them took as long as one for the steps of 64 units, of which each has half.
+/// Barrier latencies that threads which divide each step lose besides, where layers could be
+/// shifted in time: two of them took as long as one for the steps of 64 units, of which each has
+/// half, and four fifths of it for those of 4 rows.
 inline constexpr double kLateAtStep = 2;
 /// The shorter of reading and computing hides behind the longer one, but for this part.
 inline constexpr double kNotHidden = 0.3;

@@ -39,6 +39,7 @@ TEST(PlanTest, LayersAreShiftedInTimeWhereRowsAreFew) {
   EXPECT_EQ(two.wave_steps % kTileRows, 0);
   EXPECT_LT(two.wave_steps, 50);
   EXPECT_EQ(plan(4, 1, 100, 4).layer_groups, 4);
+  EXPECT_EQ(plan(4, 4, 100, 2).layer_groups, 2) << "rows are too few to be divided";
   EXPECT_EQ(plan(4, 64, 100, 2).row_groups, 2) << "rows need no barrier";
   EXPECT_EQ(plan(4, 1, 0, 2).layer_groups, 1) << "a call whose layers cannot be shifted";
   EXPECT_EQ(plan(4, 1, 1, 2).layer_groups, 1) << "of one step";
