@@ -97,8 +97,9 @@ def versions_of(results: Sequence[LineResult], packages: Mapping[str, str]) -> d
 
 
 def goal_entry(goal: Goal) -> Record:
-    """As the report has it."""
-    found = None if goal.found is None else round(goal.found, 3)
+    """Of one that was measured, as the report has it."""
+    assert goal.found is not None
+    found = round(goal.found, 3)
     return {
         "text": goal.text, "wanted": goal.wanted, "found": found, "lines": goal.lines,
         "state": goal.state, "most": goal.at_most,
@@ -122,7 +123,7 @@ def record_of(
         "commit": setting.get("commit", ""),
         "quick": bool(setting.get("quick")),
         "lines": lines,
-        "goals": [goal_entry(goal) for goal in goals],
+        "goals": [goal_entry(goal) for goal in goals if goal.found is not None],
     }
 
 

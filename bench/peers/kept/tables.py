@@ -188,10 +188,9 @@ def goals(run: Record) -> list[str]:
     """Every goal that could be measured."""
     lines = head(["goal", "wanted", "found", "lines", ""])
     for goal in run.get("goals", []):
-        if goal["found"] is not None:
-            wanted = f"{'at most ' if goal['most'] else ''}{goal['wanted']:g}"
-            cells = (goal["text"], wanted, number(goal["found"]), str(goal["lines"]), goal["state"])
-            lines.append(row(cells))
+        wanted = f"{'at most ' if goal['most'] else ''}{goal['wanted']:g}"
+        cells = (goal["text"], wanted, number(goal["found"]), str(goal["lines"]), goal["state"])
+        lines.append(row(cells))
     return lines
 
 

@@ -108,6 +108,19 @@ def test_refusals_and_failures_are_told_apart(start, folder):
         protocol.Worker(["/no/such/program"], {}, folder / "log")
 
 
+def test_a_peer_is_dropped_for_one_of_its_language(tmp_path):
+    """Ours from C++ is so fast in short calls that nothing called from Python would be timed."""
+    sides = (Side("OpenRNN", "openrnn_layers", "ours"), Side("OpenRNN C++", "openrnn_core", "ours"),
+             Side("near", "pytorch"), Side("far", "pytorch"), Side("oneDNN", "onednn"))  # fmt: skip
+    run = measure.LineRun(Line("streaming", NETWORK, "forward", 1, sides), None, tmp_path, 1.0, None)
+    times = {"OpenRNN": 5.0, "OpenRNN C++": 0.5, "near": 14.0, "far": 16.0, "oneDNN": 4.0}
+    for entry in run.entries:
+        entry.rounds = [times[entry.side.key]] * measure.FEWEST_ROUNDS
+    running = run._still_running(measure.FEWEST_ROUNDS)
+    assert [entry.side.key for entry in running] == ["OpenRNN", "OpenRNN C++", "near"]
+    assert len(run._still_running(measure.FEWEST_ROUNDS - 1)) == 5
+
+
 def test_a_line(tmp_path, environment):
     """Ours, a peer that agrees, one that does not, one that refuses, one that dies, one slow."""
     kinds = {
