@@ -19,7 +19,8 @@ END = "<!-- end of bench -->"
 SUMMARY = "all summary"
 MOST_LINES = 220  # of a page
 TITLES = {
-    "networks": "", "padding": "Half of the batch padded, ours told the lengths:",
+    "networks": "", "alone": "In each cell: our median in ms, percent of the FMA peak.",
+    "padding": "Half of the batch padded, ours told the lengths:",
     "model": "Training the language model of `make demo`:",
     "cells": "Cells with options, against the same cell as a loop in PyTorch:",
     "arithmetic": "Other arithmetic and smaller weights, times as fast:",
@@ -73,11 +74,15 @@ def filled(page: str, text: str, runs: Mapping[str, Record], shown_on: Mapping[s
 def new_page(name: str, run: Record) -> str:
     """With every table that the run fills; more than a page holds is left out."""
     machine = run["machine"]["name"]
-    kind = ": drop-in layers" if name.endswith("_dropin") else ""
+    alone = name.endswith("_alone")
+    kind = ": drop-in layers" if name.endswith("_dropin") else ": our layers alone" if alone else ""
+    said = "[performance.md](performance.md) says what limits them." if alone else (
+        "[benchmarks.md](benchmarks.md) says how it is measured and how to read it."
+    )
     lines = [
         f"# Benchmarks on {machine}{kind}", "",
-        "Drawn from a kept run of `make bench-peers`. [benchmarks.md](benchmarks.md) says how it is "
-        "measured and how to read it.", "", f"<!-- bench: {name} machine -->", END,
+        f"Drawn from a kept run of `make bench{'' if alone else '-peers'}`. {said}", "",
+        f"<!-- bench: {name} machine -->", END,
     ]  # fmt: skip
     used = len(lines) + 3
     for each, title in TITLES.items():

@@ -14,7 +14,7 @@ LIBRARIES = {
 ISA = (("amx_bf16", "AMX"), ("avx512f", "AVX-512"), ("avx2", "AVX2 alone"))
 NETWORK = re.compile(r"(LSTM|GRU|RNN) L(\d+) U(\d+) B(\d+) T(\d+)(.*)")
 CELLS = ("LSTM", "GRU", "RNN")
-WORKS = ("forward", "forward + backward", "model")
+WORKS = ("forward", "forward for training", "forward + backward", "model")
 PLAIN = ("batch 1", "streaming", "server", "batches", "four threads")
 MEANS = (  # groups, pass, title
     (("batch 1", "streaming"), "forward", "batch 1, forward"),
@@ -118,6 +118,16 @@ def roofline(run: Record) -> list[str]:
     return by_network(run, ("batch 1", "batches"), roof_cell)
 
 
+def alone(run: Record) -> list[str]:
+    """Ours without peers: median ms and percent of the FMA peak."""
+
+    def cell(entry: Record) -> str:
+        ((_, median, _),) = (side["ms"] for side in entry["sides"].values())
+        return f"{significant(median)}, {entry['roof']:.0f} %"
+
+    return by_network(run, ("alone",), cell)
+
+
 def arithmetic(run: Record) -> list[str]:
     """Other arithmetics and smaller weights over our float32, and over a peer's: least to most."""
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
@@ -153,7 +163,7 @@ def drop_in(run: Record) -> list[str]:
     for (group, ours, over), works in sorted(found.items()):
         on = group.removeprefix("dropin").removeprefix(" jax").replace(" keras ", " on ")
         worst = min(pair for pairs in works.values() for pair in pairs)
-        means = [mean([ratio for ratio, _ in works.get(work, [])]) for work in WORKS[:2]]
+        means = [mean([ratio for ratio, _ in works.get(work, [])]) for work in ("forward", "forward + backward")]
         lines.append(row([ours, over + on, *means, f"{worst[0]:.2f}, {worst[1]}"]))
     return lines
 
@@ -201,9 +211,10 @@ def machine(run: Record) -> list[str]:
     libraries = [f"{LIBRARIES[k]} {versions[k]}" for k in LIBRARIES if k in versions]
     commit = f", commit {run['commit']}" if run.get("commit") else ""
     text = (
-        f"{found['name']} ({found['model']}), {found['cores']} cores, {isa}; {run['date']}{commit}. "
-        f"{', '.join(libraries)}."
+        f"{found['name']} ({found['model']}), {found['cores']} cores, {isa}; {run['date']}{commit}."
     )
+    if libraries:
+        text += f" {', '.join(libraries)}."
     if run.get("quick"):
         text += " Few repetitions (`--quick`)."
     if not run.get("whole", True):
@@ -236,7 +247,7 @@ def summary(runs: dict[str, Record], pages: dict[str, str]) -> list[str]:
 
 
 KINDS: dict[str, Callable[[Record], list[str]]] = {
-    "arithmetic": arithmetic, "cells": cells, "dropin": drop_in, "goals": goals,
+    "alone": alone, "arithmetic": arithmetic, "cells": cells, "dropin": drop_in, "goals": goals,
     "machine": machine, "memory": memory, "model": model, "networks": networks,
     "padding": padding, "roofline": roofline,
 }  # fmt: skip

@@ -213,7 +213,7 @@ def test_a_run_that_no_page_shows_gets_a_page(tree):
 
 @pytest.mark.parametrize("block,error", [
     ("<!-- bench: zen1 networks -->\n<!-- end of bench -->", "run 'zen1', expected one of zen9"),
-    ("<!-- bench: zen9 speeds -->\n<!-- end of bench -->", "table 'speeds', expected one of arith"),
+    ("<!-- bench: zen9 speeds -->\n<!-- end of bench -->", "table 'speeds', expected one of alone"),
     ("<!-- bench: zen9 goals -->", "'zen9 goals' has no end"),
     ("<!-- end of bench -->", "expected a marker before it"),
     ("<!-- bench: zen9 goals -->\n<!-- bench: zen9 goals -->", "inside another block"),
@@ -256,6 +256,35 @@ def test_an_unfinished_run_is_not_kept(tmp_path, capsys):
     assert not list(tmp_path.iterdir())
     assert __main__.keep([done], found, setting, options) == 0
     assert "lstm" in record.read(tmp_path / "zen9.json")["lines"]["batches"].popitem()[0].lower()
+
+
+def test_figures_of_our_layers_alone(tmp_path, monkeypatch, tree):
+    def figure(way, threads, ms):
+        return {"config": "LSTM L1 U64 B1 T100", "pass": way, "threads": threads, "ms": ms,
+                "gflops": 61.237, "percent_of_peak": 17.884}  # fmt: skip
+
+    (tmp_path / "1.json").write_text(json.dumps([figure("forward", 1, 0.10702)]))
+    two = [figure("forward_backward", 2, 0.36), figure("forward_training", 2, 0.2)]
+    (tmp_path / "2.json").write_text(json.dumps(two))
+    command = [sys.executable, "-S", "-m", "peers.kept", "zen9", "abc", tmp_path / "1.json"]
+    keep = lambda *more: subprocess.run(
+        [*command, *more], text=True, capture_output=True, check=False, cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT / "bench"), "PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    assert keep(tmp_path / "2.json").returncode == 0
+    path = tmp_path / "bench/results/zen9_alone.json"
+    assert tables.alone(record.read(path)) == [
+        "| network | forward, 1 thread | forward for training, 2 threads | forward + backward, 2 threads |",
+        "| --- | --- | --- | --- |",
+        "| LSTM L1 U64 B1 T100 | 0.107, 18 % | 0.200, 18 % | 0.360, 18 % |",
+    ]
+    shutil.copy(path, tree.results)
+    assert draw(tree).returncode == 0
+    page = (tree.docs / "benchmarks_zen9_alone.md").read_text()
+    assert "of `make bench`. [performance.md]" in page and "| 0.107, 18 % |" in page
+    assert "zen9_alone" not in (tree.docs / "page.md").read_text()  # no ratios to sum up
+    (tmp_path / "2.json").write_text('[{"pass": "cells"}]')
+    assert "expected figures of plain `openrnn bench" in keep(tmp_path / "2.json").stderr
 
 
 def test_names_of_runs(monkeypatch):
