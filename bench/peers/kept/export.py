@@ -29,8 +29,8 @@ def own_pairs(result: LineResult) -> list[tuple[str, str]]:
     """Which of our sides are compared with each other, as the report does."""
     own = [side.key for side in result.sides if side.role == "own"]
     if result.line.group in ARITHMETIC:
-        over = lambda key: "OpenRNN C++" if key.startswith("OpenRNN C++") else "OpenRNN"
-        return [(key, over(key)) for key in own]
+        cpp = "OpenRNN C++"
+        return [(key, cpp if key.startswith(cpp) else "OpenRNN") for key in own]
     if not result.line.group.startswith("dropin"):
         return []
     return [(side.key, key) for side in result.sides if side.role == "ours" for key in own]

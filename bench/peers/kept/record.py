@@ -102,7 +102,7 @@ def read(path: Path) -> Record:
     missing = sorted({"date", "lines", "machine", "versions"} - found.keys())
     if missing:
         raise KeptError(f"[read] {path.name}: {', '.join(missing)} missing")
-    return found
+    return dict(found)
 
 
 def read_all(folder: Path) -> dict[str, Record]:

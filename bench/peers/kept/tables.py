@@ -83,7 +83,15 @@ def roof_cell(entry: Record) -> str:
     return f"{entry['roof']:.0f} %" if "roof" in entry else ""
 
 
-def by_network(run: Record, groups: Sequence[str], cell: Cell, cut: str = "") -> list[str]:
+def same(name: str) -> str:
+    """A network's name as it is."""
+    return name
+
+
+def by_network(
+    run: Record, groups: Sequence[str], cell: Cell, title: Callable[[str], str] = same,
+    first: str = "network",
+) -> list[str]:  # fmt: skip
     """A row a network, a column a pass and number of threads; rows without a cell are left out."""
     rows: dict[str, dict[str, str]] = {}
     for group in groups:
@@ -92,9 +100,9 @@ def by_network(run: Record, groups: Sequence[str], cell: Cell, cut: str = "") ->
             cells = {call: cell(entry) for call, entry in networks[name].items()}
             found = {call: text for call, text in cells.items() if text}
             if found:
-                rows.setdefault(name.removesuffix(cut), {}).update(found)
+                rows.setdefault(title(name), {}).update(found)
     calls = sorted({call for cells in rows.values() for call in cells}, key=call_order)
-    lines = head(["network", *call_titles(calls)])
+    lines = head([first, *call_titles(calls)])
     return lines + [row([name, *(c.get(call, "") for call in calls)]) for name, c in rows.items()]
 
 
@@ -105,12 +113,17 @@ def networks(run: Record) -> list[str]:
 
 def padding(run: Record) -> list[str]:
     """The same with half padding."""
-    return by_network(run, ("padding",), ratio_cell, ", half padding")
+    return by_network(run, ("padding",), ratio_cell, lambda name: name.removesuffix(", half padding"))
 
 
 def cells(run: Record) -> list[str]:
-    """Cells with options against loops."""
-    return by_network(run, ("cells",), ratio_cell)
+    """Cells with options against loops; all networks have the same sizes."""
+
+    def title(name: str) -> str:
+        cell, _, option = name.partition(" ")
+        return f"{cell} {option.partition(', ')[2]}"
+
+    return by_network(run, ("cells",), ratio_cell, title, "cell")
 
 
 def roofline(run: Record) -> list[str]:
@@ -136,12 +149,12 @@ def arithmetic(run: Record) -> list[str]:
             for call, entry in entries.items():
                 for kind in ("own", "peers"):
                     for pair in comparisons(entry, kind):
-                        calls = found.setdefault((pair.ours, pair.peer), {})
-                        calls.setdefault(call, []).append(pair.ratio)
+                        ratios = found.setdefault((pair.ours, pair.peer), {})
+                        ratios.setdefault(call, []).append(pair.ratio)
     calls = sorted({call for values in found.values() for call in values}, key=call_order)
     lines = head(["ours", "over", *call_titles(calls)])
-    for (ours, over), values in sorted(found.items()):
-        spans = [values.get(call, []) for call in calls]
+    for (ours, over), ratios in sorted(found.items()):
+        spans = [ratios.get(call, []) for call in calls]
         texts = [f"{min(v):.2f} to {max(v):.2f}, mean {mean(v)}" if v else "" for v in spans]
         lines.append(row([ours, over, *texts]))
     return lines

@@ -169,7 +169,7 @@ def test_other_tables():
     )  # fmt: skip
     row = lambda kind: tables.KINDS[kind](made)[-1]
     assert row("padding") == "| LSTM L4 U128 B64 T20 | 2.00, **1.50** ORT |"
-    assert row("cells") == "| LSTM L4 U128 B64 T20, peepholes | 2.00, **1.50** ORT |"
+    assert row("cells") == "| LSTM peepholes | 2.00, **1.50** ORT |"
     assert row("model") == "| 1 | 1,020,000 | ONNX Runtime 1.50, oneDNN 18.00 |"
     assert row("memory") == "| LSTM L4 U128 B64 T20 | 12 |"
     assert row("arithmetic") == "| OpenRNN int8 | OpenRNN | 2.00 to 2.00, mean 2.00 |"
