@@ -55,10 +55,10 @@ demo:  ## train on a real text, save, restore, compare, sample (FRESH=1 trains a
 	@scripts/build release openrnn_tool
 	@FRESH=$(FRESH) scripts/demo
 
-bench:  ## measure the recurrent layers against this machine's own peak
+bench:  ## measure the recurrent layers against this machine's own peak (KEEP=NAME keeps the figures)
 	@scripts/setup build
 	@scripts/build release openrnn_tool
-	@build/release/openrnn bench
+	@KEEP='$(KEEP)' scripts/bench
 
 bench-peers:  ## measure against other libraries in .venv-peers, 8 GB (ONLY=REGEX FULL=1 FRESH=1 ARGS=)
 	@scripts/setup build python

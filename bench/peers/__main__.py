@@ -7,12 +7,14 @@ import fcntl
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from peers import store
-from peers.lines import KERAS_BACKENDS, Line, full_set, gate_set
+from peers.kept.record import NAME
+from peers.lines import KERAS_BACKENDS, Line, four_threads_set, full_set, gate_set
 from peers.measure import LineRun, measure_memory
 from peers.progress import Progress
 from peers.protocol import Pool
@@ -35,6 +37,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="measure finished lines again")
     parser.add_argument("--list", action="store_true", help="print the names of the lines")
     parser.add_argument("--report", action="store_true", help="only write the table")
+    parser.add_argument("--keep", default="", metavar="NAME",
+                        help="write the finished run as bench/results/NAME.json")  # fmt: skip
+    parser.add_argument("--results", type=Path, default=Path("bench/results"),
+                        help="folder of kept runs")  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("build/peers"), help="folder of results")
     parser.add_argument("--native", type=Path, default=Path("build/peers/bin"), help="C++ workers")
     return parser.parse_args()
@@ -42,7 +48,7 @@ def parse() -> argparse.Namespace:
 
 def lines_of(options: argparse.Namespace) -> list[Line]:
     """Those asked for, by threads."""
-    lines = gate_set() + (full_set() if options.full else [])
+    lines = gate_set() + four_threads_set() + (full_set() if options.full else [])
     found = [line for line in lines if re.search(options.only, line.name, re.IGNORECASE)]
     threads = len(os.sched_getaffinity(0))
     return sorted((line for line in found if line.threads <= threads), key=lambda l: l.threads)
@@ -126,6 +132,40 @@ def hold(folder: Path) -> int:
     return handle
 
 
+def commit() -> str:
+    """Of the sources; a '+' says that they differ from it."""
+    tell = lambda *words: subprocess.run(
+        ["git", *words], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    changed = tell("status", "--porcelain", "--untracked-files=no")
+    return tell("rev-parse", "--short", "HEAD") + ("+" if changed else "")
+
+
+def keep(
+    lines: list[Line], found: list[dict[str, Any]], setting: dict[str, Any],
+    options: argparse.Namespace,
+) -> int:  # fmt: skip
+    """Writes the finished run into the folder of kept runs."""
+    from peers.kept import export, machine
+    from peers.report.goals import goals_of
+    from peers.report.results import LineResult
+
+    if len(found) < len(lines):
+        print(
+            f"[keep] {len(found)} of {len(lines)} lines are measured, expected all: the same command "
+            "without --report goes on", file=sys.stderr,
+        )  # fmt: skip
+        return 1
+    by_name = {line.name: line for line in lines}
+    results = [LineResult.of(by_name[each["line"]], each) for each in found]
+    goals = goals_of(results, "amx_bf16" in setting["flags"])
+    about = machine.describe(store.cpu_info())
+    setting = {**setting, "commit": commit()}
+    for path in export.keep(results, goals, setting, about, options.results, options.keep):
+        print(f"kept: {path}; scripts/draw_benchmarks draws it")
+    return 0
+
+
 def main() -> int:
     """Measures and reports."""
     options = parse()
@@ -135,6 +175,8 @@ def main() -> int:
         return 0 if lines else 2
     if re.search(r"\s", str(options.out)):
         raise SystemExit(f"--out {str(options.out)!r}: expected a path without blanks")
+    if options.keep and not NAME.fullmatch(options.keep):
+        raise SystemExit(f"--keep {options.keep!r}: expected lower-case words joined by '_'")
     info = store.cpu_info()
     setting = {
         "versions": store.versions(), "processor": info.get("model name", "unknown"),
@@ -156,7 +198,7 @@ def main() -> int:
     from peers.report import write
 
     write(lines, results, setting, options.out)
-    return 0
+    return keep(lines, results, setting, options) if options.keep else 0
 
 
 if __name__ == "__main__":

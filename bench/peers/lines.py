@@ -348,6 +348,18 @@ def gate_set() -> list[Line]:
     return found
 
 
+def four_threads_set() -> list[Line]:
+    """The networks of the gate set on four threads; no goal but 'lines lost' is set for them."""
+    found = []
+    for cell in ("lstm", "gru"):
+        for sizes in (*GATE_SIZES, *STACK_SIZES):
+            works = ("forward", "training")
+            found += [plain_line("four threads", Network(cell, *sizes), w, 4) for w in works]
+        server = [Network(cell, *sizes) for sizes in STEP_SIZES if sizes[2] > 1]
+        found += [plain_line("four threads", network, "forward", 4) for network in server]
+    return found
+
+
 def full_set() -> list[Line]:
     """What --full adds."""
     networks = [

@@ -166,16 +166,18 @@ class LineRun:
         entry.call_ns = value
 
     def _still_running(self, number: int) -> list[Entry]:
-        """Who takes part in a round: not those that cannot be the best any more."""
+        """Who takes part in a round: not those that cannot be the best of their language."""
         present = [entry for entry in self.entries if entry.present]
         if number == 0:
             return present
         timed = [entry for entry in present if entry.side.role in ("ours", "peer") and entry.rounds]
         medians = {e.side.key: float(np.median([r for r in e.rounds if r])) for e in timed}
-        best = min(medians.values(), default=0.0)
 
         def goes_on(entry: Entry) -> bool:
             median = medians.get(entry.side.key)
+            # Ratios are of sides called from the same language: a call from C++ costs less.
+            alike = [medians[e.side.key] for e in timed if e.side.native == entry.side.native]
+            best = min(alike, default=0.0)
             if entry.side.role != "peer" or median is None:
                 return True
             if median > SLOW_NS and entry.side.worker.startswith(SLOW_WORKERS):

@@ -9,6 +9,7 @@ from typing import Any
 
 PACKAGES = (
     "torch", "onnxruntime", "tensorflow-cpu", "keras", "jax", "jaxlib", "onednn-cpu-gomp", "numpy",
+    "openvino", "tract",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from peers.accuracy import QUANTITIES
-from peers.report.markdown import head, row
+from peers.markdown import head, row
 from peers.report.results import LineResult, SideResult
 
 OF_TORCH, OF_STORAGE = 0.8, 1.1

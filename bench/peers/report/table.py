@@ -7,7 +7,7 @@ from typing import Any
 from peers.lines import KERAS_BACKENDS
 from peers.report import accuracy
 from peers.report.goals import Goal
-from peers.report.markdown import head, row
+from peers.markdown import head, row
 from peers.report.results import ARITHMETIC, LineResult, SideResult, roofline_percent
 from peers.stats import Ratio, geometric_mean
 
@@ -16,6 +16,7 @@ GROUPS = {
     "streaming": "Streaming: one step at a time",
     "server": "A server: 64 streams, one step at a time",
     "batches": "Batches",
+    "four threads": "Four threads",
     "padding": "Half of the steps are padding",
     "math": "Other arithmetic",
     "weights": "Smaller weights",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from peers import stats
-from peers.lines import KERAS_BACKENDS, Line, Network, Side, full_set, gate_set
+from peers.lines import KERAS_BACKENDS, Line, Network, Side, four_threads_set, full_set, gate_set
 from peers.report import accuracy as report_accuracy
 from peers.report import goals, results, table
 
@@ -279,8 +279,9 @@ def test_the_gate_set():
         assert len({side.key for side in line.sides}) == len(line.sides)
         assert any(side.role == "ours" for side in line.sides)
         assert math.isfinite(line.network.forward_flop)
-    names = {line.name for line in lines} | {line.name for line in full_set()}
-    assert len(names) == len(lines) + len(full_set())
+    more = [*four_threads_set(), *full_set()]
+    names = {line.name for line in lines} | {line.name for line in more}
+    assert len(names) == len(lines) + len(more)
     assert "LSTM L5 U1024 B8 T200 bidirectional, forward + backward, 2 threads" in names
     assert isinstance(lines[0].sides[0], Side)
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from argparse import Namespace
 from dataclasses import replace
 from importlib.util import find_spec
 from io import StringIO
@@ -107,6 +108,19 @@ def test_refusals_and_failures_are_told_apart(start, folder):
         protocol.Worker(["/no/such/program"], {}, folder / "log")
 
 
+def test_a_peer_is_dropped_for_one_of_its_language(tmp_path):
+    """Ours from C++ is so fast in short calls that nothing called from Python would be timed."""
+    sides = (Side("OpenRNN", "openrnn_layers", "ours"), Side("OpenRNN C++", "openrnn_core", "ours"),
+             Side("near", "pytorch"), Side("far", "pytorch"), Side("oneDNN", "onednn"))  # fmt: skip
+    run = measure.LineRun(Line("streaming", NETWORK, "forward", 1, sides), None, tmp_path, 1.0, None)
+    times = {"OpenRNN": 5.0, "OpenRNN C++": 0.5, "near": 14.0, "far": 16.0, "oneDNN": 4.0}
+    for entry in run.entries:
+        entry.rounds = [times[entry.side.key]] * measure.FEWEST_ROUNDS
+    running = run._still_running(measure.FEWEST_ROUNDS)
+    assert [entry.side.key for entry in running] == ["OpenRNN", "OpenRNN C++", "near"]
+    assert len(run._still_running(measure.FEWEST_ROUNDS - 1)) == 5
+
+
 def test_a_line(tmp_path, environment):
     """Ours, a peer that agrees, one that does not, one that refuses, one that dies, one slow."""
     kinds = {
@@ -208,6 +222,22 @@ def test_the_fingerprint_follows_what_is_ours(name, tmp_path, monkeypatch):
     assert own() != before
     workers = {path.name for path in __main__.own_files(tmp_path / "bin")}
     assert {"jax_scan.py", "tensorflow.py"} <= workers
+
+
+@pytest.mark.parametrize("cores,most", [(1, 1), (2, 2), (3, 2), (4, 4), (64, 4)])
+def test_lines_have_no_more_threads_than_there_are_cores(cores, most, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+    options = Namespace(only="", full=False)
+    found = __main__.lines_of(options)
+    assert max(line.threads for line in found) == most
+    assert [line.threads for line in found] == sorted(line.threads for line in found)
+    four = {line.name for line in found if line.threads == 4}
+    assert len(four) == (2 * (14 * 2 + 1) if most == 4 else 0)
+    if four:
+        assert "LSTM L4 U64 B1 T100, forward, 4 threads" in four
+        assert "GRU L2 U256 B64 T1, forward, 4 threads" in four
+        assert all(line.group == "four threads" for line in found if line.threads == 4)
+        assert not any(s.key == "tract" for line in found if line.threads == 4 for s in line.sides)
 
 
 def test_progress_tells_what_is_left():
