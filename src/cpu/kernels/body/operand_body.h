@@ -210,6 +210,6 @@ struct Int8 {
     }
     float* const end = row + elements * kStep;
     end[0] = !finite ? __builtin_nanf("") : zero ? 0.0f : limit / 127.0f;
-    end[1] = horizontal_sum(negatives);
+    if constexpr (kStep == 2) end[1] = horizontal_sum(negatives);
   }
 };
