@@ -139,6 +139,73 @@ TEST(Arithmetic, Int8SumsAreExactUpToWhatThirtyTwoBitsHold) {
   }
 }
 
+// 127, -127 and what lies between, in an order that brings every pair of signs and sizes together.
+int extreme(std::uint64_t i, std::uint64_t j) {
+  constexpr std::array kValues = {127, -127, 127, -127, 126, -1, 0, -126};
+  std::uint64_t mixed = (i * 0x9E3779B97F4A7C15u) ^ ((j + 1) * 0xC2B2AE3D27D4EB4Fu);
+  mixed ^= mixed >> 29;
+  mixed *= 0xBF58476D1CE4E5B9u;
+  return kValues[(mixed >> 40) % kValues.size()];
+}
+// Value `of` of a row or a column, the first of which makes the scale 1 / 127.
+int extreme_from(std::uint64_t i, std::uint64_t j) {
+  return i == 0 ? (j % 2 == 0 ? 127 : -127) : extreme(i, j);
+}
+
+void expect_exact_int8(std::int64_t input_size, std::int64_t units, std::int64_t batch) {
+  RnnSpec spec = wide_int8(input_size);
+  spec.num_units = units;
+  const auto i_size = static_cast<std::size_t>(input_size),
+             b_size = static_cast<std::size_t>(batch);
+  const auto u_size = static_cast<std::size_t>(units);
+  std::vector<float> params(static_cast<std::size_t>(params_size(spec)), 0.0f);
+  std::vector<float> x(b_size * i_size), expected(b_size * u_size), y(expected.size());
+  for (std::size_t k = 0; k < i_size; ++k) {
+    for (std::size_t u = 0; u < u_size; ++u) {
+      params[u * i_size + k] = static_cast<float>(extreme_from(k, u)) / 127.0f;
+    }
+    for (std::size_t b = 0; b < b_size; ++b) {
+      x[b * i_size + k] = static_cast<float>(extreme_from(k, 1000 + b)) / 127.0f;
+    }
+  }
+  const float scale = 1.0f / 127.0f;
+  for (std::size_t b = 0; b < b_size; ++b) {
+    for (std::size_t u = 0; u < u_size; ++u) {
+      int sum = 0;
+      for (std::size_t k = 0; k < i_size; ++k) {
+        sum += extreme_from(k, 1000 + b) * extreme_from(k, u);
+      }
+      expected[b * u_size + u] = std::max(0.0f, static_cast<float>(sum) * (scale * scale));
+    }
+  }
+  ForwardArgs args;
+  args.params =
+      cpu().pack(spec, {params.data(), DType::kFloat32, {params_size(spec)}}, PackFor::kInference);
+  args.max_time = 1;
+  args.batch = batch;
+  args.x = x.data();
+  args.y = y.data();
+  cpu().forward(args);
+  EXPECT_EQ(y, expected) << "I" << input_size << " U" << units << " B" << batch << " on "
+                         << cpu_isa();
+}
+
+// A pair of products that saturates 16 bits, a lost sign or a value beyond the last would show.
+TEST(Arithmetic, Int8SumsAreExactAtTheExtremes) {
+  for (const std::string_view isa : available_cpu_isas()) {
+    const ForcedIsa forced(isa);
+    for (std::int64_t input_size = 1; input_size <= 257; ++input_size) {
+      if (input_size == 34) input_size = 255;
+      // Tiles of every shape: columns of one vector to two panels, one row to several tiles.
+      for (const std::int64_t units : {1, 17, 33, 130}) {
+        for (const std::int64_t batch : {1, 2, 3, 5, 8}) {
+          expect_exact_int8(input_size, units, batch);
+        }
+      }
+    }
+  }
+}
+
 TEST(Arithmetic, Int8RefusesSumsThatCouldOverflow) {
   EXPECT_NE(cpu().unsupported(wide_int8(133145)).find("133144"), std::string::npos);
   EXPECT_EQ(choose_engine(wide_int8(133145)).name(), "reference");

@@ -136,21 +136,36 @@ inline void store_bf16(F32 a, uint16_t* p, int64_t n) {
       _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
   for (int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
-/// Words of four bytes: sum + the products of bytes of x, less 128, and of w, as integers. |x| w,
-/// with the sign of x given to w: a pair of products of at most 127 * 127 fits 16 bits, where one
-/// with x + 128 would saturate. It asks that no byte of w is -128.
-inline F32 dot_int8(F32 x, F32 w, F32 sum) {
-  const __m256i values = _mm256_xor_si256(words(x), _mm256_set1_epi8(-128));
-  const __m256i pairs =
-      _mm256_maddubs_epi16(_mm256_abs_epi8(values), _mm256_sign_epi8(words(w), values));
+/// Four values of a staged row of int8: their magnitudes, and a mask of those below 0.
+struct Int8Values {
+  static constexpr int kWords = 2;
+  __m256i magnitudes, negative;
+  static Int8Values broadcast(const float* p) {
+    return {words(F32::broadcast(p[0])), words(F32::broadcast(p[1]))};
+  }
+};
+/// Words of four bytes: sum + the products of x and w, as integers, less |x| of every x below 0:
+/// its w is inverted, which is -w - 1, and takes any port where a change of sign takes one of two.
+/// A pair of products of at most 127 * 128 fits 16 bits, where one with x + 128 would saturate.
+inline F32 dot_int8(const Int8Values& x, F32 w, F32 sum) {
+  const __m256i with_signs = _mm256_xor_si256(words(w), x.negative);
+  const __m256i pairs = _mm256_maddubs_epi16(x.magnitudes, with_signs);
   const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
   return of_words(_mm256_add_epi32(words(sum), fours));
 }
-/// What dot_int8 summed, as floats; `offset` is 128 times the sum of w, which is not in it.
-inline F32 int8_sum(F32 sum, F32 /*offset*/) { return {_mm256_cvtepi32_ps(words(sum))}; }
-/// The low byte of each word + 128.
-inline void store_bytes(F32 a, uint8_t* p) {
-  alignas(32) uint32_t part[8];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(part), words(a));
-  for (int i = 0; i < 8; ++i) p[i] = static_cast<uint8_t>(part[i] + 128);
+/// What dot_int8 summed, as floats; `row` is the sum of |x| that it left out.
+inline F32 int8_sum(F32 sum, const float* row, const float* /*weights*/) {
+  return {_mm256_cvtepi32_ps(_mm256_add_epi32(words(sum), words(F32::broadcast(*row))))};
+}
+/// Values k and up of a staged row: integers, given as floats + 1.5 * 2^23. Adds the magnitudes of
+/// those below 0 to `negatives`.
+inline void store_int8(F32 shifted, float* row, int64_t k, F32& negatives) {
+  const __m256i x = _mm256_sub_epi32(words(shifted), words(F32::broadcast(0x1.8p23f)));
+  const __m256i magnitudes = _mm256_abs_epi32(x), negative = _mm256_srai_epi32(x, 31);
+  const __m256i left_out = _mm256_and_si256(magnitudes, negative);
+  negatives = of_words(_mm256_add_epi32(words(negatives), left_out));
+  const __m256i halves = _mm256_packs_epi32(magnitudes, negative);
+  const __m256i bytes = _mm256_packs_epi16(halves, halves);
+  auto* const out = reinterpret_cast<__m128i*>(row + k / 4 * Int8Values::kWords);
+  _mm_storeu_si128(out, _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0xD8)));
 }

@@ -147,25 +147,32 @@ inline F32 pair_of(F32 even, F32 odd) {
   return of_words(_mm512_permutexvar_epi16(_mm512_load_si512(kOrder), pack));
 }
 #endif
+/// Four values of a staged row of int8, as bytes + 128.
+struct Int8Values {
+  static constexpr int kWords = 1;
+  F32 bytes;
+  static Int8Values broadcast(const float* p) { return {F32::broadcast(*p)}; }
+};
 /// Words of four bytes: sum + the products of bytes of x, which count from 0 to 255, and of w.
-inline F32 dot_int8(F32 x, F32 w, F32 sum) {
+inline F32 dot_int8(const Int8Values& x, F32 w, F32 sum) {
 #if defined(__AVX512VNNI__)
-  return of_words(_mm512_dpbusd_epi32(words(sum), words(x), words(w)));
+  return of_words(_mm512_dpbusd_epi32(words(sum), words(x.bytes), words(w)));
 #else
   const __m512i low = _mm512_set1_epi32(0x00FF00FF);
-  const __m512i even = _mm512_madd_epi16(_mm512_and_si512(words(x), low),
+  const __m512i even = _mm512_madd_epi16(_mm512_and_si512(words(x.bytes), low),
                                          _mm512_srai_epi16(_mm512_slli_epi16(words(w), 8), 8));
   const __m512i odd =
-      _mm512_madd_epi16(_mm512_srli_epi16(words(x), 8), _mm512_srai_epi16(words(w), 8));
+      _mm512_madd_epi16(_mm512_srli_epi16(words(x.bytes), 8), _mm512_srai_epi16(words(w), 8));
   return of_words(_mm512_add_epi32(words(sum), _mm512_add_epi32(even, odd)));
 #endif
 }
-/// What dot_int8 summed less `offset`, 128 times the sum of w, as floats.
-inline F32 int8_sum(F32 sum, F32 offset) {
-  return {_mm512_cvtepi32_ps(_mm512_sub_epi32(words(sum), words(offset)))};
+/// What dot_int8 summed less 128 times the sum of w, which is at `weights`, as floats.
+inline F32 int8_sum(F32 sum, const float* /*row*/, const float* weights) {
+  return {_mm512_cvtepi32_ps(_mm512_sub_epi32(words(sum), words(F32::load(weights))))};
 }
-/// The low byte of each word + 128.
-inline void store_bytes(F32 a, uint8_t* p) {
-  const __m128i bytes = _mm512_cvtepi32_epi8(words(a));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_xor_si128(bytes, _mm_set1_epi8(-128)));
+/// Values k and up of a staged row: integers, given as floats + 1.5 * 2^23.
+inline void store_int8(F32 shifted, float* row, int64_t k, F32& /*negatives*/) {
+  const __m128i bytes = _mm512_cvtepi32_epi8(words(shifted));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(row + k / 4),
+                   _mm_xor_si128(bytes, _mm_set1_epi8(-128)));
 }

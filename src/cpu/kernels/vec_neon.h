@@ -126,24 +126,31 @@ inline void store_bf16(F32 a, uint16_t* p, int64_t n) {
   vst1_u16(part, vshrn_n_u32(words(nearest_bf16(a)), 16));
   for (int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
+/// Four values of a staged row of int8, as bytes + 128.
+struct Int8Values {
+  static constexpr int kWords = 1;
+  F32 bytes;
+  static Int8Values broadcast(const float* p) { return {F32::broadcast(*p)}; }
+};
 /// Words of four bytes: sum + the products of bytes of x, less 128, and of w, as integers. A pair
 /// of products of at most 127 * 127 fits 16 bits.
-inline F32 dot_int8(F32 x, F32 w, F32 sum) {
+inline F32 dot_int8(const Int8Values& x, F32 w, F32 sum) {
   const int8x16_t xs =
-      vreinterpretq_s8_u8(veorq_u8(vreinterpretq_u8_u32(words(x)), vdupq_n_u8(128)));
+      vreinterpretq_s8_u8(veorq_u8(vreinterpretq_u8_u32(words(x.bytes)), vdupq_n_u8(128)));
   const int8x16_t ws = vreinterpretq_s8_u32(words(w));
   const int16x8_t low = vmull_s8(vget_low_s8(xs), vget_low_s8(ws));
   const int16x8_t high = vmull_s8(vget_high_s8(xs), vget_high_s8(ws));
   const int32x4_t total = vpadalq_s16(vreinterpretq_s32_u32(words(sum)), vpaddq_s16(low, high));
   return of_words(vreinterpretq_u32_s32(total));
 }
-/// What dot_int8 summed, as floats; `offset` is 128 times the sum of w, which is not in it.
-inline F32 int8_sum(F32 sum, F32 /*offset*/) {
+/// What dot_int8 summed, as floats; 128 times the sum of w, at `weights`, is not in it.
+inline F32 int8_sum(F32 sum, const float* /*row*/, const float* /*weights*/) {
   return {vcvtq_f32_s32(vreinterpretq_s32_u32(words(sum)))};
 }
-/// The low byte of each word + 128.
-inline void store_bytes(F32 a, uint8_t* p) {
+/// Values k and up of a staged row: integers, given as floats + 1.5 * 2^23.
+inline void store_int8(F32 shifted, float* row, int64_t k, F32& /*negatives*/) {
   uint32_t part[4];
-  vst1q_u32(part, words(a));
-  for (int i = 0; i < 4; ++i) p[i] = static_cast<uint8_t>(part[i] + 128);
+  vst1q_u32(part, words(shifted));
+  auto* const bytes = reinterpret_cast<uint8_t*>(row) + k;
+  for (int i = 0; i < 4; ++i) bytes[i] = static_cast<uint8_t>(part[i] + 128);
 }

@@ -153,18 +153,26 @@ inline F32 load_bf16(const uint16_t* p, int64_t) {
 inline void store_bf16(F32 a, uint16_t* p, int64_t) {
   *p = static_cast<uint16_t>(bits_of(nearest_bf16(a).v) >> 16);
 }
+/// Four values of a staged row of int8, as bytes + 128.
+struct Int8Values {
+  static constexpr int kWords = 1;
+  F32 bytes;
+  static Int8Values broadcast(const float* p) { return {F32::broadcast(*p)}; }
+};
 /// A word of four bytes: sum + the products of bytes of x, which count from 0 to 255, and of w.
-inline F32 dot_int8(F32 x, F32 w, F32 sum) {
-  const uint32_t xs = bits_of(x.v), ws = bits_of(w.v);
+inline F32 dot_int8(const Int8Values& x, F32 w, F32 sum) {
+  const uint32_t xs = bits_of(x.bytes.v), ws = bits_of(w.v);
   uint32_t total = bits_of(sum.v);
   for (int i = 0; i < 32; i += 8) {
     total += static_cast<uint32_t>(static_cast<uint8_t>(xs >> i) * static_cast<int8_t>(ws >> i));
   }
   return {__builtin_bit_cast(float, total)};
 }
-/// What dot_int8 summed less `offset`, 128 times the sum of w, as a float.
-inline F32 int8_sum(F32 sum, F32 offset) {
-  return {static_cast<float>(static_cast<int32_t>(bits_of(sum.v) - bits_of(offset.v)))};
+/// What dot_int8 summed less 128 times the sum of w, which is at `weights`, as a float.
+inline F32 int8_sum(F32 sum, const float* /*row*/, const float* weights) {
+  return {static_cast<float>(static_cast<int32_t>(bits_of(sum.v) - bits_of(*weights)))};
 }
-/// The low byte of the word + 128.
-inline void store_bytes(F32 a, uint8_t* p) { *p = static_cast<uint8_t>(bits_of(a.v) + 128); }
+/// Value k of a staged row: an integer, given as a float + 1.5 * 2^23.
+inline void store_int8(F32 shifted, float* row, int64_t k, F32& /*negatives*/) {
+  reinterpret_cast<uint8_t*>(row)[k] = static_cast<uint8_t>(bits_of(shifted.v) + 128);
+}

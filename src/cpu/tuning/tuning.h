@@ -48,6 +48,10 @@ inline constexpr int64_t kAmxBlock = 32;
 /// beside a panel of the weights.
 inline constexpr int64_t kStagedRows = 2 * kBlockRows;
 
+/// Weights of two bytes are converted before they are multiplied by at least this many rows: each
+/// of them is converted once, and not once for every tile.
+inline constexpr int64_t kWidenRows = kShareRows;
+
 /// A product of at most this many rows (two tiles) reads each panel once and is bandwidth-bound:
 /// cutting k into blocks that stay in L2 would read it no sooner.
 inline constexpr int64_t kFewRows = 2 * kTileRows;

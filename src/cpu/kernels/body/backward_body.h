@@ -174,7 +174,7 @@ void backward_step(const BackwardStep<typename V::T>& s) {
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {
-    const RowBlocks blocks(s.rows, most_rows<V>(g.vectors));
+    const RowBlocks blocks(s.rows, most_rows<V, Op>(g.vectors));
     const int64_t width = g.vectors * L;
     TileCall<T> tile{};
     tile.k = s.w.k;

@@ -199,7 +199,7 @@ void forward_step(const ForwardStep<typename V::T>& s) {
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {
-    const RowBlocks blocks(s.rows, most_rows<V>(g.vectors));
+    const RowBlocks blocks(s.rows, most_rows<V, Op>(g.vectors));
     const int64_t width = g.vectors * L;
     const T* pre = s.pre + (g.vector - s.w.first) * s.pre_rows * L + s.pre_first * width;
     TileCall<T> tile{};

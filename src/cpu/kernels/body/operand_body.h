@@ -7,7 +7,7 @@
 // | StoredHalf | 2 of float16, k even first | as it is; one zero behind an odd length |
 // | StoredBf16 | 2 of bfloat16, k even low  | the same                                |
 // | Dot        | 2 of bfloat16              | values rounded to bfloat16, or pairs    |
-// | Int8       | 4 of 8 bits; then 2 more   | bytes + 128, then the row's scale       |
+// | Int8       | 4 of 8 bits; then 2 more   | Int8Values; its scale, what they omit   |
 #pragma once
 
 /// Rows of floats in staging memory: the pointers to them, then each with room at its end.
@@ -33,11 +33,14 @@ class StagedRows {
 template <class V>
 struct Exact {
   using T = typename V::T;
-  static constexpr int kParts = 1;  // values of a row that one element multiplies, in turn
+  using Value = V;                  // what enters multiply-adds beside a vector of weights
+  static constexpr int kParts = 1;  // Values of a row that one element multiplies, in turn
+  static constexpr int kStep = 1;   // elements of a staged row that hold them
+  static constexpr bool kWidens = false;
   static constexpr bool kScaled = false;
   static constexpr SumLengths kSums = sum_lengths(kExact);
 
-  static int64_t number(int part) { return part; }  // which of them comes first
+  static V value(const T* x, int) { return V::broadcast(*x); }
   static V part(const T* w, int) { return V::load(w); }
   static V add(V x, V w, V sum) { return fma(x, w, sum); }
   /// The rows as a tile reads them.
@@ -45,12 +48,15 @@ struct Exact {
   static int64_t most_rows(const Panels<T>&, int64_t rows) { return rows; }
 };
 
-/// Weights of two bytes against rows of float.
+/// Weights of two bytes against rows of float. Many rows multiply floats that are made of them
+/// once.
 struct Stored {
-  static constexpr int kParts = 2;
+  using Value = F32;
+  static constexpr int kParts = 2, kStep = 2;
+  static constexpr bool kWidens = true;
   static constexpr bool kScaled = false;
   static constexpr SumLengths kSums = sum_lengths(kStoredHalf);
-  static int64_t number(int part) { return part; }
+  static F32 value(const float* x, int part) { return F32::broadcast(x[part]); }
   static F32 add(F32 x, F32 w, F32 sum) { return fma(x, w, sum); }
   static const float* const* stage(const Panels<float>& w, const float* const* rows,
                                    int64_t count) {
@@ -84,10 +90,12 @@ struct StoredBf16 : Stored {
 #if defined(__AVX512BF16__)
 /// bfloat16 on both sides, where the processor multiplies pairs.
 struct Dot {
-  static constexpr int kParts = 1;
+  using Value = F32;
+  static constexpr int kParts = 1, kStep = 1;
+  static constexpr bool kWidens = false;
   static constexpr bool kScaled = false;
   static constexpr SumLengths kSums = sum_lengths(kDot);
-  static int64_t number(int part) { return part; }
+  static F32 value(const float* x, int) { return F32::broadcast(*x); }
   static F32 part(const float* w, int) { return F32::load(w); }
   static F32 add(F32 x, F32 w, F32 sum) { return dot_bf16(x, w, sum); }
   static const float* const* stage(const Panels<float>& w, const float* const* rows,
@@ -102,10 +110,12 @@ struct Dot {
 #else
 /// The same function by multiply-adds of rounded values: of each pair the odd one first.
 struct Dot {
-  static constexpr int kParts = 2;
+  using Value = F32;
+  static constexpr int kParts = 2, kStep = 2;
+  static constexpr bool kWidens = false;
   static constexpr bool kScaled = false;
   static constexpr SumLengths kSums = sum_lengths(kDot);
-  static int64_t number(int part) { return 1 - part; }
+  static F32 value(const float* x, int part) { return F32::broadcast(x[1 - part]); }
   static F32 part(const float* w, int part) {
     return part == 0 ? high_bf16(F32::load(w)) : low_bf16(F32::load(w));
   }
@@ -131,18 +141,20 @@ struct DotValues : Exact<F32> {
 };
 #endif
 
-/// 8-bit integers on both sides. A row is its values + 128 as unsigned bytes, then its scale.
+/// 8-bit integers on both sides.
 struct Int8 {
-  static constexpr int kParts = 1;
+  using Value = Int8Values;
+  static constexpr int kParts = 1, kStep = Int8Values::kWords;
+  static constexpr bool kWidens = false;
   static constexpr bool kScaled = true;
   static constexpr SumLengths kSums = sum_lengths(kInt8);
-  static int64_t number(int part) { return part; }
+  static Int8Values value(const float* x, int) { return Int8Values::broadcast(x); }
   static F32 part(const float* w, int) { return F32::load(w); }
-  static F32 add(F32 x, F32 w, F32 sum) { return dot_int8(x, w, sum); }
+  static F32 add(const Int8Values& x, F32 w, F32 sum) { return dot_int8(x, w, sum); }
   /// The sum of products * (scale of the row * scale of the weights).
-  static F32 scaled(F32 sum, float row_scale, const float* w, int64_t w_step) {
-    const F32 scale = F32::broadcast(row_scale) * F32::load(w);
-    return int8_sum(sum, F32::load(w + w_step)) * scale;
+  static F32 scaled(F32 sum, const float* row, const float* w, int64_t w_step) {
+    const F32 scale = F32::broadcast(row[0]) * F32::load(w);
+    return int8_sum(sum, row + 1, w + w_step) * scale;
   }
   static const float* const* stage(const Panels<float>& w, const float* const* rows,
                                    int64_t count) {
@@ -159,6 +171,14 @@ struct Int8 {
     float most = lanes[0];
     for (const float lane : lanes) most = lane > most ? lane : most;
     return most;
+  }
+  /// Of words that are integers.
+  static float horizontal_sum(F32 v) {
+    uint32_t sum = 0;
+    float lanes[F32::kLanes];
+    v.store(lanes);
+    for (const float lane : lanes) sum += __builtin_bit_cast(uint32_t, lane);
+    return __builtin_bit_cast(float, sum);
   }
   static bool any_nan(F32 v) {
     float lanes[F32::kLanes];
@@ -180,13 +200,16 @@ struct Int8 {
     // Below, the scale would be subnormal.
     const bool zero = !finite || limit < 127.0f * 0x1p-126f;
     const F32 factor = F32::broadcast(zero ? 0.0f : 127.0f / limit);
-    auto* bytes = reinterpret_cast<uint8_t*>(row);
-    for (int64_t k = 0; k < inner; k += F32::kLanes) {
-      const F32 v = zero ? F32::broadcast(0) : load_some<F32>(x + k, inner - k);
+    F32 negatives = F32::broadcast(0);
+    // The last element may have values beyond `inner`: zeros.
+    for (int64_t k = 0; k < 4 * elements; k += F32::kLanes) {
+      const bool none = zero || k >= inner;
+      const F32 v = none ? F32::broadcast(0) : load_some<F32>(x + k, inner - k);
       // The nearest integer stands in the low bits, ties to even.
-      store_bytes(fma(v, factor, F32::broadcast(0x1.8p23f)), bytes + k);
+      store_int8(fma(v, factor, F32::broadcast(0x1.8p23f)), row, k, negatives);
     }
-    for (int64_t k = inner; k < 4 * elements; ++k) bytes[k] = 128;
-    row[elements] = !finite ? __builtin_nanf("") : zero ? 0.0f : limit / 127.0f;
+    float* const end = row + elements * kStep;
+    end[0] = !finite ? __builtin_nanf("") : zero ? 0.0f : limit / 127.0f;
+    if constexpr (kStep == 2) end[1] = horizontal_sum(negatives);
   }
 };

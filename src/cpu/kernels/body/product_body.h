@@ -9,6 +9,9 @@
 // | call.pre | [group][rows][vectors of the group][L] |
 #pragma once
 
+template <class V>
+struct Exact;  // operand_body.h
+
 /// Vectors that a tile takes at once: up to the end of a panel, or two whole panels for one row.
 struct Group {
   int64_t vector, vectors, panels;
@@ -50,7 +53,8 @@ class Walk {
     if (!more || pairs_ || step == 0) return;
     const T* next = weights(group) + (w_.reverse ? -w_.b_panel : w_.b_panel);
     tile.ahead = next + block * step * w_.k;
-    tile.ahead_step = step;
+    // A tile of converted weights has more k.
+    tile.ahead_step = tile.k > w_.k ? step / 2 : step;
   }
 
  private:
@@ -196,18 +200,58 @@ void product_block(const ProductCall<typename V::T>& call, const Group& g,
   run_tile<V, Op>(g, rows, tile);
 }
 
+/// Whether the weights are converted to Exact's before they are multiplied: by so many rows that it
+/// pays, and where the memory for staged rows is free and has room.
+template <class V, class Op>
+bool converts_first(const ProductCall<typename V::T>& call, int64_t rows) {
+  if constexpr (!Op::kWidens) return false;
+  return rows >= kWidenRows && call.w.inner % 2 == 0 &&
+         call.w.staging.rows >= call.w.width * V::kLanes;
+}
+
+/// The weights of a group as values: [k][vectors][L].
+template <class V, class Op>
+void convert(const Panels<typename V::T>& w, const Group& g, TileCall<typename V::T>& tile) {
+  using T = typename V::T;
+  T* out = static_cast<T*>(w.staging.memory);
+  const T* from = tile.b;
+  tile.b = out;
+  for (int64_t element = 0; element < w.k; ++element, from += w.b_step) {
+    for (int part = 0; part < Op::kParts; ++part) {
+      for (int64_t n = 0; n < g.vectors; ++n, out += V::kLanes) {
+        Op::part(from + n * V::kLanes, part).store(out);
+      }
+    }
+  }
+  tile.k = w.k * Op::kParts;
+  tile.b_step = g.vectors * V::kLanes;
+}
+
+/// A group's columns for rows [first, first + count).
+template <class V, class Op>
+void product_group(const ProductCall<typename V::T>& call, const Walk<typename V::T>& walk,
+                   const Group& g, const StagedBlock<typename V::T>& all,
+                   TileCall<typename V::T> tile, Scratch<typename V::T, V::kLanes>& scratch) {
+  const RowBlocks blocks(all.rows, most_rows<V, Op>(g.vectors));
+  int64_t row = 0;
+  for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
+    walk.look_ahead(g, block, blocks.count, tile);
+    product_block<V, Op>(call, g, {all.a + row, all.row + row, blocks.size(block)}, tile, scratch);
+  }
+}
+
 /// All vectors for rows [first, first + count).
 template <class V, class Op>
 void product_rows(const ProductCall<typename V::T>& call, int64_t first, int64_t count) {
   using T = typename V::T;
   constexpr int L = V::kLanes;
   Scratch<T, L> scratch;
-  const bool staged = call.a_step != 1;  // by BigKernels
-  const T* const* a = staged ? call.a + first : Op::stage(call.w, call.a + first, count);
+  const bool converts = converts_first<V, Op>(call, count);
+  const bool as_is = converts || call.a_step != 1;  // staged by BigKernels
+  const T* const* a = as_is ? call.a + first : Op::stage(call.w, call.a + first, count);
   Walk<T> walk(call.w, call.rows);
   Group g;
   while (walk.next(g)) {
-    const RowBlocks blocks(count, most_rows<V>(g.vectors));
     TileCall<T> tile{};
     tile.k = call.w.k;
     tile.a_step = call.a_step;
@@ -215,11 +259,14 @@ void product_rows(const ProductCall<typename V::T>& call, int64_t first, int64_t
     tile.b_step = call.w.b_step;
     tile.b_panel = call.w.b_panel;
     tile.spans = call.spans;
-    int64_t row = 0;
-    for (int64_t block = 0; block < blocks.count; row += blocks.size(block++)) {
-      walk.look_ahead(g, block, blocks.count, tile);
-      product_block<V, Op>(call, g, {a + row, first + row, blocks.size(block)}, tile, scratch);
+    if constexpr (Op::kWidens) {
+      if (converts) {
+        convert<V, Op>(call.w, g, tile);
+        product_group<V, Exact<V>>(call, walk, g, {a, first, count}, tile, scratch);
+        continue;
+      }
     }
+    product_group<V, Op>(call, walk, g, {a, first, count}, tile, scratch);
   }
 }
 

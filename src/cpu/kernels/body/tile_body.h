@@ -13,7 +13,7 @@
 // | sums in registers | [R][P * N] vectors of L                   |
 #pragma once
 
-inline int64_t fewer(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr int64_t fewer(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /// One tile: R rows by P panels of N vectors.
 template <class T>
@@ -33,6 +33,10 @@ struct TileCall {
   int64_t line_count;     // at most k; only tiles that fetch look at them
 };
 
+/// Registers of a value that enters multiply-adds.
+template <class Op>
+constexpr int kValueRegisters = Op::kStep / Op::kParts;
+
 /// The sums of a tile of R rows by P panels of N vectors, in registers.
 template <class V, class Op, int R, int N, int P>
 struct TileSums {
@@ -40,32 +44,54 @@ struct TileSums {
   static constexpr int M = P * N;
   V at[R][M];
 
+  /// Whether the weights of an element have room beside the sums and the value that they multiply.
+  /// If not, the values of all rows have, and each vector of weights is used up at once.
+  static constexpr bool kHoldsWeights = R * M + M + kValueRegisters<Op> <= V::kRegisters || R > M;
+
   /// Adds the products of one packed element of the weights at `b` and the values a[.][k].
   __attribute__((always_inline)) void multiply(const T* const* a, int64_t k, const T* b,
                                                int64_t b_panel) {
 #pragma GCC unroll 8
     for (int part = 0; part < Op::kParts; ++part) {
-      V w[M];
-#pragma GCC unroll 8
-      for (int n = 0; n < M; ++n) {
-        w[n] = Op::part(b + (n / N) * b_panel + n % N * V::kLanes, part);
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        const V x = V::broadcast(a[r][k + Op::number(part)]);
-#pragma GCC unroll 8
-        for (int n = 0; n < M; ++n) at[r][n] = Op::add(x, w[n], at[r][n]);
+      if constexpr (kHoldsWeights) {
+        multiply_by_rows(a, k, b, b_panel, part);
+      } else {
+        multiply_by_columns(a, k, b, b_panel, part);
       }
     }
   }
-  /// What follows the last element: a scale for each row at a[.][k] and for each column at `b`.
+  __attribute__((always_inline)) void multiply_by_rows(const T* const* a, int64_t k, const T* b,
+                                                       int64_t b_panel, int part) {
+    V w[M];
+#pragma GCC unroll 8
+    for (int n = 0; n < M; ++n) w[n] = Op::part(b + (n / N) * b_panel + n % N * V::kLanes, part);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const typename Op::Value x = Op::value(a[r] + k, part);
+#pragma GCC unroll 8
+      for (int n = 0; n < M; ++n) at[r][n] = Op::add(x, w[n], at[r][n]);
+    }
+  }
+  __attribute__((always_inline)) void multiply_by_columns(const T* const* a, int64_t k, const T* b,
+                                                          int64_t b_panel, int part) {
+    typename Op::Value x[R];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) x[r] = Op::value(a[r] + k, part);
+#pragma GCC unroll 8
+    for (int n = 0; n < M; ++n) {
+      const V w = Op::part(b + (n / N) * b_panel + n % N * V::kLanes, part);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) at[r][n] = Op::add(x[r], w, at[r][n]);
+    }
+  }
+  /// What follows the last element: of each row at a[.][k], of each column at `b`.
   void scale(const T* const* a, int64_t k, const T* b, int64_t b_step, int64_t b_panel) {
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
       for (int n = 0; n < M; ++n) {
         const T* w = b + (n / N) * b_panel + n % N * V::kLanes;
-        at[r][n] = Op::scaled(at[r][n], a[r][k], w, b_step);
+        at[r][n] = Op::scaled(at[r][n], a[r] + k, w, b_step);
       }
     }
   }
@@ -105,7 +131,7 @@ void tile(const TileCall<typename V::T>& call) {
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) a[r] = call.a[r];
   const T* b = call.b;
-  const int64_t a_step = call.a_step * Op::kParts, a_end = call.k * a_step;
+  const int64_t a_step = call.a_step * Op::kStep, a_end = call.k * a_step;
   const int64_t b_step = call.b_step, b_panel = call.b_panel, ahead_step = call.ahead_step;
   // Two loops, as one with both kinds of fetching has too few registers for addresses.
   const int64_t plain = kFetches ? a_end - call.line_count * a_step : a_end;
@@ -156,20 +182,20 @@ void tile(const TileCall<typename V::T>& call) {
 
 /// Rows of the largest tile with N vectors: accumulators, N weights and a broadcast fit the
 /// registers (without a broadcast of its own where it is a memory operand).
-template <class V, int N>
-constexpr int kRowsOfTile = V::kRegisters == 32 ? (N == 4 ? static_cast<int>(kTileRows) : 8)
-                                                : (N == 4   ? 3
-                                                   : N == 3 ? 4
-                                                   : N == 2 ? 6
-                                                            : 8);
+template <class V, class Op, int N>
+constexpr int rows_of_tile() {
+  if (V::kRegisters == 32) return N == 4 ? static_cast<int>(kTileRows) : 8;
+  constexpr int kRows[] = {8, 6, 4, 3}, kRowsOfPairs[] = {4, 3, 2, 2};
+  return (kValueRegisters<Op> == 2 ? kRowsOfPairs : kRows)[N - 1];
+}
 constexpr int kMostRows = 8, kMostVectors = 4;
 static_assert(kMostVectors == kColumnWidth, "a panel of columns is a tile wide");
 
 /// Rows of the largest tile of so many vectors.
-template <class V>
+template <class V, class Op>
 int64_t most_rows(int64_t vectors) {
-  constexpr int kRows[kMostVectors] = {kRowsOfTile<V, 1>, kRowsOfTile<V, 2>, kRowsOfTile<V, 3>,
-                                       kRowsOfTile<V, 4>};
+  constexpr int kRows[kMostVectors] = {rows_of_tile<V, Op, 1>(), rows_of_tile<V, Op, 2>(),
+                                       rows_of_tile<V, Op, 3>(), rows_of_tile<V, Op, 4>()};
   return kRows[vectors - 1];
 }
 
@@ -196,10 +222,10 @@ struct Tiles {
   using T = typename V::T;
   using Function = void (*)(const TileCall<T>&);
 
-  /// The tile of R rows, or a smaller one where there is none so large.
+  /// The tile of R rows, or the largest where there is none so large.
   template <int R, int N>
   static constexpr Function kOf =
-      tile<V, Op, kFetches && (R > 1), (kRowsOfTile<V, N> >= R ? R : 3), N, 1>;
+      tile<V, Op, kFetches && (R > 1), (fewer(rows_of_tile<V, Op, N>(), R)), N, 1>;
 
   template <int N>
   static void run_rows(int64_t rows, const TileCall<T>& call) {
