@@ -103,7 +103,7 @@ double power(double x, double y) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   const double sign = std::signbit(x) && odd ? -1.0 : 1.0;
-  if (std::abs(x) == 1.0) return std::isnan(y) && x < 0.0 ? y : sign;
+  if (std::abs(x) == 1.0) return sign;
   return sign * portable_exp(y * portable_log(std::abs(x)));
 }
 

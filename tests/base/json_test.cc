@@ -81,12 +81,13 @@ TEST(JsonScanner, Strings) {
   EXPECT_EQ(string_of(R"("\ud800\udc00\udbff\udfff")"), "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
   EXPECT_EQ(string_of(R"("\ud7ff\ue000")"), "\xed\x9f\xbf\xee\x80\x80");
   for (const std::string text :
-       {"plain", "quote \" and \\", "line\nand\ttab", "\x01", "\xc3\xa4"}) {
+       {"plain", "quote \" and \\", "line\nand\ttab", "\x01", "\x1f", "\xc3\xa4"}) {
     EXPECT_EQ(string_of(json_quoted(text)), text);
   }
-  for (const char* bad : {R"("\ud800")", R"("\ud800\u0041")", R"("\udc00")", R"("\udfff")",
-                          R"("\ud800\udbff")", R"("\ud800\ue000")", R"("\u12g4")", R"("\u12")",
-                          R"("\x")", "\"a", "\"\n\"", "\"\xff\"", "a", "\"\\"}) {
+  EXPECT_EQ(json_quoted("\x1f "), R"("\u001f ")");
+  for (const char* bad : {"\"\x1f\"", R"("\ud800")", R"("\ud800\u0041")", R"("\udc00")",
+                          R"("\udfff")", R"("\ud800\udbff")", R"("\ud800\ue000")", R"("\u12g4")",
+                          R"("\u12")", R"("\x")", "\"a", "\"\n\"", "\"\xff\"", "a", "\"\\"}) {
     EXPECT_THROW(string_of(bad), FormatError) << bad;
   }
 }

@@ -134,6 +134,22 @@ TEST(CompatibleCell, OneLstmStep) {
   EXPECT_NEAR(result.output.item(), h1, 1e-15);
 }
 
+TEST(CompatibleCell, ABuiltOneTakesAnInputOfUnknownDepth) {
+  const OwnGraph own;
+  CudnnCompatibleGRUCell cell(units(3));
+  const Tensor x = varied({2, 4}), state = varied({2, 3});
+  const Tensor wanted = cell(x, {state}).output;
+  const Tensor input = Input({-1, -1});
+  Model model({input}, {cell(input, {state}).output});
+  EXPECT_TRUE(same(model({x})[0], wanted));
+}
+
+TEST(CompatibleCell, AProjectionMayHaveAsManyColumnsAsUnits) {
+  CompatibleCellOptions options = units(2);
+  options.num_proj = 2;
+  EXPECT_EQ(CudnnCompatibleLSTMCell(options).output_size(), 2);
+}
+
 TEST(CompatibleCell, ProjectionShrinksTheOutput) {
   const OwnGraph own;
   CompatibleCellOptions options = units(5);
@@ -232,6 +248,31 @@ TEST(Wrappers, HaveTheDtypeOfTheirFirstCell) {
     EXPECT_EQ(stack.dtype(), dtype);
     EXPECT_EQ(std::dynamic_pointer_cast<RnnCell>(stack.copy())->dtype(), dtype);
   }
+}
+
+// A wrapper with a layer of its own beside the cells.
+template <class Wrapper>
+struct WithPart : Wrapper {
+  template <class... Given>
+  explicit WithPart(Given&&... given) : Wrapper(std::forward<Given>(given)...) {
+    this->track("part", part);
+  }
+  std::shared_ptr<RnnCell> part = std::make_shared<BasicRNNCell>(units(2));
+};
+
+TEST(Wrappers, HaveTheWeightsOfTheirOwnParts) {
+  const OwnGraph own;
+  const auto cell = std::make_shared<BasicRNNCell>(units(3));
+  WithPart<MultiRNNCell> stack(std::vector<std::shared_ptr<RnnCell>>{cell});
+  WithPart<DropoutWrapper> dropout(cell, DropoutWrapperOptions{});
+  for (RnnCell* wrapper : {static_cast<RnnCell*>(&stack), static_cast<RnnCell*>(&dropout)}) {
+    (*wrapper)(varied({2, 4}), wrapper->zero_state(2, DType::kFloat32));
+  }
+  for (const auto& part : {stack.part, dropout.part}) {
+    (*part)(varied({2, 4}), part->zero_state(2, DType::kFloat32));
+  }
+  EXPECT_EQ(stack.weights().size(), 4u);
+  EXPECT_EQ(dropout.weights().size(), 4u);
 }
 
 TEST(DropoutWrapper, DropsWhatItIsToldTo) {

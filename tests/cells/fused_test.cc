@@ -1,4 +1,6 @@
 // Loops of TensorFlow's cells that run as one call, against the same cells step by step.
+#include <cmath>
+
 #include "cells/support.h"
 #include "openrnn/cells_layer_norm.h"
 #include "support/expect_error.h"
@@ -168,6 +170,9 @@ TEST(Fused, LeavesSubclassesAndOtherActivationsToTheirSteps) {
   EXPECT_FALSE(LSTMCell({.num_units = 3, .activation = ops::relu}).is_network());
   EXPECT_FALSE(LSTMCell({.num_units = 3, .num_proj = 3}).is_network());
   EXPECT_FALSE(LSTMCell({.num_units = 3, .cell_clip = 0.0}).is_network());
+  EXPECT_FALSE(LSTMCell({.num_units = 3, .cell_clip = HUGE_VAL}).is_network());
+  EXPECT_FALSE(LSTMCell({.num_units = 3, .forget_bias = HUGE_VAL}).is_network());
+  EXPECT_FALSE(LayerNormBasicLSTMCell({.num_units = 3, .forget_bias = HUGE_VAL}).is_network());
   EXPECT_FALSE(GRUCell({.num_units = 3, .activation = ops::relu}).is_network());
   EXPECT_FALSE(LayerNormBasicLSTMCell({.num_units = 3, .dropout_keep_prob = 0.5}).is_network());
   EXPECT_FALSE(CudnnCompatibleLSTMCell(units(3)).is_network());

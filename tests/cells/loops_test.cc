@@ -237,6 +237,9 @@ TEST(Loops, Errors) {
   StackBidirectionalOptions states;
   states.initial_states_fw.emplace(2);
   EXPECT_EQ(stacked({cell}, {cell}, states), at + "2 initial states, expected 1, one a layer");
+  StackBidirectionalOptions backwards;
+  backwards.initial_states_bw.emplace(2);
+  EXPECT_EQ(stacked({cell}, {cell}, backwards), at + "2 initial states, expected 1, one a layer");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "cells/support.h"
+#include "support/tagged_device.h"
 
 namespace openrnn {
 namespace {
@@ -151,6 +152,62 @@ TEST(TensorFlowCell, ItsSeedDecidesItsKernel) {
   check([](std::int64_t seed) {
     return std::make_shared<GRUCell>(GRUCellOptions{.num_units = 3, .seed = seed});
   });
+}
+
+TEST(TensorFlowCell, ItsSeedDecidesItsBiases) {
+  const auto bias = [](std::int64_t seed) {
+    const OwnGraph own;
+    GRUCell cell(
+        {.num_units = 3, .bias_initializer = random_uniform_initializer(-1.0, 1.0), .seed = seed});
+    cell(varied({2, 4}), cell.zero_state(2, DType::kFloat32));
+    return own.graph.variable("gru_cell/gates/bias").to_host();
+  };
+  EXPECT_TRUE(same_bits(bias(5), bias(5)));
+  EXPECT_FALSE(same_bits(bias(5), bias(6)));
+}
+
+TEST(TensorFlowCell, ABasicConfigHoldsEveryOption) {
+  const OwnGraph own;
+  const Device& device = test_device(1);
+  BasicLSTMCell made({.num_units = 3,
+                      .forget_bias = 0.5,
+                      .activation = ops::relu,
+                      .dtype = kDouble,
+                      .kernel_initializer = constant_initializer(0.25),
+                      .seed = 4,
+                      .name = "mine",
+                      .device = &device,
+                      .reuse = true});
+  const BasicLSTMCellOptions config = made.get_config();
+  EXPECT_EQ(config.num_units, 3);
+  EXPECT_EQ(config.forget_bias, 0.5);
+  EXPECT_EQ(config.dtype, kDouble);
+  EXPECT_EQ(config.seed, 4);
+  EXPECT_EQ(config.name, "mine");
+  EXPECT_EQ(config.device, &device);
+  EXPECT_TRUE(config.reuse);
+  const Tensor x = varied({2, 3});
+  ASSERT_TRUE(config.activation);
+  EXPECT_TRUE(same(config.activation(x), ops::relu(x)));
+  Array kernel(kDouble, {2});
+  RandomStream random(1);
+  ASSERT_TRUE(config.kernel_initializer);
+  config.kernel_initializer(kernel.view(), random);
+  EXPECT_EQ(element(kernel.view(), 1), 0.25);
+}
+
+TEST(TensorFlowCell, LiesOnTheDeviceThatIsAskedFor) {
+  const OwnGraph own;
+  const Device& device = test_device(1);
+  const std::shared_ptr<RnnCell> cells[] = {
+      std::make_shared<LSTMCell>(LSTMCellOptions{.num_units = 3, .device = &device}),
+      std::make_shared<BasicLSTMCell>(BasicLSTMCellOptions{.num_units = 3, .device = &device}),
+      std::make_shared<GRUCell>(GRUCellOptions{.num_units = 3, .device = &device})};
+  for (const auto& cell : cells) {
+    const CellResult result = (*cell)(varied({2, 4}), cell->zero_state(2, DType::kFloat32));
+    EXPECT_EQ(&result.output.device(), &device);
+    for (const Variable& weight : cell->weights()) EXPECT_EQ(&weight.device(), &device);
+  }
 }
 
 TEST(TensorFlowCell, Refused) {

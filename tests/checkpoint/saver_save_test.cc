@@ -159,6 +159,7 @@ TEST(SaverByName, RefusesWhatContradicts) {
             }),
             "[Saver] by_name is given beside variables, saveables or only_saveables, expected it "
             "alone");
+  EXPECT_THROW(Saver({.by_name = {{{"x", a}}}, .only_saveables = true}), ArgumentError);
   EXPECT_EQ(thrown<ArgumentError>([&] {
               Saver({.by_name = {{{"x", Variable()}}}});
             }),

@@ -113,6 +113,26 @@ TEST(Candidates, FollowTheChoice) {
   EXPECT_EQ(names(lstm(16), {10, 4, false, true}, "persist_static"), "standard");
 }
 
+// NVIDIA's variable decides of float32 alone, and nothing of a network that asks for fp16.
+TEST(Products, AreWhatTheOverrideMakesOfThem) {
+  RnnSpec plain = lstm(8), tf32 = lstm(8), fp16 = lstm(8);
+  tf32.compute.math = Math::kTf32;
+  fp16.compute.math = Math::kFp16;
+  const auto names = [&] {
+    return std::string(products_on_gpu(plain, 80)) + " " + std::string(products_on_gpu(tf32, 80)) +
+           " " + std::string(products_on_gpu(fp16, 80));
+  };
+  const Setting none("NVIDIA_TF32_OVERRIDE", "");
+  EXPECT_EQ(names(), "float32 tf32 fp16");
+  {
+    const Setting off("NVIDIA_TF32_OVERRIDE", "0");
+    EXPECT_EQ(names(), "float32 float32 fp16");
+  }
+  const Setting on("NVIDIA_TF32_OVERRIDE", "1");
+  EXPECT_EQ(names(), "tf32 tf32 fp16");
+  EXPECT_EQ(products_on_gpu(plain, 75), "float32");
+}
+
 TEST(Choices, AreReadFromTheEnvironment) {
   EXPECT_EQ(algorithm_choice(), "auto");
   EXPECT_EQ(dropout_by(), DropoutBy::kExact);

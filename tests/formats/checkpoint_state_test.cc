@@ -130,6 +130,8 @@ TEST(CheckpointState, Damage) {
   expect_error("model_checkpoint_path: ", "expected a quoted string or a number");
   expect_error("model_checkpoint_path: \"m", "a string does not end in its line");
   expect_error("model_checkpoint_path: \"m\n\"", "a string does not end in its line");
+  expect_error("model_checkpoint_path: \"m\\000n\"",
+               "model_checkpoint_path is 'm\\000n', expected a quoted path without zero bytes");
   expect_error("model_checkpoint_path: \"m\\", "a string ends in an escape");
   expect_error("model_checkpoint_path: \"\\q\"", "an escape that is not known: \\q");
   expect_error("model_checkpoint_path: \"\\xg\"", "expected digits in an escape");

@@ -247,6 +247,11 @@ TEST(Tape, Errors) {
             }),
             "[gradient] an output gradient is float64 of shape [3], expected float64 of shape [2] "
             "as its target");
+  const DeviceArray one = random_tensor({2}, 1).value();
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              tape.gradient(std::vector{ops::square(x)}, std::vector{x}, {one, one});
+            }),
+            "[gradient] 2 output gradients, expected 1, one a target");
   EXPECT_EQ(message_of<ArgumentError>([&] { plain.item(); }),
             "[item] the tensor has shape [2], expected exactly one element");
 }

@@ -57,6 +57,9 @@ TEST(CudnnLayerCall, AStateKnowsItsLayout) {
   EXPECT_EQ(first.state[0].state_layout(), StateLayout::kTimeMajor);
   EXPECT_EQ(transposed.state[1].state_layout(), StateLayout::kBatchMajor);
   EXPECT_EQ(first.output.state_layout(), StateLayout::kUnknown);
+  const Tensor unknown = Input({-1, -1, 5});
+  EXPECT_EQ(layer(unknown, {}, time).state[0].state_layout(), StateLayout::kTimeMajor);
+  EXPECT_EQ(layer(unknown, {}, batch).state[1].state_layout(), StateLayout::kBatchMajor);
   const RnnResult wanted = layer(x, first.state, time), found = layer(x, transposed.state, time);
   EXPECT_TRUE(same(wanted.output, found.output));
   EXPECT_TRUE(same(wanted.state[1], found.state[1]));
@@ -228,6 +231,30 @@ TEST(CudnnLayerError, InputsAndStates) {
             "[cudnn_lstm] initial_state[0] (h) is float64, expected float32");
   EXPECT_NE(refused(x, {}, {.sequence_lengths = {{2, 3}}}), "");
   EXPECT_NE(refused(x, {}, {.sequence_lengths = {{2}}}), "");
+}
+
+TEST(CudnnLayerError, LengthsOfACallWhoseSizesAreNotKnown) {
+  const OwnGraph own;
+  CudnnGRU layer({.num_units = 3});
+  const Tensor x = varied({3, 2, 4}), in = Input({-1, -1, 4});
+  const RnnCallOptions call{.sequence_lengths = {{2, 3}}};
+  Model model({in}, {layer(in, {}, call).output});
+  EXPECT_TRUE(same(model({x})[0], layer(x, {}, call).output));
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              layer(in, {}, {.sequence_lengths = {{2, -1}}});
+            }),
+            "[cudnn_gru] sequence_lengths[1] is -1, expected 0 to max_time");
+}
+
+TEST(CudnnLayerError, AModelsStateOfAnotherBatch) {
+  const OwnGraph own;
+  CudnnGRU layer({.num_units = 3});
+  const Tensor in = Input({-1, -1, 4}), h0 = Input({1, -1, 3});
+  Model model({in, h0}, {layer(in, {h0}).output});
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              model({varied({3, 2, 4}), varied({1, 5, 3})});
+            }),
+            "[cudnn_gru] initial_state[0] (h) has shape [1, 5, 3], expected [1, 2, 3], time-major");
 }
 
 TEST(CudnnLayerError, BeforeBuildAndInBuild) {

@@ -64,6 +64,28 @@ TEST(CudnnLayer, ShapesOfOtherNetworks) {
   EXPECT_EQ(projecting.state_shape(4), (std::vector<Shape>{{1, 4, 2}, {1, 4, 5}}));
 }
 
+TEST(CudnnLayer, CanonicalBiasesAreThoseOfItsLayout) {
+  const OwnGraph own;
+  const RnnSpec networks[] = {{.num_units = 3},
+                              {.num_units = 3, .use_peepholes = true},
+                              {.num_units = 3, .single_bias = true},
+                              {.num_layers = 2, .num_units = 3, .layer_norm = LayerNorm::kProducts},
+                              {.num_units = 3,
+                               .direction = Direction::kBidirectional,
+                               .layer_norm = LayerNorm::kGates,
+                               .layer_norm_cell = LayerNormCell::kCarried}};
+  for (const RnnSpec& network : networks) {
+    const auto layer = make_cudnn_rnn({.network = network});
+    const std::vector<Shape> shapes = layer->canonical_bias_shapes();
+    layer->build({1, 1, 4});
+    const ParamsLayout layout(layer->spec());
+    ASSERT_EQ(shapes.size(), layout.biases().size());
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      EXPECT_EQ(shape_size(shapes[i]), layout.biases()[i].size());
+    }
+  }
+}
+
 TEST(CudnnLayer, NamesOfVariablesAndScopes) {
   const OwnGraph own;
   std::vector<std::unique_ptr<layers::CudnnRnn>> held;

@@ -116,7 +116,13 @@ TEST(Dense, Errors) {
               dense.build({2, -1});
             }),
             "[dense] an input shape of [2, -1], expected its last dimension to be defined");
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              dense.build({2, 0});
+            }),
+            "[dense] an input shape of [2, 0], expected its last dimension to be defined");
   dense.build({2, 4});
+  // A model may be given the right depth later.
+  EXPECT_EQ(dense(Input({2, -1})).shape(), (Shape{2, 3}));
   EXPECT_EQ(thrown<ArgumentError>([&] {
               dense(Tensor(Array(DType::kFloat32, {2, 5}).view()));
             }),

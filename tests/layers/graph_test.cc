@@ -315,7 +315,10 @@ TEST(LayerGraphTest, CallsThatDoNotFit) {
   const auto graph = layers::LayerGraph::of(small_model());
   EXPECT_THROW((*graph)({}), ArgumentError);
   EXPECT_THROW((*graph)({ids_of({9}, 1)}), ArgumentError);
-  EXPECT_THROW((*graph)({Tensor(Array(DType::kFloat32, {1, 2}).view())}), ArgumentError);
+  EXPECT_EQ(testing::thrown<ArgumentError>([&] {
+              (*graph)({Tensor(Array(DType::kFloat32, {1, 2}).view())});
+            }),
+            "[" + graph->name() + "] inputs[0] is float32 [1, 2], expected int32 [-1, -1]");
   EXPECT_THROW(graph->layer("nothing"), ArgumentError);
   MappedModel bare = small_model();
   bare.layers.clear();

@@ -328,6 +328,8 @@ TEST(OnnxPow, LargeWholeExponentsAreAsExactAsOthers) {
 TEST(OnnxPow, Operands) {
   const Array x = floats({2}, {2, 3});
   expect_shown({"Pow", {x, integers({}, {3})}}, "float32[2]: 8 27");
+  // 1 to any power is 1, that of -1 to no number is none.
+  expect_shown({"Pow", {floats({2}, {1.0f, -1.0f}), floats({}, {NAN})}}, "float32[2]: 1 nan");
   expect_shown({"Pow", {Array::of<double>({1}, std::vector<double>{1.5}), floats({2}, {2, 3})}},
                "float64[2]: 2.25 3.375");
   const std::string expected = ", expected a floating dtype and numbers";

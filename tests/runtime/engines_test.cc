@@ -69,6 +69,16 @@ TEST(Engines, PackStoredWeightsForInferenceAlone) {
   }
 }
 
+TEST(Engines, TakeNoParametersOfEachOther) {
+  const Array params(DType::kFloat32, {params_size(small())});
+  ForwardArgs args;
+  args.params = engine("reference").pack(small(), params.view(), PackFor::kTraining);
+  const std::string rest = "] params are packed by another engine, expected cpu's";
+  expect_error<ArgumentError>([&] { engine("cpu").forward(args, nullptr); }, "[forward" + rest);
+  expect_error<ArgumentError>([&] { engine("cpu").forward_saving(args); },
+                              "[forward_saving" + rest);
+}
+
 TEST(MathKind, NamesTheFunctionOfAChoice) {
   const Setting none("OPENRNN_ENGINE", "");
   RnnSpec spec = small();

@@ -110,6 +110,14 @@ TEST(InferenceSession, RefusesWrongCalls) {
   expect_error<ArgumentError>([&] { session.run(args); },
                               "[run] training is true, expected inference");
   args.training = false;
+  float x = 0, y = 0;
+  void* const cells[] = {&y};
+  args.x = &x;
+  args.y = &y;
+  args.layer_cells = cells;
+  expect_error<ArgumentError>([&] { session.run(args); },
+                              "[run] layer_cells is given, expected null for rnn_tanh");
+  args.layer_cells = nullptr;
   args.batch = 0;
   session.run(args);  // nothing to do is no error
 }

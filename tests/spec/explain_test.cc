@@ -90,6 +90,18 @@ TEST(Explain, CountsWhatTrainingKeeps) {
         explain(spec, {-1, 4});
       },
       "[explain] max_time is -1, batch 4, expected 0 or more");
+  expect_error<ArgumentError>(
+      [&] {
+        explain(spec, {4, -1});
+      },
+      "[explain] max_time is 4, batch -1, expected 0 or more");
+}
+
+TEST(Explain, OfAGpuPromisesItsOwnBitsAlone) {
+  EXPECT_NE(to_string(Explanation{.engine = "cudnn"}).find("at every run on this GPU"),
+            std::string::npos);
+  EXPECT_NE(to_string(Explanation{.engine = "cpu", .same_bits = true}).find("every run, thread"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -81,6 +81,11 @@ TEST(ForecastSeries, RefusesWhatDoesNotFit) {
     EXPECT_EQ(error(7, steps, kScaling),
               "[forecast_series] steps " + std::to_string(steps) + ", expected 1 or more");
   }
+  SeriesScaling endless = kScaling;
+  endless.changes.mean[1] = HUGE_VAL;
+  EXPECT_EQ(error(7, 1, endless),
+            "[forecast_series] a forecast of inf for step 1, expected a finite one: the model's "
+            "weights or the rows overflow");
   EXPECT_EQ(error(7, 1, {{{0.0}, {1.0}}, {{0.0}, {1.0}}}),
             "[forecast_series] 2 columns, expected 1 as the model was trained on");
 }

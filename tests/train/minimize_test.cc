@@ -302,6 +302,8 @@ TEST(Optimizer, TakesTheEndsOfItsBounds) {
   EXPECT_EQ(error([] { AdagradOptimizer optimizer(0.1, 1e-300); }), "");
   EXPECT_EQ(error([] { AdagradOptimizer optimizer(0.1, 0.0); }),
             "[AdagradOptimizer] initial_accumulator_value 0, expected a number above 0");
+  EXPECT_EQ(error([] { AdagradOptimizer optimizer(0.1, HUGE_VAL); }),
+            "[AdagradOptimizer] initial_accumulator_value inf, expected a number above 0");
 }
 
 TEST(Optimizer, AdamWTakesTheEndsOfItsBounds) {

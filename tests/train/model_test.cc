@@ -110,6 +110,15 @@ TEST(SampleText, DependsOnTheSeedAlone) {
   EXPECT_NE(sample_text(model.model(), model.vocabulary(), options), one);
 }
 
+TEST(SampleText, TheTemperatureIsFinite) {
+  Model model;
+  SampleOptions options;
+  for (const double temperature : {HUGE_VAL, std::nan("")}) {
+    options.temperature = temperature;
+    EXPECT_THROW(sample_text(model.model(), model.vocabulary(), options), ArgumentError);
+  }
+}
+
 TEST(SampleText, TopOneIsTheLikeliest) {
   Model model;
   SampleOptions options;

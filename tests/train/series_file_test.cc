@@ -138,6 +138,40 @@ TEST(SeriesFile, HasTheWindowsOfOneInMemory) {
   }
 }
 
+TEST(SeriesWindows, AreCountedFromNought) {
+  SeriesTable table{{"a"}, {}, Array(DType::kFloat64, {40, 1})};
+  for (std::size_t i = 0; i < 40; ++i) table.values.as<double>()[i] = std::sin(double(i));
+  const SeriesWindows windows(table, {.window = 3, .batch = 4});
+  const std::string last = std::to_string(windows.windows() - 1);
+  for (const std::int64_t window : {std::int64_t{-1}, windows.windows()}) {
+    EXPECT_EQ(
+        error_of<ArgumentError>([&] {
+          windows.window({0, window});
+        }),
+        "[SeriesWindows::window] window " + std::to_string(window) + ", expected 0 to " + last);
+  }
+}
+
+TEST(SeriesFile, ATabCutsBeforeASemicolon) {
+  const TempFolder folder;
+  write(folder / "table.csv", "x;y\tz\n1\t2\n");
+  const SeriesFile file = open_series(folder / "table.csv", {});
+  EXPECT_EQ(file.names, (std::vector<std::string>{"x;y", "z"}));
+}
+
+TEST(SeriesFile, RefusesARowThatIsBlankNow) {
+  const TempFolder folder;
+  const std::string path = folder / "table.csv";
+  write(path, "a\n1\n2\n3\n");
+  const SeriesFile file = open_series(path, {}, 0);
+  write(path, "a\n1\n \n3\n");
+  std::vector<double> values(3);
+  EXPECT_NE(error_of<FormatError>([&] {
+              file.rows->read(0, 3, values.data());
+            }).find("the rows from here on are not those that were checked"),
+            std::string::npos);
+}
+
 TEST(SeriesFile, RefusesAFileThatHasChanged) {
   const TempFolder folder;
   const std::string path = folder / "table.csv", good = table_of(400);

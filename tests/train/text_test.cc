@@ -91,7 +91,10 @@ TEST(Vocabulary, RefusesBytesThatAreNotUtf8) {
   }
   EXPECT_THROW(Vocabulary(TextLevel::kByte, {3, 3}), ArgumentError);
   EXPECT_THROW(Vocabulary(TextLevel::kByte, {256}), ArgumentError);
-  EXPECT_THROW(Vocabulary(TextLevel::kChar, {0xdfff}), ArgumentError);
+  for (const std::int32_t surrogate : {0xd800, 0xdfff}) {
+    EXPECT_THROW(Vocabulary(TextLevel::kChar, {surrogate}), ArgumentError);
+  }
+  EXPECT_EQ(Vocabulary(TextLevel::kChar, {0xd7ff, 0xe000}).id_of(0xe000), 1);
 }
 
 TEST(LoadText, HoldsOutTheLastLines) {

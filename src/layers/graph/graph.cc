@@ -11,12 +11,9 @@ namespace openrnn::layers {
 namespace {
 
 // Of the first weights, which all others fit.
-DType dtype_of(const std::vector<LayerValue>& inputs, const LayerGraph::Made& made) {
+DType dtype_of(const LayerGraph::Made& made) {
   for (const auto& [name, layer] : made) {
     if (!layer->own_weights().empty()) return layer->dtype();
-  }
-  for (const LayerValue& input : inputs) {
-    if (is_floating(input.dtype)) return input.dtype;
   }
   return DType::kFloat32;
 }
@@ -49,7 +46,7 @@ std::vector<LayerValue> inputs_of(const std::vector<MappedLayer>& layers, const 
 
 LayerGraph::LayerGraph(std::vector<MappedLayer> layers, std::vector<LayerOutput> outputs, Made made,
                        std::string name)
-    : Layer(std::move(name), "layer_graph", dtype_of({}, made)),
+    : Layer(std::move(name), "layer_graph", dtype_of(made)),
       layers_(std::move(layers)),
       outputs_(std::move(outputs)),
       made_(std::move(made)) {

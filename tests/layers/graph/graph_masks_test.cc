@@ -59,5 +59,20 @@ TEST(LayerGraphMasks, ARowOfWhichNoStepCountsPutsOutZeros) {
   }
 }
 
+// 0.1 as the option says it is no float32, the steps' values are.
+TEST(LayerGraphMasks, AMaskValueIsOneOfTheDtype) {
+  MappedModel model;
+  model.layers = {
+      {.name = "x", .kind = "input", .options = {{"shape", std::vector<std::int64_t>{-1, -1, 1}}}},
+      {.name = "mask", .kind = "masking", .inputs = {{"x", 0}}, .options = {{"mask_value", 0.1}}}};
+  model.outputs = {{"mask", 0}};
+  const auto graph = layers::LayerGraph::of(model);
+  const Tensor x(Array::of<float>({1, 3, 1}, {{0.1F, 0.2F, 0.1F}}).view());
+  const Array y = graph->predict({x})[0];
+  EXPECT_EQ(y.as<float>()[0], 0.0F);
+  EXPECT_EQ(y.as<float>()[1], 0.2F);
+  EXPECT_EQ(y.as<float>()[2], 0.0F);
+}
+
 }  // namespace
 }  // namespace openrnn

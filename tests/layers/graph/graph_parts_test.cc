@@ -1,7 +1,11 @@
 // The layers that a whole model is made of, its outputs, and dropout in its calls.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "layers/graph/gru_model.h"
+#include "layers/graph/values.h"
 
 namespace openrnn {
 namespace {
@@ -77,6 +81,58 @@ TEST(LayerGraphParts, ACallIsOfTrainingWhereItSaysSo) {
   };
   EXPECT_GT(dropped(true), 0);
   EXPECT_EQ(dropped(false), 0);
+}
+
+TEST(LayerGraphParts, KnowsTheBatchOfASymbolicCall) {
+  const auto graph = LayerGraph::of(model_of_each_kind());
+  const std::vector<Tensor> outputs = (*graph)({Input({4, -1}, DType::kInt32)});
+  EXPECT_EQ(outputs[0].shape()[0], 4);
+  EXPECT_EQ(outputs[1].shape(), (Shape{4, kUnits}));
+}
+
+TEST(LayerGraphParts, ACopyIsFrozenAsItsModel) {
+  const auto graph = LayerGraph::of(model_of_each_kind());
+  graph->set_trainable(false);
+  EXPECT_FALSE(graph->copy()->trainable());
+}
+
+TEST(LayerGraphParts, ADenseLayerHasTheDtypeOfItsInput) {
+  MappedModel model;
+  const Array kernel(DType::kFloat64, {2, 3});
+  model.layers = {
+      {.name = "x",
+       .kind = "input",
+       .options = {{"shape", std::vector<std::int64_t>{-1, 2}}, {"dtype", std::string("float64")}}},
+      {.name = "dense",
+       .kind = "dense",
+       .inputs = {{"x", 0}},
+       .options = {{"units", std::int64_t{3}}, {"use_bias", false}},
+       .weights = {{"kernel", kernel}}}};
+  model.outputs = {{"dense", 0}};
+  const auto graph = LayerGraph::of(model);
+  EXPECT_EQ(graph->layer("dense")->dtype(), DType::kFloat64);
+  EXPECT_EQ(graph->predict({Tensor(Array(DType::kFloat64, {1, 2}).view())})[0].dtype(),
+            DType::kFloat64);
+}
+
+// The formulas that define them, in float64.
+TEST(LayerGraphParts, FunctionsAreTheirFormulas) {
+  const std::vector<double> xs{-2.5, -0.75, 0.0, 0.4, 1.0, 3.5};
+  const Tensor x(Array::of<double>({6}, xs).view());
+  const auto expect = [&](const LayerFunction& function, const auto& formula) {
+    const Array y = layers::apply_function(function, x).to_host();
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      EXPECT_NEAR(y.as<double>()[i], formula(xs[i]), 1e-13) << function.name << " of " << xs[i];
+    }
+  };
+  expect({.name = "gelu_tanh"}, [](double v) {
+    return 0.5 * v * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (v + 0.044715 * v * v * v)));
+  });
+  expect({.name = "selu"}, [](double v) {
+    return 1.0507009873554805 * (v > 0.0 ? v : 1.6732632423543772 * (std::exp(v) - 1.0));
+  });
+  expect({.name = "hard_silu", .alpha = 0.25, .beta = 0.375},
+         [](double v) { return v * std::clamp(0.25 * v + 0.375, 0.0, 1.0); });
 }
 
 }  // namespace

@@ -400,3 +400,29 @@ def test_lengths_of_a_run(tmp_path, dtype):
         np.save(tmp_path / "n.npy", np.array(wrong, dtype))
         assert fault("run", tmp_path / "m.openrnn", "--input", tmp_path / "x.npy", "--output",
                      tmp_path / "y.npy", "--lengths", tmp_path / "n.npy") == f"[run] --lengths {text}"
+    np.save(tmp_path / "n.npy", np.array([6.0, 2.0]))
+    assert fault("run", tmp_path / "m.openrnn", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy",
+                 "--lengths", tmp_path / "n.npy") == "[run] --lengths is float64 [2], expected int32 or int64 [2]"
+
+
+def test_run_takes_a_table_of_tabs(tmp_path):
+    layer = built()
+    save(tmp_path / "m.openrnn", layer)
+    np.savetxt(tmp_path / "x.tsv", X[:, 0], "%.9g", "\t")
+    good("run", tmp_path / "m.openrnn", "--input", tmp_path / "x.tsv", "--output", tmp_path / "y.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), layer(X[:, :1], training=False)[0].numpy()[:, 0])
+
+
+def test_a_state_of_another_dtype(tmp_path):
+    save(tmp_path / "m.openrnn", built(dtype="float64"))
+    np.save(tmp_path / "x.npy", X)
+    write_safetensors(tmp_path / "s", {name: np.zeros((2, 2, 4)) for name in "hc"})
+    assert fault("run", tmp_path / "m.openrnn", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy",
+                 "--state", tmp_path / "s") == "[run] --state has h float32 [2, 2, 4], expected float64 [2, 2, 4]"
+
+
+def test_convert_of_weights_that_are_no_numbers(tmp_path):
+    layer = built()
+    layer.kernel.assign(np.full(layer.kernel.shape, np.nan, "float32"))
+    lines = good("convert", save(tmp_path / "a.openrnn", layer), tmp_path / "b.openrnn").stdout
+    assert "largest difference 0 of" in lines

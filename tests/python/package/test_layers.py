@@ -80,6 +80,16 @@ def test_configuration_round_trip():
         assert set(one.kernel.numpy()) == {0.5} and one.trainable_weights == []
 
 
+def test_an_initializer_may_be_a_class():
+    class Halves:
+        def __call__(self, shape, dtype=None):
+            return np.full(shape, 0.5, dtype)
+
+    layer = openrnn.layers.Dense(2, kernel_initializer=Halves)
+    layer.build((None, I))
+    assert set(layer.kernel.numpy().ravel()) == {0.5}
+
+
 @pytest.mark.parametrize("name", ["glorot_uniform", "random_uniform", "random_normal"])
 def test_an_initializer_with_a_seed_fills_each_tensor_with_other_values(name):
     def filled():

@@ -83,7 +83,7 @@ def test_a_tensor_is_a_copy():
 @pytest.mark.parametrize(
     "value, dtype",
     [(1.5, "float32"), (2, "int32"), (True, "bool"), ([1.0, 2.0], "float32"), ([[1], [2]], "int32"),
-     (np.float64(2.0), "float64"), (np.arange(3), "int64")],
+     (np.float64(2.0), "float64"), (np.arange(3), "int64"), ([np.uint8(3)], "int32")],
 )  # fmt: skip
 def test_dtypes_of_plain_values(value, dtype):
     tensor = openrnn.constant(value)

@@ -42,6 +42,21 @@ def test_integers_beyond_int32_stay_what_they_are():
     assert openrnn.constant([1, -(2**31)]).dtype == "int32"
 
 
+@pytest.mark.parametrize(
+    "values, dtype",
+    [(np.array([2**40], np.uint64), "int32"), (np.array([300], np.uint16), "uint8"), ([-1], "uint8")],
+)  # fmt: skip
+def test_integers_that_a_dtype_does_not_hold(values, dtype):
+    with pytest.raises(openrnn.ArgumentError, match=f"{dtype} does not hold, expected whole"):
+        openrnn.Tensor(values, dtype=dtype)
+
+
+def test_no_lengths_of_no_rows():
+    layer = openrnn.cudnn_rnn.CudnnGRU(1, 4)
+    output, _ = layer(np.ones((2, 0, 3), np.float32), sequence_lengths=[])
+    assert output.shape == (2, 0, 4)
+
+
 def test_a_length_beyond_int32_is_no_short_one():
     layer = openrnn.cudnn_rnn.CudnnGRU(1, 4)
     with pytest.raises(openrnn.ArgumentError, match="length of row 0 is 1099511627776, expected"):

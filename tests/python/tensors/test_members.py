@@ -120,3 +120,16 @@ def test_integers_and_masks_are_indexed():
     np.testing.assert_array_equal(openrnn.logical_and(mask, [True, False, True]),
                                   (VALUE > 0) & [True, False, True])  # fmt: skip
     np.testing.assert_array_equal(openrnn.logical_or(mask, VALUE), (VALUE > 0) | (VALUE != 0))
+
+
+def test_no_index_takes_nothing():
+    found = openrnn.Tensor(VALUE)[[]]
+    assert found.shape == (0, *VALUE.shape[1:])
+
+
+def test_a_mask_over_a_size_that_is_not_known():
+    x = openrnn.Input(batch_shape=(2, None))
+    mask = np.array([[True, False], [True, True]])
+    model = openrnn.Model(x, x[mask])
+    value = np.arange(4, dtype="f4").reshape(2, 2)
+    np.testing.assert_array_equal(model(value), value[mask])

@@ -207,6 +207,8 @@ TEST(NetworkFiles, WhatIsNoFileIsRefusedAtOnce) {
   for (const std::string& path : {folder / "d", folder / "pipe", std::string("/dev/null")}) {
     EXPECT_EQ(error(path), "[NetworkFile] " + path + ": no regular file");
   }
+  EXPECT_EQ(error_of<ArgumentError>([&] { NetworkFile{folder / std::string("a\0b", 3)}; }),
+            "[NetworkFile] the path holds a zero byte, expected none");
   EXPECT_EQ(error(folder / "none"),
             "[NetworkFile] " + (folder / "none") + ": No such file or directory");
 }

@@ -105,6 +105,11 @@ TEST(RunArithmetic, NamesEveryKindThatTookPart) {
   EXPECT_EQ(third.get_string("math_kind"), "elsewhere, " + here);
   EXPECT_EQ(third.get_string("arithmetic"), "1, 3");
   EXPECT_EQ(third.get_string("math"), "bf16");
+  // Another one whose name ends as this one's.
+  Extras longer, both;
+  longer.set_string("math_kind", "not-" + here);
+  save_arithmetic(trained.model(), longer, both);
+  EXPECT_EQ(both.get_string("math_kind"), "not-" + here + ", " + here);
   // A file from before there were kinds says nothing of those that took part.
   Extras silent, after;
   save_arithmetic(trained.model(), silent, after);

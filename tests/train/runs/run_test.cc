@@ -327,6 +327,9 @@ TEST(Run, AnotherOptionIsRefusedWithBothValues) {
             "[Run] task series" + middle + "task text");
   EXPECT_EQ(refused([](auto& o) { o.level = TextLevel::kChar; }),
             "[Run] level char" + middle + "level byte");
+  const std::string input = text_options(folder, "out").input.value();
+  EXPECT_EQ(refused([&](auto& o) { o.valid = input; }),
+            "[Run] valid '" + input + "'" + middle + "none, as that holds out lines of its input");
   // The same values are no contradiction.
   EXPECT_EQ(refused([&](auto& o) {
               o = text_options(folder, "out");
