@@ -192,7 +192,34 @@ void add_backward_thread(const Call<T>& call, const BackwardSpace<T>& space, int
 }
 
 template <class T>
-void expect_backward_has_room(const Call<T>& call, bool dx_wanted) {
+void add_backward_direction(const Call<T>& call, const LayerScratch<T>& of, std::size_t d,
+                            Pieces& pieces) {
+  const RnnSpec& s = call.s;
+  const std::int64_t h = call.c.batch * s.hidden_size(), c = call.c.batch * s.num_units;
+  const bool drops_state = s.training.drops_state();
+  pieces.add("da", of.da[d], call.places * call.gates);
+  pieces.add("dh_proj", of.dh_proj[d], s.projecting() ? call.places * s.hidden_size() : 0);
+  pieces.add("dc", of.dc[d], s.has_cell() ? c : 0);
+  pieces.add("carry", of.carry[d], h);
+  pieces.add("masks of the state", of.state_mask[d], drops_state ? h : 0);
+  pieces.add("masks of the candidate", of.candidate_mask[d], s.training.drops_candidate() ? c : 0);
+  pieces.add("dh", of.dh_split[d], drops_state || s.zoneout > 0.0 ? h : 0);
+  pieces.add("kept dc", of.dc_kept[d], s.zoneout_cell > 0.0 ? c : 0);
+}
+
+// Of each layer but the last, which has what layers take turns with elsewhere.
+template <class T>
+void add_shifted_layers(const Call<T>& call, const BackwardScratch<T>& scratch, Pieces& pieces) {
+  for (std::int64_t l = 0; l + 1 < call.s.num_layers; ++l) {
+    add_backward_direction(call, scratch.layers[l], 0, pieces);
+    const bool transposes = call.packed->transposes();
+    pieces.add("transposed", scratch.layers[l].transposed[0],
+               transposes ? transposed_size(call.packed->layer(l, 0), true) : 0);
+  }
+}
+
+template <class T>
+void expect_backward_has_room(const Call<T>& call, bool dx_wanted, const Plan& plan) {
   const RnnSpec& s = call.s;
   const CpuSaved<T> saved(call.packed, conformance::args_without_arrays(call.c, call.packed, true));
   Array dparams(s.dtype, {params_size(s)}), dx(s.dtype, {call.places * s.input_size});
@@ -200,25 +227,16 @@ void expect_backward_has_room(const Call<T>& call, bool dx_wanted) {
   args.dparams = dparams.data();
   args.dx = dx_wanted ? dx.data() : nullptr;
   Carver measure;
-  BackwardScratch<T>::carve(measure, saved, call.threads, args);
+  BackwardScratch<T>::carve(measure, saved, plan, args);
   const Block memory(measure.used());
   Carver carver(memory.data());
-  const auto scratch = BackwardScratch<T>::carve(carver, saved, call.threads, args);
+  const auto scratch = BackwardScratch<T>::carve(carver, saved, plan, args);
   Pieces pieces;
   pieces.add("order", scratch.order, call.c.batch);
   for (std::size_t d = 0; d < static_cast<std::size_t>(s.num_dirs()); ++d) {
-    pieces.add("da", scratch.da[d], call.places * call.gates);
-    pieces.add("dh_proj", scratch.dh_proj[d], s.projecting() ? call.places * s.hidden_size() : 0);
-    pieces.add("dc", scratch.dc[d], s.has_cell() ? call.c.batch * s.num_units : 0);
-    pieces.add("carry", scratch.carry[d], call.c.batch * s.hidden_size());
-    const bool drops_state = s.training.drops_state();
-    const std::int64_t h = call.c.batch * s.hidden_size(), c = call.c.batch * s.num_units;
-    pieces.add("masks of the state", scratch.state_mask[d], drops_state ? h : 0);
-    pieces.add("masks of the candidate", scratch.candidate_mask[d],
-               s.training.drops_candidate() ? c : 0);
-    pieces.add("dh", scratch.dh_split[d], drops_state || s.zoneout > 0.0 ? h : 0);
-    pieces.add("kept dc", scratch.dc_kept[d], s.zoneout_cell > 0.0 ? c : 0);
+    add_backward_direction(call, scratch, d, pieces);
   }
+  if (plan.layer_groups > 1) add_shifted_layers(call, scratch, pieces);
   const bool own_dx = s.num_layers > 1 && !dx_serves(saved, args);
   pieces.add("dx", scratch.dx, own_dx ? call.places * call.out : 0);
   if (call.half()) {
@@ -269,7 +287,9 @@ void expect_room(const Case& c) {
     const Call<T> call(c, threads);
     for (const bool yes : {false, true}) {
       expect_forward_has_room(call, yes);
-      expect_backward_has_room(call, yes);
+      expect_backward_has_room(call, yes, {.row_groups = threads});
+      if (threads == 1 || call.s.num_layers == 1 || call.s.num_dirs() == 2) continue;
+      expect_backward_has_room(call, yes, {.layer_groups = threads});
     }
     expect_saved_has_room(call);
   }
