@@ -196,15 +196,25 @@ def test_frozen_weights_are_not_read(ours):
             np.testing.assert_array_equal(gru(x)[0].numpy(), second)
         gru.weight_ih_l0.array[...] -= 1
         np.testing.assert_array_equal(gru(x)[0].numpy(), second)
+        alone = gru(x[:, 0])[0].numpy()  # not the most usual call
+        np.testing.assert_allclose(alone, second[:, 0], atol=1e-6)
         assert gru._engine.held.packings == 1
+    for parameter in gru._parameters.values():
+        parameter.requires_grad = False
+    np.testing.assert_allclose(gru(x)[0].numpy(), second, atol=1e-6)
+    for parameter in gru._parameters.values():
+        parameter.requires_grad = True
     y = gru(x)[0]  # with gradients weights are read
     assert y.requires_grad and abs(y.numpy() - second).max() > 1e-3
     with no_grad():
-        gru.load_state_dict({name: Tensor(p.array.copy()) for name, p in gru.named_parameters()})
         np.testing.assert_allclose(gru(x)[0].numpy(), first, atol=1e-6)
-        gru.weight_ih_l0.array[...] += 1
-        assert ours.torch.unfreeze(gru) is gru
+        state = {name: Tensor(p.array.copy()) for name, p in gru.named_parameters()}
+        state["weight_ih_l0"].array[...] += 1
+        gru.load_state_dict(state)
         np.testing.assert_allclose(gru(x)[0].numpy(), second, atol=1e-6)
+        gru.weight_ih_l0.array[...] -= 1
+        assert ours.torch.unfreeze(gru) is gru
+        np.testing.assert_allclose(gru(x)[0].numpy(), first, atol=1e-6)
 
 
 def test_packed_weights_are_used_again(ours):
@@ -216,6 +226,10 @@ def test_packed_weights_are_used_again(ours):
         gru.weight_hh_l0.array[1, 2] += 1
         gru(x)
         assert gru._engine.held.packings == 2
+    for way in ({}, {"transforms": True}):  # packed for training, once
+        with told(**way):
+            gru(x), gru(x)
+    assert gru._engine.held.packings == 3
 
 
 def test_what_is_kept_is_not_copied(ours):
@@ -264,8 +278,12 @@ def test_dropout_is_of_training(ours):
         np.testing.assert_array_equal(gru(x)[0].numpy(), plain)
         gru.train()
         assert abs(gru(x)[0].numpy() - plain).max() > 1e-3
+        assert abs(gru(x)[0].numpy() - gru(x)[0].numpy()).max() > 1e-3
         gru.dropout = 0.0
-        np.testing.assert_array_equal(gru(x)[0].numpy(), plain)
+        for _ in range(2):
+            np.testing.assert_array_equal(gru(x)[0].numpy(), plain)
+        gru.dropout = 0.5
+        assert abs(gru(x)[0].numpy() - plain).max() > 1e-3
         with told(compiling=True):
             gru.dropout = 0.5
             assert abs(gru(x)[0].numpy() - gru(x)[0].numpy()).max() > 1e-3
@@ -293,13 +311,24 @@ def test_autocast(ours, name, packed):
         y, last = module(given, hx)
         alone, _ = module(given)
         judge = module(input, hx)[0]
+        halves = [each.to(half) for each in states]
+        assert module(input, tuple(halves) if name == "LSTM" else halves[0])[0].data.dtype is half
     y, alone, judge = (getattr(each, "data", each) if packed else each for each in (y, alone, judge))
     last = last if isinstance(last, tuple) else (last,)
+    assert name == "RNN" or abs(judge.numpy().reshape(plain.shape) - plain).max() > 1e-6
     of_states = half if name == "RNN" else DTYPES["float32"]
     assert {each.dtype for each in (y, *last)} == {of_states} and alone.dtype is half
     assert judge.dtype is of_states
     y = y.numpy().astype("float32").reshape(plain.shape)
     assert 1e-6 < abs(y - plain).max() < 0.05
+    exact = getattr(ours.torch, name)(3, 4, math="bf16x3")  # a choice of the module's own
+    exact._parameters.update(module._parameters)
+    with told(autocast=half):
+        chosen = exact(input, hx)[1]
+    chosen = (chosen if isinstance(chosen, tuple) else (chosen,))[0].numpy()
+    right = exact(input, hx)[1]
+    right = (right if isinstance(right, tuple) else (right,))[0].to(last[0].dtype).numpy()
+    np.testing.assert_array_equal(chosen, right)
     with told(autocast=DTYPES["int64"]):
         if name == "RNN":  # its results would be integers
             assert isinstance(module(x), Own)
@@ -380,6 +409,28 @@ def test_what_a_network_says_of_its_weights(ours):
         _calls.readable(net, [*weights[:3], mixed])
 
 
+def test_weights_of_another_dtype_are_noticed(ours):
+    gru, x = ours.torch.GRU(3, 4), drawn(5, 2, 3)
+    with no_grad():
+        gru(x)
+        for name, parameter in list(gru.named_parameters()):  # past what a module notices
+            gru._parameters[name] = Parameter(parameter.to(DTYPES["float64"]))
+        assert isinstance(gru(x), Own)
+
+
+def test_a_program_keeps_what_its_gradient_needs(ours):
+    from openrnn import _core
+
+    module = ours.torch.GRU(3, 4)
+    before = _core.torch_saved_calls()
+    with told(compiling=True):
+        kept = module(drawn(5, 2, 3))
+        assert _core.torch_saved_calls() == before + 1 and kept[0].requires_grad
+        with no_grad():
+            module(drawn(5, 2, 3))
+    assert _core.torch_saved_calls() == before + 1
+
+
 def test_shapes_without_values(ours):
     """What a compiler is told of the operations: shapes and dtypes of what they give."""
     import openrnn.torch._ops as operations
@@ -395,7 +446,7 @@ def test_shapes_without_values(ours):
         c = drawn(h.shape[0], h.shape[1], 4) if lstm else None
         real, fake = (call(x, h, c, *rest, True) for call in (operations.rnn, operations.rnn.fake))
         shapes = lambda all: [(each.shape, each.dtype) for each in all]
-        assert shapes(fake) == shapes(real)
+        assert shapes(fake) == shapes(real) == shapes(operations.rnn(x, h, c, *rest, False))
         grads = (drawn(*real[0].shape), drawn(*real[1].shape), drawn(*real[2].shape) if lstm else None)
         for wanted in ([True] * 4, [False, True, False, False], [True, False, True, True]):
             args = (*grads, real[3], x, h, c, *rest, wanted)
@@ -419,6 +470,20 @@ def test_autocast_of_an_operation(ours):
     found = operations.rnn.kernels["AutocastCPU"](x, h, None, *rest)
     right = operations.rnn(x.to(DTYPES["float32"]), h, None, *rest)
     np.testing.assert_array_equal(found[0].numpy(), right[0].numpy())
+
+
+def test_operations_of_two_networks_with_the_same_weights(ours):
+    import openrnn.torch._ops as operations
+    from openrnn.torch._network import text_of
+
+    plain = ours.torch.GRU(3, 4)
+    other = ours.torch.GRU(3, 4, reset_after=False)
+    weights, x = list(plain._parameters.values()), drawn(5, 2, 3)
+    found = [operations.rnn(x, None, None, weights, None, None, text_of(each), False, False, False)[0].numpy()
+             for each in (plain, other, plain)]
+    np.testing.assert_array_equal(found[0], plain(x)[0].numpy())
+    np.testing.assert_array_equal(found[0], found[2])
+    assert abs(found[0] - found[1]).max() > 1e-3
 
 
 def test_a_token_that_is_gone(ours):

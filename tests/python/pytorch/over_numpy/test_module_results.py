@@ -108,6 +108,9 @@ def test_one_sequence_without_a_batch(lstm, ours, batch_first):
     np.testing.assert_array_equal(alone.numpy(), y.numpy().reshape(alone.shape))
     for a, b in zip(last_alone, last, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy()[:, 0])
+    zeros = tuple(Tensor(0 * each[:, 0]) for each in states)
+    for a, b in zip(module(Tensor(x[:, 0]))[1], module(Tensor(x[:, 0]), zeros)[1], strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
 
 
 def test_memory_of_any_order_and_sign_is_read(lstm):
@@ -134,20 +137,21 @@ def test_gradients_are_read_as_they_are(lstm):
         np.testing.assert_array_equal(grad([y], [x], [other])[0].numpy(), right.numpy())
 
 
+@pytest.mark.parametrize("weight", ["weight_ih_l0", "bias_ih_l0", "weight_hr_l0"])
 @pytest.mark.parametrize("onlooker", ONLOOKERS)
-def test_gradients_of_what_wants_them_alone(lstm, onlooker):
+def test_gradients_of_what_wants_them_alone(lstm, onlooker, weight):
     problem, module = lstm
     wanted = package_run.run("op", problem)
     for parameter in module._parameters.values():
         parameter.requires_grad = False
-    module._parameters["bias_ih_l0"].requires_grad = True
+    module._parameters[weight].requires_grad = True
     h, c = Tensor(problem.h0), leaf(problem.c0)
     with told(**ONLOOKERS[onlooker]):
         y, last = module(Tensor(problem.x), (h, c))
     upstream = [Tensor(each) for each in problem.upstream]
     names = list(module._parameters)
     found = grad([y, *last], [h, c, *module._parameters.values()], upstream)
-    assert [each is not None for each in found] == [False, True, *(name == "bias_ih_l0" for name in names)]
+    assert [each is not None for each in found] == [False, True, *(name == weight for name in names)]
     np.testing.assert_allclose(found[1].numpy(), wanted["dc0"], atol=1e-6)
     # Of the last outputs alone.
     (only,) = grad(last[:1], [c], upstream[1:2])

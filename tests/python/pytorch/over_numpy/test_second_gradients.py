@@ -32,8 +32,9 @@ class Net:
         self.grads = [np.ascontiguousarray(rows(problem.dy)), problem.dh, *([problem.dc] if lstm else [])]
 
     def call(self, inputs, weights, **way):
-        self.module._parameters.update(zip(self.names, weights, strict=True))
-        x, *states = inputs
+        as_tensor = lambda each: each if isinstance(each, Tensor) else Tensor(each)
+        self.module._parameters.update(zip(self.names, map(as_tensor, weights), strict=True))
+        x, *states = map(as_tensor, inputs)
         x = self.rows.packed(x) if self.rows else x
         with told(**way):
             y, last = self.module(x, tuple(states) if len(states) == 2 else states[0])
@@ -170,6 +171,49 @@ def test_forward_derivatives(ours, case):
         assert_near([each.numpy() for each in found if each is not None], wanted)
 
 
+def test_forward_derivatives_of_some_gradients(ours):
+    net = Net(ours, "lstm")
+    arrays = [*net.inputs, *net.weights]
+    _function, args, _, output = of_recurrent(net, arrays)
+    found = []
+    for wanted in ((True,) * 4, (False, True, False, True)):
+        given = (args[0], wanted, output[3], args[2], *map(Tensor, net.grads), *args[3:])
+        context = Context(given)
+        _function.Gradient.setup_context(context, given, _function.Gradient.forward(*given))
+        along = [Tensor(each) for each in drawn([*net.grads, *arrays])]
+        found.append(_function.Gradient.jvp(context, None, None, None, None, *along))
+    assert [each is not None for each in found[1]] == [False, True, False, True]
+    for place in (1, 3):
+        np.testing.assert_array_equal(found[1][place].numpy(), found[0][place].numpy())
+
+
+def test_transforms_see_the_gradient_as_a_function(ours, monkeypatch):
+    """Whatever looks on at a backward pass must find a function with rules, not memory."""
+    net = Net(ours, "lstm")
+    _function, args, context, _ = of_recurrent(net, [*net.inputs, *net.weights])
+    calls, own = [], _function.Gradient.apply
+    monkeypatch.setattr(_function.Gradient, "apply", lambda *given: calls.append(1) or own(*given))
+    rules, direct = [], _function.Recurrent.apply
+    monkeypatch.setattr(_function.Recurrent, "apply", lambda *given: rules.append(1) or direct(*given))
+    net.call(net.inputs, net.weights, transforms=True)
+    assert rules
+    net.call([leaf(each) for each in net.inputs], net.weights)
+    assert len(rules) == 1
+    grads = [Tensor(each) for each in net.grads]
+    for way, count in (({"grad": False}, 0), ({"grad": False, "transforms": True}, 1), ({}, 1)):
+        with told(**way):
+            _function.Recurrent.backward(context, *grads, None)
+        assert len(calls) == count
+        calls.clear()
+    info, dims = SimpleNamespace(batch_size=1), (None,) * 7 + (0,) + (None,) * (len(args) - 4)
+    given = (args[0], (True, True, True, True), None, None, *grads, args[3].unsqueeze(0), *args[4:])
+    for way, count in (({"grad": False}, 0), ({"grad": False, "transforms": True}, 1), ({}, 1)):
+        with told(**way):
+            _function.Gradient.vmap(info, dims, *given)
+        assert len(calls) == count
+        calls.clear()
+
+
 def test_third_derivatives_are_refused(ours):
     import openrnn.torch._function as functions
     import openrnn.torch._ops as operations
@@ -222,7 +266,7 @@ def test_vmap_rules(ours, case, mapped, batch_first, training, lost):
     rule = _function.Recurrent.vmap
     outputs, out_dims = rule(info, (None,) * 3 + dims, place, args[1], None, *given)
     token = None if lost else outputs[3]
-    assert out_dims[3] is None
+    assert out_dims[3] is None and outputs[3].dtype.name == "uint8"
     grads_dims = (1, None, None if args[5] is None else 0)
     grads = [*net.grads] + ([None] if args[5] is None else [])
     grads = beside(grads, grads_dims, 11)
@@ -284,5 +328,13 @@ def test_masks_of_samples_are_their_own(ours):
     in_dims = (None, None, None, 0, *[None] * (2 + len(weights)))
     (y, *_), (dim, *_) = Recurrent.vmap(info, in_dims, place, engine.held, None, x, None, None, *weights)
     right = Recurrent.forward(place, None, None, x.select(0, 0), None, None, *weights)[0]
+    for n in range(SAMPLES):
+        np.testing.assert_array_equal(y.select(dim, n).numpy(), right.numpy())
+
+    import openrnn.torch._ops as operations
+
+    rest = (None, Tensor(np.array(place.seed)), place.net.text, False, True, False)
+    in_dims = (0, None, None, None, *[None] * 6)
+    (y, *_), (dim, *_) = operations.rnn.rule(info, in_dims, x, None, None, weights, *rest)
     for n in range(SAMPLES):
         np.testing.assert_array_equal(y.select(dim, n).numpy(), right.numpy())
