@@ -35,6 +35,14 @@ def joined(spec, gradients):
     return numpy_layout.canonical_to_params(spec, *torch_mapping.to_canonical(spec, arrays))
 
 
+def ones(*shape, dtype="float32"):
+    return Tensor(np.ones(shape, dtype))
+
+
+def drawn(*shape, dtype="float32"):
+    return Tensor(np.random.default_rng(3).normal(size=shape).astype(dtype))
+
+
 def leaf(array):
     return Tensor(np.ascontiguousarray(array), requires_grad=True)
 
