@@ -209,6 +209,20 @@ def test_frozen_weights_are_not_read(ours):
         np.testing.assert_allclose(gru(x)[0].numpy(), first, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["GRU", "GRUCell"])
+def test_frozen_weights_that_are_moved(ours, name):
+    """What `.to()` and the like make of parameters is read."""
+    module = ours.torch.freeze(getattr(ours.torch, name)(3, 4).eval())
+    x = drawn(2, 3) if name == "GRUCell" else drawn(5, 2, 3)
+    of = lambda found: (found[0] if isinstance(found, tuple) else found).numpy()
+    with no_grad():
+        first = of(module(x))
+        module._apply(lambda parameter: Tensor(parameter.array + 1))
+        second = of(module(x))
+        assert abs(second - first).max() > 1e-3
+        np.testing.assert_array_equal(of(ours.torch.unfreeze(module)(x)), second)
+
+
 def test_packed_weights_are_used_again(ours):
     gru, x = ours.torch.GRU(3, 4).eval(), drawn(5, 2, 3)
     with no_grad():
