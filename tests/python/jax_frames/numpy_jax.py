@@ -53,6 +53,8 @@ class Primitive:
         self.function = function
 
     def bind(self, *args, **attributes):
+        if not hasattr(self, "multiple_results"):
+            return self.function(*args)
         made = [np.zeros(each.shape, each.dtype).view(Array) for each in self.shapes(*args, **attributes)]
         given = [np.ascontiguousarray(each) for each in args]
         error = Call(given, made, attributes).run(self.name)
@@ -121,10 +123,25 @@ def _module(name, **members):
     return made
 
 
+def _ffi_call(name, shapes, vmap_method):
+    def call(*operands, **attributes):
+        made = [np.zeros(each.shape, each.dtype) for each in shapes]
+        error = Call([np.ascontiguousarray(each) for each in operands], made, attributes).run(name)
+        if error:
+            raise RuntimeError(error[1])
+        return made
+
+    return call
+
+
+class SymbolicZero:
+    """The gradient of what nobody used."""
+
+
 def _modules():
     numpy = _numpy()
     core = _module("jax.core", ShapedArray=ShapedArray, Tracer=Tracer)
-    ffi = _module("jax.ffi", ffi_lowering=lambda name: name, ffi_call=None,
+    ffi = _module("jax.ffi", ffi_lowering=lambda name: name, ffi_call=_ffi_call,
                   register_ffi_target=lambda *_, **__: None)  # fmt: skip
     mlir = _module("jax.interpreters.mlir", lowerings={})
     mlir.register_lowering = lambda primitive, rule, platform=None: mlir.lowerings.update(
@@ -135,14 +152,17 @@ def _modules():
         tree_util=SimpleNamespace(register_pytree_node_class=lambda cls: cls, tree_leaves=_leaves),
         nn=SimpleNamespace(initializers=SimpleNamespace(orthogonal=_orthogonal)),
         device_put=lambda value, device: asarray(value), devices=lambda kind: [kind], Array=Array,
-        __path__=[],
+        ShapeDtypeStruct=ShapedArray, default_backend=lambda: "cpu", __path__=[],
     )  # fmt: skip
+    batching = _module("jax.interpreters.batching", defvectorized=lambda primitive: None)
+    derivatives = _module("jax.custom_derivatives", SymbolicZero=SymbolicZero)
     extend = _module("jax.extend.core", Primitive=Primitive)
     return {
         "jax": jax, "jax.numpy": numpy, "jax.core": core, "jax.ffi": ffi,
         "jax.custom_batching": _module("jax.custom_batching", custom_vmap=custom_vmap),
         "jax.extend": _module("jax.extend", core=extend, __path__=[]), "jax.extend.core": extend,
-        "jax.interpreters": _module("jax.interpreters", mlir=mlir, __path__=[]),
+        "jax.interpreters": _module("jax.interpreters", mlir=mlir, batching=batching, __path__=[]),
+        "jax.interpreters.batching": batching, "jax.custom_derivatives": derivatives,
         "jax.interpreters.mlir": mlir,
     }  # fmt: skip
 
@@ -152,7 +172,7 @@ def installed():
     """openrnn.jax over the stand-in; nothing of either is left in sys.modules."""
 
     def taken(name):
-        return name.split(".")[0] == "jax" or name.startswith("openrnn.jax")
+        return name.split(".")[0] == "jax" or name.startswith(("openrnn.jax", "openrnn.keras._jax"))
 
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if taken(name)}
     sys.modules.update(_modules())

@@ -1,5 +1,7 @@
 """openrnn.jax over a stand-in for JAX: values, gradients by its rules, parameters, packing, errors."""
 
+import gc
+
 import numpy as np
 import openrnn
 import pytest
@@ -69,7 +71,8 @@ def test_results(ours, name, dtype, lengths, time_major):
     x = problem.x if time_major else problem.x.swapaxes(0, 1)
     params = dicts_of(spec, problem.params)
     packed = ours.pack(params, cell_of(spec), **options_of(spec))
-    more = {"time_major": time_major, "sequence_lengths": problem.lengths}
+    lengths = None if lengths is None else problem.lengths.tolist()  # of any kind of integers
+    more = {"time_major": time_major, "sequence_lengths": lengths}
     plain = called(ours, spec, x, states, params, **more)
     for found in (plain, getattr(ours, cell_of(spec))(x, *states, packed, **more)):
         y, *last = found
@@ -153,24 +156,26 @@ def test_second_gradients(ours, name):
 
 
 SAMPLES = 3
-MAPPED = {"x": {0}, "states": {1, 2}, "params": {0, 3}, "lengths": {0, 1, 2, 4}, "seed": {0, 5}}
+MAPPED = {"x": {0}, "states": {1, 2}, "params": {0, 3}, "lengths": {0, 1, 2, 4}, "seed": {0, 5},
+          "token": {1, 6}}  # fmt: skip
 
 
+@pytest.mark.parametrize("lengths", ["mixed", None])
 @pytest.mark.parametrize("batch_major", [True, False])
 @pytest.mark.parametrize("mapped", MAPPED)
 @pytest.mark.parametrize("name", ["lstm_both", "gru"])
-def test_vmap_rules(ours, name, mapped, batch_major):
+def test_vmap_rules(ours, name, mapped, batch_major, lengths):
     spec = SPECS[name]
-    problem = make_problem(spec, 4, 2, np.float64, "mixed")
+    problem = make_problem(spec, 4, 2, np.float64, lengths)
     operation, call, args, grads = call_of(ours, spec, problem, batch_major)
     random = np.random.default_rng(4)
-    places = MAPPED[mapped] - ({2} if not call.net.has_cell else set())
+    places = MAPPED[mapped]
 
     def samples(value, place):
         if place == 4:
             return random.integers(0, 5, (SAMPLES, len(value))).astype(np.int32)
         moved = np.stack([value] * SAMPLES)
-        return moved if place == 5 else moved + 0.1 * random.normal(size=moved.shape)
+        return moved if place in (5, 6) else moved + 0.1 * random.normal(size=moved.shape)
 
     given = [samples(each, n) if n in places else each for n, each in enumerate(args)]
     flags = [n in places for n in range(7)]
@@ -396,6 +401,16 @@ def test_errors(ours):
         ours.from_flax({"a": 1}, "gru")
 
 
+def test_the_reset_gate_before_the_product(ours):
+    params = ours.init(3, "gru", input_size=3, hidden_size=4)
+    x = np.random.default_rng(1).normal(size=(2, 5, 3)).astype("float32")
+    y = ours.gru(x, None, params, reset_after=False)[0]
+    packed = ours.pack(params, "gru", reset_after=False)
+    np.testing.assert_array_equal(ours.gru(x, None, packed, reset_after=None, gate_clip=None)[0], y)
+    np.testing.assert_array_equal(ours.gru(x, None, params, reset_after=True)[0], ours.gru(x, None, params)[0])
+    assert abs(y - ours.gru(x, None, params)[0]).max() > 1e-4
+
+
 def test_packed_params_that_somebody_changed(ours):
     params = ours.init(3, input_size=3, hidden_size=4)
     x = np.ones((2, 5, 3), "float32")
@@ -413,6 +428,19 @@ def test_packed_params_that_somebody_changed(ours):
                          ((buffer.astype("float64"), token), "the buffer of packed params is float64")):
         with pytest.raises(openrnn.ArgumentError, match=text):
             ours.lstm(x, None, None, ours.Packed.tree_unflatten(net, leaves))
+
+
+def test_what_was_packed_goes_with_its_object(ours, monkeypatch):
+    from openrnn import _core
+
+    dropped, own = [], _core.jax_drop
+    monkeypatch.setattr(_core, "jax_drop", lambda *words: dropped.append(words) or own(*words))
+    packed = ours.pack(ours.init(3, input_size=3, hidden_size=4))
+    words = tuple(int(word) for word in packed.tree_flatten()[0][1])
+    assert not dropped and words != (0, 0)
+    del packed
+    gc.collect()
+    assert dropped == [words]
 
 
 def test_a_program_for_another_platform_is_refused(ours):

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import pytest
 
 WHOLE = os.environ.get("OPENRNN_TEST_KERAS") == "1"
-FEW = 5  # cases of a grid
+FEW = 6  # cases of a grid
 SLOW = {"test_losses_of_200_steps", "test_fit_evaluate_predict", "test_keras_alone_reads_a_file",
         "test_files_both_ways", "test_stateful", "test_jit_compile", "test_predict", "test_variable_lengths"}
 
