@@ -64,6 +64,14 @@ def test_batch_major_and_integers() -> None:
     np.testing.assert_array_equal(np.asarray(other).transpose(1, 0, 2), np.asarray(h))
 
 
+def test_every_integer_but_0_counts() -> None:
+    layer = cudnn_rnn.CudnnLSTM(1, U, seed=3)
+    x = X.astype(np.float32)
+    wanted = np.asarray(layer(x, mask=MASK)[0])
+    for mask in (MASK.astype(np.uint8) * 255, MASK * -2, MASK.astype(np.uint64)):
+        np.testing.assert_array_equal(np.asarray(layer(x, mask=mask)[0]), wanted)
+
+
 def test_a_gradient_skips_masked_steps() -> None:
     layer = cudnn_rnn.CudnnLSTM(1, U, dtype="float64", seed=3)
     x = openrnn.constant(X)

@@ -128,6 +128,14 @@ def test_jvp_of_a_variable_under_a_tape():
     np.testing.assert_allclose(array(tape.gradient(tangent, v)), 6 * v.numpy() * direction)
 
 
+def test_vectors_take_the_dtype_of_their_primals():
+    x = np.array([1.0, 2.0])
+    cube = lambda a: openrnn.reduce_sum(a * a * a)
+    assert openrnn.hvp(cube, [x], [[1.0, 0.5]])[0].numpy().tolist() == [6.0, 6.0]
+    _, tangent = openrnn.jvp(cube, [x], [[1, 1]])
+    assert tangent.dtype == "float64" and float(tangent) == 15.0
+
+
 def test_hvp_of_several():
     a, b = random(3), random(3, seed=1)
     va, vb = random(3, seed=2), random(3, seed=3)

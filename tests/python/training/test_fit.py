@@ -190,6 +190,55 @@ def test_early_stopping_restores_the_best_bits():
     assert layer.kernel.numpy().tobytes() == seen[-1][1] and len(seen) == history.best_epoch + 3
 
 
+def test_the_best_epoch_counts_however_the_training_ends():
+    """Weights are restored before on_train_end; where the loss stays, the first epoch was the best."""
+    seen = []
+
+    class Watch(train.Callback):
+        def on_epoch_end(self, epoch, logs):
+            seen.append((logs["loss"], self.model.kernel.numpy().tobytes()))
+            return epoch < 8
+
+        def on_train_end(self, history):
+            seen.append(self.model.kernel.numpy().tobytes())
+
+    rates = lambda step: 0.1 if step < 5 else 1.5  # noqa: E731
+    for epochs, stopped in ((30, "callback"), (8, "done")):
+        seen.clear()
+        history = fit(dense(), epochs=epochs, batch_size=17, schedule=rates, early_stopping=20,
+                      callbacks=[Watch()])  # fmt: skip
+        *each, last = seen
+        best = min(range(len(each)), key=lambda i: each[i][0])
+        assert (history.best_epoch, history.stopped) == (best, stopped) and 0 < best < len(each) - 1
+        assert last == each[best][1] != each[-1][1]
+    history = fit(dense(), epochs=9, schedule=0.0, early_stopping=2, shuffle=False)
+    assert (history.epochs, history.best_epoch, history.stopped) == (3, 0, "patience")
+    assert history["learning_rate"] == [0.0] * 3
+    assert train.EarlyStopping(2, restore_best=0).restore_best is False
+
+
+def test_a_seed_is_taken_by_its_last_32_bits():
+    losses = [fit(dense(), batch_size=4, seed=seed)["loss"] for seed in (7, 7 + 2**32, 7 - 2**32, 7 + 2**31)]
+    assert losses[0] == losses[1] == losses[2] != losses[3]
+
+
+class Scaled(layers.Layer):
+    """Of time-major x and one number a sample."""
+
+    def call(self, inputs):
+        x, scale = inputs
+        return openrnn.reduce_sum(x, axis=0) * openrnn.expand_dims(scale, 1)
+
+
+def test_numbers_of_samples_lie_along_their_only_axis():
+    x, scale = RANDOM.normal(size=(4, 5, 3)), np.arange(5.0)
+    whole = (x * scale[:, None]).sum(axis=0)
+    layer = Scaled(dtype="float64")
+    a, b = openrnn.Input(batch_shape=(4, None, 3), dtype="float64"), openrnn.Input((), dtype="float64")
+    model = openrnn.Model([a, b], layer([a, b]))
+    np.testing.assert_allclose(model.predict([x, scale], 2, batch_axis=(1, 0)), whole)
+
+
 def test_min_delta_counts_small_steps_as_none():
     rule = train.EarlyStopping(2, min_delta=1e6)
     history = fit(dense(), epochs=9, early_stopping=rule)

@@ -31,6 +31,13 @@ class Other:
         ({"validation": iter([(X, Y)]), "epochs": 2}, ValueError, "[fit, validation] the data is a l"),
         ({"data": iter([(X, Y)]), "epochs": 2}, ValueError, "[fit] the data is a list_iterator"),
         ({"data": [(X, Y)], "steps_per_epoch": 3}, ValueError, "[fit] the data gave 1 batches"),
+        ({"data": [(X, Y, Y)]}, ValueError, "[fit] a batch is a tuple, expected a pair (x, y)"),
+        ({"data": "words"}, TypeError, "[fit] data is a str, expected a pair of arrays"),
+        ({"data": {"x": X}}, TypeError, "[fit] data is a dict, expected a pair of arrays"),
+        ({"data": ([X, X[:5]], Y)}, ValueError, "[fit] x has [5, 6] samples, expected one number of"),
+        ({"data": (X, Y[:, 0]), "batch_axis": (0, 1)}, ValueError,
+         "[fit] y has shape (6,), expected more than 1 dimensions, as batch_axis is 1"),
+        ({"clip_norm": float("inf")}, ValueError, "[fit] clip_norm is inf, expected a finite number"),
         ({"steps_per_epoch": 2}, ValueError, "[fit] steps_per_epoch is 2 with arrays"),
         ({"data": [(X, Y[:0])]}, ValueError, "[fit] the labels of a batch have shape (0, 1)"),
         ({"loss": "nothing"}, ValueError, "[fit] loss is 'nothing', expected one of ["),
@@ -68,6 +75,13 @@ def test_refused(changed, kind, text):
         train.fit(layer, **given)
     assert text in str(raised.value)
     assert layer.kernel.numpy().tobytes() == before
+
+
+def test_a_model_without_trainable_weights():
+    layer = layers.Dense(1)
+    layer.trainable = False
+    with pytest.raises(ValueError, match=r"^\[fit\] the model has no trainable weights, expected some$"):
+        train.fit(layer, (X, Y), "mean_squared_error", train.Adam(), progress=False)
 
 
 def test_a_rule_that_looks_at_what_is_not_there():
@@ -121,6 +135,9 @@ def test_outputs_without_the_samples_of_a_batch():
         (lambda: train.WarmUp(0.1, 0), "steps is 0, expected 1 or more"),
         (lambda: train.EarlyStopping(3, "acc"), "monitor is 'acc', expected 'val_loss', 'loss'"),
         (lambda: train.EarlyStopping(0), "patience is 0, expected 1 or more"),
+        (lambda: train.EarlyStopping(3, min_delta=float("inf")), "min_delta is inf, expected a finite"),
+        (lambda: train.ConstantSchedule(float("inf")), "learning_rate is inf, expected a finite"),
+        (lambda: train.WarmUp(-0.1, 3), "schedule is -0.1, expected a finite number of at least 0"),
         (lambda: train.EarlyStopping(3, min_delta=-1), "min_delta is -1.0, expected a finite"),
         (lambda: train.AdamW(weight_decay=-0.1), "weight_decay -0.1, expected a finite number"),
         (lambda: train.Adam(beta1=1.0), "beta1 1, expected 0 to below 1"),

@@ -72,7 +72,7 @@ def test_progress_in_lines_of_80_columns(capfd, monkeypatch):
     out, lines = capfd.readouterr()
     lines = lines.splitlines()
     assert out == "" and len(lines) == 3 and max(map(len, lines)) <= 80
-    assert lines[1].startswith("epoch 2/3  loss 0.") and "val_loss" in lines[1]
+    assert lines[1].startswith("epoch 2/3  loss 0.") and "  lr 0.05  val_loss 0." in lines[1]
     fit(epochs=3, progress=False)
     assert capfd.readouterr() == ("", "")
 
@@ -99,6 +99,10 @@ def test_progress_by_tqdm_where_it_is(capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", module)
     fit(epochs=2)
     assert calls == [{"total": 2, "unit": "epoch", "ncols": 80}, "loss ", 1, "loss ", 1, "closed"]
+    calls.clear()
+    with pytest.raises(KeyError):  # a bar that stays open would go on over the traceback
+        fit(epochs=2, callbacks=lambda epoch, logs: logs["nothing"])
+    assert calls[-1] == "closed"
     assert capfd.readouterr() == ("", "")
 
 
@@ -137,6 +141,7 @@ def test_tensorboard_reads_the_events(tmp_path):
                   schedule=train.PiecewiseConstant([3], [0.05, 0.01]), progress=False)  # fmt: skip
     files = list((tmp_path / "new" / "run").iterdir())
     assert len(files) == 1 and "tfevents" in files[0].name
+    fit(tensorboard=tmp_path / "new" / "run", progress=False)  # a folder that is there
     tf = pytest.importorskip("tensorflow")
     found = {}
     for event in tf.compat.v1.train.summary_iterator(str(files[0])):
@@ -220,6 +225,7 @@ def test_summary_within_80_columns():
     lines = model.summary().splitlines()
     assert max(map(len, lines)) == 80 and len(lines) == 8
     assert "(CudnnLSTM" not in lines[4] and lines[4].endswith("304")
+    assert lines[4][40:].split() == ["[?,", "?,", "4]", "304"]  # of several outputs the first
     assert lines[5].split() == ["dense", "(Dense)", "[?,", "?,", "2]", "10"]
     assert lines[7] == "trainable parameters 304, other 10"
 

@@ -36,7 +36,7 @@ def test_reasons():
 
 
 @pytest.mark.parametrize("options", [{"activation": cube}, {"activation": "gelu"},
-                                     {"recurrent_activation": "silu"}], ids=str)
+                                     {"recurrent_activation": "silu"}], ids=["cube", "gelu", "silu"])
 @pytest.mark.parametrize("name", ["LSTM", "GRU"])
 def test_other_activations(name, options):
     keras.utils.set_random_seed(4)

@@ -324,3 +324,46 @@ def test_it_lives_as_long_as_something_runs_it_and_no_longer(held):
     del cell
     gc.collect()
     assert gone() is None
+
+
+class Sum(rnn_cell.RNNCell):
+    state_size = output_size = 3
+
+    def call(self, inputs, state):
+        return state + inputs, state + inputs
+
+
+class SumInTuple(Sum):
+    state_size = (3,)
+
+    def call(self, inputs, state):
+        return state[0] + inputs, (state[0] + inputs,)
+
+
+def test_a_list_of_one_is_no_tensor():
+    x = np.ones((2, 3), "float32")
+    for cell, given, text in (
+        (Sum(), [x], r"the state is a list of 1, expected one tensor as state_size$"),
+        (SumInTuple(), x, r"the state is a ndarray, expected a tuple of 1 as state_size$"),
+        (SumInTuple(), None, r"the state is None, expected a tuple of 1 as state_size$"),
+    ):
+        with pytest.raises(openrnn.ArgumentError, match=text):
+            cell(x, given)
+    assert SumInTuple()(x, [x])[0].numpy().tolist() == (2 * x).tolist()
+
+
+def test_reuse_and_scopes_are_as_given():
+    for reuse in (True, False, None):
+        cell = rnn_cell.BasicLSTMCell(4, reuse=reuse)
+        assert cell.get_config()["reuse"] is reuse
+        assert type(cell).from_config(cell.get_config()).get_config()["reuse"] is reuse
+    x = np.ones((2, 3), "float32")
+    names = []
+    for by_name in (True, False):
+        with openrnn.Graph().as_default():
+            cell = rnn_cell.BasicLSTMCell(4)
+            with openrnn.variable_scope("outer") as scope:
+                pass
+            cell(x, cell.zero_state(2, "float32"), scope="outer" if by_name else scope)
+            names.append([variable.name for variable in cell.weights])
+    assert names[0] == names[1] and names[0][0].startswith("outer/")

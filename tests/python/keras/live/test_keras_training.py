@@ -132,6 +132,16 @@ def test_stateful_calls(name):
         parts(tensor_of(x[:1]))
 
 
+def test_supports_jit():
+    """Host functions of TensorFlow cannot be compiled by XLA; Keras's own loop can, unless told not to."""
+    layer = ours.LSTM(3)
+    assert layer.supports_jit == (BACKEND != "tensorflow")
+    own = ours.LSTM(3, activation="gelu")
+    assert own.supports_jit
+    own.supports_jit = False
+    assert not own.supports_jit and keras.layers.LSTM(3).supports_jit
+
+
 @trains
 def test_jit_compile():
     x, y = data("float32")
