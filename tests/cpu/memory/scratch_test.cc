@@ -11,6 +11,7 @@
 #include "conformance/support/run.h"
 #include "cpu/backward/backward_scratch.h"
 #include "cpu/cpu_engine.h"
+#include "cpu/pack/transposed.h"
 #include "cpu/threading/share.h"
 
 namespace openrnn::cpu {
