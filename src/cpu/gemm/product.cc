@@ -86,11 +86,13 @@ class Blocks {
   template <class Pack>
   void pack_spans(const Pack& pack, const T* const* rows, PackRows<T> call) {
     call.rows = rows + k_;
+    call.elements = elements_;
+    const std::int64_t columns = has_tiles(kernels_.big.form) ? kernels_.lanes : call.width;
     for (int i = 0; i < spans_; ++i) {
       call.k = span_[i];
       pack(call);
       call.rows += span_[i];
-      call.out += span_elements_[i] * call.width;
+      call.out += span_elements_[i] * columns;
     }
   }
 

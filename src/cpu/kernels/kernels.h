@@ -32,8 +32,9 @@ struct Staging {
   int64_t rows;
 };
 
-/// Packed weights, [panel][k][width][lanes], and the vectors of them that a call works on. With
-/// `width` gates a panel holds one vector of units, else `width` vectors of columns.
+/// Packed weights, [panel][k][width][lanes], where has_tiles() [panel][width][k][lanes], and the
+/// vectors of them that a call works on. With `width` gates a panel holds one vector of units, else
+/// `width` vectors of columns.
 template <class T>
 struct Panels {
   const T* b;
@@ -167,6 +168,11 @@ inline int64_t values_in(Arithmetic arithmetic, int64_t elements) {
   return arithmetic == kDot || arithmetic == kAmx ? 2 * elements : elements;
 }
 
+/// Whether packed weights are tiles, a vector after the other.
+constexpr bool has_tiles(Arithmetic arithmetic) {
+  return arithmetic == kAmx || arithmetic == kBf16x3;
+}
+
 /// Elements of a block and of a span. Sums of bytes are exact, and AMX tiles add one block of 32
 /// values after another.
 struct SumLengths {
@@ -189,34 +195,20 @@ constexpr SumLengths sum_lengths(Arithmetic arithmetic) {
 constexpr int64_t round_to_line(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 /// Bytes in front of `rows` staged rows: a pointer for each, or a mark of one byte.
 constexpr int64_t staging_head(int64_t rows) { return round_to_line(rows * 8); }
-/// Bytes of a staged row of `inner` values of at most 4 bytes. One more cache line has what fills
-/// up the last element, and the scale of a row of int8; with another one a row of AMX's blocks may
-/// be an odd number of lines.
+/// Bytes of a staged row of `inner` values of at most 4 bytes. Two more cache lines have what fills
+/// up the last element, or AMX's last block (at most 128 bytes for 32 values), and a scale of int8.
 constexpr int64_t staging_row(int64_t inner) { return round_to_line(inner * 4) + 128; }
-/// Bytes of a staged row of AMX: its blocks of `tiles` lines each, an odd number of lines in all,
-/// so that the rows of a tile lie in different sets of L1.
-constexpr int64_t amx_row(int64_t blocks, int64_t tiles) { return ((blocks * tiles) | 1) * 64; }
-
-constexpr bool amx_rows_fit() {
-  // Both sides repeat with the blocks.
-  for (int64_t inner = 1; inner <= 4 * kAmxBlock; ++inner) {
-    if (amx_row((inner + kAmxBlock - 1) / kAmxBlock, 2) > staging_row(inner)) return false;
-  }
-  return true;
-}
-static_assert(amx_rows_fit());
-
 /// Bytes of staging for `rows` rows of at most `inner` values.
 constexpr int64_t staging_bytes(Arithmetic arithmetic, int64_t rows, int64_t inner) {
   return arithmetic == kExact ? 0 : staging_head(rows) + rows * staging_row(inner);
 }
 
 /// Both sides of a product over many rows k, of which columns [first, first + count) are packed:
-/// [k][width], zero beyond `count`.
+/// [k][width], zero beyond `count`. Tiles of AMX: [width / L][k][L], of `elements` in all.
 template <class T>
 struct PackRows {
   const T* const* rows;
-  int64_t k, first, count, width;
+  int64_t k, first, count, width, elements;
   T* out;
 };
 

@@ -26,18 +26,18 @@ float pair_bits(std::uint32_t even, std::uint32_t odd) {
   return std::bit_cast<float>(even | odd << 16);
 }
 
-/// One panel: [k][columns] values.
+/// Columns of a panel: [k][columns] values, the rows `step` apart.
 struct Source {
   const float* panel;
-  std::int64_t k, columns;
-  float at(std::int64_t kk, std::int64_t column) const { return panel[kk * columns + column]; }
+  std::int64_t k, columns, step;
+  float at(std::int64_t kk, std::int64_t column) const { return panel[kk * step + column]; }
 };
 
 void narrow_pairs(const Source& from, std::int64_t elements, float* out) {
   const std::int64_t columns = from.columns, whole = from.k / 2;
   for (std::int64_t e = 0; e < whole; ++e) {
-    const float* even = from.panel + 2 * e * columns;
-    const float* odd = even + columns;
+    const float* even = from.panel + 2 * e * from.step;
+    const float* odd = even + from.step;
     // Without a branch, so that the compiler takes several columns at once.
     for (std::int64_t c = 0; c < columns; ++c) {
       out[e * columns + c] = pair_bits(bf16_bits(even[c]), bf16_bits(odd[c]));
@@ -116,12 +116,8 @@ void narrow_bytes(const Source& from, std::int64_t elements, float* out) {
   }
 }
 
-}  // namespace
-
-void narrow_panel(Arithmetic arithmetic, const float* panel, std::int64_t k, std::int64_t columns,
-                  std::int64_t lanes, float* out) {
-  const Source from{panel, k, columns};
-  const std::int64_t elements = count_elements(arithmetic, k).elements;
+void narrow_columns(Arithmetic arithmetic, const Source& from, std::int64_t lanes, float* out) {
+  const std::int64_t elements = count_elements(arithmetic, from.k).elements;
   switch (arithmetic) {
     case kStoredHalf:
       return narrow_halves(from, lanes, elements, out);
@@ -131,6 +127,19 @@ void narrow_panel(Arithmetic arithmetic, const float* panel, std::int64_t k, std
       return narrow_twice(from, elements, out);
     default:
       return narrow_pairs(from, elements, out);
+  }
+}
+
+}  // namespace
+
+void narrow_panel(Arithmetic arithmetic, const float* panel, std::int64_t k, std::int64_t columns,
+                  std::int64_t lanes, float* out) {
+  // Tiles have a vector at a time.
+  const std::int64_t at_once = has_tiles(arithmetic) ? lanes : columns;
+  const std::int64_t elements = count_elements(arithmetic, k).elements;
+  for (std::int64_t first = 0; first < columns; first += at_once) {
+    const Source from{panel + first, k, at_once, columns};
+    narrow_columns(arithmetic, from, lanes, out + first * elements);
   }
 }
 

@@ -38,7 +38,11 @@ void narrow(const Part<float>& part, const PackedMatrix<float>& matrix, float* o
   for (std::int64_t k = 0; k < matrix.k; k += 64) {
     const std::int64_t count = std::min<std::int64_t>(64, matrix.k - k);
     for (std::int64_t i = 0; i < count; ++i) rows[i] = part.plain + (k + i) * columns;
-    part.kernels.big.pack_b({rows, count, 0, columns, columns, out + k / 2 * columns});
+    part.kernels.big.pack_b({.rows = rows,
+                             .k = count,
+                             .count = columns,
+                             .width = columns,
+                             .out = out + k / 2 * columns});
   }
 }
 

@@ -17,8 +17,8 @@ TileProduct product_of_group(const Panels<float>& w, const Walk<float>& walk, co
   TileProduct p{};
   p.vectors = g.vectors;
   p.blocks = w.k / (16 * Kind::kTiles);
-  p.right = walk.weights(g) + g.vector % w.width * F32::kLanes;
-  p.right_row = w.b_step * 4;
+  p.right_vector = w.k * kTileRow;
+  p.right = reinterpret_cast<const char*>(walk.weights(g)) + g.vector % w.width * p.right_vector;
   p.inner = w.inner;
   return p;
 }
@@ -26,20 +26,21 @@ TileProduct product_of_group(const Panels<float>& w, const Walk<float>& walk, co
 /// Points a product at rows [row, ..) of staged ones.
 inline void take_rows(TileProduct& p, const TileRows& staged, const float* const* values,
                       int64_t row) {
-  p.left[0] = staged.group(row);
-  p.left[1] = staged.group(row + 16);
-  p.left_row = staged.row;
-  p.left_block = staged.block;
+  for (int64_t half = 0; half < 2; ++half) {
+    // Without a second group the first stands in for it, unread.
+    const int64_t first = half > 0 && row + 16 < staged.rows ? row + 16 : row;
+    p.left[half] = staged.group(first);
+    p.left_block[half] = staged.block(first);
+  }
   p.marks = staged.marks ? staged.marks + row : nullptr;
   p.values = values + row;
 }
 
 /// The same for rows from pack_left_tiles: the first of 16 points at all of them.
 inline void take_packed(TileProduct& p, const float* const* groups, int64_t tiles) {
-  p.left[0] = reinterpret_cast<const char*>(groups[0]);
+  p.left[0] = p.left[1] = reinterpret_cast<const char*>(groups[0]);
   if (p.rows > 16) p.left[1] = reinterpret_cast<const char*>(groups[16]);
-  p.left_row = 64;
-  p.left_block = 1024 * tiles;
+  p.left_block[0] = p.left_block[1] = kTileBytes * tiles;
 }
 
 inline int64_t tile_rows(int64_t left) { return left < kTileRowsAtOnce ? left : kTileRowsAtOnce; }
@@ -158,18 +159,20 @@ inline int64_t even_rows(const ProductCall<float>& call, const Group& g, int64_t
   return step;
 }
 
-/// Sets where a block of rows starts and where its output goes; returns whether that is scratch
-/// memory.
-inline bool place_block(const ProductCall<float>& call, const Group& g, int64_t row,
-                        TileScratch& scratch, float* tile, TileProduct& p) {
-  const int64_t width = g.vectors * F32::kLanes;
+/// Sets where a block of rows starts and where its output goes, for some vectors of a panel's
+/// group; returns whether that is scratch memory.
+inline bool place_block(const ProductCall<float>& call, const Group& panel, const Group& g,
+                        int64_t row, TileScratch& scratch, float* tile, TileProduct& p) {
   p.start = scratch.zeros;
   p.start_row = 0;
   if (!call.c) {
-    p.out = call.pre + (g.vector - call.w.first) * call.rows * F32::kLanes + row * width;
+    const int64_t width = panel.vectors * F32::kLanes;
+    const int64_t before = panel.vector - call.w.first, inside = g.vector - panel.vector;
+    p.out = call.pre + (before * call.rows + inside) * F32::kLanes + row * width;
     p.out_row = width * 4;
     return false;
   }
+  const int64_t width = g.vectors * F32::kLanes;
   const int64_t even = call.bias ? 0 : even_rows(call, g, row, p.rows);
   p.out = even ? call.c[row] + g.vector * F32::kLanes : tile;
   p.out_row = even ? even : width * 4;
@@ -192,20 +195,26 @@ void tiled_product_rows(const ProductCall<float>& call, int64_t first, int64_t c
   if (!packed) staged = stage_tiles<Kind>(call.w, call.a + first, count);
   Deferred<ColumnFinisher> before;
   int buffer = 0;
+  // Two vectors of the weights stay in L1 while all rows pass; one tile of rows takes a panel.
+  const int64_t at_once = count > 16 ? 2 : kColumnWidth;
   Walk<float> walk(call.w, 0);
-  Group g;
-  while (walk.next(g)) {
-    TileProduct p = product_of_group<Kind>(call.w, walk, g);
-    for (int64_t row = 0; row < count; row += kTileRowsAtOnce, buffer ^= 1) {
-      p.rows = tile_rows(count - row);
-      const bool scattered = place_block(call, g, first + row, scratch, scratch.tile[buffer], p);
-      if (packed) {
-        take_packed(p, call.a + first + row, Kind::kTiles);
-      } else {
-        take_rows(p, staged, call.a + first, row);
+  Group panel;
+  while (walk.next(panel)) {
+    for (int64_t n = 0; n < panel.vectors; n += at_once) {
+      const Group g{panel.vector + n, fewer(at_once, panel.vectors - n), 1};
+      TileProduct p = product_of_group<Kind>(call.w, walk, g);
+      for (int64_t row = 0; row < count; row += kTileRowsAtOnce, buffer ^= 1) {
+        p.rows = tile_rows(count - row);
+        float* const tile = scratch.tile[buffer];
+        const bool scattered = place_block(call, panel, g, first + row, scratch, tile, p);
+        if (packed) {
+          take_packed(p, call.a + first + row, Kind::kTiles);
+        } else {
+          take_rows(p, staged, call.a + first, row);
+        }
+        run_rows<Kind>(unit, p, before);
+        before.set({&call, g, first + row, tile}, scattered ? p.rows : 0);
       }
-      run_rows<Kind>(unit, p, before);
-      before.set({&call, g, first + row, scratch.tile[buffer]}, scattered ? p.rows : 0);
     }
   }
   before.rest();

@@ -3,9 +3,9 @@
 //
 // | what              | shape                                                             |
 // |-------------------|-------------------------------------------------------------------|
-// | staged rows       | [rows][blocks][tile][16 pairs], rows an odd number of lines apart |
+// | staged rows       | [group of 16 rows][block][tile][rows of the group][16 pairs]      |
 // | packed left side  | [block][tile][16 columns][16 pairs]                               |
-// | packed right side | [block][tile][16 pairs][width]                                    |
+// | packed right side | [vector][block][tile][16 pairs][L]                                |
 #pragma once
 
 #if defined(__AVX512BF16__)
@@ -74,24 +74,30 @@ struct Bf16x3 {
 
 /// Where the tiles of the left side lie, in bytes.
 struct TileRows {
-  const char* at;
-  int64_t row, block;  // from a row, and from a block of 32 values, to the next
-  const char* marks;   // a byte a row: not 0 where some block of it is apart; null: none is
-  const char* group(int64_t rows) const { return at + rows * row; }
+  char* at;
+  int64_t rows, row, tiles;  // `row` bytes each
+  char* marks;               // a byte a row: not 0 where some block of it is apart; null: none is
+  /// The group of 16 rows that begins with `first`.
+  char* group(int64_t first) const { return at + first * row; }
+  /// From one of its blocks of 32 values to the next; those have a line a row.
+  int64_t block(int64_t first) const { return fewer(rows - first, 16) * tiles * 64; }
 };
 
-/// Rows in staging memory: the marks, then the rows, amx_row() bytes apart.
+/// Rows in staging memory: the marks, then the groups.
 template <class Kind>
 TileRows stage_tiles(const Panels<float>& w, const float* const* rows, int64_t count) {
   const int64_t blocks = w.k / (16 * Kind::kTiles);
   char* const marks = static_cast<char*>(w.staging.memory);
-  char* const at = marks + staging_head(w.staging.rows);
-  const TileRows staged{
-      .at = at, .row = amx_row(blocks, Kind::kTiles), .block = Kind::kTiles * 64, .marks = marks};
+  const TileRows staged{.at = marks + staging_head(w.staging.rows),
+                        .rows = count,
+                        .row = blocks * Kind::kTiles * 64,
+                        .tiles = Kind::kTiles,
+                        .marks = marks};
   for (int64_t i = 0; i < count; ++i) {
-    auto* out = reinterpret_cast<float*>(at + i * staged.row);
+    const int64_t first = i / 16 * 16, block = staged.block(first), tile = block / Kind::kTiles;
+    char* out = staged.group(first) + (i - first) * 64;
     marks[i] = 0;
-    for (int64_t k = 0; k < 32 * blocks; k += 32, out += 16 * Kind::kTiles) {
+    for (int64_t k = 0; k < 32 * blocks; k += 32, out += block) {
       F32 first = load_or_zero(rows[i] + k, w.inner - k);
       F32 second = load_or_zero(rows[i] + k + 16, w.inner - k - 16);
       if (Kind::apart(first, second)) {
@@ -100,7 +106,9 @@ TileRows stage_tiles(const Panels<float>& w, const float* const* rows, int64_t c
       }
       F32 pairs[Kind::kTiles];
       Kind::split_row(first, second, pairs);
-      for (int64_t t = 0; t < Kind::kTiles; ++t) pairs[t].store(out + 16 * t);
+      for (int64_t t = 0; t < Kind::kTiles; ++t) {
+        pairs[t].store(reinterpret_cast<float*>(out + t * tile));
+      }
     }
   }
   return staged;
@@ -167,16 +175,16 @@ void pack_left_tiles(const PackRows<float>& p) {
   }
 }
 
-/// A panel: [block][tile][16 pairs][width].
+/// A panel: [vector][block][tile][16 pairs][L].
 template <class Kind>
 void pack_right_tiles(const PackRows<float>& p) {
   for (int64_t column = 0; column < p.width; column += 16) {
-    float* out = p.out + column;
+    float* out = p.out + column * p.elements;
     for (int64_t k = 0; k < p.k; k += 32) {
       F32 pairs[16][Kind::kTiles];
       load_column_pairs<Kind>(p, k, column, pairs);
       for (int64_t t = 0; t < Kind::kTiles; ++t) {
-        for (int i = 0; i < 16; ++i, out += p.width) pairs[i][t].store(out);
+        for (int i = 0; i < 16; ++i, out += 16) pairs[i][t].store(out);
       }
     }
   }

@@ -3,8 +3,8 @@
 //
 // | what       | shape                                                      |
 // |------------|------------------------------------------------------------|
-// | left       | up to 2 tiles of 16 rows: [blocks][tile][16 pairs] a row   |
-// | right      | [blocks][tile][16 pairs][width] of a panel                 |
+// | left       | up to 2 groups of 16 rows: [blocks][tile][rows][16 pairs]  |
+// | right      | [vector][blocks][tile][16 pairs][L] of a panel             |
 // | start, out | [rows][vectors][L], rows start_row and out_row bytes apart |
 #pragma once
 
@@ -14,9 +14,9 @@ constexpr int64_t kTileRowsAtOnce = 32, kTileFloats = kTileRowsAtOnce * 4 * F32:
 struct TileProduct {
   int64_t rows, vectors, blocks;
   const char* left[2];  // the first 16 rows, and the others
-  int64_t left_row, left_block;
-  const float* right;
-  int64_t right_row;
+  int64_t left_block[2];
+  const char* right;
+  int64_t right_vector;
   const float* start;
   int64_t start_row;
   float* out;
@@ -54,27 +54,30 @@ struct NothingToFinish {
   void row(int64_t) {}
 };
 
-/// One tile of k: the left tiles at `left_at` (kept from the last one unless kLoadLeft), those of
-/// the right at `right`.
+/// Tiles lie apart, so that their cache lines take all sets of L1, not a half or a quarter of them.
+constexpr int64_t kTileRow = 64, kTileBytes = 16 * kTileRow;
+
+/// One tile of k: the left tiles at `left` (kept from the last one unless kLoadLeft), those of the
+/// right at `right`. Those of the right stay in L1 for the next rows.
 template <int R, int N, bool kLoadLeft>
-inline void multiply_tiles(TileUnit& unit, const TileProduct& p, int64_t left_at,
+inline void multiply_tiles(TileUnit& unit, const TileProduct& p, const char* const (&left)[2],
                            const char* right) {
-  if constexpr (kLoadLeft) unit.load<4>(p.left[0] + left_at, p.left_row);
-  if constexpr (kLoadLeft && R == 2) unit.load<5>(p.left[1] + left_at, p.left_row);
-  unit.load<6>(right, p.right_row);
+  if constexpr (kLoadLeft) unit.load_once<4>(left[0], kTileRow);
+  if constexpr (kLoadLeft && R == 2) unit.load_once<5>(left[1], kTileRow);
+  unit.load<6>(right, kTileRow);
   unit.dot<0, 4, 6>();
   if constexpr (R == 2) unit.dot<2, 5, 6>();
   if constexpr (N > 1) {
-    unit.load<7>(right + 64, p.right_row);
+    unit.load<7>(right + p.right_vector, kTileRow);
     unit.dot<1, 4, 7>();
     if constexpr (R == 2) unit.dot<3, 5, 7>();
   }
   if constexpr (N > 2) {
-    unit.load<6>(right + 128, p.right_row);
+    unit.load<6>(right + 2 * p.right_vector, kTileRow);
     unit.dot<2, 4, 6>();
   }
   if constexpr (N > 3) {
-    unit.load<7>(right + 192, p.right_row);
+    unit.load<7>(right + 3 * p.right_vector, kTileRow);
     unit.dot<3, 4, 7>();
   }
 }
@@ -100,19 +103,19 @@ void run_tiles(TileUnit& unit, const TileProduct& p, int64_t n, const int64_t (&
   if constexpr (N > 1 && R == 2) load_sum<3>(unit, p, n + 1, 16);
   if constexpr (N > 2) load_sum<2>(unit, p, n + 2, 0);
   if constexpr (N > 3) load_sum<3>(unit, p, n + 3, 0);
-  const int64_t tile = 16 * p.right_row;
-  const char* right =
-      reinterpret_cast<const char*>(p.right + n * F32::kLanes) + blocks[0] * Kind::kTiles * tile;
-  int64_t left = blocks[0] * p.left_block;
+  const char* right = p.right + n * p.right_vector + blocks[0] * Kind::kTiles * kTileBytes;
+  const char* left[2] = {p.left[0] + blocks[0] * p.left_block[0],
+                         p.left[1] + blocks[0] * p.left_block[1]};
   for (int64_t block = blocks[0]; block < blocks[1]; ++block) {
     multiply_tiles<R, N, true>(unit, p, left, right);
     if constexpr (Kind::kTiles == 2) {
-      const int64_t low = p.left_block / 2;
-      multiply_tiles<R, N, false>(unit, p, left, right + tile);
-      multiply_tiles<R, N, true>(unit, p, left + low, right);
+      const char* const low[2] = {left[0] + p.left_block[0] / 2, left[1] + p.left_block[1] / 2};
+      multiply_tiles<R, N, false>(unit, p, left, right + kTileBytes);
+      multiply_tiles<R, N, true>(unit, p, low, right);
     }
-    left += p.left_block;
-    right += Kind::kTiles * tile;
+    left[0] += p.left_block[0];
+    left[1] += p.left_block[1];
+    right += Kind::kTiles * kTileBytes;
     work.step();
   }
   store_sum<0>(unit, p, n, 0);
@@ -148,13 +151,14 @@ void run_group(TileUnit& unit, const TileProduct& p, const int64_t (&blocks)[2],
 inline void add_apart(const TileProduct& p, int64_t row, int64_t block) {
   const float* x = p.values[row] + 32 * block;
   const int64_t left = p.inner - 32 * block, count = left < 32 ? left : 32;
-  const int64_t step = p.right_row / 4;
+  constexpr int64_t kPairs = kTileRow / 4, kLow = kTileBytes / 4;
   float* const out = reinterpret_cast<float*>(reinterpret_cast<char*>(p.out) + row * p.out_row);
   for (int64_t n = 0; n < p.vectors; ++n) {
-    const float* w = p.right + 32 * block * step + n * F32::kLanes;
+    const auto* w =
+        reinterpret_cast<const float*>(p.right + n * p.right_vector + 2 * block * kTileBytes);
     F32 sum = F32::load(out + n * F32::kLanes);
     for (int64_t k = 0; k < count; ++k) {
-      const F32 high = F32::load(w + k / 2 * step), low = F32::load(w + (16 + k / 2) * step);
+      const F32 high = F32::load(w + k / 2 * kPairs), low = F32::load(w + kLow + k / 2 * kPairs);
       const F32 weight = k % 2 ? high_bf16(high) + high_bf16(low) : low_bf16(high) + low_bf16(low);
       sum = fma(F32::broadcast(x[k]), weight, sum);
     }

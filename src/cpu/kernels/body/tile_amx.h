@@ -38,6 +38,11 @@ class TileUnit {
   void load(const void* from, int64_t step) {
     asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(step), "i"(kTile) : "memory");
   }
+  /// The same of what is not read again soon: L1 is left to the others.
+  template <int kTile>
+  void load_once(const void* from, int64_t step) {
+    asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(step), "i"(kTile) : "memory");
+  }
   template <int kTile>
   void store(void* to, int64_t step) {
     asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(step), "i"(kTile) : "memory");

@@ -21,6 +21,10 @@ class TileUnit {
     }
   }
   template <int kTile>
+  void load_once(const void* from, int64_t step) {
+    load<kTile>(from, step);
+  }
+  template <int kTile>
   void store(void* to, int64_t step) {
     char* at = static_cast<char*>(to);
     for (int64_t r = 0; r < rows_[kTile]; ++r, at += step) {
