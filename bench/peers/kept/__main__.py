@@ -20,7 +20,7 @@ PASSES = {
 
 
 def record_of(figures: list[dict[str, Any]], about: Record, date: str, commit: str) -> Record:
-    """One group, 'alone': our median, GFLOP/s, and percent of the FMA peak."""
+    """One group, 'alone': our median, GFLOP/s, percent of the FMA peak and of bare tiles."""
     lines: Record = {}
     for each in figures:
         if each.get("pass") not in PASSES or "percent_of_peak" not in each:
@@ -29,6 +29,8 @@ def record_of(figures: list[dict[str, Any]], about: Record, date: str, commit: s
             "sides": {"OpenRNN C++": {"ms": [None, float(f"{each['ms']:.3g}"), None]}},
             "gflops": float(f"{each['gflops']:.3g}"), "roof": float(f"{each['percent_of_peak']:.3g}"),
         }  # fmt: skip
+        if "percent_of_tiles" in each:
+            entry["tiles"] = float(f"{each['percent_of_tiles']:.3g}")
         lines.setdefault(each["config"], {})[f"{PASSES[each['pass']]}, {each['threads']}"] = entry
     return {
         "format": FORMAT, "machine": about, "date": date, "versions": {}, "commit": commit,

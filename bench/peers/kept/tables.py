@@ -132,11 +132,12 @@ def roofline(run: Record) -> list[str]:
 
 
 def alone(run: Record) -> list[str]:
-    """Ours without peers: median ms and percent of the FMA peak."""
+    """Ours without peers: median ms, percent of the FMA peak, in batches also of bare tiles."""
 
     def cell(entry: Record) -> str:
         ((_, median, _),) = (side["ms"] for side in entry["sides"].values())
-        return f"{significant(median)}, {entry['roof']:.0f} %"
+        tiles = f" ({entry['tiles']:.0f} %)" if "tiles" in entry else ""
+        return f"{significant(median)}, {entry['roof']:.0f} %{tiles}"
 
     return by_network(run, ("alone",), cell)
 

@@ -22,6 +22,7 @@ void print_row(const BenchConfig& config, const Measurement& row) {
   fmt::print("{:<22}  {:<16}  {:>10.3f}  {:>10.3f}  {:>9.1f}", config.name, row.pass,
              row.milliseconds, row.best_milliseconds, row.gflops);
   if (row.peak > 0.0) fmt::print("  {:>9.1f}", row.percent_of_peak());
+  if (row.tiles > 0.0) fmt::print("  {:>10.1f}", row.percent_of_tiles());
   if (row.most_bandwidth > 0.0) {
     fmt::print("   its steps read {:.0f} GB/s, {:.0f} % of the {:.0f} that reading alone gets",
                row.bandwidth, 100.0 * row.bandwidth / row.most_bandwidth, row.most_bandwidth);
@@ -63,7 +64,7 @@ nlohmann::json against_peak(const std::vector<BenchConfig>& configs, const Devic
                             int threads, double seconds) {
   const bool on_processor = choose_engine(configs.front().spec, device).device() == nullptr;
   fmt::print("{:<22}  {:<16}  {:>10}  {:>10}  {:>9}  {}\n", "config", "pass", "median ms",
-             "best ms", "GFLOP/s", on_processor ? "% of peak" : "");
+             "best ms", "GFLOP/s", on_processor ? "% of peak  % of tiles" : "");
   nlohmann::json list = nlohmann::json::array();
   for (const BenchConfig& config : configs) {
     for (const Measurement& row : measure(config, threads, seconds)) {
@@ -72,6 +73,7 @@ nlohmann::json against_peak(const std::vector<BenchConfig>& configs, const Devic
       list.back()["ms"] = row.milliseconds;
       list.back()["gflops"] = row.gflops;
       if (row.peak > 0.0) list.back()["percent_of_peak"] = row.percent_of_peak();
+      if (row.tiles > 0.0) list.back()["percent_of_tiles"] = row.percent_of_tiles();
     }
   }
   return list;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
+#include "cli/bench/bare_tiles.h"
 #include "cli/bench/meters.h"
 #include "cli/bench/passes.h"
 
@@ -35,6 +37,11 @@ double bytes_of_weight(const RnnSpec& spec) {
   return spec.compute.weights_dtype != WeightsDType::kNone || spec.compute.math == Math::kBf16
              ? 2.0
              : 4.0;
+}
+
+bool is_plain_float32(const RnnSpec& spec) {
+  return spec.dtype == DType::kFloat32 && spec.compute.math == Math::kFloat32 &&
+         spec.compute.weights_dtype == WeightsDType::kNone;
 }
 
 /// Median time of the work and median peak of the machine, measured alternately.
@@ -104,6 +111,11 @@ std::vector<BenchConfig> bench_configs() {
 
 std::vector<Measurement> measure(const BenchConfig& config, int threads, double seconds) {
   Passes passes(config);
+  std::optional<BareTiles> tiles;
+  if (config.batch > 1 && passes.on_processor() && is_plain_float32(config.spec)) {
+    tiles.emplace(config.spec, config.batch, config.time, threads);
+  }
+  std::vector<double> rates;
   std::vector<Measurement> results;
   for (const Passes::Pass& pass : passes.all()) {
     Measurement one = time_of(pass.work, threads, seconds, passes.on_processor());
@@ -113,7 +125,9 @@ std::vector<Measurement> measure(const BenchConfig& config, int threads, double 
       measure_reading(config, threads, seconds, one);
     }
     results.push_back(one);
+    if (tiles) rates.push_back(tiles->rate(kPeakSeconds));
   }
+  for (Measurement& result : results) result.tiles = tiles ? median(rates) : 0.0;
   return results;
 }
 

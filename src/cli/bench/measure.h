@@ -27,10 +27,13 @@ struct Measurement {
   std::string pass;  // 'forward' (inference), 'forward_training', 'forward_backward'
   /// Medians; gflops is the median's. The peak is the processor's; 0 on another device.
   double milliseconds = 0.0, best_milliseconds = 0.0, gflops = 0.0, peak = 0.0;
+  /// GFLOP/s of BareTiles; 0 unless float32 in batches.
+  double tiles = 0.0;
   /// GB/s at which the steps read the recurrent weights, and that of a plain read; 0 unless batch
   /// size 1 and forward.
   double bandwidth = 0.0, most_bandwidth = 0.0;
   double percent_of_peak() const { return 100.0 * gflops / peak; }
+  double percent_of_tiles() const { return 100.0 * gflops / tiles; }
 };
 
 /// Medians of repetitions that fill about `seconds` a pass, at least 5, on the default device; each

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <thread>
 #include <vector>
 
@@ -15,8 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Runs `body` (which returns the work of one iteration) on every thread at once until the time is
-/// over, and adds up each thread's best iteration: other programs slow some down.
+}  // namespace
+
 double rate_of(int threads, double seconds, const std::function<double(int)>& body) {
   std::atomic<int> ready{0};
   std::vector<double> rates(static_cast<std::size_t>(threads));
@@ -41,8 +40,6 @@ double rate_of(int threads, double seconds, const std::function<double(int)>& bo
   for (const double rate : rates) sum += rate;
   return sum;
 }
-
-}  // namespace
 
 double fma_peak(int threads, double seconds) {
   constexpr long kIterations = 20000;

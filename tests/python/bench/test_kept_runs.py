@@ -264,7 +264,8 @@ def test_figures_of_our_layers_alone(tmp_path, monkeypatch, tree):
                 "gflops": 61.237, "percent_of_peak": 17.884}  # fmt: skip
 
     (tmp_path / "1.json").write_text(json.dumps([figure("forward", 1, 0.10702)]))
-    two = [figure("forward_backward", 2, 0.36), figure("forward_training", 2, 0.2)]
+    two = [{**figure("forward_backward", 2, 0.36), "percent_of_tiles": 87.51},
+           figure("forward_training", 2, 0.2)]  # fmt: skip
     (tmp_path / "2.json").write_text(json.dumps(two))
     command = [sys.executable, "-S", "-m", "peers.kept", "zen9", "abc", tmp_path / "1.json"]
     keep = lambda *more: subprocess.run(
@@ -276,7 +277,7 @@ def test_figures_of_our_layers_alone(tmp_path, monkeypatch, tree):
     assert tables.alone(record.read(path)) == [
         "| network | forward, 1 thread | forward for training, 2 threads | forward + backward, 2 threads |",
         "| --- | --- | --- | --- |",
-        "| LSTM L1 U64 B1 T100 | 0.107, 18 % | 0.200, 18 % | 0.360, 18 % |",
+        "| LSTM L1 U64 B1 T100 | 0.107, 18 % | 0.200, 18 % | 0.360, 18 % (88 %) |",
     ]
     shutil.copy(path, tree.results)
     assert draw(tree).returncode == 0

@@ -244,6 +244,8 @@ def test_bench_writes_what_it_measures(tmp_path):
         assert row["device"] == "cpu" and row["threads"] == 1 and row["ms"] > 0 and row["gflops"] > 0
         assert row["percent_of_peak"] > 0
     assert "% of the" in done.stdout
+    good("bench", "--only", "GRU L1 U256 B16", "--seconds", 0.02, "--threads", 2, "--json", figures)
+    assert all(0 < row["percent_of_tiles"] for row in json.loads(figures.read_text()))
     with open("/proc/cpuinfo", encoding="utf-8") as info:
         model = re.search(r"^model name\s*: (.*)$", info.read(), re.M)
     processor = model.group(1) if model else "an unknown processor"
