@@ -30,7 +30,7 @@ bool multiply_in_blocks(const CpuPacked<T>& packed, Panels<T>& w,
                               .columns = call.columns});
     begun = true;
     for (std::int64_t i = 0; i < call.rows; ++i) call.a[i] += inner;
-    w.b += block * w.b_step;
+    w.b += block * (has_tiles(packed.arithmetic()) ? packed.kernels().lanes : w.b_step);
     w.k -= block;
     w.inner -= inner;
   }

@@ -39,7 +39,7 @@ template <class T>
 struct Panels {
   const T* b;
   int64_t k;        // elements
-  int64_t b_step;   // elements from one k to the next
+  int64_t b_step;   // elements from one k to the next; tiles have lanes
   int64_t b_panel;  // elements from one panel to the next
   int64_t width;
   int64_t first, last;  // vectors; multiples of width when panels are gates

@@ -17,7 +17,8 @@ TileProduct product_of_group(const Panels<float>& w, const Walk<float>& walk, co
   TileProduct p{};
   p.vectors = g.vectors;
   p.blocks = w.k / (16 * Kind::kTiles);
-  p.right_vector = w.k * kTileRow;
+  // Of all of k, of which a call may have a part.
+  p.right_vector = w.b_panel / w.width * 4;
   p.right = reinterpret_cast<const char*>(walk.weights(g)) + g.vector % w.width * p.right_vector;
   p.inner = w.inner;
   return p;
