@@ -7,6 +7,7 @@
 #include "base/message.h"
 #include "checkpoint/extras.h"
 #include "checkpoint/folder_lock.h"
+#include "formats/checkpoint_state.h"
 
 namespace openrnn {
 namespace {
@@ -79,14 +80,6 @@ bool is_leftover(const std::string& prefix) {
   }
 }
 
-std::optional<std::string> newest_there(const CheckpointState& state) {
-  if (tensor_bundle_exists(state.latest)) return state.latest;
-  for (auto prefix = state.all.rbegin(); prefix != state.all.rend(); ++prefix) {
-    if (tensor_bundle_exists(*prefix)) return *prefix;
-  }
-  return {};
-}
-
 void check_options(const CheckpointManagerOptions& options) {
   if (options.keep < 0) {
     throw ArgumentError(message("[CheckpointManager] keep ", options.keep, ", expected 0 or more"));
@@ -101,14 +94,7 @@ void check_options(const CheckpointManagerOptions& options) {
 }  // namespace
 
 std::optional<std::string> latest_checkpoint(const std::string& folder) {
-  for (;;) {
-    const std::optional<CheckpointState> state = read_checkpoint_state(folder);
-    if (!state) return {};
-    if (auto found = newest_there(*state)) return found;
-    // A run may have saved another one and removed these meanwhile.
-    const std::optional<CheckpointState> again = read_checkpoint_state(folder);
-    if (!again || again->latest == state->latest) return {};
-  }
+  return formats::latest_checkpoint_in(folder);
 }
 
 CheckpointManager::CheckpointManager(std::string folder, CheckpointManagerOptions options)

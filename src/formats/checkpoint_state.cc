@@ -158,6 +158,14 @@ std::string parse_path(const std::string& path, const StateField& field) {
                             "', expected a quoted path without zero bytes"));
 }
 
+std::optional<std::string> newest_there(const CheckpointState& state) {
+  if (tensor_bundle_exists(state.latest)) return state.latest;
+  for (auto prefix = state.all.rbegin(); prefix != state.all.rend(); ++prefix) {
+    if (tensor_bundle_exists(*prefix)) return *prefix;
+  }
+  return {};
+}
+
 std::string without_end_slash(std::string folder) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   return folder.empty() ? "." : folder;
@@ -191,6 +199,17 @@ std::optional<CheckpointState> read_checkpoint_state(const std::string& given) {
   if (!formats::file_exists(path)) return std::nullopt;
   return formats::decode_checkpoint_state(folder,
                                           formats::read_all(formats::open_regular(path), path));
+}
+
+std::optional<std::string> formats::latest_checkpoint_in(const std::string& folder) {
+  for (;;) {
+    const std::optional<CheckpointState> state = read_checkpoint_state(folder);
+    if (!state) return {};
+    if (auto found = newest_there(*state)) return found;
+    // A run may have saved another one and removed these meanwhile.
+    const std::optional<CheckpointState> again = read_checkpoint_state(folder);
+    if (!again || again->latest == state->latest) return {};
+  }
 }
 
 void write_checkpoint_state(const std::string& given, const CheckpointState& state) {

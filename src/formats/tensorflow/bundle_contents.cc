@@ -4,6 +4,7 @@
 
 #include "base/message.h"
 #include "formats/bundle/exchange.h"
+#include "formats/checkpoint_state.h"
 #include "formats/file/byte_source.h"
 #include "formats/objects/object_graph.h"
 #include "formats/tensorflow/tensorflow.h"
@@ -97,8 +98,8 @@ std::optional<FoundBundle> bundle_at(const std::string& prefix, const char* what
 std::optional<FoundBundle> bundle_in_folder(const std::string& folder) {
   if (const auto model = bundle_at(folder + "/variables/variables", kSavedModel)) return model;
   if (const auto model = bundle_at(folder + "/variables", kSavedModel)) return model;
-  const std::optional<CheckpointState> state = read_checkpoint_state(folder);
-  return state ? bundle_at(state->latest, kCheckpoint) : std::nullopt;
+  const std::optional<std::string> latest = latest_checkpoint_in(folder);
+  return latest ? bundle_at(*latest, kCheckpoint) : std::nullopt;
 }
 
 // PREFIX of PREFIX.index and of PREFIX.data-00000-of-00001.

@@ -19,9 +19,11 @@ def run_until_killed(folder, delay):
     lines = [process.stdout.readline(), process.stdout.readline()]
     time.sleep(delay)
     process.kill()
-    rest, errors = process.communicate(timeout=60)
-    assert errors == ""
-    return [line.split() for line in lines + rest.splitlines()]
+    # Not communicate(): it misses what readline() has read ahead.
+    lines += process.stdout.readlines()
+    assert process.stderr.read() == ""
+    process.wait(60)
+    return [line.split() for line in lines]
 
 
 def test_every_kill_leaves_a_loadable_checkpoint(tmp_path):
@@ -114,3 +116,19 @@ def test_a_second_run_in_the_folder_names_the_first(tmp_path):
         first.communicate(timeout=60)
     lines = run_until_killed(tmp_path, 0)
     assert lines[0][0] == "restored"
+
+
+def test_a_folder_whose_latest_is_gone_shows_the_newest_there(tmp_path):
+    """As a reader finds it that was slower than two saves."""
+    run_until_killed(tmp_path, 0.05)
+    state = tmp_path / "checkpoint"
+    first, rest = state.read_text().split("\n", 1)
+    assert first.startswith("model_checkpoint_path: ")
+    state.write_text('model_checkpoint_path: "model.ckpt-999999"\n' + rest)
+    seen = subprocess.run(
+        [tools.BUILD_DIR / "openrnn", "inspect", tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (seen.returncode, seen.stderr) == (0, "") and "weights" in seen.stdout
