@@ -94,8 +94,8 @@ TileRows stage_tiles(const Panels<float>& w, const float* const* rows, int64_t c
                         .tiles = Kind::kTiles,
                         .marks = marks};
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t first = i / 16 * 16, block = staged.block(first), tile = block / Kind::kTiles;
-    char* out = staged.group(first) + (i - first) * 64;
+    const int64_t group = i / 16 * 16, block = staged.block(group), tile = block / Kind::kTiles;
+    char* out = staged.group(group) + (i - group) * 64;
     marks[i] = 0;
     for (int64_t k = 0; k < 32 * blocks; k += 32, out += block) {
       F32 first = load_or_zero(rows[i] + k, w.inner - k);
