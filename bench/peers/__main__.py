@@ -7,7 +7,6 @@ import fcntl
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -132,15 +131,6 @@ def hold(folder: Path) -> int:
     return handle
 
 
-def commit() -> str:
-    """Of the sources; a '+' says that they differ from it."""
-    tell = lambda *words: subprocess.run(
-        ["git", *words], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    changed = tell("status", "--porcelain", "--untracked-files=no")
-    return tell("rev-parse", "--short", "HEAD") + ("+" if changed else "")
-
-
 def keep(
     lines: list[Line], found: list[dict[str, Any]], setting: dict[str, Any],
     options: argparse.Namespace,
@@ -160,7 +150,7 @@ def keep(
     results = [LineResult.of(by_name[each["line"]], each) for each in found]
     goals = goals_of(results, "amx_bf16" in setting["flags"])
     about = machine.describe(store.cpu_info())
-    setting = {**setting, "commit": commit()}
+    setting = {**setting, "commit": machine.commit()}
     for path in export.keep(results, goals, setting, about, options.results, options.keep):
         print(f"kept: {path}; scripts/draw_benchmarks draws it")
     return 0

@@ -1,6 +1,6 @@
 """Keeps figures of `openrnn bench --json`, as bench/results/NAME_alone.json.
 
-Usage: python -m peers.kept NAME COMMIT FILE... Needs no package; `make bench KEEP=NAME` calls it.
+Usage: python -m peers.kept NAME FILE... Needs no package; `make bench KEEP=NAME` calls it.
 """
 
 import datetime
@@ -19,7 +19,7 @@ PASSES = {
 }  # fmt: skip
 
 
-def record_of(figures: list[dict[str, Any]], about: Record, date: str, commit: str) -> Record:
+def record_of(figures: list[dict[str, Any]]) -> Record:
     """One group, 'alone': our median, GFLOP/s, percent of the FMA peak and of bare tiles."""
     lines: Record = {}
     for each in figures:
@@ -33,21 +33,21 @@ def record_of(figures: list[dict[str, Any]], about: Record, date: str, commit: s
             entry["tiles"] = float(f"{each['percent_of_tiles']:.3g}")
         lines.setdefault(each["config"], {})[f"{PASSES[each['pass']]}, {each['threads']}"] = entry
     return {
-        "format": FORMAT, "machine": about, "date": date, "versions": {}, "commit": commit,
+        "format": FORMAT, "machine": machine.describe(cpu_info()),
+        "date": str(datetime.date.today()), "versions": {}, "commit": machine.commit(),
         "quick": False, "lines": {"alone": lines}, "goals": [],
     }  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:
     """Writes the file."""
-    if len(arguments) < 3:
+    if len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 2
-    name, commit, *paths = arguments
+    name, *paths = arguments
     try:
         figures = [each for path in paths for each in json.loads(Path(path).read_text("utf-8"))]
-        record = record_of(figures, machine.describe(cpu_info()), str(datetime.date.today()), commit)
-        path = write(record, Path("bench/results"), f"{checked_name(name)}_alone")
+        path = write(record_of(figures), Path("bench/results"), f"{checked_name(name)}_alone")
     except KeptError as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,6 +1,7 @@
-"""What a kept run says of its machine."""
+"""What a kept run says of its machine and its sources."""
 
 import os
+import subprocess
 from collections.abc import Mapping
 
 # Families and models of /proc/cpuinfo, whose own names say little in virtual machines.
@@ -41,3 +42,12 @@ def describe(info: Mapping[str, str]) -> dict[str, object]:
         "name": microarchitecture(info), "model": info.get("model name", "unknown"),
         "cores": len(os.sched_getaffinity(0)), "flags": [flag for flag in FLAGS if flag in has],
     }  # fmt: skip
+
+
+def commit() -> str:
+    """Of the sources; a '+' says that they differ from it."""
+    tell = lambda *words: subprocess.run(
+        ["git", *words], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    changed = tell("status", "--porcelain", "--untracked-files=no")
+    return tell("rev-parse", "--short", "HEAD") + ("+" if changed else "")
