@@ -87,6 +87,10 @@ endfunction()
 add_tool_sources(cli_progress_test report/progress.cc)
 add_tool_sources(cli_plots_test report/plot.cc report/text_plot.cc)
 add_tool_sources(cli_models_test common.cc model/difference.cc model/input.cc model/whole.cc)
+add_tool_sources(cli_reports_test report/inspected.cc report/layer_text.cc report/progress.cc
+  report/series_report.cc)
+add_tool_sources(cli_bench_test bench/bare_tiles.cc bench/loops.cc bench/measure.cc bench/meters.cc
+  bench/passes.cc)
 add_tool_sources(cli_cell_bound_test report/cell_bound.cc)
 # Our writer of tables is held against LevelDB's.
 target_link_libraries(formats_table_test PRIVATE leveldb::leveldb)

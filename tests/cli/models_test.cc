@@ -1,8 +1,11 @@
-// Whole models and networks as the tool runs and compares them.
+// Whole models and networks as the tool runs and compares them, and how its faults end.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
+#include "base/out_of_memory.h"
+#include "cli/commands.h"
 #include "cli/model/difference.h"
 #include "cli/model/input.h"
 #include "cli/model/whole.h"
@@ -210,6 +213,48 @@ TEST(Inputs, BecomeWhatAModelTakes) {
               }),
               std::string("[run] --input has ") + text + " at 2, expected 32-bit integers");
   }
+}
+
+// 1: those of the machine; 2: those of the user.
+TEST(Faults, EndWithTheCodeOfWhoseTheyAre) {
+  const auto expect = [](const std::exception& error, int code, const std::string& text) {
+    const Fault fault = fault_of(error);
+    EXPECT_EQ(fault.code, code) << text;
+    EXPECT_EQ(fault.text, text);
+  };
+  expect(ArgumentError("a"), 2, "a");
+  expect(TypeError("a"), 2, "a");
+  expect(StateError("a"), 2, "a");
+  expect(UnsupportedError("a"), 2, "a");
+  expect(FormatError("p", 3, "a"), 2, "[p @ 3] a");
+  expect(IoError("a"), 1, "a");
+  expect(EngineError("a"), 1, "a");
+  expect(std::runtime_error("a"), 1, "a");
+  expect(std::bad_alloc(), 1,
+         "[memory] this machine has too little for these sizes, expected smaller ones");
+  expect(OutOfMemory(7), 1, OutOfMemory(7).what());
+}
+
+TEST(Faults, OfPathsNameTheirFlags) {
+  const TempFolder folder;
+  const std::string none = folder / "none", prefix = folder / "m";
+  EXPECT_EQ(error_of<ArgumentError>([&] { require_file("--x", none); }),
+            "[openrnn] --x '" + none + "': no such file, expected one");
+  EXPECT_EQ(error_of<ArgumentError>([&] { require_file("--x", folder.path()); }),
+            "[openrnn] --x '" + folder.path() + "' is a folder, expected a file");
+  EXPECT_EQ(error_of<ArgumentError>([&] { require_model("model", prefix); }),
+            "[openrnn] model '" + prefix + "': no such file, expected one");
+  require_model("model", folder.path());
+  formats::write_raw(prefix + ".index", "x");
+  require_model("model", prefix);
+  require_file("--x", prefix + ".index");
+}
+
+TEST(Faults, OfAnArithmeticAreThoseOfItsWords) {
+  EXPECT_FALSE(choice_of({}).math || choice_of({}).weights_dtype);
+  const train::ArithmeticChoice both = choice_of({.math = "bf16x3", .weights_dtype = "int8"});
+  EXPECT_EQ(both.math, Math::kBf16x3);
+  EXPECT_EQ(both.weights_dtype, WeightsDType::kInt8);
 }
 
 }  // namespace
