@@ -131,5 +131,18 @@ TEST(SpecJson, WhatIsNoSpec) {
   expect("[]", "expected an object");
 }
 
+// Each names the file and the place at which it was found.
+TEST(SpecJson, ErrorsInFull) {
+  const auto of_clip = [](const std::string& clip) {
+    return error_of(R"({"num_units": 2, "input_size": 1, "cell_clip": )" + clip + "}");
+  };
+  EXPECT_EQ(of_clip("[1]"), "[file @ 49] 1 numbers, expected two");
+  EXPECT_EQ(of_clip("[]"), "[file @ 48] 0 numbers, expected two");
+  EXPECT_EQ(of_clip("[1, 2, 3]"), "[file @ 52] more than two numbers, expected two");
+  EXPECT_EQ(of_clip(R"([1, "x"])"), "[file @ 51] 'x', expected a number, \"inf\" or \"-inf\"");
+  EXPECT_EQ(error_of(R"({"num_units": 2, "num_units": 3, "input_size": 1})"),
+            "[file @ 28] the field 'num_units' is there twice, expected once");
+}
+
 }  // namespace
 }  // namespace openrnn
