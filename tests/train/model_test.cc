@@ -441,6 +441,7 @@ TEST(SequenceModel, NeedsOneKindOfInput) {
 
 // Training calls alone keep something for a backward pass.
 TEST(SequenceModel, RecomputesInTraining) {
+  if (default_device().engine()) GTEST_SKIP() << "the engines of processors alone recompute";
   Model model;
   const Array x = Array::of<std::int32_t>({3, 1}, std::vector<std::int32_t>{1, 4, 2});
   SequenceModel::Call call;
