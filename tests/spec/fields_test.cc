@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
 
@@ -285,6 +286,23 @@ TEST(Fields, RatesThatDrawMasks) {
   const RnnSpec candidate{.training = {.recurrent_dropout = 0.25,
                                        .recurrent_dropout_form = RecurrentDropoutForm::kCandidate}};
   EXPECT_EQ(asked(candidate), (Asked{true, false, false, true, false}));
+}
+
+// Whatever stands in a file is quoted in short.
+TEST(Fields, LongWordsAreQuotedInShort) {
+  const std::string word(5000, 'x');
+  RnnSpec spec;
+  const std::function<void()> calls[] = {[&] { rnn_field(word); },
+                                         [&] { parse_rnn_mode(word); },
+                                         [&] { parse_cell_activation(word); },
+                                         [&] { parse_cell_activation("elu(" + word + ")"); },
+                                         [&] { rnn_field("num_units").put(spec, word); },
+                                         [&] { rnn_field("layer_norm").put(spec, word); }};
+  for (const auto& call : calls) {
+    const std::string said = error_of<ArgumentError>(call);
+    EXPECT_NE(said.find("xxx..."), std::string::npos) << said;
+    EXPECT_LT(said.size(), 1000U) << said;
+  }
 }
 
 TEST(ValidSpecs, AreValidatedWhereTheyAreMade) {

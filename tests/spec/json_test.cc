@@ -142,6 +142,11 @@ TEST(SpecJson, ErrorsInFull) {
   EXPECT_EQ(of_clip(R"([1, "x"])"), "[file @ 51] 'x', expected a number, \"inf\" or \"-inf\"");
   EXPECT_EQ(error_of(R"({"num_units": 2, "num_units": 3, "input_size": 1})"),
             "[file @ 28] the field 'num_units' is there twice, expected once");
+  const std::string word = '"' + std::string(5000, 'x') + '"';
+  for (const std::string& said : {of_clip("[1, " + word + "]"), error_of("{" + word + ": 1}"),
+                                  error_of(R"({"rnn_mode": )" + word + "}")}) {
+    EXPECT_LT(said.size(), 1000U);
+  }
 }
 
 }  // namespace
