@@ -50,8 +50,9 @@ for _ in range(2):
     assert table.takes_any_thread() == (level >= 2)  # MPI_THREAD_SERIALIZED
     assert table.finish() is None and table.finish() is None
     assert finalized() == 0
+assert start() == (0, 1)
 mpi.MPI_Finalize()
-assert table.finish() is None
+assert table.finish() is None  # and asks nothing of an MPI that has ended
 assert start() == ENDED
 print("good")
 """
@@ -126,7 +127,7 @@ def in_mpi(processes, program, *arguments):
 def test_the_module(processes, program):
     done = in_mpi(processes, program)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "good\n" * processes
+    assert done.stdout.count("good") == processes
 
 
 @needs_mpi
@@ -135,7 +136,7 @@ def test_an_abort_ends_all(when):
     done = in_mpi(2 if when == "started" else 1, ABORTS, when)
     assert done.returncode == 3, done.stderr
     rank = 1 if when == "started" else 0
-    assert f"openrnn: rank {rank}: no memory\n" in done.stderr
+    assert f"openrnn: rank {rank}: no memory" in done.stderr
     assert "goes on" not in done.stdout
 
 
