@@ -171,6 +171,7 @@ class Slow : public Communicator {
     inner_.all_gather(send, receive, bytes);
   }
   void all_reduce(DType dtype, std::int64_t count, void* values) override {
+    ++sums;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     inner_.all_reduce(dtype, count, values);
   }
@@ -179,6 +180,8 @@ class Slow : public Communicator {
   }
   void barrier() override { inner_.barrier(); }
   void abort(const std::string& why) override { inner_.abort(why); }
+
+  int sums = 0;
 
  private:
   Communicator& inner_;
@@ -215,6 +218,7 @@ TEST(Group, CountsWhatItsSumsCost) {
     EXPECT_GE(whole.cost().seconds, 0.01);
     EXPECT_GE(whole.cost().seconds_waited, 0.02);
     EXPECT_EQ(whole.cost().seconds_overlapped, 0.0);
+    EXPECT_EQ(all.sums, 3);
   });
   EXPECT_EQ(errors, Errors(2));
 }
