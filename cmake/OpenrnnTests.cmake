@@ -159,6 +159,13 @@ add_dependencies(runtime_unload_test plugin_recurrent)
 target_compile_definitions(runtime_unload_test PRIVATE
   OPENRNN_PLUGIN="$<TARGET_FILE:plugin_recurrent>")
 
+# In place of libopenrnn_mpi.so, without MPI.
+add_library(plugin_mpi MODULE ${PROJECT_SOURCE_DIR}/tests/plugins/mpi.cc)
+target_link_libraries(plugin_mpi PRIVATE openrnn_flags)
+target_include_directories(plugin_mpi PRIVATE ${PROJECT_SOURCE_DIR}/src)
+add_dependencies(train_mpi_test plugin_mpi)
+target_compile_definitions(train_mpi_test PRIVATE OPENRNN_MPI_STAND_IN="$<TARGET_FILE:plugin_mpi>")
+
 file(GLOB capi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/capi/*.cc)
 if(capi_sources)
   add_library(openrnn_testapi SHARED ${capi_sources})
