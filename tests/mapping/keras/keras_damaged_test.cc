@@ -307,5 +307,93 @@ TEST(KerasDamaged, CellsThatDifferHaveNoStatesAndNoDirection) {
             1);
 }
 
+TEST(KerasDamaged, OptionsThatFewFilesHave) {
+  LayerTensors both = cell_of(4, {12}, "forward_l/lstm_cell/");
+  for (auto& tensor : cell_of(4, {12}, "backward_l/lstm_cell/")) both.push_back(std::move(tensor));
+  const std::string hard = R"("recurrent_activation": "hard_sigmoid")";
+  const std::string inner = "\"layer\": " + layer_text("LSTM", "i", hard);
+  const std::string back = R"("go_backwards": true, )" + hard;
+  const std::string cell = R"("cell": {"class_name": "LSTMCell", "config": {)" + hard + "}}";
+  const std::string stacked =
+      R"("cell": {"class_name": "StackedRNNCells", "config": {"cells": 7}})";
+  struct Case {
+    std::string layer;
+    const LayerTensors& tensors;
+    /// Of the network's description, or of the notes.
+    const char* expected;
+  };
+  const LayerTensors& lstm = lstm_tensors();
+  const LayerTensors simple = cell_of(1, {3});
+  const Case cases[] = {
+      {layer_text("SimpleRNN", "l", R"("activation": null)"), simple, "activation affine"},
+      {layer_text(
+           "LSTM", "l",
+           R"("recurrent_activation": {"class_name": "function", "config": "hard_sigmoid"})"),
+       lstm, "hard_sigmoid(0.2"},
+      {layer_text("RNN", "l", cell), lstm, "hard_sigmoid(0.2"},
+      {layer_text("RNN", "l", stacked), lstm, "no network was made from 'l': the RNN has no cell"},
+      {layer_text("Bidirectional", "l", inner), both, "hard_sigmoid(0.2"},
+      {layer_text("Bidirectional", "l", inner + ", \"backward_layer\": null"), both,
+       "hard_sigmoid(0.2"},
+      {layer_text("Bidirectional", "l",
+                  inner + ", \"backward_layer\": " + layer_text("LSTM", "j", back)),
+       both, "hard_sigmoid(0.2"},
+      {layer_text("Bidirectional", "l",
+                  "\"layer\": " + layer_text("LSTM", "i", back) +
+                      ", \"backward_layer\": " + layer_text("LSTM", "j", back)),
+       both, "its two directions differ by more than the direction"},
+      {layer_text("Bidirectional", "l", "\"layer\": " + layer_text("Dense", "i")), both,
+       "no network was made from 'l': the class 'Dense' is not known"},
+  };
+  for (const Case& one : cases) {
+    const MappedModel model = loaded(
+        {.version = "2.15.0", .config = sequential(one.layer), .layers = {{"l", one.tensors}}});
+    const std::string found = network_or_notes(model);
+    EXPECT_NE(found.find(one.expected), std::string::npos) << one.layer << "\n" << found;
+  }
+  const std::string error = error_of<FormatError>([] {
+    loaded({.config = "{", .layers = {{"l", lstm_tensors()}}});
+  });
+  EXPECT_TRUE(error.ends_with("the model's configuration is no JSON, expected JSON")) << error;
+  EXPECT_NE(error.find("m.h5"), std::string::npos);
+  const MappedModel object =
+      loaded({.config = R"({"config": {"layers": {"a": )" + lstm_text("l") + "}}}",
+              .layers = {{"l", lstm}}});
+  EXPECT_TRUE(object.networks.empty());
+  EXPECT_EQ(fault_of(object), "it has no layers");
+}
+
+// Keras 3's operations for masks, in the form that '.h5' has.
+TEST(KerasDamaged, MasksThatAreNone) {
+  const auto model_of = [](const std::string& mask, const std::string& out) {
+    return loaded(
+        {.config = message(R"({"config": {"layers": [)",
+                           layer_text("InputLayer", "in", R"("batch_shape": [null, null, 3])"),
+                           R"(, {"class_name": "LSTM", "name": "l", "config": {"name": "l",)",
+                           R"( "trainable": true}, "inbound_nodes": [{"args": [["in", 0, 0]]}]}, )",
+                           mask, R"(], "input_layers": ["in", 0, 0], "output_layers": [")", out,
+                           R"(", 0, 0]}})"),
+         .layers = {{"l", lstm_tensors()}}});
+  };
+  const auto mask_of = [](const char* type, const char* args) {
+    return message(R"({"class_name": ")", type, R"(", "name": "m", "config": {"name": "m"}, )",
+                   R"("inbound_nodes": [{"args": )", args, "}]}");
+  };
+  const std::string equal = mask_of("NotEqual", R"([["in", 0, 0], 0.5])");
+  EXPECT_EQ(fault_of(model_of(equal, "l")), "");
+  EXPECT_EQ(fault_of(model_of(equal, "m")),
+            "the mask 'm' is used as values, which is not computed here");
+  const auto none = [](const char* type) {
+    return message("the layer 'm' of class '", type,
+                   "' computes no mask of an Embedding or Masking");
+  };
+  EXPECT_EQ(fault_of(model_of(mask_of("NotEqual", R"([["in", 0, 0]])"), "l")), none("NotEqual"));
+  EXPECT_EQ(fault_of(model_of(mask_of("NotEqual", R"([["in", 0, 0], "x"])"), "l")),
+            none("NotEqual"));
+  EXPECT_EQ(fault_of(model_of(mask_of("Any", R"([["in", 0, 0]])"), "l")), none("Any"));
+  EXPECT_EQ(fault_of(model_of(mask_of("NotEqual", R"([["no", 0, 0], 0.5])"), "l")),
+            "its layer 'no' is used before it is there");
+}
+
 }  // namespace
 }  // namespace openrnn

@@ -112,7 +112,7 @@ TEST(Refused, NetworksThatDoNotFitTheirSpec) {
   fits.networks[0].slots.emplace("s", Array(DType::kInt32, {params_size(kSpec)}));
   EXPECT_EQ(
       error_of<ArgumentError>([&] { save_networks(folder / "n", fits, ModelFormat::kOpenrnn); }),
-      "?");
+      "[save_networks] the slot is int32, expected float16, bfloat16, float32 or float64");
 }
 
 TEST(Refused, LayersThatDoNotFit) {
