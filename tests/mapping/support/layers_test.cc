@@ -71,86 +71,97 @@ void expect_refused(const std::vector<Refused>& cases) {
   }
 }
 
-TEST(LayerKinds, WhatTheyMake) {
-  const std::tuple<MappedLayer, std::vector<LayerValue>, const char*> cases[] = {
-      {layer_of("input", {{"shape", Sizes{-1, 0, 3}}, {"dtype", "int32"}}), {}, "[-1, 0, 3] int32"},
-      {layer_of("input", {{"shape", Sizes{4}}, {"dtype", "bfloat16"}}), {}, "[4] bfloat16"},
-      {layer_of("embedding",
-                {{"vocabulary", std::int64_t{9}}, {"dim", std::int64_t{1}}, {"dtype", "float16"}}),
-       {of({-1, 2, 3}, DType::kInt32)},
-       "[-1, 2, 3, 1] float16"},
-      {layer_of("embedding",
-                {{"vocabulary", std::int64_t{9}}, {"dim", std::int64_t{2}}, {"mask_zero", true}}),
-       {of({-1, 6}, DType::kInt32)},
-       "[-1, 6, 2] masked"},
-      {layer_of("masking"), {of({-1, 6, 3}, DType::kFloat64)}, "[-1, 6, 3] float64 masked"},
-      {layer_of("dense", {{"units", std::int64_t{4}}}), {of({-1, 1})}, "[-1, 4]"},
-      {layer_of("dense", {{"units", std::int64_t{4}}}),
-       {of({2, -1, 5, 1}, kReal, true)},
-       "[2, -1, 5, 4] masked"},
-      {layer_of("activation"), {of({-1}, kReal, true)}, "[-1] masked"},
-      {layer_of("dropout", {{"rate", 1.0}}), {of({-1, 3}, kReal, true)}, "[-1, 3] masked"},
-      {layer_of("dropout", {{"rate", 0.0}}), {of({-1, 3})}, "[-1, 3]"},
-      {layer_of("reshape", {{"shape", Sizes{-1, 2}}}), {of({-1, 3, 4})}, "[-1, 6, 2]"},
-      {layer_of("reshape", {{"shape", Sizes{-1, 2}}}), {of({-1, -1, 4})}, "[-1, -1, 2]"},
-      {layer_of("reshape", {{"shape", Sizes{-1, 2}}}), {of({-1, 4, -1})}, "[-1, -1, 2]"},
-      {layer_of("reshape", {{"shape", Sizes{0, 5}}}),
-       {of({-1, 3, 0}, DType::kInt32)},
-       "[-1, 0, 5] int32"},
-      {layer_of("reshape"), {of({7})}, "[7]"},
-      {layer_of("repeat", {{"count", std::int64_t{1 << 20}}}),
-       {of({-1, 3}, DType::kFloat64)},
-       "[-1, 1048576, 3] float64"},
-      {layer_of("time_mean"), {of({2, -1, 3}, DType::kFloat64, true)}, "[2, 3] float64"},
-      {layer_of("add"), {of({-1, -1, 3}), of({-1, 6, -1}), of({2, 6, 3})}, "[2, 6, 3]"},
-      {layer_of("concat"), {of({-1, 6, 3}), of({2, -1, 4})}, "[2, 6, 7]"},
-      {layer_of("concat", {{"axis", std::int64_t{1}}}),
-       {of({-1, 6, 3}), of({2, -1, 3})},
-       "[2, -1, 3]"},
-      {layer_of("concat", {{"axis", std::int64_t{1}}}),
-       {of({2, -1, 3}), of({2, 5, 3}), of({2, 6, 3})},
-       "[2, -1, 3]"},
-      {layer_of("recurrent", {{"network", "p"}}), {of({2, 7, 3}, kReal, true)}, "[2, 7, 2] masked"},
-      {layer_of("recurrent",
-                {{"network", "p"}, {"return_sequences", false}, {"return_state", true}}),
-       {of({2, 7, -1}, kReal, true), of({-1, 2}), of({-1, 5})},
-       "[2, 2] [2, 2] [2, 5]"},
-      {layer_of("recurrent", {{"network", "b"}, {"return_state", true}}),
-       {of({-1, -1, 3}), of({-1, 4}), of({-1, -1})},
-       "[-1, -1, 8] [-1, 4] [-1, 4]"},
-      {layer_of("recurrent", {{"network", "b"}, {"merge", "none"}}),
-       {of({2, 7, 3}, kReal, true)},
-       "[2, 7, 4] masked [2, 7, 4] masked"},
-      {layer_of("recurrent", {{"network", "b"}, {"merge", "mul"}}), {of({2, 7, 3})}, "[2, 7, 4]"},
-      {layer_of("recurrent", {{"network", "s"},
-                              {"initial_h", std::vector<double>(8)},
-                              {"initial_c", std::vector<double>(8)}}),
-       {of({2, 7, 3})},
-       "[2, 7, 4]"},
-      {layer_of("recurrent", {{"network", "p"},
-                              {"initial_h", std::vector<double>(2)},
-                              {"initial_c", std::vector<double>(5)}}),
-       {of({2, 7, 3})},
-       "[2, 7, 2]"}};
+using Made = std::tuple<MappedLayer, std::vector<LayerValue>, const char*>;
+
+void expect_made(const std::vector<Made>& cases) {
   for (const auto& [layer, inputs, expected] : cases) {
     EXPECT_EQ(shown(outputs_of(layer, inputs)), expected) << layer.kind;
   }
 }
 
+TEST(LayerKinds, WhatTheyMake) {
+  expect_made(
+      {{layer_of("input", {{"shape", Sizes{-1, 0, 3}}, {"dtype", "int32"}}),
+        {},
+        "[-1, 0, 3] int32"},
+       {layer_of("input", {{"shape", Sizes{4}}, {"dtype", "bfloat16"}}), {}, "[4] bfloat16"},
+       {layer_of("embedding",
+                 {{"vocabulary", std::int64_t{9}}, {"dim", std::int64_t{1}}, {"dtype", "float16"}}),
+        {of({-1, 2, 3}, DType::kInt32)},
+        "[-1, 2, 3, 1] float16"},
+       {layer_of("embedding",
+                 {{"vocabulary", std::int64_t{9}}, {"dim", std::int64_t{2}}, {"mask_zero", true}}),
+        {of({-1, 6}, DType::kInt32)},
+        "[-1, 6, 2] masked"},
+       {layer_of("masking"), {of({-1, 6, 3}, DType::kFloat64)}, "[-1, 6, 3] float64 masked"},
+       {layer_of("dense", {{"units", std::int64_t{4}}}), {of({-1, 1})}, "[-1, 4]"},
+       {layer_of("dense", {{"units", std::int64_t{4}}}),
+        {of({2, -1, 5, 1}, kReal, true)},
+        "[2, -1, 5, 4] masked"},
+       {layer_of("activation"), {of({-1}, kReal, true)}, "[-1] masked"},
+       {layer_of("dropout", {{"rate", 1.0}}), {of({-1, 3}, kReal, true)}, "[-1, 3] masked"},
+       {layer_of("dropout", {{"rate", 0.0}}), {of({-1, 3})}, "[-1, 3]"},
+       {layer_of("reshape", {{"shape", Sizes{-1, 2}}}), {of({-1, 3, 4})}, "[-1, 6, 2]"},
+       {layer_of("reshape", {{"shape", Sizes{-1, 2}}}), {of({-1, -1, 4})}, "[-1, -1, 2]"},
+       {layer_of("reshape", {{"shape", Sizes{-1, 2}}}), {of({-1, 4, -1})}, "[-1, -1, 2]"},
+       {layer_of("reshape", {{"shape", Sizes{0, 5}}}),
+        {of({-1, 3, 0}, DType::kInt32)},
+        "[-1, 0, 5] int32"},
+       {layer_of("reshape"), {of({7})}, "[7]"},
+       {layer_of("repeat", {{"count", std::int64_t{1 << 20}}}),
+        {of({-1, 3}, DType::kFloat64)},
+        "[-1, 1048576, 3] float64"},
+       {layer_of("time_mean"), {of({2, -1, 3}, DType::kFloat64, true)}, "[2, 3] float64"},
+       {layer_of("add"), {of({-1, -1, 3}), of({-1, 6, -1}), of({2, 6, 3})}, "[2, 6, 3]"},
+       {layer_of("concat"), {of({-1, 6, 3}), of({2, -1, 4})}, "[2, 6, 7]"},
+       {layer_of("concat", {{"axis", std::int64_t{1}}}),
+        {of({-1, 6, 3}), of({2, -1, 3})},
+        "[2, -1, 3]"},
+       {layer_of("concat", {{"axis", std::int64_t{1}}}),
+        {of({2, -1, 3}), of({2, 5, 3}), of({2, 6, 3})},
+        "[2, -1, 3]"}});
+}
+
+TEST(LayerKinds, WhatRecurrentLayersMake) {
+  expect_made(
+      {{layer_of("recurrent", {{"network", "p"}}),
+        {of({2, 7, 3}, kReal, true)},
+        "[2, 7, 2] masked"},
+       {layer_of("recurrent",
+                 {{"network", "p"}, {"return_sequences", false}, {"return_state", true}}),
+        {of({2, 7, -1}, kReal, true), of({-1, 2}), of({-1, 5})},
+        "[2, 2] [2, 2] [2, 5]"},
+       {layer_of("recurrent", {{"network", "b"}, {"return_state", true}}),
+        {of({-1, -1, 3}), of({-1, 4}), of({-1, -1})},
+        "[-1, -1, 8] [-1, 4] [-1, 4]"},
+       {layer_of("recurrent", {{"network", "b"}, {"merge", "none"}}),
+        {of({2, 7, 3}, kReal, true)},
+        "[2, 7, 4] masked [2, 7, 4] masked"},
+       {layer_of("recurrent", {{"network", "b"}, {"merge", "mul"}}), {of({2, 7, 3})}, "[2, 7, 4]"},
+       {layer_of("recurrent", {{"network", "s"},
+                               {"initial_h", std::vector<double>(8)},
+                               {"initial_c", std::vector<double>(8)}}),
+        {of({2, 7, 3})},
+        "[2, 7, 4]"},
+       {layer_of("recurrent", {{"network", "p"},
+                               {"initial_h", std::vector<double>(2)},
+                               {"initial_c", std::vector<double>(5)}}),
+        {of({2, 7, 3})},
+        "[2, 7, 2]"}});
+}
+
+const std::string kDimensions = " dimensions";
+
 TEST(LayerKinds, InputsAndOptionsThatTheyRefuse) {
-  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   const Options words{{"vocabulary", std::int64_t{9}}, {"dim", std::int64_t{2}}};
   Options masked = words;
   masked["mask_zero"] = true;
   Options integers = words;
   integers["dtype"] = std::string("int32");
-  const auto dense = [](std::int64_t units) { return layer_of("dense", {{"units", units}}); };
-  const auto reshape = [](Sizes shape) { return layer_of("reshape", {{"shape", shape}}); };
-  const std::string least = " dimensions";
   expect_refused({
       {layer_of("input", {{"shape", Sizes{}}}),
        {},
-       "has an input of shape [], expected 1 or more" + least},
+       "has an input of shape [], expected 1 or more" + kDimensions},
       {layer_of("input", {{"shape", Sizes{2, -2}}}), {}, "has a size of -2, expected -1 or more"},
       {layer_of("input", {{"dtype", "int64"}, {"shape", Sizes{2}}}),
        {},
@@ -169,12 +180,20 @@ TEST(LayerKinds, InputsAndOptionsThatTheyRefuse) {
        "has dtype 'int32', expected a floating one"},
       {layer_of("embedding", masked),
        {of({2, 3, 4}, DType::kInt32)},
-       "has an input of shape [2, 3, 4], expected 2" + least},
-      {layer_of("masking"), {of({2, 3})}, "has an input of shape [2, 3], expected 3" + least},
+       "has an input of shape [2, 3, 4], expected 2" + kDimensions},
+      {layer_of("masking"), {of({2, 3})}, "has an input of shape [2, 3], expected 3" + kDimensions},
       {layer_of("masking"),
        {of({2, 3, 4}, DType::kInt32)},
        "has an input of int32, expected floating point"},
-      {dense(2), {of({3})}, "has an input of shape [3], expected 2 or more" + least},
+  });
+}
+
+TEST(LayerKinds, SizesThatTheyRefuse) {
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const auto dense = [](std::int64_t units) { return layer_of("dense", {{"units", units}}); };
+  const auto reshape = [](Sizes shape) { return layer_of("reshape", {{"shape", shape}}); };
+  expect_refused({
+      {dense(2), {of({3})}, "has an input of shape [3], expected 2 or more" + kDimensions},
       {dense(2), {of({3, 4}, DType::kInt64)}, "has an input of int64, expected floating point"},
       {dense(0), {of({3, 4})}, "has units 0, expected 1 or more"},
       {dense(2),
@@ -189,7 +208,7 @@ TEST(LayerKinds, InputsAndOptionsThatTheyRefuse) {
       {layer_of("dropout"),
        {of({2}, DType::kInt32)},
        "has an input of int32, expected floating point"},
-      {reshape({}), {of({})}, "has an input of shape [], expected 1 or more" + least},
+      {reshape({}), {of({})}, "has an input of shape [], expected 1 or more" + kDimensions},
       {reshape({-1, -1}), {of({2, 3})}, "has the shape [-1, -1], expected sizes, one of them -1"},
       {reshape({-2}), {of({2, 3})}, "has the shape [-2], expected sizes, one of them -1"},
       {reshape({most, 2}),
@@ -205,7 +224,14 @@ TEST(LayerKinds, InputsAndOptionsThatTheyRefuse) {
        {of({2, 3, 4})},
        "has an input of shape [2, 3, 4], which does not fit [-1, 0]"},
       {reshape({2}), {of({2, most, 2})}, "has an input with more elements than there can be"},
-      {layer_of("repeat"), {of({2, 3, 4})}, "has an input of shape [2, 3, 4], expected 2" + least},
+  });
+}
+
+TEST(LayerKinds, CountsThatTheyRefuse) {
+  expect_refused({
+      {layer_of("repeat"),
+       {of({2, 3, 4})},
+       "has an input of shape [2, 3, 4], expected 2" + kDimensions},
       {layer_of("repeat"),
        {of({2, 3}, DType::kInt32)},
        "has an input of int32, expected floating point"},
@@ -215,7 +241,9 @@ TEST(LayerKinds, InputsAndOptionsThatTheyRefuse) {
       {layer_of("repeat", {{"count", std::int64_t{(1 << 20) + 1}}}),
        {of({2, 3})},
        "has count 1048577, expected at most 1048576"},
-      {layer_of("time_mean"), {of({2, 3})}, "has an input of shape [2, 3], expected 3" + least},
+      {layer_of("time_mean"),
+       {of({2, 3})},
+       "has an input of shape [2, 3], expected 3" + kDimensions},
       {layer_of("time_mean"),
        {of({2, 3, 4}, DType::kInt32)},
        "has an input of int32, expected floating point"},

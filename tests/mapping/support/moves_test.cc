@@ -156,62 +156,70 @@ TEST(OnnxMoves, Conversions) {
   EXPECT_TRUE(zeros.as<bool>()[1]);
 }
 
-TEST(OnnxMoves, WhatTheyRefuseOfANode) {
-  const Array x = count_of({2, 3});
-  const std::pair<Call, const char*> cases[] = {
-      {{"Identity"}, "input 0 is left out, expected it"},
-      {{"Gather", {}, {x}}, "input 1 is left out, expected it"},
-      {{"Concat", {}, {x, x, x}, 1, 1}, "input 1 is left out, expected it"},
-      {{"Concat"}, "input 0 is left out, expected it"},
-      {{"Unsqueeze", {}, {x}}, "there are no axes, expected them"},
-      {{"Slice", {}, {x}}, "there are no starts, expected them"},
-      {{"Slice", {}, {x, list({0})}}, "there are no ends, expected them"},
-      {{"Reshape", {}, {x}}, "there are no shape, expected them"},
-      {{"Cast", {}, {x}}, "the element type is 0, expected that of a DType"},
-      {{"Cast", {{"to", std::int64_t{14}}}, {x}},
-       "the element type is 14, expected that of a DType"},
-      {{"Cast", {{"to", (std::int64_t{1} << 32) + 1}}, {x}},
-       "the element type is 4294967297, expected that of a DType"},
-      {{"Constant"}, "there is no value, expected a tensor or numbers"},
-      {{"Reshape", {}, {x, list({1, 2, 0})}}, "a size is that of an axis that is not there"},
-      {{"Reshape", {}, {x, list({-1, -1})}}, "two sizes are -1, expected one at most"},
-      {{"Reshape", {}, {x, list({-2, 3})}}, "the shape is [-2, 3], expected sizes of at least 0"},
-      {{"Reshape", {}, {x, list({kMost, 3})}},
-       "the shape is [9223372036854775807, 3], expected sizes of at least 0"},
-      {{"Slice", {}, {x, list({0}), list({1, 2})}},
-       "starts, ends, axes and steps differ in number"},
-      {{"Slice", {}, {x, list({0}), list({1}), list({0, 1})}},
-       "starts, ends, axes and steps differ in number"},
-      {{"Slice", {}, {x, list({0}), list({1}), list({0}), list({1, 1})}},
-       "starts, ends, axes and steps differ in number"},
-      {{"Slice", {}, {x, list({0, 0, 0}), list({1, 1, 1}), list({0, 0, 0})}},
-       "starts, ends, axes and steps differ in number"},
-      {{"Split", {}, {x}, 0}, "there are no outputs"},
-      {{"Split", {}, {x, list({1, 2})}, 2},
-       "parts of [1, 2] are made of 2, expected a size for each output"},
-      {{"Split", {}, {x, list({3, -1})}, 2},
-       "parts of [3, -1] are made of 2, expected a size for each output"},
-      {{"Split", {}, {x, list({1})}, 1},
-       "parts of [1] are made of 2, expected a size for each output"},
-      {{"Split", {}, {x, list({1, 1})}, 1},
-       "parts of [1, 1] are made of 2, expected a size for each output"},
-      {{"Squeeze", {}, {x, list({1})}}, "axis 1 has size 3"},
-      {{"Unsqueeze", {}, {x, list({0, 0})}}, "an axis is there twice, expected unequal ones"},
-      {{"Softmax", {}, {x}}, "it is none of the operators that move elements"},
-      {{"Flatten", {{"axis", 1.0F}}, {x}},
-       "the attribute axis is of another kind, expected an integer"},
-      {{"Transpose", {{"perm", std::int64_t{1}}}, {x}},
-       "the attribute perm is of another kind, expected a list of integers"},
-      {{"Constant", {{"value", std::int64_t{1}}}},
-       "the attribute value is of another kind, expected a tensor"},
-      {{"Constant", {{"value_float", std::int64_t{1}}}},
-       "the attribute value_float is of another kind, expected a number"},
-      {{"Constant", {{"value_floats", std::int64_t{1}}}},
-       "the attribute value_floats is of another kind, expected a list of numbers"}};
+void expect_refused(const std::vector<std::pair<Call, const char*>>& cases) {
   for (const auto& [call, why] : cases) {
     expect_error<UnsupportedError>([&] { outputs_of(call); },
                                    message("[onnx] node 'n' (", call.op, "): ", why));
   }
+}
+
+TEST(OnnxMoves, WhatTheyRefuseOfANode) {
+  const Array x = count_of({2, 3});
+  expect_refused(
+      {{{"Identity"}, "input 0 is left out, expected it"},
+       {{"Gather", {}, {x}}, "input 1 is left out, expected it"},
+       {{"Concat", {}, {x, x, x}, 1, 1}, "input 1 is left out, expected it"},
+       {{"Concat"}, "input 0 is left out, expected it"},
+       {{"Unsqueeze", {}, {x}}, "there are no axes, expected them"},
+       {{"Slice", {}, {x}}, "there are no starts, expected them"},
+       {{"Slice", {}, {x, list({0})}}, "there are no ends, expected them"},
+       {{"Reshape", {}, {x}}, "there are no shape, expected them"},
+       {{"Cast", {}, {x}}, "the element type is 0, expected that of a DType"},
+       {{"Cast", {{"to", std::int64_t{14}}}, {x}},
+        "the element type is 14, expected that of a DType"},
+       {{"Cast", {{"to", (std::int64_t{1} << 32) + 1}}, {x}},
+        "the element type is 4294967297, expected that of a DType"},
+       {{"Constant"}, "there is no value, expected a tensor or numbers"},
+       {{"Reshape", {}, {x, list({1, 2, 0})}}, "a size is that of an axis that is not there"},
+       {{"Reshape", {}, {x, list({-1, -1})}}, "two sizes are -1, expected one at most"},
+       {{"Reshape", {}, {x, list({-2, 3})}}, "the shape is [-2, 3], expected sizes of at least 0"},
+       {{"Reshape", {}, {x, list({kMost, 3})}},
+        "the shape is [9223372036854775807, 3], expected sizes of at least 0"},
+       {{"Slice", {}, {x, list({0}), list({1, 2})}},
+        "starts, ends, axes and steps differ in number"},
+       {{"Slice", {}, {x, list({0}), list({1}), list({0, 1})}},
+        "starts, ends, axes and steps differ in number"},
+       {{"Slice", {}, {x, list({0}), list({1}), list({0}), list({1, 1})}},
+        "starts, ends, axes and steps differ in number"},
+       {{"Slice", {}, {x, list({0, 0, 0}), list({1, 1, 1}), list({0, 0, 0})}},
+        "starts, ends, axes and steps differ in number"}});
+}
+
+TEST(OnnxMoves, AxesAndAttributesThatTheyRefuse) {
+  const Array x = count_of({2, 3});
+  expect_refused(
+      {{{"Split", {}, {x}, 0}, "there are no outputs"},
+       {{"Split", {}, {x, list({1, 2})}, 2},
+        "parts of [1, 2] are made of 2, expected a size for each output"},
+       {{"Split", {}, {x, list({3, -1})}, 2},
+        "parts of [3, -1] are made of 2, expected a size for each output"},
+       {{"Split", {}, {x, list({1})}, 1},
+        "parts of [1] are made of 2, expected a size for each output"},
+       {{"Split", {}, {x, list({1, 1})}, 1},
+        "parts of [1, 1] are made of 2, expected a size for each output"},
+       {{"Squeeze", {}, {x, list({1})}}, "axis 1 has size 3"},
+       {{"Unsqueeze", {}, {x, list({0, 0})}}, "an axis is there twice, expected unequal ones"},
+       {{"Softmax", {}, {x}}, "it is none of the operators that move elements"},
+       {{"Flatten", {{"axis", 1.0F}}, {x}},
+        "the attribute axis is of another kind, expected an integer"},
+       {{"Transpose", {{"perm", std::int64_t{1}}}, {x}},
+        "the attribute perm is of another kind, expected a list of integers"},
+       {{"Constant", {{"value", std::int64_t{1}}}},
+        "the attribute value is of another kind, expected a tensor"},
+       {{"Constant", {{"value_float", std::int64_t{1}}}},
+        "the attribute value_float is of another kind, expected a number"},
+       {{"Constant", {{"value_floats", std::int64_t{1}}}},
+        "the attribute value_floats is of another kind, expected a list of numbers"}});
   const OnnxNode node{.name = "n", .op_type = "LSTM", .attributes = {{"a", std::int64_t{1}}}};
   const std::string kind = "[onnx] node 'n' (LSTM): the attribute a is of another kind, expected ";
   expect_error<UnsupportedError>([&] { find_text(node, "a"); }, kind + "a text");
