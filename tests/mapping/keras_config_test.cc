@@ -103,6 +103,16 @@ const LeafCase kLeaves[] = {
     {"TimeDistributed", R"("layer": {"class_name": "TimeDistributed", "config": {}})",
      "is a TimeDistributed of another one"},
     {"TimeDistributed", "", "the layer 'e' has no layer"},
+    {"TimeDistributed",
+     R"("layer": {"class_name": "Activation", "config": {"activation": "hard_sigmoid"}})",
+     "hard_sigmoid(0.2,0.5)", "2.15.0"},
+    {"TimeDistributed", R"("layer": {"class_name": "Dropout", "config": {"rate": 0.5}})",
+     "dropout rate=0.5"},
+    {"TimeDistributed", R"("layer": {"class_name": "Identity", "config": {}})", "recurrent"},
+    {"Activation", R"("activation": {"class_name": "function", "config": "hard_sigmoid"})",
+     "hard_sigmoid(0.2,0.5)", "2.15.0"},
+    {"Concatenate", "", "concat axis=-1"},
+    {"Embedding", R"("input_dim": 2, "output_dim": 2, "lora_rank": 4)", "the option lora_rank"},
     {"Conv1D", "", "is of class 'Conv1D', which is not computed here"},
 };
 

@@ -199,6 +199,16 @@ TEST(KerasRare, ThreeLayersOfOneNetwork) {
   EXPECT_EQ(model.networks.at(0).spec.num_layers, 3);
 }
 
+TEST(KerasRare, ADenseLayerOfKeras2) {
+  const MappedModel model =
+      loaded({.version = "2.15.0",
+              .config = sequential(
+                  layer_text("Dense", "d", R"("units": 2, "activation": "hard_sigmoid")")),
+              .layers = {{"d", {{"kernel", array_of({3, 2})}, {"bias", array_of({2})}}}}});
+  ASSERT_EQ(model.layers.size(), 2U);
+  EXPECT_EQ(layer_option_as<std::string>(model.layers[1], "activation"), "hard_sigmoid(0.2,0.5)");
+}
+
 // More rows than are read at a time.
 TEST(KerasRare, ALargeKernel) {
   const RnnSpec spec{.num_units = 64, .input_size = 5000, .single_bias = true};

@@ -66,6 +66,8 @@ TEST(OnnxMoves, WhatTheyMake) {
   const Array x = count_of({2, 3});
   const std::pair<Call, const char*> cases[] = {
       {{"Flatten", {}, {count_of({1, 2, 3})}}, "int32 [1, 6]: 0 1 2 3 4 5"},
+      {{"Flatten", {}, {x}}, "int32 [2, 3]: 0 1 2 3 4 5"},
+      {{"Gather", {{"axis", std::int64_t{-2}}}, {x, list({1})}}, "int32 [1, 3]: 3 4 5"},
       {{"Flatten", {{"axis", std::int64_t{0}}}, {count_of({1, 2})}}, "int32 [1, 2]: 0 1"},
       {{"Flatten", {{"axis", std::int64_t{-1}}}, {count_of({1, 2, 3})}},
        "int32 [2, 3]: 0 1 2 3 4 5"},
@@ -220,6 +222,13 @@ TEST(OnnxMoves, AxesAndAttributesThatTheyRefuse) {
         "the attribute value_float is of another kind, expected a number"},
        {{"Constant", {{"value_floats", std::int64_t{1}}}},
         "the attribute value_floats is of another kind, expected a list of numbers"}});
+  OnnxNode other{.name = "n", .op_type = "Identity", .domain = "d", .outputs = {"y"}};
+  MemoryBudget free;
+  EXPECT_FALSE(is_move(other));
+  expect_error<UnsupportedError>(
+      [&] { compute_move(other, {&x}, &free); },
+      "[onnx] node 'n' (Identity): it is none of the operators that move "
+      "elements");
   const OnnxNode node{.name = "n", .op_type = "LSTM", .attributes = {{"a", std::int64_t{1}}}};
   const std::string kind = "[onnx] node 'n' (LSTM): the attribute a is of another kind, expected ";
   expect_error<UnsupportedError>([&] { find_text(node, "a"); }, kind + "a text");

@@ -250,6 +250,13 @@ TEST(Refused, CanonicalTensorsOfPyTorchAndOnnx) {
   expect_error<ArgumentError>(
       [&] { canonical_from_onnx(plain, std::span(all).first(2)); },
       "[canonical_from_onnx] tensor 2 of 2 does not fit, expected float32 [1, 16]");
+  const Array wide = values_of(DType::kFloat64, {1, 8, 3}, 1);
+  for (const Array* first : {&wide, &r}) {
+    const std::vector<ConstArrayView> given{first->view(), r.view(), b.view()};
+    expect_error<ArgumentError>(
+        [&] { canonical_from_onnx(plain, given); },
+        "[canonical_from_onnx] tensor 0 of 3 does not fit, expected float32 [1, 8, 3]");
+  }
   plain.num_proj = 1;
   const std::string lacks =
       "] the network has num_proj 1, which the tensors of an ONNX operator cannot hold";
@@ -396,9 +403,32 @@ TEST(Refused, NotesOfFilesInJson) {
       notes_of("h.json", rtneural(R"({"type": "dense", "name": "mine", )" + shape +
                                   R"(, "activation": 7, "weights": [[[1]], [1]]})")),
       Notes{alone + "'mine' has the activation 'what is no text', which is not computed here"});
+  EXPECT_EQ(notes_of("j.json", rtneural(R"({"type": "dense", "name": "mine", )" + shape +
+                                        R"(, "activation": "", "weights": [[[1]], [1], [1]]})")),
+            Notes{alone + "the 3 arrays of 'mine' have not the shapes of a dense layer"});
+  EXPECT_EQ(notes_of("k.json", rtneural(R"({"type": "dense", "name": "mine", )" + shape +
+                                        R"(, "activation": "", "weights": [[1]]})")),
+            Notes{alone + "the 1 arrays of 'mine' have not the shapes of a dense layer"});
+  EXPECT_EQ(
+      notes_of("l.json", rtneural(R"({"type": "lstm", )" + shape +
+                                  R"(, "weights": [[[1, 2, 3, 4]], [1, 2, 3, 4]]})")),
+      Notes{"no network was made from 'layers.0': its 2 arrays have not the shapes of a lstm"});
   EXPECT_EQ(notes_of("i.json",
                      rtneural(R"({"type": "activation", "activation": "tanh", )" + shape + "}")),
             Notes{alone + "no layer has weights"});
+}
+
+TEST(Refused, AHeadWithoutABiasHasZero) {
+  MappedLayer head = dense(5, 1);
+  head.options["use_bias"] = false;
+  head.weights.pop_back();
+  const TempFolder folder;
+  save_networks(folder / "m.nam", chain_of({rnn(), head}), ModelFormat::kNam);
+  const MappedModel found = load_networks(folder / "m.nam");
+  const MappedLayer& last = found.layers.back();
+  EXPECT_TRUE(same_bytes(last.weights.at(0).values, head.weights[0].values));
+  EXPECT_TRUE(same_bytes(last.weights.at(1).values, Array(DType::kFloat32, {1})));
+  EXPECT_EQ(last.tensors, std::vector<std::string>{"weights"});
 }
 
 }  // namespace
