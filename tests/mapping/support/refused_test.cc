@@ -128,7 +128,8 @@ TEST(Refused, LayersThatDoNotFit) {
   }
   MappedModel model = chain_of({rnn()});
   model.outputs = {{"none", 0}};
-  expect_error<ArgumentError>([&] { save_networks("never", model, ModelFormat::kOpenrnn); },
+  const TempFolder folder;
+  expect_error<ArgumentError>([&] { save_networks(folder / "m", model, ModelFormat::kOpenrnn); },
                               "[layers] output 0 of 'none' is none of a layer of the model, "
                               "expected one");
 }
