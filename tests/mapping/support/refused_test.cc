@@ -181,8 +181,9 @@ TEST(Refused, OptionsThatAFormatCannotHold) {
   RnnSpec two = kSpec;
   two.use_peepholes = true;
   two.cell_clip = {{-1.0, 2.0}};
+  const TempFolder folder;
   const std::string held = error_of<UnsupportedError>(
-      [&] { save_networks("never", model_of({network_of(two, "n")}), ModelFormat::kTorch); });
+      [&] { save_networks(folder / "m", model_of({network_of(two, "n")}), ModelFormat::kTorch); });
   EXPECT_TRUE(held.find("use_peepholes true") != std::string::npos &&
               held.find("cell_clip") != std::string::npos && held.find(", ") != std::string::npos)
       << held;
