@@ -84,6 +84,9 @@ FUNCTIONS = [
     ("dtype", lambda: openrnn.constant(1.0, dtype=3), "'int' is given, expected a dtype such as 'float32'"),
     ("dtype", lambda: openrnn.cast(1.0, None), "None is given, expected a dtype"),
     ("explain", lambda: openrnn.explain(num_units="a"), "num_units is 'str', expected an integer"),
+    ("explain", lambda: openrnn.explain(num_units=None), "num_units is 'NoneType', expected an integer"),
+    ("reverse_sequence", lambda: openrnn.reverse_sequence(X, openrnn.Input(batch_shape=(3,), dtype="int32")),
+     "sequence lengths are int32 of shape [3], expected one integer for each row: shape [batch]"),
     ("explain", lambda: openrnn.explain(num_units=4, input_size=3, save="a"),
      "save is 'a', expected False, True, 'inputs' or a number of time steps"),
 ]  # fmt: skip
@@ -129,7 +132,12 @@ LAYERS = [
     ("seq", lambda: lstm()(X, 3.0), "initial_state is 'float', expecting tuple"),
     ("state_shape", lambda: lstm().state_shape("a"), INTEGER),
     ("arguments", lambda: cudnn_rnn.CudnnLSTM(1, 5, name=3), "name is 'int', expected a string"),
+    ("arguments", lambda: cudnn_rnn.CudnnLSTM("a", 5), "num_layers is " + INTEGER),
+    ("arguments", lambda: layers.Dense("a"), "units is " + INTEGER),
     ("arguments", lambda: layers.Dense(2, seed="a"), "seed is " + INTEGER),
+    ("arguments", lambda: layers.Dense(2, name=3), "name is 'int', expected a string"),
+    ("arguments", lambda: layers.Layer(trainable="a"), "trainable is " + FLAG),
+    ("arguments", lambda: rnn_cell.RNNCell(trainable="a"), "trainable is " + FLAG),
     ("set_weights", lambda: lstm().set_weights(3), "'int', expected a list of arrays"),
     ("set_weights", lambda: lstm("float64").set_weights([WORDS]), FLOAT64),
     ("build", lambda: layers.Dense(2).build("a"), SHAPE),
@@ -167,6 +175,7 @@ LAYERS = [
     ("Layer", lambda: setattr(layers.Layer(), "parts", {3: layers.Dense(2)}),
      "the dictionary 'parts' has the key 3 for a layer or a variable, expected a string"),
     ("Model", lambda: openrnn.Model(WORDS, WORDS), ANY),
+    ("Model", lambda: openrnn.Model(WORDS, openrnn.Input(batch_shape=(2,))), ANY),
     ("Model", lambda: openrnn.Model(openrnn.Input(batch_shape=(2,)), WORDS), ANY),
     ("Model", lambda: model()([X[0, :, :2], WORDS]), FLOAT64),
     ("Model", lambda: model()([X[0, :, :2]] * 2, training="a"), "training is " + FLAG),
@@ -223,8 +232,8 @@ def cell(dtype="float32"):
     return rnn_cell.BasicRNNCell(5, name="unit", dtype=dtype)
 
 
-def stacked(inputs=X, **options):
-    return nn.stack_bidirectional_dynamic_rnn([cell()], [cell()], inputs, dtype="float32", **options)
+def stacked(inputs=X, dtype="float32", **options):
+    return nn.stack_bidirectional_dynamic_rnn([cell(dtype)], [cell(dtype)], inputs, dtype=dtype, **options)
 
 
 def converter(**options):
@@ -235,9 +244,10 @@ def saveable(**options):
     return cudnn_rnn.CudnnLSTMSaveable(openrnn.Variable(PARAMS), 1, 5, 4, **options)
 
 
-def step(call):
+def step(call, dtype="float32"):
     """A cell of the user's own whose step gives what `call` does."""
-    made = type("Own", (rnn_cell.RNNCell,), {"state_size": 5, "output_size": 5, "call": call})(name="own")
+    kind = type("Own", (rnn_cell.RNNCell,), {"state_size": 5, "output_size": 5, "call": call})
+    made = kind(name="own", dtype=dtype)
     return made(X[0], X[0, :, :1].repeat(5, 1))
 
 
@@ -249,6 +259,8 @@ OTHERS = [
     ("unit", lambda: cell("float64")(X[0], WORDS), FLOAT64),
     ("own", lambda: step(lambda self, x, state: (WORDS, state)), FLOAT32),
     ("own", lambda: step(lambda self, x, state: (x, WORDS)), FLOAT32),
+    ("own", lambda: step(lambda self, x, state: (WORDS, state), "float64"), FLOAT64),
+    ("own", lambda: step(lambda self, x, state: (x, WORDS), "float64"), FLOAT64),
     ("dynamic_rnn", lambda: nn.dynamic_rnn(cell(), WORDS), FLOAT32),
     ("dynamic_rnn", lambda: nn.dynamic_rnn(cell(), X, RAGGED, dtype="float32"), LENGTHS),
     ("initial_state", lambda: nn.dynamic_rnn(cell("float64"), X, initial_state=WORDS), FLOAT64),
@@ -260,7 +272,7 @@ OTHERS = [
     ("static_rnn", lambda: nn.static_rnn(cell(), [X[0]], dtype="float32", sequence_length=RAGGED), LENGTHS),
     ("stack_bidirectional_dynamic_rnn", lambda: stacked(WORDS), FLOAT32),
     ("stack_bidirectional_dynamic_rnn", lambda: stacked(sequence_length=RAGGED), LENGTHS),
-    ("initial_states", lambda: stacked(initial_states_fw=[WORDS]), FLOAT32),
+    ("initial_states", lambda: stacked(dtype="float64", initial_states_fw=[WORDS]), FLOAT64),
     ("MultiRNNCell", lambda: rnn_cell.MultiRNNCell([3]), "'int' is given, expected an RNN cell"),
     ("DropoutWrapper", lambda: rnn_cell.DropoutWrapper(3), "'int' is given, expected an RNN cell"),
     *((name, lambda name=name: getattr(rnn_cell, name)(2, activation=3), FUNCTION) for name in
@@ -324,6 +336,6 @@ def test_of_conversions(kind, given):
     for call, arrays in ((into, (given,)), (back, ([WORDS], [])), (back, ([], [WORDS]))):
         function = getattr(openrnn, call)
         check(call, lambda: function(*arrays, dtype="float64", **options), FLOAT64)  # noqa: B023
-        if call == back or kind != "torch":  # which asks for the names of its tensors first
-            wrong = {**options, "num_units": "a"}
-            check(call, lambda: function(*arrays, **wrong), "num_units is " + INTEGER)  # noqa: B023
+        wrong = {**options, "num_units": "a"}
+        first = "torch" if call == "canonical_from_torch" else call  # it asks for the names of its tensors
+        check(first, lambda: function(*arrays, **wrong), "num_units is " + INTEGER)  # noqa: B023

@@ -25,6 +25,19 @@ class Table(Shown):
     dtype = "its own"
 
 
+class Lent:
+    """What has DLPack alone, and a dtype."""
+
+    def __init__(self, value):
+        self.value, self.dtype = value, value.dtype
+
+    def __dlpack__(self, **options):
+        return self.value.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.value.__dlpack_device__()
+
+
 # (given, dtype, values)
 TAKEN = {
     "a C array of doubles": (array.array("d", [1.5, -2.0]), "float64", [1.5, -2.0]),
@@ -47,6 +60,7 @@ TAKEN = {
     "large unsigned integers in a list": ([np.uint64(2**40)], "int64", [2**40]),
     "doubles by __array__": (Shown(np.array([1.5, 2.0])), "float64", [1.5, 2.0]),
     "doubles by __array__ beside a dtype": (Table(np.array([1.5, 2.0])), "float64", [1.5, 2.0]),
+    "doubles by DLPack beside a dtype": (Lent(np.array([1.5, 2.0])), "float64", [1.5, 2.0]),
     "a swapped byte order": (np.array([1.5, 2.0], ">f4"), "float32", [1.5, 2.0]),
     "swapped integers": (np.array([1, 2], ">i8"), "int64", [1, 2]),
     "a scalar": (np.float64(1.5), "float64", 1.5),
@@ -144,6 +158,27 @@ def test_an_error_of_an_array_of_ones_own_is_passed_on():
             openrnn.constant(Broken(error))
 
 
+def test_a_tensor_is_a_copy_of_what_it_is_made_of():
+    class Holds:
+        def __init__(self, value):
+            self.value = value
+
+        def __array__(self, dtype=None, copy=None):
+            return self.value
+
+    for make in (np.array, Holds, Lent):
+        memory = np.array([1.5, 2.0])
+        made = openrnn.constant(memory if make is np.array else make(memory))
+        memory[:] = 7
+        np.testing.assert_array_equal(made, [1.5, 2.0])
+
+
+def test_a_tensor_of_another_dtype_is_converted():
+    given = openrnn.constant([1.5, 2.0])
+    for made in (openrnn.constant(given, "float64"), openrnn.Tensor(given, "float64"), openrnn.Variable(given, dtype="float64")):
+        assert made.dtype == "float64" and made.numpy().tolist() == [1.5, 2.0]
+
+
 def test_memory_that_is_not_aligned_is_copied():
     memory = np.zeros(33, "uint8")
     crooked = memory[1:].view("float32")
@@ -228,6 +263,28 @@ def test_flags_of_any_kind():
         assert (drop(x, training=yes).numpy() == 0).any(), yes
     for no in (False, 0, np.False_, np.array(0), openrnn.constant(0), openrnn.Variable(0.0)):
         np.testing.assert_array_equal(drop(x, training=no), x)
+
+
+def test_a_gradient_of_one_kept_step():
+    layer, x = openrnn.cudnn_rnn.CudnnGRU(1, 3, seed=1), np.ones((3, 2, 4), "float32")
+    found = []
+    for save in (True, 1, "inputs"):
+        with openrnn.GradientTape() as tape:
+            loss = openrnn.reduce_sum(layer(x, training=False, save=save)[0])
+        found.append(tape.gradient(loss, layer.kernel).numpy())
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_weights_are_of_the_layers_dtype_and_are_set_in_their_own():
+    layer = openrnn.layers.Layer(dtype="float64")
+    wide = layer.add_weight("wide", (2,), initializer="zeros")
+    whole = layer.add_weight("whole", (2,), dtype="int64", trainable=False)
+    half = layer.add_weight("half", (2,), dtype="float16", trainable=False)
+    assert (wide.dtype, whole.dtype, half.dtype) == ("float64", "int64", "float16")
+    layer.set_weights([[0.1, 0.2], [2**40, 3], [1.5, 2.0]])
+    assert wide.numpy().tolist() == [0.1, 0.2] and whole.numpy().tolist() == [2**40, 3]
+    assert half.numpy().tolist() == [1.5, 2.0]
 
 
 def test_lengths_of_no_rows():

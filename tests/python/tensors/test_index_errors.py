@@ -117,6 +117,8 @@ def test_a_symbolic_integer_and_array_index():
     where = unknown(dtype="int32")
     model = openrnn.Model(where, T[openrnn.expand_dims(where, 0)])
     np.testing.assert_array_equal(model(np.array(1, "int32")), X[[1]])
+    one = openrnn.Model(where, T[:, where])
+    np.testing.assert_array_equal(one(np.array(2, "int32")), X[:, 2])
     many = unknown(2, dtype="int64")
     np.testing.assert_array_equal(openrnn.Model(many, T[many])(np.array([1, 0])), X[[1, 0]])
 
