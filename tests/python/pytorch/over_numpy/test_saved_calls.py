@@ -66,15 +66,53 @@ def test_a_workspace_serves_calls_of_any_size(ours, batch_first):
     module = ours.torch.LSTM(3, 4, **options).eval()
     with no_grad():
         for time, batch in ((2, 1), (7, 1), (2, 9), (7, 9), (1, 1), (40, 30), (3, 300), (300, 2), (2, 2)):
-            fresh = ours.torch.LSTM(3, 4, **options).eval()
+            fresh = ours.torch.LSTM(3, 4, **{**options, "batch_first": False}).eval()
             fresh._parameters.update(module._parameters)
-            x = drawn(*(batch, time) if batch_first else (time, batch), 3)
+            x, order = drawn(time, batch, 3), (1, 0, 2) if batch_first else (0, 1, 2)
             states = drawn(2, batch, 2), drawn(2, batch, 4)
-            found, right = module(x, states), fresh(x, states)
-            np.testing.assert_array_equal(found[0].numpy(), right[0].numpy())
+            right = fresh(x, states)
+            found = module(Tensor(np.ascontiguousarray(x.numpy().transpose(order))), states)
+            np.testing.assert_array_equal(found[0].numpy().transpose(order), right[0].numpy())
             for a, b in zip(found[1], right[1], strict=True):
                 np.testing.assert_array_equal(a.numpy(), b.numpy())
     assert module._engine.held.packings == 1
+
+
+def test_weights_that_cannot_be_read_where_they_lie(ours):
+    module, x = ours.torch.GRU(3, 4), drawn(5, 2, 3)
+    engine, place = place_of(module, x)
+    weights = list(module._parameters.values())
+    y, hn = np.full((5, 2, 4), np.nan, "float32"), np.empty((1, 2, 4), "float32")
+
+    def run(given, saving=False):
+        made = (y.ctypes.data, hn.ctypes.data, 0)
+        return engine.held.forward(given, saving, place.sizes(x, None), (x.data_ptr(), 0, 0), made)
+
+    other = Tensor(weights[1].numpy().copy())
+    other.is_cpu = False
+    wide = np.zeros((12, 8), "float32")[:, ::2]
+    wrong = [None, Tensor(np.zeros((12, 5), "float32")), Tensor(np.zeros((12, 4))),
+             other, Tensor(wide), Tensor(np.zeros(48, "float32"))]
+    for each in wrong:
+        assert run([weights[0], each, *weights[2:]]) is False
+    assert run(weights[:3]) is False and run([*weights, weights[0]]) is False
+    assert np.isnan(y).all() and engine.held.packings == 0
+    assert run(None) is False, "nothing is packed"
+    assert run(weights) is True and run(None) is True and engine.held.packings == 1
+    assert run(None, saving=True) is False, "packed for inference"
+    before = _core.torch_saved_calls()
+    token = run(weights, saving=True)
+    assert _core.torch_saved_calls() == before + 1 and engine.held.packings == 2
+    del token  # that nobody has taken
+    assert _core.torch_saved_calls() == before
+    assert run(None) is True and run(weights) is True and engine.held.packings == 2, "packed for both"
+    for count, weight in enumerate(weights, 3):
+        weight.array.flat[-1] += 1
+        assert run(weights) is True and engine.held.packings == count
+    engine.held.drop()
+    assert run(None) is False
+    with pytest.raises(TypeError, match=r"^\[openrnn.torch\] num_units is 'str', expected an integer$"):
+        _core.TorchNetwork({"num_units": "a"}, x.dtype)
 
 
 def numpys(tensors):
