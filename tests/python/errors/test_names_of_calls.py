@@ -15,6 +15,13 @@ SHAPE, FUNCTION = "'str' as a shape, expected a tuple", "'int', expected a funct
 INTEGER, FLAG = "'str', expected an integer", "'str', expected True or False"
 BOUNDS = "gate_clip is 'str', expected two numbers, or one for both sides of 0"
 
+
+@pytest.fixture(autouse=True)
+def own_graph():
+    with openrnn.Graph().as_default():
+        yield
+
+
 # Functions of one array, by the name that an error gives.
 UNARY = {
     "relu": nn.relu, "tanh": openrnn.tanh, "sqrt": openrnn.sqrt, "exp": openrnn.exp,
@@ -252,7 +259,9 @@ def step(call, dtype="float32"):
 
 
 ADAM = train.AdamOptimizer
-VARIABLE = openrnn.Variable([1.0, 2.0], name="v")
+GRAPH = openrnn.Graph()
+with GRAPH.as_default():
+    VARIABLE = openrnn.Variable([1.0, 2.0], name="v")
 OBJECT = "expected a Variable, layer, optimizer, saveable, list or dict"
 OTHERS = [
     ("unit", lambda: cell("float64")(WORDS, X[0]), FLOAT64),
@@ -314,8 +323,7 @@ OTHERS = [
 @pytest.mark.parametrize("name, call, text", OTHERS, ids=ids(OTHERS))
 def test_of_cells_files_and_training(name, call, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with openrnn.Graph().as_default():
-        check(name, call, text)
+    check(name, call, text)
 
 
 def test_a_keyword_that_a_saveable_says_itself():

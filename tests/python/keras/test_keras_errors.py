@@ -218,7 +218,7 @@ def test_packed_weights_of_both_directions_are_never_stale():
 
 @pytest.mark.parametrize("units", [15, 16, 17, 33])
 def test_weights_of_any_size(units):
-    """They are turned in squares of 16: against the layer with the same weights."""
+    """They are transposed in squares of 16: against the layer with the same weights."""
     options = {"rnn_mode": "rnn_tanh", "num_units": units, "input_size": 18, "dtype": "float64", "single_bias": True}
     random = np.random.default_rng(units)
     kernel, recurrent = random.normal(size=(18, units)), random.normal(size=(units, units)) / 9
