@@ -161,7 +161,11 @@ def run_of(text, out, communicator=None, **more):
                    micro_batches=4, save_seconds=0, communicator=communicator, **more) as run:  # fmt: skip
         seen = []
         said = run.train(lambda report: seen.append(report.step))
-        return said, run.step, len(seen), run.reduction_cost.steps
+        cost = run.reduction_cost
+        if not more.get("overlap"):
+            assert cost.seconds_overlapped == 0.0 and cost.seconds_waited >= 0.0
+            assert (cost.bytes > 0) == (cost.seconds > 0.0) == (cost.steps > 0)
+        return said, run.step, len(seen), cost.steps
 
 
 def test_runs_have_the_checkpoints_of_one_process(tmp_path):
