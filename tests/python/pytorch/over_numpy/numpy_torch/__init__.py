@@ -59,8 +59,10 @@ def _register_vmap(name, rule):
 
 
 @contextmanager
-def _nothing(*_):
+def _excluded(keys):
+    seen.excluded.append(keys)
     yield
+    seen.excluded.pop()
 
 
 def _randint(low, high, shape, dtype, device):
@@ -71,6 +73,12 @@ def _randint(low, high, shape, dtype, device):
 
 def _set_rng_state(state):
     seen.draws = state
+
+
+def _empty(shape, device=None, dtype=None):
+    made = Tensor(np.zeros(shape, "float32" if dtype is None else dtype.numpy))
+    made.device = device or "cpu"
+    return made
 
 
 def _fill(function):
@@ -98,7 +106,7 @@ def _internals():
         _are_functorch_transforms_active=lambda: seen.transforms,
         _get_tracing_state=lambda: seen.tracing,
         _is_any_autocast_enabled=lambda: seen.autocast is not None,
-        DispatchKeySet=lambda key: key, _ExcludeDispatchKeyGuard=_nothing,
+        DispatchKeySet=lambda key: key, _ExcludeDispatchKeyGuard=_excluded,
         DispatchKey=SimpleNamespace(AutocastCPU=1),
     )  # fmt: skip
 
@@ -108,9 +116,10 @@ def _make():
                    strided="strided", **DTYPES)  # fmt: skip
     made._C = _internals()
     made.is_grad_enabled = lambda: seen.grad
-    made.no_grad, made.get_num_threads = no_grad, lambda: 1
-    made.empty = lambda shape, device=None, dtype=None: Tensor(
-        np.zeros(shape, "float32" if dtype is None else dtype.numpy))  # fmt: skip
+    made.no_grad, made.get_num_threads = no_grad, lambda: seen.threads
+    made.empty = _empty
+    for mode, step in modules.STEPS.items():
+        setattr(made, f"{mode.lower()}_cell", step)
     made.cat = lambda parts: Tensor(np.concatenate([part.numpy() for part in parts]))
     made.stack = lambda parts: Tensor(np.stack([part.numpy() for part in parts]))
     made.randint = _randint
