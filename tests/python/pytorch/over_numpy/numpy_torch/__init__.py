@@ -93,6 +93,16 @@ def _uniform(shape, low, high):
     return np.random.default_rng(seen.draws).uniform(low, high, shape)
 
 
+def _marked(name):
+    """A decorator that leaves its mark."""
+
+    def mark(function):
+        setattr(function, name, True)
+        return function
+
+    return mark
+
+
 def _module(name, **members):
     made = ModuleType(name)
     made.__dict__.update(members)
@@ -127,7 +137,8 @@ def _make():
     made.is_autocast_enabled = lambda kind: seen.autocast is not None
     made.get_autocast_dtype = lambda kind: seen.autocast
     made.autocast = lambda kind, enabled: told(autocast=None)
-    made.compiler = SimpleNamespace(is_compiling=lambda: seen.compiling)
+    made.compiler = SimpleNamespace(is_compiling=lambda: seen.compiling, disable=_marked("disabled"))
+    made.from_numpy = Tensor
     made.onnx = SimpleNamespace(is_in_onnx_export=lambda: seen.onnx)
     made.ops = SimpleNamespace(openrnn=SimpleNamespace())
     made.library = SimpleNamespace(
@@ -150,6 +161,7 @@ def installed():
     """openrnn.torch over the stand-in; nothing of either is left in sys.modules."""
     rnn = _module("torch.nn.utils.rnn", PackedSequence=modules.PackedSequence)
     there = {"torch": torch, "torch.nn": torch.nn, "torch.autograd": torch.autograd,
+             "torch.autograd.function": _module("torch.autograd.function", once_differentiable=_marked("once")),
              "torch.nn.utils": _module("torch.nn.utils", rnn=rnn, __path__=[]), "torch.nn.utils.rnn": rnn}
     before = {name: sys.modules.pop(name) for name in list(sys.modules)
               if name.split(".")[0] == "torch" or name.startswith("openrnn.torch")}
@@ -160,7 +172,8 @@ def installed():
         yield openrnn.torch
     finally:
         for name in list(sys.modules):
-            if name.split(".")[0] == "torch" or name.startswith(("openrnn.torch", "openrnn._torch_threads")):
+            if name.split(".")[0] == "torch" or name.startswith(
+                    ("openrnn.torch", "openrnn._torch_threads", "openrnn.keras._torch")):
                 del sys.modules[name]
         sys.modules.update(before)
         if hasattr(sys.modules["openrnn"], "torch") and "openrnn.torch" not in sys.modules:

@@ -59,7 +59,7 @@ class Tensor:
     dtype = property(lambda self: DTYPES[self.array.dtype.name])
     data = property(lambda self: Tensor(self.array))
 
-    def numpy(self):
+    def numpy(self, force=False):
         return -self.array if self.negated else self.array
 
     def dim(self):
