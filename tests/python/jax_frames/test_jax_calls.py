@@ -308,7 +308,7 @@ def binds(ours, monkeypatch):
     found = []
     for primitive in (_targets.forward_p, _targets.backward_p):
         own = primitive.bind
-        monkeypatch.setattr(primitive, "bind", lambda *args, own=own, **more: found.append(more) or own(*args, **more))
+        monkeypatch.setattr(primitive, "bind", lambda *args, own=own, **more: found.append({**more, "args": args}) or own(*args, **more))
     return found
 
 
@@ -323,6 +323,7 @@ def test_samples_that_share_weights_are_one_call(ours, binds, name):
     room = operation.reserve_bytes(call.net, 4, 2, False)
     outputs, _ = operation.forward(call, room).rule(SAMPLES, flags, *given)
     assert [each["room"] for each in binds] == ([SAMPLES * room] if folds else [room] * SAMPLES)
+    assert all(each["args"][5].tolist() == [7, 9] and not each["args"][6].any() for each in binds)
     binds.clear()
     for rows in (False, True):
         for mapped in (False, True):  # the reserve
@@ -391,6 +392,8 @@ def test_flat_parameters_of_options(ours):
     assert len(again) == 2
     for a, b in zip(again, params, strict=True):
         assert a.keys() == b.keys() and "peephole" in a and all((a[name] == b[name]).all() for name in a)
+    with pytest.raises(openrnn.ArgumentError, match="int32"):
+        ours.unflatten(flat.astype("int32"), input_size=3, hidden_size=4)
     half = ours.init(3, "gru", input_size=3, hidden_size=4, single_bias=True, dtype="float64")
     assert ours.flatten(half, "gru").shape == (96,)
     assert dicts_of(SPECS["gru"], make_problem(SPECS["gru"], 2, 2, np.float32).params)[0].keys() == {

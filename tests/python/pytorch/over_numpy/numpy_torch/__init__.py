@@ -36,9 +36,12 @@ class Library:
         assert (name, kind) == ("openrnn", "DEF")
 
     def define(self, text):
-        setattr(torch.ops.openrnn, text.split("(")[0], Operation())
+        made = Operation()
+        made.schema = text
+        setattr(torch.ops.openrnn, text.split("(")[0], made)
 
-    def impl(self, name, function, key):
+    def impl(self, name, function, key, with_keyset=False):
+        assert with_keyset is (key == "FuncTorchBatched")
         getattr(torch.ops.openrnn, name).kernels[key] = function
 
 
@@ -117,7 +120,7 @@ def _internals():
         _get_tracing_state=lambda: seen.tracing,
         _is_any_autocast_enabled=lambda: seen.autocast is not None,
         DispatchKeySet=lambda key: key, _ExcludeDispatchKeyGuard=_excluded,
-        DispatchKey=SimpleNamespace(AutocastCPU=1),
+        DispatchKey=SimpleNamespace(AutocastCPU=1, FuncTorchBatched=2),
     )  # fmt: skip
 
 
