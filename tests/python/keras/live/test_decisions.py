@@ -8,8 +8,9 @@ import numpy as np
 import openrnn
 import openrnn.keras as ours
 import pytest
-from framework import numpy_of, tensor_of
+from framework import BACKEND, numpy_of, tensor_of
 from openrnn.keras import _bidirectional, _cells, _host, _loop
+from test_jax_stand_in import FLAGS, call_of
 
 ACTIVATIONS = {
     "tanh": "tanh", "sigmoid": "sigmoid", "relu": "relu", "linear": "linear", "elu": "elu",
@@ -279,3 +280,40 @@ def test_numbers_of_saved_calls(monkeypatch):
         _host.refuse_second()
     assert str(raised.value) == ("[openrnn.keras] a second derivative of a recurrent layer, expected a first one: "
                                  "keras.layers's own has second ones")
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="of host functions of TensorFlow")
+@pytest.mark.parametrize("both", [False, True])
+def test_host_functions(both, monkeypatch):
+    """Their shapes are known where those of the arguments are; what backward needs is kept in training."""
+    import tensorflow as tf
+    from openrnn.keras import _tensorflow
+
+    saves, own = [], _host.forward
+    monkeypatch.setattr(_host, "forward", lambda *args: saves.append(args[3]) or own(*args))
+
+    def shapes_and_outputs(place, arrays, training):
+        shapes = []
+
+        @tf.function(input_signature=[tf.TensorSpec([None, None, 2], tf.float32)])
+        def run(x):
+            found = _tensorflow.run(place, [x, *arrays[1:]], None, training)
+            shapes.extend(None if each is None else tuple(each.shape) for each in found)
+            return [each for each in found if each is not None]
+
+        outputs = run(arrays[0])
+        return shapes, outputs
+
+    for name, flags, training in (("LSTM", FLAGS[0], True), ("GRU", (False, False, False), False)):
+        place, arrays, _ = call_of(name, both, None, flags)
+        shapes, outputs = shapes_and_outputs(place, arrays, training)
+        width, steps = 8 if both else 4, (None,) if flags[1] else ()
+        states = [(None, 4), (None, 4) if name == "LSTM" else None] * (2 if both else 1)
+        assert shapes == [(None, *steps, width), *states]
+        right = [each for each in own(place, arrays, None, False)[0] if each is not None]
+        for a, b in zip(outputs, right, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert saves == [True, False]
+    for devices in ([], ["a GPU"]):
+        monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind, d=devices: d if kind == "GPU" else [1])
+        assert _tensorflow.on_cpu(None) is (not devices)
