@@ -114,11 +114,17 @@ def test_nothing_is_computed_for_no_gradient(ours, asked):
     assert operations.rnn_backward.default is operations.rnn_backward
 
 
+def assert_kept_for_forward(context):
+    """PyTorch keeps for forward derivatives what it is told, and they read all that backward does."""
+    assert [id(each) for each in context.kept_for_forward] == [id(each) for each in context.kept]
+
+
 def test_a_tangent_of_one_alone(ours, asked):
     """Forward derivatives along any one argument, of outputs and of gradients."""
     net = Net(ours, "lstm")
     arrays = [*net.inputs, *net.weights]
     functions, args, context, output = of_recurrent(net, arrays)
+    assert_kept_for_forward(context)
     v = [Tensor(each) for each in drawn(arrays)]
     for n in range(7):
         only = [each if k == n else None for k, each in enumerate(v)]
@@ -130,6 +136,7 @@ def test_a_tangent_of_one_alone(ours, asked):
     given_ = (args[0], (True,) * 4, output[3], None, *map(Tensor, net.grads), *args[3:])
     context = Context(given_)
     functions.Gradient.setup_context(context, given_, None)
+    assert_kept_for_forward(context)
     for n in range(10):
         along = [Tensor(each) for each in drawn([*net.grads, *arrays])]
         only = [each if k == n else None for k, each in enumerate(along)]

@@ -269,3 +269,35 @@ def test_gradients_flow_through_a_mode(ours):
     with told(modes=1):
         y = gru(x)[0]
     np.testing.assert_array_equal(grad([y], [x], [drawn(5, 2, 4)])[0].numpy(), right.numpy())
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_usual_calls_are_not_looked_at_twice(ours, monkeypatch, batch_first):
+    """Without gradients a call of a few microseconds takes a shorter way, and no other call does."""
+    from openrnn.torch import _forward
+
+    longer, own = [], _forward.plain_call
+    monkeypatch.setattr(_forward, "plain_call", lambda *args: longer.append(1) or own(*args))
+    lstm = ours.torch.LSTM(3, 4, batch_first=batch_first).eval()
+    x, h, c = drawn(5, 2, 3), drawn(1, 5 if batch_first else 2, 4), Tensor(np.ones((1, 5 if batch_first else 2, 4), "f"))
+    with no_grad():
+        right = [lstm(x)[0].numpy(), lstm(x, (h, c))[0].numpy()]
+        longer.clear()
+        for states, y in ((None, right[0]), ((h, c), right[1]), ([h, c], right[1])):
+            np.testing.assert_array_equal(lstm(x, states)[0].numpy(), y)
+        assert not longer
+        lstm.train()  # the place is another
+        lstm(x)
+        assert len(longer) == 1
+        lstm(x)
+        assert len(longer) == 1
+    lstm(x)
+    with told(grad=False, transforms=True):
+        lstm(x)
+    assert len(longer) == 3
+    frozen = ours.torch.freeze(ours.torch.GRU(3, 4).eval())
+    with no_grad():
+        frozen(x)
+        longer.clear()
+        frozen(x)
+        assert not longer and frozen._engine.held.packings == 1

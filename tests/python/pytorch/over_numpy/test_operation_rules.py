@@ -297,3 +297,30 @@ def test_rules_of_pytorch_2_4(operations, monkeypatch):
     assert batched("keys", *args) == (["x", None, 7], args, [("a", 1, 3), "b"])
     assert rules == [(VmapInfo(5, "different"), [0, None, None], ("x", None, 7), [2])]
     assert not seen.excluded
+
+
+def test_second_gradients_by_operations_of_what_is_wanted(operations, ours, monkeypatch):
+    """An empty gradient is one that is not there."""
+    from openrnn.torch._network import text_of
+
+    asked, own = [], operations._calls.tangent
+    monkeypatch.setattr(operations._calls, "tangent", lambda *args: asked.append(args) or own(*args))
+    for kind in ("GRU", "LSTM"):
+        lstm = kind == "LSTM"
+        module = getattr(ours.torch, kind)(3, 4)
+        weights, x, h = list(module._parameters.values()), drawn(5, 2, 3), drawn(1, 2, 4)
+        c, empty = h if lstm else None, operations._none(x)
+        for flags, listed in ((True, [True] * 4), (False, [False] * 4), ([True, False, True, False],) * 2):
+            needs = (True, False, lstm, False, False, True, lstm, flags, *[False] * 6)
+            context = SimpleNamespace(
+                saved_tensors=(drawn(5, 2, 4), h, c, x, h, c, None, None, *weights), count=4,
+                rest=[text_of(module), False, False], needs_input_grad=needs)
+            found = operations._gradient_gradient(context, x, empty, c if lstm else empty, empty)
+            _, direction, grads, _, _, _, wanted = asked.pop()
+            assert [each is not None for each in direction] == [True, False, lstm, False]
+            assert [each is not None for each in grads] == [True, True, lstm]
+            assert wanted == [True, False, lstm, False, True, lstm, any(listed)]
+            assert [each is not None for each in found[:7]] == [True, False, lstm, False, False, True, lstm]
+            assert [each is not None for each in found[7]] == listed
+            assert len(found) == 14 and found[8:] == (None,) * 6
+            assert found[5].shape == h.shape and found[0].shape == (5, 2, 4)

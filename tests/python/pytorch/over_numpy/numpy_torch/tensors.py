@@ -190,13 +190,14 @@ class Context:
     def __init__(self, args):
         self.needs_input_grad = tuple(needs(arg) for arg in args)
         self.kept, self.plain, self.materialize = (), [], True
+        self.kept_for_forward = None
 
     def save_for_backward(self, *tensors):
         assert all(t is None or isinstance(t, Tensor) for t in tensors)
         self.kept = tensors
 
     def save_for_forward(self, *tensors):
-        assert len(tensors) == len(self.kept)
+        self.kept_for_forward = tensors
 
     saved_tensors = property(lambda self: self.kept)
 
