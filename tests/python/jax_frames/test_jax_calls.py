@@ -404,3 +404,30 @@ def test_flat_parameters_of_options(ours):
 def test_names_of_the_package(ours):
     names = ["Packed", "flatten", "from_flax", "gru", "init", "lstm", "pack", "rnn", "to_flax", "unflatten"]
     assert ours.__all__ == names and all(callable(getattr(ours, name)) for name in names)
+
+
+def test_gradients_of_samples_with_masks(ours, binds):
+    """Masks are numbered by row, in backward passes, too."""
+    spec = Spec("lstm", 2, 3, 2)
+    problem = make_problem(spec, 4, 2, np.float64)
+    operation, call, args, grads = call_of(ours, spec, problem, training=True, dropout=0.5)
+    _, kept = operation.operation(call).keep(*args)
+    right = operation.operation(call).first(kept, grads)
+    many = [np.stack([each] * SAMPLES) for each in (*grads, kept[0], kept[6])]
+    binds.clear()
+    found, _ = operation._backward(call, False).rule(
+        SAMPLES, [True] * 4 + [False] * 5 + [True], *many[:4], *kept[1:6], many[4])
+    assert len(binds) == SAMPLES
+    for a, b in zip(found, right, strict=False):
+        for n in range(SAMPLES):
+            np.testing.assert_allclose(a[n], b, atol=1e-12)
+
+
+def test_dtypes_of_flax_s_biases(ours):
+    for dtype in ("float32", "float16"):
+        (params,) = ours.init(3, input_size=3, hidden_size=4, single_bias=True, dtype=dtype)
+        theirs = ours.to_flax(params)
+        assert {each["bias"].dtype.name for name, each in theirs.items() if name[0] == "h"} == {dtype}
+        (gru,) = ours.init(3, "gru", input_size=3, hidden_size=4, dtype=dtype)
+        back = ours.from_flax(ours.to_flax(gru, "gru"), "gru")
+        assert {each.dtype.name for each in back.values()} == {dtype}

@@ -214,3 +214,17 @@ def test_all_that_was_packed_is_dropped(ours):
     ours.torch.convert(gru)
     assert "_engine" not in gru.__dict__
     assert isinstance(gru.weight_ih_l0, Parameter)
+
+
+def test_where_pytorch_s_threads_are_looked_for(ours, monkeypatch):
+    import importlib
+
+    from openrnn import _core, _torch_threads
+
+    asked = []
+    monkeypatch.setattr(_core, "find_torch_threads", lambda path: asked.append(path) or "found")
+    assert importlib.reload(_torch_threads).FOUND == "found"
+    assert asked == ["/nowhere/torch/lib/libtorch_cpu.so"]
+    assert _torch_threads.count is numpy_torch.get_num_threads
+    monkeypatch.undo()
+    assert importlib.reload(_torch_threads).FOUND is not None
