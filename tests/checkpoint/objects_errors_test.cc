@@ -227,9 +227,62 @@ TEST(ObjectErrors, ASaveCounterThatIsNone) {
     }
   }
   write_tensor_bundle(model.folder / "bad", tensors);
-  EXPECT_NE(thrown<FormatError>([&] { model.checkpoint.restore(model.folder / "bad"); }), "");
+  const std::string at = "[" + model.folder / "bad" + " @ 0] ";
+  EXPECT_EQ(thrown<FormatError>([&] { model.checkpoint.restore(model.folder / "bad"); }),
+            at +
+                "the save counter save_counter/.ATTRIBUTES/VARIABLE_VALUE is no int64 scalar of at "
+                "least 0");
   EXPECT_EQ(model.checkpoint.save_counter(), 1);
   model.checkpoint.read(model.folder / "bad").assert_consumed();
+  const auto with_counter = [&](Array counter) {
+    for (NamedTensor& tensor : tensors) {
+      if (tensor.name.starts_with("save_counter")) tensor.value = std::move(counter);
+    }
+    write_tensor_bundle(model.folder / "other", tensors);
+    model.checkpoint.restore(model.folder / "other");
+    return model.checkpoint.save_counter();
+  };
+  EXPECT_THROW(with_counter(Array(DType::kInt32, {})), FormatError);
+  EXPECT_THROW(with_counter(Array(DType::kInt64, {1})), FormatError);
+  EXPECT_EQ(model.checkpoint.save_counter(), 1);
+  EXPECT_EQ(with_counter(Array(DType::kInt64, {})), 0);
+}
+
+// Each of the calls says its own name, and what the file holds besides.
+TEST(ObjectErrors, WhatEachAssertionSays) {
+  Model model;
+  const Checkpoint only_x({{"x", model.x}});
+  const CheckpointStatus status = only_x.read(model.prefix);
+  const std::string rest =
+      "net/cell-0/bias/.ATTRIBUTES/VARIABLE_VALUE, net/cell-0/kernel/.ATTRIBUTES/VARIABLE_VALUE, "
+      "net/cell-1/bias/.ATTRIBUTES/VARIABLE_VALUE, net/cell-1/kernel/.ATTRIBUTES/VARIABLE_VALUE";
+  EXPECT_EQ(thrown<ArgumentError>([&] { status.assert_consumed(); }),
+            "[assert_consumed] " + model.prefix + " holds 4 values that nothing took: " + rest);
+  status.assert_existing_objects_matched();
+  layers::Dense unbuilt({.units = 2});
+  const CheckpointStatus nothing = Checkpoint({{"net", unbuilt}}).read(model.prefix);
+  EXPECT_EQ(thrown<ArgumentError>([&] { nothing.assert_nontrivial_match(); }),
+            "[assert_nontrivial_match] nothing of " + model.prefix +
+                " was restored, expected one value at least; it holds: " + rest +
+                ", x/.ATTRIBUTES/VARIABLE_VALUE");
+  const CheckpointStatus none = Checkpoint({{"x", model.x}}).restore(std::nullopt);
+  const auto without = [](const std::string& call) {
+    return "[" + call + "] restore() was given no checkpoint, expected one";
+  };
+  EXPECT_EQ(thrown<ArgumentError>([&] { none.assert_existing_objects_matched(); }),
+            without("assert_existing_objects_matched"));
+  EXPECT_EQ(thrown<ArgumentError>([&] { none.assert_nontrivial_match(); }),
+            without("assert_nontrivial_match"));
+  Checkpoint checkpoint({{"x", model.x}});
+  EXPECT_EQ(thrown<ArgumentError>([&] { checkpoint.save("a/"); }),
+            "[Checkpoint::save] prefix 'a/', expected FOLDER/NAME");
+  EXPECT_EQ(thrown<ArgumentError>([&] { checkpoint.write("a/"); }),
+            "[Checkpoint::write] prefix 'a/', expected FOLDER/NAME");
+  // Of a file that holds nothing.
+  Checkpoint(NamedTrackables{}).write(model.folder / "empty");
+  EXPECT_EQ(thrown<ArgumentError>([&] { only_x.read(model.folder / "empty"); }),
+            "[Checkpoint::read] nothing of " + model.folder / "empty" +
+                " matches: it holds no values, expected some of x");
 }
 
 }  // namespace
