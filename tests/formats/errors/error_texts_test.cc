@@ -87,15 +87,21 @@ Texts texts_of(const std::string& folder, const std::string& bytes) {
   return texts;
 }
 
-// FNV-1a, 64 bits, of the errors that changed bytes of the file make: some hundred of them.
+// FNV-1a, 64 bits, of the errors that the file makes with bytes changed, and cut: some hundreds.
 std::string hash_of_changes(const std::string& folder, const std::string& bytes) {
   std::uint64_t hash = 0xCBF29CE484222325u;
-  const std::size_t step = bytes.size() / 97 + 1;
-  for (std::size_t at = 0; at < bytes.size(); at += step) {
-    std::string changed = bytes;
-    changed[at] = static_cast<char>(changed[at] ^ 0xff);
+  const auto add = [&](const std::string& changed) {
     for (const std::string& text : texts_of(folder, changed)) {
       for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+    }
+  };
+  const std::size_t step = bytes.size() / 97 + 1;
+  for (std::size_t at = 0; at < bytes.size(); at += step) {
+    add(bytes.substr(0, at));
+    for (const int change : {1, 0xff}) {
+      std::string changed = bytes;
+      changed[at] = static_cast<char>(changed[at] ^ change);
+      add(changed);
     }
   }
   char digits[24];
