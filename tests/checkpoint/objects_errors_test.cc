@@ -248,6 +248,50 @@ TEST(ObjectErrors, ASaveCounterThatIsNone) {
   EXPECT_EQ(with_counter(Array(DType::kInt64, {})), 0);
 }
 
+// What an optimizer keeps beside a layer has the dtype in which it was kept.
+TEST(ObjectErrors, ASlotOfAnotherDtype) {
+  Model model;
+  const auto optimizer = [&](const Variable& slot) {
+    return Trackable::from([&model, slot] {
+      TrackedObject object;
+      object.slots.push_back({"m", model.layer.kernel(), slot});
+      return object;
+    });
+  };
+  const Array values = model.layer.kernel().to_host();
+  const Variable wide("wide", cast(values.view(), DType::kFloat64)), narrow("narrow", values);
+  Checkpoint({{"net", model.layer}, {"opt", optimizer(wide)}}).write(model.folder / "slots");
+  EXPECT_EQ(
+      thrown<ArgumentError>([&] {
+        Checkpoint({{"net", model.layer}, {"opt", optimizer(narrow)}}).read(model.folder / "slots");
+      }),
+      "[Checkpoint::read] " + model.folder / "slots" +
+          ": the slot 'm' of cudnn_lstm/opaque_kernel is float64, expected float32");
+}
+
+// A cell has one bias where the layer had two.
+TEST(ObjectErrors, ASlotOfTwoBiasesForOne) {
+  Model model;
+  const Variable both("both", varied(DType::kFloat32, model.layer.kernel().shape(), 3));
+  const auto optimizer = [](const Variable& variable, const Variable& slot) {
+    return Trackable::from([variable, slot] {
+      TrackedObject object;
+      object.slots.push_back({"m", variable, slot});
+      return object;
+    });
+  };
+  Checkpoint({{"net", model.layer}, {"opt", optimizer(model.layer.kernel(), both)}})
+      .write(model.folder / "two");
+  const Variable bias("bias", Array(DType::kFloat32, {8})), slot("m", Array(DType::kFloat32, {8}));
+  const NamedTrackables cell{{"bias", bias}};
+  const Checkpoint one(
+      {{"net", NamedTrackables{{"cell-0", cell}}}, {"opt", optimizer(bias, slot)}});
+  EXPECT_EQ(thrown<ArgumentError>([&] { one.read(model.folder / "two"); }),
+            "[Checkpoint::read] " + model.folder / "two" +
+                ": net/cell-0/bias/.OPTIMIZER_SLOT/opt/m differs between the input and the "
+                "recurrent bias, expected one value for the single bias here");
+}
+
 // Each of the calls says its own name, and what the file holds besides.
 TEST(ObjectErrors, WhatEachAssertionSays) {
   Model model;
