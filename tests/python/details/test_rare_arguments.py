@@ -80,10 +80,12 @@ def test_several_labels_of_a_batch(kind):
         assert isinstance(y, list) and second.shape == (4, 1)
         return openrnn.losses.mean_squared_error(first, found[0])
 
-    labels = [kind(Y.astype("float32")), kind(np.zeros((4, 1), "float32"))]
+    y = Y.astype("float32")
+    batches = [(X[rows], [kind(y[rows]), kind(np.zeros((4, 1), "float32"))])
+               for rows in (slice(0, 2), slice(1, 2))]  # fmt: skip
     optimizer = train.GradientDescentOptimizer(0.01)
-    losses = model.fit([(X, labels)], loss, optimizer, progress=False)["loss"]
-    assert losses == fit((X, Y))
+    losses = model.fit(batches, loss, optimizer, progress=False)["loss"]
+    assert losses == fit([(X, y), (X[1:], y[1:])])
 
 
 def test_a_pair_of_batches_is_no_pair_of_arrays():
@@ -133,6 +135,38 @@ def test_a_step_may_be_a_variable(tmp_path, dtype):
         saver.save(tmp_path / "model", wrong)
     with pytest.raises(TypeError, match=r"^\[save\] checkpoint_number is 'Variable', expected an int"):
         manager.save(wrong)
+
+
+@pytest.mark.parametrize("most", [None, 0])
+def test_all_checkpoints_are_kept(tmp_path, most):
+    saver = train.Saver([openrnn.Variable([1.0])], max_to_keep=most)
+    manager = train.CheckpointManager(saver, tmp_path / "managed", max_to_keep=most)
+    for step in range(7):
+        saver.save(tmp_path / "model", step)
+        manager.save(step)
+    assert len(saver.last_checkpoints) == len(manager.checkpoints) == 7
+    assert len(list((tmp_path / "managed").glob("*.index"))) == 7
+    five = train.Saver([openrnn.Variable([1.0])])
+    managed = train.CheckpointManager(five, tmp_path / "five")
+    for step in range(7):
+        managed.save(step)
+    assert managed.checkpoints == [f"{tmp_path}/five/model.ckpt-{step}" for step in range(2, 7)]
+
+
+def test_evaluate_takes_an_iterator_and_small_batches():
+    layer = dense()
+    wanted = train.evaluate(layer, (X, Y), "mean_squared_error")
+    assert train.evaluate(layer, iter([(X, Y)]), "mean_squared_error") == wanted
+    sizes = []
+
+    def loss(y, found):
+        sizes.append(len(y))
+        return openrnn.losses.mean_squared_error(y, found)
+
+    x = openrnn.Input((3,))
+    model = openrnn.Model(x, layer(x))
+    assert model.evaluate((X, Y), loss, batch_size=1) == pytest.approx(wanted)
+    assert sizes == [1, 1]
 
 
 def test_what_managers_and_checkpoints_refuse(tmp_path):

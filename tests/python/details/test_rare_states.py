@@ -4,6 +4,7 @@ import numpy as np
 import openrnn
 import pytest
 from openrnn import cudnn_rnn, initializers, layers, nn, train
+from openrnn._files import _whole
 from openrnn.nn.rnn_cell import DropoutWrapper, LSTMStateTuple, RNNCell
 
 X = np.random.default_rng(1).normal(size=(5, 4, 3)).astype("float32")
@@ -49,6 +50,55 @@ def test_flags_may_be_integers():
     assert (found == 0.0).all(axis=2).sum() == 1
 
 
+def test_flags_of_inputs_in_lists_and_of_unknown_sizes():
+    layer, mask = gru(), np.array([[True, False, True, True]] * 5)
+    wanted = layer(X, training=False, mask=mask)[0].numpy()
+    np.testing.assert_array_equal(layer(X.tolist(), training=False, mask=mask.tolist())[0], wanted)
+    with pytest.raises(openrnn.ArgumentError) as raised:
+        layer(X.tolist(), mask=mask.T)
+    assert str(raised.value) == (
+        f"[{layer.name}] mask has shape [4, 5], expected [5, 4], as the inputs"
+    )
+    with pytest.raises(openrnn.UnsupportedError, match="mask"):
+        layer(openrnn.Input(batch_shape=(None, None, 3)), mask=mask)
+
+
+class Switched(layers.Layer):
+    def call(self, inputs, training=False):
+        return inputs * (2.0 if training else 1.0)
+
+
+@pytest.mark.parametrize("call", [lambda layer, x: layer(x, True), lambda layer, x: layer(x, training=True),
+                                  lambda layer, x: layer(x)])  # fmt: skip
+def test_a_replay_sets_training_however_it_was_given(call):
+    x = openrnn.Input((3,))
+    model, rows = openrnn.Model(x, call(Switched(), x)), X[0]
+    np.testing.assert_array_equal(model(rows, training=False), rows)
+    np.testing.assert_array_equal(model(rows, training=True), 2.0 * rows)
+
+
+def test_a_cell_of_the_package_is_built_for_a_shape():
+    cell = nn.rnn_cell.GRUCell(4)
+    cell.build(None)
+    assert not cell.built and cell.weights == []
+    cell.build((None, 3))
+    assert cell.built and [one.shape for one in cell.weights] == [(7, 8), (8,), (7, 4), (4,)]
+
+
+@pytest.mark.parametrize("time_major", [False, True])
+@pytest.mark.parametrize(("direction", "rows", "warns"), [
+    ("unidirectional", 1, True), ("unidirectional", 2, False), ("bidirectional", 2, True),
+    ("bidirectional", 4, False)])  # fmt: skip
+def test_dropout_of_one_layer_warns_whatever_the_layout(recwarn, time_major, direction, rows, warns):
+    ops = cudnn_rnn.ops
+    count = rows // 2 if direction == "bidirectional" else rows
+    params = np.zeros(ops.cudnn_rnn_opaque_params_size("gru", count, 4, 3, direction=direction), "f")
+    h = np.zeros((rows, 4, 4) if time_major else (4, rows, 4), "f")
+    x = X if time_major else X.swapaxes(0, 1)
+    ops.cudnn_gru(x, h, params, dropout=0.5, direction=direction, time_major=time_major)
+    assert [str(one.message).split("]")[0] for one in recwarn] == (["[cudnn_gru"] if warns else [])
+
+
 def test_sessions_take_layouts_as_integers_and_say_which_call_it_was():
     model = openrnn.PackedModel.from_layer(gru())
     session, pool = openrnn.InferenceSession(model), openrnn.StreamPool(model, streams=2, time=5)
@@ -82,6 +132,8 @@ def test_sessions_take_layouts_as_integers_and_say_which_call_it_was():
         assert str(raised.value) == (
             f"[{text}] sequence_lengths are float64 of shape [2], expected integers of shape [2]"
         )
+    model.spec["num_units"] = 9
+    assert model.spec["num_units"] == 4
     assert repr(model).startswith("<openrnn.PackedModel rnn_mode='gru', num_layers=2, num_units=4, ")
 
 
@@ -214,6 +266,44 @@ def test_the_layers_of_a_file_s_model_are_a_copy(tmp_path):
     np.testing.assert_array_equal(doubled(x), 2.0 * model(x).numpy())
     np.testing.assert_array_equal(doubled(x, training=True), 3.0 * model(x).numpy())
     np.testing.assert_array_equal(doubled.predict(x), 2.0 * model.predict(x))
+
+
+def described(*layers_):
+    """Layers of a file, each with the one before it as its input; and the last one's output."""
+    shape = {"name": "input", "kind": "input", "options": {"shape": [-1, -1], "dtype": "int32"}}
+    every, before = [], None
+    for one in (shape, *layers_):
+        every.append({"weights": {}, "inputs": [(before, 0)] if before else [], **one})
+        before = one["name"]
+    return every, [(before, 0)]
+
+
+def test_layers_of_descriptions(tmp_path):
+    table, kernel = np.arange(28.0).reshape(7, 4), np.ones((4, 2))
+    layers_, outputs = described(
+        {"name": "words", "kind": "embedding", "options": {"vocabulary": 7, "dim": 4, "trainable": False},
+         "weights": {"embeddings": table}},
+        {"name": "drop", "kind": "dropout", "options": {"rate": 0.75}},
+        {"name": "some", "kind": "dense", "options": {"units": 2, "activation": "relu", "use_bias": False},
+         "weights": {"kernel": kernel}},
+        {"name": "none", "kind": "dropout", "options": {}},
+    )  # fmt: skip
+    graph = _whole.make_graph(layers_, outputs, lambda name: None)
+    words, some = graph.layers["words"], graph.layers["some"]
+    assert (words.input_dim, words.output_dim, words.dtype, words.trainable) == (7, 4, "float64", False)
+    assert (some.units, some.activation, some.use_bias, some.dtype) == (2, "relu", False, "float64")
+    assert graph.layers["drop"].rate == 0.75 and graph.layers["none"].rate == 0.0 and some.trainable
+    given = np.array([[1, 6, 0]], "int32")
+    np.testing.assert_array_equal(graph(given), np.maximum(table[given] @ kernel, 0))
+    dropped = np.unique(np.concatenate([graph(given, training=True).numpy() for _ in range(20)]))
+    assert dropped.max() > 2 * graph(given).numpy().max() and 0.0 in dropped
+    assert graph.trainable_weights == [some.kernel]
+    words.embeddings.assign(2 * table)
+    again = {one["name"]: one for one in _whole.layers_of(graph)}
+    assert list(again) == ["input", "words", "drop", "some", "none"]
+    np.testing.assert_array_equal(again["words"]["weights"]["embeddings"], 2 * table)
+    assert list(again["some"]["weights"]) == ["kernel"] and again["drop"]["weights"] == {}
+    assert again["drop"]["options"] == {"rate": 0.75} and again["words"]["inputs"] == [("input", 0)]
 
 
 def test_networks_of_files_say_what_they_are(tmp_path):

@@ -66,10 +66,12 @@ def test_false_ends_the_training(event, epochs, steps):
 
 
 def test_progress_in_lines_of_80_columns(capfd, monkeypatch):
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     fit(epochs=3, validation=(X, Y))
     out, lines = capfd.readouterr()
+    assert lines.endswith("\n")
     lines = lines.splitlines()
     assert out == "" and len(lines) == 3 and max(map(len, lines)) <= 80
     assert lines[1].startswith("epoch 2/3  loss 0.") and "  lr 0.05  val_loss 0." in lines[1]
@@ -86,6 +88,7 @@ def test_progress_by_tqdm_where_it_is(capfd, monkeypatch):
 
         def set_postfix_str(self, text, refresh):
             calls.append(text[:5])
+            assert len(text) <= 40
             assert refresh is False  # update() paints it
 
         def update(self, n):
@@ -100,6 +103,8 @@ def test_progress_by_tqdm_where_it_is(capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", module)
     fit(epochs=2)
     assert calls == [{"total": 2, "unit": "epoch", "ncols": 80}, "loss ", 1, "loss ", 1, "closed"]
+    progress = _fit_report.Progress(epochs=3, shown=True)
+    progress.epoch(0, dict.fromkeys("abcdefghij", 0.123456))
     calls.clear()
     with pytest.raises(KeyError):  # a bar that stays open would go on over the traceback
         fit(epochs=2, callbacks=lambda epoch, logs: logs["nothing"])
@@ -134,6 +139,9 @@ def test_a_notebook_s_line_comes_first_and_is_written_ten_times_a_second(capfd, 
     progress.epoch(23, {"loss": 0.5})
     progress.close()
     assert shown[-1].split()[:4] == ["epoch", "24/25", "loss", "0.5"]
+    count = len(shown)
+    progress.close()
+    assert len(shown) == count
     assert capfd.readouterr() == ("", "")
 
 
