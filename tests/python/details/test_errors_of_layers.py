@@ -108,7 +108,13 @@ CASES = [
      "CudnnGRU.__init__() got an unexpected keyword argument 'rnn_mode'"),
     (lambda: CudnnGRU(1, 4, input_size=3), TypeError,
      "CudnnGRU.__init__() got an unexpected keyword argument 'input_size'"),
+    (lambda: CudnnGRU(1), TypeError,
+     "CudnnGRU.__init__() missing 1 required positional argument: 'num_units'"),
+    (lambda: layers.Dense(), TypeError,
+     "Dense.__init__() missing 1 required positional argument: 'units'"),
     # The op-level functions and converters.
+    (lambda: ops.CudnnRNNTanh(1, 4), TypeError,
+     "CudnnRNNTanh.__init__() missing 1 required positional argument: 'input_size'"),
     (lambda: ops.CudnnGRU(1, 4, 3, num_proj=2), TypeError,
      "CudnnGRU.__init__() got an unexpected keyword argument 'num_proj'"),
     (lambda: ops.CudnnLSTM(1, 4, 3, rnn_mode="gru"), TypeError,

@@ -44,6 +44,16 @@ class Dlpack:
         return self.array.__dlpack_device__()
 
 
+class Arraylike:
+    """An array of a library that knows NumPy alone."""
+
+    def __init__(self, array):
+        self.array, self.shape = array, array.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
 def test_an_iterable_is_no_function():
     assert fit(Both(), epochs=2) == fit([(X, Y)], epochs=2)
 
@@ -68,7 +78,7 @@ def test_variables_and_lists_as_data():
     assert fit((X.tolist(), Y.tolist()), epochs=2) == wanted
 
 
-@pytest.mark.parametrize("kind", [openrnn.constant, openrnn.Variable, np.asarray, Dlpack])
+@pytest.mark.parametrize("kind", [openrnn.constant, openrnn.Variable, np.asarray, Dlpack, Arraylike])
 def test_several_labels_of_a_batch(kind):
     """The first of them tells the number of samples."""
     a = openrnn.Input((3,))
@@ -76,7 +86,7 @@ def test_several_labels_of_a_batch(kind):
     model = openrnn.Model(a, [layer(a), layer(a) * 2.0])
 
     def loss(y, found):
-        first, second = (np.asarray(one.array if kind is Dlpack else one) for one in y)
+        first, second = (np.asarray(getattr(one, "array", one)) for one in y)
         assert isinstance(y, list) and second.shape == (4, 1)
         return openrnn.losses.mean_squared_error(first, found[0])
 
