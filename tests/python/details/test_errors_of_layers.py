@@ -39,6 +39,11 @@ class Early(layers.Layer):
         self.units = 3
 
 
+class Built(layers.Layer):
+    def build(self, input_shape):
+        self.shape = input_shape
+
+
 def dense_model(name=None):
     x = openrnn.Input((3,))
     return openrnn.Model(x, layers.Dense(2, name="one")(layers.Dense(2, name="two")(x)), name=name)
@@ -66,6 +71,9 @@ CASES = [
     (lambda: Without().call(ROWS), NotImplementedError, "[Without] it has no call(), expected one"),
     (lambda: Nothing()(None), TypeError, "[Nothing] an input is None, expected a Tensor"),
     (lambda: Nothing()([ROWS, None]), TypeError, "[Nothing] an input is None, expected a Tensor"),
+    (lambda: Built().build(None), ValueError,
+     "[build] the shape is None: its rank is unknown, expected a tuple of sizes, None for a size "
+     "that is not known"),
     (lambda: Early()(ROWS), TypeError,
      "[Early] its __init__() has not called super().__init__(), expected it before any use of the "
      "layer"),

@@ -273,6 +273,12 @@ def test_split_and_slice_at_their_bounds():
         openrnn.slice(steps, (1, 0), (-1, -1))  # how many steps that is, is not known
 
 
+def test_sizes_may_be_zero():
+    assert openrnn.zeros((0, 3)).shape == (0, 3) and openrnn.ones([2, 0]).shape == (2, 0)
+    assert openrnn.zeros(2).shape == (2,) and openrnn.ones(()).numpy() == 1.0
+    assert not openrnn.zeros((2, 3)).numpy().any() and openrnn.ones((2,), "int64").numpy().sum() == 2
+
+
 def test_integers_of_many_digits_are_not_written_out():
     few, many = 10**40 - 1, 10**40
     for given, shown in ((few, str(few)), (-few, str(-few)), (many, "an integer of many digits"),

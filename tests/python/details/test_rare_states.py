@@ -63,12 +63,13 @@ def test_flags_of_inputs_in_lists_and_of_unknown_sizes():
 
 
 class Switched(layers.Layer):
-    def call(self, inputs, training=False):
-        return inputs * (2.0 if training else 1.0)
+    def call(self, inputs, factor=1.0, training=False):
+        return inputs * factor * (2.0 if training else 1.0)
 
 
-@pytest.mark.parametrize("call", [lambda layer, x: layer(x, True), lambda layer, x: layer(x, training=True),
-                                  lambda layer, x: layer(x)])  # fmt: skip
+@pytest.mark.parametrize("call", [
+    lambda layer, x: layer(x, 1.0, True), lambda layer, x: layer(x, training=True),
+    lambda layer, x: layer(x, 1.0), lambda layer, x: layer(x)])  # fmt: skip
 def test_a_replay_sets_training_however_it_was_given(call):
     x = openrnn.Input((3,))
     model, rows = openrnn.Model(x, call(Switched(), x)), X[0]
