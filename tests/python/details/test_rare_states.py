@@ -1,5 +1,8 @@
 """What layers, cells, converters and collections hold, where it is rarely asked for."""
 
+import copy
+import pickle
+
 import numpy as np
 import openrnn
 import pytest
@@ -239,3 +242,37 @@ def test_a_loss_of_unknown_size_is_no_number():
     assert str(raised.value) == (
         "[evaluate] the loss has shape (None, 3), expected one number: the mean over the batch"
     )
+
+
+def test_no_dropout_is_no_reason_to_warn(recwarn):
+    cudnn_rnn.CudnnGRU(1, 4)
+    cudnn_rnn.ops.CudnnGRU(1, 4, 3)
+    cudnn_rnn.CudnnGRU(2, 4, dropout=0.5)
+    assert len(recwarn) == 0
+    cudnn_rnn.CudnnGRU(1, 4, dropout=0.5)
+    assert len(recwarn) == 1
+
+
+def test_lists_are_inputs_of_models():
+    a, b = openrnn.Input((3,)), openrnn.Input((3,))
+    one, two = openrnn.Model(a, a * 2.0), openrnn.Model([a, b], a - b)
+    np.testing.assert_array_equal(one([[1.0, 2.0, 3.0]]), [[2.0, 4.0, 6.0]])
+    np.testing.assert_array_equal(two([[[1.0, 2.0, 3.0]], [[1.0, 1.0, 1.0]]]), [[0.0, 1.0, 2.0]])
+    np.testing.assert_array_equal(two((X[0], X[1])), X[0] - X[1])
+    with pytest.raises(openrnn.ArgumentError):
+        two([X[0]])
+
+
+class Scaled(layers.Layer):
+    def build(self, input_shape):
+        self.scale = self.add_weight("scale", input_shape[-1:], initializer="ones")
+
+    def call(self, inputs):
+        return inputs * self.scale
+
+
+def test_copies_of_layers_that_are_not_built_build_themselves():
+    for copied in (copy.deepcopy(Scaled()), copy.copy(Scaled()), pickle.loads(pickle.dumps(Scaled()))):
+        assert not copied.built
+        np.testing.assert_array_equal(copied(X[0]), X[0])
+        assert copied.scale.shape == (3,) and len(copied.weights) == 1
