@@ -16,7 +16,7 @@ from gpu.check import busy, libraries
 from gpu.check import __main__ as check
 from gpu.check.run import Unit, by_tests, run
 from gpu.check.state import Outcome, State
-from processes import runs, until
+from children import runs, until
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
 READY = "engines:\n  cudnn      ready    cuDNN 9.19.0, a GPU\n  cpu        ready    avx2"

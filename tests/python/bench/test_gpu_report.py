@@ -19,7 +19,7 @@ from gpu.lines import ARITHMETICS, PASSES, Group, groups
 from peers.lines import Network
 from peers.protocol import Refusal, Worker, WorkerError
 from peers.workers import server
-from processes import runs, until
+from children import runs, until
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
 NETWORK = Network("lstm", 4, 512, 64, 30)
