@@ -77,10 +77,21 @@ function(run_emulated)
   endforeach()
 endfunction()
 run_emulated(allocation bits every_layer padding saved session threads)
-# A part of the tool, which is no library.
-if(TARGET cli_progress_test)
-  target_sources(cli_progress_test PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/report/progress.cc)
-endif()
+# Parts of the tool, which is no library.
+function(add_tool_sources target)
+  if(TARGET ${target})
+    list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/cli/)
+    target_sources(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+add_tool_sources(cli_progress_test report/progress.cc)
+add_tool_sources(cli_plots_test report/plot.cc report/text_plot.cc)
+add_tool_sources(cli_models_test common.cc model/difference.cc model/input.cc model/whole.cc)
+add_tool_sources(cli_reports_test report/inspected.cc report/layer_text.cc report/progress.cc
+  report/series_report.cc)
+add_tool_sources(cli_bench_test bench/bare_tiles.cc bench/loops.cc bench/measure.cc bench/meters.cc
+  bench/passes.cc)
+add_tool_sources(cli_cell_bound_test report/cell_bound.cc)
 # Our writer of tables is held against LevelDB's.
 target_link_libraries(formats_table_test PRIVATE leveldb::leveldb)
 if(OPENRNN_HAS_CUDA)
@@ -147,6 +158,13 @@ target_link_options(plugin_recurrent PRIVATE -Wl,--exclude-libs,ALL)
 add_dependencies(runtime_unload_test plugin_recurrent)
 target_compile_definitions(runtime_unload_test PRIVATE
   OPENRNN_PLUGIN="$<TARGET_FILE:plugin_recurrent>")
+
+# In place of libopenrnn_mpi.so, without MPI.
+add_library(plugin_mpi MODULE ${PROJECT_SOURCE_DIR}/tests/plugins/mpi.cc)
+target_link_libraries(plugin_mpi PRIVATE openrnn_flags)
+target_include_directories(plugin_mpi PRIVATE ${PROJECT_SOURCE_DIR}/src)
+add_dependencies(train_mpi_test plugin_mpi)
+target_compile_definitions(train_mpi_test PRIVATE OPENRNN_MPI_STAND_IN="$<TARGET_FILE:plugin_mpi>")
 
 file(GLOB capi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/capi/*.cc)
 if(capi_sources)

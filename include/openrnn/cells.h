@@ -66,6 +66,8 @@ class OPENRNN_API RnnCell : public Layer {
   /// More checks of a call, before anything is built.
   virtual void check_call(const Tensor&, const CellState&) const {}
   virtual CellResult step(const Tensor& inputs, const CellState& state) = 0;
+  /// The class's zero state, of a batch of 0 or more; wrappers ask their cells.
+  virtual CellState zeros_of_class(std::int64_t batch_size, DType dtype) const;
   /// A step, or a whole loop over time.
   std::vector<Tensor> compute_call(const Attributes& call, const std::vector<Tensor>& inputs,
                                    const Replay& replay) override;
@@ -73,6 +75,8 @@ class OPENRNN_API RnnCell : public Layer {
  private:
   std::vector<Tensor> compute_loop(const Attributes& call, const std::vector<Tensor>& inputs);
   CellResult class_step(const Tensor& inputs, const CellState& state);
+  CellState zeros_of(const std::vector<CellStatePart>& parts, std::int64_t batch_size,
+                     DType dtype) const;
   CellResult run(const Tensor& inputs, const CellState& state, const std::string& scope,
                  bool overridden);
   std::string call_;
@@ -334,6 +338,7 @@ class OPENRNN_API MultiRNNCell : public RnnCell {
  protected:
   void check_call(const Tensor& inputs, const CellState& state) const override;
   CellResult step(const Tensor& inputs, const CellState& state) override;
+  CellState zeros_of_class(std::int64_t batch_size, DType dtype) const override;
 
  private:
   std::vector<std::shared_ptr<RnnCell>> cells_;
@@ -371,6 +376,7 @@ class OPENRNN_API DropoutWrapper : public RnnCell {
 
  protected:
   CellResult step(const Tensor& inputs, const CellState& state) override;
+  CellState zeros_of_class(std::int64_t batch_size, DType dtype) const override;
 
  private:
   Tensor drop(const Tensor& x, double keep_prob);

@@ -50,6 +50,14 @@ std::vector<std::int64_t> MultiRNNCell::state_size() const {
   return sizes;
 }
 
+CellState MultiRNNCell::zeros_of_class(std::int64_t batch_size, DType dtype) const {
+  CellState all;
+  for (const auto& cell : cells_) {
+    for (Tensor& tensor : cell->zero_state(batch_size, dtype)) all.push_back(std::move(tensor));
+  }
+  return all;
+}
+
 bool MultiRNNCell::is_memory(std::size_t index) const {
   for (const auto& cell : cells_) {
     const std::vector<CellStatePart> parts = cell->step_state();
@@ -129,6 +137,10 @@ std::vector<std::int64_t> DropoutWrapper::state_size() const {
   std::vector<std::int64_t> sizes;
   for (const CellStatePart& part : cell_->step_state()) sizes.push_back(part.size);
   return sizes;
+}
+
+CellState DropoutWrapper::zeros_of_class(std::int64_t batch_size, DType dtype) const {
+  return cell_->zero_state(batch_size, dtype);
 }
 
 std::shared_ptr<Layer> DropoutWrapper::copy() const {

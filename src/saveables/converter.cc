@@ -61,7 +61,7 @@ std::vector<ConstArrayView> CudnnParamsFormatConverter::in_order(
   if (tf_canonicals.size() != others || weights_proj.size() != projections) {
     throw ArgumentError(message("[", call_, "] ", tf_canonicals.size(), " tf_canonicals and ",
                                 weights_proj.size(), " weights_proj, expected ", others, " and ",
-                                projections, " for ", describe(spec_)));
+                                projections, " for ", describe(format.spec())));
   }
   std::vector<ConstArrayView> tensors;
   for (const TfTensor& tensor : format.tensors()) {

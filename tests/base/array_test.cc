@@ -129,6 +129,7 @@ TEST(Array, SizesAroundThatOfLargeBlocks) {
   for (int round = 0; round < 3; ++round) {
     for (const std::int64_t bytes : {kLarge - 1, kLarge, kLarge + 1}) {
       Array array(DType::kUInt8, {bytes});
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % AlignedBuffer::kAlignment, 0U);
       const auto values = array.as<std::uint8_t>();
       EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](auto v) { return v == 0; }));
       std::fill(values.begin(), values.end(), std::uint8_t{7});

@@ -87,5 +87,21 @@ TEST(Half, TakesExtremes) {
   EXPECT_EQ(to_half(-0.0).bits, 0x8000);
 }
 
+// A NaN keeps its sign and the upper bits of its payload, and is quiet.
+TEST(Half, ANanKeepsItsPayload) {
+  for (const std::uint16_t payload : {0x001, 0x155, 0x1FF, 0x200, 0x3FF}) {
+    for (const std::uint16_t sign : {0, 0x8000}) {
+      const auto given = static_cast<std::uint16_t>(sign | 0x7C00 | payload);
+      const std::uint64_t wide =
+          std::uint64_t{sign} << 48 | 0x7FF0000000000000U | std::uint64_t{payload} << 42;
+      EXPECT_EQ(to_half(std::bit_cast<double>(wide)).bits, given | 0x200);
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(to_float(Half{given})),
+                std::uint32_t{sign} << 16 | 0x7F800000U | std::uint32_t{payload} << 13);
+    }
+  }
+  // One whose payload lies below all that a half has stays a NaN.
+  EXPECT_EQ(to_half(std::bit_cast<double>(std::uint64_t{0x7FF0000000000001U})).bits, 0x7E00);
+}
+
 }  // namespace
 }  // namespace openrnn

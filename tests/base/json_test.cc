@@ -126,5 +126,80 @@ TEST(JsonScanner, EveryCutIsAnErrorThatSaysWhere) {
   }
 }
 
+using Take = void (*)(JsonScanner&);
+
+std::string fault_of(const char* text, Take take) {
+  JsonScanner json(kPath, 100, text);
+  try {
+    take(json);
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+  return "nothing was wrong";
+}
+
+// The text of each fault, and its place: that of the value, with the offset of the text in its
+// file.
+TEST(JsonScanner, EveryFaultIsSaidWithItsPlace) {
+  const Take string = [](JsonScanner& json) { json.string(); };
+  const Take number = [](JsonScanner& json) { json.number(); };
+  const Take size = [](JsonScanner& json) { json.size(); };
+  const Take boolean = [](JsonScanner& json) { json.boolean(); };
+  const Take null = [](JsonScanner& json) { json.null(); };
+  const Take kind = [](JsonScanner& json) { json.kind(); };
+  const Take end = [](JsonScanner& json) { json.end(); };
+  const Take list = [](JsonScanner& json) { json.array([&] { json.size(); }); };
+  const Take object = [](JsonScanner& json) {
+    json.object([&](const std::string&) { json.size(); });
+  };
+  const std::string escape = "a string has an escape that JSON has not",
+                    pair = "a string has half of a surrogate pair",
+                    digits = "a string has \\u without four hexadecimal digits",
+                    whole = ", expected a whole number from 0 to 2^64 - 1";
+  const std::tuple<const char*, Take, int, std::string> cases[] = {
+      {"", kind, 100, "the JSON ends, expected a value"},
+      {"  ", string, 102, "the JSON ends, expected a string"},
+      {" abcdefghijklmnopqrstuvwxyz", string, 101,
+       "the JSON has 'abcdefghijklmnop', expected a string"},
+      {"x", end, 100, "the JSON goes on with 'x', expected its end"},
+      {"0123456789abcdefghij", end, 100,
+       "the JSON goes on with '0123456789abcdef', expected its end"},
+      {"[", object, 100, "the JSON has '[', expected an object"},
+      {R"({"a" 1})", object, 105, "the JSON has '1}', expected a colon"},
+      {R"({"a":1 "b":2})", object, 107, "the JSON has '\"b\":2}', expected a comma or }"},
+      {R"({"a":1,})", object, 107, "the JSON has '}', expected a string"},
+      {"{}", list, 100, "the JSON has '{}', expected an array"},
+      {"[1 2]", list, 103, "the JSON has '2]', expected a comma or ]"},
+      {"[1,]", list, 103, "the JSON has ']', expected a number"},
+      {"[1", list, 102, "the JSON ends, expected a comma or ]"},
+      {" tru", boolean, 101, "the JSON has 'tru', expected true"},
+      {"0", boolean, 100, "the JSON has '0', expected false"},
+      {"nul", null, 100, "the JSON has 'nul', expected null"},
+      {"01", number, 100, "the JSON has '01', expected a number"},
+      {" 1e999", number, 101, "the number 1e999 has no double, expected one that has"},
+      {" -1", size, 101, "the JSON has -1" + whole},
+      {"1.0", size, 100, "the JSON has 1.0" + whole},
+      {R"( "\u12g4")", string, 101, digits},
+      {R"("\u12")", string, 100, digits},
+      {R"("ab\x")", string, 100, escape},
+      {"\"\\", string, 100, escape},
+      {R"("\ud800")", string, 100, pair},
+      {R"("\udc00")", string, 100, pair},
+      {R"("\ud800\ud800")", string, 100, pair},
+      {"  \"a\n\"", string, 102, "a string has a control character"},
+      {"\"a", string, 100, "a string does not end"},
+      {"\"\xff\"", string, 100, "a string is not UTF-8"},
+  };
+  for (const auto& [text, take, place, expected] : cases) {
+    EXPECT_EQ(fault_of(text, take), "[file @ " + std::to_string(place) + "] " + expected) << text;
+  }
+}
+
+TEST(JsonScanner, WhatIsNoNumberIsWrittenInQuotes) {
+  EXPECT_EQ(json_number(-std::numeric_limits<double>::infinity()), "\"-inf\"");
+  EXPECT_EQ(json_number(std::numeric_limits<double>::quiet_NaN()), "\"nan\"");
+  EXPECT_EQ(json_number(3.0), "3.0");
+}
+
 }  // namespace
 }  // namespace openrnn

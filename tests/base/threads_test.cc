@@ -16,6 +16,8 @@ int threads_with(const char* value) {
 
 TEST(ThreadsDeathTest, TheVariableDecides) {
   EXPECT_EXIT(std::_Exit(threads_with("3")), testing::ExitedWithCode(3), "");
+  EXPECT_EXIT(std::_Exit(threads_with("1")), testing::ExitedWithCode(1), "");
+  EXPECT_EXIT(std::_Exit(threads_with("1024") / 8), testing::ExitedWithCode(128), "");
   EXPECT_EXIT(
       std::_Exit(threads_with("")),
       [](int status) { return WIFEXITED(status) && WEXITSTATUS(status) >= 1; }, "");
@@ -33,7 +35,8 @@ TEST(ThreadsDeathTest, AWrongVariableIsNamed) {
   };
   for (const char* value : {"0", "-1", "two", "3x", "1025"}) {
     EXPECT_EXIT(run(value), testing::ExitedWithCode(7),
-                "OPENRNN_NUM_THREADS is '.*', expected a whole number from 1 to 1024")
+                std::string("^.num_threads. OPENRNN_NUM_THREADS is '") + value +
+                    "', expected a whole number from 1 to 1024")
         << value;
   }
 }
@@ -43,6 +46,11 @@ TEST(Threads, AreSetWithinLimits) {
   EXPECT_GE(before, 1);
   set_num_threads(3);
   EXPECT_EQ(num_threads(), 3);
+  for (const int n : {1, 1024}) {
+    set_num_threads(n);
+    EXPECT_EQ(num_threads(), n);
+  }
+  set_num_threads(3);
   for (const int n : {0, -2, 1025}) {
     expect_error<ArgumentError>(
         [n] { set_num_threads(n); },

@@ -86,6 +86,12 @@ TEST(Utf8, ControlCharactersAreNotPrinted) {
 
 TEST(Utf8, NamesInAListAreExcerpts) {
   EXPECT_EQ(listed_excerpts({"a", "b\x1b[2J\xff"}), "a, b\\033[2J\\377");
+  EXPECT_EQ(excerpt(std::string(80, 'n')), std::string(80, 'n'));
+  EXPECT_EQ(excerpt(std::string(81, 'n')), std::string(80, 'n') + "... (81 bytes)");
+  EXPECT_EQ(listed_excerpts({"a", "b", "c", "d", "e", "f", "g", "h"}), "a, b, c, d, e, f, g, h");
+  EXPECT_EQ(listed_excerpts({"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}),
+            "a, b, c, d, e, f, g, h and 2 more");
+  EXPECT_EQ(listed_excerpts({}), "");
   EXPECT_EQ(listed_excerpts({std::string(100, 'n')}), std::string(80, 'n') + "... (100 bytes)");
 }
 

@@ -184,6 +184,9 @@ TEST(CompatibleCell, Errors) {
   wide.num_proj = 3;
   EXPECT_EQ(thrown<ArgumentError>([&] { CudnnCompatibleLSTMCell cell(wide); }),
             "[CudnnCompatibleLSTMCell] num_proj 3, expected 0 to num_units 2");
+  wide.num_proj = -1;
+  EXPECT_EQ(thrown<ArgumentError>([&] { CudnnCompatibleLSTMCell cell(wide); }),
+            "[CudnnCompatibleLSTMCell] num_proj -1, expected 0 to num_units 2");
   CudnnCompatibleLSTMCell cell(units(3));
   const CellState zero = cell.zero_state(2, DType::kFloat32);
   const auto refused = [&](const Tensor& x, const CellState& state) {
@@ -302,6 +305,14 @@ TEST(DropoutWrapper, DropsWhatItIsToldTo) {
   EXPECT_EQ(names_of(own.graph).size(), 2u);
   EXPECT_EQ(thrown<ArgumentError>([&] { DropoutWrapper(cell, {.input_keep_prob = 0.0}); }),
             "[DropoutWrapper] input_keep_prob 0, expected above 0 and at most 1");
+  for (const auto& [text, value] :
+       {std::pair("0", 0.0), {"-0.5", -0.5}, {"1.5", 1.5}, {"nan", double(NAN)}}) {
+    const std::string rest = std::string(" ") + text + ", expected above 0 and at most 1";
+    EXPECT_EQ(thrown<ArgumentError>([&] { DropoutWrapper(cell, {.output_keep_prob = value}); }),
+              "[DropoutWrapper] output_keep_prob" + rest);
+    EXPECT_EQ(thrown<ArgumentError>([&] { DropoutWrapper(cell, {.state_keep_prob = value}); }),
+              "[DropoutWrapper] state_keep_prob" + rest);
+  }
   EXPECT_EQ(thrown<ArgumentError>([&] { DropoutWrapper(nullptr, {}); }),
             "[DropoutWrapper] cell is null, expected a cell");
 }

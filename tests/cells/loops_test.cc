@@ -229,6 +229,8 @@ TEST(Loops, Errors) {
   };
   const std::string at = "[stack_bidirectional_dynamic_rnn] ";
   EXPECT_EQ(stacked({}, {}), at + "0 cells_fw and 0 cells_bw, expected at least 1 of each");
+  EXPECT_EQ(stacked({cell}, {}), at + "1 cells_fw and 0 cells_bw, expected at least 1 of each");
+  EXPECT_EQ(stacked({cell, nullptr}, {cell, cell}), at + "cell 1 is null");
   EXPECT_EQ(stacked({cell, cell}, {cell}),
             at + "2 cells_fw and 1 cells_bw, expected as many of each");
   EXPECT_EQ(stacked({cell}, {nullptr}), at + "cell 0 is null");
@@ -240,6 +242,44 @@ TEST(Loops, Errors) {
   StackBidirectionalOptions backwards;
   backwards.initial_states_bw.emplace(2);
   EXPECT_EQ(stacked({cell}, {cell}, backwards), at + "2 initial states, expected 1, one a layer");
+}
+
+TEST(Loops, EveryErrorNamesTheLoop) {
+  const OwnGraph own;
+  const auto cell = make_compatible_cell(RnnMode::kGru, units(3)),
+             other = make_compatible_cell(RnnMode::kGru, units(3));
+  const Tensor x = varied({4, 2, 5}), flat = varied({4, 5});
+  const auto both = [&](const Tensor& input, const BidirectionalOptions& options) {
+    return thrown<ArgumentError>([&] { bidirectional_dynamic_rnn(*cell, *other, input, options); });
+  };
+  const auto stack = [&](const Tensor& input, const StackBidirectionalOptions& options) {
+    return thrown<ArgumentError>(
+        [&] { stack_bidirectional_dynamic_rnn({cell}, {other}, input, options); });
+  };
+  const std::string one = "[bidirectional_dynamic_rnn] ", all = "[stack_" + one.substr(1);
+  const std::string rank = "inputs have shape [4, 5], expected 3 dimensions",
+                    start = "neither an initial state nor a dtype, expected one of them",
+                    length = "sequence_lengths[1] is 3, expected 0 to 2",
+                    count = "sequence_lengths has 1 values, expected 4",
+                    dtype =
+                        "sequence_lengths is float32 of shape [2], expected int32 of 1 "
+                        "dimension: one a row of the batch";
+  EXPECT_EQ(both(flat, {.dtype = DType::kFloat32}), one + rank);
+  EXPECT_EQ(stack(flat, {.dtype = DType::kFloat32}), all + rank);
+  EXPECT_EQ(both(x, {}), one + start);
+  EXPECT_EQ(both(x, {.initial_state_fw = {{varied({4, 3})}}}), one + start);
+  EXPECT_EQ(both(x, {.initial_state_bw = {{varied({4, 3})}}}), one + start);
+  EXPECT_EQ(both(x, {.sequence_lengths = {{2, 3, 1, 1}}, .dtype = DType::kFloat32}), one + length);
+  EXPECT_EQ(stack(x, {.dtype = DType::kFloat32, .sequence_lengths = {{2, 3, 1, 1}}}), all + length);
+  EXPECT_EQ(both(x, {.sequence_lengths = {{2}}, .dtype = DType::kFloat32}), one + count);
+  EXPECT_EQ(stack(x, {.dtype = DType::kFloat32, .sequence_lengths = {{2}}}), all + count);
+  EXPECT_EQ(both(x, {.lengths = varied({2}), .dtype = DType::kFloat32}), one + dtype);
+  EXPECT_EQ(stack(x, {.dtype = DType::kFloat32, .lengths = varied({2})}), all + dtype);
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              dynamic_rnn(*cell, Input({-1, 2, -1}), time_major());
+            }),
+            "[dynamic_rnn] inputs have shape [-1, 2, -1], expected a last dimension that is known");
+  EXPECT_TRUE(own.graph.variables().empty());
 }
 
 }  // namespace

@@ -218,6 +218,10 @@ TEST(TensorFlowCell, Refused) {
             "[BasicLSTMCell] num_units -2, expected 1 or more");
   EXPECT_EQ(thrown<ArgumentError>([] { LSTMCell({.num_units = 2, .cell_clip = -1.0}); }),
             "[LSTMCell] cell_clip -1, expected 0 or more");
+  EXPECT_EQ(thrown<ArgumentError>([] { LSTMCell({.num_units = 2, .cell_clip = NAN}); }),
+            "[LSTMCell] cell_clip nan, expected 0 or more");
+  EXPECT_EQ(thrown<ArgumentError>([] { LSTMCell({.num_units = 2, .proj_clip = -0.5}); }),
+            "[LSTMCell] proj_clip -0.5, expected 0 or more");
   EXPECT_EQ(thrown<ArgumentError>([] { LSTMCell({.num_units = 2, .num_proj = -1}); }),
             "[LSTMCell] num_proj -1, expected 0 for none, or more");
 }

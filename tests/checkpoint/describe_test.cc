@@ -125,8 +125,11 @@ TEST(DescribeNetwork, TheConfigurationTellsTanhFromRelu) {
   const std::string rest = ", 1 layer, 2 units, input size 3, unidirectional, float32";
   EXPECT_EQ(modes(R"({"model": {"cell": "rnn_relu"}})"), "rnn_relu" + rest);
   EXPECT_EQ(modes(R"({"cell": "rnn_tanh"})"), "rnn_tanh" + rest);
-  for (const char* other : {"", "not json", "[]", R"({"name": "rnn_relu"})", R"({"cell": 3})",
-                            R"([{"cell": "rnn_relu"}, {"cell": "rnn_tanh"}])"}) {
+  EXPECT_EQ(modes(R"({"mode": "rnn_relu"})"), "rnn_relu" + rest);
+  EXPECT_EQ(modes(R"([{"rnn_mode": "rnn_relu"}, {"cell": "rnn_relu"}])"), "rnn_relu" + rest);
+  for (const char* other :
+       {"", "not json", "[]", R"({"name": "rnn_relu"})", R"({"cell": 3})", R"({"cell": "rnn_relu")",
+        R"({"cell": "lstm"})", R"([{"cell": "rnn_relu"}, {"cell": "rnn_tanh"}])"}) {
     EXPECT_EQ(modes(other), "rnn_tanh or rnn_relu" + rest) << other;
   }
   EXPECT_EQ(modes(std::string(100000, '[')), "rnn_tanh or rnn_relu" + rest);
@@ -166,6 +169,7 @@ TEST(DescribeNetwork, TheConfigurationTellsTheEpsilon) {
       const char* other :
       {"", "not json", R"({"layer_norm": "gates"})", R"({"layer_norm_epsilon": 0.001})",
        R"([{"layer_norm": "products"}, {"layer_norm": "gates"}])",
+       R"({"layer_norm": "products", "layer_norm_epsilon": 0.001)",
        R"({"layer_norm": "products", "a": [{"layer_norm_epsilon": 1}, {"layer_norm_epsilon": 2}]})"}) {
     const CheckpointContents contents = contents_with(spec, other);
     EXPECT_EQ(contents.networks.at(0).spec.layer_norm_epsilon, 1e-5) << other;
@@ -174,10 +178,42 @@ TEST(DescribeNetwork, TheConfigurationTellsTheEpsilon) {
               "the file does not tell the layer_norm_epsilon of layer_norm_lstm_cell under '': "
               "1e-05 is the default");
   }
+  // Where it is no number the configuration says nothing of it.
+  EXPECT_EQ(found(spec, R"({"layer_norm": "products", "layer_norm_epsilon": "1"})"), 1e-5);
   const CheckpointContents wrong =
       contents_with(spec, R"({"layer_norm": "products", "layer_norm_epsilon": -1})");
   EXPECT_TRUE(wrong.networks.empty());
   EXPECT_NE(wrong.remarks.at(0).find("layer_norm_epsilon is -1"), std::string::npos);
+}
+
+// The configuration is one string; what else has its name tells nothing.
+TEST(DescribeNetwork, AConfigurationThatIsNone) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  RnnSpec spec = rnn_spec(RnnMode::kLstm, 1, 2, 3);
+  spec.layer_norm = LayerNorm::kProducts;
+  const VariableScope scope("m1");
+  const auto tanh = layer_of(rnn_spec(RnnMode::kRnnTanh, 1, 2, 3));
+  tanh->build({1, 1, 3});
+  const auto normalized = layers::make_cudnn_rnn({.network = spec});
+  normalized->build({1, 1, 3});
+  const std::string text = R"({"cell": "rnn_relu", "layer_norm": "products"})";
+  for (const TensorValue& config :
+       {TensorValue(StringTensor{{1}, {text}}), TensorValue(Array(DType::kInt64, {}))}) {
+    Extras extras;
+    extras.set("config", config);
+    Saver().write(folder / "a", extras);
+    const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
+    ASSERT_EQ(contents.networks.size(), 2U);
+    std::size_t modes = 0;
+    for (const NetworkDescription& one : contents.networks) modes += one.modes.size();
+    EXPECT_EQ(modes, 3U);
+    ASSERT_EQ(contents.remarks.size(), 1U);
+    EXPECT_EQ(contents.remarks[0],
+              "the file does not tell the layer_norm_epsilon of layer_norm_lstm_cell under 'm1': "
+              "1e-05 is the default");
+  }
 }
 
 TEST(DescribeNetwork, SeveralNetworksAndSlots) {
@@ -257,6 +293,27 @@ TEST(DescribeNetwork, WhatMakesUpNoNetworkIsSaid) {
             start + cell + "bias is float32 [13], expected float32 [12]");
   EXPECT_EQ(remark({named("m/rnn/multi_rnn_cell/cell_9/cudnn_compatible_lstm_cell/bias", {4})}),
             start + "layer 9 is there, but only 1 tensors in all");
+  EXPECT_EQ(
+      remark({named(cell + "kernel", {5, 12}), {cell + "bias", Array(DType::kFloat64, {12})}}),
+      start + cell + "bias is float64 [12], expected float32 [12]");
+  EXPECT_EQ(remark({named(cell + "kernel", {5, 12}), named(cell + "bias", {12}),
+                    named(cell + "w_f_diag", {3})}),
+            start + "3 tensors, expected 2");
+  EXPECT_EQ(remark({named(cell + "kernel", {5, 12}), named(cell + "bias", {12}),
+                    named(cell + "projection/kernel", {3})}),
+            start + "3 tensors, expected 2");
+  const std::string gru = "m/n/rnn/multi_rnn_cell/cell_0/gru_cell/";
+  EXPECT_EQ(remark({named(gru + "gates/kernel", {5, 4, 1})}),
+            "the tensors of gru_cell under 'm/n' form no network: " + gru +
+                "gates/kernel has shape [5, 4, 1], expected 2 dimensions");
+  // A buffer has one dimension.
+  EXPECT_EQ(remark({named("cudnn_lstm/opaque_kernel", {40}), named("m/opaque_kernel", {4, 10}),
+                    named("opaque_kernel", {})}),
+            "cudnn_lstm/opaque_kernel is an opaque buffer of 40 float32 without canonical tensors "
+            "of its own: the file does not tell which network it belongs to");
+  EXPECT_EQ(remark({{"opaque_kernel", Array(DType::kFloat64, {7})}}),
+            "opaque_kernel is an opaque buffer of 7 float64 without canonical tensors "
+            "of its own: the file does not tell which network it belongs to");
   EXPECT_EQ(remark({named("cudnn_lstm/opaque_kernel", {40})}),
             "cudnn_lstm/opaque_kernel is an opaque buffer of 40 float32 without canonical tensors "
             "of its own: the file does not tell which network it belongs to");

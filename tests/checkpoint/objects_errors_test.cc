@@ -227,9 +227,106 @@ TEST(ObjectErrors, ASaveCounterThatIsNone) {
     }
   }
   write_tensor_bundle(model.folder / "bad", tensors);
-  EXPECT_NE(thrown<FormatError>([&] { model.checkpoint.restore(model.folder / "bad"); }), "");
+  const std::string at = "[" + model.folder / "bad" + " @ 0] ";
+  EXPECT_EQ(thrown<FormatError>([&] { model.checkpoint.restore(model.folder / "bad"); }),
+            at +
+                "the save counter save_counter/.ATTRIBUTES/VARIABLE_VALUE is no int64 scalar of at "
+                "least 0");
   EXPECT_EQ(model.checkpoint.save_counter(), 1);
   model.checkpoint.read(model.folder / "bad").assert_consumed();
+  const auto with_counter = [&](Array counter) {
+    for (NamedTensor& tensor : tensors) {
+      if (tensor.name.starts_with("save_counter")) tensor.value = std::move(counter);
+    }
+    write_tensor_bundle(model.folder / "other", tensors);
+    model.checkpoint.restore(model.folder / "other");
+    return model.checkpoint.save_counter();
+  };
+  EXPECT_THROW(with_counter(Array(DType::kInt32, {})), FormatError);
+  EXPECT_THROW(with_counter(Array(DType::kInt64, {1})), FormatError);
+  EXPECT_EQ(model.checkpoint.save_counter(), 1);
+  EXPECT_EQ(with_counter(Array(DType::kInt64, {})), 0);
+}
+
+// What an optimizer keeps beside a layer has the dtype in which it was kept.
+TEST(ObjectErrors, ASlotOfAnotherDtype) {
+  Model model;
+  const auto optimizer = [&](const Variable& slot) {
+    return Trackable::from([&model, slot] {
+      TrackedObject object;
+      object.slots.push_back({"m", model.layer.kernel(), slot});
+      return object;
+    });
+  };
+  const Array values = model.layer.kernel().to_host();
+  const Variable wide("wide", cast(values.view(), DType::kFloat64)), narrow("narrow", values);
+  Checkpoint({{"net", model.layer}, {"opt", optimizer(wide)}}).write(model.folder / "slots");
+  EXPECT_EQ(
+      thrown<ArgumentError>([&] {
+        Checkpoint({{"net", model.layer}, {"opt", optimizer(narrow)}}).read(model.folder / "slots");
+      }),
+      "[Checkpoint::read] " + model.folder / "slots" +
+          ": the slot 'm' of cudnn_lstm/opaque_kernel is float64, expected float32");
+}
+
+// A cell has one bias where the layer had two.
+TEST(ObjectErrors, ASlotOfTwoBiasesForOne) {
+  Model model;
+  const Variable both("both", varied(DType::kFloat32, model.layer.kernel().shape(), 3));
+  const auto optimizer = [](const Variable& variable, const Variable& slot) {
+    return Trackable::from([variable, slot] {
+      TrackedObject object;
+      object.slots.push_back({"m", variable, slot});
+      return object;
+    });
+  };
+  Checkpoint({{"net", model.layer}, {"opt", optimizer(model.layer.kernel(), both)}})
+      .write(model.folder / "two");
+  const Variable bias("bias", Array(DType::kFloat32, {8})), slot("m", Array(DType::kFloat32, {8}));
+  const NamedTrackables cell{{"bias", bias}};
+  const Checkpoint one(
+      {{"net", NamedTrackables{{"cell-0", cell}}}, {"opt", optimizer(bias, slot)}});
+  EXPECT_EQ(thrown<ArgumentError>([&] { one.read(model.folder / "two"); }),
+            "[Checkpoint::read] " + model.folder / "two" +
+                ": net/cell-0/bias/.OPTIMIZER_SLOT/opt/m differs between the input and the "
+                "recurrent bias, expected one value for the single bias here");
+}
+
+// Each of the calls says its own name, and what the file holds besides.
+TEST(ObjectErrors, WhatEachAssertionSays) {
+  Model model;
+  const Checkpoint only_x({{"x", model.x}});
+  const CheckpointStatus status = only_x.read(model.prefix);
+  const std::string rest =
+      "net/cell-0/bias/.ATTRIBUTES/VARIABLE_VALUE, net/cell-0/kernel/.ATTRIBUTES/VARIABLE_VALUE, "
+      "net/cell-1/bias/.ATTRIBUTES/VARIABLE_VALUE, net/cell-1/kernel/.ATTRIBUTES/VARIABLE_VALUE";
+  EXPECT_EQ(thrown<ArgumentError>([&] { status.assert_consumed(); }),
+            "[assert_consumed] " + model.prefix + " holds 4 values that nothing took: " + rest);
+  status.assert_existing_objects_matched();
+  layers::Dense unbuilt({.units = 2});
+  const CheckpointStatus nothing = Checkpoint({{"net", unbuilt}}).read(model.prefix);
+  EXPECT_EQ(thrown<ArgumentError>([&] { nothing.assert_nontrivial_match(); }),
+            "[assert_nontrivial_match] nothing of " + model.prefix +
+                " was restored, expected one value at least; it holds: " + rest +
+                ", x/.ATTRIBUTES/VARIABLE_VALUE");
+  const CheckpointStatus none = Checkpoint({{"x", model.x}}).restore(std::nullopt);
+  const auto without = [](const std::string& call) {
+    return "[" + call + "] restore() was given no checkpoint, expected one";
+  };
+  EXPECT_EQ(thrown<ArgumentError>([&] { none.assert_existing_objects_matched(); }),
+            without("assert_existing_objects_matched"));
+  EXPECT_EQ(thrown<ArgumentError>([&] { none.assert_nontrivial_match(); }),
+            without("assert_nontrivial_match"));
+  Checkpoint checkpoint({{"x", model.x}});
+  EXPECT_EQ(thrown<ArgumentError>([&] { checkpoint.save("a/"); }),
+            "[Checkpoint::save] prefix 'a/', expected FOLDER/NAME");
+  EXPECT_EQ(thrown<ArgumentError>([&] { checkpoint.write("a/"); }),
+            "[Checkpoint::write] prefix 'a/', expected FOLDER/NAME");
+  // Of a file that holds nothing.
+  Checkpoint(NamedTrackables{}).write(model.folder / "empty");
+  EXPECT_EQ(thrown<ArgumentError>([&] { only_x.read(model.folder / "empty"); }),
+            "[Checkpoint::read] nothing of " + model.folder / "empty" +
+                " matches: it holds no values, expected some of x");
 }
 
 }  // namespace

@@ -168,6 +168,67 @@ TEST(SaverByName, RefusesWhatContradicts) {
             "[Saver] max_to_keep -1, expected 0 or more");
 }
 
+TEST(SaverChoice, NothingAndNobodysAreTold) {
+  const TempFolder folder;
+  const OwnGraph own;
+  const std::shared_ptr<SaveableObject> none;
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              Saver({.by_name = {{{"x", none}}}});
+            }),
+            "[Saver] 'x' is null, expected a variable or a saveable");
+  const Saver of_null({.saveables = {{none}}});
+  EXPECT_EQ(thrown<ArgumentError>([&] { of_null.write(folder / "a"); }),
+            "[Saver::save] a saveable is null");
+  // Nothing that was chosen is no mistake.
+  Saver({.saveables = std::vector<std::shared_ptr<SaveableObject>>{}}).write(folder / "saveables");
+  Saver({.by_name = std::map<std::string, SaverItem>{}}).write(folder / "names");
+  for (const char* name : {"saveables", "names"}) {
+    EXPECT_TRUE(TensorBundleReader(folder / name).tensors().empty());
+  }
+  EXPECT_EQ(thrown<ArgumentError>([&] { of_null.restore(folder / "names"); }),
+            "[Saver::restore] a saveable is null");
+  const Variable a = scalar("a", 1.0f), b = scalar("b", 2.0f);
+  const auto one = std::make_shared<Pair>("one", a), two = std::make_shared<Pair>("two", a);
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              Saver({.by_name = {{{"x", one}, {"y", b}, {"z", one}}}});
+            }),
+            "[Saver] 'x' and 'z' are the same, expected each variable and saveable once");
+  EXPECT_NO_THROW(Saver({.by_name = {{{"x", one}, {"y", two}, {"z", a}}}}));
+}
+
+// That of the options, whatever graph is current.
+TEST(SaverChoice, AnotherGraph) {
+  const TempFolder folder;
+  OwnGraph own;
+  const Variable a = scalar("a", 1.0f);
+  own.graph.add_saveable(std::make_shared<Pair>("of_a", a));
+  Graph other;
+  const Graph::AsDefault current(other);
+  const Variable b = scalar("b", 2.0f);
+  Saver({.graph = &own.graph}).write(folder / "of_own");
+  Saver({.graph = &own.graph, .only_saveables = true}).write(folder / "saveables");
+  Saver().write(folder / "of_other");
+  EXPECT_EQ(stored(folder / "of_own"), (std::vector<float>{1.0f, 1.0f, 1.5f}));
+  EXPECT_EQ(stored(folder / "saveables"), (std::vector<float>{1.0f, 1.5f}));
+  EXPECT_EQ(stored(folder / "of_other"), std::vector<float>{2.0f});
+}
+
+// Without a folder in its name a checkpoint lies in the current one, and so does the state file.
+TEST(SaverSave, InTheCurrentFolder) {
+  const TempFolder folder;
+  const OwnGraph own;
+  const Variable a = scalar("a", 1.0f);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  Saver saver;
+  Checkpoint checkpoint({{"a", a}});
+  EXPECT_EQ(saver.save("by_name", 3), "by_name-3");
+  EXPECT_EQ(read_checkpoint_state(folder.path())->latest, folder / "by_name-3");
+  EXPECT_EQ(checkpoint.save("objects"), "objects-1");
+  EXPECT_EQ(read_checkpoint_state(folder.path())->latest, folder / "objects-1");
+  std::filesystem::current_path(before);
+}
+
 TEST(SaverSave, NamesTheStepAndKeepsTheNewest) {
   const TempFolder folder;
   const OwnGraph own;

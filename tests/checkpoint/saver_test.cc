@@ -258,6 +258,14 @@ TEST(Extras, AreNamedAndTyped) {
               extras.get_array("none", DType::kInt64, {-1, 0});
             }),
             "[Extras] none is int64 [0], expected int64 [-1, 0]");
+  extras.set("pairs", Array(DType::kInt32, {2, 3}));
+  EXPECT_EQ(extras.get_array("pairs", DType::kInt32, {-1, 3}).size(), 6);
+  for (const Shape& other : {Shape{3, 3}, Shape{2, 2}, Shape{2}, Shape{2, 3, -1}}) {
+    EXPECT_EQ(thrown<TypeError>([&] { extras.get_array("pairs", DType::kInt32, other); }),
+              "[Extras] pairs is int32 [2, 3], expected int32 " + to_string(other));
+  }
+  EXPECT_EQ(thrown<ArgumentError>([&] { Extras().get_string("x"); }),
+            "[Extras] there is no x, only nothing");
   extras.set("words", StringTensor{{0}, {}});
   EXPECT_EQ(thrown<TypeError>([&] { extras.get_string("words"); }),
             "[Extras] words holds strings of shape [0], expected one string");

@@ -336,6 +336,48 @@ TEST(CudnnErrors, NameWhatWasGiven) {
           "and device='cpu' has this");
 }
 
+// What another engine, or another packing, has made; of both engines, that of the host's memory and
+// that of the GPU's.
+TEST(CudnnErrors, TakeNothingOfOthers) {
+  const Case c = parse_case("lstm L1 U5 I3 B2 T3 f32", "errors");
+  const Data d = make_data(c);
+  ForwardBuffers out = forward_buffers(c);
+  const auto packed = subject().pack(c.spec, d.params.view(), PackFor::kInference),
+             again = subject().pack(c.spec, d.params.view(), PackFor::kInference),
+             foreign = cpu().pack(c.spec, d.params.view(), PackFor::kTraining);
+  const auto of_cpu = cpu().make_workspace(foreign, {2, 3}),
+             of_others = subject().make_workspace(again, {2, 3});
+  const auto saved = cpu().forward_saving(forward_args(c, d, out, foreign, true));
+  BackwardArgs backward;
+  backward.saved = saved.get();
+  for (Workspace* const workspace : {of_cpu.get(), of_others.get()}) {
+    EXPECT_EQ(
+        error_of([&] { subject().forward(forward_args(c, d, out, packed, false), workspace); }),
+        "[forward] workspace is of other params, expected one of these");
+  }
+  EXPECT_EQ(error_of([&] {
+              subject().make_workspace(foreign, {2, 3});
+            }),
+            "[make_workspace] params were packed by another engine, expected cudnn");
+  EXPECT_EQ(error_of([&] { subject().backward(backward); }),
+            "[backward] saved is of another engine, expected what forward_saving of cudnn "
+            "returned");
+  const Engine& own = *gpu_device(0).engine();
+  const auto there = DeviceArray::from_host(gpu_device(0), d.params.view());
+  const auto on_gpu =
+      own.pack(c.spec, {there.data(), DType::kFloat32, there.shape()}, PackFor::kInference);
+  EXPECT_EQ(error_of([&] { own.forward(forward_args(c, d, out, on_gpu, false), of_cpu.get()); }),
+            "[forward] workspace is of another engine, expected cudnn");
+  EXPECT_EQ(error_of([&] {
+              own.make_workspace(foreign, {2, 3});
+            }),
+            "[make_workspace] params were packed by another engine, expected cudnn on gpu:0");
+  const std::string rest = ", expected what forward_saving of cudnn returned";
+  EXPECT_EQ(error_of([&] { own.backward(backward); }),
+            "[backward] saved is of another engine or GPU" + rest);
+  EXPECT_EQ(error_of([&] { own.backward({}); }), "[backward] saved is null" + rest);
+}
+
 TEST(CudnnErrors, SayWhenTheMemoryIsFull) {
   if (!pretends()) GTEST_SKIP() << "a GPU has more";
   const Setting little("STAND_IN_MEMORY", "1000000");

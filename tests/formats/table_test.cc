@@ -192,17 +192,28 @@ TEST(Table, HostileLengthsWithRightChecksums) {
   for (const std::string& bad :
        {entry(0, wrap, 2, "ab"), entry(0, 1, wrap, "ab"), entry(1, 1, 1, "ab"),
         entry(wrap, 1, 1, "ab"), entry(0, std::uint64_t{1} << 32, 1, "ab"), std::string("\x80")}) {
-    EXPECT_MESSAGE(FormatError, read_all(table_of(block_of(bad))), "entry of this block is cut");
+    EXPECT_MESSAGE(FormatError, read_all(table_of(block_of(bad))),
+                   "[t.index @ 0] an entry of this block is cut");
   }
   const std::string good = block_of(entry(0, 1, 1, "kv"));
-  EXPECT_MESSAGE(FormatError, read_all(table_of(block_of("", 0x7fffffff))), "claims 2147483647");
+  EXPECT_MESSAGE(FormatError, read_all(table_of(block_of("", 0x7fffffff))),
+                 "[t.index @ 0] a block of 8 bytes claims 2147483647 restarts");
   EXPECT_MESSAGE(FormatError, read_all(table_of("ab")), "shorter than its restart count");
-  EXPECT_MESSAGE(FormatError, read_all(table_of(good, handle(0, ~std::uint64_t{4}))),
-                 "expected a block inside the file");
+  EXPECT_MESSAGE(FormatError, read_all(table_of(good, handle(7, ~std::uint64_t{4}))),
+                 "a block handle says 18446744073709551611 bytes at 7, expected a block inside the "
+                 "file of");
   EXPECT_MESSAGE(FormatError, read_all(table_of(good, handle(~std::uint64_t{0}, 4))),
                  "expected a block inside the file");
   EXPECT_MESSAGE(FormatError, read_all(table_of(good, "\x80")), "handle is cut short");
-  EXPECT_MESSAGE(FormatError, read_all(table_of(good, handle(1, good.size()))), "has checksum");
+  EXPECT_MESSAGE(FormatError, read_all(table_of(good, handle(1, good.size()))),
+                 "[t.index @ 1] a block has checksum");
+  std::string wrong = table_of(good);
+  std::uint32_t sum = 0;
+  std::memcpy(&sum, wrong.data() + good.size() + 1, sizeof sum);
+  wrong[good.size() + 1] = static_cast<char>(wrong[good.size() + 1] ^ 1);
+  EXPECT_MESSAGE(FormatError, read_all(wrong),
+                 "[t.index @ 0] a block has checksum " + std::to_string(sum) + ", expected " +
+                     std::to_string(sum ^ 1u));
 }
 
 TEST(Table, UnsortedKeysAreRefused) {
@@ -221,7 +232,8 @@ TEST(Table, ShortEntriesThatMakeLongKeysAreRefused) {
 }
 
 TEST(Table, SomethingElseAltogether) {
-  EXPECT_MESSAGE(FormatError, read_all(""), "has 0 bytes, expected a checkpoint index");
+  EXPECT_MESSAGE(FormatError, read_all(""),
+                 "[t.index @ 0] the file has 0 bytes, expected a checkpoint index of 48 or more");
   EXPECT_MESSAGE(FormatError, read_all(std::string(4096, 'x')), "not a checkpoint index");
 }
 

@@ -78,8 +78,18 @@ TEST_F(Collections, RefuseWhatTheyCannotTake) {
             "[add_to_collection] a value of another type for 'update_ops', expected a "
             "std::function<void()> that is not empty");
   EXPECT_THROW(graph_.add_to_collection(GraphKeys::kUpdateOps, std::function<void()>()), TypeError);
-  EXPECT_THROW(graph_.add_to_collection(GraphKeys::kSaveableObjects, 1), TypeError);
-  EXPECT_THROW(graph_.add_to_collection(GraphKeys::kRegularizationLosses, 1), TypeError);
+  EXPECT_EQ(
+      message_of<TypeError>([&] { graph_.add_to_collection(GraphKeys::kSaveableObjects, 1); }),
+      "[add_to_collection] a value of another type for 'saveable_objects', expected a "
+      "std::shared_ptr<SaveableObject>");
+  EXPECT_EQ(
+      message_of<TypeError>([&] { graph_.add_to_collection(GraphKeys::kRegularizationLosses, 1); }),
+      "[add_to_collection] a value of another type for 'regularization_losses', expected a "
+      "std::function<Tensor()> or a Tensor");
+  EXPECT_EQ(message_of<ArgumentError>([&] { graph_.add_regularization_loss({}); }),
+            "[add_regularization_loss] loss is empty, expected a function");
+  EXPECT_EQ(message_of<ArgumentError>([&] { graph_.add_saveable(nullptr); }),
+            "[add_saveable] saveable is null, expected an object");
 }
 
 // Registers one of everything, and fails.

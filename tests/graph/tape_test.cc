@@ -247,6 +247,10 @@ TEST(Tape, Errors) {
             }),
             "[gradient] an output gradient is float64 of shape [3], expected float64 of shape [2] "
             "as its target");
+  EXPECT_EQ(message_of<ArgumentError>([&] { tape.watch(Tensor()); }),
+            "[watch] the tensor is empty, expected one with a value");
+  EXPECT_EQ(message_of<ArgumentError>([&] { Tensor().item(); }),
+            "[item] the tensor has shape of nothing, expected exactly one element");
   const DeviceArray one = random_tensor({2}, 1).value();
   EXPECT_EQ(message_of<ArgumentError>([&] {
               tape.gradient(std::vector{ops::square(x)}, std::vector{x}, {one, one});

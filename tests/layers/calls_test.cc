@@ -229,8 +229,26 @@ TEST(CudnnLayerError, InputsAndStates) {
       "[cudnn_lstm] initial_state[0] (h) has shape [1, 2, 3], expected [2, 1, 3], batch-major");
   EXPECT_EQ(refused(x, {varied({1, 2, 3}, 1, DType::kFloat64), h}),
             "[cudnn_lstm] initial_state[0] (h) is float64, expected float32");
-  EXPECT_NE(refused(x, {}, {.sequence_lengths = {{2, 3}}}), "");
-  EXPECT_NE(refused(x, {}, {.sequence_lengths = {{2}}}), "");
+  EXPECT_EQ(refused(x, {}, {.sequence_lengths = {{2, 3}}}),
+            "[cudnn_lstm] sequence_lengths[1] is 3, expected 0 to 2");
+  EXPECT_EQ(refused(x, {}, {.sequence_lengths = {{2}}}),
+            "[cudnn_lstm] sequence_lengths has 1 elements, expected 2, one a row of the batch");
+  const Tensor rows_first = varied({2, 3, 4});
+  EXPECT_EQ(refused(rows_first, {}, {.sequence_lengths = {{2, 3, 1}}, .time_major = false}),
+            "[cudnn_lstm] sequence_lengths has 3 elements, expected 2, one a row of the batch");
+  EXPECT_EQ(refused(rows_first, {}, {.sequence_lengths = {{2, 4}}, .time_major = false}),
+            "[cudnn_lstm] sequence_lengths[1] is 4, expected 0 to 3");
+  const Tensor in = Input({-1, -1, 4});
+  const std::string symbolic = " of a symbolic call, expected values";
+  EXPECT_EQ(thrown<UnsupportedError>([&] { layer(in, {}, {.flags = {.reset = {true}}}); }),
+            "[cudnn_lstm] mask and reset" + symbolic + ", or sequence_lengths");
+  EXPECT_EQ(thrown<UnsupportedError>([&] { layer(in, {}, {.every = true}); }),
+            "[cudnn_lstm] every layer's outputs" + symbolic + ": ask when there are some");
+  CudnnGRU gru({.num_units = 3});
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              gru(x, {h, h});
+            }),
+            "[cudnn_gru] an initial_state of 2 tensors, expected 1: (h,)");
 }
 
 TEST(CudnnLayerError, LengthsOfACallWhoseSizesAreNotKnown) {

@@ -134,6 +134,22 @@ TEST(Dense, Errors) {
             "[dense] inputs are float64, expected float32");
 }
 
+TEST(Dense, ShapesOfItsOutputs) {
+  const OwnGraph own;
+  Dense dense({.units = 3});
+  EXPECT_EQ(dense.compute_output_shape({-1, 7, 4}), (Shape{-1, 7, 3}));
+  EXPECT_EQ(thrown<ArgumentError>([&] { dense.compute_output_shape({}); }),
+            "[dense] compute_output_shape of a scalar, expected at least 1 dimension");
+  EXPECT_EQ(Embedding({.vocabulary = 5, .dim = 2}).compute_output_shape({-1, 7}),
+            (Shape{-1, 7, 2}));
+  layers::CudnnLSTM lstm({.num_units = 3});
+  EXPECT_EQ(thrown<ArgumentError>([&] {
+              lstm.compute_output_shape({2, 4});
+            }),
+            "[cudnn_lstm] compute_output_shape of [2, 4], expected 3 dimensions: [time, batch, "
+            "depth]");
+}
+
 TEST(Embedding, RowsOfTheTable) {
   const OwnGraph own;
   Embedding embedding({.vocabulary = 3, .dim = 2});

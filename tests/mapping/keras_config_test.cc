@@ -1,78 +1,11 @@
 // What a configuration of Keras says of its layers: options, versions, what is left out.
 #include <gtest/gtest.h>
 
-#include "base/message.h"
-#include "formats/temp_folder.h"
-#include "mapping/networks.h"
+#include "mapping/keras/keras_text.h"
 #include "support/expect_error.h"
 
 namespace openrnn {
 namespace {
-
-using formats::TempFolder;
-
-/// The tensors of one layer in its order, 'kernel' and so on in front of their values.
-using LayerTensors = std::vector<std::pair<std::string, Array>>;
-
-struct KerasText {
-  std::string version = "3.0.0";
-  /// Of the model; empty: the file has weights alone.
-  std::string config = {};
-  std::vector<std::pair<std::string, LayerTensors>> layers = {};
-  std::vector<std::pair<std::string, Array>> optimizer = {};
-  MappingHints hints = {};
-};
-
-MappedModel loaded(const KerasText& text) {
-  const TempFolder folder;
-  std::vector<NamedView> views;
-  std::vector<std::string> names;
-  std::vector<NamedValue> values{{"keras_version", text.version}};
-  if (!text.config.empty()) values.push_back({"model_config", text.config});
-  const std::string root = text.config.empty() ? "" : "model_weights/";
-  for (const auto& [layer, tensors] : text.layers) {
-    names.push_back(layer);
-    std::vector<std::string> of_layer;
-    for (const auto& [name, array] : tensors) {
-      of_layer.push_back(layer + "/" + name);
-      views.push_back({message(root, layer, "/", of_layer.back()), array.view()});
-    }
-    values.push_back({message(root, layer, "/weight_names"), of_layer});
-  }
-  values.push_back({root + "layer_names", names});
-  names.clear();
-  for (const auto& [name, array] : text.optimizer) {
-    names.push_back(name);
-    views.push_back({"optimizer_weights/" + name, array.view()});
-  }
-  if (!names.empty()) values.push_back({"optimizer_weights/weight_names", names});
-  write_hdf5(folder / "m.h5", views, values);
-  return load_networks(folder / "m.h5", text.hints);
-}
-
-Array array_of(Shape shape, std::uint64_t seed = 1) {
-  return values_of(DType::kFloat32, std::move(shape), seed);
-}
-
-LayerTensors cell_of(std::int64_t gates, Shape bias, const std::string& folder = "") {
-  const std::int64_t width = 3 * gates;
-  LayerTensors tensors{{folder + "kernel", array_of({3, width}, 1)},
-                       {folder + "recurrent_kernel", array_of({3, width}, 2)}};
-  if (!bias.empty()) tensors.emplace_back(folder + "bias", array_of(std::move(bias), 3));
-  return tensors;
-}
-
-std::string layer_text(const std::string& type, const std::string& name,
-                       const std::string& options = "") {
-  return message(R"({"class_name": ")", type, R"(", "config": {"name": ")", name, "\"",
-                 options.empty() ? "" : ", ", options, "}}");
-}
-
-std::string sequential(const std::string& layers) {
-  return message(R"({"class_name": "Sequential", "config": {"layers": [)",
-                 layer_text("InputLayer", "x", R"("batch_shape": [null, null, 3])"), ", ", layers,
-                 "]}}");
-}
 
 // A model whose only other layer is an LSTM 'l' of 3 units on 3 inputs that returns its steps.
 MappedModel behind_lstm(const std::string& layer, const std::string& version) {
@@ -170,6 +103,16 @@ const LeafCase kLeaves[] = {
     {"TimeDistributed", R"("layer": {"class_name": "TimeDistributed", "config": {}})",
      "is a TimeDistributed of another one"},
     {"TimeDistributed", "", "the layer 'e' has no layer"},
+    {"TimeDistributed",
+     R"("layer": {"class_name": "Activation", "config": {"activation": "hard_sigmoid"}})",
+     "hard_sigmoid(0.2,0.5)", "2.15.0"},
+    {"TimeDistributed", R"("layer": {"class_name": "Dropout", "config": {"rate": 0.5}})",
+     "dropout rate=0.5"},
+    {"TimeDistributed", R"("layer": {"class_name": "Identity", "config": {}})", "recurrent"},
+    {"Activation", R"("activation": {"class_name": "function", "config": "hard_sigmoid"})",
+     "hard_sigmoid(0.2,0.5)", "2.15.0"},
+    {"Concatenate", "", "concat axis=-1"},
+    {"Embedding", R"("input_dim": 2, "output_dim": 2, "lora_rank": 4)", "the option lora_rank"},
     {"Conv1D", "", "is of class 'Conv1D', which is not computed here"},
 };
 
@@ -190,13 +133,6 @@ struct RecurrentCase {
   const char* expected;
   const char* version = "3.0.0";
 };
-
-std::string network_or_notes(const MappedModel& model) {
-  std::string text;
-  for (const MappedNetwork& network : model.networks) text += describe(network.spec);
-  for (const std::string& note : model.notes) text += "; " + note;
-  return text;
-}
 
 TEST(KerasConfig, OptionsOfRecurrentLayers) {
   const auto lstm = [](const std::string& options) { return layer_text("LSTM", "l", options); };

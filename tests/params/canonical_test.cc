@@ -161,5 +161,49 @@ TEST(Canonical, EmptyInputMatricesMayBeGivenEitherWay) {
                               "shape [3, 3], expected 0 of shape [3, 0]");
 }
 
+// Biases and slots have the errors of weights, each naming its own list.
+TEST(Canonical, WrongBiasesAndSlotsAreNamed) {
+  const ParamsLayout layout(small(DType::kFloat64));
+  const CanonicalParams parts =
+      params_to_canonical(layout, random_bits(DType::kFloat64, layout.size()).view());
+  const std::vector<ConstArrayView> weights = views(parts.weights);
+  std::vector<ConstArrayView> biases = views(parts.biases);
+  const auto expect_both = [&](const std::string& text) {
+    expect_error<ArgumentError>([&] { canonical_to_params(layout, weights, biases); },
+                                "[canonical_to_params] " + text);
+    expect_error<ArgumentError>([&] { canonical_to_slots(layout, weights, biases); },
+                                "[canonical_to_slots] " + text);
+  };
+  biases[9].dtype = DType::kFloat32;
+  expect_both("biases[9] (l0_bwd/bW_f) is float32, expected float64");
+  biases[9].shape = {2, 1};
+  expect_both("biases[9] (l0_bwd/bW_f) has 2 elements of shape [2, 1], expected 3 of shape [3]");
+  biases.pop_back();
+  expect_both("31 biases, expected 32");
+  expect_error<ArgumentError>([&] { canonical_to_slots(layout, biases, biases); },
+                              "[canonical_to_slots] 31 weights, expected 36");
+  expect_error<ArgumentError>([&] { canonical_to_slots(layout, {}, {}); },
+                              "[canonical_to_slots] 0 weights, expected 36");
+}
+
+// Of a buffer whose length belongs to another network, and of one that is wrong in two ways.
+TEST(Canonical, ExactParamsAreNoLonger) {
+  const RnnSpec spec = small(DType::kFloat16);
+  const auto said = [&](const Shape& shape, DType dtype) {
+    return error_of<ArgumentError>(
+        [&] { check_exact_params("call", spec, Array(dtype, shape).view(), 5); });
+  };
+  EXPECT_EQ(said({5}, DType::kFloat16), "");
+  for (const std::int64_t size : {4, 6}) {
+    EXPECT_EQ(said({size}, DType::kFloat16), "[call] params has " + std::to_string(size) +
+                                                 " elements, expected 5 for " + describe(spec));
+    EXPECT_EQ(said({size}, DType::kFloat32), "[call] params is float32, expected float16");
+  }
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
+    EXPECT_EQ(said({2, 5}, dtype), "[call] params has shape [2, 5], expected 1 dimension of 5");
+    EXPECT_EQ(said({}, dtype), "[call] params has shape [], expected 1 dimension of 5");
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

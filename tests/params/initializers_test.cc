@@ -152,6 +152,17 @@ TEST(Initializers, OrthogonalOfNothingAndOfMoreSizes) {
   EXPECT_LT(orthogonality(stack, 6, 4, 2.0), 1e-13);
 }
 
+TEST(Initializers, HaveDefaults) {
+  const std::pair<Initializer, Initializer> pairs[] = {
+      {random_uniform_initializer(), random_uniform_initializer(-0.05, 0.05)},
+      {random_normal_initializer(), random_normal_initializer(0.0, 0.05)},
+      {orthogonal_initializer(), orthogonal_initializer(1.0)}};
+  for (const auto& [by_default, spelled] : pairs) {
+    const Array a = filled(by_default, {3, 4}), b = filled(spelled, {3, 4});
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size_bytes()), 0);
+  }
+}
+
 TEST(InitializeParams, GivesEveryTensorItsOwnNumbers) {
   RnnSpec spec;
   spec.mode = RnnMode::kGru;

@@ -167,9 +167,13 @@ TEST(ParamsLayout, FindsARegionByItsPlace) {
   EXPECT_EQ(w.shape(), (Shape{6, 8}));
   EXPECT_EQ(layout.bias(0, 1, ParamRole::kRecurrentBias, 0).name, "l0_bwd/bR_i");
   EXPECT_EQ(layout.bias(0, 1, ParamRole::kInputBias, 1).shape(), (Shape{6}));
-  EXPECT_THROW(layout.weight(2, 0, ParamRole::kInputWeight, 0), ArgumentError);
-  EXPECT_THROW(layout.weight(0, 0, ParamRole::kInputWeight, 4), ArgumentError);
-  EXPECT_THROW(layout.bias(0, 2, ParamRole::kInputBias, 0), ArgumentError);
+  const auto missing = [](auto call, const std::string& place) {
+    expect_error<ArgumentError>(call, "[ParamsLayout] no region at " + place);
+  };
+  missing([&] { layout.weight(2, 0, ParamRole::kInputWeight, 1); }, "layer 2, direction 0, gate 1");
+  missing([&] { layout.weight(0, 1, ParamRole::kInputWeight, 4); }, "layer 0, direction 1, gate 4");
+  missing([&] { layout.bias(0, 2, ParamRole::kInputBias, 0); }, "layer 0, direction 2, gate 0");
+  missing([&] { layout.bias(0, 1, ParamRole::kPeephole, 3); }, "layer 0, direction 1, gate 3");
 }
 
 TEST(ParamsLayout, RefusesABadSpec) {
@@ -178,6 +182,73 @@ TEST(ParamsLayout, RefusesABadSpec) {
         params_size(spec_of({"lstm", 0, 3, 3}));
       },
       "[RnnSpec] num_layers is 0, expected 1 to 1024");
+}
+
+/// "name slot gate RxC" of each region behind the two biases.
+std::string behind_biases(const RnnSpec& spec) {
+  const ParamsLayout layout(spec);
+  std::string text;
+  for (const ParamRegion& region : layout.biases()) {
+    if (region.is_bias()) continue;
+    text += region.name + ' ' + std::to_string(region.slot) + ' ' + std::to_string(region.gate) +
+            ' ' + std::to_string(region.rows) + 'x' + std::to_string(region.cols) + '\n';
+    EXPECT_EQ(region.shape(), (Shape{spec.num_units})) << region.name;
+  }
+  return text;
+}
+
+TEST(ParamsLayout, HasTheSlotsOfPeepholesAndGains) {
+  RnnSpec lstm = spec_of({"lstm", 1, 5, 3});
+  lstm.use_peepholes = true;
+  const std::string peepholes = "l0_fwd/p_i 9 0 5x1\nl0_fwd/p_f 10 1 5x1\nl0_fwd/p_o 12 3 5x1\n";
+  EXPECT_EQ(behind_biases(lstm), peepholes);
+  lstm.layer_norm = LayerNorm::kGates;
+  lstm.layer_norm_cell = LayerNormCell::kCarried;
+  const std::string cell = "l0_fwd/gC 21 0 5x1\nl0_fwd/bC 22 0 5x1\n";
+  EXPECT_EQ(behind_biases(lstm),
+            peepholes +
+                "l0_fwd/g_i 13 0 5x1\nl0_fwd/g_f 14 1 5x1\nl0_fwd/g_c 15 2 5x1\n"
+                "l0_fwd/g_o 16 3 5x1\n" +
+                cell);
+  lstm.use_peepholes = false;
+  lstm.layer_norm = LayerNorm::kProducts;
+  EXPECT_EQ(behind_biases(lstm),
+            "l0_fwd/gW_i 13 0 5x1\nl0_fwd/gW_f 14 1 5x1\nl0_fwd/gW_c 15 2 5x1\n"
+            "l0_fwd/gW_o 16 3 5x1\nl0_fwd/gR_i 17 0 5x1\nl0_fwd/gR_f 18 1 5x1\n"
+            "l0_fwd/gR_c 19 2 5x1\nl0_fwd/gR_o 20 3 5x1\n" +
+                cell);
+  RnnSpec gru = spec_of({"gru", 1, 5, 3});
+  gru.layer_norm = LayerNorm::kSplitProducts;
+  EXPECT_EQ(behind_biases(gru),
+            "l0_fwd/gW_r 10 0 5x1\nl0_fwd/gW_z 11 1 5x1\nl0_fwd/gW_n 12 2 5x1\n"
+            "l0_fwd/gR_r 13 0 5x1\nl0_fwd/gR_z 14 1 5x1\nl0_fwd/gR_n 15 2 5x1\n");
+}
+
+TEST(ParamsSize, IsThatOfTheLayoutWhateverTheOptions) {
+  std::vector<RnnSpec> specs;
+  for (const Network& network : {Network{"lstm", 3, 5, 4, true, false, 2},
+                                 {"lstm", 2, 3, 3},
+                                 {"gru", 3, 5, 4, true, false, 2},
+                                 {"gru", 2, 5, 5, true, true},
+                                 {"rnn_tanh", 2, 5, 7},
+                                 {"rnn_relu", 2, 5, 5, false, true}}) {
+    RnnSpec spec = spec_of(network);
+    specs.push_back(spec);
+    spec.single_bias = true;
+    specs.push_back(spec);
+    spec.single_bias = spec.use_bias = false;
+    specs.push_back(spec);
+    if (!spec.is_lstm()) continue;
+    spec.use_peepholes = true;
+    specs.push_back(spec);
+    spec.layer_norm = LayerNorm::kGates;
+    specs.push_back(spec);
+    spec.layer_norm_cell = LayerNormCell::kOutput;
+    specs.push_back(spec);
+  }
+  for (const RnnSpec& spec : specs) {
+    EXPECT_EQ(params_size(spec), ParamsLayout(spec).size()) << describe(spec);
+  }
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ TEST(Devices, TheCpuIsAlwaysThere) {
   const std::vector<DeviceInfo> list = list_devices();
   ASSERT_FALSE(list.empty());
   EXPECT_EQ(list[0].name, "cpu");
-  EXPECT_FALSE(list[0].description.empty());
+  EXPECT_EQ(list[0].description, "this processor, " + std::string(cpu_isa()));
 }
 
 TEST(Devices, EveryOneThatIsListedIsFoundByItsName) {
@@ -121,6 +121,11 @@ class RecordingEngine : public TaggedEngine {
     made.push_back({limits.batch, limits.time, limits.max_threads});
     return TaggedEngine::make_workspace(std::move(params), limits);
   }
+  void forward(const ForwardArgs& args, Workspace* workspace) const override {
+    ran.push_back(args.max_threads);
+    TaggedEngine::forward(args, workspace);
+  }
+  mutable std::vector<int> ran;
   mutable std::vector<PackOptions> packed;
   mutable std::vector<std::array<std::int64_t, 3>> made;
 };
@@ -159,6 +164,31 @@ TEST(Sessions, MakeAWorkspaceOfAllThatWasPreparedFor) {
   EXPECT_EQ(made_by({.max_threads = 0}, {{1, 1}}), (Made{{1, 1, 3}}));
   EXPECT_EQ(made_by({.max_threads = 2}, {{1, 1}, {1, 1}}), (Made{{1, 1, 2}}));
   EXPECT_EQ(made_by({.max_threads = 5}, {{1, 2}}), (Made{{1, 2, 3}}));
+}
+
+// The strictest limit of the call, the session and the model; 0 is none.
+TEST(Sessions, RunWithTheFewestThreadsThatAnybodyAllows) {
+  static const RecordingDevice device;
+  const RnnSpec spec = small();
+  const Array params = initialize_params(ParamsLayout(spec), 1);
+  const DeviceArray there = DeviceArray::from_host(device, params.view());
+  const ConstArrayView view{there.data(), DType::kFloat32, there.shape()};
+  const auto ran = [&](int of_model, int of_session, int of_call) {
+    InferenceSession session(std::make_shared<const PackedModel>(
+                                 spec, view, device, ModelOptions{.max_threads = of_model}),
+                             {.max_threads = of_session});
+    ForwardArgs args;
+    args.max_threads = of_call;
+    session.run(args);
+    return device.engine()->ran.back();
+  };
+  EXPECT_EQ(ran(0, 0, 0), 0);
+  EXPECT_EQ(ran(3, 0, 0), 3);
+  EXPECT_EQ(ran(3, 2, 0), 2);
+  EXPECT_EQ(ran(3, 2, 1), 1);
+  EXPECT_EQ(ran(3, 5, 4), 3);
+  EXPECT_EQ(ran(0, 5, 4), 4);
+  EXPECT_EQ(ran(0, 2, 4), 2);
 }
 
 TEST(Engines, ArithmeticOfGpusNamesTheirDevice) {

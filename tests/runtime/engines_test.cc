@@ -123,6 +123,29 @@ TEST(ChooseEngine, AForcedOneThatIsMissingIsAnError) {
   EXPECT_THROW(choose_engine(small()), EngineError);
 }
 
+TEST(ChooseEngine, SaysOfEachEngineWhyItCannotRunANetwork) {
+  RnnSpec spec = small();
+  spec.compute.math = Math::kTf32;
+  const std::string reason =
+      "math 'tf32' is arithmetic of GPUs; a processor has 'float32', 'bf16' and 'bf16x3'";
+  EXPECT_EQ(engine("cpu").unsupported(spec), reason);
+  EXPECT_EQ(engine("reference").unsupported(spec), reason);
+  const EngineStatus gpu = list_engines()[0];
+  {
+    const Setting none("OPENRNN_ENGINE", "");
+    expect_error<EngineError>([&] { choose_engine(spec); },
+                              "[choose_engine] no engine of the cpu can run " + describe(spec) +
+                                  "; cudnn: needs device='gpu:0'" +
+                                  (gpu.available ? "" : "; " + gpu.detail) + "; cpu: " + reason +
+                                  "; reference: " + reason);
+  }
+  const Setting forced("OPENRNN_ENGINE", "reference");
+  expect_error<EngineError>([&] { choose_engine(spec); },
+                            "[choose_engine] OPENRNN_ENGINE is 'reference', expected an engine "
+                            "that can run " +
+                                describe(spec) + ": " + reason);
+}
+
 TEST(ChooseEngine, ChecksTheSpecFirst) {
   RnnSpec spec = small();
   spec.num_units = 0;

@@ -26,7 +26,7 @@ void expect_tensors(const RnnSpec& spec, const std::vector<Expected>& expected) 
 
 // The name says that TensorFlow's cell computes the step: of no other network.
 TEST(TfCellName, IsThatOfTheBasicCellForItsNetworkAlone) {
-  for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
     const double epsilon = dtype == DType::kFloat16 ? 1e-3 : 1e-12;
     const RnnSpec basic{.num_units = 4,
                         .input_size = 4,

@@ -98,6 +98,30 @@ TEST(Saveable, ErrorsNameTheTensorInItsScope) {
   EXPECT_TRUE(same_bits(variable.to_host(), numbered(spec)));
 }
 
+// The class alone tells a plain network's function, as its tensors are the same.
+TEST(Saveable, IsOfTheModeOfItsNetwork) {
+  const std::pair<RnnMode, const char*> modes[] = {{RnnMode::kLstm, "[CudnnLSTMSaveable] "},
+                                                   {RnnMode::kGru, "[CudnnGRUSaveable] "},
+                                                   {RnnMode::kRnnTanh, "[CudnnRNNTanhSaveable] "},
+                                                   {RnnMode::kRnnRelu, "[CudnnRNNReluSaveable] "}};
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  for (const auto& [mode, call] : modes) {
+    const RnnSpec spec = rnn_spec(mode, 1, 2, 1, DType::kFloat64);
+    const Variable variable("params", numbered(spec));
+    // The dtype is the variable's, the mode that of the class.
+    const auto saveable =
+        make_cudnn_saveable(variable, {.network = {.mode = mode, .num_units = 2, .input_size = 1}});
+    EXPECT_EQ(dynamic_cast<const CudnnRnnSaveable&>(*saveable).spec(), spec);
+    const Variable other("other", Array(DType::kFloat16, {3, 4}));
+    RnnSpec half = spec;
+    half.dtype = DType::kFloat16;
+    EXPECT_EQ(thrown<ArgumentError>([&] { make_cudnn_saveable(other, {.network = spec}); }),
+              call + ("opaque_params " + other.name()) + " has shape [3, 4], expected [" +
+                  std::to_string(params_size(spec)) + "] for " + describe(half));
+  }
+}
+
 TEST(Saveable, AVariableOfAnotherSizeIsRefused) {
   Graph graph;
   const Graph::AsDefault current(graph);
@@ -194,6 +218,71 @@ TEST(Converter, WrongListsAreRefused) {
             of_another_network);
   EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_slots_to_tf(longer.view()); }),
             of_another_network);
+}
+
+// The network that an error describes has the dtype of what was given.
+TEST(Converter, ErrorsNameTheDtypeOfTheValues) {
+  const CudnnParamsFormatConverterGRU converter({.num_units = 3, .input_size = 2});
+  const auto described = [](const char* dtype) {
+    return " for gru, 1 layer, 3 units, input size 2, unidirectional, " + std::string(dtype);
+  };
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat64}) {
+    const std::string end = described(std::string(dtype_name(dtype)).c_str());
+    const Array longer(dtype, {64}), shorter(dtype, {62}), matrix(dtype, {1, 63});
+    const std::string too_long =
+        "[CudnnParamsFormatConverterGRU] the buffer has 64 elements, expected 63" + end;
+    EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(longer.view()); }),
+              too_long);
+    EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_slots_to_tf(longer.view()); }),
+              too_long);
+    EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(shorter.view()); }),
+              "[CudnnParamsFormatConverterGRU] params has 62 elements, expected at least 63" + end);
+    EXPECT_EQ(
+        thrown<ArgumentError>([&] { converter.opaque_slots_to_tf(shorter.view()); }),
+        "[CudnnParamsFormatConverterGRU] the slot has 62 elements, expected at least 63" + end);
+    EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(matrix.view()); }),
+              "[CudnnParamsFormatConverterGRU] params has shape [1, 63], expected 1 dimension of "
+              "63");
+    const Array kernel(dtype, {5, 6});
+    const std::vector<ConstArrayView> one{kernel.view()};
+    const std::string few =
+        "[CudnnParamsFormatConverterGRU] 1 tf_canonicals and 0 weights_proj, expected 6 and 0" +
+        end;
+    EXPECT_EQ(thrown<ArgumentError>([&] { converter.tf_canonical_to_opaque(one); }), few);
+    EXPECT_EQ(thrown<ArgumentError>([&] { converter.tf_slots_to_opaque(one); }), few);
+  }
+  const std::string none =
+      "[CudnnParamsFormatConverterGRU] 0 tf_canonicals and 0 weights_proj, expected 6 and 0" +
+      described("float32");
+  EXPECT_EQ(thrown<ArgumentError>([&] { converter.tf_canonical_to_opaque({}); }), none);
+  EXPECT_EQ(thrown<ArgumentError>([&] { converter.tf_slots_to_opaque({}); }), none);
+  const Array integers(DType::kInt64, {3});
+  const std::vector<ConstArrayView> wrong{integers.view()};
+  const std::string refused =
+      "[CudnnParamsFormatConverterGRU] values are int64, expected float16, bfloat16, float32 or "
+      "float64";
+  EXPECT_EQ(thrown<ArgumentError>([&] { converter.tf_slots_to_opaque(wrong); }), refused);
+  EXPECT_EQ(thrown<ArgumentError>([&] { converter.opaque_slots_to_tf(integers.view()); }), refused);
+}
+
+// Each converter names itself, and takes no network that its mode has not.
+TEST(Converter, NamesItselfAndValidates) {
+  const Array integers(DType::kInt32, {4});
+  const RnnSpec network{.num_units = 2, .input_size = 1};
+  const auto said = [&](const CudnnParamsFormatConverter& converter) {
+    return thrown<ArgumentError>([&] { converter.opaque_to_tf_canonical(integers.view()); });
+  };
+  const std::string end = " values are int32, expected float16, bfloat16, float32 or float64";
+  EXPECT_EQ(said(CudnnParamsFormatConverterLSTM(network)),
+            "[CudnnParamsFormatConverterLSTM]" + end);
+  EXPECT_EQ(said(CudnnParamsFormatConverterGRU(network)), "[CudnnParamsFormatConverterGRU]" + end);
+  EXPECT_EQ(said(CudnnParamsFormatConverterTanh(network)),
+            "[CudnnParamsFormatConverterTanh]" + end);
+  EXPECT_EQ(said(CudnnParamsFormatConverterRelu(network)),
+            "[CudnnParamsFormatConverterRelu]" + end);
+  const RnnSpec peepholes{.num_units = 2, .input_size = 1, .use_peepholes = true};
+  EXPECT_EQ(thrown<ArgumentError>([&] { CudnnParamsFormatConverterGRU converter(peepholes); }),
+            "[RnnSpec] use_peepholes is set for gru, expected it for lstm only");
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ TEST(Activations, AreNamesWithParameters) {
       {"elu(-1e-3)", "elu(-0.001)"},
       {"elu()", "elu(1)"},
       {"affine( )", "affine(1, 0)"},
+      {" tanh ", "tanh"},
+      {" elu ( 0.5 ) ", "elu(0.5)"},
+      {"linear ", "affine(1, 0)"},
       {"softsign", "softsign"},
       {"softplus", "softplus"}};
   for (const auto& [given, expected] : both_ways) {
@@ -44,8 +47,12 @@ TEST(Activations, RefuseWhatIsNone) {
       {"elu(1, 2)", "expected at most 1 parameters"},
       {"hard_sigmoid(1, 2, 3)", "expected at most 2 parameters"},
       {"elu(x)", "expected finite numbers as its parameters"},
+      {"elu(1x)", "expected finite numbers as its parameters"},
+      {"elu(1 2)", "expected finite numbers as its parameters"},
+      {"elu(nan)", "expected finite numbers as its parameters"},
       {"elu(inf)", "expected finite numbers as its parameters"},
       {"hard_sigmoid(0.2,)", "expected finite numbers as its parameters"},
+      {"elu(1)x", "expected its parameters in parentheses"},
       {"elu(1", "expected its parameters in parentheses"},
       {"elu(", "expected its parameters in parentheses"},
       {"elu(1,", "expected its parameters in parentheses"},

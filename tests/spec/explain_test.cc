@@ -69,7 +69,9 @@ TEST(Explain, CountsWhatRecomputingKeeps) {
   EXPECT_EQ(kept(4096, kRecomputeRoot), expected(4096, 64));
   EXPECT_EQ(kept(4096, 4096), expected(4096, 1));
   EXPECT_LT(8 * kept(4096, kRecomputeRoot), kept(4096, 0));
-  EXPECT_THROW(kept(1, -2), ArgumentError);
+  expect_error<ArgumentError>([&] { kept(1, -2); },
+                              "[explain] recompute is -2, expected a number of steps, 0 or "
+                              "kRecomputeRoot");
 }
 
 // By layer and direction: an output, the saved gates, a cell; x; each place begins with a line.
@@ -95,6 +97,25 @@ TEST(Explain, CountsWhatTrainingKeeps) {
         explain(spec, {4, -1});
       },
       "[explain] max_time is 4, batch -1, expected 0 or more");
+}
+
+TEST(Explain, AsText) {
+  const Explanation found{.engine = "cpu",
+                          .description = "a processor",
+                          .kernels = "some steps",
+                          .math_kind = "float32",
+                          .same_bits = true,
+                          .params_bytes = 12,
+                          .saved_bytes = 345,
+                          .others = {{"cudnn", "it is not there"}, {"reference", "slower"}}};
+  EXPECT_EQ(to_string(found),
+            "engine       cpu\nruns on      a processor\nkernels      some steps\n"
+            "arithmetic   float32\n"
+            "same bits    at every run, thread count and processor of this arithmetic\n"
+            "parameters   12 bytes\nsaved        345 bytes in training\n"
+            "not cudnn: it is not there\nnot reference: slower\n");
+  EXPECT_EQ(to_string(Explanation{.params_bytes = 12, .others = {{"cpu", "no"}}}),
+            "engine       none\nparameters   12 bytes\nnot cpu: no\n");
 }
 
 TEST(Explain, OfAGpuPromisesItsOwnBitsAlone) {

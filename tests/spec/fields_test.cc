@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
 
@@ -146,6 +147,15 @@ TEST(Fields, RefuseWhatDoesNotFit) {
   refused("direction", std::int64_t{1}, "[RnnSpec] direction is 1, expected a word");
   refused("direction", "both",
           "[direction] direction is 'both', expected one of 'unidirectional', 'bidirectional'");
+  for (const auto& [name, words] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"layer_norm", "'none', 'products', 'split_products', 'gates'"},
+           {"layer_norm_cell", "'none', 'output', 'carried'"},
+           {"recurrent_dropout_form", "'state', 'candidate'"}}) {
+    refused(name, "some",
+            "[" + std::string(name) + "] " + name + " is 'some', expected one of " + words);
+  }
+  refused("use_bias", std::int64_t{1}, "[RnnSpec] use_bias is 1, expected true or false");
+  refused("dropout", std::array{0.25, 0.5}, "[RnnSpec] dropout is [0.25, 0.5], expected a number");
   refused("dtype", 1.0, "[RnnSpec] dtype is 1, expected the name of a dtype");
   refused("cell_clip", "3",
           "[RnnSpec] cell_clip is 3, expected two numbers, or one for both sides of 0");
@@ -198,8 +208,14 @@ TEST(Fields, AreOptionsOfAStepWhereTheyChangeIt) {
   spec.use_peepholes = true;
   spec.training.recurrent_dropout = 0.25;
   EXPECT_EQ(step_options(spec), "use_peepholes true, recurrent_dropout 0.25");
+  spec.training.recurrent_dropout_form = RecurrentDropoutForm::kCandidate;
+  EXPECT_EQ(step_options(spec),
+            "use_peepholes true, recurrent_dropout 0.25, recurrent_dropout_form candidate");
   spec = {.mode = RnnMode::kGru, .num_units = 3, .input_size = 1, .num_proj = 2};
   EXPECT_EQ(step_options(spec), "num_proj 2");
+  spec.mode = RnnMode::kRnnTanh;
+  EXPECT_EQ(step_options(spec), "num_proj 2");
+  spec.mode = RnnMode::kGru;
   spec.num_proj = 3;  // as wide as the units: off
   EXPECT_EQ(step_options(spec), "");
 }
@@ -240,6 +256,53 @@ TEST(Fields, AnyOtherOptionTakesAwayCudnnsStep) {
   RnnSpec plain = relu;
   plain.mode = RnnMode::kRnnTanh;
   EXPECT_TRUE(plain.has_cudnn_step());
+}
+
+// Which rates draw masks, and where.
+TEST(Fields, RatesThatDrawMasks) {
+  struct Asked {
+    bool masks, around, state, candidate, zones;
+    bool operator==(const Asked&) const = default;
+  };
+  const auto asked = [](const RnnSpec& spec) {
+    const TrainingOptions& training = spec.training;
+    return Asked{spec.draws_masks(), training.drops_around(), training.drops_state(),
+                 training.drops_candidate(), spec.zones_out()};
+  };
+  const std::pair<const char*, Asked> rates[] = {
+      {"dropout", {true, false, false, false, false}},
+      {"input_dropout", {true, true, false, false, false}},
+      {"output_dropout", {true, true, false, false, false}},
+      {"drop_connect", {true, true, false, false, false}},
+      {"recurrent_dropout", {true, false, true, false, false}},
+      {"zoneout", {true, false, false, false, true}},
+      {"zoneout_cell", {true, false, false, false, true}}};
+  EXPECT_EQ(asked({}), Asked{});
+  for (const auto& [name, expected] : rates) {
+    RnnSpec spec;
+    rnn_field(name).put(spec, 0.25);
+    EXPECT_EQ(asked(spec), expected) << name;
+  }
+  const RnnSpec candidate{.training = {.recurrent_dropout = 0.25,
+                                       .recurrent_dropout_form = RecurrentDropoutForm::kCandidate}};
+  EXPECT_EQ(asked(candidate), (Asked{true, false, false, true, false}));
+}
+
+// Whatever stands in a file is quoted in short.
+TEST(Fields, LongWordsAreQuotedInShort) {
+  const std::string word(5000, 'x');
+  RnnSpec spec;
+  const std::function<void()> calls[] = {[&] { rnn_field(word); },
+                                         [&] { parse_rnn_mode(word); },
+                                         [&] { parse_cell_activation(word); },
+                                         [&] { parse_cell_activation("elu(" + word + ")"); },
+                                         [&] { rnn_field("num_units").put(spec, word); },
+                                         [&] { rnn_field("layer_norm").put(spec, word); }};
+  for (const auto& call : calls) {
+    const std::string said = error_of<ArgumentError>(call);
+    EXPECT_NE(said.find("xxx..."), std::string::npos) << said;
+    EXPECT_LT(said.size(), 1000U) << said;
+  }
 }
 
 TEST(ValidSpecs, AreValidatedWhereTheyAreMade) {

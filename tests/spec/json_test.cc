@@ -131,5 +131,23 @@ TEST(SpecJson, WhatIsNoSpec) {
   expect("[]", "expected an object");
 }
 
+// Each names the file and the place at which it was found.
+TEST(SpecJson, ErrorsInFull) {
+  const auto of_clip = [](const std::string& clip) {
+    return error_of(R"({"num_units": 2, "input_size": 1, "cell_clip": )" + clip + "}");
+  };
+  EXPECT_EQ(of_clip("[1]"), "[file @ 49] 1 numbers, expected two");
+  EXPECT_EQ(of_clip("[]"), "[file @ 48] 0 numbers, expected two");
+  EXPECT_EQ(of_clip("[1, 2, 3]"), "[file @ 52] more than two numbers, expected two");
+  EXPECT_EQ(of_clip(R"([1, "x"])"), "[file @ 51] 'x', expected a number, \"inf\" or \"-inf\"");
+  EXPECT_EQ(error_of(R"({"num_units": 2, "num_units": 3, "input_size": 1})"),
+            "[file @ 28] the field 'num_units' is there twice, expected once");
+  const std::string word = '"' + std::string(5000, 'x') + '"';
+  for (const std::string& said : {of_clip("[1, " + word + "]"), error_of("{" + word + ": 1}"),
+                                  error_of(R"({"rnn_mode": )" + word + "}")}) {
+    EXPECT_LT(said.size(), 1000U);
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

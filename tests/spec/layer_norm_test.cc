@@ -48,7 +48,10 @@ TEST(LayerNormSpec, RefusesWhatNobodyHasPublished) {
   zones.zoneout = 0.5;
   expect_refused(zones,
                  "layer_norm is 'gates' with zoneout or recurrent_dropout, expected none of them");
-  zones.zoneout = 0.0;
+  std::swap(zones.zoneout, zones.zoneout_cell);
+  expect_refused(zones,
+                 "layer_norm is 'gates' with zoneout or recurrent_dropout, expected none of them");
+  zones.zoneout_cell = 0.0;
   zones.training.recurrent_dropout = 0.5;
   expect_refused(zones,
                  "layer_norm is 'gates' with zoneout or recurrent_dropout, expected none of them");

@@ -169,6 +169,8 @@ TEST(SpecValidate, NamesTheOption) {
   spec.validate();
   spec.forget_bias = std::nan("");
   expect_invalid(spec, "forget_bias is nan, expected a finite number");
+  spec.forget_bias = -HUGE_VAL;
+  expect_invalid(spec, "forget_bias is -inf, expected a finite number");
   spec.forget_bias = 1.0;
   spec.cell_clip.reset();
   spec.mode = RnnMode::kGru;

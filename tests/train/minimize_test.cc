@@ -415,6 +415,25 @@ TEST(Optimizer, RefusesGradientsThatDoNotFit) {
             "[GradientDescentOptimizer] a gradient of float32 [3] for 'w', expected float32 [2]");
   EXPECT_EQ(error_of<ArgumentError>([&] { optimizer.apply_gradients({}, {w}); }),
             "[GradientDescentOptimizer] 0 gradients, expected 1, one for each variable");
+  const DeviceArray narrow = DeviceArray::zeros(default_device(), DType::kFloat64, {2});
+  EXPECT_EQ(error_of<ArgumentError>([&] { optimizer.apply_gradients({narrow}, {w}); }),
+            "[GradientDescentOptimizer] a gradient of float64 [2] for 'w', expected float32 [2]");
+  const Variable v("v", Array(DType::kFloat32, {2}));
+  EXPECT_EQ(error_of<ArgumentError>([&] {
+              optimizer.apply_gradients({DeviceArray(), DeviceArray()}, {v, w});
+            }),
+            "[GradientDescentOptimizer] no gradients for any of 2 variables, of which the first is "
+            "'v', expected a loss that depends on one");
+  EXPECT_NO_THROW(optimizer.apply_gradients({}, {}));
+  EXPECT_EQ(error_of<ArgumentError>([&] { optimizer.slots(v); }),
+            "[GradientDescentOptimizer] slots of 'v', expected a variable that was prepared or "
+            "updated");
+  const Variable count("count", Array(DType::kInt64, {2}));
+  for (const bool scale : {true, false}) {
+    EXPECT_EQ(error_of<ArgumentError>(
+                  [&] { scale ? optimizer.prepare_scale({count}) : optimizer.prepare({count}); }),
+              "[GradientDescentOptimizer] variable 'count' of int64, expected a floating dtype");
+  }
 }
 
 }  // namespace

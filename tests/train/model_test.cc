@@ -88,7 +88,8 @@ TEST(ScoreText, OneSymbolAndUnknownOnes) {
   const double known = model.plain_bits("\n", "?");  // as the class of all others
   EXPECT_NEAR(score_text(model.model(), model.vocabulary(), "?").bits, known + std::log2(249.0),
               1e-4);
-  EXPECT_THROW(score_text(model.model(), model.vocabulary(), ""), ArgumentError);
+  EXPECT_EQ(error_of<ArgumentError>([&] { score_text(model.model(), model.vocabulary(), ""); }),
+            "[score_text] an empty text, expected symbols");
 }
 
 TEST(ScoreText, EachUnknownSymbolHasItsBits) {
@@ -244,11 +245,20 @@ TEST(SampleText, OfTheUnknownSymbolAloneIsEmpty) {
 TEST(SampleText, RefusesBadOptions) {
   Model model;
   SampleOptions options;
+  const auto said = [&] {
+    return error_of<ArgumentError>(
+        [&] { sample_text(model.model(), model.vocabulary(), options); });
+  };
   options.temperature = -1.0;
-  EXPECT_THROW(sample_text(model.model(), model.vocabulary(), options), ArgumentError);
+  EXPECT_EQ(said(), "[sample_text] temperature -1, expected a finite number of at least 0");
   options.temperature = 1.0;
-  options.top_k = -1;
-  EXPECT_THROW(sample_text(model.model(), model.vocabulary(), options), ArgumentError);
+  options.top_k = -2;
+  EXPECT_EQ(said(), "[sample_text] top_k -2, expected 0 or more");
+  options.top_k = 0;
+  options.symbols = -3;
+  EXPECT_EQ(said(), "[sample_text] symbols -3, expected 0 or more");
+  options.symbols = 0;
+  EXPECT_EQ(said(), "");
 }
 
 // Weights that a run which diverged would leave.
@@ -304,6 +314,20 @@ TEST(SequenceModel, StartsWithAnOpenForgetGate) {
     const bool forget = region.role == ParamRole::kInputBias && region.gate == 1;
     for (std::int64_t i = 0; i < region.rows; ++i) {
       EXPECT_EQ(element(params.view(), region.offset + i), forget ? 1.0 : 0.0) << region.name;
+    }
+  }
+}
+
+// It is the LSTM's: of a GRU that place is the update gate's.
+TEST(SequenceModel, StartsOtherCellsWithoutBiases) {
+  for (const RnnMode mode : {RnnMode::kGru, RnnMode::kRnnTanh}) {
+    Model model(6, mode);
+    const ParamsLayout layout(model.model().rnn().spec());
+    const Array params = model.model().rnn().kernel().to_host();
+    for (const ParamRegion& region : layout.biases()) {
+      for (std::int64_t i = 0; i < region.size(); ++i) {
+        EXPECT_EQ(element(params.view(), region.offset + i), 0.0) << region.name;
+      }
     }
   }
 }
@@ -407,9 +431,28 @@ TEST(SequenceModel, NeedsOneKindOfInput) {
   ModelConfig config;
   config.network.num_units = 2;
   config.outputs = 3;
-  EXPECT_THROW(SequenceModel{config}, ArgumentError);
-  config.vocabulary = config.columns = 3;
-  EXPECT_THROW(SequenceModel{config}, ArgumentError);
+  EXPECT_EQ(error_of<ArgumentError>([&] { SequenceModel{config}; }),
+            "[SequenceModel] vocabulary 0 and columns 0, expected one of the two above 0");
+  config.vocabulary = 3;
+  config.columns = 4;
+  EXPECT_EQ(error_of<ArgumentError>([&] { SequenceModel{config}; }),
+            "[SequenceModel] vocabulary 3 and columns 4, expected one of the two above 0");
+}
+
+// Training calls alone keep something for a backward pass.
+TEST(SequenceModel, RecomputesInTraining) {
+  if (default_device().engine()) GTEST_SKIP() << "the engines of processors alone recompute";
+  Model model;
+  const Array x = Array::of<std::int32_t>({3, 1}, std::vector<std::int32_t>{1, 4, 2});
+  SequenceModel::Call call;
+  call.training = true;
+  const GradientTape tape;
+  model.model().set_recompute(-7);
+  const std::string said = error_of<ArgumentError>([&] { model.model()(x, {}, call); });
+  EXPECT_NE(said.find("-7"), std::string::npos) << said;
+  EXPECT_NO_THROW(model.model()(x));
+  model.model().set_recompute(2);
+  EXPECT_NO_THROW(model.model()(x, {}, call));
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <functional>
 
+#include "openrnn/ops.h"
 #include "openrnn/train_optimizer.h"
+#include "support/expect_error.h"
 
 namespace openrnn::train {
 namespace {
@@ -213,6 +215,71 @@ TEST(Optimizer, AdamKeepsItsPowers) {
   optimizer.apply_gradients({gradient_array(0, DType::kFloat32)}, {variable});
   EXPECT_EQ(graph.variable("beta1_power").to_host().as<float>()[0], 0.9F * 0.9F);
   EXPECT_EQ(graph.variable("beta2_power").to_host().as<float>()[0], 0.999F * 0.999F);
+}
+
+// Of a variable's slots those of a second optimizer are numbered on, and so are scalars.
+TEST(Optimizer, NamesWhatItKeepsAsItsOwn) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w("w", start_values(DType::kFloat16));
+  AdamOptimizer first, second;
+  MomentumOptimizer third(0.1, 0.9);
+  first.prepare({w});
+  first.prepare({w});
+  second.prepare({w});
+  third.prepare({w});
+  std::vector<std::string> names;
+  for (const Variable& variable : graph.variables()) {
+    names.push_back(variable.name());
+    EXPECT_EQ(variable.trainable(), variable.name() == "w") << variable.name();
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{
+                "w", "beta1_power", "beta2_power", "loss_scale", "loss_scale_good_steps",
+                "w/master", "w/Adam", "w/Adam_1", "beta1_power_1", "beta2_power_1", "loss_scale_1",
+                "loss_scale_good_steps_1", "w/master_1", "w/Adam_2", "w/Adam_3", "loss_scale_2",
+                "loss_scale_good_steps_2", "w/master_2", "w/Momentum"}));
+}
+
+TEST(Optimizer, TheGlobalStepIsOneOfTheGraph) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  get_or_create_global_step();
+  ASSERT_TRUE(graph.has_variable("global_step")) << "nobody holds it";
+  EXPECT_TRUE(get_or_create_global_step().same_as(graph.variable("global_step")));
+  EXPECT_EQ(get_or_create_global_step().dtype(), DType::kInt64);
+  EXPECT_FALSE(get_or_create_global_step().trainable());
+  EXPECT_EQ(graph.variables().size(), 1U);
+}
+
+// Also where nobody counts the steps.
+TEST(Optimizer, ErrorsSayTheStep) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w("w", Array(DType::kFloat32, {1}));
+  const Variable global_step = get_or_create_global_step();
+  GradientDescentOptimizer optimizer(0.5);
+  const auto step = [&](double factor, const Variable& counter) {
+    return error_of<ArgumentError>([&] {
+      GradientTape tape;
+      const Tensor loss = ops::reduce_sum(ops::scale(w.read(), factor));
+      tape.close();
+      optimizer.minimize(tape, loss, {w}, counter).values();
+      optimizer.finish();
+    });
+  };
+  const auto refused = [](const char* step) {
+    return "[GradientDescentOptimizer] gradients with a global norm of inf at step " +
+           std::string(step) + ", expected finite ones (a lower learning rate may help)";
+  };
+  EXPECT_EQ(step(1.0, {}), "");
+  EXPECT_EQ(step(1.0, {}), "");
+  EXPECT_EQ(step(HUGE_VAL, {}), refused("2"));
+  const std::int64_t other = 70;
+  global_step.assign(ConstArrayView{&other, DType::kInt64, {}});
+  EXPECT_EQ(step(HUGE_VAL, global_step), refused("70"));
+  EXPECT_EQ(step(1.0, global_step), "");
+  EXPECT_EQ(step(HUGE_VAL, global_step), refused("71"));
 }
 
 }  // namespace

@@ -53,6 +53,12 @@ TEST(Schedule, RefusesWhatIsNoSchedule) {
             "[Schedule] decay_steps 0, expected 1 or more for a schedule that decays");
   EXPECT_EQ(error_of({ScheduleKind::kExponential, 0.1, 0, 5, 0.0}),
             "[Schedule] decay_rate 0, expected more than 0 and at most 1");
+  EXPECT_EQ(error_of({ScheduleKind::kCosine, 0.1, 0, 5, 0.5, 1.5}),
+            "[Schedule] final_fraction 1.5, expected 0 to 1");
+  EXPECT_EQ(error_of({ScheduleKind::kConstant, -0.5}),
+            "[Schedule] learning_rate -0.5, expected a finite number of at least 0");
+  EXPECT_EQ(error_of({ScheduleKind::kExponential, 0.1, 0, -2}),
+            "[Schedule] decay_steps -2, expected 1 or more for a schedule that decays");
   EXPECT_EQ(error_of({ScheduleKind::kConstant, 0.0}), "");
 }
 
@@ -78,7 +84,9 @@ TEST(Schedule, NamesGoThereAndBack) {
        {ScheduleKind::kConstant, ScheduleKind::kExponential, ScheduleKind::kCosine}) {
     EXPECT_EQ(parse_schedule(to_string(kind)), kind);
   }
-  EXPECT_THROW(parse_schedule("linear"), ArgumentError);
+  EXPECT_EQ(to_string(ScheduleKind::kCosine), "cosine");
+  EXPECT_EQ(openrnn::error_of<ArgumentError>([] { parse_schedule("linear"); }),
+            "[parse_schedule] 'linear', expected constant, exponential or cosine");
 }
 
 }  // namespace

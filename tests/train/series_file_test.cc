@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -166,10 +167,10 @@ TEST(SeriesFile, RefusesARowThatIsBlankNow) {
   const SeriesFile file = open_series(path, {}, 0);
   write(path, "a\n1\n \n3\n");
   std::vector<double> values(3);
-  EXPECT_NE(error_of<FormatError>([&] {
-              file.rows->read(0, 3, values.data());
-            }).find("the rows from here on are not those that were checked"),
-            std::string::npos);
+  EXPECT_EQ(error_of<FormatError>([&] { file.rows->read(0, 3, values.data()); }),
+            "[" + path +
+                " @ 2] the rows from here on are not those that were checked, expected a "
+                "file that does not change while it is used");
 }
 
 TEST(SeriesFile, RefusesAFileThatHasChanged) {
@@ -203,8 +204,48 @@ TEST(SeriesFile, RefusesAFileThatHasChanged) {
     file = opened();
     const std::size_t place = good.find(from, from == "\n" ? middle : middle + 1);
     std::fstream(path, std::ios::in | std::ios::out).seekp(std::streamoff(place)) << to;
-    EXPECT_NE(read(file).find(changed), std::string::npos) << from;
+    // Where the block begins in which the place is.
+    const auto rows = std::count(good.begin(), good.begin() + std::ptrdiff_t(place), '\n');
+    EXPECT_GT(rows, 64) << "not in the first one";
+    const std::string said = read(file);
+    EXPECT_NE(said.find(changed), std::string::npos) << from;
+    const std::size_t begin = std::stoul(said.substr(path.size() + 4));
+    EXPECT_GT(begin, 0U);
+    EXPECT_LE(begin, place);
+    EXPECT_EQ(good[begin - 1], '\n') << said;
   }
+}
+
+// A name that a table lacks is the column's place.
+TEST(SeriesWindows, RefusesWithAllFigures) {
+  SeriesTable table{{"a", "b"}, {}, Array(DType::kFloat64, {40, 3})};
+  for (std::size_t i = 0; i < 120; ++i) table.values.as<double>()[i] = std::sin(double(i * i));
+  const auto said = [&](const SeriesOptions& options) {
+    return error_of<ArgumentError>([&] { const SeriesWindows windows(table, options); });
+  };
+  EXPECT_EQ(said({.window = 3, .batch = 4}), "");
+  const std::string least = ", expected at least 1 of each";
+  EXPECT_EQ(said({.window = 0, .horizon = 5, .batch = 7}),
+            "[SeriesWindows] window 0, horizon 5 and batch 7" + least);
+  EXPECT_EQ(said({.window = 3, .horizon = -1, .batch = 7}),
+            "[SeriesWindows] window 3, horizon -1 and batch 7" + least);
+  EXPECT_EQ(said({.window = 3, .horizon = 5, .batch = 0}),
+            "[SeriesWindows] window 3, horizon 5 and batch 0" + least);
+  EXPECT_EQ(said({.valid_fraction = 1.5}),
+            "[SeriesWindows] valid_fraction 1.5, expected more than 0 and less than 1");
+  table.values.as<double>()[2] = table.values.as<double>()[5] = 1e308;
+  const std::string third = said({.window = 3, .batch = 4});
+  EXPECT_TRUE(third.starts_with("[SeriesWindows] column '3' with a mean of ")) << third;
+  SeriesScaling scaling{{{0, 0, 0}, {1, 1, 1}}, {{0, 0, 0}, {1, 1, 1}}};
+  const auto given = [&] {
+    return error_of<ArgumentError>([&] { const SeriesWindows windows(table, {}, scaling); });
+  };
+  EXPECT_EQ(given(), "");
+  scaling.values.deviation[1] = -2.0;
+  scaling.values.mean[1] = 0.5;
+  EXPECT_EQ(given(),
+            "[SeriesWindows] column 'b' with a mean of 0.5 and a deviation of -2, "
+            "expected values whose squares do not overflow");
 }
 
 }  // namespace

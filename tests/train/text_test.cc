@@ -11,6 +11,7 @@
 #include <set>
 
 #include "openrnn/train_data.h"
+#include "support/expect_error.h"
 
 namespace openrnn::train {
 namespace {
@@ -49,7 +50,10 @@ TEST(Vocabulary, BytesAndTheirOther) {
   EXPECT_EQ(vocabulary.decode(3), "\xff");
   EXPECT_EQ(vocabulary.decode(4), "");
   EXPECT_NEAR(vocabulary.bits_of_unknown(), std::log2(252.0), 1e-12);
-  EXPECT_THROW(vocabulary.decode(5), ArgumentError);
+  for (const std::int32_t id : {-1, 5}) {
+    EXPECT_EQ(error_of<ArgumentError>([&] { vocabulary.decode(id); }),
+              "[Vocabulary::decode] id " + std::to_string(id) + ", expected 0 to 4");
+  }
 }
 
 TEST(Vocabulary, AllBytesNeedNoOther) {
@@ -89,11 +93,6 @@ TEST(Vocabulary, RefusesBytesThatAreNotUtf8) {
                 "takes any)");
     }
   }
-  EXPECT_THROW(Vocabulary(TextLevel::kByte, {3, 3}), ArgumentError);
-  EXPECT_THROW(Vocabulary(TextLevel::kByte, {256}), ArgumentError);
-  for (const std::int32_t surrogate : {0xd800, 0xdfff}) {
-    EXPECT_THROW(Vocabulary(TextLevel::kChar, {surrogate}), ArgumentError);
-  }
   EXPECT_EQ(Vocabulary(TextLevel::kChar, {0xd7ff, 0xe000}).id_of(0xe000), 1);
 }
 
@@ -129,6 +128,68 @@ TEST(LoadText, ALongLastLineIsHeldOut) {
 TEST(LoadText, OneLineIsEnoughWithAFileToValidateOn) {
   const TextFile file("one line");
   EXPECT_EQ(load_text({file.path(), file.path(), TextLevel::kByte, 0.05}).train, "one line");
+}
+
+TEST(Vocabulary, RefusesCodesThatAreNone) {
+  using Codes = std::vector<std::int32_t>;
+  const auto said = [](TextLevel level, const Codes& codes) {
+    return error_of<ArgumentError>([&] { Vocabulary(level, codes); });
+  };
+  const auto refused = [](std::int32_t code, int place, const char* top) {
+    return "[Vocabulary] code " + std::to_string(code) + " at place " + std::to_string(place) +
+           ", expected ascending codes of 0 to " + top + " without surrogates";
+  };
+  EXPECT_EQ(said(TextLevel::kByte, {0, 255}), "");
+  EXPECT_EQ(said(TextLevel::kByte, {3, 3}), refused(3, 1, "255"));
+  EXPECT_EQ(said(TextLevel::kByte, {1, 3, 2}), refused(2, 2, "255"));
+  EXPECT_EQ(said(TextLevel::kByte, {-1}), refused(-1, 0, "255"));
+  EXPECT_EQ(said(TextLevel::kByte, {1, 256}), refused(256, 1, "255"));
+  EXPECT_EQ(said(TextLevel::kChar, {0x10ffff}), "");
+  for (const std::int32_t code : {0xd800, 0xdfff, 0x110000}) {
+    EXPECT_EQ(said(TextLevel::kChar, {5, code}), refused(code, 1, "1114111"));
+  }
+}
+
+TEST(Vocabulary, LevelsHaveNames) {
+  for (const TextLevel level : {TextLevel::kByte, TextLevel::kChar}) {
+    EXPECT_EQ(parse_text_level(to_string(level)), level);
+  }
+  EXPECT_EQ(to_string(TextLevel::kChar), "char");
+  EXPECT_EQ(error_of<ArgumentError>([] { parse_text_level("word"); }),
+            "[parse_text_level] 'word', expected byte or char");
+}
+
+TEST(LoadText, AFileToValidateOnIsItsOwn) {
+  const TextFile file("the text to train on");
+  const std::string path = file.path() + ".valid";
+  const auto load = [&](const std::string& bytes, double fraction, std::uint64_t map_above) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    return load_text({file.path(), path, TextLevel::kByte, fraction, map_above});
+  };
+  for (const std::uint64_t map_above : {0, 1000}) {
+    // There is nothing to cut off, so that no fraction is wrong.
+    const Text text = load("another one", -1.0, map_above);
+    EXPECT_EQ(text.train, "the text to train on");
+    EXPECT_EQ(text.valid, "another one");
+    EXPECT_EQ(text.vocabulary.codes(),
+              Vocabulary::of_text("the text to train on", TextLevel::kByte).codes());
+  }
+  EXPECT_EQ(error_of<ArgumentError>([&] { load("", 0.5, 1000); }),
+            "[load_text] '" + path + "' is empty, expected a text");
+  std::filesystem::remove(path);
+}
+
+TEST(LoadText, RefusesAFractionThatIsNone) {
+  const TextFile file("one\ntwo\nthree\n");
+  for (const auto& [fraction, text] :
+       {std::pair{0.0, "0"}, {1.0, "1"}, {-0.25, "-0.25"}, {std::nan(""), "nan"}}) {
+    const double given = fraction;
+    EXPECT_EQ(error_of<ArgumentError>([&] {
+                load_text({file.path(), "", TextLevel::kByte, given});
+              }),
+              std::string("[load_text] valid_fraction ") + text +
+                  ", expected more than 0 and less than 1");
+  }
 }
 
 TEST(LoadText, RefusesWhatIsNoText) {
@@ -201,7 +262,10 @@ TEST(TextSymbols, AreThoseOfTheWholeTextWhereverTheyBegin) {
       ASSERT_TRUE(std::equal(found.begin(), found.end(), all.begin() + first)) << first;
     }
   }
-  EXPECT_THROW(TextSymbols("a\xff", Vocabulary::of_text("a", TextLevel::kChar)), ArgumentError);
+  EXPECT_EQ(error_of<ArgumentError>(
+                [] { TextSymbols("a\u00e9\xff", Vocabulary::of_text("a", TextLevel::kChar)); }),
+            "[Vocabulary] a text whose byte 3 is not UTF-8, expected UTF-8 (the level byte takes "
+            "any)");
 }
 
 TEST(TextStreams, ReadsSegmentsInWindows) {
@@ -301,7 +365,10 @@ TEST(TextStreams, RefusesWindowsThatAreNone) {
   const std::int64_t last = streams.windows() - 1;
   EXPECT_NO_THROW(streams.window({0, last}));
   for (const DataPosition& position : {DataPosition{-1, 0}, {0, -1}, {0, last + 1}}) {
-    EXPECT_THROW(streams.window(position), ArgumentError) << position.epoch;
+    EXPECT_EQ(error_of<ArgumentError>([&] { streams.window(position); }),
+              "[TextStreams::window] epoch " + std::to_string(position.epoch) + ", window " +
+                  std::to_string(position.window) + ", expected windows 0 to " +
+                  std::to_string(last));
   }
 }
 
@@ -313,7 +380,15 @@ TEST(TextStreams, RefusesATextThatIsTooShort) {
     EXPECT_EQ(std::string(error.what()),
               "[TextStreams] a text of 5 symbols, expected at least 6 for 5 parallel streams");
   }
-  EXPECT_THROW(TextStreams(counting(9), {.batch = 0, .seq_len = 1}), ArgumentError);
+  for (const auto& [batch, seq_len, segment_windows] :
+       {std::array<std::int64_t, 3>{0, 1, 2}, {1, 0, 2}, {1, 2, 0}}) {
+    const TextStreams::Options options{
+        .batch = batch, .seq_len = seq_len, .segment_windows = segment_windows};
+    EXPECT_EQ(error_of<ArgumentError>([&] { TextStreams(counting(9), options); }),
+              "[TextStreams] batch " + std::to_string(batch) + ", seq_len " +
+                  std::to_string(seq_len) + " and segment_windows " +
+                  std::to_string(segment_windows) + ", expected at least 1 of each");
+  }
 }
 
 }  // namespace

@@ -266,5 +266,16 @@ TEST(Tracked, SlotsOfAnotherDtypeAreRefusedAsAWhole) {
   EXPECT_TRUE(same_bits(run.optimizer->slots(kernel)[0].to_host(), slot));
 }
 
+TEST(Tracked, AnOptimizerThatIsGoneIsAnError) {
+  const TempFolder folder;
+  Trained trained(RnnMode::kRnnTanh, Direction::kUnidirectional, "adam", 1);
+  trained.train(3);
+  const Checkpoint checkpoint = trained.checkpoint();
+  checkpoint.write(folder / "a");
+  trained.optimizer.reset();
+  EXPECT_EQ(thrown<StateError>([&] { checkpoint.write(folder / "b"); }),
+            "[Checkpoint] the object 'opt' is gone, expected it to outlive the checkpoint");
+}
+
 }  // namespace
 }  // namespace openrnn::train

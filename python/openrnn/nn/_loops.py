@@ -131,9 +131,9 @@ def _flat_states(cells: Any, states: Any, name: str) -> Any:
     if states is None:
         return None
     if not isinstance(states, list) or len(states) != len(cells):
-        given = f"of {len(states)}" if isinstance(states, (list, tuple)) else ""
+        given = f" of {len(states)}" if isinstance(states, (list, tuple)) else ""
         raise ArgumentError(
-            f"[stack_bidirectional_dynamic_rnn] {name} is a {type(states).__name__} {given}, "
+            f"[stack_bidirectional_dynamic_rnn] {name} is a {type(states).__name__}{given}, "
             f"expected a list of {len(cells)}, one state a layer"
         )
     return [cell._flat_state(state) for cell, state in zip(cells, states, strict=True)]

@@ -164,7 +164,6 @@ void JsonScanner::take_escape(std::string& out) {
 
 std::string JsonScanner::string() {
   take('"', "a string");
-  const std::size_t start = value_at_;
   std::string out;
   for (;;) {
     if (at_ == text_.size()) fail("a string does not end");
@@ -177,7 +176,6 @@ std::string JsonScanner::string() {
       out += c;
     }
   }
-  value_at_ = start;
   if (!is_valid_utf8(out)) fail("a string is not UTF-8");
   return out;
 }

@@ -40,7 +40,6 @@ KerasVersion keras_version_of(const std::string& text) {
   KerasVersion version;
   // Three digits are more than any version has.
   if (std::sscanf(text.c_str(), "%3d.%3d", &version.major, &version.minor) < 1) return {};
-  version.tensorflow = text.ends_with("-tf");
   return version;
 }
 

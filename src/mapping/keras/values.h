@@ -25,11 +25,10 @@ class ValueIndex {
   std::unordered_map<std::string_view, const PlainValue*> values_;
 };
 
-/// The version that a file says it is of: 2.3 is {2, 3}. Keras 1 said none: {1, 0}.
+/// The version that a file says it is of: 2.3 is {2, 3}, of tf.keras that of the standalone Keras
+/// it was made from. Keras 1 said none: {1, 0}.
 struct KerasVersion {
   int major = 1, minor = 0;
-  /// tf.keras, whose numbers are those of the standalone Keras it was made from.
-  bool tensorflow = false;
 };
 KerasVersion keras_version_of(const std::string& text);
 

@@ -39,15 +39,13 @@ Tensor scattered(const Tensor& dy, const ElementView& view, const Shape& shape) 
       });
 }
 
-void require_broadcast(const char* call, const Shape& from, const Shape& to) {
+bool broadcasts(const Shape& from, const Shape& to) {
   bool good = from.size() <= to.size();
   const std::size_t more = good ? to.size() - from.size() : 0;
   for (std::size_t i = 0; good && i < from.size(); ++i) {
     good = from[i] == 1 || dims_fit(from[i], to[more + i]);
   }
-  if (good) return;
-  throw ArgumentError(message("[", call, "] x has shape ", to_string(from),
-                              ", expected one that broadcasts to ", to_string(to)));
+  return good;
 }
 
 }  // namespace
@@ -145,7 +143,10 @@ Tensor viewed(const char* call, const Tensor& x, const ElementView& view) {
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   if (x.empty()) throw ArgumentError("[broadcast_to] x is empty, expected a tensor");
-  require_broadcast("broadcast_to", x.shape(), shape);
+  if (!broadcasts(x.shape(), shape)) {
+    throw ArgumentError(message("[broadcast_to] x has shape ", to_string(x.shape()),
+                                ", expected one that broadcasts to ", to_string(shape)));
+  }
   if (x.is_symbolic()) return defer_one("broadcast_to", {x.dtype(), shape}, x, shape);
   if (x.shape() == shape) return x;
   return record_one(
@@ -158,7 +159,11 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   require_floating("sum_to", "x", x);
-  require_broadcast("sum_to", shape, x.shape());
+  if (!broadcasts(shape, x.shape())) {
+    throw ArgumentError(message("[sum_to] shape is ", to_string(shape),
+                                ", expected one that broadcasts to ", to_string(x.shape()),
+                                " of x"));
+  }
   if (x.is_symbolic()) return defer_one("sum_to", {x.dtype(), shape}, x, shape);
   if (x.shape() == shape) return x;
   return record_one(

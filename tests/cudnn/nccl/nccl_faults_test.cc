@@ -103,6 +103,46 @@ TEST(NcclFaults, TheGpuIsThatOfTheRankOnItsMachine) {
   EXPECT_NE(errors[0].find("each rank needs a GPU of its own"), std::string::npos) << errors[0];
 }
 
+// Two ranks to which it says the same number are on one GPU.
+TEST(NcclFaults, EachLauncherSaysTheRankOnItsMachine) {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "LOCAL_RANK"}) {
+    for (const char* value : {"0", "1"}) {
+      const testing::Setting local(name, value);
+      const auto errors = on_ranks(2, [](Communicator& threads) { nccl_communicator(threads); });
+      EXPECT_NE(errors[0].find("each rank needs a GPU of its own"), std::string::npos)
+          << name << value << ": " << errors[0];
+    }
+  }
+}
+
+TEST(NcclFaults, RefusesWhatIsOutOfRange) {
+  const auto refused = [](const NcclOptions& options) {
+    return on_ranks(1, [&](Communicator& threads) { nccl_communicator(threads, options); })[0];
+  };
+  EXPECT_EQ(refused({.device = 3}), "");
+  for (const int device : {-2, 4}) {
+    EXPECT_EQ(refused({.device = device}),
+              "[nccl_communicator] device " + std::to_string(device) +
+                  ", expected 0 to 3, or -1 for that of the rank on its machine");
+  }
+  for (const auto& [seconds, text] : {std::pair{0.0, "0"}, {-2.5, "-2.5"}, {std::nan(""), "nan"}}) {
+    EXPECT_EQ(refused({.timeout_seconds = seconds}),
+              "[nccl_communicator] a timeout of " + std::string(text) + " s, expected more than 0");
+  }
+  const auto errors = on_nccl_ranks(2, [](Communicator& all) {
+    EXPECT_TRUE(all.takes_any_thread());
+    EXPECT_EQ(all.failure(), "");
+    std::int64_t number = 3;
+    expect_error<ArgumentError>([&] { all.all_reduce(DType::kInt64, 1, &number); },
+                                "[Communicator] all_reduce of int64, expected float32 or float64");
+    double value = 0.5 + all.rank();
+    all.all_reduce(DType::kFloat64, 1, &value);
+    EXPECT_EQ(value, 2.0);
+  });
+  EXPECT_EQ(errors, Errors(2));
+}
+
 TEST(NcclFaults, ACallThatFailsIsNamedAndTheNextOnesToo) {
   const testing::Setting fault("STAND_IN_NCCL_FAULT", "2");
   const auto errors = on_nccl_ranks(2, [](Communicator& all) {

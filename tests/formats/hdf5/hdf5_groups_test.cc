@@ -197,9 +197,10 @@ TEST(Hdf5Heaps, OfOneBlock) {
 TEST(Hdf5Heaps, WhatIsRefused) {
   const std::pair<Heap, const char*> heaps[] = {
       {{.filters = 1}, "a fractal heap is compressed"},
-      {{.width = 3}, "expected powers of two that fit"},
+      {{.width = 3},
+       "has blocks of 64 to 64 bytes in rows of 3 and 16 bits, expected powers of two that fit"},
       {{.width = 0}, "expected powers of two that fit"},
-      {{.start = 48}, "expected powers of two that fit"},
+      {{.start = 48}, "has blocks of 48 to 64 bytes in rows of 2 and 16 bits"},
       {{.max_direct = 96}, "expected powers of two that fit"},
       {{.max_direct = 32}, "expected powers of two that fit"},
       {{.bits = 0}, "expected powers of two that fit"},

@@ -190,6 +190,7 @@ TEST(TorchTensors, Errors) {
                  "a tensor is stored as a lazy negation or conjugation");
   EXPECT_MESSAGE(UnsupportedError, objects_of(whole(good.v3(name("torch", "float32"), lazy))),
                  "lazy negation");
+  EXPECT_MESSAGE(UnsupportedError, objects_of(whole(good.v2(list({})))), "lazy negation");
 }
 
 TEST(TorchTensors, ElementTypesByNameAndStorage) {

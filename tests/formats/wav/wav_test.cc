@@ -70,8 +70,9 @@ TEST(Wav, EveryCoding) {
                                      {kFloat, 8},
                                      {2, 16},
                                      {kExtensible, 16}}) {
-    EXPECT_MESSAGE(UnsupportedError, read(riff(format(coding, bits) + chunk("data", ""))),
-                   "has coding " + std::to_string(coding) + " of " + std::to_string(bits));
+    EXPECT_MESSAGE(
+        UnsupportedError, read(riff(format(coding, bits) + chunk("data", ""))),
+        "[read_wav] a.wav has coding " + std::to_string(coding) + " of " + std::to_string(bits));
   }
 }
 
@@ -116,16 +117,16 @@ TEST(Wav, WhatIsRefused) {
   other[8] = 'A';
   EXPECT_MESSAGE(FormatError, read(other), "this is no WAVE file");
   EXPECT_MESSAGE(FormatError, read(riff(chunk("data", "abcd") + format(kPcm, 16))),
-                 "samples before the chunk 'fmt '");
+                 "[a.wav @ 12] samples before the chunk 'fmt '");
   EXPECT_MESSAGE(FormatError, read(riff(format(kPcm, 16, 0) + chunk("data", "abcd"))),
-                 "the file has no channels");
+                 "[a.wav @ 20] the file has no channels");
   EXPECT_MESSAGE(FormatError, read(riff(format(kPcm, 16, 2) + chunk("data", "abcdef"))),
-                 "there are 6 bytes of samples, expected whole frames of 4");
+                 "[a.wav @ 44] there are 6 bytes of samples, expected whole frames of 4");
   EXPECT_MESSAGE(FormatError, read(riff(chunk("fmt ", std::string(15, '\0')) + chunk("data", ""))),
-                 "the chunk 'fmt ' has 15 bytes, expected at least 16");
+                 "[a.wav @ 20] the chunk 'fmt ' has 15 bytes, expected at least 16");
   std::string large = good;
   large[good.size() - 8] = 5;  // the size of the last chunk
-  EXPECT_MESSAGE(FormatError, read(large), "a chunk has 5 bytes, expected at most 4");
+  EXPECT_MESSAGE(FormatError, read(large), "[a.wav @ 36] a chunk has 5 bytes, expected at most 4");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "layers/graph/gru_model.h"
 #include "layers/graph/values.h"
+#include "support/expect_error.h"
 
 namespace openrnn {
 namespace {
@@ -51,10 +52,46 @@ TEST(LayerGraphParts, AreAllThereAndOfTheirClasses) {
   for (const auto& [name, layer] : all) {
     LayerGraph::Made made = all;
     made[name] = all.at(name == "dense" ? "gru" : "dense");
-    EXPECT_THROW(of(made), ArgumentError) << name;
+    const std::string kind = name == "words"  ? "embedding"
+                             : name == "gru"  ? "recurrent"
+                             : name == "drop" ? "dropout"
+                                              : "dense";
+    const std::string said = "[LayerGraph] the layer '" + name + "' (" + kind +
+                             ") has no layer of its class, expected one";
+    expect_error<ArgumentError>([&] { of(made); }, said);
     made.erase(name);
-    EXPECT_THROW(of(made), ArgumentError) << name;
+    expect_error<ArgumentError>([&] { of(made); }, said);
   }
+  LayerGraph::Made unbuilt = all;
+  unbuilt["dense"] = std::make_shared<layers::Dense>(layers::DenseOptions{.units = kWidth});
+  expect_error<ArgumentError>(
+      [&] { of(unbuilt); },
+      "[LayerGraph] the layer 'dense' is not built, expected one with weights");
+}
+
+TEST(LayerGraphParts, WhatAFileLacksIsNamed) {
+  MappedModel model = model_of_each_kind();
+  model.layers[2].weights.clear();
+  expect_error<ArgumentError>([&] { LayerGraph::of(model); },
+                              "[LayerGraph] the layer 'dense' has 0 weights, expected 1");
+  model.layers.clear();
+  const std::string none =
+      "[LayerGraph] the file has no whole model that is computed here, only 1 recurrent networks";
+  expect_error<UnsupportedError>([&] { LayerGraph::of(model); }, none);
+  model.notes = {"first", "last"};
+  expect_error<UnsupportedError>([&] { LayerGraph::of(model); }, none + ": last");
+}
+
+TEST(LayerGraphParts, CallsAndNamesThatDoNotFitAreNamed) {
+  const auto graph = LayerGraph::of(model_of_each_kind());
+  const std::string at = "[" + graph->name() + "] ";
+  const Tensor ids(Array(DType::kInt32, {2, 3}).view()), flat(Array(DType::kInt32, {2}).view());
+  expect_error<ArgumentError>([&] { (*graph)({ids, ids}); }, at + "2 inputs, expected 1");
+  expect_error<ArgumentError>([&] { (*graph)({flat}); },
+                              at + "inputs[0] is int32 [2], expected int32 [-1, -1]");
+  expect_error<ArgumentError>([&] { graph->layer("none"); },
+                              "[LayerGraph] no layer 'none', expected one of 'dense', 'drop', "
+                              "'gru', 'words'");
 }
 
 TEST(LayerGraphParts, OutputsAreThoseOfTheirIndices) {

@@ -9,6 +9,7 @@ import pytest
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
 
 import file_tools as tools
+import openrnn
 
 v1 = tf.compat.v1
 
@@ -30,7 +31,7 @@ def sample_tensors():
     tensors["empty"] = np.zeros((0, 4), np.float32)
     tensors["scalar"] = np.float32(0.1)
     tensors["one_text"] = np.array(b'{"cell": "lstm"}', object)
-    tensors["texts"] = np.array([[b"", b"a\0b\xff"], [b"x" * 300, "grün".encode()]], object)
+    tensors["texts"] = np.array([[b"", b"a\0b\xff\0"], [b"x" * 300, "grün".encode()]], object)
     tensors["no_texts"] = np.zeros((0,), object)
     return tensors
 
@@ -85,6 +86,16 @@ def assert_same(found, expected):
 def test_we_read_what_tensorflow_writes(tmp_path):
     save_v2(tmp_path / "ckpt", sample_tensors())
     tools.assert_same(tools.read_bundle(tmp_path / "ckpt"), sample_tensors())
+
+
+def test_the_package_reads_what_tensorflow_writes(tmp_path):
+    save_v2(tmp_path / "ckpt", sample_tensors())
+    listed = openrnn.train.list_variables(tmp_path / "ckpt")
+    assert listed == [(n, list(np.shape(v))) for n, v in sorted(sample_tensors().items())]
+    found = {n: openrnn.train.load_variable(tmp_path / "ckpt", n) for n, _ in listed}
+    tools.assert_same(found, sample_tensors())
+    # NumPy's own arrays of bytes would lose a zero at the end.
+    assert all(found[name].dtype == object for name in ("one_text", "texts", "no_texts"))
 
 
 def test_both_write_the_same_files(tmp_path):

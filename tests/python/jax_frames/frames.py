@@ -5,7 +5,8 @@ import ctypes as c
 from openrnn import _core
 
 P = c.POINTER
-TYPES = {"bool": 1, "int32": 4, "uint8": 6, "uint32": 8, "float32": 11, "float64": 12}
+TYPES = {"bool": 1, "int32": 4, "int64": 5, "uint8": 6, "uint32": 8, "float16": 10, "float32": 11,
+         "float64": 12, "bfloat16": 16}  # fmt: skip
 EXECUTE = 3
 
 

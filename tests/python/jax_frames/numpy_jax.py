@@ -33,8 +33,8 @@ class custom_vjp:
     def __call__(self, *args):
         return self.function(*args)
 
-    def defvjp(self, keep, first, **_):
-        self.keep, self.first = keep, first
+    def defvjp(self, keep, first, **options):
+        self.keep, self.first, self.options = keep, first, options
 
 
 class custom_vmap(custom_vjp):
@@ -83,8 +83,25 @@ def _leaves(tree):
     return [tree]
 
 
-def _jit(function, **_):
+def _jit(function, **options):
+    if options:
+        function.options = options
     return function
+
+
+# What was set by `disable_jit`, and the targets by name.
+disabled, targets = [], {}
+
+
+@contextmanager
+def _disable_jit(flag=True):
+    disabled.append(flag)
+    yield
+
+
+def _device_put(value, device):
+    assert device == "cpu"
+    return asarray(value)
 
 
 def _uniform(key, shape, dtype, low, high):
@@ -124,6 +141,8 @@ def _module(name, **members):
 
 
 def _ffi_call(name, shapes, vmap_method):
+    assert vmap_method == "sequential"
+
     def call(*operands, **attributes):
         made = [np.zeros(each.shape, each.dtype) for each in shapes]
         error = Call([np.ascontiguousarray(each) for each in operands], made, attributes).run(name)
@@ -134,6 +153,10 @@ def _ffi_call(name, shapes, vmap_method):
     return call
 
 
+def _register(name, capsule, **options):
+    targets[name] = capsule, options
+
+
 class SymbolicZero:
     """The gradient of what nobody used."""
 
@@ -142,7 +165,7 @@ def _modules():
     numpy = _numpy()
     core = _module("jax.core", ShapedArray=ShapedArray, Tracer=Tracer)
     ffi = _module("jax.ffi", ffi_lowering=lambda name: name, ffi_call=_ffi_call,
-                  register_ffi_target=lambda *_, **__: None)  # fmt: skip
+                  register_ffi_target=_register)  # fmt: skip
     mlir = _module("jax.interpreters.mlir", lowerings={})
     mlir.register_lowering = lambda primitive, rule, platform=None: mlir.lowerings.update(
         {(primitive.name, platform): rule})  # fmt: skip
@@ -151,7 +174,7 @@ def _modules():
         jit=_jit, custom_vjp=custom_vjp, random=_random(), lax=SimpleNamespace(map=_map),
         tree_util=SimpleNamespace(register_pytree_node_class=lambda cls: cls, tree_leaves=_leaves),
         nn=SimpleNamespace(initializers=SimpleNamespace(orthogonal=_orthogonal)),
-        device_put=lambda value, device: asarray(value), devices=lambda kind: [kind], Array=Array,
+        device_put=_device_put, disable_jit=_disable_jit, devices=lambda kind: [kind], Array=Array,
         ShapeDtypeStruct=ShapedArray, default_backend=lambda: "cpu", __path__=[],
     )  # fmt: skip
     batching = _module("jax.interpreters.batching", defvectorized=lambda primitive: None)

@@ -241,3 +241,74 @@ def test_wrong_bits_are_errors():
         made = [np.empty_like(parts.operands["x"])]
         code, found = Call(operands, made, attributes).run("openrnn_keras_backward")
         assert code == 3 and text in found, found
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("mode", ["lstm", "gru"])
+def test_zeros_for_masked_steps_and_no_reserve(mode, directions, last):
+    """The output where a step does not count; and gradients that run forward again."""
+    network = (mode, True, "float64")
+    parts = Parts(directions, True, True, network, last, zero=True)
+    assert parts.forward() is None
+    wanted, saved = parts.wanted()
+    assert same(parts.made(), wanted)
+    held = Parts(directions, False, True, network, last, **parts.operands)
+    assert held.forward() is None
+    assert (held.results["y"] != parts.results["y"]).any()
+    arrays, outputs = (1 << len(parts.arrays)) - 1, (1 << len(parts.outputs)) - 1
+    for reserve in (parts.results["reserve"], np.zeros(0, np.uint8)):
+        assert same(parts.backward(reserve, outputs, arrays), parts.gradients(saved, outputs))
+
+
+NAMES = {"h": "a state", "c": "a cell", "kernel": "kernel", "recurrent": "recurrent_kernel", "bias": "bias"}
+
+
+def said_of(name):
+    """What an error calls an array of Parts."""
+    bare = name.rstrip("0123456789").removesuffix("n") if name[0] in "hc" else name.rstrip("0123456789")
+    return NAMES.get(bare, bare)
+
+
+def text_of(array):
+    return f"{array.dtype} [{', '.join(map(str, array.shape))}]"
+
+
+def wrong_of(array):
+    yield np.zeros((*array.shape[:-1], 9), array.dtype)
+    if array.dtype != bool:
+        yield array.astype("float64")
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+def test_every_array_of_keras_is_named(directions):
+    right = Parts(directions, masked=True)
+    for name, array in {**right.operands, **right.results}.items():
+        if name == "reserve":
+            continue
+        for wrong in wrong_of(array):
+            found = Parts(directions, masked=True, **{name: wrong}).forward()
+            assert found == (3, f"[openrnn.keras] {said_of(name)} is {text_of(wrong)}, expected {text_of(array)}")
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+def test_every_array_of_a_gradient_of_keras_is_named(directions):
+    parts = Parts(directions, masked=True)
+    given, wanted = (1 << len(parts.outputs)) - 1, (1 << len(parts.arrays)) - 1
+    attributes = {**parts.attributes, "given": given, "wanted": wanted}
+    reserve = np.zeros(0, np.uint8)
+
+    def run(gradients, operands, made):
+        given = [*gradients.values(), *operands.values(), reserve]
+        return Call(given, list(made.values()), attributes).run("openrnn_keras_backward")
+
+    gradients, made = parts.ones(given), {name: parts.operands[name].copy() for name in parts.arrays}
+    assert run(gradients, parts.operands, made) is None
+    of = lambda name: said_of(name) if said_of(name).startswith("a ") else f"d{said_of(name)}"
+    for group, name_of in ((gradients, of), (parts.operands, said_of), (made, of)):
+        for name, array in list(group.items()):
+            for wrong in wrong_of(array):
+                group[name] = wrong
+                found = run(gradients, parts.operands, made)
+                assert found == (3, f"[openrnn.keras] {name_of(name)} is {text_of(wrong)}, expected {text_of(array)}")
+            group[name] = array

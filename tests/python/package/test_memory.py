@@ -176,3 +176,57 @@ def test_errors_of_python_callables_come_through():
     wrong = openrnn.cudnn_rnn.CudnnGRU(1, U, kernel_initializer=lambda shape, dtype: draw(2))
     with pytest.raises(ValueError, match=r"\[initializer\].*expected float32 of shape"):
         wrong(draw(T, B, I))
+
+
+def spoil(array):
+    array.fill(np.nan if array.dtype.kind == "f" else 0)
+
+
+@pytest.mark.parametrize("kind", ["layer", "op level"])
+@pytest.mark.parametrize("place", range(5))
+def test_a_recorded_call_keeps_copies(place, kind):
+    """Of everything beside the one argument that is symbolic."""
+    model = openrnn.cudnn_rnn.ops.CudnnLSTM(1, U, I)
+    layer = openrnn.cudnn_rnn.CudnnLSTM(1, U, seed=5)
+    layer.build((None, None, I))
+    if kind == "layer" and place == 3:
+        return
+    arrays = [draw(T, B, I), draw(1, B, U), draw(1, B, U, seed=4), draw(model.params_size()),
+              np.array([5, 2, 3], "int32")]  # fmt: skip
+
+    def call(x, h, c, params, lengths):
+        if kind == "layer":
+            return layer(x, (h, c), sequence_lengths=lengths, training=False)[0]
+        return model(x, h, c, params, is_training=False, sequence_lengths=lengths)[0]
+
+    wanted = call(*arrays).numpy()
+    given = [array.copy() for array in arrays]
+    given[place] = openrnn.Input(batch_shape=arrays[place].shape, dtype=arrays[place].dtype)
+    made = openrnn.Model(given[place], call(*given))
+    for n, array in enumerate(given):
+        if n != place:
+            spoil(array)
+    np.testing.assert_array_equal(made(arrays[place]), wanted)
+
+
+@pytest.mark.parametrize("kind", ["layer", "op level"])
+def test_a_differentiated_call_keeps_copies_of_every_array(kind):
+    model = openrnn.cudnn_rnn.ops.CudnnLSTM(1, U, I)
+    found = []
+    for change in (lambda array: None, spoil):
+        openrnn.reset_default_graph()
+        layer = openrnn.cudnn_rnn.CudnnLSTM(1, U, seed=5)
+        layer.build((None, None, I))
+        x, h, c = draw(T, B, I), draw(1, B, U), openrnn.Variable(draw(1, B, U, seed=4))
+        params = draw(model.params_size())
+        with openrnn.GradientTape() as tape:
+            if kind == "layer":
+                output = layer(x, (h, c), training=False, save=True)[0]
+            else:
+                output = model(x, h, c, params)[0]
+            loss = openrnn.reduce_sum(openrnn.square(output))
+        for array in (x, h, params):
+            change(array)
+        found.append(tape.gradient(loss, c).numpy())
+    assert np.abs(found[0]).max() > 1e-3
+    np.testing.assert_array_equal(*found)

@@ -1,4 +1,5 @@
 """fit() and Run in several processes, here threads, by a communicator in Python: the bits of one."""
+import re
 import threading
 
 import numpy as np
@@ -161,7 +162,11 @@ def run_of(text, out, communicator=None, **more):
                    micro_batches=4, save_seconds=0, communicator=communicator, **more) as run:  # fmt: skip
         seen = []
         said = run.train(lambda report: seen.append(report.step))
-        return said, run.step, len(seen), run.reduction_cost.steps
+        cost = run.reduction_cost
+        if not more.get("overlap"):
+            assert cost.seconds_overlapped == 0.0 and cost.seconds_waited >= 0.0
+            assert (cost.bytes > 0) == (cost.seconds > 0.0) == (cost.steps > 0)
+        return said, run.step, len(seen), cost.steps
 
 
 def test_runs_have_the_checkpoints_of_one_process(tmp_path):
@@ -210,8 +215,27 @@ def test_other_weights_are_refused():
 
     found = on_ranks(2, work)
     assert isinstance(found[1], openrnn.StateError)
-    assert str(found[1]).startswith("[fit] rank 1 of 2 has weights of fingerprint ")
+    text = r"\[fit\] rank 1 of 2 has weights of fingerprint [0-9a-f]{16}, "
+    assert re.match(text, str(found[1]))
     assert str(found[0]).startswith("[Group] rank 1 of 2 has failed: [fit] rank 1 of 2 has weights ")
+
+
+def test_only_the_first_validates():
+    def work(one):
+        asked = []
+
+        def held_out():
+            asked.append(one.rank)
+            return iter([(np.ones((2, 3), "float32"), np.ones((2, 1), "float32"))])
+
+        layer, x = layers.Dense(1, kernel_initializer="zeros"), np.ones((4, 3), "float32")
+        layer.build((None, 3))
+        history = train.fit(layer, (x, x[:, :1]), "mean_squared_error", train.Adam(), 3, progress=False,
+                            batch_size=4, micro_batches=2, communicator=one, validation=held_out)  # fmt: skip
+        return len(asked), history["val_loss"]
+
+    first, second = on_ranks(2, work)
+    assert (first[0], second[0]) == (3, 0) and first[1] == second[1]
 
 
 @pytest.mark.parametrize("size", [1, 2])

@@ -195,3 +195,23 @@ def test_mpi_that_is_missing(text, tmp_path):
     text_file.write_text("no library")
     said = fault(*flags, code=1, env={**os.environ, "OPENRNN_MPI_LIBRARY": str(text_file)})
     assert str(text_file) in said
+
+
+@needs_mpi
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < (os.cpu_count() or 1), reason="some processors are not for this process")
+@pytest.mark.parametrize("name", ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"])
+def test_processes_of_a_machine_share_its_processors(name, text, tmp_path):
+    """As many as the launcher says that there are, unless somebody says how many threads to take."""
+    def threads(*more, communicator="mpi", **environment):
+        said = good("train", "--input", text, "--out", tmp_path / str(len(list(tmp_path.iterdir()))), "--units", 4,
+                    "--steps", 1, "--communicator", communicator, *more,
+                    env={**ENVIRONMENT, **environment}).stderr
+        return int(re.search(r"^cpu, (\d+) threads, ", said, re.M).group(1))
+
+    alone = threads()
+    assert threads(**{name: "2"}) == max(1, alone // 2)
+    assert threads(**{name: "1000"}) == 1
+    assert threads(**{name: "0"}) == alone
+    assert threads("--threads", 3, **{name: "1000"}) == 3
+    assert threads(OPENRNN_NUM_THREADS="3", **{name: "1000"}) == 3
+    assert threads(communicator="none", **{name: "1000"}) == alone

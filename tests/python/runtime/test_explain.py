@@ -28,3 +28,17 @@ def test_options_are_checked() -> None:
         openrnn.explain(input_size=3)
     with pytest.raises(ValueError, match="name is 'tpu', expected 'cpu'"):
         openrnn.explain(num_units=8, input_size=3, device="tpu")
+
+
+def test_what_a_call_keeps_is_of_its_time_and_batch() -> None:
+    """States are of each row, so that many rows of few steps keep more than few rows of many."""
+
+    def bytes_of(time: int, batch: int, save: bool | str | int) -> int:
+        found = openrnn.explain(num_units=40, input_size=3, max_time=time, batch=batch, save=save)
+        assert found.saved_bytes is not None
+        return found.saved_bytes
+
+    assert bytes_of(2, 50, "inputs") > 2 * bytes_of(50, 2, "inputs")
+    assert bytes_of(50, 2, True) > bytes_of(50, 2, 5) >= bytes_of(50, 2, "inputs") > bytes_of(2, 2, "inputs")
+    assert repr(openrnn.explain(num_units=8, input_size=3)) == "<openrnn explanation: cpu>"
+    assert repr(openrnn.explain(num_units=8, input_size=3, math="tf32")) == "<openrnn explanation: no engine>"

@@ -170,10 +170,35 @@ def test_the_third_derivative_of_a_recurrent_call_is_named():
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: openrnn.jvp(openrnn.exp, [[1.0]], []), r"\[jvp\] 0 tangents, expected 1, one a primal"),
-    (lambda: openrnn.hvp(openrnn.exp, [[1.0]], [[1.0, 2.0]]), r"\[hvp\] vectors\[0\] has shape \(2,\)"),
-    (lambda: openrnn.hvp(openrnn.exp, [[1.0, 2.0]], [[1.0, 2.0]]), r"\[hvp\] the function returned"),
+    (lambda: openrnn.jvp(openrnn.exp, [[1.0]], []), "[jvp] 0 tangents, expected 1, one a primal"),
+    (lambda: openrnn.hvp(openrnn.exp, [[1.0]], [1, 2, 3]), "[hvp] 3 vectors, expected 1, one a primal"),
+    (lambda: openrnn.hvp(openrnn.exp, [[1.0]], [[1.0, 2.0]]),
+     "[hvp] vectors[0] has shape (2,), expected (1,) as its primal"),
+    (lambda: openrnn.jvp(openrnn.add, [[1.0], [[1.0, 2.0]]], [[1.0], [1.0, 2.0]]),
+     "[jvp] tangents[1] has shape (2,), expected (1, 2) as its primal"),
+    (lambda: openrnn.hvp(openrnn.exp, [[[1.0], [2.0]]], [[[1.0], [2.0]]]),
+     "[hvp] the function returned shape (2, 1), expected one element"),
 ])  # fmt: skip
 def test_errors(call, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError) as raised:
         call()
+    assert str(raised.value) == message
+
+
+def test_products_that_are_zero():
+    """Where the function is linear, and where it does not depend on a primal."""
+    x, y = random(2, 3), openrnn.constant(random(4).astype("float32"))
+    z, v = random(1, 1), random(2, 3, seed=4)
+    given = [x, y, z], [v, [1, 2, 3, 4], [[5.0]]]
+    linear = lambda a, b, c: openrnn.reduce_sum(a * a) + openrnn.reduce_sum(c)
+    found = openrnn.hvp(linear, *given)
+    assert isinstance(found, list)
+    assert [(each.shape, each.dtype) for each in found] == [((2, 3), "float64"), ((4,), "float32"), ((1, 1), "float64")]
+    np.testing.assert_allclose(array(found[0]), 2 * v, rtol=1e-14)
+    assert not array(found[1]).any() and not array(found[2]).any()
+    cubes = lambda a, b, c: openrnn.reshape(openrnn.reduce_sum(c * c * c), [1, 1])
+    np.testing.assert_allclose(array(openrnn.hvp(cubes, *given)[2]), 6 * z * 5, rtol=1e-14)
+    outputs, tangents = openrnn.jvp(lambda a, b, c: (b + b, openrnn.constant(x), [c]), *given)
+    assert array(tangents[0]).tolist() == [2, 4, 6, 8] and tangents[0].dtype == "float32"
+    assert tangents[1].shape == (2, 3) and tangents[1].dtype == "float64" and not array(tangents[1]).any()
+    assert array(tangents[2][0]).tolist() == [[5.0]] and array(outputs[2][0]) == z

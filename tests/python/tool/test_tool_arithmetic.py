@@ -140,6 +140,13 @@ def test_another_kind_and_an_older_file_are_told_apart(runs, tmp_path):
     assert f"note: trained as 'elsewhere' so far, this machine computes '{here}'" in resumed
     assert f"trained as elsewhere, {here}\n" in good("inspect", out).stdout
 
+    def of_gpus(line):
+        if not line.startswith("openrnn/math\t"):
+            return line
+        return "\t".join([*line.split("\t")[:3], b"tf32".hex() + ","])
+
+    rewrite(out / "model.ckpt-6", of_gpus)
+    assert "note: this machine has no math tf32; --math chooses another one\n" in good("inspect", out).stdout
     rewrite(out / "model.ckpt-6",
             lambda line: None if line.startswith("openrnn/math") else line)
     assert "arithmetic: " not in good("inspect", out).stdout

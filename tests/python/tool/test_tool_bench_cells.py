@@ -23,8 +23,20 @@ def test_each_option_has_two_ratios(tmp_path: Path) -> None:
         "zoneout 0.1",
     ]
     for row in rows:
-        assert row["config"] == only and row["option"] in done.stdout
+        assert row["config"] == only
         assert row["forward_ratio"] > 0 and row["training_ratio"] > 0
+        figures_of = f"{row['forward_ratio']:>7.2f}  {row['training_ratio']:>8.2f}"
+        assert f"{only:<16}  {row['option']:<48}  {figures_of}\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "only", ["GRU U512 B1 T20 reset_after false", "GRU U256 B1 T50 num_proj 128"]
+)
+def test_larger_cells_take_fewer_steps(tmp_path: Path, only: str) -> None:
+    figures = tmp_path / "cells.json"
+    good("bench", "--cells", "--only", only, "--threads", "1", "--json", figures)
+    (row,) = json.loads(figures.read_text())
+    assert f"{row['config']} {row['option']}" == only
 
 
 @pytest.mark.parametrize("call", ["gradients of gradients", "jvp"])
@@ -34,14 +46,17 @@ def test_gradients_of_gradients(tmp_path: Path, call: str) -> None:
     (row,) = json.loads(figures.read_text())
     assert (row["config"], row["call"]) == ("LSTM U256 B32 T100", call)
     assert row["ratio"] > 1 and row["ms"] > 0 and row["plain_ms"] > 0 and "kept_mb" not in row
-    assert call in done.stdout
+    times = f"{row['ratio']:>5.2f}  {row['ms']:>9.1f}  {row['plain_ms']:>9.1f}"
+    assert f"{'LSTM U256 B32 T100':<32}  {call:<24}  {times}\n" in done.stdout
 
 
 def test_training_in_less_memory(tmp_path: Path) -> None:
     figures, only = tmp_path / "memory.json", "GRU U256 B32 T512"
-    good("bench", "--gradients", "--only", only, "--threads", "1", "--json", figures)
+    done = good("bench", "--gradients", "--only", only, "--threads", "1", "--json", figures)
     (row,) = json.loads(figures.read_text())
     assert (row["config"], row["call"]) == (only, "save=inputs")
+    kept_text = f"  {row['kept_mb']:.1f} instead of {row['plain_kept_mb']:.1f}\n"
+    assert f"  {row['ms']:>9.1f}  {row['plain_ms']:>9.1f}{kept_text}" in done.stdout
     # What forward keeps does not depend on the machine.
     kept, plain = (
         openrnn.explain(

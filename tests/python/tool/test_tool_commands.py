@@ -243,6 +243,12 @@ def test_bench_writes_what_it_measures(tmp_path):
         assert row["math"] == row["math_kind"] == "float32" and row["weights_dtype"] == "none"
         assert row["device"] == "cpu" and row["threads"] == 1 and row["ms"] > 0 and row["gflops"] > 0
         assert row["percent_of_peak"] > 0
+        # Of 100 steps of one row, both products; backward is twice as much.
+        gates, passes = (4 if "LSTM" in row["config"] else 3), (3 if "backward" in row["pass"] else 1)
+        assert row["gflops"] * row["ms"] * 1e6 == pytest.approx(2 * gates * 64 * 128 * 100 * passes)
+        best, = re.findall(rf"^{row['config']:<22}  {row['pass']:<16}  {row['ms']:>10.3f}  +(\S+)  {row['gflops']:>9.1f}  "
+                           rf"{row['percent_of_peak']:>9.1f}(?:   its steps read .*)?$", done.stdout, re.M)
+        assert 0 <= float(best) <= round(row["ms"], 3)
     assert "% of the" in done.stdout
     good("bench", "--only", "GRU L1 U256 B16", "--seconds", 0.02, "--threads", 2, "--json", figures)
     assert all(0 < row["percent_of_tiles"] for row in json.loads(figures.read_text()))
@@ -264,7 +270,11 @@ def test_bench_of_loading_leaves_the_folder_as_it_was(tmp_path):
     for row in rows:
         assert 0.9e6 < row["bytes"] < 1.3e6 and row["ms"] > 0 and row["read_ms"] > 0
         assert row["rate_ratio"] == pytest.approx(row["read_ms"] / row["ms"])
-        assert row["memory_ratio"] > 1 and row["kind"] in done.stdout
+        assert row["memory_ratio"] > 1
+        assert (f"{row['kind']:<12}  {row['bytes'] / 1e6:>8.0f}  {row['ms']:>9.1f}  {row['read_ms']:>9.1f}  "
+                f"{row['rate_ratio']:>10.2f}  {row['memory_ratio']:>14.2f}\n") in done.stdout
+    assert f"ready to run after {ready['first_ms']:.2f} ms, the next times {ready['ms']:.2f} ms\n" in done.stdout
+    assert 0 < ready["ms"] and 0 < ready["first_ms"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "load.json"]
     one = good("bench", "--load", tmp_path, "--megabytes", 2, "--only", "npz")
     assert re.search(r"^npz +2 ", one.stdout, re.MULTILINE) and "ONNX" not in one.stdout

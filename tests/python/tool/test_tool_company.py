@@ -47,6 +47,8 @@ def test_one_thread_and_several_beside_the_neighbour(tmp_path):
     for row in rows:
         assert row["config"] == "LSTM L1 U64 B1 T100" and row["threads"] == 2
         assert row["ratio"] == pytest.approx(row["ms"] / row["ms_one_thread"])
+        times = f"{row['ms_one_thread']:>12.3f}  {row['ms']:>12.3f}  {row['ratio']:>6.2f}"
+        assert f"{row['config']:<22}  {row['pass']:<16}  {times}  " in shown
 
 
 @two_processors

@@ -131,3 +131,31 @@ def test_masters_of_small_types(dtype):
         optimizer.minimize(lambda: openrnn.reduce_mean(openrnn.square(w)), var_list=[w])
         np.testing.assert_allclose(np.asarray(w.numpy(), "float64"), 0.99 - 1e-4, atol=4e-3)
         assert any(one.name.endswith("/master") for one in openrnn.global_variables())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_gradient_of_halves_is_taken_in_float32(dtype):
+    """What 16 bits do not hold counts: 1 + 2**-12 is 1 there."""
+    with openrnn.Graph().as_default():
+        start = openrnn.cast(openrnn.constant([4096.0, -4096.0]), dtype)
+        v = openrnn.Variable(start, name="v")
+        for given in ([1 + 2.0**-12] * 2, np.full(2, 1 + 2.0**-12, "float32"), openrnn.constant([1 + 2.0**-12] * 2)):
+            v.assign(start)
+            train.GradientDescentOptimizer(4096.0).apply_gradients([(given, v)])
+            assert openrnn.cast(v, "float32").numpy()[0] == -1.0
+
+
+def test_what_has_no_gradient_gets_no_slots():
+    with openrnn.Graph().as_default():
+        a, b = openrnn.Variable([1.0], name="a"), openrnn.Variable([1.0], name="b")
+        for way in ("apply", "minimize"):
+            optimizer = train.AdamOptimizer(0.1)
+            if way == "apply":
+                optimizer.apply_gradients([([1.0], a), (None, b)])
+            else:
+                optimizer.minimize(lambda: openrnn.reduce_sum(a * 2.0), var_list=[a, b])
+            assert optimizer.get_slot(b, "m") is None and optimizer.get_slot(a, "m") is not None
+            assert optimizer.get_slot(a, "nothing") is None
+            assert not any(one.name.startswith("b/") for one in optimizer.variables())
+        found = train.AdamOptimizer(0.1).compute_gradients(lambda: openrnn.reduce_sum(a * 2.0), [b, a])
+        assert found[0][0] is None and found[1][0].numpy().tolist() == [2.0]

@@ -66,10 +66,12 @@ def test_false_ends_the_training(event, epochs, steps):
 
 
 def test_progress_in_lines_of_80_columns(capfd, monkeypatch):
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     fit(epochs=3, validation=(X, Y))
     out, lines = capfd.readouterr()
+    assert lines.endswith("\n")
     lines = lines.splitlines()
     assert out == "" and len(lines) == 3 and max(map(len, lines)) <= 80
     assert lines[1].startswith("epoch 2/3  loss 0.") and "  lr 0.05  val_loss 0." in lines[1]
@@ -86,6 +88,8 @@ def test_progress_by_tqdm_where_it_is(capfd, monkeypatch):
 
         def set_postfix_str(self, text, refresh):
             calls.append(text[:5])
+            assert len(text) <= 40
+            assert refresh is False  # update() paints it
 
         def update(self, n):
             calls.append(n)
@@ -99,6 +103,8 @@ def test_progress_by_tqdm_where_it_is(capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", module)
     fit(epochs=2)
     assert calls == [{"total": 2, "unit": "epoch", "ncols": 80}, "loss ", 1, "loss ", 1, "closed"]
+    progress = _fit_report.Progress(epochs=3, shown=True)
+    progress.epoch(0, dict.fromkeys("abcdefghij", 0.123456))
     calls.clear()
     with pytest.raises(KeyError):  # a bar that stays open would go on over the traceback
         fit(epochs=2, callbacks=lambda epoch, logs: logs["nothing"])
@@ -133,6 +139,9 @@ def test_a_notebook_s_line_comes_first_and_is_written_ten_times_a_second(capfd, 
     progress.epoch(23, {"loss": 0.5})
     progress.close()
     assert shown[-1].split()[:4] == ["epoch", "24/25", "loss", "0.5"]
+    count = len(shown)
+    progress.close()
+    assert len(shown) == count
     assert capfd.readouterr() == ("", "")
 
 
@@ -228,6 +237,119 @@ def test_summary_within_80_columns():
     assert lines[4][40:].split() == ["[?,", "?,", "4]", "304"]  # of several outputs the first
     assert lines[5].split() == ["dense", "(Dense)", "[?,", "?,", "2]", "10"]
     assert lines[7] == "trainable parameters 304, other 10"
+
+
+def drawn(loss, val_loss=None, **more):
+    history = train.History()
+    history.history = {"loss": loss, **({"val_loss": val_loss} if val_loss else {}), **more}
+    return "\n" + train.plot_history(history, text=True, width=30)
+
+
+def test_curves_as_characters_in_full():
+    """What stays the same lies in the middle; later curves lie over earlier ones."""
+    assert drawn([2.0, 2.0], learning_rate=[9.0]) == """
+       2 |
+         |
+         |
+         |
+         |*                  *
+         |
+         |
+         |
+       2 |
+         +--------------------
+          1                  2
+* loss"""
+    assert drawn([4.0, 1.0, 3.0], [2.5, 2.0]) == """
+       4 |*
+         |
+         |
+         |                   *
+         |o
+         |          o
+         |
+         |
+       1 |          *
+         +--------------------
+          1                  3
+* loss  o val_loss"""
+    assert drawn([0.5], [1.0]) == """
+       1 |o
+         |
+         |
+         |
+         |
+         |
+         |
+         |
+     0.5 |*
+         +--------------------
+          1                  1
+* loss  o val_loss"""
+    assert drawn([1.0, 1.0], [1.0, 0.0]).splitlines()[1] == "       1 |o                  *"
+
+
+class Twice(layers.Layer):
+    def call(self, inputs):
+        return [inputs, inputs * 2.0]
+
+
+def test_a_summary_in_full():
+    x = openrnn.Input(batch_shape=(None, 8, 3))
+    wide = layers.Dense(1200, name="wide")
+    wide.trainable = False
+    outputs = Twice(name="two")(layers.Dense(2, name="n" * 32)(wide(x)))
+    rule = "-" * 80
+    assert str(openrnn.Model(x, outputs, name="m").summary()) == f"""<openrnn.Model 'm'>
+{rule}
+layer                                   output                        parameters
+{rule}
+wide (Dense)                            [?, 8, 1200]                       4,800
+{"n" * 32} (De..  [?, 8, 2]                          2,402
+two (Twice)                             [?, 8, 2]                              0
+{rule}
+trainable parameters 2,402, other 4,800"""
+    model = openrnn.Model(x, layers.Dense(1)(x), name="a" * 62)
+    assert model.summary().splitlines()[0] == f"<openrnn.Model '{'a' * 62}'>"
+    longer = openrnn.Model(x, layers.Dense(1)(x), name="a" * 63)
+    assert longer.summary().splitlines()[0] == f"<openrnn.Model '{'a' * 62}.."
+    assert repr(model.summary()) == str(model.summary())
+
+
+def test_a_picture_is_png_whatever_matplotlib_saves_by_default():
+    matplotlib = pytest.importorskip("matplotlib")
+    with matplotlib.rc_context({"savefig.format": "svg"}):
+        picture = train.plot_history(fit(epochs=2, progress=False))._repr_png_()
+    assert picture.startswith(b"\x89PNG\r\n")
+
+
+def test_how_a_figure_looks():
+    history = train.History()
+    history.history = {"loss": [float(i) for i in range(24)], "val_loss": [1.0] * 24}
+    assert len(train.plot_history(history).axes[0].lines) == 2
+    history.best_epoch = 0
+    drawn = train.plot_history(history)
+    axes = drawn.axes[0]
+    assert drawn.get_size_inches().tolist() == [7.0, 4.0]
+    ticks = axes.xaxis.get_major_locator().tick_values
+    assert ticks(1, 7).tolist() == list(range(1, 8))
+    assert ticks(1, 24).tolist() == [0, 5, 10, 15, 20, 25]
+    assert ticks(1, 100).tolist() == [0, 20, 40, 60, 80, 100]
+    best = axes.lines[-1]
+    assert list(best.get_xdata()) == [1, 1] and best.get_linestyle() == "--"
+    assert (best.get_color(), best.get_linewidth()) == ("0.6", 1)
+    assert axes.get_xgridlines()[0].get_alpha() == 0.3
+    assert [one.get_text() for one in axes.get_legend().get_texts()] == ["loss", "val_loss", "best epoch"]
+
+
+def test_a_history_s_figures():
+    history = train.History()
+    history._add({"loss": 0.123456, "learning_rate": 0.5})
+    history._add({"loss": 1234567.0, "learning_rate": 0.25})
+    history.steps = 7
+    assert repr(history) == (
+        "<openrnn history of 2 epochs, 7 steps: loss 1.235e+06, learning_rate 0.25>"
+    )
 
 
 def test_event_writer_of_a_missing_folder(tmp_path):

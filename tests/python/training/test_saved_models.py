@@ -74,8 +74,21 @@ def test_a_whole_model_comes_back(tmp_path, own):
 
 def test_own_classes_are_asked_for(tmp_path):
     network(own=True).save(tmp_path / "a.model")
-    with pytest.raises(NotImplementedError, match=r"needs '.*Scale', expected it in custom_objects"):
-        openrnn.load_model(tmp_path / "a.model")
+    for custom in (None, {}, {"Other": Scale}):
+        with pytest.raises(NotImplementedError) as raised:
+            openrnn.load_model(tmp_path / "a.model", custom_objects=custom)
+        assert str(raised.value) == (
+            f"[load_model] '{tmp_path}/a.model' needs '{__name__}.Scale', expected it in custom_objects"
+        )
+    with pytest.raises(TypeError) as raised:
+        openrnn.load_model(tmp_path / "a.model", custom_objects=[Scale])
+    assert str(raised.value) == (
+        "[load_model] custom_objects is 'list', expected a dictionary of classes and functions"
+    )
+    with pytest.raises(TypeError, match=r"^\[load_model\] path is 'int', expected a path$"):
+        openrnn.load_model(3)
+    with pytest.raises(TypeError, match=r"^\[save\] path is 'int', expected a path$"):
+        network().save(3)
 
 
 def without_frames(content):
@@ -139,8 +152,9 @@ def test_broken_files(tmp_path):
         (b"OpenRNN model 1\n" + pickle.dumps([1, 2]), "holds a list, expected a Model"),
     ]:
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=text):
+        with pytest.raises(ValueError, match=text) as raised:
             openrnn.load_model(path)
+        assert str(raised.value).startswith(f"[load_model] '{path}' ")
     with pytest.raises(OSError):
         openrnn.load_model(tmp_path / "none")
 
@@ -153,6 +167,49 @@ def test_what_no_file_can_hold(tmp_path):
     with pytest.raises(NotImplementedError, match=r"\[save\] 'model' holds what no file can"):
         model.save(path)
     assert path.read_bytes() == b"older"
+
+
+def test_a_failed_rename_leaves_nothing_beside(tmp_path, monkeypatch):
+    path = tmp_path / "a.model"
+    path.write_bytes(b"older")
+
+    def refuse(old, new):
+        raise OSError(f"no {new}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(openrnn._fit_model_file.os, "replace", refuse)
+        with pytest.raises(OSError, match=f"no {path}"):
+            network().save(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["a.model"] and path.read_bytes() == b"older"
+
+
+class Noted(layers.LSTM):
+    """Of a user, too, though the package has its base."""
+
+
+def test_what_of_the_package_a_file_may_name(tmp_path):
+    x = openrnn.Input(batch_shape=(None, None, 3))
+    regular = openrnn.regularizers.l2(0.5)
+    y, state = layers.LSTM(2, seed=1, kernel_initializer=openrnn.initializers.ones(),
+                           activity_regularizer=regular)(x)  # fmt: skip
+    cell = openrnn.nn.rnn_cell.BasicLSTMCell(2)
+    outputs, last = openrnn.nn.dynamic_rnn(cell, y, dtype="float32", time_major=True)
+    model = openrnn.Model(x, (outputs, last, state))
+    model.save(tmp_path / "a.model")
+    given = RANDOM.normal(size=(4, 2, 3)).astype("f")
+    with openrnn.Graph().as_default():
+        again = openrnn.load_model(tmp_path / "a.model")
+        assert isinstance(again.layers[0], layers.LSTM)
+        for one, other in zip(flat_all(again.predict(given)), flat_all(model.predict(given)), strict=True):
+            np.testing.assert_array_equal(one, other)
+    openrnn.Model(x, Noted(2)(x)[0]).save(tmp_path / "b.model")
+    with pytest.raises(NotImplementedError, match=r"\.Noted', expected it in custom_objects"):
+        openrnn.load_model(tmp_path / "b.model")
+    assert openrnn.load_model(tmp_path / "b.model", custom_objects={"Noted": Noted}).layers
+
+
+def flat_all(outputs):
+    return [part for one in outputs for part in (flat_all(one) if isinstance(one, tuple) else [one])]
 
 
 def test_a_failed_write_leaves_the_older_file(tmp_path):

@@ -123,6 +123,19 @@ TEST(FileHeader, Errors) {
   }
 }
 
+// More than safetensors allows, in a file that has as many; nobody reads their pages.
+TEST(FileHeader, NoneHasMoreThanAHundredMillionBytes) {
+  const auto error = [](std::uint64_t size) {
+    AlignedBuffer bytes(std::size_t{100'000'100});
+    std::memcpy(bytes.data(), &size, sizeof size);
+    const std::span<const std::byte> all{static_cast<const std::byte*>(bytes.data()), bytes.size()};
+    return error_of<FormatError>([&] { runtime::read_header("m", all); });
+  };
+  EXPECT_EQ(error(100'000'001),
+            "[m @ 0] the header has 100000001 bytes, expected at most 100000000");
+  EXPECT_NE(error(100'000'000).find("expected an object"), std::string::npos);
+}
+
 // ---- Networks ----------------------------------------------------------------------------------
 
 const RnnSpec kSpec{.mode = RnnMode::kRnnTanh, .num_units = 1, .input_size = 1};
@@ -225,10 +238,11 @@ TEST(NetworkFiles, TheOnlyNetworkNeedsNoName) {
             std::string::npos);
   std::string changed = bytes;
   changed.back() = 'x';
-  const std::string error = error_of<FormatError>([&] { load_packed(span_of(changed)); });
-  EXPECT_NE(error.find("tensor 'a/params' has the checksum "), std::string::npos) << error;
-  EXPECT_NE(error.find(" @ " + std::to_string(bytes.size() - 16) + "]"), std::string::npos)
-      << error;
+  expect_error<FormatError>([&] { load_packed(span_of(changed)); },
+                            "[memory @ " + std::to_string(bytes.size() - 16) +
+                                "] tensor 'a/params' has the checksum " +
+                                std::to_string(crc32c(std::string(15, '\1') + "x")) +
+                                ", expected " + std::to_string(crc32c(std::string(16, '\1'))));
 }
 
 template <class E = FormatError>
@@ -252,6 +266,60 @@ TEST(NetworkFiles, Versions) {
               NetworkFile(span_of(none));
             }).find("a safetensors file without openrnn.networks"),
             std::string::npos);
+}
+
+TEST(NetworkFiles, WhatTheMetadataLackIsNamed) {
+  const auto error = [](const std::string& more) {
+    const std::string bytes =
+        file_of(R"({"__metadata__": {"openrnn.networks": "[]")" + more + "}}", "");
+    return error_of<FormatError>([&] { NetworkFile(span_of(bytes), "m"); });
+  };
+  std::array<char, 16> sum{};
+  std::snprintf(sum.data(), sum.size(), "%08x", crc32c("[]"));
+  const std::string layout = R"(, "openrnn.layout": "1")",
+                    both = layout + R"(, "openrnn.arithmetic": "1")",
+                    wrong = std::string("[m @ 0] openrnn.networks has the checksum ") + sum.data() +
+                            ", expected openrnn.checksum, ";
+  const std::string version = " not at all, expected a version from 1 on";
+  EXPECT_EQ(error(""), "[m @ 0] the metadata have openrnn.layout" + version);
+  EXPECT_EQ(error(layout), "[m @ 0] the metadata have openrnn.arithmetic" + version);
+  EXPECT_EQ(error(both), wrong + "which is not there");
+  EXPECT_EQ(error(both + R"(, "openrnn.checksum": "1")"), wrong + "1");
+}
+
+// Outputs and cells of other sizes, of more than one direction.
+TEST(NetworkFiles, StatesOfAProjectionInBothDirections) {
+  const RnnSpec spec{
+      .num_units = 3, .input_size = 1, .direction = Direction::kBidirectional, .num_proj = 2};
+  const std::size_t size = 4 * static_cast<std::size_t>(params_size(spec));
+  const auto file = [&](const std::string& h, const std::string& c) {
+    File made;
+    made.spec = spec_to_json(spec);
+    made.crc = R"({"params": 1, "initial_h": 2, "initial_c": 3})";
+    const auto range = [&](std::size_t begin, std::size_t end) {
+      return "[" + std::to_string(size + begin) + ", " + std::to_string(size + end) + "]";
+    };
+    made.tensors =
+        R"("params": )" +
+        tensor("F32", "[" + std::to_string(size / 4) + "]", "[0, " + std::to_string(size) + "]") +
+        R"(, "initial_h": )" + tensor("F32", h, range(0, 16)) + R"(, "initial_c": )" +
+        tensor("F32", c, range(16, 40));
+    made.data = std::string(size + 40, '\1');
+    return made;
+  };
+  const std::string bytes = file("[2, 2]", "[2, 3]").bytes();
+  const NetworkFile read(span_of(bytes));
+  const StoredNetwork& network = read.networks().at(0);
+  EXPECT_EQ(network.initial_h->shape, (Shape{2, 2}));
+  EXPECT_EQ(network.initial_c->shape, (Shape{2, 3}));
+  const auto* const params = static_cast<const std::byte*>(network.params.data);
+  EXPECT_EQ(network.initial_h->data, params + size);
+  EXPECT_EQ(network.initial_c->data, params + size + 16);
+  EXPECT_EQ(network.checksums, (std::vector<std::uint32_t>{1, 2, 3}));
+  expect_refused(file("[4, 1]", "[2, 3]"),
+                 "'initial_h' is float32 [4, 1], expected float32 [2, 2]");
+  expect_refused(file("[2, 2]", "[3, 2]"),
+                 "'initial_c' is float32 [3, 2], expected float32 [2, 3]");
 }
 
 TEST(NetworkFiles, Errors) {

@@ -140,5 +140,57 @@ TEST(GroupRuns, ADiskThatRefusesASaveEndsAll) {
   EXPECT_EQ(read_extras(TensorBundleReader(folder / "gone/model.ckpt-3")).get_int("window"), 3);
 }
 
+/// Counts its sums, and takes calls of one thread alone.
+class Counted : public Communicator {
+ public:
+  explicit Counted(Communicator& inner) : inner_(inner) {}
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  void all_to_all(const void* send, void* receive, std::size_t bytes) override {
+    inner_.all_to_all(send, receive, bytes);
+  }
+  void all_gather(const void* send, void* receive, std::size_t bytes) override {
+    inner_.all_gather(send, receive, bytes);
+  }
+  void all_reduce(DType dtype, std::int64_t count, void* values) override {
+    ++sums;
+    inner_.all_reduce(dtype, count, values);
+  }
+  void broadcast(void* data, std::size_t bytes, int root) override {
+    inner_.broadcast(data, bytes, root);
+  }
+  void barrier() override { inner_.barrier(); }
+  void abort(const std::string& why) override { inner_.abort(why); }
+
+  int sums = 0;
+
+ private:
+  Communicator& inner_;
+};
+
+TEST(GroupRuns, AddAndOverlapAsTheyAreAsked) {
+  for (const Reduction reduction : {Reduction::kExact, Reduction::kFast}) {
+    const TempFolder folder;
+    RunOptions options = options_of(folder, false, "out");
+    options.steps = 2;
+    options.reduction = reduction;
+    const auto errors = on_ranks(2, [&](Communicator& inner) {
+      Counted all(inner);
+      RunOptions mine = options;
+      mine.communicator = &all;
+      train::Run(mine).train();
+      EXPECT_EQ(all.sums, reduction == Reduction::kFast ? 2 : 0);
+      mine.out = folder / "other";
+      mine.overlap = true;
+      train::Run run(mine);
+    });
+    for (const std::string& each : errors) {
+      EXPECT_NE(each.find("[Fit] overlap with a communicator that takes the calls of one thread"),
+                std::string::npos)
+          << each;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::train

@@ -22,7 +22,9 @@ class Watched : public Communicator {
   bool takes_any_thread() const override { return true; }
   void all_to_all(const void* send, void* receive, std::size_t bytes) override {
     inner_.all_to_all(send, receive, bytes);
-    if (std::this_thread::get_id() != home_) ++beside;
+    if (std::this_thread::get_id() == home_) return;
+    ++beside;
+    if (fails) throw EngineError("[cable] it is cut");
   }
   void all_gather(const void* send, void* receive, std::size_t bytes) override {
     inner_.all_gather(send, receive, bytes);
@@ -37,6 +39,7 @@ class Watched : public Communicator {
   void abort(const std::string& why) override { inner_.abort(why); }
 
   std::atomic<int> beside = 0;
+  bool fails = false;  // in another thread, when it has sent
 
  private:
   Communicator& inner_;
@@ -57,14 +60,17 @@ class TwoMatrices : public Task {
   TwoMatrices()
       : a("a", values({3, 700}, 1)),
         b("b", values({700, 600}, 2)),
-        x(Tensor(values({8, 3}, 3).view())) {}
-  static Array values(const Shape& shape, std::uint64_t seed) {
+        x(Tensor(values({8, 3}, 3, 5.0).view())) {}
+  static Array values(const Shape& shape, std::uint64_t seed, double most = 0.05) {
     Array made(DType::kFloat32, shape);
     RandomStream random(seed);
-    for (float& each : made.as<float>()) each = static_cast<float>(random.uniform(-0.05, 0.05));
+    for (float& each : made.as<float>()) each = static_cast<float>(random.uniform(-most, most));
     return made;
   }
-  std::vector<Variable> variables() const override { return {a, b}; }
+  std::vector<Variable> variables() const override {
+    if (order == 0) return {a, b};
+    return order == 1 ? std::vector<Variable>{b, a} : std::vector<Variable>{b};
+  }
   std::int64_t batch() const override { return 8; }
   std::int64_t windows() const override { return 1; }
   std::int64_t rows(const DataPosition&) const override { return 8; }
@@ -84,6 +90,7 @@ class TwoMatrices : public Task {
 
   Variable a, b;
   Tensor x;
+  int order = 0;  // of the variables that are trained
   std::function<void()> until;
 };
 
@@ -92,7 +99,7 @@ std::string bytes_of(const Variable& variable) {
   return {static_cast<const char*>(host.data()), host.size_bytes()};
 }
 
-/// What a run of 3 steps leaves; `prepare` is called before each.
+/// What a run of 5 steps leaves; `prepare` is called before each.
 std::string run(Communicator* all, bool overlap, std::int64_t parts,
                 const std::function<void(TwoMatrices&, std::int64_t)>& prepare = {}) {
   Graph graph;
@@ -100,7 +107,11 @@ std::string run(Communicator* all, bool overlap, std::int64_t parts,
   TwoMatrices task;
   const auto optimizer = make_optimizer("momentum", 0.1);
   Fit fit(task, *optimizer,
-          {.steps = 3, .micro_batches = parts, .communicator = all, .overlap = overlap});
+          {.steps = 5,
+           .schedule = {ScheduleKind::kConstant, 100.0},  // gradients are small
+           .micro_batches = parts,
+           .communicator = all,
+           .overlap = overlap});
   if (prepare) prepare(task, 0);
   fit.run({[&](const StepReport& report) {
     if (prepare) prepare(task, report.step);
@@ -143,6 +154,36 @@ TEST(Overlap, AnErrorOfOneRanksBackwardPassEndsAllByName) {
   });
   EXPECT_EQ(errors[0], "[Group] rank 1 of 2 has failed: [waits] no memory");
   EXPECT_EQ(errors[1], "[waits] no memory");
+}
+
+// A plan is of some variables in some order: of others a new one is made.
+TEST(Overlap, OfOtherVariablesIsPlannedAnew) {
+  const auto prepare = [](TwoMatrices& task, std::int64_t step) {
+    task.order = static_cast<int>(step + 1) / 2;  // each but the first of two steps
+  };
+  const std::string expected = run(nullptr, false, 2, prepare);
+  EXPECT_TRUE(run(nullptr, false, 2) != expected) << "the last steps change b alone";
+  const auto errors =
+      on_ranks(2, [&](Communicator& all) { EXPECT_EQ(run(&all, true, 2, prepare), expected); });
+  for (const std::string& each : errors) EXPECT_EQ(each, "");
+}
+
+TEST(Overlap, AnErrorOfItsThreadEndsTheStep) {
+  if (default_device().engine()) GTEST_SKIP() << "gradients of the cpu alone travel early";
+  const auto errors = on_ranks(2, [&](Communicator& inner) {
+    Watched all(inner);
+    all.fails = all.rank() == 1;
+    run(&all, true, 2, [&](TwoMatrices& task, std::int64_t step) {
+      task.until = [&all, step] {
+        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (step == 1 && all.beside == 0 && std::chrono::steady_clock::now() < give_up) {
+          std::this_thread::yield();
+        }
+      };
+    });
+  });
+  EXPECT_EQ(errors[1], "[cable] it is cut");
+  EXPECT_NE(errors[0].find("[cable] it is cut"), std::string::npos) << errors[0];
 }
 
 /// As most of other libraries: its calls come from one thread.

@@ -333,7 +333,9 @@ TEST(MicroBatches, AfterAStepThatWasNotFinishedNoneGoesOn) {
   other.task->save(extras);
   resumed.task->load(extras);
   EXPECT_EQ(loss_at(resumed, 1), once);
-  EXPECT_THROW(loss_at(other, 1), StateError) << "rows 3 to 5 have no state";
+  EXPECT_EQ(error_of<StateError>([&] { loss_at(other, 1); }),
+            "[TextTask] a state of 0 of rows 3 to 6, expected one of all: an earlier step was not "
+            "finished");
 }
 
 /// Knows whole batches alone.

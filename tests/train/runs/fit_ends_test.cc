@@ -74,6 +74,33 @@ TEST(Fit, AsksForTheWindowsInOrderAndReportsTheirItems) {
   EXPECT_EQ(asked.task.quicks, (std::vector<bool>{true, true, true}));
 }
 
+// The rate is that of the step that was taken, and the optimizer has it.
+TEST(Fit, ReportsTheRateOfEachStep) {
+  Asked asked;
+  FitOptions options = Asked::options(0.0);
+  options.schedule = {ScheduleKind::kExponential, 0.5, 2, 3, 0.25};
+  Fit fit(asked.task, asked.optimizer, options);
+  std::vector<std::int64_t> steps;
+  fit.run({[&](const StepReport& report) {
+    steps.push_back(report.step);
+    EXPECT_EQ(report.steps, 5);
+    EXPECT_EQ(report.learning_rate, options.schedule.at(report.step - 1));
+    EXPECT_EQ(asked.optimizer.learning_rate(), report.learning_rate);
+    EXPECT_EQ(report.task, &asked.task);
+    return true;
+  }});
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
+}
+
+TEST(Task, ThatComputesWholeBatchesAloneSaysSo) {
+  Asked asked;
+  EXPECT_EQ(error_of<StateError>([&] {
+              asked.task.loss_of_part({}, {2, 3, 8});
+            }),
+            "[Task] rows 2 to 5 of a batch of 8 of a task that computes whole batches alone, "
+            "expected one that overrides batch and loss_of_part");
+}
+
 TEST(Fit, RefusesAClipThatIsNoNumber) {
   for (const double bad : {HUGE_VAL, std::nan(""), -HUGE_VAL}) {
     const std::string error = error_of<ArgumentError>([&] { Asked asked(bad); });

@@ -94,6 +94,14 @@ TEST(HostileRun, EveryExtraIsCheckedBeforeItIsRead) {
       EXPECT_THROW(fresh.fit.load(extras), ArgumentError) << name;
     }
   }
+  const auto said = [&](const char* name, std::int64_t value) {
+    Extras extras = good;
+    extras.set_int(name, value);
+    return formats::thrown<ArgumentError>([&] { fresh.fit.load(extras); });
+  };
+  EXPECT_EQ(said("dropout_calls", -3),
+            "[Task] dropout_calls -3 of the saved run, expected 0 or more");
+  EXPECT_EQ(said("state_count", 1), "[TextTask] state_count 1 of the saved run, expected 0 or 2");
   for (const char* name : {"window", "state_count"}) {
     Extras extras = good;
     extras.set_int(name, INT64_MAX);
@@ -128,13 +136,20 @@ TEST(HostileRun, AVocabularyThatDoesNotFitTheModel) {
   for (const std::vector<std::int32_t>& bad :
        {std::vector<std::int32_t>(codes.begin() + 1, codes.end()), more, {}}) {
     Saver().write(folder / "bad", with_vocabulary(run.config, bad));
-    EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"), "has a vocabulary of ");
+    // The unknown symbol is one, too.
+    const std::string symbols = std::to_string(bad.size() + 1),
+                      model = std::to_string(run.config.model.vocabulary);
+    EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"),
+                   "[TrainedModel] checkpoint '" + folder / "bad" + "' has a vocabulary of " +
+                       symbols + " symbols and a model of " + model + " inputs and " + model +
+                       " outputs, expected as many of each");
   }
   // As many inputs as symbols, but not as many outputs.
   RunConfig other = run.config;
   ++other.model.outputs;
   Saver().write(folder / "bad", with_vocabulary(other, codes));
-  EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"), "has a vocabulary of ");
+  EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"),
+                 " inputs and " + std::to_string(other.model.outputs) + " outputs");
   Extras wrong = with_vocabulary(run.config, codes);
   wrong.set("vocabulary", Array(DType::kInt64, {static_cast<std::int64_t>(codes.size())}));
   Saver().write(folder / "bad", wrong);
@@ -180,7 +195,15 @@ TEST(HostileRun, AModelThatIsLargerThanItsFile) {
     *Sizes{&model.network.num_units, &model.network.num_layers, &model.vocabulary, &model.embedding,
            &model.outputs}[size] = 100000;
     Saver().write(folder / "bad", with_vocabulary(config, run.text.vocabulary.codes()));
-    EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"), "bytes of tensors, expected more");
+    std::uint64_t bytes = 0;
+    for (const TensorInfo& info : TensorBundleReader(folder / "bad").tensors()) bytes += info.bytes;
+    EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"),
+                   "[check_size] " + folder / "bad" + " has " + std::to_string(bytes) +
+                       " bytes of tensors, expected more for a model of " +
+                       std::to_string(model.network.num_layers) + " layers of " +
+                       std::to_string(model.network.num_units) + " units, vocabulary " +
+                       std::to_string(model.vocabulary) + " and " + std::to_string(model.outputs) +
+                       " outputs");
   }
 }
 
@@ -198,11 +221,16 @@ TEST(HostileRun, AScalingThatDividesByNothing) {
   const double zero[] = {2.0, 0.0}, nan[] = {std::nan(""), 1.0};
   EXPECT_NO_THROW(scaling("series_mean", Array::of<double>({2}, zero)));
   for (const char* name : {"series_deviation", "series_change_deviation"}) {
-    EXPECT_THROW(scaling(name, Array::of<double>({2}, zero)), ArgumentError) << name;
+    EXPECT_MESSAGE(
+        ArgumentError, scaling(name, Array::of<double>({2}, zero)),
+        std::string("[load_scaling] ") + name + " holds 0, expected finite numbers above 0");
     EXPECT_THROW(scaling(name, Array(DType::kFloat64, {3})), TypeError) << name;
     EXPECT_THROW(scaling(name, Array(DType::kFloat32, {2})), TypeError) << name;
   }
-  EXPECT_THROW(scaling("series_change_mean", Array::of<double>({2}, nan)), ArgumentError);
+  for (const char* name : {"series_mean", "series_change_mean"}) {
+    EXPECT_MESSAGE(ArgumentError, scaling(name, Array::of<double>({2}, nan)),
+                   std::string("[load_scaling] ") + name + " holds nan, expected finite numbers");
+  }
 }
 
 // No field is what it is by default.

@@ -11,7 +11,9 @@
 #include "formats/temp_folder.h"
 #include "openrnn/runtime.h"
 #include "openrnn/train.h"
+#include "support/expect_error.h"
 #include "support/in_child.h"
+#include "support/setting.h"
 #include "support/text_runs.h"
 
 namespace openrnn::train {
@@ -418,6 +420,69 @@ TEST(Run, AFolderThatAnotherProcessUsesSaysSo) {
             std::string::npos)
       << said;
   EXPECT_EQ(what<Error>(options), "no error");  // the lock went with its holder
+}
+
+// The reference engine keeps all that a backward pass reads.
+TEST(Run, RecomputesWhereItIsAsked) {
+  const TempFolder folder;
+  const openrnn::testing::Setting engine("OPENRNN_ENGINE", "reference");
+  RunOptions options = text_options(folder, "out");
+  options.device = &device("cpu");
+  options.steps = 1;
+  options.recompute = 5;
+  train::Run run(options);
+  EXPECT_THROW(run.train(), UnsupportedError);
+  options.out = folder / "other";
+  options.recompute = 0;
+  EXPECT_EQ(train::Run(options).train(), StopReason::kDone);
+}
+
+TEST(Run, OtherDataThanThoseOfTheRunAreNamed) {
+  const TempFolder folder;
+  RunOptions options = text_options(folder, "out");
+  options.valid = folder / "valid.txt";
+  const std::string input = *options.input, valid = *options.valid;
+  const auto write = [](const std::string& path, const char* bytes) {
+    std::ofstream(path) << bytes;
+    return fingerprint(bytes);
+  };
+  const std::string held_out = write(valid, "the cat sat\n"), text = fingerprint(read_file(input));
+  train::Run(options).train(stop_at(1));
+  const std::string other = folder / "other.txt", words = write(other, "a mat, on a mat\n");
+  const auto refused = [&](const char* option, const std::string& hash, const std::string& path) {
+    return "[Run] " + std::string(option) + " '" + other + "' has other data (fingerprint " + hash +
+           ") than the run to resume, expected that of '" + path + "' (fingerprint " + text +
+           held_out + ")";
+  };
+  RunOptions again{.out = options.out, .resume = true};
+  again.input = other;
+  EXPECT_EQ(what(again), refused("input", words + held_out, input));
+  again.input.reset();
+  again.valid = other;
+  EXPECT_EQ(what(again), refused("valid", text + words, valid));
+  // What is given is looked for, and what the run has.
+  again.valid = folder.path();
+  EXPECT_EQ(what<ArgumentError>(again),
+            "[load_text] valid '" + folder.path() + "' is a folder, expected a file");
+  again.valid.reset();
+  std::filesystem::remove(valid);
+  EXPECT_EQ(what<ArgumentError>(again),
+            "[load_text] valid '" + valid + "': no such file, expected one");
+}
+
+TEST(Run, ACheckpointOfNoRunIsNotGoneOnWith) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable variable("v", Array(DType::kFloat32, {2}));
+  const std::string prefix = CheckpointManager(folder / "out", {}).save(Saver(), 3, {});
+  EXPECT_EQ(
+      what({.out = folder / "out", .resume = true}),
+      "[Run] checkpoint '" + prefix + "' is not of a run of this tool, expected one to resume");
+  EXPECT_EQ(
+      error_of<ArgumentError>([] { TrainedModel("/dev/null"); }),
+      "[resolve_run] '/dev/null' is no regular file, expected the output folder of a run or a "
+      "checkpoint's prefix");
 }
 
 TEST(OptionError, NamesOptionsAsItsReaderDoes) {

@@ -228,6 +228,29 @@ def test_a_zero_state_of_its_own_starts_the_loop():
     np.testing.assert_array_equal(outputs, wanted)
 
 
+def test_wrappers_start_where_their_cells_do():
+    class Ones(Built):
+        def zero_state(self, batch_size, dtype):
+            return super().zero_state(batch_size, dtype) + 1.0
+
+    class Sized(rnn_cell.MultiRNNCell):
+        state_size = property(lambda self: (U, 2 * U))
+
+    first, last = Ones(U), rnn_cell.BasicLSTMCell(U)
+    stack = rnn_cell.MultiRNNCell([rnn_cell.DropoutWrapper(first, state_keep_prob=0.5), last])
+    ones, (c, h) = stack.zero_state(B, "float64")
+    np.testing.assert_array_equal(ones, np.ones((B, U)))
+    np.testing.assert_array_equal([c, h], np.zeros((2, B, U)))
+    assert ones.dtype == c.dtype == "float64"
+    assert [part.shape for part in Sized([first, last]).zero_state(B, "float32")] == [(B, U), (B, 2 * U)]
+    x = draw(T, B, I)
+    plain = rnn_cell.MultiRNNCell([first, last])
+    outputs, _ = openrnn.nn.dynamic_rnn(plain, x, dtype="float32", time_major=True)
+    start = (np.ones((B, U), np.float32), rnn_cell.LSTMStateTuple(*np.zeros((2, B, U), np.float32)))
+    wanted, _ = openrnn.nn.dynamic_rnn(plain, x, initial_state=start, time_major=True)
+    np.testing.assert_array_equal(outputs, wanted)
+
+
 def test_a_direct_call_and_saving(tmp_path):
     cell, x = Built(U), draw(B, I)
     h = draw(B, U)

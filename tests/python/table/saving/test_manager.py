@@ -88,6 +88,8 @@ def test_describe_network(tmp_path):
     assert gru.scope == "m1/cudnn_gru" and gru.raw_variable == layer.kernel.name
     assert gru.text.startswith("gru, 2 layers, 4 units, input size 3, bidirectional")
     assert gru.spec["num_layers"] == 2 and gru.spec["dtype"] == "float32"
+    # A number always, and what the file says, not how it is computed.
+    assert gru.spec["num_proj"] == 0 and not {"rnn_mode", "math", "dropout"} & set(gru.spec)
     # Enough to run it.
     params = openrnn.train.load_variable(prefix, gru.raw_variable)
     model = openrnn.PackedModel(params, gru.modes[0], **gru.spec)

@@ -36,9 +36,12 @@ class Library:
         assert (name, kind) == ("openrnn", "DEF")
 
     def define(self, text):
-        setattr(torch.ops.openrnn, text.split("(")[0], Operation())
+        made = Operation()
+        made.schema = text
+        setattr(torch.ops.openrnn, text.split("(")[0], made)
 
-    def impl(self, name, function, key):
+    def impl(self, name, function, key, with_keyset=False):
+        assert with_keyset is (key == "FuncTorchBatched")
         getattr(torch.ops.openrnn, name).kernels[key] = function
 
 
@@ -59,8 +62,10 @@ def _register_vmap(name, rule):
 
 
 @contextmanager
-def _nothing(*_):
+def _excluded(keys):
+    seen.excluded.append(keys)
     yield
+    seen.excluded.pop()
 
 
 def _randint(low, high, shape, dtype, device):
@@ -73,6 +78,12 @@ def _set_rng_state(state):
     seen.draws = state
 
 
+def _empty(shape, device=None, dtype=None):
+    made = Tensor(np.zeros(shape, "float32" if dtype is None else dtype.numpy))
+    made.device = device or "cpu"
+    return made
+
+
 def _fill(function):
     def fill(parameter, *bounds):
         parameter.array[...] = function(parameter.shape, *bounds)
@@ -83,6 +94,16 @@ def _fill(function):
 def _uniform(shape, low, high):
     seen.draws += 1
     return np.random.default_rng(seen.draws).uniform(low, high, shape)
+
+
+def _marked(name):
+    """A decorator that leaves its mark."""
+
+    def mark(function):
+        setattr(function, name, True)
+        return function
+
+    return mark
 
 
 def _module(name, **members):
@@ -98,8 +119,8 @@ def _internals():
         _are_functorch_transforms_active=lambda: seen.transforms,
         _get_tracing_state=lambda: seen.tracing,
         _is_any_autocast_enabled=lambda: seen.autocast is not None,
-        DispatchKeySet=lambda key: key, _ExcludeDispatchKeyGuard=_nothing,
-        DispatchKey=SimpleNamespace(AutocastCPU=1),
+        DispatchKeySet=lambda key: key, _ExcludeDispatchKeyGuard=_excluded,
+        DispatchKey=SimpleNamespace(AutocastCPU=1, FuncTorchBatched=2),
     )  # fmt: skip
 
 
@@ -108,9 +129,10 @@ def _make():
                    strided="strided", **DTYPES)  # fmt: skip
     made._C = _internals()
     made.is_grad_enabled = lambda: seen.grad
-    made.no_grad, made.get_num_threads = no_grad, lambda: 1
-    made.empty = lambda shape, device=None, dtype=None: Tensor(
-        np.zeros(shape, "float32" if dtype is None else dtype.numpy))  # fmt: skip
+    made.no_grad, made.get_num_threads = no_grad, lambda: seen.threads
+    made.empty = _empty
+    for mode, step in modules.STEPS.items():
+        setattr(made, f"{mode.lower()}_cell", step)
     made.cat = lambda parts: Tensor(np.concatenate([part.numpy() for part in parts]))
     made.stack = lambda parts: Tensor(np.stack([part.numpy() for part in parts]))
     made.randint = _randint
@@ -118,7 +140,8 @@ def _make():
     made.is_autocast_enabled = lambda kind: seen.autocast is not None
     made.get_autocast_dtype = lambda kind: seen.autocast
     made.autocast = lambda kind, enabled: told(autocast=None)
-    made.compiler = SimpleNamespace(is_compiling=lambda: seen.compiling)
+    made.compiler = SimpleNamespace(is_compiling=lambda: seen.compiling, disable=_marked("disabled"))
+    made.from_numpy = Tensor
     made.onnx = SimpleNamespace(is_in_onnx_export=lambda: seen.onnx)
     made.ops = SimpleNamespace(openrnn=SimpleNamespace())
     made.library = SimpleNamespace(
@@ -141,6 +164,7 @@ def installed():
     """openrnn.torch over the stand-in; nothing of either is left in sys.modules."""
     rnn = _module("torch.nn.utils.rnn", PackedSequence=modules.PackedSequence)
     there = {"torch": torch, "torch.nn": torch.nn, "torch.autograd": torch.autograd,
+             "torch.autograd.function": _module("torch.autograd.function", once_differentiable=_marked("once")),
              "torch.nn.utils": _module("torch.nn.utils", rnn=rnn, __path__=[]), "torch.nn.utils.rnn": rnn}
     before = {name: sys.modules.pop(name) for name in list(sys.modules)
               if name.split(".")[0] == "torch" or name.startswith("openrnn.torch")}
@@ -151,7 +175,8 @@ def installed():
         yield openrnn.torch
     finally:
         for name in list(sys.modules):
-            if name.split(".")[0] == "torch" or name.startswith(("openrnn.torch", "openrnn._torch_threads")):
+            if name.split(".")[0] == "torch" or name.startswith(
+                    ("openrnn.torch", "openrnn._torch_threads", "openrnn.keras._torch")):
                 del sys.modules[name]
         sys.modules.update(before)
         if hasattr(sys.modules["openrnn"], "torch") and "openrnn.torch" not in sys.modules:

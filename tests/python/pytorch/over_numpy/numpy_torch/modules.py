@@ -123,6 +123,7 @@ class RNNBase(Module):
         bidirectional=False, proj_size=0, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
+        self.made_with = device, dtype
         self.mode, self.input_size, self.hidden_size = mode, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
         self.dropout, self.bidirectional, self.proj_size = dropout, bidirectional, proj_size
@@ -145,10 +146,25 @@ class RNNBase(Module):
     def forward(self, input, hx=None):
         return Own("forward", self, input, hx)
 
+    def check_forward_args(self, *args):
+        raise TypeError("base", args)
+
+    def permute_hidden(self, *args):
+        return "base", "permute", args
+
 
 class LSTM(RNNBase):
     def __init__(self, *args, **kwargs):
         super().__init__("LSTM", *args, **kwargs)
+
+    def check_forward_args(self, *args):
+        raise TypeError("LSTM", args)
+
+    def permute_hidden(self, *args):
+        return "LSTM", "permute", args
+
+    def get_expected_cell_size(self, *args):
+        return "LSTM", "cell", args
 
     def forward(self, input, hx=None):
         return Own("LSTM", self, input, hx)
@@ -201,3 +217,32 @@ class RNNCell(CellBase):
 
     def forward(self, input, hx=None):
         return Own("RNNCell", self, input, hx)
+
+
+def _sigmoid(a):
+    return 1 / (1 + np.exp(-a))
+
+
+def _products(x, h, weights):
+    ih, hh, *biases = [None if each is None else each.numpy() for each in weights]
+    biases = [0 if each is None else each for each in biases]
+    return x.numpy() @ ih.T + biases[0], h.numpy() @ hh.T + biases[1]
+
+
+def _lstm_step(x, states, *weights):
+    i, f, g, o = np.split(sum(_products(x, states[0], weights)), 4, 1)
+    c = _sigmoid(f) * states[1].numpy() + _sigmoid(i) * np.tanh(g)
+    return Tensor(_sigmoid(o) * np.tanh(c)), Tensor(c)
+
+
+def _gru_step(x, h, *weights):
+    (a, b, n), (p, q, m) = (np.split(each, 3, 1) for each in _products(x, h, weights))
+    z = _sigmoid(b + q)
+    return Tensor((1 - z) * np.tanh(n + _sigmoid(a + p) * m) + z * h.numpy())
+
+
+STEPS = {
+    "LSTM": _lstm_step, "GRU": _gru_step,
+    "RNN_TANH": lambda x, h, *weights: Tensor(np.tanh(sum(_products(x, h, weights)))),
+    "RNN_RELU": lambda x, h, *weights: Tensor(np.maximum(sum(_products(x, h, weights)), 0)),
+}  # fmt: skip

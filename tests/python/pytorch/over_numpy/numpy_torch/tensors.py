@@ -20,7 +20,7 @@ class DType:
 DTYPES = {name: DType(name) for name in ("float32", "float64", "float16", "bfloat16", "int64", "uint8")}
 # Who looks on at a call; the functions of `torch._C` answer from it.
 seen = SimpleNamespace(grad=True, modes=0, transforms=False, tracing=None, autocast=None,
-                       compiling=False, onnx=False)  # fmt: skip
+                       compiling=False, onnx=False, threads=1, excluded=[])  # fmt: skip
 _sequence = itertools.count()
 
 
@@ -59,7 +59,7 @@ class Tensor:
     dtype = property(lambda self: DTYPES[self.array.dtype.name])
     data = property(lambda self: Tensor(self.array))
 
-    def numpy(self):
+    def numpy(self, force=False):
         return -self.array if self.negated else self.array
 
     def dim(self):
@@ -170,6 +170,7 @@ class Tensor:
 class Parameter(Tensor):
     def __init__(self, data, requires_grad=True):
         super().__init__(data.array, requires_grad)
+        self.device = data.device
 
 
 def from_dlpack(capsule):
@@ -188,14 +189,15 @@ class Context:
 
     def __init__(self, args):
         self.needs_input_grad = tuple(needs(arg) for arg in args)
-        self.kept, self.plain = (), []
+        self.kept, self.plain, self.materialize = (), [], True
+        self.kept_for_forward = None
 
     def save_for_backward(self, *tensors):
         assert all(t is None or isinstance(t, Tensor) for t in tensors)
         self.kept = tensors
 
     def save_for_forward(self, *tensors):
-        assert len(tensors) == len(self.kept)
+        self.kept_for_forward = tensors
 
     saved_tensors = property(lambda self: self.kept)
 
@@ -203,7 +205,7 @@ class Context:
         self.plain = [id(each) for each in tensors]
 
     def set_materialize_grads(self, value):
-        assert value is False
+        self.materialize = value
 
 
 def needs(arg):
@@ -230,7 +232,14 @@ def recorded(context, args, output, backward):
     if not seen.grad or not any(map(any_needs, args)):
         return output
 
+    assert all(each is None or each.array.dtype != np.uint8 or id(each) in context.plain for each in output)
+    shapes = [None if each is None or id(each) in context.plain else (each.shape, each.array.dtype)
+              for each in output]  # fmt: skip
+
     def back(gradients):
+        if context.materialize:  # zeros for what nobody used
+            gradients = [Tensor(np.zeros(*shape)) if gradient is None and shape else gradient
+                         for gradient, shape in zip(gradients, shapes, strict=True)]  # fmt: skip
         found = list(pairs(args, backward(context, *gradients)))
         for arg, gradient in found:
             assert gradient is None or gradient.shape == arg.shape

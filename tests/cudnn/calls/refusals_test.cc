@@ -1,0 +1,108 @@
+// What the GPU's room refuses, and how it says what a library of NVIDIA has answered.
+#include "conformance/support/machine.h"
+#include "conformance/support/run.h"
+#include "cudnn/gpu/check.h"
+#include "device/support.h"
+#include "support/expect_error.h"
+#include "support/setting.h"
+
+namespace openrnn::testing {
+namespace {
+
+using cudnn::GpuError;
+using cudnn::GpuFault;
+
+template <class Answer>
+std::pair<std::string, GpuFault> said(Answer answer) {
+  try {
+    cudnn::check(answer, "call");
+  } catch (const GpuError& error) {
+    return {error.what(), error.fault()};
+  }
+  return {"nothing", GpuFault::kOther};
+}
+
+TEST(CudnnAnswers, OfTheDriverHaveARemedy) {
+  cudnn::check(CUDA_SUCCESS, "call");
+  const std::string success = "), expected success";
+  const std::tuple<CUresult, std::string, GpuFault> answers[] = {
+      {CUDA_ERROR_OUT_OF_MEMORY, "; use a smaller batch or time, or free other memory of the GPU",
+       GpuFault::kNoRoom},
+      {CUDA_ERROR_NO_BINARY_FOR_GPU,
+       "; the driver is too old for this GPU or this build: install a newer one", GpuFault::kOther},
+      {CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+       "; the driver is too old for this GPU or this build: install a newer one", GpuFault::kOther},
+      {CUDA_ERROR_ILLEGAL_ADDRESS,
+       "; an earlier operation on the GPU failed, and the process must be restarted",
+       GpuFault::kOther},
+      {CUDA_ERROR_LAUNCH_FAILED,
+       "; an earlier operation on the GPU failed, and the process must be restarted",
+       GpuFault::kOther},
+      {CUDA_ERROR_INVALID_VALUE, "", GpuFault::kOther}};
+  for (const auto& [answer, remedy, fault] : answers) {
+    const auto [text, found] = said(answer);
+    EXPECT_EQ(text.find("[call] the driver answered CUDA_ERROR"), 0U) << text;
+    EXPECT_TRUE(text.ends_with(success + remedy)) << text;
+    EXPECT_EQ(found, fault) << text;
+  }
+}
+
+TEST(CudnnAnswers, OfItsLibrariesSayWhatTheyMean) {
+  cudnn::check(CUBLAS_STATUS_SUCCESS, "call");
+  cudnn::check(CUDNN_STATUS_SUCCESS, "call");
+  const auto [product, no_product] = said(CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(product, "[call] cuBLAS answered CUBLAS_STATUS_INVALID_VALUE, expected success");
+  EXPECT_EQ(no_product, GpuFault::kOther);
+  EXPECT_EQ(said(CUBLAS_STATUS_ALLOC_FAILED).second, GpuFault::kNoRoom);
+  const std::tuple<cudnnStatus_t, GpuFault, std::string> answers[] = {
+      {CUDNN_STATUS_BAD_PARAM, GpuFault::kOther, ", expected success"},
+      {CUDNN_STATUS_INTERNAL_ERROR, GpuFault::kOther, ", expected success"},
+      {CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, GpuFault::kNoRoom, ", expected success"},
+      {CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, GpuFault::kNoRoom,
+       ", expected success"},
+      {CUDNN_STATUS_NOT_SUPPORTED, GpuFault::kRefused,
+       ", expected success; device='cpu' can run it"},
+      {CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH, GpuFault::kRefused,
+       ", expected success; device='cpu' can run it"}};
+  for (const auto& [answer, fault, end] : answers) {
+    const auto [text, found] = said(answer);
+    EXPECT_EQ(text.find("[call] cuDNN answered CUDNN_STATUS_"), 0U) << text;
+    EXPECT_TRUE(text.ends_with(end)) << text;
+    EXPECT_EQ(found, fault) << text;
+  }
+  if (!conformance::pretends()) return;
+  EXPECT_EQ(said(CUDNN_STATUS_BAD_PARAM).first,
+            "[call] cuDNN answered CUDNN_STATUS_BAD_PARAM (words of the stand-in), expected "
+            "success");
+}
+
+TEST(CudnnDevice, RefusesProductsThatItCannotCompute) {
+  const Device& gpu = tested();
+  expect_error<TypeError>([&] { gpu.matmul({.dtype = DType::kBfloat16}); },
+                          "[matmul] dtype is bfloat16 on a GPU, expected float16, float32 or "
+                          "float64; device='cpu' has bfloat16");
+  expect_error<ArgumentError>([&] { gpu.matmul({.dtype = DType::kInt32}); },
+                              "[matmul] dtype is int32, expected float16, float32 or float64");
+  for (const auto& [m, n, k] : {std::tuple(-1, 2, 3), {1, -2, 3}, {1, 2, -3}}) {
+    expect_error<ArgumentError>([&, m = m, n = n, k = k] { gpu.matmul({.m = m, .n = n, .k = k}); },
+                                "[matmul] m, n, k are " + std::to_string(m) + ", " +
+                                    std::to_string(n) + ", " + std::to_string(k) +
+                                    ", expected 0 or more");
+  }
+  const float bias = 1.0F;
+  expect_error<ArgumentError>([&] { gpu.matmul({.bias = &bias, .accumulate = true}); },
+                              "[matmul] both bias and accumulate are given, expected one of them");
+  expect_error<TypeError>([&] { gpu.optimizer_step({.dtype = DType::kFloat16}); },
+                          "[optimizer_step] dtype is float16, expected float32 or float64");
+}
+
+TEST(CudnnSettings, OfGraphsIsATruth) {
+  const conformance::Case c = conformance::parse_case("gru L1 U5 I3 B2 T3 f32", "setting");
+  const conformance::Data d = conformance::make_data(c);
+  const Setting wrong("OPENRNN_CUDA_GRAPHS", "yes");
+  expect_error<ArgumentError>([&] { run_inference(engine("cudnn"), c, d); },
+                              "[OPENRNN_CUDA_GRAPHS] is 'yes', expected '0' or '1'");
+}
+
+}  // namespace
+}  // namespace openrnn::testing

@@ -1,0 +1,167 @@
+// What is rare in ONNX models: other domains, graphs in graphs, states, and what an export says.
+#include <gtest/gtest.h>
+#include <openrnn/mapping_onnx.h>
+
+#include <cmath>
+
+#include "base/message.h"
+#include "formats/temp_folder.h"
+#include "mapping/networks.h"
+
+namespace openrnn {
+namespace {
+
+using Attributes = std::vector<OnnxAttribute>;
+using Notes = std::vector<std::string>;
+using Names = std::vector<std::string>;
+
+OnnxNode node_of(const std::string& op, Names inputs, Names outputs, Attributes attributes = {}) {
+  return {.name = "n",
+          .op_type = op,
+          .inputs = std::move(inputs),
+          .outputs = std::move(outputs),
+          .attributes = std::move(attributes)};
+}
+
+// An LSTM of 3 units on 2 inputs.
+OnnxModel lstm_model(Attributes attributes = {}) {
+  OnnxModel model;
+  model.opsets[""] = 14;
+  model.graph.nodes = {node_of("LSTM", {"x", "W", "R"}, {"y", "h"}, std::move(attributes))};
+  model.graph.initializers = {OnnxTensor::of("W", values_of(DType::kFloat32, {1, 12, 2}, 1)),
+                              OnnxTensor::of("R", values_of(DType::kFloat32, {1, 12, 3}, 2))};
+  return model;
+}
+
+void put(OnnxModel* model, const std::string& name, Array values) {
+  std::erase_if(model->graph.initializers,
+                [&](const OnnxTensor& tensor) { return tensor.name == name; });
+  model->graph.initializers.push_back(OnnxTensor::of(name, std::move(values)));
+}
+
+Notes notes_of(const OnnxModel& model) { return networks_from_onnx(model).notes; }
+
+TEST(OnnxRest, WholeNotes) {
+  const auto why = [](const std::string& reason) {
+    return Notes{"[onnx] node 'n' (LSTM): " + reason};
+  };
+  EXPECT_EQ(notes_of(lstm_model({{"clip", -0.5F}})),
+            why("clip is -0.5, expected a finite number above 0"));
+  EXPECT_EQ(notes_of(lstm_model({{"hidden_size", std::int64_t{4}}})),
+            why("W is [1, 12, 2], R [1, 12, 3] and hidden_size 4, expected 4 blocks of "
+                "hidden_size"));
+  OnnxModel model = lstm_model();
+  put(&model, "R", values_of(DType::kFloat64, {1, 12, 3}, 1));
+  EXPECT_EQ(notes_of(model), why("R is float64 [1, 12, 3], expected float32 [1, 12, 3]"));
+  const char* const names[] = {"", "W", "R", "B", "", "", "", "P"};
+  for (const std::size_t input : {1U, 2U, 3U, 7U}) {
+    model = lstm_model();
+    model.graph.nodes[0].inputs = {"x", "W", "R", "", "", "", "", ""};
+    model.graph.nodes[0].inputs[input] = "computed";
+    EXPECT_EQ(notes_of(model), why(message(names[input], " is computed when the model runs, ",
+                                           "expected constants")));
+  }
+  // A tensor whose bytes are not those of its shape.
+  model = lstm_model();
+  model.graph.initializers[0].shape = {1, 12, 3};
+  EXPECT_EQ(notes_of(model).size(), 1U);
+  EXPECT_TRUE(notes_of(model)[0].starts_with("[onnx] node 'n' (LSTM): ")) << notes_of(model)[0];
+  for (const char* op : {"GRU", "MyGRUCell", "RNNBlock"}) {
+    OnnxNode other = node_of(op, {}, {"y"});
+    other.domain = "d";
+    OnnxModel of_others;
+    of_others.graph.nodes = {other};
+    EXPECT_EQ(notes_of(of_others),
+              Notes{message("[onnx] node 'n' (d::", op, "): it is no operator of ONNX's own, ",
+                            "expected RNN, LSTM or GRU")});
+  }
+  OnnxModel products;
+  products.graph.initializers = {OnnxTensor::of("w", values_of(DType::kFloat32, {2, 2}, 1))};
+  products.graph.nodes = {node_of("MatMul", {"x", "w"}, {"a"}),
+                          node_of("MatMul", {"a", "w"}, {"b"}),
+                          node_of("MatMul", {"b", "w"}, {"c"}), node_of("Tanh", {"a"}, {"t"})};
+  EXPECT_EQ(
+      notes_of(products),
+      Notes{"[onnx] 'w' is a factor of 3 products, as in a network that is unrolled, of which "
+            "no network is made"});
+}
+
+TEST(OnnxRest, StatesThatAreNone) {
+  const auto state_of = [](const OnnxNode* made, Array state) {
+    OnnxModel model = lstm_model();
+    model.graph.nodes[0].inputs = {"x", "W", "R", "", "", made ? "e" : "s"};
+    if (made) model.graph.nodes.insert(model.graph.nodes.begin(), *made);
+    put(&model, "s", std::move(state));
+    const MappedModel mapped = networks_from_onnx(model);
+    EXPECT_EQ(mapped.networks.size(), 1U);
+    return mapped.networks.at(0).initial_h.has_value();
+  };
+  const Array row = values_of(DType::kFloat32, {1, 1, 3}, 3);
+  EXPECT_TRUE(state_of(nullptr, row));
+  EXPECT_FALSE(state_of(nullptr, Array(DType::kFloat32, {1, 0, 3})));
+  EXPECT_FALSE(
+      state_of(nullptr, Array::of<std::int32_t>({1, 1, 3}, std::vector<std::int32_t>{1, 2, 3})));
+  // Rows that are repeated as often as the batch is long, which is computed.
+  OnnxNode expand = node_of("Expand", {"s", "length"}, {"e"});
+  EXPECT_TRUE(state_of(&expand, row));
+  expand.op_type = "Add";
+  EXPECT_FALSE(state_of(&expand, row));
+  expand.op_type = "Expand";
+  expand.domain = "d";
+  EXPECT_FALSE(state_of(&expand, row));
+}
+
+// Graphs in graphs see the constants of those around them, and have their prefixes.
+TEST(OnnxRest, GraphsInGraphs) {
+  OnnxModel outer = lstm_model();
+  OnnxModel inner = lstm_model();
+  std::erase_if(inner.graph.initializers, [](const OnnxTensor& one) { return one.name == "R"; });
+  OnnxGraph middle;
+  middle.nodes = {node_of("If", {"d"}, {"w"},
+                          {{"else_branch", std::make_shared<const OnnxGraph>(inner.graph)}})};
+  outer.graph.nodes = {
+      node_of("If", {"c"}, {"z"}, {{"then_branch", std::make_shared<const OnnxGraph>(middle)}})};
+  const MappedModel mapped = networks_from_onnx(outer);
+  ASSERT_EQ(mapped.networks.size(), 1U) << (mapped.notes.empty() ? "" : mapped.notes[0]);
+  EXPECT_EQ(mapped.networks[0].name, "z.then_branch.w.else_branch.n");
+  EXPECT_EQ(mapped.networks[0].tensors, (Names{"R", "z.then_branch.w.else_branch.W"}));
+}
+
+TEST(OnnxRest, WhatAnExportSaysOfItself) {
+  MappedModel model;
+  RnnSpec spec{.num_units = 3, .input_size = 2, .gate_clip = {{-0.25, 0.25}}};
+  spec.output_activation = parse_cell_activation("softsign");
+  model.networks = {network_of(spec, "a")};
+  model.values = {{"producer_name", std::string("other")}, {"key", std::int64_t{3}}};
+  OnnxModel made = onnx_from_networks(model);
+  EXPECT_EQ(made.graph.name, "networks");
+  EXPECT_EQ(made.producer_name, "openrnn");
+  EXPECT_EQ(made.ir_version, 7);
+  EXPECT_EQ(made.opsets.at(""), 14);
+  EXPECT_EQ(made.metadata.size(), 2U);
+  const auto node = std::ranges::find(made.graph.nodes, "LSTM", &OnnxNode::op_type);
+  ASSERT_NE(node, made.graph.nodes.end());
+  EXPECT_EQ(std::get<float>(node->find("clip")->value), 0.25F);
+  EXPECT_EQ(std::get<Names>(node->find("activations")->value),
+            (Names{"Sigmoid", "Tanh", "Softsign"}));
+  // Inputs that are left out at the end are not there.
+  EXPECT_EQ(node->inputs, (Names{"a/x", "a/layer_0/W", "a/layer_0/R", "a/layer_0/B"}));
+  const formats::TempFolder folder;
+  save_networks(folder / "m", model, ModelFormat::kOnnx);
+  const MappedModel found = load_networks(folder / "m");
+  EXPECT_EQ(found.networks.at(0).spec, spec);
+  EXPECT_TRUE(found.not_understood.empty());
+  std::map<std::string, PlainValue> values;
+  for (const NamedValue& value : found.values) values[value.name] = value.value;
+  const std::map<std::string, PlainValue> expected{{"producer_name", std::string("openrnn")},
+                                                   {"key", std::int64_t{3}}};
+  EXPECT_EQ(values, expected);
+  model.networks[0].spec.dtype = DType::kBfloat16;
+  model.networks[0].params = cast(model.networks[0].params.view(), DType::kBfloat16);
+  made = onnx_from_networks(model);
+  EXPECT_EQ(made.ir_version, 10);
+  EXPECT_EQ(made.opsets.at(""), 22);
+}
+
+}  // namespace
+}  // namespace openrnn
