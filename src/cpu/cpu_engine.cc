@@ -17,7 +17,6 @@ namespace {
 using cpu::CpuPacked;
 using cpu::CpuRecomputed;
 using cpu::CpuSaved;
-using cpu::CpuWorkspace;
 
 bool is_double(const RnnSpec& spec) { return spec.dtype == DType::kFloat64; }
 
@@ -79,9 +78,9 @@ class CpuEngine final : public Engine {
     check_packed("make_workspace", *params);
     const cpu::Room room{limits.batch, limits.time, cpu::most_threads(limits.max_threads)};
     if (is_double(params->spec())) {
-      return std::make_unique<CpuWorkspace<double>>(std::move(params), room);
+      return cpu::prepared_workspace<double>(std::move(params), room);
     }
-    return std::make_unique<CpuWorkspace<float>>(std::move(params), room);
+    return cpu::prepared_workspace<float>(std::move(params), room);
   }
   void forward(const ForwardArgs& args, Workspace* workspace) const override {
     check_forward("forward", args);

@@ -98,7 +98,8 @@ TEST(CpuPlans, AreAllMet) {
   for (const Case& c : cases()) {
     for (const int threads : {2, 3, 4}) {
       const std::size_t element = c.spec.dtype == DType::kFloat64 ? 8 : 4;
-      cpu::PlanQuestion question{c.spec, c.batch, 16, element, threads};
+      cpu::PlanQuestion question{
+          c.spec, c.batch, 16, element, threads, cpu::kNearRates, cpu::kNearBarrierLatency};
       if (c.spec.num_dirs() == 1 && c.spec.num_layers > 1) question.wave_time = c.time;
       const cpu::Plan plan = cpu::choose_plan(question);
       const std::string kind = std::string(plan.layer_groups > 1 ? "layers" : "") +

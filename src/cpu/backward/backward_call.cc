@@ -21,8 +21,8 @@ void backward_call(const CpuSaved<T>& saved, const BackwardArgs& args) {
   const RnnSpec& spec = packed.spec();
   const bool shifts = can_shift_backward(packed, saved.args);
   // About twice forward's.
-  ThreadLease lease(wanted_threads(packed, saved.args, most_threads(saved.args.max_threads)),
-                    shifts ? 2 * alone_seconds(packed, saved.args) : 0);
+  ThreadLease lease =
+      lease_for(packed, saved.args, most_threads(saved.args.max_threads), shifts ? 2 : 0);
   const Plan plan = plan_for(packed, saved.args, lease, spec.num_dirs(), shifts);
   Carver measure;
   BackwardScratch<T>::carve(measure, saved, plan, args);

@@ -81,6 +81,20 @@ Scratch<T> CpuWorkspace<T>::carve(const CpuPacked<T>& packed, const Room& call) 
 }
 
 template <class T>
+std::unique_ptr<Workspace> prepared_workspace(std::shared_ptr<const PackedParams> params,
+                                              const Room& room) {
+  const auto& packed = static_cast<const CpuPacked<T>&>(*params);
+  ForwardArgs largest{};
+  largest.batch = room.batch;
+  largest.max_time = room.max_time;
+  // What the first call would measure otherwise.
+  if (wanted_threads(packed, largest, room.threads) > 1) {
+    (void)plan_question(packed, largest, room.threads, 0);
+  }
+  return std::make_unique<CpuWorkspace<T>>(std::move(params), room);
+}
+
+template <class T>
 void forward_call(const ForwardArgs& args, Workspace* workspace) {
   const auto& packed = static_cast<const CpuPacked<T>&>(*args.params);
   if (!workspace) {
@@ -92,7 +106,7 @@ void forward_call(const ForwardArgs& args, Workspace* workspace) {
   if (!mine) throw ArgumentError("[forward] workspace is another engine's, expected the cpu's own");
   const Scratch<T> scratch = mine->carve(packed, {args.batch, args.max_time, 1});
   const int most = std::min(most_threads(args.max_threads), mine->room().threads);
-  ThreadLease lease(wanted_threads(packed, args, most), alone_seconds(packed, args));
+  ThreadLease lease = lease_for(packed, args, most);
   const bool shifts =
       scratch.outs == packed.spec().num_layers - 1 && can_shift_layers(packed, args, false);
   auto run = make_run<T>(packed, args, scratch, lease, mine->barriers(), shifts);
@@ -114,7 +128,7 @@ std::unique_ptr<SavedForward> forward_saving_call(const ForwardArgs& args) {
   Scratch<T> scratch = Scratch<T>::carve(carver, *packed, room, true);
   scratch.layers = saved->layers.data();
   const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(most));
-  ThreadLease lease(wanted_threads(*packed, args, most), alone_seconds(*packed, args));
+  ThreadLease lease = lease_for(*packed, args, most);
   auto run = make_run<T>(*packed, args, scratch, lease, barriers.get(),
                          can_shift_layers(*packed, args, true));
   run.gather = true;
@@ -140,7 +154,7 @@ std::unique_ptr<SavedForward> forward_recomputed_call(const ForwardArgs& args) {
   const int most = most_threads(args.max_threads);
   const CpuWorkspace<T> own(args.params, {args.batch, args.max_time, most});
   const Scratch<T> scratch = own.carve(*packed, {args.batch, args.max_time, 1});
-  ThreadLease lease(wanted_threads(*packed, args, most), alone_seconds(*packed, args));
+  ThreadLease lease = lease_for(*packed, args, most);
   auto run = make_run<T>(*packed, args, scratch, lease, own.barriers(), false);
   run.gather = true;
   run.x = saved->x;
@@ -152,6 +166,10 @@ std::unique_ptr<SavedForward> forward_recomputed_call(const ForwardArgs& args) {
   return saved;
 }
 
+template std::unique_ptr<Workspace> prepared_workspace<float>(std::shared_ptr<const PackedParams>,
+                                                              const Room&);
+template std::unique_ptr<Workspace> prepared_workspace<double>(std::shared_ptr<const PackedParams>,
+                                                               const Room&);
 template void forward_call<float>(const ForwardArgs&, Workspace*);
 template void forward_call<double>(const ForwardArgs&, Workspace*);
 template std::unique_ptr<SavedForward> forward_saving_call<float>(const ForwardArgs&);

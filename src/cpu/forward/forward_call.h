@@ -28,6 +28,11 @@ class CpuWorkspace final : public Workspace {
   std::unique_ptr<Barrier[]> barriers_;
 };
 
+/// One for calls that allocate nothing, the first one included.
+template <class T>
+std::unique_ptr<Workspace> prepared_workspace(std::shared_ptr<const PackedParams> params,
+                                              const Room& room);
+
 template <class T>
 void forward_call(const ForwardArgs& args, Workspace* workspace);
 
@@ -42,6 +47,10 @@ std::unique_ptr<SavedForward> saved_in_reserve(const ForwardArgs& args);
 template <class T>
 std::unique_ptr<SavedForward> forward_recomputed_call(const ForwardArgs& args);
 
+extern template std::unique_ptr<Workspace> prepared_workspace<float>(
+    std::shared_ptr<const PackedParams>, const Room&);
+extern template std::unique_ptr<Workspace> prepared_workspace<double>(
+    std::shared_ptr<const PackedParams>, const Room&);
 extern template void forward_call<float>(const ForwardArgs&, Workspace*);
 extern template void forward_call<double>(const ForwardArgs&, Workspace*);
 extern template std::unique_ptr<SavedForward> forward_saving_call<float>(const ForwardArgs&);

@@ -141,7 +141,10 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params,
   // A small network is packed before another thread would have woken up.
   ThreadLease lease(threads_for(static_cast<double>(layout_.size()), kAlonePacking,
                                 most_threads(options.max_threads)));
-  lease.keep(packing_threads(layout_.size(), lease.threads(), lease.barrier_latency()));
+  if (const double latency = lease.barrier_latency(); lease.threads() > 1) {
+    const double row = rates_of(kernels(), arithmetic_, false).row;
+    lease.keep(packing_threads(layout_.size(), lease.threads(), row, latency));
+  }
   const std::int64_t panel = most_inner_ * std::max(gates(), kColumnWidth) * kernels().lanes;
   const std::int64_t values_at_once = arithmetic_ == kExact ? 0 : lease.threads() * panel;
   const Block plain(static_cast<std::size_t>(values_at_once) * sizeof(T));

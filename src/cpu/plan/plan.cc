@@ -12,49 +12,32 @@
 namespace openrnn::cpu {
 namespace {
 
-/// A weight: its bytes, and how much faster than one of float it is multiplied.
-struct Weight {
-  double bytes, speed;
-};
-Weight weight_of(const PlanQuestion& question) {
-  const auto element = static_cast<double>(question.element);
-  switch (question.arithmetic) {
-    case kStoredHalf:
-    case kStoredBf16:
-      return {2, 1};
-    case kInt8:
-      return {1, 4};
-    case kDot:
-      return {2, 2};
-    case kAmx:
-      return {2, 16};
-    case kBf16x3:
-      return {4, 5};
-    default:
-      return {element, sizeof(float) / element};
-  }
+/// Bytes of a packed value.
+double bytes_of(Arithmetic arithmetic, std::size_t element) {
+  const auto elements = static_cast<double>(count_elements(arithmetic, kAmxBlock).elements);
+  return elements / static_cast<double>(kAmxBlock) * static_cast<double>(element);
+}
+
+/// Values of the weights that `units` units multiply the state by.
+double weights_of(const RnnSpec& spec, std::int64_t units) {
+  return static_cast<double>(units * spec.num_gates()) * static_cast<double>(spec.hidden_size());
 }
 
 double step_seconds(const PlanQuestion& question, const Plan& plan) {
   const RnnSpec& spec = question.spec;
-  const Weight weight = weight_of(question);
   const auto rows = (question.batch + plan.row_groups - 1) / plan.row_groups;
   const auto blocks = (spec.num_units + question.lanes - 1) / question.lanes;
   const auto own = (blocks + plan.panel_threads - 1) / plan.panel_threads * question.lanes;
-  const double weights =
-      static_cast<double>(own * spec.num_gates()) * static_cast<double>(spec.hidden_size());
-  const bool fits = weights * weight.bytes < static_cast<double>(l2_bytes());
-  const double reading = weights * weight.bytes / (fits ? kL2BytesPerSecond : kL3BytesPerSecond);
-  const auto tiles = (rows + kTileRows - 1) / kTileRows;
-  // A tile of few rows takes at least the time of loading its weights.
-  const double full = static_cast<double>(std::max(rows, 2 * tiles));
-  const double computing = 2 * weights * full / (weight.speed * kFlopsPerSecond);
+  const double weights = weights_of(spec, own);
+  const double bytes = weights * bytes_of(question.arithmetic, question.element);
+  const bool fits = bytes < static_cast<double>(l2_bytes());
+  const double reading = weights * (fits ? question.rates.row : question.rates.far_row);
+  const double computing = weights * static_cast<double>(rows) * question.rates.tile;
   const auto others = std::max(spec.num_units - own, std::int64_t{0});
   const double foreign = static_cast<double>(rows * others) * static_cast<double>(question.element);
   // Members arrive at a barrier one after another.
   const double barrier = question.barrier_latency * plan.panel_threads / 2;
-  const double exchange =
-      foreign / kOtherCoreBytesPerSecond * question.barrier_latency / kNearBarrierLatency;
+  const double exchange = foreign / kForeignBytesPerLatency * question.barrier_latency;
   const double waiting = plan.panel_threads > 1 ? barrier + exchange : 0.0;
   const double directions = static_cast<double>(spec.num_dirs()) / plan.dir_groups;
   // Part of the reading hides behind the computing.
@@ -154,9 +137,13 @@ double seconds_alone(const PlanQuestion& question, std::int64_t time) {
   return 2 * steps * step_seconds(question, Plan{});
 }
 
-int packing_threads(std::int64_t elements, int most, double barrier_latency) {
+int packing_threads(std::int64_t elements, int most, double row, double barrier_latency) {
   return threads_for(static_cast<double>(elements),
-                     kPackedPerSecond * kPackingBarriers * barrier_latency, most);
+                     kPackingBarriers * barrier_latency / (kRowsPerPacking * row), most);
+}
+
+std::size_t step_bytes(const RnnSpec& spec, std::size_t element, Arithmetic arithmetic) {
+  return static_cast<std::size_t>(weights_of(spec, spec.num_units) * bytes_of(arithmetic, element));
 }
 
 }  // namespace openrnn::cpu

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "cpu/kernels/kernels.h"
-#include "cpu/tuning/tuning.h"
+#include "cpu/plan/rates.h"
 #include "openrnn/spec.h"
 
 namespace openrnn::cpu {
@@ -43,10 +43,11 @@ struct PlanQuestion {
   std::int64_t batch, lanes;
   std::size_t element;  // bytes of one value, weights aside
   int threads;          // at most
+  Rates rates;
+  double barrier_latency;  // ThreadLease::barrier_latency()
   Arithmetic arithmetic = kExact;
-  double barrier_latency = kNearBarrierLatency;  // ThreadLease::barrier_latency()
-  std::int64_t directions = spec.num_dirs();     // that may run at once
-  std::int64_t wave_time = 0;                    // steps of a call that layers may be shifted in
+  std::int64_t directions = spec.num_dirs();  // that may run at once
+  std::int64_t wave_time = 0;                 // steps of a call that layers may be shifted in
 };
 
 /// What a forward pass of `time` steps takes one thread, roughly.
@@ -60,8 +61,12 @@ Plan choose_plan(const PlanQuestion& question);
 /// small calls have many chunks.
 std::int64_t assume_wave_steps(std::int64_t steps) noexcept;
 
-/// How many of `most` threads should pack `elements` parameters.
-int packing_threads(std::int64_t elements, int most, double barrier_latency);
+/// How many of `most` threads should pack `elements` parameters, of which a thread multiplies one
+/// in L2 in `row` seconds.
+int packing_threads(std::int64_t elements, int most, double row, double barrier_latency);
+
+/// Bytes of the packed weights of a layer's steps, of `element` bytes a value where they are exact.
+std::size_t step_bytes(const RnnSpec& spec, std::size_t element, Arithmetic arithmetic);
 
 /// Bytes of this processor's L2, of which one core may use all.
 std::size_t l2_bytes();

@@ -141,7 +141,7 @@ class Recomputation {
   void recompute(std::int64_t chunk, const Pass<T>& pass) {
     begin(chunk);
     if (bidirectional()) place_kept(pass.last_layer - 1);
-    ThreadLease lease(wanted_threads(packed_, chunk_, most_), alone_seconds(packed_, chunk_));
+    ThreadLease lease = lease_for(packed_, chunk_, most_);
     const Plan plan = plan_for(packed_, chunk_, lease, 1, can_shift_layers(packed_, chunk_, true));
     const auto barriers = std::make_unique<Barrier[]>(2 * static_cast<std::size_t>(plan.threads()));
     ForwardRun<T> run{.shared = context(plan, forward_.order, barriers.get()),
@@ -158,8 +158,7 @@ class Recomputation {
   }
 
   void differentiate(std::int64_t chunk, const Pass<T>& pass) {
-    const double alone = shifts_ ? 2 * alone_seconds(packed_, chunk_) : 0;
-    ThreadLease lease(wanted_threads(packed_, chunk_, most_), alone);
+    ThreadLease lease = lease_for(packed_, chunk_, most_, shifts_ ? 2 : 0);
     const Plan plan = plan_for(packed_, chunk_, lease, 1, shifts_);
     const auto threads = static_cast<std::size_t>(plan.threads());
     const auto barriers = std::make_unique<Barrier[]>(2 * threads + 1);

@@ -16,19 +16,28 @@ int wanted_threads(const CpuPacked<T>& packed, const ForwardArgs& args, int most
 }
 
 template <class T>
-PlanQuestion plan_question(const CpuPacked<T>& packed, const ForwardArgs& args, int threads) {
+PlanQuestion plan_question(const CpuPacked<T>& packed, const ForwardArgs& args, int threads,
+                           double latency) {
+  const std::size_t bytes = step_bytes(packed.spec(), sizeof(T), packed.arithmetic());
   return {.spec = packed.spec(),
           .batch = args.batch,
           .lanes = packed.kernels().lanes,
           .element = sizeof(T),
           .threads = threads,
+          .rates = rates_of(packed.kernels(), packed.arithmetic(), bytes >= l2_bytes()),
+          .barrier_latency = latency,
           .arithmetic = packed.arithmetic()};
 }
 
-/// Seconds that one thread would take, roughly.
+/// A lease for a call, of which a forward pass takes `passes` times its time.
 template <class T>
-double alone_seconds(const CpuPacked<T>& packed, const ForwardArgs& args) {
-  return seconds_alone(plan_question(packed, args, 1), args.max_time);
+ThreadLease lease_for(const CpuPacked<T>& packed, const ForwardArgs& args, int most,
+                      double passes = 1) {
+  const int wanted = wanted_threads(packed, args, most);
+  // What one thread does is not measured: it would wait for that.
+  if (wanted == 1 || passes == 0) return ThreadLease(wanted);
+  return ThreadLease(wanted,
+                     passes * seconds_alone(plan_question(packed, args, 1, 0), args.max_time));
 }
 
 /// Whether layers can be shifted in time: a later one needs the steps before alone, and nothing of
@@ -50,9 +59,12 @@ template <class T>
 Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, ThreadLease& lease,
               std::int64_t directions, bool shifts = false) {
   const double latency = lease.barrier_latency();
-  PlanQuestion question = plan_question(packed, args, lease.threads());
+  if (lease.threads() == 1) {
+    lease.keep(1);
+    return {};
+  }
+  PlanQuestion question = plan_question(packed, args, lease.threads(), latency);
   question.directions = directions;
-  question.barrier_latency = latency;
   question.wave_time = shifts ? args.max_time : 0;
   const Plan plan = choose_plan(question);
   lease.keep(plan.threads());

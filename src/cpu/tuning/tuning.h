@@ -116,18 +116,14 @@ inline constexpr double kAloneNetwork = 1 << 18, kAloneProduct = 1 << 16;
 inline constexpr double kAlonePacking = 1 << 15;
 inline constexpr int64_t kAloneElements = 1 << 15;
 
-// ---- The cost model of plan/: rough figures of present processors, of which only ratios matter
+// ---- The cost model of plan/, over what plan/rates.h and the lease measure
 
-/// Operations of float a second of one core.
-inline constexpr double kFlopsPerSecond = 120e9;
-/// Bytes a second that one core reads from its L2, and beyond it.
-inline constexpr double kL2BytesPerSecond = 110e9, kL3BytesPerSecond = 50e9;
-/// Bytes a second that another core of the same L3 has just written, waits for late ones included.
-inline constexpr double kOtherCoreBytesPerSecond = 3e9;
-/// Parameters that one thread packs a second, and the barriers that sharing this work is worth.
-inline constexpr double kPackedPerSecond = 3.3e9, kPackingBarriers = 100;
-/// Seconds of ThreadLease::barrier_latency() between two cores of one L3.
-inline constexpr double kNearBarrierLatency = 0.1e-6;
+/// Packing one parameter takes as long as multiplying so many in L2; and the barriers that sharing
+/// this work is worth.
+inline constexpr double kRowsPerPacking = 8, kPackingBarriers = 100;
+/// Bytes that others have just written and that are read in a barrier latency, which is that of one
+/// cache line: five of them come at once.
+inline constexpr double kForeignBytesPerLatency = 300;
 /// Barrier latencies that threads which divide each step lose besides, where layers could be
 /// shifted in time: two of them took as long as one for the steps of 64 units, of which each has
 /// half, and four fifths of it for those of 4 rows.

@@ -11,6 +11,7 @@
 #include "conformance/support/case.h"
 #include "cpu/plan/plan.h"
 #include "cpu/support/emulation.h"
+#include "cpu/support/near_cores.h"
 #include "cpu/threading/thread_lease.h"
 #include "engine/cudnn_entry.h"
 #include "openrnn/runtime.h"
@@ -98,12 +99,14 @@ class ForcedThreads {
   explicit ForcedThreads(int n)
       : before_(num_threads()),
         latency_(cpu::assume_barrier_latency(cpu::kNearBarrierLatency)),
+        rates_(cpu::assume_rates(&cpu::kNearRates)),
         heeding_(cpu::heed_contention(false)) {
     set_num_threads(n);
   }
   ~ForcedThreads() {
     set_num_threads(before_);
     cpu::assume_barrier_latency(latency_);
+    cpu::assume_rates(rates_);
     cpu::heed_contention(heeding_);
   }
   ForcedThreads(const ForcedThreads&) = delete;
@@ -112,6 +115,7 @@ class ForcedThreads {
  private:
   int before_;
   double latency_;
+  const cpu::Rates* rates_;
   bool heeding_;
 };
 

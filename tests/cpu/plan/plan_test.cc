@@ -5,14 +5,21 @@
 
 #include <vector>
 
+#include "cpu/support/near_cores.h"
+
 namespace openrnn::cpu {
 namespace {
+
+PlanQuestion ask(const RnnSpec& spec, std::int64_t batch, int threads,
+                 double latency = kNearBarrierLatency) {
+  return {spec, batch, 16, sizeof(float), threads, kNearRates, latency};
+}
 
 TEST(PlanTest, PlacesAreAllDifferentAndWithinTheThreads) {
   for (const std::int64_t batch : {1, 2, 7, 64}) {
     for (const int threads : {1, 2, 3, 4, 7}) {
       const RnnSpec spec{.num_units = 100, .input_size = 3, .direction = Direction::kBidirectional};
-      const Plan plan = choose_plan({spec, batch, 16, sizeof(float), threads});
+      const Plan plan = choose_plan(ask(spec, batch, threads));
       EXPECT_LE(plan.threads(), threads);
       EXPECT_LE(plan.row_groups, batch);
       std::vector<int> seen(static_cast<std::size_t>(plan.threads()));
@@ -29,7 +36,7 @@ TEST(PlanTest, PlacesAreAllDifferentAndWithinTheThreads) {
 TEST(PlanTest, LayersAreShiftedInTimeWhereRowsAreFew) {
   const auto plan = [](std::int64_t layers, std::int64_t batch, std::int64_t time, int threads) {
     const RnnSpec spec{.num_layers = layers, .num_units = 64, .input_size = 64};
-    PlanQuestion question{spec, batch, 16, sizeof(float), threads};
+    PlanQuestion question = ask(spec, batch, threads);
     question.wave_time = time;
     return choose_plan(question);
   };
@@ -60,7 +67,7 @@ TEST(PlanTest, LayersAreShiftedInTimeWhereRowsAreFew) {
 TEST(PlanTest, FarThreadsDoNotShareSmallSteps) {
   const auto threads = [](RnnMode mode, std::int64_t units, double latency) {
     const RnnSpec spec{.mode = mode, .num_units = units, .input_size = units};
-    return choose_plan({spec, 1, 16, sizeof(float), 2, kExact, latency}).threads();
+    return choose_plan(ask(spec, 1, 2, latency)).threads();
   };
   for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru}) {
     EXPECT_EQ(threads(mode, 64, kNearBarrierLatency), 2);
@@ -70,16 +77,16 @@ TEST(PlanTest, FarThreadsDoNotShareSmallSteps) {
     EXPECT_EQ(threads(mode, 1024, 10 * kNearBarrierLatency), 2);
   }
   const RnnSpec small{.num_units = 64, .input_size = 64};
-  EXPECT_EQ(choose_plan({small, 2, 16, sizeof(float), 2, kExact, 1e-3}).row_groups, 2);
-  EXPECT_EQ(packing_threads(1 << 14, 2, kNearBarrierLatency), 1);
-  EXPECT_EQ(packing_threads(1 << 16, 2, kNearBarrierLatency), 2);
-  EXPECT_EQ(packing_threads(1 << 16, 2, 4 * kNearBarrierLatency), 1);
+  EXPECT_EQ(choose_plan(ask(small, 2, 2, 1e-3)).row_groups, 2);
+  EXPECT_EQ(packing_threads(1 << 14, 2, kNearRates.row, kNearBarrierLatency), 1);
+  EXPECT_EQ(packing_threads(1 << 16, 2, kNearRates.row, kNearBarrierLatency), 2);
+  EXPECT_EQ(packing_threads(1 << 16, 2, kNearRates.row, 4 * kNearBarrierLatency), 1);
 }
 
 TEST(PlanTest, ManyThreadsAreNotAllTaken) {
   const auto plan = [](std::int64_t units, std::int64_t batch) {
     const RnnSpec spec{.num_units = units, .input_size = units};
-    return choose_plan({spec, batch, 16, sizeof(float), 64});
+    return choose_plan(ask(spec, batch, 64));
   };
   EXPECT_LE(plan(64, 1).threads(), 4) << "there are four vectors of units";
   EXPECT_GE(plan(1024, 1).threads(), 8);
