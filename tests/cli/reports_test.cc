@@ -134,6 +134,13 @@ TEST(Inspect, ALayerIsItsOptionsInputsAndOutputs) {
   const MappedLayer states{
       .name = "r", .kind = "recurrent", .options = {{"initial_h", std::vector<double>{1, 2}}}};
   EXPECT_EQ(text_of_layer(states, {outputs[1]}), "recurrent, initial_h of 2 values: float64 [2]");
+  const MappedLayer odd{
+      .name = "d",
+      .kind = "dense",
+      .options = {{"activation", std::string("a\x1b\n") + std::string(500, 'b')}}};
+  const std::string text = text_of_layer(odd, {outputs[1]});
+  EXPECT_LT(text.size(), 300U);
+  EXPECT_EQ(text.find_first_of("\x1b\n"), std::string::npos) << "a terminal would obey it";
 }
 
 TEST(SeriesReport, NamesEachColumnAndTheBetterForecast) {

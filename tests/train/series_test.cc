@@ -277,6 +277,18 @@ TEST(SeriesWindows, ASeasonOccursThreeTimesInTheTrainingRows) {
   EXPECT_LE(season_of(table, 2), 10);
 }
 
+TEST(SeriesWindows, TheLongestSeasonIsTheWindowOrAThirdOfTheTrainingRows) {
+  const auto found = [](std::int64_t rows, std::size_t season) {
+    SeriesTable table = ramp(rows);
+    for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(rows); ++i) {
+      table.values.as<double>()[i] = static_cast<double>(i / 2 % season == 1);
+    }
+    return season_of(table, 2);
+  };
+  EXPECT_EQ(found(200, 20), 20) << "the window";
+  EXPECT_EQ(found(40, 10), 10) << "of 30 rows";
+}
+
 // The last value is a forecast of its own.
 TEST(SeriesWindows, ASeasonIsTwoRowsAtLeast) {
   SeriesTable table = ramp(200);

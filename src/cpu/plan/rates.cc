@@ -20,7 +20,7 @@ constexpr std::int64_t kInner = 128, kRows = 2 * kShareRows;
 constexpr std::int64_t kRowPanels = 16, kTilePanels = 4;
 // The least of some rounds counts: any may be interrupted.
 constexpr int kRounds = 3;
-// Weights in L2, which has other things to hold, and beyond it: at most so many bytes, whose first
+// Weights in L2, which has other things to hold, and beyond it: kMostFarBytes at most, whose first
 // touch takes a third of a millisecond.
 constexpr std::size_t kNearPart = 4, kMostFarBytes = std::size_t{4} << 20;
 // Slow kernels, or a busy machine, end a measurement after the call that comes to this.

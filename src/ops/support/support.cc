@@ -84,12 +84,6 @@ DeviceArray make(const Tensor& like, DType dtype, Shape shape) {
   return make(like.value(), dtype, std::move(shape));
 }
 
-DeviceArray make_scalar(const Device& device, DType dtype, double value) {
-  DeviceArray result(device, dtype, {});
-  device.fill(dtype, 1, value, dtype, nullptr, result.mutable_data());
-  return result;
-}
-
 DeviceArray summed(const DeviceArray& x, SumArgs args) {
   DeviceArray result = make(x, args.out_dtype, {});
   args.dtype = x.dtype();

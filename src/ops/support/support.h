@@ -47,8 +47,6 @@ std::array<Tensor, sizeof...(Tensors)> together(std::string_view call, const Ten
 /// A new array on the device of `like`, not cleared.
 DeviceArray make(const Tensor& like, DType dtype, Shape shape);
 DeviceArray make(const DeviceArray& like, DType dtype, Shape shape);
-/// One value as a scalar.
-DeviceArray make_scalar(const Device& device, DType dtype, double value);
 /// The sum of all elements as a scalar on their device; dtype, size and pointers are filled in.
 DeviceArray summed(const DeviceArray& x, SumArgs args);
 /// float64 for float64, else float32: the dtype of sums and losses.

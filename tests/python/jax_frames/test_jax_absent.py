@@ -31,6 +31,14 @@ def test_openrnn_jax_names_what_is_missing():
     )
 
 
+def test_a_jax_that_lacks_a_module_says_so_itself(tmp_path):
+    (tmp_path / "jax.py").write_text("import no_such_module_of_jax")
+    done = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport openrnn.jax")
+    assert done.returncode == 1
+    last = "ModuleNotFoundError: No module named 'no_such_module_of_jax'"
+    assert done.stderr.splitlines()[-1] == last
+
+
 def test_openrnn_jax_names_a_jax_that_is_too_old():
     done = run(OLD_JAX + "import openrnn.jax")
     assert done.returncode == 1

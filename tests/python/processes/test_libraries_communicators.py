@@ -13,6 +13,17 @@ from processes.test_communicators import Threads, fitted, on_ranks
 FIRST = 10  # of the ranks of this group in the whole job
 
 
+@pytest.mark.parametrize(
+    "missing", ["all_to_all", "all_gather", "all_reduce", "broadcast", "barrier", "abort"])
+def test_an_object_that_lacks_a_call_is_no_communicator(missing):
+    calls = {each: lambda *given: None for each in _communicators.CALLS if each != missing}
+    given = type("Lacking", (), {"rank": 0, "size": 1, **calls})()
+    x = np.ones((4, 2), np.float32)
+    with pytest.raises(TypeError, match="^.fit. communicator is a Lacking, expected "):
+        train.fit(openrnn.layers.Dense(1), (x, x[:, :1]), "mean_squared_error", train.Adam(), progress=False,
+                  communicator=given)  # fmt: skip
+
+
 class Tensor:
     """What torch.from_numpy() makes: a view of an array that may be written to."""
 

@@ -166,6 +166,10 @@ def test_a_call_of_an_extended_module_is_refused_as_pytorch_does(ours, monkeypat
     with pytest.raises(ValueError, match="PyTorch's own"):
         gru(PackedSequence(x, Tensor(np.array([2, 2]))), hx)
     assert asked.pop()[0][-1] == ("meta", x.dtype)
+    rnn = ours.torch.RNN(3, 4, nonlinearity="relu", zoneout=0.5)
+    with pytest.raises(ValueError, match="PyTorch's own"):
+        rnn(x, hx)
+    assert asked.pop()[0][1:] == (*told(rnn)[1:6], 0.0, *told(rnn)[7:9], ("meta", x.dtype))
     text = r"^\[GRU\] a call that this engine does not compute, expected tensors of the parameters' dtype on the cpu$"
     monkeypatch.setitem(_forward.OWN_FORWARD, "GRU", lambda *args: None)
     with pytest.raises(openrnn.ArgumentError, match=text):
