@@ -1,5 +1,6 @@
 """What a call borrows, what it copies, and what other threads may do meanwhile."""
 
+import resource
 import sys
 import threading
 
@@ -33,6 +34,21 @@ def test_changing_an_input_after_the_call_does_not_change_the_gradient():
             array[:] = np.nan
 
     np.testing.assert_array_equal(gradients_after(spoil), gradients_after(lambda *a: None))
+
+
+def test_a_view_that_is_released_leaves_nothing():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+
+    tensor = openrnn.constant(draw(2, 3))
+    for _ in range(1000):
+        memoryview(tensor).release()
+    before = resident()
+    for _ in range(100_000):
+        memoryview(tensor).release()
+    # A shape and strides of 16 bytes each and what malloc() adds would be 6 MB at least.
+    assert resident() - before < 2 << 20
 
 
 @pytest.mark.parametrize("how", ["save", "op level"])
