@@ -142,7 +142,7 @@ CpuPacked<T>::CpuPacked(const RnnSpec& spec, const ConstArrayView& params,
   ThreadLease lease(threads_for(static_cast<double>(layout_.size()), kAlonePacking,
                                 most_threads(options.max_threads)));
   if (const double latency = lease.barrier_latency(); lease.threads() > 1) {
-    const double row = rates_of(kernels(), arithmetic_, false).row;
+    const double row = rates_of<T>(kernels(), arithmetic_, nullptr).row;
     lease.keep(packing_threads(layout_.size(), lease.threads(), row, latency));
   }
   const std::int64_t panel = most_inner_ * std::max(gates(), kColumnWidth) * kernels().lanes;

@@ -23,14 +23,22 @@ double weights_of(const RnnSpec& spec, std::int64_t units) {
   return static_cast<double>(units * spec.num_gates()) * static_cast<double>(spec.hidden_size());
 }
 
+/// Units that a thread has at most, in whole vectors.
+std::int64_t own_units(const RnnSpec& spec, std::int64_t lanes, int threads) {
+  const auto blocks = (spec.num_units + lanes - 1) / lanes;
+  return (blocks + threads - 1) / threads * lanes;
+}
+
+bool l2_holds(double weights, std::size_t element, Arithmetic arithmetic) {
+  return weights * bytes_of(arithmetic, element) < static_cast<double>(l2_bytes());
+}
+
 double step_seconds(const PlanQuestion& question, const Plan& plan) {
   const RnnSpec& spec = question.spec;
   const auto rows = (question.batch + plan.row_groups - 1) / plan.row_groups;
-  const auto blocks = (spec.num_units + question.lanes - 1) / question.lanes;
-  const auto own = (blocks + plan.panel_threads - 1) / plan.panel_threads * question.lanes;
+  const auto own = own_units(spec, question.lanes, plan.panel_threads);
   const double weights = weights_of(spec, own);
-  const double bytes = weights * bytes_of(question.arithmetic, question.element);
-  const bool fits = bytes < static_cast<double>(l2_bytes());
+  const bool fits = l2_holds(weights, question.element, question.arithmetic);
   const double reading = weights * (fits ? question.rates.row : question.rates.far_row);
   const double computing = weights * static_cast<double>(rows) * question.rates.tile;
   const auto others = std::max(spec.num_units - own, std::int64_t{0});
@@ -142,8 +150,9 @@ int packing_threads(std::int64_t elements, int most, double row, double barrier_
                      kPackingBarriers * barrier_latency / (kRowsPerPacking * row), most);
 }
 
-std::size_t step_bytes(const RnnSpec& spec, std::size_t element, Arithmetic arithmetic) {
-  return static_cast<std::size_t>(weights_of(spec, spec.num_units) * bytes_of(arithmetic, element));
+bool l2_holds_steps(const RnnSpec& spec, std::int64_t lanes, std::size_t element,
+                    Arithmetic arithmetic) {
+  return l2_holds(weights_of(spec, own_units(spec, lanes, 1)), element, arithmetic);
 }
 
 }  // namespace openrnn::cpu

@@ -65,8 +65,10 @@ std::int64_t assume_wave_steps(std::int64_t steps) noexcept;
 /// in L2 in `row` seconds.
 int packing_threads(std::int64_t elements, int most, double row, double barrier_latency);
 
-/// Bytes of the packed weights of a layer's steps, of `element` bytes a value where they are exact.
-std::size_t step_bytes(const RnnSpec& spec, std::size_t element, Arithmetic arithmetic);
+/// Whether L2 holds the packed weights of a layer's steps, of `element` bytes a value where they
+/// are exact.
+bool l2_holds_steps(const RnnSpec& spec, std::int64_t lanes, std::size_t element,
+                    Arithmetic arithmetic);
 
 /// Bytes of this processor's L2, of which one core may use all.
 std::size_t l2_bytes();

@@ -18,15 +18,19 @@ int wanted_threads(const CpuPacked<T>& packed, const ForwardArgs& args, int most
 template <class T>
 PlanQuestion plan_question(const CpuPacked<T>& packed, const ForwardArgs& args, int threads,
                            double latency) {
-  const std::size_t bytes = step_bytes(packed.spec(), sizeof(T), packed.arithmetic());
+  const Kernels<T>& kernels = packed.kernels();
+  const Arithmetic arithmetic = packed.arithmetic();
+  const PackedMatrix<T>& r = packed.layer(0, 0).r;
+  const RowAndPanels<T> far{r.panels(0, r.vectors, {}), packed.zeros()};
+  const bool near = l2_holds_steps(packed.spec(), kernels.lanes, sizeof(T), arithmetic);
   return {.spec = packed.spec(),
           .batch = args.batch,
-          .lanes = packed.kernels().lanes,
+          .lanes = kernels.lanes,
           .element = sizeof(T),
           .threads = threads,
-          .rates = rates_of(packed.kernels(), packed.arithmetic(), bytes >= l2_bytes()),
+          .rates = rates_of(kernels, arithmetic, near ? nullptr : &far),
           .barrier_latency = latency,
-          .arithmetic = packed.arithmetic()};
+          .arithmetic = arithmetic};
 }
 
 /// A lease for a call, of which a forward pass takes `passes` times its time.
@@ -59,7 +63,7 @@ template <class T>
 Plan plan_for(const CpuPacked<T>& packed, const ForwardArgs& args, ThreadLease& lease,
               std::int64_t directions, bool shifts = false) {
   const double latency = lease.barrier_latency();
-  if (lease.threads() == 1) {
+  if (lease.threads() == 1) {  // which measures nothing
     lease.keep(1);
     return {};
   }
