@@ -75,8 +75,6 @@ class OPENRNN_API RnnCell : public Layer {
  private:
   std::vector<Tensor> compute_loop(const Attributes& call, const std::vector<Tensor>& inputs);
   CellResult class_step(const Tensor& inputs, const CellState& state);
-  CellState zeros_of(const std::vector<CellStatePart>& parts, std::int64_t batch_size,
-                     DType dtype) const;
   CellResult run(const Tensor& inputs, const CellState& state, const std::string& scope,
                  bool overridden);
   std::string call_;

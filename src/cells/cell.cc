@@ -40,18 +40,14 @@ CellState RnnCell::class_zero_state(std::int64_t batch_size, DType dtype) const 
   if (batch_size < 0) {
     throw ArgumentError(message("[zero_state] batch_size ", batch_size, ", expected 0 or more"));
   }
-  if (!overrides_.state) return zeros_of_class(batch_size, dtype);
-  return zeros_of(overrides_.state(), batch_size, dtype);
+  // Where a wrapper's own class says what its state is, its cells do not.
+  return overrides_.state ? RnnCell::zeros_of_class(batch_size, dtype)
+                          : zeros_of_class(batch_size, dtype);
 }
 
 CellState RnnCell::zeros_of_class(std::int64_t batch_size, DType dtype) const {
-  return zeros_of(step_state(), batch_size, dtype);
-}
-
-CellState RnnCell::zeros_of(const std::vector<CellStatePart>& parts, std::int64_t batch_size,
-                            DType dtype) const {
   CellState state;
-  for (const CellStatePart& part : parts) {
+  for (const CellStatePart& part : step_state()) {
     state.emplace_back(DeviceArray::zeros(device(), dtype, {batch_size, part.size}));
   }
   return state;
