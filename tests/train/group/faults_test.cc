@@ -158,33 +158,20 @@ TEST(Group, SumsMoreVariablesThanANoticeNames) {
 }
 
 /// Its messages take this long at least.
-class Slow : public Communicator {
+class Slow : public Forwarding {
  public:
-  explicit Slow(Communicator& inner) : inner_(inner) {}
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
-  void all_to_all(const void* send, void* receive, std::size_t bytes) override {
-    inner_.all_to_all(send, receive, bytes);
-  }
+  using Forwarding::Forwarding;
   void all_gather(const void* send, void* receive, std::size_t bytes) override {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    inner_.all_gather(send, receive, bytes);
+    Forwarding::all_gather(send, receive, bytes);
   }
   void all_reduce(DType dtype, std::int64_t count, void* values) override {
     ++sums;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    inner_.all_reduce(dtype, count, values);
+    Forwarding::all_reduce(dtype, count, values);
   }
-  void broadcast(void* data, std::size_t bytes, int root) override {
-    inner_.broadcast(data, bytes, root);
-  }
-  void barrier() override { inner_.barrier(); }
-  void abort(const std::string& why) override { inner_.abort(why); }
 
   int sums = 0;
-
- private:
-  Communicator& inner_;
 };
 
 // Waiting for others is told from messages, and messages beside a pass from those after it.

@@ -141,31 +141,15 @@ TEST(GroupRuns, ADiskThatRefusesASaveEndsAll) {
 }
 
 /// Counts its sums, and takes calls of one thread alone.
-class Counted : public Communicator {
+class Counted : public Forwarding {
  public:
-  explicit Counted(Communicator& inner) : inner_(inner) {}
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
-  void all_to_all(const void* send, void* receive, std::size_t bytes) override {
-    inner_.all_to_all(send, receive, bytes);
-  }
-  void all_gather(const void* send, void* receive, std::size_t bytes) override {
-    inner_.all_gather(send, receive, bytes);
-  }
+  using Forwarding::Forwarding;
   void all_reduce(DType dtype, std::int64_t count, void* values) override {
     ++sums;
-    inner_.all_reduce(dtype, count, values);
+    Forwarding::all_reduce(dtype, count, values);
   }
-  void broadcast(void* data, std::size_t bytes, int root) override {
-    inner_.broadcast(data, bytes, root);
-  }
-  void barrier() override { inner_.barrier(); }
-  void abort(const std::string& why) override { inner_.abort(why); }
 
   int sums = 0;
-
- private:
-  Communicator& inner_;
 };
 
 TEST(GroupRuns, AddAndOverlapAsTheyAreAsked) {

@@ -14,35 +14,21 @@ namespace openrnn::train {
 namespace {
 
 /// Hands on, and counts what other threads than the one that made it have sent.
-class Watched : public Communicator {
+class Watched : public Forwarding {
  public:
-  explicit Watched(Communicator& inner) : inner_(inner) {}
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
+  using Forwarding::Forwarding;
   bool takes_any_thread() const override { return true; }
   void all_to_all(const void* send, void* receive, std::size_t bytes) override {
-    inner_.all_to_all(send, receive, bytes);
+    Forwarding::all_to_all(send, receive, bytes);
     if (std::this_thread::get_id() == home_) return;
     ++beside;
     if (fails) throw EngineError("[cable] it is cut");
   }
-  void all_gather(const void* send, void* receive, std::size_t bytes) override {
-    inner_.all_gather(send, receive, bytes);
-  }
-  void all_reduce(DType dtype, std::int64_t count, void* values) override {
-    inner_.all_reduce(dtype, count, values);
-  }
-  void broadcast(void* data, std::size_t bytes, int root) override {
-    inner_.broadcast(data, bytes, root);
-  }
-  void barrier() override { inner_.barrier(); }
-  void abort(const std::string& why) override { inner_.abort(why); }
 
   std::atomic<int> beside = 0;
   bool fails = false;  // in another thread, when it has sent
 
  private:
-  Communicator& inner_;
   const std::thread::id home_ = std::this_thread::get_id();
 };
 
