@@ -7,6 +7,7 @@
 
 #include "base/crc/crc32c.h"
 #include "formats/coding.h"
+#include "formats/errors/event_record.h"
 #include "formats/temp_folder.h"
 
 namespace openrnn::formats {
@@ -144,14 +145,6 @@ TEST(EventFile, TagsThatAreNoText) {
   EXPECT_MESSAGE(FormatError, read_scalar_events(folder / "bad"), "the tag \\033ood is not UTF-8");
 }
 
-std::string record(const std::string& event) {
-  std::string out;
-  put_fixed(&out, std::uint64_t{event.size()});
-  put_fixed(&out, mask_crc(crc32c(out)));
-  out += event;
-  put_fixed(&out, mask_crc(crc32c(event)));
-  return out;
-}
 std::string field(char tag, const std::string& bytes) {
   return std::string(1, static_cast<char>(tag << 3 | 2)) + static_cast<char>(bytes.size()) + bytes;
 }
@@ -173,18 +166,20 @@ TEST(EventFile, SummariesOfEveryKind) {
   };
   const std::string image = field(1, field(1, "image") + field(4, "png"));
   const std::string zero = scalar("z", 0), one = scalar("o", 1);
-  EXPECT_EQ(shown(record(field(5, image))), "");
-  EXPECT_EQ(shown(record(field(5, field(1, field(1, "tag alone"))))), "");
-  EXPECT_EQ(shown(record(field(5, zero))), "z@0=0 ");
-  EXPECT_EQ(shown(record(field(5, field(1, std::string("\x15\0\0\0\x40", 5))))), "@0=2 ");
+  EXPECT_EQ(shown(event_record(field(5, image))), "");
+  EXPECT_EQ(shown(event_record(field(5, field(1, field(1, "tag alone"))))), "");
+  EXPECT_EQ(shown(event_record(field(5, zero))), "z@0=0 ");
+  EXPECT_EQ(shown(event_record(field(5, field(1, std::string("\x15\0\0\0\x40", 5))))), "@0=2 ");
   // The step is of the whole event, wherever it stands in it, and of no other.
-  EXPECT_EQ(shown(record(field(5, one + image + zero) + "\x10\x07") + record(field(5, one))),
-            "o@7=1 z@7=0 o@0=1 ");
-  EXPECT_EQ(shown(record(field(5, one) + field(5, zero) + field(3, "version"))), "o@0=1 z@0=0 ");
-  EXPECT_EQ(shown(record("")), "");
+  EXPECT_EQ(
+      shown(event_record(field(5, one + image + zero) + "\x10\x07") + event_record(field(5, one))),
+      "o@7=1 z@7=0 o@0=1 ");
+  EXPECT_EQ(shown(event_record(field(5, one) + field(5, zero) + field(3, "version"))),
+            "o@0=1 z@0=0 ");
+  EXPECT_EQ(shown(event_record("")), "");
   EXPECT_EQ(shown(""), "");
-  EXPECT_MESSAGE(FormatError, shown(record("\x2a\x05")), "f @ 12] a record is not an event");
-  EXPECT_MESSAGE(FormatError, shown(record("") + record("\xff")),
+  EXPECT_MESSAGE(FormatError, shown(event_record("\x2a\x05")), "f @ 12] a record is not an event");
+  EXPECT_MESSAGE(FormatError, shown(event_record("") + event_record("\xff")),
                  "f @ 28] a record is not an event");
 }
 

@@ -8,6 +8,7 @@
 #include "base/message.h"
 #include "formats/checkpoint_state.h"
 #include "formats/coding.h"
+#include "formats/errors/event_record.h"
 #include "formats/event_file.h"
 #include "formats/objects/object_graph.h"
 #include "formats/tf_dtype.h"
@@ -273,18 +274,10 @@ TEST(EventFiles, TheirNamesAndTimes) {
 }
 
 TEST(EventFiles, ErrorsSayWhere) {
-  const auto record = [](const std::string& event) {
-    std::string out;
-    put_fixed(&out, std::uint64_t{event.size()});
-    put_fixed(&out, mask_crc(crc32c(out)));
-    out += event;
-    put_fixed(&out, mask_crc(crc32c(event)));
-    return out;
-  };
   const auto said = [](const std::string& bytes) {
     return thrown<FormatError>([&] { decode_scalar_events("f", bytes); });
   };
-  const std::string good = record("\x10\x07");
+  const std::string good = event_record("\x10\x07");
   std::uint32_t size_crc = 0, data_crc = 0;
   std::memcpy(&size_crc, good.data() + 8, 4);
   std::memcpy(&data_crc, good.data() + 14, 4);
@@ -297,7 +290,7 @@ TEST(EventFiles, ErrorsSayWhere) {
   EXPECT_EQ(said(good + bad),
             message("[f @ 30] a record has checksum ", data_crc, ", expected ", data_crc ^ 1u));
   const std::string steering = "\x2a\x0a\x0a\x08\x0a\x01\x1b\x15\0\0\0\0"s;
-  EXPECT_EQ(said(good + record(steering)),
+  EXPECT_EQ(said(good + event_record(steering)),
             "[f @ 30] the tag \\033 is not UTF-8 or holds a control character, expected neither");
 }
 
