@@ -44,14 +44,14 @@ void BackwardRun<T>::run_part(const Member& me, std::int64_t group, std::int64_t
   const std::int64_t end = longest(me) - chunk * wave.wave_steps;
   const std::int64_t first = std::max<std::int64_t>(end - wave.wave_steps, 0);
   const Range layers = layers_of(group);
-  BackwardRows<T> rows(*this, me);
+  BackwardRows<T> mine(*this, me);
   for (std::int64_t l = layers.last - 1; l >= layers.first; --l) {
     if (chunk == 0) begin_direction(me, l, 0);
     run_steps(me, l, 0, first, end);
     if (chunk + 1 == chunks) end_direction(me, l, 0);
-    if (l > 0 || dx.base) rows.input_gradient(l, first, end);
-    if (l > 0 && shared.dropping()) rows.drop(l, first, end);
-    if (l == 0 && dx.base && chunk + 1 == chunks) rows.finish_input_gradient();
+    if (l > 0 || dx.base) mine.input_gradient(l, first, end);
+    if (l > 0 && shared.dropping()) mine.drop(l, first, end);
+    if (l == 0 && dx.base && chunk + 1 == chunks) mine.finish_input_gradient();
   }
 }
 

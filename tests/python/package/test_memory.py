@@ -47,8 +47,8 @@ def test_a_view_that_is_released_leaves_nothing():
     before = resident()
     for _ in range(100_000):
         memoryview(tensor).release()
-    # A shape and strides of 16 bytes each and what malloc() adds would be 6 MB at least.
-    assert resident() - before < 2 << 20
+    # What a view keeps, left behind, would be 14 MB.
+    assert resident() - before < 6 << 20
 
 
 @pytest.mark.parametrize("how", ["save", "op level"])
