@@ -37,15 +37,15 @@ struct Zeros {
 template <class T>
 void expect_rates(const Kernels<T>& kernels, Arithmetic arithmetic) {
   const Rates near = rates_of<T>(kernels, arithmetic, nullptr);
-  // From a thousand times the fastest processor to a thousandth of the slowest.
+  // Seconds, and not zero; how many depends on who else uses the machine.
   for (const double seconds : {near.tile, near.row}) {
     EXPECT_GT(seconds, 1e-15);
-    EXPECT_LT(seconds, 1e-4);
+    EXPECT_LT(seconds, 1.0);
   }
   const Zeros<T> weights(kernels, arithmetic, 33);
   const Rates far = rates_of(kernels, arithmetic, &weights.given);
   EXPECT_GT(far.far_row, 1e-15);
-  EXPECT_LT(far.far_row, 1e-4);
+  EXPECT_LT(far.far_row, 1.0);
   EXPECT_EQ(far.tile, near.tile) << "measured once";
   EXPECT_EQ(far.row, near.row);
   EXPECT_EQ(rates_of<T>(kernels, arithmetic, nullptr).far_row, far.far_row);
