@@ -20,6 +20,8 @@ namespace openrnn::cpu::amx {
 #include "cpu/kernels/body/product_body.h"
 // What the operations of a product do with rows and elements.
 #include "cpu/kernels/body/operand_body.h"
+// What finishes units in halves.
+#include "cpu/kernels/cell/finishing_body.h"
 // The cells build on the products.
 #include "cpu/kernels/body/backward_body.h"
 #include "cpu/kernels/body/forward_body.h"

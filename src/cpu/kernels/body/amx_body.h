@@ -53,9 +53,10 @@ struct CellFinisher {
   int64_t first;
   const float* tile;
   const float* pre;
+  Finishing<F32, Cell, ForwardStep<float>>* finishing;
   void row(int64_t r) const {
     const int64_t width = group.vectors * F32::kLanes;
-    finish_block<F32, Cell>(*step, group, first + r, 1, tile + r * width, pre + r * width);
+    finish_block<F32, Cell>(*step, group, first + r, 1, tile + r * width, pre + r * width, *finishing);
   }
 };
 
@@ -66,6 +67,7 @@ void tiled_forward(const ForwardStep<float>& s) {
   for (float& zero : scratch.zeros) zero = 0;
   TileUnit unit;
   const TileRows staged = stage_tiles<Kind>(s.w, s.entering(), s.rows);
+  Finishing<F32, Cell, ForwardStep<float>> finishing;
   Deferred<CellFinisher<Cell>> before;
   int buffer = 0;
   Walk<float> walk(s.w, 0);
@@ -81,10 +83,11 @@ void tiled_forward(const ForwardStep<float>& s) {
       p.out = scratch.tile[buffer];
       take_rows(p, staged, s.entering(), row);
       run_rows<Kind>(unit, p, before);
-      before.set({&s, g, row, p.out, pre + row * width}, p.rows);
+      before.set({&s, g, row, p.out, pre + row * width, &finishing}, p.rows);
     }
   }
   before.rest();
+  finishing.rest(s);
 }
 
 template <class Grad>
@@ -93,9 +96,10 @@ struct GradFinisher {
   Group group;
   int64_t first;
   const float* tile;
+  Finishing<F32, Grad, BackwardStep<float>>* finishing;
   void row(int64_t r) const {
     const float* at = tile + r * group.vectors * F32::kLanes;
-    finish_gradients<F32, Grad>(*step, group, first + r, 1, at);
+    finish_gradients<F32, Grad>(*step, group, first + r, 1, at, *finishing);
   }
 };
 
@@ -107,6 +111,7 @@ void tiled_backward(const BackwardStep<float>& s) {
   for (float& zero : scratch.zeros) zero = 0;
   TileUnit unit;
   const TileRows staged = stage_tiles<Kind>(s.w, s.a, s.rows);
+  Finishing<F32, Grad, BackwardStep<float>> finishing;
   Deferred<GradFinisher<Grad>> before;
   int buffer = 0;
   Walk<float> walk(s.w, 0);
@@ -125,10 +130,11 @@ void tiled_backward(const BackwardStep<float>& s) {
       }
       take_rows(p, staged, s.a, row);
       run_rows<Kind>(unit, p, before);
-      before.set({&s, g, row, p.out}, p.rows);
+      before.set({&s, g, row, p.out, &finishing}, p.rows);
     }
   }
   before.rest();
+  finishing.rest(s);
 }
 
 struct ColumnFinisher {

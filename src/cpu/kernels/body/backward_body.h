@@ -25,8 +25,13 @@ struct LstmGrad {
     lines.add_gates(s.da[row] + unit, 4, s.units);
     lines.add(s.c_prev[row] + unit);
   }
-  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+  /// tanh(c) and dh.
+  static Begun<V> begin(const BackwardStep<T>& s, const UnitPlace& at, V dh) {
+    return {tanh(load_some<V>(s.c[at.row] + at.unit, at.count)), dh};
+  }
+  static void end(const BackwardStep<T>& s, const UnitPlace& at, const Begun<V>& begun) {
     const V one = V::broadcast(T(1)), zero = V::broadcast(T(0));
+    const V tc = begun.first, dh = begun.second;
     const T* gates = s.gates[at.row] + at.unit;
     const V i = load_some<V>(gates, at.count);
     const V f = load_some<V>(gates + s.units, at.count);
@@ -34,7 +39,6 @@ struct LstmGrad {
     const V o = load_some<V>(gates + 3 * s.units, at.count);
     const V c_prev = load_some<V>(s.c_prev[at.row] + at.unit, at.count);
     T* carried = s.dc[at.row] + at.unit;
-    const V tc = tanh(load_some<V>(s.c[at.row] + at.unit, at.count));
     V dc = fma(dh * o, fma(zero - tc, tc, one), load_some<V>(carried, at.count));
     if (s.clip) dc = dc * passed(s, fma(f, c_prev, i * g));
     T* da = s.da[at.row] + at.unit;
@@ -57,7 +61,7 @@ struct GruGrad {
     lines.add_gates(s.da[row] + unit, 4, s.units);
     lines.add(s.h_prev[row] + unit);
   }
-  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+  static void finish(const BackwardStep<T>& s, const UnitPlace& at, V dh) {
     const V one = V::broadcast(T(1)), zero = V::broadcast(T(0));
     const T* gates = s.gates[at.row] + at.unit;
     const V r = load_some<V>(gates, at.count);
@@ -84,7 +88,7 @@ struct TanhGrad {
     lines.add(s.gates[row] + unit);
     lines.add(s.da[row] + unit);
   }
-  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+  static void finish(const BackwardStep<T>& s, const UnitPlace& at, V dh) {
     const V h = load_some<V>(s.gates[at.row] + at.unit, at.count);
     const V slope = fma(V::broadcast(T(0)) - h, h, V::broadcast(T(1)));
     store_some<V>(dh * slope, s.da[at.row] + at.unit, at.count);
@@ -97,7 +101,7 @@ struct ReluGrad {
   static void list(const BackwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
     TanhGrad<V>::list(s, row, unit, lines);
   }
-  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+  static void finish(const BackwardStep<T>& s, const UnitPlace& at, V dh) {
     const V h = load_some<V>(s.gates[at.row] + at.unit, at.count);
     const V zero = V::broadcast(T(0));
     store_some<V>(select_less(zero, h, dh, zero), s.da[at.row] + at.unit, at.count);
@@ -113,7 +117,7 @@ struct GradWithOptions {
     lines.add_gates(s.da[row] + unit, s.gradient_gates, s.units);
     if (s.before) lines.add(s.before[row] + unit);
   }
-  static void finish(const BackwardStep<T>& s, const GradPlace& at, V dh) {
+  static void finish(const BackwardStep<T>& s, const UnitPlace& at, V dh) {
     alignas(64) T values[V::kLanes];
     dh.store(values);
     s.finish(s, at, values);
@@ -122,14 +126,15 @@ struct GradWithOptions {
 
 template <class V, class Grad>
 void finish_gradients(const BackwardStep<typename V::T>& s, const Group& g, int64_t row,
-                      int64_t rows, const typename V::T* tile) {
+                      int64_t rows, const typename V::T* tile,
+                      Finishing<V, Grad, BackwardStep<typename V::T>>& finishing) {
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t n = 0; n < g.vectors * g.panels; ++n, tile += V::kLanes) {
       const int64_t unit = (g.vector + n) * V::kLanes;
-      const GradPlace at{row + r, unit, s.units - unit};
+      const UnitPlace at{row + r, unit, s.units - unit};
       V dh = V::load(tile);
       if (s.dy) dh = dh + load_some<V>(s.dy[row + r] + unit, at.count);
-      Grad::finish(s, at, dh);
+      finishing.add(s, at, dh);
     }
   }
 }
@@ -171,6 +176,7 @@ void backward_step(const BackwardStep<typename V::T>& s) {
   Scratch<T, L> scratch;
   Lines<T> lines;
   const T* const* a = s.w.k > 0 ? Op::stage(s.w, s.a, s.rows) : s.a;
+  Finishing<V, Grad, BackwardStep<T>> finishing;
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {
@@ -198,7 +204,8 @@ void backward_step(const BackwardStep<typename V::T>& s) {
       } else {
         run_tile<V, Op>(g, rows, tile);
       }
-      finish_gradients<V, Grad>(s, g, row, rows, scratch.tile);
+      finish_gradients<V, Grad>(s, g, row, rows, scratch.tile, finishing);
     }
   }
+  finishing.rest(s);
 }

@@ -48,7 +48,8 @@ struct LstmCell {
     lines.add(s.c[row] + unit);
     lines.add(s.h[row] + unit);
   }
-  static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
+  /// The cell and o.
+  static Begun<V> begin(const ForwardStep<T>& s, const CellPlace<T>& at) {
     const V i = sigmoid(pre_activation<V>(at, 0));
     const V f = sigmoid(pre_activation<V>(at, 1));
     const V g = tanh(pre_activation<V>(at, 2));
@@ -59,10 +60,12 @@ struct LstmCell {
       c = select_less(c, low, low, select_less(high, c, high, c));
     }
     c = rounded(s.round_c, c);
-    V h = o * tanh(c);
-    h = rounded(s.round_h, h);
     if (s.gates) save(s, at, i, f, g, o);
     store_some<V>(c, s.c[at.row] + at.unit, at.count);
+    return {c, o};
+  }
+  static void end(const ForwardStep<T>& s, const UnitPlace& at, const Begun<V>& begun) {
+    const V h = rounded(s.round_h, begun.second * tanh(begun.first));
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
 };
@@ -76,25 +79,28 @@ struct GruCell {
     lines.add_gates(s.gates[row] + unit, 4, s.units);
     lines.add(s.h[row] + unit);
   }
-  static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
+  /// The sum of n, and z.
+  static Begun<V> begin(const ForwardStep<T>& s, const CellPlace<T>& at) {
     constexpr int L = V::kLanes;
     const V r = sigmoid(pre_activation<V>(at, 0));
     const V z = sigmoid(pre_activation<V>(at, 1));
     // The two sides of n have a bias each.
     const V hn = V::load(at.tile + 2 * L) + V::load(s.hn_bias + at.unit);
-    const V n = tanh(fma(r, hn, V::load(at.pre + 2 * L) + V::load(at.bias + 2 * L)));
-    const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
-    // z = 1 keeps the old state exactly.
-    V h = fma(z, old, (V::broadcast(T(1)) - z) * n);
-    h = rounded(s.round_h, h);
     if (s.gates) {
       T* gates = s.gates[at.row] + at.unit;
       store_some<V>(r, gates, at.count);
       store_some<V>(z, gates + s.units, at.count);
-      store_some<V>(n, gates + 2 * s.units, at.count);
       store_some<V>(hn, gates + 3 * s.units, at.count);
     }
-    store_some<V>(h, s.h[at.row] + at.unit, at.count);
+    return {fma(r, hn, V::load(at.pre + 2 * L) + V::load(at.bias + 2 * L)), z};
+  }
+  static void end(const ForwardStep<T>& s, const UnitPlace& at, const Begun<V>& begun) {
+    const V n = tanh(begun.first), z = begun.second;
+    const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
+    // z = 1 keeps the old state exactly.
+    const V h = fma(z, old, (V::broadcast(T(1)) - z) * n);
+    if (s.gates) store_some<V>(n, s.gates[at.row] + at.unit + 2 * s.units, at.count);
+    store_some<V>(rounded(s.round_h, h), s.h[at.row] + at.unit, at.count);
   }
 };
 
@@ -150,7 +156,8 @@ CellPlace<typename V::T> place_of_some(const ForwardStep<typename V::T>& s, int6
 
 template <class V, class Cell>
 void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t row, int64_t rows,
-                  const typename V::T* tile, const typename V::T* pre) {
+                  const typename V::T* tile, const typename V::T* pre,
+                  Finishing<V, Cell, ForwardStep<typename V::T>>& finishing) {
   constexpr int L = V::kLanes;
   const int64_t width = g.vectors * L;
   for (int64_t r = 0; r < rows; ++r) {
@@ -159,10 +166,10 @@ void finish_block(const ForwardStep<typename V::T>& s, const Group& g, int64_t r
       for (int64_t n = 0; n < g.vectors; n += Cell::kGates, tile += Cell::kGates * L) {
         const int64_t vector = g.vector + p * g.vectors + n, unit = vector / Cell::kGates * L;
         if constexpr (has_some_gates<Cell>()) {
-          Cell::finish(s, place_of_some<V, Cell>(s, row + r, unit, tile));
+          finishing.add(s, place_of_some<V, Cell>(s, row + r, unit, tile));
         } else {
-          Cell::finish(s,
-                       {row + r, unit, s.units - unit, tile, start + n * L, s.bias + vector * L});
+          finishing.add(s, CellPlace<typename V::T>{row + r, unit, s.units - unit, tile,
+                                                    start + n * L, s.bias + vector * L});
         }
       }
     }
@@ -196,6 +203,7 @@ void forward_step(const ForwardStep<typename V::T>& s) {
   Scratch<T, L> scratch;
   Lines<T> lines;
   const T* const* a = Op::stage(s.w, s.entering(), s.rows);
+  Finishing<V, Cell, ForwardStep<T>> finishing;
   Walk<T> walk(s.w, s.rows);
   Group g;
   while (walk.next(g)) {
@@ -222,7 +230,8 @@ void forward_step(const ForwardStep<typename V::T>& s) {
       } else {
         run_tile<V, Op>(g, rows, tile);
       }
-      finish_block<V, Cell>(s, g, row, rows, scratch.tile, pre + row * width);
+      finish_block<V, Cell>(s, g, row, rows, scratch.tile, pre + row * width, finishing);
     }
   }
+  finishing.rest(s);
 }

@@ -95,7 +95,7 @@ struct LstmWithOptions {
   struct Output {
     V d_o, before_slope, slope;  // dh o, and that of the activation
   };
-  static Output output(const BackwardStep<T>& s, const GradPlace& at, V dh, V seen) {
+  static Output output(const BackwardStep<T>& s, const UnitPlace& at, V dh, V seen) {
     const CellOptions<T>& cell = *s.options;
     const T* o_sum = s.gates[at.row] + at.unit + 3 * s.units;
     const Evaluated<V> o = gate_point(cell, cell.gate, load_some<V>(o_sum, at.count));
@@ -106,7 +106,7 @@ struct LstmWithOptions {
   }
 
   /// From dc, the gradient of the cell after its clip, to those of i, f, g and the cell before.
-  static void update_gradient(const BackwardStep<T>& s, const GradPlace& at, V dc) {
+  static void update_gradient(const BackwardStep<T>& s, const UnitPlace& at, V dc) {
     const CellOptions<T>& cell = *s.options;
     const T* gates = s.gates[at.row] + at.unit;
     const auto sum = [&](int gate) { return load_some<V>(gates + gate * s.units, at.count); };
@@ -131,7 +131,7 @@ struct LstmWithOptions {
     store_some<V>(rest, s.dc[at.row] + at.unit, at.count);
   }
 
-  static void backward(const BackwardStep<T>& s, const GradPlace& at, const T* values) {
+  static void backward(const BackwardStep<T>& s, const UnitPlace& at, const T* values) {
     const V c = load_some<V>(s.c[at.row] + at.unit, at.count);
     const Output out = output(s, at, V::load(values), c);
     const V after = load_some<V>(s.dc[at.row] + at.unit, at.count);
@@ -172,7 +172,7 @@ struct GruWithOptions {
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
 
-  static void backward(const BackwardStep<T>& s, const GradPlace& at, const T* values) {
+  static void backward(const BackwardStep<T>& s, const UnitPlace& at, const T* values) {
     const CellOptions<T>& cell = *s.options;
     const T* gates = s.gates[at.row] + at.unit;
     const auto saved = [&](int gate) { return load_some<V>(gates + gate * s.units, at.count); };
@@ -223,7 +223,7 @@ struct ResetBefore {
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
 
-  static void candidate_gradient(const BackwardStep<T>& s, const GradPlace& at, const T* values) {
+  static void candidate_gradient(const BackwardStep<T>& s, const UnitPlace& at, const T* values) {
     const CellOptions<T>& cell = *s.options;
     const T* gates = s.gates[at.row] + at.unit;
     const V dh = V::load(values), old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
@@ -238,7 +238,7 @@ struct ResetBefore {
   }
 
   /// Of r h, which n's part has multiplied; the mask is that of the h in it.
-  static void reset_gradient(const BackwardStep<T>& s, const GradPlace& at, const T* values) {
+  static void reset_gradient(const BackwardStep<T>& s, const UnitPlace& at, const T* values) {
     const CellOptions<T>& cell = *s.options;
     const V d = masked(s, at.row, at.unit, at.count, V::load(values));
     const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
@@ -263,7 +263,7 @@ struct PlainWithOptions {
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
 
-  static void backward(const BackwardStep<T>& s, const GradPlace& at, const T* values) {
+  static void backward(const BackwardStep<T>& s, const UnitPlace& at, const T* values) {
     const V sum = load_some<V>(s.gates[at.row] + at.unit, at.count);
     const V slope = gate_point(*s.options, s.options->candidate, sum).slope;
     const V d = masked(s, at.row, at.unit, at.count, V::load(values));

@@ -88,7 +88,7 @@ void normed_cell_gradient(const BackwardStep<typename V::T>& s,
   Chains<V, 1> means, alongs;
   each_vector<V>(
       s.units, [&](int part, int64_t unit) __attribute__((always_inline)) {
-        const GradPlace at{row, unit, s.units - unit};
+        const UnitPlace at{row, unit, s.units - unit};
         const V hat = load_some<V>(hats + unit, at.count), gain = V::load(norm.cell_gain + unit);
         const V seen = norm.carries_cell ? load_some<V>(s.c[row] + unit, at.count)
                                          : fma(hat, gain, V::load(norm.cell_bias + unit));
@@ -109,7 +109,7 @@ void normed_cell_gradient(const BackwardStep<typename V::T>& s,
   const T along = alongs.sum(0, 1) / static_cast<T>(s.units);
   const V inverse = V::broadcast(n.saved[row][n.place.cell_inverse]);
   for (int64_t unit = 0; unit < s.units; unit += V::kLanes) {
-    const GradPlace at{row, unit, s.units - unit};
+    const UnitPlace at{row, unit, s.units - unit};
     const V rest = load_some<V>(dnormed + unit, at.count) * V::load(norm.cell_gain + unit) -
                    V::broadcast(mean);
     const V hat = load_some<V>(hats + unit, at.count);

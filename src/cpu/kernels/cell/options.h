@@ -100,7 +100,7 @@ struct CellPlace {
 };
 
 /// Units [unit, unit + count) of one row.
-struct GradPlace {
+struct UnitPlace {
   int64_t row, unit, count;
 };
 
@@ -113,7 +113,7 @@ template <class T>
 using FinishCell = void (*)(const ForwardStep<T>&, const CellPlace<T>&);
 /// Backward: `dh` are [lanes] gradients of what the step put out.
 template <class T>
-using FinishGradient = void (*)(const BackwardStep<T>&, const GradPlace&, const T* dh);
+using FinishGradient = void (*)(const BackwardStep<T>&, const UnitPlace&, const T* dh);
 
 /// The finishers. A GRU whose reset gate applies before the product has two a step: kCellReset does
 /// gates r and z and writes r h', kCellCandidate multiplies that by R of n and does the rest.
