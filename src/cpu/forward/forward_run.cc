@@ -5,6 +5,7 @@
 #include "cpu/forward/second_products.h"
 #include "cpu/forward/step_masks.h"
 #include "cpu/steps/mode.h"
+#include "cpu/steps/saved.h"
 
 namespace openrnn::cpu {
 
@@ -200,6 +201,8 @@ void ForwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t dir
   call.c = space.c;
   call.h = space.h;
   call.gates = keeps ? space.gates : nullptr;
+  call.streams =
+      keeps && streams_gates(shared.packed, shared.args, shared.plan.threads(), store.gates[d]);
 }
 
 template <class T>

@@ -92,6 +92,8 @@ struct ForwardStep {
   T* const* c;
   T* const* h;
   T* const* gates;  // null: nothing is saved
+  // Whether gates go past the caches: where vectors and rows are whole cache lines alone.
+  bool streams;
   int64_t units;
   bool clip;
   Storage round_c, round_h;  // rounded to what they will be stored as

@@ -12,6 +12,9 @@ struct F32 {
   static F32 broadcast(float x) { return {_mm512_set1_ps(x)}; }
   void store(float* p) const { _mm512_storeu_ps(p, v); }
   void store(float* p, int64_t n) const { _mm512_mask_storeu_ps(p, first(n), v); }
+  /// Past the caches, to a whole line; others see it after a fence.
+  void stream(float* p) const { _mm512_stream_ps(p, v); }
+  static void fence() { _mm_sfence(); }
 };
 
 struct F64 {
@@ -25,6 +28,8 @@ struct F64 {
   static F64 broadcast(double x) { return {_mm512_set1_pd(x)}; }
   void store(double* p) const { _mm512_storeu_pd(p, v); }
   void store(double* p, int64_t n) const { _mm512_mask_storeu_pd(p, first(n), v); }
+  void stream(double* p) const { _mm512_stream_pd(p, v); }
+  static void fence() { _mm_sfence(); }
 };
 
 inline F32 operator+(F32 a, F32 b) { return {_mm512_add_ps(a.v, b.v)}; }

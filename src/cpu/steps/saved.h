@@ -18,6 +18,17 @@ struct SavedPlaces : public InputPlaces<T> {
   void carve_layers(Carver& carver, const RnnSpec& spec, const ForwardArgs& args);
 };
 
+/// Whether a layer's steps write `gates` past the caches: with AMX tiles, where a call saves more
+/// of them than the caches of its threads keep until backward reads them. A line would be read,
+/// changed and written back for nothing; so only lines that are written whole are.
+template <class T>
+bool streams_gates(const CpuPacked<T>& packed, const ForwardArgs& args, int threads,
+                   const Grid<T>& gates) noexcept;
+
+/// From now on gates that can be written past the caches are, however few. Returns what it was. For
+/// tests, so that small calls do.
+bool assume_streams(bool always) noexcept;
+
 /// Bytes of `Places` for a call.
 template <class Places>
 std::int64_t bytes_of(const RnnSpec& spec, const ForwardArgs& args) {
@@ -32,6 +43,10 @@ struct CpuSaved final : public KeptCall<T, SavedPlaces<T>> {
   using KeptCall<T, SavedPlaces<T>>::KeptCall;
 };
 
+extern template bool streams_gates(const CpuPacked<float>&, const ForwardArgs&, int,
+                                   const Grid<float>&) noexcept;
+extern template bool streams_gates(const CpuPacked<double>&, const ForwardArgs&, int,
+                                   const Grid<double>&) noexcept;
 extern template struct SavedPlaces<float>;
 extern template struct SavedPlaces<double>;
 

@@ -103,6 +103,11 @@ inline constexpr int64_t kShiftedRows = 16;
 /// take turns: bytes of that for all layers, a small part of what a process has anyway.
 inline constexpr int64_t kShiftedBytes = int64_t{8} << 20;
 
+/// Gates that a processor with AMX tiles saves go past its caches where they are more than so many
+/// L2s of each thread: measured there, at 4 a training step gained, at 3 it lost as much. Others
+/// are not known to gain: their L3 is nearer.
+inline constexpr int64_t kStreamedL2s = 4;
+
 // ---- Fetching ahead: rows lie too far from each other for the processor to foresee the next one
 
 /// In rows, both measured: rows of four cache lines, and rows that are rounded to pairs in packing.

@@ -56,7 +56,8 @@ struct CellFinisher {
   Finishing<F32, Cell, ForwardStep<float>>* finishing;
   void row(int64_t r) const {
     const int64_t width = group.vectors * F32::kLanes;
-    finish_block<F32, Cell>(*step, group, first + r, 1, tile + r * width, pre + r * width, *finishing);
+    finish_block<F32, Cell>(*step, group, first + r, 1, tile + r * width, pre + r * width,
+                            *finishing);
   }
 };
 
@@ -88,6 +89,7 @@ void tiled_forward(const ForwardStep<float>& s) {
   }
   before.rest();
   finishing.rest(s);
+  end_streams<F32>(s);
 }
 
 template <class Grad>

@@ -38,13 +38,13 @@ struct LstmCell {
 
   static void save(const ForwardStep<T>& s, const CellPlace<T>& at, V i, V f, V g, V o) {
     T* gates = s.gates[at.row] + at.unit;
-    store_some<V>(i, gates, at.count);
-    store_some<V>(f, gates + s.units, at.count);
-    store_some<V>(g, gates + 2 * s.units, at.count);
-    store_some<V>(o, gates + 3 * s.units, at.count);
+    keep<V>(s, i, gates, at.count);
+    keep<V>(s, f, gates + s.units, at.count);
+    keep<V>(s, g, gates + 2 * s.units, at.count);
+    keep<V>(s, o, gates + 3 * s.units, at.count);
   }
   static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
-    lines.add_gates(s.gates[row] + unit, 4, s.units);
+    if (!s.streams) lines.add_gates(s.gates[row] + unit, 4, s.units);
     lines.add(s.c[row] + unit);
     lines.add(s.h[row] + unit);
   }
@@ -76,7 +76,7 @@ struct GruCell {
   static constexpr int kGates = 3;
 
   static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
-    lines.add_gates(s.gates[row] + unit, 4, s.units);
+    if (!s.streams) lines.add_gates(s.gates[row] + unit, 4, s.units);
     lines.add(s.h[row] + unit);
   }
   /// The sum of n, and z.
@@ -88,9 +88,9 @@ struct GruCell {
     const V hn = V::load(at.tile + 2 * L) + V::load(s.hn_bias + at.unit);
     if (s.gates) {
       T* gates = s.gates[at.row] + at.unit;
-      store_some<V>(r, gates, at.count);
-      store_some<V>(z, gates + s.units, at.count);
-      store_some<V>(hn, gates + 3 * s.units, at.count);
+      keep<V>(s, r, gates, at.count);
+      keep<V>(s, z, gates + s.units, at.count);
+      keep<V>(s, hn, gates + 3 * s.units, at.count);
     }
     return {fma(r, hn, V::load(at.pre + 2 * L) + V::load(at.bias + 2 * L)), z};
   }
@@ -99,7 +99,7 @@ struct GruCell {
     const V old = load_some<V>(s.h_prev[at.row] + at.unit, at.count);
     // z = 1 keeps the old state exactly.
     const V h = fma(z, old, (V::broadcast(T(1)) - z) * n);
-    if (s.gates) store_some<V>(n, s.gates[at.row] + at.unit + 2 * s.units, at.count);
+    if (s.gates) keep<V>(s, n, s.gates[at.row] + at.unit + 2 * s.units, at.count);
     store_some<V>(rounded(s.round_h, h), s.h[at.row] + at.unit, at.count);
   }
 };
@@ -110,12 +110,12 @@ struct PlainCell {
   static constexpr int kGates = 1;
 
   static void list(const ForwardStep<T>& s, int64_t row, int64_t unit, Lines<T>& lines) {
-    lines.add(s.gates[row] + unit);
+    if (!s.streams) lines.add(s.gates[row] + unit);
     lines.add(s.h[row] + unit);
   }
   static void finish(const ForwardStep<T>& s, const CellPlace<T>& at) {
     V h = activation(pre_activation<V>(at, 0));
-    if (s.gates) store_some<V>(h, s.gates[at.row] + at.unit, at.count);
+    if (s.gates) keep<V>(s, h, s.gates[at.row] + at.unit, at.count);
     h = rounded(s.round_h, h);
     store_some<V>(h, s.h[at.row] + at.unit, at.count);
   }
@@ -234,4 +234,5 @@ void forward_step(const ForwardStep<typename V::T>& s) {
     }
   }
   finishing.rest(s);
+  end_streams<V>(s);
 }
