@@ -182,6 +182,18 @@ TEST(ObjectErrors, NothingMatches) {
             "[assert_consumed] restore() was given no checkpoint, expected one");
 }
 
+// Who asks for nothing is given nothing, and so is who has no variable for a file without values.
+TEST(ObjectErrors, NothingThatWasAskedForIsNoError) {
+  Model model;
+  const CheckpointStatus status = Checkpoint(NamedTrackables{}).read(model.prefix);
+  EXPECT_EQ(status.unused.size(), 5u);
+  EXPECT_TRUE(status.missing.empty());
+  EXPECT_TRUE(status.restored.empty());
+  const Checkpoint group({{"group", NamedTrackables{}}});
+  group.write(model.folder / "group");
+  group.read(model.folder / "group").assert_consumed();
+}
+
 TEST(ObjectErrors, AnObjectThatIsGone) {
   Model model;
   auto dense = std::make_unique<layers::Dense>(layers::DenseOptions{.units = 2});

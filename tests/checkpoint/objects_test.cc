@@ -197,6 +197,52 @@ TEST(Objects, ALaterBuildChangesNothingThatWasGiven) {
   EXPECT_TRUE(same_bits(a.get_weights()[0], trained));
 }
 
+// The same of the pieces of a network and of what an optimizer keeps.
+TEST(Objects, ALaterBuildLeavesPiecesAndSlotsAsTheyAre) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const RnnSpec spec = rnn_spec(RnnMode::kLstm, 1, 5, 3);
+  const auto from = projected(spec, 1), to = projected(spec, 2);
+  const Variable x = filled("x", {1, 2});
+  const auto optimizer = [&](const Variable& kernel, const Variable& of_kernel,
+                             const Variable& of_x) {
+    return Trackable::from([=] {
+      TrackedObject object;
+      object.slots = {{"m", kernel, of_kernel}, {"m", x, of_x}};
+      return object;
+    });
+  };
+  layers::Dense first({.units = 2}), second({.units = 2});
+  first.build({3, 4});
+  Checkpoint(
+      {{"net", *from},
+       {"x", x},
+       {"opt", optimizer(from->kernel(), {"a", from->kernel().to_host()}, filled("b", {3, 4}))},
+       {"dense", first}})
+      .write(folder / "a");
+  const Variable of_kernel("c", to->kernel().to_host()), of_x = filled("d", {5, 6});
+  const Checkpoint later({{"net", *to},
+                          {"x", x},
+                          {"opt", optimizer(to->kernel(), of_kernel, of_x)},
+                          {"dense", second}});
+  const CheckpointStatus status = later.read(folder / "a");
+  EXPECT_TRUE(same_bits(to->saveable()->specs()[0].tensor, from->saveable()->specs()[0].tensor));
+  EXPECT_EQ(of_x.to_host().as<float>()[1], 4.0F);
+  std::vector<Array> trained;
+  const std::vector<Variable> all{to->kernel(), of_kernel, of_x};
+  for (const Variable& each : all) {
+    trained.push_back(varied(DType::kFloat32, each.shape(), 7 + trained.size()));
+    each.assign(trained.back().view());
+  }
+  second.build({3, 4});
+  EXPECT_TRUE(same_bits(second.get_weights()[0], first.get_weights()[0]));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_TRUE(same_bits(all[i].to_host(), trained[i])) << all[i].name();
+  }
+  status.assert_consumed();
+}
+
 TEST(Objects, AModelOfLayers) {
   const TempFolder folder;
   Graph graph;

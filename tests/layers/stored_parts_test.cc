@@ -100,6 +100,33 @@ TEST_F(ObjectParts, SlotsOfWhatIsBuiltLaterAreRestoredToo) {
   status.assert_consumed();
   EXPECT_EQ(values_of(fresh.slots(made.kernel())[0].read()),
             values_of(adam.slots(dense.kernel())[0].read()));
+  // Not in the scope of the layer whose build made them.
+  EXPECT_EQ(fresh.slots(made.kernel())[0].name(), made.kernel().name() + "/Adam");
+}
+
+// Its variables are parts under the names of each other.
+class Crossed : public Layer {
+ public:
+  Crossed() : Layer("", "crossed", DType::kFloat32) {}
+  Variable a, b;
+
+ protected:
+  void do_build(const Shape& shape) override {
+    a = add_weight("a", shape, {});
+    b = add_weight("b", shape, {});
+    track("a", b);
+    track("b", a);
+  }
+};
+
+TEST_F(ObjectParts, APartsNameGoesBeforeThatOfAVariable) {
+  Crossed layer;
+  layer.build({3});
+  const TensorBundleReader reader(Checkpoint({{"net", layer}}).write(folder / "ck"));
+  const std::string end = "/.ATTRIBUTES/VARIABLE_VALUE";
+  EXPECT_TRUE(same_bits(reader.read("net/a" + end), layer.b.to_host()));
+  EXPECT_TRUE(same_bits(reader.read("net/b" + end), layer.a.to_host()));
+  EXPECT_EQ(reader.tensors().size(), 3u);
 }
 
 TEST_F(ObjectParts, AWrongShapeFailsTheBuild) {

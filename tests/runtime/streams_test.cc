@@ -196,6 +196,29 @@ std::vector<Case> cases() {
 INSTANTIATE_TEST_SUITE_P(Cases, Streams, testing::ValuesIn(cases()),
                          [](const auto& at) { return test_name(at.param); });
 
+// A state of which one half is given has zeros in the other, and either may be asked for alone.
+TEST(StreamPool, TakesAndGivesHalfOfAState) {
+  const Case c = parse_case("lstm L1 U3 I2 f32", "halves");
+  StreamPool pool(std::make_shared<PackedModel>(c.spec, conformance::make_data(c).params.view()),
+                  {.streams = 2});
+  using State = std::vector<float>;
+  const State h{1, 2, 3}, cell{4, 5, 6};
+  const auto state = [&](StreamId id) {
+    State found(6, 7.0F);
+    pool.read(id, nullptr, found.data() + 3);
+    EXPECT_EQ(found[0], 7.0F);
+    pool.read(id, found.data());
+    return found;
+  };
+  const StreamId first = pool.join(h.data()), second = pool.join(nullptr, cell.data());
+  EXPECT_EQ(state(first), (State{1, 2, 3, 0, 0, 0}));
+  EXPECT_EQ(state(second), (State{0, 0, 0, 4, 5, 6}));
+  pool.reset(first, nullptr, cell.data());
+  EXPECT_EQ(state(first), (State{0, 0, 0, 4, 5, 6}));
+  pool.reset(second, h.data());
+  EXPECT_EQ(state(second), (State{1, 2, 3, 0, 0, 0}));
+}
+
 TEST(StreamPool, OneModelServesManyThreads) {
   const Case c = parse_case("lstm L2 U33 I7 f32", "shared");
   std::vector<std::thread> threads;

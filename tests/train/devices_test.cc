@@ -173,6 +173,19 @@ TEST(Optimizer, TakesGradientsOfAnotherDevice) {
   EXPECT_EQ(step(cpu()), step(other()));
 }
 
+TEST(Clip, TakesGradientsOfTwoDevices) {
+  const float first[] = {3.0F, 0.0F}, second[] = {-4.0F}, third[] = {12.0F};
+  std::vector<DeviceArray> gradients{
+      DeviceArray::from_host(cpu(), {first, DType::kFloat32, {2}}), DeviceArray(),
+      DeviceArray::from_host(other(), {second, DType::kFloat32, {1}}),
+      DeviceArray::from_host(cpu(), {third, DType::kFloat32, {1}})};
+  EXPECT_DOUBLE_EQ(clip_by_global_norm(gradients, 6.5), 13.0);
+  EXPECT_FLOAT_EQ(gradients[0].to_host().as<float>()[0], 1.5F);
+  EXPECT_FLOAT_EQ(gradients[2].to_host().as<float>()[0], -2.0F);
+  EXPECT_FLOAT_EQ(gradients[3].to_host().as<float>()[0], 6.0F);
+  EXPECT_EQ(&gradients[2].device(), &other());
+}
+
 TEST(TrainedModel, RunsOnTheDeviceThatIsNamed) {
   const std::string folder =
       ::testing::TempDir() + "openrnn_trained_devices_" + std::to_string(::getpid());

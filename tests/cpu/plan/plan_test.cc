@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "cpu/support/near_cores.h"
+#include "cpu/tuning/tuning.h"
 
 namespace openrnn::cpu {
 namespace {
@@ -92,6 +95,83 @@ TEST(PlanTest, ManyThreadsAreNotAllTaken) {
   EXPECT_GE(plan(1024, 1).threads(), 8);
   EXPECT_LE(plan(256, 1).threads(), 16);
   EXPECT_EQ(plan(1024, 64).threads(), 64);
+}
+
+// The steps, and the products with the input, which take as long.
+TEST(PlanTest, OneThreadTakesTwiceWhatTheStepsOfAllLayersTake) {
+  constexpr double kTile = 3e-9, kRow = 2e-9, kFar = 7e-9;
+  const auto seconds = [](const RnnSpec& spec, std::int64_t batch, const Rates& rates,
+                          std::int64_t time) {
+    PlanQuestion question = ask(spec, batch, 8, 1.0);
+    question.rates = rates;
+    return seconds_alone(question, time);
+  };
+  RnnSpec spec{.num_layers = 3, .num_units = 20, .input_size = 5, .num_proj = 11};
+  const double weights = 4 * 32 * 11;  // in whole vectors of 16 units
+  EXPECT_DOUBLE_EQ(seconds(spec, 1, {kTile, kRow, kFar}, 10),
+                   2 * 30 * weights * (kTile + kNotHidden * kRow));
+  EXPECT_DOUBLE_EQ(seconds(spec, 5, {kTile, kRow, kFar}, 7),
+                   2 * 21 * weights * (5 * kTile + kNotHidden * kRow));
+  EXPECT_DOUBLE_EQ(seconds(spec, 1, {kRow / 4, kRow, kFar}, 10),
+                   2 * 30 * weights * (kRow + kNotHidden * kRow / 4));
+  spec.direction = Direction::kBidirectional;
+  EXPECT_DOUBLE_EQ(seconds(spec, 1, {0.0, kRow, kFar}, 10), 2 * 2 * 30 * weights * kRow);
+  // Beyond the L2 of any processor.
+  const RnnSpec large{.mode = RnnMode::kGru, .num_units = 16384, .input_size = 5};
+  EXPECT_DOUBLE_EQ(seconds(large, 1, {0.0, kRow, kFar}, 10), 2 * 10 * 3.0 * 16384 * 16384 * kFar);
+}
+
+TEST(PlanTest, OfEqualPlansThatOfMoreThreadsIsTaken) {
+  const RnnSpec spec{.num_units = 64, .input_size = 64};
+  PlanQuestion question = ask(spec, 4, 4, 0.0);
+  question.rates = {};
+  const Plan plan = choose_plan(question);
+  EXPECT_EQ(plan.threads(), 4);
+  EXPECT_EQ(plan.panel_threads, 4) << "the first of them";
+}
+
+TEST(PlanTest, DirectionsRunAtOnceWhereTheyMay) {
+  const RnnSpec spec{.num_units = 64, .input_size = 64, .direction = Direction::kBidirectional};
+  PlanQuestion question = ask(spec, 1, 2, 1e-3);
+  EXPECT_EQ(choose_plan(question).dir_groups, 2) << "no barrier after a step";
+  question.directions = 1;
+  EXPECT_EQ(choose_plan(question).threads(), 1);
+}
+
+TEST(PlanTest, WavesAreAsLongAsTheRootOfTheStepsOfAGroup) {
+  const RnnSpec spec{.num_layers = 4, .num_units = 64, .input_size = 64};
+  for (const std::int64_t time : {100, 900, 4900}) {
+    for (const int threads : {2, 4}) {
+      PlanQuestion question = ask(spec, 1, threads);
+      question.wave_time = time;
+      const Plan plan = choose_plan(question);
+      ASSERT_EQ(plan.layer_groups, threads);
+      const double best = std::sqrt(static_cast<double>(time) / (threads - 1));
+      EXPECT_EQ(plan.wave_steps, kTileRows * std::max(std::lround(best / kTileRows), 1L));
+    }
+  }
+}
+
+TEST(PlanTest, WavesAreAssumedForTests) {
+  const RnnSpec spec{.num_layers = 4, .num_units = 64, .input_size = 64};
+  const auto plan = [&](std::int64_t time, int threads) {
+    PlanQuestion question = ask(spec, 1, threads);
+    question.wave_time = time;
+    return choose_plan(question);
+  };
+  EXPECT_EQ(plan(100, 2).layer_groups, 2);
+  EXPECT_EQ(assume_wave_steps(-1), 0);
+  EXPECT_EQ(plan(100, 2).layer_groups, 1) << "nowhere";
+  EXPECT_EQ(assume_wave_steps(7), -1);
+  for (const int threads : {2, 4, 8}) {
+    const Plan assumed = plan(1, threads);
+    EXPECT_EQ(assumed.layer_groups, std::min(threads, 4));
+    EXPECT_EQ(assumed.wave_steps, 7);
+    EXPECT_EQ(assumed.threads(), assumed.layer_groups);
+  }
+  EXPECT_EQ(plan(1, 1).layer_groups, 1) << "one thread";
+  EXPECT_EQ(plan(0, 2).layer_groups, 1) << "a call whose layers cannot be shifted";
+  EXPECT_EQ(assume_wave_steps(0), 7);
 }
 
 }  // namespace

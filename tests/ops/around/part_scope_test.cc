@@ -257,6 +257,10 @@ TEST(PartScope, RefusesWhatHasNoRowsOfIt) {
                               "expected them along axis 1 and more after it");
   EXPECT_THROW(drop({3, 2})(), ArgumentError);
   EXPECT_THROW(drop({2})(), ArgumentError);
+  const DropoutKey of_part{.seed = 1, .first_row = 0, .whole_batch = 4};
+  expect_error<ArgumentError>([&] { ops::dropout(random_tensor({4}, 1), 0.5, of_part); },
+                              "[dropout] x has shape [4], expected the batch along axis 0, and "
+                              "more after it");
   EXPECT_EQ(dropout.dropout_calls(), 0u) << "a refused call draws nothing";
 
   RnnCall call = rnn_call(small_spec(RnnMode::kLstm), true, {4, 3});
@@ -268,7 +272,9 @@ TEST(PartScope, RefusesWhatHasNoRowsOfIt) {
   call = rnn_call(small_spec(RnnMode::kLstm), true, {4, 2});
   call.inputs.next_dropout = [&] { return state.next(); };
   call.inputs.flags.mask.assign(8, true);
-  EXPECT_THROW(call(), UnsupportedError);
+  expect_error<UnsupportedError>([&] { call(); },
+                                 "[rnn] mask or reset with masks of dropout in a part of a batch, "
+                                 "expected sequence_lengths, or the whole batch");
   EXPECT_EQ(state.calls(), 0u);
   call.spec.training = {};
   EXPECT_NO_THROW(call()) << "nothing is drawn";

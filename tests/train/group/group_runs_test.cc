@@ -176,5 +176,40 @@ TEST(GroupRuns, AddAndOverlapAsTheyAreAsked) {
   }
 }
 
+/// Of rank 0: makes a checkpoint in the folder after all ranks have looked for one there.
+class Interrupted : public Forwarding {
+ public:
+  Interrupted(Communicator& inner, std::string out) : Forwarding(inner), out_(std::move(out)) {}
+  void all_gather(const void* send, void* receive, std::size_t bytes) override {
+    if (rank() == 0 && ++calls_ == 3) {
+      Graph graph;
+      const Graph::AsDefault current(graph);
+      const Variable variable("v", Array(DType::kFloat32, {2}));
+      CheckpointManager(out_, {}).save(Saver(), 3, {});
+    }
+    Forwarding::all_gather(send, receive, bytes);
+  }
+
+ private:
+  const std::string out_;
+  int calls_ = 0;
+};
+
+TEST(GroupRuns, ARunThatWasBegunMeanwhileIsNotWrittenOver) {
+  const TempFolder folder;
+  const RunOptions options = options_of(folder, false, "out");
+  const auto errors = on_ranks(2, [&](Communicator& inner) {
+    Interrupted all(inner, options.out);
+    RunOptions mine = options;
+    mine.communicator = &all;
+    train::Run run(mine);
+  });
+  const std::string other = options.out + "/model.ckpt-3";
+  EXPECT_EQ(errors[0], "[Run] out '" + options.out + "' holds a run ('" + other +
+                           "'), expected another folder, or resume to go on");
+  EXPECT_EQ(errors[1], "[Group] rank 0 of 2 has failed: " + errors[0]);
+  EXPECT_EQ(latest_checkpoint(options.out), other);
+}
+
 }  // namespace
 }  // namespace openrnn::train
