@@ -1,7 +1,6 @@
 // Activations as text.
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include "spec/words.h"
 
@@ -57,10 +56,13 @@ CellActivationKind kind_named(std::string_view name, std::string_view text) {
 }
 
 double number_of(std::string_view word, std::string_view text) {
-  const std::string digits(trimmed(word));
-  char* end = nullptr;
-  const double value = std::strtod(digits.c_str(), &end);
-  if (digits.empty() || *end != '\0' || !std::isfinite(value)) {
+  // Not strtod, which takes the program's locale: files are the same in all of them.
+  std::string_view digits = trimmed(word);
+  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
+  double value = 0.0;
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, value);
+  if (error != std::errc() || end != last || !std::isfinite(value)) {
     refuse(text, "finite numbers as its parameters");
   }
   return value;

@@ -1,6 +1,8 @@
 // Activations as text, and what options of a cell are refused where.
 #include <gtest/gtest.h>
 
+#include <clocale>
+
 #include "openrnn/spec.h"
 #include "support/expect_error.h"
 
@@ -35,6 +37,21 @@ TEST(Activations, AreNamesWithParameters) {
   }
 }
 
+// Python programs set the locale of the user, which may write 0,1.
+TEST(Activations, AreReadInEveryLocale) {
+  const std::string before = std::setlocale(LC_NUMERIC, nullptr);
+  const char* comma = nullptr;
+  for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "ru_RU.UTF-8", "de_DE", "fr_FR"}) {
+    if (!comma && std::setlocale(LC_NUMERIC, name)) comma = name;
+  }
+  const CellActivation read = parse_cell_activation("leaky_relu(+0.25)");
+  const std::string written = to_string(read);
+  std::setlocale(LC_NUMERIC, before.c_str());
+  EXPECT_EQ(read.alpha, 0.25);
+  EXPECT_EQ(written, "leaky_relu(0.25)");
+  if (!comma) GTEST_SKIP() << "read in the C locale alone: no locale with a decimal comma here";
+}
+
 TEST(Activations, RefuseWhatIsNone) {
   const std::string names =
       "expected one of 'sigmoid', 'tanh', 'relu', 'affine', 'leaky_relu', 'thresholded_relu', "
@@ -51,6 +68,8 @@ TEST(Activations, RefuseWhatIsNone) {
       {"elu(1 2)", "expected finite numbers as its parameters"},
       {"elu(nan)", "expected finite numbers as its parameters"},
       {"elu(inf)", "expected finite numbers as its parameters"},
+      {"elu(0x1p-1)", "expected finite numbers as its parameters"},
+      {"elu(+-1)", "expected finite numbers as its parameters"},
       {"hard_sigmoid(0.2,)", "expected finite numbers as its parameters"},
       {"elu(1)x", "expected its parameters in parentheses"},
       {"elu(1", "expected its parameters in parentheses"},
