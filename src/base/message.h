@@ -1,16 +1,18 @@
 // Builds error messages.
 #pragma once
 
+#include <locale>
 #include <sstream>
 #include <string>
 #include <vector>
 
 namespace openrnn {
 
-/// The parts one after another, as `<<` would print them.
+/// The parts one after another, as `<<` would print them in any locale of the program.
 template <class... Parts>
 std::string message(const Parts&... parts) {
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   (out << ... << parts);
   return std::move(out).str();
 }

@@ -25,10 +25,9 @@ bool power_of_two(std::int64_t x) { return x > 0 && (x & (x - 1)) == 0; }
 
 std::string expected_parts(std::int64_t parts, int processes) {
   if (parts % processes == 0 && power_of_two(parts / processes)) return {};
-  std::ostringstream out;
-  out << "that many times a power of two, so that each computes a subtree of the sum: " << processes
-      << ", " << 2 * processes << ", " << 4 * processes << ", ..";
-  return out.str();
+  return "that many times a power of two, so that each computes a subtree of the sum: " +
+         std::to_string(processes) + ", " + std::to_string(2 * processes) + ", " +
+         std::to_string(4 * processes) + ", ..";
 }
 
 Group::Range Group::own_of(std::int64_t parts) const {
