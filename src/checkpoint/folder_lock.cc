@@ -66,7 +66,8 @@ std::shared_ptr<FolderLock> FolderLock::take(const std::string& folder) {
   const std::lock_guard guard(mutex);
   std::weak_ptr<FolderLock>& known = locks[{identity.device, identity.node}];
   std::shared_ptr<FolderLock> lock = known.lock();
-  if (!lock) {
+  // What a fork copied is its parent's.
+  if (!lock || lock->owner_ != ::getpid()) {
     lock = std::make_shared<FolderLock>(folder + "/openrnn.lock");
     known = lock;
   }

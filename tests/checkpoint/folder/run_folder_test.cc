@@ -65,6 +65,26 @@ TEST(FolderLock, WhoHoldsItIsSaid) {
   ::close(ends[1]);
 }
 
+// A fork copies its parent's managers, not its right to save.
+TEST(FolderLock, AForkedProcessIsAnother) {
+  const TempFolder folder;
+  CheckpointManager manager(folder.path());
+  manager.lock();
+  const std::string wanted =
+      message("[CheckpointManager] ", folder.path(), " is in use by process ", ::getpid(), " on ",
+              host(), ", expected one run at a time in a folder");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    CheckpointManager other(folder.path());
+    ::_exit(thrown<StateError>([&] { other.lock(); }) == wanted ? 7 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+  // The parent's goes on.
+  CheckpointManager(folder.path()).lock();
+}
+
 // Else it would be held for as long as a program lives that the run started.
 TEST(FolderLock, ProgramsThatAreStartedDoNotInheritIt) {
   const TempFolder folder;
