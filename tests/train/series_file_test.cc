@@ -160,6 +160,16 @@ TEST(SeriesFile, ATabCutsBeforeASemicolon) {
   EXPECT_EQ(file.names, (std::vector<std::string>{"x;y", "z"}));
 }
 
+TEST(SeriesFile, WhatStandsInQuotesCutsNothing) {
+  const TempFolder folder;
+  write(folder / "table.csv", "\"temp; C\",\"a\tb\"\n1,2\n");
+  EXPECT_EQ(open_series(folder / "table.csv", {}).names,
+            (std::vector<std::string>{"temp; C", "a\tb"}));
+  write(folder / "table.csv", "\"a \"\"b\tc\"\"\";\"d,e\"\n1;2\n");
+  EXPECT_EQ(open_series(folder / "table.csv", {}).names,
+            (std::vector<std::string>{"a \"b\tc\"", "d,e"}));
+}
+
 TEST(SeriesFile, RefusesARowThatIsBlankNow) {
   const TempFolder folder;
   const std::string path = folder / "table.csv";

@@ -19,11 +19,17 @@ template <class... Parts>
   throw ArgumentError(message("load_series", "'", path, "' ", what...));
 }
 
+/// A tab, else a semicolon, else a comma; those inside quotes are text.
 char delimiter_of(std::string_view line) {
-  for (const char candidate : {'\t', ';'}) {
-    if (line.find(candidate) != std::string_view::npos) return candidate;
+  char found = ',';
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == '\t') return c;
+    if (c == ';') found = c;
   }
-  return ',';
+  return found;
 }
 
 /// Which cells the columns are; empty: those with numbers.
