@@ -283,6 +283,19 @@ TEST(SymbolicOps, WhatIsKnownIsCheckedAtOnce) {
             "[Input] shape is [-2], expected dimensions of 0 or more, or -1 for an unknown one");
 }
 
+// A recorded call has no rows yet: which part of a batch they are is said when it runs.
+TEST(SymbolicOps, RefuseAKeyOfAPart) {
+  const Tensor x = Input({4, 3});
+  const DropoutKey part{.seed = 1, .call = 2, .first_row = 4, .whole_batch = 8};
+  const std::string end =
+      "dropout's key is of rows from 4 of a batch of 8, expected one of a whole batch in a call "
+      "that is recorded";
+  EXPECT_EQ(thrown<ArgumentError>([&] { ops::dropout(x, 0.5, part); }), "[graph] " + end);
+  EXPECT_EQ(thrown<ArgumentError>([&] { ops::next_dropout(x, 0.5, [&] { return part; }); }),
+            "[dropout] " + end);
+  EXPECT_EQ(ops::dropout(x, 0.5, {.seed = 1, .call = 2}).shape(), (Shape{4, 3}));
+}
+
 // A size that one operand does not say may be said by another.
 TEST(SymbolicOps, SizesAreWhatAnyOperandSays) {
   const Tensor open = Input({-1, 3}), known = Input({2, -1}), both = Input({-1, -1});
