@@ -1,8 +1,12 @@
 // What `openrnn bench` measures: the configurations, their work, and the numbers made of times.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "cli/bench/measure.h"
 #include "cli/bench/passes.h"
+#include "support/tagged_device.h"
 
 namespace openrnn::cli {
 namespace {
@@ -74,6 +78,152 @@ TEST(Bench, NumbersOfTimes) {
   const Measurement one{.pass = "", .gflops = 30.0, .peak = 120.0, .tiles = 40.0};
   EXPECT_EQ(one.percent_of_peak(), 25.0);
   EXPECT_EQ(one.percent_of_tiles(), 75.0);
+}
+
+// Writes down what it is asked to compute.
+class RecordingEngine : public openrnn::testing::TaggedEngine {
+ public:
+  using TaggedEngine::TaggedEngine;
+  std::shared_ptr<const PackedParams> pack(const RnnSpec& spec, const ConstArrayView& params,
+                                           const PackOptions& options) const override {
+    packed.push_back(options.purpose);
+    return TaggedEngine::pack(spec, params, options);
+  }
+  std::unique_ptr<Workspace> make_workspace(std::shared_ptr<const PackedParams> params,
+                                            const WorkspaceLimits& limits) const override {
+    made.emplace_back(limits.batch, limits.time);
+    return TaggedEngine::make_workspace(std::move(params), limits);
+  }
+  void forward(const ForwardArgs& args, Workspace* workspace) const override {
+    ran.push_back(args);
+    has_workspace = workspace != nullptr;
+    TaggedEngine::forward(args, workspace);
+  }
+  std::unique_ptr<SavedForward> forward_saving(const ForwardArgs& args) const override {
+    saved.push_back(args);
+    return TaggedEngine::forward_saving(args);
+  }
+  void backward(const BackwardArgs& args) const override {
+    went_back.push_back(args);
+    TaggedEngine::backward(args);
+  }
+  mutable std::vector<PackFor> packed;
+  mutable std::vector<std::pair<std::int64_t, std::int64_t>> made;
+  mutable std::vector<ForwardArgs> ran, saved;
+  mutable std::vector<BackwardArgs> went_back;
+  mutable bool has_workspace = false;
+};
+
+class RecordingDevice : public openrnn::testing::TaggedDevice {
+ public:
+  RecordingDevice() : TaggedDevice("recording:0", false), engine_(*this, false) {}
+  const RecordingEngine* engine() const override { return &engine_; }
+  void download(void* host, const void* from, std::size_t bytes) const override {
+    read.emplace_back(from, bytes);
+    TaggedDevice::download(host, from, bytes);
+  }
+  /// `count` floats of its memory.
+  std::vector<float> floats(const void* from, std::size_t count) const {
+    std::vector<float> values(count);
+    TaggedDevice::download(values.data(), from, count * sizeof(float));
+    return values;
+  }
+  mutable std::vector<std::pair<const void*, std::size_t>> read;
+
+ private:
+  RecordingEngine engine_;
+};
+
+/// The default device, as long as this is there.
+class OnDevice {
+ public:
+  explicit OnDevice(const Device& device) { set_default_device(device); }
+  ~OnDevice() { set_default_device(cpu_device()); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+};
+
+bool all_within(const std::vector<float>& values, float most) {
+  const bool moved = std::ranges::any_of(values, [](float x) { return x != 0.0F; });
+  return moved && std::ranges::all_of(values, [=](float x) { return std::abs(x) <= most; });
+}
+
+TEST(Bench, PassesRunOnTheDefaultDevice) {
+  static const RecordingDevice device;
+  const OnDevice chosen(device);
+  const RecordingEngine& engine = *device.engine();
+  const BenchConfig config{.name = "",
+                           .spec = {.num_units = 4, .input_size = 3},
+                           .batch = 2,
+                           .time = 5,
+                           .recompute = kRecomputeRoot};
+  Passes passes(config);
+  EXPECT_FALSE(passes.on_processor());
+  EXPECT_EQ(engine.packed, (std::vector{PackFor::kInference, PackFor::kTraining}));
+  using Sizes = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  EXPECT_EQ(engine.made, (Sizes{{2, 5}}));
+  const std::vector<Passes::Pass> all = passes.all();
+  ASSERT_EQ(all.size(), 3U);
+  for (const Passes::Pass& pass : all) pass.work();
+  ASSERT_EQ(engine.ran.size(), 1U);
+  ASSERT_EQ(engine.saved.size(), 2U);
+  ASSERT_EQ(engine.went_back.size(), 1U);
+  const ForwardArgs& inference = engine.ran[0];
+  EXPECT_TRUE(engine.has_workspace);
+  EXPECT_FALSE(inference.training);
+  EXPECT_EQ(inference.params->purpose(), PackFor::kInference);
+  for (const ForwardArgs& training : engine.saved) {
+    EXPECT_TRUE(training.training);
+    EXPECT_EQ(training.recompute, kRecomputeRoot);
+    EXPECT_EQ(training.params->purpose(), PackFor::kTraining);
+    EXPECT_EQ(training.max_time, 5);
+    EXPECT_EQ(training.batch, 2);
+    EXPECT_EQ(training.x, inference.x);
+    EXPECT_EQ(training.y, inference.y);
+  }
+  const BackwardArgs& back = engine.went_back[0];
+  EXPECT_NE(back.saved, nullptr);
+  EXPECT_TRUE(all_within(device.floats(inference.x, 5 * 2 * 3), 1.0F));
+  EXPECT_TRUE(all_within(device.floats(back.dy, 5 * 2 * 4), 1.0F));
+  EXPECT_TRUE(all_within(device.floats(inference.y, 5 * 2 * 4), 1.0F));
+  EXPECT_TRUE(all_within(device.floats(back.dx, 5 * 2 * 3), 100.0F));
+  const auto size = static_cast<std::size_t>(params_size(config.spec));
+  EXPECT_TRUE(all_within(device.floats(back.dparams, size), 100.0F));
+  // Each ends when something that it wrote has been read.
+  using Read = std::vector<std::pair<const void*, std::size_t>>;
+  EXPECT_EQ(device.read, (Read{{inference.y, 4}, {inference.y, 4}, {back.dparams, 4}}));
+}
+
+TEST(Bench, MeasurementsSayWhatTheyCanBeComparedWith) {
+  BenchConfig config{.name = "", .spec = {.num_units = 4, .input_size = 4}, .batch = 1, .time = 3};
+  const auto compared = [&] {
+    std::string text;
+    for (const Measurement& one : measure(config, 1, 1e-3)) {
+      const double factor = one.pass == "forward_backward" ? 3.0 : 1.0;
+      EXPECT_DOUBLE_EQ(one.gflops, factor * config.flop() / one.milliseconds * 1e-6);
+      EXPECT_LE(one.best_milliseconds, one.milliseconds);
+      text += (text.empty() ? "" : ", ") + one.pass;
+      if (one.peak > 0.0) text += " peak";
+      if (one.tiles > 0.0) text += " tiles";
+      EXPECT_EQ(one.bandwidth > 0.0, one.most_bandwidth > 0.0);
+      if (one.bandwidth > 0.0) text += " reading";
+    }
+    return text;
+  };
+  EXPECT_EQ(compared(), "forward peak reading, forward_training peak, forward_backward peak");
+  config.batch = 2;
+  EXPECT_EQ(compared(),
+            "forward peak tiles, forward_training peak tiles, forward_backward peak tiles");
+  config.spec.compute.math = Math::kBf16;
+  EXPECT_EQ(compared(), "forward peak, forward_training peak, forward_backward peak");
+  config.spec.compute = {.weights_dtype = WeightsDType::kFloat16};
+  EXPECT_EQ(compared(), "forward peak");
+  config.spec.compute = {};
+  static const RecordingDevice device;
+  const OnDevice chosen(device);
+  EXPECT_EQ(compared(), "forward, forward_training, forward_backward");
+  config.batch = 1;
+  EXPECT_EQ(compared(), "forward, forward_training, forward_backward");
 }
 
 }  // namespace

@@ -124,6 +124,30 @@ TEST(CheckpointState, EscapesEndAfterTheirDigits) {
   }
 }
 
+TEST(CheckpointState, EscapesOfOneLetter) {
+  const std::pair<const char*, std::string> cases[] = {
+      {"\\a", "\a"}, {"\\b", "\b"}, {"\\f", "\f"}, {"\\n", "\n"},  {"\\r", "\r"}, {"\\t", "\t"},
+      {"\\v", "\v"}, {"\\?", "?"},  {"\\'", "'"},  {"\\\"", "\""}, {"\\\\", "\\"}};
+  for (const auto& [written, letter] : cases) {
+    const std::string text = std::string("model_checkpoint_path: \"/") + written + "z\"";
+    EXPECT_EQ(decode_checkpoint_state(".", text).latest, "/" + letter + "z") << text;
+  }
+}
+
+// The fields may come in any order; a name that is not known has no say.
+TEST(CheckpointState, EachFieldIsItsOwn) {
+  const CheckpointState state = decode_checkpoint_state(
+      "run",
+      "all_model_checkpoint_timestamps: 1.5\nlast_preserved_timestamp: 2.5\nother: 9\n"
+      "all_model_checkpoint_paths: \"a\"\nall_model_checkpoint_timestamps: 3.5\n"
+      "all_model_checkpoint_paths: \"/b\"\nmodel_checkpoint_path: \"old\"\n"
+      "model_checkpoint_path: \"/b\"\n");
+  EXPECT_EQ(state.latest, "/b");
+  EXPECT_EQ(state.all, (std::vector<std::string>{"run/a", "/b"}));
+  EXPECT_EQ(state.timestamps, (std::vector<double>{1.5, 3.5}));
+  EXPECT_EQ(state.last_preserved_timestamp, 2.5);
+}
+
 TEST(CheckpointState, Damage) {
   expect_error("", "checkpoint @ 0] model_checkpoint_path is missing");
   expect_error("model_checkpoint_path", "@ 21] expected ':' after 'model_checkpoint_path'");

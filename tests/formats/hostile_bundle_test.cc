@@ -259,6 +259,24 @@ TEST(HostileStrings, Damage) {
   expect_strings(wrong, 2, "the lengths have checksum");
 }
 
+// They are read to be verified.
+TEST(HostileStrings, AreVerified) {
+  std::uint32_t crc = 0;
+  RawBundle raw;
+  raw.data = encode_strings({"ab", "c"}, &crc);
+  BundleEntry& entry = raw.entries["s"];
+  entry.dtype = 7;
+  entry.shape = {2};
+  entry.size = static_cast<std::int64_t>(raw.data.size());
+  entry.crc = mask_crc(crc);
+  const TempFolder folder;
+  raw.write(folder / "m");
+  EXPECT_NO_THROW(TensorBundleReader(folder / "m").verify());
+  raw.data.back() = 'd';
+  raw.write(folder / "m");
+  EXPECT_MESSAGE(FormatError, TensorBundleReader(folder / "m").verify(), "tensor 's' has checksum");
+}
+
 // Two halves of a partitioned variable 'big' of shape [5].
 RawBundle parts() {
   RawBundle raw;
@@ -316,6 +334,22 @@ TEST(HostileSlices, Damage) {
   raw = parts();
   raw.entries[slice_key("big", {{2, 3}})].slices = {{{0, -1}}};
   expect_parts(raw, "is a slice of a slice");
+}
+
+// Its slices have their places; what is said of one of the whole counts for nothing.
+TEST(HostileSlices, TheWholeHasNoPlace) {
+  RawBundle raw = parts();
+  BundleEntry& whole = raw.entries["big"];
+  whole.shard = 7;
+  whole.offset = 3;
+  whole.size = 1000;
+  whole.crc = 5;
+  const TempFolder folder;
+  raw.write(folder / "m");
+  const TensorBundleReader reader(folder / "m");
+  EXPECT_EQ(reader.read("big").as<float>()[4], 5.0F);
+  EXPECT_EQ(reader.info("big").bytes, 20u);
+  EXPECT_NO_THROW(reader.verify());
 }
 
 // A slice at the end may be empty.

@@ -320,5 +320,19 @@ TEST(Table, BlocksAtTheirLimits) {
                  "a snappy block does not decompress");
 }
 
+// Keys that share their beginnings are larger than the block; there is an end to that.
+TEST(TableReader, KeysThatExpand) {
+  const auto keys = [](std::size_t count) {
+    std::string entries = entry(0, 1000, 0, std::string(1000, 'k'));
+    for (std::size_t i = 0; i < count; ++i) entries += entry(1000 + i, 1, 0, "k");
+    return table_of(block_of(entries));
+  };
+  const Entries found = read_all(keys(80));
+  EXPECT_EQ(found.size(), 81U);
+  EXPECT_TRUE(found.contains(std::string(1080, 'k')));
+  EXPECT_MESSAGE(FormatError, read_all(keys(120)),
+                 "[t.index @ 0] the keys of this block expand beyond belief");
+}
+
 }  // namespace
 }  // namespace openrnn::formats

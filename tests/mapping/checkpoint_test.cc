@@ -277,19 +277,20 @@ TEST(Checkpoints, AnArchiveSaysWhyItHasNoNetwork) {
 // Numbers alone are values; of other types and shapes they are tensors that are not understood.
 TEST(Checkpoints, ScalarsOfAnArchive) {
   const TempFolder folder;
+  Array flag(DType::kBool, {});
+  flag.as<bool>()[0] = true;
   const Array whole = Array::of<std::int64_t>({}, std::vector<std::int64_t>{-7}),
               real = Array::of<double>({}, std::vector<double>{0.5}),
               narrow = Array::of<float>({}, std::vector<float>{0.25F}),
               row = Array::of<std::int64_t>({1}, std::vector<std::int64_t>{3});
-  const NamedView views[] = {{"epoch", whole.view()},
-                             {"lr", real.view()},
-                             {"narrow", narrow.view()},
-                             {"row", row.view()},
-                             {"a.weight_ih_l0", row.view()}};
+  const NamedView views[] = {{"epoch", whole.view()}, {"flag", flag.view()},
+                             {"lr", real.view()},     {"narrow", narrow.view()},
+                             {"row", row.view()},     {"a.weight_ih_l0", row.view()}};
   write_npz(folder / "m", views, {});
   const MappedModel found = load_networks(folder / "m");
   EXPECT_EQ(value_of(found, "epoch"), PlainValue(std::int64_t{-7}));
   EXPECT_EQ(value_of(found, "lr"), PlainValue(0.5));
+  EXPECT_EQ(value_of(found, "flag"), PlainValue(true));
   EXPECT_EQ(found.not_understood, (std::vector<std::string>{"narrow", "row", "a.weight_ih_l0"}));
 }
 

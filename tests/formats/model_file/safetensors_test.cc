@@ -180,6 +180,55 @@ TEST_F(Safetensors, AnIndexAndItsFilesAgree) {
   EXPECT_MESSAGE(FormatError, ModelFile(folder / "i"), "expected the name of one in the folder");
 }
 
+// A file that has what the index says is in another one.
+TEST_F(Safetensors, ATensorInTwoFiles) {
+  const Array a = array_of<float>({1}, {1}), b = array_of<float>({1}, {2});
+  write_safetensors(folder / "s", std::vector<NamedView>{{"a", a.view()}});
+  write_safetensors(folder / "t", std::vector<NamedView>{{"a", b.view()}, {"b", b.view()}});
+  write_raw(folder / "i", R"({"weight_map": {"a": "s", "b": "t"}})");
+  EXPECT_MESSAGE(FormatError, ModelFile(folder / "i"),
+                 "t @ 8] tensor 'a' is not in this file by the index");
+}
+
+// Metadata are those of the index and of each file, but for what several say alike.
+TEST_F(Safetensors, MetadataOfSeveralFiles) {
+  const Array a = array_of<float>({1}, {1});
+  write_safetensors(folder / "s", std::vector<NamedView>{{"a", a.view()}},
+                    {.metadata = {{"k", "v"}, {"m", "1"}}});
+  write_safetensors(folder / "t", std::vector<NamedView>{{"b", a.view()}},
+                    {.metadata = {{"k", "v"}, {"m", "2"}}});
+  write_raw(folder / "i",
+            R"({"metadata": {"k": "v", "n": "0"}, "weight_map": {"a": "s", "b": "t"}})");
+  const ModelFile file(folder / "i");
+  std::string values;
+  for (const NamedValue& value : file.values()) {
+    values += value.name + "=" + std::get<std::string>(value.value) + " ";
+  }
+  EXPECT_EQ(values, "k=v n=0 m=1 m=2 ");
+}
+
+// A bool is 0 or 1, however it is read.
+TEST_F(Safetensors, OtherBytesAreNoBools) {
+  const auto bools = [&](const std::string& shape, const std::string& bytes) {
+    write_raw(folder / "m",
+              by_hand(R"({"a":{"dtype":"BOOL","shape":)" + shape + R"(,"data_offsets":[0,)" +
+                          std::to_string(bytes.size()) + "]}}",
+                      bytes));
+    return ModelFile(folder / "m");
+  };
+  const ModelFile good = bools("[2,2]", std::string("\1\0\0\1", 4));
+  EXPECT_EQ(good.view("a")->as<bool>()[3], true);
+  const ModelFile file = bools("[2,2]", std::string("\1\0\2\1", 4));
+  const std::string said = "element 2 of tensor 'a' is 2, expected 0 or 1";
+  EXPECT_MESSAGE(FormatError, file.read("a"), said);
+  EXPECT_MESSAGE(FormatError, file.view("a"), said);
+  EXPECT_MESSAGE(FormatError, file.read_rows("a", [](std::int64_t, const ConstArrayView&) {}),
+                 said);
+  std::vector<std::byte> memory(4);
+  EXPECT_MESSAGE(FormatError, file.read_into("a", memory), said);
+  EXPECT_EQ(file.read_bytes("a"), std::string("\1\0\2\1", 4));
+}
+
 TEST_F(Safetensors, WhatIsWrittenIsRead) {
   const std::string path = folder / "m";
   const Array scalar = array_of<std::int64_t>({}, {-5}), empty = Array(DType::kFloat16, {3, 0}),

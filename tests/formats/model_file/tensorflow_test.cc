@@ -405,5 +405,60 @@ TEST(TensorflowFiles, SlicesOfVersionOne) {
   }
 }
 
+// As TensorFlow writes them: other attributes stand beside the value. Of a field that is there
+// twice the last counts.
+TEST(TensorflowFiles, ConstantsWithMoreAttributes) {
+  const std::string tensor = number(1, 1) + field(2, "") + field(5, floats({7}));
+  const auto attribute = [](const std::string& key, const std::string& value) {
+    return field(5, field(1, key) + field(2, value));
+  };
+  const TempFolder folder;
+  write_file_atomically(
+      folder / "g", field(1, field(1, "x") + field(2, "Const") + field(1, "c") +
+                                 attribute("dtype", number(6, 1)) +
+                                 attribute("value", field(8, tensor)) + attribute("_class", "")));
+  const ModelFile file(folder / "g");
+  ASSERT_EQ(file.tensors().size(), 1U);
+  EXPECT_EQ(values_of(file, "c"), (std::vector<float>{7}));
+}
+
+// An element of two numbers is repeated as a whole.
+TEST(TensorflowFiles, ConstantsOfComplexNumbers) {
+  const auto graph = [](const std::vector<float>& given) {
+    return constant_of(8, {2}, field(9, floats(given)));
+  };
+  EXPECT_EQ(constant_bytes(graph({1, 2})), floats({1, 2, 1, 2}));
+  EXPECT_NE(problem_of_bytes(graph({1, 2, 3})).find("'c' has 12 bytes, expected 16"),
+            std::string::npos);
+}
+
+TEST(TensorflowFiles, NamesLikeThoseOfDataFiles) {
+  const TempFolder folder;
+  const std::vector<NamedTensor> tensors = {{"w", Array(DType::kFloat32, {3})}};
+  write_tensor_bundle(folder / "m", tensors);
+  write_tensor_bundle(folder / "m.data-1", tensors);
+  EXPECT_EQ(ModelFile(folder / "m.data-1.data-00000-of-00001").kind(), FileKind::kTfCheckpoint);
+  write_file_atomically(folder / "m.data-0", "words");
+  EXPECT_EQ(identify_file(folder / "m.data-0").what, "a text file");
+}
+
+TEST(TensorflowFiles, TwoTensorsOfVersionOne) {
+  std::map<std::string, std::string> table = v1_table();
+  const std::string v =
+      field(1, "v") + field(2, shape_of({2})) + number(3, 1) + field(4, field(1, ""));
+  const std::string w = field(1, "w") + field(2, shape_of({3, 2})) + number(3, 1) +
+                        field(4, slice_message(0, 2)) + field(4, slice_message(2, 1));
+  table[""] = field(1, field(1, w) + field(1, v));
+  table[formats::slice_key("v", {{0, -1}})] =
+      field(2, field(1, "v") + field(2, field(1, "")) + field(3, field(5, floats({8, 9}))));
+  const TempFolder folder;
+  write_file_atomically(folder / "m", formats::build_table(table));
+  const ModelFile file(folder / "m");
+  EXPECT_EQ(values_of(file, "v"), (std::vector<float>{8, 9}));
+  EXPECT_EQ(values_of(file, "w"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_TRUE(file.info("w").sliced);
+  EXPECT_FALSE(file.info("v").sliced);
+}
+
 }  // namespace
 }  // namespace openrnn

@@ -131,5 +131,26 @@ TEST(OnnxLimits, DomainsAndNames) {
       read_onnx_contents(std::make_shared<FileSource>(folder / "m"), nullptr).tensors.empty());
 }
 
+// Every attribute says its type, by the numbers of the format; readers of others go by it.
+TEST(OnnxLimits, TypesOfAttributes) {
+  const auto tensor =
+      std::make_shared<const OnnxTensor>(OnnxTensor::of("", array_of<float>({1}, {1})));
+  const std::pair<OnnxAttributeValue, char> kinds[] = {{1.5F, 1},
+                                                       {std::int64_t{3}, 2},
+                                                       {std::string("a"), 3},
+                                                       {tensor, 4},
+                                                       {std::make_shared<const OnnxGraph>(), 5},
+                                                       {std::vector<float>{1.5F}, 6},
+                                                       {std::vector<std::int64_t>{3}, 7},
+                                                       {std::vector<std::string>{"a"}, 8}};
+  for (const auto& [value, type] : kinds) {
+    OnnxModel model;
+    model.graph.nodes = {{.op_type = "Op", .attributes = {{"k", value}}}};
+    // Field 20 of the attribute, then the name of the graph.
+    const std::string end = std::string("\xa0\x01") + type + std::string("\x12\0", 2);
+    EXPECT_TRUE(encode_onnx(model).ends_with(end)) << int{type};
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::formats

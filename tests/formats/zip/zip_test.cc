@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "formats/coding.h"
 #include "formats/temp_folder.h"
 #include "formats/zip/crc32.h"
 #include "formats/zip/zip_reader.h"
@@ -53,6 +54,68 @@ TEST(Zip, WhatIsWrittenIsRead) {
   }
   EXPECT_GT(sizes[1], sizes[0]);
   EXPECT_GT(sizes[3], sizes[1]);
+}
+
+// Numbers of so many bytes, and what stands before and behind them.
+class Records {
+ public:
+  Records& text(std::string_view bytes) {
+    bytes_ += bytes;
+    return *this;
+  }
+  Records& two(std::initializer_list<std::uint16_t> values) { return put(values); }
+  Records& four(std::initializer_list<std::uint32_t> values) { return put(values); }
+  Records& eight(std::initializer_list<std::uint64_t> values) { return put(values); }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  template <class T>
+  Records& put(std::initializer_list<T> values) {
+    for (const T value : values) put_fixed(&bytes_, value);
+    return *this;
+  }
+  std::string bytes_;
+};
+
+std::string written(std::uint64_t in_64,
+                    const std::vector<std::pair<std::string, std::string>>& all) {
+  const TempFolder folder;
+  replace_file(folder / "z", [&](OutputFile& file) {
+    ZipWriter writer(&file, 4, in_64);
+    for (const auto& [name, data] : all) writer.add(name, {data});
+    writer.finish();
+  });
+  return read_file(folder / "z");
+}
+
+// By hand, as APPNOTE.TXT has the records: stored, names in UTF-8, of the first day of 1980.
+TEST(Zip, TheBytesOfAnArchive) {
+  constexpr std::uint32_t kCrc = 0xeb8eba67u;
+  Records out;
+  out.text("PK\3\4").two({20, 0x800, 0, 0, 0x21}).four({kCrc, 3, 3}).two({1, 5}).text("a");
+  out.two({0x4246, 1}).text("Zxyz");
+  out.text("PK\1\2").two({20, 20, 0x800, 0, 0, 0x21}).four({kCrc, 3, 3}).two({1, 0, 0, 0, 0});
+  out.four({0, 0}).text("a");
+  out.text("PK\5\6").two({0, 0, 1, 1}).four({47, 39}).two({0});
+  EXPECT_EQ(written(kZipIn64, {{"a", "xyz"}}), out.bytes());
+}
+
+// The first entry is too long for the short fields, the second one too far behind.
+TEST(Zip, TheBytesOfAWideArchive) {
+  constexpr std::uint32_t kCrc = 0xeb8eba67u, kWide = 0xffffffffu;
+  Records out;
+  out.text("PK\3\4").two({45, 0x800, 0, 0, 0x21}).four({kCrc, kWide, kWide}).two({1, 25});
+  out.text("a").two({1, 16}).eight({3, 3}).two({0x4246, 1}).text("Zxyz");
+  out.text("PK\3\4").two({20, 0x800, 0, 0, 0x21}).four({0, 0, 0}).two({1, 6});
+  out.text("b").two({0x4246, 2}).text("ZZ");
+  out.text("PK\1\2").two({45, 45, 0x800, 0, 0, 0x21}).four({kCrc, kWide, kWide});
+  out.two({1, 20, 0, 0, 0}).four({0, 0}).text("a").two({1, 16}).eight({3, 3});
+  out.text("PK\1\2").two({45, 45, 0x800, 0, 0, 0x21}).four({0, 0, 0});
+  out.two({1, 12, 0, 0, 0}).four({0, kWide}).text("b").two({1, 8}).eight({59});
+  out.text("PK\6\6").eight({44}).two({45, 45}).eight({0, 2, 2, 126, 96});
+  out.text("PK\6\7").four({0}).eight({222}).four({1});
+  out.text("PK\5\6").two({0, 0, 2, 2}).four({kWide, kWide}).two({0});
+  EXPECT_EQ(written(1, {{"a", "xyz"}, {"b", ""}}), out.bytes());
 }
 
 }  // namespace

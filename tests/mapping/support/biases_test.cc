@@ -93,6 +93,37 @@ TEST(Biases, OneBiasIsNoCandidatesRecurrentOne) {
   EXPECT_NO_THROW(with_biases(drawn({.mode = RnnMode::kGru, .reset_after = false}), 1));
 }
 
+// Where it is 0 the others join those of the input, whatever their values.
+TEST(Biases, OneBiasOfAGruWithoutACandidatesRecurrentOne) {
+  MappedNetwork network = drawn({.mode = RnnMode::kGru});
+  const ParamsLayout layout(network.spec);
+  std::vector<const ParamRegion*> candidates;
+  for (const ParamRegion& region : layout.biases()) {
+    const Gate gate = gates_of(network.spec.mode)[static_cast<std::size_t>(region.gate)];
+    if (region.role != kRecurrent || gate != Gate::kN) continue;
+    candidates.push_back(&region);
+    for (std::int64_t i = 0; i < region.rows; ++i) {
+      network.params.as<float>()[static_cast<std::size_t>(region.offset + i)] = 0.0F;
+    }
+  }
+  ASSERT_EQ(candidates.size(), 4U);
+  const MappedNetwork one = with_biases(network, 1);
+  EXPECT_EQ(one.spec.biases_per_gate(), 1);
+  EXPECT_TRUE(one.spec.reset_after);
+  for_each_bias(network.spec, [&](const ParamRegion& at, std::int64_t row) {
+    const double sum = bias_of(network, network.params, at, kIn, row) +
+                       bias_of(network, network.params, at, kRecurrent, row);
+    EXPECT_EQ(bias_of(one, one.params, at, kIn, row), rounded(sum, DType::kFloat32)) << at.name;
+  });
+  for (const ParamRegion* region : candidates) {
+    MappedNetwork other = network;
+    other.params.as<float>()[static_cast<std::size_t>(region->offset + region->rows - 1)] = 0.5F;
+    EXPECT_EQ(error_of<UnsupportedError>([&] { with_biases(other, 1); }),
+              "[save_networks] the network 'n' has " + region->name +
+                  " that is not 0, which one bias a gate cannot hold");
+  }
+}
+
 // Peepholes and gains are no biases: they stay where there are none.
 TEST(Biases, WithoutThemOtherVectorsStay) {
   MappedNetwork network = drawn({.mode = RnnMode::kLstm, .use_peepholes = true});
@@ -184,6 +215,41 @@ TEST(TextValues, NumbersBeyondAllWholeOnesAreReal) {
   EXPECT_EQ(value_of("9223372036854775808"), PlainValue(9223372036854775808.0));
   EXPECT_EQ(value_of("[1, 18446744073709551615]"),
             PlainValue(std::vector<double>{1.0, 18446744073709551615.0}));
+}
+
+// Numbers that are none, alone and in lists.
+TEST(TextValues, WhatIsNoNumberStaysSo) {
+  const std::map<std::string, std::string> texts = mapping::text_values(
+      {{"one", std::nan("")}, {"many", std::vector<double>{1.5, std::nan("")}}});
+  std::vector<NamedValue> given;
+  for (const auto& [name, text] : texts) given.push_back({name, text});
+  const std::vector<NamedValue> found = mapping::typed_values(given);
+  ASSERT_EQ(found.size(), 2U);
+  const auto* const many = mapping::find_value<std::vector<double>>(found, "many");
+  const auto* const one = mapping::find_value<double>(found, "one");
+  ASSERT_TRUE(many && one);
+  EXPECT_TRUE(std::isnan(*one) && std::isnan((*many)[1]));
+  EXPECT_EQ((*many)[0], 1.5);
+}
+
+// What is listed as JSON and is none of a value stays a text, and what is not listed is one.
+TEST(TextValues, TextsThatAreNoValues) {
+  const auto value_of = [](const std::string& text, const std::string& list = R"(["n", 3])") {
+    const std::vector<NamedValue> found =
+        mapping::typed_values({{"n", text}, {std::string(mapping::kJsonValues), list}});
+    EXPECT_EQ(found.size(), 1U);
+    return found.at(0).value;
+  };
+  EXPECT_EQ(value_of("7"), PlainValue(std::int64_t{7}));
+  EXPECT_EQ(value_of(R"({"reals": [1, "inf"]})"), PlainValue(std::vector<double>{1.0, HUGE_VAL}));
+  for (const std::string text :
+       {"{bad", R"([1, "x"])", R"([true])", R"([[1]])", R"({"reals": ["x"]})", R"({"reals": "x"})",
+        R"({"reals": true})", R"({"reals": [true]})", R"({"other": 1})", R"("x")"}) {
+    EXPECT_EQ(value_of(text), PlainValue(text)) << text;
+  }
+  for (const std::string list : {"{bad", "3", R"({"n": 1})", R"(["m"])", "[]"}) {
+    EXPECT_EQ(value_of("7", list), PlainValue(std::string("7"))) << list;
+  }
 }
 
 // Everywhere in a network, and on both sides of a block.

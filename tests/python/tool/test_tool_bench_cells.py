@@ -78,3 +78,36 @@ def test_an_unknown_cell_is_refused() -> None:
     done = tool("bench", "--cells", "--only", "U7")
     assert done.returncode == 2
     assert "[bench] --only 'U7' names no cell, expected part of one such as" in done.stderr
+
+
+def test_the_options_of_an_lstm(tmp_path: Path) -> None:
+    figures = tmp_path / "cells.json"
+    good("bench", "--cells", "--only", "LSTM U32 B1 T50", "--threads", "1", "--json", figures)
+    assert [row["option"] for row in json.loads(figures.read_text())] == [
+        "none",
+        "recurrent_activation hard_sigmoid",
+        "use_peepholes true",
+        "cell_clip [-3, 3]",
+        "gate_clip [-3, 3]",
+        "coupled_gates true",
+        "activation softplus",
+        "activation elu",
+        "layer_norm products, layer_norm_cell output",
+        "layer_norm gates, layer_norm_cell carried",
+        "zoneout 0.1, zoneout_cell 0.1",
+        "recurrent_dropout 0.25",
+        "recurrent_dropout 0.25, recurrent_dropout_form candidate",
+    ]
+
+
+def test_the_sizes_of_the_cells(tmp_path: Path) -> None:
+    """Each of few units and batch sizes; of the others one is enough."""
+    figures, found = tmp_path / "cells.json", []
+    for only in ("U32 B16 T50 none", "U32 B64 T50 none", "U128 B1 T50 none"):
+        good("bench", "--cells", "--only", only, "--threads", "1", "--json", figures)
+        found += [row["config"] for row in json.loads(figures.read_text())]
+    assert found == [
+        f"{kind} {size}"
+        for size in ("U32 B16 T50", "U32 B64 T50", "U128 B1 T50")
+        for kind in ("LSTM", "GRU")
+    ]

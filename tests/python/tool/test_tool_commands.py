@@ -417,3 +417,36 @@ def test_a_plot_says_what_it_shows(request, tmp_path, which, title, label):
 def test_company_takes_two_threads():
     assert fault("bench", "--company", "--threads", 1, "--only", "L1 U64 B1") == (
         "[bench] --company compares threads of the CPU, expected --threads 2 or more and --device cpu")
+
+
+def test_a_context_counts_by_its_end(text, tmp_path):
+    """A long one is read from a line on: its end has all that the score knows of it."""
+    word, end, long = tmp_path / "word.txt", tmp_path / "end.txt", tmp_path / "long.txt"
+    word.write_text("ts on a mat\n")
+    lines = text[1].read_text().splitlines(keepends=True)
+    end.write_text("".join(lines)[-700:] + "the ma")
+    long.write_text("far dogs\n" * 900 + end.read_text())
+    scores = [good("eval", text[0], "--input", word, "--context", context).stdout for context in (end, long)]
+    assert scores[0] == scores[1] != good("eval", text[0], "--input", word).stdout
+    # In one line, nothing is left out.
+    long.write_text("far dogs " * 900 + end.read_text().replace("\n", " "))
+    end.write_text(end.read_text().replace("\n", " "))
+    scores = [good("eval", text[0], "--input", word, "--context", context).stdout for context in (end, long)]
+    assert scores[0] == scores[1]
+
+
+def test_a_short_curve_is_smoothed_less(tmp_path):
+    out, picture = tmp_path / "out", tmp_path / "loss.svg"
+    good(*small_flags(write_text(tmp_path), out, steps=200))
+    good("plot", out, "--output", picture)
+    curves, ticks = curve_points(picture)
+    scale, start = numpy.polyfit(*zip(*ticks, strict=True), 1)
+    (events,) = out.glob("events.out.tfevents.*")
+    lines = subprocess.run([BUILD / "tool_events", "dump", events], capture_output=True, text=True,
+                           check=True).stdout.split("\n")
+    training = [float(line.split()[2]) for line in lines if " train/bits_per_byte " in line]
+    mean = training[:1]
+    for value in training[1:]:
+        mean.append(0.8 * mean[-1] + 0.2 * value)
+    assert len(mean) == 200
+    assert [y for _, y in curves[0]] == pytest.approx([start + scale * value for value in mean], abs=0.3)

@@ -321,3 +321,35 @@ def test_a_folder_named_out_is_the_default(run, tmp_path):
 def test_a_run_names_its_threads(run, tmp_path, threads):
     said = good(*small_flags(run[1], tmp_path / "out", steps=1, threads=threads)).stderr
     assert f"cpu, {threads} threads, 1 steps, " in said
+
+
+@pytest.mark.parametrize("typed, meant", [
+    ("urn", "run"), ("rnu", "run"), ("ruin", "run"), ("plat", "plot"), ("bxxch", "bench"), ("trian ", "train"),
+    ("check_cell", "check-cells"), ("forcast", "forecast"),
+])
+def test_slips_of_one_or_two_letters(typed, meant):
+    """Two that are exchanged are one slip."""
+    assert fault(typed) == f"[openrnn] '{typed}' is no subcommand, expected {meant} (see openrnn --help)"
+
+
+@pytest.mark.parametrize("typed", ["pxxt", "ru__", "gxxxrate", "", "inspect" * 8])
+def test_words_that_are_near_none(typed):
+    """Not half of the letters, no more than two, and not of any length."""
+    assert " is no subcommand, expected one of train, generate, " in fault(typed)
+
+
+@pytest.mark.parametrize("call, flag, kind", [
+    ("train", "--units", "INT"), ("train", "--dropout", "FLOAT"), ("train", "--cell-clip", "FLOAT,FLOAT"),
+    ("train", "--activation", "ACTIVATION"), ("train", "--cell", "{rnn_relu,rnn_tanh,lstm,gru}"),
+    ("train", "--dtype", "{float16,bfloat16,float32,float64}"), ("train", "--lr", "FLOAT"),
+    ("train", "--reduction", "{exact,fast}"), ("convert", "--to", "KIND"), ("run", "--math", "{float32,bf16,bf16x3}"),
+    ("inspect", "--mode", "{rnn_tanh,rnn_relu}"), ("inspect", "--opaque-network", "JSON"),
+    ("inspect", "--reset-after", "{true,false}"), ("run", "--forget-bias", "FLOAT"),
+])
+def test_the_help_shows_what_a_value_is(call, flag, kind):
+    assert re.search(rf"^  {flag} {re.escape(kind)}(\s|$)", good(call, "--help").stdout, re.M)
+
+
+def test_a_version_is_one_line():
+    assert re.fullmatch(r"openrnn \d+\.\d+\.\d+\S*\n", good("--version").stdout)
+    assert good("train", "--help").stderr == ""

@@ -79,6 +79,32 @@ def test_a_line_fits_the_terminal(tmp_path, columns, shown):
         assert re.fullmatch(r".*30/30 .*\d\.\d\d\d.*", lines[-1])
 
 
+VALID = r"valid \d\.\d{3}"
+RATE = r" *\S+ tokens/s  "
+
+
+@pytest.mark.parametrize("columns, last", [
+    (82, rf"\[#{{6}}\] step 30/30  {RATE}\d\.\d{{3}} bits per byte  {VALID}  left 0:00"),
+    (81, rf"\[#{{5}}\] step 30/30  {RATE}\d\.\d{{3}} bits per byte  {VALID}  left 0:00"),
+    (73, rf"step 30/30  {RATE}\d\.\d{{3}} bits per byte  {VALID}  left 0:00"),
+    (72, rf"\[#{{10}}\] step 30/30  {RATE}\d\.\d{{3}}  {VALID}  left 0:00"),
+    (58, rf"step 30/30  \d\.\d{{3}} bits per byte  {VALID}  left 0:00"),
+    (55, rf"\[#{{10}}\] step 30/30  \d\.\d{{3}}  {VALID}  left 0:00"),
+    (41, rf"\[#{{12}}\] 30/30  \d\.\d{{3}}  {VALID}"), (25, "30/30"), (4, "30/"),
+])
+def test_what_a_narrow_line_leaves_out(tmp_path, columns, last):
+    """The longest text that fits, behind a bar if there is room for one."""
+    lines = Screen(columns, frames_flags(write_text(tmp_path), tmp_path / "out", steps=30)).finish()
+    assert re.fullmatch(last, lines[-1]), lines[-1]
+
+
+def test_the_bar_grows_with_the_steps(tmp_path):
+    lines = Screen(200, frames_flags(write_text(tmp_path), tmp_path / "out", steps=30)).finish()
+    shown = [re.match(r"\[(#*)(\.*)\] step (\d+)/30 ", line).groups() for line in lines]
+    assert [(len(done), len(left), int(step)) for done, left, step in shown] == [
+        (step * 20 // 30, 20 - step * 20 // 30, step) for step in range(1, 31)]
+
+
 def test_a_line_follows_a_resize(tmp_path):
     text = write_text(tmp_path)
     # More than a terminal holds unread, so that the run is not over before the window changes.

@@ -164,3 +164,27 @@ def test_what_it_refuses(runs, tmp_path):
     good(*small_flags(text, tmp_path / "text", steps=2))
     assert fault("forecast", tmp_path / "text", "--input", series) == (
         "[forecast] a run of the task 'text', expected series")
+
+
+def test_names_are_cut_where_no_cell_holds_them(tmp_path):
+    """Of 14 columns one is for the space in front; a cut is not inside a character."""
+    columns = ["x" * 13, "y" * 14, "größe_äöüäöüäöü", "a" * 10 + "ö" + "b" * 9]
+    run, series = train(tmp_path, 1, columns=columns)
+    lines = good("forecast", run, "--input", series).stdout.splitlines()
+    assert lines[0].split() == ["row", "x" * 13, "y" * 11 + "..", "größe_ä..", "a" * 10 + ".."]
+    assert lines[0].startswith("     row " + "x" * 13 + " ") and lines[1].startswith("      +1 ")
+
+
+@pytest.mark.parametrize("rows, steps, shown", [(ROWS, 3, 40), (ROWS, 20, 40), (ROWS, 21, 42), (ROWS, 60, 90), (12, 3, 12)])
+def test_a_plot_shows_rows_before_the_forecast(runs, tmp_path, rows, steps, shown):
+    """Half a terminal, twice the forecast if that is more, and no more than there are."""
+    run, _ = runs[1]
+    series = write_series(tmp_path / "series.csv", rows)
+    plots = good("forecast", run, "--input", series, "--horizon", steps, "--plot").stdout.split("\n\n")[1:]
+    assert [plot.splitlines()[0] for plot in plots] == [
+        f"{name}: the last {shown} rows (.) and the forecast (*)" for name in ("temp", "load")]
+    for plot in plots:
+        # The divider is the row between both.
+        line = plot.splitlines()[1]
+        place = [i for i, letter in enumerate(line) if letter == "|"][1:]
+        assert place == [11 + round((shown - 1) / (shown + steps - 1) * 68)] or not place
