@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 
 #include "base/excerpt.h"
 #include "base/message.h"
@@ -41,14 +42,20 @@ std::uint64_t constant_bytes(const OnnxGraph& graph) {
   return bytes;
 }
 
-// Names of the numbers by which nodes move elements, which are no weights.
+// Names of the numbers by which nodes move elements, which are no weights, and of those that such
+// numbers are joined of. From the last node on, as each follows what it reads.
 void add_places(const OnnxGraph& graph, std::set<std::string>* names) {
   constexpr std::string_view kMoves[] = {"Squeeze", "Unsqueeze", "Reshape", "Slice", "Expand"};
-  for (const OnnxNode& node : graph.nodes) {
+  for (const OnnxNode& node : std::views::reverse(graph.nodes)) {
     for_each_subgraph(
         node, [&](const std::string&, const OnnxGraph& inner) { add_places(inner, names); });
-    if (std::ranges::find(kMoves, node.op_type) == std::end(kMoves)) continue;
-    for (std::size_t i = 1; i < node.inputs.size(); ++i) names->insert(node.inputs[i]);
+    const bool moves = std::ranges::find(kMoves, node.op_type) != std::end(kMoves);
+    const bool joins =
+        node.op_type == "Concat" && std::ranges::any_of(node.outputs, [&](const std::string& name) {
+          return names->contains(name);
+        });
+    if (!moves && !joins) continue;
+    for (std::size_t i = moves ? 1 : 0; i < node.inputs.size(); ++i) names->insert(node.inputs[i]);
   }
 }
 

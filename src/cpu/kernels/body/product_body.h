@@ -86,27 +86,6 @@ inline void store_some(V v, typename V::T* p, int64_t n) {
   }
 }
 
-/// Whether vectors are cache lines, which can go past the caches.
-template <class V>
-constexpr bool has_stream() {
-  return requires(V v, typename V::T * p) { v.stream(p); };
-}
-/// Stores what backward reads.
-template <class V, class Step>
-inline void keep(const Step& s, V v, typename V::T* p, int64_t n) {
-  if constexpr (has_stream<V>()) {
-    if (s.streams) return v.stream(p);
-  }
-  store_some(v, p, n);
-}
-/// At the end of a step that may have streamed.
-template <class V, class Step>
-inline void end_streams(const Step& s) {
-  if constexpr (has_stream<V>()) {
-    if (s.streams) V::fence();
-  }
-}
-
 /// Whether a tile multiplies long enough for prefetched lines to arrive.
 inline bool fetching_pays(const Group& g, int64_t rows, int64_t k, int64_t shortest) {
   return k >= shortest && rows * g.vectors >= kFetchVectors;

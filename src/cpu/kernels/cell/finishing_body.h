@@ -3,6 +3,27 @@
 // the namespace of an instruction set, before the steps.
 #pragma once
 
+/// Whether vectors are cache lines, which can go past the caches.
+template <class V>
+constexpr bool has_stream() {
+  return requires(V v, typename V::T * p) { v.stream(p); };
+}
+/// Stores what backward reads.
+template <class V, class Step>
+inline void keep(const Step& s, V v, typename V::T* p, int64_t n) {
+  if constexpr (has_stream<V>()) {
+    if (s.streams) return v.stream(p);
+  }
+  store_some(v, p, n);
+}
+/// At the end of a step that may have streamed.
+template <class V, class Step>
+inline void end_streams(const Step& s) {
+  if constexpr (has_stream<V>()) {
+    if (s.streams) V::fence();
+  }
+}
+
 /// What the first half hands on to the second.
 template <class V>
 struct Begun {
