@@ -95,8 +95,8 @@ def test_states_of_the_network(tmp_path, direction):
         theirs = onnx_tool.run_onnxruntime(path, {"x": problem.x})
         ours = onnx_tool.run(path, {"x": problem.x})
         cell_problems.assert_close(ours, theirs, np.float32)
-    (found,), unknown, _ = onnx_tool.networks(path)
-    assert not unknown  # the numbers that the states are repeated by are no weights
+    (found,), _, left = onnx_tool.networks(path)
+    assert not left  # the numbers that the states are repeated by are no weights
     np.testing.assert_array_equal(found["initial_h"], h0)
     np.testing.assert_array_equal(found["initial_c"], c0)
 
