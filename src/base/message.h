@@ -8,7 +8,8 @@
 
 namespace openrnn {
 
-/// The parts one after another, as `<<` would print them in any locale of the program.
+/// The parts one after another, as `<<` prints them in the classic locale, whatever the program's
+/// is.
 template <class... Parts>
 std::string message(const Parts&... parts) {
   std::ostringstream out;

@@ -56,8 +56,10 @@ FolderLock::FolderLock(const std::string& path) : path_(path), owner_(::getpid()
 }
 
 FolderLock::~FolderLock() {
-  if (owner_ == ::getpid()) ::unlink(path_.c_str());
+  if (is_own()) ::unlink(path_.c_str());
 }
+
+bool FolderLock::is_own() const noexcept { return owner_ == ::getpid(); }
 
 std::shared_ptr<FolderLock> FolderLock::take(const std::string& folder) {
   static std::mutex mutex;
@@ -67,7 +69,7 @@ std::shared_ptr<FolderLock> FolderLock::take(const std::string& folder) {
   std::weak_ptr<FolderLock>& known = locks[{identity.device, identity.node}];
   std::shared_ptr<FolderLock> lock = known.lock();
   // What a fork copied is its parent's.
-  if (!lock || lock->owner_ != ::getpid()) {
+  if (!lock || !lock->is_own()) {
     lock = std::make_shared<FolderLock>(folder + "/openrnn.lock");
     known = lock;
   }

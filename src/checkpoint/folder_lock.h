@@ -18,6 +18,8 @@ class FolderLock {
 
   explicit FolderLock(const std::string& path);
   ~FolderLock();
+  /// Whether this process took it, not one that forked it.
+  bool is_own() const noexcept;
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 

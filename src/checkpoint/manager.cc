@@ -126,7 +126,8 @@ void CheckpointManager::take_up() {
 }
 
 void CheckpointManager::lock() {
-  if (!lock_) lock_ = checkpoint::FolderLock::take(folder_);
+  // A fork copies the manager, not its right to save.
+  if (!lock_ || !lock_->is_own()) lock_ = checkpoint::FolderLock::take(folder_);
 }
 
 std::optional<std::string> CheckpointManager::latest() const { return latest_checkpoint(folder_); }

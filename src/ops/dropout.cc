@@ -29,6 +29,14 @@ void check_dropout(const Tensor& x, double rate) {
   throw ArgumentError(message("[dropout] rate is ", rate, ", expected 0 to 1"));
 }
 
+// A recorded call has no place in a batch: that of a part is the replay's.
+void refuse_part(const DropoutKey& key) {
+  if (key.whole_batch == 0) return;
+  throw ArgumentError(message("[dropout] key is of rows from ", key.first_row, " of a batch of ",
+                              key.whole_batch,
+                              ", expected one of a whole batch, as x is symbolic"));
+}
+
 Tensor run_dropout(const Tensor& x, double rate, DropoutKey key, const BatchPlace& place) {
   const Matrix size = as_rows("dropout", "x", x);
   const auto masked = [=](const DeviceArray& from) {
@@ -134,7 +142,10 @@ Tensor dropout(const Tensor& x, double rate, DropoutKey key) {
 
 Tensor dropout_along(const Tensor& x, double rate, DropoutKey key, std::size_t batch_axis) {
   check_dropout(x, rate);
-  if (x.is_symbolic()) return defer_one("dropout", infer::like("dropout", x), x, rate, key);
+  if (x.is_symbolic()) {
+    refuse_part(key);
+    return defer_one("dropout", infer::like("dropout", x), x, rate, key);
+  }
   if (key.whole_batch == 0) return run_dropout(x, rate, key, {});
   return run_dropout(x, rate, key, place_along(x.shape(), batch_axis, key));
 }

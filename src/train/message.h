@@ -8,7 +8,7 @@
 
 namespace openrnn::train {
 
-/// "[call] " and the parts, joined, in any locale of the program.
+/// "[call] " and the parts, joined, in the classic locale, whatever the program's is.
 template <class... Parts>
 std::string message(std::string_view call, const Parts&... parts) {
   std::ostringstream out;

@@ -201,8 +201,8 @@ void ForwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t dir
   call.c = space.c;
   call.h = space.h;
   call.gates = keeps ? space.gates : nullptr;
-  call.streams =
-      keeps && streams_gates(shared.packed, shared.args, shared.plan.threads(), store.gates[d]);
+  call.streams = keeps && streams_gates(shared.packed, shared.args, own_layers(),
+                                        shared.plan.threads(), store.gates[d]);
 }
 
 template <class T>

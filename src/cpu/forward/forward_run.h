@@ -62,6 +62,10 @@ struct ForwardRun {
                          std::int64_t most_rows) const;
   void project(const Member& me, std::int64_t layer, std::int64_t direction, std::int64_t first,
                std::int64_t last, const Share& vectors) noexcept;
+  /// Directions of the layers that this run has.
+  std::int64_t own_layers() const noexcept {
+    return (layers - first_layer - 1) * shared.spec().num_dirs() + directions - first_direction;
+  }
   void point(const Member& me, std::int64_t layer, std::int64_t direction, std::int64_t step,
              ForwardStep<T>& call) noexcept;
   bool step(Member& me, std::int64_t layer, std::int64_t direction, std::int64_t step,

@@ -92,7 +92,8 @@ struct ForwardStep {
   T* const* c;
   T* const* h;
   T* const* gates;  // null: nothing is saved
-  // Whether gates go past the caches: where vectors and rows are whole cache lines alone.
+  // Whether gates go past the caches. Then vectors are cache lines, and every row of `gates` and
+  // every gate in it begin at one.
   bool streams;
   int64_t units;
   bool clip;

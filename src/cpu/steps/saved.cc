@@ -13,18 +13,16 @@ std::atomic<bool> always_streams{false};
 bool assume_streams(bool always) noexcept { return always_streams.exchange(always); }
 
 template <class T>
-bool streams_gates(const CpuPacked<T>& packed, const ForwardArgs& args, int threads,
-                   const Grid<T>& gates) noexcept {
+bool streams_gates(const CpuPacked<T>& packed, const ForwardArgs& args, std::int64_t layers,
+                   int threads, const Grid<T>& gates) noexcept {
   constexpr std::int64_t kLine = 64, kBytes = sizeof(T);
-  const RnnSpec& spec = packed.spec();
-  const std::int64_t units = spec.num_units * kBytes;
+  const std::int64_t units = packed.spec().num_units * kBytes;
   const bool whole_lines = packed.kernels().lanes * kBytes == kLine && units % kLine == 0 &&
                            reinterpret_cast<std::uintptr_t>(gates.base) % kLine == 0;
   // Gates between the parts of one step take turns in one place.
   if (!packed.table().tiles || packed.has_options() || gates.step == 0 || !whole_lines)
     return false;
-  const std::int64_t all =
-      args.max_time * args.batch * spec.num_pseudo_layers() * packed.saved_gates() * units;
+  const std::int64_t all = args.max_time * args.batch * layers * packed.saved_gates() * units;
   const std::int64_t kept = threads * kStreamedL2s * static_cast<std::int64_t>(l2_bytes());
   return all > kept || always_streams.load(std::memory_order_relaxed);
 }
@@ -72,9 +70,9 @@ void SavedPlaces<T>::carve_layers(Carver& carver, const RnnSpec& s, const Forwar
   }
 }
 
-template bool streams_gates(const CpuPacked<float>&, const ForwardArgs&, int,
+template bool streams_gates(const CpuPacked<float>&, const ForwardArgs&, std::int64_t, int,
                             const Grid<float>&) noexcept;
-template bool streams_gates(const CpuPacked<double>&, const ForwardArgs&, int,
+template bool streams_gates(const CpuPacked<double>&, const ForwardArgs&, std::int64_t, int,
                             const Grid<double>&) noexcept;
 template struct SavedPlaces<float>;
 template struct SavedPlaces<double>;

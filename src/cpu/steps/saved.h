@@ -18,12 +18,13 @@ struct SavedPlaces : public InputPlaces<T> {
   void carve_layers(Carver& carver, const RnnSpec& spec, const ForwardArgs& args);
 };
 
-/// Whether a layer's steps write `gates` past the caches: with AMX tiles, where a call saves more
-/// of them than the caches of its threads keep until backward reads them. A line would be read,
-/// changed and written back for nothing; so only lines that are written whole are.
+/// Whether a layer's steps write `gates` past the caches: with AMX tiles, where `layers` directions
+/// of layers save more of them than the caches of the threads keep until backward reads them. A
+/// line would be read, changed and written back for nothing; so only lines that are written whole
+/// are.
 template <class T>
-bool streams_gates(const CpuPacked<T>& packed, const ForwardArgs& args, int threads,
-                   const Grid<T>& gates) noexcept;
+bool streams_gates(const CpuPacked<T>& packed, const ForwardArgs& args, std::int64_t layers,
+                   int threads, const Grid<T>& gates) noexcept;
 
 /// From now on gates that can be written past the caches are, however few. Returns what it was. For
 /// tests, so that small calls do.
@@ -43,9 +44,9 @@ struct CpuSaved final : public KeptCall<T, SavedPlaces<T>> {
   using KeptCall<T, SavedPlaces<T>>::KeptCall;
 };
 
-extern template bool streams_gates(const CpuPacked<float>&, const ForwardArgs&, int,
+extern template bool streams_gates(const CpuPacked<float>&, const ForwardArgs&, std::int64_t, int,
                                    const Grid<float>&) noexcept;
-extern template bool streams_gates(const CpuPacked<double>&, const ForwardArgs&, int,
+extern template bool streams_gates(const CpuPacked<double>&, const ForwardArgs&, std::int64_t, int,
                                    const Grid<double>&) noexcept;
 extern template struct SavedPlaces<float>;
 extern template struct SavedPlaces<double>;

@@ -7,7 +7,6 @@
 namespace openrnn::ops {
 
 Tensor record_dropout(const Tensor& x, double rate, const DropoutKey& key) {
-  require_whole_batch("dropout", key);
   const auto state = std::make_shared<CudnnModelState>();
   state->dropout = DropoutState::of(key.seed, key.call);
   ArgumentWriter writer;

@@ -135,15 +135,7 @@ void ArgumentReader::read(SliceRange& range) {
   range = {.axis = values.at(0), .begin = values.at(1), .size = values.at(2)};
 }
 
-void require_whole_batch(std::string_view call, const DropoutKey& key) {
-  if (key.whole_batch == 0) return;
-  throw ArgumentError(message("[", call, "] dropout's key is of rows from ", key.first_row,
-                              " of a batch of ", key.whole_batch,
-                              ", expected one of a whole batch in a call that is recorded"));
-}
-
 void ArgumentWriter::write(DropoutKey key) {
-  require_whole_batch("graph", key);
   write(key.seed);
   write(key.call);
 }

@@ -17,9 +17,6 @@ OPENRNN_API std::vector<Tensor> record_operation(const std::string& op,
                                                  std::vector<TensorSpec> outputs,
                                                  Attributes attributes);
 
-/// Throws: ArgumentError for the key of a part of a batch, whose place a recorded call has not.
-void require_whole_batch(std::string_view call, const DropoutKey& key);
-
 /// The arguments of an operation as they are recorded. Structs are several attributes.
 struct ArgumentWriter {
   std::vector<Tensor> inputs = {};

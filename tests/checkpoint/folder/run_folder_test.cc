@@ -76,7 +76,9 @@ TEST(FolderLock, AForkedProcessIsAnother) {
   const pid_t child = ::fork();
   if (child == 0) {
     CheckpointManager other(folder.path());
-    ::_exit(thrown<StateError>([&] { other.lock(); }) == wanted ? 7 : 1);
+    const bool both = thrown<StateError>([&] { other.lock(); }) == wanted &&
+                      thrown<StateError>([&] { manager.lock(); }) == wanted;
+    ::_exit(both ? 7 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -67,12 +67,13 @@ INSTANTIATE_TEST_SUITE_P(Cases, Streamed, ::testing::ValuesIn(cases()),
                          [](const auto& at) { return conformance::test_name(at.param); });
 
 /// Whether a call of `time` steps would stream gates at `base`, `step` apart.
-bool streams(const Case& c, int threads, float* base, std::int64_t step = 1) {
+bool streams(const Case& c, int threads, float* base, std::int64_t step = 1,
+             std::int64_t layers = 1) {
   const Data d = conformance::make_data(c);
   const auto packed = conformance::cpu().pack(c.spec, d.params.view(), PackFor::kTraining);
   const auto& weights = static_cast<const CpuPacked<float>&>(*packed);
   const ForwardArgs args = conformance::args_without_arrays(c, packed, true);
-  return streams_gates(weights, args, threads, Grid<float>{base, step, 1});
+  return streams_gates(weights, args, layers, threads, Grid<float>{base, step, 1});
 }
 
 Case long_case(const std::string& options, std::int64_t units, std::int64_t time) {
@@ -97,6 +98,7 @@ TEST(StreamedGates, AreThoseThatTheCachesDoNotKeep) {
   EXPECT_FALSE(streams(long_case("", 16, 2 * most), 2, lines));
   EXPECT_EQ(streams(long_case("", 16, 2 * most + 1), 2, lines), can);
   EXPECT_EQ(streams(long_case("", 32, most / 2 + 1), 1, lines), can);
+  EXPECT_EQ(streams(long_case("", 16, most / 2 + 1), 1, lines, 1, 2), can) << "two layers";
   EXPECT_FALSE(streams(long_case("", 24, 4 * most), 1, lines)) << "half a line of each gate";
   EXPECT_FALSE(streams(long_case("", 16, 4 * most), 1, lines + 8)) << "not at a line";
   EXPECT_FALSE(streams(long_case("", 16, 4 * most), 1, lines, 0)) << "the gates of one step";

@@ -3,11 +3,12 @@
 // the namespace of an instruction set, before the steps.
 #pragma once
 
-/// Whether vectors are cache lines, which can go past the caches.
+/// Whether vectors are cache lines, which can be written past the caches.
 template <class V>
 constexpr bool has_stream() {
   return requires(V v, typename V::T * p) { v.stream(p); };
 }
+
 /// Stores what backward reads.
 template <class V, class Step>
 inline void keep(const Step& s, V v, typename V::T* p, int64_t n) {
@@ -16,7 +17,8 @@ inline void keep(const Step& s, V v, typename V::T* p, int64_t n) {
   }
   store_some(v, p, n);
 }
-/// At the end of a step that may have streamed.
+
+/// Lets other threads see what a step has streamed; at its end.
 template <class V, class Step>
 inline void end_streams(const Step& s) {
   if constexpr (has_stream<V>()) {
@@ -24,7 +26,7 @@ inline void end_streams(const Step& s) {
   }
 }
 
-/// What the first half hands on to the second.
+/// What the first half hands on to the second: each cell says what they are.
 template <class V>
 struct Begun {
   V first, second;
@@ -37,7 +39,7 @@ class Finishing {
   /// `sums`: what else the cell begins with.
   template <class Place, class... Sums>
   void add(const Step& s, const Place& at, Sums... sums) {
-    if constexpr (requires { Cell::begin(s, at, sums...); }) {
+    if constexpr (kHalves) {
       const Begun<V> begun = Cell::begin(s, at, sums...);
       rest(s);
       // As vectors: a compiler may copy a struct in halves, which wait to be read as one.
@@ -49,7 +51,7 @@ class Finishing {
     }
   }
   void rest(const Step& s) {
-    if constexpr (requires(const Begun<V>& begun) { Cell::end(s, at_, begun); }) {
+    if constexpr (kHalves) {
       if (at_.count > 0) Cell::end(s, at_, {V::load(first_), V::load(second_)});
       at_.count = 0;
     }
@@ -57,6 +59,7 @@ class Finishing {
 
  private:
   using T = typename V::T;
+  static constexpr bool kHalves = requires { &Cell::begin; };
 
   UnitPlace at_{};  // of units that have begun; count 0: none
   alignas(64) T first_[V::kLanes], second_[V::kLanes];
