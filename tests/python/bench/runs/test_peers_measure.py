@@ -171,6 +171,13 @@ def test_a_side_is_set_up_and_looked_at(tmp_path):
     assert untimed[1] == ["about", "setup", "output"] and untimed[0].call_ns == 0
 
 
+def test_results_lie_in_folders_without_blanks(tmp_path):
+    run = run_of(tmp_path, (Side("a b c", "a"), Side("d", "d"), Side("e", "e")))
+    for name in ("a_b_c", "d"):
+        (tmp_path / "out" / name).mkdir(parents=True)
+    assert run._folders() == {"a b c": tmp_path / "out" / "a_b_c", "d": tmp_path / "out" / "d"}
+
+
 def test_a_long_call_is_guessed(tmp_path):
     """100 flop a nanosecond and thread; forward and backward are three forward passes."""
     network = Network("lstm", 4, 1024, 64, 100)
