@@ -149,6 +149,19 @@ foreach(path IN LISTS tool_sources)
   endif()
 endforeach()
 
+# Workers of the benchmark against other libraries that need none of these, for the Python tests.
+set(peers ${PROJECT_SOURCE_DIR}/bench/peers/cpp)
+add_executable(peers_openrnn_core ${peers}/openrnn_core.cc ${peers}/server.cc ${peers}/npy.cc
+  ${PROJECT_SOURCE_DIR}/src/cli/bench/meters.cc ${PROJECT_SOURCE_DIR}/src/cli/bench/loops.cc)
+target_include_directories(peers_openrnn_core PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(peers_openrnn_core PRIVATE openrnn_core openrnn_flags)
+set_target_properties(peers_openrnn_core PROPERTIES OUTPUT_NAME openrnn_core
+  RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/peers)
+add_library(peers_ort_loop SHARED ${peers}/ort_loop.cc)
+target_link_libraries(peers_ort_loop PRIVATE openrnn_flags)
+set_target_properties(peers_ort_loop PROPERTIES OUTPUT_NAME ort_loop
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/peers)
+
 # A plug-in with openrnn::core inside, linked so that dlclose unloads it: a symbol that is unique in
 # the process, as g++ makes one of std::make_shared, would keep it for ever.
 add_library(plugin_recurrent MODULE ${PROJECT_SOURCE_DIR}/tests/plugins/recurrent.cc)

@@ -3,12 +3,15 @@
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from openrnn.conformance import report
+from openrnn.conformance.adapters import openvino
 from openrnn.conformance.judge import cases_of, judge, judge_gradients
 from openrnn.conformance.lanes import ADAPTERS, lanes_of
 from openrnn.conformance.process import Backend
@@ -209,3 +212,41 @@ def test_interpreters(suite_folder, stand_in):
     assert [lane.name for lane in lanes_of("openrnn", {}, ["avx2", "scalar"], ["reference", "cpu"])] == [
         "openrnn reference", "openrnn avx2", "openrnn scalar"]  # fmt: skip
     assert lanes_of(str(stand_in), {}, [], [])[0].name == "stand_in"
+
+
+def test_openvinos_bfloat16_is_read_by_its_bits(monkeypatch):
+    """Its arrays call them float16; an output that has two names is both."""
+    bits = np.array([1.5, -2.0], ml_dtypes.bfloat16).view("float16")
+    plain = np.array([1.5, -2.0], "float32")
+
+    class Output:
+        def __init__(self, names, kind):
+            self.get_names, self.get_type_name = (lambda: names), (lambda: kind)
+
+        def get_element_type(self):
+            return self
+
+    class Compiled:
+        outputs = [Output({"Y", "Y_alias"}, "bf16"), Output({"Y_h"}, "f32")]
+
+        def __call__(self, inputs):
+            assert inputs == {"X": "x"}
+            return dict(zip(self.outputs, (bits, plain), strict=True))
+
+    class Core:
+        def read_model(self, path):
+            return f"read {path}"
+
+        def compile_model(self, model, device, options):
+            assert (model, device) == ("read m.onnx", "CPU")
+            assert options == {"INFERENCE_PRECISION_HINT": "f32"}
+            return Compiled()
+
+    module = types.ModuleType("openvino")
+    module.Core, module.__version__ = Core, "7.1"
+    monkeypatch.setitem(sys.modules, "openvino", module)
+    assert openvino.version() == "7.1"
+    found = openvino.run("m.onnx", {"X": "x"})
+    assert found.keys() == {"Y", "Y_alias", "Y_h"}
+    for name, dtype in (("Y", "bfloat16"), ("Y_alias", "bfloat16"), ("Y_h", "float32")):
+        assert found[name].dtype == dtype and found[name].astype("float32").tolist() == [1.5, -2.0]
