@@ -42,7 +42,10 @@ class Network : public peers::Job {
   explicit Network(const Task& task)
       : spec_(spec_of(task)), params_(task.floats("params")), x_(task.floats("x")) {
     const std::int64_t batch = task.number("batch");
-    // Without input matrices the buffer's tail is not read: it may be anything.
+    // Of a buffer with input matrices: without them it may be any numbers, but fewer.
+    if (task.number("skip_input") != 0) {
+      params_.resize(static_cast<std::size_t>(openrnn::params_size(spec_)));
+    }
     y_.resize(static_cast<std::size_t>(task.number("time") * batch * spec_.output_size()));
     hn_.resize(size_of(spec_.h_shape(batch)));
     if (spec_.is_lstm()) cn_.resize(size_of(spec_.c_shape(batch)));

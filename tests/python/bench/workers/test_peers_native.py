@@ -127,3 +127,16 @@ def test_large_results_are_thinned_as_python_does(pool, tmp_path):
     assert wanted["dparams"].size > 2 * server.MOST_ELEMENTS
     assert found["dparams"].shape == buffer.shape
     assert agreement.difference(found["dparams"], buffer) < 1e-5
+
+
+def test_steps_without_the_product_of_the_input(pool, tmp_path):
+    """Of one layer: x is added to the gates; the buffer's tail is not read."""
+    line = Line("batch 1", Network("rnn_tanh", 1, 5, 1, 6), "forward", 1, ())
+    side = Side("steps alone", "openrnn_core", "own", (("skip_input", "1"),))
+    process, _ = set_up(pool, line, side, tmp_path)
+    found = results_of(process, tmp_path)
+    x, params = (np.load(tmp_path / "work" / f"{name}.npy") for name in ("x", "params"))
+    r, biases, h = params[:25].reshape(5, 5), params[25:35].reshape(2, 5).sum(axis=0), np.zeros(5)
+    for step, row in enumerate(x[:, 0]):
+        h = np.tanh(row + r @ h + biases)
+        np.testing.assert_allclose(found["y"].reshape(6, 5)[step], h, rtol=0, atol=1e-6)
