@@ -246,9 +246,9 @@ TEST(ObjectErrors, ASaveCounterThatIsNone) {
                 "least 0");
   EXPECT_EQ(model.checkpoint.save_counter(), 1);
   model.checkpoint.read(model.folder / "bad").assert_consumed();
-  const auto with_counter = [&](Array counter) {
+  const auto with_counter = [&](const Array& counter) {
     for (NamedTensor& tensor : tensors) {
-      if (tensor.name.starts_with("save_counter")) tensor.value = std::move(counter);
+      if (tensor.name.starts_with("save_counter")) tensor.value = counter;
     }
     write_tensor_bundle(model.folder / "other", tensors);
     model.checkpoint.restore(model.folder / "other");

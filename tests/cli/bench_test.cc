@@ -183,10 +183,10 @@ TEST(Bench, PassesRunOnTheDefaultDevice) {
   }
   const BackwardArgs& back = engine.went_back[0];
   EXPECT_NE(back.saved, nullptr);
-  EXPECT_TRUE(all_within(device.floats(inference.x, 5 * 2 * 3), 1.0F));
-  EXPECT_TRUE(all_within(device.floats(back.dy, 5 * 2 * 4), 1.0F));
-  EXPECT_TRUE(all_within(device.floats(inference.y, 5 * 2 * 4), 1.0F));
-  EXPECT_TRUE(all_within(device.floats(back.dx, 5 * 2 * 3), 100.0F));
+  EXPECT_TRUE(all_within(device.floats(inference.x, std::size_t{5} * 2 * 3), 1.0F));
+  EXPECT_TRUE(all_within(device.floats(back.dy, std::size_t{5} * 2 * 4), 1.0F));
+  EXPECT_TRUE(all_within(device.floats(inference.y, std::size_t{5} * 2 * 4), 1.0F));
+  EXPECT_TRUE(all_within(device.floats(back.dx, std::size_t{5} * 2 * 3), 100.0F));
   const auto size = static_cast<std::size_t>(params_size(config.spec));
   EXPECT_TRUE(all_within(device.floats(back.dparams, size), 100.0F));
   // Each ends when something that it wrote has been read.

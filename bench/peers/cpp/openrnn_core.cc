@@ -7,7 +7,6 @@
 
 namespace {
 
-using openrnn::Array;
 using openrnn::ConstArrayView;
 using openrnn::DType;
 using openrnn::RnnSpec;

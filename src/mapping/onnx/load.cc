@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <ranges>
 
 #include "base/excerpt.h"
 #include "base/message.h"
@@ -46,7 +45,8 @@ std::uint64_t constant_bytes(const OnnxGraph& graph) {
 // numbers are joined of. From the last node on, as each follows what it reads.
 void add_places(const OnnxGraph& graph, std::set<std::string>* names) {
   constexpr std::string_view kMoves[] = {"Squeeze", "Unsqueeze", "Reshape", "Slice", "Expand"};
-  for (const OnnxNode& node : std::views::reverse(graph.nodes)) {
+  for (auto at = graph.nodes.rbegin(); at != graph.nodes.rend(); ++at) {
+    const OnnxNode& node = *at;
     for_each_subgraph(
         node, [&](const std::string&, const OnnxGraph& inner) { add_places(inner, names); });
     const bool moves = std::ranges::find(kMoves, node.op_type) != std::end(kMoves);

@@ -91,8 +91,8 @@ TEST(StreamedGates, AreThoseThatTheCachesDoNotKeep) {
   const auto packed = conformance::cpu().pack(small.spec, d.params.view(), PackFor::kTraining);
   const auto& weights = static_cast<const CpuPacked<float>&>(*packed);
   const bool can = weights.table().tiles && weights.kernels().lanes == 16;
-  // Of 16 units an LSTM saves four lines a step.
-  const std::int64_t most = kStreamedL2s * static_cast<std::int64_t>(l2_bytes()) / (4 * 64);
+  // Of 16 units an LSTM saves four lines of 64 bytes a step.
+  const std::int64_t most = kStreamedL2s * static_cast<std::int64_t>(l2_bytes()) / 256;
   EXPECT_FALSE(streams(long_case("", 16, most), 1, lines));
   EXPECT_EQ(streams(long_case("", 16, most + 1), 1, lines), can);
   EXPECT_FALSE(streams(long_case("", 16, 2 * most), 2, lines));

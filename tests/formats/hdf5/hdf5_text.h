@@ -68,11 +68,12 @@ inline std::string type_head(std::uint8_t kind, std::uint32_t bits, std::uint32_
   return le(0x10u | kind, 1) + le(bits, 3) + le(bytes, 4);
 }
 inline std::string integer(std::uint32_t bytes, bool has_sign, bool big = false) {
-  return type_head(0, (has_sign ? 8u : 0u) | (big ? 1u : 0u), bytes) + le(0, 2) + le(8 * bytes, 2);
+  return type_head(0, (has_sign ? 8u : 0u) | (big ? 1u : 0u), bytes) + le(0, 2) +
+         le(std::uint64_t{8} * bytes, 2);
 }
 inline std::string floating(std::uint32_t bytes, std::uint8_t exponent, std::uint8_t mantissa,
                             std::uint32_t bits = 0x20) {
-  return type_head(1, bits, bytes) + le(0, 2) + le(8 * bytes, 2) + le(mantissa, 1) +
+  return type_head(1, bits, bytes) + le(0, 2) + le(std::uint64_t{8} * bytes, 2) + le(mantissa, 1) +
          le(exponent, 1) + le(0, 1) + le(mantissa, 1) + le(127, 4);
 }
 inline std::string float32() { return floating(4, 8, 23); }

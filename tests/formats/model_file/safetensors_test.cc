@@ -413,7 +413,7 @@ TEST_F(Safetensors, IndexesByHand) {
       {R"({"weight_map": {"a": []}})", "the index has an array, expected"},
       {R"({"weight_map": {"\u0001": "s"}})", "holds a control character"},
   };
-  for (const auto& [text, what] : cases) EXPECT_MESSAGE(FormatError, index(text), what);
+  for (const auto& wrong : cases) EXPECT_MESSAGE(FormatError, index(wrong.first), wrong.second);
   for (const char* name : {"", ".", "..", "/s", "./s", "a\\\\s", "\\u0001"}) {
     EXPECT_MESSAGE(FormatError, index(R"({"weight_map": {"a": ")" + std::string(name) + R"("}})"),
                    "expected the name of one in the folder of the index");
