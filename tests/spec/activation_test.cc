@@ -79,7 +79,9 @@ TEST(Activations, RefuseWhatIsNone) {
       {"linear(1)", names},
       {"linear(", names},
       {"elu(1) ", ""}};
-  for (const auto& [text, expected] : wrong) {
+  for (const auto& each : wrong) {
+    // No names bound to it: clang 14 takes none of those into a function.
+    const std::string &text = each.first, &expected = each.second;
     if (expected.empty()) {
       EXPECT_EQ(parse_cell_activation(text).alpha, 1.0);
       continue;
