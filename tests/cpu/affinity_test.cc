@@ -3,33 +3,23 @@
 #include "cpu/threading/affinity.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
 
+#include "cpu/support/affinity_mask.h"
 #include "openrnn/runtime.h"
 
 namespace openrnn::cpu {
 namespace {
-
-cpu_set_t mask_of_this_thread() {
-  cpu_set_t mask;
-  EXPECT_EQ(sched_getaffinity(0, sizeof(mask), &mask), 0);
-  return mask;
-}
 
 /// Member 1 of a job: seen on the processor of the caller, whatever runs where afterwards.
 class WorkerBeside {
  public:
   explicit WorkerBeside(Placement& placement) {
     const cpu_set_t all = mask_of_this_thread();
-    const int here = sched_getcpu();
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<std::size_t>(here), &one);
-    sched_setaffinity(0, sizeof(one), &one);
+    stay_here();
     placement.begin(2);
     thread_ = std::thread([this, &placement, all] {
       placement.enter(1);

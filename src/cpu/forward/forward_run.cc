@@ -98,6 +98,9 @@ ForwardStep<T> ForwardRun<T>::step_call(const Member& me, std::int64_t layer,
   call.round_c = storage_of(spec.dtype);
   call.round_h = spec.projecting() ? kStorageWide : call.round_c;
   call.rows = me.rows;
+  const Grid<T>& kept = scratch.layers[layer].gates[static_cast<std::size_t>(direction)];
+  call.streams = kept.base && streams_gates(shared.packed, shared.args, own_layers(),
+                                            shared.plan.threads(), kept);
   return call;
 }
 
@@ -201,8 +204,6 @@ void ForwardRun<T>::point(const Member& me, std::int64_t layer, std::int64_t dir
   call.c = space.c;
   call.h = space.h;
   call.gates = keeps ? space.gates : nullptr;
-  call.streams = keeps && streams_gates(shared.packed, shared.args, own_layers(),
-                                        shared.plan.threads(), store.gates[d]);
 }
 
 template <class T>

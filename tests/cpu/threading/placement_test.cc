@@ -1,32 +1,21 @@
 // Which workers are moved apart, by where the members of a job were last seen.
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <atomic>
 #include <functional>
 #include <thread>
 
+#include "cpu/support/affinity_mask.h"
 #include "cpu/threading/affinity.h"
 #include "openrnn/runtime.h"
 
 namespace openrnn::cpu {
 namespace {
 
-cpu_set_t mask_of_this_thread() {
-  cpu_set_t mask;
-  EXPECT_EQ(sched_getaffinity(0, sizeof(mask), &mask), 0);
-  return mask;
-}
-
 /// This thread stays on one processor while it lives.
 class Pinned {
  public:
-  Pinned() : before_(mask_of_this_thread()) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
-    sched_setaffinity(0, sizeof(one), &one);
-  }
+  Pinned() : before_(mask_of_this_thread()) { stay_here(); }
   ~Pinned() { sched_setaffinity(0, sizeof(before_), &before_); }
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;

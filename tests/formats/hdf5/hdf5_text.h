@@ -191,4 +191,14 @@ class Written {
   TempFolder folder_;
 };
 
+/// Opening it, or reading its datasets, is an error with that part.
+inline void expect_unreadable(const std::string& bytes, const std::string& part) {
+  const Written file(bytes);
+  const auto read = [&] {
+    const ModelFile model(file.path());
+    for (const TensorInfo& info : model.tensors()) model.read_bytes(info.name);
+  };
+  EXPECT_MESSAGE(Error, read(), part);
+}
+
 }  // namespace openrnn::formats::hdf5_text

@@ -2,21 +2,13 @@
 
 import numpy as np
 import pytest
-from peer_checks import MODES, NATIVE, check, line_of, pool_of, results_of, set_up, side_of, wanted_of
+from peer_checks import MODES, NATIVE, check, line_of, results_of, set_up, side_of, wanted_of
 
 from peers import agreement, protocol
 from peers.lines import Line, Network, Side
 from peers.workers import server
 
 pytestmark = pytest.mark.skipif(not NATIVE.is_dir(), reason="built without the workers in C++")
-
-
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory):
-    """The workers on one thread, each in one process for all tests."""
-    found = pool_of(tmp_path_factory.mktemp("logs"), 1)
-    yield found
-    found.close()
 
 
 @pytest.mark.parametrize("worker", ["openrnn_core", "onnx_runtimes.ort_c"])

@@ -15,14 +15,6 @@ BACKENDS = ("tensorflow", *(("numpy",) if importlib.util.find_spec("jax") else (
 PEERS = ("openrnn_layers", "onnx_runtimes.ort", *(f"keras_{backend}" for backend in BACKENDS))
 
 
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory):
-    """The workers on one thread, each in one process for all tests."""
-    found = pool_of(tmp_path_factory.mktemp("logs"), 1)
-    yield found
-    found.close()
-
-
 @pytest.mark.parametrize("worker", PEERS)
 @pytest.mark.parametrize("cell", MODES)
 @pytest.mark.parametrize("directions", [1, 2])
