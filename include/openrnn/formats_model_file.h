@@ -159,8 +159,8 @@ OPENRNN_API void write_torch_state_dict(const std::string& path,
 /// Writes what numpy.load reads by name, and the values as arrays beside: None as an empty one of
 /// bool, strings as those of NumPy, which lose zeros at their end. Beside, synced and renamed.
 /// Throws, before anything is written: ArgumentError for a name that is empty, repeated, not UTF-8,
-/// holds a control character or is 'openrnn.values'; UnsupportedError for bfloat16; IoError;
-/// StateError while another writer has the file.
+/// holds a control character, is 'openrnn.values' or has more than 65531 bytes; UnsupportedError
+/// for bfloat16; IoError; StateError while another writer has the file.
 OPENRNN_API void write_npz(const std::string& path, std::span<const NamedView> tensors,
                            std::span<const NamedValue> values = {});
 

@@ -11,12 +11,19 @@ namespace {
 
 // Elements lie behind prefixes of a multiple of it, so that they can be mapped.
 constexpr std::uint64_t kNpzAlignment = 64;
+// The length of an entry's name has 16 bits, and '.npy' is behind it.
+constexpr std::size_t kMostNpzName = 0xffff - 4;
 
 void check_values(std::span<const NamedView> tensors, std::span<const NamedValue> values) {
   std::vector<NamedView> all(tensors.begin(), tensors.end());
   for (const NamedValue& value : values) all.push_back({value.name, {nullptr, DType::kBool, {0}}});
   all.push_back({std::string(formats::kNpzValues), {nullptr, DType::kBool, {0}}});
   formats::check_named_views("write_npz", all);
+  for (const NamedView& one : all) {
+    if (one.name.size() <= kMostNpzName) continue;
+    throw ArgumentError(message("[write_npz] the name '", excerpt(one.name),
+                                "' is too long, expected at most ", kMostNpzName, " bytes"));
+  }
 }
 
 }  // namespace

@@ -89,6 +89,21 @@ TEST(Npz, ValuesThereAndBack) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
 }
 
+// With '.npy' behind it a name has to fit into the 16 bits of its length in an archive.
+TEST(Npz, TheLongestName) {
+  const TempFolder folder;
+  const Array weights = array_of<float>({1}, {1.5F});
+  const std::string longest(65531, 'n');
+  write_npz(folder / "m", std::vector<NamedView>{{longest, weights.view()}});
+  EXPECT_EQ(ModelFile(folder / "m").read(longest).as<float>()[0], 1.5F);
+  const std::string said = "nn... (65532 bytes)' is too long, expected at most 65531 bytes";
+  const std::vector<NamedView> one{{longest + "n", weights.view()}};
+  EXPECT_MESSAGE(ArgumentError, write_npz(folder / "n", one), said);
+  const std::vector<NamedValue> value{{longest + "n", true}};
+  EXPECT_MESSAGE(ArgumentError, write_npz(folder / "n", {}, value), said);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
 // Made with NumPy itself, stored and deflated.
 TEST(Npz, WhatIsListedAndWhatIsRead) {
   for (const char* name : {"good_of_everything", "good_of_everything_compressed"}) {
