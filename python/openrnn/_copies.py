@@ -48,6 +48,11 @@ def make_symbolic(node: Node, index: int, layout: int) -> Tensor:
     return _core.node_output(node, index, layout)
 
 
+def make_state(state: Tensor, layout: int) -> Tensor:
+    """A state that a call returned, in the layout of that call."""
+    return _core.state_in_layout(state, layout)
+
+
 def make_op_model_state(seed: int, calls: int) -> OpModelState:
     """What the recorded calls of one op-level model share."""
     return _core.op_model_state(seed, calls)

@@ -78,6 +78,11 @@ nb::tuple reduced(nb::handle self) {
     return nb::make_tuple(nb::module_::import_("openrnn._copies").attr("make_symbolic"),
                           nb::module_::import_("openrnn._core").attr("symbolic_state")(self));
   }
+  if (tensor.state_layout() != StateLayout::kUnknown) {
+    Tensor bare = Tensor(tensor).with_state_layout(StateLayout::kUnknown);
+    return nb::make_tuple(nb::module_::import_("openrnn._copies").attr("make_state"),
+                          nb::make_tuple(std::move(bare), static_cast<int>(tensor.state_layout())));
+  }
   nb::object make = nb::borrow(self.type());
   if (tensor.placed()) {
     make = nb::module_::import_("functools")
@@ -216,6 +221,12 @@ void bind_tensor(nb::module_& m) {
   bind_operators(tensor);
   bind_protocols(tensor);
   bind_members(tensor);
+  m.def(
+      "state_in_layout",
+      [](const Tensor& state, int layout) {
+        return Tensor(state).with_state_layout(static_cast<StateLayout>(layout));
+      },
+      "state"_a, "layout"_a);
   m.def("from_dlpack", &from_dlpack, "x"_any, "device"_any = nb::none(), "copy"_any = nb::none());
 }
 

@@ -1,5 +1,8 @@
 """States between calls of the two layouts, with as many rows as layers and directions."""
 
+import copy
+import pickle
+
 import numpy as np
 import openrnn
 import pytest
@@ -68,6 +71,35 @@ def test_symbolic_calls_do_the_same(kind, time_major):
     # A state that a Model gives carries its layout as well.
     given = openrnn.Model(a, list(states))(first)
     assert_equal(results(layer(second, tuple(given), time_major=time_major)), wanted)
+
+
+WAYS = [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["copy", "deepcopy", "pickle"])
+@each_way
+def test_a_copy_of_a_state_keeps_its_layout(time_major, way):
+    layer, x = make(LSTM), inputs(2, time_major, 2)
+    _, states = layer(inputs(2, not time_major, 1), time_major=not time_major)
+    wanted = results(layer(x, states, time_major=time_major))
+    copied = tuple(way(state) for state in states)
+    assert_equal(map(array, copied), map(array, states))
+    assert_equal(results(layer(x, copied, time_major=time_major)), wanted)
+
+
+@pytest.mark.parametrize("way", WAYS[1:], ids=["deepcopy", "pickle"])
+@each_way
+def test_a_copy_of_a_symbolic_state_keeps_its_layout(time_major, way):
+    layer = make(LSTM, layers=1)  # the shape of another layout does not fit
+    first, second = inputs(2, not time_major, 1), inputs(2, time_major, 2)
+    a, b = openrnn.Input(batch_shape=first.shape), openrnn.Input(batch_shape=second.shape)
+    _, states = layer(a, time_major=not time_major)
+    eager = layer(first, time_major=not time_major)[1]
+    wanted = results(layer(second, eager, time_major=time_major))
+    a, states = way((a, states))
+    output, after = layer(b, states, time_major=time_major)
+    found = openrnn.Model([a, b], [output, *after])([first, second])
+    assert_equal(map(array, found), wanted)
 
 
 @each_way
