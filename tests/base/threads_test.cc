@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cstdlib>
 
@@ -21,6 +22,19 @@ TEST(ThreadsDeathTest, TheVariableDecides) {
   EXPECT_EXIT(
       std::_Exit(threads_with("")),
       [](int status) { return WIFEXITED(status) && WEXITSTATUS(status) >= 1; }, "");
+}
+
+// Without the variable: no more than the processors on which the process may run.
+TEST(ThreadsDeathTest, AreThoseThatTheProcessMayUse) {
+  const auto of_this_processor = [] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) std::_Exit(1);  // as in a sandbox
+    unsetenv("OPENRNN_NUM_THREADS");
+    std::_Exit(num_threads());
+  };
+  EXPECT_EXIT(of_this_processor(), testing::ExitedWithCode(1), "");
 }
 
 TEST(ThreadsDeathTest, AWrongVariableIsNamed) {

@@ -216,6 +216,18 @@ TEST(Table, HostileLengthsWithRightChecksums) {
                      std::to_string(sum ^ 1u));
 }
 
+// Of 40 bytes, in which a handle takes two here: that of the metaindex, then that of the index.
+TEST(Table, HandlesThatDoNotEndInTheFooter) {
+  const std::string good = table_of(block_of(entry(0, 1, 2, "kvv")));
+  const std::size_t footer = good.size() - 48;
+  for (const std::size_t begin : {0U, 2U}) {
+    std::string bad = good;
+    bad.replace(footer + begin, 40 - begin, 40 - begin, '\x80');
+    EXPECT_MESSAGE(FormatError, read_all(bad),
+                   "[t.index @ " + std::to_string(footer) + "] the footer's block handles are cut");
+  }
+}
+
 TEST(Table, UnsortedKeysAreRefused) {
   EXPECT_MESSAGE(FormatError,
                  read_all(table_of(block_of(entry(0, 1, 1, "bv") + entry(0, 1, 1, "av")))),

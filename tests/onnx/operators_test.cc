@@ -276,6 +276,19 @@ TEST(OnnxOperators, RecurrentLengths) {
   EXPECT_MESSAGE(ArgumentError, cut.run(), "sequence_lens is int64 [2], expected int32 [2]");
 }
 
+// Nothing comes in: an empty Y, and the state as it was.
+TEST(OnnxOperators, RecurrentOfNoRowsAndOfNoSteps) {
+  for (const char* direction : {"forward", "reverse"}) {
+    Rnn empty;
+    empty.attributes = {{"direction", std::string(direction)}};
+    empty.x = floats({3, 0, 1}, {});
+    EXPECT_EQ(shown(empty.run()), "float32[3, 1, 0, 1]:; float32[1, 0, 1]:") << direction;
+    empty.x = floats({0, 2, 1}, {});
+    empty.h0 = floats({1, 2, 1}, {100, 1000});
+    EXPECT_EQ(shown(empty.run()), "float32[0, 1, 2, 1]:; float32[1, 2, 1]: 100 1000") << direction;
+  }
+}
+
 TEST(OnnxOperators, RecurrentBatchMajor) {
   Rnn rows;
   rows.x = floats({2, 3, 1}, {1, 2, 3, 10, 20, 30});

@@ -127,6 +127,30 @@ TEST(Hdf5Structure, Depth) {
   }
 }
 
+// With a '/' behind it, a group's path is as long as a name may be.
+TEST(Hdf5Structure, LongestPaths) {
+  for (const std::size_t size : {511U, 512U}) {
+    File file;
+    const std::uint64_t inner = file.add(object({link_info()}));
+    const std::uint64_t outer =
+        file.add(object({link_info(), link(std::string(511, 'b'), inner, 1)}));
+    const std::string bytes = with_root(file, {link(std::string(size, 'a'), outer, 1)});
+    if (size == 511) {
+      EXPECT_NO_THROW(ModelFile(Written(bytes).path()));
+    } else {
+      expect_unreadable(bytes, "groups or longer than 1024 bytes, expected less");
+    }
+  }
+}
+
+TEST(Hdf5Structure, ARootThatIsNoGroup) {
+  File file;
+  const std::uint64_t data = file.add(kOneTwo);
+  const std::uint64_t dataset =
+      file.add(object({{3, float32()}, {1, space({2})}, contiguous(data, 8)}));
+  expect_unreadable(file.finish(dataset), "an object is no group, expected one");
+}
+
 TEST(Hdf5Structure, KindsOfRoots) {
   const std::string one = le(1, 1);
   const auto kind_of = [](const std::string& bytes) {

@@ -264,6 +264,14 @@ TEST_F(Safetensors, NamesThatCannotBeWritten) {
   EXPECT_MESSAGE(ArgumentError, write("a"), "'a' is given twice");
   EXPECT_MESSAGE(ArgumentError, write("\xff"), "is not printable UTF-8");
   EXPECT_MESSAGE(ArgumentError, write("__metadata__"), "expected another name");
+  const std::pair<std::string, std::string> metadata[] = {
+      {"a\n", "b"}, {"\xff", "b"}, {"a", "\xff"}};
+  for (const auto& [key, value] : metadata) {
+    EXPECT_MESSAGE(ArgumentError,
+                   write_safetensors(folder / "m", std::vector<NamedView>{{"a", a.view()}},
+                                     {.metadata = {{key, value}}}),
+                   "expected a printable key and UTF-8");
+  }
   EXPECT_TRUE(folder.names().empty());
 }
 

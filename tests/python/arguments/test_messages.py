@@ -321,6 +321,10 @@ def test_words():
         type("Own", (cudnn_rnn.CudnnLSTM,), {})(1, 2, foo=3)
     with pytest.raises(TypeError, match=r"CudnnRNNTanh.__init__\(\) got an unexpected keyword"):
         cudnn_rnn.ops.CudnnRNNTanh(1, 2, 3, foo=3)
+    for cls in (cudnn_rnn.CudnnGRU, type("Own", (cudnn_rnn.CudnnLSTM,), {}), cudnn_rnn.ops.CudnnRNNTanh,
+                cudnn_rnn.CudnnParamsFormatConverterGRU):
+        with pytest.raises(TypeError, match=rf"^{cls.__name__}.__init__\(\) missing"):
+            cls()
 
 
 def test_words_leave_out_what_has_a_default():
@@ -335,6 +339,26 @@ def test_words_leave_out_what_has_a_default():
     assert words(None).endswith("] initial_value is None, expected a value")
     assert "] (Variable, NoneType, NoneType) is given, expected (" in words(None, name=None)
     assert "] (Variable, list) is given, expected (" in words([1.0])
+
+
+@pytest.mark.parametrize("wanted,values,others", [
+    ("int", [0, 2**63 - 1, -(2**63), np.int8(3)], [2**63, -(2**63) - 1, 1.0, "1"]),
+    ("float", [1.5, 2, np.float32(0.5)], ["1.5", [1.5], float, None]),
+    ("str", ["", "text"], ["\ud800", b"text", 1]),
+    ("float | None", [None, 1.0], ["", float]),
+    ("collections.abc.Sequence[int]", [[], (1, 2)], [1, [1, 2.0], [2**63]]),
+])  # fmt: skip
+def test_words_blame_what_does_not_fit(wanted, values, others):
+    assert all(_messages._fits(value, wanted) for value in values)
+    assert not any(_messages._fits(value, wanted) for value in others)
+
+
+def test_integers_of_many_digits():
+    for sign in (1, -1):
+        assert _messages._given(sign * (10**40 - 1), "int") == str(sign * (10**40 - 1))
+        assert _messages._given(sign * 10**40, "int") == "an integer of many digits"
+    text = text_of(openrnn.set_num_threads, 2**63)
+    assert text == "[set_num_threads] n is 9223372036854775808, expected an integer"
 
 
 def test_words_of_the_package_itself():

@@ -12,7 +12,7 @@ import pytest
 
 from openrnn.conformance import report
 from openrnn.conformance.adapters import openvino
-from openrnn.conformance.judge import cases_of, judge, judge_gradients
+from openrnn.conformance.judge import Case, cases_of, judge, judge_gradients
 from openrnn.conformance.lanes import ADAPTERS, lanes_of
 from openrnn.conformance.process import Backend
 
@@ -97,6 +97,62 @@ def test_readings(suite_folder):
         (case,) = chosen(suite_folder, "gru_open_zero_length")
         verdict = judge(backend, case)
         assert (verdict.status, verdict.reading, verdict.number) == ("pass", {"zero_length": "zeros"}, 1)
+
+
+class Answers:
+    """A backend whose answer is given beforehand."""
+
+    def __init__(self, dtype="float64", **arrays):
+        self.answer, self.arrays = {"ok": True, "dtypes": dict.fromkeys(arrays, dtype)}, arrays
+
+    def compute(self, do, folder):
+        return self.answer, self.arrays
+
+
+def case_of(folder, tensors, **facts):
+    """A case of float64 tensors {name: numbers}."""
+    header, data = {}, b""
+    for name, numbers in tensors.items():
+        part = np.array(numbers, "f8").tobytes()
+        header[name] = {"dtype": "F64", "shape": [len(numbers)], "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    (folder / "tensors.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return Case(folder, {"dtype": "float64", "readings": [{}], "gradients": False} | facts)
+
+
+@pytest.mark.parametrize("values,status,number,error,text", [
+    ([1.0, 2.0], "pass", 0, 0.0, ""),
+    ([5.0, 6.5], "pass", 1, 0.5, ""),
+    ([2.5, 2.0], "wrong", 0, 1.5, "Y[0] is 2.5, expected 1 within 1"),
+    ([5.0, 8.0], "wrong", 0, 2.0, "Y[1] is 8, expected 6 within 1"),
+    ([3.0, 2.5], "wrong", 0, 2.0, "Y[0] is 3, expected 1 within 1"),
+    ([5.0, np.nan], "wrong", 0, np.inf, "Y[1] is nan, expected 2 within 1"),
+])  # fmt: skip
+def test_the_nearest_reading_is_the_verdict(tmp_path, values, status, number, error, text):
+    """A pass says by which reading; what is wrong is said of the one that is nearest."""
+    tensors = {"out/0/Y": [1, 2], "bound/0/Y": [1, 1], "out/1/Y": [5, 6], "bound/1/Y": [1, 1]}
+    case = case_of(tmp_path, tensors, readings=[{}, {"clip": "late"}])
+    verdict = judge(Answers(Y=np.array(values)), case)
+    assert (verdict.status, verdict.number, verdict.error, verdict.text) == (status, number, error, text)
+    assert verdict.reading == ({"clip": "late"} if number else {})
+
+
+@pytest.mark.parametrize("values,bounds,error", [
+    ([1.0, 7.0], [0.0, np.inf], 0.0),
+    ([1.5, 7.0], [0.0, np.inf], np.inf),
+    ([1.5, np.nan], [1.0, np.inf], 0.5),
+    ([0.25, 2.5], [1.0, 1.0], 0.75),
+    ([], [], 0.0),
+])  # fmt: skip
+def test_bounds_of_gradients(tmp_path, values, bounds, error):
+    """A bound of zero is met by equality alone, one of infinity by everything."""
+    wanted = [1.0, 2.0][: len(values)]
+    case = case_of(tmp_path, {"grad/X": wanted, "grad_bound/X": bounds}, gradients=True)
+    verdict = judge_gradients(Answers(X=np.array(values)), case)
+    assert (verdict.status, verdict.error) == ("pass" if error <= 1 else "wrong", error)
+    assert bool(verdict.text) == (verdict.status == "wrong")
+    assert judge_gradients(Answers(), Case(tmp_path, case.facts | {"gradients": False})).status == "none"
 
 
 def run_module(*words):

@@ -77,7 +77,7 @@ def test_names_and_flags(way):
     frozen = Both(trainable=False)
     frozen(X)
     other = way(frozen)
-    assert not other.trainable and other.trainable_weights == []
+    assert not other.trainable and other.trainable_weights == [] and not other.stateful
     other.trainable = True
     assert [v.shape for v in other.trainable_weights] == [(2,)]
     rnn = openrnn.cudnn_rnn.CudnnGRU(1, 3)
@@ -88,6 +88,18 @@ def test_names_and_flags(way):
     assert len(ours) == len(theirs) == len({*ours, *theirs}) / 2
     with pytest.raises(ValueError, match=r"\b9\b.*expected|expected.*\b8\b"):
         twin(np.zeros((1, 6, 9), "float32"))
+
+
+def test_in_a_graph_of_its_own_a_layer_keeps_the_names_of_its_saveable():
+    rnn = openrnn.cudnn_rnn.CudnnGRU(1, 3)
+    with openrnn.variable_scope("outer"):
+        rnn(X[None])
+    content = pickle.dumps(rnn)
+    with openrnn.Graph().as_default():
+        again = pickle.loads(content)
+        names = [spec.name for spec in again.saveable.specs]
+    assert names == [spec.name for spec in rnn.saveable.specs] and names[0].startswith("outer/")
+    assert again.scope_name == rnn.scope_name and again.kernel.name == rnn.kernel.name
 
 
 def test_variables_keep_what_they_are(way):

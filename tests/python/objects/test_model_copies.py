@@ -343,6 +343,23 @@ def test_losses_and_circles(way):
     assert len(way(copied).losses) == 1
 
 
+def test_a_copy_counts_each_loss_once(way):
+    """One that a call adds comes from the call, one that was added outside from the model."""
+    x = sequence()
+    net = Net()
+    y = net(x)
+    net.add_loss(openrnn.reduce_mean(openrnn.square(y)), inputs=x)
+    model = Model(x, y)
+    model(X)
+    wanted = sorted(float(loss) for loss in model.losses)
+    assert len(set(wanted)) == 2
+    for copied in (way(model), way(way(model))):
+        assert len(copied.losses) == 2
+        for _ in range(2):
+            copied(X)
+            assert sorted(float(loss) for loss in copied.losses) == wanted
+
+
 def test_masks_and_training_go_on(way):
     x = sequence()
     lstm = rnn.CudnnLSTM(2, 4, dropout=0.5)

@@ -136,6 +136,38 @@ def test_threads_share_a_model():
         assert all(np.array_equal(output, wanted[i]) for output in outputs)
 
 
+def test_threads_share_a_pool():
+    """Calls of one pool wait for each other: each thread's stream has the bits that it has alone."""
+    layer = cudnn_rnn.CudnnGRU(2, 64, seed=1)
+    layer.build((None, None, I))
+    model, steps = openrnn.PackedModel.from_layer(layer), 16
+    inputs = [draw(steps, 1, I, seed=seed) for seed in range(4)]
+    wanted = [openrnn.InferenceSession(model).run(x) for x in inputs]
+    pool, found = openrnn.StreamPool(model, streams=4, time=steps), {}
+
+    def work(i):
+        x, wanted_state, found[i] = inputs[i], wanted[i][1][0][:, 0], []
+        stream = pool.join()
+        for turn in range(60):
+            found[i].append(pool.step([stream], x))
+            np.testing.assert_array_equal(pool.read(stream)[0], wanted_state)
+            if turn % 2:
+                pool.reset(stream)
+            else:
+                pool.leave(stream)
+                stream = pool.join()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(pool) == 4
+    for i, outputs in found.items():
+        assert len(outputs) == 60
+        assert all(np.array_equal(output, wanted[i][0]) for output in outputs)
+
+
 @pytest.mark.parametrize("kind", ["CudnnLSTM", "CudnnGRU"])
 def test_streams_step_as_if_alone(kind):
     model = openrnn.PackedModel.from_layer(make_layer(kind))

@@ -234,6 +234,13 @@ TEST(NetworkFiles, TheOnlyNetworkNeedsNoName) {
   const std::string bytes = one.bytes();
   EXPECT_EQ(load_packed(span_of(bytes))->spec(), kSpec);
   EXPECT_EQ(load_packed(span_of(bytes), "a")->spec(), kSpec);
+  const formats::TempFolder folder;
+  formats::write_raw(folder / "m", bytes);
+  for (const int threads : {0, 2}) {
+    const ModelOptions options{.max_threads = threads};
+    EXPECT_EQ(load_packed(span_of(bytes), "a", options)->options().max_threads, threads);
+    EXPECT_EQ(load_packed(folder / "m", {}, options)->options().max_threads, threads);
+  }
   EXPECT_NE(error_of<ArgumentError>([&] { load_packed(span_of(bytes), "b"); }).find("'b' is no"),
             std::string::npos);
   std::string changed = bytes;
