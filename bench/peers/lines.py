@@ -90,6 +90,13 @@ class Line:
         return self.group != "accuracy"
 
     @property
+    def carries_state(self) -> bool:
+        """Whether calls begin with given states: a stream's single steps do, and from states of zero
+        a peer may leave the recurrent product out."""
+        one_step = self.network.time == 1 and self.work == "forward"
+        return one_step and not self.group.startswith("dropin")
+
+    @property
     def against_float64(self) -> bool:
         """Whether it is float32 on all sides, whose errors are then measured."""
         return self.work in ("forward", "training") and self.group in FLOAT32_GROUPS

@@ -11,6 +11,7 @@ from peers.lines import GATES, Line, Network
 
 SEED = 7
 SYMBOLS, EMBEDDING = 96, 64  # of the language model
+STATES = {"lstm": ("h0", "c0"), "gru": ("h0",), "rnn_tanh": ("h0",)}
 
 
 def weights_size(network: Network) -> int:
@@ -39,7 +40,8 @@ def half_lengths(network: Network, random: np.random.Generator) -> NDArray[np.in
 
 
 def arrays_of(line: Line) -> dict[str, NDArray[np.generic]]:
-    """params, x [T, B, I], r [T, B, D*U] (what the loss weighs y with), lengths where there are."""
+    """params, x [T, B, I], r [T, B, D*U] (what the loss weighs y with); where the line has them
+    lengths, and the states before the first step, h0 and of an LSTM c0 [L*D, B, U]."""
     network, random = line.network, np.random.default_rng(SEED)
 
     def uniform(shape: tuple[int, ...], scale: float) -> NDArray[np.float32]:
@@ -60,6 +62,9 @@ def arrays_of(line: Line) -> dict[str, NDArray[np.generic]]:
         past = np.arange(network.time)[:, None] >= lengths
         found["r"][past] = 0  # so that those who compute the padding have the same gradients
         found["lengths"] = lengths
+    if line.carries_state:
+        shape = (network.layers * network.directions, network.batch, network.units)
+        found |= {name: uniform(shape, 1.0) for name in STATES[network.cell]}
     return found
 
 

@@ -18,7 +18,7 @@ Arrays = Mapping[str, NDArray[Any]]
 Errors = dict[str, float]
 QUANTITIES = ("y", "hn", "cn", "dx", "dW", "db")
 LIMIT = 3600.0  # seconds: float64 of the largest networks takes minutes on few processors
-INPUTS = ("params", "x", "r")
+INPUTS = ("params", "x", "r", "h0", "c0")  # of those that the problem has
 
 
 def quantities(network: Network, results: Arrays) -> dict[str, NDArray[Any]]:
@@ -65,7 +65,8 @@ class Source:
     def _key(self, line: Line, inputs: Path) -> str:
         digest = hashlib.sha256(line.network.name.encode())
         for name in INPUTS:
-            digest.update((inputs / f"{name}.npy").read_bytes())
+            if (path := inputs / f"{name}.npy").exists():
+                digest.update(path.read_bytes())
         return digest.hexdigest()[:20]
 
     def of(self, line: Line, inputs: Path, command: Callable[[str], str]) -> Exact:

@@ -115,10 +115,11 @@ class Direction:
     dtype: DTypeLike
     saved: list[Gates] = field(default_factory=list)
 
-    def forward(self, x: Array) -> tuple[Array, Array, Array]:
-        """(y [T, B, U], h, c)."""
+    def forward(self, x: Array, start: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """(y [T, B, U], h, c), from h and c of `start`, zero where it has none."""
         units = self.part.r.shape[1]
-        h = c = np.zeros((x.shape[1], units), self.dtype)
+        zeros = [np.zeros((x.shape[1], units))] * (2 - len(start))
+        h, c = (state.astype(self.dtype) for state in (*start, *zeros))
         self.x, recurrent = x, wide(self.part.r).T
         from_input, bias = wide(x) @ wide(self.part.w).T + self.part.bw, wide(self.part.br)
         outputs = [h]
@@ -155,20 +156,22 @@ class Direction:
 
 
 def run(
-    cell: str, parts: Sequence[Part], x: Array, r: Array, dtype: DTypeLike = np.float32
-) -> tuple[dict[str, Array], list[Part]]:
-    """(y, hn, cn, dx; gradients of the parts) of a network from zero states, where the loss is
-    sum(y * r). Directions of a layer follow each other in `parts`."""
+    cell: str, parts: Sequence[Part], x: Array, r: Array, dtype: DTypeLike = np.float32,
+    states: Sequence[Array] = (),
+) -> tuple[dict[str, Array], list[Part]]:  # fmt: skip
+    """(y, hn, cn, dx; gradients of the parts) of a network from `states`, h and of an LSTM c
+    [L*D, B, U], zero where there are none; the loss is sum(y * r). Directions of a layer follow each
+    other in `parts`."""
     both = 1 + max(part.direction for part in parts)
     nets = [Direction(CELLS[cell], part, dtype) for part in parts]
-    y, states = x.astype(dtype), []
+    y, last = x.astype(dtype), []
     for first in range(0, len(nets), both):
         outputs = []
-        for net in nets[first : first + both]:
+        for place, net in enumerate(nets[first : first + both], first):
             way = -1 if net.part.direction else 1
-            out, h, c = net.forward(y[::way])
+            out, h, c = net.forward(y[::way], [state[place] for state in states])
             outputs.append(out[::way])
-            states.append((h, c))
+            last.append((h, c))
         y = np.concatenate(outputs, axis=2)
     dy, gradients = r.astype(dtype), []
     for first in reversed(range(0, len(nets), both)):
@@ -180,7 +183,7 @@ def run(
             total = total + dx[::way]
             gradients.append(part)
         dy = np.asarray(total).astype(dtype)
-    found = {"y": y, "hn": np.stack([h for h, _ in states]), "dx": dy}
+    found = {"y": y, "hn": np.stack([h for h, _ in last]), "dx": dy}
     if cell == "lstm":
-        found["cn"] = np.stack([c for _, c in states])
+        found["cn"] = np.stack([c for _, c in last])
     return found, sorted(gradients, key=lambda part: (part.layer, part.direction))

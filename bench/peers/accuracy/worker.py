@@ -31,8 +31,9 @@ class Float64:
             openrnn.Tensor(task.array(name).astype(np.float64)) for name in ("params", "x", "r")
         )
         shape = (task.number("layers") * directions, task.number("batch"), task.number("units"))
-        zeros = openrnn.Tensor(np.zeros(shape))
-        self.states = [zeros] * (2 if task.text("cell") == "lstm" else 1)
+        zeros = [np.zeros(shape)] * (2 if task.text("cell") == "lstm" else 1)
+        states = task.states() or zeros
+        self.states = [openrnn.Tensor(state.astype(np.float64)) for state in states]
         self.kernel = "float64"
 
     def call(self) -> None:
@@ -61,7 +62,8 @@ class Storage:
         """Forward and backward."""
         x, r = self.task.array("x"), self.task.array("r")
         parts = layout.parts_of(self.task)
-        self.found, self.gradients = storage.run(self.task.text("cell"), parts, x, r)
+        cell, states = self.task.text("cell"), self.task.states()
+        self.found, self.gradients = storage.run(cell, parts, x, r, states=states)
 
     def results(self) -> Results:
         """Of the last call."""

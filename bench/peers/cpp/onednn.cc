@@ -96,6 +96,7 @@ class Network : public peers::Job {
           std::make_unique<Stage>(sizes, engine_, stream_, weights(params, sizes, first), x));
       x = stages_.back()->y();
     }
+    if (task.has("h0")) begin_with_given();
     if (task.training())
       dy_ = plain({task.number("time"), task.number("batch"), stages_.back()->sizes().output()},
                   memory::format_tag::tnc, task.floats("r"));
@@ -130,6 +131,7 @@ class Network : public peers::Job {
     sizes.time = task_.number("time");
     sizes.training = task_.training();
     sizes.bf16 = bf16_;
+    sizes.states = task_.has("h0");
     return sizes;
   }
 
@@ -149,6 +151,7 @@ class Network : public peers::Job {
     return small;
   }
 
+  void begin_with_given();
   StageWeights weights(Floats params, const StageSizes& s, std::size_t first) const;
   Floats as_floats(const memory& from) const;
   Floats gradient() const;
@@ -163,6 +166,16 @@ class Network : public peers::Job {
   std::vector<std::unique_ptr<Stage>> stages_;
   memory dy_;
 };
+
+void Network::begin_with_given() {
+  const Floats h = task_.floats("h0"), c = task_.has("c0") ? task_.floats("c0") : Floats();
+  std::size_t at = 0;
+  for (const auto& stage : stages_) {
+    const StageSizes& s = stage->sizes();
+    stage->begin_with(h.data() + at, c.empty() ? nullptr : c.data() + at);
+    at += static_cast<std::size_t>(s.layers * s.directions * s.batch * s.units);
+  }
+}
 
 StageWeights Network::weights(Floats params, const StageSizes& s, std::size_t first) const {
   const auto f32 = memory::data_type::f32;
@@ -260,6 +273,7 @@ std::unique_ptr<peers::Job> make(const Task& task) {
   if (task.text("weights", "float32") != "float32")
     throw peers::Refused("not called with such weights");
   if (lengths != "none") throw peers::Refused("its primitive knows no lengths");
+  if (math != "float32" && task.has("h0")) throw peers::Refused("states are given in float32");
   return std::make_unique<Network>(task);
 }
 

@@ -54,6 +54,8 @@ class Network : public peers::Job {
     args_.y = y_.data();
     args_.hn = hn_.data();
     args_.cn = spec_.is_lstm() ? cn_.data() : nullptr;
+    if (task.has("h0")) args_.h0 = (h0_ = task.floats("h0")).data();
+    if (task.has("c0")) args_.c0 = (c0_ = task.floats("c0")).data();
     if (task.text("lengths") == "given") {
       lengths_ = task.integers("lengths");
       args_.sequence_lengths = lengths_.data();
@@ -73,7 +75,7 @@ class Network : public peers::Job {
 
  protected:
   RnnSpec spec_;
-  Floats params_, x_, y_, hn_, cn_;
+  Floats params_, x_, h0_, c0_, y_, hn_, cn_;
   std::vector<std::int32_t> lengths_;
   openrnn::ForwardArgs args_;
 };

@@ -147,6 +147,10 @@ std::vector<std::int32_t> Task::integers(const std::string& name) const {
   return read_integers(text("folder") + "/" + name + ".npy");
 }
 
+bool Task::has(const std::string& name) const {
+  return std::filesystem::exists(text("folder") + "/" + name + ".npy");
+}
+
 std::vector<double> Job::times(long count, long warm) {
   for (long i = 0; i < warm; ++i) call();
   std::vector<double> times;

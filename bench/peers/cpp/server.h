@@ -29,6 +29,8 @@ class Task {
   /// An input of the problem: '<folder>/<name>.npy'. Throws: std::runtime_error.
   Floats floats(const std::string& name) const;
   std::vector<std::int32_t> integers(const std::string& name) const;
+  /// Whether the problem has that input.
+  bool has(const std::string& name) const;
 
  private:
   std::map<std::string, std::string> options_;

@@ -31,7 +31,7 @@ struct Stage::Layouts {
     hn = {state, type, Tag::ldnc};
     cn = {state, Type::f32, Tag::ldnc};
     dh = {state, Type::f32, Tag::ldnc};
-    if (s.training) {
+    if (s.training || s.states) {
       h0 = hn;
       c0 = cn;
     }
@@ -67,7 +67,16 @@ void Stage::make_primitives(const Layouts& l, const Cell&... cell) {
   y_ = memory(l.y, engine_);
   hn_ = memory(l.hn, engine_);
   if (kLstm) cn_ = memory(l.cn, engine_);
+  if (sizes_.training || sizes_.states) make_states(l);
   if (sizes_.training) make_backward<Backward>(l, forward, cell...);
+}
+
+void Stage::make_states(const Layouts& l) {
+  h0_ = memory(l.h0, engine_);
+  zero(h0_);
+  if (!cn_) return;
+  c0_ = memory(l.c0, engine_);
+  zero(c0_);
 }
 
 template <class Backward, class Hint, class... Cell>
@@ -78,13 +87,9 @@ void Stage::make_backward(const Layouts& l, const Hint& forward, const Cell&... 
     zero(result);
     return result;
   };
-  h0_ = zeros(l.h0);
   dhn_ = zeros(l.dh);
   dh0_ = zeros(l.dh);
-  if (kLstm) {
-    c0_ = zeros(l.c0);
-    dc0_ = zeros(l.dh);
-  }
+  if (kLstm) dc0_ = zeros(l.dh);
   workspace_ = memory(forward.workspace_desc(), engine_);
   const auto back = dnnl::prop_kind::backward;
   const auto describe = [&] {
@@ -151,10 +156,14 @@ void Stage::zero(memory& memory) {
 void Stage::add_states(Arguments& args) const {
   args.emplace(DNNL_ARG_DST_ITER, hn_);
   if (cn_) args.emplace(DNNL_ARG_DST_ITER_C, cn_);
-  if (!sizes_.training) return;
-  args.emplace(DNNL_ARG_WORKSPACE, workspace_);
-  args.emplace(DNNL_ARG_SRC_ITER, h0_);
-  if (cn_) args.emplace(DNNL_ARG_SRC_ITER_C, c0_);
+  if (workspace_) args.emplace(DNNL_ARG_WORKSPACE, workspace_);
+  if (h0_) args.emplace(DNNL_ARG_SRC_ITER, h0_);
+  if (c0_) args.emplace(DNNL_ARG_SRC_ITER_C, c0_);
+}
+
+void Stage::begin_with(const float* h, const float* c) {
+  std::memcpy(h0_.get_data_handle(), h, h0_.get_desc().get_size());
+  if (c0_) std::memcpy(c0_.get_data_handle(), c, c0_.get_desc().get_size());
 }
 
 void Stage::forward() {

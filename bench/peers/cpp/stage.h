@@ -16,6 +16,7 @@ struct StageSizes {
   dnnl::memory::dim layers = 1, directions = 1, units = 0, input = 0, batch = 0, time = 0;
   bool training = false;
   bool bf16 = false;
+  bool states = false;  // whether calls begin with given ones; training has zeros
 
   dnnl::memory::dim gates() const { return cell == "lstm" ? 4 : cell == "gru" ? 3 : 1; }
   /// A lbr_gru has a bias of its own inside the reset product.
@@ -46,12 +47,15 @@ class Stage {
 
   /// Runs; in training packs the weights before.
   void forward();
+  /// What every call begins with, each [L, D, B, U]; `c` is an LSTM's. Where sizes have states.
+  void begin_with(const float* h, const float* c);
   /// From dy [T, B, D*U], float32. Gradients end in the plain form.
   void backward(const dnnl::memory& dy);
 
  private:
   struct Layouts;
   void make_forward(const Layouts& layouts);
+  void make_states(const Layouts& layouts);
   template <class Forward, class Backward, class... Cell>
   void make_primitives(const Layouts& layouts, const Cell&... cell);
   template <class Backward, class Hint, class... Cell>

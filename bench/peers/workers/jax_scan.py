@@ -46,13 +46,11 @@ CELLS = {"lstm": lstm_cell, "gru": gru_cell, "rnn_tanh": tanh_cell}
 
 
 def one_direction(
-    cell: str, params: Params, x: jax.Array, reverse: bool
+    cell: str, params: Params, x: jax.Array, start: State, reverse: bool
 ) -> tuple[jax.Array, State]:
     """(y [T, B, U], last state). The input's products of all steps are one product."""
     w, _, bw, br = params
     gates = x @ w.T + (bw if cell == "gru" else bw + br)
-    zeros = jnp.zeros((x.shape[1], params[1].shape[1]), x.dtype)
-    start = (zeros, zeros) if cell == "lstm" else (zeros,)
 
     def step(state: State, now: jax.Array) -> tuple[State, jax.Array]:
         state = CELLS[cell](state, now, params)
@@ -63,15 +61,19 @@ def one_direction(
 
 
 def network(
-    cell: str, directions: int, params: list[Params], x: jax.Array
+    cell: str, directions: int, params: list[Params], x: jax.Array, start: State = ()
 ) -> tuple[jax.Array, list[State]]:
-    """All layers; states by layer and direction."""
-    states = []
+    """All layers, from `start` ([L*D, B, U] each) or zero; states by layer and direction."""
+    states, batch = [], x.shape[1]
     for layer in range(len(params) // directions):
         outputs = []
         for direction in range(directions):
-            mine = params[layer * directions + direction]
-            y, last = one_direction(cell, mine, x, direction == 1)
+            place = layer * directions + direction
+            mine = params[place]
+            zeros = jnp.zeros((batch, mine[1].shape[1]), x.dtype)
+            kinds = (zeros, zeros) if cell == "lstm" else (zeros,)
+            first = tuple(state[place] for state in start) or kinds
+            y, last = one_direction(cell, mine, x, first, direction == 1)
             outputs.append(y)
             states.append(last)
         x = outputs[0] if directions == 1 else jnp.concatenate(outputs, axis=-1)
@@ -110,7 +112,7 @@ class Job:
             raise server.Refused("float32 alone")
         if task.lengths_kind in ("given", "packed"):
             raise server.Refused("lax.scan computes the padding")
-        self.training, cell = task.training, task.text("cell")
+        self.training, cell, states = task.training, task.text("cell"), task.states()
         directions = task.number("directions", 1)
         self.parts = layout.parts_of(task)
         params = [tuple(map(jnp.asarray, (p.w, p.r, p.bw, p.br))) for p in self.parts]
@@ -121,7 +123,9 @@ class Job:
             params = [dict(zip(NAMES, each, strict=True)) for each in params]
             compute, self.kernel = drop_in, "openrnn.jax"
         self.params = pack(cell, directions, params) if self.drop_in == "packed" else params
-        forward = lambda params, x: compute(cell, directions, params, x)
+        # States are arguments: the compiler may use what it knows of a constant.
+        self.start = (tuple(map(jnp.asarray, states)),) if states else ()
+        forward = lambda params, x, *start: compute(cell, directions, params, x, *start)
         if not self.training:
             self.forward = jax.jit(forward)
             return
@@ -141,7 +145,7 @@ class Job:
             result = self.step(self.params, self.x, self.r)
             self.values, self.gradients = jax.block_until_ready(result)
         else:
-            self.values = jax.block_until_ready(self.forward(self.params, self.x))
+            self.values = jax.block_until_ready(self.forward(self.params, self.x, *self.start))
 
     def results(self) -> dict[str, server.Array]:
         """Of the last call."""

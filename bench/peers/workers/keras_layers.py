@@ -51,6 +51,7 @@ class Job:
         mask = None
         if task.lengths_kind == "given":
             mask = keras.ops.convert_to_tensor(np.arange(len(x)) < task.array("lengths")[:, None])
+        self.states = [keras.ops.convert_to_tensor(state) for state in task.states()]
         r = np.asarray(task.array("r")).swapaxes(0, 1) if task.training else None
         self.calls = backend.Calls(
             lambda x: self._forward(x, mask),
@@ -74,8 +75,12 @@ class Job:
 
     def _forward(self, x: object, mask: object) -> tuple[object, list[object]]:
         states = []
-        for layer in self.layers:
-            x, *state = layer(x, mask=mask, training=self.task.training)
+        for place, layer in enumerate(self.layers):
+            mine = range(place * self.directions, (place + 1) * self.directions)
+            start = [state[k] for k in mine for state in self.states]
+            x, *state = layer(
+                x, mask=mask, initial_state=start or None, training=self.task.training
+            )
             states += state
         return x, states
 

@@ -36,9 +36,11 @@ class Inference:
         self.x = openrnn.Tensor(task.array("x"))
         self.layer.build(self.x.shape)
         self.layer.set_weights([np.asarray(task.array("params"))])
-        self.more = {}
+        self.more: dict[str, object] = {}
         if task.lengths_kind == "given":
             self.more["sequence_lengths"] = task.array("lengths").astype(np.int32)
+        if states := task.states():
+            self.more["initial_state"] = tuple(map(openrnn.Tensor, states))
         self.kernel = f"engine {engine_text()}"
 
     def call(self) -> None:

@@ -48,6 +48,9 @@ class Job:
         elif task.number("compile"):
             self.module = torch.compile(self.module)
         self.x = torch.from_numpy(np.asarray(task.array("x"), np.float32)).to(dtype)
+        states = [torch.from_numpy(np.asarray(each, np.float32)).to(dtype) for each in task.states()]
+        # What follows the input in a call: (h, c) of an LSTM, h of others.
+        self.start = (tuple(states) if len(states) == 2 else states[0],) if states else ()
         self.lengths = None
         if task.lengths_kind == "packed":
             self.lengths = torch.from_numpy(task.array("lengths").astype(np.int64))
@@ -78,7 +81,7 @@ class Job:
 
     def _forward(self) -> torch.Tensor:
         if self.lengths is None:
-            y, state = self.module(self.x)
+            y, state = self.module(self.x, *self.start)
         else:
             packed = pack_padded_sequence(self.x, self.lengths, enforce_sorted=False)
             y, state = self.module(packed)

@@ -70,6 +70,10 @@ class Task:
         found: NDArray[np.generic] = np.load(Path(self.text("folder")) / f"{name}.npy")
         return found
 
+    def states(self) -> list[NDArray[np.generic]]:
+        """Those that a call begins with, h and of an LSTM c [L*D, B, U]; none where they are zero."""
+        return [self.array(name) for name in ("h0", "c0") if self.has(name)]
+
     def has(self, name: str) -> bool:
         """Whether the problem has that input."""
         return (Path(self.text("folder")) / f"{name}.npy").exists()

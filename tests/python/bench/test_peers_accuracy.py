@@ -110,6 +110,32 @@ def test_both_measures(cell, tmp_path, exact):
     assert source.of(forward, tmp_path / "work", command).values.keys() == both.values.keys()
 
 
+@pytest.mark.parametrize("cell", CELLS)
+def test_both_measures_from_given_states(cell, tmp_path, exact):
+    network = Network(cell, 2, 6, 3, 1, 2)
+    line = Line("server", network, "forward", 1, ())
+    problem.write(line, tmp_path / "work")
+    task = task_of(network, tmp_path / "work")
+
+    def command(what):
+        side = measure.Side(what, "exact", "bound", (("what", what),))
+        return measure.setup_command(line, side, tmp_path / "work", "training")
+
+    source = accuracy.Source(exact, tmp_path / "exact")
+    both = source.of(line, tmp_path / "work", command)
+    params = np.load(tmp_path / "work" / "params.npy").astype(np.float64)
+    spec = Spec(cell, 2, 6, 6, direction="bidirectional")
+    y, h, c, _ = numpy_rnn.forward(spec, params, task.array("x"), *task.states())
+    wanted = {"y": y, "hn": h} | ({"cn": c} if cell == "lstm" else {})
+    for name, value in wanted.items():
+        np.testing.assert_allclose(both.values[name], value.reshape(-1), rtol=0, atol=1e-13)
+        assert 1e-9 < np.abs(both.storage[name] - both.values[name]).max() < 1e-6
+    # Other states are another problem.
+    np.save(tmp_path / "work" / "h0.npy", task.array("h0") / 2)
+    other = source.of(line, tmp_path / "work", command)
+    assert np.abs(other.values["y"] - both.values["y"]).max() > 1e-3
+
+
 def test_gradients_of_weights_and_biases_are_apart_when_thinned():
     network = Network("lstm", 1, 512, 1, 1)
     buffer = np.zeros(problem.params_size(network), np.float32)

@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from peers.workers import layout, server
 
 # The place of OpenRNN's gate at each place of ONNX's: lstm i o f c, gru z r h.
 ORDERS = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,)}
+STATES = ("initial_h", "initial_c")  # of each layer; a model that names them has them as inputs
 OPERATORS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN"}
 
 
@@ -23,18 +25,32 @@ def initializers(name: str, parts: list[layout.Part], order: tuple[int, ...]) ->
     return [numpy_helper.from_array(array, f"{name}_{key}") for key, array in arrays.items()]
 
 
+def inputs_of(task: server.Task) -> dict[str, NDArray[Any]]:
+    """What the model is given, in its order: x, lengths where they are told, and where a call begins
+    with states those of each layer."""
+    found = {"x": np.ascontiguousarray(task.array("x"), np.float32)}
+    if task.lengths_kind == "given":
+        found["lengths"] = task.array("lengths").astype(np.int32)
+    for name, state in zip(STATES, task.states(), strict=False):
+        layers = np.split(np.ascontiguousarray(state, np.float32), task.number("layers"))
+        found |= {f"{name}{layer}": part for layer, part in enumerate(layers)}
+    return found
+
+
 def model_of(task: server.Task) -> ModelProto:
-    """The network as an ONNX model: x -> y, h0.., c0.. (states of each layer)."""
+    """The network as an ONNX model: inputs_of -> y, h0.., c0.. (states of each layer)."""
     cell, units, directions = task.text("cell"), task.number("units"), task.number("directions", 1)
     parts, nodes, constants, states, source = layout.parts_of(task), [], [], [], "x"
-    lengths = "lengths" if task.lengths_kind == "given" else ""
+    given = inputs_of(task)
     more: dict[str, Any] = {"linear_before_reset": 1} if cell == "gru" else {}
     for layer in range(task.number("layers")):
         name = f"l{layer}"
         mine = [part for part in parts if part.layer == layer]
         constants += initializers(name, mine, ORDERS[cell])
         outputs = [f"{name}_y", f"h{layer}"] + ([f"c{layer}"] if cell == "lstm" else [])
-        inputs = [source, f"{name}_W", f"{name}_R", f"{name}_B", lengths]
+        more_inputs = ["lengths", *(f"{state}{layer}" for state in STATES)]
+        inputs = [source, f"{name}_W", f"{name}_R", f"{name}_B"]
+        inputs += [each if each in given else "" for each in more_inputs]
         nodes.append(
             helper.make_node(
                 OPERATORS[cell], inputs, outputs, hidden_size=units,
@@ -54,10 +70,10 @@ def model_of(task: server.Task) -> ModelProto:
     name, shape = ("axis", [1]) if directions == 1 else ("flat", [0, 0, directions * units])
     constants.append(numpy_helper.from_array(np.array(shape, np.int64), name))
     value = helper.make_tensor_value_info
-    x = task.array("x")
-    inputs_of_graph = [value("x", TensorProto.FLOAT, x.shape)]
-    if lengths:
-        inputs_of_graph.append(value("lengths", TensorProto.INT32, [x.shape[1]]))
+    inputs_of_graph = [
+        value(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in given.items()
+    ]
     graph = helper.make_graph(
         nodes, "network", inputs_of_graph,
         [value(name, TensorProto.FLOAT, None) for name in ["y", *states]], constants,

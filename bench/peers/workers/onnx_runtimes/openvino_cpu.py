@@ -26,14 +26,15 @@ class Job:
              "INFERENCE_PRECISION_HINT": precision},
         )  # fmt: skip
         model = core.read_model(onnx_model.model_of(task).SerializeToString())
-        model.reshape({"x": list(task.array("x").shape)})
+        arrays = onnx_model.inputs_of(task)
+        model.reshape({name: list(array.shape) for name, array in arrays.items()})
         compiled = core.compile_model(model, "CPU")
         if compiled.get_property("INFERENCE_PRECISION_HINT").to_string() != precision:
             raise server.Refused(f"no {precision} on this processor")
         self.request = compiled.create_infer_request()
-        self.inputs = {"x": openvino.Tensor(task.array("x"), shared_memory=True)}
-        if task.lengths_kind == "given":
-            self.inputs["lengths"] = openvino.Tensor(task.array("lengths").astype(np.int32))
+        self.inputs = {
+            name: openvino.Tensor(array, shared_memory=True) for name, array in arrays.items()
+        }
         for name, value in self.inputs.items():
             self.request.set_tensor(name, value)
         self.names = [output.get_any_name() for output in compiled.outputs]

@@ -42,10 +42,10 @@ class Job:
         self.session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         del data, model
         self.binding = self.session.io_binding()
-        self.inputs = {"x": ort.OrtValue.ortvalue_from_numpy(task.array("x"))}
-        if task.lengths_kind == "given":
-            lengths = task.array("lengths").astype(np.int32)
-            self.inputs["lengths"] = ort.OrtValue.ortvalue_from_numpy(lengths)
+        self.inputs = {
+            name: ort.OrtValue.ortvalue_from_numpy(array)
+            for name, array in onnx_model.inputs_of(task).items()
+        }
         for name, value in self.inputs.items():
             self.binding.bind_ortvalue_input(name, value)
         self.names = [output.name for output in self.session.get_outputs()]

@@ -83,9 +83,7 @@ class Job:
         self.memory = self.api.make(
             CREATE_CPU_MEMORY_INFO, ctypes.c_int(ARENA), ctypes.c_int(DEFAULT_MEMORY)
         )
-        self.arrays = {"x": np.ascontiguousarray(task.array("x"), np.float32)}
-        if task.lengths_kind == "given":
-            self.arrays["lengths"] = task.array("lengths").astype(np.int32)
+        self.arrays = onnx_model.inputs_of(task)
         self.inputs = (Pointer * len(self.arrays))(*map(self.value_of, self.arrays.values()))
         self.input_names = names_of(list(self.arrays))
         self.names = [output.name for output in model.graph.output]

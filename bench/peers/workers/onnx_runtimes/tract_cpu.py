@@ -27,7 +27,8 @@ class Job:
             model = tract.onnx().load(path).into_model()
         self.names = [output.name for output in network.graph.output]  # its own are the nodes'
         self.model = model.into_runnable()
-        self.inputs = [tract.Tensor.from_numpy(task.array("x"))]
+        arrays = onnx_model.inputs_of(task).values()
+        self.inputs = [tract.Tensor.from_numpy(array) for array in arrays]
         self.kernel = "its own"
 
     def call(self) -> None:

@@ -40,6 +40,15 @@ def test_numbers_of_lines():
     assert Counter(line.threads for line in four_threads_set()) == {4: 2 * (14 * 2 + 1)}
 
 
+def test_which_lines_carry_states():
+    """Those of streams and of a server: a peer may use that states are zero."""
+    carried = {line.group for line in gate_set() if line.carries_state}
+    assert carried == {"streaming", "server"}
+    assert all(line.carries_state for line in gate_set() if line.group in carried)
+    steps = [line for line in four_threads_set() if line.network.time == 1]
+    assert len(steps) == 2 and all(line.carries_state for line in steps)
+
+
 def test_everyone_stands_in_plain_lines():
     steps = ["steps alone", "reading"]
     assert keys("LSTM L1 U64 B1 T100, forward, 1 thread") == [

@@ -102,6 +102,24 @@ def test_inputs_of_a_line():
         assert padded["r"][:length, row].all() and not padded["r"][length:, row].any()
 
 
+@pytest.mark.parametrize("cell,states", [("lstm", {"h0", "c0"}), ("gru", {"h0"})])
+def test_single_steps_begin_with_given_states(cell, states):
+    network = Network(cell, 3, 4, 5, 1, directions=2)
+    line = Line("server", network, "forward", 1, ())
+    assert line.carries_state
+    arrays = problem.arrays_of(line)
+    assert arrays.keys() == {"params", "x", "r"} | states
+    for name in states:
+        assert arrays[name].shape == (6, 5, 4) and arrays[name].dtype == np.float32
+        assert np.unique(arrays[name]).size == 120 and 0.9 < np.abs(arrays[name]).max() <= 1
+    plain = problem.arrays_of(Line("dropin", network, "forward", 1, ()))
+    assert plain.keys() == {"params", "x", "r"}
+    assert all((plain[name] == arrays[name]).all() for name in plain)
+    longer = Network(cell, 3, 4, 5, 2)
+    for other in (Line("server", network, "training", 1, ()), Line("server", longer, "forward", 1, ())):
+        assert not other.carries_state and "h0" not in problem.arrays_of(other)
+
+
 def test_inputs_of_rare_lines():
     network = Network("lstm", 1, 4, 2, 3)
     small = problem.arrays_of(Line("accuracy", network, "training", 1, (), weights=SMALL_WEIGHTS))

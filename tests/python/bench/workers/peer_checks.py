@@ -66,8 +66,9 @@ def wanted_of(line, folder):
     buffer = 0.0
     for row, length in enumerate(lengths):
         of_row, gradients = storage.run(
-            line.network.cell, parts, x[:length, [row]], r[:length, [row]], np.float64
-        )
+            line.network.cell, parts, x[:length, [row]], r[:length, [row]], np.float64,
+            [state[:, [row]] for state in task.states()],
+        )  # fmt: skip
         for name, value in of_row.items():
             place = slice(length) if name in ("y", "dx") else slice(None)
             found[name][place, [row]] = value
@@ -91,3 +92,15 @@ def check(line, found, folder):
         if name == "y":
             mine, other = mine[mask], other[mask]
         assert agreement.difference(mine, other) < 2e-6, name
+
+
+def check_a_step(worker, cell, directions, pool, folder):
+    """A step of streams from states that are given, with every call the same ones."""
+    line = Line("server", Network(cell, 2, 5, 3, 1, directions), "forward", 1, ())
+    process, _ = set_up(pool, line, side_of(worker), folder)
+    for name in ("h0", "c0") if cell == "lstm" else ("h0",):
+        state = np.load(folder / "work" / f"{name}.npy")
+        assert state.shape == (2 * directions, 3, 5) and np.unique(state).size == state.size
+    check(line, results_of(process, folder), folder)
+    assert len(process.times(2, 1)) == 2
+    check(line, results_of(process, folder), folder)

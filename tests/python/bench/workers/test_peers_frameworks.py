@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from peer_checks import MODES, check, line_of, pool_of, results_of, set_up, side_of, wanted_of
+from peer_checks import MODES, check, check_a_step, line_of, pool_of, results_of, set_up, side_of, wanted_of
 
 from peers import agreement, protocol
 from peers.cells import CELLS
@@ -47,6 +47,13 @@ def test_scans_of_jax(work, cell, directions, pool, tmp_path):
     assert kernel == "XLA CPU, lax.scan"
     check(line, results_of(process, tmp_path), tmp_path)
     assert process.ask("about") == "JAX 0.0, XLA_FLAGS=--xla_cpu_multi_thread_eigen=false"
+
+
+@pytest.mark.parametrize("worker", ["pytorch", "jax_scan"])
+@pytest.mark.parametrize("cell", MODES)
+@pytest.mark.parametrize("directions", [1, 2])
+def test_a_step_from_given_states(worker, cell, directions, pool, tmp_path):
+    check_a_step(worker, cell, directions, pool, tmp_path)
 
 
 def test_kernels_of_pytorch(pool, tmp_path):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from peer_checks import MODES, NATIVE, check, line_of, results_of, set_up, side_of, wanted_of
+from peer_checks import MODES, NATIVE, check, check_a_step, line_of, results_of, set_up, side_of, wanted_of
 
 from peers import agreement, protocol
 from peers.lines import Line, Network, Side
@@ -21,6 +21,13 @@ def test_forward(worker, cell, directions, padded, pool, tmp_path):
     check(line, results_of(process, tmp_path), tmp_path)
     assert len(process.times(3, 2)) == 3 and min(process.times(2, 0)) > 0
     check(line, results_of(process, tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize("worker", ["openrnn_core", "onnx_runtimes.ort_c"])
+@pytest.mark.parametrize("cell", MODES)
+@pytest.mark.parametrize("directions", [1, 2])
+def test_a_step_from_given_states(worker, cell, directions, pool, tmp_path):
+    check_a_step(worker, cell, directions, pool, tmp_path)
 
 
 @pytest.mark.parametrize("cell", MODES)

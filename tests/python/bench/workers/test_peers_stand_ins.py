@@ -1,7 +1,7 @@
 """The workers of OpenVINO and tract, over packages with the few names that they use."""
 
 import pytest
-from peer_checks import MODES, check, line_of, pool_of, results_of, set_up, side_of
+from peer_checks import MODES, check, check_a_step, line_of, pool_of, results_of, set_up, side_of
 
 from peers import protocol
 from peers.lines import Side
@@ -25,8 +25,9 @@ class Model:
     def into_model(self): return self
     into_runnable = into_model
     def run(self, given):
-        (x,) = given
-        return [Tensor(array) for array in self.session.run(None, {"x": x.array})]
+        names = [each.name for each in self.session.get_inputs()]
+        arrays = {name: each.array for name, each in zip(names, given, strict=True)}
+        return [Tensor(array) for array in self.session.run(None, arrays)]
 
 def onnx(): return Model()
 '''
@@ -78,7 +79,9 @@ class CompiledModel:
 class Model:
     def __init__(self, data):
         self.session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    def reshape(self, shapes): assert shapes == {"x": [7, 3, 5]}, shapes
+    def reshape(self, shapes):
+        wanted = {each.name: each.shape for each in self.session.get_inputs()}
+        assert shapes == wanted and shapes["x"][1:] == [3, 5], shapes
 
 class Core:
     def set_property(self, device, options):
@@ -124,6 +127,13 @@ def test_forward(worker, padded, cell, directions, started, tmp_path):
     process, _ = set_up(started(), line, side_of(worker, padded), tmp_path)
     check(line, results_of(process, tmp_path), tmp_path)
     assert len(process.times(2, 1)) == 2
+
+
+@pytest.mark.parametrize("worker", ["onnx_runtimes.openvino_cpu", "onnx_runtimes.tract_cpu"])
+@pytest.mark.parametrize("cell", MODES)
+@pytest.mark.parametrize("directions", [1, 2])
+def test_a_step_from_given_states(worker, cell, directions, started, tmp_path):
+    check_a_step(worker, cell, directions, started(), tmp_path)
 
 
 def test_kernels_and_versions_are_told(started, tmp_path):

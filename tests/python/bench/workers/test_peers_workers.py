@@ -4,7 +4,7 @@ import importlib.util
 
 import numpy as np
 import pytest
-from peer_checks import MODES, check, line_of, pool_of, results_of, set_up, side_of, wanted_of
+from peer_checks import MODES, check, check_a_step, line_of, pool_of, results_of, set_up, side_of, wanted_of
 
 from peers import agreement, measure, protocol
 from peers.cells import CELLS
@@ -23,6 +23,13 @@ def test_forward(worker, cell, directions, padded, pool, tmp_path):
     line = line_of(cell, directions, padded=padded)
     process, _ = set_up(pool, line, side_of(worker, padded), tmp_path)
     check(line, results_of(process, tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize("worker", PEERS)
+@pytest.mark.parametrize("cell", MODES)
+@pytest.mark.parametrize("directions", [1, 2])
+def test_a_step_from_given_states(worker, cell, directions, pool, tmp_path):
+    check_a_step(worker, cell, directions, pool, tmp_path)
 
 
 @pytest.mark.parametrize("worker", ["openrnn_layers", "keras_tensorflow"])

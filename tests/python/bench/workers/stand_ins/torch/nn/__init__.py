@@ -90,12 +90,14 @@ class Recurrent(Module):
         valid = np.ones((time, batch, 1), "float32")
         if lengths is not None:
             valid = (np.arange(time)[:, None] < lengths)[..., None].astype("float32")
-        zeros = Tensor(np.zeros((batch, self.units), "float32"))
-        last = []
+        last, count = [], self.layers * len(self.ways)
+        if state is None:
+            state = Tensor(np.zeros((count, batch, self.units), "float32"))
+        first = state if isinstance(state, tuple) else (state, state)
         for layer in range(self.layers):
             sides = []
             for way in self.ways:
-                h, c = (each[len(last)] for each in state) if state else (zeros, zeros)
+                h, c = (each[len(last)] for each in first)
                 y, h, c = self.walk(x, valid, way, f"l{layer}{way}", h, c)
                 sides.append(y)
                 last.append((h, c))
