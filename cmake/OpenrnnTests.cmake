@@ -127,6 +127,7 @@ if(OPENRNN_HAS_CUDA)
   add_gpu_run(cudnn_nccl_test)
   set_property(TEST cudnn_nccl_test cudnn_nccl_faults_test APPEND PROPERTY ENVIRONMENT
     STAND_IN_GPUS=4)
+  set_property(TEST cudnn_gpus_test APPEND PROPERTY ENVIRONMENT STAND_IN_GPUS=2)
   # What it proves must not depend on the user's variable.
   set_property(TEST cudnn_agreement_test APPEND PROPERTY ENVIRONMENT NVIDIA_TF32_OVERRIDE=1)
   # Of libraries that are opened later, gcc 12's leak checker reads thread-local memory that is gone.

@@ -138,6 +138,7 @@ class StagedEngine final : public Engine {
       throw ArgumentError(message("[backward] saved is ", args.saved ? "of another engine" : "null",
                                   ", expected what forward_saving of cudnn returned"));
     }
+    check_rows(*this, args, saved->batch);
     const RnnSpec& spec = saved->spec;
     const std::int64_t planes = spec.num_pseudo_layers() * saved->batch;
     const std::int64_t h = planes * spec.hidden_size();

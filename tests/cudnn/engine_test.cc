@@ -6,6 +6,7 @@
 #include "conformance/support/bounds.h"
 #include "cudnn/rnn/piece.h"
 #include "openrnn/device.h"
+#include "openrnn/runtime.h"
 #include "support/expect_error.h"
 #include "support/setting.h"
 
@@ -237,6 +238,32 @@ TEST(CudnnDevice, EngineAndDeviceKnowEachOther) {
   EXPECT_EQ(device.engine()->device(), &device);
   EXPECT_EQ(device.engine()->name(), "cudnn");
   EXPECT_EQ(subject().device(), nullptr) << "the engine of the list takes the host's memory";
+}
+
+TEST(CudnnDevice, ExplainsItsCalls) {
+  const Setting none("OPENRNN_ENGINE", "");
+  const RnnSpec spec{.num_units = 8, .input_size = 3};
+  const Device& device = gpu_device(0);
+  const std::string slower = "slower than 'cudnn'";
+  const std::vector<std::pair<std::string, std::string>> others = {{"cpu", slower},
+                                                                   {"reference", slower}};
+  const Explanation on_gpu = explain(spec, {.device = &device});
+  EXPECT_EQ(on_gpu.engine, "cudnn");
+  EXPECT_EQ(on_gpu.description, device.engine()->description());
+  EXPECT_EQ(on_gpu.math_kind, device.engine()->math_kind(spec));
+  EXPECT_FALSE(on_gpu.same_bits) << "as on this GPU, and no processor's";
+  EXPECT_EQ(on_gpu.others, others);
+  EXPECT_EQ(explain(spec).others[0].second, "needs device='gpu:0'");
+  RnnSpec tf32 = spec;
+  tf32.compute.math = Math::kTf32;
+  if (subject().unsupported(tf32).empty()) {
+    EXPECT_EQ(explain(tf32).others[0].second, "supports it, but is not asked for");
+  }
+  const Setting forced("OPENRNN_ENGINE", "cudnn");
+  const Explanation of_host = explain(spec);
+  EXPECT_EQ(of_host.engine, "cudnn");
+  EXPECT_FALSE(of_host.same_bits);
+  EXPECT_EQ(of_host.others, others);
 }
 
 TEST(CudnnDevice, RunsOverItsOwnMemory) {

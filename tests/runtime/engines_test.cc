@@ -69,14 +69,41 @@ TEST(Engines, PackStoredWeightsForInferenceAlone) {
   }
 }
 
-TEST(Engines, TakeNoParametersOfEachOther) {
+// Parameters, workspaces and saved calls are the engine's that made them.
+TEST(Engines, TakeNothingOfEachOther) {
   const Array params(DType::kFloat32, {params_size(small())});
-  ForwardArgs args;
-  args.params = engine("reference").pack(small(), params.view(), PackFor::kTraining);
-  const std::string rest = "] params are packed by another engine, expected cpu's";
-  expect_error<ArgumentError>([&] { engine("cpu").forward(args, nullptr); }, "[forward" + rest);
-  expect_error<ArgumentError>([&] { engine("cpu").forward_saving(args); },
-                              "[forward_saving" + rest);
+  const float x[2] = {};
+  float y[3] = {};
+  const auto call_of = [&](std::string_view name) {
+    ForwardArgs args;
+    args.params = engine(name).pack(small(), params.view(), PackFor::kTraining);
+    args.max_time = args.batch = 1;
+    args.x = x;
+    args.y = y;
+    return args;
+  };
+  const struct {
+    std::string name, other, of_params, of_saved, from;
+  } cases[] = {{"cpu", "reference", "params are packed by another engine, expected cpu's",
+                "another engine's", "cpu's forward_saving returned"},
+               {"reference", "cpu", "params were packed by another engine, expected reference",
+                "of another engine", "forward_saving of reference returned"}};
+  for (const auto& one : cases) {
+    const Engine& own = engine(one.name);
+    const ForwardArgs args = call_of(one.other);
+    expect_error<ArgumentError>([&] { own.forward(args, nullptr); }, "[forward] " + one.of_params);
+    expect_error<ArgumentError>([&] { own.forward_saving(args); },
+                                "[forward_saving] " + one.of_params);
+    const auto made = engine(one.other).forward_saving(args);
+    const std::string saved = "[backward] saved is ", rest = ", expected what " + one.from;
+    expect_error<ArgumentError>([&] { own.backward({.saved = made.get()}); },
+                                saved + one.of_saved + rest);
+    expect_error<ArgumentError>([&] { own.backward({}); }, saved + "null" + rest);
+  }
+  const ForwardArgs args = call_of("cpu");
+  const auto workspace = engine("reference").make_workspace(call_of("reference").params, {});
+  expect_error<ArgumentError>([&] { engine("cpu").forward(args, workspace.get()); },
+                              "[forward] workspace is another engine's, expected the cpu's own");
 }
 
 TEST(MathKind, NamesTheFunctionOfAChoice) {

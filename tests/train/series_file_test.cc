@@ -139,6 +139,36 @@ TEST(SeriesFile, HasTheWindowsOfOneInMemory) {
   }
 }
 
+// More rows than are read at once, and changes over more of them than that.
+TEST(SeriesFile, NormalisesManyRows) {
+  const TempFolder folder;
+  const std::string path = folder / "table.csv";
+  write(path, table_of(3000));  // 2400 train
+  const SeriesFile file = open_series(path, {}, 0);
+  const std::vector<double> all = read_all(*file.rows);
+  for (const std::size_t horizon : {1, 1500}) {
+    const SeriesScaling found =
+        SeriesWindows(file, {.window = 24, .horizon = std::int64_t(horizon)}).scaling();
+    for (std::size_t c = 0; c < 2; ++c) {
+      const auto expect = [&](const Normalisation& part, std::size_t before) {
+        const auto value = [&](std::size_t row) {
+          return all[2 * row + c] - (before > 0 ? all[2 * (row - before) + c] : 0.0);
+        };
+        const auto count = static_cast<double>(2400 - before);
+        double sum = 0.0, squares = 0.0;
+        for (std::size_t row = before; row < 2400; ++row) sum += value(row);
+        const double mean = sum / count;
+        for (std::size_t row = before; row < 2400; ++row) squares += std::pow(value(row) - mean, 2);
+        const double deviation = std::sqrt(squares / count);
+        EXPECT_NEAR(part.mean[c], mean, 1e-12 * deviation) << horizon;
+        EXPECT_NEAR(part.deviation[c], deviation, 1e-12 * deviation) << horizon;
+      };
+      expect(found.values, 0);
+      expect(found.changes, horizon);
+    }
+  }
+}
+
 TEST(SeriesWindows, AreCountedFromNought) {
   SeriesTable table{{"a"}, {}, Array(DType::kFloat64, {40, 1})};
   for (std::size_t i = 0; i < 40; ++i) table.values.as<double>()[i] = std::sin(double(i));

@@ -130,6 +130,35 @@ TEST(RecomputeSteps, ThoseThatNoRowReachesHaveNoGradient) {
   }
 }
 
+// What every layer leaves is written by the forward pass alone.
+TEST(RecomputeSteps, LeaveWhatEveryLayerGave) {
+  for (const char* const text :
+       {"lstm L2 U7 I3 B3 T70 f32 lengths batch_major", "lstm L2 U5 I3 B2 T70 bi f64"}) {
+    Case c = parse_case(text, "every_layer");
+    if (!c.lengths.empty()) c.lengths = {70, 33, 5};
+    const Data d = make_data(c);
+    const std::int64_t width = c.spec.num_dirs() * c.spec.num_units;
+    const auto run = [&](std::int64_t recompute) {
+      ForwardBuffers out = forward_buffers(c);
+      ForwardArgs args =
+          forward_args(c, d, out, cpu().pack(c.spec, d.params.view(), PackFor::kTraining), true);
+      args.recompute = recompute;
+      Result every;
+      std::vector<void*> pointers;  // the outputs of both layers, then their cells
+      for (const char* const name : {"output 0", "output 1", "cell 0", "cell 1"}) {
+        every.parts.emplace_back(name, random_array(c.spec.dtype, c.seq_size(width), 5, 6, 7));
+      }
+      for (auto& part : every.parts) pointers.push_back(part.second.data());
+      args.layer_outputs = pointers.data();
+      args.layer_cells = pointers.data() + 2;
+      const auto saved = cpu().forward_saving(args);
+      run_backward(cpu(), c, d, *saved);
+      return every;
+    };
+    EXPECT_EQ(first_difference(run(0), run(32)), "") << text;
+  }
+}
+
 TEST(RecomputeSteps, AreWholeGroupsOfTheSums) {
   EXPECT_EQ(recompute_steps(0, 100), 0);
   EXPECT_EQ(recompute_steps(1, 100), kGradientSteps);

@@ -177,26 +177,25 @@ TEST(Samples, OfCallsThatRecomputeHaveTheSameBits) {
 }
 
 TEST(Samples, RowsOutsideOfTheBatchAreRefused) {
-  const Case c = parse_case("lstm L1 U3 I2 B4 T3 f32", "rows");
-  const Data d = make_data(c);
-  for (const char* name : {"cpu", "reference"}) {
-    const Engine& tested = engine(name);
-    const auto saved = save_call(tested, c, d);
-    Array rows(c.spec.dtype, {4 * params_size(c.spec)});
-    BackwardArgs args = upstream(c, d, *saved);
-    args.row_dparams = rows.data();
-    args.first_row = 1;
-    args.last_row = 5;
-    expect_error<ArgumentError>(
-        [&] { tested.backward(args); },
-        "[backward] row_dparams is of rows 1 to 5, expected rows within 0 to 4");
-    for (const auto& [first, last] : {std::pair(-1, 2), std::pair(3, 2), std::pair(-2, -1)}) {
-      args.first_row = first;
-      args.last_row = last;
-      expect_error<ArgumentError>([&] { tested.backward(args); },
-                                  "[backward] row_dparams is of rows " + std::to_string(first) +
-                                      " to " + std::to_string(last) +
-                                      ", expected rows within 0 to 4");
+  for (const char* text : {"lstm L1 U3 I2 B4 T3 f32", "lstm L1 U3 I2 B4 T3 f64"}) {
+    const Case c = parse_case(text, "rows");
+    const Data d = make_data(c);
+    for (const auto& [name, recompute] :
+         {std::pair("cpu", 0), std::pair("cpu", 32), std::pair("reference", 0)}) {
+      const Engine& tested = engine(name);
+      const auto saved = save_call(tested, c, d, recompute);
+      Array rows(c.spec.dtype, {4 * params_size(c.spec)});
+      BackwardArgs args = upstream(c, d, *saved);
+      args.row_dparams = rows.data();
+      for (const auto& [first, last] :
+           {std::pair(1, 5), std::pair(-1, 2), std::pair(3, 2), std::pair(-2, -1)}) {
+        args.first_row = first;
+        args.last_row = last;
+        expect_error<ArgumentError>([&] { tested.backward(args); },
+                                    "[backward] row_dparams is of rows " + std::to_string(first) +
+                                        " to " + std::to_string(last) +
+                                        ", expected rows within 0 to 4");
+      }
     }
   }
 }

@@ -2,6 +2,7 @@
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
 #include "cudnn/gpu/check.h"
+#include "cudnn/graphs/device_calls.h"
 #include "device/support.h"
 #include "support/expect_error.h"
 #include "support/setting.h"
@@ -94,6 +95,46 @@ TEST(CudnnDevice, RefusesProductsThatItCannotCompute) {
                               "[matmul] both bias and accumulate are given, expected one of them");
   expect_error<TypeError>([&] { gpu.optimizer_step({.dtype = DType::kFloat16}); },
                           "[optimizer_step] dtype is float16, expected float32 or float64");
+}
+
+void expect_no_rows(const Engine& engine, const SavedForward& saved) {
+  double norms[2] = {};
+  float rows[1] = {};
+  BackwardArgs of_norms{.saved = &saved}, of_rows{.saved = &saved};
+  of_norms.row_norms = norms;
+  of_rows.row_dparams = rows;
+  for (const BackwardArgs& args : {of_norms, of_rows}) {
+    expect_error<UnsupportedError>([&] { engine.backward(args); },
+                                   "[backward] gradients of rows are asked of engine 'cudnn', "
+                                   "which has none, expected engine 'cpu'");
+  }
+}
+
+// The engine of the host's memory, and that of the GPU's.
+TEST(CudnnEngines, RefuseWhatTheyHaveNot) {
+  const conformance::Case c = conformance::parse_case("lstm L1 U5 I3 B2 T3 f32", "refused");
+  const conformance::Data d = conformance::make_data(c);
+  conformance::ForwardBuffers out = conformance::forward_buffers(c);
+  const Engine &host = engine("cudnn"), &own = *conformance::gpu().engine();
+  const auto of_host = host.pack(c.spec, d.params.view(), PackFor::kTraining),
+             on_gpu = conformance::packed_of(c, d);
+  for (const auto& [which, params] : {std::pair(&host, of_host), {&own, on_gpu}}) {
+    const Engine& subject = *which;
+    ForwardArgs again = conformance::forward_args(c, d, out, params, true), reserved = again;
+    again.recompute = 32;
+    reserved.reserve = out.y.data();
+    expect_error<UnsupportedError>(
+        [&] { subject.forward_saving(again); },
+        "[forward_saving] engine 'cudnn' keeps all that backward reads and cannot recompute it, "
+        "expected save=True (recompute 0), or engine 'cpu'");
+    expect_error<UnsupportedError>(
+        [&] { subject.forward_saving(reserved); },
+        "[forward_saving] engine 'cudnn' keeps what backward reads in memory of its own, expected "
+        "no reserve, or engine 'cpu'");
+  }
+  const ForwardArgs args = conformance::forward_args(c, d, out, of_host, true);
+  expect_no_rows(host, *host.forward_saving(args));
+  expect_no_rows(own, *conformance::DeviceCall(c, d).save(on_gpu));
 }
 
 TEST(CudnnSettings, OfGraphsIsATruth) {

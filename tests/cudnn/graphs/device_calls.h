@@ -47,18 +47,19 @@ class Launches {
   long before_ = graph_launches();
 };
 
-/// Parameters on the GPU, packed.
+/// Parameters on a GPU, packed.
 inline std::shared_ptr<const PackedParams> packed_of(const Case& c, const Data& d,
-                                                     PackFor purpose = PackFor::kTraining) {
-  const auto params = DeviceArray::from_host(gpu(), d.params.view());
-  return gpu().engine()->pack(c.spec, {params.data(), params.dtype(), params.shape()}, purpose);
+                                                     PackFor purpose = PackFor::kTraining,
+                                                     const Device& where = gpu()) {
+  const auto params = DeviceArray::from_host(where, d.params.view());
+  return where.engine()->pack(c.spec, {params.data(), params.dtype(), params.shape()}, purpose);
 }
 
-/// The arrays of one call, on the GPU.
+/// The arrays of one call, on a GPU.
 class DeviceCall {
  public:
-  DeviceCall(const Case& c, const Data& d) : c_(c) {
-    const auto up = [](const Array& array) { return DeviceArray::from_host(gpu(), array.view()); };
+  DeviceCall(const Case& c, const Data& d, const Device& where = gpu()) : c_(c), where_(where) {
+    const auto up = [&](const Array& array) { return DeviceArray::from_host(where, array.view()); };
     x_ = up(d.x);
     h0_ = up(d.h0);
     c0_ = up(d.c0);
@@ -69,7 +70,7 @@ class DeviceCall {
     y_ = up(wrong.y);
     hn_ = up(wrong.hn);
     cn_ = up(wrong.cn);
-    const auto room = [&c](std::int64_t size) { return DeviceArray(gpu(), c.spec.dtype, {size}); };
+    const auto room = [&](std::int64_t size) { return DeviceArray(where, c.spec.dtype, {size}); };
     dx_ = room(c.seq_size(c.spec.input_size));
     dh0_ = room(c.h_size());
     dc0_ = room(c.c_size());
@@ -89,10 +90,10 @@ class DeviceCall {
     return args;
   }
   void infer(const std::shared_ptr<const PackedParams>& params) {
-    gpu().engine()->forward(args(params, false));
+    where_.engine()->forward(args(params, false));
   }
   std::unique_ptr<SavedForward> save(const std::shared_ptr<const PackedParams>& params) {
-    return gpu().engine()->forward_saving(args(params, true));
+    return where_.engine()->forward_saving(args(params, true));
   }
   void backward(const SavedForward& saved, bool of_inputs = true) {
     BackwardArgs args;
@@ -106,7 +107,7 @@ class DeviceCall {
       if (of_inputs) args.dc0 = dc0_.mutable_data();
     }
     args.dparams = dparams_.mutable_data();
-    gpu().engine()->backward(args);
+    where_.engine()->backward(args);
   }
 
   Result outputs() const {
@@ -125,6 +126,7 @@ class DeviceCall {
 
  private:
   const Case& c_;
+  const Device& where_;
   DeviceArray x_, h0_, c0_, dy_, dhn_, dcn_, y_, hn_, cn_, dx_, dh0_, dc0_, dparams_;
 };
 
@@ -137,8 +139,9 @@ inline Result inferred(const Case& c, const Data& d,
 
 /// Outputs and gradients of a training step without its update.
 inline Result trained(const Case& c, const Data& d,
-                      const std::shared_ptr<const PackedParams>& params) {
-  DeviceCall call(c, d);
+                      const std::shared_ptr<const PackedParams>& params,
+                      const Device& where = gpu()) {
+  DeviceCall call(c, d, where);
   const auto saved = call.save(params);
   call.backward(*saved);
   Result found = call.outputs();

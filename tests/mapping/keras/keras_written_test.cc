@@ -222,6 +222,36 @@ TEST(KerasWritten, OtherLayers) {
   }
 }
 
+TEST(KerasWritten, LayersWithoutWeights) {
+  struct Written {
+    MappedLayer layer;
+    std::string type, options;
+    Shape shape = {-1, 6, 8};
+  };
+  const Written cases[] = {
+      {{.kind = "masking", .options = {{"mask_value", 0.25}}}, "Masking", R"(,"mask_value":0.25)"},
+      {{.kind = "dropout", .options = {{"rate", 0.25}}}, "Dropout", R"(,"rate":0.25)"},
+      {{.kind = "reshape", .options = {{"shape", std::vector<std::int64_t>{-1, 4}}}},
+       "Reshape",
+       R"(,"target_shape":[-1,4])"},
+      {{.kind = "repeat", .options = {{"count", std::int64_t{3}}}},
+       "RepeatVector",
+       R"(,"n":3)",
+       {-1, 8}},
+      {{.kind = "time_mean"}, "GlobalAveragePooling1D", ""},
+      {{.kind = "add"}, "Add", ""},
+      {{.kind = "multiply"}, "Multiply", ""},
+      {{.kind = "average"}, "Average", ""},
+  };
+  for (const Written& one : cases) {
+    const std::string text = written(with_layer(one.layer, DType::kFloat32, one.shape));
+    const std::string expected =
+        node(one.type, "e", R"("name":"e","trainable":true,"dtype":"float32")" + one.options,
+             R"([[["x",0,0,{}]]])");
+    EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;
+  }
+}
+
 TEST(KerasWritten, WhatLayersCannotBe) {
   const TempFolder folder;
   const auto refused = [&](const MappedModel& model, const std::string& what,

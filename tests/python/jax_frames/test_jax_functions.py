@@ -268,17 +268,19 @@ def test_init(ours, cell, method):
         assert {v.dtype.name for v in each.values()} == {"float64"}
         if method == "uniform":
             assert all(0.5 / 6**0.5 < abs(v).max() <= 6**-0.5 for k, v in each.items() if v.size > 9)
+            assert all(v.min() < 0 < v.max() for v in each.values())
             continue
         assert not each["b_ih"].any() and not each["b_hh"].any()
         if more:
             limit = (6 / (2 + 6)) ** 0.5
             assert 0.7 * limit < abs(each["w_hr"]).max() <= limit
         limit = (6 / (6 + width)) ** 0.5
-        assert 0.8 * limit < abs(each["w_ih"]).max() <= limit
+        assert 0.8 * limit < min(each["w_ih"].max(), -each["w_ih"].min()) and abs(each["w_ih"]).max() <= limit
         for part in np.split(each["w_hh"], gates):
             np.testing.assert_allclose(part.T @ part, np.eye(out), atol=1e-12)
     flat = np.concatenate([v.ravel() for each in params for v in each.values() if v.any()])
     assert len(np.unique(flat)) == flat.size
+    assert (flat != flat.astype("float32")).any(), "drawn in float64"
 
 
 def test_init_of_options(ours):
@@ -342,6 +344,17 @@ def test_flax(ours, cell, bias):
     assert ("b_hh" in again) == (cell == "gru" and bias != "none")
 
 
+def test_params_of_lists_and_tuples(ours):
+    """Whatever JAX makes an array of."""
+    params = ours.init(3, input_size=3, hidden_size=4, num_layers=2, dtype="float64")
+    plain = tuple({key: value.tolist() for key, value in each.items()} for each in params)
+    x = np.random.default_rng(1).normal(size=(2, 5, 3))
+    right = ours.lstm(x, None, None, params)[0]
+    for given in (plain, list(plain), tuple(params), ours.pack(plain)):
+        np.testing.assert_array_equal(ours.lstm(x, None, None, given)[0], right)
+    np.testing.assert_array_equal(ours.flatten(plain), ours.flatten(params))
+
+
 def wrong_calls(ours):
     params = ours.init(3, input_size=3, hidden_size=4)
     both = ours.init(3, input_size=3, hidden_size=4, bidirectional=True)
@@ -353,6 +366,7 @@ def wrong_calls(ours):
     return [
         (lambda: lstm({}), "params is dict, expected a list of one dict a layer"),
         (lambda: lstm([]), "params is 0 dicts, expected a list of one dict a layer"),
+        (lambda: lstm((*both, one), bidirectional=True), "params is 3 dicts, expected a list of one dict for each layer"),
         (lambda: lstm(params, bidirectional=True), "params is 1 dicts, expected a list of one dict for each layer"),
         (lambda: lstm([1]), r"params\[0\] is int, expected a dict"),
         (lambda: lstm([{"w_ih": one["w_ih"]}]), r"params\[0\]\['w_hh'\] is missing, expected a matrix"),

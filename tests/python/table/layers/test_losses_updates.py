@@ -47,6 +47,20 @@ def test_loss_of_inputs_is_conditional(kind):
     assert layer.get_losses_for(other) == []
 
 
+def test_a_loss_of_values_is_of_the_latest_call(kind):
+    layer = make_layer(kind)
+    x = openrnn.constant(draw(T, B, I))
+    layer(x)
+    layer.add_loss(openrnn.constant(2.0), inputs=[x])
+    layer.add_loss(openrnn.constant(3.0))
+    found = lambda losses: sorted(value(loss) for loss in losses)
+    assert found(layer.losses) == found(collection("REGULARIZATION_LOSSES")) == [2.0, 3.0]
+    assert found(layer.get_losses_for(x)) == [2.0] and found(layer.get_losses_for(None)) == [3.0]
+    layer(x)
+    assert found(layer.losses) == found(collection("REGULARIZATION_LOSSES")) == [3.0]
+    assert layer.get_losses_for(x) == []
+
+
 def test_update_of_inputs_is_conditional(kind):
     layer = make_layer(kind)
     x, other = (openrnn.Input(batch_shape=(T, B, I)) for _ in range(2))
