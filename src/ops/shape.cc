@@ -248,12 +248,7 @@ Tensor slice(const Tensor& x, const SliceRange& range) {
 
 Tensor stack(const std::vector<Tensor>& parts) {
   if (parts.empty()) throw ArgumentError("[stack] no parts, expected at least one");
-  if (any_symbolic(parts)) {
-    TensorSpec spec = infer::like("stack", parts[0]);
-    for (const Tensor& part : parts) spec.shape = infer::same("stack", parts[0], part).shape;
-    spec.shape.insert(spec.shape.begin(), static_cast<std::int64_t>(parts.size()));
-    return defer_one("stack", std::move(spec), parts);
-  }
+  if (any_symbolic(parts)) return defer_one("stack", infer::stack(parts), parts);
   std::vector<Tensor> rows;
   for (const Tensor& part : parts) {
     Shape shape = part.shape();

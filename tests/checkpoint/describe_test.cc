@@ -237,6 +237,26 @@ TEST(DescribeNetwork, SeveralNetworksAndSlots) {
             "lstm, 1 layer, 3 units, input size 2, unidirectional, float32");
 }
 
+// The same sizes in scopes of which one name begins another.
+TEST(DescribeNetwork, EachOfSeveralAlikeHasItsOwnRawVariable) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  std::vector<std::shared_ptr<layers::CudnnRnn>> made;
+  for (const char* name : {"m1", "m10", "m2"}) {
+    const VariableScope scope(name);
+    made.push_back(layer_of(rnn_spec(RnnMode::kLstm, 1, 3, 2)));
+    made.back()->build({-1, -1, 2});
+  }
+  Saver().write(folder / "a");
+  const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
+  EXPECT_TRUE(contents.remarks.empty());
+  ASSERT_EQ(contents.networks.size(), made.size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    EXPECT_EQ(contents.networks[i].raw_variable, made[i]->kernel().name());
+  }
+}
+
 // The names that a layer outside every scope would have.
 TEST(DescribeNetwork, TheRawVariableMayHaveNoScope) {
   const TempFolder folder;

@@ -308,6 +308,8 @@ TEST(SymbolicOps, SizesAreWhatAnyOperandSays) {
     EXPECT_EQ(ops::einsum("ab,ac->bac", in).shape()[1], 2);
     EXPECT_EQ(ops::concat({in[0], in[1], both}, 1).shape()[0], 2);
     EXPECT_EQ(ops::concat({both, in[0], in[1]}, 0).shape()[1], 3);
+    EXPECT_EQ(ops::add_n({both, in[0], both, in[1]}).shape(), (Shape{2, 3}));
+    EXPECT_EQ(ops::stack({both, in[0], in[1], both}).shape(), (Shape{4, 2, 3}));
   }
   EXPECT_EQ(ops::einsum("bi,bj->bij", {Input({-1, 3}), Input({2, 4})}).shape(), (Shape{2, 3, 4}));
   EXPECT_EQ(ops::einsum("ij,jk->ik", {Input({2, -1}), Input({5, -1})}).shape(), (Shape{2, -1}));

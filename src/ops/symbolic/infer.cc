@@ -135,6 +135,16 @@ TensorSpec concat(const std::vector<Tensor>& parts, std::int64_t axis) {
   return {parts[0].dtype(), std::move(shape)};
 }
 
+TensorSpec stack(const std::vector<Tensor>& parts) {
+  TensorSpec spec = like("stack", parts.at(0));
+  for (const Tensor& part : parts) {
+    const Shape shape = same("stack", parts[0], part).shape;
+    for (std::size_t d = 0; d < shape.size(); ++d) spec.shape[d] = known(spec.shape[d], shape[d]);
+  }
+  spec.shape.insert(spec.shape.begin(), static_cast<std::int64_t>(parts.size()));
+  return spec;
+}
+
 std::vector<TensorSpec> split(const Tensor& x, std::int64_t axis,
                               const std::vector<std::int64_t>& sizes) {
   require_floating("split", "x", x);

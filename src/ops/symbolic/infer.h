@@ -20,6 +20,7 @@ TensorSpec matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool trans
 TensorSpec dense(const Tensor& x, const Tensor& kernel, const Tensor& bias);
 TensorSpec reshape(const Tensor& x, const Shape& shape);
 TensorSpec concat(const std::vector<Tensor>& parts, std::int64_t axis);
+TensorSpec stack(const std::vector<Tensor>& parts);
 std::vector<TensorSpec> split(const Tensor& x, std::int64_t axis,
                               const std::vector<std::int64_t>& sizes);
 TensorSpec slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_t size);

@@ -197,6 +197,28 @@ TEST_F(PerSample, OfWhatIsComputedOfAnotherSource) {
   }
 }
 
+// Gradients too large to be made at once are made for some rows at a time, whether a source's are
+// shared by the rows, apart or both.
+TEST_F(PerSample, OfLargeParameters) {
+  const Tensor wide = random_tensor({7, 700}, 1), small = random_tensor({7, 3}, 2);
+  GradientTape tape;
+  const Tensor w = tape.watch(random_tensor({700, 1200}, 3, -0.05, 0.05)), x = tape.watch(small);
+  const Tensor twice = ops::add(ops::matmul(wide, w), ops::matmul(wide, ops::square(w)));
+  const Tensor own = ops::matmul(x, ops::matmul(small, x, {.transpose_a = true}));
+  const Tensor losses = ops::add(ops::matmul(twice, random_tensor({1200, 3}, 4)), own);
+  tape.close();
+  const std::vector<double> norms = tape.per_sample_norms(losses, std::vector{w, x});
+  ASSERT_EQ(norms.size(), 7U);
+  for (std::int64_t b = 0; b < 7; ++b) {
+    double squares = 0.0;
+    for (const DeviceArray& one :
+         tape.gradient(losses, std::vector{w, x}, losses_of_row(losses, 0, b))) {
+      squares += one.device().sum_of_squares(one.dtype(), one.size(), one.data());
+    }
+    EXPECT_NEAR(norms[static_cast<std::size_t>(b)], std::sqrt(squares), 1e-12 * std::sqrt(squares));
+  }
+}
+
 TEST_F(PerSample, InOtherTypes) {
   for (const auto& [dtype, tolerance] :
        {std::pair{DType::kFloat32, 1e-6}, std::pair{DType::kFloat16, 2e-3}}) {

@@ -231,6 +231,67 @@ TEST(TensorErrors, OfSymbolicTensors) {
   });
 }
 
+TEST(TensorErrors, OfSymbolicRanksAndTypes) {
+  const Tensor x = Input({2, 3}), open = Input({-1, 3}), number = Input(Shape{});
+  const Tensor whole = Input({2, 3}, DType::kInt32), wide = Input({3, 4}, DType::kFloat64);
+  expect_refused({
+      {"[add_row] row is float32 of shape [3], expected one dimension, the last of []",
+       [=] { ops::add_row(number, Input({3})); }},
+      {"[add_row] row is float32 of shape [1, 3], expected one dimension, the last of [2, 3]",
+       [=] {
+         ops::add_row(x, Input({1, 3}));
+       }},
+      {"[matmul] b is float64 of shape [3, 4], expected float32", [=] { ops::matmul(x, wide); }},
+      {"[dense] kernel is float64 of shape [3, 4], expected float32", [=] { ops::dense(x, wide); }},
+      {"[dense] kernel is float32 of shape [3], expected [I, N] for x [.., I] of shape [2, 3]",
+       [=] { ops::dense(x, Input({3})); }},
+      {"[dense] kernel is float32 of shape [2, 3], expected [I, N] for x [.., I] of shape []",
+       [=] { ops::dense(number, x); }},
+      {"[concat] b is float32 of shape [2], expected the shape [2, 3] of a",
+       [=] {
+         ops::concat({x, Input({2})}, 0);
+       }},
+      {"[concat] axis is 2, expected -2 to 1",
+       [=] {
+         ops::concat({x, x}, 2);
+       }},
+      {"[split] sizes are [4, -1], expected a sum of 3",
+       [=] {
+         ops::split(x, 1, {4, -1});
+       }},
+      {"[split] sizes are [1, -2], expected a sum of -1",
+       [=] {
+         ops::split(open, 0, {1, -2});
+       }},
+      {"[slice] begin is -1 and size 1, expected a range within 0 to -1",
+       [=] { ops::slice(open, {.axis = 0, .begin = -1, .size = 1}); }},
+      {"[slice] begin is 1 and size -1, expected a range within 0 to -1",
+       [=] { ops::slice(open, {.axis = 0, .begin = 1, .size = -1}); }},
+      {"[embedding_lookup] indices is float32 of shape [2, 3], expected int32",
+       [=] {
+         ops::embedding_lookup(zeros({5, 4}), x);
+       }},
+      {"[softmax_cross_entropy] labels is int32 of shape [2, 3], expected the shape of the rows of "
+       "[2, 3]",
+       [=] { ops::softmax_cross_entropy(x, whole); }},
+      {"[softmax_cross_entropy] logits is int32 of shape [2, 3], expected a floating tensor",
+       [=] { ops::softmax_cross_entropy(whole, Input({2}, DType::kInt32)); }},
+      {"[relu] x is int32 of shape [2, 3], expected a floating tensor", [=] { ops::relu(whole); }},
+      {"[select_rows] b is float64 of shape [3, 4], expected float32",
+       [=] {
+         ops::select_rows({true, false}, x, wide);
+       }},
+      {"[select_rows] b is float32 of shape [3, 2], expected the shape [2, 3] of a",
+       [=] {
+         ops::select_rows({true, false}, x, Input({3, 2}));
+       }},
+  });
+  // What is not known is not refused.
+  EXPECT_EQ(ops::slice(open, {.axis = 0, .begin = 5, .size = 2}).shape(), (Shape{2, 3}));
+  EXPECT_EQ(ops::split(open, 0, {1, 2})[1].shape(), (Shape{2, 3}));
+  EXPECT_EQ(ops::softmax_cross_entropy_rows(open, Input({4}, DType::kInt32)).shape(), Shape{4});
+}
+
 TEST(TensorErrors, OfRecurrentCalls) {
   const RnnSpec lstm{.num_units = 4, .input_size = 3};
   const RnnSpec gru{.mode = RnnMode::kGru, .num_units = 4, .input_size = 3};

@@ -1,5 +1,7 @@
 """Figures in the errors of indices and members, and the rare kinds of index."""
 
+import itertools
+
 import numpy as np
 import openrnn
 import pytest
@@ -106,6 +108,17 @@ def test_an_index_takes_what_numpy_takes(key):
     np.testing.assert_array_equal(T[key].numpy(), X[key])
     if not any(isinstance(one, list) or getattr(one, "ndim", 0) for one in key):
         np.testing.assert_array_equal(WHOLE[key].numpy(), WHOLE.numpy()[key])
+
+
+def test_every_slice_of_a_short_axis():
+    bounds = [None, -(2**62), *range(-5, 6), 2**62]
+    for size, step in itertools.product((0, 1, 4), (-5, -3, -2, -1, 1, 2, 3, 5)):
+        x = np.arange(size, dtype="float32")
+        tensor = openrnn.constant(x)
+        for begin, end in itertools.product(bounds, bounds):
+            key = slice(begin, end, step)
+            assert tensor[key].numpy().tolist() == x[key].tolist(), (size, key)
+            assert unknown(size)[key].shape == x[key].shape, (size, key)
 
 
 def test_an_empty_array_of_any_shape_takes_nothing():

@@ -1,7 +1,12 @@
 // What options are where nobody gives them, as the headers say it, and small answers of results.
 #include <gtest/gtest.h>
 
+#include "openrnn/cells_layer_norm.h"
+#include "openrnn/mapping_onnx.h"
 #include "openrnn/ops.h"
+#include "openrnn/ops_cudnn.h"
+#include "openrnn/ops_tensor.h"
+#include "openrnn/runtime.h"
 #include "openrnn/train.h"
 
 namespace openrnn::train {
@@ -102,6 +107,106 @@ TEST(Defaults, OfRuns) {
   EXPECT_EQ(arithmetic.math, "float32");
   EXPECT_EQ(arithmetic.kind, "float32");
   EXPECT_EQ(arithmetic.version, "1");
+}
+
+template <class Options>
+void expect_plain(const Options& options) {
+  EXPECT_EQ(options.num_units, 0);
+  EXPECT_EQ(options.dtype, DType::kFloat32);
+  EXPECT_EQ(options.device, nullptr);
+  EXPECT_FALSE(options.reuse);
+}
+
+TEST(Defaults, OfCells) {
+  expect_plain(CompatibleCellOptions{});
+  expect_plain(GRUCellOptions{});
+  EXPECT_EQ(CompatibleCellOptions{}.num_proj, 0);
+  const LSTMCellOptions lstm;
+  expect_plain(lstm);
+  EXPECT_EQ(lstm.forget_bias, 1.0);
+  EXPECT_EQ(lstm.num_proj, 0);
+  EXPECT_FALSE(lstm.use_peepholes || lstm.cell_clip || lstm.proj_clip);
+  expect_plain(BasicLSTMCellOptions{});
+  EXPECT_EQ(BasicLSTMCellOptions{}.forget_bias, 1.0);
+  const LayerNormBasicLSTMCellOptions normed;
+  expect_plain(normed);
+  EXPECT_TRUE(normed.layer_norm);
+  EXPECT_EQ(normed.forget_bias, 1.0);
+  EXPECT_EQ(normed.norm_gain, 1.0);
+  EXPECT_EQ(normed.norm_shift, 0.0);
+  EXPECT_EQ(normed.dropout_keep_prob, 1.0);
+  const DropoutWrapperOptions dropout;
+  EXPECT_EQ(dropout.input_keep_prob, 1.0);
+  EXPECT_EQ(dropout.output_keep_prob, 1.0);
+  EXPECT_EQ(dropout.state_keep_prob, 1.0);
+  EXPECT_FALSE(DynamicRnnOptions{}.time_major || BidirectionalOptions{}.time_major ||
+               StackBidirectionalOptions{}.time_major);
+}
+
+TEST(Defaults, OfLayersAndVariables) {
+  EXPECT_TRUE(layers::CudnnRnnOptions{}.trainable);
+  EXPECT_EQ(layers::CudnnRnnOptions{}.network, RnnSpec{});
+  const layers::DenseOptions dense;
+  EXPECT_EQ(dense.activation, layers::Activation::kLinear);
+  EXPECT_TRUE(dense.use_bias);
+  EXPECT_EQ(dense.dtype, DType::kFloat32);
+  EXPECT_EQ(dense.device, nullptr);
+  EXPECT_EQ(layers::EmbeddingOptions{}.dtype, DType::kFloat32);
+  EXPECT_EQ(layers::EmbeddingOptions{}.device, nullptr);
+  EXPECT_EQ(layers::DropoutOptions{}.rate, 0.5);
+  const VariableOptions variable;
+  EXPECT_EQ(variable.dtype, DType::kFloat32);
+  EXPECT_TRUE(variable.trainable);
+  EXPECT_EQ(variable.device, nullptr);
+}
+
+TEST(Defaults, OfCalls) {
+  const layers::RnnCallOptions layer;
+  EXPECT_TRUE(layer.time_major && layer.training);
+  EXPECT_FALSE(layer.save || layer.every);
+  EXPECT_EQ(layer.recompute, 0);
+  const ops::RnnInputs in;
+  EXPECT_TRUE(in.time_major && in.training && in.flags.zero_output_for_mask);
+  EXPECT_FALSE(in.save || in.every || in.flags.reset_to_initial);
+  EXPECT_EQ(in.recompute, 0);
+  EXPECT_EQ(in.call, "rnn");
+  const ops::CudnnCallOptions model;
+  EXPECT_TRUE(model.time_major);
+  EXPECT_FALSE(model.save);
+  EXPECT_EQ(model.recompute, 0);
+  EXPECT_TRUE(ops::CudnnFunctionOptions{}.is_training && ops::CudnnFunctionOptions{}.time_major);
+  EXPECT_FALSE(ops::MatmulOptions{}.transpose_a || ops::MatmulOptions{}.transpose_b);
+  EXPECT_FALSE(ops::ReduceOptions{}.keepdims || ops::ReduceOptions{}.axes);
+  EXPECT_EQ(ops::StepRange{}.axis, 0);
+  EXPECT_EQ(ops::StepRange{}.step, 1);
+  EXPECT_EQ(ops::CtcOptions{}.blank, 0);
+  EXPECT_TRUE(ops::CtcOptions{}.time_major);
+}
+
+TEST(Defaults, OfFilesAndSessions) {
+  const SaverOptions saver;
+  EXPECT_EQ(saver.graph, nullptr);
+  EXPECT_FALSE(saver.only_saveables || saver.variables || saver.saveables || saver.by_name);
+  EXPECT_EQ(saver.max_to_keep, 5);
+  EXPECT_EQ(CheckpointManagerOptions{}.keep, 5);
+  EXPECT_EQ(CheckpointManagerOptions{}.base, "model.ckpt");
+  EXPECT_FALSE(RestoreOptions{}.refuse_unexpected);
+  EXPECT_TRUE(TensorBundleOptions{}.verify_checksums);
+  EXPECT_FALSE(OnnxExportOptions{}.lengths || OnnxExportOptions{}.states);
+  EXPECT_EQ(ModelOptions{}.max_threads, 0);
+  EXPECT_EQ(SessionOptions{}.max_threads, 1);
+  const StreamLimits streams;
+  EXPECT_EQ(streams.streams, 1);
+  EXPECT_EQ(streams.batch, 0);
+  EXPECT_EQ(streams.time, 1);
+  EXPECT_EQ(streams.threads, 1);
+  EXPECT_EQ(StreamStep{}.max_time, 1);
+  EXPECT_TRUE(StreamStep{}.time_major);
+  const ExplainedCall explained;
+  EXPECT_EQ(explained.max_time, 1);
+  EXPECT_EQ(explained.batch, 1);
+  EXPECT_EQ(explained.recompute, 0);
+  EXPECT_EQ(explained.device, nullptr);
 }
 
 /// What three steps leave.

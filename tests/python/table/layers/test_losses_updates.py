@@ -1,5 +1,7 @@
 """Losses, updates, activity regularizers and added weights of a layer."""
 
+import gc
+
 import numpy as np
 import openrnn
 import pytest
@@ -78,17 +80,33 @@ def test_updates_reach_the_collection_with_each_call(kind, caller):
     layer.add_update(openrnn.constant(1.0))
     assert len(layer.updates) == 1
     assert collection("UPDATE_OPS") == []
-    caller(layer, draw(T, B, I))
+    for _ in range(2):
+        caller(layer, draw(T, B, I))
+        assert len(collection("UPDATE_OPS")) == 1
+        assert len(layer.updates) == 1
+
+
+def test_updates_of_a_layer_that_is_gone_leave_the_collection(held):
+    layer = openrnn.layers.Dense(U)
+    layer.add_update(lambda: None)
+    layer(draw(B, I))
     assert len(collection("UPDATE_OPS")) == 1
-    assert len(layer.updates) == 1
+    del layer
+    held.clear()
+    gc.collect()
+    assert collection("UPDATE_OPS") == []
 
 
-def test_updates_of_a_frozen_layer_are_empty(kind):
+def test_updates_of_a_frozen_layer_are_empty(kind, caller):
     layer = make_layer(kind)
     layer.add_update(openrnn.constant(1.0))
     layer.trainable = False
-    assert list(layer.updates) == []
-    layer.trainable = True
+    caller(layer, draw(T, B, I))
+    assert list(layer.updates) == layer.get_updates_for(None) == collection("UPDATE_OPS") == []
+    layer.stateful = True  # its state goes on all the same
+    caller(layer, draw(T, B, I))
+    assert len(layer.updates) == len(layer.get_updates_for(None)) == len(collection("UPDATE_OPS")) == 1
+    layer.trainable, layer.stateful = True, False
     assert len(layer.updates) == 1
 
 
