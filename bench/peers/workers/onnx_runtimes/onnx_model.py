@@ -42,15 +42,15 @@ def model_of(task: server.Task) -> ModelProto:
     cell, units, directions = task.text("cell"), task.number("units"), task.number("directions", 1)
     parts, nodes, constants, states, source = layout.parts_of(task), [], [], [], "x"
     given = inputs_of(task)
+    lengths = "lengths" if "lengths" in given else ""
     more: dict[str, Any] = {"linear_before_reset": 1} if cell == "gru" else {}
     for layer in range(task.number("layers")):
         name = f"l{layer}"
         mine = [part for part in parts if part.layer == layer]
         constants += initializers(name, mine, ORDERS[cell])
         outputs = [f"{name}_y", f"h{layer}"] + ([f"c{layer}"] if cell == "lstm" else [])
-        more_inputs = ["lengths", *(f"{state}{layer}" for state in STATES)]
-        inputs = [source, f"{name}_W", f"{name}_R", f"{name}_B"]
-        inputs += [each if each in given else "" for each in more_inputs]
+        first_states = [state for state in (f"{each}{layer}" for each in STATES) if state in given]
+        inputs = [source, f"{name}_W", f"{name}_R", f"{name}_B", lengths, *first_states]
         nodes.append(
             helper.make_node(
                 OPERATORS[cell], inputs, outputs, hidden_size=units,
