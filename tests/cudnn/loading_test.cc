@@ -107,6 +107,12 @@ TEST(Loading, NamesAFunctionThatALibraryLacks) {
   EXPECT_EQ(answer({{"OPENRNN_CUDA_LIBRARIES", folder.string() + ":" + from.string()}}, missing),
             "cuBLAS is missing: libcublas.so.13 lacks cublasCreate_v2; install cuBLAS of CUDA 13 "
             "(pip: nvidia-cublas) and name its folder in OPENRNN_CUDA_LIBRARIES");
+  // cuDNN is of the wrong version, too: it needs cuBLAS, which comes first.
+  const std::string both =
+      answer({{"OPENRNN_CUDA_LIBRARIES", folder.string() + ":" + from.string()},
+              {"STAND_IN_CUDNN", "8907"}},
+             missing);
+  EXPECT_EQ(both.find("cuBLAS is missing: "), 0u) << both;
   fs::remove_all(folder);
 }
 

@@ -310,8 +310,12 @@ TEST_F(LayerTest, PartsBelongToTheLayer) {
   pair.second->add_update([] {});
   EXPECT_EQ(pair.updates().size(), 1u);
   EXPECT_EQ(pair.sublayers(), (std::vector<Layer*>{&pair.first, pair.second.get()}));
+  pair.add_update([] {});
   pair.second->track("back", pair);  // a circle
   EXPECT_EQ(pair.weights().size(), 4u);
+  EXPECT_EQ(pair.updates().size(), 2u);
+  EXPECT_EQ(pair.get_updates_for({}).size(), 2u);
+  EXPECT_EQ(pair.get_losses_for({}).size(), 2u);
   EXPECT_EQ(message_of<ArgumentError>([&] { pair.track("self", pair); }),
             "[track] the layer 'pair' is given as its own part, expected another one");
   EXPECT_EQ(message_of<ArgumentError>([&] { pair.track("", pair.first); }),

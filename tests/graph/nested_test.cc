@@ -74,6 +74,13 @@ TEST(Nested, TrackedOutputGradientsAndSourcesOfNoUse) {
                 [&] { inner.gradients({ops::square(x)}, Tensors{x}, {random_tensor({2}, 2)}); }),
             "[gradient] an output gradient is float64 of shape [2], expected float64 of shape [3] "
             "as its target");
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              inner.gradients({ops::square(x), ops::exp(x)}, Tensors{x}, {u});
+            }),
+            "[gradient] 1 output gradients, expected 2, one a target");
+  EXPECT_EQ(message_of<StateError>([&] { inner.gradients({random_tensor({3}, 4)}, Tensors{x}); }),
+            "[gradient] the target has no history on this tape, expected one computed from watched "
+            "tensors or trainable variables while it was open");
 }
 
 TEST(Nested, AnOperationWithoutASecondDerivativeIsNamed) {

@@ -85,6 +85,11 @@ TEST(StreamPool, KnowsNoStreamBeforeOneHasJoined) {
   }
   const StreamId first = p.pool.join();
   EXPECT_TRUE(p.pool.contains(first));
+  // A place that the pool does not have, whose low bits are those of one.
+  const std::uint64_t joined = static_cast<std::uint64_t>(first);
+  for (int bit = 3; bit < 32; ++bit) {
+    EXPECT_FALSE(p.pool.contains(StreamId{joined + (std::uint64_t{1} << bit)})) << bit;
+  }
   p.pool.leave(first);
   // The place is free again, and so is the id that its next stream will have.
   EXPECT_FALSE(p.pool.contains(first));

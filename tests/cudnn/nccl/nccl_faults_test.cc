@@ -201,6 +201,18 @@ TEST(NcclFaults, AbortEndsTheWaitOfTheOthers) {
   EXPECT_EQ(errors, (Errors{told, first, told, told}));
 }
 
+// One that NCCL has not failed for; alone, so that no other rank's end is told.
+TEST(NcclFaults, NothingIsCalledAfterAnAbort) {
+  const auto errors = on_nccl_ranks(1, [](Communicator& all) {
+    all.barrier();
+    all.abort("enough");
+    char own = 1, received[1] = {};
+    all.all_gather(&own, received, 1);
+  });
+  EXPECT_EQ(errors, Errors{"[nccl] a call after one that has failed (it was aborted), expected a "
+                           "communicator of its own"});
+}
+
 // Also for a rank that never comes.
 TEST(NcclFaults, NothingIsWaitedForLongerThanTheTimeout) {
   const testing::Setting alone("STAND_IN_NCCL_ALONE", "1");

@@ -49,6 +49,15 @@ TEST_F(Safetensors, ReadIntoMemoryOfTheSameSize) {
   EXPECT_MESSAGE(ArgumentError, file.read_into("none", bytes), "[read_into] 'none' is not in");
 }
 
+TEST_F(Safetensors, AnEmptyTensorMayHaveAnyOtherSizes) {
+  write_raw(folder / "m",
+            by_hand(R"({"t": {"dtype": "F32", "shape": [1099511627776, 1099511627776, 0],)"
+                    R"( "data_offsets": [0, 0]}})"));
+  const ModelFile file(folder / "m");
+  EXPECT_EQ(file.info("t").shape, (Shape{std::int64_t{1} << 40, std::int64_t{1} << 40, 0}));
+  EXPECT_EQ(file.read("t").size_bytes(), 0u);
+}
+
 TEST_F(Safetensors, PackagesFile) {
   const std::string path = source_file("fuzz/corpus/safetensors/good_package");
   const ModelFile file(path);

@@ -145,6 +145,21 @@ def run_in(processes, *program):
     return done.stdout
 
 
+SAVES = """
+import openrnn, sys
+with openrnn.train.Run(sys.argv[2], input=sys.argv[1], units=6, batch=4, seq_len=7, steps=3,
+                       micro_batches=2, communicator="mpi", save_seconds=0) as run:
+    run.train()
+    saved = run.save()
+    assert saved.startswith(sys.argv[2] + "/model.ckpt-3"), saved
+"""
+
+
+@needs_mpi
+def test_every_process_is_told_where_a_run_was_saved(text, tmp_path):
+    run_in(2, sys.executable, "-c", SAVES, text, tmp_path / "out")
+
+
 @needs_mpi
 def test_the_examples(text, tmp_path):
     program = [sys.executable, EXAMPLES / "python" / "mpi_train.py"]

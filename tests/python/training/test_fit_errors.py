@@ -230,6 +230,8 @@ def test_outputs_without_the_samples_of_a_batch():
         (lambda: train.CosineDecay(0.1, 3, 2.0), "[CosineDecay] alpha is 2.0, expected 0 to 1"),
         (lambda: train.PiecewiseConstant([3], [1.0]),
          "[PiecewiseConstant] 1 values, expected 2, one more than boundaries"),
+        (lambda: train.PiecewiseConstant([10], [1, 2, 3]),
+         "[PiecewiseConstant] 3 values, expected 2, one more than boundaries"),
         (lambda: train.PiecewiseConstant([3, 3], [1, 1, 1]),
          "[PiecewiseConstant] boundaries are [3, 3], expected ascending ones"),
         (lambda: train.WarmUp(0.1, 0), "[WarmUp] steps is 0, expected 1 or more"),

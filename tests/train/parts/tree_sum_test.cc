@@ -95,6 +95,23 @@ TEST(TreeSum, LeavesThatAreMissingAreLeftOut) {
   EXPECT_TRUE(sum.take().empty()) << "it begins anew";
 }
 
+TEST(TreeSum, HasWhatALeafHas) {
+  TreeSum sum;
+  for (int leaf = 0; leaf < 3; ++leaf) {
+    PartValues values;
+    values.push_back(one(1.0F));
+    values.emplace_back();
+    sum.add(std::move(values));
+    EXPECT_TRUE(sum.has(0));
+    EXPECT_FALSE(sum.has(1)) << "no leaf has it";
+    EXPECT_FALSE(sum.has(2)) << "beyond them";
+  }
+  PartValues last(2);
+  last[1] = one(1.0F);
+  sum.add(std::move(last));
+  EXPECT_TRUE(sum.has(0) && sum.has(1));
+}
+
 TEST(TreeSum, KeepsAsManySumsAsTheLogarithm) {
   TreeSum sum;
   for (unsigned leaf = 1; leaf <= 64; ++leaf) {

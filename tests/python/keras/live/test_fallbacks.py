@@ -196,3 +196,17 @@ def test_on_a_gpu_keras_computes(monkeypatch):
     monkeypatch.setattr(_loop.engine_backend(), "on_cpu", lambda x: False)
     monkeypatch.setattr(_loop.engine_backend(), "run", None)
     assert numpy_of(ours.LSTM(3)(tensor_of(inputs()))).shape == (3, 3)
+
+
+def test_a_saved_call_is_taken_under_the_lock(monkeypatch):
+    """Another thread may go through all of them, to find the oldest."""
+    held = []
+
+    class Watched(dict):
+        def pop(self, *given):
+            held.append(_host._lock.locked())
+            return super().pop(*given)
+
+    monkeypatch.setattr(_host, "_kept", Watched({7: "saved"}))
+    assert _host.taken(None, np.array(7), None, None) == "saved"
+    assert held == [True] and not _host._lock.locked()

@@ -245,3 +245,11 @@ def test_wrong_masks(tmp_path):
                 made.writestr(name, data)
         loaded = openrnn.load(tmp_path / "x.keras")
         assert loaded.layers == [] and any(why in note for note in loaded.notes), (why, loaded.notes)
+
+
+@pytest.mark.parametrize("name,used", [("LSTM", [0, 1, 2, 3, 4, 5]), ("LSTM", [5]), ("GRU", [0, 1, 2, 3]), ("GRU", [3])])
+def test_every_output_of_two_directions(tmp_path, name, used):
+    """Apart, each with its states: two outputs, then the states forwards and backwards."""
+    inputs, x = masked()
+    outputs = L.Bidirectional(getattr(L, name)(4, return_state=True), merge_mode=None)(x)
+    assert_same(tmp_path, inputs, [L.Dense(2)(outputs[place]) for place in used], values())

@@ -1,6 +1,8 @@
 """The tool over models and networks of files: states, arithmetic and outputs that are rarely asked for."""
 
 import json
+import struct
+import zipfile
 
 import numpy as np
 import openrnn
@@ -124,3 +126,21 @@ def test_a_file_that_opens_in_no_way_is_named(tmp_path):
     line = fault("inspect", tmp_path / "m.keras")
     assert line == (f"[inspect] '{tmp_path / 'm.keras'}' is a file of no known kind, expected a model file, "
                     "the output folder of a run or a checkpoint's prefix")
+
+
+def test_an_archive_of_keras_without_checksums(tmp_path):
+    """As some writers leave them: 0 of every entry. One that is there is right, or said to be wrong."""
+    path = save(tmp_path / "m.keras", built(), format="keras")
+    assert "every checksum is right" in good("inspect", path).stdout
+    with zipfile.ZipFile(path) as archive:
+        heads = [(entry.header_offset, entry.CRC) for entry in archive.infolist()]
+    data = bytearray(path.read_bytes())
+    at = data.index(b"PK\x01\x02")
+    for offset, crc in heads:
+        assert struct.unpack_from("<I", data, offset + 14)[0] == struct.unpack_from("<I", data, at + 16)[0] == crc != 0
+        struct.pack_into("<I", data, offset + 14, 0)
+        struct.pack_into("<I", data, at + 16, 0)
+        at += 46 + sum(struct.unpack_from("<3H", data, at + 28))
+    path.write_bytes(data)
+    said = good("inspect", path).stdout
+    assert "which has no checksums" in said and "lstm, 2 layers" in said

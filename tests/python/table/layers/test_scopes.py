@@ -194,6 +194,10 @@ def test_a_scope_is_left_when_its_block_fails():
     with pytest.raises(KeyError), openrnn.variable_scope("a"):
         raise KeyError("x")
     assert openrnn.get_variable_scope().name == ""
+    kept = openrnn.variable_scope("b")  # leaving ends it, not that it is dropped
+    with pytest.raises(KeyError), kept:
+        raise KeyError("x")
+    assert openrnn.get_variable_scope().name == ""
 
 
 def test_get_variable(caller):
