@@ -17,8 +17,8 @@ With u = eps / 2 of the engine's arithmetic, every value v travels with a bound 
   lowest value; both round once.
 - relu and a clamp carry the error unchanged; their slopes are in doubt (error 1) where the distance
   to the kink is within the error.
-- `store` rounds to the type in memory: float16 adds eps16 / 2 |v| and half its smallest subnormal,
-  bfloat16 eps8 / 2 |v| and the smallest normal float32.
+- `store` rounds the engine's v to the type in memory: float16 adds eps16 / 2 (|v| + its bound) and
+  half its smallest subnormal, bfloat16 eps8 / 2 (|v| + its bound) and the smallest normal float32.
 
 eps is the sum of the engine's and of float64's own, since the model rounds too.
 """
@@ -78,7 +78,8 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
     def stored(self, eps, smallest):
         """Rounded to memory: a new number, no longer an open sum."""
-        rounding = 0.0 if eps is None else 0.5 * (eps * np.abs(self.value) + smallest)
+        largest = np.abs(self.value) + self.error  # of the engine's own, which is what it rounds
+        rounding = 0.0 if eps is None else 0.5 * (eps * largest + smallest)
         return Bounded(self.value, self.eps, self.error + rounding)
 
     def __array_ufunc__(self, ufunc, method, *inputs):
