@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <tuple>
 
 #include "formats/temp_folder.h"
@@ -123,6 +124,14 @@ TEST(HostileRun, ATaskThatIsNotKnown) {
   Saver().write(folder / "bad", with_vocabulary(run.config, run.text.vocabulary.codes()));
   EXPECT_MESSAGE(ArgumentError, TrainedModel(folder / "bad"),
                  "the task 'speech', expected text or series");
+}
+
+TEST(HostileRun, HalfOfACheckpointIsAnError) {
+  const TempFolder folder;
+  SmallRun run;
+  Saver().write(folder / "half", with_vocabulary(run.config, run.text.vocabulary.codes()));
+  std::filesystem::remove(folder / "half.data-00000-of-00001");
+  EXPECT_MESSAGE(IoError, TrainedModel(folder / "half"), "half.data-00000-of-00001");
 }
 
 TEST(HostileRun, AVocabularyThatDoesNotFitTheModel) {
