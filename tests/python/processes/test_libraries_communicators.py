@@ -172,6 +172,15 @@ class Alone(Threads):
         self.__dict__.update(kw)
 
 
+@pytest.mark.parametrize("module", ["torch.distributed.own", "mpi4py.util"])
+def test_an_object_of_a_library_with_our_calls_is_asked_itself(module):
+    """Neither library is installed here: it is only wrapped where it has that library's own calls."""
+    own = type("Own", (Alone,), {"__module__": module})()
+    found = _communicators.as_communicator("fit", own)
+    assert (found.rank, found.size) == (0, 1)
+    assert fitted(own) == fitted()
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
