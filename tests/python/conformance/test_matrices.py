@@ -94,6 +94,8 @@ def test_what_is_printed(capsys):
     assert capsys.readouterr().out == "absent: not run, ImportError: none\n"
     command.print_text(CASES[:4], [SECOND])
     assert "leaves open" not in capsys.readouterr().out
+    command.print_text(CASES[:6], [SECOND])  # one question
+    assert "leaves open:\n" in capsys.readouterr().out
 
 
 def test_a_page_without_marks(tmp_path):
