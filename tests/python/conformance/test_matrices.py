@@ -244,14 +244,14 @@ def test_a_reader_that_has_gone_is_no_error_of_the_command(monkeypatch, tmp_path
     def gone(given, folder):
         raise BrokenPipeError
 
-    turned = []
+    redirected = []
     monkeypatch.setattr(command, "run", gone)
     monkeypatch.setattr(sys, "argv", ["conformance", "--cases", str(tmp_path)])
     monkeypatch.setattr(command.os, "open", lambda path, flags: (path, flags))
-    monkeypatch.setattr(command.os, "dup2", lambda *given: turned.append(given))
+    monkeypatch.setattr(command.os, "dup2", lambda *given: redirected.append(given))
     status = command.main()
     monkeypatch.undo()
-    assert status == 1 and turned == [((os.devnull, os.O_WRONLY), 1)]
+    assert status == 1 and redirected == [((os.devnull, os.O_WRONLY), 1)]
     assert capsys.readouterr() == ("", "")
 
 

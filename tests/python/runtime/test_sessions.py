@@ -281,3 +281,19 @@ def test_a_stream_joins_with_the_state_of_a_projected_network():
     np.testing.assert_array_equal(pool.step([stream], x), wanted.numpy())
     for ours, theirs in zip(pool.read(stream), states, strict=True):
         np.testing.assert_array_equal(ours, theirs.numpy()[:, 0])
+
+
+def test_states_that_may_only_be_read():
+    """What a stream or a call begins with is not written to."""
+    layer, x = make_layer(), draw(2, 1, I)
+    h, c = draw(2, U), draw(2, U, seed=1)
+    h.flags.writeable = c.flags.writeable = False
+    model = openrnn.PackedModel.from_layer(layer)
+    wanted = layer(x, (h[:, None], c[:, None]), training=False)[0].numpy()
+    pool = openrnn.StreamPool(model, time=2)
+    stream = pool.join((h, c))
+    for _ in range(2):
+        np.testing.assert_array_equal(pool.step([stream], x), wanted)
+        pool.reset(stream, (h, c))
+    found = openrnn.InferenceSession(model).run(x, (h[:, None], c[:, None]))[0]
+    np.testing.assert_array_equal(found, wanted)
