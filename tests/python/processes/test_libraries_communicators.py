@@ -181,6 +181,16 @@ def test_an_object_of_a_library_with_our_calls_is_asked_itself(module):
     assert fitted(own) == fitted()
 
 
+def test_waiting_and_ending_reach_the_object():
+    calls = []
+    one = Alone(rank=1, size=3, barrier=lambda: calls.append("waited"), abort=calls.append)
+    found = _communicators.as_communicator("fit", one)
+    assert (found.rank, found.size) == (1, 3)
+    found.barrier()
+    found.abort("no room left")
+    assert calls == ["waited", "no room left"]
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
