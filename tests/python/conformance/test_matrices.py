@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,8 @@ def test_what_is_printed(capsys):
     assert capsys.readouterr().out == "absent: not run, ImportError: none\n"
     command.print_text(CASES[:4], [SECOND])
     assert "leaves open" not in capsys.readouterr().out
+    command.print_text(CASES[:6], [SECOND])  # one question
+    assert "leaves open:\n" in capsys.readouterr().out
 
 
 def test_a_page_without_marks(tmp_path):
@@ -190,13 +193,66 @@ def test_a_backend_that_is_none(monkeypatch, capsys, tmp_path):
 
 def test_a_suite_that_cannot_be_made(monkeypatch):
     def fail(words, **kw):
-        assert words[2:] == ["folder", "--only", "^a"] and kw["capture_output"]
+        assert words[2:] == ["folder", "--only", "^a"] and kw == {"capture_output": True, "text": True}
         return subprocess.CompletedProcess(words, 1, "", "  no onnx\n")
 
     monkeypatch.setattr(command.subprocess, "run", fail)
     with pytest.raises(SystemExit) as raised:
         command.generated("folder", "^a")
     assert str(raised.value) == f"[conformance] {command.SUITE / 'generate.py'} failed: no onnx"
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+def test_the_column_of_a_lane(monkeypatch, gradients):
+    """Gradients are asked of a backend that has them; one that does not start says why in a line."""
+    asked = []
+
+    class Backend:
+        answer = {"ok": True, "version": "7.5", "gradients": gradients}
+
+        def __init__(self, *given):
+            asked.append(given)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            asked.append("closed")
+
+        def version(self):
+            return self.answer
+
+    monkeypatch.setattr(command, "Backend", Backend)
+    monkeypatch.setattr(command, "judge", lambda backend, one: Verdict("wrong", f"forward {one.name}"))
+    monkeypatch.setattr(command, "judge_gradients", lambda backend, one: Verdict("wrong", f"back {one.name}"))
+    lane = lanes.Lane("mine", Path("mine.py"), "/bin/python", {"A": "b"})
+    column = command.run_lane(lane, CASES[:2], 7.0)
+    assert asked == [(Path("mine.py"), "/bin/python", 7.0, {"A": "b"}), "closed"]
+    assert (column.name, column.version, column.skipped) == ("mine", "7.5", "")
+    assert {name: one.text for name, one in column.forward.items()} == {"a": "forward a", "b": "forward b"}
+    backward = {"a": "back a", "b": "back b"} if gradients else {}
+    assert {name: one.text for name, one in column.backward.items()} == backward
+    Backend.answer = {"ok": False, "kind": "ImportError", "text": "no module\nat line 1"}
+    column = command.run_lane(lane, CASES[:2], 7.0)
+    assert (column.version, column.skipped, column.forward) == ("", "ImportError: no module", {})
+    assert asked[-1] == "closed"
+
+
+def test_a_reader_that_has_gone_is_no_error_of_the_command(monkeypatch, tmp_path, capsys):
+    """What is still buffered at the end of the program then goes nowhere, without a message."""
+
+    def gone(given, folder):
+        raise BrokenPipeError
+
+    redirected = []
+    monkeypatch.setattr(command, "run", gone)
+    monkeypatch.setattr(sys, "argv", ["conformance", "--cases", str(tmp_path)])
+    monkeypatch.setattr(command.os, "open", lambda path, flags: (path, flags))
+    monkeypatch.setattr(command.os, "dup2", lambda *given: redirected.append(given))
+    status = command.main()
+    monkeypatch.undo()
+    assert status == 1 and redirected == [((os.devnull, os.O_WRONLY), 1)]
+    assert capsys.readouterr() == ("", "")
 
 
 def test_distances_in_bounds():

@@ -40,6 +40,8 @@ def run(model_path, inputs):
         raise NotImplementedError("no rows\\nStack backtrace: here")
     if name == "rnn_reverse":
         os._exit(3)
+    if name == "rnn_only_Y":
+        raise RuntimeError()
     options = SessionOptions()
     options.log_severity_level = 4
     session = InferenceSession(model_path, options, providers=["CPUExecutionProvider"])
@@ -76,6 +78,7 @@ WANTED = {
     "rnn_initial_h": ("wrong", "Y_h is missing"),
     "rnn_without_bias": ("wrong", "Y is float64 [3, 1, 2, 3], expected float32 [3, 1, 2, 3]"),
     "rnn_lengths_full": ("wrong", "Y[0, 0, 0, 0] is nan"),
+    "rnn_only_Y": ("refused", "RuntimeError: Traceback (most recent call last): File "),
     "rnn_clip": ("pass", ""),
 }
 

@@ -344,6 +344,23 @@ def test_flax(ours, cell, bias):
     assert ("b_hh" in again) == (cell == "gru" and bias != "none")
 
 
+@pytest.mark.parametrize("gone", ["b_ih", "b_hh"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_flax_of_one_bias_alone(ours, cell, gone):
+    """The other one is zeros."""
+    (params,) = ours.init(2, cell, input_size=3, hidden_size=4, dtype="float64")
+    random = np.random.default_rng(8)
+    params = {name: random.normal(size=array.shape) for name, array in params.items()}
+    alone = ours.to_flax({name: array for name, array in params.items() if name != gone}, cell)
+    both = ours.to_flax({**params, gone: np.zeros_like(params[gone])}, cell)
+    assert alone.keys() == both.keys()
+    for name, parts in both.items():
+        assert alone[name].keys() == parts.keys()
+        for part, array in parts.items():
+            np.testing.assert_array_equal(alone[name][part], array)
+    assert any(parts["bias"].any() for parts in both.values() if "bias" in parts)
+
+
 def test_params_of_lists_and_tuples(ours):
     """Whatever JAX makes an array of."""
     params = ours.init(3, input_size=3, hidden_size=4, num_layers=2, dtype="float64")

@@ -278,6 +278,16 @@ def test_models_save_and_load_their_weights(tmp_path):
     assert model.get_layer("dense") is model.layers[1]
 
 
+def test_no_checkpoint_restores_nothing(tmp_path):
+    """latest_checkpoint() of an empty folder is None."""
+    variable = openrnn.Variable([1.0, 3.0])
+    checkpoint = openrnn.train.Checkpoint(v=variable)
+    assert openrnn.train.latest_checkpoint(tmp_path) is None
+    checkpoint.restore(openrnn.train.latest_checkpoint(tmp_path))
+    assert variable.numpy().tolist() == [1.0, 3.0]
+    assert checkpoint.save(tmp_path / "model") == f"{tmp_path}/model-1"
+
+
 @pytest.mark.parametrize("most", [None, 0])
 def test_saver_that_keeps_all(tmp_path, most):
     variable = openrnn.Variable([1.0], name="kept")

@@ -172,6 +172,25 @@ class Alone(Threads):
         self.__dict__.update(kw)
 
 
+@pytest.mark.parametrize("module", ["torch.distributed.own", "mpi4py.util"])
+def test_an_object_of_a_library_with_our_calls_is_asked_itself(module):
+    """Neither library is installed here: it is only wrapped where it has that library's own calls."""
+    own = type("Own", (Alone,), {"__module__": module})()
+    found = _communicators.as_communicator("fit", own)
+    assert (found.rank, found.size) == (0, 1)
+    assert fitted(own) == fitted()
+
+
+def test_waiting_and_ending_reach_the_object():
+    calls = []
+    one = Alone(rank=1, size=3, barrier=lambda: calls.append("waited"), abort=calls.append)
+    found = _communicators.as_communicator("fit", one)
+    assert (found.rank, found.size) == (1, 3)
+    found.barrier()
+    found.abort("no room left")
+    assert calls == ["waited", "no room left"]
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [

@@ -265,8 +265,11 @@ def test_errors():
 @pytest.mark.parametrize("length", [2**32 + 1, 1 - 2**32])
 def test_lengths_beyond_32_bits_are_refused(length):
     session = openrnn.InferenceSession(openrnn.PackedModel.from_layer(make_layer()))
-    with pytest.raises(ValueError, match=r"sequence_lengths\[0\]"):
-        session.run(draw(T, 1, I), sequence_lengths=np.array([length]))
+    text = message(ValueError, lambda: session.run(draw(T, 1, I), sequence_lengths=np.array([length])))
+    shown = 2**31 - 1 if length > 0 else -1  # the nearest that an int32 holds, or any that is below 0
+    assert text == f"[run] sequence_lengths[0] is {shown}, expected 0 to {T}"
+    text = message(ValueError, lambda: session.run(draw(T, 1, I), sequence_lengths=np.array([T, T])))
+    assert text == "[run] sequence_lengths are int64 of shape [2], expected integers of shape [1]"
 
 
 def test_a_stream_joins_with_the_state_of_a_projected_network():
@@ -278,3 +281,19 @@ def test_a_stream_joins_with_the_state_of_a_projected_network():
     np.testing.assert_array_equal(pool.step([stream], x), wanted.numpy())
     for ours, theirs in zip(pool.read(stream), states, strict=True):
         np.testing.assert_array_equal(ours, theirs.numpy()[:, 0])
+
+
+def test_states_that_may_only_be_read():
+    """What a stream or a call begins with is not written to."""
+    layer, x = make_layer(), draw(2, 1, I)
+    h, c = draw(2, U), draw(2, U, seed=1)
+    h.flags.writeable = c.flags.writeable = False
+    model = openrnn.PackedModel.from_layer(layer)
+    wanted = layer(x, (h[:, None], c[:, None]), training=False)[0].numpy()
+    pool = openrnn.StreamPool(model, time=2)
+    stream = pool.join((h, c))
+    for _ in range(2):
+        np.testing.assert_array_equal(pool.step([stream], x), wanted)
+        pool.reset(stream, (h, c))
+    found = openrnn.InferenceSession(model).run(x, (h[:, None], c[:, None]))[0]
+    np.testing.assert_array_equal(found, wanted)

@@ -54,6 +54,7 @@ def test_lengths_layouts_and_impossible_rows():
     assert narrow.dtype == np.float32
     np.testing.assert_allclose(narrow, found, rtol=1e-6)
     mean = openrnn.losses.ctc_loss(labels[[0, 3]], logits[:, [0, 3]], [3, 2], [7, 2])
+    assert mean.shape == ()
     np.testing.assert_allclose(mean, found[[0, 3]].mean(), rtol=1e-14)
     np.testing.assert_allclose(
         openrnn.losses.ctc_loss(labels[:1] - 1, logits[:, :1], None, None, True, -1),

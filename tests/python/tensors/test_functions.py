@@ -244,6 +244,13 @@ def test_errors(name):
         call()
 
 
+def test_axes_of_a_squeeze():
+    x = signed(1, 3, 1, 5, 1)
+    for axis, shape in (([0], (3, 1, 5, 1)), ((0, 2), (3, 5, 1)), ([-1, 0], (3, 1, 5)), ([], x.shape), (None, (3, 5))):
+        np.testing.assert_array_equal(r.squeeze(x, axis), x.reshape(shape))
+        assert r.squeeze(x, axis).shape == shape
+
+
 def test_binary_cross_entropy():
     x, z = 3 * signed(3, 5), rng.uniform(size=(3, 5))
     p = 1 / (1 + np.exp(-x))

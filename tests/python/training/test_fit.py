@@ -239,6 +239,24 @@ def test_numbers_of_samples_lie_along_their_only_axis():
     np.testing.assert_allclose(model.predict([x, scale], 2, batch_axis=(1, 0)), whole)
 
 
+def test_tuples_that_are_no_batches():
+    """Two tuples are a pair (x, y), unless each is a pair of arrays."""
+    a, b, c = (openrnn.Input((1,)) for _ in range(3))
+    model = openrnn.Model([a, b, c], openrnn.concat([a, b, c], axis=1))
+    columns = tuple(np.array_split(X[:, :3], 3, axis=1))
+    labels = tuple(column * 2 for column in columns)
+
+    def loss(y, found):
+        wanted = np.concatenate(y, axis=1, dtype="float32")
+        return openrnn.reduce_mean(openrnn.square(wanted - found * 3.0))
+
+    found = train.evaluate(model, (columns, labels), loss)
+    assert found == pytest.approx((X[:, :3] ** 2).mean(), rel=1e-5)
+    rows = lambda array: tuple(map(tuple, array[:2].tolist()))
+    found = train.evaluate(dense(), (rows(X), rows(Y)), "mean_squared_error")
+    assert found == train.evaluate(dense(), (X[:2], Y[:2]), "mean_squared_error")
+
+
 def test_min_delta_counts_small_steps_as_none():
     rule = train.EarlyStopping(2, min_delta=1e6)
     history = fit(dense(), epochs=9, early_stopping=rule)

@@ -75,6 +75,8 @@ class Other:
          "[fit] the loss returned a float, expected a Tensor"),
         ({"loss": lambda y, p: p}, ValueError,
          "[fit] the loss has shape (6, 1), expected one number: the mean over the batch"),
+        ({"loss": lambda y, p: p[:0, 0]}, ValueError,
+         "[fit] the loss has shape (0,), expected one number: the mean over the batch"),
         ({"loss": lambda y, p: openrnn.constant(1.0)}, ValueError,
          "[fit] the loss depends on none of the weights ['dense/kernel', 'dense/bias']"),
         ({"epochs": 0}, ValueError, "[fit] epochs is 0, expected 1 or more"),

@@ -29,6 +29,8 @@ def test_piecewise_constant_and_warm_up():
     assert [rate(step) for step in range(8)] == [1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25]
     warm = train.WarmUp(rate, 4)
     assert [warm(step) for step in range(12)] == [0.25, 0.5, 0.75, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25]
+    falling = train.WarmUp(train.PiecewiseConstant([0], [0.5, 0.25]), 4)
+    assert [falling(step) for step in range(6)] == [0.125, 0.25, 0.375, 0.5, 0.5, 0.25]
     assert train.WarmUp(0.5, 2)(0) == 0.25 and train.ConstantSchedule(0.5)(10**9) == 0.5
 
 

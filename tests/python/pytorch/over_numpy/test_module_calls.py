@@ -107,6 +107,7 @@ def test_convert_and_back(ours, name):
     assert type(inner) is theirs and isinstance(inner(x), Own)
     assert not {"options", "options_text", "_engine"} & set(inner.__dict__)
     with ours.torch.enabled():
+        assert not isinstance(inner(x), Own)
         with ours.torch.enabled():
             pass
         again = inner(x)
@@ -207,6 +208,8 @@ def test_frozen_weights_are_not_read(ours):
         gru.weight_ih_l0.array[...] -= 1
         assert ours.torch.unfreeze(gru) is gru
         np.testing.assert_allclose(gru(x)[0].numpy(), first, atol=1e-6)
+        gru.weight_ih_l0.array[...] += 1
+        np.testing.assert_allclose(gru(x)[0].numpy(), second, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["GRU", "GRUCell"])
@@ -316,6 +319,7 @@ def test_autocast(ours, name, packed):
     with told(autocast=half):
         y, last = module(given, hx)
         alone, _ = module(given)
+        assert not packed or all(a is b for a, b in zip(y[1:], given[1:], strict=True))
         judge = module(input, hx)[0]
         halves = [each.to(half) for each in states]
         assert module(input, tuple(halves) if name == "LSTM" else halves[0])[0].data.dtype is half

@@ -274,3 +274,16 @@ def test_nodes_are_equal_when_they_are_one_call():
     for other in (None, 3, "node", layer):
         assert first != other and not first == other and first not in [other]
     assert [None, first].index(again) == 1
+
+
+def test_nodes_are_equal_where_they_are_of_one_call():
+    """Each look at a layer makes new objects of the same calls."""
+    x = symbolic(None, 3)
+    layer = openrnn.layers.Dense(3)
+    y = layer(x)
+    layer(y)
+    first, second = layer.inbound_nodes
+    assert first == layer.inbound_nodes[0] and hash(first) == hash(layer.inbound_nodes[0])
+    assert first == layer.outbound_nodes[0].inbound_layers[0].inbound_nodes[0]
+    assert first != second and first != 3 and first != None  # noqa: E711
+    assert {first, second, *layer.inbound_nodes} == {first, second}

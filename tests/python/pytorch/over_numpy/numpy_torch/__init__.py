@@ -79,7 +79,8 @@ def _set_rng_state(state):
 
 
 def _empty(shape, device=None, dtype=None):
-    made = Tensor(np.zeros(shape, "float32" if dtype is None else dtype.numpy))
+    # What nobody writes is no number.
+    made = Tensor(np.full(shape, np.nan, "float32" if dtype is None else dtype.numpy))
     made.device = device or "cpu"
     return made
 
