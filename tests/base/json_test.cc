@@ -102,7 +102,8 @@ TEST(JsonScanner, Numbers) {
     EXPECT_EQ(std::get<double>(read), value);
   }
   EXPECT_EQ(json_number(std::numeric_limits<double>::infinity()), "\"inf\"");
-  for (const char* bad : {"01", "1.", ".5", "+1", "1e", "-", "", "1e999", "--1", "0x1"}) {
+  for (const char* bad : {"01", "1.", ".5", "+1", "1e", "-", "", "1e999", "--1", "0x1", "1-5",
+                          "1.5+2", "1.2.3", "1e5e5"}) {
     EXPECT_THROW(number_of(bad), FormatError) << bad;
   }
   for (const char* bad : {"-1", "1.0", "18446744073709551616", "1e3"}) {
