@@ -120,6 +120,8 @@ TEST(Array, CastsRoundOnce) {
   EXPECT_EQ(cast(half.view(), DType::kFloat16).as<Half>()[0].bits, 0x3C01);
   expect_error<TypeError>([] { cast(Array(DType::kInt32, {1}).view(), DType::kFloat32); },
                           "[cast] from int32 to float32, expected floating dtypes");
+  expect_error<TypeError>([] { cast(Array(DType::kFloat32, {1}).view(), DType::kInt64); },
+                          "[cast] from float32 to int64, expected floating dtypes");
 }
 
 // From 4 MiB on memory comes from elsewhere: on both sides of that size, and at it, an array begins

@@ -78,6 +78,9 @@ TEST(Half, RoundsOnceFromDouble) {
 TEST(Half, TakesExtremes) {
   EXPECT_EQ(to_half(65519.99).bits, 0x7BFF);
   EXPECT_EQ(to_half(65520.0).bits, 0x7C00);
+  EXPECT_EQ(to_half(0x1.8p16).bits, 0x7C00);
+  EXPECT_EQ(to_half(-0x1.004p16).bits, 0xFC00);
+  EXPECT_EQ(to_bfloat16(0x1.8p128).bits, 0x7F80);
   EXPECT_EQ(to_half(1e300).bits, 0x7C00);
   EXPECT_EQ(to_half(-HUGE_VAL).bits, 0xFC00);
   EXPECT_EQ(to_half(0x1p-25).bits, 0);

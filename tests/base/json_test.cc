@@ -102,7 +102,8 @@ TEST(JsonScanner, Numbers) {
     EXPECT_EQ(std::get<double>(read), value);
   }
   EXPECT_EQ(json_number(std::numeric_limits<double>::infinity()), "\"inf\"");
-  for (const char* bad : {"01", "1.", ".5", "+1", "1e", "-", "", "1e999", "--1", "0x1"}) {
+  for (const char* bad : {"01", "1.", ".5", "+1", "1e", "-", "", "1e999", "--1", "0x1", "1-5",
+                          "1.5+2", "1.2.3", "1e5e5"}) {
     EXPECT_THROW(number_of(bad), FormatError) << bad;
   }
   for (const char* bad : {"-1", "1.0", "18446744073709551616", "1e3"}) {
@@ -175,6 +176,10 @@ TEST(JsonScanner, EveryFaultIsSaidWithItsPlace) {
       {" tru", boolean, 101, "the JSON has 'tru', expected true"},
       {"0", boolean, 100, "the JSON has '0', expected false"},
       {"nul", null, 100, "the JSON has 'nul', expected null"},
+      {" nil", null, 101, "the JSON has 'nil', expected null"},
+      {"\n\r\t null x", [](JsonScanner& json) { json.null(), json.end(); }, 109,
+       "the JSON goes on with 'x', expected its end"},
+      {"012345678901234567", number, 100, "the JSON has '0123456789012345', expected a number"},
       {"01", number, 100, "the JSON has '01', expected a number"},
       {" 1e999", number, 101, "the number 1e999 has no double, expected one that has"},
       {" -1", size, 101, "the JSON has -1" + whole},
@@ -186,12 +191,62 @@ TEST(JsonScanner, EveryFaultIsSaidWithItsPlace) {
       {R"("\ud800")", string, 100, pair},
       {R"("\udc00")", string, 100, pair},
       {R"("\ud800\ud800")", string, 100, pair},
+      {R"("\udc00\udc00")", string, 100, pair},
+      {R"("\udc00\u0041")", string, 100, pair},
       {"  \"a\n\"", string, 102, "a string has a control character"},
       {"\"a", string, 100, "a string does not end"},
       {"\"\xff\"", string, 100, "a string is not UTF-8"},
   };
   for (const auto& [text, take, place, expected] : cases) {
     EXPECT_EQ(fault_of(text, take), "[file @ " + std::to_string(place) + "] " + expected) << text;
+  }
+}
+
+// The text is a part of a longer one, whose next characters would go on with the value.
+TEST(JsonScanner, WhatFollowsTheTextIsNotLookedAt) {
+  const auto cut = [](const char* text, const char* behind, const auto& take) {
+    const std::string all = std::string(text) + behind;
+    JsonScanner json(kPath, 0, std::string_view(all).substr(0, std::string_view(text).size()));
+    try {
+      const std::string taken = take(json);
+      json.end();
+      return taken;
+    } catch (const FormatError& error) {
+      return std::string(error.what());
+    }
+  };
+  const auto number = [](JsonScanner& json) {
+    const auto value = json.number();
+    if (const double* real = std::get_if<double>(&value)) return json_number(*real);
+    return std::to_string(std::get<std::int64_t>(value));
+  };
+  EXPECT_EQ(cut("12", "34", number), "12");
+  EXPECT_EQ(cut("1", ".5", number), "1");
+  EXPECT_EQ(cut("1", "e5", number), "1");
+  EXPECT_EQ(cut("1.5 ", " ", number), "1.5");
+  EXPECT_EQ(cut("", "-1", number), "[file @ 0] the JSON has '', expected a number");
+  EXPECT_EQ(cut("-", "1", number), "[file @ 0] the JSON has '-', expected a number");
+  EXPECT_EQ(cut("1.", "5", number), "[file @ 0] the JSON has '1.', expected a number");
+  EXPECT_EQ(cut("1e", "+5", number), "[file @ 0] the JSON has '1e', expected a number");
+  EXPECT_EQ(cut("1e+", "5", number), "[file @ 0] the JSON has '1e+', expected a number");
+  const auto list = [](JsonScanner& json) {
+    json.array([&] { json.size(); });
+    return std::string("a list");
+  };
+  EXPECT_EQ(cut("[1", "]", list), "[file @ 2] the JSON ends, expected a comma or ]");
+  const auto string = [](JsonScanner& json) { return json.string(); };
+  EXPECT_EQ(cut("\"a", "\"", string), "[file @ 0] a string does not end");
+  EXPECT_EQ(cut("\"\\", "n\"", string), "[file @ 0] a string has an escape that JSON has not");
+  EXPECT_EQ(cut("\"\\u12", "34\"", string),
+            "[file @ 0] a string has \\u without four hexadecimal digits");
+}
+
+TEST(JsonScanner, EachDigitBeginsANumber) {
+  for (const char c : std::string("-0123456789")) {
+    EXPECT_EQ(JsonScanner(kPath, 0, std::string(1, c)).kind(), '0') << c;
+  }
+  for (const char c : std::string("/:+.tfn\"[{")) {
+    EXPECT_EQ(JsonScanner(kPath, 0, std::string(1, c)).kind(), c);
   }
 }
 

@@ -36,5 +36,13 @@ TEST(Message, IsThatOfTheClassicLocale) {
   EXPECT_EQ(listed(std::vector<std::string>(2000, "a")), "a, a, a, a, a, a, a, a and 1992 more");
 }
 
+TEST(Listed, NamesAsManyAsEight) {
+  EXPECT_EQ(listed({}), "");
+  EXPECT_EQ(listed({"a", "b"}), "a, b");
+  EXPECT_EQ(listed({"1", "2", "3", "4", "5", "6", "7", "8"}), "1, 2, 3, 4, 5, 6, 7, 8");
+  EXPECT_EQ(listed({"1", "2", "3", "4", "5", "6", "7", "8", "9"}),
+            "1, 2, 3, 4, 5, 6, 7, 8 and 1 more");
+}
+
 }  // namespace
 }  // namespace openrnn

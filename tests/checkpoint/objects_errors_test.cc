@@ -304,6 +304,57 @@ TEST(ObjectErrors, ASlotOfTwoBiasesForOne) {
                 "recurrent bias, expected one value for the single bias here");
 }
 
+// None is made for variables of which the file has none.
+TEST(ObjectErrors, SlotsThatTheFileLacks) {
+  Model model;
+  const Variable of_x("of_x", varied(DType::kFloat32, {3}, 5));
+  int made = 0;
+  const Trackable optimizer = Trackable::from([&] {
+    TrackedObject object;
+    object.slots = {{"m", model.x, of_x}, {"v", model.x, of_x}};
+    object.make_slots = [&](const std::vector<Variable>&) { ++made; };
+    return object;
+  });
+  const Checkpoint both({{"x", model.x}, {"net", model.layer}, {"opt", optimizer}});
+  EXPECT_EQ(both.read(model.prefix).missing,
+            (std::vector<std::string>{"x/.OPTIMIZER_SLOT/opt/m", "x/.OPTIMIZER_SLOT/opt/v"}));
+  EXPECT_EQ(made, 0);
+  // An optimizer that the file has, without slots of the layer and of x.
+  const Variable y("y", varied(DType::kFloat32, {2}, 6));
+  const Trackable other = Trackable::from([&] {
+    TrackedObject object;
+    object.slots = {{"m", y, y}};
+    return object;
+  });
+  Checkpoint({{"x", model.x}, {"y", y}, {"net", model.layer}, {"opt", other}})
+      .write(model.folder / "other");
+  EXPECT_EQ(both.read(model.folder / "other").missing,
+            (std::vector<std::string>{"x/.OPTIMIZER_SLOT/opt/m", "x/.OPTIMIZER_SLOT/opt/v"}));
+  EXPECT_EQ(made, 0);
+  EXPECT_EQ(element(of_x.to_host().view(), 1), element(varied(DType::kFloat32, {3}, 5).view(), 1));
+}
+
+// A write refuses it; a restore that waits for another one goes on.
+TEST(ObjectErrors, AnObjectThatIsGoneWhenAnotherIsBuilt) {
+  Model model;
+  layers::Dense from({.units = 2}), to({.units = 2});
+  from.build({3, 4});
+  auto other = std::make_unique<layers::Dense>(layers::DenseOptions{.units = 5});
+  other->build({3, 4});
+  Checkpoint({{"dense", from}, {"other", *other}}).write(model.folder / "two");
+  other = std::make_unique<layers::Dense>(layers::DenseOptions{.units = 5});
+  const CheckpointStatus status =
+      Checkpoint({{"dense", to}, {"other", *other}}).read(model.folder / "two");
+  EXPECT_TRUE(status.restored.empty());
+  other.reset();
+  to.build({3, 4});
+  EXPECT_TRUE(same_bits(to.get_weights()[0], from.get_weights()[0]));
+  EXPECT_EQ(thrown<ArgumentError>([&] { status.assert_consumed(); }),
+            "[assert_consumed] " + model.folder / "two" +
+                " holds 2 values that nothing took: other/bias/.ATTRIBUTES/VARIABLE_VALUE, "
+                "other/kernel/.ATTRIBUTES/VARIABLE_VALUE");
+}
+
 // Each of the calls says its own name, and what the file holds besides.
 TEST(ObjectErrors, WhatEachAssertionSays) {
   Model model;

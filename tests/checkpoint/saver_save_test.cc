@@ -265,5 +265,31 @@ TEST(SaverSave, KeepsAllWhereThatIsAskedFor) {
   EXPECT_EQ(folder.names().size(), 15u);
 }
 
+// A name that only begins as those of extras do is that of a tensor.
+TEST(SaverSave, ATensorWithThePrefixOfExtrasAlone) {
+  const TempFolder folder;
+  const OwnGraph own;
+  const Variable a = scalar("a", 1.0f);
+  const std::vector<NamedTensor> tensors{
+      {"a", Array::of<float>({}, std::vector<float>{2.5f})},
+      {"openrnn/", Array::of<float>({}, std::vector<float>{4})},
+      {"openrnn/step", Array::of<std::int64_t>({}, std::vector<std::int64_t>{6})}};
+  write_tensor_bundle(folder / "m", tensors);
+  const Extras extras = Saver().restore(folder / "m");
+  EXPECT_EQ(value_of(a), 2.5f);
+  EXPECT_EQ(extras.values().size(), 1u);
+  EXPECT_EQ(extras.get_int("step"), 6);
+}
+
+TEST(SaverSave, AFolderOfCheckpointsThatCannotBeMade) {
+  const TempFolder folder;
+  formats::write_raw(folder / "file", "no folder");
+  for (const std::string& path : {folder / "file", folder / "file/sub"}) {
+    EXPECT_EQ(
+        thrown<IoError>([&] { CheckpointManager manager(path); }),
+        "[CheckpointManager] " + path + ": cannot be made, expected a folder: Not a directory");
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

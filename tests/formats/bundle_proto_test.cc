@@ -52,6 +52,10 @@ TEST(BundleProto, UnknownFieldsAreSkippedAndDamageIsFound) {
   EXPECT_TRUE(decode_header("\x08\x02"s, &header)) << "version may be missing";
   EXPECT_EQ(header.num_shards, 2);
   EXPECT_FALSE(decode_header("\x1a\x05\x08"s, &header));
+  BundleHeader more;
+  EXPECT_TRUE(decode_header("\x78\x05\x08\x03\x82\x01\x02zz\x10\x01"s, &more));
+  EXPECT_EQ(more.num_shards, 3);
+  EXPECT_EQ(more.endianness, 1);
 }
 
 TEST(BundleProto, SliceKeysAsTensorFlowEncodesThem) {
@@ -70,7 +74,10 @@ TEST(Slices, CoverMeansAllOnce) {
   EXPECT_FALSE(slices_cover(full, {{{0, 2}, {0, -1}}, {{0, 2}, {0, -1}}})) << "twice";
   EXPECT_FALSE(slices_cover(full, {{{0, 5}, {0, -1}}})) << "outside";
   EXPECT_FALSE(slices_cover(full, {{{-1, 4}, {0, -1}}}));
+  EXPECT_TRUE(slices_cover(full, {{{1, 3}, {0, 3}}, {{0, 1}, {0, -1}}})) << "in any order";
   EXPECT_FALSE(slices_cover(full, {{{0, -1}}})) << "other rank";
+  EXPECT_FALSE(slices_cover(full, {{{0, -1}, {0, -1}, {0, 1}}})) << "other rank";
+  EXPECT_FALSE(slices_cover({4}, {{{0, 4}, {0, 1}}})) << "other rank";
   EXPECT_FALSE(slices_cover(full, {{{1, -1}, {0, -1}}})) << "a whole dimension starts at 0";
   EXPECT_FALSE(slices_cover(full, {{{1, INT64_MAX}, {0, -1}}}));
   EXPECT_TRUE(slices_cover({}, {{}}));

@@ -12,6 +12,7 @@
 #include "formats/event_file.h"
 #include "formats/objects/object_graph.h"
 #include "formats/tf_dtype.h"
+#include "support/expect_error.h"
 #include "support/raw_bundle.h"
 
 namespace openrnn::formats {
@@ -158,10 +159,47 @@ TEST(BundleErrors, OfSlices) {
   whole.dtype = 1;
   whole.shape = {2, -2};
   two.expect<FormatError>(kNothing, start + "slices that overlap, leave gaps or lie outside");
+  whole.slices = {{{0, -1}, {0, -1}}};
+  whole.shape = {INT64_MAX, 5};
+  two.expect<FormatError>(kNothing, start + "the impossible shape [9223372036854775807, 5]");
+  whole.slices = {first, second};
   whole.shape = {2, 2};
   two.raw.entries.erase(slice_key("big", second));
   two.expect<FormatError>(kNothing,
                           two.index() + "partitioned tensor 'big' lacks one of its slices");
+}
+
+// Slices along the second dimension, the later one first: each is compared with those before it.
+TEST(BundleErrors, OfSlicesThatOverlap) {
+  const auto opened = [](const std::vector<TensorSlice>& slices) {
+    TwoTensors two;
+    BundleEntry& whole = two.raw.entries["big"];
+    whole.dtype = 1;
+    whole.shape = {2, 4};
+    whole.slices = slices;
+    for (const TensorSlice& slice : slices) {
+      const Shape shape = slice_shape(whole.shape, slice);
+      std::vector<float> values(static_cast<std::size_t>(shape[0] * shape[1]));
+      for (float& value : values) value = static_cast<float>(&value - values.data()) + 1;
+      two.raw.add(slice_key("big", slice), values).shape = shape;
+    }
+    two.raw.write(two.folder / "m");
+    const Array big = TensorBundleReader(two.folder / "m").read("big");
+    return std::vector<float>(big.as<float>().begin(), big.as<float>().end());
+  };
+  const TensorSlice left{{0, -1}, {0, 2}}, right{{0, -1}, {2, 2}}, middle{{0, -1}, {1, 2}};
+  const TensorSlice top{{0, 1}, {0, -1}}, below{{1, 1}, {0, -1}};
+  EXPECT_EQ(opened({left, right}), (std::vector<float>{1, 2, 1, 2, 3, 4, 3, 4}));
+  EXPECT_EQ(opened({right, left}), (std::vector<float>{1, 2, 1, 2, 3, 4, 3, 4}));
+  EXPECT_EQ(opened({below, top}), (std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
+  using Slices = std::vector<TensorSlice>;
+  for (const Slices& slices : {Slices{left, middle}, Slices{middle, left}, Slices{right, middle},
+                               Slices{middle, right}, Slices{top, left}, Slices{left, left}}) {
+    EXPECT_NE(error_of<FormatError>([&] {
+                opened(slices);
+              }).find("has slices that overlap, leave gaps or lie outside"),
+              std::string::npos);
+  }
 }
 
 TEST(BundleErrors, OfTheWriter) {

@@ -4,6 +4,7 @@
 #include "formats/hdf5/hdf5_text.h"
 #include "formats/hdf5/image/image.h"
 #include "formats/hdf5/structure/fractal_heap.h"
+#include "support/expect_error.h"
 
 namespace openrnn::formats {
 namespace {
@@ -110,6 +111,51 @@ TEST(Hdf5Dense, AChildWithoutRows) {
   const MemorySource source("m", bytes);
   Hdf5File opened(source);
   EXPECT_MESSAGE(FormatError, FractalHeap(opened, heap), "has a child without rows, expected some");
+}
+
+// A heap of rows of one block that is all root, and an indirect block with these fields.
+struct Rows {
+  std::uint64_t start = 64, most = 64, rows = 2;
+  std::uint64_t said_heap = 0, said_place = 0;  // added to the right ones
+  std::string error() const {
+    File file;
+    const std::uint64_t heap = file.next(), root = heap + 152;
+    file.add(checked("FRHP" + le(0, 1) + le(7, 2) + le(0, 2) + le(0, 1) + le(4096, 4) + zeros(96) +
+                     le(1, 2) + le(start, 8) + le(most, 8) + le(63, 2) + zeros(2) + le(root, 8) +
+                     le(rows, 2)));
+    std::string block = "FHIB" + le(0, 1) + le(heap + said_heap, 8) + le(said_place, 8);
+    for (std::uint64_t row = 0; row < rows; ++row) block += le(kNone, 8);
+    EXPECT_EQ(file.add(checked(block)), root);
+    const std::string bytes = file.finish(0);
+    const MemorySource source("m", bytes);
+    Hdf5File opened(source);
+    return error_of<FormatError>([&] { FractalHeap(opened, heap); });
+  }
+};
+
+TEST(Hdf5Dense, AnIndirectBlockOfAnotherHeapOrPlace) {
+  EXPECT_EQ(Rows{}.error(), "");
+  const std::string what =
+      "an indirect block of a fractal heap is of another heap or place, expected this one";
+  EXPECT_NE(Rows{.said_heap = 8}.error().find(what), std::string::npos);
+  EXPECT_NE(Rows{.said_place = 1}.error().find(what), std::string::npos);
+}
+
+// Rows of 1, 1, 2, 4, ... times 2^40 bytes.
+TEST(Hdf5Dense, RowsOfTooManyBytes) {
+  constexpr std::uint64_t kStart = std::uint64_t{1} << 40;
+  EXPECT_EQ((Rows{.start = kStart, .most = kStart, .rows = 24}.error()), "");
+  EXPECT_NE((Rows{.start = kStart, .most = kStart, .rows = 25}.error())
+                .find("an indirect block of a fractal heap is beyond 2^64 bytes, expected fewer"),
+            std::string::npos);
+}
+
+TEST(Hdf5Dense, ABlockWithoutRoomForAChecksum) {
+  const std::string bytes = with_root(File(), {});
+  const MemorySource source("m", bytes);
+  const Hdf5File file(source);
+  EXPECT_EQ(error_of<FormatError>([&] { check_lookup3(file, 3, "abc", "a part"); }),
+            "[m @ 3] a part has no checksum, expected one");
 }
 
 // Each string of a heap is that of one value.

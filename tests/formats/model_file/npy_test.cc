@@ -104,6 +104,8 @@ TEST(Npy, WhatIsRefused) {
         header("<f4", "(1,)") + " x", std::string("{'descr"), std::string("{'descr': 3}")}) {
     EXPECT_MESSAGE(FormatError, read(npy(bad, four)), "expected a dictionary of");
   }
+  EXPECT_MESSAGE(FormatError, read(npy("{'descr': [('name', '<f4'), [3]", four)),
+                 "the header has '[('name', '<f4')', expected a dictionary of descr");
   EXPECT_MESSAGE(FormatError, read(npy(header("|b1", "(4,)"), std::string("\1\0\2\1", 4))),
                  "a bool is 2");
   EXPECT_MESSAGE(FormatError, read("PK\3\4 and so on"), "no array of NumPy");

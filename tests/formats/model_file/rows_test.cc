@@ -5,7 +5,10 @@
 
 #include <cstring>
 
+#include "base/message.h"
+#include "formats/hdf5/data/datasets.h"
 #include "formats/temp_folder.h"
+#include "formats/tensorflow/tensorflow.h"
 #include "support/expect_error.h"
 #include "support/files/source_file.h"
 
@@ -153,6 +156,56 @@ TEST(Rows, ErrorsOfTheVisitorAndOfTheName) {
       file.read_rows("a", [](std::int64_t, const ConstArrayView&) { throw std::out_of_range(""); }),
       std::out_of_range);
   EXPECT_MESSAGE(ArgumentError, file.read_rows("b", {}), "[read_rows] 'b' is not in");
+}
+
+/// Every part of the bytes, read and visited, is that of the whole.
+void expect_parts(const ByteSource& source, const std::string& whole) {
+  ASSERT_EQ(source.size(), whole.size());
+  for (std::size_t first = 0; first <= whole.size(); first += 3) {
+    for (std::size_t count = 0; first + count <= whole.size(); count += 2) {
+      SCOPED_TRACE(message(first, " + ", count));
+      EXPECT_EQ(source.read_string(first, count), whole.substr(first, count));
+      std::string visited;
+      source.visit(first, count, 4, [&](std::string_view bytes) { visited += bytes; });
+      EXPECT_EQ(visited, whole.substr(first, count));
+    }
+  }
+  EXPECT_EQ(source.mapped(), whole);
+  EXPECT_THROW(source.read_string(whole.size(), 1), FormatError);
+  EXPECT_THROW(source.read_string(1, whole.size()), FormatError);
+  EXPECT_THROW(source.visit(1, whole.size(), 4, [](auto) {}), FormatError);
+}
+
+TEST(Sources, PartsOfATensorOfABundle) {
+  const TempFolder folder;
+  const Array values = large(3, 5);
+  const std::vector<NamedTensor> tensors{{"v", values}, {"text", StringTensor{{}, {"some words"}}}};
+  write_tensor_bundle(folder / "m", tensors);
+  const FileContents contents = read_bundle({folder / "m", "a bundle"});
+  ASSERT_EQ(contents.extents.size(), 2U);
+  EXPECT_EQ(contents.tensors[0].name, "text");
+  EXPECT_EQ(contents.tensors[0].bytes, 10U);
+  EXPECT_EQ(contents.extents[0].source->path(), folder / "m");
+  expect_parts(*contents.extents[0].source, "some words");
+  EXPECT_FALSE(contents.extents[0].source_checks);
+  EXPECT_EQ(contents.tensors[1].name, "v");
+  EXPECT_EQ(contents.extents[1].source->path(), folder / "m");
+  EXPECT_TRUE(contents.extents[1].source_checks);
+  expect_parts(*contents.extents[1].source, bytes_of(values));
+}
+
+TEST(Sources, PartsOfChunks) {
+  // Two rows of three bytes in chunks of two columns, the last of which ends outside.
+  const std::string stored = "abdec.f.";
+  const MemorySource file("F", stored);
+  const ChunkedSource source(file,
+                             {.shape = {2, 3},
+                              .chunk = {2, 2},
+                              .element_bytes = 1,
+                              .chunks = {{{0, 0}, 0, 4, 0}, {{0, 2}, 4, 4, 0}}},
+                             6);
+  EXPECT_EQ(source.path(), "F");
+  expect_parts(source, "abcdef");
 }
 
 }  // namespace

@@ -268,7 +268,8 @@ TEST(TensorflowFiles, NodesThatAreConstants) {
   write_file_atomically(folder / "g", field(1, node("a", "Const", "value")) +
                                           field(1, node("b", "Constant", "value")) +
                                           field(1, node("c", "Const", "dtype")) +
-                                          field(2, field(1, function)) + field(4, "versions"));
+                                          field(2, field(2, "gradient") + field(1, function)) +
+                                          field(4, "versions"));
   const ModelFile file(folder / "g");
   std::vector<std::string> names;
   for (const TensorInfo& info : file.tensors()) names.push_back(info.name);

@@ -7,10 +7,13 @@
 
 #include "../../../fuzz/entries/model_file.h"
 #include "formats/temp_folder.h"
+#include "formats/torch/objects_writer.h"
 #include "support/files/source_file.h"
 
 namespace openrnn::formats {
 namespace {
+
+using namespace std::string_literals;
 
 std::string corpus_path(const std::string& name) {
   return source_file("fuzz/corpus/torch_file/" + name);
@@ -241,6 +244,59 @@ TEST(Torch, WhatIsWrittenIsRead) {
   EXPECT_MESSAGE(ArgumentError,
                  write_torch_state_dict(folder / "n", std::vector<NamedView>{{"", odd.view()}}),
                  "[write_torch_state_dict] the name '' is empty");
+}
+
+// One of each kind of value, in each kind of collection.
+TorchObject some_of_everything(const Array& matrix) {
+  using Kind = TorchObject::Kind;
+  TorchObject root{.kind = Kind::kDict}, state{.kind = Kind::kOrdered},
+      numbered{.kind = Kind::kNumbered}, list{.kind = Kind::kList};
+  state.add("w", TorchObject::of_tensor(matrix.view()));
+  state.add("none", TorchObject::of(std::monostate{}));
+  numbered.add("7", TorchObject::of(true));
+  numbered.add("12", TorchObject::of(false));
+  list.add("", TorchObject::of(std::int64_t{-3}));
+  list.add("", TorchObject::of_tensor(matrix.view()));
+  root.add("state", std::move(state));
+  root.add("numbered", std::move(numbered));
+  root.add("list", std::move(list));
+  root.add("float", TorchObject::of(0.1));
+  root.add("text", TorchObject::of("s\xc3\xa4"));
+  root.add("bytes", TorchObject::of("\x00\xff\x80z"s));
+  root.add("longs", TorchObject::of(std::vector<std::int64_t>{INT64_MIN, 2}));
+  root.add("floats", TorchObject::of(std::vector<double>{1.5, -0.25}));
+  root.add("texts", TorchObject::of(std::vector<std::string>{"a", ""}));
+  return root;
+}
+
+TEST(Torch, EveryKindOfObjectIsWritten) {
+  const TempFolder folder;
+  const Array matrix = array_of<float>({2, 2}, {1, 2, 3, 4});
+  write_torch_objects("call", folder / "m.pt", some_of_everything(matrix));
+  const ModelFile file(folder / "m.pt");
+  EXPECT_EQ(names_of(file), (std::vector<std::string>{"state.w", "list.1"}));
+  EXPECT_EQ(elements<float>(file, "state.w"), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(elements<float>(file, "list.1"), (std::vector<float>{1, 2, 3, 4}));
+  std::vector<std::string> names;
+  for (const NamedValue& one : file.values()) names.push_back(one.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"state.none", "numbered.7", "numbered.12", "list.0", "float",
+                                      "text", "bytes", "longs", "floats", "texts"}));
+  value<std::monostate>(file, "state.none");
+  EXPECT_TRUE(value<bool>(file, "numbered.7"));
+  EXPECT_FALSE(value<bool>(file, "numbered.12"));
+  EXPECT_EQ(value<std::int64_t>(file, "list.0"), -3);
+  EXPECT_EQ(value<double>(file, "float"), 0.1);
+  EXPECT_EQ(value<std::string>(file, "text"), "s\xc3\xa4");
+  EXPECT_NE(read_file(folder / "m.pt")
+                .find("c_codecs\nencode\n(X\6\0\0\0\0\xc3\xbf\xc2\x80zX\6\0\0\0latin1tR"s),
+            std::string::npos);
+  // Bytes are read as the text of Latin-1 that stands for them.
+  EXPECT_EQ(value<std::string>(file, "bytes"), "\x00\xc3\xbf\xc2\x80z"s);
+  EXPECT_EQ(value<std::vector<std::int64_t>>(file, "longs"),
+            (std::vector<std::int64_t>{INT64_MIN, 2}));
+  EXPECT_EQ(value<std::vector<double>>(file, "floats"), (std::vector<double>{1.5, -0.25}));
+  EXPECT_EQ(value<std::vector<std::string>>(file, "texts"), (std::vector<std::string>{"a", ""}));
 }
 
 }  // namespace

@@ -199,6 +199,33 @@ TEST(OnnxFields, WhatOthersWrite) {
             "graph \n::Op ()-> f=[f1.000000 f2.000000 ]4\n::Op ()-> i=[i3 i-1 ]8 none=none\n");
 }
 
+// Types and dimensions may say what they mean; and each message may have fields of later versions.
+TEST(OnnxFields, DenotationsArePassedOver) {
+  std::string bytes;
+  {
+    pbf_writer out(bytes);
+    pbf_writer graph(out, 7);
+    pbf_writer input(graph, 11);
+    input.add_string(30, "later");
+    input.add_string(1, "x");
+    pbf_writer type(input, 2);
+    type.add_string(6, "IMAGE");
+    pbf_writer tensor(type, 1);
+    tensor.add_string(30, "later");
+    tensor.add_int32(1, 7);
+    pbf_writer shape(tensor, 2);
+    shape.add_string(30, "later");
+    for (const std::int64_t size : {5, 0, 6}) {
+      pbf_writer dim(shape, 1);
+      dim.add_string(3, "DATA_BATCH");
+      if (size == 0) dim.add_string(2, "batch");
+      if (size != 0) dim.add_int64(1, size);
+      dim.add_string(30, "later");
+    }
+  }
+  EXPECT_EQ(shown(parsed(bytes).graph), "graph \nin x:7,5,-1batch,6;\n");
+}
+
 TEST(OnnxFields, Depth) {
   const auto nested = [](int depth) {
     OnnxGraph graph;
