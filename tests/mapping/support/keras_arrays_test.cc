@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "mapping/keras/config.h"
+#include "mapping/keras/write/model.h"
 #include "mapping/networks.h"
 
 namespace openrnn {
@@ -145,6 +146,34 @@ TEST(KerasNames, OfClassesInFiles) {
   for (const auto& [name, expected] : names) {
     EXPECT_EQ(mapping::keras_snake_case(name), expected) << name;
   }
+}
+
+// Letters, digits and dots stay; two layers never have one name.
+TEST(KerasNames, OfLayers) {
+  mapping::KerasNames names;
+  const std::pair<const char*, const char*> cases[] = {{"AZaz-09", "AZaz-09"},
+                                                       {"Enc", "Enc"},
+                                                       {"_a", "rnn_a"},
+                                                       {"-x", "rnn-x"},
+                                                       {"a/b", "a.b"},
+                                                       {"a.b", "a.b_1"},
+                                                       {"a/b", "a.b_2"},
+                                                       {"a@[`{:b", "a_____b"},
+                                                       {"\xc3\xa4 b", "rnn___b"},
+                                                       {"", "rnn"},
+                                                       {"rnn", "rnn_1"},
+                                                       {"0", "0"}};
+  for (const auto& [name, expected] : cases) EXPECT_EQ(names.layer(name), expected) << name;
+}
+
+TEST(KerasNames, OfGroupsAreCountedForEachClass) {
+  mapping::KerasNames names;
+  for (const char* expected : {"lstm", "lstm_1", "lstm_2"}) {
+    EXPECT_EQ(names.group("LSTM"), expected);
+  }
+  EXPECT_EQ(names.group("TimeDistributed"), "time_distributed");
+  EXPECT_EQ(names.group("GRU"), "gru");
+  EXPECT_EQ(names.group("TimeDistributed"), "time_distributed_1");
 }
 
 }  // namespace
