@@ -87,7 +87,7 @@ TEST(RtneuralNetworks, WhatIsOfNoLayerChangesNothing) {
   const auto loaded = [&](const std::string& before, const std::string& behind) {
     formats::write_raw(folder / "m.json", "{" + before + R"("in_shape": [null, null, 1], "layers": [
       {"type": "lstm", "activation": "", "shape": [null, null, 1],
-       "weights": [[[1, 2, 3, 4]], [[5, 6, 7, 8]], [9, 10, 11, 12]]}])" +
+       "weights": [[[1, 2, 3, 4]], [[5, 6, 7, 8]], [9, 10, 11, 12]], "written_by": "gru"}])" +
                                               behind + "}");
     return load_networks(folder / "m.json");
   };

@@ -76,7 +76,10 @@ const LeafCase kLeaves[] = {
     {"Dropout", R"("p": 0.25, "rate": 1.0)", "dropout rate=1"},
     {"Dropout", R"("rate": 0.5, "noise_shape": [null, 1, 3])",
      "the layer 'e' drops single elements in training, in Keras what its noise_shape says"},
-    {"SpatialDropout1D", R"("rate": 0.5)", "in Keras a unit at all its steps"},
+    {"SpatialDropout1D", R"("rate": 0.5)",
+     "dropout rate=0.5; the layer 'e' drops single elements in training, in Keras a unit at all "
+     "its "
+     "steps"},
     {"GaussianNoise", R"("stddev": 0.5)", "the layer 'e' does nothing, in Keras it adds noise"},
     {"Identity", "", "recurrent"},
     {"Masking", R"("mask_value": -1.5)", "masking mask_value=-1.5"},
