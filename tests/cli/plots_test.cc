@@ -102,6 +102,48 @@ TEST(Svg, PutsPointsWhereTheyBelong) {
   EXPECT_EQ(points_of(to_svg(chart), 0), (Points{"70.0,406.9", "453.0,65.1", "836.0,-276.7"}));
 }
 
+// Word for word: a viewer takes what is there, and what is missing nobody else would see.
+TEST(Svg, IsThisText) {
+  Chart chart{.title = "T", .x_label = "step", .y_label = "loss", .curves = {}};
+  chart.curves.push_back({"one", "#123456", 2.5, {{0, 1}, {2, 2}}});
+  EXPECT_EQ(
+      to_svg(chart),
+      R"svg(<svg xmlns='http://www.w3.org/2000/svg' width='860' height='480' viewBox='0 0 860 480' font-family='sans-serif' font-size='13'>
+<rect width='860' height='480' fill='white'/>
+<text x='430.0' y='28' text-anchor='middle' font-size='17'>T</text>
+<text x='453.0' y='466.0' text-anchor='middle'>step</text>
+<text transform='translate(18 236.0) rotate(-90)' text-anchor='middle'>loss</text>
+<line x1='70.0' y1='48.0' x2='70.0' y2='424.0' stroke='#ddd'/>
+<text x='70.0' y='442.0' text-anchor='middle'>0</text>
+<line x1='261.5' y1='48.0' x2='261.5' y2='424.0' stroke='#ddd'/>
+<text x='261.5' y='442.0' text-anchor='middle'>0.5</text>
+<line x1='453.0' y1='48.0' x2='453.0' y2='424.0' stroke='#ddd'/>
+<text x='453.0' y='442.0' text-anchor='middle'>1</text>
+<line x1='644.5' y1='48.0' x2='644.5' y2='424.0' stroke='#ddd'/>
+<text x='644.5' y='442.0' text-anchor='middle'>1.5</text>
+<line x1='836.0' y1='48.0' x2='836.0' y2='424.0' stroke='#ddd'/>
+<text x='836.0' y='442.0' text-anchor='middle'>2</text>
+<line x1='70.0' y1='406.9' x2='836.0' y2='406.9' stroke='#ddd'/>
+<text x='62.0' y='410.9' text-anchor='end'>1</text>
+<line x1='70.0' y1='338.5' x2='836.0' y2='338.5' stroke='#ddd'/>
+<text x='62.0' y='342.5' text-anchor='end'>1.2</text>
+<line x1='70.0' y1='270.2' x2='836.0' y2='270.2' stroke='#ddd'/>
+<text x='62.0' y='274.2' text-anchor='end'>1.4</text>
+<line x1='70.0' y1='201.8' x2='836.0' y2='201.8' stroke='#ddd'/>
+<text x='62.0' y='205.8' text-anchor='end'>1.6</text>
+<line x1='70.0' y1='133.5' x2='836.0' y2='133.5' stroke='#ddd'/>
+<text x='62.0' y='137.5' text-anchor='end'>1.8</text>
+<line x1='70.0' y1='65.1' x2='836.0' y2='65.1' stroke='#ddd'/>
+<text x='62.0' y='69.1' text-anchor='end'>2</text>
+<rect x='70.0' y='48.0' width='766.0' height='376.0' fill='none' stroke='#444'/>
+<clipPath id='frame'><rect x='70.0' y='48.0' width='766.0' height='376.0'/></clipPath>
+<polyline clip-path='url(#frame)' fill='none' stroke='#123456' stroke-width='2.5' stroke-linejoin='round' points='70.0,406.9 836.0,65.1 '/>
+<line x1='630.0' y1='68.0' x2='658.0' y2='68.0' stroke='#123456' stroke-width='3'/>
+<text x='666.0' y='72.0'>one</text>
+</svg>
+)svg");
+}
+
 TEST(Svg, DrawsNoMorePointsThanThereArePixels) {
   Chart chart;
   chart.curves.push_back({"long", "#123456", 1.5, {}});

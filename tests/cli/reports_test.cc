@@ -34,6 +34,7 @@ Inspected everything() {
                              {"real", 0.5},
                              {"text", std::string("a\nb")},
                              {"few", std::vector<std::int64_t>{1, 2}},
+                             {"eight", std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8}},
                              {"many", std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9.5}},
                              {"words", std::vector<std::string>{"a", "b"}}},
                   .remarks = {{"network", "scope", "of a checkpoint"},
@@ -60,7 +61,8 @@ TEST(Inspect, AsText) {
             "longer name  int64     []                           8\n"
             "2 tensors, 32 bytes in file, a kind, not verified\n"
             "none: none\nyes: true\nno: false\nwhole: -7\nreal: 0.5\ntext: 'a\\012b'\n"
-            "few: [1, 2]\nmany: [1, 2, 3, 4, 5, 6, 7, 8, ... (9 values)]\nwords: ['a', 'b']\n"
+            "few: [1, 2]\neight: [1, 2, 3, 4, 5, 6, 7, 8]\nmany: [1, 2, 3, 4, 5, 6, 7, 8, ... (9 "
+            "values)]\nwords: ['a', 'b']\n"
             "network in enc: " +
                 describe(found.networks[0].spec) +
                 ", no biases, 60 parameters, with initial states, slots m, v\n"
@@ -93,6 +95,7 @@ TEST(Inspect, AsJson) {
     {"name": "none", "value": null}, {"name": "yes", "value": true},
     {"name": "no", "value": false}, {"name": "whole", "value": -7}, {"name": "real", "value": 0.5},
     {"name": "text", "value": "a\nb"}, {"name": "few", "value": [1, 2]},
+    {"name": "eight", "value": [1, 2, 3, 4, 5, 6, 7, 8]},
     {"name": "many", "value": [1, 2, 3, 4, 5, 6, 7, 8, 9.5]},
     {"name": "words", "value": ["a", "b"]}])"));
   ASSERT_EQ(found["networks"].size(), 3U);
@@ -113,6 +116,15 @@ TEST(Inspect, AsJson) {
   EXPECT_EQ(found["not_understood"], (json{"x", "y"}));
   EXPECT_EQ(found["notes"], (json{"first", "second"}));
   EXPECT_EQ(found["options"], "some");
+}
+
+TEST(Inspect, RemarksAreOfTheWholeFileUnlessAScopeIsNamed) {
+  Inspected found{.path = "f", .kind = "k", .tensors = {}, .values = {}, .remarks = {}};
+  found.add("note", "größer");
+  EXPECT_TRUE(printed([&] { print_text(found); }).ends_with("\nnote: größer\n"));
+  const std::string text = printed([&] { print_json(found); });
+  EXPECT_NE(text.find("größer"), std::string::npos) << "letters stay themselves: " << text;
+  EXPECT_EQ(nlohmann::json::parse(text)["notes"], (nlohmann::json{"größer"}));
 }
 
 TEST(Inspect, ALayerIsItsOptionsInputsAndOutputs) {
@@ -165,6 +177,8 @@ TEST(SeriesReport, NamesEachColumnAndTheBetterForecast) {
   const std::string worse = "all, normalised                      3                   2";
   EXPECT_EQ(text(), "rmse_normalised 3.0000\n" + titles + "\n" + a + "\n" + b + "\n" + worse +
                         "\nmodel / better naive forecast: 1.500 (the naive forecast is better)\n");
+  score.model_total = 2.0;
+  EXPECT_TRUE(text().ends_with("naive forecast: 1.000 (the naive forecast is better)\n"));
   score.last_value_total = 0.0;
   EXPECT_EQ(text().find("better"), std::string::npos);
 }

@@ -82,6 +82,27 @@ TEST(RtneuralNetworks, LayersOfOthersAreNetworksOfTheirOwn) {
   for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(params[i], static_cast<float>(i + 1));
 }
 
+TEST(RtneuralNetworks, WhatIsOfNoLayerChangesNothing) {
+  const TempFolder folder;
+  const auto loaded = [&](const std::string& before, const std::string& behind) {
+    formats::write_raw(folder / "m.json", "{" + before + R"("in_shape": [null, null, 1], "layers": [
+      {"type": "lstm", "activation": "", "shape": [null, null, 1],
+       "weights": [[[1, 2, 3, 4]], [[5, 6, 7, 8]], [9, 10, 11, 12]], "written_by": "gru"}])" +
+                                              behind + "}");
+    return load_networks(folder / "m.json");
+  };
+  const std::string more = R"("author": "me", "type": "gru", "table": [[1.5, 2], [3, 4]])";
+  const MappedModel plain = loaded("", "");
+  ASSERT_EQ(plain.networks.size(), 1U);
+  for (const MappedModel& found : {loaded(more + ", ", ""), loaded("", ", " + more)}) {
+    ASSERT_EQ(found.networks.size(), 1U) << (found.notes.empty() ? "" : found.notes[0]);
+    EXPECT_EQ(found.networks[0].name, plain.networks[0].name);
+    EXPECT_TRUE(same_bytes(found.networks[0].params, plain.networks[0].params));
+    EXPECT_EQ(found.layers.size(), plain.layers.size());
+    EXPECT_TRUE(found.notes.empty());
+  }
+}
+
 TEST(NamNetworks, ThereAndBackWithStatesAndHead) {
   const TempFolder folder;
   for (const std::int64_t layers : {1, 3}) {

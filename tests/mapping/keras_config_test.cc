@@ -76,7 +76,10 @@ const LeafCase kLeaves[] = {
     {"Dropout", R"("p": 0.25, "rate": 1.0)", "dropout rate=1"},
     {"Dropout", R"("rate": 0.5, "noise_shape": [null, 1, 3])",
      "the layer 'e' drops single elements in training, in Keras what its noise_shape says"},
-    {"SpatialDropout1D", R"("rate": 0.5)", "in Keras a unit at all its steps"},
+    {"SpatialDropout1D", R"("rate": 0.5)",
+     "dropout rate=0.5; the layer 'e' drops single elements in training, in Keras a unit at all "
+     "its "
+     "steps"},
     {"GaussianNoise", R"("stddev": 0.5)", "the layer 'e' does nothing, in Keras it adds noise"},
     {"Identity", "", "recurrent"},
     {"Masking", R"("mask_value": -1.5)", "masking mask_value=-1.5"},
@@ -92,6 +95,9 @@ const LeafCase kLeaves[] = {
     {"GlobalAveragePooling1D", R"("data_format": "channels_first")", "the option data_format"},
     {"GlobalAveragePooling1D", R"("keepdims": true)", "the option keepdims"},
     {"Dense", R"("units": 2, "lora_rank": 4)", "the option lora_rank"},
+    {"Dense", R"("units": 2, "lora_rank": true)", "the option lora_rank"},
+    {"Dense", R"("units": 2, "lora_rank": false)", "has 0 tensors in the file, expected 2"},
+    {"ReLU", R"("max_value": false)", "activation activation=relu"},
     {"Dense", R"("units": 2)", "the layer 'e' has 0 tensors in the file, expected 2"},
     {"Dense", R"("units": 2, "use_bias": false)", "has 0 tensors in the file, expected 1"},
     {"Dense", R"("units": 2, "bias": false)", "has 0 tensors in the file, expected 1", "1.2.0"},

@@ -28,6 +28,18 @@ TEST(OnnxConv, OneDimension) {
       "float32[1, 1, 2]: 0 0");
 }
 
+// Behind the last row there is padding, not the next channel.
+TEST(OnnxConv, PaddingOfOuterAxes) {
+  const Array x = floats({1, 2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}),
+              w = floats({1, 2, 2, 1}, {1000, 100, 10, 1});
+  expect_shown({"Conv", {x, w}, {{"pads", Integers{0, 0, 1, 0}}}},
+               "float32[1, 1, 2, 3]: 1471 2582 3693 4010 5020 6030");
+  expect_shown({"Conv", {x, w}, {{"pads", Integers{1, 0, 0, 0}}}},
+               "float32[1, 1, 2, 3]: 107 208 309 1471 2582 3693");
+  expect_shown({"Conv", {x, w}, {{"pads", Integers{2, 0, 2, 0}}, {"dilations", Integers{2, 1}}}},
+               "float32[1, 1, 4, 3]: 107 208 309 401 502 603 1070 2080 3090 4010 5020 6030");
+}
+
 // The last element is the odd one: of an even kernel it is padded behind, or before.
 TEST(OnnxConv, AutoPad) {
   const Array x = floats({1, 1, 4}, {1, 2, 3, 4}), w = floats({1, 1, 2}, {10, 1});

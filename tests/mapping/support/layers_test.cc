@@ -280,6 +280,15 @@ TEST(LayerKinds, WeightsThatDoNotFit) {
       {dense({slotted, {"bias", array({2})}}), x,
        "has the slot 'm' float32 [2, 3], expected float32 [3, 2]"},
   });
+  const auto embedding = [&](Shape shape, const char* name = "embeddings") {
+    return layer_of("embedding", {{"vocabulary", std::int64_t{9}}, {"dim", std::int64_t{2}}},
+                    {{name, array(std::move(shape))}});
+  };
+  const std::vector<LayerValue> ids{of({-1, 6}, DType::kInt32)};
+  EXPECT_EQ(shown(outputs_of(embedding({9, 2}), ids)), "[-1, 6, 2]");
+  expect_refused(
+      {{embedding({8, 2}), ids, "has embeddings float32 [8, 2], expected float32 [9, 2]"},
+       {embedding({9, 2}, "kernel"), ids, "has the weight 'kernel', expected 'embeddings'"}});
 }
 
 TEST(LayerKinds, RecurrentLayersThatTheyRefuse) {

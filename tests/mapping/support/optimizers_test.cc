@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "formats/temp_folder.h"
 #include "mapping/networks.h"
@@ -91,6 +92,56 @@ TEST(TorchOptimizers, SlotsOfAdamNeedTheirSteps) {
     EXPECT_TRUE(there_and_back(trained({"exp_avg"}, {}), format).networks.at(0).slots.empty());
     EXPECT_EQ(there_and_back(trained({"momentum_buffer"}, {}), format).networks.at(0).slots.size(),
               1U);
+  }
+}
+
+// Word for word: PyTorch's optimizers fall over a group that lacks one, or train on as another.
+TEST(TorchOptimizers, DefaultsAreThoseOfPyTorch) {
+  using Options = std::map<std::string, PlainValue>;
+  const std::string group = "optimizer.param_groups.0.";
+  const auto options_of = [&](const MappedModel& model) {
+    Options options;
+    for (const NamedValue& value : there_and_back(model, ModelFormat::kNpz).values) {
+      const bool of_group = value.name.starts_with(group);
+      const std::string name = of_group ? value.name.substr(group.size()) : "";
+      if (of_group && !name.starts_with("param")) options[name] = value.value;
+    }
+    return options;
+  };
+  EXPECT_EQ(options_of(trained({"exp_avg"}, {{"optimizer.step", std::int64_t{4}}})),
+            (Options{{"lr", 1e-3},
+                     {"betas", std::vector<double>{0.9, 0.999}},
+                     {"eps", 1e-8},
+                     {"weight_decay", 0.0},
+                     {"amsgrad", false},
+                     {"maximize", false},
+                     {"foreach", {}},
+                     {"capturable", false},
+                     {"differentiable", false},
+                     {"fused", {}}}));
+  EXPECT_EQ(options_of(trained({"momentum_buffer"}, {})), (Options{{"lr", 1e-3},
+                                                                   {"momentum", 0.0},
+                                                                   {"dampening", 0.0},
+                                                                   {"weight_decay", 0.0},
+                                                                   {"nesterov", false},
+                                                                   {"maximize", false},
+                                                                   {"foreach", {}},
+                                                                   {"differentiable", false},
+                                                                   {"fused", {}}}));
+}
+
+// What the file that was read had of its state is written anew, with other numbers.
+TEST(TorchOptimizers, OldValuesOfTheStateAreLeftOut) {
+  for (const ModelFormat format : kFormats) {
+    const std::vector<NamedValue> values{{"optimizer.step", std::int64_t{4}},
+                                         {"optimizer.state.99.note", 0.5},
+                                         {"optimizer.statement", 0.25},
+                                         {"my_values.step", std::int64_t{7}}};
+    const MappedModel found = there_and_back(trained({"exp_avg"}, values), format);
+    EXPECT_EQ(found.networks.at(0).slots.size(), 1U) << to_string(format);
+    EXPECT_EQ(value_of(found, "optimizer.state.99.note"), std::nullopt) << to_string(format);
+    EXPECT_EQ(value_of(found, "optimizer.statement"), PlainValue(0.25)) << to_string(format);
+    EXPECT_EQ(value_of(found, "my_values.step"), values[3].value) << to_string(format);
   }
 }
 

@@ -2,8 +2,10 @@
 // optimizers, single values, buffers of equal networks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
+#include "formats/objects/object_graph.h"
 #include "formats/temp_folder.h"
 #include "mapping/networks.h"
 #include "openrnn/saveables.h"
@@ -87,6 +89,64 @@ TEST(TfSlots, OfKerasOptimizers) {
     EXPECT_TRUE(none.networks.at(0).slots.empty()) << before;
     EXPECT_EQ(none.not_understood.size(), 3U) << before;
   }
+}
+
+/// An object-based checkpoint that is being made: variables with their keys and names.
+struct ObjectCheckpoint {
+  std::vector<NamedTensor> tensors;
+  formats::ObjectGraph graph;
+
+  // The number of the variable's object. A name of its graph may be empty.
+  std::size_t add(const std::string& key, const std::string& name, const Shape& shape,
+                  std::uint64_t seed, std::string_view attribute = formats::kValueAttribute) {
+    graph.nodes.resize(std::max<std::size_t>(graph.nodes.size(), 1));
+    tensors.push_back({key, floats(shape, seed)});
+    graph.nodes[0].children.push_back({graph.nodes.size(), key});
+    formats::ObjectNode node;
+    node.attributes.push_back({std::string(attribute), name, key});
+    graph.nodes.push_back(node);
+    return graph.nodes.size() - 1;
+  }
+  MappedModel load() {
+    tensors.push_back({std::string(formats::kObjectGraphKey),
+                       StringTensor{{}, {formats::encode_object_graph(graph)}}});
+    return loaded(tensors);
+  }
+};
+
+// An object-based checkpoint says whose slot a variable is; keys say nothing of it.
+TEST(TfSlots, AreThoseThatAnObjectGraphNames) {
+  ObjectCheckpoint made;
+  const std::size_t kernel = made.add("a", "rnn/lstm_cell/kernel", {5, 12}, 1),
+                    bias = made.add("b", "rnn/lstm_cell/bias", {12}, 2),
+                    unnamed = made.add("c", "", {7}, 3);
+  std::vector<formats::ObjectSlot> slots{
+      {kernel, "m", made.add("d", "", {5, 12}, 4)},    {bias, "m", made.add("e", "", {12}, 5)},
+      {kernel, "\x01", made.add("f", "", {5, 12}, 6)}, {bias, "\x01", made.add("g", "", {12}, 7)},
+      {unnamed, "m", made.add("h", "", {7}, 8)},       {bias, "v", 0}};  // which has no value
+  made.graph.nodes[0].slots = slots;
+  const MappedModel model = made.load();
+  ASSERT_EQ(model.networks.size(), 1U);
+  const MappedNetwork& network = model.networks[0];
+  ASSERT_EQ(network.slots.size(), 1U);
+  const MappedModel plain = loaded(
+      {{"rnn/lstm_cell/kernel", floats({5, 12}, 4)}, {"rnn/lstm_cell/bias", floats({12}, 5)}});
+  EXPECT_TRUE(same_bytes(network.slots.at("m"), plain.networks.at(0).params));
+  EXPECT_EQ(model.not_understood, (Names{"c", "f", "g", "h"}));
+}
+
+// Neither the name of another attribute nor one that cannot be shown is a variable's.
+TEST(TfSlots, AreOfVariablesWithNames) {
+  ObjectCheckpoint made;
+  made.add("a", "rnn/lstm_cell/kernel", {5, 12}, 1);
+  made.add("b", "rnn/lstm_cell/bias", {12}, 2);
+  made.add("c", "rnn/lstm_cell/w_f_diag", {3}, 3, "OTHER");
+  made.add("d", "\x01/lstm_cell/kernel", {5, 12}, 4);
+  made.add("e", "\x01/lstm_cell/bias", {12}, 5);
+  const MappedModel model = made.load();
+  ASSERT_EQ(model.networks.size(), 1U);
+  EXPECT_EQ(model.not_understood, (Names{"c", "d", "e"}));
+  EXPECT_EQ(model.notes.size(), 1U);  // of the forget gate
 }
 
 // Lists have no place.
