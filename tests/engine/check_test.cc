@@ -187,6 +187,7 @@ TEST(Checks, OfSizesAndLengths) {
   whole.x = x;
   whole.y = y;
   whole.sequence_lengths = lengths;
+  whole.recompute = kRecomputeRoot;
   check_forward("call", whole);
   for (const std::int32_t length : {-1, 3}) {
     lengths[3] = length;
