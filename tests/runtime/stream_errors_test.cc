@@ -31,7 +31,9 @@ TEST(StreamPool, ChecksItsLimits) {
                               "[StreamPool] model is null, expected a PackedModel");
   for (const StreamLimits& wrong :
        {StreamLimits{.streams = 0}, StreamLimits{.batch = -1}, StreamLimits{.time = 0},
-        StreamLimits{.threads = -1}, StreamLimits{.streams = std::int64_t{1} << 31}}) {
+        StreamLimits{.threads = -1}, StreamLimits{.streams = std::int64_t{1} << 31},
+        StreamLimits{.batch = std::int64_t{1} << 31},
+        StreamLimits{.time = std::int64_t{1} << 31}}) {
     expect_error<ArgumentError>(
         [&] { Pool("gru L1 U3 I2 f32", wrong); },
         "[StreamPool] limits are " + std::to_string(wrong.streams) + " streams, batch " +
@@ -41,6 +43,8 @@ TEST(StreamPool, ChecksItsLimits) {
   }
   EXPECT_EQ(Pool("gru L1 U3 I2 f32", {.streams = 5}).pool.limits().batch, 5) << "0 stands for all";
   EXPECT_EQ(Pool("gru L1 U3 I2 f32", {.streams = 5, .batch = 9}).pool.limits().batch, 5);
+  const StreamLimits most{.batch = (std::int64_t{1} << 31) - 1, .threads = 0};
+  EXPECT_EQ(Pool("gru L1 U3 I2 f32", most).pool.limits().batch, 1);
 }
 
 TEST(StreamPool, IsFullAtItsLimit) {
