@@ -144,6 +144,11 @@ TEST(DeviceArray, ComesAndGoes) {
   EXPECT_EQ(DeviceArray::zeros(tested(), DType::kFloat64, {3}).to_host().as<double>()[2], 0.0);
   EXPECT_TRUE(DeviceArray().empty());
   EXPECT_EQ(DeviceArray().to_host().size(), 0);
+  EXPECT_EQ(DeviceArray().host_view().size(), 0);
+  EXPECT_EQ(DeviceArray().host_view().data, nullptr);
+  DeviceArray nothing;
+  EXPECT_NO_THROW(nothing.make_unique_owner());
+  EXPECT_TRUE(nothing.empty());
   try {
     array.reshaped({3});
     FAIL() << "no error";
