@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "openrnn/engine_tangent.h"
 #include "openrnn/runtime.h"
@@ -147,6 +148,29 @@ TEST(Engines, CheckTheirCalls) {
       [&] { engine("reference").forward_saving(again); },
       "[forward_saving] engine 'reference' keeps all that backward reads and cannot recompute it, "
       "expected save=True (recompute 0), or engine 'cpu'");
+}
+
+TEST(Engines, RefuseSumsOfInt8ThatAreTooLong) {
+  const Engine& own = engine("cpu");
+  const auto reason = [](std::int64_t widest) {
+    return "sums of int8 are of at most 133144 products, and this network has " +
+           std::to_string(widest);
+  };
+  RnnSpec spec{.num_units = 2, .input_size = 133145};
+  EXPECT_EQ(own.unsupported(spec), "");
+  spec.compute.weights_dtype = WeightsDType::kBfloat16;
+  EXPECT_EQ(own.unsupported(spec), "");
+  spec.compute.weights_dtype = WeightsDType::kInt8;
+  EXPECT_EQ(own.unsupported(spec), reason(133145));
+  spec.input_size = 133144;
+  EXPECT_EQ(own.unsupported(spec), "");
+  spec.input_size = 2;
+  spec.num_units = 133145;
+  EXPECT_EQ(own.unsupported(spec), reason(133145));
+  spec.num_units = 66573;
+  EXPECT_EQ(own.unsupported(spec), "");
+  spec.direction = Direction::kBidirectional;
+  EXPECT_EQ(own.unsupported(spec), reason(133146));
 }
 
 TEST(Engines, CheckTheLimitsOfAWorkspace) {
@@ -357,10 +381,54 @@ TEST(CpuIsa, IsOneOfThoseAvailable) {
     force_cpu_isa(isa);
     EXPECT_EQ(cpu_isa(), isa);
   }
-  EXPECT_THROW(force_cpu_isa("sse"), EngineError);
+  std::string known;
+  for (const std::string_view isa : available) {
+    known += (known.empty() ? "" : ", ") + std::string(isa);
+  }
+  const std::string rest = "] instruction set is 'sse', expected one that this processor runs: ";
+  expect_error<EngineError>([] { force_cpu_isa("sse"); }, "[force_isa" + rest + known);
+  EXPECT_EQ(cpu_isa(), available.back());
+  // The empty name: what the variable says, else the best.
+  {
+    const Setting wanted("OPENRNN_ISA", "scalar");
+    force_cpu_isa("");
+    EXPECT_EQ(cpu_isa(), "scalar");
+  }
+  {
+    const Setting wrong("OPENRNN_ISA", "sse");
+    EXPECT_EQ(cpu_isa(), "scalar") << "chosen once";
+    force_cpu_isa("");
+    expect_error<EngineError>([] { cpu_isa(); }, "[OPENRNN_ISA" + rest + known);
+  }
+  const Setting none("OPENRNN_ISA", "");
+  force_cpu_isa("");
   EXPECT_EQ(cpu_isa(), available.back());
   force_cpu_isa(before);
 }
+
+#if defined(__x86_64__) && defined(__linux__)
+// As the kernel lists the features of the first processor.
+TEST(CpuIsa, AreThoseThatTheProcessorHas) {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("flags")) {
+  }
+  if (line.empty()) GTEST_SKIP() << "no flags in /proc/cpuinfo";
+  line += ' ';
+  const auto has = [&](std::initializer_list<std::string> flags) {
+    return std::ranges::all_of(flags, [&](const std::string& flag) {
+      return line.find(' ' + flag + ' ') != std::string::npos;
+    });
+  };
+  const auto available = available_cpu_isas();
+  EXPECT_EQ(available.front(), "scalar");
+  EXPECT_EQ(std::ranges::count(available, "avx2") == 1, has({"avx2", "fma", "f16c"}));
+  EXPECT_EQ(std::ranges::count(available, "avx512") == 1,
+            has({"avx512f", "avx512vl", "avx512dq", "avx512bw", "f16c"}));
+  if (!has({"amx_tile"})) EXPECT_EQ(std::ranges::count(available, "amx"), 0);
+  EXPECT_EQ(std::ranges::count(available, "neon"), 0);
+}
+#endif
 
 }  // namespace
 }  // namespace openrnn
