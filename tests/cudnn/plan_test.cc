@@ -251,7 +251,7 @@ TEST(Unsupported, NamesEachOptionOfAStep) {
     EXPECT_EQ(with([&](RnnSpec& s) { s.mode = mode; }), "");
   }
   for (const auto& [math, name] : {std::pair{Math::kBf16, "bf16"}, {Math::kBf16x3, "bf16x3"}}) {
-    EXPECT_EQ(with([&](RnnSpec& s) { s.compute.math = math; }),
+    EXPECT_EQ(with([given = math](RnnSpec& s) { s.compute.math = given; }),
               "math '" + std::string(name) +
                   "' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', and "
                   "device='cpu' has this");
