@@ -65,6 +65,16 @@ TEST_F(Affinity, AWorkerOnTheCallersProcessorIsMovedAndMayRunWhereItMightBefore)
   EXPECT_TRUE(worker.has_its_mask());
 }
 
+TEST_F(Affinity, EachJobMovesItsOwnWorker) {
+  set_spread_threads(true);
+  Placement placement;
+  for (int job = 1; job <= 3; ++job) {
+    WorkerBeside worker(placement);
+    EXPECT_EQ(placement.moves(), job);
+    EXPECT_TRUE(worker.has_its_mask());
+  }
+}
+
 TEST_F(Affinity, NobodyIsMovedWhenItIsTurnedOff) {
   set_spread_threads(false);
   EXPECT_FALSE(spread_threads());

@@ -41,6 +41,9 @@ TEST(Candidates, OfFewUnitsHaveAnAlgorithmOfTheirOwn) {
   EXPECT_EQ(names(lstm(129), kTraining), kStandard);
   EXPECT_EQ(names(lstm(192), kInference), kSmall);
   EXPECT_EQ(names(lstm(193), kInference), kStandard);
+  RnnSpec gru = lstm(193);
+  gru.mode = RnnMode::kGru;
+  EXPECT_EQ(names(gru, kInference), kStandard);
   RnnSpec plain = lstm(256);
   plain.mode = RnnMode::kRnnTanh;
   EXPECT_EQ(names(plain, kTraining), kSmall);
@@ -133,6 +136,24 @@ TEST(Products, AreWhatTheOverrideMakesOfThem) {
   EXPECT_EQ(products_on_gpu(plain, 75), "float32");
 }
 
+// The override is of float32 alone.
+TEST(Products, OfOtherTypesAreTheirOwn) {
+  for (const char* value : {"", "0", "1"}) {
+    const Setting override("NVIDIA_TF32_OVERRIDE", value);
+    RnnSpec spec = lstm(4);
+    spec.dtype = DType::kFloat64;
+    EXPECT_EQ(products_on_gpu(spec, 90), "float64") << value;
+    spec.dtype = DType::kFloat16;
+    EXPECT_EQ(products_on_gpu(spec, 90), "float32") << value;
+  }
+}
+
+TEST(Choices, AreTheirDefaultsWhereTheTextIsEmpty) {
+  const Setting dropout("OPENRNN_CUDNN_DROPOUT", ""), algorithm("OPENRNN_CUDNN_ALGORITHM", "");
+  EXPECT_EQ(dropout_by(), DropoutBy::kExact);
+  EXPECT_EQ(algorithm_choice(), "auto");
+}
+
 TEST(Choices, AreReadFromTheEnvironment) {
   EXPECT_EQ(algorithm_choice(), "auto");
   EXPECT_EQ(dropout_by(), DropoutBy::kExact);
@@ -200,6 +221,43 @@ TEST(Unsupported, NamesTheRemedy) {
             "device='cpu' has them");
 }
 
+TEST(Unsupported, NamesEachOptionOfAStep) {
+  const auto with = [](auto change) {
+    RnnSpec spec = lstm(4);
+    change(spec);
+    return unsupported_by_cudnn(spec, 90);
+  };
+  const std::string begin = "cuDNN has the four cells alone, without ",
+                    end = "; device='cpu' has them";
+  EXPECT_EQ(with([](RnnSpec& s) { s.single_bias = true; }), begin + "single_bias true" + end);
+  EXPECT_EQ(with([](RnnSpec& s) { s.use_bias = false; }), begin + "use_bias false" + end);
+  EXPECT_EQ(with([](RnnSpec& s) {
+              s.num_proj = 2;
+              s.proj_clip = {{-1.0, 1.0}};
+            }),
+            begin + "proj_clip [-1, 1]" + end);
+  EXPECT_EQ(with([](RnnSpec& s) { s.num_proj = 2; }), "");
+  EXPECT_EQ(with([](RnnSpec& s) {
+              s.mode = RnnMode::kGru;
+              s.num_proj = 2;
+            }),
+            begin + "num_proj 2" + end);
+  EXPECT_EQ(with([](RnnSpec& s) {
+              s.mode = RnnMode::kRnnTanh;
+              s.num_proj = 2;
+            }),
+            "cuDNN projects lstm only, expected no num_proj for rnn_tanh; device='cpu' has it");
+  for (const RnnMode mode : {RnnMode::kGru, RnnMode::kRnnTanh, RnnMode::kRnnRelu}) {
+    EXPECT_EQ(with([&](RnnSpec& s) { s.mode = mode; }), "");
+  }
+  for (const auto& [math, name] : {std::pair{Math::kBf16, "bf16"}, {Math::kBf16x3, "bf16x3"}}) {
+    EXPECT_EQ(with([given = math](RnnSpec& s) { s.compute.math = given; }),
+              "math '" + std::string(name) +
+                  "' is arithmetic of processors; cuDNN has 'float32', 'tf32' and 'fp16', and "
+                  "device='cpu' has this");
+  }
+}
+
 std::string refusal_of(const RnnSpec& spec, const Extent& extent) {
   return error_of<EngineError>([&] { check_limits("forward", spec, extent); });
 }
@@ -218,6 +276,77 @@ TEST(Limits, NameTheSizeAndTheRemedy) {
   EXPECT_EQ(refusal_of(spec, {1}),
             "[forward] input_size is 2147483648, expected at most 2147483647 on 'cudnn', which "
             "counts in 32 bits; use device='cpu'");
+}
+
+TEST(Limits, AreOfEverySize) {
+  constexpr std::int64_t kMost = 2147483647;
+  const std::string rest =
+      " is 2147483648, expected at most 2147483647 on 'cudnn', which counts in 32 bits; use "
+      "device='cpu'";
+  EXPECT_EQ(refusal_of(lstm(kMost + 1), {}), "[forward] num_units" + rest);
+  RnnSpec spec = lstm(1);
+  spec.direction = Direction::kBidirectional;
+  spec.num_layers = std::int64_t{1} << 30;
+  EXPECT_EQ(refusal_of(spec, {}), "[forward] num_layers * num_dirs" + rest);
+  spec = lstm(std::int64_t{1} << 30);
+  spec.direction = Direction::kBidirectional;
+  EXPECT_EQ(refusal_of(spec, {}), "[forward] num_dirs * output width" + rest);
+  // All that fits.
+  spec = lstm(1);
+  spec.input_size = 1;
+  EXPECT_EQ(refusal_of(spec, {kMost, 1, kMost}), "");
+  // The second layer counts where there is one, and the matrix of a projection.
+  spec = lstm(16384);
+  EXPECT_EQ(refusal_of(spec, {}), "");
+  spec.num_layers = 2;
+  EXPECT_EQ(refusal_of(spec, {}), "[forward] elements of the matrices of layer 1" + rest);
+  spec = lstm(26000);
+  spec.input_size = 1;
+  spec.num_proj = 18000;
+  EXPECT_EQ(refusal_of(spec, {}),
+            "[forward] elements of the matrices of layer 0 is 2340104000, expected at most "
+            "2147483647 on 'cudnn', which counts in 32 bits; use device='cpu'");
+}
+
+TEST(Limits, AreLoweredByTheEnvironmentAndNeverRaised) {
+  RnnSpec spec = lstm(4);
+  spec.num_layers = 2;  // of 144 and 128 elements
+  for (const auto& [text, most] : {std::pair{"1", "1"}, {"143", "143"}}) {
+    const Setting least("OPENRNN_CUDNN_MAX_WEIGHTS", text);
+    EXPECT_EQ(refusal_of(spec, {}), std::string("[forward] elements of the matrices of layer 0 is "
+                                                "144, expected at most ") +
+                                        most +
+                                        " on 'cudnn', which counts in 32 bits; use device='cpu'");
+  }
+  for (const auto& [text, too_many] : {std::pair{"271", true}, {"272", false}}) {
+    const Setting some("OPENRNN_CUDNN_MAX_WEIGHTS", text);
+    EXPECT_EQ(refusal_of(spec, {}), "");
+    EXPECT_EQ(has_too_many_weights(spec), too_many) << text;
+  }
+  RnnSpec large = lstm(16384);
+  large.input_size = 16384;
+  EXPECT_FALSE(has_too_many_weights(large)) << "one layer is not divided";
+  for (const char* text : {"", "0", "-5", "99999999999"}) {
+    const Setting none("OPENRNN_CUDNN_MAX_WEIGHTS", text), no_time("OPENRNN_CUDNN_MAX_TIME", text);
+    EXPECT_NE(refusal_of(large, {}).find("expected at most 2147483647 "), std::string::npos);
+    EXPECT_EQ(refusal_of(spec, {}), "") << text;
+    EXPECT_EQ(most_steps(), 65535) << text;
+  }
+  for (const std::int64_t steps : {1, 2, 65534}) {
+    const Setting time("OPENRNN_CUDNN_MAX_TIME", std::to_string(steps));
+    EXPECT_EQ(most_steps(), steps);
+  }
+}
+
+// Layer 0 of such a network has no matrices of its input, the later ones have.
+TEST(Limits, OfWeightsLeaveOutWhatIsSkipped) {
+  RnnSpec spec = lstm(8192);
+  spec.input_size = 8192;
+  spec.input_mode = InputMode::kSkipInput;
+  spec.num_layers = 4;
+  EXPECT_FALSE(has_too_many_weights(spec));
+  spec.num_layers = 5;
+  EXPECT_TRUE(has_too_many_weights(spec));
 }
 
 TEST(Limits, AreOfTheElementsOfALayerToo) {
@@ -241,6 +370,9 @@ TEST(Limits, CountStepsWithoutPadding) {
   const std::vector<std::int32_t> lengths = {100, 0, 7};
   args.sequence_lengths = lengths.data();
   EXPECT_EQ(extent_of(args).vectors, 107);
+  args.batch = 2;
+  EXPECT_EQ(extent_of(args).vectors, 100) << "of the rows of the call";
+  args.batch = 3;
   const Setting chunk("OPENRNN_CUDNN_MAX_TIME", "10");
   EXPECT_EQ(extent_of(args).vectors, 17);
   EXPECT_EQ(extent_of(args).time, 10);
@@ -266,6 +398,21 @@ TEST(Limits, OfWeightsAreOfALayer) {
   EXPECT_EQ(refusal_of(plain, {}), "");
   plain.num_layers = 2;
   EXPECT_TRUE(has_too_many_weights(plain));
+}
+
+TEST(Parts, SkipOnlyWhatTheNetworkSkips) {
+  RnnSpec spec = lstm(6);
+  spec.input_size = 6;
+  spec.num_layers = 3;
+  spec.training.seed = 5;
+  EXPECT_FALSE(part_of(spec, 0, 1, -1).skips_input());
+  EXPECT_EQ(part_of(spec, 0, 1, -1).training.seed, std::nullopt) << "masks are the network's";
+  // As wide as the units, too.
+  spec.input_mode = InputMode::kAutoSelect;
+  EXPECT_TRUE(part_of(spec, 0, 1, -1).skips_input());
+  EXPECT_FALSE(part_of(spec, 1, 2, -1).skips_input());
+  spec.direction = Direction::kBidirectional;
+  for (const int direction : {0, 1}) EXPECT_EQ(part_of(spec, 1, 1, direction).num_dirs(), 1);
 }
 
 TEST(Parts, AreNetworksOfTheirOwn) {

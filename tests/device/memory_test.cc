@@ -1,6 +1,6 @@
 #include <thread>
 
-#include "cpu/memory/pool.h"
+#include "cpu/memory/block.h"
 #include "device/support.h"
 
 namespace openrnn::testing {
@@ -61,6 +61,43 @@ TEST(MemoryPool, KeepsTheBlockThatComesBackRatherThanOlderOnes) {
   pool.allocate(2u << 20);
   pool.allocate(5u << 20);
   EXPECT_GE(pool.idle_bytes(), 5u << 20);
+}
+
+// Of sizes that are classes of their own: idle and used together may be 5/4 of the peak, 4 MB here.
+TEST(MemoryPool, FreesTheLargestBlocksAboveThatAndNoOthers) {
+  constexpr std::size_t kMega = std::size_t{1} << 20;
+  Pool pool;
+  pool.allocate(4 * kMega);
+  EXPECT_EQ(pool.idle_bytes(), 4 * kMega);
+  pool.allocate(kMega);
+  EXPECT_EQ(pool.idle_bytes(), 5 * kMega);
+  {
+    const auto small = pool.allocate(kMega / 2);
+    EXPECT_EQ(pool.used_bytes(), kMega / 2);
+    EXPECT_EQ(pool.idle_bytes(), 5 * kMega);
+  }
+  EXPECT_EQ(pool.idle_bytes(), kMega + kMega / 2);
+  EXPECT_EQ(pool.used_bytes(), 0U);
+}
+
+// Those that engines hold, from the pool of the process.
+TEST(MemoryBlock, ComesFromThePoolAndGoesBack) {
+  const cpu::MemoryPool& pool = cpu::MemoryPool::process();
+  const std::size_t before = pool.used_bytes();
+  {
+    cpu::Block none, nothing(0), block(1000), other(std::size_t{1} << 16);
+    EXPECT_EQ(none.data(), nullptr);
+    EXPECT_EQ(nothing.data(), nullptr);
+    EXPECT_EQ(nothing.size(), 0U);
+    EXPECT_EQ(pool.used_bytes(), before + block.size() + other.size());
+    const void* const data = block.data();
+    cpu::Block moved(std::move(block));
+    EXPECT_EQ(moved.data(), data);
+    other = std::move(moved);
+    EXPECT_EQ(other.data(), data);
+    EXPECT_GE(other.size(), 1000U);
+  }
+  EXPECT_EQ(pool.used_bytes(), before);
 }
 
 TEST(MemoryPool, LargeBlocksBeginWithAHugePage) {
@@ -144,6 +181,11 @@ TEST(DeviceArray, ComesAndGoes) {
   EXPECT_EQ(DeviceArray::zeros(tested(), DType::kFloat64, {3}).to_host().as<double>()[2], 0.0);
   EXPECT_TRUE(DeviceArray().empty());
   EXPECT_EQ(DeviceArray().to_host().size(), 0);
+  EXPECT_EQ(DeviceArray().host_view().size(), 0);
+  EXPECT_EQ(DeviceArray().host_view().data, nullptr);
+  DeviceArray nothing;
+  EXPECT_NO_THROW(nothing.make_unique_owner());
+  EXPECT_TRUE(nothing.empty());
   try {
     array.reshaped({3});
     FAIL() << "no error";

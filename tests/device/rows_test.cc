@@ -101,6 +101,18 @@ TEST(Rows, DropoutOfAPartHasTheMasksOfTheWhole) {
   }
 }
 
+// Rows of a whole batch are numbered one after another, whatever stands before and after them.
+TEST(Rows, DropoutOfAWholeBatchIsThatOfItsRows) {
+  const DeviceArray x = random_array(DType::kFloat32, {12, 7}, 1);
+  DeviceArray plain(tested(), DType::kFloat32, {12, 7}), inner(tested(), DType::kFloat32, {12, 7});
+  drop(x, {.seed = 11, .call = 3}, 0.5, plain);
+  drop(x, {.seed = 11, .call = 3}, 0.5, inner, 2, 3);
+  expect_same_bits(inner, plain);
+  const DeviceArray none(tested(), DType::kFloat32, {0, 7});
+  DeviceArray nothing(tested(), DType::kFloat32, {0, 7});
+  EXPECT_NO_THROW(drop(none, {.seed = 11, .whole_batch = 5}, 0.5, nothing, 0));
+}
+
 TEST(Rows, DropoutIsTheMaskOfTheKey) {
   const DropoutKey key{.seed = 11, .call = 3};
   for (const DType dtype : floating()) {

@@ -30,6 +30,67 @@ TEST(Strided, TransposesRepeatsAndReverses) {
   }
 }
 
+// Lines whose elements lie side by side, in dimensions that have common factors.
+TEST(Strided, SwapsOuterDimensions) {
+  for (const DType dtype : floating()) {
+    const DeviceArray x = random_array(dtype, {6, 4, 2, 3}, 1);
+    DeviceArray y(tested(), dtype, {2, 4, 6, 3});
+    tested().copy_strided({.element = dtype_size(dtype),
+                           .shape = y.shape(),
+                           .from = x.data(),
+                           .from_strides = {3, 6, 24, 1},
+                           .to = y.mutable_data(),
+                           .to_strides = {72, 18, 3, 1}});
+    for (std::int64_t i = 0; i < 144; ++i) {
+      const std::int64_t a = i / 72, b = i / 18 % 4, c = i / 3 % 6, d = i % 3;
+      ASSERT_EQ(at(y, i), at(x, c * 24 + b * 6 + a * 3 + d)) << i;
+    }
+  }
+}
+
+TEST(Strided, NothingIsWrittenBehindTheEnd) {
+  constexpr std::int64_t kSize = 70;
+  const std::vector<float> sevens(80, 7.0F);
+  const DeviceArray a = random_array(DType::kFloat32, {80}, 1),
+                    b = random_array(DType::kFloat32, {80}, 2);
+  auto mask = array_of<std::uint8_t>({80}, std::vector<std::uint8_t>(80, 7));
+  auto* const bits = static_cast<std::uint8_t*>(mask.mutable_data());
+  tested().compare(CompareOp::kLess, DType::kFloat32, kSize, a.data(), b.data(), bits);
+  auto chosen = array_of<float>({80}, sevens), copied = chosen, spread = chosen, sums = chosen,
+       curves = chosen;
+  for (DeviceArray* each : {&chosen, &copied, &spread, &sums, &curves}) each->make_unique_owner();
+  tested().select({.element = 4,
+                   .size = kSize,
+                   .mask = bits,
+                   .a = a.data(),
+                   .b = b.data(),
+                   .out = chosen.mutable_data()});
+  tested().copy_strided({.element = 4,
+                         .shape = {kSize},
+                         .from = a.data(),
+                         .from_strides = {1},
+                         .to = copied.mutable_data(),
+                         .to_strides = {1}});
+  tested().copy_strided({.element = 4,
+                         .shape = {kSize / 2},
+                         .from = a.data(),
+                         .from_strides = {1},
+                         .to = spread.mutable_data(),
+                         .to_strides = {2}});
+  tested().binary(BinaryOp::kAdd, DType::kFloat32, kSize, a.data(), b.data(), sums.mutable_data());
+  tested().unary(UnaryOp::kTanh, DType::kFloat32, kSize, a.data(), curves.mutable_data());
+  for (const DeviceArray* each : {&chosen, &copied, &spread, &sums, &curves}) {
+    EXPECT_NE(at(*each, 0), 7.0);
+    for (std::int64_t i = kSize; i < 80; ++i) EXPECT_EQ(at(*each, i), 7.0) << i;
+  }
+  const Array masks = mask.to_host();
+  for (std::size_t i = kSize; i < 80; ++i) EXPECT_EQ(masks.as<std::uint8_t>()[i], 7) << i;
+  for (std::int64_t i = 0; i < kSize; ++i) {
+    EXPECT_EQ(at(copied, i), at(a, i));
+    EXPECT_EQ(at(spread, i), i % 2 == 0 ? at(a, i / 2) : 7.0);
+  }
+}
+
 TEST(Strided, FewerDimensions) {
   const StridedCopy plan = collapsed({.element = 4,
                                       .shape = {2, 1, 3, 5, 4},

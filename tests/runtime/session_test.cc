@@ -99,6 +99,15 @@ TEST(InferenceSession, RefusesWrongCalls) {
   InferenceSession session(small_model());
   expect_error<ArgumentError>([&] { session.prepare(-1, 3); },
                               "[prepare] max_batch is -1 and max_time 3, expected 0 or more");
+  expect_error<ArgumentError>([&] { session.prepare(3, -1); },
+                              "[prepare] max_batch is 3 and max_time -1, expected 0 or more");
+  expect_error<ArgumentError>([] { InferenceSession(small_model(), {.max_threads = -1}); },
+                              "[InferenceSession] max_threads is -1, expected 0 or more");
+  expect_error<ArgumentError>(
+      [] {
+        PackedModel(small(), {kParams.data(), DType::kFloat32, {4}}, {.max_threads = -2});
+      },
+      "[PackedModel] max_threads is -2, expected 0 or more");
   ForwardArgs args;
   args.max_time = args.batch = 1;
   expect_error<ArgumentError>([&] { session.run(args); }, "[run] x is null, expected 1 elements");

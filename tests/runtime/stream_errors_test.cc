@@ -31,7 +31,9 @@ TEST(StreamPool, ChecksItsLimits) {
                               "[StreamPool] model is null, expected a PackedModel");
   for (const StreamLimits& wrong :
        {StreamLimits{.streams = 0}, StreamLimits{.batch = -1}, StreamLimits{.time = 0},
-        StreamLimits{.threads = -1}, StreamLimits{.streams = std::int64_t{1} << 31}}) {
+        StreamLimits{.threads = -1}, StreamLimits{.streams = std::int64_t{1} << 31},
+        StreamLimits{.batch = std::int64_t{1} << 31},
+        StreamLimits{.time = std::int64_t{1} << 31}}) {
     expect_error<ArgumentError>(
         [&] { Pool("gru L1 U3 I2 f32", wrong); },
         "[StreamPool] limits are " + std::to_string(wrong.streams) + " streams, batch " +
@@ -41,6 +43,38 @@ TEST(StreamPool, ChecksItsLimits) {
   }
   EXPECT_EQ(Pool("gru L1 U3 I2 f32", {.streams = 5}).pool.limits().batch, 5) << "0 stands for all";
   EXPECT_EQ(Pool("gru L1 U3 I2 f32", {.streams = 5, .batch = 9}).pool.limits().batch, 5);
+  const StreamLimits most{.batch = (std::int64_t{1} << 31) - 1, .threads = 0};
+  EXPECT_EQ(Pool("gru L1 U3 I2 f32", most).pool.limits().batch, 1);
+}
+
+TEST(StreamPool, HasTheStricterLimitOfThreads) {
+  const conformance::Case c = parse_case("gru L1 U3 I2 f32", "threads");
+  const conformance::Data d = make_data(c);
+  for (const auto& [of_model, of_pool, expected] :
+       {std::tuple{0, 0, 0}, {0, 3, 3}, {3, 0, 3}, {2, 3, 2}, {3, 2, 2}}) {
+    const auto model = std::make_shared<PackedModel>(c.spec, d.params.view(),
+                                                     ModelOptions{.max_threads = of_model});
+    const StreamPool pool(model, {.threads = of_pool});
+    EXPECT_EQ(pool.limits().threads, expected) << of_model << ' ' << of_pool;
+  }
+}
+
+TEST(StreamPool, TakesEachStreamOnceInAStep) {
+  Pool p("gru L1 U3 I2 f32", {.streams = 4});
+  std::vector<StreamId> ids;
+  for (int n = 0; n < 4; ++n) ids.push_back(p.pool.join());
+  const std::vector<float> x(8, 0.5F);
+  std::vector<float> y(12);
+  for (std::size_t first = 0; first < 4; ++first) {
+    for (std::size_t second = first + 1; second < 4; ++second) {
+      std::vector<StreamId> step = ids;
+      step[second] = ids[first];
+      expect_error<ArgumentError>([&] { p.pool.step({.ids = step, .x = x.data(), .y = y.data()}); },
+                                  "[step] ids[" + std::to_string(first) + "] and ids[" +
+                                      std::to_string(second) + "] are both stream " +
+                                      number(ids[first]) + ", expected each stream once");
+    }
+  }
 }
 
 TEST(StreamPool, IsFullAtItsLimit) {

@@ -44,11 +44,11 @@ TEST(Activations, AreReadInEveryLocale) {
   for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "ru_RU.UTF-8", "de_DE", "fr_FR"}) {
     if (!comma && std::setlocale(LC_NUMERIC, name)) comma = name;
   }
-  const CellActivation read = parse_cell_activation("leaky_relu(+0.25)");
+  const CellActivation read = parse_cell_activation("leaky_relu(+1.25)");
   const std::string written = to_string(read);
   std::setlocale(LC_NUMERIC, before.c_str());
-  EXPECT_EQ(read.alpha, 0.25);
-  EXPECT_EQ(written, "leaky_relu(0.25)");
+  EXPECT_EQ(read.alpha, 1.25);
+  EXPECT_EQ(written, "leaky_relu(1.25)");
   if (!comma) GTEST_SKIP() << "read in the C locale alone: no locale with a decimal comma here";
 }
 
@@ -147,8 +147,15 @@ TEST(CellOptions, ThoseThatChangeNothingAreCudnnsSteps) {
   EXPECT_FALSE(spec.has_cudnn_step());
   spec = {.num_units = 4, .input_size = 3, .forget_bias = 1.0, .use_bias = false};
   spec.recurrent_activation = parse_cell_activation("sigmoid");
+  spec.activation = spec.output_activation = parse_cell_activation("tanh");
   EXPECT_TRUE(spec.has_cudnn_step());
   spec.activation = parse_cell_activation("relu");
+  EXPECT_FALSE(spec.has_cudnn_step());
+  spec.activation = {};
+  spec.output_activation = parse_cell_activation("relu");
+  EXPECT_FALSE(spec.has_cudnn_step());
+  spec.output_activation = {};
+  spec.recurrent_activation = parse_cell_activation("hard_sigmoid");
   EXPECT_FALSE(spec.has_cudnn_step());
 }
 

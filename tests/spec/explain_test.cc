@@ -5,6 +5,7 @@
 #include "openrnn/runtime.h"
 #include "support/expect_error.h"
 #include "support/setting.h"
+#include "support/tagged_device.h"
 
 namespace openrnn {
 namespace {
@@ -51,6 +52,32 @@ TEST(Explain, AnEngineThatIsForcedIsNamed) {
   const Explanation found = explain(RnnSpec{.num_units = 8, .input_size = 3});
   EXPECT_EQ(found.engine, "reference");
   EXPECT_EQ(found.math_kind, "float32");
+}
+
+TEST(Explain, ADeviceHasItsOwnEngine) {
+  const testing::TaggedDevice device("test", true);
+  const RnnSpec spec{.num_units = 8, .input_size = 3};
+  const Explanation found = explain(spec, {.max_time = 0, .batch = 0, .device = &device});
+  EXPECT_EQ(found.engine, "test");
+  EXPECT_EQ(found.description, "the cpu engine over tagged memory");
+  EXPECT_FALSE(found.same_bits) << "a promise of the cpu alone";
+  EXPECT_FALSE(found.saved_bytes);
+  ASSERT_EQ(found.others.size(), 3u);
+  EXPECT_EQ(found.others[1], (std::pair<std::string, std::string>{"cpu", "slower than 'test'"}));
+  RnnSpec stored = spec;
+  stored.compute.weights_dtype = WeightsDType::kInt8;
+  const Explanation none = explain(stored, {.device = &device});
+  EXPECT_EQ(none.engine, "");
+  ASSERT_EQ(none.others.size(), 3u);
+  const std::string able = "supports it, but is not asked for";
+  EXPECT_EQ(none.others[1], (std::pair<std::string, std::string>{"cpu", able}));
+  EXPECT_EQ(none.others[2], (std::pair<std::string, std::string>{"reference", able}));
+}
+
+TEST(Explain, ACallOfNothingKeepsNothing) {
+  EXPECT_EQ(explain(RnnSpec{.num_units = 8, .input_size = 3}, {.max_time = 0, .batch = 0})
+                .saved_bytes.value_or(-1),
+            0);
 }
 
 // x, and for each chunk of 32 steps the states that enter it, a slot a layer and direction.

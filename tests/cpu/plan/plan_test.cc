@@ -2,6 +2,7 @@
 #include "cpu/plan/plan.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -64,6 +65,35 @@ TEST(PlanTest, LayersAreShiftedInTimeWhereRowsAreFew) {
     }
     EXPECT_EQ(next, layers);
   }
+}
+
+TEST(PlanTest, LayersAreShiftedByNoMoreGroupsThanGain) {
+  const auto groups = [](std::int64_t layers, int threads, double latency) {
+    const RnnSpec spec{.num_layers = layers, .num_units = 64, .input_size = 64};
+    PlanQuestion question = ask(spec, 1, threads, latency);
+    question.wave_time = 400;
+    return choose_plan(question).layer_groups;
+  };
+  // Of 5 layers the largest of 3 groups and of 4 has two.
+  EXPECT_EQ(groups(5, 4, kNearBarrierLatency), 3);
+  EXPECT_EQ(groups(5, 5, kNearBarrierLatency), 5);
+  EXPECT_EQ(groups(4, 2, 1e-2), 1) << "barriers cost more than the layers";
+}
+
+// Each thread of a wave is in the one place of the rows.
+TEST(PlanTest, GroupsOfLayersHaveOnePlace) {
+  const Plan plan{.layer_groups = 4, .wave_steps = 6};
+  EXPECT_EQ(plan.threads(), 4);
+  for (int thread = 0; thread < 4; ++thread) {
+    const Place place = plan.place(thread);
+    EXPECT_EQ(place.row_group, 0);
+    EXPECT_EQ(plan.member(place), 0);
+  }
+}
+
+TEST(PlanTest, L2IsWhatTheSystemSays) {
+  const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  EXPECT_EQ(l2_bytes(), found > 0 ? static_cast<std::size_t>(found) : std::size_t{1} << 20);
 }
 
 // One step of one row of a small network soon takes less than a barrier between far cores.

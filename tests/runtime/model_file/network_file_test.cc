@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "base/crc/crc32c.h"
 #include "base/text/json.h"
@@ -203,6 +204,36 @@ TEST(NetworkFiles, FilesAreClosedAfterTheyAreMapped) {
   EXPECT_EQ(open_files(), before);
 }
 
+TEST(NetworkFiles, AreMappedAsLongAsTheyAreRead) {
+  const formats::TempFolder folder;
+  const std::string path = folder / "m";
+  formats::write_raw(path, File().bytes());
+  const auto is_mapped = [&] {
+    std::ifstream maps("/proc/self/maps");
+    const std::string all{std::istreambuf_iterator<char>(maps), {}};
+    return all.find(path) != std::string::npos;
+  };
+  {
+    const NetworkFile file(path);
+    EXPECT_TRUE(is_mapped());
+  }
+  EXPECT_FALSE(is_mapped());
+}
+
+// What a caller's memory holds is read in place where elements may lie there, else copied.
+TEST(NetworkFiles, MemoryIsCopiedOnlyWhereItMust) {
+  const std::string bytes = File().bytes();
+  AlignedBuffer buffer(bytes.size() + 1);
+  auto* const begin = static_cast<std::byte*>(buffer.data());
+  for (const std::size_t shift : {0, 1}) {
+    std::memcpy(begin + shift, bytes.data(), bytes.size());
+    const NetworkFile file(std::span(begin + shift, bytes.size()));
+    const auto* const params = static_cast<const std::byte*>(file.network("").params.data);
+    EXPECT_EQ(begin <= params && params < begin + bytes.size(), shift == 0);
+    file.verify(file.network(""));
+  }
+}
+
 TEST(NetworkFiles, AnEmptyFileIsNone) {
   const formats::TempFolder folder;
   formats::write_raw(folder / "m", "");
@@ -252,6 +283,22 @@ TEST(NetworkFiles, TheOnlyNetworkNeedsNoName) {
                                 ", expected " + std::to_string(crc32c(std::string(16, '\1'))));
 }
 
+TEST(NetworkFiles, OneOfSeveralNeedsItsName) {
+  File first, second;
+  first.name = R"("a")";
+  second.name = R"("b")";
+  File both;
+  both.networks = "[" + first.network() + ", " + second.network() + "]";
+  both.tensors = R"("a/params": )" + tensor("F32", "[4]", "[0, 16]") + R"(, "b/params": )" +
+                 tensor("F32", "[4]", "[16, 32]");
+  both.data += both.data;
+  const std::string bytes = both.bytes();
+  EXPECT_EQ(load_packed(span_of(bytes), "b")->spec(), kSpec);
+  expect_error<ArgumentError>(
+      [&] { load_packed(span_of(bytes)); },
+      "[NetworkFile] '' is no network of memory, expected one of: 'a', 'b'");
+}
+
 template <class E = FormatError>
 void expect_refused(const File& file, const std::string& expected) {
   const std::string bytes = file.bytes();
@@ -269,10 +316,9 @@ TEST(NetworkFiles, Versions) {
                                    "[NetworkFile] m has layout 2, expected at most 1: a later");
   expect_refused({.checksum = "00000000"}, "expected openrnn.checksum, 00000000");
   const std::string none = file_of(R"({"__metadata__": {}})", "");
-  EXPECT_NE(error_of<FormatError>([&] {
-              NetworkFile(span_of(none));
-            }).find("a safetensors file without openrnn.networks"),
-            std::string::npos);
+  expect_error<FormatError>([&] { NetworkFile(span_of(none), "m"); },
+                            "[m @ 0] this is a safetensors file without openrnn.networks in its "
+                            "metadata, expected a file of OpenRNN");
 }
 
 TEST(NetworkFiles, WhatTheMetadataLackIsNamed) {
@@ -333,7 +379,7 @@ TEST(NetworkFiles, Errors) {
   const std::string twice = R"("params": )" + tensor("F32", "[4]", "[0, 16]");
   const File good;
   expect_refused({.networks = "[" + good.network() + "] 1"}, "the JSON goes on");
-  expect_refused({.networks = "{}"}, "expected an array");
+  expect_refused({.networks = "{}"}, "[m @ 0] the JSON has '{}', expected an array");
   expect_refused({.networks = "[" + good.network() + ", " + good.network() + "]"},
                  "tensor 'params' is of two networks, expected one");
   expect_refused({.networks = R"([{"name": "", "name": ""}])"}, "name twice, expected it once");
