@@ -114,5 +114,25 @@ TEST_F(Refusals, OfSymbolicTensors) {
             "any)");
 }
 
+// A function counts as a tensor does: in the graph's losses as well, once, as the latest call has
+// it.
+TEST_F(Refusals, AFunctionThatACallAddsIsALossOfTheGraph) {
+  const auto layer = std::make_shared<Bare>();
+  double next = 1.5;
+  const ReplayFunction adds = [&](const std::vector<Tensor>& in, const Replay&) {
+    layer->add_loss(
+        [value = next] { return ops::add_scalar(random_tensor({}, 1, 0.0, 0.0), value); });
+    next *= 2.0;
+    return std::vector{ops::tanh(in[0])};
+  };
+  for (const double expected : {1.5, 3.0, 6.0}) {
+    layer->call_as({x_}, adds);
+    ASSERT_EQ(layer->losses().size(), 1U);
+    EXPECT_EQ(layer->losses()[0].item(), expected);
+    ASSERT_EQ(graph_.regularization_losses().size(), 1U);
+    EXPECT_EQ(graph_.regularization_losses()[0].item(), expected);
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing
