@@ -307,5 +307,24 @@ TEST(CudnnLayerError, BeforeBuildAndInBuild) {
   EXPECT_TRUE(own.graph.variables().empty());
 }
 
+// A layer of two models has losses of both calls; each model computes those that its inputs reach.
+TEST(CudnnLayerCall, AModelHasTheLossesOfItsOwnInputsAlone) {
+  const OwnGraph own;
+  const Regularizer regularizer = [](const Tensor& y) { return ops::l2_regularization(y, 0.1); };
+  const auto layer = std::make_shared<CudnnGRU>(
+      layers::CudnnRnnOptions{.network = {.num_units = 3}, .activity_regularizer = regularizer});
+  const Tensor one = Input({-1, -1, 4}), other = Input({-1, -1, 4});
+  Model first({one}, {(*layer)(one).output}), second({other}, {(*layer)(ops::tanh(other)).output});
+  const Tensor x = varied({3, 2, 4});
+  for (Model* const model : {&first, &second}) {
+    const Tensor y = (*model)({x})[0];
+    const std::vector<Tensor> losses = model->losses();
+    ASSERT_EQ(losses.size(), 2U) << "one an output";
+    EXPECT_EQ(losses[0].item(), regularizer(y).item());
+    EXPECT_EQ(model->copy()->losses().size(), 2U);
+  }
+  EXPECT_FALSE(same(first({x})[0], second({x})[0]));
+}
+
 }  // namespace
 }  // namespace openrnn
