@@ -292,6 +292,9 @@ TEST_F(PerSampleRefusals, OfRowsThatMeet) {
   EXPECT_EQ(
       refusal_of([&](const Tensors& in) { return halves(ops::dense(in[0], in[1], {})); }, {x, w}),
       meets("dense"));
+  EXPECT_EQ(refusal_of([&](const Tensors& in) { return halves(ops::add_row(in[0], in[1])); },
+                       {x, random_tensor({4}, 3)}),
+            meets("add_row"));
   EXPECT_EQ(refusal_of([&](const Tensors& in) { return halves(ops::softmax(in[0])); }, {x}),
             meets("softmax"));
   EXPECT_EQ(refusal_of([](const Tensors& in) { return ops::softmax(in[0]); }, {x}, 1),
@@ -315,6 +318,14 @@ TEST_F(PerSampleRefusals, OfShapesThatPutRowsTogether) {
                 },
                 {x}),
             meets("split"));
+  EXPECT_EQ(refusal_of(
+                [](const Tensors& in) {
+                  const Tensors parts = ops::split(ops::reshape(in[0], {2, 2, 6}), 2, {3, 3});
+                  return ops::add(parts[0], ops::transpose_leading(parts[1]));
+                },
+                {x}),
+            meets("split"))
+      << "each part has rows of its own";
   EXPECT_EQ(refusal_of(
                 [](const Tensors& in) {
                   return ops::reverse_sequence(ops::reshape(in[0], {3, 2, 4}), {}, true);
