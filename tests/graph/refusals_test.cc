@@ -134,5 +134,26 @@ TEST_F(Refusals, AFunctionThatACallAddsIsALossOfTheGraph) {
   }
 }
 
+// Freezing reaches what a layer was given, in groups as well, before and after.
+TEST_F(Refusals, OfTrainingWhatAFrozenLayerHas) {
+  Bare layer("outer");
+  const auto before = std::make_shared<Bare>("before"), later = std::make_shared<Bare>("later");
+  const auto of = [](const char* name) { return Variable(name, random_tensor({2}, 1).to_host()); };
+  const Variable one = of("one"), inside = of("inside"), late = of("late");
+  layer.track("one", one);
+  layer.track("group", std::vector<LayerPart>{{.name = "v", .variable = inside},
+                                              Layer::part_of("l", before)});
+  EXPECT_EQ(graph_.trainable_variables().size(), 3U);
+  layer.set_trainable(false);
+  layer.track("rest",
+              std::vector<LayerPart>{{.name = "v", .variable = late}, Layer::part_of("l", later)});
+  for (const Variable& variable : {one, inside, late}) EXPECT_FALSE(variable.trainable());
+  EXPECT_FALSE(before->trainable() || later->trainable());
+  EXPECT_TRUE(graph_.trainable_variables().empty());
+  layer.set_trainable(true);
+  for (const Variable& variable : {one, inside, late}) EXPECT_TRUE(variable.trainable());
+  EXPECT_TRUE(before->trainable() && later->trainable());
+}
+
 }  // namespace
 }  // namespace openrnn::testing

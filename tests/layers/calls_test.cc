@@ -326,5 +326,23 @@ TEST(CudnnLayerCall, AModelHasTheLossesOfItsOwnInputsAlone) {
   EXPECT_FALSE(same(first({x})[0], second({x})[0]));
 }
 
+// A value with symbolic lengths is a call of the model as well.
+TEST(CudnnLayerCall, LengthsAloneMayBeSymbolic) {
+  const OwnGraph own;
+  const auto layer =
+      std::make_shared<CudnnGRU>(layers::CudnnRnnOptions{.network = {.num_units = 3}});
+  const Tensor x = varied({4, 2, 5}), lengths = Input({2}, DType::kInt32);
+  const RnnResult made = (*layer)(x, {}, {.lengths = lengths});
+  EXPECT_TRUE(made.output.is_symbolic());
+  Model model({lengths}, {made.output, made.state[0]});
+  for (const std::vector<std::int32_t>& given : {std::vector{4, 1}, std::vector{2, 3}}) {
+    const Tensor values(ConstArrayView{given.data(), DType::kInt32, {2}});
+    const RnnResult direct = (*layer)(x, {}, {.sequence_lengths = given});
+    const std::vector<Tensor> found = model({values});
+    EXPECT_TRUE(same(found[0], direct.output));
+    EXPECT_TRUE(same(found[1], direct.state[0]));
+  }
+}
+
 }  // namespace
 }  // namespace openrnn
