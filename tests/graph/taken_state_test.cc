@@ -74,6 +74,10 @@ TEST_F(TakenState, ATakenScopeIsNumberedAnew) {
   EXPECT_EQ(named.name(), "enc_1");
   short_name.take_over(state_of("_3"));
   EXPECT_EQ(short_name.scope_name(), "_3_1");
+  Scale no_number, first_plain("part1");
+  first_plain.build({3});
+  no_number.take_over(state_of("part1"));
+  EXPECT_EQ(no_number.scope_name(), "part1_1") << "a digit alone is a part of the name";
 }
 
 TEST_F(TakenState, ItsSaveablesGoWhereItsScopeGoes) {

@@ -155,6 +155,12 @@ std::vector<Case> tensor_cases() {
           [](const Tensors& in) { return ops::matmul(in[0], in[1]); }),
       one("einsum", {deep, random({4, 2}, 5)},
           [](const Tensors& in) { return ops::einsum("bij,jk->kb", in); }),
+  };
+}
+
+std::vector<Case> tensor_loss_cases() {
+  const Tensor a = random({3, 5}), row = random({5}, 2), deep = random({3, 2, 4}, 4);
+  return {
       one("binary_cross_entropy", {a, row},
           [](const Tensors& in) { return ops::binary_cross_entropy_rows(in[0], in[1], 0.125); }),
       one("sigmoid_cross_entropy", {a, row},
@@ -209,7 +215,8 @@ void check_case(const Case& test, bool open) {
 }
 
 TEST(SymbolicOps, ReplayIsTheDirectCall) {
-  for (const auto& cases : {elementwise_cases(), shape_cases(), tensor_cases()}) {
+  for (const auto& cases :
+       {elementwise_cases(), shape_cases(), tensor_cases(), tensor_loss_cases()}) {
     for (const Case& test : cases) {
       check_case(test, false);
       check_case(test, true);
@@ -239,7 +246,8 @@ Tensors recorded_again(const Tensors& inputs, const Tensors& outputs, const Tens
 }
 
 TEST(SymbolicOps, NamesAndAttributesMakeTheSameCalls) {
-  for (const auto& cases : {elementwise_cases(), shape_cases(), tensor_cases()}) {
+  for (const auto& cases :
+       {elementwise_cases(), shape_cases(), tensor_cases(), tensor_loss_cases()}) {
     for (const Case& test : cases) {
       SCOPED_TRACE(test.name);
       Graph graph;

@@ -376,5 +376,24 @@ TEST(TensorValues, OfTruth) {
             (std::vector<bool>{true, false, true}));
 }
 
+TEST(TensorValues, OfComparisons) {
+  using Compare = Tensor (*)(const Tensor&, const Tensor&);
+  const std::tuple<const char*, Compare, std::vector<bool>> cases[] = {
+      {"equal", ops::equal, {false, true, false}},
+      {"not_equal", ops::not_equal, {true, false, true}},
+      {"less", ops::less, {true, false, false}},
+      {"less_equal", ops::less_equal, {true, true, false}},
+      {"greater", ops::greater, {false, false, true}},
+      {"greater_equal", ops::greater_equal, {false, true, true}}};
+  const Tensor a = int_tensor({3}, {-4, 5, 7}), b = int_tensor({3}, {3, 5, -9});
+  for (const auto& [name, compare, expected] : cases) {
+    for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64}) {
+      const Array host = compare(ops::cast(a, dtype), ops::cast(b, dtype)).to_host();
+      EXPECT_EQ(std::vector<bool>(host.as<bool>().begin(), host.as<bool>().end()), expected)
+          << name << " of " << dtype_name(dtype);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing
