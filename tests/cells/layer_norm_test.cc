@@ -155,6 +155,22 @@ TEST(LayerNormCell, ConfigAndCopyGiveTheSame) {
   EXPECT_EQ(at((*again)(x, state).output, 7), wanted);
 }
 
+TEST(LayerNormCell, ASecondOneHasItsNameInItsConfigurationAndACopyItsBias) {
+  const OwnGraph own;
+  const LayerNormBasicLSTMCellOptions options{
+      .num_units = kUnits, .layer_norm = false, .dtype = kDouble};
+  LayerNormBasicLSTMCell first(options), second(options);
+  const Tensor x = varied({2, kDepth}, 1, kDouble);
+  const CellState state{varied({2, kUnits}, 3, kDouble), varied({2, kUnits}, 4, kDouble)};
+  const double wanted = at(first(x, state).output, 7);
+  second(x, state);
+  EXPECT_EQ(first.get_config().name, "layer_norm_basic_lstm_cell");
+  EXPECT_EQ(second.get_config().name, "layer_norm_basic_lstm_cell_1");
+  const auto copied = std::dynamic_pointer_cast<LayerNormBasicLSTMCell>(first.copy());
+  EXPECT_EQ(at((*copied)(x, state).output, 7), wanted);
+  EXPECT_EQ(copied->weights().size(), first.weights().size());
+}
+
 TEST(LayerNormBasicLSTMCell, ACopyDrawsTheNextMasksAndTakesNoSeed) {
   const OwnGraph own;
   Graph::current().set_seed(3);

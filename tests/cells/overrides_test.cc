@@ -101,6 +101,21 @@ TEST(CellOverrides, ACallAmongTheCellsOfAStack) {
             1);
 }
 
+TEST(CellOverrides, ACallWithinADropoutWrapper) {
+  const OwnGraph own;
+  const auto scaled = std::make_shared<CudnnCompatibleGRUCell>(units(3));
+  scaled->set_overrides({.call = [&](const Tensor& x, const CellState& state, const std::string&) {
+    return CellResult{ops::multiply(x, get_variable("by", {2, 3}, {}).read()), state};
+  }});
+  DropoutWrapper wrapper(scaled, {});
+  const DynamicRnnOptions options{.dtype = DType::kFloat32, .time_major = true};
+  const Tensor x = varied({4, 2, 3});
+  const Tensor outputs = dynamic_rnn(wrapper, x, options).outputs;
+  ASSERT_EQ(own.graph.variables().size(), 1U);
+  const Tensor by = own.graph.variables()[0].read();
+  EXPECT_TRUE(same(ops::unstack(outputs)[3], ops::multiply(ops::unstack(x)[3], by)));
+}
+
 // What a step made is the copy's too: its first step makes nothing.
 TEST(CellOverrides, ACopyStepsWithTheVariablesOfItsOriginal) {
   const OwnGraph own;

@@ -132,6 +132,20 @@ TEST(TensorFlowCell, ConfigAndCopyGiveTheSame) {
   EXPECT_NE(std::dynamic_pointer_cast<BasicLSTMCell>(basic->copy()), nullptr);
 }
 
+TEST(TensorFlowCell, AConfigurationHasTheNameThatTheGraphGave) {
+  const OwnGraph own;
+  const auto named = [&](auto options, const std::string& name, const auto& make) {
+    const auto first = make(options), second = make(options);
+    for (const auto& cell : {first, second})
+      (*cell)(varied({2, 3}), cell->zero_state(2, DType::kFloat32));
+    EXPECT_EQ(first->get_config().name, name);
+    EXPECT_EQ(second->get_config().name, name + "_1");
+  };
+  named(LSTMCellOptions{.num_units = 2}, "lstm_cell", LSTMCell::from_config);
+  named(BasicLSTMCellOptions{.num_units = 2}, "basic_lstm_cell", BasicLSTMCell::from_config);
+  named(GRUCellOptions{.num_units = 2}, "gru_cell", GRUCell::from_config);
+}
+
 TEST(TensorFlowCell, ItsSeedDecidesItsKernel) {
   const auto kernel = [](auto cell) {
     const OwnGraph own;
@@ -276,6 +290,8 @@ TEST(Loops, OfAListOfSteps) {
   const DynamicRnnResult wanted = dynamic_rnn(cell, x, options);
   EXPECT_TRUE(same(ops::stack(result.outputs), wanted.outputs));
   EXPECT_TRUE(same(result.state[0], wanted.state[0]));
+  const StaticRnnResult again = static_rnn(cell, ops::unstack(x), {.dtype = DType::kFloat32});
+  EXPECT_TRUE(same(ops::stack(again.outputs), wanted.outputs)) << "a list has no layout";
   EXPECT_EQ(thrown<ArgumentError>([&] { static_rnn(cell, {}, options); }),
             "[static_rnn] no inputs, expected one for each time step");
   EXPECT_EQ(thrown<ArgumentError>([&] { static_rnn(cell, {x}, options); }),

@@ -95,6 +95,17 @@ TEST(Nested, AnOperationWithoutASecondDerivativeIsNamed) {
             "[gradient] 'my_cube' has no second derivative, expected operations that have one");
 }
 
+TEST(Nested, AnOperationWithoutASecondDerivativeIsNamedToWhoAsksByItsOutputGradient) {
+  const GradientTape outer;
+  const Tensor x = random_tensor({3}, 1), u = outer.watch(random_tensor({3}, 2));
+  const GradientTape inner;
+  const Tensor source = inner.watch(x);
+  const Tensor found = inner.gradients({cubes(source, false)}, Tensors{source}, {u})[0];
+  EXPECT_TRUE(outer.holds(found));
+  EXPECT_EQ(message_of<UnsupportedError>([&] { outer.gradient(found, Tensors{u}); }),
+            "[gradient] 'my_cube' has no second derivative, expected operations that have one");
+}
+
 TEST(Nested, WhatWasRecordedBeforeTheOuterTapeIsNamed) {
   const GradientTape inner;
   const Tensor x = inner.watch(random_tensor({3}, 1));

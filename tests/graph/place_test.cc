@@ -51,6 +51,14 @@ TEST(Place, OnDeviceCopiesBetweenAnyTwo) {
             (Shape{0, 3}));
 }
 
+TEST(Place, TheDefaultDeviceIsSetByName) {
+  const Default there(test_device());
+  set_default_device("cpu");
+  EXPECT_EQ(&default_device(), &cpu());
+  EXPECT_THROW(set_default_device("none"), ArgumentError);
+  EXPECT_EQ(&default_device(), &cpu());
+}
+
 TEST(Place, HostDataLiesOnTheDefaultDevice) {
   const Default there(test_device());
   const Tensor x(numbers({2, 3}).view());

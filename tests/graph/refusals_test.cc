@@ -114,5 +114,46 @@ TEST_F(Refusals, OfSymbolicTensors) {
             "any)");
 }
 
+// A function counts as a tensor does: in the graph's losses as well, once, as the latest call has
+// it.
+TEST_F(Refusals, AFunctionThatACallAddsIsALossOfTheGraph) {
+  const auto layer = std::make_shared<Bare>();
+  double next = 1.5;
+  const ReplayFunction adds = [&](const std::vector<Tensor>& in, const Replay&) {
+    layer->add_loss(
+        [value = next] { return ops::add_scalar(random_tensor({}, 1, 0.0, 0.0), value); });
+    next *= 2.0;
+    return std::vector{ops::tanh(in[0])};
+  };
+  for (const double expected : {1.5, 3.0, 6.0}) {
+    layer->call_as({x_}, adds);
+    ASSERT_EQ(layer->losses().size(), 1U);
+    EXPECT_EQ(layer->losses()[0].item(), expected);
+    ASSERT_EQ(graph_.regularization_losses().size(), 1U);
+    EXPECT_EQ(graph_.regularization_losses()[0].item(), expected);
+  }
+}
+
+// Freezing reaches what a layer was given, in groups as well, before and after.
+TEST_F(Refusals, OfTrainingWhatAFrozenLayerHas) {
+  Bare layer("outer");
+  const auto before = std::make_shared<Bare>("before"), later = std::make_shared<Bare>("later");
+  const auto of = [](const char* name) { return Variable(name, random_tensor({2}, 1).to_host()); };
+  const Variable one = of("one"), inside = of("inside"), late = of("late");
+  layer.track("one", one);
+  layer.track("group", std::vector<LayerPart>{{.name = "v", .variable = inside},
+                                              Layer::part_of("l", before)});
+  EXPECT_EQ(graph_.trainable_variables().size(), 3U);
+  layer.set_trainable(false);
+  layer.track("rest",
+              std::vector<LayerPart>{{.name = "v", .variable = late}, Layer::part_of("l", later)});
+  for (const Variable& variable : {one, inside, late}) EXPECT_FALSE(variable.trainable());
+  EXPECT_FALSE(before->trainable() || later->trainable());
+  EXPECT_TRUE(graph_.trainable_variables().empty());
+  layer.set_trainable(true);
+  for (const Variable& variable : {one, inside, late}) EXPECT_TRUE(variable.trainable());
+  EXPECT_TRUE(before->trainable() && later->trainable());
+}
+
 }  // namespace
 }  // namespace openrnn::testing

@@ -74,6 +74,10 @@ TEST_F(TakenState, ATakenScopeIsNumberedAnew) {
   EXPECT_EQ(named.name(), "enc_1");
   short_name.take_over(state_of("_3"));
   EXPECT_EQ(short_name.scope_name(), "_3_1");
+  Scale no_number, first_plain("part1");
+  first_plain.build({3});
+  no_number.take_over(state_of("part1"));
+  EXPECT_EQ(no_number.scope_name(), "part1_1") << "a digit alone is a part of the name";
 }
 
 TEST_F(TakenState, ItsSaveablesGoWhereItsScopeGoes) {
@@ -160,6 +164,34 @@ TEST_F(TakenState, PartsMoveWithTheLayerThatTheyLieIn) {
     next.build({3});
     EXPECT_EQ(next.scope_name(), scope == std::string("outer") ? "outer/scale" : "outer_1/scale_2");
   }
+}
+
+// A part whose weights are stored under their names keeps its scope when the layer around it moves.
+TEST_F(TakenState, APartStaysWhereItsWeightsAreStored) {
+  struct Stored : SaveableObject {
+    explicit Stored(Variable variable) : of(std::move(variable)) {}
+    const std::string& name() const override { return of.name(); }
+    const Variable& variable() const override { return of; }
+    std::vector<std::string> spec_names() const override { return {}; }
+    std::vector<Array> to_tensors(const ConstArrayView&) const override { return {}; }
+    Array from_tensors(const std::vector<Array>&) const override { return {}; }
+    Variable of;
+  };
+  const Variable other = variable("outer/other");
+  Outer outer;
+  Scale free;
+  outer.inner.take_over(state_of("outer/scale"));
+  free.take_over(state_of("outer/scale_2"));
+  outer.track("free", free);
+  const std::shared_ptr<SaveableObject> saveable =
+      std::make_shared<Stored>(outer.inner.weights()[1]);
+  graph_.add_saveable(saveable);
+  outer.take_over({.name = "outer", .built = true, .scope = "outer"});
+  EXPECT_EQ(outer.scope_name(), "outer_1");
+  EXPECT_EQ(outer.inner.scope_name(), "outer/scale");
+  EXPECT_EQ(outer.inner.weights()[0].name(), "outer/scale/weight");
+  EXPECT_EQ(free.scope_name(), "outer_1/scale_2");
+  EXPECT_EQ(free.weights()[1].name(), "outer_1/scale_2/offset");
 }
 
 }  // namespace

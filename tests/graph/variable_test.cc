@@ -85,6 +85,8 @@ TEST(Variable, AddingChecksShapeAndDtype) {
   const std::uint64_t version = v.version();
   EXPECT_EQ(message_of<ArgumentError>([&] { v.assign_add(array({2}, 1).view()); }),
             "[assign_add] the value is float32 of shape [2], expected float32 of shape [3] as 'v'");
+  EXPECT_EQ(message_of<ArgumentError>([&] { v.assign_sub(array({2}, 1).view()); }),
+            "[assign_sub] the value is float32 of shape [2], expected float32 of shape [3] as 'v'");
   EXPECT_EQ(message_of<ArgumentError>([&] { v.assign_sub(random_tensor({3}, 1).value()); }),
             "[assign_sub] the value is float64 of shape [3], expected float32 of shape [3] as 'v'");
   EXPECT_EQ(message_of<ArgumentError>([&] { flag.assign_add(Array(DType::kBool, {3}).view()); }),

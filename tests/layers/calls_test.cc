@@ -307,5 +307,42 @@ TEST(CudnnLayerError, BeforeBuildAndInBuild) {
   EXPECT_TRUE(own.graph.variables().empty());
 }
 
+// A layer of two models has losses of both calls; each model computes those that its inputs reach.
+TEST(CudnnLayerCall, AModelHasTheLossesOfItsOwnInputsAlone) {
+  const OwnGraph own;
+  const Regularizer regularizer = [](const Tensor& y) { return ops::l2_regularization(y, 0.1); };
+  const auto layer = std::make_shared<CudnnGRU>(
+      layers::CudnnRnnOptions{.network = {.num_units = 3}, .activity_regularizer = regularizer});
+  const Tensor one = Input({-1, -1, 4}), other = Input({-1, -1, 4});
+  Model first({one}, {(*layer)(one).output}), second({other}, {(*layer)(ops::tanh(other)).output});
+  const Tensor x = varied({3, 2, 4});
+  for (Model* const model : {&first, &second}) {
+    const Tensor y = (*model)({x})[0];
+    const std::vector<Tensor> losses = model->losses();
+    ASSERT_EQ(losses.size(), 2U) << "one an output";
+    EXPECT_EQ(losses[0].item(), regularizer(y).item());
+    EXPECT_EQ(model->copy()->losses().size(), 2U);
+  }
+  EXPECT_FALSE(same(first({x})[0], second({x})[0]));
+}
+
+// A value with symbolic lengths is a call of the model as well.
+TEST(CudnnLayerCall, LengthsAloneMayBeSymbolic) {
+  const OwnGraph own;
+  const auto layer =
+      std::make_shared<CudnnGRU>(layers::CudnnRnnOptions{.network = {.num_units = 3}});
+  const Tensor x = varied({4, 2, 5}), lengths = Input({2}, DType::kInt32);
+  const RnnResult made = (*layer)(x, {}, {.lengths = lengths});
+  EXPECT_TRUE(made.output.is_symbolic());
+  Model model({lengths}, {made.output, made.state[0]});
+  for (const std::vector<std::int32_t>& given : {std::vector{4, 1}, std::vector{2, 3}}) {
+    const Tensor values(ConstArrayView{given.data(), DType::kInt32, {2}});
+    const RnnResult direct = (*layer)(x, {}, {.sequence_lengths = given});
+    const std::vector<Tensor> found = model({values});
+    EXPECT_TRUE(same(found[0], direct.output));
+    EXPECT_TRUE(same(found[1], direct.state[0]));
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

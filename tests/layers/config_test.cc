@@ -298,5 +298,21 @@ TEST_F(Config, ACopyHasThePartsNodesAndBuildOfItsLayer) {
   }
 }
 
+// The graph names a second layer of a class, and that is its name in the configuration.
+TEST_F(Config, HasTheNameThatTheGraphGave) {
+  Dense dense({.units = 1}), other_dense({.units = 1});
+  Embedding embedding({.vocabulary = 5, .dim = 2}), other({.vocabulary = 5, .dim = 2});
+  for (Dense* const each : {&dense, &other_dense}) each->build({-1, 4});
+  for (Embedding* const each : {&embedding, &other}) each->build({-1});
+  Dropout dropout({.rate = 0.25}), other_dropout({.rate = 0.25});
+  for (Dropout* const each : {&dropout, &other_dropout}) (*each)(varied({2, 4}), true);
+  EXPECT_EQ(dropout.get_config().name, dropout.name());
+  EXPECT_EQ(other_dropout.get_config().name, "dropout_1");
+  EXPECT_EQ(dense.get_config().name, "dense");
+  EXPECT_EQ(other_dense.get_config().name, "dense_1");
+  EXPECT_EQ(embedding.get_config().name, "embedding");
+  EXPECT_EQ(other.get_config().name, "embedding_1");
+}
+
 }  // namespace
 }  // namespace openrnn

@@ -101,6 +101,9 @@ TEST(LayerFile, ALayerThatIsNotBuiltIsRefused) {
   const LoadedLayer one{"a", layers::make_cudnn_rnn({.network = {.num_units = 3}})};
   EXPECT_MESSAGE(StateError, save(folder / "m", {&one, 1}, ModelFormat::kOpenrnn),
                  "the layer of 'a' is not built");
+  const LoadedLayer none{"b", nullptr};
+  EXPECT_MESSAGE(StateError, save(folder / "m", {&none, 1}, ModelFormat::kOpenrnn),
+                 "[save] the layer of 'b' is not built, expected one with weights");
   EXPECT_TRUE(folder.names().empty());
 }
 

@@ -330,6 +330,10 @@ TEST_F(Nodes, LengthsMayBeSymbolic) {
                          {.sequence_lengths = given, .dtype = DType::kFloat32, .time_major = true})
                  .outputs));
   }
+  const std::vector<std::int32_t> some{3, 1};
+  const Tensor on_device(ConstArrayView{some.data(), DType::kInt32, {2}});
+  EXPECT_TRUE(same((*layer)(x, {}, {.lengths = on_device}).output,
+                   (*layer)(x, {}, {.sequence_lengths = some}).output));
   EXPECT_EQ(thrown<ArgumentError>([&] { (*layer)(x, {}, {.lengths = varied({2})}); }),
             "[cudnn_gru] sequence_lengths is float32 of shape [2], expected int32 of 1 dimension: "
             "one a row of the batch");

@@ -139,6 +139,10 @@ std::vector<Case> tensor_cases() {
           }),
       one("expand_dims", {a},
           [](const Tensors& in) { return ops::squeeze(ops::expand_dims(in[0], 1), {1}); }),
+      one("strided_slice to an end", {a},
+          [](const Tensors& in) {
+            return ops::strided_slice(in[0], {.axis = 1, .begin = 1, .end = 4, .step = 2});
+          }),
       one("strided_slice", {a},
           [](const Tensors& in) {
             return ops::strided_slice(in[0], {.axis = 0, .begin = -1, .step = -2});
@@ -151,10 +155,24 @@ std::vector<Case> tensor_cases() {
           [](const Tensors& in) { return ops::matmul(in[0], in[1]); }),
       one("einsum", {deep, random({4, 2}, 5)},
           [](const Tensors& in) { return ops::einsum("bij,jk->kb", in); }),
+  };
+}
+
+std::vector<Case> tensor_loss_cases() {
+  const Tensor a = random({3, 5}), row = random({5}, 2), deep = random({3, 2, 4}, 4);
+  return {
       one("binary_cross_entropy", {a, row},
           [](const Tensors& in) { return ops::binary_cross_entropy_rows(in[0], in[1], 0.125); }),
       one("sigmoid_cross_entropy", {a, row},
           [](const Tensors& in) { return ops::sigmoid_cross_entropy(in[0], in[1]); }),
+      one("ctc_loss of batches first", {deep},
+          [](const Tensors& in) {
+            const ops::CtcOptions options{.logit_lengths = {2, 1, 2},
+                                          .label_lengths = {1, 1, 2},
+                                          .blank = 3,
+                                          .time_major = false};
+            return ops::ctc_loss(in[0], int_tensor({3, 2}, {1, 2, 0, 1, 2, 0}), options);
+          }),
       one("ctc_loss", {deep},
           [](const Tensors& in) {
             return ops::ctc_loss(in[0], int_tensor({2, 1}, {1, 2}), {.logit_lengths = {3, 2}});
@@ -197,7 +215,8 @@ void check_case(const Case& test, bool open) {
 }
 
 TEST(SymbolicOps, ReplayIsTheDirectCall) {
-  for (const auto& cases : {elementwise_cases(), shape_cases(), tensor_cases()}) {
+  for (const auto& cases :
+       {elementwise_cases(), shape_cases(), tensor_cases(), tensor_loss_cases()}) {
     for (const Case& test : cases) {
       check_case(test, false);
       check_case(test, true);
@@ -227,7 +246,8 @@ Tensors recorded_again(const Tensors& inputs, const Tensors& outputs, const Tens
 }
 
 TEST(SymbolicOps, NamesAndAttributesMakeTheSameCalls) {
-  for (const auto& cases : {elementwise_cases(), shape_cases(), tensor_cases()}) {
+  for (const auto& cases :
+       {elementwise_cases(), shape_cases(), tensor_cases(), tensor_loss_cases()}) {
     for (const Case& test : cases) {
       SCOPED_TRACE(test.name);
       Graph graph;

@@ -432,6 +432,37 @@ TEST(LateSteps, AConstraintFollowsOnlyAStepThatIsTaken) {
   }
 }
 
+// As a constraint that is called at once: its value goes to the variable's device, or is refused.
+TEST(LateSteps, AConstraintMayGiveAnythingThatAVariableTakes) {
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable w = variable_of("w", {4.0F, 1.0F, 2.0F});
+  GradientDescentOptimizer optimizer(0.0);
+  const auto step = [&](const Tensor& projected) {
+    w.set_constraint([&](const Tensor&) { return projected; });
+    return error_of<ArgumentError>([&] {
+      GradientTape tape;
+      const Tensor loss = ops::reduce_sum(w.read());
+      tape.close();
+      optimizer.minimize(tape, loss, {w});
+    });
+  };
+  const auto of = [](const Shape& shape) {
+    Array values(DType::kFloat32, shape);
+    for (float& value : values.as<float>()) value = 0.75F;
+    return Tensor(values.view(), cpu_device());
+  };
+  EXPECT_EQ(step(of({3})), "");
+  EXPECT_EQ(element(w.to_host().view(), 2), 0.75);
+  const auto refused = [](const std::string& what) {
+    return "[assign] the value is " + what + ", expected float32 of shape [3] as 'w'";
+  };
+  EXPECT_EQ(step(of({2})), refused("float32 of shape [2]"));
+  EXPECT_EQ(step(Tensor(Array(DType::kFloat64, {3}).view(), cpu_device())),
+            refused("float64 of shape [3]"));
+  EXPECT_EQ(element(w.to_host().view(), 2), 0.75);
+}
+
 TEST(LateSteps, GradientsOfTwoDevicesAreReadAtOnce) {
   Graph graph;
   const Graph::AsDefault current(graph);

@@ -74,5 +74,46 @@ TEST(LayerGraphMasks, AMaskValueIsOneOfTheDtype) {
   EXPECT_EQ(y.as<float>()[2], 0.0F);
 }
 
+// With zero_output_for_mask the last output is that of the last step: 0 where that one does not
+// count; of the direction that goes back, of the first step.
+TEST(LayerGraphMasks, TheLastOutputMayBeThatOfAStepThatDoesNotCount) {
+  const RnnSpec spec{.mode = RnnMode::kGru,
+                     .num_units = kUnits,
+                     .input_size = kWidth,
+                     .direction = Direction::kBidirectional};
+  const auto last = [&](bool sequences, const std::vector<std::int32_t>& ids) {
+    MappedModel model;
+    model.networks.push_back(
+        {.name = "gru", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
+    model.layers = {
+        ids_layer(),
+        {.name = "words",
+         .kind = "embedding",
+         .inputs = {{"ids", 0}},
+         .options = {{"vocabulary", std::int64_t{4}}, {"dim", kWidth}, {"mask_zero", true}},
+         .weights = {{"embeddings", Array::of<float>({4, kWidth}, {{0.5F, -0.5F, 0.3F, 0.8F, -0.6F,
+                                                                    0.1F, 0.9F, 0.2F}})}}},
+        {.name = "gru",
+         .kind = "recurrent",
+         .inputs = {{"words", 0}},
+         .options = {{"network", std::string("gru")},
+                     {"return_sequences", sequences},
+                     {"zero_output_for_mask", true}}}};
+    model.outputs = {{"gru", 0}};
+    return run(*layers::LayerGraph::of(model), ids);
+  };
+  for (const std::vector<std::int32_t>& ids :
+       {std::vector<std::int32_t>{1, 2, 3}, {0, 2, 3}, {1, 2, 0}, {0, 3, 0}}) {
+    const std::vector<double> all = last(true, ids), found = last(false, ids);
+    ASSERT_EQ(found.size(), 2U * kUnits);
+    for (std::size_t unit = 0; unit < kUnits; ++unit) {
+      EXPECT_EQ(found[unit], all[2 * 2 * kUnits + unit]);
+      EXPECT_EQ(found[kUnits + unit], all[kUnits + unit]);
+      EXPECT_EQ(found[unit] == 0.0, ids[2] == 0);
+      EXPECT_EQ(found[kUnits + unit] == 0.0, ids[0] == 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

@@ -162,6 +162,26 @@ TEST(LayerGraphParts, FunctionsAreTheirFormulas) {
       EXPECT_NEAR(y.as<double>()[i], formula(xs[i]), 1e-13) << function.name << " of " << xs[i];
     }
   };
+  const auto sigmoid = [](double v) { return 1.0 / (1.0 + std::exp(-v)); };
+  expect({.name = "linear"}, [](double v) { return v; });
+  expect({.name = "relu"}, [](double v) { return std::max(v, 0.0); });
+  expect({.name = "tanh"}, [](double v) { return std::tanh(v); });
+  expect({.name = "sigmoid"}, sigmoid);
+  expect({.name = "exponential"}, [](double v) { return std::exp(v); });
+  expect({.name = "softsign"}, [](double v) { return v / (1.0 + std::abs(v)); });
+  expect({.name = "silu"}, [&](double v) { return v * sigmoid(v); });
+  expect({.name = "hard_sigmoid", .alpha = 0.25, .beta = 0.375},
+         [](double v) { return std::clamp(0.25 * v + 0.375, 0.0, 1.0); });
+  expect({.name = "leaky_relu", .alpha = 0.375}, [](double v) { return v > 0.0 ? v : 0.375 * v; });
+  expect({.name = "elu", .alpha = 0.375},
+         [](double v) { return v > 0.0 ? v : 0.375 * (std::exp(v) - 1.0); });
+  expect({.name = "clip", .alpha = -0.5, .beta = 0.75},
+         [](double v) { return std::clamp(v, -0.5, 0.75); });
+  double sum = 0.0;
+  for (const double v : xs) sum += std::exp(v);
+  expect({.name = "softmax"}, [&](double v) { return std::exp(v) / sum; });
+  expect_error<ArgumentError>([&] { layers::apply_function({.name = "mish"}, x); },
+                              "[layers] the activation 'mish' is not computed");
   expect({.name = "gelu_tanh"}, [](double v) {
     return 0.5 * v * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (v + 0.044715 * v * v * v)));
   });

@@ -137,6 +137,30 @@ TEST_F(PerSample, OfShapes) {
       {x, w}, 0);
 }
 
+// One row has all that there is, whichever dimension is cut.
+TEST_F(PerSample, OfPartsOfABatchOfOne) {
+  const Tensor x = random_tensor({1, 6, 5}, 1);
+  for (const std::int64_t along : {1, 2}) {
+    expect_samples(
+        [=](const Tensors& in) {
+          return ops::square(ops::concat({in[0], ops::tanh(in[0]), in[1]}, along));
+        },
+        {x, random_tensor({1, 6, 5}, 7)});
+    expect_samples(
+        [=](const Tensors& in) {
+          return ops::square(ops::slice(in[0], {.axis = along, .begin = 1, .size = 2}));
+        },
+        {x});
+    expect_samples(
+        [=](const Tensors& in) {
+          const Tensors parts =
+              ops::split(in[0], along, {1, 2, in[0].shape()[static_cast<std::size_t>(along)] - 3});
+          return ops::concat({parts[2], ops::scale(parts[1], 2.0), ops::square(parts[1])}, along);
+        },
+        {x});
+  }
+}
+
 TEST_F(PerSample, OfEmbeddingsAndLosses) {
   const Tensor table = random_tensor({7, 4}, 1), w = random_tensor({4, 6}, 2);
   // One word several times in a row, another one in two rows.
@@ -268,6 +292,9 @@ TEST_F(PerSampleRefusals, OfRowsThatMeet) {
   EXPECT_EQ(
       refusal_of([&](const Tensors& in) { return halves(ops::dense(in[0], in[1], {})); }, {x, w}),
       meets("dense"));
+  EXPECT_EQ(refusal_of([&](const Tensors& in) { return halves(ops::add_row(in[0], in[1])); },
+                       {x, random_tensor({4}, 3)}),
+            meets("add_row"));
   EXPECT_EQ(refusal_of([&](const Tensors& in) { return halves(ops::softmax(in[0])); }, {x}),
             meets("softmax"));
   EXPECT_EQ(refusal_of([](const Tensors& in) { return ops::softmax(in[0]); }, {x}, 1),
@@ -291,6 +318,14 @@ TEST_F(PerSampleRefusals, OfShapesThatPutRowsTogether) {
                 },
                 {x}),
             meets("split"));
+  EXPECT_EQ(refusal_of(
+                [](const Tensors& in) {
+                  const Tensors parts = ops::split(ops::reshape(in[0], {2, 2, 6}), 2, {3, 3});
+                  return ops::add(parts[0], ops::transpose_leading(parts[1]));
+                },
+                {x}),
+            meets("split"))
+      << "each part has rows of its own";
   EXPECT_EQ(refusal_of(
                 [](const Tensors& in) {
                   return ops::reverse_sequence(ops::reshape(in[0], {3, 2, 4}), {}, true);

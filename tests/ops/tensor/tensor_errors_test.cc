@@ -177,6 +177,29 @@ TEST(TensorErrors, OfShapesAndAxes) {
   });
 }
 
+TEST(TensorErrors, OfStacksOfMatrices) {
+  const Tensor a = zeros({2, 3, 4}), row = zeros({4}), wide = zeros({4, 5}, DType::kFloat64);
+  const auto of = [](std::string said, const Tensor& x, const Tensor& y, bool ta, bool tb) {
+    return Refusal{"[matmul] " + said,
+                   [=] { ops::matmul(x, y, {.transpose_a = ta, .transpose_b = tb}); }};
+  };
+  expect_refused({
+      of("b has shape [4], expected at least 2 dimensions", a, row, false, false),
+      of("a has shape [4], expected at least 2 dimensions", row, a, false, false),
+      of("b is float64, expected float32", a, wide, false, false),
+      of("b has shape [3, 5], expected 4 at dimension 0 for a of shape [2, 3, 4]", a, zeros({3, 5}),
+         false, false),
+      of("b has shape [4, 5], expected 3 at dimension 0 for a of shape [2, 3, 4]", a, zeros({4, 5}),
+         true, false),
+      of("b has shape [4, 5], expected 4 at dimension 1 for a of shape [2, 3, 4]", a, zeros({4, 5}),
+         false, true),
+      of("b has shape [2, 5, 4], expected 3 at dimension 2 for a of shape [2, 3, 4]", a,
+         zeros({2, 5, 4}), true, true),
+      of("b has shape [2, 5, 4], expected 4 at dimension 1 for a of shape [2, 3, 4]", a,
+         zeros({2, 5, 4}), false, false),
+  });
+}
+
 TEST(TensorErrors, OfSymbolicTensors) {
   const Tensor x = Input({2, 3}), wide = Input({2, 3}, DType::kFloat64);
   expect_refused({

@@ -353,5 +353,47 @@ TEST(TensorValues, CtcBlanksCountFromEitherEnd) {
   }
 }
 
+TEST(TensorValues, OfTruth) {
+  const auto truths = [](const std::vector<bool>& values) {
+    Array all(DType::kBool, {static_cast<std::int64_t>(values.size())});
+    for (std::size_t i = 0; i < values.size(); ++i) all.as<bool>()[i] = values[i];
+    return Tensor(all.view());
+  };
+  const auto found = [](const Tensor& x) {
+    const Array host = x.to_host();
+    return std::vector<bool>(host.as<bool>().begin(), host.as<bool>().end());
+  };
+  const Tensor a = truths({false, false, true, true}), b = truths({false, true, false, true});
+  EXPECT_EQ(found(ops::logical_and(a, b)), (std::vector<bool>{false, false, false, true}));
+  EXPECT_EQ(found(ops::logical_or(a, b)), (std::vector<bool>{false, true, true, true}));
+  EXPECT_EQ(found(ops::logical_not(b)), (std::vector<bool>{true, false, true, false}));
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    EXPECT_EQ(values_of(ops::cast(b, dtype)), (std::vector<double>{0.0, 1.0, 0.0, 1.0}));
+    EXPECT_EQ(values_of(ops::cast(int_tensor({3}, {-7, 0, 12}), dtype)),
+              (std::vector<double>{-7.0, 0.0, 12.0}));
+  }
+  EXPECT_EQ(found(ops::cast(int_tensor({3}, {-7, 0, 12}), DType::kBool)),
+            (std::vector<bool>{true, false, true}));
+}
+
+TEST(TensorValues, OfComparisons) {
+  using Compare = Tensor (*)(const Tensor&, const Tensor&);
+  const std::tuple<const char*, Compare, std::vector<bool>> cases[] = {
+      {"equal", ops::equal, {false, true, false}},
+      {"not_equal", ops::not_equal, {true, false, true}},
+      {"less", ops::less, {true, false, false}},
+      {"less_equal", ops::less_equal, {true, true, false}},
+      {"greater", ops::greater, {false, false, true}},
+      {"greater_equal", ops::greater_equal, {false, true, true}}};
+  const Tensor a = int_tensor({3}, {-4, 5, 7}), b = int_tensor({3}, {3, 5, -9});
+  for (const auto& [name, compare, expected] : cases) {
+    for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64}) {
+      const Array host = compare(ops::cast(a, dtype), ops::cast(b, dtype)).to_host();
+      EXPECT_EQ(std::vector<bool>(host.as<bool>().begin(), host.as<bool>().end()), expected)
+          << name << " of " << dtype_name(dtype);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing

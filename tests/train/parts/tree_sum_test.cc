@@ -72,6 +72,21 @@ TEST(TreeSum, BlocksOfAPowerOfTwoAddToTheSameBits) {
   }
 }
 
+TEST(TreeSum, LeavesOfNothingAddNothing) {
+  for (const std::vector<bool>& given :
+       {std::vector<bool>{false, true}, {true, false}, {false, false, true}, {false, true, true}}) {
+    TreeSum sum;
+    float expected = 0.0F, next = 1.5F;
+    for (const bool is : given) {
+      PartValues values;
+      if (is) values.push_back(one(next)), expected += next;
+      next *= 2.5F;
+      sum.add(std::move(values));
+    }
+    EXPECT_EQ(value_of(sum.take()), expected);
+  }
+}
+
 TEST(TreeSum, LeavesThatAreMissingAreLeftOut) {
   // Of leaves 0 to 6, 1, 2, 3 and 5 are missing, and an array of leaf 4.
   TreeSum sum;

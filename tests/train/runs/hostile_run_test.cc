@@ -242,6 +242,22 @@ TEST(HostileRun, AScalingThatDividesByNothing) {
   }
 }
 
+TEST(HostileRun, ANumberOfTheScalingIsReadFromItsOwnName) {
+  Extras extras;
+  const auto set = [&](const char* name, std::vector<double> values) {
+    extras.set(name, Array::of<double>({2}, std::span<const double>(values)));
+  };
+  set("series_mean", {-1.5, 0.0});
+  set("series_deviation", {2.5, 3.5});
+  set("series_change_mean", {-4.5, 0.0});
+  set("series_change_deviation", {5.5, 6.5});
+  const SeriesScaling found = load_scaling(extras);
+  EXPECT_EQ(found.values.mean, (std::vector{-1.5, 0.0}));
+  EXPECT_EQ(found.values.deviation, (std::vector{2.5, 3.5}));
+  EXPECT_EQ(found.changes.mean, (std::vector{-4.5, 0.0}));
+  EXPECT_EQ(found.changes.deviation, (std::vector{5.5, 6.5}));
+}
+
 // No field is what it is by default.
 TEST(RunConfiguration, IsReadAsItWasWritten) {
   RunConfig config;

@@ -220,5 +220,55 @@ TEST(ResumedRun, TakesMoreStepsUnlessItsRateEndsWithThem) {
   EXPECT_EQ(resumed(ScheduleKind::kCosine, {.epochs = 5}), "[Run] epochs 5" + middle + "epochs 4");
 }
 
+TEST(ResumedRun, EveryOptionOfASeriesIsCompared) {
+  const RunOptions first{.task = "series",
+                         .valid_fraction = 0.25,
+                         .columns = {{"low", "high"}},
+                         .horizon = 3,
+                         .target = "one",
+                         .steps = 40,
+                         .lr_schedule = ScheduleKind::kConstant,
+                         .warmup = 2,
+                         .valid_every = 7,
+                         .patience = 4};
+  RunConfig config = new_config(first);
+  resolve_steps(first, 10, config);
+  config.columns = {"low", "high"};
+  const auto said = [&](const auto& change) {
+    RunOptions options = first;
+    options.steps = std::nullopt;
+    change(options);
+    RunConfig of_run = config;
+    return error_of<OptionError>([&] { agree(options, 10, of_run); });
+  };
+  const std::string middle = " contradicts the run to resume, expected ";
+  EXPECT_EQ(said([](auto&) {}), "");
+  EXPECT_EQ(said([](auto& o) {
+              o.columns = {{"high", "low"}};
+            }),
+            "[Run] columns high,low" + middle + "columns low,high");
+  EXPECT_EQ(said([](auto& o) { o.columns = {{"low"}}; }),
+            "[Run] columns low" + middle + "columns low,high");
+  EXPECT_EQ(said([](auto& o) { o.horizon = 2; }), "[Run] horizon 2" + middle + "horizon 3");
+  EXPECT_EQ(said([](auto& o) { o.target = "sequence"; }),
+            "[Run] target sequence" + middle + "target one");
+  EXPECT_EQ(said([](auto& o) { o.valid_fraction = 0.5; }),
+            "[Run] valid_fraction 0.5" + middle + "valid_fraction 0.25");
+  EXPECT_EQ(said([](auto& o) { o.lr_schedule = ScheduleKind::kCosine; }),
+            "[Run] lr_schedule cosine" + middle + "lr_schedule constant");
+  EXPECT_EQ(said([](auto& o) { o.warmup = 3; }), "[Run] warmup 3" + middle + "warmup 2");
+  EXPECT_EQ(said([](auto& o) { o.valid_every = 8; }),
+            "[Run] valid_every 8" + middle + "valid_every 7");
+  EXPECT_EQ(said([](auto& o) { o.patience = 0; }), "[Run] patience 0" + middle + "patience 4");
+  EXPECT_EQ(said([](auto& o) { o.seq_len = 25; }), "[Run] seq_len 25" + middle + "seq_len 24");
+  EXPECT_EQ(said([](auto& o) { o.batch = 31; }), "[Run] batch 31" + middle + "batch 32");
+  EXPECT_EQ(said([](auto& o) { o.optimizer = "sgd"; }),
+            "[Run] optimizer sgd" + middle + "optimizer adam");
+  EXPECT_EQ(said([](auto& o) { o.lr = 0.0045; }), "[Run] lr 0.0045" + middle + "lr 0.004");
+  EXPECT_EQ(said([](auto& o) { o.clip_norm = 0.0; }), "[Run] clip_norm 0" + middle + "clip_norm 1");
+  EXPECT_EQ(said([](auto& o) { o.micro_batches = 2; }),
+            "[Run] micro_batches 2" + middle + "micro_batches 1");
+}
+
 }  // namespace
 }  // namespace openrnn::train

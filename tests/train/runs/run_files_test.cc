@@ -130,5 +130,56 @@ TEST(RunFiles, AnotherTaskIsNamedBeforeItsOptions) {
             "[Run] task series contradicts the run to resume, expected task text");
 }
 
+// What a user is likely to give instead of a run, and what each of them is.
+TEST(RunFiles, WhatIsNoRunIsRefusedByWhatItIs) {
+  const TempFolder folder;
+  const RunOptions options = options_of(folder);
+  train::Run(options).train();
+  const std::string prefix = options.out + "/model.ckpt-" + std::to_string(kSteps);
+  EXPECT_EQ(resolve_run(options.out), prefix);
+  EXPECT_EQ(resolve_run(prefix), prefix);
+  const std::string saved = folder / "saved", text = folder / "text.txt";
+  const std::string inside = saved + "/variables/variables";
+  std::filesystem::create_directories(saved + "/variables");
+  for (const char* const end : {".index", ".data-00000-of-00001"}) {
+    std::filesystem::copy_file(prefix + end, inside + end);
+  }
+  const auto said = [](const std::string& run) {
+    return error_of<ArgumentError>([&] { resolve_run(run); });
+  };
+  const std::string start = "[resolve_run] ";
+  const std::string empty = " holds no checkpoint, expected the output folder of a run";
+  const std::string rest = ", expected the output folder of a run or a checkpoint's prefix";
+  EXPECT_EQ(said(saved), start + "folder '" + saved + "'" + empty) << "nothing says what it is";
+  std::ofstream(saved + "/saved_model.pb") << "graph";
+  EXPECT_EQ(said(saved), start + "folder '" + saved +
+                             "' is a SavedModel, expected the prefix of its checkpoint, '" +
+                             inside + "'");
+  std::filesystem::remove(inside + ".index");
+  EXPECT_EQ(said(saved), start + "folder '" + saved + "'" + empty);
+  for (const char* const end : {".index", ".data-00000-of-00001"}) {
+    EXPECT_EQ(said(prefix + end), start + "'" + prefix + end +
+                                      "' is one file of a checkpoint, expected its prefix, '" +
+                                      prefix + "'");
+  }
+  EXPECT_EQ(said(prefix + ".meta"), start + "'" + prefix + ".meta' does not exist" + rest);
+  EXPECT_EQ(said("none"), start + "'none' does not exist" + rest);
+  EXPECT_EQ(said("/dev/null"), start + "'/dev/null' is no regular file" + rest);
+  const std::string file = said(text);
+  EXPECT_TRUE(file.starts_with(start + "'" + text + "' is ") &&
+              file.ends_with(" and no checkpoint" + rest))
+      << file;
+}
+
+TEST(RunFiles, AFileIsNoPlaceForARun) {
+  const TempFolder folder;
+  RunOptions options = options_of(folder);
+  options.out = folder / "text.txt";
+  const auto before = std::filesystem::file_size(options.out);
+  EXPECT_EQ(error_of<OptionError>([&] { train::Run(options).train(); }),
+            "[Run] out '" + options.out + "' is a file, expected a folder or nothing");
+  EXPECT_EQ(std::filesystem::file_size(options.out), before);
+}
+
 }  // namespace
 }  // namespace openrnn::train
