@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <sstream>
 
@@ -56,6 +57,7 @@ TEST(Ticks, AreRoundAndAtMostSoMany) {
   EXPECT_EQ(nice_ticks(1, 39, 8), (Ticks{5, 10, 15, 20, 25, 30, 35}));
   EXPECT_EQ(nice_ticks(0, 1, 1), Ticks{0});
   EXPECT_TRUE(nice_ticks(3, 3, 8).empty());
+  EXPECT_FALSE(std::signbit(nice_ticks(-0.05, 1.05, 8).front())) << "labelled -0";
   EXPECT_TRUE(nice_ticks(3, 2, 8).empty());
   EXPECT_TRUE(nice_ticks(0, 1, 0).empty());
 }

@@ -121,7 +121,8 @@ std::vector<double> nice_ticks(double low, double high, int most) {
     step = unit * factor;
     if (std::floor(high / step) - std::ceil(low / step) + 1 <= most) break;
   }
-  for (double k = std::ceil(low / step); k * step <= high; ++k) ticks.push_back(k * step);
+  // Adding zero makes zero of what ceil rounded to minus zero, which would be labelled "-0".
+  for (double k = std::ceil(low / step) + 0.0; k * step <= high; ++k) ticks.push_back(k * step);
   return ticks;
 }
 

@@ -205,8 +205,9 @@ std::string keras_snake_case(const std::string& name) {
   const auto lower = [&](std::size_t i) { return name[i] >= 'a' && name[i] <= 'z'; };
   std::string out;
   for (std::size_t i = 0; i < name.size(); ++i) {
+    // As Keras's own to_snake_case: Conv1DTranspose is conv1d_transpose.
     const bool begins =
-        upper(i) && i > 0 && (!upper(i - 1) || (i + 1 < name.size() && lower(i + 1)));
+        upper(i) && i > 0 && (lower(i - 1) || (i + 1 < name.size() && lower(i + 1)));
     if (begins) out += '_';
     out += static_cast<char>(upper(i) ? name[i] - 'A' + 'a' : name[i]);
   }

@@ -124,25 +124,28 @@ TEST(KerasArrays, HaveTheShapesOfTheirForm) {
 }
 
 TEST(KerasNames, OfClassesInFiles) {
-  const std::pair<const char*, const char*> names[] = {{"LSTM", "lstm"},
-                                                       {"GRU", "gru"},
-                                                       {"SimpleRNN", "simple_rnn"},
-                                                       {"CuDNNLSTM", "cu_dnnlstm"},
-                                                       {"CuDNNGRU", "cu_dnngru"},
-                                                       {"InputLayer", "input_layer"},
-                                                       {"TimeDistributed", "time_distributed"},
-                                                       {"Dropout", "dropout"},
-                                                       {"RNN", "rnn"},
-                                                       {"ReLU", "re_lu"},
-                                                       {"PReLU", "p_re_lu"},
-                                                       {"LSTMCell", "lstm_cell"},
-                                                       {"AZa", "a_za"},
-                                                       {"AZz", "a_zz"},
-                                                       {"AZ{", "az{"},
-                                                       {"A@`B[", "a@`_b["},
-                                                       {"ALSTM", "alstm"},
-                                                       {"z", "z"},
-                                                       {"", ""}};
+  const std::pair<const char*, const char*> names[] = {
+      {"LSTM", "lstm"},
+      {"GRU", "gru"},
+      {"SimpleRNN", "simple_rnn"},
+      {"CuDNNLSTM", "cu_dnnlstm"},
+      {"CuDNNGRU", "cu_dnngru"},
+      {"InputLayer", "input_layer"},
+      {"TimeDistributed", "time_distributed"},
+      {"Dropout", "dropout"},
+      {"RNN", "rnn"},
+      {"ReLU", "re_lu"},
+      {"PReLU", "p_re_lu"},
+      {"LSTMCell", "lstm_cell"},
+      {"Conv1DTranspose", "conv1d_transpose"},
+      {"GlobalAveragePooling1D", "global_average_pooling1d"},
+      {"AZa", "a_za"},
+      {"AZz", "a_zz"},
+      {"AZ{", "az{"},
+      {"A@`B[", "a@`b["},
+      {"ALSTM", "alstm"},
+      {"z", "z"},
+      {"", ""}};
   for (const auto& [name, expected] : names) {
     EXPECT_EQ(mapping::keras_snake_case(name), expected) << name;
   }

@@ -413,5 +413,18 @@ TEST(PerSampleDevices, OtherThanTheCpuAreRefused) {
           ", expected a model on the cpu");
 }
 
+TEST_F(PerSample, OfPlacesThatAreNone) {
+  for (const Shape& shape : {Shape{3, 0, 2}, {0, 3, 2}, {3, 2, 0}}) {
+    for (const std::int64_t axis : {0, 1}) {
+      GradientTape tape;
+      const Tensor x = tape.watch(random_tensor(shape, 1));
+      const Tensor target = ops::transpose_leading(x);
+      const std::int64_t rows = target.shape()[static_cast<std::size_t>(axis)];
+      EXPECT_EQ(tape.per_sample_norms(target, std::vector{x}, axis),
+                std::vector<double>(static_cast<std::size_t>(rows), 0.0));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing
