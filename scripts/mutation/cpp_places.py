@@ -129,9 +129,15 @@ def statement(cursor, parent, source):
         source.around("without", begin, last, f"{{ if (!{ON}) ", " }", "without " + source.text(begin, end))
 
 
+def is_constexpr(cursor, source):
+    """A variable that the compiler computes: a switch there would never be asked."""
+    begin = span(cursor)[0]
+    return cursor.kind == Kind.VAR_DECL and b"constexpr " in source.bytes[begin:begin + 60].split(b"=")[0]
+
+
 def look_at(cursor, parent, parents, source):
     kind = cursor.kind
-    if any(p.kind in CONSTANT for p in parents):
+    if any(p.kind in CONSTANT or is_constexpr(p, source) for p in parents):
         return
     if kind == Kind.BINARY_OPERATOR:
         binary(cursor, source)

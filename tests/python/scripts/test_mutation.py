@@ -89,3 +89,9 @@ def test_mutations_on_lines_that_do_not_compile_are_dropped(part):
     log = f"{places.TREE}/src/a.cc:4:7: error: no\n{places.TREE}/src/b.cc:90:1: error: no"
     assert build.drop_refused(mutations, log) == 1
     assert [m.get("dropped", False) for m in mutations] == [True, False]
+
+
+def test_the_library_of_a_test_is_the_mutated_one(part):
+    command = "c++ -O1 CMakeFiles/a_test.dir/tests/a/a_test.cc.o CMakeFiles/cli.dir/Unity/unity_0_cxx.cxx.o -o a_test x.a"
+    assert part("mutated_build").objects(command) == (
+        ["CMakeFiles/a_test.dir/tests/a/a_test.cc.o"], ["CMakeFiles/cli.dir/Unity/unity_0_cxx.cxx.o"])
