@@ -127,7 +127,7 @@ def test_cells_with_options(option, pool, tmp_path):
 @pytest.mark.parametrize("worker,dtype,most", [
     ("openrnn_layers", "int8", 8e-2), ("openrnn_layers", "bfloat16", 3e-2),
     ("openrnn_layers", "float16", 5e-3),
-    # Its 8-bit products saturate on processors without VNNI: 0.11 off there, and 0.22 elsewhere.
+    # Its 8-bit products saturate on processors without VNNI, and are 0.11 off here.
     ("onnx_runtimes.ort", "int8", 0.3),
 ])  # fmt: skip
 def test_smaller_weights(worker, dtype, most, pool, tmp_path):
