@@ -1,20 +1,11 @@
 // Collections by name: any value, and what the library fills itself.
 #include "graph/graph_state.h"
+#include "graph/one_variable.h"
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
 
 namespace openrnn::testing {
 namespace {
-
-struct Pair : SaveableObject {
-  explicit Pair(Variable variable) : of(std::move(variable)) {}
-  const std::string& name() const override { return of.name(); }
-  const Variable& variable() const override { return of; }
-  std::vector<std::string> spec_names() const override { return {}; }
-  std::vector<Array> to_tensors(const ConstArrayView&) const override { return {}; }
-  Array from_tensors(const std::vector<Array>&) const override { return {}; }
-  Variable of;
-};
 
 class Collections : public ::testing::Test {
  protected:
@@ -47,7 +38,7 @@ TEST_F(Collections, ThoseOfTheLibraryGoWhereItFindsThem) {
   ASSERT_EQ(trainable.size(), 1u);
   EXPECT_TRUE(trainable[0].same_as(v));
 
-  const std::shared_ptr<SaveableObject> saveable = std::make_shared<Pair>(v);
+  const std::shared_ptr<SaveableObject> saveable = std::make_shared<OneVariable>(v);
   graph_.add_to_collection(GraphKeys::kSaveableObjects, saveable);
   EXPECT_EQ(graph_.saveables(), std::vector{saveable});
   using Saveables = std::vector<std::shared_ptr<SaveableObject>>;
@@ -103,7 +94,7 @@ class Failing : public Layer {
     Graph& graph = Graph::current();
     const Variable made =
         add_weight("w", {2}, {.regularizer = [](const Tensor& w) { return ops::reduce_sum(w); }});
-    graph.add_saveable(std::make_shared<Pair>(made));
+    graph.add_saveable(std::make_shared<OneVariable>(made));
     graph.add_to_collection("mine", 7);
     seeds = graph.op_seeds({});
     set_input_spec({.ndim = 2});

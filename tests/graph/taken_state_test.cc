@@ -1,4 +1,5 @@
 // Layers that take over the state of another one: their scopes, flags, losses and parts.
+#include "graph/one_variable.h"
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
 
@@ -168,15 +169,6 @@ TEST_F(TakenState, PartsMoveWithTheLayerThatTheyLieIn) {
 
 // A part whose weights are stored under their names keeps its scope when the layer around it moves.
 TEST_F(TakenState, APartStaysWhereItsWeightsAreStored) {
-  struct Stored : SaveableObject {
-    explicit Stored(Variable variable) : of(std::move(variable)) {}
-    const std::string& name() const override { return of.name(); }
-    const Variable& variable() const override { return of; }
-    std::vector<std::string> spec_names() const override { return {}; }
-    std::vector<Array> to_tensors(const ConstArrayView&) const override { return {}; }
-    Array from_tensors(const std::vector<Array>&) const override { return {}; }
-    Variable of;
-  };
   const Variable other = variable("outer/other");
   Outer outer;
   Scale free;
@@ -184,7 +176,7 @@ TEST_F(TakenState, APartStaysWhereItsWeightsAreStored) {
   free.take_over(state_of("outer/scale_2"));
   outer.track("free", free);
   const std::shared_ptr<SaveableObject> saveable =
-      std::make_shared<Stored>(outer.inner.weights()[1]);
+      std::make_shared<OneVariable>(outer.inner.weights()[1]);
   graph_.add_saveable(saveable);
   outer.take_over({.name = "outer", .built = true, .scope = "outer"});
   EXPECT_EQ(outer.scope_name(), "outer_1");

@@ -8,26 +8,30 @@ namespace {
 
 constexpr std::int64_t kUnits = 3, kWidth = 2;
 
+// Vectors of four ids, of which 0 is a step that does not count.
+MappedLayer words_layer(const Array& table) {
+  return {.name = "words",
+          .kind = "embedding",
+          .inputs = {{"ids", 0}},
+          .options = {{"vocabulary", std::int64_t{4}}, {"dim", kWidth}, {"mask_zero", true}},
+          .weights = {{"embeddings", table}}};
+}
+
 // The last output of a GRU that begins with a state; 0 is a step that does not count.
 std::shared_ptr<layers::LayerGraph> gru_of_ids(bool reverse) {
   MappedModel model = gru_model(kUnits, kWidth);
   Array table(DType::kFloat32, {4, kWidth});
   float next = -0.7F;
   for (float& value : table.as<float>()) value = next += 0.2F;
-  model.layers = {
-      ids_layer(),
-      {.name = "words",
-       .kind = "embedding",
-       .inputs = {{"ids", 0}},
-       .options = {{"vocabulary", std::int64_t{4}}, {"dim", kWidth}, {"mask_zero", true}},
-       .weights = {{"embeddings", table}}},
-      {.name = "gru",
-       .kind = "recurrent",
-       .inputs = {{"words", 0}},
-       .options = {{"network", std::string("gru")},
-                   {"return_sequences", false},
-                   {"reverse", reverse},
-                   {"initial_h", std::vector<double>{0.5, -0.25, 0.75}}}}};
+  model.layers = {ids_layer(),
+                  words_layer(table),
+                  {.name = "gru",
+                   .kind = "recurrent",
+                   .inputs = {{"words", 0}},
+                   .options = {{"network", std::string("gru")},
+                               {"return_sequences", false},
+                               {"reverse", reverse},
+                               {"initial_h", std::vector<double>{0.5, -0.25, 0.75}}}}};
   model.outputs = {{"gru", 0}};
   return layers::LayerGraph::of(model);
 }
@@ -85,20 +89,15 @@ TEST(LayerGraphMasks, TheLastOutputMayBeThatOfAStepThatDoesNotCount) {
     MappedModel model;
     model.networks.push_back(
         {.name = "gru", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
-    model.layers = {
-        ids_layer(),
-        {.name = "words",
-         .kind = "embedding",
-         .inputs = {{"ids", 0}},
-         .options = {{"vocabulary", std::int64_t{4}}, {"dim", kWidth}, {"mask_zero", true}},
-         .weights = {{"embeddings", Array::of<float>({4, kWidth}, {{0.5F, -0.5F, 0.3F, 0.8F, -0.6F,
-                                                                    0.1F, 0.9F, 0.2F}})}}},
-        {.name = "gru",
-         .kind = "recurrent",
-         .inputs = {{"words", 0}},
-         .options = {{"network", std::string("gru")},
-                     {"return_sequences", sequences},
-                     {"zero_output_for_mask", true}}}};
+    model.layers = {ids_layer(),
+                    words_layer(Array::of<float>(
+                        {4, kWidth}, {{0.5F, -0.5F, 0.3F, 0.8F, -0.6F, 0.1F, 0.9F, 0.2F}})),
+                    {.name = "gru",
+                     .kind = "recurrent",
+                     .inputs = {{"words", 0}},
+                     .options = {{"network", std::string("gru")},
+                                 {"return_sequences", sequences},
+                                 {"zero_output_for_mask", true}}}};
     model.outputs = {{"gru", 0}};
     return run(*layers::LayerGraph::of(model), ids);
   };
