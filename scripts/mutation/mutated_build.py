@@ -65,8 +65,8 @@ def drop_refused(mutations, log):
     refused = {(file, int(line)) for file, line in ERROR.findall(log)}
     dropped = 0
     for m in mutations:
-        last = m["line"] + min(m["text"].count("\n") + 3, 4)
-        if not m.get("dropped") and any((m["file"], n) in refused for n in range(m["line"] - 1, last)):
+        lines = range(m["line"] - 1, m["line"] + 3)  # the compiler may name another line of an expression
+        if not m.get("dropped") and any((m["file"], line) in refused for line in lines):
             m["dropped"] = True
             dropped += 1
     return dropped
