@@ -19,7 +19,7 @@ double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 void set_varied(const Graph& graph) {
   std::uint64_t seed = 20;
-  for (Variable variable : graph.variables()) {
+  for (const Variable& variable : graph.variables()) {
     variable.assign(varied(variable.shape(), ++seed, variable.dtype()).to_host().view());
   }
 }

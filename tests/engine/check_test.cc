@@ -226,8 +226,8 @@ TEST(Checks, OfARecomputeInWholeGroups) {
   EXPECT_EQ(recompute_steps(kRecomputeRoot, 0), 32);
   EXPECT_EQ(recompute_steps(kRecomputeRoot, 1000), 32);
   EXPECT_EQ(recompute_steps(kRecomputeRoot, 32 * 32 + 32), 64);
-  EXPECT_EQ(recompute_steps(kRecomputeRoot, 64 * 64), 64);
-  EXPECT_EQ(recompute_steps(kRecomputeRoot, 64 * 65), 96);
+  EXPECT_EQ(recompute_steps(kRecomputeRoot, std::int64_t{64} * 64), 64);
+  EXPECT_EQ(recompute_steps(kRecomputeRoot, std::int64_t{64} * 65), 96);
 }
 
 }  // namespace
