@@ -193,7 +193,9 @@ def jobs():
         path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
         unity = "/Unity/" in path and f"{places.ROOT}/src/" in pathlib.Path(path).read_text()
         if unity or ours(path):
-            flags = [f for f in shlex.split(entry["command"]) if f.startswith(("-I", "-D", "-std", "-m"))]
+            words = shlex.split(entry["command"])
+            flags = [f for last, f in zip(["", *words], words)
+                     if f.startswith(("-I", "-D", "-std", "-m", "-isystem")) or last == "-isystem"]
             yield path, [*flags, "-x", "c++", "-resource-dir", resources()]
 
 

@@ -9,7 +9,7 @@ import subprocess
 import places
 import python_switches
 
-ERROR = re.compile(re.escape(str(places.TREE)) + r"/((?:src|include)/[^:]+):(\d+):\d+: (?:fatal )?error")
+ERROR = re.compile(re.escape(str(places.TREE)) + r"/((?:src|include)/[^:]+):(\d+):\d+: +(?:fatal error|error|required from)")
 NOT_BUILT = re.compile(r"_test$|_replay$|^examples/|^openrnn_gpu|^docs_")
 
 
@@ -17,13 +17,20 @@ def run(command, folder, **options):
     return subprocess.run(command, cwd=folder, text=True, capture_output=True, **options)
 
 
-def copy_tree():
+def write(file, new):
+    """A file that is as it should be stays: it is not compiled again."""
+    target = places.TREE / file
+    if not target.exists() or target.read_bytes() != new:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(new)
+        shutil.copymode(places.ROOT / file, target)
+
+
+def copy_tree(but):
     files = run(["git", "ls-files", "-co", "--exclude-standard"], places.ROOT).stdout.splitlines()
     for file in files:
-        target = places.TREE / file
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if (places.ROOT / file).is_file():
-            shutil.copy2(places.ROOT / file, target)
+        if file not in but and (places.ROOT / file).is_file():
+            write(file, (places.ROOT / file).read_bytes())
 
 
 def switched(source, numbered):
@@ -55,9 +62,7 @@ def write_sources(mutations):
         if not mutation.get("dropped"):
             numbered.append((number, mutation))
     for file, numbered in by_file.items():
-        new = switched((places.ROOT / file).read_bytes(), numbered)
-        if (places.TREE / file).read_bytes() != new:
-            (places.TREE / file).write_bytes(new)
+        write(file, switched((places.ROOT / file).read_bytes(), numbered))
 
 
 def drop_refused(mutations, log):
@@ -146,7 +151,7 @@ def install_package():
 def build():
     """From the list of mutations to a library, tests and a package that hold them all."""
     mutations = places.load("cpp.json")
-    copy_tree()
+    copy_tree({mutation["file"] for mutation in mutations})
     write_sources(mutations)
     configure()
     print("[mutation] compiling the library with its switches, some ten minutes", flush=True)
